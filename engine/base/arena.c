@@ -1,0 +1,96 @@
+#include "config.h"
+
+#include "engine/base/arena.h"
+
+#include <sys/mman.h>
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ARENA_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_ASAN 1
+#endif
+#endif
+#ifndef ARENA_ASAN
+#define ARENA_ASAN 0
+#endif
+
+#if ARENA_ASAN
+#include <sanitizer/asan_interface.h>
+#define ARENA_GAP 64
+#define POISON(p, n)   __asan_poison_memory_region(p, n)
+#define UNPOISON(p, n) __asan_unpoison_memory_region(p, n)
+#else
+#define ARENA_GAP      0
+#define POISON(p, n)   ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#endif
+
+size_t arena_size(size_t n)
+{
+    return (n + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN + ARENA_GAP;
+}
+
+int arena_map(struct arena *a, const char *name, size_t size, bool touch, struct err *e)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *p;
+
+    *a = (struct arena){ .name = name };
+    if (size == 0)
+        return 0;
+    if (size > SIZE_MAX - page)
+        return err_set(e, ERR_BUDGET, "\"%s\" of %zu bytes is not possible", name, size);
+    size = (size + page - 1) / page * page;
+    p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : 0), -1, 0);
+    if (p == MAP_FAILED)
+        return err_sys(e, "cannot map %zu bytes for \"%s\"", size, name);
+    a->base = p;
+    a->size = size;
+    POISON(a->base, a->size);
+    return 0;
+}
+
+void *arena_take(struct arena *a, size_t n, struct err *e)
+{
+    size_t whole = arena_size(n);
+    unsigned char *p;
+
+    if (whole < n || whole > a->size - a->used) {
+        err_set(e, ERR_BUDGET, "\"%s\" holds %zu bytes, %zu are used, %zu more are wanted",
+                a->name, a->size, a->used, n);
+        return NULL;
+    }
+    p = a->base + a->used;
+    a->used += whole;
+    UNPOISON(p, n);
+    return p;
+}
+
+size_t arena_mark(const struct arena *a)
+{
+    return a->used;
+}
+
+void arena_back(struct arena *a, size_t mark)
+{
+    assert(mark <= a->used);
+    if (a->base != NULL)
+        POISON(a->base + mark, a->size - mark);
+    a->used = mark;
+}
+
+void arena_unmap(struct arena *a)
+{
+    if (a->base != NULL) {
+        UNPOISON(a->base, a->size);
+        munmap(a->base, a->size);
+    }
+    *a = (struct arena){ .name = a->name };
+}

@@ -1,0 +1,5 @@
+# engine/base: error value, arena, sizes and units.
+libengine_a_SOURCES += \
+	engine/base/err.c engine/base/err.h \
+	engine/base/arena.c engine/base/arena.h \
+	engine/base/units.c engine/base/units.h

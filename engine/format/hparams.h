@@ -1,0 +1,86 @@
+/*
+ * hparams.h - the hyper-parameters of a model, whatever file they came from.
+ *
+ * Plain data, filled and checked by the readers (GGUF keys or config.json), read by
+ * model/ to make the description that the forward pass walks.  Names are the
+ * field's (style 3.1).  A value that a family does not have is 0.
+ */
+#ifndef MEMWALL_ENGINE_FORMAT_HPARAMS_H
+#define MEMWALL_ENGINE_FORMAT_HPARAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MAX_LAYER       512
+#define MAX_ROPE_FACTOR 512 /* rotated pairs of one head */
+#define MAX_STOP_ID     16
+#define MAX_SUPPRESS    64
+
+enum arch {
+    ARCH_GEMMA4,
+    ARCH_LLAMA, /* Llama 2 and 3, Mistral */
+    ARCH_QWEN2,
+    ARCH_QWEN3,
+    ARCH_GEMMA2,
+    ARCH_GEMMA3,
+    ARCH_PHI3,
+    ARCH_COUNT,
+};
+
+enum rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_YARN, ROPE_LONGROPE };
+
+struct rope_hparams {
+    double base;
+    uint32_t n_rot; /* dimensions that turn, even; <= head_dim_k */
+    enum rope_scaling scaling;
+    double factor;       /* of linear and yarn; 1 otherwise */
+    double attn_factor;  /* multiplies q and k; 0: not stated, computed by the rule */
+    uint32_t n_ctx_orig; /* of yarn and longrope */
+    double beta_fast, beta_slow; /* of yarn, 32 and 1 if not stated */
+    /* Divisors of the frequencies, n_rot / 2 of them, or n_factor 0: none.  A value
+     * of 1e20 or more means that the pair does not turn.  Filled from
+     * rope_freqs.weight, or computed from config.json (llama3 rule, Gemma 4's
+     * proportional rule).  longrope: factors holds the short list. */
+    uint32_t n_factor;
+    float factors[MAX_ROPE_FACTOR];
+    float factors_long[MAX_ROPE_FACTOR];
+};
+
+struct layer_hparams {
+    bool is_sliding;
+    uint32_t n_head, n_head_kv;
+    uint32_t head_dim_k, head_dim_v;
+    uint32_t n_ff;
+};
+
+struct hparams {
+    enum arch arch;
+    char arch_name[32]; /* "gemma4" */
+    char name[128];     /* general.name or the folder's name, cleaned; may be "" */
+    uint32_t n_layer;   /* 1 to MAX_LAYER */
+    uint32_t n_embd;
+    uint32_t n_vocab; /* rows of the token embedding */
+    uint32_t n_ctx_train;
+    uint32_t n_swa;             /* window of sliding layers; 0: none */
+    uint32_t n_layer_kv_shared; /* the last n layers read another layer's KV */
+    uint32_t n_embd_per_layer;  /* Gemma 4's per-layer inputs; 0: none */
+    uint32_t n_expert, n_expert_used, n_ff_expert;
+    float rms_eps;
+    float softcap_attn, softcap_final; /* 0: none */
+    float attn_scale; /* factor of q.k: 1 for Gemma 4, 1/sqrt(head_dim) for most */
+    struct rope_hparams rope;     /* of global layers */
+    struct rope_hparams rope_swa; /* of sliding layers */
+    bool rope_interleaved;        /* pairs are neighbours (GGUF llama), else half-split */
+    struct layer_hparams layers[MAX_LAYER];
+};
+
+/* What the model's author recommends and requires when text is generated. */
+struct generation_hparams {
+    bool has_temp, has_top_k, has_top_p, has_min_p, has_repeat_penalty;
+    float temp, top_p, min_p, repeat_penalty;
+    int32_t top_k;
+    uint32_t n_stop, stop[MAX_STOP_ID];              /* eos, eot, eom as stated */
+    uint32_t n_suppress, suppress[MAX_SUPPRESS];     /* never to be sampled */
+};
+
+#endif

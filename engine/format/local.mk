@@ -1,0 +1,1 @@
+# engine/format: see the header of each module for what it is.

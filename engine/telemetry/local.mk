@@ -1,0 +1,1 @@
+# engine/telemetry: see the header of each module for what it is.

@@ -1,0 +1,1 @@
+# engine/text: see the header of each module for what it is.

@@ -1,0 +1,80 @@
+/*
+ * tokenizer.h - text to token ids and back, exactly as the model's own tokenizer.
+ *
+ * BPE over characters (Gemma), SentencePiece scores and byte-level BPE, built from the
+ * events of format/vocab.h.  A tokenizer is not changed after it was opened; any
+ * thread may use it, each with its own decoder.
+ */
+#ifndef MEMWALL_ENGINE_TEXT_TOKENIZER_H
+#define MEMWALL_ENGINE_TEXT_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/format/vocab.h"
+
+struct tokenizer;
+
+/* Growing list of ids; start from { 0 }, free with ids_free. */
+struct ids {
+    uint32_t *id; /* [n] */
+    size_t n, cap;
+};
+int ids_push(struct ids *list, uint32_t id, struct err *e);
+int ids_append(struct ids *list, const uint32_t *id, size_t n, struct err *e);
+void ids_free(struct ids *list);
+
+/* Upper bound of what tokenizer_open will hold, from the counts alone; the plan's
+ * row "tokenizer". */
+uint64_t tokenizer_bytes_bound(const struct vocab_info *info);
+
+int tokenizer_open(struct tokenizer **out, const struct catalogue *c, struct err *e);
+void tokenizer_close(struct tokenizer *t);
+uint64_t tokenizer_bytes(const struct tokenizer *t); /* what it holds now */
+const struct vocab_info *tokenizer_info(const struct tokenizer *t);
+
+/*
+ * Append the ids of text (len bytes, may hold NUL; invalid UTF-8 becomes U+FFFD).
+ * No begin token is added.  Control tokens are recognised only if parse_special is
+ * set: user text never becomes one.  is_start: text stands at the very start of the
+ * input (matters to vocabularies that prefix a space there).
+ */
+int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
+                     bool parse_special, bool is_start, struct ids *out, struct err *e);
+
+/* The id whose stored text is exactly this, or -1. */
+int64_t tokenizer_find(const struct tokenizer *t, const char *text, size_t len);
+
+enum token_kind tokenizer_kind(const struct tokenizer *t, uint32_t id);
+
+/*
+ * Raw bytes of one token into buf (at most n), and how many there are in all.
+ * Control tokens give nothing unless show_control, then their text.
+ */
+size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, bool show_control, char *buf,
+                       size_t n);
+
+/* Ids that may never be sampled: without text, unused, media.  True if id is one. */
+bool tokenizer_is_unusable(const struct tokenizer *t, uint32_t id);
+
+/* Bytes that end inside a UTF-8 character wait here for the rest. */
+struct decoder {
+    unsigned char held[4];
+    uint32_t n_held;
+    bool is_started;   /* a first piece was seen: one leading space may be dropped before */
+    bool show_control; /* write control tokens out */
+};
+
+/*
+ * Text that may be shown after id: complete UTF-8, bytes that can never become a
+ * character as U+FFFD.  buf must hold DECODE_MAX bytes.  Returns the length.
+ */
+#define DECODE_MAX 1024
+size_t decoder_push(struct decoder *d, const struct tokenizer *t, uint32_t id, char *buf);
+
+/* What is left at the end: U+FFFD for a leftover, or nothing. */
+size_t decoder_end(struct decoder *d, char *buf);
+
+#endif

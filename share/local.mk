@@ -1,0 +1,1 @@
+# share: completions, themes

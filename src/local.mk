@@ -1,0 +1,1 @@
+# src: the program.  Includes only engine/memwall.h from the engine.

@@ -1,0 +1,24 @@
+# tests: unit tests are cmocka programs, one a module; slow ones have their own commands.
+AM_TESTS_ENVIRONMENT = LC_ALL=C.UTF-8; export LC_ALL; \
+	MW_SRCDIR='$(abs_top_srcdir)'; export MW_SRCDIR; \
+	MW_BUILDDIR='$(abs_top_builddir)'; export MW_BUILDDIR; \
+	MW_SHARED='$(abs_top_srcdir)/../shared'; export MW_SHARED;
+
+if HAVE_CMOCKA
+UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+UNIT_LIBS = $(ENGINE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_base
+tests_unit_test_base_SOURCES = tests/unit/test_base.c
+tests_unit_test_base_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_base_LDADD = $(UNIT_LIBS)
+endif
+
+include tests/unit/format.mk
+include tests/unit/text.mk
+include tests/unit/compute.mk
+include tests/unit/stream.mk
+include tests/unit/engine.mk
+include tests/unit/telemetry.mk
+include tests/unit/ui.mk
+include tests/unit/src.mk

@@ -1,0 +1,104 @@
+/* The error value, the arena, sizes. */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+#include "engine/base/units.h"
+
+static void an_error_says_where_and_what(void **state)
+{
+    struct err e = ERR_INIT;
+    char text[600];
+
+    (void)state;
+    assert_int_equal(err_set(&e, ERR_FORMAT, "row length %d is not a multiple of %d", 255, 32),
+                     -1);
+    err_at(&e, NULL, 4096, "blk.0.attn_q.weight");
+    err_at(&e, "a.gguf", ERR_NO_OFFSET, "overridden");
+    err_text(&e, text, sizeof text);
+    assert_string_equal(text, "a.gguf: blk.0.attn_q.weight at byte 4096: row length 255 is "
+                              "not a multiple of 32");
+}
+
+static void an_error_of_the_system_keeps_its_number(void **state)
+{
+    struct err e = ERR_INIT;
+    char text[600];
+
+    (void)state;
+    errno = ENOENT;
+    err_sys(&e, "cannot open \"%s\"", "x\x1b[2J");
+    err_text(&e, text, sizeof text);
+    assert_int_equal(e.sys, ENOENT);
+    assert_string_equal(text, "cannot open \"x?[2J\": No such file or directory");
+}
+
+static void an_arena_refuses_more_than_it_holds(void **state)
+{
+    struct err e = ERR_INIT;
+    struct arena a;
+
+    (void)state;
+    assert_int_equal(arena_map(&a, "ring", 8192, true, &e), 0);
+    assert_non_null(arena_take(&a, 4000, &e));
+    size_t mark = arena_mark(&a);
+    assert_non_null(arena_take(&a, 100, &e));
+    assert_null(arena_take(&a, 8192, &e));
+    assert_int_equal(e.code, ERR_BUDGET);
+    arena_back(&a, mark);
+    assert_int_equal(a.used, arena_size(4000));
+    arena_unmap(&a);
+    assert_null(a.base);
+}
+
+static void sizes_are_read_as_people_write_them(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t want;
+    } rows[] = {
+        { "512M", 512 * MIB }, { "2G", 2 * GIB },     { "1.5GiB", 3 * GIB / 2 },
+        { "300", 300 },        { "50%", 4 * GIB },    { "64kb", 64 * KIB },
+    };
+    static const char *const bad[] = { "", "M", "-1G", "12X", "101%", "1e30T", "nan" };
+    struct err e = ERR_INIT;
+    char buf[16];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t got = 0;
+
+        assert_int_equal(units_parse_size(rows[i].text, 8 * GIB, &got, &e), 0);
+        assert_int_equal(got, rows[i].want);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint64_t got = 7;
+
+        assert_int_equal(units_parse_size(bad[i], 8 * GIB, &got, &e), -1);
+        assert_int_equal(got, 7);
+    }
+    assert_string_equal(units_size(buf, sizeof buf, 3 * GIB / 2), "1.50 GiB");
+    assert_string_equal(units_size(buf, sizeof buf, 17), "17 B");
+    assert_string_equal(units_size(buf, sizeof buf, 1023 * MIB + 900 * KIB), "1.00 GiB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_error_says_where_and_what),
+        cmocka_unit_test(an_error_of_the_system_keeps_its_number),
+        cmocka_unit_test(an_arena_refuses_more_than_it_holds),
+        cmocka_unit_test(sizes_are_read_as_people_write_them),
+    };
+
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

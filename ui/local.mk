@@ -1,0 +1,1 @@
+# ui: the screen.  Includes only engine/memwall.h from the engine.
