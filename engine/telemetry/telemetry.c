@@ -1,0 +1,164 @@
+#include "config.h"
+
+#include "engine/telemetry/telemetry.h"
+
+#include <string.h>
+#include <time.h>
+
+static const char *const state_names[] = { "idle", "loading", "prefill",
+                                           "decode", "draft", "error" };
+static const char *const row_names[MW_PLAN_ROWS] = {
+    "program",    "tokenizer", "activations", "logits",  "ring",   "rows",
+    "kv_global", "kv_sliding", "drafter",     "experts", "pinned", "reserve",
+};
+static const char *const kind_names[] = { "sliding", "global", "shared sliding",
+                                          "shared global", "head" };
+static const char *const binds_names[] = { "none", "disk", "memory", "compute",
+                                           "kv",   "swap", "thermal" };
+
+const char *mw_state_name(enum mw_state s)
+{
+    return state_names[s];
+}
+
+const char *mw_plan_row_name(enum mw_plan_row r)
+{
+    return row_names[r];
+}
+
+const char *mw_layer_kind_name(enum mw_layer_kind k)
+{
+    return kind_names[k];
+}
+
+const char *mw_binds_name(enum mw_binds b)
+{
+    return binds_names[b];
+}
+
+uint64_t telemetry_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void telemetry_begin(struct telemetry *t)
+{
+    counter_add(&t->seq, 1);
+    atomic_thread_fence(memory_order_release);
+}
+
+void telemetry_end(struct telemetry *t)
+{
+    atomic_thread_fence(memory_order_release);
+    counter_add(&t->seq, 1);
+}
+
+/* What must be read together: repeated until no writer was in between. */
+static void sample_pass(const struct telemetry *t, struct mw_sample *out)
+{
+    uint64_t before, after;
+
+    do {
+        before = atomic_load_explicit(&t->seq, memory_order_acquire);
+        out->pass.wall_ns = counter_get(&t->pass.wall_ns);
+        out->pass.stall_ns = counter_get(&t->pass.stall_ns);
+        out->pass.compute_ns = counter_get(&t->pass.compute_ns);
+        out->pass.attention_ns = counter_get(&t->pass.attention_ns);
+        out->pass.head_ns = counter_get(&t->pass.head_ns);
+        out->pass.sample_ns = counter_get(&t->pass.sample_ns);
+        out->pass.lookup_ns = counter_get(&t->pass.lookup_ns);
+        out->pass.draft_ns = counter_get(&t->pass.draft_ns);
+        out->pass.bytes_pass = counter_get(&t->pass.bytes_pass);
+        out->pass.n_col = counter_get(&t->pass.n_col);
+        out->n_decoded = counter_get(&t->n_decoded);
+        out->t_last_ns = counter_get(&t->t_last_ns);
+        out->decode_ns = counter_get(&t->decode_ns);
+        atomic_thread_fence(memory_order_acquire);
+        after = counter_get(&t->seq);
+    } while (before != after || (before & 1) != 0);
+}
+
+static void sample_layers(const struct telemetry *t, struct mw_sample *out)
+{
+    for (uint32_t i = 0; i <= out->n_layer; i++) {
+        const struct telemetry_layer *from = &t->layer[i];
+        struct mw_sample_layer *to = &out->layer[i];
+
+        to->kind = (uint8_t)counter_get(&from->kind);
+        to->bytes = counter_get(&from->bytes);
+        to->pinned_bytes = counter_get(&from->pinned_bytes);
+        to->read_bytes = counter_get(&from->read_bytes);
+        to->kv_bytes = counter_get(&from->kv_bytes);
+        to->passes = counter_get(&from->passes);
+        to->read_ns = counter_get(&from->read_ns);
+        to->stall_ns = counter_get(&from->stall_ns);
+        to->compute_ns = counter_get(&from->compute_ns);
+    }
+}
+
+void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
+{
+    memset(out, 0, sizeof *out);
+    out->t_ns = telemetry_now_ns();
+    telemetry_run(t, &out->run);
+    out->state = (enum mw_state)counter_get(&t->state);
+    out->layer_now = (uint32_t)counter_get(&t->layer_gauge);
+    out->n_prompt = counter_get(&t->n_prompt);
+    out->n_prompt_done = counter_get(&t->n_prompt_done);
+    out->t_start_ns = counter_get(&t->t_start_ns);
+    out->t_first_ns = counter_get(&t->t_first_ns);
+    out->prefill_ns = counter_get(&t->prefill_ns);
+    out->n_drafted = counter_get(&t->n_drafted);
+    out->n_accepted = counter_get(&t->n_accepted);
+    sample_pass(t, out);
+    out->io.bytes_read = counter_get(&t->bytes_read);
+    out->io.reads = counter_get(&t->reads);
+    out->io.read_ns = counter_get(&t->read_ns);
+    out->io.lookup_bytes = counter_get(&t->lookup_bytes);
+    out->io.retries = counter_get(&t->retries);
+    out->io.depth_gauge = counter_get(&t->depth_gauge);
+    for (int i = 0; i < MW_PLAN_ROWS; i++) {
+        out->mem.plan[i] = counter_get(&t->plan[i]);
+        out->mem.used[i] = counter_get(&t->used[i]);
+    }
+    out->mem.lent_bytes = counter_get(&t->lent_bytes);
+    out->kv.tokens = counter_get(&t->kv_tokens);
+    out->kv.capacity = counter_get(&t->kv_capacity);
+    out->kv.global_bytes = counter_get(&t->kv_global_used);
+    out->kv.sliding_bytes = counter_get(&t->kv_sliding_used);
+    out->kv.bytes_used = out->kv.global_bytes + out->kv.sliding_bytes;
+    out->kv.bytes_reserved = counter_get(&t->kv_reserved);
+    out->disk_limit = counter_get(&t->disk_limit);
+    out->memory_limit = counter_get(&t->memory_limit);
+    out->n_layer = out->run.n_layer <= MW_MAX_LAYER ? out->run.n_layer : 0;
+    sample_layers(t, out);
+}
+
+void telemetry_set_run(struct telemetry *t, const struct mw_run *run)
+{
+    const unsigned char *from = (const unsigned char *)run;
+
+    counter_add(&t->run_seq, 1);
+    atomic_thread_fence(memory_order_release);
+    for (size_t i = 0; i < sizeof *run; i++)
+        atomic_store_explicit(&t->run[i], from[i], memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    counter_add(&t->run_seq, 1);
+}
+
+void telemetry_run(const struct telemetry *t, struct mw_run *out)
+{
+    unsigned char *to = (unsigned char *)out;
+    uint64_t before, after;
+
+    do {
+        before = atomic_load_explicit(&t->run_seq, memory_order_acquire);
+        for (size_t i = 0; i < sizeof *out; i++)
+            to[i] = atomic_load_explicit(&t->run[i], memory_order_relaxed);
+        atomic_thread_fence(memory_order_acquire);
+        after = counter_get(&t->run_seq);
+    } while (before != after || (before & 1) != 0);
+}
