@@ -1,1 +1,300 @@
-/* placeholder until written below */
+/*
+ * memwall.h - the engine's only face.
+ *
+ * A program that chats: mw_model_open, mw_chat_open, then mw_chat_send and a loop that
+ * polls mw_chat_fd and takes events with mw_chat_next.  The chat owns an engine thread;
+ * every call below that is marked "any thread" may be made while it works.
+ *
+ * A program that evaluates ids itself (eval, bench): mw_model_open, mw_session_open,
+ * mw_session_eval, mw_session_logits.  A session belongs to the thread that uses it.
+ *
+ * Functions return 0, or -1 with *e set.  Nothing here prints, exits, installs signal
+ * handlers or reads the environment.
+ */
+#ifndef MEMWALL_ENGINE_MEMWALL_H
+#define MEMWALL_ENGINE_MEMWALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/base/units.h"
+#include "engine/plan/plan.h"
+#include "engine/telemetry/sample.h"
+
+/* ---- program ---- */
+
+/* "0.1.0" */
+const char *mw_version(void);
+/* Build features, one word each: "io_uring", "openblas 0.3.21"; index from 0, NULL at
+ * the end. */
+const char *mw_feature(int i);
+/* Kernel sets that run on this CPU, best first; NULL at the end. */
+const char *mw_isa(int i);
+
+/* What this computer is; read when asked. */
+struct mw_machine {
+    int n_cpu;              /* that this process may use, cgroup quota included */
+    uint64_t memory_bytes;  /* of the machine, or the cgroup's limit if that is less */
+    uint64_t available_bytes; /* now, under the same limit */
+    char cpu[64];
+};
+void mw_machine_read(struct mw_machine *out);
+
+/* ---- model ---- */
+
+struct mw_model;
+
+struct mw_model_info {
+    char name[128]; /* cleaned for a terminal; may be "" */
+    char arch[32];
+    char type[16];  /* of most weight bytes */
+    uint32_t n_layer, n_embd, n_vocab, n_ctx_train;
+    uint64_t n_param;    /* that are used */
+    uint64_t file_bytes; /* of all files */
+    uint64_t hot_bytes;  /* what a decoded token uses */
+};
+
+/* Open a GGUF file, the first of a split set, or a snapshot folder.  Headers only. */
+int mw_model_open(struct mw_model **out, const char *path, struct err *e);
+void mw_model_close(struct mw_model *m);
+void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
+
+/* ---- options ---- */
+
+enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };
+enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
+
+const char *mw_kv_name(enum mw_kv t);  /* "q8_0" */
+int mw_kv_parse(const char *name);     /* -1: unknown */
+const char *mw_io_name(enum mw_io io); /* "direct" */
+int mw_io_parse(const char *name, bool *mmap_drop); /* "mmap:drop"; -1: unknown */
+
+struct mw_options {
+    uint64_t memory_bytes; /* the budget; 0: chosen from what is available */
+    uint32_t n_ctx;        /* 0: 4096, or what the model was trained for if less */
+    enum mw_kv kv_k, kv_v;
+    enum mw_io io;
+    bool mmap_drop;
+    bool no_uring;
+    int n_thread;    /* 0: all of the machine's */
+    bool exact;      /* float activations everywhere */
+    const char *isa; /* kernel set by name; NULL: the best; must outlive the session */
+    uint32_t chunk;  /* tokens of a prompt at once; 0: planned */
+    bool ctx_shift;  /* context full: drop the oldest turns and go on */
+};
+void mw_options_default(struct mw_options *o);
+
+struct mw_sampling {
+    float temp; /* 0: greedy */
+    int top_k;  /* 0: all */
+    float top_p, min_p;
+    float repeat_penalty; /* 1: none */
+    uint32_t repeat_last; /* tokens that the penalty looks back */
+    uint64_t seed;        /* 0: a new one each time */
+};
+/* The model's own recommendation, else temp 0.8, top_k 40, top_p 0.95, min_p 0.05. */
+void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
+
+/* ---- plan ---- */
+
+/*
+ * What these options would take and how fast that would be: arithmetic only.  Returns
+ * -1 with *e (ERR_BUDGET) and the floor's table in *out when it does not fit.
+ */
+int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e);
+
+/* The smallest budget and the largest context that fit; 0: none does. */
+int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
+                uint32_t *largest_ctx, struct err *e);
+
+/* ---- session: ids in, logits out ---- */
+
+struct mw_session;
+
+int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
+                    struct err *e);
+void mw_session_close(struct mw_session *s);
+
+/* One row of logits, [n_vocab], of the id at position pos; return -1 to stop. */
+typedef int mw_row_fn(void *ctx, uint32_t pos, const float *logits, struct err *e);
+
+/*
+ * Evaluate n ids behind what the session holds.  row NULL: only the last id's logits are
+ * made, for mw_session_logits.  On failure or cancel the session holds what it held
+ * before the call plus whole chunks that were finished (mw_session_tokens tells).
+ */
+int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_fn *row,
+                    void *ctx, struct err *e);
+const float *mw_session_logits(const struct mw_session *s); /* until the next call */
+uint32_t mw_session_tokens(const struct mw_session *s);
+
+/* Keep only the first n tokens.  If the sliding rings have lost what the rest needs, the
+ * session falls back to the last copy: *kept says how many are really held. */
+int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct err *e);
+
+/* Change the budget while the session lives: memory really falls, tokens stay. */
+int mw_session_set_memory(struct mw_session *s, uint64_t memory_bytes, struct err *e);
+
+void mw_session_plan(const struct mw_session *s, struct plan *out);
+void mw_session_sample(const struct mw_session *s, struct mw_sample *out); /* any thread */
+void mw_session_cancel(struct mw_session *s);                              /* any thread */
+
+/* The next id from a row of logits (changed in place), given the ids before it. */
+struct mw_sampler;
+int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
+                   const struct mw_sampling *s, struct err *e);
+void mw_sampler_free(struct mw_sampler *p);
+uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *before,
+                         size_t n_before);
+
+/* ---- chat: a conversation on a thread of its own ---- */
+
+struct mw_chat;
+
+enum mw_role { MW_SYSTEM, MW_USER, MW_ASSISTANT };
+enum mw_think { MW_THINK_DEFAULT, MW_THINK_ON, MW_THINK_OFF };
+
+struct mw_chat_options {
+    struct mw_options engine;
+    struct mw_sampling sampling;
+    const char *system; /* NULL: none; copied */
+    const char *format; /* chat format by name; NULL: the model's own; copied */
+    bool raw;           /* no chat format: text is continued as it is */
+    enum mw_think think;
+    uint32_t n_predict; /* most tokens of an answer; 0: until the context is full */
+    const char *const *stop; /* NULL or strings that end an answer, NULL behind; copied */
+};
+
+struct mw_message {
+    enum mw_role role;
+    const char *text; /* UTF-8, len bytes */
+    size_t len;
+    const char *thinking; /* of an answer; NULL: none */
+    size_t thinking_len;
+};
+
+enum mw_done {
+    MW_DONE_STOP,      /* the model ended its turn */
+    MW_DONE_LENGTH,    /* n_predict was reached */
+    MW_DONE_CANCELLED, /* the person stopped it; what was said stays */
+    MW_DONE_CONTEXT,   /* the context is full */
+    MW_DONE_ERROR,     /* see the event's error; the session lives on */
+};
+
+/* What an answer cost, from the counters. */
+struct mw_receipt {
+    enum mw_done done;
+    uint32_t n_prompt;  /* tokens that had to be evaluated */
+    uint32_t n_reused;  /* that the KV still held */
+    uint32_t n_decoded;
+    uint64_t first_ns;  /* from send to the first token */
+    uint64_t prefill_ns, decode_ns;
+    uint64_t bytes_read;
+    uint64_t stall_ns;      /* waited for the disk while decoding */
+    uint64_t peak_charged;  /* bytes; 0: not known */
+};
+
+enum mw_event_kind {
+    MW_EVENT_READY,    /* the model is loaded; plan and sample are meaningful */
+    MW_EVENT_STARTED,  /* a queued message is being worked on; n is its prompt's tokens */
+    MW_EVENT_PROGRESS, /* prompt tokens evaluated: n of total */
+    MW_EVENT_TEXT,     /* a piece of the answer */
+    MW_EVENT_DONE,     /* the answer is over; receipt */
+    MW_EVENT_PLAN,     /* options were applied; plan */
+    MW_EVENT_NOTICE,   /* something the person must know: text */
+    MW_EVENT_ERROR,    /* a command failed: err; nothing was changed */
+};
+
+struct mw_event {
+    enum mw_event_kind kind;
+    const char *text; /* valid UTF-8, not cleaned for a terminal; until the next call */
+    size_t len;
+    bool is_thinking;
+    uint64_t n, total;
+    struct mw_receipt receipt;
+    struct plan plan;
+    struct err err;
+};
+
+/*
+ * Start the engine thread; loading happens there and ends with MW_EVENT_READY, or with
+ * MW_EVENT_ERROR (ERR_BUDGET: does not fit).  m must outlive the chat.
+ */
+int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_options *o,
+                 struct err *e);
+/* Stops an answer, joins the thread. */
+void mw_chat_close(struct mw_chat *c);
+
+/* Readable when there is an event.  Never read from it. */
+int mw_chat_fd(const struct mw_chat *c);
+/* The next event, or false.  Pieces of text that wait are joined into one. */
+bool mw_chat_next(struct mw_chat *c, struct mw_event *out);
+
+/*
+ * Commands are queued and answered by events; text is copied.  Any thread.
+ * A message that is sent while an answer runs waits for its turn.
+ */
+int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e);
+int mw_chat_continue(struct mw_chat *c, struct err *e); /* a stopped answer */
+int mw_chat_retry(struct mw_chat *c, struct err *e);    /* the last answer again */
+/* Keep the first n messages (the system message does not count). */
+int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e);
+/* Take over a saved conversation; evaluated with the next message. */
+int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
+                    struct err *e);
+/* Apply options: new sampling, system text, thinking, budget, context, KV type, I/O,
+ * threads.  Answered by MW_EVENT_PLAN, or MW_EVENT_ERROR and all stays as it was. */
+int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e);
+/* Stop the answer within one block; queued messages are dropped.  At once. */
+void mw_chat_cancel(struct mw_chat *c);
+
+/* Any thread, at any time. */
+void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out);
+bool mw_chat_is_busy(const struct mw_chat *c);
+
+/* What sending this text would cost, from the plan and what was measured so far. */
+struct mw_cost {
+    uint32_t n_token;     /* of the text, template included */
+    uint32_t n_ctx_left;  /* of the context, before it */
+    double seconds;       /* until the first token; 0: nothing measured yet */
+    uint64_t bytes;       /* that will be read */
+};
+int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
+                 struct err *e);
+
+/* ---- kernel's figures, for programs that watch a session ---- */
+
+/*
+ * The slow sampler: reads the kernel's figures twice a second on a thread of its own and
+ * fills `os` and `verdict` of every sample taken through it.
+ */
+struct mw_watch;
+int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e);
+void mw_watch_free(struct mw_watch *w);
+/* Complete a sample: os, and the verdict from measured shares. */
+void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
+
+/* ---- recording and replay of telemetry (memwall-telemetry(5)) ---- */
+
+struct mw_recorder;
+/* Start writing path: a start line now, then one line per token and per second, on a
+ * thread of its own that calls take(ctx, &sample). */
+typedef void mw_take_fn(void *ctx, struct mw_sample *out);
+int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *take, void *ctx,
+                     struct err *e);
+/* Writes what is left; returns -1 with *e if a write failed (full disk). */
+int mw_recorder_close(struct mw_recorder *r, struct err *e);
+
+/* One sample as one JSON object (no newline), for --json.  Returns the length, or what
+ * it would need if that is >= n. */
+size_t mw_sample_json(const struct mw_sample *s, const char *event, char *buf, size_t n);
+
+struct mw_replay;
+int mw_replay_open(struct mw_replay **out, const char *path, struct err *e);
+void mw_replay_close(struct mw_replay *r);
+/* The next recorded sample: 1 and *out, 0 at the end, -1 with *e (file, line in offset). */
+int mw_replay_next(struct mw_replay *r, struct mw_sample *out, struct err *e);
+
+#endif
