@@ -1,0 +1,124 @@
+/*
+ * store.h - chats on disk: append-only JSON lines that a person can read.
+ *
+ *     {"memwall":"chat","version":1,"created":"2026-08-01T12:00:00Z","model":"Gemma …"}
+ *     {"role":"system","text":"…"}
+ *     {"role":"user","time":"…","text":"…"}
+ *     {"role":"assistant","time":"…","thinking":"…","text":"…","done":"stop"}
+ *     {"receipt":{"n_prompt":34,…,"context":2140}}
+ *     {"role":"assistant","continues":true,"text":"…","done":"stop"}
+ *     {"notice":"dropped the 3 oldest turns"}
+ *     {"rewind":4}
+ *
+ * An answer's line is written while it streams: its beginning with the first piece, each
+ * piece as it comes, its end when it is over.  A program that is killed leaves a line
+ * without its end; store_open takes what is there and closes it.  So at most the token in
+ * flight is lost.  rewind keeps the first N messages (user and assistant) and what stands
+ * before the next one; the lines stay in the file.  Text has every character escaped that
+ * a terminal would obey, so that `cat` is safe.
+ *
+ * Files are 0600, locked while open (a second program is refused), synced per turn.  What
+ * is read is hostile: line length, nesting and counts are bounded; an error names file
+ * and line.
+ */
+#ifndef MEMWALL_UI_CHAT_STORE_H
+#define MEMWALL_UI_CHAT_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "engine/memwall.h"
+
+#define STORE_MAX_LINE  ((size_t)8 << 20)
+#define STORE_MAX_ITEMS 1000000
+#define STORE_NO_ITEM   UINT32_MAX
+
+struct store;
+
+enum store_kind { STORE_SYSTEM, STORE_USER, STORE_ANSWER, STORE_NOTICE };
+
+/* What can be said of an item without reading its text again. */
+struct store_item {
+    enum store_kind kind;
+    uint32_t text_bytes, thinking_bytes;
+    enum mw_done done; /* of an answer */
+    bool has_receipt;
+    struct mw_receipt receipt;
+    uint64_t context; /* tokens in the context after it; 0: not known */
+};
+
+/* Text of one item; for malloc, freed by store_text_free. */
+struct store_text {
+    char *text, *thinking; /* end in NUL; thinking NULL if there is none */
+    size_t len, thinking_len;
+};
+
+struct store_head {
+    char model[128];
+    char created[32]; /* "2026-08-01T12:00:00Z" */
+};
+
+/*
+ * Begin a new chat in folder dir, which is made if it is not there.  No file before the
+ * first message: chats in which nothing was said leave nothing.
+ */
+int store_new(struct store **out, const char *dir, const char *model, struct err *e);
+/* Open path to go on with it. */
+int store_open(struct store **out, const char *path, struct err *e);
+/* The same for reading only: neither locked nor repaired. */
+int store_open_read(struct store **out, const char *path, struct err *e);
+void store_close(struct store *s); /* an unfinished answer is closed as cancelled */
+
+const char *store_path(const struct store *s); /* "" as long as there is no file */
+const char *store_name(const struct store *s); /* the file without folder and .jsonl */
+const struct store_head *store_head(const struct store *s);
+
+/* ---- writing; *item (may be NULL) is the item's number ---- */
+
+int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
+              struct err *e);
+/* A piece of an answer, at once in the file.  The first one begins the answer, or goes on
+ * with the last one if resume is set. */
+int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
+                uint32_t *item, struct err *e);
+/* The answer is over.  Synced. */
+int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e);
+/* Keep the first n messages (user and assistant). */
+int store_rewind(struct store *s, size_t n, struct err *e);
+
+/* ---- reading ---- */
+
+uint32_t store_count(const struct store *s);
+const struct store_item *store_item(const struct store *s, uint32_t item);
+int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e);
+void store_text_free(struct store_text *t);
+
+/* ---- all chats ---- */
+
+struct store_entry {
+    char name[64];
+    char title[96]; /* the beginning of the first message, clean, one line */
+    char model[64]; /* clean */
+    time_t changed;
+    uint64_t context; /* tokens; 0: not known */
+    uint64_t bytes;
+};
+
+/* The chats in dir, newest first, for free().  A folder that is not there holds none;
+ * files that are no chats are passed over. */
+int store_list(const char *dir, struct store_entry **out, size_t *n, struct err *e);
+/* The path of chat name in dir (NULL or "": the last one; the beginning of a name is
+ * enough where only one has it). */
+int store_find(const char *dir, const char *name, char *path, size_t n, struct err *e);
+
+/* ---- export: written to a temporary name, synced, renamed ---- */
+
+enum store_format { STORE_MARKDOWN, STORE_JSON };
+/* By the end of a file's name: .json, else Markdown. */
+enum store_format store_format_of(const char *path);
+int store_export(const struct store *s, const char *path, enum store_format format,
+                 struct err *e);
+
+#endif
