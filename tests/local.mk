@@ -22,3 +22,4 @@ include tests/unit/engine.mk
 include tests/unit/telemetry.mk
 include tests/unit/ui.mk
 include tests/unit/src.mk
+include tests/terminal/local.mk

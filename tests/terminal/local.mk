@@ -1,0 +1,1 @@
+# tests of the program as a whole on a pseudo-terminal

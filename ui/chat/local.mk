@@ -1,0 +1,1 @@
+# ui/chat: the chat pane: cleaning, wrapping, Markdown, transcript, chats on disk.

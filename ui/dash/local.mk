@@ -1,0 +1,1 @@
+# ui/dash: the dashboard and its widgets.

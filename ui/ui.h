@@ -1,0 +1,81 @@
+/*
+ * ui.h - the terminal program: a chat with the dashboard beside it.
+ *
+ * What src/ calls.  Everything here runs on the calling thread, which becomes the only one
+ * that touches the terminal; no other thread may have been started before.
+ */
+#ifndef MEMWALL_UI_UI_H
+#define MEMWALL_UI_UI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/memwall.h"
+
+enum ui_graph { UI_GRAPH_AUTO, UI_GRAPH_BRAILLE, UI_GRAPH_BLOCK, UI_GRAPH_ASCII };
+enum ui_color_wish { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER };
+enum ui_view { UI_VIEW_BOTH, UI_VIEW_CHAT, UI_VIEW_DASH };
+
+/* How the screen looks and behaves; all zero is a good default. */
+struct ui_options {
+    const char *theme; /* NULL: "dark"; a name or a path */
+    enum ui_color_wish color;
+    enum ui_graph graph;
+    bool ascii; /* draw with ASCII only */
+    bool utf8;  /* the terminal speaks UTF-8 whatever the locale says */
+    bool plain; /* line by line, for screen readers and serial lines */
+    bool no_mouse;
+    enum ui_view view;
+    int split_percent; /* the dashboard's share of the width; 0: 40 */
+    int refresh_ms;    /* of the dashboard; 0: 250 */
+    bool sync_frames;  /* bracket every frame (for tests): ESC[?2026h … l */
+    bool count_bytes;  /* on leaving, say what was written and how late keys were */
+};
+
+/* Where files are kept; each must be given, none needs to exist. */
+struct ui_paths {
+    const char *config_file; /* …/memwall/config */
+    const char *config_dir;
+    const char *state_dir; /* history, log */
+    const char *data_dir;  /* chats */
+};
+
+struct ui_chat_options {
+    struct ui_options ui;
+    struct ui_paths paths;
+    const char *model_path; /* as for mw_model_open */
+    struct mw_chat_options chat;
+    const char *open_chat; /* NULL: a new one; "": the last one; else a chat's name */
+    const char *first;     /* NULL, or a message that is sent at once */
+    const char *telemetry; /* NULL, or a file to record to */
+    bool no_save;          /* do not keep the chat on disk */
+    bool quiet;            /* no lines on the ordinary screen after leaving */
+    /*
+     * NULL, or: may key have this value in the configuration (the table of options
+     * knows)?  Used by /set before it writes.
+     */
+    int (*check_setting)(const char *key, const char *value, struct err *e);
+    /* Keys of the configuration for completion; NULL behind the last; may be NULL. */
+    const char *const *setting_names;
+};
+
+/*
+ * Chat until the person leaves.  Returns 0; 128 + n when signal n ended it; or -1 with *e
+ * when it could not begin (model, budget, terminal): nothing has been drawn then.
+ */
+int ui_chat(const struct ui_chat_options *o, struct err *e);
+
+/* Is there a terminal to draw on (/dev/tty, TERM not dumb, standard output a terminal)? */
+bool ui_can_draw(void);
+
+struct ui_replay_options {
+    struct ui_options ui;
+    struct ui_paths paths;
+    const char *path; /* the recording */
+    double speed;     /* 1: as it was; 0: 1 */
+};
+
+/* Play a recording in the dashboard.  As ui_chat. */
+int ui_replay(const struct ui_replay_options *o, struct err *e);
+
+#endif
