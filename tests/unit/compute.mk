@@ -1,1 +1,19 @@
 # unit tests of compute
+EXTRA_DIST += tests/data/quants
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_pool tests/unit/test_kernels tests/unit/test_quants
+tests_unit_test_pool_SOURCES = tests/unit/test_pool.c
+tests_unit_test_pool_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_pool_LDADD = $(UNIT_LIBS)
+
+tests_unit_test_kernels_SOURCES = tests/unit/test_kernels.c \
+	tests/unit/kernel_data.c tests/unit/kernel_data.h
+tests_unit_test_kernels_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_kernels_LDADD = $(UNIT_LIBS)
+
+tests_unit_test_quants_SOURCES = tests/unit/test_quants.c \
+	tests/unit/kernel_data.c tests/unit/kernel_data.h
+tests_unit_test_quants_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_quants_LDADD = $(UNIT_LIBS)
+endif

@@ -1,0 +1,56 @@
+#include "config.h"
+
+#include "engine/compute/kernels.h"
+
+#include <string.h>
+
+#include "engine/compute/kernel_sets.h"
+#include "engine/compute/quants.h"
+
+enum { N_SET = sizeof kernel_sets / sizeof kernel_sets[0] };
+
+const char *const *kernels_names(void)
+{
+    /* Filled with the same values by whoever comes first. */
+    static const char *names[N_SET + 1];
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_SET; i++)
+        if (kernel_sets[i].runs_here())
+            __atomic_store_n(&names[n++], kernel_sets[i].set->name, __ATOMIC_RELAXED);
+    return names;
+}
+
+const struct kernels *kernels_by_name(const char *name)
+{
+    for (size_t i = 0; i < N_SET; i++)
+        if (strcmp(kernel_sets[i].set->name, name) == 0 && kernel_sets[i].runs_here())
+            return kernel_sets[i].set;
+    return NULL;
+}
+
+const struct kernels *kernels_best(void)
+{
+    size_t i = 0;
+
+    while (!kernel_sets[i].runs_here()) /* the last one always does */
+        i++;
+    return kernel_sets[i].set;
+}
+
+enum act_form act_form_of(enum tensor_type weight, bool exact)
+{
+    if (exact || weight == TYPE_F32 || weight == TYPE_F16 || weight == TYPE_BF16)
+        return ACT_F32;
+    return ACT_Q8;
+}
+
+size_t act_bytes(enum act_form form, size_t n_k)
+{
+    if (form == ACT_F32)
+        return (n_k + ACT_F32_PAD - 1) / ACT_F32_PAD * ACT_F32_PAD * sizeof(float);
+
+    size_t n = act_q8_padded(n_k);
+
+    return n + n / 32 * sizeof(float) + n / 16 * sizeof(int16_t);
+}

@@ -1,0 +1,300 @@
+/*
+ * kernels_generic.c - the arithmetic in plain C: the definition of every kernel, and what
+ * runs where no other set does.
+ *
+ * Order of additions: value k of a row goes to partial sum k % LANES, in rising k; the
+ * partial sums are then folded in halves.  Compilers turn the partial sums into vectors
+ * of whatever width there is, with the same result.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/compute/dequant.h"
+#include "engine/compute/kernel_sets.h"
+#include "engine/compute/kv_types.h"
+#include "engine/compute/quants.h"
+
+#define LANES 16  /* partial sums of one dot product */
+#define TILE  256 /* values widened to float at once: a whole number of any type's blocks */
+#define GROUP 8   /* columns, or queries, that share a widened tile */
+
+/* sum[k % LANES] += w[k] * x[k] */
+static void dot_add(const float *restrict w, const float *restrict x, size_t n,
+                    float *restrict sum)
+{
+    size_t k = 0;
+
+    for (; k + LANES <= n; k += LANES)
+        for (int j = 0; j < LANES; j++)
+            sum[j] += w[k + j] * x[k + j];
+    for (; k < n; k++)
+        sum[k % LANES] += w[k] * x[k];
+}
+
+static float fold(const float *sum)
+{
+    float s[LANES];
+
+    memcpy(s, sum, sizeof s);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            s[j] += s[j + half];
+    return s[0];
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Columns */
+
+/* The largest size; NaN if any value is not finite. */
+static float act_q8_max(const float *x, size_t n)
+{
+    float amax = 0;
+
+    for (size_t j = 0; j < n; j++) {
+        if (!isfinite(x[j]))
+            return NAN;
+        amax = fmaxf(amax, fabsf(x[j]));
+    }
+    return amax;
+}
+
+/* A block without a finite value gives NaN; one below 1e-30 counts as zeros. */
+static float act_q8_scale(float amax)
+{
+    return amax < 1e-30f ? 0 : amax / 127;
+}
+
+static void pack_q8(const float *x, size_t n_k, void *dst)
+{
+    size_t n_padded = act_q8_padded(n_k);
+    int8_t *q = dst;
+    float *d = (float *)(void *)(q + n_padded);
+    int16_t *sum = (int16_t *)(void *)(d + n_padded / 32);
+
+    memset(dst, 0, act_bytes(ACT_Q8, n_k));
+    for (size_t k = 0; k < n_k; k += 32) {
+        size_t n = min_size(32, n_k - k);
+        float amax = act_q8_max(x + k, n);
+
+        d[k / 32] = act_q8_scale(amax);
+        for (size_t j = k; j < k + n && d[k / 32] > 0; j++) {
+            q[j] = (int8_t)rintf(x[j] * (127 / amax));
+            sum[j / 16] = (int16_t)(sum[j / 16] + q[j]);
+        }
+    }
+}
+
+static void act_pack(enum act_form form, const float *x, size_t n_k, void *dst)
+{
+    size_t bytes = act_bytes(ACT_F32, n_k);
+
+    if (form == ACT_Q8) {
+        pack_q8(x, n_k, dst);
+        return;
+    }
+    memcpy(dst, x, n_k * sizeof *x);
+    memset((char *)dst + n_k * sizeof *x, 0, bytes - n_k * sizeof *x);
+}
+
+/* Values k .. k + n - 1 of a packed column; k is a multiple of TILE. */
+static const float *column_tile(enum act_form form, const void *column, size_t n_k, size_t k,
+                                size_t n, float *tile)
+{
+    if (form == ACT_F32)
+        return (const float *)column + k;
+
+    struct act_q8 a = act_q8_at(column, n_k);
+
+    for (size_t j = 0; j < n; j++)
+        tile[j] = a.d[(k + j) / 32] * (float)a.q[k + j];
+    return tile;
+}
+
+/* Matrix times columns */
+
+/* y[c * ldy] = sum_k w[k] * x[c][k] for at most GROUP columns */
+static void mul_row(enum tensor_type type, enum act_form form, const uint8_t *w, size_t n_k,
+                    const uint8_t *x, size_t x_stride, size_t n_col, float *y, size_t ldy)
+{
+    float sum[GROUP][LANES] = { { 0 } };
+    float wt[TILE], xt[TILE];
+
+    for (size_t k = 0; k < n_k; k += TILE) {
+        size_t n = min_size(TILE, n_k - k);
+
+        dequant_row(type, w + tensor_row_bytes(type, k), wt, n);
+        for (size_t c = 0; c < n_col; c++)
+            dot_add(wt, column_tile(form, x + c * x_stride, n_k, k, n, xt), n, sum[c]);
+    }
+    for (size_t c = 0; c < n_col; c++)
+        y[c * ldy] = fold(sum[c]);
+}
+
+static void mul(enum tensor_type type, enum act_form form, const void *w, size_t n_row,
+                size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy)
+{
+    size_t row_bytes = (size_t)tensor_row_bytes(type, n_k);
+
+    for (size_t r = 0; r < n_row; r++)
+        for (size_t c = 0; c < n_col; c += GROUP)
+            mul_row(type, form, (const uint8_t *)w + r * row_bytes, n_k,
+                    (const uint8_t *)x + c * x_stride, x_stride, min_size(GROUP, n_col - c),
+                    y + c * ldy + r, ldy);
+}
+
+/* Vectors */
+
+static void rms_norm(const float *x, const float *w, size_t n, float eps, float *out)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+
+    float s = 1 / sqrtf((float)(sum / (double)n) + eps);
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = w != NULL ? x[i] * s * w[i] : x[i] * s;
+}
+
+/* gelu in the form with tanh, as the models were trained */
+static void gelu_mul(float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float x = gate[i];
+        float u = 0.797884561f * (x + 0.044715f * x * x * x); /* sqrt(2 / pi) */
+
+        gate[i] = 0.5f * x * (1 + tanhf(u)) * up[i];
+    }
+}
+
+static void silu_mul(float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        gate[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
+}
+
+static void add(float *x, const float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] += y[i];
+}
+
+static void scale(float *x, float s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= s;
+}
+
+static void softcap(float *x, float cap, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = cap * tanhf(x[i] / cap);
+}
+
+/* Attention */
+
+/* s[i][j] = q_i . k_j for at most GROUP queries */
+static void scores(enum kv_type kt, const float *q, size_t n_q, const uint8_t *k,
+                   size_t k_stride, size_t n_pos, size_t dk, float s[GROUP][ATTN_BLOCK])
+{
+    float tile[TILE];
+
+    for (size_t j = 0; j < n_pos; j++) {
+        float sum[GROUP][LANES] = { { 0 } };
+
+        for (size_t d = 0; d < dk; d += TILE) {
+            size_t n = min_size(TILE, dk - d);
+
+            kv_row_load(kt, k + j * k_stride, d, tile, n);
+            for (size_t i = 0; i < n_q; i++)
+                dot_add(tile, q + i * dk + d, n, sum[i]);
+        }
+        for (size_t i = 0; i < n_q; i++)
+            s[i][j] = fold(sum[i]);
+    }
+}
+
+/*
+ * Scores of one query become weights exp(s - max) with the maximum carried on.
+ * Returns what the sums so far are to be multiplied with.
+ */
+static float soften(float *s, size_t n_pos, float scale_by, float cap, float *m, float *l)
+{
+    float top = *m, sum = 0;
+
+    for (size_t j = 0; j < n_pos; j++) {
+        s[j] *= scale_by;
+        if (cap > 0)
+            s[j] = cap * tanhf(s[j] / cap);
+        top = fmaxf(top, s[j]);
+    }
+
+    float shrink = expf(*m - top);
+
+    for (size_t j = 0; j < n_pos; j++) {
+        s[j] = expf(s[j] - top);
+        sum += s[j];
+    }
+    *l = *l * shrink + sum;
+    *m = top;
+    return shrink;
+}
+
+/* acc_i = acc_i * shrink_i + sum_j p[i][j] * v_j for at most GROUP queries */
+static void gather(enum kv_type vt, float p[GROUP][ATTN_BLOCK], const float *shrink, size_t n_q,
+                   const uint8_t *v, size_t v_stride, size_t n_pos, size_t dv, float *acc)
+{
+    float tile[TILE];
+
+    for (size_t i = 0; i < n_q; i++)
+        scale(acc + i * dv, shrink[i], dv);
+    for (size_t j = 0; j < n_pos; j++)
+        for (size_t d = 0; d < dv; d += TILE) {
+            size_t n = min_size(TILE, dv - d);
+
+            kv_row_load(vt, v + j * v_stride, d, tile, n);
+            for (size_t i = 0; i < n_q; i++)
+                for (size_t e = 0; e < n; e++)
+                    acc[i * dv + d + e] += p[i][j] * tile[e];
+        }
+}
+
+static void attn(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q, const void *k,
+                 size_t k_stride, const void *v, size_t v_stride, size_t n_pos, size_t dk,
+                 size_t dv, float scale_by, float cap, float *m, float *l, float *acc)
+{
+    if (n_pos == 0)
+        return;
+    for (size_t i = 0; i < n_q; i += GROUP) {
+        size_t n = min_size(GROUP, n_q - i);
+        float s[GROUP][ATTN_BLOCK];
+        float shrink[GROUP];
+
+        scores(kt, q + i * dk, n, k, k_stride, n_pos, dk, s);
+        for (size_t g = 0; g < n; g++)
+            shrink[g] = soften(s[g], n_pos, scale_by, cap, m + i + g, l + i + g);
+        gather(vt, s, shrink, n, v, v_stride, n_pos, dv, acc + i * dv);
+    }
+}
+
+const struct kernels kernels_generic = {
+    .name = "generic",
+    .dequant = dequant_row,
+    .act_pack = act_pack,
+    .mul = mul,
+    .rms_norm = rms_norm,
+    .gelu_mul = gelu_mul,
+    .silu_mul = silu_mul,
+    .add = add,
+    .scale = scale,
+    .softcap = softcap,
+    .kv_store = kv_row_store,
+    .attn = attn,
+};

@@ -1,0 +1,228 @@
+/*
+ * Life of a part: pool_run stores fn and ctx, raises `round` and wakes who sleeps; each
+ * worker sees a new round, calls fn, and counts `left` down; the caller does its own part
+ * and waits until left is 0.
+ *
+ * Waiting spins for SPIN looks at the word, a few tens of microseconds, and then sleeps
+ * in the kernel on the same word (futex).  Where there are more threads than CPUs nobody
+ * spins, since that takes the time from the one who is waited for.
+ */
+#include "config.h"
+
+#include "engine/compute/pool.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MAX_THREAD  256
+#define STACK_BYTES ((size_t)1 << 20) /* kernels keep their tiles on the stack */
+#define SPIN        1000              /* pauses of 10 to 50 ns each */
+
+struct worker {
+    struct pool *pool;
+    pthread_t id;
+    int index;
+};
+
+struct pool {
+    int n_thread;
+    int n_started; /* workers that exist: 1 .. n_started */
+    int spin;
+    pool_fn *fn; /* of this round; stored before round is raised */
+    void *ctx;
+    bool is_closing;
+
+    _Alignas(64) atomic_uint round;
+    atomic_uint n_asleep; /* workers in or near futex_wait on round */
+    _Alignas(64) atomic_uint left;
+    atomic_bool caller_sleeps;
+
+    struct worker worker[];
+};
+
+static void sleep_on(atomic_uint *word, unsigned value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake(atomic_uint *word, int n)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Returns the round that follows seen. */
+static unsigned wait_for_round(struct pool *p, unsigned seen)
+{
+    unsigned now;
+
+    for (int i = 0; i < p->spin; i++) {
+        now = atomic_load_explicit(&p->round, memory_order_acquire);
+        if (now != seen)
+            return now;
+        pause_cpu();
+    }
+    /*
+     * Both sides in sequential order: either the caller sees n_asleep and wakes, or
+     * the kernel (or the load) sees the new round and does not sleep.
+     */
+    atomic_fetch_add(&p->n_asleep, 1);
+    while ((now = atomic_load(&p->round)) == seen)
+        sleep_on(&p->round, seen);
+    atomic_fetch_sub(&p->n_asleep, 1);
+    return now;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct pool *p = w->pool;
+    unsigned seen = 0;
+
+    for (;;) {
+        seen = wait_for_round(p, seen);
+        if (p->is_closing)
+            return NULL;
+        p->fn(p->ctx, w->index, p->n_thread);
+        if (atomic_fetch_sub(&p->left, 1) == 1 && atomic_load(&p->caller_sleeps))
+            wake(&p->left, 1);
+    }
+}
+
+static void start_round(struct pool *p)
+{
+    atomic_fetch_add(&p->round, 1);
+    if (atomic_load(&p->n_asleep) != 0)
+        wake(&p->round, INT_MAX);
+}
+
+static void wait_for_workers(struct pool *p)
+{
+    unsigned left;
+
+    for (int i = 0; i < p->spin; i++) {
+        if (atomic_load_explicit(&p->left, memory_order_acquire) == 0)
+            return;
+        pause_cpu();
+    }
+    atomic_store(&p->caller_sleeps, true);
+    while ((left = atomic_load(&p->left)) != 0)
+        sleep_on(&p->left, left);
+    atomic_store(&p->caller_sleeps, false);
+}
+
+static int n_cpu(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return MAX_THREAD; /* more CPUs than the set holds */
+    return CPU_COUNT(&set);
+}
+
+/* Workers take no signals: those belong to the thread that reads the terminal. */
+static int start_workers(struct pool *p, struct err *e)
+{
+    pthread_attr_t attr;
+    sigset_t all, before;
+    int rc = pthread_attr_init(&attr);
+
+    if (rc != 0)
+        return err_set(e, ERR_MEMORY, "cannot describe a thread (error %d)", rc);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (rc == 0 && p->n_started < p->n_thread - 1) {
+        struct worker *w = &p->worker[p->n_started];
+
+        *w = (struct worker){ .pool = p, .index = p->n_started + 1 };
+        rc = pthread_create(&w->id, &attr, work, w);
+        if (rc == 0)
+            p->n_started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    if (rc != 0)
+        return err_set(e, ERR_MEMORY, "could not start worker %d of %d (error %d)",
+                       p->n_started + 1, p->n_thread, rc);
+    return 0;
+}
+
+int pool_new(struct pool **out, int n_thread, struct err *e)
+{
+    struct pool *p;
+    size_t bytes;
+
+    *out = NULL;
+    if (n_thread < 1 || n_thread > MAX_THREAD)
+        return err_set(e, ERR_ARGUMENT, "%d threads asked for; between 1 and %d work", n_thread,
+                       MAX_THREAD);
+    bytes = sizeof *p + (size_t)(n_thread - 1) * sizeof p->worker[0];
+    p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (p == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for %d threads", n_thread);
+    p->n_thread = n_thread;
+    p->n_started = 0;
+    p->spin = n_thread <= n_cpu() ? SPIN : 0;
+    p->fn = NULL;
+    p->ctx = NULL;
+    p->is_closing = false;
+    atomic_init(&p->round, 0);
+    atomic_init(&p->n_asleep, 0);
+    atomic_init(&p->left, 0);
+    atomic_init(&p->caller_sleeps, false);
+    if (start_workers(p, e) != 0) {
+        pool_free(p);
+        return -1;
+    }
+    *out = p;
+    return 0;
+}
+
+void pool_free(struct pool *p)
+{
+    if (p == NULL)
+        return;
+    p->is_closing = true;
+    start_round(p);
+    for (int i = 0; i < p->n_started; i++)
+        pthread_join(p->worker[i].id, NULL);
+    free(p);
+}
+
+int pool_threads(const struct pool *p)
+{
+    return p->n_thread;
+}
+
+void pool_run(struct pool *p, pool_fn *fn, void *ctx)
+{
+    if (p->n_thread == 1) {
+        fn(ctx, 0, 1);
+        return;
+    }
+    p->fn = fn;
+    p->ctx = ctx;
+    atomic_store_explicit(&p->left, (unsigned)(p->n_thread - 1), memory_order_relaxed);
+    start_round(p);
+    fn(ctx, 0, p->n_thread);
+    wait_for_workers(p);
+}

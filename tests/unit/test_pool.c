@@ -1,0 +1,113 @@
+/* The workers: every part once, in order of rounds, by its own thread. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/compute/pool.h"
+
+#define MOST 16
+
+struct tally {
+    int n_thread;
+    pid_t caller;
+    int seen[MOST]; /* written by one worker each */
+    pid_t ran_on[MOST];
+    uint64_t sum;        /* of the round before, written by the caller */
+    uint64_t part[MOST]; /* what each worker made of it */
+};
+
+static void count(void *ctx, int thread, int n_thread)
+{
+    struct tally *t = ctx;
+
+    if (thread == 0)
+        t->n_thread = n_thread;
+    t->seen[thread]++;
+    t->ran_on[thread] = gettid();
+    t->part[thread] = t->sum * 31 + (uint64_t)thread;
+}
+
+static void run_rounds(int n_thread, int n_round)
+{
+    struct err e = ERR_INIT;
+    struct tally t = { .caller = gettid() };
+    struct pool *p;
+    uint64_t want = 0;
+
+    assert_int_equal(pool_new(&p, n_thread, &e), 0);
+    assert_int_equal(pool_threads(p), n_thread);
+    for (int r = 0; r < n_round; r++) {
+        pool_run(p, count, &t);
+        t.sum = 0;
+        for (int i = 0; i < n_thread; i++)
+            t.sum += t.part[i];
+        want = want * 31 * (uint64_t)n_thread + (uint64_t)(n_thread * (n_thread - 1) / 2);
+        assert_true(t.sum == want);
+    }
+    assert_int_equal(t.n_thread, n_thread);
+    assert_int_equal(t.ran_on[0], t.caller);
+    for (int i = 0; i < MOST; i++)
+        assert_int_equal(t.seen[i], i < n_thread ? n_round : 0);
+    for (int i = 1; i < n_thread; i++)
+        assert_int_not_equal(t.ran_on[i], t.caller);
+    pool_free(p);
+}
+
+static void every_part_runs_once_a_round(void **state)
+{
+    (void)state;
+    run_rounds(1, 100);
+    run_rounds(2, 5000);
+    run_rounds(3, 1000);
+}
+
+/* Such workers never spin: each round finds them asleep. */
+static void more_workers_than_cpus_finish_too(void **state)
+{
+    (void)state;
+    run_rounds(MOST, 500);
+}
+
+static void an_unused_pool_can_be_freed(void **state)
+{
+    struct err e = ERR_INIT;
+    struct pool *p;
+
+    (void)state;
+    assert_int_equal(pool_new(&p, 4, &e), 0);
+    pool_free(p);
+    pool_free(NULL);
+}
+
+static void impossible_counts_are_refused(void **state)
+{
+    static const int bad[] = { 0, -1, 257, 1 << 30 };
+    struct err e = ERR_INIT;
+    struct pool *p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(pool_new(&p, bad[i], &e), -1);
+        assert_int_equal(e.code, ERR_ARGUMENT);
+        assert_null(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_runs_once_a_round),
+        cmocka_unit_test(more_workers_than_cpus_finish_too),
+        cmocka_unit_test(an_unused_pool_can_be_freed),
+        cmocka_unit_test(impossible_counts_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
+}
