@@ -1,0 +1,333 @@
+/*
+ * completions.c - completions for three shells and lists for the man pages, written from
+ * the tables of commands and options.
+ *
+ * `make update-tables` writes the results into share/completions and man; a test fails
+ * when what lies there is not what this prints.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "src/command.h"
+
+static const char head[] = "written by \"memwall completions\" from the table of options";
+
+static bool is_shown(const struct option *row, const struct command *c)
+{
+    return (row->commands & c->bit) != 0 && !row->is_hidden;
+}
+
+static bool takes_file(const struct option *row)
+{
+    return row->kind == KIND_FILE;
+}
+
+/* ---- bash ---- */
+
+static void bash_command(const struct command *c)
+{
+    printf("    %s)\n        options=\"", c->name);
+    for (int i = 0, n = 0; i < N_OPTION; i++)
+        if (is_shown(&options_table[i], c))
+            printf("%s--%s", n++ > 0 ? " " : "", options_table[i].name);
+    puts("\"\n        case $prev in");
+    for (int i = 0; i < N_OPTION; i++) {
+        const struct option *row = &options_table[i];
+
+        if (!is_shown(row, c) || row->arg == NULL)
+            continue;
+        printf("        --%s", row->name);
+        if (row->letter != 0)
+            printf(" | -%c", row->letter);
+        if (row->choices != NULL)
+            printf(") words=\"%s\" ;;\n", row->choices);
+        else
+            printf(") %s ;;\n", takes_file(row) ? "words=:files" : "words=:none");
+    }
+    puts("        esac\n        ;;");
+}
+
+static void print_bash(void)
+{
+    printf("# bash completion for memwall, %s\n", head);
+    puts("_memwall()\n"
+         "{\n"
+         "    local cur=$2 prev=$3 command=chat options='' words=''");
+    fputs("    local commands=\" ", stdout);
+    for (size_t i = 0; i < n_command; i++)
+        if (!command_table[i].is_hidden)
+            printf("%s ", command_table[i].name);
+    puts("\"\n"
+         "    # Bash cuts words at = and :, so the option may stand two words back.\n"
+         "    if [[ $prev == '=' ]]; then\n"
+         "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
+         "    elif [[ $cur == '=' ]]; then\n"
+         "        cur=''\n"
+         "    fi\n"
+         "    if [[ $COMP_CWORD -gt 1 && $commands == *\" ${COMP_WORDS[1]} \"* ]]; then\n"
+         "        command=${COMP_WORDS[1]}\n"
+         "    fi\n"
+         "    case $command in");
+    for (size_t i = 0; i < n_command; i++)
+        if (!command_table[i].is_hidden)
+            bash_command(&command_table[i]);
+    puts("    esac\n"
+         "    COMPREPLY=()\n"
+         "    case $words in\n"
+         "    :none) return ;;\n"
+         "    '' | :files) ;;\n"
+         "    *)\n"
+         "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+         "        return\n"
+         "        ;;\n"
+         "    esac\n"
+         "    if [[ -z $words && $cur == -* ]]; then\n"
+         "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n"
+         "        return\n"
+         "    fi\n"
+         "    if [[ $COMP_CWORD -eq 1 ]]; then\n"
+         "        mapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$cur\")\n"
+         "    fi\n"
+         "    compopt -o filenames\n"
+         "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$cur\")\n"
+         "}\n"
+         "complete -F _memwall memwall");
+}
+
+/* ---- zsh ---- */
+
+/* Inside single quotes of zsh's _arguments: quote, brackets and colon have meanings. */
+static void zsh_text(const char *s)
+{
+    for (; *s != '\0'; s++) {
+        if (*s == '\'')
+            fputs("'\\''", stdout);
+        else if (*s == '[' || *s == ']' || *s == ':')
+            printf("\\%c", *s);
+        else
+            putchar(*s);
+    }
+}
+
+static void zsh_option(const struct option *row)
+{
+    if (row->letter != 0)
+        printf("            '(-%c --%s)'{-%c,--%s}'", row->letter, row->name, row->letter,
+               row->name);
+    else
+        printf("            '--%s", row->name);
+    if (row->arg != NULL && row->letter == 0)
+        putchar('=');
+    putchar('[');
+    zsh_text(row->help);
+    putchar(']');
+    if (row->arg != NULL) {
+        printf(":%s:", row->arg);
+        if (row->choices != NULL) {
+            putchar('(');
+            zsh_text(row->choices);
+            putchar(')');
+        } else if (takes_file(row)) {
+            fputs("_files", stdout);
+        }
+    }
+    puts("' \\");
+}
+
+static void print_zsh(void)
+{
+    printf("#compdef memwall\n# zsh completion for memwall, %s\n", head);
+    puts("_memwall() {\n"
+         "    local -a names\n"
+         "    local name=chat\n"
+         "    names=(");
+    for (size_t i = 0; i < n_command; i++) {
+        if (command_table[i].is_hidden)
+            continue;
+        printf("        '%s:", command_table[i].name);
+        zsh_text(command_table[i].help);
+        puts("'");
+    }
+    puts("    )\n"
+         "    if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
+         "        _describe command names\n"
+         "        _files\n"
+         "        return\n"
+         "    fi\n"
+         "    if (( ${names[(I)$words[2]:*]} )); then\n"
+         "        name=$words[2]\n"
+         "        shift words\n"
+         "        (( CURRENT-- ))\n"
+         "    fi\n"
+         "    case $name in");
+    for (size_t i = 0; i < n_command; i++) {
+        if (command_table[i].is_hidden)
+            continue;
+        printf("    %s)\n        _arguments -s -S \\\n", command_table[i].name);
+        for (int k = 0; k < N_OPTION; k++)
+            if (is_shown(&options_table[k], &command_table[i]))
+                zsh_option(&options_table[k]);
+        puts("            '*:argument:_files'\n        ;;");
+    }
+    puts("    esac\n"
+         "}\n"
+         "_memwall \"$@\"");
+}
+
+/* ---- fish ---- */
+
+static void fish_text(const char *s)
+{
+    putchar('\'');
+    for (; *s != '\0'; s++) {
+        if (*s == '\'' || *s == '\\')
+            putchar('\\');
+        putchar(*s);
+    }
+    putchar('\'');
+}
+
+static void fish_command(const struct command *c)
+{
+    for (int i = 0; i < N_OPTION; i++) {
+        const struct option *row = &options_table[i];
+
+        if (!is_shown(row, c))
+            continue;
+        printf("complete -c memwall -n '__memwall_is %s' -l %s", c->name, row->name);
+        if (row->letter != 0)
+            printf(" -s %c", row->letter);
+        if (row->choices != NULL) {
+            fputs(" -x -a ", stdout);
+            fish_text(row->choices);
+        } else if (row->arg != NULL) {
+            fputs(takes_file(row) ? " -r -F" : " -x", stdout);
+        }
+        fputs(" -d ", stdout);
+        fish_text(row->help);
+        putchar('\n');
+    }
+}
+
+static void print_fish(void)
+{
+    printf("# fish completion for memwall, %s\n", head);
+    fputs("set -g __memwall_commands", stdout);
+    for (size_t i = 0; i < n_command; i++)
+        if (!command_table[i].is_hidden)
+            printf(" %s", command_table[i].name);
+    puts("\n"
+         "function __memwall_is -a name\n"
+         "    set -l words (commandline -opc)\n"
+         "    if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands\n"
+         "        test $words[2] = $name\n"
+         "        return\n"
+         "    end\n"
+         "    test $name = chat\n"
+         "end\n"
+         "function __memwall_is_first\n"
+         "    test (count (commandline -opc)) -eq 1\n"
+         "end");
+    for (size_t i = 0; i < n_command; i++) {
+        if (command_table[i].is_hidden)
+            continue;
+        printf("complete -c memwall -n __memwall_is_first -a %s -d ", command_table[i].name);
+        fish_text(command_table[i].help);
+        putchar('\n');
+    }
+    for (size_t i = 0; i < n_command; i++)
+        if (!command_table[i].is_hidden)
+            fish_command(&command_table[i]);
+}
+
+/* ---- man pages ---- */
+
+/* A dash is a minus to copy from; a dot or quote at the start of a line is a request. */
+static void roff_text(const char *s)
+{
+    if (*s == '.' || *s == '\'')
+        fputs("\\&", stdout);
+    for (; *s != '\0'; s++) {
+        if (*s == '-')
+            fputs("\\-", stdout);
+        else if (*s == '\\')
+            fputs("\\e", stdout);
+        else
+            putchar(*s);
+    }
+}
+
+static void print_man(const struct command *c)
+{
+    for (int g = 0; g < N_GROUP; g++) {
+        bool any = false;
+
+        for (int i = 0; i < N_OPTION; i++) {
+            const struct option *row = &options_table[i];
+
+            if ((int)row->group != g || !is_shown(row, c))
+                continue;
+            if (!any)
+                printf(".SS %s\n", option_group_title((enum option_group)g));
+            any = true;
+            puts(".TP");
+            fputs(row->arg != NULL ? ".BI " : ".B ", stdout);
+            if (row->letter != 0)
+                printf("\\-%c\", \"", row->letter);
+            fputs("\\-\\-", stdout);
+            roff_text(row->name);
+            if (row->arg != NULL)
+                printf(" \" %s", row->arg);
+            putchar('\n');
+            roff_text(row->help);
+            putchar('\n');
+        }
+    }
+}
+
+/* command, option, letter, argument, group, help: one option a line, tabs between. */
+static void print_list(void)
+{
+    for (size_t i = 0; i < n_command; i++) {
+        if (command_table[i].is_hidden)
+            continue;
+        for (int k = 0; k < N_OPTION; k++) {
+            const struct option *row = &options_table[k];
+
+            if (is_shown(row, &command_table[i]))
+                printf("%s\t--%s\t%c\t%s\t%s\t%s\n", command_table[i].name, row->name,
+                       row->letter != 0 ? row->letter : '-', row->arg != NULL ? row->arg : "-",
+                       option_group_title(row->group), row->help);
+        }
+    }
+}
+
+int cmd_completions(const struct options *o)
+{
+    static const struct {
+        const char *name;
+        void (*print)(void);
+    } kinds[] = {
+        { "bash", print_bash },
+        { "zsh", print_zsh },
+        { "fish", print_fish },
+        { "list", print_list },
+    };
+    const char *what = o->arg != NULL ? o->arg : "";
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i].name, what) != 0)
+            continue;
+        kinds[i].print();
+        return EXIT_OK;
+    }
+    if (strncmp(what, "man-", 4) == 0 && command_find(what + 4) != NULL) {
+        print_man(command_find(what + 4));
+        return EXIT_OK;
+    }
+    err_set(&e, ERR_ARGUMENT, "\"%.40s\" is none of bash, zsh, fish, man-COMMAND, list", what);
+    return report_usage(command_find("completions"), &e);
+}

@@ -1,0 +1,80 @@
+/*
+ * main.c - which subcommand is meant, and its options.
+ *
+ * `memwall COMMAND …`; without a command the arguments are those of chat, so that
+ * `memwall -m MODEL` and `memwall MODEL` chat.
+ */
+#include "config.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/command.h"
+
+static bool asks(const char *arg, const char *letter, const char *name)
+{
+    return arg != NULL && (strcmp(arg, letter) == 0 || strcmp(arg, name) == 0);
+}
+
+/* A first word that names no command may be a model; a slip of the finger is not. */
+static bool may_be_model(const char *arg)
+{
+    return strchr(arg, '/') != NULL || strchr(arg, '.') != NULL || access(arg, F_OK) == 0;
+}
+
+static int run(int argc, char **argv)
+{
+    const struct command *c = NULL;
+    struct err e = ERR_INIT;
+    struct options o;
+
+    argc--;
+    argv++;
+    if (argc == 1 && asks(argv[0], "-h", "--help")) {
+        help_program();
+        return EXIT_OK;
+    }
+    if (argc == 1 && asks(argv[0], "-V", "--version")) {
+        help_version();
+        return EXIT_OK;
+    }
+    if (argc > 0 && argv[0][0] != '-')
+        c = command_find(argv[0]);
+    if (c != NULL) {
+        argc--;
+        argv++;
+    } else if (argc > 0 && argv[0][0] != '-' && !may_be_model(argv[0])) {
+        err_set(&e, ERR_ARGUMENT, "\"%.60s\" is neither a command nor a file", argv[0]);
+        return report_usage(NULL, &e);
+    } else {
+        c = command_find("chat");
+    }
+    if (c == NULL) {
+        help_program();
+        return EXIT_USAGE;
+    }
+    options_default(&o);
+    if (options_parse(&o, c, argc, argv, &e) != 0)
+        return report_usage(c, &e);
+    if (o.help) {
+        help_command(c);
+        return EXIT_OK;
+    }
+    if (o.version) {
+        help_version();
+        return EXIT_OK;
+    }
+    return c->run(&o);
+}
+
+int main(int argc, char **argv)
+{
+    /* Only the character set: a decimal comma would break every number read or written. */
+    setlocale(LC_CTYPE, "");
+    /* A closed pipe is an error of write(2), told like others. */
+    signal(SIGPIPE, SIG_IGN);
+    return report_end(run(argc, argv));
+}

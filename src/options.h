@@ -1,0 +1,193 @@
+/*
+ * options.h - the options of all subcommands, from one table.
+ *
+ * A row says an option's name, its argument, one line of help, the subcommands that take
+ * it, how its value is checked and where it goes.  Parsing, --help, the usage errors, the
+ * completions and the man pages' lists all come from these rows, so none of them can
+ * drift from the others.  To add an option: a name in enum option_id, a field in struct
+ * options, a row in options_table.c, `make update-tables`.
+ */
+#ifndef MEMWALL_SRC_OPTIONS_H
+#define MEMWALL_SRC_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/memwall.h"
+
+/* Subcommands as bits, so that a row can name several. */
+enum command_bit {
+    CMD_CHAT = 1 << 0,
+    CMD_RUN = 1 << 1,
+    CMD_PLAN = 1 << 2,
+    CMD_EVAL = 1 << 3,
+    CMD_INSPECT = 1 << 4,
+    CMD_TOKENIZE = 1 << 5,
+    CMD_REPLAY = 1 << 6,
+    CMD_COMPLETIONS = 1 << 7,
+    CMD_EVERY = (1 << 8) - 1,
+    /* Those that load a model and compute with it. */
+    CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL,
+    CMD_TALK = CMD_CHAT | CMD_RUN,
+    CMD_SCREEN = CMD_CHAT | CMD_REPLAY,
+};
+
+enum option_id {
+    OPT_MODEL,
+    OPT_CTX,
+    OPT_MEMORY,
+    OPT_KV,
+    OPT_KV_K,
+    OPT_KV_V,
+    OPT_IO,
+    OPT_THREADS,
+    OPT_PREDICT,
+    OPT_TEMP,
+    OPT_TOP_K,
+    OPT_TOP_P,
+    OPT_MIN_P,
+    OPT_REPEAT_PENALTY,
+    OPT_SEED,
+    OPT_SYSTEM,
+    OPT_FORMAT,
+    OPT_RAW,
+    OPT_THINK,
+    OPT_NO_THINK,
+    OPT_CTX_SHIFT,
+    OPT_IDS_FILE,
+    OPT_LOGITS,
+    OPT_GREEDY,
+    OPT_TEXT,
+    OPT_TENSORS,
+    OPT_IDS,
+    OPT_SPECIAL,
+    OPT_DECODE,
+    OPT_TELEMETRY,
+    OPT_STATS,
+    OPT_JSON,
+    OPT_QUIET,
+    OPT_CONTINUE,
+    OPT_OPEN,
+    OPT_NO_SAVE,
+    OPT_THEME,
+    OPT_COLOR,
+    OPT_GRAPH,
+    OPT_ASCII,
+    OPT_UTF8,
+    OPT_PLAIN,
+    OPT_NO_MOUSE,
+    OPT_VIEW,
+    OPT_SPLIT,
+    OPT_REFRESH,
+    OPT_SPEED,
+    OPT_EXACT,
+    OPT_CHUNK,
+    OPT_ISA,
+    OPT_NO_URING,
+    OPT_SYNC_FRAMES,
+    OPT_COUNT_BYTES,
+    OPT_HELP,
+    OPT_VERSION,
+    N_OPTION,
+};
+
+/* The values.  Texts point into the argument vector; what was not given has the value
+ * that options_default() stores, and options_given() tells. */
+struct options {
+    bool help, version;
+    const char *model;
+    uint32_t ctx;
+    const char *memory; /* checked, but "50%" is of a machine that is read later */
+    const char *kv, *kv_k, *kv_v, *io;
+    uint32_t threads;
+    uint32_t predict;
+    double temp, top_p, min_p, repeat_penalty;
+    uint32_t top_k;
+    uint64_t seed;
+    const char *system, *format;
+    bool raw;
+    int think; /* enum mw_think */
+    bool ctx_shift;
+    const char *ids_file, *logits, *text;
+    uint32_t greedy;
+    bool tensors, ids, special, decode;
+    const char *telemetry;
+    bool stats, json, quiet;
+    bool last_chat;
+    const char *open_chat;
+    bool no_save;
+    const char *theme;
+    int color, graph, view; /* index of the word in the row's choices */
+    bool ascii, utf8, plain, no_mouse;
+    uint32_t split, refresh;
+    double speed;
+    bool exact;
+    uint32_t chunk;
+    const char *isa;
+    bool no_uring, sync_frames, count_bytes;
+
+    const char *arg; /* the positional that is no model, or NULL */
+    uint64_t given;  /* bit per enum option_id */
+};
+
+enum option_kind {
+    KIND_FLAG,   /* bool: true */
+    KIND_SET,    /* int: the row's min */
+    KIND_TEXT,   /* const char *: any text */
+    KIND_FILE,   /* const char *: a path, for completion */
+    KIND_SIZE,   /* const char *: "auto", 512M, 2G, 50% */
+    KIND_WORD,   /* const char *: one of choices */
+    KIND_CHOICE, /* int: index in choices */
+    KIND_U32,    /* uint32_t from min to max */
+    KIND_COUNT,  /* uint32_t from min to max, 32k is 32768 */
+    KIND_U64,    /* uint64_t */
+    KIND_NUMBER, /* double from min to max */
+};
+
+enum option_group {
+    GROUP_MODEL,
+    GROUP_ANSWER,
+    GROUP_EVAL,
+    GROUP_OUTPUT,
+    GROUP_SCREEN,
+    GROUP_ADVANCED,
+    N_GROUP,
+};
+const char *option_group_title(enum option_group g);
+
+struct option {
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
+    bool is_hidden;   /* for tests: in no help */
+    enum option_group group;
+    const char *arg;     /* "FILE"; NULL: takes none */
+    const char *choices; /* words with blanks between, or NULL */
+    const char *help;
+    unsigned commands; /* enum command_bit */
+    enum option_kind kind;
+    size_t at; /* in struct options */
+    double min, max;
+};
+extern const struct option options_table[N_OPTION];
+
+struct command;
+
+void options_default(struct options *o);
+bool options_given(const struct options *o, enum option_id id);
+
+/* Check text and store it as the value of a row (NULL where it takes none).  The text
+ * must outlive o.  -1 with *e naming the option. */
+int options_set(struct options *o, enum option_id id, const char *text, struct err *e);
+
+/* The row of that name that the subcommand takes, or -1. */
+int options_find(const char *name, size_t len, unsigned bits);
+
+/*
+ * Take the arguments of a subcommand: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -qn
+ * VALUE, and -- after which nothing is an option.  -1 with *e, a sentence for the person.
+ */
+int options_parse(struct options *o, const struct command *c, int argc, char **argv,
+                  struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* What goes to standard error, and the exit code that belongs to it. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/command.h"
+
+static void print_error(const struct err *e)
+{
+    char text[sizeof e->file + sizeof e->field + sizeof e->what + 64];
+
+    err_text(e, text, sizeof text);
+    fprintf(stderr, "memwall: %s\n", text);
+}
+
+int report_error(const struct err *e)
+{
+    if (e->code == ERR_CANCELLED)
+        return EXIT_STOPPED;
+    print_error(e);
+    return e->code == ERR_BUDGET ? EXIT_NO_FIT : EXIT_FAILED;
+}
+
+int report_usage(const struct command *c, const struct err *e)
+{
+    print_error(e);
+    fprintf(stderr, "memwall: \"memwall %s%s--help\" lists what there is\n",
+            c != NULL ? c->name : "", c != NULL ? " " : "");
+    return EXIT_USAGE;
+}
+
+int report_end(int code)
+{
+    struct err e = ERR_INIT;
+    bool failed = ferror(stdout) != 0;
+
+    if (fflush(stdout) != 0)
+        failed = true;
+    else if (failed)
+        errno = EIO;
+    if (!failed)
+        return code;
+    /* Who closed the pipe knows that it did. */
+    if (errno != EPIPE) {
+        err_sys(&e, "could not write to standard output");
+        print_error(&e);
+    }
+    return code == EXIT_OK ? EXIT_FAILED : code;
+}
