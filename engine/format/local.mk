@@ -1,3 +1,19 @@
-# engine/format: see the header of each module for what it is.
+# engine/format: bytes of model files become one catalogue.
 libengine_a_SOURCES += \
-	engine/format/tensor_type.c engine/format/tensor_type.h
+	engine/format/arch.c engine/format/arch.h \
+	engine/format/catalogue.c engine/format/catalogue.h \
+	engine/format/catalogue_build.h \
+	engine/format/file_open.c engine/format/file_open.h \
+	engine/format/gguf.c engine/format/gguf.h \
+	engine/format/gguf_check.c engine/format/gguf_check.h \
+	engine/format/gguf_value.c \
+	engine/format/gguf_vocab_check.c \
+	engine/format/hparams.h \
+	engine/format/hparams_fill.c engine/format/hparams_fill.h \
+	engine/format/hparams_gguf.c \
+	engine/format/names.c engine/format/names.h \
+	engine/format/open_gguf.c \
+	engine/format/reader.c engine/format/reader.h \
+	engine/format/tensor_check.c \
+	engine/format/tensor_type.c engine/format/tensor_type.h \
+	engine/format/vocab.h

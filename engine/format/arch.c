@@ -1,0 +1,34 @@
+#include "config.h"
+
+#include "engine/format/arch.h"
+
+#include <string.h>
+
+static const struct arch_traits table[ARCH_COUNT] = {
+    [ARCH_GEMMA4] = { .name = "gemma4", .qk_norm = true, .post_norms = true },
+    [ARCH_LLAMA] = { .name = "llama", .interleaved_gguf = true },
+    [ARCH_QWEN2] = { .name = "qwen2", .qkv_bias = true },
+    [ARCH_QWEN3] = { .name = "qwen3", .qk_norm = true },
+    [ARCH_GEMMA2] = { .name = "gemma2",
+                      .post_norms = true,
+                      .norm_add_one = true,
+                      .tied = true },
+    [ARCH_GEMMA3] = { .name = "gemma3",
+                      .qk_norm = true,
+                      .post_norms = true,
+                      .norm_add_one = true },
+    [ARCH_PHI3] = { .name = "phi3", .fused_gate_up = true },
+};
+
+const struct arch_traits *arch_traits(enum arch a)
+{
+    return &table[a];
+}
+
+int arch_by_name(const char *name)
+{
+    for (int i = 0; i < ARCH_COUNT; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return i;
+    return -1;
+}

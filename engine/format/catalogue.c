@@ -1,0 +1,224 @@
+#include "config.h"
+
+#include "engine/format/catalogue.h"
+
+#include <sys/stat.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/format/catalogue_build.h"
+#include "engine/format/file_open.h"
+#include "engine/format/hparams_fill.h"
+
+int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err *e)
+{
+    struct catalogue_index *x = c->index;
+
+    if (c->n_file == x->room_file) {
+        uint32_t room = x->room_file != 0 ? x->room_file * 2 : 4;
+        struct model_file *files = realloc(c->files, room * sizeof *files);
+
+        if (files == NULL)
+            return err_set(e, ERR_MEMORY, "no memory for %u files", room);
+        c->files = files;
+        x->room_file = room;
+    }
+    c->files[c->n_file] = *f;
+    *f = (struct model_file){ .fd = -1 };
+    return c->n_file++;
+}
+
+int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struct err *e)
+{
+    struct catalogue_index *x = c->index;
+    char *name;
+    int entered;
+
+    if (c->n_tensor == x->room_tensor) {
+        uint32_t room = x->room_tensor != 0 ? x->room_tensor * 2 : 512;
+        struct tensor_info *tensors;
+
+        if (c->n_tensor >= GGUF_MAX_TENSOR)
+            return err_set(e, ERR_FORMAT, "more than %d tensors", GGUF_MAX_TENSOR);
+        tensors = realloc(c->tensors, room * sizeof *tensors);
+        if (tensors == NULL)
+            return err_set(e, ERR_MEMORY, "no memory for %u tensors", room);
+        c->tensors = tensors;
+        x->room_tensor = room;
+    }
+    name = pool_copy(&x->pool, t->name, strlen(t->name), e);
+    if (name == NULL)
+        return -1;
+    entered = name_index_add(&x->names, name, c->n_tensor, e);
+    if (entered > 0)
+        err_set(e, ERR_FORMAT, "two tensors have this name");
+    if (entered != 0)
+        return -1;
+    c->tensors[c->n_tensor] = *t;
+    c->tensors[c->n_tensor].name = name;
+    c->n_tensor++;
+    return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tensor_info *x = *(const struct tensor_info *const *)a;
+    const struct tensor_info *y = *(const struct tensor_info *const *)b;
+
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+int catalogue_check_disjoint(const struct catalogue *c, struct err *e)
+{
+    const struct tensor_info **order, *wide = NULL;
+    int rc = 0;
+
+    if (c->n_tensor == 0)
+        return 0;
+    order = malloc(c->n_tensor * sizeof *order);
+    if (order == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for %u tensors", c->n_tensor);
+    for (uint32_t i = 0; i < c->n_tensor; i++)
+        order[i] = &c->tensors[i];
+    qsort(order, c->n_tensor, sizeof *order, by_place);
+    for (uint32_t i = 0; i < c->n_tensor && rc == 0; i++) {
+        const struct tensor_info *t = order[i];
+
+        if (wide != NULL && wide->file == t->file && t->bytes > 0 &&
+            t->offset < wide->offset + wide->bytes) {
+            const struct tensor_info *late = t > wide ? t : wide, *other = t > wide ? wide : t;
+            char field[96];
+
+            catalogue_spell(c, other->name, field, sizeof field);
+            err_set(e, ERR_FORMAT, "shares bytes with %s", field);
+            catalogue_spell(c, late->name, field, sizeof field);
+            rc = err_at(e, c->files[t->file].path, late->offset, field);
+        }
+        if (wide == NULL || wide->file != t->file ||
+            t->offset + t->bytes > wide->offset + wide->bytes)
+            wide = t;
+    }
+    free(order);
+    return rc;
+}
+
+void catalogue_close(struct catalogue *c)
+{
+    if (c == NULL)
+        return;
+    for (uint32_t i = 0; i < c->n_file; i++)
+        model_file_close(&c->files[i]);
+    if (c->dir_fd >= 0)
+        close(c->dir_fd);
+    gguf_free(c->gguf);
+    if (c->index != NULL) {
+        name_index_free(&c->index->names);
+        pool_free(&c->index->pool);
+    }
+    free(c->index);
+    free(c->files);
+    free(c->tensors);
+    free(c->path);
+    free(c);
+}
+
+/* Files and tensors, as any kind of model file holds them. */
+static int open_container(struct catalogue *c, struct err *e)
+{
+    if (open_gguf_set(c, e) != 0)
+        return -1;
+    return catalogue_check_disjoint(c, e);
+}
+
+/* What makes the container a model that can be computed. */
+static int read_model(struct catalogue *c, struct err *e)
+{
+    const struct tensor_info *embd;
+
+    if (hparams_from_gguf(c, e) != 0)
+        return -1;
+    catalogue_mark_text(c);
+    embd = catalogue_find(c, "token_embd.weight");
+    c->hparams.n_vocab =
+        embd != NULL && tensor_rows(embd) <= MAX_N_VOCAB ? (uint32_t)tensor_rows(embd) : 0;
+    if (catalogue_check_tensors(c, e) != 0 || gguf_check_vocab(c, e) != 0)
+        return -1;
+    return hparams_finish(c, e);
+}
+
+static int open_any(struct catalogue **out, const char *path, bool bare, struct err *e)
+{
+    struct catalogue *c = calloc(1, sizeof *c);
+
+    *out = NULL;
+    if (c == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a catalogue");
+    c->dir_fd = -1;
+    c->path = strdup(path);
+    c->index = calloc(1, sizeof *c->index);
+    if (c->path == NULL || c->index == NULL) {
+        err_set(e, ERR_MEMORY, "no memory for a catalogue");
+    } else if (open_container(c, e) == 0 && (bare || read_model(c, e) == 0)) {
+        *out = c;
+        return 0;
+    }
+    catalogue_close(c);
+    return err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
+int catalogue_open(struct catalogue **out, const char *path, struct err *e)
+{
+    return open_any(out, path, false, e);
+}
+
+int catalogue_open_bare(struct catalogue **out, const char *path, struct err *e)
+{
+    return open_any(out, path, true, e);
+}
+
+const struct tensor_info *catalogue_find(const struct catalogue *c, const char *name)
+{
+    int64_t i = name_index_find(&c->index->names, name);
+
+    return i >= 0 ? &c->tensors[i] : NULL;
+}
+
+uint64_t tensor_rows(const struct tensor_info *t)
+{
+    return t->ne[1] * t->ne[2] * t->ne[3];
+}
+
+int catalogue_check_files(const struct catalogue *c, struct err *e)
+{
+    for (uint32_t i = 0; i < c->n_file; i++) {
+        const struct model_file *f = &c->files[i];
+        const char *change = NULL;
+        struct stat st;
+        int64_t mtime;
+
+        if (fstat(f->fd, &st) != 0) {
+            err_sys(e, "cannot be checked");
+            return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+        }
+        mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+        if ((uint64_t)st.st_size != f->size)
+            change = "its size is another";
+        else if (mtime != f->mtime_ns)
+            change = "its modification time is another";
+        /* Another file under the name; a name that is gone harms nobody. */
+        else if (stat(f->path, &st) == 0 &&
+                 ((uint64_t)st.st_dev != f->dev || (uint64_t)st.st_ino != f->ino))
+            change = "another file has its name";
+        if (change == NULL)
+            continue;
+        err_set(e, ERR_IO, "the model file changed while it was in use: %s", change);
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    return 0;
+}

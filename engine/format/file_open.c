@@ -1,0 +1,101 @@
+#include "config.h"
+
+#include "engine/format/file_open.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "engine/format/reader.h"
+
+int model_file_open(struct model_file *f, int dir_fd, const char *name, const char *shown,
+                    struct err *e)
+{
+    struct stat st;
+
+    *f = (struct model_file){ .fd = -1 };
+    /* Not to wait for the other end of a FIFO. */
+    f->fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (f->fd < 0) {
+        err_sys(e, "cannot open the file");
+        return err_at(e, shown, ERR_NO_OFFSET, NULL);
+    }
+    if (fstat(f->fd, &st) != 0) {
+        err_sys(e, "cannot tell its size");
+        goto fail;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        err_set(e, ERR_FORMAT, "is %s, not a file",
+                S_ISDIR(st.st_mode)    ? "a folder"
+                : S_ISFIFO(st.st_mode) ? "a FIFO"
+                                       : "a device or socket");
+        goto fail;
+    }
+    f->path = strdup(shown);
+    if (f->path == NULL) {
+        err_set(e, ERR_MEMORY, "no memory for a file's name");
+        goto fail;
+    }
+    f->size = (uint64_t)st.st_size;
+    f->dev = (uint64_t)st.st_dev;
+    f->ino = (uint64_t)st.st_ino;
+    f->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    return 0;
+
+fail:
+    model_file_close(f);
+    return err_at(e, shown, ERR_NO_OFFSET, NULL);
+}
+
+void model_file_close(struct model_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->path);
+    *f = (struct model_file){ .fd = -1 };
+}
+
+const char *file_says(const struct model_file *f)
+{
+    static const struct {
+        const char *begins, *is;
+    } signs[] = {
+        { "GGUF", "a GGUF file" },
+        { "version https://git-lfs", "a git-lfs pointer: the model itself was not fetched "
+                                     "(\"git lfs pull\" does that)" },
+        { "version https://hawser", "a git-lfs pointer: the model itself was not fetched" },
+        { "<!doctype", "an HTML page, probably an error message of a download" },
+        { "<html", "an HTML page, probably an error message of a download" },
+        { "<?xml", "an XML document, probably an error message of a download" },
+        { "PK\003\004", "a zip archive, as PyTorch writes them (.bin, .pt): such weights "
+                        "are not read" },
+        { "\200\002", "a Python pickle: such weights are not read" },
+        { "lmgg", "a GGML file of 2023: convert the model to GGUF" },
+        { "fmgg", "a GGML file of 2023: convert the model to GGUF" },
+        { "tjgg", "a GGML file of 2023: convert the model to GGUF" },
+        { "algg", "a LoRA adapter in an old form, not a model" },
+        { "\037\213", "a gzip archive" },
+        { "\050\265\057\375", "a zstd archive" },
+        { "{", "a JSON text" },
+    };
+    char head[64] = "";
+    const char *p = head;
+    ssize_t got = pread(f->fd, head, sizeof head - 1, 0);
+
+    if (got <= 0)
+        return got == 0 ? "an empty file" : NULL;
+    reader_drop(f->fd, 0, (uint64_t)got);
+    while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
+        p++;
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (strncasecmp(p, signs[i].begins, strlen(signs[i].begins)) == 0)
+            return signs[i].is;
+    /* safetensors begin with the length of a JSON text. */
+    if (got > 9 && head[8] == '{' && head[6] == 0 && head[7] == 0)
+        return "a safetensors file: name the folder that it lies in, with its config.json";
+    return NULL;
+}

@@ -1,0 +1,261 @@
+#include "config.h"
+
+#include "engine/format/hparams_fill.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/format/reader.h"
+
+static const struct {
+    const char *gguf, *config;
+} words[WORD_COUNT] = {
+    [WORD_N_LAYER] = { "block_count", "num_hidden_layers" },
+    [WORD_N_EMBD] = { "embedding_length", "hidden_size" },
+    [WORD_N_HEAD] = { "attention.head_count", "num_attention_heads" },
+    [WORD_N_HEAD_KV] = { "attention.head_count_kv", "num_key_value_heads" },
+    [WORD_HEAD_DIM_K] = { "attention.key_length", "head_dim" },
+    [WORD_HEAD_DIM_V] = { "attention.value_length", "head_dim" },
+    [WORD_N_FF] = { "feed_forward_length", "intermediate_size" },
+    [WORD_N_VOCAB] = { "vocab_size", "vocab_size" },
+    [WORD_N_ROT] = { "rope.dimension_count", "partial_rotary_factor" },
+    [WORD_N_LAYER_KV_SHARED] = { "attention.shared_kv_layers", "num_kv_shared_layers" },
+    [WORD_N_EMBD_PER_LAYER] = { "embedding_length_per_layer_input",
+                                "hidden_size_per_layer_input" },
+    [WORD_N_EXPERT] = { "expert_count", "num_experts" },
+    [WORD_N_FF_EXPERT] = { "expert_feed_forward_length", "moe_intermediate_size" },
+};
+
+void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size_t n)
+{
+    if (c->kind == CATALOGUE_SNAPSHOT)
+        snprintf(buf, n, "%s", words[w].config);
+    else
+        snprintf(buf, n, "%s.%s", c->hparams.arch_name, words[w].gguf);
+}
+
+static int at_word(const struct catalogue *c, enum hparam_word w, struct err *e)
+{
+    char field[96];
+
+    hparam_spell(c, w, field, sizeof field);
+    return err_at(e, NULL, ERR_NO_OFFSET, field);
+}
+
+double yarn_magnitude(double factor)
+{
+    return factor > 1 ? 1 + 0.1 * log(factor) : 1;
+}
+
+static void add_id(uint32_t *ids, uint32_t *n, uint32_t room, int64_t id)
+{
+    if (id < 0 || id >= MAX_N_VOCAB || *n == room)
+        return;
+    for (uint32_t i = 0; i < *n; i++)
+        if (ids[i] == (uint32_t)id)
+            return;
+    ids[(*n)++] = (uint32_t)id;
+}
+
+void generation_add_stop(struct generation_hparams *s, int64_t id)
+{
+    add_id(s->stop, &s->n_stop, MAX_STOP_ID, id);
+}
+
+void generation_add_suppress(struct generation_hparams *s, int64_t id)
+{
+    add_id(s->suppress, &s->n_suppress, MAX_SUPPRESS, id);
+}
+
+/* Length of the UTF-8 character at s, or 0 if it is none; controls count as none. */
+static size_t char_length(const unsigned char *s, size_t left)
+{
+    static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    uint32_t c = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+
+    if (n > left || (s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        return 0;
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) ? 0 : n;
+}
+
+void clean_name(char *dst, size_t n, const char *src, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)src;
+    size_t used = 0;
+
+    while (len > 0) {
+        size_t take = char_length(s, len);
+
+        if (used + (take != 0 ? take : 1) >= n)
+            break;
+        if (take != 0)
+            memcpy(dst + used, s, take);
+        else
+            dst[used] = '?';
+        used += take != 0 ? take : 1;
+        s += take != 0 ? take : 1;
+        len -= take != 0 ? take : 1;
+    }
+    dst[used] = '\0';
+}
+
+static int check_heads(const struct catalogue *c, struct err *e)
+{
+    const struct hparams *h = &c->hparams;
+
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        const struct layer_hparams *y = &h->layers[i];
+
+        if (y->n_head % y->n_head_kv != 0) {
+            err_set(e, ERR_FORMAT, "layer %u has %u heads of keys for %u heads", i,
+                    y->n_head_kv, y->n_head);
+            return at_word(c, WORD_N_HEAD_KV, e);
+        }
+        /* So that every product of sizes below fits 63 bits with room to spare. */
+        if ((uint64_t)y->n_head * y->head_dim_k > (1u << 24) ||
+            (uint64_t)y->n_head * y->head_dim_v > (1u << 24)) {
+            err_set(e, ERR_FORMAT, "%u heads of %u values are too many", y->n_head,
+                    y->head_dim_k);
+            return at_word(c, WORD_N_HEAD, e);
+        }
+    }
+    return 0;
+}
+
+/* Layers that read another's keys need one of their own kind that has some. */
+static int check_shared(const struct catalogue *c, struct err *e)
+{
+    const struct hparams *h = &c->hparams;
+    uint32_t first = h->n_layer - h->n_layer_kv_shared;
+
+    for (uint32_t i = first; i < h->n_layer; i++) {
+        const struct layer_hparams *y = &h->layers[i], *donor = NULL;
+
+        for (uint32_t j = 0; j < first; j++)
+            if (h->layers[j].is_sliding == y->is_sliding)
+                donor = &h->layers[j];
+        if (donor == NULL || donor->n_head_kv != y->n_head_kv ||
+            donor->head_dim_k != y->head_dim_k || donor->head_dim_v != y->head_dim_v) {
+            err_set(e, ERR_FORMAT, "layer %u has no layer before it whose keys it could read",
+                    i);
+            return at_word(c, WORD_N_LAYER_KV_SHARED, e);
+        }
+    }
+    return 0;
+}
+
+static int check_rope(const struct catalogue *c, const struct rope_hparams *r, bool sliding,
+                      struct err *e)
+{
+    const struct hparams *h = &c->hparams;
+
+    if (r->n_rot % 2 != 0 || r->n_rot > 2 * MAX_ROPE_FACTOR) {
+        err_set(e, ERR_FORMAT, "%u values of a head turn; even numbers up to %d are read",
+                r->n_rot, 2 * MAX_ROPE_FACTOR);
+        return at_word(c, WORD_N_ROT, e);
+    }
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        if (h->layers[i].is_sliding != sliding || r->n_rot <= h->layers[i].head_dim_k)
+            continue;
+        err_set(e, ERR_FORMAT, "%u values turn in heads of %u", r->n_rot,
+                h->layers[i].head_dim_k);
+        return at_word(c, WORD_N_ROT, e);
+    }
+    return 0;
+}
+
+/* out[n_rot / 2] from a tensor of 32-bit floats.  Returns 1, 0 if there is none, -1. */
+static int read_factors(const struct catalogue *c, const char *name, uint32_t n, float *out,
+                        struct err *e)
+{
+    const struct tensor_info *t = catalogue_find(c, name);
+    const struct model_file *f;
+    struct reader r;
+    int rc;
+
+    if (t == NULL)
+        return 0;
+    f = &c->files[t->file];
+    if (t->type != TYPE_F32 || t->ne[0] != n || tensor_rows(t) != 1) {
+        err_set(e, ERR_FORMAT, "%llu values of type %s; %u of type F32 are needed",
+                (unsigned long long)t->ne[0], tensor_type_info(t->type)->name, n);
+        return err_at(e, f->path, t->offset, name);
+    }
+    if (reader_open(&r, f->fd, f->size, (size_t)t->bytes, e) != 0)
+        return -1;
+    reader_seek(&r, t->offset);
+    rc = reader_copy(&r, out, (size_t)t->bytes, e);
+    reader_close(&r);
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        if (!(out[i] > 0) || !isfinite(out[i]))
+            rc = err_set(e, ERR_FORMAT, "factor %u is %g", i, (double)out[i]);
+    return rc == 0 ? 1 : err_at(e, f->path, t->offset, name);
+}
+
+static int read_rope_tensors(struct catalogue *c, struct err *e)
+{
+    struct rope_hparams *r = &c->hparams.rope;
+    uint32_t n = r->n_rot / 2;
+    int all = read_factors(c, "rope_freqs.weight", n, r->factors, e);
+    int low = read_factors(c, "rope_factors_short.weight", n, r->factors, e);
+    int high = read_factors(c, "rope_factors_long.weight", n, r->factors_long, e);
+
+    if (all < 0 || low < 0 || high < 0)
+        return -1;
+    if (low != high) {
+        err_set(e, ERR_FORMAT, "only one of the two lists of factors is there");
+        return err_at(e, NULL, ERR_NO_OFFSET,
+                      low == 1 ? "rope_factors_long.weight" : "rope_factors_short.weight");
+    }
+    if (low == 1)
+        r->scaling = ROPE_LONGROPE;
+    if (all == 1 || low == 1)
+        r->n_factor = n;
+    return 0;
+}
+
+/* Where neither file nor config states it: the magnitude that longrope was trained with. */
+static void finish_longrope(struct hparams *h)
+{
+    struct rope_hparams *r = &h->rope;
+    double s = (double)h->n_ctx_train / (r->n_ctx_orig != 0 ? r->n_ctx_orig : 1);
+
+    if (r->attn_factor != 0)
+        return;
+    r->attn_factor = s <= 1 ? 1 : sqrt(1 + log(s) / log((double)r->n_ctx_orig));
+}
+
+int hparams_finish(struct catalogue *c, struct err *e)
+{
+    struct hparams *h = &c->hparams;
+    bool own_table = h->arch == ARCH_GEMMA4 || h->arch == ARCH_GEMMA3;
+
+    /* A window as wide as the context hides nothing. */
+    if (!own_table && h->n_swa >= h->n_ctx_train)
+        h->n_swa = 0;
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        if (h->n_swa == 0)
+            h->layers[i].is_sliding = false;
+    if (check_heads(c, e) != 0 || check_shared(c, e) != 0)
+        return -1;
+    if (check_rope(c, &h->rope, false, e) != 0 || check_rope(c, &h->rope_swa, true, e) != 0)
+        return -1;
+    if (read_rope_tensors(c, e) != 0)
+        return -1;
+    if (h->rope.scaling == ROPE_LONGROPE)
+        finish_longrope(h);
+    if (h->rope.attn_factor == 0)
+        h->rope.attn_factor = 1;
+    if (!own_table)
+        h->rope_swa = h->rope;
+    return 0;
+}

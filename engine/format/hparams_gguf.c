@@ -1,0 +1,443 @@
+/*
+ * Hyper-parameters out of GGUF keys.  Most keys are "ARCH.something"; a number that is
+ * the same in every layer may be written once or once per layer.  The first wrong key
+ * is kept in the lookup and ends the reading at the end of a group, so that the lists
+ * below read as lists.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/format/arch.h"
+#include "engine/format/hparams_fill.h"
+
+struct lookup {
+    const struct gguf *g;
+    const char *arch;
+    struct err *e;
+    bool failed;
+    char key[128];
+};
+
+static const char *spell(struct lookup *l, const char *suffix)
+{
+    snprintf(l->key, sizeof l->key, "%s.%s", l->arch, suffix);
+    return l->key;
+}
+
+static void fail_at(struct lookup *l)
+{
+    const struct gguf_value *v = gguf_find(l->g, l->key);
+
+    err_at(l->e, NULL, v != NULL ? v->offset : ERR_NO_OFFSET, l->key);
+    l->failed = true;
+}
+
+static void missing(struct lookup *l)
+{
+    err_set(l->e, ERR_FORMAT, "the key is missing");
+    fail_at(l);
+}
+
+static void check_range(struct lookup *l, int64_t v, int64_t min, int64_t max)
+{
+    if (v >= min && v <= max)
+        return;
+    err_set(l->e, ERR_FORMAT, "is %lld; %lld to %lld are read", (long long)v, (long long)min,
+            (long long)max);
+    fail_at(l);
+}
+
+/* absent: INT64_MIN means that the key must be there. */
+static int64_t get_int(struct lookup *l, const char *suffix, int64_t min, int64_t max,
+                       int64_t absent)
+{
+    int64_t v = min;
+    int found;
+
+    if (l->failed)
+        return min;
+    found = gguf_int(l->g, spell(l, suffix), &v, l->e);
+    if (found < 0) {
+        l->failed = true;
+    } else if (found == 0) {
+        if (absent != INT64_MIN)
+            return absent;
+        missing(l);
+    } else {
+        check_range(l, v, min, max);
+    }
+    return l->failed ? min : v;
+}
+
+/* Finite and at least min.  absent NaN: the key must be there. */
+static double get_float(struct lookup *l, const char *suffix, double min, double absent)
+{
+    double v = min;
+    int found;
+
+    if (l->failed)
+        return min;
+    found = gguf_float(l->g, spell(l, suffix), &v, l->e);
+    if (found < 0) {
+        l->failed = true;
+    } else if (found == 0) {
+        if (!isnan(absent))
+            return absent;
+        missing(l);
+    } else if (!isfinite(v) || v < min || v > 1e30) {
+        err_set(l->e, ERR_FORMAT, "is %g; a number from %g on is needed", v, min);
+        fail_at(l);
+    }
+    return l->failed ? min : v;
+}
+
+/* Once for all layers or once per layer: out[n_layer]. */
+static void get_per_layer(struct lookup *l, const char *suffix, uint32_t n_layer, int64_t min,
+                          int64_t max, int64_t absent, int64_t *out)
+{
+    const struct gguf_value *v = gguf_find(l->g, spell(l, suffix));
+
+    if (l->failed)
+        return;
+    if (v == NULL || v->type != GGUF_ARRAY) {
+        int64_t one = get_int(l, suffix, min, max, absent);
+
+        for (uint32_t i = 0; i < n_layer; i++)
+            out[i] = one;
+        return;
+    }
+    if (v->count != n_layer) {
+        err_set(l->e, ERR_FORMAT, "%llu values for %u layers", (unsigned long long)v->count,
+                n_layer);
+        fail_at(l);
+        return;
+    }
+    for (uint32_t i = 0; i < n_layer && !l->failed; i++) {
+        if (!gguf_elem_int(v, i, &out[i])) {
+            err_set(l->e, ERR_FORMAT, "is an array of %s, not of integers",
+                    gguf_type_name(v->elem));
+            fail_at(l);
+        } else {
+            check_range(l, out[i], min, max);
+        }
+    }
+}
+
+static void read_rope_scaling(struct lookup *l, struct hparams *h)
+{
+    struct rope_hparams *r = &h->rope;
+    const char *type = "";
+    size_t len = 0;
+    int found;
+
+    r->factor =
+        get_float(l, "rope.scaling.factor", 1e-6, get_float(l, "rope.scale_linear", 1e-6, 1));
+    r->attn_factor = get_float(l, "rope.scaling.attn_factor", 1e-6, 0); /* 0: by the rule */
+    r->n_ctx_orig = (uint32_t)get_int(l, "rope.scaling.original_context_length", 0, MAX_N_CTX,
+                                      h->n_ctx_train);
+    r->beta_fast = get_float(l, "rope.scaling.yarn_beta_fast", 1e-6, 32);
+    r->beta_slow = get_float(l, "rope.scaling.yarn_beta_slow", 1e-6, 1);
+    if (l->failed)
+        return;
+    if (r->n_ctx_orig == 0)
+        r->n_ctx_orig = h->n_ctx_train;
+    found = gguf_string(l->g, spell(l, "rope.scaling.type"), &type, &len, l->e);
+    if (found < 0) {
+        l->failed = true;
+        return;
+    }
+    if (found == 0)
+        type = r->factor != 1 ? "linear" : "none";
+    if (strcmp(type, "none") == 0) {
+        r->factor = 1;
+    } else if (strcmp(type, "linear") == 0) {
+        r->scaling = ROPE_LINEAR;
+    } else if (strcmp(type, "yarn") == 0) {
+        r->scaling = ROPE_YARN;
+        r->attn_factor = (r->attn_factor != 0 ? r->attn_factor : 1) * yarn_magnitude(r->factor);
+    } else if (strcmp(type, "longrope") != 0) { /* that one is told by its tensors */
+        err_set(l->e, ERR_UNSUPPORTED, "\"%s\" is no scaling that memwall computes", type);
+        fail_at(l);
+    }
+}
+
+static void read_rope(struct lookup *l, struct hparams *h)
+{
+    const struct layer_hparams *global = NULL, *sliding = NULL;
+
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        if (h->layers[i].is_sliding)
+            sliding = &h->layers[i];
+        else
+            global = &h->layers[i];
+    }
+    if (global == NULL)
+        global = sliding;
+    h->rope.base = get_float(l, "rope.freq_base", 1.001, 10000);
+    h->rope.n_rot =
+        (uint32_t)get_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, global->head_dim_k);
+    read_rope_scaling(l, h);
+    h->rope_swa = h->rope;
+    if (h->arch != ARCH_GEMMA4 && h->arch != ARCH_GEMMA3)
+        return; /* one table for all layers */
+
+    /* Sliding layers turn with a base of their own and are never scaled. */
+    h->rope_swa = (struct rope_hparams){ .factor = 1, .attn_factor = 1 };
+    h->rope_swa.base = get_float(l, "rope.freq_base_swa", 1.001,
+                                 get_float(l, "rope.local.freq_base", 1.001, 10000));
+    h->rope_swa.n_rot = (uint32_t)get_int(
+        l, "rope.dimension_count_swa", 2, MAX_HEAD_DIM,
+        sliding != NULL && h->arch == ARCH_GEMMA4 ? sliding->head_dim_k : h->rope.n_rot);
+}
+
+/* Which layers see a window only. */
+static void read_windows(struct lookup *l, struct hparams *h)
+{
+    const struct gguf_value *v;
+    int64_t sliding[MAX_LAYER], period;
+
+    h->n_swa = (uint32_t)get_int(l, "attention.sliding_window", 0, MAX_N_CTX,
+                                 h->arch == ARCH_GEMMA2 ? 4096 : 0);
+    if (l->failed || h->n_swa == 0)
+        return;
+    switch (h->arch) {
+    case ARCH_GEMMA2:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = i % 2 == 0;
+        return;
+    case ARCH_LLAMA:
+    case ARCH_PHI3:
+    case ARCH_QWEN2:
+    case ARCH_QWEN3:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = true;
+        return;
+    case ARCH_GEMMA3:
+    case ARCH_GEMMA4:
+    case ARCH_COUNT: break;
+    }
+    v = gguf_find(l->g, spell(l, "attention.sliding_window_pattern"));
+    if (v != NULL && v->type == GGUF_ARRAY) {
+        get_per_layer(l, "attention.sliding_window_pattern", h->n_layer, 0, 1, INT64_MIN,
+                      sliding);
+        for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
+            h->layers[i].is_sliding = sliding[i] != 0;
+        return;
+    }
+    period = get_int(l, "attention.sliding_window_pattern", 1, MAX_LAYER,
+                     h->arch == ARCH_GEMMA3 ? 6 : INT64_MIN);
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
+        h->layers[i].is_sliding = i % period < period - 1;
+}
+
+static void read_heads(struct lookup *l, struct hparams *h)
+{
+    int64_t heads[MAX_LAYER], kv[MAX_LAYER], ff[MAX_LAYER];
+    int64_t k, v, k_swa, v_swa;
+
+    get_per_layer(l, "attention.head_count", h->n_layer, 1, MAX_N_HEAD, INT64_MIN, heads);
+    if (l->failed)
+        return;
+    get_per_layer(l, "attention.head_count_kv", h->n_layer, 1, MAX_N_HEAD, -1, kv);
+    get_per_layer(l, "feed_forward_length", h->n_layer, 1, MAX_N_FF, INT64_MIN, ff);
+    k = get_int(l, "attention.key_length", 1, MAX_HEAD_DIM,
+                get_int(l, "attention.head_dim", 1, MAX_HEAD_DIM, h->n_embd / heads[0]));
+    v = get_int(l, "attention.value_length", 1, MAX_HEAD_DIM, k);
+    k_swa = get_int(l, "attention.key_length_swa", 1, MAX_HEAD_DIM, k);
+    v_swa = get_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, v);
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
+        struct layer_hparams *y = &h->layers[i];
+        bool own_size = y->is_sliding && h->arch == ARCH_GEMMA4;
+
+        y->n_head = (uint32_t)heads[i];
+        y->n_head_kv = (uint32_t)(kv[i] < 0 ? heads[i] : kv[i]);
+        y->n_ff = (uint32_t)ff[i];
+        y->head_dim_k = (uint32_t)(own_size ? k_swa : k);
+        y->head_dim_v = (uint32_t)(own_size ? v_swa : v);
+    }
+    if (!l->failed && k == 0) {
+        spell(l, "attention.key_length");
+        err_set(l->e, ERR_FORMAT, "is missing, and there are more heads than values");
+        fail_at(l);
+    }
+}
+
+static void read_experts(struct lookup *l, struct hparams *h)
+{
+    h->n_expert = (uint32_t)get_int(l, "expert_count", 0, 65535, 0);
+    if (l->failed || h->n_expert == 0)
+        return;
+    if (h->arch != ARCH_GEMMA4) {
+        err_set(l->e, ERR_UNSUPPORTED, "a %s model with %u experts is not computed",
+                h->arch_name, h->n_expert);
+        fail_at(l);
+        return;
+    }
+    h->n_expert_used = (uint32_t)get_int(l, "expert_used_count", 1, h->n_expert, INT64_MIN);
+    h->n_ff_expert = (uint32_t)get_int(l, "expert_feed_forward_length", 1, MAX_N_FF, INT64_MIN);
+}
+
+/* Gemma 2 and 3 state the factor of q.k nowhere: their largest models have another. */
+static float scale_of(const struct hparams *h)
+{
+    const struct layer_hparams *y = &h->layers[0];
+
+    if (h->arch == ARCH_GEMMA4)
+        return 1;
+    if ((h->arch == ARCH_GEMMA2 && h->n_layer == 46) ||
+        (h->arch == ARCH_GEMMA3 && h->n_layer == 62))
+        return (float)(1 / sqrt((double)h->n_embd / y->n_head));
+    return (float)(1 / sqrt((double)y->head_dim_k));
+}
+
+static void read_model(struct lookup *l, struct hparams *h)
+{
+    bool is_gemma2 = h->arch == ARCH_GEMMA2;
+
+    h->n_layer = (uint32_t)get_int(l, "block_count", 1, MAX_LAYER, INT64_MIN);
+    h->n_embd = (uint32_t)get_int(l, "embedding_length", 1, MAX_N_EMBD, INT64_MIN);
+    h->n_ctx_train = (uint32_t)get_int(l, "context_length", 1, MAX_N_CTX, INT64_MIN);
+    h->rms_eps = (float)get_float(l, "attention.layer_norm_rms_epsilon", 1e-30, (double)NAN);
+    h->softcap_attn = (float)get_float(l, "attn_logit_softcapping", 0, is_gemma2 ? 50 : 0);
+    h->softcap_final = (float)get_float(l, "final_logit_softcapping", 0, is_gemma2 ? 30 : 0);
+    if (l->failed)
+        return;
+    h->n_layer_kv_shared =
+        (uint32_t)get_int(l, "attention.shared_kv_layers", 0, h->n_layer - 1, 0);
+    h->n_embd_per_layer =
+        (uint32_t)get_int(l, "embedding_length_per_layer_input", 0, MAX_N_EMBD, 0);
+    read_windows(l, h);
+    if (!l->failed)
+        read_heads(l, h);
+    if (!l->failed)
+        read_rope(l, h);
+    read_experts(l, h);
+    if (!l->failed)
+        h->attn_scale = scale_of(h);
+    h->rope_interleaved = arch_traits(h->arch)->interleaved_gguf;
+}
+
+/* What the file is, if it is no text model. */
+static int check_kind(const struct gguf *g, struct err *e)
+{
+    static const struct {
+        const char *type, *is;
+    } kinds[] = {
+        { "adapter", "an adapter (LoRA), not a model" },
+        { "imatrix", "an importance matrix, not a model" },
+        { "mmproj", "a vision or audio projector, not a text model" },
+        { "vocab", "a vocabulary only, not a model" },
+    };
+    const char *type = NULL;
+    int found = gguf_string(g, "general.type", &type, NULL, e);
+
+    if (found < 0)
+        return -1;
+    for (size_t i = 0; found == 1 && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(type, kinds[i].type) == 0) {
+            err_set(e, ERR_UNSUPPORTED, "the file is %s", kinds[i].is);
+            return err_at(e, NULL, gguf_find(g, "general.type")->offset, "general.type");
+        }
+    }
+    return 0;
+}
+
+static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
+{
+    static const char key[] = "general.architecture";
+    const char *name = NULL;
+    int found = gguf_string(g, key, &name, NULL, e), arch;
+
+    if (found < 0)
+        return -1;
+    if (found == 0) {
+        err_set(e, ERR_FORMAT, "the key is missing");
+        return err_at(e, NULL, ERR_NO_OFFSET, key);
+    }
+    arch = arch_by_name(name);
+    if (arch < 0) {
+        if (strcmp(name, "clip") == 0)
+            err_set(e, ERR_UNSUPPORTED, "the file is a vision projector, not a text model");
+        else if (strcmp(name, "gemma4-assistant") == 0)
+            err_set(e, ERR_UNSUPPORTED,
+                    "the file is a drafting model for Gemma 4, not a model of its own");
+        else
+            err_set(e, ERR_UNSUPPORTED, "\"%s\" is not an architecture that memwall reads",
+                    name);
+        return err_at(e, NULL, gguf_find(g, key)->offset, key);
+    }
+    h->arch = (enum arch)arch;
+    snprintf(h->arch_name, sizeof h->arch_name, "%s", name);
+    return 0;
+}
+
+/* An optional recommendation: a wrong one is left out, it is no reason to refuse. */
+static bool recommended(const struct gguf *g, const char *key, double min, double max,
+                        float *out)
+{
+    struct err ignored = ERR_INIT;
+    double v;
+
+    if (gguf_float(g, key, &v, &ignored) != 1 || !(v >= min && v <= max))
+        return false;
+    *out = (float)v;
+    return true;
+}
+
+static void add_stop(struct generation_hparams *s, const struct gguf *g, const char *key)
+{
+    struct err ignored = ERR_INIT;
+    int64_t id;
+
+    if (gguf_int(g, key, &id, &ignored) == 1)
+        generation_add_stop(s, id);
+}
+
+static void read_generation(struct generation_hparams *s, const struct gguf *g)
+{
+    const struct gguf_value *v;
+    float top_k;
+
+    s->has_temp = recommended(g, "general.sampling.temp", 0, 100, &s->temp);
+    s->has_top_p = recommended(g, "general.sampling.top_p", 0, 1, &s->top_p);
+    s->has_min_p = recommended(g, "general.sampling.min_p", 0, 1, &s->min_p);
+    s->has_repeat_penalty =
+        recommended(g, "general.sampling.penalty_repeat", 0.01, 100, &s->repeat_penalty);
+    s->has_top_k = recommended(g, "general.sampling.top_k", 0, 1e9, &top_k);
+    if (s->has_top_k)
+        s->top_k = (int32_t)top_k;
+    add_stop(s, g, "tokenizer.ggml.eos_token_id");
+    add_stop(s, g, "tokenizer.ggml.eot_token_id");
+    add_stop(s, g, "tokenizer.ggml.eom_token_id");
+    v = gguf_find(g, "tokenizer.ggml.suppress_tokens");
+    for (uint64_t i = 0; v != NULL && v->type == GGUF_ARRAY && i < v->count; i++) {
+        int64_t id;
+
+        if (!gguf_elem_int(v, i, &id))
+            break;
+        generation_add_suppress(s, id);
+    }
+}
+
+int hparams_from_gguf(struct catalogue *c, struct err *e)
+{
+    struct lookup l = { .g = c->gguf, .e = e };
+    struct hparams *h = &c->hparams;
+    const char *name = NULL;
+    size_t len = 0;
+    struct err ignored = ERR_INIT;
+
+    if (check_kind(c->gguf, e) != 0 || read_arch(h, c->gguf, e) != 0)
+        return -1;
+    if (gguf_string(c->gguf, "general.name", &name, &len, &ignored) == 1)
+        clean_name(h->name, sizeof h->name, name, len);
+    l.arch = h->arch_name;
+    read_model(&l, h);
+    if (l.failed)
+        return -1;
+    read_generation(&c->generation, c->gguf);
+    return 0;
+}

@@ -1,0 +1,146 @@
+#include "config.h"
+
+#include "engine/format/names.h"
+
+#include <sys/random.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK ((size_t)64 << 10)
+
+struct pool_chunk {
+    struct pool_chunk *next;
+    size_t size;
+    char bytes[];
+};
+
+char *pool_copy(struct pool *p, const void *bytes, size_t n, struct err *e)
+{
+    size_t limit = p->limit != 0 ? p->limit : POOL_LIMIT;
+    char *copy;
+
+    if (n >= limit)
+        goto full;
+    if (p->first == NULL || p->first->size - p->used < n + 1) {
+        size_t size = n + 1 > CHUNK ? n + 1 : CHUNK;
+        struct pool_chunk *chunk;
+
+        if (p->total + size > limit)
+            goto full;
+        chunk = malloc(sizeof *chunk + size);
+        if (chunk == NULL) {
+            err_set(e, ERR_MEMORY, "no memory for the names of a model file");
+            return NULL;
+        }
+        chunk->next = p->first;
+        chunk->size = size;
+        p->first = chunk;
+        p->used = 0;
+        p->total += size;
+    }
+    copy = p->first->bytes + p->used;
+    if (n > 0)
+        memcpy(copy, bytes, n);
+    copy[n] = '\0';
+    p->used += n + 1;
+    return copy;
+
+full:
+    err_set(e, ERR_FORMAT, "names and values of the header take more than %zu MiB",
+            limit >> 20);
+    return NULL;
+}
+
+void pool_free(struct pool *p)
+{
+    while (p->first != NULL) {
+        struct pool_chunk *next = p->first->next;
+
+        free(p->first);
+        p->first = next;
+    }
+    p->used = p->total = 0;
+}
+
+static uint64_t seed;
+
+static void draw_seed(void)
+{
+    /* Without random bytes the seed stays fixed: slower under attack, never wrong. */
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = 0x9e3779b97f4a7c15u;
+}
+
+static uint64_t hash_name(const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    uint64_t h;
+
+    pthread_once(&once, draw_seed);
+    h = seed;
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        h = (h ^ (unsigned char)name[i]) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+static struct name_slot *slot_of(const struct name_index *x, const char *name)
+{
+    uint32_t mask = x->n_slot - 1;
+
+    for (uint32_t i = (uint32_t)hash_name(name) & mask;; i = (i + 1) & mask) {
+        struct name_slot *s = &x->slots[i];
+
+        if (s->name == NULL || strcmp(s->name, name) == 0)
+            return s;
+    }
+}
+
+static int grow(struct name_index *x, struct err *e)
+{
+    struct name_index wider = { .n_slot = x->n_slot != 0 ? x->n_slot * 2 : 256,
+                                .n_name = x->n_name };
+
+    wider.slots = calloc(wider.n_slot, sizeof *wider.slots);
+    if (wider.slots == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a table of %u names", wider.n_slot);
+    for (uint32_t i = 0; i < x->n_slot; i++)
+        if (x->slots[i].name != NULL)
+            *slot_of(&wider, x->slots[i].name) = x->slots[i];
+    free(x->slots);
+    *x = wider;
+    return 0;
+}
+
+int name_index_add(struct name_index *x, const char *name, uint32_t value, struct err *e)
+{
+    struct name_slot *s;
+
+    if (x->n_name >= x->n_slot / 2 && grow(x, e) != 0)
+        return -1;
+    s = slot_of(x, name);
+    if (s->name != NULL)
+        return 1;
+    *s = (struct name_slot){ name, value };
+    x->n_name++;
+    return 0;
+}
+
+int64_t name_index_find(const struct name_index *x, const char *name)
+{
+    const struct name_slot *s;
+
+    if (x->n_slot == 0)
+        return -1;
+    s = slot_of(x, name);
+    return s->name != NULL ? (int64_t)s->value : -1;
+}
+
+void name_index_free(struct name_index *x)
+{
+    free(x->slots);
+    *x = (struct name_index){ 0 };
+}

@@ -1,0 +1,180 @@
+/*
+ * A GGUF file, or a set of split ones, into a catalogue.  The first file holds all
+ * metadata and is the one to be named; the others must say that they belong to it.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format/catalogue_build.h"
+#include "engine/format/file_open.h"
+#include "engine/format/gguf.h"
+
+/* A name of the form PREFIX-00001-of-00003.gguf. */
+struct split_name {
+    int prefix; /* bytes before "-00001-of-" */
+    uint32_t number, count;
+};
+
+static bool five_digits(const char *p, uint32_t *v)
+{
+    *v = 0;
+    for (int i = 0; i < 5; i++) {
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+        *v = *v * 10 + (uint32_t)(p[i] - '0');
+    }
+    return true;
+}
+
+static bool parse_split_name(const char *path, struct split_name *s)
+{
+    static const char form[] = "-00001-of-00003.gguf";
+    size_t n = strlen(path), m = sizeof form - 1;
+    const char *p = path + n - m;
+
+    if (n <= m || p[0] != '-' || strncmp(p + 6, "-of-", 4) != 0 || strcmp(p + 15, ".gguf") != 0)
+        return false;
+    s->prefix = (int)(n - m);
+    return five_digits(p + 1, &s->number) && five_digits(p + 10, &s->count);
+}
+
+/* Why a file is no GGUF, where its first bytes tell. */
+static int open_header(struct gguf **g, struct model_file *f, struct err *e)
+{
+    const char *says;
+
+    if (gguf_read(g, f->fd, f->size, e) == 0)
+        return 0;
+    if (strcmp(e->field, "magic") == 0) {
+        says = file_says(f);
+        if (says != NULL && strncmp(says, "a GGUF", 6) != 0) {
+            err_set(e, ERR_FORMAT, "not a GGUF file but %s", says);
+            err_at(e, NULL, 0, "magic");
+        }
+    }
+    return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+}
+
+static int add_tensors(struct catalogue *c, const struct gguf *g, uint32_t file, struct err *e)
+{
+    for (uint32_t i = 0; i < g->n_tensor; i++) {
+        const struct gguf_tensor *t = &g->tensors[i];
+        struct tensor_info info = { .name = t->name,
+                                    .type = t->type,
+                                    .n_dims = t->n_dims,
+                                    .file = file,
+                                    .offset = t->offset,
+                                    .bytes = t->bytes,
+                                    .is_text = true };
+
+        memcpy(info.ne, t->ne, sizeof info.ne);
+        if (catalogue_add_tensor(c, &info, e) != 0)
+            return err_at(e, c->files[file].path, t->offset, t->name);
+    }
+    return 0;
+}
+
+/* One of the split.* keys: a number that must be there and be the one wanted. */
+static int want_number(const struct gguf *g, const char *path, const char *key, int64_t want,
+                       const char *why, struct err *e)
+{
+    int64_t v = -1;
+    int found = gguf_int(g, key, &v, e);
+
+    if (found < 0)
+        return err_at(e, path, ERR_NO_OFFSET, key);
+    if (found == 1 && v == want)
+        return 0;
+    if (found == 0)
+        err_set(e, ERR_FORMAT, "the key is missing in a file of a split set");
+    else
+        err_set(e, ERR_FORMAT, "is %lld, but %s says %lld", (long long)v, why, (long long)want);
+    return err_at(e, path, ERR_NO_OFFSET, key);
+}
+
+/* The other files of the set. */
+static int open_rest(struct catalogue *c, const struct split_name *s, struct err *e)
+{
+    size_t room = strlen(c->path) + 32;
+    char *path = malloc(room);
+
+    if (path == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a file's name");
+    for (uint32_t i = 2; i <= s->count; i++) {
+        struct model_file f;
+        struct gguf *g = NULL;
+        int64_t file = -1;
+        int rc;
+
+        snprintf(path, room, "%.*s-%05u-of-%05u.gguf", s->prefix, c->path, i, s->count);
+        rc = model_file_open(&f, AT_FDCWD, path, path, e);
+        if (rc == 0)
+            rc = open_header(&g, &f, e);
+        if (rc == 0)
+            rc = want_number(g, path, "split.no", i - 1, "its name", e);
+        if (rc == 0)
+            rc = want_number(g, path, "split.count", s->count, "its name", e);
+        if (rc == 0)
+            file = catalogue_add_file(c, &f, e);
+        if (file >= 0)
+            rc = add_tensors(c, g, (uint32_t)file, e);
+        gguf_free(g);
+        if (file < 0)
+            model_file_close(&f);
+        if (rc != 0 || file < 0) {
+            free(path);
+            return -1;
+        }
+    }
+    free(path);
+    return 0;
+}
+
+static int open_split_set(struct catalogue *c, const struct gguf *g, struct err *e)
+{
+    struct split_name s;
+    int64_t number = 0, count = 1, total;
+    bool named = parse_split_name(c->path, &s);
+
+    if (gguf_int(g, "split.count", &count, e) < 0 || gguf_int(g, "split.no", &number, e) < 0)
+        return err_at(e, c->path, ERR_NO_OFFSET, NULL);
+    if (count == 1 && number == 0 && (!named || s.count == 1))
+        return 0;
+    if (number != 0) {
+        err_set(e, ERR_FORMAT,
+                "this is file %lld of a split set; open the first, whose name ends in "
+                "-00001-of-%05lld.gguf",
+                (long long)number + 1, (long long)count);
+        return err_at(e, c->path, ERR_NO_OFFSET, "split.no");
+    }
+    if (!named || s.number != 1 || s.count != count) {
+        err_set(e, ERR_FORMAT, "is %lld, but the file's name is not ...-00001-of-%05lld.gguf",
+                (long long)count, (long long)count);
+        return err_at(e, c->path, ERR_NO_OFFSET, "split.count");
+    }
+    if (open_rest(c, &s, e) != 0)
+        return -1;
+    total = (int64_t)c->n_tensor;
+    return want_number(g, c->path, "split.tensors.count", total, "the sum over the files", e);
+}
+
+int open_gguf_set(struct catalogue *c, struct err *e)
+{
+    struct model_file f;
+    int64_t file;
+
+    c->kind = CATALOGUE_GGUF;
+    if (model_file_open(&f, AT_FDCWD, c->path, c->path, e) != 0)
+        return -1;
+    if (open_header(&c->gguf, &f, e) != 0 || (file = catalogue_add_file(c, &f, e)) < 0) {
+        model_file_close(&f);
+        return -1;
+    }
+    if (add_tensors(c, c->gguf, (uint32_t)file, e) != 0)
+        return -1;
+    return open_split_set(c, c->gguf, e);
+}

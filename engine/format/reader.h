@@ -1,0 +1,62 @@
+/*
+ * reader.h - bytes of a file in order, through one small buffer.
+ *
+ * Headers are read with it: every read is checked against the size that the file
+ * had when it was opened, and nothing that was read stays in the page cache once
+ * the reader is closed.  Read-ahead is off while a reader is open, so that no page
+ * behind the header is fetched; the buffer is large enough to make up for it.
+ */
+#ifndef MEMWALL_ENGINE_FORMAT_READER_H
+#define MEMWALL_ENGINE_FORMAT_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+
+#define READER_BUFFER ((size_t)256 << 10)
+
+struct reader {
+    int fd;
+    uint64_t size; /* of the file */
+    uint64_t pos;  /* offset of the next byte handed out */
+    /* The rest is private. */
+    unsigned char *buf;
+    size_t capacity;
+    uint64_t buf_pos; /* offset of buf[0] */
+    size_t buf_len;
+    uint64_t low, high; /* range that was read */
+};
+
+/* fd stays the caller's.  capacity 0 is READER_BUFFER.  Returns 0, or -1 with *e. */
+int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct err *e);
+
+/* Drop what was read from the page cache and free the buffer.  Safe on a zeroed struct. */
+void reader_close(struct reader *r);
+
+/* Bytes from pos to the end of the file. */
+uint64_t reader_left(const struct reader *r);
+
+/* Go on at pos, which may lie past the end: the next read then fails. */
+void reader_seek(struct reader *r, uint64_t pos);
+
+/*
+ * The next n bytes, n <= the buffer's capacity, and step over them.  Valid until the
+ * next call.  Returns NULL with *e if the file has fewer or a read fails.
+ */
+const unsigned char *reader_take(struct reader *r, size_t n, struct err *e);
+
+/* Copy the next n bytes. */
+int reader_copy(struct reader *r, void *dst, size_t n, struct err *e);
+
+/* Step over n bytes that must exist. */
+int reader_skip(struct reader *r, uint64_t n, struct err *e);
+
+/* Little-endian numbers. */
+int reader_u32(struct reader *r, uint32_t *v, struct err *e);
+int reader_u64(struct reader *r, uint64_t *v, struct err *e);
+
+/* Drop the pages of [from, to) of a file from the page cache. */
+void reader_drop(int fd, uint64_t from, uint64_t to);
+
+#endif
