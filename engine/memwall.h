@@ -20,6 +20,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/units.h"
+#include "engine/machine/machine.h"
 #include "engine/plan/plan.h"
 #include "engine/telemetry/sample.h"
 
@@ -33,14 +34,7 @@ const char *mw_feature(int i);
 /* Kernel sets that run on this CPU, best first; NULL at the end. */
 const char *mw_isa(int i);
 
-/* What this computer is; read when asked. */
-struct mw_machine {
-    int n_cpu;              /* that this process may use, cgroup quota included */
-    uint64_t memory_bytes;  /* of the machine, or the cgroup's limit if that is less */
-    uint64_t available_bytes; /* now, under the same limit */
-    char cpu[64];
-};
-void mw_machine_read(struct mw_machine *out);
+/* What this computer is: struct mw_machine and mw_machine_read() (machine/machine.h). */
 
 /* ---- model ---- */
 
