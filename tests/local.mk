@@ -20,6 +20,7 @@ include tests/unit/compute.mk
 include tests/unit/stream.mk
 include tests/unit/engine.mk
 include tests/unit/telemetry.mk
+include tests/unit/dash.mk
 include tests/unit/ui.mk
 include tests/unit/src.mk
 include tests/terminal/local.mk
