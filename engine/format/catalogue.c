@@ -48,7 +48,7 @@ int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struc
         c->tensors = tensors;
         x->room_tensor = room;
     }
-    name = pool_copy(&x->pool, t->name, strlen(t->name), e);
+    name = name_pool_copy(&x->pool, t->name, strlen(t->name), e);
     if (name == NULL)
         return -1;
     entered = name_index_add(&x->names, name, c->n_tensor, e);
@@ -119,7 +119,7 @@ void catalogue_close(struct catalogue *c)
     gguf_free(c->gguf);
     if (c->index != NULL) {
         name_index_free(&c->index->names);
-        pool_free(&c->index->pool);
+        name_pool_free(&c->index->pool);
     }
     free(c->index);
     free(c->files);

@@ -87,7 +87,7 @@ static int read_name(struct gguf *g, struct reader *r, uint64_t max, char **out,
         err_set(e, ERR_FORMAT, "\"%.*s\" holds a NUL byte", (int)n, (const char *)text);
         return at(e, start, what);
     }
-    *out = pool_copy(&g->pool, text, (size_t)n, e);
+    *out = name_pool_copy(&g->pool, text, (size_t)n, e);
     return *out != NULL ? 0 : at(e, start, what);
 }
 
@@ -140,7 +140,7 @@ static int read_string_value(struct gguf *g, struct reader *r, struct gguf_value
 
     if (text == NULL)
         return -1;
-    v->data = (unsigned char *)pool_copy(&g->pool, text, (size_t)n, e);
+    v->data = (unsigned char *)name_pool_copy(&g->pool, text, (size_t)n, e);
     return v->data != NULL ? 0 : -1;
 }
 
@@ -185,7 +185,7 @@ static int read_array_value(struct gguf *g, struct reader *r, struct gguf_value 
 
     if (raw == NULL)
         return -1;
-    v->data = (unsigned char *)pool_copy(&g->pool, raw, (size_t)bytes, e);
+    v->data = (unsigned char *)name_pool_copy(&g->pool, raw, (size_t)bytes, e);
     return v->data != NULL ? 0 : -1;
 }
 
@@ -448,7 +448,7 @@ void gguf_free(struct gguf *g)
         return;
     free(g->keys);
     free(g->tensors);
-    pool_free(&g->pool);
+    name_pool_free(&g->pool);
     name_index_free(&g->index);
     free(g);
 }
