@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <wchar.h>
 
-#include "engine/base/err.h"
+#include "engine/memwall.h"
 #include "ui/cluster.h"
 #include "ui/role.h"
 

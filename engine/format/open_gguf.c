@@ -136,7 +136,7 @@ static int open_rest(struct catalogue *c, const struct split_name *s, struct err
 
 static int open_split_set(struct catalogue *c, const struct gguf *g, struct err *e)
 {
-    struct split_name s;
+    struct split_name s = { 0 };
     int64_t number = 0, count = 1, total;
     bool named = parse_split_name(c->path, &s);
 
