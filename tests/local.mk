@@ -32,6 +32,7 @@ include tests/unit/engine.mk
 include tests/unit/telemetry.mk
 include tests/unit/dash.mk
 include tests/unit/ui.mk
+include tests/unit/chat.mk
 include tests/unit/src.mk
 include tests/terminal/local.mk
 include tests/fuzz/local.mk
