@@ -76,6 +76,7 @@ struct mw_options {
     bool exact;      /* float activations everywhere */
     const char *isa; /* kernel set by name; NULL: the best; must outlive the session */
     uint32_t chunk;  /* tokens of a prompt at once; 0: planned */
+    uint32_t n_logit_row; /* rows of logits made at once by mw_session_eval; 0: 1 */
     bool ctx_shift;  /* context full: drop the oldest turns and go on */
 };
 void mw_options_default(struct mw_options *o);
