@@ -313,6 +313,8 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
     for (uint64_t done = 0; done < m->n_row; done += job.n_row) {
         struct stream_block block;
 
+        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
+            return err_set(e, ERR_CANCELLED, "stopped");
         if (stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
             return -1;
         assert(block.span == m->span && block.row == done);

@@ -12,6 +12,8 @@
 #ifndef MEMWALL_ENGINE_MODEL_FORWARD_H
 #define MEMWALL_ENGINE_MODEL_FORWARD_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/base/arena.h"
@@ -42,6 +44,7 @@ struct forward_parts {
     uint32_t n_logit_row; /* most rows of logits wanted at once */
     uint32_t n_ctx;
     bool exact;
+    const atomic_bool *cancel; /* read at every block */
 };
 
 /* What forward_new takes from its arenas: fixed + chunk * col.  Pure. */

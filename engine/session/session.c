@@ -13,6 +13,7 @@
 #include "engine/session/session.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ struct mw_session {
     uint32_t n_copy;
     uint64_t pinned_target;
     bool has_logits;
+    atomic_bool cancel; /* set by any thread, taken back by who asked for the work */
     session_progress_fn *progress;
     void *progress_ctx;
 };
@@ -220,6 +222,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .n_logit_row = o->n_logit_row,
         .n_ctx = o->n_ctx,
         .exact = o->exact,
+        .cancel = &s->cancel,
     };
     size_t target = stream_block_target(o->memory_bytes);
 
@@ -405,8 +408,10 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
                              : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE,
                                           e);
 
-        if (rc != 0)
+        if (rc != 0) {
+            atomic_store(&s->cancel, false);
             return -1;
+        }
         done += chunk;
         if (s->progress != NULL)
             s->progress(s->progress_ctx, (uint32_t)done, (uint32_t)n);
@@ -418,6 +423,11 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
 const float *mw_session_logits(const struct mw_session *s)
 {
     return s->has_logits ? forward_logits(s->mach.forward) : NULL;
+}
+
+float *session_logits(struct mw_session *s)
+{
+    return forward_logits(s->mach.forward);
 }
 
 uint32_t mw_session_tokens(const struct mw_session *s)
@@ -600,7 +610,14 @@ void mw_session_sample(const struct mw_session *s, struct mw_sample *out)
 
 void mw_session_cancel(struct mw_session *s)
 {
+    /* The flag ends a pass at its next block, the stream's wakes one that waits. */
+    atomic_store(&s->cancel, true);
     stream_cancel(s->mach.stream);
+}
+
+void session_clear_cancel(struct mw_session *s)
+{
+    atomic_store(&s->cancel, false);
 }
 
 struct telemetry *session_telemetry(struct mw_session *s)

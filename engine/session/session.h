@@ -12,6 +12,10 @@ struct telemetry *session_telemetry(struct mw_session *s);
 /* The ids that the session holds, [mw_session_tokens]. */
 const uint32_t *session_ids(const struct mw_session *s);
 
+/* The last row of logits, to be changed in place by a sampler; made anew by the next
+ * evaluation. */
+float *session_logits(struct mw_session *s);
+
 /*
  * Remember the sliding rings as they are now, so that going back to this position is exact
  * and cheap.  Copies are kept as long as the budget has room for them; the oldest go
@@ -22,6 +26,9 @@ void session_mark(struct mw_session *s);
 /* Called between chunks of a prompt with the tokens done. */
 typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total);
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
+
+/* Forget a cancel that came before the work now beginning. */
+void session_clear_cancel(struct mw_session *s);
 
 /* Options as resolved. */
 const struct mw_options *session_options(const struct mw_session *s);
