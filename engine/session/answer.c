@@ -181,7 +181,6 @@ static int prefill(struct run *r, struct err *e)
     r->receipt.n_reused = kept;
     r->receipt.n_prompt = (uint32_t)r->prompt.n - kept;
     counter_set(&t->n_prompt, r->receipt.n_prompt);
-    counter_set(&t->n_prompt_done, 0);
     counter_set(&t->state, MW_PREFILL);
     events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_STARTED,
                                                   .n = r->receipt.n_prompt,
@@ -215,16 +214,9 @@ static uint32_t sample(struct run *r)
 
     now = telemetry_now_ns();
     r->receipt.n_decoded++;
-    if (r->receipt.n_decoded == 1) {
+    if (r->receipt.n_decoded == 1)
         r->receipt.first_ns = now - r->start_ns;
-        counter_set(&t->t_first_ns, now);
-    }
-    telemetry_begin(t);
-    counter_set(&t->pass.sample_ns, now - start);
-    counter_set(&t->n_decoded, r->receipt.n_decoded);
-    counter_set(&t->t_last_ns, now);
-    counter_set(&t->decode_ns, r->receipt.decode_ns);
-    telemetry_end(t);
+    telemetry_token(t, now - start);
     return id;
 }
 
@@ -326,10 +318,7 @@ void answer_run(struct answerer *a, bool is_continued)
                      .err = ERR_INIT };
     bool started = start_turn(&r, is_continued, &r.err) == 0;
 
-    counter_set(&t->t_start_ns, r.start_ns);
-    counter_set(&t->t_first_ns, 0);
-    counter_set(&t->n_decoded, 0);
-    counter_set(&t->decode_ns, 0);
+    telemetry_answer(t, 0);
     session_clear_cancel(a->session);
     replay_parser(&r);
     r.receipt.done = started ? begin_and_generate(&r) : MW_DONE_ERROR;
