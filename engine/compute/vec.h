@@ -6,8 +6,8 @@
  * parameters are always inlined, so that each use becomes a loop of its own with the
  * branches on them gone.
  */
-#ifndef MEMWALL_ENGINE_COMPUTE_VEC_COMMON_H
-#define MEMWALL_ENGINE_COMPUTE_VEC_COMMON_H
+#ifndef MEMWALL_ENGINE_COMPUTE_VEC_H
+#define MEMWALL_ENGINE_COMPUTE_VEC_H
 
 #include <stddef.h>
 #include <stdint.h>

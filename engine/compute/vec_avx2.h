@@ -5,8 +5,8 @@
  * There are no masks for 16-bit values: parts of vectors of these go through a small
  * array.  That happens once a row, and only where rows are no multiple of 8.
  */
-#ifndef MEMWALL_ENGINE_COMPUTE_VEC_H
-#define MEMWALL_ENGINE_COMPUTE_VEC_H
+#ifndef MEMWALL_ENGINE_COMPUTE_VEC_AVX2_H
+#define MEMWALL_ENGINE_COMPUTE_VEC_AVX2_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  *   vf, vi, vb   vectors of VN floats, VN int32, 4 * VN bytes
  *   *_part       the first n lanes; nothing behind them is read or written
  */
-#ifndef MEMWALL_ENGINE_COMPUTE_VEC_H
-#define MEMWALL_ENGINE_COMPUTE_VEC_H
+#ifndef MEMWALL_ENGINE_COMPUTE_VEC_AVX512_H
+#define MEMWALL_ENGINE_COMPUTE_VEC_AVX512_H
 
 #include <stddef.h>
 #include <stdint.h>
