@@ -151,6 +151,10 @@ static int open_split_set(struct catalogue *c, const struct gguf *g, struct err 
                 (long long)number + 1, (long long)count);
         return err_at(e, c->path, ERR_NO_OFFSET, "split.no");
     }
+    if (count < 1 || count > 99999) {
+        err_set(e, ERR_FORMAT, "is %lld; no set has that many files", (long long)count);
+        return err_at(e, c->path, ERR_NO_OFFSET, "split.count");
+    }
     if (!named || s.number != 1 || s.count != count) {
         err_set(e, ERR_FORMAT, "is %lld, but the file's name is not ...-00001-of-%05lld.gguf",
                 (long long)count, (long long)count);

@@ -247,8 +247,12 @@ static int wrong_place(struct header *h, struct err *e)
 static int take_inside(struct header *h, enum json_event event, const char *text, size_t len,
                        unsigned depth, struct err *e)
 {
+    if (h->in_metadata && event != JSON_KEY && event != JSON_STRING) {
+        err_set(e, ERR_FORMAT, "holds something other than strings");
+        return bad(h, e);
+    }
     if (h->in_metadata)
-        return event == JSON_KEY || event == JSON_STRING ? 0 : wrong_place(h, e);
+        return 0;
     if (event == JSON_KEY && depth == 2)
         return begin_field(h, text, len);
     if (h->field == FIELD_NONE)
