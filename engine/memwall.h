@@ -22,6 +22,10 @@
 #include "engine/base/units.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/plan.h"
+#include "engine/telemetry/json.h"
+#include "engine/telemetry/rates.h"
+#include "engine/telemetry/recorder.h"
+#include "engine/telemetry/replay.h"
 #include "engine/telemetry/sample.h"
 
 /* ---- program ---- */
@@ -273,23 +277,7 @@ void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 
 /* ---- recording and replay of telemetry (memwall-telemetry(5)) ---- */
 
-struct mw_recorder;
-/* Start writing path: a start line now, then one line per token and per second, on a
- * thread of its own that calls take(ctx, &sample). */
-typedef void mw_take_fn(void *ctx, struct mw_sample *out);
-int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *take, void *ctx,
-                     struct err *e);
-/* Writes what is left; returns -1 with *e if a write failed (full disk). */
-int mw_recorder_close(struct mw_recorder *r, struct err *e);
-
-/* One sample as one JSON object (no newline), for --json.  Returns the length, or what
- * it would need if that is >= n. */
-size_t mw_sample_json(const struct mw_sample *s, const char *event, char *buf, size_t n);
-
-struct mw_replay;
-int mw_replay_open(struct mw_replay **out, const char *path, struct err *e);
-void mw_replay_close(struct mw_replay *r);
-/* The next recorded sample: 1 and *out, 0 at the end, -1 with *e (file, line in offset). */
-int mw_replay_next(struct mw_replay *r, struct mw_sample *out, struct err *e);
+/* struct mw_recorder, struct mw_replay and mw_sample_json(): telemetry/recorder.h, replay.h
+ * and json.h. */
 
 #endif

@@ -211,8 +211,7 @@ void cgroup_open(struct cgroup *c, const char *root)
 
 static void shut(int *fd)
 {
-    if (*fd >= 0)
-        close(*fd);
+    kernel_file_close(*fd);
     *fd = -1;
 }
 

@@ -25,6 +25,12 @@ int kernel_file_open_in(const char *root, const char *folder, const char *name)
     return open(full, O_RDONLY | O_CLOEXEC);
 }
 
+void kernel_file_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
 long kernel_file_read(int fd, char *buf, size_t n)
 {
     size_t used = 0;

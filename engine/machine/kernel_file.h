@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/telemetry/sample.h"
+#include "engine/machine/os_value.h"
 
 #define KERNEL_FILE_MAX 16384 /* bytes read of a file; the longest here is vmstat */
 #define KERNEL_PATH_MAX 1024
@@ -21,6 +21,9 @@
 int kernel_file_open(const char *root, const char *path);
 /* The same for a name inside a folder. */
 int kernel_file_open_in(const char *root, const char *folder, const char *name);
+
+/* Close it if it was opened. */
+void kernel_file_close(int fd);
 
 /* Fill buf and end it with NUL; what does not fit is left out.  Returns the length, or -1
  * (closed file, unreadable now). */

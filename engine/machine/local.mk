@@ -5,4 +5,5 @@ libengine_a_SOURCES += \
 	engine/machine/psi.c engine/machine/psi.h \
 	engine/machine/pagecache.c engine/machine/pagecache.h \
 	engine/machine/cgroup.c engine/machine/cgroup.h \
-	engine/machine/machine.c engine/machine/machine.h
+	engine/machine/machine.c engine/machine/machine.h \
+	engine/machine/os_value.h

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "engine/telemetry/sample.h"
+#include "engine/machine/os_value.h"
 
 /* Bytes of the file behind fd that are cached, in whole pages. */
 struct mw_os_value pagecache_bytes(int fd, uint64_t size);

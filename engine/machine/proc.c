@@ -19,11 +19,10 @@ void proc_open(struct proc *p, const char *root)
 
 void proc_close(struct proc *p)
 {
-    const int fds[] = { p->status, p->stat, p->meminfo, p->vmstat };
-
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
+    kernel_file_close(p->status);
+    kernel_file_close(p->stat);
+    kernel_file_close(p->meminfo);
+    kernel_file_close(p->vmstat);
     *p = (struct proc){ -1, -1, -1, -1 };
 }
 

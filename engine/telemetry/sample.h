@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/machine/os_value.h"
+
 #define MW_MAX_LAYER 512
 #define MW_RECENT    64 /* finished tokens that a sample still knows */
 
@@ -89,11 +91,6 @@ struct mw_token {
 };
 
 /* Figures of the kernel, each with the reason when it is not valid. */
-struct mw_os_value {
-    uint64_t value;
-    const char *why_not; /* NULL: valid; else a short static reason */
-};
-
 struct mw_os {
     uint64_t t_ns; /* when it was read; 0: never */
     struct mw_os_value rss, rss_anon, rss_file, rss_peak;

@@ -18,3 +18,9 @@ else
 FUZZ_MAIN = tests/fuzz/replay.c
 check_PROGRAMS += $(fuzz_programs)
 endif
+
+fuzz_programs += tests/fuzz/fuzz_telemetry
+tests_fuzz_fuzz_telemetry_SOURCES = tests/fuzz/fuzz_telemetry.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_telemetry_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/telemetry
