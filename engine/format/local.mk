@@ -24,3 +24,8 @@ libengine_a_SOURCES += \
 	engine/format/tensor_check.c \
 	engine/format/tensor_type.c engine/format/tensor_type.h \
 	engine/format/vocab.h
+
+libengine_a_SOURCES += \
+	engine/format/vocab.c \
+	engine/format/vocab_gguf.c \
+	engine/format/vocab_rules.c engine/format/vocab_rules.h

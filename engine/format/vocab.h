@@ -15,6 +15,13 @@
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"
 
+/* Larger vocabularies are refused; the largest known has 262,208 tokens, 514,906 merges
+ * and a token of 256 bytes. */
+#define VOCAB_MAX_TOKEN      ((uint32_t)1 << 20)
+#define VOCAB_MAX_MERGE      ((uint32_t)1 << 21)
+#define VOCAB_MAX_TEXT       ((size_t)1024)     /* bytes of one token as stored */
+#define VOCAB_MAX_TEXT_BYTES ((size_t)16 << 20) /* of all tokens */
+
 enum vocab_model {
     VOCAB_BPE_CHARS, /* BPE over characters, space as U+2581, byte fallback (Gemma) */
     VOCAB_SCORES,    /* SentencePiece scores (GGUF llama) */
@@ -33,13 +40,17 @@ enum token_kind {
 /* What is known when the whole vocabulary has been read. */
 struct vocab_info {
     enum vocab_model model;
-    uint32_t n_token, n_merge;
-    char pre[32];        /* name of the pattern, see facts of text/; "" if none */
+    uint32_t n_token, n_merge; /* merges as stated; 0 for VOCAB_SCORES */
+    uint32_t n_char;           /* tokens of one character */
+    uint32_t n_added;          /* unknown, control and user tokens */
+    uint64_t text_bytes;       /* of all tokens as stored */
+    char pre[32];              /* of byte-level: name of the pattern in text/split.c; else "" */
     bool ignore_merges;
-    bool nfc;            /* normalise to NFC first */
+    bool nfc; /* normalise to NFC first */
     bool add_space_prefix;
     enum { PREFIX_ALWAYS, PREFIX_FIRST, PREFIX_NEVER } prefix_scheme;
-    bool split_at_space; /* Metaspace with split: each word is its own BPE run */
+    bool prefix_unless_space; /* no prefix where the text begins with a space already */
+    bool split_at_space;      /* Metaspace with split: each word is its own BPE run */
     bool add_bos;
     int64_t bos, eos, unk, pad; /* -1: none */
 };
@@ -51,14 +62,18 @@ struct vocab_sink {
     int (*token)(void *ctx, uint32_t id, const char *text, size_t len, float score,
                  enum token_kind kind, bool lstrip, bool rstrip, struct err *e);
     /* In order of rank.  left and right are token texts as stored. */
-    int (*merge)(void *ctx, const char *left, size_t n_left, const char *right,
-                 size_t n_right, struct err *e);
+    int (*merge)(void *ctx, const char *left, size_t n_left, const char *right, size_t n_right,
+                 struct err *e);
 };
 
-/* Counts and flags only, without calling anything: a few milliseconds. */
+/* Counts and flags only: some milliseconds from a GGUF, a pass over a tokenizer.json. */
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
 
-/* All tokens in order of id, then all merges in order of rank. */
+/*
+ * All tokens in order of id (one that the file leaves out is TOKEN_UNUSED and empty),
+ * then all merges in order of rank.  *info is filled before the first token, except
+ * that a tokenizer.json tells n_merge and ignore_merges only at the end.
+ */
 int vocab_read(const struct catalogue *c, struct vocab_info *info,
                const struct vocab_sink *sink, struct err *e);
 

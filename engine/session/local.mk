@@ -6,5 +6,4 @@ libengine_a_SOURCES += \
 	engine/session/events.c engine/session/events.h \
 	engine/session/conversation.c engine/session/conversation.h \
 	engine/session/answer.c engine/session/answer.h \
-	engine/session/chat.c \
-	engine/session/watch_model.c
+	engine/session/chat.c

@@ -1,1 +1,20 @@
-# engine/text: see the header of each module for what it is.
+# engine/text: tokenizers and chat formats.
+libengine_a_SOURCES += \
+	engine/text/added.c engine/text/added.h \
+	engine/text/answer_parser.c \
+	engine/text/bpe.c engine/text/bpe.h \
+	engine/text/chat_format.c engine/text/chat_format.h \
+	engine/text/chat_inst.c \
+	engine/text/chat_internal.h \
+	engine/text/chat_turns.c \
+	engine/text/chat_writer.c \
+	engine/text/decode.c \
+	engine/text/encode.c \
+	engine/text/ids.c \
+	engine/text/pair_list.c \
+	engine/text/pairs.c engine/text/pairs.h \
+	engine/text/split.c engine/text/split.h \
+	engine/text/token_hash.c \
+	engine/text/tokenizer.c engine/text/tokenizer.h \
+	engine/text/tokenizer_internal.h \
+	engine/text/utf8.c engine/text/utf8.h

@@ -44,10 +44,18 @@ const struct vocab_info *tokenizer_info(const struct tokenizer *t);
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                      bool parse_special, bool is_start, struct ids *out, struct err *e);
 
-/* The id whose stored text is exactly this, or -1. */
+/* A lower bound of how many ids a text of len bytes can have: one that cannot fit is
+ * refused before work is done.  Control tokens in it are not counted on. */
+uint64_t tokenizer_least_ids(const struct tokenizer *t, uint64_t len);
+
+/* The id whose text is exactly this (of byte-level vocabularies: these raw bytes), or
+ * -1.  Added tokens come first. */
 int64_t tokenizer_find(const struct tokenizer *t, const char *text, size_t len);
 
 enum token_kind tokenizer_kind(const struct tokenizer *t, uint32_t id);
+
+/* Does a control token swallow the white space of the text before and behind it? */
+void tokenizer_strips(const struct tokenizer *t, uint32_t id, bool *left, bool *right);
 
 /*
  * Raw bytes of one token into buf (at most n), and how many there are in all.
@@ -71,7 +79,7 @@ struct decoder {
  * Text that may be shown after id: complete UTF-8, bytes that can never become a
  * character as U+FFFD.  buf must hold DECODE_MAX bytes.  Returns the length.
  */
-#define DECODE_MAX 1024
+#define DECODE_MAX 4096
 size_t decoder_push(struct decoder *d, const struct tokenizer *t, uint32_t id, char *buf);
 
 /* What is left at the end: U+FFFD for a leftover, or nothing. */

@@ -1,0 +1,353 @@
+/*
+ * The vocabulary of a GGUF: tokens, scores and types are three arrays far apart in the
+ * file, read side by side, each through a buffer of its own.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/format/gguf.h"
+#include "engine/format/vocab_rules.h"
+
+#define KEY(name) "tokenizer.ggml." name
+
+static int field(struct err *e, const char *key)
+{
+    return err_at(e, NULL, ERR_NO_OFFSET, key);
+}
+
+/* Elements of an array; 0 if there is none. */
+static int count_of(const struct gguf *g, const char *key, uint64_t max, uint32_t *out,
+                    struct err *e)
+{
+    const struct gguf_value *v = gguf_find(g, key);
+
+    *out = 0;
+    if (v == NULL)
+        return 0;
+    if (v->type != GGUF_ARRAY) {
+        err_set(e, ERR_FORMAT, "has type %s, not array", gguf_type_name(v->type));
+        return err_at(e, NULL, v->offset, key);
+    }
+    if (v->count > max) {
+        err_set(e, ERR_UNSUPPORTED, "%llu entries are more than the %llu that are read",
+                (unsigned long long)v->count, (unsigned long long)max);
+        return err_at(e, NULL, v->offset, key);
+    }
+    *out = (uint32_t)v->count;
+    return 0;
+}
+
+static int special_id(const struct gguf *g, const char *key, uint32_t n_token, int64_t *out,
+                      struct err *e)
+{
+    int64_t id = -1;
+
+    *out = -1;
+    if (gguf_int(g, key, &id, e) < 0)
+        return -1;
+    if (id < -1 || id >= (int64_t)n_token) {
+        err_set(e, ERR_FORMAT, "token %lld of a vocabulary of %u", (long long)id, n_token);
+        return field(e, key);
+    }
+    *out = id;
+    return 0;
+}
+
+/* Which algorithm, and for byte-level ones which pattern. */
+static int choose_model(const struct gguf *g, struct vocab_info *info, struct err *e)
+{
+    const char *model = NULL, *pre = NULL;
+    size_t model_len = 0, pre_len = 0;
+
+    if (gguf_string(g, KEY("model"), &model, &model_len, e) < 0 ||
+        gguf_string(g, KEY("pre"), &pre, &pre_len, e) < 0)
+        return -1;
+    if (model == NULL) {
+        err_set(e, ERR_UNSUPPORTED, "the file has no tokenizer");
+        return field(e, KEY("model"));
+    }
+    if (strcmp(model, "gemma4") == 0 || (pre != NULL && strcmp(pre, "gemma4") == 0)) {
+        info->model = VOCAB_BPE_CHARS;
+        info->add_bos = true;
+    } else if (strcmp(model, "llama") == 0) {
+        info->model = info->n_merge > 0 ? VOCAB_BPE_CHARS : VOCAB_SCORES;
+        info->add_space_prefix = true;
+    } else if (strcmp(model, "gpt2") == 0) {
+        info->model = VOCAB_BPE_BYTES;
+        return vocab_pre_gguf(info, pre != NULL ? pre : "default", e);
+    } else {
+        err_set(e, ERR_UNSUPPORTED, "the tokenizer \"%.60s\" is not one that memwall knows",
+                model);
+        return field(e, KEY("model"));
+    }
+    return 0;
+}
+
+/* Older files of Qwen say nothing of the normal form that they need. */
+static bool is_qwen(const struct gguf *g, struct err *e)
+{
+    const char *arch = NULL;
+
+    return gguf_string(g, "general.architecture", &arch, NULL, e) == 1 &&
+           strncmp(arch, "qwen", 4) == 0;
+}
+
+static int read_flags(const struct gguf *g, struct vocab_info *info, struct err *e)
+{
+    bool is_chars = info->model != VOCAB_BPE_BYTES;
+
+    info->nfc =
+        (strcmp(info->pre, "qwen2") == 0 || strcmp(info->pre, "qwen35") == 0) && is_qwen(g, e);
+    if (gguf_bool(g, KEY("normalizer.nfc"), &info->nfc, e) < 0 ||
+        gguf_bool(g, KEY("add_space_prefix"), &info->add_space_prefix, e) < 0)
+        return -1;
+    info->add_space_prefix = info->add_space_prefix && is_chars;
+    info->prefix_scheme = PREFIX_ALWAYS;
+    if (special_id(g, KEY("bos_token_id"), info->n_token, &info->bos, e) != 0 ||
+        special_id(g, KEY("eos_token_id"), info->n_token, &info->eos, e) != 0 ||
+        special_id(g, KEY("unknown_token_id"), info->n_token, &info->unk, e) != 0 ||
+        special_id(g, KEY("padding_token_id"), info->n_token, &info->pad, e) != 0)
+        return -1;
+    if (info->model == VOCAB_SCORES) {
+        info->bos = info->bos < 0 && info->n_token > 1 ? 1 : info->bos;
+        info->eos = info->eos < 0 && info->n_token > 2 ? 2 : info->eos;
+        info->unk = info->unk < 0 ? 0 : info->unk;
+    }
+    /* Early files of Gemma 4 state false and mean true. */
+    if (info->add_bos)
+        return 0;
+    info->add_bos = info->model == VOCAB_SCORES;
+    if (gguf_bool(g, KEY("add_bos_token"), &info->add_bos, e) < 0)
+        return -1;
+    return 0;
+}
+
+/* The arrays of a vocabulary, walked together. */
+struct walk {
+    struct gguf_array tokens, scores, types;
+    bool has_scores, has_types;
+    const struct vocab_info *info;
+    bool is_phi3;
+    char spaces[VOCAB_MAX_TEXT];
+};
+
+struct token {
+    const char *text;
+    size_t len;
+    float score;
+    enum token_kind kind;
+    bool rstrip;
+};
+
+static int walk_open(struct walk *w, const struct gguf *g, const struct vocab_info *info,
+                     struct err *e)
+{
+    int rc;
+
+    memset(w, 0, sizeof *w);
+    w->info = info;
+    if (gguf_array_open(&w->tokens, g, KEY("tokens"), e) < 0)
+        return -1;
+    rc = gguf_array_open(&w->scores, g, KEY("scores"), e);
+    if (rc < 0)
+        return -1;
+    w->has_scores = rc == 1 && info->model == VOCAB_SCORES;
+    rc = gguf_array_open(&w->types, g, KEY("token_type"), e);
+    if (rc < 0)
+        return -1;
+    w->has_types = rc == 1;
+    return 0;
+}
+
+static void walk_close(struct walk *w)
+{
+    gguf_array_close(&w->tokens);
+    gguf_array_close(&w->scores);
+    gguf_array_close(&w->types);
+}
+
+/* User tokens of Gemma 3 that are runs of U+2581 stand in a GGUF as real spaces. */
+static void restore_blocks(struct walk *w, struct token *t)
+{
+    size_t n = 0;
+
+    if (t->len == 0 || t->len * 3 > sizeof w->spaces)
+        return;
+    while (n < t->len && t->text[n] == ' ')
+        n++;
+    if (n != t->len)
+        return;
+    for (size_t i = 0; i < n; i++)
+        memcpy(w->spaces + 3 * i, "\xe2\x96\x81", 3);
+    t->text = w->spaces;
+    t->len = 3 * n;
+}
+
+/* GGUF has no field for it: Phi-3's control tokens swallow the white space behind them,
+ * except <unk>, <s> and <|endoftext|>. */
+static bool phi3_strips(const struct token *t)
+{
+    static const char *const not [] = { "<unk>", "<s>", "<|endoftext|>" };
+
+    if (t->kind != TOKEN_CONTROL)
+        return false;
+    for (size_t i = 0; i < sizeof not / sizeof not [0]; i++)
+        if (t->len == strlen(not [i]) && memcmp(t->text, not [i], t -> len) == 0)
+            return false;
+    return true;
+}
+
+static int walk_next(struct walk *w, uint32_t id, struct token *t, struct err *e)
+{
+    double score = 0;
+    int64_t kind = TOKEN_NORMAL;
+
+    if (gguf_array_string(&w->tokens, &t->text, &t->len, e) != 1 ||
+        (w->has_scores && gguf_array_float(&w->scores, &score, e) != 1) ||
+        (w->has_types && gguf_array_int(&w->types, &kind, e) != 1))
+        return -1;
+    if (kind < 0 || kind > TOKEN_BYTE) {
+        err_set(e, ERR_FORMAT, "token %u has type %lld, which is none", id, (long long)kind);
+        return field(e, KEY("token_type"));
+    }
+    if (isnan(score)) {
+        err_set(e, ERR_FORMAT, "the score of token %u is not a number", id);
+        return field(e, KEY("scores"));
+    }
+    t->score = (float)score;
+    t->kind = vocab_kind(w->info->model, id, t->text, t->len,
+                         kind == 0 ? TOKEN_NORMAL : (enum token_kind)kind);
+    if (t->kind == TOKEN_BYTE && vocab_byte(t->text, t->len) < 0) {
+        err_set(e, ERR_FORMAT, "token %u is of type byte, but its text is no byte", id);
+        return field(e, KEY("token_type"));
+    }
+    if (t->kind == TOKEN_USER && w->info->model != VOCAB_BPE_BYTES)
+        restore_blocks(w, t);
+    t->rstrip = w->is_phi3 && phi3_strips(t);
+    return 0;
+}
+
+/* Phi-3's vocabulary, told by its control tokens: names of models are anything. */
+struct phi3_marks {
+    bool assistant, end, user;
+};
+
+static void phi3_look(struct phi3_marks *m, const struct token *t)
+{
+    if (t->kind != TOKEN_CONTROL)
+        return;
+    m->assistant |= t->len == 13 && memcmp(t->text, "<|assistant|>", 13) == 0;
+    m->end |= t->len == 7 && memcmp(t->text, "<|end|>", 7) == 0;
+    m->user |= t->len == 8 && memcmp(t->text, "<|user|>", 8) == 0;
+}
+
+/* A first pass over the tokens: their counts, and whether they are Phi-3's. */
+static int count_tokens(const struct gguf *g, struct vocab_info *info, bool *is_phi3,
+                        struct err *e)
+{
+    struct phi3_marks m = { false, false, false };
+    struct walk w;
+    struct token t;
+    int rc = walk_open(&w, g, info, e);
+
+    for (uint32_t id = 0; rc == 0 && id < info->n_token; id++) {
+        rc = walk_next(&w, id, &t, e);
+        if (rc == 0 && vocab_count(info, id, t.text, t.len, t.kind, e) != 0)
+            rc = field(e, KEY("tokens"));
+        if (rc == 0)
+            phi3_look(&m, &t);
+    }
+    walk_close(&w);
+    *is_phi3 = m.assistant && m.end && m.user && info->model != VOCAB_BPE_BYTES;
+    return rc;
+}
+
+static int read_info(const struct gguf *g, struct vocab_info *info, bool *is_phi3,
+                     struct err *e)
+{
+    static const char *const beside[] = { KEY("scores"), KEY("token_type") };
+    uint32_t n;
+
+    *info = (struct vocab_info){ .bos = -1, .eos = -1, .unk = -1, .pad = -1 };
+    if (count_of(g, KEY("tokens"), VOCAB_MAX_TOKEN, &info->n_token, e) != 0 ||
+        count_of(g, KEY("merges"), VOCAB_MAX_MERGE, &info->n_merge, e) != 0)
+        return -1;
+    if (choose_model(g, info, e) != 0)
+        return -1;
+    if (info->n_token == 0) {
+        err_set(e, ERR_UNSUPPORTED, "the file has no vocabulary");
+        return field(e, KEY("tokens"));
+    }
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        if (count_of(g, beside[i], VOCAB_MAX_TOKEN, &n, e) != 0)
+            return -1;
+        if (n != info->n_token && gguf_find(g, beside[i]) != NULL) {
+            err_set(e, ERR_FORMAT, "%u entries for %u tokens", n, info->n_token);
+            return field(e, beside[i]);
+        }
+    }
+    if (info->model == VOCAB_SCORES && gguf_find(g, KEY("scores")) == NULL) {
+        err_set(e, ERR_FORMAT, "a tokenizer of type llama needs scores or merges");
+        return field(e, KEY("scores"));
+    }
+    if (read_flags(g, info, e) != 0)
+        return -1;
+    return count_tokens(g, info, is_phi3, e);
+}
+
+int vocab_gguf_info(const struct catalogue *c, struct vocab_info *info, struct err *e)
+{
+    bool is_phi3;
+
+    return read_info(c->gguf, info, &is_phi3, e);
+}
+
+static int read_merges(const struct gguf *g, const struct vocab_sink *sink, struct err *e)
+{
+    struct gguf_array a;
+    const char *text;
+    size_t len;
+    uint32_t rank = 0;
+    int rc = gguf_array_open(&a, g, KEY("merges"), e);
+
+    while (rc == 1 && (rc = gguf_array_string(&a, &text, &len, e)) == 1) {
+        const char *space = len > 1 ? memchr(text + 1, ' ', len - 1) : NULL;
+        size_t left = space != NULL ? (size_t)(space - text) : 0;
+
+        if (space == NULL || left + 1 == len)
+            rc = err_set(e, ERR_FORMAT, "merge %u is not two texts with a space between", rank);
+        else if (sink->merge(sink->ctx, text, left, space + 1, len - left - 1, e) != 0)
+            rc = -1;
+        rank++;
+        if (rc < 0)
+            field(e, KEY("merges"));
+    }
+    gguf_array_close(&a);
+    return rc < 0 ? -1 : 0;
+}
+
+int vocab_gguf_read(const struct catalogue *c, struct vocab_info *info,
+                    const struct vocab_sink *sink, struct err *e)
+{
+    const struct gguf *g = c->gguf;
+    struct walk w;
+    struct token t;
+    bool is_phi3;
+    int rc;
+
+    if (read_info(g, info, &is_phi3, e) != 0)
+        return -1;
+    rc = walk_open(&w, g, info, e);
+    w.is_phi3 = is_phi3;
+    for (uint32_t id = 0; rc == 0 && sink->token != NULL && id < info->n_token; id++) {
+        rc = walk_next(&w, id, &t, e);
+        if (rc == 0)
+            rc = sink->token(sink->ctx, id, t.text, t.len, t.score, t.kind, false, t.rstrip, e);
+    }
+    walk_close(&w);
+    if (rc != 0 || sink->merge == NULL || info->model == VOCAB_SCORES)
+        return rc;
+    return read_merges(g, sink, e);
+}

@@ -1,0 +1,55 @@
+/*
+ * vocab_rules.h - what GGUF and tokenizer.json readers of vocabularies share: the rule
+ * which tokens are control tokens, and the names of patterns.
+ */
+#ifndef MEMWALL_ENGINE_FORMAT_VOCAB_RULES_H
+#define MEMWALL_ENGINE_FORMAT_VOCAB_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/format/vocab.h"
+
+/* Files disagree on the kind of the same token; this is the one that is used. */
+enum token_kind vocab_kind(enum vocab_model model, uint32_t id, const char *text, size_t len,
+                           enum token_kind stated);
+
+/* "<0x0A>" is 10; anything else -1. */
+int vocab_byte(const char *text, size_t len);
+
+/* Add a token to the counts of *info. */
+int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t len,
+                enum token_kind kind, struct err *e);
+
+/* tokenizer.ggml.pre -> pattern and ignore_merges. */
+int vocab_pre_gguf(struct vocab_info *info, const char *pre, struct err *e);
+
+/* The published regular expressions of the Split steps of a tokenizer.json, in order. */
+int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n, struct err *e);
+
+#define VOCAB_REGEX_DIGITS "\\p{N}"
+#define VOCAB_REGEX_GPT2                                                                       \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+
+/* The two sources. */
+int vocab_gguf_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
+int vocab_gguf_read(const struct catalogue *c, struct vocab_info *info,
+                    const struct vocab_sink *sink, struct err *e);
+int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
+                    const struct vocab_sink *sink, struct err *e);
+
+/* tokenizer_config.json: what a vocabulary needs of it. */
+struct vocab_config {
+    int add_bos; /* -1: not stated */
+    /* Texts of bos, eos, unk, pad; empty if not stated. */
+    char special[4][VOCAB_MAX_TEXT + 1];
+    size_t special_len[4];
+};
+
+/* A folder without the file gives "not stated" for all. */
+int vocab_config_read(const struct catalogue *c, struct vocab_config *out, struct err *e);
+int vocab_config_template(const struct catalogue *c, char **out, size_t *len, struct err *e);
+
+#define VOCAB_MAX_TEMPLATE ((size_t)1 << 20)
+
+#endif

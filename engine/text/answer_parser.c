@@ -1,0 +1,175 @@
+/*
+ * An answer, split into what the model thinks and what it says.
+ *
+ * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags; a
+ * vocabulary without such tokens spells the tags, which may then come in pieces: an end
+ * of text that could begin a tag is held back until it is known.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "engine/text/chat_internal.h"
+
+enum {
+    AT_START, /* nothing but white space yet: a tag may come */
+    IN_LABEL, /* behind <|channel>: its name up to the newline is dropped */
+    IN_THOUGHT,
+    AFTER, /* behind the thinking: newlines are dropped */
+    IN_ANSWER,
+};
+
+#define OPEN  "<think>"
+#define CLOSE "</think>"
+
+static bool is_token(const struct answer_parser *p, uint32_t id, const char *text)
+{
+    return tokenizer_find(p->tokenizer, text, strlen(text)) == (int64_t)id;
+}
+
+static void switch_to(struct answer_parser *p, int state)
+{
+    p->state = state;
+    p->n_held = 0;
+    p->decoder.n_held = 0;
+}
+
+static size_t drop_newlines(char *buf, size_t n)
+{
+    struct span s = chat_trim_newlines((struct span){ buf, n }, true, false);
+
+    memmove(buf, s.s, s.n);
+    return s.n;
+}
+
+/* The label of a channel is held until its newline; one without an end is text. */
+static size_t take_label(struct answer_parser *p, char *buf, size_t n)
+{
+    const char *newline = memchr(buf, '\n', n);
+    size_t held = p->n_held;
+
+    if (newline != NULL) {
+        size_t rest = n - (size_t)(newline + 1 - buf);
+
+        memmove(buf, newline + 1, rest);
+        p->n_held = 0;
+        p->state = IN_THOUGHT;
+        return rest;
+    }
+    if (held + n <= sizeof p->held) {
+        memcpy(p->held + held, buf, n);
+        p->n_held += n;
+        return 0;
+    }
+    memmove(buf + held, buf, n);
+    memcpy(buf, p->held, held);
+    p->n_held = 0;
+    p->state = IN_THOUGHT;
+    return held + n;
+}
+
+/* How many bytes at the end of s could be the beginning of the tag. */
+static size_t tail_of(struct span s, const char *tag)
+{
+    size_t n = strlen(tag) - 1 < s.n ? strlen(tag) - 1 : s.n;
+
+    while (n > 0 && memcmp(s.s + s.n - n, tag, n) != 0)
+        n--;
+    return n;
+}
+
+/* Text that may hold tags.  Returns what may be shown; the rest is held. */
+static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is_thinking)
+{
+    const char *tag = p->state == IN_THOUGHT ? CLOSE : OPEN;
+    size_t at, keep;
+
+    memmove(buf + p->n_held, buf, n);
+    memcpy(buf, p->held, p->n_held);
+    n += p->n_held;
+    p->n_held = 0;
+    if (p->state == AFTER || p->state == IN_ANSWER) {
+        *is_thinking = false;
+        n = p->state == AFTER ? drop_newlines(buf, n) : n;
+        p->state = n > 0 ? IN_ANSWER : p->state;
+        return n;
+    }
+    if (p->state == AT_START && n > 0) {
+        struct span rest = chat_trim((struct span){ buf, n });
+
+        if (rest.n > 0 && tail_of(rest, tag) != rest.n &&
+            (rest.n < strlen(tag) || memcmp(rest.s, tag, strlen(tag)) != 0)) {
+            p->state = IN_ANSWER;
+            *is_thinking = false;
+            return n;
+        }
+    }
+    if (chat_find((struct span){ buf, n }, tag, false, &at)) {
+        size_t behind = at + strlen(tag), rest = n - behind;
+        bool opens = p->state == AT_START;
+
+        *is_thinking = !opens;
+        p->state = opens ? IN_THOUGHT : AFTER;
+        if (opens || at == 0) {
+            memmove(buf, buf + behind, rest);
+            return take_tagged(p, buf, rest, is_thinking);
+        }
+        if (rest <= sizeof p->held) {
+            memcpy(p->held, buf + behind, rest);
+            p->n_held = rest;
+            return at;
+        }
+        memmove(buf + at, buf + behind, rest); /* too long to wait: shown as thinking */
+        return at + rest;
+    }
+    keep = p->state == AT_START ? n : tail_of((struct span){ buf, n }, tag);
+    if (keep > sizeof p->held)
+        keep = 0;
+    memcpy(p->held, buf + n - keep, keep);
+    p->n_held = keep;
+    *is_thinking = p->state == IN_THOUGHT;
+    return n - keep;
+}
+
+/* Is id the token that begins or ends thinking?  Then the state is changed. */
+static bool take_mark(struct answer_parser *p, uint32_t id)
+{
+    bool is_channel = p->format->think == THINK_CHANNEL;
+
+    if (is_token(p, id, is_channel ? "<|channel>" : OPEN)) {
+        switch_to(p, is_channel ? IN_LABEL : IN_THOUGHT);
+        return true;
+    }
+    if (is_token(p, id, is_channel ? "<channel|>" : CLOSE)) {
+        switch_to(p, AFTER);
+        return true;
+    }
+    return false;
+}
+
+size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking)
+{
+    size_t n;
+
+    *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
+    if (p->format->think != THINK_NONE && take_mark(p, id))
+        return 0;
+    n = decoder_push(&p->decoder, p->tokenizer, id, buf);
+    if (p->format->think == THINK_TAGS)
+        return take_tagged(p, buf, n, is_thinking);
+    return p->state == IN_LABEL ? take_label(p, buf, n) : n;
+}
+
+size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking)
+{
+    size_t n = p->n_held;
+
+    *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
+    memcpy(buf, p->held, n);
+    if (p->state == IN_LABEL) /* a label and nothing else */
+        n = 0;
+    if (p->state == AFTER)
+        n = drop_newlines(buf, n);
+    p->n_held = 0;
+    return n + decoder_end(&p->decoder, buf + n);
+}

@@ -1,0 +1,105 @@
+/*
+ * chat_internal.h - a format's row in the table, and the writer that turns control
+ * tokens and text into ids.
+ */
+#ifndef MEMWALL_ENGINE_TEXT_CHAT_INTERNAL_H
+#define MEMWALL_ENGINE_TEXT_CHAT_INTERNAL_H
+
+#include "engine/text/chat_format.h"
+
+struct chat_writer;
+
+/* Formats whose turns all look alike; each NULL is left out. */
+struct turn_style {
+    const char *open;      /* control token before the role */
+    const char *role_end;  /* control token behind the role */
+    const char *role_text; /* text behind that */
+    const char *close;     /* control token behind the content */
+    const char *behind;    /* text behind that */
+    const char *assistant; /* what the model's own role is called */
+    bool has_bos, trims, folds_system;
+};
+
+/* Formats with [INST] ... [/INST]. */
+struct inst_style {
+    bool is_control;          /* the marks are control tokens, not text */
+    const char *before;       /* text in front of the first mark */
+    const char *open, *close; /* text around the user's, inside the marks */
+    const char *reply;        /* text before an answer */
+    bool trims_reply;
+    enum { SYSTEM_FIRST, SYSTEM_LAST, SYSTEM_OWN } system;
+};
+
+enum think_kind {
+    THINK_NONE,
+    THINK_CHANNEL, /* between <|channel> and <channel|>, with a label */
+    THINK_TAGS,    /* between <think> and </think> */
+};
+
+struct chat_format {
+    const char *name;
+    void (*render)(struct chat_writer *w, const struct chat_format *f,
+                   const struct chat_message *m, size_t n, const struct chat_options *o);
+    const struct turn_style *turn;
+    const struct inst_style *inst;
+    enum think_kind think;
+    bool can_switch; /* thinking can be asked for or not */
+    bool is_large;   /* Gemma 4: an empty channel says that no thinking is wanted */
+    bool has_dates;  /* Llama 3.1: a system turn with dates always comes first */
+    const char *default_system;
+};
+
+/* Rows that chat_turns.c and chat_inst.c fill. */
+void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
+                       const struct chat_message *m, size_t n, const struct chat_options *o);
+void chat_render_gemma4(struct chat_writer *w, const struct chat_format *f,
+                        const struct chat_message *m, size_t n, const struct chat_options *o);
+void chat_render_phi3(struct chat_writer *w, const struct chat_format *f,
+                      const struct chat_message *m, size_t n, const struct chat_options *o);
+void chat_render_phi35(struct chat_writer *w, const struct chat_format *f,
+                       const struct chat_message *m, size_t n, const struct chat_options *o);
+void chat_render_inst(struct chat_writer *w, const struct chat_format *f,
+                      const struct chat_message *m, size_t n, const struct chat_options *o);
+void chat_render_llama2(struct chat_writer *w, const struct chat_format *f,
+                        const struct chat_message *m, size_t n, const struct chat_options *o);
+void chat_render_raw(struct chat_writer *w, const struct chat_format *f,
+                     const struct chat_message *m, size_t n, const struct chat_options *o);
+
+/*
+ * The writer.  Text is collected and encoded as one run when a control token follows,
+ * as the reference does; so the template's text and the content beside it merge.
+ * The first error stays and what follows does nothing.
+ */
+struct chat_writer {
+    const struct chat_format *format;
+    const struct tokenizer *t;
+    struct ids *out;
+    size_t start; /* ids that were there before */
+    char *text;   /* collected */
+    size_t len, cap;
+    bool strips; /* the last control token swallows white space behind it */
+    int rc;
+    struct err *e;
+};
+
+void chat_bos(struct chat_writer *w);
+void chat_control(struct chat_writer *w, const char *name);
+void chat_text(struct chat_writer *w, const char *text); /* NULL: nothing */
+void chat_bytes(struct chat_writer *w, const char *text, size_t len);
+void chat_ids(struct chat_writer *w, const uint32_t *id, size_t n);
+void chat_flush(struct chat_writer *w, bool strip_end);
+
+/* A piece of a text. */
+struct span {
+    const char *s;
+    size_t n;
+};
+
+/* Without white space at both ends, as Python's str.strip(). */
+struct span chat_trim(struct span s);
+struct span chat_trim_newlines(struct span s, bool start, bool end);
+
+/* The first or the last place of what in s; false if it is not there. */
+bool chat_find(struct span s, const char *what, bool last, size_t *at);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * Formats whose turns all look alike (ChatML, Gemma, Llama 3, Phi-4) and the two Phi-3.
+ * The rules are those of the models' own templates.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "engine/text/chat_internal.h"
+
+static struct span content_of(const struct chat_message *m, bool trims)
+{
+    struct span s = { m->content, m->len };
+
+    return trims ? chat_trim(s) : s;
+}
+
+static void put(struct chat_writer *w, struct span s)
+{
+    chat_bytes(w, s.s, s.n);
+}
+
+static bool is_token(const struct chat_writer *w, uint32_t id, const char *text)
+{
+    return tokenizer_find(w->t, text, strlen(text)) == (int64_t)id;
+}
+
+/* Ids of an answer as it was generated, without its thinking and its end marks. */
+static void put_ids(struct chat_writer *w, const struct chat_message *m)
+{
+    enum think_kind think = w->format->think;
+    const char *open = think == THINK_CHANNEL ? "<|channel>" : "<think>";
+    const char *close = think == THINK_CHANNEL ? "<channel|>" : "</think>";
+    size_t n = m->n_ids;
+    bool thinks = false;
+
+    while (n > 0 && tokenizer_kind(w->t, m->ids[n - 1]) == TOKEN_CONTROL &&
+           !(think == THINK_CHANNEL && is_token(w, m->ids[n - 1], close)))
+        n--;
+    if (think == THINK_NONE) {
+        chat_ids(w, m->ids, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        char piece[4];
+        size_t len = tokenizer_piece(w->t, m->ids[i], false, piece, sizeof piece);
+        bool closes = is_token(w, m->ids[i], close);
+
+        thinks = thinks || is_token(w, m->ids[i], open);
+        if (!thinks && !closes)
+            chat_ids(w, &m->ids[i], 1);
+        if (!closes)
+            continue;
+        thinks = false;
+        /* The newlines between the thinking and the answer go with the thinking. */
+        while (think == THINK_TAGS && i + 1 < n &&
+               (len = tokenizer_piece(w->t, m->ids[i + 1], false, piece, sizeof piece)) > 0 &&
+               len <= 2 && piece[0] == '\n' && piece[len - 1] == '\n')
+            i++;
+    }
+}
+
+static void open_turn(struct chat_writer *w, const struct turn_style *s, const char *role)
+{
+    chat_control(w, s->open);
+    chat_text(w, role);
+    if (s->role_end != NULL)
+        chat_control(w, s->role_end);
+    chat_text(w, s->role_text);
+}
+
+static void close_turn(struct chat_writer *w, const struct turn_style *s)
+{
+    chat_control(w, s->close);
+    chat_text(w, s->behind);
+}
+
+static const char *role_name(const struct turn_style *s, enum chat_role role)
+{
+    switch (role) {
+    case CHAT_SYSTEM: return "system";
+    case CHAT_USER: return "user";
+    case CHAT_ASSISTANT: return s->assistant;
+    }
+    return "user";
+}
+
+/* The index of the last message of the user, or -1. */
+static ptrdiff_t last_user(const struct chat_message *m, size_t n)
+{
+    for (size_t i = n; i > 0; i--)
+        if (m[i - 1].role == CHAT_USER)
+            return (ptrdiff_t)i - 1;
+    return -1;
+}
+
+/* Qwen 3: what an answer consists of, whether its thinking is a field or in its text. */
+static void split_thinking(const struct chat_message *m, struct span *think, struct span *text)
+{
+    size_t at;
+
+    *text = (struct span){ m->content, m->len };
+    *think = (struct span){ m->reasoning, m->reasoning != NULL ? m->reasoning_len : 0 };
+    if (m->reasoning == NULL && chat_find(*text, "</think>", false, &at)) {
+        *think = chat_trim_newlines((struct span){ text->s, at }, false, true);
+        if (chat_find(*think, "<think>", true, &at))
+            *think = (struct span){ think->s + at + 7, think->n - at - 7 };
+    }
+    if (m->reasoning == NULL && chat_find(*text, "</think>", true, &at)) {
+        *text = (struct span){ text->s + at + 8, text->n - at - 8 };
+        *text = chat_trim_newlines(*text, true, false);
+    }
+    *think = chat_trim_newlines(*think, true, true);
+}
+
+static void tagged_answer(struct chat_writer *w, const struct chat_message *m, bool is_recent,
+                          bool is_last)
+{
+    struct span think, text;
+
+    if (m->ids != NULL) {
+        put_ids(w, m);
+        return;
+    }
+    split_thinking(m, &think, &text);
+    if (is_recent && (is_last || think.n > 0)) {
+        chat_text(w, "<think>\n");
+        put(w, think);
+        chat_text(w, "\n</think>\n\n");
+        text = chat_trim_newlines(text, true, false);
+    }
+    put(w, text);
+}
+
+static void dates(struct chat_writer *w, const struct chat_options *o)
+{
+    chat_text(w, "Cutting Knowledge Date: December 2023\nToday Date: ");
+    chat_text(w, o->date != NULL ? o->date : "26 Jul 2024");
+    chat_text(w, "\n\n");
+}
+
+/* A first turn that the template puts there itself. */
+static void first_system(struct chat_writer *w, const struct chat_format *f,
+                         const struct chat_options *o)
+{
+    if (f->default_system == NULL && !f->has_dates)
+        return;
+    open_turn(w, f->turn, "system");
+    if (f->has_dates)
+        dates(w, o);
+    chat_text(w, f->default_system);
+    close_turn(w, f->turn);
+}
+
+void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
+                       const struct chat_message *m, size_t n, const struct chat_options *o)
+{
+    const struct turn_style *s = f->turn;
+    ptrdiff_t recent = last_user(m, n);
+
+    if (s->has_bos)
+        chat_bos(w);
+    if (n == 0 || m[0].role != CHAT_SYSTEM)
+        first_system(w, f, o);
+    for (size_t i = 0; i < n; i++) {
+        if (m[i].role == CHAT_SYSTEM && s->folds_system && i + 1 < n)
+            continue;
+        open_turn(
+            w, s,
+            role_name(s, s->folds_system && m[i].role == CHAT_SYSTEM ? CHAT_USER : m[i].role));
+        if (i == 0 && m[i].role == CHAT_SYSTEM && f->has_dates)
+            dates(w, o);
+        if (i > 0 && m[i].role == CHAT_USER && m[i - 1].role == CHAT_SYSTEM &&
+            s->folds_system) {
+            put(w, content_of(&m[i - 1], false));
+            chat_text(w, "\n\n");
+        }
+        if (m[i].role == CHAT_ASSISTANT && f->can_switch && f->think == THINK_TAGS)
+            tagged_answer(w, &m[i], (ptrdiff_t)i > recent, i + 1 == n);
+        else if (m[i].ids != NULL)
+            put_ids(w, &m[i]);
+        else
+            put(w, content_of(&m[i], s->trims));
+        close_turn(w, s);
+    }
+    if (!o->add_generation_prompt)
+        return;
+    open_turn(w, s, s->assistant);
+    if (f->can_switch && f->think == THINK_TAGS && o->think == CHAT_THINK_OFF)
+        chat_text(w, "<think>\n\n</think>\n\n");
+}
+
+/* What the template keeps of an answer: of each part before a <channel|> only what
+ * stands before its <|channel>. */
+static void channel_answer(struct chat_writer *w, const struct chat_message *m)
+{
+    struct span rest = { m->content, m->len };
+    struct span kept;
+    char *text = NULL;
+    size_t at, len = 0, start = w->len;
+
+    /* Joined behind what is collected already, then trimmed in place. */
+    for (;;) {
+        bool has_more = chat_find(rest, "<channel|>", false, &at);
+        struct span part = { rest.s, has_more ? at : rest.n };
+
+        if (chat_find(part, "<|channel>", false, &len))
+            part.n = len;
+        put(w, part);
+        if (!has_more)
+            break;
+        rest = (struct span){ rest.s + at + 10, rest.n - at - 10 };
+    }
+    if (w->rc != 0 || w->len == start)
+        return;
+    text = w->text + start;
+    kept = chat_trim((struct span){ text, w->len - start });
+    memmove(text, kept.s, kept.n);
+    w->len = start + kept.n;
+}
+
+void chat_render_gemma4(struct chat_writer *w, const struct chat_format *f,
+                        const struct chat_message *m, size_t n, const struct chat_options *o)
+{
+    const struct turn_style *s = f->turn;
+    bool thinks = o->think == CHAT_THINK_ON, has_system = n > 0 && m[0].role == CHAT_SYSTEM;
+    ptrdiff_t recent = last_user(m, n);
+
+    chat_bos(w);
+    if (thinks || has_system) {
+        open_turn(w, s, "system");
+        if (thinks) {
+            chat_control(w, "<|think|>");
+            chat_text(w, "\n");
+        }
+        if (has_system)
+            put(w, content_of(&m[0], true));
+        close_turn(w, s);
+    }
+    for (size_t i = has_system ? 1 : 0; i < n; i++) {
+        bool is_answer = m[i].role == CHAT_ASSISTANT;
+        bool goes_on = is_answer && i > 0 && m[i - 1].role == CHAT_ASSISTANT;
+
+        if (!goes_on)
+            open_turn(w, s, role_name(s, m[i].role));
+        if (is_answer && m[i].reasoning != NULL && m[i].reasoning_len > 0 &&
+            (ptrdiff_t)i > recent) {
+            chat_control(w, "<|channel>");
+            chat_text(w, "thought\n");
+            chat_bytes(w, m[i].reasoning, m[i].reasoning_len);
+            chat_text(w, "\n");
+            chat_control(w, "<channel|>");
+        }
+        if (is_answer && m[i].ids != NULL)
+            put_ids(w, &m[i]);
+        else if (is_answer)
+            channel_answer(w, &m[i]);
+        else
+            put(w, content_of(&m[i], true));
+        if (!is_answer || i + 1 == n || m[i + 1].role != CHAT_ASSISTANT)
+            close_turn(w, s);
+    }
+    if (!o->add_generation_prompt)
+        return;
+    open_turn(w, s, s->assistant);
+    if (f->is_large && !thinks) {
+        chat_control(w, "<|channel>");
+        chat_text(w, "thought\n");
+        chat_control(w, "<channel|>");
+    }
+}
+
+static void phi3_turn(struct chat_writer *w, const char *open, const struct chat_message *m)
+{
+    if (open != NULL) {
+        chat_control(w, open);
+        chat_text(w, "\n");
+    }
+    if (m->ids != NULL)
+        put_ids(w, m);
+    else
+        put(w, content_of(m, false));
+    chat_control(w, "<|end|>");
+    chat_text(w, "\n");
+}
+
+/* The user's turn ends with the mark of the answer; a system message is dropped. */
+void chat_render_phi3(struct chat_writer *w, const struct chat_format *f,
+                      const struct chat_message *m, size_t n, const struct chat_options *o)
+{
+    (void)f;
+    (void)o;
+    chat_bos(w);
+    for (size_t i = 0; i < n; i++) {
+        if (m[i].role == CHAT_USER) {
+            phi3_turn(w, "<|user|>", &m[i]);
+            chat_control(w, "<|assistant|>");
+            chat_text(w, "\n");
+        } else if (m[i].role == CHAT_ASSISTANT) {
+            phi3_turn(w, NULL, &m[i]);
+        }
+    }
+}
+
+void chat_render_phi35(struct chat_writer *w, const struct chat_format *f,
+                       const struct chat_message *m, size_t n, const struct chat_options *o)
+{
+    static const char *const marks[] = {
+        [CHAT_SYSTEM] = "<|system|>",
+        [CHAT_USER] = "<|user|>",
+        [CHAT_ASSISTANT] = "<|assistant|>",
+    };
+
+    (void)f;
+    for (size_t i = 0; i < n; i++)
+        if (m[i].role != CHAT_SYSTEM || m[i].len > 0)
+            phi3_turn(w, marks[m[i].role], &m[i]);
+    if (o->add_generation_prompt) {
+        chat_control(w, "<|assistant|>");
+        chat_text(w, "\n");
+    } else {
+        chat_control(w, "<|endoftext|>");
+    }
+}
+
+void chat_render_raw(struct chat_writer *w, const struct chat_format *f,
+                     const struct chat_message *m, size_t n, const struct chat_options *o)
+{
+    (void)f;
+    (void)o;
+    if (tokenizer_info(w->t)->add_bos)
+        chat_bos(w);
+    for (size_t i = 0; i < n; i++) {
+        if (m[i].ids != NULL)
+            put_ids(w, &m[i]);
+        else
+            put(w, content_of(&m[i], false));
+    }
+}

@@ -1,0 +1,172 @@
+/*
+ * Notes on the patterns: \s is not used, since with UCP it also matches U+180E, which the
+ * reference's engine does not.  Possessive marks change no match and spare backtracking
+ * over runs of millions of equal characters.
+ */
+#include "config.h"
+
+#include "engine/text/split.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STEP 4
+
+/* Inside a class: white space, and the same without \r and \n. */
+#define REST                                                                                   \
+    " \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define W       "\\t-\\r" REST
+#define B       "\\t\\x0b\\x0c" REST
+#define C       "(?i:'(?:[sdmt]|ll|ve|re))"
+#define NEWLINE "(?:[" B "]*+[\\r\\n]++)++" /* as \s*[\r\n]+ */
+#define T       NEWLINE "|[" W "]+(?![^" W "])|[" W "]+"
+#define U       "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define L       "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define ONE     "[^\\r\\n\\p{L}\\p{N}]"
+
+#define GPT2_WORDS "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^" W "\\p{L}\\p{N}]++"
+#define GPT2_OPEN  GPT2_WORDS "|[" W "]+(?![^" W "])"
+#define GPT2       GPT2_OPEN "|[" W "]+"
+
+struct pattern {
+    const char *name;
+    const char *step[MAX_STEP];
+};
+
+static const struct pattern patterns[] = {
+    { "llama3", { C "|" ONE "?+\\p{L}++|\\p{N}{1,3}+| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
+    { "qwen2", { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
+    { "qwen35",
+      { C "|" ONE "?+[\\p{L}\\p{M}]++|\\p{N}| ?[^" W "\\p{L}\\p{M}\\p{N}]++[\\r\\n]*+|" T } },
+    { "gpt2", { GPT2 } },
+    { "smollm", { "\\p{N}", GPT2 } },
+    { "tekken",
+      { ONE "?" U "*" L "+|" ONE "?" U "+" L "*|\\p{N}| ?[^" W
+            "\\p{L}\\p{N}]++[\\r\\n/]*+|" T } },
+    { "gpt-4o",
+      { ONE "?" U "*" L "+" C "?|" ONE "?" U "+" L "*" C "?|\\p{N}{1,3}| ?[^" W
+            "\\p{L}\\p{N}]++[\\r\\n/]*+|" T } },
+    { "deepseek-v3",
+      { "\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+",
+        "[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
+        "?[\\p{P}\\p{S}]+[\\r\\n]*|" T } },
+    { "default", { "[\\p{P}$+<=>^~|]+", GPT2_OPEN, "\\p{N}+", "[0-9][0-9][0-9]" } },
+};
+
+struct split {
+    pcre2_code *code[MAX_STEP];
+    pcre2_match_context *match;
+    int n_step;
+};
+
+static int compile(struct split *s, const char *regex, struct err *e)
+{
+    int code;
+    size_t at;
+    pcre2_code *re = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED,
+                                   PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);
+
+    if (re == NULL)
+        return err_set(e, code == PCRE2_ERROR_HEAP_FAILED ? ERR_MEMORY : ERR_UNSUPPORTED,
+                       "the pre-tokenizer's pattern does not compile: error %d at %zu", code,
+                       at);
+    /* Where machine code is not allowed, the interpreter gives the same matches. */
+    pcre2_jit_compile(re, PCRE2_JIT_COMPLETE);
+    s->code[s->n_step++] = re;
+    return 0;
+}
+
+int split_new(struct split **out, const char *name, struct err *e)
+{
+    const struct pattern *p = NULL;
+    struct split *s;
+
+    *out = NULL;
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+        if (strcmp(patterns[i].name, name) == 0)
+            p = &patterns[i];
+    if (p == NULL)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "the pre-tokenizer \"%s\" is not one that memwall "
+                       "knows",
+                       name);
+    s = calloc(1, sizeof *s);
+    if (s == NULL || (s->match = pcre2_match_context_create(NULL)) == NULL) {
+        split_free(s);
+        return err_set(e, ERR_MEMORY, "no memory for the pre-tokenizer");
+    }
+    /* The default ends matches in runs of some millions of equal characters. */
+    pcre2_set_match_limit(s->match, UINT32_MAX);
+    pcre2_set_depth_limit(s->match, UINT32_MAX);
+    for (int i = 0; i < MAX_STEP && p->step[i] != NULL; i++)
+        if (compile(s, p->step[i], e) != 0) {
+            split_free(s);
+            return -1;
+        }
+    *out = s;
+    return 0;
+}
+
+void split_free(struct split *s)
+{
+    if (s == NULL)
+        return;
+    for (int i = 0; i < s->n_step; i++)
+        pcre2_code_free(s->code[i]);
+    pcre2_match_context_free(s->match);
+    free(s);
+}
+
+/* One splitting: what each step needs. */
+struct run {
+    const struct split *s;
+    pcre2_match_data *data;
+    split_piece *piece;
+    void *ctx;
+};
+
+static int split_step(struct run *r, int step, const char *text, size_t len, struct err *e)
+{
+    size_t done = 0;
+
+    if (step == r->s->n_step)
+        return r->piece(r->ctx, text, len, e);
+    while (done < len) {
+        int rc = pcre2_match(r->s->code[step], (PCRE2_SPTR)text, len, done, PCRE2_NO_UTF_CHECK,
+                             r->data, r->s->match);
+        const size_t *at = pcre2_get_ovector_pointer(r->data);
+        size_t from, to;
+
+        if (rc == PCRE2_ERROR_NOMATCH)
+            break;
+        if (rc < 0)
+            return err_set(e, rc == PCRE2_ERROR_NOMEMORY ? ERR_MEMORY : ERR_UNSUPPORTED,
+                           "the pre-tokenizer failed with error %d", rc);
+        from = at[0];
+        to = at[1];
+        if (to <= done) /* no pattern matches an empty text */
+            break;
+        if (from > done && split_step(r, step + 1, text + done, from - done, e) != 0)
+            return -1;
+        if (split_step(r, step + 1, text + from, to - from, e) != 0)
+            return -1;
+        done = to;
+    }
+    return done < len ? split_step(r, step + 1, text + done, len - done, e) : 0;
+}
+
+int split_text(const struct split *s, const char *text, size_t len, split_piece *piece,
+               void *ctx, struct err *e)
+{
+    struct run r = { .s = s, .piece = piece, .ctx = ctx };
+    int rc;
+
+    r.data = pcre2_match_data_create(1, NULL);
+    if (r.data == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the pre-tokenizer");
+    rc = split_step(&r, 0, text, len, e);
+    pcre2_match_data_free(r.data);
+    return rc;
+}

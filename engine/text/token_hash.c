@@ -1,0 +1,155 @@
+/* Texts of tokens -> ids, and characters -> ids. */
+#include "config.h"
+
+#include <sys/random.h>
+
+#include <string.h>
+
+#include "engine/text/tokenizer_internal.h"
+#include "engine/text/utf8.h"
+
+/* Unknown to who writes a file, so that none can be written to make lookups slow. */
+static uint64_t random_seed(void)
+{
+    uint64_t seed;
+
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+        seed = 0x243f6a8885a308d3u;
+    return seed;
+}
+
+static uint32_t slots_for(uint32_t n_token)
+{
+    uint32_t n = 16;
+
+    while (n < n_token + n_token / 2)
+        n *= 2;
+    return n;
+}
+
+size_t token_hash_bytes(uint32_t n_token)
+{
+    return arena_size((size_t)slots_for(n_token) * 4);
+}
+
+static uint32_t hash_of(const struct token_hash *h, const char *text, size_t len)
+{
+    uint64_t x = h->seed ^ len;
+
+    for (; len >= 8; text += 8, len -= 8) {
+        uint64_t word;
+
+        memcpy(&word, text, 8);
+        x = (x ^ word) * 0x9e3779b97f4a7c15u;
+        x ^= x >> 32;
+    }
+    for (size_t i = 0; i < len; i++)
+        x = (x ^ (unsigned char)text[i]) * 0x100000001b3u;
+    x *= 0x9e3779b97f4a7c15u;
+    return (uint32_t)(x >> 32);
+}
+
+static bool has_text(const struct tokenizer *t, uint32_t id, const char *text, size_t len)
+{
+    size_t n;
+    const char *own = token_text(t, id, &n);
+
+    return n == len && memcmp(own, text, len) == 0;
+}
+
+static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tokens)
+{
+    for (uint32_t id = 0; id < t->info.n_token; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+        uint32_t i;
+
+        if (len == 0 || is_text_token(t, id) != text_tokens)
+            continue;
+        i = hash_of(h, text, len) & (h->n_slot - 1);
+        while (h->slot[i] != 0 && !has_text(t, h->slot[i] - 1, text, len))
+            i = (i + 1) & (h->n_slot - 1);
+        if (h->slot[i] == 0) /* of tokens with one text the first counts */
+            h->slot[i] = id + 1;
+    }
+}
+
+int token_hash_build(struct token_hash *h, struct arena *a, const struct tokenizer *t,
+                     bool with_others, struct err *e)
+{
+    *h = (struct token_hash){ .n_slot = slots_for(t->info.n_token), .seed = random_seed() };
+    h->slot = arena_take(a, (size_t)h->n_slot * 4, e);
+    if (h->slot == NULL)
+        return -1;
+    enter(h, t, true);
+    if (with_others)
+        enter(h, t, false);
+    return 0;
+}
+
+uint32_t token_hash_find(const struct token_hash *h, const struct tokenizer *t,
+                         const char *text, size_t len)
+{
+    uint32_t i = hash_of(h, text, len) & (h->n_slot - 1);
+
+    while (h->slot[i] != 0) {
+        if (has_text(t, h->slot[i] - 1, text, len))
+            return h->slot[i] - 1;
+        i = (i + 1) & (h->n_slot - 1);
+    }
+    return NO_ID;
+}
+
+static uint32_t char_slots(uint32_t n_char)
+{
+    return n_char + n_char / 2 + 16;
+}
+
+size_t char_ids_bytes(uint32_t n_char)
+{
+    return arena_size((size_t)char_slots(n_char) * 8);
+}
+
+static uint64_t char_slot(const struct char_ids *x, uint32_t cp)
+{
+    return ((cp * x->factor) >> 32) * x->n_slot >> 32;
+}
+
+int char_ids_build(struct char_ids *x, struct arena *a, const struct tokenizer *t,
+                   struct err *e)
+{
+    *x = (struct char_ids){ .n_slot = char_slots(t->info.n_char) };
+    x->slot = arena_take(a, (size_t)x->n_slot * 8, e);
+    if (x->slot == NULL)
+        return -1;
+    memset(x->slot, 0xff, (size_t)x->n_slot * 8);
+    x->factor = random_seed() | 1;
+    for (uint32_t id = 0; id < t->info.n_token; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+        enum token_kind kind = token_kind(t, id);
+        uint32_t cp;
+        uint64_t i;
+
+        if ((kind != TOKEN_NORMAL && kind != TOKEN_USER) || !utf8_is_single(text, len, &cp))
+            continue;
+        i = char_slot(x, cp);
+        while (x->slot[i] != UINT64_MAX && x->slot[i] >> 32 != cp)
+            i = i + 1 == x->n_slot ? 0 : i + 1;
+        if (x->slot[i] == UINT64_MAX)
+            x->slot[i] = (uint64_t)cp << 32 | id;
+    }
+    return 0;
+}
+
+uint32_t char_ids_find(const struct char_ids *x, uint32_t cp)
+{
+    uint64_t i = char_slot(x, cp);
+
+    while (x->slot[i] != UINT64_MAX) {
+        if (x->slot[i] >> 32 == cp)
+            return (uint32_t)x->slot[i];
+        i = i + 1 == x->n_slot ? 0 : i + 1;
+    }
+    return NO_ID;
+}

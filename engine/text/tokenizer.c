@@ -1,0 +1,423 @@
+/*
+ * Building a tokenizer from the events of a vocabulary.
+ *
+ * Tokens come first and go straight to their final place; then a table of their texts
+ * is made, through which each merge becomes three ids.  When the number of merges is
+ * known, the tables for encoding are carved and filled, and what was only needed for
+ * building is given back.
+ */
+#include "config.h"
+
+#include "engine/text/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format/vocab_rules.h"
+#include "engine/text/split.h"
+#include "engine/text/tokenizer_internal.h"
+#include "engine/text/utf8.h"
+
+#define SEAM_BITS(info) ((info)->model == VOCAB_BPE_BYTES ? SEAM_BITS_BYTES : SEAM_BITS_CHARS)
+
+struct build {
+    struct tokenizer *t;
+    uint32_t n_token; /* seen so far */
+    size_t used;      /* of the texts */
+    struct arena tmp;
+    float *score; /* [n_token]; only of score vocabularies */
+    struct token_hash hash;
+    struct pair_list list;
+    bool is_ready; /* hash and byte_id are made */
+};
+
+static size_t token_bytes(const struct vocab_info *info)
+{
+    return arena_size((size_t)info->text_bytes) + arena_size(((size_t)info->n_token + 1) * 4) +
+           arena_size(info->n_token);
+}
+
+static size_t table_bytes(const struct vocab_info *info, uint32_t n_merge)
+{
+    size_t n = pairs_bytes(n_merge) + arena_size(((size_t)1 << SEAM_BITS(info)) / 8) +
+               2 * added_bytes(info->n_added);
+
+    if (info->model != VOCAB_BPE_BYTES)
+        n += char_ids_bytes(info->n_char);
+    if (info->ignore_merges)
+        n += token_hash_bytes(info->n_token);
+    return n;
+}
+
+uint64_t tokenizer_bytes_bound(const struct vocab_info *info)
+{
+    uint32_t n_merge = info->model == VOCAB_SCORES ? scores_max_pairs(info) : info->n_merge;
+    const uint64_t page = 65536; /* both mappings are rounded up */
+
+    return token_bytes(info) + table_bytes(info, n_merge) + sizeof(struct tokenizer) +
+           SPLIT_BYTES + 2 * page;
+}
+
+uint64_t tokenizer_bytes(const struct tokenizer *t)
+{
+    return t->tokens.size + t->tables.size + sizeof *t + (t->split != NULL ? SPLIT_BYTES : 0);
+}
+
+static int start_tokens(struct build *b, struct err *e)
+{
+    struct tokenizer *t = b->t;
+    const struct vocab_info *info = &t->info;
+    size_t n = info->n_token, tmp = token_hash_bytes(info->n_token);
+
+    if (info->model == VOCAB_SCORES)
+        tmp += arena_size(n * sizeof *b->score);
+    if (arena_map(&t->tokens, "tokenizer", token_bytes(info), false, e) != 0 ||
+        arena_map(&b->tmp, "tokenizer", tmp, false, e) != 0)
+        return -1;
+    t->text = arena_take(&t->tokens, (size_t)info->text_bytes, e);
+    t->start = arena_take(&t->tokens, (n + 1) * 4, e);
+    t->flag = arena_take(&t->tokens, n, e);
+    if (t->text == NULL || t->start == NULL || t->flag == NULL)
+        return -1;
+    if (info->model == VOCAB_SCORES) {
+        b->score = arena_take(&b->tmp, n * sizeof *b->score, e);
+        if (b->score == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+/*
+ * Byte-level texts are written in an alphabet of 256 letters: printable bytes stand for
+ * themselves, the other 68 in rising order are U+0100 to U+0143.  Returns the byte of a
+ * letter, or -1.
+ */
+static int letter_byte(uint32_t cp)
+{
+    if ((cp >= 0x21 && cp <= 0x7e) || (cp >= 0xa1 && cp <= 0xac) || (cp >= 0xae && cp <= 0xff))
+        return (int)cp;
+    if (cp >= 0x100 && cp <= 0x120)
+        return (int)cp - 0x100;
+    if (cp >= 0x121 && cp <= 0x142)
+        return (int)cp - 0x121 + 0x7f;
+    return cp == 0x143 ? 0xad : -1;
+}
+
+/* Letters to bytes; a text with other characters stays as it is.  out has n bytes. */
+static size_t letters_to_bytes(const char *text, size_t n, char *out)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; used++) {
+        uint32_t cp;
+        int byte;
+
+        i += utf8_decode(text + i, n - i, &cp);
+        byte = letter_byte(cp);
+        if (byte < 0) {
+            memcpy(out, text, n);
+            return n;
+        }
+        out[used] = (char)byte;
+    }
+    return used;
+}
+
+/* Tokens that stand for pictures and sound: a chat of texts never samples them. */
+static bool is_media(const char *text, size_t len)
+{
+    static const char *const names[] = {
+        "<|image>",       "<image|>",       "<|image|>",          "<|audio>",
+        "<audio|>",       "<|audio|>",      "<|video|>",          "<start_of_image>",
+        "<end_of_image>", "<|image_pad|>",  "<image_soft_token>", "<|vision_start|>",
+        "<|vision_end|>", "<|vision_pad|>", "<|video_pad|>",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == len && memcmp(names[i], text, len) == 0)
+            return true;
+    return false;
+}
+
+static int on_token(void *ctx, uint32_t id, const char *text, size_t len, float score,
+                    enum token_kind kind, bool lstrip, bool rstrip, struct err *e)
+{
+    struct build *b = ctx;
+    struct tokenizer *t = b->t;
+    bool is_letters = t->info.model == VOCAB_BPE_BYTES && kind == TOKEN_NORMAL;
+
+    if (id == 0 && start_tokens(b, e) != 0)
+        return -1;
+    /* The counts come from an earlier pass over the same file. */
+    if (id != b->n_token || id >= t->info.n_token || len > t->info.text_bytes - b->used)
+        return err_set(e, ERR_IO, "the vocabulary changed while it was read");
+    t->start[id] = (uint32_t)b->used;
+    if (is_letters)
+        b->used += letters_to_bytes(text, len, t->text + b->used);
+    else if (len > 0) {
+        memcpy(t->text + b->used, text, len);
+        b->used += len;
+    }
+    t->start[id + 1] = (uint32_t)b->used;
+    t->flag[id] =
+        (uint8_t)((unsigned)kind | (lstrip ? FLAG_LSTRIP : 0u) | (rstrip ? FLAG_RSTRIP : 0u) |
+                  (is_media(text, len) && kind != TOKEN_NORMAL ? FLAG_MEDIA : 0u));
+    if (b->score != NULL)
+        b->score[id] = score;
+    b->n_token++;
+    return 0;
+}
+
+/* Every byte must have a token, or there would be texts without ids. */
+static int find_bytes(struct tokenizer *t, struct err *e)
+{
+    for (int c = 0; c < 256; c++)
+        t->byte_id[c] = NO_ID;
+    for (uint32_t id = 0; id < t->info.n_token; id++) {
+        size_t len;
+        const char *text = token_text(t, id, &len);
+        enum token_kind kind = token_kind(t, id);
+        int byte = -1;
+
+        if (t->info.model == VOCAB_BPE_BYTES && kind == TOKEN_NORMAL && len == 1)
+            byte = (unsigned char)text[0];
+        else if (kind == TOKEN_BYTE)
+            byte = vocab_byte(text, len);
+        if (byte >= 0 && t->byte_id[byte] == NO_ID)
+            t->byte_id[byte] = id;
+    }
+    for (int c = 0; c < 256; c++)
+        if (t->byte_id[c] == NO_ID)
+            return err_set(e, ERR_UNSUPPORTED,
+                           "the vocabulary has no token for the byte 0x%02x", c);
+    return 0;
+}
+
+static int make_ready(struct build *b, struct err *e)
+{
+    if (b->is_ready)
+        return 0;
+    if (b->n_token != b->t->info.n_token)
+        return err_set(e, ERR_FORMAT, "the vocabulary ends after %u of %u tokens", b->n_token,
+                       b->t->info.n_token);
+    if (find_bytes(b->t, e) != 0 || token_hash_build(&b->hash, &b->tmp, b->t, true, e) != 0)
+        return -1;
+    b->is_ready = true;
+    return 0;
+}
+
+static int on_merge(void *ctx, const char *left, size_t n_left, const char *right,
+                    size_t n_right, struct err *e)
+{
+    struct build *b = ctx;
+    const struct tokenizer *t = b->t;
+    char joined[2 * VOCAB_MAX_TEXT];
+    size_t nl = n_left, nr = n_right;
+    struct pair pair;
+
+    if (make_ready(b, e) != 0)
+        return -1;
+    if (n_left > VOCAB_MAX_TEXT || n_right > VOCAB_MAX_TEXT)
+        return err_set(e, ERR_FORMAT, "merge %u joins texts of %zu and %zu bytes", b->list.n,
+                       n_left, n_right);
+    if (t->info.model == VOCAB_BPE_BYTES) {
+        nl = letters_to_bytes(left, n_left, joined);
+        nr = letters_to_bytes(right, n_right, joined + nl);
+    } else {
+        memcpy(joined, left, nl);
+        memcpy(joined + nl, right, nr);
+    }
+    pair.left = token_hash_find(&b->hash, t, joined, nl);
+    pair.right = token_hash_find(&b->hash, t, joined + nl, nr);
+    pair.merged = token_hash_find(&b->hash, t, joined, nl + nr);
+    if (pair.left == NO_ID || pair.right == NO_ID || pair.merged == NO_ID) {
+        const char *text = pair.left != NO_ID && pair.right == NO_ID ? joined + nl : joined;
+        size_t len = pair.left == NO_ID ? nl : pair.right == NO_ID ? nr : nl + nr;
+
+        return err_set(e, ERR_FORMAT, "merge %u needs \"%.*s\", which is no token", b->list.n,
+                       (int)(len < 60 ? len : 60), text);
+    }
+    /* One that would make a control token of text keeps its rank, as a pair that no text
+     * has. */
+    if (!is_text_token(t, pair.left) || !is_text_token(t, pair.right) ||
+        !is_text_token(t, pair.merged))
+        pair = (struct pair){ t->info.n_token, t->info.n_token, 0 };
+    return pair_list_add(&b->list, pair, e);
+}
+
+/* Enter where the merge joins two characters. */
+static void add_seam(struct tokenizer *t, const struct pair *pair)
+{
+    size_t nl, nr, last;
+    const char *left = token_text(t, pair->left, &nl);
+    const char *right = token_text(t, pair->right, &nr);
+    uint32_t before, after;
+
+    if (t->info.model == VOCAB_BPE_BYTES) {
+        seam_set(t->seams, seam_of_bytes((unsigned char)left[nl - 1], (unsigned char)right[0]));
+        return;
+    }
+    last = nl - 1;
+    while (last > 0 && ((unsigned char)left[last] & 0xc0) == 0x80)
+        last--;
+    utf8_decode(left + last, nl - last, &before);
+    utf8_decode(right, nr, &after);
+    /* A merge of byte tokens says nothing about characters: then nothing is cut. */
+    if (before >= UTF8_SHORT || after >= UTF8_SHORT ||
+        token_kind(t, pair->left) == TOKEN_BYTE || token_kind(t, pair->right) == TOKEN_BYTE)
+        memset(t->seams, 0xff, ((size_t)1 << SEAM_BITS(&t->info)) / 8);
+    else
+        seam_set(t->seams, seam_of_chars(before, after));
+}
+
+static int fill_pairs(struct build *b, struct err *e)
+{
+    struct tokenizer *t = b->t;
+
+    if (pairs_start(&t->pairs, &t->tables, t->info.n_token + 1, b->list.n, e) != 0)
+        return -1;
+    t->seams = arena_take(&t->tables, ((size_t)1 << SEAM_BITS(&t->info)) / 8, e);
+    if (t->seams == NULL)
+        return -1;
+    for (uint32_t i = 0; i < b->list.n; i++) {
+        const struct pair *pair = &b->list.pairs[i / PAIR_CHUNK][i % PAIR_CHUNK];
+
+        pairs_add(&t->pairs, i, pair);
+        if (pair->left < t->info.n_token)
+            add_seam(t, pair);
+    }
+    return 0;
+}
+
+static int fill_added(struct tokenizer *t, struct err *e)
+{
+    if (added_start(&t->all, &t->tables, t->info.n_added, e) != 0 ||
+        added_start(&t->plain, &t->tables, t->info.n_added, e) != 0)
+        return -1;
+    for (uint32_t id = 0; id < t->info.n_token; id++) {
+        enum token_kind kind = token_kind(t, id);
+        size_t len;
+
+        token_text(t, id, &len);
+        if (kind != TOKEN_CONTROL && kind != TOKEN_USER && kind != TOKEN_UNKNOWN)
+            t->longest = len > t->longest ? (uint32_t)len : t->longest;
+        else if (len > 0) {
+            added_put(&t->all, id);
+            if (kind == TOKEN_USER)
+                added_put(&t->plain, id);
+        }
+    }
+    added_sort(&t->all, t);
+    added_sort(&t->plain, t);
+    for (uint32_t i = 0; i < t->plain.n; i++) {
+        size_t len;
+
+        token_text(t, t->plain.id[i], &len);
+        t->longest = len > t->longest ? (uint32_t)len : t->longest;
+    }
+    return 0;
+}
+
+static int finish(struct build *b, struct err *e)
+{
+    struct tokenizer *t = b->t;
+
+    if (make_ready(b, e) != 0)
+        return -1;
+    if (t->info.model == VOCAB_SCORES &&
+        scores_to_pairs(&b->list, t, &b->hash, b->score, e) != 0)
+        return -1;
+    if (arena_map(&t->tables, "tokenizer", table_bytes(&t->info, b->list.n), false, e) != 0 ||
+        fill_pairs(b, e) != 0)
+        return -1;
+    pair_list_free(&b->list);
+    arena_unmap(&b->tmp);
+    if (fill_added(t, e) != 0)
+        return -1;
+    if (t->info.model != VOCAB_BPE_BYTES)
+        return char_ids_build(&t->chars, &t->tables, t, e);
+    if (t->info.ignore_merges && token_hash_build(&t->hash, &t->tables, t, false, e) != 0)
+        return -1;
+    return split_new(&t->split, t->info.pre, e);
+}
+
+int tokenizer_open(struct tokenizer **out, const struct catalogue *c, struct err *e)
+{
+    struct build b = { .t = calloc(1, sizeof *b.t) };
+    struct vocab_sink sink = { .ctx = &b, .token = on_token, .merge = on_merge };
+
+    *out = NULL;
+    if (b.t == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a tokenizer");
+    if (vocab_read(c, &b.t->info, &sink, e) != 0 || finish(&b, e) != 0) {
+        pair_list_free(&b.list);
+        arena_unmap(&b.tmp);
+        tokenizer_close(b.t);
+        return err_at(e, c->path, ERR_NO_OFFSET, NULL);
+    }
+    *out = b.t;
+    return 0;
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (t == NULL)
+        return;
+    split_free(t->split);
+    arena_unmap(&t->tokens);
+    arena_unmap(&t->tables);
+    free(t);
+}
+
+const struct vocab_info *tokenizer_info(const struct tokenizer *t)
+{
+    return &t->info;
+}
+
+int64_t tokenizer_find(const struct tokenizer *t, const char *text, size_t len)
+{
+    int64_t id = added_exact(&t->all, t, text, len);
+
+    for (uint32_t i = 0; id < 0 && i < t->info.n_token; i++) {
+        size_t n;
+        const char *own = token_text(t, i, &n);
+
+        if (n == len && memcmp(own, text, len) == 0)
+            id = i;
+    }
+    return id;
+}
+
+enum token_kind tokenizer_kind(const struct tokenizer *t, uint32_t id)
+{
+    return id < t->info.n_token ? token_kind(t, id) : TOKEN_UNUSED;
+}
+
+bool tokenizer_is_unusable(const struct tokenizer *t, uint32_t id)
+{
+    size_t len;
+
+    if (id >= t->info.n_token)
+        return true;
+    token_text(t, id, &len);
+    return len == 0 || token_kind(t, id) == TOKEN_UNUSED || (t->flag[id] & FLAG_MEDIA) != 0;
+}
+
+void tokenizer_strips(const struct tokenizer *t, uint32_t id, bool *left, bool *right)
+{
+    uint8_t flag = id < t->info.n_token ? t->flag[id] : 0;
+
+    *left = (flag & FLAG_LSTRIP) != 0;
+    *right = (flag & FLAG_RSTRIP) != 0;
+}
+
+uint64_t tokenizer_least_ids(const struct tokenizer *t, uint64_t len)
+{
+    /* A normal form may be a third of what was given. */
+    uint64_t per_id = (uint64_t)t->longest * (t->info.nfc ? 3 : 1);
+
+    for (uint32_t i = 0; i < t->all.n; i++)
+        if ((t->flag[t->all.id[i]] & (FLAG_LSTRIP | FLAG_RSTRIP)) != 0)
+            return 0;
+    return per_id > 0 ? len / per_id : 0;
+}
