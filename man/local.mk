@@ -1,2 +1,1 @@
 # man: pages
-dist_man_MANS += man/memwall-telemetry.5

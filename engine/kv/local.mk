@@ -1,2 +1,1 @@
-# engine/kv: keys and values, pages and rings.
-libengine_a_SOURCES += engine/kv/kv.c engine/kv/kv.h
+# engine/kv: see the header of each module for what it is.

@@ -1,1 +1,3 @@
-# engine/plan: see the header of each module for what it is.
+# engine/plan: how much memory, how fast: arithmetic only.
+libengine_a_SOURCES += \
+	engine/plan/plan.c engine/plan/plan.h

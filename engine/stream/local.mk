@@ -1,1 +1,15 @@
-# engine/stream: see the header of each module for what it is.
+# engine/stream: catalogue and plan to bytes in memory at the right moment.
+libengine_a_SOURCES += \
+	engine/stream/area.c engine/stream/area.h \
+	engine/stream/backend.h \
+	engine/stream/backend_pread.c \
+	engine/stream/backend_uring.c \
+	engine/stream/lookup.c engine/stream/lookup.h \
+	engine/stream/mapping.c engine/stream/mapping.h \
+	engine/stream/pinned.c engine/stream/pinned.h \
+	engine/stream/read_now.c \
+	engine/stream/reader.c \
+	engine/stream/schedule.c engine/stream/schedule.h \
+	engine/stream/source.c engine/stream/source.h \
+	engine/stream/stream.c engine/stream/stream.h \
+	engine/stream/stream_internal.h

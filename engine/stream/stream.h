@@ -32,8 +32,8 @@ struct stream_span {
     uint64_t offset;    /* of row 0 of the span, bytes from the start of the file */
     uint64_t row_bytes; /* > 0 */
     uint64_t n_row;
-    uint32_t layer;     /* for accounting; n_layer: the head */
-    bool in_prompt;     /* a prompt pass uses it; all spans that it uses come first */
+    uint32_t layer; /* for accounting; n_layer: the head */
+    bool in_prompt; /* a prompt pass uses it; all spans that it uses come first */
 };
 
 enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
@@ -45,6 +45,7 @@ struct stream_options {
     uint32_t n_slot;       /* of the ring, >= 2; 0: everything is pinned */
     size_t slot_bytes;     /* as stream_slot_bytes() says */
     uint64_t pinned_bytes; /* for pinned blocks, rounding included */
+    uint64_t lookup_bytes; /* as stream_lookup_bytes() says; 0: the smallest that works */
     uint32_t depth;        /* reads in flight at most; 0: chosen */
 };
 
@@ -58,6 +59,10 @@ size_t stream_block_target(uint64_t budget_bytes);
  * direct reads at both ends; also the blocks' count.  Pure. */
 size_t stream_slot_bytes(const struct stream_span *spans, uint32_t n_span, size_t target,
                          uint32_t *n_block);
+
+/* What the stream needs beside slots, pinned blocks and lookup buffers: its tables, its
+ * thread, the rings shared with the kernel.  Pure. */
+uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file);
 
 /*
  * Start the reader.  spans are copied; the catalogue must outlive the stream.  Counters
@@ -115,7 +120,9 @@ struct stream_lookup {
 int stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, size_t n,
                         struct err *e);
 int stream_lookup_wait(struct stream *s, struct err *e);
-/* Buffers that lookups of n rows of these sizes need inside the stream (plan's `rows`). */
+/* Buffers that lookups of n_token rows of each table need inside the stream (plan's
+ * `rows`, beside the dst of the caller).  Bounded: what does not fit at once goes by
+ * turns. */
 uint64_t stream_lookup_bytes(const uint64_t *row_bytes, size_t n_table, size_t n_token);
 
 /* Read a small range now, without leaving it in the page cache (norms at start). */
@@ -131,7 +138,8 @@ int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, u
  */
 int stream_set_pinned(struct stream *s, uint64_t pinned_bytes, struct err *e);
 
-/* Bytes of pinned blocks that hold data now; of the schedule that stay unpinned. */
+/* Memory of the pinned blocks that hold data now, rounding included; bytes that a full
+ * pass reads from the files once all that may be pinned is. */
 uint64_t stream_pinned_now(const struct stream *s);
 uint64_t stream_streamed_bytes(const struct stream *s);
 

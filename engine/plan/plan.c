@@ -1,0 +1,350 @@
+#include "config.h"
+
+#include "engine/plan/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+
+#define RESERVE_BASE       (2 * MIB)
+#define RESERVE_THREAD     (96 * KIB)
+#define RESERVE_PAGE_SHARE 512 /* a page table entry of 8 bytes for 4096 */
+
+/* Sums come from a file: what does not fit into 64 bits stays at the top, which no
+ * budget reaches, and cannot wrap round to something small. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    uint64_t r;
+
+    return __builtin_add_overflow(a, b, &r) ? UINT64_MAX : r;
+}
+
+static uint64_t product(uint64_t a, uint64_t b)
+{
+    uint64_t r;
+
+    return __builtin_mul_overflow(a, b, &r) ? UINT64_MAX : r;
+}
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+    uint64_t rest = to > 1 ? n % to : 0;
+
+    return rest == 0 ? n : sum(n, to - rest);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t fixed_reserve(int n_thread)
+{
+    return RESERVE_BASE + product(RESERVE_THREAD, n_thread > 0 ? (uint64_t)n_thread : 1);
+}
+
+uint64_t plan_reserve_bytes(uint64_t rows_bytes, int n_thread)
+{
+    return sum(fixed_reserve(n_thread),
+               round_up(rows_bytes, RESERVE_PAGE_SHARE) / RESERVE_PAGE_SHARE);
+}
+
+/* The most that the other rows may sum to, so that they and their reserve fit; the
+ * inverse of plan_reserve_bytes. */
+static uint64_t room_for_rows(uint64_t budget_bytes, int n_thread)
+{
+    uint64_t fixed = fixed_reserve(n_thread);
+    uint64_t rest;
+
+    if (budget_bytes <= fixed)
+        return 0;
+    rest = budget_bytes - fixed;
+    /* x + ceil(x / 512) <= rest; one step more than the division finds may still fit. */
+    uint64_t x = rest / (RESERVE_PAGE_SHARE + 1) * RESERVE_PAGE_SHARE;
+    uint64_t tail = rest % (RESERVE_PAGE_SHARE + 1);
+
+    return x + (tail > 0 ? tail - 1 : 0);
+}
+
+uint32_t plan_sliding_slots(uint32_t n_swa, uint32_t chunk, uint32_t n_ctx)
+{
+    uint64_t want, most = round_up(n_ctx, PLAN_ATTN_BLOCK);
+
+    if (n_swa == 0)
+        return 0;
+    want = (uint64_t)n_swa + (chunk > 0 ? chunk : 1) - 1;
+    return (uint32_t)smaller(smaller(round_up(want, PLAN_ATTN_BLOCK), most),
+                             UINT32_MAX / PLAN_ATTN_BLOCK * PLAN_ATTN_BLOCK);
+}
+
+static uint64_t all_pinned_bytes(const struct plan_input *in)
+{
+    if (in->n_block == 0)
+        return 0;
+    return sum(in->hot_bytes, product(in->n_block, PLAN_BLOCK_ROUNDING));
+}
+
+/* The table for these choices; out->sum_bytes without regard to the budget. */
+static void fill(const struct plan_input *in, uint32_t n_ctx, uint32_t chunk, uint32_t n_slot,
+                 uint64_t pinned_bytes, struct plan *out)
+{
+    uint64_t *row = out->row;
+    uint64_t rows = 0;
+
+    memset(out, 0, sizeof *out);
+    row[MW_ROW_PROGRAM] = in->program_bytes;
+    row[MW_ROW_TOKENIZER] = in->tokenizer_bytes;
+    row[MW_ROW_ACTIVATIONS] = sum(in->act_fixed_bytes, product(in->act_col_bytes, chunk));
+    row[MW_ROW_LOGITS] = in->logits_bytes;
+    if (in->streams)
+        row[MW_ROW_RING] = sum(in->ring_fixed_bytes, product(in->slot_bytes, n_slot));
+    row[MW_ROW_ROWS] = sum(in->rows_fixed_bytes, product(in->rows_col_bytes, chunk));
+    row[MW_ROW_KV_GLOBAL] =
+        product(in->kv_global_token_bytes, round_up(n_ctx, in->kv_page_tokens));
+    row[MW_ROW_KV_SLIDING] =
+        product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, chunk, n_ctx));
+    row[MW_ROW_EXPERTS] = in->experts_bytes;
+    row[MW_ROW_PINNED] = sum(in->resident_bytes, pinned_bytes);
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        rows = sum(rows, row[i]);
+    row[MW_ROW_RESERVE] = plan_reserve_bytes(rows, in->n_thread);
+
+    out->budget_bytes = in->budget_bytes;
+    out->sum_bytes = sum(rows, row[MW_ROW_RESERVE]);
+    out->n_ctx = n_ctx;
+    out->chunk = chunk;
+    out->n_slot = n_slot;
+    out->pinned_bytes = pinned_bytes;
+}
+
+static bool fits(const struct plan *p)
+{
+    return p->sum_bytes <= p->budget_bytes;
+}
+
+static uint32_t chunk_limit(const struct plan_input *in, uint32_t n_ctx, uint32_t chunk)
+{
+    if (in->chunk_max != 0 && chunk > in->chunk_max)
+        chunk = in->chunk_max;
+    if (chunk > n_ctx)
+        chunk = n_ctx;
+    return chunk > 0 ? chunk : 1;
+}
+
+/*
+ * The least that runs: a ring of two slots, or no ring and everything pinned where that
+ * is less (a model smaller than two slots).
+ */
+static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan *out)
+{
+    uint32_t chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN);
+    struct plan pinned;
+
+    fill(in, n_ctx, chunk, in->streams && in->n_block > 0 ? 2 : 0, 0, out);
+    if (!in->streams || in->n_block == 0)
+        return;
+    fill(in, n_ctx, chunk, 0, all_pinned_bytes(in), &pinned);
+    if (pinned.sum_bytes < out->sum_bytes)
+        *out = pinned;
+}
+
+/* The chunk that takes as long to compute as its weights take to read. */
+static uint32_t chunk_target(const struct plan_input *in)
+{
+    double chunk;
+
+    if (in->chunk_max != 0)
+        return chunk_limit(in, in->n_ctx, in->chunk_max);
+    if (!(in->disk_bytes_s > 0) || !(in->flops_s > 0) || !(in->flops_prompt_token > 0))
+        return chunk_limit(in, in->n_ctx, PLAN_CHUNK_DEFAULT);
+    chunk = (double)in->prompt_bytes / in->disk_bytes_s * in->flops_s / in->flops_prompt_token;
+    if (!(chunk > PLAN_CHUNK_MIN))
+        chunk = PLAN_CHUNK_MIN;
+    if (chunk > PLAN_CHUNK_MAX)
+        chunk = PLAN_CHUNK_MAX;
+    return chunk_limit(in, in->n_ctx, (uint32_t)chunk);
+}
+
+/* The slots that the ring grows to. */
+static uint32_t slot_target(const struct plan_input *in)
+{
+    uint64_t n = in->slot_bytes > 0 ? PLAN_RING_BYTES / in->slot_bytes : 2;
+
+    if (n > PLAN_RING_SLOTS)
+        n = PLAN_RING_SLOTS;
+    if (in->slots_max != 0 && n > in->slots_max)
+        n = in->slots_max;
+    if (n > in->n_block)
+        n = in->n_block; /* more would hold the same block twice */
+    return n > 2 ? (uint32_t)n : 2;
+}
+
+/* The largest chunk from least to most with which the table fits; least does. */
+static uint32_t widest_chunk(const struct plan_input *in, uint32_t least, uint32_t most,
+                             uint32_t n_slot, uint64_t pinned_bytes)
+{
+    while (least < most) {
+        uint32_t middle = least + (most - least + 1) / 2;
+        struct plan p;
+
+        fill(in, in->n_ctx, middle, n_slot, pinned_bytes, &p);
+        if (fits(&p))
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least;
+}
+
+/* Everything pinned and no ring, if that fits: nothing is faster. */
+static bool give_everything(const struct plan_input *in, uint32_t most, struct plan *out)
+{
+    uint32_t chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN);
+    uint64_t pinned_bytes = in->streams ? all_pinned_bytes(in) : 0;
+    struct plan p;
+
+    fill(in, in->n_ctx, chunk, 0, pinned_bytes, &p);
+    if (!fits(&p))
+        return false;
+    chunk = widest_chunk(in, chunk, most, 0, pinned_bytes);
+    fill(in, in->n_ctx, chunk, 0, pinned_bytes, out);
+    return true;
+}
+
+/*
+ * Ring first, then the chunk, then pinned takes the rest.  While one of the first two is
+ * below its target, less is left than a slot or a column takes: kept out of pinned, so
+ * that a larger budget never pins less.
+ */
+static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
+{
+    uint32_t chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN);
+    uint32_t slots = slot_target(in), n_slot;
+    uint64_t used, room, pinned_bytes = 0;
+
+    for (n_slot = slots; n_slot > 2; n_slot--) {
+        fill(in, in->n_ctx, chunk, n_slot, 0, out);
+        if (fits(out))
+            break;
+    }
+    chunk = widest_chunk(in, chunk, most, n_slot, 0);
+    fill(in, in->n_ctx, chunk, n_slot, 0, out);
+    used = out->sum_bytes - out->row[MW_ROW_RESERVE];
+    room = room_for_rows(in->budget_bytes, in->n_thread);
+    if (n_slot == slots && chunk == most && room > used)
+        pinned_bytes = smaller(room - used, all_pinned_bytes(in));
+    fill(in, in->n_ctx, chunk, n_slot, pinned_bytes, out);
+}
+
+double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, enum mw_binds *binds)
+{
+    enum mw_binds unused;
+    double weights = (double)sum(in->hot_bytes, in->resident_bytes);
+    double kv = in->kv_read_token_bytes > 0 ? in->kv_read_token_bytes : 0;
+    double disk_s = 0, memory_s;
+
+    if (binds == NULL)
+        binds = &unused;
+    *binds = MW_BINDS_NONE;
+    if (!(in->memory_bytes_s > 0) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
+        return 0;
+    if (streamed_bytes > 0)
+        disk_s = (double)streamed_bytes / in->disk_bytes_s;
+    memory_s = (weights + kv) / in->memory_bytes_s;
+    if (disk_s > memory_s)
+        *binds = MW_BINDS_DISK;
+    else
+        *binds = kv > weights ? MW_BINDS_KV : MW_BINDS_MEMORY;
+    return (disk_s > memory_s ? disk_s : memory_s) + in->pass_fixed_s;
+}
+
+double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint32_t chunk)
+{
+    double disk_s = 0, compute_s;
+
+    if (!(in->flops_s > 0) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
+        return 0;
+    if (streamed_bytes > 0)
+        disk_s = (double)streamed_bytes / in->disk_bytes_s;
+    compute_s = in->flops_prompt_token * chunk / in->flops_s;
+    return (disk_s > compute_s ? disk_s : compute_s) + in->pass_fixed_s;
+}
+
+static void predict(const struct plan_input *in, struct plan *out)
+{
+    uint64_t all = all_pinned_bytes(in);
+    /* Rounding goes with the blocks it belongs to. */
+    double pinned = all > 0 ? (double)out->pinned_bytes / (double)all : 0;
+    double s;
+
+    out->streamed_bytes = (uint64_t)((1 - pinned) * (double)in->hot_bytes);
+    if (out->pinned_bytes >= all)
+        out->streamed_bytes = 0;
+    s = plan_decode_s(in, out->streamed_bytes, &out->binds);
+    out->decode_tps = s > 0 ? 1 / s : 0;
+    s = plan_prefill_s(in, (uint64_t)((1 - pinned) * (double)in->prompt_bytes), out->chunk);
+    out->prefill_tps = s > 0 ? out->chunk / s : 0;
+}
+
+uint64_t plan_smallest_budget(const struct plan_input *in)
+{
+    struct plan p;
+
+    fill_floor(in, in->n_ctx, &p);
+    return p.sum_bytes;
+}
+
+uint32_t plan_largest_ctx(const struct plan_input *in)
+{
+    uint32_t least = 0, most = 1u << 30;
+
+    while (least < most) {
+        uint32_t middle = least + (most - least + 1) / 2;
+        struct plan p;
+
+        fill_floor(in, middle, &p);
+        if (fits(&p))
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least;
+}
+
+/* Rounded up, so that what is proposed is enough when it is typed. */
+static uint64_t whole_mib(uint64_t bytes)
+{
+    return bytes / MIB + (bytes % MIB != 0);
+}
+
+static int refuse(const struct plan_input *in, const struct plan *p, struct err *e)
+{
+    uint32_t ctx = plan_largest_ctx(in);
+    char other[64] = "";
+
+    /* Such a context would be of no use below a page of positions. */
+    if (ctx >= in->kv_page_tokens && ctx > 0 && ctx < in->n_ctx)
+        snprintf(other, sizeof other, ", or with a context of %u", ctx);
+    return err_set(e, ERR_BUDGET,
+                   "needs %llu MiB at a context of %u, the budget is %llu MiB. "
+                   "It would fit with a budget of %llu MiB%s",
+                   (unsigned long long)whole_mib(p->sum_bytes), in->n_ctx,
+                   (unsigned long long)(in->budget_bytes / MIB),
+                   (unsigned long long)whole_mib(p->sum_bytes), other);
+}
+
+int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
+{
+    uint32_t most = chunk_target(in);
+
+    fill_floor(in, in->n_ctx, out);
+    if (!fits(out)) {
+        predict(in, out);
+        return refuse(in, out, e);
+    }
+    if (!give_everything(in, most, out))
+        give_in_order(in, most, out);
+    predict(in, out);
+    return 0;
+}

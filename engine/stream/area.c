@@ -1,0 +1,110 @@
+#include "config.h"
+
+#include "engine/stream/area.h"
+
+#include <sys/mman.h>
+
+#include <assert.h>
+#include <unistd.h>
+
+#include "engine/base/units.h"
+
+#define HUGE_BYTES (2 * MIB)
+
+static uint64_t page_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* With larger base pages a huge page is so large (512 MiB) that it would be no help. */
+static bool has_huge(void)
+{
+    return page_bytes() == 4096;
+}
+
+int area_reserve(struct area *a, const char *name, uint64_t bytes, struct err *e)
+{
+    uint64_t whole;
+    void *p;
+
+    *a = (struct area){ .name = name };
+    if (bytes == 0)
+        return 0;
+    if (bytes > SIZE_MAX / 2)
+        return err_set(e, ERR_BUDGET, "\"%s\" of %llu bytes is not possible", name,
+                       (unsigned long long)bytes);
+    bytes = align_up(bytes, page_bytes());
+    whole = bytes + HUGE_BYTES;
+    p = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return err_sys(e, "cannot reserve %llu bytes of addresses for \"%s\"",
+                       (unsigned long long)whole, name);
+    a->mapping = p;
+    a->mapping_bytes = whole;
+    a->base = (unsigned char *)p + (HUGE_BYTES - (uintptr_t)p % HUGE_BYTES) % HUGE_BYTES;
+    a->reserved = bytes;
+    return 0;
+}
+
+uint64_t area_kept(const struct area *a, uint64_t bytes)
+{
+    if (bytes >= a->held)
+        return a->held;
+    /* Above the last whole huge page there are only small ones. */
+    if (has_huge() && bytes < align_down(a->held, HUGE_BYTES))
+        return align_down(bytes, HUGE_BYTES);
+    return align_down(bytes, page_bytes());
+}
+
+static void touch_pages(unsigned char *from, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i += page_bytes())
+        ((volatile unsigned char *)from)[i] = 0;
+}
+
+static int grow(struct area *a, uint64_t bytes, bool touch, struct err *e)
+{
+    uint64_t huge = align_down(bytes, HUGE_BYTES);
+
+    if (mprotect(a->base + a->held, bytes - a->held, PROT_READ | PROT_WRITE) != 0)
+        return err_sys(e, "cannot map %llu bytes for \"%s\"", (unsigned long long)bytes,
+                       a->name);
+    /* Without them it works too. */
+    if (has_huge() && huge > 0)
+        (void)madvise(a->base, huge, MADV_HUGEPAGE);
+    if (touch)
+        touch_pages(a->base + a->held, bytes - a->held);
+    a->held = bytes;
+    return 0;
+}
+
+static int shrink(struct area *a, uint64_t bytes, struct err *e)
+{
+    void *p = a->base + bytes;
+
+    /* Mapped anew rather than advised away: the advice on huge pages goes as well. */
+    if (mmap(p, a->held - bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return err_sys(e, "cannot give back %llu bytes of \"%s\"",
+                       (unsigned long long)(a->held - bytes), a->name);
+    a->held = bytes;
+    return 0;
+}
+
+int area_hold(struct area *a, uint64_t bytes, bool touch, struct err *e)
+{
+    bytes = align_up(bytes, page_bytes());
+    assert(bytes <= a->reserved);
+    if (bytes > a->held)
+        return grow(a, bytes, touch, e);
+    if (bytes < a->held)
+        return shrink(a, bytes, e);
+    return 0;
+}
+
+void area_unmap(struct area *a)
+{
+    if (a->mapping != NULL)
+        munmap(a->mapping, a->mapping_bytes);
+    *a = (struct area){ .name = a->name };
+}

@@ -1,0 +1,175 @@
+/* Reads by threads that call pread: works everywhere. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/stream/backend.h"
+
+#define THREADS_MAX 8
+#define STACK_BYTES ((size_t)256 << 10)
+
+struct queue {
+    struct read_op *first, *last;
+};
+
+struct backend {
+    const struct source *source;
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* something in todo, or quit */
+    pthread_cond_t news; /* something in done, or woken */
+    struct queue todo, urgent, done;
+    bool woken, quit;
+    uint32_t n_thread;
+    pthread_t threads[THREADS_MAX];
+};
+
+static void put(struct queue *q, struct read_op *op)
+{
+    op->next = NULL;
+    if (q->first == NULL)
+        q->first = op;
+    else
+        q->last->next = op;
+    q->last = op;
+}
+
+static struct read_op *take(struct queue *q)
+{
+    struct read_op *op = q->first;
+
+    if (op != NULL)
+        q->first = op->next;
+    return op;
+}
+
+static void *thread_main(void *arg)
+{
+    struct backend *b = arg;
+
+    pthread_mutex_lock(&b->lock);
+    for (;;) {
+        struct read_op *op = take(&b->urgent);
+        size_t at;
+        ssize_t n;
+
+        if (op == NULL)
+            op = take(&b->todo);
+        if (op == NULL) {
+            if (b->quit)
+                break;
+            pthread_cond_wait(&b->work, &b->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&b->lock);
+        at = read_op_at(op);
+        n = pread(b->source->files[op->file].fd, op->dst + at, op->bytes - at,
+                  (off_t)(op->offset + at));
+        op->result = n < 0 ? -errno : n;
+        pthread_mutex_lock(&b->lock);
+        put(&b->done, op);
+        pthread_cond_signal(&b->news);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+static bool close_pread(struct backend *b)
+{
+    pthread_mutex_lock(&b->lock);
+    b->quit = true;
+    pthread_cond_broadcast(&b->work);
+    pthread_mutex_unlock(&b->lock);
+    for (uint32_t i = 0; i < b->n_thread; i++)
+        pthread_join(b->threads[i], NULL);
+    pthread_cond_destroy(&b->news);
+    pthread_cond_destroy(&b->work);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+    return true;
+}
+
+static int start_threads(struct backend *b, uint32_t n)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int failed = 0;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (b->n_thread < n && failed == 0) {
+        failed = pthread_create(&b->threads[b->n_thread], &attr, thread_main, b);
+        if (failed == 0)
+            b->n_thread++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return b->n_thread > 0 ? 0 : failed; /* fewer will do */
+}
+
+static int open_pread(struct backend **out, const struct backend_options *options,
+                      struct err *e)
+{
+    struct backend *b = calloc(1, sizeof *b);
+    uint32_t n = options->depth < THREADS_MAX ? options->depth : THREADS_MAX;
+
+    *out = NULL;
+    if (b == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for reading threads");
+    b->source = options->source;
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->work, NULL);
+    pthread_cond_init(&b->news, NULL);
+    errno = start_threads(b, n > 0 ? n : 1);
+    if (errno != 0) {
+        err_sys(e, "cannot start a reading thread");
+        close_pread(b);
+        return -1;
+    }
+    *out = b;
+    return 0;
+}
+
+static void submit_pread(struct backend *b, struct read_op *op)
+{
+    pthread_mutex_lock(&b->lock);
+    put(op->is_urgent ? &b->urgent : &b->todo, op);
+    pthread_cond_signal(&b->work);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static int wait_pread(struct backend *b, struct read_op **done, int max, bool block)
+{
+    int n = 0;
+
+    pthread_mutex_lock(&b->lock);
+    while (block && b->done.first == NULL && !b->woken)
+        pthread_cond_wait(&b->news, &b->lock);
+    b->woken = false;
+    while (n < max && b->done.first != NULL)
+        done[n++] = take(&b->done);
+    pthread_mutex_unlock(&b->lock);
+    return n;
+}
+
+static void wake_pread(struct backend *b)
+{
+    pthread_mutex_lock(&b->lock);
+    b->woken = true;
+    pthread_cond_signal(&b->news);
+    pthread_mutex_unlock(&b->lock);
+}
+
+const struct backend_kind backend_pread = {
+    .name = "pread",
+    .open = open_pread,
+    .submit = submit_pread,
+    .wait = wait_pread,
+    .wake = wake_pread,
+    .close = close_pread,
+};

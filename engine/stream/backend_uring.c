@@ -1,0 +1,319 @@
+/*
+ * Reads by io_uring.  Registered files and buffers save the kernel some work for each
+ * read; both are done without where they are refused (RLIMIT_MEMLOCK, older kernels).
+ *
+ * The reader sleeps in the kernel until a read is done or somebody wants it: one read of
+ * an eventfd is always flying beside the others, and wake() writes to that.
+ *
+ * No DEFER_TASKRUN: with it a ring that fails could not be drained any more, and the
+ * kernel would go on writing into memory that is used for something else.
+ */
+#include "config.h"
+
+#include "engine/stream/backend.h"
+
+#ifdef HAVE_LIBURING
+
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <liburing.h>
+
+/* Of later kernels than the library may know. */
+#ifndef IORING_SETUP_COOP_TASKRUN
+#define IORING_SETUP_COOP_TASKRUN (1u << 8)
+#endif
+#ifndef IORING_SETUP_SINGLE_ISSUER
+#define IORING_SETUP_SINGLE_ISSUER (1u << 12)
+#endif
+
+#define READ_MAX     ((size_t)1 << 30) /* the rest is asked for when this has come */
+#define FAILURES_MAX 100               /* of io_uring_enter in a row, 1 ms apart */
+#define DRAIN_MAX_MS 5000              /* a read that a disk has not answered by then is lost */
+
+struct backend {
+    struct io_uring ring;
+    const struct source *source;
+    struct backend_buffer buffers[BACKEND_BUFFERS];
+    bool has_files, has_buffers, is_broken, woken;
+    int wake_fd;
+    uint64_t wake_value; /* what the flying read of wake_fd writes to */
+    bool wake_flying;
+    uint32_t n_flying;
+    uint32_t failures;
+    struct read_op *todo_first, *todo_last;
+};
+
+static void sleep_1ms(void)
+{
+    const struct timespec t = { .tv_nsec = 1000000 };
+
+    (void)nanosleep(&t, NULL);
+}
+
+static int init_ring(struct backend *b, unsigned entries)
+{
+    static const unsigned flags[] = { IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN,
+                                      IORING_SETUP_COOP_TASKRUN, 0 };
+    int r = -EINVAL;
+
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0] && r == -EINVAL; i++) {
+        struct io_uring_params p = { .flags = flags[i] };
+
+        r = io_uring_queue_init_params(entries, &b->ring, &p);
+    }
+    return r;
+}
+
+static void register_files(struct backend *b)
+{
+    uint32_t n = b->source->n_file;
+    int *fds = malloc(((size_t)n + 1) * sizeof *fds);
+
+    if (fds == NULL)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        fds[i] = b->source->files[i].fd;
+    fds[n] = b->wake_fd;
+    b->has_files = io_uring_register_files(&b->ring, fds, n + 1) == 0;
+    free(fds);
+}
+
+static void register_buffers(struct backend *b)
+{
+    struct iovec v[BACKEND_BUFFERS];
+    unsigned n = 0;
+
+    for (int i = 0; i < BACKEND_BUFFERS; i++) {
+        if (b->buffers[i].bytes == 0)
+            continue;
+        b->buffers[n] = b->buffers[i];
+        v[n] = (struct iovec){ b->buffers[i].base, b->buffers[i].bytes };
+        n++;
+    }
+    for (unsigned i = n; i < BACKEND_BUFFERS; i++)
+        b->buffers[i].bytes = 0;
+    b->has_buffers = n > 0 && io_uring_register_buffers(&b->ring, v, n) == 0;
+}
+
+static int buffer_of(const struct backend *b, const struct read_op *op)
+{
+    uintptr_t at = (uintptr_t)op->dst;
+
+    if (!b->has_buffers)
+        return -1;
+    for (int i = 0; i < BACKEND_BUFFERS; i++) {
+        uintptr_t base = (uintptr_t)b->buffers[i].base;
+
+        if (at >= base && at - base < b->buffers[i].bytes)
+            return i;
+    }
+    return -1;
+}
+
+static void set_file(const struct backend *b, struct io_uring_sqe *sqe, uint32_t file)
+{
+    if (!b->has_files)
+        return;
+    sqe->fd = (int)file;
+    sqe->flags |= IOSQE_FIXED_FILE;
+}
+
+/* Every read has its place in the ring, so that there is always an entry free; but a
+ * kernel that takes entries late must not make us lose one. */
+static bool arm_wake(struct backend *b)
+{
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+
+    if (sqe == NULL)
+        return false;
+    io_uring_prep_read(sqe, b->wake_fd, &b->wake_value, sizeof b->wake_value, 0);
+    set_file(b, sqe, b->source->n_file);
+    io_uring_sqe_set_data(sqe, NULL);
+    b->wake_flying = true;
+    return true;
+}
+
+static void queue_reads(struct backend *b)
+{
+    if (!b->wake_flying && !arm_wake(b))
+        return;
+    while (b->todo_first != NULL) {
+        struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+        struct read_op *op = b->todo_first;
+        size_t at = read_op_at(op);
+        unsigned bytes = (unsigned)(op->bytes - at < READ_MAX ? op->bytes - at : READ_MAX);
+        int buffer = buffer_of(b, op);
+        int fd = b->source->files[op->file].fd;
+
+        if (sqe == NULL)
+            return;
+        b->todo_first = op->next;
+        if (buffer >= 0)
+            io_uring_prep_read_fixed(sqe, fd, op->dst + at, bytes, op->offset + at, buffer);
+        else
+            io_uring_prep_read(sqe, fd, op->dst + at, bytes, op->offset + at);
+        set_file(b, sqe, op->file);
+        io_uring_sqe_set_data(sqe, op);
+        b->n_flying++;
+    }
+}
+
+static int reap(struct backend *b, struct read_op **done, int max)
+{
+    struct io_uring_cqe *cqe;
+    int n = 0;
+
+    while (n < max && io_uring_peek_cqe(&b->ring, &cqe) == 0 && cqe != NULL) {
+        struct read_op *op = io_uring_cqe_get_data(cqe);
+
+        if (op != NULL) {
+            op->result = cqe->res;
+            done[n++] = op;
+            b->n_flying--;
+        } else {
+            b->wake_flying = false;
+            b->woken = true;
+            if (cqe->res < 0 && cqe->res != -EINTR && cqe->res != -EAGAIN)
+                b->is_broken = true;
+        }
+        io_uring_cqe_seen(&b->ring, cqe);
+    }
+    return n;
+}
+
+/* Does the kernel's answer mean that the ring works no more? */
+static bool is_fatal(struct backend *b, int r)
+{
+    if (r >= 0) {
+        b->failures = 0;
+        return false;
+    }
+    if (r != -EINTR && r != -EAGAIN && r != -EBUSY)
+        return true;
+    if (r != -EINTR && ++b->failures >= FAILURES_MAX)
+        return true;
+    if (r != -EINTR)
+        sleep_1ms();
+    return false;
+}
+
+static int wait_uring(struct backend *b, struct read_op **done, int max, bool block)
+{
+    int n;
+
+    queue_reads(b);
+    n = reap(b, done, max);
+    if (!b->is_broken &&
+        is_fatal(b, block && n == 0 && !b->woken ? io_uring_submit_and_wait(&b->ring, 1)
+                                                 : io_uring_submit(&b->ring)))
+        b->is_broken = true;
+    n += reap(b, done + n, max - n);
+    b->woken = false;
+    return b->is_broken && n == 0 ? -1 : n;
+}
+
+static void submit_uring(struct backend *b, struct read_op *op)
+{
+    if (op->is_urgent || b->todo_first == NULL) {
+        op->next = b->todo_first;
+        if (b->todo_first == NULL)
+            b->todo_last = op;
+        b->todo_first = op;
+        return;
+    }
+    op->next = NULL;
+    b->todo_last->next = op;
+    b->todo_last = op;
+}
+
+static void wake_uring(struct backend *b)
+{
+    const uint64_t one = 1;
+    ssize_t n = write(b->wake_fd, &one, sizeof one);
+
+    (void)n; /* fails only when it is already set */
+}
+
+/* Wait until the kernel writes into our memory no more. */
+static bool drain(struct backend *b)
+{
+    struct read_op *done[16];
+
+    if (b->wake_flying)
+        wake_uring(b);
+    for (int i = 0; i < DRAIN_MAX_MS && (b->n_flying > 0 || b->wake_flying); i++) {
+        if (!b->is_broken)
+            (void)io_uring_submit(&b->ring);
+        if (reap(b, done, 16) == 0 && (b->n_flying > 0 || b->wake_flying))
+            sleep_1ms(); /* entering the kernel lets it post what is done */
+    }
+    return b->n_flying == 0;
+}
+
+static bool close_uring(struct backend *b)
+{
+    bool is_quiet = drain(b);
+
+    io_uring_queue_exit(&b->ring);
+    close(b->wake_fd);
+    /* The kernel may still write wake_value: better a few bytes lost. */
+    if (is_quiet && !b->wake_flying)
+        free(b);
+    return is_quiet;
+}
+
+static int open_uring(struct backend **out, const struct backend_options *options,
+                      struct err *e)
+{
+    struct backend *b = calloc(1, sizeof *b);
+    int r;
+
+    *out = NULL;
+    if (b == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for io_uring");
+    b->source = options->source;
+    for (int i = 0; i < BACKEND_BUFFERS; i++)
+        b->buffers[i] = options->buffers[i];
+    b->wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (b->wake_fd < 0) {
+        err_sys(e, "eventfd");
+        free(b);
+        return -1;
+    }
+    r = init_ring(b, options->n_op + 1);
+    if (r < 0) {
+        errno = -r;
+        err_sys(e, "io_uring is not available");
+        close(b->wake_fd);
+        free(b);
+        return -1;
+    }
+    register_files(b);
+    register_buffers(b);
+    *out = b;
+    return 0;
+}
+
+static const struct backend_kind kind = {
+    .name = "io_uring",
+    .open = open_uring,
+    .submit = submit_uring,
+    .wait = wait_uring,
+    .wake = wake_uring,
+    .close = close_uring,
+};
+
+const struct backend_kind *const backend_uring = &kind;
+
+#else
+
+const struct backend_kind *const backend_uring = NULL;
+
+#endif

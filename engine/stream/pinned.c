@@ -1,0 +1,132 @@
+#include "config.h"
+
+#include "engine/stream/pinned.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+
+/* 2^32 / golden ratio: index times this, modulo 2^32, is the fractional part. */
+#define GOLDEN 2654435769u
+
+uint64_t pinned_table_bytes(uint32_t n_block)
+{
+    return (uint64_t)n_block * sizeof(uint32_t) + n_block;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Indices of blocks in the order of their rank, in the low half of each entry. */
+static uint64_t *rank(uint32_t n_block)
+{
+    uint64_t *order = malloc((size_t)n_block * sizeof *order);
+
+    if (order == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < n_block; i++)
+        order[i] = (uint64_t)(uint32_t)(i * GOLDEN) << 32 | i;
+    qsort(order, n_block, sizeof *order, by_key);
+    return order;
+}
+
+/* Call fn for each block of the schedule. */
+typedef void block_fn(struct pinned *p, uint32_t block, const struct schedule_block *b);
+
+static void each_block(struct pinned *p, block_fn *fn)
+{
+    struct schedule_at at = schedule_begin(p->schedule);
+
+    for (; at.block < p->schedule->n_block; schedule_step(p->schedule, &at)) {
+        struct schedule_block b;
+
+        schedule_get(p->schedule, &at, &b);
+        fn(p, at.block, &b);
+    }
+}
+
+static void store_pages(struct pinned *p, uint32_t block, const struct schedule_block *b)
+{
+    p->page[block] = (uint32_t)(b->read_bytes / SCHEDULE_ALIGN);
+}
+
+/* page[] holds the pages of each block, and afterwards where they begin. */
+static uint64_t place_all(struct pinned *p, const uint64_t *order)
+{
+    uint64_t at = 0;
+
+    for (uint32_t i = 0; i < p->schedule->n_block; i++) {
+        uint32_t block = (uint32_t)order[i];
+        uint32_t n = p->page[block];
+
+        p->page[block] = at <= UINT32_MAX ? (uint32_t)at : UINT32_MAX;
+        at += n;
+    }
+    return at;
+}
+
+int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct err *e)
+{
+    uint64_t *order, pages;
+
+    *p = (struct pinned){ .schedule = s, .page = memory };
+    if (s->n_block == 0)
+        return 0;
+    p->state = (_Atomic unsigned char *)(p->page + s->n_block);
+    order = rank(s->n_block);
+    if (order == NULL)
+        return err_set(e, ERR_MEMORY, "no memory to place %u blocks", s->n_block);
+    each_block(p, store_pages);
+    pages = place_all(p, order);
+    free(order);
+    if (pages > UINT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "a pass of more than 16 TiB is too large");
+    if (area_reserve(&p->area, "pinned", pages * SCHEDULE_ALIGN, e) != 0)
+        return -1;
+    return pinned_set(p, 0, e);
+}
+
+void pinned_close(struct pinned *p)
+{
+    area_unmap(&p->area);
+    *p = (struct pinned){ 0 };
+}
+
+/* Whether a block stays follows from where it ends. */
+static void settle(struct pinned *p, uint32_t block, const struct schedule_block *b)
+{
+    enum block_state state = pinned_state(p, block);
+
+    if ((uint64_t)p->page[block] * SCHEDULE_ALIGN + b->read_bytes > p->area.held) {
+        if (state == BLOCK_HELD)
+            atomic_fetch_sub_explicit(&p->held_bytes, b->read_bytes, memory_order_relaxed);
+        pinned_mark(p, block, BLOCK_STREAMED);
+        p->streamed_bytes += b->read_bytes;
+    } else if (state == BLOCK_STREAMED) {
+        pinned_mark(p, block, BLOCK_WANTED);
+    }
+}
+
+int pinned_set(struct pinned *p, uint64_t bytes, struct err *e)
+{
+    if (p->schedule->n_block == 0)
+        return 0;
+    if (bytes > p->area.reserved)
+        bytes = p->area.reserved;
+    bytes = bytes < p->area.held ? area_kept(&p->area, bytes) : align_down(bytes, 4096);
+    if (area_hold(&p->area, bytes, false, e) != 0)
+        return -1;
+    p->streamed_bytes = 0;
+    each_block(p, settle);
+    return 0;
+}
+
+unsigned char *pinned_place(const struct pinned *p, uint32_t block)
+{
+    return p->area.base + (uint64_t)p->page[block] * SCHEDULE_ALIGN;
+}

@@ -1,0 +1,70 @@
+/*
+ * pinned.h - which blocks stay in memory, and where.
+ *
+ *     schedule:  b0   b1   b2   b3   b4   b5   b6   b7 …
+ *     rank:      0    5    2    7    4    1    6    3       (golden ratio order)
+ *     area:     | b0 | b5 | b2 | b7 … up to what may be held |
+ *
+ * Reads go round in the same order for ever, so every pinned byte saves the same and the
+ * set only has to be spread evenly over the pass, that disk and arithmetic overlap all
+ * the way.  Blocks are ranked by the fractional part of index times the golden ratio:
+ * the first n of that order are spread as evenly as diffusing an error would, for every
+ * n, and a smaller set is part of every larger one.  So a budget that changes by a few
+ * megabytes, again and again while a conversation grows, moves only those; and blocks lie
+ * in memory in the order of their rank, so that what goes is the end of one area.
+ *
+ * Each block takes whole pages, as it is read.
+ */
+#ifndef MEMWALL_ENGINE_STREAM_PINNED_H
+#define MEMWALL_ENGINE_STREAM_PINNED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/stream/area.h"
+#include "engine/stream/schedule.h"
+
+/* Of one block.  Set by the reader, but for changes of the set while it stands still. */
+enum block_state {
+    BLOCK_STREAMED, /* read into a slot each time */
+    BLOCK_WANTED,   /* to be pinned when it passes */
+    BLOCK_READING,  /* on its way to its place */
+    BLOCK_HELD,     /* in its place */
+};
+
+struct pinned {
+    struct area area;
+    const struct schedule *schedule;
+    uint32_t *page;               /* [n_block] first page of the block in the area */
+    _Atomic unsigned char *state; /* [n_block] enum block_state */
+    uint64_t streamed_bytes;      /* read_bytes of the blocks that are not to be held */
+    _Atomic uint64_t held_bytes;  /* of the blocks that are */
+};
+
+uint64_t pinned_table_bytes(uint32_t n_block);
+
+/* Place the blocks; nothing is held yet.  page and state lie in memory of
+ * pinned_table_bytes(n_block). */
+int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct err *e);
+void pinned_close(struct pinned *p); /* safe on a zeroed struct */
+
+/*
+ * Let blocks take at most `bytes` of memory.  No read into the area may be flying.
+ * What goes is given back at once, what comes is BLOCK_WANTED.
+ */
+int pinned_set(struct pinned *p, uint64_t bytes, struct err *e);
+
+unsigned char *pinned_place(const struct pinned *p, uint32_t block);
+
+static inline enum block_state pinned_state(const struct pinned *p, uint32_t block)
+{
+    return (enum block_state)atomic_load_explicit(&p->state[block], memory_order_acquire);
+}
+
+static inline void pinned_mark(struct pinned *p, uint32_t block, enum block_state state)
+{
+    atomic_store_explicit(&p->state[block], (unsigned char)state, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,436 @@
+/*
+ * The reader: one thread that keeps the wanted depth of reads in flight, in the order of
+ * the schedule, and lookups ahead of them.
+ *
+ * The lock is held but for the time that it waits in the backend.  A read that fails for
+ * good makes it stand still: what is flying still comes, and the engine meets the error
+ * where it needs something that will not come.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "engine/base/units.h"
+#include "engine/stream/stream_internal.h"
+
+#define DONE_MAX  16
+#define TRIES_MAX 3    /* of a read that failed */
+#define AGAIN_MAX 1000 /* of one that the kernel put off */
+
+static struct telemetry_layer *layer_of(struct stream *s, const struct read_op *op)
+{
+    return &s->telemetry->layer[op->layer];
+}
+
+void reader_wake(struct stream *s)
+{
+    if (s->is_dead)
+        pthread_cond_signal(&s->wakeup);
+    else if (s->reader_sleeps && s->backend != NULL)
+        s->kind->wake(s->backend);
+}
+
+void reader_restart(struct stream *s)
+{
+    s->walk = schedule_begin(&s->schedule);
+    s->walk_pass = s->pass;
+}
+
+static void submit(struct stream *s, struct read_op *op)
+{
+    op->is_flying = true;
+    s->kind->submit(s->backend, op);
+}
+
+/* --- starting reads --- */
+
+/* Is there a block to be walked to?  Goes over the end of the pass that is computed. */
+static bool may_walk(struct stream *s)
+{
+    const struct schedule *c = &s->schedule;
+
+    if (s->pass_is_known && s->walk_pass == s->pass && s->walk.block >= s->pass_blocks) {
+        s->walk = schedule_begin(c);
+        s->walk_pass++;
+    }
+    if (s->pass_is_known && s->walk_pass == s->pass)
+        return true;
+    return s->walk.block < (c->n_prompt_block > 0 ? c->n_prompt_block : c->n_block);
+}
+
+static struct read_op *free_op(struct stream *s)
+{
+    for (uint32_t i = 0; i < s->depth; i++)
+        if (!s->ops[i].is_flying)
+            return &s->ops[i];
+    return NULL;
+}
+
+static void start_read(struct stream *s, const struct schedule_block *b, enum read_kind kind,
+                       uint32_t target, unsigned char *dst)
+{
+    struct read_op *op = free_op(s);
+
+    assert(op != NULL);
+    *op = (struct read_op){
+        .kind = kind,
+        .target = target,
+        .layer = b->layer,
+        .pass = s->walk_pass,
+        .file = b->file,
+        .offset = b->read_offset,
+        .bytes = (size_t)b->read_bytes,
+        .need = (size_t)(b->offset + b->bytes - b->read_offset),
+        .lead = (size_t)(b->offset - b->read_offset),
+        .dst = dst,
+        .start_ns = telemetry_now_ns(),
+    };
+    s->n_flying++;
+    submit(s, op);
+}
+
+/* False: neither a slot nor depth is left. */
+static bool start_slot(struct stream *s, const struct schedule_block *b)
+{
+    uint32_t i = s->n_slot > 0 ? (uint32_t)(s->filled % s->n_slot) : 0;
+
+    s->wants_slot = s->n_slot == 0 || s->slots[i].state != SLOT_FREE;
+    if (s->wants_slot || s->n_flying == s->depth)
+        return false;
+    s->slots[i] = (struct slot){ SLOT_READING, s->walk.block, s->walk_pass };
+    s->filled++;
+    start_read(s, b, READ_SLOT, i, s->ring.base + i * s->slot_bytes);
+    return true;
+}
+
+static bool start_pinned(struct stream *s, const struct schedule_block *b)
+{
+    if (s->n_flying == s->depth)
+        return false;
+    pinned_mark(&s->pinned, s->walk.block, BLOCK_READING);
+    start_read(s, b, READ_PINNED, s->walk.block, pinned_place(&s->pinned, s->walk.block));
+    return true;
+}
+
+/* One step of the walk; false: it has to wait. */
+static bool step(struct stream *s)
+{
+    struct schedule_block b;
+
+    if (s->failed || s->hold || s->quit || !may_walk(s))
+        return false;
+    schedule_get(&s->schedule, &s->walk, &b);
+    switch (pinned_state(&s->pinned, s->walk.block)) {
+    case BLOCK_STREAMED:
+        if (!start_slot(s, &b))
+            return false;
+        break;
+    case BLOCK_WANTED:
+        if (!start_pinned(s, &b))
+            return false;
+        break;
+    case BLOCK_READING:
+    case BLOCK_HELD: break;
+    }
+    /* Figures are of the latest pass.  What the read adds comes later. */
+    if (b.begins_layer)
+        counter_set(&s->telemetry->layer[b.layer].read_ns, 0);
+    schedule_step(&s->schedule, &s->walk);
+    return true;
+}
+
+static void start_lookups(struct stream *s)
+{
+    struct read_op *op;
+
+    while (!s->is_dead && !s->quit && (op = lookup_next(&s->lookup)) != NULL) {
+        op->start_ns = telemetry_now_ns();
+        submit(s, op);
+    }
+}
+
+static void start_all(struct stream *s)
+{
+    s->wants_slot = false;
+    start_lookups(s);
+    while (step(s))
+        ;
+    counter_set(&s->telemetry->depth_gauge, s->n_flying + s->lookup.n_flying);
+}
+
+/* --- what came of them --- */
+
+enum outcome { READ_DONE, READ_AGAIN, READ_FAILED };
+
+static enum outcome failed_read(struct stream *s, struct read_op *op, struct err *e)
+{
+    int error = (int)-op->result;
+    bool is_late = error == EAGAIN || error == EINTR;
+
+    if (is_late || error == EIO || error == ENOMEM) {
+        if (++op->tries < (is_late ? AGAIN_MAX : TRIES_MAX)) {
+            counter_add(&s->telemetry->retries, 1);
+            return READ_AGAIN;
+        }
+    }
+    errno = error;
+    err_sys(e, "could not read %zu bytes", op->need - op->got);
+    e->code = ERR_IO;
+    err_at(e, s->source.files[op->file].path, op->offset + op->got, NULL);
+    return READ_FAILED;
+}
+
+/* A system read may bring less than it was asked for, and the rest is asked for again;
+ * none at all before the known size means that the file is another. */
+static enum outcome outcome_of(struct stream *s, struct read_op *op, struct err *e)
+{
+    size_t got;
+
+    if (op->result < 0)
+        return failed_read(s, op, e);
+    got = read_op_at(op) + (size_t)op->result;
+    if (got >= op->need) {
+        op->got = got < op->bytes ? got : op->bytes;
+        return READ_DONE;
+    }
+    if (got > op->got) {
+        op->got = got;
+        return READ_AGAIN;
+    }
+    err_set(e, ERR_IO, "the file changed while it was in use: it ends here, %zu bytes early",
+            op->need - op->got);
+    err_at(e, s->source.files[op->file].path, op->offset + op->got, NULL);
+    return READ_FAILED;
+}
+
+static void count(struct stream *s, const struct read_op *op)
+{
+    struct telemetry *t = s->telemetry;
+    uint64_t ns = telemetry_now_ns() - op->start_ns;
+
+    counter_add(&t->bytes_read, op->got);
+    counter_add(&t->reads, 1);
+    counter_add(&t->read_ns, ns);
+    if (op->kind == READ_LOOKUP) {
+        counter_add(&t->lookup_bytes, op->got);
+        return;
+    }
+    counter_add(&layer_of(s, op)->read_ns, ns);
+    counter_add(&layer_of(s, op)->read_bytes, op->got);
+}
+
+static void finish_slot(struct stream *s, const struct read_op *op, bool is_read)
+{
+    struct slot *slot = &s->slots[op->target];
+
+    slot->state = is_read && slot->state == SLOT_READING ? SLOT_READY : SLOT_FREE;
+}
+
+static void finish_pinned(struct stream *s, const struct read_op *op, bool is_read)
+{
+    if (!is_read) {
+        pinned_mark(&s->pinned, op->target, BLOCK_WANTED);
+        return;
+    }
+    atomic_fetch_add_explicit(&s->pinned.held_bytes, op->bytes, memory_order_relaxed);
+    counter_add(&layer_of(s, op)->pinned_bytes, op->need - op->lead);
+    pinned_mark(&s->pinned, op->target, BLOCK_HELD);
+}
+
+static void finish(struct stream *s, struct read_op *op, bool is_read)
+{
+    if (is_read)
+        count(s, op);
+    switch (op->kind) {
+    case READ_SLOT: finish_slot(s, op, is_read); break;
+    case READ_PINNED: finish_pinned(s, op, is_read); break;
+    case READ_LOOKUP: lookup_finish(&s->lookup, op, is_read); break;
+    }
+    if (op->kind != READ_LOOKUP)
+        s->n_flying--;
+    op->is_flying = false;
+}
+
+/* Does anybody miss what this read failed to bring? */
+static bool is_missed(const struct stream *s, const struct read_op *op)
+{
+    return op->kind != READ_SLOT || s->slots[op->target].state == SLOT_READING;
+}
+
+static void fail(struct stream *s, const struct read_op *op, const struct err *e)
+{
+    if (op->kind == READ_LOOKUP) {
+        if (!s->lookup_failed)
+            s->lookup_failure = *e;
+        s->lookup_failed = true;
+        return;
+    }
+    if (!s->failed)
+        s->failure = *e;
+    s->failed = true;
+}
+
+static void handle(struct stream *s, struct read_op *op)
+{
+    struct err e = ERR_INIT;
+
+    switch (outcome_of(s, op, &e)) {
+    case READ_DONE: finish(s, op, true); break;
+    case READ_AGAIN: submit(s, op); break;
+    case READ_FAILED:
+        /* Begun for a pass that was ended, and the walk went by since: the pass that
+         * is computed now is owed its own tries. */
+        if (op->kind == READ_PINNED && op->pass < s->pass && !s->hold && !s->quit) {
+            op->pass = s->pass;
+            op->tries = 0;
+            op->got = 0;
+            submit(s, op);
+            break;
+        }
+        if (is_missed(s, op))
+            fail(s, op, &e);
+        finish(s, op, false);
+        break;
+    }
+}
+
+/* --- a backend that breaks --- */
+
+typedef void op_fn(struct stream *s, struct read_op *op);
+
+static void each_flying(struct stream *s, op_fn *fn)
+{
+    for (uint32_t i = 0; i < s->depth; i++)
+        if (s->ops[i].is_flying)
+            fn(s, &s->ops[i]);
+    for (uint32_t i = 0; i < s->lookup.n_cell; i++)
+        if (s->lookup.cells[i].op.is_flying)
+            fn(s, &s->lookup.cells[i].op);
+}
+
+static void give_up(struct stream *s, struct read_op *op)
+{
+    fail(s, op, &s->failure);
+    finish(s, op, false);
+}
+
+static void die(struct stream *s, const char *why)
+{
+    err_set(&s->failure, ERR_IO, "%s", why);
+    s->failed = true;
+    s->is_dead = true;
+    each_flying(s, give_up);
+}
+
+static const char *io_name(const struct stream *s)
+{
+    if (!s->source.is_direct)
+        return "buffered";
+    return s->kind == &backend_pread ? "direct/pread" : "direct/io_uring";
+}
+
+/* io_uring stopped working: threads do what it left undone. */
+static void fall_back(struct stream *s)
+{
+    const struct backend_options options = { .source = &s->source,
+                                             .n_op = s->depth + LOOKUP_CELLS,
+                                             .depth = s->depth };
+    const struct backend_kind *broken = s->kind;
+    struct backend *old = s->backend, *new = NULL;
+    struct err e = ERR_INIT;
+    bool is_quiet;
+
+    s->backend = NULL; /* nobody wakes it any more */
+    pthread_mutex_unlock(&s->lock);
+    is_quiet = broken->close(old);
+    if (is_quiet && broken != &backend_pread)
+        (void)backend_pread.open(&new, &options, &e);
+    pthread_mutex_lock(&s->lock);
+    if (new == NULL) {
+        die(s, is_quiet ? "reading threads could not be started"
+                        : "the disk does not answer, and its reads cannot be stopped");
+        return;
+    }
+    s->kind = &backend_pread;
+    s->backend = new;
+    s->io_name = io_name(s);
+    s->io_reason = "io_uring stopped working";
+    each_flying(s, submit);
+}
+
+/* --- the thread --- */
+
+static int open_backend(struct stream *s, struct err *e)
+{
+    const struct backend_options options = {
+        .source = &s->source,
+        .buffers = { { s->ring.base, s->ring.held },
+                     { s->lookup_area.base, s->lookup_area.held } },
+        .n_op = s->depth + LOOKUP_CELLS,
+        .depth = s->depth,
+    };
+    s->kind = s->first_kind;
+    if (s->kind->open(&s->backend, &options, e) == 0)
+        return 0;
+    if (s->kind == &backend_pread)
+        return -1;
+    if (s->reason[0] == '\0')
+        snprintf(s->reason, sizeof s->reason, "%.180s", e->what);
+    s->kind = &backend_pread;
+    return s->kind->open(&s->backend, &options, e);
+}
+
+/* Pages of the page cache behind the read position; done without the lock. */
+static void drop_behind(struct stream *s, struct read_op *const *done, int n)
+{
+    for (int i = 0; i < n && !s->source.is_direct; i++)
+        source_drop(&s->source.files[done[i]->file], done[i]->offset, done[i]->bytes);
+}
+
+/* A round: start what can be started, wait for something to be done. */
+static void turn(struct stream *s)
+{
+    struct read_op *done[DONE_MAX];
+    int n;
+
+    start_all(s);
+    if (s->is_dead) {
+        pthread_cond_wait(&s->wakeup, &s->lock);
+        return;
+    }
+    s->reader_sleeps = true;
+    pthread_mutex_unlock(&s->lock);
+    n = s->kind->wait(s->backend, done, DONE_MAX, true);
+    drop_behind(s, done, n);
+    pthread_mutex_lock(&s->lock);
+    s->reader_sleeps = false;
+    for (int i = 0; i < n; i++)
+        handle(s, done[i]);
+    if (n < 0)
+        fall_back(s);
+    pthread_cond_signal(&s->news);
+}
+
+void *reader_main(void *arg)
+{
+    struct stream *s = arg;
+    struct err e = ERR_INIT;
+
+    pthread_mutex_lock(&s->lock);
+    s->started = true;
+    if (open_backend(s, &e) != 0) {
+        s->failure = e;
+        s->failed = s->is_dead = true;
+    }
+    s->io_name = io_name(s);
+    s->io_reason = s->reason;
+    pthread_cond_signal(&s->news);
+    while (!s->quit || s->n_flying > 0 || s->lookup.n_flying > 0)
+        turn(s);
+    pthread_mutex_unlock(&s->lock);
+    if (s->backend != NULL)
+        (void)s->kind->close(s->backend);
+    return NULL;
+}

@@ -1,0 +1,72 @@
+/*
+ * schedule.h - spans of rows cut into blocks, in the order of a pass.
+ *
+ *     span:    | rows of one tensor that a pass uses               |
+ *     blocks:  | block 0      | block 1      | block 2      | rest |
+ *
+ * A block is the unit of reading, pinning, computing and accounting: whole rows, at
+ * most the target's bytes (one row may be more).  The blocks of a span are about equal,
+ * since a small rest would cost a read of its own.  Nothing is stored for a block: its
+ * place follows from the span.
+ *
+ * Files are read in units of SCHEDULE_ALIGN, which every device that takes direct reads
+ * accepts: read_offset and read_bytes are the block rounded out to it.
+ */
+#ifndef MEMWALL_ENGINE_STREAM_SCHEDULE_H
+#define MEMWALL_ENGINE_STREAM_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/stream/stream.h"
+
+#define SCHEDULE_ALIGN ((uint64_t)4096)
+
+struct schedule_span {
+    struct stream_span span;
+    uint64_t block_rows; /* of every block but the last */
+    uint32_t first_block, n_block;
+    bool begins_layer; /* first span of its layer in the pass */
+};
+
+struct schedule {
+    struct schedule_span *spans; /* [n_span] */
+    uint32_t n_span;
+    uint32_t n_block;
+    uint32_t n_prompt_block; /* a prompt pass is these first blocks */
+};
+
+/* Where a walk through the schedule stands. */
+struct schedule_at {
+    uint32_t block, span;
+};
+
+struct schedule_block {
+    uint32_t file, layer, span;
+    bool begins_layer;
+    uint64_t row, n_row;
+    uint64_t offset, bytes;           /* of the rows in the file */
+    uint64_t read_offset, read_bytes; /* rounded out; may reach past the end of the file */
+};
+
+uint64_t schedule_bytes(uint32_t n_span);
+
+/*
+ * Cut spans into blocks, in memory of schedule_bytes(n_span) bytes at `spans`.
+ * Returns 0, or -1 with *e: a span that overflows, or that a prompt pass uses behind
+ * one that it does not.
+ */
+int schedule_make(struct schedule *s, void *memory, const struct stream_span *spans,
+                  uint32_t n_span, size_t target, struct err *e);
+
+/* The block at `at`, which is < n_block. */
+void schedule_get(const struct schedule *s, const struct schedule_at *at,
+                  struct schedule_block *out);
+
+/* To the next block; {0, first} is where a pass begins. */
+void schedule_step(const struct schedule *s, struct schedule_at *at);
+struct schedule_at schedule_begin(const struct schedule *s);
+
+#endif

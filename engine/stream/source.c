@@ -1,0 +1,140 @@
+#include "config.h"
+
+#include "engine/stream/source.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/stream/schedule.h"
+
+static int no_direct(const struct model_file *f, struct err *e, const char *why)
+{
+    err_set(e, ERR_UNSUPPORTED, "direct reads are not possible: %s", why);
+    return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+}
+
+/* The path is only the way in where /proc is not mounted, and has to lead to the same
+ * file. */
+static int open_path(const struct model_file *f, int flags)
+{
+    int fd = open(f->path, flags);
+    struct stat st;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) != 0 || (uint64_t)st.st_dev != f->dev || (uint64_t)st.st_ino != f->ino) {
+        close(fd);
+        errno = ESTALE;
+        return -1;
+    }
+    return fd;
+}
+
+static int open_again(const struct model_file *f, int flags)
+{
+    char name[40];
+    int fd;
+
+    snprintf(name, sizeof name, "/proc/self/fd/%d", f->fd);
+    fd = open(name, flags);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        fd = open_path(f, flags);
+    return fd;
+}
+
+/* What the file system says about alignment, where it says anything. */
+static int check_alignment(const struct model_file *f, int fd, struct err *e)
+{
+#ifdef STATX_DIOALIGN
+    struct statx st;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) != 0 ||
+        (st.stx_mask & STATX_DIOALIGN) == 0)
+        return 0;
+    if (st.stx_dio_mem_align == 0 || st.stx_dio_offset_align == 0)
+        return no_direct(f, e, "the file system says so");
+    if (st.stx_dio_mem_align > SCHEDULE_ALIGN || st.stx_dio_offset_align > SCHEDULE_ALIGN)
+        return no_direct(f, e, "the device wants an alignment above 4096 bytes");
+#else
+    (void)f, (void)fd, (void)e;
+#endif
+    return 0;
+}
+
+static int try_read(const struct model_file *f, int fd, struct err *e)
+{
+    void *p =
+        mmap(NULL, SCHEDULE_ALIGN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ssize_t n;
+
+    if (p == MAP_FAILED)
+        return err_sys(e, "cannot map a buffer");
+    n = pread(fd, p, SCHEDULE_ALIGN, 0);
+    munmap(p, SCHEDULE_ALIGN);
+    if (n >= 0)
+        return 0;
+    if (errno == EINVAL || errno == EOPNOTSUPP)
+        return no_direct(f, e, "the file system refuses them");
+    err_sys(e, "could not be read");
+    return err_at(e, f->path, 0, NULL);
+}
+
+int source_open_file(const struct model_file *f, bool is_direct, struct err *e)
+{
+    int fd = open_again(f, O_RDONLY | O_CLOEXEC | (is_direct ? O_DIRECT : 0));
+
+    if (fd < 0) {
+        if (is_direct && errno == EINVAL)
+            return no_direct(f, e, "the file system refuses them");
+        err_sys(e, "cannot be opened again");
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    if (is_direct && (check_alignment(f, fd, e) != 0 || try_read(f, fd, e) != 0)) {
+        close(fd);
+        return -1;
+    }
+    /* Reads are large and their order is known: read-ahead would only leave pages
+     * behind that nobody drops. */
+    if (!is_direct)
+        (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+    return fd;
+}
+
+int source_open(struct source *s, const struct catalogue *c, bool is_direct, struct err *e)
+{
+    *s = (struct source){ .is_direct = is_direct };
+    s->files = calloc(c->n_file > 0 ? c->n_file : 1, sizeof *s->files);
+    if (s->files == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for %u files", c->n_file);
+    for (uint32_t i = 0; i < c->n_file; i++) {
+        const struct model_file *f = &c->files[i];
+        int fd = source_open_file(f, is_direct, e);
+
+        if (fd < 0) {
+            source_close(s);
+            return -1;
+        }
+        s->files[i] = (struct source_file){ .fd = fd, .size = f->size, .path = f->path };
+        s->n_file++;
+    }
+    return 0;
+}
+
+void source_close(struct source *s)
+{
+    for (uint32_t i = 0; i < s->n_file; i++)
+        close(s->files[i].fd);
+    free(s->files);
+    *s = (struct source){ 0 };
+}
+
+void source_drop(const struct source_file *f, uint64_t offset, uint64_t bytes)
+{
+    (void)posix_fadvise(f->fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
+}

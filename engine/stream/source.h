@@ -1,0 +1,42 @@
+/*
+ * source.h - the model's files, opened for reading blocks.
+ *
+ * Each file is opened a second time through /proc/self/fd, so that it is the very file
+ * whose header was read, whatever lies under its name by now; with O_DIRECT, or for the
+ * page cache without read-ahead.
+ */
+#ifndef MEMWALL_ENGINE_STREAM_SOURCE_H
+#define MEMWALL_ENGINE_STREAM_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/format/catalogue.h"
+
+struct source_file {
+    int fd;
+    uint64_t size;
+    const char *path; /* for messages; the catalogue's */
+};
+
+struct source {
+    struct source_file *files; /* [n_file], allocated */
+    uint32_t n_file;
+    bool is_direct;
+};
+
+/*
+ * Open the files of c.  is_direct: with O_DIRECT, and read once to be sure that it
+ * works.  Returns 0; -1 with *e (ERR_UNSUPPORTED: no direct reads here) and nothing open.
+ */
+int source_open(struct source *s, const struct catalogue *c, bool is_direct, struct err *e);
+void source_close(struct source *s); /* safe on a zeroed struct */
+
+/* The same for one file: a descriptor, or -1 with *e. */
+int source_open_file(const struct model_file *f, bool is_direct, struct err *e);
+
+/* Drop the pages that lie wholly inside a range that was read through the page cache. */
+void source_drop(const struct source_file *f, uint64_t offset, uint64_t bytes);
+
+#endif

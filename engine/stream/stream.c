@@ -1,0 +1,607 @@
+/* The engine's side of the stream; reader.c is the other one. */
+#include "config.h"
+
+#include "engine/stream/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/stream/stream_internal.h"
+
+#define DEPTH_DEFAULT 8
+#define STACK_BYTES   ((size_t)256 << 10)
+
+/* Stacks as far as they are used, rings shared with the kernel, registered files. */
+#define FIXED_BYTES (256 * KIB)
+#define FILE_BYTES  256
+
+/* --- opening --- */
+
+static int check_spans(const struct stream *s, struct err *e)
+{
+    for (uint32_t i = 0; i < s->schedule.n_span; i++) {
+        const struct stream_span *p = &s->schedule.spans[i].span;
+
+        if (p->layer > MW_MAX_LAYER || p->file >= s->catalogue->n_file)
+            return err_set(e, ERR_ARGUMENT, "span %u is of layer %u and file %u", i, p->layer,
+                           p->file);
+        /* Neither overflows: schedule_make looked. */
+        if (p->offset + p->row_bytes * p->n_row > s->catalogue->files[p->file].size) {
+            err_set(e, ERR_FORMAT, "%llu rows of %llu bytes end past the end of the file",
+                    (unsigned long long)p->n_row, (unsigned long long)p->row_bytes);
+            return err_at(e, s->catalogue->files[p->file].path, p->offset, NULL);
+        }
+    }
+    return 0;
+}
+
+static int open_tables(struct stream *s, const struct stream_span *spans, uint32_t n_span,
+                       size_t block_target, const struct stream_options *o, struct err *e)
+{
+    s->spans = calloc(n_span > 0 ? n_span : 1, (size_t)(schedule_bytes(1)));
+    s->slots = calloc(o->n_slot > 0 ? o->n_slot : 1, sizeof *s->slots);
+    if (s->spans == NULL || s->slots == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the schedule of %u spans", n_span);
+    if (schedule_make(&s->schedule, s->spans, spans, n_span, block_target, e) != 0)
+        return -1;
+    if (check_spans(s, e) != 0)
+        return -1;
+    s->pinned_table = calloc(1, (size_t)pinned_table_bytes(s->schedule.n_block) + 1);
+    if (s->pinned_table == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a schedule of %u blocks",
+                       s->schedule.n_block);
+    return 0;
+}
+
+static int open_files(struct stream *s, enum stream_io io, struct err *e)
+{
+    if (io == STREAM_AUTO || io == STREAM_DIRECT) {
+        if (source_open(&s->source, s->catalogue, true, e) == 0)
+            return 0;
+        if (io == STREAM_DIRECT || e->code != ERR_UNSUPPORTED)
+            return -1;
+        snprintf(s->reason, sizeof s->reason, "%.180s", e->what);
+    }
+    return source_open(&s->source, s->catalogue, false, e);
+}
+
+static int open_memory(struct stream *s, const struct stream_options *o, struct err *e)
+{
+    uint64_t cells = o->lookup_bytes / LOOKUP_CELL_BYTES;
+
+    cells = cells < 4 ? 4 : cells > LOOKUP_CELLS ? LOOKUP_CELLS : cells;
+    if (area_reserve(&s->ring, "ring", (uint64_t)o->n_slot * o->slot_bytes, e) != 0 ||
+        area_hold(&s->ring, s->ring.reserved, true, e) != 0)
+        return -1;
+    if (area_reserve(&s->lookup_area, "rows", lookup_bytes((uint32_t)cells), e) != 0 ||
+        area_hold(&s->lookup_area, s->lookup_area.reserved, true, e) != 0)
+        return -1;
+    lookup_init(&s->lookup, s->lookup_area.base, (uint32_t)cells);
+    if (pinned_open(&s->pinned, s->pinned_table, &s->schedule, e) != 0 ||
+        pinned_set(&s->pinned, o->pinned_bytes, e) != 0)
+        return -1;
+    if (s->n_slot == 0 && s->pinned.streamed_bytes > 0)
+        return err_set(e, ERR_BUDGET,
+                       "without a ring everything has to be pinned, and %llu "
+                       "bytes are not",
+                       (unsigned long long)s->pinned.streamed_bytes);
+    return 0;
+}
+
+static int check_options(const struct stream_options *o, struct err *e)
+{
+    if (o->n_slot == 1)
+        return err_set(e, ERR_ARGUMENT, "a ring has at least two slots");
+    if (o->slot_bytes % SCHEDULE_ALIGN != 0)
+        return err_set(e, ERR_ARGUMENT, "a slot of %zu bytes is not a multiple of 4096",
+                       o->slot_bytes);
+    if (o->depth > STREAM_DEPTH_MAX)
+        return err_set(e, ERR_ARGUMENT, "%u reads in flight are more than %d", o->depth,
+                       STREAM_DEPTH_MAX);
+    return 0;
+}
+
+static int check_slots(const struct stream *s, struct err *e)
+{
+    struct schedule_at at = schedule_begin(&s->schedule);
+
+    if (s->n_slot == 0)
+        return 0;
+    for (; at.block < s->schedule.n_block; schedule_step(&s->schedule, &at)) {
+        struct schedule_block b;
+
+        schedule_get(&s->schedule, &at, &b);
+        if (b.read_bytes > s->slot_bytes)
+            return err_set(e, ERR_ARGUMENT,
+                           "a slot of %zu bytes is too small for a block of "
+                           "%llu",
+                           s->slot_bytes, (unsigned long long)b.read_bytes);
+    }
+    return 0;
+}
+
+/* Signals are the business of others: none is delivered here. */
+static int start_reader(struct stream *s, struct err *e)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int failed;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    failed = pthread_create(&s->thread, &attr, reader_main, s);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (failed != 0) {
+        errno = failed;
+        return err_sys(e, "cannot start the reading thread");
+    }
+    s->has_thread = true;
+    pthread_mutex_lock(&s->lock);
+    while (!s->started)
+        pthread_cond_wait(&s->news, &s->lock);
+    failed = s->is_dead;
+    if (failed)
+        *e = s->failure;
+    pthread_mutex_unlock(&s->lock);
+    return failed ? -1 : 0;
+}
+
+static void count_layers(struct stream *s)
+{
+    struct telemetry *t = s->telemetry;
+
+    for (uint32_t i = 0; i <= MW_MAX_LAYER; i++) {
+        counter_set(&t->layer[i].bytes, 0);
+        counter_set(&t->layer[i].pinned_bytes, 0);
+        counter_set(&t->layer[i].read_ns, 0);
+    }
+    for (uint32_t i = 0; i < s->schedule.n_span; i++) {
+        const struct stream_span *p = &s->schedule.spans[i].span;
+
+        counter_add(&t->layer[p->layer].bytes, p->row_bytes * p->n_row);
+    }
+}
+
+static int open_parts(struct stream *s, const struct stream_span *spans, uint32_t n_span,
+                      size_t block_target, const struct stream_options *o, struct err *e)
+{
+    if (check_options(o, e) != 0 || open_tables(s, spans, n_span, block_target, o, e) != 0 ||
+        open_files(s, o->io, e) != 0)
+        return -1;
+    s->io_name = "mmap";
+    s->io_reason = s->reason;
+    if (s->is_mapped)
+        return mapping_open(&s->mapping, &s->source, e);
+    if (check_slots(s, e) != 0 || open_memory(s, o, e) != 0)
+        return -1;
+    return 0;
+}
+
+int stream_open(struct stream **out, const struct catalogue *c, const struct stream_span *spans,
+                uint32_t n_span, size_t block_target, const struct stream_options *options,
+                struct telemetry *t, struct err *e)
+{
+    struct stream *s = calloc(1, sizeof *s);
+
+    *out = NULL;
+    if (s == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the stream");
+    s->catalogue = c;
+    s->telemetry = t;
+    s->is_mapped = options->io == STREAM_MMAP;
+    s->drops = options->mmap_drop;
+    s->n_slot = options->n_slot;
+    s->slot_bytes = options->slot_bytes;
+    s->depth = options->depth > 0 ? options->depth : DEPTH_DEFAULT;
+    s->first_kind = options->no_uring || backend_uring == NULL ? &backend_pread : backend_uring;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->news, NULL);
+    pthread_cond_init(&s->wakeup, NULL);
+    if (open_parts(s, spans, n_span, block_target, options, e) != 0)
+        goto fail;
+    count_layers(s);
+    reader_restart(s);
+    if (!s->is_mapped && start_reader(s, e) != 0)
+        goto fail;
+    *out = s;
+    return 0;
+
+fail:
+    stream_close(s);
+    return -1;
+}
+
+void stream_close(struct stream *s)
+{
+    if (s == NULL)
+        return;
+    if (s->has_thread) {
+        pthread_mutex_lock(&s->lock);
+        s->quit = true;
+        reader_wake(s);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->thread, NULL);
+    }
+    mapping_close(&s->mapping);
+    if (!s->source.is_direct && (!s->is_mapped || s->drops))
+        for (uint32_t i = 0; i < s->source.n_file; i++)
+            source_drop(&s->source.files[i], 0, 0);
+    source_close(&s->source);
+    pinned_close(&s->pinned);
+    area_unmap(&s->ring);
+    area_unmap(&s->lookup_area);
+    pthread_cond_destroy(&s->wakeup);
+    pthread_cond_destroy(&s->news);
+    pthread_mutex_destroy(&s->lock);
+    free(s->pinned_table);
+    free(s->slots);
+    free(s->spans);
+    free(s);
+}
+
+const char *stream_io_name(const struct stream *s)
+{
+    return s->io_name;
+}
+
+const char *stream_io_reason(const struct stream *s)
+{
+    return s->io_reason;
+}
+
+uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file)
+{
+    return sizeof(struct stream) + schedule_bytes(n_span) + pinned_table_bytes(n_block) +
+           (uint64_t)n_file * FILE_BYTES + FIXED_BYTES;
+}
+
+/* --- a pass --- */
+
+int stream_pass_begin(struct stream *s, bool is_prompt, struct err *e)
+{
+    if (s->in_pass)
+        return err_set(e, ERR_ARGUMENT, "a pass is begun before the last one was ended");
+    s->in_pass = true;
+    s->pass_blocks = is_prompt ? s->schedule.n_prompt_block : s->schedule.n_block;
+    s->next = schedule_begin(&s->schedule);
+    atomic_store(&s->cancelled, false);
+    if (s->is_mapped)
+        return 0;
+    pthread_mutex_lock(&s->lock);
+    s->pass_is_known = true;
+    reader_wake(s);
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+static struct slot *slot_at(const struct stream *s, uint64_t count)
+{
+    return &s->slots[count % s->n_slot];
+}
+
+static bool is_ready(const struct stream *s)
+{
+    const struct slot *slot;
+
+    if (pinned_state(&s->pinned, s->next.block) != BLOCK_STREAMED)
+        return pinned_state(&s->pinned, s->next.block) == BLOCK_HELD;
+    slot = slot_at(s, s->taken);
+    if (s->taken == s->filled || slot->state != SLOT_READY)
+        return false;
+    assert(slot->block == s->next.block && slot->pass == s->pass);
+    return true;
+}
+
+/* Is it on its way? */
+static bool will_come(const struct stream *s)
+{
+    if (pinned_state(&s->pinned, s->next.block) != BLOCK_STREAMED)
+        return pinned_state(&s->pinned, s->next.block) == BLOCK_READING;
+    return s->taken < s->filled && slot_at(s, s->taken)->state == SLOT_READING;
+}
+
+static int await_block(struct stream *s, uint64_t *stall_ns, struct err *e)
+{
+    uint64_t start = 0;
+    int result = 0;
+
+    pthread_mutex_lock(&s->lock);
+    while (!is_ready(s)) {
+        if (atomic_load(&s->cancelled)) {
+            result = err_set(e, ERR_CANCELLED, "cancelled");
+            break;
+        }
+        if (s->failed && !will_come(s)) {
+            *e = s->failure;
+            result = -1;
+            break;
+        }
+        if (start == 0)
+            start = telemetry_now_ns();
+        pthread_cond_wait(&s->news, &s->lock);
+    }
+    if (result == 0 && pinned_state(&s->pinned, s->next.block) == BLOCK_STREAMED)
+        slot_at(s, s->taken++)->state = SLOT_TAKEN;
+    pthread_mutex_unlock(&s->lock);
+    if (start != 0)
+        *stall_ns += telemetry_now_ns() - start;
+    return result;
+}
+
+static int find_block(struct stream *s, const struct schedule_block *b, const void **data,
+                      bool *is_pinned, uint64_t *stall_ns, struct err *e)
+{
+    const unsigned char *place;
+
+    *is_pinned = false;
+    if (s->is_mapped) {
+        *data = mapping_at(&s->mapping, b->file, b->offset, b->bytes, e);
+        return *data != NULL ? 0 : -1;
+    }
+    /* What is held is found without the lock. */
+    if (pinned_state(&s->pinned, s->next.block) != BLOCK_HELD &&
+        await_block(s, stall_ns, e) != 0)
+        return -1;
+    *is_pinned = pinned_state(&s->pinned, s->next.block) == BLOCK_HELD;
+    place = *is_pinned ? pinned_place(&s->pinned, s->next.block)
+                       : s->ring.base + ((s->taken - 1) % s->n_slot) * s->slot_bytes;
+    *data = place + (b->offset - b->read_offset);
+    return 0;
+}
+
+int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns, struct err *e)
+{
+    struct schedule_block b;
+
+    if (!s->in_pass || s->next.block >= s->pass_blocks)
+        return err_set(e, ERR_ARGUMENT, "the pass has no more blocks");
+    if (atomic_load(&s->cancelled))
+        return err_set(e, ERR_CANCELLED, "cancelled");
+    schedule_get(&s->schedule, &s->next, &b);
+    *block = (struct stream_block){
+        .index = s->next.block, .span = b.span, .row = b.row, .n_row = b.n_row
+    };
+    if (find_block(s, &b, &block->data, &block->is_pinned, stall_ns, e) != 0)
+        return -1;
+    schedule_step(&s->schedule, &s->next);
+    return 0;
+}
+
+static void give_mapped(struct stream *s, const struct stream_block *block)
+{
+    const struct stream_span *p = &s->schedule.spans[block->span].span;
+
+    if (s->drops)
+        mapping_drop(&s->mapping, p->file, p->offset + block->row * p->row_bytes,
+                     block->n_row * p->row_bytes);
+}
+
+void stream_give(struct stream *s, const struct stream_block *block)
+{
+    if (s->is_mapped) {
+        give_mapped(s, block);
+        return;
+    }
+    if (block->is_pinned)
+        return;
+    pthread_mutex_lock(&s->lock);
+    assert(s->given < s->taken && slot_at(s, s->given)->block == block->index);
+    slot_at(s, s->given)->state = SLOT_FREE;
+    s->given++;
+    if (s->wants_slot)
+        reader_wake(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Let go of all slots that hold blocks of passes up to `last`, and of those taken. */
+static void discard(struct stream *s, uint64_t last)
+{
+    for (uint64_t i = s->given; i < s->filled; i++) {
+        struct slot *slot = slot_at(s, i);
+
+        if (slot->pass > last)
+            break;
+        if (slot->state == SLOT_READING)
+            slot->state = SLOT_STALE;
+        else if (slot->state != SLOT_STALE)
+            slot->state = SLOT_FREE;
+        s->taken = i + 1;
+    }
+    s->given = s->taken;
+}
+
+int stream_pass_end(struct stream *s, struct err *e)
+{
+    if (!s->in_pass)
+        return err_set(e, ERR_ARGUMENT, "a pass is ended that was not begun");
+    s->in_pass = false;
+    if (!s->is_mapped) {
+        bool restart;
+
+        pthread_mutex_lock(&s->lock);
+        restart = s->walk_pass <= s->pass || s->failed;
+        if (s->n_slot > 0)
+            discard(s, s->failed ? UINT64_MAX : s->pass);
+        s->pass++;
+        s->pass_is_known = false;
+        s->failed = s->is_dead;
+        if (restart)
+            reader_restart(s);
+        reader_wake(s);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return catalogue_check_files(s->catalogue, e);
+}
+
+void stream_cancel(struct stream *s)
+{
+    atomic_store(&s->cancelled, true);
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_signal(&s->news);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- lookups --- */
+
+uint64_t stream_lookup_bytes(const uint64_t *row_bytes, size_t n_table, size_t n_token)
+{
+    return align_up(lookup_bytes(lookup_cells(row_bytes, n_table, n_token)), SCHEDULE_ALIGN);
+}
+
+static int check_lookups(const struct stream *s, const struct stream_lookup *l, size_t n,
+                         struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t end;
+
+        if (l[i].file >= s->source.n_file || l[i].bytes == 0 ||
+            __builtin_add_overflow(l[i].offset, l[i].bytes, &end) ||
+            end > s->source.files[l[i].file].size)
+            return err_set(
+                e, ERR_ARGUMENT, "a row of %llu bytes at byte %llu is not in file %u",
+                (unsigned long long)l[i].bytes, (unsigned long long)l[i].offset, l[i].file);
+    }
+    return 0;
+}
+
+/* The next of the rows that wait; under the lock. */
+static void begin_batch(struct stream *s)
+{
+    size_t n = s->n_lookup < LOOKUP_BATCH ? s->n_lookup : LOOKUP_BATCH;
+
+    lookup_begin(&s->lookup, s->lookups, n);
+    s->lookups += n;
+    s->n_lookup -= n;
+    reader_wake(s);
+}
+
+int stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, size_t n,
+                        struct err *e)
+{
+    if (s->in_lookup)
+        return err_set(e, ERR_ARGUMENT, "a lookup is begun before the last one was waited for");
+    if (check_lookups(s, lookups, n, e) != 0)
+        return -1;
+    s->in_lookup = true;
+    s->lookups = lookups;
+    s->n_lookup = n;
+    if (s->is_mapped)
+        return 0;
+    pthread_mutex_lock(&s->lock);
+    s->lookup_failed = false;
+    begin_batch(s);
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+static int wait_mapped(struct stream *s, struct err *e)
+{
+    for (size_t i = 0; i < s->n_lookup; i++) {
+        const struct stream_lookup *l = &s->lookups[i];
+        const void *p = mapping_at(&s->mapping, l->file, l->offset, l->bytes, e);
+
+        if (p == NULL)
+            return -1;
+        memcpy(l->dst, p, l->bytes);
+        if (s->drops)
+            mapping_drop(&s->mapping, l->file, l->offset, l->bytes);
+    }
+    return 0;
+}
+
+int stream_lookup_wait(struct stream *s, struct err *e)
+{
+    int result = 0;
+
+    if (!s->in_lookup)
+        return err_set(e, ERR_ARGUMENT, "a lookup is waited for that was not begun");
+    s->in_lookup = false;
+    if (s->is_mapped)
+        return wait_mapped(s, e);
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        if (s->is_dead && s->lookup.n_flying == 0 && !lookup_is_done(&s->lookup)) {
+            s->lookup_failure = s->failure;
+            s->lookup_failed = s->lookup.stopped = true;
+        }
+        if (!lookup_is_done(&s->lookup))
+            pthread_cond_wait(&s->news, &s->lock);
+        else if (s->lookup_failed || s->n_lookup == 0)
+            break;
+        else
+            begin_batch(s);
+    }
+    if (s->lookup_failed) {
+        *e = s->lookup_failure;
+        result = -1;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return result;
+}
+
+/* --- memory --- */
+
+static void count_pinned(struct stream *s)
+{
+    struct schedule_at at = schedule_begin(&s->schedule);
+
+    for (uint32_t i = 0; i <= MW_MAX_LAYER; i++)
+        counter_set(&s->telemetry->layer[i].pinned_bytes, 0);
+    for (; at.block < s->schedule.n_block; schedule_step(&s->schedule, &at)) {
+        struct schedule_block b;
+
+        schedule_get(&s->schedule, &at, &b);
+        if (pinned_state(&s->pinned, at.block) == BLOCK_HELD)
+            counter_add(&s->telemetry->layer[b.layer].pinned_bytes, b.bytes);
+    }
+}
+
+int stream_set_pinned(struct stream *s, uint64_t pinned_bytes, struct err *e)
+{
+    int result;
+
+    if (s->in_pass)
+        return err_set(e, ERR_ARGUMENT, "pinned memory cannot change during a pass");
+    if (s->is_mapped)
+        return 0;
+    pthread_mutex_lock(&s->lock);
+    /* Slots hold only blocks that are streamed: what is read ahead goes, and the reader
+     * comes to a stand. */
+    s->hold = true;
+    if (s->n_slot > 0)
+        discard(s, UINT64_MAX);
+    while (s->n_flying > 0)
+        pthread_cond_wait(&s->news, &s->lock);
+    result = pinned_set(&s->pinned, pinned_bytes, e);
+    count_pinned(s);
+    s->hold = false;
+    s->failed = s->is_dead;
+    reader_restart(s);
+    reader_wake(s);
+    pthread_mutex_unlock(&s->lock);
+    return result;
+}
+
+uint64_t stream_pinned_now(const struct stream *s)
+{
+    return atomic_load_explicit(&s->pinned.held_bytes, memory_order_relaxed);
+}
+
+uint64_t stream_streamed_bytes(const struct stream *s)
+{
+    uint64_t bytes = 0;
+
+    if (!s->is_mapped)
+        return s->pinned.streamed_bytes;
+    for (uint32_t i = 0; i < s->schedule.n_span; i++)
+        bytes += s->schedule.spans[i].span.n_row * s->schedule.spans[i].span.row_bytes;
+    return bytes;
+}

@@ -1,0 +1,37 @@
+/*
+ * stream_model.h - files of random bytes, as a catalogue that streams can be opened on.
+ */
+#ifndef MEMWALL_TESTS_UNIT_STREAM_MODEL_H
+#define MEMWALL_TESTS_UNIT_STREAM_MODEL_H
+
+#include <stdint.h>
+
+#include "engine/format/catalogue.h"
+#include "engine/stream/stream.h"
+
+enum { MODEL_FILES = 2, MODEL_SPANS = 64 };
+
+struct stream_model {
+    struct catalogue catalogue;
+    struct model_file files[MODEL_FILES];
+    unsigned char *bytes[MODEL_FILES]; /* what the files hold */
+    char dir[64];
+    struct stream_span spans[MODEL_SPANS];
+    uint32_t n_span, n_layer;
+};
+
+/* The same numbers for the same seed. */
+void model_seed(uint64_t seed);
+uint64_t model_random(uint64_t below);
+
+/* Two files, sizes that are no multiple of anything, and random spans in them. */
+void model_make(struct stream_model *m, uint64_t file_bytes);
+void model_remove(struct stream_model *m);
+
+/* Other spans: each of about span_bytes, row_bytes of 1 to 20000. */
+void model_random_spans(struct stream_model *m, uint64_t span_bytes);
+
+/* Is a block what the files hold? */
+int model_holds(const struct stream_model *m, const struct stream_block *b);
+
+#endif

@@ -1,0 +1,350 @@
+/* The memory plan: sums, refusals, predictions. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/base/units.h"
+#include "engine/compute/kernels.h"
+#include "engine/plan/plan.h"
+
+static uint64_t seed = 0x9e3779b97f4a7c15u;
+
+static uint64_t random_below(uint64_t n)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return n > 0 ? seed % n : 0;
+}
+
+/* About Gemma 4 E2B in BF16 at 4k, f16 keys and values. */
+static struct plan_input orientation(void)
+{
+    return (struct plan_input){
+        .budget_bytes = 256 * MIB,
+        .n_ctx = 4096,
+        .n_thread = 2,
+        .program_bytes = 40 * MIB,
+        .tokenizer_bytes = 30 * MIB,
+        .logits_bytes = 2 * MIB,
+        .act_fixed_bytes = 1 * MIB,
+        .act_col_bytes = 200 * KIB,
+        .rows_col_bytes = 32 * KIB,
+        .resident_bytes = 2 * MIB,
+        .hot_bytes = 4531 * 1000000ull,
+        .prompt_bytes = 1128 * 1000000ull,
+        .slot_bytes = 4 * MIB + 8 * KIB,
+        .ring_fixed_bytes = 64 * KIB,
+        .rows_fixed_bytes = 1 * MIB,
+        .n_block = 1200,
+        .streams = true,
+        .kv_global_token_bytes = 3 * 2 * 512 * 2,
+        .kv_page_tokens = 256,
+        .kv_sliding_token_bytes = 12 * 2 * 256 * 2,
+        .n_swa = 512,
+        .disk_bytes_s = 1.5e9,
+        .memory_bytes_s = 15e9,
+        .flops_s = 60e9,
+        .flops_token = 4.6e9,
+        .flops_prompt_token = 1.2e9,
+        .kv_read_token_bytes = 70e6,
+    };
+}
+
+static struct plan_input random_input(void)
+{
+    struct plan_input in = orientation();
+
+    in.n_ctx = (uint32_t)(1 + random_below(40000));
+    in.chunk_max = random_below(2) ? 0 : (uint32_t)(1 + random_below(600));
+    in.slots_max = random_below(2) ? 0 : (uint32_t)(2 + random_below(10));
+    in.n_thread = (int)(1 + random_below(16));
+    in.act_col_bytes = random_below(MIB);
+    in.n_block = (uint32_t)random_below(3000);
+    in.slot_bytes = 4096 * (1 + random_below(2048));
+    in.hot_bytes = in.n_block > 0 ? in.n_block * random_below(in.slot_bytes) : 0;
+    in.prompt_bytes = random_below(in.hot_bytes + 1);
+    in.kv_page_tokens = 1u << random_below(10);
+    in.n_swa = (uint32_t)random_below(2000);
+    in.streams = random_below(8) != 0;
+    if (random_below(4) == 0)
+        in.disk_bytes_s = 0;
+    if (random_below(4) == 0)
+        in.flops_s = 0;
+    in.budget_bytes = random_below(8 * GIB);
+    return in;
+}
+
+/* cmocka's own compares floats. */
+static void assert_near(double got, double want)
+{
+    assert_true(got > want - 1e-9 && got < want + 1e-9);
+}
+
+static void assert_sums(const struct plan *p)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        sum += p->row[i];
+    assert_int_equal(sum, p->sum_bytes);
+}
+
+static void assert_sound(const struct plan_input *in, const struct plan *p)
+{
+    uint64_t others = p->sum_bytes - p->row[MW_ROW_RESERVE];
+
+    assert_sums(p);
+    assert_true(p->sum_bytes <= in->budget_bytes);
+    assert_int_equal(p->row[MW_ROW_RESERVE], plan_reserve_bytes(others, in->n_thread));
+    assert_int_equal(p->row[MW_ROW_PINNED], in->resident_bytes + p->pinned_bytes);
+    assert_true(p->chunk >= 1 && p->chunk <= in->n_ctx);
+    if (in->chunk_max != 0)
+        assert_true(p->chunk <= in->chunk_max);
+    if (!in->streams) {
+        assert_int_equal(p->row[MW_ROW_RING], 0);
+        assert_int_equal(p->pinned_bytes, 0);
+    } else if (p->n_slot == 0) {
+        assert_int_equal(p->streamed_bytes, 0);
+    } else {
+        assert_true(p->n_slot >= 2);
+        assert_int_equal(p->row[MW_ROW_RING],
+                         in->ring_fixed_bytes + p->n_slot * in->slot_bytes);
+    }
+}
+
+static void the_sum_never_exceeds_the_budget(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        struct plan_input in = random_input();
+        struct err e = ERR_INIT;
+        struct plan p;
+
+        if (plan_make(&in, &p, &e) == 0) {
+            assert_sound(&in, &p);
+        } else {
+            assert_int_equal(e.code, ERR_BUDGET);
+            assert_sums(&p);
+            assert_true(p.sum_bytes > in.budget_bytes);
+        }
+    }
+}
+
+static void the_smallest_budget_is_tight(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5000; i++) {
+        struct plan_input in = random_input();
+        struct err e = ERR_INIT;
+        struct plan p;
+
+        in.budget_bytes = plan_smallest_budget(&in);
+        assert_int_equal(plan_make(&in, &p, &e), 0);
+        assert_sound(&in, &p);
+        in.budget_bytes--;
+        assert_int_equal(plan_make(&in, &p, &e), -1);
+        assert_int_equal(p.sum_bytes, in.budget_bytes + 1);
+    }
+}
+
+static void the_largest_context_is_tight(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5000; i++) {
+        struct plan_input in = random_input();
+        uint32_t n_ctx = plan_largest_ctx(&in);
+        struct err e = ERR_INIT;
+        struct plan p;
+
+        if (n_ctx > 0) {
+            in.n_ctx = n_ctx;
+            assert_int_equal(plan_make(&in, &p, &e), 0);
+        }
+        in.n_ctx = n_ctx + 1;
+        assert_int_equal(plan_make(&in, &p, &e), -1);
+    }
+}
+
+static void a_larger_budget_never_pins_less(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct plan_input in = random_input();
+        struct plan before = { 0 };
+        struct err e = ERR_INIT;
+
+        in.budget_bytes = plan_smallest_budget(&in);
+        for (int k = 0; k < 200; k++) {
+            struct plan p;
+
+            assert_int_equal(plan_make(&in, &p, &e), 0);
+            assert_true(p.pinned_bytes >= before.pinned_bytes);
+            assert_true(k == 0 || p.streamed_bytes <= before.streamed_bytes);
+            before = p;
+            in.budget_bytes += random_below(in.hot_bytes / 100 + 100 * KIB);
+        }
+        in.budget_bytes = 1ull << 50;
+        assert_int_equal(plan_make(&in, &before, &e), 0);
+        if (in.streams)
+            assert_int_equal(before.streamed_bytes, 0);
+    }
+}
+
+/* Once ring and chunk have what they want, no more than a page is left over. */
+static void pinned_takes_all_that_remains(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    for (in.budget_bytes = GIB; in.budget_bytes < 4 * GIB; in.budget_bytes += 123456789) {
+        assert_int_equal(plan_make(&in, &p, &e), 0);
+        assert_true(in.budget_bytes - p.sum_bytes <= 1);
+        assert_true(p.pinned_bytes > 0);
+    }
+}
+
+static void orientation_fits_256_mib(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_slot >= 2);
+    assert_int_equal(p.binds, MW_BINDS_DISK);
+    assert_true(p.decode_tps > 0.3 && p.decode_tps < 0.4);
+}
+
+static void a_refusal_names_what_would_fit(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    uint64_t mib;
+    struct plan p;
+
+    (void)state;
+    in.n_ctx = 65536;
+    assert_int_equal(plan_make(&in, &p, &e), -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+    assert_non_null(strstr(e.what, "the budget is 256 MiB"));
+    assert_non_null(strstr(e.what, "or with a context of "));
+    /* Both proposals hold when they are followed. */
+    assert_int_equal(sscanf(e.what, "needs %llu MiB", (unsigned long long *)&mib), 1);
+    in.budget_bytes = mib * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+
+    in = orientation();
+    in.n_ctx = plan_largest_ctx(&in);
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    in.budget_bytes = MIB;
+    assert_int_equal(plan_make(&in, &p, &e), -1);
+    assert_null(strstr(e.what, "context of 0"));
+    assert_int_equal(plan_largest_ctx(&in), 0);
+}
+
+static void sums_that_overflow_are_refused(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    in.kv_global_token_bytes = UINT64_MAX / 2;
+    assert_int_equal(plan_make(&in, &p, &e), -1);
+    assert_int_equal(p.sum_bytes, UINT64_MAX);
+    in = orientation();
+    in.hot_bytes = UINT64_MAX - 5;
+    in.n_block = UINT32_MAX;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_sound(&in, &p);
+}
+
+static void the_larger_term_binds(void **state)
+{
+    struct plan_input in = orientation();
+    enum mw_binds binds;
+
+    (void)state;
+    in.resident_bytes = 0;
+    in.kv_read_token_bytes = 0;
+    in.pass_fixed_s = 0.25;
+    assert_near(plan_decode_s(&in, 3000000000u, &binds), 2.25);
+    assert_int_equal(binds, MW_BINDS_DISK);
+    assert_near(plan_decode_s(&in, 0, &binds), 4.531 / 15 + 0.25);
+    assert_int_equal(binds, MW_BINDS_MEMORY);
+    in.kv_read_token_bytes = 9e9;
+    assert_near(plan_decode_s(&in, 0, &binds), 13.531 / 15 + 0.25);
+    assert_int_equal(binds, MW_BINDS_KV);
+    in.disk_bytes_s = 0;
+    assert_near(plan_decode_s(&in, 1, &binds), 0);
+    assert_int_equal(binds, MW_BINDS_NONE);
+    assert_true(plan_decode_s(&in, 0, NULL) > 0);
+    in.memory_bytes_s = 0;
+    assert_near(plan_decode_s(&in, 0, &binds), 0);
+
+    in.disk_bytes_s = 1e9;
+    assert_near(plan_prefill_s(&in, 2000000000, 50), 2.25);
+    assert_near(plan_prefill_s(&in, 0, 50), 1.25);
+}
+
+/* Computing a chunk takes as long as reading its weights: more would only delay. */
+static void the_chunk_balances_disk_and_arithmetic(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    in.budget_bytes = 2 * GIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.chunk, (uint32_t)(1.128 / 1.5 * 60 / 1.2));
+    in.flops_s = 0;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
+    in.chunk_max = 100;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.chunk, 100);
+}
+
+static void sliding_rings_are_whole_blocks_of_attention(void **state)
+{
+    (void)state;
+    assert_int_equal(PLAN_ATTN_BLOCK, ATTN_BLOCK);
+    assert_int_equal(plan_sliding_slots(0, 16, 4096), 0);
+    assert_int_equal(plan_sliding_slots(512, 1, 4096), 512);
+    assert_int_equal(plan_sliding_slots(512, 2, 4096), 544);
+    assert_int_equal(plan_sliding_slots(512, 16, 4096), 544);
+    assert_int_equal(plan_sliding_slots(512, 16, 100), 128);
+    for (uint32_t n = 1; n < 300; n++)
+        assert_int_equal(plan_sliding_slots(n, n, 1000) % ATTN_BLOCK, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_sum_never_exceeds_the_budget),
+        cmocka_unit_test(the_smallest_budget_is_tight),
+        cmocka_unit_test(the_largest_context_is_tight),
+        cmocka_unit_test(a_larger_budget_never_pins_less),
+        cmocka_unit_test(pinned_takes_all_that_remains),
+        cmocka_unit_test(orientation_fits_256_mib),
+        cmocka_unit_test(a_refusal_names_what_would_fit),
+        cmocka_unit_test(sums_that_overflow_are_refused),
+        cmocka_unit_test(the_larger_term_binds),
+        cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
+        cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
+    };
+
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
