@@ -20,7 +20,12 @@
 
 #include "engine/base/err.h"
 #include "engine/base/units.h"
+#include "engine/machine/machine.h"
 #include "engine/plan/plan.h"
+#include "engine/telemetry/json.h"
+#include "engine/telemetry/rates.h"
+#include "engine/telemetry/recorder.h"
+#include "engine/telemetry/replay.h"
 #include "engine/telemetry/sample.h"
 
 /* ---- program ---- */
@@ -33,14 +38,7 @@ const char *mw_feature(int i);
 /* Kernel sets that run on this CPU, best first; NULL at the end. */
 const char *mw_isa(int i);
 
-/* What this computer is; read when asked. */
-struct mw_machine {
-    int n_cpu;              /* that this process may use, cgroup quota included */
-    uint64_t memory_bytes;  /* of the machine, or the cgroup's limit if that is less */
-    uint64_t available_bytes; /* now, under the same limit */
-    char cpu[64];
-};
-void mw_machine_read(struct mw_machine *out);
+/* What this computer is: struct mw_machine and mw_machine_read() (machine/machine.h). */
 
 /* ---- model ---- */
 
@@ -82,6 +80,7 @@ struct mw_options {
     bool exact;      /* float activations everywhere */
     const char *isa; /* kernel set by name; NULL: the best; must outlive the session */
     uint32_t chunk;  /* tokens of a prompt at once; 0: planned */
+    uint32_t n_logit_row; /* rows of logits made at once by mw_session_eval; 0: 1 */
     bool ctx_shift;  /* context full: drop the oldest turns and go on */
 };
 void mw_options_default(struct mw_options *o);
@@ -278,23 +277,7 @@ void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 
 /* ---- recording and replay of telemetry (memwall-telemetry(5)) ---- */
 
-struct mw_recorder;
-/* Start writing path: a start line now, then one line per token and per second, on a
- * thread of its own that calls take(ctx, &sample). */
-typedef void mw_take_fn(void *ctx, struct mw_sample *out);
-int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *take, void *ctx,
-                     struct err *e);
-/* Writes what is left; returns -1 with *e if a write failed (full disk). */
-int mw_recorder_close(struct mw_recorder *r, struct err *e);
-
-/* One sample as one JSON object (no newline), for --json.  Returns the length, or what
- * it would need if that is >= n. */
-size_t mw_sample_json(const struct mw_sample *s, const char *event, char *buf, size_t n);
-
-struct mw_replay;
-int mw_replay_open(struct mw_replay **out, const char *path, struct err *e);
-void mw_replay_close(struct mw_replay *r);
-/* The next recorded sample: 1 and *out, 0 at the end, -1 with *e (file, line in offset). */
-int mw_replay_next(struct mw_replay *r, struct mw_sample *out, struct err *e);
+/* struct mw_recorder, struct mw_replay and mw_sample_json(): telemetry/recorder.h, replay.h
+ * and json.h. */
 
 #endif

@@ -2,7 +2,17 @@
 AM_TESTS_ENVIRONMENT = LC_ALL=C.UTF-8; export LC_ALL; \
 	MW_SRCDIR='$(abs_top_srcdir)'; export MW_SRCDIR; \
 	MW_BUILDDIR='$(abs_top_builddir)'; export MW_BUILDDIR; \
-	MW_SHARED='$(abs_top_srcdir)/../shared'; export MW_SHARED;
+	MW_SHARED='$(abs_top_srcdir)/../shared'; export MW_SHARED; \
+	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
+
+EXTRA_DIST += tests/README.md tests/summary.sh tests/skip.sh
+
+# What the last "make check" found, case by case; the last line has the sums.
+summary:
+	@$(SHELL) $(top_srcdir)/tests/summary.sh $(TEST_LOGS)
+.PHONY: summary
+
+dist_check_SCRIPTS += tests/tree/test_tree.py
 
 if HAVE_CMOCKA
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
@@ -20,6 +30,9 @@ include tests/unit/compute.mk
 include tests/unit/stream.mk
 include tests/unit/engine.mk
 include tests/unit/telemetry.mk
+include tests/unit/dash.mk
 include tests/unit/ui.mk
+include tests/unit/chat.mk
 include tests/unit/src.mk
 include tests/terminal/local.mk
+include tests/fuzz/local.mk

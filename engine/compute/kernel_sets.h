@@ -7,19 +7,57 @@
 
 #include <stdbool.h>
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 #include "engine/compute/kernels.h"
 
-extern const struct kernels kernels_generic;
+extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avx2, kernels_neon,
+    kernels_generic;
 
 static bool runs_anywhere(void)
 {
     return true;
 }
 
+#ifdef __x86_64__
+/* Not every compiler's __builtin_cpu_supports knows this one. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+/* The compiler's check asks whether the system saves the registers, too. */
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+}
+
+static bool has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+
+static bool has_avx512vnni(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
 static const struct {
     const struct kernels *set;
     bool (*runs_here)(void);
 } kernel_sets[] = {
+#ifdef __x86_64__
+    { &kernels_avx512vnni, has_avx512vnni },
+    { &kernels_avx512, has_avx512 },
+    { &kernels_avx2, has_avx2 },
+#endif
     { &kernels_generic, runs_anywhere },
 };
 

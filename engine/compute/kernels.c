@@ -52,5 +52,5 @@ size_t act_bytes(enum act_form form, size_t n_k)
 
     size_t n = act_q8_padded(n_k);
 
-    return n + n / 32 * sizeof(float) + n / 16 * sizeof(int16_t);
+    return n + 2 * (n / 16) * sizeof(float);
 }

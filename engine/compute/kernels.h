@@ -22,19 +22,19 @@
 /* How a column of activations is held while a matrix is multiplied with it. */
 enum act_form {
     ACT_F32, /* as it is */
-    ACT_Q8,  /* int8 in blocks of 32 with a float scale and the sum of each 16 */
+    ACT_Q8,  /* int8 in blocks of 32 with a float scale, and sums of each 16 */
 };
 
 /* Types that keys and values are stored in. */
 enum kv_type { KV_F32, KV_F16, KV_Q8_0, KV_Q4_0, KV_TYPE_COUNT };
-const char *kv_type_name(enum kv_type t);                 /* "q8_0" */
-int kv_type_parse(const char *name);                      /* -1: unknown */
-size_t kv_row_bytes(enum kv_type t, size_t n);            /* n values of one head */
+const char *kv_type_name(enum kv_type t);      /* "q8_0" */
+int kv_type_parse(const char *name);           /* -1: unknown */
+size_t kv_row_bytes(enum kv_type t, size_t n); /* n values of one head */
 
 #define ATTN_BLOCK 32 /* positions that one attn() call takes at most */
 
 struct kernels {
-    const char *name; /* "avx512", "avx2", "neon", "generic" */
+    const char *name; /* "avx512vnni", "avx512", "avx2", "neon", "generic" */
 
     /* Values of one row: dst[n] from src, bit for bit as the type defines them. */
     void (*dequant)(enum tensor_type type, const void *src, float *dst, size_t n);
@@ -47,8 +47,7 @@ struct kernels {
      * W: n_row rows of the type; x: n_col packed columns, x_stride bytes apart.
      */
     void (*mul)(enum tensor_type type, enum act_form form, const void *w, size_t n_row,
-                size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y,
-                size_t ldy);
+                size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy);
 
     /* out = x / sqrt(mean(x^2) + eps) * w; w NULL: without.  out may be x. */
     void (*rms_norm)(const float *x, const float *w, size_t n, float eps, float *out);
@@ -75,10 +74,9 @@ struct kernels {
      * positions that are multiples of ATTN_BLOCK, cut only by mask and end, so that
      * the order of additions does not depend on chunks or rings.
      */
-    void (*attn)(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q,
-                 const void *k, size_t k_stride, const void *v, size_t v_stride,
-                 size_t n_pos, size_t dk, size_t dv, float scale, float cap, float *m,
-                 float *l, float *acc);
+    void (*attn)(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q, const void *k,
+                 size_t k_stride, const void *v, size_t v_stride, size_t n_pos, size_t dk,
+                 size_t dv, float scale, float cap, float *m, float *l, float *acc);
 };
 
 /* The best set for this CPU. */

@@ -52,7 +52,7 @@ static size_t min_size(size_t a, size_t b)
 /* Columns */
 
 /* The largest size; NaN if any value is not finite. */
-static float act_q8_max(const float *x, size_t n)
+static float largest(const float *x, size_t n)
 {
     float amax = 0;
 
@@ -64,28 +64,27 @@ static float act_q8_max(const float *x, size_t n)
     return amax;
 }
 
-/* A block without a finite value gives NaN; one below 1e-30 counts as zeros. */
-static float act_q8_scale(float amax)
-{
-    return amax < 1e-30f ? 0 : amax / 127;
-}
-
 static void pack_q8(const float *x, size_t n_k, void *dst)
 {
     size_t n_padded = act_q8_padded(n_k);
     int8_t *q = dst;
     float *d = (float *)(void *)(q + n_padded);
-    int16_t *sum = (int16_t *)(void *)(d + n_padded / 32);
+    float *dsum = d + n_padded / 16;
 
     memset(dst, 0, act_bytes(ACT_Q8, n_k));
-    for (size_t k = 0; k < n_k; k += 32) {
-        size_t n = min_size(32, n_k - k);
-        float amax = act_q8_max(x + k, n);
+    for (size_t block = 0; block < n_k; block += 32) {
+        size_t n = min_size(32, n_k - block);
+        float amax = largest(x + block, n);
+        float scale = act_q8_scale(amax);
+        float sum[2] = { 0 };
 
-        d[k / 32] = act_q8_scale(amax);
-        for (size_t j = k; j < k + n && d[k / 32] > 0; j++) {
-            q[j] = (int8_t)rintf(x[j] * (127 / amax));
-            sum[j / 16] = (int16_t)(sum[j / 16] + q[j]);
+        for (size_t j = 0; j < n && scale > 0; j++) {
+            q[block + j] = (int8_t)rintf(x[block + j] * (127 / amax));
+            sum[j / 16] += q[block + j];
+        }
+        for (int half = 0; half < 2; half++) {
+            d[block / 16 + half] = scale;
+            dsum[block / 16 + half] = scale * sum[half];
         }
     }
 }
@@ -112,7 +111,7 @@ static const float *column_tile(enum act_form form, const void *column, size_t n
     struct act_q8 a = act_q8_at(column, n_k);
 
     for (size_t j = 0; j < n; j++)
-        tile[j] = a.d[(k + j) / 32] * (float)a.q[k + j];
+        tile[j] = a.d[(k + j) / 16] * (float)a.q[k + j];
     return tile;
 }
 

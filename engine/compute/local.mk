@@ -8,3 +8,23 @@ libengine_a_SOURCES += \
 	engine/compute/kv_types.c engine/compute/kv_types.h \
 	engine/compute/pool.c engine/compute/pool.h \
 	engine/compute/quants.h
+
+# Each instruction set is a library of its own, compiled with its own flags.
+KERNEL_TEMPLATES = engine/compute/kernel_set.h engine/compute/set_attn.h \
+	engine/compute/set_curves.h engine/compute/set_mul_float.h \
+	engine/compute/set_mul_q8.h engine/compute/set_unpack.h engine/compute/vec.h
+EXTRA_DIST += $(KERNEL_TEMPLATES) engine/compute/vec_avx2.h engine/compute/vec_avx512.h
+
+if CPU_X86_64
+AVX2_FLAGS = -mavx2 -mfma -mf16c
+AVX512_FLAGS = $(AVX2_FLAGS) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+noinst_LIBRARIES += libkernels_avx2.a libkernels_avx512.a libkernels_avx512vnni.a
+KERNEL_LIBS += libkernels_avx2.a libkernels_avx512.a libkernels_avx512vnni.a libengine.a
+
+libkernels_avx2_a_SOURCES = engine/compute/kernels_avx2.c
+libkernels_avx2_a_CFLAGS = $(AM_CFLAGS) $(AVX2_FLAGS)
+libkernels_avx512_a_SOURCES = engine/compute/kernels_avx512.c
+libkernels_avx512_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS)
+libkernels_avx512vnni_a_SOURCES = engine/compute/kernels_avx512.c
+libkernels_avx512vnni_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni
+endif

@@ -49,18 +49,18 @@ static inline void iq4_xs_scales(const uint8_t s[6], int8_t sc[8])
  * A column in form ACT_Q8.  n is n_k rounded up to ACT_Q8_PAD values; what is past n_k is
  * zero, so that kernels read whole vectors.
  *
- *     int8_t  q[n];        x = d * q, q in -127 .. 127
- *     float   d[n / 32];
- *     int16_t sum[n / 16]; of q
+ *     int8_t q[n];          x = d * q, q in -127 .. 127
+ *     float  d[n / 16];     the scale of each 32, twice: most types have scales of 16
+ *     float  dsum[n / 16];  d * the sum of the q, for minima and offsets
  *
- * d = max |x| / 127 in each 32, q rounded to the nearest, halves to even.
+ * d = max |x| / 127 in each 32, q = x * (127 / max |x|) rounded to the nearest, halves to
+ * even.
  */
 #define ACT_Q8_PAD 256
 
 struct act_q8 {
     const int8_t *q;
-    const float *d;
-    const int16_t *sum;
+    const float *d, *dsum;
 };
 
 static inline size_t act_q8_padded(size_t n_k)
@@ -72,13 +72,18 @@ static inline struct act_q8 act_q8_at(const void *column, size_t n_k)
 {
     size_t n = act_q8_padded(n_k);
     const int8_t *q = column;
+    const float *d = (const float *)(const void *)(q + n);
 
-    return (struct act_q8){ .q = q,
-                            .d = (const float *)(const void *)(q + n),
-                            .sum = (const int16_t *)(const void *)(q + n + n / 32 * 4) };
+    return (struct act_q8){ .q = q, .d = d, .dsum = d + n / 16 };
 }
 
-/* Floats of a column in form ACT_F32 after padding with zeros. */
+/* A block below 1e-30 counts as zeros: 127 / amax must not overflow. */
+static inline float act_q8_scale(float amax)
+{
+    return amax < 1e-30f ? 0 : amax / 127;
+}
+
+/* Columns in form ACT_F32 end in zeros up to a multiple of this many floats. */
 #define ACT_F32_PAD 16
 
 #endif

@@ -11,6 +11,7 @@
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
 #include "engine/format/hparams_fill.h"
+#include "engine/format/snapshot.h"
 
 int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err *e)
 {
@@ -48,7 +49,7 @@ int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struc
         c->tensors = tensors;
         x->room_tensor = room;
     }
-    name = pool_copy(&x->pool, t->name, strlen(t->name), e);
+    name = name_pool_copy(&x->pool, t->name, strlen(t->name), e);
     if (name == NULL)
         return -1;
     entered = name_index_add(&x->names, name, c->n_tensor, e);
@@ -119,7 +120,8 @@ void catalogue_close(struct catalogue *c)
     gguf_free(c->gguf);
     if (c->index != NULL) {
         name_index_free(&c->index->names);
-        pool_free(&c->index->pool);
+        name_pool_free(&c->index->pool);
+        free(c->index->folder);
     }
     free(c->index);
     free(c->files);
@@ -129,11 +131,16 @@ void catalogue_close(struct catalogue *c)
 }
 
 /* Files and tensors, as any kind of model file holds them. */
-static int open_container(struct catalogue *c, struct err *e)
+static int open_container(struct catalogue *c, bool bare, struct err *e)
 {
-    if (open_gguf_set(c, e) != 0)
-        return -1;
-    return catalogue_check_disjoint(c, e);
+    struct stat st;
+
+    if (!snapshot_is(c->path))
+        return open_gguf_set(c, e) == 0 ? catalogue_check_disjoint(c, e) : -1;
+    /* One file of a snapshot means its folder, except when it is only to be listed. */
+    if (bare && stat(c->path, &st) == 0 && !S_ISDIR(st.st_mode))
+        return open_safetensors(c, e);
+    return open_snapshot(c, bare, e);
 }
 
 /* What makes the container a model that can be computed. */
@@ -141,13 +148,15 @@ static int read_model(struct catalogue *c, struct err *e)
 {
     const struct tensor_info *embd;
 
-    if (hparams_from_gguf(c, e) != 0)
+    bool is_gguf = c->kind == CATALOGUE_GGUF;
+
+    if ((is_gguf ? hparams_from_gguf(c, e) : hparams_from_config(c, e)) != 0)
         return -1;
     catalogue_mark_text(c);
     embd = catalogue_find(c, "token_embd.weight");
     c->hparams.n_vocab =
         embd != NULL && tensor_rows(embd) <= MAX_N_VOCAB ? (uint32_t)tensor_rows(embd) : 0;
-    if (catalogue_check_tensors(c, e) != 0 || gguf_check_vocab(c, e) != 0)
+    if (catalogue_check_tensors(c, e) != 0 || (is_gguf && gguf_check_vocab(c, e) != 0))
         return -1;
     return hparams_finish(c, e);
 }
@@ -164,7 +173,7 @@ static int open_any(struct catalogue **out, const char *path, bool bare, struct 
     c->index = calloc(1, sizeof *c->index);
     if (c->path == NULL || c->index == NULL) {
         err_set(e, ERR_MEMORY, "no memory for a catalogue");
-    } else if (open_container(c, e) == 0 && (bare || read_model(c, e) == 0)) {
+    } else if (open_container(c, bare, e) == 0 && (bare || read_model(c, e) == 0)) {
         *out = c;
         return 0;
     }

@@ -87,7 +87,7 @@ static int read_name(struct gguf *g, struct reader *r, uint64_t max, char **out,
         err_set(e, ERR_FORMAT, "\"%.*s\" holds a NUL byte", (int)n, (const char *)text);
         return at(e, start, what);
     }
-    *out = pool_copy(&g->pool, text, (size_t)n, e);
+    *out = name_pool_copy(&g->pool, text, (size_t)n, e);
     return *out != NULL ? 0 : at(e, start, what);
 }
 
@@ -140,7 +140,7 @@ static int read_string_value(struct gguf *g, struct reader *r, struct gguf_value
 
     if (text == NULL)
         return -1;
-    v->data = (unsigned char *)pool_copy(&g->pool, text, (size_t)n, e);
+    v->data = (unsigned char *)name_pool_copy(&g->pool, text, (size_t)n, e);
     return v->data != NULL ? 0 : -1;
 }
 
@@ -185,7 +185,7 @@ static int read_array_value(struct gguf *g, struct reader *r, struct gguf_value 
 
     if (raw == NULL)
         return -1;
-    v->data = (unsigned char *)pool_copy(&g->pool, raw, (size_t)bytes, e);
+    v->data = (unsigned char *)name_pool_copy(&g->pool, raw, (size_t)bytes, e);
     return v->data != NULL ? 0 : -1;
 }
 
@@ -367,22 +367,21 @@ static int place_tensors(struct gguf *g, uint64_t info_end, struct err *e)
 
 static int read_counts(struct reader *r, uint64_t *n_tensor, uint64_t *n_key, struct err *e)
 {
-    uint64_t start = r->pos;
+    static const char tensors[] = "tensor count (n_tensors)", keys[] = "key count (n_kv)";
 
     if (reader_u64(r, n_tensor, e) != 0)
-        return at(e, start, "tensor count (n_tensors)");
+        return at(e, 8, tensors);
+    if (reader_u64(r, n_key, e) != 0)
+        return at(e, 16, keys);
     if (*n_tensor > reader_left(r) / MIN_TENSOR_BYTES || *n_tensor > GGUF_MAX_TENSOR) {
         err_set(e, ERR_FORMAT, "%llu tensors are more than the file has room for or %d",
                 (unsigned long long)*n_tensor, GGUF_MAX_TENSOR);
-        return at(e, start, "tensor count (n_tensors)");
+        return at(e, 8, tensors);
     }
-    start = r->pos;
-    if (reader_u64(r, n_key, e) != 0)
-        return at(e, start, "key count (n_kv)");
     if (*n_key > reader_left(r) / MIN_KEY_BYTES || *n_key > GGUF_MAX_KEY) {
         err_set(e, ERR_FORMAT, "%llu keys are more than the file has room for or %d",
                 (unsigned long long)*n_key, GGUF_MAX_KEY);
-        return at(e, start, "key count (n_kv)");
+        return at(e, 16, keys);
     }
     return 0;
 }
@@ -448,7 +447,7 @@ void gguf_free(struct gguf *g)
         return;
     free(g->keys);
     free(g->tensors);
-    pool_free(&g->pool);
+    name_pool_free(&g->pool);
     name_index_free(&g->index);
     free(g);
 }

@@ -82,7 +82,7 @@ struct gguf {
     uint32_t n_tensor;
     struct gguf_tensor *tensors;
     uint64_t data_start;
-    struct pool pool;
+    struct name_pool pool;
     struct name_index index; /* of keys */
 };
 

@@ -3,17 +3,24 @@ libengine_a_SOURCES += \
 	engine/format/arch.c engine/format/arch.h \
 	engine/format/catalogue.c engine/format/catalogue.h \
 	engine/format/catalogue_build.h \
+	engine/format/config_lookup.c engine/format/config_lookup.h \
+	engine/format/config_rope.c engine/format/config_rope.h \
 	engine/format/file_open.c engine/format/file_open.h \
 	engine/format/gguf.c engine/format/gguf.h \
 	engine/format/gguf_check.c engine/format/gguf_check.h \
 	engine/format/gguf_value.c \
 	engine/format/gguf_vocab_check.c \
 	engine/format/hparams.h \
+	engine/format/hparams_config.c \
 	engine/format/hparams_fill.c engine/format/hparams_fill.h \
 	engine/format/hparams_gguf.c \
+	engine/format/json.h engine/format/json_stream.c engine/format/json_tree.c \
 	engine/format/names.c engine/format/names.h \
 	engine/format/open_gguf.c \
+	engine/format/open_snapshot.c \
 	engine/format/reader.c engine/format/reader.h \
+	engine/format/safetensors.c engine/format/safetensors.h \
+	engine/format/snapshot.h engine/format/snapshot_names.c \
 	engine/format/tensor_check.c \
 	engine/format/tensor_type.c engine/format/tensor_type.h \
 	engine/format/vocab.h

@@ -16,9 +16,9 @@ struct pool_chunk {
     char bytes[];
 };
 
-char *pool_copy(struct pool *p, const void *bytes, size_t n, struct err *e)
+char *name_pool_copy(struct name_pool *p, const void *bytes, size_t n, struct err *e)
 {
-    size_t limit = p->limit != 0 ? p->limit : POOL_LIMIT;
+    size_t limit = p->limit != 0 ? p->limit : NAME_POOL_LIMIT;
     char *copy;
 
     if (n >= limit)
@@ -53,7 +53,7 @@ full:
     return NULL;
 }
 
-void pool_free(struct pool *p)
+void name_pool_free(struct name_pool *p)
 {
     while (p->first != NULL) {
         struct pool_chunk *next = p->first->next;

@@ -16,18 +16,18 @@
 
 struct pool_chunk;
 
-struct pool {
+struct name_pool {
     struct pool_chunk *first;
     size_t used;  /* of the first chunk */
     size_t total; /* bytes asked of the system */
-    size_t limit; /* 0: POOL_LIMIT */
+    size_t limit; /* 0: NAME_POOL_LIMIT */
 };
 
-#define POOL_LIMIT ((size_t)24 << 20)
+#define NAME_POOL_LIMIT ((size_t)24 << 20)
 
 /* A copy of n bytes with a NUL behind it, or NULL with *e. */
-char *pool_copy(struct pool *p, const void *bytes, size_t n, struct err *e);
-void pool_free(struct pool *p);
+char *name_pool_copy(struct name_pool *p, const void *bytes, size_t n, struct err *e);
+void name_pool_free(struct name_pool *p);
 
 struct name_slot {
     const char *name; /* NULL: free */

@@ -136,7 +136,7 @@ static int open_rest(struct catalogue *c, const struct split_name *s, struct err
 
 static int open_split_set(struct catalogue *c, const struct gguf *g, struct err *e)
 {
-    struct split_name s;
+    struct split_name s = { 0 };
     int64_t number = 0, count = 1, total;
     bool named = parse_split_name(c->path, &s);
 
@@ -150,6 +150,10 @@ static int open_split_set(struct catalogue *c, const struct gguf *g, struct err 
                 "-00001-of-%05lld.gguf",
                 (long long)number + 1, (long long)count);
         return err_at(e, c->path, ERR_NO_OFFSET, "split.no");
+    }
+    if (count < 1 || count > 99999) {
+        err_set(e, ERR_FORMAT, "is %lld; no set has that many files", (long long)count);
+        return err_at(e, c->path, ERR_NO_OFFSET, "split.count");
     }
     if (!named || s.number != 1 || s.count != count) {
         err_set(e, ERR_FORMAT, "is %lld, but the file's name is not ...-00001-of-%05lld.gguf",

@@ -11,6 +11,7 @@
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/hparams_fill.h"
+#include "engine/format/snapshot.h"
 
 /* Suffixes of layer tensors that any of the architectures reads. */
 static const char *const layer_names[] = {
@@ -332,6 +333,8 @@ int catalogue_check_tensors(const struct catalogue *c, struct err *e)
 
 void catalogue_spell(const struct catalogue *c, const char *canonical, char *buf, size_t n)
 {
-    (void)c;
-    snprintf(buf, n, "%s", canonical);
+    if (c->kind == CATALOGUE_SNAPSHOT)
+        snapshot_from_canonical(c->hparams.arch, c->index->prefix, canonical, buf, n);
+    else
+        snprintf(buf, n, "%s", canonical);
 }

@@ -1,1 +1,2 @@
-# engine/kv: see the header of each module for what it is.
+# engine/kv: keys and values, pages and rings.
+libengine_a_SOURCES += engine/kv/kv.c engine/kv/kv.h

@@ -1,1 +1,9 @@
-# engine/machine: see the header of each module for what it is.
+# engine/machine: what this computer is and what the kernel counts for us.
+libengine_a_SOURCES += \
+	engine/machine/kernel_file.c engine/machine/kernel_file.h \
+	engine/machine/proc.c engine/machine/proc.h \
+	engine/machine/psi.c engine/machine/psi.h \
+	engine/machine/pagecache.c engine/machine/pagecache.h \
+	engine/machine/cgroup.c engine/machine/cgroup.h \
+	engine/machine/machine.c engine/machine/machine.h \
+	engine/machine/os_value.h

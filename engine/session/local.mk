@@ -1,1 +1,9 @@
-# engine/session: see the header of each module for what it is.
+# engine/session: a conversation: evaluate, sample, rewind; what chat, run and eval call.
+libengine_a_SOURCES += \
+	engine/session/model_open.c engine/session/model_open.h \
+	engine/session/setup.c engine/session/sampler.c engine/session/features.c \
+	engine/session/session.c engine/session/session.h \
+	engine/session/events.c engine/session/events.h \
+	engine/session/conversation.c engine/session/conversation.h \
+	engine/session/answer.c engine/session/answer.h \
+	engine/session/chat.c

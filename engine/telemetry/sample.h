@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/machine/os_value.h"
+
 #define MW_MAX_LAYER 512
+#define MW_RECENT    64 /* finished tokens that a sample still knows */
 
 enum mw_state { MW_IDLE, MW_LOADING, MW_PREFILL, MW_DECODE, MW_DRAFT, MW_ERROR };
 const char *mw_state_name(enum mw_state s); /* "idle" … */
@@ -76,20 +79,31 @@ struct mw_sample_layer {
     uint64_t read_ns, stall_ns, compute_ns; /* of the last pass */
 };
 
-/* Figures of the kernel, each with the reason when it is not valid. */
-struct mw_os_value {
-    uint64_t value;
-    const char *why_not; /* NULL: valid; else a short static reason */
+/* A finished token, and the pass that made it (the same for all tokens of one pass). */
+struct mw_token {
+    uint64_t t_ns; /* when it was sampled */
+    uint64_t n;    /* in its answer, from 1 */
+    uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
+        draft_ns;
+    uint64_t bytes_pass; /* streamed */
+    uint64_t n_col;      /* tokens the pass evaluated */
+    uint64_t kv_tokens;  /* the context held */
 };
 
+/* Figures of the kernel, each with the reason when it is not valid. */
 struct mw_os {
     uint64_t t_ns; /* when it was read; 0: never */
     struct mw_os_value rss, rss_anon, rss_file, rss_peak;
-    struct mw_os_value charged, charged_peak, limit; /* of the memory cgroup, all above it */
-    struct mw_os_value charged_kernel;               /* page tables and other kernel memory */
-    struct mw_os_value model_cached;                 /* model's bytes in the page cache */
+    struct mw_os_value own; /* of this process alone: rss, its page tables, what is swapped */
+    /* Of the memory control group; not valid while other processes share it. */
+    struct mw_os_value charged, charged_peak;
+    struct mw_os_value
+        charged_kernel;              /* part of charged: page tables and other kernel memory */
+    struct mw_os_value limit;        /* smallest of the group and all above it */
+    struct mw_os_value model_cached; /* model's bytes in the page cache */
     struct mw_os_value system_cached, system_total, available, swap_used;
-    struct mw_os_value majflt, refaults;             /* counts since the start */
+    struct mw_os_value swap_own;                         /* pages of this process */
+    struct mw_os_value majflt, refaults;                 /* counts since the start */
     struct mw_os_value psi_memory_some10, psi_io_some10; /* hundredths of a percent */
 };
 
@@ -99,8 +113,9 @@ struct mw_sample {
 
     enum mw_state state;
     uint32_t layer_now;
+    /* Of the current answer, or the last one. */
     uint64_t n_prompt, n_prompt_done, n_decoded;
-    uint64_t t_start_ns, t_first_ns, t_last_ns; /* of the current answer; 0: not yet */
+    uint64_t t_start_ns, t_first_ns, t_last_ns; /* 0: not yet */
     uint64_t prefill_ns, decode_ns;
     uint64_t n_drafted, n_accepted;
 
@@ -108,6 +123,11 @@ struct mw_sample {
         uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
             draft_ns, bytes_pass, n_col;
     } pass; /* the last finished one */
+
+    /* Token i since the start (i < n_token, and not older than MW_RECENT) is
+     * recent[i % MW_RECENT]: who takes samples often enough misses none. */
+    uint64_t n_token;
+    struct mw_token recent[MW_RECENT];
 
     struct {
         uint64_t bytes_read, reads, read_ns, lookup_bytes, retries, depth_gauge;
@@ -129,8 +149,8 @@ struct mw_sample {
 
     struct {
         enum mw_binds binds;
-        double share;       /* 0 to 1, of the time of a token */
-        char advice[24];    /* key: "more_budget", "smaller_type", "shorter_context", … */
+        double share;    /* 0 to 1, of the time of a token */
+        char advice[24]; /* key: "more_budget", "smaller_type", "shorter_context", … */
         double advice_from, advice_to, advice_amount; /* tokens/s, tokens/s, bytes */
     } verdict;
 

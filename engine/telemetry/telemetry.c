@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const state_names[] = { "idle", "loading", "prefill",
-                                           "decode", "draft", "error" };
+static const char *const state_names[] = { "idle",   "loading", "prefill",
+                                           "decode", "draft",   "error" };
 static const char *const row_names[MW_PLAN_ROWS] = {
-    "program",    "tokenizer", "activations", "logits",  "ring",   "rows",
+    "program",   "tokenizer",  "activations", "logits",  "ring",   "rows",
     "kv_global", "kv_sliding", "drafter",     "experts", "pinned", "reserve",
 };
 static const char *const kind_names[] = { "sliding", "global", "shared sliding",
@@ -56,6 +56,92 @@ void telemetry_end(struct telemetry *t)
     counter_add(&t->seq, 1);
 }
 
+void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
+{
+    telemetry_begin(t);
+    counter_set(&t->n_prompt, n_prompt);
+    counter_set(&t->n_prompt_done, 0);
+    counter_set(&t->n_decoded, 0);
+    counter_set(&t->n_drafted, 0);
+    counter_set(&t->n_accepted, 0);
+    counter_set(&t->prefill_ns, 0);
+    counter_set(&t->decode_ns, 0);
+    counter_set(&t->t_start_ns, telemetry_now_ns());
+    counter_set(&t->t_first_ns, 0);
+    counter_set(&t->t_last_ns, 0);
+    telemetry_end(t);
+}
+
+/* Keep a token in the slot that no reader takes for valid, then make it so. */
+static void keep_token(struct telemetry *t, const struct mw_token *token)
+{
+    enum { N = sizeof *token / sizeof(uint64_t) };
+    uint64_t n = counter_get(&t->n_token), field[N];
+    struct telemetry_token *to = &t->recent[n % (MW_RECENT + 1)];
+
+    memcpy(field, token, sizeof field);
+    /* The count of the last token is seen before any byte of this one. */
+    atomic_thread_fence(memory_order_release);
+    for (size_t i = 0; i < N; i++)
+        counter_set(&to->field[i], field[i]);
+    atomic_store_explicit(&t->n_token, n + 1, memory_order_release);
+}
+
+void telemetry_token(struct telemetry *t, uint64_t sample_ns)
+{
+    uint64_t now = telemetry_now_ns();
+    struct mw_token token = {
+        .t_ns = now,
+        .n = counter_get(&t->n_decoded) + 1,
+        .wall_ns = counter_get(&t->pass.wall_ns),
+        .stall_ns = counter_get(&t->pass.stall_ns),
+        .compute_ns = counter_get(&t->pass.compute_ns),
+        .attention_ns = counter_get(&t->pass.attention_ns),
+        .head_ns = counter_get(&t->pass.head_ns),
+        .sample_ns = sample_ns,
+        .lookup_ns = counter_get(&t->pass.lookup_ns),
+        .draft_ns = counter_get(&t->pass.draft_ns),
+        .bytes_pass = counter_get(&t->pass.bytes_pass),
+        .n_col = counter_get(&t->pass.n_col),
+        .kv_tokens = counter_get(&t->kv_tokens),
+    };
+
+    telemetry_begin(t);
+    counter_set(&t->pass.sample_ns, sample_ns);
+    counter_set(&t->n_decoded, token.n);
+    if (counter_get(&t->t_first_ns) == 0)
+        counter_set(&t->t_first_ns, now);
+    counter_set(&t->decode_ns, now - counter_get(&t->t_first_ns));
+    counter_set(&t->t_last_ns, now);
+    telemetry_end(t);
+    keep_token(t, &token);
+}
+
+/*
+ * The last tokens.  One slot more than is read belongs to the writer; if it went on while
+ * we copied, it may have come round to the oldest ones: then once more.
+ */
+static void sample_tokens(const struct telemetry *t, struct mw_sample *out)
+{
+    enum { N = sizeof(struct mw_token) / sizeof(uint64_t) };
+    uint64_t n, after;
+
+    do {
+        n = atomic_load_explicit(&t->n_token, memory_order_acquire);
+        for (uint64_t i = n > MW_RECENT ? n - MW_RECENT : 0; i < n; i++) {
+            const struct telemetry_token *from = &t->recent[i % (MW_RECENT + 1)];
+            uint64_t field[N];
+
+            for (size_t k = 0; k < N; k++)
+                field[k] = counter_get(&from->field[k]);
+            memcpy(&out->recent[i % MW_RECENT], field, sizeof field);
+        }
+        atomic_thread_fence(memory_order_acquire);
+        after = counter_get(&t->n_token);
+    } while (after != n);
+    out->n_token = n;
+}
+
 /* What must be read together: repeated until no writer was in between. */
 static void sample_pass(const struct telemetry *t, struct mw_sample *out)
 {
@@ -73,7 +159,10 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->pass.draft_ns = counter_get(&t->pass.draft_ns);
         out->pass.bytes_pass = counter_get(&t->pass.bytes_pass);
         out->pass.n_col = counter_get(&t->pass.n_col);
+        out->n_prompt = counter_get(&t->n_prompt);
         out->n_decoded = counter_get(&t->n_decoded);
+        out->t_start_ns = counter_get(&t->t_start_ns);
+        out->t_first_ns = counter_get(&t->t_first_ns);
         out->t_last_ns = counter_get(&t->t_last_ns);
         out->decode_ns = counter_get(&t->decode_ns);
         atomic_thread_fence(memory_order_acquire);
@@ -106,14 +195,12 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     telemetry_run(t, &out->run);
     out->state = (enum mw_state)counter_get(&t->state);
     out->layer_now = (uint32_t)counter_get(&t->layer_gauge);
-    out->n_prompt = counter_get(&t->n_prompt);
     out->n_prompt_done = counter_get(&t->n_prompt_done);
-    out->t_start_ns = counter_get(&t->t_start_ns);
-    out->t_first_ns = counter_get(&t->t_first_ns);
     out->prefill_ns = counter_get(&t->prefill_ns);
     out->n_drafted = counter_get(&t->n_drafted);
     out->n_accepted = counter_get(&t->n_accepted);
     sample_pass(t, out);
+    sample_tokens(t, out);
     out->io.bytes_read = counter_get(&t->bytes_read);
     out->io.reads = counter_get(&t->reads);
     out->io.read_ns = counter_get(&t->read_ns);

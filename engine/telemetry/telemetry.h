@@ -40,14 +40,14 @@ static inline uint64_t counter_get(const counter *c)
 
 /* One layer, or the output head (index n_layer). */
 struct telemetry_layer {
-    counter kind; /* enum mw_layer_kind */
+    counter kind;                /* enum mw_layer_kind */
     counter bytes, pinned_bytes; /* of weights a pass uses; of those, kept in memory */
-    counter read_ns;             /* reader: submission to completion of the last pass's blocks */
-    counter read_bytes;          /* reader: bytes read, all passes */
-    counter stall_ns;            /* engine: waited for a block, last pass */
-    counter compute_ns;          /* engine: last pass */
-    counter kv_bytes;            /* engine: held now */
-    counter passes;              /* engine: how often it ran */
+    counter read_ns;    /* reader: submission to completion of the last pass's blocks */
+    counter read_bytes; /* reader: bytes read, all passes */
+    counter stall_ns;   /* engine: waited for a block, last pass */
+    counter compute_ns; /* engine: last pass */
+    counter kv_bytes;   /* engine: held now */
+    counter passes;     /* engine: how often it ran */
 };
 
 /* The figures of one finished pass, read together. */
@@ -58,9 +58,14 @@ struct telemetry_pass {
     counter n_col;      /* tokens it evaluated */
 };
 
+/* The same for a finished token, and which one it was: fields of struct mw_token. */
+struct telemetry_token {
+    counter field[sizeof(struct mw_token) / sizeof(uint64_t)];
+};
+
 struct telemetry {
     /* engine thread */
-    counter state; /* enum mw_state */
+    counter state;       /* enum mw_state */
     counter layer_gauge; /* layer being computed; n_layer: the head */
     counter n_prompt, n_prompt_done, n_decoded, t_start_ns, t_first_ns, t_last_ns;
     counter prefill_ns, decode_ns; /* of the current answer */
@@ -75,13 +80,16 @@ struct telemetry {
     counter seq; /* guards pass */
     struct telemetry_pass pass;
 
+    counter n_token; /* finished since the start; the slot of the next is being written */
+    struct telemetry_token recent[MW_RECENT + 1];
+
     struct telemetry_layer layer[MW_MAX_LAYER + 1];
 
     /* engine thread, when a plan takes effect */
     counter plan[MW_PLAN_ROWS];
     counter kv_capacity;
     counter disk_limit, memory_limit; /* bytes a second, measured; 0: not */
-    counter run_seq; /* guards run */
+    counter run_seq;                  /* guards run */
     _Atomic unsigned char run[sizeof(struct mw_run)];
 };
 
@@ -92,6 +100,16 @@ void telemetry_run(const struct telemetry *t, struct mw_run *out);
 /* Begin and end writing what is read together. */
 void telemetry_begin(struct telemetry *t);
 void telemetry_end(struct telemetry *t);
+
+/* Engine thread: a new answer begins, whose prompt has n_prompt tokens to evaluate. */
+void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
+
+/*
+ * Engine thread: a token was sampled, which took sample_ns.  Counts it and keeps it with
+ * the figures of the pass that made it, so that a reader who looks only now and then
+ * (recorder, dashboard) still gets every token.
+ */
+void telemetry_token(struct telemetry *t, uint64_t sample_ns);
 
 uint64_t telemetry_now_ns(void);
 

@@ -4,4 +4,14 @@ check_PROGRAMS += tests/unit/test_catalogue
 tests_unit_test_catalogue_SOURCES = tests/unit/test_catalogue.c
 tests_unit_test_catalogue_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_catalogue_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_malformed
+tests_unit_test_malformed_SOURCES = tests/unit/test_malformed.c
+tests_unit_test_malformed_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_malformed_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_snapshot
+tests_unit_test_snapshot_SOURCES = tests/unit/test_snapshot.c
+tests_unit_test_snapshot_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_snapshot_LDADD = $(UNIT_LIBS)
 endif

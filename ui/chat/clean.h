@@ -48,11 +48,10 @@ typedef void clean_sink(void *ctx, const char *text, size_t n, size_t src, size_
 struct clean {
     enum clean_how how;
     size_t at;             /* source bytes before held[0] */
-    unsigned char held[4]; /* the beginning of a character that is not complete */
+    unsigned char held[4]; /* the beginning of a character, or \r that waits for \n */
     unsigned n_held;
-    bool cr;                 /* a \r waits for what follows */
     unsigned column;         /* of the text line; for tabs */
-    int32_t before;          /* the last character, for clusters */
+    int32_t before;          /* the last character, for clusters; 0: none */
     bool half_flag;          /* it was the first of two regional indicators */
     unsigned n_mark, n_zero; /* on the last base */
 };

@@ -1,0 +1,149 @@
+/*
+ * set_curves.h - exp, tanh and what is made of them, norms and sums of vectors.
+ *
+ * exp and tanh are our own so that they cost a few instructions a vector and give the same
+ * bits on every machine with the same set.  Both stay within 2 units in the last place
+ * (polynomials of the Cephes library).
+ */
+#ifndef MEMWALL_ENGINE_COMPUTE_SET_CURVES_H
+#define MEMWALL_ENGINE_COMPUTE_SET_CURVES_H
+
+#include <math.h>
+#include <stddef.h>
+
+#include VECTORS
+
+/*
+ * exp(x) = 2^n * exp(r), n whole, |r| <= ln(2) / 2.  Gives 0 below about -104 and infinity
+ * above 89; NaN stays NaN.
+ */
+INLINE vf vf_exp(vf x)
+{
+    x = vf_max(vf_all(-120), x);
+    x = vf_min(vf_all(120), x);
+
+    vf n = vf_round(vf_mul(x, vf_all(1.44269504f)));
+    vf r = vf_fma(n, vf_all(-0.693359375f), x); /* ln 2 in two parts */
+    r = vf_fma(n, vf_all(2.12194440e-4f), r);
+
+    vf p = vf_all(1.9875691500e-4f);
+    p = vf_fma(p, r, vf_all(1.3981999507e-3f));
+    p = vf_fma(p, r, vf_all(8.3334519073e-3f));
+    p = vf_fma(p, r, vf_all(4.1665795894e-2f));
+    p = vf_fma(p, r, vf_all(1.6666665459e-1f));
+    p = vf_fma(p, r, vf_all(5.0000001201e-1f));
+    p = vf_fma(p, vf_mul(r, r), r);
+    return vf_ldexp(vf_add(p, vf_all(1)), n);
+}
+
+/* Near 0 a polynomial in x^2, elsewhere 1 - 2 / (exp(2x) + 1). */
+INLINE vf vf_tanh(vf x)
+{
+    vf a = vf_abs(x), z = vf_mul(x, x);
+    vf p = vf_all(-5.70498872745e-3f);
+
+    p = vf_fma(p, z, vf_all(2.06390887954e-2f));
+    p = vf_fma(p, z, vf_all(-5.37397155531e-2f));
+    p = vf_fma(p, z, vf_all(1.33314422036e-1f));
+    p = vf_fma(p, z, vf_all(-3.33332819422e-1f));
+
+    vf near = vf_fma(vf_mul(p, z), x, x);
+    vf e = vf_exp(vf_add(a, a));
+    vf far = vf_sub(vf_all(1), vf_div(vf_all(2), vf_add(e, vf_all(1))));
+
+    return vf_if_less(a, vf_all(0.625f), near, vf_copysign(far, x));
+}
+
+/* x * sigmoid(2u) is x / 2 * (1 + tanh(u)) without the cancellation. */
+INLINE vf vf_gelu(vf x)
+{
+    vf cubic = vf_fma(vf_mul(vf_mul(x, x), x), vf_all(0.044715f), x);
+    vf u2 = vf_mul(cubic, vf_all(-1.59576912f)); /* -2 sqrt(2 / pi) */
+
+    return vf_div(x, vf_add(vf_all(1), vf_exp(u2)));
+}
+
+INLINE vf vf_silu(vf x)
+{
+    return vf_div(x, vf_add(vf_all(1), vf_exp(vf_sub(vf_zero(), x))));
+}
+
+/* x[i] = expression of vx and vy, in whole vectors and a part */
+#define EACH_VECTOR(x, y, n, expression)                                                       \
+    do {                                                                                       \
+        size_t i = 0;                                                                          \
+        for (; i + VN <= (n); i += VN) {                                                       \
+            vf vx = vf_load((x) + i), vy = vf_load((y) + i);                                   \
+            (void)vy;                                                                          \
+            vf_store((x) + i, expression);                                                     \
+        }                                                                                      \
+        if (i < (n)) {                                                                         \
+            vf vx = vf_load_part((x) + i, (n)-i), vy = vf_load_part((y) + i, (n)-i);           \
+            (void)vy;                                                                          \
+            vf_store_part((x) + i, expression, (n)-i);                                         \
+        }                                                                                      \
+    } while (0)
+
+static void set_gelu_mul(float *gate, const float *up, size_t n)
+{
+    EACH_VECTOR(gate, up, n, vf_mul(vf_gelu(vx), vy));
+}
+
+static void set_silu_mul(float *gate, const float *up, size_t n)
+{
+    EACH_VECTOR(gate, up, n, vf_mul(vf_silu(vx), vy));
+}
+
+static void set_add(float *x, const float *y, size_t n)
+{
+    EACH_VECTOR(x, y, n, vf_add(vx, vy));
+}
+
+static void set_scale(float *x, float s, size_t n)
+{
+    EACH_VECTOR(x, x, n, vf_mul(vx, vf_all(s)));
+}
+
+static void set_softcap(float *x, float cap, size_t n)
+{
+    EACH_VECTOR(x, x, n, vf_mul(vf_all(cap), vf_tanh(vf_div(vx, vf_all(cap)))));
+}
+
+/* Two vectors of partial sums, so that they hide each other's waits. */
+INLINE float sum_of_squares(const float *x, size_t n)
+{
+    vf even = vf_zero(), odd = vf_zero();
+    size_t i = 0;
+
+    for (; i + 2 * VN <= n; i += 2 * VN) {
+        vf a = vf_load(x + i), b = vf_load(x + i + VN);
+
+        even = vf_fma(a, a, even);
+        odd = vf_fma(b, b, odd);
+    }
+    for (; i < n; i += VN) {
+        vf a = vf_load_part(x + i, n - i < VN ? n - i : VN);
+
+        even = vf_fma(a, a, even);
+    }
+    return vf_sum(vf_add(even, odd));
+}
+
+static void set_rms_norm(const float *x, const float *w, size_t n, float eps, float *out)
+{
+    float s = 1 / sqrtf(sum_of_squares(x, n) / (float)n + eps);
+    size_t i = 0;
+
+    for (; i + VN <= n; i += VN) {
+        vf v = vf_mul(vf_load(x + i), vf_all(s));
+
+        vf_store(out + i, w != NULL ? vf_mul(v, vf_load(w + i)) : v);
+    }
+    if (i < n) {
+        vf v = vf_mul(vf_load_part(x + i, n - i), vf_all(s));
+
+        vf_store_part(out + i, w != NULL ? vf_mul(v, vf_load_part(w + i, n - i)) : v, n - i);
+    }
+}
+
+#endif

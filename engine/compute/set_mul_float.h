@@ -1,0 +1,213 @@
+/*
+ * set_mul_float.h - matrix times columns of floats.
+ *
+ * Order of additions: lane k % VN of one vector adds w[k] * x[k] in rising k, with fused
+ * multiply-add; the lanes are then folded in halves.  A tile holds such a vector for each
+ * of its rows and columns, so tiles of any size give the same bits.
+ *
+ * Weights of 16 and 32 bits are widened as they are loaded, once for all columns of the
+ * tile.  Others are widened into a small buffer, MUL_DEPTH values of TILE_ROWS rows at a
+ * time, while the sums of a block of columns wait in memory.
+ *
+ * Columns are taken in blocks that stay in the second-level cache while the rows pass.
+ */
+#ifndef MEMWALL_ENGINE_COMPUTE_SET_MUL_FLOAT_H
+#define MEMWALL_ENGINE_COMPUTE_SET_MUL_FLOAT_H
+
+#include "engine/compute/set_unpack.h"
+
+#define ROWS_OF_ONE  8                   /* rows of a tile with a single column */
+#define COLUMN_CACHE ((size_t)448 << 10) /* bytes of columns kept near */
+#define MUL_DEPTH    512
+#define WAITING_COLS (4 * TILE_COLS)
+
+/* Rows w_stride bytes apart, columns ldx floats; y[c * ldy + r]. */
+struct product {
+    const uint8_t *w;
+    size_t w_stride, n_row, n_k;
+    const float *x;
+    size_t ldx, n_col;
+    float *y;
+    size_t ldy;
+};
+
+/* acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n) */
+INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                     size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc)
+{
+    vf xc[TILE_COLS];
+    size_t k = 0;
+
+    for (; k + VN <= n; k += VN) {
+        UNROLL
+        for (size_t c = 0; c < n_c; c++)
+            xc[c] = vf_load(x + c * ldx + k);
+        UNROLL
+        for (size_t r = 0; r < n_r; r++) {
+            vf wr = load_weights(type, w + r * w_stride, k);
+
+            UNROLL
+            for (size_t c = 0; c < n_c; c++)
+                acc[r * n_c + c] = vf_fma(wr, xc[c], acc[r * n_c + c]);
+        }
+    }
+    if (k == n)
+        return;
+    UNROLL
+    for (size_t c = 0; c < n_c; c++)
+        xc[c] = vf_load_part(x + c * ldx + k, n - k);
+    UNROLL
+    for (size_t r = 0; r < n_r; r++) {
+        vf wr = load_weights_part(type, w + r * w_stride, k, n - k);
+
+        UNROLL
+        for (size_t c = 0; c < n_c; c++)
+            acc[r * n_c + c] = vf_fma(wr, xc[c], acc[r * n_c + c]);
+    }
+}
+
+/* A whole tile: rows r and columns c on, all of n_k. */
+INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
+                     size_t r, size_t c)
+{
+    vf acc[ROWS_OF_ONE * TILE_COLS];
+
+    UNROLL
+    for (size_t i = 0; i < n_r * n_c; i++)
+        acc[i] = vf_zero();
+    add_tile(type, n_r, n_c, p->w + r * p->w_stride, p->w_stride, p->x + c * p->ldx, p->ldx,
+             p->n_k, acc);
+    UNROLL
+    for (size_t i = 0; i < n_r; i++)
+        UNROLL
+    for (size_t j = 0; j < n_c; j++)
+        p->y[(c + j) * p->ldy + r + i] = vf_sum(acc[i * n_c + j]);
+}
+
+/* Add n values of widened rows to the sums that wait: sums[c * TILE_ROWS + r]. */
+INLINE void add_waiting(size_t n_r, size_t n_c, const float *w, const float *x, size_t ldx,
+                        size_t n, vf *sums)
+{
+    vf acc[TILE_ROWS * TILE_COLS];
+
+    UNROLL
+    for (size_t i = 0; i < n_r * n_c; i++)
+        acc[i] = sums[i % n_c * TILE_ROWS + i / n_c];
+    add_tile(TYPE_F32, n_r, n_c, (const uint8_t *)w, MUL_DEPTH * sizeof *w, x, ldx, n, acc);
+    UNROLL
+    for (size_t i = 0; i < n_r * n_c; i++)
+        sums[i % n_c * TILE_ROWS + i / n_c] = acc[i];
+}
+
+/* fn(n_r, n_c, ...) with n_c, which is at most TILE_COLS, as a constant */
+#if TILE_COLS == 3
+#define WITH_COLS(n_c, fn, n_r, ...)                                                           \
+    switch (n_c) {                                                                             \
+    case 1: fn(n_r, 1, __VA_ARGS__); break;                                                    \
+    case 2: fn(n_r, 2, __VA_ARGS__); break;                                                    \
+    default: fn(n_r, 3, __VA_ARGS__); break;                                                   \
+    }
+#else
+#define WITH_COLS(n_c, fn, n_r, ...)                                                           \
+    switch (n_c) {                                                                             \
+    case 1: fn(n_r, 1, __VA_ARGS__); break;                                                    \
+    case 2: fn(n_r, 2, __VA_ARGS__); break;                                                    \
+    case 3: fn(n_r, 3, __VA_ARGS__); break;                                                    \
+    case 4: fn(n_r, 4, __VA_ARGS__); break;                                                    \
+    case 5: fn(n_r, 5, __VA_ARGS__); break;                                                    \
+    default: fn(n_r, 6, __VA_ARGS__); break;                                                   \
+    }
+#endif
+
+INLINE size_t at_most(size_t n, size_t limit)
+{
+    return n < limit ? n : limit;
+}
+
+/* One column: the weights come from memory, and rows hide each other's waits. */
+INLINE void mul_one_column(enum tensor_type type, const struct product *p)
+{
+    size_t r = 0;
+
+    for (; r + ROWS_OF_ONE <= p->n_row; r += ROWS_OF_ONE)
+        mul_tile(type, ROWS_OF_ONE, 1, p, r, 0);
+    for (; r < p->n_row; r++)
+        mul_tile(type, 1, 1, p, r, 0);
+}
+
+/* Weights that are floats */
+INLINE void mul_floats(enum tensor_type type, const struct product *p)
+{
+    size_t near = COLUMN_CACHE / (p->ldx * sizeof *p->x + 1) / TILE_COLS * TILE_COLS;
+
+    if (p->n_col == 1) {
+        mul_one_column(type, p);
+        return;
+    }
+    if (near == 0)
+        near = TILE_COLS;
+#define TILE_OF_TYPE(n_r, n_c, ...) mul_tile(type, n_r, n_c, __VA_ARGS__)
+    for (size_t c0 = 0; c0 < p->n_col; c0 += near) {
+        size_t end = at_most(c0 + near, p->n_col);
+        size_t r = 0;
+
+        for (; r + TILE_ROWS <= p->n_row; r += TILE_ROWS)
+            for (size_t c = c0; c < end; c += TILE_COLS)
+                WITH_COLS(at_most(end - c, TILE_COLS), TILE_OF_TYPE, TILE_ROWS, p, r, c)
+        for (; r < p->n_row; r++)
+            for (size_t c = c0; c < end; c += TILE_COLS)
+                WITH_COLS(at_most(end - c, TILE_COLS), TILE_OF_TYPE, 1, p, r, c)
+    }
+#undef TILE_OF_TYPE
+}
+
+/* Rows r .. r + n_r - 1 and at most WAITING_COLS columns from c on. */
+INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
+                        size_t c, size_t n_c)
+{
+    vf sums[WAITING_COLS * TILE_ROWS];
+    float buf[TILE_ROWS * MUL_DEPTH];
+
+    for (size_t i = 0; i < n_c * TILE_ROWS; i++)
+        sums[i] = vf_zero();
+    for (size_t k = 0; k < p->n_k; k += MUL_DEPTH) {
+        size_t n = at_most(p->n_k - k, MUL_DEPTH);
+        const uint8_t *w = p->w + r * p->w_stride + k / SPAN * span_bytes(type);
+
+        /* A row of keys may end within a block, which is filled up with zeros. */
+        for (size_t i = 0; i < n_r; i++)
+            set_dequant(type, w + i * p->w_stride, buf + i * MUL_DEPTH, (n + 31) / 32 * 32);
+        for (size_t j = 0; j < n_c; j += TILE_COLS)
+            WITH_COLS(at_most(n_c - j, TILE_COLS), add_waiting, n_r, buf,
+                      p->x + (c + j) * p->ldx + k, p->ldx, n, sums + j * TILE_ROWS)
+    }
+    for (size_t j = 0; j < n_c; j++)
+        for (size_t i = 0; i < n_r; i++)
+            p->y[(c + j) * p->ldy + r + i] = vf_sum(sums[j * TILE_ROWS + i]);
+}
+
+/* Weights in blocks */
+static void mul_blocks(enum tensor_type type, const struct product *p)
+{
+    for (size_t c = 0; c < p->n_col; c += WAITING_COLS) {
+        size_t n_c = at_most(p->n_col - c, WAITING_COLS);
+        size_t r = 0;
+
+        for (; r + TILE_ROWS <= p->n_row; r += TILE_ROWS)
+            mul_widened(type, TILE_ROWS, p, r, c, n_c);
+        for (; r < p->n_row; r++)
+            mul_widened(type, 1, p, r, c, n_c);
+    }
+}
+
+static void mul_float_columns(enum tensor_type type, const struct product *p)
+{
+    switch ((int)type) {
+    case TYPE_F32: mul_floats(TYPE_F32, p); return;
+    case TYPE_F16: mul_floats(TYPE_F16, p); return;
+    case TYPE_BF16: mul_floats(TYPE_BF16, p); return;
+    default: mul_blocks(type, p); return;
+    }
+}
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * set_mul_q8.h - matrix times columns of 8-bit numbers.
+ *
+ * Both sides are integers with a scale for each 16 or 32 values, so the products of 4
+ * neighbours are summed exactly in a lane, and one multiply-add a vector of bytes brings
+ * the scales in.
+ *
+ * Order of additions, for each row and column alone: for each span of 256 values, in
+ * rising order, chunk by chunk
+ *     acc  += float(lane sums of chunk) * (s * d)     s of the weights, d of the column
+ *     less += m * dsum                                minima and offsets, 16 groups
+ * and at the end fold(acc) - fold(less).  A row that ends within a span is filled up with
+ * zeros.
+ */
+#ifndef MEMWALL_ENGINE_COMPUTE_SET_MUL_Q8_H
+#define MEMWALL_ENGINE_COMPUTE_SET_MUL_Q8_H
+
+#include <math.h>
+
+#include "engine/compute/set_mul_float.h"
+
+#define Q8_ROWS 4
+#define Q8_COLS 32 /* columns whose sums wait in memory while a span is unpacked */
+
+struct q8_product {
+    const uint8_t *w;
+    size_t w_stride, n_row, n_k;
+    const uint8_t *x;
+    size_t x_stride, n_col;
+    float *y;
+    size_t ldy;
+};
+
+/* A span of one row, unpacked. */
+struct q8_span {
+    vb w[CHUNKS];
+    vf s[NS], m[NS];
+};
+
+struct q8_sum {
+    vf acc;
+    vf less[NS]; /* used where the type has minima or an offset */
+};
+
+INLINE bool has_less(enum tensor_type type)
+{
+    return has_minima(type) || offset_of(type) != 0;
+}
+
+INLINE void q8_clear(struct q8_sum *sum)
+{
+    sum->acc = vf_zero();
+    for (int i = 0; i < NS; i++)
+        sum->less[i] = vf_zero();
+}
+
+INLINE float q8_total(enum tensor_type type, const struct q8_sum *sum)
+{
+    float less = 0;
+
+    if (!has_less(type))
+        return vf_sum(sum->acc);
+    for (int i = 0; i < NS; i++)
+        less += vf_sum(sum->less[i]);
+    return vf_sum(sum->acc) - less;
+}
+
+INLINE void q8_unpack(enum tensor_type type, const uint8_t *p, struct q8_span *u)
+{
+    scales_of(type, p, u->s, u->m);
+    for (int i = 0; i < NS && offset_of(type) != 0; i++)
+        u->m[i] = vf_mul(u->s[i], vf_all(offset_of(type)));
+    UNROLL
+    for (int c = 0; c < CHUNKS; c++)
+        u->w[c] = chunk_of(type, p, c);
+}
+
+/* Add span i of a column. */
+INLINE void q8_add(enum tensor_type type, const struct q8_span *u, struct act_q8 x, size_t i,
+                   struct q8_sum *sum)
+{
+    vf s[NS];
+
+    UNROLL
+    for (int j = 0; j < NS; j++) {
+        s[j] = vf_mul(u->s[j], vf_load(x.d + i * 16 + (size_t)j * VN));
+        if (has_less(type))
+            sum->less[j] =
+                vf_fma(u->m[j], vf_load(x.dsum + i * 16 + (size_t)j * VN), sum->less[j]);
+    }
+    UNROLL
+    for (int c = 0; c < CHUNKS; c++) {
+        vb q = vb_load(x.q + i * SPAN + (size_t)c * CHUNK);
+        vi dot = has_signed_bytes(type) ? vb_dot_signed(u->w[c], q) : vb_dot(u->w[c], q);
+
+        sum->acc = vf_fma(vf_of_vi(dot), scales_of_chunk(s, c), sum->acc);
+    }
+}
+
+/* Where span i of a row lies; the last one may be short and is then copied to tail. */
+INLINE const uint8_t *q8_span_at(enum tensor_type type, const uint8_t *row, size_t n_k,
+                                 size_t i, uint8_t *tail)
+{
+    const uint8_t *p = row + i * span_bytes(type);
+    size_t left = n_k - i * SPAN;
+
+    if (left >= SPAN)
+        return p;
+    memset(tail, 0, SPAN_BYTES_MAX);
+    memcpy(tail, p, left / 32 * (span_bytes(type) / 8));
+    return tail;
+}
+
+/* Rows r .. r + n_r - 1 with column c. */
+INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p, size_t r,
+                   size_t c)
+{
+    struct act_q8 x = act_q8_at(p->x + c * p->x_stride, p->n_k);
+    struct q8_sum sum[Q8_ROWS];
+    uint8_t tail[SPAN_BYTES_MAX];
+
+    UNROLL
+    for (size_t j = 0; j < n_r; j++)
+        q8_clear(&sum[j]);
+    for (size_t i = 0; i * SPAN < p->n_k; i++) {
+        UNROLL
+        for (size_t j = 0; j < n_r; j++) {
+            const uint8_t *row = p->w + (r + j) * p->w_stride;
+            struct q8_span u;
+
+            q8_unpack(type, q8_span_at(type, row, p->n_k, i, tail), &u);
+            q8_add(type, &u, x, i, &sum[j]);
+        }
+    }
+    UNROLL
+    for (size_t j = 0; j < n_r; j++)
+        p->y[c * p->ldy + r + j] = q8_total(type, &sum[j]);
+}
+
+/* The same with n_c columns from c on: each span is unpacked once for all of them. */
+INLINE void q8_many(enum tensor_type type, size_t n_r, const struct q8_product *p, size_t r,
+                    size_t c, size_t n_c)
+{
+    struct q8_sum sums[Q8_COLS][Q8_ROWS];
+    struct q8_span u[Q8_ROWS];
+    uint8_t tail[SPAN_BYTES_MAX];
+
+    for (size_t j = 0; j < n_c; j++)
+        for (size_t k = 0; k < n_r; k++)
+            q8_clear(&sums[j][k]);
+    for (size_t i = 0; i * SPAN < p->n_k; i++) {
+        for (size_t k = 0; k < n_r; k++)
+            q8_unpack(type, q8_span_at(type, p->w + (r + k) * p->w_stride, p->n_k, i, tail),
+                      &u[k]);
+        for (size_t j = 0; j < n_c; j++) {
+            struct act_q8 x = act_q8_at(p->x + (c + j) * p->x_stride, p->n_k);
+
+            UNROLL
+            for (size_t k = 0; k < n_r; k++)
+                q8_add(type, &u[k], x, i, &sums[j][k]);
+        }
+    }
+    for (size_t j = 0; j < n_c; j++)
+        for (size_t k = 0; k < n_r; k++)
+            p->y[(c + j) * p->ldy + r + k] = q8_total(type, &sums[j][k]);
+}
+
+INLINE void mul_q8(enum tensor_type type, const struct q8_product *p)
+{
+    for (size_t c = 0; c < p->n_col; c += Q8_COLS) {
+        size_t n_c = at_most(p->n_col - c, Q8_COLS);
+        size_t r = 0;
+
+        for (; r + Q8_ROWS <= p->n_row; r += Q8_ROWS) {
+            if (n_c == 1)
+                q8_one(type, Q8_ROWS, p, r, c);
+            else
+                q8_many(type, Q8_ROWS, p, r, c, n_c);
+        }
+        for (; r < p->n_row; r++)
+            for (size_t j = 0; j < n_c; j++)
+                q8_one(type, 1, p, r, c + j);
+    }
+}
+
+static void mul_q8_columns(enum tensor_type type, const struct q8_product *p)
+{
+    switch ((int)type) {
+    case TYPE_Q8_0: mul_q8(TYPE_Q8_0, p); return;
+    case TYPE_Q4_0: mul_q8(TYPE_Q4_0, p); return;
+    case TYPE_Q4_1: mul_q8(TYPE_Q4_1, p); return;
+    case TYPE_Q5_0: mul_q8(TYPE_Q5_0, p); return;
+    case TYPE_Q5_1: mul_q8(TYPE_Q5_1, p); return;
+    case TYPE_IQ4_NL: mul_q8(TYPE_IQ4_NL, p); return;
+    case TYPE_Q2_K: mul_q8(TYPE_Q2_K, p); return;
+    case TYPE_Q3_K: mul_q8(TYPE_Q3_K, p); return;
+    case TYPE_Q4_K: mul_q8(TYPE_Q4_K, p); return;
+    case TYPE_Q5_K: mul_q8(TYPE_Q5_K, p); return;
+    case TYPE_Q6_K: mul_q8(TYPE_Q6_K, p); return;
+    case TYPE_IQ4_XS: mul_q8(TYPE_IQ4_XS, p); return;
+    default: return;
+    }
+}
+
+/* One block of 32: values as bytes, d and dsum twice each. */
+INLINE void pack_q8_block(const float *x, int8_t *q, float *d, float *dsum)
+{
+    vf top = vf_zero(), poison = vf_zero();
+
+    UNROLL
+    for (int j = 0; j < 32; j += VN) {
+        top = vf_max(top, vf_abs(vf_load(x + j)));
+        poison = vf_fma(vf_load(x + j), vf_zero(), poison); /* NaN unless all are finite */
+    }
+
+    float amax = vf_top(top);
+    float scale = vf_sum(poison) == 0 ? act_q8_scale(amax) : NAN;
+    vf inverse = vf_all(scale > 0 ? 127 / amax : 0);
+
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        vf sum = vf_zero();
+
+        UNROLL
+        for (int j = 16 * half; j < 16 * half + 16; j += VN) {
+            vf v = scale > 0 ? vf_round(vf_mul(vf_load(x + j), inverse)) : vf_zero();
+
+            vf_store_i8(q + j, v);
+            sum = vf_add(sum, v); /* whole numbers: exact */
+        }
+        d[half] = scale;
+        dsum[half] = scale * vf_sum(sum);
+    }
+}
+
+/* A column in 8 bits: the same bytes as the generic set packs. */
+static void pack_q8(const float *x, size_t n_k, void *dst)
+{
+    size_t n_padded = act_q8_padded(n_k), n_whole = n_k / 32 * 32;
+    int8_t *q = dst;
+    float *d = (float *)(void *)(q + n_padded);
+    float *dsum = d + n_padded / 16;
+
+    for (size_t k = 0; k < n_whole; k += 32)
+        pack_q8_block(x + k, q + k, d + k / 16, dsum + k / 16);
+    for (size_t k = n_whole; k < n_padded; k += 32) {
+        float block[32] = { 0 };
+
+        if (k < n_k)
+            memcpy(block, x + k, (n_k - k) * sizeof *x);
+        pack_q8_block(block, q + k, d + k / 16, dsum + k / 16);
+    }
+}
+
+#endif

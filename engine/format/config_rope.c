@@ -1,0 +1,209 @@
+/*
+ * Older files state rope_theta at the top and scaling in rope_scaling; newer ones put all
+ * of it into rope_parameters, for Gemma 3 and 4 once per kind of layer.  GGUF files hold
+ * the divisors that result from llama3's and Gemma 4's rules as a tensor; here they are
+ * computed, so that nothing above can tell the two apart.
+ */
+#include "config.h"
+
+#include "engine/format/config_rope.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/format/arch.h"
+#include "engine/format/hparams_fill.h"
+
+#define STILL 1e30f /* a divisor under which a pair does not turn */
+
+/* llama3: long waves are slowed by factor, short ones are left, between them a ramp. */
+static void llama3_factors(struct config_lookup *s, struct rope_hparams *r)
+{
+    double factor = config_float(s, "factor", 1e-6, (double)NAN);
+    double low = config_float(s, "low_freq_factor", 1e-6, 1);
+    double high = config_float(s, "high_freq_factor", 1e-6, 4);
+    double n = config_float(s, "original_max_position_embeddings", 1, 8192);
+
+    if (!s->failed && high <= low) {
+        err_set(s->e, ERR_FORMAT, "is not above low_freq_factor");
+        config_fail(s, "high_freq_factor");
+    }
+    if (s->failed)
+        return;
+    r->n_factor = r->n_rot / 2;
+    for (uint32_t i = 0; i < r->n_factor; i++) {
+        double wave = 2 * 3.14159265358979323846 * pow(r->base, 2.0 * i / r->n_rot);
+        double t = (n / wave - low) / (high - low);
+
+        if (wave < n / high)
+            r->factors[i] = 1;
+        else if (wave > n / low)
+            r->factors[i] = (float)factor;
+        else
+            r->factors[i] = (float)(1 / ((1 - t) / factor + t));
+    }
+}
+
+/* Gemma 4's global layers: all pairs are counted, only the first part of them turns. */
+static void proportional_factors(struct config_lookup *s, struct rope_hparams *r,
+                                 double partial)
+{
+    double divisor = config_float(s, "factor", 1e-6, 1);
+    uint32_t turn = (uint32_t)(partial * r->n_rot / 2);
+
+    r->n_factor = r->n_rot / 2;
+    for (uint32_t i = 0; i < r->n_factor; i++)
+        r->factors[i] = i < turn ? (float)divisor : STILL;
+}
+
+static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_hparams *r)
+{
+    double mscale, all;
+
+    r->scaling = ROPE_YARN;
+    r->factor = config_float(s, "factor", 1e-6, (double)NAN);
+    r->n_ctx_orig = (uint32_t)config_int(s, "original_max_position_embeddings", 1, MAX_N_CTX,
+                                         h->n_ctx_train);
+    r->beta_fast = config_float(s, "beta_fast", 1e-6, 32);
+    r->beta_slow = config_float(s, "beta_slow", 1e-6, 1);
+    mscale = config_float(s, "mscale", 0, 0);
+    all = config_float(s, "mscale_all_dim", 0, 0);
+    if (!config_bool(s, "truncate", true) && !s->failed) {
+        err_set(s->e, ERR_UNSUPPORTED, "yarn without whole borders is not computed");
+        config_fail(s, "truncate");
+    }
+    if (s->failed)
+        return;
+    r->attn_factor = yarn_magnitude(r->factor);
+    if (mscale > 0 && all > 0 && r->factor > 1)
+        r->attn_factor = (0.1 * mscale * log(r->factor) + 1) / (0.1 * all * log(r->factor) + 1);
+    r->attn_factor = config_float(s, "attention_factor", 1e-6, r->attn_factor);
+}
+
+static void longrope_list(struct config_lookup *s, const char *key, uint32_t n, float *out)
+{
+    const struct json_node *list = json_get(s->node, key), *node;
+    uint32_t i = 0;
+    double v;
+
+    if (s->failed)
+        return;
+    if (list == NULL || list->kind != JSON_IS_ARRAY || list->n != n) {
+        err_set(s->e, ERR_FORMAT, "is no list of %u factors, one per pair that turns", n);
+        config_fail(s, key);
+        return;
+    }
+    for (node = list->first; node != NULL; node = node->next) {
+        if (!json_float(node, &v) || !(v > 0)) {
+            err_set(s->e, ERR_FORMAT, "factor %u is no number above 0", i);
+            config_fail(s, key);
+            return;
+        }
+        out[i++] = (float)v;
+    }
+}
+
+static void longrope(struct config_lookup *s, struct config_lookup *l, struct hparams *h,
+                     struct rope_hparams *r)
+{
+    r->scaling = ROPE_LONGROPE;
+    r->n_ctx_orig = (uint32_t)config_int(
+        s, "original_max_position_embeddings", 1, MAX_N_CTX,
+        config_int(l, "original_max_position_embeddings", 1, MAX_N_CTX, h->n_ctx_train));
+    r->attn_factor = config_float(s, "attention_factor", 1e-6, 0); /* 0: by the rule */
+    r->n_factor = r->n_rot / 2;
+    longrope_list(s, "short_factor", r->n_factor, r->factors);
+    longrope_list(s, "long_factor", r->n_factor, r->factors_long);
+}
+
+static void scale(struct config_lookup *s, struct config_lookup *l, struct hparams *h,
+                  struct rope_hparams *r, double partial)
+{
+    const char *key = json_get(s->node, "rope_type") != NULL ? "rope_type" : "type";
+    const char *type = config_string(s, key);
+
+    if (s->failed || type == NULL || strcmp(type, "default") == 0)
+        return;
+    if (strcmp(type, "linear") == 0) {
+        r->scaling = ROPE_LINEAR;
+        r->factor = config_float(s, "factor", 1e-6, (double)NAN);
+    } else if (strcmp(type, "llama3") == 0) {
+        llama3_factors(s, r);
+    } else if (strcmp(type, "yarn") == 0) {
+        yarn(s, h, r);
+    } else if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) {
+        longrope(s, l, h, r);
+    } else if (strcmp(type, "proportional") == 0 && h->arch == ARCH_GEMMA4) {
+        proportional_factors(s, r, partial);
+    } else {
+        err_set(s->e, ERR_UNSUPPORTED, "\"%.60s\" is no scaling that memwall computes", type);
+        config_fail(s, key);
+    }
+}
+
+/* One table: node holds base and scaling (NULL: the defaults). */
+static void one_table(struct config_lookup *l, const struct json_node *node, struct hparams *h,
+                      struct rope_hparams *r, uint32_t head_dim, double base, double partial)
+{
+    struct config_lookup s = { .node = node, .e = l->e, .failed = l->failed };
+
+    *r = (struct rope_hparams){ .factor = 1,
+                                .attn_factor = 1,
+                                .beta_fast = 32,
+                                .beta_slow = 1,
+                                .n_ctx_orig = h->n_ctx_train };
+    r->base = config_float(&s, "rope_theta", 1.001, base);
+    partial = config_float(&s, "partial_rotary_factor", 1e-6, partial);
+    if (!s.failed && partial > 1) {
+        err_set(s.e, ERR_FORMAT, "is more than 1");
+        config_fail(&s, "partial_rotary_factor");
+    }
+    r->n_rot = h->arch == ARCH_GEMMA4 ? head_dim : (uint32_t)(head_dim * partial);
+    if (!s.failed && (r->n_rot < 2 || r->n_rot % 2 != 0 || r->n_rot > 2 * MAX_ROPE_FACTOR)) {
+        err_set(s.e, ERR_FORMAT, "%u values of a head turn; even numbers from 2 to %d are read",
+                r->n_rot, 2 * MAX_ROPE_FACTOR);
+        config_fail(&s, partial < 1 ? "partial_rotary_factor" : "head_dim");
+    }
+    if (!s.failed)
+        scale(&s, l, h, r, partial);
+    l->failed = l->failed || s.failed;
+}
+
+static uint32_t dim_of(const struct hparams *h, bool sliding)
+{
+    for (uint32_t i = h->n_layer; i > 0; i--)
+        if (h->layers[i - 1].is_sliding == sliding)
+            return h->layers[i - 1].head_dim_k;
+    return h->layers[0].head_dim_k;
+}
+
+/* What Gemma 4 means if its file does not say it. */
+static void gemma4_default(struct hparams *h)
+{
+    struct rope_hparams *r = &h->rope;
+    struct err ignored = ERR_INIT;
+    struct config_lookup none = { .e = &ignored };
+
+    proportional_factors(&none, r, 0.25);
+}
+
+void config_rope(struct config_lookup *l, struct hparams *h)
+{
+    bool two = h->arch == ARCH_GEMMA3 || h->arch == ARCH_GEMMA4;
+    const struct json_node *all = json_get(l->node, "rope_parameters");
+    const struct json_node *global = json_get(all, "full_attention");
+    const struct json_node *sliding = json_get(all, "sliding_attention");
+    double base = config_float(l, "rope_theta", 1.001, two ? 1e6 : 1e4);
+    double local = config_float(l, "rope_local_base_freq", 1.001, 1e4);
+    double partial =
+        config_float(l, "partial_rotary_factor", 1e-6, h->arch == ARCH_GEMMA4 ? 0.25 : 1);
+
+    if (global == NULL)
+        global = all != NULL ? all : json_get(l->node, "rope_scaling");
+    one_table(l, global, h, &h->rope, dim_of(h, false), base, partial);
+    if (h->arch == ARCH_GEMMA4 && global == NULL && !l->failed)
+        gemma4_default(h);
+    h->rope_swa = h->rope;
+    if (two)
+        one_table(l, sliding, h, &h->rope_swa, dim_of(h, true), local, 1);
+}

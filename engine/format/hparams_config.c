@@ -1,0 +1,426 @@
+/*
+ * Hyper-parameters out of a snapshot's config.json, and the author's recommendations out
+ * of generation_config.json.  What a file leaves out has the value that the model's own
+ * code would take, which differs by architecture: published files rely on it.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format/arch.h"
+#include "engine/format/catalogue_build.h"
+#include "engine/format/config_lookup.h"
+#include "engine/format/config_rope.h"
+#include "engine/format/hparams_fill.h"
+#include "engine/format/snapshot.h"
+
+/* What a field is when it is missing. */
+struct defaults {
+    int64_t n_head, n_head_kv; /* 0: needed; 0: as many as heads */
+    int64_t head_dim;          /* 0: hidden_size / heads */
+    int64_t n_ctx;
+    int64_t n_swa; /* missing (null is none) */
+    double eps;
+};
+
+static const struct defaults table[ARCH_COUNT] = {
+    [ARCH_GEMMA4] = { 8, 4, 256, 131072, 512, 1e-6 },
+    [ARCH_LLAMA] = { 0, 0, 0, 2048, 0, 1e-6 },
+    [ARCH_QWEN2] = { 0, 0, 0, 32768, 4096, 1e-6 },
+    [ARCH_QWEN3] = { 0, 0, 128, 32768, 4096, 1e-6 },
+    [ARCH_GEMMA2] = { 8, 4, 256, 8192, 4096, 1e-6 },
+    [ARCH_GEMMA3] = { 8, 4, 256, 131072, 4096, 1e-6 },
+    [ARCH_PHI3] = { 0, 0, 0, 4096, 0, 1e-5 },
+};
+
+int snapshot_arch(const struct json_node *config, struct err *e)
+{
+    static const struct {
+        const char *model_type, *class;
+        enum arch arch;
+    } names[] = {
+        { "gemma4", "Gemma4ForConditionalGeneration", ARCH_GEMMA4 },
+        { "gemma4_text", "Gemma4ForCausalLM", ARCH_GEMMA4 },
+        { "gemma4_unified", "Gemma4UnifiedForConditionalGeneration", ARCH_GEMMA4 },
+        { "gemma4_unified_text", "Gemma4UnifiedForCausalLM", ARCH_GEMMA4 },
+        { "llama", "LlamaForCausalLM", ARCH_LLAMA },
+        { "mistral", "MistralForCausalLM", ARCH_LLAMA },
+        { "qwen2", "Qwen2ForCausalLM", ARCH_QWEN2 },
+        { "qwen3", "Qwen3ForCausalLM", ARCH_QWEN3 },
+        { "gemma2", "Gemma2ForCausalLM", ARCH_GEMMA2 },
+        { "gemma3", "Gemma3ForConditionalGeneration", ARCH_GEMMA3 },
+        { "gemma3_text", "Gemma3ForCausalLM", ARCH_GEMMA3 },
+        { "phi3", "Phi3ForCausalLM", ARCH_PHI3 },
+    };
+    const struct json_node *classes = json_get(config, "architectures");
+    const char *type = json_string(json_get(config, "model_type"));
+    const char *class =
+        classes != NULL && classes->kind == JSON_IS_ARRAY ? json_string(classes->first) : NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (type != NULL ? strcmp(type, names[i].model_type) == 0
+                         : class != NULL && strcmp(class, names[i].class) == 0)
+            return (int)names[i].arch;
+    if (type == NULL && class == NULL)
+        err_set(e, ERR_FORMAT, "the file names no architecture");
+    else if (strstr(type != NULL ? type : class, "ssistant") != NULL)
+        err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is a drafting model, not a model of its own",
+                type != NULL ? type : class);
+    else
+        err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is not an architecture that memwall reads",
+                type != NULL ? type : class);
+    return err_at(e, NULL, ERR_NO_OFFSET,
+                  type != NULL || class == NULL ? "model_type" : "architectures");
+}
+
+/* Mistral shares llama's tensors, but not what its config leaves out. */
+static bool is_mistral(const struct json_node *config)
+{
+    const char *type = json_string(json_get(config, "model_type"));
+    const struct json_node *classes = json_get(config, "architectures");
+    const char *class =
+        classes != NULL && classes->kind == JSON_IS_ARRAY ? json_string(classes->first) : NULL;
+
+    return (type != NULL && strcmp(type, "mistral") == 0) ||
+           (type == NULL && class != NULL && strcmp(class, "MistralForCausalLM") == 0);
+}
+
+/* layer_types, where the file has it.  Returns whether it has. */
+static bool read_layer_types(struct config_lookup *l, struct hparams *h)
+{
+    const struct json_node *list = json_get(l->node, "layer_types"), *n;
+    uint32_t i = 0;
+
+    if (list == NULL)
+        return false;
+    if (list->kind != JSON_IS_ARRAY || list->n != h->n_layer) {
+        err_set(l->e, ERR_FORMAT, "has %u entries for %u layers", list->n, h->n_layer);
+        config_fail(l, "layer_types");
+        return true;
+    }
+    for (n = list->first; n != NULL && !l->failed; n = n->next, i++) {
+        const char *type = json_string(n);
+
+        if (type != NULL && strcmp(type, "sliding_attention") == 0) {
+            h->layers[i].is_sliding = true;
+        } else if (type == NULL || strcmp(type, "full_attention") != 0) {
+            err_set(l->e, ERR_UNSUPPORTED, "\"%.60s\" is no attention that memwall computes",
+                    type != NULL ? type : "");
+            config_fail(l, "layer_types");
+        }
+    }
+    return true;
+}
+
+/* The rule by which layers see a window only, where layer_types does not say it. */
+static void slide_by_rule(struct config_lookup *l, struct hparams *h)
+{
+    int64_t pattern, from = 0;
+
+    switch (h->arch) {
+    case ARCH_GEMMA2:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = i % 2 == 0;
+        return;
+    case ARCH_GEMMA3:
+    case ARCH_GEMMA4:
+        pattern = config_int(l, "sliding_window_pattern", 1, MAX_LAYER, 6);
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = (i + 1) % pattern != 0;
+        if (h->arch == ARCH_GEMMA4) /* whose last layer sees all in any case */
+            h->layers[h->n_layer - 1].is_sliding = false;
+        return;
+    case ARCH_QWEN2:
+    case ARCH_QWEN3: from = config_int(l, "max_window_layers", 0, INT32_MAX, 28); break;
+    case ARCH_LLAMA:
+    case ARCH_PHI3:
+    case ARCH_COUNT: break;
+    }
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].is_sliding = i >= from;
+}
+
+static void read_windows(struct config_lookup *l, struct hparams *h, bool mistral)
+{
+    bool stated = json_member(l->node, "sliding_window") != NULL;
+    bool qwen = h->arch == ARCH_QWEN2 || h->arch == ARCH_QWEN3;
+    int64_t window = config_int(l, "sliding_window", 0, MAX_N_CTX,
+                                stated    ? 0
+                                : mistral ? 4096
+                                          : table[h->arch].n_swa);
+
+    if (qwen && !config_bool(l, "use_sliding_window", false))
+        window = 0;
+    h->n_swa = (uint32_t)window;
+    if (l->failed || window == 0)
+        return;
+    if (!read_layer_types(l, h))
+        slide_by_rule(l, h);
+}
+
+/* Gemma 4: global layers have heads of their own size, shared ones may be wider. */
+static void read_gemma4_layers(struct config_lookup *l, struct hparams *h)
+{
+    int64_t dim = config_int(l, "head_dim", 1, MAX_HEAD_DIM, 256);
+    int64_t global_dim = config_int(l, "global_head_dim", 1, MAX_HEAD_DIM, 512);
+    int64_t kv = config_int(l, "num_key_value_heads", 1, MAX_N_HEAD, 4);
+    int64_t global_kv = config_int(l, "num_global_key_value_heads", 1, MAX_N_HEAD, kv);
+    bool wide = config_bool(l, "use_double_wide_mlp", false);
+    const struct json_node *own = json_get(l->node, "per_layer_config");
+
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
+        struct layer_hparams *y = &h->layers[i];
+        struct config_lookup one = { .e = l->e };
+        bool shared = i >= h->n_layer - h->n_layer_kv_shared;
+        char index[16];
+
+        snprintf(index, sizeof index, "%u", i);
+        one.node = json_get(own, index);
+        y->head_dim_k = (uint32_t)config_int(&one, "head_dim", 1, MAX_HEAD_DIM,
+                                             y->is_sliding ? dim : global_dim);
+        y->head_dim_v = y->head_dim_k;
+        y->n_head_kv = (uint32_t)config_int(&one, "num_key_value_heads", 1, MAX_N_HEAD,
+                                            y->is_sliding ? kv : global_kv);
+        if (wide && shared)
+            y->n_ff *= 2;
+        l->failed = l->failed || one.failed;
+    }
+}
+
+static void read_layers(struct config_lookup *l, struct hparams *h, bool mistral)
+{
+    const struct defaults *d = &table[h->arch];
+    int64_t heads = config_int(l, "num_attention_heads", 1, MAX_N_HEAD,
+                               d->n_head != 0 ? d->n_head : CONFIG_NEEDED);
+    int64_t kv = config_int(l, "num_key_value_heads", 1, MAX_N_HEAD,
+                            mistral             ? 8
+                            : d->n_head_kv != 0 ? d->n_head_kv
+                                                : heads);
+    int64_t dim = config_int(l, "head_dim", 1, MAX_HEAD_DIM,
+                             d->head_dim != 0 ? d->head_dim : h->n_embd / heads);
+    int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
+
+    if (!l->failed && dim == 0) {
+        err_set(l->e, ERR_FORMAT, "is missing, and there are more heads than values");
+        config_fail(l, "head_dim");
+    }
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        struct layer_hparams *y = &h->layers[i];
+
+        y->n_head = (uint32_t)heads;
+        y->n_head_kv = (uint32_t)kv;
+        y->head_dim_k = y->head_dim_v = (uint32_t)dim;
+        y->n_ff = (uint32_t)ff;
+    }
+    if (h->arch == ARCH_GEMMA4 && !l->failed)
+        read_gemma4_layers(l, h);
+}
+
+static void read_experts(struct config_lookup *l, struct hparams *h)
+{
+    static const char *const counts[] = { "num_local_experts", "num_experts" };
+    int64_t old;
+
+    if (h->arch != ARCH_GEMMA4) {
+        for (size_t i = 0; i < 2; i++) {
+            if (config_int(l, counts[i], 0, 65535, 0) == 0 || l->failed)
+                continue;
+            err_set(l->e, ERR_UNSUPPORTED, "a %s model with experts is not computed",
+                    h->arch_name);
+            config_fail(l, counts[i]);
+        }
+        return;
+    }
+    if (!config_bool(l, "enable_moe_block", false))
+        return;
+    h->n_expert = (uint32_t)config_int(l, "num_experts", 1, 65535, CONFIG_NEEDED);
+    h->n_expert_used = (uint32_t)config_int(l, "top_k_experts", 1, h->n_expert, CONFIG_NEEDED);
+    old = config_int(l, "expert_intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED + 1);
+    h->n_ff_expert = (uint32_t)config_int(l, "moe_intermediate_size", 1, MAX_N_FF,
+                                          old > 0 ? old : CONFIG_NEEDED);
+}
+
+/* Parts of a model that would be computed wrongly rather than not at all. */
+static void refuse_unknown(struct config_lookup *l, const struct json_node *root,
+                           const struct hparams *h)
+{
+    static const char *const silu[] = { "silu", "swish", NULL };
+    static const char *const gelu[] = { "gelu_pytorch_tanh", "gelu_new", NULL };
+    bool gemma = arch_traits(h->arch)->post_norms;
+    const char *key = gemma && json_get(l->node, "hidden_activation") != NULL
+                          ? "hidden_activation"
+                          : "hidden_act";
+    const char *act = config_string(l, key);
+    const char *const *known = gemma ? gelu : silu;
+    const struct json_node *q = json_get(root, "quantization_config");
+
+    while (act != NULL && *known != NULL && strcmp(*known, act) != 0)
+        known++;
+    /* Old Gemma 2 files say "gelu" in hidden_act and mean the tanh form. */
+    if (act != NULL && *known == NULL && !(gemma && strcmp(key, "hidden_act") == 0)) {
+        err_set(l->e, ERR_UNSUPPORTED, "\"%.60s\" is no activation of %s", act, h->arch_name);
+        config_fail(l, key);
+    }
+    if (q == NULL)
+        q = json_get(root, "quantization");
+    if (q != NULL && !l->failed) {
+        const char *method = json_string(json_get(q, "quant_method"));
+
+        err_set(l->e, ERR_UNSUPPORTED,
+                "the snapshot is quantised (%.40s), which is not read; take a GGUF file or "
+                "the original snapshot",
+                method != NULL ? method : "in a form of its own");
+        config_fail(l, q->key);
+    }
+    if (!l->failed && config_bool(l, "mlp_bias", false) && !l->failed) {
+        err_set(l->e, ERR_UNSUPPORTED, "biases of the feed-forward part are not computed");
+        config_fail(l, "mlp_bias");
+    }
+}
+
+static void read_caps(struct config_lookup *l, struct hparams *h)
+{
+    bool gemma2 = h->arch == ARCH_GEMMA2;
+    bool attn = json_member(l->node, "attn_logit_softcapping") != NULL;
+    bool final = json_member(l->node, "final_logit_softcapping") != NULL;
+
+    h->softcap_final =
+        (float)config_float(l, "final_logit_softcapping", 0, gemma2 && !final ? 30 : 0);
+    if (h->arch == ARCH_GEMMA2 || h->arch == ARCH_GEMMA3)
+        h->softcap_attn =
+            (float)config_float(l, "attn_logit_softcapping", 0, gemma2 && !attn ? 50 : 0);
+}
+
+static void read_model(struct config_lookup *l, struct hparams *h, bool mistral)
+{
+    const struct defaults *d = &table[h->arch];
+    double scalar;
+
+    h->n_layer = (uint32_t)config_int(l, "num_hidden_layers", 1, MAX_LAYER, CONFIG_NEEDED);
+    h->n_embd = (uint32_t)config_int(l, "hidden_size", 1, MAX_N_EMBD, CONFIG_NEEDED);
+    h->n_ctx_train = (uint32_t)config_int(l, "max_position_embeddings", 1, MAX_N_CTX, d->n_ctx);
+    h->rms_eps = (float)config_float(l, "rms_norm_eps", 1e-30, d->eps);
+    if (l->failed)
+        return;
+    if (h->arch == ARCH_GEMMA4) {
+        h->n_layer_kv_shared =
+            (uint32_t)config_int(l, "num_kv_shared_layers", 0, h->n_layer - 1, 0);
+        h->n_embd_per_layer =
+            (uint32_t)config_int(l, "hidden_size_per_layer_input", 0, MAX_N_EMBD, 0);
+    }
+    read_windows(l, h, mistral);
+    if (!l->failed)
+        read_layers(l, h, mistral);
+    read_caps(l, h);
+    read_experts(l, h);
+    if (l->failed)
+        return;
+    scalar = h->layers[0].head_dim_k;
+    if (h->arch == ARCH_GEMMA2 || h->arch == ARCH_GEMMA3)
+        scalar = config_float(l, "query_pre_attn_scalar", 1e-3, 256);
+    h->attn_scale = h->arch == ARCH_GEMMA4 ? 1 : (float)(1 / sqrt(scalar));
+    config_rope(l, h);
+}
+
+static bool recommended(const struct json_node *n, const char *key, double min, double max,
+                        float *out)
+{
+    double v;
+
+    if (!json_float(json_get(n, key), &v) || !(v >= min && v <= max))
+        return false;
+    *out = (float)v;
+    return true;
+}
+
+/* One id or a list of them. */
+static void each_id(const struct json_node *n, struct generation_hparams *s,
+                    void (*add)(struct generation_hparams *, int64_t))
+{
+    int64_t id;
+
+    if (json_int(n, &id))
+        add(s, id);
+    if (n == NULL || n->kind != JSON_IS_ARRAY)
+        return;
+    for (n = n->first; n != NULL; n = n->next)
+        if (json_int(n, &id))
+            add(s, id);
+}
+
+static void read_generation(struct generation_hparams *s, const struct json_node *g,
+                            const struct json_node *config, const struct json_node *text)
+{
+    float top_k;
+
+    s->has_temp = recommended(g, "temperature", 0, 100, &s->temp);
+    s->has_top_p = recommended(g, "top_p", 0, 1, &s->top_p);
+    s->has_min_p = recommended(g, "min_p", 0, 1, &s->min_p);
+    s->has_repeat_penalty = recommended(g, "repetition_penalty", 0.01, 100, &s->repeat_penalty);
+    s->has_top_k = recommended(g, "top_k", 0, 1e9, &top_k);
+    if (s->has_top_k)
+        s->top_k = (int32_t)top_k;
+    each_id(json_get(g, "eos_token_id"), s, generation_add_stop);
+    each_id(json_get(config, "eos_token_id"), s, generation_add_stop);
+    if (s->n_stop == 0)
+        each_id(json_get(text, "eos_token_id"), s, generation_add_stop);
+    each_id(json_get(g, "suppress_tokens"), s, generation_add_suppress);
+}
+
+/* The repository's name where the folder lies in the hub's cache, else the folder's. */
+static void name_of_folder(struct catalogue *c)
+{
+    char *path = realpath(c->index->folder, NULL);
+    char *last = path != NULL ? strrchr(path, '/') : NULL, *cache, *repo = NULL;
+    struct hparams *h = &c->hparams;
+
+    if (last == NULL) {
+        free(path);
+        return;
+    }
+    cache = strstr(path, "/models--");
+    if (cache != NULL && strstr(cache, "/snapshots/") != NULL) {
+        repo = strstr(cache + 9, "--");
+        repo = repo != NULL ? repo + 2 : cache + 9;
+        *strchr(repo, '/') = '\0';
+    }
+    if (repo == NULL)
+        repo = last + 1;
+    clean_name(h->name, sizeof h->name, repo, strlen(repo));
+    free(path);
+}
+
+int hparams_from_config(struct catalogue *c, struct err *e)
+{
+    struct json_doc *config = NULL, *generation = NULL;
+    struct config_lookup l = { .e = e };
+    struct err where = ERR_INIT;
+    const struct json_node *root;
+    char file[sizeof where.file];
+
+    if (snapshot_json(c, "config.json", true, &config, e) != 1)
+        return -1;
+    if (snapshot_json(c, "generation_config.json", false, &generation, e) < 0) {
+        json_free(config);
+        return -1;
+    }
+    root = json_root(config);
+    l.node = json_get(root, "text_config");
+    if (l.node == NULL)
+        l.node = root;
+    name_of_folder(c);
+    refuse_unknown(&l, root, &c->hparams);
+    if (!l.failed)
+        read_model(&l, &c->hparams, is_mistral(root));
+    if (!l.failed)
+        read_generation(&c->generation, json_root(generation), root, l.node);
+    json_free(config);
+    json_free(generation);
+    if (!l.failed)
+        return 0;
+    snprintf(file, sizeof file, "%s/config.json", c->index->folder);
+    return err_at(e, file, ERR_NO_OFFSET, NULL);
+}

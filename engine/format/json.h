@@ -1,0 +1,92 @@
+/*
+ * json.h - JSON texts of files, as a stream of events or as a small tree.
+ *
+ * The stream never holds more than one buffer and the string being read, so that a
+ * vocabulary of 33 MB costs what its longest string costs.  The tree is for
+ * configurations: small texts that are looked up by name.  Both bound depth, and
+ * errors name the file offset and the key that was read last.
+ * The grammar is yajl's; comments, trailing bytes and bad UTF-8 are refused.
+ */
+#ifndef MEMWALL_ENGINE_FORMAT_JSON_H
+#define MEMWALL_ENGINE_FORMAT_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+
+#define JSON_MAX_DEPTH  32
+#define JSON_MAX_STRING ((size_t)4 << 20)   /* a longer string is refused */
+#define JSON_MAX_TREE   ((uint64_t)4 << 20) /* a longer text is not made into a tree */
+
+enum json_event {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER, /* text is as it stands in the file */
+    JSON_STRING, /* text is decoded and may hold NUL */
+    JSON_KEY,
+    JSON_OBJECT,
+    JSON_OBJECT_END,
+    JSON_ARRAY,
+    JSON_ARRAY_END,
+};
+
+/*
+ * Called for each event in order.  depth is the number of open objects and arrays: the
+ * outermost object begins at depth 0, its keys and values are at depth 1, and its end
+ * comes at depth 0 again.  text (len bytes, no NUL behind it) is valid during the call.
+ * Returns 0, or -1 with *e to end the reading.
+ */
+typedef int json_fn(void *ctx, enum json_event event, const char *text, size_t len,
+                    unsigned depth, struct err *e);
+
+/*
+ * Read the JSON text in [from, from + len) of the file behind fd, which has size bytes.
+ * Leaves none of it in the page cache.  Returns 0, or -1 with *e (offset in the file).
+ */
+int json_stream(int fd, uint64_t size, uint64_t from, uint64_t len, json_fn *fn, void *ctx,
+                struct err *e);
+
+/* ---- the tree ---- */
+
+enum json_kind {
+    JSON_IS_NULL,
+    JSON_IS_BOOL,
+    JSON_IS_NUMBER,
+    JSON_IS_STRING,
+    JSON_IS_OBJECT,
+    JSON_IS_ARRAY
+};
+
+struct json_node {
+    enum json_kind kind;
+    bool truth;
+    const char *key;                      /* in an object; ends in NUL */
+    const char *text;                     /* string or number; ends in NUL */
+    size_t len;                           /* of text; a string may hold NUL */
+    uint32_t n;                           /* members of an object or array */
+    const struct json_node *first, *next; /* member; sibling */
+};
+
+struct json_doc;
+
+/* Read a whole file.  Returns 0 and *out, or -1 with *e. */
+int json_read(struct json_doc **out, int fd, uint64_t size, struct err *e);
+void json_free(struct json_doc *d);
+const struct json_node *json_root(const struct json_doc *d); /* NULL for NULL */
+
+/* The member of an object, the last of that name; NULL if there is none, or if n is NULL
+ * or no object.  json_get takes null for absent as well. */
+const struct json_node *json_member(const struct json_node *n, const char *key);
+const struct json_node *json_get(const struct json_node *n, const char *key);
+
+/* Whether the node is such a value (false for NULL).  An integer may be written 2.0. */
+bool json_int(const struct json_node *n, int64_t *out);
+bool json_float(const struct json_node *n, double *out);
+bool json_bool(const struct json_node *n, bool *out);
+/* NULL if it is no string or holds a NUL. */
+const char *json_string(const struct json_node *n);
+
+#endif

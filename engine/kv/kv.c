@@ -1,0 +1,414 @@
+#include "config.h"
+
+#include "engine/kv/kv.h"
+
+#include <sys/mman.h>
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static_assert(KV_PAGE % ATTN_BLOCK == 0, "a block of positions never straddles pages");
+
+struct kv_layer {
+    struct kv_spec spec;
+    size_t k_row, v_row;       /* bytes of one head */
+    size_t k_stride, v_stride; /* bytes of one position, all heads */
+    uint32_t n_slot;           /* positions that the mappings have room for */
+    unsigned char *k, *v;      /* [n_slot][n_head_kv] rows */
+    size_t k_bytes, v_bytes;   /* mapped */
+};
+
+struct kv {
+    enum kv_type type_k, type_v;
+    uint32_t n_layer, n_ctx, n_slot, window;
+    uint32_t n_token;
+    /* Highest position ever written + 1 since the rings were last whole: slot of position q
+     * still holds q iff q + n_slot >= ring_end. */
+    uint32_t ring_end;
+    uint32_t page_end; /* pages of positions below this are charged */
+    struct kv_layer layers[];
+};
+
+uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v)
+{
+    return spec->n_head_kv *
+           ((uint64_t)kv_row_bytes(k, spec->head_dim_k) + kv_row_bytes(v, spec->head_dim_v));
+}
+
+int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
+                   enum kv_type v, struct err *e)
+{
+    for (uint32_t i = 0; i < n_layer; i++) {
+        bool bad_k = k >= KV_Q8_0 && specs[i].head_dim_k % 32 != 0;
+        bool bad_v = v >= KV_Q8_0 && specs[i].head_dim_v % 32 != 0;
+
+        if (bad_k || bad_v)
+            return err_set(e, ERR_UNSUPPORTED,
+                           "KV type %s stores blocks of 32, the model's heads have %u values. "
+                           "Use f16 or f32",
+                           kv_type_name(bad_k ? k : v),
+                           bad_k ? specs[i].head_dim_k : specs[i].head_dim_v);
+    }
+    return 0;
+}
+
+/* Reserve addresses only: pages are charged when they are written.  Small pages, so that
+ * a layer's first position does not charge 2 MiB. */
+static int reserve(unsigned char **out, size_t bytes, bool touch, struct err *e)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
+
+    if (p == MAP_FAILED)
+        return err_sys(e, "cannot map %zu bytes for keys and values", bytes);
+    if (!touch)
+        madvise(p, bytes, MADV_NOHUGEPAGE);
+    *out = p;
+    return 0;
+}
+
+static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_spec *spec,
+                     struct err *e)
+{
+    uint32_t whole = (kv->n_ctx + KV_PAGE - 1) / KV_PAGE * KV_PAGE;
+
+    l->spec = *spec;
+    l->k_row = kv_row_bytes(kv->type_k, spec->head_dim_k);
+    l->v_row = kv_row_bytes(kv->type_v, spec->head_dim_v);
+    l->k_stride = l->k_row * spec->n_head_kv;
+    l->v_stride = l->v_row * spec->n_head_kv;
+    l->n_slot = spec->is_sliding ? kv->n_slot : whole;
+    l->k_bytes = l->k_stride * l->n_slot;
+    l->v_bytes = l->v_stride * l->n_slot;
+    if (reserve(&l->k, l->k_bytes, spec->is_sliding, e) != 0)
+        return -1;
+    return reserve(&l->v, l->v_bytes, spec->is_sliding, e);
+}
+
+int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
+           enum kv_type v, uint32_t n_ctx, uint32_t n_slot, uint32_t window, struct err *e)
+{
+    struct kv *kv;
+
+    *out = NULL;
+    assert(n_slot % ATTN_BLOCK == 0);
+    if (kv_check_types(specs, n_layer, k, v, e) != 0)
+        return -1;
+    kv = calloc(1, sizeof *kv + n_layer * sizeof kv->layers[0]);
+    if (kv == NULL)
+        return err_sys(e, "cannot allocate the table of %u KV layers", n_layer);
+    kv->type_k = k;
+    kv->type_v = v;
+    kv->n_layer = n_layer;
+    kv->n_ctx = n_ctx;
+    kv->n_slot = n_slot;
+    kv->window = window;
+    for (uint32_t i = 0; i < n_layer; i++) {
+        if (layer_new(&kv->layers[i], kv, &specs[i], e) != 0) {
+            kv_free(kv);
+            return -1;
+        }
+    }
+    *out = kv;
+    return 0;
+}
+
+void kv_free(struct kv *kv)
+{
+    if (kv == NULL)
+        return;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        struct kv_layer *l = &kv->layers[i];
+
+        if (l->k != NULL)
+            munmap(l->k, l->k_bytes);
+        if (l->v != NULL)
+            munmap(l->v, l->v_bytes);
+    }
+    free(kv);
+}
+
+uint32_t kv_tokens(const struct kv *kv)
+{
+    return kv->n_token;
+}
+
+static uint32_t page_round(uint32_t n)
+{
+    return (n + KV_PAGE - 1) / KV_PAGE * KV_PAGE;
+}
+
+static uint64_t global_token_bytes(const struct kv *kv)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        if (!kv->layers[i].spec.is_sliding)
+            sum += kv->layers[i].k_stride + kv->layers[i].v_stride;
+    return sum;
+}
+
+uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n)
+{
+    uint32_t end = page_round(kv->n_token + n);
+
+    return end > kv->page_end ? (end - kv->page_end) * global_token_bytes(kv) : 0;
+}
+
+void kv_begin(struct kv *kv, uint32_t n)
+{
+    uint32_t end = kv->n_token + n;
+
+    assert(end <= kv->n_ctx);
+    if (end > kv->ring_end)
+        kv->ring_end = end;
+    if (page_round(end) > kv->page_end)
+        kv->page_end = page_round(end);
+}
+
+void kv_commit(struct kv *kv, uint32_t n)
+{
+    kv->n_token += n;
+    assert(kv->n_token <= kv->ring_end);
+}
+
+void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t pos,
+              const float *k, const float *v)
+{
+    struct kv_layer *l = &kv->layers[layer];
+    uint32_t slot = l->spec.is_sliding ? pos % l->n_slot : pos;
+    unsigned char *to_k = l->k + slot * l->k_stride;
+    unsigned char *to_v = l->v + slot * l->v_stride;
+
+    for (uint32_t h = 0; h < l->spec.n_head_kv; h++) {
+        kern->kv_store(kv->type_k, k + (size_t)h * l->spec.head_dim_k, l->spec.head_dim_k,
+                       to_k + h * l->k_row);
+        kern->kv_store(kv->type_v, v + (size_t)h * l->spec.head_dim_v, l->spec.head_dim_v,
+                       to_v + h * l->v_row);
+    }
+}
+
+const void *kv_keys(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
+                    size_t *stride)
+{
+    const struct kv_layer *l = &kv->layers[layer];
+    uint32_t slot = l->spec.is_sliding ? pos % l->n_slot : pos;
+
+    *stride = l->k_stride;
+    return l->k + slot * l->k_stride + head * l->k_row;
+}
+
+const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
+                      size_t *stride)
+{
+    const struct kv_layer *l = &kv->layers[layer];
+    uint32_t slot = l->spec.is_sliding ? pos % l->n_slot : pos;
+
+    *stride = l->v_stride;
+    return l->v + slot * l->v_stride + head * l->v_row;
+}
+
+enum kv_type kv_type_k(const struct kv *kv)
+{
+    return kv->type_k;
+}
+
+enum kv_type kv_type_v(const struct kv *kv)
+{
+    return kv->type_v;
+}
+
+static bool has_rings(const struct kv *kv)
+{
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        if (kv->layers[i].spec.is_sliding)
+            return true;
+    return false;
+}
+
+/* Give the whole pages behind position n back. */
+static void drop_pages(struct kv *kv, uint32_t n)
+{
+    uint32_t end = page_round(n);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    if (end >= kv->page_end)
+        return;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        struct kv_layer *l = &kv->layers[i];
+        size_t k_from = (end * l->k_stride + page - 1) / page * page;
+        size_t v_from = (end * l->v_stride + page - 1) / page * page;
+
+        if (l->spec.is_sliding)
+            continue;
+        if (k_from < l->k_bytes)
+            madvise(l->k + k_from, l->k_bytes - k_from, MADV_DONTNEED);
+        if (v_from < l->v_bytes)
+            madvise(l->v + v_from, l->v_bytes - v_from, MADV_DONTNEED);
+    }
+    kv->page_end = end;
+}
+
+bool kv_rewind(struct kv *kv, uint32_t n)
+{
+    uint32_t oldest = n + 1 > kv->window ? n + 1 - kv->window : 0; /* that position n sees */
+
+    if (n >= kv->n_token)
+        return n == kv->n_token;
+    if (n > 0 && has_rings(kv) && oldest < n && oldest + kv->n_slot < kv->ring_end)
+        return false;
+    kv->n_token = n;
+    if (n == 0)
+        kv->ring_end = 0;
+    drop_pages(kv, n);
+    return true;
+}
+
+uint64_t kv_copy_bytes(const struct kv *kv)
+{
+    uint64_t sum = sizeof kv->ring_end;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        if (kv->layers[i].spec.is_sliding)
+            sum += kv->layers[i].k_bytes + kv->layers[i].v_bytes;
+    return sum;
+}
+
+void kv_copy_save(const struct kv *kv, void *buf)
+{
+    unsigned char *to = buf;
+
+    memcpy(to, &kv->ring_end, sizeof kv->ring_end);
+    to += sizeof kv->ring_end;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+
+        if (!l->spec.is_sliding)
+            continue;
+        memcpy(to, l->k, l->k_bytes);
+        memcpy(to + l->k_bytes, l->v, l->v_bytes);
+        to += l->k_bytes + l->v_bytes;
+    }
+}
+
+void kv_copy_restore(struct kv *kv, const void *buf, uint32_t n)
+{
+    const unsigned char *from = buf;
+
+    assert(n <= kv->n_token);
+    memcpy(&kv->ring_end, from, sizeof kv->ring_end);
+    from += sizeof kv->ring_end;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        struct kv_layer *l = &kv->layers[i];
+
+        if (!l->spec.is_sliding)
+            continue;
+        memcpy(l->k, from, l->k_bytes);
+        memcpy(l->v, from + l->k_bytes, l->v_bytes);
+        from += l->k_bytes + l->v_bytes;
+    }
+    kv->n_token = n;
+    drop_pages(kv, n);
+}
+
+/* Move the positions that a window can still see into rings of another size. */
+static int resize_ring(struct kv *kv, struct kv_layer *l, uint32_t n_slot, struct err *e)
+{
+    struct kv_layer new = *l;
+    uint32_t most = l->n_slot < n_slot ? l->n_slot : n_slot;
+    uint32_t from = kv->ring_end > most ? kv->ring_end - most : 0;
+
+    new.n_slot = n_slot;
+    new.k_bytes = l->k_stride * n_slot;
+    new.v_bytes = l->v_stride * n_slot;
+    if (reserve(&new.k, new.k_bytes, true, e) != 0)
+        return -1;
+    if (reserve(&new.v, new.v_bytes, true, e) != 0) {
+        munmap(new.k, new.k_bytes);
+        return -1;
+    }
+    for (uint32_t pos = from; pos < kv->ring_end; pos++) {
+        memcpy(new.k + pos % n_slot * l->k_stride, l->k + pos % l->n_slot * l->k_stride,
+               l->k_stride);
+        memcpy(new.v + pos % n_slot * l->v_stride, l->v + pos % l->n_slot * l->v_stride,
+               l->v_stride);
+    }
+    munmap(l->k, l->k_bytes);
+    munmap(l->v, l->v_bytes);
+    *l = new;
+    return 0;
+}
+
+/* Addresses grow or shrink; what was written moves with them, uncopied. */
+static int resize_pages(struct kv_layer *l, uint32_t n_ctx, struct err *e)
+{
+    uint32_t n_slot = page_round(n_ctx);
+    size_t k_bytes = l->k_stride * n_slot, v_bytes = l->v_stride * n_slot;
+    void *k, *v;
+
+    k = mremap(l->k, l->k_bytes, k_bytes, MREMAP_MAYMOVE);
+    if (k == MAP_FAILED)
+        return err_sys(e, "cannot map %zu bytes for keys and values", k_bytes);
+    l->k = k;
+    l->k_bytes = k_bytes;
+    v = mremap(l->v, l->v_bytes, v_bytes, MREMAP_MAYMOVE);
+    if (v == MAP_FAILED)
+        return err_sys(e, "cannot map %zu bytes for keys and values", v_bytes);
+    l->v = v;
+    l->v_bytes = v_bytes;
+    l->n_slot = n_slot;
+    return 0;
+}
+
+int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e)
+{
+    assert(n_slot % ATTN_BLOCK == 0 && n_ctx >= kv->n_token);
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        struct kv_layer *l = &kv->layers[i];
+
+        if (l->spec.is_sliding && l->n_slot != n_slot && resize_ring(kv, l, n_slot, e) != 0)
+            return -1;
+        if (!l->spec.is_sliding && l->n_slot != page_round(n_ctx) &&
+            resize_pages(l, n_ctx, e) != 0)
+            return -1;
+    }
+    kv->n_ctx = n_ctx;
+    kv->n_slot = n_slot;
+    if (kv->page_end > page_round(n_ctx))
+        kv->page_end = page_round(n_ctx);
+    return 0;
+}
+
+uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer)
+{
+    const struct kv_layer *l = &kv->layers[layer];
+    uint64_t positions = l->spec.is_sliding ? l->n_slot : kv->page_end;
+
+    return positions * (l->k_stride + l->v_stride);
+}
+
+uint64_t kv_global_bytes(const struct kv *kv)
+{
+    return kv->page_end * global_token_bytes(kv);
+}
+
+uint64_t kv_sliding_bytes(const struct kv *kv)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        if (kv->layers[i].spec.is_sliding)
+            sum += kv_layer_bytes(kv, i);
+    return sum;
+}
+
+uint64_t kv_reserved_bytes(const struct kv *kv)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        sum += (uint64_t)kv->layers[i].k_bytes + kv->layers[i].v_bytes;
+    return sum;
+}

@@ -1,0 +1,102 @@
+/*
+ * kv.h - keys and values of the positions that were evaluated.
+ *
+ *   global layer:   | page 0 | page 1 | page 2 |   reserved up to the context   |
+ *   sliding layer:  ring of slots, position p lies in slot p mod n_slot
+ *   shared layer:   owns nothing, reads another's
+ *
+ * A global layer is one reservation of addresses for the whole context; its pages of
+ * KV_PAGE positions are charged when they are first written and given back when a
+ * rewind leaves them.  A ring is small and fixed.  Rows of a position lie together:
+ * all key heads of a position, then the next position; values apart from keys.
+ *
+ * n_slot and KV_PAGE are multiples of ATTN_BLOCK, so that a block of positions that
+ * starts at a multiple of ATTN_BLOCK is contiguous in either.
+ */
+#ifndef MEMWALL_ENGINE_KV_KV_H
+#define MEMWALL_ENGINE_KV_KV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/compute/kernels.h"
+
+#define KV_PAGE 256 /* positions */
+
+/* A layer that owns keys and values. */
+struct kv_spec {
+    bool is_sliding;
+    uint32_t n_head_kv, head_dim_k, head_dim_v;
+};
+
+struct kv;
+
+/* Bytes of one position in one layer, keys and values. */
+uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v);
+
+/* Do all head sizes fit the types' blocks?  Returns 0, or -1 with *e. */
+int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
+                   enum kv_type v, struct err *e);
+
+/*
+ * n_slot: of the sliding rings (plan_sliding_slots).  window: positions a sliding layer
+ * sees, itself included.  Rings are touched now, pages when written.
+ */
+int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
+           enum kv_type v, uint32_t n_ctx, uint32_t n_slot, uint32_t window, struct err *e);
+void kv_free(struct kv *kv);
+
+/* Positions held: 0 … n-1. */
+uint32_t kv_tokens(const struct kv *kv);
+
+/* Before n positions behind the held ones are written: bytes of pages that this will
+ * charge for the first time. */
+uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n);
+
+/*
+ * Positions kv_tokens() … + n are about to be written (kv_write), and become held by
+ * kv_commit.  Without the commit they count as never written.
+ */
+void kv_begin(struct kv *kv, uint32_t n);
+void kv_commit(struct kv *kv, uint32_t n);
+
+/* Store one position of one layer.  k: [n_head_kv][head_dim_k], v: [n_head_kv][head_dim_v]. */
+void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t pos,
+              const float *k, const float *v);
+
+/* Where a block of positions that starts at pos lies; stride is in bytes. */
+const void *kv_keys(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
+                    size_t *stride);
+const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
+                      size_t *stride);
+enum kv_type kv_type_k(const struct kv *kv);
+enum kv_type kv_type_v(const struct kv *kv);
+
+/*
+ * Keep the first n positions.  Returns false, and changes nothing, if a ring has lost
+ * positions that evaluating position n needs: restore a copy then, or start from 0.
+ */
+bool kv_rewind(struct kv *kv, uint32_t n);
+
+/* A copy of the rings as they are at the held position: going back to it is exact. */
+uint64_t kv_copy_bytes(const struct kv *kv);
+void kv_copy_save(const struct kv *kv, void *buf);
+/* The held positions must have been n or more when buf was saved at n, and pages up to n
+ * must not have been given back since. */
+void kv_copy_restore(struct kv *kv, const void *buf, uint32_t n);
+
+/*
+ * Change the context and the slots of the rings; held positions stay (n_ctx is at least
+ * what is held).  Copies that were saved before no longer fit if n_slot changed.
+ */
+int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e);
+
+/* What is held now. */
+uint64_t kv_global_bytes(const struct kv *kv);  /* pages that were written */
+uint64_t kv_sliding_bytes(const struct kv *kv); /* rings */
+uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer);
+uint64_t kv_reserved_bytes(const struct kv *kv); /* at the full context */
+
+#endif

@@ -1,0 +1,364 @@
+#include "config.h"
+
+#include "engine/model/desc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/arena.h"
+#include "engine/model/desc_internal.h"
+
+/* --- finding tensors --- */
+
+const struct tensor_info *find_tensor(struct finder *f, const char *name, bool is_needed)
+{
+    const struct tensor_info *t;
+    char full[96];
+
+    if (f->layer >= 0)
+        snprintf(full, sizeof full, "blk.%d.%s", f->layer, name);
+    else
+        snprintf(full, sizeof full, "%s", name);
+    t = catalogue_find(f->c, full);
+    if (t == NULL && is_needed && !f->failed) {
+        f->failed = true;
+        err_set(f->e, ERR_FORMAT, "the model has no such tensor");
+        err_at(f->e, f->c->path, ERR_NO_OFFSET, full);
+    }
+    return t;
+}
+
+static void wrong_shape(struct finder *f, const struct tensor_info *t, uint64_t n_row,
+                        uint64_t n_k)
+{
+    if (f->failed)
+        return;
+    f->failed = true;
+    err_set(f->e, ERR_FORMAT, "has %llu rows of %llu values, %llu rows of %llu are wanted",
+            (unsigned long long)tensor_rows(t), (unsigned long long)t->ne[0],
+            (unsigned long long)n_row, (unsigned long long)n_k);
+    err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
+}
+
+static bool is_computed(struct finder *f, const struct tensor_info *t)
+{
+    const struct tensor_type_info *type = tensor_type_info(t->type);
+
+    if (type != NULL && type->is_computed)
+        return true;
+    if (!f->failed) {
+        f->failed = true;
+        err_set(f->e, ERR_UNSUPPORTED, "weight type %s is not one that memwall computes with",
+                type != NULL ? type->name : "?");
+        err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
+    }
+    return false;
+}
+
+struct mat find_slice(struct finder *f, const char *name, uint64_t row0, uint64_t n_row,
+                      uint64_t n_all, uint64_t n_k, bool is_needed)
+{
+    const struct tensor_info *t = find_tensor(f, name, is_needed);
+
+    if (t == NULL)
+        return (struct mat){ 0 };
+    if (t->ne[0] != n_k || tensor_rows(t) != n_all) {
+        wrong_shape(f, t, n_all, n_k);
+        return (struct mat){ 0 };
+    }
+    if (!is_computed(f, t))
+        return (struct mat){ 0 };
+    return (struct mat){ .tensor = t,
+                         .row0 = row0,
+                         .n_row = (uint32_t)n_row,
+                         .n_k = (uint32_t)n_k };
+}
+
+struct mat find_mat(struct finder *f, const char *name, uint64_t n_row, uint64_t n_k,
+                    bool is_needed)
+{
+    return find_slice(f, name, 0, n_row, n_row, n_k, is_needed);
+}
+
+struct vec find_vec(struct finder *f, const char *name, uint64_t n, bool is_needed)
+{
+    const struct tensor_info *t = find_tensor(f, name, is_needed);
+
+    if (t == NULL)
+        return (struct vec){ 0 };
+    if (tensor_rows(t) * t->ne[0] != n) {
+        wrong_shape(f, t, 1, n);
+        return (struct vec){ 0 };
+    }
+    if (!is_computed(f, t))
+        return (struct vec){ 0 };
+    return (struct vec){ .tensor = t, .n = (uint32_t)n };
+}
+
+/* --- attention, the same in all architectures --- */
+
+void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool needs_v)
+{
+    const struct layer_hparams *hp = &d->hp->layers[l];
+    struct layer_desc *y = &d->layers[l];
+    uint64_t n_q = (uint64_t)hp->n_head * hp->head_dim_k;
+    uint64_t n_k = (uint64_t)hp->n_head_kv * hp->head_dim_k;
+    uint64_t n_v = (uint64_t)hp->n_head_kv * hp->head_dim_v;
+    uint64_t n_embd = d->n_embd;
+
+    y->is_sliding = hp->is_sliding;
+    y->window = hp->is_sliding ? d->hp->n_swa : 0;
+    y->n_head = hp->n_head;
+    y->n_head_kv = hp->n_head_kv;
+    y->head_dim_k = hp->head_dim_k;
+    y->head_dim_v = hp->head_dim_v;
+    y->n_ff = hp->n_ff;
+    if (find_tensor(f, "attn_qkv.weight", false) != NULL) {
+        uint64_t n_all = n_q + n_k + n_v;
+
+        y->q = find_slice(f, "attn_qkv.weight", 0, n_q, n_all, n_embd, true);
+        if (y->owns_kv) {
+            y->k = find_slice(f, "attn_qkv.weight", n_q, n_k, n_all, n_embd, true);
+            y->v = find_slice(f, "attn_qkv.weight", n_q + n_k, n_v, n_all, n_embd, true);
+        }
+    } else {
+        y->q = find_mat(f, "attn_q.weight", n_q, n_embd, true);
+        if (y->owns_kv) {
+            y->k = find_mat(f, "attn_k.weight", n_k, n_embd, true);
+            y->v = find_mat(f, "attn_v.weight", n_v, n_embd, needs_v);
+        }
+    }
+    y->v_is_k = y->owns_kv && y->v.tensor == NULL;
+    y->bias_q = find_vec(f, "attn_q.bias", n_q, false);
+    if (y->owns_kv) {
+        y->bias_k = find_vec(f, "attn_k.bias", n_k, false);
+        y->bias_v = find_vec(f, "attn_v.bias", n_v, false);
+    }
+    y->o = find_mat(f, "attn_output.weight", n_embd, (uint64_t)hp->n_head * hp->head_dim_v, true);
+    y->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
+    y->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, false);
+    if (y->owns_kv)
+        y->k_norm = find_vec(f, "attn_k_norm.weight", hp->head_dim_k, false);
+    y->attn_norm = find_vec(f, "attn_norm.weight", n_embd, true);
+}
+
+/* --- the whole --- */
+
+/* Which store each layer reads: its own, or for the last n_layer_kv_shared ones that of the
+ * last layer before them of the same kind. */
+static int assign_kv(struct model_desc *d, struct err *e)
+{
+    uint32_t first_shared = d->n_layer - d->hp->n_layer_kv_shared;
+    int64_t last[2] = { -1, -1 }; /* layer, by is_sliding */
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        struct layer_desc *y = &d->layers[l];
+        bool is_sliding = d->hp->layers[l].is_sliding;
+
+        y->owns_kv = l < first_shared;
+        if (y->owns_kv) {
+            y->kv_layer = d->n_kv++;
+            y->kind = is_sliding ? MW_LAYER_SLIDING : MW_LAYER_GLOBAL;
+            last[is_sliding] = l;
+            d->last_kv_layer = l;
+            continue;
+        }
+        y->kind = is_sliding ? MW_LAYER_SHARED_SLIDING : MW_LAYER_SHARED_GLOBAL;
+        if (last[is_sliding] < 0) {
+            err_set(e, ERR_FORMAT, "layer %u shares keys and values of a kind that no layer "
+                    "before it owns", l);
+            return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
+        }
+        y->kv_layer = d->layers[last[is_sliding]].kv_layer;
+    }
+    if (d->n_kv == 0) {
+        err_set(e, ERR_FORMAT, "no layer owns keys and values");
+        return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
+    }
+    return 0;
+}
+
+static bool same_spec(const struct kv_spec *a, const struct kv_spec *b)
+{
+    return a->is_sliding == b->is_sliding && a->n_head_kv == b->n_head_kv &&
+           a->head_dim_k == b->head_dim_k && a->head_dim_v == b->head_dim_v;
+}
+
+static int make_kv_specs(struct model_desc *d, struct err *e)
+{
+    d->kv_specs = calloc(d->n_kv, sizeof d->kv_specs[0]);
+    if (d->kv_specs == NULL)
+        return err_sys(e, "cannot allocate the table of %u KV layers", d->n_kv);
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *y = &d->layers[l];
+        struct kv_spec spec = { .is_sliding = y->is_sliding && y->window > 0,
+                                .n_head_kv = y->n_head_kv,
+                                .head_dim_k = y->head_dim_k,
+                                .head_dim_v = y->head_dim_v };
+
+        if (y->owns_kv) {
+            d->kv_specs[y->kv_layer] = spec;
+        } else if (!same_spec(&spec, &d->kv_specs[y->kv_layer])) {
+            err_set(e, ERR_FORMAT, "layer %u shares keys and values of another shape", l);
+            return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
+        }
+    }
+    return 0;
+}
+
+int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
+{
+    const struct hparams *hp = &c->hparams;
+    struct finder f = { .c = c, .e = e, .layer = -1 };
+    struct model_desc *d;
+
+    *out = NULL;
+    if (hp->n_layer == 0) {
+        err_set(e, ERR_FORMAT, "the file holds no model");
+        return err_at(e, c->path, ERR_NO_OFFSET, "block_count");
+    }
+    d = calloc(1, sizeof *d + hp->n_layer * sizeof d->layers[0]);
+    if (d == NULL)
+        return err_sys(e, "cannot allocate the description of %u layers", hp->n_layer);
+    d->catalogue = c;
+    d->hp = hp;
+    d->n_layer = hp->n_layer;
+    d->n_embd = hp->n_embd;
+    d->n_vocab = hp->n_vocab;
+    d->n_embd_per_layer = hp->n_embd_per_layer;
+    d->embd_scale = 1;
+    d->attn_scale = hp->attn_scale;
+    d->softcap_attn = hp->softcap_attn;
+    d->softcap_final = hp->softcap_final;
+    d->rms_eps = hp->rms_eps;
+    if (assign_kv(d, e) != 0)
+        goto fail;
+
+    d->token_embd = find_mat(&f, "token_embd.weight", d->n_vocab, d->n_embd, true).tensor;
+    d->output_norm = find_vec(&f, "output_norm.weight", d->n_embd, true);
+    d->head = find_mat(&f, "output.weight", d->n_vocab, d->n_embd, false);
+    if (d->head.tensor == NULL)
+        d->head = find_mat(&f, "token_embd.weight", d->n_vocab, d->n_embd, true);
+    if (hp->arch == ARCH_GEMMA4)
+        describe_gemma4(&f, d);
+    else
+        describe_llama(&f, d);
+    if (f.failed || make_kv_specs(d, e) != 0)
+        goto fail;
+    *out = d;
+    return 0;
+
+fail:
+    desc_free(d);
+    return -1;
+}
+
+void desc_free(struct model_desc *d)
+{
+    if (d == NULL)
+        return;
+    free(d->kv_specs);
+    free(d);
+}
+
+/* --- the order of the pass --- */
+
+struct span_list {
+    struct stream_span *spans; /* NULL: count only */
+    uint32_t n;
+    uint32_t layer;
+    bool in_prompt;
+};
+
+static void add_span(struct span_list *list, struct mat *m)
+{
+    uint64_t row_bytes;
+
+    if (m->tensor == NULL)
+        return;
+    row_bytes = tensor_row_bytes(m->tensor->type, m->n_k);
+    m->span = list->n;
+    if (list->spans != NULL)
+        list->spans[list->n] = (struct stream_span){
+            .file = m->tensor->file,
+            .offset = m->tensor->offset + m->row0 * row_bytes,
+            .row_bytes = row_bytes,
+            .n_row = m->n_row,
+            .layer = list->layer,
+            .in_prompt = list->in_prompt,
+        };
+    list->n++;
+}
+
+uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
+{
+    struct span_list list = { .spans = spans, .in_prompt = true };
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        struct layer_desc *y = &d->layers[l];
+
+        list.layer = l;
+        add_span(&list, &y->k);
+        add_span(&list, &y->v);
+        /* Behind the last keys and values a prompt token has left all that others read. */
+        if (l == d->last_kv_layer)
+            list.in_prompt = false;
+        add_span(&list, &y->q);
+        add_span(&list, &y->o);
+        add_span(&list, &y->gate);
+        add_span(&list, &y->up);
+        add_span(&list, &y->down);
+        add_span(&list, &y->ple_proj);
+        add_span(&list, &y->ple_gate);
+        add_span(&list, &y->ple_out);
+    }
+    list.layer = d->n_layer;
+    add_span(&list, &d->head);
+    return list.n;
+}
+
+/* --- small weights --- */
+
+int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, struct err *e),
+                  void *ctx, struct err *e)
+{
+    if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0)
+        return -1;
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        struct layer_desc *y = &d->layers[l];
+        struct vec *all[] = {
+            &y->attn_norm,      &y->q_norm,       &y->k_norm,
+            &y->post_attn_norm, &y->ffn_norm,     &y->post_ffn_norm,
+            &y->post_ple_norm,  &y->bias_q,       &y->bias_k,
+            &y->bias_v,         &y->bias_o,       &y->out_scale,
+            &y->experts.router, &y->experts.router_scale, &y->experts.expert_scale,
+            &y->experts.pre_norm, &y->experts.post_norm_dense, &y->experts.post_norm_experts,
+        };
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            if (fn(ctx, all[i], e) != 0)
+                return -1;
+    }
+    return 0;
+}
+
+static int add_bytes(void *ctx, struct vec *v, struct err *e)
+{
+    uint64_t *sum = ctx;
+
+    (void)e;
+    if (v->tensor != NULL)
+        *sum += arena_size(v->n * sizeof(float));
+    return 0;
+}
+
+uint64_t desc_resident_bytes(struct model_desc *d)
+{
+    struct err e = ERR_INIT;
+    uint64_t sum = 0;
+
+    desc_each_vec(d, add_bytes, &sum, &e);
+    return sum;
+}

@@ -1,0 +1,751 @@
+#include "config.h"
+
+#include "engine/model/forward.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/forward_internal.h"
+
+#define SQRT_HALF 0.70710678118654752440f
+
+/* --- sizes --- */
+
+struct widths {
+    uint32_t q, k, v, att, ff, packed_k, rot[2];
+};
+
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct widths widest(const struct model_desc *d)
+{
+    struct widths w = { 0 };
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *y = &d->layers[l];
+
+        w.q = max_u32(w.q, y->n_head * y->head_dim_k);
+        w.att = max_u32(w.att, y->n_head * y->head_dim_v);
+        w.k = max_u32(w.k, y->n_head_kv * y->head_dim_k);
+        w.v = max_u32(w.v, y->n_head_kv * max_u32(y->head_dim_v, y->v_is_k ? y->head_dim_k : 0));
+        w.ff = max_u32(w.ff, max_u32(y->n_ff, 2 * y->experts.n_ff));
+    }
+    w.packed_k = max_u32(max_u32(w.ff, w.att), max_u32(d->n_embd, d->n_embd_per_layer));
+    w.rot[0] = d->hp->rope.n_rot;
+    w.rot[1] = d->hp->rope_swa.n_rot;
+    return w;
+}
+
+/* Every piece of the activations in one place: run once to count, once to take. */
+struct carver {
+    struct arena *arena; /* NULL: count */
+    uint32_t chunk;
+    uint64_t col_bytes; /* of all pieces, one column */
+    uint32_t n_piece;
+    struct err *e;
+    bool failed;
+};
+
+static void *carve(struct carver *c, uint64_t col_bytes)
+{
+    void *p = NULL;
+
+    c->col_bytes += col_bytes;
+    c->n_piece++;
+    if (c->arena != NULL && !c->failed) {
+        p = arena_take(c->arena, c->chunk * col_bytes, c->e);
+        c->failed = p == NULL;
+    }
+    return p;
+}
+
+static float *carve_floats(struct carver *c, uint64_t n)
+{
+    return carve(c, n * sizeof(float));
+}
+
+static void carve_all(struct forward *f, const struct model_desc *d, struct carver *c)
+{
+    struct widths w = widest(d);
+    uint32_t n_expert = d->hp->n_expert;
+
+    f->x = carve_floats(c, d->n_embd);
+    f->h = carve_floats(c, d->n_embd);
+    f->y = carve_floats(c, d->n_embd);
+    f->embd = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd : 0);
+    f->q = carve_floats(c, w.q);
+    f->k = carve_floats(c, w.k);
+    f->v = carve_floats(c, w.v);
+    f->att = carve_floats(c, w.att);
+    f->gate = carve_floats(c, w.ff);
+    f->up = carve_floats(c, max_u32(w.ff, n_expert > 0 ? d->n_embd : 0));
+    f->ple = carve_floats(c, d->n_embd_per_layer);
+    f->ple_row = carve_floats(c, d->n_embd_per_layer);
+    f->ple_blocks = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd_per_layer + 512u : 0);
+    for (int i = 0; i < 2; i++) {
+        f->cosine[i] = carve_floats(c, w.rot[i] / 2);
+        f->sine[i] = carve_floats(c, w.rot[i] / 2);
+    }
+    f->packed = carve(c, act_bytes(ACT_Q8, w.packed_k));
+    f->pos = carve(c, sizeof(uint32_t));
+    f->row_of = carve(c, sizeof(uint32_t));
+    f->lookups = carve(c, 2 * sizeof(struct stream_lookup));
+    f->moe_weight = carve_floats(c, n_expert);
+    f->moe_sum = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
+    f->moe_h = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
+}
+
+static uint64_t table_row_bytes(const struct tensor_info *t)
+{
+    return t != NULL ? tensor_row_bytes(t->type, t->ne[0]) : 0;
+}
+
+void forward_bytes(const struct model_desc *d, bool exact, int n_thread,
+                   struct forward_bytes *out)
+{
+    struct carver count = { .chunk = 0 };
+    struct forward f = { 0 };
+    uint64_t rows[2] = { table_row_bytes(d->token_embd), table_row_bytes(d->ple_embd) };
+
+    (void)exact;
+    (void)n_thread;
+    carve_all(&f, d, &count);
+    out->act_col = count.col_bytes;
+    out->act_fixed = count.n_piece * arena_size(1) * 2;
+    out->rows_col = rows[0] + rows[1] + stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 1);
+    out->experts = experts_buf_bytes(d);
+}
+
+uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row)
+{
+    return arena_size((uint64_t)n_row * d->n_vocab * sizeof(float));
+}
+
+double forward_flops(const struct model_desc *d, bool is_prompt)
+{
+    double sum = 0;
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *y = &d->layers[l];
+        const struct mat *all[] = { &y->k,  &y->v,    &y->q,        &y->o,        &y->gate,
+                                    &y->up, &y->down, &y->ple_proj, &y->ple_gate, &y->ple_out };
+        size_t n = is_prompt && l == d->last_kv_layer ? 2 : sizeof all / sizeof all[0];
+
+        if (is_prompt && l > d->last_kv_layer)
+            return sum;
+        for (size_t i = 0; i < n; i++)
+            sum += 2.0 * all[i]->n_row * all[i]->n_k;
+        sum += 6.0 * y->experts.n_used * y->experts.n_ff * d->n_embd;
+    }
+    return sum + 2.0 * d->head.n_row * d->head.n_k;
+}
+
+/* --- life --- */
+
+int forward_new(struct forward **out, const struct forward_parts *parts, struct err *e)
+{
+    const struct model_desc *d = parts->desc;
+    struct forward *f = calloc(1, sizeof *f);
+    struct carver take = { .arena = parts->activations, .chunk = parts->chunk, .e = e };
+
+    *out = NULL;
+    if (f == NULL)
+        return err_sys(e, "cannot allocate the pass");
+    f->p = *parts;
+    rope_init(&f->rope[0], &d->hp->rope, d->hp->rope_interleaved, parts->n_ctx,
+              d->hp->n_ctx_train);
+    rope_init(&f->rope[1], &d->hp->rope_swa, d->hp->rope_interleaved, parts->n_ctx,
+              d->hp->n_ctx_train);
+    carve_all(f, d, &take);
+    if (take.failed)
+        goto fail;
+    f->embd_row_bytes = table_row_bytes(d->token_embd);
+    f->ple_row_bytes = table_row_bytes(d->ple_embd);
+    f->embd_rows = arena_take(parts->rows, parts->chunk * f->embd_row_bytes, e);
+    f->ple_rows = arena_take(parts->rows, parts->chunk * f->ple_row_bytes, e);
+    f->logits = arena_take(parts->logits,
+                           (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
+    if (f->embd_rows == NULL || f->ple_rows == NULL || f->logits == NULL)
+        goto fail;
+    if (d->hp->n_expert > 0) {
+        f->expert_buf_bytes = parts->experts->size - parts->experts->used;
+        f->expert_buf = arena_take(parts->experts, experts_buf_bytes(d), e);
+        if (f->expert_buf == NULL)
+            goto fail;
+    }
+    *out = f;
+    return 0;
+
+fail:
+    free(f);
+    return -1;
+}
+
+void forward_free(struct forward *f)
+{
+    free(f);
+}
+
+float *forward_logits(struct forward *f)
+{
+    return f->logits;
+}
+
+/* --- products --- */
+
+struct mul_job {
+    const struct kernels *kern;
+    enum tensor_type type;
+    enum act_form form;
+    const unsigned char *w;
+    size_t n_row, n_k, row_bytes;
+    const void *x;
+    size_t x_stride, n_col;
+    float *y;
+    size_t ldy;
+};
+
+static void mul_part(void *ctx, int thread, int n_thread)
+{
+    const struct mul_job *j = ctx;
+    /* Whole groups of 16 rows a worker: results lie in cache lines of their own. */
+    size_t n_group = (j->n_row + 15) / 16;
+    size_t from = n_group * (size_t)thread / (size_t)n_thread * 16;
+    size_t to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
+
+    if (to > j->n_row)
+        to = j->n_row;
+    if (from < to)
+        j->kern->mul(j->type, j->form, j->w + from * j->row_bytes, to - from, j->n_k, j->x,
+                     j->x_stride, j->n_col, j->y + from, j->ldy);
+}
+
+struct pack_job {
+    struct forward *f;
+    enum act_form form;
+    const float *x;
+    size_t ldx, n_k, stride;
+};
+
+static void pack_col(void *ctx, uint32_t col)
+{
+    const struct pack_job *j = ctx;
+
+    j->f->p.kernels->act_pack(j->form, j->x + col * j->ldx, j->n_k,
+                              j->f->packed + col * j->stride);
+}
+
+struct col_job {
+    void (*fn)(void *ctx, uint32_t col);
+    void *ctx;
+    uint32_t n_col;
+};
+
+static void col_part(void *ctx, int thread, int n_thread)
+{
+    const struct col_job *j = ctx;
+
+    for (uint32_t c = (uint32_t)thread; c < j->n_col; c += (uint32_t)n_thread)
+        j->fn(j->ctx, c);
+}
+
+static void each_col(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, uint32_t col),
+                     void *ctx)
+{
+    struct col_job job = { fn, ctx, n_col };
+
+    if (n_col == 1)
+        fn(ctx, 0);
+    else
+        pool_run(f->p.pool, col_part, &job);
+}
+
+void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx)
+{
+    each_col(f, f->n_col, fn, ctx);
+}
+
+/* Columns in the form that the weight type wants: a pointer and a stride. */
+static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size_t n_k,
+                                  const float *x, size_t ldx, uint32_t n_col, size_t ldy)
+{
+    struct mul_job job = { .kern = f->p.kernels,
+                           .type = type,
+                           .form = act_form_of(type, f->p.exact),
+                           .n_k = n_k,
+                           .row_bytes = tensor_row_bytes(type, n_k),
+                           .n_col = n_col,
+                           .ldy = ldy,
+                           .x = x,
+                           .x_stride = ldx * sizeof(float) };
+
+    if (job.form != ACT_F32) {
+        struct pack_job pack = { f, job.form, x, ldx, n_k, act_bytes(job.form, n_k) };
+
+        each_col(f, n_col, pack_col, &pack);
+        job.x = f->packed;
+        job.x_stride = pack.stride;
+    }
+    return job;
+}
+
+void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
+                     size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y, size_t ldy)
+{
+    struct mul_job job = mul_prepare(f, type, n_k, x, ldx, n_col, ldy);
+
+    job.w = w;
+    job.n_row = n_row;
+    job.y = y;
+    pool_run(f->p.pool, mul_part, &job);
+}
+
+int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
+                size_t ldy, struct err *e)
+{
+    struct mul_job job = mul_prepare(f, m->tensor->type, m->n_k, x, ldx, f->n_col, ldy);
+
+    for (uint64_t done = 0; done < m->n_row; done += job.n_row) {
+        struct stream_block block;
+
+        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
+            return err_set(e, ERR_CANCELLED, "stopped");
+        if (stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
+            return -1;
+        assert(block.span == m->span && block.row == done);
+        job.w = block.data;
+        job.n_row = block.n_row;
+        job.y = y + done;
+        pool_run(f->p.pool, mul_part, &job);
+        stream_give(f->p.stream, &block);
+    }
+    return 0;
+}
+
+/* --- steps of a layer --- */
+
+struct step {
+    struct forward *f;
+    const struct layer_desc *y;
+    uint32_t layer;
+    const float *w;      /* of a norm */
+    float *from, *to;
+};
+
+static void norm_col(void *ctx, uint32_t c)
+{
+    const struct step *s = ctx;
+    const struct model_desc *d = s->f->p.desc;
+    size_t at = (size_t)c * d->n_embd;
+
+    s->f->p.kernels->rms_norm(s->from + at, s->w, d->n_embd, d->rms_eps, s->to + at);
+}
+
+static void norm(struct forward *f, float *from, const struct vec *w, float *to)
+{
+    struct step s = { .f = f, .w = w->w, .from = from, .to = to };
+
+    forward_each_col(f, norm_col, &s);
+}
+
+/* y = y + bias;  y = norm(y) if there is a post-norm;  x = x + y */
+struct residual {
+    struct forward *f;
+    const struct vec *bias, *post_norm;
+};
+
+static void residual_col(void *ctx, uint32_t c)
+{
+    const struct residual *r = ctx;
+    const struct model_desc *d = r->f->p.desc;
+    const struct kernels *kern = r->f->p.kernels;
+    float *y = r->f->y + (size_t)c * d->n_embd;
+
+    if (r->bias != NULL && r->bias->w != NULL)
+        kern->add(y, r->bias->w, d->n_embd);
+    if (r->post_norm->w != NULL)
+        kern->rms_norm(y, r->post_norm->w, d->n_embd, d->rms_eps, y);
+    kern->add(r->f->x + (size_t)c * d->n_embd, y, d->n_embd);
+}
+
+static void add_residual(struct forward *f, const struct vec *bias, const struct vec *post_norm)
+{
+    struct residual r = { f, bias, post_norm };
+
+    forward_each_col(f, residual_col, &r);
+}
+
+static void turn_heads(struct forward *f, const struct layer_desc *y, const struct vec *w,
+                       float *x, uint32_t n_head, uint32_t col)
+{
+    uint32_t kind = y->is_sliding ? 1 : 0;
+    const struct rope *rope = &f->rope[kind];
+    const float *cosine = f->cosine[kind] + (size_t)col * (rope->n_rot / 2);
+    const float *sine = f->sine[kind] + (size_t)col * (rope->n_rot / 2);
+
+    for (uint32_t h = 0; h < n_head; h++) {
+        float *head = x + (size_t)h * y->head_dim_k;
+
+        if (w->w != NULL)
+            f->p.kernels->rms_norm(head, w->w, y->head_dim_k, f->p.desc->rms_eps, head);
+        rope_apply(rope, cosine, sine, head);
+    }
+}
+
+/* Bias, norms and rope on keys and values of one column, then into the store. */
+static void store_col(void *ctx, uint32_t c)
+{
+    const struct step *s = ctx;
+    struct forward *f = s->f;
+    const struct layer_desc *y = s->y;
+    const struct kernels *kern = f->p.kernels;
+    uint32_t n_k = y->n_head_kv * y->head_dim_k, n_v = y->n_head_kv * y->head_dim_v;
+    float *k = f->k + (size_t)c * n_k, *v = f->v + (size_t)c * n_v;
+
+    if (y->bias_k.w != NULL)
+        kern->add(k, y->bias_k.w, n_k);
+    if (y->v_is_k)
+        memcpy(v, k, n_k * sizeof *v);
+    else if (y->bias_v.w != NULL)
+        kern->add(v, y->bias_v.w, n_v);
+    for (uint32_t h = 0; y->has_v_norm && h < y->n_head_kv; h++)
+        kern->rms_norm(v + (size_t)h * y->head_dim_v, NULL, y->head_dim_v, f->p.desc->rms_eps,
+                       v + (size_t)h * y->head_dim_v);
+    turn_heads(f, y, &y->k_norm, k, y->n_head_kv, c);
+    kv_write(f->p.kv, kern, y->kv_layer, f->pos[c], k, v);
+}
+
+static int store_keys(struct forward *f, const struct layer_desc *y, struct err *e)
+{
+    uint32_t n_embd = f->p.desc->n_embd;
+    struct step s = { .f = f, .y = y };
+
+    if (forward_mul(f, &y->k, f->h, n_embd, f->k, (size_t)y->n_head_kv * y->head_dim_k, e) != 0)
+        return -1;
+    if (!y->v_is_k && forward_mul(f, &y->v, f->h, n_embd, f->v,
+                                  (size_t)y->n_head_kv * y->head_dim_v, e) != 0)
+        return -1;
+    forward_each_col(f, store_col, &s);
+    return 0;
+}
+
+static void turn_q_col(void *ctx, uint32_t c)
+{
+    const struct step *s = ctx;
+    const struct layer_desc *y = s->y;
+    size_t n_q = (size_t)y->n_head * y->head_dim_k;
+    float *q = s->f->q + c * n_q;
+
+    if (y->bias_q.w != NULL)
+        s->f->p.kernels->add(q, y->bias_q.w, n_q);
+    turn_heads(s->f, y, &y->q_norm, q, y->n_head, c);
+}
+
+static int attention(struct forward *f, const struct layer_desc *y, struct err *e)
+{
+    uint32_t n_embd = f->p.desc->n_embd;
+    struct step s = { .f = f, .y = y };
+    uint64_t start;
+
+    if (forward_mul(f, &y->q, f->h, n_embd, f->q, (size_t)y->n_head * y->head_dim_k, e) != 0)
+        return -1;
+    forward_each_col(f, turn_q_col, &s);
+    start = telemetry_now_ns();
+    forward_attend(f, y);
+    f->attention_ns += telemetry_now_ns() - start;
+    if (forward_mul(f, &y->o, f->att, (size_t)y->n_head * y->head_dim_v, f->y, n_embd, e) != 0)
+        return -1;
+    add_residual(f, &y->bias_o, &y->post_attn_norm);
+    return 0;
+}
+
+static void gate_col(void *ctx, uint32_t c)
+{
+    const struct step *s = ctx;
+    const struct kernels *kern = s->f->p.kernels;
+    size_t n = s->y->n_ff;
+    float *gate = s->f->gate + c * n, *up = s->f->up + c * n;
+
+    if (s->f->p.desc->act == ACT_KIND_GELU)
+        kern->gelu_mul(gate, up, n);
+    else
+        kern->silu_mul(gate, up, n);
+}
+
+static int feed_forward(struct forward *f, const struct layer_desc *y, struct err *e)
+{
+    uint32_t n_embd = f->p.desc->n_embd;
+    struct step s = { .f = f, .y = y };
+
+    norm(f, f->x, &y->ffn_norm, f->h);
+    if (forward_mul(f, &y->gate, f->h, n_embd, f->gate, y->n_ff, e) != 0 ||
+        forward_mul(f, &y->up, f->h, n_embd, f->up, y->n_ff, e) != 0)
+        return -1;
+    forward_each_col(f, gate_col, &s);
+    if (forward_mul(f, &y->down, f->gate, y->n_ff, f->y, n_embd, e) != 0)
+        return -1;
+    if (y->experts.n_expert > 0 && forward_experts(f, y, e) != 0)
+        return -1;
+    add_residual(f, NULL, &y->post_ffn_norm);
+    return 0;
+}
+
+/* The layer's part of a row of the per-layer table, which is layer-major.  Whole blocks of
+ * the type are decoded; the part may begin and end inside one. */
+static void table_part(struct forward *f, uint32_t col, uint32_t layer, float *out)
+{
+    const struct tensor_info *t = f->p.desc->ple_embd;
+    uint32_t n = f->p.desc->n_embd_per_layer;
+    uint64_t block = tensor_type_info(t->type)->block_elems;
+    uint64_t from = (uint64_t)layer * n / block * block;
+    uint64_t to = ((uint64_t)(layer + 1) * n + block - 1) / block * block;
+    const unsigned char *row = f->ple_rows + f->row_of[col] * f->ple_row_bytes;
+    float *blocks = f->ple_blocks + (size_t)col * (n + 512);
+
+    f->p.kernels->dequant(t->type, row + tensor_row_bytes(t->type, from), blocks, to - from);
+    memcpy(out, blocks + ((uint64_t)layer * n - from), n * sizeof *out);
+}
+
+/* u = (norm(proj . embedding / sqrt(n_embd)) + table row * sqrt(n)) / sqrt(2), then
+ * gate = gelu(gate . x) * u: the per-layer input of this layer. */
+static void ple_input_col(void *ctx, uint32_t c)
+{
+    const struct step *s = ctx;
+    struct forward *f = s->f;
+    const struct model_desc *d = f->p.desc;
+    const struct kernels *kern = f->p.kernels;
+    uint32_t n = d->n_embd_per_layer;
+    float *u = f->ple + (size_t)c * n, *row = f->ple_row + (size_t)c * n;
+
+    kern->scale(u, 1 / sqrtf((float)d->n_embd), n);
+    kern->rms_norm(u, d->ple_norm.w, n, d->rms_eps, u);
+    table_part(f, c, s->layer, row);
+    kern->scale(row, sqrtf((float)n), n);
+    kern->add(u, row, n);
+    kern->scale(u, SQRT_HALF, n);
+}
+
+static void ple_gate_col(void *ctx, uint32_t c)
+{
+    const struct step *s = ctx;
+    struct forward *f = s->f;
+    size_t n = f->p.desc->n_embd_per_layer;
+
+    f->p.kernels->gelu_mul(f->ple_row + c * n, f->ple + c * n, n);
+}
+
+static int per_layer_input(struct forward *f, const struct layer_desc *y, uint32_t layer,
+                           struct err *e)
+{
+    const struct model_desc *d = f->p.desc;
+    uint32_t n = d->n_embd_per_layer;
+    struct step s = { .f = f, .y = y, .layer = layer };
+
+    if (forward_mul(f, &y->ple_proj, f->embd, d->n_embd, f->ple, n, e) != 0)
+        return -1;
+    forward_each_col(f, ple_input_col, &s);
+    if (forward_mul(f, &y->ple_gate, f->x, d->n_embd, f->ple_row, n, e) != 0)
+        return -1;
+    forward_each_col(f, ple_gate_col, &s);
+    if (forward_mul(f, &y->ple_out, f->ple_row, n, f->y, d->n_embd, e) != 0)
+        return -1;
+    add_residual(f, NULL, &y->post_ple_norm);
+    return 0;
+}
+
+static void scale_col(void *ctx, uint32_t c)
+{
+    const struct step *s = ctx;
+    uint32_t n = s->f->p.desc->n_embd;
+
+    s->f->p.kernels->scale(s->f->x + (size_t)c * n, s->y->out_scale.w[0], n);
+}
+
+/* Only the last column goes on. */
+static void keep_last_col(struct forward *f)
+{
+    const struct model_desc *d = f->p.desc;
+    uint32_t last = f->n_col - 1;
+    size_t row = d->n_embd * sizeof(float);
+
+    if (last == 0)
+        return;
+    memcpy(f->x, f->x + (size_t)last * d->n_embd, row);
+    memcpy(f->h, f->h + (size_t)last * d->n_embd, row);
+    if (d->n_embd_per_layer > 0)
+        memcpy(f->embd, f->embd + (size_t)last * d->n_embd, row);
+    for (int i = 0; i < 2; i++) {
+        uint32_t half = f->rope[i].n_rot / 2;
+
+        memcpy(f->cosine[i], f->cosine[i] + (size_t)last * half, half * sizeof(float));
+        memcpy(f->sine[i], f->sine[i] + (size_t)last * half, half * sizeof(float));
+    }
+    f->pos[0] = f->pos[last];
+    f->row_of[0] = f->row_of[last];
+    f->n_col = 1;
+}
+
+static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *e)
+{
+    const struct model_desc *d = f->p.desc;
+    const struct layer_desc *y = &d->layers[l];
+    struct step s = { .f = f, .y = y };
+
+    norm(f, f->x, &y->attn_norm, f->h);
+    if (y->owns_kv && store_keys(f, y, e) != 0)
+        return -1;
+    if (l == d->last_kv_layer) {
+        if (want == WANT_NONE)
+            return 0;
+        if (want == WANT_LAST)
+            keep_last_col(f);
+    }
+    if (attention(f, y, e) != 0 || feed_forward(f, y, e) != 0)
+        return -1;
+    if (d->n_embd_per_layer > 0 && per_layer_input(f, y, l, e) != 0)
+        return -1;
+    if (y->out_scale.w != NULL)
+        forward_each_col(f, scale_col, &s);
+    return 0;
+}
+
+/* --- the pass --- */
+
+static int start_lookups(struct forward *f, const uint32_t *ids, uint32_t n, struct err *e)
+{
+    const struct tensor_info *embd = f->p.desc->token_embd, *ple = f->p.desc->ple_embd;
+    size_t n_lookup = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        f->lookups[n_lookup++] = (struct stream_lookup){
+            .file = embd->file,
+            .offset = embd->offset + ids[i] * f->embd_row_bytes,
+            .bytes = f->embd_row_bytes,
+            .dst = f->embd_rows + i * f->embd_row_bytes,
+        };
+    for (uint32_t i = 0; ple != NULL && i < n; i++)
+        f->lookups[n_lookup++] = (struct stream_lookup){
+            .file = ple->file,
+            .offset = ple->offset + ids[i] * f->ple_row_bytes,
+            .bytes = f->ple_row_bytes,
+            .dst = f->ple_rows + i * f->ple_row_bytes,
+        };
+    return stream_lookup_start(f->p.stream, f->lookups, n_lookup, e);
+}
+
+static void embed_col(void *ctx, uint32_t c)
+{
+    struct forward *f = ctx;
+    const struct model_desc *d = f->p.desc;
+    const struct kernels *kern = f->p.kernels;
+    float *x = f->x + (size_t)c * d->n_embd;
+
+    kern->dequant(d->token_embd->type, f->embd_rows + c * f->embd_row_bytes, x, d->n_embd);
+    kern->scale(x, d->embd_scale, d->n_embd);
+    if (d->n_embd_per_layer > 0)
+        memcpy(f->embd + (size_t)c * d->n_embd, x, d->n_embd * sizeof *x);
+    for (int i = 0; i < 2; i++) {
+        uint32_t half = f->rope[i].n_rot / 2;
+
+        rope_angles(&f->rope[i], f->pos[c], f->cosine[i] + (size_t)c * half,
+                    f->sine[i] + (size_t)c * half);
+    }
+}
+
+static int make_logits(struct forward *f, struct err *e)
+{
+    const struct model_desc *d = f->p.desc;
+
+    norm(f, f->x, &d->output_norm, f->h);
+    if (forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e) != 0)
+        return -1;
+    for (uint32_t c = 0; d->softcap_final > 0 && c < f->n_col; c++)
+        f->p.kernels->softcap(f->logits + (size_t)c * d->n_vocab, d->softcap_final, d->n_vocab);
+    return 0;
+}
+
+/* Run fn's layer (or the head) and write what it cost. */
+static int accounted(struct forward *f, uint32_t l, enum want want, struct err *e)
+{
+    struct telemetry_layer *t = &f->p.telemetry->layer[l];
+    uint64_t start = telemetry_now_ns(), stall = f->stall_ns;
+    int rc;
+
+    counter_set(&f->p.telemetry->layer_gauge, l);
+    rc = l < f->p.desc->n_layer ? run_layer(f, l, want, e) : make_logits(f, e);
+    stall = f->stall_ns - stall;
+    counter_set(&t->stall_ns, stall);
+    counter_set(&t->compute_ns, telemetry_now_ns() - start - stall);
+    counter_add(&t->passes, 1);
+    return rc;
+}
+
+static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                    struct err *e)
+{
+    const struct model_desc *d = f->p.desc;
+    uint32_t n_run = want == WANT_NONE ? d->last_kv_layer + 1 : d->n_layer;
+    uint64_t start = telemetry_now_ns();
+
+    if (start_lookups(f, ids, n, e) != 0 || stream_lookup_wait(f->p.stream, e) != 0)
+        return -1;
+    f->lookup_ns = telemetry_now_ns() - start;
+    forward_each_col(f, embed_col, f);
+    for (uint32_t l = 0; l < n_run; l++)
+        if (accounted(f, l, want, e) != 0)
+            return -1;
+    return want == WANT_NONE ? 0 : accounted(f, d->n_layer, want, e);
+}
+
+static void publish(struct forward *f, uint32_t n, uint64_t wall_ns, uint64_t bytes)
+{
+    struct telemetry *t = f->p.telemetry;
+    uint32_t head = f->p.desc->n_layer;
+    uint64_t stall = f->stall_ns + f->lookup_ns;
+
+    telemetry_begin(t);
+    counter_set(&t->pass.wall_ns, wall_ns);
+    counter_set(&t->pass.stall_ns, stall);
+    counter_set(&t->pass.compute_ns, wall_ns > stall ? wall_ns - stall : 0);
+    counter_set(&t->pass.attention_ns, f->attention_ns);
+    counter_set(&t->pass.head_ns, counter_get(&t->layer[head].compute_ns));
+    counter_set(&t->pass.lookup_ns, f->lookup_ns);
+    counter_set(&t->pass.bytes_pass, bytes);
+    counter_set(&t->pass.n_col, n);
+    telemetry_end(t);
+}
+
+int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                struct err *e)
+{
+    struct telemetry *t = f->p.telemetry;
+    uint32_t pos = kv_tokens(f->p.kv);
+    uint64_t start = telemetry_now_ns(), bytes = counter_get(&t->bytes_read);
+    struct err ignored = ERR_INIT;
+
+    assert(n >= 1 && n <= f->p.chunk && (want != WANT_ALL || n <= f->p.n_logit_row));
+    f->n_col = n;
+    f->stall_ns = f->attention_ns = f->lookup_ns = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        f->pos[i] = pos + i;
+        f->row_of[i] = i;
+    }
+    if (stream_pass_begin(f->p.stream, want == WANT_NONE, e) != 0)
+        return -1;
+    kv_begin(f->p.kv, n);
+    if (run_pass(f, ids, n, want, e) != 0) {
+        stream_lookup_wait(f->p.stream, &ignored);
+        stream_pass_end(f->p.stream, &ignored);
+        return -1;
+    }
+    if (stream_pass_end(f->p.stream, e) != 0)
+        return -1;
+    kv_commit(f->p.kv, n);
+    publish(f, n, telemetry_now_ns() - start, counter_get(&t->bytes_read) - bytes);
+    return 0;
+}

@@ -1,0 +1,77 @@
+/*
+ * forward.h - one pass over the model: token ids in, keys, values and logits out.
+ *
+ * The pass takes its weights block by block from the stream, in the order that
+ * desc_spans() gave it, and computes a chunk of tokens (columns) with each block while it
+ * is in memory.
+ *
+ * Only what is read is computed: a token whose logits nobody wants has done its part when
+ * its last keys and values are stored, so behind the last layer that stores some, only
+ * wanted tokens go on, and a chunk without a wanted token ends there (a prompt pass).
+ */
+#ifndef MEMWALL_ENGINE_MODEL_FORWARD_H
+#define MEMWALL_ENGINE_MODEL_FORWARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+#include "engine/compute/kernels.h"
+#include "engine/compute/pool.h"
+#include "engine/kv/kv.h"
+#include "engine/model/desc.h"
+#include "engine/stream/stream.h"
+#include "engine/telemetry/telemetry.h"
+
+struct forward;
+
+enum want { WANT_NONE, WANT_LAST, WANT_ALL };
+
+struct forward_parts {
+    struct model_desc *desc; /* weights of its vecs loaded */
+    const struct kernels *kernels;
+    struct pool *pool;
+    struct stream *stream;
+    struct kv *kv;
+    struct telemetry *telemetry;
+    struct arena *activations; /* forward_bytes() */
+    struct arena *rows;
+    struct arena *logits;      /* forward_logit_bytes() */
+    struct arena *experts;
+    uint32_t chunk;       /* most tokens of a pass */
+    uint32_t n_logit_row; /* most rows of logits wanted at once */
+    uint32_t n_ctx;
+    bool exact;
+    const atomic_bool *cancel; /* read at every block */
+};
+
+/* What forward_new takes from its arenas: fixed + chunk * col.  Pure. */
+struct forward_bytes {
+    uint64_t act_fixed, act_col;
+    uint64_t rows_col;    /* lookup rows of one token, inside and outside of the stream */
+    uint64_t experts;     /* smallest room for expert weights */
+};
+void forward_bytes(const struct model_desc *d, bool exact, int n_thread,
+                   struct forward_bytes *out);
+uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);
+
+int forward_new(struct forward **out, const struct forward_parts *parts, struct err *e);
+void forward_free(struct forward *f);
+
+/*
+ * Evaluate n ids (1 … chunk, each < n_vocab) at the positions behind what kv holds.
+ * Logits go to forward_logits(): none, the last token's, or all n rows (n <= n_logit_row).
+ * Returns 0 with the positions committed, or -1 with *e and kv as before.
+ */
+int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                struct err *e);
+
+/* [rows wanted][n_vocab], soft-capped; until the next run. */
+float *forward_logits(struct forward *f);
+
+/* Multiply-adds times two of one token: all layers and head, and a prompt token's. */
+double forward_flops(const struct model_desc *d, bool is_prompt);
+
+#endif

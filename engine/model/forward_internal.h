@@ -1,0 +1,63 @@
+/* forward_internal.h - the state of a pass, shared by the files that make its steps. */
+#ifndef MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
+#define MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
+
+#include "engine/model/forward.h"
+#include "engine/model/rope.h"
+
+/* Columns: tokens of the chunk that are still computed.  Arrays are [chunk][width]. */
+struct forward {
+    struct forward_parts p;
+    struct rope rope[2]; /* global, sliding */
+
+    float *x;        /* [chunk][n_embd] residual stream */
+    float *h;        /* [chunk][n_embd] normed, input of projections */
+    float *y;        /* [chunk][n_embd] output of a branch */
+    float *embd;     /* [chunk][n_embd] scaled embedding, for per-layer inputs */
+    float *q;        /* [chunk][n_head * head_dim_k] */
+    float *k, *v;    /* [chunk][n_head_kv * head_dim] */
+    float *att;      /* [chunk][n_head * head_dim_v] */
+    float *gate, *up; /* [chunk][n_ff] */
+    float *ple, *ple_row; /* [chunk][n_embd_per_layer] */
+    float *ple_blocks;          /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
+    float *cosine[2], *sine[2]; /* [chunk][n_rot / 2], global and sliding */
+    unsigned char *packed; /* [chunk][widest packed column] */
+    uint32_t *pos;         /* [chunk] */
+    float *moe_weight;     /* [chunk][n_expert], 0: not taken */
+    float *moe_sum;        /* [chunk][n_embd] */
+    float *moe_h;          /* [chunk][n_embd] */
+
+    unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
+    unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
+    uint64_t embd_row_bytes, ple_row_bytes;
+    struct stream_lookup *lookups; /* [2 * chunk] */
+    uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */
+
+    float *logits; /* [n_logit_row][n_vocab] */
+    void *expert_buf; /* weights of one expert */
+    uint64_t expert_buf_bytes;
+
+    uint32_t n_col;
+    uint64_t stall_ns, attention_ns, lookup_ns;
+};
+
+/* y[c][r] = sum_k m[r][k] * x[c][k] for all columns; blocks are taken from the stream. */
+int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
+                size_t ldy, struct err *e);
+
+/* The same with weights that are already in memory, n_col columns. */
+void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
+                     size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y,
+                     size_t ldy);
+
+/* fn(ctx, column) for all columns, split over the workers. */
+void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx);
+
+/* Queries of all columns over what the layer's store holds: q -> att. */
+void forward_attend(struct forward *f, const struct layer_desc *y);
+
+/* Adds the experts' branch to the dense one: y holds the dense branch, x the stream. */
+int forward_experts(struct forward *f, const struct layer_desc *y, struct err *e);
+uint64_t experts_buf_bytes(const struct model_desc *d);
+
+#endif

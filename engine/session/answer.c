@@ -1,0 +1,343 @@
+#include "config.h"
+
+#include "engine/session/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One answer in the making. */
+struct run {
+    struct answerer *a;
+    struct ids prompt;    /* conversation, and the answer so far if it is continued */
+    struct ids answer;    /* generated, those of a continued answer included */
+    size_t turn;          /* of the answer in the conversation */
+    struct answer_parser parser; /* thinking or text; decodes in raw mode too */
+    char held[256];       /* text that may be the beginning of a stop string */
+    size_t n_held;
+    struct mw_receipt receipt;
+    uint64_t start_ns, bytes_before;
+    struct err err;
+};
+
+static bool is_cancelled(const struct run *r)
+{
+    return atomic_load(r->a->cancel);
+}
+
+static struct turn *answer_turn(struct run *r)
+{
+    return &r->a->conversation->turns[r->turn];
+}
+
+static void say(struct run *r, const char *text, size_t len, bool is_thinking)
+{
+    /* Memory that runs out here loses the text of the history, not the answer shown. */
+    turn_append(answer_turn(r), is_thinking, text, len, &r->err);
+    events_text(r->a->events, text, len, is_thinking);
+}
+
+/* --- stop strings --- */
+
+/* Where a stop string begins in text, or len; *keep: bytes at the end that may become one. */
+static size_t find_stop(const struct answerer *a, const char *text, size_t len, size_t *keep)
+{
+    *keep = 0;
+    for (size_t at = 0; at < len; at++) {
+        for (size_t i = 0; i < MAX_STOP_STRING && a->stop[i] != NULL; i++) {
+            size_t n = strlen(a->stop[i]), left = len - at;
+
+            if (n == 0 || memcmp(text + at, a->stop[i], n < left ? n : left) != 0)
+                continue;
+            if (n <= left)
+                return at;
+            if (left > *keep)
+                *keep = left;
+        }
+    }
+    return len;
+}
+
+/* Text of the answer through the filter of stop strings.  True: one was met. */
+static bool say_filtered(struct run *r, const char *text, size_t len, bool is_last)
+{
+    char all[sizeof r->held + DECODE_MAX + 128];
+    size_t n = r->n_held, end, keep;
+
+    memcpy(all, r->held, n);
+    memcpy(all + n, text, len);
+    n += len;
+    end = find_stop(r->a, all, n, &keep);
+    if (end < n) {
+        say(r, all, end, false);
+        r->n_held = 0;
+        return true;
+    }
+    if (is_last || keep > sizeof r->held)
+        keep = 0;
+    say(r, all, n - keep, false);
+    memcpy(r->held, all + n - keep, keep);
+    r->n_held = keep;
+    return false;
+}
+
+/* --- pieces --- */
+
+static bool say_id(struct run *r, uint32_t id)
+{
+    char buf[DECODE_MAX + 64];
+    bool is_thinking = false;
+    size_t len = answer_parser_push(&r->parser, id, buf, &is_thinking);
+
+    if (is_thinking) {
+        say(r, buf, len, true);
+        return false;
+    }
+    return say_filtered(r, buf, len, false);
+}
+
+static void say_end(struct run *r)
+{
+    char buf[DECODE_MAX + 64];
+    bool is_thinking = false;
+    size_t len = answer_parser_end(&r->parser, buf, &is_thinking);
+
+    if (is_thinking)
+        say(r, buf, len, true);
+    else
+        say_filtered(r, buf, len, true);
+}
+
+/* --- prompt --- */
+
+static int make_prompt(struct run *r, struct err *e)
+{
+    r->prompt.n = 0;
+    if (conversation_render(r->a->conversation, &r->a->rendering, r->turn, &r->prompt, e) != 0)
+        return -1;
+    return ids_append(&r->prompt, r->answer.id, r->answer.n, e);
+}
+
+/* The prompt with room for at least one token behind it; drops the oldest turns if asked. */
+static int fit_prompt(struct run *r, struct err *e)
+{
+    struct answerer *a = r->a;
+    uint32_t n_ctx = session_options(a->session)->n_ctx;
+    size_t before = a->conversation->n_dropped;
+
+    if (make_prompt(r, e) != 0)
+        return -1;
+    /* With the shift on, an eighth of the context is freed, or every token would shift. */
+    while (a->ctx_shift && r->prompt.n + (before != a->conversation->n_dropped ? n_ctx / 8 : 0) >=
+                               n_ctx) {
+        if (!conversation_drop_oldest(a->conversation))
+            break;
+        if (make_prompt(r, e) != 0)
+            return -1;
+    }
+    if (r->prompt.n >= n_ctx)
+        return err_set(e, ERR_CONTEXT, "%zu tokens do not fit the context of %u", r->prompt.n,
+                       n_ctx);
+    if (a->conversation->n_dropped != before) {
+        char text[128];
+        int n = snprintf(text, sizeof text,
+                         "the context was full: the oldest %zu messages are no longer seen",
+                         a->conversation->n_dropped);
+
+        events_post(a->events, &(struct mw_event){ .kind = MW_EVENT_NOTICE,
+                                                   .text = text,
+                                                   .len = (size_t)n,
+                                                   .n = a->conversation->n_dropped });
+    }
+    return 0;
+}
+
+static void post_progress(void *ctx, uint32_t done, uint32_t total)
+{
+    struct run *r = ctx;
+
+    counter_set(&session_telemetry(r->a->session)->n_prompt_done, done);
+    events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_PROGRESS,
+                                                  .n = done,
+                                                  .total = total });
+}
+
+/* Evaluate what of the prompt the session does not hold. */
+static int prefill(struct run *r, struct err *e)
+{
+    struct mw_session *s = r->a->session;
+    struct telemetry *t = session_telemetry(s);
+    const uint32_t *held = session_ids(s);
+    uint32_t n_held = mw_session_tokens(s), same = 0, kept;
+    uint64_t start = telemetry_now_ns();
+    int rc;
+
+    while (same < n_held && same + 1 < r->prompt.n && held[same] == r->prompt.id[same])
+        same++;
+    if (mw_session_rewind(s, same, &kept, e) != 0)
+        return -1;
+    if (r->answer.n == 0)
+        session_mark(s);
+    r->receipt.n_reused = kept;
+    r->receipt.n_prompt = (uint32_t)r->prompt.n - kept;
+    counter_set(&t->n_prompt, r->receipt.n_prompt);
+    counter_set(&t->state, MW_PREFILL);
+    events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_STARTED,
+                                                  .n = r->receipt.n_prompt,
+                                                  .total = r->prompt.n });
+    session_set_progress(s, post_progress, r);
+    rc = mw_session_eval(s, r->prompt.id + kept, r->prompt.n - kept, NULL, NULL, e);
+    session_set_progress(s, NULL, NULL);
+    r->receipt.prefill_ns += telemetry_now_ns() - start;
+    counter_set(&t->prefill_ns, r->receipt.prefill_ns);
+    return rc;
+}
+
+/* --- the loop --- */
+
+static bool is_stop_id(const struct answerer *a, uint32_t id)
+{
+    for (size_t i = 0; i < a->n_stop_id; i++)
+        if (a->stop_ids[i] == id)
+            return true;
+    return false;
+}
+
+static uint32_t sample(struct run *r)
+{
+    struct mw_session *s = r->a->session;
+    struct telemetry *t = session_telemetry(s);
+    uint64_t start = telemetry_now_ns(), now;
+    /* The row is the session's own and is made anew by the next evaluation. */
+    float *logits = session_logits(s);
+    uint32_t id = mw_sampler_next(r->a->sampler, logits, session_ids(s), mw_session_tokens(s));
+
+    now = telemetry_now_ns();
+    r->receipt.n_decoded++;
+    if (r->receipt.n_decoded == 1)
+        r->receipt.first_ns = now - r->start_ns;
+    telemetry_token(t, now - start);
+    return id;
+}
+
+static int decode_one(struct run *r, uint32_t id, struct err *e)
+{
+    struct telemetry *t = session_telemetry(r->a->session);
+    uint64_t start = telemetry_now_ns();
+    int rc = mw_session_eval(r->a->session, &id, 1, NULL, NULL, e);
+
+    r->receipt.decode_ns += telemetry_now_ns() - start;
+    if (rc == 0)
+        r->receipt.stall_ns += counter_get(&t->pass.stall_ns);
+    return rc;
+}
+
+/* Context full in the middle of an answer: with the shift on, go on with fewer turns. */
+static int make_room(struct run *r, struct err *e)
+{
+    if (!r->a->ctx_shift || r->a->rendering.format == NULL)
+        return err_set(e, ERR_CONTEXT, "the context of %u tokens is full",
+                       session_options(r->a->session)->n_ctx);
+    if (fit_prompt(r, e) != 0)
+        return -1;
+    return prefill(r, e);
+}
+
+static enum mw_done generate(struct run *r)
+{
+    struct answerer *a = r->a;
+    struct telemetry *t = session_telemetry(a->session);
+
+    counter_set(&t->state, MW_DECODE);
+    for (;;) {
+        uint32_t id;
+
+        if (is_cancelled(r))
+            return MW_DONE_CANCELLED;
+        id = sample(r);
+        if (is_stop_id(a, id))
+            return MW_DONE_STOP;
+        if (ids_push(&r->answer, id, &r->err) != 0)
+            return MW_DONE_ERROR;
+        if (say_id(r, id))
+            return MW_DONE_STOP;
+        if (a->n_predict > 0 && r->receipt.n_decoded >= a->n_predict)
+            return MW_DONE_LENGTH;
+        if (mw_session_tokens(a->session) == session_options(a->session)->n_ctx) {
+            if (make_room(r, &r->err) != 0)
+                return r->err.code == ERR_CONTEXT ? MW_DONE_CONTEXT : MW_DONE_ERROR;
+            counter_set(&t->state, MW_DECODE);
+            continue;
+        }
+        if (decode_one(r, id, &r->err) != 0)
+            return r->err.code == ERR_CANCELLED ? MW_DONE_CANCELLED : MW_DONE_ERROR;
+    }
+}
+
+static enum mw_done begin_and_generate(struct run *r)
+{
+    if (fit_prompt(r, &r->err) == 0 && prefill(r, &r->err) == 0)
+        return generate(r);
+    switch (r->err.code) {
+    case ERR_CANCELLED: return MW_DONE_CANCELLED;
+    case ERR_CONTEXT: return MW_DONE_CONTEXT;
+    default: return MW_DONE_ERROR;
+    }
+}
+
+static int start_turn(struct run *r, bool is_continued, struct err *e)
+{
+    struct conversation *c = r->a->conversation;
+
+    if (is_continued) {
+        r->turn = c->n_turn - 1;
+        return ids_append(&r->answer, c->turns[r->turn].ids.id, c->turns[r->turn].ids.n, e);
+    }
+    r->turn = c->n_turn;
+    return conversation_add(c, CHAT_ASSISTANT, "", 0, e) != NULL ? 0 : -1;
+}
+
+/* A continued answer is inside its thinking or behind it: the parser must know. */
+static void replay_parser(struct run *r)
+{
+    char buf[DECODE_MAX + 64];
+    bool is_thinking;
+
+    for (size_t i = 0; i < r->answer.n; i++)
+        answer_parser_push(&r->parser, r->answer.id[i], buf, &is_thinking);
+}
+
+void answer_run(struct answerer *a, bool is_continued)
+{
+    struct telemetry *t = session_telemetry(a->session);
+    struct run r = { .a = a,
+                     .start_ns = telemetry_now_ns(),
+                     .bytes_before = counter_get(&t->bytes_read),
+                     .parser = { .format = a->rendering.format,
+                                 .tokenizer = a->rendering.tokenizer },
+                     .err = ERR_INIT };
+    bool started = start_turn(&r, is_continued, &r.err) == 0;
+
+    telemetry_answer(t, 0);
+    session_clear_cancel(a->session);
+    replay_parser(&r);
+    r.receipt.done = started ? begin_and_generate(&r) : MW_DONE_ERROR;
+    if (started) {
+        struct turn *turn = answer_turn(&r);
+
+        say_end(&r);
+        turn->is_cut = r.receipt.done != MW_DONE_STOP;
+        ids_free(&turn->ids);
+        turn->ids = r.answer;
+        r.answer = (struct ids){ 0 };
+        if (turn->len == 0 && turn->thinking_len == 0 && turn->ids.n == 0)
+            conversation_cut(a->conversation, r.turn); /* nothing was said */
+    }
+    r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
+    counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
+    events_post(a->events, &(struct mw_event){ .kind = MW_EVENT_DONE,
+                                               .receipt = r.receipt,
+                                               .err = r.err });
+    ids_free(&r.prompt);
+    ids_free(&r.answer);
+}

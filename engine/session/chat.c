@@ -1,0 +1,602 @@
+/*
+ * A conversation on a thread of its own.
+ *
+ *   program --commands--> queue --> engine thread --events--> queue + descriptor --> program
+ *
+ * Commands run one after the other in the order they were given; only a cancel works at
+ * once.  The engine thread alone touches conversation and session.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/session/answer.h"
+#include "engine/session/model_open.h"
+
+enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET, DO_QUIT };
+
+struct command {
+    struct command *next;
+    enum command_kind kind;
+    char *text;
+    size_t len;
+    size_t n;
+    struct conversation restored;
+    struct mw_chat_options o; /* its strings are copies */
+};
+
+struct mw_chat {
+    struct mw_model *m;
+    struct events *events;
+    pthread_t thread;
+    bool has_thread;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t wake;
+    struct command *first, *last;
+    struct mw_session *session; /* replaced by the engine thread only */
+    struct mw_chat_options o;   /* in force */
+    struct plan plan;
+    bool is_working;
+    atomic_bool cancel;
+
+    /* engine thread only */
+    struct answerer answerer;
+    struct conversation conversation;
+};
+
+/* --- options with their strings --- */
+
+static void options_free(struct mw_chat_options *o)
+{
+    for (size_t i = 0; o->stop != NULL && o->stop[i] != NULL; i++)
+        free((void *)(uintptr_t)o->stop[i]);
+    free((void *)(uintptr_t)o->stop);
+    free((void *)(uintptr_t)o->system);
+    free((void *)(uintptr_t)o->format);
+    free((void *)(uintptr_t)o->engine.isa);
+    *o = (struct mw_chat_options){ 0 };
+}
+
+static bool copy_string(const char **out, const char *text)
+{
+    *out = text != NULL ? strdup(text) : NULL;
+    return text == NULL || *out != NULL;
+}
+
+static int options_copy(struct mw_chat_options *out, const struct mw_chat_options *o,
+                        struct err *e)
+{
+    size_t n = 0;
+    const char **stop;
+    bool ok;
+
+    *out = *o;
+    out->stop = NULL;
+    ok = copy_string(&out->system, o->system);
+    ok &= copy_string(&out->format, o->format);
+    ok &= copy_string(&out->engine.isa, o->engine.isa);
+    while (o->stop != NULL && o->stop[n] != NULL && n < MAX_STOP_STRING - 1)
+        n++;
+    stop = calloc(n + 1, sizeof *stop);
+    out->stop = stop;
+    for (size_t i = 0; stop != NULL && i < n; i++)
+        ok &= copy_string(&stop[i], o->stop[i]);
+    if (ok && stop != NULL)
+        return 0;
+    options_free(out);
+    return err_sys(e, "cannot allocate the options");
+}
+
+/* --- the engine thread --- */
+
+static void post_error(struct mw_chat *c, const struct err *e)
+{
+    events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_ERROR, .err = *e });
+}
+
+static void post_plan(struct mw_chat *c, enum mw_event_kind kind)
+{
+    struct mw_event event = { .kind = kind };
+
+    mw_session_plan(c->session, &event.plan);
+    pthread_mutex_lock(&c->lock);
+    c->plan = event.plan;
+    pthread_mutex_unlock(&c->lock);
+    events_post(c->events, &event);
+}
+
+static void set_session(struct mw_chat *c, struct mw_session *s)
+{
+    pthread_mutex_lock(&c->lock);
+    c->session = s;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* What the answerer needs of the options: format, sampler, stop strings. */
+static int make_answerer(struct mw_chat *c, const struct mw_chat_options *o, struct err *e)
+{
+    struct answerer a = { .m = c->m,
+                          .session = c->session,
+                          .conversation = &c->conversation,
+                          .events = c->events,
+                          .n_predict = o->n_predict,
+                          .ctx_shift = o->engine.ctx_shift,
+                          .cancel = &c->cancel };
+
+    a.rendering.tokenizer = mw_model_tokenizer(c->m, e);
+    a.rendering.think = o->think;
+    if (a.rendering.tokenizer == NULL)
+        return -1;
+    if (!o->raw) {
+        a.rendering.format = chat_format_choose(c->m->catalogue, a.rendering.tokenizer,
+                                                o->format, e);
+        if (a.rendering.format == NULL)
+            return -1;
+        if (strcmp(chat_format_name(a.rendering.format), "raw") == 0)
+            a.rendering.format = NULL;
+    }
+    a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.stop_ids,
+                                sizeof a.stop_ids / sizeof a.stop_ids[0]);
+    for (size_t i = 0; o->stop != NULL && o->stop[i] != NULL; i++)
+        a.stop[i] = (char *)(uintptr_t)o->stop[i];
+    if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0)
+        return -1;
+    mw_sampler_free(c->answerer.sampler);
+    c->answerer = a;
+    return conversation_set_system(&c->conversation, o->system, e);
+}
+
+static bool needs_new_session(const struct mw_options *a, const struct mw_options *b)
+{
+    const char *isa_a = a->isa != NULL ? a->isa : "", *isa_b = b->isa != NULL ? b->isa : "";
+
+    return a->kv_k != b->kv_k || a->kv_v != b->kv_v || a->exact != b->exact ||
+           strcmp(isa_a, isa_b) != 0;
+}
+
+/* Apply options to the session: in place where that is possible, else a new one whose
+ * keys and values are made by evaluating the conversation with the next message. */
+static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, struct err *e)
+{
+    struct mw_session *s = c->session;
+    struct err ignored = ERR_INIT;
+
+    if (s != NULL && !needs_new_session(&c->o.engine, wanted))
+        return session_set(s, wanted, e);
+    set_session(c, NULL);
+    mw_session_close(s);
+    if (mw_session_open(&s, c->m, wanted, e) == 0) {
+        set_session(c, s);
+        return 0;
+    }
+    if (mw_session_open(&s, c->m, &c->o.engine, &ignored) == 0)
+        set_session(c, s);
+    return -1;
+}
+
+static void do_set(struct mw_chat *c, struct command *command)
+{
+    struct err e = ERR_INIT;
+    bool was_loaded = c->session != NULL;
+    struct mw_chat_options old;
+
+    if (apply_engine(c, &command->o.engine, &e) != 0 || make_answerer(c, &command->o, &e) != 0) {
+        post_error(c, &e);
+        return;
+    }
+    pthread_mutex_lock(&c->lock);
+    old = c->o;
+    c->o = command->o;
+    pthread_mutex_unlock(&c->lock);
+    command->o = old; /* freed with the command */
+    post_plan(c, was_loaded ? MW_EVENT_PLAN : MW_EVENT_READY);
+}
+
+static void do_answer(struct mw_chat *c, bool is_continued)
+{
+    c->answerer.session = c->session;
+    answer_run(&c->answerer, is_continued);
+}
+
+static void do_send(struct mw_chat *c, const struct command *command)
+{
+    struct err e = ERR_INIT;
+
+    if (conversation_add(&c->conversation, CHAT_USER, command->text, command->len, &e) == NULL)
+        post_error(c, &e);
+    else
+        do_answer(c, false);
+}
+
+static void do_continue(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+    struct conversation *v = &c->conversation;
+
+    if (v->n_turn == 0) {
+        err_set(&e, ERR_ARGUMENT, "there is nothing to continue");
+        post_error(c, &e);
+    } else {
+        do_answer(c, v->turns[v->n_turn - 1].role == CHAT_ASSISTANT);
+    }
+}
+
+static void do_retry(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+    struct conversation *v = &c->conversation;
+
+    if (v->n_turn > 0 && v->turns[v->n_turn - 1].role == CHAT_ASSISTANT)
+        conversation_cut(v, v->n_turn - 1);
+    if (v->n_turn == 0) {
+        err_set(&e, ERR_ARGUMENT, "there is no answer to make again");
+        post_error(c, &e);
+    } else {
+        do_answer(c, false);
+    }
+}
+
+static void run_command(struct mw_chat *c, struct command *command)
+{
+    struct err e = ERR_INIT;
+
+    if (c->session == NULL && command->kind != DO_SET && command->kind != DO_RESTORE) {
+        err_set(&e, ERR_BUDGET, "no model is loaded");
+        post_error(c, &e);
+        return;
+    }
+    switch (command->kind) {
+    case DO_SEND: do_send(c, command); break;
+    case DO_CONTINUE: do_continue(c); break;
+    case DO_RETRY: do_retry(c); break;
+    case DO_REWIND: conversation_cut(&c->conversation, command->n); break;
+    case DO_RESTORE: {
+        struct conversation old = c->conversation;
+
+        c->conversation = command->restored;
+        c->conversation.system = old.system;
+        old.system = NULL;
+        command->restored = old; /* freed with the command */
+        break;
+    }
+    case DO_SET: do_set(c, command); break;
+    case DO_QUIT: break;
+    }
+}
+
+static void command_free(struct command *command)
+{
+    free(command->text);
+    conversation_free(&command->restored);
+    options_free(&command->o);
+    free(command);
+}
+
+static struct command *take_command(struct mw_chat *c)
+{
+    struct command *command;
+
+    pthread_mutex_lock(&c->lock);
+    c->is_working = false;
+    while (c->first == NULL)
+        pthread_cond_wait(&c->wake, &c->lock);
+    command = c->first;
+    c->first = command->next;
+    if (c->first == NULL)
+        c->last = NULL;
+    c->is_working = true;
+    /* A cancel stops what was running when it came, not what comes after it. */
+    atomic_store(&c->cancel, false);
+    pthread_mutex_unlock(&c->lock);
+    return command;
+}
+
+static void load(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    /* The tokenizer first: while it is built it needs more than it keeps, and the budget's
+     * large areas are not there yet. */
+    if (mw_model_tokenizer(c->m, &e) == NULL ||
+        mw_session_open(&s, c->m, &c->o.engine, &e) != 0) {
+        post_error(c, &e);
+        return;
+    }
+    set_session(c, s);
+    if (make_answerer(c, &c->o, &e) != 0) {
+        set_session(c, NULL);
+        mw_session_close(s);
+        post_error(c, &e);
+        return;
+    }
+    post_plan(c, MW_EVENT_READY);
+}
+
+static void *engine_thread(void *ctx)
+{
+    struct mw_chat *c = ctx;
+    bool quit = false;
+
+    load(c);
+    while (!quit) {
+        struct command *command = take_command(c);
+
+        quit = command->kind == DO_QUIT;
+        if (!quit)
+            run_command(c, command);
+        command_free(command);
+    }
+    return NULL;
+}
+
+/* --- the program's side --- */
+
+int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_options *o,
+                 struct err *e)
+{
+    struct mw_chat *c = calloc(1, sizeof *c);
+
+    *out = NULL;
+    if (c == NULL)
+        return err_sys(e, "cannot allocate the chat");
+    c->m = m;
+    c->is_working = true;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->wake, NULL);
+    if (events_new(&c->events, e) != 0 || options_copy(&c->o, o, e) != 0)
+        goto fail;
+    if (pthread_create(&c->thread, NULL, engine_thread, c) != 0) {
+        err_sys(e, "cannot start the engine's thread");
+        goto fail;
+    }
+    c->has_thread = true;
+    *out = c;
+    return 0;
+
+fail:
+    mw_chat_close(c);
+    return -1;
+}
+
+static int push(struct mw_chat *c, struct command *command)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->last != NULL)
+        c->last->next = command;
+    else
+        c->first = command;
+    c->last = command;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    return 0;
+}
+
+static struct command *command_new(enum command_kind kind, struct err *e)
+{
+    struct command *command = calloc(1, sizeof *command);
+
+    if (command == NULL)
+        err_sys(e, "cannot allocate a command");
+    else
+        command->kind = kind;
+    return command;
+}
+
+static int push_kind(struct mw_chat *c, enum command_kind kind, size_t n, struct err *e)
+{
+    struct command *command = command_new(kind, e);
+
+    if (command == NULL)
+        return -1;
+    command->n = n;
+    return push(c, command);
+}
+
+void mw_chat_close(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+
+    if (c == NULL)
+        return;
+    if (c->has_thread) {
+        mw_chat_cancel(c);
+        if (push_kind(c, DO_QUIT, 0, &e) == 0)
+            pthread_join(c->thread, NULL);
+    }
+    while (c->first != NULL) {
+        struct command *next = c->first->next;
+
+        command_free(c->first);
+        c->first = next;
+    }
+    mw_sampler_free(c->answerer.sampler);
+    mw_session_close(c->session);
+    conversation_free(&c->conversation);
+    options_free(&c->o);
+    events_free(c->events);
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+int mw_chat_fd(const struct mw_chat *c)
+{
+    return events_fd(c->events);
+}
+
+bool mw_chat_next(struct mw_chat *c, struct mw_event *out)
+{
+    return events_next(c->events, out);
+}
+
+int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
+{
+    struct command *command = command_new(DO_SEND, e);
+
+    if (command == NULL)
+        return -1;
+    command->text = malloc(len + 1);
+    if (command->text == NULL) {
+        command_free(command);
+        return err_sys(e, "cannot allocate a message of %zu bytes", len);
+    }
+    memcpy(command->text, text, len);
+    command->text[len] = '\0';
+    command->len = len;
+    return push(c, command);
+}
+
+int mw_chat_continue(struct mw_chat *c, struct err *e)
+{
+    return push_kind(c, DO_CONTINUE, 0, e);
+}
+
+int mw_chat_retry(struct mw_chat *c, struct err *e)
+{
+    return push_kind(c, DO_RETRY, 0, e);
+}
+
+int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
+{
+    return push_kind(c, DO_REWIND, n, e);
+}
+
+int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
+                    struct err *e)
+{
+    static const enum chat_role roles[] = { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT };
+    struct command *command = command_new(DO_RESTORE, e);
+
+    if (command == NULL)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        struct turn *t = conversation_add(&command->restored, roles[messages[i].role],
+                                          messages[i].text, messages[i].len, e);
+
+        if (t == NULL || (messages[i].thinking != NULL &&
+                          turn_append(t, true, messages[i].thinking, messages[i].thinking_len,
+                                      e) != 0)) {
+            command_free(command);
+            return -1;
+        }
+    }
+    return push(c, command);
+}
+
+int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e)
+{
+    struct command *command = command_new(DO_SET, e);
+
+    if (command == NULL)
+        return -1;
+    if (options_copy(&command->o, o, e) != 0) {
+        command_free(command);
+        return -1;
+    }
+    return push(c, command);
+}
+
+void mw_chat_cancel(struct mw_chat *c)
+{
+    struct command *dropped = NULL, **end = &dropped;
+
+    pthread_mutex_lock(&c->lock);
+    atomic_store(&c->cancel, true);
+    /* Messages that wait are dropped, other commands stay. */
+    for (struct command **at = &c->first; *at != NULL;) {
+        struct command *command = *at;
+
+        if (command->kind != DO_SEND) {
+            at = &command->next;
+            continue;
+        }
+        *at = command->next;
+        command->next = NULL;
+        *end = command;
+        end = &command->next;
+    }
+    c->last = c->first;
+    while (c->last != NULL && c->last->next != NULL)
+        c->last = c->last->next;
+    if (c->session != NULL)
+        mw_session_cancel(c->session);
+    pthread_mutex_unlock(&c->lock);
+    while (dropped != NULL) {
+        struct command *next = dropped->next;
+
+        command_free(dropped);
+        dropped = next;
+    }
+}
+
+void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out)
+{
+    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
+
+    pthread_mutex_lock(&own->lock);
+    if (c->session != NULL) {
+        mw_session_sample(c->session, out);
+    } else {
+        memset(out, 0, sizeof *out);
+        out->state = MW_LOADING;
+        out->t_ns = telemetry_now_ns();
+    }
+    pthread_mutex_unlock(&own->lock);
+}
+
+bool mw_chat_is_busy(const struct mw_chat *c)
+{
+    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c;
+    bool is_busy;
+
+    pthread_mutex_lock(&own->lock);
+    is_busy = c->is_working || c->first != NULL;
+    pthread_mutex_unlock(&own->lock);
+    return is_busy;
+}
+
+int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
+                 struct err *e)
+{
+    const struct tokenizer *t = mw_model_tokenizer(c->m, e);
+    struct mw_sample *sample;
+    struct ids ids = { 0 };
+    uint64_t n_pass, streamed;
+    double share;
+
+    *out = (struct mw_cost){ 0 };
+    if (t == NULL || tokenizer_encode(t, text, len, false, false, &ids, e) != 0) {
+        ids_free(&ids);
+        return -1;
+    }
+    sample = malloc(sizeof *sample);
+    if (sample == NULL) {
+        ids_free(&ids);
+        return err_sys(e, "cannot allocate a sample");
+    }
+    mw_chat_sample(c, sample);
+    out->n_token = (uint32_t)ids.n + 8; /* turn marks */
+    out->n_ctx_left = (uint32_t)(sample->kv.capacity - sample->kv.tokens);
+    if (c->plan.chunk > 0) {
+        /* Every chunk but the last reads the prompt's part, the last everything. */
+        n_pass = (out->n_token + c->plan.chunk - 1) / c->plan.chunk;
+        streamed = c->m->hot_bytes -
+                   (sample->mem.used[MW_ROW_PINNED] < c->m->hot_bytes
+                        ? sample->mem.used[MW_ROW_PINNED]
+                        : c->m->hot_bytes);
+        share = c->m->hot_bytes > 0 ? (double)streamed / (double)c->m->hot_bytes : 0;
+        out->bytes = (uint64_t)((double)(n_pass - 1) * share * (double)c->m->prompt_bytes) +
+                     streamed;
+    }
+    if (sample->prefill_ns > 0 && sample->n_prompt_done > 0)
+        out->seconds = (double)sample->prefill_ns / 1e9 * out->n_token /
+                       (double)sample->n_prompt_done;
+    free(sample);
+    ids_free(&ids);
+    return 0;
+}

@@ -1,0 +1,148 @@
+#include "config.h"
+
+#include "engine/session/conversation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void turn_free(struct turn *t)
+{
+    free(t->text);
+    free(t->thinking);
+    ids_free(&t->ids);
+}
+
+void conversation_cut(struct conversation *c, size_t n_turn)
+{
+    while (c->n_turn > n_turn)
+        turn_free(&c->turns[--c->n_turn]);
+    if (c->n_dropped > c->n_turn)
+        c->n_dropped = c->n_turn;
+}
+
+void conversation_free(struct conversation *c)
+{
+    conversation_cut(c, 0);
+    free(c->turns);
+    free(c->system);
+    *c = (struct conversation){ 0 };
+}
+
+struct turn *conversation_add(struct conversation *c, enum chat_role role, const char *text,
+                              size_t len, struct err *e)
+{
+    struct turn *t;
+
+    if (c->n_turn == c->cap) {
+        size_t cap = c->cap * 2 + 8;
+        struct turn *grown = realloc(c->turns, cap * sizeof *grown);
+
+        if (grown == NULL) {
+            err_sys(e, "cannot allocate a message");
+            return NULL;
+        }
+        c->turns = grown;
+        c->cap = cap;
+    }
+    t = &c->turns[c->n_turn];
+    *t = (struct turn){ .role = role };
+    if (turn_append(t, false, text, len, e) != 0)
+        return NULL;
+    c->n_turn++;
+    return t;
+}
+
+int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, struct err *e)
+{
+    char **to = is_thinking ? &t->thinking : &t->text;
+    size_t *n = is_thinking ? &t->thinking_len : &t->len;
+    char *grown = realloc(*to, *n + len + 1);
+
+    if (grown == NULL)
+        return err_sys(e, "cannot allocate a message of %zu bytes", *n + len);
+    if (len > 0)
+        memcpy(grown + *n, text, len);
+    *to = grown;
+    *n += len;
+    grown[*n] = '\0';
+    return 0;
+}
+
+int conversation_set_system(struct conversation *c, const char *system, struct err *e)
+{
+    char *copy = system != NULL ? strdup(system) : NULL;
+
+    if (system != NULL && copy == NULL)
+        return err_sys(e, "cannot allocate the system message");
+    free(c->system);
+    c->system = copy;
+    return 0;
+}
+
+static int render_raw(const struct conversation *c, const struct rendering *r, size_t n_turn,
+                      struct ids *out, struct err *e)
+{
+    const struct vocab_info *info = tokenizer_info(r->tokenizer);
+
+    if (info->add_bos && info->bos >= 0 && ids_push(out, (uint32_t)info->bos, e) != 0)
+        return -1;
+    for (size_t i = c->n_dropped; i < n_turn; i++) {
+        const struct turn *t = &c->turns[i];
+        int rc = t->ids.n > 0 ? ids_append(out, t->ids.id, t->ids.n, e)
+                              : tokenizer_encode(r->tokenizer, t->text, t->len, false,
+                                                 i == c->n_dropped, out, e);
+
+        if (rc != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int conversation_render(const struct conversation *c, const struct rendering *r, size_t n_turn,
+                        struct ids *out, struct err *e)
+{
+    struct chat_options o = { .add_generation_prompt = true };
+    struct chat_message *messages;
+    size_t n = 0;
+    int rc;
+
+    if (r->format == NULL)
+        return render_raw(c, r, n_turn, out, e);
+    if (r->think != MW_THINK_DEFAULT)
+        o.think = r->think == MW_THINK_ON ? CHAT_THINK_ON : CHAT_THINK_OFF;
+    messages = calloc(n_turn + 1, sizeof *messages);
+    if (messages == NULL)
+        return err_sys(e, "cannot allocate %zu messages", n_turn);
+    if (c->system != NULL)
+        messages[n++] = (struct chat_message){ .role = CHAT_SYSTEM,
+                                               .content = c->system,
+                                               .len = strlen(c->system) };
+    for (size_t i = c->n_dropped; i < n_turn; i++) {
+        const struct turn *t = &c->turns[i];
+        /* Thinking is not sent back: such an answer is rendered from its text. */
+        bool as_generated = t->ids.n > 0 && t->thinking_len == 0;
+
+        messages[n++] = (struct chat_message){ .role = t->role,
+                                               .content = t->text,
+                                               .len = t->len,
+                                               .ids = as_generated ? t->ids.id : NULL,
+                                               .n_ids = as_generated ? t->ids.n : 0 };
+    }
+    rc = chat_format_render(r->format, r->tokenizer, messages, n, &o, out, e);
+    free(messages);
+    return rc;
+}
+
+bool conversation_drop_oldest(struct conversation *c)
+{
+    size_t n = c->n_dropped;
+
+    if (n < c->n_turn)
+        n++;
+    while (n < c->n_turn && c->turns[n].role != CHAT_USER)
+        n++;
+    if (n >= c->n_turn)
+        return false;
+    c->n_dropped = n;
+    return true;
+}

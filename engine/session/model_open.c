@@ -1,0 +1,107 @@
+#include "config.h"
+
+#include "engine/session/model_open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *model_main_type(const struct catalogue *c)
+{
+    uint64_t bytes[TYPE_COUNT] = { 0 };
+    uint32_t best = 0;
+
+    for (uint32_t i = 0; i < c->n_tensor; i++)
+        if (c->tensors[i].is_text)
+            bytes[c->tensors[i].type] += c->tensors[i].bytes;
+    for (uint32_t i = 1; i < TYPE_COUNT; i++)
+        if (bytes[i] > bytes[best])
+            best = i;
+    return tensor_type_info(best)->name;
+}
+
+static int make_spans(struct mw_model *m, struct err *e)
+{
+    m->n_span = desc_spans(m->desc, NULL);
+    m->spans = calloc(m->n_span, sizeof m->spans[0]);
+    if (m->spans == NULL)
+        return err_sys(e, "cannot allocate the schedule of %u spans", m->n_span);
+    desc_spans(m->desc, m->spans);
+    for (uint32_t i = 0; i < m->n_span; i++) {
+        uint64_t bytes = m->spans[i].row_bytes * m->spans[i].n_row;
+
+        m->hot_bytes += bytes;
+        if (m->spans[i].in_prompt)
+            m->prompt_bytes += bytes;
+    }
+    return 0;
+}
+
+int mw_model_open(struct mw_model **out, const char *path, struct err *e)
+{
+    struct mw_model *m = calloc(1, sizeof *m);
+    struct err ignored = ERR_INIT;
+
+    *out = NULL;
+    if (m == NULL)
+        return err_sys(e, "cannot allocate the model");
+    pthread_mutex_init(&m->lock, NULL);
+    if (catalogue_open(&m->catalogue, path, e) != 0 ||
+        desc_new(&m->desc, m->catalogue, e) != 0 || make_spans(m, e) != 0) {
+        mw_model_close(m);
+        return -1;
+    }
+    /* A model without a vocabulary can still be evaluated from ids. */
+    m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
+    *out = m;
+    return 0;
+}
+
+void mw_model_close(struct mw_model *m)
+{
+    if (m == NULL)
+        return;
+    tokenizer_close(m->tokenizer);
+    desc_free(m->desc);
+    free(m->spans);
+    catalogue_close(m->catalogue);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+const struct catalogue *mw_model_catalogue(const struct mw_model *m)
+{
+    return m->catalogue;
+}
+
+const struct tokenizer *mw_model_tokenizer(struct mw_model *m, struct err *e)
+{
+    const struct tokenizer *t;
+
+    pthread_mutex_lock(&m->lock);
+    if (m->tokenizer == NULL && tokenizer_open(&m->tokenizer, m->catalogue, e) != 0)
+        m->tokenizer = NULL;
+    t = m->tokenizer;
+    pthread_mutex_unlock(&m->lock);
+    return t;
+}
+
+void mw_model_info(const struct mw_model *m, struct mw_model_info *out)
+{
+    const struct catalogue *c = m->catalogue;
+
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "%s", c->hparams.name);
+    snprintf(out->arch, sizeof out->arch, "%s", c->hparams.arch_name);
+    snprintf(out->type, sizeof out->type, "%s", model_main_type(c));
+    out->n_layer = c->hparams.n_layer;
+    out->n_embd = c->hparams.n_embd;
+    out->n_vocab = c->hparams.n_vocab;
+    out->n_ctx_train = c->hparams.n_ctx_train;
+    for (uint32_t i = 0; i < c->n_tensor; i++)
+        if (c->tensors[i].is_text)
+            out->n_param += tensor_rows(&c->tensors[i]) * c->tensors[i].ne[0];
+    for (uint32_t i = 0; i < c->n_file; i++)
+        out->file_bytes += c->files[i].size;
+    out->hot_bytes = m->hot_bytes;
+}

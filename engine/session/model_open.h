@@ -1,0 +1,49 @@
+/*
+ * model_open.h - an opened model: catalogue, description and, once text is needed, its
+ * tokenizer.  What the files of session/ share; programs see struct mw_model only.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_MODEL_OPEN_H
+#define MEMWALL_ENGINE_SESSION_MODEL_OPEN_H
+
+#include <pthread.h>
+
+#include "engine/format/catalogue.h"
+#include "engine/format/vocab.h"
+#include "engine/memwall.h"
+#include "engine/model/desc.h"
+#include "engine/text/chat_format.h"
+#include "engine/text/tokenizer.h"
+
+struct mw_model {
+    struct catalogue *catalogue;
+    struct model_desc *desc;
+    struct stream_span *spans; /* of a full pass */
+    uint32_t n_span;
+    uint64_t hot_bytes, prompt_bytes; /* of all spans, and of a prompt pass */
+    struct vocab_info vocab;
+    bool has_vocab;
+    pthread_mutex_t lock; /* of the tokenizer's first use */
+    struct tokenizer *tokenizer;
+    /* Measured limits of this machine for this model's file; 0: not measured. */
+    double disk_bytes_s, memory_bytes_s;
+};
+
+const struct catalogue *mw_model_catalogue(const struct mw_model *m);
+
+/* The tokenizer, loaded at the first call; any thread.  NULL with *e on failure. */
+const struct tokenizer *mw_model_tokenizer(struct mw_model *m, struct err *e);
+
+/* The weight type that most bytes of the text model have. */
+const char *model_main_type(const struct catalogue *c);
+
+/* From options to the plan's input; the same numbers that allocation follows. */
+int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
+                  struct err *e);
+
+/* What a sampler allocates for a vocabulary; part of the row "logits". */
+uint64_t sampler_bytes(uint32_t n_vocab);
+
+/* Options with every 0 that means "chosen" replaced by what was chosen. */
+void options_resolve(const struct mw_model *m, struct mw_options *o);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * setup.c - from options to a plan: which numbers of the model go into the arithmetic.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "engine/model/forward.h"
+#include "engine/session/model_open.h"
+
+/* What the process itself takes before and beside the rows of the plan: text and data of
+ * the program and its libraries as far as they are touched, heap, stacks, the screen.
+ * Checked against the measured charge by the budget tests. */
+#define PROGRAM_BYTES (28 * MIB)
+
+#define DEFAULT_CTX 4096
+
+static const char *const kv_names[] = { "f32", "f16", "q8_0", "q4_0" };
+static const char *const io_names[] = { "auto", "direct", "buffered", "mmap" };
+
+const char *mw_kv_name(enum mw_kv t)
+{
+    return kv_names[t];
+}
+
+int mw_kv_parse(const char *name)
+{
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, kv_names[i]) == 0)
+            return i;
+    return -1;
+}
+
+const char *mw_io_name(enum mw_io io)
+{
+    return io_names[io];
+}
+
+int mw_io_parse(const char *name, bool *mmap_drop)
+{
+    *mmap_drop = strcmp(name, "mmap:drop") == 0;
+    if (*mmap_drop || strcmp(name, "mmap:keep") == 0)
+        return MW_IO_MMAP;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, io_names[i]) == 0)
+            return i;
+    return -1;
+}
+
+void mw_options_default(struct mw_options *o)
+{
+    *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
+}
+
+/*
+ * Without a budget asked for: what the hot weights need, if that leaves a quarter of what
+ * is available to the rest of the machine; else three quarters of what is available.
+ */
+static uint64_t default_budget(const struct mw_model *m)
+{
+    struct mw_machine machine;
+    uint64_t all = m->hot_bytes + 512 * MIB, most;
+
+    mw_machine_read(&machine);
+    most = machine.available_bytes / 4 * 3;
+    return all < most ? all : most;
+}
+
+void options_resolve(const struct mw_model *m, struct mw_options *o)
+{
+    uint32_t n_train = m->catalogue->hparams.n_ctx_train;
+
+    if (o->n_thread <= 0) {
+        struct mw_machine machine;
+
+        mw_machine_read(&machine);
+        o->n_thread = machine.n_cpu;
+    }
+    if (o->n_ctx == 0)
+        o->n_ctx = n_train > 0 && n_train < DEFAULT_CTX ? n_train : DEFAULT_CTX;
+    if (o->memory_bytes == 0)
+        o->memory_bytes = default_budget(m);
+    if (o->n_logit_row == 0)
+        o->n_logit_row = 1;
+}
+
+static void add_kv(const struct mw_model *m, const struct mw_options *o, struct plan_input *in)
+{
+    const struct model_desc *d = m->desc;
+
+    for (uint32_t i = 0; i < d->n_kv; i++) {
+        uint64_t bytes = kv_token_bytes(&d->kv_specs[i], (enum kv_type)o->kv_k,
+                                        (enum kv_type)o->kv_v);
+
+        if (d->kv_specs[i].is_sliding)
+            in->kv_sliding_token_bytes += bytes;
+        else
+            in->kv_global_token_bytes += bytes;
+    }
+    in->kv_page_tokens = KV_PAGE;
+    in->n_swa = d->hp->n_swa;
+    /* Every layer reads, those that share too. */
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *y = &d->layers[l];
+        uint32_t seen = y->window > 0 && y->window < o->n_ctx ? y->window : o->n_ctx;
+
+        in->kv_read_token_bytes +=
+            (double)seen * (double)kv_token_bytes(&d->kv_specs[y->kv_layer],
+                                                  (enum kv_type)o->kv_k, (enum kv_type)o->kv_v);
+    }
+}
+
+int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
+                  struct err *e)
+{
+    const struct model_desc *d = m->desc;
+    struct forward_bytes bytes;
+    uint32_t n_block;
+
+    if (o->n_ctx > (uint32_t)1 << 24)
+        return err_set(e, ERR_ARGUMENT, "a context of %u tokens is not possible", o->n_ctx);
+    if (kv_check_types(d->kv_specs, d->n_kv, (enum kv_type)o->kv_k, (enum kv_type)o->kv_v, e) != 0)
+        return -1;
+    forward_bytes(d, o->exact, o->n_thread, &bytes);
+    *in = (struct plan_input){
+        .budget_bytes = o->memory_bytes,
+        .n_ctx = o->n_ctx,
+        .chunk_max = o->chunk,
+        .n_thread = o->n_thread,
+        .program_bytes = PROGRAM_BYTES,
+        .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
+        .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
+        .act_fixed_bytes = bytes.act_fixed,
+        .act_col_bytes = bytes.act_col,
+        .rows_col_bytes = bytes.rows_col,
+        .resident_bytes = desc_resident_bytes(m->desc),
+        .hot_bytes = m->hot_bytes,
+        .prompt_bytes = m->prompt_bytes,
+        .streams = o->io != MW_IO_MMAP,
+        .experts_bytes = bytes.experts,
+        .disk_bytes_s = m->disk_bytes_s,
+        .memory_bytes_s = m->memory_bytes_s,
+        .flops_token = forward_flops(d, false),
+        .flops_prompt_token = forward_flops(d, true),
+    };
+    in->slot_bytes = stream_slot_bytes(m->spans, m->n_span,
+                                       stream_block_target(o->memory_bytes), &n_block);
+    in->n_block = n_block;
+    add_kv(m, o, in);
+    return 0;
+}
+
+int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e)
+{
+    struct mw_options resolved = *o;
+    struct plan_input in;
+
+    options_resolve(m, &resolved);
+    if (plan_input_of(m, &resolved, &in, e) != 0)
+        return -1;
+    return plan_make(&in, out, e);
+}
+
+int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
+                uint32_t *largest_ctx, struct err *e)
+{
+    struct mw_options resolved = *o;
+    struct plan_input in;
+
+    options_resolve(m, &resolved);
+    if (plan_input_of(m, &resolved, &in, e) != 0)
+        return -1;
+    *smallest_budget = plan_smallest_budget(&in);
+    *largest_ctx = plan_largest_ctx(&in);
+    return 0;
+}

@@ -1,0 +1,163 @@
+#include "config.h"
+
+#include "engine/telemetry/fields.h"
+
+/* clang-format off */
+#define OF(member)          offsetof(struct mw_sample, member)
+#define TEXT(group, member) { #group, #member, OF(group.member), \
+                              sizeof ((struct mw_sample *)0)->group.member, FIELD_TEXT, IN_START }
+#define RUN(member, type)   { "run", #member, OF(run.member), 0, type, IN_START }
+#define TOP(member, type)   { "", #member, OF(member), 0, type, IN_SECOND }
+#define TOKEN(member)       { "token", #member, OF(member), 0, FIELD_U64, IN_SECOND }
+#define TIME(member)        { "time", #member, OF(pass.member), 0, FIELD_U64, IN_SECOND }
+#define IO(member)          { "io", #member, OF(io.member), 0, FIELD_U64, IN_SECOND }
+#define PLAN(row, name)     { "mem", "plan_" name, OF(mem.plan[row]), 0, FIELD_U64, IN_ALL }, \
+                            { "mem", "used_" name, OF(mem.used[row]), 0, FIELD_U64, IN_SECOND }
+#define KV(member)          { "kv", #member, OF(kv.member), 0, FIELD_U64, IN_SECOND }
+#define OS(member)          { "os", #member, OF(os.member), 0, FIELD_OS, IN_SECOND }
+#define VERDICT(member)     { "verdict", #member, OF(verdict.member), 0, FIELD_DOUBLE, IN_SECOND }
+
+const struct field sample_fields[] = {
+    { "", "t_ns", OF(t_ns), 0, FIELD_U64, IN_ALL },
+    TOP(state, FIELD_STATE),
+    TOP(layer_now, FIELD_U32),
+
+    TEXT(run, model),
+    TEXT(run, type),
+    TEXT(run, arch),
+    RUN(n_layer, FIELD_U32),
+    RUN(ctx, FIELD_U32),
+    RUN(budget_bytes, FIELD_U64),
+    TEXT(run, io),
+    TEXT(run, kv_k),
+    TEXT(run, kv_v),
+    RUN(threads, FIELD_U32),
+    TEXT(run, isa),
+    RUN(hot_bytes, FIELD_U64),
+    RUN(file_bytes, FIELD_U64),
+
+    TOKEN(n_prompt),
+    TOKEN(n_prompt_done),
+    TOKEN(n_decoded),
+    TOKEN(t_start_ns),
+    TOKEN(t_first_ns),
+    TOKEN(t_last_ns),
+    TOKEN(prefill_ns),
+    TOKEN(decode_ns),
+    TOKEN(n_drafted),
+    TOKEN(n_accepted),
+
+    TIME(wall_ns),
+    TIME(stall_ns),
+    TIME(compute_ns),
+    TIME(attention_ns),
+    TIME(head_ns),
+    TIME(sample_ns),
+    TIME(lookup_ns),
+    TIME(draft_ns),
+    TIME(bytes_pass),
+    TIME(n_col),
+
+    IO(bytes_read),
+    IO(reads),
+    IO(read_ns),
+    IO(lookup_bytes),
+    IO(retries),
+    IO(depth_gauge),
+
+    { "limit", "disk", OF(disk_limit), 0, FIELD_U64, IN_ALL },
+    { "limit", "memory", OF(memory_limit), 0, FIELD_U64, IN_ALL },
+
+    PLAN(MW_ROW_PROGRAM, "program"),
+    PLAN(MW_ROW_TOKENIZER, "tokenizer"),
+    PLAN(MW_ROW_ACTIVATIONS, "activations"),
+    PLAN(MW_ROW_LOGITS, "logits"),
+    PLAN(MW_ROW_RING, "ring"),
+    PLAN(MW_ROW_ROWS, "rows"),
+    PLAN(MW_ROW_KV_GLOBAL, "kv_global"),
+    PLAN(MW_ROW_KV_SLIDING, "kv_sliding"),
+    PLAN(MW_ROW_DRAFTER, "drafter"),
+    PLAN(MW_ROW_EXPERTS, "experts"),
+    PLAN(MW_ROW_PINNED, "pinned"),
+    PLAN(MW_ROW_RESERVE, "reserve"),
+    { "mem", "lent_bytes", OF(mem.lent_bytes), 0, FIELD_U64, IN_SECOND },
+
+    KV(tokens),
+    KV(capacity),
+    KV(bytes_used),
+    KV(bytes_reserved),
+    KV(global_bytes),
+    KV(sliding_bytes),
+
+    { "os", "t_ns", OF(os.t_ns), 0, FIELD_U64, IN_SECOND },
+    OS(rss),
+    OS(rss_anon),
+    OS(rss_file),
+    OS(rss_peak),
+    OS(own),
+    OS(charged),
+    OS(charged_peak),
+    OS(charged_kernel),
+    OS(limit),
+    OS(model_cached),
+    OS(system_cached),
+    OS(system_total),
+    OS(available),
+    OS(swap_used),
+    OS(swap_own),
+    OS(majflt),
+    OS(refaults),
+    OS(psi_memory_some10),
+    OS(psi_io_some10),
+
+    { "verdict", "binds", OF(verdict.binds), 0, FIELD_BINDS, IN_SECOND },
+    VERDICT(share),
+    { "verdict", "advice", OF(verdict.advice), sizeof ((struct mw_sample *)0)->verdict.advice,
+      FIELD_TEXT, IN_SECOND },
+    VERDICT(advice_from),
+    VERDICT(advice_to),
+    VERDICT(advice_amount),
+};
+const size_t n_sample_fields = sizeof sample_fields / sizeof sample_fields[0];
+
+#define OF_TOKEN(member) { "", #member, offsetof(struct mw_token, member), 0, FIELD_U64, 0 }
+
+const struct field token_fields[] = {
+    OF_TOKEN(t_ns),
+    OF_TOKEN(n),
+    OF_TOKEN(wall_ns),
+    OF_TOKEN(stall_ns),
+    OF_TOKEN(compute_ns),
+    OF_TOKEN(attention_ns),
+    OF_TOKEN(head_ns),
+    OF_TOKEN(sample_ns),
+    OF_TOKEN(lookup_ns),
+    OF_TOKEN(draft_ns),
+    OF_TOKEN(bytes_pass),
+    OF_TOKEN(n_col),
+    OF_TOKEN(kv_tokens),
+};
+const size_t n_token_fields = sizeof token_fields / sizeof token_fields[0];
+
+#define OF_LAYER(member) \
+    { "layer", #member, offsetof(struct mw_sample_layer, member), 0, FIELD_U64, 0 }
+
+const struct field layer_fields[] = {
+    { "layer", "kind", offsetof(struct mw_sample_layer, kind), 0, FIELD_KIND, 0 },
+    OF_LAYER(bytes),
+    OF_LAYER(pinned_bytes),
+    OF_LAYER(read_bytes),
+    OF_LAYER(kv_bytes),
+    OF_LAYER(passes),
+    OF_LAYER(read_ns),
+    OF_LAYER(stall_ns),
+    OF_LAYER(compute_ns),
+};
+const size_t n_layer_fields = sizeof layer_fields / sizeof layer_fields[0];
+
+const char *const rate_names[] = {
+    "decode_last",  "decode_mean", "prefill",         "first_s", "read_bytes_s",
+    "stall_share",  "overlap",     "attention_share", "wall_s",  "read_per_token",
+};
+const size_t n_rate_names = sizeof rate_names / sizeof rate_names[0];
+/* clang-format on */

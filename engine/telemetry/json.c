@@ -1,0 +1,181 @@
+#include "config.h"
+
+#include "engine/telemetry/json.h"
+
+#include <string.h>
+
+#include "engine/base/json_write.h"
+#include "engine/telemetry/fields.h"
+#include "engine/telemetry/rates.h"
+
+/* A value that is no multiple of its size would be a bug of the table; copied because the
+ * structs are reached as bytes. */
+static uint64_t u64_at(const void *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static void write_os(struct json *j, const char *key, const void *p)
+{
+    struct mw_os_value v;
+
+    memcpy(&v, p, sizeof v);
+    if (v.why_not == NULL)
+        json_u64(j, key, v.value);
+    else
+        json_null(j, key);
+}
+
+static void write_field(struct json *j, const struct field *f, const void *base)
+{
+    const char *p = (const char *)base + f->offset;
+    uint32_t u32;
+    double real;
+    enum mw_state state;
+    enum mw_binds binds;
+
+    switch (f->type) {
+    case FIELD_U64: json_u64(j, f->key, u64_at(p)); break;
+    case FIELD_U32:
+        memcpy(&u32, p, sizeof u32);
+        json_u64(j, f->key, u32);
+        break;
+    case FIELD_DOUBLE:
+        memcpy(&real, p, sizeof real);
+        json_double(j, f->key, real, 4);
+        break;
+    case FIELD_TEXT: json_string_n(j, f->key, p, strnlen(p, f->size)); break;
+    case FIELD_STATE:
+        memcpy(&state, p, sizeof state);
+        json_string(j, f->key, mw_state_name(state));
+        break;
+    case FIELD_BINDS:
+        memcpy(&binds, p, sizeof binds);
+        json_string(j, f->key, mw_binds_name(binds));
+        break;
+    case FIELD_KIND:
+        json_string(j, f->key, mw_layer_kind_name((enum mw_layer_kind)(unsigned char)*p));
+        break;
+    case FIELD_OS: write_os(j, f->key, p); break;
+    }
+}
+
+static void write_groups(struct json *j, const struct mw_sample *s, unsigned events)
+{
+    const char *open = "";
+
+    for (size_t i = 0; i < n_sample_fields; i++) {
+        const struct field *f = &sample_fields[i];
+
+        if ((f->events & events) == 0)
+            continue;
+        if (strcmp(f->group, open) != 0) {
+            if (open[0] != '\0')
+                json_end(j);
+            json_object(j, f->group);
+            open = f->group;
+        }
+        write_field(j, f, s);
+    }
+    if (open[0] != '\0')
+        json_end(j);
+}
+
+static void write_reasons(struct json *j, const struct mw_sample *s)
+{
+    json_object(j, "os_why");
+    for (size_t i = 0; i < n_sample_fields; i++) {
+        const struct field *f = &sample_fields[i];
+        struct mw_os_value v;
+
+        if (f->type != FIELD_OS)
+            continue;
+        memcpy(&v, (const char *)s + f->offset, sizeof v);
+        if (v.why_not != NULL)
+            json_string(j, f->key, v.why_not);
+    }
+    json_end(j);
+}
+
+static void write_layers(struct json *j, const struct mw_sample *s)
+{
+    json_array(j, "layer");
+    for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
+        json_object(j, NULL);
+        for (size_t k = 0; k < n_layer_fields; k++)
+            write_field(j, &layer_fields[k], &s->layer[i]);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+/* In the order of rate_names. */
+static void write_rates(struct json *j, const struct mw_sample *s)
+{
+    struct mw_rates r;
+    double value[10];
+
+    mw_rates(s, &r);
+    value[0] = r.decode_last;
+    value[1] = r.decode_mean;
+    value[2] = r.prefill;
+    value[3] = r.first_s;
+    value[4] = r.read_bytes_s;
+    value[5] = r.stall_share;
+    value[6] = r.overlap;
+    value[7] = r.attention_share;
+    value[8] = r.wall_s;
+    value[9] = r.read_per_token;
+    json_object(j, "rate");
+    for (size_t i = 0; i < n_rate_names; i++) {
+        if (value[i] < 0)
+            json_null(j, rate_names[i]);
+        else
+            json_double(j, rate_names[i], value[i], 4);
+    }
+    json_end(j);
+}
+
+size_t mw_sample_json(const struct mw_sample *s, const char *event, char *buf, size_t n)
+{
+    bool is_start = strcmp(event, "start") == 0 || strcmp(event, "plan") == 0;
+    bool is_all = strcmp(event, "sample") == 0;
+    struct json j;
+
+    json_start(&j, buf, n);
+    json_object(&j, NULL);
+    json_string(&j, "event", event);
+    if (is_start || is_all)
+        json_u64(&j, "version", TELEMETRY_VERSION);
+    write_groups(&j, s, is_all ? IN_ALL : is_start ? IN_START : IN_SECOND);
+    if (!is_start) {
+        write_reasons(&j, s);
+        write_rates(&j, s);
+        write_layers(&j, s);
+    }
+    json_end(&j);
+    return json_finish(&j);
+}
+
+size_t token_json(const struct mw_token *token, char *buf, size_t n)
+{
+    struct json j;
+
+    json_start(&j, buf, n);
+    json_object(&j, NULL);
+    json_string(&j, "event", "token");
+    for (size_t i = 0; i < n_token_fields; i++)
+        write_field(&j, &token_fields[i], token);
+    json_end(&j);
+    return json_finish(&j);
+}
+
+size_t sample_json_room(uint32_t n_layer)
+{
+    /* A number is at most 20 digits, a key at most 20 characters; reasons are short. */
+    return (n_sample_fields + n_rate_names) * 48 + 20 * 100 + 1024 +
+           ((size_t)n_layer + 1) * n_layer_fields * 40;
+}

@@ -1,0 +1,117 @@
+#include "config.h"
+
+#include "engine/telemetry/rates.h"
+
+#include <string.h>
+
+#define LOOK_BACK_NS 2000000000u
+#define LOOK_BACK    16u /* tokens at most */
+
+static const struct mw_token *token_at(const struct mw_sample *s, uint64_t i)
+{
+    return &s->recent[i % MW_RECENT];
+}
+
+/* How many of the newest tokens belong to the current answer and are known. */
+static uint64_t known_tokens(const struct mw_sample *s)
+{
+    uint64_t n = s->n_token < s->n_decoded ? s->n_token : s->n_decoded;
+
+    return n < MW_RECENT ? n : MW_RECENT;
+}
+
+static double per_second(double n, uint64_t ns)
+{
+    return ns > 0 && n > 0 ? n * 1e9 / (double)ns : MW_RATE_UNKNOWN;
+}
+
+/* The newest tokens of the last 2 seconds; with slow ones the last interval alone. */
+static double decode_last(const struct mw_sample *s)
+{
+    uint64_t known = known_tokens(s), back = 1, newest;
+
+    if (known < 2)
+        return MW_RATE_UNKNOWN;
+    newest = token_at(s, s->n_token - 1)->t_ns;
+    while (back + 1 < known && back < LOOK_BACK &&
+           newest - token_at(s, s->n_token - 2 - back)->t_ns <= LOOK_BACK_NS)
+        back++;
+    return per_second((double)back, newest - token_at(s, s->n_token - 1 - back)->t_ns);
+}
+
+struct sums {
+    double wall, stall, compute, attention, bytes;
+};
+
+static void add(struct sums *to, uint64_t wall, uint64_t stall, uint64_t compute,
+                uint64_t attention, uint64_t bytes)
+{
+    to->wall += (double)wall;
+    to->stall += (double)stall;
+    to->compute += (double)compute;
+    to->attention += (double)attention;
+    to->bytes += (double)bytes;
+}
+
+/* Passes of the newest tokens.  Tokens that came from one pass (drafting) count once: the
+ * figures are then equal to the last digit. */
+static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
+{
+    uint64_t known = known_tokens(s);
+    uint32_t n = 0;
+
+    for (uint64_t back = 1; back <= known && n < LOOK_BACK; back++) {
+        const struct mw_token *k = token_at(s, s->n_token - back);
+        const struct mw_token *next = token_at(s, s->n_token - back + 1);
+
+        if (back > 1 && k->wall_ns == next->wall_ns && k->stall_ns == next->stall_ns)
+            continue;
+        if (k->n == 1)
+            break; /* made by the prompt's last pass, which is no measure for the others */
+        add(out, k->wall_ns, k->stall_ns, k->compute_ns, k->attention_ns, k->bytes_pass);
+        n++;
+    }
+    return n;
+}
+
+/* Reading took bytes / limit; what of it was not waited for went on beside computing. */
+static double overlap_of(const struct sums *sum, uint64_t limit)
+{
+    double read, shorter, beside;
+
+    if (limit == 0 || sum->bytes <= 0)
+        return MW_RATE_UNKNOWN;
+    read = sum->bytes * 1e9 / (double)limit;
+    shorter = read < sum->compute ? read : sum->compute;
+    beside = read > sum->stall ? read - sum->stall : 0;
+    if (shorter <= 0)
+        return MW_RATE_UNKNOWN;
+    return beside < shorter ? beside / shorter : 1;
+}
+
+void mw_rates(const struct mw_sample *s, struct mw_rates *out)
+{
+    struct sums sum = { 0 };
+
+    out->decode_last = decode_last(s);
+    out->decode_mean = s->n_decoded > 1 ? per_second((double)(s->n_decoded - 1), s->decode_ns)
+                                        : MW_RATE_UNKNOWN;
+    out->prefill = per_second((double)s->n_prompt_done, s->prefill_ns);
+    out->first_s = s->t_first_ns > s->t_start_ns ? (double)(s->t_first_ns - s->t_start_ns) / 1e9
+                                                 : MW_RATE_UNKNOWN;
+    out->n_pass = sum_passes(s, &sum);
+    if (out->n_pass == 0)
+        add(&sum, s->pass.wall_ns, s->pass.stall_ns, s->pass.compute_ns, s->pass.attention_ns,
+            s->pass.bytes_pass);
+    if (sum.wall <= 0) {
+        out->read_bytes_s = out->wall_s = out->stall_share = out->attention_share =
+            out->overlap = out->read_per_token = MW_RATE_UNKNOWN;
+        return;
+    }
+    out->read_bytes_s = sum.bytes * 1e9 / sum.wall;
+    out->stall_share = sum.stall / sum.wall;
+    out->attention_share = sum.attention / sum.wall;
+    out->overlap = overlap_of(&sum, s->disk_limit);
+    out->wall_s = out->n_pass > 0 ? sum.wall / 1e9 / out->n_pass : MW_RATE_UNKNOWN;
+    out->read_per_token = out->n_pass > 0 ? sum.bytes / out->n_pass : MW_RATE_UNKNOWN;
+}

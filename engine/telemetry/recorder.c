@@ -1,0 +1,245 @@
+/* A reader like the dashboard: on its own thread it takes a sample ten times a second and
+ * writes what is new in it.  A sample still knows the last MW_RECENT tokens, so each gets
+ * its line up to 640 tokens a second; above that a line "lost" says how many did not. */
+#include "config.h"
+
+#include "engine/telemetry/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/json_write.h"
+#include "engine/telemetry/json.h"
+
+#define LOOK_NS   100000000u
+#define SECOND_NS 1000000000u
+
+struct mw_recorder {
+    char *path;
+    int fd;
+    mw_take_fn *take;
+    void *ctx;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool closing; /* under lock */
+
+    /* Only the thread, after it has started. */
+    struct mw_sample sample;
+    struct mw_run run; /* as last written */
+    uint64_t plan[MW_PLAN_ROWS];
+    uint64_t n_token; /* that have their line, or were lost */
+    uint64_t next_second_ns;
+    char *line;
+    size_t room;
+    struct err err; /* the first write that failed; nothing is written after it */
+};
+
+static int write_all(struct mw_recorder *r, size_t n)
+{
+    size_t done = 0;
+
+    r->line[n++] = '\n';
+    while (done < n && r->err.code == ERR_NONE) {
+        ssize_t got = write(r->fd, r->line + done, n - done);
+
+        if (got > 0) {
+            done += (size_t)got;
+        } else if (errno != EINTR) {
+            err_sys(&r->err, "could not write the recording");
+            err_at(&r->err, r->path, ERR_NO_OFFSET, NULL);
+        }
+    }
+    return r->err.code == ERR_NONE ? 0 : -1;
+}
+
+/* The line buffer for any line of this many layers, and a newline. */
+static int make_room(struct mw_recorder *r, uint32_t n_layer)
+{
+    size_t room = sample_json_room(n_layer) + 1;
+    char *line;
+
+    if (room <= r->room)
+        return 0;
+    line = realloc(r->line, room);
+    if (line == NULL)
+        return err_set(&r->err, ERR_MEMORY, "no memory for a line of the recording");
+    r->line = line;
+    r->room = room;
+    return 0;
+}
+
+static void write_sample(struct mw_recorder *r, const char *event)
+{
+    if (r->err.code != ERR_NONE || make_room(r, r->sample.n_layer) != 0)
+        return;
+    write_all(r, mw_sample_json(&r->sample, event, r->line, r->room - 1));
+}
+
+static void write_lost(struct mw_recorder *r, uint64_t n)
+{
+    struct json j;
+
+    json_start(&j, r->line, r->room - 1);
+    json_object(&j, NULL);
+    json_string(&j, "event", "lost");
+    json_u64(&j, "t_ns", r->sample.t_ns);
+    json_u64(&j, "n", n);
+    json_end(&j);
+    write_all(r, json_finish(&j));
+}
+
+/* Lines of all tokens that have none yet. */
+static void write_tokens(struct mw_recorder *r)
+{
+    const struct mw_sample *s = &r->sample;
+
+    if (s->n_token > r->n_token + MW_RECENT) {
+        write_lost(r, s->n_token - r->n_token - MW_RECENT);
+        r->n_token = s->n_token - MW_RECENT;
+    }
+    for (; r->n_token < s->n_token && r->err.code == ERR_NONE; r->n_token++)
+        write_all(r, token_json(&s->recent[r->n_token % MW_RECENT], r->line, r->room - 1));
+}
+
+static bool plan_changed(const struct mw_recorder *r)
+{
+    return memcmp(&r->run, &r->sample.run, sizeof r->run) != 0 ||
+           memcmp(r->plan, r->sample.mem.plan, sizeof r->plan) != 0;
+}
+
+static void look(struct mw_recorder *r, bool is_last)
+{
+    memset(&r->sample, 0, sizeof r->sample);
+    r->take(r->ctx, &r->sample);
+    if (plan_changed(r)) {
+        write_sample(r, "plan");
+        r->run = r->sample.run;
+        memcpy(r->plan, r->sample.mem.plan, sizeof r->plan);
+    }
+    write_tokens(r);
+    if (is_last || r->sample.t_ns >= r->next_second_ns) {
+        write_sample(r, "second");
+        r->next_second_ns += SECOND_NS;
+        if (r->next_second_ns <= r->sample.t_ns) /* the machine slept */
+            r->next_second_ns = r->sample.t_ns + SECOND_NS;
+    }
+}
+
+/* Wait for the next look, or until the recorder is closed: then false. */
+static bool wait_for_next(struct mw_recorder *r, struct timespec *until)
+{
+    bool closing;
+
+    until->tv_nsec += LOOK_NS;
+    if (until->tv_nsec >= SECOND_NS) {
+        until->tv_nsec -= SECOND_NS;
+        until->tv_sec++;
+    }
+    pthread_mutex_lock(&r->lock);
+    while (!r->closing && pthread_cond_timedwait(&r->wake, &r->lock, until) == 0)
+        continue;
+    closing = r->closing;
+    pthread_mutex_unlock(&r->lock);
+    return !closing;
+}
+
+static void *record(void *arg)
+{
+    struct mw_recorder *r = arg;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    while (wait_for_next(r, &until))
+        look(r, false);
+    look(r, true);
+    return NULL;
+}
+
+static void recorder_free(struct mw_recorder *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    pthread_cond_destroy(&r->wake);
+    pthread_mutex_destroy(&r->lock);
+    free(r->line);
+    free(r->path);
+    free(r);
+}
+
+static void init_wake(struct mw_recorder *r)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->wake, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *take, void *ctx,
+                     struct err *e)
+{
+    struct mw_recorder *r = calloc(1, sizeof *r);
+
+    *out = NULL;
+    if (r == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a recorder");
+    init_wake(r);
+    r->take = take;
+    r->ctx = ctx;
+    r->path = strdup(path);
+    r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (r->path == NULL || r->fd < 0) {
+        err_sys(e, "cannot write a recording to \"%s\"", path);
+        recorder_free(r);
+        return -1;
+    }
+    take(ctx, &r->sample);
+    r->run = r->sample.run;
+    memcpy(r->plan, r->sample.mem.plan, sizeof r->plan);
+    r->n_token = r->sample.n_token;
+    r->next_second_ns = r->sample.t_ns;
+    write_sample(r, "start");
+    if (r->err.code != ERR_NONE) {
+        *e = r->err;
+        recorder_free(r);
+        return -1;
+    }
+    errno = pthread_create(&r->thread, NULL, record, r);
+    if (errno != 0) {
+        err_sys(e, "could not start the recorder's thread");
+        recorder_free(r);
+        return -1;
+    }
+    *out = r;
+    return 0;
+}
+
+int mw_recorder_close(struct mw_recorder *r, struct err *e)
+{
+    int result = 0;
+
+    if (r == NULL)
+        return 0;
+    pthread_mutex_lock(&r->lock);
+    r->closing = true;
+    pthread_cond_signal(&r->wake);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->thread, NULL);
+    if (close(r->fd) != 0 && r->err.code == ERR_NONE)
+        err_sys(&r->err, "could not write the recording to \"%s\"", r->path);
+    r->fd = -1;
+    if (r->err.code != ERR_NONE) {
+        *e = r->err;
+        result = -1;
+    }
+    recorder_free(r);
+    return result;
+}

@@ -1,0 +1,239 @@
+#include "config.h"
+
+#include "engine/telemetry/watch.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/machine/cgroup.h"
+#include "engine/machine/pagecache.h"
+#include "engine/machine/proc.h"
+#include "engine/machine/psi.h"
+#include "engine/telemetry/telemetry.h"
+#include "engine/telemetry/verdict.h"
+
+#define PERIOD_NS 500000000u
+#define SECOND_NS 1000000000u
+
+struct mw_watch {
+    struct proc proc;
+    struct cgroup group;
+    int psi_memory, psi_io; /* of the system */
+    struct watch_file *files;
+    size_t n_file;
+    uint64_t majflt_start, refaults_start; /* counts before us */
+
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool closing;    /* under lock */
+    struct mw_os os; /* under lock */
+};
+
+static struct mw_os_value sum(struct mw_os_value a, struct mw_os_value b)
+{
+    if (a.why_not != NULL)
+        return a;
+    if (b.why_not == NULL)
+        a.value += b.value;
+    return a;
+}
+
+static struct mw_os_value since(struct mw_os_value v, uint64_t start)
+{
+    if (v.why_not == NULL)
+        v.value -= start < v.value ? start : v.value;
+    return v;
+}
+
+static struct mw_os_value model_cached(const struct mw_watch *w)
+{
+    struct mw_os_value total = os_value(0);
+
+    for (size_t i = 0; i < w->n_file; i++) {
+        struct mw_os_value one = pagecache_bytes(w->files[i].fd, w->files[i].size);
+
+        if (one.why_not != NULL)
+            return one;
+        total.value += one.value;
+    }
+    return total;
+}
+
+/* The charge of a group that others live in is not ours. */
+static struct mw_os_value if_alone(struct mw_os_value v, bool is_alone)
+{
+    return v.why_not != NULL || is_alone
+               ? v
+               : os_unknown("other processes share the control group");
+}
+
+static void read_group(const struct mw_watch *w, struct mw_os *out)
+{
+    struct cgroup_memory m;
+
+    cgroup_read_memory(&w->group, &m);
+    out->charged = if_alone(m.charged, m.is_alone);
+    out->charged_peak = if_alone(m.peak, m.is_alone);
+    out->charged_kernel = if_alone(m.kernel, m.is_alone);
+    out->limit = m.limit;
+    if (m.room.why_not == NULL && out->available.why_not == NULL &&
+        m.room.value < out->available.value)
+        out->available = m.room;
+    if (m.refaults.why_not == NULL && m.is_alone)
+        out->refaults = m.refaults;
+    out->psi_memory_some10 = psi_some10(w->group.pressure_memory);
+    out->psi_io_some10 = psi_some10(w->group.pressure_io);
+    if (out->psi_memory_some10.why_not != NULL)
+        out->psi_memory_some10 = psi_some10(w->psi_memory);
+    if (out->psi_io_some10.why_not != NULL)
+        out->psi_io_some10 = psi_some10(w->psi_io);
+}
+
+void watch_read(struct mw_watch *w, struct mw_os *out)
+{
+    struct proc_self self;
+    struct proc_system system;
+
+    proc_read_self(&w->proc, &self);
+    proc_read_system(&w->proc, &system);
+    out->rss = self.rss;
+    out->rss_anon = self.rss_anon;
+    out->rss_file = self.rss_file;
+    out->rss_peak = self.rss_peak;
+    out->own = sum(sum(self.rss, self.page_tables), self.swapped);
+    out->swap_own = self.swapped;
+    out->system_cached = system.cached;
+    out->system_total = system.total;
+    out->available = system.available;
+    out->swap_used = system.swap_used;
+    out->refaults = system.refaults;
+    read_group(w, out);
+    out->majflt = since(self.majflt, w->majflt_start);
+    out->refaults = since(out->refaults, w->refaults_start);
+    out->model_cached = model_cached(w);
+    out->t_ns = telemetry_now_ns();
+}
+
+/* Sleep a period; false when the watch ends. */
+static bool wait_for_next(struct mw_watch *w, struct timespec *until)
+{
+    until->tv_nsec += PERIOD_NS;
+    if (until->tv_nsec >= SECOND_NS) {
+        until->tv_nsec -= SECOND_NS;
+        until->tv_sec++;
+    }
+    while (!w->closing && pthread_cond_timedwait(&w->wake, &w->lock, until) == 0)
+        continue;
+    return !w->closing;
+}
+
+static void *watch(void *arg)
+{
+    struct mw_watch *w = arg;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    pthread_mutex_lock(&w->lock);
+    while (wait_for_next(w, &until)) {
+        struct mw_os os;
+
+        pthread_mutex_unlock(&w->lock);
+        watch_read(w, &os);
+        pthread_mutex_lock(&w->lock);
+        w->os = os;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static void open_all(struct mw_watch *w, const char *root)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    proc_open(&w->proc, root);
+    cgroup_open(&w->group, root);
+    w->psi_memory = kernel_file_open(root, "/proc/pressure/memory");
+    w->psi_io = kernel_file_open(root, "/proc/pressure/io");
+}
+
+static void release(struct mw_watch *w)
+{
+    proc_close(&w->proc);
+    cgroup_close(&w->group);
+    kernel_file_close(w->psi_memory);
+    kernel_file_close(w->psi_io);
+    pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->lock);
+    free(w->files);
+    free(w);
+}
+
+/* Signals belong to the thread that asks for them, never to this one. */
+static int start_thread(struct mw_watch *w)
+{
+    sigset_t all, before;
+    int failed;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    failed = pthread_create(&w->thread, NULL, watch, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+int watch_start(struct mw_watch **out, const char *root, const struct watch_file *files,
+                size_t n_file, struct err *e)
+{
+    struct mw_watch *w = calloc(1, sizeof *w);
+
+    *out = NULL;
+    if (w == NULL || (w->files = calloc(n_file + 1, sizeof *files)) == NULL) {
+        free(w);
+        return err_set(e, ERR_MEMORY, "no memory to watch the system");
+    }
+    if (n_file > 0)
+        memcpy(w->files, files, n_file * sizeof *files);
+    w->n_file = n_file;
+    open_all(w, root);
+    watch_read(w, &w->os);
+    w->majflt_start = w->os.majflt.value;
+    w->refaults_start = w->os.refaults.value;
+    w->os.majflt = since(w->os.majflt, w->majflt_start);
+    w->os.refaults = since(w->os.refaults, w->refaults_start);
+    if (start_thread(w) != 0) {
+        release(w);
+        return err_set(e, ERR_MEMORY, "could not start the thread that watches the system");
+    }
+    *out = w;
+    return 0;
+}
+
+void mw_watch_free(struct mw_watch *w)
+{
+    if (w == NULL)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->closing = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    release(w);
+}
+
+void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample)
+{
+    pthread_mutex_lock(&w->lock);
+    sample->os = w->os;
+    pthread_mutex_unlock(&w->lock);
+    verdict_fill(sample);
+}

@@ -1,0 +1,39 @@
+/* A recording of telemetry: whatever is in it, it is read to its end or refused. */
+#include "config.h"
+
+#include <sys/mman.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/memwall.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct mw_sample sample;
+    static char line[300000];
+    struct err e = ERR_INIT;
+    struct mw_replay *r;
+    char path[40];
+    int fd = memfd_create("recording", MFD_CLOEXEC);
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        return 0;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (mw_replay_open(&r, path, &e) == 0) {
+        struct mw_rates rates;
+
+        while (mw_replay_next(r, &sample, &e) == 1) {
+            mw_rates(&sample, &rates);
+            if (mw_sample_json(&sample, "sample", line, sizeof line) >= sizeof line)
+                abort();
+        }
+        mw_replay_close(r);
+    }
+    close(fd);
+    return 0;
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""The tree itself: who may include whom, what the engine must not call, marks left behind."""
+import os
+import re
+import unittest
+
+SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(os.path.dirname(__file__), "..", "..")
+
+# A room may include rooms of a lower rank; among equals the arrows must not form a ring.
+RANK = {
+    "base": 0,
+    "format": 1, "machine": 1, "telemetry": 1,
+    "plan": 2,
+    "stream": 3, "kv": 3, "compute": 3, "text": 3,
+    "model": 4,
+    "session": 5,
+}
+MAX_LINES = 900
+
+# What only src/ and ui/ may do: print, end the process, read the environment, take signals,
+# know of the terminal.
+FORBIDDEN = re.compile(
+    r"\b(printf|puts|putchar|perror|vprintf|exit|_exit|_Exit|quick_exit|abort|getenv|"
+    r"secure_getenv|setenv|signal|sigaction|setlocale|system|popen)\s*\(|"
+    r"\b(stdout|stderr|environ)\b|#\s*include\s*<(curses|ncurses|term|readline)")
+# Pure arithmetic: neither memory nor files.
+IMPURE = re.compile(r"\b(malloc|calloc|realloc|free|mmap|open|read|pread|fopen|time|"
+                    r"clock_gettime)\s*\(")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|WIP)\b")
+# Folders of whoever built it last have no place in the tree.
+FOREIGN_PATH = re.compile(r"(?<![\w.$)}/-])/(work|home|Users|workspace)/\w")
+
+
+def read(path):
+    with open(os.path.join(SRCDIR, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def files(*folders, ext=(".c", ".h")):
+    for folder in folders:
+        for at, dirs, names in os.walk(os.path.join(SRCDIR, folder)):
+            dirs[:] = [d for d in dirs if not d.startswith((".", "__", "build"))]
+            for name in sorted(names):
+                if name.endswith(ext):
+                    yield os.path.relpath(os.path.join(at, name), SRCDIR)
+
+
+def code_only(text):
+    """Comments and the contents of strings away; the lines stay where they are."""
+    def blank(m):
+        s = m.group(0)
+        return '""' if s[0] == '"' else "''" if s[0] == "'" else "\n" * s.count("\n")
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', blank,
+                  text, flags=re.S)
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(path), flags=re.M)
+
+
+class Tree(unittest.TestCase):
+    maxDiff = None
+
+    def none(self, complaints):
+        self.assertEqual([], complaints, "\n" + "\n".join(complaints))
+
+    def test_src_and_ui_include_only_the_face_of_the_engine(self):
+        self.none([f"{f}: {i}" for f in files("src", "ui") for i in includes(f)
+                   if i.startswith("engine/") and i != "engine/memwall.h"])
+
+    def test_the_engine_includes_neither_src_nor_ui(self):
+        self.none([f"{f}: {i}" for f in files("engine") for i in includes(f)
+                   if i.startswith(("src/", "ui/", "tests/"))])
+
+    def test_ui_does_not_include_src(self):
+        self.none([f"{f}: {i}" for f in files("ui") for i in includes(f)
+                   if i.startswith("src/")])
+
+    def test_rooms_include_only_rooms_below_them(self):
+        bad, equals = [], {}
+        for f in files("engine"):
+            parts = f.split(os.sep)
+            if len(parts) < 3:
+                continue
+            room = parts[1]
+            for i in includes(f):
+                p = i.split("/")
+                if p[0] != "engine":
+                    continue
+                if len(p) < 3:
+                    if room != "session":
+                        bad.append(f"{f}: {i}")
+                    continue
+                if p[1] == room:
+                    continue
+                if RANK[p[1]] > RANK[room]:
+                    bad.append(f"{f}: {i}")
+                elif RANK[p[1]] == RANK[room]:
+                    equals.setdefault(room, set()).add(p[1])
+        for start in equals:
+            seen, todo = set(), [start]
+            while todo:
+                for to in equals.get(todo.pop(), ()):
+                    if to == start:
+                        bad.append(f"rooms in a ring: {start}, {sorted(seen)}")
+                        todo.clear()
+                        break
+                    if to not in seen:
+                        seen.add(to)
+                        todo.append(to)
+        self.none(bad)
+
+    def test_every_room_has_a_rank(self):
+        rooms = {f.split(os.sep)[1] for f in files("engine") if f.count(os.sep) > 1}
+        self.assertEqual(set(), rooms - set(RANK))
+
+    def test_the_engine_neither_prints_nor_ends_the_process(self):
+        bad = []
+        for f in files("engine"):
+            for n, line in enumerate(code_only(read(f)).split("\n"), 1):
+                if FORBIDDEN.search(line):
+                    bad.append(f"{f}:{n}: {line.strip()}")
+        self.none(bad)
+
+    def test_the_plan_is_arithmetic_only(self):
+        bad = []
+        for f in files("engine/plan"):
+            for n, line in enumerate(code_only(read(f)).split("\n"), 1):
+                if IMPURE.search(line):
+                    bad.append(f"{f}:{n}: {line.strip()}")
+        self.none(bad)
+
+    def test_no_file_is_longer_than_two_ideas(self):
+        self.none([f"{f}: {n} lines" for f in files("engine", "src", "ui", "tests",
+                                                     ext=(".c", ".h", ".py", ".sh"))
+                   if (n := read(f).count("\n")) > MAX_LINES])
+
+    def test_no_unfinished_marks(self):
+        bad = []
+        for f in files("engine", "src", "ui", "share", "man",
+                       ext=(".c", ".h", ".mk", ".1", ".5", ".py", ".sh")):
+            for n, line in enumerate(read(f).split("\n"), 1):
+                if UNFINISHED.search(line):
+                    bad.append(f"{f}:{n}: {line.strip()}")
+        self.none(bad)
+
+    def test_no_path_of_one_machine(self):
+        bad = []
+        tops = [f for f in ("README.md", "configure.ac", "Makefile.am", "bootstrap", ".ci/run")
+                if os.path.exists(os.path.join(SRCDIR, f))]
+        for f in tops + list(files("engine", "src", "ui", "share", "man", "tests",
+                                   ext=(".c", ".h", ".mk", ".1", ".5", ".py", ".sh", ".md"))):
+            for n, line in enumerate(read(f).split("\n"), 1):
+                if FOREIGN_PATH.search(line):
+                    bad.append(f"{f}:{n}: {line.strip()}")
+        self.none(bad)
+
+    def test_every_source_file_is_listed(self):
+        lists = ""
+        for f in ["Makefile.am"] + list(files("engine", "src", "ui", "tests", ext=(".mk",))):
+            lists += read(f)
+        self.none([f for f in files("engine", "src", "ui", "tests", ext=(".c",))
+                   if f not in lists])
+
+    def test_every_header_has_its_guard(self):
+        bad = []
+        for f in files("engine", "src", "ui"):
+            if not f.endswith(".h"):
+                continue
+            name = "MEMWALL_" + re.sub(r"\W", "_", f.upper())
+            if f"#ifndef {name}" not in read(f) and "_impl.h" not in f:
+                bad.append(f"{f}: {name}")
+        self.none(bad)
+
+    def test_every_c_file_begins_with_config_h(self):
+        bad = []
+        for f in files("engine", "src", "ui"):
+            if f.endswith(".c"):
+                found = re.findall(r'^\s*#\s*include\s+(\S+)', read(f), flags=re.M)
+                if found and found[0] != '"config.h"':
+                    bad.append(f"{f}: {found[0]}")
+        self.none(bad)
+
+    def test_no_fast_math(self):
+        self.none([f for f in ["Makefile.am", "configure.ac"] +
+                   list(files("engine", "src", "ui", "tests", ext=(".mk",)))
+                   if re.search(r"^[^#\n]*-f(fast-math|associative-math)", read(f), re.M)])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

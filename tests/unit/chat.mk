@@ -1,0 +1,22 @@
+# unit tests of ui/chat
+if HAVE_CMOCKA
+CHAT_LIBS = $(UI_LIBS) $(ENGINE_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_clean tests/unit/test_wrap tests/unit/test_receipt \
+	tests/unit/test_copy
+tests_unit_test_clean_SOURCES = tests/unit/test_clean.c tests/unit/chat_random.h
+tests_unit_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_clean_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_wrap_SOURCES = tests/unit/test_wrap.c tests/unit/chat_random.h
+tests_unit_test_wrap_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_wrap_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_receipt_SOURCES = tests/unit/test_receipt.c
+tests_unit_test_receipt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_receipt_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_copy_SOURCES = tests/unit/test_copy.c
+tests_unit_test_copy_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_copy_LDADD = $(CHAT_LIBS)
+endif

@@ -1,0 +1,191 @@
+/* Foreign text to a form that a terminal cannot be commanded by. */
+#include "config.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include <cmocka.h>
+#include <utf8proc.h>
+
+#include "tests/unit/chat_random.h"
+#include "ui/chat/clean.h"
+
+#define BAD "\xef\xbf\xbd"
+
+struct row {
+    const char *name;
+    enum clean_how how;
+    const char *in, *want;
+};
+
+/* clang-format off */
+static struct row rows[] = {
+    { "plain text passes", CLEAN_TEXT, "h\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80\n", "h\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80\n" },
+    { "escape is shown", CLEAN_TEXT, "\x1b[2J", "^[[2J" },
+    { "bell, backspace, delete", CLEAN_TEXT, "\a\b\x7f", "^G^H^?" },
+    { "C1 is a replacement", CLEAN_TEXT, "a\xc2\x9b" "b", "a" BAD "b" },
+    { "line ends become newlines", CLEAN_TEXT, "a\r\nb\xe2\x80\xa8" "c\xe2\x80\xa9" "d", "a\nb\nc\nd" },
+    { "a lone return is odd", CLEAN_TEXT, "a\rb\r", "a" BAD "b" BAD },
+    { "return, return, newline", CLEAN_TEXT, "\r\r\n", BAD "\n" },
+    { "tabs go to multiples of four", CLEAN_TEXT, "\ta\tbcd\t\xe4\xb8\xad\t|", "    a   bcd \xe4\xb8\xad  |" },
+    { "a tab counts a cluster once", CLEAN_TEXT, "e\xcc\x81\t|", "e\xcc\x81   |" },
+    { "a tab counts a joined emoji as its first part", CLEAN_TEXT, "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb\t|", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb  |" },
+    { "a tab after a newline", CLEAN_TEXT, "abc\n\tx", "abc\n    x" },
+    { "bidi controls are left out", CLEAN_TEXT, "a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d", "abcd" },
+    { "hidden characters are left out", CLEAN_TEXT, "a\xe2\x80\x8b" "b\xef\xbb\xbf" "c\xc2\xad" "d\xf3\xa0\x80\xa1" "e", "abcde" },
+    { "in code they are seen", CLEAN_CODE, "a\xe2\x80\xae" "b\xe2\x80\x8b" "c", "a" BAD "b" BAD "c" },
+    { "overlong", CLEAN_TEXT, "\xc0\xaf", BAD BAD },
+    { "surrogate", CLEAN_TEXT, "\xed\xa0\x80", BAD BAD BAD },
+    { "above the last", CLEAN_TEXT, "\xf4\x90\x80\x80", BAD BAD BAD BAD },
+    { "cut in the middle: one for the part", CLEAN_TEXT, "\xf0\x9f\x98" "a", BAD "a" },
+    { "cut at the end", CLEAN_TEXT, "a\xe4\xb8", "a" BAD },
+    { "a lead in a character", CLEAN_TEXT, "\xe4\xb8\xe4\xb8\xad", BAD "\xe4\xb8\xad" },
+    { "noncharacter", CLEAN_TEXT, "\xef\xbf\xbe", BAD },
+    { "private use stays", CLEAN_TEXT, "\xee\x80\x80", "\xee\x80\x80" },
+    { "four marks stay, the fifth goes", CLEAN_TEXT, "e\xcc\x81\xcc\x82\xcc\x83\xcc\x84\xcc\x85\xcc\x86x", "e\xcc\x81\xcc\x82\xcc\x83\xcc\x84x" },
+    { "flags and selectors stay", CLEAN_TEXT, "\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa\xe2\x9d\xa4\xef\xb8\x8f", "\xf0\x9f\x87\xa9\xf0\x9f\x87\xaa\xe2\x9d\xa4\xef\xb8\x8f" },
+};
+/* clang-format on */
+
+static void cleans(void **state)
+{
+    const struct row *r = *state;
+    char got[256];
+
+    assert_int_equal(clean_text(got, sizeof got, r->in, strlen(r->in)), strlen(r->want));
+    assert_string_equal(got, r->want);
+}
+
+struct heap {
+    char text[4096];
+    size_t n, src;
+    const char *in;
+};
+
+static void collect(void *ctx, const char *text, size_t n, size_t src, size_t src_n,
+                    enum clean_kind kind)
+{
+    struct heap *h = ctx;
+
+    assert_true(n > 0 && src_n > 0);
+    assert_true(src >= h->src); /* in order, nothing twice */
+    h->src = src + src_n;
+    if (kind == CLEAN_SAME) {
+        assert_int_equal(n, src_n);
+        assert_memory_equal(text, h->in + src, n);
+    }
+    assert_true(h->n + n <= sizeof h->text);
+    memcpy(h->text + h->n, text, n);
+    h->n += n;
+}
+
+static void code_shows_what_is_hidden(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct heap h = { .in = rows[i].in };
+        struct clean c;
+
+        if (rows[i].how != CLEAN_CODE)
+            continue;
+        clean_start(&c, CLEAN_CODE);
+        clean_feed(&c, rows[i].in, strlen(rows[i].in), collect, &h);
+        clean_end(&c, collect, &h);
+        h.text[h.n] = '\0';
+        assert_string_equal(h.text, rows[i].want);
+    }
+}
+
+static void any_cuts_give_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct chance chance = { seed * 0x9e3779b97f4a7c15u };
+        struct heap whole = { 0 }, cut = { 0 };
+        struct clean c;
+        char in[600];
+        size_t n = chance_text(&chance, in, 400);
+        enum clean_how how = seed % 2 ? CLEAN_TEXT : CLEAN_CODE;
+
+        whole.in = cut.in = in;
+        clean_start(&c, how);
+        clean_feed(&c, in, n, collect, &whole);
+        clean_end(&c, collect, &whole);
+        for (size_t at = 0; at < n;) {
+            size_t step = 1 + chance_below(&chance, 7);
+
+            step = step > n - at ? n - at : step;
+            clean_feed(&c, in + at, step, collect, &cut);
+            at += step;
+        }
+        clean_end(&c, collect, &cut);
+        if (whole.n != cut.n || memcmp(whole.text, cut.text, cut.n) != 0)
+            fail_msg("seed %llu", (unsigned long long)seed);
+    }
+}
+
+static void what_comes_out_is_harmless(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct chance chance = { seed * 0x9e3779b97f4a7c15u };
+        char in[600], out[4096], twice[4096];
+        size_t n, used;
+
+        n = chance_text(&chance, in, 400);
+        for (size_t i = 0; i < 20; i++)
+            in[chance_below(&chance, (uint32_t)n)] = (char)chance_below(&chance, 256);
+        used = clean_text(out, sizeof out, in, n);
+        for (size_t at = 0; at < used;) {
+            int32_t cp;
+            utf8proc_ssize_t step =
+                utf8proc_iterate((const uint8_t *)out + at, (utf8proc_ssize_t)(used - at), &cp);
+
+            if (step <= 0 || (cp != '\n' && wcwidth((wchar_t)cp) < 0) ||
+                (cp >= 0x202a && cp <= 0x202e) || cp == '\t')
+                fail_msg("seed %llu at byte %zu", (unsigned long long)seed, at);
+            at += (size_t)step;
+        }
+        /* What is clean stays as it is. */
+        assert_int_equal(clean_text(twice, sizeof twice, out, used), used);
+        assert_string_equal(out, twice);
+    }
+}
+
+static void a_small_buffer_is_cut_between_characters(void **state)
+{
+    char out[5];
+
+    (void)state;
+    assert_int_equal(clean_text(out, sizeof out, "a\xe4\xb8\xad\xe4\xb8\xad", 7), 4);
+    assert_string_equal(out, "a\xe4\xb8\xad");
+    assert_int_equal(clean_line(out, sizeof out, "a\r\nb", 4), 3);
+    assert_string_equal(out, "a b");
+    assert_int_equal(clean_text(out, 1, "abc", 3), 0);
+    assert_int_equal(clean_text(NULL, 0, "abc", 3), 0);
+}
+
+int main(void)
+{
+    enum { N = sizeof rows / sizeof rows[0] };
+    struct CMUnitTest tests[N + 4] = {
+        cmocka_unit_test(code_shows_what_is_hidden),
+        cmocka_unit_test(any_cuts_give_the_same),
+        cmocka_unit_test(what_comes_out_is_harmless),
+        cmocka_unit_test(a_small_buffer_is_cut_between_characters),
+    };
+    size_t n = 4;
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    for (size_t i = 0; i < N; i++)
+        if (rows[i].how == CLEAN_TEXT)
+            tests[n++] = (struct CMUnitTest){ rows[i].name, cleans, NULL, NULL, &rows[i] };
+    return _cmocka_run_group_tests("clean", tests, n, NULL, NULL);
+}

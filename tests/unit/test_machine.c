@@ -1,0 +1,339 @@
+/* Figures of the kernel, read from trees that stand for /proc and /sys. */
+#include "config.h"
+
+#include <sys/mman.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/base/units.h"
+#include "engine/machine/cgroup.h"
+#include "engine/machine/machine.h"
+#include "engine/machine/pagecache.h"
+#include "engine/machine/proc.h"
+#include "engine/machine/psi.h"
+#include "tests/unit/tree.h"
+
+static char root[512];
+
+static int make_tree(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof root, "%s", tree_new());
+    return 0;
+}
+
+static int drop_tree(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+static void assert_value(struct mw_os_value v, uint64_t want)
+{
+    assert_null(v.why_not);
+    assert_int_equal(v.value, want);
+}
+
+static void rss_is_split_as_the_kernel_splits_it(void **state)
+{
+    struct proc p;
+    struct proc_self self;
+
+    (void)state;
+    tree_put(root, "/proc/self/status",
+             "Name:\tx\nVmHWM:\t  5000 kB\nVmRSS:\t  4000 kB\nRssAnon:\t  3000 kB\n"
+             "RssFile:\t   900 kB\nRssShmem:\t   100 kB\nVmPTE:\t    48 kB\n");
+    tree_put(root, "/proc/self/stat", "7 (a b) c) R 1 2 3 4 5 6 7 8 99 10 11\n");
+    proc_open(&p, root);
+    proc_read_self(&p, &self);
+    proc_close(&p);
+    assert_value(self.rss, 4000 * KIB);
+    assert_value(self.rss_anon, 3000 * KIB);
+    assert_value(self.rss_file, 900 * KIB);
+    assert_value(self.rss_peak, 5000 * KIB);
+    assert_value(self.page_tables, 48 * KIB);
+    assert_value(self.majflt, 99);
+    assert_string_equal(self.swapped.why_not, "this kernel does not tell");
+}
+
+static void a_system_without_proc_gives_reasons_and_no_numbers(void **state)
+{
+    struct proc p;
+    struct proc_self self;
+    struct proc_system system;
+    struct cgroup c;
+    struct cgroup_memory m;
+
+    (void)state;
+    proc_open(&p, root);
+    proc_read_self(&p, &self);
+    proc_read_system(&p, &system);
+    proc_close(&p);
+    cgroup_open(&c, root);
+    cgroup_read_memory(&c, &m);
+    cgroup_close(&c);
+    assert_non_null(self.rss.why_not);
+    assert_non_null(self.majflt.why_not);
+    assert_non_null(system.available.why_not);
+    assert_non_null(system.swap_used.why_not);
+    assert_non_null(m.charged.why_not);
+    assert_non_null(m.limit.why_not);
+    assert_false(m.is_alone);
+}
+
+static void the_system_tells_memory_swap_and_refaults(void **state)
+{
+    struct proc p;
+    struct proc_system system;
+
+    (void)state;
+    tree_put(root, "/proc/meminfo",
+             "MemTotal:       16000000 kB\nMemFree: 1 kB\nMemAvailable:    9000000 kB\n"
+             "Cached:          4000000 kB\nSwapCached: 5 kB\nSwapTotal:       1000000 kB\n"
+             "SwapFree:         400000 kB\n");
+    tree_put(root, "/proc/vmstat", "pgmajfault 5\nworkingset_refault_file 14600\n");
+    proc_open(&p, root);
+    proc_read_system(&p, &system);
+    proc_close(&p);
+    assert_value(system.total, 16000000 * KIB);
+    assert_value(system.available, 9000000 * KIB);
+    assert_value(system.cached, 4000000 * KIB);
+    assert_value(system.swap_used, 600000 * KIB);
+    assert_value(system.refaults, 14600);
+}
+
+#define V1_MOUNT                                                                               \
+    "30 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                                        \
+    "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:4 - cgroup cgroup rw,cpu,cpuacct\n"             \
+    "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+#define V2_MOUNT "41 31 0:38 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
+
+static void version_1_takes_the_smallest_limit_of_all_levels(void **state)
+{
+    struct cgroup c;
+    struct cgroup_memory m;
+
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "9:name=systemd:/\n4:memory:/a/b\n1:cpu,cpuacct:/\n");
+    tree_put(root, "/proc/self/mountinfo", V1_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000000000\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "900000000\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/memory.stat",
+             "inactive_file 5\ntotal_inactive_file 100000000\ntotal_active_file 50000000\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "2000000000\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "123456\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.max_usage_in_bytes", "234567\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.kmem.usage_in_bytes", "4096\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.stat",
+             "cache 0\nworkingset_refault_file 77\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
+    cgroup_open(&c, root);
+    cgroup_read_memory(&c, &m);
+    assert_int_equal(c.version, CGROUP_V1);
+    assert_int_equal(c.n_level, 3);
+    cgroup_close(&c);
+    assert_value(m.charged, 123456);
+    assert_value(m.peak, 234567);
+    assert_value(m.kernel, 4096);
+    assert_value(m.refaults, 77);
+    assert_value(m.limit, 1000000000);
+    assert_value(m.room, 250000000);
+    assert_true(m.is_alone);
+}
+
+static void version_2_reads_max_and_high_and_the_kernel_part(void **state)
+{
+    struct cgroup c;
+    struct cgroup_memory m;
+
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "0::/user.slice/x.scope\n");
+    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/cgroup.procs", "");
+    tree_put(root, "/sys/fs/cgroup/user.slice/memory.max", "max\n");
+    tree_put(root, "/sys/fs/cgroup/user.slice/memory.high", "800000000\n");
+    tree_put(root, "/sys/fs/cgroup/user.slice/memory.current", "300000000\n");
+    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.max", "900000000\n");
+    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.current", "200000000\n");
+    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.stat",
+             "anon 1\nkernel 65536\nworkingset_refault_file 3\n");
+    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/cgroup.procs", "1\n2\n");
+    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.pressure",
+             "some avg10=12.34 avg60=0.00 avg300=0.00 total=9\n");
+    cgroup_open(&c, root);
+    cgroup_read_memory(&c, &m);
+    assert_int_equal(c.version, CGROUP_V2);
+    assert_value(psi_some10(c.pressure_memory), 1234);
+    assert_non_null(psi_some10(c.pressure_io).why_not);
+    cgroup_close(&c);
+    assert_value(m.charged, 200000000);
+    assert_non_null(m.peak.why_not);
+    assert_value(m.kernel, 65536);
+    assert_value(m.limit, 800000000);
+    assert_value(m.room, 500000000);
+    assert_false(m.is_alone);
+}
+
+static void a_path_outside_of_the_mount_becomes_its_root(void **state)
+{
+    struct cgroup c;
+    struct cgroup_memory m;
+
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "4:memory:/docker/abc\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "35 31 0:32 /docker/abc /my\\040mount rw - cgroup cgroup rw,memory\n");
+    tree_put(root, "/my mount/memory.usage_in_bytes", "42\n");
+    cgroup_open(&c, root);
+    cgroup_read_memory(&c, &m);
+    cgroup_close(&c);
+    assert_value(m.charged, 42);
+
+    tree_put(root, "/proc/self/cgroup", "4:memory:/../../elsewhere\n");
+    cgroup_open(&c, root);
+    cgroup_read_memory(&c, &m);
+    assert_string_equal(c.folder, "/my mount");
+    cgroup_close(&c);
+    assert_value(m.charged, 42);
+}
+
+static void the_root_group_of_version_2_has_no_charge(void **state)
+{
+    struct cgroup c;
+    struct cgroup_memory m;
+
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "0::/\n");
+    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/cgroup.procs", "1\n");
+    cgroup_open(&c, root);
+    cgroup_read_memory(&c, &m);
+    cgroup_close(&c);
+    assert_string_equal(m.charged.why_not, "the root group has no figures of its own");
+    assert_string_equal(m.limit.why_not, "no limit is set");
+}
+
+static void broken_files_of_the_kernel_are_no_figures(void **state)
+{
+    struct cgroup c;
+    struct cgroup_memory m;
+
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "\n:\n::\n4:memory\nmemory:4:/x\n0::/a\n");
+    tree_put(root, "/proc/self/mountinfo", "x - \n - cgroup2\n1 2 - cgroup2 a b\n" V2_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/a/memory.current", "-5\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.max", "\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.stat", "kernel\nkernelx 5\nkernel x\n");
+    cgroup_open(&c, root);
+    cgroup_read_memory(&c, &m);
+    cgroup_close(&c);
+    assert_non_null(m.charged.why_not);
+    assert_non_null(m.limit.why_not);
+    assert_non_null(m.kernel.why_not);
+}
+
+static void pressure_is_read_in_hundredths(void **state)
+{
+    (void)state;
+    assert_value(psi_parse("some avg10=0.00 avg60=1.00\n"), 0);
+    assert_value(psi_parse("some avg10=100.00 avg60=1.00\nfull avg10=3.00"), 10000);
+    assert_non_null(psi_parse("").why_not);
+    assert_non_null(psi_parse("some avg10=").why_not);
+    assert_non_null(psi_parse("some avg10=nan").why_not);
+    assert_non_null(psi_some10(-1).why_not);
+}
+
+static void the_machine_is_what_its_limits_leave(void **state)
+{
+    struct mw_machine m;
+
+    (void)state;
+    tree_put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
+    tree_put(root, "/proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU\n");
+    tree_put(root, "/proc/self/cgroup", "0::/a\n");
+    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/a/memory.max", "2000000000\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.current", "500000000\n");
+    tree_put(root, "/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+    machine_read(root, &m);
+    assert_int_equal(m.memory_bytes, 2000000000);
+    assert_int_equal(m.available_bytes, 1500000000);
+    assert_int_equal(m.n_cpu, 1);
+    assert_string_equal(m.cpu, "Some CPU");
+
+    machine_read("", &m);
+    assert_true(m.n_cpu >= 1);
+    assert_true(m.memory_bytes > 0);
+    assert_true(m.available_bytes <= m.memory_bytes);
+}
+
+static void cpu_quota_is_the_smallest_of_all_levels(void **state)
+{
+    (void)state;
+    tree_put(root, "/proc/self/cgroup", "1:cpu,cpuacct:/a/b\n");
+    tree_put(root, "/proc/self/mountinfo", V1_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
+    tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    tree_put(root, "/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+    tree_put(root, "/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
+    assert_true(cgroup_cpu_quota(root) > 1.49 && cgroup_cpu_quota(root) < 1.51);
+}
+
+/* Both ways of asking agree about a file whose pages were just written and are then
+ * dropped; the kernel may have either or neither, then it says so. */
+static void cached_pages_of_a_file_are_counted(void **state)
+{
+    enum { N = 37 };
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    char path[600], block[512] = "";
+    struct mw_os_value v;
+    int fd;
+
+    (void)state;
+    tree_put(root, "/file", "");
+    snprintf(path, sizeof path, "%s/file", root);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    for (uint64_t i = 0; i < N * page / sizeof block; i++)
+        assert_int_equal(write(fd, block, sizeof block), sizeof block);
+    v = pagecache_by_mincore(fd, N * page);
+    assert_value(v, N * page);
+    v = pagecache_by_cachestat(fd);
+    if (v.why_not == NULL)
+        assert_int_equal(v.value, N * page);
+    assert_value(pagecache_bytes(fd, N * page), N * page);
+    close(fd);
+    assert_non_null(pagecache_bytes(-1, N * page).why_not);
+}
+
+int main(void)
+{
+#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
+    const struct CMUnitTest tests[] = {
+        in_a_tree(rss_is_split_as_the_kernel_splits_it),
+        in_a_tree(a_system_without_proc_gives_reasons_and_no_numbers),
+        in_a_tree(the_system_tells_memory_swap_and_refaults),
+        in_a_tree(version_1_takes_the_smallest_limit_of_all_levels),
+        in_a_tree(version_2_reads_max_and_high_and_the_kernel_part),
+        in_a_tree(a_path_outside_of_the_mount_becomes_its_root),
+        in_a_tree(the_root_group_of_version_2_has_no_charge),
+        in_a_tree(broken_files_of_the_kernel_are_no_figures),
+        in_a_tree(pressure_is_read_in_hundredths),
+        in_a_tree(the_machine_is_what_its_limits_leave),
+        in_a_tree(cpu_quota_is_the_smallest_of_all_levels),
+        in_a_tree(cached_pages_of_a_file_are_counted),
+    };
+
+    return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* What an answer costs, in words. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ui/chat/receipt.h"
+
+static const struct mw_receipt some = {
+    .done = MW_DONE_STOP,
+    .n_prompt = 34,
+    .n_reused = 20,
+    .n_decoded = 12,
+    .first_ns = 1300000000,
+    .prefill_ns = 1200000000,
+    .decode_ns = 3400000000,
+    .bytes_read = 41000000000,
+    .stall_ns = 2414000000,
+    .peak_charged = 1524713390,
+};
+
+static void a_receipt_is_one_line(void **state)
+{
+    char buf[200];
+
+    (void)state;
+    assert_string_equal(receipt_line(buf, sizeof buf, &some, false),
+                        "12 tokens \xc2\xb7 3.4 s \xc2\xb7 3.5 tok/s \xc2\xb7 41 GB read "
+                        "\xc2\xb7 71 % waiting for disk \xc2\xb7 peak 1.42 GiB");
+    assert_string_equal(receipt_short(buf, sizeof buf, &some), "3.5 tok/s, 71 % disk");
+}
+
+static void what_was_not_measured_is_left_out(void **state)
+{
+    struct mw_receipt r = { .done = MW_DONE_CANCELLED, .n_decoded = 1 };
+    char buf[200];
+
+    (void)state;
+    assert_string_equal(receipt_line(buf, sizeof buf, &r, true),
+                        "1 token - 0 B read - stopped");
+    assert_string_equal(receipt_short(buf, sizeof buf, &r), "1 token, stopped");
+}
+
+static void a_small_buffer_is_cut(void **state)
+{
+    char buf[8] = "xxxxxxx";
+
+    (void)state;
+    assert_string_equal(receipt_line(buf, sizeof buf, &some, true), "12 toke");
+    assert_string_equal(receipt_why(buf, sizeof buf, &some, NULL), "12 toke");
+}
+
+static void why_is_three_sentences(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    char buf[600];
+
+    (void)state;
+    assert_non_null(s);
+    s->pass.bytes_pass = 3400000000;
+    s->run.budget_bytes = 2 * GIB;
+    strcpy(s->verdict.advice, "more_budget");
+    s->verdict.advice_amount = 0.8 * (double)GIB;
+    s->verdict.advice_to = 3.1;
+    receipt_why(buf, sizeof buf, &some, s);
+    free(s);
+    assert_string_equal(
+        buf, "12 tokens came in 3.4 s (3.5 tok/s), after 1.2 s for 34 tokens of the prompt; "
+             "20 more were still in the KV cache. 71 % of that time was spent waiting for the "
+             "disk: each token reads 3.4 GB of weights that the budget of 2.00 GiB cannot "
+             "keep. 819 MiB of budget more would give about 3.1 tok/s.");
+    receipt_why(buf, sizeof buf, &some, NULL);
+    assert_non_null(strstr(buf, " A larger budget, a smaller weight type"));
+}
+
+static void why_says_when_nothing_was_read(void **state)
+{
+    struct mw_receipt r = { .n_decoded = 5, .decode_ns = 1000000000 };
+    char buf[600];
+
+    (void)state;
+    receipt_why(buf, sizeof buf, &r, NULL);
+    assert_string_equal(buf,
+                        "5 tokens came in 1.0 s (5.0 tok/s). Nothing had to be read while it "
+                        "answered: all weights that a token uses are in memory, and the time "
+                        "is arithmetic. The processor and memory set the pace: more threads "
+                        "or a smaller weight type would help, a faster disk would not.");
+}
+
+static void the_cost_is_told_before(void **state)
+{
+    struct mw_cost c = {
+        .n_token = 2140, .n_ctx_left = 4000, .seconds = 55, .bytes = 9000000000
+    };
+    char buf[200];
+
+    (void)state;
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
+                        "about 2,140 tokens: 55 s, 9.0 GB of reads");
+    c.seconds = 0;
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
+                        "about 2,140 tokens: 9.0 GB of reads");
+    c.n_ctx_left = 512;
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
+                        "about 2,140 tokens, but the context has room for only 512");
+}
+
+static void a_prompt_shows_how_far_and_how_long(void **state)
+{
+    char buf[200];
+    double share;
+
+    (void)state;
+    receipt_prefill(buf, sizeof buf, 512, 2140, 13473684210, true, &share);
+    assert_string_equal(buf, "prompt 23 % - 512 of 2,140 tokens - 38 tok/s - 43 s left");
+    assert_true(share > 0.23 && share < 0.24);
+    receipt_prefill(buf, sizeof buf, 0, 0, 0, true, &share);
+    assert_string_equal(buf, "prompt 0 % - 0 of 0 tokens");
+    assert_true(share >= 0 && share <= 0);
+}
+
+static void numbers_are_read_easily(void **state)
+{
+    static const struct {
+        double seconds;
+        const char *want;
+    } times[] = {
+        { 0.0449, "45 ms" },   { 0.0996, "0.1 s" },   { 9.94, "9.9 s" },    { 9.96, "10 s" },
+        { 59.4, "59 s" },      { 59.6, "1 min 0 s" }, { 125, "2 min 5 s" }, { 720, "12 min" },
+        { 3780, "1 h 3 min" }, { 7199, "2 h 0 min" }, { -1, "0 ms" },
+    };
+    static const struct {
+        uint64_t bytes;
+        const char *want;
+    } sizes[] = {
+        { 0, "0 B" },          { 999, "999 B" },         { 1000, "1.0 kB" },
+        { 12345, "12 kB" },    { 999499, "999 kB" },     { 999500, "1.0 MB" },
+        { 9940000, "9.9 MB" }, { 41000000000, "41 GB" }, { UINT64_MAX, "18447 PB" },
+    };
+    char buf[40];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        assert_string_equal(receipt_time(buf, sizeof buf, times[i].seconds), times[i].want);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        assert_string_equal(receipt_traffic(buf, sizeof buf, sizes[i].bytes), sizes[i].want);
+    assert_string_equal(receipt_count(buf, sizeof buf, 999), "999");
+    assert_string_equal(receipt_count(buf, sizeof buf, 1234567), "1,234,567");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_receipt_is_one_line),
+        cmocka_unit_test(what_was_not_measured_is_left_out),
+        cmocka_unit_test(a_small_buffer_is_cut),
+        cmocka_unit_test(why_is_three_sentences),
+        cmocka_unit_test(why_says_when_nothing_was_read),
+        cmocka_unit_test(the_cost_is_told_before),
+        cmocka_unit_test(a_prompt_shows_how_far_and_how_long),
+        cmocka_unit_test(numbers_are_read_easily),
+    };
+
+    return cmocka_run_group_tests_name("receipt", tests, NULL, NULL);
+}

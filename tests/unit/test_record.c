@@ -1,0 +1,438 @@
+/* Recordings: what is written is what is read back, and nothing else can be. */
+#include "config.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <yajl/yajl_tree.h>
+
+#include <cmocka.h>
+
+#include "engine/memwall.h"
+#include "engine/telemetry/fields.h"
+#include "engine/telemetry/telemetry.h"
+#include "engine/telemetry/verdict.h"
+#include "tests/unit/made_sample.h"
+#include "tests/unit/tree.h"
+
+static char root[512], path[600];
+
+static int make_tree(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof root, "%s", tree_new());
+    snprintf(path, sizeof path, "%s/recording", root);
+    return 0;
+}
+
+static int drop_tree(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+static char *read_all(void)
+{
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+
+    assert_non_null(f);
+    fread(text, 1, (1 << 20) - 1, f);
+    fclose(f);
+    return text;
+}
+
+static unsigned count(const char *text, const char *what)
+{
+    unsigned n = 0;
+
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* ---- writing ---- */
+
+static void every_line_of_a_sample_is_json_and_fits_its_room(void **state)
+{
+    static const char *const events[] = { "start", "second", "sample" };
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    (void)state;
+    made_decode(s, 70);
+    memset(&s->layer[0].bytes, 0xff, 6 * sizeof(uint64_t));
+    snprintf(s->run.model, sizeof s->run.model, "a\"b\\c\x1b[2J\xff\n\u4f60");
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        size_t room = sample_json_room(s->n_layer);
+        char *text = malloc(room), why[200];
+        size_t n = mw_sample_json(s, events[i], text, room);
+        yajl_val tree;
+
+        assert_true(n < room);
+        assert_int_equal(mw_sample_json(s, events[i], NULL, 0), n);
+        tree = yajl_tree_parse(text, why, sizeof why);
+        assert_non_null(tree);
+        assert_int_equal(strlen(text), n);
+        assert_null(strchr(text, '\n'));
+        assert_null(strchr(text, '\x1b'));
+        yajl_tree_free(tree);
+        free(text);
+    }
+    free(s);
+}
+
+static void what_is_not_known_is_null_and_has_a_reason(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    char *text = malloc(sample_json_room(35));
+
+    (void)state;
+    made_idle(s);
+    mw_sample_json(s, "second", text, sample_json_room(35));
+    assert_non_null(strstr(text, "\"limit\":null"));
+    assert_non_null(strstr(text, "\"os_why\":{\"limit\":\"no limit is set\"}"));
+    assert_non_null(strstr(text, "\"decode_last\":null"));
+    free(text);
+    free(s);
+}
+
+/* ---- recorder ---- */
+
+struct source {
+    struct telemetry *t;
+    struct mw_sample os;
+};
+
+static void take(void *ctx, struct mw_sample *out)
+{
+    struct source *from = ctx;
+
+    telemetry_sample(from->t, out);
+    out->os = from->os.os;
+}
+
+static void each_token_has_a_line_and_the_last_second_too(void **state)
+{
+    struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
+    struct err e = ERR_INIT;
+    struct mw_recorder *r;
+    struct mw_run run = { .n_layer = 2, .model = "x" };
+    char *text;
+
+    (void)state;
+    telemetry_set_run(from.t, &run);
+    assert_int_equal(mw_recorder_open(&r, path, take, &from, &e), 0);
+    telemetry_answer(from.t, 3);
+    for (int i = 0; i < MW_RECENT; i++)
+        telemetry_token(from.t, 1);
+    assert_int_equal(mw_recorder_close(r, &e), 0);
+    text = read_all();
+    assert_int_equal(count(text, "{\"event\":\"start\",\"version\":1,"), 1);
+    assert_int_equal(count(text, "{\"event\":\"token\","), MW_RECENT);
+    assert_int_equal(count(text, "{\"event\":\"lost\","), 0);
+    assert_true(count(text, "{\"event\":\"second\",") >= 1);
+    assert_int_equal(text[strlen(text) - 1], '\n');
+    free(text);
+    free(from.t);
+}
+
+static void tokens_that_were_too_fast_are_counted_as_lost(void **state)
+{
+    struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
+    struct err e = ERR_INIT;
+    struct mw_recorder *r;
+    uint64_t n_line, n_lost = 0;
+    char *text, *at;
+
+    (void)state;
+    assert_int_equal(mw_recorder_open(&r, path, take, &from, &e), 0);
+    for (int i = 0; i < 100000; i++)
+        telemetry_token(from.t, 1);
+    assert_int_equal(mw_recorder_close(r, &e), 0);
+    text = read_all();
+    n_line = count(text, "{\"event\":\"token\",");
+    for (at = text; (at = strstr(at, "{\"event\":\"lost\"")) != NULL; at++)
+        n_lost += strtoull(strstr(at, "\"n\":") + 4, NULL, 10);
+    assert_int_equal(n_line + n_lost, 100000);
+    assert_true(n_lost > 0);
+    free(text);
+    free(from.t);
+}
+
+static void a_new_plan_has_a_line(void **state)
+{
+    struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
+    struct err e = ERR_INIT;
+    struct mw_recorder *r;
+    struct mw_run run = { .n_layer = 2, .budget_bytes = 77 };
+    struct mw_replay *replay;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    int got, n = 0;
+
+    (void)state;
+    assert_int_equal(mw_recorder_open(&r, path, take, &from, &e), 0);
+    telemetry_set_run(from.t, &run);
+    counter_set(&from.t->plan[MW_ROW_PINNED], 5);
+    assert_int_equal(mw_recorder_close(r, &e), 0);
+    assert_int_equal(mw_replay_open(&replay, path, &e), 0);
+    while ((got = mw_replay_next(replay, s, &e)) == 1)
+        n++;
+    assert_int_equal(got, 0);
+    assert_true(n > 0);
+    assert_int_equal(s->run.budget_bytes, 77);
+    assert_int_equal(s->mem.plan[MW_ROW_PINNED], 5);
+    mw_replay_close(replay);
+    free(s);
+    free(from.t);
+}
+
+static void a_full_disk_is_told_when_the_recorder_is_closed(void **state)
+{
+    struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
+    struct err e = ERR_INIT;
+    struct mw_recorder *r = NULL;
+
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(mw_recorder_open(&r, "/dev/full", take, &from, &e), -1);
+    assert_null(r);
+    assert_int_equal(e.code, ERR_IO);
+    assert_int_equal(mw_recorder_open(&r, "/nowhere/at/all", take, &from, &e), -1);
+    assert_int_equal(e.code, ERR_IO);
+    free(from.t);
+}
+
+/* ---- replay ---- */
+
+static void write_line(FILE *f, const struct mw_sample *s, const char *event)
+{
+    size_t room = sample_json_room(s->n_layer);
+    char *text = malloc(room);
+
+    mw_sample_json(s, event, text, room);
+    fprintf(f, "%s\n", text);
+    free(text);
+}
+
+static void write_token(FILE *f, const struct mw_token *token)
+{
+    char text[2048];
+
+    assert_true(token_json(token, text, sizeof text) < sizeof text);
+    fprintf(f, "%s\n", text);
+}
+
+static void a_recording_gives_back_what_was_recorded(void **state)
+{
+    struct mw_sample *was = calloc(1, sizeof *was), *is = calloc(1, sizeof *is);
+    struct err e = ERR_INIT;
+    struct mw_replay *r;
+    FILE *f = fopen(path, "w");
+
+    (void)state;
+    made_decode(was, 70);
+    write_line(f, was, "start");
+    for (uint64_t i = 70 - MW_RECENT; i < 70; i++)
+        write_token(f, &was->recent[i % MW_RECENT]);
+    write_line(f, was, "second");
+    fclose(f);
+    assert_int_equal(mw_replay_open(&r, path, &e), 0);
+    for (int i = 0; i < MW_RECENT; i++) {
+        assert_int_equal(mw_replay_next(r, is, &e), 1);
+        assert_int_equal(is->n_decoded, 70 - MW_RECENT + (uint64_t)i + 1);
+        assert_int_equal(is->state, MW_DECODE);
+        assert_int_equal(is->kv.tokens, is->n_decoded + 2047);
+    }
+    assert_int_equal(mw_replay_next(r, is, &e), 1);
+    assert_int_equal(mw_replay_next(r, was, &e), 0);
+
+    made_decode(was, 70);
+    assert_string_equal(is->os.limit.why_not, "no limit is set");
+    is->os.limit = was->os.limit;            /* the same text at another address */
+    for (uint64_t i = 0; i < MW_RECENT; i++) /* tokens are counted from the first line on */
+        assert_memory_equal(&is->recent[i], &was->recent[(i + 70 - MW_RECENT) % MW_RECENT],
+                            sizeof is->recent[i]);
+    memcpy(is->recent, was->recent, sizeof is->recent);
+    is->n_token = was->n_token;
+    assert_true(fabs(is->verdict.share - was->verdict.share) < 1e-4);
+    assert_true(fabs(is->verdict.advice_to - was->verdict.advice_to) < 1e-4);
+    is->verdict = was->verdict;
+    assert_memory_equal(is, was, sizeof *is);
+    mw_replay_close(r);
+    free(was);
+    free(is);
+}
+
+#define START_LINE "{\"event\":\"start\",\"version\":1,\"run\":{\"n_layer\":1}}\n"
+
+struct broken {
+    const char *name, *text, *want;
+};
+
+static struct broken broken[] = {
+    { "an empty file", "", "line 1: the recording is empty" },
+    { "something else", "hello\n", "line 1: is not a whole line of a recording" },
+    { "a start that is cut off", "{\"event\":\"start\",\"ver",
+      "line 1: ends in the middle; the recording was cut off there" },
+    { "a line that is cut off", START_LINE "{\"event\":\"second\",\"t_ns\":5",
+      "line 2: ends in the middle; the recording was cut off there" },
+    { "no start", "{\"event\":\"second\"}\n",
+      "line 1: a recording begins with a line \"start\", this does not" },
+    { "another version", "{\"event\":\"start\",\"version\":2}\n",
+      "line 1: the recording is of another version than 1" },
+    { "no event", START_LINE "{\"t_ns\":5}\n", "line 2: has no \"event\"" },
+    { "an event behind its groups", START_LINE "{\"io\":{},\"event\":\"second\"}\n",
+      "line 2: does not begin with its \"event\"" },
+    { "a number that is too large",
+      START_LINE "{\"event\":\"second\",\"t_ns\":99999999999999999999}\n",
+      "line 2: the value of \"t_ns\" is not what belongs there" },
+    { "a negative number", START_LINE "{\"event\":\"second\",\"io\":{\"reads\":-1}}\n",
+      "line 2: the value of \"reads\" is not what belongs there" },
+    { "a text for a number", START_LINE "{\"event\":\"second\",\"kv\":{\"tokens\":\"7\"}}\n",
+      "line 2: the value of \"tokens\" is not what belongs there" },
+    { "an object for a number", START_LINE "{\"event\":\"token\",\"n\":{}}\n",
+      "line 2: the value of \"n\" is not what belongs there" },
+    { "a state that is none", START_LINE "{\"event\":\"second\",\"state\":\"fast\"}\n",
+      "line 2: the value of \"state\" is not what belongs there" },
+    { "too many layers", "{\"event\":\"start\",\"version\":1,\"run\":{\"n_layer\":513}}\n",
+      "line 1: has 513 layers, more than the 512 that can be" },
+    { "layers that are not the model's",
+      START_LINE "{\"event\":\"second\",\"layer\":[{\"bytes\":1},{},{}]}\n",
+      "line 2: has figures of 3 layers, the model has 1 and a head" },
+    { "deep nesting", START_LINE "{\"event\":\"x\",\"a\":[[[[[[[[[[1]]]]]]]]]]}\n",
+      "line 2: is nested deeper than a recording ever is" },
+    { "bad UTF-8", START_LINE "{\"event\":\"\xff\"}\n",
+      "line 2: is not a whole line of a recording" },
+};
+
+static void a_broken_recording_gives_one_clear_error(void **state)
+{
+    const struct broken *b = *state;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct err e = ERR_INIT, again = ERR_INIT;
+    struct mw_replay *r;
+    char text[600], want[600];
+
+    make_tree(state);
+    tree_put(root, "/recording", b->text);
+    snprintf(want, sizeof want, "%.180s: %s", path, b->want);
+    if (mw_replay_open(&r, path, &e) == 0) {
+        assert_int_equal(mw_replay_next(r, s, &e), -1);
+        assert_int_equal(mw_replay_next(r, s, &again), -1);
+        assert_string_equal(e.what, again.what);
+        mw_replay_close(r);
+    } else {
+        assert_null(r);
+    }
+    err_text(&e, text, sizeof text);
+    assert_string_equal(text, want);
+    free(s);
+    drop_tree(state);
+}
+
+static void what_a_newer_program_writes_is_passed_over(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct err e = ERR_INIT;
+    struct mw_replay *r;
+
+    (void)state;
+    tree_put(root, "/recording",
+             START_LINE "{\"event\":\"weather\",\"t_ns\":1,\"io\":{\"reads\":3}}\n"
+                        "{\"event\":\"second\",\"t_ns\":7,\"new\":{\"a\":[1,{\"b\":null}]},"
+                        "\"io\":{\"reads\":5,\"colour\":\"red\"},\"os\":{\"rss\":null,"
+                        "\"x\":true},\"os_why\":{\"rss\":\"because\",\"t_ns\":\"no\"}}\n");
+    assert_int_equal(mw_replay_open(&r, path, &e), 0);
+    assert_int_equal(mw_replay_next(r, s, &e), 1);
+    assert_int_equal(s->t_ns, 7);
+    assert_int_equal(s->io.reads, 5);
+    assert_string_equal(s->os.rss.why_not, "because");
+    assert_int_equal(s->os.t_ns, 0);
+    assert_int_equal(mw_replay_next(r, s, &e), 0);
+    mw_replay_close(r);
+    free(s);
+}
+
+static void a_line_without_end_is_refused(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct err e = ERR_INIT;
+    struct mw_replay *r;
+    FILE *f = fopen(path, "w");
+
+    (void)state;
+    fputs(START_LINE, f);
+    for (int i = 0; i < 300000; i++)
+        fputs("[[[[[[[[", f);
+    fclose(f);
+    assert_int_equal(mw_replay_open(&r, path, &e), 0);
+    assert_int_equal(mw_replay_next(r, s, &e), -1);
+    assert_string_equal(e.what, "is longer than a line of a recording ever is");
+    mw_replay_close(r);
+    free(s);
+}
+
+/* ---- documentation ---- */
+
+/* Every key that can be written stands in the manual page, in bold at the start of a line
+ * or of a tagged paragraph. */
+static void assert_documented(const char *page, const char *key)
+{
+    char bold[80];
+
+    snprintf(bold, sizeof bold, "\n.B %s\n", key);
+    if (strstr(page, bold) == NULL)
+        fail_msg("memwall-telemetry(5) does not tell what \"%s\" is", key);
+}
+
+static void every_field_stands_in_the_manual_page(void **state)
+{
+    char *page;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/man/memwall-telemetry.5", getenv("MW_SRCDIR"));
+    page = read_all();
+    for (size_t i = 0; i < n_sample_fields; i++)
+        assert_documented(page, sample_fields[i].key);
+    for (size_t i = 0; i < n_token_fields; i++)
+        assert_documented(page, token_fields[i].key);
+    for (size_t i = 0; i < n_layer_fields; i++)
+        assert_documented(page, layer_fields[i].key);
+    for (size_t i = 0; i < n_rate_names; i++)
+        assert_documented(page, rate_names[i]);
+    free(page);
+}
+
+int main(void)
+{
+#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
+    const struct CMUnitTest plain[] = {
+        in_a_tree(every_line_of_a_sample_is_json_and_fits_its_room),
+        in_a_tree(what_is_not_known_is_null_and_has_a_reason),
+        in_a_tree(each_token_has_a_line_and_the_last_second_too),
+        in_a_tree(tokens_that_were_too_fast_are_counted_as_lost),
+        in_a_tree(a_new_plan_has_a_line),
+        in_a_tree(a_full_disk_is_told_when_the_recorder_is_closed),
+        in_a_tree(a_recording_gives_back_what_was_recorded),
+        in_a_tree(what_a_newer_program_writes_is_passed_over),
+        in_a_tree(a_line_without_end_is_refused),
+        cmocka_unit_test(every_field_stands_in_the_manual_page),
+    };
+    enum { N_PLAIN = sizeof plain / sizeof plain[0], N = sizeof broken / sizeof broken[0] };
+    struct CMUnitTest tests[N_PLAIN + N];
+
+    memcpy(tests, plain, sizeof plain);
+    for (size_t i = 0; i < N; i++)
+        tests[N_PLAIN + i] =
+            (struct CMUnitTest){ broken[i].name, a_broken_recording_gives_one_clear_error, NULL,
+                                 NULL, &broken[i] };
+    return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/*
+ * A snapshot and the GGUF file made of it are one model: equal hyper-parameters, the same
+ * tensors, the same values bit for bit.  Three differences are the converter's: vectors
+ * are widened to F32, Gemma's norms get their 1, and llama's rows of q and k are permuted.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/format/catalogue.h"
+
+struct pair {
+    const char *snapshot, *gguf;
+    bool same_windows; /* the config states the same windows as the GGUF file */
+    bool same_scale;
+};
+
+static struct pair pairs[] = {
+    { "gemma2-tiny-hf", "gemma2-tiny.gguf", true, false },
+    { "gemma3-tiny-hf", "gemma3-tiny.gguf", true, true },
+    { "gemma4-tiny-hf", "gemma4-tiny2.gguf", true, true },
+    { "llama-tiny-hf", "llama-tiny.gguf", true, true },
+    { "llama31-tiny-hf", "llama31-tiny.gguf", true, true },
+    { "mistral-tiny-hf", "mistral-tiny.gguf", false, true },
+    { "phi3-longrope-short-tiny-hf", "phi3-longrope-short-tiny.gguf", true, true },
+    { "phi3-longrope-tiny-hf", "phi3-longrope-tiny.gguf", true, true },
+    { "phi3-tiny-hf", "phi3-tiny.gguf", true, true },
+    { "qwen2-tiny-hf", "qwen2-tiny.gguf", true, true },
+    { "qwen3-tiny-hf", "qwen3-tiny.gguf", true, true },
+};
+
+static struct catalogue *open_model(const char *name)
+{
+    const char *shared = getenv("MW_SHARED");
+    struct err e = ERR_INIT;
+    struct catalogue *c = NULL;
+    struct stat st;
+    char path[512], text[600];
+
+    snprintf(path, sizeof path, "%s/conformance/models/%s", shared != NULL ? shared : "", name);
+    if (stat(path, &st) != 0)
+        skip();
+    if (catalogue_open(&c, path, &e) != 0) {
+        err_text(&e, text, sizeof text);
+        fail_msg("%s", text);
+    }
+    return c;
+}
+
+static void assert_close(double a, double b)
+{
+    if (!(fabs(a - b) <= 1e-6 * fabs(b)))
+        fail_msg("%.9g is not %.9g", a, b);
+}
+
+static void compare_rope(const struct rope_hparams *a, const struct rope_hparams *b)
+{
+    assert_true(a->base == b->base);
+    assert_int_equal(a->n_rot, b->n_rot);
+    assert_int_equal(a->scaling, b->scaling);
+    assert_true(a->factor == b->factor);
+    assert_close(a->attn_factor, b->attn_factor);
+    assert_int_equal(a->n_factor, b->n_factor);
+    for (uint32_t i = 0; i < a->n_factor; i++) {
+        assert_close((double)a->factors[i], (double)b->factors[i]);
+        assert_close((double)a->factors_long[i], (double)b->factors_long[i]);
+    }
+    if (a->scaling == ROPE_LONGROPE)
+        assert_int_equal(a->n_ctx_orig, b->n_ctx_orig);
+}
+
+static void compare_hparams(const struct hparams *a, const struct hparams *b,
+                            const struct pair *p)
+{
+    assert_int_equal(a->arch, b->arch);
+    assert_string_equal(a->arch_name, b->arch_name);
+    assert_int_equal(a->n_layer, b->n_layer);
+    assert_int_equal(a->n_embd, b->n_embd);
+    assert_int_equal(a->n_vocab, b->n_vocab);
+    assert_int_equal(a->n_ctx_train, b->n_ctx_train);
+    assert_int_equal(a->n_layer_kv_shared, b->n_layer_kv_shared);
+    assert_int_equal(a->n_embd_per_layer, b->n_embd_per_layer);
+    assert_int_equal(a->n_expert, b->n_expert);
+    assert_true(a->rms_eps == b->rms_eps);
+    assert_true(a->softcap_attn == b->softcap_attn && a->softcap_final == b->softcap_final);
+    if (p->same_scale)
+        assert_true(a->attn_scale == b->attn_scale);
+    compare_rope(&a->rope, &b->rope);
+    if (p->same_windows) {
+        assert_int_equal(a->n_swa, b->n_swa);
+        compare_rope(&a->rope_swa, &b->rope_swa);
+    }
+    for (uint32_t i = 0; i < a->n_layer; i++) {
+        const struct layer_hparams *x = &a->layers[i], *y = &b->layers[i];
+
+        if (p->same_windows)
+            assert_int_equal(x->is_sliding, y->is_sliding);
+        assert_int_equal(x->n_head, y->n_head);
+        assert_int_equal(x->n_head_kv, y->n_head_kv);
+        assert_int_equal(x->head_dim_k, y->head_dim_k);
+        assert_int_equal(x->head_dim_v, y->head_dim_v);
+        assert_int_equal(x->n_ff, y->n_ff);
+    }
+}
+
+static uint8_t *read_tensor(const struct catalogue *c, const struct tensor_info *t)
+{
+    uint8_t *bytes = test_malloc(t->bytes);
+
+    assert_int_equal(pread(c->files[t->file].fd, bytes, t->bytes, (off_t)t->offset), t->bytes);
+    return bytes;
+}
+
+static float half_to_float(uint16_t h)
+{
+    int exponent = h >> 10 & 31;
+    double m = (h & 1023) / 1024.0;
+    double v = exponent == 0 ? ldexp(m, -14) : ldexp(1 + m, exponent - 15);
+
+    return (float)(h >> 15 != 0 ? -v : v);
+}
+
+static float value(const uint8_t *bytes, enum tensor_type type, uint64_t i)
+{
+    uint32_t bits = 0;
+    uint16_t half;
+    float f;
+
+    switch (type) {
+    case TYPE_F32: memcpy(&f, bytes + 4 * i, 4); return f;
+    case TYPE_BF16:
+        memcpy(&half, bytes + 2 * i, 2);
+        bits = (uint32_t)half << 16;
+        memcpy(&f, &bits, 4);
+        return f;
+    case TYPE_F16: memcpy(&half, bytes + 2 * i, 2); return half_to_float(half);
+    default: break;
+    }
+    fail_msg("type %d is not expected", (int)type);
+    return 0;
+}
+
+/* Row of the snapshot's tensor that the converter put at row r of the GGUF file's. */
+static uint64_t source_row(const struct catalogue *gguf, const struct tensor_info *t,
+                           uint64_t r)
+{
+    const struct hparams *h = &gguf->hparams;
+    uint64_t d = h->layers[0].head_dim_k, in_head = r % d;
+
+    if (!h->rope_interleaved ||
+        (strstr(t->name, ".attn_q.") == NULL && strstr(t->name, ".attn_k.") == NULL))
+        return r;
+    return r - in_head + in_head / 2 + (in_head % 2) * (d / 2);
+}
+
+static void compare_values(const struct catalogue *hf, const struct tensor_info *a,
+                           const struct catalogue *gguf, const struct tensor_info *b)
+{
+    uint8_t *x = read_tensor(hf, a), *y = read_tensor(gguf, b);
+    /* A vector's entries are permuted as a matrix's rows are. */
+    bool is_vector = a->n_dims == 1;
+    uint64_t rows = is_vector ? a->ne[0] : tensor_rows(a), cols = is_vector ? 1 : a->ne[0];
+
+    for (uint64_t r = 0; r < rows; r++) {
+        uint64_t from = source_row(gguf, b, r);
+
+        for (uint64_t k = 0; k < cols; k++) {
+            float want = value(x, a->type, from * cols + k) + (a->add_one ? 1.0f : 0.0f);
+            float got = value(y, b->type, r * cols + k);
+
+            if (memcmp(&want, &got, sizeof got) != 0)
+                fail_msg("%s: value %llu of row %llu is %.9g, not %.9g", a->name,
+                         (unsigned long long)k, (unsigned long long)r, (double)want,
+                         (double)got);
+        }
+    }
+    test_free(x);
+    test_free(y);
+}
+
+static void a_snapshot_is_the_model_of_its_gguf_file(void **state)
+{
+    const struct pair *p = *state;
+    struct catalogue *hf = open_model(p->snapshot), *gguf = open_model(p->gguf);
+    uint32_t n_equal = 0;
+
+    assert_int_equal(hf->kind, CATALOGUE_SNAPSHOT);
+    compare_hparams(&hf->hparams, &gguf->hparams, p);
+    assert_false(hf->hparams.rope_interleaved);
+    for (uint32_t i = 0; i < gguf->n_tensor; i++) {
+        const struct tensor_info *b = &gguf->tensors[i], *a = catalogue_find(hf, b->name);
+
+        if (strncmp(b->name, "rope_f", 6) == 0)
+            continue; /* made by the converter, compared with the hyper-parameters */
+        if (a == NULL)
+            fail_msg("%s is not in the snapshot", b->name);
+        assert_true(a->is_text && b->is_text);
+        assert_memory_equal(a->ne, b->ne, sizeof a->ne);
+        compare_values(hf, a, gguf, b);
+        n_equal++;
+    }
+    assert_int_equal(n_equal, hf->n_tensor - hf->n_tensor_other);
+    catalogue_close(hf);
+    catalogue_close(gguf);
+}
+
+static void towers_are_left_out_of_every_sum(void **state)
+{
+    struct catalogue *c = open_model("gemma4-tiny-hf");
+    uint64_t n = 0, bytes = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < c->n_tensor; i++) {
+        if (c->tensors[i].is_text)
+            continue;
+        n++;
+        bytes += c->tensors[i].bytes;
+        assert_null(strstr(c->tensors[i].name, "blk."));
+    }
+    assert_true(n > 0);
+    assert_int_equal(n, c->n_tensor_other);
+    assert_int_equal(bytes, c->bytes_other);
+    catalogue_close(c);
+}
+
+static void generation_settings_come_from_their_own_file(void **state)
+{
+    struct catalogue *c = open_model("gemma4-tiny-hf");
+    const struct generation_hparams *g = &c->generation;
+
+    (void)state;
+    assert_true(g->has_temp && g->temp == 1.0f);
+    assert_true(g->has_top_k && g->top_k == 64);
+    assert_true(g->has_top_p && g->top_p == 0.95f);
+    assert_false(g->has_min_p);
+    assert_int_equal(g->n_stop, 3);
+    assert_int_equal(g->stop[0], 1);
+    assert_int_equal(g->stop[1], 16);
+    assert_int_equal(g->stop[2], 9);
+    catalogue_close(c);
+}
+
+static void a_window_in_mistrals_config_holds_for_every_layer(void **state)
+{
+    struct catalogue *c = open_model("mistral-tiny-hf");
+
+    (void)state;
+    assert_int_equal(c->hparams.n_swa, 12);
+    for (uint32_t i = 0; i < c->hparams.n_layer; i++)
+        assert_true(c->hparams.layers[i].is_sliding);
+    catalogue_close(c);
+}
+
+static void the_factor_of_scores_is_the_configs(void **state)
+{
+    struct catalogue *c = open_model("gemma2-tiny-hf");
+
+    (void)state;
+    assert_close((double)c->hparams.attn_scale, 1 / sqrt(40));
+    catalogue_close(c);
+}
+
+static void one_of_its_files_names_the_snapshot(void **state)
+{
+    struct catalogue *a = open_model("llama-tiny-hf/model-00001-of-00002.safetensors");
+    struct catalogue *b = open_model("llama-tiny-hf/model.safetensors.index.json");
+
+    (void)state;
+    assert_int_equal(a->n_file, 2);
+    assert_int_equal(a->n_tensor, b->n_tensor);
+    assert_string_equal(a->hparams.name, "llama-tiny-hf");
+    catalogue_close(a);
+    catalogue_close(b);
+}
+
+static void an_assistant_says_what_it_is(void **state)
+{
+    static const char *const names[] = { "gemma4-tiny-assistant-hf",
+                                         "gemma4-tiny-assistant.gguf" };
+    const char *shared = getenv("MW_SHARED");
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct catalogue *c = NULL;
+        struct err e = ERR_INIT;
+        char path[512];
+
+        snprintf(path, sizeof path, "%s/conformance/models/%s", shared != NULL ? shared : "",
+                 names[i]);
+        if (access(path, R_OK) != 0)
+            skip();
+        assert_int_equal(catalogue_open(&c, path, &e), -1);
+        assert_int_equal(e.code, ERR_UNSUPPORTED);
+        assert_non_null(strstr(e.what, "drafting model"));
+        assert_int_equal(catalogue_open_bare(&c, path, &e), 0);
+        assert_true(c->n_tensor > 40);
+        catalogue_close(c);
+    }
+}
+
+int main(void)
+{
+    enum { N = sizeof pairs / sizeof pairs[0] };
+    static const struct CMUnitTest others[] = {
+        cmocka_unit_test(towers_are_left_out_of_every_sum),
+        cmocka_unit_test(generation_settings_come_from_their_own_file),
+        cmocka_unit_test(a_window_in_mistrals_config_holds_for_every_layer),
+        cmocka_unit_test(the_factor_of_scores_is_the_configs),
+        cmocka_unit_test(one_of_its_files_names_the_snapshot),
+        cmocka_unit_test(an_assistant_says_what_it_is),
+    };
+    struct CMUnitTest tests[N];
+    int failed;
+
+    for (size_t i = 0; i < N; i++)
+        tests[i] =
+            (struct CMUnitTest){ pairs[i].snapshot, a_snapshot_is_the_model_of_its_gguf_file,
+                                 NULL, NULL, &pairs[i] };
+    failed = cmocka_run_group_tests_name("snapshots equal their GGUF files", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("snapshot", others, NULL, NULL);
+    return failed;
+}

@@ -1,0 +1,129 @@
+/* The block of counters: what is read together belongs together, no token is lost. */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/telemetry/telemetry.h"
+
+static int make_block(void **state)
+{
+    *state = calloc(1, sizeof(struct telemetry));
+    return *state == NULL ? -1 : 0;
+}
+
+static int drop_block(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+/* A pass whose figures all follow from one number. */
+static void finish_token(struct telemetry *t, uint64_t x)
+{
+    telemetry_begin(t);
+    counter_set(&t->pass.wall_ns, 10 * x);
+    counter_set(&t->pass.stall_ns, 7 * x);
+    counter_set(&t->pass.compute_ns, 3 * x);
+    counter_set(&t->pass.bytes_pass, 100 * x);
+    telemetry_end(t);
+    telemetry_token(t, x);
+}
+
+static void a_token_is_kept_with_the_pass_that_made_it(void **state)
+{
+    struct telemetry *t = *state;
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    telemetry_answer(t, 12);
+    counter_set(&t->kv_tokens, 13);
+    finish_token(t, 5);
+    telemetry_sample(t, s);
+    assert_int_equal(s->n_prompt, 12);
+    assert_int_equal(s->n_decoded, 1);
+    assert_int_equal(s->n_token, 1);
+    assert_int_equal(s->recent[0].n, 1);
+    assert_int_equal(s->recent[0].wall_ns, 50);
+    assert_int_equal(s->recent[0].bytes_pass, 500);
+    assert_int_equal(s->recent[0].sample_ns, 5);
+    assert_int_equal(s->recent[0].kv_tokens, 13);
+    assert_true(s->recent[0].t_ns == s->t_last_ns && s->t_first_ns == s->t_last_ns);
+    assert_true(s->t_start_ns != 0 && s->t_start_ns <= s->t_first_ns);
+
+    telemetry_answer(t, 3);
+    telemetry_sample(t, s);
+    assert_int_equal(s->n_decoded, 0);
+    assert_int_equal(s->t_first_ns, 0);
+    assert_int_equal(s->n_token, 1);
+    free(s);
+}
+
+static void a_sample_knows_the_last_tokens_in_order(void **state)
+{
+    struct telemetry *t = *state;
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    telemetry_answer(t, 1);
+    for (uint64_t i = 0; i < 3 * MW_RECENT + 7; i++)
+        finish_token(t, i);
+    telemetry_sample(t, s);
+    assert_int_equal(s->n_token, 3 * MW_RECENT + 7);
+    for (uint64_t i = s->n_token - MW_RECENT; i < s->n_token; i++) {
+        assert_int_equal(s->recent[i % MW_RECENT].n, i + 1);
+        assert_int_equal(s->recent[i % MW_RECENT].wall_ns, 10 * i);
+    }
+    free(s);
+}
+
+enum { N_TOKEN = 200000 };
+
+static void *decode(void *block)
+{
+    telemetry_answer(block, 1);
+    for (uint64_t i = 1; i <= N_TOKEN; i++)
+        finish_token(block, i);
+    return NULL;
+}
+
+/* The reader copies while the writer writes; whatever it gets must be of one pass. */
+static void a_reader_never_sees_half_a_token(void **state)
+{
+    struct telemetry *t = *state;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    pthread_t writer;
+    uint64_t n_wrong = 0;
+
+    assert_int_equal(pthread_create(&writer, NULL, decode, t), 0);
+    do {
+        telemetry_sample(t, s);
+        n_wrong += s->pass.stall_ns * 10 != s->pass.wall_ns * 7;
+        for (uint64_t i = s->n_token > MW_RECENT ? s->n_token - MW_RECENT : 0; i < s->n_token;
+             i++) {
+            const struct mw_token *k = &s->recent[i % MW_RECENT];
+
+            n_wrong += k->n != i + 1 || k->wall_ns != 10 * k->n || k->bytes_pass != 100 * k->n;
+        }
+    } while (s->n_token < N_TOKEN);
+    pthread_join(writer, NULL);
+    assert_int_equal(n_wrong, 0);
+    free(s);
+}
+
+int main(void)
+{
+#define with_a_block(test) cmocka_unit_test_setup_teardown(test, make_block, drop_block)
+    const struct CMUnitTest tests[] = {
+        with_a_block(a_token_is_kept_with_the_pass_that_made_it),
+        with_a_block(a_sample_knows_the_last_tokens_in_order),
+        with_a_block(a_reader_never_sees_half_a_token),
+    };
+
+    return cmocka_run_group_tests_name("telemetry", tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* What binds, and the numbers of the advice. */
+#include "config.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/base/units.h"
+#include "engine/telemetry/rates.h"
+#include "engine/telemetry/verdict.h"
+#include "tests/unit/made_sample.h"
+
+#define MS ((uint64_t)1000000)
+
+static int make_sample(void **state)
+{
+    *state = calloc(1, sizeof(struct mw_sample));
+    return *state == NULL ? -1 : 0;
+}
+
+static int drop_sample(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+/* n tokens with these shares of 100 ms. */
+static void tokens(struct mw_sample *s, uint64_t n, unsigned stall_ms, unsigned attention_ms,
+                   uint64_t bytes)
+{
+    memset(s, 0, sizeof *s);
+    snprintf(s->run.io, sizeof s->run.io, "direct");
+    snprintf(s->run.kv_k, sizeof s->run.kv_k, "f16");
+    s->run.hot_bytes = 4 * GIB;
+    s->n_decoded = s->n_token = n;
+    s->decode_ns = (n - 1) * 100 * MS;
+    for (uint64_t i = 0; i < n; i++)
+        s->recent[i % MW_RECENT] = (struct mw_token){ .t_ns = (i + 1) * 100 * MS,
+                                                      .n = i + 1,
+                                                      .wall_ns = 100 * MS + i,
+                                                      .stall_ns = stall_ms * MS,
+                                                      .compute_ns = (100 - stall_ms) * MS,
+                                                      .attention_ns = attention_ms * MS,
+                                                      .bytes_pass = bytes,
+                                                      .n_col = 1 };
+}
+
+static void assert_near(double got, double want)
+{
+    if (fabs(got - want) > 0.01 * fabs(want))
+        fail_msg("%g instead of %g", got, want);
+}
+
+static void nothing_measured_binds_nothing(void **state)
+{
+    struct mw_sample *s = *state;
+    struct mw_rates r;
+
+    made_idle(s);
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_NONE);
+    assert_string_equal(s->verdict.advice, "");
+    mw_rates(s, &r);
+    assert_true(r.decode_last < 0 && r.decode_mean < 0 && r.stall_share < 0 && r.first_s < 0);
+}
+
+/* 70 ms of 100 wait while 1 GiB is read: 10.7 GB/s; computing alone takes 30 ms, in which
+ * 0.3 GiB are read, so 0.7 GiB more in memory make it compute-bound at 33 tok/s. */
+static void a_disk_that_is_waited_for_binds_and_budget_helps(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 10, 70, 5, GIB);
+    s->os.t_ns = 1;
+    s->os.available.value = 8 * GIB;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
+    assert_near(s->verdict.share, 0.70);
+    assert_string_equal(s->verdict.advice, "more_budget");
+    assert_near(s->verdict.advice_from, 10);
+    assert_near(s->verdict.advice_to, 33.33);
+    assert_near(s->verdict.advice_amount, 0.7 * (double)GIB);
+}
+
+static void advice_gives_no_more_than_the_machine_has(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 10, 70, 5, GIB);
+    s->os.t_ns = 1;
+    s->os.available.value = 512 * MIB + 256 * MIB;
+    verdict_fill(s);
+    assert_near(s->verdict.advice_amount, 0.25 * (double)GIB);
+    assert_near(s->verdict.advice_to, 13.33);
+
+    s->os.available.value = 400 * MIB;
+    s->run.hot_bytes = GIB;
+    verdict_fill(s);
+    assert_string_equal(s->verdict.advice, "smaller_type");
+    assert_near(s->verdict.advice_to, 20);
+}
+
+static void long_contexts_bind_by_their_keys_and_values(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 10, 0, 60, 0);
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_KV);
+    assert_near(s->verdict.share, 0.6);
+    assert_string_equal(s->verdict.advice, "smaller_kv");
+    assert_near(s->verdict.advice_to, 1 / (0.1 - 0.06 * 0.47));
+    snprintf(s->run.kv_k, sizeof s->run.kv_k, "q8_0");
+    verdict_fill(s);
+    assert_string_equal(s->verdict.advice, "shorter_context");
+}
+
+/* 4 GiB in 90 ms are 47.7 GB/s. */
+static void weights_in_memory_bind_by_bandwidth_or_by_arithmetic(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 10, 0, 10, 0);
+    s->memory_limit = 50000000000u;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_MEMORY);
+    assert_near(s->verdict.share, 0.9);
+    s->memory_limit = 90000000000u;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+    s->memory_limit = 0;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+}
+
+static void swapping_comes_before_everything_else(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 10, 70, 5, GIB);
+    s->os.swap_own.value = 200 * MIB;
+    s->os.psi_memory_some10.value = 3000;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_SWAP);
+    assert_near(s->verdict.share, 0.3);
+    s->os.psi_memory_some10.why_not = "switched off";
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
+}
+
+static void faults_of_a_mapping_are_a_disk_that_binds(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 10, 0, 5, 0);
+    snprintf(s->run.io, sizeof s->run.io, "mmap");
+    s->os.psi_io_some10.value = 6000;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
+    assert_string_equal(s->verdict.advice, "direct_io");
+}
+
+static void rates_are_those_of_the_newest_tokens(void **state)
+{
+    struct mw_sample *s = *state;
+    struct mw_rates r;
+
+    tokens(s, 200, 70, 5, GIB);
+    for (uint64_t i = 195; i < 200; i++) /* a slow end: one a second */
+        s->recent[i % MW_RECENT].t_ns = 19500 * MS + (i - 194) * 1000 * MS;
+    mw_rates(s, &r);
+    assert_near(r.decode_last, 1);
+    assert_near(r.decode_mean, 10);
+    assert_near(r.read_bytes_s, 10.0 * (double)GIB);
+    assert_int_equal(r.n_pass, 16);
+    assert_near(r.wall_s, 0.1);
+
+    made_decode(s, 40);
+    mw_rates(s, &r);
+    assert_near(r.prefill, 250);
+    assert_near(r.first_s, 8.192);
+    assert_true(r.overlap >= 0 && r.overlap <= 1);
+}
+
+/* The first token comes from the prompt's pass, which is no measure for those behind. */
+static void the_prompts_pass_is_no_token(void **state)
+{
+    struct mw_sample *s = *state;
+    struct mw_rates r;
+
+    tokens(s, 2, 70, 5, GIB);
+    s->recent[0].wall_ns = 9000 * MS;
+    mw_rates(s, &r);
+    assert_int_equal(r.n_pass, 1);
+    assert_near(r.wall_s, 0.1);
+    made_prefill(s, 512);
+    mw_rates(s, &r);
+    assert_int_equal(r.n_pass, 0);
+    assert_true(r.wall_s < 0);
+    assert_near(r.stall_share, 160.0 / 1024);
+}
+
+int main(void)
+{
+#define with_a_sample(test) cmocka_unit_test_setup_teardown(test, make_sample, drop_sample)
+    const struct CMUnitTest tests[] = {
+        with_a_sample(nothing_measured_binds_nothing),
+        with_a_sample(a_disk_that_is_waited_for_binds_and_budget_helps),
+        with_a_sample(advice_gives_no_more_than_the_machine_has),
+        with_a_sample(long_contexts_bind_by_their_keys_and_values),
+        with_a_sample(weights_in_memory_bind_by_bandwidth_or_by_arithmetic),
+        with_a_sample(swapping_comes_before_everything_else),
+        with_a_sample(faults_of_a_mapping_are_a_disk_that_binds),
+        with_a_sample(rates_are_those_of_the_newest_tokens),
+        with_a_sample(the_prompts_pass_is_no_token),
+    };
+
+    return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);
+}

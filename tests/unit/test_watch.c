@@ -1,0 +1,118 @@
+/* The slow sampler: a tree that stands for the system, and the system itself. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/base/units.h"
+#include "engine/telemetry/watch.h"
+#include "tests/unit/tree.h"
+
+static char root[512];
+
+static int make_tree(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof root, "%s", tree_new());
+    return 0;
+}
+
+static int drop_tree(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+static void put_system(const char *procs)
+{
+    tree_put(root, "/proc/self/status",
+             "VmHWM: 5000 kB\nVmRSS: 4000 kB\nRssAnon: 3000 kB\nRssFile: 1000 kB\n"
+             "RssShmem: 0 kB\nVmPTE: 100 kB\nVmSwap: 20 kB\n");
+    tree_put(root, "/proc/self/stat", "7 (x) R 1 2 3 4 5 6 7 8 99 10 11\n");
+    tree_put(root, "/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\n");
+    tree_put(root, "/proc/self/cgroup", "0::/a\n");
+    tree_put(root, "/proc/self/mountinfo",
+             "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.max", "2048000000\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.current", "1000000\n");
+    tree_put(root, "/sys/fs/cgroup/a/cgroup.procs", procs);
+    tree_put(root, "/proc/pressure/io", "some avg10=7.50 avg60=0.00\n");
+}
+
+static void a_group_of_our_own_tells_our_charge(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_watch *w;
+    struct mw_os os;
+
+    (void)state;
+    put_system("12\n");
+    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    watch_read(w, &os);
+    assert_null(os.charged.why_not);
+    assert_int_equal(os.charged.value, 1000000);
+    assert_int_equal(os.own.value, 4120 * KIB);
+    assert_int_equal(os.available.value, 2047000000);
+    assert_int_equal(os.psi_io_some10.value, 750);
+    assert_non_null(os.psi_memory_some10.why_not);
+    assert_int_equal(os.majflt.value, 0); /* since the watch began */
+    tree_put(root, "/proc/self/stat", "7 (x) R 1 2 3 4 5 6 7 8 104 10 11\n");
+    watch_read(w, &os);
+    assert_int_equal(os.majflt.value, 5);
+    mw_watch_free(w);
+}
+
+static void a_group_with_others_does_not(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_watch *w;
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    (void)state;
+    put_system("12\n13\n");
+    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    mw_watch_complete(w, s);
+    assert_string_equal(s->os.charged.why_not, "other processes share the control group");
+    assert_int_equal(s->os.limit.value, 2048000000);
+    assert_true(s->os.t_ns != 0);
+    assert_int_equal(s->verdict.binds, MW_BINDS_NONE);
+    mw_watch_free(w);
+    free(s);
+}
+
+static void this_system_can_be_watched(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_watch *w;
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    (void)state;
+    assert_int_equal(watch_start(&w, "", NULL, 0, &e), 0);
+    mw_watch_complete(w, s);
+    assert_null(s->os.rss.why_not);
+    assert_true(s->os.rss.value > 0);
+    assert_true(s->os.own.value >= s->os.rss_anon.value);
+    assert_int_equal(s->os.model_cached.value, 0);
+    mw_watch_free(w);
+    free(s);
+}
+
+int main(void)
+{
+#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
+    const struct CMUnitTest tests[] = {
+        in_a_tree(a_group_of_our_own_tells_our_charge),
+        in_a_tree(a_group_with_others_does_not),
+        in_a_tree(this_system_can_be_watched),
+    };
+
+    return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+}
