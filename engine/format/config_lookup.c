@@ -40,7 +40,7 @@ int64_t config_int(struct config_lookup *l, const char *key, int64_t min, int64_
         if (absent != CONFIG_NEEDED)
             return absent;
         missing(l, key);
-    } else if (!json_int(n, &v) || v < min || v > max) {
+    } else if (!json_as_int(n, &v) || v < min || v > max) {
         err_set(l->e, ERR_FORMAT, "is %.60s; whole numbers from %lld to %lld are read", seen(n),
                 (long long)min, (long long)max);
         config_fail(l, key);
@@ -59,7 +59,7 @@ double config_float(struct config_lookup *l, const char *key, double min, double
         if (!isnan(absent))
             return absent;
         missing(l, key);
-    } else if (!json_float(n, &v) || v < min || v > 1e30) {
+    } else if (!json_as_float(n, &v) || v < min || v > 1e30) {
         err_set(l->e, ERR_FORMAT, "is %.60s; a number from %g on is needed", seen(n), min);
         config_fail(l, key);
     }
@@ -73,7 +73,7 @@ bool config_bool(struct config_lookup *l, const char *key, bool absent)
 
     if (l->failed || n == NULL)
         return absent;
-    if (!json_bool(n, &v)) {
+    if (!json_as_bool(n, &v)) {
         err_set(l->e, ERR_FORMAT, "is %.60s, not true or false", seen(n));
         config_fail(l, key);
     }
@@ -83,7 +83,7 @@ bool config_bool(struct config_lookup *l, const char *key, bool absent)
 const char *config_string(struct config_lookup *l, const char *key)
 {
     const struct json_node *n = json_get(l->node, key);
-    const char *s = json_string(n);
+    const char *s = json_as_string(n);
 
     if (l->failed || n == NULL)
         return NULL;

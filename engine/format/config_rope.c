@@ -94,7 +94,7 @@ static void longrope_list(struct config_lookup *s, const char *key, uint32_t n, 
         return;
     }
     for (node = list->first; node != NULL; node = node->next) {
-        if (!json_float(node, &v) || !(v > 0)) {
+        if (!json_as_float(node, &v) || !(v > 0)) {
             err_set(s->e, ERR_FORMAT, "factor %u is no number above 0", i);
             config_fail(s, key);
             return;

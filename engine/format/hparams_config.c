@@ -56,9 +56,10 @@ int snapshot_arch(const struct json_node *config, struct err *e)
         { "phi3", "Phi3ForCausalLM", ARCH_PHI3 },
     };
     const struct json_node *classes = json_get(config, "architectures");
-    const char *type = json_string(json_get(config, "model_type"));
-    const char *class =
-        classes != NULL && classes->kind == JSON_IS_ARRAY ? json_string(classes->first) : NULL;
+    const char *type = json_as_string(json_get(config, "model_type"));
+    const char *class = classes != NULL && classes->kind == JSON_IS_ARRAY
+                            ? json_as_string(classes->first)
+                            : NULL;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (type != NULL ? strcmp(type, names[i].model_type) == 0
@@ -79,10 +80,11 @@ int snapshot_arch(const struct json_node *config, struct err *e)
 /* Mistral shares llama's tensors, but not what its config leaves out. */
 static bool is_mistral(const struct json_node *config)
 {
-    const char *type = json_string(json_get(config, "model_type"));
+    const char *type = json_as_string(json_get(config, "model_type"));
     const struct json_node *classes = json_get(config, "architectures");
-    const char *class =
-        classes != NULL && classes->kind == JSON_IS_ARRAY ? json_string(classes->first) : NULL;
+    const char *class = classes != NULL && classes->kind == JSON_IS_ARRAY
+                            ? json_as_string(classes->first)
+                            : NULL;
 
     return (type != NULL && strcmp(type, "mistral") == 0) ||
            (type == NULL && class != NULL && strcmp(class, "MistralForCausalLM") == 0);
@@ -102,7 +104,7 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
         return true;
     }
     for (n = list->first; n != NULL && !l->failed; n = n->next, i++) {
-        const char *type = json_string(n);
+        const char *type = json_as_string(n);
 
         if (type != NULL && strcmp(type, "sliding_attention") == 0) {
             h->layers[i].is_sliding = true;
@@ -267,7 +269,7 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
     if (q == NULL)
         q = json_get(root, "quantization");
     if (q != NULL && !l->failed) {
-        const char *method = json_string(json_get(q, "quant_method"));
+        const char *method = json_as_string(json_get(q, "quant_method"));
 
         err_set(l->e, ERR_UNSUPPORTED,
                 "the snapshot is quantised (%.40s), which is not read; take a GGUF file or "
@@ -330,7 +332,7 @@ static bool recommended(const struct json_node *n, const char *key, double min, 
 {
     double v;
 
-    if (!json_float(json_get(n, key), &v) || !(v >= min && v <= max))
+    if (!json_as_float(json_get(n, key), &v) || !(v >= min && v <= max))
         return false;
     *out = (float)v;
     return true;
@@ -342,12 +344,12 @@ static void each_id(const struct json_node *n, struct generation_hparams *s,
 {
     int64_t id;
 
-    if (json_int(n, &id))
+    if (json_as_int(n, &id))
         add(s, id);
     if (n == NULL || n->kind != JSON_IS_ARRAY)
         return;
     for (n = n->first; n != NULL; n = n->next)
-        if (json_int(n, &id))
+        if (json_as_int(n, &id))
             add(s, id);
 }
 

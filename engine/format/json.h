@@ -83,10 +83,10 @@ const struct json_node *json_member(const struct json_node *n, const char *key);
 const struct json_node *json_get(const struct json_node *n, const char *key);
 
 /* Whether the node is such a value (false for NULL).  An integer may be written 2.0. */
-bool json_int(const struct json_node *n, int64_t *out);
-bool json_float(const struct json_node *n, double *out);
-bool json_bool(const struct json_node *n, bool *out);
+bool json_as_int(const struct json_node *n, int64_t *out);
+bool json_as_float(const struct json_node *n, double *out);
+bool json_as_bool(const struct json_node *n, bool *out);
 /* NULL if it is no string or holds a NUL. */
-const char *json_string(const struct json_node *n);
+const char *json_as_string(const struct json_node *n);
 
 #endif

@@ -183,7 +183,7 @@ static double parse_number(const char *text, char **end)
     return c_locale != (locale_t)0 ? strtod_l(text, end, c_locale) : strtod(text, end);
 }
 
-bool json_float(const struct json_node *n, double *out)
+bool json_as_float(const struct json_node *n, double *out)
 {
     char *end;
     double v;
@@ -197,7 +197,7 @@ bool json_float(const struct json_node *n, double *out)
     return true;
 }
 
-bool json_int(const struct json_node *n, int64_t *out)
+bool json_as_int(const struct json_node *n, int64_t *out)
 {
     char *end;
     double v;
@@ -209,13 +209,13 @@ bool json_int(const struct json_node *n, int64_t *out)
     if (*end == '\0')
         return errno == 0;
     /* 2.0 and 1e3 are integers too, as far as a double holds them exactly. */
-    if (!json_float(n, &v) || v != floor(v) || fabs(v) > 9007199254740992.0)
+    if (!json_as_float(n, &v) || v != floor(v) || fabs(v) > 9007199254740992.0)
         return false;
     *out = (int64_t)v;
     return true;
 }
 
-bool json_bool(const struct json_node *n, bool *out)
+bool json_as_bool(const struct json_node *n, bool *out)
 {
     if (n == NULL || n->kind != JSON_IS_BOOL)
         return false;
@@ -223,7 +223,7 @@ bool json_bool(const struct json_node *n, bool *out)
     return true;
 }
 
-const char *json_string(const struct json_node *n)
+const char *json_as_string(const struct json_node *n)
 {
     if (n == NULL || n->kind != JSON_IS_STRING || memchr(n->text, '\0', n->len) != NULL)
         return NULL;
