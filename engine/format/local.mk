@@ -27,5 +27,9 @@ libengine_a_SOURCES += \
 
 libengine_a_SOURCES += \
 	engine/format/vocab.c \
+	engine/format/vocab_config.c \
 	engine/format/vocab_gguf.c \
+	engine/format/vocab_json.c engine/format/vocab_json.h \
+	engine/format/vocab_json_steps.c \
+	engine/format/vocab_json_tokens.c \
 	engine/format/vocab_rules.c engine/format/vocab_rules.h

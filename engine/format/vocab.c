@@ -5,15 +5,11 @@
 #include "engine/format/gguf.h"
 #include "engine/format/vocab_rules.h"
 
-/* A snapshot's tokenizer.json is read by a room of its own. */
-static int no_snapshot(struct err *e)
-{
-    return err_set(e, ERR_UNSUPPORTED, "the vocabulary of a snapshot is not read yet");
-}
-
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e)
 {
-    int rc = c->kind == CATALOGUE_GGUF ? vocab_gguf_info(c, info, e) : no_snapshot(e);
+    static const struct vocab_sink nothing = { 0 };
+    int rc = c->kind == CATALOGUE_GGUF ? vocab_gguf_info(c, info, e)
+                                       : vocab_json_read(c, info, &nothing, e);
 
     return rc == 0 ? 0 : err_at(e, c->path, ERR_NO_OFFSET, NULL);
 }
@@ -21,7 +17,8 @@ int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e
 int vocab_read(const struct catalogue *c, struct vocab_info *info,
                const struct vocab_sink *sink, struct err *e)
 {
-    int rc = c->kind == CATALOGUE_GGUF ? vocab_gguf_read(c, info, sink, e) : no_snapshot(e);
+    int rc = c->kind == CATALOGUE_GGUF ? vocab_gguf_read(c, info, sink, e)
+                                       : vocab_json_read(c, info, sink, e);
 
     return rc == 0 ? 0 : err_at(e, c->path, ERR_NO_OFFSET, NULL);
 }
@@ -34,6 +31,6 @@ int vocab_chat_template(const struct catalogue *c, char **out, size_t *len, stru
     *len = 0;
     rc = c->kind == CATALOGUE_GGUF ? gguf_long_string(c->gguf, "tokenizer.chat_template",
                                                       VOCAB_MAX_TEMPLATE, out, len, e)
-                                   : no_snapshot(e);
+                                   : vocab_config_template(c, out, len, e);
     return rc >= 0 ? 0 : err_at(e, c->path, ERR_NO_OFFSET, NULL);
 }

@@ -46,6 +46,9 @@ struct vocab_config {
     size_t special_len[4];
 };
 
+/* The path of a file of the snapshot, for messages; malloc'ed, NULL: no memory. */
+char *vocab_file_name(const struct catalogue *c, const char *name);
+
 /* A folder without the file gives "not stated" for all. */
 int vocab_config_read(const struct catalogue *c, struct vocab_config *out, struct err *e);
 int vocab_config_template(const struct catalogue *c, char **out, size_t *len, struct err *e);

@@ -1,0 +1,80 @@
+/*
+ * vocab_json.h - what the files that read tokenizer.json share.
+ */
+#ifndef MEMWALL_ENGINE_FORMAT_VOCAB_JSON_H
+#define MEMWALL_ENGINE_FORMAT_VOCAB_JSON_H
+
+#include "engine/base/arena.h"
+#include "engine/format/json.h"
+#include "engine/format/names.h"
+#include "engine/format/vocab_rules.h"
+
+/* ---- the steps around the model: normalizer, pre_tokenizer, post_processor ---- */
+
+#define STEPS_MAX_REGEX 8
+#define STEPS_TEXT      1024
+
+struct steps {
+    struct vocab_info *info;
+    bool has_blocks; /* spaces become U+2581 */
+    bool has_byte_level;
+    size_t n_regex;
+    char regex[STEPS_MAX_REGEX][STEPS_TEXT];
+    bool puts_bos; /* the post-processor puts a control token first */
+    char bos[VOCAB_MAX_TEXT + 1];
+    size_t bos_len;
+    /* The step being read. */
+    char key[32];
+    char type[32], scheme[16], behavior[32];
+    char text[STEPS_TEXT], content[STEPS_TEXT]; /* the pattern's; "content" or "prepend" */
+    bool is_regex, in_pattern, has_split, invert, individual, no_regex, adds_prefix;
+    bool no_prefix, no_split;
+    enum { SINGLE_NO, SINGLE_FIRST, SINGLE_TOKEN, SINGLE_DONE } single;
+};
+
+enum steps_section { STEPS_NORMALIZER, STEPS_PRE_TOKENIZER, STEPS_POST_PROCESSOR };
+
+/* Take an event of one of these sections. */
+int steps_event(struct steps *s, enum steps_section section, enum json_event event,
+                const char *text, size_t len, struct err *e);
+
+/* When the sections were read: the pattern's name.  model is set in s->info. */
+int steps_finish(struct steps *s, struct err *e);
+
+/* ---- tokens by id, while they are collected ---- */
+
+struct json_token {
+    const char *text; /* NULL: no token has this id */
+    uint16_t len;
+    uint8_t kind; /* enum token_kind */
+    bool lstrip, rstrip;
+};
+
+struct json_tokens {
+    struct arena arena;
+    struct json_token *token; /* [cap] */
+    uint32_t cap, n;          /* n: the highest id + 1 */
+    uint32_t n_vocab;         /* entries of model.vocab */
+    struct name_pool texts;
+};
+
+int json_tokens_vocab(struct json_tokens *t, uint32_t id, const char *text, size_t len,
+                      struct err *e);
+void json_tokens_free(struct json_tokens *t);
+
+/* An entry of added_tokens. */
+struct json_added {
+    uint32_t id;
+    bool special, lstrip, rstrip;
+    const char *text; /* NULL: none seen yet */
+    size_t len;
+};
+
+/* Enter the added tokens, which are in order of the file, and set all kinds. */
+int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
+                       const struct json_added *added, uint32_t n_added, struct err *e);
+
+/* The id of a text, or -1.  A scan of all. */
+int64_t json_tokens_find(const struct json_tokens *t, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * normalizer, pre_tokenizer and post_processor of a tokenizer.json: lists of steps, each
+ * an object with a type.  Steps that memwall does not do are refused by name.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/format/vocab_json.h"
+
+#define BLOCK "\xe2\x96\x81"
+
+static bool is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static int unknown(const struct steps *s, const char *what, struct err *e)
+{
+    return err_set(e, ERR_UNSUPPORTED, "%s \"%.60s\" is not one that memwall knows", what,
+                   s->type);
+}
+
+static void clear_step(struct steps *s)
+{
+    s->type[0] = s->scheme[0] = s->behavior[0] = s->text[0] = s->content[0] = '\0';
+    s->is_regex = s->in_pattern = s->has_split = s->invert = s->individual = false;
+    s->no_regex = s->adds_prefix = s->no_prefix = s->no_split = false;
+}
+
+static int end_normalizer(struct steps *s, struct err *e)
+{
+    if (is(s->type, "Sequence"))
+        return 0;
+    if (is(s->type, "NFC")) {
+        s->info->nfc = true;
+        return 0;
+    }
+    if (is(s->type, "Prepend") && is(s->content, BLOCK)) {
+        s->info->add_space_prefix = true;
+        s->info->prefix_scheme = PREFIX_ALWAYS;
+        return 0;
+    }
+    if (is(s->type, "Replace") && !s->is_regex && is(s->text, " ") && is(s->content, BLOCK)) {
+        s->has_blocks = true;
+        return 0;
+    }
+    return unknown(s, "the normalizer", e);
+}
+
+static int add_regex(struct steps *s, const char *regex, struct err *e)
+{
+    if (s->n_regex == STEPS_MAX_REGEX)
+        return err_set(e, ERR_UNSUPPORTED, "more than %d pre-tokenizer patterns",
+                       STEPS_MAX_REGEX);
+    snprintf(s->regex[s->n_regex++], STEPS_TEXT, "%s", regex);
+    return 0;
+}
+
+static int end_metaspace(struct steps *s, struct err *e)
+{
+    struct vocab_info *info = s->info;
+
+    if (s->content[0] != '\0' && !is(s->content, BLOCK))
+        return unknown(s, "the pre-tokenizer", e);
+    s->has_blocks = true;
+    info->split_at_space = !s->no_split;
+    info->prefix_unless_space = true;
+    info->add_space_prefix = !s->no_prefix && !is(s->scheme, "never");
+    info->prefix_scheme = is(s->scheme, "first") ? PREFIX_FIRST : PREFIX_ALWAYS;
+    return 0;
+}
+
+static int end_pre_tokenizer(struct steps *s, struct err *e)
+{
+    if (is(s->type, "Sequence"))
+        return 0;
+    if (is(s->type, "Metaspace"))
+        return end_metaspace(s, e);
+    /* The normalizer leaves no space that it could cut at; steps_finish wants one. */
+    if (is(s->type, "Split") && !s->is_regex && is(s->text, " "))
+        return 0;
+    if (is(s->type, "Split") && s->is_regex &&
+        ((is(s->behavior, "Isolated") && !s->invert) ||
+         (is(s->behavior, "Removed") && s->invert)))
+        return add_regex(s, s->text, e);
+    if (is(s->type, "Digits") && s->individual)
+        return add_regex(s, VOCAB_REGEX_DIGITS, e);
+    if (is(s->type, "ByteLevel") && !s->adds_prefix) {
+        s->has_byte_level = true;
+        return s->no_regex ? 0 : add_regex(s, VOCAB_REGEX_GPT2, e);
+    }
+    return unknown(s, "the pre-tokenizer", e);
+}
+
+static int take_text(struct steps *s, char *out, size_t n, const char *text, size_t len,
+                     struct err *e)
+{
+    if (len >= n || memchr(text, '\0', len) != NULL)
+        return err_set(e, ERR_UNSUPPORTED, "\"%s\" has %zu bytes, or a NUL", s->key, len);
+    memcpy(out, text, len);
+    out[len] = '\0';
+    return 0;
+}
+
+static int on_string(struct steps *s, const char *text, size_t len, struct err *e)
+{
+    if (s->in_pattern) {
+        s->is_regex = is(s->key, "Regex");
+        return take_text(s, s->text, sizeof s->text, text, len, e);
+    }
+    if (is(s->key, "type"))
+        return take_text(s, s->type, sizeof s->type, text, len, e);
+    if (is(s->key, "prepend_scheme"))
+        return take_text(s, s->scheme, sizeof s->scheme, text, len, e);
+    if (is(s->key, "behavior"))
+        return take_text(s, s->behavior, sizeof s->behavior, text, len, e);
+    if (is(s->key, "content") || is(s->key, "prepend") || is(s->key, "replacement"))
+        return take_text(s, s->content, sizeof s->content, text, len, e);
+    return 0;
+}
+
+static void on_truth(struct steps *s, bool yes)
+{
+    if (is(s->key, "invert"))
+        s->invert = yes;
+    else if (is(s->key, "individual_digits"))
+        s->individual = yes;
+    else if (is(s->key, "use_regex"))
+        s->no_regex = !yes;
+    else if (is(s->key, "add_prefix_space")) {
+        s->adds_prefix = yes;
+        s->no_prefix = !yes;
+    } else if (is(s->key, "split"))
+        s->no_split = !yes;
+}
+
+/* TemplateProcessing: "single": [{"SpecialToken": {"id": "<s>"}}, ...] */
+static int on_post(struct steps *s, enum json_event event, const char *text, size_t len,
+                   struct err *e)
+{
+    if (event == JSON_KEY && s->single == SINGLE_FIRST)
+        s->single = is(s->key, "SpecialToken") ? SINGLE_TOKEN : SINGLE_DONE;
+    else if (event == JSON_KEY && s->single == SINGLE_NO && is(s->key, "single"))
+        s->single = SINGLE_FIRST;
+    else if (event == JSON_STRING && s->single == SINGLE_TOKEN && is(s->key, "id")) {
+        if (len > VOCAB_MAX_TEXT)
+            return err_set(e, ERR_UNSUPPORTED, "a token of %zu bytes", len);
+        memcpy(s->bos, text, len);
+        s->bos_len = len;
+        s->puts_bos = true;
+        s->single = SINGLE_DONE;
+    }
+    return 0;
+}
+
+int steps_event(struct steps *s, enum steps_section section, enum json_event event,
+                const char *text, size_t len, struct err *e)
+{
+    if (event == JSON_KEY) {
+        size_t n = len < sizeof s->key - 1 ? len : sizeof s->key - 1;
+
+        memcpy(s->key, text, n);
+        s->key[n] = '\0';
+    }
+    if (section == STEPS_POST_PROCESSOR)
+        return on_post(s, event, text, len, e);
+    switch (event) {
+    case JSON_OBJECT:
+        if (is(s->key, "pattern"))
+            s->in_pattern = true;
+        else
+            clear_step(s);
+        s->key[0] = '\0';
+        return 0;
+    case JSON_OBJECT_END: {
+        int rc = 0;
+
+        if (s->in_pattern) {
+            s->in_pattern = false;
+            return 0;
+        }
+        if (s->type[0] != '\0')
+            rc = section == STEPS_NORMALIZER ? end_normalizer(s, e) : end_pre_tokenizer(s, e);
+        clear_step(s);
+        return rc;
+    }
+    case JSON_STRING: return on_string(s, text, len, e);
+    case JSON_TRUE:
+    case JSON_FALSE: on_truth(s, event == JSON_TRUE); return 0;
+    case JSON_NULL:
+    case JSON_NUMBER:
+    case JSON_KEY:
+    case JSON_ARRAY:
+    case JSON_ARRAY_END: break;
+    }
+    return 0;
+}
+
+int steps_finish(struct steps *s, struct err *e)
+{
+    const char *regex[STEPS_MAX_REGEX];
+
+    if (s->info->model != VOCAB_BPE_BYTES) {
+        if (s->has_blocks && s->n_regex == 0)
+            return 0;
+        return err_set(e, ERR_UNSUPPORTED, "a tokenizer with byte fallback that %s",
+                       s->has_blocks ? "splits by a pattern" : "keeps spaces");
+    }
+    if (!s->has_byte_level)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "a tokenizer with neither byte fallback nor a byte level");
+    for (size_t i = 0; i < s->n_regex; i++)
+        regex[i] = s->regex[i];
+    return vocab_pre_regex(s->info, regex, s->n_regex, e);
+}
