@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/memwall.h"
+#include "tests/lib/model_path.h"
 
 #define EXACT_LIMIT 5e-4
 #define N_GREEDY    32
@@ -80,38 +80,18 @@ static struct row rows[] = {
 };
 /* clang-format on */
 
-static const char *folder(void)
+static void *read_expected(const char *name, const char *suffix, size_t *len)
 {
-    static char path[4096];
-    const char *shared = getenv("MW_SHARED");
+    char file[128];
 
-    snprintf(path, sizeof path, "%s/conformance/models", shared != NULL ? shared : "");
-    return path;
-}
-
-static void *read_file(const char *name, const char *suffix, size_t *len)
-{
-    char path[4352];
-    FILE *f;
-    void *data;
-
-    snprintf(path, sizeof path, "%s/%s%s", folder(), name, suffix);
-    f = fopen(path, "rb");
-    if (f == NULL)
-        return NULL;
-    fseek(f, 0, SEEK_END);
-    *len = (size_t)ftell(f);
-    rewind(f);
-    data = calloc(1, *len + 1);
-    assert_int_equal(fread(data, 1, *len, f), *len);
-    fclose(f);
-    return data;
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    return model_read(file, len);
 }
 
 static size_t read_ids(const char *name, const char *suffix, uint32_t *ids, size_t most)
 {
     size_t len, n = 0;
-    char *text = read_file(name, suffix, &len), *at = text, *end;
+    char *text = read_expected(name, suffix, &len), *at = text, *end;
 
     assert_non_null(text);
     for (; n < most; n++, at = end) {
@@ -196,7 +176,8 @@ static size_t greedy_run(struct mw_session *s, const struct compare *c, const ui
 static void agrees_with_the_reference(void **state)
 {
     const struct row *r = *state;
-    char path[4352];
+    char file[128];
+    const char *path;
     uint32_t ids[256], greedy[N_GREEDY];
     struct mw_model *m;
     struct mw_session *s;
@@ -207,17 +188,18 @@ static void agrees_with_the_reference(void **state)
     size_t len, n_ids, n_greedy, n_same;
     double rms, deviation;
 
-    snprintf(path, sizeof path, "%s/%s.gguf", folder(), r->model);
-    if (access(path, R_OK) != 0)
-        snprintf(path, sizeof path, "%s/%s", folder(), r->model);
-    if (access(path, R_OK) != 0)
+    snprintf(file, sizeof file, "%s.gguf", r->model);
+    path = model_path(file);
+    if (path == NULL)
+        path = model_path(r->model); /* a snapshot's folder */
+    if (path == NULL)
         skip();
-    n_ids = read_ids(r->expected, ".ids", ids, 256);
-    n_greedy = read_ids(r->expected, ".greedy", greedy, N_GREEDY);
-    c.want = read_file(r->expected, ".logits.f32", &len);
-    assert_non_null(c.want);
     if (mw_model_open(&m, path, &e) != 0)
         fail_with(&e);
+    n_ids = read_ids(r->expected, ".ids", ids, 256);
+    n_greedy = read_ids(r->expected, ".greedy", greedy, N_GREEDY);
+    c.want = read_expected(r->expected, ".logits.f32", &len);
+    assert_non_null(c.want);
     mw_model_info(m, &info);
     c.n_vocab = info.n_vocab;
     c.last = calloc(c.n_vocab, sizeof *c.last);

@@ -1,1 +1,18 @@
-# unit tests of engine
+# unit and conformance tests of kv, model and session
+EXTRA_DIST += \
+	tests/data/models/gemma4-tiny-q4_0.gguf tests/data/models/gemma4-tiny-q4_0.ids \
+	tests/data/models/gemma4-tiny-q4_0.greedy tests/data/models/gemma4-tiny-q4_0.logits.f32 \
+	tests/data/models/llama-tiny.gguf tests/data/models/llama-tiny.ids \
+	tests/data/models/llama-tiny.greedy tests/data/models/llama-tiny.logits.f32
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/conformance/test_models tests/unit/test_session
+tests_conformance_test_models_SOURCES = tests/conformance/test_models.c \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_conformance_test_models_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_conformance_test_models_LDADD = $(UNIT_LIBS)
+tests_unit_test_session_SOURCES = tests/unit/test_session.c \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_unit_test_session_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_session_LDADD = $(UNIT_LIBS)
+endif

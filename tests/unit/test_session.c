@@ -1,0 +1,403 @@
+/*
+ * A session's promises: the same bits at every budget, chunk, thread count, way of reading
+ * and after every change while it lives; going back is exact; what cannot be done is
+ * refused and changes nothing.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/memwall.h"
+#include "tests/lib/model_path.h"
+
+#define N_IDS   48
+#define N_CTX   96
+#define N_VOCAB 512
+
+/* What a session says: last row of a prompt, and of three tokens decoded behind it. */
+struct answer {
+    uint32_t n_vocab;
+    float rows[4][N_VOCAB];
+};
+
+static struct mw_model *model;
+static uint32_t ids[N_IDS + 4];
+
+static void fail_with(const struct err *e)
+{
+    char text[600];
+
+    err_text(e, text, sizeof text);
+    fail_msg("%s", text);
+}
+
+static struct mw_options base_options(void)
+{
+    struct mw_options o;
+
+    mw_options_default(&o);
+    o.n_ctx = N_CTX;
+    o.memory_bytes = 128 * MIB;
+    o.n_thread = 2;
+    return o;
+}
+
+static struct mw_session *open_session(const struct mw_options *o)
+{
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    if (mw_session_open(&s, model, o, &e) != 0)
+        fail_with(&e);
+    return s;
+}
+
+static void eval(struct mw_session *s, const uint32_t *at, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_session_eval(s, at, n, NULL, NULL, &e) != 0)
+        fail_with(&e);
+}
+
+static void take_row(struct mw_session *s, struct answer *a, int row)
+{
+    struct mw_model_info info;
+
+    mw_model_info(model, &info);
+    assert_true(info.n_vocab <= N_VOCAB);
+    a->n_vocab = info.n_vocab;
+    memcpy(a->rows[row], mw_session_logits(s), info.n_vocab * sizeof(float));
+}
+
+static void rest_of_answer(struct mw_session *s, struct answer *a)
+{
+    take_row(s, a, 0);
+    for (int i = 0; i < 3; i++) {
+        eval(s, &ids[N_IDS + i], 1);
+        take_row(s, a, i + 1);
+    }
+}
+
+static void answer_with(const struct mw_options *o, struct answer *a)
+{
+    struct mw_session *s = open_session(o);
+
+    memset(a, 0, sizeof *a);
+    eval(s, ids, N_IDS);
+    rest_of_answer(s, a);
+    mw_session_close(s);
+}
+
+static void assert_same(const struct answer *a, const struct answer *b)
+{
+    assert_memory_equal(a, b, sizeof *a);
+}
+
+static uint64_t smallest_budget(const struct mw_options *o)
+{
+    struct err e = ERR_INIT;
+    uint64_t budget;
+    uint32_t ctx;
+
+    if (mw_plan_fit(model, o, &budget, &ctx, &e) != 0)
+        fail_with(&e);
+    return budget;
+}
+
+static void the_bits_do_not_depend_on_chunks(void **state)
+{
+    struct mw_options o = base_options();
+    struct answer want, got;
+
+    (void)state;
+    answer_with(&o, &want);
+    for (uint32_t chunk = 1; chunk <= 64; chunk = chunk * 2 + 1) {
+        o.chunk = chunk;
+        answer_with(&o, &got);
+        assert_same(&want, &got);
+    }
+}
+
+static void the_bits_do_not_depend_on_threads(void **state)
+{
+    struct mw_options o = base_options();
+    struct answer want, got;
+
+    (void)state;
+    answer_with(&o, &want);
+    for (int n = 1; n <= 5; n++) {
+        o.n_thread = n;
+        answer_with(&o, &got);
+        assert_same(&want, &got);
+    }
+}
+
+static void the_bits_do_not_depend_on_the_budget(void **state)
+{
+    struct mw_options o = base_options();
+    struct answer want, got;
+    uint64_t least = smallest_budget(&o);
+
+    (void)state;
+    answer_with(&o, &want);
+    for (uint64_t more = 0; more <= 512 * KIB; more += 128 * KIB) {
+        o.memory_bytes = least + more;
+        answer_with(&o, &got);
+        assert_same(&want, &got);
+    }
+}
+
+static void the_bits_do_not_depend_on_how_the_file_is_read(void **state)
+{
+    static const enum mw_io ways[] = { MW_IO_AUTO, MW_IO_BUFFERED, MW_IO_MMAP };
+    struct mw_options o = base_options();
+    struct answer want, got;
+
+    (void)state;
+    answer_with(&o, &want);
+    o.no_uring = true;
+    answer_with(&o, &got);
+    assert_same(&want, &got);
+    o.memory_bytes = smallest_budget(&o);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        o.io = ways[i];
+        answer_with(&o, &got);
+        assert_same(&want, &got);
+    }
+}
+
+static void the_budget_may_change_while_the_session_lives(void **state)
+{
+    struct mw_options o = base_options();
+    uint64_t least = smallest_budget(&o);
+    struct answer want, got = { 0 };
+    struct err e = ERR_INIT;
+    struct mw_session *s = open_session(&o);
+    struct plan plan;
+
+    (void)state;
+    answer_with(&o, &want);
+    eval(s, ids, 20);
+    assert_int_equal(mw_session_set_memory(s, least, &e), 0);
+    mw_session_plan(s, &plan);
+    assert_true(plan.sum_bytes <= least);
+    assert_int_equal(mw_session_tokens(s), 20);
+    eval(s, ids + 20, 10);
+    assert_int_equal(mw_session_set_memory(s, least + 300 * KIB, &e), 0);
+    eval(s, ids + 30, 10);
+    assert_int_equal(mw_session_set_memory(s, 128 * MIB, &e), 0);
+    eval(s, ids + 40, N_IDS - 40);
+    rest_of_answer(s, &got);
+    assert_same(&want, &got);
+    mw_session_close(s);
+}
+
+static void a_budget_below_the_floor_is_refused_and_changes_nothing(void **state)
+{
+    struct mw_options o = base_options();
+    struct answer want, got = { 0 };
+    struct err e = ERR_INIT;
+    struct mw_session *s = open_session(&o);
+    struct mw_options small = o;
+    struct mw_session *none;
+
+    (void)state;
+    answer_with(&o, &want);
+    eval(s, ids, N_IDS);
+    assert_int_equal(mw_session_set_memory(s, 4 * MIB, &e), -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+    rest_of_answer(s, &got);
+    assert_same(&want, &got);
+    mw_session_close(s);
+    small.memory_bytes = 4 * MIB;
+    assert_int_equal(mw_session_open(&none, model, &small, &e), -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+    assert_null(none);
+}
+
+static void going_back_and_on_gives_the_same_bits(void **state)
+{
+    struct mw_options o = base_options();
+    struct answer want, got;
+    struct err e = ERR_INIT;
+    struct mw_session *s = open_session(&o);
+
+    (void)state;
+    answer_with(&o, &want);
+    eval(s, ids, N_IDS);
+    for (uint32_t n = 0; n < N_IDS; n += 5) {
+        uint32_t kept;
+
+        memset(&got, 0, sizeof got);
+        assert_int_equal(mw_session_rewind(s, n, &kept, &e), 0);
+        assert_true(kept <= n);
+        assert_int_equal(mw_session_tokens(s), kept);
+        eval(s, ids + kept, N_IDS - kept);
+        rest_of_answer(s, &got);
+        assert_same(&want, &got);
+    }
+    mw_session_close(s);
+}
+
+static void what_does_not_fit_the_context_is_refused(void **state)
+{
+    struct mw_options o = base_options();
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    (void)state;
+    o.n_ctx = N_IDS + 1;
+    s = open_session(&o);
+    eval(s, ids, N_IDS);
+    assert_int_equal(mw_session_eval(s, ids, 2, NULL, NULL, &e), -1);
+    assert_int_equal(e.code, ERR_CONTEXT);
+    assert_int_equal(mw_session_tokens(s), N_IDS);
+    eval(s, ids, 1);
+    mw_session_close(s);
+}
+
+static void an_id_outside_of_the_vocabulary_is_refused(void **state)
+{
+    struct mw_options o = base_options();
+    struct err e = ERR_INIT;
+    struct mw_session *s = open_session(&o);
+    uint32_t bad[] = { 1, 2, 4000000000u };
+
+    (void)state;
+    assert_int_equal(mw_session_eval(s, bad, 3, NULL, NULL, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+    assert_int_equal(mw_session_tokens(s), 0);
+    mw_session_close(s);
+}
+
+static void *cancel_soon(void *ctx)
+{
+    mw_session_cancel(ctx);
+    return NULL;
+}
+
+static void a_cancelled_session_goes_on_as_if_nothing_had_been(void **state)
+{
+    struct mw_options o = base_options();
+    struct answer want, got;
+    struct mw_session *s;
+
+    (void)state;
+    answer_with(&o, &want);
+    o.chunk = 2;
+    s = open_session(&o);
+    for (int round = 0; round < 20; round++) {
+        struct err e = ERR_INIT;
+        pthread_t thread;
+        uint32_t kept;
+
+        assert_int_equal(pthread_create(&thread, NULL, cancel_soon, s), 0);
+        if (mw_session_eval(s, ids, N_IDS, NULL, NULL, &e) != 0)
+            assert_int_equal(e.code, ERR_CANCELLED);
+        pthread_join(thread, NULL);
+        /* A cancel that came too late hits the next evaluation, which then just goes on. */
+        kept = mw_session_tokens(s);
+        while (kept < N_IDS) {
+            if (mw_session_eval(s, ids + kept, N_IDS - kept, NULL, NULL, &e) == 0)
+                break;
+            assert_int_equal(e.code, ERR_CANCELLED);
+            kept = mw_session_tokens(s);
+        }
+        assert_int_equal(mw_session_rewind(s, 0, &kept, &e), 0);
+    }
+    memset(&got, 0, sizeof got);
+    for (uint32_t kept = 0; kept < N_IDS; kept = mw_session_tokens(s)) {
+        struct err e = ERR_INIT;
+
+        mw_session_eval(s, ids + kept, N_IDS - kept, NULL, NULL, &e);
+    }
+    rest_of_answer(s, &got);
+    assert_same(&want, &got);
+    mw_session_close(s);
+}
+
+/* Every row of the plan is an upper bound of what it is for. */
+static void no_row_holds_more_than_planned(void **state)
+{
+    struct mw_options o = base_options();
+    uint64_t least = smallest_budget(&o);
+    struct mw_sample *sample = malloc(sizeof *sample);
+
+    (void)state;
+    assert_non_null(sample);
+    for (uint64_t more = 0; more < 4 * MIB; more += 700 * KIB) {
+        struct mw_session *s;
+        uint64_t kv_and_pinned = 0, kv_and_pinned_plan = 0;
+
+        o.memory_bytes = least + more;
+        s = open_session(&o);
+        eval(s, ids, N_IDS);
+        eval(s, ids, 1);
+        mw_session_sample(s, sample);
+        for (int i = 0; i < MW_PLAN_ROWS; i++) {
+            /* These two lend to each other: together. */
+            if (i == MW_ROW_PINNED || i == MW_ROW_KV_GLOBAL) {
+                kv_and_pinned += sample->mem.used[i];
+                kv_and_pinned_plan += sample->mem.plan[i];
+            } else if (sample->mem.used[i] > sample->mem.plan[i]) {
+                fail_msg("row %s holds %llu of %llu bytes", mw_plan_row_name(i),
+                         (unsigned long long)sample->mem.used[i],
+                         (unsigned long long)sample->mem.plan[i]);
+            }
+        }
+        assert_true(kv_and_pinned <=
+                    kv_and_pinned_plan + (o.memory_bytes - least));
+        mw_session_close(s);
+    }
+    free(sample);
+}
+
+static int open_model(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_model_info info;
+
+    (void)state;
+    if (mw_model_open(&model, model_path("gemma4-tiny-q4_0.gguf"), &e) != 0)
+        return -1;
+    mw_model_info(model, &info);
+    for (uint32_t i = 0; i < N_IDS + 4; i++)
+        ids[i] = 5 + i * 7919 % (info.n_vocab - 5);
+    return 0;
+}
+
+static int close_model(void **state)
+{
+    (void)state;
+    mw_model_close(model);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bits_do_not_depend_on_chunks),
+        cmocka_unit_test(the_bits_do_not_depend_on_threads),
+        cmocka_unit_test(the_bits_do_not_depend_on_the_budget),
+        cmocka_unit_test(the_bits_do_not_depend_on_how_the_file_is_read),
+        cmocka_unit_test(the_budget_may_change_while_the_session_lives),
+        cmocka_unit_test(a_budget_below_the_floor_is_refused_and_changes_nothing),
+        cmocka_unit_test(going_back_and_on_gives_the_same_bits),
+        cmocka_unit_test(what_does_not_fit_the_context_is_refused),
+        cmocka_unit_test(an_id_outside_of_the_vocabulary_is_refused),
+        cmocka_unit_test(a_cancelled_session_goes_on_as_if_nothing_had_been),
+        cmocka_unit_test(no_row_holds_more_than_planned),
+    };
+
+    return cmocka_run_group_tests_name("session", tests, open_model, close_model);
+}
