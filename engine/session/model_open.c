@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/compute/kernels.h"
+#include "engine/stream/stream.h"
+
 const char *model_main_type(const struct catalogue *c)
 {
     uint64_t bytes[TYPE_COUNT] = { 0 };
@@ -62,6 +65,7 @@ void mw_model_close(struct mw_model *m)
     if (m == NULL)
         return;
     tokenizer_close(m->tokenizer);
+    arena_unmap(&m->resident);
     desc_free(m->desc);
     free(m->spans);
     catalogue_close(m->catalogue);
@@ -84,6 +88,60 @@ const struct tokenizer *mw_model_tokenizer(struct mw_model *m, struct err *e)
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);
     return t;
+}
+
+/* --- small weights --- */
+
+struct vec_load {
+    struct mw_model *m;
+    unsigned char *raw;
+    size_t raw_bytes;
+};
+
+static int load_vec(void *ctx, struct vec *v, struct err *e)
+{
+    struct vec_load *load = ctx;
+    const struct tensor_info *t = v->tensor;
+    float *w;
+
+    if (t == NULL)
+        return 0;
+    if (t->bytes > load->raw_bytes) {
+        unsigned char *raw = realloc(load->raw, t->bytes);
+
+        if (raw == NULL)
+            return err_sys(e, "cannot allocate %llu bytes for \"%s\"",
+                           (unsigned long long)t->bytes, t->name);
+        load->raw = raw;
+        load->raw_bytes = t->bytes;
+    }
+    w = arena_take(&load->m->resident, v->n * sizeof *w, e);
+    if (w == NULL ||
+        stream_read_now(load->m->catalogue, t->file, t->offset, t->bytes, load->raw, e) != 0)
+        return -1;
+    kernels_best()->dequant(t->type, load->raw, w, v->n);
+    for (uint32_t i = 0; t->add_one && i < v->n; i++)
+        w[i] += 1;
+    v->w = w;
+    return 0;
+}
+
+int model_load_small(struct mw_model *m, struct err *e)
+{
+    struct vec_load load = { .m = m };
+    int rc = 0;
+
+    pthread_mutex_lock(&m->lock);
+    if (m->resident.base == NULL) {
+        rc = arena_map(&m->resident, "pinned", desc_resident_bytes(m->desc), true, e);
+        if (rc == 0)
+            rc = desc_each_vec(m->desc, load_vec, &load, e);
+        if (rc != 0)
+            arena_unmap(&m->resident);
+    }
+    pthread_mutex_unlock(&m->lock);
+    free(load.raw);
+    return rc;
 }
 
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out)

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "engine/base/arena.h"
 #include "engine/format/catalogue.h"
 #include "engine/format/vocab.h"
 #include "engine/memwall.h"
@@ -22,7 +23,8 @@ struct mw_model {
     uint64_t hot_bytes, prompt_bytes; /* of all spans, and of a prompt pass */
     struct vocab_info vocab;
     bool has_vocab;
-    pthread_mutex_t lock; /* of the tokenizer's first use */
+    pthread_mutex_t lock; /* of what is loaded at first use: tokenizer, small weights */
+    struct arena resident; /* small weights, part of the row "pinned" */
     struct tokenizer *tokenizer;
     /* Measured limits of this machine for this model's file; 0: not measured. */
     double disk_bytes_s, memory_bytes_s;
@@ -32,6 +34,10 @@ const struct catalogue *mw_model_catalogue(const struct mw_model *m);
 
 /* The tokenizer, loaded at the first call; any thread.  NULL with *e on failure. */
 const struct tokenizer *mw_model_tokenizer(struct mw_model *m, struct err *e);
+
+/* Norms and other small weights as floats, loaded at the first call and kept as long as the
+ * model; any thread. */
+int model_load_small(struct mw_model *m, struct err *e);
 
 /* The weight type that most bytes of the text model have. */
 const char *model_main_type(const struct catalogue *c);

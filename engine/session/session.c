@@ -43,7 +43,6 @@ struct mw_session {
     struct mw_options o; /* resolved */
     const struct kernels *kernels;
     struct pool *pool;
-    struct arena resident; /* small weights */
     struct kv *kv;
     struct machinery mach;
     struct telemetry *telemetry;
@@ -56,55 +55,6 @@ struct mw_session {
     session_progress_fn *progress;
     void *progress_ctx;
 };
-
-/* --- small weights --- */
-
-struct vec_load {
-    struct mw_session *s;
-    unsigned char *raw;
-    size_t raw_bytes;
-};
-
-static int load_vec(void *ctx, struct vec *v, struct err *e)
-{
-    struct vec_load *load = ctx;
-    struct mw_session *s = load->s;
-    const struct tensor_info *t = v->tensor;
-    float *w;
-
-    if (t == NULL)
-        return 0;
-    if (t->bytes > load->raw_bytes) {
-        unsigned char *raw = realloc(load->raw, t->bytes);
-
-        if (raw == NULL)
-            return err_sys(e, "cannot allocate %llu bytes for \"%s\"",
-                           (unsigned long long)t->bytes, t->name);
-        load->raw = raw;
-        load->raw_bytes = t->bytes;
-    }
-    w = arena_take(&s->resident, v->n * sizeof *w, e);
-    if (w == NULL ||
-        stream_read_now(s->m->catalogue, t->file, t->offset, t->bytes, load->raw, e) != 0)
-        return -1;
-    s->kernels->dequant(t->type, load->raw, w, v->n);
-    for (uint32_t i = 0; t->add_one && i < v->n; i++)
-        w[i] += 1;
-    v->w = w;
-    return 0;
-}
-
-static int load_vecs(struct mw_session *s, struct err *e)
-{
-    struct vec_load load = { .s = s };
-    int rc;
-
-    if (arena_map(&s->resident, "pinned", desc_resident_bytes(s->m->desc), true, e) != 0)
-        return -1;
-    rc = desc_each_vec(s->m->desc, load_vec, &load, e);
-    free(load.raw);
-    return rc;
-}
 
 /* --- machinery --- */
 
@@ -147,7 +97,7 @@ static void publish_memory(struct mw_session *s)
     counter_set(&t->kv_sliding_used, kv_sliding_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_GLOBAL], kv_global_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_SLIDING], kv_sliding_bytes(s->kv) + copies_bytes(s));
-    counter_set(&t->used[MW_ROW_PINNED], pinned + s->resident.used);
+    counter_set(&t->used[MW_ROW_PINNED], pinned + s->m->resident.used);
     counter_set(&t->lent_bytes, pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0);
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
         const struct layer_desc *y = &s->m->desc->layers[l];
@@ -302,7 +252,7 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
         goto fail;
     }
     if (choose_kernels(s, e) != 0 || plan_for(s, &s->o, &plan, e) != 0 ||
-        pool_new(&s->pool, s->o.n_thread, e) != 0 || load_vecs(s, e) != 0 ||
+        pool_new(&s->pool, s->o.n_thread, e) != 0 || model_load_small(m, e) != 0 ||
         make_kv(s, &plan, e) != 0 || machinery_new(s, &s->o, &plan, &s->mach, e) != 0)
         goto fail;
     publish_plan(s);
@@ -323,7 +273,6 @@ void mw_session_close(struct mw_session *s)
     for (uint32_t i = 0; i < s->n_copy; i++)
         free(s->copies[i].buf);
     kv_free(s->kv);
-    arena_unmap(&s->resident);
     pool_free(s->pool);
     free(s->ids);
     free(s->telemetry);
