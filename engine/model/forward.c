@@ -117,7 +117,8 @@ void forward_bytes(const struct model_desc *d, bool exact, int n_thread,
     carve_all(&f, d, &count);
     out->act_col = count.col_bytes;
     out->act_fixed = count.n_piece * arena_size(1) * 2;
-    out->rows_col = rows[0] + rows[1] + stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 1);
+    out->rows_col = rows[0] + rows[1];
+    out->rows_fixed = 2 * arena_size(1) + stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
     out->experts = experts_buf_bytes(d);
 }
 

@@ -50,7 +50,8 @@ struct forward_parts {
 /* What forward_new takes from its arenas: fixed + chunk * col.  Pure. */
 struct forward_bytes {
     uint64_t act_fixed, act_col;
-    uint64_t rows_col;    /* lookup rows of one token, inside and outside of the stream */
+    uint64_t rows_fixed;  /* the stream's buffers for lookups, whatever the chunk is */
+    uint64_t rows_col;    /* lookup rows of one token as in the file */
     uint64_t experts;     /* smallest room for expert weights */
 };
 void forward_bytes(const struct model_desc *d, bool exact, int n_thread,

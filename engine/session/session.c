@@ -132,7 +132,7 @@ static void publish_plan(struct mw_session *s)
         counter_set(&t->plan[i], a->plan.row[i]);
     counter_set(&t->used[MW_ROW_ACTIVATIONS], a->activations.used);
     counter_set(&t->used[MW_ROW_LOGITS], a->logits.used);
-    counter_set(&t->used[MW_ROW_ROWS], a->rows.used);
+    counter_set(&t->used[MW_ROW_ROWS], a->plan.row[MW_ROW_ROWS] - (a->rows.size - a->rows.used));
     counter_set(&t->used[MW_ROW_EXPERTS], a->experts.used);
     counter_set(&t->used[MW_ROW_RING], a->plan.row[MW_ROW_RING]);
     counter_set(&t->used[MW_ROW_TOKENIZER],
@@ -175,9 +175,13 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .cancel = &s->cancel,
     };
     size_t target = stream_block_target(o->memory_bytes);
+    struct forward_bytes bytes;
 
+    forward_bytes(s->m->desc, o->exact, o->n_thread, &bytes);
+    so.lookup_bytes = bytes.rows_fixed - 2 * arena_size(1);
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
-        arena_map(&a.rows, "rows", plan->row[MW_ROW_ROWS], true, e) != 0 ||
+        arena_map(&a.rows, "rows", plan->chunk * bytes.rows_col + 2 * arena_size(1), true, e) !=
+            0 ||
         arena_map(&a.logits, "logits", plan->row[MW_ROW_LOGITS], true, e) != 0 ||
         arena_map(&a.experts, "experts", plan->row[MW_ROW_EXPERTS], true, e) != 0)
         goto fail;

@@ -133,6 +133,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .act_fixed_bytes = bytes.act_fixed,
         .act_col_bytes = bytes.act_col,
         .rows_col_bytes = bytes.rows_col,
+        .rows_fixed_bytes = bytes.rows_fixed,
         .resident_bytes = desc_resident_bytes(m->desc),
         .hot_bytes = m->hot_bytes,
         .prompt_bytes = m->prompt_bytes,
@@ -146,6 +147,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     in->slot_bytes = stream_slot_bytes(m->spans, m->n_span,
                                        stream_block_target(o->memory_bytes), &n_block);
     in->n_block = n_block;
+    in->ring_fixed_bytes = stream_overhead_bytes(m->n_span, n_block, m->catalogue->n_file);
     add_kv(m, o, in);
     return 0;
 }
