@@ -6,4 +6,5 @@ libengine_a_SOURCES += \
 	engine/session/events.c engine/session/events.h \
 	engine/session/conversation.c engine/session/conversation.h \
 	engine/session/answer.c engine/session/answer.h \
-	engine/session/chat.c
+	engine/session/chat.c \
+	engine/session/watch_model.c

@@ -25,6 +25,16 @@ static double per_second(double n, uint64_t ns)
     return ns > 0 && n > 0 ? n * 1e9 / (double)ns : MW_RATE_UNKNOWN;
 }
 
+/* The engine says how long the prompt took when it is done with it; until then the time
+ * since the question counts. */
+static uint64_t prefill_ns(const struct mw_sample *s)
+{
+    if (s->state == MW_PREFILL && s->prefill_ns == 0 && s->t_start_ns != 0 &&
+        s->t_ns > s->t_start_ns)
+        return s->t_ns - s->t_start_ns;
+    return s->prefill_ns;
+}
+
 /* The newest tokens of the last 2 seconds; with slow ones the last interval alone. */
 static double decode_last(const struct mw_sample *s)
 {
@@ -96,7 +106,7 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->decode_last = decode_last(s);
     out->decode_mean = s->n_decoded > 1 ? per_second((double)(s->n_decoded - 1), s->decode_ns)
                                         : MW_RATE_UNKNOWN;
-    out->prefill = per_second((double)s->n_prompt_done, s->prefill_ns);
+    out->prefill = per_second((double)s->n_prompt_done, prefill_ns(s));
     out->first_s = s->t_first_ns > s->t_start_ns ? (double)(s->t_first_ns - s->t_start_ns) / 1e9
                                                  : MW_RATE_UNKNOWN;
     out->n_pass = sum_passes(s, &sum);

@@ -16,3 +16,8 @@ tests_unit_test_session_SOURCES = tests/unit/test_session.c \
 tests_unit_test_session_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_session_LDADD = $(UNIT_LIBS)
 endif
+
+# A program that uses the public face only, and no more than 80 lines of its own.
+noinst_PROGRAMS += tests/example/greedy
+tests_example_greedy_SOURCES = tests/example/greedy.c
+tests_example_greedy_LDADD = $(ENGINE_LIBS)

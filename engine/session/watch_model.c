@@ -1,0 +1,23 @@
+/* The slow sampler of telemetry/, told which files belong to a model. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "engine/session/model_open.h"
+#include "engine/telemetry/watch.h"
+
+int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e)
+{
+    const struct catalogue *c = mw_model_catalogue(m);
+    struct watch_file *files = calloc((size_t)c->n_file + 1, sizeof *files);
+    int result;
+
+    *out = NULL;
+    if (files == NULL)
+        return err_set(e, ERR_MEMORY, "no memory to watch the model's files");
+    for (uint32_t i = 0; i < c->n_file; i++)
+        files[i] = (struct watch_file){ c->files[i].fd, c->files[i].size };
+    result = watch_start(out, "", files, c->n_file, e);
+    free(files);
+    return result;
+}
