@@ -14,4 +14,14 @@ check_PROGRAMS += tests/unit/test_snapshot
 tests_unit_test_snapshot_SOURCES = tests/unit/test_snapshot.c
 tests_unit_test_snapshot_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_snapshot_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_summary
+tests_unit_test_summary_SOURCES = tests/unit/test_summary.c
+tests_unit_test_summary_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_summary_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_gguf
+tests_unit_test_gguf_SOURCES = tests/unit/test_gguf.c tests/unit/gguf_write.h
+tests_unit_test_gguf_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_gguf_LDADD = $(UNIT_LIBS)
 endif

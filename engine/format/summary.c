@@ -1,0 +1,246 @@
+#include "config.h"
+
+#include "engine/format/summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format/catalogue.h"
+#include "engine/format/catalogue_build.h"
+
+_Static_assert(SUMMARY_MAX_LAYER == MAX_LAYER, "a layer has a row");
+_Static_assert(SUMMARY_MAX_TYPE >= TYPE_COUNT, "a type has a row");
+
+const char *summary_use_name(enum summary_use u)
+{
+    static const char *const names[] = {
+        [SUMMARY_LAYER] = "layer",       [SUMMARY_EXPERT] = "expert",
+        [SUMMARY_HEAD] = "head",         [SUMMARY_LOOKUP] = "lookup",
+        [SUMMARY_RESIDENT] = "resident", [SUMMARY_UNREAD] = "unread",
+        [SUMMARY_OTHER] = "other",
+    };
+
+    return names[u];
+}
+
+static bool ends_in(const char *s, const char *tail)
+{
+    size_t n = strlen(s), m = strlen(tail);
+
+    return n >= m && strcmp(s + n - m, tail) == 0;
+}
+
+static bool is_tied(const struct catalogue *c)
+{
+    const struct tensor_info *head = catalogue_find(c, "output.weight");
+
+    return head == NULL || !head->is_text;
+}
+
+static enum summary_use use_in_layer(const struct catalogue *c, const struct tensor_info *t,
+                                     const char *suffix, uint32_t layer)
+{
+    static const char *const replaced[] = { "attn_k.weight", "attn_v.weight", "attn_k.bias",
+                                            "attn_v.bias", "attn_k_norm.weight" };
+    bool shared = layer >= c->hparams.n_layer - c->hparams.n_layer_kv_shared;
+
+    for (size_t i = 0; shared && i < sizeof replaced / sizeof replaced[0]; i++)
+        if (strcmp(suffix, replaced[i]) == 0)
+            return SUMMARY_UNREAD;
+    if (ends_in(suffix, "_exps.weight"))
+        return SUMMARY_EXPERT;
+    /* The router is small and kept as floats, though it is a matrix. */
+    if (tensor_rows(t) == 1 || strcmp(suffix, "ffn_gate_inp.weight") == 0)
+        return SUMMARY_RESIDENT;
+    return SUMMARY_LAYER;
+}
+
+static enum summary_use use_of(const struct catalogue *c, const struct tensor_info *t,
+                               int32_t *layer)
+{
+    uint32_t n = 0;
+    const char *suffix = layer_suffix(t->name, c->hparams.n_layer, &n);
+
+    *layer = suffix != NULL ? (int32_t)n : -1;
+    if (!t->is_text || c->hparams.n_layer == 0)
+        return SUMMARY_OTHER;
+    if (suffix != NULL)
+        return use_in_layer(c, t, suffix, n);
+    if (strcmp(t->name, "token_embd.weight") == 0 ||
+        strcmp(t->name, "per_layer_token_embd.weight") == 0)
+        return SUMMARY_LOOKUP;
+    if (strcmp(t->name, "output.weight") == 0)
+        return SUMMARY_HEAD;
+    return tensor_rows(t) == 1 ? SUMMARY_RESIDENT : SUMMARY_LAYER;
+}
+
+void summary_tensor_at(const struct catalogue *c, uint32_t i, struct summary_tensor *out)
+{
+    const struct tensor_info *t = &c->tensors[i];
+
+    *out = (struct summary_tensor){ .name = t->name,
+                                    .type = tensor_type_info(t->type)->name,
+                                    .file = c->files[t->file].path,
+                                    .n_dims = t->n_dims,
+                                    .offset = t->offset,
+                                    .bytes = t->bytes };
+    memcpy(out->ne, t->ne, sizeof out->ne);
+    out->use = use_of(c, t, &out->layer);
+}
+
+/* Tables of rope factors are made by a converter; nobody counts them. */
+static uint64_t params_of(const struct tensor_info *t)
+{
+    if (strncmp(t->name, "rope_f", 6) == 0)
+        return 0;
+    return t->ne[0] * tensor_rows(t);
+}
+
+static void add_table(struct summary *s, const struct catalogue *c, const struct tensor_info *t)
+{
+    struct summary_table *table = &s->tables[s->n_table++];
+
+    *table = (struct summary_table){
+        .name = t->name,
+        .type = tensor_type_info(t->type)->name,
+        .bytes = t->bytes,
+        .row_bytes = tensor_row_bytes(t->type, t->ne[0]),
+        .n_param = params_of(t),
+        .is_head = t->name[0] == 't' && is_tied(c),
+    };
+    s->lookup_row_bytes += table->row_bytes;
+    s->n_param_embd += table->n_param;
+    if (table->is_head) {
+        s->n_param_active += table->n_param;
+        s->head_bytes += t->bytes;
+        s->hot_bytes += t->bytes;
+    }
+}
+
+/* A tensor that is used: its parameters and what a token reads of it. */
+static void add_used(struct summary *s, const struct catalogue *c, const struct tensor_info *t,
+                     enum summary_use use, int32_t layer)
+{
+    struct summary_layer *y = layer >= 0 ? &s->layers[layer] : NULL;
+    uint64_t n = params_of(t), hot = t->bytes, active = n;
+
+    s->n_param += n;
+    if (use == SUMMARY_LOOKUP) {
+        add_table(s, c, t);
+        return;
+    }
+    if (use == SUMMARY_EXPERT) {
+        hot = t->bytes / s->n_expert * s->n_expert_used;
+        active = n / s->n_expert * s->n_expert_used;
+    }
+    s->n_param_active += active;
+    if (y != NULL)
+        y->n_param += n;
+    if (use == SUMMARY_RESIDENT) {
+        s->resident_bytes += t->bytes;
+        return;
+    }
+    if (use == SUMMARY_HEAD) {
+        s->head_bytes += t->bytes;
+        s->n_param_embd += n;
+    }
+    s->hot_bytes += hot;
+    if (y != NULL) {
+        y->bytes += t->bytes;
+        y->hot_bytes += hot;
+    }
+}
+
+static void add_tensor(struct summary *s, struct summary_type *types, const struct catalogue *c,
+                       const struct tensor_info *t)
+{
+    bool bare = c->hparams.n_layer == 0;
+    int32_t layer;
+    enum summary_use use = use_of(c, t, &layer);
+
+    if (!bare && use == SUMMARY_OTHER) {
+        s->n_other++;
+        s->other_bytes += t->bytes;
+        return;
+    }
+    types[t->type].n_tensor++;
+    types[t->type].bytes += t->bytes;
+    types[t->type].n_param += params_of(t);
+    if (bare) {
+        s->n_param += params_of(t);
+    } else if (use == SUMMARY_UNREAD) {
+        s->n_unread++;
+        s->unread_bytes += t->bytes;
+        s->unread_params += params_of(t);
+    } else {
+        add_used(s, c, t, use, layer);
+    }
+}
+
+static void describe_layers(struct summary *s, const struct hparams *h)
+{
+    uint32_t first = h->n_layer - h->n_layer_kv_shared;
+    int32_t last[2] = { -1, -1 }; /* owner of keys and values by kind */
+
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        const struct layer_hparams *from = &h->layers[i];
+        struct summary_layer *y = &s->layers[i];
+
+        y->is_sliding = from->is_sliding;
+        y->n_head = from->n_head;
+        y->n_head_kv = from->n_head_kv;
+        y->head_dim_k = from->head_dim_k;
+        y->head_dim_v = from->head_dim_v;
+        y->n_ff = from->n_ff;
+        if (i < first) {
+            last[from->is_sliding] = (int32_t)i;
+            y->kv_values =
+                (uint64_t)from->n_head_kv * ((uint64_t)from->head_dim_k + from->head_dim_v);
+            if (from->is_sliding)
+                s->kv_sliding_values += y->kv_values;
+            else
+                s->kv_global_values += y->kv_values;
+        }
+        y->kv_from = last[from->is_sliding];
+    }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct summary_type *x = a, *y = b;
+
+    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
+}
+
+void summary_make(struct summary *s, const struct catalogue *c)
+{
+    struct summary_type types[SUMMARY_MAX_TYPE] = { { 0 } };
+    const struct hparams *h = &c->hparams;
+
+    memset(s, 0, sizeof *s);
+    snprintf(s->name, sizeof s->name, "%s", h->name);
+    snprintf(s->arch, sizeof s->arch, "%s", h->arch_name);
+    s->is_snapshot = c->kind == CATALOGUE_SNAPSHOT;
+    s->n_file = c->n_file;
+    s->n_tensor = c->n_tensor;
+    for (uint32_t i = 0; i < c->n_file; i++)
+        s->file_bytes += c->files[i].size;
+    s->n_layer = h->n_layer;
+    s->n_embd = h->n_embd;
+    s->n_vocab = h->n_vocab;
+    s->n_ctx_train = h->n_ctx_train;
+    s->n_swa = h->n_swa;
+    s->n_expert = h->n_expert;
+    s->n_expert_used = h->n_expert_used;
+    describe_layers(s, h);
+    for (uint32_t i = 0; i < c->n_tensor; i++)
+        add_tensor(s, types, c, &c->tensors[i]);
+    for (uint32_t i = 0; i < TYPE_COUNT; i++) {
+        if (types[i].n_tensor == 0)
+            continue;
+        types[i].name = tensor_type_info(i)->name;
+        s->types[s->n_type++] = types[i];
+    }
+    qsort(s->types, s->n_type, sizeof s->types[0], by_bytes);
+}
