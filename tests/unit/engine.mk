@@ -15,6 +15,11 @@ tests_unit_test_session_SOURCES = tests/unit/test_session.c \
 	tests/lib/model_path.c tests/lib/model_path.h
 tests_unit_test_session_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_session_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/unit/test_chat
+tests_unit_test_chat_SOURCES = tests/unit/test_chat.c \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_unit_test_chat_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_chat_LDADD = $(UNIT_LIBS)
 endif
 
 # A program that uses the public face only, and no more than 80 lines of its own.

@@ -1,0 +1,416 @@
+/*
+ * A conversation on its own thread: what is sent is answered, what is held is not evaluated
+ * again, a stop keeps what was said, and a change of options keeps the words.
+ */
+#include "config.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/memwall.h"
+#include "tests/lib/model_path.h"
+
+static struct mw_model *model;
+
+/* All that one answer said. */
+struct said {
+    char text[16384];
+    size_t len;
+    struct mw_receipt receipt;
+    enum mw_event_kind last;
+    struct err err;
+    char notice[256];
+};
+
+static void fail_with(const struct err *e)
+{
+    char text[600];
+
+    err_text(e, text, sizeof text);
+    fail_msg("%s", text);
+}
+
+static struct mw_chat_options base_options(void)
+{
+    struct mw_chat_options o = { .n_predict = 12 };
+
+    mw_options_default(&o.engine);
+    o.engine.n_ctx = 256;
+    o.engine.memory_bytes = 128 * MIB;
+    o.engine.n_thread = 2;
+    mw_sampling_default(model, &o.sampling);
+    o.sampling.temp = 0;
+    return o;
+}
+
+/* Take events until one of the kinds that end something; text is collected. */
+static enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said)
+{
+    memset(said, 0, sizeof *said);
+    for (;;) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+        struct mw_event event;
+
+        if (poll(&p, 1, 60000) != 1)
+            fail_msg("no event for a minute");
+        while (mw_chat_next(c, &event)) {
+            said->last = event.kind;
+            if (event.kind == MW_EVENT_TEXT && said->len + event.len < sizeof said->text) {
+                memcpy(said->text + said->len, event.text, event.len);
+                said->len += event.len;
+            }
+            if (event.kind == MW_EVENT_NOTICE)
+                snprintf(said->notice, sizeof said->notice, "%.*s", (int)event.len, event.text);
+            said->receipt = event.receipt;
+            said->err = event.err;
+            if (event.kind == MW_EVENT_READY || event.kind == MW_EVENT_DONE ||
+                event.kind == MW_EVENT_PLAN || event.kind == MW_EVENT_ERROR)
+                return event.kind;
+        }
+    }
+}
+
+static struct mw_chat *open_chat(const struct mw_chat_options *o)
+{
+    struct err e = ERR_INIT;
+    struct mw_chat *c;
+    struct said said;
+
+    if (mw_chat_open(&c, model, o, &e) != 0)
+        fail_with(&e);
+    if (wait_for_end(c, &said) != MW_EVENT_READY)
+        fail_with(&said.err);
+    return c;
+}
+
+static void ask(struct mw_chat *c, const char *text, struct said *said)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_chat_send(c, text, strlen(text), &e) != 0)
+        fail_with(&e);
+    assert_int_equal(wait_for_end(c, said), MW_EVENT_DONE);
+}
+
+static void a_question_is_answered_the_same_at_every_budget(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said first, second;
+    uint64_t least;
+    uint32_t ctx;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "hello there", &first);
+    assert_int_equal(first.receipt.done, MW_DONE_LENGTH);
+    assert_int_equal(first.receipt.n_decoded, 12);
+    assert_true(first.len > 0);
+    mw_chat_close(c);
+    assert_int_equal(mw_plan_fit(model, &o.engine, &least, &ctx, &e), 0);
+    o.engine.memory_bytes = least;
+    c = open_chat(&o);
+    ask(c, "hello there", &second);
+    assert_string_equal(first.text, second.text);
+    mw_chat_close(c);
+}
+
+static void a_follow_up_evaluates_only_what_is_new(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said first, second;
+
+    (void)state;
+    ask(c, "one", &first);
+    ask(c, "two", &second);
+    assert_int_equal(first.receipt.n_reused, 0);
+    /* Everything up to the end of the first answer but its last token. */
+    assert_true(second.receipt.n_reused >=
+                first.receipt.n_prompt + first.receipt.n_decoded - 1);
+    mw_chat_close(c);
+}
+
+static void an_answer_made_again_is_the_same(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said first, second, again;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "one", &first);
+    ask(c, "two", &second);
+    assert_int_equal(mw_chat_retry(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &again), MW_EVENT_DONE);
+    assert_string_equal(second.text, again.text);
+    assert_true(again.receipt.n_reused > 0);
+    /* Back to the first question, another way to the same place. */
+    assert_int_equal(mw_chat_rewind(c, 2, &e), 0);
+    ask(c, "two", &again);
+    assert_string_equal(second.text, again.text);
+    mw_chat_close(c);
+}
+
+static void a_cut_answer_goes_on_where_it_was(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c;
+    struct said whole, head, tail;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o.n_predict = 24;
+    c = open_chat(&o);
+    ask(c, "tell me", &whole);
+    mw_chat_close(c);
+    o.n_predict = 12;
+    c = open_chat(&o);
+    ask(c, "tell me", &head);
+    assert_int_equal(mw_chat_continue(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &tail), MW_EVENT_DONE);
+    assert_int_equal(head.len + tail.len, whole.len);
+    assert_memory_equal(head.text, whole.text, head.len);
+    assert_memory_equal(tail.text, whole.text + head.len, tail.len);
+    mw_chat_close(c);
+}
+
+static void a_saved_conversation_is_taken_over(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said first, second, restored;
+    struct mw_message messages[2];
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "one", &first);
+    ask(c, "two", &second);
+    mw_chat_close(c);
+    messages[0] = (struct mw_message){ .role = MW_USER, .text = "one", .len = 3 };
+    messages[1] = (struct mw_message){ .role = MW_ASSISTANT,
+                                       .text = first.text,
+                                       .len = first.len };
+    c = open_chat(&o);
+    assert_int_equal(mw_chat_restore(c, messages, 2, &e), 0);
+    ask(c, "two", &restored);
+    assert_true(restored.receipt.n_prompt > second.receipt.n_prompt);
+    assert_int_equal(restored.receipt.n_reused, 0);
+    mw_chat_close(c);
+}
+
+static void options_change_between_answers(void **state)
+{
+    struct mw_chat_options o = base_options(), other;
+    struct mw_chat *c = open_chat(&o);
+    struct said first, second, changed, said;
+    struct err e = ERR_INIT;
+    uint64_t least;
+    uint32_t ctx;
+
+    (void)state;
+    ask(c, "one", &first);
+    ask(c, "two", &second);
+    assert_int_equal(mw_plan_fit(model, &o.engine, &least, &ctx, &e), 0);
+    for (int i = 0; i < 4; i++) {
+        other = o;
+        if (i == 0)
+            other.engine.memory_bytes = least;
+        if (i == 1)
+            other.engine.n_ctx = 512;
+        if (i == 2)
+            other.engine.io = MW_IO_BUFFERED;
+        if (i == 3)
+            other.engine.n_thread = 1;
+        assert_int_equal(mw_chat_set(c, &other, &e), 0);
+        assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
+        assert_int_equal(mw_chat_rewind(c, 2, &e), 0);
+        ask(c, "two", &changed);
+        assert_string_equal(second.text, changed.text);
+        assert_true(changed.receipt.n_reused > 0);
+    }
+    /* Another KV type: the conversation is evaluated again, as from a fresh start. */
+    other = o;
+    other.engine.kv_k = other.engine.kv_v = MW_KV_F32;
+    assert_int_equal(mw_chat_set(c, &other, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
+    ask(c, "three", &changed);
+    assert_int_equal(changed.receipt.n_reused, 0);
+    mw_chat_close(c);
+}
+
+static void a_change_that_does_not_fit_leaves_all_as_it_was(void **state)
+{
+    struct mw_chat_options o = base_options(), small = o;
+    struct mw_chat *c = open_chat(&o);
+    struct said first, said, again;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "one", &first);
+    small.engine.memory_bytes = 3 * MIB;
+    assert_int_equal(mw_chat_set(c, &small, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);
+    assert_int_equal(said.err.code, ERR_BUDGET);
+    assert_int_equal(mw_chat_retry(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &again), MW_EVENT_DONE);
+    assert_string_equal(first.text, again.text);
+    mw_chat_close(c);
+}
+
+static void a_full_context_stops_and_says_so(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c;
+    struct said said;
+
+    (void)state;
+    o.engine.n_ctx = 32;
+    o.n_predict = 0;
+    o.sampling.seed = 1;
+    c = open_chat(&o);
+    ask(c, "one two three", &said);
+    assert_true(said.receipt.done == MW_DONE_CONTEXT || said.receipt.done == MW_DONE_STOP);
+    ask(c, "a second question that is a little longer than what is left of the context", &said);
+    assert_int_equal(said.receipt.done, MW_DONE_CONTEXT);
+    assert_int_equal(said.receipt.n_decoded, 0);
+    mw_chat_close(c);
+}
+
+static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c;
+    struct said said;
+    bool was_told = false;
+
+    (void)state;
+    o.engine.n_ctx = 64;
+    o.engine.ctx_shift = true;
+    o.n_predict = 8;
+    c = open_chat(&o);
+    for (int i = 0; i < 8; i++) {
+        ask(c, "again", &said);
+        assert_true(said.receipt.done == MW_DONE_LENGTH || said.receipt.done == MW_DONE_STOP);
+        was_told |= said.notice[0] != '\0';
+    }
+    assert_true(was_told);
+    mw_chat_close(c);
+}
+
+static void a_stop_string_ends_the_answer_before_itself(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said whole, cut;
+    char stop[8] = { 0 };
+    const char *stops[] = { stop, NULL };
+
+    (void)state;
+    ask(c, "hello there", &whole);
+    mw_chat_close(c);
+    if (whole.len < 6)
+        skip();
+    memcpy(stop, whole.text + whole.len / 2, 2);
+    o.stop = stops;
+    c = open_chat(&o);
+    ask(c, "hello there", &cut);
+    assert_int_equal(cut.receipt.done, MW_DONE_STOP);
+    assert_null(strstr(cut.text, stop));
+    assert_memory_equal(cut.text, whole.text, cut.len);
+    mw_chat_close(c);
+}
+
+static void a_cancel_stops_and_the_chat_goes_on(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c;
+    struct said said;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o.n_predict = 200;
+    c = open_chat(&o);
+    for (int i = 0; i < 10; i++) {
+        struct mw_event event;
+        bool is_started = false;
+
+        assert_int_equal(mw_chat_send(c, "go", 2, &e), 0);
+        while (!is_started) {
+            struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+
+            assert_int_equal(poll(&p, 1, 60000), 1);
+            while (!is_started && mw_chat_next(c, &event))
+                is_started = event.kind == MW_EVENT_STARTED;
+        }
+        mw_chat_cancel(c);
+        assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+        assert_true(said.receipt.done == MW_DONE_CANCELLED ||
+                    said.receipt.done == MW_DONE_STOP || said.receipt.done == MW_DONE_CONTEXT);
+        assert_int_equal(mw_chat_rewind(c, 0, &e), 0);
+    }
+    mw_chat_close(c);
+}
+
+static void a_budget_below_the_floor_can_be_raised(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c;
+    struct said said;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o.engine.memory_bytes = 3 * MIB;
+    assert_int_equal(mw_chat_open(&c, model, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);
+    assert_int_equal(said.err.code, ERR_BUDGET);
+    o.engine.memory_bytes = 128 * MIB;
+    assert_int_equal(mw_chat_set(c, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_READY);
+    ask(c, "one", &said);
+    assert_int_equal(said.receipt.done, MW_DONE_LENGTH);
+    mw_chat_close(c);
+}
+
+static int open_model(void **state)
+{
+    struct err e = ERR_INIT;
+
+    (void)state;
+    return mw_model_open(&model, model_path("gemma4-tiny-q4_0.gguf"), &e);
+}
+
+static int close_model(void **state)
+{
+    (void)state;
+    mw_model_close(model);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_question_is_answered_the_same_at_every_budget),
+        cmocka_unit_test(a_follow_up_evaluates_only_what_is_new),
+        cmocka_unit_test(an_answer_made_again_is_the_same),
+        cmocka_unit_test(a_cut_answer_goes_on_where_it_was),
+        cmocka_unit_test(a_saved_conversation_is_taken_over),
+        cmocka_unit_test(options_change_between_answers),
+        cmocka_unit_test(a_change_that_does_not_fit_leaves_all_as_it_was),
+        cmocka_unit_test(a_full_context_stops_and_says_so),
+        cmocka_unit_test(with_the_shift_on_the_oldest_turns_are_dropped),
+        cmocka_unit_test(a_stop_string_ends_the_answer_before_itself),
+        cmocka_unit_test(a_cancel_stops_and_the_chat_goes_on),
+        cmocka_unit_test(a_budget_below_the_floor_can_be_raised),
+    };
+
+    return cmocka_run_group_tests_name("chat", tests, open_model, close_model);
+}
