@@ -3,8 +3,23 @@ noinst_LIBRARIES += libui.a
 libui_a_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(READLINE_CFLAGS) $(MD4C_CFLAGS) \
 	$(UTF8PROC_CFLAGS) $(YAJL_CFLAGS)
 libui_a_SOURCES = \
+	ui/app.c ui/app.h ui/app_draw.c ui/app_front.c ui/app_keys.c \
+	ui/capability.c ui/capability.h \
+	ui/commands.c ui/commands.h \
+	ui/edit.c ui/edit.h \
+	ui/fatal.c ui/fatal.h \
+	ui/history.c ui/history.h \
+	ui/ink.c ui/ink.h \
+	ui/input.c ui/input.h \
+	ui/keys.c ui/keys.h \
+	ui/layout.c ui/layout.h \
 	ui/role.c ui/role.h \
+	ui/sheet.c ui/sheet.h \
+	ui/status.c ui/status.h \
+	ui/talk.c ui/talk.h \
+	ui/term.c ui/term.h \
 	ui/theme.c ui/theme.h \
+	ui/thin_transcript.c \
 	ui/ui.h
 # What a program that draws links with, in front of ENGINE_LIBS.
 UI_LIBS = libui.a $(READLINE_LIBS) $(NCURSES_LIBS) $(MD4C_LIBS) $(UTF8PROC_LIBS) $(YAJL_LIBS)

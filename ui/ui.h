@@ -43,8 +43,11 @@ struct ui_paths {
 struct ui_chat_options {
     struct ui_options ui;
     struct ui_paths paths;
-    const char *model_path; /* as for mw_model_open */
-    struct mw_chat_options chat;
+    const char *model_path;      /* as for mw_model_open */
+    struct mw_chat_options chat; /* sampling is taken from overlay */
+    /* NULL, or: change what the model recommends to what the person asked for. */
+    void (*overlay)(void *ctx, struct mw_sampling *s);
+    void *overlay_ctx;
     const char *open_chat; /* NULL: a new one; "": the last one; else a chat's name */
     const char *first;     /* NULL, or a message that is sent at once */
     const char *telemetry; /* NULL, or a file to record to */

@@ -1,0 +1,30 @@
+/*
+ * fake_chat.h - mw_chat_* without a model.
+ *
+ * Linked instead of the engine into programs that test the terminal.  What the "model"
+ * answers is told by the message:
+ *
+ *     say TEXT      TEXT, word by word
+ *     lines N       N numbered lines
+ *     endless       words until it is stopped
+ *     think         thinking, then an answer
+ *     markdown      one of everything
+ *     wide          Chinese, emoji, marks
+ *     evil          bytes that a terminal would obey
+ *     slow          a prompt that takes many steps
+ *     error, full, length    answers that end so
+ *     anything else          "You said: …"
+ *
+ * Memory, layers and times in the samples are made up, and the same every time.
+ */
+#ifndef MEMWALL_TESTS_FAKE_CHAT_H
+#define MEMWALL_TESTS_FAKE_CHAT_H
+
+#include <stdint.h>
+
+/* How long a token takes; microseconds. */
+void fake_chat_pace(uint32_t token_us);
+/* As if each token's arithmetic kept all CPUs busy: spinning threads beside it. */
+void fake_chat_burn(int n_thread);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * app.h - the screen: one loop, what it draws, what keys do.  Between the app_*.c files.
+ *
+ *     app.c       opening, the loop, frames, signals, ui_chat
+ *     app_front.c what the conversation wants shown (struct talk_front)
+ *     app_keys.c  keys and the mouse
+ *     app_draw.c  the panes
+ */
+#ifndef MEMWALL_UI_APP_H
+#define MEMWALL_UI_APP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ui/chat/transcript.h"
+#include "ui/edit.h"
+#include "ui/history.h"
+#include "ui/input.h"
+#include "ui/keys.h"
+#include "ui/layout.h"
+#include "ui/sheet.h"
+#include "ui/talk.h"
+#include "ui/term.h"
+
+/* What must be drawn again. */
+enum app_dirt {
+    DIRT_CHAT = 1,
+    DIRT_DASH = 2,
+    DIRT_INPUT = 4,
+    DIRT_STATUS = 8,
+    DIRT_ALL = 15,
+    DIRT_LARGE = 16, /* and many lines of it */
+};
+
+struct app {
+    struct talk talk;
+    struct term *term;
+    struct keys *keys;
+    struct history *history;
+    struct transcript *transcript;
+    struct sheet *sheet; /* NULL: none is open */
+    struct theme theme;
+
+    struct layout layout;
+    enum ui_view view;
+    int percent;   /* the dashboard's share */
+    unsigned dirt; /* enum app_dirt */
+    bool is_leaving;
+    int status; /* of ui_chat */
+    bool has_focus, mouse;
+
+    struct mw_sample sample;
+    uint64_t sample_ns, frame_ns; /* when the last was taken, shown */
+
+    /* ---- modes of the keys ---- */
+    bool in_dash;    /* Tab: keys go to the dashboard */
+    bool is_finding; /* "/": the search is being typed */
+    char find[128];
+    bool is_picking; /* F9: a turn is being picked */
+    bool is_dragging_divider, is_selecting;
+    uint64_t leave_ns; /* Ctrl-C on an empty line: until then a second one leaves */
+    char hint[256];    /* said in the rule until the next key */
+    struct {
+        int y, x, count;
+        uint64_t at_ns;
+    } click;
+
+    /* ---- measured ---- */
+    uint64_t key_ns; /* when the key came that is not on the screen yet; 0: none */
+    uint32_t n_key;
+    uint32_t late_us[4096]; /* the last ones: from key to screen */
+};
+
+/* app_front.c */
+void app_front(struct app *a); /* fill a->talk.front */
+
+/* app_keys.c */
+void app_key(struct app *a, const struct key *key);
+void app_stop_or_leave(struct app *a); /* what Ctrl-C does */
+
+/* app_draw.c */
+void app_layout(struct app *a);
+void app_draw(struct app *a, int *cursor_y, int *cursor_x);
+
+/* app.c */
+void app_dirty(struct app *a, unsigned dirt);
+void app_hint(struct app *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void app_run_editor(struct app *a);
+
+#endif

@@ -1,0 +1,348 @@
+/* Keys and the mouse: what is the program's own, and what goes to the line. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app.h"
+#include "ui/chat/clean.h"
+
+#define LEAVE_NS ((uint64_t)2000 * 1000 * 1000)
+#define CTRL(c)  ((c)-64)
+
+static void view_changed(struct app *a)
+{
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+    app_layout(a);
+}
+
+static void next_view(struct app *a)
+{
+    static const enum ui_view after[] = { [UI_VIEW_BOTH] = UI_VIEW_DASH,
+                                          [UI_VIEW_DASH] = UI_VIEW_CHAT,
+                                          [UI_VIEW_CHAT] = UI_VIEW_BOTH };
+
+    a->view = after[a->view];
+    a->in_dash = false;
+    view_changed(a);
+}
+
+void app_stop_or_leave(struct app *a)
+{
+    uint64_t now = term_now_ns();
+
+    if (!edit_is_empty() || edit_is_searching()) {
+        edit_clear();
+    } else if (a->talk.is_answering && !a->talk.is_stopping) {
+        talk_stop(&a->talk);
+    } else if (now < a->leave_ns) {
+        a->is_leaving = true;
+    } else {
+        a->leave_ns = now + LEAVE_NS;
+        app_hint(a, "Ctrl-C again or Ctrl-D leaves");
+    }
+    app_dirty(a, DIRT_INPUT);
+}
+
+static void escape(struct app *a)
+{
+    if (a->talk.is_answering && !a->talk.is_stopping)
+        talk_stop(&a->talk);
+    else if (transcript_is_searching(a->transcript))
+        transcript_search(a->transcript, "");
+    else if (transcript_has_selection(a->transcript))
+        transcript_unselect(a->transcript);
+    else
+        transcript_end(a->transcript);
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+}
+
+/* ---- search in the chat ---- */
+
+static void find_key(struct app *a, const struct key *key)
+{
+    size_t n = strlen(a->find);
+
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC) {
+        a->is_finding = false;
+        return;
+    }
+    if (key->kind != KEYS_CHAR || (key->mods & KEYS_ALT) != 0)
+        return;
+    if (key->ch == CTRL('C')) {
+        a->is_finding = false;
+    } else if (key->ch == '\r') {
+        a->is_finding = false;
+        if (!transcript_search(a->transcript, a->find))
+            app_hint(a, "not found: %s", a->find);
+        else
+            app_hint(a, "n: older match, N: newer, Esc: end");
+    } else if (key->ch == 0x7f || key->ch == '\b') {
+        while (n > 0 && ((unsigned char)a->find[--n] & 0xc0) == 0x80)
+            ;
+        a->find[n] = '\0';
+    } else if (key->ch == CTRL('U')) {
+        a->find[0] = '\0';
+    } else if (key->ch >= 0x20 && n + key->n < sizeof a->find) {
+        memcpy(a->find + n, key->bytes, key->n);
+        a->find[n + key->n] = '\0';
+    }
+}
+
+/* Keys that read instead of write while the view is scrolled up and nothing is typed. */
+static bool reading_key(struct app *a, const struct key *key)
+{
+    if (key->kind != KEYS_CHAR || key->mods != 0 || !edit_is_empty() ||
+        (transcript_follows(a->transcript) && !transcript_is_searching(a->transcript)))
+        return false;
+    if (key->ch == '/') {
+        a->is_finding = true;
+        a->find[0] = '\0';
+    } else if ((key->ch == 'n' || key->ch == 'N') && transcript_is_searching(a->transcript)) {
+        if (!transcript_search_next(a->transcript, key->ch == 'n' ? 1 : -1))
+            app_hint(a, "no more matches");
+    } else {
+        return false;
+    }
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    return true;
+}
+
+/* ---- the program's own keys ---- */
+
+static bool scroll_key(struct app *a, const struct key *key)
+{
+    bool free_line = edit_is_empty() || (key->mods & KEYS_CTRL) != 0;
+
+    switch (key->name) {
+    case KEYS_PAGE_UP: transcript_page(a->transcript, -1); break;
+    case KEYS_PAGE_DOWN: transcript_page(a->transcript, 1); break;
+    case KEYS_UP:
+        if ((key->mods & KEYS_SHIFT) == 0)
+            return false;
+        transcript_scroll(a->transcript, -1);
+        break;
+    case KEYS_DOWN:
+        if ((key->mods & KEYS_SHIFT) == 0)
+            return false;
+        transcript_scroll(a->transcript, 1);
+        break;
+    case KEYS_HOME:
+        if (!free_line)
+            return false;
+        transcript_home(a->transcript);
+        break;
+    case KEYS_END:
+        if (!free_line)
+            return false;
+        transcript_end(a->transcript);
+        break;
+    default: return false;
+    }
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    return true;
+}
+
+static bool function_key(struct app *a, const struct key *key)
+{
+    switch (key->name) {
+    case KEYS_F1: talk_enter(&a->talk, "/help"); break;
+    case KEYS_F2: next_view(a); break;
+    case KEYS_F3: transcript_set_raw(a->transcript, !transcript_is_raw(a->transcript)); break;
+    case KEYS_F4:
+        transcript_set_thinking(a->transcript, !transcript_shows_thinking(a->transcript));
+        break;
+    case KEYS_F5:
+        transcript_set_receipts(a->transcript, !transcript_shows_receipts(a->transcript));
+        break;
+    case KEYS_F6:
+        a->mouse = !a->mouse;
+        term_set_mouse(a->term, a->mouse);
+        keys_set_mouse(a->keys, a->mouse);
+        app_hint(a, a->mouse ? "the mouse is the program's (Shift: the terminal's)"
+                             : "the mouse is the terminal's");
+        break;
+    default: return false;
+    }
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    return true;
+}
+
+static bool control_key(struct app *a, const struct key *key)
+{
+    if (key->kind != KEYS_CHAR)
+        return false;
+    if (key->mods == KEYS_ALT && (key->ch == ',' || key->ch == '.')) {
+        a->percent += key->ch == ',' ? 5 : -5;
+        a->percent = a->percent < 10 ? 10 : a->percent > 90 ? 90 : a->percent;
+        view_changed(a);
+        return true;
+    }
+    if (key->mods != 0)
+        return false;
+    switch (key->ch) {
+    case CTRL('C'): app_stop_or_leave(a); return true;
+    case CTRL('L'):
+        term_redraw(a->term);
+        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
+    case CTRL('T'): next_view(a); return true;
+    case CTRL('Z'):
+        term_stop(a->term);
+        app_layout(a);
+        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
+    case CTRL('\\'): a->is_leaving = true; return true;
+    case CTRL('S'):
+    case CTRL('Q'): return !edit_is_searching();
+    case CTRL('D'):
+        if (!edit_is_empty())
+            return false;
+        a->is_leaving = true;
+        return true;
+    }
+    return false;
+}
+
+/* ---- the line ---- */
+
+static void submit(struct app *a)
+{
+    struct err e = ERR_INIT;
+    char *line = strdup(edit_sent());
+
+    edit_clear();
+    if (line == NULL)
+        return;
+    if (history_add(a->history, line, &e) != 0)
+        talk_err(&a->talk, &e);
+    edit_clear(); /* the history has one more entry now */
+    talk_enter(&a->talk, line);
+    free(line);
+}
+
+static void line_key(struct app *a, const struct key *key)
+{
+    switch (edit_key(key->bytes, key->n)) {
+    case EDIT_SUBMIT: submit(a); break;
+    case EDIT_EOF: a->is_leaving = true; break;
+    case EDIT_EDITOR: app_run_editor(a); break;
+    case EDIT_NOTHING:
+    case EDIT_UNKNOWN: break;
+    }
+    app_dirty(a, DIRT_INPUT | DIRT_STATUS);
+    if (edit_match_count() > 0)
+        app_dirty(a, DIRT_CHAT | DIRT_DASH);
+}
+
+static void paste(struct app *a, const struct key *key)
+{
+    size_t room = key->n * 4 + 1;
+    char *text = malloc(room);
+
+    if (text == NULL)
+        return;
+    clean_text(text, room, (const char *)key->bytes, key->n);
+    edit_insert(text);
+    free(text);
+    app_dirty(a, DIRT_INPUT);
+}
+
+/* ---- the mouse ---- */
+
+static void mouse(struct app *a, const struct key *key)
+{
+    int y = key->mouse.y, x = key->mouse.x;
+    struct area *chat = &a->layout.chat;
+
+    switch (key->mouse.what) {
+    case MOUSE_WHEEL_UP:
+    case MOUSE_WHEEL_DOWN: {
+        int rows = key->mouse.what == MOUSE_WHEEL_UP ? -3 : 3;
+
+        if (a->sheet != NULL)
+            sheet_scroll(a->sheet, rows);
+        else if (area_holds(chat, y, x))
+            transcript_scroll(a->transcript, rows);
+        break;
+    }
+    case MOUSE_PRESS:
+        a->is_dragging_divider = key->mouse.button == 0 && area_holds(&a->layout.divider, y, x);
+        break;
+    case MOUSE_DRAG:
+        if (a->is_dragging_divider) {
+            a->percent = layout_percent(&a->layout, y, x);
+            view_changed(a);
+        }
+        break;
+    case MOUSE_RELEASE: a->is_dragging_divider = false; break;
+    }
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+}
+
+/* ---- which of them ---- */
+
+static void sheet_keys(struct app *a, const struct key *key)
+{
+    struct sheet *s = a->sheet;
+    enum sheet_result result = sheet_key(s, key);
+
+    app_dirty(a, DIRT_ALL);
+    if (result == SHEET_STAYS)
+        return;
+    a->sheet = NULL;
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+    if (result == SHEET_ENTERS)
+        sheet_enter(s);
+    sheet_free(s);
+}
+
+void app_key(struct app *a, const struct key *key)
+{
+    switch (key->kind) {
+    case KEYS_MOUSE: mouse(a, key); return;
+    case KEYS_FOCUS_IN:
+    case KEYS_FOCUS_OUT: a->has_focus = key->kind == KEYS_FOCUS_IN; return;
+    case KEYS_REPLY:
+    case KEYS_UNKNOWN: return;
+    case KEYS_PASTE:
+        if (a->sheet == NULL)
+            paste(a, key);
+        return;
+    case KEYS_PASTE_LONG:
+        app_hint(a, "a paste of %zu bytes was too long", key->n);
+        app_dirty(a, DIRT_INPUT);
+        return;
+    case KEYS_CHAR:
+    case KEYS_NAMED: break;
+    }
+    if (a->hint[0] != '\0') {
+        a->hint[0] = '\0';
+        app_dirty(a, DIRT_INPUT);
+    }
+    if (key->kind == KEYS_NAMED && key->name >= KEYS_F1 && function_key(a, key))
+        return;
+    if (a->sheet != NULL) {
+        sheet_keys(a, key);
+        return;
+    }
+    if (a->is_finding) {
+        find_key(a, key);
+        return;
+    }
+    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC && !edit_wants_esc()) {
+        escape(a);
+        return;
+    }
+    if (key->kind == KEYS_NAMED && key->name == KEYS_NEWLINE) {
+        edit_insert("\n");
+        app_dirty(a, DIRT_INPUT);
+        return;
+    }
+    if (key->kind == KEYS_NAMED && scroll_key(a, key))
+        return;
+    if (control_key(a, key) || reading_key(a, key))
+        return;
+    line_key(a, key);
+}
