@@ -278,12 +278,17 @@ void clean_feed(struct clean *c, const char *in, size_t n, clean_sink *sink, voi
     flush(&o);
 }
 
-void clean_end(struct clean *c, clean_sink *sink, void *ctx)
+void clean_cut(struct clean *c, clean_sink *sink, void *ctx)
 {
     struct out o = { sink, ctx, NULL, 0, 0 };
 
     if (c->n_held > 0)
         broken(c, &o, c->n_held);
+}
+
+void clean_end(struct clean *c, clean_sink *sink, void *ctx)
+{
+    clean_cut(c, sink, ctx);
     clean_start(c, c->how);
 }
 

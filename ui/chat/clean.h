@@ -58,7 +58,9 @@ struct clean {
 
 void clean_start(struct clean *c, enum clean_how how);
 void clean_feed(struct clean *c, const char *in, size_t n, clean_sink *sink, void *ctx);
-/* The text ends here: what was held back becomes U+FFFD.  c is as after clean_start. */
+/* What is held back will not be completed: it becomes U+FFFD.  The line goes on. */
+void clean_cut(struct clean *c, clean_sink *sink, void *ctx);
+/* The text ends here: clean_cut, then c is as after clean_start. */
 void clean_end(struct clean *c, clean_sink *sink, void *ctx);
 
 /*
