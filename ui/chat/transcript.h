@@ -73,7 +73,7 @@ bool transcript_add_saved(struct transcript *t, enum transcript_kind kind, uint3
 bool transcript_begin(struct transcript *t, bool resume);
 bool transcript_append(struct transcript *t, const char *text, size_t n, bool is_thinking);
 void transcript_done(struct transcript *t, const struct mw_receipt *r);
-/* The last answer, or item, has been saved under id. */
+/* The answer that is open, else the last item, is saved under id. */
 void transcript_saved(struct transcript *t, uint32_t id);
 /* Keep the first n messages (user and assistant) and what stands before the next. */
 void transcript_rewind(struct transcript *t, size_t n);
@@ -113,8 +113,9 @@ bool transcript_shows_receipts(const struct transcript *t);
 
 /* ---- search ---- */
 
-/* Go to the next match upwards of the view (text is cleaned here; upper case in it makes
- * case matter); "" ends the search.  false: nothing found, the view stays. */
+/* Go to the next match in view or above it, else to the first one below (text is cleaned
+ * here; upper case in it makes case matter); "" ends the search.  false: nothing found, the
+ * view stays. */
 bool transcript_search(struct transcript *t, const char *text);
 /* n and N: +1 the older match (up), -1 the newer one. */
 bool transcript_search_next(struct transcript *t, int direction);
