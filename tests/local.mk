@@ -36,3 +36,4 @@ include tests/unit/chat.mk
 include tests/unit/src.mk
 include tests/terminal/local.mk
 include tests/fuzz/local.mk
+include tests/fuzz/fuzz.mk

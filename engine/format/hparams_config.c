@@ -395,13 +395,26 @@ static void name_of_folder(struct catalogue *c)
     free(path);
 }
 
+int hparams_from_trees(struct catalogue *c, const struct json_node *config,
+                       const struct json_node *generation, struct err *e)
+{
+    struct config_lookup l = { .node = json_get(config, "text_config"), .e = e };
+
+    if (l.node == NULL)
+        l.node = config;
+    refuse_unknown(&l, config, &c->hparams);
+    if (!l.failed)
+        read_model(&l, &c->hparams, is_mistral(config));
+    if (!l.failed)
+        read_generation(&c->generation, generation, config, l.node);
+    return l.failed ? -1 : 0;
+}
+
 int hparams_from_config(struct catalogue *c, struct err *e)
 {
     struct json_doc *config = NULL, *generation = NULL;
-    struct config_lookup l = { .e = e };
-    struct err where = ERR_INIT;
-    const struct json_node *root;
-    char file[sizeof where.file];
+    char *file = NULL;
+    int rc;
 
     if (snapshot_json(c, "config.json", true, &config, e) != 1)
         return -1;
@@ -409,20 +422,13 @@ int hparams_from_config(struct catalogue *c, struct err *e)
         json_free(config);
         return -1;
     }
-    root = json_root(config);
-    l.node = json_get(root, "text_config");
-    if (l.node == NULL)
-        l.node = root;
     name_of_folder(c);
-    refuse_unknown(&l, root, &c->hparams);
-    if (!l.failed)
-        read_model(&l, &c->hparams, is_mistral(root));
-    if (!l.failed)
-        read_generation(&c->generation, json_root(generation), root, l.node);
+    rc = hparams_from_trees(c, json_root(config), json_root(generation), e);
     json_free(config);
     json_free(generation);
-    if (!l.failed)
-        return 0;
-    snprintf(file, sizeof file, "%s/config.json", c->index->folder);
-    return err_at(e, file, ERR_NO_OFFSET, NULL);
+    if (rc != 0 && asprintf(&file, "%s/config.json", c->index->folder) >= 0) {
+        err_at(e, file, ERR_NO_OFFSET, NULL);
+        free(file);
+    }
+    return rc;
 }

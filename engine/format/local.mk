@@ -21,6 +21,7 @@ libengine_a_SOURCES += \
 	engine/format/reader.c engine/format/reader.h \
 	engine/format/safetensors.c engine/format/safetensors.h \
 	engine/format/snapshot.h engine/format/snapshot_names.c \
+	engine/format/snapshot_index.c engine/format/snapshot_index.h \
 	engine/format/summary.c engine/format/summary.h \
 	engine/format/tensor_check.c \
 	engine/format/tensor_type.c engine/format/tensor_type.h \

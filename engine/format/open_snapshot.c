@@ -14,12 +14,10 @@
 #include "engine/format/file_open.h"
 #include "engine/format/safetensors.h"
 #include "engine/format/snapshot.h"
+#include "engine/format/snapshot_index.h"
 
-#define SINGLE_FILE    "model.safetensors"
-#define INDEX_FILE     "model.safetensors.index.json"
-#define MAX_SHARD      4096
-#define MAX_SHARD_NAME 255
-#define MAX_INDEX      ((uint64_t)64 << 20)
+#define SINGLE_FILE "model.safetensors"
+#define INDEX_FILE  "model.safetensors.index.json"
 
 static bool ends_in(const char *s, const char *tail)
 {
@@ -104,109 +102,6 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
     return rc == 0 ? 1 : -1;
 }
 
-/* ---- the names of the shards, from the index ---- */
-
-struct shards {
-    const char *names[MAX_SHARD];
-    uint32_t n;
-    struct name_pool pool;
-    struct name_index index;
-    bool in_map, has_map;
-};
-
-static int shard_fail(struct err *e)
-{
-    return err_at(e, NULL, ERR_NO_OFFSET, "weight_map");
-}
-
-/* A plain file name that ends in .safetensors; nothing that leaves the folder. */
-static int add_shard(struct shards *s, const char *text, size_t len, struct err *e)
-{
-    char name[MAX_SHARD_NAME + 1];
-
-    if (len == 0 || len > MAX_SHARD_NAME || memchr(text, '\0', len) != NULL) {
-        err_set(e, ERR_FORMAT, "a file's name is empty, holds a NUL or has over %d bytes",
-                MAX_SHARD_NAME);
-        return shard_fail(e);
-    }
-    memcpy(name, text, len);
-    name[len] = '\0';
-    if (name_index_find(&s->index, name) >= 0)
-        return 0;
-    for (size_t i = 0; i < len; i++) {
-        if (name[i] != '/' && name[i] != '\\' && (unsigned char)name[i] >= 0x20)
-            continue;
-        err_set(e, ERR_FORMAT, "\"%.200s\" is no file of this folder", name);
-        return shard_fail(e);
-    }
-    if (name[0] == '.' || !ends_in(name, ".safetensors")) {
-        err_set(e, ERR_FORMAT, "\"%.200s\" is no name of a safetensors file", name);
-        return shard_fail(e);
-    }
-    if (s->n == MAX_SHARD) {
-        err_set(e, ERR_FORMAT, "more than %d files", MAX_SHARD);
-        return shard_fail(e);
-    }
-    s->names[s->n] = name_pool_copy(&s->pool, name, len, e);
-    if (s->names[s->n] == NULL || name_index_add(&s->index, s->names[s->n], s->n, e) != 0)
-        return -1;
-    s->n++;
-    return 0;
-}
-
-static int on_index(void *ctx, enum json_event event, const char *text, size_t len,
-                    unsigned depth, struct err *e)
-{
-    struct shards *s = ctx;
-
-    if (depth == 1 && event == JSON_KEY) {
-        s->in_map = len == 10 && memcmp(text, "weight_map", 10) == 0;
-        return 0;
-    }
-    if (!s->in_map || depth == 0)
-        return 0;
-    if (depth == 1 && event == JSON_OBJECT) {
-        s->has_map = true;
-        return 0;
-    }
-    if (depth == 1 && event == JSON_OBJECT_END)
-        return 0;
-    if (depth == 2 && event == JSON_KEY)
-        return 0;
-    if (depth == 2 && event == JSON_STRING)
-        return add_shard(s, text, len, e);
-    err_set(e, ERR_FORMAT, "is no object of file names");
-    return shard_fail(e);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int read_index(const struct catalogue *c, struct shards *s, struct err *e)
-{
-    struct model_file f;
-    int rc;
-
-    if (open_in_folder(c, &f, INDEX_FILE, e) != 0)
-        return -1;
-    if (f.size > MAX_INDEX)
-        rc = err_set(e, ERR_FORMAT, "an index of %llu bytes", (unsigned long long)f.size);
-    else
-        rc = json_stream(f.fd, f.size, 0, f.size, on_index, s, e);
-    if (rc == 0 && (!s->has_map || s->n == 0)) {
-        err_set(e, ERR_FORMAT, "names no file");
-        rc = shard_fail(e);
-    }
-    if (rc != 0)
-        err_at(e, f.path, ERR_NO_OFFSET, NULL);
-    else
-        qsort(s->names, s->n, sizeof s->names[0], by_name);
-    model_file_close(&f);
-    return rc;
-}
-
 /* ---- tensors ---- */
 
 struct adding {
@@ -265,7 +160,22 @@ static int add_file(struct catalogue *c, struct model_file *f, bool named, struc
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
 }
 
-static int add_shards(struct catalogue *c, const struct shards *s, bool named, struct err *e)
+static int read_index(const struct catalogue *c, struct shard_list *s, struct err *e)
+{
+    struct model_file f;
+    int rc;
+
+    if (open_in_folder(c, &f, INDEX_FILE, e) != 0)
+        return -1;
+    rc = snapshot_index_read(s, f.fd, f.size, e);
+    if (rc != 0)
+        err_at(e, f.path, ERR_NO_OFFSET, NULL);
+    model_file_close(&f);
+    return rc;
+}
+
+static int add_shards(struct catalogue *c, const struct shard_list *s, bool named,
+                      struct err *e)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         struct model_file f;
@@ -293,7 +203,7 @@ static int no_weights(const struct catalogue *c, struct err *e)
 
 static int add_weights(struct catalogue *c, bool named, struct err *e)
 {
-    struct shards *s;
+    struct shard_list s = { 0 };
     struct model_file f;
     int rc;
 
@@ -302,15 +212,10 @@ static int add_weights(struct catalogue *c, bool named, struct err *e)
             return no_weights(c, e);
         return open_in_folder(c, &f, SINGLE_FILE, e) == 0 ? add_file(c, &f, named, e) : -1;
     }
-    s = calloc(1, sizeof *s);
-    if (s == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the names of files");
-    rc = read_index(c, s, e);
+    rc = read_index(c, &s, e);
     if (rc == 0)
-        rc = add_shards(c, s, named, e);
-    name_index_free(&s->index);
-    name_pool_free(&s->pool);
-    free(s);
+        rc = add_shards(c, &s, named, e);
+    shard_list_free(&s);
     return rc;
 }
 

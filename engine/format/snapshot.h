@@ -32,6 +32,11 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
 /* c->hparams and c->generation out of config.json and generation_config.json. */
 int hparams_from_config(struct catalogue *c, struct err *e);
 
+/* The same from trees that were read already; hparams.arch is set.  generation may be
+ * NULL. */
+int hparams_from_trees(struct catalogue *c, const struct json_node *config,
+                       const struct json_node *generation, struct err *e);
+
 /* By model_type or architectures[0]; -1 with *e naming what it is instead. */
 int snapshot_arch(const struct json_node *config, struct err *e);
 

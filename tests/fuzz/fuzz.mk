@@ -1,0 +1,27 @@
+# Readers of model files.
+fuzz_programs += tests/fuzz/fuzz_gguf
+tests_fuzz_fuzz_gguf_SOURCES = tests/fuzz/fuzz_gguf.c tests/fuzz/fuzz_file.h $(FUZZ_MAIN)
+tests_fuzz_fuzz_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_gguf_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/gguf
+
+fuzz_programs += tests/fuzz/fuzz_safetensors
+tests_fuzz_fuzz_safetensors_SOURCES = tests/fuzz/fuzz_safetensors.c tests/fuzz/fuzz_file.h \
+	$(FUZZ_MAIN)
+tests_fuzz_fuzz_safetensors_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_safetensors_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/safetensors
+
+fuzz_programs += tests/fuzz/fuzz_config_json
+tests_fuzz_fuzz_config_json_SOURCES = tests/fuzz/fuzz_config_json.c tests/fuzz/fuzz_file.h \
+	$(FUZZ_MAIN)
+tests_fuzz_fuzz_config_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_config_json_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/config_json
+
+fuzz_programs += tests/fuzz/fuzz_index_json
+tests_fuzz_fuzz_index_json_SOURCES = tests/fuzz/fuzz_index_json.c tests/fuzz/fuzz_file.h \
+	$(FUZZ_MAIN)
+tests_fuzz_fuzz_index_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_index_json_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/index_json

@@ -1,0 +1,27 @@
+/*
+ * fuzz_file.h - a target's bytes as an open file, made anew for each input.
+ */
+#ifndef MEMWALL_TESTS_FUZZ_FUZZ_FILE_H
+#define MEMWALL_TESTS_FUZZ_FUZZ_FILE_H
+
+#include <sys/mman.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* One descriptor for all inputs; -1: the system has none to give. */
+static inline int fuzz_file(const uint8_t *data, size_t size)
+{
+    static int fd = -1;
+
+    if (fd < 0)
+        fd = memfd_create("input", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
+        return -1;
+    return fd;
+}
+
+#endif
