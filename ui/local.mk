@@ -19,7 +19,6 @@ libui_a_SOURCES = \
 	ui/talk.c ui/talk.h \
 	ui/term.c ui/term.h \
 	ui/theme.c ui/theme.h \
-	ui/thin_transcript.c \
 	ui/ui.h
 # What a program that draws links with, in front of ENGINE_LIBS.
 UI_LIBS = libui.a $(READLINE_LIBS) $(NCURSES_LIBS) $(MD4C_LIBS) $(UTF8PROC_LIBS) $(YAJL_LIBS)
