@@ -59,6 +59,15 @@ int mw_model_open(struct mw_model **out, const char *path, struct err *e);
 void mw_model_close(struct mw_model *m);
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
 
+/*
+ * The ids of len bytes of text, *n of them in *ids, to be freed.  No begin token is added;
+ * control tokens are recognised only if parse_special is set.  Loads the tokenizer.
+ */
+int mw_tokenize(struct mw_model *m, const char *text, size_t len, bool parse_special,
+                uint32_t **ids, size_t *n, struct err *e);
+/* The id that stands before every text of this model; -1: there is none. */
+int64_t mw_begin_id(const struct mw_model *m);
+
 /* ---- options ---- */
 
 enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };

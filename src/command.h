@@ -48,9 +48,16 @@ void help_version(void);
 int report_error(const struct err *e);
 /* The same for a mistake in the command line, with where help is found. */
 int report_usage(const struct command *c, const struct err *e);
+/* "memwall: " and a text that is no error, on standard error, cleaned. */
+void report_notice(const char *text, size_t n);
 /* Flush standard output: code, or EXIT_FAILED with a message if writing failed. */
 int report_end(int code);
 
+int cmd_run(const struct options *o);
+int cmd_plan(const struct options *o);
+int cmd_eval(const struct options *o);
+int cmd_chat(const struct options *o);
+int cmd_replay(const struct options *o);
 int cmd_completions(const struct options *o);
 
 #endif

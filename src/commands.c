@@ -7,6 +7,26 @@
 
 /* clang-format off */
 const struct command command_table[] = {
+    { "chat", "",
+      "talk to a model in the terminal, with the dashboard beside it",
+      "The screen is split: the chat, the dashboard, one line to type in, a status bar.\n"
+      "/help or F1 lists commands and keys.  Without a terminal this is \"memwall run\".",
+      CMD_CHAT, false, true, false, cmd_run },
+    { "run", "[PROMPT]",
+      "answer one prompt on standard output",
+      "The prompt is the argument, standard input, or both: then the input follows as\n"
+      "attached text.  Only the answer goes to standard output.  On a terminal a line on\n"
+      "standard error says how far it is.  Ctrl-C stops the answer, a second one ends.",
+      CMD_RUN, false, true, true, cmd_run },
+    { "plan", "",
+      "say what fits and how fast it would be, load nothing",
+      "Print what each part would take of the memory budget.",
+      CMD_PLAN, false, true, false, cmd_plan },
+    { "eval", "",
+      "evaluate token ids or a text: logits, greedy ids, perplexity",
+      "With --ids: write a row of logits for each id, print the ids that follow greedily.\n"
+      "With --text: print the perplexity of a text.",
+      CMD_EVAL, false, true, false, cmd_eval },
     { "completions", "bash|zsh|fish|man-COMMAND|list",
       "print what is generated from the table of options",
       "Print the shell completions, the list of a subcommand's options for its man page,\n"

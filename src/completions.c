@@ -273,13 +273,15 @@ static void print_man(const struct command *c)
                 printf(".SS %s\n", option_group_title((enum option_group)g));
             any = true;
             puts(".TP");
-            fputs(row->arg != NULL ? ".BI " : ".B ", stdout);
+            fputs(row->arg != NULL ? ".BI \"" : ".B \"", stdout);
             if (row->letter != 0)
-                printf("\\-%c\", \"", row->letter);
+                printf("\\-%c, ", row->letter);
             fputs("\\-\\-", stdout);
             roff_text(row->name);
             if (row->arg != NULL)
                 printf(" \" %s", row->arg);
+            else
+                putchar('"');
             putchar('\n');
             roff_text(row->help);
             putchar('\n');

@@ -100,5 +100,12 @@ void help_program(void)
 
 void help_version(void)
 {
-    printf("memwall %s\n", PACKAGE_VERSION);
+    printf("memwall %s\nfeatures ", mw_version());
+    for (int i = 0; mw_feature(i) != NULL; i++)
+        printf("%s %s", i > 0 ? "," : "", mw_feature(i));
+    /* The first one is what --isa chooses when nothing else is said. */
+    fputs("\nkernels  ", stdout);
+    for (int i = 0; mw_isa(i) != NULL; i++)
+        printf("%s %s", i > 0 ? "," : "", mw_isa(i));
+    putchar('\n');
 }

@@ -9,10 +9,13 @@
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/command.h"
+#include "src/config_file.h"
+#include "src/paths.h"
 
 static bool asks(const char *arg, const char *letter, const char *name)
 {
@@ -25,11 +28,43 @@ static bool may_be_model(const char *arg)
     return strchr(arg, '/') != NULL || strchr(arg, '.') != NULL || access(arg, F_OK) == 0;
 }
 
+/* The file first, so that the command line stands above it. */
+static int run_command(const struct command *c, int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct options o;
+    struct paths paths;
+    char *config = NULL;
+    int code;
+
+    options_default(&o);
+    if (options_parse(&o, c, argc, argv, &e) != 0)
+        return report_usage(c, &e);
+    if (o.help) {
+        help_command(c);
+        return EXIT_OK;
+    }
+    if (o.version) {
+        help_version();
+        return EXIT_OK;
+    }
+    options_default(&o);
+    /* Without a home there is no file; who needs the folders says so. */
+    if (paths_find(&paths, &e) == 0 &&
+        config_file_read(&o, c, paths.config_file, &config, &e) != 0)
+        code = report_error(&e);
+    else if (options_parse(&o, c, argc, argv, &e) != 0 || options_check(&o, c, &e) != 0)
+        code = report_usage(c, &e);
+    else
+        code = c->run(&o);
+    free(config);
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
     const struct command *c = NULL;
     struct err e = ERR_INIT;
-    struct options o;
 
     argc--;
     argv++;
@@ -56,18 +91,7 @@ static int run(int argc, char **argv)
         help_program();
         return EXIT_USAGE;
     }
-    options_default(&o);
-    if (options_parse(&o, c, argc, argv, &e) != 0)
-        return report_usage(c, &e);
-    if (o.help) {
-        help_command(c);
-        return EXIT_OK;
-    }
-    if (o.version) {
-        help_version();
-        return EXIT_OK;
-    }
-    return c->run(&o);
+    return run_command(c, argc, argv);
 }
 
 int main(int argc, char **argv)

@@ -229,6 +229,13 @@ static int unknown(const struct command *c, const char *name, size_t len, struct
                    name);
 }
 
+/* A value of the command line: it stands above one of a file. */
+static int take_value(struct options *o, int id, const char *value, struct err *e)
+{
+    o->on_line |= (uint64_t)1 << id;
+    return options_set(o, (enum option_id)id, value, e);
+}
+
 static int take_long(struct options *o, const struct command *c, int argc, char **argv, int *i,
                      struct err *e)
 {
@@ -242,14 +249,14 @@ static int take_long(struct options *o, const struct command *c, int argc, char 
     if (options_table[id].arg == NULL) {
         if (value != NULL)
             return err_set(e, ERR_ARGUMENT, "--%s takes no value", options_table[id].name);
-        return options_set(o, (enum option_id)id, NULL, e);
+        return take_value(o, id, NULL, e);
     }
     if (value == NULL && *i + 1 < argc)
         value = argv[++*i];
     if (value == NULL)
         return err_set(e, ERR_ARGUMENT, "--%s needs a value: %s", options_table[id].name,
                        options_table[id].arg);
-    return options_set(o, (enum option_id)id, value, e);
+    return take_value(o, id, value, e);
 }
 
 static int find_letter(char letter, unsigned bits)
@@ -271,14 +278,14 @@ static int take_short(struct options *o, const struct command *c, int argc, char
         if (id < 0)
             return err_set(e, ERR_ARGUMENT, "unknown option \"-%c\"", *p);
         if (options_table[id].arg == NULL) {
-            if (options_set(o, (enum option_id)id, NULL, e) != 0)
+            if (take_value(o, id, NULL, e) != 0)
                 return -1;
             continue;
         }
         value = p[1] != '\0' ? p + 1 : *i + 1 < argc ? argv[++*i] : NULL;
         if (value == NULL)
             return err_set(e, ERR_ARGUMENT, "-%c needs a value: %s", *p, options_table[id].arg);
-        return options_set(o, (enum option_id)id, value, e);
+        return take_value(o, id, value, e);
     }
     return 0;
 }
@@ -290,8 +297,8 @@ static int take_positional(struct options *o, const struct command *c, const cha
         o->arg = text;
         return 0;
     }
-    if (!c->takes_arg && c->needs_model && !options_given(o, OPT_MODEL))
-        return options_set(o, OPT_MODEL, text, e);
+    if (!c->takes_arg && c->needs_model && (o->on_line >> OPT_MODEL & 1) == 0)
+        return take_value(o, OPT_MODEL, text, e);
     return err_set(e, ERR_ARGUMENT, "\"%.60s\" is one argument too many", text);
 }
 
@@ -318,6 +325,11 @@ int options_parse(struct options *o, const struct command *c, int argc, char **a
         if (o->help || o->version)
             return 0;
     }
+    return 0;
+}
+
+int options_check(const struct options *o, const struct command *c, struct err *e)
+{
     if (c->needs_model && o->model == NULL)
         return err_set(e, ERR_ARGUMENT, "no model is named: give one with --model");
     return 0;

@@ -127,8 +127,9 @@ struct options {
     const char *isa;
     bool no_uring, sync_frames, count_bytes;
 
-    const char *arg; /* the positional that is no model, or NULL */
-    uint64_t given;  /* bit per enum option_id */
+    const char *arg;  /* the positional that is no model, or NULL */
+    uint64_t given;   /* bit per enum option_id: on the command line or in a file */
+    uint64_t on_line; /* of those, on the command line */
 };
 
 enum option_kind {
@@ -189,5 +190,8 @@ int options_find(const char *name, size_t len, unsigned bits);
  */
 int options_parse(struct options *o, const struct command *c, int argc, char **argv,
                   struct err *e);
+
+/* What a subcommand cannot do without, from wherever it came. */
+int options_check(const struct options *o, const struct command *c, struct err *e);
 
 #endif

@@ -6,13 +6,22 @@
 #include <string.h>
 
 #include "src/command.h"
+#include "ui/chat/clean.h"
+
+void report_notice(const char *text, size_t n)
+{
+    char line[1024];
+
+    clean_line(line, sizeof line, text, n);
+    fprintf(stderr, "memwall: %s\n", line);
+}
 
 static void print_error(const struct err *e)
 {
     char text[sizeof e->file + sizeof e->field + sizeof e->what + 64];
 
     err_text(e, text, sizeof text);
-    fprintf(stderr, "memwall: %s\n", text);
+    report_notice(text, strlen(text));
 }
 
 int report_error(const struct err *e)

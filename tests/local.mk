@@ -12,7 +12,7 @@ summary:
 	@$(SHELL) $(top_srcdir)/tests/summary.sh $(TEST_LOGS)
 .PHONY: summary
 
-dist_check_SCRIPTS += tests/tree/test_tree.py
+dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py
 
 if HAVE_CMOCKA
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

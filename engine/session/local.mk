@@ -2,6 +2,7 @@
 libengine_a_SOURCES += \
 	engine/session/model_open.c engine/session/model_open.h \
 	engine/session/setup.c engine/session/sampler.c engine/session/features.c \
+	engine/session/text.c \
 	engine/session/session.c engine/session/session.h \
 	engine/session/events.c engine/session/events.h \
 	engine/session/conversation.c engine/session/conversation.h \

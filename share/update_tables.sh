@@ -1,0 +1,59 @@
+#!/bin/sh
+# update_tables.sh - write what comes from the program's table of options into the tree.
+#
+# Usage: update_tables.sh MEMWALL SRCDIR [--check]
+#
+# Completions of three shells, and in each man page of a subcommand the lines between
+#     .\" options: begin
+#     .\" options: end
+# With --check nothing is written: differences are shown and the exit status is 1.
+set -eu
+
+memwall=$1
+srcdir=$2
+check=${3:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+
+put()
+{
+    if [ "$check" = --check ]; then
+        if diff -u "$2" "$1" >"$work/diff" 2>&1; then
+            echo "ok ${2#"$srcdir"/} is up to date"
+        else
+            echo "not ok ${2#"$srcdir"/} is not up to date: make update-tables"
+            cat "$work/diff"
+            status=1
+        fi
+    elif ! cmp -s "$1" "$2"; then
+        cp "$1" "$2"
+        echo "written: $2"
+    fi
+}
+
+for shell in bash zsh fish; do
+    case $shell in
+    bash) name=memwall ;;
+    zsh) name=_memwall ;;
+    fish) name=memwall.fish ;;
+    esac
+    "$memwall" completions "$shell" >"$work/out"
+    put "$work/out" "$srcdir/share/completions/$name"
+done
+
+for command in $("$memwall" completions list | cut -f 1 | sort -u); do
+    page=$srcdir/man/memwall-$command.1
+    if [ ! -f "$page" ]; then
+        echo "not ok $command has a man page"
+        status=1
+        continue
+    fi
+    "$memwall" completions "man-$command" >"$work/list"
+    awk -v list="$work/list" '
+        /^\.\\" options: begin/ { print; while ((getline line < list) > 0) print line; skip = 1 }
+        /^\.\\" options: end/ { skip = 0 }
+        !skip' "$page" >"$work/out"
+    put "$work/out" "$page"
+done
+exit "$status"

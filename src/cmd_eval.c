@@ -1,0 +1,173 @@
+/*
+ * memwall eval: ids in, logits out; or the perplexity of a text.
+ *
+ *   --ids FILE --logits OUT   one row of float32 for each id, as the machine stores them
+ *   --ids FILE --greedy N     the N ids that follow, the most likely each time
+ *   --text FILE               see eval_text.h
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/command.h"
+#include "src/eval_ids.h"
+#include "src/eval_text.h"
+#include "src/plan_print.h"
+#include "src/progress.h"
+#include "src/settings.h"
+
+#define LOGIT_ROWS 16 /* made together when each id's row is wanted */
+
+struct rows {
+    FILE *to; /* NULL: only count */
+    uint32_t n_vocab;
+    size_t n_total;
+    uint32_t best; /* the most likely id after the last row */
+    struct progress *progress;
+};
+
+/* The first of the largest. */
+static uint32_t most_likely(const float *logits, uint32_t n)
+{
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return best;
+}
+
+static int write_row(void *ctx, uint32_t pos, const float *logits, struct err *e)
+{
+    struct rows *r = ctx;
+
+    if (fwrite(logits, sizeof *logits, r->n_vocab, r->to) != r->n_vocab)
+        return err_sys(e, "could not write logits");
+    if ((size_t)pos + 1 == r->n_total)
+        r->best = most_likely(logits, r->n_vocab);
+    if (progress_is_due(r->progress))
+        progress_count(r->progress, "eval", "tokens", (uint64_t)pos + 1, r->n_total);
+    return 0;
+}
+
+/* id is the first; the logits after each are made here. */
+static int print_greedy(struct mw_session *s, const struct options *o, uint32_t n_vocab,
+                        uint32_t id, struct progress *p, struct err *e)
+{
+    if (o->json)
+        fputs("{\"greedy\":[", stdout);
+    for (uint32_t i = 0; i < o->greedy; i++) {
+        printf("%s%" PRIu32, i == 0 ? "" : o->json ? "," : " ", id);
+        fflush(stdout);
+        if (progress_is_due(p))
+            progress_count(p, "greedy", "tokens", i, o->greedy);
+        if (i + 1 == o->greedy) /* nobody asks for what would follow */
+            break;
+        if (mw_session_eval(s, &id, 1, NULL, NULL, e) != 0)
+            return -1;
+        id = most_likely(mw_session_logits(s), n_vocab);
+    }
+    puts(o->json ? "]}" : "");
+    return 0;
+}
+
+static int write_logits(struct mw_session *s, const char *path, const uint32_t *ids, size_t n,
+                        struct rows *rows, struct err *e)
+{
+    int r;
+
+    rows->to = fopen(path, "wbe");
+    if (rows->to == NULL)
+        return err_sys(e, "cannot write \"%.150s\"", path);
+    r = mw_session_eval(s, ids, n, write_row, rows, e);
+    if (fclose(rows->to) != 0 && r == 0)
+        r = err_sys(e, "could not write");
+    return r == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
+static int eval_ids(struct mw_model *m, struct mw_options *wish, const struct options *o,
+                    struct eval_watch *w, struct err *e)
+{
+    struct mw_model_info info;
+    struct mw_session *s = NULL;
+    struct progress p;
+    struct rows rows;
+    uint32_t *ids = NULL;
+    size_t n = 0;
+    int r = -1;
+
+    mw_model_info(m, &info);
+    if (eval_ids_read(o->ids_file, info.n_vocab, &ids, &n, e) != 0)
+        return -1;
+    progress_open(&p, o->quiet);
+    rows = (struct rows){ NULL, info.n_vocab, n, 0, &p };
+    if (wish->n_ctx == 0) {
+        uint64_t want = (uint64_t)n + o->greedy;
+
+        wish->n_ctx = want < UINT32_MAX ? (uint32_t)want : UINT32_MAX;
+    }
+    if (o->logits != NULL)
+        wish->n_logit_row = LOGIT_ROWS;
+    if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o->telemetry, e) != 0)
+        goto done;
+    if (o->logits != NULL)
+        r = write_logits(s, o->logits, ids, n, &rows, e);
+    else
+        r = mw_session_eval(s, ids, n, NULL, NULL, e);
+    if (r == 0 && o->logits == NULL)
+        rows.best = most_likely(mw_session_logits(s), info.n_vocab);
+    if (r == 0 && o->greedy > 0) {
+        progress_restart(&p, 0);
+        r = print_greedy(s, o, info.n_vocab, rows.best, &p, e);
+    }
+done:
+    progress_clear(&p);
+    if (eval_watch_close(w, r == 0 ? e : NULL) != 0)
+        r = -1;
+    if (s != NULL)
+        mw_session_close(s);
+    free(ids);
+    return r;
+}
+
+int cmd_eval(const struct options *o)
+{
+    const struct command *self = command_find("eval");
+    struct err e = ERR_INIT, ignored = ERR_INIT;
+    struct eval_watch watch = { 0 };
+    struct mw_model *m = NULL;
+    struct mw_options wish;
+    struct plan p = { 0 };
+    int r, code = EXIT_OK;
+
+    if ((o->ids_file != NULL) == (o->text != NULL)) {
+        err_set(&e, ERR_ARGUMENT,
+                o->text != NULL ? "--ids and --text exclude each other"
+                                : "nothing to evaluate: give --ids or --text");
+        return report_usage(self, &e);
+    }
+    if (o->text != NULL && (o->logits != NULL || o->greedy > 0)) {
+        err_set(&e, ERR_ARGUMENT, "--logits and --greedy go with --ids");
+        return report_usage(self, &e);
+    }
+    if (mw_model_open(&m, o->model, &e) != 0)
+        return report_error(&e);
+    if (settings_engine(o, &wish, &e) != 0) {
+        code = e.code == ERR_ARGUMENT ? report_usage(self, &e) : report_error(&e);
+        goto done;
+    }
+    r = o->text != NULL ? eval_text(m, &wish, o, &watch, &e)
+                        : eval_ids(m, &wish, o, &watch, &e);
+    if (r != 0) {
+        if (e.code == ERR_BUDGET && !o->quiet && mw_plan(m, &wish, &p, &ignored) != 0 &&
+            p.sum_bytes > 0)
+            plan_print_rows(stderr, &p);
+        code = report_error(&e);
+    }
+done:
+    mw_model_close(m);
+    return code;
+}

@@ -1,0 +1,46 @@
+/* memwall plan: what fits and how fast, from the file's head alone; nothing is loaded. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "src/command.h"
+#include "src/plan_print.h"
+#include "src/settings.h"
+
+int cmd_plan(const struct options *o)
+{
+    struct err e = ERR_INIT, ignored = ERR_INIT;
+    struct mw_model *m = NULL;
+    struct mw_model_info info;
+    struct mw_options wish;
+    struct plan p = { 0 };
+    uint64_t smallest = 0;
+    uint32_t largest = 0;
+    int code = EXIT_OK;
+
+    if (mw_model_open(&m, o->model, &e) != 0)
+        return report_error(&e);
+    mw_model_info(m, &info);
+    if (settings_engine(o, &wish, &e) != 0 || mw_plan(m, &wish, &p, &e) != 0) {
+        code = report_error(&e);
+        if (e.code != ERR_BUDGET)
+            goto done;
+    }
+    mw_plan_fit(m, &wish, &smallest, &largest, &ignored);
+    if (o->json) {
+        plan_print_json(stdout, &p, &info, code == EXIT_OK, smallest, largest);
+    } else if (code == EXIT_OK) {
+        char size[16];
+
+        plan_print(stdout, &p, &info);
+        printf("The smallest budget for this context is %s; the largest context for this "
+               "budget is %u.\n",
+               units_size(size, sizeof size, smallest), largest);
+    } else {
+        plan_print_model(stdout, &info);
+        plan_print_rows(stdout, &p);
+    }
+done:
+    mw_model_close(m);
+    return code;
+}

@@ -1,0 +1,263 @@
+/*
+ * memwall run: one prompt, one answer on standard output, and nothing else there.
+ *
+ * The chat works on a thread of its own; here one poll(2) waits for its events, for
+ * signals, and for the next time that the progress line is due.
+ */
+#include "config.h"
+
+#include <sys/signalfd.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/answer_out.h"
+#include "src/command.h"
+#include "src/plan_print.h"
+#include "src/progress.h"
+#include "src/prompt.h"
+#include "src/settings.h"
+#include "src/summary.h"
+
+struct run {
+    const struct options *o;
+    struct mw_model *model;
+    struct mw_chat_options chat_options;
+    struct mw_chat *chat;
+    struct mw_watch *watch; /* NULL: nobody looks at the kernel's figures */
+    struct mw_recorder *recorder;
+    struct answer_out out;
+    struct progress progress;
+    int signals; /* signalfd */
+    bool is_started, is_answering, is_thinking;
+    int stopped_by; /* the first signal that came; 0: none */
+    struct mw_sample sample;
+};
+
+static void take_sample(void *ctx, struct mw_sample *out)
+{
+    struct run *r = ctx;
+
+    mw_chat_sample(r->chat, out);
+    if (r->watch != NULL)
+        mw_watch_complete(r->watch, out);
+}
+
+static void draw_progress(struct run *r)
+{
+    if (!progress_is_due(&r->progress))
+        return;
+    if (!r->is_started) {
+        progress_text(&r->progress, "loading");
+        return;
+    }
+    take_sample(r, &r->sample);
+    if (r->is_answering)
+        progress_sample(&r->progress, &r->sample, r->is_thinking);
+}
+
+/* Does not fit: the table first, then the sentence. */
+static int refuse(struct run *r, const struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    struct plan p = { 0 };
+
+    if (e->code == ERR_BUDGET && !r->o->quiet &&
+        mw_plan(r->model, &r->chat_options.engine, &p, &ignored) != 0 && p.sum_bytes > 0)
+        plan_print_rows(stderr, &p);
+    return report_error(e);
+}
+
+static int finish(struct run *r, const struct mw_event *ev)
+{
+    static const struct mw_sample none;
+    struct mw_sample *s = &r->sample;
+
+    *s = none;
+    take_sample(r, s);
+    progress_clear(&r->progress);
+    answer_out_done(&r->out, &ev->receipt, s);
+    if (r->o->stats)
+        summary_print(stderr, &ev->receipt, s);
+    switch (ev->receipt.done) {
+    case MW_DONE_STOP:
+    case MW_DONE_LENGTH: return EXIT_OK;
+    case MW_DONE_CANCELLED: return EXIT_STOPPED;
+    case MW_DONE_CONTEXT:
+        fprintf(stderr,
+                "memwall: the context is full (%" PRIu32 " tokens), the answer is cut; a "
+                "larger --ctx or --ctx-shift goes on\n",
+                s->run.ctx);
+        return EXIT_FAILED;
+    case MW_DONE_ERROR: return report_error(&ev->err);
+    }
+    return EXIT_FAILED;
+}
+
+/* Take one event; true: the answer is over, *code says how. */
+static bool take_event(struct run *r, const struct mw_event *ev, int *code)
+{
+    switch (ev->kind) {
+    case MW_EVENT_READY:
+    case MW_EVENT_PLAN: return false;
+    case MW_EVENT_STARTED:
+        r->is_started = true;
+        progress_restart(&r->progress, 0);
+        return false;
+    case MW_EVENT_PROGRESS:
+        if (progress_is_due(&r->progress))
+            progress_count(&r->progress, "prompt", "tokens", ev->n, ev->total);
+        return false;
+    case MW_EVENT_TEXT:
+        r->is_thinking = ev->is_thinking;
+        if (!r->is_answering || (!ev->is_thinking && r->out.is_terminal)) {
+            /* From here on the line would stand in the middle of the answer. */
+            progress_clear(&r->progress);
+            if (!ev->is_thinking && r->out.is_terminal)
+                r->progress.is_on = false;
+        }
+        r->is_answering = true;
+        answer_out_text(&r->out, ev->text, ev->len, ev->is_thinking);
+        return false;
+    case MW_EVENT_NOTICE:
+        progress_clear(&r->progress);
+        if (!r->o->quiet && (r->o->stats || isatty(STDERR_FILENO)))
+            report_notice(ev->text, ev->len);
+        return false;
+    case MW_EVENT_DONE: *code = finish(r, ev); return true;
+    case MW_EVENT_ERROR:
+        progress_clear(&r->progress);
+        *code = refuse(r, &ev->err);
+        return true;
+    }
+    return false;
+}
+
+/* The first signal stops the answer, what was said stays; a second one ends at once. */
+static bool take_signal(struct run *r)
+{
+    struct signalfd_siginfo info;
+
+    if (read(r->signals, &info, sizeof info) != sizeof info)
+        return false;
+    if (r->stopped_by != 0) {
+        progress_clear(&r->progress);
+        fflush(stdout);
+        _exit(128 + (int)info.ssi_signo);
+    }
+    r->stopped_by = (int)info.ssi_signo;
+    mw_chat_cancel(r->chat);
+    return !r->is_started; /* no answer that could end */
+}
+
+static int talk(struct run *r)
+{
+    struct pollfd fds[] = { { mw_chat_fd(r->chat), POLLIN, 0 }, { r->signals, POLLIN, 0 } };
+    static struct mw_event ev; /* holds a plan and an error: large */
+    int code = EXIT_FAILED;
+
+    for (;;) {
+        if (poll(fds, 2, r->progress.is_on ? PROGRESS_EVERY_MS : -1) < 0 && errno != EINTR)
+            return EXIT_FAILED;
+        if ((fds[1].revents & POLLIN) != 0 && take_signal(r))
+            return EXIT_STOPPED;
+        while (mw_chat_next(r->chat, &ev))
+            if (take_event(r, &ev, &code))
+                return code;
+        if (ferror(stdout) != 0) /* nobody reads any more, or the disk is full */
+            return EXIT_FAILED;
+        draw_progress(r);
+    }
+}
+
+/* From here on signals come through the descriptor; threads started later inherit that. */
+static int block_signals(sigset_t *before)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, before);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int run_chat(struct run *r, const char *text, size_t len)
+{
+    const struct options *o = r->o;
+    struct err e = ERR_INIT;
+    sigset_t before;
+    int code = EXIT_FAILED;
+
+    r->signals = block_signals(&before);
+    progress_open(&r->progress, o->quiet || o->json);
+    answer_out_open(&r->out, o->json, o->raw);
+    if (mw_chat_open(&r->chat, r->model, &r->chat_options, &e) != 0) {
+        code = refuse(r, &e);
+        goto done;
+    }
+    if (r->progress.is_on || o->stats || o->json || o->telemetry != NULL)
+        if (mw_watch_new(&r->watch, r->model, &e) != 0)
+            goto failed;
+    if (o->telemetry != NULL &&
+        mw_recorder_open(&r->recorder, o->telemetry, take_sample, r, &e) != 0)
+        goto failed;
+    if (mw_chat_send(r->chat, text, len, &e) != 0)
+        goto failed;
+    draw_progress(r);
+    code = talk(r);
+    if (r->stopped_by != 0)
+        code = 128 + r->stopped_by;
+    goto done;
+
+failed:
+    code = report_error(&e);
+done:
+    progress_clear(&r->progress);
+    /* Closing waits for threads; whoever presses Ctrl-C now means it. */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (r->recorder != NULL && mw_recorder_close(r->recorder, &e) != 0)
+        code = report_error(&e);
+    mw_watch_free(r->watch);
+    if (r->chat != NULL)
+        mw_chat_close(r->chat);
+    answer_out_close(&r->out);
+    if (r->signals >= 0)
+        close(r->signals);
+    return code;
+}
+
+int cmd_run(const struct options *o)
+{
+    struct run *r = calloc(1, sizeof *r);
+    struct err e = ERR_INIT;
+    char *text = NULL;
+    size_t len = 0;
+    int code;
+
+    if (r == NULL) {
+        err_set(&e, ERR_MEMORY, "no memory to begin with");
+        return report_error(&e);
+    }
+    r->o = o;
+    if (mw_model_open(&r->model, o->model, &e) != 0)
+        code = report_error(&e);
+    else if (settings_chat(o, r->model, &r->chat_options, &e) != 0 ||
+             prompt_make(o->arg, o->raw, &text, &len, &e) != 0)
+        code =
+            e.code == ERR_ARGUMENT ? report_usage(command_find("run"), &e) : report_error(&e);
+    else
+        code = run_chat(r, text, len);
+    free(text);
+    if (r->model != NULL)
+        mw_model_close(r->model);
+    free(r);
+    return code;
+}

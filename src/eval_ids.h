@@ -1,0 +1,19 @@
+/*
+ * eval_ids.h - the ids of `memwall eval --ids`: decimal numbers in a text.
+ */
+#ifndef MEMWALL_SRC_EVAL_IDS_H
+#define MEMWALL_SRC_EVAL_IDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/memwall.h"
+
+/*
+ * Read ids separated by spaces, commas or newlines from a file ("-": standard input) into
+ * *out (free it).  Each must be below n_vocab.  -1 with *e naming file and byte; a file
+ * without ids is an error.
+ */
+int eval_ids_read(const char *path, uint32_t n_vocab, uint32_t **out, size_t *n, struct err *e);
+
+#endif

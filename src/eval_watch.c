@@ -1,0 +1,35 @@
+/* See eval_watch.h. */
+#include "config.h"
+
+#include "src/eval_watch.h"
+
+static void take(void *ctx, struct mw_sample *out)
+{
+    struct eval_watch *w = ctx;
+
+    mw_session_sample(w->session, out);
+    mw_watch_complete(w->watch, out);
+}
+
+int eval_watch_open(struct eval_watch *w, struct mw_session *s, const struct mw_model *m,
+                    const char *path, struct err *e)
+{
+    *w = (struct eval_watch){ .session = s };
+    if (path == NULL)
+        return 0;
+    if (mw_watch_new(&w->watch, m, e) != 0)
+        return -1;
+    return mw_recorder_open(&w->recorder, path, take, w, e);
+}
+
+int eval_watch_close(struct eval_watch *w, struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    int r = 0;
+
+    if (w->recorder != NULL)
+        r = mw_recorder_close(w->recorder, e != NULL ? e : &ignored);
+    mw_watch_free(w->watch);
+    *w = (struct eval_watch){ 0 };
+    return r;
+}

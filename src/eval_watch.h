@@ -1,0 +1,21 @@
+/*
+ * eval_watch.h - the recording of a session's counters while it evaluates.
+ */
+#ifndef MEMWALL_SRC_EVAL_WATCH_H
+#define MEMWALL_SRC_EVAL_WATCH_H
+
+#include "engine/memwall.h"
+
+struct eval_watch {
+    struct mw_session *session;
+    struct mw_watch *watch;
+    struct mw_recorder *recorder;
+};
+
+/* path NULL: nothing is recorded. */
+int eval_watch_open(struct eval_watch *w, struct mw_session *s, const struct mw_model *m,
+                    const char *path, struct err *e);
+/* Write what is left; -1 with *e if that failed.  Safe on a zeroed struct; e may be NULL. */
+int eval_watch_close(struct eval_watch *w, struct err *e);
+
+#endif

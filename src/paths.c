@@ -1,0 +1,50 @@
+/* See paths.h. */
+#include "config.h"
+
+#include "src/paths.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *home(void)
+{
+    const char *h = getenv("HOME");
+    const struct passwd *pw;
+
+    if (h != NULL && h[0] == '/')
+        return h;
+    pw = getpwuid(getuid());
+    return pw != NULL ? pw->pw_dir : NULL;
+}
+
+/* The standard says that a name which is not absolute is to be ignored. */
+static int find(char *to, size_t n, const char *variable, const char *below_home, struct err *e)
+{
+    const char *base = getenv(variable);
+    int len;
+
+    if (base != NULL && base[0] == '/') {
+        len = snprintf(to, n, "%s/memwall", base);
+    } else {
+        if (home() == NULL)
+            return err_set(e, ERR_ARGUMENT, "neither HOME nor %s is set", variable);
+        len = snprintf(to, n, "%s/%s/memwall", home(), below_home);
+    }
+    if (len < 0 || (size_t)len >= n)
+        return err_set(e, ERR_ARGUMENT, "the folder of %s has a name of more than %zu bytes",
+                       variable, n - 1);
+    return 0;
+}
+
+int paths_find(struct paths *p, struct err *e)
+{
+    if (find(p->config_dir, sizeof p->config_dir, "XDG_CONFIG_HOME", ".config", e) != 0 ||
+        find(p->state_dir, sizeof p->state_dir, "XDG_STATE_HOME", ".local/state", e) != 0 ||
+        find(p->data_dir, sizeof p->data_dir, "XDG_DATA_HOME", ".local/share", e) != 0 ||
+        find(p->cache_dir, sizeof p->cache_dir, "XDG_CACHE_HOME", ".cache", e) != 0)
+        return -1;
+    snprintf(p->config_file, sizeof p->config_file, "%s/config", p->config_dir);
+    return 0;
+}

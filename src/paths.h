@@ -1,0 +1,21 @@
+/*
+ * paths.h - where the program keeps what is the person's: the XDG base directories.
+ */
+#ifndef MEMWALL_SRC_PATHS_H
+#define MEMWALL_SRC_PATHS_H
+
+#include "engine/memwall.h"
+
+struct paths {
+    char config_dir[512];  /* $XDG_CONFIG_HOME/memwall */
+    char config_file[544]; /* …/config */
+    char state_dir[512];   /* history, log */
+    char data_dir[512];    /* chats, models */
+    char cache_dir[512];   /* may be deleted at any time */
+};
+
+/* From the environment; nothing is created.  -1 with *e if there is no home at all or a
+ * name is too long. */
+int paths_find(struct paths *p, struct err *e);
+
+#endif

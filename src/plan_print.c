@@ -1,0 +1,101 @@
+/* See plan_print.h. */
+#include "config.h"
+
+#include "src/plan_print.h"
+
+#include <stdio.h>
+
+#include "src/json_out.h"
+
+static const char *const row_texts[MW_PLAN_ROWS] = {
+    [MW_ROW_PROGRAM] = "code, libraries and their buffers, screen",
+    [MW_ROW_TOKENIZER] = "vocabulary and merges",
+    [MW_ROW_ACTIVATIONS] = "values of the tokens evaluated together",
+    [MW_ROW_LOGITS] = "a score for each token of the vocabulary",
+    [MW_ROW_RING] = "buffers of reads in flight",
+    [MW_ROW_ROWS] = "rows of the lookup tables in flight",
+    [MW_ROW_KV_GLOBAL] = "keys and values of layers that see all",
+    [MW_ROW_KV_SLIDING] = "keys and values of layers that see a window",
+    [MW_ROW_DRAFTER] = "the model that drafts",
+    [MW_ROW_EXPERTS] = "experts that are kept",
+    [MW_ROW_PINNED] = "weights that are kept and not read again",
+    [MW_ROW_RESERVE] = "page tables and other memory of the kernel",
+};
+
+void plan_print_model(FILE *to, const struct mw_model_info *info)
+{
+    char files[16], hot[16];
+
+    fprintf(to, "%s %s, %u layers, %s in files, of which a token uses %s\n",
+            info->name[0] != '\0' ? info->name : info->arch, info->type, info->n_layer,
+            units_size(files, sizeof files, info->file_bytes),
+            units_size(hot, sizeof hot, info->hot_bytes));
+}
+
+void plan_print_rows(FILE *to, const struct plan *p)
+{
+    char size[16];
+
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        if (p->row[i] > 0)
+            fprintf(to, "  %-12s %9s  %s\n", mw_plan_row_name((enum mw_plan_row)i),
+                    units_size(size, sizeof size, p->row[i]), row_texts[i]);
+    fprintf(to, "  %-12s %9s  ", "sum", units_size(size, sizeof size, p->sum_bytes));
+    fprintf(to, "of a budget of %s\n", units_size(size, sizeof size, p->budget_bytes));
+}
+
+static const char *binds_text(enum mw_binds b)
+{
+    switch (b) {
+    case MW_BINDS_NONE: return "nothing measured yet binds";
+    case MW_BINDS_DISK: return "the disk binds";
+    case MW_BINDS_MEMORY: return "the speed of memory binds";
+    case MW_BINDS_COMPUTE: return "computing binds";
+    case MW_BINDS_KV: return "keys and values bind";
+    case MW_BINDS_SWAP: return "swapping binds";
+    case MW_BINDS_THERMAL: return "heat binds";
+    }
+    return "";
+}
+
+void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info)
+{
+    char a[16], b[16], c[16];
+
+    plan_print_model(to, info);
+    fprintf(to, "context %u tokens, prompts %u tokens at a time\n\n", p->n_ctx, p->chunk);
+    plan_print_rows(to, p);
+    fprintf(to, "\nEach token reads %s from disk; %s of %s are kept.\n",
+            units_size(a, sizeof a, p->streamed_bytes),
+            units_size(b, sizeof b, p->pinned_bytes), units_size(c, sizeof c, info->hot_bytes));
+    if (p->decode_tps > 0)
+        fprintf(to, "Answers ~%.3g tok/s, prompts ~%.3g tok/s; %s.\n", p->decode_tps,
+                p->prefill_tps, binds_text(p->binds));
+}
+
+void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
+                     bool fits, uint64_t smallest_budget, uint32_t largest_ctx)
+{
+    fputs("{\"model\":", to);
+    json_out_string(to, info->name);
+    fputs(",\"arch\":", to);
+    json_out_string(to, info->arch);
+    fputs(",\"type\":", to);
+    json_out_string(to, info->type);
+    fprintf(to,
+            ",\"n_layer\":%u,\"file_bytes\":%llu,\"hot_bytes\":%llu,\"fits\":%s,"
+            "\"budget_bytes\":%llu,\"ctx\":%u,\"chunk\":%u,\"n_slot\":%u,\"rows\":{",
+            info->n_layer, (unsigned long long)info->file_bytes,
+            (unsigned long long)info->hot_bytes, fits ? "true" : "false",
+            (unsigned long long)p->budget_bytes, p->n_ctx, p->chunk, p->n_slot);
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        fprintf(to, "%s\"%s\":%llu", i > 0 ? "," : "", mw_plan_row_name((enum mw_plan_row)i),
+                (unsigned long long)p->row[i]);
+    fprintf(to,
+            "},\"sum_bytes\":%llu,\"pinned_bytes\":%llu,\"streamed_bytes\":%llu,"
+            "\"decode_tps\":%.6g,\"prefill_tps\":%.6g,\"binds\":\"%s\","
+            "\"smallest_budget_bytes\":%llu,\"largest_ctx\":%u}\n",
+            (unsigned long long)p->sum_bytes, (unsigned long long)p->pinned_bytes,
+            (unsigned long long)p->streamed_bytes, p->decode_tps, p->prefill_tps,
+            mw_binds_name(p->binds), (unsigned long long)smallest_budget, largest_ctx);
+}

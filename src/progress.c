@@ -1,0 +1,120 @@
+/* See progress.h. */
+#include "config.h"
+
+#include "src/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_COLUMNS 79 /* a line that wraps could not be drawn over */
+
+uint64_t progress_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void progress_open(struct progress *p, bool quiet)
+{
+    *p = (struct progress){ .is_on = !quiet && isatty(STDERR_FILENO) };
+    p->from_ns = progress_now();
+}
+
+bool progress_is_due(const struct progress *p)
+{
+    return p->is_on &&
+           (!p->is_drawn || progress_now() - p->drawn_ns >= PROGRESS_EVERY_MS * 1000000ull);
+}
+
+void progress_text(struct progress *p, const char *text)
+{
+    int width;
+
+    if (!p->is_on)
+        return;
+    width = fprintf(stderr, "\r%.*s", LINE_MAX_COLUMNS, text) - 1;
+    if (width < p->width)
+        fprintf(stderr, "%*s", p->width - width, "");
+    fflush(stderr);
+    p->width = width;
+    p->is_drawn = true;
+    p->drawn_ns = progress_now();
+}
+
+void progress_restart(struct progress *p, uint64_t n)
+{
+    p->from_ns = progress_now();
+    p->n_from = n;
+}
+
+/* "0:07", "1:38", "2:05:11". */
+static void time_text(char *buf, size_t n, double seconds)
+{
+    uint64_t s = seconds < 1e6 ? (uint64_t)(seconds + 0.5) : 999999;
+
+    if (s >= 3600)
+        snprintf(buf, n, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, s / 3600, s / 60 % 60, s % 60);
+    else
+        snprintf(buf, n, "%" PRIu64 ":%02" PRIu64, s / 60, s % 60);
+}
+
+void progress_count(struct progress *p, const char *what, const char *unit, uint64_t n,
+                    uint64_t total)
+{
+    double seconds = (double)(progress_now() - p->from_ns) / 1e9;
+    char text[128], left[24];
+    double rate;
+
+    if (!p->is_on || total == 0)
+        return;
+    if (n <= p->n_from || seconds <= 0) {
+        snprintf(text, sizeof text, "%s   0 %% of %" PRIu64 " %s", what, total, unit);
+        progress_text(p, text);
+        return;
+    }
+    rate = (double)(n - p->n_from) / seconds;
+    time_text(left, sizeof left, (double)(total - n) / rate);
+    snprintf(text, sizeof text, "%s %3.0f %% of %" PRIu64 " %s, %.3g %s/s, about %s left", what,
+             100.0 * (double)n / (double)total, total, unit, rate,
+             strcmp(unit, "tokens") == 0 ? "tok" : unit, left);
+    progress_text(p, text);
+}
+
+void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thinking)
+{
+    char text[160], memory[64] = "", binds[40] = "", rate[32] = "", a[16], b[16];
+
+    if (!p->is_on)
+        return;
+    if (s->decode_ns > 0 && s->n_decoded > 0)
+        snprintf(rate, sizeof rate, ", %.3g tok/s",
+                 (double)s->n_decoded * 1e9 / (double)s->decode_ns);
+    if (s->os.t_ns != 0 && s->os.charged.why_not == NULL)
+        snprintf(memory, sizeof memory, ", %s of %s",
+                 units_size(a, sizeof a, s->os.charged.value),
+                 units_size(b, sizeof b, s->run.budget_bytes));
+    else if (s->os.t_ns != 0 && s->os.rss.why_not == NULL)
+        snprintf(memory, sizeof memory, ", %s of %s", units_size(a, sizeof a, s->os.rss.value),
+                 units_size(b, sizeof b, s->run.budget_bytes));
+    if (s->verdict.binds != MW_BINDS_NONE)
+        snprintf(binds, sizeof binds, ", %s binds (%.0f %%)", mw_binds_name(s->verdict.binds),
+                 100 * s->verdict.share);
+    snprintf(text, sizeof text, "%s%" PRIu64 " tokens%s%s%s", is_thinking ? "thinking, " : "",
+             s->n_decoded, rate, memory, binds);
+    progress_text(p, text);
+}
+
+void progress_clear(struct progress *p)
+{
+    if (!p->is_drawn)
+        return;
+    fprintf(stderr, "\r%*s\r", p->width, "");
+    fflush(stderr);
+    p->is_drawn = false;
+    p->width = 0;
+}

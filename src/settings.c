@@ -1,0 +1,114 @@
+/* See settings.h. */
+#include "config.h"
+
+#include "src/settings.h"
+
+#include <string.h>
+
+/* The budget in bytes; 0 leaves it to the engine. */
+static int read_memory(const char *text, uint64_t *bytes, struct err *e)
+{
+    struct mw_machine machine;
+
+    *bytes = 0;
+    if (text == NULL || strcmp(text, "auto") == 0)
+        return 0;
+    mw_machine_read(&machine);
+    if (units_parse_size(text, machine.memory_bytes, bytes, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, "--memory");
+    if (*bytes == 0) {
+        err_set(e, ERR_ARGUMENT, "a budget of 0 bytes holds nothing");
+        return err_at(e, NULL, ERR_NO_OFFSET, "--memory");
+    }
+    return 0;
+}
+
+static int read_kv(const char *own, const char *both, const char *name, enum mw_kv *out,
+                   struct err *e)
+{
+    const char *text = own != NULL ? own : both;
+    int type;
+
+    if (text == NULL)
+        return 0;
+    type = mw_kv_parse(text);
+    if (type < 0) {
+        err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a type of keys and values", text);
+        return err_at(e, NULL, ERR_NO_OFFSET, own != NULL ? name : "--kv");
+    }
+    *out = (enum mw_kv)type;
+    return 0;
+}
+
+static int check_isa(const char *name, struct err *e)
+{
+    for (int i = 0; mw_isa(i) != NULL; i++)
+        if (strcmp(mw_isa(i), name) == 0)
+            return 0;
+    err_set(e, ERR_ARGUMENT, "\"%.20s\" is not among the kernels of this CPU (--version)",
+            name);
+    return err_at(e, NULL, ERR_NO_OFFSET, "--isa");
+}
+
+int settings_engine(const struct options *o, struct mw_options *out, struct err *e)
+{
+    mw_options_default(out);
+    if (read_memory(o->memory, &out->memory_bytes, e) != 0 ||
+        read_kv(o->kv_k, o->kv, "--kv-k", &out->kv_k, e) != 0 ||
+        read_kv(o->kv_v, o->kv, "--kv-v", &out->kv_v, e) != 0)
+        return -1;
+    if (o->io != NULL) {
+        int io = mw_io_parse(o->io, &out->mmap_drop);
+
+        if (io < 0) {
+            err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a way to read", o->io);
+            return err_at(e, NULL, ERR_NO_OFFSET, "--io");
+        }
+        out->io = (enum mw_io)io;
+    }
+    if (o->isa != NULL) {
+        if (check_isa(o->isa, e) != 0)
+            return -1;
+        out->isa = o->isa;
+    }
+    out->n_ctx = o->ctx;
+    out->n_thread = (int)o->threads;
+    out->exact = o->exact;
+    out->chunk = o->chunk;
+    out->ctx_shift = o->ctx_shift;
+    out->no_uring = o->no_uring;
+    return 0;
+}
+
+void settings_sampling(const struct options *o, const struct mw_model *m,
+                       struct mw_sampling *out)
+{
+    mw_sampling_default(m, out);
+    if (options_given(o, OPT_TEMP))
+        out->temp = (float)o->temp;
+    if (options_given(o, OPT_TOP_K))
+        out->top_k = (int)o->top_k;
+    if (options_given(o, OPT_TOP_P))
+        out->top_p = (float)o->top_p;
+    if (options_given(o, OPT_MIN_P))
+        out->min_p = (float)o->min_p;
+    if (options_given(o, OPT_REPEAT_PENALTY))
+        out->repeat_penalty = (float)o->repeat_penalty;
+    if (options_given(o, OPT_SEED))
+        out->seed = o->seed;
+}
+
+int settings_chat(const struct options *o, const struct mw_model *m,
+                  struct mw_chat_options *out, struct err *e)
+{
+    *out = (struct mw_chat_options){ 0 };
+    if (settings_engine(o, &out->engine, e) != 0)
+        return -1;
+    settings_sampling(o, m, &out->sampling);
+    out->system = o->system;
+    out->format = o->format;
+    out->raw = o->raw;
+    out->think = (enum mw_think)o->think;
+    out->n_predict = o->predict;
+    return 0;
+}

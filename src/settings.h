@@ -1,0 +1,20 @@
+/*
+ * settings.h - options of the command line as the engine and the screen take them.
+ */
+#ifndef MEMWALL_SRC_SETTINGS_H
+#define MEMWALL_SRC_SETTINGS_H
+
+#include "engine/memwall.h"
+#include "src/options.h"
+
+/* -1 with *e naming the option.  Texts in *out live as long as *o's. */
+int settings_engine(const struct options *o, struct mw_options *out, struct err *e);
+
+/* Sampling: the model's recommendation where nothing was given. */
+void settings_sampling(const struct options *o, const struct mw_model *m,
+                       struct mw_sampling *out);
+
+int settings_chat(const struct options *o, const struct mw_model *m,
+                  struct mw_chat_options *out, struct err *e);
+
+#endif

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The command line: help, usage errors, completions and man pages come from one table."""
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(HERE, "..", "..")
+BUILDDIR = os.environ.get("MW_BUILDDIR") or SRCDIR
+MEMWALL = os.path.join(BUILDDIR, "memwall")
+
+
+def memwall(*args, config=None, stdin=""):
+    with tempfile.TemporaryDirectory() as home:
+        env = dict(os.environ, HOME=home)
+        for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+            env.pop(name, None)
+        if config is not None:
+            os.makedirs(os.path.join(home, ".config", "memwall"))
+            with open(os.path.join(home, ".config", "memwall", "config"), "w") as f:
+                f.write(config)
+        return subprocess.run([MEMWALL, *args], env=env, input=stdin, text=True,
+                              capture_output=True, timeout=60)
+
+
+def table():
+    """(command, option, letter, argument, group, help) of every option of every command."""
+    lines = memwall("completions", "list").stdout.splitlines()
+    return [line.split("\t") for line in lines]
+
+
+COMMANDS = sorted({row[0] for row in table()})
+
+
+class Help(unittest.TestCase):
+    def test_every_command_lists_its_options(self):
+        for command in COMMANDS:
+            r = memwall(command, "--help")
+            self.assertEqual((0, ""), (r.returncode, r.stderr), command)
+            for row in table():
+                if row[0] == command:
+                    self.assertRegex(r.stdout, rf"(?m)^  .*{row[1]}\b", command)
+            self.assertIn("Exit status: 0 done, 1 failed, 2 wrong usage, 3 does not fit",
+                          r.stdout)
+            self.assertLessEqual(max(map(len, r.stdout.splitlines())), 96, command)
+
+    def test_the_program_lists_its_commands(self):
+        r = memwall("--help")
+        self.assertEqual(0, r.returncode)
+        for command in COMMANDS:
+            self.assertRegex(r.stdout, rf"(?m)^  {command} ")
+
+    def test_help_is_shown_even_when_the_rest_is_wrong(self):
+        self.assertEqual(0, memwall("run", "--help", "--memory").returncode)
+        self.assertEqual(0, memwall("run", "--help", config="nonsense").returncode)
+
+    def test_version_names_features_and_kernels(self):
+        r = memwall("--version")
+        self.assertEqual(0, r.returncode)
+        self.assertRegex(r.stdout, r"\Amemwall \d+\.\d+\.\d+\n")
+        self.assertRegex(r.stdout, r"(?m)^kernels +\w+")
+
+
+class Usage(unittest.TestCase):
+    def wrong(self, args, *texts):
+        r = memwall(*args)
+        self.assertEqual(2, r.returncode, (args, r.stderr))
+        self.assertEqual("", r.stdout, args)
+        for text in texts:
+            self.assertIn(text, r.stderr, args)
+        self.assertRegex(r.stderr, r'"memwall( \w+)? --help"', args)
+        self.assertNotIn("\x1b", r.stderr)
+
+    def test_values_are_checked_strictly(self):
+        for option, values in {
+            "--ctx": ["0", "-1", "12x", "", " 5", "1e3", "4294967296", "99999999999999999999"],
+            "--memory": ["", "3X", "-1G", "101%", "nan", "G"],
+            "--kv": ["f64", "", "q8", "f16 q8_0", "F16"],
+            "--io": ["fast", "mmap:", "mmap:keep:drop"],
+            "--threads": ["0", "1025", "two"],
+            "--temp": ["nan", "inf", "-0.1", "0x1", "1,5", "1.0 ", ""],
+            "--top-p": ["1.5", "-1"],
+            "--top-k": ["-1", "1.5"],
+            "--seed": ["-1", "18446744073709551616", "1.0"],
+            "--repeat-penalty": ["0"],
+        }.items():
+            for value in values:
+                self.wrong(["run", "-m", "x.gguf", option, value, "hi"], option)
+                self.wrong(["run", "-m", "x.gguf", f"{option}={value}", "hi"], option)
+
+    def test_good_values_get_as_far_as_the_model(self):
+        for args in (["--ctx", "32k"], ["--ctx=1"], ["-c8192"], ["--memory", "1.5GiB"],
+                     ["-b", "50%"], ["--memory=auto"], ["--kv-k", "q8_0", "--kv-v", "q4_0"],
+                     ["--io", "mmap:drop"], ["--temp", "0"], ["--temp", ".5"],
+                     ["--seed", "18446744073709551615"], ["-qn", "5"], ["-qn5"],
+                     ["--system", "--odd"], ["--raw", "--", "--prompt"]):
+            r = memwall("run", "-m", "/nonexistent/x.gguf", *args)
+            self.assertEqual(1, r.returncode, (args, r.stderr))
+            self.assertIn("/nonexistent/x.gguf", r.stderr)
+
+    def test_mistakes_are_named(self):
+        self.wrong(["evla"], '"evla"')
+        self.wrong(["run", "--thikn", "-m", "x"], '"--thikn"', '"--think"')
+        self.wrong(["run", "-m", "x", "-z"], '"-z"')
+        self.wrong(["run", "-m"], "-m", "MODEL")
+        self.wrong(["run", "-m", "x", "--raw=yes"], "--raw")
+        self.wrong(["run", "-m", "x", "one", "two"], '"two"')
+        self.wrong(["plan"], "--model")
+        self.wrong(["plan", "x", "y"], '"y"')
+        self.wrong(["plan", "x", "--temp", "1"], '"--temp"')
+        self.wrong(["eval", "x"], "--ids", "--text")
+        self.wrong(["eval", "x", "--ids", "a", "--text", "b"], "--text")
+        self.wrong([], "--model")
+
+    def test_a_hostile_argument_is_shown_harmless(self):
+        self.wrong(["run", "-m", "x", "--kv", "\x1b]0;title\x07"], "--kv")
+        self.wrong(["\x1b[2J"], "neither")
+
+    def test_the_model_may_be_the_first_word(self):
+        for args in (["plan", "/nonexistent/x.gguf"], ["/nonexistent/x.gguf"],
+                     ["chat", "/nonexistent/x.gguf"], ["-m", "/nonexistent/x.gguf"]):
+            r = memwall(*args, stdin="hello")
+            self.assertEqual(1, r.returncode, (args, r.stderr))
+            self.assertIn("/nonexistent/x.gguf", r.stderr)
+
+
+class Config(unittest.TestCase):
+    def test_a_wrong_line_is_named(self):
+        for text, want in {
+            "\n# fine\nmemory = 3X\n": 'line 3: --memory: "3X"',
+            "ctx\n": "line 1",
+            "colour = never\n": '"colour" is not a setting',
+            "quiet = perhaps\n": 'quiet: "perhaps"',
+            "system = \"open\n": "quote",
+            "system = \"a\" b\n": "quote",
+            "version = yes\n": '"version" is not a setting',
+        }.items():
+            r = memwall("run", "-m", "x", "hi", config=text)
+            self.assertEqual(1, r.returncode, (text, r.stderr))
+            self.assertIn(want, r.stderr)
+            self.assertIn("memwall/config", r.stderr)
+
+    def test_the_command_line_stands_above_the_file(self):
+        file = 'model = /nonexistent/file.gguf\nmemory = "2G"\nquiet = off\n'
+        self.assertIn("/nonexistent/file.gguf", memwall("run", "hi", config=file).stderr)
+        self.assertIn("/nonexistent/line.gguf",
+                      memwall("run", "-m", "/nonexistent/line.gguf", "hi", config=file).stderr)
+        self.assertIn("/nonexistent/line.gguf",
+                      memwall("plan", "/nonexistent/line.gguf", config=file).stderr)
+
+    def test_eval_reads_no_file(self):
+        r = memwall("eval", "--ids", "x", config="model = /nonexistent/file.gguf\n")
+        self.assertEqual(2, r.returncode)
+
+
+class Tables(unittest.TestCase):
+    maxDiff = None
+
+    def test_completions_and_man_pages_are_up_to_date(self):
+        r = subprocess.run(["sh", os.path.join(SRCDIR, "share", "update_tables.sh"), MEMWALL,
+                            SRCDIR, "--check"], capture_output=True, text=True)
+        self.assertEqual(0, r.returncode, r.stdout + r.stderr)
+
+    def test_the_man_page_names_every_command(self):
+        with open(os.path.join(SRCDIR, "man", "memwall.1"), encoding="utf-8") as f:
+            text = f.read()
+        for command in COMMANDS:
+            self.assertRegex(text, rf"(?m)^\.B {command}$")
+            self.assertIn(rf".BR memwall\-{command} (1)", text)
+        for code in ("0", "1", "2", "3", "130"):
+            self.assertRegex(text, rf"(?m)^\.B {code}$")
+
+    def test_man_pages_carry_the_version(self):
+        version = memwall("--version").stdout.split()[1]
+        folder = os.path.join(SRCDIR, "man")
+        for name in sorted(os.listdir(folder)):
+            if re.search(r"\.[15]$", name):
+                with open(os.path.join(folder, name), encoding="utf-8") as f:
+                    self.assertIn(f'"memwall {version}"', f.readline(), name)
+
+    def test_every_option_is_of_some_command_and_explained(self):
+        for row in table():
+            self.assertEqual(6, len(row), row)
+            self.assertRegex(row[1], r"^--[a-z0-9-]+$")
+            self.assertGreater(len(row[5]), 8, row)
+
+
+class Bash(unittest.TestCase):
+    def complete(self, *words):
+        script = f"""
+            source "$1"; shift
+            compopt() {{ :; }}
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+            _memwall memwall "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD - 1]}}"
+            printf '%s\\n' "${{COMPREPLY[@]}}"
+        """
+        try:
+            r = subprocess.run(["bash", "-c", script, "bash",
+                                os.path.join(SRCDIR, "share", "completions", "memwall"), *words],
+                               capture_output=True, text=True, cwd=SRCDIR)
+        except FileNotFoundError:
+            self.skipTest("bash is not installed")
+        self.assertEqual("", r.stderr)
+        return r.stdout.split()
+
+    def test_commands_options_and_words(self):
+        self.assertEqual(["run"], self.complete("memwall", "ru"))
+        self.assertEqual({"--temp", "--telemetry"}, set(self.complete("memwall", "run", "--te")))
+        self.assertEqual(["--kv", "--kv-k", "--kv-v"],
+                         self.complete("memwall", "run", "--kv"))
+        self.assertEqual(["f32", "f16"], self.complete("memwall", "run", "--kv", "f"))
+        self.assertEqual(["always"], self.complete("memwall", "--color", "al"))
+        self.assertEqual([], self.complete("memwall", "run", "--ctx", ""))
+        self.assertEqual(["--temp"], self.complete("memwall", "--temp"))
+        self.assertEqual([], self.complete("memwall", "plan", "--temp"))
+        self.assertIn("README.md", self.complete("memwall", "run", "-m", "READ"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
