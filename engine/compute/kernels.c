@@ -45,12 +45,20 @@ enum act_form act_form_of(enum tensor_type weight, bool exact)
     return ACT_Q8;
 }
 
+/*
+ * An odd number of cache lines: columns that lie a multiple of 4096 bytes apart would all
+ * fall into the same few lines of the first-level cache and push each other out.
+ */
+static size_t odd_lines(size_t bytes)
+{
+    return ((bytes + 63) / 64 | 1) * 64;
+}
+
 size_t act_bytes(enum act_form form, size_t n_k)
 {
-    if (form == ACT_F32)
-        return (n_k + ACT_F32_PAD - 1) / ACT_F32_PAD * ACT_F32_PAD * sizeof(float);
-
     size_t n = act_q8_padded(n_k);
 
-    return n + 2 * (n / 16) * sizeof(float);
+    if (form == ACT_F32)
+        return odd_lines(n_k * sizeof(float));
+    return odd_lines(n + 2 * (n / 16) * sizeof(float));
 }

@@ -66,6 +66,17 @@ INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
     }
 }
 
+/*
+ * The lines at p, into the second-level cache: rows are read several at a time and end
+ * before the hardware has understood that they follow each other.
+ */
+INLINE void fetch_ahead(const uint8_t *p, size_t n)
+{
+    UNROLL
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch(p + i, 0, 2);
+}
+
 /* A whole tile: rows r and columns c on, all of n_k. */
 INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
                      size_t r, size_t c)
@@ -177,6 +188,8 @@ INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product 
         /* A row of keys may end within a block, which is filled up with zeros. */
         for (size_t i = 0; i < n_r; i++)
             set_dequant(type, w + i * p->w_stride, buf + i * MUL_DEPTH, (n + 31) / 32 * 32);
+        for (size_t i = 0; i < n_r && c == 0; i++)
+            fetch_ahead(w + (i + 2 * n_r) * p->w_stride, MUL_DEPTH / SPAN * span_bytes(type));
         for (size_t j = 0; j < n_c; j += TILE_COLS)
             WITH_COLS(at_most(n_c - j, TILE_COLS), add_waiting, n_r, buf,
                       p->x + (c + j) * p->ldx + k, p->ldx, n, sums + j * TILE_ROWS)

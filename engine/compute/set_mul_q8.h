@@ -128,6 +128,8 @@ INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p
             const uint8_t *row = p->w + (r + j) * p->w_stride;
             struct q8_span u;
 
+            /* Without this Q4_K takes 68 cycles a span from memory instead of 35. */
+            fetch_ahead(row + i * span_bytes(type) + 2 * n_r * p->w_stride, span_bytes(type));
             q8_unpack(type, q8_span_at(type, row, p->n_k, i, tail), &u);
             q8_add(type, &u, x, i, &sum[j]);
         }

@@ -17,3 +17,10 @@ tests_unit_test_quants_SOURCES = tests/unit/test_quants.c \
 tests_unit_test_quants_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_quants_LDADD = $(UNIT_LIBS)
 endif
+
+# Not built by default: make tests/bench/bench_kernels
+EXTRA_PROGRAMS += tests/bench/bench_kernels
+tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
+	tests/unit/kernel_data.c tests/unit/kernel_data.h
+tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
+tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS)

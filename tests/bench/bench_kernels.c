@@ -1,0 +1,357 @@
+/*
+ * bench_kernels - how fast the kernels are here, in figures that can be compared.
+ *
+ * Everything that is compared is measured in turns within one run, and the median of the
+ * turns is shown, so that a busy neighbour slows all alike.
+ *
+ *     bench_kernels [few|many|other] [SET]
+ *
+ * few: one column, where weights come from memory: bytes of weights per second, beside
+ * plain reading of the same memory.  many: prefill, beside cblas_sgemm on weights that are
+ * floats already.  other: what is not a matrix.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cblas.h>
+
+#include "engine/compute/kernels.h"
+#include "engine/compute/pool.h"
+#include "tests/unit/kernel_data.h"
+
+#define TURNS 9
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *t, int n)
+{
+    qsort(t, (size_t)n, sizeof *t, by_size);
+    return t[n / 2];
+}
+
+/* One way to compute a product, run by every thread of a pool on rows of its own. */
+struct way {
+    const char *name;
+    const struct kernels *set; /* NULL: sgemm, or plain reading */
+    enum tensor_type type;
+    enum act_form form;
+    const uint8_t *w;
+    size_t n_row, n_k, n_col;
+    uint8_t *x;
+    float *y;
+    double t[TURNS];
+};
+
+static void run_part(void *ctx, int thread, int n_thread)
+{
+    struct way *p = ctx;
+    size_t from = p->n_row * (size_t)thread / (size_t)n_thread;
+    size_t to = p->n_row * (size_t)(thread + 1) / (size_t)n_thread;
+    size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
+
+    if (p->set != NULL) {
+        p->set->mul(p->type, p->form, p->w + from * row_bytes, to - from, p->n_k, p->x,
+                    act_bytes(p->form, p->n_k), p->n_col, p->y + from, p->n_row);
+    } else if (p->n_col > 1) {
+        cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)(to - from), (int)p->n_col,
+                    (int)p->n_k, 1, (const float *)(const void *)(p->w + from * row_bytes),
+                    (int)p->n_k, (const float *)(const void *)p->x, (int)p->n_k, 0, p->y + from,
+                    (int)p->n_row);
+    } else {
+        /* Plain reading: the fastest that memory can give one thread. */
+        const uint64_t *q = (const void *)(p->w + from * row_bytes);
+        uint64_t sum[8] = { 0 };
+
+        for (size_t i = 0; i + 8 <= (to - from) * row_bytes / 8; i += 8)
+            for (int j = 0; j < 8; j++)
+                sum[j] += q[i + (size_t)j];
+        p->y[from] =
+            (float)(sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7]);
+    }
+}
+
+static void *columns_new(const struct kernels *set, enum act_form form, size_t n_k,
+                         size_t n_col)
+{
+    size_t stride = act_bytes(form, n_k);
+    uint8_t *x = aligned_alloc(64, (n_col * stride + 63) / 64 * 64);
+    float *f = calloc(n_k, sizeof *f);
+    uint64_t seed = 3;
+
+    for (size_t c = 0; c < n_col; c++) {
+        for (size_t k = 0; k < n_k; k++)
+            f[k] = random_float(&seed);
+        set->act_pack(form, f, n_k, x + c * stride);
+    }
+    free(f);
+    return x;
+}
+
+/* Random rows, repeated: making gigabytes of random blocks would take longer than the rest. */
+static uint8_t *weights_new(enum tensor_type type, size_t n_row, size_t n_k)
+{
+    size_t row_bytes = (size_t)tensor_row_bytes(type, n_k);
+    uint8_t *w = aligned_alloc(64, (n_row * row_bytes + 63) / 64 * 64);
+    uint64_t seed = 1;
+
+    random_blocks(type, w, (n_row < 16 ? n_row : 16) * n_k, &seed);
+    for (size_t r = 16; r < n_row; r++)
+        memcpy(w + r * row_bytes, w + (r - 16) * row_bytes, row_bytes);
+    return w;
+}
+
+static void take_turns(struct pool *pool, struct way *ways, size_t n)
+{
+    for (int turn = -1; turn < TURNS; turn++)
+        for (size_t i = 0; i < n; i++) {
+            double start = now();
+
+            pool_run(pool, run_part, &ways[i]);
+            if (turn >= 0)
+                ways[i].t[turn] = now() - start;
+        }
+}
+
+static void bench_few(struct pool *pool, const struct kernels *set)
+{
+    size_t n_k = 2048;
+
+    printf("\n%s, 1 column, %d thread(s): GB of weights per second\n", set->name,
+           pool_threads(pool));
+    printf("%-8s %-6s %8s %8s %8s %10s\n", "type", "form", "mul", "reading", "ratio",
+           "Gweights/s");
+    for (int t = 0; computed_types[t] != TYPE_COUNT; t++)
+        for (int exact = 0; exact < 2; exact++) {
+            enum tensor_type type = computed_types[t];
+            enum act_form form = act_form_of(type, exact);
+            size_t row_bytes = (size_t)tensor_row_bytes(type, n_k);
+            size_t n_row = ((size_t)96 << 20) / row_bytes;
+
+            if (exact && form == act_form_of(type, false))
+                continue;
+
+            struct way w[2] = {
+                { .set = set,
+                  .type = type,
+                  .form = form,
+                  .n_row = n_row,
+                  .n_k = n_k,
+                  .n_col = 1 },
+                { .type = type, .form = form, .n_row = n_row, .n_k = n_k, .n_col = 1 },
+            };
+
+            w[0].w = w[1].w = weights_new(type, n_row, n_k);
+            w[0].x = w[1].x = columns_new(set, form, n_k, 1);
+            w[0].y = w[1].y = calloc(n_row, sizeof(float));
+            take_turns(pool, w, 2);
+
+            double mul = median(w[0].t, TURNS), read = median(w[1].t, TURNS);
+            double gb = (double)(n_row * row_bytes) * 1e-9;
+
+            printf("%-8s %-6s %8.2f %8.2f %8.2f %10.2f\n", tensor_type_info(type)->name,
+                   form == ACT_F32 ? "f32" : "q8", gb / mul, gb / read, read / mul,
+                   (double)(n_row * n_k) * 1e-9 / mul);
+            fflush(stdout);
+            free((void *)(uintptr_t)w[0].w);
+            free(w[0].x);
+            free(w[0].y);
+        }
+}
+
+static void bench_many_shape(struct pool *pool, const struct kernels *set, size_t n_row,
+                             size_t n_k, size_t n_col)
+{
+    static const struct {
+        enum tensor_type type;
+        bool exact;
+    } kinds[] = {
+        { TYPE_F32, true },  { TYPE_BF16, true },  { TYPE_Q8_0, true },  { TYPE_Q8_0, false },
+        { TYPE_Q4_0, true }, { TYPE_Q4_0, false }, { TYPE_Q4_K, false }, { TYPE_Q6_K, false },
+    };
+    enum { N = sizeof kinds / sizeof kinds[0] };
+    struct way w[N + 1];
+    float *y = calloc(n_row * n_col, sizeof *y);
+
+    for (size_t i = 0; i <= N; i++) {
+        enum tensor_type type = i < N ? kinds[i].type : TYPE_F32;
+        enum act_form form = i < N ? act_form_of(type, kinds[i].exact) : ACT_F32;
+
+        w[i] = (struct way){ .set = i < N ? set : NULL,
+                             .type = type,
+                             .form = form,
+                             .n_row = n_row,
+                             .n_k = n_k,
+                             .n_col = n_col,
+                             .y = y };
+        w[i].w = weights_new(type, n_row, n_k);
+        w[i].x = columns_new(set, form, n_k, n_col);
+    }
+    take_turns(pool, w, N + 1);
+
+    double flops = 2e-9 * (double)n_row * (double)n_k * (double)n_col;
+    double blas = median(w[N].t, TURNS);
+
+    printf("%5zu x %5zu x %3zu  sgemm %6.1f |", n_row, n_k, n_col, flops / blas);
+    for (size_t i = 0; i < N; i++) {
+        double t = median(w[i].t, TURNS);
+
+        printf(" %s%s %6.1f (%.2f)", tensor_type_info(w[i].type)->name,
+               w[i].form == ACT_Q8 ? "/q8" : "", flops / t, blas / t);
+    }
+    printf("\n");
+    fflush(stdout);
+    for (size_t i = 0; i <= N; i++) {
+        free((void *)(uintptr_t)w[i].w);
+        free(w[i].x);
+    }
+    free(y);
+}
+
+static void bench_many(struct pool *pool, const struct kernels *set)
+{
+    static const struct {
+        size_t n_row, n_k;
+    } shapes[] = { { 1536, 6144 }, { 6144, 1536 }, { 2560, 10240 } };
+    static const size_t cols[] = { 4, 16, 64, 128, 512 };
+
+    printf("\n%s, many columns, %d thread(s): GFLOP/s (times sgemm's rate)\n", set->name,
+           pool_threads(pool));
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++)
+            bench_many_shape(pool, set, shapes[s].n_row, shapes[s].n_k, cols[c]);
+}
+
+static double time_of(void (*fn)(const struct kernels *, float *, float *),
+                      const struct kernels *set, float *x, float *y)
+{
+    double t[TURNS];
+
+    for (int i = 0; i < TURNS; i++) {
+        double start = now();
+
+        for (int j = 0; j < 20; j++)
+            fn(set, x, y);
+        t[i] = (now() - start) / 20;
+    }
+    return median(t, TURNS);
+}
+
+enum { N_VECTOR = 12288 };
+
+static void do_gelu(const struct kernels *set, float *x, float *y)
+{
+    set->gelu_mul(x, y, N_VECTOR);
+}
+
+static void do_softcap(const struct kernels *set, float *x, float *y)
+{
+    (void)y;
+    set->softcap(x, 30, N_VECTOR);
+}
+
+static void do_norm(const struct kernels *set, float *x, float *y)
+{
+    set->rms_norm(x, y, N_VECTOR, 1e-6f, x);
+}
+
+static void do_pack(const struct kernels *set, float *x, float *y)
+{
+    set->act_pack(ACT_Q8, x, N_VECTOR, y);
+}
+
+static void bench_other(const struct kernels *set)
+{
+    static const struct {
+        const char *name;
+        void (*fn)(const struct kernels *, float *, float *);
+    } what[] = {
+        { "gelu_mul", do_gelu },
+        { "softcap", do_softcap },
+        { "rms_norm", do_norm },
+        { "pack q8", do_pack },
+    };
+    float *x = calloc(2 * N_VECTOR, sizeof *x), *y = calloc(2 * N_VECTOR, sizeof *y);
+    uint64_t seed = 1;
+
+    printf("\n%s: ns a value\n", set->name);
+    for (size_t i = 0; i < sizeof what / sizeof what[0]; i++) {
+        for (int j = 0; j < N_VECTOR; j++) {
+            x[j] = random_float(&seed);
+            y[j] = 1;
+        }
+        printf("%-10s %.3f\n", what[i].name, time_of(what[i].fn, set, x, y) * 1e9 / N_VECTOR);
+    }
+    printf("attn, 32 positions, head 256, 8 queries a key: ns a position and query\n");
+    for (int kt = 0; kt < KV_TYPE_COUNT; kt++) {
+        enum { D = 256, Q = 8, BLOCKS = 64 };
+        enum kv_type t = (enum kv_type)kt;
+        size_t row = kv_row_bytes(t, D);
+        uint8_t *k = calloc(BLOCKS * ATTN_BLOCK, row);
+        float m[Q] = { 0 }, l[Q] = { 0 };
+        double times[TURNS];
+
+        for (int j = 0; j < BLOCKS * ATTN_BLOCK; j++)
+            set->kv_store(t, x + j % 512, D, k + (size_t)j * row);
+        for (int i = 0; i < TURNS; i++) {
+            double start = now();
+
+            for (int b = 0; b < BLOCKS; b++)
+                set->attn(t, t, x, Q, k + (size_t)b * ATTN_BLOCK * row, row,
+                          k + (size_t)b * ATTN_BLOCK * row, row, ATTN_BLOCK, D, D, 0.06f, 0, m,
+                          l, y);
+            times[i] = now() - start;
+        }
+        printf("%-10s %.2f\n", kv_type_name(t),
+               median(times, TURNS) * 1e9 / (BLOCKS * ATTN_BLOCK * Q));
+        free(k);
+    }
+    free(x);
+    free(y);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    struct err e = ERR_INIT;
+    struct pool *one, *all;
+
+    openblas_set_num_threads(1);
+    if (pool_new(&one, 1, &e) != 0 || pool_new(&all, 2, &e) != 0)
+        return 1;
+    for (const char *const *name = kernels_names(); *name != NULL; name++) {
+        const struct kernels *set = kernels_by_name(*name);
+
+        if (argc > 2 && strcmp(argv[2], *name) != 0)
+            continue;
+        if (*what == '\0' || strcmp(what, "few") == 0) {
+            bench_few(one, set);
+            bench_few(all, set);
+        }
+        if (*what == '\0' || strcmp(what, "many") == 0) {
+            bench_many(one, set);
+            bench_many(all, set);
+        }
+        if (*what == '\0' || strcmp(what, "other") == 0)
+            bench_other(set);
+    }
+    pool_free(one);
+    pool_free(all);
+    return 0;
+}
