@@ -171,7 +171,7 @@ static void multiplies_any_shape(void **state)
 static void packs_columns_in_eight_bits(void **state)
 {
     const struct row *t = *state;
-    enum { N = 7 * 32 };
+    enum { N = 7 * 32, PADDED = 256, USED = PADDED + 2 * (PADDED / 16) * 4 };
     float x[N];
     size_t bytes = act_bytes(ACT_Q8, N);
     uint8_t *column = fenced_new(bytes);
@@ -189,9 +189,9 @@ static void packs_columns_in_eight_bits(void **state)
     t->set->act_pack(ACT_Q8, x, N, column);
     memset(again, 0xff, bytes);
     t->set->act_pack(ACT_Q8, x, N, again);
-    assert_memory_equal(column, again, bytes);
+    assert_memory_equal(column, again, USED);
     kernels_by_name("generic")->act_pack(ACT_Q8, x, N, again);
-    assert_memory_equal(column, again, bytes);
+    assert_memory_equal(column, again, USED);
 
     struct act_q8 a = act_q8_at(column, N);
 
