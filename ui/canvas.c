@@ -326,7 +326,7 @@ void canvas_bar(const struct canvas *c, int y, int x, int width, double share,
         return;
     }
     canvas_repeat(c, y, x, whole, fill, L'\u2588');
-    canvas_blank(c, y, x + whole, width - whole, rest);
+    canvas_repeat(c, y, x + whole, width - whole, rest, L'\u00b7');
     if (eighths > 0 && whole < width)
         canvas_cell(c, y, x + whole, fill, (wchar_t)(0x2590 - eighths));
 }

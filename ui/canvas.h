@@ -101,7 +101,7 @@ void canvas_box(const struct canvas *c, struct ui_style border, struct ui_style 
 
 /*
  * A bar of width cells from column x, filled by share (0 to 1), to an eighth of a cell
- * where the target allows it.  The rest of it is blank in style rest.
+ * where the target allows it.  The rest of it is dots in style rest.
  */
 void canvas_bar(const struct canvas *c, int y, int x, int width, double share,
                 struct ui_style fill, struct ui_style rest);

@@ -143,13 +143,13 @@ static void a_bar_is_filled_to_an_eighth_of_a_cell(void **state)
 
     (void)state;
     canvas_bar(&c, 0, 0, 4, 0.375, style_of(ROLE_GOOD), style_of(ROLE_DIM));
-    assert_grid(t, "\u2588\u258c\n");
+    assert_grid(t, "\u2588\u258c\u00b7\u00b7\n");
     canvas_peek(t, 0, 1, text, &style);
     assert_int_equal(style.role, ROLE_GOOD);
     canvas_bar(&c, 0, 0, 4, 7.0, style_of(ROLE_GOOD), style_of(ROLE_DIM));
     assert_grid(t, "\u2588\u2588\u2588\u2588\n");
     canvas_bar(&c, 0, 0, 4, -1.0, style_of(ROLE_GOOD), style_of(ROLE_DIM));
-    assert_grid(t, "\n");
+    assert_grid(t, "\u00b7\u00b7\u00b7\u00b7\n");
     canvas_target_free(t);
 }
 

@@ -1,0 +1,72 @@
+/*
+ * The page cache: how much of the model the kernel keeps beside us, and what that costs.
+ * Nothing in direct mode; with mmap this is where one watches it fill and thrash.
+ */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "ui/dash/curve.h"
+#include "ui/dash/widget.h"
+
+/* Of the answer in the making, a token; negative: nothing to say. */
+static double a_token(const struct dash *d, struct mw_os_value now, uint64_t start)
+{
+    if (d->now.os.t_ns == 0 || now.why_not != NULL || d->now.n_decoded == 0 ||
+        now.value < start)
+        return -1;
+    return (double)(now.value - start) / (double)d->now.n_decoded;
+}
+
+/* A curve only if there is something in it. */
+static int cache_step(const struct dash *d, int width, int height)
+{
+    bool has_curve = past_max(&d->model_cached, DASH_SECONDS) > 0;
+
+    (void)width;
+    if (!has_curve)
+        return d->now.os.model_cached.why_not != NULL && height < 4 ? 4 : 0;
+    return height < 6 ? 6 : height < 9 ? height + 1 : 0;
+}
+
+static void cache_draw(const struct dash *d, const struct canvas *c)
+{
+    const struct mw_os *os = &d->now.os;
+    struct mw_os_value model = os->model_cached;
+    double file = (double)d->now.run.file_bytes;
+    char head[64];
+    int x;
+
+    if (os->t_ns == 0)
+        model.why_not = "not read yet";
+    snprintf(head, sizeof head, "%s of %s", figure_os8(model).text,
+             figure_size8(d->now.run.file_bytes).text);
+    widget_head(c, "page cache", head);
+    canvas_bar(c, 1, 0, c->width,
+               model.why_not == NULL && file > 0 ? (double)model.value / file : 0,
+               style_of(ROLE_GRAPH_2), style_of(ROLE_FILL_FREE));
+    x = widget_pair(c, 2, 0, "system",
+                    os->t_ns != 0 ? figure_os8(os->system_cached).text : "       -", ROLE_TEXT);
+    x = widget_pair(c, 2, x, "faults/tok",
+                    figure_rate5(a_token(d, os->majflt, d->answer_majflt)).text, ROLE_TEXT);
+    if (c->width - x >= 17)
+        widget_pair(c, 2, x, "refaults",
+                    figure_rate5(a_token(d, os->refaults, d->answer_refaults)).text, ROLE_TEXT);
+    if (model.why_not != NULL && c->height > 3) {
+        canvas_text(c, 3, 0, style_of(ROLE_DIM), model.why_not);
+    } else if (c->height > 3) {
+        struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
+
+        if (past_max(&d->model_cached, DASH_SECONDS) > 0)
+            curve_with_scale(&curve, d, &d->model_cached, (double)GIB, style_of(ROLE_GRAPH_2));
+    }
+}
+
+const struct dash_widget dash_cache_widget = {
+    .name = "page cache",
+    .min_width = 24,
+    .min_height = 3,
+    .importance = 5,
+    .step = cache_step,
+    .draw = cache_draw,
+};

@@ -1,0 +1,116 @@
+#include "config.h"
+
+#include "ui/dash/curve.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define SCALE_WIDTH 6
+#define MAX_CELLS   512
+
+/* Levels of one row, and values of one cell. */
+static const struct {
+    int levels;
+    uint32_t values;
+} kinds[] = {
+    [UI_GRAPH_AUTO] = { 3, 1 },
+    [UI_GRAPH_BRAILLE] = { 4, 2 },
+    [UI_GRAPH_BLOCK] = { 8, 1 },
+    [UI_GRAPH_ASCII] = { 3, 1 },
+};
+
+static wchar_t braille(int left, int right)
+{
+    static const unsigned char lefts[] = { 0x00, 0x40, 0x44, 0x46, 0x47 };
+    static const unsigned char rights[] = { 0x00, 0x80, 0xa0, 0xb0, 0xb8 };
+
+    return (wchar_t)(0x2800 + lefts[left] + rights[right]);
+}
+
+static wchar_t glyph(enum ui_graph graph, int left, int right)
+{
+    static const wchar_t ascii[] = L" .:#";
+
+    switch (graph) {
+    case UI_GRAPH_BRAILLE: return braille(left, right);
+    case UI_GRAPH_BLOCK: return left == 0 ? L' ' : (wchar_t)(0x2580 + left);
+    case UI_GRAPH_ASCII:
+    case UI_GRAPH_AUTO: break;
+    }
+    return ascii[left];
+}
+
+/* How much of a row that begins at level `from` the value fills, 0 to levels.  A value that
+ * is not 0 shows at least a trace. */
+static int fill(float value, float top, int height, int levels, int from)
+{
+    int level;
+
+    if (isnan(value) || top <= 0)
+        return 0;
+    level = (int)lroundf(value / top * (float)(height * levels));
+    if (level == 0 && value > 0)
+        level = 1;
+    level -= from;
+    return level < 0 ? 0 : level > levels ? levels : level;
+}
+
+uint32_t curve_values(enum ui_graph graph, int width)
+{
+    return width > 0 ? (uint32_t)width * kinds[graph].values : 0;
+}
+
+void curve_draw_values(const struct canvas *c, enum ui_graph graph, const float *value,
+                       uint32_t n, float top, struct ui_style style)
+{
+    int levels = kinds[graph].levels;
+    uint32_t step = kinds[graph].values;
+
+    for (int y = 0; y < c->height; y++) {
+        int from = (c->height - 1 - y) * levels;
+
+        for (uint32_t i = 0; i < n; i += step) {
+            int left = fill(value[i], top, c->height, levels, from);
+            int right =
+                step > 1 && i + 1 < n ? fill(value[i + 1], top, c->height, levels, from) : 0;
+
+            if (left > 0 || right > 0)
+                canvas_cell(c, y, (int)(i / step), style, glyph(graph, left, right));
+        }
+    }
+}
+
+void curve_draw(const struct canvas *c, enum ui_graph graph, const struct past *h, float top,
+                struct ui_style style)
+{
+    float value[2 * MAX_CELLS];
+    int width = c->width < MAX_CELLS ? c->width : MAX_CELLS;
+    uint32_t room = curve_values(graph, width);
+
+    /* Oldest at the left; what was never measured is a gap there. */
+    for (uint32_t i = 0; i < room; i++)
+        value[i] = i + h->n < room ? NAN : past_at(h, i + h->n - room);
+    curve_draw_values(c, graph, value, room, top, style);
+}
+
+float curve_top(float max)
+{
+    float power = max > 0 ? powf(10, floorf(log10f(max))) : 1;
+    float digit = max / power;
+
+    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+}
+
+void curve_with_scale(const struct canvas *c, const struct dash *d, const struct past *h,
+                      double unit, struct ui_style style)
+{
+    struct canvas area = canvas_sub(c, 0, 0, c->height, c->width - SCALE_WIDTH);
+    float top = curve_top(past_max(h, curve_values(d->graph, area.width)) / (float)unit);
+    char text[16];
+
+    curve_draw(&area, d->graph, h, top * (float)unit, style);
+    snprintf(text, sizeof text, "%.*f", top < 1 ? 1 : 0, (double)top);
+    canvas_right(c, 0, c->width, style_of(ROLE_DIM), text);
+    if (c->height > 1)
+        canvas_right(c, c->height - 1, c->width, style_of(ROLE_DIM), "0");
+}

@@ -1,0 +1,94 @@
+#include "config.h"
+
+#include "ui/dash/figure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct figure right(const char *text, int width)
+{
+    struct figure f;
+
+    snprintf(f.text, sizeof f.text, "%*s", width, text);
+    return f;
+}
+
+/* Three digits and a mark, or more digits: always fits 5 columns below 100,000. */
+static struct figure three_digits(double value, int width)
+{
+    char text[FIGURE_MAX];
+
+    if (!(value >= 0) || value >= 99999.5)
+        return right(value > 0 ? ">" : "-", width);
+    snprintf(text, sizeof text, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+    return right(text, width);
+}
+
+struct figure figure_size8(uint64_t bytes)
+{
+    char text[FIGURE_MAX];
+
+    return right(units_size(text, sizeof text, bytes), 8);
+}
+
+struct figure figure_os8(struct mw_os_value v)
+{
+    return v.why_not == NULL ? figure_size8(v.value) : right("-", 8);
+}
+
+struct figure figure_rate5(double per_second)
+{
+    return three_digits(per_second, 5);
+}
+
+struct figure figure_gbps5(double bytes_per_second)
+{
+    return three_digits(bytes_per_second / 1e9, 5);
+}
+
+struct figure figure_percent5(double share)
+{
+    char text[FIGURE_MAX];
+
+    if (!(share >= 0) || share > 9.99)
+        return right("-", 5);
+    snprintf(text, sizeof text, "%.0f %%", share * 100);
+    return right(text, 5);
+}
+
+struct figure figure_count7(uint64_t n)
+{
+    char text[FIGURE_MAX];
+
+    if (n < 1000)
+        snprintf(text, sizeof text, "%u", (unsigned)n);
+    else if (n < 1000000)
+        snprintf(text, sizeof text, "%u,%03u", (unsigned)(n / 1000), (unsigned)(n % 1000));
+    else
+        snprintf(text, sizeof text, "%.2fM", (double)n / 1e6);
+    return right(text, 7);
+}
+
+struct figure figure_time7(double seconds)
+{
+    char text[FIGURE_MAX];
+    unsigned whole;
+
+    if (!(seconds >= 0) || seconds > 359999)
+        return right("-", 7);
+    whole = (unsigned)(seconds + 0.5);
+    if (seconds < 0.0995)
+        snprintf(text, sizeof text, "%.0f ms", seconds * 1e3);
+    else if (seconds < 59.95)
+        snprintf(text, sizeof text, "%.1f s", seconds);
+    else if (whole < 3600)
+        snprintf(text, sizeof text, "%u:%02u m", whole / 60, whole % 60);
+    else
+        snprintf(text, sizeof text, "%u:%02u h", whole / 3600, whole / 60 % 60);
+    return right(text, 7);
+}
+
+struct figure figure_ms6(uint64_t ns)
+{
+    return three_digits((double)ns / 1e6, 6);
+}

@@ -1,0 +1,29 @@
+/*
+ * figure.h - numbers as the dashboard writes them: a fixed width each, so that what stands
+ * to their right never moves.  What is not known is a "-" at the right end of its place.
+ */
+#ifndef MEMWALL_UI_DASH_FIGURE_H
+#define MEMWALL_UI_DASH_FIGURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/memwall.h"
+
+#define FIGURE_MAX 24
+
+struct figure {
+    char text[FIGURE_MAX];
+};
+
+/* Widths in columns are in the names. */
+struct figure figure_size8(uint64_t bytes);          /* "1.98 GiB", "  48 MiB" */
+struct figure figure_os8(struct mw_os_value v);      /* the same, or "-" */
+struct figure figure_rate5(double per_second);       /* " 3.12", " 99.9", " 1204"; < 0: "-" */
+struct figure figure_gbps5(double bytes_per_second); /* GB/s, powers of 1000 */
+struct figure figure_percent5(double share);         /* " 71 %"; < 0: "-" */
+struct figure figure_count7(uint64_t n);             /* "  3,100", "999,999", "  1.23M" */
+struct figure figure_time7(double seconds);          /* " 8.2 s ", "12:05  " … ; < 0: "-" */
+struct figure figure_ms6(uint64_t ns);               /* " 12.3 " milliseconds */
+
+#endif

@@ -1,0 +1,376 @@
+/*
+ * The layers of the last pass, each with its own bar; where that does not fit, columns of
+ * bars, and where that does not fit either, a strip with one cell a layer.
+ *
+ *      layer  pinned   wait ▒ and compute █                 ms
+ *      7 s    ▒▒▒░░░   ▒▒▒▒▒▒▒▒▒▒▒▒██                    11.0
+ *    > 8 s    …                                  running
+ *      9 G    …                                  slowest
+ *   head      ▒▒▒░░░   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███             52.0
+ *
+ * Kinds: s sliding, G global, and the same in brackets where a layer reads the keys and
+ * values of another.  Pinned: # all, + part, . streamed (symbols where there are any).
+ * The bar of the head has a scale of its own: it is as large as several layers.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/dash/curve.h"
+#include "ui/dash/widget.h"
+
+#define COLUMN_MIN 21 /* of a column of bars */
+#define INSPECT    4  /* lines about the layer under the cursor */
+
+/* ---- one layer ---- */
+
+static const char *kind_mark(const struct mw_sample_layer *l)
+{
+    static const char *const marks[] = { " s ", " G ", "(s)", "(G)", "   " };
+
+    return l->kind <= MW_LAYER_HEAD ? marks[l->kind] : " ? ";
+}
+
+static double pinned_share(const struct mw_sample_layer *l)
+{
+    return l->bytes > 0 ? (double)l->pinned_bytes / (double)l->bytes : 0;
+}
+
+/* One cell that says pinned, partly, streamed. */
+static wchar_t pin_glyph(const struct mw_sample_layer *l, bool ascii)
+{
+    double share = pinned_share(l);
+
+    if (share >= 0.995)
+        return ascii ? L'#' : L'\u25cf';
+    if (share > 0.005)
+        return ascii ? L'+' : L'\u25d0';
+    return ascii ? L'.' : L'\u25cb';
+}
+
+static enum ui_role pin_role(const struct mw_sample_layer *l)
+{
+    return pinned_share(l) > 0.005 ? ROLE_FILL_PINNED : ROLE_DIM;
+}
+
+static bool is_running(const struct dash *d, uint32_t i)
+{
+    return i == d->now.layer_now && (d->now.state == MW_PREFILL || d->now.state == MW_DECODE ||
+                                     d->now.state == MW_DRAFT);
+}
+
+static double slowest_ms(const struct dash *d)
+{
+    int i = dash_slowest(d);
+
+    return i >= 0 ? layer_ms(&d->now.layer[i]) : 0;
+}
+
+/* Wait, then compute, over width cells that stand for top milliseconds. */
+static void draw_times(const struct canvas *c, int y, int x, int width,
+                       const struct mw_sample_layer *l, double top)
+{
+    bool ascii = canvas_is_ascii(c);
+    double scale = top > 0 ? width / top / 1e6 : 0;
+    int wait = (int)lround((double)l->stall_ns * scale);
+    int both = (int)lround((double)(l->stall_ns + l->compute_ns) * scale);
+
+    both = both > width ? width : both;
+    wait = wait > both ? both : wait;
+    canvas_repeat(c, y, x, wait, style_of(ROLE_WARN), ascii ? L'-' : L'\u2592');
+    canvas_repeat(c, y, x + wait, both - wait, style_of(ROLE_GOOD), ascii ? L'#' : L'\u2588');
+}
+
+/*
+ * "> 7 s  ●  ▒▒▒▒▒██        11.0": mark, number, kind, pinned, bar, milliseconds.  The
+ * running layer has '>' and is bold, the slowest '!', the one under the cursor reverse.
+ */
+static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
+                       double top)
+{
+    const struct mw_sample_layer *l = &d->now.layer[i];
+    bool is_head = i == d->now.n_layer, runs = is_running(d, i);
+    bool is_slowest = (int)i == dash_slowest(d);
+    unsigned attr = (runs ? UI_BOLD : 0u) | ((int)i == d->cursor ? UI_REVERSE : 0u);
+    struct ui_style style = style_with(is_slowest ? ROLE_WARN : ROLE_TEXT, attr);
+    char label[16];
+
+    if (is_head)
+        snprintf(label, sizeof label, "%c head  ", runs ? '>' : ' ');
+    else
+        snprintf(label, sizeof label, "%c%3u %s ",
+                 runs         ? '>'
+                 : is_slowest ? '!'
+                              : ' ',
+                 (unsigned)i, kind_mark(l));
+    canvas_text(c, y, 0, style, label);
+    canvas_cell(c, y, 9, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
+    if (l->passes == 0) {
+        canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");
+        return;
+    }
+    draw_times(c, y, 11, c->width - 18, l, top);
+    canvas_right(c, y, c->width, style, figure_ms6(l->stall_ns + l->compute_ns).text);
+}
+
+/* ---- bars in columns ---- */
+
+/* Layers without the head. */
+static int columns_for(const struct dash *d, int height, int width)
+{
+    int most = width / COLUMN_MIN, n = (int)d->now.n_layer;
+
+    for (int columns = 1; columns <= most; columns++)
+        if ((n + columns - 1) / columns + 1 <= height)
+            return columns;
+    return 0;
+}
+
+static int column_height(const struct dash *d, int columns)
+{
+    return ((int)d->now.n_layer + columns - 1) / columns;
+}
+
+static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
+{
+    int high = column_height(d, columns), wide = c->width / columns;
+    double top = slowest_ms(d);
+    struct canvas row = canvas_sub(c, high, 0, 1, c->width);
+
+    for (uint32_t i = 0; i < d->now.n_layer; i++) {
+        int column = (int)i / high;
+        int gap = column + 1 < columns ? 1 : 0;
+        struct canvas cell =
+            canvas_sub(c, (int)i % high, column * wide, 1,
+                       (column + 1 < columns ? wide : c->width - column * wide) - gap);
+
+        draw_layer(d, &cell, 0, i, top);
+    }
+    draw_layer(d, &row, 0, d->now.n_layer,
+               layer_ms(&d->now.layer[d->now.n_layer]) > top
+                   ? layer_ms(&d->now.layer[d->now.n_layer])
+                   : top);
+}
+
+/* ---- the strip ---- */
+
+/* Cells a layer, and rows of layers. */
+static int strip_cell(int n, int width)
+{
+    int cell = n > 0 ? width / n : 1;
+
+    return cell < 1 ? 1 : cell > 3 ? 3 : cell;
+}
+
+static int strip_rows(int n, int width)
+{
+    int wide = width / strip_cell(n, width);
+
+    return wide > 0 ? (n + wide - 1) / wide : 1;
+}
+
+/* Heat of a layer: height of the glyph and colour say the same. */
+static void draw_heat(const struct dash *d, const struct canvas *c, uint32_t i, double top)
+{
+    static const wchar_t ascii[] = L"123456789";
+    const struct mw_sample_layer *l = &d->now.layer[i];
+    double share = top > 0 ? layer_ms(l) / top : 0;
+    unsigned attr = (is_running(d, i) ? UI_BOLD | UI_UNDERLINE : 0u) |
+                    ((int)i == d->cursor ? UI_REVERSE : 0u);
+    int step = (int)(share * 8);
+
+    step = step < 0 ? 0 : step > 7 ? 7 : step;
+    if (l->passes == 0)
+        canvas_repeat(c, 0, 0, c->width, style_with(ROLE_DIM, attr),
+                      canvas_is_ascii(c) ? L'-' : L'\u00b7');
+    else
+        canvas_repeat(c, 0, 0, c->width, style_with(ui_ramp(share), attr),
+                      canvas_is_ascii(c) ? ascii[step] : (wchar_t)(0x2581 + step));
+}
+
+/* Two lines for each row of cells: heat and what is pinned; without the second if there is
+ * no room.  Returns the lines used. */
+static int draw_strip(const struct dash *d, const struct canvas *c)
+{
+    int n = (int)d->now.n_layer, cell = strip_cell(n, c->width), wide = c->width / cell;
+    int rows = strip_rows(n, c->width), lines = c->height >= 2 * rows ? 2 : 1;
+    double top = slowest_ms(d);
+
+    for (int i = 0; i < n && wide > 0; i++) {
+        struct canvas heat = canvas_sub(c, i / wide * lines, i % wide * cell, 1, cell);
+
+        draw_heat(d, &heat, (uint32_t)i, top);
+        if (lines == 2)
+            canvas_cell(c, i / wide * 2 + 1, i % wide * cell,
+                        style_of(pin_role(&d->now.layer[i])),
+                        pin_glyph(&d->now.layer[i], canvas_is_ascii(c)));
+    }
+    return rows * lines;
+}
+
+static void draw_small(const struct dash *d, const struct canvas *c)
+{
+    uint32_t head = d->now.n_layer;
+    double top = layer_ms(&d->now.layer[head]) > slowest_ms(d) ? layer_ms(&d->now.layer[head])
+                                                               : slowest_ms(d);
+    struct canvas strip = canvas_sub(c, 0, 0, c->height > 1 ? c->height - 1 : 1, c->width);
+    struct canvas row;
+    int used = draw_strip(d, &strip);
+
+    row = canvas_sub(c, used, 0, 1, c->width);
+    if (row.height > 0)
+        draw_layer(d, &row, 0, head, top);
+}
+
+/* ---- the layer under the cursor ---- */
+
+static void draw_inspected(const struct dash *d, const struct canvas *c)
+{
+    uint32_t i = (uint32_t)d->cursor;
+    const struct mw_sample_layer *l = &d->now.layer[i];
+    uint64_t streamed = l->bytes > l->pinned_bytes ? l->bytes - l->pinned_bytes : 0;
+    const struct past *h = &d->layer[i];
+    struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
+    char text[120];
+    int x, y = 2;
+
+    if (i == d->now.n_layer)
+        snprintf(text, sizeof text, "output head");
+    else
+        snprintf(text, sizeof text, "layer %u, %s", (unsigned)i,
+                 mw_layer_kind_name((enum mw_layer_kind)l->kind));
+    canvas_text(c, 0, 0, style_with(ROLE_ACCENT, UI_BOLD), text);
+    x = widget_pair(c, 1, 0, "weights", figure_size8(l->bytes).text, ROLE_TEXT);
+    x = widget_pair(c, 1, x, "pinned", figure_percent5(pinned_share(l)).text, ROLE_TEXT);
+    widget_pair(c, 1, x, "kv", figure_size8(l->kv_bytes).text, ROLE_TEXT);
+    if (l->passes == 0)
+        return;
+    x = widget_pair(c, 2, 0, "reads", figure_size8(streamed).text, ROLE_TEXT);
+    x = widget_pair(
+        c, 2, x, "at",
+        figure_rate5(l->read_ns > 0 ? (double)streamed * 1e3 / (double)l->read_ns : -1).text,
+        ROLE_TEXT);
+    x += canvas_text(c, 2, x - 1, style_of(ROLE_DIM), "MB/s") + 1;
+    if (c->width - x < 28) { /* a line of its own */
+        curve = canvas_sub(c, 4, 0, c->height - 4, c->width);
+        y = 3, x = 0;
+    }
+    x = widget_pair(c, y, x, "wait", figure_ms6(l->stall_ns).text, ROLE_WARN);
+    x = widget_pair(c, y, x, "compute", figure_ms6(l->compute_ns).text, ROLE_GOOD);
+    canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
+    if (curve.height > 0 && h->n > 0)
+        curve_with_scale(&curve, d, h, 1, style_of(ROLE_GRAPH_2));
+}
+
+/* ---- the widget ---- */
+
+/* Lines at the bottom for the inspected layer, if there is room for them. */
+static int inspect_lines(const struct dash *d, int height)
+{
+    if (d->cursor < 0 || height < INSPECT + 3)
+        return 0;
+    return height >= 16 ? INSPECT + 2 : INSPECT;
+}
+
+static int layers_wants(const struct dash *d)
+{
+    return d->cursor >= 0 ? INSPECT : 0;
+}
+
+/* The strip, then bars in as few columns as the height allows. */
+static int layers_step(const struct dash *d, int width, int height)
+{
+    int n = (int)d->now.n_layer, most = width / COLUMN_MIN > 0 ? width / COLUMN_MIN : 1;
+    int inspect = d->cursor >= 0 ? INSPECT + 2 : 0;
+    int strip = 2 + 2 * strip_rows(n, width) + layers_wants(d);
+
+    if (n == 0)
+        return 0;
+    if (height < strip)
+        return strip;
+    for (int columns = most; columns >= 1; columns--)
+        if ((n + columns - 1) / columns + 2 + inspect > height)
+            return (n + columns - 1) / columns + 2 + inspect;
+    return 0;
+}
+
+static void layers_draw(const struct dash *d, const struct canvas *c)
+{
+    int slowest = dash_slowest(d), inspect = inspect_lines(d, c->height), columns;
+    struct canvas body = canvas_sub(c, 1, 0, c->height - 1 - inspect, c->width);
+    char head[64] = "";
+
+    if (slowest >= 0)
+        snprintf(
+            head, sizeof head, "slowest is %d  %s ms", slowest,
+            figure_ms6(d->now.layer[slowest].stall_ns + d->now.layer[slowest].compute_ns).text);
+    widget_head(c, "layers", head);
+    if (d->now.n_layer == 0)
+        return;
+    columns = columns_for(d, body.height, body.width);
+    if (columns > 0)
+        draw_bars(d, &body, columns);
+    else
+        draw_small(d, &body);
+    if (inspect > 0) {
+        struct canvas below = canvas_sub(c, c->height - inspect, 0, inspect, c->width);
+
+        draw_inspected(d, &below);
+    }
+}
+
+/* The layer at y, x of the strip; -1: none. */
+static int layer_in_strip(int n, int height, int width, int y, int x)
+{
+    int cell = strip_cell(n, width), wide = width / cell, rows = strip_rows(n, width);
+    int lines = height - 1 >= 2 * rows ? 2 : 1;
+    int layer = y / lines * wide + x / cell;
+
+    if (y == rows * lines)
+        return n;
+    return y < rows * lines && x / cell < wide && layer < n ? layer : -1;
+}
+
+/* The layer at y, x of what layers_draw drew; -1: none. */
+static int layer_at(const struct dash *d, int height, int width, int y, int x)
+{
+    int body = height - 1 - inspect_lines(d, height), n = (int)d->now.n_layer;
+    int columns = columns_for(d, body, width), high, column, layer;
+
+    y--; /* the widget's head */
+    if (y < 0 || y >= body || n == 0 || width < COLUMN_MIN)
+        return -1;
+    if (columns == 0)
+        return layer_in_strip(n, body, width, y, x);
+    high = column_height(d, columns);
+    if (y == high)
+        return n;
+    column = x / (width / columns);
+    column = column < columns ? column : columns - 1;
+    layer = column * high + y;
+    return y < high && layer < n ? layer : -1;
+}
+
+static bool layers_click(struct dash *d, int height, int width, int y, int x)
+{
+    int layer = layer_at(d, height, width, y, x);
+
+    if (layer < 0)
+        return false;
+    d->cursor = layer == d->cursor ? -1 : layer;
+    return true;
+}
+
+const struct dash_widget dash_layers_widget = {
+    .name = "layers",
+    .min_width = 22,
+    .min_height = 3,
+    .importance = 3,
+    .is_tall = true,
+    .wants = layers_wants,
+    .step = layers_step,
+    .draw = layers_draw,
+    .click = layers_click,
+};

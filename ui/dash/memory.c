@@ -1,0 +1,248 @@
+/*
+ * The memory meter: what the budget is spent on, and what the kernel says.
+ *
+ *     memory ─────────────────────── 1.98 GiB of 2.00 GiB
+ *     p██a██r█w█████████████████████████████l██k███x·····
+ *     p program     44.0 MiB   48 MiB  w pinned  1.70 GiB …
+ *     charged 1.98 GiB  peak 1.99 GiB  other 3.00 MiB 0.1 %
+ *
+ * Segments are the rows of the plan, as much as each really holds; `other` is what the
+ * kernel counts and no row explains, and the bar ends at the kernel's figure.  A segment
+ * begins with its letter, so it can be told without colour.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/dash/widget.h"
+
+/* In the order of the bar.  The loan is part of pinned, drawn as a segment of its own. */
+struct segment {
+    enum mw_plan_row row;
+    char letter;
+    const char *name;
+    enum ui_role role;
+};
+
+static const struct segment segments[] = {
+    { MW_ROW_PROGRAM, 'p', "program", ROLE_FILL_PROGRAM },
+    { MW_ROW_TOKENIZER, 't', "tokenizer", ROLE_FILL_PROGRAM },
+    { MW_ROW_ACTIVATIONS, 'a', "activations", ROLE_FILL_WORK },
+    { MW_ROW_LOGITS, 'g', "logits", ROLE_FILL_WORK },
+    { MW_ROW_ROWS, 'e', "rows", ROLE_FILL_WORK },
+    { MW_ROW_RING, 'r', "ring", ROLE_FILL_RING },
+    { MW_ROW_DRAFTER, 'd', "drafter", ROLE_FILL_WORK },
+    { MW_ROW_EXPERTS, 'm', "experts", ROLE_FILL_PINNED },
+    { MW_ROW_PINNED, 'w', "pinned", ROLE_FILL_PINNED },
+    { MW_ROW_KV_GLOBAL, 'k', "kv global", ROLE_FILL_KV },
+    { MW_ROW_KV_SLIDING, 's', "kv sliding", ROLE_FILL_KV },
+    { MW_ROW_RESERVE, 'x', "kernel", ROLE_FILL_OTHER },
+};
+#define N_SEGMENT (sizeof segments / sizeof segments[0])
+
+/* ---- the bar ---- */
+
+struct bar {
+    const struct canvas *c;
+    int y, x;
+    double scale, at; /* cells a byte; bytes drawn so far */
+};
+
+/* Cells up to the rounded end of all bytes so far: errors do not add up. */
+static void bar_add(struct bar *b, uint64_t bytes, char letter, enum ui_role role)
+{
+    int end, start = b->x;
+
+    b->at += (double)bytes;
+    end = (int)lround(b->at * b->scale);
+    if (end > b->c->width)
+        end = b->c->width;
+    if (end <= start)
+        return;
+    canvas_repeat(b->c, b->y, start, end - start, style_of(role),
+                  canvas_is_ascii(b->c) ? L'#' : L'\u2588');
+    if (letter != '\0')
+        canvas_cell(b->c, b->y, start,
+                    (struct ui_style){ .role = (uint8_t)role, .attr = UI_REVERSE },
+                    (wchar_t)letter);
+    b->x = end;
+}
+
+void memory_bar(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_sample *s = &d->now;
+    struct dash_total total;
+    uint64_t whole, lent = s->mem.lent_bytes;
+    struct bar b = { c, y, 0, 0, 0 };
+
+    dash_total(d, &total);
+    whole = s->run.budget_bytes > total.used ? s->run.budget_bytes : total.used;
+    if (total.other > 0 && whole < total.used + (uint64_t)total.other)
+        whole = total.used + (uint64_t)total.other;
+    if (whole == 0)
+        return;
+    b.scale = (double)c->width / (double)whole;
+    for (size_t i = 0; i < N_SEGMENT; i++) {
+        uint64_t bytes = s->mem.used[segments[i].row];
+        bool lends = segments[i].row == MW_ROW_PINNED && lent <= bytes;
+
+        bar_add(&b, bytes - (lends ? lent : 0), segments[i].letter, segments[i].role);
+        if (lends)
+            bar_add(&b, lent, 'l', ROLE_FILL_LENT);
+    }
+    if (total.other > 0)
+        bar_add(&b, (uint64_t)total.other, 'o', ROLE_BAD);
+    canvas_repeat(c, y, b.x, c->width - b.x, style_of(ROLE_FILL_FREE),
+                  canvas_is_ascii(c) ? L'.' : L'\u00b7');
+}
+
+/* ---- the rows ---- */
+
+#define ROW_WIDTH 31 /* "w kv sliding  1.70 GiB/1.74 GiB" */
+
+static bool is_shown(const struct dash *d, const struct segment *g)
+{
+    return d->now.mem.plan[g->row] != 0 || d->now.mem.used[g->row] != 0;
+}
+
+static int n_rows(const struct dash *d)
+{
+    int n = 2; /* lent and other */
+
+    for (size_t i = 0; i < N_SEGMENT; i++)
+        n += is_shown(d, &segments[i]);
+    return n;
+}
+
+static void draw_row(const struct canvas *c, int y, int x, char letter, const char *name,
+                     enum ui_role role, const char *used, const char *planned)
+{
+    char mark[2] = { letter, '\0' };
+
+    canvas_text(c, y, x, (struct ui_style){ .role = (uint8_t)role, .attr = UI_REVERSE }, mark);
+    canvas_text(c, y, x + 2, style_of(ROLE_DIM), name);
+    canvas_text(c, y, x + 14, style_of(ROLE_TEXT), used);
+    if (planned != NULL)
+        canvas_printf(c, y, x + 22, style_of(ROLE_DIM), "/%s", planned);
+}
+
+static int row_lines(const struct dash *d, int width)
+{
+    int columns = width / (ROW_WIDTH + 1) > 0 ? width / (ROW_WIDTH + 1) : 1;
+
+    return (n_rows(d) + columns - 1) / columns;
+}
+
+/* Down the first column, then the next. */
+static void draw_rows(const struct dash *d, const struct canvas *c, int y)
+{
+    int high = row_lines(d, c->width), i = 0;
+    struct dash_total total;
+    char other[32];
+
+    for (size_t k = 0; k < N_SEGMENT; k++) {
+        const struct segment *g = &segments[k];
+
+        if (!is_shown(d, g))
+            continue;
+        draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), g->letter, g->name, g->role,
+                 figure_size8(d->now.mem.used[g->row]).text,
+                 figure_size8(d->now.mem.plan[g->row]).text);
+        i++;
+    }
+    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'l', "lent", ROLE_FILL_LENT,
+             figure_size8(d->now.mem.lent_bytes).text, NULL);
+    i++;
+    dash_total(d, &total);
+    snprintf(other, sizeof other, "%s%s", total.other < 0 ? "-" : "",
+             figure_size8((uint64_t)(total.other < 0 ? -total.other : total.other)).text +
+                 (total.other < 0));
+    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'o', "other", ROLE_BAD,
+             total.bytes.why_not == NULL ? other : "       -", NULL);
+}
+
+/* ---- the kernel's figures ---- */
+
+/* Label and size in 20 columns. */
+static void pair(const struct canvas *c, int i, int y, const char *label, struct mw_os_value v,
+                 enum ui_role role)
+{
+    int columns = c->width / 20 > 0 ? c->width / 20 : 1;
+    int x = i % columns * 20;
+
+    canvas_put(c, y + i / columns, x, 10, style_of(ROLE_DIM), label, strlen(label));
+    canvas_text(c, y + i / columns, x + 10, style_of(role), figure_os8(v).text);
+}
+
+#define N_PAIR 8
+
+static int pair_rows(int width)
+{
+    int columns = width / 20 > 0 ? width / 20 : 1;
+
+    return (N_PAIR + columns - 1) / columns;
+}
+
+static void draw_kernel(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_os *os = &d->now.os;
+    struct mw_os_value unread = { .why_not = "not read yet" };
+    bool read = os->t_ns != 0;
+    int columns = c->width / 20 > 0 ? c->width / 20 : 1, i = 7;
+    const struct mw_os_value pressure = read ? os->psi_memory_some10 : unread;
+
+    pair(c, 0, y, "charged", read ? os->charged : unread, ROLE_TEXT);
+    pair(c, 1, y, "peak", read ? os->charged_peak : unread, ROLE_TEXT);
+    pair(c, 2, y, "rss", read ? os->rss : unread, ROLE_TEXT);
+    pair(c, 3, y, "rss anon", read ? os->rss_anon : unread, ROLE_TEXT);
+    pair(c, 4, y, "available", read ? os->available : unread, ROLE_TEXT);
+    pair(c, 5, y, "limit", read ? os->limit : unread, ROLE_TEXT);
+    pair(c, 6, y, "swap own", read ? os->swap_own : unread,
+         read && os->swap_own.why_not == NULL && os->swap_own.value > 0 ? ROLE_WARN
+                                                                        : ROLE_TEXT);
+    canvas_text(c, y + i / columns, i % columns * 20, style_of(ROLE_DIM), "pressure");
+    canvas_printf(
+        c, y + i / columns, i % columns * 20 + 10,
+        style_of(pressure.why_not == NULL && pressure.value >= 1000 ? ROLE_WARN : ROLE_TEXT),
+        "   %s",
+        figure_percent5(pressure.why_not == NULL ? (double)pressure.value / 1e4 : -1).text);
+}
+
+/* ---- the widget ---- */
+
+/* Bar and one line of the kernel's, all of the kernel's, the rows too. */
+static int memory_step(const struct dash *d, int width, int height)
+{
+    int kernel = 2 + pair_rows(width), all = kernel + row_lines(d, width);
+
+    return height < kernel ? kernel : height < all ? all : 0;
+}
+
+static void memory_draw(const struct dash *d, const struct canvas *c)
+{
+    struct dash_total total;
+    char head[64];
+    int y = 2;
+
+    dash_total(d, &total);
+    snprintf(head, sizeof head, "%s %s of %s", total.is_charge ? "charged" : "own",
+             figure_os8(total.bytes).text, figure_size8(d->now.run.budget_bytes).text);
+    widget_head(c, "memory", c->width >= 36 ? head : head + (total.is_charge ? 8 : 4));
+    memory_bar(d, c, 1);
+    if (c->height >= y + pair_rows(c->width) + row_lines(d, c->width)) {
+        draw_rows(d, c, y);
+        y += row_lines(d, c->width);
+    }
+    draw_kernel(d, c, y);
+}
+
+const struct dash_widget dash_memory_widget = {
+    .name = "memory",
+    .min_width = 24,
+    .min_height = 3,
+    .importance = 2,
+    .step = memory_step,
+    .draw = memory_draw,
+};

@@ -1,0 +1,243 @@
+#include "config.h"
+
+#include "ui/dash/state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_NS 1000000000u
+
+/* ---- histories ---- */
+
+static void past_init(struct past *h, float *value, uint32_t size)
+{
+    *h = (struct past){ value, size, 0, 0 };
+}
+
+static void past_push(struct past *h, float value)
+{
+    if (h->n < h->size) {
+        h->value[(h->first + h->n++) % h->size] = value;
+        return;
+    }
+    h->value[h->first] = value;
+    h->first = (h->first + 1) % h->size;
+}
+
+/* A gap, but never two in a row and none at the beginning. */
+static void past_gap(struct past *h)
+{
+    if (h->n > 0 && !isnan(past_at(h, h->n - 1)))
+        past_push(h, NAN);
+}
+
+float past_at(const struct past *h, uint32_t i)
+{
+    return h->value[(h->first + i) % h->size];
+}
+
+float past_max(const struct past *h, uint32_t last)
+{
+    float max = 0;
+
+    for (uint32_t i = h->n > last ? h->n - last : 0; i < h->n; i++)
+        if (past_at(h, i) > max)
+            max = past_at(h, i);
+    return max;
+}
+
+/* ---- the state ---- */
+
+static void begin_anew(struct dash *d)
+{
+    past_init(&d->tps, d->tps_value, DASH_TOKENS);
+    past_init(&d->stall_share, d->stall_value, DASH_TOKENS);
+    past_init(&d->read_rate, d->read_value, DASH_SECONDS);
+    past_init(&d->model_cached, d->cached_value, DASH_SECONDS);
+    for (int i = 0; i <= MW_MAX_LAYER; i++) {
+        past_init(&d->layer[i], d->layer_value[i], DASH_LAYER_PASSES);
+        d->layer_passes[i] = 0;
+    }
+    for (int i = 0; i <= DASH_KV_POINTS; i++)
+        d->kv_point[i] = NAN;
+    d->kv_capacity = d->n_token = d->token_ns = d->second_ns = d->answer_ns = 0;
+    d->has_sample = false;
+}
+
+struct dash *dash_new(enum ui_graph graph, struct err *e)
+{
+    struct dash *d = calloc(1, sizeof *d);
+
+    if (d == NULL) {
+        err_set(e, ERR_MEMORY, "no memory for the dashboard");
+        return NULL;
+    }
+    d->graph = graph;
+    d->cursor = -1;
+    begin_anew(d);
+    return d;
+}
+
+void dash_free(struct dash *d)
+{
+    free(d);
+}
+
+void dash_set_cap(struct dash *d, uint32_t n_predict)
+{
+    d->n_predict = n_predict;
+}
+
+/* Every token that has come since the last sample, also if there were many. */
+static void push_tokens(struct dash *d, const struct mw_sample *s)
+{
+    uint64_t i = d->n_token;
+
+    if (s->n_token > i + MW_RECENT) {
+        past_gap(&d->tps);
+        past_gap(&d->stall_share);
+        i = s->n_token - MW_RECENT;
+        d->token_ns = 0;
+    }
+    for (; i < s->n_token; i++) {
+        const struct mw_token *k = &s->recent[i % MW_RECENT];
+
+        if (k->n <= 1 || d->token_ns == 0 || k->t_ns <= d->token_ns) {
+            /* The first of an answer has no interval; one pass may make several. */
+            if (k->n <= 1)
+                past_gap(&d->tps), past_gap(&d->stall_share);
+        } else {
+            past_push(&d->tps, (float)(1e9 / (double)(k->t_ns - d->token_ns)));
+            past_push(&d->stall_share,
+                      k->wall_ns > 0 ? (float)k->stall_ns / (float)k->wall_ns : NAN);
+        }
+        d->token_ns = k->t_ns;
+    }
+    d->n_token = s->n_token;
+}
+
+static float or_gap(struct mw_os_value v)
+{
+    return v.why_not == NULL ? (float)v.value : NAN;
+}
+
+static void push_second(struct dash *d, const struct mw_sample *s)
+{
+    uint64_t ns = s->t_ns - d->second_ns;
+
+    if (d->second_ns != 0 && ns < SECOND_NS)
+        return;
+    if (d->second_ns != 0 && s->io.bytes_read >= d->second_read)
+        past_push(&d->read_rate,
+                  (float)((double)(s->io.bytes_read - d->second_read) * 1e9 / (double)ns));
+    past_push(&d->model_cached, s->os.t_ns != 0 ? or_gap(s->os.model_cached) : NAN);
+    d->second_ns = s->t_ns;
+    d->second_read = s->io.bytes_read;
+}
+
+static void push_kv(struct dash *d, const struct mw_sample *s)
+{
+    uint64_t point;
+
+    if (s->kv.capacity == 0)
+        return;
+    if (s->kv.capacity != d->kv_capacity) {
+        for (int i = 0; i <= DASH_KV_POINTS; i++)
+            d->kv_point[i] = NAN;
+        d->kv_capacity = s->kv.capacity;
+    }
+    point = s->kv.tokens * DASH_KV_POINTS / s->kv.capacity;
+    if (point <= DASH_KV_POINTS)
+        d->kv_point[point] = (float)s->kv.bytes_used;
+    for (uint64_t i = point + 1; i <= DASH_KV_POINTS; i++)
+        d->kv_point[i] = NAN; /* rewound: those positions are no more */
+}
+
+static void push_layers(struct dash *d, const struct mw_sample *s)
+{
+    for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
+        if (s->layer[i].passes != d->layer_passes[i])
+            past_push(&d->layer[i], (float)layer_ms(&s->layer[i]));
+        d->layer_passes[i] = s->layer[i].passes;
+    }
+}
+
+void dash_push(struct dash *d, const struct mw_sample *s)
+{
+    if (d->has_sample &&
+        (s->t_ns < d->now.t_ns || s->n_token < d->n_token || s->n_layer != d->now.n_layer))
+        begin_anew(d);
+    if (s->t_start_ns != d->answer_ns) {
+        d->answer_ns = s->t_start_ns;
+        d->answer_majflt = s->os.majflt.value;
+        d->answer_refaults = s->os.refaults.value;
+    }
+    if (!d->has_sample)
+        d->n_token = s->n_token > MW_RECENT ? s->n_token - MW_RECENT : 0;
+    push_tokens(d, s);
+    push_second(d, s);
+    push_kv(d, s);
+    push_layers(d, s);
+    d->now = *s;
+    d->has_sample = true;
+    mw_rates(s, &d->rates);
+    if (d->cursor > (int)s->n_layer)
+        d->cursor = -1;
+}
+
+/* ---- cursor ---- */
+
+void dash_move_cursor(struct dash *d, int by)
+{
+    int n = (int)d->now.n_layer + 1;
+
+    if (d->now.n_layer == 0)
+        return;
+    if (d->cursor < 0)
+        d->cursor = by > 0 ? 0 : n - 1;
+    else
+        d->cursor = ((d->cursor + by) % n + n) % n;
+}
+
+void dash_set_cursor(struct dash *d, int layer)
+{
+    d->cursor = layer >= 0 && layer <= (int)d->now.n_layer ? layer : -1;
+}
+
+int dash_cursor(const struct dash *d)
+{
+    return d->cursor;
+}
+
+/* ---- what several widgets want to know ---- */
+
+double layer_ms(const struct mw_sample_layer *l)
+{
+    return (double)(l->stall_ns + l->compute_ns) / 1e6;
+}
+
+int dash_slowest(const struct dash *d)
+{
+    int slowest = -1;
+
+    for (int i = 0; i < (int)d->now.n_layer; i++)
+        if (d->now.layer[i].passes > 0 &&
+            (slowest < 0 || layer_ms(&d->now.layer[i]) > layer_ms(&d->now.layer[slowest])))
+            slowest = i;
+    return slowest;
+}
+
+void dash_total(const struct dash *d, struct dash_total *out)
+{
+    const struct mw_os *os = &d->now.os;
+
+    out->used = 0;
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        out->used += d->now.mem.used[i];
+    out->is_charge = os->charged.why_not == NULL;
+    out->bytes = out->is_charge ? os->charged : os->own;
+    if (os->t_ns == 0)
+        out->bytes = (struct mw_os_value){ .why_not = "not read yet" };
+    out->other = out->bytes.why_not == NULL ? (int64_t)(out->bytes.value - out->used) : 0;
+}

@@ -1,0 +1,138 @@
+/* One sentence: what binds, and what would help. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/dash/widget.h"
+
+static const char *const bound_names[] = {
+    [MW_BINDS_NONE] = "nothing binds yet", [MW_BINDS_DISK] = "disk-bound",
+    [MW_BINDS_MEMORY] = "memory-bound",    [MW_BINDS_COMPUTE] = "compute-bound",
+    [MW_BINDS_KV] = "context-bound",       [MW_BINDS_SWAP] = "swapping",
+    [MW_BINDS_THERMAL] = "too hot",
+};
+
+/* What the share of the time goes to. */
+static const char *const share_texts[] = {
+    [MW_BINDS_NONE] = "",
+    [MW_BINDS_DISK] = "waits",
+    [MW_BINDS_MEMORY] = "goes to moving weights from memory",
+    [MW_BINDS_COMPUTE] = "is arithmetic",
+    [MW_BINDS_KV] = "goes to keys and values",
+    [MW_BINDS_SWAP] = "waits for memory",
+    [MW_BINDS_THERMAL] = "is lost",
+};
+
+/* What helps: with the speed that it would give, and without an estimate. */
+static const struct {
+    const char *key, *what, *alone;
+} advices[] = {
+    { "more_budget", "of budget", "more budget would help" },
+    { "smaller_type", "weights of half the size", "a smaller weight type would help" },
+    { "smaller_kv", "q8_0 keys and values", "a smaller type for keys and values would help" },
+    { "shorter_context", "a shorter context", "a shorter context would help" },
+    { "less_budget", "a smaller budget", "a smaller budget would stop it" },
+    { "direct_io", "--io direct", "--io direct would read without the page cache" },
+};
+
+/* The sentence's second half, with "; " in front; nothing for keys that are not known. */
+static void advice_text(char *buf, size_t n, const struct mw_sample *s)
+{
+    double to = s->verdict.advice_to;
+    char size[24];
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
+        if (strcmp(s->verdict.advice, advices[i].key) != 0)
+            continue;
+        if (to <= 0)
+            snprintf(buf, n, "; %s", advices[i].alone);
+        else if (i == 0)
+            snprintf(buf, n, "; +%s of budget would give ~%.*f tok/s",
+                     units_size(size, sizeof size, (uint64_t)s->verdict.advice_amount),
+                     to < 9.95, to);
+        else
+            snprintf(buf, n, "; %s would give ~%.*f tok/s", advices[i].what, to < 9.95, to);
+    }
+}
+
+/* What the share is a share of. */
+static const char *whole_text(const struct mw_sample *s)
+{
+    if (s->verdict.binds == MW_BINDS_SWAP || s->verdict.binds == MW_BINDS_THERMAL)
+        return "the time";
+    return s->state == MW_PREFILL ? "the prompt's time" : "each token";
+}
+
+char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
+{
+    char advice[120];
+
+    buf[0] = '\0';
+    if (s->verdict.binds == MW_BINDS_NONE)
+        return buf;
+    advice_text(advice, sizeof advice, s);
+    snprintf(buf, n, "%s: %.0f %% of %s %s%s", bound_names[s->verdict.binds],
+             s->verdict.share * 100, whole_text(s), share_texts[s->verdict.binds], advice);
+    return buf;
+}
+
+/* Words of text into c. */
+static void wrap(const struct canvas *c, struct ui_style style, const char *text)
+{
+    int row = 0, x = 0;
+
+    while (*text != '\0') {
+        size_t len = strcspn(text, " ");
+        int columns = cluster_width(text, len);
+
+        if (x > 0 && x + 1 + columns > c->width)
+            row++, x = 0;
+        if (x > 0)
+            x++;
+        canvas_put(c, row, x, c->width - x, style, text, len);
+        x += columns;
+        text += len + (text[len] == ' ');
+    }
+}
+
+static const char *sentence(char *buf, size_t n, const struct dash *d)
+{
+    dash_verdict(buf, n, &d->now);
+    return buf[0] != '\0' ? buf : "-";
+}
+
+/* Lines of the longest sentence there is, so that what stands below never jumps. */
+static int verdict_step(const struct dash *d, int width, int height)
+{
+    int full = 1 + (width >= 104 ? 1 : width >= 54 ? 2 : 3);
+
+    (void)d;
+    return height < full ? height + 1 : 0;
+}
+
+static void verdict_draw(const struct dash *d, const struct canvas *c)
+{
+    static const enum ui_role roles[] = {
+        [MW_BINDS_NONE] = ROLE_DIM,    [MW_BINDS_DISK] = ROLE_WARN,
+        [MW_BINDS_MEMORY] = ROLE_TEXT, [MW_BINDS_COMPUTE] = ROLE_GOOD,
+        [MW_BINDS_KV] = ROLE_TEXT,     [MW_BINDS_SWAP] = ROLE_BAD,
+        [MW_BINDS_THERMAL] = ROLE_BAD,
+    };
+    char text[256];
+    struct canvas below = canvas_sub(c, 1, 0, c->height - 1, c->width);
+
+    widget_head(c, "verdict",
+                d->now.verdict.binds == MW_BINDS_NONE ? "" : bound_names[d->now.verdict.binds]);
+    wrap(&below, style_of(roles[d->now.verdict.binds]), sentence(text, sizeof text, d));
+}
+
+const struct dash_widget dash_verdict_widget = {
+    .name = "verdict",
+    .min_width = 20,
+    .min_height = 2,
+    .importance = 1,
+    .step = verdict_step,
+    .draw = verdict_draw,
+};
