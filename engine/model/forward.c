@@ -119,7 +119,7 @@ void forward_bytes(const struct model_desc *d, bool exact, int n_thread,
     out->act_fixed = count.n_piece * arena_size(1) * 2;
     out->rows_col = rows[0] + rows[1];
     out->rows_fixed = 2 * arena_size(1) + stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
-    out->experts = experts_buf_bytes(d);
+    out->experts = d->hp->n_expert > 0 ? arena_size(experts_buf_bytes(d)) : 0;
 }
 
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row)
