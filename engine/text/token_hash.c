@@ -49,6 +49,24 @@ static uint32_t hash_of(const struct token_hash *h, const char *text, size_t len
     return (uint32_t)(x >> 32);
 }
 
+/* A slot: the id in the low bits, and some of the hash above, so that a text that is
+ * another is seldom looked at. */
+#define ID_BITS 20
+#define EMPTY   UINT32_MAX
+_Static_assert(VOCAB_MAX_TOKEN <= (uint32_t)1 << ID_BITS, "ids fit their bits");
+
+static uint32_t slot_of(uint32_t hash, uint32_t id)
+{
+    uint32_t tag = hash >> ID_BITS;
+
+    return (tag == EMPTY >> ID_BITS ? 0 : tag) << ID_BITS | id;
+}
+
+static uint32_t slot_id(uint32_t slot)
+{
+    return slot & (((uint32_t)1 << ID_BITS) - 1);
+}
+
 static bool has_text(const struct tokenizer *t, uint32_t id, const char *text, size_t len)
 {
     size_t n;
@@ -57,20 +75,30 @@ static bool has_text(const struct tokenizer *t, uint32_t id, const char *text, s
     return n == len && memcmp(own, text, len) == 0;
 }
 
+/* The slot where a text is, or the free one where it would go. */
+static uint32_t find_slot(const struct token_hash *h, const struct tokenizer *t,
+                          const char *text, size_t len, uint32_t hash)
+{
+    uint32_t i = hash & (h->n_slot - 1), want = slot_of(hash, 0);
+
+    while (h->slot[i] != EMPTY && ((h->slot[i] ^ want) >> ID_BITS != 0 ||
+                                   !has_text(t, slot_id(h->slot[i]), text, len)))
+        i = (i + 1) & (h->n_slot - 1);
+    return i;
+}
+
 static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tokens)
 {
     for (uint32_t id = 0; id < t->info.n_token; id++) {
         size_t len;
         const char *text = token_text(t, id, &len);
-        uint32_t i;
+        uint32_t hash = hash_of(h, text, len), i;
 
         if (len == 0 || is_text_token(t, id) != text_tokens)
             continue;
-        i = hash_of(h, text, len) & (h->n_slot - 1);
-        while (h->slot[i] != 0 && !has_text(t, h->slot[i] - 1, text, len))
-            i = (i + 1) & (h->n_slot - 1);
-        if (h->slot[i] == 0) /* of tokens with one text the first counts */
-            h->slot[i] = id + 1;
+        i = find_slot(h, t, text, len, hash);
+        if (h->slot[i] == EMPTY) /* of tokens with one text the first counts */
+            h->slot[i] = slot_of(hash, id);
     }
 }
 
@@ -81,6 +109,7 @@ int token_hash_build(struct token_hash *h, struct arena *a, const struct tokeniz
     h->slot = arena_take(a, (size_t)h->n_slot * 4, e);
     if (h->slot == NULL)
         return -1;
+    memset(h->slot, 0xff, (size_t)h->n_slot * 4);
     enter(h, t, true);
     if (with_others)
         enter(h, t, false);
@@ -90,14 +119,9 @@ int token_hash_build(struct token_hash *h, struct arena *a, const struct tokeniz
 uint32_t token_hash_find(const struct token_hash *h, const struct tokenizer *t,
                          const char *text, size_t len)
 {
-    uint32_t i = hash_of(h, text, len) & (h->n_slot - 1);
+    uint32_t slot = h->slot[find_slot(h, t, text, len, hash_of(h, text, len))];
 
-    while (h->slot[i] != 0) {
-        if (has_text(t, h->slot[i] - 1, text, len))
-            return h->slot[i] - 1;
-        i = (i + 1) & (h->n_slot - 1);
-    }
-    return NO_ID;
+    return slot != EMPTY ? slot_id(slot) : NO_ID;
 }
 
 static uint32_t char_slots(uint32_t n_char)

@@ -24,7 +24,7 @@ struct split;
 
 /* Texts of tokens -> ids.  Kept only where whole pieces are looked up. */
 struct token_hash {
-    uint32_t *slot; /* [n_slot] id + 1; 0 is free */
+    uint32_t *slot; /* [n_slot] */
     uint32_t n_slot;
     uint64_t seed;
 };
