@@ -119,7 +119,7 @@ void chat_control(struct chat_writer *w, const char *name)
     if (id < 0 || tokenizer_kind(w->t, (uint32_t)id) != TOKEN_CONTROL) {
         w->rc = err_set(w->e, ERR_UNSUPPORTED,
                         "the vocabulary has no control token %s, which the chat format \"%s\" "
-                        "needs. --chat-format chooses another",
+                        "needs. --format chooses another",
                         name, w->format->name);
         return;
     }

@@ -7,3 +7,5 @@ tests_conformance_tokenizer_vectors_LDADD = $(ENGINE_LIBS)
 noinst_PROGRAMS += tests/bench/bench_tokenize
 tests_bench_bench_tokenize_SOURCES = tests/bench/bench_tokenize.c
 tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
+
+dist_check_SCRIPTS += tests/conformance/test_tokenizers.py

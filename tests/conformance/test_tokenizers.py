@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Every tokenizer and chat format against the reference data, from GGUF and tokenizer.json.
+
+The vocabularies lie packed in $MW_SHARED; what is unpacked and converted is kept in the
+build folder.  tokenizer_vectors does the comparing.
+"""
+import json
+import lzma
+import os
+import subprocess
+import sys
+
+BUILD = os.environ.get("MW_BUILDDIR", ".")
+SHARED = os.environ.get("MW_SHARED", "")
+DATA = os.path.join(SHARED, "conformance", "tokenizers")
+KEPT = os.path.join(BUILD, "tests", "conformance", "vocabularies")
+PROGRAM = os.path.join(BUILD, "tests", "conformance", "tokenizer_vectors")
+
+CHATS = {
+    "gemma4": ["gemma4-e2b", "gemma4-31b"], "gemma3": ["gemma3"],
+    "llama3": ["llama3", "llama3.1"], "qwen3": ["qwen2.5", "qwen3", "chatml"],
+    "tekken": ["mistral-tekken"], "phi4": ["phi4"], "phi3": ["phi3", "phi3.5"],
+    "mistral-v1": ["mistral-v1", "mistral-v1-old"], "llama-spm": ["llama2"], "gpt2": [],
+}
+
+
+def keep(name, write):
+    """Make a file or folder of the kept data, unless it is there."""
+    path = os.path.join(KEPT, name)
+    if not os.path.exists(path):
+        write(path + ".new")
+        os.rename(path + ".new", path)
+    return path
+
+
+def unpack(packed):
+    def write(path):
+        with lzma.open(packed) as f, open(path, "wb") as out:
+            out.write(f.read())
+    return write
+
+
+def snapshot(folder, text=None):
+    """tokenizer.json, as published or as another text, and its configuration."""
+    def write(path):
+        os.mkdir(path)
+        with open(os.path.join(path, "tokenizer.json"), "wb") as out:
+            out.write(text if text is not None
+                      else lzma.open(os.path.join(folder, "tokenizer.json.xz")).read())
+        with open(os.path.join(folder, "tokenizer_config.json"), "rb") as f:
+            config = f.read()
+        with open(os.path.join(path, "tokenizer_config.json"), "wb") as out:
+            out.write(config)
+    return write
+
+
+def other_order(folder):
+    """The same tokenizer.json with merges before the tokens, the model first, a line a value."""
+    def write(path):
+        tok = json.load(lzma.open(os.path.join(folder, "tokenizer.json.xz"), "rt",
+                                  encoding="utf-8"))
+        model = dict(sorted(tok["model"].items(), key=lambda kv: kv[0] != "merges"))
+        tok = {"model": model, **{k: v for k, v in tok.items() if k != "model"}}
+        snapshot(folder, json.dumps(tok, indent=1).encode())(path)
+    return write
+
+
+def gguf(folder, model=None, called=None):
+    """A GGUF with the vocabulary; called: another tokenizer.ggml.model than it is made as."""
+    def write(path):
+        tok = vocab_gguf.load_json(os.path.join(folder, "tokenizer.json.xz"))
+        config = vocab_gguf.load_json(os.path.join(folder, "tokenizer_config.json"))
+        kv = vocab_gguf.vocab_kv(tok, config, model=model)
+        if called is not None:
+            kv = [(k, t, called if k == "tokenizer.ggml.model" else v) for k, t, v in kv]
+        vocab_gguf.write_gguf(path, kv)
+    return write
+
+
+def sources(family):
+    """Names and paths of all the forms that a family's vocabulary is tested in."""
+    folder = os.path.join(DATA, family)
+    packed = os.path.join(folder, "vocab.gguf.xz")
+    if os.path.exists(packed):
+        yield family + " GGUF", keep(family + ".gguf", unpack(packed))
+        return
+    yield family + " tokenizer.json", keep(family, snapshot(folder))
+    yield family + " GGUF", keep(family + ".gguf", gguf(folder))
+    if family in ("gemma3", "mistral-v1"):
+        yield (family + " GGUF with merges",
+               keep(family + "-merges.gguf", gguf(folder, "gemma4", "llama")))
+    if family in ("phi4", "mistral-v1"):
+        yield family + " tokenizer.json in another order", keep(family + "-order",
+                                                                other_order(folder))
+
+
+def main():
+    if not os.path.isdir(DATA):
+        print("skip tokenizers: there is no reference data (MW_SHARED)")
+        return 77
+    os.makedirs(KEPT, exist_ok=True)
+    sys.path.insert(0, os.path.join(SHARED, "tools"))
+    global vocab_gguf
+    import vocab_gguf
+    failed = 0
+    for family in sorted(CHATS):
+        chats = [os.path.join(DATA, "chat", c + ".jsonl") for c in CHATS[family]]
+        for name, path in sources(family):
+            sys.stdout.flush()
+            command = [PROGRAM, name, path, os.path.join(DATA, family)] + chats
+            failed += subprocess.run(command, check=False).returncode != 0
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
