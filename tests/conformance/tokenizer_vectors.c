@@ -20,6 +20,8 @@
 #include "engine/text/chat_format.h"
 #include "tests/lib/json_line.h"
 
+#define MAX_PEAK_KIB (48000000L / 1024) /* what opening any of them may take */
+
 struct sum {
     const char *name;
     size_t n, n_bad, n_left_out;
@@ -258,6 +260,29 @@ static void in_folder(const char *folder, const char *name,
     each_line(path, &s, fn);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COUNTS_MEMORY 0
+#elif defined(__has_feature)
+#define COUNTS_MEMORY (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+#else
+#define COUNTS_MEMORY 1
+#endif
+
+/* The most memory that the process has had, in KiB. */
+static long peak_kib(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long kib = 0;
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kib = strtol(line + 6, NULL, 10);
+    if (f != NULL)
+        fclose(f);
+    return kib;
+}
+
 /* A folder with tokenizer.json alone is no model, but has a vocabulary. */
 static struct catalogue *open_model(const char *path)
 {
@@ -284,6 +309,7 @@ int main(int argc, char **argv)
     struct catalogue *c;
     struct err e = ERR_INIT;
     char text[700];
+    long before = peak_kib();
 
     label = argc > 1 ? argv[1] : "";
     if (argc < 4)
@@ -294,6 +320,8 @@ int main(int argc, char **argv)
         die(argv[2], text);
     }
     tokenizer = t;
+    if (COUNTS_MEMORY && peak_kib() - before > MAX_PEAK_KIB)
+        die(argv[2], "took too much memory while it was opened");
     if (tokenizer_bytes(t) > tokenizer_bytes_bound(tokenizer_info(t)))
         die(argv[2], "takes more than was said beforehand");
     in_folder(argv[3], "vectors", vector_line);

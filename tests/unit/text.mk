@@ -9,3 +9,22 @@ tests_bench_bench_tokenize_SOURCES = tests/bench/bench_tokenize.c
 tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
 
 dist_check_SCRIPTS += tests/conformance/test_tokenizers.py
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/unit/test_bpe
+tests_unit_test_bpe_SOURCES = tests/unit/test_bpe.c
+tests_unit_test_bpe_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_bpe_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_tokenizer
+tests_unit_test_tokenizer_SOURCES = tests/unit/test_tokenizer.c tests/unit/tiny_vocab.c \
+	tests/unit/tiny_vocab.h
+tests_unit_test_tokenizer_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_tokenizer_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_chat_format
+tests_unit_test_chat_format_SOURCES = tests/unit/test_chat_format.c tests/unit/tiny_vocab.c \
+	tests/unit/tiny_vocab.h
+tests_unit_test_chat_format_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_chat_format_LDADD = $(UNIT_LIBS)
+endif

@@ -1,0 +1,491 @@
+/* Small vocabularies: the rules that reference data does not reach, and broken files. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/tiny_vocab.h"
+
+#define F (TINY_FIRST)
+
+static void expect_ids(const struct tokenizer *t, const char *text, size_t len, bool special,
+                       bool is_start, const uint32_t *want, size_t n)
+{
+    struct ids ids = { 0 };
+    struct err e = ERR_INIT;
+
+    assert_int_equal(tokenizer_encode(t, text, len, special, is_start, &ids, &e), 0);
+    assert_int_equal(ids.n, n);
+    if (n > 0)
+        assert_memory_equal(ids.id, want, n * sizeof *want);
+    ids_free(&ids);
+}
+
+#define EXPECT(t, text, ...)                                                                   \
+    do {                                                                                       \
+        const uint32_t want_[] = { __VA_ARGS__ };                                              \
+        expect_ids(t, text, sizeof(text) - 1, false, true, want_,                              \
+                   sizeof want_ / sizeof want_[0]);                                            \
+    } while (0)
+
+static struct tokenizer *open_tiny(const struct tiny *tiny)
+{
+    struct catalogue *c = tiny_open(tiny);
+    struct tokenizer *t = NULL;
+    struct err e = ERR_INIT;
+
+    if (tokenizer_open(&t, c, &e) != 0)
+        print_error("%s: %s\n", e.field, e.what);
+    tiny_close(c);
+    assert_non_null(t);
+    assert_true(tokenizer_bytes(t) <= tokenizer_bytes_bound(tokenizer_info(t)));
+    return t;
+}
+
+/* ---- characters ---- */
+
+static void a_character_without_a_token_becomes_its_bytes(void **state)
+{
+    struct tokenizer *t = open_tiny(
+        &(struct tiny){ .texts = "\"a\",\"b\",\"ab\",\"\u2581\"", .merges = "\"a b\"" });
+
+    (void)state;
+    EXPECT(t, "ab b", F + 2, F + 3, F + 1);
+    EXPECT(t, "a\xc3\xa9", F, 0xc3, 0xa9);
+    EXPECT(t, "a\0b", F, 0, F + 1);
+    expect_ids(t, "", 0, false, true, NULL, 0);
+    tokenizer_close(t);
+}
+
+static void spaces_have_bytes_where_the_block_is_no_token(void **state)
+{
+    struct tokenizer *t = open_tiny(&(struct tiny){ .texts = "\"a\"" });
+
+    (void)state;
+    EXPECT(t, "a ", F, 0xe2, 0x96, 0x81);
+    tokenizer_close(t);
+}
+
+static void each_broken_sequence_becomes_one_replacement_character(void **state)
+{
+    struct tokenizer *t = open_tiny(&(struct tiny){ .texts = "\"a\",\"\ufffd\"" });
+
+    (void)state;
+    EXPECT(t, "a\xff\x61", F, F + 1, F);
+    EXPECT(t, "\xe2\x96", F + 1);                   /* cut off: one */
+    EXPECT(t, "\xe2\x96\x61", F + 1, F);            /* broken off: one */
+    EXPECT(t, "\xed\xa0\x80", F + 1, F + 1, F + 1); /* a surrogate is none */
+    EXPECT(t, "\xf4\x90\x80\x80", F + 1, F + 1, F + 1, F + 1);
+    EXPECT(t, "\xc0\xaf", F + 1, F + 1);
+    tokenizer_close(t);
+}
+
+static void merges_never_cross_a_cut_that_none_of_them_joins(void **state)
+{
+    /* b and c meet in no merge, a and b do, so "ab" "c" are found whatever is around. */
+    struct tokenizer *t =
+        open_tiny(&(struct tiny){ .texts = "\"a\",\"b\",\"c\",\"ab\",\"ca\",\"abab\"",
+                                  .merges = "\"c a\",\"a b\",\"ab ab\"" });
+    static const uint32_t want[] = { F + 3, F + 4, F + 1 };
+    char text[4000];
+    struct ids ids = { 0 };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    EXPECT(t, "abcab", F + 3, F + 4, F + 1);
+    EXPECT(t, "ababab", F + 5, F + 3);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = "abcab"[i % 5];
+    assert_int_equal(tokenizer_encode(t, text, sizeof text, false, true, &ids, &e), 0);
+    /* abcab abcab ...: ab|ca|b ab|ca|b ... with "b" "ab" not merging */
+    assert_int_equal(ids.n, sizeof text / 5 * 3);
+    for (size_t i = 0; i < ids.n; i++)
+        assert_int_equal(ids.id[i], want[i % 3]);
+    ids_free(&ids);
+    tokenizer_close(t);
+}
+
+#define METASPACE(more) "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"" more "}"
+#define SPACE_TEXTS     "\"a\",\"\u2581\",\"\u2581a\",\"\u2581\u2581\""
+#define SPACE_MERGES    "\"\u2581 \u2581\",\"\u2581 a\""
+
+static void a_prepended_space_comes_before_every_segment(void **state)
+{
+    struct tokenizer *t = open_tiny(&(struct tiny){
+        .texts = SPACE_TEXTS,
+        .merges = SPACE_MERGES,
+        .added = "{\"id\":260,\"content\":\"<x>\",\"special\":true}",
+        .normalizer = "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
+                      "\"prepend\":\"\u2581\"},{\"type\":\"Replace\",\"pattern\":{\"String\":"
+                      "\" \"},\"content\":\"\u2581\"}]}" });
+
+    (void)state;
+    EXPECT(t, "a", F + 2);
+    EXPECT(t, " a", F + 3, F);
+    expect_ids(t, "a<x>a<x>", 8, true, true, (const uint32_t[]){ F + 2, 260, F + 2, 260 }, 4);
+    expect_ids(t, "a", 1, false, false, (const uint32_t[]){ F + 2 }, 1);
+    tokenizer_close(t);
+}
+
+static void metaspace_puts_a_space_where_none_is(void **state)
+{
+    struct tokenizer *t = open_tiny(&(struct tiny){
+        .texts = SPACE_TEXTS,
+        .merges = SPACE_MERGES,
+        .normalizer = "null",
+        .pre_tokenizer = METASPACE(",\"prepend_scheme\":\"always\",\"split\":false") });
+
+    (void)state;
+    EXPECT(t, "a", F + 2);
+    EXPECT(t, " a", F + 2);
+    EXPECT(t, "  a", F + 3, F);
+    tokenizer_close(t);
+
+    t = open_tiny(&(struct tiny){ .texts = SPACE_TEXTS,
+                                  .merges = SPACE_MERGES,
+                                  .normalizer = "null",
+                                  .pre_tokenizer = METASPACE("") });
+    EXPECT(t, "  a", F + 1, F + 2); /* split: each block begins a run of its own */
+    tokenizer_close(t);
+
+    t = open_tiny(&(struct tiny){
+        .texts = SPACE_TEXTS,
+        .merges = SPACE_MERGES,
+        .normalizer = "null",
+        .pre_tokenizer = METASPACE(",\"prepend_scheme\":\"first\",\"split\":false") });
+    EXPECT(t, "a", F + 2);
+    expect_ids(t, "a", 1, false, false, (const uint32_t[]){ F }, 1);
+    tokenizer_close(t);
+
+    t = open_tiny(&(struct tiny){
+        .texts = SPACE_TEXTS,
+        .merges = SPACE_MERGES,
+        .normalizer = "null",
+        .pre_tokenizer = METASPACE(",\"prepend_scheme\":\"never\",\"split\":false") });
+    EXPECT(t, "a", F);
+    tokenizer_close(t);
+}
+
+/* ---- added tokens ---- */
+
+static void added_tokens_match_leftmost_then_longest(void **state)
+{
+    struct tokenizer *t = open_tiny(
+        &(struct tiny){ .texts = "\"a\"",
+                        .added = "{\"id\":257,\"content\":\"<a>\",\"special\":true},"
+                                 "{\"id\":258,\"content\":\"<a><b>\",\"special\":true},"
+                                 "{\"id\":259,\"content\":\"b>\",\"special\":false},"
+                                 "{\"id\":260,\"content\":\"<|x|>\",\"special\":false}" });
+
+    (void)state;
+    expect_ids(t, "<a><b>", 6, true, true, (const uint32_t[]){ 258 }, 1);
+    expect_ids(t, "<a><c>", 6, true, true, (const uint32_t[]){ 257, '<', 'c', '>' }, 4);
+    /* Control tokens stay text where they are not wanted; user tokens match always. */
+    EXPECT(t, "<a><b>", '<', F, '>', '<', 259);
+    /* One of the form of a control token is one, whatever the file says. */
+    EXPECT(t, "<|x|>", '<', '|', 'x', '|', '>');
+    assert_int_equal(tokenizer_kind(t, 260), TOKEN_CONTROL);
+    assert_int_equal(tokenizer_kind(t, 259), TOKEN_USER);
+    tokenizer_close(t);
+}
+
+static void strips_swallow_white_space_beside_a_token(void **state)
+{
+    struct tokenizer *t = open_tiny(&(struct tiny){
+        .texts = "\"a\"",
+        .added = "{\"id\":257,\"content\":\"<l>\",\"special\":true,\"lstrip\":true},"
+                 "{\"id\":258,\"content\":\"<r>\",\"special\":true,\"rstrip\":true}" });
+    bool left, right;
+
+    (void)state;
+    expect_ids(t, "a \n\xe3\x80\x80<l>", 9, true, true, (const uint32_t[]){ F, 257 }, 2);
+    expect_ids(t, "<r> \xc2\x85 a", 8, true, true, (const uint32_t[]){ 258, F }, 2);
+    tokenizer_strips(t, 258, &left, &right);
+    assert_true(!left && right);
+    assert_int_equal(tokenizer_least_ids(t, 1000), 0);
+    tokenizer_close(t);
+}
+
+/* ---- bytes ---- */
+
+static void a_whole_piece_may_be_a_token(void **state)
+{
+    struct tiny tiny = { .byte_level = true,
+                         .texts = "\"ab\",\"abc\",\"bc\"",
+                         .merges = "\"b c\",\"a b\"" };
+    struct tokenizer *t = open_tiny(&tiny);
+
+    (void)state;
+    EXPECT(t, "abc", 'a', F + 2);
+    tokenizer_close(t);
+    tiny.model = "\"ignore_merges\":true";
+    t = open_tiny(&tiny);
+    EXPECT(t, "abc", F + 1);
+    EXPECT(t, "abcb", 'a', F + 2, 'b');
+    tokenizer_close(t);
+}
+
+static void words_and_numbers_are_cut_before_they_merge(void **state)
+{
+    struct tokenizer *t = open_tiny(&(struct tiny){
+        .byte_level = true, .texts = "\"\u0120a\",\"a1\"", .merges = "\"\u0120 a\",\"a 1\"" });
+
+    (void)state;
+    EXPECT(t, "a a1", 'a', F, '1');
+    tokenizer_close(t);
+}
+
+static void the_normal_form_is_made_first(void **state)
+{
+    struct tokenizer *t =
+        open_tiny(&(struct tiny){ .byte_level = true, .normalizer = "{\"type\":\"NFC\"}" });
+
+    (void)state;
+    EXPECT(t, "e\xcc\x81", 0xc3, 0xa9);
+    EXPECT(t, "e\xcc\x81\0e", 0xc3, 0xa9, 0, 'e');
+    tokenizer_close(t);
+}
+
+static void an_object_may_name_its_members_in_any_order(void **state)
+{
+    static const char text[] =
+        "{\"model\":{\"merges\":[[\"a\",\"b\"]],\"vocab\":%s,\"byte_fallback\":true},"
+        "\"pre_tokenizer\":null,\"normalizer\":{\"content\":\"\u2581\",\"pattern\":"
+        "{\"String\":\" \"},\"type\":\"Replace\"},"
+        "\"added_tokens\":[{\"special\":true,\"content\":\"<x>\",\"id\":259}]}";
+    char vocab[8192] = "{\"a\":256,\"ab\":258,\"b\":257", all[9000];
+    struct tiny none = { 0 };
+    struct catalogue *c;
+    struct tokenizer *t;
+    struct err e = ERR_INIT;
+    size_t n = strlen(vocab);
+
+    (void)state;
+    for (unsigned i = 0; i < 256; i++)
+        n +=
+            (size_t)snprintf(vocab + n, sizeof vocab - n, ",\"<0x%02X>\":%u", 255 - i, 255 - i);
+    snprintf(vocab + n, sizeof vocab - n, "}");
+    n = (size_t)snprintf(all, sizeof all, text, vocab);
+    c = tiny_open_text(all, n, &none);
+    assert_int_equal(tokenizer_open(&t, c, &e), 0);
+    EXPECT(t, "ab<x>", 258, '<', 'x', '>');
+    assert_int_equal(tokenizer_find(t, "<x>", 3), 259);
+    tokenizer_close(t);
+    tiny_close(c);
+}
+
+/* ---- decoding ---- */
+
+static void decode_all(const struct tokenizer *t, const uint32_t *id, size_t n, bool control,
+                       const char *want)
+{
+    struct decoder d = { .show_control = control };
+    char out[8 * DECODE_MAX];
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++)
+        len += decoder_push(&d, t, id[i], out + len);
+    len += decoder_end(&d, out + len);
+    assert_int_equal(len, strlen(want));
+    assert_memory_equal(out, want, len);
+}
+
+static void text_comes_out_in_whole_characters(void **state)
+{
+    struct tokenizer *t = open_tiny(
+        &(struct tiny){ .texts = "\"a\",\"\u2581b\"",
+                        .added = "{\"id\":258,\"content\":\"<x>\",\"special\":true}" });
+    struct decoder d = { 0 };
+    char buf[DECODE_MAX];
+
+    (void)state;
+    assert_int_equal(decoder_push(&d, t, 0xf0, buf), 0);
+    assert_int_equal(decoder_push(&d, t, 0x9f, buf), 0);
+    assert_int_equal(decoder_push(&d, t, 0x98, buf), 0);
+    assert_int_equal(decoder_push(&d, t, 0x80, buf), 4);
+    assert_memory_equal(buf, "\xf0\x9f\x98\x80", 4);
+    decode_all(t, (const uint32_t[]){ F, F + 1, 258, F }, 4, false, "a ba");
+    decode_all(t, (const uint32_t[]){ F, F + 1, 258, F }, 4, true, "a b<x>a");
+    decode_all(t, (const uint32_t[]){ 0xe2, F }, 2, false,
+               "\xef\xbf\xbd"
+               "a");
+    decode_all(t, (const uint32_t[]){ 0xe2, 0x96 }, 2, false, "\xef\xbf\xbd");
+    decode_all(t, (const uint32_t[]){ 0x80, 0x80 }, 2, false, "\xef\xbf\xbd\xef\xbf\xbd");
+    decode_all(t, (const uint32_t[]){ 100000, F }, 2, false, "a"); /* no such id */
+    assert_true(tokenizer_is_unusable(t, 259));
+    assert_false(tokenizer_is_unusable(t, 258));
+    tokenizer_close(t);
+}
+
+static void pieces_tell_their_length_when_the_room_is_short(void **state)
+{
+    struct tokenizer *t = open_tiny(&(struct tiny){ .texts = "\"\u2581hello\"" });
+    char buf[4] = "xxx";
+
+    (void)state;
+    assert_int_equal(tokenizer_piece(t, F, false, buf, 3), 6);
+    assert_memory_equal(buf, " he", 4 - 1);
+    assert_int_equal(tokenizer_piece(t, F, false, NULL, 0), 6);
+    tokenizer_close(t);
+}
+
+/* ---- broken files ---- */
+
+struct broken {
+    const char *name;
+    struct tiny tiny;
+    const char *text; /* instead of tiny: the file */
+    const char *want; /* in the message */
+};
+
+#define ADDED(id, text) "{\"id\":" id ",\"content\":\"" text "\",\"special\":true}"
+#define LONG_64         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define LONG_1024                                                                              \
+    LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64 LONG_64    \
+        LONG_64 LONG_64 LONG_64 LONG_64 LONG_64
+
+static struct broken broken_files[] = {
+    { "empty", { 0 }, "", "empty" },
+    { "no object", { 0 }, "[1]", "no JSON object" },
+    { "cut off", { 0 }, "{\"model\":{\"vocab\":{\"a\":0", "no JSON" },
+    { "no vocabulary", { 0 }, "{\"version\":\"1.0\"}", "no vocabulary" },
+    { "vocabulary of another kind",
+      { 0 },
+      "{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}",
+      "Unigram" },
+    { "vocabulary is a list", { 0 }, "{\"model\":{\"vocab\":[]}}", "no object" },
+    { "an id is text", { 0 }, "{\"model\":{\"vocab\":{\"a\":\"0\"}}}", "no whole number" },
+    { "an id is negative", { 0 }, "{\"model\":{\"vocab\":{\"a\":-1}}}", "no whole number" },
+    { "an id is a fraction", { 0 }, "{\"model\":{\"vocab\":{\"a\":1.5}}}", "no whole number" },
+    { "an id is enormous", { 0 }, "{\"model\":{\"vocab\":{\"a\":999999999}}}", "999999999" },
+    { "an id overflows",
+      { 0 },
+      "{\"model\":{\"vocab\":{\"a\":99999999999999999999}}}",
+      "no whole number" },
+    { "two tokens have one id", { 0 }, "{\"model\":{\"vocab\":{\"a\":1,\"b\":1}}}", "id 1" },
+    { "the model comes twice", { 0 }, "{\"model\":{},\"model\":{}}", "twice" },
+    { "merges are no list", { .model = "\"merges\":{}" }, NULL, "no array" },
+    { "a merge is a number", { .merges = "1" }, NULL, "merge 0" },
+    { "a merge is one text", { .merges = "\"ab\"" }, NULL, "merge 0" },
+    { "a merge has three texts",
+      { .texts = "\"a\",\"aa\"", .merges = "[\"a\",\"a\",\"a\"]" },
+      NULL,
+      "merge" },
+    { "a merge has one text",
+      { .texts = "\"a\",\"aa\"", .merges = "[\"a\"]" },
+      NULL,
+      "merge 0" },
+    { "a merge is empty", { .merges = "[\"\",\"a\"]" }, NULL, "merge 0" },
+    { "a merge of what is no token",
+      { .texts = "\"a\"", .merges = "\"a b\"" },
+      NULL,
+      "merge 0 needs \"b\"" },
+    { "a merge into what is no token",
+      { .texts = "\"a\",\"b\"", .merges = "\"a b\"" },
+      NULL,
+      "merge 0 needs \"ab\"" },
+    { "a token is too long", { .texts = "\"" LONG_1024 "a\"" }, NULL, "1025" },
+    { "a merge is too long",
+      { .texts = "\"a\"", .merges = "\"" LONG_1024 "a b\"" },
+      NULL,
+      "merge 0" },
+    { "an added token has no id", { .added = "{\"content\":\"<x>\"}" }, NULL, "no id" },
+    { "an added token has no text", { .added = "{\"id\":256}" }, NULL, "no content" },
+    { "an added token is empty", { .added = ADDED("256", "") }, NULL, "0 bytes" },
+    { "an added token leaves a gap", { .added = ADDED("300", "<x>") }, NULL, "get the id 256" },
+    { "an added token is another one",
+      { .texts = "\"a\"", .added = ADDED("257", "a") },
+      NULL,
+      "is token 256" },
+    { "an added token takes an id",
+      { .texts = "\"a\"", .added = ADDED("256", "<x>") },
+      NULL,
+      "get the id 257" },
+    { "an added token for single words",
+      { .added = "{\"id\":256,\"content\":\"x\",\"single_word\":true}" },
+      NULL,
+      "single words" },
+    { "an unknown normalizer",
+      { .normalizer = "{\"type\":\"Lowercase\"}" },
+      NULL,
+      "Lowercase" },
+    { "an unknown pre-tokenizer",
+      { .pre_tokenizer = "{\"type\":\"BertPreTokenizer\"}" },
+      NULL,
+      "BertPreTokenizer" },
+    { "an unknown pattern",
+      { .byte_level = true,
+        .pre_tokenizer = "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+                         "\"pattern\":{\"Regex\":\"[abc]+\"},\"behavior\":\"Isolated\"},"
+                         "{\"type\":\"ByteLevel\",\"use_regex\":false}]}" },
+      NULL,
+      "[abc]+" },
+    { "spaces that stay spaces", { .normalizer = "null" }, NULL, "keeps spaces" },
+    { "neither bytes nor characters",
+      { .byte_level = true, .pre_tokenizer = "null" },
+      NULL,
+      "neither" },
+    { "word suffixes", { .model = "\"end_of_word_suffix\":\"</w>\"" }, NULL, "suffixes" },
+    { "bytes are missing",
+      { 0 },
+      "{\"added_tokens\":[],\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" "
+      "\"},\"content\":\"\u2581\"},\"pre_tokenizer\":null,\"model\":{\"byte_fallback\":true,"
+      "\"vocab\":{\"a\":0},\"merges\":[]}}",
+      "byte 0x00" },
+    { "a configuration that is broken", { .config = "{\"bos_token\":" }, NULL, "no JSON" },
+};
+
+static void refuses(void **state)
+{
+    struct broken *b = *state;
+    struct catalogue *c = b->text != NULL ? tiny_open_text(b->text, strlen(b->text), &b->tiny)
+                                          : tiny_open(&b->tiny);
+    struct tokenizer *t = NULL;
+    struct vocab_info info;
+    struct err e = ERR_INIT;
+    char text[700];
+
+    assert_int_equal(tokenizer_open(&t, c, &e), -1);
+    assert_null(t);
+    err_text(&e, text, sizeof text);
+    if (strstr(text, b->want) == NULL || strstr(text, "tokenizer") == NULL)
+        fail_msg("said: %s", text);
+    assert_null(strchr(text, '\n'));
+    vocab_info(c, &info, &e); /* counts alone: any result, no crash */
+    tiny_close(c);
+}
+
+#define N_PLAIN 14
+
+int main(void)
+{
+    enum { N_BROKEN = sizeof broken_files / sizeof broken_files[0] };
+    struct CMUnitTest tests[N_PLAIN + N_BROKEN] = {
+        cmocka_unit_test(a_character_without_a_token_becomes_its_bytes),
+        cmocka_unit_test(spaces_have_bytes_where_the_block_is_no_token),
+        cmocka_unit_test(each_broken_sequence_becomes_one_replacement_character),
+        cmocka_unit_test(merges_never_cross_a_cut_that_none_of_them_joins),
+        cmocka_unit_test(a_prepended_space_comes_before_every_segment),
+        cmocka_unit_test(metaspace_puts_a_space_where_none_is),
+        cmocka_unit_test(added_tokens_match_leftmost_then_longest),
+        cmocka_unit_test(strips_swallow_white_space_beside_a_token),
+        cmocka_unit_test(a_whole_piece_may_be_a_token),
+        cmocka_unit_test(words_and_numbers_are_cut_before_they_merge),
+        cmocka_unit_test(the_normal_form_is_made_first),
+        cmocka_unit_test(an_object_may_name_its_members_in_any_order),
+        cmocka_unit_test(text_comes_out_in_whole_characters),
+        cmocka_unit_test(pieces_tell_their_length_when_the_room_is_short),
+    };
+
+    for (size_t i = 0; i < N_BROKEN; i++)
+        tests[N_PLAIN + i] =
+            (struct CMUnitTest){ broken_files[i].name, refuses, NULL, NULL, &broken_files[i] };
+    return cmocka_run_group_tests_name("tokenizer", tests, NULL, NULL);
+}
