@@ -1,0 +1,673 @@
+/* Chats on disk: what is written, what survives, what is refused. */
+#include "config.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ui/chat/store.h"
+
+static char dir[64], chats[80];
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/memwall-store-XXXXXX");
+    if (mkdtemp(dir) == NULL)
+        return -1;
+    snprintf(chats, sizeof chats, "%s/new/chats", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char command[96];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static const struct mw_receipt receipt = {
+    .done = MW_DONE_STOP,
+    .n_prompt = 34,
+    .n_decoded = 12,
+    .first_ns = 5,
+    .prefill_ns = 4,
+    .decode_ns = 3400000000,
+    .bytes_read = 41000000000,
+    .stall_ns = 2400000000,
+    .peak_charged = 1524713390,
+};
+
+static struct err e;
+
+static void ok(int result)
+{
+    char text[700];
+
+    err_text(&e, text, sizeof text);
+    if (result != 0)
+        fail_msg("%s", text);
+}
+
+static struct store *begin(void)
+{
+    struct store *s;
+
+    ok(store_new(&s, chats, "Gemma \x1b[31m", &e));
+    return s;
+}
+
+static void say(struct store *s, const char *text)
+{
+    ok(store_add(s, STORE_USER, text, strlen(text), NULL, &e));
+}
+
+static void piece(struct store *s, const char *text, bool is_thinking)
+{
+    ok(store_piece(s, text, strlen(text), is_thinking, false, NULL, &e));
+}
+
+static void expect(const struct store *s, uint32_t item, enum store_kind kind,
+                   const char *thinking, const char *text)
+{
+    struct store_text t;
+
+    assert_true(item < store_count(s));
+    assert_int_equal(store_item(s, item)->kind, kind);
+    ok(store_text(s, item, &t, &e));
+    assert_string_equal(t.text, text);
+    assert_int_equal(t.len, strlen(text));
+    assert_int_equal(store_item(s, item)->text_bytes, strlen(text));
+    if (thinking == NULL)
+        assert_null(t.thinking);
+    else
+        assert_string_equal(t.thinking, thinking);
+    store_text_free(&t);
+}
+
+/* The whole file, for free(). */
+static char *slurp(const char *path, size_t *n)
+{
+    struct stat st;
+    FILE *f = fopen(path, "r");
+    char *all;
+
+    assert_non_null(f);
+    assert_int_equal(fstat(fileno(f), &st), 0);
+    all = malloc((size_t)st.st_size + 1);
+    assert_non_null(all);
+    *n = fread(all, 1, (size_t)st.st_size, f);
+    all[*n] = '\0';
+    fclose(f);
+    return all;
+}
+
+static void spill(const char *path, const char *s, size_t n)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(s, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void a_chat_in_which_nothing_was_said_leaves_nothing(void **state)
+{
+    struct store *s = begin();
+    struct store_entry *all;
+    struct stat st;
+    size_t n;
+
+    (void)state;
+    ok(store_add(s, STORE_SYSTEM, "be brief", 8, NULL, &e));
+    ok(store_add(s, STORE_NOTICE, "loaded", 6, NULL, &e));
+    expect(s, 0, STORE_SYSTEM, NULL, "be brief");
+    assert_string_equal(store_path(s), "");
+    store_close(s);
+    assert_int_equal(stat(chats, &st), -1);
+    ok(store_list(chats, &all, &n, &e));
+    assert_int_equal(n, 0);
+}
+
+static void what_was_said_is_read_again(void **state)
+{
+    struct store *s = begin();
+    char path[4096];
+    struct stat st;
+    uint32_t item;
+
+    (void)state;
+    ok(store_add(s, STORE_SYSTEM, "be brief", 8, NULL, &e));
+    say(s, "What\tis\n\"it\"?\\ \xf0\x9f\x98\x80");
+    piece(s, "the user ", true);
+    piece(s, "asks", true);
+    ok(store_piece(s, "It ", 3, false, false, &item, &e));
+    assert_int_equal(item, 2);
+    expect(s, 2, STORE_ANSWER, "the user asks", "It "); /* while it is open */
+    piece(s, "is.", false);
+    ok(store_done(s, &receipt, 46, &e));
+    ok(store_add(s, STORE_NOTICE, "dropped 2 turns", 15, &item, &e));
+    assert_int_equal(item, 3);
+    strcpy(path, store_path(s));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    store_close(s);
+
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_count(s), 4);
+    expect(s, 0, STORE_SYSTEM, NULL, "be brief");
+    expect(s, 1, STORE_USER, NULL, "What\tis\n\"it\"?\\ \xf0\x9f\x98\x80");
+    expect(s, 2, STORE_ANSWER, "the user asks", "It is.");
+    expect(s, 3, STORE_NOTICE, NULL, "dropped 2 turns");
+    assert_int_equal(store_item(s, 2)->done, MW_DONE_STOP);
+    assert_true(store_item(s, 2)->has_receipt);
+    assert_memory_equal(&store_item(s, 2)->receipt, &receipt, sizeof receipt);
+    assert_int_equal(store_item(s, 2)->context, 46);
+    assert_string_equal(store_head(s)->model, "Gemma \x1b[31m");
+    store_close(s);
+}
+
+/* Times become T. */
+static void blank_times(char *s)
+{
+    for (char *p = s; (p = strstr(p, "\":\"20")) != NULL;) {
+        char *end = strchr(p + 3, '"');
+
+        p[3] = 'T';
+        memmove(p + 4, end, strlen(end) + 1);
+    }
+}
+
+static void the_file_can_be_read_by_a_person_and_harms_no_terminal(void **state)
+{
+    struct store *s = begin();
+    char path[4096], *all;
+    size_t n;
+
+    (void)state;
+    say(s, "a\x1b[2J\xc2\x9b\x7f\xe2\x80\xae\xff end");
+    piece(s, "hm", true);
+    piece(s, "Yes", false);
+    ok(store_done(s, &receipt, 46, &e));
+    ok(store_rewind(s, 0, &e));
+    strcpy(path, store_path(s));
+    store_close(s);
+    all = slurp(path, &n);
+    blank_times(all);
+    assert_string_equal(
+        all,
+        "{\"memwall\":\"chat\",\"version\":1,\"created\":\"T\",\"model\":\"Gemma "
+        "\\u001b[31m\"}\n"
+        "{\"role\":\"user\",\"time\":\"T\",\"text\":\"a\\u001b[2J\\u009b\\u007f\\u202e\\ufffd "
+        "end\"}\n"
+        "{\"role\":\"assistant\",\"time\":\"T\",\"thinking\":\"hm\",\"text\":\"Yes\","
+        "\"done\":\"stop\"}\n"
+        "{\"receipt\":{\"n_prompt\":34,\"n_reused\":0,\"n_decoded\":12,\"first_ns\":5,"
+        "\"prefill_ns\":4,\"decode_ns\":3400000000,\"bytes_read\":41000000000,"
+        "\"stall_ns\":2400000000,\"peak_charged\":1524713390,\"context\":46}}\n"
+        "{\"rewind\":0}\n");
+    free(all);
+}
+
+/* Something of everything, with an answer that is being written. */
+static void talk(struct store *s)
+{
+    say(s, "first \xe4\xb8\xad \xf0\x9f\x98\x80 \x1b \"");
+    piece(s, "think \\ \x01", true);
+    piece(s, "one \xf0\x9f\x98\x80 ", false);
+    piece(s, "two\n\x7f\xf3\xa0\x80\xa1", false);
+    ok(store_done(s, &receipt, 46, &e));
+    ok(store_add(s, STORE_NOTICE, "a notice", 8, NULL, &e));
+    say(s, "second");
+    piece(s, "an answer that ", false);
+    piece(s, "is not over \xe4\xb8\xad\xf3\xa0\x80\xa1", false);
+}
+
+static bool is_beginning(const char *whole, const char *s)
+{
+    return strncmp(whole, s, strlen(s)) == 0;
+}
+
+static void a_program_that_is_killed_loses_only_what_was_not_written(void **state)
+{
+    static const char answer[] = "one \xf0\x9f\x98\x80 two\n\x7f\xf3\xa0\x80\xa1";
+    static const char last[] = "an answer that is not over \xe4\xb8\xad\xf3\xa0\x80\xa1";
+    struct store *s = begin();
+    char path[128], *all;
+    size_t n, head;
+
+    (void)state;
+    talk(s);
+    all = slurp(store_path(s), &n); /* as it is while the program runs */
+    store_close(s);
+    head = (size_t)(strchr(all, '\n') - all) + 1;
+    snprintf(path, sizeof path, "%s/cut.jsonl", dir);
+    for (size_t cut = head; cut <= n; cut++) {
+        struct store_text t;
+        uint32_t count;
+
+        spill(path, all, cut);
+        ok(store_open_read(&s, path, &e));
+        count = store_count(s);
+        store_close(s);
+        ok(store_open(&s, path, &e));
+        assert_int_equal(store_count(s), count);
+        assert_true(count <= 5);
+        if (count > 1) {
+            ok(store_text(s, 1, &t, &e));
+            assert_true(is_beginning(answer, t.text));
+            store_text_free(&t);
+        }
+        if (count > 4) {
+            ok(store_text(s, 4, &t, &e));
+            assert_true(is_beginning(last, t.text));
+            if (cut == n)
+                assert_string_equal(t.text, last);
+            store_text_free(&t);
+            assert_int_equal(store_item(s, 4)->done, MW_DONE_CANCELLED);
+        }
+        /* It goes on, and is whole. */
+        say(s, "more");
+        store_close(s);
+        ok(store_open(&s, path, &e));
+        assert_int_equal(store_count(s), count + 1);
+        expect(s, count, STORE_USER, NULL, "more");
+        store_close(s);
+    }
+    free(all);
+}
+
+static void a_tail_of_rubbish_is_left_out(void **state)
+{
+    struct store *s = begin();
+    char path[4096];
+    FILE *f;
+
+    (void)state;
+    say(s, "hello");
+    strcpy(path, store_path(s));
+    store_close(s);
+    f = fopen(path, "a");
+    assert_non_null(f);
+    for (int i = 0; i < 5000; i++)
+        fputc('\0', f); /* what a loss of power can leave */
+    fclose(f);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_count(s), 1);
+    say(s, "again");
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    expect(s, 1, STORE_USER, NULL, "again");
+    store_close(s);
+}
+
+static void rewinding_keeps_the_lines_but_not_the_messages(void **state)
+{
+    struct store *s = begin();
+    char path[4096];
+
+    (void)state;
+    say(s, "one");
+    piece(s, "first", false);
+    ok(store_done(s, &receipt, 10, &e));
+    ok(store_add(s, STORE_NOTICE, "note", 4, NULL, &e));
+    say(s, "two");
+    piece(s, "second", false);
+    ok(store_done(s, &receipt, 20, &e));
+    ok(store_rewind(s, 2, &e));
+    assert_int_equal(store_count(s), 3);
+    say(s, "three");
+    strcpy(path, store_path(s));
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_count(s), 4);
+    expect(s, 1, STORE_ANSWER, NULL, "first");
+    expect(s, 2, STORE_NOTICE, NULL, "note");
+    expect(s, 3, STORE_USER, NULL, "three");
+    assert_int_equal(store_item(s, 1)->context, 10);
+    store_close(s);
+}
+
+static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
+{
+    struct mw_receipt stopped = { .done = MW_DONE_CANCELLED };
+    struct store *s = begin();
+    char path[4096];
+    uint32_t item;
+
+    (void)state;
+    say(s, "q");
+    piece(s, "a", true);
+    piece(s, "b", false);
+    piece(s, "c", true); /* thinking again, behind text */
+    ok(store_add(s, STORE_NOTICE, "n", 1, NULL, &e));
+    say(s, "queued");
+    piece(s, "d", false);
+    ok(store_add(s, STORE_NOTICE, "m", 1, NULL, &e));
+    ok(store_done(s, &stopped, 5, &e));
+    ok(store_piece(s, "e", 1, false, true, &item, &e));
+    assert_int_equal(item, 1);
+    ok(store_done(s, &receipt, 6, &e));
+    strcpy(path, store_path(s));
+    store_close(s);
+    for (int i = 0; i < 2; i++) {
+        ok(i == 0 ? store_open_read(&s, path, &e) : store_open(&s, path, &e));
+        assert_int_equal(store_count(s), 5);
+        expect(s, 1, STORE_ANSWER, "ac", "bde");
+        expect(s, 3, STORE_USER, NULL, "queued");
+        assert_int_equal(store_item(s, 1)->done, MW_DONE_STOP);
+        assert_int_equal(store_item(s, 1)->context, 6);
+        store_close(s);
+    }
+}
+
+static void a_long_message_lies_in_lines_that_can_be_read_back(void **state)
+{
+    enum { LONG = 3000000 };
+    struct store *s = begin();
+    char path[4096], *text = malloc(LONG + 1);
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < LONG; i++)
+        text[i] = i % 3 == 0 ? '\x01' : 'x';
+    text[LONG] = '\0';
+    say(s, text);
+    piece(s, text, false);
+    piece(s, text, false);
+    ok(store_done(s, &receipt, 1, &e));
+    strcpy(path, store_path(s));
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_count(s), 2);
+    expect(s, 0, STORE_USER, NULL, text);
+    assert_int_equal(store_item(s, 1)->text_bytes, 2 * LONG);
+    store_close(s);
+    free(text);
+}
+
+static void one_chat_is_open_once(void **state)
+{
+    struct store *s = begin(), *other;
+
+    (void)state;
+    say(s, "x");
+    assert_int_equal(store_open(&other, store_path(s), &e), -1);
+    assert_null(other);
+    assert_non_null(strstr(e.what, "is open in another memwall"));
+    ok(store_open_read(&other, store_path(s), &e));
+    assert_int_equal(store_add(other, STORE_USER, "y", 1, NULL, &e), -1);
+    store_close(other);
+    store_close(s);
+}
+
+static void what_does_not_fit_on_the_disk_is_written_later(void **state)
+{
+    struct store *s = begin();
+    struct rlimit was, small;
+    char path[4096];
+    int failed = 0;
+
+    (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    say(s, "q");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small = was;
+    small.rlim_cur = 300;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (int i = 0; i < 100; i++)
+        failed += store_piece(s, "0123456789", 10, false, false, NULL, &e) != 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_true(failed > 50);
+    assert_int_equal(e.code, ERR_IO);
+    piece(s, "end", false);
+    ok(store_done(s, &receipt, 1, &e));
+    strcpy(path, store_path(s));
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_item(s, 1)->text_bytes, 1003);
+    store_close(s);
+}
+
+struct bad {
+    const char *name, *file, *want;
+};
+
+#define HEAD "{\"memwall\":\"chat\",\"version\":1}\n"
+
+static struct bad bad_files[] = {
+    { "an empty file", "", "line 1: is empty" },
+    { "a file without text", "\n\n", "line 1: is empty" },
+    { "another kind of file", "GGUF\x03\n", "line 1: this is not a line of JSON" },
+    { "other JSON", "{\"role\":\"user\",\"text\":\"x\"}\n",
+      "line 1: does not begin as a chat of memwall does" },
+    { "a head that is cut", "{\"memwall\":\"chat\",\"vers",
+      "line 1: does not begin as a chat of memwall does" },
+    { "a later version", "{\"memwall\":\"chat\",\"version\":2}\n",
+      "line 1: version 2 is not one that this memwall reads" },
+    { "rubbish in the middle", HEAD "{\"role\":\n{\"rewind\":0}\n",
+      "line 2: this is not a line of JSON" },
+    { "bad UTF-8", HEAD "{\"notice\":\"x\"}\n{\"notice\":\"\xff\"}\n\n",
+      "line 3: this is not a line of JSON" },
+    { "an array", HEAD "[1]\n\n", "line 2: it is not an object" },
+    { "deep nesting",
+      HEAD "{\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}\n\n",
+      "line 2: it is nested too deeply" },
+    { "two objects in a line", HEAD "{\"rewind\":0}{\"rewind\":0}\n\n",
+      "line 2: this is not a line of JSON" },
+};
+
+static void refuses(void **state)
+{
+    const struct bad *b = *state;
+    char path[128], want[256], text[700];
+    struct store *s;
+
+    snprintf(path, sizeof path, "%s/bad.jsonl", dir);
+    spill(path, b->file, strlen(b->file));
+    e = (struct err)ERR_INIT;
+    assert_int_equal(store_open(&s, path, &e), -1);
+    assert_null(s);
+    err_text(&e, text, sizeof text);
+    snprintf(want, sizeof want, "%s: %s", path, b->want);
+    assert_string_equal(text, want);
+}
+
+static void a_line_beyond_all_measure_is_refused(void **state)
+{
+    char path[128], text[700];
+    struct store *s;
+    FILE *f;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/long.jsonl", dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(HEAD "{\"notice\":\"", f);
+    for (size_t i = 0; i < STORE_MAX_LINE; i++)
+        fputc('x', f);
+    fputs("\"}\n", f);
+    fclose(f);
+    e = (struct err)ERR_INIT;
+    assert_int_equal(store_open(&s, path, &e), -1);
+    err_text(&e, text, sizeof text);
+    assert_non_null(strstr(text, "line 2: is longer than 8388608 bytes"));
+}
+
+static void what_is_not_known_is_passed_over(void **state)
+{
+    static const char file[] = HEAD
+        "{\"future\":{\"text\":[1,2,{\"a\":null}]},\"role\":\"user\",\"text\":\"x\"}\n"
+        "{\"role\":\"tool\",\"text\":\"y\"}\n{\"rewind\":-1}\n{\"receipt\":{\"n_decoded\":"
+        "-5}}\n{\"role\":\"assistant\",\"continues\":true,\"text\":\"a\",\"text\":\"b\"}\n";
+    char path[128];
+    struct store *s;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/future.jsonl", dir);
+    spill(path, file, sizeof file - 1);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_count(s), 2);
+    expect(s, 0, STORE_USER, NULL, "x");
+    expect(s, 1, STORE_ANSWER, NULL, "ab");
+    store_close(s);
+}
+
+static void a_name_that_is_no_file_is_refused(void **state)
+{
+    struct store *s;
+    char path[128];
+
+    (void)state;
+    assert_int_equal(store_open(&s, dir, &e), -1);
+    snprintf(path, sizeof path, "%s/none", dir);
+    assert_int_equal(store_open(&s, path, &e), -1);
+    snprintf(path, sizeof path, "%s/fifo", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(store_open(&s, path, &e), -1); /* and does not wait for a writer */
+    assert_non_null(strstr(e.what, "is not a file"));
+}
+
+static void chats_are_listed_newest_first(void **state)
+{
+    struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    char older[4096], newer[4096], path[4096], junk[128];
+    struct store_entry *all;
+    struct store *s = begin();
+    size_t n;
+
+    (void)state;
+    say(s, "the older\none \x1b[31m");
+    piece(s, "x", false);
+    ok(store_done(s, &receipt, 77, &e));
+    strcpy(older, store_path(s));
+    store_close(s);
+    s = begin();
+    say(s, "the newer");
+    strcpy(newer, store_path(s));
+    store_close(s);
+    assert_string_not_equal(older, newer);
+    assert_int_equal(utimensat(AT_FDCWD, older, times, 0), 0);
+    snprintf(junk, sizeof junk, "%s/junk.jsonl", chats);
+    spill(junk, "no chat", 7);
+    ok(store_list(chats, &all, &n, &e));
+    assert_int_equal(n, 2);
+    assert_string_equal(all[0].title, "the newer");
+    assert_string_equal(all[1].title, "the older one ^[[31m");
+    assert_int_equal(all[1].context, 77);
+    assert_int_equal(all[1].changed, 1000);
+    assert_string_equal(all[1].model, "Gemma ^[[31m");
+
+    ok(store_find(chats, NULL, path, sizeof path, &e));
+    assert_string_equal(path, newer);
+    ok(store_find(chats, all[1].name, path, sizeof path, &e));
+    assert_string_equal(path, older);
+    assert_int_equal(store_find(chats, "2", path, sizeof path, &e), -1);
+    assert_non_null(strstr(e.what, "more than one"));
+    assert_int_equal(store_find(chats, "zzz", path, sizeof path, &e), -1);
+    assert_string_equal(e.what, "there is no saved chat \"zzz\"");
+    assert_int_equal(store_find(dir, NULL, path, sizeof path, &e), -1);
+    assert_string_equal(e.what, "there is no saved chat");
+    free(all);
+}
+
+static void a_long_first_message_still_has_a_title(void **state)
+{
+    char *text = malloc(40001);
+    struct store_entry *all;
+    struct store *s = begin();
+    size_t n;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'y', 40000);
+    text[40000] = '\0';
+    say(s, text);
+    store_close(s);
+    free(text);
+    ok(store_list(chats, &all, &n, &e));
+    assert_int_equal(n, 1);
+    assert_int_equal(strlen(all[0].title), sizeof all[0].title - 1);
+    free(all);
+}
+
+static void a_chat_is_exported(void **state)
+{
+    struct store *s = begin();
+    char path[128], *all;
+    size_t n;
+
+    (void)state;
+    say(s, "# not a head\nq");
+    piece(s, "hm", true);
+    piece(s, "Yes *sir*", false);
+    ok(store_done(s, &receipt, 46, &e));
+    ok(store_add(s, STORE_NOTICE, "a\nb", 3, NULL, &e));
+    snprintf(path, sizeof path, "%s/out.md", dir);
+    assert_int_equal(store_format_of(path), STORE_MARKDOWN);
+    ok(store_export(s, path, STORE_MARKDOWN, &e));
+    all = slurp(path, &n);
+    assert_non_null(strstr(all, "\n## You\n\n# not a head\nq\n\n## Gemma"));
+    assert_non_null(strstr(all, "<details><summary>thinking</summary>\n\nhm\n\n</details>\n\n"
+                                "Yes *sir*\n\n*12 tokens"));
+    assert_non_null(strstr(all, "\n> a\n> b\n"));
+    free(all);
+    snprintf(path, sizeof path, "%s/out.JSON", dir);
+    assert_int_equal(store_format_of(path), STORE_JSON);
+    ok(store_export(s, path, STORE_JSON, &e));
+    all = slurp(path, &n);
+    assert_non_null(strstr(all, "\"messages\": [\n    {\"role\": \"user\",\n     \"content\": "
+                                "\"# not a head\\nq\"},\n    {\"role\": \"assistant\",\n     "
+                                "\"thinking\": \"hm\",\n     \"content\": \"Yes *sir*\",\n     "
+                                "\"done\": \"stop\",\n     \"receipt\": {"));
+    free(all);
+    assert_int_equal(store_export(s, "/nonexistent/x.md", STORE_MARKDOWN, &e), -1);
+    store_close(s);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest fixed[] = {
+        TEST(a_chat_in_which_nothing_was_said_leaves_nothing),
+        TEST(what_was_said_is_read_again),
+        TEST(the_file_can_be_read_by_a_person_and_harms_no_terminal),
+        TEST(a_program_that_is_killed_loses_only_what_was_not_written),
+        TEST(a_tail_of_rubbish_is_left_out),
+        TEST(rewinding_keeps_the_lines_but_not_the_messages),
+        TEST(an_answer_that_is_interrupted_or_continued_is_one),
+        TEST(a_long_message_lies_in_lines_that_can_be_read_back),
+        TEST(one_chat_is_open_once),
+        TEST(what_does_not_fit_on_the_disk_is_written_later),
+        TEST(a_line_beyond_all_measure_is_refused),
+        TEST(what_is_not_known_is_passed_over),
+        TEST(a_name_that_is_no_file_is_refused),
+        TEST(chats_are_listed_newest_first),
+        TEST(a_long_first_message_still_has_a_title),
+        TEST(a_chat_is_exported),
+    };
+    enum { N = sizeof bad_files / sizeof bad_files[0], FIXED = sizeof fixed / sizeof fixed[0] };
+    struct CMUnitTest tests[N + FIXED];
+
+    for (size_t i = 0; i < FIXED; i++)
+        tests[i] = fixed[i];
+    for (size_t i = 0; i < N; i++)
+        tests[FIXED + i] =
+            (struct CMUnitTest){ bad_files[i].name, refuses, set_up, tear_down, &bad_files[i] };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}

@@ -1,0 +1,597 @@
+/*
+ * The file and what is in it.  All writing goes through out: what could not be written
+ * (a full disk) waits there and is tried again with the next line, so that a gap can never
+ * arise in the middle of a chat.
+ */
+#include "config.h"
+
+#include "ui/chat/store.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/chat/store_internal.h"
+
+#define LINE_ENOUGH (STORE_MAX_LINE / 8) /* of text; escaping may make six bytes of one */
+
+/* ---- items ---- */
+
+static bool grow(void **items, uint32_t n, uint32_t *room, size_t size)
+{
+    uint32_t want = *room == 0 ? 16 : *room * 2;
+    void *more;
+
+    if (n < *room)
+        return true;
+    more = realloc(*items, want * size);
+    if (more == NULL)
+        return false;
+    *items = more;
+    *room = want;
+    return true;
+}
+
+static int add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
+                     struct err *e)
+{
+    void *items = s->piece;
+
+    if (!grow(&items, s->n_piece, &s->room_piece, sizeof *s->piece))
+        return err_set(e, ERR_MEMORY, "no memory for a chat");
+    s->piece = items;
+    s->piece[s->n_piece] = (struct piece){ offset, bytes, STORE_NO_PIECE };
+    if (r->first == STORE_NO_PIECE)
+        r->first = s->n_piece;
+    else
+        s->piece[r->last].next = s->n_piece;
+    r->last = s->n_piece++;
+    return 0;
+}
+
+static struct record *add_record(struct store *s, enum store_kind kind, struct err *e)
+{
+    void *items = s->record;
+
+    if (s->n_record >= STORE_MAX_ITEMS || s->n_piece >= 2 * STORE_MAX_ITEMS) {
+        err_set(e, ERR_FORMAT, "a chat has more than %d items", STORE_MAX_ITEMS);
+        return NULL;
+    }
+    if (!grow(&items, s->n_record, &s->room_record, sizeof *s->record)) {
+        err_set(e, ERR_MEMORY, "no memory for a chat");
+        return NULL;
+    }
+    s->record = items;
+    s->record[s->n_record] = (struct record){
+        .item = { .kind = kind, .done = MW_DONE_CANCELLED },
+        .first = STORE_NO_PIECE,
+    };
+    return &s->record[s->n_record++];
+}
+
+static struct record *last_of(struct store *s, enum store_kind kind)
+{
+    for (uint32_t i = s->n_record; i-- > 0;)
+        if (s->record[i].item.kind == kind)
+            return &s->record[i];
+    return NULL;
+}
+
+static void keep_messages(struct store *s, uint64_t n)
+{
+    uint64_t seen = 0;
+
+    for (uint32_t i = 0; i < s->n_record; i++) {
+        enum store_kind kind = s->record[i].item.kind;
+
+        if ((kind == STORE_USER || kind == STORE_ANSWER) && seen++ == n) {
+            s->n_record = i;
+            return;
+        }
+    }
+}
+
+static int apply_text(struct store *s, const struct chatline *l, uint64_t offset,
+                      uint32_t bytes, uint32_t *item, struct err *e)
+{
+    enum store_kind kind = l->is_notice ? STORE_NOTICE : l->kind;
+    struct record *r = l->continues ? last_of(s, kind) : NULL;
+
+    if (r == NULL)
+        r = add_record(s, kind, e);
+    if (r == NULL || s->n_piece >= 2 * STORE_MAX_ITEMS ||
+        add_piece(s, r, offset, bytes, e) != 0)
+        return r != NULL && s->n_piece >= 2 * STORE_MAX_ITEMS
+                   ? err_set(e, ERR_FORMAT, "a chat has more than %d pieces",
+                             2 * STORE_MAX_ITEMS)
+                   : -1;
+    r->item.text_bytes += (uint32_t)l->text.n;
+    r->item.thinking_bytes += (uint32_t)l->thinking.n;
+    if (kind == STORE_ANSWER)
+        r->item.done = l->has_done ? l->done : MW_DONE_CANCELLED;
+    *item = (uint32_t)(r - s->record);
+    return 0;
+}
+
+static void apply_receipt(struct store *s, const struct chatline *l)
+{
+    struct record *r = last_of(s, STORE_ANSWER);
+
+    if (r == NULL)
+        return;
+    r->item.has_receipt = true;
+    r->item.receipt = l->receipt;
+    r->item.receipt.done = r->item.done;
+    r->item.context = l->context;
+}
+
+int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint32_t bytes,
+                uint32_t *item, struct err *e)
+{
+    *item = STORE_NO_ITEM;
+    if (l->is_message || l->is_notice)
+        return apply_text(s, l, offset, bytes, item, e);
+    if (l->is_receipt)
+        apply_receipt(s, l);
+    else if (l->is_rewind)
+        keep_messages(s, (uint64_t)l->rewind);
+    return 0;
+}
+
+/* ---- the file ---- */
+
+static struct store *new_store(struct err *e)
+{
+    struct store *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        err_set(e, ERR_MEMORY, "no memory for a chat");
+    else
+        s->fd = -1;
+    return s;
+}
+
+static void drop(struct store *s)
+{
+    if (s == NULL)
+        return;
+    if (s->fd >= 0)
+        close(s->fd);
+    json_free(&s->out);
+    free(s->record);
+    free(s->piece);
+    free(s);
+}
+
+static void take_name(struct store *s)
+{
+    const char *base = strrchr(s->path, '/');
+    size_t n;
+
+    base = base == NULL ? s->path : base + 1;
+    n = strlen(base);
+    if (n > 6 && strcmp(base + n - 6, ".jsonl") == 0)
+        n -= 6;
+    snprintf(s->name, sizeof s->name, "%.*s",
+             (int)(n < sizeof s->name ? n : sizeof s->name - 1), base);
+}
+
+static int make_folders(const char *path, struct err *e)
+{
+    char part[4096];
+
+    snprintf(part, sizeof part, "%s", path);
+    for (char *p = part + 1;; p++) {
+        char c = *p;
+
+        if (c != '/' && c != '\0')
+            continue;
+        *p = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
+            return err_sys(e, "cannot make the folder \"%.200s\"", part);
+        *p = c;
+        if (c == '\0')
+            return 0;
+    }
+}
+
+/* "2026-08-01T12:00:00Z", or as a name that sorts: "20260801-120000". */
+static void now(char buf[32], bool as_name)
+{
+    time_t t = time(NULL);
+    struct tm tm;
+
+    buf[0] = '\0';
+    if (gmtime_r(&t, &tm) == NULL)
+        return;
+    if (as_name)
+        strftime(buf, 32, "%Y%m%d-%H%M%S", &tm);
+    else
+        strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* Take a name that nothing has: the time, with a number if two begin in one second. */
+static int make_file(struct store *s, struct err *e)
+{
+    char stamp[32];
+
+    if (make_folders(s->dir, e) != 0)
+        return -1;
+    now(stamp, true);
+    for (int i = 1; i < 1000 && s->fd < 0; i++) {
+        char number[16] = "";
+
+        if (i > 1)
+            snprintf(number, sizeof number, "-%d", i);
+        snprintf(s->path, sizeof s->path, "%.4000s/%s%s.jsonl", s->dir, stamp, number);
+        s->fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (s->fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (s->fd < 0) {
+        err_sys(e, "cannot make \"%.200s\"", s->path);
+        s->path[0] = '\0';
+        return -1;
+    }
+    (void)flock(s->fd, LOCK_EX | LOCK_NB);
+    take_name(s);
+    return 0;
+}
+
+/* Bring out into the file.  What does not go in stays in out. */
+static int flush(struct store *s, struct err *e)
+{
+    size_t done = 0;
+    int failed = 0;
+
+    if (s->out.failed)
+        return err_set(e, ERR_MEMORY, "no memory to save the chat");
+    while (failed == 0 && done < s->out.n) {
+        ssize_t n = pwrite(s->fd, s->out.s + done, s->out.n - done, (off_t)(s->size + done));
+
+        if (n < 0 && errno != EINTR)
+            failed = err_sys(e, "could not write \"%.150s\"", s->path);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (done > 0)
+        memmove(s->out.s, s->out.s + done, s->out.n - done);
+    s->out.n -= done;
+    s->size += done;
+    return failed;
+}
+
+/* In the file, or kept for it; sync: safe from a loss of power too. */
+static int commit(struct store *s, bool sync, struct err *e)
+{
+    if (s->fd < 0 && make_file(s, e) != 0)
+        return -1;
+    if (flush(s, e) != 0)
+        return -1;
+    if (sync && fdatasync(s->fd) != 0)
+        return err_sys(e, "could not sync \"%.150s\"", s->path);
+    return 0;
+}
+
+int store_new(struct store **out, const char *dir, const char *model, struct err *e)
+{
+    struct store *s;
+
+    *out = NULL;
+    if (strlen(dir) > 4000)
+        return err_set(e, ERR_ARGUMENT, "the name of the folder for chats is too long");
+    s = new_store(e);
+    if (s == NULL)
+        return -1;
+    snprintf(s->dir, sizeof s->dir, "%s", dir);
+    snprintf(s->head.model, sizeof s->head.model, "%s", model);
+    now(s->head.created, false);
+    json_print(&s->out, "{\"memwall\":\"chat\",\"version\":1,\"created\":\"%s\",\"model\":",
+               s->head.created);
+    json_string(&s->out, s->head.model, strlen(s->head.model));
+    json_print(&s->out, "}\n");
+    *out = s;
+    return 0;
+}
+
+static int open_file(struct store *s, const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (strlen(path) >= sizeof s->path)
+        return err_set(e, ERR_ARGUMENT, "the name of the chat is too long");
+    snprintf(s->path, sizeof s->path, "%s", path);
+    take_name(s);
+    s->fd = open(path, (s->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (s->fd < 0 || fstat(s->fd, &st) != 0)
+        return err_sys(e, "cannot open \"%.200s\"", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_FORMAT, "\"%.200s\" is not a file", path);
+    if (!s->read_only && flock(s->fd, LOCK_EX | LOCK_NB) != 0)
+        return err_set(e, ERR_IO, "\"%.200s\" is open in another memwall", path);
+    return 0;
+}
+
+/* Close what a killed program left open. */
+static int mend(struct store *s, uint64_t keep, const char *more, bool is_answer, struct err *e)
+{
+    char last = '\n';
+
+    if (keep < s->size && ftruncate(s->fd, (off_t)keep) != 0)
+        return err_sys(e, "could not mend \"%.200s\"", s->path);
+    s->size = keep;
+    if (keep > 0 && store_bytes(s, keep - 1, &last, 1, e) != 0)
+        return -1;
+    if (last == '\n' && more[0] == '\0')
+        return 0;
+    if (is_answer)
+        json_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
+    else
+        json_print(&s->out, "%s\n", more);
+    return commit(s, true, e);
+}
+
+static int open_any(struct store **out, const char *path, bool read_only, struct err *e)
+{
+    struct store *s = new_store(e);
+    const char *more;
+    uint64_t keep;
+    bool is_answer;
+
+    *out = NULL;
+    if (s == NULL)
+        return -1;
+    s->read_only = read_only;
+    if (open_file(s, path, e) != 0 || store_load(s, &keep, &more, &is_answer, e) != 0 ||
+        (!read_only && more != NULL && mend(s, keep, more, is_answer, e) != 0)) {
+        drop(s);
+        return -1;
+    }
+    *out = s;
+    return 0;
+}
+
+int store_open(struct store **out, const char *path, struct err *e)
+{
+    return open_any(out, path, false, e);
+}
+
+int store_open_read(struct store **out, const char *path, struct err *e)
+{
+    return open_any(out, path, true, e);
+}
+
+/* ---- writing ---- */
+
+/* Where the next line begins. */
+static uint64_t end_of(const struct store *s)
+{
+    return s->size + s->out.n;
+}
+
+static int check_writable(const struct store *s, struct err *e)
+{
+    return s->read_only ? err_set(e, ERR_ARGUMENT, "the chat is open for reading only") : 0;
+}
+
+/* The open line of the answer becomes complete; done: NULL while the answer goes on. */
+static void close_line(struct store *s, const char *done)
+{
+    struct record *r = &s->record[s->answer];
+
+    if (!s->is_open)
+        return;
+    json_print(&s->out, "\"");
+    if (done != NULL)
+        json_print(&s->out, ",\"done\":\"%s\"", done);
+    json_print(&s->out, "}");
+    s->piece[r->last].bytes = (uint32_t)(end_of(s) - s->line_at);
+    json_print(&s->out, "\n");
+    s->is_open = false;
+}
+
+static void begin_line(struct store *s, const char *role, bool continues)
+{
+    char stamp[32];
+
+    now(stamp, false);
+    json_print(&s->out, "{\"role\":\"%s\",\"time\":\"%s\"%s", role, stamp,
+               continues ? ",\"continues\":true" : "");
+}
+
+/* How much of s[0 .. n) goes into one line. */
+static size_t some(const char *s, size_t n)
+{
+    size_t at = LINE_ENOUGH;
+
+    if (n <= LINE_ENOUGH)
+        return n;
+    while (at > LINE_ENOUGH - 4 && ((unsigned char)s[at] & 0xc0) == 0x80)
+        at--;
+    return at;
+}
+
+int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
+              struct err *e)
+{
+    static const char *const roles[] = {
+        [STORE_SYSTEM] = "system", [STORE_USER] = "user", [STORE_ANSWER] = "assistant"
+    };
+    uint32_t number = 0;
+    bool first = true;
+
+    if (check_writable(s, e) != 0)
+        return -1;
+    close_line(s, NULL);
+    do {
+        struct chatline l = { .is_message = kind != STORE_NOTICE,
+                              .kind = kind,
+                              .is_notice = kind == STORE_NOTICE,
+                              .continues = !first };
+        uint64_t at = end_of(s);
+        size_t now_n = kind == STORE_NOTICE && n > 4096 ? 4096 : some(text, n);
+
+        if (kind == STORE_NOTICE) {
+            json_print(&s->out, "{\"notice\":");
+        } else {
+            begin_line(s, roles[kind], !first);
+            json_print(&s->out, ",\"text\":");
+        }
+        json_string(&s->out, text, now_n);
+        json_print(&s->out, "}");
+        l.text.n = now_n;
+        if (store_apply(s, &l, at, (uint32_t)(end_of(s) - at), &number, e) != 0)
+            return -1;
+        json_print(&s->out, "\n");
+        text += now_n;
+        n -= now_n;
+        first = false;
+    } while (n > 0 && kind != STORE_NOTICE);
+    if (item != NULL)
+        *item = number;
+    /* Nothing was said as long as nobody has asked. */
+    if (s->fd < 0 && kind != STORE_USER && kind != STORE_ANSWER)
+        return 0;
+    return commit(s, kind == STORE_USER, e);
+}
+
+static int begin_answer(struct store *s, bool resume, struct err *e)
+{
+    struct record *r = resume ? last_of(s, STORE_ANSWER) : NULL;
+    bool continues = r != NULL;
+
+    if (r == NULL)
+        r = add_record(s, STORE_ANSWER, e);
+    if (r == NULL || add_piece(s, r, end_of(s), 0, e) != 0)
+        return -1;
+    s->answer = (uint32_t)(r - s->record);
+    s->line_at = end_of(s);
+    begin_line(s, "assistant", continues);
+    s->is_open = true;
+    s->in_answer = true;
+    s->has_text = false;
+    s->in_thinking = false;
+    return 0;
+}
+
+int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
+                uint32_t *item, struct err *e)
+{
+    bool goes_on = resume || s->in_answer;
+    struct store_item *i;
+
+    if (check_writable(s, e) != 0)
+        return -1;
+    while (n > 0) {
+        size_t now_n = some(text, n);
+
+        /* A line holds thinking, then text, and not more than can be read back. */
+        if (s->is_open &&
+            ((is_thinking && s->has_text) || end_of(s) - s->line_at > LINE_ENOUGH)) {
+            close_line(s, NULL);
+            goes_on = true;
+        }
+        if (!s->is_open) {
+            if (begin_answer(s, goes_on, e) != 0)
+                return -1;
+            json_print(&s->out, ",\"%s\":\"", is_thinking ? "thinking" : "text");
+        } else if (!is_thinking && s->in_thinking) {
+            json_print(&s->out, "\",\"text\":\"");
+        }
+        s->in_thinking = is_thinking;
+        s->has_text = s->has_text || !is_thinking;
+        json_inside(&s->out, text, now_n);
+        i = &s->record[s->answer].item;
+        if (is_thinking)
+            i->thinking_bytes += (uint32_t)now_n;
+        else
+            i->text_bytes += (uint32_t)now_n;
+        text += now_n;
+        n -= now_n;
+    }
+    if (item != NULL)
+        *item = s->answer;
+    return commit(s, false, e);
+}
+
+int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e)
+{
+    struct chatline l = { .receipt = *r, .context = context };
+
+    if (check_writable(s, e) != 0)
+        return -1;
+    if (!s->is_open) {
+        if (begin_answer(s, s->in_answer, e) != 0)
+            return -1;
+        json_print(&s->out, ",\"text\":\"");
+    }
+    close_line(s, chatline_done_name(r->done));
+    s->in_answer = false;
+    s->record[s->answer].item.done = r->done;
+    json_print(&s->out,
+               "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
+               "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
+               "\"stall_ns\":%llu,\"peak_charged\":%llu,\"context\":%llu}}\n",
+               r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
+               (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
+               (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
+               (unsigned long long)r->peak_charged, (unsigned long long)context);
+    apply_receipt(s, &l);
+    return commit(s, true, e);
+}
+
+int store_rewind(struct store *s, size_t n, struct err *e)
+{
+    if (check_writable(s, e) != 0)
+        return -1;
+    close_line(s, chatline_done_name(MW_DONE_CANCELLED));
+    s->in_answer = false;
+    keep_messages(s, n);
+    json_print(&s->out, "{\"rewind\":%zu}\n", n);
+    return s->fd < 0 ? 0 : commit(s, true, e);
+}
+
+void store_close(struct store *s)
+{
+    struct err unused;
+
+    if (s == NULL)
+        return;
+    if (s->is_open)
+        close_line(s, chatline_done_name(MW_DONE_CANCELLED));
+    if (s->fd >= 0 && !s->read_only)
+        (void)commit(s, true, &unused);
+    drop(s);
+}
+
+/* ---- what is in it ---- */
+
+const char *store_path(const struct store *s)
+{
+    return s->path;
+}
+
+const char *store_name(const struct store *s)
+{
+    return s->name;
+}
+
+const struct store_head *store_head(const struct store *s)
+{
+    return &s->head;
+}
+
+uint32_t store_count(const struct store *s)
+{
+    return s->n_record;
+}
+
+const struct store_item *store_item(const struct store *s, uint32_t item)
+{
+    return &s->record[item].item;
+}
