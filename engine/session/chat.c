@@ -184,7 +184,12 @@ static void do_set(struct mw_chat *c, struct command *command)
     bool was_loaded = c->session != NULL;
     struct mw_chat_options old;
 
-    if (apply_engine(c, &command->o.engine, &e) != 0 || make_answerer(c, &command->o, &e) != 0) {
+    if (make_answerer(c, &command->o, &e) != 0) {
+        post_error(c, &e);
+        return;
+    }
+    if (apply_engine(c, &command->o.engine, &e) != 0) {
+        make_answerer(c, &c->o, &(struct err)ERR_INIT);
         post_error(c, &e);
         return;
     }
@@ -563,10 +568,12 @@ bool mw_chat_is_busy(const struct mw_chat *c)
 int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e)
 {
+    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
     const struct tokenizer *t = mw_model_tokenizer(c->m, e);
     struct mw_sample *sample;
     struct ids ids = { 0 };
     uint64_t n_pass, streamed;
+    uint32_t chunk;
     double share;
 
     *out = (struct mw_cost){ 0 };
@@ -580,11 +587,14 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
         return err_sys(e, "cannot allocate a sample");
     }
     mw_chat_sample(c, sample);
+    pthread_mutex_lock(&own->lock);
+    chunk = c->plan.chunk;
+    pthread_mutex_unlock(&own->lock);
     out->n_token = (uint32_t)ids.n + 8; /* turn marks */
     out->n_ctx_left = (uint32_t)(sample->kv.capacity - sample->kv.tokens);
-    if (c->plan.chunk > 0) {
+    if (chunk > 0) {
         /* Every chunk but the last reads the prompt's part, the last everything. */
-        n_pass = (out->n_token + c->plan.chunk - 1) / c->plan.chunk;
+        n_pass = (out->n_token + chunk - 1) / chunk;
         streamed = c->m->hot_bytes -
                    (sample->mem.used[MW_ROW_PINNED] < c->m->hot_bytes
                         ? sample->mem.used[MW_ROW_PINNED]

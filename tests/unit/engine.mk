@@ -15,6 +15,13 @@ tests_unit_test_session_SOURCES = tests/unit/test_session.c \
 	tests/lib/model_path.c tests/lib/model_path.h
 tests_unit_test_session_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_session_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/faults/test_memory_out
+tests_faults_test_memory_out_SOURCES = tests/faults/test_memory_out.c \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_faults_test_memory_out_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_faults_test_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
+	-Wl,--wrap=realloc,--wrap=mmap,--wrap=pthread_create
+tests_faults_test_memory_out_LDADD = $(UNIT_LIBS)
 check_PROGRAMS += tests/unit/test_chat
 tests_unit_test_chat_SOURCES = tests/unit/test_chat.c \
 	tests/lib/model_path.c tests/lib/model_path.h
