@@ -226,43 +226,59 @@ INLINE void scales_of(enum tensor_type type, const uint8_t *p, vf *s, vf *m)
     }
 }
 
-/* dst[256] of the span at p, bit for bit as dequant.c defines it */
-INLINE void dequant_span(enum tensor_type type, const uint8_t *p, float *dst)
+/* dst[i] = s * (byte i - offset) - m for 16 values */
+INLINE void dequant_16(enum tensor_type type, const uint8_t *bytes, float s, float m,
+                       float *dst)
 {
-    _Alignas(64) uint8_t bytes[SPAN];
-    float s16[16], m16[16];
-    vf s[NS], m[NS];
-
-    scales_of(type, p, s, m);
-    for (int i = 0; i < NS; i++) {
-        vf_store(s16 + i * VN, s[i]);
-        if (has_minima(type))
-            vf_store(m16 + i * VN, m[i]);
-    }
     UNROLL
-    for (int c = 0; c < CHUNKS; c++)
-        vb_store(bytes + c * CHUNK, chunk_of(type, p, c));
-    UNROLL
-    for (int i = 0; i < SPAN / VN; i++) {
-        vf v = has_signed_bytes(type) ? vf_load_i8(bytes + i * VN) : vf_load_u8(bytes + i * VN);
-        int group = i * VN / 16;
+    for (int i = 0; i < 16; i += VN) {
+        vf v = has_signed_bytes(type) ? vf_load_i8(bytes + i) : vf_load_u8(bytes + i);
 
         if (offset_of(type) != 0)
             v = vf_sub(v, vf_all(offset_of(type)));
-        v = vf_mul(v, vf_all(s16[group]));
+        v = vf_mul(v, vf_all(s));
         if (has_minima(type))
-            v = vf_sub(v, vf_all(m16[group]));
-        vf_store(dst + i * VN, v);
+            v = vf_sub(v, vf_all(m));
+        vf_store(dst + i, v);
     }
 }
 
-/* Any n that is a multiple of the type's block. */
+/* The K types: n is a multiple of 256.  Bit for bit as dequant.c defines it. */
 INLINE void dequant_spans(enum tensor_type type, const uint8_t *p, float *dst, size_t n)
 {
-    for (; n >= SPAN; n -= SPAN, p += span_bytes(type), dst += SPAN)
-        dequant_span(type, p, dst);
-    if (n != 0)
-        dequant_row(type, p, dst, n);
+    for (; n >= SPAN; n -= SPAN, p += span_bytes(type), dst += SPAN) {
+        _Alignas(64) uint8_t bytes[SPAN];
+        float s16[16], m16[16] = { 0 };
+        vf s[NS], m[NS];
+
+        scales_of(type, p, s, m);
+        UNROLL
+        for (int i = 0; i < NS; i++) {
+            vf_store(s16 + i * VN, s[i]);
+            if (has_minima(type))
+                vf_store(m16 + i * VN, m[i]);
+        }
+        UNROLL
+        for (int c = 0; c < CHUNKS; c++)
+            vb_store(bytes + c * CHUNK, chunk_of(type, p, c));
+        for (int i = 0; i < 16; i++)
+            dequant_16(type, bytes + 16 * i, s16[i], m16[i], dst + 16 * i);
+    }
+}
+
+/* The types with blocks of 32 */
+INLINE void dequant_blocks(enum tensor_type type, const uint8_t *p, float *dst, size_t n)
+{
+    for (; n >= 32; n -= 32, p += span_bytes(type) / 8, dst += 32) {
+        _Alignas(32) uint8_t bytes[32];
+        u8x32 run = run_of(type, p, 0);
+        float s = f32_of_half(p);
+        float m = has_minima(type) ? -f32_of_half(p + 2) : 0;
+
+        memcpy(bytes, &run, sizeof run);
+        dequant_16(type, bytes, s, m, dst);
+        dequant_16(type, bytes + 16, s, m, dst + 16);
+    }
 }
 
 /* n floats of 16 or 32 bits */
@@ -279,12 +295,12 @@ INLINE void widen_floats(enum tensor_type type, const uint8_t *p, float *dst, si
 static void set_dequant(enum tensor_type type, const void *src, float *dst, size_t n)
 {
     switch ((int)type) {
-    case TYPE_Q8_0: dequant_spans(TYPE_Q8_0, src, dst, n); return;
-    case TYPE_Q4_0: dequant_spans(TYPE_Q4_0, src, dst, n); return;
-    case TYPE_Q4_1: dequant_spans(TYPE_Q4_1, src, dst, n); return;
-    case TYPE_Q5_0: dequant_spans(TYPE_Q5_0, src, dst, n); return;
-    case TYPE_Q5_1: dequant_spans(TYPE_Q5_1, src, dst, n); return;
-    case TYPE_IQ4_NL: dequant_spans(TYPE_IQ4_NL, src, dst, n); return;
+    case TYPE_Q8_0: dequant_blocks(TYPE_Q8_0, src, dst, n); return;
+    case TYPE_Q4_0: dequant_blocks(TYPE_Q4_0, src, dst, n); return;
+    case TYPE_Q4_1: dequant_blocks(TYPE_Q4_1, src, dst, n); return;
+    case TYPE_Q5_0: dequant_blocks(TYPE_Q5_0, src, dst, n); return;
+    case TYPE_Q5_1: dequant_blocks(TYPE_Q5_1, src, dst, n); return;
+    case TYPE_IQ4_NL: dequant_blocks(TYPE_IQ4_NL, src, dst, n); return;
     case TYPE_Q2_K: dequant_spans(TYPE_Q2_K, src, dst, n); return;
     case TYPE_Q3_K: dequant_spans(TYPE_Q3_K, src, dst, n); return;
     case TYPE_Q4_K: dequant_spans(TYPE_Q4_K, src, dst, n); return;
