@@ -1,5 +1,6 @@
 # engine/compute: see the header of each module for what it is.
 libengine_a_SOURCES += \
+	engine/compute/blas.c engine/compute/blas.h \
 	engine/compute/dequant.c engine/compute/dequant.h \
 	engine/compute/half.h \
 	engine/compute/kernel_sets.h \

@@ -19,11 +19,13 @@
 
 #include <cblas.h>
 
+#include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
 #include "engine/compute/pool.h"
 #include "tests/unit/kernel_data.h"
 
-#define TURNS 9
+#define TURNS   9
+#define LONGEST 10240 /* row of any shape */
 
 static double now(void)
 {
@@ -50,6 +52,7 @@ static double median(double *t, int n)
 struct way {
     const char *name;
     const struct kernels *set; /* NULL: sgemm, or plain reading */
+    bool through_blas;         /* blas_mul */
     enum tensor_type type;
     enum act_form form;
     const uint8_t *w;
@@ -66,13 +69,21 @@ static void run_part(void *ctx, int thread, int n_thread)
     size_t to = p->n_row * (size_t)(thread + 1) / (size_t)n_thread;
     size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
 
-    if (p->set != NULL) {
+    if (p->through_blas) {
+        static _Thread_local void *scratch;
+
+        if (scratch == NULL) /* for the largest shape; lives as long as the thread */
+            scratch = aligned_alloc(64, blas_scratch_bytes(LONGEST));
+        blas_mul(p->set, p->type, p->w + from * row_bytes, to - from, p->n_k, p->x,
+                 act_bytes(p->form, p->n_k), p->n_col, p->y + from, p->n_row, scratch);
+    } else if (p->set != NULL) {
         p->set->mul(p->type, p->form, p->w + from * row_bytes, to - from, p->n_k, p->x,
                     act_bytes(p->form, p->n_k), p->n_col, p->y + from, p->n_row);
     } else if (p->n_col > 1) {
         cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)(to - from), (int)p->n_col,
                     (int)p->n_k, 1, (const float *)(const void *)(p->w + from * row_bytes),
-                    (int)p->n_k, (const float *)(const void *)p->x, (int)p->n_k, 0, p->y + from,
+                    (int)p->n_k, (const float *)(const void *)p->x,
+                    (int)(act_bytes(p->form, p->n_k) / sizeof(float)), 0, p->y + from,
                     (int)p->n_row);
     } else {
         /* Plain reading: the fastest that memory can give one thread. */
@@ -175,32 +186,36 @@ static void bench_few(struct pool *pool, const struct kernels *set)
         }
 }
 
+struct kind {
+    enum tensor_type type;
+    bool exact, through_blas;
+};
+
 static void bench_many_shape(struct pool *pool, const struct kernels *set, size_t n_row,
                              size_t n_k, size_t n_col)
 {
-    static const struct {
-        enum tensor_type type;
-        bool exact;
-    } kinds[] = {
-        { TYPE_F32, true },  { TYPE_BF16, true },  { TYPE_Q8_0, true },  { TYPE_Q8_0, false },
-        { TYPE_Q4_0, true }, { TYPE_Q4_0, false }, { TYPE_Q4_K, false }, { TYPE_Q6_K, false },
+    static const struct kind kinds[] = {
+        { TYPE_F32, true, false },   { TYPE_BF16, true, false },  { TYPE_BF16, true, true },
+        { TYPE_Q8_0, true, false },  { TYPE_Q8_0, false, false }, { TYPE_Q4_0, false, false },
+        { TYPE_Q4_K, false, false }, { TYPE_Q6_K, false, false },
     };
     enum { N = sizeof kinds / sizeof kinds[0] };
     struct way w[N + 1];
     float *y = calloc(n_row * n_col, sizeof *y);
 
     for (size_t i = 0; i <= N; i++) {
-        enum tensor_type type = i < N ? kinds[i].type : TYPE_F32;
-        enum act_form form = i < N ? act_form_of(type, kinds[i].exact) : ACT_F32;
+        struct kind kind = i < N ? kinds[i] : (struct kind){ TYPE_F32, true, false };
+        enum act_form form = act_form_of(kind.type, kind.exact);
 
         w[i] = (struct way){ .set = i < N ? set : NULL,
-                             .type = type,
+                             .through_blas = kind.through_blas,
+                             .type = kind.type,
                              .form = form,
                              .n_row = n_row,
                              .n_k = n_k,
                              .n_col = n_col,
                              .y = y };
-        w[i].w = weights_new(type, n_row, n_k);
+        w[i].w = weights_new(kind.type, n_row, n_k);
         w[i].x = columns_new(set, form, n_k, n_col);
     }
     take_turns(pool, w, N + 1);
@@ -213,7 +228,10 @@ static void bench_many_shape(struct pool *pool, const struct kernels *set, size_
         double t = median(w[i].t, TURNS);
 
         printf(" %s%s %6.1f (%.2f)", tensor_type_info(w[i].type)->name,
-               w[i].form == ACT_Q8 ? "/q8" : "", flops / t, blas / t);
+               w[i].through_blas     ? "/blas"
+               : w[i].form == ACT_Q8 ? "/q8"
+                                     : "",
+               flops / t, blas / t);
     }
     printf("\n");
     fflush(stdout);
@@ -332,7 +350,8 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     struct pool *one, *all;
 
-    openblas_set_num_threads(1);
+    blas_start();
+    printf("%s\n", blas_name());
     if (pool_new(&one, 1, &e) != 0 || pool_new(&all, 2, &e) != 0)
         return 1;
     for (const char *const *name = kernels_names(); *name != NULL; name++) {

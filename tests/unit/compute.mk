@@ -2,7 +2,13 @@
 EXTRA_DIST += tests/data/quants
 
 if HAVE_CMOCKA
-check_PROGRAMS += tests/unit/test_pool tests/unit/test_kernels tests/unit/test_quants
+check_PROGRAMS += tests/unit/test_blas tests/unit/test_kernels tests/unit/test_pool \
+	tests/unit/test_quants
+tests_unit_test_blas_SOURCES = tests/unit/test_blas.c \
+	tests/unit/kernel_data.c tests/unit/kernel_data.h
+tests_unit_test_blas_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_blas_LDADD = $(UNIT_LIBS)
+
 tests_unit_test_pool_SOURCES = tests/unit/test_pool.c
 tests_unit_test_pool_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_pool_LDADD = $(UNIT_LIBS)
