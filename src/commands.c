@@ -27,6 +27,12 @@ const struct command command_table[] = {
       "With --ids: write a row of logits for each id, print the ids that follow greedily.\n"
       "With --text: print the perplexity of a text.",
       CMD_EVAL, false, true, false, cmd_eval },
+    { "replay", "FILE",
+      "play a recording of --telemetry in the dashboard",
+      "Space pauses, . steps to the next token or second, + and - change the speed, < and >\n"
+      "seek, Up and Down inspect a layer, q leaves.  --once prints the dashboard as it was at\n"
+      "the end, --json its figures.",
+      CMD_REPLAY, false, false, true, cmd_replay },
     { "completions", "bash|zsh|fish|man-COMMAND|list",
       "print what is generated from the table of options",
       "Print the shell completions, the list of a subcommand's options for its man page,\n"

@@ -12,5 +12,6 @@ memwall_SOURCES = \
 	src/prompt.h src/prompt.c src/progress.h src/progress.c \
 	src/answer_out.h src/answer_out.c src/summary.h src/summary.c src/cmd_run.c \
 	src/eval_ids.h src/eval_ids.c src/eval_watch.h src/eval_watch.c \
-	src/eval_text.h src/eval_text.c src/cmd_eval.c
+	src/eval_text.h src/eval_text.c src/cmd_eval.c \
+	src/cmd_replay.c
 memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)

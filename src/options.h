@@ -81,6 +81,7 @@ enum option_id {
     OPT_SPLIT,
     OPT_REFRESH,
     OPT_SPEED,
+    OPT_ONCE,
     OPT_EXACT,
     OPT_CHUNK,
     OPT_ISA,
@@ -122,6 +123,7 @@ struct options {
     bool ascii, utf8, plain, no_mouse;
     uint32_t split, refresh;
     double speed;
+    bool once;
     bool exact;
     uint32_t chunk;
     const char *isa;

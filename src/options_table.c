@@ -118,7 +118,8 @@ const struct option options_table[N_OPTION] = {
         CMD_RUN, KIND_FLAG, AT(stats), 0, 0 },
     [OPT_JSON] = { "json", 0, false, GROUP_OUTPUT, NULL, NULL,
         "JSON for machines",
-        CMD_RUN | CMD_PLAN | CMD_EVAL | CMD_INSPECT | CMD_TOKENIZE, KIND_FLAG, AT(json), 0, 0 },
+        CMD_RUN | CMD_PLAN | CMD_EVAL | CMD_INSPECT | CMD_TOKENIZE | CMD_REPLAY, KIND_FLAG,
+        AT(json), 0, 0 },
     [OPT_TELEMETRY] = { "telemetry", 0, false, GROUP_OUTPUT, "FILE", NULL,
         "record the engine's counters as JSON lines",
         CMD_TALK | CMD_EVAL, KIND_FILE, AT(telemetry), 0, 0 },
@@ -168,6 +169,10 @@ const struct option options_table[N_OPTION] = {
     [OPT_SPEED] = { "speed", 0, false, GROUP_SCREEN, "X", NULL,
         "how fast to play; 1 is as it was",
         CMD_REPLAY, KIND_NUMBER, AT(speed), 0.01, 1000 },
+
+    [OPT_ONCE] = { "once", 0, false, GROUP_OUTPUT, NULL, NULL,
+        "print the dashboard as text and end",
+        CMD_REPLAY, KIND_FLAG, AT(once), 0, 0 },
 
     [OPT_EXACT] = { "exact", 0, false, GROUP_ADVANCED, NULL, NULL,
         "keep activations in float everywhere: slower, closest to the reference",

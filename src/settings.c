@@ -112,3 +112,21 @@ int settings_chat(const struct options *o, const struct mw_model *m,
     out->n_predict = o->predict;
     return 0;
 }
+
+void settings_screen(const struct options *o, struct ui_options *out)
+{
+    *out = (struct ui_options){
+        .theme = o->theme,
+        .color = (enum ui_color_wish)o->color,
+        .graph = (enum ui_graph)o->graph,
+        .ascii = o->ascii,
+        .utf8 = o->utf8,
+        .plain = o->plain,
+        .no_mouse = o->no_mouse,
+        .view = (enum ui_view)o->view,
+        .split_percent = (int)o->split,
+        .refresh_ms = (int)o->refresh,
+        .sync_frames = o->sync_frames,
+        .count_bytes = o->count_bytes,
+    };
+}

@@ -6,6 +6,7 @@
 
 #include "engine/memwall.h"
 #include "src/options.h"
+#include "ui/ui.h"
 
 /* -1 with *e naming the option.  Texts in *out live as long as *o's. */
 int settings_engine(const struct options *o, struct mw_options *out, struct err *e);
@@ -16,5 +17,8 @@ void settings_sampling(const struct options *o, const struct mw_model *m,
 
 int settings_chat(const struct options *o, const struct mw_model *m,
                   struct mw_chat_options *out, struct err *e);
+
+/* What the screen looks like. */
+void settings_screen(const struct options *o, struct ui_options *out);
 
 #endif

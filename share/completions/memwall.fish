@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat run plan eval
+set -g __memwall_commands chat run plan eval replay
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -15,6 +15,7 @@ complete -c memwall -n __memwall_is_first -a chat -d 'talk to a model in the ter
 complete -c memwall -n __memwall_is_first -a run -d 'answer one prompt on standard output'
 complete -c memwall -n __memwall_is_first -a plan -d 'say what fits and how fast it would be, load nothing'
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
+complete -c memwall -n __memwall_is_first -a replay -d 'play a recording of --telemetry in the dashboard'
 complete -c memwall -n '__memwall_is chat' -l model -s m -r -F -d 'GGUF file (the first of a split set) or snapshot folder'
 complete -c memwall -n '__memwall_is chat' -l ctx -s c -x -d 'tokens of context, 32k is 32768 (default 4096; eval: what it needs)'
 complete -c memwall -n '__memwall_is chat' -l memory -s b -x -d 'memory budget: 512M, 2G, 50% of the machine\'s, or auto (default)'
@@ -124,3 +125,18 @@ complete -c memwall -n '__memwall_is eval' -l isa -x -d 'kernels to compute with
 complete -c memwall -n '__memwall_is eval' -l no-uring -d 'read with threads instead of io_uring'
 complete -c memwall -n '__memwall_is eval' -l help -s h -d 'show this'
 complete -c memwall -n '__memwall_is eval' -l version -s V -d 'version, build features, kernels on this CPU'
+complete -c memwall -n '__memwall_is replay' -l json -d 'JSON for machines'
+complete -c memwall -n '__memwall_is replay' -l theme -r -F -d 'colours: a name or a file'
+complete -c memwall -n '__memwall_is replay' -l color -x -a 'auto always never' -d 'use colours: auto (default), always, never'
+complete -c memwall -n '__memwall_is replay' -l graph -x -a 'auto braille block ascii' -d 'what curves are drawn with: auto (default), braille, block, ascii'
+complete -c memwall -n '__memwall_is replay' -l ascii -d 'draw with ASCII only'
+complete -c memwall -n '__memwall_is replay' -l utf8 -d 'the terminal shows UTF-8 whatever the locale says'
+complete -c memwall -n '__memwall_is replay' -l plain -d 'line by line, for screen readers and serial lines'
+complete -c memwall -n '__memwall_is replay' -l no-mouse -d 'leave the mouse to the terminal'
+complete -c memwall -n '__memwall_is replay' -l view -x -a 'both chat dashboard' -d 'begin with both panes (default), chat or dashboard'
+complete -c memwall -n '__memwall_is replay' -l split -x -d 'the dashboard\'s share of the width (default 40)'
+complete -c memwall -n '__memwall_is replay' -l refresh -x -d 'milliseconds between two pictures of the dashboard (default 250)'
+complete -c memwall -n '__memwall_is replay' -l speed -x -d 'how fast to play; 1 is as it was'
+complete -c memwall -n '__memwall_is replay' -l once -d 'print the dashboard as text and end'
+complete -c memwall -n '__memwall_is replay' -l help -s h -d 'show this'
+complete -c memwall -n '__memwall_is replay' -l version -s V -d 'version, build features, kernels on this CPU'

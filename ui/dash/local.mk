@@ -14,4 +14,6 @@ libui_a_SOURCES += \
 	ui/dash/cache.c \
 	ui/dash/kv.c \
 	ui/dash/layers.c \
-	ui/dash/strip.c
+	ui/dash/strip.c \
+	ui/dash/player.c ui/dash/player.h \
+	ui/replay.c
