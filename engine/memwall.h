@@ -20,6 +20,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/units.h"
+#include "engine/format/summary.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/plan.h"
 #include "engine/telemetry/json.h"
@@ -67,6 +68,29 @@ int mw_tokenize(struct mw_model *m, const char *text, size_t len, bool parse_spe
                 uint32_t **ids, size_t *n, struct err *e);
 /* The id that stands before every text of this model; -1: there is none. */
 int64_t mw_begin_id(const struct mw_model *m);
+
+/* ---- inspect: what a model file consists of ---- */
+
+struct mw_inspect;
+
+/* Headers only.  What is no model is refused by name; opened bare, the tensors of such a
+ * file can still be listed (summary.n_layer is 0). */
+int mw_inspect_open(struct mw_inspect **out, const char *path, struct err *e);
+int mw_inspect_open_bare(struct mw_inspect **out, const char *path, struct err *e);
+void mw_inspect_close(struct mw_inspect *i);
+
+/* The sums and tables of format/summary.h; as long as i lives. */
+const struct summary *mw_inspect_summary(const struct mw_inspect *i);
+/* Tensor n of summary.n_tensor; false behind the last. */
+bool mw_inspect_tensor(const struct mw_inspect *i, uint32_t n, struct summary_tensor *out);
+
+struct mw_text_info {
+    char kind[40]; /* of the tokenizer: "BPE over bytes (qwen2)" */
+    uint32_t n_token, n_merge;
+    char chat_format[32]; /* "gemma4"; "raw": the model has none */
+};
+/* Reads the vocabulary.  -1 with *e if the model has none that can be read. */
+int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct err *e);
 
 /* ---- options ---- */
 

@@ -56,6 +56,7 @@ int report_end(int code);
 int cmd_run(const struct options *o);
 int cmd_plan(const struct options *o);
 int cmd_eval(const struct options *o);
+int cmd_inspect(const struct options *o);
 int cmd_chat(const struct options *o);
 int cmd_replay(const struct options *o);
 int cmd_completions(const struct options *o);

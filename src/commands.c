@@ -33,6 +33,11 @@ const struct command command_table[] = {
       "seek, Up and Down inspect a layer, q leaves.  --once prints the dashboard as it was at\n"
       "the end, --json its figures.",
       CMD_REPLAY, false, false, true, cmd_replay },
+    { "inspect", "",
+      "say what a model file consists of",
+      "Parameters, weights by type, layers, lookup tables, tokenizer and chat format, from\n"
+      "the headers of the file.",
+      CMD_INSPECT, false, true, false, cmd_inspect },
     { "completions", "bash|zsh|fish|man-COMMAND|list",
       "print what is generated from the table of options",
       "Print the shell completions, the list of a subcommand's options for its man page,\n"

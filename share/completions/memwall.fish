@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat run plan eval replay
+set -g __memwall_commands chat run plan eval replay inspect
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -16,6 +16,7 @@ complete -c memwall -n __memwall_is_first -a run -d 'answer one prompt on standa
 complete -c memwall -n __memwall_is_first -a plan -d 'say what fits and how fast it would be, load nothing'
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
 complete -c memwall -n __memwall_is_first -a replay -d 'play a recording of --telemetry in the dashboard'
+complete -c memwall -n __memwall_is_first -a inspect -d 'say what a model file consists of'
 complete -c memwall -n '__memwall_is chat' -l model -s m -r -F -d 'GGUF file (the first of a split set) or snapshot folder'
 complete -c memwall -n '__memwall_is chat' -l ctx -s c -x -d 'tokens of context, 32k is 32768 (default 4096; eval: what it needs)'
 complete -c memwall -n '__memwall_is chat' -l memory -s b -x -d 'memory budget: 512M, 2G, 50% of the machine\'s, or auto (default)'
@@ -140,3 +141,8 @@ complete -c memwall -n '__memwall_is replay' -l speed -x -d 'how fast to play; 1
 complete -c memwall -n '__memwall_is replay' -l once -d 'print the dashboard as text and end'
 complete -c memwall -n '__memwall_is replay' -l help -s h -d 'show this'
 complete -c memwall -n '__memwall_is replay' -l version -s V -d 'version, build features, kernels on this CPU'
+complete -c memwall -n '__memwall_is inspect' -l model -s m -r -F -d 'GGUF file (the first of a split set) or snapshot folder'
+complete -c memwall -n '__memwall_is inspect' -l tensors -d 'list every tensor'
+complete -c memwall -n '__memwall_is inspect' -l json -d 'JSON for machines'
+complete -c memwall -n '__memwall_is inspect' -l help -s h -d 'show this'
+complete -c memwall -n '__memwall_is inspect' -l version -s V -d 'version, build features, kernels on this CPU'

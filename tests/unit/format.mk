@@ -25,3 +25,5 @@ tests_unit_test_gguf_SOURCES = tests/unit/test_gguf.c tests/unit/gguf_write.h
 tests_unit_test_gguf_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gguf_LDADD = $(UNIT_LIBS)
 endif
+
+dist_check_SCRIPTS += tests/conformance/test_inspect.py

@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "engine/format/catalogue.h"
+#include "engine/format/vocab.h"
 
 #define MAX_CASE 512
 #define MEMORY   ((rlim_t)64 << 20) /* of address space beyond that of an idle start */
@@ -64,6 +65,8 @@ static void open_case(const struct row *c, struct result *r)
 {
     struct err e = ERR_INIT;
     struct catalogue *model = NULL;
+    struct vocab_sink nobody = { NULL, NULL, NULL };
+    struct vocab_info info;
     char path[512];
     int rc;
 
@@ -72,6 +75,12 @@ static void open_case(const struct row *c, struct result *r)
         rc = catalogue_open_bare(&model, path, &e);
     else
         rc = catalogue_open(&model, path, &e);
+    if (rc == 0 && strcmp(c->kind, "safetensors") != 0)
+        rc = vocab_read(model, &info, &nobody, &e);
+    /* The snapshots' own tokenizer is one that is sound but not computed. */
+    if (rc != 0 && e.code == ERR_UNSUPPORTED && strcmp(c->kind, "snapshot") == 0 &&
+        model != NULL)
+        rc = 0;
     catalogue_close(model);
     r->accepted = rc == 0;
     if (rc != 0)
@@ -114,8 +123,6 @@ static void gets_its_verdict(void **state)
     int status = 0;
     const char *base = strrchr(c->path, '/') != NULL ? strrchr(c->path, '/') + 1 : c->path;
 
-    if (strstr(c->path, "/tokenizer-") != NULL)
-        skip(); /* only a reader of the vocabulary can see it */
     if (!run_case(c, &r, &status))
         fail_msg("%s: ended with status %#x", c->path, (unsigned)status);
     if (strcmp(c->verdict, "accept") == 0 && !r.accepted)

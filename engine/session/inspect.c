@@ -1,0 +1,94 @@
+/* What a model consists of, for people who ask before they load it. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/format/catalogue.h"
+#include "engine/format/vocab.h"
+#include "engine/memwall.h"
+#include "engine/text/chat_format.h"
+#include "engine/text/tokenizer.h"
+
+struct mw_inspect {
+    struct catalogue *catalogue;
+    struct summary summary;
+};
+
+typedef int open_fn(struct catalogue **out, const char *path, struct err *e);
+
+static int inspect(struct mw_inspect **out, const char *path, open_fn *open_model,
+                   struct err *e)
+{
+    struct mw_inspect *i = calloc(1, sizeof *i);
+
+    *out = NULL;
+    if (i == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the sums of a model");
+    if (open_model(&i->catalogue, path, e) != 0) {
+        free(i);
+        return -1;
+    }
+    summary_make(&i->summary, i->catalogue);
+    *out = i;
+    return 0;
+}
+
+int mw_inspect_open(struct mw_inspect **out, const char *path, struct err *e)
+{
+    return inspect(out, path, catalogue_open, e);
+}
+
+int mw_inspect_open_bare(struct mw_inspect **out, const char *path, struct err *e)
+{
+    return inspect(out, path, catalogue_open_bare, e);
+}
+
+void mw_inspect_close(struct mw_inspect *i)
+{
+    if (i == NULL)
+        return;
+    catalogue_close(i->catalogue);
+    free(i);
+}
+
+const struct summary *mw_inspect_summary(const struct mw_inspect *i)
+{
+    return &i->summary;
+}
+
+bool mw_inspect_tensor(const struct mw_inspect *i, uint32_t n, struct summary_tensor *out)
+{
+    if (n >= i->catalogue->n_tensor)
+        return false;
+    summary_tensor_at(i->catalogue, n, out);
+    return true;
+}
+
+int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct err *e)
+{
+    static const char *const kinds[] = {
+        [VOCAB_BPE_CHARS] = "BPE over characters",
+        [VOCAB_SCORES] = "SentencePiece scores",
+        [VOCAB_BPE_BYTES] = "BPE over bytes",
+    };
+    const struct chat_format *f;
+    const struct vocab_info *v;
+    struct tokenizer *t = NULL;
+
+    *out = (struct mw_text_info){ .n_token = 0 };
+    if (tokenizer_open(&t, i->catalogue, e) != 0)
+        return -1;
+    v = tokenizer_info(t);
+    if (v->pre[0] != '\0')
+        snprintf(out->kind, sizeof out->kind, "%s (%.16s)", kinds[v->model], v->pre);
+    else
+        snprintf(out->kind, sizeof out->kind, "%s", kinds[v->model]);
+    out->n_token = v->n_token;
+    out->n_merge = v->n_merge;
+    f = chat_format_choose(i->catalogue, t, NULL, e);
+    if (f != NULL)
+        snprintf(out->chat_format, sizeof out->chat_format, "%s", chat_format_name(f));
+    tokenizer_close(t);
+    return f != NULL ? 0 : -1;
+}

@@ -1,0 +1,43 @@
+/* memwall inspect: what a model file consists of; only its headers are read. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "src/command.h"
+#include "src/inspect_print.h"
+
+/* What is no model can still be listed. */
+static int list_anyway(const struct options *o, const struct err *why)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_inspect *i = NULL;
+
+    if (o->tensors && mw_inspect_open_bare(&i, o->model, &ignored) == 0) {
+        if (o->json)
+            inspect_print_json(stdout, i, NULL, true);
+        else
+            inspect_print_tensors(stdout, i);
+        mw_inspect_close(i);
+    }
+    return report_error(why);
+}
+
+int cmd_inspect(const struct options *o)
+{
+    struct err e = ERR_INIT, no_text = ERR_INIT;
+    struct mw_inspect *i = NULL;
+    struct mw_text_info text, *has_text = NULL;
+
+    if (mw_inspect_open(&i, o->model, &e) != 0)
+        return list_anyway(o, &e);
+    if ((o->json || !o->tensors) && mw_inspect_text(i, &text, &no_text) == 0)
+        has_text = &text;
+    if (o->json)
+        inspect_print_json(stdout, i, has_text, o->tensors);
+    else if (o->tensors)
+        inspect_print_tensors(stdout, i);
+    else
+        inspect_print(stdout, mw_inspect_summary(i), has_text, &no_text);
+    mw_inspect_close(i);
+    return EXIT_OK;
+}

@@ -1,0 +1,185 @@
+/* See inspect_print.h.  Tables are 80 columns wide; sizes are powers of 1024, counts of
+ * parameters the powers of 1000 that model cards use. */
+#include "config.h"
+
+#include "src/inspect_print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "4.63 B", "485 M", "12.3 K" */
+static const char *count_text(char *buf, size_t n, uint64_t v)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = { { 1e12, "T" }, { 1e9, "B" }, { 1e6, "M" }, { 1e3, "K" } };
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        double x = (double)v / units[i].unit;
+
+        if (x < 0.9995)
+            continue;
+        snprintf(buf, n, "%.*f %s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, units[i].name);
+        return buf;
+    }
+    snprintf(buf, n, "%llu", (unsigned long long)v);
+    return buf;
+}
+
+static void print_head(FILE *to, const struct summary *s, const struct mw_text_info *text,
+                       const struct err *no_text)
+{
+    char a[16], b[16], c[16];
+
+    fprintf(to, "%s\n", s->name[0] != '\0' ? s->name : s->arch);
+    fprintf(to, "  architecture  %s, %u layers, width %u%s\n", s->arch, s->n_layer, s->n_embd,
+            s->is_snapshot ? ", a snapshot" : "");
+    fprintf(to, "  files         %u, %s\n", s->n_file, units_size(a, sizeof a, s->file_bytes));
+    fprintf(to, "  parameters    %s, of which a token uses %s; embeddings %s\n",
+            count_text(a, sizeof a, s->n_param), count_text(b, sizeof b, s->n_param_active),
+            count_text(c, sizeof c, s->n_param_embd));
+    if (s->n_expert > 0)
+        fprintf(to, "  experts       %u, of which a token uses %u\n", s->n_expert,
+                s->n_expert_used);
+    fprintf(to, "  context       %u tokens", s->n_ctx_train);
+    if (s->n_swa > 0)
+        fprintf(to, ", window of sliding layers %u", s->n_swa);
+    fprintf(to, "\n");
+    if (text != NULL) {
+        fprintf(to, "  tokenizer     %s, %u tokens", text->kind, text->n_token);
+        if (text->n_merge > 0)
+            fprintf(to, ", %u merges", text->n_merge);
+        fprintf(to, "\n  chat format   %s\n", text->chat_format);
+    } else {
+        fprintf(to, "  tokenizer     none that is read: %s\n", no_text->what);
+    }
+}
+
+static void print_sum(FILE *to, const char *name, uint64_t bytes, const char *what)
+{
+    char a[16];
+
+    fprintf(to, "  %-9s %10s  %s\n", name, units_size(a, sizeof a, bytes), what);
+}
+
+static void print_sums(FILE *to, const struct summary *s)
+{
+    char line[120], a[16];
+
+    fprintf(to, "\nweights\n");
+    snprintf(line, sizeof line, "read for each token, %s of it the output head",
+             units_size(a, sizeof a, s->head_bytes));
+    print_sum(to, "hot", s->hot_bytes, line);
+    print_sum(to, "resident", s->resident_bytes, "norms, scales and biases");
+    if (s->n_unread > 0) {
+        snprintf(line, sizeof line, "never read: %u tensors that another layer's replace",
+                 s->n_unread);
+        print_sum(to, "unread", s->unread_bytes, line);
+    }
+    if (s->n_other > 0) {
+        snprintf(line, sizeof line,
+                 "%u tensors that are not of the text model, left out of every sum",
+                 s->n_other);
+        print_sum(to, "other", s->other_bytes, line);
+    }
+}
+
+static void print_tables(FILE *to, const struct summary *s)
+{
+    char a[16], b[16];
+
+    fprintf(to, "\nlookup tables                 type          bytes     a row\n");
+    for (uint32_t i = 0; i < s->n_table; i++) {
+        const struct summary_table *t = &s->tables[i];
+
+        fprintf(to, "  %-27s %-8s %10s %9s%s\n", t->name, t->type,
+                units_size(a, sizeof a, t->bytes), units_size(b, sizeof b, t->row_bytes),
+                t->is_head ? "  and the head" : "");
+    }
+}
+
+static void print_types(FILE *to, const struct summary *s)
+{
+    uint64_t sum = 0;
+    char a[16], b[16];
+
+    for (uint32_t i = 0; i < s->n_type; i++)
+        sum += s->types[i].bytes;
+    fprintf(to, "\ntype      tensors       bytes   share  parameters\n");
+    for (uint32_t i = 0; i < s->n_type; i++) {
+        const struct summary_type *t = &s->types[i];
+
+        fprintf(to, "  %-8s %6u  %10s %6.1f%%  %10s\n", t->name, t->n_tensor,
+                units_size(a, sizeof a, t->bytes),
+                sum > 0 ? 100 * (double)t->bytes / (double)sum : 0,
+                count_text(b, sizeof b, t->n_param));
+    }
+}
+
+static void print_layers(FILE *to, const struct summary *s)
+{
+    char a[16], b[16], kv[32];
+
+    fprintf(to, "\nlayer  attention  heads  kv heads  size     ff       bytes"
+                "   KV of a token, f16\n");
+    for (uint32_t i = 0; i < s->n_layer; i++) {
+        const struct summary_layer *y = &s->layers[i];
+
+        if (y->kv_values > 0)
+            snprintf(kv, sizeof kv, "%10s", units_size(b, sizeof b, 2 * y->kv_values));
+        else
+            snprintf(kv, sizeof kv, "%10s", "");
+        fprintf(to, "%5u  %-9s %6u %9u %5u %6u  %10s %s", i,
+                y->is_sliding ? "sliding" : "global", y->n_head, y->n_head_kv, y->head_dim_k,
+                y->n_ff, units_size(a, sizeof a, y->bytes), kv);
+        if (y->kv_values == 0)
+            fprintf(to, "that of %d", y->kv_from);
+        fprintf(to, "\n");
+    }
+    fprintf(to, "\nKV of a token, f16: %s that grow with the context",
+            units_size(a, sizeof a, 2 * s->kv_global_values));
+    if (s->kv_sliding_values > 0)
+        fprintf(to, ", %s up to the window of %u",
+                units_size(b, sizeof b, 2 * s->kv_sliding_values), s->n_swa);
+    fprintf(to, "\n");
+}
+
+void inspect_print(FILE *to, const struct summary *s, const struct mw_text_info *text,
+                   const struct err *no_text)
+{
+    print_head(to, s, text, no_text);
+    print_sums(to, s);
+    print_tables(to, s);
+    print_types(to, s);
+    print_layers(to, s);
+}
+
+static void shape_text(char *buf, size_t n, const struct summary_tensor *t)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < t->n_dims && used < n; i++) {
+        int more = snprintf(buf + used, n - used, "%s%llu", i > 0 ? " x " : "",
+                            (unsigned long long)t->ne[i]);
+
+        used += more > 0 ? (size_t)more : 0;
+    }
+}
+
+void inspect_print_tensors(FILE *to, const struct mw_inspect *i)
+{
+    bool many = mw_inspect_summary(i)->n_file > 1;
+    struct summary_tensor t;
+
+    for (uint32_t n = 0; mw_inspect_tensor(i, n, &t); n++) {
+        const char *file = strrchr(t.file, '/') != NULL ? strrchr(t.file, '/') + 1 : t.file;
+        char shape[100];
+
+        shape_text(shape, sizeof shape, &t);
+        fprintf(to, "%-36s %-6s %-22s %12llu at %-12llu %s%s%s\n", t.name, t.type, shape,
+                (unsigned long long)t.bytes, (unsigned long long)t.offset,
+                summary_use_name(t.use), many ? "  " : "", many ? file : "");
+    }
+}
