@@ -135,7 +135,7 @@ done:
 
 int cmd_eval(const struct options *o)
 {
-    const struct command *self = command_find("eval");
+    const struct command *self = command_named("eval");
     struct err e = ERR_INIT, ignored = ERR_INIT;
     struct eval_watch watch = { 0 };
     struct mw_model *m = NULL;

@@ -74,7 +74,7 @@ int cmd_replay(const struct options *o)
 
     if (o->arg == NULL) {
         err_set(&e, ERR_ARGUMENT, "which recording? (a file that --telemetry wrote)");
-        return report_usage(command_find("replay"), &e);
+        return report_usage(command_named("replay"), &e);
     }
     rc = o->once || o->json ? print(o, &e) : play(o, &e);
     if (rc < 0)

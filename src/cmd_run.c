@@ -252,7 +252,7 @@ int cmd_run(const struct options *o)
     else if (settings_chat(o, r->model, &r->chat_options, &e) != 0 ||
              prompt_make(o->arg, o->raw, &text, &len, &e) != 0)
         code =
-            e.code == ERR_ARGUMENT ? report_usage(command_find("run"), &e) : report_error(&e);
+            e.code == ERR_ARGUMENT ? report_usage(command_named("run"), &e) : report_error(&e);
     else
         code = run_chat(r, text, len);
     free(text);

@@ -36,7 +36,7 @@ extern const struct command command_table[];
 extern const size_t n_command;
 
 /* By name, hidden ones too; NULL: there is none. */
-const struct command *command_find(const char *name);
+const struct command *command_named(const char *name);
 
 /* `--help` of the program and of a subcommand, on standard output. */
 void help_program(void);

@@ -11,7 +11,7 @@ const struct command command_table[] = {
       "talk to a model in the terminal, with the dashboard beside it",
       "The screen is split: the chat, the dashboard, one line to type in, a status bar.\n"
       "/help or F1 lists commands and keys.  Without a terminal this is \"memwall run\".",
-      CMD_CHAT, false, true, false, cmd_run },
+      CMD_CHAT, false, true, false, cmd_chat },
     { "run", "[PROMPT]",
       "answer one prompt on standard output",
       "The prompt is the argument, standard input, or both: then the input follows as\n"
@@ -47,7 +47,7 @@ const struct command command_table[] = {
 /* clang-format on */
 const size_t n_command = sizeof command_table / sizeof command_table[0];
 
-const struct command *command_find(const char *name)
+const struct command *command_named(const char *name)
 {
     for (size_t i = 0; i < n_command; i++)
         if (strcmp(command_table[i].name, name) == 0)

@@ -326,10 +326,10 @@ int cmd_completions(const struct options *o)
         kinds[i].print();
         return EXIT_OK;
     }
-    if (strncmp(what, "man-", 4) == 0 && command_find(what + 4) != NULL) {
-        print_man(command_find(what + 4));
+    if (strncmp(what, "man-", 4) == 0 && command_named(what + 4) != NULL) {
+        print_man(command_named(what + 4));
         return EXIT_OK;
     }
     err_set(&e, ERR_ARGUMENT, "\"%.40s\" is none of bash, zsh, fish, man-COMMAND, list", what);
-    return report_usage(command_find("completions"), &e);
+    return report_usage(command_named("completions"), &e);
 }

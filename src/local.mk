@@ -10,7 +10,7 @@ memwall_SOURCES = \
 	src/json_out.h src/json_out.c \
 	src/inspect_print.h src/inspect_print.c src/inspect_json.c src/cmd_inspect.c \
 	src/plan_print.h src/plan_print.c src/cmd_plan.c \
-	src/prompt.h src/prompt.c src/progress.h src/progress.c \
+	src/cmd_chat.c src/prompt.h src/prompt.c src/progress.h src/progress.c \
 	src/answer_out.h src/answer_out.c src/summary.h src/summary.c src/cmd_run.c \
 	src/eval_ids.h src/eval_ids.c src/eval_watch.h src/eval_watch.c \
 	src/eval_text.h src/eval_text.c src/cmd_eval.c \

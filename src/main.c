@@ -77,7 +77,7 @@ static int run(int argc, char **argv)
         return EXIT_OK;
     }
     if (argc > 0 && argv[0][0] != '-')
-        c = command_find(argv[0]);
+        c = command_named(argv[0]);
     if (c != NULL) {
         argc--;
         argv++;
@@ -85,7 +85,7 @@ static int run(int argc, char **argv)
         err_set(&e, ERR_ARGUMENT, "\"%.60s\" is neither a command nor a file", argv[0]);
         return report_usage(NULL, &e);
     } else {
-        c = command_find("chat");
+        c = command_named("chat");
     }
     if (c == NULL) {
         help_program();

@@ -84,6 +84,11 @@ void settings_sampling(const struct options *o, const struct mw_model *m,
                        struct mw_sampling *out)
 {
     mw_sampling_default(m, out);
+    settings_overlay(o, out);
+}
+
+void settings_overlay(const struct options *o, struct mw_sampling *out)
+{
     if (options_given(o, OPT_TEMP))
         out->temp = (float)o->temp;
     if (options_given(o, OPT_TOP_K))

@@ -15,6 +15,9 @@ int settings_engine(const struct options *o, struct mw_options *out, struct err 
 void settings_sampling(const struct options *o, const struct mw_model *m,
                        struct mw_sampling *out);
 
+/* Of that only what was given. */
+void settings_overlay(const struct options *o, struct mw_sampling *out);
+
 int settings_chat(const struct options *o, const struct mw_model *m,
                   struct mw_chat_options *out, struct err *e);
 

@@ -1,0 +1,65 @@
+/*
+ * memwall chat: the screen, or `memwall run` where there is no terminal to draw on.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "src/command.h"
+#include "src/paths.h"
+#include "src/plan_print.h"
+#include "src/settings.h"
+#include "ui/ui.h"
+
+/* The model's recommendation, changed by what was asked for on the command line. */
+static void overlay(void *ctx, struct mw_sampling *s)
+{
+    settings_overlay(ctx, s);
+}
+
+/* Does not fit: the table first, then the sentence. */
+static int refuse(const struct options *o, const struct mw_options *engine, const struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    struct plan p = { 0 };
+    struct mw_model *m;
+
+    if (e->code == ERR_BUDGET && mw_model_open(&m, o->model, &ignored) == 0) {
+        if (mw_plan(m, engine, &p, &ignored) != 0 && p.sum_bytes > 0)
+            plan_print_rows(stderr, &p);
+        mw_model_close(m);
+    }
+    return report_error(e);
+}
+
+int cmd_chat(const struct options *o)
+{
+    struct ui_chat_options c = { .model_path = o->model,
+                                 .overlay = overlay,
+                                 .overlay_ctx = (void *)(uintptr_t)o,
+                                 .open_chat = o->last_chat ? "" : o->open_chat,
+                                 .telemetry = o->telemetry,
+                                 .no_save = o->no_save,
+                                 .quiet = o->quiet };
+    struct err e = ERR_INIT;
+    struct paths paths;
+    int rc;
+
+    settings_screen(o, &c.ui);
+    if (!isatty(STDOUT_FILENO) || (!c.ui.plain && !ui_can_draw()))
+        return cmd_run(o);
+    if (settings_engine(o, &c.chat.engine, &e) != 0 || paths_find(&paths, &e) != 0)
+        return report_error(&e);
+    c.chat.system = o->system;
+    c.chat.format = o->format;
+    c.chat.raw = o->raw;
+    c.chat.think = (enum mw_think)o->think;
+    c.chat.n_predict = o->predict;
+    c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
+                                 paths.data_dir };
+    rc = ui_chat(&c, &e);
+    if (rc < 0)
+        return refuse(o, &c.chat.engine, &e);
+    return rc;
+}
