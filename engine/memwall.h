@@ -92,6 +92,30 @@ struct mw_text_info {
 /* Reads the vocabulary.  -1 with *e if the model has none that can be read. */
 int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct err *e);
 
+/*
+ * A vocabulary by itself: of a model, of a GGUF that holds nothing else, of a folder with
+ * tokenizer.json, or that file.  Any thread may use it.
+ */
+struct mw_vocab;
+
+int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e);
+void mw_vocab_close(struct mw_vocab *v);
+uint32_t mw_vocab_size(const struct mw_vocab *v);
+
+/* As mw_tokenize. */
+int mw_vocab_encode(const struct mw_vocab *v, const char *text, size_t len, bool parse_special,
+                    uint32_t **ids, size_t *n, struct err *e);
+/* The text of ids, valid UTF-8 with a NUL behind it, to be freed.  Control tokens give
+ * nothing, or what they are spelled as if show_control is set. */
+int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, bool show_control,
+                    char **text, size_t *len, struct err *e);
+/* The bytes of one token, also of a control token, at most n into buf; returns how many
+ * there are.  They may be no whole characters.  No token has more than MW_PIECE_MAX. */
+#define MW_PIECE_MAX 1024
+size_t mw_vocab_piece(const struct mw_vocab *v, uint32_t id, char *buf, size_t n);
+/* "normal", "control", "user", "byte", "unknown", "unused" */
+const char *mw_vocab_kind(const struct mw_vocab *v, uint32_t id);
+
 /* ---- options ---- */
 
 enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };

@@ -59,6 +59,7 @@ int cmd_eval(const struct options *o);
 int cmd_inspect(const struct options *o);
 int cmd_chat(const struct options *o);
 int cmd_replay(const struct options *o);
+int cmd_tokenize(const struct options *o);
 int cmd_completions(const struct options *o);
 
 #endif

@@ -38,6 +38,12 @@ const struct command command_table[] = {
       "Parameters, weights by type, layers, lookup tables, tokenizer and chat format, from\n"
       "the headers of the file.",
       CMD_INSPECT, false, true, false, cmd_inspect },
+    { "tokenize", "[FILE]",
+      "text to token ids, or back with --decode",
+      "Reads a file or standard input.  Prints each token on a line: its id, its kind unless\n"
+      "it is a normal one, its text.  No begin token is added.  With --decode the input is\n"
+      "ids separated by spaces, commas or newlines.",
+      CMD_TOKENIZE, false, true, true, cmd_tokenize },
     { "completions", "bash|zsh|fish|man-COMMAND|list",
       "print what is generated from the table of options",
       "Print the shell completions, the list of a subcommand's options for its man page,\n"

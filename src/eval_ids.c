@@ -47,32 +47,41 @@ static ptrdiff_t parse(const char *path, const char *text, size_t n, uint32_t n_
     return n_id;
 }
 
+int eval_ids_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
+                   uint32_t **out, size_t *n_id, struct err *e)
+{
+    ptrdiff_t got;
+
+    *out = malloc((n / 2 + 1) * sizeof **out);
+    if (*out == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the ids");
+    got = parse(name, text, n, n_vocab, *out, e);
+    if (got < 0) {
+        free(*out);
+        *out = NULL;
+        return -1;
+    }
+    *n_id = (size_t)got;
+    return 0;
+}
+
 int eval_ids_read(const char *path, uint32_t n_vocab, uint32_t **out, size_t *n, struct err *e)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     char *text = NULL;
     size_t len = 0;
-    ptrdiff_t got;
+    int rc;
 
     *out = NULL;
     if (prompt_read_file(path, IDS_MAX_BYTES, &text, &len, e) != 0)
         return -1;
-    *out = malloc((len / 2 + 1) * sizeof **out);
-    if (*out == NULL) {
-        free(text);
-        return err_set(e, ERR_MEMORY, "no memory for the ids");
-    }
-    got = parse(name, text, len, n_vocab, *out, e);
+    rc = eval_ids_parse(name, text, len, n_vocab, out, n, e);
     free(text);
-    if (got == 0) {
-        err_set(e, ERR_FORMAT, "holds no token ids");
-        err_at(e, name, ERR_NO_OFFSET, NULL);
-    }
-    if (got <= 0) {
+    if (rc == 0 && *n == 0) {
         free(*out);
         *out = NULL;
-        return -1;
+        err_set(e, ERR_FORMAT, "holds no token ids");
+        rc = err_at(e, name, ERR_NO_OFFSET, NULL);
     }
-    *n = (size_t)got;
-    return 0;
+    return rc;
 }

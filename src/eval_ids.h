@@ -16,4 +16,8 @@
  */
 int eval_ids_read(const char *path, uint32_t n_vocab, uint32_t **out, size_t *n, struct err *e);
 
+/* The same of n bytes of text, which may hold none; name is for messages. */
+int eval_ids_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
+                   uint32_t **out, size_t *n_id, struct err *e);
+
 #endif

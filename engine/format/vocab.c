@@ -2,8 +2,72 @@
 
 #include "engine/format/vocab.h"
 
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/format/catalogue_build.h"
 #include "engine/format/gguf.h"
 #include "engine/format/vocab_rules.h"
+
+/* The folder of a snapshot that has a tokenizer.json, malloc'ed; NULL: it is none. */
+static char *vocab_folder(const char *path)
+{
+    const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+    char *folder = strdup(path), *file;
+    struct stat st;
+
+    if (folder == NULL || stat(path, &st) != 0) {
+        free(folder);
+        return NULL;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        file = malloc(strlen(path) + sizeof "/tokenizer.json");
+        if (file != NULL && stat(strcat(strcpy(file, path), "/tokenizer.json"), &st) == 0) {
+            free(file);
+            return folder;
+        }
+        free(file);
+    } else if (strcmp(name, "tokenizer.json") == 0) {
+        if (name == path)
+            strcpy(folder, ".");
+        else
+            folder[name - path - (name - path > 1)] = '\0';
+        return folder;
+    }
+    free(folder);
+    return NULL;
+}
+
+int vocab_open(struct catalogue **out, const char *path, struct err *e)
+{
+    char *folder = vocab_folder(path);
+    struct catalogue *c;
+
+    *out = NULL;
+    if (folder == NULL)
+        return catalogue_open_bare(out, path, e);
+    c = calloc(1, sizeof *c);
+    if (c == NULL || (c->index = calloc(1, sizeof *c->index)) == NULL) {
+        free(folder);
+        free(c);
+        return err_set(e, ERR_MEMORY, "no memory for a catalogue");
+    }
+    c->kind = CATALOGUE_SNAPSHOT;
+    c->path = folder;
+    c->dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir_fd < 0) {
+        err_sys(e, "cannot open the folder");
+        err_at(e, path, ERR_NO_OFFSET, NULL);
+        catalogue_close(c);
+        return -1;
+    }
+    *out = c;
+    return 0;
+}
 
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e)
 {

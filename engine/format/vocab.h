@@ -66,6 +66,12 @@ struct vocab_sink {
                  struct err *e);
 };
 
+/*
+ * A catalogue for its vocabulary alone: besides what catalogue_open_bare opens, a folder
+ * with tokenizer.json but no weights, or that file.  Closed by catalogue_close.
+ */
+int vocab_open(struct catalogue **out, const char *path, struct err *e);
+
 /* Counts and flags only: some milliseconds from a GGUF, a pass over a tokenizer.json. */
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
 

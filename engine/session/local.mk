@@ -2,7 +2,7 @@
 libengine_a_SOURCES += \
 	engine/session/model_open.c engine/session/model_open.h \
 	engine/session/setup.c engine/session/sampler.c engine/session/features.c \
-	engine/session/text.c \
+	engine/session/text.c engine/session/vocab.c \
 	engine/session/session.c engine/session/session.h \
 	engine/session/inspect.c \
 	engine/session/events.c engine/session/events.h \

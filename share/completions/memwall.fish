@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat run plan eval replay inspect
+set -g __memwall_commands chat run plan eval replay inspect tokenize
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -17,6 +17,7 @@ complete -c memwall -n __memwall_is_first -a plan -d 'say what fits and how fast
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
 complete -c memwall -n __memwall_is_first -a replay -d 'play a recording of --telemetry in the dashboard'
 complete -c memwall -n __memwall_is_first -a inspect -d 'say what a model file consists of'
+complete -c memwall -n __memwall_is_first -a tokenize -d 'text to token ids, or back with --decode'
 complete -c memwall -n '__memwall_is chat' -l model -s m -r -F -d 'GGUF file (the first of a split set) or snapshot folder'
 complete -c memwall -n '__memwall_is chat' -l ctx -s c -x -d 'tokens of context, 32k is 32768 (default 4096; eval: what it needs)'
 complete -c memwall -n '__memwall_is chat' -l memory -s b -x -d 'memory budget: 512M, 2G, 50% of the machine\'s, or auto (default)'
@@ -146,3 +147,10 @@ complete -c memwall -n '__memwall_is inspect' -l tensors -d 'list every tensor'
 complete -c memwall -n '__memwall_is inspect' -l json -d 'JSON for machines'
 complete -c memwall -n '__memwall_is inspect' -l help -s h -d 'show this'
 complete -c memwall -n '__memwall_is inspect' -l version -s V -d 'version, build features, kernels on this CPU'
+complete -c memwall -n '__memwall_is tokenize' -l model -s m -r -F -d 'GGUF file (the first of a split set) or snapshot folder'
+complete -c memwall -n '__memwall_is tokenize' -l ids -d 'ids alone, separated by spaces'
+complete -c memwall -n '__memwall_is tokenize' -l special -d 'special tokens are recognised in the text'
+complete -c memwall -n '__memwall_is tokenize' -l decode -d 'the other way: ids in, text out'
+complete -c memwall -n '__memwall_is tokenize' -l json -d 'JSON for machines'
+complete -c memwall -n '__memwall_is tokenize' -l help -s h -d 'show this'
+complete -c memwall -n '__memwall_is tokenize' -l version -s V -d 'version, build features, kernels on this CPU'

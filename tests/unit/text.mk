@@ -8,7 +8,8 @@ noinst_PROGRAMS += tests/bench/bench_tokenize
 tests_bench_bench_tokenize_SOURCES = tests/bench/bench_tokenize.c
 tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
 
-dist_check_SCRIPTS += tests/conformance/test_tokenizers.py
+dist_check_SCRIPTS += tests/conformance/test_tokenizers.py \
+	tests/conformance/test_tokenize_command.py
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_bpe

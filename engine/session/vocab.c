@@ -1,0 +1,108 @@
+/* A vocabulary by itself, for programs that turn text into ids and back. */
+#include "config.h"
+
+#include "engine/format/vocab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/memwall.h"
+#include "engine/text/tokenizer.h"
+
+struct mw_vocab {
+    struct catalogue *catalogue;
+    struct tokenizer *tokenizer;
+};
+
+int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e)
+{
+    struct mw_vocab *v = calloc(1, sizeof *v);
+
+    *out = NULL;
+    if (v == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a vocabulary");
+    if (vocab_open(&v->catalogue, path, e) != 0 ||
+        tokenizer_open(&v->tokenizer, v->catalogue, e) != 0) {
+        mw_vocab_close(v);
+        return -1;
+    }
+    *out = v;
+    return 0;
+}
+
+void mw_vocab_close(struct mw_vocab *v)
+{
+    if (v == NULL)
+        return;
+    tokenizer_close(v->tokenizer);
+    catalogue_close(v->catalogue);
+    free(v);
+}
+
+uint32_t mw_vocab_size(const struct mw_vocab *v)
+{
+    return tokenizer_info(v->tokenizer)->n_token;
+}
+
+int mw_vocab_encode(const struct mw_vocab *v, const char *text, size_t len, bool parse_special,
+                    uint32_t **ids, size_t *n, struct err *e)
+{
+    struct ids list = { 0 };
+    int rc = tokenizer_encode(v->tokenizer, text, len, parse_special, true, &list, e);
+
+    if (rc != 0)
+        ids_free(&list);
+    *ids = list.id;
+    *n = list.n;
+    return rc;
+}
+
+int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, bool show_control,
+                    char **text, size_t *len, struct err *e)
+{
+    struct decoder d = { .show_control = show_control };
+    size_t room = 0, used = 0;
+    char *out = NULL;
+
+    *text = NULL;
+    *len = 0;
+    for (size_t i = 0; i <= n; i++) {
+        if (room - used <= DECODE_MAX) {
+            char *more;
+
+            room += room / 2 + 2 * DECODE_MAX;
+            more = realloc(out, room);
+            if (more == NULL) {
+                free(out);
+                return err_set(e, ERR_MEMORY, "no memory for the text");
+            }
+            out = more;
+        }
+        used += i < n ? decoder_push(&d, v->tokenizer, ids[i], out + used)
+                      : decoder_end(&d, out + used);
+    }
+    out[used] = '\0';
+    *text = out;
+    *len = used;
+    return 0;
+}
+
+_Static_assert(MW_PIECE_MAX >= VOCAB_MAX_TEXT, "a piece has room for every token");
+
+size_t mw_vocab_piece(const struct mw_vocab *v, uint32_t id, char *buf, size_t n)
+{
+    return tokenizer_piece(v->tokenizer, id, true, buf, n);
+}
+
+const char *mw_vocab_kind(const struct mw_vocab *v, uint32_t id)
+{
+    switch (tokenizer_kind(v->tokenizer, id)) {
+    case TOKEN_NORMAL: return "normal";
+    case TOKEN_UNKNOWN: return "unknown";
+    case TOKEN_CONTROL: return "control";
+    case TOKEN_USER: return "user";
+    case TOKEN_UNUSED: return "unused";
+    case TOKEN_BYTE: return "byte";
+    }
+    return "unused";
+}

@@ -1,0 +1,180 @@
+/*
+ * memwall tokenize: text to ids, or with --decode ids to text.
+ *
+ *   (nothing)    a line for each token: id, kind unless normal, text in quotes
+ *   --ids        the ids alone, separated by spaces
+ *   --json       {"tokens":[{"id":9259,"kind":"normal","text":"Hello"},...]}; a piece that
+ *                is no whole characters also has its bytes, in hexadecimal
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/command.h"
+#include "src/eval_ids.h"
+#include "src/json_out.h"
+#include "src/prompt.h"
+#include "ui/chat/clean.h"
+
+#define TEXT_MAX_BYTES ((size_t)1 << 30)
+
+/* A piece as a person can read it: in quotes, with what a terminal would obey or could
+ * not show written as \n or \x9f. */
+static void print_piece(const char *piece, size_t n)
+{
+    char clean[4 * MW_PIECE_MAX + 1];
+    size_t n_clean = clean_text(clean, sizeof clean, piece, n);
+    bool is_clean = n_clean == n && memcmp(clean, piece, n) == 0;
+
+    putchar('"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)piece[i];
+
+        if (c == '\n')
+            fputs("\\n", stdout);
+        else if (c == '\t')
+            fputs("\\t", stdout);
+        else if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && !is_clean))
+            printf("\\x%02x", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}
+
+static void print_line(const struct mw_vocab *v, uint32_t id)
+{
+    char piece[MW_PIECE_MAX];
+    size_t n = mw_vocab_piece(v, id, piece, sizeof piece);
+    const char *kind = mw_vocab_kind(v, id);
+
+    printf("%7" PRIu32 "  ", id);
+    print_piece(piece, n);
+    printf("%s%s\n", strcmp(kind, "normal") == 0 ? "" : "  ",
+           strcmp(kind, "normal") == 0 ? "" : kind);
+}
+
+/* The text of one id alone; broken characters are replaced in it. */
+static int print_json(const struct mw_vocab *v, uint32_t id, struct err *e)
+{
+    char piece[MW_PIECE_MAX], *text;
+    size_t n = mw_vocab_piece(v, id, piece, sizeof piece), len;
+    bool has_space;
+
+    if (mw_vocab_decode(v, &id, 1, true, &text, &len, e) != 0)
+        return -1;
+    /* The decoder drops a leading space of a text; a piece has it. */
+    has_space = n == len + 1 && piece[0] == ' ' && memcmp(piece + 1, text, len) == 0;
+    printf("{\"id\":%" PRIu32 ",\"kind\":\"%s\",\"text\":", id, mw_vocab_kind(v, id));
+    if (has_space)
+        json_out_text(stdout, piece, n);
+    else
+        json_out_text(stdout, text, len);
+    if (!has_space && (n != len || memcmp(piece, text, n) != 0)) {
+        fputs(",\"bytes\":\"", stdout);
+        for (size_t i = 0; i < n; i++)
+            printf("%02x", (unsigned char)piece[i]);
+        putchar('"');
+    }
+    putchar('}');
+    free(text);
+    return 0;
+}
+
+static int print_tokens(const struct mw_vocab *v, const struct options *o, const uint32_t *ids,
+                        size_t n, struct err *e)
+{
+    if (o->json) {
+        fputs("{\"tokens\":[", stdout);
+        for (size_t i = 0; i < n; i++) {
+            if (i > 0)
+                putchar(',');
+            if (print_json(v, ids[i], e) != 0)
+                return -1;
+        }
+        puts("]}");
+    } else if (o->ids) {
+        for (size_t i = 0; i < n; i++)
+            printf("%s%" PRIu32, i > 0 ? " " : "", ids[i]);
+        putchar('\n');
+    } else {
+        for (size_t i = 0; i < n; i++)
+            print_line(v, ids[i]);
+    }
+    return 0;
+}
+
+/* A terminal gets it cleaned, a pipe or file byte for byte. */
+static int print_text(const struct options *o, const char *text, size_t len, struct err *e)
+{
+    char *clean;
+
+    if (o->json) {
+        fputs("{\"text\":", stdout);
+        json_out_text(stdout, text, len);
+        puts("}");
+        return 0;
+    }
+    if (isatty(STDOUT_FILENO) == 0) {
+        fwrite(text, 1, len, stdout);
+        return 0;
+    }
+    clean = malloc(4 * len + 1);
+    if (clean == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the text");
+    fwrite(clean, 1, clean_text(clean, 4 * len + 1, text, len), stdout);
+    putchar('\n');
+    free(clean);
+    return 0;
+}
+
+static int tokenize(const struct mw_vocab *v, const struct options *o, const char *name,
+                    const char *text, size_t len, struct err *e)
+{
+    char *decoded = NULL;
+    uint32_t *ids = NULL;
+    size_t n = 0;
+    int rc;
+
+    if (o->decode)
+        rc = eval_ids_parse(name, text, len, mw_vocab_size(v), &ids, &n, e);
+    else
+        rc = mw_vocab_encode(v, text, len, o->special, &ids, &n, e);
+    if (rc == 0 && o->decode) {
+        rc = mw_vocab_decode(v, ids, n, o->special, &decoded, &len, e);
+        if (rc == 0)
+            rc = print_text(o, decoded, len, e);
+        free(decoded);
+    } else if (rc == 0) {
+        rc = print_tokens(v, o, ids, n, e);
+    }
+    free(ids);
+    return rc;
+}
+
+int cmd_tokenize(const struct options *o)
+{
+    const char *path = o->arg != NULL ? o->arg : "-";
+    struct err e = ERR_INIT;
+    struct mw_vocab *v = NULL;
+    char *text = NULL;
+    size_t len = 0;
+    int rc = -1;
+
+    if (o->decode && o->ids) {
+        err_set(&e, ERR_ARGUMENT, "--ids and --decode exclude each other");
+        return report_usage(command_find("tokenize"), &e);
+    }
+    if (mw_vocab_open(&v, o->model, &e) == 0 &&
+        prompt_read_file(path, TEXT_MAX_BYTES, &text, &len, &e) == 0)
+        rc = tokenize(v, o, strcmp(path, "-") == 0 ? "standard input" : path, text, len, &e);
+    free(text);
+    mw_vocab_close(v);
+    return rc == 0 ? EXIT_OK : report_error(&e);
+}
