@@ -169,14 +169,14 @@ static uint32_t chunk_target(const struct plan_input *in)
 /* The slots that the ring grows to. */
 static uint32_t slot_target(const struct plan_input *in)
 {
-    uint64_t n = in->slot_bytes > 0 ? PLAN_RING_BYTES / in->slot_bytes : 2;
+    uint64_t slot = in->slot_bytes > 0 ? in->slot_bytes : 1;
+    uint64_t ring = slot < PLAN_SLOT_BYTES ? PLAN_RING_BYTES_SMALL : PLAN_RING_BYTES;
+    uint64_t n = (ring + slot / 2) / slot;
 
-    if (n > PLAN_RING_SLOTS)
-        n = PLAN_RING_SLOTS;
-    if (in->slots_max != 0 && n > in->slots_max)
-        n = in->slots_max;
-    if (n > in->n_block)
-        n = in->n_block; /* more would hold the same block twice */
+    n = smaller(n, PLAN_RING_SLOTS);
+    if (in->slots_max != 0)
+        n = smaller(n, in->slots_max);
+    n = smaller(n, in->n_block); /* more would hold the same block twice */
     return n > 2 ? (uint32_t)n : 2;
 }
 

@@ -23,9 +23,16 @@
  * than its bytes. */
 #define PLAN_BLOCK_ROUNDING 8192
 
-/* The ring grows to this many bytes, or to two slots; more adds no bandwidth. */
-#define PLAN_RING_BYTES ((uint64_t)32 << 20)
-#define PLAN_RING_SLOTS 16
+/*
+ * The ring grows to about so many bytes, at most PLAN_RING_SLOTS slots and at least two.
+ * Slots of a small budget (below PLAN_SLOT_BYTES) get the lesser ring.  More adds no
+ * bandwidth: on a virtual disk of 2.3 GB/s four reads of 1 to 4 MiB in flight gave 0.96
+ * to 1.0 of what a plain loop of reads reaches, eight no more.
+ */
+#define PLAN_RING_BYTES       ((uint64_t)32 << 20)
+#define PLAN_RING_BYTES_SMALL ((uint64_t)8 << 20)
+#define PLAN_RING_SLOTS       8
+#define PLAN_SLOT_BYTES       ((uint64_t)3 << 20)
 
 /* Columns of a prompt chunk: what the smallest plan has, what it grows to where the
  * limits of the machine are not known, and the most. */

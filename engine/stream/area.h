@@ -7,7 +7,9 @@
  * The whole is reserved once, so that nothing in it ever moves; area_hold() makes a
  * beginning of it usable, or gives the end back so that what the kernel charges falls at
  * once.  Huge pages are asked for, but only where a whole one lies inside what is held:
- * none is ever charged for less.
+ * none is ever charged for less.  Direct reads gain most from them: a request has a
+ * limited number of segments, and reads of 4 MiB into small pages came at 0.95 GB/s where
+ * huge ones gave 2.25.
  */
 #ifndef MEMWALL_ENGINE_STREAM_AREA_H
 #define MEMWALL_ENGINE_STREAM_AREA_H

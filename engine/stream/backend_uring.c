@@ -241,6 +241,12 @@ static void wake_uring(struct backend *b)
     (void)n; /* fails only when it is already set */
 }
 
+/* Reads that the kernel has taken and not answered, the one of wake_fd among them. */
+static uint32_t in_kernel(const struct backend *b)
+{
+    return b->n_flying + (b->wake_flying ? 1 : 0) - io_uring_sq_ready(&b->ring);
+}
+
 /* Wait until the kernel writes into our memory no more. */
 static bool drain(struct backend *b)
 {
@@ -248,13 +254,10 @@ static bool drain(struct backend *b)
 
     if (b->wake_flying)
         wake_uring(b);
-    for (int i = 0; i < DRAIN_MAX_MS && (b->n_flying > 0 || b->wake_flying); i++) {
-        if (!b->is_broken)
-            (void)io_uring_submit(&b->ring);
-        if (reap(b, done, 16) == 0 && (b->n_flying > 0 || b->wake_flying))
+    for (int i = 0; i < DRAIN_MAX_MS && in_kernel(b) > 0; i++)
+        if (reap(b, done, 16) == 0 && in_kernel(b) > 0)
             sleep_1ms(); /* entering the kernel lets it post what is done */
-    }
-    return b->n_flying == 0;
+    return in_kernel(b) == 0;
 }
 
 static bool close_uring(struct backend *b)
@@ -264,7 +267,7 @@ static bool close_uring(struct backend *b)
     io_uring_queue_exit(&b->ring);
     close(b->wake_fd);
     /* The kernel may still write wake_value: better a few bytes lost. */
-    if (is_quiet && !b->wake_flying)
+    if (is_quiet)
         free(b);
     return is_quiet;
 }

@@ -6,20 +6,20 @@
 
 #include "engine/base/units.h"
 
-#define TARGET_BYTES     ((size_t)4 << 20)
-#define TARGET_MIN_BYTES ((size_t)256 << 10)
-
 /* Kernels take several rows at once: blocks end at a multiple where that costs nothing. */
 #define ROWS_TOGETHER 16
 
+/*
+ * Smaller blocks make a smaller ring and cost no bandwidth down to 512 KiB (measured:
+ * tests/bench/bench_stream), but each costs the workers a start and a wait.
+ */
 size_t stream_block_target(uint64_t budget_bytes)
 {
-    /* A ring of eight slots is to stay near a thirty-second of the budget. */
-    uint64_t target = align_down(budget_bytes / 256, 64 * KIB);
-
-    if (target > TARGET_BYTES)
-        return TARGET_BYTES;
-    return target < TARGET_MIN_BYTES ? TARGET_MIN_BYTES : (size_t)target;
+    if (budget_bytes < 96 * MIB)
+        return 512 * KIB;
+    if (budget_bytes < 192 * MIB)
+        return 1 * MIB;
+    return budget_bytes < 384 * MIB ? 2 * MIB : 4 * MIB;
 }
 
 uint64_t schedule_bytes(uint32_t n_span)

@@ -13,14 +13,24 @@
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
 
-#define DEPTH_DEFAULT 8
-#define STACK_BYTES   ((size_t)256 << 10)
+/* Bytes in flight that keep a disk busy; more only delays lookups. */
+#define FLIGHT_BYTES (16 * MIB)
+#define STACK_BYTES  ((size_t)256 << 10)
 
 /* Stacks as far as they are used, rings shared with the kernel, registered files. */
 #define FIXED_BYTES (256 * KIB)
 #define FILE_BYTES  256
 
 /* --- opening --- */
+
+static uint32_t choose_depth(const struct stream_options *o)
+{
+    uint64_t depth = FLIGHT_BYTES / (o->slot_bytes > 0 ? o->slot_bytes : FLIGHT_BYTES / 4) + 1;
+
+    if (o->depth > 0)
+        return o->depth;
+    return depth < 4 ? 4 : depth > 8 ? 8 : (uint32_t)depth;
+}
 
 static int check_spans(const struct stream *s, struct err *e)
 {
@@ -200,7 +210,7 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
     s->drops = options->mmap_drop;
     s->n_slot = options->n_slot;
     s->slot_bytes = options->slot_bytes;
-    s->depth = options->depth > 0 ? options->depth : DEPTH_DEFAULT;
+    s->depth = choose_depth(options);
     s->first_kind = options->no_uring || backend_uring == NULL ? &backend_pread : backend_uring;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->news, NULL);

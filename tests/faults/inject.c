@@ -1,0 +1,219 @@
+#include "config.h"
+
+#include "inject.h"
+
+#include <sys/mman.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#ifdef HAVE_LIBURING
+#include <liburing.h>
+#endif
+
+struct inject inject = { .resource_skip = -1 };
+
+void inject_nothing(void)
+{
+    inject.read_error = inject.read_skip = inject.read_times = 0;
+    inject.short_one_in = 0;
+    inject.reads_wait = false;
+    inject.init_error = inject.register_error = inject.enter_error = inject.enter_skip = 0;
+    inject.resource_skip = -1;
+}
+
+/* Counted down to 0 and then for `times`: is this call one of them? */
+static bool is_due(atomic_int *skip, atomic_int *times)
+{
+    if (atomic_load(skip) > 0 && atomic_fetch_sub(skip, 1) > 0)
+        return false;
+    if (times == NULL)
+        return true;
+    return atomic_load(times) > 0 && atomic_fetch_sub(times, 1) > 0;
+}
+
+/* What a read of n bytes is made into. */
+static int64_t spoil(int64_t n)
+{
+    static atomic_uint count;
+    unsigned one_in = inject.short_one_in;
+
+    if (inject.read_error != 0 && is_due(&inject.read_skip, &inject.read_times))
+        return -inject.read_error;
+    if (one_in != 0 && n > 8192 && atomic_fetch_add(&count, 1) % one_in == 0)
+        return n / 2 / 4096 * 4096;
+    return n;
+}
+
+ssize_t __real_pread(int fd, void *p, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at);
+
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
+{
+    int64_t got;
+
+    while (inject.reads_wait)
+        sched_yield();
+    got = spoil(__real_pread(fd, p, n, at));
+    if (got >= 0)
+        return (ssize_t)got;
+    if (inject.read_error != 0)
+        errno = (int)-got;
+    return -1;
+}
+
+/* --- memory and threads --- */
+
+static bool refuses(void)
+{
+    int left = atomic_load(&inject.resource_skip);
+
+    return left >= 0 && atomic_fetch_sub(&inject.resource_skip, 1) == 0;
+}
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void __real_free(void *p);
+void __wrap_free(void *p);
+void *__real_mmap(void *p, size_t n, int prot, int flags, int fd, off_t at);
+void *__wrap_mmap(void *p, size_t n, int prot, int flags, int fd, off_t at);
+int __real_mprotect(void *p, size_t n, int prot);
+int __wrap_mprotect(void *p, size_t n, int prot);
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *arg);
+
+void *__wrap_malloc(size_t n)
+{
+    atomic_fetch_add(&inject.n_alloc, 1);
+    return refuses() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    atomic_fetch_add(&inject.n_alloc, 1);
+    return refuses() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    atomic_fetch_add(&inject.n_alloc, 1);
+    return refuses() ? NULL : __real_realloc(p, n);
+}
+
+void __wrap_free(void *p)
+{
+    atomic_fetch_add(&inject.n_alloc, 1);
+    __real_free(p);
+}
+
+void *__wrap_mmap(void *p, size_t n, int prot, int flags, int fd, off_t at)
+{
+    if (refuses()) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return __real_mmap(p, n, prot, flags, fd, at);
+}
+
+int __wrap_mprotect(void *p, size_t n, int prot)
+{
+    if (refuses()) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return __real_mprotect(p, n, prot);
+}
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *),
+                          void *arg)
+{
+    return refuses() ? EAGAIN : __real_pthread_create(t, attr, fn, arg);
+}
+
+/* --- io_uring --- */
+
+#ifdef HAVE_LIBURING
+
+int __real_io_uring_queue_init_params(unsigned n, struct io_uring *ring,
+                                      struct io_uring_params *p);
+int __wrap_io_uring_queue_init_params(unsigned n, struct io_uring *ring,
+                                      struct io_uring_params *p);
+int __real_io_uring_register_files(struct io_uring *ring, const int *fds, unsigned n);
+int __wrap_io_uring_register_files(struct io_uring *ring, const int *fds, unsigned n);
+int __real_io_uring_register_buffers(struct io_uring *ring, const struct iovec *v, unsigned n);
+int __wrap_io_uring_register_buffers(struct io_uring *ring, const struct iovec *v, unsigned n);
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned n);
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n);
+
+int __wrap_io_uring_queue_init_params(unsigned n, struct io_uring *ring,
+                                      struct io_uring_params *p)
+{
+    if (inject.init_error != 0)
+        return -inject.init_error;
+    return __real_io_uring_queue_init_params(n, ring, p);
+}
+
+int __wrap_io_uring_register_files(struct io_uring *ring, const int *fds, unsigned n)
+{
+    if (inject.register_error != 0)
+        return -inject.register_error;
+    return __real_io_uring_register_files(ring, fds, n);
+}
+
+int __wrap_io_uring_register_buffers(struct io_uring *ring, const struct iovec *v, unsigned n)
+{
+    if (inject.register_error != 0)
+        return -inject.register_error;
+    return __real_io_uring_register_buffers(ring, v, n);
+}
+
+/* Completions are spoilt where they lie, each once: the engine takes all that it sees
+ * after each of these calls. */
+static void spoil_completions(struct io_uring *ring)
+{
+    struct io_uring_cqe *cqe;
+    unsigned head;
+
+    if (inject.read_error == 0 && inject.short_one_in == 0)
+        return;
+    io_uring_for_each_cqe(ring, head, cqe)
+    {
+        if (io_uring_cqe_get_data(cqe) != NULL)
+            cqe->res = (int)spoil(cqe->res);
+    }
+}
+
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+    int n;
+
+    if (inject.enter_error != 0 && is_due(&inject.enter_skip, NULL))
+        return -inject.enter_error;
+    n = __real_io_uring_submit(ring);
+    spoil_completions(ring);
+    return n;
+}
+
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n)
+{
+    int r;
+
+    if (inject.enter_error != 0 && is_due(&inject.enter_skip, NULL))
+        return -inject.enter_error;
+    r = __real_io_uring_submit_and_wait(ring, n);
+    spoil_completions(ring);
+    return r;
+}
+
+#endif
