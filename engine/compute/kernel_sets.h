@@ -10,11 +10,16 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
+#ifdef __aarch64__
+#include <sys/auxv.h>
+
+#include <asm/hwcap.h>
+#endif
 
 #include "engine/compute/kernels.h"
 
-extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avx2, kernels_neon,
-    kernels_generic;
+extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avx2, kernels_neondot,
+    kernels_neon, kernels_generic;
 
 static bool runs_anywhere(void)
 {
@@ -49,6 +54,13 @@ static bool has_avx512vnni(void)
 }
 #endif
 
+#ifdef __aarch64__
+static bool has_dot_product(void)
+{
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+}
+#endif
+
 static const struct {
     const struct kernels *set;
     bool (*runs_here)(void);
@@ -57,6 +69,10 @@ static const struct {
     { &kernels_avx512vnni, has_avx512vnni },
     { &kernels_avx512, has_avx512 },
     { &kernels_avx2, has_avx2 },
+#endif
+#ifdef __aarch64__
+    { &kernels_neondot, has_dot_product },
+    { &kernels_neon, runs_anywhere },
 #endif
     { &kernels_generic, runs_anywhere },
 };

@@ -14,7 +14,8 @@ libengine_a_SOURCES += \
 KERNEL_TEMPLATES = engine/compute/kernel_set.h engine/compute/set_attn.h \
 	engine/compute/set_curves.h engine/compute/set_mul_float.h \
 	engine/compute/set_mul_q8.h engine/compute/set_unpack.h engine/compute/vec.h
-EXTRA_DIST += $(KERNEL_TEMPLATES) engine/compute/vec_avx2.h engine/compute/vec_avx512.h
+EXTRA_DIST += $(KERNEL_TEMPLATES) engine/compute/vec_avx2.h engine/compute/vec_avx512.h \
+	engine/compute/vec_neon.h
 
 if CPU_X86_64
 AVX2_FLAGS = -mavx2 -mfma -mf16c
@@ -28,4 +29,14 @@ libkernels_avx512_a_SOURCES = engine/compute/kernels_avx512.c
 libkernels_avx512_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS)
 libkernels_avx512vnni_a_SOURCES = engine/compute/kernels_avx512.c
 libkernels_avx512vnni_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni
+endif
+
+if CPU_AARCH64
+noinst_LIBRARIES += libkernels_neon.a libkernels_neondot.a
+KERNEL_LIBS += libkernels_neon.a libkernels_neondot.a libengine.a
+
+libkernels_neon_a_SOURCES = engine/compute/kernels_neon.c
+libkernels_neon_a_CFLAGS = $(AM_CFLAGS)
+libkernels_neondot_a_SOURCES = engine/compute/kernels_neon.c
+libkernels_neondot_a_CFLAGS = $(AM_CFLAGS) -march=armv8.2-a+dotprod
 endif

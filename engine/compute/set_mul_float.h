@@ -72,7 +72,6 @@ INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
  */
 INLINE void fetch_ahead(const uint8_t *p, size_t n)
 {
-    UNROLL
     for (size_t i = 0; i < n; i += 64)
         __builtin_prefetch(p + i, 0, 2);
 }

@@ -19,7 +19,6 @@
 
 #include "engine/compute/set_mul_float.h"
 
-#define Q8_ROWS 4
 #define Q8_COLS 32 /* columns whose sums wait in memory while a span is unpacked */
 
 struct q8_product {
@@ -111,6 +110,14 @@ INLINE const uint8_t *q8_span_at(enum tensor_type type, const uint8_t *row, size
     return tail;
 }
 
+/* As fetch_ahead, for a span. */
+INLINE void fetch_span(enum tensor_type type, const uint8_t *p)
+{
+    UNROLL
+    for (size_t i = 0; i < span_bytes(type); i += 64)
+        __builtin_prefetch(p + i, 0, 2);
+}
+
 /* Rows r .. r + n_r - 1 with column c. */
 INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p, size_t r,
                    size_t c)
@@ -129,7 +136,7 @@ INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p
             struct q8_span u;
 
             /* Without this Q4_K takes 68 cycles a span from memory instead of 35. */
-            fetch_ahead(row + i * span_bytes(type) + 2 * n_r * p->w_stride, span_bytes(type));
+            fetch_span(type, row + i * span_bytes(type) + 2 * n_r * p->w_stride);
             q8_unpack(type, q8_span_at(type, row, p->n_k, i, tail), &u);
             q8_add(type, &u, x, i, &sum[j]);
         }

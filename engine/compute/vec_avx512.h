@@ -23,6 +23,9 @@
 #define TILE_ROWS 4
 #define TILE_COLS 6
 
+/* Rows of 8-bit products at a time: each has a span unpacked in registers or near. */
+#define Q8_ROWS 4
+
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __m512i vb;
