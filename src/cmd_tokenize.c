@@ -169,7 +169,7 @@ int cmd_tokenize(const struct options *o)
 
     if (o->decode && o->ids) {
         err_set(&e, ERR_ARGUMENT, "--ids and --decode exclude each other");
-        return report_usage(command_find("tokenize"), &e);
+        return report_usage(command_named("tokenize"), &e);
     }
     if (mw_vocab_open(&v, o->model, &e) == 0 &&
         prompt_read_file(path, TEXT_MAX_BYTES, &text, &len, &e) == 0)
