@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/command.h"
 #include "src/json_out.h"
 #include "src/summary.h"
 
@@ -68,7 +69,7 @@ void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_t
         else
             write_out(a, text, n);
     }
-    fflush(stdout);
+    report_flush();
 }
 
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
@@ -92,7 +93,7 @@ void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
         if (a->any && a->last != '\n' && (a->is_terminal || !a->raw))
             putchar('\n');
     }
-    fflush(stdout);
+    report_flush();
 }
 
 void answer_out_close(struct answer_out *a)

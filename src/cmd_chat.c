@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/command.h"
+#include "src/config_file.h"
 #include "src/paths.h"
 #include "src/plan_print.h"
 #include "src/settings.h"
@@ -41,7 +42,9 @@ int cmd_chat(const struct options *o)
                                  .open_chat = o->last_chat ? "" : o->open_chat,
                                  .telemetry = o->telemetry,
                                  .no_save = o->no_save,
-                                 .quiet = o->quiet };
+                                 .quiet = o->quiet,
+                                 .check_setting = config_file_check,
+                                 .setting_names = config_file_keys() };
     struct err e = ERR_INIT;
     struct paths paths;
     int rc;

@@ -61,7 +61,7 @@ static int print_greedy(struct mw_session *s, const struct options *o, uint32_t 
         fputs("{\"greedy\":[", stdout);
     for (uint32_t i = 0; i < o->greedy; i++) {
         printf("%s%" PRIu32, i == 0 ? "" : o->json ? "," : " ", id);
-        fflush(stdout);
+        report_flush();
         if (progress_is_due(p))
             progress_count(p, "greedy", "tokens", i, o->greedy);
         if (i + 1 == o->greedy) /* nobody asks for what would follow */

@@ -79,5 +79,5 @@ int cmd_replay(const struct options *o)
     rc = o->once || o->json ? print(o, &e) : play(o, &e);
     if (rc < 0)
         return report_error(&e);
-    return report_end(rc);
+    return rc;
 }

@@ -50,6 +50,9 @@ int report_error(const struct err *e);
 int report_usage(const struct command *c, const struct err *e);
 /* "memwall: " and a text that is no error, on standard error, cleaned. */
 void report_notice(const char *text, size_t n);
+/* Write out what standard output holds; false: it cannot be written, report_end() says
+ * why. */
+bool report_flush(void);
 /* Flush standard output: code, or EXIT_FAILED with a message if writing failed. */
 int report_end(int code);
 

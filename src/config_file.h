@@ -6,8 +6,8 @@
  *     quiet = yes
  *     system = "You are brief."
  *
- * A key is the long name of an option of chat, run, plan or replay, checked by the same table as the
- * command line, which stands above the file.
+ * A key is the long name of an option of chat, run, plan or replay, checked by the same table
+ * as the command line, which stands above the file.
  */
 #ifndef MEMWALL_SRC_CONFIG_FILE_H
 #define MEMWALL_SRC_CONFIG_FILE_H

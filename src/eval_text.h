@@ -3,9 +3,9 @@
  *
  * The ids of the whole text are cut into windows of the context's size (512 unless --ctx
  * says otherwise), each evaluated alone; where the model has a begin token it takes the
- * place of a window's first id.  Scored are the ids of the second half of a window, which all have at least
- * half a window before them.  perplexity = exp(mean of -ln p), its standard error is that
- * of the mean times the perplexity.  A last piece shorter than a window is left out,
+ * place of a window's first id.  Scored are the ids of the second half of a window, which all
+ * have at least half a window before them.  perplexity = exp(mean of -ln p), its standard error
+ * is that of the mean times the perplexity.  A last piece shorter than a window is left out,
  * unless it is the only one.
  */
 #ifndef MEMWALL_SRC_EVAL_TEXT_H

@@ -40,19 +40,29 @@ int report_usage(const struct command *c, const struct err *e)
     return EXIT_USAGE;
 }
 
+/* Why standard output cannot be written; 0: it can. */
+static int write_errno;
+
+bool report_flush(void)
+{
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+        if (write_errno == 0)
+            write_errno = errno != 0 ? errno : EIO;
+        return false;
+    }
+    return true;
+}
+
 int report_end(int code)
 {
     struct err e = ERR_INIT;
-    bool failed = ferror(stdout) != 0;
 
-    if (fflush(stdout) != 0)
-        failed = true;
-    else if (failed)
-        errno = EIO;
-    if (!failed)
+    if (report_flush())
         return code;
     /* Who closed the pipe knows that it did. */
-    if (errno != EPIPE) {
+    if (write_errno != EPIPE) {
+        errno = write_errno;
         err_sys(&e, "could not write to standard output");
         print_error(&e);
     }

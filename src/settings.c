@@ -3,6 +3,7 @@
 
 #include "src/settings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The budget in bytes; 0 leaves it to the engine. */
@@ -118,6 +119,15 @@ int settings_chat(const struct options *o, const struct mw_model *m,
     return 0;
 }
 
+/* Where nothing can be drawn, or the person asked all programs not to. */
+static bool wants_plain(void)
+{
+    const char *term = getenv("TERM"), *accessible = getenv("ACCESSIBLE");
+
+    return (accessible != NULL && accessible[0] != '\0') || term == NULL ||
+           strcmp(term, "dumb") == 0;
+}
+
 void settings_screen(const struct options *o, struct ui_options *out)
 {
     *out = (struct ui_options){
@@ -126,7 +136,7 @@ void settings_screen(const struct options *o, struct ui_options *out)
         .graph = (enum ui_graph)o->graph,
         .ascii = o->ascii,
         .utf8 = o->utf8,
-        .plain = o->plain,
+        .plain = o->plain || wants_plain(),
         .no_mouse = o->no_mouse,
         .view = (enum ui_view)o->view,
         .split_percent = (int)o->split,

@@ -12,7 +12,9 @@ summary:
 	@$(SHELL) $(top_srcdir)/tests/summary.sh $(TEST_LOGS)
 .PHONY: summary
 
-dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py
+EXTRA_DIST += tests/lib/program.py
+dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py \
+	tests/program/test_run.py tests/program/test_eval.py
 
 if HAVE_CMOCKA
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

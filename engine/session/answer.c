@@ -313,7 +313,7 @@ void answer_run(struct answerer *a, bool is_continued)
     struct run r = { .a = a,
                      .start_ns = telemetry_now_ns(),
                      .bytes_before = counter_get(&t->bytes_read),
-                     .parser = { .format = a->rendering.format,
+                     .parser = { .format = a->parser_format,
                                  .tokenizer = a->rendering.tokenizer },
                      .err = ERR_INIT };
     bool started = start_turn(&r, is_continued, &r.err) == 0;

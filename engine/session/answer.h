@@ -19,6 +19,7 @@ struct answerer {
     struct conversation *conversation;
     struct events *events;
     struct rendering rendering;
+    const struct chat_format *parser_format; /* "raw" where rendering has none */
     struct mw_sampler *sampler;
     uint32_t stop_ids[32];
     size_t n_stop_id;

@@ -139,6 +139,11 @@ static int make_answerer(struct mw_chat *c, const struct mw_chat_options *o, str
         if (strcmp(chat_format_name(a.rendering.format), "raw") == 0)
             a.rendering.format = NULL;
     }
+    a.parser_format = a.rendering.format;
+    if (a.parser_format == NULL)
+        a.parser_format = chat_format_choose(c->m->catalogue, a.rendering.tokenizer, "raw", e);
+    if (a.parser_format == NULL)
+        return -1;
     a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.stop_ids,
                                 sizeof a.stop_ids / sizeof a.stop_ids[0]);
     for (size_t i = 0; o->stop != NULL && o->stop[i] != NULL; i++)

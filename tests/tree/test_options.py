@@ -3,26 +3,11 @@
 import os
 import re
 import subprocess
-import tempfile
+import sys
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(HERE, "..", "..")
-BUILDDIR = os.environ.get("MW_BUILDDIR") or SRCDIR
-MEMWALL = os.path.join(BUILDDIR, "memwall")
-
-
-def memwall(*args, config=None, stdin=""):
-    with tempfile.TemporaryDirectory() as home:
-        env = dict(os.environ, HOME=home)
-        for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-            env.pop(name, None)
-        if config is not None:
-            os.makedirs(os.path.join(home, ".config", "memwall"))
-            with open(os.path.join(home, ".config", "memwall", "config"), "w") as f:
-                f.write(config)
-        return subprocess.run([MEMWALL, *args], env=env, input=stdin, text=True,
-                              capture_output=True, timeout=60)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import MEMWALL, SRCDIR, memwall  # noqa: E402
 
 
 def table():

@@ -1,0 +1,31 @@
+"""Starts ./memwall for tests written in Python: a home of its own, a time limit."""
+import os
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SRCDIR = os.environ.get("MW_SRCDIR") or os.path.abspath(os.path.join(HERE, "..", ".."))
+BUILDDIR = os.environ.get("MW_BUILDDIR") or SRCDIR
+MEMWALL = os.path.join(BUILDDIR, "memwall")
+MODELS = os.path.join(SRCDIR, "tests", "data", "models")
+TIMEOUT_S = 300  # only for what hangs; sanitizers are slow
+
+
+def environment(home, **more):
+    env = dict(os.environ, HOME=home, **more)
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",
+                 "NO_COLOR", "ACCESSIBLE"):
+        env.pop(name, None)
+    return env
+
+
+def memwall(*args, config=None, stdin="", text=True, **more):
+    """Run to the end with pipes; config is the text of the settings file."""
+    with tempfile.TemporaryDirectory() as home:
+        if config is not None:
+            os.makedirs(os.path.join(home, ".config", "memwall"))
+            with open(os.path.join(home, ".config", "memwall", "config"), "w") as f:
+                f.write(config)
+        return subprocess.run([MEMWALL, *args], env=environment(home), input=stdin, text=text,
+                              timeout=TIMEOUT_S,
+                              **(dict(capture_output=True) | more))

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""memwall eval and memwall plan: ids in, logits and ids out; the table of memory."""
+import array
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import MODELS, memwall  # noqa: E402
+
+NAMES = ("llama-tiny", "gemma4-tiny-q4_0")
+
+
+def model(name):
+    return os.path.join(MODELS, name + ".gguf")
+
+
+def text_of(name):
+    with open(os.path.join(MODELS, name), encoding="ascii") as f:
+        return f.read()
+
+
+def floats(data):
+    a = array.array("f")
+    a.frombytes(data)
+    if sys.byteorder == "big":
+        a.byteswap()
+    return a
+
+
+class Ids(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def ids_file(self, text):
+        with open(self.path("ids"), "w", encoding="ascii") as f:
+            f.write(text)
+        return self.path("ids")
+
+    def test_logits_and_greedy_ids_are_the_reference_s(self):
+        for name in NAMES:
+            out = self.path("logits")
+            r = memwall("eval", "-m", model(name), "--ids", os.path.join(MODELS, name + ".ids"),
+                        "--logits", out, "--greedy", "32", "--exact", "--kv", "f32")
+            self.assertEqual((0, "", text_of(name + ".greedy")),
+                             (r.returncode, r.stderr, r.stdout), name)
+            with open(out, "rb") as f, \
+                 open(os.path.join(MODELS, name + ".logits.f32"), "rb") as g:
+                got, want = floats(f.read()), floats(g.read())
+            self.assertEqual(len(want), len(got), name)
+            worst = max(range(len(want)), key=lambda i: abs(got[i] - want[i]))
+            self.assertLessEqual(abs(got[worst] - want[worst]), 5e-4, (name, worst))
+
+    def test_greedy_ids_are_the_same_without_logits(self):
+        for name in NAMES:
+            r = memwall("eval", model(name), "--ids", os.path.join(MODELS, name + ".ids"),
+                        "--greedy", "32", "--exact", "--kv", "f32", "--json")
+            self.assertEqual(0, r.returncode, r.stderr)
+            self.assertEqual([int(x) for x in text_of(name + ".greedy").split()],
+                             json.loads(r.stdout)["greedy"])
+
+    def test_ids_may_be_separated_as_one_likes(self):
+        ids = text_of("llama-tiny.ids").split()
+        want = memwall("eval", model("llama-tiny"), "--greedy", "4", "--ids", "-",
+                       stdin=" ".join(ids)).stdout
+        self.assertRegex(want, r"\A\d+ \d+ \d+ \d+\n\Z")
+        for text in (",".join(ids), "\n".join(ids) + "\n", ", ".join(ids) + " \r\n\t"):
+            self.assertEqual(want, memwall("eval", model("llama-tiny"), "--greedy", "4",
+                                           "--ids", self.ids_file(text)).stdout)
+
+    def test_what_is_no_id_is_named_with_its_place(self):
+        for text, place in {"1 2 x3": "at byte 4", "1 2.5": "at byte 2", "-1": "at byte 0",
+                            "5 999999": "at byte 2", "5 99999999999999999999": "at byte 2",
+                            "0x10": "at byte 0", "1;2": "at byte 0", "": "no token ids",
+                            " ,\n": "no token ids", "7 \x1b[2J": "at byte 2"}.items():
+            r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file(text),
+                        "--greedy", "1")
+            self.assertEqual((1, ""), (r.returncode, r.stdout), text)
+            self.assertIn(place, r.stderr, text)
+            self.assertIn(self.path("ids"), r.stderr)
+            self.assertEqual(1, r.stderr.count("\n"))
+            self.assertNotIn("\x1b", r.stderr)
+
+    def test_more_ids_than_the_context_are_refused(self):
+        r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 " * 40), "--ctx",
+                    "32", "--greedy", "1")
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertIn("32", r.stderr)
+
+    def test_a_file_that_cannot_be_written_is_told(self):
+        for path, text in {"/dev/full": "No space left", "/nonexistent/x": "No such file"}.items():
+            r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6 7"),
+                        "--logits", path)
+            self.assertEqual(1, r.returncode)
+            self.assertIn(path, r.stderr)
+            self.assertIn(text, r.stderr)
+
+    def test_a_budget_below_the_floor(self):
+        r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6"), "-b", "1M")
+        self.assertEqual((3, ""), (r.returncode, r.stdout))
+        self.assertIn("It would fit with", r.stderr)
+
+
+class Text(unittest.TestCase):
+    def perplexity(self, text, *args):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
+            f.write(text)
+            f.flush()
+            return memwall("eval", model("gemma4-tiny-q4_0"), "--text", f.name, "--json", *args)
+
+    def test_windows_and_second_halves_are_scored(self):
+        r = self.perplexity("the quick brown fox " * 60, "--ctx", "64")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        d = json.loads(r.stdout)
+        n_window = d["n_evaluated"] // 64
+        self.assertEqual(64 * n_window, d["n_evaluated"])
+        self.assertEqual(32 * n_window, d["n_scored"])
+        self.assertAlmostEqual(math.exp(d["mean_nll"]) / d["perplexity"], 1, places=4)
+        self.assertGreater(d["standard_error"], 0)
+
+    def test_it_is_the_mean_of_what_the_logits_say(self):
+        name = "gemma4-tiny-q4_0"
+        text = "some words to be scored, one after the other"
+        d = json.loads(self.perplexity(text, "--exact", "--kv", "f32").stdout)
+        # The same from rows of logits: one window, which is the whole text.
+        with tempfile.TemporaryDirectory() as folder:
+            ids = memwall("tokenize", "-m", model(name), "--ids", stdin=text)
+            if ids.returncode == 2:
+                self.skipTest("memwall tokenize is not there")
+            ids = [int(x) for x in ids.stdout.split()]
+            ids[0] = 2  # the begin token takes the first place
+            out = os.path.join(folder, "out")
+            r = memwall("eval", model(name), "--ids", "-", "--logits", out, "--exact", "--kv",
+                        "f32", stdin=" ".join(map(str, ids)))
+            self.assertEqual(0, r.returncode, r.stderr)
+            with open(out, "rb") as f:
+                rows = floats(f.read())
+        n = len(ids)
+        vocab = len(rows) // n
+        nll = []
+        for pos in range(max(n // 2, 1) - 1, n - 1):
+            row = rows[pos * vocab:(pos + 1) * vocab]
+            top = max(row)
+            nll.append(math.log(sum(math.exp(x - top) for x in row)) - row[ids[pos + 1]] + top)
+        self.assertEqual(len(nll), d["n_scored"])
+        self.assertAlmostEqual(sum(nll) / len(nll), d["mean_nll"], places=4)
+
+    def test_too_little_text_is_refused(self):
+        r = self.perplexity("a")
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertIn("too few", r.stderr)
+
+
+class Plan(unittest.TestCase):
+    def test_the_rows_add_up_and_stay_within_the_budget(self):
+        for name in NAMES:
+            for budget in ("64M", "256M", "2G"):
+                r = memwall("plan", model(name), "-b", budget, "--json")
+                self.assertEqual((0, ""), (r.returncode, r.stderr))
+                d = json.loads(r.stdout)
+                self.assertTrue(d["fits"])
+                self.assertEqual(d["sum_bytes"], sum(d["rows"].values()))
+                self.assertLessEqual(d["sum_bytes"], d["budget_bytes"])
+
+    def test_the_smallest_budget_it_names_fits_and_one_less_does_not(self):
+        d = json.loads(memwall("plan", model("llama-tiny"), "-b", "1G", "--json").stdout)
+        least = d["smallest_budget_bytes"]
+        self.assertEqual(0, memwall("plan", model("llama-tiny"), "-b", str(least)).returncode)
+        self.assertEqual(3, memwall("plan", model("llama-tiny"), "-b",
+                                    str(least - 65536)).returncode)
+
+    def test_what_does_not_fit_is_still_shown(self):
+        r = memwall("plan", model("llama-tiny"), "-b", "1M", "--json")
+        self.assertEqual(3, r.returncode)
+        d = json.loads(r.stdout)
+        self.assertFalse(d["fits"])
+        self.assertGreater(d["sum_bytes"], d["budget_bytes"])
+        r = memwall("plan", model("llama-tiny"), "-b", "1M")
+        self.assertEqual(3, r.returncode)
+        self.assertRegex(r.stdout, r"(?m)^  sum +\d.*of a budget of 1.00 MiB$")
+        self.assertEqual(1, r.stderr.count("\n"))
+
+    def test_a_percentage_is_of_the_machine(self):
+        half, whole = (json.loads(memwall("plan", model("llama-tiny"), "-b", p,
+                                          "--json").stdout)["budget_bytes"]
+                       for p in ("50%", "100%"))
+        self.assertAlmostEqual(0.5, half / whole, places=3)
+
+    def test_a_full_disk_is_told(self):
+        with open("/dev/full", "wb") as full:
+            r = memwall("plan", model("llama-tiny"), capture_output=False, stdout=full,
+                        stderr=subprocess.PIPE)
+        self.assertEqual(1, r.returncode)
+        self.assertIn("No space left", r.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""memwall run: what goes where, how it stops, what it says when something is wrong."""
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+
+MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
+GREEDY = ("-m", MODEL, "--temp", "0", "-n", "24")
+
+
+def start(*args, **more):
+    """Not waited for; its home is the folder that the caller keeps."""
+    return subprocess.Popen([MEMWALL, *args], stdin=subprocess.DEVNULL, bufsize=0, **more)
+
+
+class Output(unittest.TestCase):
+    def test_only_the_answer_goes_to_standard_output(self):
+        r = memwall("run", *GREEDY, "hello", text=False, stdin=b"")
+        self.assertEqual((0, b""), (r.returncode, r.stderr))
+        self.assertTrue(r.stdout.endswith(b"\n"))
+        r.stdout.decode("utf-8")
+        again = memwall("run", *GREEDY, "hello", text=False, stdin=b"")
+        self.assertEqual(r.stdout, again.stdout)
+
+    def test_the_prompt_comes_from_the_argument_or_the_input(self):
+        by_argument = memwall("run", *GREEDY, "hello there", "--json")
+        by_input = memwall("run", *GREEDY, "--json", stdin="hello there\n")
+        self.assertEqual([0, 0], [by_argument.returncode, by_input.returncode])
+        a, b = (json.loads(r.stdout.splitlines()[-1]) for r in (by_argument, by_input))
+        self.assertEqual((a["text"], a["n_prompt"]), (b["text"], b["n_prompt"]))
+
+    def test_both_are_joined_by_an_empty_line(self):
+        both = memwall("run", *GREEDY, "hello", "--json", stdin="there\n")
+        joined = memwall("run", *GREEDY, "hello\n\nthere", "--json")
+        a, b = (json.loads(r.stdout.splitlines()[-1]) for r in (both, joined))
+        self.assertEqual((a["text"], a["n_prompt"]), (b["text"], b["n_prompt"]))
+
+    def test_without_a_prompt_it_says_so(self):
+        r = memwall("run", *GREEDY)
+        self.assertEqual((2, ""), (r.returncode, r.stdout))
+        self.assertIn("no prompt", r.stderr)
+
+    def test_json_is_one_object_a_line_and_the_last_has_all(self):
+        r = memwall("run", *GREEDY, "hello", "--json")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        lines = [json.loads(line) for line in r.stdout.splitlines()]
+        done = lines.pop()
+        self.assertEqual("done", done["event"])
+        self.assertEqual("length", done["done"])
+        self.assertEqual(24, done["n_decoded"])
+        text = "".join(x["text"] for x in lines if x["event"] == "text")
+        self.assertEqual(done["text"], text)
+        self.assertGreater(done["bytes_read"], 0)
+        plain = memwall("run", *GREEDY, "hello")
+        self.assertEqual(plain.stdout.rstrip("\n"), text.rstrip("\n"))
+
+    def test_raw_adds_no_newline(self):
+        a = memwall("run", *GREEDY, "--raw", "--json", "hello")
+        b = memwall("run", *GREEDY, "--raw", "hello", text=False, stdin=b"")
+        self.assertEqual(json.loads(a.stdout.splitlines()[-1])["text"].encode(), b.stdout)
+
+    def test_stats_are_on_standard_error(self):
+        r = memwall("run", *GREEDY, "--stats", "hello")
+        self.assertEqual(0, r.returncode)
+        for word in ("prompt ", "answer ", "read ", "24 tokens"):
+            self.assertIn(word, r.stderr)
+        self.assertEqual(memwall("run", *GREEDY, "hello").stdout, r.stdout)
+
+    def test_the_same_seed_gives_the_same_answer(self):
+        args = ("run", "-m", MODEL, "--temp", "1", "-n", "30", "hello")
+        a, b, c = (memwall(*args, "--seed", s).stdout for s in ("1", "1", "2"))
+        self.assertEqual(a, b)
+        self.assertNotEqual(a, c)
+
+    def test_chat_without_a_terminal_does_the_same(self):
+        r = memwall("chat", *GREEDY, stdin="hello")
+        self.assertEqual(memwall("run", *GREEDY, "hello").stdout, r.stdout)
+        self.assertEqual(0, r.returncode)
+
+    def test_telemetry_is_written_as_json_lines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.jsonl")
+            r = memwall("run", *GREEDY, "--telemetry", path, "hello")
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+            with open(path, encoding="utf-8") as f:
+                events = [json.loads(line)["event"] for line in f]
+        self.assertEqual("start", events[0])
+        self.assertEqual(24, events.count("token"))
+
+
+class Terminal(unittest.TestCase):
+    """Standard output and standard error on a pseudo-terminal."""
+
+    def on_terminal(self, *args, also_stderr=True):
+        main, side = pty.openpty()
+        with tempfile.TemporaryDirectory() as home:
+            p = start(*args, stdout=side, env=environment(home),
+                      stderr=side if also_stderr else subprocess.PIPE)
+            os.close(side)
+            shown = b""
+            try:
+                while block := os.read(main, 65536):
+                    shown += block
+            except OSError:  # EIO: the other side is closed
+                pass
+            os.close(main)
+            p.wait(TIMEOUT_S)
+            if p.stderr:
+                p.stderr.close()
+        return p.returncode, shown
+
+    def test_no_control_character_of_the_model_gets_through(self):
+        # A model of random weights writes them sooner or later.
+        code, shown = self.on_terminal("run", "-m", MODEL, "--temp", "5", "--seed", "7", "-n",
+                                       "300", "-q", "hello")
+        self.assertEqual(0, code)
+        for byte in set(shown):
+            self.assertTrue(byte >= 0x20 and byte != 0x7f or byte in b"\r\n", hex(byte))
+        self.assertNotRegex(shown.decode("utf-8"), "[\u0080-\u009f]")
+
+    def test_the_line_of_progress_is_taken_away(self):
+        code, shown = self.on_terminal("run", *GREEDY, "hello")
+        self.assertEqual(0, code)
+        self.assertIn(b"loading", shown)
+        # What remains of each line of the terminal is what follows its last return.
+        rest = [line.split(b"\r")[-1] for line in shown.replace(b"\r\n", b"\n").split(b"\n")]
+        self.assertNotIn(b"loading", b"\n".join(rest))
+        self.assertNotIn(b"\x1b", shown)
+
+    def test_quiet_writes_no_progress(self):
+        code, shown = self.on_terminal("run", *GREEDY, "-q", "hello")
+        self.assertEqual(0, code)
+        self.assertNotIn(b"loading", shown)
+
+
+class Stopping(unittest.TestCase):
+    # A model that goes on for ever, so that it is certainly stopped in the middle.
+    LONG = ("run", "-m", os.path.join(MODELS, "llama-tiny.gguf"), "--temp", "0.5", "--seed",
+            "1", "--ctx", "64k", "hello")
+
+    def stop_with(self, sig):
+        with tempfile.TemporaryDirectory() as home:
+            p = start(*self.LONG, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                      env=environment(home))
+            first = p.stdout.read(1)  # the answer has begun
+            p.send_signal(sig)
+            out, err = p.communicate(timeout=TIMEOUT_S)
+        return p.returncode, first + out, err
+
+    def test_ctrl_c_stops_and_keeps_what_was_said(self):
+        code, out, err = self.stop_with(signal.SIGINT)
+        self.assertEqual((130, b""), (code, err))
+        self.assertTrue(out.endswith(b"\n"))
+        self.assertGreater(len(out), 1)
+        out.decode("utf-8")
+
+    def test_an_orderly_end_on_term(self):
+        code, out, err = self.stop_with(signal.SIGTERM)
+        self.assertEqual((143, b""), (code, err))
+
+    def test_a_reader_that_goes_away_ends_it(self):
+        with tempfile.TemporaryDirectory() as home:
+            p = start(*self.LONG, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                      env=environment(home))
+            p.stdout.read(1)
+            p.stdout.close()
+            err = p.stderr.read()
+            p.stderr.close()
+            self.assertEqual(1, p.wait(TIMEOUT_S))
+        self.assertEqual(b"", err)
+
+    def test_a_full_disk_is_told(self):
+        with open("/dev/full", "wb") as full:
+            r = memwall("run", *GREEDY, "hello", capture_output=False, stdout=full,
+                        stderr=subprocess.PIPE)
+        self.assertEqual(1, r.returncode)
+        self.assertIn("No space left", r.stderr)
+
+
+class Wrong(unittest.TestCase):
+    def one_line(self, r, code, *texts):
+        self.assertEqual((code, ""), (r.returncode, r.stdout), r.stderr)
+        for text in texts:
+            self.assertIn(text, r.stderr)
+        self.assertEqual(1, r.stderr.count("memwall: "), r.stderr)
+
+    def test_a_model_that_is_not_there(self):
+        self.one_line(memwall("run", "-m", "/nonexistent/x.gguf", "hi"), 1,
+                      "/nonexistent/x.gguf", "No such file")
+
+    def test_a_file_that_is_no_model(self):
+        self.one_line(memwall("run", "-m", os.path.join(MODELS, "llama-tiny.ids"), "hi"), 1,
+                      "llama-tiny.ids")
+
+    def test_a_budget_below_the_floor(self):
+        r = memwall("run", "-m", MODEL, "--memory", "4M", "hi")
+        self.one_line(r, 3, "It would fit with")
+        for row in ("program", "tokenizer", "kv_global", "sum"):
+            self.assertRegex(r.stderr, rf"(?m)^  {row} ")
+
+    def test_a_prompt_longer_than_the_context(self):
+        self.one_line(memwall("run", "-m", MODEL, "--ctx", "64", "word " * 400), 1, "64")
+
+    def test_kernels_that_are_not_there(self):
+        r = memwall("run", "-m", MODEL, "--isa", "abacus", "hi")
+        self.assertEqual(2, r.returncode)
+        self.assertIn('--isa: "abacus"', r.stderr)
+
+    def test_a_recording_that_cannot_be_written(self):
+        r = memwall("run", *GREEDY, "--telemetry", "/nonexistent/t", "hi")
+        self.assertEqual(1, r.returncode)
+        self.assertIn("/nonexistent/t", r.stderr)
+
+    def test_a_context_that_becomes_full(self):
+        r = memwall("run", "-m", MODEL, "--temp", "0", "--ctx", "40", "hello")
+        self.assertEqual(1, r.returncode)
+        self.assertIn("the context is full (40 tokens)", r.stderr)
+        self.assertGreater(len(r.stdout), 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
