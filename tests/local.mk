@@ -39,3 +39,4 @@ include tests/unit/src.mk
 include tests/terminal/local.mk
 include tests/fuzz/local.mk
 include tests/fuzz/fuzz.mk
+include tests/fuzz/chat.mk

@@ -15,19 +15,18 @@ static void frame_line(struct codeblock *b, const char *label)
 {
     const char *dash = b->ascii ? "-" : "\xe2\x94\x80";
     int room = b->width - cluster_width(b->prefix, strlen(b->prefix)), used = 0;
-    size_t n = strlen(label), fit;
+    size_t n = strlen(label);
     uint32_t prefix = rich_deco(b->r, b->prefix);
 
     room = room > LABEL_WIDTH ? LABEL_WIDTH : room;
     rich_line(b->r, prefix, prefix, 0, ROLE_QUOTE, WRAP_CODE);
-    if (n > 0 && room > 8) {
+    if (n > 0) {
         for (; used < 2; used++)
             rich_add(b->r, dash, strlen(dash), RICH_FRAME, 0, 0, ROLE_CODE_LABEL, 0);
-        fit = cluster_fit(label, n, room - 6);
         rich_add(b->r, " ", 1, RICH_FRAME, 0, 0, ROLE_CODE_LABEL, 0);
-        rich_add(b->r, label, fit, RICH_FRAME, 0, 0, ROLE_CODE_LABEL, 0);
+        rich_add(b->r, label, n, RICH_FRAME, 0, 0, ROLE_CODE_LABEL, 0);
         rich_add(b->r, " ", 1, RICH_FRAME, 0, 0, ROLE_CODE_LABEL, 0);
-        used += 2 + cluster_width(label, fit);
+        used += 2 + cluster_width(label, n);
     }
     for (; used < room; used++)
         rich_add(b->r, dash, strlen(dash), RICH_FRAME, 0, 0, ROLE_CODE_LABEL, 0);
@@ -35,10 +34,22 @@ static void frame_line(struct codeblock *b, const char *label)
 
 void codeblock_label(struct codeblock *b, const char *label, size_t n)
 {
-    char clean[128];
+    int room = b->width - cluster_width(b->prefix, strlen(b->prefix)) - 6;
+    char clean[LABEL_WIDTH + 1]; /* what is longer than it does not fit anyway */
+    size_t len = clean_line(clean, sizeof clean, label, n);
+    bool fits = n < LABEL_WIDTH && cluster_width(clean, len) <= room &&
+                cluster_width(clean, len) <= LABEL_WIDTH - 6;
+    uint32_t prefix;
 
-    clean_line(clean, sizeof clean, label, n);
-    frame_line(b, clean);
+    frame_line(b, fits ? clean : "");
+    if (fits || n == 0)
+        return;
+    prefix = rich_deco(b->r, b->prefix);
+    rich_line(b->r, prefix, prefix, 0, ROLE_QUOTE, WRAP_WORDS);
+    inlines_start(&b->in, b->r, CLEAN_CODE);
+    b->in.role = ROLE_CODE_LABEL;
+    b->in.attr = 0;
+    inlines_ours(&b->in, label, n, RICH_FRAME);
 }
 
 static void begin_line(struct codeblock *b)

@@ -42,6 +42,7 @@ void rich_start(struct rich *r)
     r->n_text = r->n_run = r->n_line = r->n_row = r->n_deco = 0;
     r->failed = false;
     rich_deco(r, "");
+    GROW(r, text, 1); /* so that there is always something to point at */
 }
 
 void rich_free(struct rich *r)
@@ -262,7 +263,8 @@ static void keep_rows(struct rich *r, const struct rich *before, uint32_t *line,
         *line = 0;
         return;
     }
-    memcpy(r->row, before->row, row * sizeof *r->row);
+    if (row > 0)
+        memcpy(r->row, before->row, row * sizeof *r->row);
     r->n_row = row;
     for (; row < before->n_row && before->row[row].line == *line; row++) {
         if (w->n_row == w->room) {
@@ -281,6 +283,9 @@ static void keep_rows(struct rich *r, const struct rich *before, uint32_t *line,
             before->row[row].end - r->line[*line].at,
         };
     }
+    /* The line may end elsewhere though the bytes behind it are the same. */
+    same = same < rich_line_end(r, *line) ? same : rich_line_end(r, *line);
+    same = same < rich_line_end(before, *line) ? same : rich_line_end(before, *line);
     *from = same - r->line[*line].at;
 }
 

@@ -1,0 +1,62 @@
+/* A saved chat that anybody may have written: it is opened, or refused, and can go on. */
+#include "config.h"
+
+#include <locale.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz_file.h"
+#include "ui/chat/store.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Every text is there, as long as it was said to be. */
+static void read_all(const struct store *s)
+{
+    for (uint32_t i = 0; i < store_count(s); i++) {
+        struct store_text t;
+        struct err e;
+
+        if (store_text(s, i, &t, &e) != 0 || t.len != store_item(s, i)->text_bytes ||
+            t.thinking_len != store_item(s, i)->thinking_bytes)
+            abort();
+        store_text_free(&t);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int fd = fuzz_file(data, size);
+    struct err e = ERR_INIT;
+    struct store *s;
+    uint32_t count, item;
+    char path[40];
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    if (fd < 0)
+        return 0;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (store_open_read(&s, path, &e) != 0) {
+        if (e.what[0] == '\0' || store_open(&s, path, &e) == 0)
+            abort();
+        return 0;
+    }
+    count = store_count(s);
+    read_all(s);
+    store_close(s);
+    if (store_open(&s, path, &e) != 0 || store_count(s) != count)
+        abort();
+    read_all(s);
+    if (count < STORE_MAX_ITEMS &&
+        (store_piece(s, "more", 4, false, false, &item, &e) != 0 || item != count))
+        abort();
+    read_all(s);
+    store_close(s);
+    if (store_open(&s, path, &e) != 0 || store_count(s) != count + 1)
+        abort();
+    read_all(s);
+    store_close(s);
+    return 0;
+}

@@ -1,0 +1,459 @@
+/* Markdown to lines as they are shown, whole and while it streams. */
+#include "config.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/chat_random.h"
+#include "ui/chat/body.h"
+#include "ui/chat/entity.h"
+#include "ui/chat/highlight.h"
+#include "ui/chat/markdown.h"
+#include "ui/cluster.h"
+
+struct row {
+    const char *name;
+    int width;
+    const char *text, *want, *copied; /* NULL: not looked at */
+};
+
+#define RULE   "\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80"
+#define BULLET "\xe2\x80\xa2 "
+#define BAR    "\xe2\x94\x82 "
+#define MORE   "\xe2\x86\xb3 "
+
+/* clang-format off */
+static struct row rows[] = {
+    { "a paragraph is wrapped", 12, "some words that wrap", "some words\nthat wrap", "some words that wrap" },
+    { "line breaks of the source stay", 40, "one\ntwo  \nthree", "one\ntwo\nthree", "one\ntwo\nthree" },
+    { "paragraphs are parted", 40, "one\n\n\n\ntwo\n", "one\n\ntwo", NULL },
+    { "markup goes, text stays", 40, "**b** *i* ~~s~~ `c` \\*", "b i s c *", "b i s c *" },
+    { "a heading has room before it", 40, "text\n## Head\nmore", "text\n\nHead\nmore", NULL },
+    { "a list with a hanging indent", 12, "- one two three\n- four", BULLET "one two\n  three\n" BULLET "four", "- one two three\n- four" },
+    { "lists in lists", 40, "- a\n  - b\n    1. c\n", BULLET "a\n  " BULLET "b\n    1. c", NULL },
+    { "numbers as they are written", 40, "3. c\n4. d\n", "3. c\n4. d", "3. c\n4. d" },
+    { "a loose list", 40, "- a\n\n- b\n", BULLET "a\n\n" BULLET "b", NULL },
+    { "tasks", 40, "- [x] a\n- [ ] b", "- [x] a\n- [ ] b", "- [x] a\n- [ ] b" },
+    { "an empty item", 40, "-\n\ntext", BULLET "\n\ntext", NULL },
+    { "a quote", 12, "> one two three\n> - four", BAR "one two\n" BAR "three\n" BAR BULLET "four", NULL },
+    { "a quote in a quote", 40, "> a\n> > b", BAR "a\n" BAR "\n" BAR BAR "b", NULL },
+    { "nesting never eats the line", 12, "> > > > > > > > text", BAR BAR BAR "text", NULL },
+    { "code with a label", 14, "```c\nint x;\n\n  y\n```", NULL, "int x;\n\n  y" },
+    { "code that is too long", 14, "```\n1234567890123456\n```\n", NULL, "1234567890123456" },
+    { "indented code", 8, "    a\n      b\n", RULE RULE "\na\n  b\n" RULE RULE, "a\n  b" },
+    { "a fence in a list", 40, "1. x\n   ```sh\n   ls\n   ```\n", NULL, "1. x\nls" },
+    { "a tab in code", 40, "```\n\tx\n```", NULL, "\tx" },
+    { "a rule", 4, "***", RULE, NULL },
+    { "a table that fits", 40, "|a|bb|\n|---|--:|\n|ccc|d|\n", "a   " BAR "bb\n" RULE "\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\nccc " BAR " d", "a bb\nccc d" },
+    { "a table that does not fit", 8, "|a|bb|\n|---|---|\n|long cell|d|\n|e|f|", "a: long\ncell\nbb: d\n\na: e\nbb: f", NULL },
+    { "a table of wide characters", 40, "|\xe4\xb8\xad|b|\n|---|---|\n|c|d|\n", "\xe4\xb8\xad " BAR "b\n\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80\nc  " BAR "d", NULL },
+    { "a link says where it leads", 60, "[text](http://a.example)", "text (http://a.example)", "text (http://a.example)" },
+    { "a link that says it is not told twice", 60, "<http://a.example> and www.b.example", "http://a.example and www.b.example", NULL },
+    { "a title is text too", 60, "[t](u \"why\")", "t (u why)", NULL },
+    { "an image", 60, "![alt](p.png)", "[image] alt (p.png)", NULL },
+    { "a definition is not lost", 60, "[a]: http://x.example\n", "[a]: http://x.example", "[a]: http://x.example" },
+    { "raw HTML is text", 60, "<b>x</b>\n\n<script>\ny", "<b>x</b>\n\n<script>\ny", NULL },
+    { "entities", 60, "&lt;a&gt; &amp; &#65; &nosuch;", "<a> & A &nosuch;", "&lt;a&gt; &amp; &#65; &nosuch;" },
+    { "an escape by entity is shown", 60, "&#27;[2J", "^[[2J", "&#27;[2J" },
+    { "escapes are shown", 60, "a\x1b[2Jb", "a^[[2Jb", "a\x1b[2Jb" },
+    { "hidden characters are copied", 60, "a\xe2\x80\x8b" "b", "ab", "ab" },
+    { "a joined emoji is copied whole", 60, "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb", "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb" },
+    { "too narrow for anything", 3, "text", "", NULL },
+};
+/* clang-format on */
+
+/* All rows, parted by newlines; blank rows where segments have gaps. */
+static char *shown(struct body *b, int width, bool ascii)
+{
+    struct body_look look = { width, ascii, ROLE_TEXT };
+    char *out = calloc(1, 1 << 20);
+    size_t n = 0;
+
+    assert_non_null(out);
+    for (uint32_t s = 0; s < body_count(b); s++) {
+        const struct rich *r;
+
+        if (body_segment(b, s)->gap)
+            out[n++] = '\n';
+        r = body_rich(b, s, &look);
+        for (uint32_t i = 0; i < r->n_row; i++)
+            n += (size_t)sprintf(out + n, "%s%.*s\n", rich_prefix(r, i),
+                                 (int)(r->row[i].end - r->row[i].start),
+                                 r->text + r->row[i].start);
+    }
+    if (n > 0)
+        out[n - 1] = '\0';
+    return out;
+}
+
+static char *copied(struct body *b, int width)
+{
+    struct body_look look = { width, false, ROLE_TEXT };
+    char *out = calloc(1, 1);
+    size_t n = 0;
+
+    for (uint32_t s = 0; s < body_count(b); s++) {
+        const struct rich *r = body_rich(b, s, &look);
+
+        if (n > 0)
+            out[n++] = '\n'; /* rich_copy leaves room for a NUL */
+        assert_true(rich_copy(r, 0, r->n_text, b->text, &out, &n));
+    }
+    return out;
+}
+
+static struct body body_with(const char *text, size_t n)
+{
+    struct body b = { 0 };
+
+    body_start(&b, true);
+    assert_true(body_append(&b, text, n));
+    body_finish(&b);
+    return b;
+}
+
+static void shows(void **state)
+{
+    const struct row *r = *state;
+    struct body b = body_with(r->text, strlen(r->text));
+    char *got = shown(&b, r->width, false), *copy = copied(&b, r->width);
+
+    if (r->want != NULL)
+        assert_string_equal(got, r->want);
+    if (r->copied != NULL)
+        assert_string_equal(copy, r->copied);
+    free(got);
+    free(copy);
+    body_free(&b);
+}
+
+static void code_has_a_label_above_and_a_line_below(void **state)
+{
+    static const char text[] = "x\n```python\n12345678901234567\n\tif\n```\nafter";
+    struct body b = body_with(text, sizeof text - 1);
+    char *got = shown(&b, 16, false), *ascii = shown(&b, 16, true);
+
+    (void)state;
+    assert_string_equal(
+        got, "x\n\xe2\x94\x80\xe2\x94\x80 python " RULE "\xe2\x94\x80\xe2\x94\x80"
+             "\n1234567890123456\n" MORE "7\n    if\n" RULE RULE RULE RULE "\nafter");
+    free(got);
+    free(ascii);
+    body_forget(&b, 1, 0);
+    ascii = shown(&b, 16, true);
+    assert_string_equal(ascii, "x\n-- python ------\n1234567890123456\n> 7\n    if\n"
+                               "----------------\nafter");
+    free(ascii);
+    body_free(&b);
+}
+
+/* One letter a byte for what it is. */
+static const char letters[UI_ROLES + 1] = {
+    [ROLE_TEXT] = '.',         [ROLE_HEADING] = 'H',     [ROLE_CODE] = 'c',
+    [ROLE_CODE_KEYWORD] = 'k', [ROLE_CODE_STRING] = 's', [ROLE_CODE_COMMENT] = '/',
+    [ROLE_CODE_NUMBER] = '0',  [ROLE_LINK] = 'L',        [ROLE_DIM] = 'd',
+    [ROLE_ODD] = '!',          [ROLE_QUOTE] = 'q',       [ROLE_GOOD] = '+',
+    [ROLE_BAD] = '-',          [ROLE_CODE_LABEL] = '_',
+};
+
+static struct styled {
+    const char *name, *text, *want; /* lines parted by | */
+} styles[] = {
+    { "words in a paragraph", "a **b** `c` [d](e)", "....c.Ldd.d" },
+    { "C", "```c\nint x = 0x1f; // y\n```", "_|kkkccccc0000cc////|_" },
+    { "a comment of many lines", "```c\na /* b\nc */ d\n```", "_|cc////|////cc|_" },
+    { "a string with an escape", "```c\n\"a\\\"b\" 'c'\n```", "_|sssssscsss|_" },
+    { "python", "```py\ndef f(): # x\n\"\"\"a\nif\"\"\" if\n```",
+      "_|kkkcccccc///|ssss|sssssckk|_" },
+    { "shell", "```sh\nif [ \"$a\" ]; then\n```", "_|kkcccsssscccckkkk|_" },
+    { "json", "```json\n{\"a\": [1.5e3, null]}\n```", "_|csssccc00000cckkkkcc|_" },
+    { "sql in any case", "```sql\nSELECT 'x' -- y\n```", "_|kkkkkkcsssc////|_" },
+    { "a difference", "```diff\n+a\n-b\n c\n```", "_|++|--|cc|_" },
+    { "no language that is known", "```nosuch\nint x;\n```", "_|cccccc|_" },
+    { "hidden text in code",
+      "```\na\xe2\x80\xae"
+      "b\n```",
+      "_|c!!!c|_" },
+};
+
+static void colours(void **state)
+{
+    const struct styled *s = *state;
+    struct body b = body_with(s->text, strlen(s->text));
+    struct body_look look = { 60, false, ROLE_TEXT };
+    char got[256] = "";
+    size_t n = 0;
+
+    for (uint32_t seg = 0; seg < body_count(&b); seg++) {
+        const struct rich *r = body_rich(&b, seg, &look);
+
+        for (uint32_t line = 0; line < r->n_line; line++) {
+            uint32_t at = r->line[line].at, end = rich_line_end(r, line);
+
+            if (n > 0)
+                got[n++] = '|';
+            for (; at < end && n < 250; at++) {
+                char c = letters[rich_run_at(r, at)->role];
+
+                if (c != '_' || n == 0 || got[n - 1] != '_')
+                    got[n++] = c;
+            }
+        }
+    }
+    got[n] = '\0';
+    body_free(&b);
+    assert_string_equal(got, s->want);
+}
+
+/* Pieces of Markdown that change what stands before or after them. */
+static const char *const pieces[] = {
+    "word ",
+    "**",
+    "*",
+    "`",
+    "```",
+    "```c\n",
+    "~~~\n",
+    "\n",
+    "\n",
+    "\n\n",
+    "- ",
+    "  - ",
+    "1. ",
+    "2) ",
+    "# ",
+    "> ",
+    "| a | b |\n",
+    "|---|:-:|\n",
+    "    ",
+    "---\n",
+    "===\n",
+    "[a](b)",
+    "[a]: b\n",
+    "\xe4\xb8\xad",
+    "\xf0\x9f\x98\x80",
+    "\"",
+    "/*",
+    "*/",
+    "int ",
+    "\t",
+    "\\",
+    "&amp;",
+    "<b>",
+    "\r\n",
+    "-",
+    "=",
+};
+
+static size_t random_markdown(struct chance *c, char *buf, size_t n)
+{
+    size_t used = 0;
+
+    while (used < n) {
+        const char *piece = pieces[chance_below(c, sizeof pieces / sizeof pieces[0])];
+
+        memcpy(buf + used, piece, strlen(piece));
+        used += strlen(piece);
+    }
+    return used;
+}
+
+static void any_cuts_look_in_the_end_as_the_whole_does(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct chance chance = { seed * 0x9e3779b97f4a7c15u };
+        char text[1100], *a, *b;
+        size_t n = random_markdown(&chance, text, 1000), at = 0;
+        int width = 10 + (int)chance_below(&chance, 60);
+        struct body whole = body_with(text, n), cut = { 0 };
+
+        body_start(&cut, true);
+        while (at < n) {
+            size_t step = 1 + chance_below(&chance, 60);
+
+            step = step > n - at ? n - at : step;
+            assert_true(body_append(&cut, text + at, step));
+            at += step;
+            if (chance_below(&chance, 3) == 0)
+                free(shown(&cut, width, false));
+        }
+        body_finish(&cut);
+        a = shown(&whole, width, false);
+        b = shown(&cut, width, false);
+        if (strcmp(a, b) != 0)
+            fail_msg("seed %llu", (unsigned long long)seed);
+        free(a);
+        free(b);
+        body_free(&whole);
+        body_free(&cut);
+    }
+}
+
+static void no_word_is_dropped(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct chance chance = { seed * 0x9e3779b97f4a7c15u };
+        char text[2000] = "", *got;
+        size_t n = 0, words = 0;
+        struct body b;
+
+        while (n < 1200) {
+            size_t piece = chance_below(&chance, sizeof pieces / sizeof pieces[0]);
+
+            /* Columns that a table's head does not have are not shown, by its rules. */
+            if (strchr(pieces[piece], '|') != NULL)
+                continue;
+            n += (size_t)sprintf(text + n, "%s", pieces[piece]);
+            if (chance_below(&chance, 4) == 0)
+                n += (size_t)sprintf(text + n, "w%zuw", ++words);
+        }
+        b = body_with(text, n);
+        got = shown(&b, 3000, false);
+        for (size_t i = 1; i <= words; i++) {
+            char word[32];
+
+            snprintf(word, sizeof word, "w%zuw", i);
+            if (strstr(got, word) == NULL)
+                fail_msg("seed %llu loses %s", (unsigned long long)seed, word);
+        }
+        free(got);
+        body_free(&b);
+    }
+}
+
+/* What a piece costs must not grow with the text before it. */
+static void a_piece_renders_the_open_end_only(void **state)
+{
+    static const char *const kinds[] = { "words of a paragraph\n\n", "- an item\n",
+                                         "```c\nint x;\n```\n", "| a | b |\n", "word " };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        struct body b = { 0 };
+        struct segment tail;
+        size_t len = strlen(kinds[k]);
+
+        body_start(&b, true);
+        for (size_t n = 0; n < 200000; n += len)
+            assert_true(body_append(&b, kinds[k], len));
+        if (body_count(&b) > 0) {
+            tail = *body_segment(&b, body_count(&b) - 1);
+            assert_true(tail.n <= SEGMENT_MAX + 8);
+            assert_true(tail.at + tail.n <= b.n);
+        }
+        body_free(&b);
+    }
+}
+
+static void a_hostile_table_is_shown_as_it_is(void **state)
+{
+    enum { COLUMNS = 500, ROWS = 2000 };
+    char *text = malloc(COLUMNS * 4 + ROWS * 4 + 10), *p = text, *got;
+    struct body b;
+
+    (void)state;
+    assert_non_null(text);
+    for (int i = 0; i < COLUMNS; i++)
+        p += sprintf(p, "|a");
+    p += sprintf(p, "\n");
+    for (int i = 0; i < COLUMNS; i++)
+        p += sprintf(p, "|-");
+    p += sprintf(p, "\n");
+    for (int i = 0; i < ROWS; i++)
+        p += sprintf(p, "|b\n");
+    b = body_with(text, (size_t)(p - text));
+    got = shown(&b, 80, false);
+    assert_memory_equal(got, "|a|a|a", 6);
+    assert_true(b.bytes < 2000000);
+    free(got);
+    free(text);
+    body_free(&b);
+}
+
+static bool collect(void *ctx, const char *label, size_t label_n, const char *code, size_t n)
+{
+    char *out = ctx;
+
+    sprintf(out + strlen(out), "[%.*s]%.*s$", (int)label_n, label, (int)n, code);
+    return true;
+}
+
+static void code_blocks_are_copied_as_they_were_written(void **state)
+{
+    static const char text[] =
+        "```make\nall:\n\tgcc x\n  \ty\n```\n- item\n\n  ```sh x\n  a\n\n"
+        "    b\n  ```\n\n      indented\n\n~~~\n```\n~~~\n```\nopen";
+    char got[512] = "";
+
+    (void)state;
+    markdown_code(text, sizeof text - 1, collect, got);
+    assert_string_equal(got,
+                        "[make]all:\n\tgcc x\n  \ty$[sh x]a\n\n  b$[]indented$[]```$[]open$");
+}
+
+static void a_language_has_many_names(void **state)
+{
+    uint8_t c = highlight_language("c", 1);
+
+    (void)state;
+    assert_true(c > 0);
+    assert_int_equal(highlight_language("C++", 3), c);
+    assert_int_equal(highlight_language("{.cpp .numberLines}", 19), c);
+    assert_int_equal(highlight_language("cpp title=\"x\"", 13), c);
+    assert_int_equal(highlight_language("cp", 2), 0);
+    assert_int_equal(highlight_language("", 0), 0);
+}
+
+static void entities_have_bounds(void **state)
+{
+    char out[8];
+
+    (void)state;
+    assert_int_equal(entity_decode("&#x10ffff;", 10, out), 4);
+    assert_int_equal(entity_decode("&#x110000;", 10, out), 0);
+    assert_int_equal(entity_decode("&#xd800;", 8, out), 0);
+    assert_int_equal(entity_decode("&#0;", 4, out), 0);
+    assert_int_equal(entity_decode("&#;", 3, out), 0);
+    assert_int_equal(entity_decode("&#99999999;", 11, out), 0);
+    assert_int_equal(entity_decode("&euro;", 6, out), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest fixed[] = {
+        cmocka_unit_test(code_has_a_label_above_and_a_line_below),
+        cmocka_unit_test(any_cuts_look_in_the_end_as_the_whole_does),
+        cmocka_unit_test(no_word_is_dropped),
+        cmocka_unit_test(a_piece_renders_the_open_end_only),
+        cmocka_unit_test(a_hostile_table_is_shown_as_it_is),
+        cmocka_unit_test(code_blocks_are_copied_as_they_were_written),
+        cmocka_unit_test(a_language_has_many_names),
+        cmocka_unit_test(entities_have_bounds),
+    };
+    enum {
+        FIXED = sizeof fixed / sizeof fixed[0],
+        ROWS = sizeof rows / sizeof rows[0],
+        STYLES = sizeof styles / sizeof styles[0],
+    };
+    struct CMUnitTest tests[FIXED + ROWS + STYLES];
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    for (size_t i = 0; i < FIXED; i++)
+        tests[i] = fixed[i];
+    for (size_t i = 0; i < ROWS; i++)
+        tests[FIXED + i] = (struct CMUnitTest){ rows[i].name, shows, NULL, NULL, &rows[i] };
+    for (size_t i = 0; i < STYLES; i++)
+        tests[FIXED + ROWS + i] =
+            (struct CMUnitTest){ styles[i].name, colours, NULL, NULL, &styles[i] };
+    return cmocka_run_group_tests_name("markdown", tests, NULL, NULL);
+}
