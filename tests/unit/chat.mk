@@ -1,9 +1,12 @@
 # unit tests of ui/chat
+EXTRA_DIST += tests/data/chat
+
 if HAVE_CMOCKA
 CHAT_LIBS = $(UI_LIBS) $(ENGINE_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_clean tests/unit/test_wrap tests/unit/test_receipt \
-	tests/unit/test_copy tests/unit/test_store tests/unit/test_markdown
+	tests/unit/test_copy tests/unit/test_store tests/unit/test_markdown \
+	tests/unit/test_transcript
 tests_unit_test_clean_SOURCES = tests/unit/test_clean.c tests/unit/chat_random.h
 tests_unit_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_clean_LDADD = $(CHAT_LIBS)
@@ -27,4 +30,8 @@ tests_unit_test_store_LDADD = $(CHAT_LIBS)
 tests_unit_test_markdown_SOURCES = tests/unit/test_markdown.c tests/unit/chat_random.h
 tests_unit_test_markdown_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_markdown_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_transcript_SOURCES = tests/unit/test_transcript.c tests/unit/chat_random.h
+tests_unit_test_transcript_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_transcript_LDADD = $(CHAT_LIBS)
 endif

@@ -113,6 +113,8 @@ static void draw_row(struct transcript *t, const struct canvas *c, int y, struct
     const char *prefix;
     int x;
 
+    if (s.row < gap && s.at.area == AREA_THINKING && s.at.seg > 0)
+        draw_gutter(t, c, y, s.at, false);
     if (s.row < gap || row >= r->n_row)
         return;
     if (!select_range(t, s.at, &o.select_from, &o.select_to))

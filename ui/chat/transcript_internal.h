@@ -62,6 +62,9 @@ struct transcript {
 
     bool follows;
     struct spot top; /* the uppermost row, while it does not follow */
+    bool has_pin;
+    struct point pin; /* the text that top was found by when the size changed ... */
+    uint32_t pin_row; /* ... and its row then */
 
     char query[128]; /* "": no search */
     bool match_case;

@@ -371,12 +371,20 @@ static void hold(struct transcript *t)
     t->dirty = true;
 }
 
-/* Is the end of everything in view? */
-static bool shows_end(struct transcript *t, struct spot top)
+/* Do h rows from top on reach the end of everything? */
+static bool reaches_end(struct transcript *t, struct spot top, int h)
 {
-    uint32_t h = (uint32_t)view_height(t);
+    return spot_down(t, &top, (uint32_t)h) < (uint32_t)h;
+}
 
-    return spot_down(t, &top, h) < h;
+/* Put the view at s; it follows if nothing is left below it, counting the row that says
+ * that it does not. */
+static void put(struct transcript *t, struct spot s)
+{
+    t->top = s;
+    t->follows = true;
+    t->follows = reaches_end(t, s, view_height(t));
+    t->dirty = true;
 }
 
 void transcript_scroll(struct transcript *t, int rows)
@@ -392,12 +400,11 @@ void transcript_scroll(struct transcript *t, int rows)
             return;
         t->follows = false;
         t->top = s;
+        t->dirty = true;
     } else {
         spot_down(t, &s, (uint32_t)rows);
-        t->top = s;
-        t->follows = shows_end(t, s);
+        put(t, s);
     }
-    t->dirty = true;
 }
 
 void transcript_page(struct transcript *t, int pages)
@@ -414,10 +421,7 @@ void transcript_home(struct transcript *t)
     t->has_code = false;
     if (!part_first(t, &s.at))
         return;
-    t->follows = false;
-    t->top = s;
-    t->follows = shows_end(t, s);
-    t->dirty = true;
+    put(t, s);
 }
 
 void transcript_end(struct transcript *t)
@@ -434,7 +438,7 @@ bool transcript_follows(const struct transcript *t)
 
 bool transcript_more_below(struct transcript *t)
 {
-    return !t->follows && t->n_item > 0 && !shows_end(t, view_top(t));
+    return !t->follows && t->n_item > 0 && !reaches_end(t, view_top(t), view_height(t));
 }
 
 /* ---- points: they outlive rows ---- */
@@ -476,21 +480,26 @@ void view_show(struct transcript *t, struct point p)
 void transcript_size(struct transcript *t, int height, int width)
 {
     bool other = width != t->width;
-    struct point p = { { 0, AREA_TEXT, 0 }, 0 };
     bool holds = !t->follows && t->n_item > 0 && t->width > 0;
 
     if (!other && height == t->height)
         return;
     if (holds) {
         settle(t, &t->top);
-        p = point_of(t, t->top);
+        /* Widths may come and go before anybody scrolls: the text that was uppermost then
+         * is so again in the end. */
+        if (!t->has_pin || t->pin_row != t->top.row || place_compare(t->pin.at, t->top.at) != 0)
+            t->pin = point_of(t, t->top);
     }
     t->height = height;
     t->width = width;
     if (other)
         transcript_forget_rows(t);
-    if (holds)
-        t->top = spot_of(t, p);
+    t->has_pin = holds;
+    if (holds) {
+        t->top = spot_of(t, t->pin);
+        t->pin_row = t->top.row;
+    }
     t->n_shown = 0;
     t->dirty = true;
 }

@@ -1,0 +1,954 @@
+/*
+ * The transcript on a grid in memory: what is seen, how it scrolls, what is found, marked and
+ * copied.  Pictures lie in tests/data/chat; `make check UPDATE_GOLDEN=1` writes them anew.
+ */
+#include "config.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/chat_random.h"
+#include "ui/canvas.h"
+#include "ui/chat/transcript.h"
+
+enum { HEIGHT = 10, WIDTH = 40 };
+
+static const struct mw_receipt receipt = {
+    .done = MW_DONE_STOP,
+    .n_prompt = 34,
+    .n_decoded = 12,
+    .decode_ns = 3400000000,
+    .bytes_read = 41000000000,
+    .stall_ns = 2414000000,
+    .peak_charged = 1524713390,
+};
+
+/* ---- helpers ---- */
+
+static struct transcript *begin(void)
+{
+    struct transcript *t = transcript_new(&(struct transcript_options){ 0 });
+
+    assert_non_null(t);
+    transcript_size(t, HEIGHT, WIDTH);
+    return t;
+}
+
+static void say(struct transcript *t, enum transcript_kind kind, const char *text)
+{
+    assert_true(transcript_add(t, kind, text, strlen(text), TRANSCRIPT_NO_ID));
+}
+
+static void piece(struct transcript *t, const char *text)
+{
+    assert_true(transcript_append(t, text, strlen(text), false));
+}
+
+static void answer(struct transcript *t, const char *text)
+{
+    assert_true(transcript_begin(t, false));
+    piece(t, text);
+    transcript_done(t, NULL);
+}
+
+/* A letter for the roles that tests look at. */
+static char letter(struct ui_style style)
+{
+    static const char letters[UI_ROLES] = {
+        [ROLE_TEXT] = '.',         [ROLE_SELECTED] = 's',     [ROLE_MATCH] = 'm',
+        [ROLE_MATCH_NOW] = 'M',    [ROLE_USER] = 'u',         [ROLE_CODE] = 'c',
+        [ROLE_HEADING] = 'h',      [ROLE_NOTICE] = 'n',       [ROLE_BAD] = 'b',
+        [ROLE_HINT] = 'i',         [ROLE_BORDER] = '-',       [ROLE_RECEIPT] = 'r',
+        [ROLE_THINKING] = 't',     [ROLE_DIM] = 'd',          [ROLE_ACCENT] = 'a',
+        [ROLE_QUOTE] = 'q',        [ROLE_LINK] = 'l',         [ROLE_TABLE] = '|',
+        [ROLE_CODE_LABEL] = '_',   [ROLE_CODE_KEYWORD] = 'k', [ROLE_CODE_STRING] = '"',
+        [ROLE_CODE_COMMENT] = '/', [ROLE_CODE_NUMBER] = '0',
+    };
+
+    return letters[style.role] != '\0' ? letters[style.role] : '?';
+}
+
+/* The pane as text, or as letters of roles; for free(). */
+static char *drawn(struct transcript *t, int height, int width, bool ascii, bool roles)
+{
+    struct err e = ERR_INIT;
+    struct canvas_target *g = canvas_on_grid(height, width, ascii, &e);
+    struct canvas c;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    assert_non_null(g);
+    c = canvas_of(g);
+    transcript_draw(t, &c);
+    if (!roles)
+        canvas_write_text(g, f);
+    for (int y = 0; roles && y < height; y++) {
+        char row[512];
+        int end = width;
+
+        for (int x = 0; x < width; x++) {
+            wchar_t ch[CLUSTER_CHARS + 1];
+            struct ui_style style;
+
+            canvas_peek(g, y, x, ch, &style);
+            row[x] = letter(style);
+        }
+        while (end > 0 && row[end - 1] == '.')
+            end--;
+        fprintf(f, "%.*s\n", end, row);
+    }
+    fclose(f);
+    canvas_target_free(g);
+    return text;
+}
+
+static void expect(struct transcript *t, const char *want)
+{
+    char *got = drawn(t, HEIGHT, WIDTH, true, false);
+
+    assert_string_equal(got, want);
+    free(got);
+}
+
+static bool sees(struct transcript *t, const char *what)
+{
+    char *got = drawn(t, HEIGHT, WIDTH, true, false);
+    bool found = strstr(got, what) != NULL;
+
+    free(got);
+    return found;
+}
+
+static void roles_of_row(struct transcript *t, int y, char *row)
+{
+    char *got = drawn(t, HEIGHT, WIDTH, true, true), *p = got;
+
+    while (y-- > 0)
+        p = strchr(p, '\n') + 1;
+    sprintf(row, "%.*s", (int)strcspn(p, "\n"), p);
+    free(got);
+}
+
+static struct transcript *numbered(int n)
+{
+    struct transcript *t = begin();
+    char line[32];
+
+    assert_true(transcript_begin(t, false));
+    for (int i = 0; i < n; i++) {
+        sprintf(line, "line %d\n\n", i);
+        piece(t, line);
+    }
+    return t;
+}
+
+/* ---- pictures ---- */
+
+static struct transcript *conversation(void)
+{
+    struct transcript *t = begin();
+
+    say(t, TRANSCRIPT_SYSTEM, "Be brief.");
+    say(t, TRANSCRIPT_USER, "What is a \"memory wall\"?\nAnd in \xe4\xb8\xad\xe6\x96\x87?");
+    transcript_begin(t, false);
+    assert_true(transcript_append(t, "The user asks for a definition.", 31, true));
+    piece(t,
+          "# The memory wall\n\nA model that is *larger than memory* must be read "
+          "from disk for **every** token:\n\n- the disk sets the pace\n- the processor "
+          "waits, `stall_ns` tells how long\n\n| what | GB/s |\n|------|-----:|\n| memory "
+          "| 40 |\n| disk | 3.5 |\n\n```c\n/* the wall */\ndouble t = bytes / 3.5e9; // "
+          "seconds\n```\n\n\xe5\x86\x85\xe5\xad\x98\xe5\xa2\x99\xef\xbc\x9a\xe6\xa8\xa1"
+          "\xe5\x9e\x8b\xe6\xaf\x94\xe5\x86\x85\xe5\xad\x98\xe5\xa4\xa7\xe3\x80\x82 "
+          "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb \xe2\x9d\xa4\xef\xb8\x8f\n\n> quoted "
+          "[link](http://a.example)\n");
+    transcript_done(t, &receipt);
+    say(t, TRANSCRIPT_NOTICE, "dropped the 2 oldest turns: they are marked from here on");
+    say(t, TRANSCRIPT_ERROR, "a.gguf: short read at byte 4096");
+    return t;
+}
+
+struct picture {
+    const char *name;
+    int height, width;
+    bool ascii, open, raw, up, status;
+};
+
+static struct picture pictures[] = {
+    { "all-80x24", 24, 80, false, false, false, false, false },
+    { "up-80x24", 24, 80, false, true, false, true, true },
+    { "all-120x40", 40, 120, false, true, false, false, false },
+    { "all-200x60", 60, 200, false, true, false, false, true },
+    { "all-40x12", 12, 40, false, false, false, false, true },
+    { "up-40x30", 30, 40, true, true, false, true, false },
+    { "all-20x5", 5, 20, false, false, false, false, false },
+    { "raw-60x40", 40, 60, false, false, true, false, false },
+};
+
+static void looks_as_it_looked(void **state)
+{
+    const struct picture *p = *state;
+    struct transcript *t = conversation();
+    char path[600], *text, *roles, *is, *was = calloc(1, 1 << 16);
+    FILE *f;
+
+    transcript_size(t, p->height, p->width);
+    transcript_set_thinking(t, p->open);
+    transcript_set_receipts(t, p->open);
+    transcript_set_raw(t, p->raw);
+    if (p->status)
+        transcript_set_status(t, "prompt 24 % - 512 of 2,140 tokens", 0.24);
+    if (p->up)
+        transcript_home(t);
+    text = drawn(t, p->height, p->width, p->ascii, false);
+    roles = drawn(t, p->height, p->width, p->ascii, true);
+    is = malloc(strlen(text) + strlen(roles) + 20);
+    sprintf(is, "%s--- roles\n%s", text, roles);
+    snprintf(path, sizeof path, "%s/tests/data/chat/%s.txt", getenv("MW_SRCDIR"), p->name);
+    if (getenv("UPDATE_GOLDEN") != NULL) {
+        f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(is, f);
+        fclose(f);
+    }
+    f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(fread(was, 1, (1 << 16) - 1, f) > 0);
+    fclose(f);
+    if (strcmp(is, was) != 0)
+        fail_msg("%s looks otherwise now:\n%s", p->name, is);
+    free(text);
+    free(roles);
+    free(is);
+    free(was);
+    transcript_free(t);
+}
+
+/* ---- following and scrolling ---- */
+
+static void the_view_follows_what_arrives(void **state)
+{
+    struct transcript *t = numbered(30);
+
+    (void)state;
+    expect(t, "\nline 25\n\nline 26\n\nline 27\n\nline 28\n\nline 29\n");
+    piece(t, "line 30");
+    expect(t, "\nline 26\n\nline 27\n\nline 28\n\nline 29\n\nline 30\n");
+    assert_true(transcript_follows(t));
+    assert_false(transcript_more_below(t));
+    transcript_free(t);
+}
+
+static void the_view_stays_where_it_was_put(void **state)
+{
+    struct transcript *t = numbered(30);
+    static const char held[] = "line 19\n\nline 20\n\nline 21\n\nline 22\n\nline 23\n"
+                               "------ v more below - End follows ------\n";
+
+    (void)state;
+    transcript_scroll(t, -11);
+    assert_false(transcript_follows(t));
+    expect(t, held);
+    for (int i = 30; i < 60; i++) {
+        piece(t, "more and more\n\n");
+        expect(t, held);
+    }
+    assert_true(transcript_more_below(t));
+    transcript_end(t);
+    assert_true(transcript_follows(t));
+    assert_true(sees(t, "more and more"));
+    transcript_free(t);
+}
+
+static void scrolling_to_the_end_follows_again(void **state)
+{
+    struct transcript *t = numbered(30);
+
+    (void)state;
+    transcript_scroll(t, -3);
+    transcript_scroll(t, 2);
+    assert_false(transcript_follows(t));
+    transcript_scroll(t, 1);
+    assert_true(transcript_follows(t));
+    transcript_scroll(t, -100000);
+    assert_true(sees(t, "line 0\n"));
+    transcript_scroll(t, 100000);
+    assert_true(transcript_follows(t));
+    transcript_free(t);
+}
+
+static void pages_leave_a_row_and_come_back(void **state)
+{
+    struct transcript *t = numbered(100);
+    char *first, *again;
+
+    (void)state;
+    transcript_scroll(t, -61);
+    first = drawn(t, HEIGHT, WIDTH, true, false);
+    transcript_page(t, -1);
+    assert_true(sees(t, "line 64\n-")); /* the uppermost of the page before is the lowest now */
+    transcript_page(t, -2);
+    transcript_page(t, 3);
+    again = drawn(t, HEIGHT, WIDTH, true, false);
+    assert_string_equal(first, again);
+    free(first);
+    free(again);
+    transcript_home(t);
+    assert_true(sees(t, "line 0\n"));
+    transcript_free(t);
+}
+
+static void what_fits_does_not_scroll(void **state)
+{
+    struct transcript *t = numbered(3);
+
+    (void)state;
+    transcript_scroll(t, -5);
+    assert_true(transcript_follows(t));
+    transcript_home(t);
+    assert_true(transcript_follows(t));
+    transcript_free(t);
+}
+
+static void every_row_is_reached_by_scrolling(void **state)
+{
+    struct transcript *t = conversation();
+    char *whole, *p, row[512];
+    int n = 0;
+
+    (void)state;
+    transcript_size(t, 200, WIDTH);
+    whole = drawn(t, 200, WIDTH, true, false);
+    transcript_size(t, HEIGHT, WIDTH);
+    transcript_home(t);
+    for (p = whole; *p != '\0'; p = strchr(p, '\n') + 1, n++) {
+        char *got = drawn(t, HEIGHT, WIDTH, true, false);
+
+        if (transcript_follows(t)) {
+            free(got);
+            break;
+        }
+        snprintf(row, sizeof row, "%.*s\n", (int)strcspn(p, "\n"), p);
+        assert_memory_equal(got, row, strlen(row));
+        free(got);
+        transcript_scroll(t, 1);
+    }
+    assert_true(n > 20);
+    free(whole);
+    transcript_free(t);
+}
+
+static void a_narrower_pane_keeps_its_place(void **state)
+{
+    struct transcript *t = begin();
+    char word[32], *first, *again;
+
+    (void)state;
+    transcript_begin(t, false);
+    for (int i = 0; i < 400; i++) {
+        sprintf(word, "word%d ", i);
+        piece(t, word);
+    }
+    transcript_scroll(t, -30);
+    first = drawn(t, HEIGHT, WIDTH, true, false);
+    transcript_size(t, 7, 17);
+    again = drawn(t, 7, 17, true, false);
+    first[strcspn(first, " ")] = '\0';
+    again[strcspn(again, "\n")] = '\0';
+    assert_non_null(strstr(again, first)); /* the word that began it is in the first row */
+    first[strlen(first)] = ' ';
+    free(again);
+    transcript_size(t, HEIGHT, WIDTH);
+    again = drawn(t, HEIGHT, WIDTH, true, false);
+    assert_string_equal(first, again);
+    free(first);
+    free(again);
+    transcript_free(t);
+}
+
+static void any_size_and_any_key_leaves_it_whole(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct chance c = { seed * 0x9e3779b97f4a7c15u };
+        struct transcript *t = conversation();
+        char text[300], which[64];
+        size_t n;
+
+        assert_true(transcript_begin(t, false));
+        for (int i = 0; i < 200; i++) {
+            int height = (int)chance_below(&c, 30), width = (int)chance_below(&c, 100);
+            int y = (int)chance_below(&c, 32) - 1, x = (int)chance_below(&c, 102) - 1;
+            char *copy = NULL;
+
+            switch (chance_below(&c, 18)) {
+            case 0: transcript_scroll(t, (int)chance_below(&c, 40) - 20); break;
+            case 1: transcript_page(t, (int)chance_below(&c, 3) - 1); break;
+            case 2: transcript_home(t); break;
+            case 3: transcript_end(t); break;
+            case 4: transcript_search(t, chance_below(&c, 2) == 0 ? "e" : "memory"); break;
+            case 5: transcript_search_next(t, chance_below(&c, 2) == 0 ? 1 : -1); break;
+            case 6: transcript_press(t, y, x, (enum transcript_unit)chance_below(&c, 3)); break;
+            case 7: transcript_drag(t, y, x); break;
+            case 8: copy = transcript_copy_selection(t, &n); break;
+            case 9: copy = transcript_copy_code(t, &n, which, sizeof which); break;
+            case 10: copy = transcript_copy_answer(t, &n); break;
+            case 11: transcript_set_raw(t, !transcript_is_raw(t)); break;
+            case 12: transcript_set_thinking(t, !transcript_shows_thinking(t)); break;
+            case 13: transcript_turn(t, (int)chance_below(&c, 2) * 2 - 1); break;
+            case 14: transcript_set_status(t, i % 2 == 0 ? "busy" : NULL, 0.5); break;
+            case 15:
+                if (i % 20 == 0) {
+                    transcript_rewind(t, chance_below(&c, 4));
+                    transcript_begin(t, false);
+                }
+                break;
+            default:
+                n = chance_text(&c, text, 200);
+                transcript_append(t, text, n, chance_below(&c, 4) == 0);
+            }
+            free(copy);
+            free(drawn(t, height, width, seed % 2 != 0, false));
+        }
+        transcript_free(t);
+    }
+}
+
+/* ---- folding ---- */
+
+static void thinking_is_one_line_that_opens(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    transcript_begin(t, false);
+    assert_true(transcript_append(t, "first of all\n\nthen", 18, true));
+    expect(t, "+ thinking: 4 words\n\n\n\n\n\n\n\n\n\n");
+    piece(t, "Answer.");
+    expect(t, "+ thought: 4 words\nAnswer.\n\n\n\n\n\n\n\n\n");
+    assert_true(transcript_press(t, 0, 3, TRANSCRIPT_CLUSTER));
+    expect(t, "- thought: 4 words\n| first of all\n|\n| then\n\nAnswer.\n\n\n\n\n");
+    transcript_set_thinking(t, true);
+    assert_true(sees(t, "| then"));
+    transcript_set_thinking(t, false);
+    assert_false(sees(t, "then"));
+    transcript_free(t);
+}
+
+static void a_receipt_unfolds(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    transcript_begin(t, false);
+    piece(t, "Answer.");
+    transcript_done(t, &receipt);
+    expect(t, "Answer.\n+ 3.5 tok/s, 71 % disk\n\n\n\n\n\n\n\n\n");
+    assert_true(transcript_press(t, 1, 0, TRANSCRIPT_CLUSTER));
+    expect(t, "Answer.\n- 12 tokens - 3.4 s - 3.5 tok/s - 41 GB\nread - 71 % waiting for "
+              "disk - peak 1.42\nGiB\n\n\n\n\n\n\n");
+    transcript_set_receipts(t, true);
+    assert_true(sees(t, "41 GB"));
+    transcript_free(t);
+}
+
+static void raw_text_is_one_key_away(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    answer(t, "**bold**\n\n- item\n");
+    expect(t, "bold\n\n* item\n\n\n\n\n\n\n\n");
+    transcript_set_raw(t, true);
+    expect(t, "**bold**\n\n- item\n\n\n\n\n\n\n\n");
+    transcript_set_raw(t, false);
+    assert_true(sees(t, "* item"));
+    transcript_free(t);
+}
+
+/* ---- search ---- */
+
+static void search_goes_up_and_marks_what_it_finds(void **state)
+{
+    struct transcript *t = numbered(50);
+    char row[512];
+
+    (void)state;
+    assert_true(transcript_search(t, "line 1"));
+    assert_true(sees(t, "line 19")); /* the nearest one above */
+    assert_false(transcript_follows(t));
+    roles_of_row(t, 3, row);
+    assert_string_equal(row, "MMMMMM");
+    assert_true(transcript_search_next(t, 1));
+    roles_of_row(t, 1, row);
+    assert_string_equal(row, "MMMMMM");
+    roles_of_row(t, 3, row);
+    assert_string_equal(row, "mmmmmm");
+    for (int i = 0; i < 9; i++)
+        assert_true(transcript_search_next(t, 1));
+    assert_true(sees(t, "line 1\n"));
+    assert_false(transcript_search_next(t, 1)); /* and stays */
+    assert_true(sees(t, "line 1\n"));
+    assert_true(transcript_search_next(t, -1));
+    assert_true(transcript_is_searching(t));
+    transcript_search(t, "");
+    assert_false(transcript_is_searching(t));
+    roles_of_row(t, 0, row);
+    assert_string_equal(row, "");
+    assert_false(transcript_search(t, "not there"));
+    transcript_free(t);
+}
+
+static void search_looks_at_what_is_shown(void **state)
+{
+    struct transcript *t = begin();
+    char row[512];
+
+    (void)state;
+    answer(t, "Some **bold** words, \xc3\x84rger \xe4\xb8\xad\xe6\x96\x87 a\xe2\x80\x8b"
+              "b.");
+    assert_true(transcript_search(t, "some bold")); /* over markup */
+    roles_of_row(t, 0, row);
+    assert_string_equal(row, "MMMMMMMMM");
+    assert_false(transcript_search(t, "some Bold")); /* case as it was typed */
+    assert_true(transcript_search(t, "\xc3\xa4RGER") == false);
+    assert_true(transcript_search(t, "\xc3\xa4rger"));
+    assert_true(transcript_search(t, "\xe6\x96\x87"));
+    assert_true(transcript_search(t, "ab"));
+    assert_false(transcript_search(t, "**"));
+    transcript_free(t);
+}
+
+static void a_match_over_two_rows_is_marked_in_both(void **state)
+{
+    struct transcript *t = begin();
+    char row[512];
+
+    (void)state;
+    answer(t, "1234567890 1234567890 1234567890 123456 over the edge");
+    assert_true(transcript_search(t, "123456 over"));
+    roles_of_row(t, 0, row);
+    assert_string_equal(row + 33, "MMMMMM");
+    roles_of_row(t, 1, row);
+    assert_string_equal(row, "MMMM");
+    transcript_free(t);
+}
+
+static void search_below_when_there_is_none_above(void **state)
+{
+    struct transcript *t = numbered(50);
+
+    (void)state;
+    transcript_home(t);
+    assert_true(transcript_search(t, "line 40"));
+    assert_true(sees(t, "line 40"));
+    transcript_free(t);
+}
+
+/* ---- selection ---- */
+
+static void expect_copy(struct transcript *t, const char *want)
+{
+    size_t n;
+    char *got = transcript_copy_selection(t, &n);
+
+    assert_non_null(got);
+    assert_string_equal(got, want);
+    assert_int_equal(n, strlen(want));
+    free(got);
+}
+
+static void dragging_marks_clusters(void **state)
+{
+    struct transcript *t = begin();
+    char row[512];
+    size_t n;
+
+    (void)state;
+    answer(t, "one two three four five six seven eight nine ten\n\nlast");
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    assert_false(transcript_press(t, 0, 4, TRANSCRIPT_CLUSTER));
+    assert_false(transcript_has_selection(t));
+    assert_null(transcript_copy_selection(t, &n));
+    transcript_drag(t, 0, 6);
+    roles_of_row(t, 0, row);
+    assert_string_equal(row, "....sss");
+    expect_copy(t, "two");
+    transcript_drag(t, 1, 3); /* over the wrap: no newline comes of it */
+    expect_copy(t, "two three four five six seven eight nine");
+    transcript_drag(t, 3, 30);
+    expect_copy(t, "two three four five six seven eight nine ten\n\nlast");
+    transcript_drag(t, 0, 0); /* backwards */
+    expect_copy(t, "one t");
+    transcript_unselect(t);
+    assert_false(transcript_has_selection(t));
+    transcript_free(t);
+}
+
+static void wide_and_joined_characters_are_marked_whole(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    answer(t, "a\xe4\xb8\xad\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb"
+              "e\xcc\x81z");
+    free(drawn(t, HEIGHT, WIDTH, false, false));
+    transcript_press(t, 0, 2, TRANSCRIPT_CLUSTER); /* the second half of the wide one */
+    transcript_drag(t, 0, 3);
+    expect_copy(t, "\xe4\xb8\xad\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb");
+    transcript_press(t, 0, 5, TRANSCRIPT_CLUSTER);
+    transcript_drag(t, 0, 5);
+    expect_copy(t, "e\xcc\x81");
+    transcript_free(t);
+}
+
+static void words_and_paragraphs_are_marked_at_once(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    answer(t, "call `stall_ns`, then go\n\n- an item that is long enough to be wrapped here\n");
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    transcript_press(t, 0, 7, TRANSCRIPT_WORD);
+    expect_copy(t, "stall_ns");
+    transcript_drag(t, 0, 16);
+    expect_copy(t, "stall_ns, then");
+    transcript_press(t, 3, 4, TRANSCRIPT_PARAGRAPH);
+    expect_copy(t, "- an item that is long enough to be wrapped here");
+    transcript_free(t);
+}
+
+static void a_selection_goes_over_messages(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    say(t, TRANSCRIPT_USER, "question\nof two lines");
+    answer(t, "```\n\tcode  here\n```\n\nend");
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    transcript_press(t, 0, 2, TRANSCRIPT_CLUSTER);
+    transcript_drag(t, 7, 39);
+    expect_copy(t, "question\nof two lines\n\n\tcode  here\n\nend");
+    transcript_free(t);
+}
+
+static void a_selection_stays_while_text_arrives(void **state)
+{
+    struct transcript *t = numbered(30);
+    char row[512];
+
+    (void)state;
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    transcript_press(t, 1, 5, TRANSCRIPT_WORD);
+    expect_copy(t, "25");
+    piece(t, "more\n\nand more\n\n");
+    expect_copy(t, "25");
+    transcript_scroll(t, -3);
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    roles_of_row(t, 0, row);
+    assert_string_equal(row, ".....ss");
+    transcript_free(t);
+}
+
+/* ---- copying answers and code ---- */
+
+static void an_answer_is_copied_as_it_came(void **state)
+{
+    static const char text[] = "# Head\n\n* item &amp; \x1b[1m\n\n```\ncode\n```\n";
+    struct transcript *t = begin();
+    size_t n;
+    char *got;
+
+    (void)state;
+    assert_null(transcript_copy_answer(t, &n));
+    answer(t, "older");
+    answer(t, text);
+    got = transcript_copy_answer(t, &n);
+    assert_string_equal(got, text);
+    assert_int_equal(n, sizeof text - 1);
+    free(got);
+    transcript_size(t, 4, WIDTH);
+    transcript_home(t);
+    got = transcript_copy_answer(t, &n);
+    assert_string_equal(got, "older");
+    free(got);
+    transcript_free(t);
+}
+
+static void code_blocks_come_one_by_one_from_the_last(void **state)
+{
+    static const char *const want[] = { "b2", "b1", "b2" };
+    static const char *const names[] = { "block 2 of 2", "block 1 of 2 (sh)", "block 2 of 2" };
+    struct transcript *t = begin();
+    char which[64], *got;
+    size_t n;
+
+    (void)state;
+    assert_null(transcript_copy_code(t, &n, which, sizeof which));
+    answer(t, "```sh\nb1\n```\nx\n```\nb2\n```\n");
+    answer(t, "no code here");
+    for (int i = 0; i < 3; i++) {
+        got = transcript_copy_code(t, &n, which, sizeof which);
+        assert_string_equal(got, want[i]);
+        assert_string_equal(which, names[i]);
+        assert_int_equal(n, 2);
+        free(got);
+    }
+    transcript_free(t);
+}
+
+/* ---- turns ---- */
+
+static void the_turn_cursor_walks_over_what_was_asked(void **state)
+{
+    struct transcript *t = begin();
+    char row[512], *text;
+    size_t n;
+
+    (void)state;
+    assert_false(transcript_turn(t, -1));
+    assert_int_equal(transcript_turn_keep(t), -1);
+    say(t, TRANSCRIPT_USER, "first");
+    answer(t, "one");
+    say(t, TRANSCRIPT_NOTICE, "note");
+    say(t, TRANSCRIPT_USER, "second\n");
+    answer(t, "two");
+    assert_true(transcript_turn(t, -1));
+    assert_int_equal(transcript_turn_keep(t), 2);
+    text = transcript_turn_text(t, &n);
+    assert_string_equal(text, "second\n");
+    free(text);
+    roles_of_row(t, 6, row);
+    assert_string_equal(row, "u.ssssss");
+    assert_true(transcript_turn(t, -1));
+    assert_int_equal(transcript_turn_keep(t), 0);
+    assert_false(transcript_turn(t, -1));
+    assert_true(transcript_turn(t, 1));
+    assert_false(transcript_turn(t, 1));
+    transcript_rewind(t, 2);
+    assert_int_equal(transcript_messages(t), 2);
+    assert_true(sees(t, "- note")); /* stands before the turn that is gone */
+    assert_int_equal(transcript_turn_keep(t), -1);
+    transcript_turn_end(t);
+    transcript_rewind(t, 0);
+    assert_int_equal(transcript_messages(t), 0);
+    transcript_free(t);
+}
+
+static void an_interrupted_answer_goes_on(void **state)
+{
+    struct mw_receipt stopped = { .done = MW_DONE_CANCELLED, .n_decoded = 2 };
+    struct transcript *t = begin();
+
+    (void)state;
+    transcript_begin(t, false);
+    piece(t, "Once **upon");
+    transcript_done(t, &stopped);
+    assert_true(sees(t, "+ 2 tokens, stopped"));
+    say(t, TRANSCRIPT_NOTICE, "stopped");
+    assert_true(transcript_begin(t, true));
+    piece(t, "** a time");
+    transcript_done(t, NULL);
+    assert_true(sees(t, "Once upon a time\n\n- stopped"));
+    assert_int_equal(transcript_messages(t), 1);
+    transcript_free(t);
+}
+
+static void a_queued_message_stands_below_the_answer_that_runs(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    say(t, TRANSCRIPT_USER, "one");
+    transcript_begin(t, false);
+    piece(t, "first ");
+    say(t, TRANSCRIPT_USER, "two");
+    piece(t, "answer");
+    expect(t, "> one\n\nfirst answer\n\n> two\n\n\n\n\n\n");
+    transcript_done(t, NULL);
+    transcript_free(t);
+}
+
+/* ---- memory ---- */
+
+struct saved {
+    int n_load;
+    bool refuse;
+};
+
+static bool load(void *ctx, uint32_t id, struct transcript_text *out)
+{
+    struct saved *s = ctx;
+
+    s->n_load++;
+    if (s->refuse)
+        return false;
+    out->text = malloc(3000);
+    assert_non_null(out->text);
+    out->len = (size_t)sprintf(out->text, "item %u begins\n\n", id);
+    while (out->len < 2500)
+        out->len += (size_t)sprintf(out->text + out->len, "text of item %u\n\n", id);
+    return true;
+}
+
+static void old_turns_come_back_from_the_saved_chat(void **state)
+{
+    enum { ITEMS = 3000, LIMIT = 200000 };
+    struct saved saved = { 0 };
+    struct transcript *t = transcript_new(
+        &(struct transcript_options){ .limit_bytes = LIMIT, .load = load, .load_ctx = &saved });
+    size_t fixed;
+    int before;
+
+    (void)state;
+    for (uint32_t i = 0; i < ITEMS; i++)
+        assert_true(
+            transcript_add_saved(t, i % 2 == 0 ? TRANSCRIPT_USER : TRANSCRIPT_ANSWER, i, NULL));
+    assert_int_equal(saved.n_load, 0); /* opening a long chat reads nothing of it */
+    fixed = transcript_bytes(t);
+    transcript_size(t, HEIGHT, WIDTH);
+    assert_true(sees(t, "text of item 2999"));
+    assert_true(saved.n_load <= 2);
+    for (int i = 0; i < 4000; i++) {
+        transcript_page(t, -1);
+        free(drawn(t, HEIGHT, WIDTH, true, false));
+        assert_true(transcript_bytes(t) <= fixed + LIMIT + 40000);
+    }
+    assert_true(saved.n_load > 100);
+    transcript_home(t);
+    assert_true(sees(t, "item 0 begins"));
+    assert_true(transcript_search(t, "item 2500 begins"));
+    assert_true(sees(t, "item 2500 begins"));
+    before = saved.n_load;
+    assert_false(transcript_search(t, "nowhere to be found"));
+    assert_true(saved.n_load >= before + ITEMS - 200);
+    assert_true(transcript_peak_bytes(t) <= fixed + LIMIT + 40000);
+    transcript_end(t);
+    assert_true(sees(t, "text of item 2999"));
+    transcript_free(t);
+}
+
+static void an_answer_that_was_saved_is_dropped_and_comes_back(void **state)
+{
+    struct saved saved = { 0 };
+    struct transcript *t = transcript_new(
+        &(struct transcript_options){ .limit_bytes = 20000, .load = load, .load_ctx = &saved });
+
+    (void)state;
+    transcript_size(t, HEIGHT, WIDTH);
+    for (uint32_t i = 0; i < 100; i++) {
+        char text[3000];
+        size_t n = (size_t)sprintf(text, "item %u begins\n\n", i);
+
+        assert_true(transcript_begin(t, false));
+        transcript_saved(t, i);
+        while (n < 2500)
+            n += (size_t)sprintf(text + n, "text of item %u\n\n", i);
+        assert_true(transcript_append(t, text, n, false));
+        transcript_done(t, &receipt);
+        free(drawn(t, HEIGHT, WIDTH, true, false));
+    }
+    assert_int_equal(saved.n_load, 0);
+    assert_true(transcript_bytes(t) < 60000);
+    transcript_home(t);
+    assert_true(sees(t, "item 0 begins"));
+    assert_true(saved.n_load >= 1);
+    saved.refuse = true;
+    for (int i = 0; i < 500; i++) {
+        transcript_page(t, 1);
+        free(drawn(t, HEIGHT, WIDTH, true, false));
+    }
+    transcript_home(t);
+    assert_true(sees(t, "could not be read back"));
+    transcript_free(t);
+}
+
+static void what_was_never_saved_stays(void **state)
+{
+    struct transcript *t = transcript_new(&(struct transcript_options){ .limit_bytes = 1000 });
+
+    (void)state;
+    transcript_size(t, HEIGHT, WIDTH);
+    for (int i = 0; i < 50; i++) {
+        char text[64];
+
+        sprintf(text, "notice %d that nobody has saved anywhere at all", i);
+        say(t, TRANSCRIPT_NOTICE, text);
+        free(drawn(t, HEIGHT, WIDTH, true, false));
+    }
+    transcript_home(t);
+    assert_true(sees(t, "notice 0 that"));
+    transcript_free(t);
+}
+
+static void it_is_dirty_when_something_changed(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    say(t, TRANSCRIPT_USER, "x");
+    assert_true(transcript_is_dirty(t));
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    assert_false(transcript_is_dirty(t));
+    transcript_begin(t, false);
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    piece(t, "y");
+    assert_true(transcript_is_dirty(t));
+    transcript_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest fixed[] = {
+        cmocka_unit_test(the_view_follows_what_arrives),
+        cmocka_unit_test(the_view_stays_where_it_was_put),
+        cmocka_unit_test(scrolling_to_the_end_follows_again),
+        cmocka_unit_test(pages_leave_a_row_and_come_back),
+        cmocka_unit_test(what_fits_does_not_scroll),
+        cmocka_unit_test(every_row_is_reached_by_scrolling),
+        cmocka_unit_test(a_narrower_pane_keeps_its_place),
+        cmocka_unit_test(any_size_and_any_key_leaves_it_whole),
+        cmocka_unit_test(thinking_is_one_line_that_opens),
+        cmocka_unit_test(a_receipt_unfolds),
+        cmocka_unit_test(raw_text_is_one_key_away),
+        cmocka_unit_test(search_goes_up_and_marks_what_it_finds),
+        cmocka_unit_test(search_looks_at_what_is_shown),
+        cmocka_unit_test(a_match_over_two_rows_is_marked_in_both),
+        cmocka_unit_test(search_below_when_there_is_none_above),
+        cmocka_unit_test(dragging_marks_clusters),
+        cmocka_unit_test(wide_and_joined_characters_are_marked_whole),
+        cmocka_unit_test(words_and_paragraphs_are_marked_at_once),
+        cmocka_unit_test(a_selection_goes_over_messages),
+        cmocka_unit_test(a_selection_stays_while_text_arrives),
+        cmocka_unit_test(an_answer_is_copied_as_it_came),
+        cmocka_unit_test(code_blocks_come_one_by_one_from_the_last),
+        cmocka_unit_test(the_turn_cursor_walks_over_what_was_asked),
+        cmocka_unit_test(an_interrupted_answer_goes_on),
+        cmocka_unit_test(a_queued_message_stands_below_the_answer_that_runs),
+        cmocka_unit_test(old_turns_come_back_from_the_saved_chat),
+        cmocka_unit_test(an_answer_that_was_saved_is_dropped_and_comes_back),
+        cmocka_unit_test(what_was_never_saved_stays),
+        cmocka_unit_test(it_is_dirty_when_something_changed),
+    };
+    enum {
+        FIXED = sizeof fixed / sizeof fixed[0],
+        PICTURES = sizeof pictures / sizeof pictures[0],
+    };
+    struct CMUnitTest tests[FIXED + PICTURES];
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    for (size_t i = 0; i < FIXED; i++)
+        tests[i] = fixed[i];
+    for (size_t i = 0; i < PICTURES; i++)
+        tests[FIXED + i] = (struct CMUnitTest){ pictures[i].name, looks_as_it_looked, NULL,
+                                                NULL, &pictures[i] };
+    return cmocka_run_group_tests_name("transcript", tests, NULL, NULL);
+}
