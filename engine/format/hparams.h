@@ -34,7 +34,7 @@ struct rope_hparams {
     uint32_t n_rot; /* dimensions that turn, even; <= head_dim_k */
     enum rope_scaling scaling;
     double factor;       /* of linear and yarn; 1 otherwise */
-    double attn_factor;  /* multiplies q and k; 0: not stated, computed by the rule */
+    double attn_factor;  /* multiplies q and k: stated or by the scaling's rule; 1: none */
     uint32_t n_ctx_orig; /* of yarn and longrope */
     double beta_fast, beta_slow; /* of yarn, 32 and 1 if not stated */
     /* Divisors of the frequencies, n_rot / 2 of them, or n_factor 0: none.  A value

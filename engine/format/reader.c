@@ -17,6 +17,8 @@ int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct
 {
     *r = (struct reader){ .fd = fd, .size = size, .low = UINT64_MAX };
     r->capacity = capacity != 0 ? capacity : READER_BUFFER;
+    if (r->capacity > size)
+        r->capacity = size > 0 ? (size_t)size : 1;
     r->buf = malloc(r->capacity);
     if (r->buf == NULL)
         return err_set(e, ERR_MEMORY, "no memory for a read buffer of %zu bytes", r->capacity);

@@ -28,7 +28,8 @@ struct reader {
     uint64_t low, high; /* range that was read */
 };
 
-/* fd stays the caller's.  capacity 0 is READER_BUFFER.  Returns 0, or -1 with *e. */
+/* fd stays the caller's.  The buffer has capacity bytes (0: READER_BUFFER), or as many as
+ * the file if that is less.  Returns 0, or -1 with *e. */
 int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct err *e);
 
 /* Drop what was read from the page cache and free the buffer.  Safe on a zeroed struct. */

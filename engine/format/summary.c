@@ -49,7 +49,7 @@ static enum summary_use use_in_layer(const struct catalogue *c, const struct ten
         if (strcmp(suffix, replaced[i]) == 0)
             return SUMMARY_UNREAD;
     if (ends_in(suffix, "_exps.weight"))
-        return SUMMARY_EXPERT;
+        return c->hparams.n_expert > 0 ? SUMMARY_EXPERT : SUMMARY_UNREAD;
     /* The router is small and kept as floats, though it is a matrix. */
     if (tensor_rows(t) == 1 || strcmp(suffix, "ffn_gate_inp.weight") == 0)
         return SUMMARY_RESIDENT;

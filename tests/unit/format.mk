@@ -24,6 +24,16 @@ check_PROGRAMS += tests/unit/test_gguf
 tests_unit_test_gguf_SOURCES = tests/unit/test_gguf.c tests/unit/gguf_write.h
 tests_unit_test_gguf_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_gguf_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_config
+tests_unit_test_config_SOURCES = tests/unit/test_config.c
+tests_unit_test_config_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_config_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_json
+tests_unit_test_json_SOURCES = tests/unit/test_json.c
+tests_unit_test_json_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_json_LDADD = $(UNIT_LIBS)
 endif
 
 dist_check_SCRIPTS += tests/conformance/test_inspect.py

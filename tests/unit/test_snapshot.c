@@ -6,7 +6,10 @@
 #include "config.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
+#include <fcntl.h>
+#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -285,6 +288,154 @@ static void one_of_its_files_names_the_snapshot(void **state)
     catalogue_close(b);
 }
 
+/* A folder for links into the conformance models; removed by remove_cache. */
+static char cache[256];
+
+static void link_into_cache(const char *dir, const char *name, const char *target)
+{
+    char from[512], to[512];
+
+    snprintf(to, sizeof to, "%s/%s/%s", cache, dir, name);
+    snprintf(from, sizeof from, "%s/conformance/models/%s", getenv("MW_SHARED"), target);
+    assert_int_equal(symlink(from, to), 0);
+}
+
+static void make_cache(const char *const *dirs)
+{
+    const char *tmp = getenv("TMPDIR");
+    char path[512];
+
+    snprintf(cache, sizeof cache, "%s/memwall-cache-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    assert_non_null(mkdtemp(cache));
+    for (; *dirs != NULL; dirs++) {
+        snprintf(path, sizeof path, "%s/%s", cache, *dirs);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+static int remove_cache(void **state)
+{
+    (void)state;
+    if (cache[0] != '\0')
+        nftw(cache, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    cache[0] = '\0';
+    return 0;
+}
+
+static struct catalogue *open_in_cache(const char *name)
+{
+    struct err e = ERR_INIT;
+    struct catalogue *c = NULL;
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/%s", cache, name);
+    if (catalogue_open(&c, path, &e) != 0)
+        fail_msg("%s: %s", e.file, e.what);
+    return c;
+}
+
+static void the_hubs_cache_is_read_in_place(void **state)
+{
+    static const char *const dirs[] = { "models--acme--tiny-7b", "models--acme--tiny-7b/blobs",
+                                        "models--acme--tiny-7b/snapshots",
+                                        "models--acme--tiny-7b/snapshots/0123abcd", NULL };
+    static const char *const files[] = { "config.json", "model.safetensors", "tokenizer.json" };
+    struct catalogue *c = open_model("qwen3-tiny-hf");
+
+    (void)state;
+    catalogue_close(c);
+    make_cache(dirs);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char from[64], to[512], target[64];
+
+        snprintf(target, sizeof target, "qwen3-tiny-hf/%s", files[i]);
+        snprintf(from, sizeof from, "blob%zu", i);
+        link_into_cache("models--acme--tiny-7b/blobs", from, target);
+        snprintf(target, sizeof target, "../../blobs/blob%zu", i);
+        snprintf(to, sizeof to, "%s/%s/%s", cache, dirs[3], files[i]);
+        assert_int_equal(symlink(target, to), 0);
+    }
+    c = open_in_cache(dirs[3]);
+    assert_string_equal(c->hparams.name, "tiny-7b");
+    assert_int_equal(c->hparams.arch, ARCH_QWEN3);
+    catalogue_close(c);
+}
+
+static void a_blob_without_a_suffix_is_told_by_its_content(void **state)
+{
+    static const char *const dirs[] = { "blobs", NULL };
+    struct catalogue *c = open_model("llama-tiny.gguf");
+
+    (void)state;
+    catalogue_close(c);
+    make_cache(dirs);
+    link_into_cache("blobs", "sha256-0123456789abcdef", "llama-tiny.gguf");
+    c = open_in_cache("blobs/sha256-0123456789abcdef");
+    assert_int_equal(c->kind, CATALOGUE_GGUF);
+    catalogue_close(c);
+}
+
+/* Pages of the file behind fd that are cached; -1 where the kernel does not tell. */
+static long cached_pages(int fd)
+{
+    struct {
+        uint64_t off, len;
+    } range = { 0, 0 };
+    struct {
+        uint64_t cache, dirty, writeback, evicted, recently;
+    } count = { 0, 0, 0, 0, 0 };
+
+    return syscall(451, fd, &range, &count, 0) == 0 ? (long)count.cache : -1;
+}
+
+/* A copy, written through to the disk and out of the page cache. */
+static int copy_cold(const char *from, const char *to)
+{
+    char bytes[65536];
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = open(to, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ssize_t n;
+
+    assert_true(in >= 0 && out >= 0);
+    while ((n = read(in, bytes, sizeof bytes)) > 0)
+        assert_int_equal(write(out, bytes, (size_t)n), n);
+    close(in);
+    assert_int_equal(fsync(out), 0);
+    posix_fadvise(out, 0, 0, POSIX_FADV_DONTNEED);
+    return out;
+}
+
+static void opening_leaves_no_page_in_the_cache(void **state)
+{
+    static const char *const dirs[] = { "d", NULL };
+    struct catalogue *c = open_model("gemma4-tiny.gguf");
+    char from[512], to[300];
+    int fd;
+
+    (void)state;
+    snprintf(from, sizeof from, "%s", c->path);
+    catalogue_close(c);
+    make_cache(dirs);
+    snprintf(to, sizeof to, "%s/d/copy.gguf", cache);
+    fd = copy_cold(from, to);
+    if (cached_pages(fd) != 0) { /* kept in memory by its file system, or not told */
+        close(fd);
+        skip();
+    }
+    c = open_in_cache("d/copy.gguf");
+    assert_int_equal(cached_pages(fd), 0);
+    catalogue_close(c);
+    close(fd);
+}
+
 static void an_assistant_says_what_it_is(void **state)
 {
     static const char *const names[] = { "gemma4-tiny-assistant-hf",
@@ -319,6 +470,9 @@ int main(void)
         cmocka_unit_test(a_window_in_mistrals_config_holds_for_every_layer),
         cmocka_unit_test(the_factor_of_scores_is_the_configs),
         cmocka_unit_test(one_of_its_files_names_the_snapshot),
+        cmocka_unit_test_teardown(the_hubs_cache_is_read_in_place, remove_cache),
+        cmocka_unit_test_teardown(a_blob_without_a_suffix_is_told_by_its_content, remove_cache),
+        cmocka_unit_test_teardown(opening_leaves_no_page_in_the_cache, remove_cache),
         cmocka_unit_test(an_assistant_says_what_it_is),
     };
     struct CMUnitTest tests[N];

@@ -1,0 +1,195 @@
+/* The JSON reader: values, limits, and where an error is. */
+#include "config.h"
+
+#include <sys/mman.h>
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/format/json.h"
+
+static struct err e;
+
+static struct json_doc *parse_bytes(const char *text, size_t n)
+{
+    struct json_doc *d = NULL;
+    int fd = memfd_create("json", MFD_CLOEXEC), rc;
+
+    assert_int_equal(write(fd, text, n), n);
+    e = (struct err)ERR_INIT;
+    rc = json_read(&d, fd, n, &e);
+    assert_int_equal(rc, d != NULL ? 0 : -1);
+    close(fd);
+    return d;
+}
+
+static struct json_doc *parse(const char *text)
+{
+    return parse_bytes(text, strlen(text));
+}
+
+static void values_are_what_they_are(void **state)
+{
+    struct json_doc *d = parse("{\"i\":-7,\"f\":2.0,\"h\":2.5,\"e\":1e3,\"s\":\"a\\u00e9\","
+                               "\"t\":true,\"n\":null,\"l\":[1,[2],{}],\"i\":8,"
+                               "\"big\":9223372036854775807,\"over\":9223372036854775808}");
+    const struct json_node *r = json_root(d);
+    int64_t i = 0;
+    double f = 0;
+    bool t = false;
+
+    (void)state;
+    assert_true(json_as_int(json_get(r, "i"), &i) && i == 8); /* the last one counts */
+    assert_true(json_as_int(json_get(r, "f"), &i) && i == 2);
+    assert_true(json_as_int(json_get(r, "e"), &i) && i == 1000);
+    assert_false(json_as_int(json_get(r, "h"), &i));
+    assert_true(json_as_float(json_get(r, "h"), &f) && f == 2.5);
+    assert_true(json_as_int(json_get(r, "big"), &i) && i == INT64_MAX);
+    assert_false(json_as_int(json_get(r, "over"), &i));
+    assert_string_equal(json_as_string(json_get(r, "s")), "a\xc3\xa9");
+    assert_null(json_as_string(json_get(r, "i")));
+    assert_true(json_as_bool(json_get(r, "t"), &t) && t);
+    assert_non_null(json_member(r, "n"));
+    assert_null(json_get(r, "n")); /* null is absent */
+    assert_int_equal(json_get(r, "l")->n, 3);
+    assert_int_equal(json_get(r, "l")->first->next->kind, JSON_IS_ARRAY);
+    assert_null(json_get(json_get(r, "i"), "x"));
+    json_free(d);
+}
+
+static void a_string_with_nul_is_no_string_for_names(void **state)
+{
+    struct json_doc *d = parse("{\"s\":\"a\\u0000b\"}");
+
+    (void)state;
+    assert_int_equal(json_get(json_root(d), "s")->len, 3);
+    assert_null(json_as_string(json_get(json_root(d), "s")));
+    json_free(d);
+}
+
+static void numbers_do_not_depend_on_the_locale(void **state)
+{
+    struct json_doc *d = parse("[0.5]");
+    double f = 0;
+
+    (void)state;
+    /* Where no such locale is installed, this shows nothing and harms nobody. */
+    setlocale(LC_NUMERIC, "de_DE.UTF-8");
+    assert_true(json_as_float(json_root(d)->first, &f));
+    setlocale(LC_NUMERIC, "C");
+    assert_true(f == 0.5);
+    json_free(d);
+}
+
+struct bad {
+    const char *name, *text;
+    uint64_t offset;
+};
+
+static struct bad bad[] = {
+    { "an empty text", "", 0 },
+    { "a text that ends early", "{\"a\":[1,", 8 },
+    { "bytes behind the text", "{} x", 3 },
+    { "a comment", "{/* */}", 1 },
+    { "the word NaN", "{\"a\":NaN}", 5 },
+    { "a raw control character", "[\"\n\"]", 1 },
+    { "a lone continuation byte", "[\"\x80\"]", 2 },
+};
+
+static void is_refused_with_its_place(void **state)
+{
+    const struct bad *b = *state;
+
+    assert_null(parse(b->text));
+    assert_int_equal(e.code, ERR_FORMAT);
+    assert_true(e.offset != ERR_NO_OFFSET);
+    assert_true(e.offset >= b->offset && e.offset <= b->offset + 2);
+}
+
+static void depth_is_bounded(void **state)
+{
+    char text[2 * JSON_MAX_DEPTH + 8];
+    struct json_doc *d;
+
+    (void)state;
+    memset(text, '[', JSON_MAX_DEPTH);
+    memset(text + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
+    d = parse_bytes(text, 2 * JSON_MAX_DEPTH);
+    assert_non_null(d);
+    json_free(d);
+    memset(text, '[', JSON_MAX_DEPTH + 1);
+    assert_null(parse_bytes(text, JSON_MAX_DEPTH + 1));
+    assert_non_null(strstr(e.what, "deep"));
+}
+
+static int ignore(void *ctx, enum json_event event, const char *text, size_t len,
+                  unsigned depth, struct err *err)
+{
+    size_t *longest = ctx;
+
+    (void)event;
+    (void)text;
+    (void)depth;
+    (void)err;
+    *longest = len > *longest ? len : *longest;
+    return 0;
+}
+
+/* A string of n letters as a JSON text; returns what json_stream returns. */
+static int stream_string(size_t n, size_t *longest)
+{
+    char *text = test_malloc(n + 2);
+    int fd = memfd_create("json", MFD_CLOEXEC), rc;
+
+    memset(text, 'x', n + 2);
+    text[0] = text[n + 1] = '"';
+    assert_int_equal(write(fd, text, n + 2), n + 2);
+    test_free(text);
+    *longest = 0;
+    e = (struct err)ERR_INIT;
+    rc = json_stream(fd, n + 2, 0, n + 2, ignore, longest, &e);
+    close(fd);
+    return rc;
+}
+
+static void a_string_is_bounded(void **state)
+{
+    size_t longest;
+
+    (void)state;
+    assert_int_equal(stream_string((size_t)1 << 20, &longest), 0);
+    assert_int_equal(longest, (size_t)1 << 20);
+    assert_int_equal(stream_string((size_t)40 << 20, &longest), -1);
+    assert_int_equal(longest, 0);
+    assert_non_null(strstr(e.what, "a string of more than"));
+}
+
+int main(void)
+{
+    enum { N = sizeof bad / sizeof bad[0] };
+    static const struct CMUnitTest others[] = {
+        cmocka_unit_test(values_are_what_they_are),
+        cmocka_unit_test(a_string_with_nul_is_no_string_for_names),
+        cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+        cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(a_string_is_bounded),
+    };
+    struct CMUnitTest tests[N];
+    int failed;
+
+    for (size_t i = 0; i < N; i++)
+        tests[i] =
+            (struct CMUnitTest){ bad[i].name, is_refused_with_its_place, NULL, NULL, &bad[i] };
+    failed = cmocka_run_group_tests_name("json", others, NULL, NULL);
+    failed += cmocka_run_group_tests_name("no JSON", tests, NULL, NULL);
+    return failed;
+}
