@@ -199,13 +199,14 @@ static int run_chat(struct run *r, const char *text, size_t len)
     r->signals = block_signals(&before);
     progress_open(&r->progress, o->quiet || o->json);
     answer_out_open(&r->out, o->json, o->raw);
+    /* Before the engine begins: what is there now is the program's own. */
+    if (r->progress.is_on || o->stats || o->json || o->telemetry != NULL)
+        if (mw_watch_new(&r->watch, r->model, &e) != 0)
+            goto failed;
     if (mw_chat_open(&r->chat, r->model, &r->chat_options, &e) != 0) {
         code = refuse(r, &e);
         goto done;
     }
-    if (r->progress.is_on || o->stats || o->json || o->telemetry != NULL)
-        if (mw_watch_new(&r->watch, r->model, &e) != 0)
-            goto failed;
     if (o->telemetry != NULL &&
         mw_recorder_open(&r->recorder, o->telemetry, take_sample, r, &e) != 0)
         goto failed;

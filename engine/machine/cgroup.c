@@ -304,7 +304,7 @@ void cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
     if (c->version == CGROUP_NONE) {
         struct mw_os_value none = os_unknown(no_group);
 
-        *out = (struct cgroup_memory){ none, none, none, none, none, none, false };
+        *out = (struct cgroup_memory){ none, none, none, none, none, none, none, false };
         return;
     }
     out->charged = number(c->level[0].usage, c->n_level == 1 ? root_group : no_file);
@@ -312,11 +312,13 @@ void cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
     read_limits(c, out);
     out->is_alone = is_alone(c);
     out->kernel = number(c->kernel, no_file);
-    out->refaults = os_unknown(no_file);
+    out->refaults = out->file = os_unknown(no_file);
     if (c->level[0].stat < 0 || kernel_file_read(c->level[0].stat, text, sizeof text) <= 0)
         return;
     if (c->version == CGROUP_V2 && kernel_file_field(text, "kernel", &value))
         out->kernel = os_value(value);
+    if (kernel_file_field(text, c->version == CGROUP_V1 ? "cache" : "file", &value))
+        out->file = os_value(value);
     if (kernel_file_field(text, "workingset_refault_file", &value))
         out->refaults = os_value(value);
 }

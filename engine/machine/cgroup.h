@@ -40,6 +40,7 @@ struct cgroup_memory {
     struct mw_os_value charged, peak;
     struct mw_os_value limit;    /* smallest of all levels; not valid: there is none */
     struct mw_os_value kernel;   /* part of charged: page tables, sockets, io_uring … */
+    struct mw_os_value file;     /* part of charged: page cache, mapped or not */
     struct mw_os_value refaults; /* of the group's file pages */
     struct mw_os_value room;     /* what can still be charged before a limit, cache that can
                                     be dropped included; not valid: no limit */

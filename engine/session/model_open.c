@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/machine/proc.h"
 #include "engine/compute/kernels.h"
 #include "engine/stream/stream.h"
 
@@ -40,6 +41,18 @@ static int make_spans(struct mw_model *m, struct err *e)
     return 0;
 }
 
+/* What the kernel holds for us now; 0: it does not tell. */
+static uint64_t resident_now(void)
+{
+    struct proc proc;
+    struct proc_self self;
+
+    proc_open(&proc, "");
+    proc_read_self(&proc, &self);
+    proc_close(&proc);
+    return self.rss.why_not == NULL ? self.rss.value : 0;
+}
+
 int mw_model_open(struct mw_model **out, const char *path, struct err *e)
 {
     struct mw_model *m = calloc(1, sizeof *m);
@@ -56,6 +69,7 @@ int mw_model_open(struct mw_model **out, const char *path, struct err *e)
     }
     /* A model without a vocabulary can still be evaluated from ids. */
     m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
+    m->program_bytes = resident_now();
     *out = m;
     return 0;
 }

@@ -23,6 +23,7 @@ struct mw_model {
     uint64_t hot_bytes, prompt_bytes; /* of all spans, and of a prompt pass */
     struct vocab_info vocab;
     bool has_vocab;
+    uint64_t program_bytes; /* resident when the model was opened, before any row was */
     pthread_mutex_t lock; /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident; /* small weights, part of the row "pinned" */
     struct tokenizer *tokenizer;

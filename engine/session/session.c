@@ -97,7 +97,7 @@ static void publish_memory(struct mw_session *s)
     counter_set(&t->kv_sliding_used, kv_sliding_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_GLOBAL], kv_global_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_SLIDING], kv_sliding_bytes(s->kv) + copies_bytes(s));
-    counter_set(&t->used[MW_ROW_PINNED], pinned + s->m->resident.used);
+    counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->lent_bytes, pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0);
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
         const struct layer_desc *y = &s->m->desc->layers[l];
@@ -130,6 +130,7 @@ static void publish_plan(struct mw_session *s)
     telemetry_set_run(t, &run);
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         counter_set(&t->plan[i], a->plan.row[i]);
+    counter_set(&t->used[MW_ROW_PROGRAM], s->m->program_bytes);
     counter_set(&t->used[MW_ROW_ACTIVATIONS], a->activations.used);
     counter_set(&t->used[MW_ROW_LOGITS], a->logits.used);
     counter_set(&t->used[MW_ROW_ROWS], a->plan.row[MW_ROW_ROWS] - (a->rows.size - a->rows.used));

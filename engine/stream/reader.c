@@ -234,7 +234,10 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
         pinned_mark(&s->pinned, op->target, BLOCK_WANTED);
         return;
     }
-    atomic_fetch_add_explicit(&s->pinned.held_bytes, op->bytes, memory_order_relaxed);
+    counter_set(&s->telemetry->pinned_held,
+                atomic_fetch_add_explicit(&s->pinned.held_bytes, op->bytes,
+                                          memory_order_relaxed) +
+                    op->bytes);
     counter_add(&layer_of(s, op)->pinned_bytes, op->need - op->lead);
     pinned_mark(&s->pinned, op->target, BLOCK_HELD);
 }

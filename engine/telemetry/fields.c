@@ -98,6 +98,8 @@ const struct field sample_fields[] = {
     OS(charged),
     OS(charged_peak),
     OS(charged_kernel),
+    OS(charged_file),
+    OS(model_charged),
     OS(limit),
     OS(model_cached),
     OS(system_cached),

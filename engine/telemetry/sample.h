@@ -97,10 +97,11 @@ struct mw_os {
     struct mw_os_value own; /* of this process alone: rss, its page tables, what is swapped */
     /* Of the memory control group; not valid while other processes share it. */
     struct mw_os_value charged, charged_peak;
-    struct mw_os_value
-        charged_kernel;              /* part of charged: page tables and other kernel memory */
-    struct mw_os_value limit;        /* smallest of the group and all above it */
-    struct mw_os_value model_cached; /* model's bytes in the page cache */
+    struct mw_os_value charged_kernel; /* part of charged: page tables and the like */
+    struct mw_os_value charged_file;   /* part of charged: page cache, mapped or not */
+    struct mw_os_value model_charged;  /* pages of the model's files in what is counted */
+    struct mw_os_value limit;          /* smallest of the group and all above it */
+    struct mw_os_value model_cached;   /* model's bytes in the page cache */
     struct mw_os_value system_cached, system_total, available, swap_used;
     struct mw_os_value swap_own;                         /* pages of this process */
     struct mw_os_value majflt, refaults;                 /* counts since the start */

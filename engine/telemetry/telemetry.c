@@ -211,6 +211,7 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
         out->mem.plan[i] = counter_get(&t->plan[i]);
         out->mem.used[i] = counter_get(&t->used[i]);
     }
+    out->mem.used[MW_ROW_PINNED] += counter_get(&t->pinned_held);
     out->mem.lent_bytes = counter_get(&t->lent_bytes);
     out->kv.tokens = counter_get(&t->kv_tokens);
     out->kv.capacity = counter_get(&t->kv_capacity);

@@ -76,6 +76,7 @@ struct telemetry {
 
     /* reader thread */
     counter bytes_read, reads, read_ns, lookup_bytes, retries, depth_gauge;
+    counter pinned_held; /* blocks that are kept; comes on top of used[MW_ROW_PINNED] */
 
     counter seq; /* guards pass */
     struct telemetry_pass pass;

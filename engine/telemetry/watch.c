@@ -26,6 +26,7 @@ struct mw_watch {
     struct watch_file *files;
     size_t n_file;
     uint64_t majflt_start, refaults_start; /* counts before us */
+    uint64_t file_start; /* pages of files in rss then: the program and its libraries */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -80,6 +81,7 @@ static void read_group(const struct mw_watch *w, struct mw_os *out)
     out->charged = if_alone(m.charged, m.is_alone);
     out->charged_peak = if_alone(m.peak, m.is_alone);
     out->charged_kernel = if_alone(m.kernel, m.is_alone);
+    out->charged_file = if_alone(m.file, m.is_alone);
     out->limit = m.limit;
     if (m.room.why_not == NULL && out->available.why_not == NULL &&
         m.room.value < out->available.value)
@@ -92,6 +94,28 @@ static void read_group(const struct mw_watch *w, struct mw_os *out)
         out->psi_memory_some10 = psi_some10(w->psi_memory);
     if (out->psi_io_some10.why_not != NULL)
         out->psi_io_some10 = psi_some10(w->psi_io);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What of the model's cached pages is part of the figure that the meter is made of: in the
+ * group's charge the cache that is charged to it, else what is mapped into the process. */
+static struct mw_os_value model_charged(const struct mw_watch *w, const struct mw_os *os)
+{
+    struct mw_os_value v = os->model_cached;
+
+    if (v.why_not != NULL)
+        return v;
+    if (os->charged_file.why_not == NULL)
+        v.value = smaller(v.value, os->charged_file.value);
+    else if (os->rss_file.why_not == NULL)
+        v.value = smaller(v.value, os->rss_file.value > w->file_start
+                                       ? os->rss_file.value - w->file_start
+                                       : 0);
+    return v;
 }
 
 void watch_read(struct mw_watch *w, struct mw_os *out)
@@ -116,6 +140,7 @@ void watch_read(struct mw_watch *w, struct mw_os *out)
     out->majflt = since(self.majflt, w->majflt_start);
     out->refaults = since(out->refaults, w->refaults_start);
     out->model_cached = model_cached(w);
+    out->model_charged = model_charged(w, out);
     out->t_ns = telemetry_now_ns();
 }
 
@@ -205,7 +230,9 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
         memcpy(w->files, files, n_file * sizeof *files);
     w->n_file = n_file;
     open_all(w, root);
+    w->file_start = UINT64_MAX; /* a model is not mapped yet */
     watch_read(w, &w->os);
+    w->file_start = w->os.rss_file.value;
     w->majflt_start = w->os.majflt.value;
     w->refaults_start = w->os.refaults.value;
     w->os.majflt = since(w->os.majflt, w->majflt_start);
@@ -230,10 +257,31 @@ void mw_watch_free(struct mw_watch *w)
     release(w);
 }
 
+/*
+ * The rows that only the kernel can tell.  Program: what was resident when the model was
+ * opened; of its file pages the group is charged only with those it was the first to read,
+ * and with what was read ahead of them.  Reserve: memory of the kernel.
+ */
+static void complete_rows(const struct mw_watch *w, struct mw_sample *s)
+{
+    const struct mw_os *os = &s->os;
+    uint64_t *program = &s->mem.used[MW_ROW_PROGRAM], *reserve = &s->mem.used[MW_ROW_RESERVE];
+
+    if (os->charged.why_not == NULL) {
+        if (*program > w->file_start && os->charged_file.why_not == NULL)
+            *program += os->charged_file.value - os->model_charged.value - w->file_start;
+        if (os->charged_kernel.why_not == NULL)
+            *reserve = os->charged_kernel.value;
+    } else if (os->own.why_not == NULL) {
+        *reserve = os->own.value - os->rss.value - os->swap_own.value;
+    }
+}
+
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample)
 {
     pthread_mutex_lock(&w->lock);
     sample->os = w->os;
     pthread_mutex_unlock(&w->lock);
+    complete_rows(w, sample);
     verdict_fill(sample);
 }

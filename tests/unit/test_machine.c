@@ -137,7 +137,7 @@ static void version_1_takes_the_smallest_limit_of_all_levels(void **state)
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.max_usage_in_bytes", "234567\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.kmem.usage_in_bytes", "4096\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.stat",
-             "cache 0\nworkingset_refault_file 77\n");
+             "cache 8192\nworkingset_refault_file 77\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
     cgroup_open(&c, root);
     cgroup_read_memory(&c, &m);
@@ -147,6 +147,7 @@ static void version_1_takes_the_smallest_limit_of_all_levels(void **state)
     assert_value(m.charged, 123456);
     assert_value(m.peak, 234567);
     assert_value(m.kernel, 4096);
+    assert_value(m.file, 8192);
     assert_value(m.refaults, 77);
     assert_value(m.limit, 1000000000);
     assert_value(m.room, 250000000);
@@ -168,7 +169,7 @@ static void version_2_reads_max_and_high_and_the_kernel_part(void **state)
     tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.max", "900000000\n");
     tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.current", "200000000\n");
     tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.stat",
-             "anon 1\nkernel 65536\nworkingset_refault_file 3\n");
+             "anon 1\nfile 5000\nkernel 65536\nworkingset_refault_file 3\n");
     tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/cgroup.procs", "1\n2\n");
     tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.pressure",
              "some avg10=12.34 avg60=0.00 avg300=0.00 total=9\n");
@@ -181,6 +182,7 @@ static void version_2_reads_max_and_high_and_the_kernel_part(void **state)
     assert_value(m.charged, 200000000);
     assert_non_null(m.peak.why_not);
     assert_value(m.kernel, 65536);
+    assert_value(m.file, 5000);
     assert_value(m.limit, 800000000);
     assert_value(m.room, 500000000);
     assert_false(m.is_alone);

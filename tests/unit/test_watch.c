@@ -88,6 +88,34 @@ static void a_group_with_others_does_not(void **state)
     free(s);
 }
 
+/* 3000 KiB of 4000 were resident when the model was opened, 1000 of them file pages, of
+ * which the group is charged with 400 KiB only. */
+static void rows_that_only_the_kernel_knows_are_completed(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_watch *w;
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    (void)state;
+    put_system("12\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.stat", "file 409600\nkernel 65536\n");
+    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    s->mem.used[MW_ROW_PROGRAM] = 3000 * KIB;
+    mw_watch_complete(w, s);
+    assert_int_equal(s->mem.used[MW_ROW_PROGRAM], 2400 * KIB);
+    assert_int_equal(s->mem.used[MW_ROW_RESERVE], 64 * KIB);
+    assert_int_equal(s->os.model_charged.value, 0);
+    mw_watch_free(w);
+    put_system("12\n13\n"); /* shared: what the process has of its own */
+    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    s->mem.used[MW_ROW_PROGRAM] = 3000 * KIB;
+    mw_watch_complete(w, s);
+    assert_int_equal(s->mem.used[MW_ROW_PROGRAM], 3000 * KIB);
+    assert_int_equal(s->mem.used[MW_ROW_RESERVE], 100 * KIB);
+    mw_watch_free(w);
+    free(s);
+}
+
 static void this_system_can_be_watched(void **state)
 {
     struct err e = ERR_INIT;
@@ -111,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_a_tree(a_group_of_our_own_tells_our_charge),
         in_a_tree(a_group_with_others_does_not),
+        in_a_tree(rows_that_only_the_kernel_knows_are_completed),
         in_a_tree(this_system_can_be_watched),
     };
 

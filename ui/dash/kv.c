@@ -19,11 +19,12 @@
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
-/* Bytes that a further token takes, from what was measured: only global layers go on
- * growing once the sliding rings are full. */
+/* Bytes that a further token takes: only global layers go on growing, up to what their row
+ * of the plan holds at the full context.  (What is held now comes in whole pages.) */
 static double growth(const struct mw_sample *s)
 {
-    return s->kv.tokens > 0 ? (double)s->kv.global_bytes / (double)s->kv.tokens : 0;
+    return s->kv.capacity > 0 ? (double)s->mem.plan[MW_ROW_KV_GLOBAL] / (double)s->kv.capacity
+                              : 0;
 }
 
 static uint64_t tokens_left(const struct mw_sample *s)
@@ -31,19 +32,20 @@ static uint64_t tokens_left(const struct mw_sample *s)
     return s->kv.capacity > s->kv.tokens ? s->kv.capacity - s->kv.tokens : 0;
 }
 
-/* Tokens until the memory that is free now is taken; negative: never before the context is
- * full, or not known. */
+/* Tokens until what is free, and what pinned weights were lent, is taken; negative: never
+ * before the context is full, or not known. */
 static double tokens_to_budget(const struct dash *d)
 {
+    const struct mw_sample *s = &d->now;
     struct dash_total total;
     double room, tokens;
 
     dash_total(d, &total);
-    if (total.bytes.why_not != NULL || growth(&d->now) <= 0)
+    if (total.bytes.why_not != NULL || growth(s) <= 0)
         return -1;
-    room = (double)d->now.run.budget_bytes - (double)total.bytes.value;
-    tokens = room > 0 ? room / growth(&d->now) : 0;
-    return tokens < (double)tokens_left(&d->now) ? tokens : -1;
+    room = (double)s->run.budget_bytes + (double)s->mem.lent_bytes - (double)total.bytes.value;
+    tokens = room > 0 ? room / growth(s) : 0;
+    return tokens < (double)tokens_left(s) ? tokens : -1;
 }
 
 /* ---- the curve ---- */

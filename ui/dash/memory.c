@@ -7,8 +7,9 @@
  *     charged 1.98 GiB  peak 1.99 GiB  other 3.00 MiB 0.1 %
  *
  * Segments are the rows of the plan, as much as each really holds; `other` is what the
- * kernel counts and no row explains, and the bar ends at the kernel's figure.  A segment
- * begins with its letter, so it can be told without colour.
+ * kernel counts and no row explains, and the bar ends at the kernel's figure.  What of the
+ * model lies in the page cache and is counted too (never with direct reads) is `cached`.  A
+ * segment begins with its letter, so it can be told without colour.
  */
 #include "config.h"
 
@@ -92,6 +93,7 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y)
         if (lends)
             bar_add(&b, lent, 'l', ROLE_FILL_LENT);
     }
+    bar_add(&b, total.model, 'c', ROLE_GRAPH_2);
     if (total.other > 0)
         bar_add(&b, (uint64_t)total.other, 'o', ROLE_BAD);
     canvas_repeat(c, y, b.x, c->width - b.x, style_of(ROLE_FILL_FREE),
@@ -109,7 +111,7 @@ static bool is_shown(const struct dash *d, const struct segment *g)
 
 static int n_rows(const struct dash *d)
 {
-    int n = 2; /* lent and other */
+    int n = 3; /* lent, cached and other */
 
     for (size_t i = 0; i < N_SEGMENT; i++)
         n += is_shown(d, &segments[i]);
@@ -140,7 +142,7 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
 {
     int high = row_lines(d, c->width), i = 0;
     struct dash_total total;
-    char other[32];
+    char size[FIGURE_MAX], other[32], share[32];
 
     for (size_t k = 0; k < N_SEGMENT; k++) {
         const struct segment *g = &segments[k];
@@ -156,11 +158,16 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
              figure_size8(d->now.mem.lent_bytes).text, NULL);
     i++;
     dash_total(d, &total);
-    snprintf(other, sizeof other, "%s%s", total.other < 0 ? "-" : "",
-             figure_size8((uint64_t)(total.other < 0 ? -total.other : total.other)).text +
-                 (total.other < 0));
-    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'o', "other", ROLE_BAD,
-             total.bytes.why_not == NULL ? other : "       -", NULL);
+    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'c', "cached", ROLE_GRAPH_2,
+             figure_size8(total.model).text, NULL);
+    i++;
+    units_size(size, sizeof size, (uint64_t)(total.other < 0 ? -total.other : total.other));
+    snprintf(other, sizeof other, "%s%s", total.other < 0 ? "-" : "", size);
+    snprintf(share, sizeof share, "%8s", total.bytes.why_not == NULL ? other : "-");
+    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'o', "other", ROLE_BAD, share, NULL);
+    if (total.bytes.why_not == NULL && total.bytes.value > 0)
+        canvas_printf(c, y + i % high, i / high * (ROW_WIDTH + 1) + 23, style_of(ROLE_DIM),
+                      "%4.1f %%", fabs((double)total.other) * 100 / (double)total.bytes.value);
 }
 
 /* ---- the kernel's figures ---- */

@@ -235,6 +235,9 @@ void dash_total(const struct dash *d, struct dash_total *out)
     out->used = 0;
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         out->used += d->now.mem.used[i];
+    out->model =
+        os->t_ns != 0 && os->model_charged.why_not == NULL ? os->model_charged.value : 0;
+    out->used += out->model;
     out->is_charge = os->charged.why_not == NULL;
     out->bytes = out->is_charge ? os->charged : os->own;
     if (os->t_ns == 0)

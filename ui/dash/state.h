@@ -69,8 +69,9 @@ double layer_ms(const struct mw_sample_layer *l);
 struct dash_total {
     struct mw_os_value bytes;
     bool is_charge; /* else what is known of the process alone */
-    int64_t other;  /* bytes - the sum of all rows used; 0 if unknown */
-    uint64_t used;  /* that sum */
+    uint64_t used;  /* the sum of all rows, and of the model's pages */
+    uint64_t model; /* of that: the model's pages in the page cache */
+    int64_t other;  /* bytes - used; 0 if unknown */
 };
 void dash_total(const struct dash *d, struct dash_total *out);
 
