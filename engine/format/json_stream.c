@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_parse.h>
@@ -112,30 +113,78 @@ static const yajl_callbacks callbacks = {
 };
 
 /*
- * The largest piece of memory that yajl has asked for: its buffer for a string that goes
- * over a piece's end.  yajl does not survive an allocation that fails, so the length is
- * noted here and judged between two pieces, which bounds it by the limit and one doubling.
+ * yajl does not survive an allocation that fails, and grows its buffer for as long as a
+ * string is.  So its memory comes from here, where every block is on a list: when the
+ * system has none, or a string is too long, control leaves yajl by a jump, and the list
+ * is freed instead of what yajl would have freed.
  */
-static _Thread_local size_t largest;
+struct block {
+    struct block *prev, *next;
+};
 
-static void *count_malloc(void *ctx, size_t n)
+struct memory {
+    struct block all; /* ring, itself is no block */
+    jmp_buf out;
+    bool too_long;
+};
+
+static struct block *insert(struct memory *m, struct block *b)
 {
-    (void)ctx;
-    largest = n > largest ? n : largest;
-    return malloc(n);
+    b->prev = &m->all;
+    b->next = m->all.next;
+    b->next->prev = b->prev->next = b;
+    return b;
 }
 
-static void *count_realloc(void *ctx, void *p, size_t n)
+static void take_out(struct block *b)
 {
-    (void)ctx;
-    largest = n > largest ? n : largest;
-    return realloc(p, n);
+    b->prev->next = b->next;
+    b->next->prev = b->prev;
 }
 
-static void count_free(void *ctx, void *p)
+static void *memory_realloc(void *ctx, void *p, size_t n)
 {
+    struct memory *m = ctx;
+    struct block *old = p != NULL ? (struct block *)p - 1 : NULL, *b;
+
+    m->too_long = n > 2 * JSON_MAX_STRING;
+    if (m->too_long)
+        longjmp(m->out, 1);
+    if (old != NULL)
+        take_out(old);
+    b = realloc(old, sizeof *b + n);
+    if (b == NULL) {
+        if (old != NULL)
+            insert(m, old);
+        longjmp(m->out, 1);
+    }
+    return insert(m, b) + 1;
+}
+
+static void *memory_malloc(void *ctx, size_t n)
+{
+    return memory_realloc(ctx, NULL, n);
+}
+
+static void memory_free(void *ctx, void *p)
+{
+    struct block *b = (struct block *)p - 1;
+
     (void)ctx;
-    free(p);
+    if (p == NULL)
+        return;
+    take_out(b);
+    free(b);
+}
+
+static void memory_free_all(struct memory *m)
+{
+    while (m->all.next != &m->all) {
+        struct block *b = m->all.next;
+
+        take_out(b);
+        free(b);
+    }
 }
 
 /* What yajl says, in one line without its newline. */
@@ -147,49 +196,55 @@ static void bad_text(struct stream *s, yajl_handle h, uint64_t at)
     err_set(s->e, ERR_FORMAT, "is no JSON text: %.*s%s%s%s", (int)n,
             why != NULL ? (const char *)why : "", s->key[0] != '\0' ? ", after \"" : "", s->key,
             s->key[0] != '\0' ? "\"" : "");
-    if (why != NULL)
-        yajl_free_error(h, why);
     err_at(s->e, NULL, at, NULL);
 }
 
-static int feed(struct stream *s, yajl_handle h, struct reader *r, uint64_t end)
+/* n bytes that begin at offset at in the file; n 0: there are no more. */
+static int parse_piece(struct stream *s, yajl_handle h, const unsigned char *p, size_t n,
+                       uint64_t at)
 {
-    yajl_status status = yajl_status_ok;
+    yajl_status status = n > 0 ? yajl_parse(h, p, n) : yajl_complete_parse(h);
 
-    while (status == yajl_status_ok && r->pos < end) {
+    if (status == yajl_status_ok)
+        return 0;
+    at += n > 0 ? yajl_get_bytes_consumed(h) : 0;
+    if (s->stopped)
+        err_at(s->e, NULL, at, NULL);
+    else
+        bad_text(s, h, at);
+    return -1;
+}
+
+/* Everything that calls yajl happens below the setjmp of this function. */
+static int feed(struct stream *s, struct memory *m, struct reader *r, uint64_t end)
+{
+    yajl_alloc_funcs funcs = { memory_malloc, memory_realloc, memory_free, m };
+    yajl_handle h;
+
+    if (setjmp(m->out) != 0) {
+        if (!m->too_long)
+            return err_set(s->e, ERR_MEMORY, "no memory for a JSON text");
+        err_set(s->e, ERR_FORMAT, "a string of more than %zu MiB", JSON_MAX_STRING >> 20);
+        return err_at(s->e, NULL, r->pos, NULL);
+    }
+    h = yajl_alloc(&callbacks, &funcs, s);
+    while (r->pos < end) {
         uint64_t start = r->pos;
-        size_t n = end - start < PIECE ? (size_t)(end - start) : PIECE;
+        size_t n = end - start < r->capacity ? (size_t)(end - start) : r->capacity;
         const unsigned char *p = reader_take(r, n, s->e);
 
-        if (p == NULL)
+        if (p == NULL || parse_piece(s, h, p, n, start) != 0)
             return -1;
-        status = yajl_parse(h, p, n);
-        if (s->stopped)
-            return err_at(s->e, NULL, start + yajl_get_bytes_consumed(h), NULL);
-        if (status != yajl_status_ok)
-            bad_text(s, h, start + yajl_get_bytes_consumed(h));
-        else if (largest > 2 * JSON_MAX_STRING) {
-            err_set(s->e, ERR_FORMAT, "a string of more than %zu MiB", JSON_MAX_STRING >> 20);
-            return err_at(s->e, NULL, start, NULL);
-        }
     }
-    if (status == yajl_status_ok) {
-        status = yajl_complete_parse(h);
-        if (s->stopped)
-            return err_at(s->e, NULL, end, NULL);
-        if (status != yajl_status_ok)
-            bad_text(s, h, end);
-    }
-    return status == yajl_status_ok ? 0 : -1;
+    return parse_piece(s, h, NULL, 0, end);
 }
 
 int json_stream(int fd, uint64_t size, uint64_t from, uint64_t len, json_fn *fn, void *ctx,
                 struct err *e)
 {
     struct stream s = { .fn = fn, .ctx = ctx, .e = e };
-    yajl_alloc_funcs memory = { count_malloc, count_realloc, count_free, NULL };
     struct reader r = { 0 };
-    yajl_handle h;
+    struct memory m;
     int rc;
 
     if (len == 0) {
@@ -199,14 +254,10 @@ int json_stream(int fd, uint64_t size, uint64_t from, uint64_t len, json_fn *fn,
     if (reader_open(&r, fd, size, PIECE, e) != 0)
         return -1;
     reader_seek(&r, from);
-    largest = 0;
-    h = yajl_alloc(&callbacks, &memory, &s);
-    if (h == NULL) {
-        reader_close(&r);
-        return err_set(e, ERR_MEMORY, "no memory for a JSON reader");
-    }
-    rc = feed(&s, h, &r, from + len);
-    yajl_free(h);
+    m.all.prev = m.all.next = &m.all;
+    m.too_long = false;
+    rc = feed(&s, &m, &r, from + len);
+    memory_free_all(&m);
     reader_close(&r);
     return rc;
 }

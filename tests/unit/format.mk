@@ -34,6 +34,13 @@ check_PROGRAMS += tests/unit/test_json
 tests_unit_test_json_SOURCES = tests/unit/test_json.c
 tests_unit_test_json_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_json_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_no_memory
+tests_unit_test_no_memory_SOURCES = tests/unit/test_no_memory.c
+tests_unit_test_no_memory_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_unit_test_no_memory_LDADD = $(UNIT_LIBS)
 endif
 
 dist_check_SCRIPTS += tests/conformance/test_inspect.py

@@ -1,0 +1,98 @@
+/*
+ * Opening a model while memory runs out: the n-th allocation fails, for every n until
+ * none is left to fail.  Each time there is an error, nothing is left behind (a leak
+ * checker sees it), and the next try finds everything as it was.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/format/catalogue.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+
+static long left = -1; /* allocations until one fails; -1: none does */
+
+static bool fails(void)
+{
+    if (left < 0)
+        return false;
+    return left-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails() ? NULL : __real_realloc(p, n);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    const char *shared = getenv("MW_SHARED");
+    char path[512];
+    struct stat st;
+    long n = 0;
+
+    snprintf(path, sizeof path, "%s/conformance/models/%s", shared != NULL ? shared : "",
+             (const char *)*state);
+    if (stat(path, &st) != 0)
+        skip();
+    for (;; n++) {
+        struct catalogue *c = NULL;
+        struct err e = ERR_INIT;
+        int rc;
+
+        left = n;
+        rc = catalogue_open(&c, path, &e);
+        if (left >= 0) { /* nothing failed any more */
+            left = -1;
+            assert_int_equal(rc, 0);
+            catalogue_close(c);
+            break;
+        }
+        left = -1;
+        assert_int_equal(rc, -1);
+        assert_null(c);
+        assert_int_equal(e.code, ERR_MEMORY);
+        assert_true(e.what[0] != '\0');
+    }
+    assert_true(n > 10);
+}
+
+static char gemma[] = "gemma4-tiny.gguf", llama[] = "llama31-tiny.gguf";
+static char snapshot[] = "gemma4-tiny-hf";
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        { "gemma4-tiny.gguf", every_allocation_may_fail, NULL, NULL, gemma },
+        { "llama31-tiny.gguf", every_allocation_may_fail, NULL, NULL, llama },
+        { "gemma4-tiny-hf", every_allocation_may_fail, NULL, NULL, snapshot },
+    };
+
+    return cmocka_run_group_tests_name("no memory", tests, NULL, NULL);
+}
