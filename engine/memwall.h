@@ -156,6 +156,22 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
 /* ---- plan ---- */
 
 /*
+ * What this machine gives, measured: the limits that predictions and verdicts stand on.
+ * They belong to a machine, a file system and a moment; who measures keeps them.
+ */
+struct mw_limits {
+    double disk_bytes_s;   /* reading the model's file as the options say; 0: not measured */
+    double memory_bytes_s; /* reading memory with the options' threads */
+};
+
+/* Measure for about so many seconds; takes at most half of the options' budget for its
+ * buffers, and gives it back. */
+int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
+                      struct mw_limits *out, struct err *e);
+/* Plans made and sessions opened from now on use these. */
+void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits);
+
+/*
  * What these options would take and how fast that would be: arithmetic only.  Returns
  * -1 with *e (ERR_BUDGET) and the floor's table in *out when it does not fit.
  */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/command.h"
+#include "src/limits.h"
 #include "src/config_file.h"
 #include "src/paths.h"
 #include "src/plan_print.h"
@@ -17,6 +18,11 @@
 static void overlay(void *ctx, struct mw_sampling *s)
 {
     settings_overlay(ctx, s);
+}
+
+static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
+{
+    limits_ensure(m, path, o, true);
 }
 
 /* Does not fit: the table first, then the sentence. */
@@ -37,6 +43,7 @@ static int refuse(const struct options *o, const struct mw_options *engine, cons
 int cmd_chat(const struct options *o)
 {
     struct ui_chat_options c = { .model_path = o->model,
+                                 .limits = limits,
                                  .overlay = overlay,
                                  .overlay_ctx = (void *)(uintptr_t)o,
                                  .open_chat = o->last_chat ? "" : o->open_chat,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "src/command.h"
+#include "src/limits.h"
 #include "src/plan_print.h"
 #include "src/settings.h"
 
@@ -21,7 +22,12 @@ int cmd_plan(const struct options *o)
     if (mw_model_open(&m, o->model, &e) != 0)
         return report_error(&e);
     mw_model_info(m, &info);
-    if (settings_engine(o, &wish, &e) != 0 || mw_plan(m, &wish, &p, &e) != 0) {
+    if (settings_engine(o, &wish, &e) != 0) {
+        code = report_error(&e);
+        goto done;
+    }
+    limits_ensure(m, o->model, &wish, true);
+    if (mw_plan(m, &wish, &p, &e) != 0) {
         code = report_error(&e);
         if (e.code != ERR_BUDGET)
             goto done;

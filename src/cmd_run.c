@@ -19,6 +19,7 @@
 
 #include "src/answer_out.h"
 #include "src/command.h"
+#include "src/limits.h"
 #include "src/plan_print.h"
 #include "src/progress.h"
 #include "src/prompt.h"
@@ -254,8 +255,10 @@ int cmd_run(const struct options *o)
              prompt_make(o->arg, o->raw, &text, &len, &e) != 0)
         code =
             e.code == ERR_ARGUMENT ? report_usage(command_named("run"), &e) : report_error(&e);
-    else
+    else {
+        limits_ensure(r->model, o->model, &r->chat_options.engine, false);
         code = run_chat(r, text, len);
+    }
     free(text);
     if (r->model != NULL)
         mw_model_close(r->model);

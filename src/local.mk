@@ -6,7 +6,7 @@ memwall_SOURCES = \
 	src/options.h src/options.c src/options_table.c \
 	src/config_file.h src/config_file.c src/paths.h src/paths.c \
 	src/settings.h src/settings.c \
-	src/completions.c \
+	src/completions.c src/limits.h src/limits.c \
 	src/json_out.h src/json_out.c \
 	src/inspect_print.h src/inspect_print.c src/inspect_json.c src/cmd_inspect.c \
 	src/plan_print.h src/plan_print.c src/cmd_plan.c \

@@ -68,9 +68,12 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
     fprintf(to, "\nEach token reads %s from disk; %s of %s are kept.\n",
             units_size(a, sizeof a, p->streamed_bytes),
             units_size(b, sizeof b, p->pinned_bytes), units_size(c, sizeof c, info->hot_bytes));
-    if (p->decode_tps > 0)
-        fprintf(to, "Answers ~%.3g tok/s, prompts ~%.3g tok/s; %s.\n", p->decode_tps,
-                p->prefill_tps, binds_text(p->binds));
+    if (p->decode_tps > 0) {
+        fprintf(to, "Answers ~%.3g tok/s; %s.", p->decode_tps, binds_text(p->binds));
+        if (p->prefill_tps > 0)
+            fprintf(to, "  Prompts ~%.3g tok/s.", p->prefill_tps);
+        fputc('\n', to);
+    }
 }
 
 void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,

@@ -64,6 +64,8 @@ int talk_open(struct talk *t, const struct ui_chat_options *o, struct err *e)
         goto fail;
     mw_model_info(t->model, &t->info);
     mw_sampling_default(t->model, &t->options.sampling);
+    if (o->limits != NULL)
+        o->limits(t->model, o->model_path, &t->options.engine);
     if (o->overlay != NULL)
         o->overlay(o->overlay_ctx, &t->options.sampling);
     if (mw_plan(t->model, &t->options.engine, &t->plan, e) != 0 ||

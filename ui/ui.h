@@ -48,6 +48,8 @@ struct ui_chat_options {
     /* NULL, or: change what the model recommends to what the person asked for. */
     void (*overlay)(void *ctx, struct mw_sampling *s);
     void *overlay_ctx;
+    /* NULL, or: give the model the limits of this machine, for predictions. */
+    void (*limits)(struct mw_model *m, const char *path, const struct mw_options *o);
     const char *open_chat; /* NULL: a new one; "": the last one; else a chat's name */
     const char *first;     /* NULL, or a message that is sent at once */
     const char *telemetry; /* NULL, or a file to record to */

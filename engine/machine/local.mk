@@ -6,4 +6,5 @@ libengine_a_SOURCES += \
 	engine/machine/pagecache.c engine/machine/pagecache.h \
 	engine/machine/cgroup.c engine/machine/cgroup.h \
 	engine/machine/machine.c engine/machine/machine.h \
+	engine/machine/probe.c engine/machine/probe.h \
 	engine/machine/os_value.h

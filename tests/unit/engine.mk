@@ -33,3 +33,9 @@ endif
 noinst_PROGRAMS += tests/example/greedy
 tests_example_greedy_SOURCES = tests/example/greedy.c
 tests_example_greedy_LDADD = $(ENGINE_LIBS)
+
+# Not built by default: make tests/bench/bench_limits, then tests/bench/cage.py (root).
+EXTRA_PROGRAMS += tests/bench/bench_limits
+tests_bench_bench_limits_SOURCES = tests/bench/bench_limits.c
+tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/bench/cage.py

@@ -1,0 +1,301 @@
+#include "config.h"
+
+#include "engine/machine/probe.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/units.h"
+
+#define ALIGN       ((uint64_t)4096) /* what every device that takes direct reads accepts */
+#define HUGE        (2 * MIB)
+#define STACK_BYTES ((size_t)256 << 10)
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* --- threads that measure together --- */
+
+struct crew;
+typedef void crew_fn(struct crew *c, int i);
+
+struct crew {
+    const struct probe_options *options;
+    crew_fn *fn;
+    unsigned char *buffer;
+    uint64_t buffer_bytes; /* of all */
+    double end_s;
+    _Atomic uint64_t bytes;
+    _Atomic int error;        /* errno of the first that failed */
+    _Atomic uint64_t error_at;
+    int n;
+
+    /* disk */
+    int fd;
+    bool is_direct;
+    uint64_t block_bytes, n_block, stride;
+    _Atomic uint64_t next;
+};
+
+struct member {
+    struct crew *crew;
+    int i;
+    pthread_t thread;
+};
+
+static bool is_over(const struct crew *c)
+{
+    const _Atomic bool *cancelled = c->options->cancelled;
+
+    return now_s() >= c->end_s || c->error != 0 || (cancelled != NULL && *cancelled);
+}
+
+static void *member_main(void *arg)
+{
+    struct member *m = arg;
+
+    m->crew->fn(m->crew, m->i);
+    return NULL;
+}
+
+/* Huge pages where there are any, as the stream's ring and the weights have. */
+static unsigned char *map_buffer(uint64_t bytes, void **mapping)
+{
+    unsigned char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED)
+        return NULL;
+    *mapping = p;
+    p += (HUGE - (uintptr_t)p % HUGE) % HUGE;
+    if (bytes >= HUGE && sysconf(_SC_PAGESIZE) == 4096)
+        (void)madvise(p, align_down(bytes, HUGE), MADV_HUGEPAGE);
+    memset(p, 1, bytes);
+    return p;
+}
+
+static int start(struct crew *c, struct member *members, int n)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int started = 0, failed = 0;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (started < n && failed == 0) {
+        members[started].crew = c;
+        members[started].i = started;
+        failed = pthread_create(&members[started].thread, &attr, member_main, &members[started]);
+        started += failed == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    errno = failed;
+    return started;
+}
+
+/* Let n threads run fn for the time given. */
+static int run_crew(struct crew *c, int n, struct probe_rate *out, struct err *e)
+{
+    struct member members[PROBE_THREADS_MAX];
+    void *mapping = NULL;
+    double start_s;
+    int started, result = 0;
+
+    c->n = n;
+    c->buffer = map_buffer(c->buffer_bytes, &mapping);
+    if (c->buffer == NULL)
+        return err_sys(e, "cannot map %llu bytes to measure with",
+                       (unsigned long long)c->buffer_bytes);
+    start_s = now_s();
+    c->end_s = start_s + c->options->seconds;
+    started = start(c, members, n);
+    if (started < n) {
+        c->error = EAGAIN;
+        result = err_sys(e, "cannot start a thread");
+    }
+    for (int i = 0; i < started; i++)
+        pthread_join(members[i].thread, NULL);
+    out->seconds = now_s() - start_s;
+    out->bytes = c->bytes;
+    out->bytes_s = out->seconds > 0 ? (double)out->bytes / out->seconds : 0;
+    munmap(mapping, c->buffer_bytes + HUGE);
+    if (result == 0 && c->options->cancelled != NULL && *c->options->cancelled)
+        result = err_set(e, ERR_CANCELLED, "cancelled");
+    return result;
+}
+
+/* --- disk --- */
+
+/* Blocks in an order that is spread over the file at every moment, and takes each once:
+ * what was just read may be kept by the disk or by a host below it. */
+static uint64_t next_offset(struct crew *c, bool *is_left)
+{
+    uint64_t i = atomic_fetch_add(&c->next, 1);
+
+    *is_left = i < c->n_block;
+    return i * c->stride % c->n_block * c->block_bytes;
+}
+
+static void read_blocks(struct crew *c, int i)
+{
+    unsigned char *p = c->buffer + (uint64_t)i * c->block_bytes;
+    bool is_left;
+
+    while (!is_over(c)) {
+        uint64_t at = next_offset(c, &is_left);
+        ssize_t n;
+
+        if (!is_left)
+            return;
+        n = pread(c->fd, p, c->block_bytes, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            c->error_at = at;
+            c->error = errno;
+            return;
+        }
+        if (!c->is_direct)
+            (void)posix_fadvise(c->fd, (off_t)at, n, POSIX_FADV_DONTNEED);
+        c->bytes += (uint64_t)n;
+    }
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* Near the golden ratio of n and without a divisor in common with it. */
+static uint64_t spread_stride(uint64_t n)
+{
+    uint64_t stride = (uint64_t)((double)n * 0.6180339887498949);
+
+    if (n < 3)
+        return 1;
+    while (stride < 2 || common_divisor(stride, n) != 1)
+        stride++;
+    return stride;
+}
+
+static int open_again(int fd, bool is_direct, struct err *e)
+{
+    char name[40];
+    int again;
+
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    again = open(name, O_RDONLY | O_CLOEXEC | (is_direct ? O_DIRECT : 0));
+    if (again < 0 && errno == EINVAL && is_direct)
+        return err_set(e, ERR_UNSUPPORTED, "direct reads are not possible here");
+    if (again < 0)
+        return err_sys(e, "cannot open the file again to measure the disk");
+    if (!is_direct) {
+        /* Pages that are cached would be measured instead of the disk. */
+        (void)posix_fadvise(again, 0, 0, POSIX_FADV_DONTNEED);
+        (void)posix_fadvise(again, 0, 0, POSIX_FADV_RANDOM);
+    }
+    return again;
+}
+
+int probe_disk(int fd, bool is_direct, uint32_t depth, size_t block_bytes,
+               const struct probe_options *options, struct probe_rate *out, struct err *e)
+{
+    struct crew c = { .options = options, .fn = read_blocks, .is_direct = is_direct };
+    struct stat st;
+    int result;
+
+    *out = (struct probe_rate){ 0 };
+    if (depth == 0 || depth > PROBE_DEPTH_MAX || block_bytes == 0)
+        return err_set(e, ERR_ARGUMENT, "%u reads in flight of %zu bytes cannot be measured",
+                       depth, block_bytes);
+    if (fstat(fd, &st) != 0)
+        return err_sys(e, "cannot tell how large the file is");
+    c.block_bytes = align_up(block_bytes, ALIGN);
+    if (c.block_bytes > options->buffer_bytes / depth)
+        c.block_bytes = align_down(options->buffer_bytes / depth, ALIGN);
+    if (c.block_bytes == 0)
+        return err_set(e, ERR_BUDGET, "%llu bytes are too few to measure the disk with",
+                       (unsigned long long)options->buffer_bytes);
+    c.n_block = (uint64_t)st.st_size / c.block_bytes;
+    if (c.n_block == 0)
+        return 0;
+    c.stride = spread_stride(c.n_block);
+    c.buffer_bytes = c.block_bytes * depth;
+    c.fd = open_again(fd, is_direct, e);
+    if (c.fd < 0)
+        return -1;
+    result = run_crew(&c, (int)depth, out, e);
+    close(c.fd);
+    if (result == 0 && c.error != 0) {
+        errno = c.error;
+        *out = (struct probe_rate){ 0 };
+        if (errno == EINVAL && is_direct)
+            return err_set(e, ERR_UNSUPPORTED, "direct reads are not possible here");
+        err_sys(e, "could not read %llu bytes", (unsigned long long)c.block_bytes);
+        return err_at(e, NULL, c.error_at, NULL);
+    }
+    return result;
+}
+
+/* --- memory --- */
+
+/* Sixteen bytes at once and four sums: the processor waits for memory, not for adding. */
+typedef uint64_t lanes __attribute__((vector_size(16)));
+
+static uint64_t sum_of(const unsigned char *p, uint64_t bytes)
+{
+    const lanes *v = (const lanes *)(const void *)p;
+    lanes a = { 0, 0 }, b = a, c = a, d = a;
+
+    for (uint64_t i = 0; i < bytes / sizeof(lanes); i += 4) {
+        a += v[i];
+        b += v[i + 1];
+        c += v[i + 2];
+        d += v[i + 3];
+    }
+    a += b + c + d;
+    return a[0] + a[1];
+}
+
+static void sum_buffer(struct crew *c, int i)
+{
+    uint64_t share = align_down(c->buffer_bytes / (uint64_t)c->n, 64);
+    volatile uint64_t kept = 0; /* so that the loop is not left out */
+
+    while (!is_over(c)) {
+        kept = kept + sum_of(c->buffer + (uint64_t)i * share, share);
+        c->bytes += share;
+    }
+}
+
+int probe_memory(int n_thread, const struct probe_options *options, struct probe_rate *out,
+                 struct err *e)
+{
+    struct crew c = { .options = options, .fn = sum_buffer };
+
+    *out = (struct probe_rate){ 0 };
+    if (n_thread < 1 || n_thread > PROBE_THREADS_MAX)
+        return err_set(e, ERR_ARGUMENT, "%d threads cannot be measured with", n_thread);
+    c.buffer_bytes = align_down(options->buffer_bytes, ALIGN);
+    if (c.buffer_bytes / (uint64_t)n_thread < ALIGN)
+        return err_set(e, ERR_BUDGET, "%llu bytes are too few to measure the memory with",
+                       (unsigned long long)options->buffer_bytes);
+    return run_crew(&c, n_thread, out, e);
+}

@@ -1,0 +1,52 @@
+/*
+ * limits.c - what disk and memory give, for the model at hand.
+ */
+#include "config.h"
+
+#include "engine/machine/probe.h"
+#include "engine/session/model_open.h"
+
+#define DISK_DEPTH  8
+#define DISK_BLOCK  (2 * MIB)
+#define MOST_BUFFER (64 * MIB)
+
+/* The file that most bytes of a token come from. */
+static const struct model_file *main_file(const struct mw_model *m)
+{
+    const struct model_file *files = m->catalogue->files;
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < m->catalogue->n_file; i++)
+        if (files[i].size > files[best].size)
+            best = i;
+    return &files[best];
+}
+
+int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
+                      struct mw_limits *out, struct err *e)
+{
+    struct mw_options resolved = *o;
+    struct probe_options p = { .seconds = seconds / 2, .buffer_bytes = MOST_BUFFER };
+    struct probe_rate disk = { 0 }, memory = { 0 };
+    bool is_direct = o->io == MW_IO_AUTO || o->io == MW_IO_DIRECT;
+    int fd = main_file(m)->fd, rc;
+
+    *out = (struct mw_limits){ 0 };
+    options_resolve(m, &resolved);
+    if (p.buffer_bytes > resolved.memory_bytes / 2)
+        p.buffer_bytes = resolved.memory_bytes / 2;
+    rc = probe_disk(fd, is_direct, DISK_DEPTH, DISK_BLOCK, &p, &disk, e);
+    if (rc != 0 && e->code == ERR_UNSUPPORTED && o->io == MW_IO_AUTO)
+        rc = probe_disk(fd, false, DISK_DEPTH, DISK_BLOCK, &p, &disk, e);
+    if (rc != 0 || probe_memory(resolved.n_thread, &p, &memory, e) != 0)
+        return -1;
+    out->disk_bytes_s = disk.bytes_s;
+    out->memory_bytes_s = memory.bytes_s;
+    return 0;
+}
+
+void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
+{
+    m->disk_bytes_s = limits->disk_bytes_s;
+    m->memory_bytes_s = limits->memory_bytes_s;
+}

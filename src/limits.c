@@ -1,0 +1,126 @@
+/* See limits.h. */
+#include "config.h"
+
+#include "src/limits.h"
+
+#include <sys/stat.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/paths.h"
+
+#define KEEP_SECONDS 86400
+#define MEASURE_SECONDS 1.0
+
+/* What must be the same for a kept figure to hold. */
+struct key {
+    uint64_t dev;
+    char io[16];
+    int n_thread;
+    char cpu[64];
+};
+
+static void make_key(struct key *k, const char *model_path, const struct mw_options *o)
+{
+    struct mw_machine machine;
+    struct stat st;
+
+    memset(k, 0, sizeof *k);
+    mw_machine_read(&machine);
+    snprintf(k->cpu, sizeof k->cpu, "%s", machine.cpu);
+    for (char *c = k->cpu; *c != '\0'; c++)
+        if (*c == ' ' || *c == '\t')
+            *c = '_';
+    if (k->cpu[0] == '\0')
+        snprintf(k->cpu, sizeof k->cpu, "?");
+    snprintf(k->io, sizeof k->io, "%s", mw_io_name(o->io));
+    k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_cpu;
+    if (stat(model_path, &st) == 0)
+        k->dev = st.st_dev;
+}
+
+/* A line: time, device, way of reading, threads, processor, disk and memory bytes a second. */
+static bool read_line(const char *line, const struct key *k, int64_t now, struct mw_limits *out)
+{
+    struct key found = { 0 };
+    int64_t at;
+    struct mw_limits l;
+
+    if (sscanf(line, "%" SCNd64 " %" SCNu64 " %15s %d %63s %lf %lf", &at, &found.dev, found.io,
+               &found.n_thread, found.cpu, &l.disk_bytes_s, &l.memory_bytes_s) != 7)
+        return false;
+    if (at > now || now - at > KEEP_SECONDS || found.dev != k->dev ||
+        found.n_thread != k->n_thread || strcmp(found.io, k->io) != 0 ||
+        strcmp(found.cpu, k->cpu) != 0 || !(l.disk_bytes_s > 0) || !(l.memory_bytes_s > 0))
+        return false;
+    *out = l;
+    return true;
+}
+
+static bool find_kept(const char *path, const struct key *k, struct mw_limits *out)
+{
+    FILE *f = fopen(path, "r");
+    char line[256];
+    bool is_found = false;
+
+    if (f == NULL)
+        return false;
+    while (fgets(line, sizeof line, f) != NULL)
+        is_found |= read_line(line, k, (int64_t)time(NULL), out);
+    fclose(f);
+    return is_found;
+}
+
+/* The last lines and the new one, written to a temporary name and renamed. */
+static void keep(const char *path, const struct key *k, const struct mw_limits *l)
+{
+    char temporary[600], line[256];
+    FILE *old = fopen(path, "r"), *f;
+    int n_kept = 0;
+
+    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    f = fopen(temporary, "w");
+    if (f != NULL) {
+        fprintf(f, "%" PRId64 " %" PRIu64 " %s %d %s %.0f %.0f\n", (int64_t)time(NULL), k->dev,
+                k->io, k->n_thread, k->cpu, l->disk_bytes_s, l->memory_bytes_s);
+        while (old != NULL && n_kept++ < 20 && fgets(line, sizeof line, old) != NULL)
+            fputs(line, f);
+        if (fflush(f) != 0 || fsync(fileno(f)) != 0 || rename(temporary, path) != 0)
+            unlink(temporary);
+        fclose(f);
+    }
+    if (old != NULL)
+        fclose(old);
+}
+
+void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                   bool may_measure)
+{
+    struct err ignored = ERR_INIT;
+    struct paths paths;
+    struct mw_limits l;
+    char path[560];
+    struct key k;
+    bool has_folder = paths_find(&paths, &ignored) == 0;
+
+    make_key(&k, model_path, o);
+    if (has_folder) {
+        snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
+        if (find_kept(path, &k, &l)) {
+            mw_model_set_limits(m, &l);
+            return;
+        }
+    }
+    if (!may_measure || mw_limits_measure(m, o, MEASURE_SECONDS, &l, &ignored) != 0)
+        return;
+    mw_model_set_limits(m, &l);
+    if (has_folder) {
+        mkdir(paths.cache_dir, 0700); /* its parent is there, or nothing is kept */
+        keep(path, &k, &l);
+    }
+}

@@ -1,0 +1,39 @@
+/*
+ * What disk and memory give for a model, as one line of JSON: the limits that other
+ * benchmarks divide by.
+ *
+ *     bench_limits MODEL [SECONDS]
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/memwall.h"
+
+int main(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct mw_options o;
+    struct mw_limits l;
+    struct mw_model_info info;
+    struct mw_model *m;
+    char text[600];
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: bench_limits MODEL [SECONDS]\n");
+        return 2;
+    }
+    mw_options_default(&o);
+    if (mw_model_open(&m, argv[1], &e) != 0 ||
+        mw_limits_measure(m, &o, argc > 2 ? strtod(argv[2], NULL) : 3, &l, &e) != 0) {
+        err_text(&e, text, sizeof text);
+        fprintf(stderr, "bench_limits: %s\n", text);
+        return 1;
+    }
+    mw_model_info(m, &info);
+    printf("{\"disk_bytes_s\":%.0f,\"memory_bytes_s\":%.0f,\"hot_bytes\":%llu}\n",
+           l.disk_bytes_s, l.memory_bytes_s, (unsigned long long)info.hot_bytes);
+    mw_model_close(m);
+    return 0;
+}
