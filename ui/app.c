@@ -13,7 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/chat/receipt.h"
 #include "ui/commands.h"
+#include "ui/dash/dash.h"
+#include "ui/path.h"
+#include "ui/plain.h"
 
 #define FRAME_NS  ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
 #define IDLE_NS   ((uint64_t)1000 * 1000 * 1000)
@@ -132,6 +136,9 @@ static void read_keys(struct app *a)
         a->is_leaving = true;
         return;
     }
+    for (ssize_t i = 0; i < n && a->n_ahead > 0; i++, a->n_ahead--)
+        if (bytes[i] == '\n') /* Enter, as the kernel gave it to the shell */
+            bytes[i] = '\r';
     if (a->key_ns == 0)
         a->key_ns = term_now_ns();
     keys_feed(a->keys, bytes, (size_t)n, term_now_ns());
@@ -161,9 +168,11 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
 {
     uint64_t wait = left(a->sample_ns, sample_every(a), now);
     uint64_t keys = keys_wait(a->keys, now);
+    uint64_t cost = a->cost_ns == 0 ? UINT64_MAX : a->cost_ns > now ? a->cost_ns - now : 0;
 
     if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
         wait = left(a->frame_ns, FRAME_NS, now);
+    wait = cost < wait ? cost : wait;
     return keys < wait ? keys : wait;
 }
 
@@ -174,8 +183,36 @@ static void take_sample(struct app *a)
     if (left(a->sample_ns, sample_every(a), now) > 0)
         return;
     talk_sample(&a->talk, &a->sample);
+    dash_push(a->dash, &a->sample);
     a->sample_ns = now;
     app_dirty(a, DIRT_STATUS | DIRT_DASH | (a->talk.is_prefill ? DIRT_CHAT : 0u));
+}
+
+/* What sending the line would cost, once the keys pause. */
+static void price(struct app *a)
+{
+    struct mw_cost cost = { 0 };
+    struct err ignored = ERR_INIT;
+    const char *text = edit_text();
+
+    if (a->cost_ns == 0 || term_now_ns() < a->cost_ns)
+        return;
+    a->cost_ns = 0;
+    if (text[0] == '/' || !a->talk.is_ready ||
+        mw_chat_cost(a->talk.chat, text, strlen(text), &cost, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < a->talk.n_file; i++) {
+        struct mw_cost more = { 0 };
+
+        if (mw_chat_cost(a->talk.chat, a->talk.file[i].text, a->talk.file[i].n, &more,
+                         &ignored) != 0)
+            return;
+        cost.n_token += more.n_token;
+        cost.seconds += more.seconds;
+        cost.bytes += more.bytes;
+    }
+    receipt_cost(a->cost, sizeof a->cost, &cost);
+    app_dirty(a, DIRT_INPUT);
 }
 
 /* A key is shown at once; text and figures when a frame is due. */
@@ -223,6 +260,7 @@ static void loop(struct app *a)
         if (a->is_leaving)
             break;
         take_sample(a);
+        price(a);
         show(a);
     }
 }
@@ -249,20 +287,29 @@ static void report(struct app *a, struct term_counts counts)
     putchar('\n');
 }
 
+/* Plain mode can still be had. */
+static int no_screen(struct app *a, const struct err *e)
+{
+    a->needs_plain = e->code == ERR_UNSUPPORTED;
+    return -1;
+}
+
 static int open_all(struct app *a, const struct ui_chat_options *o, struct err *e)
 {
-    struct transcript_options t = { .show_receipts = true };
+    struct transcript_options t = { .load = app_load, .load_ctx = a, .show_receipts = true };
+    enum ui_graph graph = o->ui.graph;
     struct term_options term = { .ui = &o->ui };
     char log[4096], history[4096];
 
     snprintf(log, sizeof log, "%s/log", o->paths.state_dir);
     snprintf(history, sizeof history, "%s/history", o->paths.state_dir);
     term.log_path = log;
-    mkdir(o->paths.state_dir, 0700);
+    path_make_folder(o->paths.state_dir);
     if (theme_find(&a->theme, o->ui.theme == NULL ? "dark" : o->ui.theme, o->paths.config_dir,
-                   e) != 0 ||
-        term_new(&a->term, &term, e) != 0)
+                   e) != 0)
         return -1;
+    if (term_new(&a->term, &term, e) != 0)
+        return no_screen(a, e);
     app_front(a);
     if (talk_open(&a->talk, o, e) != 0 || history_open(&a->history, history, e) != 0)
         return -1;
@@ -270,24 +317,38 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     a->transcript = transcript_new(&t);
     if (a->keys == NULL || a->transcript == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the screen");
+    if (graph == UI_GRAPH_AUTO)
+        graph = term_graph(a->term);
+    a->dash = dash_new(graph, e);
+    if (a->dash == NULL)
+        return -1;
+    dash_set_cap(a->dash, o->chat.n_predict);
     edit_open(term_in(a->term), a->history, command_complete, &a->talk);
-    return term_start(a->term, &a->theme, e);
+    a->has_edit = true;
+    return term_start(a->term, &a->theme, e) == 0 ? 0 : no_screen(a, e);
 }
 
 static void close_all(struct app *a)
 {
     struct term_counts counts = { 0 };
-    bool counted = a->term != NULL && a->talk.o.ui.count_bytes;
+    bool counted = a->has_edit && a->talk.o.ui.count_bytes;
+    bool quiet = a->talk.o.quiet || !a->has_edit || saved_path(&a->talk)[0] == '\0';
+    char path[600] = "";
 
     if (a->term != NULL)
         counts = term_counts(a->term);
+    if (!quiet)
+        snprintf(path, sizeof path, "%s", saved_path(&a->talk));
     term_free(a->term);
-    if (a->transcript != NULL)
+    if (a->has_edit)
         edit_close();
     if (a->talk.model != NULL)
         talk_close(&a->talk);
     if (counted)
         report(a, counts);
+    if (path[0] != '\0')
+        printf("The chat is saved in %s\nmemwall --continue goes on with it.\n", path);
+    dash_free(a->dash);
     history_close(a->history);
     transcript_free(a->transcript);
     keys_free(a->keys);
@@ -296,9 +357,14 @@ static void close_all(struct app *a)
 
 int ui_chat(const struct ui_chat_options *o, struct err *e)
 {
-    struct app *a = calloc(1, sizeof *a);
+    struct app *a;
+    char text[700];
+    bool needs_plain;
     int rc;
 
+    if (o->ui.plain)
+        return plain_chat(o, e);
+    a = calloc(1, sizeof *a);
     if (a == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the screen");
     a->view = o->ui.view;
@@ -307,15 +373,23 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
     a->mouse = !o->ui.no_mouse;
     rc = open_all(a, o, e);
     if (rc == 0) {
+        a->n_ahead = term_typed_ahead(a->term);
         keys_set_mouse(a->keys, a->mouse);
         app_dirty(a, DIRT_ALL | DIRT_LARGE);
         app_layout(a);
+        if (o->open_chat != NULL)
+            app_show_saved(a);
         if (o->first != NULL)
             talk_send(&a->talk, o->first);
         loop(a);
         rc = a->status;
     }
+    needs_plain = a->needs_plain;
     close_all(a);
     free(a);
-    return rc;
+    if (!needs_plain)
+        return rc;
+    err_text(e, text, sizeof text);
+    fprintf(stderr, "memwall: %s; going on line by line\n", text);
+    return plain_chat(o, e);
 }

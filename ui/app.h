@@ -3,7 +3,8 @@
  *
  *     app.c       opening, the loop, frames, signals, ui_chat
  *     app_front.c what the conversation wants shown (struct talk_front)
- *     app_keys.c  keys and the mouse
+ *     app_keys.c  keys
+ *     app_mouse.c the mouse
  *     app_draw.c  the panes
  */
 #ifndef MEMWALL_UI_APP_H
@@ -38,6 +39,7 @@ struct app {
     struct keys *keys;
     struct history *history;
     struct transcript *transcript;
+    struct dash *dash;
     struct sheet *sheet; /* NULL: none is open */
     struct theme theme;
 
@@ -45,7 +47,7 @@ struct app {
     enum ui_view view;
     int percent;   /* the dashboard's share */
     unsigned dirt; /* enum app_dirt */
-    bool is_leaving;
+    bool is_leaving, has_edit, needs_plain;
     int status; /* of ui_chat */
     bool has_focus, mouse;
 
@@ -60,6 +62,8 @@ struct app {
     bool is_dragging_divider, is_selecting;
     uint64_t leave_ns; /* Ctrl-C on an empty line: until then a second one leaves */
     char hint[256];    /* said in the rule until the next key */
+    uint64_t cost_ns;  /* when what is typed is to be priced; 0: not */
+    char cost[160];    /* what sending it would cost; "": not known */
     struct {
         int y, x, count;
         uint64_t at_ns;
@@ -68,17 +72,29 @@ struct app {
     /* ---- measured ---- */
     uint64_t key_ns; /* when the key came that is not on the screen yet; 0: none */
     uint32_t n_key;
+    size_t n_ahead;         /* bytes that were typed before the screen was there */
     uint32_t late_us[4096]; /* the last ones: from key to screen */
 };
 
 /* app_front.c */
-void app_front(struct app *a); /* fill a->talk.front */
+void app_front(struct app *a);      /* fill a->talk.front */
+void app_show_saved(struct app *a); /* the chat that was opened */
+bool app_load(void *ctx, uint32_t id, struct transcript_text *out);
+/* Give text (which is freed; NULL: none) to the clipboard; what names it. */
+void app_copy(struct app *a, char *text, size_t n, const char *what);
+void app_copy_part(struct app *a, bool code);
 
 /* app_keys.c */
 void app_key(struct app *a, const struct key *key);
 void app_stop_or_leave(struct app *a); /* what Ctrl-C does */
+void app_set_view(struct app *a, enum ui_view view);
+void app_set_mouse(struct app *a, bool on);
+void app_pick_turn(struct app *a); /* begin to pick an earlier message */
+/* app_mouse.c */
+void app_mouse(struct app *a, const struct key *key);
 
 /* app_draw.c */
+struct input_line app_typed(const struct app *a); /* what the input line shows */
 void app_layout(struct app *a);
 void app_draw(struct app *a, int *cursor_y, int *cursor_x);
 

@@ -7,6 +7,7 @@
 #include "ui/app.h"
 #include "ui/chat/receipt.h"
 #include "ui/commands.h"
+#include "ui/dash/dash.h"
 #include "ui/status.h"
 
 static struct canvas part(const struct canvas *screen, const struct area *a)
@@ -27,7 +28,7 @@ static const char *prompt_text(const struct app *a)
     return "> ";
 }
 
-static struct input_line typed(const struct app *a)
+struct input_line app_typed(const struct app *a)
 {
     if (a->is_finding)
         return (struct input_line){ prompt_text(a), a->find, strlen(a->find) };
@@ -37,7 +38,7 @@ static struct input_line typed(const struct app *a)
 void app_layout(struct app *a)
 {
     struct canvas screen = term_canvas(a->term);
-    struct input_line in = typed(a);
+    struct input_line in = app_typed(a);
     int y, x, rows = input_rows(&in, screen.width, &y, &x);
     struct layout before = a->layout;
 
@@ -53,6 +54,7 @@ void app_layout(struct app *a)
 static void rule_text(const struct app *a, char *buf, size_t n)
 {
     const struct talk *t = &a->talk;
+    const char *name = t->n_file > 0 ? t->file[t->n_file - 1].name : "";
 
     buf[0] = '\0';
     if (a->hint[0] != '\0')
@@ -61,12 +63,16 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "Enter searches upwards, Esc leaves");
     else if (edit_is_searching())
         snprintf(buf, n, "Ctrl-R older, Ctrl-S newer, Enter takes it, Esc leaves");
+    else if (a->cost[0] != '\0')
+        snprintf(buf, n, "%s", a->cost);
     else if (t->n_queue > 0)
-        snprintf(buf, n, "%zu message%s wait%s for the answer to end", t->n_queue,
-                 t->n_queue == 1 ? "" : "s", t->n_queue == 1 ? "s" : "");
+        snprintf(buf, n, "%zu waiting for the answer's end; the next: %.100s", t->n_queue,
+                 t->queue[0]);
     else if (t->n_file > 0)
-        snprintf(buf, n, "with the next message: %zu file%s, the last is %s", t->n_file,
-                 t->n_file == 1 ? "" : "s", t->file[t->n_file - 1].name);
+        snprintf(buf, n, "with the next message: %s%s", name,
+                 t->n_file > 1 ? " and others" : "");
+    else if (transcript_is_searching(a->transcript))
+        snprintf(buf, n, "n: older match, N: newer, Esc: end of the search");
     else if (transcript_more_below(a->transcript))
         snprintf(buf, n, "more below: End follows, / searches");
 }
@@ -141,14 +147,16 @@ static void draw_chat(struct app *a, const struct canvas *screen)
     struct canvas c = part(screen, &a->layout.chat);
     char line[200];
     double share = -1;
-    bool ascii = canvas_is_ascii(screen);
+    bool ascii = term_is_ascii(a->term);
 
     if (a->talk.is_prefill && a->talk.prefill_total > 0) {
         receipt_prefill(line, sizeof line, a->talk.prefill_done, a->talk.prefill_total,
                         term_now_ns() - a->talk.started_ns, ascii, &share);
         transcript_set_status(a->transcript, line, share);
-    } else if (a->talk.is_answering && !a->talk.had_text) {
-        transcript_set_status(a->transcript, "waiting for the engine", -1);
+    } else if (!a->talk.is_ready && !a->talk.has_failed) {
+        transcript_set_status(a->transcript, "loading the model", -1);
+    } else {
+        transcript_set_status(a->transcript, NULL, -1);
     }
     transcript_draw(a->transcript, &c);
 }
@@ -166,6 +174,10 @@ static void draw_panes(struct app *a, const struct canvas *screen)
     }
     if (a->layout.chat.height > 0 && (a->dirt & DIRT_CHAT))
         draw_chat(a, screen);
+    if (a->layout.dash.height > 0 && (a->dirt & DIRT_DASH)) {
+        c = part(screen, &a->layout.dash);
+        dash_draw(a->dash, &c);
+    }
     if (a->layout.divider.height > 0)
         draw_divider(a, screen);
 }
@@ -173,7 +185,7 @@ static void draw_panes(struct app *a, const struct canvas *screen)
 void app_draw(struct app *a, int *cursor_y, int *cursor_x)
 {
     struct canvas screen = term_canvas(a->term), c;
-    struct input_line in = typed(a);
+    struct input_line in = app_typed(a);
 
     *cursor_y = -1;
     *cursor_x = 0;
@@ -182,8 +194,6 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
         canvas_text(&screen, 0, 0, style_of(ROLE_TEXT), "too small");
         return;
     }
-    if (edit_match_count() > 0)
-        a->dirt |= DIRT_CHAT | DIRT_DASH;
     draw_panes(a, &screen);
     draw_matches(a, &screen);
     draw_rule(a, &screen);

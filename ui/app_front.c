@@ -1,17 +1,20 @@
 /* What the conversation wants shown, on the screen. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/app.h"
+#include "ui/chat/copy.h"
+#include "ui/chat/store.h"
 
-static void on_say(void *ctx, enum talk_say kind, const char *text)
+static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
 {
     struct app *a = ctx;
 
     transcript_add(a->transcript, kind == SAY_ERROR ? TRANSCRIPT_ERROR : TRANSCRIPT_NOTICE,
-                   text, strlen(text), TRANSCRIPT_NO_ID);
+                   text, strlen(text), id);
     app_dirty(a, DIRT_CHAT);
 }
 
@@ -71,17 +74,59 @@ static void on_rewound(void *ctx, size_t n)
     app_dirty(a, DIRT_CHAT);
 }
 
-static void on_restored(void *ctx)
+static enum transcript_kind kind_of(const struct store_item *item)
 {
-    struct app *a = ctx;
+    switch (item->kind) {
+    case STORE_SYSTEM: return TRANSCRIPT_SYSTEM;
+    case STORE_USER: return TRANSCRIPT_USER;
+    case STORE_ANSWER: return TRANSCRIPT_ANSWER;
+    case STORE_NOTICE: break;
+    }
+    return TRANSCRIPT_NOTICE;
+}
+
+void app_show_saved(struct app *a)
+{
+    struct store *store = a->talk.store;
 
     transcript_clear(a->transcript);
-    app_dirty(a, DIRT_ALL);
+    for (uint32_t i = 0; store != NULL && i < store_count(store); i++) {
+        const struct store_item *item = store_item(store, i);
+
+        transcript_add_saved(a->transcript, kind_of(item), i,
+                             item->has_receipt ? &item->receipt : NULL);
+    }
+    transcript_end(a->transcript);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
+static void on_restored(void *ctx)
+{
+    app_show_saved(ctx);
+}
+
+bool app_load(void *ctx, uint32_t id, struct transcript_text *out)
+{
+    struct app *a = ctx;
+    struct err ignored = ERR_INIT;
+    struct store_text text;
+
+    if (a->talk.store == NULL || store_text(a->talk.store, id, &text, &ignored) != 0)
+        return false;
+    *out = (struct transcript_text){ .text = text.text,
+                                     .thinking = text.thinking,
+                                     .len = text.len,
+                                     .thinking_len = text.thinking_len };
+    return true;
 }
 
 static void on_changed(void *ctx)
 {
-    app_dirty(ctx, DIRT_STATUS | DIRT_INPUT);
+    struct app *a = ctx;
+
+    if (!a->talk.is_answering)
+        a->sample_ns = 0; /* what came of it is shown at once */
+    app_dirty(a, DIRT_STATUS | DIRT_INPUT | DIRT_CHAT);
 }
 
 static void on_draft(void *ctx, const char *text)
@@ -112,12 +157,123 @@ static void on_quit(void *ctx)
     a->is_leaving = true;
 }
 
+/* Without a saved copy the transcript still has the text. */
+static char *on_text_of(void *ctx, size_t n)
+{
+    struct app *a = ctx;
+    char *text = saved_text(&a->talk, n);
+    size_t len;
+
+    while (text == NULL && transcript_turn(a->transcript, -1))
+        if (transcript_turn_keep(a->transcript) == (long)n)
+            text = transcript_turn_text(a->transcript, &len);
+    transcript_turn_end(a->transcript);
+    return text;
+}
+
+/* ---- what only a screen can do ---- */
+
+static int set_theme(struct app *a, const char *name, struct err *e)
+{
+    struct theme theme;
+
+    if (name[0] == '\0') {
+        talk_notice(&a->talk,
+                    "the theme is %s; there are dark, light, high-contrast, "
+                    "colour-blind, and your own in %s/themes",
+                    a->theme.name, a->talk.o.paths.config_dir);
+        return 0;
+    }
+    if (theme_find(&theme, name, a->talk.o.paths.config_dir, e) != 0)
+        return -1;
+    a->theme = theme;
+    term_set_theme(a->term, &theme);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+    return 0;
+}
+
+static int set_view(struct app *a, const char *name, struct err *e)
+{
+    static const char *const names[] = {
+        [UI_VIEW_BOTH] = "both", [UI_VIEW_CHAT] = "chat", [UI_VIEW_DASH] = "dashboard"
+    };
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, names[i]) == 0) {
+            app_set_view(a, (enum ui_view)i);
+            return 0;
+        }
+    return err_set(e, ERR_ARGUMENT, "/view chat, /view both or /view dashboard");
+}
+
+static int set_mouse(struct app *a, const char *word, struct err *e)
+{
+    if (strcmp(word, "on") != 0 && strcmp(word, "off") != 0)
+        return err_set(e, ERR_ARGUMENT, "/mouse on or /mouse off");
+    app_set_mouse(a, strcmp(word, "on") == 0);
+    return 0;
+}
+
+void app_copy(struct app *a, char *text, size_t n, const char *what)
+{
+    const char *name = getenv("TERM");
+    struct err e = ERR_INIT;
+    char path[4200];
+    size_t len;
+    char *bytes;
+
+    if (text == NULL) {
+        app_hint(a, "there is nothing to copy");
+        return;
+    }
+    switch (
+        copy_choose(n, getenv("TMUX") != NULL, name != NULL && strcmp(name, "linux") == 0)) {
+    case COPY_OSC52:
+        bytes = copy_osc52(text, n, &len);
+        if (bytes != NULL)
+            term_send(a->term, bytes, len);
+        free(bytes);
+        app_hint(a, "%s: sent to the terminal", what);
+        break;
+    case COPY_TMUX:
+        if (copy_tmux(text, n, &e) == 0)
+            app_hint(a, "%s: copied to tmux", what);
+        else
+            app_hint(a, "%s", e.what);
+        break;
+    case COPY_FILE:
+        snprintf(path, sizeof path, "%s/copied.txt", a->talk.o.paths.state_dir);
+        if (copy_file(path, text, n, &e) == 0)
+            app_hint(a, "%s: in %s", what, path);
+        else
+            app_hint(a, "%s", e.what);
+        break;
+    }
+    free(text);
+}
+
+void app_copy_part(struct app *a, bool code)
+{
+    char which[64] = "the answer";
+    size_t n = 0;
+    char *text = code ? transcript_copy_code(a->transcript, &n, which, sizeof which)
+                      : transcript_copy_answer(a->transcript, &n);
+
+    app_copy(a, text, n, which);
+}
+
 static int on_act(void *ctx, enum talk_act act, const char *arg, struct err *e)
 {
-    (void)ctx;
-    (void)act;
-    (void)arg;
-    return err_set(e, ERR_UNSUPPORTED, "not here");
+    struct app *a = ctx;
+
+    switch (act) {
+    case ACT_THEME: return set_theme(a, arg, e);
+    case ACT_VIEW: return set_view(a, arg, e);
+    case ACT_MOUSE: return set_mouse(a, arg, e);
+    case ACT_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
+    case ACT_PICK_TURN: app_pick_turn(a); return 0;
+    }
+    return 0;
 }
 
 void app_front(struct app *a)
@@ -134,6 +290,7 @@ void app_front(struct app *a)
         .restored = on_restored,
         .changed = on_changed,
         .draft = on_draft,
+        .text_of = on_text_of,
         .act = on_act,
         .quit = on_quit,
     };

@@ -6,12 +6,19 @@
 
 #include "ui/app.h"
 #include "ui/chat/clean.h"
+#include "ui/dash/dash.h"
 
-#define LEAVE_NS ((uint64_t)2000 * 1000 * 1000)
-#define CTRL(c)  ((c)-64)
+#define LONG_PASTE    ((size_t)8192) /* bytes from which a paste is attached */
+#define LONG_MESSAGE  400            /* bytes from which the cost is shown beforehand */
+#define COST_PAUSE_NS ((uint64_t)150 * 1000 * 1000)
+#define LEAVE_NS      ((uint64_t)2000 * 1000 * 1000)
+#define CTRL(c)       ((c)-64)
 
-static void view_changed(struct app *a)
+void app_set_view(struct app *a, enum ui_view view)
 {
+    a->view = view;
+    if (view == UI_VIEW_CHAT)
+        a->in_dash = false;
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
     app_layout(a);
 }
@@ -22,9 +29,16 @@ static void next_view(struct app *a)
                                           [UI_VIEW_DASH] = UI_VIEW_CHAT,
                                           [UI_VIEW_CHAT] = UI_VIEW_BOTH };
 
-    a->view = after[a->view];
-    a->in_dash = false;
-    view_changed(a);
+    app_set_view(a, after[a->view]);
+}
+
+void app_set_mouse(struct app *a, bool on)
+{
+    a->mouse = on;
+    term_set_mouse(a->term, on);
+    keys_set_mouse(a->keys, on);
+    app_hint(a, on ? "the mouse is the program's; with Shift it is the terminal's"
+                   : "the mouse is the terminal's");
 }
 
 void app_stop_or_leave(struct app *a)
@@ -156,13 +170,10 @@ static bool function_key(struct app *a, const struct key *key)
     case KEYS_F5:
         transcript_set_receipts(a->transcript, !transcript_shows_receipts(a->transcript));
         break;
-    case KEYS_F6:
-        a->mouse = !a->mouse;
-        term_set_mouse(a->term, a->mouse);
-        keys_set_mouse(a->keys, a->mouse);
-        app_hint(a, a->mouse ? "the mouse is the program's (Shift: the terminal's)"
-                             : "the mouse is the terminal's");
-        break;
+    case KEYS_F6: app_set_mouse(a, !a->mouse); break;
+    case KEYS_F7: app_copy_part(a, false); break;
+    case KEYS_F8: app_copy_part(a, true); break;
+    case KEYS_F9: app_pick_turn(a); break;
     default: return false;
     }
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
@@ -176,7 +187,7 @@ static bool control_key(struct app *a, const struct key *key)
     if (key->mods == KEYS_ALT && (key->ch == ',' || key->ch == '.')) {
         a->percent += key->ch == ',' ? 5 : -5;
         a->percent = a->percent < 10 ? 10 : a->percent > 90 ? 90 : a->percent;
-        view_changed(a);
+        app_set_view(a, a->view);
         return true;
     }
     if (key->mods != 0)
@@ -222,8 +233,20 @@ static void submit(struct app *a)
     free(line);
 }
 
+/* The line has changed: what would it cost?  Asked when the keys pause. */
+static void typed_something(struct app *a)
+{
+    a->cost[0] = '\0';
+    a->cost_ns = strlen(edit_text()) > LONG_MESSAGE || a->talk.n_file > 0
+                     ? term_now_ns() + COST_PAUSE_NS
+                     : 0;
+    app_dirty(a, DIRT_INPUT | DIRT_STATUS);
+}
+
 static void line_key(struct app *a, const struct key *key)
 {
+    bool had_matches = edit_match_count() > 0;
+
     switch (edit_key(key->bytes, key->n)) {
     case EDIT_SUBMIT: submit(a); break;
     case EDIT_EOF: a->is_leaving = true; break;
@@ -231,54 +254,117 @@ static void line_key(struct app *a, const struct key *key)
     case EDIT_NOTHING:
     case EDIT_UNKNOWN: break;
     }
-    app_dirty(a, DIRT_INPUT | DIRT_STATUS);
-    if (edit_match_count() > 0)
+    typed_something(a);
+    if (had_matches || edit_match_count() > 0)
         app_dirty(a, DIRT_CHAT | DIRT_DASH);
 }
 
+/* A long paste goes with the message as a file does, a short one into the line. */
 static void paste(struct app *a, const struct key *key)
 {
-    size_t room = key->n * 4 + 1;
+    size_t room = key->n * 4 + 1, n;
     char *text = malloc(room);
 
     if (text == NULL)
         return;
-    clean_text(text, room, (const char *)key->bytes, key->n);
-    edit_insert(text);
+    n = clean_text(text, room, (const char *)key->bytes, key->n);
+    if (n > LONG_PASTE) {
+        app_hint(a, "the pasted text of %zu bytes goes with the message; /file - drops it", n);
+        if (!talk_attach(&a->talk, "pasted text", text, n))
+            app_hint(a, "no more than %d texts go with a message", TALK_MAX_FILES);
+        text = NULL;
+    } else {
+        edit_insert(text);
+    }
     free(text);
-    app_dirty(a, DIRT_INPUT);
+    typed_something(a);
 }
 
-/* ---- the mouse ---- */
+/* ---- modes ---- */
 
-static void mouse(struct app *a, const struct key *key)
+void app_pick_turn(struct app *a)
 {
-    int y = key->mouse.y, x = key->mouse.x;
-    struct area *chat = &a->layout.chat;
+    a->is_picking = transcript_turn(a->transcript, -1);
+    app_hint(a, a->is_picking ? "Up, Down: which message; Enter: go back to it; Esc: stay"
+                              : "there is nothing to go back to");
+    app_dirty(a, DIRT_CHAT);
+}
 
-    switch (key->mouse.what) {
-    case MOUSE_WHEEL_UP:
-    case MOUSE_WHEEL_DOWN: {
-        int rows = key->mouse.what == MOUSE_WHEEL_UP ? -3 : 3;
+static void take_turn(struct app *a)
+{
+    long keep = transcript_turn_keep(a->transcript);
+    size_t n = 0;
+    char *text = transcript_turn_text(a->transcript, &n);
 
-        if (a->sheet != NULL)
-            sheet_scroll(a->sheet, rows);
-        else if (area_holds(chat, y, x))
-            transcript_scroll(a->transcript, rows);
-        break;
+    transcript_turn_end(a->transcript);
+    if (a->talk.is_answering) {
+        app_hint(a, "an answer is being written: stop it first (Esc)");
+    } else if (keep >= 0) {
+        talk_rewind(&a->talk, (size_t)keep);
+        if (text != NULL)
+            edit_set(text);
+        transcript_end(a->transcript);
     }
-    case MOUSE_PRESS:
-        a->is_dragging_divider = key->mouse.button == 0 && area_holds(&a->layout.divider, y, x);
-        break;
-    case MOUSE_DRAG:
-        if (a->is_dragging_divider) {
-            a->percent = layout_percent(&a->layout, y, x);
-            view_changed(a);
-        }
-        break;
-    case MOUSE_RELEASE: a->is_dragging_divider = false; break;
-    }
+    free(text);
+}
+
+static void pick_key(struct app *a, const struct key *key)
+{
+    bool enter = key->kind == KEYS_CHAR && key->ch == '\r';
+
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    if (key->kind == KEYS_NAMED && (key->name == KEYS_UP || key->name == KEYS_DOWN)) {
+        transcript_turn(a->transcript, key->name == KEYS_UP ? -1 : 1);
+        app_hint(a, "Up, Down: which message; Enter: go back to it; Esc: stay");
+        return;
+    }
+    a->is_picking = false;
+    if (enter)
+        take_turn(a);
+    else
+        transcript_turn_end(a->transcript);
+}
+
+static void leave_dash(struct app *a)
+{
+    a->in_dash = false;
+    dash_set_cursor(a->dash, -1);
+    app_dirty(a, DIRT_ALL);
+}
+
+/* false: the key was not for the dashboard, which is left. */
+static bool dash_key(struct app *a, const struct key *key)
+{
+    app_dirty(a, DIRT_DASH);
+    if (key->kind == KEYS_NAMED)
+        switch (key->name) {
+        case KEYS_UP: dash_move_cursor(a->dash, -1); return true;
+        case KEYS_DOWN: dash_move_cursor(a->dash, 1); return true;
+        case KEYS_PAGE_UP: dash_move_cursor(a->dash, -10); return true;
+        case KEYS_PAGE_DOWN: dash_move_cursor(a->dash, 10); return true;
+        case KEYS_ESC: leave_dash(a); return true;
+        default: break;
+        }
+    if (key->kind == KEYS_CHAR && key->mods == 0 && (key->ch == 'k' || key->ch == 'j')) {
+        dash_move_cursor(a->dash, key->ch == 'k' ? -1 : 1);
+        return true;
+    }
+    leave_dash(a);
+    return key->kind == KEYS_CHAR && key->ch == '\t';
+}
+
+/* Tab on an empty line. */
+static bool enter_dash(struct app *a, const struct key *key)
+{
+    if (key->kind != KEYS_CHAR || key->ch != '\t' || key->mods != 0 || !edit_is_empty() ||
+        a->layout.dash.height == 0)
+        return false;
+    a->in_dash = true;
+    if (dash_cursor(a->dash) < 0)
+        dash_set_cursor(a->dash, 0);
+    app_hint(a, "Up, Down: a layer; Tab: back to the line");
+    app_dirty(a, DIRT_ALL);
+    return true;
 }
 
 /* ---- which of them ---- */
@@ -301,7 +387,7 @@ static void sheet_keys(struct app *a, const struct key *key)
 void app_key(struct app *a, const struct key *key)
 {
     switch (key->kind) {
-    case KEYS_MOUSE: mouse(a, key); return;
+    case KEYS_MOUSE: app_mouse(a, key); return;
     case KEYS_FOCUS_IN:
     case KEYS_FOCUS_OUT: a->has_focus = key->kind == KEYS_FOCUS_IN; return;
     case KEYS_REPLY:
@@ -331,13 +417,19 @@ void app_key(struct app *a, const struct key *key)
         find_key(a, key);
         return;
     }
+    if (a->is_picking) {
+        pick_key(a, key);
+        return;
+    }
+    if ((a->in_dash && dash_key(a, key)) || enter_dash(a, key))
+        return;
     if (key->kind == KEYS_NAMED && key->name == KEYS_ESC && !edit_wants_esc()) {
         escape(a);
         return;
     }
     if (key->kind == KEYS_NAMED && key->name == KEYS_NEWLINE) {
         edit_insert("\n");
-        app_dirty(a, DIRT_INPUT);
+        typed_something(a);
         return;
     }
     if (key->kind == KEYS_NAMED && scroll_key(a, key))

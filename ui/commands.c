@@ -2,100 +2,62 @@
 
 #include "ui/commands.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/change.h"
+#include "ui/chat/store.h"
+#include "ui/command_list.h"
+#include "ui/path.h"
 #include "ui/sheet.h"
-
-/* ---- help ---- */
-
-static void help_keys(struct sheet *s)
-{
-    static const struct {
-        const char *keys, *what;
-    } rows[] = {
-        { "Enter", "send; a message that is sent while an answer runs waits for its turn" },
-        { "Alt-Enter, Ctrl-J, \\ Enter", "new line" },
-        { "Esc, Ctrl-C", "stop the answer; what was said stays" },
-        { "Ctrl-C", "empty the line; twice on an empty line: leave" },
-        { "Ctrl-D", "leave (on an empty line)" },
-        { "Tab", "complete; on an empty line: to the dashboard and back" },
-        { "Up, Down, Ctrl-R", "history, search in it" },
-        { "Ctrl-X Ctrl-E", "edit the line in $EDITOR" },
-        { "PgUp, PgDn, wheel", "scroll; Shift-Up and Shift-Down by a line" },
-        { "Home, End", "on an empty line: to the beginning, to the end and follow" },
-        { "/ n N", "while scrolled up: search, older match, newer match" },
-        { "F1", "this help" },
-        { "F2, Ctrl-T", "chat, both, dashboard" },
-        { "F3", "the text as it came, without Markdown" },
-        { "F4, F5", "fold thinking, fold receipts" },
-        { "F6", "let go of the mouse, take it again (Shift selects in any case)" },
-        { "F7, F8", "copy the answer, copy the code block (again: the one before it)" },
-        { "F9", "pick an earlier message to go back to" },
-        { "Alt-, Alt-.", "move the divider (or drag it)" },
-        { "Ctrl-L", "draw everything again" },
-        { "Ctrl-Z", "suspend" },
-    };
-
-    sheet_line(s, ROLE_HEADING, "Keys");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        sheet_line(s, ROLE_ACCENT, "  %-28s", rows[i].keys);
-        sheet_more(s, ROLE_TEXT, " %s", rows[i].what);
-    }
-}
-
-static void run_help(struct talk *t, const char *args)
-{
-    const struct slash_command *one = command_find(args, strlen(args));
-    struct sheet *s;
-
-    if (args[0] == '/')
-        one = command_find(args + 1, strlen(args) - 1);
-    if (one != NULL) {
-        talk_notice(t, "/%s %s: %s", one->name, one->args, one->help);
-        return;
-    }
-    if (args[0] != '\0') {
-        talk_error(t, "there is no command \"%s\"", args);
-        return;
-    }
-    s = sheet_new("Help", "PgDn: more, Esc: back");
-    if (s == NULL)
-        return;
-    sheet_line(s, ROLE_HEADING, "Commands");
-    for (size_t i = 0; slash_commands[i].name != NULL; i++) {
-        sheet_line(
-            s, ROLE_ACCENT, "  /%s %s%*s", slash_commands[i].name, slash_commands[i].args,
-            (int)(27 - strlen(slash_commands[i].name) - strlen(slash_commands[i].args)), "");
-        sheet_more(s, ROLE_TEXT, "%s", slash_commands[i].help);
-    }
-    sheet_line(s, ROLE_TEXT, "  a message that begins with a slash: //");
-    sheet_line(s, ROLE_TEXT, "%s", "");
-    help_keys(s);
-    t->front.sheet(t->front.ctx, s);
-}
-
-static void run_quit(struct talk *t, const char *args)
-{
-    (void)args;
-    t->front.quit(t->front.ctx);
-}
-
-void command_context_full(struct talk *t)
-{
-    talk_error(t,
-               "the context of %u tokens is full: /ctx %u makes it longer, /kv q8_0 smaller, "
-               "/undo takes the last exchange back",
-               t->plan.n_ctx, t->plan.n_ctx * 2);
-}
-
-/* ---- the table ---- */
+#include "ui/theme.h"
 
 /* clang-format off */
 const struct slash_command slash_commands[] = {
+    { "chats", "[NAME]", "list the saved chats, open one", ARG_CHAT, NULL, run_chats },
+    { "clear", "", "begin a new chat", ARG_NONE, NULL, run_clear },
+    { "continue", "", "go on with a stopped answer", ARG_NONE, NULL, run_continue },
+    { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", run_copy },
+    { "ctx", "[N]", "change the context, in tokens", ARG_TEXT, NULL, run_ctx },
+    { "export", "FILE", "write the chat (.md or .json)", ARG_PATH, NULL, run_export },
+    { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL, run_file },
     { "help", "[COMMAND]", "commands and keys", ARG_TEXT, NULL, run_help },
-    { "quit", "", "leave", ARG_NONE, NULL, run_quit },
+    { "io", "[MODE]", "change how weights are read", ARG_WORDS,
+      "auto direct buffered mmap mmap:keep mmap:drop", run_io },
+    { "kv", "[TYPE]", "change the type of keys and values", ARG_WORDS, "f32 f16 q8_0 q4_0",
+      run_kv },
+    { "memory", "[SIZE]", "change the budget: 2G, 50%, auto", ARG_TEXT, NULL, run_memory },
+    { "min-p", "[P]", "leave out tokens less likely than this share", ARG_TEXT, NULL, run_min_p },
+    { "model", "[PATH]", "another model, the same conversation", ARG_PATH, NULL, run_model },
+    { "mouse", "[on|off]", "take the mouse or leave it to the terminal", ARG_WORDS, "on off",
+      run_mouse },
+    { "plan", "", "what the memory is for", ARG_NONE, NULL, run_plan },
+    { "predict", "[N]", "most tokens of an answer", ARG_TEXT, NULL, run_predict },
+    { "quit", "", "leave; the chat is saved", ARG_NONE, NULL, run_quit },
+    { "record", "[FILE]", "record the engine's counters; again: end", ARG_PATH, NULL, run_record },
+    { "repeat-penalty", "[X]", "make recent tokens less likely", ARG_TEXT, NULL,
+      run_repeat_penalty },
+    { "retry", "", "make the last answer again", ARG_NONE, NULL, run_retry },
+    { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL, run_rewind },
+    { "save", "[FILE]", "where the chat is; or write it to a file", ARG_PATH, NULL, run_save },
+    { "seed", "[N]", "of the random numbers", ARG_TEXT, NULL, run_seed },
+    { "set", "KEY VALUE", "write a setting to the configuration", ARG_SETTING, NULL, run_set },
+    { "shift", "[on|off]", "drop the oldest turns when the context is full", ARG_WORDS, "on off",
+      run_shift },
+    { "stats", "", "all figures", ARG_NONE, NULL, run_stats },
+    { "system", "[TEXT]", "the system message; none: take it away", ARG_TEXT, NULL, run_system },
+    { "temp", "[T]", "temperature; 0 takes the likeliest token", ARG_TEXT, NULL, run_temp },
+    { "theme", "[NAME]", "other colours", ARG_THEME, NULL, run_theme },
+    { "think", "[on|off]", "let the model think first", ARG_WORDS, "on off default", run_think },
+    { "threads", "[N]", "change how many threads compute", ARG_TEXT, NULL, run_threads },
+    { "top-k", "[N]", "sample among the N likeliest tokens", ARG_TEXT, NULL, run_top_k },
+    { "top-p", "[P]", "sample among the fewest with this share", ARG_TEXT, NULL, run_top_p },
+    { "undo", "", "take the last exchange back into the line", ARG_NONE, NULL, run_undo },
+    { "view", "[chat|both|dashboard]", "what is shown", ARG_WORDS, "chat both dashboard",
+      run_view },
+    { "why", "", "why the last answer took so long", ARG_NONE, NULL, run_why },
     { NULL, NULL, NULL, ARG_NONE, NULL, NULL },
 };
 /* clang-format on */
@@ -138,19 +100,174 @@ void command_run(struct talk *t, const char *line)
     free(trimmed);
 }
 
-size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *add, void *list,
-                        bool *space)
+/* ---- completion ---- */
+
+/* What begins the line, so that whole lines can be offered. */
+struct offer {
+    command_add_fn *add;
+    void *list;
+    const char *line;
+    size_t head;       /* bytes of the line before the argument */
+    const char *typed; /* the argument so far */
+};
+
+static void offer(void *ctx, const char *word)
+{
+    const struct offer *o = ctx;
+    char text[8500];
+
+    if (strncmp(word, o->typed, strlen(o->typed)) != 0)
+        return;
+    snprintf(text, sizeof text, "%.*s%s", (int)o->head, o->line, word);
+    o->add(o->list, text);
+}
+
+static void offer_words(struct offer *o, const char *words)
+{
+    while (*words != '\0') {
+        size_t n = strcspn(words, " ");
+        char word[40];
+
+        snprintf(word, sizeof word, "%.*s", (int)n, words);
+        offer(o, word);
+        words += n + strspn(words + n, " ");
+    }
+}
+
+static void offer_themes(struct offer *o, const struct talk *t)
+{
+    char path[4200];
+    struct dirent *entry;
+    DIR *dir;
+
+    for (size_t i = 0; theme_texts[i].name != NULL; i++)
+        offer(o, theme_texts[i].name);
+    if (t->o.paths.config_dir == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/themes", t->o.paths.config_dir);
+    dir = opendir(path);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        size_t n = strlen(entry->d_name);
+
+        if (n > 6 && strcmp(entry->d_name + n - 6, ".theme") == 0) {
+            snprintf(path, sizeof path, "%.*s", (int)(n - 6), entry->d_name);
+            offer(o, path);
+        }
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
+static void offer_chats(struct offer *o, const struct talk *t)
+{
+    struct store_entry *list = NULL;
+    struct err ignored = ERR_INIT;
+    char dir[4096];
+    size_t n = 0;
+
+    saved_folder(t, dir, sizeof dir);
+    if (store_list(dir, &list, &n, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        offer(o, list[i].name);
+    free(list);
+}
+
+static void offer_settings(struct offer *o, const struct talk *t)
+{
+    for (size_t i = 0; t->o.setting_names != NULL && t->o.setting_names[i] != NULL; i++)
+        offer(o, t->o.setting_names[i]);
+}
+
+static void offer_commands(const char *line, size_t n, command_add_fn *add, void *list)
 {
     char text[64];
 
-    (void)ctx;
-    if (n == 0 || line[0] != '/')
-        return 0;
-    *space = true;
     for (size_t i = 0; slash_commands[i].name != NULL; i++)
         if (strncmp(slash_commands[i].name, line + 1, n - 1) == 0) {
             snprintf(text, sizeof text, "/%s", slash_commands[i].name);
             add(list, text);
         }
-    return 0;
+}
+
+size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *add, void *list,
+                        bool *space)
+{
+    struct talk *t = ctx;
+    size_t word = strcspn(line, " ");
+    struct offer o = { add, list, line, word + strspn(line + word, " "), "" };
+    const struct slash_command *row;
+
+    if (n == 0 || line[0] != '/')
+        return 0;
+    *space = word == n;
+    if (word == n) {
+        offer_commands(line, n, add, list);
+        return 0;
+    }
+    row = command_find(line + 1, word - 1);
+    if (row == NULL)
+        return 0;
+    o.typed = line + o.head;
+    switch (row->argument) {
+    case ARG_NONE: break;
+    case ARG_TEXT: break;
+    case ARG_PATH: path_complete(o.typed, offer, &o); break;
+    case ARG_WORDS: offer_words(&o, row->words); break;
+    case ARG_THEME: offer_themes(&o, t); break;
+    case ARG_CHAT: offer_chats(&o, t); break;
+    case ARG_SETTING:
+        *space = true;
+        offer_settings(&o, t);
+        break;
+    }
+    return o.head;
+}
+
+/* ---- the context is full ---- */
+
+void command_context_full(struct talk *t)
+{
+    struct sheet *s = sheet_new("The context is full", "Enter does it, Esc leaves it");
+    struct mw_chat_options o = t->options;
+    uint64_t smallest;
+    uint32_t largest = 0;
+    struct err ignored = ERR_INIT;
+    char price[160];
+
+    talk_error(t,
+               "the context of %u tokens is full; nothing was dropped. /ctx makes it longer, "
+               "/kv smaller, /shift on drops the oldest turns, /undo takes the last one back",
+               t->plan.n_ctx);
+    if (s == NULL)
+        return;
+    talk_choices(t, s);
+    o.engine.n_ctx = t->plan.n_ctx * 2;
+    if (change_price(t, &o, price, sizeof price)) {
+        sheet_line(s, ROLE_TEXT, "a longer context: %s", price);
+        talk_choice(t, s, "/ctx %u", o.engine.n_ctx);
+    } else if (mw_plan_fit(t->model, &t->options.engine, &smallest, &largest, &ignored) == 0 &&
+               largest > t->plan.n_ctx) {
+        o.engine.n_ctx = largest;
+        if (change_price(t, &o, price, sizeof price)) {
+            sheet_line(s, ROLE_TEXT, "the longest context that fits: %s", price);
+            talk_choice(t, s, "/ctx %u", largest);
+        }
+    }
+    o = t->options;
+    o.engine.kv_k = o.engine.kv_v = o.engine.kv_k == MW_KV_Q8_0 ? MW_KV_Q4_0 : MW_KV_Q8_0;
+    o.engine.n_ctx = t->plan.n_ctx * 2;
+    if (t->options.engine.kv_k < o.engine.kv_k && change_price(t, &o, price, sizeof price)) {
+        sheet_line(s, ROLE_TEXT, "smaller keys and values (%s), then room for: %s",
+                   mw_kv_name(o.engine.kv_k), price);
+        talk_choice(t, s, "/kv %s", mw_kv_name(o.engine.kv_k));
+    }
+    sheet_line(s, ROLE_TEXT, "drop the oldest turns from now on (each time it is said which)");
+    talk_choice(t, s, "/shift on");
+    sheet_line(s, ROLE_TEXT, "take the last exchange back");
+    talk_choice(t, s, "/undo");
+    sheet_line(s, ROLE_TEXT, "begin a new chat");
+    talk_choice(t, s, "/clear");
+    sheet_text(s, ROLE_DIM, "Then /continue goes on with the answer, /retry makes it again.");
+    t->front.sheet(t->front.ctx, s);
 }

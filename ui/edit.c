@@ -169,6 +169,11 @@ size_t edit_cursor(void)
     return (size_t)rl_point;
 }
 
+void edit_set_cursor(size_t byte)
+{
+    rl_point = byte < (size_t)rl_end ? (int)byte : rl_end;
+}
+
 bool edit_is_empty(void)
 {
     return rl_end == 0;

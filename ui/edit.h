@@ -49,6 +49,7 @@ void edit_clear(void);           /* also leaves a search and half-typed commands
 const char *edit_text(void);
 const char *edit_sent(void); /* of the last EDIT_SUBMIT */
 size_t edit_cursor(void);    /* byte */
+void edit_set_cursor(size_t byte);
 bool edit_is_empty(void);
 
 /* "(arg: 3) ", "history: needle", or "" : what stands before the text instead of the prompt. */

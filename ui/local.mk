@@ -3,9 +3,12 @@ noinst_LIBRARIES += libui.a
 libui_a_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(READLINE_CFLAGS) $(MD4C_CFLAGS) \
 	$(UTF8PROC_CFLAGS) $(YAJL_CFLAGS)
 libui_a_SOURCES = \
-	ui/app.c ui/app.h ui/app_draw.c ui/app_front.c ui/app_keys.c \
+	ui/app.c ui/app.h ui/app_draw.c ui/app_front.c ui/app_keys.c ui/app_mouse.c \
+	ui/change.c ui/change.h \
 	ui/capability.c ui/capability.h \
+	ui/command_list.h ui/command_options.c ui/command_show.c ui/command_talk.c \
 	ui/commands.c ui/commands.h \
+	ui/config.c ui/config.h \
 	ui/edit.c ui/edit.h \
 	ui/fatal.c ui/fatal.h \
 	ui/history.c ui/history.h \
@@ -13,10 +16,12 @@ libui_a_SOURCES = \
 	ui/input.c ui/input.h \
 	ui/keys.c ui/keys.h \
 	ui/layout.c ui/layout.h \
+	ui/path.c ui/path.h \
+	ui/plain.c ui/plain.h \
 	ui/role.c ui/role.h \
 	ui/sheet.c ui/sheet.h \
 	ui/status.c ui/status.h \
-	ui/talk.c ui/talk.h \
+	ui/talk.c ui/talk.h ui/talk_saved.c ui/talk_steps.c \
 	ui/term.c ui/term.h \
 	ui/theme.c ui/theme.h \
 	ui/ui.h

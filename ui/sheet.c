@@ -139,6 +139,15 @@ void sheet_enter(const struct sheet *s)
         s->enter(s->enter_ctx, s->cursor < s->n ? s->line[s->cursor].number : -1);
 }
 
+void sheet_enter_row(const struct sheet *s, long number)
+{
+    for (size_t i = 0; s->enter != NULL && i < s->n; i++)
+        if (s->line[i].is_choice && s->line[i].number == number) {
+            s->enter(s->enter_ctx, number);
+            return;
+        }
+}
+
 /* ---- keys ---- */
 
 void sheet_scroll(struct sheet *s, int rows)

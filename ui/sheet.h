@@ -41,6 +41,8 @@ enum sheet_result { SHEET_STAYS, SHEET_CLOSES, SHEET_ENTERS };
 enum sheet_result sheet_key(struct sheet *s, const struct key *key);
 /* Do what Enter does. */
 void sheet_enter(const struct sheet *s);
+/* The same for the choice with this number; others do nothing. */
+void sheet_enter_row(const struct sheet *s, long number);
 bool sheet_can_enter(const struct sheet *s);
 
 void sheet_draw(struct sheet *s, const struct canvas *c);

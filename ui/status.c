@@ -26,11 +26,16 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Of the answer in the making, else of the last one. */
+/* Of the newest tokens while an answer runs, else of the last answer. */
 static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
 {
-    if (t->is_answering && s->n_decoded > 1 && s->decode_ns > 0)
-        return 1e9 * (double)(s->n_decoded - 1) / (double)s->decode_ns;
+    struct mw_rates rates;
+
+    mw_rates(s, &rates);
+    if (t->is_answering && rates.decode_last > 0)
+        return rates.decode_last;
+    if (rates.decode_mean > 0)
+        return rates.decode_mean;
     if (t->has_last && t->last.n_decoded > 1 && t->last.decode_ns > 0)
         return 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
     return 0;
@@ -101,7 +106,7 @@ char *status_text(char *buf, size_t n, const struct talk *t, const struct mw_sam
     default: {
         double tps = tokens_per_s(t, s);
 
-        snprintf(buf, n, "%s, %s left %.1f/%.1fG %.1ft/s %.4s", used, left,
+        snprintf(buf, n, "%s ctx %s left %.1f/%.1fG %.1ft/s %.4s", used, left,
                  (double)held(s) / (double)GIB, (double)t->plan.budget_bytes / (double)GIB,
                  tps > 0 ? tps : t->plan.decode_tps, binds);
         break;

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "ui/chat/clean.h"
+#include "ui/chat/store.h"
 #include "ui/commands.h"
+#include "ui/sheet.h"
 #include "ui/term.h"
 
 /* ---- words for the person ---- */
@@ -19,7 +21,7 @@ static void say(struct talk *t, enum talk_say kind, const char *fmt, va_list ap)
 
     vsnprintf(text, sizeof text, fmt, ap);
     clean_text(clean, sizeof clean, text, strlen(text));
-    t->front.say(t->front.ctx, kind, clean);
+    t->front.say(t->front.ctx, kind, clean, STORE_NO_ITEM);
 }
 
 void talk_notice(struct talk *t, const char *fmt, ...)
@@ -48,29 +50,70 @@ void talk_err(struct talk *t, const struct err *e)
     talk_error(t, "%s", text);
 }
 
+const char *talk_keep_text(struct talk *t, const char *text)
+{
+    char **more = realloc(t->text, (t->n_text + 1) * sizeof *more);
+
+    if (more == NULL)
+        return NULL;
+    t->text = more;
+    more[t->n_text] = strdup(text);
+    return more[t->n_text] == NULL ? NULL : more[t->n_text++];
+}
+
 /* ---- open and close ---- */
+
+/* What the model recommends, and what the person asked for instead. */
+static void choose_sampling(struct talk *t)
+{
+    mw_sampling_default(t->model, &t->options.sampling);
+    if (t->o.overlay != NULL)
+        t->o.overlay(t->o.overlay_ctx, &t->options.sampling);
+}
+
+static int open_chat(struct talk *t, const char *path, struct err *e)
+{
+    if (mw_model_open(&t->model, path, e) != 0)
+        return -1;
+    mw_model_info(t->model, &t->info);
+    choose_sampling(t);
+    if (t->o.limits != NULL)
+        t->o.limits(t->model, path, &t->options.engine);
+    if (mw_plan(t->model, &t->options.engine, &t->plan, e) != 0 ||
+        mw_watch_new(&t->watch, t->model, e) != 0 ||
+        mw_chat_open(&t->chat, t->model, &t->options, e) != 0)
+        return -1;
+    t->applied = t->options;
+    t->is_ready = t->has_failed = false;
+    return 0;
+}
+
+static void close_chat(struct talk *t)
+{
+    mw_chat_close(t->chat);
+    mw_watch_free(t->watch);
+    mw_model_close(t->model);
+    t->chat = NULL;
+    t->watch = NULL;
+    t->model = NULL;
+}
 
 int talk_open(struct talk *t, const struct ui_chat_options *o, struct err *e)
 {
     struct talk_front front = t->front;
 
-    *t = (struct talk){ .o = *o, .front = front, .options = o->chat };
+    *t = (struct talk){ .o = *o, .front = front, .options = o->chat, .applied = o->chat };
     t->model_path = strdup(o->model_path);
-    if (t->model_path == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the chat");
-    if (o->chat.system != NULL)
-        t->options.system = t->system = strdup(o->chat.system);
-    if (mw_model_open(&t->model, o->model_path, e) != 0)
+    if (t->model_path == NULL) {
+        err_set(e, ERR_MEMORY, "no memory for the chat");
         goto fail;
-    mw_model_info(t->model, &t->info);
-    mw_sampling_default(t->model, &t->options.sampling);
-    if (o->limits != NULL)
-        o->limits(t->model, o->model_path, &t->options.engine);
-    if (o->overlay != NULL)
-        o->overlay(o->overlay_ctx, &t->options.sampling);
-    if (mw_plan(t->model, &t->options.engine, &t->plan, e) != 0 ||
-        mw_watch_new(&t->watch, t->model, e) != 0 ||
-        mw_chat_open(&t->chat, t->model, &t->options, e) != 0)
+    }
+    if (open_chat(t, o->model_path, e) != 0 || saved_open(t, o->open_chat, e) != 0)
+        goto fail;
+    if (o->open_chat != NULL && saved_restore(t, e) != 0)
+        goto fail;
+    if (o->telemetry != NULL &&
+        mw_recorder_open(&t->recorder, o->telemetry, talk_take, t, e) != 0)
         goto fail;
     return 0;
 
@@ -79,192 +122,139 @@ fail:
     return -1;
 }
 
-static void forget_files(struct talk *t)
-{
-    while (t->n_file > 0)
-        free(t->file[--t->n_file].text);
-}
-
 void talk_close(struct talk *t)
 {
-    mw_chat_close(t->chat);
-    mw_watch_free(t->watch);
-    mw_model_close(t->model);
+    struct err e = ERR_INIT;
+
+    if (t->chat != NULL)
+        mw_chat_cancel(t->chat);
+    if (t->recorder != NULL)
+        mw_recorder_close(t->recorder, &e);
+    close_chat(t);
+    saved_close(t);
     while (t->n_queue > 0)
         free(t->queue[--t->n_queue]);
-    forget_files(t);
-    free(t->system);
+    talk_drop_files(t);
+    talk_forget_choices(t);
+    while (t->n_text > 0)
+        free(t->text[--t->n_text]);
+    free(t->text);
+    free(t->is_user);
     free(t->model_path);
     *t = (struct talk){ .front = t->front };
 }
 
 int talk_fd(const struct talk *t)
 {
-    return mw_chat_fd(t->chat);
+    return t->chat == NULL ? -1 : mw_chat_fd(t->chat);
 }
 
 void talk_sample(struct talk *t, struct mw_sample *out)
 {
+    if (t->chat == NULL)
+        return;
     mw_chat_sample(t->chat, out);
     mw_watch_complete(t->watch, out);
 }
 
-/* ---- messages ---- */
-
-/* The text with the files before it; for free(). */
-static char *with_files(const struct talk *t, const char *text)
+/* On the recorder's thread; nothing that changes while it runs is read here. */
+void talk_take(void *ctx, struct mw_sample *out)
 {
-    size_t room = strlen(text) + 1;
-    char *out, *at;
-
-    for (size_t i = 0; i < t->n_file; i++)
-        room += t->file[i].n + sizeof t->file[i].name + 32;
-    at = out = malloc(room);
-    for (size_t i = 0; out != NULL && i < t->n_file; i++)
-        at +=
-            sprintf(at, "%s:\n```\n%s%s```\n\n", t->file[i].name, t->file[i].text,
-                    t->file[i].n > 0 && t->file[i].text[t->file[i].n - 1] == '\n' ? "" : "\n");
-    if (out != NULL)
-        strcpy(at, text);
-    return out;
+    talk_sample(ctx, out);
 }
 
-/* Give whole to the engine. */
-static void send_now(struct talk *t, const char *whole)
+int talk_open_model(struct talk *t, const char *path, struct err *e)
 {
-    struct err e = ERR_INIT;
+    struct err again = ERR_INIT;
+    struct mw_model *probe = NULL;
+    struct plan plan;
+    char *name = strdup(path);
+    int rc;
 
-    if (mw_chat_send(t->chat, whole, strlen(whole), &e) != 0) {
-        talk_err(t, &e);
-        t->front.draft(t->front.ctx, whole);
-        return;
+    if (name == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the model's name");
+    /* Heads only: does it open, and does it fit? */
+    rc = mw_model_open(&probe, path, e);
+    if (rc == 0)
+        rc = mw_plan(probe, &t->options.engine, &plan, e);
+    mw_model_close(probe);
+    if (rc != 0) {
+        free(name);
+        return -1;
     }
-    t->n_message++;
-    t->last_is_user = true;
-    t->is_answering = true;
-    t->is_stopping = t->had_text = t->resumes = false;
-    t->is_prefill = false;
-    t->front.user(t->front.ctx, whole, strlen(whole), UINT32_MAX);
-    t->front.changed(t->front.ctx);
-}
+    if (t->recorder != NULL) {
+        struct err ignored = ERR_INIT;
 
-void talk_send(struct talk *t, const char *text)
-{
-    char *whole = with_files(t, text);
-
-    if (whole == NULL) {
-        talk_error(t, "no memory for the message");
-        return;
+        mw_recorder_close(t->recorder, &ignored);
+        t->recorder = NULL;
+        talk_notice(t, "the recording has ended with the model that it was of");
     }
-    if ((t->is_answering || !t->is_ready) && t->n_queue == TALK_MAX_QUEUE) {
-        talk_error(t, "%d messages wait already", TALK_MAX_QUEUE);
-        t->front.draft(t->front.ctx, text);
-        free(whole);
-        return;
+    t->n_asked = 0;
+    close_chat(t);
+    if (open_chat(t, path, e) == 0) {
+        free(t->model_path);
+        t->model_path = name;
+        return saved_restore(t, e);
     }
-    forget_files(t);
-    if (t->is_answering || !t->is_ready) {
-        t->queue[t->n_queue++] = whole;
-        t->front.changed(t->front.ctx);
-        return;
-    }
-    send_now(t, whole);
-    free(whole);
-}
-
-static void send_waiting(struct talk *t)
-{
-    char *next;
-
-    if (t->n_queue == 0 || t->is_answering || !t->is_ready)
-        return;
-    next = t->queue[0];
-    memmove(t->queue, t->queue + 1, --t->n_queue * sizeof t->queue[0]);
-    send_now(t, next);
-    free(next);
-}
-
-/* What waited goes back into the input line, in order. */
-static void return_waiting(struct talk *t)
-{
-    size_t room = 1;
-    char *all;
-
-    for (size_t i = 0; i < t->n_queue; i++)
-        room += strlen(t->queue[i]) + 1;
-    all = malloc(room);
-    if (t->n_queue == 0 || all == NULL) {
-        free(all);
-        return;
-    }
-    all[0] = '\0';
-    for (size_t i = 0; i < t->n_queue; i++) {
-        if (i > 0)
-            strcat(all, "\n");
-        strcat(all, t->queue[i]);
-        free(t->queue[i]);
-    }
-    t->n_queue = 0;
-    t->front.draft(t->front.ctx, all);
-    free(all);
-}
-
-void talk_stop(struct talk *t)
-{
-    if (!t->is_answering)
-        return;
-    mw_chat_cancel(t->chat);
-    t->is_stopping = true;
-    return_waiting(t);
-    t->front.changed(t->front.ctx);
-}
-
-void talk_enter(struct talk *t, const char *line)
-{
-    if (line[0] == '/' && line[1] == '/')
-        talk_send(t, line + 1);
-    else if (line[0] == '/')
-        command_run(t, line);
-    else if (line[strspn(line, " \t\n")] != '\0' || t->n_file > 0)
-        talk_send(t, line);
-}
-
-void talk_set(struct talk *t, const struct mw_chat_options *o)
-{
-    struct err e = ERR_INIT;
-
-    if (mw_chat_set(t->chat, o, &e) != 0) {
-        talk_err(t, &e);
-        return;
-    }
-    t->options = *o;
+    free(name);
+    close_chat(t);
+    if (open_chat(t, t->model_path, &again) != 0 || saved_restore(t, &again) != 0)
+        t->front.quit(t->front.ctx); /* neither is to be had any more */
+    return -1;
 }
 
 /* ---- events ---- */
 
+static void on_plan(struct talk *t, const struct mw_event *ev)
+{
+    char budget[16];
+
+    t->plan = ev->plan;
+    if (t->n_asked > 0 && --t->n_asked == 0)
+        t->applied = t->options;
+    if (!t->is_announced || t->n_asked > 0)
+        return;
+    t->is_announced = false;
+    units_size(budget, sizeof budget, t->plan.budget_bytes);
+    if (t->plan.decode_tps > 0)
+        talk_notice(t, "now: context %u, budget %s, about %.2f tokens a second", t->plan.n_ctx,
+                    budget, t->plan.decode_tps);
+    else
+        talk_notice(t, "now: context %u, budget %s", t->plan.n_ctx, budget);
+}
+
 static void on_done(struct talk *t, const struct mw_event *ev)
 {
+    enum mw_done done = ev->receipt.done;
+    uint32_t id = STORE_NO_ITEM;
+
     t->is_answering = t->is_prefill = t->is_stopping = false;
     t->last = ev->receipt;
     t->has_last = true;
-    if (t->had_text && t->last_is_user) {
-        t->n_message++;
-        t->last_is_user = false;
+    if (t->had_text) {
+        id = saved_done(t, &ev->receipt);
+        if (!t->resumes)
+            talk_count(t, false);
     }
-    t->front.done(t->front.ctx, &ev->receipt, t->had_text, UINT32_MAX);
-    switch (ev->receipt.done) {
+    t->front.done(t->front.ctx, &ev->receipt, t->had_text, id);
+    switch (done) {
     case MW_DONE_STOP: break;
     case MW_DONE_LENGTH:
         talk_notice(t, "the limit of tokens is reached; /continue goes on");
         break;
     case MW_DONE_CANCELLED:
-        if (!t->had_text)
-            talk_notice(t, "stopped before the answer began");
+        if (t->had_text)
+            talk_notice(t, "stopped; /continue goes on");
+        else if (talk_ends_with_user(t))
+            talk_take_back(t, t->n_message - 1);
         break;
     case MW_DONE_CONTEXT: command_context_full(t); break;
     case MW_DONE_ERROR: talk_err(t, &ev->err); break;
     }
-    send_waiting(t);
+    if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)
+        talk_send_waiting(t);
+    else
+        talk_return_waiting(t);
     t->front.changed(t->front.ctx);
 }
 
@@ -273,10 +263,23 @@ static void on_text(struct talk *t, const struct mw_event *ev)
     if (ev->len == 0)
         return;
     t->is_prefill = false;
+    saved_piece(t, ev->text, ev->len, ev->is_thinking, t->resumes && !t->had_text);
     if (!t->had_text)
         t->front.begin(t->front.ctx, t->resumes);
     t->had_text = true;
     t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
+}
+
+static void on_error(struct talk *t, const struct mw_event *ev)
+{
+    talk_err(t, &ev->err);
+    if (!t->is_ready) {
+        t->has_failed = true;
+        return;
+    }
+    if (t->n_asked > 0 && --t->n_asked == 0)
+        t->options = t->applied;
+    t->is_announced = false;
 }
 
 static void on_event(struct talk *t, const struct mw_event *ev)
@@ -288,7 +291,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
         t->is_ready = true;
         t->has_failed = false;
         t->plan = ev->plan;
-        send_waiting(t);
+        talk_send_waiting(t);
         break;
     case MW_EVENT_STARTED:
         t->is_prefill = true;
@@ -302,16 +305,12 @@ static void on_event(struct talk *t, const struct mw_event *ev)
         break;
     case MW_EVENT_TEXT: on_text(t, ev); break;
     case MW_EVENT_DONE: on_done(t, ev); break;
-    case MW_EVENT_PLAN: t->plan = ev->plan; break;
+    case MW_EVENT_PLAN: on_plan(t, ev); break;
     case MW_EVENT_NOTICE:
         clean_line(clean, sizeof clean, ev->text, ev->len);
-        talk_notice(t, "%s", clean);
+        t->front.say(t->front.ctx, SAY_NOTICE, clean, saved_notice(t, clean));
         break;
-    case MW_EVENT_ERROR:
-        talk_err(t, &ev->err);
-        if (!t->is_ready)
-            t->has_failed = true;
-        break;
+    case MW_EVENT_ERROR: on_error(t, ev); break;
     }
     t->front.changed(t->front.ctx);
 }

@@ -21,20 +21,22 @@
 struct sheet;
 struct store;
 
-#define TALK_MAX_QUEUE  32
-#define TALK_MAX_FILES  16
-#define TALK_MAX_ATTACH ((size_t)4 << 20) /* bytes of one file */
+#define TALK_MAX_QUEUE    32
+#define TALK_MAX_FILES    16
+#define TALK_MAX_ATTACH   ((size_t)4 << 20) /* bytes of one file */
+#define TALK_MAX_COMMANDS 200
 
 enum talk_say { SAY_NOTICE, SAY_ERROR };
 
 /* What only some fronts can do. */
-enum talk_act { ACT_THEME, ACT_VIEW, ACT_MOUSE, ACT_COPY, ACT_PICK_TURN, ACT_RAW, ACT_FOLD };
+enum talk_act { ACT_THEME, ACT_VIEW, ACT_MOUSE, ACT_COPY, ACT_PICK_TURN };
 
 /* How a front shows what happens; all are called on its own thread, from talk_* calls. */
 struct talk_front {
     void *ctx;
-    void (*say)(void *ctx, enum talk_say kind, const char *text); /* text is clean */
-    void (*sheet)(void *ctx, struct sheet *s);                    /* takes it over */
+    /* text is clean; id: where it is saved, or STORE_NO_ITEM. */
+    void (*say)(void *ctx, enum talk_say kind, const char *text, uint32_t id);
+    void (*sheet)(void *ctx, struct sheet *s); /* takes it over */
     /* A message was given to the engine. */
     void (*user)(void *ctx, const char *text, size_t n, uint32_t id);
     /* An answer: begin with its first piece; done always, with pieces or without. */
@@ -45,6 +47,8 @@ struct talk_front {
     void (*restored)(void *ctx);                /* another chat, or none: show the store's */
     void (*changed)(void *ctx);                 /* state, plan, queue: the status bar */
     void (*draft)(void *ctx, const char *text); /* back into the input line */
+    /* The text of message n (from 0), for free(); NULL: not known. */
+    char *(*text_of)(void *ctx, size_t n);
     /* -1 with *e: this front cannot. */
     int (*act)(void *ctx, enum talk_act act, const char *arg, struct err *e);
     void (*quit)(void *ctx);
@@ -65,8 +69,15 @@ struct talk {
     struct mw_model_info info;
     struct mw_chat *chat;
     struct mw_watch *watch;
-    struct mw_chat_options options; /* in force, or asked for */
-    char *system;                   /* what options.system points to */
+    struct mw_recorder *recorder;
+    char recorder_path[256];
+    struct store *store; /* NULL: not saved */
+
+    struct mw_chat_options options; /* asked for; system is one of systems */
+    struct mw_chat_options applied; /* in force */
+    struct mw_chat_options wanted;  /* proposed, until Enter */
+    unsigned n_asked;               /* changes that were not answered yet */
+    bool is_announced;              /* the answer to the next one is said */
     struct plan plan;
     bool is_ready, has_failed; /* loaded; could not be */
 
@@ -76,13 +87,19 @@ struct talk {
     uint64_t prefill_done, prefill_total, started_ns;
     struct mw_receipt last; /* of the last answer */
     bool has_last;
-    size_t n_message;  /* user and assistant, as the engine counts them */
-    bool last_is_user; /* the last of them was not answered */
+    bool *is_user; /* [n_message] who spoke, as the engine counts: user and assistant */
+    size_t n_message, room;
 
     char *queue[TALK_MAX_QUEUE]; /* typed while an answer ran */
     size_t n_queue;
     struct talk_file file[TALK_MAX_FILES]; /* go with the next message */
     size_t n_file;
+
+    char *command[TALK_MAX_COMMANDS]; /* of the lines of a sheet that is open */
+    size_t n_command;
+
+    char **text; /* that options point to; kept until the end */
+    size_t n_text;
 };
 
 /* Open the model and begin; o's strings must outlive t.  -1 with *e: nothing is left. */
@@ -102,13 +119,66 @@ void talk_stop(struct talk *t);
 
 /* A sample with the kernel's figures. */
 void talk_sample(struct talk *t, struct mw_sample *out);
+void talk_take(void *ctx, struct mw_sample *out); /* a mw_take_fn; ctx is a struct talk */
 
 /* Something for the person, cleaned here. */
 void talk_notice(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void talk_error(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void talk_err(struct talk *t, const struct err *e);
 
-/* Give options to the engine (the strings in them are copied where they differ). */
-void talk_set(struct talk *t, const struct mw_chat_options *o);
+/* Give options to the engine; its answer is said if announce.  A system text in them must be
+ * one of talk_keep_text(). */
+void talk_set(struct talk *t, const struct mw_chat_options *o, bool announce);
+/* A copy of text that lives as long as t; NULL: no memory. */
+const char *talk_keep_text(struct talk *t, const char *text);
+
+/* Attach text to the next message; takes it over.  false: there are too many. */
+bool talk_attach(struct talk *t, const char *name, char *text, size_t n);
+void talk_drop_files(struct talk *t);
+
+/* One more message. */
+void talk_count(struct talk *t, bool is_user);
+bool talk_ends_with_user(const struct talk *t);
+/* Send the next of the queue if that is possible now; give all of it back to the line. */
+void talk_send_waiting(struct talk *t);
+void talk_return_waiting(struct talk *t);
+
+/* Go back so that only the first n messages are left, everywhere. */
+void talk_rewind(struct talk *t, size_t n);
+/* The same, and the message that comes then goes into the input line. */
+void talk_take_back(struct talk *t, size_t n);
+/* The last answer again; a stopped one further. */
+void talk_retry(struct talk *t);
+void talk_continue(struct talk *t);
+/* An empty conversation. */
+void talk_clear(struct talk *t);
+/* Another model, with the same conversation.  -1 with *e: the old one is still there. */
+int talk_open_model(struct talk *t, const char *path, struct err *e);
+
+/* A sheet whose choices are command lines: talk_choice after each such line. */
+void talk_choices(struct talk *t, struct sheet *s);
+void talk_forget_choices(struct talk *t);
+void talk_choice(struct talk *t, struct sheet *s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- talk_saved.c: the copy on disk ---- */
+
+/* Begin: a new chat, or the one that o names.  -1 with *e: it cannot be opened. */
+int saved_open(struct talk *t, const char *name, struct err *e);
+void saved_close(struct talk *t);
+/* Where it is, or "". */
+const char *saved_path(const struct talk *t);
+void saved_folder(const struct talk *t, char *buf, size_t n);
+
+uint32_t saved_user(struct talk *t, const char *text, size_t n);
+void saved_piece(struct talk *t, const char *text, size_t n, bool is_thinking, bool resume);
+uint32_t saved_done(struct talk *t, const struct mw_receipt *r);
+uint32_t saved_notice(struct talk *t, const char *text);
+void saved_rewind(struct talk *t, size_t n);
+void saved_new(struct talk *t); /* what follows is another chat */
+/* Text of message n, for free(), or NULL. */
+char *saved_text(const struct talk *t, size_t n);
+/* Give what is saved to the engine. */
+int saved_restore(struct talk *t, struct err *e);
 
 #endif

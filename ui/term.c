@@ -39,7 +39,8 @@ struct term {
     FILE *in, *out;
     struct termios modes; /* as they were */
     sigset_t mask;        /* likewise */
-    int kept[2];          /* descriptors 1 and 2; -1: not pointed elsewhere */
+    size_t typed_ahead;
+    int kept[2]; /* descriptors 1 and 2; -1: not pointed elsewhere */
     char log_path[400];
     SCREEN *screen;
     bool is_up; /* the alternate screen is shown */
@@ -273,6 +274,7 @@ static void modes_off(struct term *t)
 int term_start(struct term *t, const struct theme *theme, struct err *e)
 {
     static const int defaults[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
+    int waiting = 0;
 
     t->ink = malloc(sizeof *t->ink);
     if (t->ink == NULL)
@@ -284,6 +286,8 @@ int term_start(struct term *t, const struct theme *theme, struct err *e)
     /* ncurses took some signals; they are read from the descriptor instead. */
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
         signal(defaults[i], SIG_DFL);
+    if (ioctl(t->fd, FIONREAD, &waiting) == 0 && waiting > 0)
+        t->typed_ahead = (size_t)waiting;
     raw();
     noecho();
     nonl();
@@ -335,6 +339,11 @@ FILE *term_in(struct term *t)
     return t->in;
 }
 
+size_t term_typed_ahead(const struct term *t)
+{
+    return t->typed_ahead;
+}
+
 int term_fd(const struct term *t)
 {
     return t->fd;
@@ -361,6 +370,15 @@ bool term_is_ascii(const struct term *t)
 enum ui_colors term_colors(const struct term *t)
 {
     return t->ink->colors;
+}
+
+enum ui_graph term_graph(const struct term *t)
+{
+    const char *name = getenv("TERM");
+
+    if (t->is_ascii)
+        return UI_GRAPH_ASCII;
+    return name != NULL && strncmp(name, "linux", 5) == 0 ? UI_GRAPH_BLOCK : UI_GRAPH_BRAILLE;
 }
 
 void term_set_theme(struct term *t, const struct theme *theme)

@@ -37,6 +37,8 @@ int term_start(struct term *t, const struct theme *theme, struct err *e);
 void term_free(struct term *t); /* t may be NULL */
 
 FILE *term_in(struct term *t);
+/* Bytes that were typed before the screen was there: of their line feeds some were Enter. */
+size_t term_typed_ahead(const struct term *t);
 int term_fd(const struct term *t);
 int term_signal_fd(const struct term *t);
 /* The next signal that came, or 0. */
@@ -44,6 +46,7 @@ int term_signal(struct term *t);
 
 bool term_is_ascii(const struct term *t);
 enum ui_colors term_colors(const struct term *t);
+enum ui_graph term_graph(const struct term *t); /* what curves are best drawn with */
 void term_set_theme(struct term *t, const struct theme *theme);
 
 /* All of the screen.  Draw, then term_frame. */

@@ -44,8 +44,8 @@ struct ui_chat_options {
     struct ui_options ui;
     struct ui_paths paths;
     const char *model_path;      /* as for mw_model_open */
-    struct mw_chat_options chat; /* sampling is taken from overlay */
-    /* NULL, or: change what the model recommends to what the person asked for. */
+    struct mw_chat_options chat; /* sampling: what the model recommends, and overlay */
+    /* NULL, or: change what a model recommends to what the person asked for. */
     void (*overlay)(void *ctx, struct mw_sampling *s);
     void *overlay_ctx;
     /* NULL, or: give the model the limits of this machine, for predictions. */

@@ -10,13 +10,13 @@
 
 #include <utf8proc.h>
 
-void json_free(struct json_text *j)
+void json_text_free(struct json_text *j)
 {
     free(j->s);
     *j = (struct json_text){ 0 };
 }
 
-void json_raw(struct json_text *j, const char *s, size_t n)
+void json_text_raw(struct json_text *j, const char *s, size_t n)
 {
     if (n > j->room - j->n) {
         size_t room = j->room + j->room / 2 + n + 64;
@@ -34,7 +34,7 @@ void json_raw(struct json_text *j, const char *s, size_t n)
     j->n += n;
 }
 
-void json_print(struct json_text *j, const char *fmt, ...)
+void json_text_print(struct json_text *j, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -46,7 +46,7 @@ void json_print(struct json_text *j, const char *fmt, ...)
     if (n < 0 || (size_t)n >= sizeof text)
         j->failed = true;
     else
-        json_raw(j, text, (size_t)n);
+        json_text_raw(j, text, (size_t)n);
 }
 
 static bool is_seen(int32_t cp)
@@ -69,17 +69,17 @@ static void escape(struct json_text *j, int32_t cp)
 
     for (const char *p = shorts; *p != '\0'; p += 2)
         if (cp == *p) {
-            json_print(j, "\\%c", p[1]);
+            json_text_print(j, "\\%c", p[1]);
             return;
         }
     if (cp < 0x10000)
-        json_print(j, "\\u%04x", (unsigned)cp);
+        json_text_print(j, "\\u%04x", (unsigned)cp);
     else
-        json_print(j, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((cp - 0x10000) >> 10)),
-                   (unsigned)(0xdc00 + ((cp - 0x10000) & 0x3ff)));
+        json_text_print(j, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((cp - 0x10000) >> 10)),
+                        (unsigned)(0xdc00 + ((cp - 0x10000) & 0x3ff)));
 }
 
-void json_inside(struct json_text *j, const char *s, size_t n)
+void json_text_inside(struct json_text *j, const char *s, size_t n)
 {
     size_t from = 0, at = 0;
 
@@ -93,17 +93,17 @@ void json_inside(struct json_text *j, const char *s, size_t n)
             at += (size_t)used;
             continue;
         }
-        json_raw(j, s + from, at - from);
+        json_text_raw(j, s + from, at - from);
         escape(j, used > 0 ? cp : 0xfffd);
         at += used > 0 ? (size_t)used : 1;
         from = at;
     }
-    json_raw(j, s + from, at - from);
+    json_text_raw(j, s + from, at - from);
 }
 
-void json_string(struct json_text *j, const char *s, size_t n)
+void json_text_string(struct json_text *j, const char *s, size_t n)
 {
-    json_raw(j, "\"", 1);
-    json_inside(j, s, n);
-    json_raw(j, "\"", 1);
+    json_text_raw(j, "\"", 1);
+    json_text_inside(j, s, n);
+    json_text_raw(j, "\"", 1);
 }

@@ -16,15 +16,15 @@ struct json_text {
     bool failed; /* memory was out: something is missing */
 };
 
-void json_free(struct json_text *j); /* back to all zero */
+void json_text_free(struct json_text *j); /* back to all zero */
 
 /* As it is. */
-void json_raw(struct json_text *j, const char *s, size_t n);
-void json_print(struct json_text *j, const char *fmt, ...)
+void json_text_raw(struct json_text *j, const char *s, size_t n);
+void json_text_print(struct json_text *j, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* What stands between the quotes of a string; bad UTF-8 becomes U+FFFD. */
-void json_inside(struct json_text *j, const char *s, size_t n);
+void json_text_inside(struct json_text *j, const char *s, size_t n);
 /* "…" */
-void json_string(struct json_text *j, const char *s, size_t n);
+void json_text_string(struct json_text *j, const char *s, size_t n);
 
 #endif

@@ -163,7 +163,7 @@ static void drop(struct store *s)
         return;
     if (s->fd >= 0)
         close(s->fd);
-    json_free(&s->out);
+    json_text_free(&s->out);
     free(s->record);
     free(s->piece);
     free(s);
@@ -291,10 +291,11 @@ int store_new(struct store **out, const char *dir, const char *model, struct err
     snprintf(s->dir, sizeof s->dir, "%s", dir);
     snprintf(s->head.model, sizeof s->head.model, "%s", model);
     now(s->head.created, false);
-    json_print(&s->out, "{\"memwall\":\"chat\",\"version\":1,\"created\":\"%s\",\"model\":",
-               s->head.created);
-    json_string(&s->out, s->head.model, strlen(s->head.model));
-    json_print(&s->out, "}\n");
+    json_text_print(
+        &s->out,
+        "{\"memwall\":\"chat\",\"version\":1,\"created\":\"%s\",\"model\":", s->head.created);
+    json_text_string(&s->out, s->head.model, strlen(s->head.model));
+    json_text_print(&s->out, "}\n");
     *out = s;
     return 0;
 }
@@ -330,9 +331,9 @@ static int mend(struct store *s, uint64_t keep, const char *more, bool is_answer
     if (last == '\n' && more[0] == '\0')
         return 0;
     if (is_answer)
-        json_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
+        json_text_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
     else
-        json_print(&s->out, "%s\n", more);
+        json_text_print(&s->out, "%s\n", more);
     return commit(s, true, e);
 }
 
@@ -386,12 +387,12 @@ static void close_line(struct store *s, const char *done)
 
     if (!s->is_open)
         return;
-    json_print(&s->out, "\"");
+    json_text_print(&s->out, "\"");
     if (done != NULL)
-        json_print(&s->out, ",\"done\":\"%s\"", done);
-    json_print(&s->out, "}");
+        json_text_print(&s->out, ",\"done\":\"%s\"", done);
+    json_text_print(&s->out, "}");
     s->piece[r->last].bytes = (uint32_t)(end_of(s) - s->line_at);
-    json_print(&s->out, "\n");
+    json_text_print(&s->out, "\n");
     s->is_open = false;
 }
 
@@ -400,8 +401,8 @@ static void begin_line(struct store *s, const char *role, bool continues)
     char stamp[32];
 
     now(stamp, false);
-    json_print(&s->out, "{\"role\":\"%s\",\"time\":\"%s\"%s", role, stamp,
-               continues ? ",\"continues\":true" : "");
+    json_text_print(&s->out, "{\"role\":\"%s\",\"time\":\"%s\"%s", role, stamp,
+                    continues ? ",\"continues\":true" : "");
 }
 
 /* How much of s[0 .. n) goes into one line. */
@@ -437,17 +438,17 @@ int store_add(struct store *s, enum store_kind kind, const char *text, size_t n,
         size_t now_n = kind == STORE_NOTICE && n > 4096 ? 4096 : some(text, n);
 
         if (kind == STORE_NOTICE) {
-            json_print(&s->out, "{\"notice\":");
+            json_text_print(&s->out, "{\"notice\":");
         } else {
             begin_line(s, roles[kind], !first);
-            json_print(&s->out, ",\"text\":");
+            json_text_print(&s->out, ",\"text\":");
         }
-        json_string(&s->out, text, now_n);
-        json_print(&s->out, "}");
+        json_text_string(&s->out, text, now_n);
+        json_text_print(&s->out, "}");
         l.text.n = now_n;
         if (store_apply(s, &l, at, (uint32_t)(end_of(s) - at), &number, e) != 0)
             return -1;
-        json_print(&s->out, "\n");
+        json_text_print(&s->out, "\n");
         text += now_n;
         n -= now_n;
         first = false;
@@ -499,13 +500,13 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
         if (!s->is_open) {
             if (begin_answer(s, goes_on, e) != 0)
                 return -1;
-            json_print(&s->out, ",\"%s\":\"", is_thinking ? "thinking" : "text");
+            json_text_print(&s->out, ",\"%s\":\"", is_thinking ? "thinking" : "text");
         } else if (!is_thinking && s->in_thinking) {
-            json_print(&s->out, "\",\"text\":\"");
+            json_text_print(&s->out, "\",\"text\":\"");
         }
         s->in_thinking = is_thinking;
         s->has_text = s->has_text || !is_thinking;
-        json_inside(&s->out, text, now_n);
+        json_text_inside(&s->out, text, now_n);
         i = &s->record[s->answer].item;
         if (is_thinking)
             i->thinking_bytes += (uint32_t)now_n;
@@ -528,19 +529,20 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, st
     if (!s->is_open) {
         if (begin_answer(s, s->in_answer, e) != 0)
             return -1;
-        json_print(&s->out, ",\"text\":\"");
+        json_text_print(&s->out, ",\"text\":\"");
     }
     close_line(s, chatline_done_name(r->done));
     s->in_answer = false;
     s->record[s->answer].item.done = r->done;
-    json_print(&s->out,
-               "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
-               "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
-               "\"stall_ns\":%llu,\"peak_charged\":%llu,\"context\":%llu}}\n",
-               r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
-               (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
-               (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
-               (unsigned long long)r->peak_charged, (unsigned long long)context);
+    json_text_print(
+        &s->out,
+        "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
+        "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
+        "\"stall_ns\":%llu,\"peak_charged\":%llu,\"context\":%llu}}\n",
+        r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
+        (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
+        (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
+        (unsigned long long)r->peak_charged, (unsigned long long)context);
     apply_receipt(s, &l);
     return commit(s, true, e);
 }
@@ -552,7 +554,7 @@ int store_rewind(struct store *s, size_t n, struct err *e)
     close_line(s, chatline_done_name(MW_DONE_CANCELLED));
     s->in_answer = false;
     keep_messages(s, n);
-    json_print(&s->out, "{\"rewind\":%zu}\n", n);
+    json_text_print(&s->out, "{\"rewind\":%zu}\n", n);
     return s->fd < 0 ? 0 : commit(s, true, e);
 }
 

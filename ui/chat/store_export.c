@@ -77,14 +77,15 @@ static void json_receipt(struct json_text *j, const struct store_item *item)
 {
     const struct mw_receipt *r = &item->receipt;
 
-    json_print(j,
-               ",\n     \"receipt\": {\"n_prompt\": %u, \"n_decoded\": %u, \"first_ns\": %llu, "
-               "\"prefill_ns\": %llu, \"decode_ns\": %llu, \"bytes_read\": %llu, "
-               "\"stall_ns\": %llu, \"peak_charged\": %llu}",
-               r->n_prompt, r->n_decoded, (unsigned long long)r->first_ns,
-               (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
-               (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
-               (unsigned long long)r->peak_charged);
+    json_text_print(
+        j,
+        ",\n     \"receipt\": {\"n_prompt\": %u, \"n_decoded\": %u, \"first_ns\": %llu, "
+        "\"prefill_ns\": %llu, \"decode_ns\": %llu, \"bytes_read\": %llu, "
+        "\"stall_ns\": %llu, \"peak_charged\": %llu}",
+        r->n_prompt, r->n_decoded, (unsigned long long)r->first_ns,
+        (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
+        (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
+        (unsigned long long)r->peak_charged);
 }
 
 static void json_item(struct json_text *j, const struct store_item *item,
@@ -95,18 +96,18 @@ static void json_item(struct json_text *j, const struct store_item *item,
                                          [STORE_ANSWER] = "assistant",
                                          [STORE_NOTICE] = "notice" };
 
-    json_print(j, "    {\"role\": \"%s\"", roles[item->kind]);
+    json_text_print(j, "    {\"role\": \"%s\"", roles[item->kind]);
     if (t->thinking_len > 0) {
-        json_print(j, ",\n     \"thinking\": ");
-        json_string(j, t->thinking, t->thinking_len);
+        json_text_print(j, ",\n     \"thinking\": ");
+        json_text_string(j, t->thinking, t->thinking_len);
     }
-    json_print(j, ",\n     \"content\": ");
-    json_string(j, t->text, t->len);
+    json_text_print(j, ",\n     \"content\": ");
+    json_text_string(j, t->text, t->len);
     if (item->kind == STORE_ANSWER)
-        json_print(j, ",\n     \"done\": \"%s\"", chatline_done_name(item->done));
+        json_text_print(j, ",\n     \"done\": \"%s\"", chatline_done_name(item->done));
     if (item->has_receipt)
         json_receipt(j, item);
-    json_print(j, "}");
+    json_text_print(j, "}");
 }
 
 static void begin(FILE *f, const struct store *s, enum store_format format, struct json_text *j)
@@ -115,11 +116,11 @@ static void begin(FILE *f, const struct store *s, enum store_format format, stru
         fprintf(f, "# Chat of %s\n", s->head.created);
         return;
     }
-    json_print(j, "{\n  \"model\": ");
-    json_string(j, s->head.model, strlen(s->head.model));
-    json_print(j, ",\n  \"created\": ");
-    json_string(j, s->head.created, strlen(s->head.created));
-    json_print(j, ",\n  \"messages\": [");
+    json_text_print(j, "{\n  \"model\": ");
+    json_text_string(j, s->head.model, strlen(s->head.model));
+    json_text_print(j, ",\n  \"created\": ");
+    json_text_string(j, s->head.created, strlen(s->head.created));
+    json_text_print(j, ",\n  \"messages\": [");
     put_json(f, j);
 }
 
@@ -142,7 +143,7 @@ int store_export(const struct store *s, const char *path, enum store_format form
         if (format == STORE_MARKDOWN) {
             markdown_item(w.f, s, &s->record[i].item, &t);
         } else {
-            json_print(&j, "%s\n", i > 0 ? "," : "");
+            json_text_print(&j, "%s\n", i > 0 ? "," : "");
             json_item(&j, &s->record[i].item, &t);
             put_json(w.f, &j);
         }
@@ -152,7 +153,7 @@ int store_export(const struct store *s, const char *path, enum store_format form
         fputs("\n  ]\n}\n", w.f);
     if (failed == 0 && j.failed)
         failed = err_set(e, ERR_MEMORY, "no memory to export the chat");
-    json_free(&j);
+    json_text_free(&j);
     if (failed == 0)
         return whole_file_end(&w, e);
     whole_file_drop(&w);

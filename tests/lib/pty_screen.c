@@ -1,0 +1,435 @@
+#include "config.h"
+
+#include "tests/lib/pty_screen.h"
+
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <termios.h>
+#include <vterm.h>
+
+#define WAIT_MS 20000 /* bound of every wait; sanitizers on a busy machine are slow */
+
+struct pty_screen {
+    int master;
+    pid_t pid;
+    bool has_ended;
+    int status;
+    VTerm *vt;
+    VTermScreen *screen;
+    bool is_alternate;
+    int rows, cols;
+    uint64_t bytes;
+    char *raw;
+    size_t n_raw, room;
+    struct termios modes; /* as they were when the program started */
+    char row[4096];
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void answer(const char *bytes, size_t n, void *ctx)
+{
+    pty_send_n(ctx, bytes, n);
+}
+
+static int on_prop(VTermProp prop, VTermValue *value, void *ctx)
+{
+    struct pty_screen *s = ctx;
+
+    if (prop == VTERM_PROP_ALTSCREEN)
+        s->is_alternate = value->boolean != 0;
+    return 1;
+}
+
+static VTermScreenCallbacks callbacks = { .settermprop = on_prop };
+
+static void set_env(const char *const *env)
+{
+    for (; env != NULL && *env != NULL; env++) {
+        char *copy = strdup(*env), *equals = copy == NULL ? NULL : strchr(copy, '=');
+
+        if (equals != NULL) {
+            *equals = '\0';
+            setenv(copy, equals + 1, 1);
+        } else if (copy != NULL) {
+            unsetenv(copy);
+        }
+        free(copy);
+    }
+}
+
+struct pty_screen *pty_new(const struct pty_start *o)
+{
+    static const char *const gone[] = { "LINES", "COLUMNS", "NO_COLOR", "COLORTERM", "TMUX",
+                                        "STY",   "VISUAL",  "EDITOR",   "ACCESSIBLE" };
+    struct pty_screen *s = calloc(1, sizeof *s);
+    struct winsize size = { (unsigned short)o->rows, (unsigned short)o->cols, 0, 0 };
+
+    if (s == NULL)
+        return NULL;
+    s->rows = o->rows;
+    s->cols = o->cols;
+    s->vt = vterm_new(o->rows, o->cols);
+    vterm_set_utf8(s->vt, 1);
+    vterm_output_set_callback(s->vt, answer, s);
+    s->screen = vterm_obtain_screen(s->vt);
+    vterm_screen_set_callbacks(s->screen, &callbacks, s);
+    vterm_screen_enable_altscreen(s->screen, 1);
+    vterm_screen_reset(s->screen, 1);
+    s->pid = forkpty(&s->master, NULL, NULL, &size);
+    if (s->pid == 0) {
+        char *const *argv = (char *const *)(uintptr_t)o->argv;
+
+        for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
+            unsetenv(gone[i]);
+        setenv("TERM", o->term == NULL ? "xterm-256color" : o->term, 1);
+        setenv("LC_ALL", "C.UTF-8", 1);
+        setenv("INPUTRC", "/dev/null", 1);
+        set_env(o->env);
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    if (s->pid < 0) {
+        pty_free(s);
+        return NULL;
+    }
+    tcgetattr(s->master, &s->modes);
+    return s;
+}
+
+void pty_free(struct pty_screen *s)
+{
+    if (s == NULL)
+        return;
+    if (s->pid > 0 && !s->has_ended) {
+        kill(s->pid, SIGKILL);
+        waitpid(s->pid, NULL, 0);
+    }
+    if (s->master > 0)
+        close(s->master);
+    vterm_free(s->vt);
+    free(s->raw);
+    free(s);
+}
+
+static void keep_raw(struct pty_screen *s, const char *bytes, size_t n)
+{
+    if (s->n_raw + n > s->room) {
+        size_t room = (s->n_raw + n) * 2;
+        char *more = realloc(s->raw, room);
+
+        if (more == NULL)
+            return;
+        s->raw = more;
+        s->room = room;
+    }
+    memcpy(s->raw + s->n_raw, bytes, n);
+    s->n_raw += n;
+}
+
+bool pty_take(struct pty_screen *s, int timeout_ms)
+{
+    struct pollfd fd = { s->master, POLLIN, 0 };
+    char bytes[16384];
+    ssize_t n;
+
+    if (poll(&fd, 1, timeout_ms) <= 0)
+        return false;
+    n = read(s->master, bytes, sizeof bytes);
+    if (n <= 0)
+        return false;
+    s->bytes += (uint64_t)n;
+    keep_raw(s, bytes, (size_t)n);
+    vterm_input_write(s->vt, bytes, (size_t)n);
+    vterm_screen_flush_damage(s->screen);
+    return true;
+}
+
+void pty_send_n(struct pty_screen *s, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        struct pollfd fd = { s->master, POLLOUT, 0 };
+        ssize_t done;
+
+        if (poll(&fd, 1, 100) <= 0) { /* full: it waits for us to read */
+            pty_take(s, 0);
+            continue;
+        }
+        done = write(s->master, bytes, n < 1024 ? n : 1024);
+        if (done < 0 && errno != EINTR && errno != EAGAIN)
+            return;
+        if (done > 0) {
+            bytes += done;
+            n -= (size_t)done;
+        }
+        while (pty_take(s, 0))
+            ;
+    }
+}
+
+void pty_send(struct pty_screen *s, const char *bytes)
+{
+    pty_send_n(s, bytes, strlen(bytes));
+}
+
+void pty_resize(struct pty_screen *s, int rows, int cols)
+{
+    struct winsize size = { (unsigned short)rows, (unsigned short)cols, 0, 0 };
+
+    while (pty_take(s, 0))
+        ;
+    s->rows = rows;
+    s->cols = cols;
+    vterm_set_size(s->vt, rows, cols);
+    ioctl(s->master, TIOCSWINSZ, &size);
+}
+
+void pty_signal(struct pty_screen *s, int sig)
+{
+    kill(s->pid, sig);
+}
+
+/* ---- what is seen ---- */
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+const char *pty_row(struct pty_screen *s, int y)
+{
+    size_t n = 0, end = 0;
+
+    for (int x = 0; x < s->cols && n + 32 < sizeof s->row; x++) {
+        VTermScreenCell cell;
+
+        vterm_screen_get_cell(s->screen, (VTermPos){ y, x }, &cell);
+        if (cell.chars[0] == (uint32_t)-1)
+            continue; /* the right half of a wide one */
+        if (cell.chars[0] == 0) { /* erased: nothing behind it is set */
+            cell.chars[0] = ' ';
+            cell.chars[1] = 0;
+        }
+        for (int i = 0; i < VTERM_MAX_CHARS_PER_CELL && cell.chars[i] != 0; i++)
+            n += put_utf8(s->row + n, cell.chars[i]);
+        if (cell.chars[0] != ' ')
+            end = n;
+    }
+    s->row[end] = '\0';
+    return s->row;
+}
+
+int pty_find(struct pty_screen *s, const char *text)
+{
+    for (int y = 0; y < s->rows; y++)
+        if (strstr(pty_row(s, y), text) != NULL)
+            return y;
+    return -1;
+}
+
+bool pty_shows(struct pty_screen *s, const char *text)
+{
+    return pty_find(s, text) >= 0;
+}
+
+void pty_print(struct pty_screen *s)
+{
+    fprintf(stderr, "---- %dx%d\n", s->cols, s->rows);
+    for (int y = 0; y < s->rows; y++)
+        fprintf(stderr, "|%s\n", pty_row(s, y));
+    fprintf(stderr, "----\n");
+}
+
+/* Until `wanted` is what the screen says of text at row y (-1: anywhere). */
+static bool wait_for(struct pty_screen *s, int y, const char *text, bool wanted)
+{
+    uint64_t end = now_ms() + WAIT_MS;
+
+    for (;;) {
+        bool shown;
+
+        while (pty_take(s, 0))
+            ;
+        shown = y < 0 ? pty_shows(s, text) : strstr(pty_row(s, y), text) != NULL;
+        if (shown == wanted)
+            return true;
+        if (now_ms() >= end) {
+            fprintf(stderr, "waited in vain for \"%s\" to be %s\n", text,
+                    wanted ? "shown" : "gone");
+            pty_print(s);
+            return false;
+        }
+        pty_take(s, 20);
+    }
+}
+
+bool pty_sees(struct pty_screen *s, const char *text)
+{
+    return wait_for(s, -1, text, true);
+}
+
+bool pty_loses(struct pty_screen *s, const char *text)
+{
+    return wait_for(s, -1, text, false);
+}
+
+bool pty_sees_at(struct pty_screen *s, int y, const char *text)
+{
+    return wait_for(s, y < 0 ? s->rows + y : y, text, true);
+}
+
+void pty_settle(struct pty_screen *s, int quiet_ms)
+{
+    uint64_t end = now_ms() + WAIT_MS;
+
+    while (now_ms() < end && pty_take(s, quiet_ms))
+        ;
+}
+
+int pty_end(struct pty_screen *s)
+{
+    uint64_t end = now_ms() + WAIT_MS;
+    int status;
+
+    while (!s->has_ended && now_ms() < end) {
+        pty_take(s, 10);
+        if (waitpid(s->pid, &status, WNOHANG) == s->pid) {
+            s->has_ended = true;
+            s->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        }
+    }
+    while (pty_take(s, 0))
+        ;
+    return s->has_ended ? s->status : -1;
+}
+
+bool pty_stops(struct pty_screen *s)
+{
+    uint64_t end = now_ms() + WAIT_MS;
+    int status;
+
+    while (now_ms() < end) {
+        pty_take(s, 10);
+        if (waitpid(s->pid, &status, WNOHANG | WUNTRACED) == s->pid)
+            return WIFSTOPPED(status);
+    }
+    return false;
+}
+
+int pty_rows(const struct pty_screen *s)
+{
+    return s->rows;
+}
+
+int pty_cols(const struct pty_screen *s)
+{
+    return s->cols;
+}
+
+void pty_cursor(const struct pty_screen *s, int *y, int *x)
+{
+    VTermPos at;
+
+    vterm_state_get_cursorpos(vterm_obtain_state(s->vt), &at);
+    *y = at.row;
+    *x = at.col;
+}
+
+bool pty_is_alternate(const struct pty_screen *s)
+{
+    return s->is_alternate;
+}
+
+char *pty_text(struct pty_screen *s)
+{
+    char *out = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&out, &n);
+
+    for (int y = 0; f != NULL && y < s->rows; y++)
+        fprintf(f, "%s\n", pty_row(s, y));
+    if (f != NULL)
+        fclose(f);
+    return out;
+}
+
+char *pty_cells(struct pty_screen *s)
+{
+    char *out = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&out, &n);
+
+    for (int y = 0; f != NULL && y < s->rows; y++) {
+        fprintf(f, "%s\n", pty_row(s, y));
+        for (int x = 0; x < s->cols; x++) {
+            VTermScreenCell c;
+
+            vterm_screen_get_cell(s->screen, (VTermPos){ y, x }, &c);
+            if (c.chars[0] == 0 || c.chars[0] == ' ')
+                fprintf(f, "%d.%d,", c.attrs.reverse, c.bg.indexed.idx);
+            else
+                fprintf(f, "%d%d%d.%d.%d,", c.attrs.bold, c.attrs.underline, c.attrs.reverse,
+                        c.fg.indexed.idx, c.bg.indexed.idx);
+        }
+        fputc('\n', f);
+    }
+    if (f != NULL)
+        fclose(f);
+    return out;
+}
+
+uint64_t pty_bytes(const struct pty_screen *s)
+{
+    return s->bytes;
+}
+
+const char *pty_raw(const struct pty_screen *s, size_t *n)
+{
+    *n = s->n_raw;
+    return s->raw;
+}
+
+bool pty_is_cooked(const struct pty_screen *s)
+{
+    struct termios now;
+
+    return tcgetattr(s->master, &now) == 0 && now.c_lflag == s->modes.c_lflag &&
+           now.c_iflag == s->modes.c_iflag && now.c_oflag == s->modes.c_oflag;
+}

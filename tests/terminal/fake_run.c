@@ -1,0 +1,69 @@
+#include "config.h"
+
+#include "tests/terminal/fake_run.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_ARGS 24
+
+static void start(struct fake_run *f, int rows, int cols, const char *term,
+                  const char *const *args)
+{
+    const char *build = getenv("MW_BUILDDIR"), *argv[MAX_ARGS + 4];
+    char program[4096], home[96];
+    const char *env[] = { home, NULL };
+    struct pty_start o = { rows, cols, term, env, argv };
+    int n = 0;
+
+    snprintf(program, sizeof program, "%s/tests/terminal/fake_memwall",
+             build == NULL ? "." : build);
+    snprintf(home, sizeof home, "HOME=%s", f->home);
+    argv[n++] = program;
+    argv[n++] = "--home";
+    argv[n++] = f->home;
+    for (; args != NULL && *args != NULL && n < MAX_ARGS; args++)
+        argv[n++] = *args;
+    argv[n] = NULL;
+    f->s = pty_new(&o);
+}
+
+void fake_begin(struct fake_run *f, int rows, int cols, const char *term,
+                const char *const *args)
+{
+    snprintf(f->home, sizeof f->home, "/tmp/memwall-test-XXXXXX");
+    if (mkdtemp(f->home) == NULL)
+        f->home[0] = '\0';
+    start(f, rows, cols, term, args);
+}
+
+void fake_again(struct fake_run *f, int rows, int cols, const char *const *args)
+{
+    pty_free(f->s);
+    start(f, rows, cols, NULL, args);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void fake_end(struct fake_run *f)
+{
+    pty_free(f->s);
+    f->s = NULL;
+    if (f->home[0] != '\0')
+        nftw(f->home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+void fake_line(struct fake_run *f, const char *line)
+{
+    pty_send(f->s, line);
+    pty_send(f->s, "\r");
+}

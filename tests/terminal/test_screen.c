@@ -1,0 +1,219 @@
+/* The program on a terminal: start, chat, stop, leave, at several sizes and terminals. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/fake_run.h"
+
+static struct fake_run run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    fake_end(&run);
+    return 0;
+}
+
+struct size {
+    const char *name;
+    int rows, cols;
+    const char *term;
+};
+
+static struct size sizes[] = {
+    { "chats_at_40x12", 12, 40, NULL },
+    { "chats_at_80x24", 24, 80, NULL },
+    { "chats_at_120x40", 40, 120, NULL },
+    { "chats_at_200x60", 60, 200, NULL },
+    { "chats_on_a_terminal_without_colours", 24, 80, "vt100" },
+    { "chats_on_a_linux_console", 25, 80, "linux" },
+    { "chats_in_screen", 24, 80, "screen" },
+    { "chats_in_tmux", 24, 80, "tmux-256color" },
+    { "chats_on_a_terminal_that_is_not_known", 24, 80, "xterm-kitty" },
+    { "chats_with_eight_colours", 24, 80, "xterm" },
+};
+
+static void chats(void **state)
+{
+    const struct size *size = *state;
+
+    fake_begin(&run, size->rows, size->cols, size->term, NULL);
+    sees(&run, ">");
+    assert_true(pty_is_alternate(run.s) || (size->term != NULL && size->rows <= 25));
+    fake_line(&run, "say one two three");
+    sees(&run, "one two three");
+    sees(&run, "tokens");
+    fake_line(&run, "lines 100");
+    sees(&run, "line 100");
+    fake_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    assert_false(pty_is_alternate(run.s));
+    assert_true(pty_is_cooked(run.s));
+    assert_true(pty_shows(run.s, "memwall --continue"));
+}
+
+static void shows_wide_text_in_its_columns(void **state)
+{
+    static const char nihao[] = "\xe4\xbd\xa0\xe5\xa5\xbd";
+
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "wide");
+    sees(&run, "done");
+    assert_true(pty_shows(run.s, nihao));
+    pty_send(run.s, "\xe4\xb8\x96\xe7\x95\x8c\xf0\x9f\x98\x80x");
+    sees(&run, "> \xe4\xb8\x96\xe7\x95\x8c\xf0\x9f\x98\x80x");
+    pty_send(run.s, "\033[D\033[D\x7f"); /* before the emoji: takes one wide character away */
+    sees(&run, "> \xe4\xb8\x96\xf0\x9f\x98\x80x");
+}
+
+static void an_escape_sequence_of_the_model_is_shown_and_not_obeyed(void **state)
+{
+    const char *raw;
+    size_t n;
+
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "evil");
+    sees(&run, "tokens \xc2\xb7");
+    raw = pty_raw(run.s, &n);
+    assert_null(memmem(raw, n, "\033]0;", 4));
+    assert_null(memmem(raw, n, "\xc2\x9b", 2));
+    assert_null(memmem(raw, n, "\xe2\x80\xae", 3));
+    assert_true(pty_shows(run.s, "^[[2J"));
+}
+
+static void control_c_stops_the_answer_and_keeps_what_was_said(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "endless");
+    sees(&run, "word20");
+    pty_send(run.s, "\003");
+    sees(&run, "stopped");
+    sees(&run, "word20");
+    fake_line(&run, "say still here");
+    sees(&run, "still here");
+}
+
+static void escape_stops_the_answer_and_leaves_the_draft(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "endless");
+    sees(&run, "word20");
+    pty_send(run.s, "a draft");
+    sees(&run, "> a draft");
+    pty_send(run.s, "\033");
+    sees(&run, "stopped");
+    sees(&run, "> a draft");
+}
+
+static void a_prompt_that_is_stopped_comes_back_into_the_line(void **state)
+{
+    const char *args[] = { "--pace", "50000", NULL };
+
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, args);
+    sees(&run, "ready");
+    fake_line(&run, "slow");
+    sees(&run, "%");
+    pty_send(run.s, "\003");
+    sees(&run, "> slow");
+}
+
+static void twice_control_c_leaves(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    sees(&run, "ready");
+    pty_send(run.s, "some text");
+    sees(&run, "some text");
+    pty_send(run.s, "\003");
+    loses(&run, "some text");
+    pty_send(run.s, "\003");
+    sees(&run, "again");
+    pty_send(run.s, "\003");
+    assert_int_equal(pty_end(run.s), 0);
+    assert_true(pty_is_cooked(run.s));
+}
+
+static void a_message_typed_during_an_answer_waits(void **state)
+{
+    const char *args[] = { "--pace", "20000", NULL };
+
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, args);
+    fake_line(&run, "say a b c d e f g h i j k l m n o p");
+    sees(&run, "a b c");
+    fake_line(&run, "say second");
+    sees(&run, "waiting for the answer");
+    sees(&run, "o p");
+    sees(&run, "> say second");
+    loses(&run, "waiting for the answer");
+}
+
+struct deadly {
+    const char *name;
+    int signal, status;
+};
+
+static struct deadly deadlies[] = {
+    { "gives_the_terminal_back_on_SIGTERM", SIGTERM, 128 + SIGTERM },
+    { "gives_the_terminal_back_on_SIGHUP", SIGHUP, 128 + SIGHUP },
+    { "gives_the_terminal_back_on_SIGSEGV", SIGSEGV, 128 + SIGSEGV },
+    { "gives_the_terminal_back_on_SIGABRT", SIGABRT, 128 + SIGABRT },
+};
+
+static void gives_the_terminal_back(void **state)
+{
+    const struct deadly *d = *state;
+
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "endless");
+    sees(&run, "word20");
+    pty_signal(run.s, d->signal);
+    if (d->signal == SIGSEGV && getenv("MW_SANITIZED") != NULL) {
+        pty_end(run.s); /* the sanitizer's own handler ends the program */
+        return;
+    }
+    assert_int_equal(pty_end(run.s), d->status);
+    assert_false(pty_is_alternate(run.s));
+    assert_true(pty_is_cooked(run.s));
+}
+
+int main(void)
+{
+    enum {
+        N_SIZE = sizeof sizes / sizeof sizes[0],
+        N_DEADLY = sizeof deadlies / sizeof deadlies[0],
+        N_REST = 7
+    };
+    struct CMUnitTest tests[N_SIZE + N_DEADLY + N_REST] = {
+        cmocka_unit_test_teardown(shows_wide_text_in_its_columns, end_run),
+        cmocka_unit_test_teardown(an_escape_sequence_of_the_model_is_shown_and_not_obeyed,
+                                  end_run),
+        cmocka_unit_test_teardown(control_c_stops_the_answer_and_keeps_what_was_said, end_run),
+        cmocka_unit_test_teardown(escape_stops_the_answer_and_leaves_the_draft, end_run),
+        cmocka_unit_test_teardown(a_prompt_that_is_stopped_comes_back_into_the_line, end_run),
+        cmocka_unit_test_teardown(twice_control_c_leaves, end_run),
+        cmocka_unit_test_teardown(a_message_typed_during_an_answer_waits, end_run),
+    };
+
+    for (size_t i = 0; i < N_SIZE; i++)
+        tests[N_REST + i] =
+            (struct CMUnitTest){ sizes[i].name, chats, NULL, end_run, &sizes[i] };
+    for (size_t i = 0; i < N_DEADLY; i++)
+        tests[N_REST + N_SIZE + i] =
+            (struct CMUnitTest){ deadlies[i].name, gives_the_terminal_back, NULL, end_run,
+                                 &deadlies[i] };
+    return cmocka_run_group_tests_name("screen", tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+/*
+ * path.h - paths as people type them.
+ */
+#ifndef MEMWALL_UI_PATH_H
+#define MEMWALL_UI_PATH_H
+
+#include <stddef.h>
+
+/* "~/x" to the home folder's x; anything else as it is.  Returns buf. */
+char *path_expand(char *buf, size_t n, const char *path);
+
+/* Make a folder and those above it, for this person alone.  Failing shows later, when
+ * something is written there. */
+void path_make_folder(const char *path);
+
+/* Names in the folder of path that begin like it: add(list, whole path) for each, with a
+ * slash behind folders.  What begins with a dot only if path's last part does. */
+typedef void path_add_fn(void *list, const char *path);
+void path_complete(const char *path, path_add_fn *add, void *list);
+
+#endif
