@@ -47,8 +47,8 @@ struct tensor_info {
 
 struct catalogue {
     enum catalogue_kind kind;
-    char *path;   /* as the user named it */
-    int dir_fd;   /* snapshot: its folder; else -1 */
+    char *path; /* as the user named it */
+    int dir_fd; /* snapshot: its folder; else -1 */
     uint32_t n_file;
     struct model_file *files;
     uint32_t n_tensor;

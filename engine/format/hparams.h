@@ -67,7 +67,7 @@ struct hparams {
     uint32_t n_expert, n_expert_used, n_ff_expert;
     float rms_eps;
     float softcap_attn, softcap_final; /* 0: none */
-    float attn_scale; /* factor of q.k: 1 for Gemma 4, 1/sqrt(head_dim) for most */
+    float attn_scale;             /* factor of q.k: 1 for Gemma 4, 1/sqrt(head_dim) for most */
     struct rope_hparams rope;     /* of global layers */
     struct rope_hparams rope_swa; /* of sliding layers */
     bool rope_interleaved;        /* pairs are neighbours (GGUF llama), else half-split */
@@ -79,8 +79,8 @@ struct generation_hparams {
     bool has_temp, has_top_k, has_top_p, has_min_p, has_repeat_penalty;
     float temp, top_p, min_p, repeat_penalty;
     int32_t top_k;
-    uint32_t n_stop, stop[MAX_STOP_ID];              /* eos, eot, eom as stated */
-    uint32_t n_suppress, suppress[MAX_SUPPRESS];     /* never to be sampled */
+    uint32_t n_stop, stop[MAX_STOP_ID];          /* eos, eot, eom as stated */
+    uint32_t n_suppress, suppress[MAX_SUPPRESS]; /* never to be sampled */
 };
 
 #endif

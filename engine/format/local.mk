@@ -1,4 +1,5 @@
 # engine/format: bytes of model files become one catalogue.
+EXTRA_DIST += engine/format/README.md
 libengine_a_SOURCES += \
 	engine/format/arch.c engine/format/arch.h \
 	engine/format/catalogue.c engine/format/catalogue.h \

@@ -10,8 +10,8 @@
 
 #include "engine/base/units.h"
 
-#define PAGE                                                                                   \
-    65536 /* no page is larger where this runs; dropping more than was read is harmless */
+/* No page is larger where this runs; dropping more than was read harms nobody. */
+#define PAGE 65536
 
 int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct err *e)
 {
