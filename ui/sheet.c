@@ -71,7 +71,8 @@ static struct line *new_line(struct sheet *s)
     return &s->line[s->n++];
 }
 
-static void add_part(struct line *line, enum ui_role role, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void add_part(struct line *line, enum ui_role role,
+                                                           const char *fmt, va_list ap)
 {
     char text[1024];
 

@@ -15,7 +15,8 @@
 
 /* ---- words for the person ---- */
 
-static void say(struct talk *t, enum talk_say kind, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void say(struct talk *t, enum talk_say kind,
+                                                      const char *fmt, va_list ap)
 {
     char text[2048], clean[4096];
 

@@ -20,7 +20,8 @@ static void copy_visible(char *dst, size_t n, const char *s)
     dst[i] = '\0';
 }
 
-static void store(struct err *e, enum err_code code, int sys, const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static void store(struct err *e, enum err_code code,
+                                                        int sys, const char *fmt, va_list ap)
 {
     char text[sizeof e->what];
 
