@@ -422,18 +422,32 @@ static void read_generation(struct generation_hparams *s, const struct gguf *g)
     }
 }
 
+/* general.name, else the file's name without its suffix. */
+static void read_name(struct catalogue *c)
+{
+    const char *name = NULL, *slash = strrchr(c->path, '/'), *dot;
+    struct hparams *h = &c->hparams;
+    struct err ignored = ERR_INIT;
+    size_t len = 0;
+
+    if (gguf_string(c->gguf, "general.name", &name, &len, &ignored) == 1)
+        clean_name(h->name, sizeof h->name, name, len);
+    if (h->name[0] != '\0')
+        return;
+    name = slash != NULL ? slash + 1 : c->path;
+    dot = strrchr(name, '.');
+    if (dot != NULL && strcmp(dot, ".gguf") == 0)
+        clean_name(h->name, sizeof h->name, name, (size_t)(dot - name));
+}
+
 int hparams_from_gguf(struct catalogue *c, struct err *e)
 {
     struct lookup l = { .g = c->gguf, .e = e };
     struct hparams *h = &c->hparams;
-    const char *name = NULL;
-    size_t len = 0;
-    struct err ignored = ERR_INIT;
 
     if (check_kind(c->gguf, e) != 0 || read_arch(h, c->gguf, e) != 0)
         return -1;
-    if (gguf_string(c->gguf, "general.name", &name, &len, &ignored) == 1)
-        clean_name(h->name, sizeof h->name, name, len);
+    read_name(c);
     l.arch = h->arch_name;
     read_model(&l, h);
     if (l.failed)

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
+#include "engine/format/hparams_fill.h"
 #include "engine/format/safetensors.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/snapshot_index.h"
@@ -231,6 +232,26 @@ static int open_folder(struct catalogue *c, struct err *e)
     return err_at(e, c->index->folder, ERR_NO_OFFSET, NULL);
 }
 
+/* A folder that is no snapshot: people name the one their GGUF files lie in. */
+static int no_snapshot(const struct catalogue *c, struct err *e)
+{
+    DIR *folder = opendir(c->index->folder);
+    const struct dirent *entry;
+    char gguf[128] = "";
+
+    while (folder != NULL && gguf[0] == '\0' && (entry = readdir(folder)) != NULL)
+        if (ends_in(entry->d_name, ".gguf"))
+            clean_name(gguf, sizeof gguf, entry->d_name, strlen(entry->d_name));
+    if (folder != NULL)
+        closedir(folder);
+    if (gguf[0] == '\0')
+        return err_set(e, ERR_FORMAT, "the folder has no config.json, so it is no snapshot");
+    return err_set(e, ERR_FORMAT,
+                   "the folder is no snapshot (no config.json), but has GGUF files; name one "
+                   "of them, such as \"%s\"",
+                   gguf);
+}
+
 int open_snapshot(struct catalogue *c, bool bare, struct err *e)
 {
     struct json_doc *config = NULL;
@@ -240,6 +261,8 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
     c->kind = CATALOGUE_SNAPSHOT;
     if (open_folder(c, e) != 0)
         return -1;
+    if (!bare && !exists(c, "config.json"))
+        return exists(c, "adapter_config.json") ? no_weights(c, e) : no_snapshot(c, e);
     rc = snapshot_json(c, "config.json", !bare, &config, e);
     if (rc < 0 && !bare)
         return -1;

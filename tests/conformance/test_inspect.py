@@ -113,6 +113,17 @@ class Others(unittest.TestCase):
         self.says(b"\x10\0\0\0\0\0\0\0{\"a\":", "safetensors")
         self.says(b"tjgg\1\0\0\0", "GGML file")
 
+    def test_a_folder_says_what_it_holds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, words in (("nothing", "no config.json"), ("a.gguf", "\"a.gguf\""),
+                                ("adapter_config.json", "an adapter")):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                    f.write("{}")
+                run = inspect(folder)
+                self.assertEqual(run.returncode, 1)
+                self.assertIn(words, run.stderr)
+                self.assertIn(folder, run.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
