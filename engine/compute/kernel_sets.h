@@ -18,8 +18,8 @@
 
 #include "engine/compute/kernels.h"
 
-extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avx2, kernels_neondot,
-    kernels_neon, kernels_generic;
+extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avx2, kernels_sse41,
+    kernels_neondot, kernels_neon, kernels_generic;
 
 static bool runs_anywhere(void)
 {
@@ -27,6 +27,11 @@ static bool runs_anywhere(void)
 }
 
 #ifdef __x86_64__
+static bool has_sse41(void)
+{
+    return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3");
+}
+
 /* Not every compiler's __builtin_cpu_supports knows this one. */
 static bool has_f16c(void)
 {
@@ -69,6 +74,7 @@ static const struct {
     { &kernels_avx512vnni, has_avx512vnni },
     { &kernels_avx512, has_avx512 },
     { &kernels_avx2, has_avx2 },
+    { &kernels_sse41, has_sse41 },
 #endif
 #ifdef __aarch64__
     { &kernels_neondot, has_dot_product },

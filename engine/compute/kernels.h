@@ -34,7 +34,7 @@ size_t kv_row_bytes(enum kv_type t, size_t n); /* n values of one head */
 #define ATTN_BLOCK 32 /* positions that one attn() call takes at most */
 
 struct kernels {
-    const char *name; /* "avx512vnni", "avx512", "avx2", "neon", "generic" */
+    const char *name; /* "avx512vnni", "avx2", "neon", "generic" … */
 
     /* Values of one row: dst[n] from src, bit for bit as the type defines them. */
     void (*dequant)(enum tensor_type type, const void *src, float *dst, size_t n);

@@ -15,14 +15,19 @@ KERNEL_TEMPLATES = engine/compute/kernel_set.h engine/compute/set_attn.h \
 	engine/compute/set_curves.h engine/compute/set_mul_float.h \
 	engine/compute/set_mul_q8.h engine/compute/set_unpack.h engine/compute/vec.h
 EXTRA_DIST += $(KERNEL_TEMPLATES) engine/compute/vec_avx2.h engine/compute/vec_avx512.h \
-	engine/compute/vec_neon.h
+	engine/compute/vec_neon.h engine/compute/vec_sse41.h
 
 if CPU_X86_64
 AVX2_FLAGS = -mavx2 -mfma -mf16c
 AVX512_FLAGS = $(AVX2_FLAGS) -mavx512f -mavx512bw -mavx512dq -mavx512vl
-noinst_LIBRARIES += libkernels_avx2.a libkernels_avx512.a libkernels_avx512vnni.a
-KERNEL_LIBS += libkernels_avx2.a libkernels_avx512.a libkernels_avx512vnni.a libengine.a
+noinst_LIBRARIES += libkernels_sse41.a libkernels_avx2.a libkernels_avx512.a \
+	libkernels_avx512vnni.a
+KERNEL_LIBS += libkernels_sse41.a libkernels_avx2.a libkernels_avx512.a \
+	libkernels_avx512vnni.a libengine.a
 
+# Runs of 32 bytes are passed to inlined functions only: no ABI is concerned.
+libkernels_sse41_a_SOURCES = engine/compute/kernels_sse41.c
+libkernels_sse41_a_CFLAGS = $(AM_CFLAGS) -mssse3 -msse4.1 -Wno-psabi
 libkernels_avx2_a_SOURCES = engine/compute/kernels_avx2.c
 libkernels_avx2_a_CFLAGS = $(AM_CFLAGS) $(AVX2_FLAGS)
 libkernels_avx512_a_SOURCES = engine/compute/kernels_avx512.c

@@ -22,7 +22,7 @@
 #define TILE_ROWS 4
 #define TILE_COLS 3
 
-/* Rows of 8-bit products at a time: each has a span unpacked in registers or near. */
+/* Rows of 8-bit products at a time. */
 #define Q8_ROWS 4
 
 typedef __m256 vf;

@@ -19,7 +19,7 @@
 #define TILE_ROWS 4
 #define TILE_COLS 6
 
-/* Rows of 8-bit products at a time: each has a span unpacked in registers or near. */
+/* Rows of 8-bit products at a time. */
 #define Q8_ROWS 2
 
 typedef float32x4_t vf;
