@@ -10,6 +10,8 @@
 #include "ui/dash/dash.h"
 #include "ui/status.h"
 
+#define MAX_OFFERS 16 /* rows of completions */
+
 static struct canvas part(const struct canvas *screen, const struct area *a)
 {
     return canvas_sub(screen, a->y, a->x, a->height, a->width);
@@ -51,6 +53,15 @@ void app_layout(struct app *a)
 
 /* ---- the rule: a line, and in it what is of use now ---- */
 
+/* The command whose arguments are being typed, or NULL. */
+static const struct slash_command *command_of_line(void)
+{
+    const char *text = edit_text();
+    size_t n = strcspn(text, " ");
+
+    return text[0] == '/' && text[n] == ' ' ? command_find(text + 1, n - 1) : NULL;
+}
+
 static void rule_text(const struct app *a, char *buf, size_t n)
 {
     const struct talk *t = &a->talk;
@@ -59,6 +70,9 @@ static void rule_text(const struct app *a, char *buf, size_t n)
     buf[0] = '\0';
     if (a->hint[0] != '\0')
         snprintf(buf, n, "%s", a->hint);
+    else if (command_of_line() != NULL)
+        snprintf(buf, n, "/%s %s: %s", command_of_line()->name, command_of_line()->args,
+                 command_of_line()->help);
     else if (a->is_finding)
         snprintf(buf, n, "Enter searches upwards, Esc leaves");
     else if (edit_is_searching())
@@ -115,8 +129,8 @@ static void draw_matches(struct app *a, const struct canvas *screen)
         return;
     if (rows > bottom - 1)
         rows = bottom - 1;
-    if (rows > 12)
-        rows = 12;
+    if (rows > MAX_OFFERS)
+        rows = MAX_OFFERS;
     for (int i = 0; i < n; i++) {
         int width = cluster_width(edit_match((size_t)i), strlen(edit_match((size_t)i)));
 
@@ -135,7 +149,7 @@ static void draw_matches(struct app *a, const struct canvas *screen)
         }
         canvas_text(&c, i, 1, style_of(ROLE_STATUS_STRONG), text);
         if (row != NULL)
-            canvas_printf(&c, i, 12, style_of(ROLE_STATUS), "%s%s%s", row->args,
+            canvas_printf(&c, i, 18, style_of(ROLE_STATUS), "%s%s%s", row->args,
                           row->args[0] != '\0' ? "  " : "", row->help);
     }
 }

@@ -254,6 +254,9 @@ static void line_key(struct app *a, const struct key *key)
     case EDIT_NOTHING:
     case EDIT_UNKNOWN: break;
     }
+    if (edit_match_count() == 0 && edit_text()[0] == '/' && edit_text()[1] != '/' &&
+        strpbrk(edit_text(), " \n") == NULL)
+        edit_offer();
     typed_something(a);
     if (had_matches || edit_match_count() > 0)
         app_dirty(a, DIRT_CHAT | DIRT_DASH);

@@ -37,6 +37,7 @@ static struct {
     void *complete_ctx;
     char *match[MAX_MATCHES]; /* whole lines */
     size_t n_match, shown_from;
+    bool is_offer;
 } line;
 
 /* Commands that must not run: they corrupt memory, print, or hang (see edit.h). */
@@ -403,6 +404,7 @@ static void forget_matches(void)
 {
     while (line.n_match > 0)
         free(line.match[--line.n_match]);
+    line.is_offer = false;
 }
 
 static void add_match(void *list, const char *text)
@@ -444,9 +446,21 @@ static void show_matches(char **matches, int n, int longest)
     (void)longest;
 }
 
+void edit_offer(void)
+{
+    bool space;
+
+    forget_matches();
+    if (line.complete != NULL && rl_point == rl_end && line_start(rl_point) == 0)
+        line.shown_from = line.complete(line.complete_ctx, rl_line_buffer, (size_t)rl_end,
+                                        add_match, NULL, &space);
+    line.is_offer = true;
+}
+
+/* One that Tab has found is in the text already; one that is only offered is not. */
 size_t edit_match_count(void)
 {
-    return line.n_match > 1 ? line.n_match : 0;
+    return line.n_match > 1 || line.is_offer ? line.n_match : 0;
 }
 
 const char *edit_match(size_t i)

@@ -60,6 +60,8 @@ const char *edit_mode(void);
 bool edit_wants_esc(void);
 bool edit_is_searching(void);
 
+/* Look for completions of the text without changing it, for showing them. */
+void edit_offer(void);
 /* What the last completion found, for showing; count 0: nothing (any more). */
 size_t edit_match_count(void);
 const char *edit_match(size_t i); /* the part that differs */

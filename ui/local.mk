@@ -18,6 +18,7 @@ libui_a_SOURCES = \
 	ui/layout.c ui/layout.h \
 	ui/path.c ui/path.h \
 	ui/plain.c ui/plain.h \
+	ui/replay.c \
 	ui/role.c ui/role.h \
 	ui/sheet.c ui/sheet.h \
 	ui/status.c ui/status.h \

@@ -26,16 +26,14 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Of the newest tokens while an answer runs, else of the last answer. */
+/* Of the newest tokens, as the dashboard has it; else of the last answer. */
 static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
 {
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    if (t->is_answering && rates.decode_last > 0)
+    if (rates.decode_last > 0)
         return rates.decode_last;
-    if (rates.decode_mean > 0)
-        return rates.decode_mean;
     if (t->has_last && t->last.n_decoded > 1 && t->last.decode_ns > 0)
         return 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
     return 0;

@@ -271,6 +271,22 @@ static void on_text(struct talk *t, const struct mw_event *ev)
     t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
 }
 
+/* What there is to talk to. */
+static void introduce(struct talk *t)
+{
+    char budget[16], name[200], speed[48] = "";
+
+    if (t->o.quiet)
+        return;
+    clean_line(name, sizeof name, t->info.name[0] != '\0' ? t->info.name : t->model_path,
+               strlen(t->info.name[0] != '\0' ? t->info.name : t->model_path));
+    if (t->plan.decode_tps > 0)
+        snprintf(speed, sizeof speed, ", about %.2f tokens a second", t->plan.decode_tps);
+    talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.", name,
+                t->info.arch, t->info.type,
+                units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx, speed);
+}
+
 static void on_error(struct talk *t, const struct mw_event *ev)
 {
     talk_err(t, &ev->err);
@@ -292,6 +308,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
         t->is_ready = true;
         t->has_failed = false;
         t->plan = ev->plan;
+        introduce(t);
         talk_send_waiting(t);
         break;
     case MW_EVENT_STARTED:
