@@ -1,0 +1,53 @@
+/*
+ * fuzz_vocab_check.h - what must hold of any vocabulary that was accepted.
+ */
+#ifndef MEMWALL_TESTS_FUZZ_FUZZ_VOCAB_CHECK_H
+#define MEMWALL_TESTS_FUZZ_FUZZ_VOCAB_CHECK_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/text/tokenizer.h"
+#include "engine/text/utf8.h"
+
+/* Encode, look at the ids, decode. */
+static inline void fuzz_encode(const struct tokenizer *t, const char *text, size_t len,
+                               bool special)
+{
+    struct ids ids = { 0 };
+    struct err e = ERR_INIT;
+    struct decoder d = { .show_control = true };
+    char buf[DECODE_MAX];
+
+    if (tokenizer_encode(t, text, len, special, true, &ids, &e) != 0)
+        abort();
+    if (ids.n < tokenizer_least_ids(t, len) && !special)
+        abort();
+    for (size_t i = 0; i < ids.n; i++) {
+        enum token_kind kind = tokenizer_kind(t, ids.id[i]);
+        size_t n;
+
+        if (ids.id[i] >= tokenizer_info(t)->n_token || kind == TOKEN_UNUSED)
+            abort();
+        if (!special && (kind == TOKEN_CONTROL || kind == TOKEN_UNKNOWN))
+            abort();
+        n = decoder_push(&d, t, ids.id[i], buf);
+        if (n > DECODE_MAX || !utf8_is_valid(buf, n))
+            abort();
+    }
+    ids_free(&ids);
+}
+
+static inline void fuzz_check_tokenizer(const struct tokenizer *t, const char *text, size_t len)
+{
+    static const char plain[] =
+        "Hello  world\n\n\t 123 \xe2\x96\x81 \xf0\x9f\x98\x80 e\xcc\x81 \xff";
+
+    if (tokenizer_bytes(t) > tokenizer_bytes_bound(tokenizer_info(t)))
+        abort();
+    fuzz_encode(t, plain, sizeof plain - 1, false);
+    fuzz_encode(t, text, len, false);
+    fuzz_encode(t, text, len, true);
+}
+
+#endif
