@@ -74,6 +74,8 @@ struct backend_kind {
      */
     int (*wait)(struct backend *b, struct read_op **done, int max, bool block);
     void (*wake)(struct backend *b);
+    /* The memory that may be registered is another now.  NULL: it does not matter. */
+    void (*set_buffers)(struct backend *b, const struct backend_buffer *buffers);
     /* No read may be flying, but for a broken one; then it waits until the kernel
      * writes no more.  False: it still may. */
     bool (*close)(struct backend *b);

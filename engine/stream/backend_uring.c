@@ -20,6 +20,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,21 +86,28 @@ static void register_files(struct backend *b)
     free(fds);
 }
 
-static void register_buffers(struct backend *b)
+static void register_buffers(struct backend *b, const struct backend_buffer *buffers)
 {
     struct iovec v[BACKEND_BUFFERS];
     unsigned n = 0;
 
+    memset(b->buffers, 0, sizeof b->buffers);
     for (int i = 0; i < BACKEND_BUFFERS; i++) {
-        if (b->buffers[i].bytes == 0)
+        if (buffers[i].bytes == 0)
             continue;
-        b->buffers[n] = b->buffers[i];
-        v[n] = (struct iovec){ b->buffers[i].base, b->buffers[i].bytes };
+        b->buffers[n] = buffers[i];
+        v[n] = (struct iovec){ buffers[i].base, buffers[i].bytes };
         n++;
     }
-    for (unsigned i = n; i < BACKEND_BUFFERS; i++)
-        b->buffers[i].bytes = 0;
     b->has_buffers = n > 0 && io_uring_register_buffers(&b->ring, v, n) == 0;
+}
+
+/* Registered memory stays charged although it was unmapped: it is let go here. */
+static void set_buffers_uring(struct backend *b, const struct backend_buffer *buffers)
+{
+    if (b->has_buffers)
+        (void)io_uring_unregister_buffers(&b->ring);
+    register_buffers(b, buffers);
 }
 
 static int buffer_of(const struct backend *b, const struct read_op *op)
@@ -282,8 +290,6 @@ static int open_uring(struct backend **out, const struct backend_options *option
     if (b == NULL)
         return err_set(e, ERR_MEMORY, "no memory for io_uring");
     b->source = options->source;
-    for (int i = 0; i < BACKEND_BUFFERS; i++)
-        b->buffers[i] = options->buffers[i];
     b->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (b->wake_fd < 0) {
         err_sys(e, "eventfd");
@@ -299,7 +305,7 @@ static int open_uring(struct backend **out, const struct backend_options *option
         return -1;
     }
     register_files(b);
-    register_buffers(b);
+    register_buffers(b, options->buffers);
     *out = b;
     return 0;
 }
@@ -310,6 +316,7 @@ static const struct backend_kind kind = {
     .submit = submit_uring,
     .wait = wait_uring,
     .wake = wake_uring,
+    .set_buffers = set_buffers_uring,
     .close = close_uring,
 };
 

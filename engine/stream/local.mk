@@ -13,3 +13,4 @@ libengine_a_SOURCES += \
 	engine/stream/source.c engine/stream/source.h \
 	engine/stream/stream.c engine/stream/stream.h \
 	engine/stream/stream_internal.h
+EXTRA_DIST += engine/stream/README.md

@@ -123,6 +123,41 @@ static void extend(struct lookup *l, struct lookup_cell *c, uint64_t limit)
     c->end = l->next;
 }
 
+/* May the whole pages of a row be read to where they are wanted, and is it worth it? */
+static bool goes_straight(const struct stream_lookup *r)
+{
+    return r->bytes >= 2 * LOOKUP_CELL_BYTES &&
+           ((uintptr_t)r->dst - r->offset) % SCHEDULE_ALIGN == 0;
+}
+
+/* The next pages of such a row; false: it stands at one of its ragged ends. */
+static bool next_straight(struct lookup *l, struct lookup_cell *c, const struct stream_lookup *r)
+{
+    uint64_t at = r->offset + l->next_at;
+    uint64_t end = align_down(r->offset + r->bytes, SCHEDULE_ALIGN);
+    size_t n;
+
+    if (at % SCHEDULE_ALIGN != 0 || at >= end)
+        return false;
+    n = end - at < LOOKUP_STRAIGHT ? (size_t)(end - at) : LOOKUP_STRAIGHT;
+    c->first = c->end = l->next;
+    c->op = (struct read_op){ .kind = READ_LOOKUP,
+                              .target = (uint32_t)(c - l->cells),
+                              .file = r->file,
+                              .is_urgent = true,
+                              .offset = at,
+                              .bytes = n,
+                              .need = n,
+                              .dst = (unsigned char *)r->dst + l->next_at };
+    l->next_at += n;
+    if (l->next_at == r->bytes) {
+        l->next++;
+        l->next_at = 0;
+    }
+    l->n_flying++;
+    return true;
+}
+
 struct read_op *lookup_next(struct lookup *l)
 {
     struct lookup_cell *c = free_cell(l);
@@ -132,10 +167,12 @@ struct read_op *lookup_next(struct lookup *l)
     if (c == NULL || l->stopped || l->next >= l->n_row)
         return NULL;
     r = row(l, l->next);
+    if (goes_straight(r) && next_straight(l, c, r))
+        return &c->op;
     c->first = l->next;
     c->lo = r->offset + l->next_at;
     base = align_down(c->lo, SCHEDULE_ALIGN);
-    limit = base + LOOKUP_CELL_BYTES;
+    limit = base + (goes_straight(r) ? SCHEDULE_ALIGN : LOOKUP_CELL_BYTES);
     if (r->offset + r->bytes > limit) {
         /* Its rest is the next read. */
         c->hi = limit;

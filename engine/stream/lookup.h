@@ -7,6 +7,8 @@
  * All rows of a chunk are asked for at once.  Reads are rounded out to the alignment and
  * go into cells, from which the rows are copied; rows that lie close share a cell, a
  * row that is longer than a cell is read in pieces.  What finds no free cell waits.
+ * The whole pages of a long row whose destination lies as it does in the file, modulo the
+ * alignment, are read straight into it in large pieces (experts).
  *
  * Not locked: the stream's lock is held around all calls.
  */
@@ -22,12 +24,13 @@
 
 #define LOOKUP_CELLS      32
 #define LOOKUP_CELL_BYTES ((size_t)32 << 10)
+#define LOOKUP_STRAIGHT   ((size_t)1 << 20)
 #define LOOKUP_BATCH      2048 /* rows sorted together */
 
 struct lookup_cell {
     struct read_op op;
     uint64_t lo, hi;   /* of the file that it fetches */
-    size_t first, end; /* rows in the order sorted that may lie in it */
+    size_t first, end; /* rows in the order sorted that may lie in it; none: read straight */
 };
 
 struct lookup {

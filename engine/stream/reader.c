@@ -327,6 +327,17 @@ static void die(struct stream *s, const char *why)
     each_flying(s, give_up);
 }
 
+static struct backend_options backend_options(const struct stream *s)
+{
+    return (struct backend_options){
+        .source = &s->source,
+        .buffers = { { s->ring.base, s->ring.held },
+                     { s->lookup_area.base, s->lookup_area.held } },
+        .n_op = s->depth + LOOKUP_CELLS,
+        .depth = s->depth,
+    };
+}
+
 static const char *io_name(const struct stream *s)
 {
     if (!s->source.is_direct)
@@ -337,9 +348,7 @@ static const char *io_name(const struct stream *s)
 /* io_uring stopped working: threads do what it left undone. */
 static void fall_back(struct stream *s)
 {
-    const struct backend_options options = { .source = &s->source,
-                                             .n_op = s->depth + LOOKUP_CELLS,
-                                             .depth = s->depth };
+    const struct backend_options options = backend_options(s);
     const struct backend_kind *broken = s->kind;
     struct backend *old = s->backend, *new = NULL;
     struct err e = ERR_INIT;
@@ -367,13 +376,7 @@ static void fall_back(struct stream *s)
 
 static int open_backend(struct stream *s, struct err *e)
 {
-    const struct backend_options options = {
-        .source = &s->source,
-        .buffers = { { s->ring.base, s->ring.held },
-                     { s->lookup_area.base, s->lookup_area.held } },
-        .n_op = s->depth + LOOKUP_CELLS,
-        .depth = s->depth,
-    };
+    const struct backend_options options = backend_options(s);
     s->kind = s->first_kind;
     if (s->kind->open(&s->backend, &options, e) == 0)
         return 0;
@@ -398,6 +401,14 @@ static void turn(struct stream *s)
     struct read_op *done[DONE_MAX];
     int n;
 
+    if (s->rebuffer) {
+        const struct backend_options options = backend_options(s);
+
+        if (s->backend != NULL && s->kind->set_buffers != NULL)
+            s->kind->set_buffers(s->backend, options.buffers);
+        s->rebuffer = false;
+        pthread_cond_signal(&s->news);
+    }
     start_all(s);
     if (s->is_dead) {
         pthread_cond_wait(&s->wakeup, &s->lock);

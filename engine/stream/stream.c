@@ -17,6 +17,9 @@
 #define FLIGHT_BYTES (16 * MIB)
 #define STACK_BYTES  ((size_t)256 << 10)
 
+/* Direct reads that bring less than this share of what buffered ones do are not chosen. */
+#define SLOW_SHARE 0.7
+
 /* Stacks as far as they are used, rings shared with the kernel, registered files. */
 #define FIXED_BYTES (256 * KIB)
 #define FILE_BYTES  256
@@ -51,11 +54,10 @@ static int check_spans(const struct stream *s, struct err *e)
 }
 
 static int open_tables(struct stream *s, const struct stream_span *spans, uint32_t n_span,
-                       size_t block_target, const struct stream_options *o, struct err *e)
+                       size_t block_target, struct err *e)
 {
     s->spans = calloc(n_span > 0 ? n_span : 1, (size_t)(schedule_bytes(1)));
-    s->slots = calloc(o->n_slot > 0 ? o->n_slot : 1, sizeof *s->slots);
-    if (s->spans == NULL || s->slots == NULL)
+    if (s->spans == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the schedule of %u spans", n_span);
     if (schedule_make(&s->schedule, s->spans, spans, n_span, block_target, e) != 0)
         return -1;
@@ -68,9 +70,22 @@ static int open_tables(struct stream *s, const struct stream_span *spans, uint32
     return 0;
 }
 
-static int open_files(struct stream *s, enum stream_io io, struct err *e)
+/* Some virtual disks and some of the cheapest are slow without the page cache. */
+static bool direct_is_slow(struct stream *s, const struct stream_options *o)
 {
-    if (io == STREAM_AUTO || io == STREAM_DIRECT) {
+    if (!(o->direct_bytes_s > 0) || o->direct_bytes_s > SLOW_SHARE * o->buffered_bytes_s)
+        return false;
+    snprintf(s->reason, sizeof s->reason,
+             "direct reads are slow here: %.0f MB/s, %.0f through the page cache",
+             o->direct_bytes_s / 1e6, o->buffered_bytes_s / 1e6);
+    return true;
+}
+
+static int open_files(struct stream *s, const struct stream_options *o, struct err *e)
+{
+    enum stream_io io = o->io;
+
+    if (io == STREAM_DIRECT || (io == STREAM_AUTO && !direct_is_slow(s, o))) {
         if (source_open(&s->source, s->catalogue, true, e) == 0)
             return 0;
         if (io == STREAM_DIRECT || e->code != ERR_UNSUPPORTED)
@@ -80,13 +95,27 @@ static int open_files(struct stream *s, enum stream_io io, struct err *e)
     return source_open(&s->source, s->catalogue, false, e);
 }
 
+/* Every block needs a place. */
+static int check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
+                        struct err *e)
+{
+    if (n_slot == 1 || n_slot > STREAM_SLOTS_MAX)
+        return err_set(e, ERR_ARGUMENT, "a ring of %u slots is not possible", n_slot);
+    if (n_slot == 0 && pinned_bytes < s->pinned.area.reserved)
+        return err_set(e, ERR_BUDGET,
+                       "without a ring everything has to be pinned: %llu bytes, not %llu",
+                       (unsigned long long)s->pinned.area.reserved,
+                       (unsigned long long)pinned_bytes);
+    return 0;
+}
+
 static int open_memory(struct stream *s, const struct stream_options *o, struct err *e)
 {
     uint64_t cells = o->lookup_bytes / LOOKUP_CELL_BYTES;
 
     cells = cells < 4 ? 4 : cells > LOOKUP_CELLS ? LOOKUP_CELLS : cells;
-    if (area_reserve(&s->ring, "ring", (uint64_t)o->n_slot * o->slot_bytes, e) != 0 ||
-        area_hold(&s->ring, s->ring.reserved, true, e) != 0)
+    if (area_reserve(&s->ring, "ring", (uint64_t)STREAM_SLOTS_MAX * o->slot_bytes, e) != 0 ||
+        area_hold(&s->ring, (uint64_t)o->n_slot * o->slot_bytes, true, e) != 0)
         return -1;
     if (area_reserve(&s->lookup_area, "rows", lookup_bytes((uint32_t)cells), e) != 0 ||
         area_hold(&s->lookup_area, s->lookup_area.reserved, true, e) != 0)
@@ -95,18 +124,15 @@ static int open_memory(struct stream *s, const struct stream_options *o, struct 
     if (pinned_open(&s->pinned, s->pinned_table, &s->schedule, e) != 0 ||
         pinned_set(&s->pinned, o->pinned_bytes, e) != 0)
         return -1;
-    if (s->n_slot == 0 && s->pinned.streamed_bytes > 0)
-        return err_set(e, ERR_BUDGET,
-                       "without a ring everything has to be pinned, and %llu "
-                       "bytes are not",
-                       (unsigned long long)s->pinned.streamed_bytes);
-    return 0;
+    return check_memory(s, s->n_slot, o->pinned_bytes, e);
 }
 
 static int check_options(const struct stream_options *o, struct err *e)
 {
-    if (o->n_slot == 1)
-        return err_set(e, ERR_ARGUMENT, "a ring has at least two slots");
+    if (o->n_slot == 1 || o->n_slot > STREAM_SLOTS_MAX)
+        return err_set(e, ERR_ARGUMENT, "a ring of %u slots is not possible", o->n_slot);
+    if (o->slot_bytes > SIZE_MAX / 4 / STREAM_SLOTS_MAX)
+        return err_set(e, ERR_ARGUMENT, "slots of %zu bytes are not possible", o->slot_bytes);
     if (o->slot_bytes % SCHEDULE_ALIGN != 0)
         return err_set(e, ERR_ARGUMENT, "a slot of %zu bytes is not a multiple of 4096",
                        o->slot_bytes);
@@ -183,8 +209,8 @@ static void count_layers(struct stream *s)
 static int open_parts(struct stream *s, const struct stream_span *spans, uint32_t n_span,
                       size_t block_target, const struct stream_options *o, struct err *e)
 {
-    if (check_options(o, e) != 0 || open_tables(s, spans, n_span, block_target, o, e) != 0 ||
-        open_files(s, o->io, e) != 0)
+    if (check_options(o, e) != 0 || open_tables(s, spans, n_span, block_target, e) != 0 ||
+        open_files(s, o, e) != 0)
         return -1;
     s->io_name = "mmap";
     s->io_reason = s->reason;
@@ -252,7 +278,6 @@ void stream_close(struct stream *s)
     pthread_cond_destroy(&s->news);
     pthread_mutex_destroy(&s->lock);
     free(s->pinned_table);
-    free(s->slots);
     free(s->spans);
     free(s);
 }
@@ -292,12 +317,12 @@ int stream_pass_begin(struct stream *s, bool is_prompt, struct err *e)
     return 0;
 }
 
-static struct slot *slot_at(const struct stream *s, uint64_t count)
+static struct slot *slot_at(struct stream *s, uint64_t count)
 {
     return &s->slots[count % s->n_slot];
 }
 
-static bool is_ready(const struct stream *s)
+static bool is_ready(struct stream *s)
 {
     const struct slot *slot;
 
@@ -311,7 +336,7 @@ static bool is_ready(const struct stream *s)
 }
 
 /* Is it on its way? */
-static bool will_come(const struct stream *s)
+static bool will_come(struct stream *s)
 {
     if (pinned_state(&s->pinned, s->next.block) != BLOCK_STREAMED)
         return pinned_state(&s->pinned, s->next.block) == BLOCK_READING;
@@ -442,7 +467,7 @@ int stream_pass_end(struct stream *s, struct err *e)
             discard(s, s->failed ? UINT64_MAX : s->pass);
         s->pass++;
         s->pass_is_known = false;
-        s->failed = s->is_dead;
+        s->failed = s->is_dead || s->ring_lost;
         if (restart)
             reader_restart(s);
         reader_wake(s);
@@ -575,14 +600,56 @@ static void count_pinned(struct stream *s)
     }
 }
 
-int stream_set_pinned(struct stream *s, uint64_t pinned_bytes, struct err *e)
+/* Nothing flies and no slot is used: the ring may become another.  A smaller one is made
+ * anew, since a huge page at its end would be kept whole. */
+static int resize_ring(struct stream *s, uint32_t n_slot, struct err *e)
+{
+    uint64_t bytes = (uint64_t)n_slot * s->slot_bytes;
+
+    if (n_slot == s->n_slot)
+        return 0;
+    if (n_slot < s->n_slot && area_hold(&s->ring, 0, false, e) != 0)
+        return -1;
+    if (area_hold(&s->ring, bytes, true, e) != 0) {
+        /* Less than was just given back is refused: there is no ring any more. */
+        if (n_slot < s->n_slot) {
+            s->failure = *e;
+            s->failed = s->ring_lost = true;
+        }
+        return -1;
+    }
+    memset(s->slots, 0, sizeof s->slots);
+    s->n_slot = n_slot;
+    s->filled = s->taken = s->given = 0;
+    s->rebuffer = true;
+    return 0;
+}
+
+/* What shrinks goes first, so that the sum never exceeds the larger of before and after. */
+static int resize(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e)
+{
+    uint64_t before = s->pinned.area.held;
+    struct err ignored = ERR_INIT;
+
+    if (pinned_bytes < before && pinned_set(&s->pinned, pinned_bytes, e) != 0)
+        return -1;
+    if (resize_ring(s, n_slot, e) != 0) {
+        (void)pinned_set(&s->pinned, before, &ignored);
+        return -1;
+    }
+    return pinned_bytes > before ? pinned_set(&s->pinned, pinned_bytes, e) : 0;
+}
+
+int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e)
 {
     int result;
 
     if (s->in_pass)
-        return err_set(e, ERR_ARGUMENT, "pinned memory cannot change during a pass");
+        return err_set(e, ERR_ARGUMENT, "memory cannot change during a pass");
     if (s->is_mapped)
         return 0;
+    if (check_memory(s, n_slot, pinned_bytes, e) != 0)
+        return -1;
     pthread_mutex_lock(&s->lock);
     /* Slots hold only blocks that are streamed: what is read ahead goes, and the reader
      * comes to a stand. */
@@ -591,14 +658,21 @@ int stream_set_pinned(struct stream *s, uint64_t pinned_bytes, struct err *e)
         discard(s, UINT64_MAX);
     while (s->n_flying > 0)
         pthread_cond_wait(&s->news, &s->lock);
-    result = pinned_set(&s->pinned, pinned_bytes, e);
+    result = resize(s, n_slot, pinned_bytes, e);
     count_pinned(s);
     s->hold = false;
-    s->failed = s->is_dead;
+    s->failed = s->is_dead || s->ring_lost;
     reader_restart(s);
     reader_wake(s);
+    while (s->rebuffer)
+        pthread_cond_wait(&s->news, &s->lock);
     pthread_mutex_unlock(&s->lock);
     return result;
+}
+
+int stream_set_pinned(struct stream *s, uint64_t pinned_bytes, struct err *e)
+{
+    return stream_set_memory(s, s->n_slot, pinned_bytes, e);
 }
 
 uint64_t stream_pinned_now(const struct stream *s)

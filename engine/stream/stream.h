@@ -42,11 +42,13 @@ struct stream_options {
     enum stream_io io;
     bool mmap_drop;        /* mmap: drop pages behind the read position */
     bool no_uring;         /* use pread threads even where io_uring is there */
-    uint32_t n_slot;       /* of the ring, >= 2; 0: everything is pinned */
+    uint32_t n_slot;       /* of the ring, 2 to 64; 0: everything is pinned */
     size_t slot_bytes;     /* as stream_slot_bytes() says */
     uint64_t pinned_bytes; /* for pinned blocks, rounding included */
     uint64_t lookup_bytes; /* as stream_lookup_bytes() says; 0: the smallest that works */
     uint32_t depth;        /* reads in flight at most; 0: chosen */
+    /* What probes measured, 0: they did not.  auto is not direct where that is slow. */
+    double direct_bytes_s, buffered_bytes_s;
 };
 
 struct stream;
@@ -116,7 +118,9 @@ struct stream_lookup {
 };
 
 /* Request all rows at once; order and duplicates do not matter.  lookups and dst must
- * stay until the wait.  Neighbours are merged, reads are rounded out to the alignment. */
+ * stay until the wait.  Neighbours are merged, reads are rounded out to the alignment.
+ * Rows of 64 KiB and more are read without a copy in between if the address of dst is, modulo
+ * 4096, what offset is. */
 int stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, size_t n,
                         struct err *e);
 int stream_lookup_wait(struct stream *s, struct err *e);
@@ -137,6 +141,10 @@ int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, u
  * Which blocks are pinned is spread evenly over the pass.
  */
 int stream_set_pinned(struct stream *s, uint64_t pinned_bytes, struct err *e);
+
+/* The same with another number of slots: a whole change of the budget, without reading
+ * again what stays pinned.  n_slot 0 needs room for everything. */
+int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e);
 
 /* Memory of the pinned blocks that hold data now, rounding included; bytes that a full
  * pass reads from the files once all that may be pinned is. */

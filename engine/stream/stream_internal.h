@@ -30,6 +30,7 @@
 #include "engine/stream/stream.h"
 
 #define STREAM_DEPTH_MAX 32
+#define STREAM_SLOTS_MAX 64
 
 enum slot_state {
     SLOT_FREE,
@@ -55,7 +56,7 @@ struct stream {
     bool is_mapped, drops; /* mmap; mmap:drop */
     struct area ring, lookup_area;
     void *spans, *pinned_table;
-    uint32_t n_slot, depth;
+    uint32_t depth;
     size_t slot_bytes;
     pthread_t thread;
     bool has_thread;
@@ -79,17 +80,21 @@ struct stream {
     pthread_cond_t news;   /* to the engine: a block, a lookup, a failure, standing still */
     pthread_cond_t wakeup; /* to a reader that has no backend any more */
     struct pinned pinned;  /* states are atomic; the set changes when the reader stands */
-    struct slot *slots;    /* [n_slot] */
+    uint32_t n_slot;
+    struct slot slots[STREAM_SLOTS_MAX]; /* the first n_slot are used */
     struct lookup lookup;
     uint64_t filled;
     bool pass_is_known; /* begun, and to be walked as far as pass_blocks */
     uint32_t pass_blocks;
-    bool reader_sleeps, hold, quit, started;
+    bool reader_sleeps, quit, started;
+    bool hold;     /* no block is to be begun */
+    bool rebuffer; /* slots lie elsewhere */
 
     /* A failed read: the reader stands still until the pass is ended. */
     bool failed, lookup_failed;
     struct err failure, lookup_failure;
-    bool is_dead; /* no read is possible any more: failure stays */
+    bool ring_lost; /* it could not be made anew: failure stays */
+    bool is_dead;   /* no read is possible any more: failure stays */
 
     /* Reader, under the lock. */
     struct schedule_at walk;

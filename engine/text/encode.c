@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utf8proc.h>
-
 #include "engine/text/bpe.h"
+#include "engine/text/nfc.h"
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
 #include "engine/text/utf8.h"
@@ -205,28 +204,19 @@ static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
     return 0;
 }
 
-/* Normal form and pattern of one segment that is in memory. */
-static int encode_nfc(struct encoder *x, const char *text, size_t len, struct err *e)
+/* Normal form and pattern of one segment. */
+static int encode_bytes(struct encoder *x, const char *text, size_t len, struct err *e)
 {
-    utf8proc_uint8_t *out;
-    utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)len,
-                                      &out, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-    int rc;
+    char *form = NULL;
+    size_t n = 0;
+    int rc = x->t->info.nfc ? nfc_text(text, len, &form, &n, e) : 0;
 
-    if (n < 0)
-        return err_set(e, n == UTF8PROC_ERROR_NOMEM ? ERR_MEMORY : ERR_FORMAT,
-                       "could not bring the text to its normal form: %s", utf8proc_errmsg(n));
-    rc = split_text(x->t->split, (const char *)out, (size_t)n, merge_bytes, x, e);
-    free(out);
+    if (rc == 0 && form != NULL)
+        rc = split_text(x->t->split, form, n, merge_bytes, x, e);
+    else if (rc == 0)
+        rc = split_text(x->t->split, text, len, merge_bytes, x, e);
+    free(form);
     return rc;
-}
-
-static bool is_ascii(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] >= 0x80)
-            return false;
-    return true;
 }
 
 static int encode_segment(struct encoder *x, const char *text, size_t len, bool is_start,
@@ -238,9 +228,7 @@ static int encode_segment(struct encoder *x, const char *text, size_t len, bool 
         return 0;
     if (t->info.model != VOCAB_BPE_BYTES)
         return encode_chars(x, text, len, is_start, e);
-    if (t->info.nfc && !is_ascii(text, len))
-        return encode_nfc(x, text, len, e);
-    return split_text(t->split, text, len, merge_bytes, x, e);
+    return encode_bytes(x, text, len, e);
 }
 
 /* The end of text[from..to) without the white space that a token behind it swallows. */

@@ -9,6 +9,8 @@
  * kept for the other.  Prints GB/s of both and the ratio.  Nothing is computed: the consumer
  * gives each block back at once, or after `work` nanoseconds a KiB.
  *
+ * First what the probes of the program say, which predictions stand on.
+ *
  * Names: target (KiB), slots, depth, pread (1: no io_uring), pinned (MiB), work.
  * With any of them only that one configuration is run.
  */
@@ -22,6 +24,7 @@
 
 #include "engine/base/units.h"
 #include "engine/format/catalogue.h"
+#include "engine/machine/probe.h"
 #include "engine/stream/area.h"
 #include "engine/stream/source.h"
 #include "engine/stream/stream.h"
@@ -235,6 +238,21 @@ static void run_setting(const struct catalogue *c, struct loop *l, uint64_t *at,
     free(spans);
 }
 
+static void print_probes(const struct catalogue *c)
+{
+    const struct probe_options o = { .seconds = 1.5, .buffer_bytes = 64 * MIB };
+    int n_thread = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    struct probe_rate direct, buffered, memory;
+    struct err e = ERR_INIT;
+
+    if (probe_disk(c->files[0].fd, true, 4, 4 * MIB, &o, &direct, &e) != 0 ||
+        probe_disk(c->files[0].fd, false, 4, 4 * MIB, &o, &buffered, &e) != 0 ||
+        probe_memory(n_thread, &o, &memory, &e) != 0)
+        die(&e);
+    printf("probes: direct %.3f GB/s, through the page cache %.3f, memory %.2f (%d threads)\n",
+           direct.bytes_s / 1e9, buffered.bytes_s / 1e9, memory.bytes_s / 1e9, n_thread);
+}
+
 static void parse(struct setting *set, const char *text)
 {
     static const char *const names[] = {
@@ -272,6 +290,7 @@ int main(int argc, char **argv)
     if (area_reserve(&l.buffer, "loop", LOOP_THREADS * LOOP_BYTES, &e) != 0 ||
         area_hold(&l.buffer, LOOP_THREADS * LOOP_BYTES, true, &e) != 0)
         die(&e);
+    print_probes(c);
     for (int i = 3; i < argc; i++)
         parse(&one, argv[i]);
     if (argc > 3)

@@ -77,6 +77,38 @@ def gguf(folder, model=None, called=None):
     return write
 
 
+def changed(folder, model, change):
+    """A GGUF as other converters write it: change gets its keys as a dictionary."""
+    def write(path):
+        tok = vocab_gguf.load_json(os.path.join(folder, "tokenizer.json.xz"))
+        config = vocab_gguf.load_json(os.path.join(folder, "tokenizer_config.json"))
+        kv = {k: (t, v) for k, t, v in vocab_gguf.vocab_kv(tok, config, model=model)}
+        change(kv)
+        vocab_gguf.write_gguf(path, [(k, t, v) for k, (t, v) in kv.items()])
+    return write
+
+
+def as_ollama(kv):
+    """Byte tokens typed normal, <eos> too, ids as scores, the model's name in "pre"."""
+    kv["tokenizer.ggml.model"] = (vocab_gguf.STR, "llama")
+    kv["tokenizer.ggml.pre"] = (vocab_gguf.STR, "gemma4")
+    kind, types = kv["tokenizer.ggml.token_type"]
+    types = [vocab_gguf.NORMAL if t == vocab_gguf.BYTE or i == 1 else t
+             for i, t in enumerate(types)]
+    kv["tokenizer.ggml.token_type"] = (kind, types)
+    kind, scores = kv["tokenizer.ggml.scores"]
+    kv["tokenizer.ggml.scores"] = (kind, [float(i) for i in range(len(scores))])
+    del kv["tokenizer.ggml.add_space_prefix"], kv["tokenizer.ggml.add_bos_token"]
+
+
+def user_scores(kv):
+    """llama.cpp's converter gives user tokens a score that says nothing."""
+    types = kv["tokenizer.ggml.token_type"][1]
+    kind, scores = kv["tokenizer.ggml.scores"]
+    scores = [-1000.0 if t == vocab_gguf.USER_DEFINED else s for s, t in zip(scores, types)]
+    kv["tokenizer.ggml.scores"] = (kind, scores)
+
+
 def sources(family):
     """Names and paths of all the forms that a family's vocabulary is tested in."""
     folder = os.path.join(DATA, family)
@@ -86,6 +118,12 @@ def sources(family):
         return
     yield family + " tokenizer.json", keep(family, snapshot(folder))
     yield family + " GGUF", keep(family + ".gguf", gguf(folder))
+    if family == "gemma4":
+        yield (family + " GGUF of another converter",
+               keep(family + "-other.gguf", changed(folder, None, as_ollama)))
+    if family == "gemma3":
+        yield (family + " GGUF with scores of -1000",
+               keep(family + "-1000.gguf", changed(folder, None, user_scores)))
     if family in ("gemma3", "mistral-v1"):
         yield (family + " GGUF with merges",
                keep(family + "-merges.gguf", gguf(folder, "gemma4", "llama")))

@@ -11,6 +11,12 @@ tests_unit_test_stream_SOURCES = tests/unit/test_stream.c \
 tests_unit_test_stream_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_stream_LDADD = $(UNIT_LIBS)
 
+check_PROGRAMS += tests/unit/test_probe
+tests_unit_test_probe_SOURCES = tests/unit/test_probe.c \
+	tests/unit/stream_model.c tests/unit/stream_model.h
+tests_unit_test_probe_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_probe_LDADD = $(UNIT_LIBS)
+
 check_PROGRAMS += tests/unit/test_schedule
 tests_unit_test_schedule_SOURCES = tests/unit/test_schedule.c \
 	tests/unit/stream_model.c tests/unit/stream_model.h

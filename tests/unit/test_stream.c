@@ -119,6 +119,7 @@ static void run_pass(struct stream *s, const struct stream_model *m, bool is_pro
 static void look_up(struct stream *s, const struct stream_model *m, size_t n)
 {
     struct stream_lookup *rows = calloc(n, sizeof *rows);
+    void **memory = calloc(n, sizeof *memory);
     struct err e = ERR_INIT;
 
     for (size_t i = 0; i < n; i++) {
@@ -137,16 +138,43 @@ static void look_up(struct stream *s, const struct stream_model *m, size_t n)
             rows[i].file = rows[i - 1].file;
             rows[i].offset = rows[i - 1].offset - rows[i].bytes;
         }
-        rows[i].dst = malloc(rows[i].bytes);
+        /* Often where it may be read to without a copy. */
+        memory[i] = aligned_alloc(4096, align_up(rows[i].bytes, 4096) + 4096);
+        rows[i].dst = (unsigned char *)memory[i] + (model_random(2) ? rows[i].offset % 4096 : 0);
     }
     no_error(stream_lookup_start(s, rows, n, &e), &e);
     no_error(stream_lookup_wait(s, &e), &e);
     for (size_t i = 0; i < n; i++) {
         assert_memory_equal(rows[i].dst, m->bytes[rows[i].file] + rows[i].offset,
                             rows[i].bytes);
-        free(rows[i].dst);
+        free(memory[i]);
     }
+    free(memory);
     free(rows);
+}
+
+static void change_memory(struct stream *s, struct stream_options *o, uint64_t all,
+                          bool is_mapped)
+{
+    struct err e = ERR_INIT;
+
+    o->pinned_bytes = model_random(4) == 0 ? all + all : model_random(all + all / 4);
+    if (o->n_slot > 0 && model_random(2)) {
+        no_error(stream_set_pinned(s, o->pinned_bytes, &e), &e);
+    } else {
+        uint32_t n_slot = model_random(3) == 0 ? 0 : (uint32_t)(2 + model_random(6));
+        int result = stream_set_memory(s, n_slot, o->pinned_bytes, &e);
+
+        if (result != 0 && e.code == ERR_BUDGET && n_slot == 0) {
+            /* Not everything fits: nothing has changed. */
+            o->pinned_bytes = UINT64_MAX;
+            return;
+        }
+        no_error(result, &e);
+        o->n_slot = n_slot;
+    }
+    if (!is_mapped)
+        assert_true(stream_pinned_now(s) <= o->pinned_bytes);
 }
 
 static void one_session(struct stream_model *m, const struct mode *mode)
@@ -154,7 +182,6 @@ static void one_session(struct stream_model *m, const struct mode *mode)
     struct stream_options o = { .depth = (uint32_t)model_random(10) };
     size_t target = (size_t)(1 + model_random(70000));
     uint64_t all = all_bytes(m);
-    struct err e = ERR_INIT;
     struct stream *s;
 
     o.n_slot = model_random(5) == 0 ? 0 : (uint32_t)(2 + model_random(5));
@@ -178,12 +205,8 @@ static void one_session(struct stream_model *m, const struct mode *mode)
             if (o.n_slot == 0)
                 assert_int_equal(stream_streamed_bytes(s), 0);
         }
-        if (o.n_slot > 0 && model_random(3) == 0) {
-            o.pinned_bytes = model_random(all + all / 4);
-            no_error(stream_set_pinned(s, o.pinned_bytes, &e), &e);
-            if (mode->io != STREAM_MMAP)
-                assert_true(stream_pinned_now(s) <= o.pinned_bytes);
-        }
+        if (model_random(3) == 0)
+            change_memory(s, &o, all, mode->io == STREAM_MMAP);
     }
     stream_close(s);
 }
@@ -203,13 +226,157 @@ static void gives_the_bytes_of_the_files(void **state)
     model_remove(&m);
 }
 
+/* Three layers in two files, the last one is not of the prompt. */
+static void three_layers(struct stream_model *m)
+{
+    m->n_span = 6;
+    for (uint32_t i = 0; i < m->n_span; i++)
+        m->spans[i] = (struct stream_span){ .file = i % 2,
+                                            .offset = i * 100000 + 7,
+                                            .row_bytes = 1000,
+                                            .n_row = 50,
+                                            .layer = i / 2,
+                                            .in_prompt = i < 4 };
+}
+
+static void the_counters_add_up(void **state)
+{
+    struct stream_options o = { .n_slot = 3 };
+    struct stream_model m;
+    struct err e = ERR_INIT;
+    uint64_t before, streamed;
+    struct stream *s;
+
+    (void)state;
+    model_seed(21);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    memset(&telemetry, 0, sizeof telemetry);
+    assert_true(open_stream(&s, &m, &modes[3], 20000, &o));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(counter_get(&telemetry.layer[i].bytes), 100000);
+    run_pass(s, &m, false, UINT64_MAX, 1);
+    run_pass(s, &m, true, UINT64_MAX, 1);
+    no_error(stream_set_pinned(s, 200000, &e), &e);
+    run_pass(s, &m, false, UINT64_MAX, 1);
+    streamed = stream_streamed_bytes(s);
+    assert_true(streamed > 150000 && streamed < 300000);
+    /* Pinned and filled: from now on a pass reads the rest only.  The reader has to stand
+     * for the counters to be compared. */
+    no_error(stream_set_pinned(s, 200000, &e), &e);
+    stream_close(s);
+    before = 0;
+    for (int i = 0; i < 3; i++) {
+        before += counter_get(&telemetry.layer[i].read_bytes);
+        assert_true(counter_get(&telemetry.layer[i].read_ns) > 0);
+    }
+    assert_int_equal(before, counter_get(&telemetry.bytes_read));
+    assert_true(before >= 3 * 300000 - 100000);
+    assert_true(counter_get(&telemetry.read_ns) > 0);
+    assert_int_equal(counter_get(&telemetry.lookup_bytes), 0);
+    assert_true(counter_get(&telemetry.reads) >= 3 * 15);
+    model_remove(&m);
+}
+
+static void what_is_pinned_is_read_once(void **state)
+{
+    struct stream_options o = { .n_slot = 0 };
+    struct stream_model m;
+    uint64_t bytes, pinned = 0;
+    struct stream *s;
+
+    (void)state;
+    model_seed(22);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    memset(&telemetry, 0, sizeof telemetry);
+    assert_true(open_stream(&s, &m, &modes[3], 20000, &o));
+    run_pass(s, &m, false, UINT64_MAX, 1);
+    bytes = counter_get(&telemetry.bytes_read);
+    assert_true(bytes >= 300000);
+    for (int i = 0; i < 3; i++)
+        run_pass(s, &m, i == 1, UINT64_MAX, 1);
+    assert_int_equal(counter_get(&telemetry.bytes_read), bytes);
+    for (int i = 0; i < 3; i++)
+        pinned += counter_get(&telemetry.layer[i].pinned_bytes);
+    assert_int_equal(pinned, 300000);
+    assert_true(stream_pinned_now(s) >= 300000);
+    stream_close(s);
+    model_remove(&m);
+}
+
+static void auto_takes_the_page_cache_where_direct_is_slow(void **state)
+{
+    struct stream_options o = { .n_slot = 2, .direct_bytes_s = 1e8, .buffered_bytes_s = 1e9 };
+    struct stream_model m;
+    struct stream *s;
+
+    (void)state;
+    model_seed(23);
+    model_make(&m, 1000000);
+    assert_true(open_stream(&s, &m, &modes[6], 20000, &o));
+    assert_string_equal(stream_io_name(s), "buffered");
+    assert_string_equal(stream_io_reason(s), "direct reads are slow here: 100 MB/s, 1000 "
+                                             "through the page cache");
+    run_pass(s, &m, false, UINT64_MAX, 1);
+    stream_close(s);
+    model_remove(&m);
+}
+
+static void options_that_cannot_be_are_refused(void **state)
+{
+    struct stream_options good = { .io = STREAM_BUFFERED, .n_slot = 2 }, o;
+    struct stream_model m;
+    struct err e = ERR_INIT;
+    struct stream *s;
+    uint32_t n;
+
+    (void)state;
+    model_seed(24);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    good.slot_bytes = stream_slot_bytes(m.spans, m.n_span, 20000, &n);
+#define REFUSED(field, value, want)                                                            \
+    do {                                                                                       \
+        o = good;                                                                              \
+        o.field = value;                                                                       \
+        assert_int_equal(                                                                      \
+            stream_open(&s, &m.catalogue, m.spans, m.n_span, 20000, &o, &telemetry, &e), -1);  \
+        assert_int_equal(e.code, want);                                                        \
+        assert_null(s);                                                                        \
+    } while (0)
+    REFUSED(n_slot, 1, ERR_ARGUMENT);
+    REFUSED(n_slot, 65, ERR_ARGUMENT);
+    REFUSED(n_slot, 0, ERR_BUDGET);
+    REFUSED(slot_bytes, good.slot_bytes - 4096, ERR_ARGUMENT);
+    REFUSED(slot_bytes, good.slot_bytes + 1, ERR_ARGUMENT);
+    REFUSED(depth, 33, ERR_ARGUMENT);
+#undef REFUSED
+    m.spans[3].n_row = 100000;
+    assert_int_equal(stream_open(&s, &m.catalogue, m.spans, m.n_span, 20000, &good, &telemetry,
+                                 &e),
+                     -1);
+    assert_int_equal(e.code, ERR_FORMAT);
+    assert_string_equal(e.file, m.files[1].path);
+    model_remove(&m);
+}
+
 int main(void)
 {
-    enum { N = sizeof modes / sizeof modes[0] };
-    struct CMUnitTest tests[N];
+    enum { MODES = sizeof modes / sizeof modes[0] };
+    static const struct CMUnitTest others[] = {
+        cmocka_unit_test(the_counters_add_up),
+        cmocka_unit_test(what_is_pinned_is_read_once),
+        cmocka_unit_test(auto_takes_the_page_cache_where_direct_is_slow),
+        cmocka_unit_test(options_that_cannot_be_are_refused),
+    };
+    enum { OTHERS = sizeof others / sizeof others[0] };
+    struct CMUnitTest tests[MODES + OTHERS];
 
-    for (size_t i = 0; i < N; i++)
+    for (size_t i = 0; i < MODES; i++)
         tests[i] = (struct CMUnitTest){ modes[i].name, gives_the_bytes_of_the_files, NULL, NULL,
                                         &modes[i] };
+    for (size_t i = 0; i < OTHERS; i++)
+        tests[MODES + i] = others[i];
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

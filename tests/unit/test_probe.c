@@ -1,0 +1,126 @@
+/* The probes: what they may take, when they end, that each block is read once. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/base/units.h"
+#include "engine/machine/probe.h"
+#include "stream_model.h"
+
+static struct stream_model model;
+
+static int set_up(void **state)
+{
+    (void)state;
+    model_seed(11);
+    model_make(&model, 3000000);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    model_remove(&model);
+    return 0;
+}
+
+/* Time enough for all: then every whole block was read, and none of them twice. */
+static void a_small_file_is_read_once(void **state)
+{
+    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
+    struct probe_rate r;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    for (uint32_t depth = 1; depth <= 8; depth++) {
+        int result = probe_disk(model.files[0].fd, true, depth, 64 * KIB, &o, &r, &e);
+
+        if (result != 0 && e.code == ERR_UNSUPPORTED)
+            skip();
+        assert_int_equal(result, 0);
+        assert_int_equal(r.bytes, model.files[0].size / (64 * KIB) * (64 * KIB));
+        assert_true(r.bytes_s > 0 && r.seconds > 0);
+        assert_int_equal(probe_disk(model.files[0].fd, false, depth, 64 * KIB, &o, &r, &e), 0);
+        assert_int_equal(r.bytes, model.files[0].size / (64 * KIB) * (64 * KIB));
+    }
+}
+
+static void blocks_shrink_to_the_buffers_allowed(void **state)
+{
+    struct probe_options o = { .seconds = 1e9, .buffer_bytes = 40000 };
+    struct probe_rate r;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(probe_disk(model.files[0].fd, false, 4, 4 * MIB, &o, &r, &e), 0);
+    assert_int_equal(r.bytes, model.files[0].size / 8192 * 8192);
+    o.buffer_bytes = 4 * 4095;
+    assert_int_equal(probe_disk(model.files[0].fd, false, 4, 4 * MIB, &o, &r, &e), -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+    assert_int_equal(probe_memory(4, &o, &r, &e), -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+    assert_int_equal(probe_disk(model.files[0].fd, false, 0, MIB, &o, &r, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+    assert_int_equal(probe_memory(0, &o, &r, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+}
+
+static void a_cancelled_probe_ends(void **state)
+{
+    static _Atomic bool cancelled = true;
+    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB, .cancelled = &cancelled };
+    struct probe_rate r;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(probe_memory(2, &o, &r, &e), -1);
+    assert_int_equal(e.code, ERR_CANCELLED);
+    assert_int_equal(probe_disk(model.files[0].fd, false, 2, MIB, &o, &r, &e), -1);
+    assert_int_equal(e.code, ERR_CANCELLED);
+}
+
+static void a_file_that_is_no_block_long_measures_nothing(void **state)
+{
+    const struct probe_options o = { .seconds = 1, .buffer_bytes = 64 * MIB };
+    struct probe_rate r;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(probe_disk(model.files[0].fd, true, 1, 16 * MIB, &o, &r, &e), 0);
+    assert_true(r.bytes == 0 && !(r.bytes_s > 0));
+}
+
+static void memory_is_summed_by_all_threads(void **state)
+{
+    const struct probe_options o = { .seconds = 0.01, .buffer_bytes = 4 * MIB };
+    struct probe_rate r;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    for (int n = 1; n <= 3; n++) {
+        assert_int_equal(probe_memory(n, &o, &r, &e), 0);
+        assert_true(r.bytes > 0 && r.bytes_s > 1e6);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_small_file_is_read_once),
+        TEST(blocks_shrink_to_the_buffers_allowed),
+        TEST(a_cancelled_probe_ends),
+        TEST(a_file_that_is_no_block_long_measures_nothing),
+        TEST(memory_is_summed_by_all_threads),
+    };
+
+    return cmocka_run_group_tests_name("probe", tests, NULL, NULL);
+}
