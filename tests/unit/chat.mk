@@ -6,7 +6,7 @@ CHAT_LIBS = $(UI_LIBS) $(ENGINE_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_clean tests/unit/test_wrap tests/unit/test_receipt \
 	tests/unit/test_copy tests/unit/test_store tests/unit/test_markdown \
-	tests/unit/test_transcript
+	tests/unit/test_transcript tests/unit/test_transcript_turns
 tests_unit_test_clean_SOURCES = tests/unit/test_clean.c tests/unit/chat_random.h
 tests_unit_test_clean_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_clean_LDADD = $(CHAT_LIBS)
@@ -31,7 +31,13 @@ tests_unit_test_markdown_SOURCES = tests/unit/test_markdown.c tests/unit/chat_ra
 tests_unit_test_markdown_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_markdown_LDADD = $(CHAT_LIBS)
 
-tests_unit_test_transcript_SOURCES = tests/unit/test_transcript.c tests/unit/chat_random.h
+tests_unit_test_transcript_SOURCES = tests/unit/test_transcript.c tests/unit/chat_random.h \
+	tests/unit/transcript_pane.c tests/unit/transcript_pane.h
 tests_unit_test_transcript_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_transcript_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_transcript_turns_SOURCES = tests/unit/test_transcript_turns.c \
+	tests/unit/transcript_pane.c tests/unit/transcript_pane.h
+tests_unit_test_transcript_turns_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_transcript_turns_LDADD = $(CHAT_LIBS)
 endif
