@@ -139,6 +139,9 @@ struct mw_options {
     uint32_t chunk;  /* tokens of a prompt at once; 0: planned */
     uint32_t n_logit_row; /* rows of logits made at once by mw_session_eval; 0: 1 */
     bool ctx_shift;  /* context full: drop the oldest turns and go on */
+    /* Where copies of turns may lie that memory has no room for, in files without a name;
+     * NULL: nowhere. */
+    const char *cache_folder;
 };
 void mw_options_default(struct mw_options *o);
 

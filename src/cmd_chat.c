@@ -3,12 +3,14 @@
  */
 #include "config.h"
 
+#include <sys/stat.h>
+
 #include <stdio.h>
 #include <unistd.h>
 
 #include "src/command.h"
-#include "src/limits.h"
 #include "src/config_file.h"
+#include "src/limits.h"
 #include "src/paths.h"
 #include "src/plan_print.h"
 #include "src/settings.h"
@@ -61,6 +63,8 @@ int cmd_chat(const struct options *o)
         return cmd_run(o);
     if (settings_engine(o, &c.chat.engine, &e) != 0 || paths_find(&paths, &e) != 0)
         return report_error(&e);
+    mkdir(paths.cache_dir, 0700); /* where that fails nothing is kept there */
+    c.chat.engine.cache_folder = paths.cache_dir;
     c.chat.system = o->system;
     c.chat.format = o->format;
     c.chat.raw = o->raw;

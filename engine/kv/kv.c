@@ -24,9 +24,10 @@ struct kv {
     enum kv_type type_k, type_v;
     uint32_t n_layer, n_ctx, n_slot, window;
     uint32_t n_token;
-    /* Highest position ever written + 1 since the rings were last whole: slot of position q
-     * still holds q iff q + n_slot >= ring_end. */
-    uint32_t ring_end;
+    /* Highest position ever written + 1 since the rings were last whole, and the lowest that
+     * they were filled from: position q < n_token is still in its slot iff q >= ring_from and
+     * q + n_slot >= ring_end. */
+    uint32_t ring_end, ring_from;
     uint32_t page_end; /* pages of positions below this are charged */
     struct kv_layer layers[];
 };
@@ -251,85 +252,97 @@ static void drop_pages(struct kv *kv, uint32_t n)
     kv->page_end = end;
 }
 
+/* The oldest position that is in the rings. */
+static uint32_t ring_begin(const struct kv *kv)
+{
+    uint32_t lost = kv->ring_end > kv->n_slot ? kv->ring_end - kv->n_slot : 0;
+
+    return lost > kv->ring_from ? lost : kv->ring_from;
+}
+
+/* How many positions before n a sliding layer sees from n. */
+static uint32_t seen_before(const struct kv *kv, uint32_t n)
+{
+    uint32_t most = kv->window > 0 ? kv->window - 1 : 0;
+
+    return n < most ? n : most;
+}
+
 bool kv_rewind(struct kv *kv, uint32_t n)
 {
-    uint32_t oldest = n + 1 > kv->window ? n + 1 - kv->window : 0; /* that position n sees */
-
     if (n >= kv->n_token)
         return n == kv->n_token;
-    if (n > 0 && has_rings(kv) && oldest < n && oldest + kv->n_slot < kv->ring_end)
+    if (has_rings(kv) && seen_before(kv, n) > 0 && n - seen_before(kv, n) < ring_begin(kv))
         return false;
     kv->n_token = n;
     if (n == 0)
-        kv->ring_end = 0;
+        kv->ring_end = kv->ring_from = 0;
     drop_pages(kv, n);
     return true;
 }
 
 uint64_t kv_copy_bytes(const struct kv *kv)
 {
-    uint64_t sum = sizeof kv->ring_end;
+    uint64_t sum = 0;
 
     for (uint32_t i = 0; i < kv->n_layer; i++)
         if (kv->layers[i].spec.is_sliding)
-            sum += kv->layers[i].k_bytes + kv->layers[i].v_bytes;
-    return sum;
+            sum += kv->layers[i].k_stride + kv->layers[i].v_stride;
+    return sum * seen_before(kv, kv->n_ctx);
 }
 
-void kv_copy_save(const struct kv *kv, void *buf)
+/* Keys and values of the positions that n sees, layer by layer, through fn. */
+static int each_seen(const struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
 {
-    unsigned char *to = buf;
-
-    memcpy(to, &kv->ring_end, sizeof kv->ring_end);
-    to += sizeof kv->ring_end;
     for (uint32_t i = 0; i < kv->n_layer; i++) {
         const struct kv_layer *l = &kv->layers[i];
 
-        if (!l->spec.is_sliding)
-            continue;
-        memcpy(to, l->k, l->k_bytes);
-        memcpy(to + l->k_bytes, l->v, l->v_bytes);
-        to += l->k_bytes + l->v_bytes;
+        for (uint32_t pos = n - seen_before(kv, n); l->spec.is_sliding && pos < n; pos++) {
+            uint32_t slot = pos % l->n_slot;
+
+            if (fn(ctx, l->k + slot * l->k_stride, l->k_stride, e) != 0 ||
+                fn(ctx, l->v + slot * l->v_stride, l->v_stride, e) != 0)
+                return -1;
+        }
     }
+    return 0;
 }
 
-void kv_copy_restore(struct kv *kv, const void *buf, uint32_t n)
+int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e)
 {
-    const unsigned char *from = buf;
+    return each_seen(kv, kv->n_token, fn, ctx, e);
+}
+
+int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
+{
+    int rc;
 
     assert(n <= kv->n_token);
-    memcpy(&kv->ring_end, from, sizeof kv->ring_end);
-    from += sizeof kv->ring_end;
-    for (uint32_t i = 0; i < kv->n_layer; i++) {
-        struct kv_layer *l = &kv->layers[i];
-
-        if (!l->spec.is_sliding)
-            continue;
-        memcpy(l->k, from, l->k_bytes);
-        memcpy(l->v, from + l->k_bytes, l->v_bytes);
-        from += l->k_bytes + l->v_bytes;
-    }
-    kv->n_token = n;
-    drop_pages(kv, n);
+    rc = each_seen(kv, n, fn, ctx, e);
+    /* A copy that could not be read leaves the rings with nothing. */
+    kv->n_token = rc == 0 ? n : 0;
+    kv->ring_end = kv->n_token;
+    kv->ring_from = kv->n_token - seen_before(kv, kv->n_token);
+    drop_pages(kv, kv->n_token);
+    return rc;
 }
 
-/* Move the positions that a window can still see into rings of another size. */
-static int resize_ring(struct kv *kv, struct kv_layer *l, uint32_t n_slot, struct err *e)
+/* Move the positions that are held and fit into rings of another size. */
+static int resize_ring(const struct kv *kv, struct kv_layer *l, uint32_t from, uint32_t n_slot,
+                       struct err *e)
 {
     struct kv_layer new = *l;
-    uint32_t most = l->n_slot < n_slot ? l->n_slot : n_slot;
-    uint32_t from = kv->ring_end > most ? kv->ring_end - most : 0;
 
     new.n_slot = n_slot;
-    new.k_bytes = l->k_stride * n_slot;
-    new.v_bytes = l->v_stride * n_slot;
+    new.k_bytes = l->k_stride *n_slot;
+    new.v_bytes = l->v_stride *n_slot;
     if (reserve(&new.k, new.k_bytes, true, e) != 0)
         return -1;
     if (reserve(&new.v, new.v_bytes, true, e) != 0) {
         munmap(new.k, new.k_bytes);
         return -1;
     }
-    for (uint32_t pos = from; pos < kv->ring_end; pos++) {
+    for (uint32_t pos = from; pos < kv->n_token; pos++) {
         memcpy(new.k + pos % n_slot * l->k_stride, l->k + pos % l->n_slot * l->k_stride,
                l->k_stride);
         memcpy(new.v + pos % n_slot * l->v_stride, l->v + pos % l->n_slot * l->v_stride,
@@ -364,11 +377,25 @@ static int resize_pages(struct kv_layer *l, uint32_t n_ctx, struct err *e)
 
 int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e)
 {
+    uint32_t from = ring_begin(kv);
+    bool moves = kv->n_slot != n_slot;
+
     assert(n_slot % ATTN_BLOCK == 0 && n_ctx >= kv->n_token);
+    /* What a smaller ring has no room for, and what stands behind the held positions, is
+     * lost; layers that were moved before another could not be agree with that. */
+    if (moves) {
+        uint32_t least = kv->n_slot < n_slot ? kv->n_slot : n_slot;
+
+        if (kv->n_token > least && from < kv->n_token - least)
+            from = kv->n_token - least;
+        kv->ring_from = from < kv->n_token ? from : kv->n_token;
+        kv->ring_end = kv->n_token;
+    }
     for (uint32_t i = 0; i < kv->n_layer; i++) {
         struct kv_layer *l = &kv->layers[i];
 
-        if (l->spec.is_sliding && l->n_slot != n_slot && resize_ring(kv, l, n_slot, e) != 0)
+        if (l->spec.is_sliding && l->n_slot != n_slot &&
+            resize_ring(kv, l, kv->ring_from, n_slot, e) != 0)
             return -1;
         if (!l->spec.is_sliding && l->n_slot != page_round(n_ctx) &&
             resize_pages(l, n_ctx, e) != 0)

@@ -80,17 +80,21 @@ enum kv_type kv_type_v(const struct kv *kv);
  */
 bool kv_rewind(struct kv *kv, uint32_t n);
 
-/* A copy of the rings as they are at the held position: going back to it is exact. */
-uint64_t kv_copy_bytes(const struct kv *kv);
-void kv_copy_save(const struct kv *kv, void *buf);
-/* The held positions must have been n or more when buf was saved at n, and pages up to n
- * must not have been given back since. */
-void kv_copy_restore(struct kv *kv, const void *buf, uint32_t n);
-
 /*
- * Change the context and the slots of the rings; held positions stay (n_ctx is at least
- * what is held).  Copies that were saved before no longer fit if n_slot changed.
+ * A copy of what the sliding layers see from the held position: going back to it is exact.
+ * Bytes go through fn in an order that depends on nothing but the layers; it takes them away
+ * (save) or fills them (restore) and returns 0, or -1 with *e.
  */
+typedef int kv_bytes_fn(void *ctx, void *bytes, size_t n, struct err *e);
+
+uint64_t kv_copy_bytes(const struct kv *kv); /* at most */
+int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e);
+/* n: positions held when it was saved; not more than are held now, and none of them was
+ * written anew since.  On failure nothing is held any more. */
+int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e);
+
+/* Change the context and the slots of the rings; held positions stay (n_ctx is at least
+ * what is held). */
 int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e);
 
 /* What is held now. */

@@ -78,6 +78,21 @@ uint32_t plan_sliding_slots(uint32_t n_swa, uint32_t chunk, uint32_t n_ctx)
                              UINT32_MAX / PLAN_ATTN_BLOCK * PLAN_ATTN_BLOCK);
 }
 
+uint64_t plan_copy_bytes(const struct plan_input *in)
+{
+    uint64_t seen = in->n_swa > 0 ? in->n_swa - 1 : 0;
+    uint64_t bytes = product(in->kv_sliding_token_bytes, smaller(seen, in->n_ctx));
+
+    return bytes > 0 ? round_up(sum(bytes, 128), 4096) : 0;
+}
+
+static uint32_t copy_target(const struct plan_input *in)
+{
+    uint64_t bytes = plan_copy_bytes(in);
+
+    return bytes > 0 ? (uint32_t)smaller(PLAN_COPIES, PLAN_COPIES_BYTES / bytes) : 0;
+}
+
 static uint64_t all_pinned_bytes(const struct plan_input *in)
 {
     if (in->n_block == 0)
@@ -85,9 +100,14 @@ static uint64_t all_pinned_bytes(const struct plan_input *in)
     return sum(in->hot_bytes, product(in->n_block, PLAN_BLOCK_ROUNDING));
 }
 
+/* What is chosen; the rest follows from the input. */
+struct choice {
+    uint32_t n_ctx, chunk, n_slot, n_copy;
+    uint64_t pinned_bytes;
+};
+
 /* The table for these choices; out->sum_bytes without regard to the budget. */
-static void fill(const struct plan_input *in, uint32_t n_ctx, uint32_t chunk, uint32_t n_slot,
-                 uint64_t pinned_bytes, struct plan *out)
+static void fill(const struct plan_input *in, const struct choice *c, struct plan *out)
 {
     uint64_t *row = out->row;
     uint64_t rows = 0;
@@ -95,27 +115,29 @@ static void fill(const struct plan_input *in, uint32_t n_ctx, uint32_t chunk, ui
     memset(out, 0, sizeof *out);
     row[MW_ROW_PROGRAM] = in->program_bytes;
     row[MW_ROW_TOKENIZER] = in->tokenizer_bytes;
-    row[MW_ROW_ACTIVATIONS] = sum(in->act_fixed_bytes, product(in->act_col_bytes, chunk));
+    row[MW_ROW_ACTIVATIONS] = sum(in->act_fixed_bytes, product(in->act_col_bytes, c->chunk));
     row[MW_ROW_LOGITS] = in->logits_bytes;
     if (in->streams)
-        row[MW_ROW_RING] = sum(in->ring_fixed_bytes, product(in->slot_bytes, n_slot));
-    row[MW_ROW_ROWS] = sum(in->rows_fixed_bytes, product(in->rows_col_bytes, chunk));
+        row[MW_ROW_RING] = sum(in->ring_fixed_bytes, product(in->slot_bytes, c->n_slot));
+    row[MW_ROW_ROWS] = sum(in->rows_fixed_bytes, product(in->rows_col_bytes, c->chunk));
     row[MW_ROW_KV_GLOBAL] =
-        product(in->kv_global_token_bytes, round_up(n_ctx, in->kv_page_tokens));
-    row[MW_ROW_KV_SLIDING] =
-        product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, chunk, n_ctx));
+        product(in->kv_global_token_bytes, round_up(c->n_ctx, in->kv_page_tokens));
+    row[MW_ROW_KV_SLIDING] = sum(
+        product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, c->chunk, c->n_ctx)),
+        product(plan_copy_bytes(in), c->n_copy));
     row[MW_ROW_EXPERTS] = in->experts_bytes;
-    row[MW_ROW_PINNED] = sum(in->resident_bytes, pinned_bytes);
+    row[MW_ROW_PINNED] = sum(in->resident_bytes, c->pinned_bytes);
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         rows = sum(rows, row[i]);
     row[MW_ROW_RESERVE] = plan_reserve_bytes(rows, in->n_thread);
 
     out->budget_bytes = in->budget_bytes;
     out->sum_bytes = sum(rows, row[MW_ROW_RESERVE]);
-    out->n_ctx = n_ctx;
-    out->chunk = chunk;
-    out->n_slot = n_slot;
-    out->pinned_bytes = pinned_bytes;
+    out->n_ctx = c->n_ctx;
+    out->chunk = c->chunk;
+    out->n_slot = c->n_slot;
+    out->n_copy = c->n_copy;
+    out->pinned_bytes = c->pinned_bytes;
 }
 
 static bool fits(const struct plan *p)
@@ -138,13 +160,17 @@ static uint32_t chunk_limit(const struct plan_input *in, uint32_t n_ctx, uint32_
  */
 static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan *out)
 {
-    uint32_t chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN);
+    struct choice c = { .n_ctx = n_ctx,
+                        .chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN),
+                        .n_slot = in->streams && in->n_block > 0 ? 2 : 0 };
     struct plan pinned;
 
-    fill(in, n_ctx, chunk, in->streams && in->n_block > 0 ? 2 : 0, 0, out);
-    if (!in->streams || in->n_block == 0)
+    fill(in, &c, out);
+    if (c.n_slot == 0)
         return;
-    fill(in, n_ctx, chunk, 0, all_pinned_bytes(in), &pinned);
+    c.n_slot = 0;
+    c.pinned_bytes = all_pinned_bytes(in);
+    fill(in, &c, &pinned);
     if (pinned.sum_bytes < out->sum_bytes)
         *out = pinned;
 }
@@ -180,61 +206,75 @@ static uint32_t slot_target(const struct plan_input *in)
     return n > 2 ? (uint32_t)n : 2;
 }
 
-/* The largest chunk from least to most with which the table fits; least does. */
-static uint32_t widest_chunk(const struct plan_input *in, uint32_t least, uint32_t most,
-                             uint32_t n_slot, uint64_t pinned_bytes)
+static bool choice_fits(const struct plan_input *in, const struct choice *c)
 {
-    while (least < most) {
-        uint32_t middle = least + (most - least + 1) / 2;
-        struct plan p;
+    struct plan p;
 
-        fill(in, in->n_ctx, middle, n_slot, pinned_bytes, &p);
-        if (fits(&p))
-            least = middle;
+    fill(in, c, &p);
+    return fits(&p);
+}
+
+/* The largest chunk from the one chosen to most with which the table fits. */
+static void widen_chunk(const struct plan_input *in, uint32_t most, struct choice *c)
+{
+    uint32_t least = c->chunk;
+
+    while (least < most) {
+        c->chunk = least + (most - least + 1) / 2;
+        if (choice_fits(in, c))
+            least = c->chunk;
         else
-            most = middle - 1;
+            most = c->chunk - 1;
     }
-    return least;
+    c->chunk = least;
+}
+
+/* As many copies up to n as fit. */
+static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c)
+{
+    for (c->n_copy = n; c->n_copy > 0; c->n_copy--)
+        if (choice_fits(in, c))
+            return;
 }
 
 /* Everything pinned and no ring, if that fits: nothing is faster. */
 static bool give_everything(const struct plan_input *in, uint32_t most, struct plan *out)
 {
-    uint32_t chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN);
-    uint64_t pinned_bytes = in->streams ? all_pinned_bytes(in) : 0;
-    struct plan p;
+    struct choice c = { .n_ctx = in->n_ctx,
+                        .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                        .pinned_bytes = in->streams ? all_pinned_bytes(in) : 0 };
 
-    fill(in, in->n_ctx, chunk, 0, pinned_bytes, &p);
-    if (!fits(&p))
+    if (!choice_fits(in, &c))
         return false;
-    chunk = widest_chunk(in, chunk, most, 0, pinned_bytes);
-    fill(in, in->n_ctx, chunk, 0, pinned_bytes, out);
+    widen_chunk(in, most, &c);
+    add_copies(in, copy_target(in), &c);
+    fill(in, &c, out);
     return true;
 }
 
 /*
- * Ring first, then the chunk, then pinned takes the rest.  While one of the first two is
- * below its target, less is left than a slot or a column takes: kept out of pinned, so
- * that a larger budget never pins less.
+ * Ring first, then the chunk, then copies of turns; pinned takes the rest.  While one of the
+ * former is below its target, less is left than it takes: kept out of pinned, so that a larger
+ * budget never pins less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {
-    uint32_t chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN);
-    uint32_t slots = slot_target(in), n_slot;
-    uint64_t used, room, pinned_bytes = 0;
+    struct choice c = { .n_ctx = in->n_ctx,
+                        .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                        .n_slot = slot_target(in) };
+    uint32_t slots = c.n_slot, copies = copy_target(in);
+    uint64_t used, room;
 
-    for (n_slot = slots; n_slot > 2; n_slot--) {
-        fill(in, in->n_ctx, chunk, n_slot, 0, out);
-        if (fits(out))
-            break;
-    }
-    chunk = widest_chunk(in, chunk, most, n_slot, 0);
-    fill(in, in->n_ctx, chunk, n_slot, 0, out);
+    while (c.n_slot > 2 && !choice_fits(in, &c))
+        c.n_slot--;
+    widen_chunk(in, most, &c);
+    add_copies(in, copies, &c);
+    fill(in, &c, out);
     used = out->sum_bytes - out->row[MW_ROW_RESERVE];
     room = room_for_rows(in->budget_bytes, in->n_thread);
-    if (n_slot == slots && chunk == most && room > used)
-        pinned_bytes = smaller(room - used, all_pinned_bytes(in));
-    fill(in, in->n_ctx, chunk, n_slot, pinned_bytes, out);
+    if (c.n_slot == slots && c.chunk == most && c.n_copy == copies && room > used)
+        c.pinned_bytes = smaller(room - used, all_pinned_bytes(in));
+    fill(in, &c, out);
 }
 
 double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, enum mw_binds *binds)

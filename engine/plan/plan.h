@@ -7,8 +7,9 @@
  * Order of giving: the floor first (program, tokenizer, logits, a chunk of the smallest
  * size, a ring of two slots, lookup rows, KV for the context asked, weights that are
  * always resident); then, while room is left, the ring up to the depth that adds
- * bandwidth, the chunk up to where computing takes as long as reading, and `pinned`
- * takes all that remains, up to the hot bytes.
+ * bandwidth, the chunk up to where computing takes as long as reading, copies of the
+ * sliding rings for turns to go back to, and `pinned` takes all that remains, up to the
+ * hot bytes.
  */
 #ifndef MEMWALL_ENGINE_PLAN_PLAN_H
 #define MEMWALL_ENGINE_PLAN_PLAN_H
@@ -39,6 +40,10 @@
 #define PLAN_CHUNK_MIN     16
 #define PLAN_CHUNK_DEFAULT 512
 #define PLAN_CHUNK_MAX     2048
+
+/* Copies of what sliding layers see, one a turn; together they take at most so much. */
+#define PLAN_COPIES       4
+#define PLAN_COPIES_BYTES ((uint64_t)64 << 20)
 
 /* What the plan is made from: sums of the model and choices of the person. */
 struct plan_input {
@@ -84,6 +89,7 @@ struct plan {
     uint32_t n_ctx;
     uint32_t chunk;          /* tokens of a prompt evaluated together */
     uint32_t n_slot;         /* of the ring; 0: everything is pinned */
+    uint32_t n_copy;         /* turns whose rings are kept in memory, part of kv_sliding */
     uint64_t pinned_bytes;   /* for blocks that are kept, rounding included; no resident */
     uint64_t streamed_bytes; /* read from disk per decoded token, when all is lent back */
     /* Predictions (`~`); 0 where a limit was not measured. */
@@ -123,5 +129,8 @@ double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint
  * rounded up to whole blocks of attention (PLAN_ATTN_BLOCK, the ATTN_BLOCK of compute). */
 #define PLAN_ATTN_BLOCK 32
 uint32_t plan_sliding_slots(uint32_t n_swa, uint32_t chunk, uint32_t n_ctx);
+
+/* A copy of what the sliding layers see from one position, in whole pages. */
+uint64_t plan_copy_bytes(const struct plan_input *in);
 
 #endif

@@ -9,11 +9,11 @@
 /* One answer in the making. */
 struct run {
     struct answerer *a;
-    struct ids prompt;    /* conversation, and the answer so far if it is continued */
-    struct ids answer;    /* generated, those of a continued answer included */
-    size_t turn;          /* of the answer in the conversation */
+    struct ids prompt;           /* conversation, and the answer so far if it is continued */
+    struct ids answer;           /* generated, those of a continued answer included */
+    size_t turn;                 /* of the answer in the conversation */
     struct answer_parser parser; /* thinking or text; decodes in raw mode too */
-    char held[256];       /* text that may be the beginning of a stop string */
+    char held[256];              /* text that may be the beginning of a stop string */
     size_t n_held;
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
@@ -128,8 +128,8 @@ static int fit_prompt(struct run *r, struct err *e)
     if (make_prompt(r, e) != 0)
         return -1;
     /* With the shift on, an eighth of the context is freed, or every token would shift. */
-    while (a->ctx_shift && r->prompt.n + (before != a->conversation->n_dropped ? n_ctx / 8 : 0) >=
-                               n_ctx) {
+    while (a->ctx_shift &&
+           r->prompt.n + (before != a->conversation->n_dropped ? n_ctx / 8 : 0) >= n_ctx) {
         if (!conversation_drop_oldest(a->conversation))
             break;
         if (make_prompt(r, e) != 0)
@@ -157,9 +157,8 @@ static void post_progress(void *ctx, uint32_t done, uint32_t total)
     struct run *r = ctx;
 
     counter_set(&session_telemetry(r->a->session)->n_prompt_done, done);
-    events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_PROGRESS,
-                                                  .n = done,
-                                                  .total = total });
+    events_post(r->a->events,
+                &(struct mw_event){ .kind = MW_EVENT_PROGRESS, .n = done, .total = total });
 }
 
 /* Evaluate what of the prompt the session does not hold. */
@@ -320,6 +319,8 @@ void answer_run(struct answerer *a, bool is_continued)
 
     telemetry_answer(t, 0);
     session_clear_cancel(a->session);
+    if (is_cancelled(&r)) /* it came before the line above, which took it back */
+        mw_session_cancel(a->session);
     replay_parser(&r);
     r.receipt.done = started ? begin_and_generate(&r) : MW_DONE_ERROR;
     if (started) {
@@ -335,9 +336,8 @@ void answer_run(struct answerer *a, bool is_continued)
     }
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
-    events_post(a->events, &(struct mw_event){ .kind = MW_EVENT_DONE,
-                                               .receipt = r.receipt,
-                                               .err = r.err });
+    events_post(a->events, &(struct mw_event){
+                               .kind = MW_EVENT_DONE, .receipt = r.receipt, .err = r.err });
     ids_free(&r.prompt);
     ids_free(&r.answer);
 }

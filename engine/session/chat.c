@@ -58,6 +58,7 @@ static void options_free(struct mw_chat_options *o)
     free((void *)(uintptr_t)o->system);
     free((void *)(uintptr_t)o->format);
     free((void *)(uintptr_t)o->engine.isa);
+    free((void *)(uintptr_t)o->engine.cache_folder);
     *o = (struct mw_chat_options){ 0 };
 }
 
@@ -79,6 +80,7 @@ static int options_copy(struct mw_chat_options *out, const struct mw_chat_option
     ok = copy_string(&out->system, o->system);
     ok &= copy_string(&out->format, o->format);
     ok &= copy_string(&out->engine.isa, o->engine.isa);
+    ok &= copy_string(&out->engine.cache_folder, o->engine.cache_folder);
     while (o->stop != NULL && o->stop[n] != NULL && n < MAX_STOP_STRING - 1)
         n++;
     stop = calloc(n + 1, sizeof *stop);
@@ -132,8 +134,8 @@ static int make_answerer(struct mw_chat *c, const struct mw_chat_options *o, str
     if (a.rendering.tokenizer == NULL)
         return -1;
     if (!o->raw) {
-        a.rendering.format = chat_format_choose(c->m->catalogue, a.rendering.tokenizer,
-                                                o->format, e);
+        a.rendering.format =
+            chat_format_choose(c->m->catalogue, a.rendering.tokenizer, o->format, e);
         if (a.rendering.format == NULL)
             return -1;
         if (strcmp(chat_format_name(a.rendering.format), "raw") == 0)
@@ -488,9 +490,9 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
         struct turn *t = conversation_add(&command->restored, roles[messages[i].role],
                                           messages[i].text, messages[i].len, e);
 
-        if (t == NULL || (messages[i].thinking != NULL &&
-                          turn_append(t, true, messages[i].thinking, messages[i].thinking_len,
-                                      e) != 0)) {
+        if (t == NULL ||
+            (messages[i].thinking != NULL &&
+             turn_append(t, true, messages[i].thinking, messages[i].thinking_len, e) != 0)) {
             command_free(command);
             return -1;
         }
@@ -600,17 +602,16 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
     if (chunk > 0) {
         /* Every chunk but the last reads the prompt's part, the last everything. */
         n_pass = (out->n_token + chunk - 1) / chunk;
-        streamed = c->m->hot_bytes -
-                   (sample->mem.used[MW_ROW_PINNED] < c->m->hot_bytes
-                        ? sample->mem.used[MW_ROW_PINNED]
-                        : c->m->hot_bytes);
+        streamed = c->m->hot_bytes - (sample->mem.used[MW_ROW_PINNED] < c->m->hot_bytes
+                                          ? sample->mem.used[MW_ROW_PINNED]
+                                          : c->m->hot_bytes);
         share = c->m->hot_bytes > 0 ? (double)streamed / (double)c->m->hot_bytes : 0;
-        out->bytes = (uint64_t)((double)(n_pass - 1) * share * (double)c->m->prompt_bytes) +
-                     streamed;
+        out->bytes =
+            (uint64_t)((double)(n_pass - 1) * share * (double)c->m->prompt_bytes) + streamed;
     }
     if (sample->prefill_ns > 0 && sample->n_prompt_done > 0)
-        out->seconds = (double)sample->prefill_ns / 1e9 * out->n_token /
-                       (double)sample->n_prompt_done;
+        out->seconds =
+            (double)sample->prefill_ns / 1e9 * out->n_token / (double)sample->n_prompt_done;
     free(sample);
     ids_free(&ids);
     return 0;

@@ -11,8 +11,8 @@ struct turn {
     enum chat_role role;
     char *text, *thinking; /* owned; thinking may be NULL */
     size_t len, thinking_len;
-    struct ids ids;        /* of an answer: as it was generated */
-    bool is_cut;           /* an answer that was stopped: may be continued */
+    struct ids ids; /* of an answer: as it was generated */
+    bool is_cut;    /* an answer that was stopped: may be continued */
 };
 
 struct conversation {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/machine/proc.h"
 #include "engine/compute/kernels.h"
+#include "engine/machine/proc.h"
 #include "engine/stream/stream.h"
 
 const char *model_main_type(const struct catalogue *c)

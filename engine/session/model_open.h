@@ -24,8 +24,8 @@ struct mw_model {
     struct vocab_info vocab;
     bool has_vocab;
     uint64_t program_bytes; /* resident when the model was opened, before any row was */
-    pthread_mutex_t lock; /* of what is loaded at first use: tokenizer, small weights */
-    struct arena resident; /* small weights, part of the row "pinned" */
+    pthread_mutex_t lock;   /* of what is loaded at first use: tokenizer, small weights */
+    struct arena resident;  /* small weights, part of the row "pinned" */
     struct tokenizer *tokenizer;
     /* Measured limits of this machine for this model's file; 0: not measured. */
     double disk_bytes_s, memory_bytes_s;

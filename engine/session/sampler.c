@@ -7,10 +7,11 @@
  */
 #include "config.h"
 
+#include <sys/random.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "engine/session/model_open.h"
 
@@ -227,7 +228,8 @@ static size_t take_greatest(struct mw_sampler *p, const float *logits, size_t k)
 uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *before,
                          size_t n_before)
 {
-    size_t k = p->s.top_k > 0 && p->s.top_k < MAX_CANDIDATE ? (size_t)p->s.top_k : MAX_CANDIDATE;
+    size_t k =
+        p->s.top_k > 0 && p->s.top_k < MAX_CANDIDATE ? (size_t)p->s.top_k : MAX_CANDIDATE;
     size_t n, kept = 0;
     double sum = 0, total = 0, at;
 

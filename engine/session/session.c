@@ -5,14 +5,14 @@
  *   options -> plan -> arenas, KV store, stream, pass
  *
  * Room of the plan that the KV store does not use yet is lent to pinned weights and taken
- * back, block by block, before pages are written.  Copies of the sliding rings live in the
- * same room.
+ * back, block by block, before pages are written.
  */
 #include "config.h"
 
 #include "engine/session/session.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +21,8 @@
 #include "engine/base/arena.h"
 #include "engine/kv/kv.h"
 #include "engine/model/forward.h"
+#include "engine/session/copies.h"
 #include "engine/session/model_open.h"
-
-#define MAX_COPY 16 /* remembered turns */
-
-struct ring_copy {
-    uint32_t n_token;
-    unsigned char *buf;
-};
 
 /* What depends on the plan and is made anew when it changes. */
 struct machinery {
@@ -44,19 +38,29 @@ struct mw_session {
     const struct kernels *kernels;
     struct pool *pool;
     struct kv *kv;
+    struct copies *copies; /* turns to go back to */
     struct machinery mach;
     struct telemetry *telemetry;
-    uint32_t *ids; /* [n_ctx] held */
-    struct ring_copy copies[MAX_COPY];
-    uint32_t n_copy;
-    uint64_t pinned_target;
+    uint32_t *ids;          /* [n_ctx] held */
+    uint64_t pinned_target; /* of the stream, and its slots */
+    uint32_t n_slot;
     bool has_logits;
-    atomic_bool cancel; /* set by any thread, taken back by who asked for the work */
+    atomic_bool cancel;       /* set by any thread, taken back by who asked for the work */
+    pthread_mutex_t lock;     /* of the next, which any thread may use */
+    struct stream *cancelled; /* the stream to wake; NULL while there is none */
     session_progress_fn *progress;
     void *progress_ctx;
 };
 
 /* --- machinery --- */
+
+/* Whoever cancels must not meet a stream that is being closed. */
+static void set_cancelled(struct mw_session *s, struct stream *stream)
+{
+    pthread_mutex_lock(&s->lock);
+    s->cancelled = stream;
+    pthread_mutex_unlock(&s->lock);
+}
 
 static void machinery_free(struct machinery *a)
 {
@@ -69,21 +73,14 @@ static void machinery_free(struct machinery *a)
     memset(a, 0, sizeof *a);
 }
 
-static uint64_t copies_bytes(const struct mw_session *s)
-{
-    return s->n_copy * (s->n_copy > 0 ? kv_copy_bytes(s->kv) : 0);
-}
-
 /* Pinned weights may take their own row, the KV room that is not used yet, and what the
- * plan left over; copies of rings come off it. */
-static uint64_t pinned_room(const struct mw_session *s, const struct plan *p, uint64_t kv_used)
+ * plan left over. */
+static uint64_t pinned_room(const struct plan *p, uint64_t kv_used)
 {
     uint64_t kv_row = p->row[MW_ROW_KV_GLOBAL];
     uint64_t lent = kv_row > kv_used ? kv_row - kv_used : 0;
-    uint64_t room = p->pinned_bytes + lent + (p->budget_bytes - p->sum_bytes);
-    uint64_t taken = copies_bytes(s);
 
-    return room > taken ? room - taken : 0;
+    return p->pinned_bytes + lent + (p->budget_bytes - p->sum_bytes);
 }
 
 static void publish_memory(struct mw_session *s)
@@ -96,7 +93,7 @@ static void publish_memory(struct mw_session *s)
     counter_set(&t->kv_global_used, kv_global_bytes(s->kv));
     counter_set(&t->kv_sliding_used, kv_sliding_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_GLOBAL], kv_global_bytes(s->kv));
-    counter_set(&t->used[MW_ROW_KV_SLIDING], kv_sliding_bytes(s->kv) + copies_bytes(s));
+    counter_set(&t->used[MW_ROW_KV_SLIDING], kv_sliding_bytes(s->kv) + copies_bytes(s->copies));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->lent_bytes, pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0);
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
@@ -133,7 +130,8 @@ static void publish_plan(struct mw_session *s)
     counter_set(&t->used[MW_ROW_PROGRAM], s->m->program_bytes);
     counter_set(&t->used[MW_ROW_ACTIVATIONS], a->activations.used);
     counter_set(&t->used[MW_ROW_LOGITS], a->logits.used);
-    counter_set(&t->used[MW_ROW_ROWS], a->plan.row[MW_ROW_ROWS] - (a->rows.size - a->rows.used));
+    counter_set(&t->used[MW_ROW_ROWS],
+                a->plan.row[MW_ROW_ROWS] - (a->rows.size - a->rows.used));
     counter_set(&t->used[MW_ROW_EXPERTS], a->experts.used);
     counter_set(&t->used[MW_ROW_RING], a->plan.row[MW_ROW_RING]);
     counter_set(&t->used[MW_ROW_TOKENIZER],
@@ -143,8 +141,8 @@ static void publish_plan(struct mw_session *s)
     counter_set(&t->disk_limit, (uint64_t)s->m->disk_bytes_s);
     counter_set(&t->memory_limit, (uint64_t)s->m->memory_bytes_s);
     for (uint32_t l = 0; l <= s->m->desc->n_layer; l++)
-        counter_set(&t->layer[l].kind, l < s->m->desc->n_layer ? s->m->desc->layers[l].kind
-                                                               : MW_LAYER_HEAD);
+        counter_set(&t->layer[l].kind,
+                    l < s->m->desc->n_layer ? s->m->desc->layers[l].kind : MW_LAYER_HEAD);
     publish_memory(s);
 }
 
@@ -157,7 +155,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .mmap_drop = o->mmap_drop,
         .no_uring = o->no_uring,
         .n_slot = plan->n_slot,
-        .pinned_bytes = pinned_room(s, plan, kv_global_bytes(s->kv)),
+        .pinned_bytes = pinned_room(plan, kv_global_bytes(s->kv)),
     };
     struct forward_parts parts = {
         .desc = s->m->desc,
@@ -197,6 +195,9 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         return -1;
     }
     s->pinned_target = so.pinned_bytes;
+    s->n_slot = plan->n_slot;
+    copies_set_room(s->copies, plan->n_copy);
+    set_cancelled(s, out->stream);
     return 0;
 
 fail:
@@ -242,6 +243,7 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
     *out = NULL;
     if (s == NULL)
         return err_sys(e, "cannot allocate the session");
+    pthread_mutex_init(&s->lock, NULL);
     s->m = m;
     s->o = *o;
     options_resolve(m, &s->o);
@@ -258,7 +260,8 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
     }
     if (choose_kernels(s, e) != 0 || plan_for(s, &s->o, &plan, e) != 0 ||
         pool_new(&s->pool, s->o.n_thread, e) != 0 || model_load_small(m, e) != 0 ||
-        make_kv(s, &plan, e) != 0 || machinery_new(s, &s->o, &plan, &s->mach, e) != 0)
+        make_kv(s, &plan, e) != 0 || copies_new(&s->copies, s->kv, s->o.cache_folder, e) != 0 ||
+        machinery_new(s, &s->o, &plan, &s->mach, e) != 0)
         goto fail;
     publish_plan(s);
     counter_set(&s->telemetry->state, MW_IDLE);
@@ -275,12 +278,12 @@ void mw_session_close(struct mw_session *s)
     if (s == NULL)
         return;
     machinery_free(&s->mach);
-    for (uint32_t i = 0; i < s->n_copy; i++)
-        free(s->copies[i].buf);
+    copies_free(s->copies);
     kv_free(s->kv);
     pool_free(s->pool);
     free(s->ids);
     free(s->telemetry);
+    pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -291,13 +294,15 @@ void mw_session_close(struct mw_session *s)
 static int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
 {
     uint64_t used = kv_global_bytes(s->kv) + kv_grow_bytes(s->kv, n);
-    uint64_t target = pinned_room(s, &s->mach.plan, used);
+    uint64_t target = pinned_room(&s->mach.plan, used);
+    uint32_t n_slot = s->mach.plan.n_slot;
 
-    if (target == s->pinned_target)
+    if (target == s->pinned_target && n_slot == s->n_slot)
         return 0;
-    if (stream_set_pinned(s->mach.stream, target, e) != 0)
+    if (stream_set_memory(s->mach.stream, n_slot, target, e) != 0)
         return -1;
     s->pinned_target = target;
+    s->n_slot = n_slot;
     return 0;
 }
 
@@ -311,8 +316,9 @@ static int check_ids(const struct mw_session *s, const uint32_t *ids, size_t n, 
                        s->o.n_ctx, held);
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= s->m->desc->n_vocab)
-            return err_set(e, ERR_ARGUMENT, "token id %u at position %zu: the vocabulary has %u",
-                           ids[i], held + i, s->m->desc->n_vocab);
+            return err_set(e, ERR_ARGUMENT,
+                           "token id %u at position %zu: the vocabulary has %u", ids[i],
+                           held + i, s->m->desc->n_vocab);
     return 0;
 }
 
@@ -358,9 +364,9 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
     for (size_t done = 0; done < n;) {
         uint32_t chunk = n - done < most ? (uint32_t)(n - done) : most;
         bool is_last = done + chunk == n;
-        int rc = row != NULL ? eval_rows(s, ids + done, chunk, row, ctx, e)
-                             : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE,
-                                          e);
+        int rc = row != NULL
+                     ? eval_rows(s, ids + done, chunk, row, ctx, e)
+                     : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE, e);
 
         if (rc != 0) {
             atomic_store(&s->cancel, false);
@@ -391,28 +397,15 @@ uint32_t mw_session_tokens(const struct mw_session *s)
 
 /* --- going back --- */
 
-static void drop_copies_behind(struct mw_session *s, uint32_t n)
-{
-    while (s->n_copy > 0 && s->copies[s->n_copy - 1].n_token > n)
-        free(s->copies[--s->n_copy].buf);
-}
-
 int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct err *e)
 {
     if (n > kv_tokens(s->kv))
         return err_set(e, ERR_ARGUMENT, "cannot go back to token %u of %u", n,
                        kv_tokens(s->kv));
     s->has_logits = n == kv_tokens(s->kv) && s->has_logits;
-    drop_copies_behind(s, n);
-    if (!kv_rewind(s->kv, n)) {
-        if (s->n_copy > 0) {
-            const struct ring_copy *copy = &s->copies[s->n_copy - 1];
-
-            kv_copy_restore(s->kv, copy->buf, copy->n_token);
-        } else {
-            kv_rewind(s->kv, 0);
-        }
-    }
+    copies_cut(s->copies, n);
+    if (!kv_rewind(s->kv, n))
+        copies_restore(s->copies);
     *kept = kv_tokens(s->kv);
     publish_memory(s);
     return 0;
@@ -420,34 +413,7 @@ int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct e
 
 void session_mark(struct mw_session *s)
 {
-    uint64_t bytes = kv_copy_bytes(s->kv);
-    const struct plan *p = &s->mach.plan;
-    uint32_t n = kv_tokens(s->kv);
-    unsigned char *buf;
-
-    if (kv_sliding_bytes(s->kv) == 0 || n == 0 ||
-        (s->n_copy > 0 && s->copies[s->n_copy - 1].n_token == n))
-        return;
-    /* A copy may take what pinned weights hold, never more; without a stream (all pinned)
-     * only what is left over. */
-    uint64_t room = (p->budget_bytes - p->sum_bytes) + (p->n_slot > 0 ? p->pinned_bytes : 0);
-
-    while (s->n_copy > 0 && (s->n_copy == MAX_COPY || copies_bytes(s) + bytes > room)) {
-        free(s->copies[0].buf);
-        memmove(s->copies, s->copies + 1, --s->n_copy * sizeof s->copies[0]);
-    }
-    if (bytes > room)
-        return;
-    buf = malloc(bytes);
-    if (buf == NULL)
-        return;
-    s->copies[s->n_copy++] = (struct ring_copy){ n, buf };
-    /* Weights make room before the copy is touched. */
-    if (settle_memory(s, 0, &(struct err)ERR_INIT) != 0) {
-        free(s->copies[--s->n_copy].buf);
-        return;
-    }
-    kv_copy_save(s->kv, buf);
+    copies_mark(s->copies);
     publish_memory(s);
 }
 
@@ -455,7 +421,7 @@ void session_mark(struct mw_session *s)
 
 static bool same_shape(const struct plan *a, const struct plan *b)
 {
-    return a->chunk == b->chunk && a->n_slot == b->n_slot && a->n_ctx == b->n_ctx &&
+    return a->chunk == b->chunk && a->n_ctx == b->n_ctx &&
            a->row[MW_ROW_LOGITS] == b->row[MW_ROW_LOGITS];
 }
 
@@ -491,9 +457,10 @@ static int rebuild(struct mw_session *s, const struct mw_options *wanted,
     uint32_t n_swa = s->m->desc->hp->n_swa;
     struct err ignored = ERR_INIT;
 
-    /* Old and new together would not fit the budget, and copies have the old rings' form. */
-    drop_copies_behind(s, 0);
+    /* Old and new together would not fit the budget. */
+    set_cancelled(s, NULL);
     machinery_free(&s->mach);
+    copies_set_room(s->copies, plan->n_copy);
     s->has_logits = false;
     if (kv_resize(s->kv, wanted->n_ctx, plan_sliding_slots(n_swa, plan->chunk, wanted->n_ctx),
                   e) == 0 &&
@@ -502,8 +469,8 @@ static int rebuild(struct mw_session *s, const struct mw_options *wanted,
         s->o = *wanted;
         return 0;
     }
-    if (kv_resize(s->kv, before.n_ctx, plan_sliding_slots(n_swa, plan_before.chunk, before.n_ctx),
-                  &ignored) == 0 &&
+    if (kv_resize(s->kv, before.n_ctx,
+                  plan_sliding_slots(n_swa, plan_before.chunk, before.n_ctx), &ignored) == 0 &&
         set_ids(s, before.n_ctx, &ignored) == 0 &&
         set_threads(s, before.n_thread, &ignored) == 0)
         machinery_new(s, &before, &plan_before, &s->mach, &ignored);
@@ -528,6 +495,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         wanted.mmap_drop == s->o.mmap_drop && wanted.no_uring == s->o.no_uring &&
         wanted.exact == s->o.exact && wanted.n_thread == s->o.n_thread &&
         stream_block_target(wanted.memory_bytes) == stream_block_target(s->o.memory_bytes)) {
+        copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;
         rc = settle_memory(s, 0, e);
         if (rc == 0)
@@ -566,7 +534,10 @@ void mw_session_cancel(struct mw_session *s)
 {
     /* The flag ends a pass at its next block, the stream's wakes one that waits. */
     atomic_store(&s->cancel, true);
-    stream_cancel(s->mach.stream);
+    pthread_mutex_lock(&s->lock);
+    if (s->cancelled != NULL)
+        stream_cancel(s->cancelled);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void session_clear_cancel(struct mw_session *s)

@@ -16,11 +16,8 @@ const uint32_t *session_ids(const struct mw_session *s);
  * evaluation. */
 float *session_logits(struct mw_session *s);
 
-/*
- * Remember the sliding rings as they are now, so that going back to this position is exact
- * and cheap.  Copies are kept as long as the budget has room for them; the oldest go
- * first.  Without room nothing is remembered and a rewind evaluates again.
- */
+/* Remember the sliding rings as they are now, so that going back to this position is exact
+ * and cheap (copies.h). */
 void session_mark(struct mw_session *s);
 
 /* Called between chunks of a prompt with the tokens done. */

@@ -89,8 +89,8 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     const struct model_desc *d = m->desc;
 
     for (uint32_t i = 0; i < d->n_kv; i++) {
-        uint64_t bytes = kv_token_bytes(&d->kv_specs[i], (enum kv_type)o->kv_k,
-                                        (enum kv_type)o->kv_v);
+        uint64_t bytes =
+            kv_token_bytes(&d->kv_specs[i], (enum kv_type)o->kv_k, (enum kv_type)o->kv_v);
 
         if (d->kv_specs[i].is_sliding)
             in->kv_sliding_token_bytes += bytes;
@@ -119,7 +119,8 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
 
     if (o->n_ctx > (uint32_t)1 << 24)
         return err_set(e, ERR_ARGUMENT, "a context of %u tokens is not possible", o->n_ctx);
-    if (kv_check_types(d->kv_specs, d->n_kv, (enum kv_type)o->kv_k, (enum kv_type)o->kv_v, e) != 0)
+    if (kv_check_types(d->kv_specs, d->n_kv, (enum kv_type)o->kv_k, (enum kv_type)o->kv_v, e) !=
+        0)
         return -1;
     forward_bytes(d, o->exact, o->n_thread, &bytes);
     *in = (struct plan_input){
@@ -144,8 +145,8 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .flops_token = forward_flops(d, false),
         .flops_prompt_token = forward_flops(d, true),
     };
-    in->slot_bytes = stream_slot_bytes(m->spans, m->n_span,
-                                       stream_block_target(o->memory_bytes), &n_block);
+    in->slot_bytes =
+        stream_slot_bytes(m->spans, m->n_span, stream_block_target(o->memory_bytes), &n_block);
     in->n_block = n_block;
     in->ring_fixed_bytes = stream_overhead_bytes(m->n_span, n_block, m->catalogue->n_file);
     add_kv(m, o, in);

@@ -1,0 +1,337 @@
+#include "config.h"
+
+#include "engine/session/copies.h"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/units.h"
+
+#define MAX_COPY 16
+/* More is not written at the beginning of a turn: evaluating again costs less. */
+#define MAX_BYTES (256 * MIB)
+#define PIECE     ((size_t)64 << 10) /* of the file, written at once */
+
+struct copy {
+    uint32_t n_token;
+    size_t bytes;        /* written */
+    struct arena memory; /* base NULL: in the file … */
+    int place;           /* … at this place of equal ones */
+};
+
+struct copies {
+    struct kv *kv;
+    char *folder; /* NULL: none */
+    uint32_t n, n_memory;
+    struct copy copy[MAX_COPY]; /* by n_token, ascending */
+    int fd;                     /* -1: no file yet */
+};
+
+int copies_new(struct copies **out, struct kv *kv, const char *folder, struct err *e)
+{
+    struct copies *c = calloc(1, sizeof *c);
+
+    *out = NULL;
+    if (c != NULL && folder != NULL)
+        c->folder = strdup(folder);
+    if (c == NULL || (folder != NULL && c->folder == NULL)) {
+        free(c);
+        return err_sys(e, "cannot allocate the table of turns");
+    }
+    c->kv = kv;
+    c->fd = -1;
+    *out = c;
+    return 0;
+}
+
+void copies_free(struct copies *c)
+{
+    if (c == NULL)
+        return;
+    for (uint32_t i = 0; i < c->n; i++)
+        arena_unmap(&c->copy[i].memory);
+    if (c->fd >= 0)
+        close(c->fd);
+    free(c->folder);
+    free(c);
+}
+
+/* --- in memory --- */
+
+struct cursor {
+    unsigned char *at;
+};
+
+static int to_memory(void *ctx, void *bytes, size_t n, struct err *e)
+{
+    struct cursor *to = ctx;
+
+    (void)e;
+    memcpy(to->at, bytes, n);
+    to->at += n;
+    return 0;
+}
+
+static int from_memory(void *ctx, void *bytes, size_t n, struct err *e)
+{
+    struct cursor *from = ctx;
+
+    (void)e;
+    memcpy(bytes, from->at, n);
+    from->at += n;
+    return 0;
+}
+
+/* --- in the file --- */
+
+struct piece {
+    int fd;
+    uint64_t offset; /* of the piece in the file */
+    size_t used;     /* of buf: written into it, or taken out of it */
+    unsigned char *buf;
+};
+
+static int write_piece(struct piece *p, struct err *e)
+{
+    if (pwrite(p->fd, p->buf, PIECE, (off_t)p->offset) != (ssize_t)PIECE)
+        return err_sys(e, "could not write a copy of the sliding layers");
+    p->offset += PIECE;
+    p->used = 0;
+    return 0;
+}
+
+static int read_piece(struct piece *p, struct err *e)
+{
+    if (pread(p->fd, p->buf, PIECE, (off_t)p->offset) != (ssize_t)PIECE)
+        return err_sys(e, "could not read a copy of the sliding layers");
+    p->offset += PIECE;
+    p->used = 0;
+    return 0;
+}
+
+static int to_file(void *ctx, void *bytes, size_t n, struct err *e)
+{
+    struct piece *p = ctx;
+    const unsigned char *from = bytes;
+
+    while (n > 0) {
+        size_t part = n < PIECE - p->used ? n : PIECE - p->used;
+
+        memcpy(p->buf + p->used, from, part);
+        p->used += part;
+        from += part;
+        n -= part;
+        if (p->used == PIECE && write_piece(p, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int from_file(void *ctx, void *bytes, size_t n, struct err *e)
+{
+    struct piece *p = ctx;
+    unsigned char *to = bytes;
+
+    while (n > 0) {
+        size_t part;
+
+        if (p->used == PIECE && read_piece(p, e) != 0)
+            return -1;
+        part = n < PIECE - p->used ? n : PIECE - p->used;
+        memcpy(to, p->buf + p->used, part);
+        p->used += part;
+        to += part;
+        n -= part;
+    }
+    return 0;
+}
+
+/* Only on a disk and past the page cache: anything else would be memory of ours again. */
+static bool open_file(struct copies *c)
+{
+    struct statfs fs;
+
+    if (c->fd >= 0 || c->folder == NULL)
+        return c->fd >= 0;
+    c->fd = open(c->folder, O_RDWR | O_TMPFILE | O_DIRECT | O_CLOEXEC, 0600);
+    if (c->fd < 0)
+        return false;
+    if (fstatfs(c->fd, &fs) == 0 && fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC)
+        return true;
+    close(c->fd);
+    c->fd = -1;
+    return false;
+}
+
+static bool open_piece(const struct copies *c, const struct copy *copy, struct piece *p)
+{
+    uint64_t whole = (kv_copy_bytes(c->kv) + PIECE - 1) / PIECE * PIECE;
+    void *buf;
+
+    /* Another context has other sizes; the largest of all is what a place must hold. */
+    if (whole > MAX_BYTES || posix_memalign(&buf, 4096, PIECE) != 0)
+        return false;
+    memset(buf, 0, PIECE);
+    *p = (struct piece){ .fd = c->fd, .offset = (uint64_t)copy->place * MAX_BYTES, .buf = buf };
+    return true;
+}
+
+static int free_place(const struct copies *c)
+{
+    for (int place = 0;; place++) {
+        uint32_t i = 0;
+
+        while (i < c->n && (c->copy[i].memory.base != NULL || c->copy[i].place != place))
+            i++;
+        if (i == c->n)
+            return place;
+    }
+}
+
+/* The copy in memory goes to the file; only if all of it did, its memory is given back. */
+static bool spill(struct copies *c, struct copy *copy)
+{
+    struct err ignored = ERR_INIT;
+    struct piece p;
+    bool ok;
+
+    copy->place = free_place(c);
+    if (!open_file(c) || !open_piece(c, copy, &p))
+        return false;
+    ok = to_file(&p, copy->memory.base, copy->bytes, &ignored) == 0 &&
+         (p.used == 0 || write_piece(&p, &ignored) == 0);
+    free(p.buf);
+    if (ok)
+        arena_unmap(&copy->memory);
+    return ok;
+}
+
+/* --- the table --- */
+
+static void forget(struct copies *c, uint32_t i)
+{
+    arena_unmap(&c->copy[i].memory);
+    c->n--;
+    memmove(&c->copy[i], &c->copy[i + 1], (c->n - i) * sizeof c->copy[0]);
+}
+
+static uint32_t n_in_memory(const struct copies *c)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < c->n; i++)
+        n += c->copy[i].memory.base != NULL;
+    return n;
+}
+
+/* The oldest go first. */
+static void make_room(struct copies *c, uint32_t n_memory)
+{
+    for (uint32_t i = 0; n_in_memory(c) > n_memory;) {
+        if (c->copy[i].memory.base == NULL || spill(c, &c->copy[i]))
+            i++;
+        else
+            forget(c, i);
+    }
+}
+
+void copies_set_room(struct copies *c, uint32_t n_memory)
+{
+    c->n_memory = n_memory;
+    make_room(c, n_memory);
+}
+
+static bool save_to_memory(struct copies *c, struct copy *copy)
+{
+    struct err ignored = ERR_INIT;
+    uint64_t bytes = kv_copy_bytes(c->kv);
+    struct cursor to;
+
+    if (c->n_memory == 0 ||
+        arena_map(&copy->memory, "copies", arena_size(bytes), false, &ignored) != 0)
+        return false;
+    to.at = arena_take(&copy->memory, bytes, &ignored);
+    if (to.at != NULL && kv_copy_save(c->kv, to_memory, &to, &ignored) == 0) {
+        copy->bytes = (size_t)(to.at - copy->memory.base);
+        return true;
+    }
+    arena_unmap(&copy->memory);
+    return false;
+}
+
+static bool save_to_file(struct copies *c, struct copy *copy)
+{
+    struct err ignored = ERR_INIT;
+    struct piece p;
+    bool ok;
+
+    copy->place = free_place(c);
+    if (!open_file(c) || !open_piece(c, copy, &p))
+        return false;
+    ok = kv_copy_save(c->kv, to_file, &p, &ignored) == 0 &&
+         (p.used == 0 || write_piece(&p, &ignored) == 0);
+    free(p.buf);
+    return ok;
+}
+
+void copies_mark(struct copies *c)
+{
+    uint64_t bytes = kv_copy_bytes(c->kv);
+    uint32_t n = kv_tokens(c->kv);
+    struct copy new = { .n_token = n };
+
+    if (bytes == 0 || bytes > MAX_BYTES || n == 0 ||
+        (c->n > 0 && c->copy[c->n - 1].n_token >= n))
+        return;
+    if (c->n == MAX_COPY)
+        forget(c, 0);
+    if (c->n_memory > 0)
+        make_room(c, c->n_memory - 1);
+    if (save_to_memory(c, &new) || save_to_file(c, &new))
+        c->copy[c->n++] = new;
+}
+
+void copies_cut(struct copies *c, uint32_t n)
+{
+    while (c->n > 0 && c->copy[c->n - 1].n_token > n)
+        forget(c, c->n - 1);
+}
+
+static bool restore(struct copies *c, const struct copy *copy)
+{
+    struct err ignored = ERR_INIT;
+    struct cursor from = { copy->memory.base };
+    struct piece p;
+    int rc;
+
+    if (copy->memory.base != NULL)
+        return kv_copy_restore(c->kv, copy->n_token, from_memory, &from, &ignored) == 0;
+    if (!open_piece(c, copy, &p))
+        return false;
+    p.used = PIECE;
+    rc = kv_copy_restore(c->kv, copy->n_token, from_file, &p, &ignored);
+    free(p.buf);
+    return rc == 0;
+}
+
+bool copies_restore(struct copies *c)
+{
+    if (c->n > 0 && restore(c, &c->copy[c->n - 1]))
+        return true;
+    /* A file that cannot be read any more tells nothing of the other copies either. */
+    while (c->n > 0)
+        forget(c, c->n - 1);
+    kv_rewind(c->kv, 0);
+    return false;
+}
+
+uint64_t copies_bytes(const struct copies *c)
+{
+    return n_in_memory(c) * kv_copy_bytes(c->kv);
+}

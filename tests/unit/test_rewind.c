@@ -1,0 +1,303 @@
+/*
+ * Going back: whatever was evaluated, taken back, changed and evaluated anew, the session says
+ * what one says that evaluated the same ids once, bit for bit; and going back to the beginning
+ * of a turn costs no evaluation.
+ */
+#include "config.h"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/session/session.h"
+#include "tests/lib/model_path.h"
+
+#define N_CTX 160
+
+static struct mw_model *model;
+static uint32_t n_vocab;
+static uint64_t seed;
+
+static uint32_t random_below(uint32_t n)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed % n);
+}
+
+static void fail_with(const struct err *e)
+{
+    char text[600];
+
+    err_text(e, text, sizeof text);
+    fail_msg("%s", text);
+}
+
+static struct mw_options base_options(void)
+{
+    struct mw_options o;
+
+    mw_options_default(&o);
+    o.n_ctx = N_CTX;
+    o.memory_bytes = 128 * MIB;
+    o.n_thread = 2;
+    return o;
+}
+
+static struct mw_session *open_session(const struct mw_options *o)
+{
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    if (mw_session_open(&s, model, o, &e) != 0)
+        fail_with(&e);
+    return s;
+}
+
+static uint64_t smallest_budget(const struct mw_options *o)
+{
+    struct err e = ERR_INIT;
+    uint64_t budget;
+    uint32_t ctx;
+
+    if (mw_plan_fit(model, o, &budget, &ctx, &e) != 0)
+        fail_with(&e);
+    return budget;
+}
+
+static void eval(struct mw_session *s, const uint32_t *ids, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_session_eval(s, ids, n, NULL, NULL, &e) != 0)
+        fail_with(&e);
+}
+
+static uint32_t rewind_to(struct mw_session *s, uint32_t n)
+{
+    struct err e = ERR_INIT;
+    uint32_t kept;
+
+    if (mw_session_rewind(s, n, &kept, &e) != 0)
+        fail_with(&e);
+    assert_true(kept <= n);
+    assert_int_equal(mw_session_tokens(s), kept);
+    return kept;
+}
+
+/* Is the last row what a session says that evaluates all ids at once? */
+static void check(struct mw_session *s, struct mw_session *fresh, const uint32_t *ids,
+                  uint32_t n)
+{
+    rewind_to(fresh, 0);
+    eval(fresh, ids, n);
+    assert_memory_equal(mw_session_logits(s), mw_session_logits(fresh),
+                        n_vocab * sizeof(float));
+}
+
+static void new_ids(uint32_t *ids, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = random_below(n_vocab);
+}
+
+/* One step of a walk: on, back, a mark, or another budget. */
+static uint32_t step(struct mw_session *s, uint32_t *ids, uint32_t n, uint64_t least)
+{
+    struct err e = ERR_INIT;
+
+    switch (random_below(6)) {
+    case 0: return rewind_to(s, n > 0 ? random_below(n) : 0);
+    case 1: return rewind_to(s, n > 5 ? n - random_below(5) : n);
+    case 2: session_mark(s); return n;
+    case 3:
+        /* Around the floor chunk, ring and copies change with each MiB. */
+        if (mw_session_set_memory(s, least + random_below(3 * MIB), &e) != 0)
+            fail_with(&e);
+        return n;
+    default: {
+        uint32_t more = 1 + random_below(40);
+
+        more = more < N_CTX - n ? more : N_CTX - n;
+        new_ids(ids + n, more);
+        if (more > 0)
+            eval(s, ids + n, more);
+        return n + more;
+    }
+    }
+}
+
+static void walk(const char *name, const char *cache_folder)
+{
+    struct mw_options o = base_options();
+    struct mw_session *fresh = open_session(&o), *s;
+    uint64_t least = smallest_budget(&o);
+    uint32_t ids[N_CTX], n = 0;
+
+    seed = 0x9e3779b97f4a7c15u;
+    o.cache_folder = cache_folder;
+    s = open_session(&o);
+    for (int i = 0; i < 300; i++) {
+        n = step(s, ids, n, least);
+        /* The last of the ids again, so that there is a row to compare. */
+        if (n > 0 && mw_session_logits(s) == NULL) {
+            n = rewind_to(s, n - 1) + 1;
+            eval(s, ids + n - 1, 1);
+        }
+        if (n > 0)
+            check(s, fresh, ids, n);
+    }
+    print_message("%s: 300 steps\n", name);
+    mw_session_close(s);
+    mw_session_close(fresh);
+}
+
+static void any_walk_ends_where_the_ids_say(void **state)
+{
+    (void)state;
+    walk("in memory", NULL);
+    walk("in memory and on disk", getenv("MW_BUILDDIR"));
+}
+
+/* Turns of 30 tokens; the window is 16, so rings hold the last turn at most. */
+static void turns_of_30(struct mw_session *s, const uint32_t *ids, uint32_t n)
+{
+    for (uint32_t turn = 0; turn < n; turn++) {
+        session_mark(s);
+        eval(s, ids + turn * 30, 30);
+    }
+}
+
+static void the_beginning_of_a_turn_is_held_for_nothing(void **state)
+{
+    struct mw_options o = base_options();
+    struct mw_session *fresh = open_session(&o), *s;
+    uint32_t ids[N_CTX];
+
+    (void)state;
+    seed = 1;
+    new_ids(ids, N_CTX);
+    o.chunk = 4;
+    s = open_session(&o);
+    turns_of_30(s, ids, 5);
+    for (uint32_t turn = 4; turn > 0; turn--) {
+        assert_int_equal(rewind_to(s, turn * 30), turn * 30);
+        new_ids(ids + turn * 30, 10);
+        eval(s, ids + turn * 30, 10);
+        check(s, fresh, ids, turn * 30 + 10);
+    }
+    mw_session_close(s);
+    mw_session_close(fresh);
+}
+
+/* Some file systems have no files without a name, or none past the page cache. */
+static bool has_folder(void)
+{
+    int fd = open(getenv("MW_BUILDDIR"), O_RDWR | O_TMPFILE | O_DIRECT | O_CLOEXEC, 0600);
+    struct statfs fs;
+    bool ok = fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type != TMPFS_MAGIC;
+
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Without room in memory the copies go to the folder, if there is one; memory that falls
+ * moves them there. */
+static void copies_without_room_go_to_the_folder(void **state)
+{
+    struct mw_options o = base_options();
+    struct mw_session *fresh = open_session(&o), *s;
+    struct err e = ERR_INIT;
+    uint32_t ids[N_CTX];
+    struct plan plan;
+
+    (void)state;
+    if (!has_folder())
+        skip();
+    seed = 2;
+    new_ids(ids, N_CTX);
+    for (int round = 0; round < 3; round++) {
+        o.cache_folder = round > 0 ? getenv("MW_BUILDDIR") : NULL;
+        o.memory_bytes = round < 2 ? smallest_budget(&o) : 128 * MIB;
+        s = open_session(&o);
+        mw_session_plan(s, &plan);
+        assert_int_equal(plan.n_copy, round < 2 ? 0 : PLAN_COPIES);
+        turns_of_30(s, ids, 5);
+        if (round == 2)
+            assert_int_equal(mw_session_set_memory(s, smallest_budget(&o), &e), 0);
+        for (uint32_t turn = 4; turn > 0; turn--) {
+            uint32_t kept = rewind_to(s, turn * 30);
+
+            assert_int_equal(kept, round > 0 ? turn * 30 : 0);
+            eval(s, ids + kept, turn * 30 + 10 - kept);
+            check(s, fresh, ids, turn * 30 + 10);
+        }
+        mw_session_close(s);
+    }
+    mw_session_close(fresh);
+}
+
+static void a_folder_that_is_not_there_costs_only_time(void **state)
+{
+    struct mw_options o = base_options();
+    struct mw_session *fresh = open_session(&o), *s;
+    uint32_t ids[N_CTX], kept;
+
+    (void)state;
+    seed = 3;
+    new_ids(ids, N_CTX);
+    o.cache_folder = "/nonexistent";
+    o.memory_bytes = smallest_budget(&o);
+    s = open_session(&o);
+    turns_of_30(s, ids, 3);
+    kept = rewind_to(s, 60);
+    eval(s, ids + kept, 61 - kept);
+    check(s, fresh, ids, 61);
+    mw_session_close(s);
+    mw_session_close(fresh);
+}
+
+static int open_model(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_model_info info;
+
+    (void)state;
+    if (mw_model_open(&model, model_path("gemma4-tiny-q4_0.gguf"), &e) != 0)
+        return -1;
+    mw_model_info(model, &info);
+    n_vocab = info.n_vocab;
+    return 0;
+}
+
+static int close_model(void **state)
+{
+    (void)state;
+    mw_model_close(model);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_walk_ends_where_the_ids_say),
+        cmocka_unit_test(the_beginning_of_a_turn_is_held_for_nothing),
+        cmocka_unit_test(copies_without_room_go_to_the_folder),
+        cmocka_unit_test(a_folder_that_is_not_there_costs_only_time),
+    };
+
+    return cmocka_run_group_tests_name("rewind", tests, open_model, close_model);
+}
