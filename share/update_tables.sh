@@ -6,6 +6,7 @@
 # Completions of three shells, and in each man page of a subcommand the lines between
 #     .\" options: begin
 #     .\" options: end
+# and the same with "examples".
 # With --check nothing is written: differences are shown and the exit status is 1.
 set -eu
 
@@ -49,11 +50,19 @@ for command in $("$memwall" completions list | cut -f 1 | sort -u); do
         status=1
         continue
     fi
-    "$memwall" completions "man-$command" >"$work/list"
-    awk -v list="$work/list" '
-        /^\.\\" options: begin/ { print; while ((getline line < list) > 0) print line; skip = 1 }
-        /^\.\\" options: end/ { skip = 0 }
-        !skip' "$page" >"$work/out"
+    cp "$page" "$work/out"
+    for part in options examples; do
+        "$memwall" completions "$part-$command" >"$work/list"
+        awk -v list="$work/list" -v begin=".\\\\\" $part: begin" -v end=".\\\\\" $part: end" '
+            $0 == begin { print; while ((getline line < list) > 0) print line; skip = 1; found++ }
+            $0 == end { skip = 0 }
+            !skip
+            END { exit found != 1 }' "$work/out" >"$work/page" || {
+            echo "not ok man/memwall-$command.1 has a place for its $part"
+            status=1
+        }
+        cp "$work/page" "$work/out"
+    done
     put "$work/out" "$page"
 done
 exit "$status"

@@ -259,7 +259,7 @@ static void roff_text(const char *s)
     }
 }
 
-static void print_man(const struct command *c)
+static void print_man_options(const struct command *c)
 {
     for (int g = 0; g < N_GROUP; g++) {
         bool any = false;
@@ -287,6 +287,23 @@ static void print_man(const struct command *c)
             putchar('\n');
         }
     }
+}
+
+static void print_man_examples(const struct command *c)
+{
+    const char *text = c->examples;
+
+    puts(".EX");
+    while (*text != '\0') {
+        char line[128];
+        int n = (int)strcspn(text, "\n");
+
+        snprintf(line, sizeof line, "%.*s", n, text);
+        roff_text(line);
+        putchar('\n');
+        text += n + (text[n] == '\n');
+    }
+    puts(".EE");
 }
 
 /* command, option, letter, argument, group, help: one option a line, tabs between. */
@@ -317,6 +334,13 @@ int cmd_completions(const struct options *o)
         { "fish", print_fish },
         { "list", print_list },
     };
+    static const struct {
+        const char *prefix;
+        void (*print)(const struct command *c);
+    } lists[] = {
+        { "options-", print_man_options },
+        { "examples-", print_man_examples },
+    };
     const char *what = o->arg != NULL ? o->arg : "";
     struct err e = ERR_INIT;
 
@@ -326,10 +350,16 @@ int cmd_completions(const struct options *o)
         kinds[i].print();
         return EXIT_OK;
     }
-    if (strncmp(what, "man-", 4) == 0 && command_named(what + 4) != NULL) {
-        print_man(command_named(what + 4));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        size_t n = strlen(lists[i].prefix);
+        const struct command *c =
+            strncmp(what, lists[i].prefix, n) == 0 ? command_named(what + n) : NULL;
+
+        if (c == NULL)
+            continue;
+        lists[i].print(c);
         return EXIT_OK;
     }
-    err_set(&e, ERR_ARGUMENT, "\"%.40s\" is none of bash, zsh, fish, man-COMMAND, list", what);
+    err_set(&e, ERR_ARGUMENT, "\"%.40s\" is none of bash, zsh, fish", what);
     return report_usage(command_named("completions"), &e);
 }

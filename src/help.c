@@ -6,26 +6,26 @@
 
 #include "src/command.h"
 
-#define HELP_AT    26 /* column of the help text */
-#define HELP_WIDTH 94 /* last column of it */
+#define COMMAND_AT 12 /* column of the text behind a command */
+#define OPTION_AT  26 /* the same behind an option */
+#define HELP_WIDTH 80 /* no line is longer */
 
-/* Words of text from column HELP_AT on, broken before HELP_WIDTH; the cursor is at column
- * at. */
-static void print_wrapped(const char *text, int at)
+/* Words of text from column left on, broken before HELP_WIDTH; the cursor is at column at. */
+static void print_wrapped(const char *text, int left, int at)
 {
-    if (at + 2 > HELP_AT) {
+    if (at + 2 > left) {
         putchar('\n');
         at = 0;
     }
-    printf("%*s", HELP_AT - at, "");
-    at = HELP_AT;
+    printf("%*s", left - at, "");
+    at = left;
     while (*text != '\0') {
         int n = (int)strcspn(text, " ");
 
-        if (at > HELP_AT && at + 1 + n > HELP_WIDTH) {
-            printf("\n%*s", HELP_AT, "");
-            at = HELP_AT;
-        } else if (at > HELP_AT) {
+        if (at > left && at + 1 + n > HELP_WIDTH) {
+            printf("\n%*s", left, "");
+            at = left;
+        } else if (at > left) {
             putchar(' ');
             at++;
         }
@@ -48,13 +48,24 @@ static void print_option(const struct option *row)
     if (row->arg != NULL)
         n += snprintf(left + n, sizeof left - (size_t)n, " %s", row->arg);
     fputs(left, stdout);
-    print_wrapped(row->help, n);
+    print_wrapped(row->help, OPTION_AT, n);
+}
+
+/* text, each line of it with two columns before it. */
+static void print_indented(const char *text)
+{
+    while (*text != '\0') {
+        int n = (int)strcspn(text, "\n");
+
+        printf("  %.*s\n", n, text);
+        text += n + (text[n] == '\n');
+    }
 }
 
 static void print_exit_codes(void)
 {
-    puts("\nExit status: 0 done, 1 failed, 2 wrong usage, 3 does not fit the memory budget,\n"
-         "130 stopped with Ctrl-C.");
+    puts("\nExit status: 0 done, 1 failed, 2 wrong usage, 3 does not fit the memory\n"
+         "budget, 130 stopped with Ctrl-C.");
 }
 
 void help_command(const struct command *c)
@@ -79,6 +90,8 @@ void help_command(const struct command *c)
             print_option(row);
         }
     }
+    puts("\nExamples:");
+    print_indented(c->examples);
     print_exit_codes();
 }
 
@@ -91,10 +104,14 @@ void help_program(void)
     for (size_t i = 0; i < n_command; i++) {
         if (command_table[i].is_hidden)
             continue;
-        print_wrapped(command_table[i].help, printf("  %s", command_table[i].name));
+        print_wrapped(command_table[i].help, COMMAND_AT, printf("  %s", command_table[i].name));
     }
-    puts("\n\"memwall COMMAND --help\" lists the options of a command.  Without a command the\n"
-         "options are those of chat.");
+    puts("\nExamples:\n"
+         "  memwall plan model.gguf --memory 1G      what would fit, before it is loaded\n"
+         "  memwall -m model.gguf --memory 1G        chat with all of it under 1 GiB\n"
+         "  memwall run -m model.gguf \"Why is the sky blue?\"");
+    puts("\n\"memwall COMMAND --help\" lists the options of a command.  Without a command\n"
+         "they are those of chat.  Manual: memwall(1).");
     print_exit_codes();
 }
 

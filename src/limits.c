@@ -14,7 +14,7 @@
 
 #include "src/paths.h"
 
-#define KEEP_SECONDS 86400
+#define KEEP_SECONDS    86400
 #define MEASURE_SECONDS 1.0
 
 /* What must be the same for a kept figure to hold. */

@@ -29,13 +29,15 @@ class Help(unittest.TestCase):
                     self.assertRegex(r.stdout, rf"(?m)^  .*{row[1]}\b", command)
             self.assertIn("Exit status: 0 done, 1 failed, 2 wrong usage, 3 does not fit",
                           r.stdout)
-            self.assertLessEqual(max(map(len, r.stdout.splitlines())), 96, command)
+            self.assertRegex(r.stdout, rf"(?m)^Examples:\n  .*memwall\b", command)
+            self.assertLessEqual(max(map(len, r.stdout.splitlines())), 80, command)
 
     def test_the_program_lists_its_commands(self):
         r = memwall("--help")
         self.assertEqual(0, r.returncode)
         for command in COMMANDS:
             self.assertRegex(r.stdout, rf"(?m)^  {command} ")
+        self.assertLessEqual(max(map(len, r.stdout.splitlines())), 80)
 
     def test_help_is_shown_even_when_the_rest_is_wrong(self):
         self.assertEqual(0, memwall("run", "--help", "--memory").returncode)
