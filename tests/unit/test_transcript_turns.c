@@ -105,6 +105,25 @@ static void a_selection_goes_over_messages(void **state)
     transcript_free(t);
 }
 
+static void a_drag_from_what_is_gone_marks_nothing(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    answer(t, "first");
+    answer(t, "second");
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    transcript_press(t, 2, 1, TRANSCRIPT_CLUSTER);
+    transcript_rewind(t, 1);
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    transcript_drag(t, 0, 3);
+    assert_false(transcript_has_selection(t));
+    transcript_press(t, 0, 1, TRANSCRIPT_CLUSTER);
+    transcript_drag(t, 0, 3);
+    expect_copy(t, "irs");
+    transcript_free(t);
+}
+
 static void a_selection_stays_while_text_arrives(void **state)
 {
     struct transcript *t = numbered(30);
@@ -374,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dragging_marks_clusters),
+        cmocka_unit_test(a_drag_from_what_is_gone_marks_nothing),
         cmocka_unit_test(wide_and_joined_characters_are_marked_whole),
         cmocka_unit_test(words_and_paragraphs_are_marked_at_once),
         cmocka_unit_test(a_selection_goes_over_messages),

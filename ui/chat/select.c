@@ -173,6 +173,7 @@ bool transcript_press(struct transcript *t, int y, int x, enum transcript_unit u
     }
     t->unit = unit;
     t->from = t->to = p;
+    t->is_pressed = true;
     /* A click alone selects nothing; a word or a paragraph is there at once. */
     t->has_selection = unit != TRANSCRIPT_CLUSTER;
     t->dirty = true;
@@ -183,7 +184,7 @@ void transcript_drag(struct transcript *t, int y, int x)
 {
     struct point p;
 
-    if (!point_at(t, y, x, &p))
+    if (!t->is_pressed || !point_at(t, y, x, &p))
         return;
     t->to = p;
     t->has_selection = true;
@@ -193,7 +194,7 @@ void transcript_drag(struct transcript *t, int y, int x)
 void transcript_unselect(struct transcript *t)
 {
     t->dirty = t->dirty || t->has_selection;
-    t->has_selection = false;
+    t->has_selection = t->is_pressed = false;
 }
 
 bool transcript_has_selection(struct transcript *t)

@@ -318,8 +318,8 @@ static void cut_items(struct transcript *t, uint32_t n)
         return;
     while (t->n_item > n)
         drop(t, &t->item[--t->n_item]);
+    transcript_unselect(t);
     t->dirty = true;
-    t->has_selection = false;
     t->has_match = false;
     t->has_code = false;
     t->n_shown = 0;

@@ -73,6 +73,7 @@ struct transcript {
     uint32_t match_end; /* ... and the byte behind it */
 
     bool has_selection;
+    bool is_pressed; /* from is where the button went down, and still there */
     enum transcript_unit unit;
     struct point from, to; /* where it began, where the mouse is */
 

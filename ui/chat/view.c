@@ -559,7 +559,7 @@ void transcript_set_raw(struct transcript *t, bool raw)
         body_set_markdown(&h->thinking, !raw);
         transcript_counted(t, h, before);
     }
-    t->has_selection = false;
+    transcript_unselect(t);
     t->has_match = false;
     if (holds && p.at.area == AREA_TEXT)
         t->top = spot_of(t, point_in_source(t, p.at.item, src));
@@ -576,7 +576,7 @@ void transcript_set_thinking(struct transcript *t, bool show)
     t->o.show_thinking = show;
     for (uint32_t i = 0; i < t->n_item; i++)
         t->item[i].flip_thinking = false;
-    t->has_selection = false;
+    transcript_unselect(t);
     t->dirty = true;
 }
 
