@@ -4,8 +4,12 @@ AM_TESTS_ENVIRONMENT = LC_ALL=C.UTF-8; export LC_ALL; \
 	MW_BUILDDIR='$(abs_top_builddir)'; export MW_BUILDDIR; \
 	MW_SHARED='$(abs_top_srcdir)/../shared'; export MW_SHARED; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
+if ENABLE_SANITIZER
+AM_TESTS_ENVIRONMENT += MW_SANITIZED=1; export MW_SANITIZED; \
+	LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/leaks_of_others'; export LSAN_OPTIONS;
+endif
 
-EXTRA_DIST += tests/README.md tests/summary.sh tests/skip.sh
+EXTRA_DIST += tests/README.md tests/summary.sh tests/skip.sh tests/leaks_of_others
 
 # What the last "make check" found, case by case; the last line has the sums.
 summary:

@@ -718,7 +718,12 @@ void mw_chat_cancel(struct mw_chat *c)
 
 void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out)
 {
+    /* The real one reads without a lock; here the sample is one struct that all write. */
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&c->lock;
+
+    pthread_mutex_lock(lock);
     *out = c->sample;
+    pthread_mutex_unlock(lock);
     out->t_ns = now_ns();
 }
 
