@@ -182,9 +182,10 @@ static enum ui_colors choose_colors(const struct term *t)
 {
     const char *no_color = getenv("NO_COLOR");
 
-    if (t->color == UI_COLOR_NEVER || !has_colors() || start_color() != OK)
-        return UI_COLOR_NONE;
-    if (t->color == UI_COLOR_AUTO && no_color != NULL && *no_color != '\0')
+    if (t->color == UI_COLOR_NEVER ||
+        (t->color == UI_COLOR_AUTO && no_color != NULL && *no_color != '\0'))
+        return UI_COLOR_NONE; /* not even started: that would mean white on black */
+    if (!has_colors() || start_color() != OK)
         return UI_COLOR_NONE;
     use_default_colors();
     if (capability_is_rgb())
@@ -274,6 +275,7 @@ static void modes_off(struct term *t)
 int term_start(struct term *t, const struct theme *theme, struct err *e)
 {
     static const int defaults[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
+    enum ui_colors colors;
     int waiting = 0;
 
     t->ink = malloc(sizeof *t->ink);
@@ -292,7 +294,8 @@ int term_start(struct term *t, const struct theme *theme, struct err *e)
     noecho();
     nonl();
     typeahead(-1);
-    ink_init(t->ink, choose_colors(t), COLORS, COLOR_PAIRS);
+    colors = choose_colors(t); /* sets COLORS and COLOR_PAIRS */
+    ink_init(t->ink, colors, COLORS, COLOR_PAIRS);
     ink_set_theme(t->ink, theme);
     t->target = canvas_on_window(stdscr, t->is_ascii, ink_of, t->ink, e);
     if (t->target == NULL)
@@ -437,6 +440,8 @@ void term_resized(struct term *t)
 
     if (ioctl(t->fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
         resizeterm(size.ws_row, size.ws_col);
+    /* Also where the size is the old one again: what the terminal did between is unknown. */
+    clearok(curscr, TRUE);
     erase();
 }
 

@@ -19,7 +19,7 @@
 #include <termios.h>
 #include <vterm.h>
 
-#define WAIT_MS 20000 /* bound of every wait; sanitizers on a busy machine are slow */
+#define WAIT_MS 60000 /* bound of every wait; sanitizers on a busy machine are slow */
 
 struct pty_screen {
     int master;
@@ -242,7 +242,7 @@ const char *pty_row(struct pty_screen *s, int y)
 
         vterm_screen_get_cell(s->screen, (VTermPos){ y, x }, &cell);
         if (cell.chars[0] == (uint32_t)-1)
-            continue; /* the right half of a wide one */
+            continue;             /* the right half of a wide one */
         if (cell.chars[0] == 0) { /* erased: nothing behind it is set */
             cell.chars[0] = ' ';
             cell.chars[1] = 0;
@@ -402,6 +402,8 @@ char *pty_cells(struct pty_screen *s)
             VTermScreenCell c;
 
             vterm_screen_get_cell(s->screen, (VTermPos){ y, x }, &c);
+            if (c.chars[0] == (uint32_t)-1) /* libvterm leaves the old colours there */
+                continue;
             if (c.chars[0] == 0 || c.chars[0] == ' ')
                 fprintf(f, "%d.%d,", c.attrs.reverse, c.bg.indexed.idx);
             else

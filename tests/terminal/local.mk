@@ -15,5 +15,14 @@ check_PROGRAMS += tests/terminal/test_screen
 tests_terminal_test_screen_SOURCES = tests/terminal/test_screen.c $(TERMINAL_SOURCES)
 tests_terminal_test_screen_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_screen_LDADD = $(TERMINAL_LIBS)
+
+PROGRAM_SOURCES = tests/lib/pty_screen.c tests/lib/pty_screen.h \
+	tests/lib/talker.c tests/lib/talker.h \
+	tests/terminal/program.c tests/terminal/program.h
+
+check_PROGRAMS += tests/terminal/test_looks
+tests_terminal_test_looks_SOURCES = tests/terminal/test_looks.c $(PROGRAM_SOURCES)
+tests_terminal_test_looks_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_looks_LDADD = $(TERMINAL_LIBS)
 endif
 endif

@@ -1,0 +1,236 @@
+#include "config.h"
+
+#include "tests/terminal/program.h"
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/talker.h"
+
+#define MAX_ARGS 32
+#define N_LINE   400
+
+static char shared[64];
+
+/* ---- the model ---- */
+
+static const char head[] =
+    "# A tour\n\n"
+    "Some **bold** and *slanted* words, `code`, and a [link](https://example.org/).\n\n"
+    "\xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x8c\xe4\xb8\x96\xe7\x95\x8c\xe3\x80\x82 " /* CJK */
+    "Faces \xf0\x9f\x98\x80 \xf0\x9f\x8e\x89 and a mark: e\xcc\x81.\n\n"
+    "- first item\n- second item\n\n"
+    "> quoted words\n\n"
+    "| name | value |\n|------|------:|\n| alpha | 11 |\n| beta | 22 |\n\n"
+    "```c\nint main(void)\n{\n    return 0;\n}\n```\n\n";
+
+const char *program_text(void)
+{
+    static char text[64 * N_LINE + sizeof head];
+    size_t n = sizeof head - 1;
+
+    if (text[0] != '\0')
+        return text;
+    memcpy(text, head, n);
+    for (int i = 1; i <= N_LINE; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "Line %d: here%d there%d \xe7\xac\xac%d\xe8\xa1\x8c\n%s", i, i, i,
+                              i, i % 10 == 0 ? "\n" : "");
+    return text;
+}
+
+const char *program_model(void)
+{
+    static char path[96];
+
+    snprintf(path, sizeof path, "%s/talker.gguf", shared);
+    return path;
+}
+
+int program_group_setup(void **state)
+{
+    struct talker t = { program_text(), true, 24, 128 };
+
+    (void)state;
+    snprintf(shared, sizeof shared, "/tmp/memwall-shared-XXXXXX");
+    return mkdtemp(shared) == NULL ? -1 : talker_write(program_model(), &t);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+int program_group_teardown(void **state)
+{
+    (void)state;
+    nftw(shared, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return 0;
+}
+
+/* ---- a run ---- */
+
+void program_again(struct program *p, const struct program_start *o)
+{
+    const char *build = getenv("MW_BUILDDIR"), *argv[MAX_ARGS + 4], *env[24];
+    char program[4096], home[96], cache[96];
+    struct pty_start start = { o->rows, o->cols, o->term, env, argv };
+    size_t n = 0;
+
+    pty_free(p->s);
+    snprintf(program, sizeof program, "%s/memwall", build == NULL ? "." : build);
+    snprintf(home, sizeof home, "HOME=%s", p->home);
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s", shared);
+    argv[n++] = program;
+    argv[n++] = "chat";
+    argv[n++] = "--model";
+    argv[n++] = o->model == NULL ? program_model() : o->model;
+    for (const char *const *a = o->args; a != NULL && *a != NULL && n < MAX_ARGS; a++)
+        argv[n++] = *a;
+    argv[n] = NULL;
+    n = 0;
+    env[n++] = home;
+    env[n++] = cache;
+    env[n++] = "XDG_CONFIG_HOME";
+    env[n++] = "XDG_STATE_HOME";
+    env[n++] = "XDG_DATA_HOME";
+    for (const char *const *v = o->env; v != NULL && *v != NULL && n < 20; v++)
+        env[n++] = *v;
+    env[n] = NULL;
+    p->s = pty_new(&start);
+    assert_non_null(p->s);
+}
+
+void program_begin(struct program *p, const struct program_start *o)
+{
+    p->s = NULL;
+    snprintf(p->home, sizeof p->home, "/tmp/memwall-test-XXXXXX");
+    assert_non_null(mkdtemp(p->home));
+    program_again(p, o);
+}
+
+void program_end(struct program *p)
+{
+    pty_free(p->s);
+    p->s = NULL;
+    if (p->home[0] != '\0')
+        nftw(p->home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    p->home[0] = '\0';
+}
+
+void program_line(struct program *p, const char *line)
+{
+    pty_send(p->s, line);
+    pty_send(p->s, "\r");
+}
+
+void program_ask(struct program *p, const char *line, const char *text)
+{
+    program_line(p, line);
+    sees(p, text);
+}
+
+void program_quit(struct program *p)
+{
+    program_line(p, "/quit");
+    assert_int_equal(pty_end(p->s), 0);
+    assert_false(pty_is_alternate(p->s));
+    assert_true(pty_is_cooked(p->s));
+}
+
+void program_sync(struct program *p)
+{
+    pty_send(p->s, "~");
+    sees(p, "> ~");
+    pty_send(p->s, "\x7f");
+    loses(p, "> ~");
+}
+
+static void print_difference(const char *before, const char *after)
+{
+    while (before != NULL && after != NULL && *before != '\0' && *after != '\0') {
+        size_t n = strcspn(before, "\n"), m = strcspn(after, "\n");
+
+        if (n != m || memcmp(before, after, n) != 0)
+            fprintf(stderr, "is:  |%.*s\nnew: |%.*s\n", (int)n, before, (int)m, after);
+        before += n + (before[n] == '\n');
+        after += m + (after[m] == '\n');
+    }
+}
+
+bool program_is_drawn_right(struct program *p)
+{
+    char *before, *after;
+    bool same;
+
+    program_sync(p);
+    before = pty_cells(p->s);
+    pty_send(p->s, "\014");
+    program_sync(p);
+    after = pty_cells(p->s);
+    same = before != NULL && after != NULL && strcmp(before, after) == 0;
+    if (!same)
+        print_difference(before, after);
+    free(before);
+    free(after);
+    return same;
+}
+
+/* ---- files ---- */
+
+const char *program_path(const struct program *p, const char *name)
+{
+    static char path[4][512];
+    static unsigned turn;
+    char *at = path[turn++ % 4];
+
+    snprintf(at, sizeof path[0], "%s/%s", p->home, name);
+    return at;
+}
+
+char *program_file(const struct program *p, const char *name)
+{
+    FILE *f = fopen(program_path(p, name), "rb");
+    char *text = NULL;
+    size_t room = 0;
+
+    if (f == NULL)
+        return NULL;
+    if (getdelim(&text, &room, '\0', f) < 0 && text != NULL)
+        text[0] = '\0';
+    fclose(f);
+    return text;
+}
+
+const char *program_chat(const struct program *p)
+{
+    static const char folder[] = ".local/share/memwall/chats";
+    static char path[400];
+    char newest[300] = "";
+    DIR *dir = opendir(program_path(p, folder));
+    struct dirent *entry;
+
+    /* Their names are times. */
+    while (dir != NULL && (entry = readdir(dir)) != NULL)
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, newest) > 0)
+            snprintf(newest, sizeof newest, "%s", entry->d_name);
+    if (dir != NULL)
+        closedir(dir);
+    snprintf(path, sizeof path, "%s/%s", folder, newest);
+    return newest[0] == '\0' ? NULL : path;
+}

@@ -1,0 +1,220 @@
+/*
+ * The program from start to end at several sizes, on several terminals, with and without
+ * colours: it starts, a message with Chinese and emoji is answered, the answer can be seen,
+ * nothing on the screen is left from another frame, and leaving gives the terminal back.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/program.h"
+
+#define WORLD "\xe4\xb8\x96\xe7\x95\x8c" /* two characters of two cells */
+#define SMILE "\xf0\x9f\x98\x80"
+
+static struct program run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
+}
+
+enum inks { MONO, FEW, MANY };
+
+struct look {
+    const char *name;
+    int rows, cols;
+    const char *term;
+    enum inks inks;
+    const char *env; /* one variable, or NULL */
+    bool is_ascii;
+};
+
+static struct look looks[] = {
+    { "at_40x12", 12, 40, NULL, MANY, NULL, false },
+    { "at_80x24", 24, 80, NULL, MANY, NULL, false },
+    { "at_120x40", 40, 120, NULL, MANY, NULL, false },
+    { "at_200x60", 60, 200, NULL, MANY, NULL, false },
+    { "at_40x12_with_NO_COLOR", 12, 40, NULL, MONO, "NO_COLOR=1", false },
+    { "at_80x24_with_NO_COLOR", 24, 80, NULL, MONO, "NO_COLOR=1", false },
+    { "at_120x40_with_NO_COLOR", 40, 120, NULL, MONO, "NO_COLOR=1", false },
+    { "at_200x60_with_NO_COLOR", 60, 200, NULL, MONO, "NO_COLOR=1", false },
+    { "on_a_vt100", 24, 80, "vt100", MONO, NULL, false },
+    { "on_a_vt100_without_UTF-8", 24, 80, "vt100", MONO, "LC_ALL=C", true },
+    { "on_a_linux_console", 25, 80, "linux", FEW, NULL, false },
+    { "in_screen", 24, 80, "screen", FEW, NULL, false },
+    { "in_tmux", 40, 120, "tmux-256color", MANY, NULL, false },
+    { "on_a_terminal_that_is_not_known", 24, 80, "xterm-kitty", MANY, NULL, false },
+    { "with_true_colour", 40, 120, NULL, MANY, "COLORTERM=truecolor", false },
+};
+
+/* The strongest colours among the sequences that end in m; also whether all is ASCII. */
+static enum inks inks_of(const char *raw, size_t n, bool *is_ascii)
+{
+    enum inks most = MONO;
+
+    *is_ascii = true;
+    for (size_t i = 0; i < n; i++) {
+        char sequence[64], *end;
+        size_t len = 0;
+
+        if ((unsigned char)raw[i] >= 0x80)
+            *is_ascii = false;
+        if (raw[i] != '\033' || i + 1 == n || raw[i + 1] != '[')
+            continue;
+        while (i + 2 + len < n && len + 1 < sizeof sequence &&
+               ((raw[i + 2 + len] >= '0' && raw[i + 2 + len] <= '9') ||
+                strchr(";:", raw[i + 2 + len]) != NULL))
+            len++;
+        if (i + 2 + len >= n || raw[i + 2 + len] != 'm')
+            continue;
+        snprintf(sequence, sizeof sequence, "%.*s", (int)len, raw + i + 2);
+        for (char *at = sequence; *at != '\0'; at = *end == '\0' ? end : end + 1) {
+            long code = strtol(at, &end, 10);
+
+            if (end == at)
+                break;
+            if (code == 38 || code == 48)
+                most = MANY;
+            else if (most < FEW && code != 39 && code != 49 && /* these two: its own */
+                     ((code >= 30 && code <= 47) || (code >= 90 && code <= 107)))
+                most = FEW;
+        }
+    }
+    return most;
+}
+
+static void talks(void **state)
+{
+    const struct look *look = *state;
+    /* The figures stand still, so that two pictures of the same state are equal. */
+    const char *args[] = { "-n", "60", "--refresh", "60000", NULL };
+    const char *env[] = { look->env, NULL };
+    struct program_start start = { look->rows, look->cols, look->term, NULL, args, env };
+    const char *raw;
+    bool is_ascii;
+    size_t n;
+    int y, x;
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    sees(&run, ">");
+    pty_send(run.s, "hello " WORLD SMILE "x");
+    if (look->is_ascii) {
+        sees(&run, "> hello x");
+    } else {
+        sees(&run, "> hello " WORLD SMILE "x");
+        pty_cursor(run.s, &y, &x);
+        assert_int_equal(x, 2 + 6 + 2 * 3 + 1);
+    }
+    pty_send(run.s, "\r");
+    sees(&run, look->is_ascii ? "hello x" : "hello " WORLD SMILE "x");
+    sees(&run, "tokens ");
+    sees(&run, "limit of tokens");
+    pty_send(run.s, "\033[1;2A"); /* Shift-Up: a line */
+    if (look->rows > 30) {
+        assert_true(pty_shows(run.s, "A tour"));
+        assert_false(pty_shows(run.s, "**bold**")); /* Markdown is drawn, not shown */
+        assert_true(pty_shows(run.s, "int main(void)"));
+        assert_true(pty_shows(run.s, "\xe4\xbd\xa0\xe5\xa5\xbd"));
+    }
+    pty_send(run.s, "\033[F");
+    assert_true(program_is_drawn_right(&run));
+    program_quit(&run);
+    assert_true(pty_shows(run.s, "memwall --continue"));
+    raw = pty_raw(run.s, &n);
+    assert_int_equal(inks_of(raw, n, &is_ascii), look->inks);
+    assert_int_equal(is_ascii, look->is_ascii);
+}
+
+/* What the status bar and each layout must have. */
+static void shows_the_panes_that_fit(void **state)
+{
+    static const struct {
+        int rows, cols;
+        const char *status, *dash;
+    } sizes[] = {
+        { 12, 40, " left ", NULL },
+        { 24, 80, " left", "tok/s" },
+        { 40, 120, "context ", "layers" },
+        { 60, 200, "context ", "layers" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const char *args[] = { "-n", "20", NULL };
+        struct program_start start = { sizes[i].rows, sizes[i].cols, NULL, NULL, args, NULL };
+
+        program_begin(&run, &start);
+        sees(&run, "Talker");
+        program_ask(&run, "hello", "tokens ");
+        assert_true(pty_sees_at(run.s, -1, sizes[i].status));
+        if (sizes[i].dash != NULL)
+            sees(&run, sizes[i].dash);
+        program_quit(&run);
+        program_end(&run);
+    }
+}
+
+static void f2_and_control_t_cycle_the_panes(void **state)
+{
+    struct program_start start = { .rows = 40, .cols = 120 };
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    sees(&run, "memory");
+    pty_send(run.s, "\033OQ"); /* F2: the dashboard alone */
+    loses(&run, "Talker (");
+    sees(&run, "memory");
+    pty_send(run.s, "\024"); /* Ctrl-T: the chat alone */
+    loses(&run, "memory");
+    sees(&run, "Talker (");
+    pty_send(run.s, "\024");
+    sees(&run, "memory");
+    sees(&run, "Talker (");
+    program_quit(&run);
+}
+
+/* Three cells by two: nothing to draw on, and no reason to end. */
+static void a_screen_that_is_too_small_says_so_and_lives_on(void **state)
+{
+    struct program_start start = { .rows = 2, .cols = 12 };
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "too small");
+    pty_resize(run.s, 24, 80);
+    sees(&run, "Talker");
+    pty_resize(run.s, 1, 1);
+    pty_resize(run.s, 24, 80);
+    loses(&run, "too small");
+    program_sync(&run);
+    program_quit(&run);
+}
+
+int main(void)
+{
+    enum { N_LOOK = sizeof looks / sizeof looks[0], N_REST = 3 };
+    struct CMUnitTest tests[N_REST + N_LOOK] = {
+        cmocka_unit_test_teardown(shows_the_panes_that_fit, end_run),
+        cmocka_unit_test_teardown(f2_and_control_t_cycle_the_panes, end_run),
+        cmocka_unit_test_teardown(a_screen_that_is_too_small_says_so_and_lives_on, end_run),
+    };
+
+    for (size_t i = 0; i < N_LOOK; i++)
+        tests[N_REST + i] =
+            (struct CMUnitTest){ looks[i].name, talks, NULL, end_run, &looks[i] };
+    return cmocka_run_group_tests_name("looks", tests, program_group_setup,
+                                       program_group_teardown);
+}
