@@ -24,6 +24,8 @@ struct out {
 
 static int put(struct out *o, const char *text, size_t n, struct err *e)
 {
+    if (n == 0)
+        return 0;
     if (n > o->room - o->n) {
         size_t room = (o->n + n) + (o->n + n) / 4 + 64;
         char *more = realloc(o->text, room);
