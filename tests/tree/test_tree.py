@@ -159,7 +159,7 @@ class Tree(unittest.TestCase):
         lists = ""
         for f in ["Makefile.am"] + list(files("engine", "src", "ui", "tests", ext=(".mk",))):
             lists += read(f)
-        self.none([f for f in files("engine", "src", "ui", "tests", ext=(".c",))
+        self.none([f for f in files("engine", "src", "ui", "tests", ext=(".c", ".h", ".py"))
                    if f not in lists])
 
     def test_every_header_has_its_guard(self):
