@@ -268,7 +268,8 @@ struct mw_receipt {
     uint64_t prefill_ns, decode_ns;
     uint64_t bytes_read;
     uint64_t stall_ns;      /* waited for the disk while decoding */
-    uint64_t peak_charged;  /* bytes; 0: not known */
+    uint64_t peak_charged;  /* bytes; 0: not known ... */
+    uint64_t peak_resident; /* ... and then this, 0: not known either */
 };
 
 enum mw_event_kind {
@@ -332,12 +333,16 @@ bool mw_chat_is_busy(const struct mw_chat *c);
 /* What sending this text would cost, from the plan and what was measured so far. */
 struct mw_cost {
     uint32_t n_token;     /* of the text, template included */
-    uint32_t n_ctx_left;  /* of the context, before it */
+    uint32_t n_again;     /* of the conversation, that have to be evaluated again first */
+    uint32_t n_ctx_left;  /* of the context, before the text */
     double seconds;       /* until the first token; 0: nothing measured yet */
     uint64_t bytes;       /* that will be read */
 };
 int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e);
+/* What it would cost under another plan to evaluate all of the conversation again: n_again,
+ * seconds and bytes. */
+void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct mw_cost *out);
 
 /* ---- kernel's figures, for programs that watch a session ---- */
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PACE_MIN 64 /* tokens of a prompt that show its pace */
+
 /* One answer in the making. */
 struct run {
     struct answerer *a;
@@ -17,6 +19,7 @@ struct run {
     size_t n_held;
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
+    uint64_t prefill_stall_ns;
     struct err err;
 };
 
@@ -156,9 +159,24 @@ static void post_progress(void *ctx, uint32_t done, uint32_t total)
 {
     struct run *r = ctx;
 
-    counter_set(&session_telemetry(r->a->session)->n_prompt_done, done);
+    struct telemetry *t = session_telemetry(r->a->session);
+
+    r->prefill_stall_ns += counter_get(&t->pass.stall_ns); /* of the chunk that is done */
+    counter_set(&t->n_prompt_done, done);
     events_post(r->a->events,
                 &(struct mw_event){ .kind = MW_EVENT_PROGRESS, .n = done, .total = total });
+}
+
+/* What the prompt has shown of the arithmetic, for estimates of the next one.  A few tokens
+ * show little: the pass costs then what it costs, however many they are. */
+static void note_pace(struct run *r)
+{
+    uint64_t ns = r->receipt.prefill_ns;
+
+    if (r->receipt.n_prompt < PACE_MIN && r->a->prompt_compute_s > 0)
+        return;
+    ns -= ns < r->prefill_stall_ns ? ns : r->prefill_stall_ns;
+    r->a->prompt_compute_s = (double)ns / 1e9 / (double)r->receipt.n_prompt;
 }
 
 /* Evaluate what of the prompt the session does not hold. */
@@ -189,6 +207,8 @@ static int prefill(struct run *r, struct err *e)
     session_set_progress(s, NULL, NULL);
     r->receipt.prefill_ns += telemetry_now_ns() - start;
     counter_set(&t->prefill_ns, r->receipt.prefill_ns);
+    if (rc == 0)
+        note_pace(r);
     return rc;
 }
 

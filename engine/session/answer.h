@@ -27,6 +27,7 @@ struct answerer {
     uint32_t n_predict;
     bool ctx_shift;
     const atomic_bool *cancel;
+    double prompt_compute_s; /* out: arithmetic of one token of the last prompt; 0: none */
 };
 
 /*

@@ -14,7 +14,11 @@
 #include <string.h>
 
 #include "engine/session/answer.h"
+#include "engine/session/cost.h"
 #include "engine/session/model_open.h"
+
+#define TURN_MARKS 8  /* tokens around a message: estimates allow for them */
+#define AGAIN_MIN  32 /* fewer than this are the marks of the next turn */
 
 enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET, DO_QUIT };
 
@@ -40,6 +44,8 @@ struct mw_chat {
     struct mw_session *session; /* replaced by the engine thread only */
     struct mw_chat_options o;   /* in force */
     struct plan plan;
+    uint32_t n_ahead, n_again; /* tokens of the conversation; of them to be evaluated again */
+    double prompt_compute_s;   /* as answer.h has it */
     bool is_working;
     atomic_bool cancel;
 
@@ -153,6 +159,7 @@ static int make_answerer(struct mw_chat *c, const struct mw_chat_options *o, str
     if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0)
         return -1;
     mw_sampler_free(c->answerer.sampler);
+    a.prompt_compute_s = c->answerer.prompt_compute_s;
     c->answerer = a;
     return conversation_set_system(&c->conversation, o->system, e);
 }
@@ -280,6 +287,29 @@ static void run_command(struct mw_chat *c, struct command *command)
     }
 }
 
+/*
+ * How much of the conversation the session holds, for mw_chat_cost: after a command, on
+ * this thread, which alone may look.  A few tokens between the turns are no matter.
+ */
+static void look_ahead(struct mw_chat *c)
+{
+    struct err ignored = ERR_INIT;
+    struct ids all = { 0 };
+    size_t same = 0, held = c->session != NULL ? mw_session_tokens(c->session) : 0;
+
+    if (c->answerer.rendering.tokenizer != NULL && c->conversation.n_turn > 0)
+        conversation_render(&c->conversation, &c->answerer.rendering, c->conversation.n_turn,
+                            &all, &ignored);
+    while (same < held && same < all.n && session_ids(c->session)[same] == all.id[same])
+        same++;
+    pthread_mutex_lock(&c->lock);
+    c->n_ahead = (uint32_t)all.n;
+    c->n_again = all.n - same >= AGAIN_MIN ? (uint32_t)(all.n - same) : 0;
+    c->prompt_compute_s = c->answerer.prompt_compute_s;
+    pthread_mutex_unlock(&c->lock);
+    ids_free(&all);
+}
+
 static void command_free(struct command *command)
 {
     free(command->text);
@@ -339,8 +369,10 @@ static void *engine_thread(void *ctx)
         struct command *command = take_command(c);
 
         quit = command->kind == DO_QUIT;
-        if (!quit)
+        if (!quit) {
             run_command(c, command);
+            look_ahead(c);
+        }
         command_free(command);
     }
     return NULL;
@@ -577,11 +609,10 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
 {
     struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
     const struct tokenizer *t = mw_model_tokenizer(c->m, e);
+    struct cost_basis basis;
     struct mw_sample *sample;
     struct ids ids = { 0 };
-    uint64_t n_pass, streamed;
-    uint32_t chunk;
-    double share;
+    uint32_t n_ahead;
 
     *out = (struct mw_cost){ 0 };
     if (t == NULL || tokenizer_encode(t, text, len, false, false, &ids, e) != 0) {
@@ -594,25 +625,39 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
         return err_sys(e, "cannot allocate a sample");
     }
     mw_chat_sample(c, sample);
+    basis = (struct cost_basis){ .prompt_bytes = c->m->prompt_bytes,
+                                 .hot_bytes = c->m->hot_bytes,
+                                 .pinned_bytes = sample->mem.used[MW_ROW_PINNED],
+                                 .disk_bytes_s = c->m->disk_bytes_s };
     pthread_mutex_lock(&own->lock);
-    chunk = c->plan.chunk;
+    basis.chunk = c->plan.chunk;
+    basis.compute_s = c->prompt_compute_s;
+    out->n_again = c->n_again;
+    n_ahead = c->n_ahead;
     pthread_mutex_unlock(&own->lock);
-    out->n_token = (uint32_t)ids.n + 8; /* turn marks */
-    out->n_ctx_left = (uint32_t)(sample->kv.capacity - sample->kv.tokens);
-    if (chunk > 0) {
-        /* Every chunk but the last reads the prompt's part, the last everything. */
-        n_pass = (out->n_token + chunk - 1) / chunk;
-        streamed = c->m->hot_bytes - (sample->mem.used[MW_ROW_PINNED] < c->m->hot_bytes
-                                          ? sample->mem.used[MW_ROW_PINNED]
-                                          : c->m->hot_bytes);
-        share = c->m->hot_bytes > 0 ? (double)streamed / (double)c->m->hot_bytes : 0;
-        out->bytes =
-            (uint64_t)((double)(n_pass - 1) * share * (double)c->m->prompt_bytes) + streamed;
-    }
-    if (sample->prefill_ns > 0 && sample->n_prompt_done > 0)
-        out->seconds =
-            (double)sample->prefill_ns / 1e9 * out->n_token / (double)sample->n_prompt_done;
+    out->n_token = (uint32_t)ids.n + TURN_MARKS;
+    if (sample->kv.capacity > n_ahead)
+        out->n_ctx_left = (uint32_t)(sample->kv.capacity - n_ahead);
+    cost_estimate(&basis, out);
     free(sample);
     ids_free(&ids);
     return 0;
+}
+
+void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
+{
+    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
+    struct cost_basis basis = { .chunk = plan->chunk,
+                                .prompt_bytes = c->m->prompt_bytes,
+                                .hot_bytes = c->m->hot_bytes,
+                                .pinned_bytes = plan->pinned_bytes,
+                                .disk_bytes_s = c->m->disk_bytes_s };
+
+    *out = (struct mw_cost){ 0 };
+    pthread_mutex_lock(&own->lock);
+    basis.compute_s = c->prompt_compute_s;
+    out->n_again = c->n_ahead;
+    pthread_mutex_unlock(&own->lock);
+    if (out->n_again > 0)
+        cost_estimate(&basis, out);
 }

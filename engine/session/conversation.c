@@ -16,8 +16,8 @@ void conversation_cut(struct conversation *c, size_t n_turn)
 {
     while (c->n_turn > n_turn)
         turn_free(&c->turns[--c->n_turn]);
-    if (c->n_dropped > c->n_turn)
-        c->n_dropped = c->n_turn;
+    if (c->n_dropped >= c->n_turn)
+        c->n_dropped = 0; /* what is left fits again */
 }
 
 void conversation_free(struct conversation *c)

@@ -10,5 +10,6 @@ libengine_a_SOURCES += \
 	engine/session/conversation.c engine/session/conversation.h \
 	engine/session/answer.c engine/session/answer.h \
 	engine/session/chat.c \
+	engine/session/cost.c engine/session/cost.h \
 	engine/session/watch_model.c \
 	engine/session/limits.c

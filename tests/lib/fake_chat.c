@@ -744,6 +744,13 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
     return 0;
 }
 
+void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
+{
+    *out = (struct mw_cost){ .n_again = c->tokens,
+                             .seconds = c->tokens / 40.0,
+                             .bytes = plan->streamed_bytes };
+}
+
 /* ---- figures of the kernel ---- */
 
 struct mw_watch {

@@ -247,6 +247,118 @@ static void options_change_between_answers(void **state)
     mw_chat_close(c);
 }
 
+/* The rest of an answer that was cut, after options have changed in between. */
+static void go_on(const struct mw_chat_options *o, const struct mw_chat_options *then,
+                  struct said *rest)
+{
+    struct mw_chat *c = open_chat(o);
+    struct err e = ERR_INIT;
+    struct said said;
+
+    ask(c, "one", &said);
+    assert_int_equal(said.receipt.done, MW_DONE_LENGTH);
+    if (then != NULL) {
+        assert_int_equal(mw_chat_set(c, then, &e), 0);
+        assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
+    }
+    assert_int_equal(mw_chat_continue(c, &e), 0);
+    assert_int_equal(wait_for_end(c, rest), MW_EVENT_DONE);
+    mw_chat_close(c);
+}
+
+static void an_answer_goes_on_with_the_same_words_after_a_change(void **state)
+{
+    struct mw_chat_options o = base_options(), other;
+    struct said unchanged, changed;
+    struct err e = ERR_INIT;
+    uint64_t least;
+    uint32_t ctx;
+
+    (void)state;
+    assert_int_equal(mw_plan_fit(model, &o.engine, &least, &ctx, &e), 0);
+    go_on(&o, NULL, &unchanged);
+    assert_true(unchanged.len > 0);
+    for (int i = 0; i < 4; i++) {
+        other = o;
+        if (i == 0)
+            other.engine.n_ctx = 1024;
+        if (i == 1)
+            other.engine.n_ctx = 64;
+        if (i == 2)
+            other.engine.memory_bytes = least;
+        if (i == 3)
+            other.engine.n_thread = 1;
+        go_on(&o, &other, &changed);
+        assert_string_equal(unchanged.text, changed.text);
+        assert_true(changed.receipt.n_reused > 0); /* what was computed is still there */
+    }
+}
+
+/* Until the engine has done all that it was given. */
+static void settle(const struct mw_chat *c)
+{
+    while (mw_chat_is_busy(c))
+        poll(NULL, 0, 1);
+}
+
+static const struct mw_message earlier[] = {
+    { MW_USER, "What is a ring?", 15, NULL, 0 },
+    { MW_ASSISTANT, "A ring is a buffer that never ends, of which a part is always full.", 67, NULL, 0 },
+};
+
+static void another_kv_type_is_as_from_a_fresh_start(void **state)
+{
+    struct mw_chat_options half = base_options(), full = base_options();
+    struct mw_chat *changed, *fresh;
+    struct said said, after, want;
+    struct mw_cost cost;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    full.engine.kv_k = full.engine.kv_v = MW_KV_F32;
+    changed = open_chat(&half);
+    assert_int_equal(mw_chat_restore(changed, earlier, 2, &e), 0);
+    ask(changed, "And a page?", &said); /* keys and values are there now, of the other type */
+    assert_int_equal(mw_chat_rewind(changed, 2, &e), 0);
+    assert_int_equal(mw_chat_set(changed, &full, &e), 0);
+    assert_int_equal(wait_for_end(changed, &said), MW_EVENT_PLAN);
+    ask(changed, "And a slot?", &after);
+    assert_int_equal(after.receipt.n_reused, 0);
+
+    fresh = open_chat(&full);
+    assert_int_equal(mw_chat_restore(fresh, earlier, 2, &e), 0);
+    ask(fresh, "And a slot?", &want);
+    assert_string_equal(after.text, want.text);
+    assert_int_equal(after.receipt.n_prompt, want.receipt.n_prompt);
+
+    /* All of it is held now: the next message costs itself. */
+    settle(fresh);
+    assert_int_equal(mw_chat_cost(fresh, "so", 2, &cost, &e), 0);
+    assert_int_equal(cost.n_again, 0);
+    mw_chat_close(changed);
+    mw_chat_close(fresh);
+}
+
+static void the_cost_of_a_message_counts_what_must_be_evaluated_again(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct mw_cost before, cost;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(mw_chat_cost(c, "so", 2, &before, &e), 0);
+    assert_int_equal(before.n_again, 0);
+    assert_int_equal(before.n_ctx_left, 256);
+    assert_int_equal(mw_chat_restore(c, earlier, 2, &e), 0);
+    settle(c);
+    assert_int_equal(mw_chat_cost(c, "so", 2, &cost, &e), 0);
+    assert_true(cost.n_again > 10);
+    assert_int_equal(cost.n_token, before.n_token);
+    assert_true(cost.n_ctx_left < 256);
+    mw_chat_close(c);
+}
+
 static void a_change_that_does_not_fit_leaves_all_as_it_was(void **state)
 {
     struct mw_chat_options o = base_options(), small = o;
@@ -404,6 +516,9 @@ int main(void)
         cmocka_unit_test(a_cut_answer_goes_on_where_it_was),
         cmocka_unit_test(a_saved_conversation_is_taken_over),
         cmocka_unit_test(options_change_between_answers),
+        cmocka_unit_test(an_answer_goes_on_with_the_same_words_after_a_change),
+        cmocka_unit_test(another_kv_type_is_as_from_a_fresh_start),
+        cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
         cmocka_unit_test(a_change_that_does_not_fit_leaves_all_as_it_was),
         cmocka_unit_test(a_full_context_stops_and_says_so),
         cmocka_unit_test(with_the_shift_on_the_oldest_turns_are_dropped),
