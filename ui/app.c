@@ -21,6 +21,7 @@
 
 #define FRAME_NS  ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
 #define IDLE_NS   ((uint64_t)1000 * 1000 * 1000)
+#define LONG_MESSAGE 400 /* bytes from which the cost is shown beforehand */
 #define UNSEEN_NS ((uint64_t)2000 * 1000 * 1000) /* the window has not the focus */
 
 void app_dirty(struct app *a, unsigned dirt)
@@ -188,29 +189,20 @@ static void take_sample(struct app *a)
     app_dirty(a, DIRT_STATUS | DIRT_DASH | (a->talk.is_prefill ? DIRT_CHAT : 0u));
 }
 
-/* What sending the line would cost, once the keys pause. */
+/* What sending the line would cost, once the keys pause: said of what takes a while. */
 static void price(struct app *a)
 {
     struct mw_cost cost = { 0 };
-    struct err ignored = ERR_INIT;
     const char *text = edit_text();
 
     if (a->cost_ns == 0 || term_now_ns() < a->cost_ns)
         return;
     a->cost_ns = 0;
-    if (text[0] == '/' || !a->talk.is_ready ||
-        mw_chat_cost(a->talk.chat, text, strlen(text), &cost, &ignored) != 0)
+    if (text[0] == '/' || !talk_cost(&a->talk, text, &cost))
         return;
-    for (size_t i = 0; i < a->talk.n_file; i++) {
-        struct mw_cost more = { 0 };
-
-        if (mw_chat_cost(a->talk.chat, a->talk.file[i].text, a->talk.file[i].n, &more,
-                         &ignored) != 0)
-            return;
-        cost.n_token += more.n_token;
-        cost.seconds += more.seconds;
-        cost.bytes += more.bytes;
-    }
+    if (strlen(text) < LONG_MESSAGE && a->talk.n_file == 0 && cost.n_again == 0 &&
+        cost.n_token <= cost.n_ctx_left)
+        return;
     receipt_cost(a->cost, sizeof a->cost, &cost);
     app_dirty(a, DIRT_INPUT);
 }
@@ -368,7 +360,7 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
     if (a == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the screen");
     a->view = o->ui.view;
-    a->percent = o->ui.split_percent > 0 ? o->ui.split_percent : 40;
+    a->permille = o->ui.split_percent * 10;
     a->has_focus = true;
     a->mouse = !o->ui.no_mouse;
     rc = open_all(a, o, e);

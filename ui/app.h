@@ -45,7 +45,7 @@ struct app {
 
     struct layout layout;
     enum ui_view view;
-    int percent;   /* the dashboard's share */
+    int permille;  /* the dashboard's share; 0: the layout chooses */
     unsigned dirt; /* enum app_dirt */
     bool is_leaving, has_edit, needs_plain;
     int status; /* of ui_chat */

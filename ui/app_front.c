@@ -74,6 +74,14 @@ static void on_rewound(void *ctx, size_t n)
     app_dirty(a, DIRT_CHAT);
 }
 
+static void on_dropped(void *ctx, size_t n)
+{
+    struct app *a = ctx;
+
+    transcript_set_unseen(a->transcript, n);
+    app_dirty(a, DIRT_CHAT);
+}
+
 static enum transcript_kind kind_of(const struct store_item *item)
 {
     switch (item->kind) {
@@ -287,6 +295,7 @@ void app_front(struct app *a)
         .piece = on_piece,
         .done = on_done,
         .rewound = on_rewound,
+        .dropped = on_dropped,
         .restored = on_restored,
         .changed = on_changed,
         .draft = on_draft,

@@ -9,7 +9,6 @@
 #include "ui/dash/dash.h"
 
 #define LONG_PASTE    ((size_t)8192) /* bytes from which a paste is attached */
-#define LONG_MESSAGE  400            /* bytes from which the cost is shown beforehand */
 #define COST_PAUSE_NS ((uint64_t)150 * 1000 * 1000)
 #define LEAVE_NS      ((uint64_t)2000 * 1000 * 1000)
 #define CTRL(c)       ((c)-64)
@@ -185,8 +184,7 @@ static bool control_key(struct app *a, const struct key *key)
     if (key->kind != KEYS_CHAR)
         return false;
     if (key->mods == KEYS_ALT && (key->ch == ',' || key->ch == '.')) {
-        a->percent += key->ch == ',' ? 5 : -5;
-        a->percent = a->percent < 10 ? 10 : a->percent > 90 ? 90 : a->percent;
+        a->permille = layout_step(&a->layout, key->ch == ',' ? 1 : -1);
         app_set_view(a, a->view);
         return true;
     }
@@ -237,9 +235,7 @@ static void submit(struct app *a)
 static void typed_something(struct app *a)
 {
     a->cost[0] = '\0';
-    a->cost_ns = strlen(edit_text()) > LONG_MESSAGE || a->talk.n_file > 0
-                     ? term_now_ns() + COST_PAUSE_NS
-                     : 0;
+    a->cost_ns = !edit_is_empty() || a->talk.n_file > 0 ? term_now_ns() + COST_PAUSE_NS : 0;
     app_dirty(a, DIRT_INPUT | DIRT_STATUS);
 }
 

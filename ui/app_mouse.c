@@ -59,7 +59,7 @@ static void press(struct app *a, int y, int x)
 static void drag(struct app *a, int y, int x)
 {
     if (a->is_dragging_divider) {
-        a->percent = layout_percent(&a->layout, y, x);
+        a->permille = layout_permille(&a->layout, y, x);
         app_set_view(a, a->view);
     } else if (a->is_selecting) {
         transcript_drag(a->transcript, y - a->layout.chat.y, x - a->layout.chat.x);

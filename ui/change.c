@@ -54,12 +54,14 @@ static void word_row(struct sheet *s, const char *name, const char *now, const c
 
 static void speed_row(struct sheet *s, const char *name, double now, double then)
 {
-    char a[24] = "-", b[24] = "-";
+    char a[24] = "-", b[24] = "-", rate[22];
 
+    if (!(now > 0) && !(then > 0))
+        return;
     if (now > 0)
-        snprintf(a, sizeof a, "~%.2f", now);
+        snprintf(a, sizeof a, "~%s", receipt_rate(rate, sizeof rate, now));
     if (then > 0)
-        snprintf(b, sizeof b, "~%.2f", then);
+        snprintf(b, sizeof b, "~%s", receipt_rate(rate, sizeof rate, then));
     sheet_line(s, ROLE_TEXT, "%-12s %10s %10s", name, a, b);
     if (now > 0 && then > 0 && (then / now > 1.01 || then / now < 0.99))
         sheet_more(s, then > now ? ROLE_GOOD : ROLE_WARN, "  %+.0f %%, %s",
@@ -84,6 +86,7 @@ static bool keeps_kv(const struct mw_options *a, const struct mw_options *b)
 static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan *then)
 {
     struct mw_sample sample;
+    struct mw_cost cost = { 0 };
     char line[200], time[32] = "", count[24];
 
     mw_chat_sample(t->chat, &sample);
@@ -101,14 +104,16 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan 
                    "goes on with the same tokens.");
         return;
     }
-    if (then->prefill_tps > 0 && sample.kv.tokens > 0)
-        receipt_time(time, sizeof time, (double)sample.kv.tokens / then->prefill_tps);
+    mw_chat_cost_again(t->chat, then, &cost);
+    receipt_count(count, sizeof count, cost.n_again);
+    if (cost.seconds > 0)
+        receipt_time(time, sizeof time, cost.seconds);
     snprintf(line, sizeof line,
              "The conversation is kept, but its keys and values are made anew: with the next "
              "message %s token%s evaluated again%s%s.",
-             count, sample.kv.tokens == 1 ? " is" : "s are", time[0] != '\0' ? ", about " : "",
+             count, cost.n_again == 1 ? " is" : "s are", time[0] != '\0' ? ", about " : "",
              time);
-    sheet_text(s, sample.kv.tokens > 0 ? ROLE_WARN : ROLE_TEXT, line);
+    sheet_text(s, cost.n_again > 0 ? ROLE_WARN : ROLE_TEXT, line);
 }
 
 static void say_why_not(struct talk *t, const struct mw_chat_options *wanted,
@@ -117,18 +122,16 @@ static void say_why_not(struct talk *t, const struct mw_chat_options *wanted,
     struct err ignored = ERR_INIT;
     uint64_t smallest = 0;
     uint32_t largest = 0;
-    char size[16];
 
     talk_err(t, e);
     if (e->code != ERR_BUDGET ||
         mw_plan_fit(t->model, &wanted->engine, &smallest, &largest, &ignored) != 0)
         return;
-    if (largest > 0)
-        talk_notice(t, "with this budget the context can be %u at most: /ctx %u", largest,
-                    largest);
-    if (smallest > 0)
-        talk_notice(t, "with this context the budget must be %s at least: /memory %lluM",
-                    units_size(size, sizeof size, smallest),
+    if (largest > 0 && smallest > 0)
+        talk_notice(t, "/memory %lluM or /ctx %u would do",
+                    (unsigned long long)((smallest + MIB - 1) / MIB), largest);
+    else if (smallest > 0)
+        talk_notice(t, "/memory %lluM would do",
                     (unsigned long long)((smallest + MIB - 1) / MIB));
 }
 
@@ -175,14 +178,24 @@ bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *bu
 {
     struct err e = ERR_INIT;
     struct plan then;
-    char pinned[24], speed[40] = "";
+    char pinned[24], rate[24], time[32], count[24], speed[40] = "", again[64] = "";
+    struct mw_cost cost = { 0 };
 
     if (mw_plan(t->model, &wanted->engine, &then, &e) != 0)
         return false;
     difference(pinned, sizeof pinned, t->plan.pinned_bytes, then.pinned_bytes);
     if (then.decode_tps > 0)
-        snprintf(speed, sizeof speed, ", about %.2f tok/s", then.decode_tps);
-    snprintf(buf, n, "%u tokens, %s of kept weights%s", then.n_ctx,
-             pinned[0] != '\0' ? pinned : "+0", speed);
+        snprintf(speed, sizeof speed, ", about %s tok/s",
+                 receipt_rate(rate, sizeof rate, then.decode_tps));
+    if (!keeps_kv(&t->options.engine, &wanted->engine)) {
+        mw_chat_cost_again(t->chat, &then, &cost);
+        snprintf(again, sizeof again, "; %s tokens again: %s",
+                 receipt_count(count, sizeof count, cost.n_again),
+                 receipt_time(time, sizeof time, cost.seconds));
+    }
+    snprintf(buf, n, "%s tokens, %s%s%s%s",
+             receipt_count(count, sizeof count, then.n_ctx),
+             pinned[0] != '\0' ? pinned : "as many",
+             pinned[0] != '\0' ? " of kept weights" : " weights kept", speed, again);
     return true;
 }

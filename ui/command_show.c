@@ -112,6 +112,7 @@ void run_plan(struct talk *t, const char *args)
     struct mw_sample *s = malloc(sizeof *s);
     struct sheet *sheet = sheet_new("Plan", NULL);
     uint64_t used = 0;
+    char rate[24], streamed[16], hot[16];
 
     (void)args;
     if (s == NULL || sheet == NULL) {
@@ -132,11 +133,13 @@ void run_plan(struct talk *t, const char *args)
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     sheet_line(sheet, ROLE_TEXT, "context %u tokens, prompt in chunks of %u, ring of %u slots",
                t->plan.n_ctx, t->plan.chunk, t->plan.n_slot);
-    size_row(sheet, "read a token", t->plan.streamed_bytes, t->info.hot_bytes);
-    sheet_more(sheet, ROLE_DIM, "  of the weights it uses");
+    sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
+               units_size(streamed, sizeof streamed, t->plan.streamed_bytes),
+               units_size(hot, sizeof hot, t->info.hot_bytes));
     if (t->plan.decode_tps > 0)
-        sheet_line(sheet, ROLE_TEXT, "predicted    ~%.2f tok/s, prompt ~%.1f tok/s, %s-bound",
-                   t->plan.decode_tps, t->plan.prefill_tps, mw_binds_name(t->plan.binds));
+        sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s-bound",
+                   receipt_rate(rate, sizeof rate, t->plan.decode_tps),
+                   mw_binds_name(t->plan.binds));
     free(s);
     t->front.sheet(t->front.ctx, sheet);
 }

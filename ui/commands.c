@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/change.h"
 #include "ui/chat/store.h"
 #include "ui/command_list.h"
 #include "ui/path.h"
-#include "ui/sheet.h"
 #include "ui/theme.h"
 
 /* clang-format off */
@@ -222,52 +220,4 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
         break;
     }
     return o.head;
-}
-
-/* ---- the context is full ---- */
-
-void command_context_full(struct talk *t)
-{
-    struct sheet *s = sheet_new("The context is full", "Enter does it, Esc leaves it");
-    struct mw_chat_options o = t->options;
-    uint64_t smallest;
-    uint32_t largest = 0;
-    struct err ignored = ERR_INIT;
-    char price[160];
-
-    talk_error(t,
-               "the context of %u tokens is full; nothing was dropped. /ctx makes it longer, "
-               "/kv smaller, /shift on drops the oldest turns, /undo takes the last one back",
-               t->plan.n_ctx);
-    if (s == NULL)
-        return;
-    talk_choices(t, s);
-    o.engine.n_ctx = t->plan.n_ctx * 2;
-    if (change_price(t, &o, price, sizeof price)) {
-        sheet_line(s, ROLE_TEXT, "a longer context: %s", price);
-        talk_choice(t, s, "/ctx %u", o.engine.n_ctx);
-    } else if (mw_plan_fit(t->model, &t->options.engine, &smallest, &largest, &ignored) == 0 &&
-               largest > t->plan.n_ctx) {
-        o.engine.n_ctx = largest;
-        if (change_price(t, &o, price, sizeof price)) {
-            sheet_line(s, ROLE_TEXT, "the longest context that fits: %s", price);
-            talk_choice(t, s, "/ctx %u", largest);
-        }
-    }
-    o = t->options;
-    o.engine.kv_k = o.engine.kv_v = o.engine.kv_k == MW_KV_Q8_0 ? MW_KV_Q4_0 : MW_KV_Q8_0;
-    o.engine.n_ctx = t->plan.n_ctx * 2;
-    if (t->options.engine.kv_k < o.engine.kv_k && change_price(t, &o, price, sizeof price)) {
-        sheet_line(s, ROLE_TEXT, "smaller keys and values (%s), then room for: %s",
-                   mw_kv_name(o.engine.kv_k), price);
-        talk_choice(t, s, "/kv %s", mw_kv_name(o.engine.kv_k));
-    }
-    sheet_line(s, ROLE_TEXT, "drop the oldest turns from now on (each time it is said which)");
-    talk_choice(t, s, "/shift on");
-    sheet_line(s, ROLE_TEXT, "take the last exchange back");
-    talk_choice(t, s, "/undo");
-    sheet_line(s, ROLE_TEXT, "begin a new chat");
-    talk_choice(t, s, "/clear");
-    sheet_text(s, ROLE_DIM, "Then /continue goes on with the answer, /retry makes it again.");
-    t->front.sheet(t->front.ctx, s);
 }

@@ -44,7 +44,4 @@ typedef void command_add_fn(void *list, const char *line);
 size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *add, void *list,
                         bool *space);
 
-/* The context is full: say so and what can be done. */
-void command_context_full(struct talk *t);
-
 #endif

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/path.h"
+
 struct history {
     char *path;
     char **entry; /* [n] */
@@ -162,10 +164,16 @@ void history_close(struct history *h)
 
 static int append(const char *path, const char *text, struct err *e)
 {
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
     size_t n = 0;
     char *line = escape(text, &n);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = open(path, flags, 0600);
     ssize_t done;
+
+    if (fd < 0 && errno == ENOENT) { /* a first start, or somebody has tidied up */
+        path_make_parent(path);
+        fd = open(path, flags, 0600);
+    }
 
     if (line == NULL || fd < 0) {
         free(line);

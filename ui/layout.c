@@ -8,16 +8,19 @@
 #define MIN_DASH_HEIGHT 6
 #define BELOW_HEIGHT    30 /* rows of the body from which more than a strip fits below */
 #define STRIP_HEIGHT    11 /* rows of the body from which a strip fits */
+#define DEFAULT_SHARE   400
+#define MIN_SHARE       50
+#define MAX_SHARE       900
 
 static int clamp(int value, int low, int high)
 {
     return value > high ? high : value < low ? low : value;
 }
 
-static void split_beside(struct layout *l, struct area body, int percent)
+static void split_beside(struct layout *l, struct area body, int permille)
 {
-    int width =
-        clamp(body.width * percent / 100, MIN_DASH_WIDTH, body.width - MIN_CHAT_WIDTH - 1);
+    int width = clamp((body.width * permille + 500) / 1000, MIN_DASH_WIDTH,
+                      body.width - MIN_CHAT_WIDTH - 1);
 
     l->is_beside = true;
     l->dash = (struct area){ body.y, body.x + body.width - width, body.height, width };
@@ -32,7 +35,18 @@ static void split_below(struct layout *l, struct area body, int height)
     l->chat = (struct area){ body.y, body.x, body.height - height - 1, body.width };
 }
 
-static void split(struct layout *l, struct area body, enum ui_view view, int percent)
+/* Rows of the dashboard below the chat. */
+static int rows_below(int height, int permille)
+{
+    int rows;
+
+    if (permille == 0)
+        permille = height >= BELOW_HEIGHT ? DEFAULT_SHARE : 0;
+    rows = clamp((height * permille + 500) / 1000, 0, height - MIN_CHAT_HEIGHT - 1);
+    return rows >= MIN_DASH_HEIGHT ? rows : LAYOUT_STRIP_LINES;
+}
+
+static void split(struct layout *l, struct area body, enum ui_view view, int permille)
 {
     if (view == UI_VIEW_DASH) {
         l->dash = body;
@@ -42,16 +56,12 @@ static void split(struct layout *l, struct area body, enum ui_view view, int per
     if (view == UI_VIEW_CHAT)
         return;
     if (body.width >= LAYOUT_WIDE && body.height >= MIN_DASH_HEIGHT)
-        split_beside(l, body, percent);
-    else if (body.height >= BELOW_HEIGHT)
-        split_below(l, body,
-                    clamp(body.height * percent / 100, MIN_DASH_HEIGHT,
-                          body.height - MIN_CHAT_HEIGHT - 1));
+        split_beside(l, body, permille == 0 ? DEFAULT_SHARE : permille);
     else if (body.height >= STRIP_HEIGHT)
-        split_below(l, body, LAYOUT_STRIP_LINES);
+        split_below(l, body, rows_below(body.height, permille));
 }
 
-void layout_make(struct layout *out, int height, int width, enum ui_view view, int percent,
+void layout_make(struct layout *out, int height, int width, enum ui_view view, int permille,
                  int input_rows)
 {
     struct area body = { 0, 0, height, width };
@@ -69,16 +79,36 @@ void layout_make(struct layout *out, int height, int width, enum ui_view view, i
         out->rule = (struct area){ body.height - 1, 0, 1, width };
         body.height--;
     }
-    split(out, body, view, percent == 0 ? 40 : percent);
+    split(out, body, view, permille);
 }
 
-int layout_percent(const struct layout *l, int y, int x)
+/* What is shared, in columns or rows, and how much of it the dashboard has. */
+static int shared(const struct layout *l)
 {
-    int height = l->chat.height + l->dash.height + 1;
+    return l->is_beside ? l->width : l->chat.height + l->dash.height + 1;
+}
 
-    if (l->is_beside)
-        return clamp((l->width - x - 1) * 100 / (l->width > 0 ? l->width : 1) + 1, 10, 90);
-    return clamp((height - y - 1) * 100 / (height > 0 ? height : 1) + 1, 10, 90);
+static int share_of(const struct layout *l, int part)
+{
+    int whole = shared(l);
+
+    return clamp(whole > 0 ? part * 1000 / whole : 0, MIN_SHARE, MAX_SHARE);
+}
+
+int layout_permille(const struct layout *l, int y, int x)
+{
+    return share_of(l, shared(l) - 1 - (l->is_beside ? x : y));
+}
+
+int layout_step(const struct layout *l, int steps)
+{
+    int part = l->is_beside ? l->dash.width : l->dash.height;
+    int step = l->is_beside ? l->width / 25 : 2;
+
+    /* Between the strip and the smallest dashboard there is nothing. */
+    if (!l->is_beside && part == LAYOUT_STRIP_LINES && steps > 0)
+        part = MIN_DASH_HEIGHT - step;
+    return share_of(l, part + steps * (step > 0 ? step : 1));
 }
 
 bool area_holds(const struct area *a, int y, int x)

@@ -11,7 +11,7 @@
  *     └─────────────────────────────────────┘      └──────────────┘
  *
  * Wide: the dashboard at the right.  Narrow and tall: below.  Narrow: a strip of three
- * lines.  Small: none.  Arithmetic only.
+ * lines, which grows when the person moves the divider.  Small: none.  Arithmetic only.
  */
 #ifndef MEMWALL_UI_LAYOUT_H
 #define MEMWALL_UI_LAYOUT_H
@@ -38,12 +38,15 @@ struct layout {
     struct area divider; /* between chat and dashboard: one column or line, or none */
 };
 
-/* input_rows: what the text typed would take; percent: the dashboard's share. */
-void layout_make(struct layout *out, int height, int width, enum ui_view view, int percent,
+/* input_rows: what the text typed would take; permille: the dashboard's share, 0: chosen
+ * here. */
+void layout_make(struct layout *out, int height, int width, enum ui_view view, int permille,
                  int input_rows);
 
 /* The share that puts the divider at y, x: for dragging. */
-int layout_percent(const struct layout *l, int y, int x);
+int layout_permille(const struct layout *l, int y, int x);
+/* The share that moves the divider by so many steps; the dashboard grows with positive ones. */
+int layout_step(const struct layout *l, int steps);
 
 bool area_holds(const struct area *a, int y, int x);
 

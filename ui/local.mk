@@ -4,7 +4,7 @@ libui_a_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(READLINE_CFLAGS) $(MD4C_CF
 	$(UTF8PROC_CFLAGS) $(YAJL_CFLAGS)
 libui_a_SOURCES = \
 	ui/app.c ui/app.h ui/app_draw.c ui/app_front.c ui/app_keys.c ui/app_mouse.c \
-	ui/change.c ui/change.h \
+	ui/change.c ui/change.h ui/full.c ui/full.h \
 	ui/capability.c ui/capability.h \
 	ui/command_list.h ui/command_options.c ui/command_show.c ui/command_talk.c \
 	ui/commands.c ui/commands.h \

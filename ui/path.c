@@ -34,6 +34,17 @@ void path_make_folder(const char *path)
     mkdir(part, 0700);
 }
 
+void path_make_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+
+    if (slash == NULL || slash == path)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    path_make_folder(folder);
+}
+
 /* A name that a terminal would obey is not offered. */
 static int is_harmless(const char *name)
 {

@@ -13,6 +13,9 @@ char *path_expand(char *buf, size_t n, const char *path);
  * something is written there. */
 void path_make_folder(const char *path);
 
+/* The folder that path is in, likewise. */
+void path_make_parent(const char *path);
+
 /* Names in the folder of path that begin like it: add(list, whole path) for each, with a
  * slash behind folders.  What begins with a dot only if path's last part does. */
 typedef void path_add_fn(void *list, const char *path);

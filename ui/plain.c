@@ -172,6 +172,12 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
     }
 }
 
+static void on_dropped(void *ctx, size_t n)
+{
+    (void)ctx;
+    (void)n; /* the notice says it */
+}
+
 static void on_rewound(void *ctx, size_t n)
 {
     struct plain *p = ctx;
@@ -407,6 +413,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
         .piece = on_piece,
         .done = on_done,
         .rewound = on_rewound,
+        .dropped = on_dropped,
         .restored = on_restored,
         .changed = on_changed,
         .draft = on_draft,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/chat/receipt.h"
+
 /* "1234", "12.3k", "123k" */
 static char *short_count(char *buf, size_t n, uint64_t value)
 {
@@ -55,11 +57,12 @@ static const char *state_word(const struct talk *t)
 static void speed_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s)
 {
     double tps = tokens_per_s(t, s);
+    char rate[24];
 
     if (tps > 0)
-        snprintf(buf, n, tps < 10 ? "%.2f tok/s" : "%.1f tok/s", tps);
+        snprintf(buf, n, "%s tok/s", receipt_rate(rate, sizeof rate, tps));
     else if (t->plan.decode_tps > 0)
-        snprintf(buf, n, "~%.2f tok/s", t->plan.decode_tps);
+        snprintf(buf, n, "~%s tok/s", receipt_rate(rate, sizeof rate, t->plan.decode_tps));
     else
         snprintf(buf, n, "- tok/s");
 }

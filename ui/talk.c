@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "ui/chat/clean.h"
+#include "ui/chat/receipt.h"
 #include "ui/chat/store.h"
-#include "ui/commands.h"
+#include "ui/full.h"
 #include "ui/sheet.h"
 #include "ui/term.h"
 
@@ -208,20 +209,40 @@ int talk_open_model(struct talk *t, const char *path, struct err *e)
 
 static void on_plan(struct talk *t, const struct mw_event *ev)
 {
-    char budget[16];
+    char budget[16], speed[24];
+    bool goes_on = t->goes_on && t->n_asked <= 1;
 
     t->plan = ev->plan;
     if (t->n_asked > 0 && --t->n_asked == 0)
         t->applied = t->options;
+    if (goes_on) {
+        t->goes_on = false;
+        talk_continue(t);
+    }
     if (!t->is_announced || t->n_asked > 0)
         return;
     t->is_announced = false;
     units_size(budget, sizeof budget, t->plan.budget_bytes);
     if (t->plan.decode_tps > 0)
-        talk_notice(t, "now: context %u, budget %s, about %.2f tokens a second", t->plan.n_ctx,
-                    budget, t->plan.decode_tps);
+        talk_notice(t, "now: context %u, budget %s, about %s tokens a second", t->plan.n_ctx,
+                    budget, receipt_rate(speed, sizeof speed, t->plan.decode_tps));
     else
         talk_notice(t, "now: context %u, budget %s", t->plan.n_ctx, budget);
+}
+
+/* What the kernel charged at most: the engine does not ask it. */
+static void fill_peak(struct talk *t)
+{
+    struct mw_sample *s = t->last.peak_charged == 0 ? malloc(sizeof *s) : NULL;
+
+    if (s == NULL)
+        return;
+    talk_sample(t, s);
+    if (s->os.t_ns != 0 && s->os.charged_peak.why_not == NULL)
+        t->last.peak_charged = s->os.charged_peak.value;
+    else if (s->os.t_ns != 0 && s->os.rss_peak.why_not == NULL)
+        t->last.peak_resident = s->os.rss_peak.value;
+    free(s);
 }
 
 static void on_done(struct talk *t, const struct mw_event *ev)
@@ -231,13 +252,14 @@ static void on_done(struct talk *t, const struct mw_event *ev)
 
     t->is_answering = t->is_prefill = t->is_stopping = false;
     t->last = ev->receipt;
+    fill_peak(t);
     t->has_last = true;
     if (t->had_text) {
-        id = saved_done(t, &ev->receipt);
+        id = saved_done(t, &t->last);
         if (!t->resumes)
             talk_count(t, false);
     }
-    t->front.done(t->front.ctx, &ev->receipt, t->had_text, id);
+    t->front.done(t->front.ctx, &t->last, t->had_text, id);
     switch (done) {
     case MW_DONE_STOP: break;
     case MW_DONE_LENGTH:
@@ -249,7 +271,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
         else if (talk_ends_with_user(t))
             talk_take_back(t, t->n_message - 1);
         break;
-    case MW_DONE_CONTEXT: command_context_full(t); break;
+    case MW_DONE_CONTEXT: full_offer(t); break;
     case MW_DONE_ERROR: talk_err(t, &ev->err); break;
     }
     if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)
@@ -274,14 +296,15 @@ static void on_text(struct talk *t, const struct mw_event *ev)
 /* What there is to talk to. */
 static void introduce(struct talk *t)
 {
-    char budget[16], name[200], speed[48] = "";
+    char budget[16], name[200], rate[24], speed[48] = "";
 
     if (t->o.quiet)
         return;
     clean_line(name, sizeof name, t->info.name[0] != '\0' ? t->info.name : t->model_path,
                strlen(t->info.name[0] != '\0' ? t->info.name : t->model_path));
     if (t->plan.decode_tps > 0)
-        snprintf(speed, sizeof speed, ", about %.2f tokens a second", t->plan.decode_tps);
+        snprintf(speed, sizeof speed, ", about %s tokens a second",
+                 receipt_rate(rate, sizeof rate, t->plan.decode_tps));
     talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.", name,
                 t->info.arch, t->info.type,
                 units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx, speed);
@@ -296,7 +319,7 @@ static void on_error(struct talk *t, const struct mw_event *ev)
     }
     if (t->n_asked > 0 && --t->n_asked == 0)
         t->options = t->applied;
-    t->is_announced = false;
+    t->is_announced = t->goes_on = false;
 }
 
 static void on_event(struct talk *t, const struct mw_event *ev)
@@ -325,7 +348,10 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_DONE: on_done(t, ev); break;
     case MW_EVENT_PLAN: on_plan(t, ev); break;
     case MW_EVENT_NOTICE:
-        clean_line(clean, sizeof clean, ev->text, ev->len);
+        if (ev->n > 0)
+            full_dropped(t, ev->n, clean, sizeof clean);
+        else
+            clean_line(clean, sizeof clean, ev->text, ev->len);
         t->front.say(t->front.ctx, SAY_NOTICE, clean, saved_notice(t, clean));
         break;
     case MW_EVENT_ERROR: on_error(t, ev); break;

@@ -25,6 +25,7 @@ struct store;
 #define TALK_MAX_FILES    16
 #define TALK_MAX_ATTACH   ((size_t)4 << 20) /* bytes of one file */
 #define TALK_MAX_COMMANDS 200
+#define TALK_MAX_OFFERS   4
 
 enum talk_say { SAY_NOTICE, SAY_ERROR };
 
@@ -44,6 +45,7 @@ struct talk_front {
     void (*piece)(void *ctx, const char *text, size_t n, bool is_thinking);
     void (*done)(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id);
     void (*rewound)(void *ctx, size_t n);       /* only the first n messages are left */
+    void (*dropped)(void *ctx, size_t n);       /* the model sees the first n no more */
     void (*restored)(void *ctx);                /* another chat, or none: show the store's */
     void (*changed)(void *ctx);                 /* state, plan, queue: the status bar */
     void (*draft)(void *ctx, const char *text); /* back into the input line */
@@ -76,8 +78,11 @@ struct talk {
     struct mw_chat_options options; /* asked for; system is one of systems */
     struct mw_chat_options applied; /* in force */
     struct mw_chat_options wanted;  /* proposed, until Enter */
+    struct mw_chat_options offer[TALK_MAX_OFFERS]; /* of the sheet of a full context */
+    size_t n_offer;
     unsigned n_asked;               /* changes that were not answered yet */
     bool is_announced;              /* the answer to the next one is said */
+    bool goes_on;                   /* the answer goes on when they are done */
     struct plan plan;
     bool is_ready, has_failed; /* loaded; could not be */
 
@@ -89,6 +94,7 @@ struct talk {
     bool has_last;
     bool *is_user; /* [n_message] who spoke, as the engine counts: user and assistant */
     size_t n_message, room;
+    size_t n_dropped; /* of them, from the first: what the model sees no more */
 
     char *queue[TALK_MAX_QUEUE]; /* typed while an answer ran */
     size_t n_queue;
@@ -114,6 +120,8 @@ void talk_pump(struct talk *t);
 void talk_enter(struct talk *t, const char *line);
 /* A message, files included. */
 void talk_send(struct talk *t, const char *text);
+/* What sending text, files included, would cost.  false: that is not known. */
+bool talk_cost(const struct talk *t, const char *text, struct mw_cost *out);
 /* Stop the answer; what was said stays, what waits comes back into the input line. */
 void talk_stop(struct talk *t);
 
@@ -129,6 +137,8 @@ void talk_err(struct talk *t, const struct err *e);
 /* Give options to the engine; its answer is said if announce.  A system text in them must be
  * one of talk_keep_text(). */
 void talk_set(struct talk *t, const struct mw_chat_options *o, bool announce);
+/* The same, and the answer that was cut goes on. */
+void talk_set_and_go_on(struct talk *t, const struct mw_chat_options *o);
 /* A copy of text that lives as long as t; NULL: no memory. */
 const char *talk_keep_text(struct talk *t, const char *text);
 

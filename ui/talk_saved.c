@@ -35,7 +35,7 @@ static void give_up(struct talk *t, const struct err *e)
 /* How many messages it holds and how it ends. */
 static void count_messages(struct talk *t)
 {
-    t->n_message = 0;
+    t->n_message = t->n_dropped = 0;
     t->has_last = false;
     for (uint32_t i = 0; i < store_count(t->store); i++) {
         const struct store_item *item = store_item(t->store, i);

@@ -80,6 +80,16 @@ static char *with_files(const struct talk *t, const char *text)
     return out;
 }
 
+bool talk_cost(const struct talk *t, const char *text, struct mw_cost *out)
+{
+    struct err ignored = ERR_INIT;
+    char *whole = t->is_ready ? with_files(t, text) : NULL;
+    bool ok = whole != NULL && mw_chat_cost(t->chat, whole, strlen(whole), out, &ignored) == 0;
+
+    free(whole);
+    return ok;
+}
+
 static void begin_answer(struct talk *t, bool resumes)
 {
     t->is_answering = true;
@@ -200,6 +210,10 @@ void talk_rewind(struct talk *t, size_t n)
     t->front.rewound(t->front.ctx, n);
     if (n < t->n_message)
         t->n_message = n;
+    if (n <= t->n_dropped) { /* what is left fits again */
+        t->n_dropped = 0;
+        t->front.dropped(t->front.ctx, 0);
+    }
     t->front.changed(t->front.ctx);
 }
 
@@ -254,7 +268,7 @@ void talk_clear(struct talk *t)
         return;
     }
     saved_new(t);
-    t->n_message = 0;
+    t->n_message = t->n_dropped = 0;
     t->has_last = false;
     t->front.restored(t->front.ctx);
     t->front.changed(t->front.ctx);
@@ -275,6 +289,14 @@ void talk_set(struct talk *t, const struct mw_chat_options *o, bool announce)
     t->is_announced = announce;
     if (announce && t->is_answering)
         talk_notice(t, "this is done when the answer is over");
+}
+
+void talk_set_and_go_on(struct talk *t, const struct mw_chat_options *o)
+{
+    unsigned before = t->n_asked;
+
+    talk_set(t, o, true);
+    t->goes_on = t->n_asked > before;
 }
 
 /* ---- sheets of commands ---- */

@@ -1,1 +1,19 @@
 # unit tests of ui
+if HAVE_CMOCKA
+check_PROGRAMS += \
+	tests/unit/test_layout \
+	tests/unit/test_history \
+	tests/unit/test_cost
+
+tests_unit_test_layout_SOURCES = tests/unit/test_layout.c
+tests_unit_test_layout_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_layout_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_history_SOURCES = tests/unit/test_history.c
+tests_unit_test_history_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_history_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_cost_SOURCES = tests/unit/test_cost.c
+tests_unit_test_cost_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cost_LDADD = $(UNIT_LIBS)
+endif

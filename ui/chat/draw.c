@@ -15,7 +15,7 @@ struct over {
     uint32_t select_from, select_to;
     uint32_t match, match_end; /* the next match at or behind where we are */
     bool is_now;               /* it is the one that the search stands on */
-    bool is_turn;
+    bool is_turn, is_unseen;
 };
 
 static struct ui_style style_at(const struct rich_run *run, const struct over *o, uint32_t at)
@@ -28,6 +28,8 @@ static struct ui_style style_at(const struct rich_run *run, const struct over *o
         s = style_of(o->is_now ? ROLE_MATCH_NOW : ROLE_MATCH);
     else if (o->is_turn)
         s = style_of(ROLE_SELECTED);
+    else if (o->is_unseen)
+        s.role = ROLE_DIM;
     return s;
 }
 
@@ -95,7 +97,8 @@ static void draw_gutter(struct transcript *t, const struct canvas *c, int y, str
     enum ui_role role = kind == TRANSCRIPT_USER    ? ROLE_USER
                         : kind == TRANSCRIPT_ERROR ? ROLE_BAD
                                                    : ROLE_NOTICE;
-    char mark[2] = { marks[kind], '\0' };
+    bool is_unseen = p.item < t->n_unseen && kind == TRANSCRIPT_USER;
+    char mark[2] = { is_unseen ? 'x' : marks[kind], '\0' };
 
     if (part_gutter(t, p) == 0)
         return;
@@ -109,7 +112,8 @@ static void draw_row(struct transcript *t, const struct canvas *c, int y, struct
 {
     uint32_t gap = part_gap(t, s.at), row = s.row - gap;
     const struct rich *r = part_rich(t, s.at);
-    struct over o = { .is_turn = t->has_turn && t->turn == s.at.item };
+    struct over o = { .is_turn = t->has_turn && t->turn == s.at.item,
+                      .is_unseen = s.at.item < t->n_unseen };
     const char *prefix;
     int x;
 

@@ -75,6 +75,23 @@ char *receipt_time(char *buf, size_t n, double s)
     return buf;
 }
 
+char *receipt_rate(char *buf, size_t n, double per_s)
+{
+    double unit = 1;
+
+    if (!(per_s > 0)) /* also what is no number */
+        per_s = 0;
+    if (per_s > 1e12)
+        per_s = 1e12;
+    if (per_s < 99.95) {
+        snprintf(buf, n, per_s < 9.995 ? "%.2f" : "%.1f", per_s);
+        return buf;
+    }
+    while (per_s / unit >= 999.5)
+        unit *= 10;
+    return receipt_count(buf, n, (uint64_t)(round(per_s / unit) * unit));
+}
+
 char *receipt_traffic(char *buf, size_t n, uint64_t bytes)
 {
     static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB" };
@@ -140,6 +157,9 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     if (r->peak_charged > 0) {
         part(&t, ascii);
         add(&t, "peak %s", units_size(word, sizeof word, r->peak_charged));
+    } else if (r->peak_resident > 0) {
+        part(&t, ascii);
+        add(&t, "peak %s resident", units_size(word, sizeof word, r->peak_resident));
     }
     if ((size_t)r->done < sizeof ended / sizeof ended[0] && ended[r->done][0] != '\0') {
         part(&t, ascii);
@@ -281,6 +301,9 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
 
     add(&t, "about %s token%s", receipt_count(word, sizeof word, c->n_token),
         plural(c->n_token));
+    if (c->n_again > 0)
+        add(&t, ", and %s of the conversation again",
+            receipt_count(word, sizeof word, c->n_again));
     if (c->n_token > c->n_ctx_left) {
         add(&t, ", but the context has room for only %s",
             receipt_count(word, sizeof word, c->n_ctx_left));

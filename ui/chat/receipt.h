@@ -33,6 +33,8 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c);
 char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,
                       bool ascii, double *share);
 
+/* "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
+char *receipt_rate(char *buf, size_t n, double per_s);
 /* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min", "41 GB": helpers for others. */
 char *receipt_count(char *buf, size_t n, uint64_t value);
 char *receipt_time(char *buf, size_t n, double seconds);

@@ -326,6 +326,8 @@ static void cut_items(struct transcript *t, uint32_t n)
     t->has_turn = t->has_turn && t->turn < n;
     if (t->top.at.item >= n)
         t->follows = true;
+    if (t->n_unseen > n)
+        t->n_unseen = n;
 }
 
 void transcript_rewind(struct transcript *t, size_t n)
@@ -338,6 +340,16 @@ void transcript_rewind(struct transcript *t, size_t n)
             return;
         }
     }
+}
+
+void transcript_set_unseen(struct transcript *t, size_t n)
+{
+    uint32_t i = 0;
+
+    for (size_t messages = 0; messages < n && i < t->n_item; i++)
+        messages += is_message(&t->item[i]);
+    t->n_unseen = n > 0 ? i : 0;
+    t->dirty = true;
 }
 
 void transcript_clear(struct transcript *t)

@@ -79,6 +79,9 @@ void transcript_saved(struct transcript *t, uint32_t id);
 void transcript_rewind(struct transcript *t, size_t n);
 void transcript_clear(struct transcript *t);
 
+/* Mark the first n messages: the model sees them no more. */
+void transcript_set_unseen(struct transcript *t, size_t n);
+
 /* User and assistant messages. */
 size_t transcript_messages(const struct transcript *t);
 
