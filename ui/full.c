@@ -28,6 +28,8 @@ static void choose(void *ctx, long number)
         talk_enter(t, "/clear");
     else if (number >= 0 && (size_t)number < t->n_offer)
         talk_set_and_go_on(t, &t->offer[number]);
+    if (t->options.engine.ctx_shift)
+        talk_notice(t, "from now on the oldest turns are dropped, and each time it is said which");
 }
 
 /* The line that was begun stands for these options. */
@@ -54,8 +56,9 @@ static void offer_longer(struct talk *t, struct sheet *s)
         if (!change_price(t, &o, price, sizeof price))
             return;
     }
-    sheet_line(s, ROLE_TEXT, "a longer context: %s", price);
+    sheet_line(s, ROLE_TEXT, "a longer context");
     offer(t, s, &o);
+    sheet_line(s, ROLE_DIM, "    %s", price);
 }
 
 static void offer_smaller_kv(struct talk *t, struct sheet *s)
@@ -69,8 +72,10 @@ static void offer_smaller_kv(struct talk *t, struct sheet *s)
     o.engine.n_ctx = t->plan.n_ctx * 2;
     if (!change_price(t, &o, price, sizeof price))
         return;
-    sheet_line(s, ROLE_TEXT, "%s keys and values: %s", mw_kv_name(o.engine.kv_k), price);
+    sheet_line(s, ROLE_TEXT, "%s keys and values, which leaves room for a longer context",
+               mw_kv_name(o.engine.kv_k));
     offer(t, s, &o);
+    sheet_line(s, ROLE_DIM, "    %s", price);
 }
 
 static void offer_shift(struct talk *t, struct sheet *s)
@@ -102,7 +107,7 @@ void full_offer(struct talk *t)
     if (s == NULL)
         return;
     t->n_offer = 0;
-    sheet_text(s, ROLE_DIM, "Nothing was dropped. The answer goes on with:");
+    sheet_text(s, ROLE_DIM, "The answer goes on with:");
     offer_longer(t, s);
     offer_smaller_kv(t, s);
     offer_shift(t, s);

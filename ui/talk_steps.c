@@ -295,7 +295,7 @@ void talk_set_and_go_on(struct talk *t, const struct mw_chat_options *o)
 {
     unsigned before = t->n_asked;
 
-    talk_set(t, o, true);
+    talk_set(t, o, o->engine.ctx_shift == t->options.engine.ctx_shift);
     t->goes_on = t->n_asked > before;
 }
 
