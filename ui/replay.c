@@ -16,8 +16,8 @@
 #include "ui/term.h"
 #include "ui/ui.h"
 
-#define TICK_NS ((uint64_t)100 * 1000 * 1000) /* ten pictures a second are enough */
-#define JUMP_S  10.0
+#define TICK_MS 100 /* ten pictures a second are enough */
+#define JUMP_S  5.0
 
 struct replay {
     struct term *term;
@@ -26,7 +26,8 @@ struct replay {
     struct player *player;
     bool is_paused, is_leaving, is_dirty, is_large;
     double speed;
-    uint64_t tick_ns; /* when time was last advanced */
+    uint64_t every_ns; /* between two pictures */
+    uint64_t tick_ns;  /* when time was last advanced */
     int status;
 };
 
@@ -44,8 +45,8 @@ static void bar_text(const struct replay *r, char *buf, size_t n)
         return;
     }
     snprintf(buf, n,
-             "%-6s %6.1f of %.1f s  x%g   space: pause, n: step, arrows: go, + -: "
-             "speed, q: leave",
+             "%-6s %6.1f of %.1f s  x%-5g Space: pause, .: step, Left Right: go, + - 1: "
+             "speed, Up Down: layer, q: leave",
              at_end         ? "end"
              : r->is_paused ? "paused"
                             : "plays",
@@ -72,7 +73,7 @@ static void tick(struct replay *r)
 {
     uint64_t now = term_now_ns();
 
-    if (r->is_paused || player_is_at_end(r->player) || now - r->tick_ns < TICK_NS)
+    if (r->is_paused || player_is_at_end(r->player) || now - r->tick_ns < r->every_ns)
         return;
     player_advance(r->player, r->dash, (double)(now - r->tick_ns) / 1e9 * r->speed);
     r->tick_ns = now;
@@ -103,7 +104,7 @@ static void resized(struct replay *r)
 static void on_name(struct replay *r, enum key_name name)
 {
     switch (name) {
-    case KEYS_ESC: r->is_leaving = true; break;
+    case KEYS_ESC: dash_set_cursor(r->dash, -1); break;
     case KEYS_UP: dash_move_cursor(r->dash, -1); break;
     case KEYS_DOWN: dash_move_cursor(r->dash, 1); break;
     case KEYS_LEFT: seek(r, -JUMP_S); break;
@@ -121,7 +122,6 @@ static void on_char(struct replay *r, uint32_t ch)
     case 'C' - 64:
     case 'D' - 64: r->is_leaving = true; break;
     case ' ': set_paused(r, !r->is_paused); break;
-    case 'n':
     case '.':
         set_paused(r, true);
         player_step(r->player, r->dash);
@@ -129,6 +129,9 @@ static void on_char(struct replay *r, uint32_t ch)
     case '+':
     case '=': r->speed = fmin(r->speed * 2, PLAYER_FASTEST); break;
     case '-': r->speed = fmax(r->speed / 2, PLAYER_SLOWEST); break;
+    case '1': r->speed = 1; break;
+    case '<': seek(r, -JUMP_S); break;
+    case '>': seek(r, JUMP_S); break;
     case 'L' - 64:
         term_redraw(r->term);
         r->is_large = true;
@@ -138,6 +141,15 @@ static void on_char(struct replay *r, uint32_t ch)
         resized(r);
         break;
     }
+}
+
+/* A layer is chosen by the mouse as well. */
+static void on_mouse(struct replay *r, const struct key *key)
+{
+    struct canvas screen = term_canvas(r->term);
+
+    if (key->mouse.what == MOUSE_PRESS && key->mouse.button == 0)
+        (void)dash_click(r->dash, screen.height - 1, screen.width, key->mouse.y, key->mouse.x);
 }
 
 static void take_keys(struct replay *r, bool readable)
@@ -162,6 +174,8 @@ static void take_keys(struct replay *r, bool readable)
             on_name(r, key.name);
         else if (key.kind == KEYS_CHAR && key.mods == 0)
             on_char(r, key.ch);
+        else if (key.kind == KEYS_MOUSE)
+            on_mouse(r, &key);
     }
 }
 
@@ -190,7 +204,7 @@ static uint64_t wait_ns(const struct replay *r)
     uint64_t now = term_now_ns(), keys = keys_wait(r->keys, now), wait = UINT64_MAX;
 
     if (!r->is_paused && !player_is_at_end(r->player))
-        wait = now - r->tick_ns < TICK_NS ? TICK_NS - (now - r->tick_ns) : 0;
+        wait = now - r->tick_ns < r->every_ns ? r->every_ns - (now - r->tick_ns) : 0;
     return keys < wait ? keys : wait;
 }
 
@@ -224,6 +238,8 @@ static int play(struct replay *r, const struct ui_replay_options *o, struct err 
         return -1;
     r->dash = dash_new(o->ui.graph == UI_GRAPH_AUTO ? term_graph(r->term) : o->ui.graph, e);
     r->keys = keys_new();
+    if (r->keys != NULL)
+        keys_set_mouse(r->keys, !o->ui.no_mouse);
     if (r->dash == NULL || r->keys == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the dashboard");
     if (term_start(r->term, &theme, e) != 0)
@@ -238,7 +254,9 @@ static int play(struct replay *r, const struct ui_replay_options *o, struct err 
 
 int ui_replay(const struct ui_replay_options *o, struct err *e)
 {
-    struct replay r = { .speed = o->speed > 0 ? o->speed : 1 };
+    int every_ms = o->ui.refresh_ms > 0 ? o->ui.refresh_ms : TICK_MS;
+    struct replay r = { .speed = o->speed > 0 ? o->speed : 1,
+                        .every_ns = (uint64_t)every_ms * 1000 * 1000 };
     int rc = play(&r, o, e);
 
     term_free(r.term);

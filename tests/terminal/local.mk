@@ -24,5 +24,11 @@ check_PROGRAMS += tests/terminal/test_looks
 tests_terminal_test_looks_SOURCES = tests/terminal/test_looks.c $(PROGRAM_SOURCES)
 tests_terminal_test_looks_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_looks_LDADD = $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_terminals
+tests_terminal_test_terminals_SOURCES = tests/terminal/test_terminals.c \
+	tests/lib/pty_screen.c tests/lib/pty_screen.h
+tests_terminal_test_terminals_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_terminals_LDADD = $(TERMINAL_LIBS)
 endif
 endif

@@ -10,8 +10,9 @@
 
 #include "ui/dash/dash.h"
 
-#define PLAYER_SLOWEST 0.0625
-#define PLAYER_FASTEST 64
+/* What --speed takes, too. */
+#define PLAYER_SLOWEST 0.01
+#define PLAYER_FASTEST 1000
 
 struct player;
 

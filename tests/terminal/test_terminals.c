@@ -1,0 +1,300 @@
+/*
+ * What the program sends to terminals of many kinds, and how it plays a recording there.
+ *
+ * It is memwall itself, with `replay`: that needs no model.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/pty_screen.h"
+
+static struct pty_screen *screen;
+
+#define MAX_ENV 4
+
+/* Of memwall and of the recording, 4096 bytes each. */
+static void paths(char *program, char *recording)
+{
+    const char *build = getenv("MW_BUILDDIR"), *source = getenv("MW_SRCDIR");
+
+    snprintf(program, 4096, "%s/memwall", build == NULL ? "." : build);
+    snprintf(recording, 4096, "%s/tests/data/dash/session.jsonl",
+             source == NULL ? "." : source);
+}
+
+static void replay(int rows, int cols, const char *term, const char *const *more,
+                   const char *option, const char *value)
+{
+    const char *env[MAX_ENV + 3] = { "NO_COLOR", "COLORTERM", NULL };
+    char program[4096], recording[4096];
+    const char *argv[] = { program, "replay", recording, option, value, NULL };
+    struct pty_start o = { rows, cols, term, env, argv };
+
+    for (int i = 0; more != NULL && more[i] != NULL && i < MAX_ENV; i++)
+        env[2 + i] = more[i], env[3 + i] = NULL;
+    paths(program, recording);
+    screen = pty_new(&o);
+}
+
+static int end_replay(void **state)
+{
+    (void)state;
+    pty_free(screen);
+    screen = NULL;
+    return 0;
+}
+
+#define sees(text) assert_true(pty_sees(screen, text))
+
+/* Was this written? */
+static bool sent(const char *bytes)
+{
+    size_t n;
+    const char *raw = pty_raw(screen, &n);
+
+    return memmem(raw, n, bytes, strlen(bytes)) != NULL;
+}
+
+/* Any colour but the terminal's own. */
+static bool sent_colours(void)
+{
+    char sequence[16];
+
+    for (int base = 30; base <= 40; base += 10)
+        for (int i = 0; i <= 8; i++) {
+            static const char ends[] = "m;";
+
+            for (int k = 0; k < 2; k++) {
+                snprintf(sequence, sizeof sequence, "\033[%d%c", base + i, ends[k]);
+                if (sent(sequence))
+                    return true;
+            }
+        }
+    return false;
+}
+
+static void leave(void)
+{
+    pty_send(screen, "q");
+    assert_int_equal(pty_end(screen), 0);
+    assert_true(pty_is_cooked(screen));
+}
+
+/* ---- colours ---- */
+
+struct colours {
+    const char *name, *term, *env[2], *option, *value, *wants;
+};
+
+static struct colours colours[] = {
+    { "sends_no_colour_where_none_is_asked_for",
+      "xterm-256color",
+      { NULL },
+      "--color",
+      "never",
+      NULL },
+    { "sends_colours_that_are_asked_for_above_NO_COLOR",
+      "xterm-256color",
+      { "NO_COLOR=1" },
+      "--color",
+      "always",
+      "\033[38;5;" },
+    { "takes_an_empty_NO_COLOR_for_none",
+      "xterm-256color",
+      { "NO_COLOR=" },
+      NULL,
+      NULL,
+      "\033[38;5;" },
+};
+
+static void sends_colours(void **state)
+{
+    const struct colours *c = *state;
+
+    replay(24, 80, c->term, c->env, c->option, c->value);
+    sees("memory");
+    pty_send(screen, " ");
+    sees("paused");
+    if (c->wants != NULL)
+        assert_true(sent(c->wants));
+    else
+        assert_false(sent_colours());
+    leave();
+}
+
+/* ---- characters ---- */
+
+static void writes_ascii_where_the_locale_is_not_utf8(void **state)
+{
+    static const char *const env[] = { "LC_ALL=C", NULL };
+    const char *raw;
+    size_t n;
+
+    (void)state;
+    replay(24, 80, "vt100", env, NULL, NULL);
+    sees("memory --");
+    pty_send(screen, "\033[F"); /* End */
+    sees("end ");
+    leave();
+    raw = pty_raw(screen, &n);
+    for (size_t i = 0; i < n; i++)
+        assert_true((unsigned char)raw[i] < 0x80);
+}
+
+static void writes_ascii_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    replay(24, 80, NULL, NULL, "--ascii", NULL);
+    sees("memory --");
+    leave();
+}
+
+static void draws_no_braille_on_a_linux_console(void **state)
+{
+    (void)state;
+    replay(40, 100, "linux", NULL, NULL, NULL);
+    sees("memory \xe2\x94\x80");
+    pty_send(screen, "\033[F");
+    sees("end ");
+    assert_false(sent("\xe2\xa3")); /* U+28C0 to U+28FF */
+    assert_true(sent("\xe2\x96\x88"));
+    leave();
+}
+
+static void prints_text_where_nothing_can_be_drawn(void **state)
+{
+    (void)state;
+    replay(24, 80, "dumb", NULL, NULL, NULL);
+    assert_int_equal(pty_end(screen), 0);
+    assert_false(sent("\033"));
+    assert_true(sent("disk-bound"));
+}
+
+/* ---- sizes ---- */
+
+struct size {
+    const char *name;
+    int rows, cols;
+};
+
+static struct size sizes[] = {
+    { "plays_at_40x12", 12, 40 },   { "plays_at_80x24", 24, 80 },
+    { "plays_at_120x36", 36, 120 }, { "plays_at_160x50", 50, 160 },
+    { "plays_at_250x70", 70, 250 }, { "plays_at_20x5", 5, 20 },
+};
+
+static void plays(void **state)
+{
+    const struct size *s = *state;
+
+    replay(s->rows, s->cols, NULL, NULL, "--speed", "1000");
+    sees("end ");
+    if (s->cols >= 40)
+        sees("0.65 tok/s");
+    leave();
+}
+
+/* ---- the keys of replay ---- */
+
+static void pauses_steps_and_changes_its_speed(void **state)
+{
+    (void)state;
+    replay(30, 100, NULL, NULL, "--speed", "0.01");
+    sees("plays");
+    sees("x0.01");
+    pty_send(screen, " ");
+    sees("paused");
+    sees("loading");
+    pty_send(screen, ".....");
+    sees("prefill");
+    pty_send(screen, "......");
+    sees("decode");
+    pty_send(screen, "++");
+    sees("x0.04");
+    pty_send(screen, "-");
+    sees("x0.02");
+    pty_send(screen, "1");
+    sees("x1 ");
+    pty_send(screen, "\033[F");
+    sees("end ");
+    pty_send(screen, "\033[H");
+    sees("paused");
+    sees(" 0.0 of");
+    leave();
+}
+
+static void inspects_a_layer(void **state)
+{
+    (void)state;
+    replay(40, 100, NULL, NULL, NULL, NULL);
+    sees("layers");
+    pty_send(screen, " \033[F\033[B");
+    sees("layer 0, sliding");
+    pty_send(screen, "\033[A");
+    sees("output head");
+    pty_send(screen, "\033");
+    assert_true(pty_loses(screen, "output head"));
+    leave();
+}
+
+/* Below a shell that controls jobs: who has no parent in its session is never stopped. */
+static void stops_and_comes_back(void **state)
+{
+    static const char script[] = "set -m; \"$0\" replay \"$1\"; echo it stopped; read x; fg; "
+                                 "echo it ended";
+    char program[4096], recording[4096];
+    const char *argv[] = { "/bin/sh", "-c", script, program, recording, NULL };
+    struct pty_start o = { 24, 80, NULL, NULL, argv };
+
+    (void)state;
+    paths(program, recording);
+    screen = pty_new(&o);
+    sees("memory");
+    pty_send(screen, " ");
+    sees("paused");
+    pty_send(screen, "\032");
+    sees("it stopped");
+    assert_false(pty_is_alternate(screen));
+    assert_true(pty_is_cooked(screen));
+    pty_send(screen, "\n");
+    sees("paused");
+    assert_true(pty_is_alternate(screen));
+    pty_send(screen, "q");
+    sees("it ended");
+    assert_true(pty_is_cooked(screen));
+}
+
+int main(void)
+{
+    enum {
+        N_COLOUR = sizeof colours / sizeof colours[0],
+        N_SIZE = sizeof sizes / sizeof sizes[0],
+        N_REST = 7
+    };
+    struct CMUnitTest tests[N_COLOUR + N_SIZE + N_REST] = {
+        cmocka_unit_test_teardown(writes_ascii_where_the_locale_is_not_utf8, end_replay),
+        cmocka_unit_test_teardown(writes_ascii_where_it_is_asked_for, end_replay),
+        cmocka_unit_test_teardown(draws_no_braille_on_a_linux_console, end_replay),
+        cmocka_unit_test_teardown(prints_text_where_nothing_can_be_drawn, end_replay),
+        cmocka_unit_test_teardown(pauses_steps_and_changes_its_speed, end_replay),
+        cmocka_unit_test_teardown(inspects_a_layer, end_replay),
+        cmocka_unit_test_teardown(stops_and_comes_back, end_replay),
+    };
+
+    for (size_t i = 0; i < N_COLOUR; i++)
+        tests[N_REST + i] = (struct CMUnitTest){ colours[i].name, sends_colours, NULL,
+                                                 end_replay, &colours[i] };
+    for (size_t i = 0; i < N_SIZE; i++)
+        tests[N_REST + N_COLOUR + i] =
+            (struct CMUnitTest){ sizes[i].name, plays, NULL, end_replay, &sizes[i] };
+    return cmocka_run_group_tests_name("terminals", tests, NULL, NULL);
+}
