@@ -16,6 +16,10 @@ summary:
 	@$(SHELL) $(top_srcdir)/tests/summary.sh $(TEST_LOGS)
 .PHONY: summary
 
+# Reference vocabularies, unpacked by the test of tokenizers.
+clean-local:
+	rm -rf tests/conformance/vocabularies
+
 EXTRA_DIST += tests/lib/program.py
 dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py \
 	tests/program/test_run.py tests/program/test_eval.py

@@ -21,12 +21,12 @@ static void multiply_tile(const float *rows, const float *cols, size_t n_k, floa
 static bool is_uniform(size_t n_k)
 {
     float *rows = malloc((BLAS_ROWS + BLAS_COLS) * n_k * sizeof *rows);
-    float *cols = rows + BLAS_ROWS * n_k;
-    float tile[BLAS_ROWS * BLAS_COLS];
-    bool is_same = rows != NULL;
+    float *cols, tile[BLAS_ROWS * BLAS_COLS];
+    bool is_same = true;
 
     if (rows == NULL)
         return false;
+    cols = rows + BLAS_ROWS * n_k;
     for (size_t i = 0; i < BLAS_ROWS * n_k; i++)
         rows[i] = 1.0f / (float)(1 + i % n_k * 7 % 61);
     for (size_t i = 0; i < BLAS_COLS * n_k; i++)

@@ -168,11 +168,12 @@ static void *memory_malloc(void *ctx, size_t n)
 
 static void memory_free(void *ctx, void *p)
 {
-    struct block *b = (struct block *)p - 1;
+    struct block *b;
 
     (void)ctx;
     if (p == NULL)
         return;
+    b = (struct block *)p - 1;
     take_out(b);
     free(b);
 }
