@@ -87,10 +87,12 @@ static void find_key(struct app *a, const struct key *key)
         a->is_finding = false;
     } else if (key->ch == '\r') {
         a->is_finding = false;
-        if (!transcript_search(a->transcript, a->find))
-            app_hint(a, "not found: %s", a->find);
-        else
+        if (transcript_search(a->transcript, a->find)) {
             app_hint(a, "n: older match, N: newer, Esc: end");
+        } else {
+            transcript_search(a->transcript, ""); /* else n and / would not be typed */
+            app_hint(a, "not found: %s", a->find);
+        }
     } else if (key->ch == 0x7f || key->ch == '\b') {
         while (n > 0 && ((unsigned char)a->find[--n] & 0xc0) == 0x80)
             ;
@@ -149,6 +151,7 @@ static bool scroll_key(struct app *a, const struct key *key)
     case KEYS_END:
         if (!free_line)
             return false;
+        transcript_search(a->transcript, ""); /* who follows again writes again */
         transcript_end(a->transcript);
         break;
     default: return false;

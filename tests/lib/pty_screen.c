@@ -33,6 +33,7 @@ struct pty_screen {
     uint64_t bytes;
     char *raw;
     size_t n_raw, room;
+    bool is_in_frame;     /* of synchronized output: what is shown is half of something */
     struct termios modes; /* as they were when the program started */
     char row[4096];
 };
@@ -145,19 +146,33 @@ static void keep_raw(struct pty_screen *s, const char *bytes, size_t n)
     s->n_raw += n;
 }
 
+/* The last mark in the newest n bytes and the few before them tells. */
+static void look_for_frame(struct pty_screen *s, size_t n)
+{
+    static const char mark[] = "\033[?2026";
+    size_t len = sizeof mark; /* with the letter */
+
+    for (size_t at = s->n_raw; at >= len && at + n >= s->n_raw; at--)
+        if (memcmp(s->raw + at - len, mark, len - 1) == 0) {
+            s->is_in_frame = s->raw[at - 1] == 'h';
+            return;
+        }
+}
+
 bool pty_take(struct pty_screen *s, int timeout_ms)
 {
     struct pollfd fd = { s->master, POLLIN, 0 };
     char bytes[16384];
     ssize_t n;
 
-    if (poll(&fd, 1, timeout_ms) <= 0)
+    if (poll(&fd, 1, timeout_ms) <= 0) /* also where it was hung up */
         return false;
     n = read(s->master, bytes, sizeof bytes);
     if (n <= 0)
         return false;
     s->bytes += (uint64_t)n;
     keep_raw(s, bytes, (size_t)n);
+    look_for_frame(s, (size_t)n);
     vterm_input_write(s->vt, bytes, (size_t)n);
     vterm_screen_flush_damage(s->screen);
     return true;
@@ -205,6 +220,20 @@ void pty_resize(struct pty_screen *s, int rows, int cols)
 void pty_signal(struct pty_screen *s, int sig)
 {
     kill(s->pid, sig);
+}
+
+void pty_signal_foreground(struct pty_screen *s, int sig)
+{
+    pid_t group = tcgetpgrp(s->master);
+
+    if (group > 1)
+        kill(-group, sig);
+}
+
+void pty_hang_up(struct pty_screen *s)
+{
+    close(s->master);
+    s->master = -1;
 }
 
 /* ---- what is seen ---- */
@@ -288,7 +317,7 @@ static bool wait_for(struct pty_screen *s, int y, const char *text, bool wanted)
         while (pty_take(s, 0))
             ;
         shown = y < 0 ? pty_shows(s, text) : strstr(pty_row(s, y), text) != NULL;
-        if (shown == wanted)
+        if (shown == wanted && !s->is_in_frame)
             return true;
         if (now_ms() >= end) {
             fprintf(stderr, "waited in vain for \"%s\" to be %s\n", text,
@@ -313,6 +342,11 @@ bool pty_loses(struct pty_screen *s, const char *text)
 bool pty_sees_at(struct pty_screen *s, int y, const char *text)
 {
     return wait_for(s, y < 0 ? s->rows + y : y, text, true);
+}
+
+bool pty_loses_at(struct pty_screen *s, int y, const char *text)
+{
+    return wait_for(s, y < 0 ? s->rows + y : y, text, false);
 }
 
 void pty_settle(struct pty_screen *s, int quiet_ms)
@@ -375,6 +409,37 @@ void pty_cursor(const struct pty_screen *s, int *y, int *x)
 bool pty_is_alternate(const struct pty_screen *s)
 {
     return s->is_alternate;
+}
+
+/* The last of "set" and "reset" in what was written. */
+static bool is_set(const struct pty_screen *s, const char *mode)
+{
+    char text[16];
+    const char *on = NULL, *off = NULL;
+    const char *end = s->raw + s->n_raw, *at;
+
+    for (int is_on = 0; is_on < 2; is_on++) {
+        size_t n = (size_t)snprintf(text, sizeof text, "\033[?%s%c", mode, is_on ? 'h' : 'l');
+        const char **last = is_on ? &on : &off;
+
+        for (at = s->raw; at != NULL; at = at == NULL ? NULL : at + n) {
+            at = memmem(at, (size_t)(end - at), text, n);
+            if (at == NULL)
+                break;
+            *last = at;
+        }
+    }
+    return on != NULL && (off == NULL || off < on);
+}
+
+bool pty_has_modes(const struct pty_screen *s)
+{
+    static const char *const modes[] = { "2004", "1002", "1004", "1006", "2026" };
+
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (is_set(s, modes[i]))
+            return true;
+    return false;
 }
 
 char *pty_text(struct pty_screen *s)

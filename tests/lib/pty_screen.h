@@ -3,7 +3,8 @@
  *
  * The terminal is libvterm in this process: what the program writes is fed to it, what it
  * answers goes back.  A test waits for what the screen is to show, never for a time; the
- * waits are bounded and fail with the screen printed.
+ * waits are bounded and fail with the screen printed.  Frames that the program brackets
+ * (--sync-frames) are looked at when they are whole.
  */
 #ifndef MEMWALL_TESTS_PTY_SCREEN_H
 #define MEMWALL_TESTS_PTY_SCREEN_H
@@ -29,6 +30,10 @@ void pty_send(struct pty_screen *s, const char *bytes);
 void pty_send_n(struct pty_screen *s, const char *bytes, size_t n);
 void pty_resize(struct pty_screen *s, int rows, int cols);
 void pty_signal(struct pty_screen *s, int sig);
+/* To the group that has the terminal. */
+void pty_signal_foreground(struct pty_screen *s, int sig);
+/* As a window that is closed. */
+void pty_hang_up(struct pty_screen *s);
 
 /* Take what the program has written already; true: it wrote something. */
 bool pty_take(struct pty_screen *s, int timeout_ms);
@@ -36,8 +41,9 @@ bool pty_take(struct pty_screen *s, int timeout_ms);
 /* Until the screen shows text somewhere in a row / does not show it any more. */
 bool pty_sees(struct pty_screen *s, const char *text);
 bool pty_loses(struct pty_screen *s, const char *text);
-/* Until row y shows text. */
+/* Until row y (negative: from below, -1 is the last) shows text / does not. */
 bool pty_sees_at(struct pty_screen *s, int y, const char *text);
+bool pty_loses_at(struct pty_screen *s, int y, const char *text);
 /* Until it has written nothing for quiet_ms. */
 void pty_settle(struct pty_screen *s, int quiet_ms);
 /* Until the program has ended: its exit status, or 128 + signal; -1: it goes on. */
@@ -54,6 +60,8 @@ int pty_rows(const struct pty_screen *s);
 int pty_cols(const struct pty_screen *s);
 void pty_cursor(const struct pty_screen *s, int *y, int *x);
 bool pty_is_alternate(const struct pty_screen *s);
+/* Is bracketed paste, the mouse, focus or synchronized output still asked for? */
+bool pty_has_modes(const struct pty_screen *s);
 /* All rows, each ended by a newline, for free(). */
 char *pty_text(struct pty_screen *s);
 /* The same with colours and attributes of each cell behind each row. */

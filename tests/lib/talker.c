@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WIDTH   64
 #define HEADS   4
@@ -270,10 +271,7 @@ static void put_tensor(FILE *f, const struct model *m, const struct tensor *x)
 
         for (uint64_t i = 0; i < x->dim[0]; i++)
             fwrite(&one, sizeof one, 1, f);
-    } else {
-        for (uint64_t i = 0; i < x->dim[0] * x->dim[1]; i++)
-            fwrite("\0", 1, 2, f);
-    }
+    } /* the others are zeros: a hole in the file */
 }
 
 static void put_header(FILE *f, const struct model *m)
@@ -313,12 +311,6 @@ static void put_header(FILE *f, const struct model *m)
     }
 }
 
-static void fill_to(FILE *f, long start, uint64_t offset)
-{
-    while ((uint64_t)(ftell(f) - start) < offset)
-        fputc(0, f);
-}
-
 int talker_write(const char *path, const struct talker *t)
 {
     struct model *m = calloc(1, sizeof *m);
@@ -335,11 +327,10 @@ int talker_write(const char *path, const struct talker *t)
             fputc(0, f);
         start = ftell(f);
         for (uint64_t i = 0; i < m->n_tensor; i++) {
-            fill_to(f, start, m->tensor[i].offset);
+            fseek(f, start + (long)m->tensor[i].offset, SEEK_SET);
             put_tensor(f, m, &m->tensor[i]);
         }
-        fill_to(f, start, m->end);
-        rc = ferror(f) != 0 ? -1 : 0;
+        rc = fflush(f) != 0 || ftruncate(fileno(f), start + (long)m->end) != 0 ? -1 : 0;
         free(m->tensor);
     }
     if (f != NULL && fclose(f) != 0)

@@ -16,19 +16,12 @@ tests_terminal_test_screen_SOURCES = tests/terminal/test_screen.c $(TERMINAL_SOU
 tests_terminal_test_screen_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_screen_LDADD = $(TERMINAL_LIBS)
 
-PROGRAM_SOURCES = tests/lib/pty_screen.c tests/lib/pty_screen.h \
-	tests/lib/talker.c tests/lib/talker.h \
-	tests/terminal/program.c tests/terminal/program.h
-
-check_PROGRAMS += tests/terminal/test_looks
-tests_terminal_test_looks_SOURCES = tests/terminal/test_looks.c $(PROGRAM_SOURCES)
-tests_terminal_test_looks_CPPFLAGS = $(TERMINAL_CPPFLAGS)
-tests_terminal_test_looks_LDADD = $(TERMINAL_LIBS)
-
 check_PROGRAMS += tests/terminal/test_terminals
 tests_terminal_test_terminals_SOURCES = tests/terminal/test_terminals.c \
 	tests/lib/pty_screen.c tests/lib/pty_screen.h
 tests_terminal_test_terminals_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_terminals_LDADD = $(TERMINAL_LIBS)
+
+include tests/terminal/program.mk
 endif
 endif

@@ -59,9 +59,20 @@ const char *program_model(void)
     return path;
 }
 
+const char *program_slow_model(void)
+{
+    static char path[96];
+    struct talker t = { program_text(), true, 24, 1024 };
+
+    if (path[0] != '\0')
+        return path;
+    snprintf(path, sizeof path, "%s/slow.gguf", shared);
+    return talker_write(path, &t) == 0 ? path : NULL;
+}
+
 int program_group_setup(void **state)
 {
-    struct talker t = { program_text(), true, 24, 128 };
+    struct talker t = { program_text(), true, 6, 128 };
 
     (void)state;
     snprintf(shared, sizeof shared, "/tmp/memwall-shared-XXXXXX");
@@ -87,7 +98,7 @@ int program_group_teardown(void **state)
 
 void program_again(struct program *p, const struct program_start *o)
 {
-    const char *build = getenv("MW_BUILDDIR"), *argv[MAX_ARGS + 4], *env[24];
+    const char *build = getenv("MW_BUILDDIR"), *argv[MAX_ARGS], *env[24];
     char program[4096], home[96], cache[96];
     struct pty_start start = { o->rows, o->cols, o->term, env, argv };
     size_t n = 0;
@@ -96,11 +107,20 @@ void program_again(struct program *p, const struct program_start *o)
     snprintf(program, sizeof program, "%s/memwall", build == NULL ? "." : build);
     snprintf(home, sizeof home, "HOME=%s", p->home);
     snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s", shared);
+    if (o->script != NULL) {
+        argv[n++] = "/bin/sh";
+        argv[n++] = "-mc";
+        argv[n++] = o->script;
+        argv[n++] = "sh";
+    }
     argv[n++] = program;
     argv[n++] = "chat";
     argv[n++] = "--model";
     argv[n++] = o->model == NULL ? program_model() : o->model;
-    for (const char *const *a = o->args; a != NULL && *a != NULL && n < MAX_ARGS; a++)
+    argv[n++] = "--threads"; /* more would wait for each other where the machine is busy */
+    argv[n++] = "1";
+    argv[n++] = "--sync-frames";
+    for (const char *const *a = o->args; a != NULL && *a != NULL && n < MAX_ARGS - 1; a++)
         argv[n++] = *a;
     argv[n] = NULL;
     n = 0;
@@ -145,10 +165,24 @@ void program_ask(struct program *p, const char *line, const char *text)
     sees(p, text);
 }
 
+void program_say(struct program *p, const char *text)
+{
+    pty_send(p->s, text);
+    assert_true(pty_sees_at(p->s, -2, text));
+    pty_send(p->s, "\r");
+    assert_true(pty_loses_at(p->s, -2, text)); /* now the bar knows of the answer */
+    assert_true(pty_sees_at(p->s, -1, "ready"));
+}
+
 void program_quit(struct program *p)
 {
+    int status;
+
     program_line(p, "/quit");
-    assert_int_equal(pty_end(p->s), 0);
+    status = pty_end(p->s);
+    if (status != 0)
+        pty_print(p->s);
+    assert_int_equal(status, 0);
     assert_false(pty_is_alternate(p->s));
     assert_true(pty_is_cooked(p->s));
 }

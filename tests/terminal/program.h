@@ -21,6 +21,7 @@ struct program_start {
     const char *model;       /* NULL: the talker; else a path */
     const char *const *args; /* further ones, NULL behind; may be NULL */
     const char *const *env;  /* as for pty_new; may be NULL */
+    const char *script;      /* NULL, or of a shell with job control, whose "$@" it is */
 };
 
 /* A group's set-up and tear-down: the shared folder. */
@@ -38,6 +39,9 @@ void program_end(struct program *p);
 void program_line(struct program *p, const char *line);
 /* The same, until the screen shows text. */
 void program_ask(struct program *p, const char *line, const char *text);
+/* Send a message and wait for the end of its answer.  The screen is wide enough for the
+ * status bar to say "ready" (100 columns). */
+void program_say(struct program *p, const char *text);
 /* /quit; the exit status must be 0 and the terminal as it was. */
 void program_quit(struct program *p);
 /* Every key that was sent so far is on the screen.  The line must be empty. */
@@ -48,8 +52,11 @@ bool program_is_drawn_right(struct program *p);
 /* What the talker says: a heading, lists, a table, code, Chinese, emoji, then
  * "Line 1: ..." to "Line 400: ...", and from the start again. */
 const char *program_text(void);
-/* The path of the talker's model, of a file in the run's home. */
+/* The path of the talker's model, and of one that is slower: a hundred tokens a second or so.
+ */
 const char *program_model(void);
+const char *program_slow_model(void);
+/* The path of a file in the run's home; for four calls. */
 const char *program_path(const struct program *p, const char *name);
 /* Contents of a file in the home, for free(); NULL: not there. */
 char *program_file(const struct program *p, const char *name);

@@ -100,7 +100,7 @@ static void talks(void **state)
     /* The figures stand still, so that two pictures of the same state are equal. */
     const char *args[] = { "-n", "60", "--refresh", "60000", NULL };
     const char *env[] = { look->env, NULL };
-    struct program_start start = { look->rows, look->cols, look->term, NULL, args, env };
+    struct program_start start = { look->rows, look->cols, look->term, NULL, args, env, NULL };
     const char *raw;
     bool is_ascii;
     size_t n;
@@ -153,7 +153,8 @@ static void shows_the_panes_that_fit(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const char *args[] = { "-n", "20", NULL };
-        struct program_start start = { sizes[i].rows, sizes[i].cols, NULL, NULL, args, NULL };
+        struct program_start start = { sizes[i].rows, sizes[i].cols, NULL, NULL,
+                                       args,          NULL,          NULL };
 
         program_begin(&run, &start);
         sees(&run, "Talker");

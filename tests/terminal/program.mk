@@ -1,0 +1,19 @@
+# ./memwall on a pseudo-terminal, talking to a model of tests/lib/talker.c
+PROGRAM_SOURCES = tests/lib/pty_screen.c tests/lib/pty_screen.h \
+	tests/lib/talker.c tests/lib/talker.h \
+	tests/terminal/program.c tests/terminal/program.h
+
+check_PROGRAMS += tests/terminal/test_looks
+tests_terminal_test_looks_SOURCES = tests/terminal/test_looks.c $(PROGRAM_SOURCES)
+tests_terminal_test_looks_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_looks_LDADD = $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_reading
+tests_terminal_test_reading_SOURCES = tests/terminal/test_reading.c $(PROGRAM_SOURCES)
+tests_terminal_test_reading_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_reading_LDADD = $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_stopping
+tests_terminal_test_stopping_SOURCES = tests/terminal/test_stopping.c $(PROGRAM_SOURCES)
+tests_terminal_test_stopping_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_stopping_LDADD = $(TERMINAL_LIBS)

@@ -1,0 +1,245 @@
+/*
+ * An answer is read while it comes and afterwards: it streams, the view follows or stays
+ * where it was put, keys and wheel scroll, words are found, and the conversation can go back
+ * to any of its messages.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/program.h"
+
+#define PAGE_UP   "\033[5~"
+#define PAGE_DOWN "\033[6~"
+#define HOME      "\033[H"
+#define END       "\033[F"
+#define UP        "\033[A"
+#define ESC       "\033"
+
+static struct program run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
+}
+
+static void begin(int rows, int cols, const char *model, const char *n)
+{
+    const char *args[] = { "-c", "32k", "-n", n, "--view", "chat", NULL };
+    struct program_start start = { rows, cols, NULL, model, args, NULL, NULL };
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+}
+
+static void an_answer_streams(void **state)
+{
+    int y;
+
+    (void)state;
+    begin(24, 100, program_slow_model(), "0");
+    program_line(&run, "hello");
+    for (int i = 1; i < 60; i += 13) { /* each of them while it is still being written */
+        char line[40];
+
+        snprintf(line, sizeof line, "Line %d: here%d", i, i);
+        sees(&run, line);
+        assert_true(pty_sees_at(run.s, -1, "answering"));
+    }
+    pty_send(run.s, ESC);
+    sees(&run, "stopped");
+    assert_true(pty_sees_at(run.s, -1, "ready"));
+    y = pty_find(run.s, "tokens \xc2\xb7");
+    assert_true(y > 0);
+    program_quit(&run);
+}
+
+static void keys_and_wheel_scroll(void **state)
+{
+    (void)state;
+    begin(24, 80, NULL, "900");
+    program_ask(&run, "hello", "limit of tokens");
+    assert_false(pty_shows(run.s, "Line 2:"));
+    pty_send(run.s, HOME);
+    sees(&run, "> hello");
+    sees(&run, "A tour");
+    sees(&run, "more below");
+    pty_send(run.s, PAGE_DOWN);
+    loses(&run, "A tour");
+    sees(&run, "Line 2:");
+    pty_send(run.s, "\033[1;2B"); /* Shift-Down: a line */
+    program_sync(&run);
+    sees(&run, "Line 2:");
+    pty_send(run.s, PAGE_UP);
+    sees(&run, "A tour");
+    for (int i = 0; i < 30; i++)
+        pty_send(run.s, "\033[<65;10;5M"); /* the wheel, downwards */
+    loses(&run, "A tour");
+    for (int i = 0; i < 40; i++)
+        pty_send(run.s, "\033[<64;10;5M");
+    sees(&run, "A tour");
+    pty_send(run.s, END);
+    loses(&run, "more below");
+    sees(&run, "limit of tokens");
+    program_quit(&run);
+}
+
+/* What stands at the top stays there, whatever comes below. */
+static void the_view_stays_where_it_was_put_while_text_arrives(void **state)
+{
+    char *before, top[200], status[200];
+
+    (void)state;
+    begin(24, 100, program_slow_model(), "0");
+    program_ask(&run, "hello", "Line 30:");
+    pty_send(run.s, PAGE_UP PAGE_UP);
+    sees(&run, "more below");
+    program_sync(&run);
+    snprintf(top, sizeof top, "%s", pty_row(run.s, 0));
+    before = strdup(pty_row(run.s, 15));
+    for (int i = 0; i < 3; i++) { /* the bar counts the tokens that come */
+        snprintf(status, sizeof status, "%s", pty_row(run.s, 23));
+        assert_true(pty_loses_at(run.s, -1, status));
+    }
+    pty_send(run.s, ESC);
+    assert_true(pty_sees_at(run.s, -1, "ready"));
+    assert_string_equal(pty_row(run.s, 0), top);
+    assert_string_equal(pty_row(run.s, 15), before);
+    free(before);
+    sees(&run, "more below");
+    pty_send(run.s, END);
+    sees(&run, "stopped");
+    assert_true(program_is_drawn_right(&run));
+    program_quit(&run);
+}
+
+static void words_are_found_upwards_and_downwards(void **state)
+{
+    const char *raw;
+    size_t n;
+
+    (void)state;
+    begin(24, 100, NULL, "900");
+    program_ask(&run, "hello", "limit of tokens");
+    pty_send(run.s, PAGE_UP);
+    sees(&run, "more below");
+    pty_send(run.s, "/");
+    sees(&run, "search:");
+    pty_send(run.s, "here5\r"); /* also of Line 50 to 59 */
+    sees(&run, "Line 59:");
+    sees(&run, "n: older match");
+    pty_send(run.s, "nnnnnnnnnn"); /* 58 to 50 are nine of two each: here and there */
+    program_sync(&run);
+    for (int i = 0; i < 40 && !pty_shows(run.s, "Line 5: here5"); i++) {
+        pty_send(run.s, "n");
+        program_sync(&run);
+    }
+    assert_true(pty_shows(run.s, "Line 5: here5"));
+    pty_send(run.s, "nnnn");
+    sees(&run, "no more matches");
+    for (int i = 0; i < 40 && !pty_shows(run.s, "Line 59: here59"); i++) {
+        pty_send(run.s, "N");
+        program_sync(&run);
+    }
+    assert_true(pty_shows(run.s, "Line 59: here59"));
+    raw = pty_raw(run.s, &n); /* a match has a background */
+    assert_non_null(memmem(raw, n, "48;5;", 5));
+    pty_send(run.s, "/\xe7\xac\xac"
+                    "12\xe8\xa1\x8c\r");
+    sees(&run, "Line 12:");
+    pty_send(run.s, "/nowhere to be found\r");
+    sees(&run, "not found");
+    pty_send(run.s, END);
+    sees(&run, "limit of tokens");
+    assert_true(program_is_drawn_right(&run));
+    program_say(&run, "now n and / are typed again");
+    program_quit(&run);
+}
+
+static void f3_shows_the_text_as_it_came(void **state)
+{
+    (void)state;
+    begin(40, 120, NULL, "60");
+    program_ask(&run, "hello", "limit of tokens");
+    sees(&run, "Some bold and slanted words");
+    sees(&run, "alpha");
+    pty_send(run.s, "\033OR"); /* F3 */
+    sees(&run, "Some **bold** and *slanted* words");
+    sees(&run, "| alpha | 11 |");
+    sees(&run, "```c");
+    pty_send(run.s, "\033OR");
+    loses(&run, "```c");
+    assert_true(program_is_drawn_right(&run));
+    program_quit(&run);
+}
+
+static void three_turns(void)
+{
+    begin(40, 120, NULL, "4");
+    program_ask(&run, "first question", "limit of tokens");
+    program_say(&run, "second question");
+    program_say(&run, "third \xe4\xb8\x96\xe7\x95\x8c");
+}
+
+static void goes_back_to_a_message_and_edits_it(void **state)
+{
+    (void)state;
+    three_turns();
+    program_line(&run, "/rewind 2");
+    loses(&run, "third");
+    assert_true(pty_sees_at(run.s, -2, "> second question"));
+    pty_send(run.s, "\001other \005"); /* to the start, to the end of the line */
+    program_say(&run, ", again");
+    assert_true(pty_shows(run.s, "> other second question, again"));
+    assert_true(pty_shows(run.s, "> first question"));
+    program_line(&run, "/undo");
+    assert_true(pty_sees_at(run.s, -2, "> other second question, again"));
+    pty_send(run.s, "\003");
+    assert_true(pty_sees_at(run.s, -2, ">"));
+    program_say(&run, "/retry");
+    assert_true(pty_shows(run.s, "> first question"));
+    program_line(&run, "/rewind 9");
+    sees(&run, "is not one of your messages");
+    program_quit(&run);
+}
+
+static void picks_a_message_with_the_arrows(void **state)
+{
+    (void)state;
+    three_turns();
+    pty_send(run.s, "\033[20~"); /* F9 */
+    sees(&run, "which message");
+    pty_send(run.s, UP UP "\r");
+    assert_true(pty_sees_at(run.s, -2, "> first question"));
+    loses(&run, "second question");
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    assert_true(program_is_drawn_right(&run));
+    program_quit(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(an_answer_streams, end_run),
+        cmocka_unit_test_teardown(keys_and_wheel_scroll, end_run),
+        cmocka_unit_test_teardown(the_view_stays_where_it_was_put_while_text_arrives, end_run),
+        cmocka_unit_test_teardown(words_are_found_upwards_and_downwards, end_run),
+        cmocka_unit_test_teardown(f3_shows_the_text_as_it_came, end_run),
+        cmocka_unit_test_teardown(goes_back_to_a_message_and_edits_it, end_run),
+        cmocka_unit_test_teardown(picks_a_message_with_the_arrows, end_run),
+    };
+
+    return cmocka_run_group_tests_name("reading", tests, program_group_setup,
+                                       program_group_teardown);
+}
