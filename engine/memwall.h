@@ -330,6 +330,10 @@ void mw_chat_cancel(struct mw_chat *c);
 void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out);
 bool mw_chat_is_busy(const struct mw_chat *c);
 
+/* Tokens of the conversation: what is held while an answer is made, else what the next
+ * message will come behind (less, after going back, than is still held). */
+uint32_t mw_chat_tokens(const struct mw_chat *c);
+
 /* What sending this text would cost, from the plan and what was measured so far. */
 struct mw_cost {
     uint32_t n_token;     /* of the text, template included */

@@ -87,8 +87,8 @@ static void rule_text(const struct app *a, char *buf, size_t n)
                  t->n_file > 1 ? " and others" : "");
     else if (transcript_is_searching(a->transcript))
         snprintf(buf, n, "n: older match, N: newer, Esc: end of the search");
-    else if (transcript_more_below(a->transcript))
-        snprintf(buf, n, "more below: End follows, / searches");
+    else if (!transcript_follows(a->transcript))
+        snprintf(buf, n, "/ searches, End follows");
 }
 
 static void draw_rule(struct app *a, const struct canvas *screen)

@@ -1,11 +1,13 @@
 /* Keys and the mouse: what is the program's own, and what goes to the line. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/app.h"
 #include "ui/chat/clean.h"
+#include "ui/commands.h"
 #include "ui/dash/dash.h"
 
 #define LONG_PASTE    ((size_t)8192) /* bytes from which a paste is attached */
@@ -72,6 +74,19 @@ static void escape(struct app *a)
 
 /* ---- search in the chat ---- */
 
+/* What was searched reads as a command, which a slash begins too: it goes into the line. */
+static bool meant_a_command(struct app *a)
+{
+    char line[sizeof a->find + 1];
+
+    if (command_find(a->find, strcspn(a->find, " ")) == NULL)
+        return false;
+    snprintf(line, sizeof line, "/%s", a->find);
+    edit_set(line);
+    app_hint(a, "not found; Enter does it as a command");
+    return true;
+}
+
 static void find_key(struct app *a, const struct key *key)
 {
     size_t n = strlen(a->find);
@@ -91,7 +106,8 @@ static void find_key(struct app *a, const struct key *key)
             app_hint(a, "n: older match, N: newer, Esc: end");
         } else {
             transcript_search(a->transcript, ""); /* else n and / would not be typed */
-            app_hint(a, "not found: %s", a->find);
+            if (!meant_a_command(a))
+                app_hint(a, "not found: %s", a->find);
         }
     } else if (key->ch == 0x7f || key->ch == '\b') {
         while (n > 0 && ((unsigned char)a->find[--n] & 0xc0) == 0x80)

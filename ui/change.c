@@ -85,17 +85,16 @@ static bool keeps_kv(const struct mw_options *a, const struct mw_options *b)
 
 static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan *then)
 {
-    struct mw_sample sample;
     struct mw_cost cost = { 0 };
-    char line[200], time[32] = "", count[24];
+    char line[240], time[32] = "", count[24];
+    uint32_t tokens = mw_chat_tokens(t->chat);
 
-    mw_chat_sample(t->chat, &sample);
-    receipt_count(count, sizeof count, sample.kv.tokens);
-    if (sample.kv.tokens > then->n_ctx) {
+    if (tokens > then->n_ctx) {
         snprintf(line, sizeof line,
                  "The conversation has %s tokens, more than the new context holds: the next "
-                 "message will not fit unless older ones are taken back (/undo, /rewind).",
-                 count);
+                 "message will not fit unless older ones are taken back (/undo, /rewind) or "
+                 "dropped (/shift on).",
+                 receipt_count(count, sizeof count, tokens));
         sheet_text(s, ROLE_WARN, line);
     }
     if (keeps_kv(&t->options.engine, &t->wanted.engine)) {

@@ -194,7 +194,7 @@ void run_stats(struct talk *t, const char *args)
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     sheet_line(sheet, ROLE_TEXT, "messages         %10zu", t->n_message);
     sheet_line(sheet, ROLE_TEXT, "context          %10llu of %u tokens",
-               (unsigned long long)s->kv.tokens, t->plan.n_ctx);
+               (unsigned long long)mw_chat_tokens(t->chat), t->plan.n_ctx);
     sheet_line(sheet, ROLE_TEXT, "read from disk   %10s",
                units_size(a, sizeof a, s->io.bytes_read));
     rate_rows(sheet, s);

@@ -21,6 +21,7 @@ enum { DO_UNDO = TALK_MAX_OFFERS, DO_CLEAR };
 static void choose(void *ctx, long number)
 {
     struct talk *t = ctx;
+    bool dropped = t->options.engine.ctx_shift;
 
     if (number == DO_UNDO)
         talk_enter(t, "/undo");
@@ -28,7 +29,7 @@ static void choose(void *ctx, long number)
         talk_enter(t, "/clear");
     else if (number >= 0 && (size_t)number < t->n_offer)
         talk_set_and_go_on(t, &t->offer[number]);
-    if (t->options.engine.ctx_shift)
+    if (t->options.engine.ctx_shift && !dropped)
         talk_notice(t, "from now on the oldest turns are dropped, and each time it is said which");
 }
 

@@ -83,10 +83,11 @@ char *status_text(char *buf, size_t n, const struct talk *t, const struct mw_sam
 {
     char used[16], left[16], all[16], have[16], budget[16], speed[32], binds[40];
     uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : t->plan.n_ctx;
+    uint64_t tokens = t->chat != NULL ? mw_chat_tokens(t->chat) : s->kv.tokens;
 
-    short_count(used, sizeof used, s->kv.tokens);
+    short_count(used, sizeof used, tokens);
     short_count(all, sizeof all, capacity);
-    short_count(left, sizeof left, capacity > s->kv.tokens ? capacity - s->kv.tokens : 0);
+    short_count(left, sizeof left, capacity > tokens ? capacity - tokens : 0);
     units_size(have, sizeof have, held(s));
     units_size(budget, sizeof budget, t->plan.budget_bytes);
     speed_text(speed, sizeof speed, t, s);

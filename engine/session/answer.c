@@ -309,8 +309,14 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
     struct conversation *c = r->a->conversation;
 
     if (is_continued) {
+        const struct turn *t = &c->turns[c->n_turn - 1];
+
         r->turn = c->n_turn - 1;
-        return ids_append(&r->answer, c->turns[r->turn].ids.id, c->turns[r->turn].ids.n, e);
+        if (t->ids.n > 0)
+            return ids_append(&r->answer, t->ids.id, t->ids.n, e);
+        /* Of a saved chat: the text is all there is. */
+        return tokenizer_encode(r->a->rendering.tokenizer, t->text, t->len, false, false,
+                                &r->answer, e);
     }
     r->turn = c->n_turn;
     return conversation_add(c, CHAT_ASSISTANT, "", 0, e) != NULL ? 0 : -1;

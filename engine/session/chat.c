@@ -661,3 +661,20 @@ void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct
     if (out->n_again > 0)
         cost_estimate(&basis, out);
 }
+
+uint32_t mw_chat_tokens(const struct mw_chat *c)
+{
+    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
+    uint32_t held = 0, ahead;
+    bool is_working;
+
+    pthread_mutex_lock(&own->lock);
+    if (c->session != NULL)
+        held = (uint32_t)counter_get(&session_telemetry(c->session)->kv_tokens);
+    ahead = c->n_ahead;
+    is_working = c->is_working;
+    pthread_mutex_unlock(&own->lock);
+    if (is_working || (held < ahead + AGAIN_MIN && ahead < held + AGAIN_MIN))
+        return held;
+    return ahead;
+}

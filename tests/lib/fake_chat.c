@@ -751,6 +751,11 @@ void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct
                              .bytes = plan->streamed_bytes };
 }
 
+uint32_t mw_chat_tokens(const struct mw_chat *c)
+{
+    return (uint32_t)c->tokens;
+}
+
 /* ---- figures of the kernel ---- */
 
 struct mw_watch {

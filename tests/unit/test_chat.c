@@ -294,6 +294,30 @@ static void an_answer_goes_on_with_the_same_words_after_a_change(void **state)
     }
 }
 
+static void a_saved_answer_that_was_cut_goes_on_behind_its_text(void **state)
+{
+    static const struct mw_message cut[] = {
+        { MW_USER, "What is a ring?", 15, NULL, 0 },
+        { MW_ASSISTANT, "A ring is a buffer that", 23, NULL, 0 },
+    };
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said begun, gone_on;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(mw_chat_restore(c, cut, 1, &e), 0);
+    assert_int_equal(mw_chat_continue(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &begun), MW_EVENT_DONE);
+    assert_int_equal(mw_chat_restore(c, cut, 2, &e), 0);
+    assert_int_equal(mw_chat_continue(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &gone_on), MW_EVENT_DONE);
+    /* The model has seen the words that were there. */
+    assert_true(gone_on.receipt.n_prompt + gone_on.receipt.n_reused >
+                begun.receipt.n_prompt + begun.receipt.n_reused);
+    mw_chat_close(c);
+}
+
 /* Until the engine has done all that it was given. */
 static void settle(const struct mw_chat *c)
 {
@@ -517,6 +541,7 @@ int main(void)
         cmocka_unit_test(a_saved_conversation_is_taken_over),
         cmocka_unit_test(options_change_between_answers),
         cmocka_unit_test(an_answer_goes_on_with_the_same_words_after_a_change),
+        cmocka_unit_test(a_saved_answer_that_was_cut_goes_on_behind_its_text),
         cmocka_unit_test(another_kv_type_is_as_from_a_fresh_start),
         cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
         cmocka_unit_test(a_change_that_does_not_fit_leaves_all_as_it_was),

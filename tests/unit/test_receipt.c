@@ -32,7 +32,7 @@ static void a_receipt_is_one_line(void **state)
     (void)state;
     assert_string_equal(receipt_line(buf, sizeof buf, &some, false),
                         "12 tokens \xc2\xb7 3.4 s \xc2\xb7 3.5 tok/s \xc2\xb7 41 GB read "
-                        "\xc2\xb7 71 % waiting for disk \xc2\xb7 peak 1.42 GiB");
+                        "\xc2\xb7 71 % disk wait \xc2\xb7 peak 1.42 GiB");
     assert_string_equal(receipt_short(buf, sizeof buf, &some), "3.5 tok/s, 71 % disk");
 }
 

@@ -152,7 +152,7 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     add(&t, "%s read", receipt_traffic(word, sizeof word, r->bytes_read));
     if (r->decode_ns > 0) {
         part(&t, ascii);
-        add(&t, "%.0f %% waiting for disk", stall_share(r) * 100);
+        add(&t, "%.0f %% disk wait", stall_share(r) * 100);
     }
     if (r->peak_charged > 0) {
         part(&t, ascii);

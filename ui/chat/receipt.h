@@ -14,7 +14,7 @@
 
 #include "engine/memwall.h"
 
-/* "12 tokens · 3.4 s · 3.5 tok/s · 41 GB read · 71 % waiting for disk · peak 1.42 GiB".
+/* "12 tokens · 3.4 s · 3.5 tok/s · 41 GB read · 71 % disk wait · peak 1.42 GiB".
  * Returns buf, which always ends in NUL; what was not measured is left out. */
 char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii);
 
