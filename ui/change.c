@@ -91,11 +91,11 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan 
 
     if (tokens > then->n_ctx) {
         snprintf(line, sizeof line,
-                 "The conversation has %s tokens, more than the new context holds: the next "
-                 "message will not fit unless older ones are taken back (/undo, /rewind) or "
-                 "dropped (/shift on).",
+                 "The conversation has %s tokens, more than the new context holds: its oldest "
+                 "turns are dropped with the next message, and it is said which.",
                  receipt_count(count, sizeof count, tokens));
         sheet_text(s, ROLE_WARN, line);
+        return;
     }
     if (keeps_kv(&t->options.engine, &t->wanted.engine)) {
         sheet_text(s, ROLE_TEXT,
@@ -145,6 +145,13 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
 
     if (mw_plan(t->model, b, &then, &e) != 0) {
         say_why_not(t, wanted, &e);
+        return;
+    }
+    if (mw_chat_tokens(t->chat) > then.n_ctx && !b->ctx_shift) {
+        talk_error(t,
+                   "the conversation has %u tokens, more than a context of %u holds: take some "
+                   "back (/undo, /rewind) or let the oldest turns be dropped (/shift on) first",
+                   mw_chat_tokens(t->chat), then.n_ctx);
         return;
     }
     snprintf(title, sizeof title, "Change: %s", what);

@@ -172,6 +172,36 @@ static bool needs_new_session(const struct mw_options *a, const struct mw_option
            strcmp(isa_a, isa_b) != 0;
 }
 
+/* Tokens of the conversation (*n in all) that the session holds. */
+static size_t held_of_it(struct mw_chat *c, size_t *n)
+{
+    struct err ignored = ERR_INIT;
+    struct ids all = { 0 };
+    size_t same = 0, held = c->session != NULL ? mw_session_tokens(c->session) : 0;
+
+    if (c->answerer.rendering.tokenizer != NULL && c->conversation.n_turn > 0)
+        conversation_render(&c->conversation, &c->answerer.rendering, c->conversation.n_turn,
+                            &all, &ignored);
+    while (same < held && same < all.n && session_ids(c->session)[same] == all.id[same])
+        same++;
+    *n = all.n;
+    ids_free(&all);
+    return same;
+}
+
+/* Before the context gets shorter than what the session holds: what was taken back goes,
+ * or, if the conversation itself is too long, all of it. */
+static int shorten(struct mw_chat *c, uint32_t n_ctx, struct err *e)
+{
+    size_t n, same;
+    uint32_t kept;
+
+    if (n_ctx == 0 || mw_session_tokens(c->session) <= n_ctx)
+        return 0;
+    same = held_of_it(c, &n);
+    return mw_session_rewind(c->session, same <= n_ctx ? (uint32_t)same : 0, &kept, e);
+}
+
 /* Apply options to the session: in place where that is possible, else a new one whose
  * keys and values are made by evaluating the conversation with the next message. */
 static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, struct err *e)
@@ -180,7 +210,7 @@ static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, stru
     struct err ignored = ERR_INIT;
 
     if (s != NULL && !needs_new_session(&c->o.engine, wanted))
-        return session_set(s, wanted, e);
+        return shorten(c, wanted->n_ctx, e) != 0 ? -1 : session_set(s, wanted, e);
     set_session(c, NULL);
     mw_session_close(s);
     if (mw_session_open(&s, c->m, wanted, e) == 0) {
@@ -287,27 +317,16 @@ static void run_command(struct mw_chat *c, struct command *command)
     }
 }
 
-/*
- * How much of the conversation the session holds, for mw_chat_cost: after a command, on
- * this thread, which alone may look.  A few tokens between the turns are no matter.
- */
+/* For mw_chat_cost, after a command: what this thread alone may look at. */
 static void look_ahead(struct mw_chat *c)
 {
-    struct err ignored = ERR_INIT;
-    struct ids all = { 0 };
-    size_t same = 0, held = c->session != NULL ? mw_session_tokens(c->session) : 0;
+    size_t n, same = held_of_it(c, &n);
 
-    if (c->answerer.rendering.tokenizer != NULL && c->conversation.n_turn > 0)
-        conversation_render(&c->conversation, &c->answerer.rendering, c->conversation.n_turn,
-                            &all, &ignored);
-    while (same < held && same < all.n && session_ids(c->session)[same] == all.id[same])
-        same++;
     pthread_mutex_lock(&c->lock);
-    c->n_ahead = (uint32_t)all.n;
-    c->n_again = all.n - same >= AGAIN_MIN ? (uint32_t)(all.n - same) : 0;
+    c->n_ahead = (uint32_t)n;
+    c->n_again = n - same >= AGAIN_MIN ? (uint32_t)(n - same) : 0;
     c->prompt_compute_s = c->answerer.prompt_compute_s;
     pthread_mutex_unlock(&c->lock);
-    ids_free(&all);
 }
 
 static void command_free(struct command *command)

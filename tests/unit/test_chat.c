@@ -325,6 +325,27 @@ static void settle(const struct mw_chat *c)
         poll(NULL, 0, 1);
 }
 
+static void a_context_shorter_than_what_is_held_drops_only_what_was_taken_back(void **state)
+{
+    struct mw_chat_options o = base_options(), shorter = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said said, again;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "one", &said);
+    for (int i = 0; i < 3; i++)
+        ask(c, "another question to fill some of the context with", &again);
+    shorter.engine.n_ctx = said.receipt.n_prompt + 2 * o.n_predict;
+    assert_int_equal(mw_chat_rewind(c, 1, &e), 0);
+    assert_int_equal(mw_chat_set(c, &shorter, &e), 0);
+    assert_int_equal(wait_for_end(c, &again), MW_EVENT_PLAN);
+    assert_int_equal(mw_chat_retry(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &again), MW_EVENT_DONE);
+    assert_string_equal(again.text, said.text);
+    mw_chat_close(c);
+}
+
 static const struct mw_message earlier[] = {
     { MW_USER, "What is a ring?", 15, NULL, 0 },
     { MW_ASSISTANT, "A ring is a buffer that never ends, of which a part is always full.", 67, NULL, 0 },
@@ -541,6 +562,7 @@ int main(void)
         cmocka_unit_test(a_saved_conversation_is_taken_over),
         cmocka_unit_test(options_change_between_answers),
         cmocka_unit_test(an_answer_goes_on_with_the_same_words_after_a_change),
+        cmocka_unit_test(a_context_shorter_than_what_is_held_drops_only_what_was_taken_back),
         cmocka_unit_test(a_saved_answer_that_was_cut_goes_on_behind_its_text),
         cmocka_unit_test(another_kv_type_is_as_from_a_fresh_start),
         cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
