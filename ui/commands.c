@@ -18,15 +18,17 @@ const struct slash_command slash_commands[] = {
     { "clear", "", "begin a new chat", ARG_NONE, NULL, run_clear },
     { "continue", "", "go on with a stopped answer", ARG_NONE, NULL, run_continue },
     { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", run_copy },
-    { "ctx", "[N]", "change the context, in tokens", ARG_TEXT, NULL, run_ctx },
+    { "ctx", "[N]", "change the context, in tokens", ARG_WORDS, "2k 4k 8k 16k 32k 64k 128k",
+      run_ctx },
     { "export", "FILE", "write the chat (.md or .json)", ARG_PATH, NULL, run_export },
     { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL, run_file },
-    { "help", "[COMMAND]", "commands and keys", ARG_TEXT, NULL, run_help },
+    { "help", "[COMMAND]", "commands and keys", ARG_COMMAND, NULL, run_help },
     { "io", "[MODE]", "change how weights are read", ARG_WORDS,
       "auto direct buffered mmap mmap:keep mmap:drop", run_io },
     { "kv", "[TYPE]", "change the type of keys and values", ARG_WORDS, "f32 f16 q8_0 q4_0",
       run_kv },
-    { "memory", "[SIZE]", "change the budget: 2G, 50%, auto", ARG_TEXT, NULL, run_memory },
+    { "memory", "[SIZE]", "change the budget: 2G, 50%, auto", ARG_WORDS,
+      "auto 50% 512M 1G 2G 4G 8G 16G", run_memory },
     { "min-p", "[P]", "leave out tokens less likely than this share", ARG_TEXT, NULL, run_min_p },
     { "model", "[PATH]", "another model, the same conversation", ARG_PATH, NULL, run_model },
     { "mouse", "[on|off]", "take the mouse or leave it to the terminal", ARG_WORDS, "on off",
@@ -45,7 +47,7 @@ const struct slash_command slash_commands[] = {
     { "shift", "[on|off]", "drop the oldest turns when the context is full", ARG_WORDS, "on off",
       run_shift },
     { "stats", "", "all figures", ARG_NONE, NULL, run_stats },
-    { "system", "[TEXT]", "the system message; none: take it away", ARG_TEXT, NULL, run_system },
+    { "system", "[TEXT]", "the system message; none: take it away", ARG_WORDS, "none", run_system },
     { "temp", "[T]", "temperature; 0 takes the likeliest token", ARG_TEXT, NULL, run_temp },
     { "theme", "[NAME]", "other colours", ARG_THEME, NULL, run_theme },
     { "think", "[on|off]", "let the model think first", ARG_WORDS, "on off default", run_think },
@@ -171,8 +173,21 @@ static void offer_chats(struct offer *o, const struct talk *t)
     free(list);
 }
 
+/* KEY, and behind it the words of the command with that name. */
 static void offer_settings(struct offer *o, const struct talk *t)
 {
+    size_t n = strcspn(o->typed, " ");
+    const struct slash_command *row = command_find(o->typed, n);
+
+    if (o->typed[n] == ' ') {
+        o->head += n + 1;
+        o->typed += n + 1;
+        if (row != NULL && row->argument == ARG_THEME)
+            offer_themes(o, t);
+        else if (row != NULL && row->words != NULL)
+            offer_words(o, row->words);
+        return;
+    }
     for (size_t i = 0; t->o.setting_names != NULL && t->o.setting_names[i] != NULL; i++)
         offer(o, t->o.setting_names[i]);
 }
@@ -214,8 +229,12 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
     case ARG_WORDS: offer_words(&o, row->words); break;
     case ARG_THEME: offer_themes(&o, t); break;
     case ARG_CHAT: offer_chats(&o, t); break;
+    case ARG_COMMAND:
+        for (size_t i = 0; slash_commands[i].name != NULL; i++)
+            offer(&o, slash_commands[i].name);
+        break;
     case ARG_SETTING:
-        *space = true;
+        *space = strchr(o.typed, ' ') == NULL;
         offer_settings(&o, t);
         break;
     }

@@ -19,6 +19,7 @@ enum command_argument {
     ARG_WORDS, /* of the row's words */
     ARG_THEME,
     ARG_CHAT,
+    ARG_COMMAND,
     ARG_SETTING,
 };
 

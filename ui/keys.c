@@ -360,6 +360,19 @@ static bool paste_take(struct keys *k)
     return false;
 }
 
+/* Terminals send the line ends of a paste as Enter: "\r", and some "\r\n". */
+static size_t unify_line_ends(unsigned char *text, size_t n)
+{
+    size_t to = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\r' && i + 1 < n && text[i + 1] == '\n')
+            continue;
+        text[to++] = text[i] == '\r' ? '\n' : text[i];
+    }
+    return to;
+}
+
 static void paste_out(struct keys *k, struct key *out)
 {
     if (k->dropped > 0) {
@@ -368,7 +381,7 @@ static void paste_out(struct keys *k, struct key *out)
     } else {
         out->kind = KEYS_PASTE;
         out->bytes = k->paste;
-        out->n = k->paste_bytes;
+        out->n = unify_line_ends(k->paste, k->paste_bytes);
     }
     k->dropped = 0;
     k->paste_bytes = 0;

@@ -25,7 +25,7 @@ enum key_kind {
     KEYS_CHAR,       /* ch: a character, or a control byte; mods may hold KEYS_ALT */
     KEYS_NAMED,      /* name */
     KEYS_MOUSE,      /* mouse */
-    KEYS_PASTE,      /* text, n: as it came */
+    KEYS_PASTE,      /* bytes, n: as it came, but line ends are newlines */
     KEYS_PASTE_LONG, /* one that was dropped; n: bytes */
     KEYS_FOCUS_IN,
     KEYS_FOCUS_OUT,

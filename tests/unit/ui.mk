@@ -3,6 +3,7 @@ if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/unit/test_layout \
 	tests/unit/test_history \
+	tests/unit/test_keys \
 	tests/unit/test_cost
 
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c
@@ -12,6 +13,10 @@ tests_unit_test_layout_LDADD = $(CHAT_LIBS)
 tests_unit_test_history_SOURCES = tests/unit/test_history.c
 tests_unit_test_history_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_history_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_keys_SOURCES = tests/unit/test_keys.c
+tests_unit_test_keys_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_keys_LDADD = $(CHAT_LIBS)
 
 tests_unit_test_cost_SOURCES = tests/unit/test_cost.c
 tests_unit_test_cost_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -1,0 +1,123 @@
+/* Bytes of a terminal to keys: whole units only, pastes as one, Esc when nothing follows. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ui/keys.h"
+
+static struct keys *keys;
+
+static int begin(void **state)
+{
+    (void)state;
+    keys = keys_new();
+    return keys == NULL ? -1 : 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    keys_free(keys);
+    return 0;
+}
+
+static void feed(const char *bytes)
+{
+    keys_feed(keys, (const unsigned char *)bytes, strlen(bytes), 0);
+}
+
+static void expect_paste(const char *text)
+{
+    struct key key;
+
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.kind, KEYS_PASTE);
+    assert_int_equal(key.n, strlen(text));
+    assert_memory_equal(key.bytes, text, key.n);
+}
+
+static void a_paste_is_one_unit_however_it_is_cut(void **state)
+{
+    static const char whole[] = "\033[200~two\nlines \033[A\033[201~";
+    struct key key;
+
+    (void)state;
+    for (size_t cut = 1; cut + 1 < sizeof whole; cut++) {
+        keys_feed(keys, (const unsigned char *)whole, cut, 0);
+        assert_false(keys_next(keys, 0, &key));
+        feed(whole + cut);
+        expect_paste("two\nlines \033[A");
+        assert_false(keys_next(keys, 0, &key));
+    }
+}
+
+static void line_ends_of_a_paste_are_newlines(void **state)
+{
+    (void)state;
+    feed("\033[200~a\rb\r\nc\nd\r\r\033[201~"); /* what terminals send for Enter is \r */
+    expect_paste("a\nb\nc\nd\n\n");
+}
+
+static void an_escape_alone_is_a_key_when_its_time_is_over(void **state)
+{
+    struct key key;
+
+    (void)state;
+    feed("\033");
+    assert_false(keys_next(keys, KEYS_ESC_NS / 2, &key));
+    assert_true(keys_wait(keys, KEYS_ESC_NS / 2) <= KEYS_ESC_NS / 2);
+    assert_true(keys_next(keys, KEYS_ESC_NS + 1, &key));
+    assert_int_equal(key.kind, KEYS_NAMED);
+    assert_int_equal(key.name, KEYS_ESC);
+}
+
+static void enter_and_its_relatives_are_told_apart(void **state)
+{
+    struct key key;
+
+    (void)state;
+    feed("\r\n\033\r\033[13;2u");
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.ch, '\r');
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.ch, '\n');
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.ch, '\r');
+    assert_int_equal(key.mods, KEYS_ALT);
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.kind, KEYS_NAMED);
+    assert_int_equal(key.name, KEYS_NEWLINE);
+}
+
+static void a_drag_of_the_mouse_says_where(void **state)
+{
+    struct key key;
+
+    (void)state;
+    feed("\033[<32;81;10M");
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.kind, KEYS_MOUSE);
+    assert_int_equal(key.mouse.what, MOUSE_DRAG);
+    assert_int_equal(key.mouse.y, 9);
+    assert_int_equal(key.mouse.x, 80);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_paste_is_one_unit_however_it_is_cut, begin, end),
+        cmocka_unit_test_setup_teardown(line_ends_of_a_paste_are_newlines, begin, end),
+        cmocka_unit_test_setup_teardown(an_escape_alone_is_a_key_when_its_time_is_over, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(enter_and_its_relatives_are_told_apart, begin, end),
+        cmocka_unit_test_setup_teardown(a_drag_of_the_mouse_says_where, begin, end),
+    };
+
+    return cmocka_run_group_tests_name("keys", tests, NULL, NULL);
+}
