@@ -167,6 +167,16 @@ class Tables(unittest.TestCase):
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     self.assertIn(f'"memwall {version}"', f.readline(), name)
 
+    def test_the_roles_of_themes_are_listed(self):
+        with open(os.path.join(SRCDIR, "ui", "role.c"), encoding="utf-8") as f:
+            roles = re.findall(r'\[ROLE_\w+\] = "(\w+)"', f.read())
+        with open(os.path.join(SRCDIR, "man", "memwall.conf.5"), encoding="utf-8") as f:
+            page = f.read()
+        self.assertGreater(len(roles), 40)
+        for role in roles:
+            if not re.match("ramp_[1-6]$", role):
+                self.assertRegex(page, rf"(?m)^\.BR? .*\b{role}\b")
+
     def test_every_option_is_of_some_command_and_explained(self):
         for row in table():
             self.assertEqual(6, len(row), row)
