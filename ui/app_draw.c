@@ -70,6 +70,8 @@ static void rule_text(const struct app *a, char *buf, size_t n)
     buf[0] = '\0';
     if (a->hint[0] != '\0')
         snprintf(buf, n, "%s", a->hint);
+    else if (a->sheet != NULL)
+        snprintf(buf, n, "%s", sheet_hidden_hint(a->sheet));
     else if (command_of_line() != NULL)
         snprintf(buf, n, "/%s %s: %s", command_of_line()->name, command_of_line()->args,
                  command_of_line()->help);

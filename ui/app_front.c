@@ -234,6 +234,7 @@ void app_copy(struct app *a, char *text, size_t n, const char *what)
         app_hint(a, "there is nothing to copy");
         return;
     }
+    snprintf(path, sizeof path, "%s/copied.txt", a->talk.o.paths.state_dir);
     switch (
         copy_choose(n, getenv("TMUX") != NULL, name != NULL && strcmp(name, "linux") == 0)) {
     case COPY_OSC52:
@@ -241,7 +242,11 @@ void app_copy(struct app *a, char *text, size_t n, const char *what)
         if (bytes != NULL)
             term_send(a->term, bytes, len);
         free(bytes);
-        app_hint(a, "%s: sent to the terminal", what);
+        /* Not every terminal takes it, and none says so. */
+        if (copy_file(path, text, n, &e) == 0)
+            app_hint(a, "%s: sent to the terminal, and in %s", what, path);
+        else
+            app_hint(a, "%s: sent to the terminal", what);
         break;
     case COPY_TMUX:
         if (copy_tmux(text, n, &e) == 0)
@@ -250,7 +255,6 @@ void app_copy(struct app *a, char *text, size_t n, const char *what)
             app_hint(a, "%s", e.what);
         break;
     case COPY_FILE:
-        snprintf(path, sizeof path, "%s/copied.txt", a->talk.o.paths.state_dir);
         if (copy_file(path, text, n, &e) == 0)
             app_hint(a, "%s: in %s", what, path);
         else

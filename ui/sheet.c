@@ -29,6 +29,7 @@ struct sheet {
     size_t cursor; /* line; n: none */
     int top;       /* first row shown */
     int rows, height;
+    bool hides_hint; /* it did not fit beside the title */
     sheet_enter_fn *enter;
     void *enter_ctx;
 };
@@ -147,6 +148,11 @@ void sheet_enter_row(const struct sheet *s, long number)
             s->enter(s->enter_ctx, number);
             return;
         }
+}
+
+const char *sheet_hidden_hint(const struct sheet *s)
+{
+    return s->hides_hint ? s->hint : "";
 }
 
 /* ---- keys ---- */
@@ -294,7 +300,8 @@ void sheet_draw(struct sheet *s, const struct canvas *c)
         return;
     canvas_hline(c, 0, 0, c->width, style_of(ROLE_BORDER));
     canvas_printf(c, 0, 1, style_with(ROLE_ACCENT, UI_BOLD), " %s ", s->title);
-    if (c->width > hint_width + cluster_width(s->title, strlen(s->title)) + 8)
+    s->hides_hint = c->width <= hint_width + cluster_width(s->title, strlen(s->title)) + 8;
+    if (!s->hides_hint)
         canvas_printf(c, 0, c->width - hint_width - 3, style_of(ROLE_HINT), " %s ", s->hint);
     s->height = body.height;
     s->rows = count_rows(s, body.width, s->n);

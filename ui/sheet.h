@@ -46,6 +46,8 @@ void sheet_enter_row(const struct sheet *s, long number);
 bool sheet_can_enter(const struct sheet *s);
 
 void sheet_draw(struct sheet *s, const struct canvas *c);
+/* What its keys are, if it was drawn without room for that; else "". */
+const char *sheet_hidden_hint(const struct sheet *s);
 void sheet_scroll(struct sheet *s, int rows);
 
 /* Its lines as text, one after the other, for plain mode; calls put for each. */
