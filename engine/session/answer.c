@@ -20,6 +20,7 @@ struct run {
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
     uint64_t prefill_stall_ns;
+    bool is_lost; /* a piece of the text, for want of memory: err */
     struct err err;
 };
 
@@ -33,11 +34,18 @@ static struct turn *answer_turn(struct run *r)
     return &r->a->conversation->turns[r->turn];
 }
 
+/* What is shown and what the history has are the same, or the answer ends. */
 static void say(struct run *r, const char *text, size_t len, bool is_thinking)
 {
-    /* Memory that runs out here loses the text of the history, not the answer shown. */
-    turn_append(answer_turn(r), is_thinking, text, len, &r->err);
-    events_text(r->a->events, text, len, is_thinking);
+    struct err e = ERR_INIT;
+
+    if (len == 0 || r->is_lost)
+        return;
+    if (turn_append(answer_turn(r), is_thinking, text, len, &e) == 0 &&
+        events_text(r->a->events, text, len, is_thinking, &e) == 0)
+        return;
+    r->is_lost = true;
+    r->err = e;
 }
 
 /* --- stop strings --- */
@@ -280,6 +288,8 @@ static enum mw_done generate(struct run *r)
             return MW_DONE_ERROR;
         if (say_id(r, id))
             return MW_DONE_STOP;
+        if (r->is_lost)
+            return MW_DONE_ERROR;
         if (a->n_predict > 0 && r->receipt.n_decoded >= a->n_predict)
             return MW_DONE_LENGTH;
         if (mw_session_tokens(a->session) == session_options(a->session)->n_ctx) {
@@ -304,6 +314,23 @@ static enum mw_done begin_and_generate(struct run *r)
     }
 }
 
+/* Room for what most answers say, so that nothing is allocated between two tokens. */
+#define MOST_RESERVED 32768 /* tokens */
+#define TOKEN_BYTES   6
+
+static int reserve_answer(struct run *r, struct err *e)
+{
+    uint32_t n = session_options(r->a->session)->n_ctx;
+
+    if (r->a->n_predict > 0 && r->a->n_predict < n)
+        n = r->a->n_predict;
+    if (n > MOST_RESERVED)
+        n = MOST_RESERVED;
+    if (ids_reserve(&r->answer, r->answer.n + n, e) != 0)
+        return -1;
+    return turn_reserve(answer_turn(r), false, (size_t)n * TOKEN_BYTES, e);
+}
+
 static int start_turn(struct run *r, bool is_continued, struct err *e)
 {
     struct conversation *c = r->a->conversation;
@@ -312,14 +339,20 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
         const struct turn *t = &c->turns[c->n_turn - 1];
 
         r->turn = c->n_turn - 1;
-        if (t->ids.n > 0)
-            return ids_append(&r->answer, t->ids.id, t->ids.n, e);
-        /* Of a saved chat: the text is all there is. */
-        return tokenizer_encode(r->a->rendering.tokenizer, t->text, t->len, false, false,
-                                &r->answer, e);
+        /* Of a saved chat the text is all there is. */
+        if (t->ids.n > 0 ? ids_append(&r->answer, t->ids.id, t->ids.n, e) != 0
+                         : tokenizer_encode(r->a->rendering.tokenizer, t->text, t->len, false,
+                                            false, &r->answer, e) != 0)
+            return -1;
+        return reserve_answer(r, e);
     }
     r->turn = c->n_turn;
-    return conversation_add(c, CHAT_ASSISTANT, "", 0, e) != NULL ? 0 : -1;
+    if (conversation_add(c, CHAT_ASSISTANT, "", 0, e) == NULL)
+        return -1;
+    if (reserve_answer(r, e) == 0)
+        return 0;
+    conversation_cut(c, r->turn);
+    return -1;
 }
 
 /* A continued answer is inside its thinking or behind it: the parser must know. */
@@ -353,10 +386,13 @@ void answer_run(struct answerer *a, bool is_continued)
         struct turn *turn = answer_turn(&r);
 
         say_end(&r);
+        if (r.is_lost)
+            r.receipt.done = MW_DONE_ERROR;
         turn->is_cut = r.receipt.done != MW_DONE_STOP;
         ids_free(&turn->ids);
         turn->ids = r.answer;
         r.answer = (struct ids){ 0 };
+        turn_trim(turn);
         if (turn->len == 0 && turn->thinking_len == 0 && turn->ids.n == 0)
             conversation_cut(a->conversation, r.turn); /* nothing was said */
     }

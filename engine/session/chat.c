@@ -20,7 +20,7 @@
 #define TURN_MARKS 8  /* tokens around a message: estimates allow for them */
 #define AGAIN_MIN  32 /* fewer than this are the marks of the next turn */
 
-enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET, DO_QUIT };
+enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET };
 
 struct command {
     struct command *next;
@@ -46,7 +46,7 @@ struct mw_chat {
     struct plan plan;
     uint32_t n_ahead, n_again; /* tokens of the conversation; of them to be evaluated again */
     double prompt_compute_s;   /* as answer.h has it */
-    bool is_working;
+    bool is_working, quits;
     atomic_bool cancel;
 
     /* engine thread only */
@@ -313,7 +313,6 @@ static void run_command(struct mw_chat *c, struct command *command)
         break;
     }
     case DO_SET: do_set(c, command); break;
-    case DO_QUIT: break;
     }
 }
 
@@ -337,14 +336,19 @@ static void command_free(struct command *command)
     free(command);
 }
 
+/* The next one; NULL: the chat is being closed. */
 static struct command *take_command(struct mw_chat *c)
 {
     struct command *command;
 
     pthread_mutex_lock(&c->lock);
     c->is_working = false;
-    while (c->first == NULL)
+    while (c->first == NULL && !c->quits)
         pthread_cond_wait(&c->wake, &c->lock);
+    if (c->quits) {
+        pthread_mutex_unlock(&c->lock);
+        return NULL;
+    }
     command = c->first;
     c->first = command->next;
     if (c->first == NULL)
@@ -381,17 +385,12 @@ static void load(struct mw_chat *c)
 static void *engine_thread(void *ctx)
 {
     struct mw_chat *c = ctx;
-    bool quit = false;
+    struct command *command;
 
     load(c);
-    while (!quit) {
-        struct command *command = take_command(c);
-
-        quit = command->kind == DO_QUIT;
-        if (!quit) {
-            run_command(c, command);
-            look_ahead(c);
-        }
+    while ((command = take_command(c)) != NULL) {
+        run_command(c, command);
+        look_ahead(c);
         command_free(command);
     }
     return NULL;
@@ -462,14 +461,15 @@ static int push_kind(struct mw_chat *c, enum command_kind kind, size_t n, struct
 
 void mw_chat_close(struct mw_chat *c)
 {
-    struct err e = ERR_INIT;
-
     if (c == NULL)
         return;
     if (c->has_thread) {
+        pthread_mutex_lock(&c->lock);
+        c->quits = true;
+        pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
         mw_chat_cancel(c);
-        if (push_kind(c, DO_QUIT, 0, &e) == 0)
-            pthread_join(c->thread, NULL);
+        pthread_join(c->thread, NULL);
     }
     while (c->first != NULL) {
         struct command *next = c->first->next;

@@ -52,19 +52,57 @@ struct turn *conversation_add(struct conversation *c, enum chat_role role, const
     return t;
 }
 
+int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e)
+{
+    char **to = is_thinking ? &t->thinking : &t->text;
+    size_t n = is_thinking ? t->thinking_len : t->len;
+    size_t *room = is_thinking ? &t->thinking_room : &t->room;
+    char *grown;
+
+    if (n + len < *room)
+        return 0;
+    grown = realloc(*to, n + len + 1);
+    if (grown == NULL)
+        return err_sys(e, "cannot allocate a message of %zu bytes", n + len);
+    *to = grown;
+    *room = n + len + 1;
+    return 0;
+}
+
+static void trim(char **text, size_t len, size_t *room)
+{
+    char *less = *room > len + 1 ? realloc(*text, len + 1) : NULL;
+
+    if (less != NULL) {
+        *text = less;
+        *room = len + 1;
+    }
+}
+
+void turn_trim(struct turn *t)
+{
+    uint32_t *id = t->ids.n > 0 ? realloc(t->ids.id, t->ids.n * sizeof *id) : NULL;
+
+    if (id != NULL) {
+        t->ids.id = id;
+        t->ids.cap = t->ids.n;
+    }
+    trim(&t->text, t->len, &t->room);
+    trim(&t->thinking, t->thinking_len, &t->thinking_room);
+}
+
 int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, struct err *e)
 {
     char **to = is_thinking ? &t->thinking : &t->text;
     size_t *n = is_thinking ? &t->thinking_len : &t->len;
-    char *grown = realloc(*to, *n + len + 1);
+    size_t room = is_thinking ? t->thinking_room : t->room;
 
-    if (grown == NULL)
-        return err_sys(e, "cannot allocate a message of %zu bytes", *n + len);
+    if (*n + len >= room && turn_reserve(t, is_thinking, *n > 0 ? *n + len * 2 : len, e) != 0)
+        return -1;
     if (len > 0)
-        memcpy(grown + *n, text, len);
-    *to = grown;
+        memcpy(*to + *n, text, len);
     *n += len;
-    grown[*n] = '\0';
+    (*to)[*n] = '\0';
     return 0;
 }
 

@@ -11,8 +11,9 @@ struct turn {
     enum chat_role role;
     char *text, *thinking; /* owned; thinking may be NULL */
     size_t len, thinking_len;
-    struct ids ids; /* of an answer: as it was generated */
-    bool is_cut;    /* an answer that was stopped: may be continued */
+    size_t room, thinking_room; /* allocated */
+    struct ids ids;             /* of an answer: as it was generated */
+    bool is_cut;                /* an answer that was stopped: may be continued */
 };
 
 struct conversation {
@@ -28,6 +29,9 @@ struct turn *conversation_add(struct conversation *c, enum chat_role role, const
                               size_t len, struct err *e);
 void conversation_cut(struct conversation *c, size_t n_turn); /* keep the first n */
 int conversation_set_system(struct conversation *c, const char *system, struct err *e);
+/* Room for len bytes more.  A NUL stands behind the text, room grows ahead of need. */
+int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e);
+void turn_trim(struct turn *t); /* give room back that is not used */
 int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, struct err *e);
 
 /* How the ids are made. */

@@ -9,6 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Nodes that wait for use: as many as the queue normally has, so that nothing is allocated
+ * while it is emptied as fast as it is filled.  The last ones are for events that end
+ * something: whoever waits for them must get them when memory is out. */
+#define N_SPARE   8
+#define N_KEPT    2
+#define TEXT_ROOM 512
+#define TEXT_KEPT ((size_t)64 << 10) /* a longer text's memory is not kept */
+
 struct node {
     struct node *next;
     struct mw_event event;
@@ -19,10 +27,32 @@ struct node {
 struct events {
     pthread_mutex_t lock;
     struct node *first, *last;
-    struct node *taken;   /* the one whose text the program still reads */
-    struct node *reserve; /* for an answer's end when memory is out */
+    struct node *taken; /* the one whose text the program still reads */
+    struct node *spare;
+    unsigned n_spare;
     int fd;
 };
+
+static void node_free(struct node *n)
+{
+    if (n != NULL)
+        free(n->text);
+    free(n);
+}
+
+static struct node *node_new(void)
+{
+    struct node *n = calloc(1, sizeof *n);
+
+    if (n != NULL)
+        n->text = malloc(TEXT_ROOM);
+    if (n == NULL || n->text == NULL) {
+        free(n);
+        return NULL;
+    }
+    n->cap = TEXT_ROOM;
+    return n;
+}
 
 int events_new(struct events **out, struct err *e)
 {
@@ -32,9 +62,17 @@ int events_new(struct events **out, struct err *e)
     if (q == NULL)
         return err_sys(e, "cannot allocate the event queue");
     pthread_mutex_init(&q->lock, NULL);
-    q->reserve = calloc(1, sizeof *q->reserve);
     q->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (q->fd < 0 || q->reserve == NULL) {
+    while (q->n_spare < N_SPARE) {
+        struct node *n = node_new();
+
+        if (n == NULL)
+            break;
+        n->next = q->spare;
+        q->spare = n;
+        q->n_spare++;
+    }
+    if (q->fd < 0 || q->n_spare < N_SPARE) {
         err_sys(e, "cannot make the event queue");
         events_free(q);
         return -1;
@@ -43,29 +81,52 @@ int events_new(struct events **out, struct err *e)
     return 0;
 }
 
-static void node_free(struct node *n)
+static void list_free(struct node *first)
 {
-    if (n != NULL)
-        free(n->text);
-    free(n);
+    while (first != NULL) {
+        struct node *next = first->next;
+
+        node_free(first);
+        first = next;
+    }
 }
 
 void events_free(struct events *q)
 {
     if (q == NULL)
         return;
-    while (q->first != NULL) {
-        struct node *next = q->first->next;
-
-        node_free(q->first);
-        q->first = next;
-    }
+    list_free(q->first);
+    list_free(q->spare);
     node_free(q->taken);
-    node_free(q->reserve);
     if (q->fd >= 0)
         close(q->fd);
     pthread_mutex_destroy(&q->lock);
     free(q);
+}
+
+static struct node *take_node(struct events *q, bool is_end)
+{
+    struct node *n = q->spare;
+
+    if (q->n_spare <= (is_end ? 0 : N_KEPT))
+        return node_new();
+    q->spare = n->next;
+    q->n_spare--;
+    return n;
+}
+
+static void give_node(struct events *q, struct node *n)
+{
+    if (n == NULL)
+        return;
+    if (q->n_spare == N_SPARE || n->cap > TEXT_KEPT) {
+        node_free(n);
+        return;
+    }
+    n->len = 0;
+    n->next = q->spare;
+    q->spare = n;
+    q->n_spare++;
 }
 
 static bool append_text(struct node *n, const char *text, size_t len)
@@ -89,6 +150,7 @@ static void append(struct events *q, struct node *n)
 {
     uint64_t one = 1;
 
+    n->next = NULL;
     if (q->last != NULL)
         q->last->next = n;
     else
@@ -97,6 +159,12 @@ static void append(struct events *q, struct node *n)
     /* Non-blocking: a full counter is readable already. */
     if (write(q->fd, &one, sizeof one) < 0)
         return;
+}
+
+static bool ends_something(enum mw_event_kind kind)
+{
+    return kind == MW_EVENT_READY || kind == MW_EVENT_DONE || kind == MW_EVENT_PLAN ||
+           kind == MW_EVENT_ERROR;
 }
 
 void events_post(struct events *q, const struct mw_event *event)
@@ -110,11 +178,7 @@ void events_post(struct events *q, const struct mw_event *event)
         pthread_mutex_unlock(&q->lock);
         return;
     }
-    n = calloc(1, sizeof *n);
-    if (n == NULL && event->kind == MW_EVENT_DONE) {
-        n = q->reserve;
-        q->reserve = NULL;
-    }
+    n = take_node(q, ends_something(event->kind));
     if (n != NULL) {
         n->event = *event;
         if (event->text != NULL && !append_text(n, event->text, event->len))
@@ -124,27 +188,34 @@ void events_post(struct events *q, const struct mw_event *event)
     pthread_mutex_unlock(&q->lock);
 }
 
-void events_text(struct events *q, const char *text, size_t len, bool is_thinking)
+static bool add_text(struct events *q, const char *text, size_t len, bool is_thinking)
 {
-    struct node *n;
+    struct node *n = q->last;
+
+    if (n != NULL && n->event.kind == MW_EVENT_TEXT && n->event.is_thinking == is_thinking)
+        return append_text(n, text, len);
+    n = take_node(q, false);
+    if (n == NULL)
+        return false;
+    if (!append_text(n, text, len)) {
+        give_node(q, n);
+        return false;
+    }
+    n->event = (struct mw_event){ .kind = MW_EVENT_TEXT, .is_thinking = is_thinking };
+    append(q, n);
+    return true;
+}
+
+int events_text(struct events *q, const char *text, size_t len, bool is_thinking, struct err *e)
+{
+    bool ok;
 
     if (len == 0)
-        return;
+        return 0;
     pthread_mutex_lock(&q->lock);
-    n = q->last;
-    if (n != NULL && n->event.kind == MW_EVENT_TEXT && n->event.is_thinking == is_thinking) {
-        append_text(n, text, len);
-    } else {
-        n = calloc(1, sizeof *n);
-        if (n != NULL && append_text(n, text, len)) {
-            n->event.kind = MW_EVENT_TEXT;
-            n->event.is_thinking = is_thinking;
-            append(q, n);
-        } else {
-            node_free(n);
-        }
-    }
+    ok = add_text(q, text, len, is_thinking);
     pthread_mutex_unlock(&q->lock);
+    return ok ? 0 : err_set(e, ERR_MEMORY, "no memory for %zu bytes of the answer", len);
 }
 
 bool events_next(struct events *q, struct mw_event *out)
@@ -153,7 +224,7 @@ bool events_next(struct events *q, struct mw_event *out)
     uint64_t count;
 
     pthread_mutex_lock(&q->lock);
-    node_free(q->taken);
+    give_node(q, q->taken);
     n = q->first;
     q->taken = n;
     if (n != NULL) {
@@ -161,7 +232,7 @@ bool events_next(struct events *q, struct mw_event *out)
         if (q->first == NULL)
             q->last = NULL;
         *out = n->event;
-        out->text = n->text != NULL ? n->text : "";
+        out->text = n->text;
         out->len = n->len;
         n->next = NULL;
     }

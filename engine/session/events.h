@@ -14,10 +14,12 @@ struct events;
 int events_new(struct events **out, struct err *e);
 void events_free(struct events *q);
 
-/* Posting copies; an event that cannot be allocated is dropped but for its kind: a DONE is
- * never lost (one is kept in reserve). */
+/* Posting copies.  When memory is out, events that end something (READY, PLAN, DONE, ERROR)
+ * still come, others may be dropped. */
 void events_post(struct events *q, const struct mw_event *event);
-void events_text(struct events *q, const char *text, size_t len, bool is_thinking);
+/* A piece of the answer; -1 with *e: it is lost. */
+int events_text(struct events *q, const char *text, size_t len, bool is_thinking,
+                struct err *e);
 
 bool events_next(struct events *q, struct mw_event *out);
 int events_fd(const struct events *q);

@@ -196,9 +196,23 @@ static void sink(struct candidate *heap, size_t n, size_t i)
     }
 }
 
-static int by_logit(const void *a, const void *b)
+static void make_heap(struct candidate *heap, size_t n)
 {
-    return is_less(a, b) ? 1 : -1;
+    for (size_t i = n / 2; i-- > 0;)
+        sink(heap, n, i);
+}
+
+/* The least goes behind the others, again and again: descending.  The library's qsort may
+ * allocate. */
+static void sort_heap(struct candidate *heap, size_t n)
+{
+    while (n > 1) {
+        struct candidate least = heap[0];
+
+        heap[0] = heap[--n];
+        heap[n] = least;
+        sink(heap, n, 0);
+    }
 }
 
 /* The k greatest, sorted; returns how many. */
@@ -214,14 +228,16 @@ static size_t take_greatest(struct mw_sampler *p, const float *logits, size_t k)
             continue;
         if (n < k) {
             heap[n++] = c;
-            for (size_t i = n / 2; n == k && i-- > 0;)
-                sink(heap, n, i);
+            if (n == k)
+                make_heap(heap, n);
         } else if (is_less(&heap[0], &c)) {
             heap[0] = c;
             sink(heap, n, 0);
         }
     }
-    qsort(heap, n, sizeof heap[0], by_logit);
+    if (n < k)
+        make_heap(heap, n);
+    sort_heap(heap, n);
     return n;
 }
 

@@ -102,10 +102,9 @@ static int check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned
     if (n_slot == 1 || n_slot > STREAM_SLOTS_MAX)
         return err_set(e, ERR_ARGUMENT, "a ring of %u slots is not possible", n_slot);
     if (n_slot == 0 && pinned_bytes < s->pinned.area.reserved)
-        return err_set(e, ERR_BUDGET,
-                       "without a ring everything has to be pinned: %llu bytes, not %llu",
-                       (unsigned long long)s->pinned.area.reserved,
-                       (unsigned long long)pinned_bytes);
+        return err_set(
+            e, ERR_BUDGET, "without a ring everything has to be pinned: %llu bytes, not %llu",
+            (unsigned long long)s->pinned.area.reserved, (unsigned long long)pinned_bytes);
     return 0;
 }
 
@@ -300,6 +299,39 @@ uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_fil
 
 /* --- a pass --- */
 
+static struct slot *slot_at(struct stream *s, uint64_t count)
+{
+    return &s->slots[count % s->n_slot];
+}
+
+/* Let go of all slots that hold blocks of passes up to `last`, and of those taken. */
+static void discard(struct stream *s, uint64_t last)
+{
+    for (uint64_t i = s->given; i < s->filled; i++) {
+        struct slot *slot = slot_at(s, i);
+
+        if (slot->pass > last)
+            break;
+        if (slot->state == SLOT_READING)
+            slot->state = SLOT_STALE;
+        else if (slot->state != SLOT_STALE)
+            slot->state = SLOT_FREE;
+        s->taken = i + 1;
+    }
+    s->given = s->taken;
+}
+
+/* What failed while it was read ahead is read again: its cause may be gone by now. */
+static void forget_failure(struct stream *s)
+{
+    if (!s->failed || s->is_dead || s->ring_lost)
+        return;
+    if (s->n_slot > 0)
+        discard(s, UINT64_MAX);
+    s->failed = false;
+    reader_restart(s);
+}
+
 int stream_pass_begin(struct stream *s, bool is_prompt, struct err *e)
 {
     if (s->in_pass)
@@ -311,15 +343,11 @@ int stream_pass_begin(struct stream *s, bool is_prompt, struct err *e)
     if (s->is_mapped)
         return 0;
     pthread_mutex_lock(&s->lock);
+    forget_failure(s);
     s->pass_is_known = true;
     reader_wake(s);
     pthread_mutex_unlock(&s->lock);
     return 0;
-}
-
-static struct slot *slot_at(struct stream *s, uint64_t count)
-{
-    return &s->slots[count % s->n_slot];
 }
 
 static bool is_ready(struct stream *s)
@@ -434,23 +462,6 @@ void stream_give(struct stream *s, const struct stream_block *block)
     if (s->wants_slot)
         reader_wake(s);
     pthread_mutex_unlock(&s->lock);
-}
-
-/* Let go of all slots that hold blocks of passes up to `last`, and of those taken. */
-static void discard(struct stream *s, uint64_t last)
-{
-    for (uint64_t i = s->given; i < s->filled; i++) {
-        struct slot *slot = slot_at(s, i);
-
-        if (slot->pass > last)
-            break;
-        if (slot->state == SLOT_READING)
-            slot->state = SLOT_STALE;
-        else if (slot->state != SLOT_STALE)
-            slot->state = SLOT_FREE;
-        s->taken = i + 1;
-    }
-    s->given = s->taken;
 }
 
 int stream_pass_end(struct stream *s, struct err *e)

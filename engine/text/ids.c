@@ -21,6 +21,11 @@ static int grow(struct ids *list, size_t n, struct err *e)
     return 0;
 }
 
+int ids_reserve(struct ids *list, size_t n, struct err *e)
+{
+    return n > list->cap ? grow(list, n, e) : 0;
+}
+
 int ids_push(struct ids *list, uint32_t id, struct err *e)
 {
     if (list->n == list->cap && grow(list, list->n + 1, e) != 0)

@@ -22,6 +22,7 @@ struct ids {
     uint32_t *id; /* [n] */
     size_t n, cap;
 };
+int ids_reserve(struct ids *list, size_t n, struct err *e); /* room for n in all */
 int ids_push(struct ids *list, uint32_t id, struct err *e);
 int ids_append(struct ids *list, const uint32_t *id, size_t n, struct err *e);
 void ids_free(struct ids *list);

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include <liburing.h>
 #endif
 
-struct inject inject = { .resource_skip = -1 };
+struct inject inject = { .resource_skip = -1, .enter_times = INT_MAX };
 
 void inject_nothing(void)
 {
@@ -22,6 +23,7 @@ void inject_nothing(void)
     inject.short_one_in = 0;
     inject.reads_wait = false;
     inject.init_error = inject.register_error = inject.enter_error = inject.enter_skip = 0;
+    inject.enter_times = INT_MAX;
     inject.resource_skip = -1;
 }
 
@@ -30,8 +32,6 @@ static bool is_due(atomic_int *skip, atomic_int *times)
 {
     if (atomic_load(skip) > 0 && atomic_fetch_sub(skip, 1) > 0)
         return false;
-    if (times == NULL)
-        return true;
     return atomic_load(times) > 0 && atomic_fetch_sub(times, 1) > 0;
 }
 
@@ -198,7 +198,7 @@ int __wrap_io_uring_submit(struct io_uring *ring)
 {
     int n;
 
-    if (inject.enter_error != 0 && is_due(&inject.enter_skip, NULL))
+    if (inject.enter_error != 0 && is_due(&inject.enter_skip, &inject.enter_times))
         return -inject.enter_error;
     n = __real_io_uring_submit(ring);
     spoil_completions(ring);
@@ -209,7 +209,7 @@ int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n)
 {
     int r;
 
-    if (inject.enter_error != 0 && is_due(&inject.enter_skip, NULL))
+    if (inject.enter_error != 0 && is_due(&inject.enter_skip, &inject.enter_times))
         return -inject.enter_error;
     r = __real_io_uring_submit_and_wait(ring, n);
     spoil_completions(ring);

@@ -30,6 +30,13 @@ tests_faults_test_stream_faults_SOURCES = tests/faults/test_stream_faults.c \
 tests_faults_test_stream_faults_CPPFLAGS = $(UNIT_CPPFLAGS) $(LIBURING_CFLAGS)
 tests_faults_test_stream_faults_LDADD = $(UNIT_LIBS)
 tests_faults_test_stream_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+check_PROGRAMS += tests/faults/test_chat_faults
+tests_faults_test_chat_faults_SOURCES = tests/faults/test_chat_faults.c \
+	tests/faults/inject.c tests/faults/inject.h \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_faults_test_chat_faults_CPPFLAGS = $(UNIT_CPPFLAGS) $(LIBURING_CFLAGS)
+tests_faults_test_chat_faults_LDADD = $(UNIT_LIBS)
+tests_faults_test_chat_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 FAULTS_WRAP = -Wl,--wrap=pread,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
 	-Wl,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create
 if HAVE_LIBURING

@@ -1,0 +1,500 @@
+/*
+ * A conversation on a failing disk, a changing file, a kernel that refuses and a machine
+ * without memory: the answer ends with one clear sentence, and where the cause goes away the
+ * next answer says what it would have said anyway.
+ *
+ * Also: nothing is allocated between two tokens.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/memwall.h"
+#include "inject.h"
+#include "tests/lib/model_path.h"
+
+#define NAME "gemma4-tiny-q4_0.gguf"
+
+struct said {
+    char text[16384];
+    size_t len;
+    struct mw_receipt receipt;
+    struct err err;
+};
+
+struct mode {
+    const char *name;
+    enum mw_io io;
+    bool no_uring;
+};
+
+static struct mode uring = { "io_uring", MW_IO_DIRECT, false };
+static struct mode threads = { "pread", MW_IO_DIRECT, true };
+static struct mode buffered = { "buffered", MW_IO_BUFFERED, false };
+static struct mode buffered_threads = { "buffered pread", MW_IO_BUFFERED, true };
+static struct mode mapped = { "mmap", MW_IO_MMAP, false };
+
+static char path[4352]; /* a copy of the model that a test may spoil */
+static struct mw_model *model;
+static struct said want; /* what is said when nothing fails */
+
+static void fail_with(const struct err *e)
+{
+    char text[600];
+
+    err_text(e, text, sizeof text);
+    fail_msg("%s", text);
+}
+
+/* Every answer reads from the file: the smallest budget pins nothing. */
+static struct mw_chat_options options(const struct mode *m)
+{
+    struct mw_chat_options o = { .n_predict = 12 };
+    struct err e = ERR_INIT;
+    uint32_t ctx;
+
+    mw_options_default(&o.engine);
+    o.engine.n_ctx = 128;
+    o.engine.n_thread = 2;
+    o.engine.io = m->io;
+    o.engine.no_uring = m->no_uring;
+    if (mw_plan_fit(model, &o.engine, &o.engine.memory_bytes, &ctx, &e) != 0)
+        fail_with(&e);
+    return o;
+}
+
+static enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said)
+{
+    memset(said, 0, sizeof *said);
+    for (;;) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+        struct mw_event event;
+
+        if (poll(&p, 1, 60000) != 1)
+            fail_msg("no event for a minute");
+        while (mw_chat_next(c, &event)) {
+            if (event.kind == MW_EVENT_TEXT && said->len + event.len < sizeof said->text) {
+                memcpy(said->text + said->len, event.text, event.len);
+                said->len += event.len;
+            }
+            said->receipt = event.receipt;
+            said->err = event.err;
+            if (event.kind == MW_EVENT_READY || event.kind == MW_EVENT_DONE ||
+                event.kind == MW_EVENT_PLAN || event.kind == MW_EVENT_ERROR)
+                return event.kind;
+        }
+    }
+}
+
+static struct mw_chat *open_chat(const struct mode *m)
+{
+    struct mw_chat_options o = options(m);
+    struct err e = ERR_INIT;
+    struct mw_chat *c;
+    struct said said;
+
+    if (mw_chat_open(&c, model, &o, &e) != 0)
+        fail_with(&e);
+    if (wait_for_end(c, &said) != MW_EVENT_READY)
+        fail_with(&said.err);
+    return c;
+}
+
+static enum mw_done ask(struct mw_chat *c, struct said *said)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_chat_send(c, "hello there", 11, &e) != 0)
+        fail_with(&e);
+    assert_int_equal(wait_for_end(c, said), MW_EVENT_DONE);
+    return said->receipt.done;
+}
+
+/* Nothing asked before: the same question has the same answer again. */
+static void forget(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+
+    assert_int_equal(mw_chat_rewind(c, 0, &e), 0);
+}
+
+static void assert_as_wanted(const struct said *said)
+{
+    assert_int_equal(said->receipt.done, MW_DONE_LENGTH);
+    assert_string_equal(said->text, want.text);
+}
+
+static void a_failed_read_ends_one_answer_and_not_the_next(void **state)
+{
+    const struct mode *m = *state;
+    struct mw_chat *c = open_chat(m);
+    int n_failed = 0;
+
+    for (int skip = 0; skip < 300; skip = skip * 2 + 1) {
+        struct said said;
+
+        inject_nothing();
+        inject.read_skip = skip;
+        inject.read_times = 1000000;
+        inject.read_error = EIO;
+        forget(c);
+        if (ask(c, &said) == MW_DONE_ERROR) {
+            n_failed++;
+            assert_int_equal(said.err.code, ERR_IO);
+            assert_int_equal(said.err.sys, EIO);
+            assert_non_null(strstr(said.err.file, NAME));
+            assert_true(said.err.offset != ERR_NO_OFFSET);
+            assert_memory_equal(said.text, want.text, said.len);
+        } else {
+            assert_as_wanted(&said);
+        }
+        inject_nothing();
+        forget(c);
+        ask(c, &said);
+        assert_as_wanted(&said);
+    }
+    assert_true(n_failed > 3);
+    mw_chat_close(c);
+}
+
+static void an_answer_that_failed_can_be_made_again(void **state)
+{
+    struct mw_chat *c = open_chat(&uring);
+    struct err e = ERR_INIT;
+    struct said said;
+
+    (void)state;
+    inject.read_skip = 100;
+    inject.read_times = 1000000;
+    inject.read_error = EIO;
+    assert_int_equal(ask(c, &said), MW_DONE_ERROR);
+    inject_nothing();
+    assert_int_equal(mw_chat_retry(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+    assert_as_wanted(&said);
+    mw_chat_close(c);
+}
+
+static void reads_that_bring_less_change_nothing(void **state)
+{
+    struct mw_chat *c;
+    struct said said;
+
+    inject.short_one_in = 3;
+    c = open_chat(*state);
+    ask(c, &said);
+    inject_nothing();
+    assert_as_wanted(&said);
+    mw_chat_close(c);
+}
+
+static void a_ring_that_is_refused_is_done_without(void **state)
+{
+    struct said said;
+    struct mw_chat *c;
+
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        inject_nothing();
+        if (round == 0)
+            inject.init_error = EPERM;
+        else
+            inject.register_error = ENOMEM;
+        c = open_chat(&uring);
+        ask(c, &said);
+        assert_as_wanted(&said);
+        mw_chat_close(c);
+    }
+    inject_nothing();
+}
+
+/* A ring that takes no more reads (full, or gone) in the middle of an answer. */
+static void a_ring_that_breaks_costs_no_word(void **state)
+{
+    static const int errors[] = { EAGAIN, EBUSY, EBADF, EINTR };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        struct mw_chat *c = open_chat(&uring);
+        struct said said;
+
+        inject.enter_skip = 20;
+        inject.enter_times = errors[i] == EBADF ? 1000000 : 5;
+        inject.enter_error = errors[i];
+        ask(c, &said);
+        inject_nothing();
+        assert_as_wanted(&said);
+        mw_chat_close(c);
+    }
+}
+
+/* --- the file --- */
+
+static void copy_model(void)
+{
+    size_t len = 0;
+    void *data = model_read(NAME, &len);
+    FILE *f;
+
+    unlink(path);
+    f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+    free(data);
+}
+
+static struct mw_model *open_copy(void)
+{
+    struct err e = ERR_INIT;
+    struct mw_model *m;
+
+    copy_model();
+    if (mw_model_open(&m, path, &e) != 0)
+        fail_with(&e);
+    return m;
+}
+
+static void assert_file_named(const struct said *said, const char *words)
+{
+    assert_int_equal(said->receipt.done, MW_DONE_ERROR);
+    assert_non_null(strstr(said->err.file, path));
+    if (strstr(said->err.what, words) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", words, said->err.what);
+}
+
+static void a_file_that_is_cut_ends_each_answer_with_its_name(void **state)
+{
+    struct mw_model *whole = model;
+    struct mw_chat *c;
+    struct said said;
+    struct stat st;
+
+    model = open_copy();
+    c = open_chat(*state);
+    ask(c, &said);
+    assert_as_wanted(&said);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size / 2), 0);
+    for (int i = 0; i < 2; i++) {
+        ask(c, &said);
+        assert_file_named(&said, "");
+    }
+    mw_chat_close(c);
+    mw_model_close(model);
+    model = whole;
+}
+
+static void a_file_that_is_another_one_now_ends_the_answer(void **state)
+{
+    struct mw_model *whole = model;
+    struct mw_chat *c;
+    struct said said;
+    char other[4400];
+    FILE *f;
+
+    model = open_copy();
+    c = open_chat(*state);
+    ask(c, &said);
+    assert_as_wanted(&said);
+    snprintf(other, sizeof other, "%s.new", path);
+    f = fopen(other, "wb");
+    assert_non_null(f);
+    fputs("something else", f);
+    fclose(f);
+    assert_int_equal(rename(other, path), 0);
+    ask(c, &said);
+    assert_file_named(&said, "");
+    mw_chat_close(c);
+    mw_model_close(model);
+    model = whole;
+}
+
+/* --- memory --- */
+
+/* From opening the model to the last word.  False: something was refused. */
+static bool use(const struct mw_chat_options *o, struct said *said)
+{
+    struct err e = ERR_INIT;
+    struct mw_model *m = NULL;
+    struct mw_chat *c = NULL;
+    bool ok = mw_model_open(&m, model_path(NAME), &e) == 0 && mw_chat_open(&c, m, o, &e) == 0;
+
+    if (ok) {
+        ok = wait_for_end(c, said) == MW_EVENT_READY;
+        e = said->err;
+    }
+    if (ok && (ok = mw_chat_send(c, "hello there", 11, &e) == 0)) {
+        ok = wait_for_end(c, said) == MW_EVENT_DONE && said->receipt.done == MW_DONE_LENGTH;
+        e = said->err;
+        if (!ok && m != NULL) { /* the process lives on, and so does the chat */
+            struct said again;
+            struct err none = ERR_INIT;
+
+            inject_nothing();
+            assert_int_equal(mw_chat_rewind(c, 0, &none), 0);
+            assert_int_equal(mw_chat_send(c, "hello there", 11, &none), 0);
+            assert_int_equal(wait_for_end(c, &again), MW_EVENT_DONE);
+            assert_as_wanted(&again);
+        }
+    }
+    if (!ok)
+        assert_true(e.code != ERR_NONE && e.what[0] != '\0');
+    mw_chat_close(c);
+    if (m != NULL)
+        mw_model_close(m);
+    return ok;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    struct mw_chat_options o = options(&uring);
+    struct said said = want, all = want;
+    int n = 0, n_refused = 0;
+
+    (void)state;
+    o.n_predict = 2;
+    assert_true(use(&o, &want));
+    for (;; n++) {
+        bool ok, is_over;
+
+        atomic_store(&inject.resource_skip, n);
+        ok = use(&o, &said);
+        is_over = ok && atomic_load(&inject.resource_skip) >= 0;
+        inject_nothing();
+        if (is_over)
+            break;
+        /* Some parts can be done without. */
+        if (ok)
+            assert_as_wanted(&said);
+        else
+            n_refused++;
+    }
+    want = all;
+    print_message("%d allocations, each failed once: %d ended it\n", n, n_refused);
+    assert_true(n_refused > 30);
+}
+
+/* --- no allocation between two tokens --- */
+
+static void wait_for_text(struct mw_chat *c)
+{
+    for (;;) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+        struct mw_event event;
+
+        assert_int_equal(poll(&p, 1, 60000), 1);
+        while (mw_chat_next(c, &event)) {
+            if (event.kind == MW_EVENT_TEXT)
+                return;
+            assert_true(event.kind != MW_EVENT_DONE && event.kind != MW_EVENT_ERROR);
+        }
+    }
+}
+
+static void nothing_is_allocated_between_two_tokens(void **state)
+{
+    static struct mw_sample sample;
+    struct mw_chat_options o = options(*state);
+    struct err e = ERR_INIT;
+    struct mw_chat *c;
+    struct said said;
+    int before;
+
+    o.n_predict = 60;
+    o.sampling = (struct mw_sampling){
+        .temp = 0.7f, .top_p = 0.9f, .repeat_penalty = 1.1f, .repeat_last = 64, .seed = 3
+    };
+    assert_int_equal(mw_chat_open(&c, model, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_READY);
+    assert_int_equal(mw_chat_send(c, "go", 2, &e), 0);
+    wait_for_text(c);
+    before = atomic_load(&inject.n_alloc);
+    for (bool is_done = false; !is_done;) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+        int now = atomic_load(&inject.n_alloc);
+        struct mw_event event;
+
+        /* The end of an answer, when its room is given back, does not count. */
+        mw_chat_sample(c, &sample);
+        if (sample.n_decoded < o.n_predict)
+            assert_int_equal(now, before);
+        assert_int_equal(poll(&p, 1, 60000), 1);
+        while (mw_chat_next(c, &event))
+            is_done |= event.kind == MW_EVENT_DONE;
+    }
+    mw_chat_close(c);
+}
+
+static int start(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_chat *c;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/chat-faults-%ld-%s", getenv("MW_BUILDDIR"), (long)getpid(),
+             NAME);
+    if (mw_model_open(&model, model_path(NAME), &e) != 0)
+        return -1;
+    c = open_chat(&uring);
+    ask(c, &want);
+    mw_chat_close(c);
+    return want.receipt.done == MW_DONE_LENGTH ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    unlink(path);
+    mw_model_close(model);
+    return 0;
+}
+
+static int calm(void **state)
+{
+    (void)state;
+    inject_nothing();
+    return 0;
+}
+
+#define with(test, mode)                                                                       \
+    {                                                                                          \
+#test " (" #mode ")", test, NULL, calm, &mode                                          \
+    }
+#define in_all(test)                                                                           \
+    with(test, uring), with(test, threads), with(test, buffered), with(test, buffered_threads)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        in_all(a_failed_read_ends_one_answer_and_not_the_next),
+        cmocka_unit_test_teardown(an_answer_that_failed_can_be_made_again, calm),
+        in_all(reads_that_bring_less_change_nothing),
+        cmocka_unit_test_teardown(a_ring_that_is_refused_is_done_without, calm),
+        cmocka_unit_test_teardown(a_ring_that_breaks_costs_no_word, calm),
+        in_all(a_file_that_is_cut_ends_each_answer_with_its_name),
+        with(a_file_that_is_cut_ends_each_answer_with_its_name, mapped),
+        in_all(a_file_that_is_another_one_now_ends_the_answer),
+        with(a_file_that_is_another_one_now_ends_the_answer, mapped),
+        cmocka_unit_test_teardown(each_allocation_may_fail, calm),
+        with(nothing_is_allocated_between_two_tokens, uring),
+        with(nothing_is_allocated_between_two_tokens, threads),
+        with(nothing_is_allocated_between_two_tokens, mapped),
+    };
+
+    return cmocka_run_group_tests_name("chat_faults", tests, start, end);
+}
