@@ -292,7 +292,7 @@ static int read_dims(struct gguf_tensor *t, struct reader *r, struct err *e)
 
 static int read_tensor(struct gguf *g, struct gguf_tensor *t, struct reader *r, struct err *e)
 {
-    uint64_t start = r->pos;
+    uint64_t start;
     uint32_t type;
 
     if (read_dims(t, r, e) != 0)

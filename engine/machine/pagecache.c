@@ -86,9 +86,7 @@ struct mw_os_value pagecache_bytes(int fd, uint64_t size)
     struct mw_os_value v = pagecache_by_cachestat(fd);
 
     /* Also where a sandbox refuses a call that it does not know. */
-    if (v.why_not != NULL && v.why_not != no_permission)
-        v = pagecache_by_mincore(fd, size);
-    else if (v.why_not == no_permission && may_know(fd))
+    if (v.why_not != NULL && (v.why_not != no_permission || may_know(fd)))
         v = pagecache_by_mincore(fd, size);
     return v;
 }

@@ -140,7 +140,8 @@ static bool append_text(struct node *n, const char *text, size_t len)
         n->text = grown;
         n->cap = cap;
     }
-    memcpy(n->text + n->len, text, len);
+    if (len > 0)
+        memcpy(n->text + n->len, text, len);
     n->len += len;
     return true;
 }

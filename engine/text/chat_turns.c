@@ -43,7 +43,7 @@ static void put_ids(struct chat_writer *w, const struct chat_message *m)
     }
     for (size_t i = 0; i < n; i++) {
         char piece[4];
-        size_t len = tokenizer_piece(w->t, m->ids[i], false, piece, sizeof piece);
+        size_t len;
         bool closes = is_token(w, m->ids[i], close);
 
         thinks = thinks || is_token(w, m->ids[i], open);
