@@ -14,6 +14,8 @@
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_MUL_FLOAT_H
 #define MEMWALL_ENGINE_COMPUTE_SET_MUL_FLOAT_H
 
+#include <stdbool.h>
+
 #include "engine/compute/set_unpack.h"
 
 #define ROWS_OF_ONE  8                   /* rows of a tile with a single column */
@@ -31,14 +33,34 @@ struct product {
     size_t ldy;
 };
 
-/* acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n) */
-INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
-                     size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc)
+/*
+ * The lines at p, into the second-level cache: rows are read several at a time and end
+ * before the hardware has understood that they follow each other.
+ */
+INLINE void fetch_ahead(const uint8_t *p, size_t n)
 {
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch(p + i, 0, 2);
+}
+
+/*
+ * acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n).  is_far: the rows come from memory and
+ * are used sooner than they arrive, so those of the next tile are asked for.
+ */
+INLINE void add_tile(enum tensor_type type, bool is_far, size_t n_r, size_t n_c,
+                     const uint8_t *w, size_t w_stride, const float *x, size_t ldx, size_t n,
+                     vf *acc)
+{
+    const size_t line = type == TYPE_F32 ? 16 : 32; /* values in 64 bytes */
     vf xc[TILE_COLS];
     size_t k = 0;
 
     for (; k + VN <= n; k += VN) {
+        if (is_far && k % line == 0) {
+            UNROLL
+            for (size_t r = 0; r < n_r; r++)
+                fetch_ahead(w + (n_r + r) * w_stride + k * 64 / line, 64);
+        }
         UNROLL
         for (size_t c = 0; c < n_c; c++)
             xc[c] = vf_load(x + c * ldx + k);
@@ -66,16 +88,6 @@ INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
     }
 }
 
-/*
- * The lines at p, into the second-level cache: rows are read several at a time and end
- * before the hardware has understood that they follow each other.
- */
-INLINE void fetch_ahead(const uint8_t *p, size_t n)
-{
-    for (size_t i = 0; i < n; i += 64)
-        __builtin_prefetch(p + i, 0, 2);
-}
-
 /* A whole tile: rows r and columns c on, all of n_k. */
 INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
                      size_t r, size_t c)
@@ -85,8 +97,8 @@ INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         acc[i] = vf_zero();
-    add_tile(type, n_r, n_c, p->w + r * p->w_stride, p->w_stride, p->x + c * p->ldx, p->ldx,
-             p->n_k, acc);
+    add_tile(type, n_c == 1, n_r, n_c, p->w + r * p->w_stride, p->w_stride, p->x + c * p->ldx,
+             p->ldx, p->n_k, acc);
     UNROLL
     for (size_t i = 0; i < n_r; i++)
         UNROLL
@@ -103,7 +115,8 @@ INLINE void add_waiting(size_t n_r, size_t n_c, const float *w, const float *x, 
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         acc[i] = sums[i % n_c * TILE_ROWS + i / n_c];
-    add_tile(TYPE_F32, n_r, n_c, (const uint8_t *)w, MUL_DEPTH * sizeof *w, x, ldx, n, acc);
+    add_tile(TYPE_F32, false, n_r, n_c, (const uint8_t *)w, MUL_DEPTH * sizeof *w, x, ldx, n,
+             acc);
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         sums[i % n_c * TILE_ROWS + i / n_c] = acc[i];
