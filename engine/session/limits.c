@@ -6,9 +6,10 @@
 #include "engine/machine/probe.h"
 #include "engine/session/model_open.h"
 
-#define DISK_DEPTH  8
-#define DISK_BLOCK  (2 * MIB)
-#define MOST_BUFFER (64 * MIB)
+#define DISK_DEPTH 8
+#define DISK_BLOCK (2 * MIB)
+/* Several times a last-level cache: half of 64 MiB would come from one of 32. */
+#define MOST_BUFFER (256 * MIB)
 
 /* The file that most bytes of a token come from. */
 static const struct model_file *main_file(const struct mw_model *m)
