@@ -17,3 +17,8 @@ check_PROGRAMS += tests/terminal/test_stopping
 tests_terminal_test_stopping_SOURCES = tests/terminal/test_stopping.c $(PROGRAM_SOURCES)
 tests_terminal_test_stopping_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_stopping_LDADD = $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_storm
+tests_terminal_test_storm_SOURCES = tests/terminal/test_storm.c $(PROGRAM_SOURCES)
+tests_terminal_test_storm_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_storm_LDADD = $(TERMINAL_LIBS)
