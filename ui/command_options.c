@@ -128,7 +128,8 @@ void run_threads(struct talk *t, const char *args)
         struct mw_sample s;
 
         mw_chat_sample(t->chat, &s);
-        talk_notice(t, "%u threads compute", s.run.threads);
+        talk_notice(t, s.run.threads == 1 ? "%u thread computes" : "%u threads compute",
+                    s.run.threads);
         return;
     }
     if (!read_count(args, 1, 1024, &n)) {

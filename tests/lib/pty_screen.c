@@ -19,7 +19,9 @@
 #include <termios.h>
 #include <vterm.h>
 
+#ifndef WAIT_MS
 #define WAIT_MS 60000 /* bound of every wait; sanitizers on a busy machine are slow */
+#endif
 
 struct pty_screen {
     int master;

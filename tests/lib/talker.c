@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define WIDTH   64
-#define HEADS   4
+#define HEADS   2
 #define ALIGN   32
 #define N_BYTE  256
 #define F_NORM  0 /* GGUF: type F32 */

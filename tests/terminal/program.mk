@@ -22,3 +22,8 @@ check_PROGRAMS += tests/terminal/test_storm
 tests_terminal_test_storm_SOURCES = tests/terminal/test_storm.c $(PROGRAM_SOURCES)
 tests_terminal_test_storm_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_storm_LDADD = $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_commands
+tests_terminal_test_commands_SOURCES = tests/terminal/test_commands.c $(PROGRAM_SOURCES)
+tests_terminal_test_commands_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_commands_LDADD = $(UI_LIBS) $(ENGINE_LIBS) $(TERMINAL_LIBS)

@@ -68,16 +68,16 @@ static struct final finals[] = {
 };
 
 static const char *const keys[] = {
-    "\033[5~",                               /* PgUp */
-    "\033[6~",                               /* PgDn */
-    "\033[F",                                /* End */
-    "\033OQ",                                /* F2 */
-    "\033OR",                                /* F3 */
+    "\033[5~",                                    /* PgUp */
+    "\033[6~",                                    /* PgDn */
+    "\033[F",                                     /* End */
+    "\033OQ",                                     /* F2 */
+    "\033OR",                                     /* F3 */
     "\xe4\xb8\x96\xe7\x95\x8c \xf0\x9f\x98\x80 ", /* typed */
-    "\033[200~a\nb\nc\033[201~",             /* lines */
-    "\025",                                  /* empties the line */
-    "\033,",                                 /* the divider */
-    "\033[<64;10;3M",                        /* the wheel */
+    "\033[200~a\nb\nc\033[201~",                  /* lines */
+    "\025",                                       /* empties the line */
+    "\033,",                                      /* the divider */
+    "\033[<64;10;3M",                             /* the wheel */
 };
 
 static void resized(void **state)
@@ -85,8 +85,8 @@ static void resized(void **state)
     const struct final *f = *state;
     /* Figures that change would not be the same twice. */
     const char *args[] = { "-c", "32k", "--refresh", "60000", NULL };
-    struct program_start start = { f->rows, f->cols, NULL, program_slow_model(), args, NULL,
-                                   NULL };
+    struct program_start start = { f->rows, f->cols, NULL, program_slow_model(),
+                                   args,    NULL,    NULL };
 
     program_begin(&run, &start);
     sees(&run, "Talker");

@@ -1,0 +1,417 @@
+/*
+ * Every command: what it does, what it says without an argument, and what it says to a wrong
+ * one.  The table of the program (ui/commands.h) is gone through, so that a command without
+ * a row here is a failure.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/program.h"
+#include "ui/commands.h"
+
+#define ESC   "\033"
+#define ENTER "\r"
+
+static struct program run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
+}
+
+static void begin(const char *const *args)
+{
+    struct program_start start = { 40, 120, NULL, NULL, args, NULL, NULL };
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+}
+
+/* A command whose words are not on the screen yet: then they are. */
+struct row {
+    const char *line, *shows;
+    const char *key;  /* then this key, or NULL */
+    const char *then; /* and this is shown; NULL: shows is gone */
+};
+
+static void go_through(const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+
+        if (pty_shows(run.s, r->shows)) {
+            pty_print(run.s);
+            fail_msg("\"%s\" is shown before %s", r->shows, r->line);
+        }
+        program_line(&run, r->line);
+        if (!pty_sees(run.s, r->shows))
+            fail_msg("after %s", r->line);
+        if (r->key == NULL)
+            continue;
+        pty_send(run.s, r->key);
+        if (r->then == NULL ? !pty_loses(run.s, r->shows) : !pty_sees(run.s, r->then))
+            fail_msg("after %s and a key", r->line);
+    }
+    program_sync(&run);
+}
+
+/* ---- without a conversation ---- */
+
+static const struct row empty_rows[] = {
+    { "/why", "there was no answer yet", NULL, NULL },
+    { "/undo", "there is nothing to take back", NULL, NULL },
+    { "/rewind", "there is nothing to go back to", NULL, NULL },
+    { "/retry", "there is no answer to make again", NULL, NULL },
+    { "/continue", "there is nothing to continue", NULL, NULL },
+    { "/save", "nothing was said yet", NULL, NULL },
+    { "/copy", "there is nothing to copy", NULL, NULL },
+    { "/nonsense", "there is no command \"/nonsense\"", NULL, NULL },
+};
+
+static void without_a_conversation_commands_say_what_is_missing(void **state)
+{
+    (void)state;
+    begin(NULL);
+    for (size_t i = 0; i + 1 < sizeof empty_rows / sizeof empty_rows[0]; i++)
+        go_through(&empty_rows[i], 1);
+    program_line(&run, empty_rows[7].line);
+    sees(&run, empty_rows[7].shows);
+    assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* to be mended */
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+}
+
+/* ---- options: shown, set, refused ---- */
+
+static const struct row option_rows[] = {
+    { "/temp", "the temperature is 0.8", NULL, NULL },
+    { "/temp 0.25", "the temperature is 0.25", NULL, NULL },
+    { "/temp hot", "\"hot\" is not a number from 0 to 100", NULL, NULL },
+    { "/top-k", "top-k is 40", NULL, NULL },
+    { "/top-k 7", "top-k is 7", NULL, NULL },
+    { "/top-k -1", "\"-1\" is not a number of tokens", NULL, NULL },
+    { "/top-p", "top-p is 0.95", NULL, NULL },
+    { "/top-p 0.5", "top-p is 0.5 ", NULL, NULL },
+    { "/top-p 2", "\"2\" is not a number from 0 to 1", NULL, NULL },
+    { "/min-p", "min-p is 0.05", NULL, NULL },
+    { "/min-p 0.125", "min-p is 0.125", NULL, NULL },
+    { "/min-p x", "\"x\" is not a number from 0 to 1", NULL, NULL },
+    { "/repeat-penalty", "the repeat penalty is 1", NULL, NULL },
+    { "/repeat-penalty 1.5", "the repeat penalty is 1.5", NULL, NULL },
+    { "/repeat-penalty 0", "\"0\" is not a number from 0.01", NULL, NULL },
+    { "/seed", "every answer has a new seed", NULL, NULL },
+    { "/seed 11", "the seed is set", NULL, NULL },
+    { "/seed of", "\"of\" is not a seed", NULL, NULL },
+    { "/predict", "an answer may fill the context", NULL, NULL },
+    { "/predict 33", "an answer has 33 tokens at most", NULL, NULL },
+    { "/predict all", "\"all\" is not a number of tokens", NULL, NULL },
+    { "/shift", "when the context is full the answer ends", NULL, NULL },
+    { "/shift on", "the oldest turns are dropped", NULL, NULL },
+    { "/shift maybe", "/shift on or /shift off", NULL, NULL },
+    { "/think", "thinking: default", NULL, NULL },
+    { "/think on", "thinking: on", NULL, NULL },
+    { "/think hard", "/think on, /think off or", NULL, NULL },
+    { "/system", "there is no system message; /system", NULL, NULL },
+    { "/system Be kind", "the system message holds", NULL, NULL },
+    { "/system", "the system message is:", NULL, NULL },
+    { "/system none", "no system message any more", NULL, NULL },
+    { "/threads", "1 thread computes", NULL, NULL },
+    { "/threads none", "\"none\" is not a number of threads", NULL, NULL },
+    { "/io", "weights are read by", NULL, NULL },
+    { "/io sideways", "\"sideways\" is not a way to read", NULL, NULL },
+    { "/kv", "keys are f16, values are f16", NULL, NULL },
+    { "/kv q3", "\"q3\" is not a type of keys and values", NULL, NULL },
+    { "/ctx", "the context is 4096 tokens", NULL, NULL },
+    { "/ctx wide", "\"wide\" is not a number of tokens", NULL, NULL },
+    { "/memory", "the budget is", NULL, NULL },
+    { "/memory lots", "lots", NULL, NULL },
+    { "/memory 1M", "the budget is 1 MiB", NULL, NULL },
+    { "/model", "Talker: llama, BF16, 6 layers", NULL, NULL },
+    { "/model /nowhere.gguf", "/nowhere.gguf", NULL, NULL },
+    { "/mouse off", "the mouse is the terminal's", NULL, NULL },
+    { "/mouse on", "the mouse is the program's", NULL, NULL },
+    { "/mouse up", "/mouse on or /mouse off", NULL, NULL },
+    { "/theme", "the theme is dark", NULL, NULL },
+    { "/theme beige", "beige", NULL, NULL },
+    { "/set", "/set KEY VALUE writes", NULL, NULL },
+    { "/set colour 5", "\"colour\"", NULL, NULL },
+    { "/view sideways", "/view chat, /view both", NULL, NULL },
+    { "/help kv", "/kv [TYPE]: change the type", NULL, NULL },
+    { "/help everything", "there is no command \"everything\"", NULL, NULL },
+    { "/record", "/record FILE begins", NULL, NULL },
+    { "/export", "/export FILE (Markdown", NULL, NULL },
+    { "/file", "no file goes with the next message", NULL, NULL },
+    { "/file /nowhere.txt", "cannot open \"/nowhere.txt\"", NULL, NULL },
+    { "/copy all", "/copy answer or /copy code", NULL, NULL },
+    { "/chats nothing-like-it", "there is no saved chat", NULL, NULL },
+    { "/plan now", "/plan takes no argument", NULL, NULL },
+};
+
+static void options_are_shown_set_and_refused(void **state)
+{
+    (void)state;
+    begin(NULL);
+    for (size_t i = 0; i < sizeof option_rows / sizeof option_rows[0]; i++) {
+        /* The chat is scrolled away, so that the next words are new. */
+        if (i % 3 == 0) {
+            program_line(&run, "/clear");
+            if (i > 0)
+                loses(&run, option_rows[i - 1].shows);
+        }
+        go_through(&option_rows[i], 1);
+    }
+    program_sync(&run);
+    program_quit(&run);
+}
+
+/* ---- sheets ---- */
+
+static const struct row sheet_rows[] = {
+    { "/help", "PgDn: more", ESC, NULL },
+    { "/stats", "context          ", ESC, NULL },
+    { "/plan", "held now", "q", NULL },
+    { "/chats", "Enter opens", ESC, NULL },
+    { "/ctx 8k", "Change: context 8192", ESC, NULL },
+    { "/ctx 8k", "Change: context 8192", ENTER, "now: context 8192" },
+    { "/memory 200M", "Change: budget 200M", ENTER, "budget 200 MiB" },
+    { "/kv q8_0", "Change: kv q8_0", ENTER, "context 8192, budget 200 MiB" },
+    { "/io buffered", "Change: io buffered", ENTER, NULL },
+    { "/threads 2", "Change: threads 2", ENTER, NULL },
+    { "/view chat", "> say", NULL, NULL },
+};
+
+static void sheets_open_close_and_apply(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "20", NULL });
+    program_say(&run, "hello");
+    go_through(sheet_rows, 10);
+    /* What was changed is what the plain forms say now. */
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const lines[][2] = {
+            { "/kv", "keys are q8_0, values are q8_0" },
+            { "/io", "weights are read by buffered" },
+            { "/threads", "2 threads compute" },
+            { "/ctx", "the context is 8192 tokens" },
+        };
+
+        program_ask(&run, lines[i][0], lines[i][1]);
+    }
+    assert_true(program_is_drawn_right(&run));
+    program_quit(&run);
+}
+
+/* ---- files ---- */
+
+static void expect_file(const char *name, const char *what)
+{
+    char *text = program_file(&run, name);
+
+    if (text == NULL || strstr(text, what) == NULL)
+        fail_msg("%s: %s", name, text == NULL ? "is not there" : text);
+    free(text);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *f = fopen(program_path(&run, name), "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void commands_write_and_read_files(void **state)
+{
+    char line[600];
+
+    (void)state;
+    begin((const char *[]){ "-n", "40", NULL });
+    write_file("notes.txt", "what is written here\n");
+    snprintf(line, sizeof line, "/record %s", program_path(&run, "record.jsonl"));
+    program_ask(&run, line, "recording to");
+    snprintf(line, sizeof line, "/file %s", program_path(&run, "notes.txt"));
+    program_ask(&run, line, "notes.txt goes with the next message");
+    program_say(&run, "a question");
+    assert_true(pty_shows(run.s, "what is written here"));
+    program_ask(&run, "/save", "saved as it happens, in");
+    snprintf(line, sizeof line, "/save %s", program_path(&run, "saved.md"));
+    program_ask(&run, line, "written to");
+    snprintf(line, sizeof line, "/export %s", program_path(&run, "chat.json"));
+    program_ask(&run, line, "chat.json");
+    program_ask(&run, "/record", "the recording is in");
+    program_ask(&run, "/set temp 0.5", "temp = 0.5 is in");
+    program_quit(&run);
+    expect_file("saved.md", "A tour");
+    expect_file("saved.md", "\xe4\xbd\xa0\xe5\xa5\xbd");
+    expect_file("chat.json", "a question");
+    expect_file("record.jsonl", "\"event\":\"token\"");
+    expect_file(".config/memwall/config", "temp = 0.5");
+    expect_file(program_chat(&run), "what is written here");
+}
+
+/* ---- the conversation ---- */
+
+static void the_conversation_is_cleared_listed_and_opened_again(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "10", NULL });
+    program_say(&run, "the first chat");
+    program_line(&run, "/clear");
+    loses(&run, "> the first chat");
+    program_say(&run, "the second chat");
+    program_ask(&run, "/chats", "the first chat");
+    pty_send(run.s, "\033[B\033[B\033[B" ENTER); /* the last of them is the oldest */
+    sees(&run, "> the first chat");
+    loses(&run, "> the second chat");
+    program_say(&run, "more of it");
+    program_ask(&run, "/why", "token");
+    program_line(&run, "//a line with a slash");
+    sees(&run, "> /a line with a slash");
+    assert_true(pty_sees_at(run.s, -1, "ready"));
+    program_quit(&run);
+}
+
+static void looks_are_changed(void **state)
+{
+    static const char code[] = "\033]52;c;aW50IG1haW4odm9pZCkKew"; /* int main(void) { */
+    const char *raw;
+    size_t n, before;
+
+    (void)state;
+    begin((const char *[]){ "-n", "70", NULL });
+    program_say(&run, "hello");
+    pty_raw(run.s, &before);
+    program_line(&run, "/theme light");
+    program_sync(&run);
+    raw = pty_raw(run.s, &n);
+    assert_non_null(memmem(raw + before, n - before, "38;5;", 5));
+    program_ask(&run, "/theme", "the theme is light");
+    program_line(&run, "/view chat");
+    loses(&run, "memory \xe2\x94\x80");
+    program_line(&run, "/view dashboard");
+    sees(&run, "memory \xe2\x94\x80");
+    loses(&run, "tokens \xc2\xb7");
+    program_line(&run, "/view both");
+    sees(&run, "tokens \xc2\xb7");
+    program_line(&run, "/copy code");
+    sees(&run, "sent to the terminal");
+    raw = pty_raw(run.s, &n);
+    assert_non_null(memmem(raw, n, code, sizeof code - 1));
+    program_quit(&run);
+}
+
+/* ---- help and completion, for all of them ---- */
+
+static bool has_row(const char *name)
+{
+    static const char *const elsewhere[] = { "clear", "quit" };
+    const struct {
+        const struct row *row;
+        size_t n;
+    } all[] = {
+        { empty_rows, sizeof empty_rows / sizeof empty_rows[0] },
+        { option_rows, sizeof option_rows / sizeof option_rows[0] },
+        { sheet_rows, sizeof sheet_rows / sizeof sheet_rows[0] },
+    };
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
+        if (strcmp(name, elsewhere[i]) == 0)
+            return true;
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+        for (size_t i = 0; i < all[k].n; i++)
+            if (strncmp(all[k].row[i].line + 1, name, len) == 0 &&
+                (all[k].row[i].line[1 + len] == '\0' || all[k].row[i].line[1 + len] == ' '))
+                return true;
+    return false;
+}
+
+static void every_command_is_tried_helped_and_completed(void **state)
+{
+    char line[80];
+
+    (void)state;
+    begin(NULL);
+    for (const struct slash_command *c = slash_commands; c->name != NULL; c++) {
+        if (!has_row(c->name))
+            fail_msg("/%s is not tried by this test", c->name);
+        snprintf(line, sizeof line, "/%.*s", (int)strlen(c->name) - 1, c->name);
+        pty_send(run.s, line);
+        pty_send(run.s, "\t");
+        snprintf(line, sizeof line, "/%s", c->name);
+        sees(&run, line);
+        pty_send(run.s, "\003");
+        program_sync(&run);
+        snprintf(line, sizeof line, "/help %s", c->name);
+        program_line(&run, line);
+        snprintf(line, sizeof line, "/%s %s: %.30s", c->name, c->args, c->help);
+        sees(&run, line);
+    }
+    program_quit(&run);
+}
+
+static void arguments_are_completed(void **state)
+{
+    static const char *const rows[][2] = {
+        { "/kv q8", "> /kv q8_0" },
+        { "/io mmap:d", "> /io mmap:drop" },
+        { "/theme hi", "> /theme high-contrast" },
+        { "/view da", "> /view dashboard" },
+        { "/think de", "> /think default" },
+        { "/copy c", "> /copy code" },
+        { "/mouse of", "> /mouse off" },
+        { "/shift of", "> /shift off" },
+        { "/set repeat-p", "> /set repeat-penalty" },
+        { "/help wh", "> /help why" },
+    };
+    char line[600];
+
+    (void)state;
+    begin(NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pty_send(run.s, rows[i][0]);
+        pty_send(run.s, "\t");
+        assert_true(pty_sees_at(run.s, -2, rows[i][1]));
+        pty_send(run.s, "\003");
+        program_sync(&run);
+    }
+    write_file("some file.txt", "x");
+    snprintf(line, sizeof line, "/file %s", program_path(&run, "some"));
+    pty_send(run.s, line);
+    pty_send(run.s, "\t");
+    assert_true(pty_sees_at(run.s, -2, "some file.txt"));
+    pty_send(run.s, "\r");
+    sees(&run, "some file.txt goes with the next message");
+    program_quit(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(without_a_conversation_commands_say_what_is_missing, end_run),
+        cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
+        cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
+        cmocka_unit_test_teardown(commands_write_and_read_files, end_run),
+        cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),
+        cmocka_unit_test_teardown(looks_are_changed, end_run),
+        cmocka_unit_test_teardown(every_command_is_tried_helped_and_completed, end_run),
+        cmocka_unit_test_teardown(arguments_are_completed, end_run),
+    };
+
+    return cmocka_run_group_tests_name("commands", tests, program_group_setup,
+                                       program_group_teardown);
+}
