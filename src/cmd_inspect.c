@@ -39,5 +39,7 @@ int cmd_inspect(const struct options *o)
     else
         inspect_print(stdout, mw_inspect_summary(i), has_text, &no_text);
     mw_inspect_close(i);
-    return EXIT_OK;
+    /* A tokenizer that is not known is a fact, one that is broken an error. */
+    return no_text.code == ERR_NONE || no_text.code == ERR_UNSUPPORTED ? EXIT_OK
+                                                                       : report_error(&no_text);
 }

@@ -50,7 +50,9 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
         fprintf(to, "  tokenizer     %s, %u tokens", text->kind, text->n_token);
         if (text->n_merge > 0)
             fprintf(to, ", %u merges", text->n_merge);
-        fprintf(to, "\n  chat format   %s\n", text->chat_format);
+        fprintf(to, "\n  chat format   %s%s\n", text->chat_format,
+                strcmp(text->chat_format, "raw") == 0 ? ": text is continued as it stands"
+                                                      : "");
     } else {
         fprintf(to, "  tokenizer     none that is read: %s\n", no_text->what);
     }
@@ -78,8 +80,7 @@ static void print_sums(FILE *to, const struct summary *s)
         print_sum(to, "unread", s->unread_bytes, line);
     }
     if (s->n_other > 0) {
-        snprintf(line, sizeof line,
-                 "%u tensors that are not of the text model, left out of every sum",
+        snprintf(line, sizeof line, "%u tensors not of the text model, left out of every sum",
                  s->n_other);
         print_sum(to, "other", s->other_bytes, line);
     }
@@ -121,8 +122,8 @@ static void print_layers(FILE *to, const struct summary *s)
 {
     char a[16], b[16], kv[32];
 
-    fprintf(to, "\nlayer  attention  heads  kv heads  size     ff       bytes"
-                "   KV of a token, f16\n");
+    fprintf(to, "\nlayer  attention  heads  kv heads  size     ff       bytes%s\n",
+            s->n_expert > 0 ? "     a token  KV, f16" : "   KV of a token, f16");
     for (uint32_t i = 0; i < s->n_layer; i++) {
         const struct summary_layer *y = &s->layers[i];
 
@@ -130,19 +131,21 @@ static void print_layers(FILE *to, const struct summary *s)
             snprintf(kv, sizeof kv, "%10s", units_size(b, sizeof b, 2 * y->kv_values));
         else
             snprintf(kv, sizeof kv, "%10s", "");
-        fprintf(to, "%5u  %-9s %6u %9u %5u %6u  %10s %s", i,
-                y->is_sliding ? "sliding" : "global", y->n_head, y->n_head_kv, y->head_dim_k,
-                y->n_ff, units_size(a, sizeof a, y->bytes), kv);
+        fprintf(to, "%5u  %-9s %6u %9u %5u %6u  %10s", i, y->is_sliding ? "sliding" : "global",
+                y->n_head, y->n_head_kv, y->head_dim_k, y->n_ff,
+                units_size(a, sizeof a, y->bytes));
+        if (s->n_expert > 0) /* of which it reads some */
+            fprintf(to, "  %10s", units_size(a, sizeof a, y->hot_bytes));
+        fprintf(to, " %s", kv);
         if (y->kv_values == 0)
             fprintf(to, "that of %d", y->kv_from);
         fprintf(to, "\n");
     }
-    fprintf(to, "\nKV of a token, f16: %s that grow with the context",
-            units_size(a, sizeof a, 2 * s->kv_global_values));
+    fprintf(to, "\nKV of a token, f16\n");
+    print_sum(to, "global", 2 * s->kv_global_values, "grow with the context");
     if (s->kv_sliding_values > 0)
-        fprintf(to, ", %s up to the window of %u",
-                units_size(b, sizeof b, 2 * s->kv_sliding_values), s->n_swa);
-    fprintf(to, "\n");
+        fprintf(to, "  %-9s %10s  up to the window of %u tokens\n", "sliding",
+                units_size(a, sizeof a, 2 * s->kv_sliding_values), s->n_swa);
 }
 
 void inspect_print(FILE *to, const struct summary *s, const struct mw_text_info *text,
@@ -172,14 +175,21 @@ void inspect_print_tensors(FILE *to, const struct mw_inspect *i)
 {
     bool many = mw_inspect_summary(i)->n_file > 1;
     struct summary_tensor t;
+    int width = 4;
 
+    for (uint32_t n = 0; mw_inspect_tensor(i, n, &t); n++)
+        if ((int)strlen(t.name) > width)
+            width = (int)strlen(t.name);
+    width = width < 72 ? width : 72;
+    fprintf(to, "%-*s  %-6s %-22s %12s    %-12s %-*s%s\n", width, "name", "type", "shape",
+            "bytes", "offset", many ? 8 : 0, "use", many ? "  file" : "");
     for (uint32_t n = 0; mw_inspect_tensor(i, n, &t); n++) {
         const char *file = strrchr(t.file, '/') != NULL ? strrchr(t.file, '/') + 1 : t.file;
         char shape[100];
 
         shape_text(shape, sizeof shape, &t);
-        fprintf(to, "%-36s %-6s %-22s %12llu at %-12llu %s%s%s\n", t.name, t.type, shape,
-                (unsigned long long)t.bytes, (unsigned long long)t.offset,
+        fprintf(to, "%-*s  %-6s %-22s %12llu at %-12llu %-*s%s%s\n", width, t.name, t.type,
+                shape, (unsigned long long)t.bytes, (unsigned long long)t.offset, many ? 8 : 0,
                 summary_use_name(t.use), many ? "  " : "", many ? file : "");
     }
 }

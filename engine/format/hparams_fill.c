@@ -20,6 +20,8 @@ static const struct {
     [WORD_N_FF] = { "feed_forward_length", "intermediate_size" },
     [WORD_N_VOCAB] = { "vocab_size", "vocab_size" },
     [WORD_N_ROT] = { "rope.dimension_count", "partial_rotary_factor" },
+    [WORD_ROPE_MAGNITUDE] = { "rope.scaling.original_context_length",
+                              "original_max_position_embeddings" },
     [WORD_N_LAYER_KV_SHARED] = { "attention.shared_kv_layers", "num_kv_shared_layers" },
     [WORD_N_EMBD_PER_LAYER] = { "embedding_length_per_layer_input",
                                 "hidden_size_per_layer_input" },
@@ -234,6 +236,11 @@ static void finish_longrope(struct hparams *h)
     r->attn_factor = s <= 1 ? 1 : sqrt(1 + log(s) / log((double)r->n_ctx_orig));
 }
 
+static bool is_factor(double v)
+{
+    return isfinite(v) && v > 0;
+}
+
 int hparams_finish(struct catalogue *c, struct err *e)
 {
     struct hparams *h = &c->hparams;
@@ -257,5 +264,10 @@ int hparams_finish(struct catalogue *c, struct err *e)
         h->rope.attn_factor = 1;
     if (!own_table)
         h->rope_swa = h->rope;
+    /* A longrope trained on one position, or a yarn of absurd parts. */
+    if (!is_factor(h->rope.attn_factor) || !is_factor(h->rope_swa.attn_factor)) {
+        err_set(e, ERR_FORMAT, "gives the attention no finite factor");
+        return at_word(c, WORD_ROPE_MAGNITUDE, e);
+    }
     return 0;
 }

@@ -29,6 +29,7 @@ enum hparam_word {
     WORD_N_FF,
     WORD_N_VOCAB,
     WORD_N_ROT,
+    WORD_ROPE_MAGNITUDE, /* what it follows from */
     WORD_N_LAYER_KV_SHARED,
     WORD_N_EMBD_PER_LAYER,
     WORD_N_EXPERT,

@@ -27,11 +27,16 @@ static bool ends_in(const char *s, const char *tail)
     return n >= m && strcmp(s + n - m, tail) == 0;
 }
 
-bool snapshot_is(const char *path)
+static bool folder_is(const char *path)
 {
     struct stat st;
 
-    return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) || ends_in(path, ".safetensors") ||
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool snapshot_is(const char *path)
+{
+    return folder_is(path) || ends_in(path, ".safetensors") ||
            ends_in(path, ".safetensors.index.json");
 }
 
@@ -52,10 +57,9 @@ static char *join(const char *folder, const char *name, struct err *e)
 /* The folder that a path means: itself, or the one its file lies in; malloc'ed. */
 static char *folder_of(const char *path)
 {
-    struct stat st;
     char *folder = strdup(path), *slash;
 
-    if (folder == NULL || (stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+    if (folder == NULL || folder_is(path))
         return folder;
     slash = strrchr(folder, '/');
     if (slash == NULL)
@@ -252,6 +256,23 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
                    gguf);
 }
 
+/* No config.json: what was named instead? */
+static int no_config(struct catalogue *c, struct err *e)
+{
+    struct model_file f;
+
+    if (exists(c, "adapter_config.json"))
+        return no_weights(c, e);
+    if (!ends_in(c->path, ".safetensors") || folder_is(c->path))
+        return no_snapshot(c, e);
+    /* One file of weights by itself; is it one? */
+    if (model_file_open(&f, AT_FDCWD, c->path, c->path, e) != 0 ||
+        add_file(c, &f, false, e) != 0)
+        return -1;
+    return err_set(e, ERR_FORMAT,
+                   "weights without a config.json beside them, which says what model they are");
+}
+
 int open_snapshot(struct catalogue *c, bool bare, struct err *e)
 {
     struct json_doc *config = NULL;
@@ -262,7 +283,7 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
     if (open_folder(c, e) != 0)
         return -1;
     if (!bare && !exists(c, "config.json"))
-        return exists(c, "adapter_config.json") ? no_weights(c, e) : no_snapshot(c, e);
+        return no_config(c, e);
     rc = snapshot_json(c, "config.json", !bare, &config, e);
     if (rc < 0 && !bare)
         return -1;

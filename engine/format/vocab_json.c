@@ -348,6 +348,10 @@ static int on_added_value(struct json_vocab *v, enum json_event event, const cha
 static int on_added(struct json_vocab *v, enum json_event event, const char *text, size_t len,
                     unsigned depth, struct err *e)
 {
+    if (depth == 1 && event != JSON_ARRAY && event != JSON_ARRAY_END && event != JSON_NULL)
+        return err_set(e, ERR_FORMAT, "is no array");
+    if (depth == 2 && event != JSON_OBJECT && event != JSON_OBJECT_END)
+        return err_set(e, ERR_FORMAT, "entry %u is no object", v->n_added);
     if (event == JSON_OBJECT && depth == 2)
         return new_added(v, e);
     if (event == JSON_OBJECT_END && depth == 2) {

@@ -27,11 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mw_replay_open(&r, path, &e) == 0) {
         struct mw_rates rates;
 
-        while (mw_replay_next(r, &sample, &e) == 1) {
+        while (mw_replay_next(r, &sample, &e) == 1)
             mw_rates(&sample, &rates);
-            if (mw_sample_json(&sample, "sample", line, sizeof line) >= sizeof line)
-                abort();
-        }
+        if (mw_sample_json(&sample, "sample", line, sizeof line) >= sizeof line)
+            abort();
         mw_replay_close(r);
     }
     close(fd);

@@ -38,13 +38,19 @@ static inline void fuzz_encode(const struct tokenizer *t, const char *text, size
     ids_free(&ids);
 }
 
+/* Of the text only the end is used: what is slow with a sanitizer finds nothing more. */
 static inline void fuzz_check_tokenizer(const struct tokenizer *t, const char *text, size_t len)
 {
+    const size_t most = 400;
     static const char plain[] =
         "Hello  world\n\n\t 123 \xe2\x96\x81 \xf0\x9f\x98\x80 e\xcc\x81 \xff";
 
     if (tokenizer_bytes(t) > tokenizer_bytes_bound(tokenizer_info(t)))
         abort();
+    if (len > most) {
+        text += len - most;
+        len = most;
+    }
     fuzz_encode(t, plain, sizeof plain - 1, false);
     fuzz_encode(t, text, len, false);
     fuzz_encode(t, text, len, true);

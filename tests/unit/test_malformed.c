@@ -29,6 +29,7 @@
 #define MAX_CASE 512
 #define MEMORY   ((rlim_t)64 << 20) /* of address space beyond that of an idle start */
 #define PATIENCE 20                 /* seconds until a case counts as hanging */
+#define CPU_TIME 1                  /* seconds of work that it may cost, without a sanitizer */
 
 struct row {
     char path[160], kind[16], verdict[16], field[128];
@@ -103,8 +104,10 @@ static bool run_case(const struct row *c, struct result *r, int *status)
         rlim_t used = address_space();
         struct rlimit limit = { used + MEMORY, used + MEMORY };
 
-        if (used != 0)
+        if (used != 0) {
             setrlimit(RLIMIT_AS, &limit);
+            setrlimit(RLIMIT_CPU, &(struct rlimit){ CPU_TIME, CPU_TIME });
+        }
         alarm(PATIENCE);
         open_case(c, &mine);
         _exit(write(ends[1], &mine, sizeof mine) == (ssize_t)sizeof mine ? 0 : 9);

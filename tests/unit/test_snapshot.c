@@ -74,6 +74,7 @@ static void compare_rope(const struct rope_hparams *a, const struct rope_hparams
     assert_int_equal(a->n_rot, b->n_rot);
     assert_int_equal(a->scaling, b->scaling);
     assert_true(a->factor == b->factor);
+    assert_true(a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow);
     assert_close(a->attn_factor, b->attn_factor);
     assert_int_equal(a->n_factor, b->n_factor);
     for (uint32_t i = 0; i < a->n_factor; i++) {
@@ -96,6 +97,8 @@ static void compare_hparams(const struct hparams *a, const struct hparams *b,
     assert_int_equal(a->n_layer_kv_shared, b->n_layer_kv_shared);
     assert_int_equal(a->n_embd_per_layer, b->n_embd_per_layer);
     assert_int_equal(a->n_expert, b->n_expert);
+    assert_int_equal(a->n_expert_used, b->n_expert_used);
+    assert_int_equal(a->n_ff_expert, b->n_ff_expert);
     assert_true(a->rms_eps == b->rms_eps);
     assert_true(a->softcap_attn == b->softcap_attn && a->softcap_final == b->softcap_final);
     if (p->same_scale)
@@ -210,7 +213,10 @@ static void a_snapshot_is_the_model_of_its_gguf_file(void **state)
         if (a == NULL)
             fail_msg("%s is not in the snapshot", b->name);
         assert_true(a->is_text && b->is_text);
+        assert_int_equal(a->n_dims, b->n_dims);
         assert_memory_equal(a->ne, b->ne, sizeof a->ne);
+        /* Converters widen vectors, and nothing else. */
+        assert_true(a->type == b->type || (b->type == TYPE_F32 && b->n_dims == 1));
         compare_values(hf, a, gguf, b);
         n_equal++;
     }
