@@ -80,7 +80,7 @@ const char *file_says(const struct model_file *f)
         { "algg", "a LoRA adapter in an old form, not a model" },
         { "\037\213", "a gzip archive" },
         { "\050\265\057\375", "a zstd archive" },
-        { "{", "a JSON text" },
+        { "{", "a JSON text: of a snapshot, name the folder" },
     };
     char head[64] = "";
     const char *p = head;

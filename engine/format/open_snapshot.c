@@ -248,6 +248,9 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
             clean_name(gguf, sizeof gguf, entry->d_name, strlen(entry->d_name));
     if (folder != NULL)
         closedir(folder);
+    if (exists(c, "snapshots") && exists(c, "blobs"))
+        return err_set(e, ERR_FORMAT,
+                       "a repository in the hub's cache; name the folder below its snapshots/");
     if (gguf[0] == '\0')
         return err_set(e, ERR_FORMAT, "the folder has no config.json, so it is no snapshot");
     return err_set(e, ERR_FORMAT,

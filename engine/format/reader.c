@@ -60,6 +60,8 @@ static int fill(struct reader *r, size_t n, struct err *e)
     size_t kept = 0;
     uint64_t want;
 
+    /* What was handed out is not needed again: a header of 30 MB is not held as pages. */
+    reader_drop(r->fd, r->buf_pos, r->pos);
     if (r->pos >= r->buf_pos && r->pos < r->buf_pos + r->buf_len) {
         kept = (size_t)(r->buf_pos + r->buf_len - r->pos);
         memmove(r->buf, r->buf + (r->pos - r->buf_pos), kept);

@@ -2,9 +2,10 @@
  * reader.h - bytes of a file in order, through one small buffer.
  *
  * Headers are read with it: every read is checked against the size that the file
- * had when it was opened, and nothing that was read stays in the page cache once
- * the reader is closed.  Read-ahead is off while a reader is open, so that no page
- * behind the header is fetched; the buffer is large enough to make up for it.
+ * had when it was opened.  What was handed out leaves the page cache when the buffer
+ * is filled anew, the rest when the reader is closed.  Read-ahead is off while a reader
+ * is open, so that no page behind the header is fetched; the buffer is large enough to
+ * make up for it.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_READER_H
 #define MEMWALL_ENGINE_FORMAT_READER_H

@@ -4,6 +4,7 @@ import glob
 import json
 import math
 import os
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -21,6 +22,14 @@ def whole(path):
     run = inspect("--json", "--tensors", path)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
+
+
+def gguf_of(kind):
+    """A GGUF without tensors whose only key is general.type."""
+    def text(s):
+        return struct.pack("<Q", len(s)) + s.encode()
+    return (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("general.type") +
+            struct.pack("<I", 8) + text(kind))
 
 
 @unittest.skipUnless(os.path.isdir(MODELS), "the models are not at hand")
@@ -93,9 +102,22 @@ class Models(unittest.TestCase):
         self.assertIn("nextn.pre_projection.weight", run.stdout)
 
 
+    def test_a_broken_vocabulary_is_told_beside_the_rest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path in glob.glob(MODELS + "/llama-tiny-hf/*"):
+                if not path.endswith("/tokenizer.json"):
+                    os.symlink(path, os.path.join(folder, os.path.basename(path)))
+            with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as f:
+                f.write('{"added_tokens":{"a":1}}')
+            run = inspect(folder)
+            self.assertEqual(run.returncode, 1)
+            self.assertIn("parameters", run.stdout)
+            self.assertIn("tokenizer.json: added_tokens", run.stderr)
+
+
 class Others(unittest.TestCase):
-    def says(self, content, *words):
-        with tempfile.NamedTemporaryFile(suffix=".gguf") as f:
+    def says(self, content, *words, suffix=".gguf"):
+        with tempfile.NamedTemporaryFile(suffix=suffix) as f:
             f.write(content)
             f.flush()
             run = inspect(f.name)
@@ -111,6 +133,16 @@ class Others(unittest.TestCase):
         self.says(b"", "empty file")
         self.says(b"PK\3\4", "zip archive")
         self.says(b"\x10\0\0\0\0\0\0\0{\"a\":", "safetensors")
+        self.says(b'{"a": 1}', "JSON text", "name the folder")
+        for kind, words in (("adapter", "LoRA"), ("imatrix", "importance matrix"),
+                            ("mmproj", "projector")):
+            self.says(gguf_of(kind), "general.type", words)
+
+    def test_weights_by_themselves_say_what_is_wrong_with_them(self):
+        self.says(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git-lfs",
+                  suffix=".safetensors")
+        self.says(b"\x02\0\0\0\0\0\0\0{}tail", "byte", suffix=".safetensors")
+        self.says(b"\x02\0\0\0\0\0\0\0{}", "config.json", suffix=".safetensors")
         self.says(b"tjgg\1\0\0\0", "GGML file")
 
     def test_a_folder_says_what_it_holds(self):
