@@ -99,7 +99,7 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
     rc = json_read(out, f.fd, f.size, e);
     if (rc != 0) {
         says = file_says(&f);
-        if (says != NULL && strcmp(says, "a JSON text") != 0)
+        if (says != NULL && strncmp(says, "a JSON text", 11) != 0)
             err_set(e, ERR_FORMAT, "is no JSON text but %s", says);
         err_at(e, f.path, ERR_NO_OFFSET, NULL);
     }

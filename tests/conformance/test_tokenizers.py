@@ -17,7 +17,7 @@ KEPT = os.path.join(BUILD, "tests", "conformance", "vocabularies")
 PROGRAM = os.path.join(BUILD, "tests", "conformance", "tokenizer_vectors")
 
 CHATS = {
-    "gemma4": ["gemma4-e2b", "gemma4-31b"], "gemma3": ["gemma3"],
+    "gemma4": ["gemma4-e2b", "gemma4-31b"], "gemma3": ["gemma3", "gemma2"],
     "llama3": ["llama3", "llama3.1"], "qwen3": ["qwen2.5", "qwen3", "chatml"],
     "tekken": ["mistral-tekken"], "phi4": ["phi4"], "phi3": ["phi3", "phi3.5"],
     "mistral-v1": ["mistral-v1", "mistral-v1-old"], "llama-spm": ["llama2"], "gpt2": [],

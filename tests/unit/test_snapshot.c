@@ -74,7 +74,8 @@ static void compare_rope(const struct rope_hparams *a, const struct rope_hparams
     assert_int_equal(a->n_rot, b->n_rot);
     assert_int_equal(a->scaling, b->scaling);
     assert_true(a->factor == b->factor);
-    assert_true(a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow);
+    if (a->scaling == ROPE_YARN)
+        assert_true(a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow);
     assert_close(a->attn_factor, b->attn_factor);
     assert_int_equal(a->n_factor, b->n_factor);
     for (uint32_t i = 0; i < a->n_factor; i++) {
