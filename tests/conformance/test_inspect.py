@@ -15,7 +15,7 @@ MODELS = os.path.join(os.environ.get("MW_SHARED", "."), "conformance", "models")
 
 def inspect(*args):
     return subprocess.run([os.path.join(BUILDDIR, "memwall"), "inspect", *args],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=300)
 
 
 def whole(path):

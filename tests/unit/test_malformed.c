@@ -28,7 +28,7 @@
 
 #define MAX_CASE 512
 #define MEMORY   ((rlim_t)64 << 20) /* of address space beyond that of an idle start */
-#define PATIENCE 20                 /* seconds until a case counts as hanging */
+#define PATIENCE 120                /* seconds until a case counts as hanging */
 #define CPU_TIME 1                  /* seconds of work that it may cost, without a sanitizer */
 
 struct row {
