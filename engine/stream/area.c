@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <assert.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/units.h"
@@ -100,6 +101,35 @@ int area_hold(struct area *a, uint64_t bytes, bool touch, struct err *e)
     if (bytes < a->held)
         return shrink(a, bytes, e);
     return 0;
+}
+
+/* Ones among n bytes, of each of which only the lowest bit says something. */
+static uint64_t count_ones(const unsigned char *bytes, uint64_t n)
+{
+    uint64_t ones = 0, eight, i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        memcpy(&eight, bytes + i, 8);
+        ones += (uint64_t)__builtin_popcountll(eight & 0x0101010101010101u);
+    }
+    for (; i < n; i++)
+        ones += bytes[i] & 1;
+    return ones;
+}
+
+uint64_t area_resident(const struct area *a)
+{
+    unsigned char pages[4096]; /* one byte each */
+    uint64_t step = sizeof pages * page_bytes(), n = 0;
+
+    for (uint64_t at = 0; at < a->held; at += step) {
+        uint64_t bytes = a->held - at < step ? a->held - at : step;
+
+        if (mincore(a->base + at, bytes, pages) != 0)
+            return a->held;
+        n += count_ones(pages, bytes / page_bytes());
+    }
+    return n * page_bytes();
 }
 
 void area_unmap(struct area *a)

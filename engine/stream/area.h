@@ -42,6 +42,9 @@ uint64_t area_kept(const struct area *a, uint64_t bytes);
  */
 int area_hold(struct area *a, uint64_t bytes, bool touch, struct err *e);
 
+/* How much of what is held was touched and is in memory, as the kernel sees it. */
+uint64_t area_resident(const struct area *a);
+
 /* Safe on a zeroed struct. */
 void area_unmap(struct area *a);
 

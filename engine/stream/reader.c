@@ -15,9 +15,10 @@
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
 
-#define DONE_MAX  16
-#define TRIES_MAX 3    /* of a read that failed */
-#define AGAIN_MAX 1000 /* of one that the kernel put off */
+#define DONE_MAX   16
+#define HELD_STEPS 64   /* what is held is counted again when there is 1/64 more */
+#define TRIES_MAX  3    /* of a read that failed */
+#define AGAIN_MAX  1000 /* of one that the kernel put off */
 
 static struct telemetry_layer *layer_of(struct stream *s, const struct read_op *op)
 {
@@ -228,16 +229,29 @@ static void finish_slot(struct stream *s, const struct read_op *op, bool is_read
     slot->state = is_read && slot->state == SLOT_READING ? SLOT_READY : SLOT_FREE;
 }
 
+/*
+ * What the pinned area takes: huge pages of which only a part was read, and reads on their
+ * way, are memory as well, so the kernel is asked.  It looks at each page, so the more
+ * there is, the less often.
+ */
+static void count_held(struct stream *s, uint64_t before, uint64_t now)
+{
+    uint64_t step = before / HELD_STEPS + 1;
+
+    if (now / step != before / step || now + step > s->pinned.area.held)
+        counter_set(&s->telemetry->pinned_held, area_resident(&s->pinned.area));
+}
+
 static void finish_pinned(struct stream *s, const struct read_op *op, bool is_read)
 {
+    uint64_t before;
+
     if (!is_read) {
         pinned_mark(&s->pinned, op->target, BLOCK_WANTED);
         return;
     }
-    counter_set(&s->telemetry->pinned_held,
-                atomic_fetch_add_explicit(&s->pinned.held_bytes, op->bytes,
-                                          memory_order_relaxed) +
-                    op->bytes);
+    before = atomic_fetch_add_explicit(&s->pinned.held_bytes, op->bytes, memory_order_relaxed);
+    count_held(s, before, before + op->bytes);
     counter_add(&layer_of(s, op)->pinned_bytes, op->need - op->lead);
     pinned_mark(&s->pinned, op->target, BLOCK_HELD);
 }

@@ -599,7 +599,7 @@ static void count_pinned(struct stream *s)
 {
     struct schedule_at at = schedule_begin(&s->schedule);
 
-    counter_set(&s->telemetry->pinned_held, stream_pinned_now(s));
+    counter_set(&s->telemetry->pinned_held, area_resident(&s->pinned.area));
     for (uint32_t i = 0; i <= MW_MAX_LAYER; i++)
         counter_set(&s->telemetry->layer[i].pinned_bytes, 0);
     for (; at.block < s->schedule.n_block; schedule_step(&s->schedule, &at)) {

@@ -2,6 +2,7 @@
 
 #include "engine/telemetry/watch.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -26,7 +27,11 @@ struct mw_watch {
     struct watch_file *files;
     size_t n_file;
     uint64_t majflt_start, refaults_start; /* counts before us */
+    uint64_t anon_start;                   /* resident when the model was opened */
     uint64_t file_start; /* pages of files in rss then: the program and its libraries */
+    uint64_t heap_start; /* taken by malloc then */
+    uint64_t peak_start; /* of the group, from whoever lived in it before */
+    uint64_t peak_seen;  /* largest charge that was read; under lock */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -34,6 +39,18 @@ struct mw_watch {
     bool closing;    /* under lock */
     struct mw_os os; /* under lock */
 };
+
+/* What malloc took from the kernel, in all its arenas. */
+static uint64_t heap_bytes(void)
+{
+#ifdef HAVE_MALLINFO2
+    struct mallinfo2 m = mallinfo2();
+
+    return (uint64_t)m.arena + (uint64_t)m.hblkhd;
+#else
+    return 0;
+#endif
+}
 
 static struct mw_os_value sum(struct mw_os_value a, struct mw_os_value b)
 {
@@ -73,21 +90,29 @@ static struct mw_os_value if_alone(struct mw_os_value v, bool is_alone)
                : os_unknown("other processes share the control group");
 }
 
-static void read_group(const struct mw_watch *w, struct mw_os *out)
+/* The kernel keeps the peak of a group over all that ever lived in it: ours is what went
+ * above that, else the largest of what was read. */
+static struct mw_os_value own_peak(const struct mw_watch *w, struct mw_os_value peak)
 {
-    struct cgroup_memory m;
+    if (peak.why_not == NULL && peak.value <= w->peak_start)
+        peak.value = w->peak_seen;
+    return peak;
+}
 
-    cgroup_read_memory(&w->group, &m);
-    out->charged = if_alone(m.charged, m.is_alone);
-    out->charged_peak = if_alone(m.peak, m.is_alone);
-    out->charged_kernel = if_alone(m.kernel, m.is_alone);
-    out->charged_file = if_alone(m.file, m.is_alone);
-    out->limit = m.limit;
-    if (m.room.why_not == NULL && out->available.why_not == NULL &&
-        m.room.value < out->available.value)
-        out->available = m.room;
-    if (m.refaults.why_not == NULL && m.is_alone)
-        out->refaults = m.refaults;
+static void read_group(const struct mw_watch *w, struct mw_os *out, struct cgroup_memory *m)
+{
+    cgroup_read_memory(&w->group, m);
+    out->charged = if_alone(m->charged, m->is_alone);
+    out->charged_peak = own_peak(w, if_alone(m->peak, m->is_alone));
+    out->charged_kernel = if_alone(m->kernel, m->is_alone);
+    out->charged_file = if_alone(m->file, m->is_alone);
+    out->limit = m->limit;
+    if (m->refaults.why_not == NULL && m->is_alone)
+        out->refaults = m->refaults;
+}
+
+static void read_pressure(const struct mw_watch *w, struct mw_os *out)
+{
     out->psi_memory_some10 = psi_some10(w->group.pressure_memory);
     out->psi_io_some10 = psi_some10(w->group.pressure_io);
     if (out->psi_memory_some10.why_not != NULL)
@@ -118,30 +143,42 @@ static struct mw_os_value model_charged(const struct mw_watch *w, const struct m
     return v;
 }
 
-void watch_read(struct mw_watch *w, struct mw_os *out)
+/* What the meter is made of. */
+static void read_process(const struct mw_watch *w, struct mw_os *out)
 {
     struct proc_self self;
-    struct proc_system system;
 
     proc_read_self(&w->proc, &self);
-    proc_read_system(&w->proc, &system);
     out->rss = self.rss;
     out->rss_anon = self.rss_anon;
     out->rss_file = self.rss_file;
     out->rss_peak = self.rss_peak;
     out->own = sum(sum(self.rss, self.page_tables), self.swapped);
     out->swap_own = self.swapped;
+    out->majflt = since(self.majflt, w->majflt_start);
+    out->t_ns = telemetry_now_ns();
+}
+
+void watch_read(struct mw_watch *w, struct mw_os *out)
+{
+    struct proc_system system;
+    struct cgroup_memory m;
+
+    proc_read_system(&w->proc, &system);
     out->system_cached = system.cached;
     out->system_total = system.total;
     out->available = system.available;
     out->swap_used = system.swap_used;
     out->refaults = system.refaults;
-    read_group(w, out);
-    out->majflt = since(self.majflt, w->majflt_start);
+    read_process(w, out);
+    read_group(w, out, &m);
+    if (m.room.why_not == NULL && out->available.why_not == NULL &&
+        m.room.value < out->available.value)
+        out->available = m.room;
+    read_pressure(w, out);
     out->refaults = since(out->refaults, w->refaults_start);
     out->model_cached = model_cached(w);
     out->model_charged = model_charged(w, out);
-    out->t_ns = telemetry_now_ns();
 }
 
 /* Sleep a period; false when the watch ends. */
@@ -155,6 +192,12 @@ static bool wait_for_next(struct mw_watch *w, struct timespec *until)
     while (!w->closing && pthread_cond_timedwait(&w->wake, &w->lock, until) == 0)
         continue;
     return !w->closing;
+}
+
+static void note_peak(struct mw_watch *w, const struct mw_os *os)
+{
+    if (os->charged.why_not == NULL && os->charged.value > w->peak_seen)
+        w->peak_seen = os->charged.value;
 }
 
 static void *watch(void *arg)
@@ -171,6 +214,7 @@ static void *watch(void *arg)
         watch_read(w, &os);
         pthread_mutex_lock(&w->lock);
         w->os = os;
+        note_peak(w, &os);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -233,10 +277,14 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
     w->file_start = UINT64_MAX; /* a model is not mapped yet */
     watch_read(w, &w->os);
     w->file_start = w->os.rss_file.value;
+    w->anon_start = w->os.rss_anon.value;
+    w->heap_start = heap_bytes();
     w->majflt_start = w->os.majflt.value;
     w->refaults_start = w->os.refaults.value;
-    w->os.majflt = since(w->os.majflt, w->majflt_start);
-    w->os.refaults = since(w->os.refaults, w->refaults_start);
+    if (w->os.charged_peak.why_not == NULL)
+        w->peak_start = w->os.charged_peak.value;
+    watch_read(w, &w->os);
+    note_peak(w, &w->os);
     if (start_thread(w) != 0) {
         release(w);
         return err_set(e, ERR_MEMORY, "could not start the thread that watches the system");
@@ -257,31 +305,56 @@ void mw_watch_free(struct mw_watch *w)
     release(w);
 }
 
+static bool is_mapped(const struct mw_sample *s)
+{
+    return strncmp(s->run.io, "mmap", 4) == 0;
+}
+
 /*
  * The rows that only the kernel can tell.  Program: what was resident when the model was
- * opened; of its file pages the group is charged only with those it was the first to read,
- * and with what was read ahead of them.  Reserve: memory of the kernel.
+ * opened, what malloc took since, and the pages of files now; the group is charged only with
+ * those of them that it was the first to read, and with what was read ahead of them.
+ * Reserve: memory of the kernel.
  */
 static void complete_rows(const struct mw_watch *w, struct mw_sample *s)
 {
-    const struct mw_os *os = &s->os;
+    struct mw_os *os = &s->os;
     uint64_t *program = &s->mem.used[MW_ROW_PROGRAM], *reserve = &s->mem.used[MW_ROW_RESERVE];
+    uint64_t heap = heap_bytes(), files = w->file_start;
 
+    if (os->charged.why_not != NULL && !is_mapped(s) && os->model_charged.why_not == NULL)
+        os->model_charged.value = 0; /* cached by others; nothing of it is in our figure */
     if (os->charged.why_not == NULL) {
-        if (*program > w->file_start && os->charged_file.why_not == NULL)
-            *program += os->charged_file.value - os->model_charged.value - w->file_start;
+        if (os->charged_file.why_not == NULL)
+            files = os->charged_file.value - os->model_charged.value;
         if (os->charged_kernel.why_not == NULL)
             *reserve = os->charged_kernel.value;
     } else if (os->own.why_not == NULL) {
+        files = os->rss_file.value - os->model_charged.value;
         *reserve = os->own.value - os->rss.value - os->swap_own.value;
     }
+    if (*program == 0) /* before a session has said it */
+        *program = w->anon_start + w->file_start;
+    if (*program > w->file_start)
+        *program += files - w->file_start + (heap > w->heap_start ? heap - w->heap_start : 0);
 }
 
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample)
 {
+    struct cgroup_memory m;
+
     pthread_mutex_lock(&w->lock);
     sample->os = w->os;
+    read_process(w, &sample->os);
+    if (sample->os.charged.why_not == NULL) {
+        struct mw_os_value refaults = sample->os.refaults;
+
+        read_group(w, &sample->os, &m);
+        sample->os.refaults = refaults;
+        note_peak(w, &sample->os);
+    }
     pthread_mutex_unlock(&w->lock);
+    sample->os.model_charged = model_charged(w, &sample->os);
     complete_rows(w, sample);
     verdict_fill(sample);
 }
