@@ -17,6 +17,8 @@
 #define MMAP_PSI   2000
 /* From this share of the measured memory bandwidth on, more cores would not help. */
 #define BANDWIDTH_BINDS 0.7
+/* Who reads less than this share of what a token uses reads rows of tables alone. */
+#define ROWS_ONLY 0.02
 /* Room that advice leaves to the rest of the machine. */
 #define KEEP_FREE (512 * MIB)
 #define SMALLEST  (64 * MIB)
@@ -67,6 +69,10 @@ static void advise_disk(struct mw_sample *s, const struct mw_rates *r)
 
     if (r->read_per_token <= 0 || rate <= 0)
         return;
+    if (r->read_per_token < ROWS_ONLY * (double)s->run.hot_bytes) {
+        advise(s, "rows_only", from, 0, 0);
+        return;
+    }
     useful = r->read_per_token - rate * compute_s;
     amount = useful < room(s) ? useful : room(s);
     if (amount >= (double)SMALLEST) {

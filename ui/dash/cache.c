@@ -58,7 +58,7 @@ static void cache_draw(const struct dash *d, const struct canvas *c)
         struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
 
         if (past_max(&d->model_cached, DASH_SECONDS) > 0)
-            curve_with_scale(&curve, d, &d->model_cached, (double)GIB, style_of(ROLE_GRAPH_2));
+            curve_with_scale(&curve, d, &d->model_cached, 0, style_of(ROLE_GRAPH_2));
     }
 }
 

@@ -101,15 +101,44 @@ float curve_top(float max)
     return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
 }
 
+/* Up to 5 columns: 0.02, 2, 500, 5e+06 never. */
+static void scale_text(char *buf, size_t n, float top, double unit)
+{
+    static const char letters[] = " KMGT";
+    double bytes = (double)top;
+    size_t i = 0;
+
+    if (unit > 0) {
+        snprintf(buf, n, "%.*f", top < 0.1F ? 2 : top < 1 ? 1 : 0, (double)top);
+        return;
+    }
+    while (bytes >= 1024 && i + 2 < sizeof letters) {
+        bytes /= 1024;
+        i++;
+    }
+    snprintf(buf, n, "%.0f%c", bytes, letters[i]);
+}
+
+/* A round number of bytes at or above max. */
+static float bytes_top(float max)
+{
+    float unit = 1;
+
+    while (max / unit > 512)
+        unit *= 1024;
+    return unit * curve_top(max / unit);
+}
+
 void curve_with_scale(const struct canvas *c, const struct dash *d, const struct past *h,
                       double unit, struct ui_style style)
 {
     struct canvas area = canvas_sub(c, 0, 0, c->height, c->width - SCALE_WIDTH);
-    float top = curve_top(past_max(h, curve_values(d->graph, area.width)) / (float)unit);
+    float max = past_max(h, curve_values(d->graph, area.width));
+    float top = unit > 0 ? curve_top(max / (float)unit) : bytes_top(max);
     char text[16];
 
-    curve_draw(&area, d->graph, h, top * (float)unit, style);
-    snprintf(text, sizeof text, "%.*f", top < 1 ? 1 : 0, (double)top);
+    curve_draw(&area, d->graph, h, unit > 0 ? top * (float)unit : top, style);
+    scale_text(text, sizeof text, top, unit);
     canvas_right(c, 0, c->width, style_of(ROLE_DIM), text);
     if (c->height > 1)
         canvas_right(c, c->height - 1, c->width, style_of(ROLE_DIM), "0");

@@ -26,7 +26,8 @@ void curve_draw_values(const struct canvas *c, enum ui_graph graph, const float 
 /* A round number at or above max: 1, 2, 5 times a power of ten. */
 float curve_top(float max);
 
-/* A curve with its scale at the right: 6 columns for "top" and "0". */
+/* A curve with its scale at the right: 6 columns for "top" and "0".  The scale is in units;
+ * unit 0: bytes, as 64K, 5M or 10G. */
 void curve_with_scale(const struct canvas *c, const struct dash *d, const struct past *h,
                       double unit, struct ui_style style);
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/cluster.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
@@ -226,6 +227,20 @@ static void draw_small(const struct dash *d, const struct canvas *c)
 
 /* ---- the layer under the cursor ---- */
 
+/* Several reads fly at once, so their times sum to more than passed: a layer's share of
+ * that sum is its share of the pass.  Bytes a second; negative: nothing was read. */
+static double read_rate(const struct dash *d, const struct mw_sample_layer *l, double bytes)
+{
+    double sum = 0, read_s;
+
+    for (uint32_t i = 0; i <= d->now.n_layer; i++)
+        sum += (double)d->now.layer[i].read_ns;
+    if (sum <= 0 || l->read_ns == 0 || d->now.pass.wall_ns == 0)
+        return -1;
+    read_s = (double)d->now.pass.wall_ns / 1e9 * (double)l->read_ns / sum;
+    return bytes / read_s;
+}
+
 static void draw_inspected(const struct dash *d, const struct canvas *c)
 {
     uint32_t i = (uint32_t)d->cursor;
@@ -248,15 +263,14 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
     if (l->passes == 0)
         return;
     x = widget_pair(c, 2, 0, "reads", figure_size8(streamed).text, ROLE_TEXT);
-    x = widget_pair(
-        c, 2, x, "at",
-        figure_rate5(l->read_ns > 0 ? (double)streamed * 1e3 / (double)l->read_ns : -1).text,
-        ROLE_TEXT);
+    x = widget_pair(c, 2, x, "at", figure_rate5(read_rate(d, l, (double)streamed) / 1e6).text,
+                    ROLE_TEXT);
     x += canvas_text(c, 2, x - 1, style_of(ROLE_DIM), "MB/s") + 1;
-    if (c->width - x < 28) { /* a line of its own */
+    if (c->width - x < 41) { /* a line of its own */
         curve = canvas_sub(c, 4, 0, c->height - 4, c->width);
         y = 3, x = 0;
     }
+    x = widget_pair(c, y, x, "read", figure_ms6(l->read_ns).text, ROLE_TEXT);
     x = widget_pair(c, y, x, "wait", figure_ms6(l->stall_ns).text, ROLE_WARN);
     x = widget_pair(c, y, x, "compute", figure_ms6(l->compute_ns).text, ROLE_GOOD);
     canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
@@ -265,6 +279,22 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
 }
 
 /* ---- the widget ---- */
+
+/* What the marks mean, in the head where it is long enough. */
+static void draw_legend(const struct canvas *c, int from)
+{
+    static const char *const texts[2] = {
+        "\u2592 wait \u2588 compute \u25cf pinned \u25d0 part \u25cb streamed",
+        "- wait # compute # pinned + part . streamed",
+    };
+    const char *text = texts[canvas_is_ascii(c)];
+    int width = cluster_width(text, strlen(text));
+
+    if (from - 8 < width + 1)
+        return;
+    canvas_blank(c, 0, 7, width + 1, style_of(ROLE_DIM));
+    canvas_text(c, 0, 7, style_of(ROLE_DIM), text);
+}
 
 /* Lines at the bottom for the inspected layer, if there is room for them. */
 static int inspect_lines(const struct dash *d, int height)
@@ -307,6 +337,7 @@ static void layers_draw(const struct dash *d, const struct canvas *c)
             head, sizeof head, "slowest is %d  %s ms", slowest,
             figure_ms6(d->now.layer[slowest].stall_ns + d->now.layer[slowest].compute_ns).text);
     widget_head(c, "layers", head);
+    draw_legend(c, c->width - (int)strlen(head));
     if (d->now.n_layer == 0)
         return;
     columns = columns_for(d, body.height, body.width);

@@ -170,6 +170,51 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
                       "%4.1f %%", fabs((double)total.other) * 100 / (double)total.bytes.value);
 }
 
+/* ---- the largest parts, where not all rows fit ---- */
+
+/* Indices of segments, the largest first. */
+static void by_size(const struct dash *d, size_t order[N_SEGMENT])
+{
+    const uint64_t *used = d->now.mem.used;
+
+    for (size_t i = 0; i < N_SEGMENT; i++) {
+        size_t k = i;
+
+        for (; k > 0 && used[segments[order[k - 1]].row] < used[segments[i].row]; k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+}
+
+/* "w pinned 827 MiB  a activations 91.1 MiB …" in so many lines, as far as they go. */
+static void draw_largest(const struct dash *d, const struct canvas *c, int y, int lines)
+{
+    size_t order[N_SEGMENT];
+    int end = y + lines, x = 0;
+
+    by_size(d, order);
+    for (size_t i = 0; i < N_SEGMENT && y < end; i++) {
+        const struct segment *g = &segments[order[i]];
+        char size[FIGURE_MAX], mark[2] = { g->letter, '\0' };
+        int wide;
+
+        units_size(size, sizeof size, d->now.mem.used[g->row]);
+        wide = (int)(2 + strlen(g->name) + 1 + strlen(size));
+        if (d->now.mem.used[g->row] == 0)
+            break;
+        if (x > 0 && x + wide > c->width) {
+            x = 0;
+            if (++y == end)
+                break;
+        }
+        canvas_text(c, y, x, (struct ui_style){ .role = (uint8_t)g->role, .attr = UI_REVERSE },
+                    mark);
+        canvas_text(c, y, x + 2, style_of(ROLE_DIM), g->name);
+        canvas_text(c, y, x + wide - (int)strlen(size), style_of(ROLE_TEXT), size);
+        x += wide + 2;
+    }
+}
+
 /* ---- the kernel's figures ---- */
 
 /* Label and size in 20 columns. */
@@ -183,7 +228,8 @@ static void pair(const struct canvas *c, int i, int y, const char *label, struct
     canvas_text(c, y + i / columns, x + 10, style_of(role), figure_os8(v).text);
 }
 
-#define N_PAIR 8
+#define N_PAIR  8
+#define LARGEST 2 /* lines of the largest parts */
 
 static int pair_rows(int width)
 {
@@ -219,12 +265,14 @@ static void draw_kernel(const struct dash *d, const struct canvas *c, int y)
 
 /* ---- the widget ---- */
 
-/* Bar and one line of the kernel's, all of the kernel's, the rows too. */
+/* Bar and one line of the kernel's, all of the kernel's, the largest parts, all rows. */
 static int memory_step(const struct dash *d, int width, int height)
 {
     int kernel = 2 + pair_rows(width), all = kernel + row_lines(d, width);
 
-    return height < kernel ? kernel : height < all ? all : 0;
+    if (height < kernel + LARGEST)
+        return height < kernel ? kernel : height + 1;
+    return height < all ? all : 0;
 }
 
 static void memory_draw(const struct dash *d, const struct canvas *c)
@@ -241,6 +289,12 @@ static void memory_draw(const struct dash *d, const struct canvas *c)
     if (c->height >= y + pair_rows(c->width) + row_lines(d, c->width)) {
         draw_rows(d, c, y);
         y += row_lines(d, c->width);
+    } else if (c->height > y + pair_rows(c->width)) {
+        int lines = c->height - y - pair_rows(c->width);
+
+        lines = lines < LARGEST ? lines : LARGEST;
+        draw_largest(d, c, y, lines);
+        y += lines;
     }
     draw_kernel(d, c, y);
 }

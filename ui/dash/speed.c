@@ -10,6 +10,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,7 +90,9 @@ static void draw_answer(const struct dash *d, const struct canvas *c, int y)
 static void draw_disk(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_sample *s = &d->now;
-    double limit = s->disk_limit > 0 ? (double)s->disk_limit : -1;
+    double seen = fmax(d->rates.read_bytes_s, d->fastest_read);
+    /* A probe that came at a bad moment does not stand above what was seen since. */
+    double limit = s->disk_limit > 0 ? fmax((double)s->disk_limit, seen) : -1;
     int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "disk") + 1;
     int bar_end = c->width - 15;
 

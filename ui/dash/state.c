@@ -62,6 +62,7 @@ static void begin_anew(struct dash *d)
     for (int i = 0; i <= DASH_KV_POINTS; i++)
         d->kv_point[i] = NAN;
     d->kv_capacity = d->n_token = d->token_ns = d->second_ns = d->answer_ns = 0;
+    d->fastest_read = 0;
     d->has_sample = false;
 }
 
@@ -182,6 +183,8 @@ void dash_push(struct dash *d, const struct mw_sample *s)
     d->now = *s;
     d->has_sample = true;
     mw_rates(s, &d->rates);
+    if (d->rates.read_bytes_s > d->fastest_read)
+        d->fastest_read = d->rates.read_bytes_s;
     if (d->cursor > (int)s->n_layer)
         d->cursor = -1;
 }

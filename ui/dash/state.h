@@ -41,6 +41,7 @@ struct dash {
     struct past model_cached;
     float tps_value[DASH_TOKENS], stall_value[DASH_TOKENS], read_value[DASH_SECONDS],
         cached_value[DASH_SECONDS];
+    double fastest_read;  /* bytes a second, over a few passes */
     uint64_t n_token;     /* whose history is written */
     uint64_t token_ns;    /* when the last of them was there */
     uint64_t second_ns;   /* when the last second was written */

@@ -33,6 +33,7 @@ static const struct {
     { "smaller_kv", "q8_0 keys and values", "a smaller type for keys and values would help" },
     { "shorter_context", "a shorter context", "a shorter context would help" },
     { "less_budget", "a smaller budget", "a smaller budget would stop it" },
+    { "rows_only", "", "for rows of tables alone, all weights are in memory" },
     { "direct_io", "--io direct", "--io direct would read without the page cache" },
 };
 
