@@ -177,6 +177,24 @@ class Tables(unittest.TestCase):
             if not re.match("ramp_[1-6]$", role):
                 self.assertRegex(page, rf"(?m)^\.BR? .*\b{role}\b")
 
+    def test_keys_and_commands_of_the_chat_are_listed(self):
+        def read(*path):
+            with open(os.path.join(SRCDIR, *path), encoding="utf-8") as f:
+                return f.read()
+
+        page = read("man", "memwall-chat.1").replace("\\-", "-").replace("\\e", "\\")
+        table = read("ui", "commands.c").split("slash_commands[] = {")[1].split("{ NULL")[0]
+        commands = re.findall(r'\{ "([\w-]+)", "[^"]*",\s*"([^"]*)"', table)
+        table = read("ui", "command_show.c").split("rows[] = {")[1].split("sheet_line")[0]
+        keys = re.findall(r'\{ "([^"]*)", "([^"]*)" \}', table)
+        self.assertGreater(len(commands), 30)
+        self.assertGreater(len(keys), 15)
+        for name, text in commands:
+            self.assertRegex(page, rf'(?m)^\.BI? "/{name}".*\n{re.escape(text)}$', name)
+        for name, text in keys:
+            name = name.replace("\\\\", "\\")
+            self.assertIn(f'.B "{name}"\n{text}\n', page, name)
+
     def test_every_option_is_of_some_command_and_explained(self):
         for row in table():
             self.assertEqual(6, len(row), row)

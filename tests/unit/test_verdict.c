@@ -207,6 +207,18 @@ static void the_prompts_pass_is_no_token(void **state)
     assert_near(r.stall_share, 160.0 / 1024);
 }
 
+/* All weights are in memory; a token waits for its row of the embedding table. */
+static void no_weights_are_advised_where_only_rows_are_read(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 20, 40, 5, 8192);
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
+    assert_string_equal(s->verdict.advice, "rows_only");
+    assert_true(s->verdict.advice_to == 0);
+}
+
 int main(void)
 {
 #define with_a_sample(test) cmocka_unit_test_setup_teardown(test, make_sample, drop_sample)
@@ -219,6 +231,7 @@ int main(void)
         with_a_sample(swapping_comes_before_everything_else),
         with_a_sample(faults_of_a_mapping_are_a_disk_that_binds),
         with_a_sample(rates_are_those_of_the_newest_tokens),
+        with_a_sample(no_weights_are_advised_where_only_rows_are_read),
         with_a_sample(the_prompts_pass_is_no_token),
     };
 

@@ -116,6 +116,45 @@ static void rows_that_only_the_kernel_knows_are_completed(void **state)
     free(s);
 }
 
+/* The kernel's peak is over all that ever lived in the group. */
+static void the_peak_of_who_was_here_before_is_not_ours(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_watch *w;
+    struct mw_os os;
+
+    (void)state;
+    put_system("12\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.peak", "900000000\n");
+    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    watch_read(w, &os);
+    assert_int_equal(os.charged_peak.value, 1000000);
+    tree_put(root, "/sys/fs/cgroup/a/memory.peak", "900004096\n");
+    watch_read(w, &os);
+    assert_int_equal(os.charged_peak.value, 900004096);
+    mw_watch_free(w);
+}
+
+/* The rows of a sample are compared with figures of the same moment. */
+static void what_the_meter_is_made_of_is_read_when_it_is_asked_for(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_watch *w;
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    (void)state;
+    put_system("12\n");
+    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    tree_put(root, "/sys/fs/cgroup/a/memory.current", "7000000\n");
+    tree_put(root, "/proc/self/status",
+             "VmRSS: 9000 kB\nRssAnon: 8000 kB\nRssFile: 1000 kB\nVmPTE: 100 kB\n");
+    mw_watch_complete(w, s);
+    assert_int_equal(s->os.charged.value, 7000000);
+    assert_int_equal(s->os.rss.value, 9000 * KIB);
+    mw_watch_free(w);
+    free(s);
+}
+
 static void this_system_can_be_watched(void **state)
 {
     struct err e = ERR_INIT;
@@ -140,6 +179,8 @@ int main(void)
         in_a_tree(a_group_of_our_own_tells_our_charge),
         in_a_tree(a_group_with_others_does_not),
         in_a_tree(rows_that_only_the_kernel_knows_are_completed),
+        in_a_tree(the_peak_of_who_was_here_before_is_not_ours),
+        in_a_tree(what_the_meter_is_made_of_is_read_when_it_is_asked_for),
         in_a_tree(this_system_can_be_watched),
     };
 
