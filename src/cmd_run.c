@@ -91,6 +91,8 @@ static int finish(struct run *r, const struct mw_event *ev)
     case MW_DONE_LENGTH: return EXIT_OK;
     case MW_DONE_CANCELLED: return EXIT_STOPPED;
     case MW_DONE_CONTEXT:
+        if (ev->receipt.n_decoded == 0) /* the prompt alone is too long */
+            return report_error(&ev->err);
         fprintf(stderr,
                 "memwall: the context is full (%" PRIu32 " tokens), the answer is cut; a "
                 "larger --ctx or --ctx-shift goes on\n",

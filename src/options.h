@@ -48,6 +48,7 @@ enum option_id {
     OPT_TOP_P,
     OPT_MIN_P,
     OPT_REPEAT_PENALTY,
+    OPT_REPEAT_LAST,
     OPT_SEED,
     OPT_SYSTEM,
     OPT_FORMAT,
@@ -104,7 +105,7 @@ struct options {
     uint32_t threads;
     uint32_t predict;
     double temp, top_p, min_p, repeat_penalty;
-    uint32_t top_k;
+    uint32_t top_k, repeat_last;
     uint64_t seed;
     const char *system, *format;
     bool raw;

@@ -100,6 +100,8 @@ void settings_overlay(const struct options *o, struct mw_sampling *out)
         out->min_p = (float)o->min_p;
     if (options_given(o, OPT_REPEAT_PENALTY))
         out->repeat_penalty = (float)o->repeat_penalty;
+    if (options_given(o, OPT_REPEAT_LAST))
+        out->repeat_last = o->repeat_last;
     if (options_given(o, OPT_SEED))
         out->seed = o->seed;
 }

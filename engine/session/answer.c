@@ -147,8 +147,8 @@ static int fit_prompt(struct run *r, struct err *e)
             return -1;
     }
     if (r->prompt.n >= n_ctx)
-        return err_set(e, ERR_CONTEXT, "%zu tokens do not fit the context of %u", r->prompt.n,
-                       n_ctx);
+        return err_set(e, ERR_CONTEXT, "a prompt of %zu tokens does not fit the context of %u",
+                       r->prompt.n, n_ctx);
     if (a->conversation->n_dropped != before) {
         char text[128];
         int n = snprintf(text, sizeof text,

@@ -33,6 +33,7 @@ struct mw_recorder {
     struct mw_sample sample;
     struct mw_run run; /* as last written */
     uint64_t plan[MW_PLAN_ROWS];
+    bool has_start;
     uint64_t n_token; /* that have their line, or were lost */
     uint64_t next_second_ns;
     char *line;
@@ -113,15 +114,33 @@ static bool plan_changed(const struct mw_recorder *r)
            memcmp(r->plan, r->sample.mem.plan, sizeof r->plan) != 0;
 }
 
+/* The plan of the sample in a line of its own. */
+static void write_plan(struct mw_recorder *r, const char *event)
+{
+    write_sample(r, event);
+    r->run = r->sample.run;
+    memcpy(r->plan, r->sample.mem.plan, sizeof r->plan);
+}
+
+/* The first line holds the plan: it waits until there is one. */
+static bool has_start(struct mw_recorder *r, bool is_last)
+{
+    if (!r->has_start && (r->sample.run.n_layer > 0 || is_last)) {
+        write_plan(r, "start");
+        r->next_second_ns = r->sample.t_ns;
+        r->has_start = true;
+    }
+    return r->has_start;
+}
+
 static void look(struct mw_recorder *r, bool is_last)
 {
     memset(&r->sample, 0, sizeof r->sample);
     r->take(r->ctx, &r->sample);
-    if (plan_changed(r)) {
-        write_sample(r, "plan");
-        r->run = r->sample.run;
-        memcpy(r->plan, r->sample.mem.plan, sizeof r->plan);
-    }
+    if (!has_start(r, is_last))
+        return;
+    if (plan_changed(r))
+        write_plan(r, "plan");
     write_tokens(r);
     if (is_last || r->sample.t_ns >= r->next_second_ns) {
         write_sample(r, "second");
@@ -202,11 +221,8 @@ int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *tak
         return -1;
     }
     take(ctx, &r->sample);
-    r->run = r->sample.run;
-    memcpy(r->plan, r->sample.mem.plan, sizeof r->plan);
     r->n_token = r->sample.n_token;
-    r->next_second_ns = r->sample.t_ns;
-    write_sample(r, "start");
+    has_start(r, false);
     if (r->err.code != ERR_NONE) {
         *e = r->err;
         recorder_free(r);

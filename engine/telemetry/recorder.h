@@ -13,8 +13,9 @@ struct mw_recorder;
 typedef void mw_take_fn(void *ctx, struct mw_sample *out);
 
 /*
- * Start writing path: a start line now, then one line for each token and each second, on
- * a thread of its own that calls take(ctx, &sample).  Returns 0, or -1 with *e.
+ * Start writing path: a start line as soon as there is a plan, then one line for each token
+ * and each second, on a thread of its own that calls take(ctx, &sample).  Returns 0, or -1
+ * with *e.
  */
 int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *take, void *ctx,
                      struct err *e);

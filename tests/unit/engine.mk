@@ -39,6 +39,11 @@ noinst_PROGRAMS += tests/example/greedy
 tests_example_greedy_SOURCES = tests/example/greedy.c
 tests_example_greedy_LDADD = $(ENGINE_LIBS)
 
+# Not built by default: make tests/bench/bench_answer
+EXTRA_PROGRAMS += tests/bench/bench_answer
+tests_bench_bench_answer_SOURCES = tests/bench/bench_answer.c
+tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
+
 # Not built by default: make tests/bench/bench_limits, then tests/bench/cage.py (root).
 EXTRA_PROGRAMS += tests/bench/bench_limits
 tests_bench_bench_limits_SOURCES = tests/bench/bench_limits.c

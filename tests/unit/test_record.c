@@ -193,6 +193,30 @@ static void a_new_plan_has_a_line(void **state)
     free(from.t);
 }
 
+/* While the model is loaded nothing is known: the first line waits for the plan. */
+static void the_first_line_has_the_plan(void **state)
+{
+    struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
+    struct err e = ERR_INIT;
+    struct mw_recorder *r;
+    char *text;
+
+    (void)state;
+    assert_int_equal(mw_recorder_open(&r, path, take, &from, &e), 0);
+    text = read_all();
+    assert_string_equal(text, "");
+    free(text);
+    telemetry_set_run(from.t, &(struct mw_run){ .n_layer = 2, .budget_bytes = 77 });
+    counter_set(&from.t->plan[MW_ROW_PINNED], 12345);
+    assert_int_equal(mw_recorder_close(r, &e), 0);
+    text = read_all();
+    assert_memory_equal(text, "{\"event\":\"start\",", 17);
+    assert_int_equal(count(text, "\"event\":\"plan\""), 0);
+    assert_true(strstr(text, "12345") < strchr(text, '\n'));
+    free(text);
+    free(from.t);
+}
+
 static void a_full_disk_is_told_when_the_recorder_is_closed(void **state)
 {
     struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
@@ -202,6 +226,7 @@ static void a_full_disk_is_told_when_the_recorder_is_closed(void **state)
     (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
+    telemetry_set_run(from.t, &(struct mw_run){ .n_layer = 2 });
     assert_int_equal(mw_recorder_open(&r, "/dev/full", take, &from, &e), -1);
     assert_null(r);
     assert_int_equal(e.code, ERR_IO);
@@ -393,6 +418,53 @@ static void assert_documented(const char *page, const char *key)
         fail_msg("memwall-telemetry(5) does not tell what \"%s\" is", key);
 }
 
+static bool is_written(const char *key, size_t n)
+{
+    static const char *const more[] = { "version", "n", "t_ns", "os_why", "layer", "rate" };
+
+#define IS(name) (strlen(name) == n && memcmp(name, key, n) == 0)
+    for (size_t i = 0; i < n_sample_fields; i++)
+        if (IS(sample_fields[i].key) || IS(sample_fields[i].group))
+            return true;
+    for (size_t i = 0; i < n_token_fields; i++)
+        if (IS(token_fields[i].key))
+            return true;
+    for (size_t i = 0; i < n_layer_fields; i++)
+        if (IS(layer_fields[i].key))
+            return true;
+    for (size_t i = 0; i < n_rate_names; i++)
+        if (IS(rate_names[i]))
+            return true;
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+        if (IS(more[i]))
+            return true;
+    return false;
+#undef IS
+}
+
+/* Tagged paragraphs of the sections about keys name what is written, and nothing else. */
+static void the_manual_page_tells_of_nothing_else(void **state)
+{
+    char *page, *at;
+    unsigned n = 0;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/man/memwall-telemetry.5", getenv("MW_SRCDIR"));
+    page = read_all();
+    at = strstr(page, "\n.SH EVENTS\n");
+    assert_non_null(at);
+    at = strstr(at + 1, "\n.SH ");
+    assert_non_null(at);
+    while ((at = strstr(at, "\n.TP\n.B ")) != NULL) {
+        at += strlen("\n.TP\n.B ");
+        if (!is_written(at, strcspn(at, "\n")))
+            fail_msg("\"%.*s\" is never written", (int)strcspn(at, "\n"), at);
+        n++;
+    }
+    assert_true(n > 50);
+    free(page);
+}
+
 static void every_field_stands_in_the_manual_page(void **state)
 {
     char *page;
@@ -420,11 +492,13 @@ int main(void)
         in_a_tree(each_token_has_a_line_and_the_last_second_too),
         in_a_tree(tokens_that_were_too_fast_are_counted_as_lost),
         in_a_tree(a_new_plan_has_a_line),
+        in_a_tree(the_first_line_has_the_plan),
         in_a_tree(a_full_disk_is_told_when_the_recorder_is_closed),
         in_a_tree(a_recording_gives_back_what_was_recorded),
         in_a_tree(what_a_newer_program_writes_is_passed_over),
         in_a_tree(a_line_without_end_is_refused),
         cmocka_unit_test(every_field_stands_in_the_manual_page),
+        cmocka_unit_test(the_manual_page_tells_of_nothing_else),
     };
     enum { N_PLAIN = sizeof plain / sizeof plain[0], N = sizeof broken / sizeof broken[0] };
     struct CMUnitTest tests[N_PLAIN + N];
