@@ -11,8 +11,9 @@
 #include "engine/format/reader.h"
 #include "engine/format/vocab_rules.h"
 
-#define CONFIG_FILE   "tokenizer_config.json"
-#define TEMPLATE_FILE "chat_template.jinja"
+#define CONFIG_FILE             "tokenizer_config.json"
+#define TEMPLATE_FILE           "chat_template.jinja"
+#define PROCESSOR_TEMPLATE_FILE "chat_template.json" /* of models that also see pictures */
 
 struct config {
     struct vocab_config *out; /* NULL: the template is wanted */
@@ -151,17 +152,18 @@ static bool exists(const struct catalogue *c, const char *name)
     return faccessat(c->dir_fd, name, F_OK, 0) == 0;
 }
 
-static int read_config(const struct catalogue *c, struct config *config, struct err *e)
+static int read_config(const struct catalogue *c, const char *name, struct config *config,
+                       struct err *e)
 {
-    char *shown = vocab_file_name(c, CONFIG_FILE);
+    char *shown = vocab_file_name(c, name);
     struct model_file f;
     int rc = -1;
 
     if (shown == NULL)
         return err_set(e, ERR_MEMORY, "no memory for a file's name");
-    if (!exists(c, CONFIG_FILE)) {
+    if (!exists(c, name)) {
         rc = 0;
-    } else if (model_file_open(&f, c->dir_fd, CONFIG_FILE, shown, e) == 0) {
+    } else if (model_file_open(&f, c->dir_fd, name, shown, e) == 0) {
         rc = json_stream(f.fd, f.size, 0, f.size, on_event, config, e);
         if (rc != 0)
             err_at(e, shown, ERR_NO_OFFSET, NULL);
@@ -177,7 +179,7 @@ int vocab_config_read(const struct catalogue *c, struct vocab_config *out, struc
 
     memset(out, 0, sizeof *out);
     out->add_bos = -1;
-    return read_config(c, &config, e);
+    return read_config(c, CONFIG_FILE, &config, e);
 }
 
 static int read_template_file(const struct catalogue *c, char **out, size_t *len, struct err *e)
@@ -220,7 +222,9 @@ int vocab_config_template(const struct catalogue *c, char **out, size_t *len, st
 
     if (exists(c, TEMPLATE_FILE))
         return read_template_file(c, out, len, e);
-    rc = read_config(c, &config, e);
+    rc = read_config(c, CONFIG_FILE, &config, e);
+    if (rc == 0 && config.text == NULL)
+        rc = read_config(c, PROCESSOR_TEMPLATE_FILE, &config, e);
     free(config.pending);
     if (rc != 0) {
         free(config.text);

@@ -20,7 +20,7 @@ if ENABLE_FUZZERS
 FUZZ_MAIN =
 noinst_PROGRAMS += $(fuzz_programs)
 
-fuzz: $(fuzz_programs)
+fuzz: $(FUZZ:%=tests/fuzz/fuzz_%)
 	@for name in $(FUZZ); do \
 	    mkdir -p fuzz-new/$$name && \
 	    echo "$$name: $(RUNS) executions" && \

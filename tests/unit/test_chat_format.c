@@ -141,6 +141,25 @@ static void a_template_may_stand_in_the_configuration(void **state)
     }
 }
 
+static void a_template_may_stand_in_the_processors_file(void **state)
+{
+    static const char here[] = "tokenizer_config.json", there[] = "chat_template.json";
+    struct catalogue *c =
+        tiny_open(&(struct tiny){ .config = "{\"chat_template\":\"<|turn>\"}" });
+    struct err e = ERR_INIT;
+    char *text = NULL;
+    size_t len = 0;
+
+    (void)state;
+    assert_int_equal(renameat(c->dir_fd, here, c->dir_fd, there), 0);
+    assert_int_equal(vocab_chat_template(c, &text, &len, &e), 0);
+    assert_int_equal(renameat(c->dir_fd, there, c->dir_fd, here), 0);
+    assert_non_null(text);
+    assert_string_equal(text, "<|turn>");
+    free(text);
+    tiny_close(c);
+}
+
 static void every_listed_name_is_a_format_and_no_other(void **state)
 {
     const char *const *names = chat_format_names();
@@ -439,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_template_decides_else_the_vocabulary),
         cmocka_unit_test(a_template_may_stand_in_the_configuration),
+        cmocka_unit_test(a_template_may_stand_in_the_processors_file),
         cmocka_unit_test(every_listed_name_is_a_format_and_no_other),
         cmocka_unit_test(content_never_becomes_a_control_token),
         cmocka_unit_test(generated_ids_stand_for_their_text),
