@@ -27,10 +27,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mw_replay_open(&r, path, &e) == 0) {
         struct mw_rates rates;
 
-        while (mw_replay_next(r, &sample, &e) == 1)
+        /* Writing costs more than reading: only the first ones. */
+        for (int n = 0; mw_replay_next(r, &sample, &e) == 1; n++) {
             mw_rates(&sample, &rates);
-        if (mw_sample_json(&sample, "sample", line, sizeof line) >= sizeof line)
-            abort();
+            if (n < 2 && mw_sample_json(&sample, "sample", line, sizeof line) >= sizeof line)
+                abort();
+        }
         mw_replay_close(r);
     }
     close(fd);
