@@ -19,10 +19,10 @@
 #include "ui/path.h"
 #include "ui/plain.h"
 
-#define FRAME_NS  ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
-#define IDLE_NS   ((uint64_t)1000 * 1000 * 1000)
+#define FRAME_NS     ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
+#define IDLE_NS      ((uint64_t)1000 * 1000 * 1000)
 #define LONG_MESSAGE 400 /* bytes from which the cost is shown beforehand */
-#define UNSEEN_NS ((uint64_t)2000 * 1000 * 1000) /* the window has not the focus */
+#define UNSEEN_NS    ((uint64_t)2000 * 1000 * 1000) /* the window has not the focus */
 
 void app_dirty(struct app *a, unsigned dirt)
 {

@@ -30,7 +30,8 @@ static void choose(void *ctx, long number)
     else if (number >= 0 && (size_t)number < t->n_offer)
         talk_set_and_go_on(t, &t->offer[number]);
     if (t->options.engine.ctx_shift && !dropped)
-        talk_notice(t, "from now on the oldest turns are dropped, and each time it is said which");
+        talk_notice(t,
+                    "from now on the oldest turns are dropped, and each time it is said which");
 }
 
 /* The line that was begun stands for these options. */
@@ -86,7 +87,8 @@ static void offer_shift(struct talk *t, struct sheet *s)
 
     if (o.engine.ctx_shift)
         return;
-    text = t->n_dropped + 2 < t->n_message ? t->front.text_of(t->front.ctx, t->n_dropped) : NULL;
+    text =
+        t->n_dropped + 2 < t->n_message ? t->front.text_of(t->front.ctx, t->n_dropped) : NULL;
     if (text == NULL)
         return;
     clean_line(first, sizeof first, text, strnlen(text, 40));

@@ -22,7 +22,7 @@
 
 #if ARENA_ASAN
 #include <sanitizer/asan_interface.h>
-#define ARENA_GAP 64
+#define ARENA_GAP      64
 #define POISON(p, n)   __asan_poison_memory_region(p, n)
 #define UNPOISON(p, n) __asan_unpoison_memory_region(p, n)
 #else

@@ -14,10 +14,10 @@ int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct e
         const char *name;
         double factor;
     } suffixes[] = {
-        { "", 1 },       { "B", 1 },       { "K", 0x1p10 },   { "KB", 0x1p10 },
-        { "KiB", 0x1p10 }, { "M", 0x1p20 },  { "MB", 0x1p20 },  { "MiB", 0x1p20 },
-        { "G", 0x1p30 },  { "GB", 0x1p30 }, { "GiB", 0x1p30 }, { "T", 0x1p40 },
-        { "TB", 0x1p40 }, { "TiB", 0x1p40 },
+        { "", 1 },         { "B", 1 },        { "K", 0x1p10 },   { "KB", 0x1p10 },
+        { "KiB", 0x1p10 }, { "M", 0x1p20 },   { "MB", 0x1p20 },  { "MiB", 0x1p20 },
+        { "G", 0x1p30 },   { "GB", 0x1p30 },  { "GiB", 0x1p30 }, { "T", 0x1p40 },
+        { "TB", 0x1p40 },  { "TiB", 0x1p40 },
     };
     char *end;
     double value;

@@ -24,11 +24,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MAX_THREAD  256
+#define MAX_THREAD 256
 /* Kernels keep their tiles on the stack, and sanitizers widen them; only what is touched is
  * charged. */
 #define STACK_BYTES ((size_t)8 << 20)
-#define SPIN        1000              /* pauses of 10 to 50 ns each */
+#define SPIN        1000 /* pauses of 10 to 50 ns each */
 
 struct worker {
     struct pool *pool;

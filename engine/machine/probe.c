@@ -40,7 +40,7 @@ struct crew {
     uint64_t buffer_bytes; /* of all */
     double end_s;
     _Atomic uint64_t bytes;
-    _Atomic int error;        /* errno of the first that failed */
+    _Atomic int error; /* errno of the first that failed */
     _Atomic uint64_t error_at;
     int n;
 
@@ -101,7 +101,8 @@ static int start(struct crew *c, struct member *members, int n)
     while (started < n && failed == 0) {
         members[started].crew = c;
         members[started].i = started;
-        failed = pthread_create(&members[started].thread, &attr, member_main, &members[started]);
+        failed =
+            pthread_create(&members[started].thread, &attr, member_main, &members[started]);
         started += failed == 0;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);

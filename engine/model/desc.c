@@ -70,10 +70,9 @@ struct mat find_slice(struct finder *f, const char *name, uint64_t row0, uint64_
     }
     if (!is_computed(f, t))
         return (struct mat){ 0 };
-    return (struct mat){ .tensor = t,
-                         .row0 = row0,
-                         .n_row = (uint32_t)n_row,
-                         .n_k = (uint32_t)n_k };
+    return (struct mat){
+        .tensor = t, .row0 = row0, .n_row = (uint32_t)n_row, .n_k = (uint32_t)n_k
+    };
 }
 
 struct mat find_mat(struct finder *f, const char *name, uint64_t n_row, uint64_t n_k,
@@ -136,7 +135,8 @@ void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool
         y->bias_k = find_vec(f, "attn_k.bias", n_k, false);
         y->bias_v = find_vec(f, "attn_v.bias", n_v, false);
     }
-    y->o = find_mat(f, "attn_output.weight", n_embd, (uint64_t)hp->n_head * hp->head_dim_v, true);
+    y->o =
+        find_mat(f, "attn_output.weight", n_embd, (uint64_t)hp->n_head * hp->head_dim_v, true);
     y->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
     y->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, false);
     if (y->owns_kv)
@@ -167,8 +167,10 @@ static int assign_kv(struct model_desc *d, struct err *e)
         }
         y->kind = is_sliding ? MW_LAYER_SHARED_SLIDING : MW_LAYER_SHARED_GLOBAL;
         if (last[is_sliding] < 0) {
-            err_set(e, ERR_FORMAT, "layer %u shares keys and values of a kind that no layer "
-                    "before it owns", l);
+            err_set(e, ERR_FORMAT,
+                    "layer %u shares keys and values of a kind that no layer "
+                    "before it owns",
+                    l);
             return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
         }
         y->kv_layer = d->layers[last[is_sliding]].kv_layer;
@@ -329,12 +331,14 @@ int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, stru
     for (uint32_t l = 0; l < d->n_layer; l++) {
         struct layer_desc *y = &d->layers[l];
         struct vec *all[] = {
+            /* clang-format off */
             &y->attn_norm,      &y->q_norm,       &y->k_norm,
             &y->post_attn_norm, &y->ffn_norm,     &y->post_ffn_norm,
             &y->post_ple_norm,  &y->bias_q,       &y->bias_k,
             &y->bias_v,         &y->bias_o,       &y->out_scale,
             &y->experts.router, &y->experts.router_scale, &y->experts.expert_scale,
             &y->experts.pre_norm, &y->experts.post_norm_dense, &y->experts.post_norm_experts,
+            /* clang-format on */
         };
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -24,9 +24,9 @@ static void describe_experts(struct finder *f, struct model_desc *d, struct laye
     x->pre_norm = find_vec(f, "pre_ffw_norm_2.weight", d->n_embd, true);
     x->post_norm_dense = find_vec(f, "post_ffw_norm_1.weight", d->n_embd, true);
     x->post_norm_experts = find_vec(f, "post_ffw_norm_2.weight", d->n_embd, true);
-    x->gate_up = find_mat(f, "ffn_gate_up_exps.weight", 2ull * x->n_ff * x->n_expert, d->n_embd,
-                          false)
-                     .tensor;
+    x->gate_up =
+        find_mat(f, "ffn_gate_up_exps.weight", 2ull * x->n_ff * x->n_expert, d->n_embd, false)
+            .tensor;
     if (x->gate_up == NULL) {
         uint64_t n_row = (uint64_t)x->n_ff * x->n_expert;
 
@@ -38,9 +38,9 @@ static void describe_experts(struct finder *f, struct model_desc *d, struct laye
             err_at(f->e, f->c->path, ERR_NO_OFFSET, x->up->name);
         }
     }
-    x->down = find_mat(f, "ffn_down_exps.weight", (uint64_t)d->n_embd * x->n_expert, x->n_ff,
-                       true)
-                  .tensor;
+    x->down =
+        find_mat(f, "ffn_down_exps.weight", (uint64_t)d->n_embd * x->n_expert, x->n_ff, true)
+            .tensor;
 }
 
 static void describe_per_layer_input(struct finder *f, struct model_desc *d, uint32_t l)
@@ -50,8 +50,8 @@ static void describe_per_layer_input(struct finder *f, struct model_desc *d, uin
     uint64_t n_all = n_ple * d->n_layer;
 
     f->layer = -1;
-    y->ple_proj = find_slice(f, "per_layer_model_proj.weight", l * n_ple, n_ple, n_all,
-                             d->n_embd, true);
+    y->ple_proj =
+        find_slice(f, "per_layer_model_proj.weight", l * n_ple, n_ple, n_all, d->n_embd, true);
     f->layer = (int)l;
     y->ple_gate = find_mat(f, "inp_gate.weight", n_ple, d->n_embd, true);
     y->ple_out = find_mat(f, "proj.weight", d->n_embd, n_ple, true);
@@ -65,7 +65,8 @@ void describe_gemma4(struct finder *f, struct model_desc *d)
     if (d->n_embd_per_layer > 0) {
         uint64_t n_all = (uint64_t)d->n_embd_per_layer * d->n_layer;
 
-        d->ple_embd = find_mat(f, "per_layer_token_embd.weight", d->n_vocab, n_all, true).tensor;
+        d->ple_embd =
+            find_mat(f, "per_layer_token_embd.weight", d->n_vocab, n_all, true).tensor;
         d->ple_norm = find_vec(f, "per_layer_proj_norm.weight", d->n_embd_per_layer, true);
     }
     for (uint32_t l = 0; l < d->n_layer && !f->failed; l++) {

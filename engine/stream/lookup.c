@@ -131,7 +131,8 @@ static bool goes_straight(const struct stream_lookup *r)
 }
 
 /* The next pages of such a row; false: it stands at one of its ragged ends. */
-static bool next_straight(struct lookup *l, struct lookup_cell *c, const struct stream_lookup *r)
+static bool next_straight(struct lookup *l, struct lookup_cell *c,
+                          const struct stream_lookup *r)
 {
     uint64_t at = r->offset + l->next_at;
     uint64_t end = align_down(r->offset + r->bytes, SCHEDULE_ALIGN);

@@ -41,11 +41,13 @@ struct row {
     char name[128];
 };
 
+/* clang-format off */
 #define EXACT(m)          { m, m, 0, { "exact", true, MW_KV_F32, 0, 1, true }, "" }
 #define EXACT_AS(m, x)    { m, x, 0, { "exact", true, MW_KV_F32, 0, 1, true }, "" }
 #define F16_CACHE(m, g)   { m, m, 0, { "f16 cache", true, MW_KV_F16, 0.005, 0.95, g }, "" }
 #define PLAIN(m, r, s)    { m, m, 0, { "default", false, MW_KV_F16, r, s, false }, "" }
 #define CACHE(m, k, r, s) { m, m, 0, { #k, true, k, r, s, false }, "" }
+/* clang-format on */
 
 /* clang-format off */
 static struct row rows[] = {

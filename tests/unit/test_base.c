@@ -66,8 +66,8 @@ static void sizes_are_read_as_people_write_them(void **state)
         const char *text;
         uint64_t want;
     } rows[] = {
-        { "512M", 512 * MIB }, { "2G", 2 * GIB },     { "1.5GiB", 3 * GIB / 2 },
-        { "300", 300 },        { "50%", 4 * GIB },    { "64kb", 64 * KIB },
+        { "512M", 512 * MIB }, { "2G", 2 * GIB },  { "1.5GiB", 3 * GIB / 2 },
+        { "300", 300 },        { "50%", 4 * GIB }, { "64kb", 64 * KIB },
     };
     static const char *const bad[] = { "", "M", "-1G", "12X", "101%", "1e30T", "nan" };
     struct err e = ERR_INIT;

@@ -196,9 +196,8 @@ static void a_saved_conversation_is_taken_over(void **state)
     ask(c, "two", &second);
     mw_chat_close(c);
     messages[0] = (struct mw_message){ .role = MW_USER, .text = "one", .len = 3 };
-    messages[1] = (struct mw_message){ .role = MW_ASSISTANT,
-                                       .text = first.text,
-                                       .len = first.len };
+    messages[1] =
+        (struct mw_message){ .role = MW_ASSISTANT, .text = first.text, .len = first.len };
     c = open_chat(&o);
     assert_int_equal(mw_chat_restore(c, messages, 2, &e), 0);
     ask(c, "two", &restored);
@@ -348,7 +347,8 @@ static void a_context_shorter_than_what_is_held_drops_only_what_was_taken_back(v
 
 static const struct mw_message earlier[] = {
     { MW_USER, "What is a ring?", 15, NULL, 0 },
-    { MW_ASSISTANT, "A ring is a buffer that never ends, of which a part is always full.", 67, NULL, 0 },
+    { MW_ASSISTANT, "A ring is a buffer that never ends, of which a part is always full.", 67,
+      NULL, 0 },
 };
 
 static void another_kv_type_is_as_from_a_fresh_start(void **state)

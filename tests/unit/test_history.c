@@ -105,7 +105,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(makes_the_folders_above_it, begin, end),
-        cmocka_unit_test_setup_teardown(a_second_start_has_what_the_first_one_wrote, begin, end),
+        cmocka_unit_test_setup_teardown(a_second_start_has_what_the_first_one_wrote, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(finds_older_and_newer_entries_by_a_part, begin, end),
     };
 

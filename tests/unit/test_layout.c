@@ -41,7 +41,8 @@ static void every_cell_has_one_owner_at_every_size(void **state)
                     char *screen = calloc((size_t)height, (size_t)width);
                     struct layout l;
 
-                    layout_make(&l, height, width, (enum ui_view)view, permille, 1 + height % 4);
+                    layout_make(&l, height, width, (enum ui_view)view, permille,
+                                1 + height % 4);
                     if (l.is_too_small) {
                         free(screen);
                         continue;

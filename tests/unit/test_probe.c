@@ -75,7 +75,9 @@ static void blocks_shrink_to_the_buffers_allowed(void **state)
 static void a_cancelled_probe_ends(void **state)
 {
     static _Atomic bool cancelled = true;
-    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB, .cancelled = &cancelled };
+    const struct probe_options o = { .seconds = 1e9,
+                                     .buffer_bytes = MIB,
+                                     .cancelled = &cancelled };
     struct probe_rate r;
     struct err e = ERR_INIT;
 

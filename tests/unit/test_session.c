@@ -355,8 +355,7 @@ static void no_row_holds_more_than_planned(void **state)
                          (unsigned long long)sample->mem.plan[i]);
             }
         }
-        assert_true(kv_and_pinned <=
-                    kv_and_pinned_plan + (o.memory_bytes - least));
+        assert_true(kv_and_pinned <= kv_and_pinned_plan + (o.memory_bytes - least));
         mw_session_close(s);
     }
     free(sample);

@@ -140,7 +140,8 @@ static void look_up(struct stream *s, const struct stream_model *m, size_t n)
         }
         /* Often where it may be read to without a copy. */
         memory[i] = aligned_alloc(4096, align_up(rows[i].bytes, 4096) + 4096);
-        rows[i].dst = (unsigned char *)memory[i] + (model_random(2) ? rows[i].offset % 4096 : 0);
+        rows[i].dst =
+            (unsigned char *)memory[i] + (model_random(2) ? rows[i].offset % 4096 : 0);
     }
     no_error(stream_lookup_start(s, rows, n, &e), &e);
     no_error(stream_lookup_wait(s, &e), &e);
@@ -353,9 +354,8 @@ static void options_that_cannot_be_are_refused(void **state)
     REFUSED(depth, 33, ERR_ARGUMENT);
 #undef REFUSED
     m.spans[3].n_row = 100000;
-    assert_int_equal(stream_open(&s, &m.catalogue, m.spans, m.n_span, 20000, &good, &telemetry,
-                                 &e),
-                     -1);
+    assert_int_equal(
+        stream_open(&s, &m.catalogue, m.spans, m.n_span, 20000, &good, &telemetry, &e), -1);
     assert_int_equal(e.code, ERR_FORMAT);
     assert_string_equal(e.file, m.files[1].path);
     model_remove(&m);
