@@ -355,7 +355,7 @@ static struct stand look(const char *s, size_t n)
         case ',': at.comma = at.depth == 1 ? i : at.comma; break;
         default: break;
         }
-        if (s[i] != ' ' && s[i] != '"')
+        if ((unsigned char)s[i] > ' ' && s[i] != '"')
             at.last = s[i];
     }
     return at;
