@@ -280,10 +280,11 @@ static void sum_buffer(struct crew *c, int i)
     uint64_t share = align_down(c->buffer_bytes / (uint64_t)c->n, 64);
     volatile uint64_t kept = 0; /* so that the loop is not left out */
 
-    while (!is_over(c)) {
+    /* Once at least: on a busy machine the time may be over before a thread has begun. */
+    do {
         kept = kept + sum_of(c->buffer + (uint64_t)i * share, share);
         c->bytes += share;
-    }
+    } while (!is_over(c));
 }
 
 int probe_memory(int n_thread, const struct probe_options *options, struct probe_rate *out,

@@ -108,7 +108,7 @@ static void memory_is_summed_by_all_threads(void **state)
     (void)state;
     for (int n = 1; n <= 3; n++) {
         assert_int_equal(probe_memory(n, &o, &r, &e), 0);
-        assert_true(r.bytes > 0 && r.bytes_s > 1e6);
+        assert_true(r.bytes >= o.buffer_bytes / 64 * 60 && r.bytes_s > 0);
     }
 }
 
