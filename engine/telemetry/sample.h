@@ -99,7 +99,9 @@ struct mw_os {
     struct mw_os_value charged, charged_peak;
     struct mw_os_value charged_kernel; /* part of charged: page tables and the like */
     struct mw_os_value charged_file;   /* part of charged: page cache, mapped or not */
-    struct mw_os_value model_charged;  /* pages of the model's files in what is counted */
+    /* Page cache in what is counted, beside the program: of the model's files, or of
+     * processes that ended in the group. */
+    struct mw_os_value model_charged;
     struct mw_os_value limit;          /* smallest of the group and all above it */
     struct mw_os_value model_cached;   /* model's bytes in the page cache */
     struct mw_os_value system_cached, system_total, available, swap_used;

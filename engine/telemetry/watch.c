@@ -305,6 +305,19 @@ void mw_watch_free(struct mw_watch *w)
     release(w);
 }
 
+/* A group keeps the page cache of processes that ended in it: counted with the model's. */
+static void add_foreign_cache(struct mw_os *os)
+{
+    uint64_t unmapped;
+
+    if (os->charged_file.why_not != NULL || os->rss_file.why_not != NULL ||
+        os->model_charged.why_not != NULL || os->charged_file.value <= os->rss_file.value)
+        return;
+    unmapped = os->charged_file.value - os->rss_file.value;
+    if (os->model_charged.value < unmapped)
+        os->model_charged.value = unmapped;
+}
+
 static bool is_mapped(const struct mw_sample *s)
 {
     return strncmp(s->run.io, "mmap", 4) == 0;
@@ -355,6 +368,7 @@ void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample)
     }
     pthread_mutex_unlock(&w->lock);
     sample->os.model_charged = model_charged(w, &sample->os);
+    add_foreign_cache(&sample->os);
     complete_rows(w, sample);
     verdict_fill(sample);
 }

@@ -135,6 +135,25 @@ static void the_peak_of_who_was_here_before_is_not_ours(void **state)
     mw_watch_free(w);
 }
 
+/* 3 MB of page cache that a process before us left, of which we map nothing. */
+static void what_others_left_in_the_cache_is_not_the_program(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_watch *w;
+    struct mw_sample *s = calloc(1, sizeof *s);
+
+    (void)state;
+    put_system("12\n");
+    tree_put(root, "/sys/fs/cgroup/a/memory.stat", "file 4096000\nkernel 65536\n");
+    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    s->mem.used[MW_ROW_PROGRAM] = 3000 * KIB;
+    mw_watch_complete(w, s);
+    assert_int_equal(s->os.model_charged.value, 4096000 - 1000 * KIB);
+    assert_int_equal(s->mem.used[MW_ROW_PROGRAM], 3000 * KIB);
+    mw_watch_free(w);
+    free(s);
+}
+
 /* The rows of a sample are compared with figures of the same moment. */
 static void what_the_meter_is_made_of_is_read_when_it_is_asked_for(void **state)
 {
@@ -180,6 +199,7 @@ int main(void)
         in_a_tree(a_group_with_others_does_not),
         in_a_tree(rows_that_only_the_kernel_knows_are_completed),
         in_a_tree(the_peak_of_who_was_here_before_is_not_ours),
+        in_a_tree(what_others_left_in_the_cache_is_not_the_program),
         in_a_tree(what_the_meter_is_made_of_is_read_when_it_is_asked_for),
         in_a_tree(this_system_can_be_watched),
     };

@@ -43,7 +43,9 @@ static double tokens_to_budget(const struct dash *d)
     dash_total(d, &total);
     if (total.bytes.why_not != NULL || growth(s) <= 0)
         return -1;
-    room = (double)s->run.budget_bytes + (double)s->mem.lent_bytes - (double)total.bytes.value;
+    /* The model's pages in the cache go when others need the room. */
+    room = (double)s->run.budget_bytes + (double)s->mem.lent_bytes + (double)total.model -
+           (double)total.bytes.value;
     tokens = room > 0 ? room / growth(s) : 0;
     return tokens < (double)tokens_left(s) ? tokens : -1;
 }

@@ -172,44 +172,59 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
 
 /* ---- the largest parts, where not all rows fit ---- */
 
-/* Indices of segments, the largest first. */
-static void by_size(const struct dash *d, size_t order[N_SEGMENT])
+#define N_PART (N_SEGMENT + 2)
+
+struct part {
+    char letter;
+    const char *name;
+    enum ui_role role;
+    uint64_t bytes;
+};
+
+/* All segments, what is cached and what nothing explains, the largest first. */
+static void by_size(const struct dash *d, struct part out[N_PART])
 {
-    const uint64_t *used = d->now.mem.used;
+    struct dash_total total;
+    size_t n = 0;
 
-    for (size_t i = 0; i < N_SEGMENT; i++) {
-        size_t k = i;
+    dash_total(d, &total);
+    for (size_t i = 0; i < N_PART; i++) {
+        const struct segment *g = &segments[i < N_SEGMENT ? i : 0];
+        struct part p = { g->letter, g->name, g->role, d->now.mem.used[g->row] };
+        size_t k = n++;
 
-        for (; k > 0 && used[segments[order[k - 1]].row] < used[segments[i].row]; k--)
-            order[k] = order[k - 1];
-        order[k] = i;
+        if (i == N_SEGMENT)
+            p = (struct part){ 'c', "cached", ROLE_GRAPH_2, total.model };
+        else if (i > N_SEGMENT)
+            p = (struct part){ 'o', "other", ROLE_BAD,
+                               total.other > 0 ? (uint64_t)total.other : 0 };
+        for (; k > 0 && out[k - 1].bytes < p.bytes; k--)
+            out[k] = out[k - 1];
+        out[k] = p;
     }
 }
 
 /* "w pinned 827 MiB  a activations 91.1 MiB …" in so many lines, as far as they go. */
 static void draw_largest(const struct dash *d, const struct canvas *c, int y, int lines)
 {
-    size_t order[N_SEGMENT];
+    struct part parts[N_PART];
     int end = y + lines, x = 0;
 
-    by_size(d, order);
-    for (size_t i = 0; i < N_SEGMENT && y < end; i++) {
-        const struct segment *g = &segments[order[i]];
-        char size[FIGURE_MAX], mark[2] = { g->letter, '\0' };
+    by_size(d, parts);
+    for (size_t i = 0; i < N_PART && parts[i].bytes > 0; i++) {
+        char size[FIGURE_MAX], mark[2] = { parts[i].letter, '\0' };
         int wide;
 
-        units_size(size, sizeof size, d->now.mem.used[g->row]);
-        wide = (int)(2 + strlen(g->name) + 1 + strlen(size));
-        if (d->now.mem.used[g->row] == 0)
+        units_size(size, sizeof size, parts[i].bytes);
+        wide = (int)(2 + strlen(parts[i].name) + 1 + strlen(size));
+        if (x > 0 && x + wide > c->width)
+            x = 0, y++;
+        if (y >= end)
             break;
-        if (x > 0 && x + wide > c->width) {
-            x = 0;
-            if (++y == end)
-                break;
-        }
-        canvas_text(c, y, x, (struct ui_style){ .role = (uint8_t)g->role, .attr = UI_REVERSE },
+        canvas_text(c, y, x,
+                    (struct ui_style){ .role = (uint8_t)parts[i].role, .attr = UI_REVERSE },
                     mark);
-        canvas_text(c, y, x + 2, style_of(ROLE_DIM), g->name);
+        canvas_text(c, y, x + 2, style_of(ROLE_DIM), parts[i].name);
         canvas_text(c, y, x + wide - (int)strlen(size), style_of(ROLE_TEXT), size);
         x += wide + 2;
     }
