@@ -23,11 +23,11 @@ enum exit_code {
 
 struct command {
     const char *name;
-    const char *args;  /* of the usage line, behind the options; "" for none */
-    const char *help;  /* one line */
-    const char *about; /* a paragraph of --help, lines broken by hand */
+    const char *args;     /* of the usage line, behind the options; "" for none */
+    const char *help;     /* one line */
+    const char *about;    /* a paragraph of --help, lines broken by hand */
     const char *examples; /* command lines, one a line */
-    unsigned bit;      /* enum command_bit */
+    unsigned bit;         /* enum command_bit */
     bool is_hidden;
     bool needs_model; /* -m or the first positional */
     bool takes_arg;   /* a positional of its own, so that the model needs its -m */

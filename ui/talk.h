@@ -75,14 +75,14 @@ struct talk {
     char recorder_path[256];
     struct store *store; /* NULL: not saved */
 
-    struct mw_chat_options options; /* asked for; system is one of systems */
-    struct mw_chat_options applied; /* in force */
-    struct mw_chat_options wanted;  /* proposed, until Enter */
+    struct mw_chat_options options;                /* asked for; system is one of systems */
+    struct mw_chat_options applied;                /* in force */
+    struct mw_chat_options wanted;                 /* proposed, until Enter */
     struct mw_chat_options offer[TALK_MAX_OFFERS]; /* of the sheet of a full context */
     size_t n_offer;
-    unsigned n_asked;               /* changes that were not answered yet */
-    bool is_announced;              /* the answer to the next one is said */
-    bool goes_on;                   /* the answer goes on when they are done */
+    unsigned n_asked;  /* changes that were not answered yet */
+    bool is_announced; /* the answer to the next one is said */
+    bool goes_on;      /* the answer goes on when they are done */
     struct plan plan;
     bool is_ready, has_failed; /* loaded; could not be */
 

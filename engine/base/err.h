@@ -35,7 +35,9 @@ struct err {
     char what[256];  /* "row length 255 is not a multiple of 32" */
 };
 
+/* clang-format off */
 #define ERR_INIT { ERR_NONE, 0, ERR_NO_OFFSET, "", "", "" }
+/* clang-format on */
 
 /* Forget what was there and store code and sentence.  Always returns -1. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)

@@ -20,8 +20,8 @@
 #define PROBE_THREADS_MAX 256
 
 struct probe_options {
-    double seconds;               /* to measure for; a little more passes */
-    uint64_t buffer_bytes;        /* at most for buffers */
+    double seconds;                /* to measure for; a little more passes */
+    uint64_t buffer_bytes;         /* at most for buffers */
     const _Atomic bool *cancelled; /* NULL, or ends the probe early when it becomes true */
 };
 

@@ -21,10 +21,10 @@
 /* Rows of a tensor that are streamed and multiplied with; absent if tensor is NULL. */
 struct mat {
     const struct tensor_info *tensor;
-    uint64_t row0;   /* first row: fused tensors are used in slices */
+    uint64_t row0; /* first row: fused tensors are used in slices */
     uint32_t n_row;
-    uint32_t n_k;    /* row length */
-    uint32_t span;   /* in the order of the pass, set by desc_spans */
+    uint32_t n_k;  /* row length */
+    uint32_t span; /* in the order of the pass, set by desc_spans */
 };
 
 /* A small weight that is always in memory as floats; absent if tensor is NULL. */
@@ -36,9 +36,9 @@ struct vec {
 
 struct experts_desc {
     uint32_t n_expert, n_used, n_ff; /* n_expert 0: a dense layer */
-    struct vec router;       /* [n_expert][n_embd] */
-    struct vec router_scale; /* [n_embd] */
-    struct vec expert_scale; /* [n_expert] */
+    struct vec router;               /* [n_expert][n_embd] */
+    struct vec router_scale;         /* [n_embd] */
+    struct vec expert_scale;         /* [n_expert] */
     struct vec pre_norm, post_norm_dense, post_norm_experts;
     /* Three-dimensional, one slab per expert; gate_up fused (gate rows first), or up is
      * a tensor of its own. */
@@ -72,8 +72,8 @@ struct model_desc {
     uint32_t n_layer, n_embd, n_vocab, n_embd_per_layer;
     float embd_scale, attn_scale, softcap_attn, softcap_final, rms_eps;
     enum act_kind act;
-    uint32_t n_kv;        /* layers that own keys and values */
-    uint32_t last_kv_layer; /* behind its keys and values only wanted tokens go on */
+    uint32_t n_kv;            /* layers that own keys and values */
+    uint32_t last_kv_layer;   /* behind its keys and values only wanted tokens go on */
     struct kv_spec *kv_specs; /* [n_kv] */
     const struct tensor_info *token_embd;
     const struct tensor_info *ple_embd; /* per-layer table; NULL: none */

@@ -16,7 +16,7 @@
 struct rope {
     uint32_t n_rot; /* dimensions that turn; the rest of a head passes through */
     bool interleaved;
-    double magnitude; /* multiplies cosine and sine */
+    double magnitude;            /* multiplies cosine and sine */
     double inv[MAX_ROPE_FACTOR]; /* [n_rot / 2] radians a position */
 };
 

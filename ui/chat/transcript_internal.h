@@ -53,7 +53,7 @@ struct transcript {
     struct transcript_options o;
     struct item *item; /* [n_item] */
     uint32_t n_item, room_item;
-    uint32_t n_unseen; /* items that the model sees no more */
+    uint32_t n_unseen;  /* items that the model sees no more */
     size_t bytes, peak; /* of all that is held */
 
     int height, width; /* of the pane */
