@@ -340,6 +340,7 @@ struct mw_cost {
     uint32_t n_again;     /* of the conversation, that have to be evaluated again first */
     uint32_t n_ctx_left;  /* of the context, before the text */
     double seconds;       /* until the first token; 0: nothing measured yet */
+    bool is_at_least;     /* of arithmetic nothing is known yet: seconds are the disk's */
     uint64_t bytes;       /* that will be read */
 };
 int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,

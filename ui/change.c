@@ -68,6 +68,17 @@ static void speed_row(struct sheet *s, const char *name, double now, double then
                    (then / now - 1) * 100, then > now ? "faster" : "slower");
 }
 
+/* What the prediction is worth, where something was measured. */
+static void measured_row(struct talk *t, struct sheet *s)
+{
+    double seconds = (double)t->last.decode_ns / 1e9;
+    char rate[24];
+
+    if (t->has_last && t->last.n_decoded > 4 && seconds > 0)
+        sheet_line(s, ROLE_DIM, "%-12s %10s %10s  in the last answer", "measured",
+                   receipt_rate(rate, sizeof rate, t->last.n_decoded / seconds), "");
+}
+
 static const char *kv_text(char *buf, size_t n, const struct mw_options *o)
 {
     if (o->kv_k == o->kv_v)
@@ -167,6 +178,7 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     if (a->n_thread != b->n_thread)
         count_row(s, "threads", (uint32_t)a->n_thread, (uint32_t)b->n_thread);
     speed_row(s, "tokens/s", now->decode_tps, then.decode_tps);
+    measured_row(t, s);
     speed_row(s, "prompt tok/s", now->prefill_tps, then.prefill_tps);
     sheet_line(s, ROLE_TEXT, "%s", "");
     say_what_is_kept(t, s, &then);

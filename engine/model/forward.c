@@ -686,6 +686,31 @@ static int accounted(struct forward *f, uint32_t l, enum want want, struct err *
     return rc;
 }
 
+/*
+ * Layer l of n_run is done.  A layer of n tokens takes as long as reading it once, plus
+ * arithmetic that grows with n; those behind the last that stores run for one token, and so
+ * does the head.
+ */
+static void tell_step(const struct forward *f, uint32_t l, uint32_t n, uint32_t n_run,
+                      enum want want)
+{
+    uint32_t n_wide = want == WANT_ALL ? n_run : f->p.desc->last_kv_layer + 1;
+    double wide = 1 + n / 32.0, total, done;
+
+    if (f->step == NULL)
+        return;
+    n_wide = n_wide < n_run ? n_wide : n_run;
+    total = wide * n_wide + (n_run - n_wide) + (want == WANT_NONE ? 0 : 1);
+    done = l < n_wide ? wide * (l + 1) : wide * n_wide + (l + 1 - n_wide);
+    f->step(f->step_ctx, done / total);
+}
+
+void forward_set_step(struct forward *f, forward_step_fn *fn, void *ctx)
+{
+    f->step = fn;
+    f->step_ctx = ctx;
+}
+
 static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
                     struct err *e)
 {
@@ -697,9 +722,11 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
         return -1;
     f->lookup_ns = telemetry_now_ns() - start;
     forward_each_col(f, embed_col, f);
-    for (uint32_t l = 0; l < n_run; l++)
+    for (uint32_t l = 0; l < n_run; l++) {
         if (accounted(f, l, want, e) != 0)
             return -1;
+        tell_step(f, l, n, n_run, want);
+    }
     return want == WANT_NONE ? 0 : accounted(f, d->n_layer, want, e);
 }
 

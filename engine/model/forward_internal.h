@@ -8,6 +8,8 @@
 /* Columns: tokens of the chunk that are still computed.  Arrays are [chunk][width]. */
 struct forward {
     struct forward_parts p;
+    forward_step_fn *step;
+    void *step_ctx;
     struct rope rope[2]; /* global, sliding */
 
     float *x;        /* [chunk][n_embd] residual stream */

@@ -163,13 +163,14 @@ static int fit_prompt(struct run *r, struct err *e)
     return 0;
 }
 
-static void post_progress(void *ctx, uint32_t done, uint32_t total)
+static void post_progress(void *ctx, uint32_t done, uint32_t total, bool is_within)
 {
     struct run *r = ctx;
 
     struct telemetry *t = session_telemetry(r->a->session);
 
-    r->prefill_stall_ns += counter_get(&t->pass.stall_ns); /* of the chunk that is done */
+    if (!is_within)
+        r->prefill_stall_ns += counter_get(&t->pass.stall_ns); /* of the chunk that is done */
     counter_set(&t->n_prompt_done, done);
     events_post(r->a->events,
                 &(struct mw_event){ .kind = MW_EVENT_PROGRESS, .n = done, .total = total });

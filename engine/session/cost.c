@@ -17,4 +17,5 @@ void cost_estimate(const struct cost_basis *b, struct mw_cost *out)
     /* Reading goes on beside the arithmetic: the longer of the two counts. */
     disk_s = b->disk_bytes_s > 0 ? (double)out->bytes / b->disk_bytes_s : 0;
     out->seconds = disk_s > compute_s ? disk_s : compute_s;
+    out->is_at_least = !(b->compute_s > 0);
 }

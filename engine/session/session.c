@@ -48,6 +48,7 @@ struct mw_session {
     atomic_bool cancel;       /* set by any thread, taken back by who asked for the work */
     pthread_mutex_t lock;     /* of the next, which any thread may use */
     struct stream *cancelled; /* the stream to wake; NULL while there is none */
+    uint32_t step_from, step_n, step_total; /* of the chunk that is evaluated now */
     session_progress_fn *progress;
     void *progress_ctx;
 };
@@ -364,17 +365,21 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
     for (size_t done = 0; done < n;) {
         uint32_t chunk = n - done < most ? (uint32_t)(n - done) : most;
         bool is_last = done + chunk == n;
-        int rc = row != NULL
-                     ? eval_rows(s, ids + done, chunk, row, ctx, e)
-                     : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE, e);
+        int rc;
 
+        s->step_from = (uint32_t)done;
+        s->step_n = chunk;
+        s->step_total = (uint32_t)n;
+        rc = row != NULL
+                 ? eval_rows(s, ids + done, chunk, row, ctx, e)
+                 : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE, e);
         if (rc != 0) {
             atomic_store(&s->cancel, false);
             return -1;
         }
         done += chunk;
         if (s->progress != NULL)
-            s->progress(s->progress_ctx, (uint32_t)done, (uint32_t)n);
+            s->progress(s->progress_ctx, (uint32_t)done, (uint32_t)n, false);
     }
     s->has_logits = row == NULL && n > 0;
     return 0;
@@ -555,10 +560,21 @@ const uint32_t *session_ids(const struct mw_session *s)
     return s->ids;
 }
 
+static void tell_progress(void *ctx, double share)
+{
+    struct mw_session *s = ctx;
+    uint32_t within = (uint32_t)(share * s->step_n);
+
+    s->progress(s->progress_ctx, s->step_from + (within < s->step_n ? within : s->step_n - 1),
+                s->step_total, true);
+}
+
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx)
 {
     s->progress = fn;
     s->progress_ctx = ctx;
+    if (s->mach.forward != NULL)
+        forward_set_step(s->mach.forward, fn == NULL ? NULL : tell_progress, s);
 }
 
 const struct mw_options *session_options(const struct mw_session *s)

@@ -20,8 +20,9 @@ float *session_logits(struct mw_session *s);
  * and cheap (copies.h). */
 void session_mark(struct mw_session *s);
 
-/* Called between chunks of a prompt with the tokens done. */
-typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total);
+/* Called after each chunk of a prompt with the tokens done; and within it after each layer,
+ * with what that is of the chunk's tokens. */
+typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool is_within);
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
 
 /* Forget a cancel that came before the work now beginning. */

@@ -27,6 +27,7 @@ static void a_short_message_costs_one_pass(void **state)
     cost_estimate(&basis, &c);
     assert_int_equal(c.bytes, 6000000000);
     assert_int_equal((int)(c.seconds * 10), 30);
+    assert_true(c.is_at_least); /* of the arithmetic nothing is known */
 }
 
 static void chunks_but_the_last_read_the_prompts_part(void **state)
@@ -48,6 +49,7 @@ static void arithmetic_counts_where_it_is_the_longer(void **state)
     slow.compute_s = 0.05;
     cost_estimate(&slow, &c);
     assert_int_equal((int)c.seconds, 100);
+    assert_false(c.is_at_least);
 }
 
 static void nothing_known_gives_no_time(void **state)

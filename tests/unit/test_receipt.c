@@ -103,6 +103,12 @@ static void the_cost_is_told_before(void **state)
     (void)state;
     assert_string_equal(receipt_cost(buf, sizeof buf, &c),
                         "about 2,140 tokens: 55 s, 9.0 GB of reads");
+    c.n_again = 300;
+    c.is_at_least = true;
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
+                        "about 2,140 tokens, and 300 of the conversation again: at least 55 s, "
+                        "9.0 GB of reads");
+    c.n_again = 0;
     c.seconds = 0;
     assert_string_equal(receipt_cost(buf, sizeof buf, &c),
                         "about 2,140 tokens: 9.0 GB of reads");

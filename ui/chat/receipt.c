@@ -310,7 +310,8 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
         return buf;
     }
     if (c->seconds > 0)
-        add(&t, ": %s", receipt_time(word, sizeof word, c->seconds));
+        add(&t, ": %s%s", c->is_at_least ? "at least " : "",
+            receipt_time(word, sizeof word, c->seconds));
     if (c->bytes > 0)
         add(&t, "%s %s of reads", c->seconds > 0 ? "," : ":",
             receipt_traffic(word, sizeof word, c->bytes));
