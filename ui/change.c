@@ -121,7 +121,10 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan 
     snprintf(line, sizeof line,
              "The conversation is kept, but its keys and values are made anew: with the next "
              "message %s token%s evaluated again%s%s.",
-             count, cost.n_again == 1 ? " is" : "s are", time[0] != '\0' ? ", about " : "",
+             count, cost.n_again == 1 ? " is" : "s are",
+             time[0] == '\0'      ? ""
+             : cost.is_at_least ? ", which takes at least "
+                                : ", which takes about ",
              time);
     sheet_text(s, cost.n_again > 0 ? ROLE_WARN : ROLE_TEXT, line);
 }

@@ -16,6 +16,11 @@ tests_terminal_test_screen_SOURCES = tests/terminal/test_screen.c $(TERMINAL_SOU
 tests_terminal_test_screen_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_screen_LDADD = $(TERMINAL_LIBS)
 
+check_PROGRAMS += tests/terminal/test_choices
+tests_terminal_test_choices_SOURCES = tests/terminal/test_choices.c $(TERMINAL_SOURCES)
+tests_terminal_test_choices_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_choices_LDADD = $(TERMINAL_LIBS)
+
 check_PROGRAMS += tests/terminal/test_terminals
 tests_terminal_test_terminals_SOURCES = tests/terminal/test_terminals.c \
 	tests/lib/pty_screen.c tests/lib/pty_screen.h

@@ -227,6 +227,30 @@ static void the_turn_cursor_walks_over_what_was_asked(void **state)
     transcript_free(t);
 }
 
+static void what_the_model_sees_no_more_is_marked(void **state)
+{
+    struct transcript *t = begin();
+    char row[512];
+
+    (void)state;
+    say(t, TRANSCRIPT_USER, "one");
+    answer(t, "first");
+    say(t, TRANSCRIPT_USER, "two");
+    answer(t, "second");
+    transcript_set_unseen(t, 2);
+    assert_true(sees(t, "x one"));
+    assert_true(sees(t, "> two"));
+    transcript_set_receipts(t, false);
+    free(drawn(t, 20, WIDTH, true, false));
+    roles_of_row(t, 2, row);
+    assert_string_equal(row, "ddddd"); /* not by the mark alone */
+    transcript_rewind(t, 1);
+    assert_true(sees(t, "x one"));
+    transcript_set_unseen(t, 0);
+    assert_true(sees(t, "> one"));
+    transcript_free(t);
+}
+
 static void an_interrupted_answer_goes_on(void **state)
 {
     struct mw_receipt stopped = { .done = MW_DONE_CANCELLED, .n_decoded = 2 };
@@ -401,6 +425,7 @@ int main(void)
         cmocka_unit_test(an_answer_is_copied_as_it_came),
         cmocka_unit_test(code_blocks_come_one_by_one_from_the_last),
         cmocka_unit_test(the_turn_cursor_walks_over_what_was_asked),
+        cmocka_unit_test(what_the_model_sees_no_more_is_marked),
         cmocka_unit_test(an_interrupted_answer_goes_on),
         cmocka_unit_test(a_queued_message_stands_below_the_answer_that_runs),
         cmocka_unit_test(old_turns_come_back_from_the_saved_chat),

@@ -1,0 +1,119 @@
+/* What the program proposes before it does it: plans, a full context, commands misread. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/fake_run.h"
+
+static struct fake_run run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    fake_end(&run);
+    return 0;
+}
+
+static void a_change_is_shown_beside_the_plan_in_force_and_done_on_enter(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "say something");
+    sees(&run, "tokens");
+    fake_line(&run, "/ctx 8k");
+    sees(&run, "Change: context 8192");
+    sees(&run, "4096       8192");
+    sees(&run, "grows");
+    sees(&run, "it goes");
+    pty_send(run.s, "\r");
+    sees(&run, "now: context 8192");
+    fake_line(&run, "/kv q8_0");
+    sees(&run, "made anew");
+    pty_send(run.s, "\033");
+    loses(&run, "made anew");
+    fake_line(&run, "/kv");
+    sees(&run, "keys are f16"); /* nothing was done */
+}
+
+static void a_narrow_screen_says_the_keys_of_a_sheet(void **state)
+{
+    (void)state;
+    fake_begin(&run, 12, 40, NULL, NULL);
+    fake_line(&run, "/ctx 8k");
+    sees(&run, "Enter applies, Esc leaves it");
+}
+
+static void one_enter_goes_on_when_the_context_is_full(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "say one");
+    sees(&run, "disk wait");
+    fake_line(&run, "full");
+    sees(&run, "The context is full");
+    sees(&run, "a longer context");
+    sees(&run, "drop the oldest turns, \"say one\" first");
+    pty_send(run.s, "\r");
+    sees(&run, "and so on to the end");
+    sees(&run, "now: context 8192");
+}
+
+static void a_paste_of_several_lines_is_one_message(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    sees(&run, "ready");
+    pty_send(run.s, "\033[200~first\rsecond\r\nthird\033[201~");
+    sees(&run, "> first");
+    sees(&run, "  second");
+    sees(&run, "  third");
+    pty_send(run.s, "\r");
+    sees(&run, "You said: first");
+}
+
+static void a_command_typed_while_reading_is_not_lost_in_the_search(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "lines 100");
+    sees(&run, "disk wait");
+    pty_send(run.s, "\033[5~");
+    sees(&run, "more below");
+    pty_send(run.s, "/stats\r");
+    sees(&run, "Enter does it as a command");
+    pty_send(run.s, "\r");
+    sees(&run, "Statistics");
+}
+
+static void the_strip_of_a_small_screen_grows_by_keys(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    sees(&run, "ready");
+    assert_false(pty_shows(run.s, "verdict"));
+    pty_send(run.s, "\033,");
+    sees(&run, "verdict");
+    pty_send(run.s, "\033.");
+    loses(&run, "verdict");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_change_is_shown_beside_the_plan_in_force_and_done_on_enter,
+                                  end_run),
+        cmocka_unit_test_teardown(a_narrow_screen_says_the_keys_of_a_sheet, end_run),
+        cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
+        cmocka_unit_test_teardown(a_paste_of_several_lines_is_one_message, end_run),
+        cmocka_unit_test_teardown(a_command_typed_while_reading_is_not_lost_in_the_search,
+                                  end_run),
+        cmocka_unit_test_teardown(the_strip_of_a_small_screen_grows_by_keys, end_run),
+    };
+
+    return cmocka_run_group_tests_name("choices", tests, NULL, NULL);
+}
