@@ -22,6 +22,11 @@ tests_faults_test_memory_out_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_faults_test_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
 	-Wl,--wrap=realloc,--wrap=mmap,--wrap=pthread_create
 tests_faults_test_memory_out_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/unit/test_same_bits
+tests_unit_test_same_bits_SOURCES = tests/unit/test_same_bits.c \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_unit_test_same_bits_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_same_bits_LDADD = $(UNIT_LIBS)
 check_PROGRAMS += tests/unit/test_rewind
 tests_unit_test_rewind_SOURCES = tests/unit/test_rewind.c \
 	tests/lib/model_path.c tests/lib/model_path.h

@@ -1,0 +1,172 @@
+/*
+ * One model, one mode, one prompt: the same bits whatever the threads, the chunk, the budget,
+ * the way of reading, and however the budget changes on the way.  Every family of models that
+ * the engine knows, as far as their files are there; the smallest budget streams every block.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/memwall.h"
+#include "tests/lib/model_path.h"
+
+#define N_IDS   44
+#define N_CTX   80
+#define N_VOCAB 1024
+
+struct answer {
+    float rows[3][N_VOCAB];
+};
+
+struct way {
+    const char *name;
+    enum mw_io io;
+    bool no_uring, mmap_drop;
+    int n_thread;
+    uint32_t chunk;
+    bool is_small; /* the smallest budget */
+    bool changes;  /* of the budget, between the parts of the prompt */
+};
+
+static const struct way ways[] = {
+    { "one thread, token by token", MW_IO_AUTO, false, false, 1, 1, false, false },
+    { "three threads, chunks of 7", MW_IO_AUTO, false, false, 3, 7, false, false },
+    { "io_uring", MW_IO_DIRECT, false, false, 2, 0, true, false },
+    { "pread", MW_IO_DIRECT, true, false, 2, 5, true, false },
+    { "buffered", MW_IO_BUFFERED, false, false, 2, 0, true, false },
+    { "buffered pread", MW_IO_BUFFERED, true, false, 1, 3, true, false },
+    { "mmap", MW_IO_MMAP, false, false, 2, 0, true, false },
+    { "mmap:drop", MW_IO_MMAP, false, true, 2, 16, true, false },
+    { "changing budgets", MW_IO_AUTO, false, false, 2, 0, false, true },
+};
+
+static uint32_t ids[N_IDS + 2];
+
+static void fail_with(const struct err *e, const char *name)
+{
+    char text[600];
+
+    err_text(e, text, sizeof text);
+    fail_msg("%s: %s", name, text);
+}
+
+static void eval(struct mw_session *s, const uint32_t *at, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_session_eval(s, at, n, NULL, NULL, &e) != 0)
+        fail_with(&e, "eval");
+}
+
+static void answer(struct mw_model *m, const struct mw_options *o, bool changes, uint64_t least,
+                   struct answer *a)
+{
+    struct mw_model_info info;
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    mw_model_info(m, &info);
+    assert_true(info.n_vocab <= N_VOCAB);
+    memset(a, 0, sizeof *a);
+    if (mw_session_open(&s, m, o, &e) != 0)
+        fail_with(&e, "open");
+    for (uint32_t at = 0; at < N_IDS; at += 11) {
+        eval(s, ids + at, 11);
+        if (changes && mw_session_set_memory(s, least + at * 40 * KIB, &e) != 0)
+            fail_with(&e, "set_memory");
+    }
+    eval(s, ids + N_IDS - 1, 1);
+    memcpy(a->rows[0], mw_session_logits(s), info.n_vocab * sizeof(float));
+    for (int i = 0; i < 2; i++) {
+        eval(s, ids + N_IDS + i, 1);
+        memcpy(a->rows[i + 1], mw_session_logits(s), info.n_vocab * sizeof(float));
+    }
+    mw_session_close(s);
+}
+
+static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
+{
+    struct answer *want = malloc(sizeof *want), *got = malloc(sizeof *got);
+    struct err e = ERR_INIT;
+    uint64_t least;
+    uint32_t ctx;
+
+    answer(m, &o, false, 0, want);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const struct way *w = &ways[i];
+        struct mw_options other = o;
+
+        other.io = w->io;
+        other.no_uring = w->no_uring;
+        other.mmap_drop = w->mmap_drop;
+        other.n_thread = w->n_thread;
+        other.chunk = w->chunk;
+        if (mw_plan_fit(m, &other, &least, &ctx, &e) != 0)
+            fail_with(&e, name);
+        if (w->is_small)
+            other.memory_bytes = least;
+        answer(m, &other, w->changes, least, got);
+        if (memcmp(want, got, sizeof *want) != 0)
+            fail_msg("%s, kv %s%s: other bits with %s", name, mw_kv_name(o.kv_k),
+                     o.exact ? ", exact" : "", w->name);
+    }
+    free(want);
+    free(got);
+}
+
+static const char *const names[] = {
+    "gemma4-tiny-q4_0.gguf", "llama-tiny.gguf",         "gemma4-tiny2.gguf",
+    "gemma4-31b-tiny.gguf",  "gemma4-moe-tiny.gguf",    "gemma4-moe-tiny-q4_0.gguf",
+    "llama-tiny-mix.gguf",   "gemma4-tiny-q4_k_m.gguf",
+};
+
+static void a_model_gives_the_same_bits_in_all_ways(void **state)
+{
+    const char *path = model_path(*state);
+    struct mw_options o;
+    struct mw_model_info info;
+    struct err e = ERR_INIT;
+    struct mw_model *m;
+
+    if (path == NULL)
+        skip();
+    if (mw_model_open(&m, path, &e) != 0)
+        fail_with(&e, *state);
+    mw_model_info(m, &info);
+    for (uint32_t i = 0; i < N_IDS + 2; i++)
+        ids[i] = 5 + i * 7919 % (info.n_vocab - 5);
+    mw_options_default(&o);
+    o.n_ctx = N_CTX;
+    o.memory_bytes = 128 * MIB;
+    o.n_thread = 2;
+    all_ways(m, *state, o);
+    o.exact = true;
+    o.kv_k = o.kv_v = MW_KV_F32;
+    all_ways(m, *state, o);
+    if (strstr(path, "q4_k_m") != NULL || strstr(path, "mix") != NULL) { /* heads of 64 */
+        o.exact = false;
+        o.kv_k = MW_KV_Q8_0;
+        o.kv_v = MW_KV_Q4_0;
+        all_ways(m, *state, o);
+    }
+    mw_model_close(m);
+}
+
+int main(void)
+{
+    enum { N = sizeof names / sizeof names[0] };
+    struct CMUnitTest tests[N];
+
+    for (size_t i = 0; i < N; i++)
+        tests[i] = (struct CMUnitTest){ names[i], a_model_gives_the_same_bits_in_all_ways, NULL,
+                                        NULL, (void *)(uintptr_t)names[i] };
+    return cmocka_run_group_tests_name("same_bits", tests, NULL, NULL);
+}
