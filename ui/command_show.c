@@ -189,8 +189,9 @@ void run_stats(struct talk *t, const char *args)
     sheet_line(sheet, ROLE_TEXT, "%s, %s, %u layers, %s; a token uses %s", t->info.arch,
                t->info.type, t->info.n_layer, units_size(a, sizeof a, t->info.file_bytes),
                units_size(b, sizeof b, t->info.hot_bytes));
-    sheet_line(sheet, ROLE_TEXT, "%s, keys %s, values %s, %u threads, %s", s->run.io,
-               s->run.kv_k, s->run.kv_v, s->run.threads, s->run.isa);
+    sheet_line(sheet, ROLE_TEXT, "%s, keys %s, values %s, %u thread%s, %s", s->run.io,
+               s->run.kv_k, s->run.kv_v, s->run.threads, s->run.threads == 1 ? "" : "s",
+               s->run.isa);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     sheet_line(sheet, ROLE_TEXT, "messages         %10zu", t->n_message);
     sheet_line(sheet, ROLE_TEXT, "context          %10llu of %u tokens",

@@ -27,3 +27,18 @@ check_PROGRAMS += tests/terminal/test_commands
 tests_terminal_test_commands_SOURCES = tests/terminal/test_commands.c $(PROGRAM_SOURCES)
 tests_terminal_test_commands_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_commands_LDADD = $(UI_LIBS) $(ENGINE_LIBS) $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_killed
+tests_terminal_test_killed_SOURCES = tests/terminal/test_killed.c $(PROGRAM_SOURCES)
+tests_terminal_test_killed_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_killed_LDADD = $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_plain_mode
+tests_terminal_test_plain_mode_SOURCES = tests/terminal/test_plain_mode.c $(PROGRAM_SOURCES)
+tests_terminal_test_plain_mode_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_plain_mode_LDADD = $(TERMINAL_LIBS)
+
+check_PROGRAMS += tests/terminal/test_figures
+tests_terminal_test_figures_SOURCES = tests/terminal/test_figures.c $(PROGRAM_SOURCES)
+tests_terminal_test_figures_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_figures_LDADD = $(TERMINAL_LIBS)

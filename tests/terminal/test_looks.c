@@ -197,7 +197,7 @@ static void a_screen_that_is_too_small_says_so_and_lives_on(void **state)
     sees(&run, "too small");
     pty_resize(run.s, 24, 80);
     sees(&run, "Talker");
-    pty_resize(run.s, 1, 1);
+    pty_resize(run.s, 1, 2);
     pty_resize(run.s, 24, 80);
     loses(&run, "too small");
     program_sync(&run);

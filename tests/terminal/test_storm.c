@@ -39,9 +39,10 @@ static unsigned draw(unsigned n)
 /* Every other size is drawn for, those between come too fast. */
 static void resize_at_random(int i)
 {
-    /* One in eight is a size that nothing fits into. */
+    /* One in eight is a size that nothing fits into.  Not one column: libvterm follows a
+     * null pointer when a wide character comes then. */
     int rows = draw(8) == 0 ? 1 + (int)draw(4) : 3 + (int)draw(58);
-    int cols = draw(8) == 0 ? 1 + (int)draw(20) : 16 + (int)draw(185);
+    int cols = draw(8) == 0 ? 2 + (int)draw(20) : 16 + (int)draw(185);
     uint64_t before = pty_bytes(run.s);
 
     pty_resize(run.s, rows, cols);
@@ -143,9 +144,10 @@ static void resized_with_a_dashboard_that_moves(void **state)
     pty_resize(run.s, 50, 160);
     pty_send(run.s, "\003");
     assert_true(pty_sees_at(run.s, -1, "ready"));
+    sees(&run, "layers ");
     layers = 0;
     for (int y = 0; y < 50; y++)
-        layers += strstr(pty_row(run.s, y), "layers \xe2") != NULL;
+        layers += strstr(pty_row(run.s, y), "layers ") != NULL;
     assert_int_equal(layers, 1);
     program_quit(&run);
 }

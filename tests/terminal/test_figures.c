@@ -1,0 +1,335 @@
+/*
+ * What the screen says is what --telemetry of the same run says.
+ *
+ * The figures of an answer that is over do not change any more, so they must be equal up to
+ * the digits shown.  What the kernel says of memory is sampled at other moments for the
+ * screen than for the file: it must lie between the least and the most of the file, or near
+ * them.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/program.h"
+
+static struct program run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
+}
+
+/* ---- what the screen says ---- */
+
+/* Of text: a number with its unit, "1.07 MiB", "4,096", "54 %", "12 ms"; NAN: none. */
+static double read_figure(const char *text)
+{
+    static const struct {
+        const char *name;
+        double scale;
+    } units[] = { { " KiB", 1024 },       { " MiB", 1048576 },
+                  { " GiB", 1073741824 }, { " TiB", 1099511627776 },
+                  { " %", 0.01 },         { "%", 0.01 },
+                  { " ms", 1e-3 } };
+    char digits[40];
+    size_t n = 0;
+    double value;
+
+    text += strspn(text, " ~");
+    for (; (*text >= '0' && *text <= '9') || *text == '.' || *text == ','; text++)
+        if (*text != ',' && n + 1 < sizeof digits)
+            digits[n++] = *text;
+    digits[n] = '\0';
+    value = n == 0 ? NAN : strtod(digits, NULL);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strncmp(text, units[i].name, strlen(units[i].name)) == 0)
+            return value * units[i].scale;
+    return value;
+}
+
+/* Behind label in the only row that has `row`. */
+static double shown(const char *row, const char *label)
+{
+    int y = pty_find(run.s, row);
+    const char *text = y < 0 ? NULL : pty_row(run.s, y), *at;
+
+    at = text == NULL ? NULL : strstr(text, label);
+    if (at == NULL)
+        fail_msg("\"%s\" is not shown in a row with \"%s\"", label, row);
+    return read_figure(at + strlen(label));
+}
+
+/* ---- what the file says ---- */
+
+/* The number of "key" in "group" of a line; group NULL: of the line itself. */
+static double recorded(const char *line, const char *group, const char *key)
+{
+    char text[80];
+    const char *at = line;
+
+    if (group != NULL) {
+        snprintf(text, sizeof text, "\"%s\":{", group);
+        at = strstr(line, text);
+    }
+    snprintf(text, sizeof text, "\"%s\":", key);
+    at = at == NULL ? NULL : strstr(at, text);
+    if (at == NULL)
+        fail_msg("there is no %s in %s", key, group == NULL ? "the line" : group);
+    return strncmp(at + strlen(text), "null", 4) == 0 ? NAN : strtod(at + strlen(text), NULL);
+}
+
+#define MAX_SECOND 100
+
+struct record {
+    char *text;
+    const char *last, *plan; /* the last "second", the last "plan" */
+    const char *second[MAX_SECOND];
+    size_t n_second;
+};
+
+static void read_record(struct record *r, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    size_t room = 0;
+
+    assert_non_null(f);
+    *r = (struct record){ 0 };
+    assert_true(getdelim(&r->text, &room, '\0', f) > 0);
+    fclose(f);
+    for (char *line = r->text; *line != '\0';) {
+        char *end = strchr(line, '\n');
+
+        assert_non_null(end);
+        *end = '\0';
+        if (strncmp(line, "{\"event\":\"second\"", 17) == 0) {
+            r->last = line;
+            if (r->n_second < MAX_SECOND)
+                r->second[r->n_second++] = line;
+        }
+        if (strncmp(line, "{\"event\":\"plan\"", 15) == 0 ||
+            strncmp(line, "{\"event\":\"start\"", 16) == 0)
+            r->plan = line;
+        line = end + 1;
+    }
+    assert_non_null(r->last);
+    assert_non_null(r->plan);
+}
+
+/* ---- compared ---- */
+
+struct figure {
+    const char *row, *label; /* on the screen */
+    bool in_plan;
+    const char *group, *key; /* in the file */
+    double scale;            /* the file's in units of the screen's; 0: 1 */
+    double least;            /* a difference that is none: half of the last digit shown */
+    double share;            /* of the figure; 0: 0.6 %, three digits */
+};
+
+static void compare(const struct figure *f, double on_screen, const struct record *r)
+{
+    double wanted = recorded(f->in_plan ? r->plan : r->last, f->group, f->key);
+
+    wanted *= f->scale == 0 ? 1 : f->scale;
+    if (isnan(wanted)) {
+        if (!isnan(on_screen))
+            fail_msg("%s shows %g, the file has nothing", f->label, on_screen);
+        return;
+    }
+    if (!(fabs(on_screen - wanted) <= f->least + wanted * (f->share == 0 ? 0.006 : f->share)))
+        fail_msg("\"%s\" shows %g, %s of the file is %g", f->label, on_screen, f->key, wanted);
+}
+
+/* A figure of the kernel: between the least and the most, give or take a tenth. */
+static void compare_range(const struct figure *f, double on_screen, const struct record *r)
+{
+    double least = NAN, most = NAN;
+
+    for (size_t i = 0; i < r->n_second; i++) {
+        double value = recorded(r->second[i], f->group, f->key);
+
+        least = fmin(least, value); /* of a number and NAN the number */
+        most = fmax(most, value);
+    }
+    if (isnan(most) && isnan(on_screen))
+        return;
+    if (!(on_screen >= least * 0.9 - 1048576 && on_screen <= most * 1.1 + 1048576))
+        fail_msg("\"%s\" shows %g, %s of the file is %g to %g", f->label, on_screen, f->key,
+                 least, most);
+}
+
+static const struct figure bar[] = {
+    { "left of", "context ", false, "kv", "tokens", 0, 0, 1e-9 },
+    { "left of", "left of ", false, "kv", "capacity", 0, 0, 1e-9 },
+    { "left of", "MiB of ", true, "run", "budget_bytes", 0, 0, 0 },
+    { "left of", "|  ", false, NULL, NULL, 0, 0, 0 }, /* what the rows hold: below */
+    { "left of", "-bound ", false, "verdict", "share", 0, 0.0051, 0 },
+};
+
+static const struct figure dashboard[] = {
+    { "mean ", "now ", false, "rate", "decode_last", 0, 0, 0 },
+    { "mean ", "mean ", false, "rate", "decode_mean", 0, 0, 0 },
+    { "mean ", "prompt", false, "rate", "prefill", 0, 0, 0 },
+    { "first token", "first token", false, "rate", "first_s", 0, 0.0006, 0 },
+    { "at most", "answer", false, "token", "n_decoded", 0, 0, 1e-9 },
+    { "tokens  ", "tokens", false, "kv", "tokens", 0, 0, 1e-9 },
+    { "tokens  ", " of ", false, "kv", "capacity", 0, 0, 1e-9 },
+    { "sliding ", "global ", false, "kv", "global_bytes", 0, 0, 0 },
+    { "sliding ", "sliding ", false, "kv", "sliding_bytes", 0, 0, 0 },
+    { "memory \xe2\x94\x80", " of ", true, "run", "budget_bytes", 0, 0, 0 },
+    { "t tokenizer", "tokenizer", false, "mem", "used_tokenizer", 0, 0, 0 },
+    { "a activations", "activations", false, "mem", "used_activations", 0, 0, 0 },
+    { "w pinned", "pinned", false, "mem", "used_pinned", 0, 0, 0 },
+    { "k kv global", "kv global", false, "mem", "used_kv_global", 0, 0, 0 },
+    { "r ring", "ring", false, "mem", "used_ring", 0, 0, 0 },
+    /* of the kernel, at other moments */
+    { "rss  ", "rss", false, "os", "rss", 0, 0, 0 },
+    { "rss anon", "rss anon", false, "os", "rss_anon", 0, 0, 0 },
+    { "swap own", "swap own", false, "os", "swap_own", 0, 0, 0 },
+};
+
+static const struct figure stats[] = {
+    { "context   ", "context", false, "kv", "tokens", 0, 0, 1e-9 },
+    { "read from disk", "read from disk", false, "io", "bytes_read", 0, 0, 0 },
+    { "decoding", "decoding", false, "rate", "decode_mean", 0, 0, 0 },
+    { "newest tokens", "newest tokens ", false, "rate", "decode_last", 0, 0, 0 },
+    { "prompt   ", "prompt", false, "rate", "prefill", 0, 0, 0 },
+    { "waits for disk", "waits for disk", false, "rate", "stall_share", 0, 0.0051, 0 },
+    { "resident", "resident", false, "os", "rss", 0, 0, 0 },
+};
+
+static const char *const rows[] = { "program", "tokenizer", "activations", "logits", "ring",
+                                    "rows",    "kv_global", "pinned",      "reserve" };
+
+#define N_OF(a) (sizeof(a) / sizeof(a)[0])
+
+static void read_all(const struct figure *f, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = shown(f[i].row, f[i].label);
+}
+
+static void compare_all(const struct figure *f, size_t n, const double *on_screen,
+                        const struct record *r)
+{
+    for (size_t i = 0; i < n; i++)
+        if (f[i].key != NULL && strcmp(f[i].group, "os") == 0)
+            compare_range(&f[i], on_screen[i], r);
+        else if (f[i].key != NULL)
+            compare(&f[i], on_screen[i], r);
+}
+
+/* /plan: what each row may have and has. */
+struct plan_row {
+    double planned, held;
+};
+
+static void read_plan(struct plan_row *out)
+{
+    program_line(&run, "/plan");
+    sees(&run, "held now");
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        char label[40], name[40];
+        const char *text, *at;
+
+        snprintf(name, sizeof name, " %-12s", rows[i]);
+        text = pty_row(run.s, pty_find(run.s, name));
+        snprintf(label, sizeof label, "%s", strstr(text, rows[i]) + strlen(rows[i]));
+        out[i].planned = read_figure(label);
+        at = strstr(label, "B "); /* behind the first unit */
+        assert_non_null(at);
+        out[i].held = read_figure(at + 1);
+    }
+    pty_send(run.s, "q");
+    loses(&run, "held now");
+}
+
+static void compare_plan(const struct plan_row *plan, const struct record *r)
+{
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        char key[40];
+        struct figure f = { .label = rows[i], .in_plan = true, .group = "mem", .key = key };
+
+        snprintf(key, sizeof key, "plan_%s", rows[i]);
+        compare(&f, plan[i].planned, r);
+        /* Program and reserve are what the kernel says at that moment. */
+        snprintf(key, sizeof key, "used_%s", rows[i]);
+        f.in_plan = false;
+        f.least = i == 0 || i + 1 == N_OF(rows) ? 2 * 1048576.0 : 0;
+        compare(&f, plan[i].held, r);
+    }
+}
+
+struct size {
+    const char *name, *budget, *n;
+    bool slow;
+};
+
+static struct size sizes[] = {
+    { "with_all_weights_in_memory", "100M", "60", false },
+    { "with_weights_that_are_streamed", "58M", "40", true },
+};
+
+static void equal_what_telemetry_recorded(void **state)
+{
+    const struct size *size = *state;
+    char file[200];
+    const char *args[] = { "-n", size->n, "-b", size->budget, "--telemetry", file, NULL };
+    struct program_start start = { 60, 200, NULL, NULL, args, NULL, NULL };
+    double in_bar[N_OF(bar)], in_dash[N_OF(dashboard)], in_stats[N_OF(stats)], sum = 0;
+    struct plan_row plan[N_OF(rows)];
+    struct record r;
+
+    start.model = size->slow ? program_slow_model() : NULL;
+    snprintf(file, sizeof file, "%s.jsonl", program_model());
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_say(&run, "hello");
+    program_say(&run, "hello again");
+    program_line(&run, "/view dashboard");
+    loses(&run, "> hello");
+    program_sync(&run);
+    read_all(bar, N_OF(bar), in_bar);
+    read_all(dashboard, N_OF(dashboard), in_dash);
+    program_line(&run, "/stats");
+    sees(&run, "Statistics");
+    read_all(stats, N_OF(stats), in_stats);
+    pty_send(run.s, "q");
+    loses(&run, "Statistics");
+    read_plan(plan);
+    program_quit(&run);
+
+    read_record(&r, file);
+    compare_all(bar, N_OF(bar), in_bar, &r);
+    compare_all(dashboard, N_OF(dashboard), in_dash, &r);
+    compare_all(stats, N_OF(stats), in_stats, &r);
+    compare_plan(plan, &r);
+    for (size_t i = 0; i < N_OF(rows); i++)
+        sum += plan[i].held;
+    if (fabs(sum - in_bar[3]) > 0.02 * sum + 2 * 1048576.0)
+        fail_msg("the bar says that %g is held, the rows %g", in_bar[3], sum);
+    free(r.text);
+}
+
+int main(void)
+{
+    enum { N = sizeof sizes / sizeof sizes[0] };
+    struct CMUnitTest tests[N];
+
+    for (size_t i = 0; i < N; i++)
+        tests[i] = (struct CMUnitTest){ sizes[i].name, equal_what_telemetry_recorded, NULL,
+                                        end_run, &sizes[i] };
+    return cmocka_run_group_tests_name("figures", tests, program_group_setup,
+                                       program_group_teardown);
+}

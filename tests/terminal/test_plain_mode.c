@@ -1,0 +1,151 @@
+/*
+ * Line by line: --plain, a dumb terminal, ACCESSIBLE.  Nothing is drawn, nothing moves the
+ * cursor, commands and answers are lines.  And what is not a terminal gets the answer alone.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/program.h"
+
+static struct program run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
+}
+
+static void expect_no_escapes(void)
+{
+    size_t n;
+    const char *raw = pty_raw(run.s, &n);
+
+    assert_null(memchr(raw, '\033', n));
+    assert_false(pty_is_alternate(run.s));
+}
+
+struct way {
+    const char *name, *term, *env, *option;
+    const char *says; /* besides, or NULL */
+};
+
+static struct way ways[] = {
+    { "plain_by_option", NULL, NULL, "--plain", NULL },
+    { "plain_on_a_dumb_terminal", "dumb", NULL, NULL, NULL },
+    { "plain_where_ACCESSIBLE_is_set", NULL, "ACCESSIBLE=1", NULL, NULL },
+    { "plain_on_a_terminal_of_which_nothing_is_known", "nothing-like-it", NULL, NULL,
+      "line by line" },
+};
+
+static void chats_line_by_line(void **state)
+{
+    const struct way *way = *state;
+    const char *args[] = { "-n", "60", way->option, NULL };
+    const char *env[] = { way->env, NULL };
+    struct program_start start = { 40, 100, way->term, NULL, args, env, NULL };
+    char *saved;
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    if (way->says != NULL)
+        assert_true(pty_shows(run.s, way->says));
+    program_ask(&run, "hello \xe4\xb8\x96\xe7\x95\x8c", "int main(void)");
+    sees(&run, "the limit of tokens");
+    assert_true(pty_shows(run.s, "\xe4\xbd\xa0\xe5\xa5\xbd"));
+    program_ask(&run, "/temp", "* the temperature is 0.8");
+    program_ask(&run, "/temp 1e9", "error: ");
+    program_ask(&run, "/ctx 8k", "number or y");
+    program_ask(&run, "y", "now: context 8192");
+    program_ask(&run, "/kv q8_0", "Change: kv q8_0");
+    program_ask(&run, "n", "left as it was");
+    program_ask(&run, "/theme light", "this is plain mode");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    assert_true(pty_is_cooked(run.s));
+    expect_no_escapes();
+    saved = program_file(&run, program_chat(&run));
+    assert_non_null(strstr(saved, "hello"));
+    free(saved);
+}
+
+static void control_c_stops_and_leaves(void **state)
+{
+    const char *args[] = { "-c", "32k", "--plain", NULL };
+    struct program_start start = { 24, 100, NULL, program_slow_model(), args, NULL, NULL };
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_ask(&run, "hello", "Line 2:");
+    pty_send(run.s, "\003");
+    sees(&run, "stopped; /continue goes on");
+    program_ask(&run, "/continue", "Line 20:");
+    pty_send(run.s, "\003");
+    sees(&run, "stopped; /continue goes on");
+    pty_send(run.s, "\004");
+    assert_int_equal(pty_end(run.s), 0);
+    expect_no_escapes();
+}
+
+static void ends_on_SIGTERM(void **state)
+{
+    const char *args[] = { "--plain", NULL };
+    struct program_start start = { 24, 100, NULL, NULL, args, NULL, NULL };
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    pty_signal(run.s, SIGTERM);
+    assert_int_equal(pty_end(run.s), 128 + SIGTERM);
+    assert_true(pty_is_cooked(run.s));
+}
+
+/* A pipe at the other end: as `memwall run`. */
+static void what_is_no_terminal_gets_the_answer_alone(void **state)
+{
+    static const char script[] =
+        "echo hello | \"$@\" > \"$HOME/out\" 2> \"$HOME/err\"; echo $? done";
+    const char *args[] = { "-n", "50", "-q", NULL };
+    struct program_start start = { 24, 100, NULL, NULL, args, NULL, script };
+    char *out, *err;
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "0 done");
+    assert_int_equal(pty_end(run.s), 0);
+    out = program_file(&run, "out");
+    err = program_file(&run, "err");
+    assert_non_null(out);
+    assert_int_equal(strncmp(out, program_text(), 200), 0);
+    assert_null(strchr(out, '\033'));
+    assert_string_equal(err == NULL ? "" : err, "");
+    free(out);
+    free(err);
+}
+
+int main(void)
+{
+    enum { N_WAY = sizeof ways / sizeof ways[0], N_REST = 3 };
+    struct CMUnitTest tests[N_REST + N_WAY] = {
+        cmocka_unit_test_teardown(control_c_stops_and_leaves, end_run),
+        cmocka_unit_test_teardown(ends_on_SIGTERM, end_run),
+        cmocka_unit_test_teardown(what_is_no_terminal_gets_the_answer_alone, end_run),
+    };
+
+    for (size_t i = 0; i < N_WAY; i++)
+        tests[N_REST + i] =
+            (struct CMUnitTest){ ways[i].name, chats_line_by_line, NULL, end_run, &ways[i] };
+    return cmocka_run_group_tests_name("plain mode", tests, program_group_setup,
+                                       program_group_teardown);
+}
