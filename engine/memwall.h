@@ -48,7 +48,7 @@ struct mw_model;
 struct mw_model_info {
     char name[128]; /* cleaned for a terminal; may be "" */
     char arch[32];
-    char type[16];  /* of most weight bytes */
+    char type[16]; /* of most weight bytes */
     uint32_t n_layer, n_embd, n_vocab, n_ctx_train;
     uint64_t n_param;    /* that are used */
     uint64_t file_bytes; /* of all files */
@@ -121,9 +121,9 @@ const char *mw_vocab_kind(const struct mw_vocab *v, uint32_t id);
 enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 
-const char *mw_kv_name(enum mw_kv t);  /* "q8_0" */
-int mw_kv_parse(const char *name);     /* -1: unknown */
-const char *mw_io_name(enum mw_io io); /* "direct" */
+const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */
+int mw_kv_parse(const char *name);                  /* -1: unknown */
+const char *mw_io_name(enum mw_io io);              /* "direct" */
 int mw_io_parse(const char *name, bool *mmap_drop); /* "mmap:drop"; -1: unknown */
 
 struct mw_options {
@@ -133,12 +133,12 @@ struct mw_options {
     enum mw_io io;
     bool mmap_drop;
     bool no_uring;
-    int n_thread;    /* 0: all of the machine's */
-    bool exact;      /* float activations everywhere */
-    const char *isa; /* kernel set by name; NULL: the best; must outlive the session */
-    uint32_t chunk;  /* tokens of a prompt at once; 0: planned */
+    int n_thread;         /* 0: all of the machine's */
+    bool exact;           /* float activations everywhere */
+    const char *isa;      /* kernel set by name; NULL: the best; must outlive the session */
+    uint32_t chunk;       /* tokens of a prompt at once; 0: planned */
     uint32_t n_logit_row; /* rows of logits made at once by mw_session_eval; 0: 1 */
-    bool ctx_shift;  /* context full: drop the oldest turns and go on */
+    bool ctx_shift;       /* context full: drop the oldest turns and go on */
     /* Where copies of turns may lie that memory has no room for, in files without a name;
      * NULL: nowhere. */
     const char *cache_folder;
@@ -238,7 +238,7 @@ struct mw_chat_options {
     const char *format; /* chat format by name; NULL: the model's own; copied */
     bool raw;           /* no chat format: text is continued as it is */
     enum mw_think think;
-    uint32_t n_predict; /* most tokens of an answer; 0: until the context is full */
+    uint32_t n_predict;      /* most tokens of an answer; 0: until the context is full */
     const char *const *stop; /* NULL or strings that end an answer, NULL behind; copied */
 };
 
@@ -261,10 +261,10 @@ enum mw_done {
 /* What an answer cost, from the counters. */
 struct mw_receipt {
     enum mw_done done;
-    uint32_t n_prompt;  /* tokens that had to be evaluated */
-    uint32_t n_reused;  /* that the KV still held */
+    uint32_t n_prompt; /* tokens that had to be evaluated */
+    uint32_t n_reused; /* that the KV still held */
     uint32_t n_decoded;
-    uint64_t first_ns;  /* from send to the first token */
+    uint64_t first_ns; /* from send to the first token */
     uint64_t prefill_ns, decode_ns;
     uint64_t bytes_read;
     uint64_t stall_ns;      /* waited for the disk while decoding */
@@ -336,12 +336,12 @@ uint32_t mw_chat_tokens(const struct mw_chat *c);
 
 /* What sending this text would cost, from the plan and what was measured so far. */
 struct mw_cost {
-    uint32_t n_token;     /* of the text, template included */
-    uint32_t n_again;     /* of the conversation, that have to be evaluated again first */
-    uint32_t n_ctx_left;  /* of the context, before the text */
-    double seconds;       /* until the first token; 0: nothing measured yet */
-    bool is_at_least;     /* of arithmetic nothing is known yet: seconds are the disk's */
-    uint64_t bytes;       /* that will be read */
+    uint32_t n_token;    /* of the text, template included */
+    uint32_t n_again;    /* of the conversation, that have to be evaluated again first */
+    uint32_t n_ctx_left; /* of the context, before the text */
+    double seconds;      /* until the first token; 0: nothing measured yet */
+    bool is_at_least;    /* of arithmetic nothing is known yet: seconds are the disk's */
+    uint64_t bytes;      /* that will be read */
 };
 int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e);

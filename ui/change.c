@@ -122,7 +122,7 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan 
              "The conversation is kept, but its keys and values are made anew: with the next "
              "message %s token%s evaluated again%s%s.",
              count, cost.n_again == 1 ? " is" : "s are",
-             time[0] == '\0'      ? ""
+             time[0] == '\0'    ? ""
              : cost.is_at_least ? ", which takes at least "
                                 : ", which takes about ",
              time);
@@ -214,8 +214,7 @@ bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *bu
                  receipt_count(count, sizeof count, cost.n_again),
                  receipt_time(time, sizeof time, cost.seconds));
     }
-    snprintf(buf, n, "%s tokens, %s%s%s%s",
-             receipt_count(count, sizeof count, then.n_ctx),
+    snprintf(buf, n, "%s tokens, %s%s%s%s", receipt_count(count, sizeof count, then.n_ctx),
              pinned[0] != '\0' ? pinned : "as many",
              pinned[0] != '\0' ? " of kept weights" : " weights kept", speed, again);
     return true;

@@ -32,7 +32,8 @@ static struct widths widest(const struct model_desc *d)
         w.q = max_u32(w.q, y->n_head * y->head_dim_k);
         w.att = max_u32(w.att, y->n_head * y->head_dim_v);
         w.k = max_u32(w.k, y->n_head_kv * y->head_dim_k);
-        w.v = max_u32(w.v, y->n_head_kv * max_u32(y->head_dim_v, y->v_is_k ? y->head_dim_k : 0));
+        w.v =
+            max_u32(w.v, y->n_head_kv * max_u32(y->head_dim_v, y->v_is_k ? y->head_dim_k : 0));
         w.ff = max_u32(w.ff, max_u32(y->n_ff, 2 * y->experts.n_ff));
     }
     w.packed_k = max_u32(max_u32(w.ff, w.att), max_u32(d->n_embd, d->n_embd_per_layer));
@@ -169,8 +170,8 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
     f->ple_row_bytes = table_row_bytes(d->ple_embd);
     f->embd_rows = arena_take(parts->rows, parts->chunk * f->embd_row_bytes, e);
     f->ple_rows = arena_take(parts->rows, parts->chunk * f->ple_row_bytes, e);
-    f->logits = arena_take(parts->logits,
-                           (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
+    f->logits =
+        arena_take(parts->logits, (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
     if (f->embd_rows == NULL || f->ple_rows == NULL || f->logits == NULL)
         goto fail;
     if (d->hp->n_expert > 0) {
@@ -296,7 +297,8 @@ static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size
 }
 
 void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
-                     size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y, size_t ldy)
+                     size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y,
+                     size_t ldy)
 {
     struct mul_job job = mul_prepare(f, type, n_k, x, ldx, n_col, ldy);
 
@@ -334,7 +336,7 @@ struct step {
     struct forward *f;
     const struct layer_desc *y;
     uint32_t layer;
-    const float *w;      /* of a norm */
+    const float *w; /* of a norm */
     float *from, *to;
 };
 
@@ -428,8 +430,8 @@ static int store_keys(struct forward *f, const struct layer_desc *y, struct err 
 
     if (forward_mul(f, &y->k, f->h, n_embd, f->k, (size_t)y->n_head_kv * y->head_dim_k, e) != 0)
         return -1;
-    if (!y->v_is_k && forward_mul(f, &y->v, f->h, n_embd, f->v,
-                                  (size_t)y->n_head_kv * y->head_dim_v, e) != 0)
+    if (!y->v_is_k &&
+        forward_mul(f, &y->v, f->h, n_embd, f->v, (size_t)y->n_head_kv * y->head_dim_v, e) != 0)
         return -1;
     forward_each_col(f, store_col, &s);
     return 0;

@@ -38,7 +38,7 @@ struct forward_parts {
     struct telemetry *telemetry;
     struct arena *activations; /* forward_bytes() */
     struct arena *rows;
-    struct arena *logits;      /* forward_logit_bytes() */
+    struct arena *logits; /* forward_logit_bytes() */
     struct arena *experts;
     uint32_t chunk;       /* most tokens of a pass */
     uint32_t n_logit_row; /* most rows of logits wanted at once */
@@ -50,9 +50,9 @@ struct forward_parts {
 /* What forward_new takes from its arenas: fixed + chunk * col.  Pure. */
 struct forward_bytes {
     uint64_t act_fixed, act_col;
-    uint64_t rows_fixed;  /* the stream's buffers for lookups, whatever the chunk is */
-    uint64_t rows_col;    /* lookup rows of one token as in the file */
-    uint64_t experts;     /* smallest room for expert weights */
+    uint64_t rows_fixed; /* the stream's buffers for lookups, whatever the chunk is */
+    uint64_t rows_col;   /* lookup rows of one token as in the file */
+    uint64_t experts;    /* smallest room for expert weights */
 };
 void forward_bytes(const struct model_desc *d, bool exact, int n_thread,
                    struct forward_bytes *out);

@@ -12,22 +12,22 @@ struct forward {
     void *step_ctx;
     struct rope rope[2]; /* global, sliding */
 
-    float *x;        /* [chunk][n_embd] residual stream */
-    float *h;        /* [chunk][n_embd] normed, input of projections */
-    float *y;        /* [chunk][n_embd] output of a branch */
-    float *embd;     /* [chunk][n_embd] scaled embedding, for per-layer inputs */
-    float *q;        /* [chunk][n_head * head_dim_k] */
-    float *k, *v;    /* [chunk][n_head_kv * head_dim] */
-    float *att;      /* [chunk][n_head * head_dim_v] */
-    float *gate, *up; /* [chunk][n_ff] */
+    float *x;             /* [chunk][n_embd] residual stream */
+    float *h;             /* [chunk][n_embd] normed, input of projections */
+    float *y;             /* [chunk][n_embd] output of a branch */
+    float *embd;          /* [chunk][n_embd] scaled embedding, for per-layer inputs */
+    float *q;             /* [chunk][n_head * head_dim_k] */
+    float *k, *v;         /* [chunk][n_head_kv * head_dim] */
+    float *att;           /* [chunk][n_head * head_dim_v] */
+    float *gate, *up;     /* [chunk][n_ff] */
     float *ple, *ple_row; /* [chunk][n_embd_per_layer] */
-    float *ple_blocks;          /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
+    float *ple_blocks;    /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
     float *cosine[2], *sine[2]; /* [chunk][n_rot / 2], global and sliding */
-    unsigned char *packed; /* [chunk][widest packed column] */
-    uint32_t *pos;         /* [chunk] */
-    float *moe_weight;     /* [chunk][n_expert], 0: not taken */
-    float *moe_sum;        /* [chunk][n_embd] */
-    float *moe_h;          /* [chunk][n_embd] */
+    unsigned char *packed;      /* [chunk][widest packed column] */
+    uint32_t *pos;              /* [chunk] */
+    float *moe_weight;          /* [chunk][n_expert], 0: not taken */
+    float *moe_sum;             /* [chunk][n_embd] */
+    float *moe_h;               /* [chunk][n_embd] */
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
     unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
@@ -35,7 +35,7 @@ struct forward {
     struct stream_lookup *lookups; /* [2 * chunk] */
     uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */
 
-    float *logits; /* [n_logit_row][n_vocab] */
+    float *logits;    /* [n_logit_row][n_vocab] */
     void *expert_buf; /* weights of one expert */
     uint64_t expert_buf_bytes;
 

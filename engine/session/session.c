@@ -370,9 +370,8 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
         s->step_from = (uint32_t)done;
         s->step_n = chunk;
         s->step_total = (uint32_t)n;
-        rc = row != NULL
-                 ? eval_rows(s, ids + done, chunk, row, ctx, e)
-                 : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE, e);
+        rc = row != NULL ? eval_rows(s, ids + done, chunk, row, ctx, e)
+                         : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE, e);
         if (rc != 0) {
             atomic_store(&s->cancel, false);
             return -1;

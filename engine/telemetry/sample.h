@@ -102,8 +102,8 @@ struct mw_os {
     /* Page cache in what is counted, beside the program: of the model's files, or of
      * processes that ended in the group. */
     struct mw_os_value model_charged;
-    struct mw_os_value limit;          /* smallest of the group and all above it */
-    struct mw_os_value model_cached;   /* model's bytes in the page cache */
+    struct mw_os_value limit;        /* smallest of the group and all above it */
+    struct mw_os_value model_cached; /* model's bytes in the page cache */
     struct mw_os_value system_cached, system_total, available, swap_used;
     struct mw_os_value swap_own;                         /* pages of this process */
     struct mw_os_value majflt, refaults;                 /* counts since the start */
