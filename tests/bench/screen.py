@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""What the screen costs: how long a key takes to be seen, and bytes written per token.
+
+    tests/bench/screen.py [--keys N] [--seconds S] [--size 160x50] MEMWALL MODEL [option ...]
+
+memwall runs on a pseudo-terminal of that size with a home of its own.  First the bytes that
+it writes while an answer is decoded are counted for S seconds, nothing being typed; tokens
+are those of --telemetry between the same two moments.  Then N keys are typed during the
+answer, one at a time, and for each the time is taken from write(2) to the read(2) that
+brings it back: what a person would see, scheduler and all.
+"""
+import argparse
+import fcntl
+import json
+import os
+import pty
+import random
+import select
+import shutil
+import signal
+import struct
+import tempfile
+import termios
+import time
+
+
+class Screen:
+    def __init__(self, argv, rows, cols, home):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            for name in ("NO_COLOR", "COLORTERM", "TMUX", "STY", "LINES", "COLUMNS"):
+                os.environ.pop(name, None)
+            os.environ.update(HOME=home, TERM="xterm-256color", LC_ALL="C.UTF-8")
+            os.execv(argv[0], argv)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def take(self, timeout):
+        if not select.select([self.fd], [], [], timeout)[0]:
+            return b""
+        return os.read(self.fd, 65536)
+
+    def wait(self, text, limit):
+        seen, end = b"", time.monotonic() + limit
+        while text not in seen:
+            if time.monotonic() > end:
+                raise SystemExit(f"{text!r} was not shown")
+            seen += self.take(1)
+
+    def send(self, text):
+        os.write(self.fd, text)
+
+
+def tokens(path):
+    """(t_ns, wall_ns) of each token that is recorded so far."""
+    out = []
+    with open(path) as f:
+        for line in f:
+            if line.startswith('{"event":"token"') and line.endswith("}\n"):
+                event = json.loads(line)
+                out.append((event["t_ns"], event["wall_ns"]))
+    return out
+
+
+def count_bytes(screen, seconds):
+    start, total, biggest = time.monotonic_ns(), 0, 0
+    while (now := time.monotonic_ns()) < start + seconds * 10**9:
+        n = len(screen.take((start + seconds * 10**9 - now) / 1e9))
+        total += n
+        biggest = max(biggest, n)
+    return total, start, time.monotonic_ns()
+
+
+def key_times(screen, n):
+    letters, late = "qxzjQXZJ", []
+    for i in range(n):
+        end = time.monotonic() + random.uniform(0.02, 0.25)
+        while time.monotonic() < end:
+            screen.take(max(0, end - time.monotonic()))
+        key, seen = letters[i % len(letters)].encode(), b""
+        begin = time.monotonic_ns()
+        screen.send(key)
+        while key not in seen:
+            seen += screen.take(10)
+        late.append((time.monotonic_ns() - begin) / 1e6)
+        if i % 40 == 39:
+            screen.send(b"\x15")  # an empty line
+    return sorted(late)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keys", type=int, default=400)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--size", default="160x50")
+    parser.add_argument("memwall")
+    parser.add_argument("model")
+    parser.add_argument("option", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+    cols, rows = map(int, args.size.split("x"))
+    home = tempfile.mkdtemp(prefix="memwall-bench-")
+    record = os.path.join(home, "record.jsonl")
+    screen = Screen([args.memwall, "chat", "-m", args.model, "--telemetry", record]
+                    + args.option, rows, cols, home)
+    try:
+        screen.wait(b"ready", 300)
+        screen.send(b"Tell me a long story.\r")
+        screen.wait(b"answering", 300)
+        total, start, end = count_bytes(screen, args.seconds)
+        late = key_times(screen, args.keys)
+        done = tokens(record)
+        counted = [wall for at, wall in done if start <= at <= end]
+        typed = [wall for at, wall in done if at > end]
+        print(f"bytes: {total} in {args.seconds} s, {len(counted)} tokens of "
+              f"{sum(counted) / max(1, len(counted)) / 1e6:.0f} ms: "
+              f"{total / max(1, len(counted)):.0f} a token")
+        print(f"keys: {len(late)} during tokens of "
+              f"{sum(typed) / max(1, len(typed)) / 1e6:.0f} ms: median "
+              f"{late[len(late) // 2]:.2f} ms, 99 % {late[len(late) * 99 // 100]:.2f} ms, "
+              f"longest {late[-1]:.2f} ms")
+    finally:
+        os.kill(screen.pid, signal.SIGKILL)
+        os.waitpid(screen.pid, 0)
+        shutil.rmtree(home)
+
+
+if __name__ == "__main__":
+    main()
