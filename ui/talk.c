@@ -207,12 +207,29 @@ int talk_open_model(struct talk *t, const char *path, struct err *e)
 
 /* ---- events ---- */
 
+/* What a change of options has changed beside the sizes: ", kv q8_0, io buffered, 2 threads" */
+static void changed_text(char *buf, size_t n, const struct mw_options *was,
+                         const struct mw_options *is)
+{
+    char kv[48] = "", io[24] = "", threads[32] = "";
+
+    if (was->kv_k != is->kv_k || was->kv_v != is->kv_v)
+        snprintf(kv, sizeof kv, ", kv %s/%s", mw_kv_name(is->kv_k), mw_kv_name(is->kv_v));
+    if (was->io != is->io)
+        snprintf(io, sizeof io, ", io %s", mw_io_name(is->io));
+    if (was->n_thread != is->n_thread)
+        snprintf(threads, sizeof threads, ", %d thread%s", is->n_thread,
+                 is->n_thread == 1 ? "" : "s");
+    snprintf(buf, n, "%s%s%s", kv, io, threads);
+}
+
 static void on_plan(struct talk *t, const struct mw_event *ev)
 {
-    char budget[16], speed[24];
+    char budget[16], speed[24], changed[110];
     bool goes_on = t->goes_on && t->n_asked <= 1;
 
     t->plan = ev->plan;
+    changed_text(changed, sizeof changed, &t->applied.engine, &t->options.engine);
     if (t->n_asked > 0 && --t->n_asked == 0)
         t->applied = t->options;
     if (goes_on) {
@@ -224,10 +241,10 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
     t->is_announced = false;
     units_size(budget, sizeof budget, t->plan.budget_bytes);
     if (t->plan.decode_tps > 0)
-        talk_notice(t, "now: context %u, budget %s, about %s tokens a second", t->plan.n_ctx,
-                    budget, receipt_rate(speed, sizeof speed, t->plan.decode_tps));
+        talk_notice(t, "now: context %u, budget %s%s, about %s tokens a second", t->plan.n_ctx,
+                    budget, changed, receipt_rate(speed, sizeof speed, t->plan.decode_tps));
     else
-        talk_notice(t, "now: context %u, budget %s", t->plan.n_ctx, budget);
+        talk_notice(t, "now: context %u, budget %s%s", t->plan.n_ctx, budget, changed);
 }
 
 /* What the kernel charged at most: the engine does not ask it. */

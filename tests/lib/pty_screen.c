@@ -207,12 +207,26 @@ void pty_send(struct pty_screen *s, const char *bytes)
     pty_send_n(s, bytes, strlen(bytes));
 }
 
+/* Terminals do so when their size changes.  libvterm 0.1.4 does not, and scrolls rows that it
+ * no longer has. */
+static void forget_scroll_region(struct pty_screen *s)
+{
+    char bytes[64];
+    VTermPos at;
+    int n;
+
+    vterm_state_get_cursorpos(vterm_obtain_state(s->vt), &at);
+    n = snprintf(bytes, sizeof bytes, "\033[r\033[%d;%dH", at.row + 1, at.col + 1);
+    vterm_input_write(s->vt, bytes, (size_t)n);
+}
+
 void pty_resize(struct pty_screen *s, int rows, int cols)
 {
     struct winsize size = { (unsigned short)rows, (unsigned short)cols, 0, 0 };
 
     while (pty_take(s, 0))
         ;
+    forget_scroll_region(s);
     s->rows = rows;
     s->cols = cols;
     vterm_set_size(s->vt, rows, cols);

@@ -42,3 +42,6 @@ check_PROGRAMS += tests/terminal/test_figures
 tests_terminal_test_figures_SOURCES = tests/terminal/test_figures.c $(PROGRAM_SOURCES)
 tests_terminal_test_figures_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_figures_LDADD = $(TERMINAL_LIBS)
+
+# By hand: tests/bench/screen.py MEMWALL MODEL
+EXTRA_DIST += tests/bench/screen.py

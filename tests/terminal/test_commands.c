@@ -187,9 +187,9 @@ static const struct row sheet_rows[] = {
     { "/ctx 8k", "Change: context 8192", ESC, NULL },
     { "/ctx 8k", "Change: context 8192", ENTER, "now: context 8192" },
     { "/memory 200M", "Change: budget 200M", ENTER, "budget 200 MiB" },
-    { "/kv q8_0", "Change: kv q8_0", ENTER, "context 8192, budget 200 MiB" },
-    { "/io buffered", "Change: io buffered", ENTER, NULL },
-    { "/threads 2", "Change: threads 2", ENTER, NULL },
+    { "/kv q8_0", "Change: kv q8_0", ENTER, "200 MiB, kv q8_0/q8_0" },
+    { "/io buffered", "Change: io buffered", ENTER, "200 MiB, io buffered" },
+    { "/threads 2", "Change: threads 2", ENTER, "200 MiB, 2 threads" },
     { "/view chat", "> say", NULL, NULL },
 };
 
