@@ -106,15 +106,12 @@ static uint64_t table_row_bytes(const struct tensor_info *t)
     return t != NULL ? tensor_row_bytes(t->type, t->ne[0]) : 0;
 }
 
-void forward_bytes(const struct model_desc *d, bool exact, int n_thread,
-                   struct forward_bytes *out)
+void forward_bytes(const struct model_desc *d, struct forward_bytes *out)
 {
     struct carver count = { .chunk = 0 };
     struct forward f = { 0 };
     uint64_t rows[2] = { table_row_bytes(d->token_embd), table_row_bytes(d->ple_embd) };
 
-    (void)exact;
-    (void)n_thread;
     carve_all(&f, d, &count);
     out->act_col = count.col_bytes;
     out->act_fixed = count.n_piece * arena_size(1) * 2;

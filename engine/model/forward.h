@@ -54,8 +54,7 @@ struct forward_bytes {
     uint64_t rows_col;   /* lookup rows of one token as in the file */
     uint64_t experts;    /* smallest room for expert weights */
 };
-void forward_bytes(const struct model_desc *d, bool exact, int n_thread,
-                   struct forward_bytes *out);
+void forward_bytes(const struct model_desc *d, struct forward_bytes *out);
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);
 
 /*

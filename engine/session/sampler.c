@@ -1,8 +1,8 @@
 /*
  * The next id from a row of logits.
  *
- * A vocabulary has 262144 entries and a token a few milliseconds: one pass finds the
- * maximum, one counts how many lie near enough to matter, and only those are sorted.
+ * A vocabulary has 262144 entries and a token a few milliseconds, so they are never all
+ * sorted: a heap gives the most likely ones one after the other, as many as are wanted.
  * Order: suppressed ids, repetition penalty, temperature, top-k, top-p, min-p, draw.
  */
 #include "config.h"
@@ -15,27 +15,38 @@
 
 #include "engine/session/model_open.h"
 
-/* Candidates that are sorted at most when top_k is 0: behind them lies less than a
- * millionth of the probability of any text model's row. */
-#define MAX_CANDIDATE 4096
-
-struct candidate {
-    uint32_t id;
-    float logit;
-};
+/* Shares below e^-REACH of the greatest are not looked at: all of them together, in any
+ * vocabulary, are less than the rounding of one float. */
+#define REACH 30.0f
 
 struct mw_sampler {
     struct mw_sampling s;
     uint64_t state[2];
     uint32_t n_vocab;
-    uint32_t n_never, *never; /* ids that may not be sampled */
-    struct candidate *heap;   /* [MAX_CANDIDATE] */
+    uint64_t *never; /* a bit for each id: may not be sampled */
+    uint64_t *seen;  /* a bit for each id: its penalty was given; all clear between rows */
+    uint32_t *heap;  /* ids, [n_vocab] */
 };
+
+static size_t words_of(uint32_t n_vocab)
+{
+    return n_vocab / 64 + 1;
+}
 
 uint64_t sampler_bytes(uint32_t n_vocab)
 {
-    (void)n_vocab;
-    return sizeof(struct mw_sampler) + MAX_CANDIDATE * sizeof(struct candidate) + 64 * KIB;
+    return sizeof(struct mw_sampler) + 2 * words_of(n_vocab) * sizeof(uint64_t) +
+           (uint64_t)n_vocab * sizeof(uint32_t) + 16 * KIB;
+}
+
+static bool has_bit(const uint64_t *bits, uint32_t id)
+{
+    return (bits[id / 64] >> id % 64 & 1) != 0;
+}
+
+static void set_bit(uint64_t *bits, uint32_t id)
+{
+    bits[id / 64] |= (uint64_t)1 << id % 64;
 }
 
 void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s)
@@ -84,24 +95,16 @@ static void seed(struct mw_sampler *p)
 }
 
 /* Ids that no text has: stated by the model, or without a usable token. */
-static int collect_never(struct mw_sampler *p, const struct mw_model *m, struct err *e)
+static void collect_never(struct mw_sampler *p, const struct mw_model *m)
 {
     const struct generation_hparams *g = &m->catalogue->generation;
-    const struct tokenizer *t = m->tokenizer;
-    uint32_t cap = g->n_suppress;
 
-    for (uint32_t id = 0; t != NULL && id < p->n_vocab; id++)
-        cap += tokenizer_is_unusable(t, id);
-    p->never = calloc(cap + 1u, sizeof *p->never);
-    if (p->never == NULL)
-        return err_sys(e, "cannot allocate the list of %u suppressed tokens", cap);
     for (uint32_t i = 0; i < g->n_suppress; i++)
         if (g->suppress[i] < p->n_vocab)
-            p->never[p->n_never++] = g->suppress[i];
-    for (uint32_t id = 0; t != NULL && id < p->n_vocab; id++)
-        if (tokenizer_is_unusable(t, id))
-            p->never[p->n_never++] = id;
-    return 0;
+            set_bit(p->never, g->suppress[i]);
+    for (uint32_t id = 0; m->tokenizer != NULL && id < p->n_vocab; id++)
+        if (tokenizer_is_unusable(m->tokenizer, id))
+            set_bit(p->never, id);
 }
 
 int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
@@ -115,13 +118,15 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
     p->s = *s;
     p->n_vocab = m->desc->n_vocab;
     seed(p);
-    p->heap = calloc(MAX_CANDIDATE, sizeof *p->heap);
-    if (p->heap == NULL || collect_never(p, m, e) != 0) {
-        if (p->heap == NULL)
-            err_sys(e, "cannot allocate the sampler");
+    p->never = calloc(words_of(p->n_vocab), sizeof *p->never);
+    p->seen = calloc(words_of(p->n_vocab), sizeof *p->seen);
+    p->heap = calloc(p->n_vocab, sizeof *p->heap);
+    if (p->never == NULL || p->seen == NULL || p->heap == NULL) {
+        err_sys(e, "cannot allocate the sampler");
         mw_sampler_free(p);
         return -1;
     }
+    collect_never(p, m);
     *out = p;
     return 0;
 }
@@ -131,12 +136,13 @@ void mw_sampler_free(struct mw_sampler *p)
     if (p == NULL)
         return;
     free(p->heap);
+    free(p->seen);
     free(p->never);
     free(p);
 }
 
 /* Each id of the window once, however often it stands there: the penalty is not a power. */
-static void penalise(const struct mw_sampler *p, float *logits, const uint32_t *before,
+static void penalise(struct mw_sampler *p, float *logits, const uint32_t *before,
                      size_t n_before)
 {
     size_t from = n_before > p->s.repeat_last ? n_before - p->s.repeat_last : 0;
@@ -144,17 +150,17 @@ static void penalise(const struct mw_sampler *p, float *logits, const uint32_t *
     if (p->s.repeat_penalty == 1 || p->s.repeat_penalty <= 0)
         return;
     for (size_t i = from; i < n_before; i++) {
-        size_t seen = from;
+        uint32_t id = before[i];
 
-        while (seen < i && before[seen] != before[i])
-            seen++;
-        if (seen < i || before[i] >= p->n_vocab)
+        if (id >= p->n_vocab || has_bit(p->seen, id))
             continue;
-        if (logits[before[i]] > 0)
-            logits[before[i]] /= p->s.repeat_penalty;
-        else
-            logits[before[i]] *= p->s.repeat_penalty;
+        set_bit(p->seen, id);
+        logits[id] = logits[id] > 0 ? logits[id] / p->s.repeat_penalty
+                                    : logits[id] * p->s.repeat_penalty;
     }
+    for (size_t i = from; i < n_before; i++)
+        if (before[i] < p->n_vocab)
+            p->seen[before[i] / 64] = 0;
 }
 
 static uint32_t greatest(const float *logits, uint32_t n)
@@ -171,73 +177,124 @@ static uint32_t greatest(const float *logits, uint32_t n)
     return best;
 }
 
-static bool is_less(const struct candidate *a, const struct candidate *b)
+/* --- a heap of ids by their logits --- */
+
+struct heap {
+    uint32_t *id;
+    size_t n;
+    const float *logits;
+    bool least_first;
+};
+
+/* At equal logits the lower id counts as the greater: the order is total. */
+static bool is_before(const struct heap *h, uint32_t a, uint32_t b)
 {
-    /* At equal logits the lower id counts as the greater: the order is total. */
-    return a->logit < b->logit || (a->logit == b->logit && a->id > b->id);
+    float x = h->logits[a], y = h->logits[b];
+    bool greater = x > y || (x == y && a < b);
+
+    return greater != h->least_first;
 }
 
-/* heap[0] is the least; let the entry at i sink to its place. */
-static void sink(struct candidate *heap, size_t n, size_t i)
+/* Let the id at i sink to its place. */
+static void sink(struct heap *h, size_t i)
 {
+    uint32_t moved = h->id[i];
+
     for (;;) {
         size_t child = 2 * i + 1;
-        struct candidate moved = heap[i];
 
-        if (child >= n)
-            return;
-        if (child + 1 < n && is_less(&heap[child + 1], &heap[child]))
+        if (child >= h->n)
+            break;
+        if (child + 1 < h->n && is_before(h, h->id[child + 1], h->id[child]))
             child++;
-        if (!is_less(&heap[child], &moved))
-            return;
-        heap[i] = heap[child];
-        heap[child] = moved;
+        if (!is_before(h, h->id[child], moved))
+            break;
+        h->id[i] = h->id[child];
         i = child;
     }
+    h->id[i] = moved;
 }
 
-static void make_heap(struct candidate *heap, size_t n)
+static void make_heap(struct heap *h, bool least_first)
 {
-    for (size_t i = n / 2; i-- > 0;)
-        sink(heap, n, i);
+    h->least_first = least_first;
+    for (size_t i = h->n / 2; i-- > 0;)
+        sink(h, i);
 }
 
-/* The least goes behind the others, again and again: descending.  The library's qsort may
- * allocate. */
-static void sort_heap(struct candidate *heap, size_t n)
+/* The first leaves: it stands behind the others now. */
+static uint32_t pop(struct heap *h)
 {
-    while (n > 1) {
-        struct candidate least = heap[0];
+    uint32_t first = h->id[0];
 
-        heap[0] = heap[--n];
-        heap[n] = least;
-        sink(heap, n, 0);
-    }
+    h->id[0] = h->id[--h->n];
+    h->id[h->n] = first;
+    sink(h, 0);
+    return first;
 }
 
-/* The k greatest, sorted; returns how many. */
-static size_t take_greatest(struct mw_sampler *p, const float *logits, size_t k)
+/* --- who may be drawn --- */
+
+/* The k greatest above the floor, in no order. */
+static void take_greatest(struct heap *h, size_t k, uint32_t n_vocab, float floor)
 {
-    struct candidate *heap = p->heap;
-    size_t n = 0;
-
-    for (uint32_t id = 0; id < p->n_vocab; id++) {
-        struct candidate c = { id, logits[id] };
-
-        if (!(c.logit > -INFINITY))
+    for (uint32_t id = 0; id < n_vocab; id++) {
+        if (!(h->logits[id] > floor))
             continue;
-        if (n < k) {
-            heap[n++] = c;
-            if (n == k)
-                make_heap(heap, n);
-        } else if (is_less(&heap[0], &c)) {
-            heap[0] = c;
-            sink(heap, n, 0);
+        if (h->n < k) {
+            h->id[h->n++] = id;
+            if (h->n == k && k < n_vocab)
+                make_heap(h, true);
+        } else if (is_before(h, h->id[0], id)) {
+            h->id[0] = id;
+            sink(h, 0);
         }
     }
-    if (n < k)
-        make_heap(heap, n);
-    sort_heap(heap, n);
+}
+
+/* Logits become shares, the greatest's is 1; returns their sum. */
+static double to_shares(const struct heap *h, float *logits, float top, float temp)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < h->n; i++) {
+        float *x = &logits[h->id[i]];
+
+        *x = expf((*x - top) / temp);
+        sum += *x;
+    }
+    return sum;
+}
+
+/*
+ * Keep the fewest with top_p of all, none below min_p: behind the heap, the greatest last.
+ * Returns their end; *sum is theirs then.  Those that together could not fill what top_p leaves
+ * out need no order.
+ */
+static size_t keep(struct heap *h, float top_p, float min_p, double *sum)
+{
+    double wanted = top_p * *sum;
+    double floor = (*sum - wanted) / (double)h->n;
+    size_t n = 0;
+
+    if (floor < min_p)
+        floor = min_p;
+    *sum = 0;
+    for (size_t i = 0; i < h->n; i++) {
+        if (!(h->logits[h->id[i]] >= floor))
+            continue;
+        *sum += h->logits[h->id[i]];
+        h->id[n++] = h->id[i];
+    }
+    h->n = 0;
+    if (top_p >= 1)
+        return n;
+    h->n = n;
+    make_heap(h, false);
+    *sum = 0;
+    do
+        *sum += h->logits[pop(h)];
+    while (h->n > 0 && *sum < wanted);
     return n;
 }
 
@@ -245,36 +302,27 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
                          size_t n_before)
 {
     size_t k =
-        p->s.top_k > 0 && p->s.top_k < MAX_CANDIDATE ? (size_t)p->s.top_k : MAX_CANDIDATE;
-    size_t n, kept = 0;
-    double sum = 0, total = 0, at;
+        p->s.top_k > 0 && (uint32_t)p->s.top_k < p->n_vocab ? (size_t)p->s.top_k : p->n_vocab;
+    struct heap h = { .id = p->heap, .logits = logits };
+    uint32_t best;
+    size_t end;
+    double sum, at;
 
-    for (uint32_t i = 0; i < p->n_never; i++)
-        logits[p->never[i]] = -INFINITY;
+    for (size_t w = 0; w < words_of(p->n_vocab); w++)
+        for (uint64_t bits = p->never[w]; bits != 0; bits &= bits - 1)
+            logits[w * 64 + (size_t)__builtin_ctzll(bits)] = -INFINITY;
     penalise(p, logits, before, n_before);
-    if (p->s.temp <= 0)
-        return greatest(logits, p->n_vocab);
-    n = take_greatest(p, logits, k);
-    if (n == 0)
-        return greatest(logits, p->n_vocab);
-    for (size_t i = n; i-- > 0;) {
-        float share = expf((p->heap[i].logit - p->heap[0].logit) / p->s.temp);
-
-        p->heap[i].logit = share; /* from here on a probability, not yet normed */
-        total += share;
-    }
-    for (; kept < n; kept++) {
-        double share = p->heap[kept].logit;
-
-        if (kept > 0 && (sum >= p->s.top_p * total || share < p->s.min_p * p->heap[0].logit))
-            break;
-        sum += share;
-    }
+    best = greatest(logits, p->n_vocab);
+    if (p->s.temp <= 0 || !(fabsf(logits[best]) < INFINITY))
+        return best;
+    take_greatest(&h, k, p->n_vocab, logits[best] - p->s.temp * REACH);
+    sum = to_shares(&h, logits, logits[best], p->s.temp);
+    end = keep(&h, p->s.top_p, p->s.min_p, &sum);
     at = draw(p) * sum;
-    for (size_t i = 0; i < kept; i++) {
-        at -= p->heap[i].logit;
+    for (size_t i = end; i-- > h.n;) {
+        at -= logits[p->heap[i]];
         if (at < 0)
-            return p->heap[i].id;
+            return p->heap[i];
     }
-    return p->heap[0].id;
+    return best;
 }

@@ -177,7 +177,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
     size_t target = stream_block_target(o->memory_bytes);
     struct forward_bytes bytes;
 
-    forward_bytes(s->m->desc, o->exact, o->n_thread, &bytes);
+    forward_bytes(s->m->desc, &bytes);
     so.lookup_bytes = bytes.rows_fixed - 2 * arena_size(1);
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
         arena_map(&a.rows, "rows", plan->chunk * bytes.rows_col + 2 * arena_size(1), true, e) !=

@@ -122,7 +122,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     if (kv_check_types(d->kv_specs, d->n_kv, (enum kv_type)o->kv_k, (enum kv_type)o->kv_v, e) !=
         0)
         return -1;
-    forward_bytes(d, o->exact, o->n_thread, &bytes);
+    forward_bytes(d, &bytes);
     *in = (struct plan_input){
         .budget_bytes = o->memory_bytes,
         .n_ctx = o->n_ctx,

@@ -15,6 +15,11 @@ tests_unit_test_session_SOURCES = tests/unit/test_session.c \
 	tests/lib/model_path.c tests/lib/model_path.h
 tests_unit_test_session_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_session_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/unit/test_sampler
+tests_unit_test_sampler_SOURCES = tests/unit/test_sampler.c \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_unit_test_sampler_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sampler_LDADD = $(UNIT_LIBS)
 check_PROGRAMS += tests/faults/test_memory_out
 tests_faults_test_memory_out_SOURCES = tests/faults/test_memory_out.c \
 	tests/lib/model_path.c tests/lib/model_path.h
