@@ -64,9 +64,13 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
     plan_print_model(to, info);
     fprintf(to, "context %u tokens, prompts %u tokens at a time\n\n", p->n_ctx, p->chunk);
     plan_print_rows(to, p);
-    fprintf(to, "\nEach token reads %s from disk; %s of %s are kept.\n",
-            units_size(a, sizeof a, p->streamed_bytes),
-            units_size(b, sizeof b, p->pinned_bytes), units_size(c, sizeof c, info->hot_bytes));
+    units_size(c, sizeof c, info->hot_bytes);
+    if (p->streamed_bytes == 0)
+        fprintf(to, "\nA token reads nothing from disk: all of %s are kept.\n", c);
+    else
+        fprintf(to, "\nEach token reads %s from disk; %s of %s are kept.\n",
+                units_size(a, sizeof a, p->streamed_bytes),
+                units_size(b, sizeof b, p->pinned_bytes), c);
     if (p->decode_tps > 0) {
         fprintf(to, "Answers ~%.3g tok/s; %s.", p->decode_tps, binds_text(p->binds));
         if (p->prefill_tps > 0)

@@ -173,7 +173,14 @@ int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smalle
     options_resolve(m, &resolved);
     if (plan_input_of(m, &resolved, &in, e) != 0)
         return -1;
-    *smallest_budget = plan_smallest_budget(&in);
     *largest_ctx = plan_largest_ctx(&in);
+    /* Blocks grow with the budget, up to a point, and the floor with them. */
+    resolved.memory_bytes = 0;
+    do {
+        *smallest_budget = resolved.memory_bytes;
+        if (plan_input_of(m, &resolved, &in, e) != 0)
+            return -1;
+        resolved.memory_bytes = plan_smallest_budget(&in);
+    } while (resolved.memory_bytes > *smallest_budget);
     return 0;
 }

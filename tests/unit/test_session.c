@@ -114,6 +114,27 @@ static uint64_t smallest_budget(const struct mw_options *o)
     return budget;
 }
 
+static void the_smallest_budget_is_the_smallest_whatever_was_asked(void **state)
+{
+    static const uint64_t asked[] = { 1, 40 * MIB, 256 * MIB, 4096 * MIB };
+    struct mw_options o = base_options();
+    struct err e = ERR_INIT;
+    struct plan plan;
+    uint64_t least;
+
+    (void)state;
+    least = smallest_budget(&o);
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        o.memory_bytes = asked[i];
+        assert_int_equal(smallest_budget(&o), least);
+    }
+    o.memory_bytes = least;
+    assert_int_equal(mw_plan(model, &o, &plan, &e), 0);
+    o.memory_bytes = least - 1;
+    assert_int_equal(mw_plan(model, &o, &plan, &e), -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+}
+
 static void the_bits_do_not_depend_on_chunks(void **state)
 {
     struct mw_options o = base_options();
@@ -398,6 +419,7 @@ int main(void)
         cmocka_unit_test(an_id_outside_of_the_vocabulary_is_refused),
         cmocka_unit_test(a_cancelled_session_goes_on_as_if_nothing_had_been),
         cmocka_unit_test(no_row_holds_more_than_planned),
+        cmocka_unit_test(the_smallest_budget_is_the_smallest_whatever_was_asked),
     };
 
     return cmocka_run_group_tests_name("session", tests, open_model, close_model);
