@@ -428,6 +428,9 @@ static void figures_have_their_width_whatever_the_number(void **state)
     }
     assert_string_equal(figure_rate5(3.1).text, " 3.10");
     assert_string_equal(figure_rate5(-1).text, "    -");
+    assert_string_equal(figure_rate5(99999).text, "99999");
+    assert_string_equal(figure_rate5(486400).text, " 486k");
+    assert_string_equal(figure_rate5(2.5e7).text, "  25M");
     assert_string_equal(figure_count7(6122).text, "  6,122");
     assert_string_equal(figure_time7(125).text, " 2:05 m");
     assert_string_equal(figure_percent5(0.714).text, " 71 %");

@@ -13,14 +13,24 @@ static struct figure right(const char *text, int width)
     return f;
 }
 
-/* Three digits and a mark, or more digits: always fits 5 columns below 100,000. */
+/* Three digits and a mark, or more digits, or four and thousands, millions, …: fits 5 columns. */
 static struct figure three_digits(double value, int width)
 {
+    static const char steps[] = "kMGTP";
+    const char *step = steps;
     char text[FIGURE_MAX];
 
-    if (!(value >= 0) || value >= 99999.5)
-        return right(value > 0 ? ">" : "-", width);
-    snprintf(text, sizeof text, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+    if (!(value >= 0))
+        return right("-", width);
+    if (value < 99999.5) {
+        snprintf(text, sizeof text, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);
+        return right(text, width);
+    }
+    for (value /= 1000; value >= 9999.5 && step[1] != '\0'; value /= 1000)
+        step++;
+    if (value >= 9999.5)
+        return right(">", width);
+    snprintf(text, sizeof text, "%.0f%c", value, *step);
     return right(text, width);
 }
 
