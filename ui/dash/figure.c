@@ -13,7 +13,8 @@ static struct figure right(const char *text, int width)
     return f;
 }
 
-/* Three digits and a mark, or more digits, or four and thousands, millions, …: fits 5 columns. */
+/* Three digits and a mark, or more digits, or four and thousands, millions, …: fits 5 columns.
+ */
 static struct figure three_digits(double value, int width)
 {
     static const char steps[] = "kMGTP";
