@@ -398,6 +398,12 @@ static enum mw_done answer(struct mw_chat *c, const char *text, char **out, stru
                 return MW_DONE_CANCELLED;
         }
     }
+    if (strncmp(text, "until ", 6) == 0) {
+        while (access(text + 6, F_OK) != 0)
+            if (!say_words(c, out, "not yet ", false))
+                return MW_DONE_CANCELLED;
+        return say_words(c, out, "now it is", false) ? MW_DONE_STOP : MW_DONE_CANCELLED;
+    }
     if (strcmp(text, "think") == 0)
         return say_words(c, out, "let me think about this for a while", true) &&
                        say_words(c, out, "after thought: yes", false)

@@ -7,6 +7,7 @@
  *     say TEXT      TEXT, word by word
  *     lines N       N numbered lines
  *     endless       words until it is stopped
+ *     until FILE    words until there is such a file
  *     think         thinking, then an answer
  *     markdown      one of everything
  *     wide          Chinese, emoji, marks

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <utmp.h>
 
 #include <termios.h>
 #include <vterm.h>
@@ -32,9 +33,10 @@ struct pty_screen {
     VTermScreen *screen;
     bool is_alternate;
     int rows, cols;
-    uint64_t bytes;
-    char *raw;
+    char *raw; /* all that was read ... */
     size_t n_raw, room;
+    size_t n_shown;       /* ... and how much of it the screen has seen */
+    bool is_gone;         /* nobody has the other end any more */
     bool is_in_frame;     /* of synchronized output: what is shown is half of something */
     struct termios modes; /* as they were when the program started */
     char row[4096];
@@ -48,10 +50,120 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+/* ---- bytes in and out ---- */
+
+static bool keep_raw(struct pty_screen *s, const char *bytes, size_t n)
+{
+    if (s->n_raw + n > s->room) {
+        size_t room = (s->n_raw + n) * 2;
+        char *more = realloc(s->raw, room);
+
+        if (more == NULL)
+            return false;
+        s->raw = more;
+        s->room = room;
+    }
+    memcpy(s->raw + s->n_raw, bytes, n);
+    s->n_raw += n;
+    return true;
+}
+
+/* What the program has written is kept, not shown yet. */
+static bool read_more(struct pty_screen *s, int timeout_ms)
+{
+    struct pollfd fd = { s->master, POLLIN, 0 };
+    char bytes[16384];
+    ssize_t n;
+
+    if (poll(&fd, 1, timeout_ms) <= 0) /* also where it was hung up */
+        return false;
+    n = read(s->master, bytes, sizeof bytes);
+    s->is_gone = n <= 0;
+    return n > 0 && keep_raw(s, bytes, (size_t)n);
+}
+
+static void write_all(struct pty_screen *s, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        struct pollfd fd = { s->master, POLLOUT, 0 };
+        ssize_t done;
+
+        if (poll(&fd, 1, 10) <= 0) { /* full: it waits for us to read */
+            read_more(s, 0);
+            continue;
+        }
+        done = write(s->master, bytes, n < 1024 ? n : 1024);
+        if (done < 0 && errno != EINTR && errno != EAGAIN)
+            return;
+        if (done > 0) {
+            bytes += done;
+            n -= (size_t)done;
+        }
+    }
+}
+
+/* The terminal's own words, from within vterm_input_write: there is nothing to be read now.
+ * Who does not read them does not get them. */
 static void answer(const char *bytes, size_t n, void *ctx)
 {
-    pty_send_n(ctx, bytes, n);
+    struct pty_screen *s = ctx;
+    struct pollfd fd = { s->master, POLLOUT, 0 };
+
+    if (poll(&fd, 1, 0) > 0 && write(s->master, bytes, n) < 0)
+        return;
 }
+
+/* The next frame, or all there is where no frame ends. */
+static size_t next_part(struct pty_screen *s)
+{
+    static const char end[] = "\033[?2026l";
+    size_t len = sizeof end - 1;
+    size_t from = s->n_shown >= len ? s->n_shown - len + 1 : 0; /* it may be in two parts */
+    const char *at = memmem(s->raw + from, s->n_raw - from, end, len);
+
+    return at == NULL ? s->n_raw - s->n_shown : (size_t)(at - s->raw) + len - s->n_shown;
+}
+
+/* The last mark in the newest n bytes shown and the few before them tells. */
+static void look_for_frame(struct pty_screen *s, size_t n)
+{
+    static const char mark[] = "\033[?2026";
+    size_t len = sizeof mark; /* with the letter */
+
+    for (size_t at = s->n_shown; at >= len && at + n >= s->n_shown; at--)
+        if (memcmp(s->raw + at - len, mark, len - 1) == 0) {
+            s->is_in_frame = s->raw[at - 1] == 'h';
+            return;
+        }
+}
+
+bool pty_take(struct pty_screen *s, int timeout_ms)
+{
+    size_t n;
+
+    if (s->n_shown == s->n_raw && !read_more(s, timeout_ms))
+        return false;
+    n = next_part(s);
+    vterm_input_write(s->vt, s->raw + s->n_shown, n);
+    vterm_screen_flush_damage(s->screen);
+    s->n_shown += n;
+    look_for_frame(s, n);
+    return true;
+}
+
+void pty_send_n(struct pty_screen *s, const char *bytes, size_t n)
+{
+    while (pty_take(s, 0))
+        ;
+    write_all(s, bytes, n);
+}
+
+void pty_send(struct pty_screen *s, const char *bytes)
+{
+    pty_send_n(s, bytes, strlen(bytes));
+}
+
+/* ---- a program ---- */
 
 static int on_prop(VTermProp prop, VTermValue *value, void *ctx)
 {
@@ -85,6 +197,7 @@ struct pty_screen *pty_new(const struct pty_start *o)
                                         "STY",   "VISUAL",  "EDITOR",   "ACCESSIBLE" };
     struct pty_screen *s = calloc(1, sizeof *s);
     struct winsize size = { (unsigned short)o->rows, (unsigned short)o->cols, 0, 0 };
+    int slave;
 
     if (s == NULL)
         return NULL;
@@ -97,10 +210,19 @@ struct pty_screen *pty_new(const struct pty_start *o)
     vterm_screen_set_callbacks(s->screen, &callbacks, s);
     vterm_screen_enable_altscreen(s->screen, 1);
     vterm_screen_reset(s->screen, 1);
-    s->pid = forkpty(&s->master, NULL, NULL, &size);
+    if (openpty(&s->master, &slave, NULL, NULL, &size) != 0) {
+        s->master = -1;
+        pty_free(s);
+        return NULL;
+    }
+    tcgetattr(slave, &s->modes); /* before the program can change them */
+    s->pid = fork();
     if (s->pid == 0) {
         char *const *argv = (char *const *)(uintptr_t)o->argv;
 
+        close(s->master);
+        if (login_tty(slave) != 0)
+            _exit(127);
         for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
             unsetenv(gone[i]);
         setenv("TERM", o->term == NULL ? "xterm-256color" : o->term, 1);
@@ -110,11 +232,11 @@ struct pty_screen *pty_new(const struct pty_start *o)
         execv(argv[0], argv);
         _exit(127);
     }
+    close(slave);
     if (s->pid < 0) {
         pty_free(s);
         return NULL;
     }
-    tcgetattr(s->master, &s->modes);
     return s;
 }
 
@@ -131,80 +253,6 @@ void pty_free(struct pty_screen *s)
     vterm_free(s->vt);
     free(s->raw);
     free(s);
-}
-
-static void keep_raw(struct pty_screen *s, const char *bytes, size_t n)
-{
-    if (s->n_raw + n > s->room) {
-        size_t room = (s->n_raw + n) * 2;
-        char *more = realloc(s->raw, room);
-
-        if (more == NULL)
-            return;
-        s->raw = more;
-        s->room = room;
-    }
-    memcpy(s->raw + s->n_raw, bytes, n);
-    s->n_raw += n;
-}
-
-/* The last mark in the newest n bytes and the few before them tells. */
-static void look_for_frame(struct pty_screen *s, size_t n)
-{
-    static const char mark[] = "\033[?2026";
-    size_t len = sizeof mark; /* with the letter */
-
-    for (size_t at = s->n_raw; at >= len && at + n >= s->n_raw; at--)
-        if (memcmp(s->raw + at - len, mark, len - 1) == 0) {
-            s->is_in_frame = s->raw[at - 1] == 'h';
-            return;
-        }
-}
-
-bool pty_take(struct pty_screen *s, int timeout_ms)
-{
-    struct pollfd fd = { s->master, POLLIN, 0 };
-    char bytes[16384];
-    ssize_t n;
-
-    if (poll(&fd, 1, timeout_ms) <= 0) /* also where it was hung up */
-        return false;
-    n = read(s->master, bytes, sizeof bytes);
-    if (n <= 0)
-        return false;
-    s->bytes += (uint64_t)n;
-    keep_raw(s, bytes, (size_t)n);
-    look_for_frame(s, (size_t)n);
-    vterm_input_write(s->vt, bytes, (size_t)n);
-    vterm_screen_flush_damage(s->screen);
-    return true;
-}
-
-void pty_send_n(struct pty_screen *s, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        struct pollfd fd = { s->master, POLLOUT, 0 };
-        ssize_t done;
-
-        if (poll(&fd, 1, 100) <= 0) { /* full: it waits for us to read */
-            pty_take(s, 0);
-            continue;
-        }
-        done = write(s->master, bytes, n < 1024 ? n : 1024);
-        if (done < 0 && errno != EINTR && errno != EAGAIN)
-            return;
-        if (done > 0) {
-            bytes += done;
-            n -= (size_t)done;
-        }
-        while (pty_take(s, 0))
-            ;
-    }
-}
-
-void pty_send(struct pty_screen *s, const char *bytes)
-{
-    pty_send_n(s, bytes, strlen(bytes));
 }
 
 /* Terminals do so when their size changes.  libvterm 0.1.4 does not, and scrolls rows that it
@@ -328,20 +376,16 @@ static bool wait_for(struct pty_screen *s, int y, const char *text, bool wanted)
     uint64_t end = now_ms() + WAIT_MS;
 
     for (;;) {
-        bool shown;
+        bool shown = y < 0 ? pty_shows(s, text) : strstr(pty_row(s, y), text) != NULL;
 
-        while (pty_take(s, 0))
-            ;
-        shown = y < 0 ? pty_shows(s, text) : strstr(pty_row(s, y), text) != NULL;
         if (shown == wanted && !s->is_in_frame)
             return true;
-        if (now_ms() >= end) {
-            fprintf(stderr, "waited in vain for \"%s\" to be %s\n", text,
-                    wanted ? "shown" : "gone");
+        if (!pty_take(s, 20) && (now_ms() >= end || s->is_gone)) {
+            fprintf(stderr, "waited in vain for \"%s\" to be %s%s\n", text,
+                    wanted ? "shown" : "gone", s->is_gone ? ", the program has ended" : "");
             pty_print(s);
             return false;
         }
-        pty_take(s, 20);
     }
 }
 
@@ -363,14 +407,6 @@ bool pty_sees_at(struct pty_screen *s, int y, const char *text)
 bool pty_loses_at(struct pty_screen *s, int y, const char *text)
 {
     return wait_for(s, y < 0 ? s->rows + y : y, text, false);
-}
-
-void pty_settle(struct pty_screen *s, int quiet_ms)
-{
-    uint64_t end = now_ms() + WAIT_MS;
-
-    while (now_ms() < end && pty_take(s, quiet_ms))
-        ;
 }
 
 int pty_end(struct pty_screen *s)
@@ -432,7 +468,7 @@ static bool is_set(const struct pty_screen *s, const char *mode)
 {
     char text[16];
     const char *on = NULL, *off = NULL;
-    const char *end = s->raw + s->n_raw, *at;
+    const char *end = s->raw + s->n_shown, *at;
 
     for (int is_on = 0; is_on < 2; is_on++) {
         size_t n = (size_t)snprintf(text, sizeof text, "\033[?%s%c", mode, is_on ? 'h' : 'l');
@@ -500,12 +536,12 @@ char *pty_cells(struct pty_screen *s)
 
 uint64_t pty_bytes(const struct pty_screen *s)
 {
-    return s->bytes;
+    return s->n_shown;
 }
 
 const char *pty_raw(const struct pty_screen *s, size_t *n)
 {
-    *n = s->n_raw;
+    *n = s->n_shown;
     return s->raw;
 }
 

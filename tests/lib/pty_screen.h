@@ -4,7 +4,8 @@
  * The terminal is libvterm in this process: what the program writes is fed to it, what it
  * answers goes back.  A test waits for what the screen is to show, never for a time; the
  * waits are bounded and fail with the screen printed.  Frames that the program brackets
- * (--sync-frames) are looked at when they are whole.
+ * (--sync-frames) are looked at when they are whole, and one after the other, however late
+ * the test is: what is shown for a moment is seen.
  */
 #ifndef MEMWALL_TESTS_PTY_SCREEN_H
 #define MEMWALL_TESTS_PTY_SCREEN_H
@@ -26,6 +27,7 @@ struct pty_screen *pty_new(const struct pty_start *o);
 /* Kills the program if it is still there. */
 void pty_free(struct pty_screen *s);
 
+/* What was written before is taken first: the screen is as the user saw it. */
 void pty_send(struct pty_screen *s, const char *bytes);
 void pty_send_n(struct pty_screen *s, const char *bytes, size_t n);
 void pty_resize(struct pty_screen *s, int rows, int cols);
@@ -35,7 +37,8 @@ void pty_signal_foreground(struct pty_screen *s, int sig);
 /* As a window that is closed. */
 void pty_hang_up(struct pty_screen *s);
 
-/* Take what the program has written already; true: it wrote something. */
+/* Take the next frame of what the program has written, or all where it has no frames; true:
+ * it wrote something. */
 bool pty_take(struct pty_screen *s, int timeout_ms);
 
 /* Until the screen shows text somewhere in a row / does not show it any more. */
@@ -44,8 +47,6 @@ bool pty_loses(struct pty_screen *s, const char *text);
 /* Until row y (negative: from below, -1 is the last) shows text / does not. */
 bool pty_sees_at(struct pty_screen *s, int y, const char *text);
 bool pty_loses_at(struct pty_screen *s, int y, const char *text);
-/* Until it has written nothing for quiet_ms. */
-void pty_settle(struct pty_screen *s, int quiet_ms);
 /* Until the program has ended: its exit status, or 128 + signal; -1: it goes on. */
 int pty_end(struct pty_screen *s);
 /* Did it stop (Ctrl-Z)?  Waits for that. */
@@ -68,7 +69,7 @@ char *pty_text(struct pty_screen *s);
 char *pty_cells(struct pty_screen *s);
 void pty_print(struct pty_screen *s);
 
-/* All bytes written so far, and how many. */
+/* All bytes taken so far, and how many. */
 uint64_t pty_bytes(const struct pty_screen *s);
 const char *pty_raw(const struct pty_screen *s, size_t *n);
 /* Do the terminal's modes say that lines are edited by the kernel (as a shell left it)? */

@@ -26,6 +26,7 @@ static void start(struct fake_run *f, int rows, int cols, const char *term,
     argv[n++] = program;
     argv[n++] = "--home";
     argv[n++] = f->home;
+    argv[n++] = "--sync-frames";
     for (; args != NULL && *args != NULL && n < MAX_ARGS; args++)
         argv[n++] = *args;
     argv[n] = NULL;

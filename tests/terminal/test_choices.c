@@ -24,7 +24,7 @@ static void a_change_is_shown_beside_the_plan_in_force_and_done_on_enter(void **
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     fake_line(&run, "say something");
-    sees(&run, "tokens");
+    sees(&run, "disk wait");
     fake_line(&run, "/ctx 8k");
     sees(&run, "Change: context 8192");
     sees(&run, "4096       8192");

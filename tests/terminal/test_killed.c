@@ -45,7 +45,7 @@ static int last_line(void)
 static void nothing_but_the_token_in_flight_is_lost(void **state)
 {
     const char *args[] = { "-c", "32k", NULL };
-    const char *again[] = { "-c", "32k", "--continue", NULL };
+    const char *again[] = { "-c", "32k", "--refresh", "60000", "--continue", NULL };
     char line[100];
     int shown;
 
@@ -68,7 +68,7 @@ static void nothing_but_the_token_in_flight_is_lost(void **state)
     for (int i = shown - 2; i > shown - 6; i--) {
         snprintf(line, sizeof line, "Line %d: here%d there%d \xe7\xac\xac%d\xe8\xa1\x8c", i, i,
                  i, i);
-        assert_true(pty_shows(run.s, line));
+        sees(&run, line);
     }
     pty_send(run.s, "\033[H");
     sees(&run, "> hello \xe4\xb8\x96\xe7\x95\x8c");
@@ -109,6 +109,7 @@ static void many_deaths_leave_one_chat_that_opens(void **state)
         if (i % 2 == 0) { /* in the middle of the answer, or before it */
             snprintf(line, sizeof line, "message number %d", i);
             program_line(&run, line);
+            assert_true(pty_loses_at(run.s, -2, line)); /* sent, not only typed */
             snprintf(line, sizeof line, "> message number %d", i);
             sees(&run, line);
         } else {

@@ -36,7 +36,7 @@ static void replay(int rows, int cols, const char *term, const char *const *more
 {
     const char *env[MAX_ENV + 3] = { "NO_COLOR", "COLORTERM", NULL };
     char program[4096], recording[4096];
-    const char *argv[] = { program, "replay", recording, option, value, NULL };
+    const char *argv[] = { program, "replay", recording, "--sync-frames", option, value, NULL };
     struct pty_start o = { rows, cols, term, env, argv };
 
     for (int i = 0; more != NULL && more[i] != NULL && i < MAX_ENV; i++)
@@ -249,8 +249,9 @@ static void inspects_a_layer(void **state)
 /* Below a shell that controls jobs: who has no parent in its session is never stopped. */
 static void stops_and_comes_back(void **state)
 {
-    static const char script[] = "set -m; \"$0\" replay \"$1\"; echo it stopped; read x; fg; "
-                                 "echo it ended";
+    static const char script[] =
+        "set -m; \"$0\" replay --sync-frames \"$1\"; echo it stopped; read x; fg; "
+        "echo it ended";
     char program[4096], recording[4096];
     const char *argv[] = { "/bin/sh", "-c", script, program, recording, NULL };
     struct pty_start o = { 24, 80, NULL, NULL, argv };
