@@ -11,6 +11,7 @@
 #include "src/command.h"
 #include "src/config_file.h"
 #include "src/limits.h"
+#include "src/once.h"
 #include "src/paths.h"
 #include "src/plan_print.h"
 #include "src/settings.h"
@@ -59,6 +60,11 @@ int cmd_chat(const struct options *o)
     int rc;
 
     settings_screen(o, &c.ui);
+    if (o->once || o->json) {
+        if (settings_engine(o, &c.chat.engine, &e) != 0)
+            return report_error(&e);
+        return once_chat(o, &c.chat.engine, &e) == 0 ? EXIT_OK : refuse(o, &c.chat.engine, &e);
+    }
     if (!isatty(STDOUT_FILENO) || (!c.ui.plain && !ui_can_draw()))
         return cmd_run(o);
     if (settings_engine(o, &c.chat.engine, &e) != 0 || paths_find(&paths, &e) != 0)

@@ -10,10 +10,12 @@ const struct command command_table[] = {
     { "chat", "",
       "talk to a model in the terminal, with the dashboard beside it",
       "The screen is split: the chat, the dashboard, one line to type in, a status bar.\n"
-      "/help or F1 lists commands and keys.  Without a terminal this is \"memwall run\".",
+      "/help or F1 lists commands and keys.  Without a terminal this is \"memwall run\".\n"
+      "--once prints the dashboard as text and ends, --json its figures.",
       "memwall -m model.gguf\n"
       "memwall -m model.gguf --memory 2G --ctx 16k --kv q8_0\n"
-      "memwall -m model.gguf --continue\n",
+      "memwall -m model.gguf --continue\n"
+      "memwall -m model.gguf --memory 2G --once\n",
       CMD_CHAT, false, true, false, cmd_chat },
     { "run", "[PROMPT]",
       "answer one prompt on standard output",

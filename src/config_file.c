@@ -18,8 +18,8 @@
 /* What makes sense for one start only, and what would keep the program from starting. */
 static bool is_for_files(const struct option *row)
 {
-    static const enum option_id not_these[] = { OPT_HELP, OPT_VERSION, OPT_CONTINUE, OPT_OPEN,
-                                                OPT_JSON };
+    static const enum option_id not_these[] = { OPT_HELP, OPT_VERSION, OPT_CONTINUE,
+                                                OPT_OPEN, OPT_ONCE,    OPT_JSON };
 
     for (size_t i = 0; i < sizeof not_these / sizeof not_these[0]; i++)
         if (row == &options_table[not_these[i]])

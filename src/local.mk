@@ -14,6 +14,6 @@ memwall_SOURCES = \
 	src/answer_out.h src/answer_out.c src/summary.h src/summary.c src/cmd_run.c \
 	src/eval_ids.h src/eval_ids.c src/eval_watch.h src/eval_watch.c \
 	src/eval_text.h src/eval_text.c src/cmd_eval.c \
-	src/cmd_replay.c \
+	src/once.h src/once.c src/cmd_replay.c \
 	src/cmd_tokenize.c
 memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)

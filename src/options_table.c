@@ -121,8 +121,8 @@ const struct option options_table[N_OPTION] = {
         CMD_RUN, KIND_FLAG, AT(stats), 0, 0 },
     [OPT_JSON] = { "json", 0, false, GROUP_OUTPUT, NULL, NULL,
         "JSON for machines",
-        CMD_RUN | CMD_PLAN | CMD_EVAL | CMD_INSPECT | CMD_TOKENIZE | CMD_REPLAY, KIND_FLAG,
-        AT(json), 0, 0 },
+        CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL | CMD_INSPECT | CMD_TOKENIZE | CMD_REPLAY,
+        KIND_FLAG, AT(json), 0, 0 },
     [OPT_TELEMETRY] = { "telemetry", 0, false, GROUP_OUTPUT, "FILE", NULL,
         "record the engine's counters as JSON lines",
         CMD_TALK | CMD_EVAL, KIND_FILE, AT(telemetry), 0, 0 },
@@ -175,7 +175,7 @@ const struct option options_table[N_OPTION] = {
 
     [OPT_ONCE] = { "once", 0, false, GROUP_OUTPUT, NULL, NULL,
         "print the dashboard as text and end",
-        CMD_REPLAY, KIND_FLAG, AT(once), 0, 0 },
+        CMD_SCREEN, KIND_FLAG, AT(once), 0, 0 },
 
     [OPT_EXACT] = { "exact", 0, false, GROUP_ADVANCED, NULL, NULL,
         "keep activations in float everywhere: slower, closest to the reference",

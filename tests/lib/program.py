@@ -14,7 +14,7 @@ TIMEOUT_S = 300  # only for what hangs; sanitizers are slow
 def environment(home, **more):
     env = dict(os.environ, HOME=home, **more)
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",
-                 "NO_COLOR", "ACCESSIBLE"):
+                 "NO_COLOR", "ACCESSIBLE", "COLUMNS", "LINES"):
         env.pop(name, None)
     return env
 

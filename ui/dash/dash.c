@@ -3,6 +3,8 @@
 
 #include "ui/dash/dash.h"
 
+#include <stdlib.h>
+
 #include "ui/dash/arrange.h"
 
 void dash_draw(const struct dash *d, const struct canvas *c)
@@ -36,6 +38,19 @@ bool dash_click(struct dash *d, int height, int width, int y, int x)
                    p->widget->click(d, p->height, p->width, y - p->y, x - p->x);
     }
     return false;
+}
+
+int ui_dash_json(const struct mw_sample *s, FILE *f, struct err *e)
+{
+    size_t n = mw_sample_json(s, "sample", NULL, 0) + 1;
+    char *text = malloc(n);
+
+    if (text == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the figures");
+    mw_sample_json(s, "sample", text, n);
+    fprintf(f, "%s\n", text);
+    free(text);
+    return 0;
 }
 
 int ui_dash_once(const struct mw_sample *s, int width, int height, bool ascii, FILE *f,

@@ -198,19 +198,12 @@ int player_print_json(const char *path, FILE *f, struct err *e)
 {
     struct player *p;
     struct dash *d;
-    size_t n;
-    char *text;
+    int rc;
 
     if (play_through(&p, &d, path, UI_GRAPH_ASCII, e) != 0)
         return -1;
-    n = mw_sample_json(player_sample(p), "sample", NULL, 0) + 1;
-    text = malloc(n);
-    if (text != NULL) {
-        mw_sample_json(player_sample(p), "sample", text, n);
-        fprintf(f, "%s\n", text);
-    }
-    free(text);
+    rc = ui_dash_json(player_sample(p), f, e);
     dash_free(d);
     player_close(p);
-    return text != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for the figures");
+    return rc;
 }
