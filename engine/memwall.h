@@ -165,6 +165,7 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
 struct mw_limits {
     double disk_bytes_s;   /* reading the model's file as the options say; 0: not measured */
     double memory_bytes_s; /* reading memory with the options' threads */
+    double flops_s;        /* multiplying the model's matrices, as a prompt does */
 };
 
 /* Measure for about so many seconds; takes at most half of the options' budget for its

@@ -15,7 +15,7 @@
 #include "src/paths.h"
 
 #define KEEP_SECONDS    86400
-#define MEASURE_SECONDS 1.0
+#define MEASURE_SECONDS 1.2
 
 /* What must be the same for a kept figure to hold. */
 struct key {
@@ -23,15 +23,22 @@ struct key {
     char io[16];
     int n_thread;
     char cpu[64];
+    char arithmetic[64]; /* weight type, kernels, form of activations */
 };
 
-static void make_key(struct key *k, const char *model_path, const struct mw_options *o)
+static void make_key(struct key *k, const struct mw_model *m, const char *model_path,
+                     const struct mw_options *o)
 {
+    const char *isa = o->isa != NULL ? o->isa : mw_isa(0);
+    struct mw_model_info info;
     struct mw_machine machine;
     struct stat st;
 
     memset(k, 0, sizeof *k);
     mw_machine_read(&machine);
+    mw_model_info(m, &info);
+    snprintf(k->arithmetic, sizeof k->arithmetic, "%s/%s%s", info.type, isa,
+             o->exact ? "/exact" : "");
     snprintf(k->cpu, sizeof k->cpu, "%s", machine.cpu);
     for (char *c = k->cpu; *c != '\0'; c++)
         if (*c == ' ' || *c == '\t')
@@ -44,19 +51,22 @@ static void make_key(struct key *k, const char *model_path, const struct mw_opti
         k->dev = st.st_dev;
 }
 
-/* A line: time, device, way of reading, threads, processor, disk and memory bytes a second. */
+/* A line: time, device, way of reading, threads, processor, arithmetic; bytes a second of
+ * disk and memory, operations a second. */
 static bool read_line(const char *line, const struct key *k, int64_t now, struct mw_limits *out)
 {
     struct key found = { 0 };
     int64_t at;
     struct mw_limits l;
 
-    if (sscanf(line, "%" SCNd64 " %" SCNu64 " %15s %d %63s %lf %lf", &at, &found.dev, found.io,
-               &found.n_thread, found.cpu, &l.disk_bytes_s, &l.memory_bytes_s) != 7)
+    if (sscanf(line, "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf", &at, &found.dev,
+               found.io, &found.n_thread, found.cpu, found.arithmetic, &l.disk_bytes_s,
+               &l.memory_bytes_s, &l.flops_s) != 9)
         return false;
     if (at > now || now - at > KEEP_SECONDS || found.dev != k->dev ||
         found.n_thread != k->n_thread || strcmp(found.io, k->io) != 0 ||
-        strcmp(found.cpu, k->cpu) != 0 || !(l.disk_bytes_s > 0) || !(l.memory_bytes_s > 0))
+        strcmp(found.cpu, k->cpu) != 0 || strcmp(found.arithmetic, k->arithmetic) != 0 ||
+        !(l.disk_bytes_s > 0) || !(l.memory_bytes_s > 0) || !(l.flops_s > 0))
         return false;
     *out = l;
     return true;
@@ -86,8 +96,9 @@ static void keep(const char *path, const struct key *k, const struct mw_limits *
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     f = fopen(temporary, "w");
     if (f != NULL) {
-        fprintf(f, "%" PRId64 " %" PRIu64 " %s %d %s %.0f %.0f\n", (int64_t)time(NULL), k->dev,
-                k->io, k->n_thread, k->cpu, l->disk_bytes_s, l->memory_bytes_s);
+        fprintf(f, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f\n", (int64_t)time(NULL),
+                k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
+                l->memory_bytes_s, l->flops_s);
         while (old != NULL && n_kept++ < 20 && fgets(line, sizeof line, old) != NULL)
             fputs(line, f);
         if (fflush(f) != 0 || fsync(fileno(f)) != 0 || rename(temporary, path) != 0)
@@ -108,7 +119,7 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
     struct key k;
     bool has_folder = paths_find(&paths, &ignored) == 0;
 
-    make_key(&k, model_path, o);
+    make_key(&k, m, model_path, o);
     if (has_folder) {
         snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
         if (find_kept(path, &k, &l)) {

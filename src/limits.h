@@ -1,7 +1,7 @@
 /*
- * limits.h - what disk and memory of this machine give, measured once and kept.
+ * limits.h - what disk, memory and arithmetic of this machine give, measured once and kept.
  *
- * Kept in the cache folder, one line a file system and processor, for a day; the file may be
+ * Kept in the cache folder, one line a file system, processor and weight type, for a day; the file may be
  * deleted at any time.  What was not measured leaves predictions out, never wrong.
  */
 #ifndef MEMWALL_SRC_LIMITS_H

@@ -136,12 +136,13 @@ double forward_flops(const struct model_desc *d, bool is_prompt)
         size_t n = is_prompt && l == d->last_kv_layer ? 2 : sizeof all / sizeof all[0];
 
         if (is_prompt && l > d->last_kv_layer)
-            return sum;
+            break;
         for (size_t i = 0; i < n; i++)
             sum += 2.0 * all[i]->n_row * all[i]->n_k;
-        sum += 6.0 * y->experts.n_used * y->experts.n_ff * d->n_embd;
+        if (!is_prompt || l < d->last_kv_layer)
+            sum += 6.0 * y->experts.n_used * y->experts.n_ff * d->n_embd;
     }
-    return sum + 2.0 * d->head.n_row * d->head.n_k;
+    return is_prompt ? sum : sum + 2.0 * d->head.n_row * d->head.n_k;
 }
 
 /* --- life --- */

@@ -78,7 +78,13 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
 /* [rows wanted][n_vocab], soft-capped; until the next run. */
 float *forward_logits(struct forward *f);
 
-/* Multiply-adds times two of one token: all layers and head, and a prompt token's. */
+/* Multiply-adds times two of one token: all layers and head; of a prompt, those that a token
+ * whose logits nobody wants goes through. */
 double forward_flops(const struct model_desc *d, bool is_prompt);
+
+/* Multiply matrices as a prompt does for about so many seconds: operations a second.  Takes
+ * some MiB, and gives them back. */
+int forward_measure(const struct model_desc *d, const struct kernels *kernels, bool exact,
+                    int n_thread, double seconds, double *flops_s, struct err *e);
 
 #endif

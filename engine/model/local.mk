@@ -4,4 +4,5 @@ libengine_a_SOURCES += \
 	engine/model/desc_gemma4.c engine/model/desc_llama.c \
 	engine/model/rope.c engine/model/rope.h \
 	engine/model/forward.c engine/model/forward.h engine/model/forward_internal.h \
-	engine/model/attend.c engine/model/experts.c
+	engine/model/attend.c engine/model/experts.c \
+	engine/model/arithmetic.c

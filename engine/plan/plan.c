@@ -175,18 +175,26 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
         *out = pinned;
 }
 
-/* The chunk that takes as long to compute as its weights take to read. */
+/* Which experts a prompt reads, and how few tokens each of them is multiplied with, is told by
+ * no limit. */
+static bool knows_prompts(const struct plan_input *in)
+{
+    return in->flops_s > 0 && in->experts_bytes == 0;
+}
+
+/* The chunk that takes as long to compute as its weights take to read: more would only take
+ * memory from weights that are kept. */
 static uint32_t chunk_target(const struct plan_input *in)
 {
     double chunk;
 
     if (in->chunk_max != 0)
         return chunk_limit(in, in->n_ctx, in->chunk_max);
-    if (!(in->disk_bytes_s > 0) || !(in->flops_s > 0) || !(in->flops_prompt_token > 0))
+    if (!knows_prompts(in) || !(in->disk_bytes_s > 0) || !(in->flops_prompt_token > 0))
         return chunk_limit(in, in->n_ctx, PLAN_CHUNK_DEFAULT);
     chunk = (double)in->prompt_bytes / in->disk_bytes_s * in->flops_s / in->flops_prompt_token;
-    if (!(chunk > PLAN_CHUNK_MIN))
-        chunk = PLAN_CHUNK_MIN;
+    if (!(chunk > PLAN_CHUNK_EVEN))
+        chunk = PLAN_CHUNK_EVEN;
     if (chunk > PLAN_CHUNK_MAX)
         chunk = PLAN_CHUNK_MAX;
     return chunk_limit(in, in->n_ctx, (uint32_t)chunk);
@@ -238,8 +246,10 @@ static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c
 }
 
 /* Everything pinned and no ring, if that fits: nothing is faster. */
-static bool give_everything(const struct plan_input *in, uint32_t most, struct plan *out)
+static bool give_everything(const struct plan_input *in, struct plan *out)
 {
+    uint32_t most =
+        chunk_limit(in, in->n_ctx, in->chunk_max != 0 ? in->chunk_max : PLAN_CHUNK_DEFAULT);
     struct choice c = { .n_ctx = in->n_ctx,
                         .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
                         .pinned_bytes = in->streams ? all_pinned_bytes(in) : 0 };
@@ -303,7 +313,7 @@ double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint
 {
     double disk_s = 0, compute_s;
 
-    if (!(in->flops_s > 0) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
+    if (!knows_prompts(in) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
         return 0;
     if (streamed_bytes > 0)
         disk_s = (double)streamed_bytes / in->disk_bytes_s;
@@ -376,15 +386,13 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
 
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
 {
-    uint32_t most = chunk_target(in);
-
     fill_floor(in, in->n_ctx, out);
     if (!fits(out)) {
         predict(in, out);
         return refuse(in, out, e);
     }
-    if (!give_everything(in, most, out))
-        give_in_order(in, most, out);
+    if (!give_everything(in, out))
+        give_in_order(in, chunk_target(in), out);
     predict(in, out);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/forward.h"
 #include "engine/session/answer.h"
 #include "engine/session/cost.h"
 #include "engine/session/model_open.h"
@@ -623,6 +624,15 @@ bool mw_chat_is_busy(const struct mw_chat *c)
     return is_busy;
 }
 
+/* Arithmetic of one token of a prompt: as the last prompt showed it, else as the machine's
+ * limit says; 0: neither is known.  Under the lock. */
+static double token_compute_s(const struct mw_chat *c)
+{
+    if (c->prompt_compute_s > 0 || !(c->m->flops_s > 0))
+        return c->prompt_compute_s;
+    return forward_flops(c->m->desc, true) / c->m->flops_s;
+}
+
 int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e)
 {
@@ -650,7 +660,7 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
                                  .disk_bytes_s = c->m->disk_bytes_s };
     pthread_mutex_lock(&own->lock);
     basis.chunk = c->plan.chunk;
-    basis.compute_s = c->prompt_compute_s;
+    basis.compute_s = token_compute_s(c);
     out->n_again = c->n_again;
     n_ahead = c->n_ahead;
     pthread_mutex_unlock(&own->lock);
@@ -674,7 +684,7 @@ void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct
 
     *out = (struct mw_cost){ 0 };
     pthread_mutex_lock(&own->lock);
-    basis.compute_s = c->prompt_compute_s;
+    basis.compute_s = token_compute_s(c);
     out->n_again = c->n_ahead;
     pthread_mutex_unlock(&own->lock);
     if (out->n_again > 0)

@@ -1,9 +1,10 @@
 /*
- * limits.c - what disk and memory give, for the model at hand.
+ * limits.c - what disk, memory and arithmetic give, for the model at hand.
  */
 #include "config.h"
 
 #include "engine/machine/probe.h"
+#include "engine/model/forward.h"
 #include "engine/session/model_open.h"
 
 #define DISK_DEPTH 8
@@ -27,19 +28,24 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
                       struct mw_limits *out, struct err *e)
 {
     struct mw_options resolved = *o;
-    struct probe_options p = { .seconds = seconds / 2, .buffer_bytes = MOST_BUFFER };
+    struct probe_options p = { .seconds = seconds / 3, .buffer_bytes = MOST_BUFFER };
+    const struct kernels *kernels = o->isa != NULL ? kernels_by_name(o->isa) : kernels_best();
     struct probe_rate disk = { 0 }, memory = { 0 };
     bool is_direct = o->io == MW_IO_AUTO || o->io == MW_IO_DIRECT;
     int fd = main_file(m)->fd, rc;
 
     *out = (struct mw_limits){ 0 };
     options_resolve(m, &resolved);
+    if (kernels == NULL)
+        return err_set(e, ERR_ARGUMENT, "no kernels \"%s\" for this CPU", o->isa);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
     rc = probe_disk(fd, is_direct, DISK_DEPTH, DISK_BLOCK, &p, &disk, e);
     if (rc != 0 && e->code == ERR_UNSUPPORTED && o->io == MW_IO_AUTO)
         rc = probe_disk(fd, false, DISK_DEPTH, DISK_BLOCK, &p, &disk, e);
-    if (rc != 0 || probe_memory(resolved.n_thread, &p, &memory, e) != 0)
+    if (rc != 0 || probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
+        forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
+                        &out->flops_s, e) != 0)
         return -1;
     out->disk_bytes_s = disk.bytes_s;
     out->memory_bytes_s = memory.bytes_s;
@@ -50,4 +56,5 @@ void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
 {
     m->disk_bytes_s = limits->disk_bytes_s;
     m->memory_bytes_s = limits->memory_bytes_s;
+    m->flops_s = limits->flops_s;
 }

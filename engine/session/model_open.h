@@ -28,7 +28,7 @@ struct mw_model {
     struct arena resident;  /* small weights, part of the row "pinned" */
     struct tokenizer *tokenizer;
     /* Measured limits of this machine for this model's file; 0: not measured. */
-    double disk_bytes_s, memory_bytes_s;
+    double disk_bytes_s, memory_bytes_s, flops_s;
 };
 
 const struct catalogue *mw_model_catalogue(const struct mw_model *m);

@@ -142,6 +142,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .experts_bytes = bytes.experts,
         .disk_bytes_s = m->disk_bytes_s,
         .memory_bytes_s = m->memory_bytes_s,
+        .flops_s = m->flops_s,
         .flops_token = forward_flops(d, false),
         .flops_prompt_token = forward_flops(d, true),
     };

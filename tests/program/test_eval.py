@@ -188,6 +188,15 @@ class Plan(unittest.TestCase):
         self.assertRegex(r.stdout, r"(?m)^  sum +\d.*of a budget of 1.00 MiB$")
         self.assertEqual(1, r.stderr.count("\n"))
 
+    def test_the_speed_of_answers_and_prompts_is_predicted(self):
+        for more in ((), ("--exact",), ("--isa", "generic")):
+            d = json.loads(memwall("plan", model("llama-tiny"), "-b", "256M", "--json",
+                                   *more).stdout)
+            self.assertGreater(d["decode_tps"], 0, more)
+            self.assertGreater(d["prefill_tps"], 0, more)
+        r = memwall("plan", model("llama-tiny"), "-b", "256M")
+        self.assertRegex(r.stdout, r"Answers ~[\d.e+]+ tok/s; .*  Prompts ~[\d.e+]+ tok/s\.")
+
     def test_a_percentage_is_of_the_machine(self):
         half, whole = (json.loads(memwall("plan", model("llama-tiny"), "-b", p,
                                           "--json").stdout)["budget_bytes"]

@@ -404,6 +404,32 @@ static void the_cost_of_a_message_counts_what_must_be_evaluated_again(void **sta
     mw_chat_close(c);
 }
 
+static void limits_tell_the_cost_before_the_first_prompt(void **state)
+{
+    struct mw_limits none = { 0 }, limits;
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct err e = ERR_INIT;
+    struct mw_cost cost;
+    struct plan plan;
+
+    (void)state;
+    assert_int_equal(mw_chat_cost(c, "so", 2, &cost, &e), 0);
+    assert_true(cost.is_at_least);
+    if (mw_limits_measure(model, &o.engine, 0.03, &limits, &e) != 0)
+        fail_with(&e);
+    assert_true(limits.memory_bytes_s > 0 &&
+                limits.flops_s > 0); /* so small a file tells no disk */
+    mw_model_set_limits(model, &limits);
+    assert_int_equal(mw_chat_cost(c, "so", 2, &cost, &e), 0);
+    assert_false(cost.is_at_least);
+    assert_true(cost.seconds > 0);
+    assert_int_equal(mw_plan(model, &o.engine, &plan, &e), 0);
+    assert_true(plan.decode_tps > 0 && plan.prefill_tps > 0);
+    mw_model_set_limits(model, &none);
+    mw_chat_close(c);
+}
+
 static void a_change_that_does_not_fit_leaves_all_as_it_was(void **state)
 {
     struct mw_chat_options o = base_options(), small = o;
@@ -566,6 +592,7 @@ int main(void)
         cmocka_unit_test(a_saved_answer_that_was_cut_goes_on_behind_its_text),
         cmocka_unit_test(another_kv_type_is_as_from_a_fresh_start),
         cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
+        cmocka_unit_test(limits_tell_the_cost_before_the_first_prompt),
         cmocka_unit_test(a_change_that_does_not_fit_leaves_all_as_it_was),
         cmocka_unit_test(a_full_context_stops_and_says_so),
         cmocka_unit_test(with_the_shift_on_the_oldest_turns_are_dropped),

@@ -307,8 +307,25 @@ static void the_chunk_balances_disk_and_arithmetic(void **state)
 
     (void)state;
     in.budget_bytes = 2 * GIB;
+    in.disk_bytes_s = 0.5e9;
     assert_int_equal(plan_make(&in, &p, &e), 0);
-    assert_int_equal(p.chunk, (uint32_t)(1.128 / 1.5 * 60 / 1.2));
+    assert_int_equal(p.chunk, (uint32_t)(1.128 / 0.5 * 60 / 1.2));
+    assert_true(p.prefill_tps > 0 && p.prefill_tps <= 60e9 / 1.2e9);
+    in.disk_bytes_s = 5e9;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.chunk, PLAN_CHUNK_EVEN);
+
+    /* Nothing to balance: all is in memory, or nobody knows what will be read. */
+    in.budget_bytes = 8 * GIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.n_slot, 0);
+    assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
+    in.budget_bytes = 2 * GIB;
+    in.experts_bytes = MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
+    assert_near(p.prefill_tps, 0);
+    in.experts_bytes = 0;
     in.flops_s = 0;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);

@@ -384,6 +384,53 @@ static void no_row_holds_more_than_planned(void **state)
     free(sample);
 }
 
+/*
+ * A prompt a hundred times as long: chunk by chunk through the same buffers.  Only the keys
+ * and values of what all tokens see grow, as planned, out of what was lent until then.
+ */
+static void a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values(void **state)
+{
+    enum { SHORT = 200, LONG = 20000, CTX = 20480 };
+    uint32_t *many = malloc(LONG * sizeof *many);
+    struct mw_sample *few = malloc(sizeof *few), *all = malloc(sizeof *all);
+    struct mw_options o = base_options();
+    uint64_t lent = 300 * KIB;
+    struct mw_session *s;
+
+    (void)state;
+    assert_non_null(many);
+    assert_non_null(few);
+    assert_non_null(all);
+    for (uint32_t i = 0; i < LONG; i++)
+        many[i] = ids[i % N_IDS];
+    o.n_ctx = CTX;
+    o.memory_bytes = smallest_budget(&o) + lent;
+    s = open_session(&o);
+    eval(s, many, SHORT);
+    mw_session_sample(s, few);
+    eval(s, many + SHORT, LONG - SHORT);
+    mw_session_sample(s, all);
+    assert_int_equal(all->kv.tokens, LONG);
+    for (int i = 0; i < MW_PLAN_ROWS; i++) {
+        if (i == MW_ROW_PROGRAM || i == MW_ROW_RESERVE) /* the kernel's figures, now */
+            continue;
+        if (i == MW_ROW_KV_GLOBAL)
+            assert_true(all->mem.used[i] > few->mem.used[i] * (LONG / SHORT / 2));
+        else if (i == MW_ROW_PINNED)
+            assert_true(all->mem.used[i] <= few->mem.used[i]);
+        else if (all->mem.used[i] != few->mem.used[i])
+            fail_msg("row %s: %llu bytes for %d tokens, %llu for %d", mw_plan_row_name(i),
+                     (unsigned long long)all->mem.used[i], LONG,
+                     (unsigned long long)few->mem.used[i], SHORT);
+        if (i != MW_ROW_PINNED)
+            assert_true(all->mem.used[i] <= all->mem.plan[i]);
+    }
+    mw_session_close(s);
+    free(many);
+    free(few);
+    free(all);
+}
+
 static int open_model(void **state)
 {
     struct err e = ERR_INIT;
@@ -420,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_session_goes_on_as_if_nothing_had_been),
         cmocka_unit_test(no_row_holds_more_than_planned),
         cmocka_unit_test(the_smallest_budget_is_the_smallest_whatever_was_asked),
+        cmocka_unit_test(a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values),
     };
 
     return cmocka_run_group_tests_name("session", tests, open_model, close_model);
