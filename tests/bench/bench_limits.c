@@ -1,5 +1,5 @@
 /*
- * What disk and memory give for a model, as one line of JSON: the limits that other
+ * What disk, memory and arithmetic give for a model, as one line of JSON: the limits that other
  * benchmarks divide by.
  *
  *     bench_limits MODEL [SECONDS]
@@ -32,8 +32,9 @@ int main(int argc, char **argv)
         return 1;
     }
     mw_model_info(m, &info);
-    printf("{\"disk_bytes_s\":%.0f,\"memory_bytes_s\":%.0f,\"hot_bytes\":%llu}\n",
-           l.disk_bytes_s, l.memory_bytes_s, (unsigned long long)info.hot_bytes);
+    printf(
+        "{\"disk_bytes_s\":%.0f,\"memory_bytes_s\":%.0f,\"flops_s\":%.0f,\"hot_bytes\":%llu}\n",
+        l.disk_bytes_s, l.memory_bytes_s, l.flops_s, (unsigned long long)info.hot_bytes);
     mw_model_close(m);
     return 0;
 }
