@@ -194,8 +194,9 @@ static int free_place(const struct copies *c)
     }
 }
 
-/* The copy in memory goes to the file; only if all of it did, its memory is given back. */
-static bool spill(struct copies *c, struct copy *copy)
+/* What memory has of a copy, or else the keys and values themselves, goes to the file; only
+ * if all of it did, the memory is given back. */
+static bool save_to_file(struct copies *c, struct copy *copy)
 {
     struct err ignored = ERR_INIT;
     struct piece p;
@@ -204,7 +205,8 @@ static bool spill(struct copies *c, struct copy *copy)
     copy->place = free_place(c);
     if (!open_file(c) || !open_piece(c, copy, &p))
         return false;
-    ok = to_file(&p, copy->memory.base, copy->bytes, &ignored) == 0 &&
+    ok = (copy->memory.base != NULL ? to_file(&p, copy->memory.base, copy->bytes, &ignored)
+                                    : kv_copy_save(c->kv, to_file, &p, &ignored)) == 0 &&
          (p.used == 0 || write_piece(&p, &ignored) == 0);
     free(p.buf);
     if (ok)
@@ -234,7 +236,7 @@ static uint32_t n_in_memory(const struct copies *c)
 static void make_room(struct copies *c, uint32_t n_memory)
 {
     for (uint32_t i = 0; n_in_memory(c) > n_memory;) {
-        if (c->copy[i].memory.base == NULL || spill(c, &c->copy[i]))
+        if (c->copy[i].memory.base == NULL || save_to_file(c, &c->copy[i]))
             i++;
         else
             forget(c, i);
@@ -263,21 +265,6 @@ static bool save_to_memory(struct copies *c, struct copy *copy)
     }
     arena_unmap(&copy->memory);
     return false;
-}
-
-static bool save_to_file(struct copies *c, struct copy *copy)
-{
-    struct err ignored = ERR_INIT;
-    struct piece p;
-    bool ok;
-
-    copy->place = free_place(c);
-    if (!open_file(c) || !open_piece(c, copy, &p))
-        return false;
-    ok = kv_copy_save(c->kv, to_file, &p, &ignored) == 0 &&
-         (p.used == 0 || write_piece(&p, &ignored) == 0);
-    free(p.buf);
-    return ok;
 }
 
 void copies_mark(struct copies *c)

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
+#include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 #define EXACT_LIMIT 5e-4
@@ -147,14 +148,6 @@ static int compare_row(void *ctx, uint32_t pos, const float *logits, struct err 
     c->n_same += greatest(logits, c->n_vocab) == greatest(want, c->n_vocab);
     memcpy(c->last, logits, c->n_vocab * sizeof *logits);
     return 0;
-}
-
-static void fail_with(const struct err *e)
-{
-    char text[600];
-
-    err_text(e, text, sizeof text);
-    fail_msg("%s", text);
 }
 
 /* Decode greedily behind the prompt; how many ids are the expected ones from the start. */

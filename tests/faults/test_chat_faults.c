@@ -25,6 +25,7 @@
 
 #include "engine/memwall.h"
 #include "inject.h"
+#include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 #define NAME "gemma4-tiny-q4_0.gguf"
@@ -51,14 +52,6 @@ static struct mode mapped = { "mmap", MW_IO_MMAP, false };
 static char path[4352]; /* a copy of the model that a test may spoil */
 static struct mw_model *model;
 static struct said want; /* what is said when nothing fails */
-
-static void fail_with(const struct err *e)
-{
-    char text[600];
-
-    err_text(e, text, sizeof text);
-    fail_msg("%s", text);
-}
 
 /* Every answer reads from the file: the smallest budget pins nothing. */
 static struct mw_chat_options options(const struct mode *m)

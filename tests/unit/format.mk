@@ -1,7 +1,8 @@
 # unit tests of format
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_catalogue
-tests_unit_test_catalogue_SOURCES = tests/unit/test_catalogue.c
+tests_unit_test_catalogue_SOURCES = tests/unit/test_catalogue.c \
+	tests/lib/model_path.c tests/lib/model_path.h
 tests_unit_test_catalogue_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_catalogue_LDADD = $(UNIT_LIBS)
 
@@ -16,7 +17,8 @@ tests_unit_test_snapshot_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_snapshot_LDADD = $(UNIT_LIBS)
 
 check_PROGRAMS += tests/unit/test_summary
-tests_unit_test_summary_SOURCES = tests/unit/test_summary.c
+tests_unit_test_summary_SOURCES = tests/unit/test_summary.c \
+	tests/lib/model_path.c tests/lib/model_path.h
 tests_unit_test_summary_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_summary_LDADD = $(UNIT_LIBS)
 
@@ -36,7 +38,8 @@ tests_unit_test_json_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_json_LDADD = $(UNIT_LIBS)
 
 check_PROGRAMS += tests/unit/test_no_memory
-tests_unit_test_no_memory_SOURCES = tests/unit/test_no_memory.c
+tests_unit_test_no_memory_SOURCES = tests/unit/test_no_memory.c \
+	tests/lib/model_path.c tests/lib/model_path.h
 tests_unit_test_no_memory_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

@@ -1,32 +1,18 @@
 /* Opening models: what the catalogue says of files whose content is known. */
 #include "config.h"
 
-#include <sys/stat.h>
-
-#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/format/catalogue.h"
-
-static const char *model_path(const char *name)
-{
-    static char path[512];
-    const char *shared = getenv("MW_SHARED");
-    struct stat st;
-
-    snprintf(path, sizeof path, "%s/conformance/models/%s", shared != NULL ? shared : "", name);
-    return stat(path, &st) == 0 ? path : NULL;
-}
+#include "tests/lib/fail_with.h"
+#include "tests/lib/model_path.h"
 
 /* Open a conformance model; skips the test where the models are not at hand. */
 static struct catalogue *open_model(const char *name)
@@ -34,14 +20,11 @@ static struct catalogue *open_model(const char *name)
     const char *path = model_path(name);
     struct err e = ERR_INIT;
     struct catalogue *c = NULL;
-    char text[600];
 
     if (path == NULL)
         skip();
-    if (catalogue_open(&c, path, &e) != 0) {
-        err_text(&e, text, sizeof text);
-        fail_msg("%s", text);
-    }
+    if (catalogue_open(&c, path, &e) != 0)
+        fail_with(&e);
     return c;
 }
 

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
+#include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 static struct mw_model *model;
@@ -29,14 +30,6 @@ struct said {
     struct err err;
     char notice[256];
 };
-
-static void fail_with(const struct err *e)
-{
-    char text[600];
-
-    err_text(e, text, sizeof text);
-    fail_msg("%s", text);
-}
 
 static struct mw_chat_options base_options(void)
 {

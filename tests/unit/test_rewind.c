@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "engine/session/session.h"
+#include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 #define N_CTX 160
@@ -35,14 +36,6 @@ static uint32_t random_below(uint32_t n)
     seed ^= seed >> 7;
     seed ^= seed << 17;
     return (uint32_t)(seed % n);
-}
-
-static void fail_with(const struct err *e)
-{
-    char text[600];
-
-    err_text(e, text, sizeof text);
-    fail_msg("%s", text);
 }
 
 static struct mw_options base_options(void)

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
+#include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 #define N_IDS   48
@@ -31,14 +32,6 @@ struct answer {
 
 static struct mw_model *model;
 static uint32_t ids[N_IDS + 4];
-
-static void fail_with(const struct err *e)
-{
-    char text[600];
-
-    err_text(e, text, sizeof text);
-    fail_msg("%s", text);
-}
 
 static struct mw_options base_options(void)
 {
