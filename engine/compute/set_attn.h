@@ -52,6 +52,10 @@ static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m
         vf_store(s + i * VN, v[i]);
         sum = vf_add(sum, v[i]);
     }
+    if (new_m == *m) { /* as most often */
+        *l += vf_sum(sum);
+        return 1;
+    }
     vf_store(shrink, vf_exp(vf_all(*m - new_m)));
     *l = *l * shrink[0] + vf_sum(sum);
     *m = new_m;

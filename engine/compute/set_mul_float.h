@@ -88,6 +88,23 @@ INLINE void add_tile(enum tensor_type type, bool is_far, size_t n_r, size_t n_c,
     }
 }
 
+/* y[c * ldy + r] = sum of the lanes of acc[r][c], n_c in a row. */
+INLINE void fold_tile(const vf *acc, size_t n_r, size_t n_c, float *y, size_t ldy)
+{
+    size_t from = 0;
+
+#ifdef HAS_SUM_4X4
+    if (n_r == 4)
+        for (; from + 4 <= n_c; from += 4)
+            vf_sum_4x4(acc + from, n_c, y + from * ldy, ldy);
+#endif
+    UNROLL
+    for (size_t i = 0; i < n_r; i++)
+        UNROLL
+    for (size_t j = from; j < n_c; j++)
+        y[j * ldy + i] = vf_sum(acc[i * n_c + j]);
+}
+
 /* A whole tile: rows r and columns c on, all of n_k. */
 INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
                      size_t r, size_t c)
@@ -99,11 +116,7 @@ INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct
         acc[i] = vf_zero();
     add_tile(type, n_c == 1, n_r, n_c, p->w + r * p->w_stride, p->w_stride, p->x + c * p->ldx,
              p->ldx, p->n_k, acc);
-    UNROLL
-    for (size_t i = 0; i < n_r; i++)
-        UNROLL
-    for (size_t j = 0; j < n_c; j++)
-        p->y[(c + j) * p->ldy + r + i] = vf_sum(acc[i * n_c + j]);
+    fold_tile(acc, n_r, n_c, p->y + c * p->ldy + r, p->ldy);
 }
 
 /* Add n values of widened rows to the sums that wait: sums[c * TILE_ROWS + r]. */

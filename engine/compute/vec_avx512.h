@@ -186,6 +186,39 @@ INLINE float vf_sum(vf v)
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
+/*
+ * The same for 16 vectors at once, which is 3 steps a vector and not 8: of a[4][ld], 4 of each
+ * row, y[c * ldy + r] = vf_sum(a[r][c]).
+ */
+#define HAS_SUM_4X4 1
+
+INLINE void vf_sum_4x4(const vf *a, size_t ld, float *y, size_t ldy)
+{
+    vf b[8], c[4], d[2], sums;
+
+    /* b: two vectors of 8 lanes, c: four of 4, d: eight of 2 */
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        vf even = a[i / 2 * ld + i % 2 * 2], odd = a[i / 2 * ld + i % 2 * 2 + 1];
+
+        b[i] = vf_add(_mm512_shuffle_f32x4(even, odd, 0x44),
+                      _mm512_shuffle_f32x4(even, odd, 0xee));
+    }
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        c[i] = vf_add(_mm512_shuffle_f32x4(b[2 * i], b[2 * i + 1], 0x88),
+                      _mm512_shuffle_f32x4(b[2 * i], b[2 * i + 1], 0xdd));
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        d[i] = vf_add(_mm512_shuffle_ps(c[2 * i], c[2 * i + 1], 0x44),
+                      _mm512_shuffle_ps(c[2 * i], c[2 * i + 1], 0xee));
+    sums = vf_add(_mm512_shuffle_ps(d[0], d[1], 0x88), _mm512_shuffle_ps(d[0], d[1], 0xdd));
+    _mm_storeu_ps(y, _mm512_castps512_ps128(sums));
+    _mm_storeu_ps(y + ldy, _mm512_extractf32x4_ps(sums, 1));
+    _mm_storeu_ps(y + 2 * ldy, _mm512_extractf32x4_ps(sums, 2));
+    _mm_storeu_ps(y + 3 * ldy, _mm512_extractf32x4_ps(sums, 3));
+}
+
 INLINE float vf_top(vf v)
 {
     return _mm512_reduce_max_ps(v);
