@@ -25,5 +25,6 @@ struct figure figure_percent5(double share);         /* " 71 %"; < 0: "-" */
 struct figure figure_count7(uint64_t n);             /* "  3,100", "999,999", "  1.23M" */
 struct figure figure_time7(double seconds);          /* " 8.2 s ", "12:05  " … ; < 0: "-" */
 struct figure figure_ms6(uint64_t ns);               /* " 12.3 " milliseconds */
+struct figure figure_ms3(double ns);                 /* "1.2", " 12", "123", " 2s"; < 0: "-" */
 
 #endif

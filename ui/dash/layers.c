@@ -1,12 +1,13 @@
 /*
- * The layers of the last pass, each with its own bar; where that does not fit, columns of
- * bars, and where that does not fit either, a strip with one cell a layer.
+ * The layers of the last pass, each with its times in figures and as a bar; where that does
+ * not fit, in columns, with a cell of heat for a bar, and where that does not fit either, a
+ * strip with one cell a layer.
  *
- *      layer  pinned   wait ▒ and compute █                 ms
- *      7 s    ▒▒▒░░░   ▒▒▒▒▒▒▒▒▒▒▒▒██                    11.0
- *    > 8 s    …                                  running
- *      9 G    …                                  slowest
- *   head      ▒▒▒░░░   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███             52.0
+ *   layer pinned  wait ▒ and compute █        ms: read wait compute
+ *    7 s  ◐  ▒▒▒▒▒▒▒▒▒▒▒▒██                       12    9   2.1
+ *   >8 s  …                                 running
+ *   !9 G  …                                 slowest
+ *   head  ○  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███                44   40    12
  *
  * Kinds: s sliding, G global, and the same in brackets where a layer reads the keys and
  * values of another.  Pinned: # all, + part, . streamed (symbols where there are any).
@@ -22,8 +23,10 @@
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
-#define COLUMN_MIN 21 /* of a column of bars */
-#define INSPECT    4  /* lines about the layer under the cursor */
+#define COLUMN_MIN 21 /* of a column, with its gap */
+#define FIGURES    12 /* three of a blank and three digits */
+#define BAR_MIN    5
+#define INSPECT    4 /* lines about the layer under the cursor */
 
 /* ---- one layer ---- */
 
@@ -69,6 +72,19 @@ static double slowest_ms(const struct dash *d)
     return i >= 0 ? layer_ms(&d->now.layer[i]) : 0;
 }
 
+/* Several reads fly at once, so their times may sum to more than passed: then a layer's share
+ * of that sum is its share of the pass.  Nanoseconds; negative: nothing was read. */
+static double read_time(const struct dash *d, const struct mw_sample_layer *l)
+{
+    double sum = 0, wall = (double)d->now.pass.wall_ns;
+
+    for (uint32_t i = 0; i <= d->now.n_layer; i++)
+        sum += (double)d->now.layer[i].read_ns;
+    if (l->read_ns == 0)
+        return -1;
+    return (double)l->read_ns * (sum > wall && wall > 0 ? wall / sum : 1);
+}
+
 /* Wait, then compute, over width cells that stand for top milliseconds. */
 static void draw_times(const struct canvas *c, int y, int x, int width,
                        const struct mw_sample_layer *l, double top)
@@ -84,13 +100,35 @@ static void draw_times(const struct canvas *c, int y, int x, int width,
     canvas_repeat(c, y, x + wait, both - wait, style_of(ROLE_GOOD), ascii ? L'#' : L'\u2588');
 }
 
+/* Height of the glyph and colour say the same. */
+static wchar_t heat_glyph(double share, bool ascii)
+{
+    static const wchar_t digits[] = L"123456789";
+    int step = (int)(share * 8);
+
+    step = step < 0 ? 0 : step > 7 ? 7 : step;
+    return ascii ? digits[step] : (wchar_t)(0x2581 + step);
+}
+
+/* Read, wait, compute, at the right end. */
+static void draw_figures(const struct dash *d, const struct canvas *c, int y,
+                         const struct mw_sample_layer *l)
+{
+    int x = c->width - FIGURES + 1;
+
+    canvas_text(c, y, x, style_of(ROLE_TEXT), figure_ms3(read_time(d, l)).text);
+    canvas_text(c, y, x + 4, style_of(ROLE_WARN), figure_ms3((double)l->stall_ns).text);
+    canvas_text(c, y, x + 8, style_of(ROLE_GOOD), figure_ms3((double)l->compute_ns).text);
+}
+
 /*
- * "> 7 s  ●  ▒▒▒▒▒██        11.0": mark, number, kind, pinned, bar, milliseconds.  The
- * running layer has '>' and is bold, the slowest '!', the one under the cursor reverse.
+ * "> 7 s  ◐ ▒▒▒▒▒██  12   9 2.1": mark, number, kind, pinned, bar, figures.  The running
+ * layer has '>' and is bold, the slowest '!', the one under the cursor reverse.
  */
 static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
                        double top)
 {
+    int x = d->now.n_layer > 100 ? 9 : 8, bar = c->width - FIGURES - x - 1;
     const struct mw_sample_layer *l = &d->now.layer[i];
     bool is_head = i == d->now.n_layer, runs = is_running(d, i);
     bool is_slowest = (int)i == dash_slowest(d);
@@ -99,21 +137,25 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
     char label[16];
 
     if (is_head)
-        snprintf(label, sizeof label, "%c head  ", runs ? '>' : ' ');
+        snprintf(label, sizeof label, "%c head ", runs ? '>' : ' ');
     else
-        snprintf(label, sizeof label, "%c%3u %s ",
+        snprintf(label, sizeof label, "%c%*u %s",
                  runs         ? '>'
                  : is_slowest ? '!'
                               : ' ',
-                 (unsigned)i, kind_mark(l));
+                 x - 6, (unsigned)i, kind_mark(l));
     canvas_text(c, y, 0, style, label);
-    canvas_cell(c, y, 9, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
+    canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
     if (l->passes == 0) {
         canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");
         return;
     }
-    draw_times(c, y, 11, c->width - 18, l, top);
-    canvas_right(c, y, c->width, style, figure_ms6(l->stall_ns + l->compute_ns).text);
+    if (bar >= BAR_MIN)
+        draw_times(c, y, x + 1, bar, l, top);
+    else if (bar >= 0)
+        canvas_cell(c, y, x, style_of(ui_ramp(top > 0 ? layer_ms(l) / top : 0)),
+                    heat_glyph(top > 0 ? layer_ms(l) / top : 0, canvas_is_ascii(c)));
+    draw_figures(d, c, y, l);
 }
 
 /* ---- bars in columns ---- */
@@ -172,23 +214,19 @@ static int strip_rows(int n, int width)
     return wide > 0 ? (n + wide - 1) / wide : 1;
 }
 
-/* Heat of a layer: height of the glyph and colour say the same. */
 static void draw_heat(const struct dash *d, const struct canvas *c, uint32_t i, double top)
 {
-    static const wchar_t ascii[] = L"123456789";
     const struct mw_sample_layer *l = &d->now.layer[i];
     double share = top > 0 ? layer_ms(l) / top : 0;
     unsigned attr = (is_running(d, i) ? UI_BOLD | UI_UNDERLINE : 0u) |
                     ((int)i == d->cursor ? UI_REVERSE : 0u);
-    int step = (int)(share * 8);
 
-    step = step < 0 ? 0 : step > 7 ? 7 : step;
     if (l->passes == 0)
         canvas_repeat(c, 0, 0, c->width, style_with(ROLE_DIM, attr),
                       canvas_is_ascii(c) ? L'-' : L'\u00b7');
     else
         canvas_repeat(c, 0, 0, c->width, style_with(ui_ramp(share), attr),
-                      canvas_is_ascii(c) ? ascii[step] : (wchar_t)(0x2581 + step));
+                      heat_glyph(share, canvas_is_ascii(c)));
 }
 
 /* Two lines for each row of cells: heat and what is pinned; without the second if there is
@@ -227,20 +265,6 @@ static void draw_small(const struct dash *d, const struct canvas *c)
 
 /* ---- the layer under the cursor ---- */
 
-/* Several reads fly at once, so their times sum to more than passed: a layer's share of
- * that sum is its share of the pass.  Bytes a second; negative: nothing was read. */
-static double read_rate(const struct dash *d, const struct mw_sample_layer *l, double bytes)
-{
-    double sum = 0, read_s;
-
-    for (uint32_t i = 0; i <= d->now.n_layer; i++)
-        sum += (double)d->now.layer[i].read_ns;
-    if (sum <= 0 || l->read_ns == 0 || d->now.pass.wall_ns == 0)
-        return -1;
-    read_s = (double)d->now.pass.wall_ns / 1e9 * (double)l->read_ns / sum;
-    return bytes / read_s;
-}
-
 static void draw_inspected(const struct dash *d, const struct canvas *c)
 {
     uint32_t i = (uint32_t)d->cursor;
@@ -248,6 +272,7 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
     uint64_t streamed = l->bytes > l->pinned_bytes ? l->bytes - l->pinned_bytes : 0;
     const struct past *h = &d->layer[i];
     struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
+    double read_ns = read_time(d, l);
     char text[120];
     int x, y = 2;
 
@@ -263,14 +288,16 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
     if (l->passes == 0)
         return;
     x = widget_pair(c, 2, 0, "reads", figure_size8(streamed).text, ROLE_TEXT);
-    x = widget_pair(c, 2, x, "at", figure_rate5(read_rate(d, l, (double)streamed) / 1e6).text,
+    x = widget_pair(c, 2, x, "at",
+                    figure_rate5(read_ns > 0 ? (double)streamed / read_ns * 1e3 : -1).text,
                     ROLE_TEXT);
     x += canvas_text(c, 2, x - 1, style_of(ROLE_DIM), "MB/s") + 1;
     if (c->width - x < 41) { /* a line of its own */
         curve = canvas_sub(c, 4, 0, c->height - 4, c->width);
         y = 3, x = 0;
     }
-    x = widget_pair(c, y, x, "read", figure_ms6(l->read_ns).text, ROLE_TEXT);
+    x = widget_pair(c, y, x, "read", figure_ms6(read_ns > 0 ? (uint64_t)read_ns : 0).text,
+                    ROLE_TEXT);
     x = widget_pair(c, y, x, "wait", figure_ms6(l->stall_ns).text, ROLE_WARN);
     x = widget_pair(c, y, x, "compute", figure_ms6(l->compute_ns).text, ROLE_GOOD);
     canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
@@ -280,20 +307,26 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
-/* What the marks mean, in the head where it is long enough. */
+/* What the figures and marks mean, in the head: the longest that it has room for. */
 static void draw_legend(const struct canvas *c, int from)
 {
-    static const char *const texts[2] = {
-        "\u2592 wait \u2588 compute \u25cf pinned \u25d0 part \u25cb streamed",
-        "- wait # compute # pinned + part . streamed",
+    static const char *const texts[2][3] = {
+        { "ms: read \u2592 wait \u2588 compute \u25cf pinned \u25d0 part \u25cb streamed",
+          "ms: read \u2592 wait \u2588 compute", "read wait compute" },
+        { "ms: read - wait # compute # pinned + part . streamed", "ms: read - wait # compute",
+          "read wait compute" },
     };
-    const char *text = texts[canvas_is_ascii(c)];
-    int width = cluster_width(text, strlen(text));
 
-    if (from - 8 < width + 1)
+    for (int i = 0; i < 3; i++) {
+        const char *text = texts[canvas_is_ascii(c)][i];
+        int width = cluster_width(text, strlen(text));
+
+        if (7 + width + 1 > from)
+            continue;
+        canvas_blank(c, 0, 7, width + 1, style_of(ROLE_DIM));
+        canvas_text(c, 0, 7, style_of(ROLE_DIM), text);
         return;
-    canvas_blank(c, 0, 7, width + 1, style_of(ROLE_DIM));
-    canvas_text(c, 0, 7, style_of(ROLE_DIM), text);
+    }
 }
 
 /* Lines at the bottom for the inspected layer, if there is room for them. */
