@@ -111,6 +111,8 @@ static bool start_pinned(struct stream *s, const struct schedule_block *b)
     if (s->n_flying == s->depth)
         return false;
     pinned_mark(&s->pinned, s->walk.block, BLOCK_READING);
+    /* The kernel charges its pages as soon as the disk may write to them. */
+    counter_add(&s->telemetry->pinned_held, b->read_bytes);
     start_read(s, b, READ_PINNED, s->walk.block, pinned_place(&s->pinned, s->walk.block));
     return true;
 }
@@ -230,9 +232,9 @@ static void finish_slot(struct stream *s, const struct read_op *op, bool is_read
 }
 
 /*
- * What the pinned area takes: huge pages of which only a part was read, and reads on their
- * way, are memory as well, so the kernel is asked.  It looks at each page, so the more
- * there is, the less often.
+ * What the pinned area takes: huge pages of which only a part was read are memory as well,
+ * so the kernel is asked.  It looks at each page, so the more there is, the less often; until
+ * then the reads that began are counted.
  */
 static void count_held(struct stream *s, uint64_t before, uint64_t now)
 {

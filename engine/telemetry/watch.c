@@ -27,7 +27,6 @@ struct mw_watch {
     struct watch_file *files;
     size_t n_file;
     uint64_t majflt_start, refaults_start; /* counts before us */
-    uint64_t anon_start;                   /* resident when the model was opened */
     uint64_t file_start; /* pages of files in rss then: the program and its libraries */
     uint64_t heap_start; /* taken by malloc then */
     uint64_t peak_start; /* of the group, from whoever lived in it before */
@@ -277,7 +276,6 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
     w->file_start = UINT64_MAX; /* a model is not mapped yet */
     watch_read(w, &w->os);
     w->file_start = w->os.rss_file.value;
-    w->anon_start = w->os.rss_anon.value;
     w->heap_start = heap_bytes();
     w->majflt_start = w->os.majflt.value;
     w->refaults_start = w->os.refaults.value;
@@ -346,9 +344,12 @@ static void complete_rows(const struct mw_watch *w, struct mw_sample *s)
         files = os->rss_file.value - os->model_charged.value;
         *reserve = os->own.value - os->rss.value - os->swap_own.value;
     }
-    if (*program == 0) /* before a session has said it */
-        *program = w->anon_start + w->file_start;
-    if (*program > w->file_start)
+    if (*program == 0) { /* before a session has said it: all of it is loading */
+        uint64_t all = os->charged.why_not == NULL ? os->charged.value : os->own.value;
+        uint64_t rest = *reserve + os->model_charged.value;
+
+        *program = all > rest ? all - rest : 0;
+    } else if (*program > w->file_start)
         *program += files - w->file_start + (heap > w->heap_start ? heap - w->heap_start : 0);
 }
 

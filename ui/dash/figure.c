@@ -47,6 +47,11 @@ struct figure figure_os8(struct mw_os_value v)
     return v.why_not == NULL ? figure_size8(v.value) : right("-", 8);
 }
 
+struct figure figure_budget8(const struct mw_sample *s)
+{
+    return s->run.budget_bytes > 0 ? figure_size8(s->run.budget_bytes) : right("-", 8);
+}
+
 struct figure figure_rate5(double per_second)
 {
     return three_digits(per_second, 5);

@@ -17,8 +17,9 @@ struct figure {
 };
 
 /* Widths in columns are in the names. */
-struct figure figure_size8(uint64_t bytes);          /* "1.98 GiB", "  48 MiB" */
-struct figure figure_os8(struct mw_os_value v);      /* the same, or "-" */
+struct figure figure_size8(uint64_t bytes);              /* "1.98 GiB", "  48 MiB" */
+struct figure figure_os8(struct mw_os_value v);          /* the same, or "-" */
+struct figure figure_budget8(const struct mw_sample *s); /* "-": there is no plan yet */
 struct figure figure_rate5(double per_second);       /* " 3.12", " 99.9", " 1204"; < 0: "-" */
 struct figure figure_gbps5(double bytes_per_second); /* GB/s, powers of 1000 */
 struct figure figure_percent5(double share);         /* " 71 %"; < 0: "-" */

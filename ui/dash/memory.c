@@ -298,7 +298,7 @@ static void memory_draw(const struct dash *d, const struct canvas *c)
 
     dash_total(d, &total);
     snprintf(head, sizeof head, "%s %s of %s", total.is_charge ? "charged" : "own",
-             figure_os8(total.bytes).text, figure_size8(d->now.run.budget_bytes).text);
+             figure_os8(total.bytes).text, figure_budget8(&d->now).text);
     widget_head(c, "memory", c->width >= 36 ? head : head + (total.is_charge ? 8 : 4));
     memory_bar(d, c, 1);
     if (c->height >= y + pair_rows(c->width) + row_lines(d, c->width)) {

@@ -49,7 +49,7 @@ static void draw_second(const struct dash *d, const struct canvas *c)
 
     dash_total(d, &total);
     snprintf(text, sizeof text, "%s of %s", figure_os8(total.bytes).text,
-             figure_size8(d->now.run.budget_bytes).text);
+             figure_budget8(&d->now).text);
     wide = c->width - (int)strlen(text) - 1;
     if (wide >= 8) {
         struct canvas bar = canvas_sub(c, 1, 0, 1, wide);
