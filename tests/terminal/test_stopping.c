@@ -111,8 +111,7 @@ static void a_message_typed_during_an_answer_waits_its_turn(void **state)
     begin(NULL);
     program_line(&run, "/predict 200");
     sees(&run, "200 tokens at most");
-    program_ask(&run, "first", "Line 3:");
-    program_line(&run, "second");
+    pty_send(run.s, "first\rsecond\r"); /* at once: however late it comes, it is not too late */
     sees(&run, "1 waiting");
     sees(&run, "> second"); /* it is sent, and that is answered too */
     loses(&run, "1 waiting");
