@@ -1,12 +1,14 @@
 /*
  * What an answer costs beside the pass: sampling a row of logits, and being watched.
  *
- *   bench_answer MODEL
+ *   bench_answer MODEL [ROUNDS]
  *
  * Sampling: CPU time of a row, for the settings below; the row's values are spread as a text
- * model's are, a few high and very many low.  Watching: CPU time a second of the recorder
- * (all lines, to /dev/null) and of the sampler of the kernel's figures, on a session that
- * holds its model; with so many tokens a second it is what each token pays.
+ * model's are, a few high and very many low.  Watching: tokens decoded by turns without and
+ * with the recorder (all lines, to /dev/null) and the sampler of the kernel's figures, on a
+ * session that holds its model if memory allows.
+ *
+ * On a machine that has other things to do: chrt -f 1 bench_answer MODEL.
  */
 #include "config.h"
 
@@ -15,11 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "engine/memwall.h"
 
-#define ROWS 40
+#define ROWS   40
+#define ROUNDS 12 /* each way, at most */
+#define TOKENS 20 /* of a round */
 
 struct row {
     const char *name;
@@ -67,7 +70,8 @@ static double cpu_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int bench_sampling(struct mw_model *m, struct err *e)
+/* *dearest: seconds of a row with the setting that takes longest. */
+static int bench_sampling(struct mw_model *m, double *dearest, struct err *e)
 {
     static uint32_t before[256];
     struct mw_model_info info;
@@ -97,6 +101,7 @@ static int bench_sampling(struct mw_model *m, struct err *e)
             most = took > most ? took : most;
         }
         printf("  %-32s mean %6.3f, most %6.3f\n", rows[i].name, sum / ROWS * 1e3, most * 1e3);
+        *dearest = sum / ROWS > *dearest ? sum / ROWS : *dearest;
         mw_sampler_free(p);
     }
     free(made);
@@ -117,31 +122,78 @@ static void take(void *ctx, struct mw_sample *out)
     mw_watch_complete(w->w, out);
 }
 
-static int bench_watching(struct mw_model *m, struct err *e)
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_size);
+    return v[n / 2];
+}
+
+/* Wall and CPU seconds of one more token. */
+static int one_token(struct mw_session *s, double *wall, double *cpu, struct err *e)
+{
+    static const uint32_t id = 5;
+    struct timespec from, to;
+
+    *cpu = cpu_s();
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    if (mw_session_eval(s, &id, 1, NULL, NULL, e) != 0)
+        return -1;
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    *cpu = cpu_s() - *cpu;
+    *wall = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+    return 0;
+}
+
+static int bench_watching(struct mw_model *m, int n_round, double sampling_s, struct err *e)
 {
     static const uint32_t ids[4] = { 2, 3, 4, 5 };
+    static double wall[2][ROUNDS * TOKENS], cpu[2][ROUNDS * TOKENS];
     struct watched w = { 0 };
-    struct mw_recorder *r;
     struct mw_options o;
-    double before, start;
+    size_t n[2] = { 0, 0 };
+    double with, without;
 
     mw_options_default(&o);
-    o.memory_bytes = (uint64_t)256 << 20;
+    o.n_ctx = 2048;
     if (mw_session_open(&w.s, m, &o, e) != 0 ||
         mw_session_eval(w.s, ids, 4, NULL, NULL, e) != 0)
         return -1;
-    sleep(2); /* what is read ahead has come */
-    before = cpu_s();
-    sleep(5);
-    before = (cpu_s() - before) / 5;
-    if (mw_watch_new(&w.w, m, e) != 0 || mw_recorder_open(&r, "/dev/null", take, &w, e) != 0)
-        return -1;
-    start = cpu_s();
-    sleep(10);
-    printf("watching: %.2f ms of CPU a second (without: %.2f)\n", (cpu_s() - start) / 10 * 1e3,
-           before * 1e3);
-    mw_recorder_close(r, e);
-    mw_watch_free(w.w);
+    for (int round = 0; round < 2 * n_round; round++) {
+        int is_watched = round & 1;
+        struct mw_recorder *r = NULL;
+        double unused;
+
+        if (is_watched && (mw_watch_new(&w.w, m, e) != 0 ||
+                           mw_recorder_open(&r, "/dev/null", take, &w, e) != 0))
+            return -1;
+        if (one_token(w.s, &unused, &unused, e) != 0) /* the change itself does not count */
+            return -1;
+        for (int i = 0; i < TOKENS; i++, n[is_watched]++)
+            if (one_token(w.s, &wall[is_watched][n[is_watched]],
+                          &cpu[is_watched][n[is_watched]], e) != 0)
+                return -1;
+        if (is_watched) {
+            mw_recorder_close(r, e);
+            mw_watch_free(w.w);
+        }
+    }
+    without = median(wall[0], n[0]);
+    with = median(wall[1], n[1]);
+    printf("a token, medians of %zu and %zu by turns: %.3f ms, watched %.3f ms (%+.2f %%)\n",
+           n[0], n[1], without * 1e3, with * 1e3, (with / without - 1) * 100);
+    without = median(cpu[0], n[0]);
+    with = median(cpu[1], n[1]);
+    printf("its CPU time:                       %.3f ms, watched %.3f ms (%+.2f %%)\n",
+           without * 1e3, with * 1e3, (with / without - 1) * 100);
+    printf("the dearest sampling is %.2f %% of a token\n",
+           sampling_s / median(wall[0], n[0]) * 100);
     mw_session_close(w.s);
     return 0;
 }
@@ -150,14 +202,16 @@ int main(int argc, char **argv)
 {
     struct err e = ERR_INIT;
     struct mw_model *m;
+    double dearest = 0;
+    int n_round = argc > 2 ? atoi(argv[2]) : ROUNDS;
     char text[600];
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: bench_answer MODEL\n");
+    if (argc < 2 || n_round < 1 || n_round > ROUNDS) {
+        fprintf(stderr, "usage: bench_answer MODEL [ROUNDS]\n");
         return 2;
     }
-    if (mw_model_open(&m, argv[1], &e) == 0 && bench_sampling(m, &e) == 0 &&
-        bench_watching(m, &e) == 0) {
+    if (mw_model_open(&m, argv[1], &e) == 0 && bench_sampling(m, &dearest, &e) == 0 &&
+        bench_watching(m, n_round, dearest, &e) == 0) {
         mw_model_close(m);
         return 0;
     }
