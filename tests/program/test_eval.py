@@ -126,32 +126,39 @@ class Text(unittest.TestCase):
         self.assertAlmostEqual(math.exp(d["mean_nll"]) / d["perplexity"], 1, places=4)
         self.assertGreater(d["standard_error"], 0)
 
-    def test_it_is_the_mean_of_what_the_logits_say(self):
-        name = "gemma4-tiny-q4_0"
-        text = "some words to be scored, one after the other"
-        d = json.loads(self.perplexity(text, "--exact", "--kv", "f32").stdout)
-        # The same from rows of logits: one window, which is the whole text.
+    def rows(self, ids):
+        """One row of logits for each id, from nothing before them."""
         with tempfile.TemporaryDirectory() as folder:
-            ids = memwall("tokenize", "-m", model(name), "--ids", stdin=text)
-            if ids.returncode == 2:
-                self.skipTest("memwall tokenize is not there")
-            ids = [int(x) for x in ids.stdout.split()]
-            ids[0] = 2  # the begin token takes the first place
             out = os.path.join(folder, "out")
-            r = memwall("eval", model(name), "--ids", "-", "--logits", out, "--exact", "--kv",
-                        "f32", stdin=" ".join(map(str, ids)))
+            r = memwall("eval", model("gemma4-tiny-q4_0"), "--ids", "-", "--logits", out,
+                        "--exact", "--kv", "f32", stdin=" ".join(map(str, ids)))
             self.assertEqual(0, r.returncode, r.stderr)
             with open(out, "rb") as f:
-                rows = floats(f.read())
-        n = len(ids)
-        vocab = len(rows) // n
-        nll = []
-        for pos in range(max(n // 2, 1) - 1, n - 1):
-            row = rows[pos * vocab:(pos + 1) * vocab]
-            top = max(row)
-            nll.append(math.log(sum(math.exp(x - top) for x in row)) - row[ids[pos + 1]] + top)
-        self.assertEqual(len(nll), d["n_scored"])
-        self.assertAlmostEqual(sum(nll) / len(nll), d["mean_nll"], places=4)
+                flat = floats(f.read())
+        vocab = len(flat) // len(ids)
+        return [flat[i * vocab:(i + 1) * vocab] for i in range(len(ids))]
+
+    def test_it_is_the_mean_of_what_the_logits_say(self):
+        text = "some words to be scored, one after the other, in more than a window or two"
+        ids = memwall("tokenize", "-m", model("gemma4-tiny-q4_0"), "--ids", stdin=text)
+        ids = [int(x) for x in ids.stdout.split()]
+        for window in (16, len(ids)):
+            d = json.loads(self.perplexity(text, "--exact", "--kv", "f32", "--ctx",
+                                           str(window)).stdout)
+            nll = []
+            for at in range(0, len(ids) - window + 1, window):
+                part = [2] + ids[at + 1:at + window]  # the begin token takes the first place
+                rows = self.rows(part)
+                for pos in range(max(window // 2, 1) - 1, window - 1):
+                    row, top = rows[pos], max(rows[pos])
+                    nll.append(math.log(sum(math.exp(x - top) for x in row)) -
+                               row[part[pos + 1]] + top)
+            mean = sum(nll) / len(nll)
+            error = math.sqrt(sum((x - mean) ** 2 for x in nll) / (len(nll) - 1) / len(nll))
+            self.assertEqual(len(nll), d["n_scored"])
+            self.assertAlmostEqual(mean, d["mean_nll"], places=4)
+            self.assertAlmostEqual(1, math.exp(mean) / d["perplexity"], places=4)
+            self.assertAlmostEqual(1, math.exp(mean) * error / d["standard_error"], places=3)
 
     def test_too_little_text_is_refused(self):
         r = self.perplexity("a")
