@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_MAX_COLUMNS 79 /* a line that wraps could not be drawn over */
+#define LINE_MAX_COLUMNS 77 /* a line that wraps could not be drawn over */
+#define ECHO_COLUMNS     2  /* "^C", which the terminal writes behind it */
 
 uint64_t progress_now(void)
 {
@@ -113,7 +114,7 @@ void progress_clear(struct progress *p)
 {
     if (!p->is_drawn)
         return;
-    fprintf(stderr, "\r%*s\r", p->width, "");
+    fprintf(stderr, "\r%*s\r", p->width + ECHO_COLUMNS, "");
     fflush(stderr);
     p->is_drawn = false;
     p->width = 0;

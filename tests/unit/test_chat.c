@@ -464,6 +464,8 @@ static void a_full_context_stops_and_says_so(void **state)
 static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
 {
     struct mw_chat_options o = base_options();
+    struct mw_message all[16];
+    struct err e = ERR_INIT;
     struct mw_chat *c;
     struct said said;
     bool was_told = false;
@@ -479,6 +481,24 @@ static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
         was_told |= said.notice[0] != '\0';
     }
     assert_true(was_told);
+
+    /* A longer context does not bring them back: nothing is evaluated again for it ... */
+    o.engine.n_ctx = 256;
+    assert_int_equal(mw_chat_set(c, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
+    ask(c, "again", &said);
+    assert_true(said.receipt.n_prompt + said.receipt.n_reused < 64 + 32);
+    assert_true(said.receipt.n_reused > 16);
+    assert_string_equal(said.notice, "");
+
+    /* ... taking over the conversation does. */
+    for (int i = 0; i < 16; i++)
+        all[i] = (struct mw_message){ .role = i % 2 ? MW_ASSISTANT : MW_USER,
+                                      .text = "so",
+                                      .len = 2 };
+    assert_int_equal(mw_chat_restore(c, all, 16, &e), 0);
+    ask(c, "again", &said);
+    assert_true(said.receipt.n_prompt + said.receipt.n_reused > 64 + 32);
     mw_chat_close(c);
 }
 
