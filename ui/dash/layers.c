@@ -1,7 +1,7 @@
 /*
  * The layers of the last pass, each with its times in figures and as a bar; where that does
- * not fit, in columns, with a cell of heat for a bar, and where that does not fit either, a
- * strip with one cell a layer.
+ * not fit, figures in columns, and where that does not fit either, a strip with one cell a
+ * layer.
  *
  *   layer pinned  wait ▒ and compute █        ms: read wait compute
  *    7 s  ◐  ▒▒▒▒▒▒▒▒▒▒▒▒██                       12    9   2.1
@@ -72,17 +72,13 @@ static double slowest_ms(const struct dash *d)
     return i >= 0 ? layer_ms(&d->now.layer[i]) : 0;
 }
 
-/* Several reads fly at once, so their times may sum to more than passed: then a layer's share
- * of that sum is its share of the pass.  Nanoseconds; negative: nothing was read. */
+/* Several reads are under way at a time, so their times sum to more than passed.
+ * Nanoseconds; negative: nothing was read. */
 static double read_time(const struct dash *d, const struct mw_sample_layer *l)
 {
-    double sum = 0, wall = (double)d->now.pass.wall_ns;
-
-    for (uint32_t i = 0; i <= d->now.n_layer; i++)
-        sum += (double)d->now.layer[i].read_ns;
-    if (l->read_ns == 0)
+    if (l->read_ns == 0 || d->reads_in_flight <= 0)
         return -1;
-    return (double)l->read_ns * (sum > wall && wall > 0 ? wall / sum : 1);
+    return (double)l->read_ns / d->reads_in_flight;
 }
 
 /* Wait, then compute, over width cells that stand for top milliseconds. */
@@ -116,9 +112,8 @@ static void draw_figures(const struct dash *d, const struct canvas *c, int y,
 {
     int x = c->width - FIGURES + 1;
 
-    canvas_text(c, y, x, style_of(ROLE_TEXT), figure_ms3(read_time(d, l)).text);
-    canvas_text(c, y, x + 4, style_of(ROLE_WARN), figure_ms3((double)l->stall_ns).text);
-    canvas_text(c, y, x + 8, style_of(ROLE_GOOD), figure_ms3((double)l->compute_ns).text);
+    canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s %s %s", figure_ms3(read_time(d, l)).text,
+                  figure_ms3((double)l->stall_ns).text, figure_ms3((double)l->compute_ns).text);
 }
 
 /*
@@ -152,9 +147,6 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
     }
     if (bar >= BAR_MIN)
         draw_times(c, y, x + 1, bar, l, top);
-    else if (bar >= 0)
-        canvas_cell(c, y, x, style_of(ui_ramp(top > 0 ? layer_ms(l) / top : 0)),
-                    heat_glyph(top > 0 ? layer_ms(l) / top : 0, canvas_is_ascii(c)));
     draw_figures(d, c, y, l);
 }
 

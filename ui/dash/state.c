@@ -155,6 +155,21 @@ static void push_kv(struct dash *d, const struct mw_sample *s)
         d->kv_point[i] = NAN; /* rewound: those positions are no more */
 }
 
+/* Averaged, or the figures that come of it would all change with each pass. */
+static void push_reads(struct dash *d, const struct mw_sample *s)
+{
+    double sum = 0, now;
+
+    for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++)
+        sum += (double)s->layer[i].read_ns;
+    if (sum <= 0 || s->pass.wall_ns == 0 ||
+        (d->reads_in_flight > 0 && s->pass.wall_ns == d->now.pass.wall_ns))
+        return;
+    now = sum / (double)s->pass.wall_ns;
+    now = now < 1 ? 1 : now;
+    d->reads_in_flight += (now - d->reads_in_flight) / (d->reads_in_flight > 0 ? 8 : 1);
+}
+
 static void push_layers(struct dash *d, const struct mw_sample *s)
 {
     for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
@@ -180,6 +195,7 @@ void dash_push(struct dash *d, const struct mw_sample *s)
     push_second(d, s);
     push_kv(d, s);
     push_layers(d, s);
+    push_reads(d, s);
     d->now = *s;
     d->has_sample = true;
     mw_rates(s, &d->rates);
