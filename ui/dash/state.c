@@ -62,7 +62,7 @@ static void begin_anew(struct dash *d)
     for (int i = 0; i <= DASH_KV_POINTS; i++)
         d->kv_point[i] = NAN;
     d->kv_capacity = d->n_token = d->token_ns = d->second_ns = d->answer_ns = 0;
-    d->fastest_read = 0;
+    d->fastest_read = d->reads_in_flight = 0;
     d->has_sample = false;
 }
 
@@ -175,7 +175,19 @@ static void push_layers(struct dash *d, const struct mw_sample *s)
     for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
         if (s->layer[i].passes != d->layer_passes[i])
             past_push(&d->layer[i], (float)layer_ms(&s->layer[i]));
+        if (s->layer[i].passes != d->layer_passes[i] || !d->has_sample)
+            d->layer_last[i] = s->layer[i];
         d->layer_passes[i] = s->layer[i].passes;
+    }
+}
+
+/* The times of a layer are those of a whole pass: they change once, when it is over. */
+static void hold_layers(struct dash *d)
+{
+    for (uint32_t i = 0; i <= d->now.n_layer && d->now.n_layer > 0; i++) {
+        d->now.layer[i].read_ns = d->layer_last[i].read_ns;
+        d->now.layer[i].stall_ns = d->layer_last[i].stall_ns;
+        d->now.layer[i].compute_ns = d->layer_last[i].compute_ns;
     }
 }
 
@@ -197,6 +209,7 @@ void dash_push(struct dash *d, const struct mw_sample *s)
     push_layers(d, s);
     push_reads(d, s);
     d->now = *s;
+    hold_layers(d);
     d->has_sample = true;
     mw_rates(s, &d->rates);
     if (d->rates.read_bytes_s > d->fastest_read)

@@ -59,6 +59,7 @@ struct dash {
     struct past layer[MW_MAX_LAYER + 1];
     float layer_value[MW_MAX_LAYER + 1][DASH_LAYER_PASSES];
     uint64_t layer_passes[MW_MAX_LAYER + 1];
+    struct mw_sample_layer layer_last[MW_MAX_LAYER + 1]; /* when its last pass was over */
     double reads_in_flight; /* on the average of the last passes, at least 1; 0: unknown */
 };
 
