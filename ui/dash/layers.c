@@ -118,7 +118,7 @@ static void draw_figures(const struct dash *d, const struct canvas *c, int y,
 
 /*
  * "> 7 s  ◐ ▒▒▒▒▒██  12   9 2.1": mark, number, kind, pinned, bar, figures.  The running
- * layer has '>' and is bold, the slowest '!', the one under the cursor reverse.
+ * layer has a lit '>', the slowest '!', the one under the cursor reverse.
  */
 static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
                        double top)
@@ -127,7 +127,7 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
     const struct mw_sample_layer *l = &d->now.layer[i];
     bool is_head = i == d->now.n_layer, runs = is_running(d, i);
     bool is_slowest = (int)i == dash_slowest(d);
-    unsigned attr = (runs ? UI_BOLD : 0u) | ((int)i == d->cursor ? UI_REVERSE : 0u);
+    unsigned attr = (int)i == d->cursor ? UI_REVERSE : 0u;
     struct ui_style style = style_with(is_slowest ? ROLE_WARN : ROLE_TEXT, attr);
     char label[16];
 
@@ -140,6 +140,8 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
                               : ' ',
                  x - 6, (unsigned)i, kind_mark(l));
     canvas_text(c, y, 0, style, label);
+    if (runs) /* one cell: this changes several times a token */
+        canvas_cell(c, y, 0, style_with(ROLE_ACCENT, UI_BOLD | attr), L'>');
     canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
     if (l->passes == 0) {
         canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");
