@@ -741,10 +741,12 @@ bool mw_chat_is_busy(const struct mw_chat *c)
 int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e)
 {
+    uint32_t tokens = mw_chat_tokens(c);
+
     (void)text;
     (void)e;
     out->n_token = (uint32_t)(len / 4 + 4);
-    out->n_ctx_left = c->plan.n_ctx > c->tokens ? c->plan.n_ctx - c->tokens : 0;
+    out->n_ctx_left = c->plan.n_ctx > tokens ? c->plan.n_ctx - tokens : 0;
     out->seconds = out->n_token / 40.0;
     out->bytes = c->plan.streamed_bytes * (out->n_token / 256 + 1);
     return 0;
@@ -752,14 +754,22 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
 
 void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
 {
-    *out = (struct mw_cost){ .n_again = c->tokens,
-                             .seconds = c->tokens / 40.0,
+    uint32_t tokens = mw_chat_tokens(c);
+
+    *out = (struct mw_cost){ .n_again = tokens,
+                             .seconds = tokens / 40.0,
                              .bytes = plan->streamed_bytes };
 }
 
 uint32_t mw_chat_tokens(const struct mw_chat *c)
 {
-    return (uint32_t)c->tokens;
+    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
+    uint32_t tokens;
+
+    pthread_mutex_lock(&own->lock);
+    tokens = own->tokens;
+    pthread_mutex_unlock(&own->lock);
+    return tokens;
 }
 
 /* ---- figures of the kernel ---- */
