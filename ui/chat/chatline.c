@@ -156,11 +156,17 @@ static void receipt_number(struct chatline *l, const char *name, long long v)
         uint64_t *wide;
         uint32_t *narrow;
     } rows[] = {
-        { "n_prompt", NULL, &p->n_prompt },         { "n_reused", NULL, &p->n_reused },
-        { "n_decoded", NULL, &p->n_decoded },       { "first_ns", &p->first_ns, NULL },
-        { "prefill_ns", &p->prefill_ns, NULL },     { "decode_ns", &p->decode_ns, NULL },
-        { "bytes_read", &p->bytes_read, NULL },     { "stall_ns", &p->stall_ns, NULL },
-        { "peak_charged", &p->peak_charged, NULL }, { "context", &l->context, NULL },
+        { "n_prompt", NULL, &p->n_prompt },
+        { "n_reused", NULL, &p->n_reused },
+        { "n_decoded", NULL, &p->n_decoded },
+        { "first_ns", &p->first_ns, NULL },
+        { "prefill_ns", &p->prefill_ns, NULL },
+        { "decode_ns", &p->decode_ns, NULL },
+        { "bytes_read", &p->bytes_read, NULL },
+        { "stall_ns", &p->stall_ns, NULL },
+        { "peak_charged", &p->peak_charged, NULL },
+        { "peak_resident", &p->peak_resident, NULL },
+        { "context", &l->context, NULL },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -538,11 +538,15 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, st
         &s->out,
         "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
         "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
-        "\"stall_ns\":%llu,\"peak_charged\":%llu,\"context\":%llu}}\n",
+        "\"stall_ns\":%llu,\"peak_charged\":%llu,",
         r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
         (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
         (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
-        (unsigned long long)r->peak_charged, (unsigned long long)context);
+        (unsigned long long)r->peak_charged);
+    if (r->peak_resident > 0)
+        json_text_print(&s->out, "\"peak_resident\":%llu,",
+                        (unsigned long long)r->peak_resident);
+    json_text_print(&s->out, "\"context\":%llu}}\n", (unsigned long long)context);
     apply_receipt(s, &l);
     return commit(s, true, e);
 }
