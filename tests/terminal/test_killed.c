@@ -87,8 +87,8 @@ static void nothing_but_the_token_in_flight_is_lost(void **state)
 /* Killed again and again, also while it starts and while nothing is said. */
 static void many_deaths_leave_one_chat_that_opens(void **state)
 {
-    const char *args[] = { "-n", "30", NULL };
-    const char *again[] = { "-n", "30", "--continue", NULL };
+    const char *args[] = { "-n", "20", NULL };
+    const char *again[] = { "-n", "20", "--continue", NULL };
 
     (void)state;
     start.model = NULL;
