@@ -141,7 +141,7 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
                  x - 6, (unsigned)i, kind_mark(l));
     canvas_text(c, y, 0, style, label);
     if (runs) /* one cell: this changes several times a token */
-        canvas_cell(c, y, 0, style_with(ROLE_ACCENT, UI_BOLD | attr), L'>');
+        canvas_cell(c, y, 0, style_with(ROLE_GRAPH_2, attr), L'>');
     canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
     if (l->passes == 0) {
         canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");

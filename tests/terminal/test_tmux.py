@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""memwall inside tmux, as people run it: begin, chat, a smaller window, help, quit."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import MEMWALL, MODELS, TIMEOUT_S, environment  # noqa: E402
+
+MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
+
+
+@unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+class Tmux(unittest.TestCase):
+    def setUp(self):
+        self.home = tempfile.mkdtemp()
+        self.env = environment(self.home, LC_ALL="C.UTF-8", TMUX_TMPDIR=self.home)
+        self.env.pop("TMUX", None)
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", "cat")
+        self.tmux("set-option", "-g", "remain-on-exit", "on")
+        self.tmux("respawn-pane", "-k",
+                  f"'{MEMWALL}' chat -m '{MODEL}' -b 64M -t 1 --temp 0 -n 400")
+
+    def tearDown(self):
+        subprocess.run(["tmux", "kill-server"], env=self.env, capture_output=True)
+        shutil.rmtree(self.home)
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", *args], env=self.env, capture_output=True, check=True,
+                              text=True, encoding="utf-8").stdout
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def sees(self, *words):
+        """Looks again until all the words are there: tmux tells nobody when they are."""
+        end = time.monotonic() + TIMEOUT_S
+        while not all(word in (shown := self.screen()) for word in words):
+            if time.monotonic() > end:
+                self.fail(f"{words} are not all in:\n{shown}")
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def test_a_session(self):
+        self.sees("verdict", "memory", "layers", "ready")
+        self.keys("hello", "Enter")
+        self.sees("> hello", " tokens \u00b7 ", "ready")
+        self.tmux("resize-window", "-x", "80", "-y", "24")
+        self.sees("ctx ", "of 64.0 MiB")
+        self.assertEqual(24, len(self.screen().splitlines()))
+        self.keys("/help", "Enter")
+        self.sees("PgDn")
+        self.keys("Escape")
+        self.sees("> hello")
+        self.keys("/quit", "Enter")
+        self.sees("Pane is dead (status 0")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
