@@ -156,16 +156,11 @@ int __wrap_io_uring_submit(struct io_uring *ring);
 int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned n);
 int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n);
 
-/* Of the ring in use; there is one at a time. */
-static unsigned n_reading; /* reads handed to the kernel whose completion was not seen yet */
-static unsigned seen;      /* completions up to here were */
-
 int __wrap_io_uring_queue_init_params(unsigned n, struct io_uring *ring,
                                       struct io_uring_params *p)
 {
     if (inject.init_error != 0)
         return -inject.init_error;
-    n_reading = seen = 0;
     return __real_io_uring_queue_init_params(n, ring, p);
 }
 
@@ -183,38 +178,19 @@ int __wrap_io_uring_register_buffers(struct io_uring *ring, const struct iovec *
     return __real_io_uring_register_buffers(ring, v, n);
 }
 
-static unsigned reads_to_submit(const struct io_uring *ring)
-{
-    unsigned n = 0;
-
-    for (unsigned i = ring->sq.sqe_head; i != ring->sq.sqe_tail; i++)
-        n += ring->sq.sqes[i & *ring->sq.kring_mask].user_data != 0;
-    return n;
-}
-
-/* Completions are spoilt where they lie, each once. */
+/* Completions are spoilt where they lie, each once: the engine takes all that it sees
+ * after each of these calls. */
 static void spoil_completions(struct io_uring *ring)
 {
-    unsigned end = io_uring_smp_load_acquire(ring->cq.ktail);
+    struct io_uring_cqe *cqe;
+    unsigned head;
 
-    for (; seen != end; seen++) {
-        struct io_uring_cqe *cqe = &ring->cq.cqes[seen & *ring->cq.kring_mask];
-
-        if (io_uring_cqe_get_data(cqe) == NULL)
-            continue;
-        n_reading--;
-        cqe->res = (int)spoil(cqe->res);
-    }
-}
-
-/* While reads are to be spoilt, they all complete here: else the engine could see one first. */
-static void complete_and_spoil(struct io_uring *ring)
-{
-    spoil_completions(ring);
-    while (n_reading > 0 && (inject.read_error != 0 || inject.short_one_in != 0)) {
-        if (__real_io_uring_submit_and_wait(ring, io_uring_cq_ready(ring) + 1) < 0)
-            return;
-        spoil_completions(ring);
+    if (inject.read_error == 0 && inject.short_one_in == 0)
+        return;
+    io_uring_for_each_cqe(ring, head, cqe)
+    {
+        if (io_uring_cqe_get_data(cqe) != NULL)
+            cqe->res = (int)spoil(cqe->res);
     }
 }
 
@@ -224,9 +200,8 @@ int __wrap_io_uring_submit(struct io_uring *ring)
 
     if (inject.enter_error != 0 && is_due(&inject.enter_skip, &inject.enter_times))
         return -inject.enter_error;
-    n_reading += reads_to_submit(ring);
     n = __real_io_uring_submit(ring);
-    complete_and_spoil(ring);
+    spoil_completions(ring);
     return n;
 }
 
@@ -236,9 +211,8 @@ int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n)
 
     if (inject.enter_error != 0 && is_due(&inject.enter_skip, &inject.enter_times))
         return -inject.enter_error;
-    n_reading += reads_to_submit(ring);
     r = __real_io_uring_submit_and_wait(ring, n);
-    complete_and_spoil(ring);
+    spoil_completions(ring);
     return r;
 }
 
