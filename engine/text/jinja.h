@@ -66,6 +66,26 @@ void jinja_set(struct jinja_data *d, struct jinja_value *dict, const char *key,
 /* Make v a variable of the template.  name is copied. */
 void jinja_define(struct jinja_data *d, const char *name, struct jinja_value *v);
 
+/*
+ * Make a value of JSON.  Every string, number and key in it has this source.  The bytes of
+ * strings are not copied: the JSON tree must outlive d.  Object members keep their order; the
+ * last member of a name wins.  Returns NULL like the builders, and also for a number that
+ * does not fit 64 bits; jinja_render then reports the error.
+ */
+struct json_node;
+struct jinja_value *jinja_from_json(struct jinja_data *d, const struct json_node *n,
+                                    uint32_t source);
+
+/*
+ * The same for an array of messages: message i has source i + 1.  The exception is the value
+ * of "role" if it is system, user, assistant, tool, developer, function or ipython: templates
+ * spell control tokens with these, so they are JINJA_TRUSTED.
+ */
+struct jinja_value *jinja_messages(struct jinja_data *d, const struct json_node *array);
+
+/* Bytes that d has taken of its memory_max.  Never more than memory_max. */
+size_t jinja_data_used(const struct jinja_data *d);
+
 /* ---- rendering ---- */
 
 /* len bytes of one source. */

@@ -11,6 +11,7 @@ libengine_a_SOURCES += \
 	engine/text/decode.c \
 	engine/text/encode.c \
 	engine/text/ids.c \
+	engine/text/jinja.h \
 	engine/text/nfc.c engine/text/nfc.h \
 	engine/text/pair_list.c \
 	engine/text/pairs.c engine/text/pairs.h \
