@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/progress.h"
 #include "src/prompt.h"
@@ -17,7 +18,7 @@
 
 struct score {
     const uint32_t *ids; /* of the window */
-    uint32_t n, first;   /* ids in it; from which on they are scored */
+    uint32_t n, first;   /* ids in it; rows of logits from this one on are scored */
     uint32_t n_vocab;
     double sum, sum_squares; /* of -ln p */
     uint64_t n_scored;
@@ -39,11 +40,40 @@ static double surprise(const float *logits, uint32_t n, uint32_t id)
     return log(sum) - (double)(logits[id] - most);
 }
 
+/* The ids of the text, after the begin token if the model has one. */
+static int text_ids(struct mw_model *m, const char *text, size_t len, uint32_t **ids, size_t *n,
+                    struct err *e)
+{
+    uint32_t *wider;
+    int64_t begin;
+
+    if (mw_tokenize(m, text, len, false, ids, n, e) != 0)
+        return -1;
+    begin = mw_begin_id(m);
+    if (begin < 0)
+        return 0;
+    wider = realloc(*ids, (*n + 1) * sizeof **ids);
+    if (wider == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the ids");
+    memmove(wider + 1, wider, *n * sizeof *wider);
+    wider[0] = (uint32_t)begin;
+    *ids = wider;
+    *n += 1;
+    return 0;
+}
+
+/* The first row of logits that is scored, as llama-perplexity counts: the second half of a
+ * window predicts tokens, so its own first token is not scored.  A window of 512 scores 255. */
+static uint32_t first_scored(uint32_t window)
+{
+    return window / 2;
+}
+
 static int score_row(void *ctx, uint32_t pos, const float *logits, struct err *e)
 {
     struct score *s = ctx;
 
-    if (pos + 1 < s->n && pos + 1 >= s->first) {
+    if (pos + 1 < s->n && pos >= s->first) {
         double x = surprise(logits, s->n_vocab, s->ids[pos + 1]);
 
         if (!isfinite(x))
@@ -94,7 +124,7 @@ int eval_text(struct mw_model *m, struct mw_options *wish, const struct options 
     progress_open(&p, o->quiet);
     if (prompt_read_file(o->text, TEXT_MAX_BYTES, &text, &len, e) != 0)
         return -1;
-    if (mw_tokenize(m, text, len, false, &ids, &n, e) != 0)
+    if (text_ids(m, text, len, &ids, &n, e) != 0)
         goto done;
     if (n < 3) {
         err_set(e, ERR_ARGUMENT, "%zu tokens are too few for a perplexity", n);
@@ -110,7 +140,7 @@ int eval_text(struct mw_model *m, struct mw_options *wish, const struct options 
     if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o->telemetry, e) != 0)
         goto done;
     score = (struct score){ .n = window,
-                            .first = window / 2 > 0 ? window / 2 : 1,
+                            .first = first_scored(window),
                             .n_vocab = info.n_vocab,
                             .n_total = (uint64_t)n_window * window,
                             .progress = &p };

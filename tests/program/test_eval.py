@@ -122,7 +122,7 @@ class Text(unittest.TestCase):
         d = json.loads(r.stdout)
         n_window = d["n_evaluated"] // 64
         self.assertEqual(64 * n_window, d["n_evaluated"])
-        self.assertEqual(32 * n_window, d["n_scored"])
+        self.assertEqual(31 * n_window, d["n_scored"])
         self.assertAlmostEqual(math.exp(d["mean_nll"]) / d["perplexity"], 1, places=4)
         self.assertGreater(d["standard_error"], 0)
 
@@ -142,14 +142,15 @@ class Text(unittest.TestCase):
         text = "some words to be scored, one after the other, in more than a window or two"
         ids = memwall("tokenize", "-m", model("gemma4-tiny-q4_0"), "--ids", stdin=text)
         ids = [int(x) for x in ids.stdout.split()]
-        for window in (16, len(ids)):
+        for window in (16, len(ids) + 1):
             d = json.loads(self.perplexity(text, "--exact", "--kv", "f32", "--ctx",
                                            str(window)).stdout)
             nll = []
-            for at in range(0, len(ids) - window + 1, window):
-                part = [2] + ids[at + 1:at + window]  # the begin token takes the first place
+            stream = [2] + ids  # the text begins with the begin token, and so does each window
+            for at in range(0, len(stream) - window + 1, window):
+                part = [2] + stream[at + 1:at + window]
                 rows = self.rows(part)
-                for pos in range(max(window // 2, 1) - 1, window - 1):
+                for pos in range(window // 2, window - 1):
                     row, top = rows[pos], max(rows[pos])
                     nll.append(math.log(sum(math.exp(x - top) for x in row)) -
                                row[part[pos + 1]] + top)
@@ -159,6 +160,25 @@ class Text(unittest.TestCase):
             self.assertAlmostEqual(mean, d["mean_nll"], places=4)
             self.assertAlmostEqual(1, math.exp(mean) / d["perplexity"], places=4)
             self.assertAlmostEqual(1, math.exp(mean) * error / d["standard_error"], places=3)
+
+    def test_llama_perplexity_prints_the_same_figures(self):
+        """llama-perplexity -fa off -ctk f32 -ctv f32 on this model with its weights as F32."""
+        words = "the quick brown fox jumps over a lazy dog and then some more words are written " \
+                "here".split()
+        text = " ".join(words[i * i % 31 % len(words)] for i in range(300))
+        for window, n, figure, error in ((64, 20, 48722.9835, 5621.00525),
+                                         (128, 10, 47652.2696, 4972.55811)):
+            with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
+                f.write(text)
+                f.flush()
+                r = memwall("eval", model("llama-tiny"), "--text", f.name, "--json", "--ctx",
+                            str(window), "--exact", "--kv", "f32")
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+            d = json.loads(r.stdout)
+            self.assertEqual((n, n * (window // 2 - 1)),
+                             (d["n_evaluated"] // window, d["n_scored"]))
+            self.assertAlmostEqual(1, d["perplexity"] / figure, places=6)
+            self.assertAlmostEqual(1, d["standard_error"] / error, places=6)
 
     def test_too_little_text_is_refused(self):
         r = self.perplexity("a")
