@@ -33,8 +33,8 @@
 
 /* "0.1.0" */
 const char *mw_version(void);
-/* Build features, one word each: "io_uring", "openblas 0.3.21"; index from 0, NULL at
- * the end. */
+/* What the build and its libraries offer: "io_uring", "openblas 0.3.21"; index from 0, NULL
+ * at the end.  Loads OpenBLAS to ask for its version. */
 const char *mw_feature(int i);
 /* Kernel sets that run on this CPU, best first; NULL at the end. */
 const char *mw_isa(int i);

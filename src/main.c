@@ -17,28 +17,6 @@
 #include "src/config_file.h"
 #include "src/paths.h"
 
-/*
- * OpenBLAS starts its threads before main, with every signal open: one that is meant for us
- * would be taken there and end the process whatever is blocked or handled here.  The
- * engine's own pool is the only one wanted.  The number is read from the environment when
- * the library is loaded, so it is set and the program begins anew, once.
- */
-static void without_blas_threads(char **argv)
-{
-    static const char name[] = "OPENBLAS_NUM_THREADS";
-    const char *value = getenv(name);
-    char self[4096];
-    ssize_t n;
-
-    if (value != NULL && strcmp(value, "1") == 0)
-        return;
-    n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0 || setenv(name, "1", 1) != 0)
-        return;
-    self[n] = '\0';
-    execv(self, argv);
-}
-
 static bool asks(const char *arg, const char *letter, const char *name)
 {
     return arg != NULL && (strcmp(arg, letter) == 0 || strcmp(arg, name) == 0);
@@ -118,7 +96,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    without_blas_threads(argv);
     /* Only the character set: a decimal comma would break every number read or written. */
     setlocale(LC_CTYPE, "");
     /* A closed pipe is an error of write(2), told like others. */

@@ -22,7 +22,8 @@ clean-local:
 
 EXTRA_DIST += tests/lib/program.py tests/lib/fail_with.h
 dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py \
-	tests/program/test_run.py tests/program/test_eval.py tests/program/test_once.py \
+	tests/program/test_budget.py tests/program/test_run.py tests/program/test_eval.py \
+	tests/program/test_once.py \
 	tests/terminal/test_tmux.py
 
 if HAVE_CMOCKA

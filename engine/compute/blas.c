@@ -2,19 +2,93 @@
 
 #include "engine/compute/blas.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cblas.h>
 
-static char name[128] = "no BLAS";
+/*
+ * The library is loaded at run time, and only if something asks for it.  Its file has some
+ * 36 MB, of which a first start reads 20 MB into the page cache before main() begins.
+ */
+static struct {
+    __typeof__(cblas_sgemm) *sgemm;
+    __typeof__(openblas_set_num_threads) *set_num_threads;
+    __typeof__(openblas_get_config) *get_config;
+    __typeof__(openblas_get_corename) *get_corename;
+    char name[128];
+} lib = { .name = "no BLAS" };
+
+/* dlsym() returns an object pointer; POSIX lets it hold a function, ISO C needs the copy. */
+static bool find(void *library, const char *symbol, void *function, size_t n)
+{
+    void *found = dlsym(library, symbol);
+
+    memcpy(function, &found, n);
+    return found != NULL;
+}
+
+static void load(void)
+{
+    static const char *const files[] = { "libopenblas.so.0", "libopenblas.so" };
+    void *library = NULL;
+
+    for (size_t i = 0; library == NULL && i < sizeof files / sizeof files[0]; i++)
+        library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return;
+    if (!find(library, "cblas_sgemm", &lib.sgemm, sizeof lib.sgemm) ||
+        !find(library, "openblas_set_num_threads", &lib.set_num_threads,
+              sizeof lib.set_num_threads) ||
+        !find(library, "openblas_get_config", &lib.get_config, sizeof lib.get_config) ||
+        !find(library, "openblas_get_corename", &lib.get_corename, sizeof lib.get_corename)) {
+        lib.sgemm = NULL;
+        return;
+    }
+    lib.set_num_threads(1);
+    snprintf(lib.name, sizeof lib.name, "%.90s, %.30s", lib.get_config(), lib.get_corename());
+}
+
+/*
+ * OpenBLAS starts threads while it is loaded.  They must not take signals that are meant
+ * for the program, so all signals are blocked meanwhile.  Where it cannot start a thread it
+ * raises SIGINT, which is discarded unless one was pending before.
+ */
+static void load_quietly(void)
+{
+    const struct timespec at_once = { 0 };
+    sigset_t all, before, pending, interrupt;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigpending(&pending);
+    load();
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    if (sigismember(&pending, SIGINT) == 0)
+        while (sigtimedwait(&interrupt, NULL, &at_once) > 0)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool is_loaded(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, load_quietly);
+    return lib.sgemm != NULL;
+}
 
 static void multiply_tile(const float *rows, const float *cols, size_t n_k, float *tile)
 {
-    cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, BLAS_ROWS, BLAS_COLS, (int)n_k, 1,
-                rows, (int)n_k, cols, (int)n_k, 0, tile, BLAS_ROWS);
+    lib.sgemm(CblasColMajor, CblasTrans, CblasNoTrans, BLAS_ROWS, BLAS_COLS, (int)n_k, 1, rows,
+              (int)n_k, cols, (int)n_k, 0, tile, BLAS_ROWS);
 }
 
 /* Equal rows and equal columns: are all sums equal? */
@@ -40,14 +114,13 @@ static bool is_uniform(size_t n_k)
 
 bool blas_start(void)
 {
-    openblas_set_num_threads(1);
-    snprintf(name, sizeof name, "%.90s, %.30s", openblas_get_config(), openblas_get_corename());
-    return is_uniform(56) && is_uniform(1085);
+    return is_loaded() && is_uniform(56) && is_uniform(1085);
 }
 
 const char *blas_name(void)
 {
-    return name;
+    (void)is_loaded();
+    return lib.name;
 }
 
 size_t blas_scratch_bytes(size_t n_k)

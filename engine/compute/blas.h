@@ -23,14 +23,16 @@
 #define BLAS_COLS 64
 
 /*
- * Once, before the first blas_mul: the library shall start no threads of its own, ours are
- * in the pool.  True if every place in a tile gives the same bits for the same row and
- * column, which is tried here: OpenBLAS's kernels for Haswell and Zen do not, and with
- * them results would depend on how a prompt is cut into chunks.
+ * Load the library; call this once before the first blas_mul, and do not call blas_mul if it
+ * returns false.  The library is used from the threads of our pool, one call on each.
+ * Returns true if every place in a tile gives the same bits for the same row and column,
+ * which is tried here: OpenBLAS's kernels for Haswell and Zen do not, and with them results
+ * would depend on how a prompt is cut into chunks.  Returns false too if there is no library.
  */
 bool blas_start(void);
 
-/* "OpenBLAS 0.3.21, SkylakeX", for --version.  Static storage, filled by blas_start. */
+/* "OpenBLAS 0.3.21 NO_LAPACK ..., SkylakeX", or "no BLAS" if the library cannot be loaded.
+ * Loads the library.  Static storage. */
 const char *blas_name(void);
 
 /* What one thread needs as scratch; aligned to 64. */

@@ -7,4 +7,5 @@ libengine_a_SOURCES += \
 	engine/machine/cgroup.c engine/machine/cgroup.h \
 	engine/machine/machine.c engine/machine/machine.h \
 	engine/machine/probe.c engine/machine/probe.h \
+	engine/machine/program.c engine/machine/program.h \
 	engine/machine/os_value.h

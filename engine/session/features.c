@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cblas.h>
-
+#include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
 #include "engine/memwall.h"
 
@@ -14,17 +13,17 @@ const char *mw_version(void)
     return PACKAGE_VERSION;
 }
 
-/* "openblas 0.3.21" from what the library says of itself. */
-static const char *blas_name(void)
+/* "openblas 0.3.21" from what the library reports of itself. */
+static const char *blas_feature(void)
 {
     static char name[48];
     char word[32] = "", version[24] = "";
 
     if (name[0] == '\0') {
-        if (sscanf(openblas_get_config(), "%31s %23s", word, version) == 2)
+        if (sscanf(blas_name(), "%31s %23s", word, version) == 2 && strcmp(word, "no") != 0)
             snprintf(name, sizeof name, "openblas %s", version);
         else
-            snprintf(name, sizeof name, "openblas");
+            snprintf(name, sizeof name, "no openblas");
     }
     return name;
 }
@@ -36,7 +35,7 @@ const char *mw_feature(int i)
 #else
     const char *reads = "pread threads";
 #endif
-    const char *const features[] = { reads, blas_name() };
+    const char *const features[] = { reads, blas_feature() };
 
     return i >= 0 && i < 2 ? features[i] : NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "engine/compute/kernels.h"
 #include "engine/machine/proc.h"
+#include "engine/machine/program.h"
 #include "engine/stream/stream.h"
 
 const char *model_main_type(const struct catalogue *c)
@@ -70,6 +71,7 @@ int mw_model_open(struct mw_model **out, const char *path, struct err *e)
     /* A model without a vocabulary can still be evaluated from ids. */
     m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
     m->program_bytes = resident_now();
+    m->file_bytes = program_file_bytes();
     *out = m;
     return 0;
 }

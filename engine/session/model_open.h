@@ -24,6 +24,7 @@ struct mw_model {
     struct vocab_info vocab;
     bool has_vocab;
     uint64_t program_bytes; /* resident when the model was opened, before any row was */
+    uint64_t file_bytes;    /* of the program and its libraries: page cache of a first start */
     pthread_mutex_t lock;   /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident;  /* small weights, part of the row "pinned" */
     struct tokenizer *tokenizer;

@@ -12,6 +12,8 @@ rate that the machine's own limits would allow:
     limit = min(direct-read bandwidth / bytes read a token, memory bandwidth / hot bytes)
 
 both measured in the same run, before each budget, since a shared disk changes by the minute.
+With --cold every run is a first start: it uses copies of the program and of its libraries
+that are not in the page cache, so that reading them is charged to the run.
 Exit status 1 if a promise is broken: a kill, a peak above the budget, a page of the model in
 the cache, or another answer than at the first budget.  A ratio below 0.85 is marked, not an
 error: it is a measurement.
@@ -24,9 +26,11 @@ import json
 import mmap
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 V1 = "/sys/fs/cgroup/memory"
 V2 = "/sys/fs/cgroup"
@@ -109,6 +113,30 @@ def drop_cache(path):
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
+class ColdCopy:
+    """The program and its libraries in a folder of their own, dropped from the page cache."""
+
+    def __init__(self, program):
+        self.folder = tempfile.mkdtemp(prefix="memwall-cold.", dir="/var/tmp")
+        self.program = os.path.join(self.folder, os.path.basename(program))
+        shutil.copy(program, self.program)
+        loaded = subprocess.run([program], env=dict(os.environ, LD_TRACE_LOADED_OBJECTS="1"),
+                                capture_output=True, text=True, check=True).stdout
+        for path in re.findall(r"=> (/\S+) \(0x", loaded):
+            shutil.copy(path, os.path.join(self.folder, path.split("/")[-1]))
+        os.environ["LD_LIBRARY_PATH"] = self.folder
+
+    def drop(self):
+        for name in os.listdir(self.folder):
+            path = os.path.join(self.folder, name)
+            with open(path, "rb") as f:
+                os.fdatasync(f.fileno())
+            drop_cache(path)
+
+    def close(self):
+        shutil.rmtree(self.folder)
+
+
 def run_caged(command, limit):
     cage = Cage(limit)
     try:
@@ -132,9 +160,13 @@ def main():
     ap.add_argument("--budgets", default="256M,512M,1G,2G,4G,6G")
     ap.add_argument("-n", type=int, default=8, help="tokens to decode")
     ap.add_argument("--ctx", type=int, default=4096)
+    ap.add_argument("--cold", action="store_true",
+                    help="start the program each time as if it had never been read")
     ap.add_argument("--telemetry", default="/tmp/memwall-cage.jsonl")
     a = ap.parse_args()
     broken, first = [], None
+    copy = ColdCopy(a.memwall) if a.cold else None
+    program = copy.program if copy else a.memwall
 
     print(f"{'budget':>8} {'peak MiB':>9} {'cached':>7} {'kills':>5} {'read GB/tok':>11} "
           f"{'disk GB/s':>9} {'mem GB/s':>8} {'tok/s':>7} {'limit':>7} {'ratio':>6} "
@@ -143,7 +175,9 @@ def main():
         budget = parse_size(text)
         limits = json.loads(subprocess.check_output([a.limits, a.model]))
         drop_cache(a.model)
-        command = [a.memwall, "run", "-m", a.model, "-b", str(budget), "-c", str(a.ctx), "-n",
+        if copy:
+            copy.drop()
+        command = [program, "run", "-m", a.model, "-b", str(budget), "-c", str(a.ctx), "-n",
                    str(a.n), "--temp", "0", "--json", "-q", "--telemetry", a.telemetry, QUESTION]
         p, peak, kills = run_caged(command, budget)
         if p.returncode != 0:
@@ -174,6 +208,8 @@ def main():
             broken.append(f"{text}: {cached} bytes of the model in the page cache")
         if not same:
             broken.append(f"{text}: another answer")
+    if copy:
+        copy.close()
     for line in broken:
         print(f"broken: {line}")
     return 1 if broken else 0

@@ -15,8 +15,7 @@ static void start(struct fake_run *f, int rows, int cols, const char *term,
 {
     const char *build = getenv("MW_BUILDDIR"), *argv[MAX_ARGS + 4];
     char program[4096], home[96];
-    /* OpenBLAS, where it is linked, starts threads that would take the signals. */
-    const char *env[] = { home, "OPENBLAS_NUM_THREADS=1", NULL };
+    const char *env[] = { home, NULL };
     struct pty_start o = { rows, cols, term, env, argv };
     int n = 0;
 

@@ -29,4 +29,4 @@ EXTRA_PROGRAMS += tests/bench/bench_kernels
 tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
 	tests/unit/kernel_data.c tests/unit/kernel_data.h
 tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
-tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS) $(OPENBLAS_LIBS)
