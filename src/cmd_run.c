@@ -164,10 +164,14 @@ static int talk(struct run *r)
     struct pollfd fds[] = { { mw_chat_fd(r->chat), POLLIN, 0 }, { r->signals, POLLIN, 0 } };
     static struct mw_event ev; /* holds a plan and an error: large */
     int code = EXIT_FAILED;
+    struct err e = ERR_INIT;
 
     for (;;) {
-        if (poll(fds, 2, r->progress.is_on ? PROGRESS_EVERY_MS : -1) < 0 && errno != EINTR)
-            return EXIT_FAILED;
+        if (poll(fds, 2, r->progress.is_on ? PROGRESS_EVERY_MS : -1) < 0 && errno != EINTR) {
+            err_sys(&e, "cannot wait for the answer");
+            progress_clear(&r->progress);
+            return report_error(&e);
+        }
         if ((fds[1].revents & POLLIN) != 0 && take_signal(r))
             return EXIT_STOPPED;
         while (mw_chat_next(r->chat, &ev))
@@ -179,17 +183,22 @@ static int talk(struct run *r)
     }
 }
 
-/* From here on signals come through the descriptor; threads started later inherit that. */
+/* From here on signals come through the descriptor; threads started later inherit that.
+ * Without a descriptor (-1) they stay as they were and end the program at once. */
 static int block_signals(sigset_t *before)
 {
     sigset_t set;
+    int fd;
 
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, before);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        pthread_sigmask(SIG_SETMASK, before, NULL);
+    return fd;
 }
 
 static int run_chat(struct run *r, const char *text, size_t len)

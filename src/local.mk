@@ -1,7 +1,7 @@
 # src: the program.  Includes only engine/memwall.h from the engine.
 bin_PROGRAMS += memwall
 memwall_SOURCES = \
-	src/main.c \
+	src/main.c src/start.h src/start.c \
 	src/command.h src/commands.c src/help.c src/report.c \
 	src/options.h src/options.c src/options_table.c \
 	src/config_file.h src/config_file.c src/paths.h src/paths.c \

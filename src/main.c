@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <locale.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "src/command.h"
 #include "src/config_file.h"
 #include "src/paths.h"
+#include "src/start.h"
 
 static bool asks(const char *arg, const char *letter, const char *name)
 {
@@ -94,11 +94,14 @@ static int run(int argc, char **argv)
     return run_command(c, argc, argv);
 }
 
-int main(int argc, char **argv)
+static int run_all(int argc, char **argv)
 {
     /* Only the character set: a decimal comma would break every number read or written. */
     setlocale(LC_CTYPE, "");
-    /* A closed pipe is an error of write(2), told like others. */
-    signal(SIGPIPE, SIG_IGN);
     return report_end(run(argc, argv));
+}
+
+int main(int argc, char **argv)
+{
+    return start_process(run_all, argc, argv);
 }

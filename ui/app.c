@@ -230,7 +230,7 @@ static void show(struct app *a)
 
 /* ---- the loop ---- */
 
-static void loop(struct app *a)
+static int loop(struct app *a, struct err *e)
 {
     while (!a->is_leaving) {
         struct pollfd fds[] = { { term_fd(a->term), POLLIN, 0 },
@@ -240,7 +240,7 @@ static void loop(struct app *a)
         struct timespec timeout = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
 
         if (ppoll(fds, 3, &timeout, NULL) < 0 && errno != EINTR)
-            break;
+            return err_sys(e, "cannot wait for keys");
         if (fds[1].revents != 0)
             take_signals(a);
         if (fds[0].revents != 0)
@@ -255,6 +255,7 @@ static void loop(struct app *a)
         price(a);
         show(a);
     }
+    return a->status;
 }
 
 static int compare_u32(const void *x, const void *y)
@@ -373,8 +374,7 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
             app_show_saved(a);
         if (o->first != NULL)
             talk_send(&a->talk, o->first);
-        loop(a);
-        rc = a->status;
+        rc = loop(a, e);
     }
     needs_plain = a->needs_plain;
     close_all(a);

@@ -252,12 +252,11 @@ static void on_quit(void *ctx)
 static void answer_sheet(struct plain *p, const char *line)
 {
     struct sheet *s = p->sheet;
-    char *end;
-    long n = strtol(line, &end, 10);
+    uint64_t n;
 
     p->sheet = NULL;
-    if (end != line && *end == '\0' && n > 0)
-        sheet_enter_row(s, n - 1);
+    if (units_parse_whole(line, false, 1, INT32_MAX, &n))
+        sheet_enter_row(s, (long)n - 1);
     else if (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0)
         sheet_enter(s);
     else
@@ -355,7 +354,7 @@ static bool is_idle(const struct plain *p)
     return !p->talk.is_answering && (p->talk.is_ready || p->talk.has_failed);
 }
 
-static void loop(struct plain *p)
+static int loop(struct plain *p, struct err *e)
 {
     while (!p->is_leaving) {
         /* Lines that were piped in wait for their turn; a person may type ahead. */
@@ -375,7 +374,7 @@ static void loop(struct plain *p)
         fflush(stdout);
         fds[1].fd = talk_fd(&p->talk);
         if (poll(fds, 3, -1) < 0 && errno != EINTR)
-            break;
+            return err_sys(e, "cannot wait for lines");
         if (fds[0].revents != 0)
             on_signal(p);
         if (fds[1].revents != 0)
@@ -383,6 +382,7 @@ static void loop(struct plain *p)
         if (fds[2].revents != 0)
             read_lines(p);
     }
+    return p->status;
 }
 
 static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *before,
@@ -440,8 +440,7 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
             put_line(&p, "* memwall in plain mode; /help lists the commands");
         if (o->first != NULL)
             talk_send(&p.talk, o->first);
-        loop(&p);
-        rc = p.status;
+        rc = loop(&p, e);
         if (p.has_prompt)
             putchar('\n');
         snprintf(path, sizeof path, "%s", saved_path(&p.talk));

@@ -208,7 +208,7 @@ static uint64_t wait_ns(const struct replay *r)
     return keys < wait ? keys : wait;
 }
 
-static void loop(struct replay *r)
+static int loop(struct replay *r, struct err *e)
 {
     while (!r->is_leaving) {
         struct pollfd fds[] = { { term_fd(r->term), POLLIN, 0 },
@@ -217,7 +217,7 @@ static void loop(struct replay *r)
         struct timespec t = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
 
         if (ppoll(fds, 2, wait == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
-            break;
+            return err_sys(e, "cannot wait for keys");
         if (fds[1].revents != 0)
             take_signals(r);
         take_keys(r, fds[0].revents != 0);
@@ -225,6 +225,7 @@ static void loop(struct replay *r)
         if ((r->is_dirty || r->is_large) && !r->is_leaving)
             draw(r);
     }
+    return r->status;
 }
 
 static int play(struct replay *r, const struct ui_replay_options *o, struct err *e)
@@ -248,8 +249,7 @@ static int play(struct replay *r, const struct ui_replay_options *o, struct err 
     r->tick_ns = term_now_ns();
     r->is_large = true;
     draw(r);
-    loop(r);
-    return r->status;
+    return loop(r, e);
 }
 
 int ui_replay(const struct ui_replay_options *o, struct err *e)

@@ -494,6 +494,7 @@ static int spawn(struct term *t, char *const argv[], pid_t *pid)
     sigemptyset(&none);
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGXFSZ);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attr);
     for (int i = 0; i < 3; i++)

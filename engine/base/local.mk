@@ -3,4 +3,5 @@ libengine_a_SOURCES += \
 	engine/base/err.c engine/base/err.h \
 	engine/base/arena.c engine/base/arena.h \
 	engine/base/units.c engine/base/units.h \
-	engine/base/json_write.c engine/base/json_write.h
+	engine/base/json_write.c engine/base/json_write.h \
+	engine/base/thread.c engine/base/thread.h

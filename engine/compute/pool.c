@@ -17,12 +17,14 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "engine/base/thread.h"
 
 #define MAX_THREAD 256
 /* Kernels keep their tiles on the stack, and sanitizers widen them; only what is touched is
@@ -140,31 +142,21 @@ static int n_cpu(void)
     return CPU_COUNT(&set);
 }
 
-/* Workers take no signals: those belong to the thread that reads the terminal. */
 static int start_workers(struct pool *p, struct err *e)
 {
-    pthread_attr_t attr;
-    sigset_t all, before;
-    int rc = pthread_attr_init(&attr);
+    int rc = 0;
 
-    if (rc != 0)
-        return err_set(e, ERR_MEMORY, "cannot describe a thread (error %d)", rc);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (rc == 0 && p->n_started < p->n_thread - 1) {
         struct worker *w = &p->worker[p->n_started];
 
         *w = (struct worker){ .pool = p, .index = p->n_started + 1 };
-        rc = pthread_create(&w->id, &attr, work, w);
+        rc = thread_start(&w->id, STACK_BYTES, work, w);
         if (rc == 0)
             p->n_started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
     if (rc != 0)
-        return err_set(e, ERR_MEMORY, "could not start worker %d of %d (error %d)",
-                       p->n_started + 1, p->n_thread, rc);
+        return err_set(e, ERR_MEMORY, "could not start worker %d of %d: %s", p->n_started + 1,
+                       p->n_thread, strerror(rc));
     return 0;
 }
 

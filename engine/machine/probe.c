@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/thread.h"
 #include "engine/base/units.h"
 
 #define ALIGN       ((uint64_t)4096) /* what every device that takes direct reads accepts */
@@ -90,23 +90,15 @@ static unsigned char *map_buffer(uint64_t bytes, void **mapping)
 
 static int start(struct crew *c, struct member *members, int n)
 {
-    pthread_attr_t attr;
-    sigset_t all, old;
     int started = 0, failed = 0;
 
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     while (started < n && failed == 0) {
         members[started].crew = c;
         members[started].i = started;
         failed =
-            pthread_create(&members[started].thread, &attr, member_main, &members[started]);
+            thread_start(&members[started].thread, STACK_BYTES, member_main, &members[started]);
         started += failed == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
     errno = failed;
     return started;
 }

@@ -8,11 +8,13 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/thread.h"
 #include "engine/model/forward.h"
 #include "engine/session/answer.h"
 #include "engine/session/cost.h"
@@ -20,6 +22,8 @@
 
 #define TURN_MARKS 8  /* tokens around a message: estimates allow for them */
 #define AGAIN_MIN  32 /* fewer than this are the marks of the next turn */
+/* This thread computes beside the workers of the pool and needs as much as they. */
+#define STACK_BYTES ((size_t)8 << 20)
 
 enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET };
 
@@ -413,7 +417,8 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
     pthread_cond_init(&c->wake, NULL);
     if (events_new(&c->events, e) != 0 || options_copy(&c->o, o, e) != 0)
         goto fail;
-    if (pthread_create(&c->thread, NULL, engine_thread, c) != 0) {
+    errno = thread_start(&c->thread, STACK_BYTES, engine_thread, c);
+    if (errno != 0) {
         err_sys(e, "cannot start the engine's thread");
         goto fail;
     }

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine/base/thread.h"
 #include "engine/stream/backend.h"
 
 #define THREADS_MAX 8
@@ -94,21 +94,13 @@ static bool close_pread(struct backend *b)
 
 static int start_threads(struct backend *b, uint32_t n)
 {
-    pthread_attr_t attr;
-    sigset_t all, old;
     int failed = 0;
 
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     while (b->n_thread < n && failed == 0) {
-        failed = pthread_create(&b->threads[b->n_thread], &attr, thread_main, b);
+        failed = thread_start(&b->threads[b->n_thread], STACK_BYTES, thread_main, b);
         if (failed == 0)
             b->n_thread++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
     return b->n_thread > 0 ? 0 : failed; /* fewer will do */
 }
 

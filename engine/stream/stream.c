@@ -5,11 +5,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/thread.h"
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
 
@@ -160,20 +160,10 @@ static int check_slots(const struct stream *s, struct err *e)
     return 0;
 }
 
-/* Signals are the business of others: none is delivered here. */
 static int start_reader(struct stream *s, struct err *e)
 {
-    pthread_attr_t attr;
-    sigset_t all, old;
-    int failed;
+    int failed = thread_start(&s->thread, STACK_BYTES, reader_main, s);
 
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    failed = pthread_create(&s->thread, &attr, reader_main, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
     if (failed != 0) {
         errno = failed;
         return err_sys(e, "cannot start the reading thread");

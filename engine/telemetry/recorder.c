@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "engine/base/json_write.h"
+#include "engine/base/thread.h"
 #include "engine/telemetry/json.h"
 
-#define LOOK_NS   100000000u
-#define SECOND_NS 1000000000u
+#define LOOK_NS     100000000u
+#define SECOND_NS   1000000000u
+#define STACK_BYTES ((size_t)1 << 20)
 
 struct mw_recorder {
     char *path;
@@ -228,7 +230,7 @@ int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *tak
         recorder_free(r);
         return -1;
     }
-    errno = pthread_create(&r->thread, NULL, record, r);
+    errno = thread_start(&r->thread, STACK_BYTES, record, r);
     if (errno != 0) {
         err_sys(e, "could not start the recorder's thread");
         recorder_free(r);

@@ -2,14 +2,15 @@
 
 #include "engine/telemetry/watch.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/thread.h"
 #include "engine/machine/cgroup.h"
 #include "engine/machine/pagecache.h"
 #include "engine/machine/proc.h"
@@ -17,8 +18,9 @@
 #include "engine/telemetry/telemetry.h"
 #include "engine/telemetry/verdict.h"
 
-#define PERIOD_NS 500000000u
-#define SECOND_NS 1000000000u
+#define PERIOD_NS   500000000u
+#define SECOND_NS   1000000000u
+#define STACK_BYTES ((size_t)1 << 20)
 
 struct mw_watch {
     struct proc proc;
@@ -246,19 +248,6 @@ static void release(struct mw_watch *w)
     free(w);
 }
 
-/* Signals belong to the thread that asks for them, never to this one. */
-static int start_thread(struct mw_watch *w)
-{
-    sigset_t all, before;
-    int failed;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&w->thread, NULL, watch, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 int watch_start(struct mw_watch **out, const char *root, const struct watch_file *files,
                 size_t n_file, struct err *e)
 {
@@ -283,9 +272,11 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
         w->peak_start = w->os.charged_peak.value;
     watch_read(w, &w->os);
     note_peak(w, &w->os);
-    if (start_thread(w) != 0) {
+    errno = thread_start(&w->thread, STACK_BYTES, watch, w);
+    if (errno != 0) {
+        err_sys(e, "could not start the thread that watches the system");
         release(w);
-        return err_set(e, ERR_MEMORY, "could not start the thread that watches the system");
+        return -1;
     }
     *out = w;
     return 0;

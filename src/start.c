@@ -1,0 +1,96 @@
+/* See start.h. */
+#include "config.h"
+
+#include "src/start.h"
+
+#include <sys/resource.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "src/command.h"
+
+/* Kernels keep their tiles on the stack; `eval` computes on the thread that runs main(). */
+#define STACK_BYTES  ((size_t)8 << 20)
+#define STACK_ENOUGH ((size_t)2 << 20)
+
+/*
+ * From 0 upwards, so that each gets its own number.  Standard output is opened for reading:
+ * an answer that nobody receives is an error, not a success.
+ */
+static void open_descriptors(void)
+{
+    static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+            continue;
+        if (open("/dev/null", modes[fd]) < 0) /* no /dev: hold the number, read nothing */
+            (void)!open("/", O_PATH);
+    }
+}
+
+struct call {
+    int (*run)(int argc, char **argv);
+    int argc;
+    char **argv;
+    int code;                 /* what run returned */
+    unsigned long long limit; /* of the stack, KiB */
+    sigset_t mask;
+};
+
+static void *call(void *arg)
+{
+    struct call *c = arg;
+
+    pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
+    c->code = c->run(c->argc, c->argv);
+    return NULL;
+}
+
+/* The first thread only waits: signals go to the other one. */
+static int run_on_thread(struct call *c)
+{
+    struct err e = ERR_INIT;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all;
+    int rc = pthread_attr_init(&attr);
+
+    if (rc == 0)
+        rc = pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &c->mask);
+    if (rc == 0)
+        rc = pthread_create(&thread, &attr, call, c);
+    if (rc != 0) {
+        errno = rc;
+        err_sys(&e,
+                "the stack is limited to %llu KiB (ulimit -s) and there is no other of %zu "
+                "MiB",
+                c->limit, STACK_BYTES >> 20);
+        return report_error(&e);
+    }
+    pthread_attr_destroy(&attr);
+    pthread_join(thread, NULL);
+    return c->code;
+}
+
+int start_process(int (*run)(int argc, char **argv), int argc, char **argv)
+{
+    struct call c = { .run = run, .argc = argc, .argv = argv };
+    struct rlimit limit;
+
+    open_descriptors();
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= STACK_ENOUGH)
+        return run(argc, argv);
+    c.limit = limit.rlim_cur >> 10;
+    return run_on_thread(&c);
+}

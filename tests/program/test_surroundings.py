@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""A process that is started badly: closed descriptors, low limits, refused system calls,
+no /proc, broken settings.  It works, or it ends with a message; never with a signal."""
+import errno
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from deny import NUMBERS, deny  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+
+MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
+RUN = ("run", "-m", MODEL, "--temp", "0", "-n", "4", "-b", "300M", "-q", "hello")
+IDS = ("eval", MODEL, "-b", "300M", "--greedy", "2", "--ids", "-")
+SANITIZED = "MW_SANITIZED" in os.environ
+
+
+def start(*args, **more):
+    with tempfile.TemporaryDirectory() as home:
+        return subprocess.run([MEMWALL, *args], env=environment(home), text=True,
+                              errors="replace", timeout=TIMEOUT_S,
+                              **(dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE) | more))
+
+
+def closing(*fds):
+    def close():
+        for fd in fds:
+            os.close(fd)
+    return close
+
+
+def limit(which, soft):
+    def set_limit():
+        resource.setrlimit(which, (soft, resource.getrlimit(which)[1]))
+    return set_limit
+
+
+class Surroundings(unittest.TestCase):
+    def ends_well(self, r, says=""):
+        """Works, or fails with a message."""
+        self.assertIn(r.returncode, (0, 1), r)
+        if r.returncode == 1:
+            self.assertRegex(r.stderr, "^memwall: .*" + says)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.answer = start(*RUN).stdout
+
+
+class Descriptors(Surroundings):
+    def test_closed_input_is_empty(self):
+        r = start(*RUN, preexec_fn=closing(0))
+        self.assertEqual((0, self.answer, ""), (r.returncode, r.stdout, r.stderr))
+
+    def test_closed_input_is_no_prompt(self):
+        r = start(*RUN[:-1], preexec_fn=closing(0))
+        self.assertEqual((2, ""), (r.returncode, r.stdout))
+        self.assertIn("no prompt", r.stderr)
+
+    def test_closed_input_holds_no_ids(self):
+        r = start(*IDS, preexec_fn=closing(0))
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertEqual("memwall: standard input: holds no token ids\n", r.stderr)
+
+    def test_writing_to_closed_output_fails(self):
+        for args in (RUN, ("--version",)):
+            r = start(*args, preexec_fn=closing(1))
+            self.assertEqual(1, r.returncode, args)
+            self.assertIn("could not write to standard output", r.stderr)
+
+    def test_closed_errors_change_nothing(self):
+        r = start(*RUN, preexec_fn=closing(2))
+        self.assertEqual((0, self.answer), (r.returncode, r.stdout))
+
+    def test_all_closed(self):
+        self.assertEqual(1, start(*RUN, preexec_fn=closing(0, 1, 2)).returncode)
+
+
+class Limits(Surroundings):
+    @unittest.skipIf(SANITIZED, "a sanitizer needs more stack")
+    def test_a_small_stack_is_enough(self):
+        r = start(*RUN, preexec_fn=limit(resource.RLIMIT_STACK, 64 << 10))
+        self.assertEqual((0, self.answer, ""), (r.returncode, r.stdout, r.stderr))
+        wide = start(*IDS, stdin=None, input="2 3\n")
+        r = start(*IDS, stdin=None, input="2 3\n",
+                  preexec_fn=limit(resource.RLIMIT_STACK, 64 << 10))
+        self.assertEqual((0, wide.stdout, ""), (r.returncode, r.stdout, r.stderr))
+
+    @unittest.skipIf(SANITIZED, "a sanitizer reserves addresses without end")
+    def test_few_addresses_are_an_error(self):
+        for mib in (50, 58, 70, 90):
+            r = start(*RUN, preexec_fn=limit(resource.RLIMIT_AS, mib << 20))
+            if r.returncode == 127:  # not even the libraries fit
+                continue
+            self.ends_well(r)
+
+    def test_a_limit_of_file_size_is_an_error_of_writing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.jsonl")
+            r = start(*RUN, "--telemetry", path,
+                      preexec_fn=limit(resource.RLIMIT_FSIZE, 1024))
+        self.assertEqual(1, r.returncode)
+        self.assertIn("t.jsonl: could not write the recording: File too large", r.stderr)
+
+    @unittest.skipIf(os.geteuid() != 0, "processes of root are not limited, others cannot "
+                     "become a user without any")
+    def test_no_further_process_is_an_error(self):
+        with tempfile.TemporaryDirectory() as home:
+            os.chmod(home, 0o777)
+            try:
+                r = subprocess.run([MEMWALL, *RUN], env=environment(home), user=65534,
+                                   stdin=subprocess.DEVNULL, text=True, capture_output=True,
+                                   errors="replace", timeout=TIMEOUT_S,
+                                   preexec_fn=limit(resource.RLIMIT_NPROC, 1))
+            except PermissionError:
+                self.skipTest("the other user cannot read the program")
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertIn("thread", r.stderr)
+
+
+@unittest.skipUnless(NUMBERS, "numbers of system calls are known for x86-64 only")
+@unittest.skipIf(SANITIZED, "a sanitizer has system calls of its own")
+class Refused(Surroundings):
+    def test_each_refused_call_is_done_without_or_named(self):
+        for name, number in NUMBERS.items():
+            if name == "pread64":  # the loader needs it
+                continue
+            for error in (errno.EPERM, errno.ENOSYS):
+                with self.subTest(call=name, error=errno.errorcode[error]):
+                    r = start(*RUN, preexec_fn=deny([number], error))
+                    self.ends_well(r)
+                    if r.returncode == 0:
+                        self.assertEqual(self.answer, r.stdout)
+
+    def test_what_cannot_be_waited_for_is_said(self):
+        r = start(*RUN, preexec_fn=deny([NUMBERS["poll"], NUMBERS["ppoll"]], errno.EPERM))
+        self.assertEqual(1, r.returncode)
+        self.assertIn("cannot wait for the answer: Operation not permitted", r.stderr)
+
+    def test_without_threads_the_message_is_ours(self):
+        r = start(*RUN, preexec_fn=deny([NUMBERS["clone3"]], errno.EPERM))
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertEqual("memwall: cannot start the engine's thread: Operation not permitted\n",
+                         r.stderr)
+
+
+class WithoutProc(Surroundings):
+    def test_it_runs_without_proc(self):
+        hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        if shutil.which("unshare") is None or subprocess.run(
+                hide + ["true"], capture_output=True).returncode != 0:
+            self.skipTest("/proc cannot be hidden here")
+        with tempfile.TemporaryDirectory() as home:
+            r = subprocess.run([*hide, MEMWALL, *RUN], env=environment(home),
+                               stdin=subprocess.DEVNULL, text=True, capture_output=True,
+                               errors="replace", timeout=TIMEOUT_S)
+        self.assertEqual((0, self.answer, ""), (r.returncode, r.stdout, r.stderr))
+
+
+class Settings(unittest.TestCase):
+    def test_a_nul_byte_in_the_settings_is_an_error(self):
+        r = memwall("plan", MODEL, config="# fine\nctx = 1\x00" "24\n")
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertRegex(r.stderr, r"config: line 2: a NUL byte is not text")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
