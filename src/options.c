@@ -3,9 +3,6 @@
 
 #include "src/options.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,39 +43,6 @@ static int bad_value(const struct option *row, const char *text, const char *wan
 
     snprintf(name, sizeof name, "--%s", row->name);
     return err_at(e, NULL, ERR_NO_OFFSET, name);
-}
-
-/* A whole number without sign or blank, all of text; k stands for 1024 where allowed. */
-static bool read_whole(const char *text, bool k_allowed, uint64_t *out)
-{
-    char *end;
-    unsigned long long n;
-
-    if (!isdigit((unsigned char)text[0]))
-        return false;
-    errno = 0;
-    n = strtoull(text, &end, 10);
-    if (errno != 0)
-        return false;
-    if (k_allowed && (*end == 'k' || *end == 'K')) {
-        if (__builtin_mul_overflow(n, 1024ULL, &n))
-            return false;
-        end++;
-    }
-    *out = n;
-    return *end == '\0';
-}
-
-static bool read_number(const char *text, double *out)
-{
-    char *end;
-
-    /* strtod takes "nan", "inf", hexadecimal and leading blanks: none of them is meant. */
-    if (text[strspn(text, "0123456789.eE+-")] != '\0' || text[0] == '\0')
-        return false;
-    errno = 0;
-    *out = strtod(text, &end);
-    return *end == '\0' && errno == 0 && isfinite(*out);
 }
 
 /* Place of word in a list with blanks between, or -1. */
@@ -151,20 +115,20 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
         break;
     case KIND_U32:
     case KIND_COUNT:
-        if (!read_whole(text, row->kind == KIND_COUNT, &n) || (double)n < row->min ||
-            (double)n > row->max) {
+        if (!units_parse_whole(text, row->kind == KIND_COUNT, (uint64_t)row->min,
+                               (uint64_t)row->max, &n)) {
             snprintf(want, sizeof want, "a whole number from %.0f to %.0f", row->min, row->max);
             return bad_value(row, text, want, e);
         }
         *(uint32_t *)to = (uint32_t)n;
         break;
     case KIND_U64:
-        if (!read_whole(text, false, &n))
+        if (!units_parse_whole(text, false, 0, UINT64_MAX, &n))
             return bad_value(row, text, "a whole number", e);
         *(uint64_t *)to = n;
         break;
     case KIND_NUMBER:
-        if (!read_number(text, &x) || x < row->min || x > row->max) {
+        if (!units_parse_number(text, row->min, row->max, &x)) {
             snprintf(want, sizeof want, "a number from %g to %g", row->min, row->max);
             return bad_value(row, text, want, e);
         }

@@ -1,8 +1,6 @@
 /* Commands that change what the engine does. */
 #include "config.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +12,9 @@
 /* "8192", "32k"; false: no such number. */
 static bool read_count(const char *text, uint32_t low, uint32_t high, uint32_t *out)
 {
-    char *end;
-    unsigned long long n;
+    uint64_t n;
 
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    n = strtoull(text, &end, 10);
-    if (*end == 'k' || *end == 'K') {
-        n = n < UINT32_MAX ? n * 1024 : n;
-        end++;
-    }
-    if (*end != '\0' || n < low || n > high)
+    if (!units_parse_whole(text, true, low, high, &n))
         return false;
     *out = (uint32_t)n;
     return true;
@@ -145,15 +135,10 @@ void run_threads(struct talk *t, const char *args)
 
 static bool read_number(struct talk *t, const char *args, double low, double high, double *out)
 {
-    char *end;
-    double value = strtod(args, &end);
-
-    if (end == args || *end != '\0' || !isfinite(value) || value < low || value > high) {
-        talk_error(t, "\"%s\" is not a number from %g to %g", args, low, high);
-        return false;
-    }
-    *out = value;
-    return true;
+    if (units_parse_number(args, low, high, out))
+        return true;
+    talk_error(t, "\"%s\" is not a number from %g to %g", args, low, high);
+    return false;
 }
 
 /* A float of the sampling: shown without an argument, set with one. */
@@ -217,7 +202,6 @@ void run_top_k(struct talk *t, const char *args)
 void run_seed(struct talk *t, const char *args)
 {
     struct mw_chat_options o = t->options;
-    char *end;
 
     if (args[0] == '\0') {
         if (o.sampling.seed == 0)
@@ -226,9 +210,7 @@ void run_seed(struct talk *t, const char *args)
             talk_notice(t, "the seed is %llu", (unsigned long long)o.sampling.seed);
         return;
     }
-    errno = 0;
-    o.sampling.seed = strtoull(args, &end, 10);
-    if (*end != '\0' || args[0] < '0' || args[0] > '9' || errno != 0) {
+    if (!units_parse_whole(args, false, 0, UINT64_MAX, &o.sampling.seed)) {
         talk_error(t, "\"%s\" is not a seed (a number; 0: a new one each time)", args);
         return;
     }

@@ -55,7 +55,7 @@ void run_continue(struct talk *t, const char *args)
 }
 
 /* The index of the n-th user message from the end, or -1. */
-static long user_message(const struct talk *t, unsigned n)
+static long user_message(const struct talk *t, uint64_t n)
 {
     for (size_t i = t->n_message; i-- > 0;)
         if (t->is_user[i] && n-- == 1)
@@ -99,8 +99,7 @@ static void list_turns(struct talk *t)
 void run_rewind(struct talk *t, const char *args)
 {
     struct err e = ERR_INIT;
-    unsigned n = 0;
-    int end = 0;
+    uint64_t n = 0;
 
     if (is_busy(t))
         return;
@@ -109,8 +108,7 @@ void run_rewind(struct talk *t, const char *args)
     } else if (args[0] == '\0') {
         if (t->front.act(t->front.ctx, ACT_PICK_TURN, "", &e) != 0)
             list_turns(t);
-    } else if (sscanf(args, "%u%n", &n, &end) != 1 || args[end] != '\0' || n == 0 ||
-               user_message(t, n) < 0) {
+    } else if (!units_parse_whole(args, false, 1, t->n_message, &n) || user_message(t, n) < 0) {
         talk_error(t, "\"%s\" is not one of your messages, counted from the last (1)", args);
     } else {
         talk_take_back(t, (size_t)user_message(t, n));

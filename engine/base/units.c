@@ -3,6 +3,8 @@
 #include "engine/base/units.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,45 @@ int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct e
         return 0;
     }
     return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a size (512M, 2G or 50%%)", text);
+}
+
+bool units_parse_whole(const char *text, bool k_allowed, uint64_t low, uint64_t high,
+                       uint64_t *out)
+{
+    char *end;
+    unsigned long long n;
+
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    n = strtoull(text, &end, 10);
+    if (errno != 0)
+        return false;
+    if (k_allowed && (*end == 'k' || *end == 'K')) {
+        if (__builtin_mul_overflow(n, 1024ULL, &n))
+            return false;
+        end++;
+    }
+    if (*end != '\0' || n < low || n > high)
+        return false;
+    *out = n;
+    return true;
+}
+
+bool units_parse_number(const char *text, double low, double high, double *out)
+{
+    char *end;
+    double value;
+
+    /* strtod also takes "nan", "inf", hexadecimal and leading blanks. */
+    if (text[0] == '\0' || text[strspn(text, "0123456789.eE+-")] != '\0')
+        return false;
+    errno = 0;
+    value = strtod(text, &end);
+    if (*end != '\0' || errno != 0 || !isfinite(value) || value < low || value > high)
+        return false;
+    *out = value;
+    return true;
 }
 
 char *units_size(char *buf, size_t n, uint64_t bytes)

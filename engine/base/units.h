@@ -5,6 +5,7 @@
 #ifndef MEMWALL_ENGINE_BASE_UNITS_H
 #define MEMWALL_ENGINE_BASE_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,16 @@
  * Returns 0 with *bytes, or -1 with *e (ERR_ARGUMENT) and *bytes untouched.
  */
 int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct err *e);
+
+/*
+ * A whole number from low to high, decimal digits only; with k_allowed "32k" is 32 * 1024.
+ * Returns false, with *out untouched, for any other text and for numbers out of range.
+ */
+bool units_parse_whole(const char *text, bool k_allowed, uint64_t low, uint64_t high,
+                       uint64_t *out);
+
+/* A finite decimal number from low to high: "0.8", "1e-3".  false: *out is untouched. */
+bool units_parse_number(const char *text, double low, double high, double *out);
 
 /* "1.46 GiB", "512 MiB", "17 B": at most 10 characters.  Returns buf. */
 char *units_size(char *buf, size_t n, uint64_t bytes);

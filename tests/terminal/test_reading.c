@@ -213,6 +213,7 @@ static void goes_back_to_a_message_and_edits_it(void **state)
     assert_true(pty_sees_at(run.s, -2, ">"));
     program_say(&run, "/retry");
     sees(&run, "> first question");
+    program_ask(&run, "/rewind 4294967297", "\"4294967297\" is not one of your messages");
     program_line(&run, "/rewind 9");
     sees(&run, "is not one of your messages");
     program_quit(&run);

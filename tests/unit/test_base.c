@@ -91,6 +91,34 @@ static void sizes_are_read_as_people_write_them(void **state)
     assert_string_equal(units_size(buf, sizeof buf, 1023 * MIB + 900 * KIB), "1.00 GiB");
 }
 
+static void numbers_are_whole_texts_within_their_range(void **state)
+{
+    static const char *const bad[] = { "",    "-1",   "+1",         " 1",  "1 ", "0x10",
+                                       "1.0", "12 3", "4294967297", "65k", "0",  "1kk" };
+    static const char *const no_number[] = {
+        "", "nan", "inf", "0x1", " 1", "1e999", "2.1", "-1"
+    };
+    uint64_t n = 7;
+    double x = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(units_parse_whole(bad[i], true, 1, 65535, &n));
+    assert_false(units_parse_whole("18446744073709551616", false, 0, UINT64_MAX, &n));
+    assert_false(units_parse_whole("18014398509481984k", true, 0, UINT64_MAX, &n));
+    assert_false(units_parse_whole("2k", false, 0, UINT64_MAX, &n));
+    assert_int_equal(n, 7);
+    assert_true(units_parse_whole("18446744073709551615", false, 0, UINT64_MAX, &n));
+    assert_true(n == UINT64_MAX);
+    assert_true(units_parse_whole("2k", true, 1, 2048, &n));
+    assert_int_equal(n, 2048);
+    for (size_t i = 0; i < sizeof no_number / sizeof no_number[0]; i++)
+        assert_false(units_parse_number(no_number[i], 0, 2, &x));
+    assert_true(x == 7);
+    assert_true(units_parse_number("5e-1", 0, 2, &x));
+    assert_true(x == 0.5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +126,7 @@ int main(void)
         cmocka_unit_test(an_error_of_the_system_keeps_its_number),
         cmocka_unit_test(an_arena_refuses_more_than_it_holds),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
+        cmocka_unit_test(numbers_are_whole_texts_within_their_range),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
