@@ -120,10 +120,13 @@ static int unquote(char **value, struct err *e)
     return 0;
 }
 
-static int take_line(struct options *o, unsigned bits, char *line, struct err *e)
+static int take_line(struct options *o, unsigned bits, char *line, size_t len, struct err *e)
 {
-    char *key = trim(line), *value;
+    char *key, *value;
 
+    if (memchr(line, '\0', len) != NULL)
+        return err_set(e, ERR_ARGUMENT, "a NUL byte is not text");
+    key = trim(line);
     if (*key == '\0' || *key == '#')
         return 0;
     value = strchr(key, '=');
@@ -159,7 +162,7 @@ int config_file_read(struct options *o, const struct command *c, const char *pat
         if (*p != '\n' && p < *text + len)
             continue;
         *p = '\0';
-        if (take_line(o, c->bit, line, e) != 0) {
+        if (take_line(o, c->bit, line, (size_t)(p - line), e) != 0) {
             struct err inner = *e;
 
             snprintf(place, sizeof place, "line %zu", n);

@@ -126,7 +126,7 @@ static bool wants_plain(void)
 {
     const char *term = getenv("TERM"), *accessible = getenv("ACCESSIBLE");
 
-    return (accessible != NULL && accessible[0] != '\0') || term == NULL ||
+    return (accessible != NULL && accessible[0] != '\0') || term == NULL || term[0] == '\0' ||
            strcmp(term, "dumb") == 0;
 }
 

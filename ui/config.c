@@ -34,6 +34,11 @@ static char *read_old(const char *path, struct err *e)
         free(text);
         return NULL;
     }
+    if (memchr(text, '\0', n) != NULL) {
+        err_set(e, ERR_FORMAT, "\"%s\" holds a NUL byte; it is left as it is", path);
+        free(text);
+        return NULL;
+    }
     text[n] = '\0';
     return text;
 }

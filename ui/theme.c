@@ -77,14 +77,12 @@ static struct ui_color complete(const struct colour *x)
 /* false: word is no colour. */
 static bool read_colour(struct colour *out, const char *word)
 {
-    char *end;
-    unsigned long n;
+    uint64_t n;
 
     if (word[0] == '#') {
-        n = strtoul(word + 1, &end, 16);
-        if (strlen(word) != 7 || *end != '\0')
+        if (strlen(word) != 7 || strspn(word + 1, "0123456789abcdefABCDEF") != 6)
             return false;
-        out->c.rgb = (int32_t)n;
+        out->c.rgb = (int32_t)strtoul(word + 1, NULL, 16);
         out->has_rgb = true;
         return true;
     }
@@ -94,15 +92,13 @@ static bool read_colour(struct colour *out, const char *word)
         return true;
     }
     if (strncmp(word, "16:", 3) == 0) {
-        n = strtoul(word + 3, &end, 10);
-        if (word[3] < '0' || word[3] > '9' || *end != '\0' || n > 15)
+        if (!units_parse_whole(word + 3, false, 0, 15, &n))
             return false;
         out->c.x16 = (int16_t)n;
         out->has_16 = true;
         return true;
     }
-    n = strtoul(word, &end, 10);
-    if (word[0] < '0' || word[0] > '9' || *end != '\0' || n > 255)
+    if (!units_parse_whole(word, false, 0, 255, &n))
         return false;
     out->c.x256 = (int16_t)n;
     out->has_256 = true;
@@ -207,6 +203,7 @@ void theme_default(struct theme *out)
 static int read_file(char *buf, size_t n, const char *path, struct err *e)
 {
     FILE *f = fopen(path, "re");
+    const char *nul;
     size_t got;
 
     if (f == NULL)
@@ -218,6 +215,17 @@ static int read_file(char *buf, size_t n, const char *path, struct err *e)
         return err_set(e, ERR_FORMAT, "\"%s\" cannot be read as a theme", path);
     }
     fclose(f);
+    nul = memchr(buf, '\0', got);
+    if (nul != NULL) {
+        char where[32];
+        unsigned line = 1;
+
+        for (const char *c = buf; c < nul; c++)
+            line += *c == '\n';
+        snprintf(where, sizeof where, "line %u", line);
+        err_set(e, ERR_FORMAT, "a NUL byte is not text");
+        return err_at(e, path, ERR_NO_OFFSET, where);
+    }
     return 0;
 }
 

@@ -43,6 +43,7 @@ struct way {
 static struct way ways[] = {
     { "plain_by_option", NULL, NULL, "--plain", NULL },
     { "plain_on_a_dumb_terminal", "dumb", NULL, NULL, NULL },
+    { "plain_where_TERM_is_empty", "", NULL, NULL, NULL },
     { "plain_where_ACCESSIBLE_is_set", NULL, "ACCESSIBLE=1", NULL, NULL },
     { "plain_on_a_terminal_of_which_nothing_is_known", "nothing-like-it", NULL, NULL,
       "line by line" },
