@@ -372,25 +372,40 @@ static void read_generation(struct generation_hparams *s, const struct json_node
     each_id(json_get(g, "suppress_tokens"), s, generation_add_suppress);
 }
 
-/* The repository's name where the folder lies in the hub's cache, else the folder's. */
+/* The start of the component "models--..." of a folder in the hub's cache, which keeps each
+ * model in models--ORGANIZATION--NAME/snapshots/COMMIT; or NULL. */
+static char *hub_component(char *path)
+{
+    char *found = NULL;
+
+    for (char *at = path; (at = strstr(at, "/models--")) != NULL; at++) {
+        const char *end = strchr(at + 1, '/');
+
+        if (end != NULL && strncmp(end, "/snapshots/", 11) == 0)
+            found = at + 1;
+    }
+    return found;
+}
+
+/* The repository's name if the folder is in the hub's cache, else the folder's. */
 static void name_of_folder(struct catalogue *c)
 {
-    char *path = realpath(c->index->folder, NULL);
-    char *last = path != NULL ? strrchr(path, '/') : NULL, *cache, *repo = NULL;
+    char *path = realpath(c->index->folder, NULL), *component, *repo, *dashes;
     struct hparams *h = &c->hparams;
 
-    if (last == NULL) {
-        free(path);
+    if (path == NULL)
         return;
+    repo = strrchr(path, '/') + 1;
+    component = hub_component(path);
+    if (component != NULL) {
+        component += strlen("models--");
+        *strchr(component, '/') = '\0';
+        dashes = strstr(component, "--");
+        if (dashes != NULL && dashes[2] != '\0')
+            repo = dashes + 2;
+        else if (component[0] != '\0')
+            repo = component;
     }
-    cache = strstr(path, "/models--");
-    if (cache != NULL && strstr(cache, "/snapshots/") != NULL) {
-        repo = strstr(cache + 9, "--");
-        repo = repo != NULL ? repo + 2 : cache + 9;
-        *strchr(repo, '/') = '\0';
-    }
-    if (repo == NULL)
-        repo = last + 1;
     clean_name(h->name, sizeof h->name, repo, strlen(repo));
     free(path);
 }

@@ -376,6 +376,52 @@ static void the_hubs_cache_is_read_in_place(void **state)
     catalogue_close(c);
 }
 
+/* Folders of every shape give a name; only those of the hub's cache give the repository's. */
+static void a_folder_of_any_name_gives_a_name(void **state)
+{
+    static const struct {
+        const char *folder, *name;
+    } rows[] = {
+        { "models--acme--tiny-7b/snapshots/0123abcd", "tiny-7b" },
+        { "models--foo/snapshots/a--b", "foo" },
+        { "models--foo/snapshots/models--b", "foo" },
+        { "models--foo/snapshots/--", "foo" },
+        { "models--a--b--c/snapshots/x", "b--c" },
+        { "models--a--/snapshots/x", "a--" },
+        { "models--/snapshots/x--y", "x--y" },
+        { "models----/snapshots/x", "--" },
+        { "models--a--b/other/snapshots/x", "x" },
+        { "models--a--b", "models--a--b" },
+        { "snapshots/models--a--b", "models--a--b" },
+        { "snapshots/a--b", "a--b" },
+        { "models--a--b/snapshots/x/deeper", "b" },
+        { "models--a--b/snapshots/models--c--d/snapshots/x", "d" },
+    };
+    static const char *const none[] = { NULL };
+    struct catalogue *c = open_model("qwen3-tiny-hf");
+
+    (void)state;
+    catalogue_close(c);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char path[512];
+
+        make_cache(none);
+        for (const char *end = rows[i].folder; *end != '\0';) {
+            end += strcspn(end, "/");
+            snprintf(path, sizeof path, "%s/%.*s", cache, (int)(end - rows[i].folder),
+                     rows[i].folder);
+            assert_int_equal(mkdir(path, 0700), 0);
+            end += *end == '/';
+        }
+        link_into_cache(rows[i].folder, "config.json", "qwen3-tiny-hf/config.json");
+        link_into_cache(rows[i].folder, "model.safetensors", "qwen3-tiny-hf/model.safetensors");
+        c = open_in_cache(rows[i].folder);
+        assert_string_equal(c->hparams.name, rows[i].name);
+        catalogue_close(c);
+        remove_cache(state);
+    }
+}
+
 static void a_blob_without_a_suffix_is_told_by_its_content(void **state)
 {
     static const char *const dirs[] = { "blobs", NULL };
@@ -478,6 +524,7 @@ int main(void)
         cmocka_unit_test(the_factor_of_scores_is_the_configs),
         cmocka_unit_test(one_of_its_files_names_the_snapshot),
         cmocka_unit_test_teardown(the_hubs_cache_is_read_in_place, remove_cache),
+        cmocka_unit_test_teardown(a_folder_of_any_name_gives_a_name, remove_cache),
         cmocka_unit_test_teardown(a_blob_without_a_suffix_is_told_by_its_content, remove_cache),
         cmocka_unit_test_teardown(opening_leaves_no_page_in_the_cache, remove_cache),
         cmocka_unit_test(an_assistant_says_what_it_is),
