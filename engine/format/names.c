@@ -2,11 +2,10 @@
 
 #include "engine/format/names.h"
 
-#include <sys/random.h>
-
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/base/keyed_hash.h"
 
 #define CHUNK ((size_t)64 << 10)
 
@@ -64,34 +63,12 @@ void name_pool_free(struct name_pool *p)
     p->used = p->total = 0;
 }
 
-static uint64_t seed;
-
-static void draw_seed(void)
-{
-    /* Without random bytes the seed stays fixed: slower under attack, never wrong. */
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-        seed = 0x9e3779b97f4a7c15u;
-}
-
-static uint64_t hash_name(const char *name)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    uint64_t h;
-
-    pthread_once(&once, draw_seed);
-    h = seed;
-    for (size_t i = 0; name[i] != '\0'; i++) {
-        h = (h ^ (unsigned char)name[i]) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
-    }
-    return h;
-}
-
 static struct name_slot *slot_of(const struct name_index *x, const char *name)
 {
     uint32_t mask = x->n_slot - 1;
 
-    for (uint32_t i = (uint32_t)hash_name(name) & mask;; i = (i + 1) & mask) {
+    for (uint32_t i = (uint32_t)keyed_hash(hash_key(), name, strlen(name)) & mask;;
+         i = (i + 1) & mask) {
         struct name_slot *s = &x->slots[i];
 
         if (s->name == NULL || strcmp(s->name, name) == 0)

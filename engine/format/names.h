@@ -3,8 +3,8 @@
  *
  * A pool hands out copies that are freed together and refuses to grow past its
  * limit, so that a file of a million long names costs no more than that.  An index
- * finds the number that a name was entered with; its hash is seeded per process,
- * so that no file can be written to make it slow.
+ * finds the number that a name was entered with; its hash is keyed, so that no file can
+ * be written to make it slow.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_NAMES_H
 #define MEMWALL_ENGINE_FORMAT_NAMES_H

@@ -2,8 +2,6 @@
 
 #include "engine/text/pairs.h"
 
-#include <sys/random.h>
-
 #include <string.h>
 
 /* A third of the slots stay free: then a pair that is not there costs about 5 probes,
@@ -30,7 +28,7 @@ static unsigned bits_for(uint32_t n)
 int pairs_start(struct pairs *p, struct arena *a, uint32_t n_token, uint32_t n_merge,
                 struct err *e)
 {
-    *p = (struct pairs){ .n_merge = n_merge, .n_slot = slots_for(n_merge) };
+    *p = (struct pairs){ .n_merge = n_merge, .n_slot = slots_for(n_merge), .key = *hash_key() };
     p->id_bits = bits_for(n_token);
     p->rank_bits = bits_for(n_merge);
     if (2 * p->id_bits + p->rank_bits > 63)
@@ -41,17 +39,13 @@ int pairs_start(struct pairs *p, struct arena *a, uint32_t n_token, uint32_t n_m
     if (p->slot == NULL || p->merged == NULL)
         return -1;
     memset(p->slot, 0xff, (size_t)p->n_slot * 8);
-    /* Unknown to who writes a file, so that none can be written to make lookups slow. */
-    if (getrandom(&p->factor, sizeof p->factor, GRND_NONBLOCK) != (ssize_t)sizeof p->factor)
-        p->factor = 0x9e3779b97f4a7c15u;
-    p->factor |= 1;
     return 0;
 }
 
 void pairs_add(struct pairs *p, uint32_t rank, const struct pair *pair)
 {
     uint64_t key = (uint64_t)pair->left << p->id_bits | pair->right;
-    uint64_t i = ((key * p->factor) >> 32) * p->n_slot >> 32;
+    uint64_t i = pairs_slot(p, key);
 
     p->merged[rank] = pair->merged;
     while (p->slot[i] != UINT64_MAX) {

@@ -19,6 +19,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
+#include "engine/base/keyed_hash.h"
 
 #define NO_RANK UINT32_MAX
 
@@ -30,7 +31,7 @@ struct pairs {
     uint64_t *slot;
     uint32_t n_slot;
     unsigned id_bits, rank_bits;
-    uint64_t factor;  /* of the hash; another one in every process */
+    struct hash_key key;
     uint32_t *merged; /* [n_merge] */
     uint32_t n_merge;
 };
@@ -45,10 +46,16 @@ int pairs_start(struct pairs *p, struct arena *a, uint32_t n_token, uint32_t n_m
 /* Enter the merge of this rank.  A pair that is there already keeps its rank. */
 void pairs_add(struct pairs *p, uint32_t rank, const struct pair *pair);
 
+/* The slot where the search for a pair begins. */
+static inline uint64_t pairs_slot(const struct pairs *p, uint64_t key)
+{
+    return (keyed_mix(&p->key, key) >> 32) * p->n_slot >> 32;
+}
+
 static inline uint32_t pairs_rank(const struct pairs *p, uint32_t left, uint32_t right)
 {
     uint64_t key = (uint64_t)left << p->id_bits | right;
-    uint64_t i = ((key * p->factor) >> 32) * p->n_slot >> 32;
+    uint64_t i = pairs_slot(p, key);
 
     for (;;) {
         uint64_t entry = p->slot[i];

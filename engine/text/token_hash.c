@@ -1,22 +1,10 @@
 /* Texts of tokens -> ids, and characters -> ids. */
 #include "config.h"
 
-#include <sys/random.h>
-
 #include <string.h>
 
 #include "engine/text/tokenizer_internal.h"
 #include "engine/text/utf8.h"
-
-/* Unknown to who writes a file, so that none can be written to make lookups slow. */
-static uint64_t random_seed(void)
-{
-    uint64_t seed;
-
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        seed = 0x243f6a8885a308d3u;
-    return seed;
-}
 
 static uint32_t slots_for(uint32_t n_token)
 {
@@ -34,19 +22,7 @@ size_t token_hash_bytes(uint32_t n_token)
 
 static uint32_t hash_of(const struct token_hash *h, const char *text, size_t len)
 {
-    uint64_t x = h->seed ^ len;
-
-    for (; len >= 8; text += 8, len -= 8) {
-        uint64_t word;
-
-        memcpy(&word, text, 8);
-        x = (x ^ word) * 0x9e3779b97f4a7c15u;
-        x ^= x >> 32;
-    }
-    for (size_t i = 0; i < len; i++)
-        x = (x ^ (unsigned char)text[i]) * 0x100000001b3u;
-    x *= 0x9e3779b97f4a7c15u;
-    return (uint32_t)(x >> 32);
+    return (uint32_t)(keyed_hash(h->key, text, len) >> 32);
 }
 
 /* A slot: the id in the low bits, and some of the hash above, so that a text that is
@@ -87,13 +63,31 @@ static uint32_t find_slot(const struct token_hash *h, const struct tokenizer *t,
     return i;
 }
 
+uint32_t token_hash_start(const struct token_hash *h, const char *text, size_t len)
+{
+    uint32_t hash = hash_of(h, text, len);
+
+    __builtin_prefetch(&h->slot[hash & (h->n_slot - 1)]);
+    return hash;
+}
+
 static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tokens)
 {
-    for (uint32_t id = 0; id < t->info.n_token; id++) {
-        size_t len;
-        const char *text = token_text(t, id, &len);
-        uint32_t hash = hash_of(h, text, len), i;
+    enum { AHEAD = 8 }; /* slots on their way from memory */
+    uint32_t hashes[AHEAD] = { 0 };
 
+    for (uint32_t at = 0; at < t->info.n_token + AHEAD; at++) {
+        uint32_t id = at - AHEAD, hash = hashes[at % AHEAD], i;
+        size_t len;
+        const char *text;
+
+        if (at < t->info.n_token) {
+            text = token_text(t, at, &len);
+            hashes[at % AHEAD] = token_hash_start(h, text, len);
+        }
+        if (at < AHEAD)
+            continue;
+        text = token_text(t, id, &len);
         if (len == 0 || is_text_token(t, id) != text_tokens)
             continue;
         i = find_slot(h, t, text, len, hash);
@@ -105,7 +99,7 @@ static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tok
 int token_hash_build(struct token_hash *h, struct arena *a, const struct tokenizer *t,
                      bool with_others, struct err *e)
 {
-    *h = (struct token_hash){ .n_slot = slots_for(t->info.n_token), .seed = random_seed() };
+    *h = (struct token_hash){ .n_slot = slots_for(t->info.n_token), .key = hash_key() };
     h->slot = arena_take(a, (size_t)h->n_slot * 4, e);
     if (h->slot == NULL)
         return -1;
@@ -116,12 +110,18 @@ int token_hash_build(struct token_hash *h, struct arena *a, const struct tokeniz
     return 0;
 }
 
+uint32_t token_hash_finish(const struct token_hash *h, const struct tokenizer *t,
+                           const char *text, size_t len, uint32_t hash)
+{
+    uint32_t slot = h->slot[find_slot(h, t, text, len, hash)];
+
+    return slot != EMPTY ? slot_id(slot) : NO_ID;
+}
+
 uint32_t token_hash_find(const struct token_hash *h, const struct tokenizer *t,
                          const char *text, size_t len)
 {
-    uint32_t slot = h->slot[find_slot(h, t, text, len, hash_of(h, text, len))];
-
-    return slot != EMPTY ? slot_id(slot) : NO_ID;
+    return token_hash_finish(h, t, text, len, hash_of(h, text, len));
 }
 
 static uint32_t char_slots(uint32_t n_char)
@@ -136,18 +136,17 @@ size_t char_ids_bytes(uint32_t n_char)
 
 static uint64_t char_slot(const struct char_ids *x, uint32_t cp)
 {
-    return ((cp * x->factor) >> 32) * x->n_slot >> 32;
+    return (keyed_mix(&x->key, cp) >> 32) * x->n_slot >> 32;
 }
 
 int char_ids_build(struct char_ids *x, struct arena *a, const struct tokenizer *t,
                    struct err *e)
 {
-    *x = (struct char_ids){ .n_slot = char_slots(t->info.n_char) };
+    *x = (struct char_ids){ .n_slot = char_slots(t->info.n_char), .key = *hash_key() };
     x->slot = arena_take(a, (size_t)x->n_slot * 8, e);
     if (x->slot == NULL)
         return -1;
     memset(x->slot, 0xff, (size_t)x->n_slot * 8);
-    x->factor = random_seed() | 1;
     for (uint32_t id = 0; id < t->info.n_token; id++) {
         size_t len;
         const char *text = token_text(t, id, &len);

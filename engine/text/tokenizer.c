@@ -213,6 +213,7 @@ static int on_merge(void *ctx, const char *left, size_t n_left, const char *righ
     const struct tokenizer *t = b->t;
     char joined[2 * VOCAB_MAX_TEXT];
     size_t nl = n_left, nr = n_right;
+    uint32_t left_hash, right_hash, merged_hash;
     struct pair pair;
 
     if (make_ready(b, e) != 0)
@@ -227,9 +228,12 @@ static int on_merge(void *ctx, const char *left, size_t n_left, const char *righ
         memcpy(joined, left, nl);
         memcpy(joined + nl, right, nr);
     }
-    pair.left = token_hash_find(&b->hash, t, joined, nl);
-    pair.right = token_hash_find(&b->hash, t, joined + nl, nr);
-    pair.merged = token_hash_find(&b->hash, t, joined, nl + nr);
+    left_hash = token_hash_start(&b->hash, joined, nl);
+    right_hash = token_hash_start(&b->hash, joined + nl, nr);
+    merged_hash = token_hash_start(&b->hash, joined, nl + nr);
+    pair.left = token_hash_finish(&b->hash, t, joined, nl, left_hash);
+    pair.right = token_hash_finish(&b->hash, t, joined + nl, nr, right_hash);
+    pair.merged = token_hash_finish(&b->hash, t, joined, nl + nr, merged_hash);
     if (pair.left == NO_ID || pair.right == NO_ID || pair.merged == NO_ID) {
         const char *text = pair.left != NO_ID && pair.right == NO_ID ? joined + nl : joined;
         size_t len = pair.left == NO_ID ? nl : pair.right == NO_ID ? nr : nl + nr;

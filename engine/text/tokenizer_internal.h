@@ -9,6 +9,7 @@
 #define MEMWALL_ENGINE_TEXT_TOKENIZER_INTERNAL_H
 
 #include "engine/base/arena.h"
+#include "engine/base/keyed_hash.h"
 #include "engine/text/added.h"
 #include "engine/text/pairs.h"
 #include "engine/text/tokenizer.h"
@@ -24,16 +25,16 @@ struct split;
 
 /* Texts of tokens -> ids.  Kept only where whole pieces are looked up. */
 struct token_hash {
+    const struct hash_key *key;
     uint32_t *slot; /* [n_slot] */
     uint32_t n_slot;
-    uint64_t seed;
 };
 
 /* Code points -> ids of the tokens that are one character. */
 struct char_ids {
     uint64_t *slot; /* [n_slot] code point << 32 | id */
     uint32_t n_slot;
-    uint64_t factor;
+    struct hash_key key;
 };
 
 struct tokenizer {
@@ -82,6 +83,12 @@ int token_hash_build(struct token_hash *h, struct arena *a, const struct tokeniz
 /* The token of this text, or NO_ID. */
 uint32_t token_hash_find(const struct token_hash *h, const struct tokenizer *t,
                          const char *text, size_t len);
+
+/* The same in two steps, so that several searches wait for memory together: start returns
+ * the hash for finish. */
+uint32_t token_hash_start(const struct token_hash *h, const char *text, size_t len);
+uint32_t token_hash_finish(const struct token_hash *h, const struct tokenizer *t,
+                           const char *text, size_t len, uint32_t hash);
 
 size_t char_ids_bytes(uint32_t n_char);
 int char_ids_build(struct char_ids *x, struct arena *a, const struct tokenizer *t,

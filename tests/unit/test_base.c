@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
+#include "engine/base/keyed_hash.h"
 #include "engine/base/units.h"
 
 static void an_error_says_where_and_what(void **state)
@@ -119,6 +121,81 @@ static void numbers_are_whole_texts_within_their_range(void **state)
     assert_true(x == 0.5);
 }
 
+/* The reference implementation's own vectors: key 00..0f, text n is 00..n-1. */
+static void texts_are_hashed_as_the_reference_does(void **state)
+{
+    static const struct hash_key key = { 0x0706050403020100u, 0x0f0e0d0c0b0a0908u };
+    static const uint64_t want[] = {
+        0xabac0158050fc4dc, 0xc9f49bf37d57ca93, 0x82cb9b024dc7d44d, 0x8bf80ab8e7ddf7fb,
+        0xcf75576088d38328, 0xdef9d52f49533b67, 0xc50d2b50c59f22a7, 0xd3927d989bb11140,
+        0x369095118d299a8e, 0x25a48eb36c063de4, 0x79de85ee92ff097f, 0x70c118c1f94dc352,
+        0x78a384b157b4d9a2, 0x306f760c1229ffa7, 0x605aa111c0f95d34, 0xd320d86d2a519956,
+        0xcc4fdd1a7d908b66, 0x9cf2689063dbd80c,
+    };
+    unsigned char text[64];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof text; i++)
+        text[i] = (unsigned char)i;
+    for (size_t n = 0; n < sizeof want / sizeof want[0]; n++)
+        assert_true(keyed_hash(&key, text, n) == want[n]);
+    assert_true(keyed_hash(&key, text, 63) == 0x9d199062b7bbb3a8);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Flipping these bits of two neighbouring words cancels in hashes that fold each word by a
+ * multiplication, whatever their seed. */
+static void texts_made_to_collide_do_not(void **state)
+{
+    enum { BITS = 12, N = 1 << BITS };
+    static uint64_t hash[N];
+    char text[16 * BITS];
+
+    (void)state;
+    for (unsigned i = 0; i < N; i++) {
+        for (unsigned k = 0; k < BITS; k++) {
+            memcpy(text + 16 * k, "abcdefgAhijklmnA", 16);
+            if ((i >> k & 1) != 0) {
+                text[16 * k + 7] ^= (char)0x80;
+                text[16 * k + 11] ^= (char)0x80;
+                text[16 * k + 15] ^= (char)0x80;
+            }
+        }
+        hash[i] = keyed_hash(hash_key(), text, sizeof text);
+    }
+    qsort(hash, N, sizeof hash[0], by_value);
+    for (unsigned i = 1; i < N; i++)
+        assert_true(hash[i] != hash[i - 1]);
+}
+
+/* Numbers in any arithmetic progression spread over a table: the fullest of 1024 buckets
+ * holds few more than its share, also under a key that is bad for one multiplication. */
+static void numbers_spread_over_a_table(void **state)
+{
+    static const struct hash_key keys[] = { { 0x243f6a8885a308d3u, 0x13198a2e03707344u },
+                                            { 0xa4093822299f31d0u, 0x082efa98ec4e6c89u },
+                                            { 0x452821e638d01377u, 0x5555555555555555u },
+                                            { 0xbe5466cf34e90c6cu, 0x8000000000000001u } };
+
+    (void)state;
+    for (unsigned at = 0; at < 4 * 40; at++) {
+        unsigned count[1024] = { 0 }, most = 0;
+
+        for (uint64_t i = 0; i < 8 * 1024; i++) {
+            unsigned *n = &count[keyed_mix(&keys[at / 40], i << at % 40) >> 54];
+
+            most = ++*n > most ? *n : most;
+        }
+        assert_in_range(most, 8, 80);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +204,9 @@ int main(void)
         cmocka_unit_test(an_arena_refuses_more_than_it_holds),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(numbers_are_whole_texts_within_their_range),
+        cmocka_unit_test(texts_are_hashed_as_the_reference_does),
+        cmocka_unit_test(texts_made_to_collide_do_not),
+        cmocka_unit_test(numbers_spread_over_a_table),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
