@@ -11,6 +11,7 @@
 #include "engine/compute/kv_types.h"
 #include "engine/compute/set_attn.h"
 #include "engine/compute/set_mul_q8.h"
+#include "engine/compute/set_rotate.h"
 
 static void set_act_pack(enum act_form form, const float *x, size_t n_k, void *dst)
 {
@@ -77,8 +78,8 @@ static void set_kv_store(enum kv_type type, const float *src, size_t n, void *ds
     {                                                                                          \
         .name = set_name, .dequant = set_dequant, .act_pack = set_act_pack, .mul = set_mul,    \
         .rms_norm = set_rms_norm, .gelu_mul = set_gelu_mul, .silu_mul = set_silu_mul,          \
-        .add = set_add, .scale = set_scale, .softcap = set_softcap, .kv_store = set_kv_store,  \
-        .attn = set_attn,                                                                      \
+        .add = set_add, .scale = set_scale, .softcap = set_softcap, .rotate = set_rotate,      \
+        .kv_store = set_kv_store, .attn = set_attn,                                            \
     }
 
 #endif

@@ -61,6 +61,13 @@ struct kernels {
     void (*scale)(float *x, float s, size_t n);
     void (*softcap)(float *x, float cap, size_t n);
 
+    /*
+     * Walsh-Hadamard transform of each run of values of x[n], in place, scaled by
+     * 1 / sqrt(run): orthonormal and its own inverse but for rounding.  run is a power of
+     * two, at least 32, and divides n.  All sets give the same bits.
+     */
+    void (*rotate)(float *x, size_t n, size_t run);
+
     /* Store n values (one head) as keys or values. */
     void (*kv_store)(enum kv_type type, const float *src, size_t n, void *dst);
 

@@ -197,6 +197,22 @@ static void softcap(float *x, float cap, size_t n)
         x[i] = cap * tanhf(x[i] / cap);
 }
 
+/* Pairs of values 1, 2, 4 ... apart become their sum and their difference. */
+static void rotate(float *x, size_t n, size_t run)
+{
+    float scale_by = 1 / sqrtf((float)run);
+
+    for (size_t half = 1; half < run; half *= 2)
+        for (size_t i = 0; i < n; i += 2 * half)
+            for (size_t j = i; j < i + half; j++) {
+                float a = x[j], b = x[j + half];
+
+                x[j] = a + b;
+                x[j + half] = a - b;
+            }
+    scale(x, scale_by, n);
+}
+
 /* Attention */
 
 /* s[i][j] = q_i . k_j for at most GROUP queries */
@@ -294,6 +310,7 @@ const struct kernels kernels_generic = {
     .add = add,
     .scale = scale,
     .softcap = softcap,
+    .rotate = rotate,
     .kv_store = kv_row_store,
     .attn = attn,
 };

@@ -13,6 +13,7 @@ static_assert(KV_PAGE % ATTN_BLOCK == 0, "a block of positions never straddles p
 
 struct kv_layer {
     struct kv_spec spec;
+    uint32_t k_run, v_run;     /* values rotated together, 0: none */
     size_t k_row, v_row;       /* bytes of one head */
     size_t k_stride, v_stride; /* bytes of one position, all heads */
     uint32_t n_slot;           /* positions that the mappings have room for */
@@ -70,12 +71,20 @@ static int reserve(unsigned char **out, size_t bytes, bool touch, struct err *e)
     return 0;
 }
 
+/* The largest power of two that divides the head: long runs spread a channel furthest. */
+static uint32_t run_of(enum kv_type type, uint32_t head_dim)
+{
+    return type >= KV_Q8_0 ? head_dim & (~head_dim + 1) : 0;
+}
+
 static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_spec *spec,
                      struct err *e)
 {
     uint32_t whole = (kv->n_ctx + KV_PAGE - 1) / KV_PAGE * KV_PAGE;
 
     l->spec = *spec;
+    l->k_run = run_of(kv->type_k, spec->head_dim_k);
+    l->v_run = run_of(kv->type_v, spec->head_dim_v);
     l->k_row = kv_row_bytes(kv->type_k, spec->head_dim_k);
     l->v_row = kv_row_bytes(kv->type_v, spec->head_dim_v);
     l->k_stride = l->k_row * spec->n_head_kv;
@@ -175,14 +184,18 @@ void kv_commit(struct kv *kv, uint32_t n)
     assert(kv->n_token <= kv->ring_end);
 }
 
-void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t pos,
-              const float *k, const float *v)
+void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t pos, float *k,
+              float *v)
 {
     struct kv_layer *l = &kv->layers[layer];
     uint32_t slot = l->spec.is_sliding ? pos % l->n_slot : pos;
     unsigned char *to_k = l->k + slot * l->k_stride;
     unsigned char *to_v = l->v + slot * l->v_stride;
 
+    if (l->k_run > 0)
+        kern->rotate(k, (size_t)l->spec.n_head_kv * l->spec.head_dim_k, l->k_run);
+    if (l->v_run > 0)
+        kern->rotate(v, (size_t)l->spec.n_head_kv * l->spec.head_dim_v, l->v_run);
     for (uint32_t h = 0; h < l->spec.n_head_kv; h++) {
         kern->kv_store(kv->type_k, k + (size_t)h * l->spec.head_dim_k, l->spec.head_dim_k,
                        to_k + h * l->k_row);
@@ -219,6 +232,16 @@ enum kv_type kv_type_k(const struct kv *kv)
 enum kv_type kv_type_v(const struct kv *kv)
 {
     return kv->type_v;
+}
+
+uint32_t kv_run_k(const struct kv *kv, uint32_t layer)
+{
+    return kv->layers[layer].k_run;
+}
+
+uint32_t kv_run_v(const struct kv *kv, uint32_t layer)
+{
+    return kv->layers[layer].v_run;
 }
 
 static bool has_rings(const struct kv *kv)

@@ -10,6 +10,12 @@
  * rewind leaves them.  A ring is small and fixed.  Rows of a position lie together:
  * all key heads of a position, then the next position; values apart from keys.
  *
+ * Quantised types share one scale among 32 values, so a single large channel costs its
+ * neighbours their bits.  Rows of these types are therefore stored rotated: a Walsh-Hadamard
+ * transform along the head spreads a channel over the whole head.  Scores do not change if
+ * the query is rotated as well (kv_run_k), and the sum of rotated values is the rotated sum
+ * (kv_run_v).  Types f32 and f16 are stored as they are.
+ *
  * n_slot and KV_PAGE are multiples of ATTN_BLOCK, so that a block of positions that
  * starts at a multiple of ATTN_BLOCK is contiguous in either.
  */
@@ -62,9 +68,10 @@ uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n);
 void kv_begin(struct kv *kv, uint32_t n);
 void kv_commit(struct kv *kv, uint32_t n);
 
-/* Store one position of one layer.  k: [n_head_kv][head_dim_k], v: [n_head_kv][head_dim_v]. */
-void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t pos,
-              const float *k, const float *v);
+/* Store one position of one layer.  k: [n_head_kv][head_dim_k], v: [n_head_kv][head_dim_v];
+ * both may be overwritten. */
+void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t pos, float *k,
+              float *v);
 
 /* Where a block of positions that starts at pos lies; stride is in bytes. */
 const void *kv_keys(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
@@ -73,6 +80,14 @@ const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_
                       size_t *stride);
 enum kv_type kv_type_k(const struct kv *kv);
 enum kv_type kv_type_v(const struct kv *kv);
+
+/*
+ * The runs of values that a layer's keys, or values, were rotated in, for kernels.rotate: 0
+ * if they were not.  Rotate a query in runs of kv_run_k before it meets the keys, and the
+ * result of attention in runs of kv_run_v.
+ */
+uint32_t kv_run_k(const struct kv *kv, uint32_t layer);
+uint32_t kv_run_v(const struct kv *kv, uint32_t layer);
 
 /*
  * Keep the first n positions.  Returns false, and changes nothing, if a ring has lost

@@ -5,6 +5,9 @@
  * Work is cut by column and by groups of query heads that share a key head; a query's
  * result does not depend on the cut, nor do blocks, which always start at multiples of
  * ATTN_BLOCK.
+ *
+ * Where the store holds rotated rows, an item rotates its queries before and its sums
+ * afterwards; no other item reads either.
  */
 #include "config.h"
 
@@ -32,10 +35,13 @@ static void attend_item(const struct attend_job *j, uint32_t col, uint32_t group
     uint32_t head_kv = head / (y->n_head / y->n_head_kv);
     uint32_t pos = f->pos[col];
     uint32_t first = y->window > 0 && pos + 1 > y->window ? pos + 1 - y->window : 0;
-    const float *q = f->q + ((size_t)col * y->n_head + head) * y->head_dim_k;
+    uint32_t k_run = kv_run_k(kv, y->kv_layer), v_run = kv_run_v(kv, y->kv_layer);
+    float *q = f->q + ((size_t)col * y->n_head + head) * y->head_dim_k;
     float *out = f->att + ((size_t)col * y->n_head + head) * y->head_dim_v;
     float m[MAX_Q], l[MAX_Q];
 
+    if (k_run > 0)
+        f->p.kernels->rotate(q, (size_t)j->n_q * y->head_dim_k, k_run);
     for (uint32_t i = 0; i < j->n_q; i++) {
         m[i] = -INFINITY;
         l[i] = 0;
@@ -56,6 +62,8 @@ static void attend_item(const struct attend_job *j, uint32_t col, uint32_t group
     }
     for (uint32_t i = 0; i < j->n_q; i++)
         f->p.kernels->scale(out + (size_t)i * y->head_dim_v, 1 / l[i], y->head_dim_v);
+    if (v_run > 0)
+        f->p.kernels->rotate(out, (size_t)j->n_q * y->head_dim_v, v_run);
 }
 
 static void attend_part(void *ctx, int thread, int n_thread)

@@ -3,7 +3,7 @@ EXTRA_DIST += tests/data/quants
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_blas tests/unit/test_kernels tests/unit/test_pool \
-	tests/unit/test_quants
+	tests/unit/test_quants tests/unit/test_rotate
 tests_unit_test_blas_SOURCES = tests/unit/test_blas.c \
 	tests/unit/kernel_data.c tests/unit/kernel_data.h
 tests_unit_test_blas_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -22,6 +22,11 @@ tests_unit_test_quants_SOURCES = tests/unit/test_quants.c \
 	tests/unit/kernel_data.c tests/unit/kernel_data.h
 tests_unit_test_quants_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_quants_LDADD = $(UNIT_LIBS)
+
+tests_unit_test_rotate_SOURCES = tests/unit/test_rotate.c \
+	tests/unit/kernel_data.c tests/unit/kernel_data.h
+tests_unit_test_rotate_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_rotate_LDADD = $(UNIT_LIBS)
 endif
 
 # Not built by default: make tests/bench/bench_kernels

@@ -5,6 +5,9 @@ EXTRA_DIST += \
 	tests/data/models/llama-tiny.gguf tests/data/models/llama-tiny.ids \
 	tests/data/models/llama-tiny.greedy tests/data/models/llama-tiny.logits.f32
 
+EXTRA_DIST += tests/lib/gguf_model.py
+dist_check_SCRIPTS += tests/program/test_kv_rotation.py
+
 if HAVE_CMOCKA
 check_PROGRAMS += tests/conformance/test_models tests/unit/test_session
 tests_conformance_test_models_SOURCES = tests/conformance/test_models.c \
