@@ -6,7 +6,7 @@
 
 static const struct arch_traits table[ARCH_COUNT] = {
     [ARCH_GEMMA4] = { .name = "gemma4", .qk_norm = true, .post_norms = true },
-    [ARCH_LLAMA] = { .name = "llama", .interleaved_gguf = true },
+    [ARCH_LLAMA] = { .name = "llama", .interleaved_gguf = true, .ffn_bias = true },
     [ARCH_QWEN2] = { .name = "qwen2", .qkv_bias = true },
     [ARCH_QWEN3] = { .name = "qwen3", .qk_norm = true },
     [ARCH_GEMMA2] = { .name = "gemma2",

@@ -20,6 +20,7 @@ struct arch_traits {
     bool norm_add_one;     /* snapshots hold norm weights minus one */
     bool fused_gate_up;    /* ffn_up holds gate and up */
     bool qkv_bias;         /* biases of q, k, v are part of the model */
+    bool ffn_bias;         /* gate, up and down may have biases */
     bool tied;             /* the head is always the token embedding */
 };
 

@@ -46,6 +46,10 @@ struct rope_hparams {
     float factors_long[MAX_ROPE_FACTOR];
 };
 
+/* Whether matrices have biases.  A GGUF file says it by its tensors, a configuration by a
+ * field. */
+enum bias_rule { BIAS_AS_FOUND, BIAS_NONE, BIAS_QKV, BIAS_ALL };
+
 struct layer_hparams {
     bool is_sliding;
     uint32_t n_head, n_head_kv;
@@ -70,6 +74,10 @@ struct hparams {
     float attn_scale;             /* factor of q.k: 1 for Gemma 4, 1/sqrt(head_dim) for most */
     struct rope_hparams rope;     /* of global layers */
     struct rope_hparams rope_swa; /* of sliding layers */
+    enum bias_rule attn_bias;     /* of q, k, v and the output projection */
+    enum bias_rule ffn_bias;      /* of gate, up and down */
+    bool own_head;                /* the output head is not the token embedding */
+    bool no_values;               /* Gemma 4: global layers have no attn_v, even if it exists */
     bool rope_interleaved;        /* pairs are neighbours (GGUF llama), else half-split */
     struct layer_hparams layers[MAX_LAYER];
 };

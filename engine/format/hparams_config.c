@@ -277,10 +277,33 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
                 method != NULL ? method : "in a form of its own");
         config_fail(l, q->key);
     }
-    if (!l->failed && config_bool(l, "mlp_bias", false) && !l->failed) {
-        err_set(l->e, ERR_UNSUPPORTED, "biases of the feed-forward part are not computed");
-        config_fail(l, "mlp_bias");
-    }
+}
+
+/*
+ * Which matrices have biases.  transformers leaves out those that the configuration does not
+ * state, and a converter takes those it finds, so a snapshot in which the two differ is
+ * refused: missing ones when tensors are checked, others because nothing reads them.
+ */
+static void read_biases(struct config_lookup *l, struct hparams *h, bool mistral)
+{
+    h->attn_bias = BIAS_NONE;
+    if (h->arch == ARCH_QWEN2)
+        h->attn_bias = BIAS_QKV;
+    else if (!mistral && h->arch != ARCH_PHI3 && config_bool(l, "attention_bias", false))
+        h->attn_bias = BIAS_ALL;
+    h->ffn_bias = BIAS_NONE;
+    if (!mistral && arch_traits(h->arch)->ffn_bias && config_bool(l, "mlp_bias", false))
+        h->ffn_bias = BIAS_ALL;
+}
+
+/* Whether the output head has weights of its own: stated beside text_config or in it. */
+static void read_head(struct config_lookup *l, const struct json_node *root, struct hparams *h)
+{
+    struct config_lookup top = { .node = root, .e = l->e, .failed = l->failed };
+    bool is_tied = config_bool(l, "tie_word_embeddings", arch_traits(h->arch)->post_norms);
+
+    h->own_head = !config_bool(&top, "tie_word_embeddings", is_tied);
+    l->failed = l->failed || top.failed;
 }
 
 static void read_caps(struct config_lookup *l, struct hparams *h)
@@ -323,6 +346,8 @@ static void read_model(struct config_lookup *l, struct hparams *h, bool mistral)
     scalar = h->layers[0].head_dim_k;
     if (h->arch == ARCH_GEMMA2 || h->arch == ARCH_GEMMA3)
         scalar = config_float(l, "query_pre_attn_scalar", 1e-3, 256);
+    read_biases(l, h, mistral);
+    h->no_values = h->arch == ARCH_GEMMA4 && config_bool(l, "attention_k_eq_v", false);
     h->attn_scale = h->arch == ARCH_GEMMA4 ? 1 : (float)(1 / sqrt(scalar));
     config_rope(l, h);
 }
@@ -420,6 +445,7 @@ int hparams_from_trees(struct catalogue *c, const struct json_node *config,
     refuse_unknown(&l, config, &c->hparams);
     if (!l.failed)
         read_model(&l, &c->hparams, is_mistral(config));
+    read_head(&l, config, &c->hparams);
     if (!l.failed)
         read_generation(&c->generation, generation, config, l.node);
     return l.failed ? -1 : 0;

@@ -8,6 +8,7 @@
 
 #include "engine/format/catalogue.h"
 #include "engine/format/catalogue_build.h"
+#include "engine/format/tensor_use.h"
 
 _Static_assert(SUMMARY_MAX_LAYER == MAX_LAYER, "a layer has a row");
 _Static_assert(SUMMARY_MAX_TYPE >= TYPE_COUNT, "a type has a row");
@@ -18,7 +19,7 @@ const char *summary_use_name(enum summary_use u)
         [SUMMARY_LAYER] = "layer",       [SUMMARY_EXPERT] = "expert",
         [SUMMARY_HEAD] = "head",         [SUMMARY_LOOKUP] = "lookup",
         [SUMMARY_RESIDENT] = "resident", [SUMMARY_UNREAD] = "unread",
-        [SUMMARY_OTHER] = "other",
+        [SUMMARY_OTHER] = "other",       [SUMMARY_UNKNOWN] = "unknown",
     };
 
     return names[u];
@@ -39,15 +40,8 @@ static bool is_tied(const struct catalogue *c)
 }
 
 static enum summary_use use_in_layer(const struct catalogue *c, const struct tensor_info *t,
-                                     const char *suffix, uint32_t layer)
+                                     const char *suffix)
 {
-    static const char *const replaced[] = { "attn_k.weight", "attn_v.weight", "attn_k.bias",
-                                            "attn_v.bias", "attn_k_norm.weight" };
-    bool shared = layer >= c->hparams.n_layer - c->hparams.n_layer_kv_shared;
-
-    for (size_t i = 0; shared && i < sizeof replaced / sizeof replaced[0]; i++)
-        if (strcmp(suffix, replaced[i]) == 0)
-            return SUMMARY_UNREAD;
     if (ends_in(suffix, "_exps.weight"))
         return c->hparams.n_expert > 0 ? SUMMARY_EXPERT : SUMMARY_UNREAD;
     /* The router is small and kept as floats, though it is a matrix. */
@@ -63,10 +57,20 @@ static enum summary_use use_of(const struct catalogue *c, const struct tensor_in
     const char *suffix = layer_suffix(t->name, c->hparams.n_layer, &n);
 
     *layer = suffix != NULL ? (int32_t)n : -1;
-    if (!t->is_text || c->hparams.n_layer == 0)
+    if (c->hparams.n_layer == 0)
         return SUMMARY_OTHER;
+    switch (catalogue_tensor_kind(c, t)) {
+    case TENSOR_OUTSIDE: return SUMMARY_OTHER;
+    case TENSOR_UNKNOWN: return SUMMARY_UNKNOWN;
+    case TENSOR_IDLE:
+        /* Of a fused tensor of a shared layer only the rows of k and v are idle. */
+        if (suffix == NULL || strncmp(suffix, "attn_qkv.", 9) != 0)
+            return SUMMARY_UNREAD;
+        break;
+    case TENSOR_TEXT: break;
+    }
     if (suffix != NULL)
-        return use_in_layer(c, t, suffix, n);
+        return use_in_layer(c, t, suffix);
     if (strcmp(t->name, "token_embd.weight") == 0 ||
         strcmp(t->name, "per_layer_token_embd.weight") == 0)
         return SUMMARY_LOOKUP;
@@ -162,6 +166,11 @@ static void add_tensor(struct summary *s, struct summary_type *types, const stru
     if (!bare && use == SUMMARY_OTHER) {
         s->n_other++;
         s->other_bytes += t->bytes;
+        return;
+    }
+    if (!bare && use == SUMMARY_UNKNOWN) {
+        s->n_unknown++;
+        s->unknown_bytes += t->bytes;
         return;
     }
     types[t->type].n_tensor++;

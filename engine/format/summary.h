@@ -25,6 +25,7 @@ enum summary_use {
     SUMMARY_RESIDENT, /* norms, scales, biases: small, always in memory */
     SUMMARY_UNREAD,   /* of the text model, but nothing reads it */
     SUMMARY_OTHER,    /* not of the text model */
+    SUMMARY_UNKNOWN,  /* no model that memwall runs reads it */
 };
 const char *summary_use_name(enum summary_use u); /* "lookup" */
 
@@ -77,8 +78,8 @@ struct summary {
     uint64_t lookup_row_bytes; /* rows of the tables that one token needs */
     uint64_t kv_global_values, kv_sliding_values; /* that a token adds, by kind of layer */
 
-    uint32_t n_unread, n_other;
-    uint64_t unread_bytes, unread_params, other_bytes;
+    uint32_t n_unread, n_other, n_unknown;
+    uint64_t unread_bytes, unread_params, other_bytes, unknown_bytes;
 
     uint32_t n_table;
     struct summary_table tables[2];

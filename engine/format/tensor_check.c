@@ -13,93 +13,6 @@
 #include "engine/format/hparams_fill.h"
 #include "engine/format/snapshot.h"
 
-/* Suffixes of layer tensors that any of the architectures reads. */
-static const char *const layer_names[] = {
-    "attn_norm.weight",
-    "attn_q.weight",
-    "attn_q.bias",
-    "attn_k.weight",
-    "attn_k.bias",
-    "attn_v.weight",
-    "attn_v.bias",
-    "attn_qkv.weight",
-    "attn_qkv.bias",
-    "attn_q_norm.weight",
-    "attn_k_norm.weight",
-    "attn_output.weight",
-    "attn_output.bias",
-    "post_attention_norm.weight",
-    "ffn_norm.weight",
-    "ffn_gate.weight",
-    "ffn_up.weight",
-    "ffn_down.weight",
-    "post_ffw_norm.weight",
-    "layer_output_scale.weight",
-    "inp_gate.weight",
-    "proj.weight",
-    "post_norm.weight",
-    "ffn_gate_inp.weight",
-    "ffn_gate_inp.scale",
-    "ffn_down_exps.scale",
-    "ffn_gate_up_exps.weight",
-    "ffn_down_exps.weight",
-    "ffn_gate_exps.weight",
-    "ffn_up_exps.weight",
-    "pre_ffw_norm_2.weight",
-    "post_ffw_norm_1.weight",
-    "post_ffw_norm_2.weight",
-};
-
-static const char *const model_names[] = {
-    "token_embd.weight",           "output_norm.weight",          "output.weight",
-    "rope_freqs.weight",           "rope_factors_long.weight",    "rope_factors_short.weight",
-    "per_layer_token_embd.weight", "per_layer_model_proj.weight", "per_layer_proj_norm.weight",
-};
-
-const char *layer_suffix(const char *name, uint32_t n_layer, uint32_t *layer)
-{
-    const char *p = name + 4;
-    uint32_t n = 0;
-
-    if (strncmp(name, "blk.", 4) != 0 || *p < '0' || *p > '9' || (p[0] == '0' && p[1] != '.'))
-        return NULL;
-    for (; *p >= '0' && *p <= '9'; p++) {
-        n = n * 10 + (uint32_t)(*p - '0');
-        if (n >= MAX_LAYER)
-            return NULL;
-    }
-    if (*p != '.' || (n_layer != 0 && n >= n_layer))
-        return NULL;
-    if (layer != NULL)
-        *layer = n;
-    return p + 1;
-}
-
-static bool is_listed(const char *name, const char *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(name, list[i]) == 0)
-            return true;
-    return false;
-}
-
-void catalogue_mark_text(struct catalogue *c)
-{
-    for (uint32_t i = 0; i < c->n_tensor; i++) {
-        struct tensor_info *t = &c->tensors[i];
-        const char *suffix = layer_suffix(t->name, c->hparams.n_layer, NULL);
-
-        t->is_text =
-            suffix != NULL
-                ? is_listed(suffix, layer_names, sizeof layer_names / sizeof layer_names[0])
-                : is_listed(t->name, model_names, sizeof model_names / sizeof model_names[0]);
-        if (!t->is_text) {
-            c->n_tensor_other++;
-            c->bytes_other += t->bytes;
-        }
-    }
-}
-
 struct dim {
     uint64_t n;
     enum hparam_word word;
@@ -200,6 +113,21 @@ static bool experts(struct check *k, const char *suffix, enum need need, struct 
     return want(k, suffix, need, MATRIX, dims, 3);
 }
 
+/* A layer without attn_v takes its keys as values, so both have one size. */
+static void keys_are_no_values(struct check *k, const struct layer_hparams *y)
+{
+    char word[96], name[96];
+
+    if (k->failed)
+        return;
+    hparam_spell(k->c, WORD_HEAD_DIM_V, word, sizeof word);
+    err_set(k->e, ERR_FORMAT,
+            "the tensor is missing, and keys of %u cannot serve as values of %u (%s)",
+            y->head_dim_k, y->head_dim_v, word);
+    snprintf(name, sizeof name, "%sattn_v.weight", k->prefix);
+    report(k, NULL, name);
+}
+
 static void check_attention(struct check *k, uint32_t i)
 {
     const struct hparams *h = k->h;
@@ -212,12 +140,16 @@ static void check_attention(struct check *k, uint32_t i)
     struct dim out = { (uint64_t)y->n_head * y->head_dim_v, WORD_N_HEAD };
     struct dim qkv = { q.n + kk.n + v.n, WORD_N_HEAD };
     struct dim head = { y->head_dim_k, WORD_HEAD_DIM_K };
-    enum need bias = a->qkv_bias ? REQUIRED : OPTIONAL;
+    enum need bias = a->qkv_bias || h->attn_bias >= BIAS_QKV ? REQUIRED : OPTIONAL;
+    enum need bias_o = h->attn_bias == BIAS_ALL ? REQUIRED : OPTIONAL;
     /* Layers that read another's keys need none; nobody reads what is there. */
     bool owns = i < h->n_layer - h->n_layer_kv_shared;
     /* Gemma 4's global layers may take their keys as values. */
-    bool keys_as_values = h->arch == ARCH_GEMMA4 && !y->is_sliding;
+    bool may_lack_v = h->arch == ARCH_GEMMA4 && !y->is_sliding &&
+                      (k->c->kind == CATALOGUE_GGUF || h->no_values);
     enum need own = owns ? REQUIRED : OPTIONAL;
+    enum need own_bias = owns ? bias : OPTIONAL;
+    bool has_v = true;
 
     vector(k, "attn_norm.weight", REQUIRED, embd);
     if (matrix(k, "attn_qkv.weight", OPTIONAL, embd, qkv)) {
@@ -226,16 +158,19 @@ static void check_attention(struct check *k, uint32_t i)
         matrix(k, "attn_q.weight", REQUIRED, embd, q);
         vector(k, "attn_q.bias", bias, q);
         matrix(k, "attn_k.weight", own, embd, kk);
-        vector(k, "attn_k.bias", bias, kk);
-        matrix(k, "attn_v.weight", keys_as_values ? OPTIONAL : own, embd, v);
-        vector(k, "attn_v.bias", bias, v);
+        vector(k, "attn_k.bias", own_bias, kk);
+        has_v = !(may_lack_v && h->no_values) &&
+                matrix(k, "attn_v.weight", may_lack_v ? OPTIONAL : own, embd, v);
+        vector(k, "attn_v.bias", has_v ? own_bias : OPTIONAL, v);
     }
+    if (owns && !has_v && y->head_dim_k != y->head_dim_v)
+        keys_are_no_values(k, y);
     if (a->qk_norm) {
         vector(k, "attn_q_norm.weight", REQUIRED, head);
         vector(k, "attn_k_norm.weight", own, head);
     }
     matrix(k, "attn_output.weight", REQUIRED, out, embd);
-    vector(k, "attn_output.bias", OPTIONAL, embd);
+    vector(k, "attn_output.bias", bias_o, embd);
     if (a->post_norms)
         vector(k, "post_attention_norm.weight", REQUIRED, embd);
 }
@@ -247,6 +182,7 @@ static void check_feed_forward(struct check *k, uint32_t i)
     struct dim embd = { h->n_embd, WORD_N_EMBD };
     struct dim ff = { h->layers[i].n_ff, WORD_N_FF };
     struct dim twice = { 2 * (uint64_t)h->layers[i].n_ff, WORD_N_FF };
+    enum need bias = h->ffn_bias == BIAS_ALL ? REQUIRED : OPTIONAL;
 
     vector(k, "ffn_norm.weight", REQUIRED, embd);
     if (a->fused_gate_up) {
@@ -256,6 +192,11 @@ static void check_feed_forward(struct check *k, uint32_t i)
         matrix(k, "ffn_up.weight", REQUIRED, embd, ff);
     }
     matrix(k, "ffn_down.weight", REQUIRED, ff, embd);
+    if (a->ffn_bias) {
+        vector(k, "ffn_gate.bias", bias, ff);
+        vector(k, "ffn_up.bias", bias, ff);
+        vector(k, "ffn_down.bias", bias, embd);
+    }
     if (a->post_norms)
         vector(k, "post_ffw_norm.weight", REQUIRED, embd);
 }
@@ -301,8 +242,7 @@ static void check_outside_layers(struct check *k)
 
     matrix(k, "token_embd.weight", REQUIRED, embd, vocab);
     vector(k, "output_norm.weight", REQUIRED, embd);
-    if (!arch_traits(h->arch)->tied)
-        matrix(k, "output.weight", OPTIONAL, embd, vocab);
+    matrix(k, "output.weight", h->own_head ? REQUIRED : OPTIONAL, embd, vocab);
     if (h->n_embd_per_layer > 0) {
         matrix(k, "per_layer_token_embd.weight", REQUIRED, all_p, vocab);
         matrix(k, "per_layer_model_proj.weight", REQUIRED, embd, all_p);

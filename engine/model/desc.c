@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "engine/base/arena.h"
+#include "engine/format/arch.h"
+#include "engine/format/tensor_use.h"
 #include "engine/model/desc_internal.h"
 
 /* --- finding tensors --- */
@@ -57,19 +59,37 @@ static bool is_computed(struct finder *f, const struct tensor_info *t)
     return false;
 }
 
-struct mat find_slice(struct finder *f, const char *name, uint64_t row0, uint64_t n_row,
-                      uint64_t n_all, uint64_t n_k, bool is_needed)
+/* A tensor of n_all rows of n_k values; NULL if it is absent or wrong. */
+static const struct tensor_info *find_rows(struct finder *f, const char *name, uint64_t n_all,
+                                           uint64_t n_k, bool is_needed)
 {
     const struct tensor_info *t = find_tensor(f, name, is_needed);
 
     if (t == NULL)
-        return (struct mat){ 0 };
+        return NULL;
     if (t->ne[0] != n_k || tensor_rows(t) != n_all) {
         wrong_shape(f, t, n_all, n_k);
+        return NULL;
+    }
+    return is_computed(f, t) ? t : NULL;
+}
+
+struct mat find_slice(struct finder *f, const char *name, uint64_t row0, uint64_t n_row,
+                      uint64_t n_all, uint64_t n_k, bool is_needed)
+{
+    const struct tensor_info *t = find_rows(f, name, n_all, n_k, is_needed);
+
+    if (t == NULL)
+        return (struct mat){ 0 };
+    if (n_row > UINT32_MAX || n_k > UINT32_MAX) {
+        if (!f->failed) {
+            f->failed = true;
+            err_set(f->e, ERR_UNSUPPORTED, "%llu rows of %llu values are too many",
+                    (unsigned long long)n_row, (unsigned long long)n_k);
+            err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
+        }
         return (struct mat){ 0 };
     }
-    if (!is_computed(f, t))
-        return (struct mat){ 0 };
     return (struct mat){
         .tensor = t, .row0 = row0, .n_row = (uint32_t)n_row, .n_k = (uint32_t)n_k
     };
@@ -81,19 +101,31 @@ struct mat find_mat(struct finder *f, const char *name, uint64_t n_row, uint64_t
     return find_slice(f, name, 0, n_row, n_row, n_k, is_needed);
 }
 
-struct vec find_vec(struct finder *f, const char *name, uint64_t n, bool is_needed)
+const struct tensor_info *find_experts(struct finder *f, const char *name, uint64_t n_row,
+                                       uint64_t n_k, bool is_needed)
+{
+    return find_rows(f, name, n_row, n_k, is_needed);
+}
+
+struct vec find_part(struct finder *f, const char *name, uint64_t first, uint64_t n,
+                     uint64_t n_all, bool is_needed)
 {
     const struct tensor_info *t = find_tensor(f, name, is_needed);
 
     if (t == NULL)
         return (struct vec){ 0 };
-    if (tensor_rows(t) * t->ne[0] != n) {
-        wrong_shape(f, t, 1, n);
+    if (tensor_rows(t) * t->ne[0] != n_all) {
+        wrong_shape(f, t, 1, n_all);
         return (struct vec){ 0 };
     }
     if (!is_computed(f, t))
         return (struct vec){ 0 };
-    return (struct vec){ .tensor = t, .n = (uint32_t)n };
+    return (struct vec){ .tensor = t, .first = first, .n = n };
+}
+
+struct vec find_vec(struct finder *f, const char *name, uint64_t n, bool is_needed)
+{
+    return find_part(f, name, 0, n, n, is_needed);
 }
 
 /* --- attention, the same in all architectures --- */
@@ -101,7 +133,9 @@ struct vec find_vec(struct finder *f, const char *name, uint64_t n, bool is_need
 void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool needs_v)
 {
     const struct layer_hparams *hp = &d->hp->layers[l];
+    const struct arch_traits *traits = arch_traits(d->hp->arch);
     struct layer_desc *y = &d->layers[l];
+    bool has_bias = d->hp->attn_bias != BIAS_NONE;
     uint64_t n_q = (uint64_t)hp->n_head * hp->head_dim_k;
     uint64_t n_k = (uint64_t)hp->n_head_kv * hp->head_dim_k;
     uint64_t n_v = (uint64_t)hp->n_head_kv * hp->head_dim_v;
@@ -118,33 +152,45 @@ void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool
         uint64_t n_all = n_q + n_k + n_v;
 
         y->q = find_slice(f, "attn_qkv.weight", 0, n_q, n_all, n_embd, true);
+        if (has_bias)
+            y->bias_q = find_part(f, "attn_qkv.bias", 0, n_q, n_all, false);
         if (y->owns_kv) {
             y->k = find_slice(f, "attn_qkv.weight", n_q, n_k, n_all, n_embd, true);
             y->v = find_slice(f, "attn_qkv.weight", n_q + n_k, n_v, n_all, n_embd, true);
         }
+        if (y->owns_kv && has_bias) {
+            y->bias_k = find_part(f, "attn_qkv.bias", n_q, n_k, n_all, false);
+            y->bias_v = find_part(f, "attn_qkv.bias", n_q + n_k, n_v, n_all, false);
+        }
     } else {
         y->q = find_mat(f, "attn_q.weight", n_q, n_embd, true);
+        if (has_bias)
+            y->bias_q = find_vec(f, "attn_q.bias", n_q, false);
         if (y->owns_kv) {
             y->k = find_mat(f, "attn_k.weight", n_k, n_embd, true);
-            y->v = find_mat(f, "attn_v.weight", n_v, n_embd, needs_v);
+            if (needs_v || !d->hp->no_values)
+                y->v = find_mat(f, "attn_v.weight", n_v, n_embd, needs_v);
+        }
+        if (y->owns_kv && has_bias) {
+            y->bias_k = find_vec(f, "attn_k.bias", n_k, false);
+            if (y->v.tensor != NULL)
+                y->bias_v = find_vec(f, "attn_v.bias", n_v, false);
         }
     }
     y->v_is_k = y->owns_kv && y->v.tensor == NULL;
-    y->bias_q = find_vec(f, "attn_q.bias", n_q, false);
-    if (y->owns_kv) {
-        y->bias_k = find_vec(f, "attn_k.bias", n_k, false);
-        y->bias_v = find_vec(f, "attn_v.bias", n_v, false);
-    }
     y->o =
         find_mat(f, "attn_output.weight", n_embd, (uint64_t)hp->n_head * hp->head_dim_v, true);
-    y->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
-    y->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, false);
-    if (y->owns_kv)
-        y->k_norm = find_vec(f, "attn_k_norm.weight", hp->head_dim_k, false);
+    if (d->hp->attn_bias == BIAS_AS_FOUND || d->hp->attn_bias == BIAS_ALL)
+        y->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
+    if (traits->qk_norm) {
+        y->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, true);
+        if (y->owns_kv)
+            y->k_norm = find_vec(f, "attn_k_norm.weight", hp->head_dim_k, true);
+    }
     y->attn_norm = find_vec(f, "attn_norm.weight", n_embd, true);
 }
 
-/* --- the whole --- */
+/* --- which keys and values a layer reads --- */
 
 /* Which store each layer reads: its own, or for the last n_layer_kv_shared ones that of the
  * last layer before them of the same kind. */
@@ -210,6 +256,177 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
     return 0;
 }
 
+/* --- the order of the pass --- */
+
+struct span_list {
+    struct stream_span *spans; /* NULL: count only */
+    uint32_t n;
+    uint32_t layer;
+    bool in_prompt;
+};
+
+static void add_span(struct span_list *list, struct mat *m)
+{
+    uint64_t row_bytes;
+
+    if (m->tensor == NULL)
+        return;
+    row_bytes = tensor_row_bytes(m->tensor->type, m->n_k);
+    m->span = list->n;
+    if (list->spans != NULL)
+        list->spans[list->n] = (struct stream_span){
+            .file = m->tensor->file,
+            .offset = m->tensor->offset + m->row0 * row_bytes,
+            .row_bytes = row_bytes,
+            .n_row = m->n_row,
+            .layer = list->layer,
+            .in_prompt = list->in_prompt,
+        };
+    list->n++;
+}
+
+/* Matrices of a layer that are streamed, in the order of the pass. */
+#define N_LAYER_MAT 10
+#define N_KV_MAT    2 /* the first of them write keys and values */
+
+static void layer_mats(struct layer_desc *y, struct mat *out[N_LAYER_MAT])
+{
+    struct mat *const all[N_LAYER_MAT] = { &y->k,        &y->v,      &y->q,    &y->o,
+                                           &y->gate,     &y->up,     &y->down, &y->ple_proj,
+                                           &y->ple_gate, &y->ple_out };
+
+    memcpy(out, all, sizeof all);
+}
+
+uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
+{
+    struct span_list list = { .spans = spans, .in_prompt = true };
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        struct mat *mats[N_LAYER_MAT];
+
+        list.layer = l;
+        layer_mats(&d->layers[l], mats);
+        for (size_t i = 0; i < N_LAYER_MAT; i++) {
+            /* After the last keys and values a prompt token has left all that others read. */
+            if (l == d->last_kv_layer && i == N_KV_MAT)
+                list.in_prompt = false;
+            add_span(&list, mats[i]);
+        }
+    }
+    list.layer = d->n_layer;
+    add_span(&list, &d->head);
+    return list.n;
+}
+
+/* --- small weights --- */
+
+int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, struct err *e),
+                  void *ctx, struct err *e)
+{
+    if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0)
+        return -1;
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        struct layer_desc *y = &d->layers[l];
+        struct vec *all[] = {
+            /* clang-format off */
+            &y->attn_norm,      &y->q_norm,       &y->k_norm,
+            &y->post_attn_norm, &y->ffn_norm,     &y->post_ffn_norm,
+            &y->post_ple_norm,  &y->bias_q,       &y->bias_k,
+            &y->bias_v,         &y->bias_o,       &y->out_scale,
+            &y->bias_gate,      &y->bias_up,      &y->bias_down,
+            &y->experts.router, &y->experts.router_scale, &y->experts.expert_scale,
+            &y->experts.pre_norm, &y->experts.post_norm_dense, &y->experts.post_norm_experts,
+            /* clang-format on */
+        };
+
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            if (fn(ctx, all[i], e) != 0)
+                return -1;
+    }
+    return 0;
+}
+
+static int add_bytes(void *ctx, struct vec *v, struct err *e)
+{
+    uint64_t *sum = ctx;
+
+    (void)e;
+    if (v->tensor != NULL)
+        *sum += arena_size(v->n * sizeof(float));
+    return 0;
+}
+
+uint64_t desc_resident_bytes(struct model_desc *d)
+{
+    struct err e = ERR_INIT;
+    uint64_t sum = 0;
+
+    desc_each_vec(d, add_bytes, &sum, &e);
+    return sum;
+}
+
+/* --- nothing left out --- */
+
+/* Values of each tensor that the pass reads. */
+struct reading {
+    const struct catalogue *c;
+    uint64_t *n_read; /* [n_tensor] */
+};
+
+static void add_read(struct reading *r, const struct tensor_info *t, uint64_t n)
+{
+    if (t != NULL)
+        r->n_read[t - r->c->tensors] += n;
+}
+
+static void add_read_whole(struct reading *r, const struct tensor_info *t)
+{
+    if (t != NULL)
+        add_read(r, t, t->ne[0] * tensor_rows(t));
+}
+
+static int add_read_vec(void *ctx, struct vec *v, struct err *e)
+{
+    (void)e;
+    add_read(ctx, v->tensor, v->n);
+    return 0;
+}
+
+/* Count from the finished description, not from the names that were looked up: a tensor that
+ * was found and then forgotten is left out too. */
+static int check_use(struct model_desc *d, struct err *e)
+{
+    struct reading r = { .c = d->catalogue };
+    int rc;
+
+    r.n_read = calloc(r.c->n_tensor, sizeof *r.n_read);
+    if (r.n_read == NULL)
+        return err_sys(e, "cannot allocate the counts of %u tensors", r.c->n_tensor);
+    add_read_whole(&r, d->token_embd);
+    add_read_whole(&r, d->ple_embd);
+    add_read(&r, d->head.tensor, (uint64_t)d->head.n_row * d->head.n_k);
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct experts_desc *x = &d->layers[l].experts;
+        struct mat *mats[N_LAYER_MAT];
+
+        layer_mats(&d->layers[l], mats);
+        for (size_t i = 0; i < N_LAYER_MAT; i++)
+            add_read(&r, mats[i]->tensor, (uint64_t)mats[i]->n_row * mats[i]->n_k);
+        add_read_whole(&r, x->gate_up);
+        add_read_whole(&r, x->gate);
+        add_read_whole(&r, x->up);
+        add_read_whole(&r, x->down);
+    }
+    rc = desc_each_vec(d, add_read_vec, &r, e);
+    if (rc == 0)
+        rc = catalogue_check_use(r.c, r.n_read, e);
+    free(r.n_read);
+    return rc;
+}
+
+/* --- the whole --- */
+
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
 {
     const struct hparams *hp = &c->hparams;
@@ -247,7 +464,7 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
         describe_gemma4(&f, d);
     else
         describe_llama(&f, d);
-    if (f.failed || make_kv_specs(d, e) != 0)
+    if (f.failed || make_kv_specs(d, e) != 0 || check_use(d, e) != 0)
         goto fail;
     *out = d;
     return 0;
@@ -263,106 +480,4 @@ void desc_free(struct model_desc *d)
         return;
     free(d->kv_specs);
     free(d);
-}
-
-/* --- the order of the pass --- */
-
-struct span_list {
-    struct stream_span *spans; /* NULL: count only */
-    uint32_t n;
-    uint32_t layer;
-    bool in_prompt;
-};
-
-static void add_span(struct span_list *list, struct mat *m)
-{
-    uint64_t row_bytes;
-
-    if (m->tensor == NULL)
-        return;
-    row_bytes = tensor_row_bytes(m->tensor->type, m->n_k);
-    m->span = list->n;
-    if (list->spans != NULL)
-        list->spans[list->n] = (struct stream_span){
-            .file = m->tensor->file,
-            .offset = m->tensor->offset + m->row0 * row_bytes,
-            .row_bytes = row_bytes,
-            .n_row = m->n_row,
-            .layer = list->layer,
-            .in_prompt = list->in_prompt,
-        };
-    list->n++;
-}
-
-uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
-{
-    struct span_list list = { .spans = spans, .in_prompt = true };
-
-    for (uint32_t l = 0; l < d->n_layer; l++) {
-        struct layer_desc *y = &d->layers[l];
-
-        list.layer = l;
-        add_span(&list, &y->k);
-        add_span(&list, &y->v);
-        /* Behind the last keys and values a prompt token has left all that others read. */
-        if (l == d->last_kv_layer)
-            list.in_prompt = false;
-        add_span(&list, &y->q);
-        add_span(&list, &y->o);
-        add_span(&list, &y->gate);
-        add_span(&list, &y->up);
-        add_span(&list, &y->down);
-        add_span(&list, &y->ple_proj);
-        add_span(&list, &y->ple_gate);
-        add_span(&list, &y->ple_out);
-    }
-    list.layer = d->n_layer;
-    add_span(&list, &d->head);
-    return list.n;
-}
-
-/* --- small weights --- */
-
-int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, struct err *e),
-                  void *ctx, struct err *e)
-{
-    if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0)
-        return -1;
-    for (uint32_t l = 0; l < d->n_layer; l++) {
-        struct layer_desc *y = &d->layers[l];
-        struct vec *all[] = {
-            /* clang-format off */
-            &y->attn_norm,      &y->q_norm,       &y->k_norm,
-            &y->post_attn_norm, &y->ffn_norm,     &y->post_ffn_norm,
-            &y->post_ple_norm,  &y->bias_q,       &y->bias_k,
-            &y->bias_v,         &y->bias_o,       &y->out_scale,
-            &y->experts.router, &y->experts.router_scale, &y->experts.expert_scale,
-            &y->experts.pre_norm, &y->experts.post_norm_dense, &y->experts.post_norm_experts,
-            /* clang-format on */
-        };
-
-        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-            if (fn(ctx, all[i], e) != 0)
-                return -1;
-    }
-    return 0;
-}
-
-static int add_bytes(void *ctx, struct vec *v, struct err *e)
-{
-    uint64_t *sum = ctx;
-
-    (void)e;
-    if (v->tensor != NULL)
-        *sum += arena_size(v->n * sizeof(float));
-    return 0;
-}
-
-uint64_t desc_resident_bytes(struct model_desc *d)
-{
-    struct err e = ERR_INIT;
-    uint64_t sum = 0;
-
-    desc_each_vec(d, add_bytes, &sum, &e);
-    return sum;
 }

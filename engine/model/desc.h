@@ -30,7 +30,8 @@ struct mat {
 /* A small weight that is always in memory as floats; absent if tensor is NULL. */
 struct vec {
     const struct tensor_info *tensor;
-    uint32_t n;
+    uint64_t first; /* value of the tensor: fused biases are used in slices */
+    uint64_t n;
     const float *w; /* [n], set when the weights are loaded */
 };
 
@@ -58,6 +59,7 @@ struct layer_desc {
     struct vec attn_norm, q_norm, k_norm, post_attn_norm;
     struct vec ffn_norm, post_ffn_norm, post_ple_norm;
     struct vec bias_q, bias_k, bias_v, bias_o;
+    struct vec bias_gate, bias_up, bias_down;
     struct vec out_scale; /* one number that multiplies the stream at the end */
     struct mat k, v, q, o, gate, up, down;
     struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
@@ -83,7 +85,7 @@ struct model_desc {
 };
 
 /* Returns 0 and *out, to be freed with desc_free, or -1 with *e naming the tensor that is
- * missing or has the wrong shape or type. */
+ * missing, has the wrong shape or type, or belongs to the model and is not used. */
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e);
 void desc_free(struct model_desc *d);
 

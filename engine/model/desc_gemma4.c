@@ -24,23 +24,21 @@ static void describe_experts(struct finder *f, struct model_desc *d, struct laye
     x->pre_norm = find_vec(f, "pre_ffw_norm_2.weight", d->n_embd, true);
     x->post_norm_dense = find_vec(f, "post_ffw_norm_1.weight", d->n_embd, true);
     x->post_norm_experts = find_vec(f, "post_ffw_norm_2.weight", d->n_embd, true);
-    x->gate_up =
-        find_mat(f, "ffn_gate_up_exps.weight", 2ull * x->n_ff * x->n_expert, d->n_embd, false)
-            .tensor;
+    x->gate_up = find_experts(f, "ffn_gate_up_exps.weight", 2ull * x->n_ff * x->n_expert,
+                              d->n_embd, false);
     if (x->gate_up == NULL) {
         uint64_t n_row = (uint64_t)x->n_ff * x->n_expert;
 
-        x->gate = find_mat(f, "ffn_gate_exps.weight", n_row, d->n_embd, true).tensor;
-        x->up = find_mat(f, "ffn_up_exps.weight", n_row, d->n_embd, true).tensor;
+        x->gate = find_experts(f, "ffn_gate_exps.weight", n_row, d->n_embd, true);
+        x->up = find_experts(f, "ffn_up_exps.weight", n_row, d->n_embd, true);
         if (!f->failed && x->gate->type != x->up->type) {
             f->failed = true;
             err_set(f->e, ERR_UNSUPPORTED, "has another type than the experts' gate");
             err_at(f->e, f->c->path, ERR_NO_OFFSET, x->up->name);
         }
     }
-    x->down =
-        find_mat(f, "ffn_down_exps.weight", (uint64_t)d->n_embd * x->n_expert, x->n_ff, true)
-            .tensor;
+    x->down = find_experts(f, "ffn_down_exps.weight", (uint64_t)d->n_embd * x->n_expert,
+                           x->n_ff, true);
 }
 
 static void describe_per_layer_input(struct finder *f, struct model_desc *d, uint32_t l)

@@ -19,7 +19,13 @@ struct mat find_mat(struct finder *f, const char *name, uint64_t n_row, uint64_t
 /* Rows row0 … row0 + n_row of a fused tensor of n_all rows. */
 struct mat find_slice(struct finder *f, const char *name, uint64_t row0, uint64_t n_row,
                       uint64_t n_all, uint64_t n_k, bool is_needed);
+/* The same of a tensor with one matrix an expert, which is read by expert. */
+const struct tensor_info *find_experts(struct finder *f, const char *name, uint64_t n_row,
+                                       uint64_t n_k, bool is_needed);
 struct vec find_vec(struct finder *f, const char *name, uint64_t n, bool is_needed);
+/* Values first … first + n of a fused tensor of n_all values. */
+struct vec find_part(struct finder *f, const char *name, uint64_t first, uint64_t n,
+                     uint64_t n_all, bool is_needed);
 const struct tensor_info *find_tensor(struct finder *f, const char *name, bool is_needed);
 
 /* q, k, v (fused or apart, with biases where there are some), o, and the kind, window and

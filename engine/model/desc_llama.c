@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "engine/format/arch.h"
 #include "engine/model/desc_internal.h"
 
 void describe_llama(struct finder *f, struct model_desc *d)
@@ -35,6 +36,11 @@ void describe_llama(struct finder *f, struct model_desc *d)
             y->up = find_slice(f, "ffn_up.weight", n_ff, n_ff, 2 * n_ff, d->n_embd, true);
         }
         y->down = find_mat(f, "ffn_down.weight", d->n_embd, n_ff, true);
+        if (arch_traits(d->hp->arch)->ffn_bias && d->hp->ffn_bias != BIAS_NONE) {
+            y->bias_gate = find_vec(f, "ffn_gate.bias", n_ff, false);
+            y->bias_up = find_vec(f, "ffn_up.bias", n_ff, false);
+            y->bias_down = find_vec(f, "ffn_down.bias", d->n_embd, false);
+        }
     }
     f->layer = -1;
 }

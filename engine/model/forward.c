@@ -472,6 +472,11 @@ static void gate_col(void *ctx, uint32_t c)
     size_t n = s->y->n_ff;
     float *gate = s->f->gate + c * n, *up = s->f->up + c * n;
 
+    if (s->y->bias_gate.w != NULL)
+        kern->add(gate, s->y->bias_gate.w, n);
+    if (s->y->bias_up.w != NULL)
+        kern->add(up, s->y->bias_up.w, n);
+
     if (s->f->p.desc->act == ACT_KIND_GELU)
         kern->gelu_mul(gate, up, n);
     else
@@ -492,7 +497,7 @@ static int feed_forward(struct forward *f, const struct layer_desc *y, struct er
         return -1;
     if (y->experts.n_expert > 0 && forward_experts(f, y, e) != 0)
         return -1;
-    add_residual(f, NULL, &y->post_ffn_norm);
+    add_residual(f, &y->bias_down, &y->post_ffn_norm);
     return 0;
 }
 

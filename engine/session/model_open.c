@@ -2,6 +2,7 @@
 
 #include "engine/session/model_open.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,11 +109,26 @@ const struct tokenizer *mw_model_tokenizer(struct mw_model *m, struct err *e)
 
 /* --- small weights --- */
 
+#define LOAD_VALUES ((uint64_t)1 << 18) /* decoded at once; a multiple of any type's block */
+
 struct vec_load {
     struct mw_model *m;
-    unsigned char *raw;
-    size_t raw_bytes;
+    unsigned char *raw; /* of LOAD_VALUES at most */
 };
+
+static int check_finite(const struct mw_model *m, const struct vec *v, struct err *e)
+{
+    const struct tensor_info *t = v->tensor;
+
+    for (uint64_t i = 0; i < v->n; i++) {
+        if (isfinite(v->w[i]))
+            continue;
+        err_set(e, ERR_FORMAT, "value %llu is %g; the file is damaged",
+                (unsigned long long)(v->first + i), (double)v->w[i]);
+        return err_at(e, m->catalogue->files[t->file].path, t->offset, t->name);
+    }
+    return 0;
+}
 
 static int load_vec(void *ctx, struct vec *v, struct err *e)
 {
@@ -122,24 +138,23 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
 
     if (t == NULL)
         return 0;
-    if (t->bytes > load->raw_bytes) {
-        unsigned char *raw = realloc(load->raw, t->bytes);
-
-        if (raw == NULL)
-            return err_sys(e, "cannot allocate %llu bytes for \"%s\"",
-                           (unsigned long long)t->bytes, t->name);
-        load->raw = raw;
-        load->raw_bytes = t->bytes;
-    }
     w = arena_take(&load->m->resident, v->n * sizeof *w, e);
-    if (w == NULL ||
-        stream_read_now(load->m->catalogue, t->file, t->offset, t->bytes, load->raw, e) != 0)
+    if (w == NULL)
         return -1;
-    kernels_best()->dequant(t->type, load->raw, w, v->n);
-    for (uint32_t i = 0; t->add_one && i < v->n; i++)
+    for (uint64_t done = 0; done < v->n;) {
+        uint64_t n = v->n - done < LOAD_VALUES ? v->n - done : LOAD_VALUES;
+
+        if (stream_read_now(load->m->catalogue, t->file,
+                            t->offset + tensor_row_bytes(t->type, v->first + done),
+                            tensor_row_bytes(t->type, n), load->raw, e) != 0)
+            return -1;
+        kernels_best()->dequant(t->type, load->raw, w + done, n);
+        done += n;
+    }
+    for (uint64_t i = 0; t->add_one && i < v->n; i++)
         w[i] += 1;
     v->w = w;
-    return 0;
+    return check_finite(load->m, v, e);
 }
 
 int model_load_small(struct mw_model *m, struct err *e)
@@ -150,8 +165,11 @@ int model_load_small(struct mw_model *m, struct err *e)
     pthread_mutex_lock(&m->lock);
     if (m->resident.base == NULL) {
         rc = arena_map(&m->resident, "pinned", desc_resident_bytes(m->desc), true, e);
-        if (rc == 0)
-            rc = desc_each_vec(m->desc, load_vec, &load, e);
+        if (rc == 0) {
+            load.raw = malloc(LOAD_VALUES * sizeof(float));
+            rc = load.raw != NULL ? desc_each_vec(m->desc, load_vec, &load, e)
+                                  : err_sys(e, "cannot allocate a buffer for small weights");
+        }
         if (rc != 0)
             arena_unmap(&m->resident);
     }

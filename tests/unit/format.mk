@@ -46,4 +46,5 @@ tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
 tests_unit_test_no_memory_LDADD = $(UNIT_LIBS)
 endif
 
-dist_check_SCRIPTS += tests/conformance/test_inspect.py
+dist_check_SCRIPTS += tests/conformance/test_inspect.py tests/conformance/test_whole_model.py
+EXTRA_DIST += tests/lib/tiny_model.py

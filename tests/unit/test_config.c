@@ -289,7 +289,6 @@ static struct refusal refusals[] = {
     { "an unknown scaling", LLAMA(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}"),
       "type", "\"dynamic\" is no scaling" },
     { "another activation", LLAMA(",\"hidden_act\":\"relu\""), "hidden_act", "\"relu\"" },
-    { "biases of the feed-forward part", LLAMA(",\"mlp_bias\":true"), "mlp_bias", "biases" },
     { "experts", LLAMA(",\"num_local_experts\":8"), "num_local_experts", "experts" },
     { "a quantised snapshot", LLAMA(",\"quantization_config\":{\"quant_method\":\"gptq\"}"),
       "quantization_config", "gptq" },

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Nothing of a model file is left out: biases are added, and a tensor or a value that memwall
+does not use is an error that names it."""
+import array
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import memwall  # noqa: E402
+from tiny_model import Model, gemma4  # noqa: E402
+
+IDS = [(7 * i * i + 3 * i + 1) % Model.n_vocab for i in range(70)]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def rows(self, model, *args):
+        """The logits file of IDS, as bytes."""
+        out = self.path("logits")
+        r = memwall("eval", model, "--ids", "-", "--logits", out, "--exact", "--kv", "f32",
+                    *args, stdin=" ".join(map(str, IDS)))
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        with open(out, "rb") as f:
+            data = f.read()
+        os.remove(out)
+        return data
+
+    def refused(self, model, *words):
+        r = memwall("eval", model, "--ids", "-", "--greedy", "1", stdin="1 2 3")
+        self.assertEqual((1, ""), (r.returncode, r.stdout), words)
+        self.assertEqual(1, r.stderr.count("\n"), r.stderr)
+        for word in words:
+            self.assertIn(word, r.stderr)
+
+    def runs(self, model):
+        r = memwall("eval", model, "--ids", "-", "--greedy", "1", stdin="1 2 3")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        return r.stdout
+
+
+class Biases(Case):
+    def agrees(self, model, path):
+        got = array.array("f")
+        got.frombytes(self.rows(path))
+        want = [x for row in model.logits(IDS) for x in row]
+        self.assertEqual(len(want), len(got))
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(want, got)), 1e-4)
+
+    def same_bits_at_any_chunk_and_budget(self, path):
+        want = self.rows(path)
+        least = json.loads(memwall("plan", path, "-b", "1G", "-c", "70", "--kv", "f32", "--json",
+                                   "--chunk", "1").stdout)["smallest_budget_bytes"]
+        for args in (("--chunk", "1"), ("--chunk", "7"), ("--chunk", "64"), ("-t", "1"),
+                     ("-t", "3", "--chunk", "33"), ("-b", "1G"),
+                     ("--chunk", "1", "-b", str(least + (1 << 20)))):
+            self.assertTrue(want == self.rows(path, *args), args)
+
+    def test_a_fused_bias_of_q_k_and_v_in_a_llama_file(self):
+        model = Model(attn_bias="qkv")
+        path = model.gguf(self.path("m.gguf"), fuse=True)
+        self.agrees(model, path)
+        self.same_bits_at_any_chunk_and_budget(path)
+
+    def test_a_fused_bias_of_q_k_and_v_in_a_qwen2_file(self):
+        model = Model(attn_bias="qkv", seed=2)
+        path = model.gguf(self.path("m.gguf"), arch="qwen2", fuse=True)
+        self.agrees(model, path)
+        apart = model.gguf(self.path("apart.gguf"), arch="qwen2")
+        self.assertTrue(self.rows(path) == self.rows(apart))
+        self.same_bits_at_any_chunk_and_budget(path)
+
+    def test_biases_of_the_feed_forward_part(self):
+        model = Model(ffn_bias=True, seed=3)
+        path = model.gguf(self.path("m.gguf"))
+        self.agrees(model, path)
+        self.same_bits_at_any_chunk_and_budget(path)
+
+    def test_a_snapshot_with_all_biases(self):
+        model = Model(attn_bias="qkvo", ffn_bias=True, seed=4)
+        path = model.snapshot(self.path("m"), {"attention_bias": True, "mlp_bias": True})
+        self.agrees(model, path)
+        self.assertTrue(self.rows(path) != self.rows(
+            Model(attn_bias="qkvo", seed=4).snapshot(self.path("n"), {"attention_bias": True})))
+
+    def test_a_snapshot_and_its_file_give_the_same(self):
+        model = Model(attn_bias="qkvo", ffn_bias=True, seed=5)
+        self.agrees(model, model.gguf(self.path("m.gguf"), fuse=True))
+        self.agrees(model, model.snapshot(self.path("m"), {"attention_bias": True,
+                                                           "mlp_bias": True}))
+
+    def test_a_configuration_that_denies_its_biases_is_refused(self):
+        model = Model(attn_bias="qkvo", ffn_bias=True)
+        for config, name in (({"attention_bias": True}, "mlp.gate_proj.bias"),
+                             ({"mlp_bias": True}, "self_attn.q_proj.bias")):
+            self.refused(model.snapshot(self.path("m"), config), "layers.0." + name,
+                         "do not use this tensor")
+        model = Model(attn_bias="qkvo")
+        self.refused(model.snapshot(self.path("m"), {"attention_bias": True, "mlp_bias": True}),
+                     "layers.0.mlp.gate_proj.bias", "is missing")
+
+
+class Leftovers(Case):
+    def test_a_tensor_that_nothing_reads_is_named(self):
+        model, t = Model(), ((32,), [1.0] * 32)
+        for name in ("blk.0.attn_q_norm.weight", "blk.1.post_attention_norm.weight",
+                     "blk.0.attn_sinks.weight", "blk.1.layer_output_scale.weight",
+                     "blk.0.ffn_gate_inp.weight", "blk.0.attn_qkv.bias", "blk.2.attn_norm.weight",
+                     "blk.0.ssm_a", "output_norm.bias", "token_embd_norm.weight", "output.bias",
+                     "rope_factors.weight", "per_layer_proj_norm.weight", "x"):
+            self.refused(model.gguf(self.path("m.gguf"), more={name: t}), self.path("m.gguf"),
+                         name, "llama", "do not use this tensor")
+
+    def test_both_forms_of_a_matrix_are_one_too_many(self):
+        model = Model(attn_bias="qkv")
+        fused = model.gguf_tensors(fuse=True)
+        self.refused(model.gguf(self.path("m.gguf"), more={
+            "blk.0.attn_qkv.weight": fused["blk.0.attn_qkv.weight"]}), "blk.0.attn_")
+        self.refused(model.gguf(self.path("m.gguf"), fuse=True, more={
+            "blk.0.attn_q.bias": model.gguf_tensors()["blk.0.attn_q.bias"]}),
+            "blk.0.attn_q.bias", "do not use this tensor")
+
+    def test_known_leftovers_and_towers_are_left_out(self):
+        model, t = Model(), ((4,), [1.0] * 4)
+        want = self.runs(model.gguf(self.path("m.gguf")))
+        for name in ("blk.0.attn_rot_embd.weight", "v.blk.0.attn_k.weight", "a.blk.1.ln.weight",
+                     "mm.input_projection.weight", "mtp.layers.0.norm.weight"):
+            self.assertEqual(want, self.runs(model.gguf(self.path("m.gguf"), more={name: t})))
+        for name in ("model.layers.0.self_attn.rotary_emb.inv_freq",
+                     "vision_tower.layers.0.self_attn.q_proj.bias",
+                     "model.vision_tower.x", "multi_modal_projector.linear_1.bias",
+                     "model.embed_audio.x"):
+            self.assertEqual(want, self.runs(model.snapshot(self.path("m"), more={name: t})))
+
+    def test_a_tensor_of_a_snapshot_that_nothing_reads_is_named(self):
+        model, t = Model(), ((32,), [1.0] * 32)
+        for name in ("model.layers.1.self_attn.q_norm.weight", "model.layers.0.mlp.scale",
+                     "model.layers.0.self_attn.k_proj.weight_scale", "lm_head.bias",
+                     "model.norm.bias", "model.layers.2.input_layernorm.weight",
+                     "score.weight", "model.layers.0.self_attn.sinks"):
+            self.refused(model.snapshot(self.path("m"), more={name: t}),
+                         self.path("m") + "/model.safetensors", name, "do not use this tensor")
+
+    def test_a_head_of_its_own_that_is_missing_is_named(self):
+        model = Model()
+        for config in ({}, {"tie_word_embeddings": None}):
+            self.refused(model.snapshot(self.path("m"), config, {"lm_head.weight": None}),
+                         "lm_head.weight", "is missing")
+        self.runs(model.snapshot(self.path("m"), {"tie_word_embeddings": True},
+                                 {"lm_head.weight": None}))
+
+
+class Gemma4(Case):
+    def test_per_layer_tensors_without_their_size_are_named(self):
+        path = self.path("m.gguf")
+        self.runs(gemma4(path))
+        self.refused(gemma4(path, more={"per_layer_proj_norm.weight": ((16,), 0)}),
+                     "per_layer_proj_norm.weight", "do not use this tensor")
+        self.refused(gemma4(path, more={"blk.0.inp_gate.weight": ((16, 64), 0)}),
+                     "blk.0.inp_gate.weight", "do not use this tensor")
+
+    def test_keys_and_values_of_layers_that_read_another_s_are_idle(self):
+        path = gemma4(self.path("m.gguf"), {"attention.shared_kv_layers": 2},
+                      sliding=(1, 0, 1, 0))
+        self.runs(path)
+        self.assertIn("never read", memwall("inspect", path).stdout)
+
+    def test_keys_serve_as_values_of_their_own_size_only(self):
+        path, no_v = self.path("m.gguf"), {"blk.1.attn_v.weight": None}
+        self.runs(gemma4(path, sliding=(1, 0), more=no_v))
+        for n in (64, 16):
+            more = {"blk.1.attn_output.weight": ((64, 2 * n), 2), **no_v}
+            self.refused(gemma4(path, {"attention.value_length": n}, more, sliding=(1, 0)),
+                         "blk.1.attn_v.weight", "is missing",
+                         "keys of 32 cannot serve as values of %d" % n)
+            more["blk.1.attn_v.weight"] = ((n, 64), 2)
+            self.runs(gemma4(path, {"attention.value_length": n}, more, sliding=(1, 0)))
+
+    def test_a_router_of_more_than_32_bits_counts_in_the_plan(self):
+        try:
+            path = gemma4(self.path("m.gguf"), n_embd=65792, n_expert=65535)
+        except OSError as why:
+            self.skipTest("no sparse file of this size: %s" % why)
+        router = 65535 * 65792 * 4
+        r = memwall("plan", path, "-b", "2G", "--json")
+        self.assertEqual(3, r.returncode, r.stderr)
+        self.assertGreater(json.loads(r.stdout)["smallest_budget_bytes"], router)
+        r = memwall("eval", path, "--ids", "-", "--greedy", "2", "-b", "2G", stdin="2 3")
+        self.assertEqual((3, ""), (r.returncode, r.stdout))
+        self.assertIn("budget", r.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
