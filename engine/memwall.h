@@ -39,7 +39,8 @@ const char *mw_feature(int i);
 /* Kernel sets that run on this CPU, best first; NULL at the end. */
 const char *mw_isa(int i);
 
-/* What this computer is: struct mw_machine and mw_machine_read() (machine/machine.h). */
+/* What this computer is: struct mw_machine, mw_machine_read() and mw_budget_lower()
+ * (machine/machine.h). */
 
 /* ---- model ---- */
 
@@ -125,9 +126,11 @@ const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */
 int mw_kv_parse(const char *name);                  /* -1: unknown */
 const char *mw_io_name(enum mw_io io);              /* "direct" */
 int mw_io_parse(const char *name, bool *mmap_drop); /* "mmap:drop"; -1: unknown */
+/* A sentence for the person: mapped weights are page cache, which the budget does not cover. */
+const char *mw_mmap_notice(void);
 
 struct mw_options {
-    uint64_t memory_bytes; /* the budget; 0: chosen from what is available */
+    uint64_t memory_bytes; /* the budget, see mw_budget_lower; 0: chosen from what is available */
     uint32_t n_ctx;        /* 0: 4096, or what the model was trained for if less */
     enum mw_kv kv_k, kv_v;
     enum mw_io io;

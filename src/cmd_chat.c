@@ -55,21 +55,24 @@ int cmd_chat(const struct options *o)
                                  .quiet = o->quiet,
                                  .check_setting = config_file_check,
                                  .setting_names = config_file_keys() };
+    struct settings_notice notice;
     struct err e = ERR_INIT;
     struct paths paths;
     int rc;
 
     settings_screen(o, &c.ui);
     if (o->once || o->json) {
-        if (settings_engine(o, &c.chat.engine, &e) != 0)
+        if (settings_engine(o, &c.chat.engine, &notice, &e) != 0)
             return report_error(&e);
+        settings_report(o, &notice);
         return once_chat(o, &c.chat.engine, &e) == 0 ? EXIT_OK : refuse(o, &c.chat.engine, &e);
     }
     if (!isatty(STDOUT_FILENO) || (!c.ui.plain && !ui_can_draw()))
         return cmd_run(o);
-    if (settings_engine(o, &c.chat.engine, &e) != 0 || paths_find(&paths, &e) != 0)
+    if (settings_engine(o, &c.chat.engine, &notice, &e) != 0 || paths_find(&paths, &e) != 0)
         return report_error(&e);
     mkdir(paths.cache_dir, 0700); /* where that fails nothing is kept there */
+    c.notice = notice.lowered;
     c.chat.engine.cache_folder = paths.cache_dir;
     c.chat.system = o->system;
     c.chat.format = o->format;
@@ -79,7 +82,9 @@ int cmd_chat(const struct options *o)
     c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                  paths.data_dir };
     rc = ui_chat(&c, &e);
-    if (rc < 0)
+    if (rc < 0) {
+        settings_report(o, &notice);
         return refuse(o, &c.chat.engine, &e);
+    }
     return rc;
 }

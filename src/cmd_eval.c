@@ -139,6 +139,7 @@ int cmd_eval(const struct options *o)
     struct err e = ERR_INIT, ignored = ERR_INIT;
     struct eval_watch watch = { 0 };
     struct mw_model *m = NULL;
+    struct settings_notice notice;
     struct mw_options wish;
     struct plan p = { 0 };
     int r, code = EXIT_OK;
@@ -155,10 +156,11 @@ int cmd_eval(const struct options *o)
     }
     if (mw_model_open(&m, o->model, &e) != 0)
         return report_error(&e);
-    if (settings_engine(o, &wish, &e) != 0) {
+    if (settings_engine(o, &wish, &notice, &e) != 0) {
         code = e.code == ERR_ARGUMENT ? report_usage(self, &e) : report_error(&e);
         goto done;
     }
+    settings_report(o, &notice);
     r = o->text != NULL ? eval_text(m, &wish, o, &watch, &e)
                         : eval_ids(m, &wish, o, &watch, &e);
     if (r != 0) {

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "src/command.h"
 #include "src/limits.h"
@@ -13,6 +14,7 @@ int cmd_plan(const struct options *o)
     struct err e = ERR_INIT, ignored = ERR_INIT;
     struct mw_model *m = NULL;
     struct mw_model_info info;
+    struct settings_notice notice;
     struct mw_options wish;
     struct plan p = { 0 };
     uint64_t smallest = 0;
@@ -22,10 +24,12 @@ int cmd_plan(const struct options *o)
     if (mw_model_open(&m, o->model, &e) != 0)
         return report_error(&e);
     mw_model_info(m, &info);
-    if (settings_engine(o, &wish, &e) != 0) {
+    if (settings_engine(o, &wish, &notice, &e) != 0) {
         code = report_error(&e);
         goto done;
     }
+    if (notice.lowered[0] != '\0')
+        report_notice(notice.lowered, strlen(notice.lowered));
     limits_ensure(m, o->model, &wish, true);
     if (mw_plan(m, &wish, &p, &e) != 0) {
         code = report_error(&e);
@@ -34,11 +38,12 @@ int cmd_plan(const struct options *o)
     }
     mw_plan_fit(m, &wish, &smallest, &largest, &ignored);
     if (o->json) {
-        plan_print_json(stdout, &p, &info, code == EXIT_OK, smallest, largest);
+        plan_print_json(stdout, &p, &info, code == EXIT_OK, notice.is_mapped, smallest,
+                        largest);
     } else if (code == EXIT_OK) {
         char size[16];
 
-        plan_print(stdout, &p, &info);
+        plan_print(stdout, &p, &info, notice.is_mapped);
         printf("The smallest budget for this context is %s; the largest context for this "
                "budget is %u.\n",
                units_size(size, sizeof size, smallest), largest);

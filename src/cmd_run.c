@@ -250,6 +250,7 @@ done:
 int cmd_run(const struct options *o)
 {
     struct run *r = calloc(1, sizeof *r);
+    struct settings_notice notice;
     struct err e = ERR_INIT;
     char *text = NULL;
     size_t len = 0;
@@ -262,11 +263,12 @@ int cmd_run(const struct options *o)
     r->o = o;
     if (mw_model_open(&r->model, o->model, &e) != 0)
         code = report_error(&e);
-    else if (settings_chat(o, r->model, &r->chat_options, &e) != 0 ||
+    else if (settings_chat(o, r->model, &r->chat_options, &notice, &e) != 0 ||
              prompt_make(o->arg, o->raw, &text, &len, &e) != 0)
         code =
             e.code == ERR_ARGUMENT ? report_usage(command_named("run"), &e) : report_error(&e);
     else {
+        settings_report(o, &notice);
         limits_ensure(r->model, o->model, &r->chat_options.engine, false);
         code = run_chat(r, text, len);
     }

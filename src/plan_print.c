@@ -57,7 +57,8 @@ static const char *binds_text(enum mw_binds b)
     return "";
 }
 
-void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info)
+void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
+                bool is_mapped)
 {
     char a[16], b[16], c[16];
 
@@ -65,6 +66,8 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
     fprintf(to, "context %u tokens, prompts %u tokens at a time\n\n", p->n_ctx, p->chunk);
     plan_print_rows(to, p);
     units_size(c, sizeof c, info->hot_bytes);
+    if (is_mapped)
+        fprintf(to, "\nThis table is not all that will be used: %s.\n", mw_mmap_notice());
     if (p->streamed_bytes == 0)
         fprintf(to, "\nA token reads nothing from disk: all of %s are kept.\n", c);
     else
@@ -80,7 +83,7 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
 }
 
 void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                     bool fits, uint64_t smallest_budget, uint32_t largest_ctx)
+                     bool fits, bool is_mapped, uint64_t smallest_budget, uint32_t largest_ctx)
 {
     fputs("{\"model\":", to);
     json_out_string(to, info->name);
@@ -100,8 +103,9 @@ void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info 
     fprintf(to,
             "},\"sum_bytes\":%llu,\"pinned_bytes\":%llu,\"streamed_bytes\":%llu,"
             "\"decode_tps\":%.6g,\"prefill_tps\":%.6g,\"binds\":\"%s\","
-            "\"smallest_budget_bytes\":%llu,\"largest_ctx\":%u}\n",
+            "\"covers_weights\":%s,\"smallest_budget_bytes\":%llu,\"largest_ctx\":%u}\n",
             (unsigned long long)p->sum_bytes, (unsigned long long)p->pinned_bytes,
             (unsigned long long)p->streamed_bytes, p->decode_tps, p->prefill_tps,
-            mw_binds_name(p->binds), (unsigned long long)smallest_budget, largest_ctx);
+            mw_binds_name(p->binds), is_mapped ? "false" : "true",
+            (unsigned long long)smallest_budget, largest_ctx);
 }

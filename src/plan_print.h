@@ -11,8 +11,10 @@
 /* One line: name, type, layers, sizes. */
 void plan_print_model(FILE *to, const struct mw_model_info *info);
 
-/* The table, rows of 0 bytes left out, and below it what follows from it. */
-void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info);
+/* The table, rows of 0 bytes left out, and below it what follows from it.  is_mapped: the
+ * weights are read by mmap, which the budget does not cover. */
+void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
+                bool is_mapped);
 
 /* The rows and the sum alone: what a refusal shows. */
 void plan_print_rows(FILE *to, const struct plan *p);
@@ -20,6 +22,6 @@ void plan_print_rows(FILE *to, const struct plan *p);
 /* All of it as one JSON object and a newline; fits says whether the plan holds, smallest
  * and largest are those of mw_plan_fit. */
 void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                     bool fits, uint64_t smallest_budget, uint32_t largest_ctx);
+                     bool fits, bool is_mapped, uint64_t smallest_budget, uint32_t largest_ctx);
 
 #endif

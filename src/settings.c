@@ -6,21 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The budget in bytes; 0 leaves it to the engine. */
-static int read_memory(const char *text, uint64_t *bytes, struct err *e)
+#include "src/command.h"
+
+/* The budget in bytes, lowered to what this machine can give; 0 leaves it to the engine. */
+static int read_memory(const char *text, uint64_t *bytes, char *why, size_t n, struct err *e)
 {
     struct mw_machine machine;
 
+    why[0] = '\0';
     *bytes = 0;
     if (text == NULL || strcmp(text, "auto") == 0)
         return 0;
     mw_machine_read(&machine);
+    if (machine.memory_bytes == 0 && strchr(text, '%') != NULL) {
+        err_set(e, ERR_ARGUMENT,
+                "\"%.20s\" of an unknown size: neither /proc/meminfo nor sysinfo(2) reports "
+                "the memory of this machine. Give a budget in bytes, for example 2G",
+                text);
+        return err_at(e, NULL, ERR_NO_OFFSET, "--memory");
+    }
     if (units_parse_size(text, machine.memory_bytes, bytes, e) != 0)
         return err_at(e, NULL, ERR_NO_OFFSET, "--memory");
     if (*bytes == 0) {
         err_set(e, ERR_ARGUMENT, "a budget of 0 bytes holds nothing");
         return err_at(e, NULL, ERR_NO_OFFSET, "--memory");
     }
+    mw_budget_lower(bytes, why, n);
     return 0;
 }
 
@@ -51,10 +62,12 @@ static int check_isa(const char *name, struct err *e)
     return err_at(e, NULL, ERR_NO_OFFSET, "--isa");
 }
 
-int settings_engine(const struct options *o, struct mw_options *out, struct err *e)
+int settings_engine(const struct options *o, struct mw_options *out,
+                    struct settings_notice *notice, struct err *e)
 {
     mw_options_default(out);
-    if (read_memory(o->memory, &out->memory_bytes, e) != 0 ||
+    if (read_memory(o->memory, &out->memory_bytes, notice->lowered, sizeof notice->lowered,
+                    e) != 0 ||
         read_kv(o->kv_k, o->kv, "--kv-k", &out->kv_k, e) != 0 ||
         read_kv(o->kv_v, o->kv, "--kv-v", &out->kv_v, e) != 0)
         return -1;
@@ -78,7 +91,16 @@ int settings_engine(const struct options *o, struct mw_options *out, struct err 
     out->chunk = o->chunk;
     out->ctx_shift = o->ctx_shift;
     out->no_uring = o->no_uring;
+    notice->is_mapped = out->io == MW_IO_MMAP;
     return 0;
+}
+
+void settings_report(const struct options *o, const struct settings_notice *notice)
+{
+    if (notice->lowered[0] != '\0')
+        report_notice(notice->lowered, strlen(notice->lowered));
+    if (notice->is_mapped && !o->quiet)
+        report_notice(mw_mmap_notice(), strlen(mw_mmap_notice()));
 }
 
 void settings_sampling(const struct options *o, const struct mw_model *m,
@@ -107,10 +129,10 @@ void settings_overlay(const struct options *o, struct mw_sampling *out)
 }
 
 int settings_chat(const struct options *o, const struct mw_model *m,
-                  struct mw_chat_options *out, struct err *e)
+                  struct mw_chat_options *out, struct settings_notice *notice, struct err *e)
 {
     *out = (struct mw_chat_options){ 0 };
-    if (settings_engine(o, &out->engine, e) != 0)
+    if (settings_engine(o, &out->engine, notice, e) != 0)
         return -1;
     settings_sampling(o, m, &out->sampling);
     out->system = o->system;

@@ -372,6 +372,7 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
         app_layout(a);
         if (o->open_chat != NULL)
             app_show_saved(a);
+        talk_greet(&a->talk);
         if (o->first != NULL)
             talk_send(&a->talk, o->first);
         rc = loop(a, e);

@@ -185,6 +185,12 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     speed_row(s, "prompt tok/s", now->prefill_tps, then.prefill_tps);
     sheet_line(s, ROLE_TEXT, "%s", "");
     say_what_is_kept(t, s, &then);
+    if (b->io == MW_IO_MMAP) {
+        char line[160];
+
+        snprintf(line, sizeof line, "With io mmap %s.", mw_mmap_notice());
+        sheet_text(s, ROLE_WARN, line);
+    }
     sheet_line(s, ROLE_TEXT, "%s", "");
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         if (now->row[i] != 0 || then.row[i] != 0)

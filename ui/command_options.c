@@ -46,7 +46,7 @@ void run_memory(struct talk *t, const char *args)
     struct mw_chat_options o = t->options;
     struct err e = ERR_INIT;
     struct mw_machine machine;
-    char what[40], size[16];
+    char what[40], size[16], why[320];
 
     if (args[0] == '\0') {
         talk_notice(t, "the budget is %s", units_size(size, sizeof size, t->plan.budget_bytes));
@@ -58,6 +58,10 @@ void run_memory(struct talk *t, const char *args)
     } else if (units_parse_size(args, machine.memory_bytes, &o.engine.memory_bytes, &e) != 0) {
         talk_err(t, &e);
         return;
+    }
+    if (mw_budget_lower(&o.engine.memory_bytes, why, sizeof why)) {
+        talk_notice(t, "%s", why);
+        args = units_size(size, sizeof size, o.engine.memory_bytes);
     }
     snprintf(what, sizeof what, "budget %.30s", args);
     change_propose(t, &o, what);

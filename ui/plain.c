@@ -438,6 +438,7 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
             on_restored(&p);
         if (p.is_tty && !o->quiet)
             put_line(&p, "* memwall in plain mode; /help lists the commands");
+        talk_greet(&p.talk);
         if (o->first != NULL)
             talk_send(&p.talk, o->first);
         rc = loop(&p, e);

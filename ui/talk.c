@@ -146,6 +146,14 @@ void talk_close(struct talk *t)
     *t = (struct talk){ .front = t->front };
 }
 
+void talk_greet(struct talk *t)
+{
+    if (t->o.notice != NULL && t->o.notice[0] != '\0')
+        talk_notice(t, "%s", t->o.notice);
+    if (t->options.engine.io == MW_IO_MMAP)
+        talk_notice(t, "%s", mw_mmap_notice());
+}
+
 int talk_fd(const struct talk *t)
 {
     return t->chat == NULL ? -1 : mw_chat_fd(t->chat);

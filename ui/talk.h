@@ -112,6 +112,9 @@ struct talk {
 int talk_open(struct talk *t, const struct ui_chat_options *o, struct err *e);
 void talk_close(struct talk *t);
 
+/* Show what the person should know about the budget; once the front can show it. */
+void talk_greet(struct talk *t);
+
 int talk_fd(const struct talk *t);
 /* Take all events there are. */
 void talk_pump(struct talk *t);

@@ -52,6 +52,7 @@ struct ui_chat_options {
     void (*limits)(struct mw_model *m, const char *path, const struct mw_options *o);
     const char *open_chat; /* NULL: a new one; "": the last one; else a chat's name */
     const char *first;     /* NULL, or a message that is sent at once */
+    const char *notice;    /* NULL, "", or something to show when the chat begins */
     const char *telemetry; /* NULL, or a file to record to */
     bool no_save;          /* do not keep the chat on disk */
     bool quiet;            /* no lines on the ordinary screen after leaving */

@@ -170,34 +170,50 @@ static void open_level(struct cgroup_level *l, enum cgroup_version version, cons
 }
 
 /* All levels from our folder up to the mount. */
-static void open_levels(struct cgroup *c, const char *root, size_t mount_len)
+static void open_levels(struct cgroup *c, const char *root)
 {
     char folder[KERNEL_PATH_MAX];
 
     memcpy(folder, c->folder, sizeof folder);
     while (c->n_level < CGROUP_LEVELS) {
         open_level(&c->level[c->n_level++], c->version, root, folder);
-        if (strlen(folder) <= mount_len)
+        if (strlen(folder) <= c->mount_len)
             break;
         *strrchr(folder, '/') = '\0';
     }
 }
 
+/* Without /proc: the root of the usual mount, if the controller has files there. */
+static bool guess_folder(struct cgroup *c, const char *root, const char *folder,
+                         const char *file)
+{
+    int fd;
+
+    if (kernel_file_slurp(root, "/proc/self/cgroup", (char[2]){ "" }, 2) >= 0)
+        return false;
+    fd = kernel_file_open_in(root, folder, file);
+    if (fd < 0)
+        return false;
+    kernel_file_close(fd);
+    c->mount_len = (size_t)snprintf(c->folder, sizeof c->folder, "%s", folder);
+    return true;
+}
+
 void cgroup_open(struct cgroup *c, const char *root)
 {
-    size_t mount_len;
-
     *c = (struct cgroup){
         .peak = -1, .kernel = -1, .procs = -1, .pressure_memory = -1, .pressure_io = -1
     };
     /* Both may be mounted; a controller is on one side only. */
-    if (find_folder(root, "memory", c->folder, sizeof c->folder, &mount_len))
+    if (find_folder(root, "memory", c->folder, sizeof c->folder, &c->mount_len) ||
+        guess_folder(c, root, "/sys/fs/cgroup/memory", "/memory.limit_in_bytes"))
         c->version = CGROUP_V1;
-    else if (find_folder(root, NULL, c->folder, sizeof c->folder, &mount_len))
+    else if (find_folder(root, NULL, c->folder, sizeof c->folder, &c->mount_len) ||
+             guess_folder(c, root, "/sys/fs/cgroup", "/memory.max"))
         c->version = CGROUP_V2;
     else
         return;
-    open_levels(c, root, mount_len);
+    open_levels(c, root);
     c->procs = kernel_file_open_in(root, c->folder, "/cgroup.procs");
     if (c->version == CGROUP_V1) {
         c->peak = kernel_file_open_in(root, c->folder, "/memory.max_usage_in_bytes");
@@ -241,7 +257,7 @@ static struct mw_os_value number(int fd, const char *why_not)
     return kernel_file_number(fd, &value) ? os_value(value) : os_unknown(why_not);
 }
 
-static uint64_t level_limit(const struct cgroup_level *l)
+static uint64_t level_limit(const struct cgroup_level *l, bool *is_high)
 {
     uint64_t limit = UINT64_MAX, high = UINT64_MAX;
 
@@ -249,7 +265,8 @@ static uint64_t level_limit(const struct cgroup_level *l)
         limit = UINT64_MAX;
     if (!kernel_file_number(l->high, &high))
         high = UINT64_MAX;
-    return limit < high ? limit : high;
+    *is_high = high < limit;
+    return *is_high ? high : limit;
 }
 
 /* Cache of files that the kernel can drop at once. */
@@ -271,15 +288,19 @@ static void read_limits(const struct cgroup *c, struct cgroup_memory *out)
     uint64_t limit = UINT64_MAX, room = UINT64_MAX;
 
     for (int i = 0; i < c->n_level; i++) {
-        uint64_t here = level_limit(&c->level[i]), usage, cache;
+        bool is_high;
+        uint64_t here = level_limit(&c->level[i], &is_high), usage, cache, rest;
 
         limit = here < limit ? here : limit;
         if (here >= NO_LIMIT || !kernel_file_number(c->level[i].usage, &usage))
             continue;
         cache = droppable(&c->level[i], c->version);
         usage -= cache < usage ? cache : usage;
-        here = here > usage ? here - usage : 0;
-        room = here < room ? here : room;
+        rest = here > usage ? here - usage : 0;
+        if (rest < room) {
+            room = rest;
+            out->tightest = (struct cgroup_tightest){ i, is_high, here };
+        }
     }
     out->limit = limit < NO_LIMIT ? os_value(limit) : os_unknown("no limit is set");
     out->room = room < NO_LIMIT ? os_value(room) : os_unknown("no limit is set");
@@ -304,9 +325,10 @@ void cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
     if (c->version == CGROUP_NONE) {
         struct mw_os_value none = os_unknown(no_group);
 
-        *out = (struct cgroup_memory){ none, none, none, none, none, none, none, false };
+        *out = (struct cgroup_memory){ none, none, none, none, none, none, none, false, { 0 } };
         return;
     }
+    out->tightest = (struct cgroup_tightest){ 0 };
     out->charged = number(c->level[0].usage, c->n_level == 1 ? root_group : no_file);
     out->peak = number(c->peak, c->n_level == 1 ? root_group : no_file);
     read_limits(c, out);
@@ -321,6 +343,19 @@ void cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out)
         out->file = os_value(value);
     if (kernel_file_field(text, "workingset_refault_file", &value))
         out->refaults = os_value(value);
+}
+
+void cgroup_level_name(const struct cgroup *c, int level, char *buf, size_t n)
+{
+    size_t len = strlen(c->folder);
+
+    for (int i = 0; i < level; i++)
+        while (len > c->mount_len && c->folder[--len] != '/')
+            ;
+    if (len > c->mount_len)
+        snprintf(buf, n, "%.*s", (int)(len - c->mount_len), c->folder + c->mount_len);
+    else
+        snprintf(buf, n, "/");
 }
 
 /* ---- CPUs ---- */

@@ -7,7 +7,8 @@
  *
  * The limit that counts is the smallest of all levels; memory.high counts as one too,
  * since above it the kernel throttles.  A process may be told a path that does not exist
- * below the mount (namespaces): then the mount's root is taken.
+ * below the mount (namespaces): then the mount's root is taken.  If /proc/self/cgroup cannot
+ * be read, the roots of the usual mounts are tried, which is where a container sees its group.
  *
  * The charge is that of the group.  If other processes live in it, the figure is not
  * ours, and is_alone says so.
@@ -30,6 +31,7 @@ struct cgroup_level {
 struct cgroup {
     enum cgroup_version version;
     char folder[KERNEL_PATH_MAX]; /* our group, without the root of tests */
+    size_t mount_len;             /* of it, the mount */
     int n_level;
     struct cgroup_level level[CGROUP_LEVELS];
     int peak, kernel, procs;
@@ -45,6 +47,11 @@ struct cgroup_memory {
     struct mw_os_value room;     /* what can still be charged before a limit, cache that can
                                     be dropped included; not valid: no limit */
     bool is_alone;               /* no other process is in the group */
+    struct cgroup_tightest {     /* the limit that room comes from, if room is valid */
+        int level;
+        bool is_high; /* version 2: memory.high, not memory.max */
+        uint64_t limit;
+    } tightest;
 };
 
 /* Find the group and open its files.  Always succeeds: version says what was found. */
@@ -52,6 +59,9 @@ void cgroup_open(struct cgroup *c, const char *root);
 void cgroup_close(struct cgroup *c);
 
 void cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out);
+
+/* The folder of a level inside the hierarchy, "/a/b" or "/", for messages. */
+void cgroup_level_name(const struct cgroup *c, int level, char *buf, size_t n);
 
 /* CPUs that the quota of all levels leaves, 0: no quota. */
 double cgroup_cpu_quota(const char *root);

@@ -2,6 +2,7 @@
 
 #include "engine/machine/machine.h"
 
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include <ctype.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/units.h"
 #include "engine/machine/cgroup.h"
 #include "engine/machine/proc.h"
 
@@ -56,6 +58,61 @@ static uint64_t or_zero(struct mw_os_value v)
     return v.why_not == NULL ? v.value : 0;
 }
 
+/* Without /proc the kernel still reports the memory of the machine, but not its page cache,
+ * so this is less than what is available. */
+static void ask_the_kernel(struct proc_system *system)
+{
+    struct sysinfo info;
+
+    if (sysinfo(&info) != 0)
+        return;
+    if (system->total.why_not != NULL)
+        system->total = os_value((uint64_t)info.totalram * info.mem_unit);
+    if (system->available.why_not != NULL)
+        system->available = os_value(((uint64_t)info.freeram + info.bufferram) * info.mem_unit);
+}
+
+/* Memory that only the end of this process frees; its files are page cache like others. */
+static uint64_t own_bytes(const struct proc *proc)
+{
+    struct proc_self self;
+
+    proc_read_self(proc, &self);
+    return or_zero(self.rss_anon) + or_zero(self.rss_shmem);
+}
+
+/* The limit of a group in which this process is alone can be used up to the last byte. */
+static void find_budget(const struct cgroup *group, const struct cgroup_memory *memory,
+                        const struct proc_system *system, struct mw_machine *out)
+{
+    const struct cgroup_tightest *tightest = &memory->tightest;
+    uint64_t machine_bytes = or_zero(system->available), bytes;
+    char folder[128];
+
+    if (machine_bytes != 0)
+        machine_bytes += out->own_bytes;
+    out->budget_bytes = machine_bytes;
+    out->budget_of = or_zero(system->total);
+    snprintf(out->budget_why, sizeof out->budget_why, "the memory of this machine");
+    if (memory->room.why_not != NULL)
+        return;
+    bytes = memory->room.value + out->own_bytes;
+    if (bytes > tightest->limit || (memory->is_alone && tightest->level == 0))
+        bytes = tightest->limit;
+    if (bytes == 0)
+        bytes = 1; /* 0 would mean that nothing is known */
+    if (machine_bytes != 0 && bytes >= machine_bytes)
+        return;
+    out->budget_bytes = bytes;
+    out->budget_of = tightest->limit;
+    cgroup_level_name(group, tightest->level, folder, sizeof folder);
+    snprintf(out->budget_why, sizeof out->budget_why, "%s of the control group %s",
+             group->version == CGROUP_V1 ? "memory.limit_in_bytes"
+             : tightest->is_high         ? "memory.high"
+                                         : "memory.max",
+             folder);
+}
+
 void machine_read(const char *root, struct mw_machine *out)
 {
     struct proc proc;
@@ -66,15 +123,21 @@ void machine_read(const char *root, struct mw_machine *out)
     proc_open(&proc, root);
     cgroup_open(&group, root);
     proc_read_system(&proc, &system);
+    if (root[0] == '\0')
+        ask_the_kernel(&system);
     cgroup_read_memory(&group, &memory);
+    out->own_bytes = own_bytes(&proc);
+    find_budget(&group, &memory, &system, out);
     cgroup_close(&group);
     proc_close(&proc);
 
     out->memory_bytes = or_zero(system.total);
-    if (memory.limit.why_not == NULL && memory.limit.value < out->memory_bytes)
+    if (memory.limit.why_not == NULL &&
+        (out->memory_bytes == 0 || memory.limit.value < out->memory_bytes))
         out->memory_bytes = memory.limit.value;
     out->available_bytes = or_zero(system.available);
-    if (memory.room.why_not == NULL && memory.room.value < out->available_bytes)
+    if (memory.room.why_not == NULL &&
+        (out->available_bytes == 0 || memory.room.value < out->available_bytes))
         out->available_bytes = memory.room.value;
     out->n_cpu = usable_cpus(root);
     cpu_name(root, out->cpu, sizeof out->cpu);
@@ -83,4 +146,33 @@ void machine_read(const char *root, struct mw_machine *out)
 void mw_machine_read(struct mw_machine *out)
 {
     machine_read("", out);
+}
+
+bool machine_budget_lower(const char *root, uint64_t *bytes, char *why, size_t n)
+{
+    struct mw_machine m;
+    char before[16], after[16], limit[16], change[64], others[48] = "";
+
+    machine_read(root, &m);
+    if (m.budget_bytes == 0 || *bytes <= m.budget_bytes)
+        return false;
+    units_size(before, sizeof before, *bytes);
+    units_size(after, sizeof after, m.budget_bytes);
+    units_size(limit, sizeof limit, m.budget_of);
+    if (m.budget_of > m.budget_bytes)
+        snprintf(others, sizeof others, ", others use %s of it",
+                 units_size((char[16]){ "" }, 16, m.budget_of - m.budget_bytes));
+    if (strcmp(before, after) != 0)
+        snprintf(change, sizeof change, "is lowered from %s to %s", before, after);
+    else
+        snprintf(change, sizeof change, "of %s is lowered by %s", before,
+                 units_size(after, sizeof after, *bytes - m.budget_bytes));
+    snprintf(why, n, "the budget %s: %s is %s%s", change, m.budget_why, limit, others);
+    *bytes = m.budget_bytes;
+    return true;
+}
+
+bool mw_budget_lower(uint64_t *bytes, char *why, size_t n)
+{
+    return machine_budget_lower("", bytes, why, n);
 }

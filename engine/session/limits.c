@@ -35,7 +35,8 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
     int fd = main_file(m)->fd, rc;
 
     *out = (struct mw_limits){ 0 };
-    options_resolve(m, &resolved);
+    if (options_resolve(m, &resolved, e) != 0)
+        return -1;
     if (kernels == NULL)
         return err_set(e, ERR_ARGUMENT, "no kernels \"%s\" for this CPU", o->isa);
     if (p.buffer_bytes > resolved.memory_bytes / 2)

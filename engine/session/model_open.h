@@ -51,7 +51,8 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
 /* What a sampler allocates for a vocabulary; part of the row "logits". */
 uint64_t sampler_bytes(uint32_t n_vocab);
 
-/* Options with every 0 that means "chosen" replaced by what was chosen. */
-void options_resolve(const struct mw_model *m, struct mw_options *o);
+/* Replace every 0 that means "chosen" by what is chosen.  -1 with *e if no budget is given and
+ * the memory of this machine is not known. */
+int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e);
 
 #endif

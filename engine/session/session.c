@@ -247,7 +247,8 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
     pthread_mutex_init(&s->lock, NULL);
     s->m = m;
     s->o = *o;
-    options_resolve(m, &s->o);
+    if (options_resolve(m, &s->o, e) != 0)
+        goto fail;
     s->telemetry = calloc(1, sizeof *s->telemetry);
     if (s->telemetry == NULL) {
         err_sys(e, "cannot allocate the counters");
@@ -487,7 +488,8 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     struct plan before = s->mach.plan, plan;
     int rc = 0;
 
-    options_resolve(s->m, &wanted);
+    if (options_resolve(s->m, &wanted, e) != 0)
+        return -1;
     if (wanted.kv_k != s->o.kv_k || wanted.kv_v != s->o.kv_v)
         return err_set(e, ERR_ARGUMENT, "the KV type of a session cannot be changed");
     if (wanted.n_ctx < kv_tokens(s->kv))

@@ -47,14 +47,21 @@ int mw_io_parse(const char *name, bool *mmap_drop)
     return -1;
 }
 
+const char *mw_mmap_notice(void)
+{
+    return "the weights are mapped: the kernel keeps their pages in the page cache, which the "
+           "budget does not cover";
+}
+
 void mw_options_default(struct mw_options *o)
 {
     *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
 }
 
 /*
- * Without a budget asked for: what the hot weights need, if that leaves a quarter of what
- * is available to the rest of the machine; else three quarters of what is available.
+ * The budget that is chosen if none is given: what the hot weights need, if that leaves a
+ * quarter of what this process can have to the rest of the machine; else three quarters of
+ * it.  0: it cannot be known.
  */
 static uint64_t default_budget(const struct mw_model *m)
 {
@@ -62,11 +69,11 @@ static uint64_t default_budget(const struct mw_model *m)
     uint64_t all = m->hot_bytes + 512 * MIB, most;
 
     mw_machine_read(&machine);
-    most = machine.available_bytes / 4 * 3;
+    most = machine.budget_bytes / 4 * 3;
     return all < most ? all : most;
 }
 
-void options_resolve(const struct mw_model *m, struct mw_options *o)
+int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e)
 {
     uint32_t n_train = m->catalogue->hparams.n_ctx_train;
 
@@ -82,6 +89,12 @@ void options_resolve(const struct mw_model *m, struct mw_options *o)
         o->memory_bytes = default_budget(m);
     if (o->n_logit_row == 0)
         o->n_logit_row = 1;
+    if (o->memory_bytes == 0)
+        return err_set(e, ERR_ARGUMENT,
+                       "cannot choose a budget: neither /proc/meminfo nor sysinfo(2) reports "
+                       "how much memory is available. Give a budget, for example "
+                       "--memory 2G");
+    return 0;
 }
 
 static void add_kv(const struct mw_model *m, const struct mw_options *o, struct plan_input *in)
@@ -159,8 +172,7 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
     struct mw_options resolved = *o;
     struct plan_input in;
 
-    options_resolve(m, &resolved);
-    if (plan_input_of(m, &resolved, &in, e) != 0)
+    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
         return -1;
     return plan_make(&in, out, e);
 }
@@ -171,8 +183,7 @@ int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smalle
     struct mw_options resolved = *o;
     struct plan_input in;
 
-    options_resolve(m, &resolved);
-    if (plan_input_of(m, &resolved, &in, e) != 0)
+    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
         return -1;
     *largest_ctx = plan_largest_ctx(&in);
     /* Blocks grow with the budget, up to a point, and the floor with them. */

@@ -141,6 +141,11 @@ int mw_io_parse(const char *name, bool *mmap_drop)
     return -1;
 }
 
+const char *mw_mmap_notice(void)
+{
+    return "the budget does not cover mapped weights";
+}
+
 const char *mw_version(void)
 {
     return "0.0";

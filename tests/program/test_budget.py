@@ -2,13 +2,15 @@
 """The memory budget: what the plan counts, and what happens when it cannot be kept."""
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 MIB = 1 << 20
@@ -27,6 +29,27 @@ def libraries():
     return re.findall(r"(?:=> |^\s*)(/\S+) \(0x", out, re.M)
 
 
+def chat(*args, lines):
+    """What plain mode prints; it takes its lines from a pipe and prints to a terminal."""
+    parent, child = pty.openpty()
+    with tempfile.TemporaryDirectory() as home:
+        p = subprocess.Popen([MEMWALL, "-m", MODEL, "--plain", *args], stdin=subprocess.PIPE,
+                             stdout=child, stderr=subprocess.DEVNULL,
+                             env=environment(home, TERM="xterm"))
+        os.close(child)
+        p.stdin.write("".join(line + "\n" for line in lines).encode())
+        p.stdin.close()
+        out = b""
+        try:
+            while piece := os.read(parent, 65536):
+                out += piece
+        except OSError:  # the terminal ends with the program
+            pass
+        os.close(parent)
+        p.wait(TIMEOUT_S)
+    return out.decode()
+
+
 class FirstStart(unittest.TestCase):
     def test_the_plan_counts_the_files_of_the_program_and_its_libraries(self):
         paths = [os.path.realpath(MEMWALL), *libraries()]
@@ -39,6 +62,85 @@ class FirstStart(unittest.TestCase):
 
     def test_the_plan_is_the_same_every_time(self):
         self.assertEqual(plan("-b", "300M")["rows"], plan("-b", "300M")["rows"])
+
+
+class TooLarge(unittest.TestCase):
+    def test_a_budget_that_the_machine_does_not_have_is_lowered_and_said(self):
+        for args in (["run", "-m", MODEL, "-n", "1", "-q", "hello"], ["plan", MODEL]):
+            with self.subTest(command=args[0]):
+                r = memwall(*args, "-b", "900T")
+                self.assertEqual(0, r.returncode, r.stderr)
+                self.assertRegex(r.stderr, r"^memwall: the budget is lowered from 900 TiB to "
+                                           r"[0-9.]+ [MGT]iB: .+ is [0-9.]+ [MGT]iB.*\n$")
+
+    def test_the_configuration_is_lowered_too(self):
+        r = memwall("plan", MODEL, config="memory = 900T\n")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn("the budget is lowered from 900 TiB", r.stderr)
+        self.assertNotIn("900 TiB", r.stdout)
+
+    def test_the_plan_of_a_lowered_budget_has_the_lower_one(self):
+        self.assertLess(plan("-b", "900T")["budget_bytes"], 900 << 40)
+
+    def test_slash_memory_proposes_the_lower_one(self):
+        out = chat("-b", "300M", lines=["/memory 900T", "n", "/memory 200M", "n", "/quit"])
+        self.assertRegex(out, r"\* the budget is lowered from 900 TiB to [0-9.]+ [MGT]iB: ")
+        self.assertRegex(out, r"Change: budget [0-9.]+ [MGT]iB\r?\n")
+        self.assertNotIn("Change: budget 900", out)
+        self.assertIn("Change: budget 200M", out)
+
+    def test_a_chat_says_it_when_it_begins(self):
+        out = chat("-b", "900T", lines=["/quit"])
+        self.assertIn("* the budget is lowered from 900 TiB to ", out)
+
+
+class Mapped(unittest.TestCase):
+    """Weights that are mapped are page cache: the budget does not cover them, and that is said."""
+    NOTICE = "page cache, which the budget does not cover"
+
+    def test_the_plan_says_so(self):
+        for mode, covers in (("mmap", False), ("mmap:drop", False), ("direct", True)):
+            with self.subTest(mode=mode):
+                r = memwall("plan", MODEL, "-b", "300M", "--io", mode)
+                self.assertEqual(not covers, self.NOTICE in r.stdout)
+                self.assertEqual(covers, plan("-b", "300M", "--io", mode)["covers_weights"])
+
+    def test_run_says_so_unless_it_is_quiet(self):
+        args = ("run", "-m", MODEL, "-b", "300M", "-n", "1", "--io", "mmap", "hello")
+        self.assertIn(self.NOTICE, memwall(*args).stderr)
+        self.assertEqual("", memwall(*args, "-q").stderr)
+
+    def test_the_chat_says_so_at_the_start_and_before_a_change(self):
+        self.assertIn(self.NOTICE, chat("-b", "300M", "--io", "mmap", lines=["/quit"]))
+        out = chat("-b", "300M", lines=["/io mmap", "n", "/quit"])
+        self.assertIn(self.NOTICE, " ".join(out.split()))
+
+
+class WithoutProc(unittest.TestCase):
+    """An empty /proc, in a name space of its own; only root can make one."""
+
+    def setUp(self):
+        probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/proc"],
+                               capture_output=True)
+        if probe.returncode != 0:
+            self.skipTest("no name space of its own can be made here")
+
+    def hidden(self, *args):
+        script = 'mount -t tmpfs none /proc && exec "$@"'
+        return subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", MEMWALL, *args],
+                              capture_output=True, text=True)
+
+    def test_a_budget_is_chosen_and_a_share_is_taken(self):
+        for budget in ([], ["-b", "auto"], ["-b", "50%"]):
+            with self.subTest(budget=budget):
+                r = self.hidden("plan", MODEL, "--json", *budget)
+                self.assertEqual(0, r.returncode, r.stderr)
+                self.assertGreater(json.loads(r.stdout)["budget_bytes"], 32 * MIB)
+
+    def test_a_budget_that_is_too_large_is_lowered(self):
+        r = self.hidden("plan", MODEL, "-b", "900T")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn("the budget is lowered", r.stderr)
 
 
 if __name__ == "__main__":

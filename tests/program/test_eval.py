@@ -225,9 +225,10 @@ class Plan(unittest.TestCase):
         self.assertRegex(r.stdout, r"Answers ~[\d.e+]+ tok/s; .*  Prompts ~[\d.e+]+ tok/s\.")
 
     def test_a_percentage_is_of_the_machine(self):
+        # Small ones: a share that others use is lowered.
         half, whole = (json.loads(memwall("plan", model("llama-tiny"), "-b", p,
                                           "--json").stdout)["budget_bytes"]
-                       for p in ("50%", "100%"))
+                       for p in ("10%", "20%"))
         self.assertAlmostEqual(0.5, half / whole, places=3)
 
     def test_a_full_disk_is_told(self):

@@ -281,6 +281,108 @@ static void the_machine_is_what_its_limits_leave(void **state)
     assert_true(m.available_bytes <= m.memory_bytes);
 }
 
+/* A budget of so many bytes in the tree: what is left of it, and the sentence in why. */
+static uint64_t lowered(uint64_t bytes, char why[320])
+{
+    bool is_lower;
+
+    why[0] = '\0';
+    is_lower = machine_budget_lower(root, &bytes, why, 320);
+    assert_int_equal(is_lower, why[0] != '\0');
+    return bytes;
+}
+
+static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
+{
+    char why[320];
+
+    (void)state;
+    tree_put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
+    tree_put(root, "/proc/self/status", "VmRSS: 1 kB\nRssAnon: 1024 kB\nRssShmem: 0 kB\n");
+    tree_put(root, "/proc/self/cgroup", "4:memory:/a/b\n");
+    tree_put(root, "/proc/self/mountinfo", V1_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "314572800\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "3145728\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
+    assert_int_equal(lowered(300 * MIB, why), 300 * MIB); /* alone: up to the last byte */
+    assert_string_equal(why, "");
+    assert_int_equal(lowered(GIB, why), 300 * MIB);
+    assert_string_equal(why, "the budget is lowered from 1.00 GiB to 300 MiB: "
+                             "memory.limit_in_bytes of the control group /a/b is 300 MiB");
+
+    /* Another process has 2 of the 3 MiB, and page cache that can be dropped does not count. */
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n4712\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "8388608\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.stat", "total_inactive_file 5242880\n");
+    assert_int_equal(lowered(300 * MIB, why), 298 * MIB);
+    assert_non_null(strstr(why, "from 300 MiB to 298 MiB"));
+    assert_non_null(strstr(why, "others use 2.00 MiB of it"));
+    assert_int_equal(lowered(298 * MIB, why), 298 * MIB);
+
+    /* A group above it has less left. */
+    tree_put(root, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "419430400\n");
+    tree_put(root, "/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "315621376\n");
+    assert_int_equal(lowered(GIB, why), 100 * MIB);
+    assert_non_null(strstr(why, "control group /a is 400 MiB, others use 300 MiB of it"));
+}
+
+static void memory_high_of_version_2_lowers_a_budget_too(void **state)
+{
+    char why[320];
+
+    (void)state;
+    tree_put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
+    tree_put(root, "/proc/self/cgroup", "0::/x.slice/y.scope\n");
+    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
+    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/memory.max", "1073741824\n");
+    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/memory.high", "536870912\n");
+    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/memory.current", "1048576\n");
+    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/cgroup.procs", "9\n");
+    assert_int_equal(lowered(GIB, why), 512 * MIB);
+    assert_non_null(strstr(why, "memory.high of the control group /x.slice/y.scope is 512"));
+    tree_put(root, "/sys/fs/cgroup/x.slice/memory.max", "268435456\n");
+    tree_put(root, "/sys/fs/cgroup/x.slice/memory.current", "1048576\n");
+    assert_int_equal(lowered(GIB, why), 255 * MIB);
+    assert_non_null(strstr(why, "memory.max of the control group /x.slice is 256 MiB"));
+}
+
+static void a_budget_above_what_the_machine_has_left_is_lowered(void **state)
+{
+    char why[320];
+
+    (void)state;
+    tree_put(root, "/proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8387584 kB\n");
+    tree_put(root, "/proc/self/status", "RssAnon: 1024 kB\nRssShmem: 0 kB\n");
+    assert_int_equal(lowered(8 * GIB, why), 8 * GIB);
+    assert_int_equal(lowered(100 * GIB, why), 8 * GIB);
+    assert_string_equal(why,
+                        "the budget is lowered from 100 GiB to 8.00 GiB: the memory of this "
+                        "machine is 16.0 GiB, others use 8.00 GiB of it");
+    assert_int_equal(lowered(8 * GIB + 4096, why), 8 * GIB);
+    assert_non_null(strstr(why, "the budget of 8.00 GiB is lowered by 4.00 KiB"));
+}
+
+static void without_proc_limits_are_looked_for_where_containers_have_them(void **state)
+{
+    struct mw_machine m;
+    char why[320];
+
+    (void)state;
+    machine_read(root, &m);
+    assert_int_equal(m.budget_bytes, 0);
+    assert_int_equal(lowered(100 * GIB, why), 100 * GIB); /* nothing is known */
+    tree_put(root, "/sys/fs/cgroup/memory.max", "104857600\n");
+    tree_put(root, "/sys/fs/cgroup/memory.current", "4194304\n");
+    assert_int_equal(lowered(GIB, why), 96 * MIB);
+    machine_read(root, &m);
+    assert_int_equal(m.memory_bytes, 100 * MIB);
+    assert_int_equal(m.available_bytes, 96 * MIB);
+    tree_put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "52428800\n");
+    tree_put(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n");
+    assert_int_equal(lowered(GIB, why), 50 * MIB);
+    assert_non_null(strstr(why, "memory.limit_in_bytes of the control group / is 50.0 MiB"));
+}
+
 static void cpu_quota_is_the_smallest_of_all_levels(void **state)
 {
     (void)state;
@@ -333,6 +435,10 @@ int main(void)
         in_a_tree(broken_files_of_the_kernel_are_no_figures),
         in_a_tree(pressure_is_read_in_hundredths),
         in_a_tree(the_machine_is_what_its_limits_leave),
+        in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
+        in_a_tree(memory_high_of_version_2_lowers_a_budget_too),
+        in_a_tree(a_budget_above_what_the_machine_has_left_is_lowered),
+        in_a_tree(without_proc_limits_are_looked_for_where_containers_have_them),
         in_a_tree(cpu_quota_is_the_smallest_of_all_levels),
         in_a_tree(cached_pages_of_a_file_are_counted),
     };

@@ -8,7 +8,8 @@
  *
  * Segments are the rows of the plan, as much as each really holds; `other` is what the
  * kernel counts and no row explains, and the bar ends at the kernel's figure.  What of the
- * model lies in the page cache and is counted too (never with direct reads) is `cached`.  A
+ * model lies in the page cache and is counted too (never with direct reads) is `cached`; with
+ * mmap the budget does not cover it, which is marked `exempt`.  A
  * segment begins with its letter, so it can be told without colour.
  */
 #include "config.h"
@@ -159,7 +160,8 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
     i++;
     dash_total(d, &total);
     draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'c', "cached", ROLE_GRAPH_2,
-             figure_size8(total.model).text, NULL);
+             figure_size8(total.model).text,
+             strncmp(d->now.run.io, "mmap", 4) == 0 ? "exempt" : NULL);
     i++;
     units_size(size, sizeof size, (uint64_t)(total.other < 0 ? -total.other : total.other));
     snprintf(other, sizeof other, "%s%s", total.other < 0 ? "-" : "", size);
