@@ -42,6 +42,16 @@ static float inverse(float d)
     return fabsf(d) >= SMALLEST_SCALE ? 1 / d : 0;
 }
 
+/* The scale of 32 values; NaN if one of them is not finite, so that reading them back gives no
+ * numbers either. */
+static float scale_of(const float *x, float d)
+{
+    for (int j = 0; j < 32; j++)
+        if (!isfinite(x[j]))
+            return NAN;
+    return d;
+}
+
 static void store_q8_0(const float *x, uint8_t *p)
 {
     float amax = 0;
@@ -49,7 +59,7 @@ static void store_q8_0(const float *x, uint8_t *p)
     for (int j = 0; j < 32; j++)
         amax = fmaxf(amax, fabsf(x[j]));
 
-    float d = amax / 127;
+    float d = scale_of(x, amax / 127);
     float id = inverse(d);
 
     store_u16(p, f16_of_f32(d));
@@ -70,7 +80,7 @@ static void store_q4_0(const float *x, uint8_t *p)
         if (fabsf(x[j]) > fabsf(smax))
             smax = x[j];
 
-    float d = smax / -8;
+    float d = scale_of(x, smax / -8);
     float id = inverse(d);
 
     store_u16(p, f16_of_f32(d));

@@ -663,12 +663,51 @@ static void embed_col(void *ctx, uint32_t c)
     }
 }
 
+/* Whether all are finite, two at a time: adding 1 to an exponent of ones carries into the
+ * sign's bit. */
+static bool are_numbers(const float *x, size_t n)
+{
+    const uint64_t size = 0x7fffffff7fffffff, one = 0x0080000000800000;
+    uint64_t found = 0;
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        uint64_t pair[4];
+
+        memcpy(pair, x + i, sizeof pair);
+        found |= ((pair[0] & size) + one) | ((pair[1] & size) + one);
+        found |= ((pair[2] & size) + one) | ((pair[3] & size) + one);
+    }
+    for (; i < n; i++)
+        found |= isfinite(x[i]) ? 0 : ~size;
+    return (found & ~size) == 0;
+}
+
+/*
+ * Damaged weights give values that are not numbers, which stay in the stream until its end.
+ * They are looked for before the head (8-bit activations could hide them) and after it.
+ */
+static int check_numbers(const struct forward *f, const float *rows, size_t n, struct err *e)
+{
+    for (uint32_t c = 0; c < f->n_col; c++) {
+        if (are_numbers(rows + c * n, n))
+            continue;
+        err_set(e, ERR_FORMAT,
+                "the model's logits are not numbers after %u token%s; the file may be damaged",
+                f->pos[c] + 1, f->pos[c] == 0 ? "" : "s");
+        return err_at(e, f->p.desc->catalogue->path, ERR_NO_OFFSET, NULL);
+    }
+    return 0;
+}
+
 static int make_logits(struct forward *f, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
 
     norm(f, f->x, &d->output_norm, f->h);
-    if (forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e) != 0)
+    if (check_numbers(f, f->h, d->n_embd, e) != 0 ||
+        forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e) != 0 ||
+        check_numbers(f, f->logits, d->n_vocab, e) != 0)
         return -1;
     for (uint32_t c = 0; d->softcap_final > 0 && c < f->n_col; c++)
         f->p.kernels->softcap(f->logits + (size_t)c * d->n_vocab, d->softcap_final, d->n_vocab);

@@ -3,13 +3,16 @@
 does not use is an error that names it."""
 import array
 import json
+import math
 import os
+import pty
+import select
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
 from tiny_model import Model, gemma4  # noqa: E402
 
 IDS = [(7 * i * i + 3 * i + 1) % Model.n_vocab for i in range(70)]
@@ -197,6 +200,90 @@ class Gemma4(Case):
         r = memwall("eval", path, "--ids", "-", "--greedy", "2", "-b", "2G", stdin="2 3")
         self.assertEqual((3, ""), (r.returncode, r.stdout))
         self.assertIn("budget", r.stderr)
+
+
+class NotNumbers(Case):
+    """Weights that are not numbers, one at a time, in every tensor of a model."""
+
+    def poisoned(self, tensor, value):
+        shape, values = tensor
+        width = shape[-1]
+        row = IDS[2] if shape[0] == Model.n_vocab else min(3, len(values) // width - 1)
+        return shape, [value if i == row * width + 5 else x for i, x in enumerate(values)]
+
+    def test_every_tensor_every_command(self):
+        model = Model(attn_bias="qkvo", ffn_bias=True)
+        tensors = model.gguf_tensors()
+        for name, t in tensors.items():
+            if name.startswith("blk.1."):
+                continue
+            for value in (math.nan, math.inf):
+                path = model.gguf(self.path("m.gguf"), more={name: self.poisoned(t, value)})
+                for args in (("--greedy", "4"), ("--logits", self.path("out")),
+                             ("--greedy", "2", "--exact", "--kv", "f32"),
+                             ("--greedy", "2", "--chunk", "1", "--isa", "generic")):
+                    r = memwall("eval", path, "--ids", "-", *args,
+                                stdin=" ".join(map(str, IDS[:12])))
+                    self.assertEqual((1, 1), (r.returncode, r.stderr.count("\n")), (name, args))
+                    self.assertNotRegex(r.stdout, r"\d")
+                    self.assertIn(path, r.stderr)
+                    if len(t[0]) == 1:
+                        self.assertIn(name + " at byte", r.stderr)
+                        self.assertIn("the file is damaged", r.stderr)
+                    else:
+                        self.assertRegex(r.stderr, r"logits are not numbers after \d+ token")
+
+    def quantised(self, name, tensor):
+        """The small model with a scale of tensor that is not a number."""
+        with open(os.path.join(MODELS, name), "rb") as f:
+            data = bytearray(f.read())
+        tensors = json.loads(memwall("inspect", "--json", "--tensors",
+                                     os.path.join(MODELS, name)).stdout)["tensors"]
+        t = next(t for t in tensors if t["name"] == tensor)
+        self.assertEqual("Q4_0", t["type"])
+        data[t["offset"]:t["offset"] + 2] = b"\x00\x7e"
+        with open(self.path(name), "wb") as f:
+            f.write(data)
+        return self.path(name)
+
+    def test_scales_of_quantised_weights(self):
+        name = "gemma4-tiny-q4_0.gguf"
+        for tensor in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up",
+                       "ffn_down", "inp_gate", "proj"):
+            path = self.quantised(name, "blk.1.%s.weight" % tensor)
+            for args in ((), ("--exact",), ("--isa", "generic")):
+                r = memwall("eval", path, "--ids", "-", "--greedy", "2", *args, stdin="2 7 9")
+                self.assertEqual((1, ""), (r.returncode, r.stdout.strip()), tensor)
+                self.assertRegex(r.stderr, r"logits are not numbers after 3 tokens")
+
+    def test_run_and_chat_report_it_and_the_chat_goes_on(self):
+        path = self.quantised("gemma4-tiny-q4_0.gguf", "blk.3.ffn_down.weight")
+        r = memwall("run", "-m", path, "-n", "8", "hello")
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertRegex(r.stderr, r"logits are not numbers after \d+ tokens")
+        shown, status = self.talk(path, ("one", "two"), "logits are not numbers")
+        self.assertEqual((2, 0), (shown.count("logits are not numbers"), status), shown)
+
+    def talk(self, path, messages, answer):
+        """A chat on a terminal: each message after the answer to the one before."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.environ.update(environment(self.folder))
+            os.execv(MEMWALL, ["memwall", "chat", "--plain", "--no-save", "-m", path])
+        shown = b""
+        for n, message in enumerate((*messages, "/quit")):
+            while shown.count(answer.encode()) < n:
+                if not select.select([fd], [], [], TIMEOUT_S)[0]:
+                    self.fail(shown)
+                shown += os.read(fd, 4096)
+            os.write(fd, message.encode() + b"\n")
+        try:
+            while True:
+                shown += os.read(fd, 4096)
+        except OSError:  # the terminal's other end was closed
+            pass
+        os.close(fd)
+        return shown.decode(errors="replace"), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 if __name__ == "__main__":
