@@ -174,6 +174,7 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
     if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
         wait = left(a->frame_ns, FRAME_NS, now);
     wait = cost < wait ? cost : wait;
+    wait = talk_wait(&a->talk) < wait ? talk_wait(&a->talk) : wait;
     return keys < wait ? keys : wait;
 }
 
@@ -251,6 +252,7 @@ static int loop(struct app *a, struct err *e)
             talk_pump(&a->talk);
         if (a->is_leaving)
             break;
+        talk_tick(&a->talk);
         take_sample(a);
         price(a);
         show(a);
@@ -321,17 +323,18 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     return term_start(a->term, &a->theme, e) == 0 ? 0 : no_screen(a, e);
 }
 
-static void close_all(struct app *a)
+static int close_all(struct app *a, struct err *e)
 {
     struct term_counts counts = { 0 };
     bool counted = a->has_edit && a->talk.o.ui.count_bytes;
-    bool quiet = a->talk.o.quiet || !a->has_edit || saved_path(&a->talk)[0] == '\0';
-    char path[600] = "";
+    bool quiet = a->talk.o.quiet || !a->has_edit;
+    char path[4096] = "";
+    int rc = 0;
 
     if (a->term != NULL)
         counts = term_counts(a->term);
-    if (!quiet)
-        snprintf(path, sizeof path, "%s", saved_path(&a->talk));
+    if (a->talk.model != NULL)
+        rc = saved_finish(&a->talk, path, sizeof path, e);
     term_free(a->term);
     if (a->has_edit)
         edit_close();
@@ -339,18 +342,20 @@ static void close_all(struct app *a)
         talk_close(&a->talk);
     if (counted)
         report(a, counts);
-    if (path[0] != '\0')
+    if (path[0] != '\0' && rc == 0 && !quiet)
         printf("The chat is saved in %s\nmemwall --continue goes on with it.\n", path);
     dash_free(a->dash);
     history_close(a->history);
     transcript_free(a->transcript);
     keys_free(a->keys);
     sheet_free(a->sheet);
+    return rc;
 }
 
 int ui_chat(const struct ui_chat_options *o, struct err *e)
 {
     struct app *a;
+    struct err ignored = ERR_INIT;
     char text[700];
     bool needs_plain;
     int rc;
@@ -378,7 +383,10 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
         rc = loop(a, e);
     }
     needs_plain = a->needs_plain;
-    close_all(a);
+    if (rc >= 0)
+        rc = close_all(a, e) == 0 ? rc : -1;
+    else
+        (void)close_all(a, &ignored);
     free(a);
     if (!needs_plain)
         return rc;

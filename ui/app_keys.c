@@ -51,7 +51,7 @@ void app_stop_or_leave(struct app *a)
     } else if (a->talk.is_answering && !a->talk.is_stopping) {
         talk_stop(&a->talk);
     } else if (now < a->leave_ns) {
-        a->is_leaving = true;
+        a->is_leaving = saved_may_leave(&a->talk);
     } else {
         a->leave_ns = now + LEAVE_NS;
         app_hint(a, "Ctrl-C again or Ctrl-D leaves");
@@ -227,7 +227,7 @@ static bool control_key(struct app *a, const struct key *key)
     case CTRL('D'):
         if (!edit_is_empty())
             return false;
-        a->is_leaving = true;
+        a->is_leaving = saved_may_leave(&a->talk);
         return true;
     }
     return false;
@@ -264,7 +264,7 @@ static void line_key(struct app *a, const struct key *key)
 
     switch (edit_key(key->bytes, key->n)) {
     case EDIT_SUBMIT: submit(a); break;
-    case EDIT_EOF: a->is_leaving = true; break;
+    case EDIT_EOF: a->is_leaving = saved_may_leave(&a->talk); break;
     case EDIT_EDITOR: app_run_editor(a); break;
     case EDIT_NOTHING:
     case EDIT_UNKNOWN: break;

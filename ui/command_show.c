@@ -207,7 +207,8 @@ void run_stats(struct talk *t, const char *args)
     value_row(sheet, "available", &s->os.available);
     value_row(sheet, "swap", &s->os.swap_used);
     if (saved_path(t)[0] != '\0')
-        sheet_line(sheet, ROLE_DIM, "saved in %s", saved_path(t));
+        sheet_line(sheet, ROLE_DIM, "%s in %s", t->is_unsaved ? "not all saved" : "saved",
+                   saved_path(t));
     free(s);
     t->front.sheet(t->front.ctx, sheet);
 }

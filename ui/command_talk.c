@@ -27,7 +27,8 @@ static bool is_busy(struct talk *t)
 void run_quit(struct talk *t, const char *args)
 {
     (void)args;
-    t->front.quit(t->front.ctx);
+    if (saved_may_leave(t))
+        t->front.quit(t->front.ctx);
 }
 
 void run_clear(struct talk *t, const char *args)
@@ -143,6 +144,7 @@ static void open_chat(struct talk *t, const char *name)
     t->front.restored(t->front.ctx);
     t->front.changed(t->front.ctx);
     talk_notice(t, "opened; it is evaluated with the next message");
+    talk_send_waiting(t);
 }
 
 void run_chats(struct talk *t, const char *args)
@@ -192,7 +194,7 @@ static void export_to(struct talk *t, const char *args)
 
     path_expand(path, sizeof path, args);
     if (t->store == NULL)
-        talk_error(t, "this chat is not kept on disk, so there is nothing to write");
+        talk_error(t, "there is no memory for a copy of this chat, so none can be written");
     else if (store_export(t->store, path, store_format_of(path), &e) != 0)
         talk_err(t, &e);
     else
@@ -211,12 +213,15 @@ void run_save(struct talk *t, const char *args)
 {
     if (args[0] != '\0')
         export_to(t, args);
+    else if (t->o.no_save && saved_path(t)[0] == '\0')
+        talk_notice(t, "this chat is not saved (--no-save); /save FILE writes it to a file");
+    else if (!saved_retry(t))
+        talk_error(t, "saving is suspended: %s. /save FILE writes the chat somewhere else",
+                   t->unsaved_why);
     else if (saved_path(t)[0] != '\0')
         talk_notice(t, "saved as it happens, in %s", saved_path(t));
-    else if (t->store != NULL)
-        talk_notice(t, "nothing was said yet; chats are saved as they happen");
     else
-        talk_error(t, "this chat is not kept on disk (--no-save)");
+        talk_notice(t, "nothing was said yet; chats are saved as they happen");
 }
 
 /* ---- files ---- */

@@ -342,7 +342,7 @@ static void on_signal(struct plain *p)
     } else if (p->talk.is_answering) {
         talk_stop(&p->talk);
     } else if (now < p->leave_ns) {
-        p->is_leaving = true;
+        p->is_leaving = saved_may_leave(&p->talk);
     } else {
         p->leave_ns = now + LEAVE_NS;
         put_line(p, "* Ctrl-C again or Ctrl-D leaves");
@@ -356,6 +356,8 @@ static bool is_idle(const struct plain *p)
 
 static int loop(struct plain *p, struct err *e)
 {
+    uint64_t wait;
+
     while (!p->is_leaving) {
         /* Lines that were piped in wait for their turn; a person may type ahead. */
         bool reads = !p->at_end && (p->is_tty || is_idle(p));
@@ -373,7 +375,9 @@ static int loop(struct plain *p, struct err *e)
             put_prompt(p, p->sheet == NULL ? "> " : "number or y, else nothing is done: ");
         fflush(stdout);
         fds[1].fd = talk_fd(&p->talk);
-        if (poll(fds, 3, -1) < 0 && errno != EINTR)
+        wait = talk_wait(&p->talk);
+        if (poll(fds, 3, wait == UINT64_MAX ? -1 : (int)(wait / 1000000 + 1)) < 0 &&
+            errno != EINTR)
             return err_sys(e, "cannot wait for lines");
         if (fds[0].revents != 0)
             on_signal(p);
@@ -381,6 +385,7 @@ static int loop(struct plain *p, struct err *e)
             talk_pump(&p->talk);
         if (fds[2].revents != 0)
             read_lines(p);
+        talk_tick(&p->talk);
     }
     return p->status;
 }
@@ -427,7 +432,8 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
 int plain_chat(const struct ui_chat_options *o, struct err *e)
 {
     struct plain p = { .signal_fd = -1 };
-    char path[600] = "";
+    char path[4096] = "";
+    struct err unsaved = ERR_INIT;
     sigset_t before;
     int rc;
 
@@ -444,7 +450,13 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
         rc = loop(&p, e);
         if (p.has_prompt)
             putchar('\n');
-        snprintf(path, sizeof path, "%s", saved_path(&p.talk));
+        if (saved_finish(&p.talk, path, sizeof path, &unsaved) != 0) {
+            path[0] = '\0';
+            if (rc >= 0) {
+                *e = unsaved;
+                rc = -1;
+            }
+        }
         talk_close(&p.talk);
         if (path[0] != '\0' && !o->quiet)
             printf("* the chat is saved in %s\n", path);

@@ -21,7 +21,7 @@
 struct sheet;
 struct store;
 
-#define TALK_MAX_QUEUE    32
+#define TALK_MAX_QUEUE    32 /* as many as STORE_MAX_QUEUE */
 #define TALK_MAX_FILES    16
 #define TALK_MAX_ATTACH   ((size_t)4 << 20) /* bytes of one file */
 #define TALK_MAX_COMMANDS 200
@@ -73,7 +73,11 @@ struct talk {
     struct mw_watch *watch;
     struct mw_recorder *recorder;
     char recorder_path[256];
-    struct store *store; /* NULL: not saved */
+    struct store *store; /* NULL: it could not be begun, for want of memory */
+    bool is_unsaved;     /* the file lacks something; why: below */
+    char unsaved_why[300];
+    uint64_t unsaved_ns; /* when it was tried last */
+    bool has_asked_to_leave;
 
     struct mw_chat_options options;                /* asked for; system is one of systems */
     struct mw_chat_options applied;                /* in force */
@@ -98,6 +102,7 @@ struct talk {
 
     char *queue[TALK_MAX_QUEUE]; /* typed while an answer ran */
     size_t n_queue;
+    size_t n_resumed; /* of them, from a chat that was opened: not announced yet */
     struct talk_file file[TALK_MAX_FILES]; /* go with the next message */
     size_t n_file;
 
@@ -114,6 +119,11 @@ void talk_close(struct talk *t);
 
 /* Show what the person should know about the budget; once the front can show it. */
 void talk_greet(struct talk *t);
+
+/* Do what is due without anybody's doing; talk_wait: nanoseconds until then, UINT64_MAX:
+ * nothing is. */
+void talk_tick(struct talk *t);
+uint64_t talk_wait(const struct talk *t);
 
 int talk_fd(const struct talk *t);
 /* Take all events there are. */
@@ -181,9 +191,19 @@ int saved_open(struct talk *t, const char *name, struct err *e);
 void saved_close(struct talk *t);
 /* Where it is, or "". */
 const char *saved_path(const struct talk *t);
+/* Try to write what could not be written; true: the file has all. */
+bool saved_retry(struct talk *t);
+/* The person wants to leave.  false: not all is saved, which was said; next time it is true. */
+bool saved_may_leave(struct talk *t);
+/* The last try, before the program leaves.  Where the chat is goes to path ("": nowhere); -1
+ * with *e: not all of it. */
+int saved_finish(struct talk *t, char *path, size_t n, struct err *e);
 void saved_folder(const struct talk *t, char *buf, size_t n);
 
-uint32_t saved_user(struct talk *t, const char *text, size_t n);
+/* from_queue: it is the first of those that waited. */
+uint32_t saved_user(struct talk *t, const char *text, size_t n, bool from_queue);
+void saved_queue(struct talk *t, const char *text);
+void saved_unqueue(struct talk *t, size_t n); /* the first n wait no more */
 void saved_piece(struct talk *t, const char *text, size_t n, bool is_thinking, bool resume);
 uint32_t saved_done(struct talk *t, const struct mw_receipt *r);
 uint32_t saved_notice(struct talk *t, const char *text);

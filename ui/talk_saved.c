@@ -1,5 +1,10 @@
-/* The copy of a conversation on disk.  Saving that fails is said once and given up: the chat
- * goes on. */
+/*
+ * The copy of a conversation on disk.
+ *
+ * The store has all of the conversation, whether it can be written or not.  When a write
+ * fails, the person is told once that saving is suspended; every later write, and
+ * talk_tick from time to time, tries to write all that is missing.
+ */
 #include "config.h"
 
 #include <stdio.h>
@@ -8,6 +13,9 @@
 
 #include "ui/chat/store.h"
 #include "ui/talk.h"
+#include "ui/term.h"
+
+#define RETRY_NS ((uint64_t)5 * 1000 * 1000 * 1000)
 
 void saved_folder(const struct talk *t, char *buf, size_t n)
 {
@@ -19,17 +27,87 @@ static int begin_new(struct talk *t, struct err *e)
     char dir[4096];
 
     saved_folder(t, dir, sizeof dir);
-    return store_new(&t->store, dir, t->info.name, e);
+    t->is_unsaved = false;
+    return store_new(&t->store, t->o.no_save ? NULL : dir, t->info.name, e);
 }
 
-static void give_up(struct talk *t, const struct err *e)
+/* result is what a function of the store returned. */
+static void note(struct talk *t, int result, const struct err *e)
 {
-    char text[700];
+    bool was_unsaved = t->is_unsaved;
+    uint32_t n_lost;
 
-    store_close(t->store);
-    t->store = NULL;
-    err_text(e, text, sizeof text);
-    talk_error(t, "the chat is not saved any more: %s", text);
+    if (store_take_moved(t->store, &n_lost)) {
+        talk_error(t,
+                   "another program removed or changed the file of this chat; the chat is "
+                   "written again, to %s",
+                   store_path(t->store));
+        if (n_lost > 0)
+            talk_error(t, "the text of %u earlier messages was lost with the old file", n_lost);
+    }
+    t->is_unsaved = result != 0;
+    if (result != 0) {
+        err_text(e, t->unsaved_why, sizeof t->unsaved_why);
+        t->unsaved_ns = term_now_ns();
+        if (!was_unsaved)
+            talk_error(t,
+                       "saving is suspended: %s. The chat goes on, and saving resumes when it "
+                       "can; /save FILE writes the chat somewhere else",
+                       t->unsaved_why);
+    } else if (was_unsaved) {
+        talk_notice(t, "saving has resumed: all of the chat is in %s", store_path(t->store));
+    }
+}
+
+bool saved_retry(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    if (t->store != NULL)
+        note(t, store_sync(t->store, &e), &e);
+    return !t->is_unsaved;
+}
+
+bool saved_may_leave(struct talk *t)
+{
+    if (saved_retry(t) || t->has_asked_to_leave)
+        return true;
+    t->has_asked_to_leave = true;
+    talk_error(t,
+               "not all of the chat is saved: %s. /save FILE writes it somewhere else; leave "
+               "again to leave without it",
+               t->unsaved_why);
+    return false;
+}
+
+int saved_finish(struct talk *t, char *path, size_t n, struct err *e)
+{
+    int rc = t->store == NULL ? 0 : store_finish(t->store, e);
+
+    snprintf(path, n, "%s", saved_path(t));
+    if (rc != 0) {
+        char why[300];
+
+        err_text(e, why, sizeof why);
+        *e = (struct err)ERR_INIT;
+        return err_set(e, ERR_IO, "not all of the chat is saved: %s", why);
+    }
+    return 0;
+}
+
+void talk_tick(struct talk *t)
+{
+    if (talk_wait(t) == 0)
+        saved_retry(t);
+}
+
+uint64_t talk_wait(const struct talk *t)
+{
+    uint64_t past = t->is_unsaved ? term_now_ns() - t->unsaved_ns : 0;
+
+    if (!t->is_unsaved)
+        return UINT64_MAX;
+    return past >= RETRY_NS ? 0 : RETRY_NS - past;
 }
 
 /* How many messages it holds and how it ends. */
@@ -50,20 +128,37 @@ static void count_messages(struct talk *t)
     }
 }
 
+/* Messages that waited when the chat was left wait again. */
+static int take_queue(struct talk *t, const struct store *s, struct err *e)
+{
+    struct store_text text;
+
+    for (uint32_t i = 0; i < store_queue_count(s) && t->n_queue < TALK_MAX_QUEUE; i++) {
+        if (store_queue_text(s, i, &text, e) != 0)
+            return -1;
+        free(text.thinking);
+        t->queue[t->n_queue++] = text.text;
+        t->n_resumed++;
+    }
+    return 0;
+}
+
 int saved_open(struct talk *t, const char *name, struct err *e)
 {
     struct store *s = NULL;
     char dir[4096], path[4400];
 
     if (name == NULL)
-        return t->o.no_save ? 0 : begin_new(t, e);
+        return begin_new(t, e);
     saved_folder(t, dir, sizeof dir);
     if (store_find(dir, name, path, sizeof path, e) != 0 || store_open(&s, path, e) != 0)
         return -1;
+    talk_return_waiting(t); /* these are of the chat that is left */
     store_close(t->store);
     t->store = s;
+    t->is_unsaved = false;
     count_messages(t);
-    return 0;
+    return take_queue(t, s, e);
 }
 
 void saved_close(struct talk *t)
@@ -81,12 +176,12 @@ void saved_new(struct talk *t)
 {
     struct err e = ERR_INIT;
 
-    if (t->store == NULL)
-        return;
     store_close(t->store);
     t->store = NULL;
     if (begin_new(t, &e) != 0)
-        give_up(t, &e);
+        talk_err(t, &e);
+    for (size_t i = 0; i < t->n_queue; i++)
+        saved_queue(t, t->queue[i]);
 }
 
 static uint32_t add(struct talk *t, enum store_kind kind, const char *text, size_t n)
@@ -94,16 +189,39 @@ static uint32_t add(struct talk *t, enum store_kind kind, const char *text, size
     uint32_t item = STORE_NO_ITEM;
     struct err e = ERR_INIT;
 
-    if (t->store != NULL && store_add(t->store, kind, text, n, &item, &e) != 0)
-        give_up(t, &e);
+    if (t->store != NULL)
+        note(t, store_add(t->store, kind, text, n, &item, &e), &e);
     return item;
 }
 
-uint32_t saved_user(struct talk *t, const char *text, size_t n)
+uint32_t saved_user(struct talk *t, const char *text, size_t n, bool from_queue)
 {
+    uint32_t item = STORE_NO_ITEM;
+    struct err e = ERR_INIT;
+
     if (t->store != NULL && store_count(t->store) == 0 && t->options.system != NULL)
         add(t, STORE_SYSTEM, t->options.system, strlen(t->options.system));
-    return add(t, STORE_USER, text, n);
+    if (!from_queue)
+        return add(t, STORE_USER, text, n);
+    if (t->store != NULL)
+        note(t, store_add_queued(t->store, text, n, &item, &e), &e);
+    return item;
+}
+
+void saved_queue(struct talk *t, const char *text)
+{
+    struct err e = ERR_INIT;
+
+    if (t->store != NULL)
+        note(t, store_queue(t->store, text, strlen(text), &e), &e);
+}
+
+void saved_unqueue(struct talk *t, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (t->store != NULL && n > 0)
+        note(t, store_unqueue(t->store, n, &e), &e);
 }
 
 uint32_t saved_notice(struct talk *t, const char *text)
@@ -115,8 +233,8 @@ void saved_piece(struct talk *t, const char *text, size_t n, bool is_thinking, b
 {
     struct err e = ERR_INIT;
 
-    if (t->store != NULL && store_piece(t->store, text, n, is_thinking, resume, NULL, &e) != 0)
-        give_up(t, &e);
+    if (t->store != NULL)
+        note(t, store_piece(t->store, text, n, is_thinking, resume, NULL, &e), &e);
 }
 
 uint32_t saved_done(struct talk *t, const struct mw_receipt *r)
@@ -130,8 +248,8 @@ uint32_t saved_done(struct talk *t, const struct mw_receipt *r)
         context = s->kv.tokens;
     }
     free(s);
-    if (t->store != NULL && store_done(t->store, r, context, &e) != 0)
-        give_up(t, &e);
+    if (t->store != NULL)
+        note(t, store_done(t->store, r, context, &e), &e);
     return t->store == NULL ? STORE_NO_ITEM : store_count(t->store) - 1;
 }
 
@@ -139,8 +257,8 @@ void saved_rewind(struct talk *t, size_t n)
 {
     struct err e = ERR_INIT;
 
-    if (t->store != NULL && store_rewind(t->store, n, &e) != 0)
-        give_up(t, &e);
+    if (t->store != NULL)
+        note(t, store_rewind(t->store, n, &e), &e);
 }
 
 char *saved_text(const struct talk *t, size_t n)

@@ -99,7 +99,7 @@ static void begin_answer(struct talk *t, bool resumes)
 }
 
 /* Give whole to the engine. */
-static void send_now(struct talk *t, const char *whole)
+static void send_now(struct talk *t, const char *whole, bool from_queue)
 {
     struct err e = ERR_INIT;
     uint32_t id;
@@ -107,10 +107,11 @@ static void send_now(struct talk *t, const char *whole)
     if (mw_chat_send(t->chat, whole, strlen(whole), &e) != 0) {
         talk_err(t, &e);
         t->front.draft(t->front.ctx, whole);
+        saved_unqueue(t, from_queue);
         return;
     }
     talk_count(t, true);
-    id = saved_user(t, whole, strlen(whole));
+    id = saved_user(t, whole, strlen(whole), from_queue);
     t->front.user(t->front.ctx, whole, strlen(whole), id);
     begin_answer(t, false);
 }
@@ -132,10 +133,11 @@ void talk_send(struct talk *t, const char *text)
     talk_drop_files(t);
     if (t->is_answering || !t->is_ready) {
         t->queue[t->n_queue++] = whole;
+        saved_queue(t, whole);
         t->front.changed(t->front.ctx);
         return;
     }
-    send_now(t, whole);
+    send_now(t, whole, false);
     free(whole);
 }
 
@@ -145,9 +147,14 @@ void talk_send_waiting(struct talk *t)
 
     if (t->n_queue == 0 || t->is_answering || !t->is_ready)
         return;
+    if (t->n_resumed > 0) {
+        talk_notice(t, "sending what waited when this chat was left: %zu message%s",
+                    t->n_resumed, t->n_resumed == 1 ? "" : "s");
+        t->n_resumed = 0;
+    }
     next = t->queue[0];
     memmove(t->queue, t->queue + 1, --t->n_queue * sizeof t->queue[0]);
-    send_now(t, next);
+    send_now(t, next, true);
     free(next);
 }
 
@@ -171,7 +178,8 @@ void talk_return_waiting(struct talk *t)
         strcat(all, t->queue[i]);
         free(t->queue[i]);
     }
-    t->n_queue = 0;
+    saved_unqueue(t, t->n_queue);
+    t->n_queue = t->n_resumed = 0;
     t->front.draft(t->front.ctx, all);
     free(all);
 }

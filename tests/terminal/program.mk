@@ -13,6 +13,11 @@ tests_terminal_test_reading_SOURCES = tests/terminal/test_reading.c $(PROGRAM_SO
 tests_terminal_test_reading_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_reading_LDADD = $(TERMINAL_LIBS)
 
+check_PROGRAMS += tests/terminal/test_saving
+tests_terminal_test_saving_SOURCES = tests/terminal/test_saving.c $(PROGRAM_SOURCES)
+tests_terminal_test_saving_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_saving_LDADD = $(TERMINAL_LIBS)
+
 check_PROGRAMS += tests/terminal/test_stopping
 tests_terminal_test_stopping_SOURCES = tests/terminal/test_stopping.c $(PROGRAM_SOURCES)
 tests_terminal_test_stopping_CPPFLAGS = $(TERMINAL_CPPFLAGS)

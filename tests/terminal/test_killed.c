@@ -173,7 +173,7 @@ static void a_chat_that_is_not_kept_leaves_nothing(void **state)
     program_begin(&run, &start);
     sees(&run, "Talker");
     program_say(&run, "a secret");
-    program_ask(&run, "/save", "not kept on disk");
+    program_ask(&run, "/save", "not saved (--no-save)");
     program_quit(&run);
     assert_null(program_chat(&run));
 }

@@ -34,16 +34,19 @@ enum key {
     KEY_NOTICE,
     KEY_REWIND,
     KEY_RECEIPT,
+    KEY_QUEUED,
+    KEY_UNQUEUED,
 };
 
 static const struct {
     const char *name;
     enum key key;
 } keys[] = {
-    { "memwall", KEY_MEMWALL },   { "version", KEY_VERSION }, { "created", KEY_CREATED },
-    { "model", KEY_MODEL },       { "role", KEY_ROLE },       { "text", KEY_TEXT },
-    { "thinking", KEY_THINKING }, { "done", KEY_DONE },       { "continues", KEY_CONTINUES },
-    { "notice", KEY_NOTICE },     { "rewind", KEY_REWIND },   { "receipt", KEY_RECEIPT },
+    { "memwall", KEY_MEMWALL },   { "version", KEY_VERSION },   { "created", KEY_CREATED },
+    { "model", KEY_MODEL },       { "role", KEY_ROLE },         { "text", KEY_TEXT },
+    { "thinking", KEY_THINKING }, { "done", KEY_DONE },         { "continues", KEY_CONTINUES },
+    { "notice", KEY_NOTICE },     { "rewind", KEY_REWIND },     { "receipt", KEY_RECEIPT },
+    { "queued", KEY_QUEUED },     { "unqueued", KEY_UNQUEUED },
 };
 
 struct chatline_reader {
@@ -137,6 +140,8 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_TEXT: return add(r, &l->text, s, n);
     case KEY_THINKING: return add(r, &l->thinking, s, n);
     case KEY_NOTICE: l->is_notice = true; return add(r, &l->text, s, n);
+    case KEY_QUEUED: l->is_queued = true; return add(r, &l->text, s, n);
+    case KEY_UNQUEUED:
     case KEY_VERSION:
     case KEY_CONTINUES:
     case KEY_REWIND:
@@ -189,6 +194,10 @@ static int on_integer(void *ctx, long long v)
         r->line.is_rewind = v >= 0;
         r->line.rewind = v;
     }
+    if (r->depth == 1 && r->key == KEY_UNQUEUED) {
+        r->line.is_unqueued = v > 0;
+        r->line.unqueued = v;
+    }
     if (r->depth == 2 && r->key == KEY_RECEIPT)
         receipt_number(&r->line, r->inner, v);
     return 1;
@@ -200,6 +209,8 @@ static int on_bool(void *ctx, int v)
 
     if (r->depth == 1 && r->key == KEY_CONTINUES)
         r->line.continues = v != 0;
+    if (r->depth == 1 && r->key == KEY_QUEUED)
+        r->line.from_queue = v != 0;
     return 1;
 }
 

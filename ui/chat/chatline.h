@@ -18,13 +18,14 @@ struct text_of {
 
 struct chatline {
     /* What the line is; a line that is nothing known is passed over. */
-    bool is_head, is_message, is_notice, is_receipt, is_rewind;
+    bool is_head, is_message, is_notice, is_receipt, is_rewind, is_queued, is_unqueued;
     enum store_kind kind; /* of a message */
     bool continues;
+    bool from_queue; /* a message that was queued before */
     bool has_done;
     enum mw_done done;
     long long version; /* of a head */
-    long long rewind;
+    long long rewind, unqueued;
     struct mw_receipt receipt;
     uint64_t context;
     char model[128], created[32];

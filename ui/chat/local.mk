@@ -20,7 +20,7 @@ libui_a_SOURCES += \
 	ui/chat/store.c ui/chat/store.h ui/chat/store_internal.h \
 	ui/chat/store_export.c \
 	ui/chat/store_list.c \
-	ui/chat/store_read.c \
+	ui/chat/store_read.c ui/chat/store_rescue.c \
 	ui/chat/table.c ui/chat/table.h \
 	ui/chat/transcript.c ui/chat/transcript.h ui/chat/transcript_internal.h \
 	ui/chat/view.c \

@@ -38,8 +38,8 @@ static bool grow(void **items, uint32_t n, uint32_t *room, size_t size)
     return true;
 }
 
-static int add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
-                     struct err *e)
+int store_add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
+                    struct err *e)
 {
     void *items = s->piece;
 
@@ -106,7 +106,7 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
     if (r == NULL)
         r = add_record(s, kind, e);
     if (r == NULL || s->n_piece >= 2 * STORE_MAX_ITEMS ||
-        add_piece(s, r, offset, bytes, e) != 0)
+        store_add_piece(s, r, offset, bytes, e) != 0)
         return r != NULL && s->n_piece >= 2 * STORE_MAX_ITEMS
                    ? err_set(e, ERR_FORMAT, "a chat has more than %d pieces",
                              2 * STORE_MAX_ITEMS)
@@ -117,6 +117,32 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
         r->item.done = l->has_done ? l->done : MW_DONE_CANCELLED;
     *item = (uint32_t)(r - s->record);
     return 0;
+}
+
+static void drop_queued(struct store *s, uint64_t n)
+{
+    uint32_t gone = n < s->n_queue ? (uint32_t)n : s->n_queue;
+
+    s->n_queue -= gone;
+    memmove(s->queue, s->queue + gone, s->n_queue * sizeof *s->queue);
+}
+
+/* Those that are too many are passed over: no memwall writes them. */
+static int apply_queued(struct store *s, const struct chatline *l, uint64_t offset,
+                        uint32_t bytes, struct err *e)
+{
+    struct record *r;
+
+    if (!l->continues && s->n_queue == STORE_MAX_QUEUE)
+        return 0;
+    if (!l->continues || s->n_queue == 0)
+        s->queue[s->n_queue++] =
+            (struct record){ .item = { .kind = STORE_USER }, .first = STORE_NO_PIECE };
+    r = &s->queue[s->n_queue - 1];
+    if (s->n_piece >= 2 * STORE_MAX_ITEMS)
+        return err_set(e, ERR_FORMAT, "a chat has more than %d pieces", 2 * STORE_MAX_ITEMS);
+    r->item.text_bytes += (uint32_t)l->text.n;
+    return store_add_piece(s, r, offset, bytes, e);
 }
 
 static void apply_receipt(struct store *s, const struct chatline *l)
@@ -135,18 +161,24 @@ int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint
                 uint32_t *item, struct err *e)
 {
     *item = STORE_NO_ITEM;
+    if (l->is_message && l->from_queue && !l->continues)
+        drop_queued(s, 1);
     if (l->is_message || l->is_notice)
         return apply_text(s, l, offset, bytes, item, e);
+    if (l->is_queued)
+        return apply_queued(s, l, offset, bytes, e);
     if (l->is_receipt)
         apply_receipt(s, l);
     else if (l->is_rewind)
         keep_messages(s, (uint64_t)l->rewind);
+    else if (l->is_unqueued)
+        drop_queued(s, (uint64_t)l->unqueued);
     return 0;
 }
 
 /* ---- the file ---- */
 
-static struct store *new_store(struct err *e)
+struct store *store_blank(struct err *e)
 {
     struct store *s = calloc(1, sizeof *s);
 
@@ -157,7 +189,7 @@ static struct store *new_store(struct err *e)
     return s;
 }
 
-static void drop(struct store *s)
+void store_drop(struct store *s)
 {
     if (s == NULL)
         return;
@@ -166,6 +198,7 @@ static void drop(struct store *s)
     json_text_free(&s->out);
     free(s->record);
     free(s->piece);
+    free(s->tail);
     free(s);
 }
 
@@ -216,29 +249,37 @@ static void now(char buf[32], bool as_name)
         strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* Take a name that nothing has: the time, with a number if two begin in one second. */
-static int make_file(struct store *s, struct err *e)
+/* Nothing may be at path. */
+static int take_file(struct store *s, const char *path)
 {
-    char stamp[32];
+    s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (s->fd >= 0)
+        snprintf(s->path, sizeof s->path, "%s", path);
+    return s->fd;
+}
+
+/* Take a name that nothing has: the one given, or the time, with a number if two begin in one
+ * second. */
+int store_make_file(struct store *s, const char *path, struct err *e)
+{
+    char stamp[32], name[sizeof s->path];
 
     if (make_folders(s->dir, e) != 0)
         return -1;
     now(stamp, true);
+    if (path != NULL)
+        take_file(s, path);
     for (int i = 1; i < 1000 && s->fd < 0; i++) {
         char number[16] = "";
 
         if (i > 1)
             snprintf(number, sizeof number, "-%d", i);
-        snprintf(s->path, sizeof s->path, "%.4000s/%s%s.jsonl", s->dir, stamp, number);
-        s->fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (s->fd < 0 && errno != EEXIST)
+        snprintf(name, sizeof name, "%.4000s/%s%s.jsonl", s->dir, stamp, number);
+        if (take_file(s, name) < 0 && errno != EEXIST)
             break;
     }
-    if (s->fd < 0) {
-        err_sys(e, "cannot make \"%.200s\"", s->path);
-        s->path[0] = '\0';
-        return -1;
-    }
+    if (s->fd < 0)
+        return err_sys(e, "cannot make \"%.200s\"", name);
     (void)flock(s->fd, LOCK_EX | LOCK_NB);
     take_name(s);
     return 0;
@@ -259,23 +300,39 @@ static int flush(struct store *s, struct err *e)
             failed = err_sys(e, "could not write \"%.150s\"", s->path);
         done += n > 0 ? (size_t)n : 0;
     }
-    if (done > 0)
+    if (done > 0) {
+        store_remember(s, s->out.s, done);
         memmove(s->out.s, s->out.s + done, s->out.n - done);
+    }
     s->out.n -= done;
     s->size += done;
     return failed;
 }
 
-/* In the file, or kept for it; sync: safe from a loss of power too. */
-static int commit(struct store *s, bool sync, struct err *e)
+int store_commit(struct store *s, bool sync, struct err *e)
 {
-    if (s->fd < 0 && make_file(s, e) != 0)
+    if (!s->is_said || s->in_memory)
+        return 0;
+    s->is_lost = s->is_lost || !store_is_intact(s);
+    if (s->is_lost && store_rescue(s, e) != 0)
+        return -1;
+    if (s->fd < 0 && store_make_file(s, NULL, e) != 0)
         return -1;
     if (flush(s, e) != 0)
         return -1;
-    if (sync && fdatasync(s->fd) != 0)
+    /* A file system, or a sandbox, that cannot sync keeps the file as well as it can. */
+    if (sync && fdatasync(s->fd) != 0 && errno != EINVAL && errno != ENOSYS && errno != EPERM)
         return err_sys(e, "could not sync \"%.150s\"", s->path);
     return 0;
+}
+
+void store_print_head(struct store *s)
+{
+    json_text_print(
+        &s->out,
+        "{\"memwall\":\"chat\",\"version\":1,\"created\":\"%s\",\"model\":", s->head.created);
+    json_text_string(&s->out, s->head.model, strlen(s->head.model));
+    json_text_print(&s->out, "}\n");
 }
 
 int store_new(struct store **out, const char *dir, const char *model, struct err *e)
@@ -283,19 +340,16 @@ int store_new(struct store **out, const char *dir, const char *model, struct err
     struct store *s;
 
     *out = NULL;
-    if (strlen(dir) > 4000)
+    if (dir != NULL && strlen(dir) > 4000)
         return err_set(e, ERR_ARGUMENT, "the name of the folder for chats is too long");
-    s = new_store(e);
+    s = store_blank(e);
     if (s == NULL)
         return -1;
-    snprintf(s->dir, sizeof s->dir, "%s", dir);
+    s->in_memory = dir == NULL;
+    snprintf(s->dir, sizeof s->dir, "%s", dir == NULL ? "" : dir);
     snprintf(s->head.model, sizeof s->head.model, "%s", model);
     now(s->head.created, false);
-    json_text_print(
-        &s->out,
-        "{\"memwall\":\"chat\",\"version\":1,\"created\":\"%s\",\"model\":", s->head.created);
-    json_text_string(&s->out, s->head.model, strlen(s->head.model));
-    json_text_print(&s->out, "}\n");
+    store_print_head(s);
     *out = s;
     return 0;
 }
@@ -325,7 +379,7 @@ static int mend(struct store *s, uint64_t keep, const char *more, bool is_answer
 
     if (keep < s->size && ftruncate(s->fd, (off_t)keep) != 0)
         return err_sys(e, "could not mend \"%.200s\"", s->path);
-    s->size = keep;
+    store_forget(s, keep);
     if (keep > 0 && store_bytes(s, keep - 1, &last, 1, e) != 0)
         return -1;
     if (last == '\n' && more[0] == '\0')
@@ -334,12 +388,12 @@ static int mend(struct store *s, uint64_t keep, const char *more, bool is_answer
         json_text_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
     else
         json_text_print(&s->out, "%s\n", more);
-    return commit(s, true, e);
+    return store_commit(s, true, e);
 }
 
 static int open_any(struct store **out, const char *path, bool read_only, struct err *e)
 {
-    struct store *s = new_store(e);
+    struct store *s = store_blank(e);
     const char *more;
     uint64_t keep;
     bool is_answer;
@@ -348,9 +402,10 @@ static int open_any(struct store **out, const char *path, bool read_only, struct
     if (s == NULL)
         return -1;
     s->read_only = read_only;
+    s->is_said = true;
     if (open_file(s, path, e) != 0 || store_load(s, &keep, &more, &is_answer, e) != 0 ||
         (!read_only && more != NULL && mend(s, keep, more, is_answer, e) != 0)) {
-        drop(s);
+        store_drop(s);
         return -1;
     }
     *out = s;
@@ -417,12 +472,31 @@ static size_t some(const char *s, size_t n)
     return at;
 }
 
-int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
-              struct err *e)
+/* What a line of text is. */
+enum line_kind { LINE_MESSAGE, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
+
+static void begin_text(struct store *s, enum line_kind what, enum store_kind kind,
+                       bool continues)
 {
     static const char *const roles[] = {
         [STORE_SYSTEM] = "system", [STORE_USER] = "user", [STORE_ANSWER] = "assistant"
     };
+
+    if (what == LINE_NOTICE) {
+        json_text_print(&s->out, "{\"notice\":");
+    } else if (what == LINE_QUEUED) {
+        json_text_print(&s->out, "{%s\"queued\":", continues ? "\"continues\":true," : "");
+    } else {
+        begin_line(s, roles[kind], continues);
+        json_text_print(&s->out, "%s,\"text\":",
+                        what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true" : "");
+    }
+}
+
+/* Text as one line, or as several that continue it. */
+static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
+                    const char *text, size_t n, uint32_t *item, struct err *e)
+{
     uint32_t number = 0;
     bool first = true;
 
@@ -430,19 +504,16 @@ int store_add(struct store *s, enum store_kind kind, const char *text, size_t n,
         return -1;
     close_line(s, NULL);
     do {
-        struct chatline l = { .is_message = kind != STORE_NOTICE,
+        struct chatline l = { .is_message = what == LINE_MESSAGE || what == LINE_FROM_QUEUE,
                               .kind = kind,
-                              .is_notice = kind == STORE_NOTICE,
+                              .is_notice = what == LINE_NOTICE,
+                              .is_queued = what == LINE_QUEUED,
+                              .from_queue = what == LINE_FROM_QUEUE,
                               .continues = !first };
         uint64_t at = end_of(s);
-        size_t now_n = kind == STORE_NOTICE && n > 4096 ? 4096 : some(text, n);
+        size_t now_n = what == LINE_NOTICE && n > 4096 ? 4096 : some(text, n);
 
-        if (kind == STORE_NOTICE) {
-            json_text_print(&s->out, "{\"notice\":");
-        } else {
-            begin_line(s, roles[kind], !first);
-            json_text_print(&s->out, ",\"text\":");
-        }
+        begin_text(s, what, kind, !first);
         json_text_string(&s->out, text, now_n);
         json_text_print(&s->out, "}");
         l.text.n = now_n;
@@ -452,13 +523,41 @@ int store_add(struct store *s, enum store_kind kind, const char *text, size_t n,
         text += now_n;
         n -= now_n;
         first = false;
-    } while (n > 0 && kind != STORE_NOTICE);
+    } while (n > 0 && what != LINE_NOTICE);
     if (item != NULL)
         *item = number;
     /* Nothing was said as long as nobody has asked. */
-    if (s->fd < 0 && kind != STORE_USER && kind != STORE_ANSWER)
-        return 0;
-    return commit(s, kind == STORE_USER, e);
+    s->is_said = s->is_said || kind == STORE_USER || kind == STORE_ANSWER;
+    return store_commit(s, kind == STORE_USER, e);
+}
+
+int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
+              struct err *e)
+{
+    return add_text(s, kind == STORE_NOTICE ? LINE_NOTICE : LINE_MESSAGE, kind, text, n, item,
+                    e);
+}
+
+int store_queue(struct store *s, const char *text, size_t n, struct err *e)
+{
+    if (s->n_queue == STORE_MAX_QUEUE)
+        return err_set(e, ERR_ARGUMENT, "%d messages wait already", STORE_MAX_QUEUE);
+    return add_text(s, LINE_QUEUED, STORE_USER, text, n, NULL, e);
+}
+
+int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item, struct err *e)
+{
+    return add_text(s, LINE_FROM_QUEUE, STORE_USER, text, n, item, e);
+}
+
+int store_unqueue(struct store *s, size_t n, struct err *e)
+{
+    if (check_writable(s, e) != 0)
+        return -1;
+    close_line(s, NULL);
+    drop_queued(s, n);
+    json_text_print(&s->out, "{\"unqueued\":%zu}\n", n);
+    return store_commit(s, true, e);
 }
 
 static int begin_answer(struct store *s, bool resume, struct err *e)
@@ -468,13 +567,14 @@ static int begin_answer(struct store *s, bool resume, struct err *e)
 
     if (r == NULL)
         r = add_record(s, STORE_ANSWER, e);
-    if (r == NULL || add_piece(s, r, end_of(s), 0, e) != 0)
+    if (r == NULL || store_add_piece(s, r, end_of(s), 0, e) != 0)
         return -1;
     s->answer = (uint32_t)(r - s->record);
     s->line_at = end_of(s);
     begin_line(s, "assistant", continues);
     s->is_open = true;
     s->in_answer = true;
+    s->is_said = true;
     s->has_text = false;
     s->in_thinking = false;
     return 0;
@@ -517,7 +617,24 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
     }
     if (item != NULL)
         *item = s->answer;
-    return commit(s, false, e);
+    return store_commit(s, false, e);
+}
+
+void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context)
+{
+    json_text_print(
+        &s->out,
+        "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
+        "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
+        "\"stall_ns\":%llu,\"peak_charged\":%llu,",
+        r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
+        (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
+        (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
+        (unsigned long long)r->peak_charged);
+    if (r->peak_resident > 0)
+        json_text_print(&s->out, "\"peak_resident\":%llu,",
+                        (unsigned long long)r->peak_resident);
+    json_text_print(&s->out, "\"context\":%llu}}\n", (unsigned long long)context);
 }
 
 int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e)
@@ -534,23 +651,10 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, st
     close_line(s, chatline_done_name(r->done));
     s->in_answer = false;
     s->record[s->answer].item.done = r->done;
-    json_text_print(
-        &s->out,
-        "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
-        "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
-        "\"stall_ns\":%llu,\"peak_charged\":%llu,",
-        r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
-        (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
-        (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
-        (unsigned long long)r->peak_charged);
-    if (r->peak_resident > 0)
-        json_text_print(&s->out, "\"peak_resident\":%llu,",
-                        (unsigned long long)r->peak_resident);
-    json_text_print(&s->out, "\"context\":%llu}}\n", (unsigned long long)context);
+    store_print_receipt(s, r, context);
     apply_receipt(s, &l);
-    return commit(s, true, e);
+    return store_commit(s, true, e);
 }
-
 int store_rewind(struct store *s, size_t n, struct err *e)
 {
     if (check_writable(s, e) != 0)
@@ -559,20 +663,39 @@ int store_rewind(struct store *s, size_t n, struct err *e)
     s->in_answer = false;
     keep_messages(s, n);
     json_text_print(&s->out, "{\"rewind\":%zu}\n", n);
-    return s->fd < 0 ? 0 : commit(s, true, e);
+    return store_commit(s, true, e);
+}
+
+int store_sync(struct store *s, struct err *e)
+{
+    return s->read_only ? 0 : store_commit(s, true, e);
+}
+
+bool store_take_moved(struct store *s, uint32_t *n_lost)
+{
+    bool is_moved = s->is_moved;
+
+    *n_lost = s->n_lost;
+    s->is_moved = false;
+    s->n_lost = 0;
+    return is_moved;
+}
+
+int store_finish(struct store *s, struct err *e)
+{
+    if (s->is_open)
+        close_line(s, chatline_done_name(MW_DONE_CANCELLED));
+    return store_sync(s, e);
 }
 
 void store_close(struct store *s)
 {
-    struct err unused;
+    struct err unused = ERR_INIT;
 
     if (s == NULL)
         return;
-    if (s->is_open)
-        close_line(s, chatline_done_name(MW_DONE_CANCELLED));
-    if (s->fd >= 0 && !s->read_only)
-        (void)commit(s, true, &unused);
-    drop(s);
+    (void)store_finish(s, &unused);
+    store_drop(s);
 }
 
 /* ---- what is in it ---- */
@@ -590,6 +713,11 @@ const char *store_name(const struct store *s)
 const struct store_head *store_head(const struct store *s)
 {
     return &s->head;
+}
+
+uint32_t store_queue_count(const struct store *s)
+{
+    return s->n_queue;
 }
 
 uint32_t store_count(const struct store *s)

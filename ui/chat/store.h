@@ -9,13 +9,23 @@
  *     {"role":"assistant","continues":true,"text":"…","done":"stop"}
  *     {"notice":"dropped the 3 oldest turns"}
  *     {"rewind":4}
+ *     {"queued":"…"}
+ *     {"role":"user","queued":true,"time":"…","text":"…"}
+ *     {"unqueued":1}
  *
  * An answer's line is written while it streams: its beginning with the first piece, each
  * piece as it comes, its end when it is over.  A program that is killed leaves a line
  * without its end; store_open takes what is there and closes it.  So at most the token in
  * flight is lost.  rewind keeps the first N messages (user and assistant) and what stands
- * before the next one; the lines stay in the file.  Text has every character escaped that
- * a terminal would obey, so that `cat` is safe.
+ * before the next one; the lines stay in the file.  queued is a message that waits for its
+ * turn; the user's message with "queued":true is the first of them, and unqueued takes the
+ * first N back.  Readers that do not know these keys pass over them.  Text has every character
+ * escaped that a terminal would obey, so that `cat` is safe.
+ *
+ * Nothing that was said is given up.  A line that cannot be written (a full disk) waits in
+ * memory and is tried again with the next one and by store_sync.  A file that another program
+ * removed, moved or changed is noticed before the next line, and the whole chat is written to
+ * a new file: store_take_moved reports it.
  *
  * Files are 0600, locked while open (a second program is refused), synced per turn.  What
  * is read is hostile: line length, nesting and counts are bounded; an error names file
@@ -33,6 +43,7 @@
 
 #define STORE_MAX_LINE  ((size_t)8 << 20)
 #define STORE_MAX_ITEMS 1000000
+#define STORE_MAX_QUEUE 32
 #define STORE_NO_ITEM   UINT32_MAX
 
 struct store;
@@ -62,14 +73,18 @@ struct store_head {
 
 /*
  * Begin a new chat in folder dir, which is made if it is not there.  No file before the
- * first message: chats in which nothing was said leave nothing.
+ * first message: chats in which nothing was said leave nothing.  dir NULL: the chat is kept
+ * in memory only.
  */
 int store_new(struct store **out, const char *dir, const char *model, struct err *e);
 /* Open path to go on with it. */
 int store_open(struct store **out, const char *path, struct err *e);
 /* The same for reading only: neither locked nor repaired. */
 int store_open_read(struct store **out, const char *path, struct err *e);
-void store_close(struct store *s); /* an unfinished answer is closed as cancelled */
+/* Write what is not written yet and close an unfinished answer as cancelled.  -1 with *e: the
+ * file does not hold all of the chat. */
+int store_finish(struct store *s, struct err *e);
+void store_close(struct store *s); /* the same, and s is gone */
 
 const char *store_path(const struct store *s); /* "" as long as there is no file */
 const char *store_name(const struct store *s); /* the file without folder and .jsonl */
@@ -87,6 +102,23 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
 int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e);
 /* Keep the first n messages (user and assistant). */
 int store_rewind(struct store *s, size_t n, struct err *e);
+/* Try again to write what could not be written; synced.  0 if all is in the file (or nothing
+ * was said yet). */
+int store_sync(struct store *s, struct err *e);
+/* Was the chat written to a new file since the last call, because the old one was removed or
+ * changed?  *n_lost: messages whose text could not be recovered. */
+bool store_take_moved(struct store *s, uint32_t *n_lost);
+
+/* ---- messages that wait: at most STORE_MAX_QUEUE ---- */
+
+int store_queue(struct store *s, const char *text, size_t n, struct err *e);
+/* The first of them is sent: it becomes the user's message text[0 .. n). */
+int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item,
+                     struct err *e);
+/* The first n wait no more. */
+int store_unqueue(struct store *s, size_t n, struct err *e);
+uint32_t store_queue_count(const struct store *s);
+int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, struct err *e);
 
 /* ---- reading ---- */
 

@@ -1,6 +1,7 @@
 /*
  * store_internal.h - between the files of the store: the file and its items (store.c),
- * reading (store_read.c), lists of chats (store_list.c), export (store_export.c).
+ * reading (store_read.c), files that others spoil (store_rescue.c), lists of chats
+ * (store_list.c), export (store_export.c).
  *
  *     file      head line │ lines … │ the answer's line that is open
  *     out                                                   │ bytes not in the file yet
@@ -32,6 +33,11 @@ struct store {
     struct store_head head;
     int fd; /* -1: there is no file yet */
     bool read_only;
+    bool in_memory; /* there will never be a file */
+    bool is_said;   /* a file is wanted */
+    bool is_lost;   /* the file is not what was written: a new one is needed */
+    bool is_moved;  /* one was made, and nobody has asked yet */
+    uint32_t n_lost;
     uint64_t size; /* of the file: what is known to be in it */
     struct json_text out;
 
@@ -39,6 +45,11 @@ struct store {
     uint32_t n_record, room_record;
     struct piece *piece; /* [n_piece] */
     uint32_t n_piece, room_piece;
+    struct record queue[STORE_MAX_QUEUE]; /* their items have lengths only */
+    uint32_t n_queue;
+
+    char *tail; /* the last bytes of the file, in case it is cut */
+    size_t n_tail, room_tail;
 
     bool in_answer;  /* pieces belong to it until store_done */
     uint32_t answer; /* its item */
@@ -54,7 +65,36 @@ struct store {
 int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint32_t bytes,
                 uint32_t *item, struct err *e);
 
+struct store *store_blank(struct err *e); /* without file and items; NULL with *e */
+void store_drop(struct store *s);         /* s may be NULL */
+void store_print_head(struct store *s);
+void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context);
+/* Make a file of its own for s: at path if nothing is there (NULL: not tried), else in s->dir
+ * under a name made of the time. */
+int store_make_file(struct store *s, const char *path, struct err *e);
+/* In the file, or kept for it; sync: safe from a loss of power too. */
+int store_commit(struct store *s, bool sync, struct err *e);
+int store_add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
+                    struct err *e);
+
+/* ---- store_rescue.c ---- */
+
+/* Keep the end of the file in memory: bytes that follow s->size. */
+void store_remember(struct store *s, const char *bytes, size_t n);
+/* The file ends at size from now on. */
+void store_forget(struct store *s, uint64_t size);
+/* Is the file still what was written, under its name? */
+bool store_is_intact(const struct store *s);
+/* Write all of the chat to a new file, which takes the place of the old one.  -1 with *e:
+ * s is as it was. */
+int store_rescue(struct store *s, struct err *e);
+
 /* ---- store_read.c ---- */
+
+/* Parse the line s[0 .. n), which may be cut: *used bytes of it and *more are a line.
+ * false: nothing can be made of it. */
+bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
+                     const char **more);
 
 /* Read all lines of s->fd.  *keep: where the good part of the file ends; more (NULL: all is
  * well) must follow it. */

@@ -120,9 +120,7 @@ static int feed_chunk(struct reading *in, const char *s, size_t n, struct err *e
     return 0;
 }
 
-/* Read the line s[0 .. n), which may be cut: *used bytes of it and *more are a line.
- * false: nothing can be made of it. */
-static bool read_cut(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
+bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
                      const char **more)
 {
     struct chatline_reader *r = chatline_begin(keep_text);
@@ -160,7 +158,7 @@ static int last_line(struct reading *in, uint64_t *keep, const char **more, bool
         failed = -1;
     } else if (in->line == 1) {
         failed = err_set(e, ERR_FORMAT, "does not begin as a chat of memwall does");
-    } else if (read_cut(s, n, false, &l, &used, more)) {
+    } else if (store_read_line(s, n, false, &l, &used, more)) {
         *keep = in->offset + used;
         *is_answer = l.is_message && l.kind == STORE_ANSWER && !l.has_done && **more != '\0';
         failed = store_apply(in->s, &l, in->offset, (uint32_t)used, &item, e);
@@ -185,6 +183,7 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
     if (chunk == NULL)
         return err_set(e, ERR_MEMORY, "no memory to read a chat");
     while (failed == 0 && (got = read_at(s->fd, chunk, CHUNK, s->size)) > 0) {
+        store_remember(s, chunk, (size_t)got);
         s->size += (uint64_t)got;
         failed = feed_chunk(&in, chunk, (size_t)got, e);
     }
@@ -206,9 +205,17 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
 int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e)
 {
     while (n > 0 && offset < s->size) {
+        uint64_t tail_at = s->size - s->n_tail;
         size_t want = n < s->size - offset ? n : (size_t)(s->size - offset);
-        ssize_t got = read_at(s->fd, buf, want, offset);
+        ssize_t got;
 
+        if (offset >= tail_at) {
+            memcpy(buf, s->tail + (offset - tail_at), want);
+            got = (ssize_t)want;
+        } else {
+            want = want < tail_at - offset ? want : (size_t)(tail_at - offset);
+            got = read_at(s->fd, buf, want, offset);
+        }
         if (got <= 0) {
             if (got == 0)
                 err_set(e, ERR_IO, "has become shorter");
@@ -219,6 +226,10 @@ int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, str
         offset += (uint64_t)got;
         buf += got;
         n -= (size_t)got;
+    }
+    if (n > 0 && offset - s->size + n > s->out.n) {
+        err_set(e, ERR_FORMAT, "a line is not what it was when it was written");
+        return err_at(e, s->path, offset, NULL);
     }
     if (n > 0)
         memcpy(buf, s->out.s + (offset - s->size), n);
@@ -259,7 +270,7 @@ static int read_piece(const struct store *s, const struct piece *p, struct store
         return err_set(e, ERR_MEMORY, "no memory for a text of the chat");
     if (store_bytes(s, p->offset, line, n, e) != 0) {
         failed = -1;
-    } else if (!read_cut(line, n, true, &l, &used, &more)) {
+    } else if (!store_read_line(line, n, true, &l, &used, &more)) {
         err_set(e, ERR_FORMAT, "a line is not what it was when the chat was opened");
         failed = err_at(e, s->path, p->offset, NULL);
     } else if (!join(&out->text, &out->len, &l.text) ||
@@ -271,10 +282,11 @@ static int read_piece(const struct store *s, const struct piece *p, struct store
     return failed;
 }
 
-int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e)
+static int record_text(const struct store *s, const struct record *r, struct store_text *out,
+                       struct err *e)
 {
     *out = (struct store_text){ 0 };
-    for (uint32_t p = s->record[item].first; p != STORE_NO_PIECE; p = s->piece[p].next)
+    for (uint32_t p = r->first; p != STORE_NO_PIECE; p = s->piece[p].next)
         if (read_piece(s, &s->piece[p], out, e) != 0) {
             store_text_free(out);
             return -1;
@@ -282,6 +294,16 @@ int store_text(const struct store *s, uint32_t item, struct store_text *out, str
     if (out->text == NULL)
         out->text = calloc(1, 1);
     return out->text != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for a text of the chat");
+}
+
+int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e)
+{
+    return record_text(s, &s->record[item], out, e);
+}
+
+int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, struct err *e)
+{
+    return record_text(s, &s->queue[i], out, e);
 }
 
 void store_text_free(struct store_text *t)

@@ -1,0 +1,227 @@
+/*
+ * A conversation is not lost: the disk refuses it and takes it later, another program removes
+ * its file, the program is killed while messages wait.
+ */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/program.h"
+
+static struct program run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
+}
+
+/* ---- the disk refuses ---- */
+
+/* A file is where the folder of chats would be. */
+static void block(void)
+{
+    FILE *f;
+
+    assert_int_equal(mkdir(program_path(&run, ".local"), 0700), 0);
+    f = fopen(program_path(&run, ".local/share"), "w");
+    assert_non_null(f);
+    fclose(f);
+}
+
+static void unblock(void)
+{
+    assert_int_equal(unlink(program_path(&run, ".local/share")), 0);
+}
+
+/* In a home where nothing can be saved. */
+static void begin_blocked(const char *mode)
+{
+    const char *args[] = { "-n", "20", mode, NULL };
+    struct program_start quick = { 50,   200, NULL, NULL, (const char *[]){ "--version", NULL },
+                                   NULL, NULL };
+    struct program_start start = { 50, 200, NULL, NULL, args, NULL, NULL };
+
+    program_begin(&run, &quick); /* only for its home */
+    assert_int_equal(pty_end(run.s), 0);
+    block();
+    program_again(&run, &start);
+    sees(&run, "Talker");
+}
+
+static void expect_in_file(const char *name, const char *text)
+{
+    char *all = name == NULL ? NULL : program_file(&run, name);
+
+    if (all == NULL || strstr(all, text) == NULL)
+        fail_msg("%s: no \"%s\"", name == NULL ? "(no file)" : name, text);
+    free(all);
+}
+
+static void saving_resumes_with_the_next_message(void **state)
+{
+    const char *mode = *state;
+    char line[600];
+
+    begin_blocked(mode);
+    program_ask(&run, "first question", "saving is suspended: cannot make the folder");
+    sees(&run, "limit of tokens");
+    snprintf(line, sizeof line, "/save %s", program_path(&run, "else.md"));
+    program_ask(&run, line, "written to");
+    expect_in_file("else.md", "first question");
+    expect_in_file("else.md", "A tour");
+    unblock();
+    program_ask(&run, "second question", "saving has resumed: all of the chat is in");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    expect_in_file(program_chat(&run), "first question");
+    expect_in_file(program_chat(&run), "A tour");
+    expect_in_file(program_chat(&run), "second question");
+}
+
+static void saving_resumes_without_anybody_s_doing(void **state)
+{
+    begin_blocked(*state);
+    program_ask(&run, "first question", "saving is suspended");
+    unblock();
+    sees(&run, "saving has resumed");
+    expect_in_file(program_chat(&run), "first question");
+    pty_signal(run.s, SIGKILL);
+    pty_end(run.s);
+}
+
+static void who_leaves_is_asked_once(void **state)
+{
+    begin_blocked(*state);
+    program_ask(&run, "first question", "limit of tokens");
+    program_ask(&run, "/quit", "not all of the chat is saved: cannot make the folder");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 1);
+    sees(&run, "memwall: not all of the chat is saved");
+}
+
+static void what_is_not_saved_can_be_exported(void **state)
+{
+    const char *args[] = { "-n", "20", "--no-save", *state, NULL };
+    struct program_start start = { 50, 200, NULL, NULL, args, NULL, NULL };
+    char line[600];
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_ask(&run, "a secret", "limit of tokens");
+    program_ask(&run, "/save", "not saved (--no-save)");
+    snprintf(line, sizeof line, "/export %s", program_path(&run, "out.json"));
+    program_ask(&run, line, "written to");
+    expect_in_file("out.json", "a secret");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    assert_null(program_chat(&run));
+}
+
+/* ---- another program ---- */
+
+static void a_removed_chat_is_written_again(void **state)
+{
+    const char *args[] = { "-n", "20", *state, NULL };
+    struct program_start start = { 50, 200, NULL, NULL, args, NULL, NULL };
+    char name[400];
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_ask(&run, "first question", "limit of tokens");
+    snprintf(name, sizeof name, "%s", program_chat(&run));
+    assert_int_equal(unlink(program_path(&run, name)), 0);
+    program_ask(&run, "second question", "another program removed or changed the file");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    assert_string_equal(program_chat(&run), name);
+    expect_in_file(name, "first question");
+    expect_in_file(name, "second question");
+}
+
+/* ---- messages that wait ---- */
+
+static void messages_that_wait_survive_the_program(void **state)
+{
+    const char *plain = *state;
+    const char *args[] = { "-c", "32k", plain, NULL };
+    const char *again[] = { "-c", "32k", "-n", "30", "--continue", plain, NULL };
+    struct program_start start = { 50, 160, NULL, program_slow_model(), args, NULL, NULL };
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_ask(&run, "hello", "Line 2:");
+    program_line(&run, "what waits");
+    if (plain == NULL) {
+        sees(&run, "1 waiting");
+    } else {
+        sees(&run, "what waits"); /* echoed; then the program has a word to say */
+        program_ask(&run, "/temp 7", "the temperature is 7");
+    }
+    pty_signal(run.s, SIGKILL);
+    assert_int_equal(pty_end(run.s), 128 + SIGKILL);
+    expect_in_file(program_chat(&run), "{\"queued\":\"what waits\"}");
+    start.args = again;
+    program_again(&run, &start);
+    sees(&run, "sending what waited when this chat was left: 1 message");
+    sees(&run, "limit of tokens");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    expect_in_file(program_chat(&run), "\"role\":\"user\",\"time\":");
+    expect_in_file(program_chat(&run), ",\"queued\":true,\"text\":\"what waits\"}");
+}
+
+static void what_is_taken_back_waits_no_more(void **state)
+{
+    const char *args[] = { "-c", "32k", *state, NULL };
+    struct program_start start = { 50, 160, NULL, program_slow_model(), args, NULL, NULL };
+
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_ask(&run, "hello", "Line 2:");
+    program_line(&run, "what waits");
+    sees(&run, "1 waiting");
+    pty_send(run.s, "\033");
+    sees(&run, "stopped");
+    assert_true(pty_sees_at(run.s, -2, "> what waits"));
+    pty_signal(run.s, SIGKILL);
+    pty_end(run.s);
+    expect_in_file(program_chat(&run), "{\"queued\":\"what waits\"}");
+    expect_in_file(program_chat(&run), "{\"unqueued\":1}");
+}
+
+#define BOTH(f)                                                                                \
+    { #f " (screen)", f, NULL, end_run, NULL },                                                \
+    {                                                                                          \
+#f " (plain)", f, NULL, end_run, plain                                                 \
+    }
+
+int main(void)
+{
+    static char plain[] = "--plain";
+    const struct CMUnitTest tests[] = {
+        BOTH(saving_resumes_with_the_next_message),
+        BOTH(saving_resumes_without_anybody_s_doing),
+        BOTH(who_leaves_is_asked_once),
+        BOTH(what_is_not_saved_can_be_exported),
+        BOTH(a_removed_chat_is_written_again),
+        BOTH(messages_that_wait_survive_the_program),
+        cmocka_unit_test_teardown(what_is_taken_back_waits_no_more, end_run),
+    };
+
+    return cmocka_run_group_tests_name("saving", tests, program_group_setup,
+                                       program_group_teardown);
+}
