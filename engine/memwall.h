@@ -365,6 +365,26 @@ void mw_watch_free(struct mw_watch *w);
 /* Complete a sample: os, and the verdict from measured shares. */
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 
+/* ---- files that are written ---- */
+
+struct mw_output {
+    const char *path;
+    bool replace;           /* a regular file that exists may be replaced */
+    const char *to_replace; /* what a person adds to allow that: "--force" */
+};
+
+/*
+ * Open a file that a person named for writing, empty.  Refused: an existing file unless
+ * o->replace is set, any file of the model m (NULL: no model), and special files except
+ * /dev/null, /dev/stdout, /dev/stderr and /dev/fd/N.  Never waits for the other end of a
+ * FIFO.  Returns a descriptor, or -1 with *e.
+ */
+int mw_output_open(const struct mw_model *m, const struct mw_output *o, struct err *e);
+
+/* The same refusals for a file that will be renamed to o->path; opens nothing.  0, or -1
+ * with *e. */
+int mw_output_check(const struct mw_model *m, const struct mw_output *o, struct err *e);
+
 /* ---- recording and replay of telemetry (memwall-telemetry(5)) ---- */
 
 /* struct mw_recorder, struct mw_replay and mw_sample_json(): telemetry/recorder.h, replay.h

@@ -51,6 +51,7 @@ int cmd_chat(const struct options *o)
                                  .overlay_ctx = (void *)(uintptr_t)o,
                                  .open_chat = o->last_chat ? "" : o->open_chat,
                                  .telemetry = o->telemetry,
+                                 .force = o->force,
                                  .no_save = o->no_save,
                                  .quiet = o->quiet,
                                  .check_setting = config_file_check,

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "src/command.h"
 #include "src/eval_ids.h"
@@ -74,18 +75,23 @@ static int print_greedy(struct mw_session *s, const struct options *o, uint32_t 
     return 0;
 }
 
-static int write_logits(struct mw_session *s, const char *path, const uint32_t *ids, size_t n,
-                        struct rows *rows, struct err *e)
+static int write_logits(struct mw_session *s, const struct mw_model *m, const struct options *o,
+                        const uint32_t *ids, size_t n, struct rows *rows, struct err *e)
 {
-    int r;
+    struct mw_output file = { o->logits, o->force, "--force" };
+    int r, fd = mw_output_open(m, &file, e);
 
-    rows->to = fopen(path, "wbe");
-    if (rows->to == NULL)
-        return err_sys(e, "cannot write \"%.150s\"", path);
+    if (fd < 0)
+        return -1;
+    rows->to = fdopen(fd, "wb");
+    if (rows->to == NULL) {
+        close(fd);
+        return err_set(e, ERR_MEMORY, "no memory to write logits");
+    }
     r = mw_session_eval(s, ids, n, write_row, rows, e);
     if (fclose(rows->to) != 0 && r == 0)
         r = err_sys(e, "could not write");
-    return r == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);
+    return r == 0 ? 0 : err_at(e, o->logits, ERR_NO_OFFSET, NULL);
 }
 
 static int eval_ids(struct mw_model *m, struct mw_options *wish, const struct options *o,
@@ -111,10 +117,10 @@ static int eval_ids(struct mw_model *m, struct mw_options *wish, const struct op
     }
     if (o->logits != NULL)
         wish->n_logit_row = LOGIT_ROWS;
-    if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o->telemetry, e) != 0)
+    if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o, e) != 0)
         goto done;
     if (o->logits != NULL)
-        r = write_logits(s, o->logits, ids, n, &rows, e);
+        r = write_logits(s, m, o, ids, n, &rows, e);
     else
         r = mw_session_eval(s, ids, n, NULL, NULL, e);
     if (r == 0 && o->logits == NULL)

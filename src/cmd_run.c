@@ -201,6 +201,14 @@ static int block_signals(sigset_t *before)
     return fd;
 }
 
+static int open_recorder(struct run *r, struct err *e)
+{
+    struct mw_output file = { r->o->telemetry, r->o->force, "--force" };
+    int fd = mw_output_open(r->model, &file, e);
+
+    return fd < 0 ? -1 : mw_recorder_open(&r->recorder, fd, file.path, take_sample, r, e);
+}
+
 static int run_chat(struct run *r, const char *text, size_t len)
 {
     const struct options *o = r->o;
@@ -219,8 +227,7 @@ static int run_chat(struct run *r, const char *text, size_t len)
         code = refuse(r, &e);
         goto done;
     }
-    if (o->telemetry != NULL &&
-        mw_recorder_open(&r->recorder, o->telemetry, take_sample, r, &e) != 0)
+    if (o->telemetry != NULL && open_recorder(r, &e) != 0)
         goto failed;
     if (mw_chat_send(r->chat, text, len, &e) != 0)
         goto failed;

@@ -148,7 +148,7 @@ int config_file_read(struct options *o, const struct command *c, const char *pat
     *text = NULL;
     if ((c->bit & CONFIG_COMMANDS) == 0)
         return 0;
-    if (prompt_read_file(path, CONFIG_MAX_BYTES, text, &len, e) != 0) {
+    if (prompt_read_settings(path, CONFIG_MAX_BYTES, text, &len, e) != 0) {
         bool absent = e->sys == ENOENT || e->sys == ENOTDIR;
 
         if (absent)

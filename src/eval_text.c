@@ -137,7 +137,7 @@ int eval_text(struct mw_model *m, struct mw_options *wish, const struct options 
     wish->n_ctx = window;
     n_window = n / window;
     wish->n_logit_row = LOGIT_ROWS;
-    if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o->telemetry, e) != 0)
+    if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o, e) != 0)
         goto done;
     score = (struct score){ .n = window,
                             .first = first_scored(window),

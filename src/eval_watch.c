@@ -12,14 +12,18 @@ static void take(void *ctx, struct mw_sample *out)
 }
 
 int eval_watch_open(struct eval_watch *w, struct mw_session *s, const struct mw_model *m,
-                    const char *path, struct err *e)
+                    const struct options *o, struct err *e)
 {
+    struct mw_output file = { o->telemetry, o->force, "--force" };
+    int fd;
+
     *w = (struct eval_watch){ .session = s };
-    if (path == NULL)
+    if (o->telemetry == NULL)
         return 0;
     if (mw_watch_new(&w->watch, m, e) != 0)
         return -1;
-    return mw_recorder_open(&w->recorder, path, take, w, e);
+    fd = mw_output_open(m, &file, e);
+    return fd < 0 ? -1 : mw_recorder_open(&w->recorder, fd, file.path, take, w, e);
 }
 
 int eval_watch_close(struct eval_watch *w, struct err *e)

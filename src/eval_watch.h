@@ -5,6 +5,7 @@
 #define MEMWALL_SRC_EVAL_WATCH_H
 
 #include "engine/memwall.h"
+#include "src/options.h"
 
 struct eval_watch {
     struct mw_session *session;
@@ -12,9 +13,9 @@ struct eval_watch {
     struct mw_recorder *recorder;
 };
 
-/* path NULL: nothing is recorded. */
+/* Records if --telemetry was given. */
 int eval_watch_open(struct eval_watch *w, struct mw_session *s, const struct mw_model *m,
-                    const char *path, struct err *e);
+                    const struct options *o, struct err *e);
 /* Write what is left; -1 with *e if that failed.  Safe on a zeroed struct; e may be NULL. */
 int eval_watch_close(struct eval_watch *w, struct err *e);
 

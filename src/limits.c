@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "src/paths.h"
+#include "ui/path.h"
 
 #define KEEP_SECONDS    86400
 #define MEASURE_SECONDS 1.2
@@ -72,9 +73,20 @@ static bool read_line(const char *line, const struct key *k, int64_t now, struct
     return true;
 }
 
+static FILE *open_kept(const char *path)
+{
+    struct err ignored = ERR_INIT;
+    int fd = path_open_file(path, &ignored);
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+    if (f == NULL && fd >= 0)
+        close(fd);
+    return f;
+}
+
 static bool find_kept(const char *path, const struct key *k, struct mw_limits *out)
 {
-    FILE *f = fopen(path, "r");
+    FILE *f = open_kept(path);
     char line[256];
     bool is_found = false;
 
@@ -90,11 +102,11 @@ static bool find_kept(const char *path, const struct key *k, struct mw_limits *o
 static void keep(const char *path, const struct key *k, const struct mw_limits *l)
 {
     char temporary[600], line[256];
-    FILE *old = fopen(path, "r"), *f;
+    FILE *old = open_kept(path), *f;
     int n_kept = 0;
 
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    f = fopen(temporary, "w");
+    f = fopen(temporary, "wxe");
     if (f != NULL) {
         fprintf(f, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f\n", (int64_t)time(NULL),
                 k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,

@@ -65,6 +65,7 @@ enum option_id {
     OPT_SPECIAL,
     OPT_DECODE,
     OPT_TELEMETRY,
+    OPT_FORCE,
     OPT_STATS,
     OPT_JSON,
     OPT_QUIET,
@@ -115,6 +116,7 @@ struct options {
     uint32_t greedy;
     bool tensors, ids, special, decode;
     const char *telemetry;
+    bool force; /* outputs may replace files */
     bool stats, json, quiet;
     bool last_chat;
     const char *open_chat;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/path.h"
+
 #define PROMPT_MAX_BYTES ((size_t)64 << 20) /* far above any context */
 
 static int read_all(int fd, size_t max_bytes, char **out, size_t *len, struct err *e)
@@ -64,6 +66,18 @@ int prompt_read_file(const char *path, size_t max_bytes, char **out, size_t *len
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(e, "cannot open \"%.150s\"", path);
+    r = read_all(fd, max_bytes, out, len, e);
+    close(fd);
+    return r == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
+int prompt_read_settings(const char *path, size_t max_bytes, char **out, size_t *len,
+                         struct err *e)
+{
+    int r, fd = path_open_file(path, e);
+
+    if (fd < 0)
+        return -1;
     r = read_all(fd, max_bytes, out, len, e);
     close(fd);
     return r == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);

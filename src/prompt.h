@@ -14,6 +14,10 @@
 int prompt_read_file(const char *path, size_t max_bytes, char **out, size_t *len,
                      struct err *e);
 
+/* The same for a file of settings: nothing but a regular file is read. */
+int prompt_read_settings(const char *path, size_t max_bytes, char **out, size_t *len,
+                         struct err *e);
+
 /*
  * The text to send, in *out (free it).  Standard input is read unless it is a terminal;
  * with an argument it follows as attached text, an empty line between.  raw: input alone

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,15 +188,28 @@ void run_chats(struct talk *t, const char *args)
     t->front.sheet(t->front.ctx, s);
 }
 
-static void export_to(struct talk *t, const char *args)
+/* The file that the chat itself is in, under any name. */
+static bool is_own_file(const struct talk *t, const char *path)
+{
+    struct stat own, st;
+
+    return saved_path(t)[0] != '\0' && stat(saved_path(t), &own) == 0 && stat(path, &st) == 0 &&
+           own.st_dev == st.st_dev && own.st_ino == st.st_ino;
+}
+
+static void export_to(struct talk *t, const char *args, const char *to_replace)
 {
     struct err e = ERR_INIT;
     char path[4096];
+    struct mw_output file = { path, t->replaces, to_replace };
 
     path_expand(path, sizeof path, args);
     if (t->store == NULL)
         talk_error(t, "there is no memory for a copy of this chat, so none can be written");
-    else if (store_export(t->store, path, store_format_of(path), &e) != 0)
+    else if (is_own_file(t, path))
+        talk_error(t, "%s is where this chat is saved; name another file", path);
+    else if (mw_output_check(t->model, &file, &e) != 0 ||
+             store_export(t->store, path, store_format_of(path), t->replaces, &e) != 0)
         talk_err(t, &e);
     else
         talk_notice(t, "written to %s", path);
@@ -206,13 +220,13 @@ void run_export(struct talk *t, const char *args)
     if (args[0] == '\0')
         talk_error(t, "/export FILE (Markdown, or JSON if it ends in .json)");
     else
-        export_to(t, args);
+        export_to(t, args, "/export! FILE");
 }
 
 void run_save(struct talk *t, const char *args)
 {
     if (args[0] != '\0')
-        export_to(t, args);
+        export_to(t, args, "/save! FILE");
     else if (t->o.no_save && saved_path(t)[0] == '\0')
         talk_notice(t, "this chat is not saved (--no-save); /save FILE writes it to a file");
     else if (!saved_retry(t))
@@ -229,7 +243,9 @@ void run_save(struct talk *t, const char *args)
 /* A small text file whole; NULL with *e. */
 static char *read_text(const char *path, size_t *n, struct err *e)
 {
-    FILE *f = fopen(path, "re");
+    int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* not to wait for a FIFO */
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
     char *text = NULL;
     struct stat st;
 
@@ -328,6 +344,7 @@ void run_model(struct talk *t, const char *args)
 void run_record(struct talk *t, const char *args)
 {
     struct err e = ERR_INIT;
+    struct mw_output file;
     char path[4096];
 
     if (t->recorder != NULL) {
@@ -344,9 +361,11 @@ void run_record(struct talk *t, const char *args)
         return;
     }
     path_expand(path, sizeof path, args);
-    snprintf(t->recorder_path, sizeof t->recorder_path, "%.250s", path);
-    if (mw_recorder_open(&t->recorder, path, talk_take, t, &e) != 0)
+    file = (struct mw_output){ path, t->replaces, "/record! FILE" };
+    if (talk_record(t, &file, &e) != 0) {
         talk_err(t, &e);
-    else
-        talk_notice(t, "recording to %s; /record ends it", path);
+        return;
+    }
+    snprintf(t->recorder_path, sizeof t->recorder_path, "%.250s", path);
+    talk_notice(t, "recording to %s; /record ends it", path);
 }

@@ -20,7 +20,7 @@ const struct slash_command slash_commands[] = {
     { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", run_copy },
     { "ctx", "[N]", "change the context, in tokens", ARG_WORDS, "2k 4k 8k 16k 32k 64k 128k",
       run_ctx },
-    { "export", "FILE", "write the chat (.md or .json)", ARG_PATH, NULL, run_export },
+    { "export", "FILE", "write the chat (.md or .json)", ARG_OUTPUT, NULL, run_export },
     { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL, run_file },
     { "help", "[COMMAND]", "commands and keys", ARG_COMMAND, NULL, run_help },
     { "io", "[MODE]", "change how weights are read", ARG_WORDS,
@@ -36,12 +36,12 @@ const struct slash_command slash_commands[] = {
     { "plan", "", "what the memory is for", ARG_NONE, NULL, run_plan },
     { "predict", "[N]", "most tokens of an answer", ARG_TEXT, NULL, run_predict },
     { "quit", "", "leave; the chat is saved", ARG_NONE, NULL, run_quit },
-    { "record", "[FILE]", "record the engine's counters; again: end", ARG_PATH, NULL, run_record },
+    { "record", "[FILE]", "record the engine's counters; again: end", ARG_OUTPUT, NULL, run_record },
     { "repeat-penalty", "[X]", "make recent tokens less likely", ARG_TEXT, NULL,
       run_repeat_penalty },
     { "retry", "", "make the last answer again", ARG_NONE, NULL, run_retry },
     { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL, run_rewind },
-    { "save", "[FILE]", "where the chat is; or write it to a file", ARG_PATH, NULL, run_save },
+    { "save", "[FILE]", "where the chat is; or write it to a file", ARG_OUTPUT, NULL, run_save },
     { "seed", "[N]", "of the random numbers", ARG_TEXT, NULL, run_seed },
     { "set", "KEY VALUE", "write a setting to the configuration", ARG_SETTING, NULL, run_set },
     { "shift", "[on|off]", "drop the oldest turns when the context is full", ARG_WORDS, "on off",
@@ -71,10 +71,20 @@ const struct slash_command *command_find(const char *word, size_t n)
     return NULL;
 }
 
+/* The row of a word that may end in "!", which only commands that write a file take. */
+static const struct slash_command *find_forced(const char *word, size_t n, bool *replaces)
+{
+    const struct slash_command *row;
+
+    *replaces = n > 0 && word[n - 1] == '!';
+    row = command_find(word, *replaces ? n - 1 : n);
+    return row != NULL && *replaces && row->argument != ARG_OUTPUT ? NULL : row;
+}
+
 void command_run(struct talk *t, const char *line)
 {
     size_t n = strcspn(line + 1, " \t\n");
-    const struct slash_command *row = command_find(line + 1, n);
+    const struct slash_command *row = find_forced(line + 1, n, &t->replaces);
     const char *args = line + 1 + n + strspn(line + 1 + n, " \t\n");
     char *trimmed;
     size_t len;
@@ -210,6 +220,7 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
     size_t word = strcspn(line, " ");
     struct offer o = { add, list, line, word + strspn(line + word, " "), "" };
     const struct slash_command *row;
+    bool replaces;
 
     if (n == 0 || line[0] != '/')
         return 0;
@@ -218,14 +229,15 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
         offer_commands(line, n, add, list);
         return 0;
     }
-    row = command_find(line + 1, word - 1);
+    row = find_forced(line + 1, word - 1, &replaces);
     if (row == NULL)
         return 0;
     o.typed = line + o.head;
     switch (row->argument) {
     case ARG_NONE: break;
     case ARG_TEXT: break;
-    case ARG_PATH: path_complete(o.typed, offer, &o); break;
+    case ARG_PATH:
+    case ARG_OUTPUT: path_complete(o.typed, offer, &o); break;
     case ARG_WORDS: offer_words(&o, row->words); break;
     case ARG_THEME: offer_themes(&o, t); break;
     case ARG_CHAT: offer_chats(&o, t); break;

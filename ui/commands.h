@@ -16,7 +16,8 @@ enum command_argument {
     ARG_NONE,
     ARG_TEXT,
     ARG_PATH,
-    ARG_WORDS, /* of the row's words */
+    ARG_OUTPUT, /* a path to write to; "/name! PATH" replaces a file that exists */
+    ARG_WORDS,  /* of the row's words */
     ARG_THEME,
     ARG_CHAT,
     ARG_COMMAND,

@@ -17,14 +17,19 @@
 /* "" for a file that is not there; for free().  NULL with *e. */
 static char *read_old(const char *path, struct err *e)
 {
-    FILE *f = fopen(path, "re");
+    int fd = path_open_file(path, e);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     char *text = NULL;
     size_t n;
 
-    if (f == NULL && errno != ENOENT) {
-        err_sys(e, "cannot open \"%s\"", path);
+    if (fd < 0 && e->sys != ENOENT)
+        return NULL;
+    if (fd >= 0 && f == NULL) {
+        close(fd);
+        err_set(e, ERR_MEMORY, "no memory to read \"%.150s\"", path);
         return NULL;
     }
+    *e = (struct err)ERR_INIT;
     text = malloc((size_t)CONFIG_MAX_BYTES + 1);
     n = f == NULL || text == NULL ? 0 : fread(text, 1, (size_t)CONFIG_MAX_BYTES, f);
     if (f != NULL)

@@ -92,7 +92,7 @@ static char *unescape(const char *line, size_t n)
 
 static char *read_all(const char *path, size_t *n)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
     char *text = NULL;
     off_t from;
@@ -164,7 +164,7 @@ void history_close(struct history *h)
 
 static int append(const char *path, const char *text, struct err *e)
 {
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     size_t n = 0;
     char *line = escape(text, &n);
     int fd = open(path, flags, 0600);

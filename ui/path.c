@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 char *path_expand(char *buf, size_t n, const char *path)
 {
@@ -43,6 +45,21 @@ void path_make_parent(const char *path)
         return;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     path_make_folder(folder);
+}
+
+int path_open_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st, null;
+
+    if (fd < 0)
+        return err_sys(e, "cannot open \"%.150s\"", path);
+    if (fstat(fd, &st) == 0 &&
+        (S_ISREG(st.st_mode) ||
+         (S_ISCHR(st.st_mode) && stat("/dev/null", &null) == 0 && st.st_rdev == null.st_rdev)))
+        return fd;
+    close(fd);
+    return err_set(e, ERR_ARGUMENT, "\"%.150s\" is not a regular file", path);
 }
 
 /* A name that a terminal would obey is not offered. */

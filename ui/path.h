@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "engine/memwall.h"
+
 /* "~/x" to the home folder's x; anything else as it is.  Returns buf. */
 char *path_expand(char *buf, size_t n, const char *path);
 
@@ -20,5 +22,10 @@ void path_make_parent(const char *path);
  * slash behind folders.  What begins with a dot only if path's last part does. */
 typedef void path_add_fn(void *list, const char *path);
 void path_complete(const char *path, path_add_fn *add, void *list);
+
+/* Open a file of settings for reading.  A FIFO, socket, folder or device is refused without
+ * waiting for it, apart from /dev/null.  Returns a descriptor, or -1 with *e, whose sys is
+ * ENOENT if there is no such file. */
+int path_open_file(const char *path, struct err *e);
 
 #endif

@@ -103,6 +103,7 @@ static void close_chat(struct talk *t)
 int talk_open(struct talk *t, const struct ui_chat_options *o, struct err *e)
 {
     struct talk_front front = t->front;
+    struct mw_output telemetry;
 
     *t = (struct talk){ .o = *o, .front = front, .options = o->chat, .applied = o->chat };
     t->model_path = strdup(o->model_path);
@@ -114,8 +115,8 @@ int talk_open(struct talk *t, const struct ui_chat_options *o, struct err *e)
         goto fail;
     if (o->open_chat != NULL && saved_restore(t, e) != 0)
         goto fail;
-    if (o->telemetry != NULL &&
-        mw_recorder_open(&t->recorder, o->telemetry, talk_take, t, e) != 0)
+    telemetry = (struct mw_output){ o->telemetry, o->force, "--force" };
+    if (o->telemetry != NULL && talk_record(t, &telemetry, e) != 0)
         goto fail;
     return 0;
 
@@ -171,6 +172,13 @@ void talk_sample(struct talk *t, struct mw_sample *out)
 void talk_take(void *ctx, struct mw_sample *out)
 {
     talk_sample(ctx, out);
+}
+
+int talk_record(struct talk *t, const struct mw_output *file, struct err *e)
+{
+    int fd = mw_output_open(t->model, file, e);
+
+    return fd < 0 ? -1 : mw_recorder_open(&t->recorder, fd, file->path, talk_take, t, e);
 }
 
 int talk_open_model(struct talk *t, const char *path, struct err *e)

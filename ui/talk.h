@@ -106,6 +106,7 @@ struct talk {
     struct talk_file file[TALK_MAX_FILES]; /* go with the next message */
     size_t n_file;
 
+    bool replaces; /* the command that runs was given with "!": it may replace a file */
     char *command[TALK_MAX_COMMANDS]; /* of the lines of a sheet that is open */
     size_t n_command;
 
@@ -137,6 +138,9 @@ void talk_send(struct talk *t, const char *text);
 bool talk_cost(const struct talk *t, const char *text, struct mw_cost *out);
 /* Stop the answer; what was said stays, what waits comes back into the input line. */
 void talk_stop(struct talk *t);
+
+/* Begin to record to a file.  replace and to_replace: as in struct mw_output. */
+int talk_record(struct talk *t, const struct mw_output *file, struct err *e);
 
 /* A sample with the kernel's figures. */
 void talk_sample(struct talk *t, struct mw_sample *out);

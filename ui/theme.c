@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "ui/path.h"
 
 #define THEME_FILE_MAX 65536
 
@@ -202,12 +205,17 @@ void theme_default(struct theme *out)
 /* A whole small file; -1 with *e, errno says which. */
 static int read_file(char *buf, size_t n, const char *path, struct err *e)
 {
-    FILE *f = fopen(path, "re");
+    int fd = path_open_file(path, e);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     const char *nul;
     size_t got;
 
-    if (f == NULL)
-        return err_sys(e, "cannot open \"%s\"", path);
+    if (fd < 0)
+        return -1;
+    if (f == NULL) {
+        close(fd);
+        return err_set(e, ERR_MEMORY, "no memory to read \"%.150s\"", path);
+    }
     got = fread(buf, 1, n - 1, f);
     buf[got] = '\0';
     if (ferror(f) || !feof(f)) {

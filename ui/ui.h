@@ -53,6 +53,7 @@ struct ui_chat_options {
     const char *open_chat; /* NULL: a new one; "": the last one; else a chat's name */
     const char *first;     /* NULL, or a message that is sent at once */
     const char *notice;    /* NULL, "", or something to show when the chat begins */
+    bool force;            /* outputs named by options may replace files */
     const char *telemetry; /* NULL, or a file to record to */
     bool no_save;          /* do not keep the chat on disk */
     bool quiet;            /* no lines on the ordinary screen after leaving */

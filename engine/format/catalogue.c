@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -230,4 +232,31 @@ int catalogue_check_files(const struct catalogue *c, struct err *e)
         return err_at(e, f->path, ERR_NO_OFFSET, NULL);
     }
     return 0;
+}
+
+bool catalogue_has_file(const struct catalogue *c, uint64_t dev, uint64_t ino)
+{
+    struct dirent *entry;
+    struct stat st;
+    bool found = false;
+    DIR *dir;
+    int fd;
+
+    for (uint32_t i = 0; i < c->n_file; i++)
+        if (c->files[i].dev == dev && c->files[i].ino == ino)
+            return true;
+    if (c->dir_fd < 0)
+        return false;
+    fd = openat(c->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    while (!found && (entry = readdir(dir)) != NULL)
+        found = fstatat(c->dir_fd, entry->d_name, &st, 0) == 0 && (uint64_t)st.st_dev == dev &&
+                (uint64_t)st.st_ino == ino;
+    closedir(dir);
+    return found;
 }

@@ -87,4 +87,8 @@ uint64_t tensor_rows(const struct tensor_info *t);
  */
 int catalogue_check_files(const struct catalogue *c, struct err *e);
 
+/* Whether a file, by device and inode, belongs to the model: one of its weight files, or
+ * anything in the folder of a snapshot, also through a link. */
+bool catalogue_has_file(const struct catalogue *c, uint64_t dev, uint64_t ino);
+
 #endif

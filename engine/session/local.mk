@@ -5,7 +5,7 @@ libengine_a_SOURCES += \
 	engine/session/text.c engine/session/vocab.c \
 	engine/session/session.c engine/session/session.h \
 	engine/session/copies.c engine/session/copies.h \
-	engine/session/inspect.c \
+	engine/session/inspect.c engine/session/output.c \
 	engine/session/events.c engine/session/events.h \
 	engine/session/conversation.c engine/session/conversation.h \
 	engine/session/answer.c engine/session/answer.h \

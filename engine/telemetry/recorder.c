@@ -6,7 +6,6 @@
 #include "engine/telemetry/recorder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,21 +203,23 @@ static void init_wake(struct mw_recorder *r)
     pthread_condattr_destroy(&attr);
 }
 
-int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *take, void *ctx,
-                     struct err *e)
+int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take_fn *take,
+                     void *ctx, struct err *e)
 {
     struct mw_recorder *r = calloc(1, sizeof *r);
 
     *out = NULL;
-    if (r == NULL)
+    if (r == NULL) {
+        close(fd);
         return err_set(e, ERR_MEMORY, "no memory for a recorder");
+    }
     init_wake(r);
     r->take = take;
     r->ctx = ctx;
-    r->path = strdup(path);
-    r->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (r->path == NULL || r->fd < 0) {
-        err_sys(e, "cannot write a recording to \"%s\"", path);
+    r->path = strdup(name);
+    r->fd = fd;
+    if (r->path == NULL) {
+        err_set(e, ERR_MEMORY, "no memory for a recorder");
         recorder_free(r);
         return -1;
     }

@@ -13,12 +13,13 @@ struct mw_recorder;
 typedef void mw_take_fn(void *ctx, struct mw_sample *out);
 
 /*
- * Start writing path: a start line as soon as there is a plan, then one line for each token
- * and each second, on a thread of its own that calls take(ctx, &sample).  Returns 0, or -1
- * with *e.
+ * Start writing to fd, which the recorder takes over and closes, also on failure; name is
+ * what messages call it.  It writes a start line as soon as there is a plan, then one line
+ * for each token and each second, on a thread of its own that calls take(ctx, &sample).
+ * Returns 0, or -1 with *e.
  */
-int mw_recorder_open(struct mw_recorder **out, const char *path, mw_take_fn *take, void *ctx,
-                     struct err *e);
+int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take_fn *take,
+                     void *ctx, struct err *e);
 
 /* Writes what is left and frees r (NULL is fine).  Returns 0, or -1 with *e if any write
  * failed (full disk): the file then ends where that happened. */

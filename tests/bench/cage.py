@@ -178,7 +178,8 @@ def main():
         if copy:
             copy.drop()
         command = [program, "run", "-m", a.model, "-b", str(budget), "-c", str(a.ctx), "-n",
-                   str(a.n), "--temp", "0", "--json", "-q", "--telemetry", a.telemetry, QUESTION]
+                   str(a.n), "--temp", "0", "--json", "-q", "--force", "--telemetry", a.telemetry,
+                   QUESTION]
         p, peak, kills = run_caged(command, budget)
         if p.returncode != 0:
             broken.append(f"{text}: exit status {p.returncode}: {p.stderr.strip()}")

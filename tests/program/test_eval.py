@@ -47,7 +47,7 @@ class Ids(unittest.TestCase):
 
     def test_logits_and_greedy_ids_are_the_reference_s(self):
         for name in NAMES:
-            out = self.path("logits")
+            out = self.path("logits." + name)
             r = memwall("eval", "-m", model(name), "--ids", os.path.join(MODELS, name + ".ids"),
                         "--logits", out, "--greedy", "32", "--exact", "--kv", "f32")
             self.assertEqual((0, "", text_of(name + ".greedy")),
@@ -96,12 +96,14 @@ class Ids(unittest.TestCase):
         self.assertIn("32", r.stderr)
 
     def test_a_file_that_cannot_be_written_is_told(self):
-        for path, text in {"/dev/full": "No space left", "/nonexistent/x": "No such file"}.items():
-            r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6 7"),
-                        "--logits", path)
-            self.assertEqual(1, r.returncode)
-            self.assertIn(path, r.stderr)
-            self.assertIn(text, r.stderr)
+        with open("/dev/full", "wb") as full:
+            for path, text in {f"/dev/fd/{full.fileno()}": "No space left",
+                               "/nonexistent/x": "No such file"}.items():
+                r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6 7"),
+                            "--logits", path, pass_fds=(full.fileno(),))
+                self.assertEqual(1, r.returncode)
+                self.assertIn(path, r.stderr)
+                self.assertIn(text, r.stderr)
 
     def test_a_budget_below_the_floor(self):
         r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6"), "-b", "1M")

@@ -298,7 +298,7 @@ static void equal_what_telemetry_recorded(void **state)
     struct record r;
 
     start.model = size->slow ? program_slow_model() : NULL;
-    snprintf(file, sizeof file, "%s.jsonl", program_model());
+    snprintf(file, sizeof file, "%s.%s.jsonl", program_model(), size->name);
     program_begin(&run, &start);
     sees(&run, "Talker");
     program_say(&run, "hello");

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -621,7 +622,7 @@ static void a_chat_is_exported(void **state)
     ok(store_add(s, STORE_NOTICE, "a\nb", 3, NULL, &e));
     snprintf(path, sizeof path, "%s/out.md", dir);
     assert_int_equal(store_format_of(path), STORE_MARKDOWN);
-    ok(store_export(s, path, STORE_MARKDOWN, &e));
+    ok(store_export(s, path, STORE_MARKDOWN, false, &e));
     all = slurp(path, &n);
     assert_non_null(strstr(all, "\n## You\n\n# not a head\nq\n\n## Gemma"));
     assert_non_null(strstr(all, "<details><summary>thinking</summary>\n\nhm\n\n</details>\n\n"
@@ -630,14 +631,19 @@ static void a_chat_is_exported(void **state)
     free(all);
     snprintf(path, sizeof path, "%s/out.JSON", dir);
     assert_int_equal(store_format_of(path), STORE_JSON);
-    ok(store_export(s, path, STORE_JSON, &e));
+    ok(store_export(s, path, STORE_JSON, false, &e));
+    /* A file that is there keeps its content until it may be replaced. */
+    assert_int_equal(store_export(s, path, STORE_MARKDOWN, false, &e), -1);
+    assert_int_equal(e.sys, EEXIST);
+    e = (struct err)ERR_INIT;
+    ok(store_export(s, path, STORE_JSON, true, &e));
     all = slurp(path, &n);
     assert_non_null(strstr(all, "\"messages\": [\n    {\"role\": \"user\",\n     \"content\": "
                                 "\"# not a head\\nq\"},\n    {\"role\": \"assistant\",\n     "
                                 "\"thinking\": \"hm\",\n     \"content\": \"Yes *sir*\",\n     "
                                 "\"done\": \"stop\",\n     \"receipt\": {"));
     free(all);
-    assert_int_equal(store_export(s, "/nonexistent/x.md", STORE_MARKDOWN, &e), -1);
+    assert_int_equal(store_export(s, "/nonexistent/x.md", STORE_MARKDOWN, false, &e), -1);
     store_close(s);
 }
 

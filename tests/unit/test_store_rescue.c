@@ -402,7 +402,7 @@ static void a_chat_in_memory_can_be_read_and_exported(void **state)
     expect_queued(0, "later");
     assert_string_equal(store_path(store), "");
     snprintf(path, sizeof path, "%s/out.md", dir);
-    ok(store_export(store, path, STORE_MARKDOWN, &e));
+    ok(store_export(store, path, STORE_MARKDOWN, false, &e));
     assert_int_equal(access(path, F_OK), 0);
     ok(store_finish(store, &e));
 }

@@ -155,7 +155,7 @@ int copy_file(const char *path, const char *text, size_t n, struct err *e)
 {
     struct whole_file w;
 
-    if (whole_file_begin(&w, path, e) != 0)
+    if (whole_file_begin(&w, path, true, e) != 0)
         return -1;
     fwrite(text, 1, n, w.f); /* whole_file_end asks whether it went well */
     return whole_file_end(&w, e);

@@ -151,6 +151,6 @@ enum store_format { STORE_MARKDOWN, STORE_JSON };
 /* By the end of a file's name: .json, else Markdown. */
 enum store_format store_format_of(const char *path);
 int store_export(const struct store *s, const char *path, enum store_format format,
-                 struct err *e);
+                 bool replace, struct err *e);
 
 #endif

@@ -125,13 +125,13 @@ static void begin(FILE *f, const struct store *s, enum store_format format, stru
 }
 
 int store_export(const struct store *s, const char *path, enum store_format format,
-                 struct err *e)
+                 bool replace, struct err *e)
 {
     struct json_text j = { 0 };
     struct whole_file w;
     int failed = 0;
 
-    if (whole_file_begin(&w, path, e) != 0)
+    if (whole_file_begin(&w, path, replace, e) != 0)
         return -1;
     begin(w.f, s, format, &j);
     for (uint32_t i = 0; i < s->n_record && failed == 0; i++) {

@@ -6,6 +6,7 @@
 #ifndef MEMWALL_UI_CHAT_WHOLE_FILE_H
 #define MEMWALL_UI_CHAT_WHOLE_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "engine/memwall.h"
@@ -13,10 +14,12 @@
 struct whole_file {
     FILE *f; /* to write to */
     char path[4096], temporary[4096];
+    bool replace;
 };
 
-/* Begin.  -1 with *e: nothing is there. */
-int whole_file_begin(struct whole_file *w, const char *path, struct err *e);
+/* Begin.  replace: a file of that name may be there and is replaced.  -1 with *e: nothing
+ * is there. */
+int whole_file_begin(struct whole_file *w, const char *path, bool replace, struct err *e);
 /* End: put it in its place.  On failure nothing is left of it. */
 int whole_file_end(struct whole_file *w, struct err *e);
 /* Leave it: nothing is left of it. */
