@@ -11,7 +11,24 @@ libengine_a_SOURCES += \
 	engine/text/decode.c \
 	engine/text/encode.c \
 	engine/text/ids.c \
-	engine/text/jinja.h \
+	engine/text/jinja.h engine/text/jinja_internal.h \
+	engine/text/jinja_attr.c \
+	engine/text/jinja_call.c \
+	engine/text/jinja_case.c \
+	engine/text/jinja_eval.c \
+	engine/text/jinja_exec.c \
+	engine/text/jinja_expr.c \
+	engine/text/jinja_filters.c \
+	engine/text/jinja_filters_seq.c \
+	engine/text/jinja_format.c \
+	engine/text/jinja_lex.c \
+	engine/text/jinja_methods.c \
+	engine/text/jinja_ops.c \
+	engine/text/jinja_parse.c \
+	engine/text/jinja_print.c \
+	engine/text/jinja_str.c \
+	engine/text/jinja_tests.c \
+	engine/text/jinja_value.c \
 	engine/text/nfc.c engine/text/nfc.h \
 	engine/text/pair_list.c \
 	engine/text/pairs.c engine/text/pairs.h \

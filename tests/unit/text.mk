@@ -4,6 +4,10 @@ tests_conformance_tokenizer_vectors_SOURCES = tests/conformance/tokenizer_vector
 	tests/lib/json_line.c tests/lib/json_line.h
 tests_conformance_tokenizer_vectors_LDADD = $(ENGINE_LIBS)
 
+noinst_PROGRAMS += tests/conformance/jinja_cases
+tests_conformance_jinja_cases_SOURCES = tests/conformance/jinja_cases.c
+tests_conformance_jinja_cases_LDADD = $(ENGINE_LIBS)
+
 noinst_PROGRAMS += tests/bench/bench_tokenize
 tests_bench_bench_tokenize_SOURCES = tests/bench/bench_tokenize.c
 tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)

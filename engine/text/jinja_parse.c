@@ -1,0 +1,505 @@
+/*
+ * Statements of a template, and the memory of its tree.
+ */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/text/jinja_internal.h"
+#include "engine/text/utf8.h"
+
+#define TREE_BYTES_MAX ((size_t)48 << 20)
+#define PIECE_BYTES    ((size_t)16 << 10)
+
+void jp_fail(struct parser *p, enum err_code code, uint32_t line, const char *fmt, ...)
+{
+    char what[200];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    jinja_clean_message(what);
+    err_set(p->e, code, "line %u: %s", line, what);
+    longjmp(p->fail, 1);
+}
+
+void *jp_take(struct parser *p, size_t n)
+{
+    n = (n + 15) / 16 * 16;
+    if (n > p->piece_left || arena_size(1) > ARENA_ALIGN) {
+        bool large = n > PIECE_BYTES / 4 || arena_size(1) > ARENA_ALIGN;
+        char *got = arena_take(&p->j->memory, large ? n : PIECE_BYTES, p->e);
+
+        if (got == NULL)
+            jp_fail(p, ERR_BUDGET, p->now.line, "the template is too large");
+        if (large)
+            return got;
+        p->piece = got;
+        p->piece_left = PIECE_BYTES;
+    }
+    p->piece_left -= n;
+    p->piece += n;
+    return p->piece - n;
+}
+
+struct node *jp_node(struct parser *p, enum node_type type, uint32_t line)
+{
+    struct node *n = jp_take(p, sizeof *n);
+
+    *n = (struct node){ .type = (uint8_t)type, .line = line, .depth = 1 };
+    return n;
+}
+
+static void deepen(struct parser *p, struct node *n, const struct node *k)
+{
+    if (k->depth >= n->depth)
+        n->depth = (uint16_t)(k->depth + 1);
+    if (n->depth > JINJA_PARSE_DEPTH)
+        jp_fail(p, ERR_BUDGET, n->line, "the template nests too deeply");
+}
+
+void jp_add(struct parser *p, struct node *n, struct node **tail, struct node *k)
+{
+    deepen(p, n, k);
+    if (*tail == NULL)
+        n->kid = k;
+    else
+        (*tail)->next = k;
+    *tail = k;
+    n->n_kid++;
+}
+
+struct node *jp_child(struct parser *p, struct node *n, struct node *k)
+{
+    deepen(p, n, k);
+    return k;
+}
+
+val jp_str(struct parser *p, const char *s, size_t len)
+{
+    struct str *made = jp_take(p, sizeof *made);
+
+    *made = (struct str){ .p = s, .len = len };
+    for (size_t i = 0; i < len; i++)
+        made->n_cp += ((unsigned char)s[i] & 0xc0u) != 0x80;
+    return jv_str(made);
+}
+
+uint32_t jp_name(struct parser *p, const char *s, size_t len)
+{
+    uint32_t hash = 2166136261u, at;
+    struct jinja *j = p->j;
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)s[i]) * 16777619u;
+    for (at = p->bucket[hash >> 24]; at != 0; at = p->chain[at - 1]) {
+        const struct str *known = j->name[at - 1];
+
+        if (known->len == len && memcmp(known->p, s, len) == 0)
+            break;
+    }
+    if (at == 0) {
+        if (j->n_name == JINJA_NAMES_MAX)
+            jp_fail(p, ERR_BUDGET, p->now.line, "the template has more than %d variables",
+                    JINJA_NAMES_MAX);
+        j->name[j->n_name] = jp_str(p, s, len).u.s;
+        p->chain[j->n_name] = p->bucket[hash >> 24];
+        at = p->bucket[hash >> 24] = ++j->n_name;
+    }
+    if (at - 1 == NAME_CALLER)
+        p->macro_uses |= USES_CALLER;
+    else if (at - 1 == NAME_KWARGS)
+        p->macro_uses |= USES_KWARGS;
+    else if (at - 1 == NAME_VARARGS)
+        p->macro_uses |= USES_VARARGS;
+    return at - 1;
+}
+
+/* ---- statements ---- */
+
+static struct node *parse_statement(struct parser *p);
+
+static void expect_block_end(struct parser *p)
+{
+    if (p->now.type != T_BLOCK_END)
+        jp_unexpected(p, "\"%}\"");
+    jp_next(p);
+}
+
+/*
+ * Statements onto the kids of n up to "{% end %}" or "{% other %}" (NULL: the end of the
+ * template), whose name is then p->now.
+ */
+static void body(struct parser *p, struct node *n, const char *end, const char *other,
+                 const char *third)
+{
+    struct node *tail = NULL, *print = NULL, *print_tail = NULL;
+    uint32_t line = n->line;
+
+    jp_enter(p);
+    while (p->now.type != T_EOF) {
+        struct node *k;
+
+        switch (p->now.type) {
+        case T_DATA:
+            k = jp_node(p, N_TEXT, p->now.line);
+            k->v = jp_str(p, p->now.p, p->now.len);
+            jp_next(p);
+            break;
+        case T_VAR_BEGIN:
+            k = jp_node(p, N_PRINT, p->now.line);
+            jp_next(p);
+            print = k;
+            print_tail = NULL;
+            jp_add(p, print, &print_tail, jp_tuple(p, true, false, NULL));
+            if (p->now.type != T_VAR_END)
+                jp_unexpected(p, "\"}}\"");
+            jp_next(p);
+            break;
+        default: /* T_BLOCK_BEGIN */
+            jp_next(p);
+            if (end != NULL &&
+                (jp_is_name(&p->now, end) || (other != NULL && jp_is_name(&p->now, other)) ||
+                 (third != NULL && jp_is_name(&p->now, third)))) {
+                jp_leave(p);
+                return;
+            }
+            k = parse_statement(p);
+            expect_block_end(p);
+        }
+        jp_add(p, n, &tail, k);
+    }
+    if (end != NULL)
+        jp_fail(p, ERR_FORMAT, line, "\"%s\" is missing", end);
+    jp_leave(p);
+}
+
+/* The body of a statement whose tag is not closed yet; the end's name is skipped. */
+static void body_to(struct parser *p, struct node *n, const char *end)
+{
+    jp_skip_op(p, ':');
+    expect_block_end(p);
+    body(p, n, end, NULL, NULL);
+    jp_next(p);
+}
+
+static struct node *parse_for(struct parser *p)
+{
+    struct node *n = jp_node(p, N_FOR, p->now.line);
+
+    jp_next(p);
+    n->a = jp_child(p, n, jp_target(p, false, "in"));
+    jp_expect_name(p, "in");
+    n->b = jp_child(p, n, jp_tuple(p, false, false, "recursive"));
+    if (jp_skip_name(p, "if"))
+        n->c = jp_child(p, n, jp_expression(p, true));
+    n->flag = jp_skip_name(p, "recursive");
+    jp_skip_op(p, ':');
+    expect_block_end(p);
+    p->n_loop++;
+    body(p, n, "endfor", "else", NULL);
+    p->n_loop--;
+    if (jp_skip_name(p, "else")) {
+        n->d = jp_node(p, N_BODY, p->now.line);
+        body_to(p, n->d, "endfor");
+        jp_child(p, n, n->d);
+    } else {
+        jp_next(p);
+    }
+    return n;
+}
+
+static struct node *parse_if(struct parser *p)
+{
+    struct node *n = jp_node(p, N_IF, p->now.line), *tail = NULL;
+
+    for (bool more = true; more;) {
+        struct node *branch = jp_node(p, N_BRANCH, p->now.line);
+
+        if (jp_skip_name(p, "else")) {
+            body_to(p, branch, "endif");
+            more = false;
+        } else {
+            jp_next(p);
+            branch->a = jp_child(p, branch, jp_tuple(p, false, false, NULL));
+            jp_skip_op(p, ':');
+            expect_block_end(p);
+            body(p, branch, "endif", "elif", "else");
+            more = !jp_skip_name(p, "endif");
+        }
+        jp_add(p, n, &tail, branch);
+    }
+    return n;
+}
+
+static struct node *parse_set(struct parser *p)
+{
+    struct node *n = jp_node(p, N_SET, p->now.line);
+
+    jp_next(p);
+    n->a = jp_child(p, n, jp_target(p, true, NULL));
+    if (jp_skip_op(p, '=')) {
+        n->b = jp_child(p, n, jp_tuple(p, true, false, NULL));
+        return n;
+    }
+    n->type = N_SETBLOCK;
+    if (jp_is_op(&p->now, '|'))
+        n->b = jp_child(p, n, jp_filters(p, NULL, false));
+    body_to(p, n, "endset");
+    return n;
+}
+
+static struct node *parse_param(struct parser *p)
+{
+    struct node *n = jp_node(p, N_PARAM, p->now.line);
+
+    if (p->now.type != T_NAME)
+        jp_unexpected(p, "the name of a parameter");
+    n->v = jp_str(p, p->now.p, p->now.len);
+    n->name = jp_name(p, p->now.p, p->now.len);
+    jp_next(p);
+    return n;
+}
+
+/* "(a, b=1)" after the name of a macro. */
+static struct node *parse_signature(struct parser *p)
+{
+    struct node *n = jp_node(p, N_BODY, p->now.line), *tail = NULL;
+    bool defaults = false;
+
+    jp_expect_op(p, '(');
+    while (!jp_is_op(&p->now, ')')) {
+        struct node *param;
+
+        if (tail != NULL)
+            jp_expect_op(p, ',');
+        param = parse_param(p);
+        if (jp_skip_op(p, '=')) {
+            param->a = jp_child(p, param, jp_expression(p, true));
+            defaults = true;
+        } else if (defaults) {
+            jp_fail(p, ERR_FORMAT, param->line,
+                    "a parameter without a default follows one with a default");
+        }
+        jp_add(p, n, &tail, param);
+    }
+    jp_next(p);
+    return n;
+}
+
+/* The body of a macro or call block: a scope of its own, in which loops outside are closed. */
+static void macro_body(struct parser *p, struct node *n, const char *end)
+{
+    unsigned n_loop = p->n_loop, uses = p->macro_uses;
+
+    p->n_loop = 0;
+    p->macro_uses = 0;
+    body_to(p, n, end);
+    n->flag = (uint8_t)p->macro_uses;
+    p->macro_uses |= uses; /* a macro in a macro leaves it to the outer one, too */
+    p->n_loop = n_loop;
+}
+
+static struct node *parse_macro(struct parser *p)
+{
+    struct node *n = jp_node(p, N_MACRO, p->now.line);
+
+    jp_next(p);
+    if (p->now.type != T_NAME)
+        jp_unexpected(p, "the name of a macro");
+    n->v = jp_str(p, p->now.p, p->now.len);
+    n->name = jp_name(p, p->now.p, p->now.len);
+    jp_next(p);
+    n->c = jp_child(p, n, parse_signature(p));
+    macro_body(p, n, "endmacro");
+    return n;
+}
+
+static struct node *parse_call_block(struct parser *p)
+{
+    struct node *n = jp_node(p, N_CALLBLOCK, p->now.line);
+    struct node *caller = jp_node(p, N_MACRO, p->now.line);
+
+    jp_next(p);
+    caller->name = NAME_CALLER;
+    caller->v = jp_str(p, "caller", 6);
+    if (jp_is_op(&p->now, '('))
+        caller->c = jp_child(p, caller, parse_signature(p));
+    else
+        caller->c = jp_node(p, N_BODY, p->now.line);
+    n->a = jp_child(p, n, jp_expression(p, true));
+    if (n->a->type != N_CALL)
+        jp_fail(p, ERR_FORMAT, n->line, "\"call\" needs the call of a macro");
+    macro_body(p, caller, "endcall");
+    n->b = jp_child(p, n, caller);
+    return n;
+}
+
+/* transformers' extension: prints its body, which is the body of a nameless macro. */
+static struct node *parse_generation(struct parser *p)
+{
+    struct node *n = jp_node(p, N_CALLBLOCK, p->now.line);
+    struct node *caller = jp_node(p, N_MACRO, p->now.line);
+
+    jp_next(p);
+    caller->name = NAME_CALLER;
+    caller->v = jp_str(p, "caller", 6);
+    caller->c = jp_node(p, N_BODY, p->now.line);
+    macro_body(p, caller, "endgeneration");
+    n->b = jp_child(p, n, caller);
+    return n;
+}
+
+static struct node *parse_filter_block(struct parser *p)
+{
+    struct node *n = jp_node(p, N_FILTERBLOCK, p->now.line);
+
+    jp_next(p);
+    n->b = jp_child(p, n, jp_filters(p, NULL, true));
+    body_to(p, n, "endfilter");
+    return n;
+}
+
+static struct node *parse_with(struct parser *p)
+{
+    struct node *n = jp_node(p, N_WITH, p->now.line), *tail = NULL;
+
+    jp_next(p);
+    n->c = jp_node(p, N_BODY, p->now.line);
+    while (p->now.type != T_BLOCK_END) {
+        struct node *set = jp_node(p, N_SET, p->now.line);
+
+        if (tail != NULL)
+            jp_expect_op(p, ',');
+        set->a = jp_child(p, set, jp_target(p, false, NULL));
+        jp_expect_op(p, '=');
+        set->b = jp_child(p, set, jp_expression(p, true));
+        jp_add(p, n->c, &tail, set);
+    }
+    jp_child(p, n, n->c);
+    body_to(p, n, "endwith");
+    return n;
+}
+
+static struct node *parse_print(struct parser *p)
+{
+    struct node *n = jp_node(p, N_PRINT, p->now.line), *tail = NULL;
+
+    jp_next(p);
+    while (p->now.type != T_BLOCK_END) {
+        if (tail != NULL)
+            jp_expect_op(p, ',');
+        jp_add(p, n, &tail, jp_expression(p, true));
+    }
+    return n;
+}
+
+static struct node *parse_jump(struct parser *p)
+{
+    struct node *n =
+        jp_node(p, jp_is_name(&p->now, "break") ? N_BREAK : N_CONTINUE, p->now.line);
+
+    if (p->n_loop == 0)
+        jp_fail(p, ERR_FORMAT, n->line, "\"%s\" is outside a loop",
+                n->type == N_BREAK ? "break" : "continue");
+    jp_next(p);
+    return n;
+}
+
+static struct node *parse_statement(struct parser *p)
+{
+    static const struct {
+        const char *name;
+        struct node *(*parse)(struct parser *p);
+    } statements[] = {
+        { "if", parse_if },
+        { "for", parse_for },
+        { "set", parse_set },
+        { "macro", parse_macro },
+        { "call", parse_call_block },
+        { "filter", parse_filter_block },
+        { "generation", parse_generation },
+        { "with", parse_with },
+        { "print", parse_print },
+        { "break", parse_jump },
+        { "continue", parse_jump },
+    };
+    static const char *const outside[] = { "include", "import", "from",      "extends",
+                                           "block",   "do",     "autoescape" };
+    char found[64];
+
+    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+        if (jp_is_name(&p->now, statements[i].name))
+            return statements[i].parse(p);
+    }
+    jp_describe(&p->now, found, sizeof found);
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        if (jp_is_name(&p->now, outside[i]))
+            jp_fail(p, ERR_UNSUPPORTED, p->now.line, "the statement %s is not supported",
+                    found);
+    }
+    jp_fail(p, ERR_FORMAT, p->now.line, "unknown statement %s", found);
+}
+
+static void parse(struct parser *p, const char *text, size_t len)
+{
+    static const char *const own[] = {
+        [NAME_LOOP] = "loop",
+        [NAME_CALLER] = "caller",
+        [NAME_KWARGS] = "kwargs",
+        [NAME_VARARGS] = "varargs",
+    };
+    struct node *root;
+
+    p->text = jp_take(p, len + 1);
+    if (len > 0)
+        memcpy(p->text, text, len);
+    p->len = len;
+    p->j->name = jp_take(p, JINJA_NAMES_MAX * sizeof p->j->name[0]);
+    for (size_t i = 0; i < N_OWN_NAMES; i++)
+        jp_name(p, own[i], strlen(own[i]));
+    jp_start(p);
+    root = jp_node(p, N_BODY, 1);
+    body(p, root, NULL, NULL, NULL);
+    p->j->body = root->kid;
+}
+
+int jinja_parse(struct jinja **out, const char *text, size_t len, struct err *e)
+{
+    struct parser *p;
+
+    *out = NULL;
+    if (len > JINJA_TEMPLATE_MAX)
+        return err_set(e, ERR_BUDGET, "a chat template of %zu bytes is longer than %zu", len,
+                       JINJA_TEMPLATE_MAX);
+    if (!utf8_is_valid(text, len))
+        return err_set(e, ERR_FORMAT, "the chat template is not UTF-8");
+    p = calloc(1, sizeof *p);
+    if (p == NULL || (p->j = calloc(1, sizeof *p->j)) == NULL) {
+        free(p);
+        return err_set(e, ERR_MEMORY, "no memory for a chat template");
+    }
+    p->e = e;
+    if (arena_map(&p->j->memory, "chat template", TREE_BYTES_MAX, false, e) != 0 ||
+        setjmp(p->fail) != 0) {
+        jinja_free(p->j);
+        free(p);
+        return -1;
+    }
+    parse(p, text, len);
+    *out = p->j;
+    free(p);
+    return 0;
+}
+
+void jinja_free(struct jinja *j)
+{
+    if (j == NULL)
+        return;
+    arena_unmap(&j->memory);
+    free(j);
+}
