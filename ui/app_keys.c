@@ -418,6 +418,10 @@ void app_key(struct app *a, const struct key *key)
         app_hint(a, "a paste of %zu bytes was too long", key->n);
         app_dirty(a, DIRT_INPUT);
         return;
+    case KEYS_PASTE_BROKEN:
+        app_hint(a, "Ctrl-C broke off a paste of %zu bytes", key->n);
+        app_dirty(a, DIRT_INPUT);
+        return;
     case KEYS_CHAR:
     case KEYS_NAMED: break;
     }

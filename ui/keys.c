@@ -13,6 +13,9 @@
 static const char paste_end[] = "\033[201~";
 #define PASTE_END_BYTES (sizeof paste_end - 1)
 
+#define CTRL_C   3
+#define TYPED_NS ((uint64_t)50 * 1000 * 1000)
+
 struct keys {
     unsigned char buf[BUFFER_BYTES];
     size_t from, to;  /* buf[from .. to) waits */
@@ -21,6 +24,8 @@ struct keys {
     unsigned char unit[STRING_MAX + 8]; /* the unit that was given out */
 
     bool pasting;
+    bool is_broken; /* the paste, by Ctrl-C */
+    bool was_open;  /* the last paste was over without its end */
     unsigned char *paste;
     size_t paste_bytes, paste_room;
     size_t dropped; /* of a paste that is too long; 0: none */
@@ -49,9 +54,25 @@ void keys_set_mouse(struct keys *k, bool on)
     k->mouse = on;
 }
 
+/* A control character of a paste comes with others, one that is typed comes alone. */
+static bool is_typed_interrupt(const struct keys *k, const unsigned char *bytes, size_t n,
+                               uint64_t now_ns)
+{
+    return n == 1 && bytes[0] == CTRL_C && now_ns - k->last_ns >= TYPED_NS;
+}
+
 void keys_feed(struct keys *k, const unsigned char *bytes, size_t n, uint64_t now_ns)
 {
     assert(n <= keys_room(k));
+    if (n > 0 && k->was_open) {
+        /* Only a paste brings several characters at once: it had paused, and goes on. */
+        k->pasting = n > 4 && bytes[0] != '\033' && k->from == k->to;
+        k->was_open = false;
+    }
+    if (k->pasting && is_typed_interrupt(k, bytes, n, now_ns)) {
+        k->is_broken = true;
+        return;
+    }
     if (k->from > 0) {
         memmove(k->buf, k->buf + k->from, k->to - k->from);
         k->to -= k->from;
@@ -64,9 +85,13 @@ void keys_feed(struct keys *k, const unsigned char *bytes, size_t n, uint64_t no
 
 uint64_t keys_wait(const struct keys *k, uint64_t now_ns)
 {
-    if (k->from == k->to || k->pasting)
+    uint64_t limit = k->pasting ? KEYS_PASTE_NS : KEYS_ESC_NS, past = now_ns - k->last_ns;
+
+    if (k->is_broken)
+        return 0;
+    if (k->from == k->to && !k->pasting)
         return UINT64_MAX;
-    return now_ns - k->last_ns >= KEYS_ESC_NS ? 0 : KEYS_ESC_NS - (now_ns - k->last_ns);
+    return past >= limit ? 0 : limit - past;
 }
 
 /* ---- how long is the unit at the start of p[0 .. n)?  0: not complete ---- */
@@ -312,29 +337,36 @@ static void read_unit(struct key *out, const unsigned char *p, size_t n, bool in
 
 /* ---- pastes ---- */
 
+/* Room for n bytes more; false: the paste is too long. */
+static bool paste_reserve(struct keys *k, size_t n)
+{
+    size_t want = k->paste_bytes + n;
+    unsigned char *bigger;
+
+    if (want > KEYS_MAX_PASTE)
+        return false;
+    if (want <= k->paste_room)
+        return true;
+    bigger = realloc(k->paste, want * 2 + 1);
+    if (bigger == NULL)
+        return false;
+    k->paste = bigger;
+    k->paste_room = want * 2;
+    return true;
+}
+
 static void paste_add(struct keys *k, const unsigned char *p, size_t n)
 {
     if (n == 0)
         return;
-    if (k->dropped == 0 && k->paste_bytes + n > k->paste_room) {
-        size_t room = (k->paste_bytes + n) * 2;
-        unsigned char *bigger =
-            k->paste_bytes + n <= KEYS_MAX_PASTE ? realloc(k->paste, room + 1) : NULL;
-
-        if (bigger == NULL) {
-            k->dropped = k->paste_bytes;
-            k->paste_bytes = 0;
-        } else {
-            k->paste = bigger;
-            k->paste_room = room;
-        }
-    }
     if (k->dropped > 0) {
         k->dropped += n;
-        return;
+    } else if (paste_reserve(k, n)) {
+        memcpy(k->paste + k->paste_bytes, p, n);
+        k->paste_bytes += n;
+    } else {
+        k->dropped = k->paste_bytes + n;
     }
-    memcpy(k->paste + k->paste_bytes, p, n);
-    k->paste_bytes += n;
 }
 
 /* Take what belongs to the paste; true when its end was met. */
@@ -360,6 +392,18 @@ static bool paste_take(struct keys *k)
     return false;
 }
 
+/* Nothing came for so long that the end will not come.  An Esc at the end was typed. */
+static void paste_give_up(struct keys *k)
+{
+    size_t n = k->to - k->from;
+
+    if (n > 1 || (n == 1 && k->buf[k->from] != '\033'))
+        paste_add(k, k->buf + k->from, n);
+    k->from = k->to = 0;
+    k->pasting = false;
+    k->was_open = true;
+}
+
 /* Terminals send the line ends of a paste as Enter: "\r", and some "\r\n". */
 static size_t unify_line_ends(unsigned char *text, size_t n)
 {
@@ -375,7 +419,10 @@ static size_t unify_line_ends(unsigned char *text, size_t n)
 
 static void paste_out(struct keys *k, struct key *out)
 {
-    if (k->dropped > 0) {
+    if (k->is_broken) {
+        out->kind = KEYS_PASTE_BROKEN;
+        out->n = k->dropped > 0 ? k->dropped : k->paste_bytes;
+    } else if (k->dropped > 0) {
         out->kind = KEYS_PASTE_LONG;
         out->n = k->dropped;
     } else {
@@ -383,6 +430,7 @@ static void paste_out(struct keys *k, struct key *out)
         out->bytes = k->paste;
         out->n = unify_line_ends(k->paste, k->paste_bytes);
     }
+    k->is_broken = false;
     k->dropped = 0;
     k->paste_bytes = 0;
 }
@@ -398,8 +446,11 @@ bool keys_next(struct keys *k, uint64_t now_ns, struct key *out)
 
         *out = (struct key){ 0 };
         if (k->pasting) {
-            if (!paste_take(k))
-                return false;
+            if (!paste_take(k)) {
+                if (keys_wait(k, now_ns) > 0)
+                    return false;
+                paste_give_up(k);
+            }
             paste_out(k, out);
             return true;
         }

@@ -7,7 +7,8 @@
  * time limit releases any unit that stays incomplete.
  *
  * A paste is everything between ESC[200~ and ESC[201~, however many reads it takes; one
- * that is longer than KEYS_MAX_PASTE is dropped whole and says so.
+ * that is longer than KEYS_MAX_PASTE is dropped whole and says so.  A paste whose end does
+ * not come is over after KEYS_PASTE_NS without a byte; Ctrl-C breaks it off at once.
  *
  * The decoder knows nothing of curses and reads no clock: time is an argument.
  */
@@ -19,14 +20,16 @@
 #include <stdint.h>
 
 #define KEYS_ESC_NS    ((uint64_t)40 * 1000 * 1000)
-#define KEYS_MAX_PASTE ((size_t)16 << 20)
+#define KEYS_PASTE_NS  ((uint64_t)1000 * 1000 * 1000)
+#define KEYS_MAX_PASTE ((size_t)4 << 20)
 
 enum key_kind {
-    KEYS_CHAR,       /* ch: a character, or a control byte; mods may hold KEYS_ALT */
-    KEYS_NAMED,      /* name */
-    KEYS_MOUSE,      /* mouse */
-    KEYS_PASTE,      /* bytes, n: as it came, but line ends are newlines */
-    KEYS_PASTE_LONG, /* one that was dropped; n: bytes */
+    KEYS_CHAR,         /* ch: a character, or a control byte; mods may hold KEYS_ALT */
+    KEYS_NAMED,        /* name */
+    KEYS_MOUSE,        /* mouse */
+    KEYS_PASTE,        /* bytes, n: as it came, but line ends are newlines */
+    KEYS_PASTE_LONG,   /* one that was dropped; n: bytes */
+    KEYS_PASTE_BROKEN, /* one that Ctrl-C broke off; n: bytes */
     KEYS_FOCUS_IN,
     KEYS_FOCUS_OUT,
     KEYS_REPLY,   /* of the terminal to a question */

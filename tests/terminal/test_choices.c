@@ -76,6 +76,19 @@ static void a_paste_of_several_lines_is_one_message(void **state)
     sees(&run, "You said: first");
 }
 
+static void a_paste_without_its_end_swallows_no_keys(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    sees(&run, "ready");
+    pty_send(run.s, "\033[200~no end");
+    sees(&run, "> no end"); /* when nothing more comes */
+    pty_send(run.s, "\003");
+    loses(&run, "> no end");
+    fake_line(&run, "hello");
+    sees(&run, "You said: hello");
+}
+
 static void a_command_typed_while_reading_is_not_lost_in_the_search(void **state)
 {
     (void)state;
@@ -110,6 +123,7 @@ int main(void)
         cmocka_unit_test_teardown(a_narrow_screen_says_the_keys_of_a_sheet, end_run),
         cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
         cmocka_unit_test_teardown(a_paste_of_several_lines_is_one_message, end_run),
+        cmocka_unit_test_teardown(a_paste_without_its_end_swallows_no_keys, end_run),
         cmocka_unit_test_teardown(a_command_typed_while_reading_is_not_lost_in_the_search,
                                   end_run),
         cmocka_unit_test_teardown(the_strip_of_a_small_screen_grows_by_keys, end_run),

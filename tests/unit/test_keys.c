@@ -57,6 +57,88 @@ static void a_paste_is_one_unit_however_it_is_cut(void **state)
     }
 }
 
+static void a_paste_without_its_end_is_over_when_nothing_comes(void **state)
+{
+    struct key key;
+
+    (void)state;
+    feed("\033[200~no end\033[20");
+    assert_false(keys_next(keys, 0, &key));
+    assert_false(keys_next(keys, KEYS_PASTE_NS - 1, &key));
+    assert_int_equal(keys_wait(keys, KEYS_PASTE_NS - 1), 1);
+    assert_true(keys_next(keys, KEYS_PASTE_NS, &key));
+    assert_int_equal(key.kind, KEYS_PASTE);
+    assert_int_equal(key.n, 10);
+    assert_memory_equal(key.bytes, "no end\033[20", 10);
+    assert_true(keys_wait(keys, KEYS_PASTE_NS) == UINT64_MAX);
+    keys_feed(keys, (const unsigned char *)"x", 1, KEYS_PASTE_NS);
+    assert_true(keys_next(keys, KEYS_PASTE_NS, &key));
+    assert_int_equal(key.kind, KEYS_CHAR);
+}
+
+/* The rest of a slow one must not be typed: its line ends would send it. */
+static void a_paste_that_pauses_goes_on(void **state)
+{
+    struct key key;
+
+    (void)state;
+    feed("\033[200~one");
+    assert_true(keys_next(keys, KEYS_PASTE_NS, &key));
+    assert_int_equal(key.kind, KEYS_PASTE);
+    keys_feed(keys, (const unsigned char *)"two\rthree\033[201~", 15, KEYS_PASTE_NS + 1);
+    assert_true(keys_next(keys, KEYS_PASTE_NS + 1, &key));
+    assert_int_equal(key.kind, KEYS_PASTE);
+    assert_memory_equal(key.bytes, "two\nthree", 9);
+    assert_false(keys_next(keys, KEYS_PASTE_NS + 2, &key));
+}
+
+static void control_c_and_escape_end_a_paste(void **state)
+{
+    struct key key;
+
+    (void)state;
+    feed("\033[200~");
+    keys_feed(keys, (const unsigned char *)"a\003b", 3, 1000 * KEYS_ESC_NS); /* pasted */
+    assert_false(keys_next(keys, 1000 * KEYS_ESC_NS, &key));
+    keys_feed(keys, (const unsigned char *)"\003", 1, 1010 * KEYS_ESC_NS);
+    assert_true(keys_next(keys, 1010 * KEYS_ESC_NS, &key));
+    assert_int_equal(key.kind, KEYS_PASTE_BROKEN);
+    assert_int_equal(key.n, 3);
+    keys_feed(keys, (const unsigned char *)"\003", 1, 1011 * KEYS_ESC_NS);
+    assert_true(keys_next(keys, 1011 * KEYS_ESC_NS, &key));
+    assert_int_equal(key.kind, KEYS_CHAR);
+    assert_int_equal(key.ch, 3);
+
+    keys_feed(keys, (const unsigned char *)"\033[200~text\033", 11, 0);
+    assert_false(keys_next(keys, 0, &key));
+    assert_true(keys_next(keys, KEYS_PASTE_NS, &key));
+    assert_int_equal(key.kind, KEYS_PASTE);
+    assert_int_equal(key.n, 4);
+}
+
+/* Memory for pastes is bounded, and what follows one is read again. */
+static void a_paste_beyond_all_measure_is_dropped(void **state)
+{
+    static unsigned char block[4096];
+    struct key key;
+    size_t n = 0;
+
+    (void)state;
+    memset(block, 'x', sizeof block);
+    feed("\033[200~");
+    for (; n <= KEYS_MAX_PASTE; n += sizeof block) {
+        assert_false(keys_next(keys, 0, &key));
+        keys_feed(keys, block, sizeof block, 0);
+    }
+    assert_false(keys_next(keys, 0, &key));
+    feed("\033[201~y");
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.kind, KEYS_PASTE_LONG);
+    assert_int_equal(key.n, n);
+    assert_true(keys_next(keys, 0, &key));
+    assert_int_equal(key.ch, 'y');
+}
+
 static void line_ends_of_a_paste_are_newlines(void **state)
 {
     (void)state;
@@ -112,6 +194,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_paste_is_one_unit_however_it_is_cut, begin, end),
+        cmocka_unit_test_setup_teardown(a_paste_without_its_end_is_over_when_nothing_comes,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_paste_that_pauses_goes_on, begin, end),
+        cmocka_unit_test_setup_teardown(control_c_and_escape_end_a_paste, begin, end),
+        cmocka_unit_test_setup_teardown(a_paste_beyond_all_measure_is_dropped, begin, end),
         cmocka_unit_test_setup_teardown(line_ends_of_a_paste_are_newlines, begin, end),
         cmocka_unit_test_setup_teardown(an_escape_alone_is_a_key_when_its_time_is_over, begin,
                                         end),
