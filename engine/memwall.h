@@ -124,6 +124,7 @@ enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 
 const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */
 int mw_kv_parse(const char *name);                  /* -1: unknown */
+bool mw_kv_is_rotated(enum mw_kv t);                /* before it is rounded: q8_0, q4_0 */
 const char *mw_io_name(enum mw_io io);              /* "direct" */
 int mw_io_parse(const char *name, bool *mmap_drop); /* "mmap:drop"; -1: unknown */
 /* A sentence for the person: mapped weights are page cache, which the budget does not cover. */

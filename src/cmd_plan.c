@@ -43,7 +43,7 @@ int cmd_plan(const struct options *o)
     } else if (code == EXIT_OK) {
         char size[16];
 
-        plan_print(stdout, &p, &info, notice.is_mapped);
+        plan_print(stdout, &p, &info, &wish, notice.is_mapped);
         printf("The smallest budget for this context is %s; the largest context for this "
                "budget is %u.\n",
                units_size(size, sizeof size, smallest), largest);

@@ -57,13 +57,20 @@ static const char *binds_text(enum mw_binds b)
     return "";
 }
 
+static const char *rotated_text(enum mw_kv t)
+{
+    return mw_kv_is_rotated(t) ? " (rotated)" : "";
+}
+
 void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                bool is_mapped)
+                const struct mw_options *o, bool is_mapped)
 {
     char a[16], b[16], c[16];
 
     plan_print_model(to, info);
-    fprintf(to, "context %u tokens, prompts %u tokens at a time\n\n", p->n_ctx, p->chunk);
+    fprintf(to, "context %u tokens, prompts %u tokens at a time\n", p->n_ctx, p->chunk);
+    fprintf(to, "keys %s%s, values %s%s\n\n", mw_kv_name(o->kv_k), rotated_text(o->kv_k),
+            mw_kv_name(o->kv_v), rotated_text(o->kv_v));
     plan_print_rows(to, p);
     units_size(c, sizeof c, info->hot_bytes);
     if (is_mapped)

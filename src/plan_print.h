@@ -11,10 +11,10 @@
 /* One line: name, type, layers, sizes. */
 void plan_print_model(FILE *to, const struct mw_model_info *info);
 
-/* The table, rows of 0 bytes left out, and below it what follows from it.  is_mapped: the
- * weights are read by mmap, which the budget does not cover. */
+/* The model, the types of keys and values from o, the table, and what follows from it.
+ * is_mapped: the weights are read by mmap, which the budget does not cover. */
 void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                bool is_mapped);
+                const struct mw_options *o, bool is_mapped);
 
 /* The rows and the sum alone: what a refusal shows. */
 void plan_print_rows(FILE *to, const struct plan *p);

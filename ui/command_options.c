@@ -75,8 +75,10 @@ void run_kv(struct talk *t, const char *args)
         v_type = n == 2 ? mw_kv_parse(v) : k_type;
 
     if (args[0] == '\0') {
-        talk_notice(t, "keys are %s, values are %s", mw_kv_name(o.engine.kv_k),
-                    mw_kv_name(o.engine.kv_v));
+        talk_notice(t, "keys are %s%s, values are %s%s", mw_kv_name(o.engine.kv_k),
+                    mw_kv_is_rotated(o.engine.kv_k) ? " (rotated)" : "",
+                    mw_kv_name(o.engine.kv_v),
+                    mw_kv_is_rotated(o.engine.kv_v) ? " (rotated)" : "");
         return;
     }
     if (k_type < 0 || v_type < 0) {

@@ -71,10 +71,18 @@ static int reserve(unsigned char **out, size_t bytes, bool touch, struct err *e)
     return 0;
 }
 
-/* The largest power of two that divides the head: long runs spread a channel furthest. */
+bool kv_type_is_rotated(enum kv_type t)
+{
+    return t == KV_Q8_0 || t == KV_Q4_0;
+}
+
+/*
+ * The largest power of two that divides the head, since long runs spread a channel furthest.
+ * tests/bench/kv_error.py has figures.
+ */
 static uint32_t run_of(enum kv_type type, uint32_t head_dim)
 {
-    return type >= KV_Q8_0 ? head_dim & (~head_dim + 1) : 0;
+    return kv_type_is_rotated(type) ? head_dim & (~head_dim + 1) : 0;
 }
 
 static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_spec *spec,

@@ -39,6 +39,9 @@ struct kv_spec {
 
 struct kv;
 
+/* Are rows of the type rotated before they are stored? */
+bool kv_type_is_rotated(enum kv_type t);
+
 /* Bytes of one position in one layer, keys and values. */
 uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v);
 

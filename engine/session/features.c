@@ -35,9 +35,9 @@ const char *mw_feature(int i)
 #else
     const char *reads = "pread threads";
 #endif
-    const char *const features[] = { reads, blas_feature() };
+    const char *const features[] = { reads, blas_feature(), "rotated q8_0 and q4_0 kv" };
 
-    return i >= 0 && i < 2 ? features[i] : NULL;
+    return i >= 0 && i < 3 ? features[i] : NULL;
 }
 
 const char *mw_isa(int i)

@@ -31,6 +31,11 @@ int mw_kv_parse(const char *name)
     return -1;
 }
 
+bool mw_kv_is_rotated(enum mw_kv t)
+{
+    return kv_type_is_rotated((enum kv_type)t);
+}
+
 const char *mw_io_name(enum mw_io io)
 {
     return io_names[io];

@@ -294,6 +294,18 @@ static void do_pack(const struct kernels *set, float *x, float *y)
     set->act_pack(ACT_Q8, x, N_VECTOR, y);
 }
 
+static void do_rotate(const struct kernels *set, float *x, float *y)
+{
+    (void)y;
+    set->rotate(x, N_VECTOR, 64);
+}
+
+static void do_rotate_long(const struct kernels *set, float *x, float *y)
+{
+    (void)y;
+    set->rotate(x, N_VECTOR, 512);
+}
+
 static void bench_other(const struct kernels *set)
 {
     static const struct {
@@ -304,6 +316,8 @@ static void bench_other(const struct kernels *set)
         { "softcap", do_softcap },
         { "rms_norm", do_norm },
         { "pack q8", do_pack },
+        { "rotate 64", do_rotate },
+        { "rotate 512", do_rotate_long },
     };
     float *x = calloc(2 * N_VECTOR, sizeof *x), *y = calloc(2 * N_VECTOR, sizeof *y);
     uint64_t seed = 1;

@@ -119,6 +119,11 @@ const char *mw_kv_name(enum mw_kv t)
     return kv_names[t];
 }
 
+bool mw_kv_is_rotated(enum mw_kv t)
+{
+    return t >= MW_KV_Q8_0;
+}
+
 int mw_kv_parse(const char *name)
 {
     for (int i = 0; i < 4; i++)

@@ -121,6 +121,13 @@ class LargeChannels(unittest.TestCase):
         for more in (("--chunk", "1"), ("--chunk", "7"), ("--threads", "1")):
             self.assertEqual(self.logits(m, "q4_0", "q8_0", *more), want, more)
 
+    def test_plan_names_rotated_types(self):
+        path = os.path.join(self.folder, "model.gguf")
+        gguf_model.llama(64).write(path)
+        p = memwall("plan", path, "--kv-k", "q8_0", "--memory", "256M")
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn("\nkeys q8_0 (rotated), values f16\n", p.stdout)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

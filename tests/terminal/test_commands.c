@@ -203,7 +203,7 @@ static void sheets_open_close_and_apply(void **state)
     /* What was changed is what the plain forms say now. */
     for (size_t i = 0; i < 4; i++) {
         static const char *const lines[][2] = {
-            { "/kv", "keys are q8_0, values are q8_0" },
+            { "/kv", "keys are q8_0 (rotated), values are q8_0 (rotated)" },
             { "/io", "weights are read by buffered" },
             { "/threads", "2 threads compute" },
             { "/ctx", "the context is 8192 tokens" },
