@@ -122,6 +122,12 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
     const char *key = json_get(s->node, "rope_type") != NULL ? "rope_type" : "type";
     const char *type = config_string(s, key);
 
+    if (!s->failed && config_float(s, "llama_4_scaling_beta", 0, 0) != 0) {
+        err_set(s->e, ERR_UNSUPPORTED,
+                "is not 0; queries that grow with the position are not "
+                "supported");
+        config_fail(s, "llama_4_scaling_beta");
+    }
     if (s->failed || type == NULL || strcmp(type, "default") == 0)
         return;
     if (strcmp(type, "linear") == 0) {
@@ -141,6 +147,23 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
     }
 }
 
+/*
+ * transformers rotates only a part of each head in phi3 and Gemma 4.  In its other classes
+ * plain rope ignores the field (and so do converters), while a scaling fails with it.
+ */
+static double whole_heads(struct config_lookup *s, double partial)
+{
+    const char *key = json_get(s->node, "rope_type") != NULL ? "rope_type" : "type";
+    const char *type = config_string(s, key);
+
+    if (!s->failed && partial != 1 && type != NULL && strcmp(type, "default") != 0) {
+        err_set(s->e, ERR_UNSUPPORTED, "is %g; models of this kind rotate whole heads",
+                partial);
+        config_fail(s, "partial_rotary_factor");
+    }
+    return 1;
+}
+
 /* One table: node holds base and scaling (NULL: the defaults). */
 static void one_table(struct config_lookup *l, const struct json_node *node, struct hparams *h,
                       struct rope_hparams *r, uint32_t head_dim, double base, double partial)
@@ -154,6 +177,8 @@ static void one_table(struct config_lookup *l, const struct json_node *node, str
                                 .n_ctx_orig = h->n_ctx_train };
     r->base = config_float(&s, "rope_theta", 1.001, base);
     partial = config_float(&s, "partial_rotary_factor", 1e-6, partial);
+    if (!s.failed && h->arch != ARCH_PHI3 && h->arch != ARCH_GEMMA4)
+        partial = whole_heads(&s, partial);
     if (!s.failed && partial > 1) {
         err_set(s.e, ERR_FORMAT, "is more than 1");
         config_fail(&s, "partial_rotary_factor");

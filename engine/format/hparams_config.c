@@ -16,6 +16,7 @@
 #include "engine/format/config_rope.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/snapshot.h"
+#include "engine/format/value_rules.h"
 
 /* What a field is when it is missing. */
 struct defaults {
@@ -148,6 +149,7 @@ static void slide_by_rule(struct config_lookup *l, struct hparams *h)
 static void read_windows(struct config_lookup *l, struct hparams *h, bool mistral)
 {
     bool stated = json_member(l->node, "sliding_window") != NULL;
+    bool has_types;
     bool qwen = h->arch == ARCH_QWEN2 || h->arch == ARCH_QWEN3;
     int64_t window = config_int(l, "sliding_window", 0, MAX_N_CTX,
                                 stated    ? 0
@@ -157,10 +159,46 @@ static void read_windows(struct config_lookup *l, struct hparams *h, bool mistra
     if (qwen && !config_bool(l, "use_sliding_window", false))
         window = 0;
     h->n_swa = (uint32_t)window;
-    if (l->failed || window == 0)
+    if (l->failed)
         return;
-    if (!read_layer_types(l, h))
+    /* transformers' own llama has no window, and its mistral and phi3 have the same everywhere.
+     */
+    if (h->arch == ARCH_LLAMA && !mistral && window > 0 && window < h->n_ctx_train) {
+        err_set(l->e, ERR_UNSUPPORTED, "is %lld, but llama models have no window",
+                (long long)window);
+        config_fail(l, "sliding_window");
+        return;
+    }
+    has_types = read_layer_types(l, h);
+    for (uint32_t i = 0; i < h->n_layer && window == 0; i++)
+        h->layers[i].is_sliding = false;
+    if (window == 0 || l->failed)
+        return;
+    if (!has_types)
         slide_by_rule(l, h);
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        if (h->layers[i].is_sliding || (h->arch != ARCH_LLAMA && h->arch != ARCH_PHI3))
+            continue;
+        err_set(l->e, ERR_UNSUPPORTED,
+                "layer %u has no window, but all layers of this model have", i);
+        config_fail(l, "layer_types");
+        return;
+    }
+}
+
+/* What a layer states for itself beyond the sizes that are read. */
+static void refuse_members(struct config_lookup *l)
+{
+    const struct json_node *n =
+        l->node != NULL && l->node->kind == JSON_IS_OBJECT ? l->node->first : NULL;
+
+    for (; n != NULL && !l->failed; n = n->next) {
+        if (strcmp(n->key, "head_dim") == 0 || strcmp(n->key, "num_key_value_heads") == 0 ||
+            strcmp(n->key, "layer_type") == 0)
+            continue;
+        err_set(l->e, ERR_UNSUPPORTED, "\"%.40s\" of a single layer is not supported", n->key);
+        config_fail(l, "per_layer_config");
+    }
 }
 
 /* Gemma 4: global layers have heads of their own size, shared ones may be wider. */
@@ -181,6 +219,7 @@ static void read_gemma4_layers(struct config_lookup *l, struct hparams *h)
 
         snprintf(index, sizeof index, "%u", i);
         one.node = json_get(own, index);
+        refuse_members(&one);
         y->head_dim_k = (uint32_t)config_int(&one, "head_dim", 1, MAX_HEAD_DIM,
                                              y->is_sliding ? dim : global_dim);
         y->head_dim_v = y->head_dim_k;
@@ -306,17 +345,18 @@ static void read_head(struct config_lookup *l, const struct json_node *root, str
     l->failed = l->failed || top.failed;
 }
 
+/* Other architectures refuse caps: see config_fields.c. */
 static void read_caps(struct config_lookup *l, struct hparams *h)
 {
     bool gemma2 = h->arch == ARCH_GEMMA2;
     bool attn = json_member(l->node, "attn_logit_softcapping") != NULL;
     bool final = json_member(l->node, "final_logit_softcapping") != NULL;
 
-    h->softcap_final =
-        (float)config_float(l, "final_logit_softcapping", 0, gemma2 && !final ? 30 : 0);
-    if (h->arch == ARCH_GEMMA2 || h->arch == ARCH_GEMMA3)
-        h->softcap_attn =
-            (float)config_float(l, "attn_logit_softcapping", 0, gemma2 && !attn ? 50 : 0);
+    if (arch_traits(h->arch)->post_norms)
+        h->softcap_final =
+            (float)config_float(l, "final_logit_softcapping", 0, gemma2 && !final ? 30 : 0);
+    if (gemma2)
+        h->softcap_attn = (float)config_float(l, "attn_logit_softcapping", 0, attn ? 0 : 50);
 }
 
 static void read_model(struct config_lookup *l, struct hparams *h, bool mistral)
@@ -446,6 +486,8 @@ int hparams_from_trees(struct catalogue *c, const struct json_node *config,
     if (!l.failed)
         read_model(&l, &c->hparams, is_mistral(config));
     read_head(&l, config, &c->hparams);
+    if (!l.failed && config_check_fields(&c->hparams, l.node, e) != 0)
+        l.failed = true;
     if (!l.failed)
         read_generation(&c->generation, generation, config, l.node);
     return l.failed ? -1 : 0;

@@ -238,7 +238,7 @@ static void finish_longrope(struct hparams *h)
 
 static bool is_factor(double v)
 {
-    return isfinite(v) && v > 0;
+    return v > 0 && v <= MAX_ATTN_FACTOR;
 }
 
 int hparams_finish(struct catalogue *c, struct err *e)
@@ -266,7 +266,7 @@ int hparams_finish(struct catalogue *c, struct err *e)
         h->rope_swa = h->rope;
     /* A longrope trained on one position, or a yarn of absurd parts. */
     if (!is_factor(h->rope.attn_factor) || !is_factor(h->rope_swa.attn_factor)) {
-        err_set(e, ERR_FORMAT, "gives the attention no finite factor");
+        err_set(e, ERR_FORMAT, "gives attention a factor outside 0 to %g", MAX_ATTN_FACTOR);
         return at_word(c, WORD_ROPE_MAGNITUDE, e);
     }
     return 0;

@@ -11,12 +11,13 @@
 #include "engine/format/gguf.h"
 #include "engine/format/hparams.h"
 
-#define MAX_N_EMBD   ((int64_t)1 << 20)
-#define MAX_N_FF     ((int64_t)1 << 24)
-#define MAX_N_HEAD   65535
-#define MAX_HEAD_DIM 8192
-#define MAX_N_VOCAB  ((int64_t)1 << 24)
-#define MAX_N_CTX    UINT32_MAX
+#define MAX_N_EMBD      ((int64_t)1 << 20)
+#define MAX_N_FF        ((int64_t)1 << 24)
+#define MAX_N_HEAD      65535
+#define MAX_HEAD_DIM    8192
+#define MAX_N_VOCAB     ((int64_t)1 << 24)
+#define MAX_N_CTX       UINT32_MAX
+#define MAX_ATTN_FACTOR 1000.0 /* of rope on queries and keys; published ones are below 2 */
 
 /* The words of a hyper-parameter, for messages. */
 enum hparam_word {

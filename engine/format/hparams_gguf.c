@@ -12,6 +12,7 @@
 
 #include "engine/format/arch.h"
 #include "engine/format/hparams_fill.h"
+#include "engine/format/value_rules.h"
 
 struct lookup {
     const struct gguf *g;
@@ -72,8 +73,9 @@ static int64_t get_int(struct lookup *l, const char *suffix, int64_t min, int64_
     return l->failed ? min : v;
 }
 
-/* Finite and at least min.  absent NaN: the key must be there. */
-static double get_float(struct lookup *l, const char *suffix, double min, double absent)
+/* From min to max.  absent NaN: the key must be there. */
+static double get_float(struct lookup *l, const char *suffix, double min, double max,
+                        double absent)
 {
     double v = min;
     int found;
@@ -87,8 +89,8 @@ static double get_float(struct lookup *l, const char *suffix, double min, double
         if (!isnan(absent))
             return absent;
         missing(l);
-    } else if (!isfinite(v) || v < min || v > 1e30) {
-        err_set(l->e, ERR_FORMAT, "is %g; a number from %g on is needed", v, min);
+    } else if (!(v >= min && v <= max)) {
+        err_set(l->e, ERR_FORMAT, "is %g; %g to %g are read", v, min, max);
         fail_at(l);
     }
     return l->failed ? min : v;
@@ -133,13 +135,14 @@ static void read_rope_scaling(struct lookup *l, struct hparams *h)
     size_t len = 0;
     int found;
 
-    r->factor =
-        get_float(l, "rope.scaling.factor", 1e-6, get_float(l, "rope.scale_linear", 1e-6, 1));
-    r->attn_factor = get_float(l, "rope.scaling.attn_factor", 1e-6, 0); /* 0: by the rule */
+    r->factor = get_float(l, "rope.scaling.factor", 1e-6, 1e6,
+                          get_float(l, "rope.scale_linear", 1e-6, 1e6, 1));
+    r->attn_factor =
+        get_float(l, "rope.scaling.attn_factor", 1e-6, MAX_ATTN_FACTOR, 0); /* 0: by the rule */
     r->n_ctx_orig = (uint32_t)get_int(l, "rope.scaling.original_context_length", 0, MAX_N_CTX,
                                       h->n_ctx_train);
-    r->beta_fast = get_float(l, "rope.scaling.yarn_beta_fast", 1e-6, 32);
-    r->beta_slow = get_float(l, "rope.scaling.yarn_beta_slow", 1e-6, 1);
+    r->beta_fast = get_float(l, "rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32);
+    r->beta_slow = get_float(l, "rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1);
     if (l->failed)
         return;
     if (r->n_ctx_orig == 0)
@@ -176,7 +179,7 @@ static void read_rope(struct lookup *l, struct hparams *h)
     }
     if (global == NULL)
         global = sliding;
-    h->rope.base = get_float(l, "rope.freq_base", 1.001, 10000);
+    h->rope.base = get_float(l, "rope.freq_base", 1.001, 1e15, 10000);
     h->rope.n_rot =
         (uint32_t)get_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, global->head_dim_k);
     read_rope_scaling(l, h);
@@ -186,51 +189,71 @@ static void read_rope(struct lookup *l, struct hparams *h)
 
     /* Sliding layers turn with a base of their own and are never scaled. */
     h->rope_swa = (struct rope_hparams){ .factor = 1, .attn_factor = 1 };
-    h->rope_swa.base = get_float(l, "rope.freq_base_swa", 1.001,
-                                 get_float(l, "rope.local.freq_base", 1.001, 10000));
+    h->rope_swa.base = get_float(l, "rope.freq_base_swa", 1.001, 1e15,
+                                 get_float(l, "rope.local.freq_base", 1.001, 1e15, 10000));
     h->rope_swa.n_rot = (uint32_t)get_int(
         l, "rope.dimension_count_swa", 2, MAX_HEAD_DIM,
         sliding != NULL && h->arch == ARCH_GEMMA4 ? sliding->head_dim_k : h->rope.n_rot);
 }
 
-/* Which layers see a window only. */
-static void read_windows(struct lookup *l, struct hparams *h)
+/* attention.sliding_window_pattern: one truth a layer, or a period whose last layer sees all.
+ */
+static void read_pattern(struct lookup *l, struct hparams *h, const struct gguf_value *v)
 {
-    const struct gguf_value *v;
     int64_t sliding[MAX_LAYER], period;
 
-    h->n_swa = (uint32_t)get_int(l, "attention.sliding_window", 0, MAX_N_CTX,
-                                 h->arch == ARCH_GEMMA2 ? 4096 : 0);
-    if (l->failed || h->n_swa == 0)
-        return;
-    switch (h->arch) {
-    case ARCH_GEMMA2:
-        for (uint32_t i = 0; i < h->n_layer; i++)
-            h->layers[i].is_sliding = i % 2 == 0;
-        return;
-    case ARCH_LLAMA:
-    case ARCH_PHI3:
-    case ARCH_QWEN2:
-    case ARCH_QWEN3:
-        for (uint32_t i = 0; i < h->n_layer; i++)
-            h->layers[i].is_sliding = true;
-        return;
-    case ARCH_GEMMA3:
-    case ARCH_GEMMA4:
-    case ARCH_COUNT: break;
-    }
-    v = gguf_find(l->g, spell(l, "attention.sliding_window_pattern"));
-    if (v != NULL && v->type == GGUF_ARRAY) {
+    if (v->type == GGUF_ARRAY) {
         get_per_layer(l, "attention.sliding_window_pattern", h->n_layer, 0, 1, INT64_MIN,
                       sliding);
         for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
             h->layers[i].is_sliding = sliding[i] != 0;
         return;
     }
-    period = get_int(l, "attention.sliding_window_pattern", 1, MAX_LAYER,
-                     h->arch == ARCH_GEMMA3 ? 6 : INT64_MIN);
+    period = get_int(l, "attention.sliding_window_pattern", 1, MAX_LAYER, INT64_MIN);
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
         h->layers[i].is_sliding = i % period < period - 1;
+}
+
+/* Which layers see a window only. */
+static void read_windows(struct lookup *l, struct hparams *h)
+{
+    const struct gguf_value *v;
+
+    h->n_swa = (uint32_t)get_int(l, "attention.sliding_window", 0, MAX_N_CTX,
+                                 h->arch == ARCH_GEMMA2 ? 4096 : 0);
+    if (l->failed || h->n_swa == 0)
+        return;
+    v = gguf_find(l->g, spell(l, "attention.sliding_window_pattern"));
+    if (v != NULL) {
+        read_pattern(l, h, v);
+        return;
+    }
+    switch (h->arch) {
+    case ARCH_GEMMA2:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = i % 2 == 0;
+        return;
+    case ARCH_GEMMA3:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = i % 6 < 5;
+        return;
+    case ARCH_GEMMA4: missing(l); return;
+    case ARCH_QWEN2:
+    case ARCH_QWEN3:
+        if (h->n_swa < h->n_ctx_train) {
+            spell(l, "attention.sliding_window");
+            err_set(l->e, ERR_UNSUPPORTED,
+                    "is %u, but no key says which layers have this window", h->n_swa);
+            fail_at(l);
+        }
+        return;
+    case ARCH_LLAMA:
+    case ARCH_PHI3:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = true;
+        return;
+    case ARCH_COUNT: break;
+    }
 }
 
 static void read_heads(struct lookup *l, struct hparams *h)
@@ -300,9 +323,10 @@ static void read_model(struct lookup *l, struct hparams *h)
     h->n_layer = (uint32_t)get_int(l, "block_count", 1, MAX_LAYER, INT64_MIN);
     h->n_embd = (uint32_t)get_int(l, "embedding_length", 1, MAX_N_EMBD, INT64_MIN);
     h->n_ctx_train = (uint32_t)get_int(l, "context_length", 1, MAX_N_CTX, INT64_MIN);
-    h->rms_eps = (float)get_float(l, "attention.layer_norm_rms_epsilon", 1e-30, (double)NAN);
-    h->softcap_attn = (float)get_float(l, "attn_logit_softcapping", 0, is_gemma2 ? 50 : 0);
-    h->softcap_final = (float)get_float(l, "final_logit_softcapping", 0, is_gemma2 ? 30 : 0);
+    h->rms_eps = (float)get_float(l, "attention.layer_norm_rms_epsilon", 1e-30, 1, (double)NAN);
+    h->softcap_attn = (float)get_float(l, "attn_logit_softcapping", 0, 1e6, is_gemma2 ? 50 : 0);
+    h->softcap_final =
+        (float)get_float(l, "final_logit_softcapping", 0, 1e6, is_gemma2 ? 30 : 0);
     if (l->failed)
         return;
     h->n_layer_kv_shared =
@@ -451,6 +475,8 @@ int hparams_from_gguf(struct catalogue *c, struct err *e)
     l.arch = h->arch_name;
     read_model(&l, h);
     if (l.failed)
+        return -1;
+    if (gguf_check_keys(c, e) != 0)
         return -1;
     read_generation(&c->generation, c->gguf);
     return 0;

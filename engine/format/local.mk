@@ -4,11 +4,13 @@ libengine_a_SOURCES += \
 	engine/format/arch.c engine/format/arch.h \
 	engine/format/catalogue.c engine/format/catalogue.h \
 	engine/format/catalogue_build.h \
+	engine/format/config_fields.c \
 	engine/format/config_lookup.c engine/format/config_lookup.h \
 	engine/format/config_rope.c engine/format/config_rope.h \
 	engine/format/file_open.c engine/format/file_open.h \
 	engine/format/gguf.c engine/format/gguf.h \
 	engine/format/gguf_check.c engine/format/gguf_check.h \
+	engine/format/gguf_keys.c \
 	engine/format/gguf_value.c \
 	engine/format/gguf_vocab_check.c \
 	engine/format/hparams.h \
@@ -27,6 +29,7 @@ libengine_a_SOURCES += \
 	engine/format/tensor_check.c \
 	engine/format/tensor_use.c engine/format/tensor_use.h \
 	engine/format/tensor_type.c engine/format/tensor_type.h \
+	engine/format/value_rules.c engine/format/value_rules.h \
 	engine/format/vocab.h
 
 libengine_a_SOURCES += \

@@ -162,6 +162,63 @@ class Leftovers(Case):
                                  {"lm_head.weight": None}))
 
 
+class Values(Case):
+    """Keys of a GGUF file that memwall does not compute with."""
+
+    def test_a_value_that_would_change_the_answers_is_named(self):
+        model = Model()
+        for key, value in (("logit_scale", 0.0625), ("residual_scale", 0.5),
+                           ("embedding_scale", 12.0), ("attention.scale", 0.5),
+                           ("attention.clamp_kqv", 8.0), ("attention.causal", False),
+                           ("attention.max_alibi_bias", 8.0), ("use_parallel_residual", True),
+                           ("attn_logit_softcapping", 50.0), ("final_logit_softcapping", 30.0),
+                           ("rope.dimension_sections", [2, 1, 1, 0]), ("rope.scaling.alpha", 2.0),
+                           ("rope.freq_base_swa", 1e6), ("attention.key_length_swa", 4),
+                           ("attention.shared_kv_layers", 1), ("nextn_predict_layers", 1),
+                           ("embedding_length_per_layer_input", 16), ("expert_shared_count", 1),
+                           ("rope.scaling.yarn_log_multiplier", 0.1), ("swin_norm", True),
+                           ("attention.temperature_scale", 0.1), ("hrm.h_cycles", 2),
+                           ("ssm.state_size", 16), ("attention.indexer.top_k", 4)):
+            self.refused(model.gguf(self.path("m.gguf"), keys={"llama." + key: value}),
+                         ": llama." + key + ": is ", "do not use this value")
+
+    def test_numbers_out_of_range_are_named(self):
+        model = Model()
+        for key, value in (("rope.scaling.attn_factor", 1e29), ("rope.freq_base", 1e29),
+                           ("rope.scaling.factor", 1e29), ("rope.scaling.attn_factor", math.nan),
+                           ("attention.layer_norm_rms_epsilon", 1e29)):
+            self.refused(model.gguf(self.path("m.gguf"), keys={"llama." + key: value}),
+                         "llama." + key, "are read")
+
+    def test_a_window_of_unknown_layers_is_named(self):
+        model, key = Model(attn_bias="qkv"), "qwen2.attention.sliding_window"
+        self.refused(model.gguf(self.path("m.gguf"), "qwen2", keys={key: 16}), key,
+                     "no key says which layers")
+        self.runs(model.gguf(self.path("m.gguf"), "qwen2", keys={key: 256}))
+        self.runs(model.gguf(self.path("m.gguf"), "qwen2", keys={
+            key: 16, key + "_pattern": [True, False]}))
+
+    def test_what_changes_nothing_is_accepted(self):
+        model = Model()
+        want = self.rows(model.gguf(self.path("m.gguf")))
+        scale = 1 / math.sqrt(model.dim)
+        for keys in ({"logit_scale": 1.0, "residual_scale": 0.0, "attention.causal": True},
+                     {"attention.scale": scale, "attention.clamp_kqv": 0.0},
+                     {"rope.dimension_sections": [0, 0, 0, 0], "pooling_type": 3},
+                     {"rope.freq_base_swa": model.base, "attention.key_length_swa": model.dim},
+                     {"tensor_data_layout": "Meta AI original pth", "vocab_size": 7},
+                     {"expert_count": 0, "expert_used_count": 0, "rope.scaling.finetuned": True},
+                     {"vision.block_count": 4, "what_nobody_knows": 7}):
+            path = model.gguf(self.path("m.gguf"),
+                              keys={"llama." + k: v for k, v in keys.items()})
+            self.assertTrue(want == self.rows(path), keys)
+
+    def test_a_part_of_each_head_is_rotated_in_phi3_only(self):
+        model = Model()
+        path = model.snapshot(self.path("m"), {"partial_rotary_factor": 0.5})
+        self.assertTrue(self.rows(path) == self.rows(model.snapshot(self.path("n"))))
+
+
 class Gemma4(Case):
     def test_per_layer_tensors_without_their_size_are_named(self):
         path = self.path("m.gguf")

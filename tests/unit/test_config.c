@@ -281,6 +281,29 @@ static void generation_settings_are_taken_where_they_make_sense(void **state)
     assert_int_equal(g->n_suppress, 2);
 }
 
+#define GEMMA3(more)                                                                           \
+    "{\"model_type\":\"gemma3_text\",\"hidden_size\":64,\"intermediate_size\":64,"             \
+    "\"num_hidden_layers\":2" more "}"
+
+static void what_changes_nothing_is_accepted(void **state)
+{
+    (void)state;
+    accept(LLAMA(",\"partial_rotary_factor\":0.5")); /* as transformers: outside phi3 no part */
+    assert_int_equal(c.hparams.rope.n_rot, 128);
+    accept(LLAMA(",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e4,"
+                 "\"partial_rotary_factor\":0.5}"));
+    assert_int_equal(c.hparams.rope.n_rot, 128);
+    accept(LLAMA(",\"attn_logit_softcapping\":null,\"logits_scaling\":1.0,\"is_causal\":true,"
+                 "\"use_bidirectional_attention\":false,\"sliding_window\":131072,"
+                 "\"attention_multiplier\":0.088388347648,\"no_rope_layers\":[],"
+                 "\"attention_dropout\":0.1,\"pretraining_tp\":2,\"what_nobody_knows\":7"));
+    assert_int_equal(c.hparams.n_swa, 0);
+    accept(GEMMA3(",\"attn_logit_softcapping\":null,\"final_logit_softcapping\":30.0"));
+    assert_true(c.hparams.softcap_attn == 0 && c.hparams.softcap_final == 30);
+    accept(GEMMA4(",\"use_bidirectional_attention\":\"vision\""));
+    assert_true(c.hparams.softcap_final == 30);
+}
+
 struct refusal {
     const char *name, *config, *field, *says;
 };
@@ -289,6 +312,34 @@ static struct refusal refusals[] = {
     { "an unknown scaling", LLAMA(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}"),
       "type", "\"dynamic\" is no scaling" },
     { "another activation", LLAMA(",\"hidden_act\":\"relu\""), "hidden_act", "\"relu\"" },
+    { "a cap of attention in gemma 3", GEMMA3(",\"attn_logit_softcapping\":50.0"),
+      "attn_logit_softcapping", "is 50.0; memwall's gemma3 models do not use this value" },
+    { "a cap in a llama", LLAMA(",\"final_logit_softcapping\":30"), "final_logit_softcapping",
+      "is 30" },
+    { "granite's factors", LLAMA(",\"attention_multiplier\":0.0078125"), "attention_multiplier",
+      "is 0.0078125" },
+    { "a divisor of the logits", LLAMA(",\"logits_scaling\":8"), "logits_scaling", "is 8" },
+    { "attention in both directions", GEMMA3(",\"use_bidirectional_attention\":true"),
+      "use_bidirectional_attention", "is true" },
+    { "no causal mask", LLAMA(",\"is_causal\":false"), "is_causal", "is false" },
+    { "layers without rope", LLAMA(",\"no_rope_layers\":[1,1,1,0]"), "no_rope_layers",
+      "is set" },
+    { "a part of each head with a scaling",
+      LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":2},"
+            "\"partial_rotary_factor\":0.5"),
+      "partial_rotary_factor", "whole heads" },
+    { "queries that grow",
+      LLAMA(",\"rope_parameters\":{\"rope_type\":\"default\",\"llama_4_scaling_beta\":0.1}"),
+      "llama_4_scaling_beta", "is not 0" },
+    { "a window in a llama", LLAMA(",\"sliding_window\":4096"), "sliding_window", "is 4096" },
+    { "a layer of another kind without any window",
+      LLAMA(",\"layer_types\":[\"linear_attention\"]"), "layer_types", "1 entries for 32" },
+    { "a factor of attention without bounds",
+      LLAMA(",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2,"
+            "\"attention_factor\":1e29}"),
+      "original_max_position_embeddings", "outside 0 to 1000" },
+    { "a size of one layer", GEMMA4(",\"per_layer_config\":{\"3\":{\"intermediate_size\":64}}"),
+      "per_layer_config", "intermediate_size" },
     { "experts", LLAMA(",\"num_local_experts\":8"), "num_local_experts", "experts" },
     { "a quantised snapshot", LLAMA(",\"quantization_config\":{\"quant_method\":\"gptq\"}"),
       "quantization_config", "gptq" },
@@ -335,6 +386,7 @@ int main(void)
     enum { N = sizeof refusals / sizeof refusals[0] };
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(llama3_divisors_are_the_published_ones),
+        cmocka_unit_test(what_changes_nothing_is_accepted),
         cmocka_unit_test(yarn_has_its_magnitude),
         cmocka_unit_test(a_stated_magnitude_replaces_yarns),
         cmocka_unit_test(longrope_computes_its_magnitude),
