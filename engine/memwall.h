@@ -62,11 +62,21 @@ void mw_model_close(struct mw_model *m);
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
 
 /*
- * The ids of len bytes of text, *n of them in *ids, to be freed.  No begin token is added;
- * control tokens are recognised only if parse_special is set.  Loads the tokenizer.
+ * Text of any length to ids, in memory that does not grow with it.  No begin token is
+ * added; control tokens are recognised only if parse_special is set.
  */
-int mw_tokenize(struct mw_model *m, const char *text, size_t len, bool parse_special,
-                uint32_t **ids, size_t *n, struct err *e);
+struct mw_encoder;
+/* Loads the tokenizer. */
+int mw_encoder_new(struct mw_encoder **out, struct mw_model *m, bool parse_special,
+                   struct err *e);
+void mw_encoder_free(struct mw_encoder *x);
+/*
+ * Take the len bytes that follow; len 0 ends the text.  *ids are the next *n ids, valid
+ * until the next call.  Text of which the ids are not certain yet waits inside; more than
+ * 128 KiB of it without a place where it can be cut is an error (ERR_UNSUPPORTED).
+ */
+int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const uint32_t **ids,
+                    size_t *n, struct err *e);
 /* The id that stands before every text of this model; -1: there is none. */
 int64_t mw_begin_id(const struct mw_model *m);
 
@@ -103,9 +113,9 @@ int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e);
 void mw_vocab_close(struct mw_vocab *v);
 uint32_t mw_vocab_size(const struct mw_vocab *v);
 
-/* As mw_tokenize. */
-int mw_vocab_encode(const struct mw_vocab *v, const char *text, size_t len, bool parse_special,
-                    uint32_t **ids, size_t *n, struct err *e);
+/* An encoder without the limit of text that cannot be cut. */
+int mw_vocab_encoder(struct mw_encoder **out, const struct mw_vocab *v, bool parse_special,
+                     struct err *e);
 /* The text of ids, valid UTF-8 with a NUL behind it, to be freed.  Control tokens give
  * nothing, or what they are spelled as if show_control is set. */
 int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, bool show_control,
@@ -188,6 +198,13 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
 /* The smallest budget and the largest context that fit; 0: none does. */
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
                 uint32_t *largest_ctx, struct err *e);
+
+/*
+ * The most bytes of text that are held for a context of these options: of one message, of
+ * messages that wait, of a conversation.  Longer text cannot fit the context.  The plan
+ * counts it in the row "program".
+ */
+uint64_t mw_text_bytes(const struct mw_model *m, const struct mw_options *o);
 
 /* ---- session: ids in, logits out ---- */
 

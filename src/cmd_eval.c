@@ -102,11 +102,15 @@ static int eval_ids(struct mw_model *m, struct mw_options *wish, const struct op
     struct progress p;
     struct rows rows;
     uint32_t *ids = NULL;
+    uint32_t most;
     size_t n = 0;
     int r = -1;
 
     mw_model_info(m, &info);
-    if (eval_ids_read(o->ids_file, info.n_vocab, &ids, &n, e) != 0)
+    if (o->logits != NULL)
+        wish->n_logit_row = LOGIT_ROWS;
+    if (eval_most_tokens(m, wish, &most, e) != 0 ||
+        eval_ids_read(o->ids_file, info.n_vocab, most, &ids, &n, e) != 0)
         return -1;
     progress_open(&p, o->quiet);
     rows = (struct rows){ NULL, info.n_vocab, n, 0, &p };
@@ -115,8 +119,6 @@ static int eval_ids(struct mw_model *m, struct mw_options *wish, const struct op
 
         wish->n_ctx = want < UINT32_MAX ? (uint32_t)want : UINT32_MAX;
     }
-    if (o->logits != NULL)
-        wish->n_logit_row = LOGIT_ROWS;
     if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o, e) != 0)
         goto done;
     if (o->logits != NULL)

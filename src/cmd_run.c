@@ -271,7 +271,8 @@ int cmd_run(const struct options *o)
     if (mw_model_open(&r->model, o->model, &e) != 0)
         code = report_error(&e);
     else if (settings_chat(o, r->model, &r->chat_options, &notice, &e) != 0 ||
-             prompt_make(o->arg, o->raw, &text, &len, &e) != 0)
+             prompt_make(o->arg, o->raw, mw_text_bytes(r->model, &r->chat_options.engine),
+                         &text, &len, &e) != 0)
         code =
             e.code == ERR_ARGUMENT ? report_usage(command_named("run"), &e) : report_error(&e);
     else {

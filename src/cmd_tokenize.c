@@ -20,7 +20,7 @@
 #include "src/prompt.h"
 #include "ui/chat/clean.h"
 
-#define TEXT_MAX_BYTES ((size_t)1 << 30)
+#define IDS_MAX_BYTES ((size_t)256 << 20) /* of a text of ids, which is held whole */
 
 /* A piece as a person can read it: in quotes, with what a terminal would obey or could
  * not show written as \n or \x9f. */
@@ -87,27 +87,62 @@ static int print_json(const struct mw_vocab *v, uint32_t id, struct err *e)
     return 0;
 }
 
-static int print_tokens(const struct mw_vocab *v, const struct options *o, const uint32_t *ids,
-                        size_t n, struct err *e)
+/* Text on its way to tokens that are printed. */
+struct tokens {
+    const struct mw_vocab *v;
+    const struct options *o;
+    struct mw_encoder *encoder;
+    bool has_some; /* printed */
+};
+
+static int print_token(struct tokens *t, uint32_t id, struct err *e)
 {
-    if (o->json) {
-        fputs("{\"tokens\":[", stdout);
-        for (size_t i = 0; i < n; i++) {
-            if (i > 0)
-                putchar(',');
-            if (print_json(v, ids[i], e) != 0)
-                return -1;
-        }
-        puts("]}");
-    } else if (o->ids) {
-        for (size_t i = 0; i < n; i++)
-            printf("%s%" PRIu32, i > 0 ? " " : "", ids[i]);
-        putchar('\n');
-    } else {
-        for (size_t i = 0; i < n; i++)
-            print_line(v, ids[i]);
+    bool is_first = !t->has_some;
+
+    t->has_some = true;
+    if (t->o->json) {
+        if (!is_first)
+            putchar(',');
+        return print_json(t->v, id, e);
     }
+    if (t->o->ids)
+        printf("%s%" PRIu32, is_first ? "" : " ", id);
+    else
+        print_line(t->v, id);
     return 0;
+}
+
+static int print_tokens(void *ctx, const char *text, size_t len, struct err *e)
+{
+    struct tokens *t = ctx;
+    const uint32_t *ids;
+    size_t n;
+
+    if (mw_encoder_push(t->encoder, text, len, &ids, &n, e) != 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (print_token(t, ids[i], e) != 0)
+            return -1;
+    return report_flush() ? 0 : err_set(e, ERR_IO, "standard output cannot be written");
+}
+
+static int tokenize(const struct mw_vocab *v, const struct options *o, const char *path,
+                    struct err *e)
+{
+    struct tokens t = { .v = v, .o = o };
+    int rc;
+
+    if (mw_vocab_encoder(&t.encoder, v, o->special, e) != 0)
+        return -1;
+    if (o->json)
+        fputs("{\"tokens\":[", stdout);
+    rc = prompt_stream(path, print_tokens, &t, e);
+    if (rc == 0)
+        rc = print_tokens(&t, NULL, 0, e);
+    if (rc == 0 && (o->json || o->ids))
+        puts(o->json ? "]}" : "");
+    mw_encoder_free(t.encoder);
+    return rc;
 }
 
 /* A terminal gets it cleaned, a pipe or file byte for byte. */
@@ -134,26 +169,23 @@ static int print_text(const struct options *o, const char *text, size_t len, str
     return 0;
 }
 
-static int tokenize(const struct mw_vocab *v, const struct options *o, const char *name,
-                    const char *text, size_t len, struct err *e)
+static int decode(const struct mw_vocab *v, const struct options *o, const char *path,
+                  struct err *e)
 {
-    char *decoded = NULL;
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    char *text = NULL, *decoded = NULL;
     uint32_t *ids = NULL;
-    size_t n = 0;
-    int rc;
+    size_t n = 0, len = 0;
+    int rc = prompt_read_file(path, IDS_MAX_BYTES, &text, &len, e);
 
-    if (o->decode)
+    if (rc == 0)
         rc = eval_ids_parse(name, text, len, mw_vocab_size(v), &ids, &n, e);
-    else
-        rc = mw_vocab_encode(v, text, len, o->special, &ids, &n, e);
-    if (rc == 0 && o->decode) {
+    free(text);
+    if (rc == 0)
         rc = mw_vocab_decode(v, ids, n, o->special, &decoded, &len, e);
-        if (rc == 0)
-            rc = print_text(o, decoded, len, e);
-        free(decoded);
-    } else if (rc == 0) {
-        rc = print_tokens(v, o, ids, n, e);
-    }
+    if (rc == 0)
+        rc = print_text(o, decoded, len, e);
+    free(decoded);
     free(ids);
     return rc;
 }
@@ -163,18 +195,14 @@ int cmd_tokenize(const struct options *o)
     const char *path = o->arg != NULL ? o->arg : "-";
     struct err e = ERR_INIT;
     struct mw_vocab *v = NULL;
-    char *text = NULL;
-    size_t len = 0;
     int rc = -1;
 
     if (o->decode && o->ids) {
         err_set(&e, ERR_ARGUMENT, "--ids and --decode exclude each other");
         return report_usage(command_named("tokenize"), &e);
     }
-    if (mw_vocab_open(&v, o->model, &e) == 0 &&
-        prompt_read_file(path, TEXT_MAX_BYTES, &text, &len, &e) == 0)
-        rc = tokenize(v, o, strcmp(path, "-") == 0 ? "standard input" : path, text, len, &e);
-    free(text);
+    if (mw_vocab_open(&v, o->model, &e) == 0)
+        rc = o->decode ? decode(v, o, path, &e) : tokenize(v, o, path, &e);
     mw_vocab_close(v);
     return rc == 0 ? EXIT_OK : report_error(&e);
 }

@@ -3,83 +3,123 @@
 
 #include "src/eval_ids.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/prompt.h"
 
-#define IDS_MAX_BYTES ((size_t)256 << 20)
+#define SHOWN 20 /* bytes of a text that a message repeats */
+
+/* Ids as they are read; an id may be cut by the end of a piece. */
+struct reader {
+    const char *name;
+    uint32_t n_vocab;
+    uint32_t *ids; /* [n] */
+    size_t n, room, max;
+    uint64_t offset; /* of the next byte */
+    uint64_t from;   /* of the id that is being read */
+    uint64_t id;
+    size_t n_digit; /* of it so far; 0: between ids */
+    char shown[SHOWN];
+};
 
 static bool is_between(char c)
 {
     return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Parse text into ids, which has room for n / 2 + 1 of them.  Returns how many, or -1. */
-static ptrdiff_t parse(const char *path, const char *text, size_t n, uint32_t n_vocab,
-                       uint32_t *ids, struct err *e)
+static int not_an_id(const struct reader *r, const char *rest, size_t n, struct err *e)
 {
-    ptrdiff_t n_id = 0;
+    size_t n_shown = r->n_digit < SHOWN ? r->n_digit : SHOWN;
 
-    for (size_t i = 0; i < n;) {
-        size_t from = i;
-        uint64_t id = 0;
+    n = n < SHOWN - n_shown ? n : SHOWN - n_shown;
+    err_set(e, ERR_FORMAT, "\"%.*s%.*s\" is not a token id", (int)n_shown, r->shown, (int)n,
+            rest);
+    return err_at(e, r->name, r->n_digit > 0 ? r->from : r->offset, NULL);
+}
 
-        if (is_between(text[i])) {
-            i++;
-            continue;
-        }
-        for (; i < n && isdigit((unsigned char)text[i]); i++)
-            if (id <= UINT32_MAX)
-                id = id * 10 + (uint64_t)(text[i] - '0');
-        if (i == from || (i < n && !is_between(text[i]))) {
-            err_set(e, ERR_FORMAT, "\"%.20s\" does not begin with a token id", text + from);
-            return err_at(e, path, from, NULL);
-        }
-        if (id >= n_vocab) {
-            err_set(e, ERR_FORMAT, "token id %.*s is outside the vocabulary of %u",
-                    (int)(i - from < 20 ? i - from : 20), text + from, n_vocab);
-            return err_at(e, path, from, NULL);
-        }
-        ids[n_id++] = (uint32_t)id;
+static int end_id(struct reader *r, struct err *e)
+{
+    if (r->id >= r->n_vocab) {
+        err_set(e, ERR_FORMAT, "token id %.*s is outside the vocabulary of %u",
+                (int)(r->n_digit < SHOWN ? r->n_digit : SHOWN), r->shown, r->n_vocab);
+        return err_at(e, r->name, r->from, NULL);
     }
-    return n_id;
+    if (r->n == r->max) {
+        err_set(e, ERR_CONTEXT, "there are more ids than the %zu that fit", r->max);
+        return err_at(e, r->name, r->from, NULL);
+    }
+    if (r->n == r->room) {
+        size_t room = r->room < 1024 ? 1024 : r->room * 2;
+        uint32_t *more;
+
+        room = room < r->max ? room : r->max;
+        more = realloc(r->ids, room * sizeof *more);
+        if (more == NULL)
+            return err_set(e, ERR_MEMORY, "no memory for %zu ids", room);
+        r->ids = more;
+        r->room = room;
+    }
+    r->ids[r->n++] = (uint32_t)r->id;
+    r->n_digit = 0;
+    r->id = 0;
+    return 0;
+}
+
+static int take(void *ctx, const char *text, size_t len, struct err *e)
+{
+    struct reader *r = ctx;
+
+    for (size_t i = 0; i < len; i++, r->offset++) {
+        char c = text[i];
+
+        if (c >= '0' && c <= '9') {
+            if (r->n_digit == 0)
+                r->from = r->offset;
+            if (r->n_digit < SHOWN)
+                r->shown[r->n_digit] = c;
+            r->n_digit++;
+            if (r->id <= UINT32_MAX)
+                r->id = r->id * 10 + (uint64_t)(c - '0');
+        } else if (!is_between(c)) {
+            return not_an_id(r, text + i, len - i, e);
+        } else if (r->n_digit > 0 && end_id(r, e) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int finish(struct reader *r, int rc, uint32_t **out, size_t *n, struct err *e)
+{
+    if (rc == 0 && r->n_digit > 0)
+        rc = end_id(r, e);
+    if (rc != 0) {
+        free(r->ids);
+        r->ids = NULL;
+        r->n = 0;
+    }
+    *out = r->ids;
+    *n = r->n;
+    return rc;
 }
 
 int eval_ids_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
                    uint32_t **out, size_t *n_id, struct err *e)
 {
-    ptrdiff_t got;
+    struct reader r = { .name = name, .n_vocab = n_vocab, .max = SIZE_MAX / sizeof *r.ids };
 
-    *out = malloc((n / 2 + 1) * sizeof **out);
-    if (*out == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the ids");
-    got = parse(name, text, n, n_vocab, *out, e);
-    if (got < 0) {
-        free(*out);
-        *out = NULL;
-        return -1;
-    }
-    *n_id = (size_t)got;
-    return 0;
+    return finish(&r, take(&r, text, n, e), out, n_id, e);
 }
 
-int eval_ids_read(const char *path, uint32_t n_vocab, uint32_t **out, size_t *n, struct err *e)
+int eval_ids_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out, size_t *n,
+                  struct err *e)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    char *text = NULL;
-    size_t len = 0;
-    int rc;
+    struct reader r = { .name = name, .n_vocab = n_vocab, .max = max };
+    int rc = finish(&r, prompt_stream(path, take, &r, e), out, n, e);
 
-    *out = NULL;
-    if (prompt_read_file(path, IDS_MAX_BYTES, &text, &len, e) != 0)
-        return -1;
-    rc = eval_ids_parse(name, text, len, n_vocab, out, n, e);
-    free(text);
     if (rc == 0 && *n == 0) {
-        free(*out);
-        *out = NULL;
         err_set(e, ERR_FORMAT, "holds no token ids");
         rc = err_at(e, name, ERR_NO_OFFSET, NULL);
     }

@@ -10,11 +10,13 @@
 #include "engine/memwall.h"
 
 /*
- * Read ids separated by spaces, commas or newlines from a file ("-": standard input) into
- * *out (free it).  Each must be below n_vocab.  -1 with *e naming file and byte; a file
- * without ids is an error.
+ * Read at most max ids separated by spaces, commas or newlines from a file ("-": standard
+ * input) into *out (free it).  Each must be below n_vocab.  The text is not held.  -1 with *e
+ * naming file and byte; a file without ids is an error, and so is one with more than max
+ * (ERR_CONTEXT).
  */
-int eval_ids_read(const char *path, uint32_t n_vocab, uint32_t **out, size_t *n, struct err *e);
+int eval_ids_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out, size_t *n,
+                  struct err *e);
 
 /* The same of n bytes of text, which may hold none; name is for messages. */
 int eval_ids_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,

@@ -7,14 +7,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/progress.h"
 #include "src/prompt.h"
 
-#define TEXT_MAX_BYTES ((size_t)1 << 30)
-#define WINDOW         512
-#define LOGIT_ROWS     16
+#define WINDOW     512
+#define LOGIT_ROWS 16
 
 struct score {
     const uint32_t *ids; /* of the window */
@@ -22,7 +20,7 @@ struct score {
     uint32_t n_vocab;
     double sum, sum_squares; /* of -ln p */
     uint64_t n_scored;
-    uint64_t n_done, n_total; /* ids evaluated, of all windows */
+    uint64_t n_done, n_total; /* ids evaluated, of about so many; 0: not known */
     struct progress *progress;
 };
 
@@ -38,28 +36,6 @@ static double surprise(const float *logits, uint32_t n, uint32_t id)
     for (uint32_t i = 0; i < n; i++)
         sum += exp((double)(logits[i] - most));
     return log(sum) - (double)(logits[id] - most);
-}
-
-/* The ids of the text, after the begin token if the model has one. */
-static int text_ids(struct mw_model *m, const char *text, size_t len, uint32_t **ids, size_t *n,
-                    struct err *e)
-{
-    uint32_t *wider;
-    int64_t begin;
-
-    if (mw_tokenize(m, text, len, false, ids, n, e) != 0)
-        return -1;
-    begin = mw_begin_id(m);
-    if (begin < 0)
-        return 0;
-    wider = realloc(*ids, (*n + 1) * sizeof **ids);
-    if (wider == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the ids");
-    memmove(wider + 1, wider, *n * sizeof *wider);
-    wider[0] = (uint32_t)begin;
-    *ids = wider;
-    *n += 1;
-    return 0;
 }
 
 /* The first row of logits that is scored, as llama-perplexity counts: the second half of a
@@ -106,65 +82,156 @@ static void print_score(const struct score *s, bool json, double seconds)
                seconds > 0 ? (double)s->n_done / seconds : 0);
 }
 
+int eval_most_tokens(struct mw_model *m, const struct mw_options *wish, uint32_t *most,
+                     struct err *e)
+{
+    struct mw_options probe = *wish;
+    struct plan floor;
+    uint64_t unused;
+    uint32_t fits;
+
+    probe.n_ctx = 1;
+    if (mw_plan_fit(m, &probe, &unused, &fits, e) != 0)
+        return -1;
+    if (fits == 0) {
+        probe.n_ctx = wish->n_ctx > 0 ? wish->n_ctx : 1;
+        return mw_plan(m, &probe, &floor, e);
+    }
+    *most = wish->n_ctx > 0 && wish->n_ctx < fits ? wish->n_ctx : fits;
+    return 0;
+}
+
+/* A text on its way from the file to windows. */
+struct windows {
+    struct mw_model *m;
+    struct mw_options *wish;
+    const struct options *o;
+    struct eval_watch *w;
+    struct mw_encoder *encoder;
+    struct mw_session *session; /* NULL before the first window is complete */
+    uint32_t *ids;              /* [n] of the window that is being filled */
+    uint32_t n, room, most;
+    uint64_t n_id, n_read, n_file; /* ids made, bytes read, bytes of the file */
+    struct score score;
+    uint64_t from_ns;
+};
+
+static int open_session(struct windows *x, uint32_t window, struct err *e)
+{
+    struct mw_model_info info;
+
+    x->wish->n_ctx = window;
+    if (mw_session_open(&x->session, x->m, x->wish, e) != 0 ||
+        eval_watch_open(x->w, x->session, x->m, x->o, e) != 0)
+        return -1;
+    mw_model_info(x->m, &info);
+    x->score.n = window;
+    x->score.first = first_scored(window);
+    x->score.n_vocab = info.n_vocab;
+    x->from_ns = progress_now();
+    return 0;
+}
+
+static int eval_window(struct windows *x, struct err *e)
+{
+    struct score *s = &x->score;
+    uint32_t kept;
+
+    if (x->session == NULL && open_session(x, x->n, e) != 0)
+        return -1;
+    s->ids = x->ids;
+    s->n_total =
+        x->n_read > 0 ? (uint64_t)((double)x->n_file / (double)x->n_read * (double)x->n_id) : 0;
+    if (mw_begin_id(x->m) >= 0)
+        x->ids[0] = (uint32_t)mw_begin_id(x->m);
+    x->n = 0;
+    return mw_session_rewind(x->session, 0, &kept, e) != 0
+               ? -1
+               : mw_session_eval(x->session, x->ids, s->n, score_row, s, e);
+}
+
+static int add_ids(struct windows *x, const uint32_t *ids, size_t n, struct err *e)
+{
+    x->n_id += n;
+    for (size_t i = 0; i < n; i++) {
+        if (x->n == x->room) {
+            uint32_t room = x->room < 256 ? 256 : x->room * 2, *more;
+
+            room = room < x->most ? room : x->most;
+            more = realloc(x->ids, room * sizeof *more);
+            if (more == NULL)
+                return err_set(e, ERR_MEMORY, "no memory for the ids");
+            x->ids = more;
+            x->room = room;
+        }
+        x->ids[x->n++] = ids[i];
+        if (x->n < x->most)
+            continue;
+        if (x->most < x->wish->n_ctx) /* does not fit: with the sentence that says so */
+            return open_session(x, x->wish->n_ctx, e);
+        if (eval_window(x, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_text(void *ctx, const char *text, size_t len, struct err *e)
+{
+    struct windows *x = ctx;
+    const uint32_t *ids;
+    size_t n;
+
+    x->n_read += len;
+    if (mw_encoder_push(x->encoder, text, len, &ids, &n, e) != 0)
+        return err_at(e, x->o->text, ERR_NO_OFFSET, NULL);
+    return add_ids(x, ids, n, e);
+}
+
+static int eval_all(struct windows *x, struct err *e)
+{
+    int64_t begin = mw_begin_id(x->m);
+    uint32_t first = (uint32_t)begin;
+
+    if (eval_most_tokens(x->m, x->wish, &x->most, e) != 0 ||
+        mw_encoder_new(&x->encoder, x->m, false, e) != 0 ||
+        (begin >= 0 && add_ids(x, &first, 1, e) != 0) ||
+        prompt_stream(x->o->text, add_text, x, e) != 0 || add_text(x, NULL, 0, e) != 0)
+        return -1;
+    if (x->session != NULL)
+        return 0;
+    if (x->n < 3) {
+        err_set(e, ERR_ARGUMENT, "%u tokens are too few for a perplexity", x->n);
+        return err_at(e, x->o->text, ERR_NO_OFFSET, NULL);
+    }
+    return eval_window(x, e);
+}
+
 int eval_text(struct mw_model *m, struct mw_options *wish, const struct options *o,
               struct eval_watch *w, struct err *e)
 {
-    struct mw_model_info info;
-    struct mw_session *s = NULL;
     struct progress p;
-    struct score score = { 0 };
-    uint32_t *ids = NULL;
-    uint32_t window;
-    size_t n = 0, len = 0, n_window;
-    char *text = NULL;
-    uint64_t t0;
-    int r = -1;
+    struct windows x = { .m = m,
+                         .wish = wish,
+                         .o = o,
+                         .w = w,
+                         .n_file = prompt_file_bytes(o->text),
+                         .score = { .progress = &p } };
+    int r;
 
-    mw_model_info(m, &info);
     progress_open(&p, o->quiet);
-    if (prompt_read_file(o->text, TEXT_MAX_BYTES, &text, &len, e) != 0)
-        return -1;
-    if (text_ids(m, text, len, &ids, &n, e) != 0)
-        goto done;
-    if (n < 3) {
-        err_set(e, ERR_ARGUMENT, "%zu tokens are too few for a perplexity", n);
-        err_at(e, o->text, ERR_NO_OFFSET, NULL);
-        goto done;
-    }
+    p.is_about = true;
     if (wish->n_ctx == 0)
         wish->n_ctx = WINDOW;
-    window = n < wish->n_ctx ? (uint32_t)n : wish->n_ctx;
-    wish->n_ctx = window;
-    n_window = n / window;
     wish->n_logit_row = LOGIT_ROWS;
-    if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o, e) != 0)
-        goto done;
-    score = (struct score){ .n = window,
-                            .first = first_scored(window),
-                            .n_vocab = info.n_vocab,
-                            .n_total = (uint64_t)n_window * window,
-                            .progress = &p };
-    t0 = progress_now();
-    for (size_t i = 0; i < n_window; i++) {
-        uint32_t kept;
-
-        score.ids = ids + i * window;
-        if (mw_begin_id(m) >= 0)
-            ids[i * window] = (uint32_t)mw_begin_id(m);
-        if (mw_session_rewind(s, 0, &kept, e) != 0 ||
-            mw_session_eval(s, score.ids, window, score_row, &score, e) != 0)
-            goto done;
-    }
+    r = eval_all(&x, e);
     progress_clear(&p);
-    print_score(&score, o->json, (double)(progress_now() - t0) / 1e9);
-    r = 0;
-done:
-    progress_clear(&p);
+    if (r == 0)
+        print_score(&x.score, o->json, (double)(progress_now() - x.from_ns) / 1e9);
     if (eval_watch_close(w, r == 0 ? e : NULL) != 0)
         r = -1;
-    if (s != NULL)
-        mw_session_close(s);
-    free(ids);
-    free(text);
+    if (x.session != NULL)
+        mw_session_close(x.session);
+    mw_encoder_free(x.encoder);
+    free(x.ids);
     return r;
 }

@@ -69,19 +69,26 @@ void progress_count(struct progress *p, const char *what, const char *unit, uint
 {
     double seconds = (double)(progress_now() - p->from_ns) / 1e9;
     char text[128], left[24];
+    const char *about = p->is_about ? "~" : "";
     double rate;
 
-    if (!p->is_on || total == 0)
+    if (!p->is_on)
         return;
+    total = total > 0 && total < n ? n : total;
+    if (total == 0) {
+        snprintf(text, sizeof text, "%s %" PRIu64 " %s", what, n, unit);
+        progress_text(p, text);
+        return;
+    }
     if (n <= p->n_from || seconds <= 0) {
-        snprintf(text, sizeof text, "%s   0 %% of %" PRIu64 " %s", what, total, unit);
+        snprintf(text, sizeof text, "%s   0 %% of %s%" PRIu64 " %s", what, about, total, unit);
         progress_text(p, text);
         return;
     }
     rate = (double)(n - p->n_from) / seconds;
     time_text(left, sizeof left, (double)(total - n) / rate);
-    snprintf(text, sizeof text, "%s %3.0f %% of %" PRIu64 " %s, %.3g %s/s, about %s left", what,
-             100.0 * (double)n / (double)total, total, unit, rate,
+    snprintf(text, sizeof text, "%s %3.0f %% of %s%" PRIu64 " %s, %.3g %s/s, about %s left",
+             what, 100.0 * (double)n / (double)total, about, total, unit, rate,
              strcmp(unit, "tokens") == 0 ? "tok" : unit, left);
     progress_text(p, text);
 }

@@ -17,6 +17,7 @@
 
 struct progress {
     bool is_on;
+    bool is_about;     /* totals are estimates, marked with ~ */
     bool is_drawn;     /* something stands on the line */
     uint64_t drawn_ns; /* when */
     int width;         /* columns that the last text took */
@@ -34,7 +35,8 @@ bool progress_is_due(const struct progress *p);
 
 void progress_text(struct progress *p, const char *text);
 
-/* "prompt  45 % of 2140 tokens, 12.1 tok/s, about 1:38 left": of any count. */
+/* "prompt  45 % of 2140 tokens, 12.1 tok/s, about 1:38 left": of any count.
+ * total 0: not known, the count alone is shown. */
 void progress_count(struct progress *p, const char *what, const char *unit, uint64_t n,
                     uint64_t total);
 

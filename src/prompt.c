@@ -3,6 +3,8 @@
 
 #include "src/prompt.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,115 +13,181 @@
 
 #include "ui/path.h"
 
-#define PROMPT_MAX_BYTES ((size_t)64 << 20) /* far above any context */
+#define PIECE_BYTES 65536
 
-static int read_all(int fd, size_t max_bytes, char **out, size_t *len, struct err *e)
+static int stream_fd(int fd, const char *name, prompt_piece *fn, void *ctx, struct err *e)
 {
-    size_t room = 65536, n = 0;
-    char *buf = malloc(room + 1);
-    ssize_t got;
+    char *buf = malloc(PIECE_BYTES);
+    int rc = 0;
 
     if (buf == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the text");
-    while ((got = read(fd, buf + n, room - n)) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            err_sys(e, "could not read");
-            goto fail;
-        }
-        n += (size_t)got;
-        if (n > max_bytes) {
-            err_set(e, ERR_ARGUMENT, "is longer than %zu bytes", max_bytes);
-            goto fail;
-        }
-        if (n == room) {
-            char *larger = realloc(buf, room * 2 + 1);
+    while (rc == 0) {
+        ssize_t got = read(fd, buf, PIECE_BYTES);
 
-            if (larger == NULL) {
-                err_set(e, ERR_MEMORY, "no memory for the text");
-                goto fail;
-            }
-            buf = larger;
-            room *= 2;
+        if (got == 0)
+            break;
+        if (got > 0) {
+            rc = fn(ctx, buf, (size_t)got, e);
+        } else if (errno != EINTR) {
+            err_sys(e, "could not read");
+            rc = err_at(e, name, ERR_NO_OFFSET, NULL);
         }
     }
-    buf[n] = '\0';
-    *out = buf;
-    *len = n;
-    return 0;
-
-fail:
     free(buf);
-    return -1;
+    return rc;
+}
+
+int prompt_stream(const char *path, prompt_piece *fn, void *ctx, struct err *e)
+{
+    int rc, fd;
+
+    if (strcmp(path, "-") == 0)
+        return stream_fd(STDIN_FILENO, "standard input", fn, ctx, e);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "cannot open \"%.150s\"", path);
+    rc = stream_fd(fd, path, fn, ctx, e);
+    close(fd);
+    return rc;
+}
+
+uint64_t prompt_file_bytes(const char *path)
+{
+    struct stat st;
+    int rc = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st);
+
+    return rc == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+/* A text that is held whole. */
+struct whole {
+    char *text;
+    size_t n, room, max;
+    bool is_too_long;
+};
+
+static int keep(void *ctx, const char *text, size_t len, struct err *e)
+{
+    struct whole *w = ctx;
+
+    if (len > w->max - w->n) {
+        w->is_too_long = true;
+        return err_set(e, ERR_ARGUMENT, "is longer than %zu bytes", w->max);
+    }
+    if (len >= w->room - w->n) {
+        size_t room = (w->n + len) * 2 + 1;
+        char *larger;
+
+        if (room > w->max + 1)
+            room = w->max + 1;
+        larger = realloc(w->text, room);
+        if (larger == NULL)
+            return err_set(e, ERR_MEMORY, "no memory for the text");
+        w->text = larger;
+        w->room = room;
+    }
+    memcpy(w->text + w->n, text, len);
+    w->n += len;
+    w->text[w->n] = '\0';
+    return 0;
+}
+
+static int read_whole(const char *path, struct whole *w, struct err *e)
+{
+    int rc = keep(w, "", 0, e);
+
+    if (rc == 0)
+        rc = prompt_stream(path, keep, w, e);
+    if (rc != 0) {
+        free(w->text);
+        w->text = NULL;
+    }
+    return rc;
 }
 
 int prompt_read_file(const char *path, size_t max_bytes, char **out, size_t *len, struct err *e)
 {
-    int fd, r;
+    struct whole w = { .max = max_bytes };
 
-    if (strcmp(path, "-") == 0) {
-        if (read_all(STDIN_FILENO, max_bytes, out, len, e) != 0)
-            return err_at(e, "standard input", ERR_NO_OFFSET, NULL);
-        return 0;
+    *out = NULL;
+    *len = 0;
+    if (read_whole(path, &w, e) != 0) {
+        if (w.is_too_long)
+            err_at(e, strcmp(path, "-") == 0 ? "standard input" : path, ERR_NO_OFFSET, NULL);
+        return -1;
     }
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(e, "cannot open \"%.150s\"", path);
-    r = read_all(fd, max_bytes, out, len, e);
-    close(fd);
-    return r == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);
+    *out = w.text;
+    *len = w.n;
+    return 0;
 }
 
 int prompt_read_settings(const char *path, size_t max_bytes, char **out, size_t *len,
                          struct err *e)
 {
-    int r, fd = path_open_file(path, e);
+    struct whole w = { .max = max_bytes };
+    int rc, fd = path_open_file(path, e);
 
     if (fd < 0)
         return -1;
-    r = read_all(fd, max_bytes, out, len, e);
+    rc = keep(&w, "", 0, e);
+    if (rc == 0)
+        rc = stream_fd(fd, path, keep, &w, e);
     close(fd);
-    return r == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);
+    if (rc != 0) {
+        free(w.text);
+        return err_at(e, path, ERR_NO_OFFSET, NULL);
+    }
+    *out = w.text;
+    *len = w.n;
+    return 0;
 }
 
-int prompt_make(const char *arg, bool raw, char **out, size_t *len, struct err *e)
+static int too_long(size_t max_bytes, struct err *e)
 {
-    char *input = NULL;
-    size_t n_input = 0, n_arg = arg != NULL ? strlen(arg) : 0;
+    return err_set(e, ERR_CONTEXT,
+                   "the prompt is longer than %zu bytes, the most that is held for this "
+                   "context; use a larger --ctx",
+                   max_bytes);
+}
+
+int prompt_make(const char *arg, bool raw, size_t max_bytes, char **out, size_t *len,
+                struct err *e)
+{
+    struct whole w = { .max = max_bytes };
+    size_t n_arg = arg != NULL ? strlen(arg) : 0, n_head = n_arg > 0 ? n_arg + 2 : 0;
 
     *out = NULL;
-    if (!isatty(STDIN_FILENO) &&
-        prompt_read_file("-", PROMPT_MAX_BYTES, &input, &n_input, e) != 0) {
+    if (n_head > max_bytes)
+        return too_long(max_bytes, e);
+    if (n_head > 0 && (keep(&w, arg, n_arg, e) != 0 || keep(&w, "\n\n", 2, e) != 0)) {
+        free(w.text);
+        return -1;
+    }
+    if (!isatty(STDIN_FILENO) && read_whole("-", &w, e) != 0) {
         /* Started with standard input closed: the argument is all there is. */
+        if (w.is_too_long)
+            return too_long(max_bytes, e);
         if (e->sys != EBADF)
             return -1;
         *e = (struct err)ERR_INIT;
-        n_input = 0;
+        w = (struct whole){ .max = max_bytes };
+        if (n_head > 0 && (keep(&w, arg, n_arg, e) != 0 || keep(&w, "\n\n", 2, e) != 0)) {
+            free(w.text);
+            return -1;
+        }
     }
-    if (!raw && n_input > 0 && input[n_input - 1] == '\n')
-        n_input--;
-    if (n_arg == 0 && n_input == 0) {
-        free(input);
+    if (!raw && w.n > n_head && w.text[w.n - 1] == '\n')
+        w.n--;
+    if (w.n == n_head) /* nothing follows the argument */
+        w.n = n_arg;
+    if (w.n == 0) {
+        free(w.text);
         return err_set(e, ERR_ARGUMENT,
                        "no prompt: give one as an argument or on standard input");
     }
-    *out = malloc(n_arg + n_input + 3);
-    if (*out == NULL) {
-        free(input);
-        return err_set(e, ERR_MEMORY, "no memory for the prompt");
-    }
-    if (n_arg > 0)
-        memcpy(*out, arg, n_arg);
-    *len = n_arg;
-    if (n_arg > 0 && n_input > 0) {
-        memcpy(*out + *len, "\n\n", 2);
-        *len += 2;
-    }
-    if (n_input > 0)
-        memcpy(*out + *len, input, n_input);
-    *len += n_input;
-    (*out)[*len] = '\0';
-    free(input);
+    w.text[w.n] = '\0';
+    *out = w.text;
+    *len = w.n;
     return 0;
 }

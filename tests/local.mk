@@ -23,8 +23,8 @@ clean-local:
 EXTRA_DIST += tests/lib/program.py tests/lib/deny.py tests/lib/fail_with.h
 dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py \
 	tests/program/test_budget.py tests/program/test_run.py tests/program/test_eval.py \
-	tests/program/test_once.py tests/program/test_surroundings.py \
-	tests/program/test_outputs.py \
+	tests/program/test_long_text.py tests/program/test_once.py \
+	tests/program/test_surroundings.py tests/program/test_outputs.py \
 	tests/terminal/test_tmux.py
 
 if HAVE_CMOCKA

@@ -113,7 +113,7 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     uint64_t rows = 0;
 
     memset(out, 0, sizeof *out);
-    row[MW_ROW_PROGRAM] = in->program_bytes;
+    row[MW_ROW_PROGRAM] = sum(in->program_bytes, product(in->text_token_bytes, c->n_ctx));
     row[MW_ROW_TOKENIZER] = in->tokenizer_bytes;
     row[MW_ROW_ACTIVATIONS] = sum(in->act_fixed_bytes, product(in->act_col_bytes, c->chunk));
     row[MW_ROW_LOGITS] = in->logits_bytes;

@@ -56,7 +56,8 @@ struct plan_input {
     uint32_t slots_max; /* 0: the plan chooses */
     int n_thread;
 
-    uint64_t program_bytes;   /* measured, or the allowance */
+    uint64_t program_bytes;    /* measured, or the allowance */
+    uint64_t text_token_bytes; /* of texts and ids, for each token of the context */
     uint64_t tokenizer_bytes; /* bound from the counts */
     uint64_t logits_bytes;
     uint64_t act_fixed_bytes; /* activations(chunk) = fixed + chunk * per_col */

@@ -124,6 +124,7 @@ static void say_end(struct run *r)
 static int make_prompt(struct run *r, struct err *e)
 {
     r->prompt.n = 0;
+    r->prompt.max = session_options(r->a->session)->n_ctx;
     if (conversation_render(r->a->conversation, &r->a->rendering, r->turn, &r->prompt, e) != 0)
         return -1;
     return ids_append(&r->prompt, r->answer.id, r->answer.n, e);
@@ -136,15 +137,21 @@ static int fit_prompt(struct run *r, struct err *e)
     uint32_t n_ctx = session_options(a->session)->n_ctx;
     size_t before = a->conversation->n_dropped;
 
-    if (make_prompt(r, e) != 0)
-        return -1;
-    /* With the shift on, an eighth of the context is freed, or every token would shift. */
-    while (a->ctx_shift &&
-           r->prompt.n + (before != a->conversation->n_dropped ? n_ctx / 8 : 0) >= n_ctx) {
-        if (!conversation_drop_oldest(a->conversation))
-            break;
-        if (make_prompt(r, e) != 0)
+    for (;;) {
+        /* With the shift on, an eighth of the context is freed, or every token would shift. */
+        size_t freed = before != a->conversation->n_dropped ? n_ctx / 8 : 0;
+        int rc = make_prompt(r, e);
+
+        if (rc != 0 && e->code != ERR_CONTEXT)
             return -1;
+        if (rc == 0 && (!a->ctx_shift || r->prompt.n + freed < n_ctx))
+            break;
+        if (!a->ctx_shift || !conversation_drop_oldest(a->conversation)) {
+            if (rc != 0)
+                return -1;
+            break;
+        }
+        *e = (struct err)ERR_INIT;
     }
     if (r->prompt.n >= n_ctx)
         return err_set(e, ERR_CONTEXT, "a prompt of %zu tokens does not fit the context of %u",

@@ -177,19 +177,22 @@ static bool needs_new_session(const struct mw_options *a, const struct mw_option
            strcmp(isa_a, isa_b) != 0;
 }
 
-/* Tokens of the conversation (*n in all) that the session holds. */
+/* Tokens of the conversation that the session holds.  *n: all of its tokens, at most the
+ * context's. */
 static size_t held_of_it(struct mw_chat *c, size_t *n)
 {
     struct err ignored = ERR_INIT;
-    struct ids all = { 0 };
+    struct ids all = { .max = c->session != NULL ? session_options(c->session)->n_ctx : 0 };
     size_t same = 0, held = c->session != NULL ? mw_session_tokens(c->session) : 0;
+    bool is_over = false;
 
-    if (c->answerer.rendering.tokenizer != NULL && c->conversation.n_turn > 0)
-        conversation_render(&c->conversation, &c->answerer.rendering, c->conversation.n_turn,
-                            &all, &ignored);
+    if (c->answerer.rendering.tokenizer != NULL && c->conversation.n_turn > 0 && all.max > 0)
+        is_over = conversation_render(&c->conversation, &c->answerer.rendering,
+                                      c->conversation.n_turn, &all, &ignored) != 0 &&
+                  ignored.code == ERR_CONTEXT;
     while (same < held && same < all.n && session_ids(c->session)[same] == all.id[same])
         same++;
-    *n = all.n;
+    *n = is_over ? all.max : all.n;
     ids_free(&all);
     return same;
 }
@@ -649,9 +652,17 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
     uint32_t n_ahead;
 
     *out = (struct mw_cost){ 0 };
-    if (t == NULL || tokenizer_encode(t, text, len, false, false, &ids, e) != 0) {
+    pthread_mutex_lock(&own->lock);
+    ids.max = c->plan.n_ctx;
+    pthread_mutex_unlock(&own->lock);
+    if (t == NULL || (tokenizer_encode(t, text, len, false, false, &ids, e) != 0 &&
+                      e->code != ERR_CONTEXT)) {
         ids_free(&ids);
         return -1;
+    }
+    if (e->code == ERR_CONTEXT) {
+        *e = (struct err)ERR_INIT;
+        ids.n = ids.max;
     }
     sample = malloc(sizeof *sample);
     if (sample == NULL) {

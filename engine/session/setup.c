@@ -13,6 +13,20 @@
  * compare the sum with the measured charge. */
 #define PROGRAM_BYTES (12 * MIB)
 
+/*
+ * Text that is held: a message or prompt, messages and files that wait, the conversation, and
+ * all of it rendered have at most TEXT_BASE and TEXT_TOKEN_BYTES for each token of the context.
+ * Text of a token is seldom longer than 6 bytes, so longer text cannot fit the context.
+ *
+ * In the plan: four such texts, and 32 bytes of ids a token (of the session, of a prompt that
+ * grows, of answers).  TEXT_FIXED: encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes
+ * for each of them, an encoder keeps such a run, its table takes 256 KiB, and a block of
+ * ENCODER_BLOCK bytes gives as many ids.
+ */
+#define TEXT_BASE        (64 * KIB)
+#define TEXT_TOKEN_BYTES 32
+#define TEXT_FIXED       (3 * MIB)
+
 #define DEFAULT_CTX 4096
 
 static const char *const kv_names[] = { "f32", "f16", "q8_0", "q4_0" };
@@ -78,18 +92,24 @@ static uint64_t default_budget(const struct mw_model *m)
     return all < most ? all : most;
 }
 
-int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e)
+static uint32_t resolved_ctx(const struct mw_model *m, const struct mw_options *o)
 {
     uint32_t n_train = m->catalogue->hparams.n_ctx_train;
 
+    if (o->n_ctx > 0)
+        return o->n_ctx;
+    return n_train > 0 && n_train < DEFAULT_CTX ? n_train : DEFAULT_CTX;
+}
+
+int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e)
+{
     if (o->n_thread <= 0) {
         struct mw_machine machine;
 
         mw_machine_read(&machine);
         o->n_thread = machine.n_cpu;
     }
-    if (o->n_ctx == 0)
-        o->n_ctx = n_train > 0 && n_train < DEFAULT_CTX ? n_train : DEFAULT_CTX;
+    o->n_ctx = resolved_ctx(m, o);
     if (o->memory_bytes == 0)
         o->memory_bytes = default_budget(m);
     if (o->n_logit_row == 0)
@@ -100,6 +120,11 @@ int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *
                        "how much memory is available. Give a budget, for example "
                        "--memory 2G");
     return 0;
+}
+
+uint64_t mw_text_bytes(const struct mw_model *m, const struct mw_options *o)
+{
+    return TEXT_BASE + (uint64_t)resolved_ctx(m, o) * TEXT_TOKEN_BYTES;
 }
 
 static void add_kv(const struct mw_model *m, const struct mw_options *o, struct plan_input *in)
@@ -146,7 +171,8 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .n_ctx = o->n_ctx,
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
-        .program_bytes = PROGRAM_BYTES + m->file_bytes,
+        .program_bytes = PROGRAM_BYTES + m->file_bytes + TEXT_FIXED,
+        .text_token_bytes = 4 * TEXT_TOKEN_BYTES + 32,
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
         .act_fixed_bytes = bytes.act_fixed,

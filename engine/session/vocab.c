@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/memwall.h"
-#include "engine/text/tokenizer.h"
+#include "engine/session/model_open.h"
 
 struct mw_vocab {
     struct catalogue *catalogue;
@@ -44,17 +43,10 @@ uint32_t mw_vocab_size(const struct mw_vocab *v)
     return tokenizer_info(v->tokenizer)->n_token;
 }
 
-int mw_vocab_encode(const struct mw_vocab *v, const char *text, size_t len, bool parse_special,
-                    uint32_t **ids, size_t *n, struct err *e)
+int mw_vocab_encoder(struct mw_encoder **out, const struct mw_vocab *v, bool parse_special,
+                     struct err *e)
 {
-    struct ids list = { 0 };
-    int rc = tokenizer_encode(v->tokenizer, text, len, parse_special, true, &list, e);
-
-    if (rc != 0)
-        ids_free(&list);
-    *ids = list.id;
-    *n = list.n;
-    return rc;
+    return text_encoder_new(out, v->tokenizer, parse_special, 0, e);
 }
 
 int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, bool show_control,

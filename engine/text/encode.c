@@ -7,8 +7,15 @@
  *     piece -> looked up among pieces seen before in this text, else merged
  *
  * The text is never copied whole unless it is broken UTF-8.  Words repeat, so the small
- * table of pieces makes English three times faster; it lives as long as one call, so that
+ * table of pieces makes English three times faster; it belongs to one encoder, so that
  * a tokenizer can be shared by threads.
+ *
+ * An encoder that is fed in pieces keeps what it has not encoded yet and cuts it where the
+ * ids before and after the cut do not depend on each other:
+ *
+ *     pending   ... the quick brown| fox <start_of  ...
+ *                                  cut   ^ within the longest added token of the end: not
+ *                                          decided before more text comes
  */
 #include "config.h"
 
@@ -33,13 +40,25 @@ struct seen {
     uint32_t id[SEEN_IDS];
 };
 
+/* Where a text begins: it decides whether a space is put in front of it. */
+enum begins { AT_START, AT_SEGMENT, INSIDE };
+
 struct encoder {
     const struct tokenizer *t;
     struct ids *out;
     struct bpe bpe;
     struct arena table;
     struct seen *seen; /* [SEEN_SLOTS] or NULL */
-    size_t per_byte;   /* symbols that a byte can give: 3 where U+2581 is no token */
+    size_t per_byte;   /* symbols that a byte can give: 3 where U+2581 is not a token */
+
+    /* Of a text that comes in pieces. */
+    bool parse_special;
+    enum begins begins; /* of what is pending */
+    size_t run_max;     /* bytes of text without a cut; 0: no limit */
+    size_t longest;     /* bytes of the longest added token */
+    uint64_t offset;    /* of pending in the text */
+    char *pending;
+    size_t n, room;
 };
 
 static struct seen *seen_slot(const struct encoder *x, const char *text, size_t len)
@@ -109,6 +128,15 @@ static size_t char_symbols(const struct tokenizer *t, uint32_t *id, const char *
     return n;
 }
 
+/* Merging takes 13 bytes a symbol. */
+static int check_run(const struct encoder *x, size_t len, struct err *e)
+{
+    return x->out->max > 0 && len > TOKENIZER_RUN_MAX
+               ? err_set(e, ERR_CONTEXT, "%zu bytes of text have no place where a token ends",
+                         len)
+               : 0;
+}
+
 /* One run of merging.  prefix: a U+2581 stands in front. */
 static int merge_chars(struct encoder *x, const char *text, size_t len, bool prefix,
                        struct err *e)
@@ -118,7 +146,7 @@ static int merge_chars(struct encoder *x, const char *text, size_t len, bool pre
 
     if (s != NULL && seen_is(s, text, len))
         return ids_append(x->out, s->id, s->n, e);
-    if (bpe_reserve(&x->bpe, len * x->per_byte + 3, e) != 0)
+    if (check_run(x, len, e) != 0 || bpe_reserve(&x->bpe, len * x->per_byte + 3, e) != 0)
         return -1;
     n = char_symbols(x->t, x->bpe.id, text, len, prefix);
     n = bpe_run(&x->bpe, &x->t->pairs, n);
@@ -127,23 +155,24 @@ static int merge_chars(struct encoder *x, const char *text, size_t len, bool pre
     return ids_append(x->out, x->bpe.id, n, e);
 }
 
-static bool wants_prefix(const struct tokenizer *t, const char *text, size_t len, bool is_start)
+static bool wants_prefix(const struct tokenizer *t, const char *text, size_t len,
+                         enum begins begins)
 {
     const struct vocab_info *info = &t->info;
 
     if (!info->add_space_prefix || info->prefix_scheme == PREFIX_NEVER || len == 0)
         return false;
-    if (info->prefix_scheme == PREFIX_FIRST && !is_start)
+    if (begins == INSIDE || (info->prefix_scheme == PREFIX_FIRST && begins != AT_START))
         return false;
     return !info->prefix_unless_space ||
            (text[0] != ' ' && (len < 3 || memcmp(text, "\xe2\x96\x81", 3) != 0));
 }
 
-static int encode_chars(struct encoder *x, const char *text, size_t len, bool is_start,
+static int encode_chars(struct encoder *x, const char *text, size_t len, enum begins begins,
                         struct err *e)
 {
     const struct tokenizer *t = x->t;
-    bool prefix = wants_prefix(t, text, len, is_start), at_space = t->info.split_at_space;
+    bool prefix = wants_prefix(t, text, len, begins), at_space = t->info.split_at_space;
     uint32_t before = prefix ? BLOCK_CP : UTF8_BAD;
     size_t from = 0;
 
@@ -190,7 +219,7 @@ static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
         if (i < len && seam_has(t->seams, seam_of_bytes((unsigned char)text[i - 1],
                                                         (unsigned char)text[i])))
             continue;
-        if (bpe_reserve(&x->bpe, n, e) != 0)
+        if (check_run(x, n, e) != 0 || bpe_reserve(&x->bpe, n, e) != 0)
             return -1;
         for (size_t k = 0; k < n; k++)
             x->bpe.id[k] = t->byte_id[(unsigned char)text[from + k]];
@@ -219,7 +248,7 @@ static int encode_bytes(struct encoder *x, const char *text, size_t len, struct 
     return rc;
 }
 
-static int encode_segment(struct encoder *x, const char *text, size_t len, bool is_start,
+static int encode_segment(struct encoder *x, const char *text, size_t len, enum begins begins,
                           struct err *e)
 {
     const struct tokenizer *t = x->t;
@@ -227,7 +256,7 @@ static int encode_segment(struct encoder *x, const char *text, size_t len, bool 
     if (len == 0)
         return 0;
     if (t->info.model != VOCAB_BPE_BYTES)
-        return encode_chars(x, text, len, is_start, e);
+        return encode_chars(x, text, len, begins, e);
     return encode_bytes(x, text, len, e);
 }
 
@@ -261,11 +290,16 @@ static size_t strip_start(const char *text, size_t from, size_t to)
     return from;
 }
 
-static int encode_all(struct encoder *x, const char *text, size_t len, bool parse_special,
-                      bool is_start, struct err *e)
+static const struct added *added_of(const struct encoder *x)
+{
+    return x->parse_special ? &x->t->all : &x->t->plain;
+}
+
+static int encode_all(struct encoder *x, const char *text, size_t len, enum begins begins,
+                      struct err *e)
 {
     const struct tokenizer *t = x->t;
-    const struct added *added = parse_special ? &t->all : &t->plain;
+    const struct added *added = added_of(x);
     size_t from = 0, at, n;
     uint32_t id;
 
@@ -274,48 +308,254 @@ static int encode_all(struct encoder *x, const char *text, size_t len, bool pars
 
         if ((t->flag[id] & FLAG_LSTRIP) != 0)
             end = strip_end(text, from, at);
-        if (encode_segment(x, text + from, end - from, is_start && from == 0, e) != 0 ||
+        if (encode_segment(x, text + from, end - from, from == 0 ? begins : AT_SEGMENT, e) !=
+                0 ||
             ids_push(x->out, id, e) != 0)
             return -1;
         from = at + n;
         if ((t->flag[id] & FLAG_RSTRIP) != 0)
             from = strip_start(text, from, len);
     }
-    return encode_segment(x, text + from, len - from, is_start && from == 0, e);
+    return encode_segment(x, text + from, len - from, from == 0 ? begins : AT_SEGMENT, e);
+}
+
+/* The same of text that may be broken. */
+static int encode_repaired(struct encoder *x, const char *text, size_t len, enum begins begins,
+                           struct err *e)
+{
+    char *copy;
+    size_t n;
+    int rc;
+
+    if (utf8_is_valid(text, len))
+        return encode_all(x, text, len, begins, e);
+    n = utf8_repair(text, len, NULL);
+    copy = malloc(n);
+    if (copy == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a text of %zu bytes", n);
+    utf8_repair(text, len, copy);
+    rc = encode_all(x, copy, n, begins, e);
+    free(copy);
+    return rc;
+}
+
+static int start(struct encoder *x, const struct tokenizer *t, bool parse_special,
+                 bool has_table, struct err *e)
+{
+    size_t bytes = SEEN_SLOTS * sizeof *x->seen;
+
+    *x = (struct encoder){ .t = t, .parse_special = parse_special };
+    x->per_byte =
+        t->info.model == VOCAB_BPE_BYTES || char_ids_find(&t->chars, BLOCK_CP) != NO_ID ? 1 : 3;
+    if (!has_table)
+        return 0;
+    if (arena_map(&x->table, "text", arena_size(bytes), false, e) != 0)
+        return -1;
+    x->seen = arena_take(&x->table, bytes, e);
+    return x->seen != NULL ? 0 : -1;
+}
+
+static void finish(struct encoder *x)
+{
+    bpe_free(&x->bpe);
+    arena_unmap(&x->table);
+    free(x->pending);
 }
 
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                      bool parse_special, bool is_start, struct ids *out, struct err *e)
 {
-    struct encoder x = { .t = t, .out = out };
+    struct encoder x;
     size_t before = out->n;
-    char *copy = NULL;
-    int rc = 0;
+    int rc = start(&x, t, parse_special, len >= SEEN_FROM, e);
 
-    if (!utf8_is_valid(text, len)) {
-        size_t n = utf8_repair(text, len, NULL);
-
-        copy = malloc(n);
-        if (copy == NULL)
-            return err_set(e, ERR_MEMORY, "no memory for a text of %zu bytes", n);
-        utf8_repair(text, len, copy);
-        text = copy;
-        len = n;
-    }
-    x.per_byte =
-        t->info.model == VOCAB_BPE_BYTES || char_ids_find(&t->chars, BLOCK_CP) != NO_ID ? 1 : 3;
-    if (len >= SEEN_FROM) {
-        size_t bytes = SEEN_SLOTS * sizeof *x.seen;
-
-        rc = arena_map(&x.table, "text", arena_size(bytes), false, e);
-        x.seen = rc == 0 ? arena_take(&x.table, bytes, e) : NULL;
-    }
+    x.out = out;
     if (rc == 0)
-        rc = encode_all(&x, text, len, parse_special, is_start, e);
-    bpe_free(&x.bpe);
-    arena_unmap(&x.table);
-    free(copy);
+        rc = encode_repaired(&x, text, len, is_start ? AT_START : AT_SEGMENT, e);
+    finish(&x);
     if (rc != 0)
         out->n = before;
     return rc;
+}
+
+/* ---- text that comes in pieces ---- */
+
+int encoder_new(struct encoder **out, const struct tokenizer *t, bool parse_special,
+                size_t run_max, struct err *e)
+{
+    struct encoder *x = malloc(sizeof *x);
+    const struct added *added;
+
+    *out = NULL;
+    if (x == NULL)
+        return err_set(e, ERR_MEMORY, "no memory to read a text");
+    if (start(x, t, parse_special, true, e) != 0) {
+        encoder_free(x);
+        return -1;
+    }
+    x->run_max = run_max;
+    added = added_of(x);
+    for (uint32_t i = 0; i < added->n; i++) {
+        size_t len;
+
+        token_text(t, added->id[i], &len);
+        x->longest = len > x->longest ? len : x->longest;
+    }
+    *out = x;
+    return 0;
+}
+
+void encoder_free(struct encoder *x)
+{
+    if (x == NULL)
+        return;
+    finish(x);
+    free(x);
+}
+
+/* The character that ends before text[at]; UTF8_BAD if none does. */
+static uint32_t char_before(const char *text, size_t at)
+{
+    size_t from = at - 1;
+    uint32_t cp;
+
+    while (from > 0 && at - from < 4 && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from--;
+    return utf8_decode(text + from, at - from, &cp) == at - from && cp < UTF8_SHORT ? cp
+                                                                                    : UTF8_BAD;
+}
+
+static bool is_ascii_word(uint32_t cp)
+{
+    return (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z') || (cp >= 'a' && cp <= 'z');
+}
+
+/* Letters of scripts that are written without spaces: kana, Chinese characters and Hangul
+ * that no normal form changes. */
+static bool is_dense_letter(uint32_t cp)
+{
+    return (cp >= 0x3041 && cp <= 0x3096) || (cp >= 0x30a1 && cp <= 0x30fa) ||
+           (cp >= 0x4e00 && cp <= 0x9fa5) || (cp >= 0xac00 && cp <= 0xd7a3);
+}
+
+/*
+ * Does every published pattern (split.c) end a piece between these two, whatever stands
+ * around them?  In none of them does a blank follow something else than white space within
+ * a piece, and none continues a word or a number with a sign other than an apostrophe.  No
+ * pattern looks back, and only white space looks ahead.  The second character never joins
+ * the first in a normal form.
+ */
+static bool is_seam_of_patterns(uint32_t before, uint32_t after)
+{
+    if (after == ' ' || after == '\t')
+        return true;
+    if (!is_ascii_word(before) && !is_dense_letter(before))
+        return false;
+    return (after < 0x80 && after != '\'' && !is_ascii_word(after)) || after == 0x3001 ||
+           after == 0x3002 || after == 0xff0c;
+}
+
+/*
+ * Do the ids of text[0..at) and of the rest not depend on each other, as far as merges go?
+ * Never behind white space, which a token may swallow.
+ */
+static bool is_seam(const struct encoder *x, const char *text, size_t len, size_t at)
+{
+    const struct tokenizer *t = x->t;
+    uint32_t before, after;
+
+    if (((unsigned char)text[at] & 0xc0) == 0x80)
+        return false;
+    utf8_decode(text + at, len - at, &after);
+    before = char_before(text, at);
+    if (before >= UTF8_SHORT || after >= UTF8_SHORT || utf8_is_white(before))
+        return false;
+    if (t->info.model == VOCAB_BPE_BYTES)
+        return is_seam_of_patterns(before, after);
+    after = after == ' ' ? BLOCK_CP : after;
+    return (t->info.split_at_space && after == BLOCK_CP) ||
+           !seam_has(t->seams, seam_of_chars(before, after));
+}
+
+/* The last place where pending can be cut; 0: there is none.  Added tokens that begin
+ * before the last `longest` bytes are complete. */
+static size_t find_cut(const struct encoder *x)
+{
+    const struct added *added = added_of(x);
+    size_t ahead = x->longest > 4 ? x->longest : 4, limit = x->n > ahead ? x->n - ahead : 0;
+    size_t from = 0, best = 0;
+
+    while (from < limit) {
+        size_t at, len, end = limit;
+        uint32_t id;
+        bool found = added_find(added, x->t, x->pending, from, x->n, &at, &len, &id);
+
+        if (found && at < limit)
+            end = at;
+        for (size_t cut = end; cut > from; cut--)
+            if (is_seam(x, x->pending, x->n, cut)) {
+                best = cut;
+                break;
+            }
+        if (end == limit)
+            break;
+        from = at + len;
+    }
+    return best;
+}
+
+static int encode_pending(struct encoder *x, size_t n, struct ids *out, struct err *e)
+{
+    x->out = out;
+    if (encode_repaired(x, x->pending, n, x->begins, e) != 0)
+        return -1;
+    memmove(x->pending, x->pending + n, x->n - n);
+    x->n -= n;
+    x->offset += n;
+    x->begins = INSIDE;
+    return 0;
+}
+
+/* Make room, by encoding what can be, else by keeping more. */
+static int make_room(struct encoder *x, struct ids *out, struct err *e)
+{
+    size_t cut = find_cut(x), room = x->room == 0 ? ENCODER_BLOCK : x->room * 2;
+    char *more;
+
+    if (cut > 0)
+        return encode_pending(x, cut, out, e);
+    if (x->run_max > 0 && x->n >= x->run_max)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "%zu bytes from byte %llu on have no place where the text can be cut",
+                       x->n, (unsigned long long)x->offset);
+    if (x->run_max > 0 && room > x->run_max)
+        room = x->run_max;
+    more = realloc(x->pending, room);
+    if (more == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a text of %zu bytes", room);
+    x->pending = more;
+    x->room = room;
+    return 0;
+}
+
+int encoder_push(struct encoder *x, const char *text, size_t len, struct ids *out,
+                 struct err *e)
+{
+    while (len > 0) {
+        size_t n = x->room - x->n < len ? x->room - x->n : len;
+
+        if (n > 0)
+            memcpy(x->pending + x->n, text, n);
+        x->n += n;
+        text += n;
+        len -= n;
+        if (len > 0 && make_room(x, out, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int encoder_end(struct encoder *x, struct ids *out, struct err *e)
+{
+    return encode_pending(x, x->n, out, e);
 }

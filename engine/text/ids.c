@@ -11,8 +11,12 @@ static int grow(struct ids *list, size_t n, struct err *e)
     size_t cap = list->cap < 64 ? 64 : list->cap;
     uint32_t *id;
 
+    if (list->max > 0 && n > list->max)
+        return err_set(e, ERR_CONTEXT, "more than %zu tokens do not fit the context", list->max);
     while (cap < n)
         cap += cap / 2;
+    if (list->max > 0 && cap > list->max)
+        cap = list->max;
     id = realloc(list->id, cap * sizeof *id);
     if (id == NULL)
         return err_set(e, ERR_MEMORY, "no memory for %zu ids", cap);

@@ -17,10 +17,17 @@
 
 struct tokenizer;
 
-/* Growing list of ids; start from { 0 }, free with ids_free. */
+/*
+ * Growing list of ids; start from { 0 }, free with ids_free.
+ *
+ * max limits the list to the ids of a context, and the memory that making them takes: one
+ * more is ERR_CONTEXT, and so is a run of more than TOKENIZER_RUN_MAX bytes that no token
+ * ends in.  0: no limit.
+ */
+#define TOKENIZER_RUN_MAX ((size_t)128 << 10)
 struct ids {
     uint32_t *id; /* [n] */
-    size_t n, cap;
+    size_t n, cap, max;
 };
 int ids_reserve(struct ids *list, size_t n, struct err *e); /* room for n in all */
 int ids_push(struct ids *list, uint32_t id, struct err *e);
@@ -44,6 +51,22 @@ const struct vocab_info *tokenizer_info(const struct tokenizer *t);
  */
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                      bool parse_special, bool is_start, struct ids *out, struct err *e);
+
+/*
+ * Text that comes in pieces, of any length: its ids are those that tokenizer_encode gives
+ * for the whole (is_start set), appended to out as soon as no later text can change them.
+ * The encoder holds at most the text since the last place where it could be cut.  run_max
+ * (0: none, else at least ENCODER_BLOCK) limits that: a longer run without such a place
+ * is ERR_UNSUPPORTED, named by its byte.  After an error the encoder can only be freed.
+ */
+#define ENCODER_BLOCK 65536 /* bytes that are encoded at once */
+struct encoder;
+int encoder_new(struct encoder **out, const struct tokenizer *t, bool parse_special,
+                size_t run_max, struct err *e);
+int encoder_push(struct encoder *x, const char *text, size_t len, struct ids *out,
+                 struct err *e);
+int encoder_end(struct encoder *x, struct ids *out, struct err *e); /* no more text */
+void encoder_free(struct encoder *x);
 
 /* A lower bound of how many ids a text of len bytes can have: one that cannot fit is
  * refused before work is done.  Control tokens in it are not counted on. */

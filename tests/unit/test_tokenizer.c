@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "engine/text/split.h"
+#include "engine/text/tokenizer_internal.h"
 #include "tests/unit/tiny_vocab.h"
 
 #define F (TINY_FIRST)
@@ -281,6 +283,195 @@ static void an_object_may_name_its_members_in_any_order(void **state)
     tiny_close(c);
 }
 
+/* ---- text in pieces ---- */
+
+#define LONG_TEXT ((size_t)300000)
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* LONG_TEXT bytes of these parts in random order; malloc'ed. */
+static char *mix(const char *const *parts, uint32_t seed)
+{
+    char *text = malloc(LONG_TEXT + 64);
+    size_t n_part = 0, n = 0;
+
+    assert_non_null(text);
+    while (parts[n_part] != NULL)
+        n_part++;
+    while (n < LONG_TEXT) {
+        const char *part = parts[next_random(&seed) % n_part];
+
+        memcpy(text + n, part, strlen(part));
+        n += strlen(part);
+    }
+    return text;
+}
+
+static int encode_pieces(const struct tokenizer *t, const char *text, size_t len, bool special,
+                         size_t run_max, size_t piece_max, struct ids *out, struct err *e)
+{
+    struct encoder *x;
+    uint32_t seed = 7;
+    int rc = 0;
+
+    assert_int_equal(encoder_new(&x, t, special, run_max, e), 0);
+    for (size_t at = 0; rc == 0 && at < len;) {
+        size_t n = 1 + next_random(&seed) % piece_max;
+
+        n = n < len - at ? n : len - at;
+        rc = encoder_push(x, text + at, n, out, e);
+        at += n;
+    }
+    if (rc == 0)
+        rc = encoder_end(x, out, e);
+    encoder_free(x);
+    return rc;
+}
+
+static void expect_same(const struct tokenizer *t, const char *text, size_t len, bool special,
+                        const char *what)
+{
+    struct ids whole = { 0 }, pieces = { 0 };
+    struct err e = ERR_INIT;
+
+    assert_int_equal(tokenizer_encode(t, text, len, special, true, &whole, &e), 0);
+    assert_int_equal(encode_pieces(t, text, len, special, 0, 100000, &pieces, &e), 0);
+    for (size_t i = 0; i < whole.n && i < pieces.n; i++)
+        if (whole.id[i] != pieces.id[i])
+            fail_msg("%s: id %zu is %u, not %u", what, i, pieces.id[i], whole.id[i]);
+    assert_int_equal(whole.n, pieces.n);
+    ids_free(&whole);
+    ids_free(&pieces);
+}
+
+static void pieces_of_characters_give_the_same_ids(void **state)
+{
+    static const char *const parts[] = {
+        "ab",   "b ",           "  ",       "\n",  " a", "a",
+        "b",    "<l>",          " <r> \t ", "<u>", "<",  "\xe2\x96\x81",
+        "\xff", "\xe3\x80\x80", "\xe4\xb8", "cd",  NULL
+    };
+    static const char *const prefixes[] = {
+        NULL, "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\","
+              "\"prepend_scheme\":\"always\",\"split\":false}"
+    };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct tokenizer *t = open_tiny(&(struct tiny){
+            .texts = "\"a\",\"b\",\"\u2581\",\"ab\",\"\u2581a\",\"ba\",\"b\u2581\","
+                     "\"\u2581\u2581\",\"aa\"",
+            .merges = "\"b a\",\"a b\",\"\u2581 a\",\"b \u2581\",\"\u2581 \u2581\",\"a a\"",
+            .added = "{\"id\":265,\"content\":\"<l>\",\"special\":true,\"lstrip\":true},"
+                     "{\"id\":266,\"content\":\"<r>\",\"special\":true,\"rstrip\":true},"
+                     "{\"id\":267,\"content\":\"<u>\",\"special\":false}",
+            .pre_tokenizer = prefixes[i] });
+
+        for (uint32_t seed = 1; seed <= 3; seed++) {
+            char *text = mix(parts, seed);
+
+            expect_same(t, text, LONG_TEXT, false, "plain");
+            expect_same(t, text, LONG_TEXT, true, "special");
+            free(text);
+        }
+        tokenizer_close(t);
+    }
+}
+
+/* Every pair of these bytes merges, so that ids show where pieces are cut. */
+static struct tokenizer *open_all_pairs(void)
+{
+    static const char *const letters[] = { "a", "B", "1", "s", "\u0120", "\u010a",
+                                           "'", ".", "/", "_", "\u0109" };
+    const size_t n = sizeof letters / sizeof letters[0];
+    char texts[4096], merges[4096];
+    size_t n_text = 0, n_merge = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            const char *comma = n_text > 0 ? "," : "";
+
+            n_text += (size_t)snprintf(texts + n_text, sizeof texts - n_text, "%s\"%s%s\"",
+                                       comma, letters[i], letters[k]);
+            n_merge += (size_t)snprintf(merges + n_merge, sizeof merges - n_merge,
+                                        "%s\"%s %s\"", comma, letters[i], letters[k]);
+        }
+    assert_true(n_text < sizeof texts && n_merge < sizeof merges);
+    return open_tiny(&(struct tiny){ .byte_level = true, .texts = texts, .merges = merges });
+}
+
+static void pieces_give_the_same_ids_with_every_pattern(void **state)
+{
+    static const char *const names[] = { "llama3", "qwen2",  "qwen35",      "gpt2",   "smollm",
+                                         "tekken", "gpt-4o", "deepseek-v3", "default" };
+    static const char *const parts[] = { "a",       "B",
+                                         "s",       "1",
+                                         "11",      " ",
+                                         "  ",      "\n",
+                                         "\n\n",    "'",
+                                         "'s",      ".",
+                                         "/",       "_",
+                                         "\t",      "a B",
+                                         "1.",      "\r",
+                                         "e\u0301", "\u4e0b",
+                                         "\u3002",  "\u0915\u093c",
+                                         "\u0958",  "\xc2\xa0",
+                                         "\xff",    NULL };
+    struct tokenizer *t = open_all_pairs();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct err e = ERR_INIT;
+
+        split_free(t->split);
+        assert_int_equal(split_new(&t->split, names[i], &e), 0);
+        for (uint32_t seed = 0; seed < 8; seed++) {
+            char *text = mix(parts, seed);
+
+            t->info.nfc = seed % 2 != 0;
+            expect_same(t, text, LONG_TEXT, false, names[i]);
+            free(text);
+        }
+    }
+    tokenizer_close(t);
+}
+
+static void a_run_without_a_cut_is_bounded(void **state)
+{
+    struct tokenizer *t =
+        open_tiny(&(struct tiny){ .texts = "\"a\",\"aa\"", .merges = "\"a a\"" });
+    struct ids ids = { 0 }, few = { .max = 100 };
+    struct err e = ERR_INIT;
+    char *text = malloc(LONG_TEXT);
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'a', LONG_TEXT);
+    assert_int_equal(encode_pieces(t, text, LONG_TEXT, false, 0, 5000, &ids, &e), 0);
+    assert_int_equal(ids.n, LONG_TEXT / 2);
+    text[70000] = 'b';
+    ids.n = 0;
+    assert_int_equal(encode_pieces(t, text, LONG_TEXT, false, 131072, 5000, &ids, &e), -1);
+    assert_int_equal(e.code, ERR_UNSUPPORTED);
+    assert_non_null(strstr(e.what, "131072 bytes from byte 70001"));
+    assert_int_equal(tokenizer_encode(t, text, 200, false, true, &few, &e), 0);
+    assert_int_equal(few.n, 100);
+    assert_int_equal(tokenizer_encode(t, text, 2, false, true, &few, &e), -1);
+    assert_int_equal(e.code, ERR_CONTEXT);
+    assert_int_equal(few.n, 100);
+    few.n = 0;
+    assert_int_equal(tokenizer_encode(t, text, LONG_TEXT, false, true, &few, &e), -1);
+    assert_int_equal(e.code, ERR_CONTEXT);
+    ids_free(&few);
+    ids_free(&ids);
+    free(text);
+    tokenizer_close(t);
+}
+
 /* ---- decoding ---- */
 
 static void decode_all(const struct tokenizer *t, const uint32_t *id, size_t n, bool control,
@@ -480,6 +671,9 @@ int main(void)
         cmocka_unit_test(words_and_numbers_are_cut_before_they_merge),
         cmocka_unit_test(the_normal_form_is_made_first),
         cmocka_unit_test(an_object_may_name_its_members_in_any_order),
+        cmocka_unit_test(pieces_of_characters_give_the_same_ids),
+        cmocka_unit_test(pieces_give_the_same_ids_with_every_pattern),
+        cmocka_unit_test(a_run_without_a_cut_is_bounded),
         cmocka_unit_test(text_comes_out_in_whole_characters),
         cmocka_unit_test(pieces_tell_their_length_when_the_room_is_short),
     };

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Texts, prompts and ids of any length: they take the memory of short ones."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import MEMWALL, MODELS, environment, memwall  # noqa: E402
+
+MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
+LLAMA = os.path.join(MODELS, "llama-tiny.gguf")
+MIB = 1 << 20
+LONG = 48 * MIB
+ROOM = 8 * MIB  # what a long text may take above a short one
+
+
+class LongText(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def file(self, name, text, size):
+        """text repeated up to size bytes; written in parts, since the peak of a child begins
+        at that of this process."""
+        part = (text * (65536 // len(text) + 1))[:65536]
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as f:
+            for at in range(0, size, 65536):
+                f.write(part[:size - at])
+        return path
+
+    def run_it(self, *args, stdin=os.devnull):
+        """Exit code, standard error, peak of resident memory."""
+        with open(stdin, "rb") as f:
+            p = subprocess.Popen([MEMWALL, *args], env=environment(self.folder), stdin=f,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        with p.stderr:
+            said = p.stderr.read()
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        return p.returncode, said, usage.ru_maxrss * 1024
+
+    def test_a_prompt_that_cannot_fit_is_refused_before_it_is_held(self):
+        args = ("run", "-m", MODEL, "-n", "1", "-b", "200M", "--ctx", "256", "-q")
+        code, said, short = self.run_it(*args, "hi")
+        self.assertEqual((0, ""), (code, said))
+        for text in "a", "many words and then some more ":
+            code, said, peak = self.run_it(*args, stdin=self.file("prompt", text, LONG))
+            self.assertEqual(1, code)
+            self.assertRegex(said, r"\Amemwall: the prompt is longer than \d+ bytes.*--ctx\n\Z")
+            self.assertLess(peak - short, ROOM)
+
+    def test_a_prompt_of_too_many_tokens_is_refused(self):
+        for size in 300, 70000:
+            code, said, _ = self.run_it("run", "-m", MODEL, "-b", "200M", "--ctx", "256", "-q",
+                                        stdin=self.file("prompt", "a", size))
+            self.assertEqual((1, "memwall: more than 256 tokens do not fit the context\n"),
+                             (code, said))
+
+    def test_ids_beyond_the_context_are_not_held(self):
+        args = ("eval", MODEL, "--greedy", "1", "-b", "200M", "--ctx", "32")
+        code, said, short = self.run_it(*args, "--ids", self.file("ids", "5 ", 20))
+        self.assertEqual((0, ""), (code, said))
+        for text, why in ("5 ", "more ids than the 32"), (" ,", "no token ids"):
+            code, said, peak = self.run_it(*args, "--ids", self.file("ids", text, LONG))
+            self.assertEqual(1, code)
+            self.assertIn(why, said)
+            self.assertLess(peak - short, ROOM)
+
+    def test_ids_beyond_what_the_budget_holds_are_not_held(self):
+        path = self.file("ids", "5 ", LONG)
+        code, said, peak = self.run_it("eval", MODEL, "--greedy", "1", "-b", "120M", "--ids", path)
+        self.assertEqual(1, code)
+        self.assertRegex(said, r"more ids than the \d+ that fit")
+        self.assertLess(peak, 120 * MIB)
+
+    def test_a_text_is_evaluated_while_it_is_read(self):
+        # The recording is opened with the first window: no more of the text was read.
+        args = ("eval", MODEL, "-b", "200M", "--telemetry", "/nonexistent/x", "--text")
+        _, said, short = self.run_it(*args, self.file("text", "some words ", 20000))
+        self.assertIn("/nonexistent/x", said)
+        for text in "some words ", "\u4e00\u4e8c\u3002":
+            _, said, peak = self.run_it(*args, self.file("text", text, LONG))
+            self.assertIn("/nonexistent/x", said)
+            self.assertLess(peak - short, ROOM)
+
+    def test_every_token_of_a_text_of_several_blocks_is_in_a_window(self):
+        path = self.file("text", "the quick brown fox, 1234 and\n\n  more' words; ", 66001)
+        ids = memwall("tokenize", "-m", LLAMA, "--ids", path).stdout.split()
+        d = json.loads(memwall("eval", LLAMA, "--text", path, "--json", "--ctx", "128").stdout)
+        self.assertEqual((len(ids) + 1) // 128 * 128, d["n_evaluated"])  # and a begin token
+
+    def test_a_long_text_becomes_tokens_in_the_memory_of_a_short_one(self):
+        for name in MODEL, LLAMA:
+            args = ("tokenize", "-m", name, "--ids")
+            _, _, short = self.run_it(*args, self.file("short", "some words. ", 2000))
+            code, said, peak = self.run_it(*args, self.file("text", "some words. ", LONG))
+            self.assertEqual((0, ""), (code, said))
+            self.assertLess(peak - short, ROOM)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
