@@ -37,6 +37,7 @@ void once_look(const struct options *o, struct once_look *out)
         out->width = size.ws_col;
         out->height = size.ws_row - 1;
     }
+    canvas_fit(&out->height, &out->width);
 }
 
 static int print(const struct options *o, const struct mw_sample *s, struct err *e)

@@ -83,23 +83,33 @@ void app_run_editor(struct app *a)
 
 /* ---- signals ---- */
 
+/* The terminal may have another size now. */
+static void take_size(struct app *a)
+{
+    if (term_is_cut(a->term)) {
+        struct canvas c = term_canvas(a->term);
+
+        app_hint(a, "%d x %d cells are used: more would take memory from the budget", c.width,
+                 c.height);
+    }
+    app_layout(a);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
 static void on_signal(struct app *a, int sig)
 {
     switch (sig) {
     case SIGWINCH:
         term_resized(a->term);
-        app_layout(a);
-        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        take_size(a);
         break;
     case SIGTSTP:
         term_stop(a->term);
-        app_layout(a);
-        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        take_size(a);
         break;
     case SIGCONT:
         term_retake(a->term);
-        app_layout(a);
-        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        take_size(a);
         break;
     case SIGINT: app_stop_or_leave(a); break;
     default: a->status = 128 + sig; a->is_leaving = true;
@@ -373,8 +383,7 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
     if (rc == 0) {
         a->n_ahead = term_typed_ahead(a->term);
         keys_set_mouse(a->keys, a->mouse);
-        app_dirty(a, DIRT_ALL | DIRT_LARGE);
-        app_layout(a);
+        take_size(a);
         if (o->open_chat != NULL)
             app_show_saved(a);
         talk_greet(&a->talk);

@@ -24,6 +24,20 @@ struct canvas_target {
     struct cell *cells; /* [height][width] */
 };
 
+void canvas_fit(int *height, int *width)
+{
+    const int widest = CANVAS_MAX_CELLS / 64;
+
+    if (*height < 1)
+        *height = 1;
+    if (*width < 1)
+        *width = 1;
+    if (*width > widest && *height > CANVAS_MAX_CELLS / *width)
+        *width = *height > 64 ? widest : CANVAS_MAX_CELLS / *height;
+    if (*height > CANVAS_MAX_CELLS / *width)
+        *height = CANVAS_MAX_CELLS / *width;
+}
+
 struct canvas_target *canvas_on_window(void *window, bool ascii, canvas_ink_fn *ink, void *ctx,
                                        struct err *e)
 {

@@ -33,6 +33,16 @@ struct canvas {
 
 /* ---- targets ---- */
 
+/*
+ * The most cells that are drawn on, whatever size a terminal reports.  ncurses keeps three
+ * copies of a cell of 28 bytes, so this bounds the screen to 10.5 MiB of the memory budget.  A
+ * display of 3840 x 2160 pixels with characters of 6 x 11 has 125,000.
+ */
+#define CANVAS_MAX_CELLS (128 * 1024)
+
+/* Cut a size to at most CANVAS_MAX_CELLS, at the right and at the bottom. */
+void canvas_fit(int *height, int *width);
+
 /* How a style is told to ncurses: attributes (attr_t) and colour pair. */
 struct canvas_ink {
     unsigned attrs;

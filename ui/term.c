@@ -43,7 +43,8 @@ struct term {
     int kept[2]; /* descriptors 1 and 2; -1: not pointed elsewhere */
     char log_path[400];
     SCREEN *screen;
-    bool is_up; /* the alternate screen is shown */
+    bool is_up;  /* the alternate screen is shown */
+    bool is_cut; /* the terminal is larger than the screen */
     bool is_ascii, wants_mouse, syncs, counts_bytes;
     enum ui_color_wish color;
     struct ink *ink;
@@ -159,6 +160,57 @@ fail:
     return -1;
 }
 
+/* A number of the environment, for lines that report no size; 0: there is none. */
+static int from_environment(const char *name)
+{
+    const char *text = getenv(name);
+    long n = text != NULL ? strtol(text, NULL, 10) : 0;
+
+    return n > 0 && n <= 1000 ? (int)n : 0;
+}
+
+/* The size to draw on: what the terminal reports, cut to what may be drawn. */
+static void measure(struct term *t, int *rows, int *cols)
+{
+    struct winsize size = { 0 };
+    int height, width;
+
+    (void)ioctl(t->fd, TIOCGWINSZ, &size);
+    height = size.ws_row > 0 ? size.ws_row : from_environment("LINES");
+    width = size.ws_col > 0 ? size.ws_col : from_environment("COLUMNS");
+    *rows = height = height > 0 ? height : 24;
+    *cols = width = width > 0 ? width : 80;
+    canvas_fit(rows, cols);
+    t->is_cut = *rows < height || *cols < width;
+}
+
+/* ncurses takes memory for the whole terminal at once; only these variables stop it. */
+static SCREEN *new_cut_screen(struct term *t, const char *name)
+{
+    static const char *const names[] = { "LINES", "COLUMNS" };
+    char *before[2], number[16];
+    SCREEN *s;
+    int size[2];
+
+    measure(t, &size[0], &size[1]);
+    for (int i = 0; i < 2; i++) {
+        const char *text = getenv(names[i]);
+
+        before[i] = text != NULL ? strdup(text) : NULL;
+        snprintf(number, sizeof number, "%d", size[i]);
+        setenv(names[i], number, 1);
+    }
+    s = newterm(name, t->out, t->in);
+    for (int i = 0; i < 2; i++) {
+        if (before[i] != NULL)
+            setenv(names[i], before[i], 1);
+        else
+            unsetenv(names[i]);
+        free(before[i]);
+    }
+    return s;
+}
+
 /* An entry is missing where people come from newer terminals by ssh: then a cousin's. */
 static SCREEN *new_screen(struct term *t)
 {
@@ -170,11 +222,11 @@ static SCREEN *new_screen(struct term *t)
     if (t->color != UI_COLOR_NEVER && deep != NULL && strcmp(name, "xterm-256color") == 0 &&
         (strcmp(deep, "truecolor") == 0 || strcmp(deep, "24bit") == 0) &&
         getenv("TMUX") == NULL && getenv("STY") == NULL)
-        s = newterm("xterm-direct", t->out, t->in);
+        s = new_cut_screen(t, "xterm-direct");
     if (s == NULL)
-        s = newterm(NULL, t->out, t->in);
+        s = new_cut_screen(t, NULL);
     if (s == NULL && starts_with_any(name, cousins))
-        s = newterm("xterm-256color", t->out, t->in);
+        s = new_cut_screen(t, "xterm-256color");
     return s;
 }
 
@@ -436,13 +488,18 @@ void term_frame(struct term *t, int y, int x, bool is_large)
 
 void term_resized(struct term *t)
 {
-    struct winsize size;
+    int rows, cols;
 
-    if (ioctl(t->fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
-        resizeterm(size.ws_row, size.ws_col);
+    measure(t, &rows, &cols);
+    resizeterm(rows, cols);
     /* Also where the size is the old one again: what the terminal did between is unknown. */
     clearok(curscr, TRUE);
     erase();
+}
+
+bool term_is_cut(const struct term *t)
+{
+    return t->is_cut;
 }
 
 void term_redraw(struct term *t)

@@ -56,6 +56,8 @@ struct canvas term_canvas(struct term *t);
 void term_frame(struct term *t, int y, int x, bool is_large);
 /* The size may have changed; all is to be drawn again.  Also for Ctrl-L. */
 void term_resized(struct term *t);
+/* Is the terminal larger than what is drawn on (CANVAS_MAX_CELLS)? */
+bool term_is_cut(const struct term *t);
 void term_redraw(struct term *t);
 
 /* Leave the screen and stop; returns when the program goes on, the screen being back. */

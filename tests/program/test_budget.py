@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """The memory budget: what the plan counts, and what happens when it cannot be kept."""
+import fcntl
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -141,6 +144,48 @@ class WithoutProc(unittest.TestCase):
         r = self.hidden("plan", MODEL, "-b", "900T")
         self.assertEqual(0, r.returncode, r.stderr)
         self.assertIn("the budget is lowered", r.stderr)
+
+
+class Screen(unittest.TestCase):
+    """A terminal of any size costs no more than the plan has for the screen."""
+
+    def peak(self, first, then=None):
+        """Peak of resident memory of a chat on a terminal of this size, resized to the other."""
+        parent, child = pty.openpty()
+        self.addCleanup(os.close, parent)
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", *first, 0, 0))
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        p = subprocess.Popen([MEMWALL, "-m", MODEL, "-b", "48M", "--no-save", "-q"],
+                             stdin=child, stdout=child, stderr=child, start_new_session=True,
+                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                             env=environment(home.name, TERM="xterm"))
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        os.close(child)
+        if then is not None:
+            self.until(parent, b"\x1b[?1004h")
+            fcntl.ioctl(parent, termios.TIOCSWINSZ, struct.pack("HHHH", *then, 0, 0))
+        self.until(parent, b"cells are used")
+        with open(f"/proc/{p.pid}/status") as f:
+            return int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1]) * 1024
+
+    def until(self, fd, words):
+        """Read until words come; the dashboard draws often, so the number of reads is limited."""
+        out = b""
+        for _ in range(400):
+            out += os.read(fd, 65536)
+            if words in out:
+                return
+        self.fail(f"{words} never came")
+
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
+    def test_a_huge_terminal_is_drawn_in_part(self):
+        self.assertLess(self.peak((1000, 1000)), 48 * MIB)
+
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
+    def test_so_is_one_that_grows(self):
+        self.assertLess(self.peak((24, 80), (1000, 1000)), 48 * MIB)
 
 
 if __name__ == "__main__":

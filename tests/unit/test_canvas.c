@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <limits.h>
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,9 +198,36 @@ static void a_window_gets_the_same_cells(void **state)
     fclose(in);
 }
 
+static void a_size_is_cut_to_what_may_be_drawn(void **state)
+{
+    static const struct {
+        int height, width, rows, cols;
+    } sizes[] = { { 24, 80, 24, 80 },
+                  { 200, 400, 200, 400 },
+                  { 0, -5, 1, 1 },
+                  { 1000, 1000, 131, 1000 },
+                  { 1, 65535, 1, 65535 },
+                  { 10, 65535, 10, 13107 },
+                  { 65535, 65535, 64, 2048 },
+                  { 65535, 10, 13107, 10 },
+                  { 65, 65535, 64, 2048 },
+                  { INT_MAX, INT_MAX, 64, 2048 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int height = sizes[i].height, width = sizes[i].width;
+
+        canvas_fit(&height, &width);
+        assert_int_equal(height, sizes[i].rows);
+        assert_int_equal(width, sizes[i].cols);
+        assert_true((long)height * width <= CANVAS_MAX_CELLS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_size_is_cut_to_what_may_be_drawn),
         cmocka_unit_test(clusters_are_as_wide_as_every_terminal_shows_them),
         cmocka_unit_test(drawing_stays_inside),
         cmocka_unit_test(wide_characters_are_drawn_whole_or_not_at_all),
