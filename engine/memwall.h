@@ -84,11 +84,16 @@ int64_t mw_begin_id(const struct mw_model *m);
 
 struct mw_inspect;
 
-/* Headers only.  What is no model is refused by name; opened bare, the tensors of such a
- * file can still be listed (summary.n_layer is 0). */
+/*
+ * Headers only.  A model that memwall does not run is described as far as its keys say, and
+ * mw_inspect_problem tells why it does not run.  Files of another kind are refused by name;
+ * opened bare, their tensors can still be listed (summary.n_layer is 0).
+ */
 int mw_inspect_open(struct mw_inspect **out, const char *path, struct err *e);
 int mw_inspect_open_bare(struct mw_inspect **out, const char *path, struct err *e);
 void mw_inspect_close(struct mw_inspect *i);
+/* Why memwall cannot run the model; NULL if it can. */
+const struct err *mw_inspect_problem(const struct mw_inspect *i);
 
 /* The sums and tables of format/summary.h; as long as i lives. */
 const struct summary *mw_inspect_summary(const struct mw_inspect *i);

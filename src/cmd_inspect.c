@@ -27,6 +27,8 @@ int cmd_inspect(const struct options *o)
     struct err e = ERR_INIT, no_text = ERR_INIT;
     struct mw_inspect *i = NULL;
     struct mw_text_info text, *has_text = NULL;
+    const struct err *problem;
+    int code = EXIT_OK;
 
     if (mw_inspect_open(&i, o->model, &e) != 0)
         return list_anyway(o, &e);
@@ -38,8 +40,12 @@ int cmd_inspect(const struct options *o)
         inspect_print_tensors(stdout, i);
     else
         inspect_print(stdout, mw_inspect_summary(i), has_text, &no_text);
-    mw_inspect_close(i);
+    problem = mw_inspect_problem(i);
     /* A tokenizer that is not known is a fact, one that is broken an error. */
-    return no_text.code == ERR_NONE || no_text.code == ERR_UNSUPPORTED ? EXIT_OK
-                                                                       : report_error(&no_text);
+    if (problem != NULL)
+        code = report_error(problem);
+    else if (no_text.code != ERR_NONE && no_text.code != ERR_UNSUPPORTED)
+        code = report_error(&no_text);
+    mw_inspect_close(i);
+    return code;
 }

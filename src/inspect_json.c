@@ -54,6 +54,8 @@ static void sums(FILE *to, bool *first, const struct summary *s)
         { "unread_bytes", s->unread_bytes },
         { "n_other", s->n_other },
         { "other_bytes", s->other_bytes },
+        { "n_unknown", s->n_unknown },
+        { "unknown_bytes", s->unknown_bytes },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -87,6 +89,26 @@ static void tables(FILE *to, const struct summary *s)
         number(to, &first, "row_bytes", t->row_bytes);
         member(to, &first, "is_head");
         fputs(t->is_head ? "true}" : "false}", to);
+    }
+}
+
+/* Of a model that memwall does not run: the sizes that its keys state. */
+static void foreign_sizes(FILE *to, bool *first, const struct summary *s)
+{
+    number(to, first, "n_head", s->n_head);
+    number(to, first, "n_head_kv", s->n_head_kv);
+    number(to, first, "n_ff", s->n_ff);
+}
+
+static void foreign_layers(FILE *to, const struct summary *s)
+{
+    for (uint32_t i = 0; i < s->n_layer; i++) {
+        bool first = true;
+
+        fputs(i > 0 ? ",{" : "{", to);
+        number(to, &first, "n_param", s->layers[i].n_param);
+        number(to, &first, "bytes", s->layers[i].bytes);
+        fputc('}', to);
     }
 }
 
@@ -142,13 +164,26 @@ void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_te
                         bool with_tensors)
 {
     const struct summary *s = mw_inspect_summary(i);
+    const struct err *problem;
     bool first = true;
+    char why[600];
 
     fputc('{', to);
     text_member(to, &first, "name", s->name);
     text_member(to, &first, "arch", s->arch);
     text_member(to, &first, "form", s->is_snapshot ? "snapshot" : "gguf");
+    problem = mw_inspect_problem(i);
+    member(to, &first, "runs");
+    fputs(problem == NULL ? "true" : "false", to);
+    if (problem != NULL) {
+        err_text(problem, why, sizeof why);
+        text_member(to, &first, "problem", why);
+    }
     sums(to, &first, s);
+    if (s->is_foreign)
+        foreign_sizes(to, &first, s);
+    if (s->n_unknown_key > 0)
+        text_member(to, &first, "unknown_keys", s->unknown_keys);
     if (text != NULL) {
         text_member(to, &first, "tokenizer", text->kind);
         number(to, &first, "n_token", text->n_token);
@@ -161,7 +196,10 @@ void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_te
     fputs("],\"tables\":[", to);
     tables(to, s);
     fputs("],\"layers\":[", to);
-    layers(to, s);
+    if (s->is_foreign)
+        foreign_layers(to, s);
+    else
+        layers(to, s);
     fputc(']', to);
     if (with_tensors) {
         fputs(",\"tensors\":[", to);

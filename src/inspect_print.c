@@ -27,6 +27,19 @@ static const char *count_text(char *buf, size_t n, uint64_t v)
     return buf;
 }
 
+static void print_text(FILE *to, const struct mw_text_info *text, const struct err *no_text)
+{
+    if (text == NULL) {
+        fprintf(to, "  tokenizer     not read: %s\n", no_text->what);
+        return;
+    }
+    fprintf(to, "  tokenizer     %s, %u tokens", text->kind, text->n_token);
+    if (text->n_merge > 0)
+        fprintf(to, ", %u merges", text->n_merge);
+    fprintf(to, "\n  chat format   %s%s\n", text->chat_format,
+            strcmp(text->chat_format, "raw") == 0 ? ": text is continued as it stands" : "");
+}
+
 static void print_head(FILE *to, const struct summary *s, const struct mw_text_info *text,
                        const struct err *no_text)
 {
@@ -46,16 +59,49 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
     if (s->n_swa > 0)
         fprintf(to, ", window of sliding layers %u", s->n_swa);
     fprintf(to, "\n");
-    if (text != NULL) {
-        fprintf(to, "  tokenizer     %s, %u tokens", text->kind, text->n_token);
-        if (text->n_merge > 0)
-            fprintf(to, ", %u merges", text->n_merge);
-        fprintf(to, "\n  chat format   %s%s\n", text->chat_format,
-                strcmp(text->chat_format, "raw") == 0 ? ": text is continued as it stands"
-                                                      : "");
-    } else {
-        fprintf(to, "  tokenizer     none that is read: %s\n", no_text->what);
-    }
+    print_text(to, text, no_text);
+    if (s->n_unknown_key > 0)
+        fprintf(to, "  unknown keys  %u, not used: %s\n", s->n_unknown_key, s->unknown_keys);
+}
+
+/* The same of a model that memwall does not run: what its keys say. */
+static void print_foreign(FILE *to, const struct summary *s, const struct mw_text_info *text,
+                          const struct err *no_text)
+{
+    char a[16];
+
+    fprintf(to, "%s\n", s->name[0] != '\0' ? s->name : s->arch);
+    fprintf(to, "  architecture  %s, which memwall cannot run%s\n", s->arch,
+            s->is_snapshot ? "; a snapshot" : "");
+    fprintf(to, "  files         %u, %s\n", s->n_file, units_size(a, sizeof a, s->file_bytes));
+    fprintf(to, "  parameters    %s in %u tensors\n", count_text(a, sizeof a, s->n_param),
+            s->n_tensor);
+    fprintf(to, "  layers        %u, width %u", s->n_layer, s->n_embd);
+    if (s->n_ff > 0)
+        fprintf(to, ", feed-forward %u", s->n_ff);
+    if (s->n_head > 0)
+        fprintf(to, ", %u heads", s->n_head);
+    if (s->n_head_kv > 0)
+        fprintf(to, ", %u of keys and values", s->n_head_kv);
+    fprintf(to, "\n");
+    if (s->n_expert > 0)
+        fprintf(to, "  experts       %u, of which a token uses %u\n", s->n_expert,
+                s->n_expert_used);
+    fprintf(to, "  context       %u tokens", s->n_ctx_train);
+    if (s->n_swa > 0)
+        fprintf(to, ", window of sliding layers %u", s->n_swa);
+    fprintf(to, "\n");
+    print_text(to, text, no_text);
+}
+
+static void print_foreign_layers(FILE *to, const struct summary *s)
+{
+    char a[16], b[16];
+
+    fprintf(to, "\nlayer       bytes  parameters\n");
+    for (uint32_t i = 0; i < s->n_layer; i++)
+        fprintf(to, "%5u  %10s  %10s\n", i, units_size(a, sizeof a, s->layers[i].bytes),
+                count_text(b, sizeof b, s->layers[i].n_param));
 }
 
 static void print_sum(FILE *to, const char *name, uint64_t bytes, const char *what)
@@ -83,6 +129,10 @@ static void print_sums(FILE *to, const struct summary *s)
         snprintf(line, sizeof line, "%u tensors not of the text model, left out of every sum",
                  s->n_other);
         print_sum(to, "other", s->other_bytes, line);
+    }
+    if (s->n_unknown > 0) {
+        snprintf(line, sizeof line, "%u tensors that memwall does not know", s->n_unknown);
+        print_sum(to, "unknown", s->unknown_bytes, line);
     }
 }
 
@@ -151,6 +201,12 @@ static void print_layers(FILE *to, const struct summary *s)
 void inspect_print(FILE *to, const struct summary *s, const struct mw_text_info *text,
                    const struct err *no_text)
 {
+    if (s->is_foreign) {
+        print_foreign(to, s, text, no_text);
+        print_types(to, s);
+        print_foreign_layers(to, s);
+        return;
+    }
     print_head(to, s, text, no_text);
     print_sums(to, s);
     print_tables(to, s);

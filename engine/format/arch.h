@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/base/err.h"
 #include "engine/format/hparams.h"
 
 struct arch_traits {
@@ -28,5 +29,8 @@ const struct arch_traits *arch_traits(enum arch a);
 
 /* By general.architecture; -1: not one that is read. */
 int arch_by_name(const char *name);
+
+/* Refuse an architecture; the sentence says which ones memwall runs.  Returns -1. */
+int arch_refuse(const char *name, struct err *e);
 
 #endif

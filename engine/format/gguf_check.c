@@ -33,10 +33,14 @@ int gguf_check_type(uint32_t type, const uint64_t ne[4], uint64_t *bytes, struct
 {
     const struct tensor_type_info *t = tensor_type_info(type);
     uint64_t rows = ne[1] * ne[2] * ne[3];
+    char list[192];
 
-    if (t == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "weight type %u is not one that memwall reads%s",
-                       type, foreign_type(type));
+    if (t == NULL) {
+        tensor_types_computed(list, sizeof list);
+        return err_set(e, ERR_UNSUPPORTED,
+                       "weight type %u%s is not supported; memwall runs: %s", type,
+                       foreign_type(type), list);
+    }
     if (t->block_elems == 0)
         return err_set(e, ERR_UNSUPPORTED,
                        "weight type %u (%s) is no longer written by anyone and not read", type,

@@ -72,8 +72,7 @@ int snapshot_arch(const struct json_node *config, struct err *e)
         err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is a drafting model, not a model of its own",
                 type != NULL ? type : class);
     else
-        err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is not an architecture that memwall reads",
-                type != NULL ? type : class);
+        arch_refuse(type != NULL ? type : class, e);
     return err_at(e, NULL, ERR_NO_OFFSET,
                   type != NULL || class == NULL ? "model_type" : "architectures");
 }
@@ -269,7 +268,7 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
         for (size_t i = 0; i < 2; i++) {
             if (config_int(l, counts[i], 0, 65535, 0) == 0 || l->failed)
                 continue;
-            err_set(l->e, ERR_UNSUPPORTED, "a %s model with experts is not computed",
+            err_set(l->e, ERR_UNSUPPORTED, "%s models with experts are not supported",
                     h->arch_name);
             config_fail(l, counts[i]);
         }

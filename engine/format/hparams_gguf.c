@@ -32,7 +32,9 @@ static void fail_at(struct lookup *l)
 {
     const struct gguf_value *v = gguf_find(l->g, l->key);
 
-    err_at(l->e, NULL, v != NULL ? v->offset : ERR_NO_OFFSET, l->key);
+    /* The place of a sound value helps nobody. */
+    err_at(l->e, NULL, v != NULL && l->e->code != ERR_UNSUPPORTED ? v->offset : ERR_NO_OFFSET,
+           l->key);
     l->failed = true;
 }
 
@@ -294,8 +296,9 @@ static void read_experts(struct lookup *l, struct hparams *h)
     if (l->failed || h->n_expert == 0)
         return;
     if (h->arch != ARCH_GEMMA4) {
-        err_set(l->e, ERR_UNSUPPORTED, "a %s model with %u experts is not computed",
-                h->arch_name, h->n_expert);
+        err_set(l->e, ERR_UNSUPPORTED,
+                "%s models with experts (this one has %u) are not supported", h->arch_name,
+                h->n_expert);
         fail_at(l);
         return;
     }
@@ -363,7 +366,7 @@ static int check_kind(const struct gguf *g, struct err *e)
     for (size_t i = 0; found == 1 && i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(type, kinds[i].type) == 0) {
             err_set(e, ERR_UNSUPPORTED, "the file is %s", kinds[i].is);
-            return err_at(e, NULL, gguf_find(g, "general.type")->offset, "general.type");
+            return err_at(e, NULL, ERR_NO_OFFSET, "general.type");
         }
     }
     return 0;
@@ -389,9 +392,8 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
             err_set(e, ERR_UNSUPPORTED,
                     "the file is a drafting model for Gemma 4, not a model of its own");
         else
-            err_set(e, ERR_UNSUPPORTED, "\"%s\" is not an architecture that memwall reads",
-                    name);
-        return err_at(e, NULL, gguf_find(g, key)->offset, key);
+            arch_refuse(name, e);
+        return err_at(e, NULL, ERR_NO_OFFSET, key);
     }
     h->arch = (enum arch)arch;
     snprintf(h->arch_name, sizeof h->arch_name, "%s", name);

@@ -26,6 +26,7 @@ libengine_a_SOURCES += \
 	engine/format/snapshot.h engine/format/snapshot_names.c \
 	engine/format/snapshot_index.c engine/format/snapshot_index.h \
 	engine/format/summary.c engine/format/summary.h \
+	engine/format/summary_foreign.c \
 	engine/format/tensor_check.c \
 	engine/format/tensor_use.c engine/format/tensor_use.h \
 	engine/format/tensor_type.c engine/format/tensor_type.h \

@@ -9,6 +9,7 @@
 #include "engine/format/catalogue.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/tensor_use.h"
+#include "engine/format/value_rules.h"
 
 _Static_assert(SUMMARY_MAX_LAYER == MAX_LAYER, "a layer has a row");
 _Static_assert(SUMMARY_MAX_TYPE >= TYPE_COUNT, "a type has a row");
@@ -243,6 +244,8 @@ void summary_make(struct summary *s, const struct catalogue *c)
     s->n_expert = h->n_expert;
     s->n_expert_used = h->n_expert_used;
     describe_layers(s, h);
+    if (h->n_layer > 0)
+        s->n_unknown_key = gguf_unknown_keys(c, s->unknown_keys, sizeof s->unknown_keys);
     for (uint32_t i = 0; i < c->n_tensor; i++)
         add_tensor(s, types, c, &c->tensors[i]);
     for (uint32_t i = 0; i < TYPE_COUNT; i++) {

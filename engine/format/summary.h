@@ -67,6 +67,8 @@ struct summary {
     bool is_snapshot;
     uint32_t n_file, n_tensor;
     uint64_t file_bytes;
+    bool is_foreign;                  /* of an architecture that memwall does not run */
+    uint32_t n_head, n_head_kv, n_ff; /* of a foreign one; 0: not the same in all layers */
     uint32_t n_layer, n_embd, n_vocab, n_ctx_train, n_swa, n_expert, n_expert_used;
 
     uint64_t n_param;          /* that are used */
@@ -85,11 +87,19 @@ struct summary {
     struct summary_table tables[2];
     uint32_t n_type; /* of the text model, most bytes first */
     struct summary_type types[SUMMARY_MAX_TYPE];
+    uint32_t n_unknown_key; /* keys of the model that memwall does not know */
+    char unknown_keys[160]; /* as many of them as fit, with commas */
     struct summary_layer layers[SUMMARY_MAX_LAYER]; /* [n_layer] */
 };
 
 /* From an opened model; from one opened bare only names, files and types are filled. */
 void summary_make(struct summary *s, const struct catalogue *c);
+
+/*
+ * From a model opened bare whose architecture memwall does not run: names, sizes and types,
+ * and of each layer its parameters and bytes.  Returns false if the file is no such model.
+ */
+bool summary_make_foreign(struct summary *s, const struct catalogue *c);
 
 /* Tensor i of n_tensor, in the order of the files. */
 void summary_tensor_at(const struct catalogue *c, uint32_t i, struct summary_tensor *out);

@@ -2,7 +2,7 @@
 
 #include "engine/format/tensor_type.h"
 
-#include <stddef.h>
+#include <stdio.h>
 
 /* clang-format off */
 static const struct tensor_type_info types[TYPE_COUNT] = {
@@ -62,4 +62,15 @@ uint64_t tensor_row_bytes(enum tensor_type type, uint64_t n)
     const struct tensor_type_info *t = &types[type];
 
     return n / t->block_elems * t->block_bytes;
+}
+
+void tensor_types_computed(char *buf, size_t n)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < TYPE_COUNT && used < n; i++)
+        if (types[i].is_computed)
+            used += (size_t)snprintf(buf + used, n - used, "%s%s", used > 0 ? ", " : "",
+                                     types[i].name);
 }

@@ -9,6 +9,7 @@
 #define MEMWALL_ENGINE_FORMAT_TENSOR_TYPE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum tensor_type {
@@ -59,6 +60,9 @@ struct tensor_type_info {
 
 /* NULL for an id that no table knows. */
 const struct tensor_type_info *tensor_type_info(uint32_t id);
+
+/* Names of the types that weights can have ("F32, F16, …"), written to buf. */
+void tensor_types_computed(char *buf, size_t n);
 
 /* Bytes of a row of n values; n is a multiple of the block (checked at open). */
 uint64_t tensor_row_bytes(enum tensor_type type, uint64_t n);

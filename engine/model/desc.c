@@ -47,13 +47,15 @@ static void wrong_shape(struct finder *f, const struct tensor_info *t, uint64_t 
 static bool is_computed(struct finder *f, const struct tensor_info *t)
 {
     const struct tensor_type_info *type = tensor_type_info(t->type);
+    char list[192];
 
     if (type != NULL && type->is_computed)
         return true;
     if (!f->failed) {
         f->failed = true;
-        err_set(f->e, ERR_UNSUPPORTED, "weight type %s is not one that memwall computes with",
-                type != NULL ? type->name : "?");
+        tensor_types_computed(list, sizeof list);
+        err_set(f->e, ERR_UNSUPPORTED, "weight type %s is not supported; memwall runs: %s",
+                type != NULL ? type->name : "?", list);
         err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
     }
     return false;

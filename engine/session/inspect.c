@@ -7,17 +7,49 @@
 #include "engine/format/catalogue.h"
 #include "engine/format/vocab.h"
 #include "engine/memwall.h"
+#include "engine/model/desc.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
 
 struct mw_inspect {
     struct catalogue *catalogue;
     struct summary summary;
+    struct err problem; /* why it cannot run */
 };
 
-typedef int open_fn(struct catalogue **out, const char *path, struct err *e);
+static int open_bare(struct mw_inspect *i, const char *path, struct err *e)
+{
+    if (catalogue_open_bare(&i->catalogue, path, e) != 0)
+        return -1;
+    summary_make(&i->summary, i->catalogue);
+    return 0;
+}
 
-static int inspect(struct mw_inspect **out, const char *path, open_fn *open_model,
+/* A model that memwall does not run is still described, as far as its keys say. */
+static int open_described(struct mw_inspect *i, const char *path, struct err *e)
+{
+    struct model_desc *desc = NULL;
+    struct err ignored = ERR_INIT;
+
+    if (catalogue_open(&i->catalogue, path, e) == 0) {
+        summary_make(&i->summary, i->catalogue);
+        desc_new(&desc, i->catalogue, &i->problem);
+        desc_free(desc);
+        return 0;
+    }
+    if (e->code != ERR_UNSUPPORTED || catalogue_open_bare(&i->catalogue, path, &ignored) != 0)
+        return -1;
+    i->problem = *e;
+    if (summary_make_foreign(&i->summary, i->catalogue)) {
+        *e = (struct err)ERR_INIT;
+        return 0;
+    }
+    catalogue_close(i->catalogue);
+    return -1;
+}
+
+static int inspect(struct mw_inspect **out, const char *path,
+                   int (*open)(struct mw_inspect *i, const char *path, struct err *e),
                    struct err *e)
 {
     struct mw_inspect *i = calloc(1, sizeof *i);
@@ -25,23 +57,28 @@ static int inspect(struct mw_inspect **out, const char *path, open_fn *open_mode
     *out = NULL;
     if (i == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the sums of a model");
-    if (open_model(&i->catalogue, path, e) != 0) {
+    i->problem = (struct err)ERR_INIT;
+    if (open(i, path, e) != 0) {
         free(i);
         return -1;
     }
-    summary_make(&i->summary, i->catalogue);
     *out = i;
     return 0;
 }
 
 int mw_inspect_open(struct mw_inspect **out, const char *path, struct err *e)
 {
-    return inspect(out, path, catalogue_open, e);
+    return inspect(out, path, open_described, e);
 }
 
 int mw_inspect_open_bare(struct mw_inspect **out, const char *path, struct err *e)
 {
-    return inspect(out, path, catalogue_open_bare, e);
+    return inspect(out, path, open_bare, e);
+}
+
+const struct err *mw_inspect_problem(const struct mw_inspect *i)
+{
+    return i->problem.code != ERR_NONE ? &i->problem : NULL;
 }
 
 void mw_inspect_close(struct mw_inspect *i)

@@ -6,8 +6,12 @@ import math
 import os
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tiny_model import Model, gemma4, write_gguf  # noqa: E402
 
 BUILDDIR = os.environ.get("MW_BUILDDIR", ".")
 MODELS = os.path.join(os.environ.get("MW_SHARED", "."), "conformance", "models")
@@ -113,6 +117,96 @@ class Models(unittest.TestCase):
             self.assertEqual(run.returncode, 1)
             self.assertIn("parameters", run.stdout)
             self.assertIn("tokenizer.json: added_tokens", run.stderr)
+
+
+class Unsupported(unittest.TestCase):
+    """Models that memwall cannot run are described, and the error says what does run."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def described(self, path, *words):
+        run = inspect(path)
+        self.assertEqual((1, 1), (run.returncode, run.stderr.count("\n")), run.stderr)
+        for word in words + (path,):
+            self.assertIn(word, run.stderr)
+        both = inspect("--json", path)
+        self.assertEqual((1, run.stderr), (both.returncode, both.stderr))
+        d = json.loads(both.stdout)
+        self.assertIs(False, d["runs"])
+        self.assertEqual("memwall: " + d["problem"] + "\n", run.stderr)
+        for command in (("plan",), ("eval", "--ids", "-", "--greedy", "1"), ("run", "-m")):
+            other = subprocess.run([os.path.join(BUILDDIR, "memwall"), *command, path],
+                                   input="1", capture_output=True, text=True, timeout=300)
+            self.assertEqual((1, "", run.stderr),
+                             (other.returncode, other.stdout, other.stderr), command)
+        return run.stdout, d
+
+    def test_another_architecture(self):
+        for arch in ("mamba", "qwen3moe", "gemma\x1b[2J"):
+            path = os.path.join(self.folder, "m.gguf")
+            model = Model()
+            keys = {k.replace("llama.", arch + "."): v for k, v in model.keys().items()}
+            write_gguf(path, {**keys, "general.architecture": arch,
+                              arch + ".expert_count": 8, arch + ".expert_used_count": 2},
+                       model.gguf_tensors())
+            shown, d = self.described(path, "general.architecture: architecture \"" + arch[:5],
+                                      "is not supported; memwall runs: gemma2, gemma3, gemma4, "
+                                      "llama, phi3, qwen2, qwen3")
+            self.assertNotIn("\x1b", shown + json.dumps(d))
+            self.assertNotIn("at byte", d["problem"])
+            for text in (arch[:5], "layers        2, width 32, feed-forward 48, 4 heads, 2 of",
+                         "experts       8, of which a token uses 2", "context       256 tokens",
+                         "F32", "\n    1 "):
+                self.assertIn(text, shown)
+            self.assertEqual((2, 32, 256, 40, 4, 2, 48, 8, 2),
+                             tuple(d["n_" + n] for n in (
+                                 "layer", "embd", "ctx_train", "vocab", "head", "head_kv", "ff",
+                                 "expert", "expert_used")))
+            tensors = json.loads(inspect("--json", "--tensors", path).stdout)["tensors"]
+            self.assertEqual(d["n_tensor"], len(tensors))
+            for i, y in enumerate(d["layers"]):
+                self.assertEqual(y["bytes"], sum(t["bytes"] for t in tensors
+                                                 if t["name"].startswith("blk.%d." % i)))
+
+    def test_a_snapshot_of_another_architecture(self):
+        path = Model().snapshot(os.path.join(self.folder, "m"),
+                                {"model_type": "granite", "architectures": ["G"]})
+        shown, d = self.described(path, "config.json: model_type: architecture \"granite\"",
+                                  "memwall runs: gemma2, ")
+        self.assertIn("layers        2, width 32", shown)
+        self.assertEqual(("granite", 2, 32, 256, 40), (d["arch"], d["n_layer"], d["n_embd"],
+                                                       d["n_ctx_train"], d["n_vocab"]))
+        self.assertTrue(all(y["bytes"] > 0 for y in d["layers"]))
+
+    def test_a_weight_type_that_has_no_kernels(self):
+        shown, d = self.described(
+            gemma4(os.path.join(self.folder, "m.gguf"), n_embd=64,
+                   more={"blk.0.ffn_up.weight": ((32, 64), 42)}),
+            "blk.0.ffn_up.weight: weight type Q2_0 is not supported; memwall runs: F32, F16, Q4_0")
+        self.assertIn("global", shown)
+        self.assertIn("Q2_0", [t["name"] for t in d["types"]])
+
+    def test_a_tensor_and_a_value_that_are_not_used(self):
+        path, model = os.path.join(self.folder, "m.gguf"), Model()
+        shown, d = self.described(model.gguf(path, more={
+            "blk.0.attn_sinks.weight": ((4,), [1.0] * 4)}), "blk.0.attn_sinks.weight")
+        self.assertIn("1 tensors that memwall does not know", shown)
+        self.assertEqual((1, 16), (d["n_unknown"], d["unknown_bytes"]))
+        shown, d = self.described(model.gguf(path, keys={"llama.logit_scale": 8.0}),
+                                  "llama.logit_scale: is 8")
+        self.assertIn("layers        2, width 32", shown)
+
+    def test_keys_that_nobody_knows_are_listed(self):
+        path = Model().gguf(os.path.join(self.folder, "m.gguf"),
+                            keys={"llama.what_is_this": 7, "llama.and.that": 1.5})
+        run = inspect(path)
+        self.assertEqual((0, ""), (run.returncode, run.stderr))
+        self.assertIn("unknown keys  2, not used: what_is_this, and.that", run.stdout)
+        d = json.loads(inspect("--json", path).stdout)
+        self.assertEqual((True, "what_is_this, and.that"), (d["runs"], d["unknown_keys"]))
 
 
 class Others(unittest.TestCase):

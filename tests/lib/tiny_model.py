@@ -48,7 +48,7 @@ def write_gguf(path, keys, tensors):
 def write_sparse_gguf(path, keys, tensors):
     """tensors: name to (shape, ggml type); zeros that take no room on the disk, except that
     frequencies are divided by 1."""
-    block = {0: (1, 4), 1: (1, 2), 2: (32, 18)}
+    block = {0: (1, 4), 1: (1, 2), 2: (32, 18), 42: (64, 18)}
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     for key, value in keys.items():
         head += pack_text(key) + pack_value(value)
