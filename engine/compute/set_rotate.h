@@ -10,6 +10,7 @@
 #define MEMWALL_ENGINE_COMPUTE_SET_ROTATE_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include VECTORS
@@ -48,43 +49,58 @@ INLINE vf rotate_lanes(vf v)
     return v;
 }
 
-/* The steps between values half and, if n_step is 2, 2 * half apart. */
-INLINE void rotate_steps(float *x, size_t run, size_t half, int n_step, vf scale)
+/*
+ * The steps between values half and, if n_step is 2, 2 * half apart; is_first: after those
+ * within the vectors.  The last steps of a run scale it.
+ */
+INLINE void rotate_steps(float *x, size_t run, size_t half, int n_step, bool is_first, vf scale)
 {
     size_t width = half << n_step;
+    vf by = width == run ? scale : vf_all(1);
 
     for (size_t i = 0; i < run; i += width)
         for (size_t j = i; j < i + half; j += VN) {
-            vf a = vf_load(x + j), b = vf_load(x + j + half);
-            vf low = vf_add(a, b), high = vf_sub(a, b);
+            vf v[4], sum[4];
 
-            if (n_step == 2) {
-                vf c = vf_load(x + j + 2 * half), d = vf_load(x + j + 3 * half);
-                vf low2 = vf_add(c, d), high2 = vf_sub(c, d);
-
-                vf_store(x + j + 2 * half, vf_mul(vf_sub(low, low2), scale));
-                vf_store(x + j + 3 * half, vf_mul(vf_sub(high, high2), scale));
-                low = vf_add(low, low2);
-                high = vf_add(high, high2);
+            UNROLL
+            for (size_t k = 0; k < (size_t)1 << n_step; k++) {
+                v[k] = vf_load(x + j + k * half);
+                if (is_first)
+                    v[k] = rotate_lanes(v[k]);
             }
-            vf_store(x + j, vf_mul(low, scale));
-            vf_store(x + j + half, vf_mul(high, scale));
+            UNROLL
+            for (size_t k = 0; k < (size_t)1 << n_step; k += 2) {
+                sum[k] = vf_add(v[k], v[k + 1]);
+                sum[k + 1] = vf_sub(v[k], v[k + 1]);
+            }
+            if (n_step == 2) {
+                v[0] = vf_add(sum[0], sum[2]);
+                v[1] = vf_add(sum[1], sum[3]);
+                v[2] = vf_sub(sum[0], sum[2]);
+                v[3] = vf_sub(sum[1], sum[3]);
+            }
+            UNROLL
+            for (size_t k = 0; k < (size_t)1 << n_step; k++)
+                vf_store(x + j + k * half, vf_mul(n_step == 2 ? v[k] : sum[k], by));
         }
 }
 
 static void set_rotate(float *x, size_t n, size_t run)
 {
-    const vf scale = vf_all(1 / sqrtf((float)run)), one = vf_all(1);
+    const vf scale = vf_all(1 / sqrtf((float)run));
 
     for (float *end = x + n; x < end; x += run) {
         size_t half = VN;
 
-        for (size_t i = 0; i < run; i += VN)
-            vf_store(x + i, rotate_lanes(vf_load(x + i)));
-        for (; half * 4 <= run; half *= 4)
-            rotate_steps(x, run, half, 2, half * 4 == run ? scale : one);
+        if (half * 4 > run) {
+            rotate_steps(x, run, half, 1, true, scale);
+            continue;
+        }
+        rotate_steps(x, run, half, 2, true, scale);
+        for (half *= 4; half * 4 <= run; half *= 4)
+            rotate_steps(x, run, half, 2, false, scale);
         if (half < run)
-            rotate_steps(x, run, half, 1, scale);
+            rotate_steps(x, run, half, 1, false, scale);
     }
 }
 

@@ -312,12 +312,8 @@ static void bench_other(const struct kernels *set)
         const char *name;
         void (*fn)(const struct kernels *, float *, float *);
     } what[] = {
-        { "gelu_mul", do_gelu },
-        { "softcap", do_softcap },
-        { "rms_norm", do_norm },
-        { "pack q8", do_pack },
-        { "rotate 64", do_rotate },
-        { "rotate 512", do_rotate_long },
+        { "gelu_mul", do_gelu }, { "softcap", do_softcap },  { "rms_norm", do_norm },
+        { "pack q8", do_pack },  { "rotate 64", do_rotate }, { "rotate 512", do_rotate_long },
     };
     float *x = calloc(2 * N_VECTOR, sizeof *x), *y = calloc(2 * N_VECTOR, sizeof *y);
     uint64_t seed = 1;
@@ -358,6 +354,78 @@ static void bench_other(const struct kernels *set)
     free(y);
 }
 
+/* One item of attention: n_q queries that share a key head, all blocks of n_pos positions. */
+struct item {
+    const struct kernels *set;
+    enum kv_type type;
+    size_t n_q, dim, n_pos;
+    float *q, *out; /* [n_q][dim] */
+    uint8_t *rows;  /* [ATTN_BLOCK] of keys, which serve as values, too */
+};
+
+/* Seconds, with or without the rotation of queries and result. */
+static double attend_s(const struct item *a, bool is_rotated)
+{
+    size_t row = kv_row_bytes(a->type, a->dim);
+    float m[8], l[8];
+    double start = now();
+
+    if (is_rotated)
+        a->set->rotate(a->q, a->n_q * a->dim, a->dim);
+    for (size_t i = 0; i < a->n_q; i++) {
+        m[i] = -1e30f;
+        l[i] = 0;
+    }
+    for (size_t j = 0; j < a->n_pos; j += ATTN_BLOCK)
+        a->set->attn(a->type, a->type, a->q, a->n_q, a->rows, row, a->rows, row, ATTN_BLOCK,
+                     a->dim, a->dim, 0.06f, 0, m, l, a->out);
+    if (is_rotated)
+        a->set->rotate(a->out, a->n_q * a->dim, a->dim);
+    return now() - start;
+}
+
+/* What the rotation adds to attention over rows of the quantised types. */
+static void bench_rotation(const struct kernels *set)
+{
+    static const struct {
+        size_t n_q, dim, n_pos;
+    } shapes[] = { { 4, 64, 64 }, { 4, 64, 4096 }, { 8, 256, 64 }, { 8, 256, 4096 } };
+    enum { ROUNDS = 201 };
+
+    printf("attention with rotation: us of an item, and what the rotation adds\n");
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int t = KV_Q8_0; t < KV_TYPE_COUNT; t++) {
+            size_t n = shapes[s].n_q * shapes[s].dim;
+            struct item a = { .set = set,
+                              .type = (enum kv_type)t,
+                              .n_q = shapes[s].n_q,
+                              .dim = shapes[s].dim,
+                              .n_pos = shapes[s].n_pos,
+                              .q = calloc(n, sizeof(float)),
+                              .out = calloc(n, sizeof(float)),
+                              .rows = calloc(ATTN_BLOCK, shapes[s].dim * 4) };
+            double plain[ROUNDS], more[ROUNDS];
+            uint64_t seed = 1;
+
+            for (size_t i = 0; i < n; i++)
+                a.q[i] = random_float(&seed);
+            for (size_t j = 0; j < ATTN_BLOCK; j++)
+                set->kv_store(a.type, a.q, a.dim, a.rows + j * kv_row_bytes(a.type, a.dim));
+            for (int i = 0; i < ROUNDS; i++) {
+                plain[i] = attend_s(&a, false);
+                more[i] = attend_s(&a, true);
+            }
+
+            double base = median(plain, ROUNDS);
+
+            printf("%zu x %3zu, %4zu positions, %s: %8.2f  %+.2f %%\n", a.n_q, a.dim, a.n_pos,
+                   kv_type_name(a.type), base * 1e6, 100 * (median(more, ROUNDS) / base - 1));
+            free(a.q);
+            free(a.out);
+            free(a.rows);
+        }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -381,8 +449,10 @@ int main(int argc, char **argv)
             bench_many(one, set);
             bench_many(all, set);
         }
-        if (*what == '\0' || strcmp(what, "other") == 0)
+        if (*what == '\0' || strcmp(what, "other") == 0) {
             bench_other(set);
+            bench_rotation(set);
+        }
     }
     pool_free(one);
     pool_free(all);

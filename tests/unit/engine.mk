@@ -62,3 +62,6 @@ EXTRA_PROGRAMS += tests/bench/bench_limits
 tests_bench_bench_limits_SOURCES = tests/bench/bench_limits.c
 tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
 EXTRA_DIST += tests/bench/cage.py
+
+# By hand: tests/bench/kv_error.py MODEL IDS MEMWALL...
+EXTRA_DIST += tests/bench/kv_error.py
