@@ -388,6 +388,17 @@ void mw_watch_free(struct mw_watch *w);
 /* Complete a sample: os, and the verdict from measured shares. */
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 
+/* ---- mapped files that are cut ---- */
+
+/*
+ * For a handler of SIGBUS, whose code is BUS_ADRERR: if address is in a model file that is
+ * mapped (MW_IO_MMAP), replace its page by zeros and return true, so that the handler can
+ * return; the evaluation then fails with an error that names the file.  false: the signal
+ * has another cause.  Without such a handler, cutting a mapped file kills the process.
+ * Async-signal-safe.
+ */
+bool mw_mapping_repair(const void *address);
+
 /* ---- files that are written ---- */
 
 struct mw_output {

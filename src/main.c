@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +95,25 @@ static int run(int argc, char **argv)
     return run_command(c, argc, argv);
 }
 
+static struct sigaction bus_before;
+
+/* A mapped model file that is cut ends the answer, not the program. */
+static void on_bus(int sig, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code == BUS_ADRERR && mw_mapping_repair(info->si_addr))
+        return;
+    sigaction(sig, &bus_before, NULL);
+    if (info->si_code <= 0) /* sent by a process: there is no fault to come again */
+        raise(sig);
+}
+
 static int run_all(int argc, char **argv)
 {
+    struct sigaction bus = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
+
+    sigemptyset(&bus.sa_mask);
+    sigaction(SIGBUS, &bus, &bus_before);
     /* Only the character set: a decimal comma would break every number read or written. */
     setlocale(LC_CTYPE, "");
     return report_end(run(argc, argv));

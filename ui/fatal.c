@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/memwall.h"
+
 /* A sanitizer's own handlers tell more than this one. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
@@ -36,22 +38,26 @@ static struct {
 
 static char stack[32768];
 
-static void restore(int sig)
+static void restore(int sig, siginfo_t *info, void *context)
 {
     ssize_t ignored;
 
+    (void)context;
+    if (sig == SIGBUS && info->si_code == BUS_ADRERR && mw_mapping_repair(info->si_addr))
+        return;
     ignored = write(state.fd, state.bytes, state.n);
     (void)tcsetattr(state.fd, TCSANOW, &state.modes);
     ignored = write(state.fd, state.line, state.line_n);
     (void)ignored;
-    raise(sig); /* SA_RESETHAND: the default again, with its core */
+    signal(sig, SIG_DFL); /* with its core */
+    raise(sig);
 }
 
 void fatal_arm(int fd, const struct termios *modes, const char *bytes, size_t n,
                const char *line)
 {
-    struct sigaction action = { .sa_handler = restore,
-                                .sa_flags = SA_RESETHAND | SA_NODEFER | SA_ONSTACK };
+    struct sigaction action = { .sa_sigaction = restore,
+                                .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     stack_t alternate = { .ss_sp = stack, .ss_size = sizeof stack };
 
     fatal_disarm();

@@ -5,23 +5,111 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "engine/base/units.h"
 
+/*
+ * Ranges that mapping_repair looks through, in a signal handler: no lock, no memory.  A
+ * slot is claimed by its owner, and its base is written last and taken back first.
+ */
+#define N_RANGE 64
+
+static struct range {
+    atomic_bool is_claimed;
+    _Atomic uintptr_t base; /* 0: not in use */
+    _Atomic uint64_t bytes;
+    atomic_bool was_cut;
+} ranges[N_RANGE];
+
+static struct range *claim_range(unsigned char *base, uint64_t bytes)
+{
+    for (size_t i = 0; i < N_RANGE; i++) {
+        struct range *r = &ranges[i];
+        bool is_claimed = false;
+
+        if (!atomic_compare_exchange_strong(&r->is_claimed, &is_claimed, true))
+            continue;
+        atomic_store(&r->was_cut, false);
+        atomic_store(&r->bytes, bytes);
+        atomic_store(&r->base, (uintptr_t)base);
+        return r;
+    }
+    return NULL;
+}
+
+static void release_range(struct range *r)
+{
+    if (r == NULL)
+        return;
+    atomic_store(&r->base, 0);
+    atomic_store(&r->is_claimed, false);
+}
+
+bool mw_mapping_repair(const void *address)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)address;
+    int was = errno;
+    bool done = false;
+
+    for (size_t i = 0; i < N_RANGE && !done; i++) {
+        uintptr_t base = atomic_load(&ranges[i].base);
+
+        if (base == 0 || at < base || at - base >= atomic_load(&ranges[i].bytes))
+            continue;
+        /* The flag first: whoever reads the zeros below finds it set. */
+        atomic_store(&ranges[i].was_cut, true);
+        done = mmap((void *)(at / page * page), page, PROT_READ,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    }
+    errno = was;
+    return done;
+}
+
+/* One range of addresses for all files, so that one slot stands for them. */
+static int reserve(struct mapping *m, const struct source *s, struct err *e)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    void *p;
+
+    for (uint32_t i = 0; i < s->n_file; i++)
+        m->bytes += align_up(s->files[i].size, page);
+    if (m->bytes == 0)
+        return 0;
+    p = mmap(NULL, m->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+        m->bytes = 0;
+        return err_sys(e, "cannot reserve addresses for %u files", s->n_file);
+    }
+    m->start = p;
+    m->range = claim_range(p, m->bytes);
+    if (m->range == NULL)
+        return err_set(e, ERR_UNSUPPORTED, "more than %d models are mapped at once", N_RANGE);
+    return 0;
+}
+
 int mapping_open(struct mapping *m, const struct source *s, struct err *e)
 {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = 0;
+
     *m = (struct mapping){ .source = s };
     m->base = calloc(s->n_file > 0 ? s->n_file : 1, sizeof *m->base);
     if (m->base == NULL)
         return err_set(e, ERR_MEMORY, "no memory to map %u files", s->n_file);
+    if (reserve(m, s, e) != 0) {
+        mapping_close(m);
+        return -1;
+    }
     for (uint32_t i = 0; i < s->n_file; i++) {
         void *p;
 
         if (s->files[i].size == 0)
             continue;
-        p = mmap(NULL, s->files[i].size, PROT_READ, MAP_SHARED, s->files[i].fd, 0);
+        p = mmap(m->start + at, s->files[i].size, PROT_READ, MAP_SHARED | MAP_FIXED,
+                 s->files[i].fd, 0);
         if (p == MAP_FAILED) {
             err_sys(e, "cannot be mapped");
             err_at(e, s->files[i].path, ERR_NO_OFFSET, NULL);
@@ -30,17 +118,36 @@ int mapping_open(struct mapping *m, const struct source *s, struct err *e)
         }
         (void)madvise(p, s->files[i].size, MADV_SEQUENTIAL);
         m->base[i] = p;
+        at += align_up(s->files[i].size, page);
     }
     return 0;
 }
 
 void mapping_close(struct mapping *m)
 {
-    for (uint32_t i = 0; m->base != NULL && i < m->source->n_file; i++)
-        if (m->base[i] != NULL)
-            munmap(m->base[i], m->source->files[i].size);
+    release_range(m->range);
+    if (m->start != NULL)
+        munmap(m->start, m->bytes);
     free(m->base);
     *m = (struct mapping){ 0 };
+}
+
+int mapping_check(const struct mapping *m, struct err *e)
+{
+    if (m->range == NULL || !atomic_load(&m->range->was_cut))
+        return 0;
+    err_set(e, ERR_IO, "the file changed while it was in use: mapped bytes could not be read");
+    for (uint32_t i = 0; i < m->source->n_file; i++) {
+        const struct source_file *f = &m->source->files[i];
+        struct stat st;
+
+        if (fstat(f->fd, &st) != 0 || (uint64_t)st.st_size >= f->size)
+            continue;
+        err_set(e, ERR_IO, "the file changed while it was in use: it ends at byte %llu now",
+                (unsigned long long)st.st_size);
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    return err_at(e, m->source->files[0].path, ERR_NO_OFFSET, NULL);
 }
 
 const void *mapping_at(const struct mapping *m, uint32_t file, uint64_t offset, uint64_t bytes,
@@ -49,6 +156,8 @@ const void *mapping_at(const struct mapping *m, uint32_t file, uint64_t offset, 
     const struct source_file *f = &m->source->files[file];
     struct stat st;
 
+    if (mapping_check(m, e) != 0)
+        return NULL;
     if (fstat(f->fd, &st) != 0) {
         err_sys(e, "cannot be checked");
         err_at(e, f->path, offset, NULL);

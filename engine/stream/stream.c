@@ -459,6 +459,8 @@ int stream_pass_end(struct stream *s, struct err *e)
     if (!s->in_pass)
         return err_set(e, ERR_ARGUMENT, "a pass is ended that was not begun");
     s->in_pass = false;
+    if (s->is_mapped && mapping_check(&s->mapping, e) != 0)
+        return -1;
     if (!s->is_mapped) {
         bool restart;
 
@@ -550,7 +552,7 @@ static int wait_mapped(struct stream *s, struct err *e)
         if (s->drops)
             mapping_drop(&s->mapping, l->file, l->offset, l->bytes);
     }
-    return 0;
+    return mapping_check(&s->mapping, e);
 }
 
 int stream_lookup_wait(struct stream *s, struct err *e)

@@ -30,6 +30,10 @@ tests_faults_test_stream_faults_SOURCES = tests/faults/test_stream_faults.c \
 tests_faults_test_stream_faults_CPPFLAGS = $(UNIT_CPPFLAGS) $(LIBURING_CFLAGS)
 tests_faults_test_stream_faults_LDADD = $(UNIT_LIBS)
 tests_faults_test_stream_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+check_PROGRAMS += tests/unit/test_mapping
+tests_unit_test_mapping_SOURCES = tests/unit/test_mapping.c
+tests_unit_test_mapping_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_mapping_LDADD = $(UNIT_LIBS)
 check_PROGRAMS += tests/faults/test_chat_faults
 tests_faults_test_chat_faults_SOURCES = tests/faults/test_chat_faults.c \
 	tests/faults/inject.c tests/faults/inject.h \
