@@ -327,7 +327,14 @@ struct mw_event {
  */
 int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_options *o,
                  struct err *e);
-/* Stops an answer, joins the thread. */
+/*
+ * Ask the engine thread to end, whatever it does, also while it loads the model, and wait
+ * for it at most ms milliseconds.  Returns whether it has ended.  If not, it is stuck in the
+ * kernel, on a disk that does not answer: then neither the chat nor its model may be closed,
+ * and the program should end without them.
+ */
+bool mw_chat_stop(struct mw_chat *c, unsigned ms);
+/* Stops loading or an answer, joins the thread. */
 void mw_chat_close(struct mw_chat *c);
 
 /* Readable when there is an event.  Never read from it. */

@@ -26,6 +26,8 @@
 #include "src/settings.h"
 #include "src/summary.h"
 
+#define STOP_MS 500 /* after a signal; longer only if the kernel does not answer */
+
 struct run {
     const struct options *o;
     struct mw_model *model;
@@ -38,6 +40,7 @@ struct run {
     int signals; /* signalfd */
     bool is_started, is_answering, is_thinking;
     int stopped_by; /* the first signal that came; 0: none */
+    bool is_stuck;  /* the engine has not ended: chat and model stay open */
     struct mw_sample sample;
 };
 
@@ -201,6 +204,14 @@ static int block_signals(sigset_t *before)
     return fd;
 }
 
+/* A disk that does not answer must not keep the program from ending. */
+static void close_chat(struct run *r)
+{
+    r->is_stuck = r->chat != NULL && r->stopped_by != 0 && !mw_chat_stop(r->chat, STOP_MS);
+    if (!r->is_stuck)
+        mw_chat_close(r->chat);
+}
+
 static int open_recorder(struct run *r, struct err *e)
 {
     struct mw_output file = { r->o->telemetry, r->o->force, "--force" };
@@ -246,8 +257,7 @@ done:
     if (r->recorder != NULL && mw_recorder_close(r->recorder, &e) != 0)
         code = report_error(&e);
     mw_watch_free(r->watch);
-    if (r->chat != NULL)
-        mw_chat_close(r->chat);
+    close_chat(r);
     answer_out_close(&r->out);
     if (r->signals >= 0)
         close(r->signals);
@@ -281,7 +291,7 @@ int cmd_run(const struct options *o)
         code = run_chat(r, text, len);
     }
     free(text);
-    if (r->model != NULL)
+    if (r->model != NULL && !r->is_stuck)
         mw_model_close(r->model);
     free(r);
     return code;

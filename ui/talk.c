@@ -2,6 +2,7 @@
 
 #include "ui/talk.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,8 @@ const char *talk_keep_text(struct talk *t, const char *text)
 
 /* ---- open and close ---- */
 
+#define STOP_MS 500
+
 /* What the model recommends, and what the person asked for instead. */
 static void choose_sampling(struct talk *t)
 {
@@ -73,7 +76,7 @@ static void choose_sampling(struct talk *t)
         t->o.overlay(t->o.overlay_ctx, &t->options.sampling);
 }
 
-static int open_chat(struct talk *t, const char *path, struct err *e)
+static int open_model(struct talk *t, const char *path, struct err *e)
 {
     if (mw_model_open(&t->model, path, e) != 0)
         return -1;
@@ -81,6 +84,28 @@ static int open_chat(struct talk *t, const char *path, struct err *e)
     choose_sampling(t);
     if (t->o.limits != NULL)
         t->o.limits(t->model, path, &t->options.engine);
+    return 0;
+}
+
+/* Before anything is on the screen or on disk, a signal ends the program as it would
+ * without a handler: reading the file or measuring the machine may take a while. */
+static int open_first_model(struct talk *t, const char *path, struct err *e)
+{
+    sigset_t ending, before;
+    int rc;
+
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &ending, &before);
+    rc = open_model(t, path, e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static int open_chat(struct talk *t, struct err *e)
+{
     if (mw_plan(t->model, &t->options.engine, &t->plan, e) != 0 ||
         mw_watch_new(&t->watch, t->model, e) != 0 ||
         mw_chat_open(&t->chat, t->model, &t->options, e) != 0)
@@ -90,11 +115,15 @@ static int open_chat(struct talk *t, const char *path, struct err *e)
     return 0;
 }
 
+/* The engine is waited for only a moment: if a disk does not answer, its thread keeps chat
+ * and model. */
 static void close_chat(struct talk *t)
 {
-    mw_chat_close(t->chat);
-    mw_watch_free(t->watch);
-    mw_model_close(t->model);
+    if (t->chat == NULL || mw_chat_stop(t->chat, STOP_MS)) {
+        mw_chat_close(t->chat);
+        mw_watch_free(t->watch);
+        mw_model_close(t->model);
+    }
     t->chat = NULL;
     t->watch = NULL;
     t->model = NULL;
@@ -111,7 +140,8 @@ int talk_open(struct talk *t, const struct ui_chat_options *o, struct err *e)
         err_set(e, ERR_MEMORY, "no memory for the chat");
         goto fail;
     }
-    if (open_chat(t, o->model_path, e) != 0 || saved_open(t, o->open_chat, e) != 0)
+    if (open_first_model(t, o->model_path, e) != 0 || open_chat(t, e) != 0 ||
+        saved_open(t, o->open_chat, e) != 0)
         goto fail;
     if (o->open_chat != NULL && saved_restore(t, e) != 0)
         goto fail;
@@ -209,14 +239,15 @@ int talk_open_model(struct talk *t, const char *path, struct err *e)
     }
     t->n_asked = 0;
     close_chat(t);
-    if (open_chat(t, path, e) == 0) {
+    if (open_model(t, path, e) == 0 && open_chat(t, e) == 0) {
         free(t->model_path);
         t->model_path = name;
         return saved_restore(t, e);
     }
     free(name);
     close_chat(t);
-    if (open_chat(t, t->model_path, &again) != 0 || saved_restore(t, &again) != 0)
+    if (open_model(t, t->model_path, &again) != 0 || open_chat(t, &again) != 0 ||
+        saved_restore(t, &again) != 0)
         t->front.quit(t->front.ctx); /* neither is to be had any more */
     return -1;
 }

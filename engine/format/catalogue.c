@@ -260,3 +260,10 @@ bool catalogue_has_file(const struct catalogue *c, uint64_t dev, uint64_t ino)
     closedir(dir);
     return found;
 }
+
+int catalogue_go_on(const struct catalogue *c, struct err *e)
+{
+    return atomic_load_explicit(&c->cancel, memory_order_relaxed)
+               ? err_set(e, ERR_CANCELLED, "cancelled")
+               : 0;
+}

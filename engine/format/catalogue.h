@@ -13,6 +13,7 @@
 #ifndef MEMWALL_ENGINE_FORMAT_CATALOGUE_H
 #define MEMWALL_ENGINE_FORMAT_CATALOGUE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +60,7 @@ struct catalogue {
     struct generation_hparams generation;
     struct catalogue_index *index; /* by name; private */
     struct gguf *gguf;             /* parsed header of the first file; private to format/ */
+    atomic_bool cancel;            /* set by any thread: loading ends with ERR_CANCELLED */
 };
 
 /*
@@ -86,6 +88,9 @@ uint64_t tensor_rows(const struct tensor_info *t);
  * size, modification time).  Returns 0, or -1 with *e naming the file.
  */
 int catalogue_check_files(const struct catalogue *c, struct err *e);
+
+/* For loops that load: 0, or -1 with *e (ERR_CANCELLED) once somebody has set cancel. */
+int catalogue_go_on(const struct catalogue *c, struct err *e);
 
 /* Whether a file, by device and inode, belongs to the model: one of its weight files, or
  * anything in the folder of a snapshot, also through a link. */

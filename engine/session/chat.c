@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/base/thread.h"
 #include "engine/model/forward.h"
@@ -52,6 +53,7 @@ struct mw_chat {
     uint32_t n_ahead, n_again; /* tokens of the conversation; of them to be evaluated again */
     double prompt_compute_s;   /* as answer.h has it */
     bool is_working, quits;
+    bool is_over; /* the engine thread has let go of everything */
     atomic_bool cancel;
 
     /* engine thread only */
@@ -394,6 +396,7 @@ static void *engine_thread(void *ctx)
 {
     struct mw_chat *c = ctx;
     struct command *command;
+    struct mw_session *session;
 
     load(c);
     while ((command = take_command(c)) != NULL) {
@@ -401,6 +404,14 @@ static void *engine_thread(void *ctx)
         look_ahead(c);
         command_free(command);
     }
+    /* Closed here, since closing waits for reads that are still under way. */
+    session = c->session;
+    set_session(c, NULL);
+    mw_session_close(session);
+    pthread_mutex_lock(&c->lock);
+    c->is_over = true;
+    pthread_cond_broadcast(&c->wake);
+    pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
@@ -410,6 +421,7 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
                  struct err *e)
 {
     struct mw_chat *c = calloc(1, sizeof *c);
+    pthread_condattr_t attr;
 
     *out = NULL;
     if (c == NULL)
@@ -417,7 +429,10 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
     c->m = m;
     c->is_working = true;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->wake, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->wake, &attr);
+    pthread_condattr_destroy(&attr);
     if (events_new(&c->events, e) != 0 || options_copy(&c->o, o, e) != 0)
         goto fail;
     errno = thread_start(&c->thread, STACK_BYTES, engine_thread, c);
@@ -468,17 +483,45 @@ static int push_kind(struct mw_chat *c, enum command_kind kind, size_t n, struct
     return push(c, command);
 }
 
+static void ask_to_end(struct mw_chat *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->quits = true;
+    pthread_cond_broadcast(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    atomic_store(&c->m->catalogue->cancel, true);
+    mw_chat_cancel(c);
+}
+
+bool mw_chat_stop(struct mw_chat *c, unsigned ms)
+{
+    struct timespec until;
+    bool is_over;
+
+    ask_to_end(c);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_mutex_lock(&c->lock);
+    while (!c->is_over && pthread_cond_timedwait(&c->wake, &c->lock, &until) == 0)
+        continue;
+    is_over = c->is_over;
+    pthread_mutex_unlock(&c->lock);
+    return is_over;
+}
+
 void mw_chat_close(struct mw_chat *c)
 {
     if (c == NULL)
         return;
     if (c->has_thread) {
-        pthread_mutex_lock(&c->lock);
-        c->quits = true;
-        pthread_cond_signal(&c->wake);
-        pthread_mutex_unlock(&c->lock);
-        mw_chat_cancel(c);
+        ask_to_end(c);
         pthread_join(c->thread, NULL);
+        atomic_store(&c->m->catalogue->cancel, false);
     }
     while (c->first != NULL) {
         struct command *next = c->first->next;

@@ -144,7 +144,8 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
     for (uint64_t done = 0; done < v->n;) {
         uint64_t n = v->n - done < LOAD_VALUES ? v->n - done : LOAD_VALUES;
 
-        if (stream_read_now(load->m->catalogue, t->file,
+        if (catalogue_go_on(load->m->catalogue, e) != 0 ||
+            stream_read_now(load->m->catalogue, t->file,
                             t->offset + tensor_row_bytes(t->type, v->first + done),
                             tensor_row_bytes(t->type, n), load->raw, e) != 0)
             return -1;

@@ -109,7 +109,8 @@ static int cut_token(struct candidate *list, uint32_t *n, uint32_t max,
 }
 
 int scores_to_pairs(struct pair_list *out, const struct tokenizer *t,
-                    const struct token_hash *hash, const float *score, struct err *e)
+                    const struct token_hash *hash, const float *score,
+                    const struct catalogue *c, struct err *e)
 {
     uint32_t max = scores_max_pairs(&t->info), n = 0;
     struct candidate *list;
@@ -126,7 +127,9 @@ int scores_to_pairs(struct pair_list *out, const struct tokenizer *t,
          * (runs of spaces) they come first. */
         float s = token_kind(t, id) == TOKEN_USER ? HUGE_VALF : score[id];
 
-        if (len > 0 && is_part(t, id) && token_hash_find(hash, t, text, len) == id)
+        if (id % 1024 == 0)
+            rc = catalogue_go_on(c, e);
+        if (rc == 0 && len > 0 && is_part(t, id) && token_hash_find(hash, t, text, len) == id)
             rc = cut_token(list, &n, max, t, hash, id, s, e);
     }
     if (rc == 0 && n > 0)

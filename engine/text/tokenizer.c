@@ -18,10 +18,12 @@
 #include "engine/text/tokenizer_internal.h"
 #include "engine/text/utf8.h"
 
+#define LOOK_EVERY      1024 /* tokens or merges between two looks at whether to go on */
 #define SEAM_BITS(info) ((info)->model == VOCAB_BPE_BYTES ? SEAM_BITS_BYTES : SEAM_BITS_CHARS)
 
 struct build {
     struct tokenizer *t;
+    const struct catalogue *from;
     uint32_t n_token; /* seen so far */
     size_t used;      /* of the texts */
     struct arena tmp;
@@ -148,6 +150,8 @@ static int on_token(void *ctx, uint32_t id, const char *text, size_t len, float 
 
     if (id == 0 && start_tokens(b, e) != 0)
         return -1;
+    if (id % LOOK_EVERY == 0 && catalogue_go_on(b->from, e) != 0)
+        return -1;
     /* The counts come from an earlier pass over the same file. */
     if (id != b->n_token || id >= t->info.n_token || len > t->info.text_bytes - b->used)
         return err_set(e, ERR_IO, "the vocabulary changed while it was read");
@@ -216,7 +220,8 @@ static int on_merge(void *ctx, const char *left, size_t n_left, const char *righ
     uint32_t left_hash, right_hash, merged_hash;
     struct pair pair;
 
-    if (make_ready(b, e) != 0)
+    if (make_ready(b, e) != 0 ||
+        (b->list.n % LOOK_EVERY == 0 && catalogue_go_on(b->from, e) != 0))
         return -1;
     if (n_left > VOCAB_MAX_TEXT || n_right > VOCAB_MAX_TEXT)
         return err_set(e, ERR_FORMAT, "merge %u joins texts of %zu and %zu bytes", b->list.n,
@@ -329,9 +334,10 @@ static int finish(struct build *b, struct err *e)
     if (make_ready(b, e) != 0)
         return -1;
     if (t->info.model == VOCAB_SCORES &&
-        scores_to_pairs(&b->list, t, &b->hash, b->score, e) != 0)
+        scores_to_pairs(&b->list, t, &b->hash, b->score, b->from, e) != 0)
         return -1;
-    if (arena_map(&t->tables, "tokenizer", table_bytes(&t->info, b->list.n), false, e) != 0 ||
+    if (catalogue_go_on(b->from, e) != 0 ||
+        arena_map(&t->tables, "tokenizer", table_bytes(&t->info, b->list.n), false, e) != 0 ||
         fill_pairs(b, e) != 0)
         return -1;
     pair_list_free(&b->list);
@@ -347,7 +353,7 @@ static int finish(struct build *b, struct err *e)
 
 int tokenizer_open(struct tokenizer **out, const struct catalogue *c, struct err *e)
 {
-    struct build b = { .t = calloc(1, sizeof *b.t) };
+    struct build b = { .t = calloc(1, sizeof *b.t), .from = c };
     struct vocab_sink sink = { .ctx = &b, .token = on_token, .merge = on_merge };
 
     *out = NULL;

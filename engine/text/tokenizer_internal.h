@@ -105,9 +105,11 @@ struct pair_list {
 int pair_list_add(struct pair_list *list, struct pair pair, struct err *e);
 void pair_list_free(struct pair_list *list);
 
-/* Merges that follow from the scores of a SentencePiece vocabulary; score[n_token]. */
+/* Merges that follow from the scores of a SentencePiece vocabulary; score[n_token].  Ends
+ * when the loading of c is cancelled. */
 int scores_to_pairs(struct pair_list *out, const struct tokenizer *t,
-                    const struct token_hash *hash, const float *score, struct err *e);
+                    const struct token_hash *hash, const float *score,
+                    const struct catalogue *c, struct err *e);
 
 /* Most merges that a vocabulary of scores may give: known ones have 2 per token. */
 uint32_t scores_max_pairs(const struct vocab_info *info);

@@ -471,6 +471,54 @@ static int calm(void **state)
 #define in_all(test)                                                                           \
     with(test, uring), with(test, threads), with(test, buffered), with(test, buffered_threads)
 
+/* ---- a disk that does not answer ---- */
+
+static void loading_ends_when_it_is_asked_to(void **state)
+{
+    struct mw_chat_options o = options(&threads);
+    struct err e = ERR_INIT;
+    struct mw_event event;
+    struct mw_model *fresh;
+    struct mw_chat *c;
+    bool is_cancelled = false;
+
+    (void)state;
+    if (mw_model_open(&fresh, model_path(NAME), &e) != 0)
+        fail_with(&e);
+    inject.reads_wait = true;
+    if (mw_chat_open(&c, fresh, &o, &e) != 0)
+        fail_with(&e);
+    assert_false(mw_chat_stop(c, 1));
+    /* What was waited for comes after all: nothing more is loaded. */
+    inject.reads_wait = false;
+    assert_true(mw_chat_stop(c, 60000));
+    while (mw_chat_next(c, &event)) {
+        assert_int_not_equal(event.kind, MW_EVENT_READY);
+        is_cancelled |= event.kind == MW_EVENT_ERROR && event.err.code == ERR_CANCELLED;
+    }
+    assert_true(is_cancelled);
+    mw_chat_close(c);
+    /* The model can be used again. */
+    if (mw_chat_open(&c, fresh, &o, &e) != 0)
+        fail_with(&e);
+    assert_int_equal(wait_for_end(c, &(struct said){ 0 }), MW_EVENT_READY);
+    mw_chat_close(c);
+    mw_model_close(fresh);
+}
+
+static void an_answer_that_waits_for_the_disk_can_be_left(void **state)
+{
+    struct mw_chat *c = open_chat(*state);
+    struct err e = ERR_INIT;
+
+    inject.reads_wait = true;
+    assert_int_equal(mw_chat_send(c, "hello", 5, &e), 0);
+    (void)mw_chat_stop(c, 1); /* no read may have been under way */
+    inject.reads_wait = false;
+    assert_true(mw_chat_stop(c, 60000));
+    mw_chat_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +535,9 @@ int main(void)
         with(nothing_is_allocated_between_two_tokens, uring),
         with(nothing_is_allocated_between_two_tokens, threads),
         with(nothing_is_allocated_between_two_tokens, mapped),
+        cmocka_unit_test_teardown(loading_ends_when_it_is_asked_to, calm),
+        with(an_answer_that_waits_for_the_disk_can_be_left, threads),
+        with(an_answer_that_waits_for_the_disk_can_be_left, buffered_threads),
     };
 
     return cmocka_run_group_tests_name("chat_faults", tests, start, end);
