@@ -80,7 +80,7 @@ static val macro_attr(struct vm *vm, val v, const struct str *name)
 
         for (const struct node *k = n->c->kid; k != NULL; k = k->next)
             jv_push(vm, l, k->v);
-        return jv_of_list(l, V_LIST);
+        return jv_of_list(l, V_TUPLE);
     }
     if (jv_is(name, "caller"))
         return jv_bool((n->flag & USES_CALLER) != 0);
@@ -270,7 +270,7 @@ val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val 
     if (v.kind == V_UNDEF)
         jv_fail_undef(vm, v);
     if (v.kind != V_STR && v.kind != V_LIST && v.kind != V_TUPLE && v.kind != V_RANGE)
-        return jv_hint("this value has no slices");
+        jv_fail(vm, ERR_FORMAT, "a value of type %s has no slices", jv_type_name(v));
     n = jv_length(vm, v);
     slice_bounds(vm, n, start, stop, step, &from, &to, &by);
     if (by > 0 && from < to)

@@ -263,7 +263,7 @@ static void split_words(struct vm *vm, const struct str *s, int64_t max, struct 
             return;
         from = at;
         if (max >= 0 && l->n == (size_t)max) {
-            jv_push(vm, l, jv_strip(vm, part(vm, s, from, s->len).u.s, NULL, false, true));
+            jv_push(vm, l, part(vm, s, from, s->len));
             return;
         }
         for (; at < s->len; at += len) {
@@ -314,7 +314,7 @@ static void rsplit_words(struct vm *vm, const struct str *s, int64_t max, struct
         if (to == 0)
             break;
         if (max >= 0 && l->n == (size_t)max) {
-            jv_push(vm, l, jv_strip(vm, part(vm, s, 0, to).u.s, NULL, true, false));
+            jv_push(vm, l, part(vm, s, 0, to));
             break;
         }
         for (from = to; from > 0 && !space_before(s, from);)

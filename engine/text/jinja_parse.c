@@ -281,6 +281,8 @@ static struct node *parse_signature(struct parser *p)
         if (jp_skip_op(p, '=')) {
             param->a = jp_child(p, param, jp_expression(p, true));
             defaults = true;
+        } else if (param->name == NAME_CALLER) {
+            jp_fail(p, ERR_FORMAT, param->line, "the parameter \"caller\" needs a default");
         } else if (defaults) {
             jp_fail(p, ERR_FORMAT, param->line,
                     "a parameter without a default follows one with a default");

@@ -13,7 +13,9 @@ tests_bench_bench_tokenize_SOURCES = tests/bench/bench_tokenize.c
 tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
 
 dist_check_SCRIPTS += tests/conformance/test_tokenizers.py \
-	tests/conformance/test_tokenize_command.py
+	tests/conformance/test_tokenize_command.py \
+	tests/conformance/test_jinja.py
+EXTRA_DIST += tests/data/jinja tests/data/jinja/make_cases.py tests/data/jinja/reference.py
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_bpe
@@ -26,6 +28,11 @@ tests_unit_test_tokenizer_SOURCES = tests/unit/test_tokenizer.c tests/unit/tiny_
 	tests/unit/tiny_vocab.h
 tests_unit_test_tokenizer_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_tokenizer_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_jinja
+tests_unit_test_jinja_SOURCES = tests/unit/test_jinja.c
+tests_unit_test_jinja_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_jinja_LDADD = $(UNIT_LIBS)
 
 check_PROGRAMS += tests/unit/test_chat_format
 tests_unit_test_chat_format_SOURCES = tests/unit/test_chat_format.c tests/unit/tiny_vocab.c \
