@@ -54,7 +54,9 @@ KV = "f16,q8_0,q4_0,q8_0/q4_0"
 def logits_of(program, model, ids, keys, values, out):
     subprocess.run([program, "eval", model, "--exact", "--kv-k", keys, "--kv-v", values,
                     "--ids", ids, "--logits", out, "-q"], check=True, stdout=subprocess.DEVNULL)
-    return read(out)
+    logits = read(out)
+    os.unlink(out)
+    return logits
 
 
 def read(path):

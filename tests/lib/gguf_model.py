@@ -127,8 +127,10 @@ def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1):
     return m
 
 
-def gemma4(head_dim, head_dim_sliding, window=16, heads=4, n_embd=64, n_ff=96, seed=1):
-    """Sliding, global, and one of each that reads the first two's keys and values."""
+def gemma4(head_dim, head_dim_sliding, window=16, heads=4, n_embd=64, n_ff=96,
+           keys_as_values=False, seed=1):
+    """Sliding, global, and one of each that reads the first two's keys and values.  With
+    keys_as_values, global layers have no values of their own."""
     m = Model("gemma4", seed)
     sliding = [True, False, True, False]
     for name, value in (("context_length", 512), ("embedding_length", n_embd),
@@ -155,7 +157,8 @@ def gemma4(head_dim, head_dim_sliding, window=16, heads=4, n_embd=64, n_ff=96, s
         m.vector(g + "attn_norm.weight", n_embd)
         m.matrix(g + "attn_q.weight", heads * d, n_embd)
         m.matrix(g + "attn_k.weight", d, n_embd)
-        m.matrix(g + "attn_v.weight", d, n_embd)
+        if slides or not keys_as_values:
+            m.matrix(g + "attn_v.weight", d, n_embd)
         m.vector(g + "attn_q_norm.weight", d, 1.5 * d ** -0.25)
         m.vector(g + "attn_k_norm.weight", d, d ** -0.25)
         m.matrix(g + "attn_output.weight", n_embd, heads * d)

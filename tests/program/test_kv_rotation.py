@@ -115,6 +115,11 @@ class LargeChannels(unittest.TestCase):
             self.check(gguf_model.gemma4(64, 32), large_norms(gguf_model.gemma4(64, 32), 64, 32),
                        kv, kv, 2.5)
 
+    def test_keys_as_values(self):
+        shape = dict(head_dim=64, head_dim_sliding=32, keys_as_values=True)
+        self.check(gguf_model.gemma4(**shape), large_norms(gguf_model.gemma4(**shape), 64, 32),
+                   "q4_0", "q4_0", 2.5)
+
     def test_chunks_and_threads_give_the_same_logits(self):
         m = large_norms(gguf_model.gemma4(64, 32), 64, 32)
         want = self.logits(m, "q4_0", "q8_0")
