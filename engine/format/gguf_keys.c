@@ -91,6 +91,7 @@ static const struct value_rule_row keys[] = {
     { "rope.scaling.yarn_attn_factor", NONE, RULE_ONE, NULL },
     { "rope.scaling.yarn_ext_factor", NONE, RULE_ONE, NULL },
     { "rope.scaling.yarn_log_multiplier", NONE, RULE_OFF, NULL },
+    { "hidden_activation", NONE, RULE_ACT, NULL },
     { "use_parallel_residual", NONE, RULE_OFF, NULL },
     { "swin_norm", NONE, RULE_OFF, NULL },
     { "swiglu_clamp_exp", NONE, RULE_OFF, NULL },
@@ -204,6 +205,13 @@ static bool is_same(const struct catalogue *c, const char *other, double v)
     return o != NULL && number_of(o, &x) && x == v;
 }
 
+static bool is_activation(const struct hparams *h, const char *name)
+{
+    if (arch_traits(h->arch)->post_norms)
+        return strcmp(name, "gelu_pytorch_tanh") == 0 || strcmp(name, "gelu_new") == 0;
+    return strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0;
+}
+
 static bool follows(const struct catalogue *c, const struct value_rule_row *r,
                     const struct gguf_value *v)
 {
@@ -214,6 +222,9 @@ static bool follows(const struct catalogue *c, const struct value_rule_row *r,
         return true;
     if (v->type == GGUF_ARRAY)
         return array_follows(v, r->rule, h);
+    if (r->rule == RULE_ACT)
+        return v->type == GGUF_STRING && v->data != NULL &&
+               is_activation(h, (const char *)v->data);
     if (v->type == GGUF_STRING)
         return v->count == 0 || (v->data != NULL && strcmp((const char *)v->data, "none") == 0);
     if (!number_of(v, &x))
@@ -232,7 +243,9 @@ int gguf_check_keys(const struct catalogue *c, struct err *e)
 
         if (r == NULL || follows(c, r, v))
             continue;
-        if (v->type == GGUF_BOOL)
+        if (v->type == GGUF_STRING && v->data != NULL)
+            clean_name(shown, sizeof shown, (const char *)v->data, (size_t)v->count);
+        else if (v->type == GGUF_BOOL)
             snprintf(shown, sizeof shown, "%s", v->num.u != 0 ? "true" : "false");
         else if (number_of(v, &x))
             snprintf(shown, sizeof shown, "%g", x);

@@ -15,7 +15,8 @@ bool value_follows(enum value_rule rule, double v, const struct hparams *h)
     case RULE_ON: return v != 0;
     case RULE_SCALE:
         return v == 0 || fabs(v - (double)h->attn_scale) <= 1e-4 * (double)h->attn_scale;
-    case RULE_SAME: return false;
+    case RULE_SAME:
+    case RULE_ACT: return false;
     }
     return false;
 }

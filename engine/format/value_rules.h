@@ -28,6 +28,7 @@ enum value_rule {
     RULE_ON,    /* true */
     RULE_SCALE, /* the factor of q.k that memwall uses anyway; 0 stands for "not set" */
     RULE_SAME,  /* the value of another key */
+    RULE_ACT,   /* the name of the activation that memwall uses anyway */
 };
 
 struct value_rule_row {

@@ -169,7 +169,7 @@ class Values(Case):
         model = Model()
         for key, value in (("logit_scale", 0.0625), ("residual_scale", 0.5),
                            ("embedding_scale", 12.0), ("attention.scale", 0.5),
-                           ("attention.clamp_kqv", 8.0), ("attention.causal", False),
+                           ("attention.clamp_kqv", 8.0), ("hidden_activation", "gelu"), ("attention.causal", False),
                            ("attention.max_alibi_bias", 8.0), ("use_parallel_residual", True),
                            ("attn_logit_softcapping", 50.0), ("final_logit_softcapping", 30.0),
                            ("rope.dimension_sections", [2, 1, 1, 0]), ("rope.scaling.alpha", 2.0),
@@ -204,7 +204,8 @@ class Values(Case):
         scale = 1 / math.sqrt(model.dim)
         for keys in ({"logit_scale": 1.0, "residual_scale": 0.0, "attention.causal": True},
                      {"attention.scale": scale, "attention.clamp_kqv": 0.0},
-                     {"rope.dimension_sections": [0, 0, 0, 0], "pooling_type": 3},
+                     {"rope.dimension_sections": [0, 0, 0, 0], "pooling_type": 3,
+                      "hidden_activation": "silu"},
                      {"rope.freq_base_swa": model.base, "attention.key_length_swa": model.dim},
                      {"tensor_data_layout": "Meta AI original pth", "vocab_size": 7},
                      {"expert_count": 0, "expert_used_count": 0, "rope.scaling.finetuned": True},
@@ -281,6 +282,8 @@ class NotNumbers(Case):
                              ("--greedy", "2", "--chunk", "1", "--isa", "generic")):
                     r = memwall("eval", path, "--ids", "-", *args,
                                 stdin=" ".join(map(str, IDS[:12])))
+                    if os.path.exists(self.path("out")):
+                        os.remove(self.path("out"))
                     self.assertEqual((1, 1), (r.returncode, r.stderr.count("\n")), (name, args))
                     self.assertNotRegex(r.stdout, r"\d")
                     self.assertIn(path, r.stderr)
