@@ -121,7 +121,7 @@ static void print_sums(FILE *to, const struct summary *s)
     print_sum(to, "hot", s->hot_bytes, line);
     print_sum(to, "resident", s->resident_bytes, "norms, scales and biases");
     if (s->n_unread > 0) {
-        snprintf(line, sizeof line, "never read: %u tensors that another layer's replace",
+        snprintf(line, sizeof line, "never read: %u tensors that are replaced or left over",
                  s->n_unread);
         print_sum(to, "unread", s->unread_bytes, line);
     }
