@@ -24,6 +24,16 @@ static void read_all(const struct store *s)
             abort();
         store_text_free(&t);
     }
+    if (store_queue_count(s) > STORE_MAX_QUEUE)
+        abort();
+    for (uint32_t i = 0; i < store_queue_count(s); i++) {
+        struct store_text t;
+        struct err e;
+
+        if (store_queue_text(s, i, &t, &e) != 0)
+            abort();
+        store_text_free(&t);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -365,6 +365,7 @@ static int open_file(struct store *s, const char *path, struct err *e)
     s->fd = open(path, (s->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (s->fd < 0 || fstat(s->fd, &st) != 0)
         return err_sys(e, "cannot open \"%.200s\"", path);
+    s->is_nameless = st.st_nlink == 0;
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_FORMAT, "\"%.200s\" is not a file", path);
     if (!s->read_only && flock(s->fd, LOCK_EX | LOCK_NB) != 0)

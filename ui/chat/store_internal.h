@@ -33,10 +33,11 @@ struct store {
     struct store_head head;
     int fd; /* -1: there is no file yet */
     bool read_only;
-    bool in_memory; /* there will never be a file */
-    bool is_said;   /* a file is wanted */
-    bool is_lost;   /* the file is not what was written: a new one is needed */
-    bool is_moved;  /* one was made, and nobody has asked yet */
+    bool in_memory;   /* there will never be a file */
+    bool is_said;     /* a file is wanted */
+    bool is_nameless; /* the file had no name left when it was opened (/proc/self/fd/3) */
+    bool is_lost;     /* the file is not what was written: a new one is needed */
+    bool is_moved;    /* one was made, and nobody has asked yet */
     uint32_t n_lost;
     uint64_t size; /* of the file: what is known to be in it */
     struct json_text out;

@@ -60,7 +60,7 @@ bool store_is_intact(const struct store *s)
 
     if (s->fd < 0 || fstat(s->fd, &open) != 0)
         return true; /* there is none, or nothing is known */
-    if (open.st_nlink == 0 || (uint64_t)open.st_size != s->size)
+    if ((open.st_nlink == 0 && !s->is_nameless) || (uint64_t)open.st_size != s->size)
         return false;
     if (stat(s->path, &named) != 0)
         return errno != ENOENT && errno != ENOTDIR;
