@@ -103,7 +103,8 @@ bool mw_inspect_tensor(const struct mw_inspect *i, uint32_t n, struct summary_te
 struct mw_text_info {
     char kind[40]; /* of the tokenizer: "BPE over bytes (qwen2)" */
     uint32_t n_token, n_merge;
-    char chat_format[32]; /* "gemma4"; "raw": the model has none */
+    char chat_format[32]; /* "gemma4", "template" (the model's own); "raw": there is none */
+    char chat_choice[400]; /* the same in words: "the model's template (evaluated)" */
 };
 /* Reads the vocabulary.  -1 with *e if the model has none that can be read. */
 int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct err *e);
@@ -131,6 +132,37 @@ int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, boo
 size_t mw_vocab_piece(const struct mw_vocab *v, uint32_t id, char *buf, size_t n);
 /* "normal", "control", "user", "byte", "unknown", "unused" */
 const char *mw_vocab_kind(const struct mw_vocab *v, uint32_t id);
+
+/* ---- a conversation as the model sees it ---- */
+
+enum mw_think { MW_THINK_DEFAULT, MW_THINK_ON, MW_THINK_OFF };
+
+struct mw_prompt_options {
+    const char *format;   /* built-in chat format by name; NULL: the model's template */
+    const char *template; /* a Jinja template of template_len bytes in its place, or NULL */
+    size_t template_len;
+    const char *name, *template_name; /* of the messages and of the template, for errors */
+    enum mw_think think;
+    bool no_generation_prompt; /* leave out what makes the model answer */
+};
+
+struct mw_prompt {
+    char *text; /* as the template prints it, control tokens spelled; a NUL follows */
+    size_t len;
+    uint32_t *ids; /* [n_id] */
+    size_t n_id;
+    char notice[512]; /* something the person must know; "": nothing */
+};
+
+/*
+ * Render a JSON array of messages with the model's chat template.  Messages are objects with
+ * role, content (a string, or a list of parts) and whatever else the template reads.  *out is
+ * freed with mw_prompt_free.  Errors of the JSON text have its offset, those of the template
+ * its line.
+ */
+int mw_vocab_chat(const struct mw_vocab *v, const char *json, size_t len,
+                  const struct mw_prompt_options *o, struct mw_prompt *out, struct err *e);
+void mw_prompt_free(struct mw_prompt *p);
 
 /* ---- options ---- */
 
@@ -256,7 +288,6 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
 struct mw_chat;
 
 enum mw_role { MW_SYSTEM, MW_USER, MW_ASSISTANT };
-enum mw_think { MW_THINK_DEFAULT, MW_THINK_ON, MW_THINK_OFF };
 
 struct mw_chat_options {
     struct mw_options engine;

@@ -133,7 +133,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
         return false;
     case MW_EVENT_NOTICE:
         progress_clear(&r->progress);
-        if (!r->o->quiet && (r->o->stats || isatty(STDERR_FILENO)))
+        if (!r->o->quiet)
             report_notice(ev->text, ev->len);
         return false;
     case MW_EVENT_DONE: *code = finish(r, ev); return true;

@@ -1,5 +1,5 @@
 /*
- * memwall tokenize: text to ids, or with --decode ids to text.
+ * memwall tokenize: text to ids, with --decode ids to text, with --chat messages to a prompt.
  *
  *   (nothing)    a line for each token: id, kind unless normal, text in quotes
  *   --ids        the ids alone, separated by spaces
@@ -20,7 +20,9 @@
 #include "src/prompt.h"
 #include "ui/chat/clean.h"
 
-#define IDS_MAX_BYTES ((size_t)256 << 20) /* of a text of ids, which is held whole */
+#define IDS_MAX_BYTES      ((size_t)256 << 20) /* of a text of ids, which is held whole */
+#define CHAT_MAX_BYTES     ((size_t)64 << 20)
+#define TEMPLATE_MAX_BYTES ((size_t)1 << 20)
 
 /* A piece as a person can read it: in quotes, with what a terminal would obey or could
  * not show written as \n or \x9f. */
@@ -126,6 +128,18 @@ static int print_tokens(void *ctx, const char *text, size_t len, struct err *e)
     return report_flush() ? 0 : err_set(e, ERR_IO, "standard output cannot be written");
 }
 
+static void begin_list(const struct options *o)
+{
+    if (o->json)
+        fputs("{\"tokens\":[", stdout);
+}
+
+static void end_list(const struct options *o)
+{
+    if (o->json || o->ids)
+        puts(o->json ? "]}" : "");
+}
+
 static int tokenize(const struct mw_vocab *v, const struct options *o, const char *path,
                     struct err *e)
 {
@@ -134,13 +148,12 @@ static int tokenize(const struct mw_vocab *v, const struct options *o, const cha
 
     if (mw_vocab_encoder(&t.encoder, v, o->special, e) != 0)
         return -1;
-    if (o->json)
-        fputs("{\"tokens\":[", stdout);
+    begin_list(o);
     rc = prompt_stream(path, print_tokens, &t, e);
     if (rc == 0)
         rc = print_tokens(&t, NULL, 0, e);
-    if (rc == 0 && (o->json || o->ids))
-        puts(o->json ? "]}" : "");
+    if (rc == 0)
+        end_list(o);
     mw_encoder_free(t.encoder);
     return rc;
 }
@@ -190,6 +203,75 @@ static int decode(const struct mw_vocab *v, const struct options *o, const char 
     return rc;
 }
 
+static int print_prompt(const struct mw_vocab *v, const struct options *o,
+                        const struct mw_prompt *prompt, struct err *e)
+{
+    struct tokens t = { .v = v, .o = o };
+
+    begin_list(o);
+    for (size_t i = 0; i < prompt->n_id; i++)
+        if (print_token(&t, prompt->ids[i], e) != 0)
+            return -1;
+    end_list(o);
+    return 0;
+}
+
+/* Print the prompt that the chat template makes of a JSON array of messages. */
+static int tokenize_chat(const struct mw_vocab *v, const struct options *o, const char *path,
+                         struct err *e)
+{
+    struct mw_prompt_options how = { .format = o->template == NULL ? o->format : NULL,
+                                     .name = strcmp(path, "-") == 0 ? "standard input" : path,
+                                     .template_name = o->template,
+                                     .think = (enum mw_think)o->think,
+                                     .no_generation_prompt = o->no_prompt };
+    struct mw_prompt prompt = { 0 };
+    char *template = NULL, *json = NULL;
+    size_t len = 0;
+    int rc = prompt_read_file(path, CHAT_MAX_BYTES, &json, &len, e);
+
+    if (rc == 0 && o->template != NULL)
+        rc = prompt_read_file(o->template, TEMPLATE_MAX_BYTES, &template, &how.template_len, e);
+    how.template = template;
+    if (rc == 0)
+        rc = mw_vocab_chat(v, json, len, &how, &prompt, e);
+    if (rc == 0 && prompt.notice[0] != '\0')
+        report_notice(prompt.notice, strlen(prompt.notice));
+    if (rc == 0)
+        rc = o->text_out ? print_text(o, prompt.text, prompt.len, e)
+                         : print_prompt(v, o, &prompt, e);
+    mw_prompt_free(&prompt);
+    free(template);
+    free(json);
+    return rc;
+}
+
+/* Options that exclude each other, or that only --chat takes. */
+static int check(const struct options *o, struct err *e)
+{
+    static const struct {
+        enum option_id id;
+        const char *name;
+    } of_chat[] = { { OPT_TEXT_OUT, "--text" },
+                    { OPT_TEMPLATE, "--template" },
+                    { OPT_NO_PROMPT, "--no-generation-prompt" } };
+
+    if (o->decode && o->ids)
+        return err_set(e, ERR_ARGUMENT, "--ids and --decode exclude each other");
+    if (o->decode && o->chat)
+        return err_set(e, ERR_ARGUMENT, "--chat and --decode exclude each other");
+    if (o->chat && o->special)
+        return err_set(e, ERR_ARGUMENT, "--chat and --special exclude each other");
+    if (o->text_out && o->ids)
+        return err_set(e, ERR_ARGUMENT, "--ids and --text exclude each other");
+    if (o->template != NULL && (o->on_line >> OPT_FORMAT & 1) != 0)
+        return err_set(e, ERR_ARGUMENT, "--format and --template exclude each other");
+    for (size_t i = 0; !o->chat && i < sizeof of_chat / sizeof of_chat[0]; i++)
+        if (options_given(o, of_chat[i].id))
+            return err_set(e, ERR_ARGUMENT, "%s needs --chat", of_chat[i].name);
+    return 0;
+}
+
 int cmd_tokenize(const struct options *o)
 {
     const char *path = o->arg != NULL ? o->arg : "-";
@@ -197,12 +279,12 @@ int cmd_tokenize(const struct options *o)
     struct mw_vocab *v = NULL;
     int rc = -1;
 
-    if (o->decode && o->ids) {
-        err_set(&e, ERR_ARGUMENT, "--ids and --decode exclude each other");
+    if (check(o, &e) != 0)
         return report_usage(command_named("tokenize"), &e);
-    }
     if (mw_vocab_open(&v, o->model, &e) == 0)
-        rc = o->decode ? decode(v, o, path, &e) : tokenize(v, o, path, &e);
+        rc = o->chat     ? tokenize_chat(v, o, path, &e)
+             : o->decode ? decode(v, o, path, &e)
+                         : tokenize(v, o, path, &e);
     mw_vocab_close(v);
     return rc == 0 ? EXIT_OK : report_error(&e);
 }

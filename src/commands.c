@@ -62,10 +62,14 @@ const struct command command_table[] = {
       "text to token ids, or back with --decode",
       "Reads a file or standard input.  Prints each token on a line: its id, its kind\n"
       "unless it is a normal one, its text.  No begin token is added.  With --decode\n"
-      "the input is ids separated by spaces, commas or newlines.",
+      "the input is ids separated by spaces, commas or newlines.  With --chat the\n"
+      "input is a JSON array of messages, and the output is the prompt that the\n"
+      "model's chat template makes of them.",
       "echo -n \"Why is the sky blue?\" | memwall tokenize -m model.gguf --ids\n"
       "memwall tokenize -m model.gguf --ids book.txt | wc -w\n"
-      "echo 9259 236764 | memwall tokenize -m model.gguf --decode\n",
+      "echo 9259 236764 | memwall tokenize -m model.gguf --decode\n"
+      "memwall tokenize -m model.gguf --chat --text chat.json\n"
+      "memwall tokenize -m model.gguf --chat --template new.jinja --text chat.json\n",
       CMD_TOKENIZE, false, true, true, cmd_tokenize },
     { "completions", "bash|zsh|fish",
       "print what is generated from the table of options",

@@ -189,6 +189,7 @@ void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_te
         number(to, &first, "n_token", text->n_token);
         number(to, &first, "n_merge", text->n_merge);
         text_member(to, &first, "chat_format", text->chat_format);
+        text_member(to, &first, "chat_format_choice", text->chat_choice);
     }
     member(to, &first, "types");
     fputc('[', to);

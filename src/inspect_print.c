@@ -36,8 +36,7 @@ static void print_text(FILE *to, const struct mw_text_info *text, const struct e
     fprintf(to, "  tokenizer     %s, %u tokens", text->kind, text->n_token);
     if (text->n_merge > 0)
         fprintf(to, ", %u merges", text->n_merge);
-    fprintf(to, "\n  chat format   %s%s\n", text->chat_format,
-            strcmp(text->chat_format, "raw") == 0 ? ": text is continued as it stands" : "");
+    fprintf(to, "\n  chat format   %s\n", text->chat_choice);
 }
 
 static void print_head(FILE *to, const struct summary *s, const struct mw_text_info *text,

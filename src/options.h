@@ -64,6 +64,10 @@ enum option_id {
     OPT_IDS,
     OPT_SPECIAL,
     OPT_DECODE,
+    OPT_CHAT,
+    OPT_TEXT_OUT,
+    OPT_TEMPLATE,
+    OPT_NO_PROMPT,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_STATS,
@@ -115,6 +119,8 @@ struct options {
     const char *ids_file, *logits, *text;
     uint32_t greedy;
     bool tensors, ids, special, decode;
+    bool chat, text_out, no_prompt;
+    const char *template;
     const char *telemetry;
     bool force; /* outputs may replace files */
     bool stats, json, quiet;

@@ -5,4 +5,5 @@ libengine_a_SOURCES += \
 	engine/base/units.c engine/base/units.h \
 	engine/base/json_write.c engine/base/json_write.h \
 	engine/base/thread.c engine/base/thread.h \
-	engine/base/keyed_hash.c engine/base/keyed_hash.h
+	engine/base/keyed_hash.c engine/base/keyed_hash.h \
+	engine/base/sha256.c engine/base/sha256.h

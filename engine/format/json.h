@@ -49,6 +49,9 @@ typedef int json_fn(void *ctx, enum json_event event, const char *text, size_t l
 int json_stream(int fd, uint64_t size, uint64_t from, uint64_t len, json_fn *fn, void *ctx,
                 struct err *e);
 
+/* The same for len bytes of text in memory; offsets of errors count from its start. */
+int json_stream_text(const char *text, size_t len, json_fn *fn, void *ctx, struct err *e);
+
 /* ---- the tree ---- */
 
 enum json_kind {
@@ -74,6 +77,8 @@ struct json_doc;
 
 /* Read a whole file.  Returns 0 and *out, or -1 with *e. */
 int json_read(struct json_doc **out, int fd, uint64_t size, struct err *e);
+/* Read a text in memory, which may go away afterwards. */
+int json_parse(struct json_doc **out, const char *text, size_t len, struct err *e);
 void json_free(struct json_doc *d);
 const struct json_node *json_root(const struct json_doc *d); /* NULL for NULL */
 

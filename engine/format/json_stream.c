@@ -216,8 +216,33 @@ static int parse_piece(struct stream *s, yajl_handle h, const unsigned char *p, 
     return -1;
 }
 
+/* Where the bytes come from: a file, or a text in memory. */
+struct source {
+    struct reader *file; /* NULL: the text */
+    const char *text;
+    uint64_t pos, end;
+};
+
+/* The next bytes, *n of them (0: no more); NULL with *e: they cannot be read. */
+static const unsigned char *next_piece(struct source *from, size_t *n, struct err *e)
+{
+    uint64_t left = from->end - from->pos;
+    size_t most = from->file != NULL ? from->file->capacity : PIECE;
+    const unsigned char *p;
+
+    *n = left < most ? (size_t)left : most;
+    if (*n == 0)
+        return (const unsigned char *)"";
+    if (from->file != NULL)
+        p = reader_take(from->file, *n, e);
+    else
+        p = (const unsigned char *)from->text + from->pos;
+    from->pos += *n;
+    return p;
+}
+
 /* Everything that calls yajl happens below the setjmp of this function. */
-static int feed(struct stream *s, struct memory *m, struct reader *r, uint64_t end)
+static int feed(struct stream *s, struct memory *m, struct source *from)
 {
     yajl_alloc_funcs funcs = { memory_malloc, memory_realloc, memory_free, m };
     yajl_handle h;
@@ -226,39 +251,60 @@ static int feed(struct stream *s, struct memory *m, struct reader *r, uint64_t e
         if (!m->too_long)
             return err_set(s->e, ERR_MEMORY, "no memory for a JSON text");
         err_set(s->e, ERR_FORMAT, "a string of more than %zu MiB", JSON_MAX_STRING >> 20);
-        return err_at(s->e, NULL, r->pos, NULL);
+        return err_at(s->e, NULL, from->pos, NULL);
     }
     h = yajl_alloc(&callbacks, &funcs, s);
-    while (r->pos < end) {
-        uint64_t start = r->pos;
-        size_t n = end - start < r->capacity ? (size_t)(end - start) : r->capacity;
-        const unsigned char *p = reader_take(r, n, s->e);
+    for (;;) {
+        uint64_t start = from->pos;
+        size_t n;
+        const unsigned char *p = next_piece(from, &n, s->e);
 
         if (p == NULL || parse_piece(s, h, p, n, start) != 0)
             return -1;
+        if (n == 0)
+            return 0;
     }
-    return parse_piece(s, h, NULL, 0, end);
+}
+
+static int stream(struct source *from, json_fn *fn, void *ctx, struct err *e)
+{
+    struct stream s = { .fn = fn, .ctx = ctx, .e = e };
+    struct memory m;
+    int rc;
+
+    m.all.prev = m.all.next = &m.all;
+    m.too_long = false;
+    rc = feed(&s, &m, from);
+    memory_free_all(&m);
+    return rc;
+}
+
+static int refuse_empty(uint64_t at, struct err *e)
+{
+    err_set(e, ERR_FORMAT, "the JSON text is empty");
+    return err_at(e, NULL, at, NULL);
 }
 
 int json_stream(int fd, uint64_t size, uint64_t from, uint64_t len, json_fn *fn, void *ctx,
                 struct err *e)
 {
-    struct stream s = { .fn = fn, .ctx = ctx, .e = e };
     struct reader r = { 0 };
-    struct memory m;
+    struct source source = { .file = &r, .pos = from, .end = from + len };
     int rc;
 
-    if (len == 0) {
-        err_set(e, ERR_FORMAT, "the JSON text is empty");
-        return err_at(e, NULL, from, NULL);
-    }
+    if (len == 0)
+        return refuse_empty(from, e);
     if (reader_open(&r, fd, size, PIECE, e) != 0)
         return -1;
     reader_seek(&r, from);
-    m.all.prev = m.all.next = &m.all;
-    m.too_long = false;
-    rc = feed(&s, &m, &r, from + len);
-    memory_free_all(&m);
+    rc = stream(&source, fn, ctx, e);
     reader_close(&r);
     return rc;
+}
+
+int json_stream_text(const char *text, size_t len, json_fn *fn, void *ctx, struct err *e)
+{
+    struct source source = { .text = text, .end = len };
+
+    return len > 0 ? stream(&source, fn, ctx, e) : refuse_empty(0, e);
 }

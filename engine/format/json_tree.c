@@ -110,23 +110,36 @@ static int build(void *ctx, enum json_event event, const char *text, size_t len,
     return 0;
 }
 
-int json_read(struct json_doc **out, int fd, uint64_t size, struct err *e)
+static int new_doc(struct json_doc **out, uint64_t size, struct err *e)
 {
-    struct json_doc *d;
-
     *out = NULL;
     if (size > JSON_MAX_TREE)
         return err_set(e, ERR_FORMAT, "a JSON text of %llu bytes is longer than %llu",
                        (unsigned long long)size, (unsigned long long)JSON_MAX_TREE);
-    d = calloc(1, sizeof *d);
-    if (d == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a JSON text");
-    if (json_stream(fd, size, 0, size, build, d, e) != 0) {
-        json_free(d);
+    *out = calloc(1, sizeof **out);
+    return *out != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for a JSON text");
+}
+
+int json_read(struct json_doc **out, int fd, uint64_t size, struct err *e)
+{
+    if (new_doc(out, size, e) != 0)
         return -1;
-    }
-    *out = d;
-    return 0;
+    if (json_stream(fd, size, 0, size, build, *out, e) == 0)
+        return 0;
+    json_free(*out);
+    *out = NULL;
+    return -1;
+}
+
+int json_parse(struct json_doc **out, const char *text, size_t len, struct err *e)
+{
+    if (new_doc(out, len, e) != 0)
+        return -1;
+    if (json_stream_text(text, len, build, *out, e) == 0)
+        return 0;
+    json_free(*out);
+    *out = NULL;
+    return -1;
 }
 
 void json_free(struct json_doc *d)

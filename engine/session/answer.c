@@ -311,10 +311,25 @@ static enum mw_done generate(struct run *r)
     }
 }
 
+/* An answer begins inside its thinking if the prompt opens it; one that is continued may be
+ * past it.  The parser must know. */
+static void replay_parser(struct run *r)
+{
+    char buf[DECODE_MAX + 64];
+    bool is_thinking;
+
+    answer_parser_start(&r->parser, r->prompt.id, r->prompt.n - r->answer.n);
+    for (size_t i = 0; i < r->answer.n; i++)
+        answer_parser_push(&r->parser, r->answer.id[i], buf, &is_thinking);
+}
+
 static enum mw_done begin_and_generate(struct run *r)
 {
-    if (fit_prompt(r, &r->err) == 0 && prefill(r, &r->err) == 0)
-        return generate(r);
+    if (fit_prompt(r, &r->err) == 0) {
+        replay_parser(r);
+        if (prefill(r, &r->err) == 0)
+            return generate(r);
+    }
     switch (r->err.code) {
     case ERR_CANCELLED: return MW_DONE_CANCELLED;
     case ERR_CONTEXT: return MW_DONE_CONTEXT;
@@ -363,16 +378,6 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
     return -1;
 }
 
-/* A continued answer is inside its thinking or behind it: the parser must know. */
-static void replay_parser(struct run *r)
-{
-    char buf[DECODE_MAX + 64];
-    bool is_thinking;
-
-    for (size_t i = 0; i < r->answer.n; i++)
-        answer_parser_push(&r->parser, r->answer.id[i], buf, &is_thinking);
-}
-
 void answer_run(struct answerer *a, bool is_continued)
 {
     struct telemetry *t = session_telemetry(a->session);
@@ -388,7 +393,6 @@ void answer_run(struct answerer *a, bool is_continued)
     session_clear_cancel(a->session);
     if (is_cancelled(&r)) /* it came before the line above, which took it back */
         mw_session_cancel(a->session);
-    replay_parser(&r);
     r.receipt.done = started ? begin_and_generate(&r) : MW_DONE_ERROR;
     if (started) {
         struct turn *turn = answer_turn(&r);

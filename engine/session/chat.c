@@ -57,6 +57,8 @@ struct mw_chat {
     atomic_bool cancel;
 
     /* engine thread only */
+    struct chat_choice *choice;
+    char said[512]; /* the last notice about it */
     struct answerer answerer;
     struct conversation conversation;
 };
@@ -131,6 +133,37 @@ static void set_session(struct mw_chat *c, struct mw_session *s)
     pthread_mutex_unlock(&c->lock);
 }
 
+/*
+ * The chat format that is in force, or a new one if another is asked for.  Parsing the
+ * model's template once also keeps the date that it prints: a prompt whose start changes is
+ * evaluated again.
+ */
+static struct chat_choice *choose_format(const struct mw_chat *c, const char *name,
+                                         const struct tokenizer *t, struct err *e)
+{
+    const struct chat_wish wish = { .format = name };
+    struct chat_choice *choice = c->choice;
+
+    if (choice != NULL && chat_choice_is_named(choice, name))
+        return choice;
+    return chat_choose(&choice, c->m->catalogue, t, &wish, e) == 0 ? choice : NULL;
+}
+
+/* Report once how the model's template is treated, where that is not as it stands. */
+static void post_format_notice(struct mw_chat *c)
+{
+    char text[512];
+    bool has_system = c->conversation.system != NULL;
+
+    if (!chat_choice_notice(c->choice, has_system, text, sizeof text) ||
+        strcmp(text, c->said) == 0)
+        return;
+    events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_NOTICE,
+                                               .text = text,
+                                               .len = strlen(text) });
+    strcpy(c->said, text);
+}
+
 /* What the answerer needs of the options: format, sampler, stop strings. */
 static int make_answerer(struct mw_chat *c, const struct mw_chat_options *o, struct err *e)
 {
@@ -141,31 +174,31 @@ static int make_answerer(struct mw_chat *c, const struct mw_chat_options *o, str
                           .n_predict = o->n_predict,
                           .ctx_shift = o->engine.ctx_shift,
                           .cancel = &c->cancel };
+    struct chat_choice *choice;
 
     a.rendering.tokenizer = mw_model_tokenizer(c->m, e);
     a.rendering.think = o->think;
     if (a.rendering.tokenizer == NULL)
         return -1;
-    if (!o->raw) {
-        a.rendering.format =
-            chat_format_choose(c->m->catalogue, a.rendering.tokenizer, o->format, e);
-        if (a.rendering.format == NULL)
-            return -1;
-        if (strcmp(chat_format_name(a.rendering.format), "raw") == 0)
-            a.rendering.format = NULL;
-    }
-    a.parser_format = a.rendering.format;
-    if (a.parser_format == NULL)
-        a.parser_format = chat_format_choose(c->m->catalogue, a.rendering.tokenizer, "raw", e);
-    if (a.parser_format == NULL)
+    choice = choose_format(c, o->raw ? "raw" : o->format, a.rendering.tokenizer, e);
+    if (choice == NULL)
         return -1;
-    a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.stop_ids,
-                                sizeof a.stop_ids / sizeof a.stop_ids[0]);
+    a.parser_format = chat_choice_format(choice);
+    if (strcmp(chat_format_name(a.parser_format), "raw") != 0)
+        a.rendering.format = a.parser_format;
+    a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.rendering.format,
+                                a.stop_ids, sizeof a.stop_ids / sizeof a.stop_ids[0]);
     for (size_t i = 0; o->stop != NULL && o->stop[i] != NULL; i++)
         a.stop[i] = (char *)(uintptr_t)o->stop[i];
-    if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0)
+    if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0) {
+        if (choice != c->choice)
+            chat_choice_free(choice);
         return -1;
+    }
     mw_sampler_free(c->answerer.sampler);
+    if (choice != c->choice)
+        chat_choice_free(c->choice);
+    c->choice = choice;
     a.prompt_compute_s = c->answerer.prompt_compute_s;
     c->answerer = a;
     return conversation_set_system(&c->conversation, o->system, e);
@@ -253,6 +286,7 @@ static void do_set(struct mw_chat *c, struct command *command)
     pthread_mutex_unlock(&c->lock);
     command->o = old; /* freed with the command */
     post_plan(c, was_loaded ? MW_EVENT_PLAN : MW_EVENT_READY);
+    post_format_notice(c);
 }
 
 static void do_answer(struct mw_chat *c, bool is_continued)
@@ -390,6 +424,7 @@ static void load(struct mw_chat *c)
         return;
     }
     post_plan(c, MW_EVENT_READY);
+    post_format_notice(c);
 }
 
 static void *engine_thread(void *ctx)
@@ -530,6 +565,7 @@ void mw_chat_close(struct mw_chat *c)
         c->first = next;
     }
     mw_sampler_free(c->answerer.sampler);
+    chat_choice_free(c->choice);
     mw_session_close(c->session);
     conversation_free(&c->conversation);
     options_free(&c->o);

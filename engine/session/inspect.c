@@ -109,7 +109,8 @@ int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct
         [VOCAB_SCORES] = "SentencePiece scores",
         [VOCAB_BPE_BYTES] = "BPE over bytes",
     };
-    const struct chat_format *f;
+    struct chat_choice *choice;
+    int rc;
     const struct vocab_info *v;
     struct tokenizer *t = NULL;
 
@@ -123,9 +124,13 @@ int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct
         snprintf(out->kind, sizeof out->kind, "%s", kinds[v->model]);
     out->n_token = v->n_token;
     out->n_merge = v->n_merge;
-    f = chat_format_choose(i->catalogue, t, NULL, e);
-    if (f != NULL)
-        snprintf(out->chat_format, sizeof out->chat_format, "%s", chat_format_name(f));
+    rc = chat_choose(&choice, i->catalogue, t, NULL, e);
+    if (rc == 0) {
+        snprintf(out->chat_format, sizeof out->chat_format, "%s",
+                 chat_format_name(chat_choice_format(choice)));
+        chat_choice_text(choice, out->chat_choice, sizeof out->chat_choice);
+        chat_choice_free(choice);
+    }
     tokenizer_close(t);
-    return f != NULL ? 0 : -1;
+    return rc;
 }

@@ -3,6 +3,7 @@ libengine_a_SOURCES += \
 	engine/session/model_open.c engine/session/model_open.h \
 	engine/session/setup.c engine/session/sampler.c engine/session/features.c \
 	engine/session/text.c engine/session/vocab.c \
+	engine/session/vocab_chat.c engine/session/vocab_open.h \
 	engine/session/session.c engine/session/session.h \
 	engine/session/copies.c engine/session/copies.h \
 	engine/session/inspect.c engine/session/output.c \

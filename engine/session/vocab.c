@@ -7,11 +7,7 @@
 #include <string.h>
 
 #include "engine/session/model_open.h"
-
-struct mw_vocab {
-    struct catalogue *catalogue;
-    struct tokenizer *tokenizer;
-};
+#include "engine/session/vocab_open.h"
 
 int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e)
 {

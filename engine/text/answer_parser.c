@@ -147,6 +147,29 @@ static bool take_mark(struct answer_parser *p, uint32_t id)
     return false;
 }
 
+void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n)
+{
+    char tail[64], piece[sizeof tail];
+    size_t used = sizeof tail;
+    struct span end;
+
+    if (p->format->think != THINK_TAGS)
+        return;
+    /* The last bytes of the prompt, filled from the end. */
+    while (n > 0 && used > 0) {
+        size_t len = tokenizer_piece(p->tokenizer, prompt[--n], true, piece, sizeof piece);
+        size_t have = len < sizeof piece ? len : sizeof piece;
+
+        if (len > used || have < len)
+            break;
+        used -= len;
+        memcpy(tail + used, piece, len);
+    }
+    end = chat_trim((struct span){ tail + used, sizeof tail - used });
+    if (end.n >= strlen(OPEN) && memcmp(end.s + end.n - strlen(OPEN), OPEN, strlen(OPEN)) == 0)
+        switch_to(p, IN_THOUGHT);
+}
+
 size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking)
 {
     size_t n;

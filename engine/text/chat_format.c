@@ -131,105 +131,13 @@ const char *const *chat_format_names(void)
     return names;
 }
 
-static const struct chat_format *by_name(const char *name)
+const struct chat_format *chat_format_named(const char *name, struct err *e)
 {
     for (size_t i = 0; i < N_FORMAT; i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
+    err_set(e, ERR_ARGUMENT, "no chat format is called \"%.40s\"", name);
     return NULL;
-}
-
-/* Words of a template, and the format that it then is.  The first row whose words are
- * all in the template decides. */
-struct clue {
-    const char *word[3];
-    const char *format;
-};
-
-static const struct clue clues[] = {
-    { { "<|turn>", "<|channel>thought\\n<channel|>" }, "gemma4-large" },
-    { { "<|turn>" }, "gemma4" },
-    { { "<start_of_turn>", "System role not supported" }, "gemma2" },
-    { { "<start_of_turn>" }, "gemma3" },
-    { { "<|start_header_id|>", "Cutting Knowledge Date" }, "llama3.1" },
-    { { "<|start_header_id|>" }, "llama3" },
-    { { "<|im_start|>", "<|im_sep|>" }, "phi4" },
-    { { "<|im_start|>", "enable_thinking" }, "qwen3" },
-    { { "<|im_start|>", "You are Qwen, created by Alibaba Cloud" }, "qwen2.5" },
-    { { "<|im_start|>" }, "chatml" },
-    { { "<|assistant|>", "<|end|>", "<|system|>" }, "phi3.5" },
-    { { "<|assistant|>", "<|end|>" }, "phi3" },
-    { { "[INST]", "[SYSTEM_PROMPT]" }, "mistral-v7" },
-    { { "[INST]", "' [INST] ' + system_message", " [INST]" }, "mistral-v1" },
-    { { "[INST]", "[AVAILABLE_TOOLS]", " [INST]" }, "mistral-v1" },
-    { { "[INST]", "' [INST] ' + system_message", "\"[INST]\"" }, "mistral-tekken" },
-    { { "[INST]", "[AVAILABLE_TOOLS]", "\"[INST]\"" }, "mistral-tekken" },
-    { { "[INST]", "' [INST] ' + system_message" }, "mistral-v3" },
-    { { "[INST]", "[AVAILABLE_TOOLS]" }, "mistral-v3" },
-    { { "[INST]", "<<SYS>>" }, "llama2" },
-    { { "[INST]" }, "mistral-v1-old" },
-};
-
-/* Control tokens that tell a format where there is no template. */
-static const struct clue tokens[] = {
-    { { "<|turn>" }, "gemma4" },
-    { { "<start_of_turn>" }, "gemma3" },
-    { { "<|eot_id|>" }, "llama3" },
-    { { "<|im_start|>" }, "chatml" },
-};
-
-static const char *by_template(const char *text, size_t len)
-{
-    struct span s = { text, len };
-    size_t at;
-
-    for (size_t i = 0; i < sizeof clues / sizeof clues[0]; i++) {
-        size_t k = 0;
-
-        while (k < 3 && clues[i].word[k] != NULL && chat_find(s, clues[i].word[k], false, &at))
-            k++;
-        if (k == 3 || clues[i].word[k] == NULL)
-            return clues[i].format;
-    }
-    return NULL;
-}
-
-static const char *by_tokens(const struct tokenizer *t)
-{
-    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
-        const char *word = tokens[i].word[0];
-        int64_t id = tokenizer_find(t, word, strlen(word));
-
-        if (id >= 0 && tokenizer_kind(t, (uint32_t)id) == TOKEN_CONTROL)
-            return tokens[i].format;
-    }
-    return "raw";
-}
-
-const struct chat_format *chat_format_choose(const struct catalogue *c,
-                                             const struct tokenizer *t, const char *name,
-                                             struct err *e)
-{
-    const struct chat_format *f = NULL;
-    char *text = NULL;
-    size_t len = 0;
-
-    if (name != NULL) {
-        f = by_name(name);
-        if (f == NULL)
-            err_set(e, ERR_ARGUMENT, "no chat format is called \"%.40s\"", name);
-        return f;
-    }
-    if (vocab_chat_template(c, &text, &len, e) != 0)
-        return NULL;
-    name = text != NULL ? by_template(text, len) : NULL;
-    free(text);
-    if (name == NULL)
-        name = by_tokens(t);
-    /* The two differ by spaces only, and those by the vocabulary. */
-    if (strcmp(name, "mistral-v7") == 0 && tokenizer_info(t)->model == VOCAB_BPE_BYTES)
-        name = "mistral-v7-tekken";
-    return by_name(name);
 }
 
 const char *chat_format_name(const struct chat_format *f)
@@ -256,6 +164,13 @@ int chat_format_render(const struct chat_format *f, const struct tokenizer *t,
     return w.rc;
 }
 
+void chat_prompt_free(struct chat_prompt *p)
+{
+    free(p->text);
+    ids_free(&p->ids);
+    *p = (struct chat_prompt){ 0 };
+}
+
 static size_t add_stop(uint32_t *out, size_t used, size_t n, uint32_t id)
 {
     for (size_t i = 0; i < used; i++)
@@ -266,8 +181,8 @@ static size_t add_stop(uint32_t *out, size_t used, size_t n, uint32_t id)
     return used;
 }
 
-size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t, uint32_t *out,
-                     size_t n)
+size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
+                     const struct chat_format *f, uint32_t *out, size_t n)
 {
     static const char *const ends[] = {
         "<eos>",      "</s>",       "<|endoftext|>",    "<|end_of_text|>", "<|eot_id|>",
@@ -289,5 +204,7 @@ size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t, uint3
         if (strcmp(ends[i], "</s>") != 0 || id == 2)
             used = add_stop(out, used, n, (uint32_t)id);
     }
+    if (f != NULL && f->has_end)
+        used = add_stop(out, used, n, f->end);
     return used;
 }

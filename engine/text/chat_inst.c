@@ -51,18 +51,14 @@ static void answer(struct chat_writer *w, const struct chat_message *m, const ch
     struct span s = { m->content, m->len };
 
     if (m->ids != NULL) {
-        size_t n = m->n_ids;
-
-        /* Their first piece holds the space that the template would print. */
-        while (n > 0 && tokenizer_kind(w->t, m->ids[n - 1]) == TOKEN_CONTROL)
-            n--;
-        chat_ids(w, m->ids, n);
+        /* They came right after the prompt, which lacks the text before an answer. */
+        chat_answer_ids(w, m);
     } else {
         s = trims ? chat_trim(s) : s;
         chat_text(w, before);
         chat_bytes(w, s.s, s.n);
-        chat_text(w, behind);
     }
+    chat_text(w, behind);
     chat_control(w, "</s>");
 }
 

@@ -47,7 +47,36 @@ struct chat_format {
     bool is_large;   /* Gemma 4: an empty channel says that no thinking is wanted */
     bool has_dates;  /* Llama 3.1: a system turn with dates always comes first */
     const char *default_system;
+    struct chat_template *template; /* evaluated; NULL: a built-in format */
+    bool has_end;                   /* end: the template prints it after an answer */
+    uint32_t end;
 };
+
+#define CHAT_TEMPLATE_NAME "template"
+
+/* ---- a template that is evaluated: chat_template.c ---- */
+
+struct jinja_data;
+struct jinja_value;
+
+/*
+ * Parse a template and find out by trial how it treats messages; *f becomes its format.
+ * Returns -1 with *e if it cannot be parsed or cannot render a message.
+ */
+int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
+                       size_t len, struct err *e);
+void chat_template_close(struct chat_format *f);
+/* What it does with a system message. */
+enum system_kind { SYSTEM_PRINTED, SYSTEM_REFUSED, SYSTEM_LEFT_OUT };
+enum system_kind chat_template_system(const struct chat_template *x);
+void chat_render_template(struct chat_writer *w, const struct chat_format *f,
+                          const struct chat_message *m, size_t n, const struct chat_options *o);
+/* The same with a list of n messages of so many bytes that the caller makes: source 1 and up.
+ */
+typedef struct jinja_value *chat_list_fn(struct jinja_data *d, const void *ctx);
+void chat_template_render_list(struct chat_writer *w, const struct chat_format *f,
+                               chat_list_fn *list, const void *ctx, size_t n, size_t bytes,
+                               const struct chat_options *o);
 
 /* Rows that chat_turns.c and chat_inst.c fill. */
 void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
@@ -77,7 +106,10 @@ struct chat_writer {
     size_t start; /* ids that were there before */
     char *text;   /* collected */
     size_t len, cap;
-    bool strips; /* the last control token swallows white space behind it */
+    bool strips;    /* the last control token swallows white space behind it */
+    bool continues; /* the text goes on after ids of an answer, not after a control token */
+    struct chat_prompt *shown; /* NULL, or its text grows by what is written, unstripped */
+    size_t shown_cap;
     int rc;
     struct err *e;
 };
@@ -88,6 +120,10 @@ void chat_text(struct chat_writer *w, const char *text); /* NULL: nothing */
 void chat_bytes(struct chat_writer *w, const char *text, size_t len);
 void chat_ids(struct chat_writer *w, const uint32_t *id, size_t n);
 void chat_flush(struct chat_writer *w, bool strip_end);
+/* A control token by its id. */
+void chat_control_id(struct chat_writer *w, uint32_t id);
+/* Ids of an answer as it was generated, without its thinking and its end marks. */
+void chat_answer_ids(struct chat_writer *w, const struct chat_message *m);
 
 /* A piece of a text. */
 struct span {
@@ -98,6 +134,8 @@ struct span {
 /* Without white space at both ends, as Python's str.strip(). */
 struct span chat_trim(struct span s);
 struct span chat_trim_newlines(struct span s, bool start, bool end);
+
+bool chat_same(struct span a, struct span b);
 
 /* The first or the last place of what in s; false if it is not there. */
 bool chat_find(struct span s, const char *what, bool last, size_t *at);

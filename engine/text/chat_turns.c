@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/text/chat_internal.h"
@@ -18,46 +19,6 @@ static struct span content_of(const struct chat_message *m, bool trims)
 static void put(struct chat_writer *w, struct span s)
 {
     chat_bytes(w, s.s, s.n);
-}
-
-static bool is_token(const struct chat_writer *w, uint32_t id, const char *text)
-{
-    return tokenizer_find(w->t, text, strlen(text)) == (int64_t)id;
-}
-
-/* Ids of an answer as it was generated, without its thinking and its end marks. */
-static void put_ids(struct chat_writer *w, const struct chat_message *m)
-{
-    enum think_kind think = w->format->think;
-    const char *open = think == THINK_CHANNEL ? "<|channel>" : "<think>";
-    const char *close = think == THINK_CHANNEL ? "<channel|>" : "</think>";
-    size_t n = m->n_ids;
-    bool thinks = false;
-
-    while (n > 0 && tokenizer_kind(w->t, m->ids[n - 1]) == TOKEN_CONTROL &&
-           !(think == THINK_CHANNEL && is_token(w, m->ids[n - 1], close)))
-        n--;
-    if (think == THINK_NONE) {
-        chat_ids(w, m->ids, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        char piece[4];
-        size_t len;
-        bool closes = is_token(w, m->ids[i], close);
-
-        thinks = thinks || is_token(w, m->ids[i], open);
-        if (!thinks && !closes)
-            chat_ids(w, &m->ids[i], 1);
-        if (!closes)
-            continue;
-        thinks = false;
-        /* The newlines between the thinking and the answer go with the thinking. */
-        while (think == THINK_TAGS && i + 1 < n &&
-               (len = tokenizer_piece(w->t, m->ids[i + 1], false, piece, sizeof piece)) > 0 &&
-               len <= 2 && piece[0] == '\n' && piece[len - 1] == '\n')
-            i++;
-    }
 }
 
 static void open_turn(struct chat_writer *w, const struct turn_style *s, const char *role)
@@ -119,7 +80,7 @@ static void tagged_answer(struct chat_writer *w, const struct chat_message *m, b
     struct span think, text;
 
     if (m->ids != NULL) {
-        put_ids(w, m);
+        chat_answer_ids(w, m);
         return;
     }
     split_thinking(m, &think, &text);
@@ -178,7 +139,7 @@ void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
         if (m[i].role == CHAT_ASSISTANT && f->can_switch && f->think == THINK_TAGS)
             tagged_answer(w, &m[i], (ptrdiff_t)i > recent, i + 1 == n);
         else if (m[i].ids != NULL)
-            put_ids(w, &m[i]);
+            chat_answer_ids(w, &m[i]);
         else
             put(w, content_of(&m[i], s->trims));
         close_turn(w, s);
@@ -195,28 +156,30 @@ void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
 static void channel_answer(struct chat_writer *w, const struct chat_message *m)
 {
     struct span rest = { m->content, m->len };
-    struct span kept;
-    char *text = NULL;
-    size_t at, len = 0, start = w->len;
+    char *text = malloc(m->len + 1);
+    size_t at, opens, used = 0;
+    bool has_more = true;
 
-    /* Joined behind what is collected already, then trimmed in place. */
-    for (;;) {
-        bool has_more = chat_find(rest, "<channel|>", false, &at);
-        struct span part = { rest.s, has_more ? at : rest.n };
-
-        if (chat_find(part, "<|channel>", false, &len))
-            part.n = len;
-        put(w, part);
-        if (!has_more)
-            break;
-        rest = (struct span){ rest.s + at + 10, rest.n - at - 10 };
-    }
-    if (w->rc != 0 || w->len == start)
+    if (text == NULL) {
+        if (w->rc == 0)
+            w->rc = err_set(w->e, ERR_MEMORY, "no memory for an answer of %zu bytes", m->len);
         return;
-    text = w->text + start;
-    kept = chat_trim((struct span){ text, w->len - start });
-    memmove(text, kept.s, kept.n);
-    w->len = start + kept.n;
+    }
+    while (has_more) {
+        struct span part;
+
+        has_more = chat_find(rest, "<channel|>", false, &at);
+        part = (struct span){ rest.s, has_more ? at : rest.n };
+        if (chat_find(part, "<|channel>", false, &opens))
+            part.n = opens;
+        if (part.n > 0)
+            memcpy(text + used, part.s, part.n);
+        used += part.n;
+        if (has_more)
+            rest = (struct span){ rest.s + at + 10, rest.n - at - 10 };
+    }
+    put(w, chat_trim((struct span){ text, used }));
+    free(text);
 }
 
 void chat_render_gemma4(struct chat_writer *w, const struct chat_format *f,
@@ -252,7 +215,7 @@ void chat_render_gemma4(struct chat_writer *w, const struct chat_format *f,
             chat_control(w, "<channel|>");
         }
         if (is_answer && m[i].ids != NULL)
-            put_ids(w, &m[i]);
+            chat_answer_ids(w, &m[i]);
         else if (is_answer)
             channel_answer(w, &m[i]);
         else
@@ -277,7 +240,7 @@ static void phi3_turn(struct chat_writer *w, const char *open, const struct chat
         chat_text(w, "\n");
     }
     if (m->ids != NULL)
-        put_ids(w, m);
+        chat_answer_ids(w, m);
     else
         put(w, content_of(m, false));
     chat_control(w, "<|end|>");
@@ -332,7 +295,7 @@ void chat_render_raw(struct chat_writer *w, const struct chat_format *f,
         chat_bos(w);
     for (size_t i = 0; i < n; i++) {
         if (m[i].ids != NULL)
-            put_ids(w, &m[i]);
+            chat_answer_ids(w, &m[i]);
         else
             put(w, content_of(&m[i], false));
     }

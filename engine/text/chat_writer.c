@@ -64,23 +64,37 @@ bool chat_find(struct span s, const char *what, bool last, size_t *at)
     return found;
 }
 
-void chat_bytes(struct chat_writer *w, const char *text, size_t len)
+bool chat_same(struct span a, struct span b)
 {
-    if (w->rc != 0 || len == 0)
-        return;
-    if (len > w->cap - w->len) {
-        size_t cap = w->len + len + 256 + (w->len + len) / 2;
-        char *more = realloc(w->text, cap);
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
 
-        if (more == NULL) {
-            w->rc = err_set(w->e, ERR_MEMORY, "no memory for a prompt of %zu bytes", cap);
+static void grow(struct chat_writer *w, char **text, size_t *len, size_t *cap, const char *more,
+                 size_t n)
+{
+    if (w->rc != 0 || n == 0)
+        return;
+    if (n >= *cap - *len) {
+        size_t room = *len + n + 256 + (*len + n) / 2;
+        char *larger = realloc(*text, room);
+
+        if (larger == NULL) {
+            w->rc = err_set(w->e, ERR_MEMORY, "no memory for a prompt of %zu bytes", room);
             return;
         }
-        w->text = more;
-        w->cap = cap;
+        *text = larger;
+        *cap = room;
     }
-    memcpy(w->text + w->len, text, len);
-    w->len += len;
+    memcpy(*text + *len, more, n);
+    *len += n;
+    (*text)[*len] = '\0';
+}
+
+void chat_bytes(struct chat_writer *w, const char *text, size_t len)
+{
+    grow(w, &w->text, &w->len, &w->cap, text, len);
+    if (w->shown != NULL)
+        grow(w, &w->shown->text, &w->shown->len, &w->shown_cap, text, len);
 }
 
 void chat_text(struct chat_writer *w, const char *text)
@@ -94,13 +108,18 @@ void chat_flush(struct chat_writer *w, bool strip_end)
     struct span s =
         strip((struct span){ w->text, w->len }, utf8_is_white, w->strips, strip_end);
 
-    if (w->rc == 0 && s.n > 0)
+    if (w->rc == 0 && s.n > 0 && w->continues)
+        w->rc = tokenizer_encode_on(w->t, s.s, s.n, w->out, w->e);
+    else if (w->rc == 0 && s.n > 0)
         w->rc = tokenizer_encode(w->t, s.s, s.n, false, w->out->n == w->start, w->out, w->e);
+    if (w->len > 0)
+        w->continues = false;
     w->len = 0;
 }
 
-static void put_control(struct chat_writer *w, uint32_t id)
+void chat_control_id(struct chat_writer *w, uint32_t id)
 {
+    char piece[VOCAB_MAX_TEXT];
     bool left, right;
 
     tokenizer_strips(w->t, id, &left, &right);
@@ -108,6 +127,10 @@ static void put_control(struct chat_writer *w, uint32_t id)
     if (w->rc == 0)
         w->rc = ids_push(w->out, id, w->e);
     w->strips = right;
+    w->continues = false;
+    if (w->shown != NULL)
+        grow(w, &w->shown->text, &w->shown->len, &w->shown_cap, piece,
+             tokenizer_piece(w->t, id, true, piece, sizeof piece));
 }
 
 void chat_control(struct chat_writer *w, const char *name)
@@ -123,7 +146,7 @@ void chat_control(struct chat_writer *w, const char *name)
                         name, w->format->name);
         return;
     }
-    put_control(w, (uint32_t)id);
+    chat_control_id(w, (uint32_t)id);
 }
 
 void chat_bos(struct chat_writer *w)
@@ -137,13 +160,63 @@ void chat_bos(struct chat_writer *w)
             id = -1;
     }
     if (w->rc == 0 && id >= 0)
-        put_control(w, (uint32_t)id);
+        chat_control_id(w, (uint32_t)id);
 }
 
 void chat_ids(struct chat_writer *w, const uint32_t *id, size_t n)
 {
+    if (n == 0)
+        return;
     chat_flush(w, false);
     if (w->rc == 0)
         w->rc = ids_append(w->out, id, n, w->e);
     w->strips = false;
+    w->continues = true;
+}
+
+static bool is_token(const struct chat_writer *w, uint32_t id, const char *text)
+{
+    return tokenizer_find(w->t, text, strlen(text)) == (int64_t)id;
+}
+
+static bool is_newlines(const struct tokenizer *t, uint32_t id)
+{
+    char piece[4];
+    size_t len = tokenizer_piece(t, id, false, piece, sizeof piece);
+
+    return len > 0 && len <= 2 && piece[0] == '\n' && piece[len - 1] == '\n';
+}
+
+void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
+{
+    enum think_kind think = w->format->think;
+    const char *open = think == THINK_CHANNEL ? "<|channel>" : "<think>";
+    const char *close = think == THINK_CHANNEL ? "<channel|>" : "</think>";
+    size_t n = m->n_ids, i = 0;
+    bool thinks = false;
+
+    while (n > 0 && tokenizer_kind(w->t, m->ids[n - 1]) == TOKEN_CONTROL &&
+           !(think == THINK_CHANNEL && is_token(w, m->ids[n - 1], close)))
+        n--;
+    if (think == THINK_NONE) {
+        chat_ids(w, m->ids, n);
+        return;
+    }
+    /* A prompt that ends inside the thinking has its opening mark. */
+    for (size_t k = 0; k < n && !is_token(w, m->ids[k], open); k++)
+        if (is_token(w, m->ids[k], close))
+            thinks = true;
+    for (; i < n; i++) {
+        bool closes = is_token(w, m->ids[i], close);
+
+        thinks = thinks || is_token(w, m->ids[i], open);
+        if (!thinks && !closes)
+            chat_ids(w, &m->ids[i], 1);
+        if (!closes)
+            continue;
+        thinks = false;
+        /* The newlines between the thinking and the answer go with the thinking. */
+        while (think == THINK_TAGS && i + 1 < n && is_newlines(w->t, m->ids[i + 1]))
+            i++;
+    }
 }

@@ -362,8 +362,8 @@ static void finish(struct encoder *x)
     free(x->pending);
 }
 
-int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
-                     bool parse_special, bool is_start, struct ids *out, struct err *e)
+static int encode(const struct tokenizer *t, const char *text, size_t len, bool parse_special,
+                  enum begins begins, struct ids *out, struct err *e)
 {
     struct encoder x;
     size_t before = out->n;
@@ -371,11 +371,17 @@ int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
 
     x.out = out;
     if (rc == 0)
-        rc = encode_repaired(&x, text, len, is_start ? AT_START : AT_SEGMENT, e);
+        rc = encode_repaired(&x, text, len, begins, e);
     finish(&x);
     if (rc != 0)
         out->n = before;
     return rc;
+}
+
+int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
+                     bool parse_special, bool is_start, struct ids *out, struct err *e)
+{
+    return encode(t, text, len, parse_special, is_start ? AT_START : AT_SEGMENT, out, e);
 }
 
 /* ---- text that comes in pieces ---- */
@@ -558,4 +564,21 @@ int encoder_push(struct encoder *x, const char *text, size_t len, struct ids *ou
 int encoder_end(struct encoder *x, struct ids *out, struct err *e)
 {
     return encode_pending(x, x->n, out, e);
+}
+
+int tokenizer_encode_on(const struct tokenizer *t, const char *text, size_t len,
+                        struct ids *out, struct err *e)
+{
+    return encode(t, text, len, false, INSIDE, out, e);
+}
+
+bool tokenizer_next_control(const struct tokenizer *t, const char *text, size_t from,
+                            size_t len, size_t *at, size_t *n, uint32_t *id)
+{
+    while (added_find(&t->all, t, text, from, len, at, n, id)) {
+        if (token_kind(t, *id) == TOKEN_CONTROL)
+            return true;
+        from = *at + *n;
+    }
+    return false;
 }

@@ -3,9 +3,12 @@ libengine_a_SOURCES += \
 	engine/text/added.c engine/text/added.h \
 	engine/text/answer_parser.c \
 	engine/text/bpe.c engine/text/bpe.h \
+	engine/text/chat_choose.c \
 	engine/text/chat_format.c engine/text/chat_format.h \
 	engine/text/chat_inst.c \
 	engine/text/chat_internal.h \
+	engine/text/chat_json.c \
+	engine/text/chat_template.c \
 	engine/text/chat_turns.c \
 	engine/text/chat_writer.c \
 	engine/text/decode.c \

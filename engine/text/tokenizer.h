@@ -68,6 +68,15 @@ int encoder_push(struct encoder *x, const char *text, size_t len, struct ids *ou
 int encoder_end(struct encoder *x, struct ids *out, struct err *e); /* no more text */
 void encoder_free(struct encoder *x);
 
+/* The same for text that continues the ids before it: no space prefix, no control tokens. */
+int tokenizer_encode_on(const struct tokenizer *t, const char *text, size_t len,
+                        struct ids *out, struct err *e);
+
+/* Find the first control token that text[from..len) spells, as tokenizer_encode with
+ * parse_special would find it.  Returns false if there is none. */
+bool tokenizer_next_control(const struct tokenizer *t, const char *text, size_t from,
+                            size_t len, size_t *at, size_t *n, uint32_t *id);
+
 /* A lower bound of how many ids a text of len bytes can have: one that cannot fit is
  * refused before work is done.  Control tokens in it are not counted on. */
 uint64_t tokenizer_least_ids(const struct tokenizer *t, uint64_t len);

@@ -84,7 +84,8 @@ class Models(unittest.TestCase):
 
     def test_tokenizer_and_chat_format_are_named(self):
         m = whole(MODELS + "/gemma4-tiny.gguf")
-        self.assertEqual(m["chat_format"], "gemma4")
+        self.assertEqual(m["chat_format"], "template")
+        self.assertEqual(m["chat_format_choice"], "the model's template (evaluated)")
         self.assertEqual(m["n_token"], m["n_vocab"])
 
     def test_the_table_for_people_names_all_of_it(self):

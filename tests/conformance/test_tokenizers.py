@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Every tokenizer and chat format against the reference data, from GGUF and tokenizer.json.
+The chat formats also go through `memwall tokenize --chat`.
 
 The vocabularies lie packed in $MW_SHARED; what is unpacked and converted is kept in the
 build folder.  tokenizer_vectors does the comparing.
@@ -15,6 +16,7 @@ SHARED = os.environ.get("MW_SHARED", "")
 DATA = os.path.join(SHARED, "conformance", "tokenizers")
 KEPT = os.path.join(BUILD, "tests", "conformance", "vocabularies")
 PROGRAM = os.path.join(BUILD, "tests", "conformance", "tokenizer_vectors")
+MEMWALL = os.path.join(BUILD, "memwall")
 
 CHATS = {
     "gemma4": ["gemma4-e2b", "gemma4-31b"], "gemma3": ["gemma3", "gemma2"],
@@ -132,6 +134,44 @@ def sources(family):
                                                                 other_order(folder))
 
 
+def chat_line(path, line, form):
+    """One conversation through `memwall tokenize --chat`; None, or what is wrong."""
+    case = json.loads(line)
+    if "error" in case:
+        return None
+    names = {"gemma4-e2b": "gemma4", "gemma4-31b": "gemma4-large"}
+    args = ["--format", names.get(case["format"], case["format"])]
+    options = case["options"]
+    if not options.get("add_generation_prompt"):
+        args.append("--no-generation-prompt")
+    if "enable_thinking" in options:
+        args.append("--think" if options["enable_thinking"] else "--no-think")
+    want = case.get("text") if form == "--text" else None
+    if want is None and "ids" in case:
+        form, want = "--ids", " ".join(map(str, case["ids"])) + "\n"
+    elif want is None:
+        form, want = "--text", case["text"]
+    done = subprocess.run([MEMWALL, "tokenize", "-m", path, "--chat", form, *args],
+                          input=json.dumps(case["messages"]).encode(), capture_output=True,
+                          check=False)
+    if done.returncode == 0 and done.stdout == want.encode():
+        return None
+    return f"{case['case']} {form}: {done.stdout!r} {done.stderr!r}, expected {want!r}"
+
+
+def chat_command(name, path, chat):
+    """Every conversation of a file, by turns its ids and its text; True if all are right."""
+    with open(chat, encoding="utf-8", newline="\n") as f:
+        results = [chat_line(path, line, ("--ids", "--text")[i % 2])
+                   for i, line in enumerate(f)]
+    wrong = [w for w in results if w is not None]
+    label = f"{name}: tokenize --chat: {os.path.basename(chat)}"
+    print(f"{'not ok' if wrong else 'ok'} {label}")
+    for w in wrong[:5]:
+        print("   ", w)
+    return not wrong
+
+
 def main():
     if not os.path.isdir(DATA):
         print("skip tokenizers: there is no reference data (MW_SHARED)")
@@ -147,6 +187,8 @@ def main():
             sys.stdout.flush()
             command = [PROGRAM, name, path, os.path.join(DATA, family)] + chats
             failed += subprocess.run(command, check=False).returncode != 0
+        for chat in chats:  # once a family, from its GGUF
+            failed += not chat_command(name, path, chat)
     return 1 if failed else 0
 
 

@@ -211,7 +211,7 @@ static void chat_line(struct sum *s, const struct json_line *v)
         ids_of(json_line_get(v, "ids"), &want);
     else if (tokenizer_encode(tokenizer, text->text, text->len, true, true, &want, &e) != 0)
         bad(s, "text", e.what, strlen(e.what));
-    f = chat_format_choose(NULL, tokenizer, format_of(format->text), &e);
+    f = chat_format_named(format_of(format->text), &e);
     if (f == NULL || chat_format_render(f, tokenizer, messages, n, &o, &got, &e) != 0) {
         bad(s, json_line_get(v, "case")->text, e.what, strlen(e.what));
     } else if (!same_ids(&want, &got)) {

@@ -107,7 +107,7 @@ static void any_ids(const struct tokenizer *t, const char *format, const uint8_t
     static uint32_t id[MAX_INPUT];
     static char bytes[MAX_INPUT * 16], want[3 * sizeof bytes];
     struct err e = ERR_INIT;
-    struct answer_parser p = { .format = chat_format_choose(NULL, t, format, &e),
+    struct answer_parser p = { .format = chat_format_named(format, &e),
                                .tokenizer = t };
     size_t n_bytes = 0, n_want, n_got, n_shown = 0, n_mark = 0, len;
     char *got, buf[DECODE_MAX + 64];

@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = fuzz_file(data, size);
     struct catalogue *c = NULL;
     struct tokenizer *t = NULL;
+    struct chat_choice *choice = NULL;
     struct err e = ERR_INIT;
     uint32_t stop[64];
     char path[40];
@@ -24,10 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (tokenizer_open(&t, c, &e) == 0) {
         fuzz_check_tokenizer(t, (const char *)data, size);
-        if (chat_format_choose(c, t, NULL, &e) == NULL && e.what[0] == '\0')
+        if (chat_choose(&choice, c, t, NULL, &e) != 0 && e.what[0] == '\0')
             abort();
-        if (chat_stop_ids(c, t, stop, 64) > 64)
+        if (chat_stop_ids(c, t, choice != NULL ? chat_choice_format(choice) : NULL, stop, 64) >
+            64)
             abort();
+        chat_choice_free(choice);
         tokenizer_close(t);
     } else if (t != NULL || e.code == ERR_NONE || e.what[0] == '\0') {
         abort();

@@ -274,6 +274,10 @@ static void put_tensor(FILE *f, const struct model *m, const struct tensor *x)
     } /* the others are zeros: a hole in the file */
 }
 
+static const char chatml[] =
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
 static void put_header(FILE *f, const struct model *m)
 {
     uint32_t n_vocab = ID_TEXT + m->pieces.n;
@@ -297,7 +301,7 @@ static void put_header(FILE *f, const struct model *m)
     key_u32(f, "tokenizer.ggml.bos_token_id", ID_BEGIN);
     key_u32(f, "tokenizer.ggml.eos_token_id", ID_CLOSE);
     key_bool(f, "tokenizer.ggml.add_space_prefix", false);
-    key_string(f, "tokenizer.chat_template", "<|im_start|>");
+    key_string(f, "tokenizer.chat_template", m->t->template != NULL ? m->t->template : chatml);
     for (uint64_t i = 0; i < m->n_tensor; i++) {
         const struct tensor *x = &m->tensor[i];
 

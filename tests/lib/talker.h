@@ -18,6 +18,7 @@ struct talker {
     bool is_endless;  /* then from the start again, else the end of the turn */
     uint32_t n_layer; /* more of them: slower */
     uint32_t n_ff;
+    const char *template; /* of the chat; NULL: ChatML */
 };
 
 /* 0, or -1 with a line on standard error. */

@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from gguf_template import with_template  # noqa: E402
 from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -19,6 +20,41 @@ GREEDY = ("-m", MODEL, "--temp", "0", "-n", "24")
 def start(*args, **more):
     """Not waited for; its home is the folder that the caller keeps."""
     return subprocess.Popen([MEMWALL, *args], stdin=subprocess.DEVNULL, bufsize=0, **more)
+
+
+class Template(unittest.TestCase):
+    """What is said about the chat template that a model carries."""
+
+    def run_with(self, template, *args):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.gguf")
+            with_template(MODEL, path, template)
+            r = memwall("run", "-m", path, "--temp", "0", "-n", "4", "hello", *args)
+        self.assertEqual(0, r.returncode, r.stderr)
+        return r
+
+    def test_one_that_works_is_not_mentioned(self):
+        self.assertEqual("", self.run_with("{{ bos_token }}{{ messages[0].content }}").stderr)
+        self.assertEqual("", self.run_with(None).stderr)  # known by its control tokens
+
+    def test_one_that_cannot_be_used_is_named_once_with_what_replaces_it(self):
+        r = self.run_with("{{ '<|turn>' }}\n{% for %}")
+        self.assertEqual(1, r.stderr.count("\n"), r.stderr)
+        for word in ("cannot be used", "line 2", "gemma4"):
+            self.assertIn(word, r.stderr)
+        self.assertEqual("", self.run_with("{% for %}", "--quiet").stderr)
+
+    def test_a_format_by_name_needs_no_template(self):
+        self.assertEqual("", self.run_with("{% for %}", "--format", "gemma4").stderr)
+        self.assertEqual("", self.run_with("{% for %}", "--raw").stderr)
+
+    def test_a_refused_system_message_is_put_into_the_question(self):
+        refuses = ("{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+                   "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}")
+        r = self.run_with(refuses, "--system", "Be brief.")
+        self.assertEqual(1, r.stderr.count("\n"), r.stderr)
+        self.assertIn("refuses a system message", r.stderr)
+        self.assertEqual("", self.run_with(refuses).stderr)
 
 
 class Output(unittest.TestCase):

@@ -62,7 +62,7 @@ const char *program_model(void)
 const char *program_slow_model(void)
 {
     static char path[96];
-    struct talker t = { program_text(), true, 24, 1024 };
+    struct talker t = { program_text(), true, 24, 1024, NULL };
 
     if (path[0] != '\0')
         return path;
@@ -72,7 +72,7 @@ const char *program_slow_model(void)
 
 int program_group_setup(void **state)
 {
-    struct talker t = { program_text(), true, 6, 128 };
+    struct talker t = { program_text(), true, 6, 128, NULL };
 
     (void)state;
     snprintf(shared, sizeof shared, "/tmp/memwall-shared-XXXXXX");

@@ -48,5 +48,10 @@ tests_terminal_test_figures_SOURCES = tests/terminal/test_figures.c $(PROGRAM_SO
 tests_terminal_test_figures_CPPFLAGS = $(TERMINAL_CPPFLAGS)
 tests_terminal_test_figures_LDADD = $(TERMINAL_LIBS)
 
+check_PROGRAMS += tests/terminal/test_template
+tests_terminal_test_template_SOURCES = tests/terminal/test_template.c $(PROGRAM_SOURCES)
+tests_terminal_test_template_CPPFLAGS = $(TERMINAL_CPPFLAGS)
+tests_terminal_test_template_LDADD = $(TERMINAL_LIBS)
+
 # By hand: tests/bench/screen.py MEMWALL MODEL
 EXTRA_DIST += tests/bench/screen.py

@@ -14,6 +14,7 @@
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 #include "engine/base/keyed_hash.h"
+#include "engine/base/sha256.h"
 #include "engine/base/units.h"
 
 static void an_error_says_where_and_what(void **state)
@@ -196,6 +197,37 @@ static void numbers_spread_over_a_table(void **state)
     }
 }
 
+static void sha256_is_that_of_the_standard(void **state)
+{
+    /* Texts and digests of FIPS 180-4, and lengths around the end of a block. */
+    static const struct {
+        const char *text;
+        size_t times;
+        const char *hex;
+    } rows[] = {
+        { "", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+        { "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+        { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+        { "a", 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318" },
+        { "a", 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a" },
+        { "a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb" },
+        { "a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t n = strlen(rows[i].text);
+        char *text = malloc(n * rows[i].times + 1), hex[SHA256_HEX];
+
+        for (size_t k = 0; k < rows[i].times; k++)
+            memcpy(text + k * n, rows[i].text, n);
+        sha256_hex(text, n * rows[i].times, hex);
+        assert_string_equal(hex, rows[i].hex);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +239,7 @@ int main(void)
         cmocka_unit_test(texts_are_hashed_as_the_reference_does),
         cmocka_unit_test(texts_made_to_collide_do_not),
         cmocka_unit_test(numbers_spread_over_a_table),
+        cmocka_unit_test(sha256_is_that_of_the_standard),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

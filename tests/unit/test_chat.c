@@ -132,6 +132,38 @@ static void a_follow_up_evaluates_only_what_is_new(void **state)
     mw_chat_close(c);
 }
 
+/* A SentencePiece vocabulary whose template prints a space before old answers only. */
+static void every_turn_of_a_template_extends_the_last_one(void **state)
+{
+    static const char *const names[] = { "gemma4-tiny-q4_0.gguf", "llama-tiny.gguf" };
+    struct mw_model *usual = model;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct mw_chat_options o;
+        struct mw_chat *c;
+        uint32_t held = 0;
+        struct err e = ERR_INIT;
+
+        assert_int_equal(mw_model_open(&model, model_path(names[i]), &e), 0);
+        o = base_options();
+        c = open_chat(&o);
+        for (int turn = 0; turn < 4; turn++) {
+            struct said said;
+
+            ask(c, turn % 2 == 0 ? "hello there" : "and now?", &said);
+            assert_true(said.receipt.n_decoded > 0);
+            /* All but the last token of an answer has been evaluated. */
+            assert_true(said.receipt.n_reused + 1 >= held);
+            assert_true(said.receipt.n_prompt < 32);
+            held = said.receipt.n_reused + said.receipt.n_prompt + said.receipt.n_decoded;
+        }
+        mw_chat_close(c);
+        mw_model_close(model);
+    }
+    model = usual;
+}
+
 static void an_answer_made_again_is_the_same(void **state)
 {
     struct mw_chat_options o = base_options();
@@ -596,6 +628,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_question_is_answered_the_same_at_every_budget),
         cmocka_unit_test(a_follow_up_evaluates_only_what_is_new),
+        cmocka_unit_test(every_turn_of_a_template_extends_the_last_one),
         cmocka_unit_test(an_answer_made_again_is_the_same),
         cmocka_unit_test(a_cut_answer_goes_on_where_it_was),
         cmocka_unit_test(a_saved_conversation_is_taken_over),

@@ -53,7 +53,7 @@ static struct tokenizer *open_tiny(const struct tiny *tiny)
 static const struct chat_format *format_named(const char *name)
 {
     struct err e = ERR_INIT;
-    const struct chat_format *f = chat_format_choose(NULL, NULL, name, &e);
+    const struct chat_format *f = chat_format_named(name, &e);
 
     assert_non_null(f);
     return f;
@@ -105,13 +105,13 @@ static void the_template_decides_else_the_vocabulary(void **state)
                              .byte_level = choices[i].byte_level };
         struct catalogue *c = tiny_open(&tiny);
         struct tokenizer *t = NULL;
-        const struct chat_format *f;
+        struct chat_choice *choice;
         struct err e = ERR_INIT;
 
         assert_int_equal(tokenizer_open(&t, c, &e), 0);
-        f = chat_format_choose(c, t, NULL, &e);
-        assert_non_null(f);
-        assert_string_equal(chat_format_name(f), choices[i].want);
+        assert_int_equal(chat_choose(&choice, c, t, NULL, &e), 0);
+        assert_string_equal(chat_format_name(chat_choice_format(choice)), choices[i].want);
+        chat_choice_free(choice);
         tokenizer_close(t);
         tiny_close(c);
     }
@@ -170,7 +170,7 @@ static void every_listed_name_is_a_format_and_no_other(void **state)
     for (; names[n] != NULL; n++)
         assert_string_equal(chat_format_name(format_named(names[n])), names[n]);
     assert_string_equal(names[n - 1], "raw");
-    assert_null(chat_format_choose(NULL, NULL, "gemma", &e));
+    assert_null(chat_format_named("gemma", &e));
     assert_non_null(strstr(e.what, "gemma"));
 }
 
@@ -303,11 +303,11 @@ static void only_control_tokens_end_an_answer(void **state)
     assert_int_equal(tokenizer_open(&t, c, &e), 0);
     c->generation.n_stop = 1;
     c->generation.stop[0] = 7;
-    assert_int_equal(chat_stop_ids(c, t, stop, 8), 3);
+    assert_int_equal(chat_stop_ids(c, t, NULL, stop, 8), 3);
     assert_int_equal(stop[0], 7);
     assert_int_equal(stop[1], 259);
     assert_int_equal(stop[2], 258);
-    assert_int_equal(chat_stop_ids(c, t, stop, 1), 1);
+    assert_int_equal(chat_stop_ids(c, t, NULL, stop, 1), 1);
     tokenizer_close(t);
     tiny_close(c);
 }

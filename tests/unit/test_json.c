@@ -21,7 +21,8 @@ static struct err e;
 
 static struct json_doc *parse_bytes(const char *text, size_t n)
 {
-    struct json_doc *d = NULL;
+    struct json_doc *d = NULL, *again;
+    struct err e_again = ERR_INIT;
     int fd = memfd_create("json", MFD_CLOEXEC), rc;
 
     assert_int_equal(write(fd, text, n), n);
@@ -29,6 +30,11 @@ static struct json_doc *parse_bytes(const char *text, size_t n)
     rc = json_read(&d, fd, n, &e);
     assert_int_equal(rc, d != NULL ? 0 : -1);
     close(fd);
+    /* The same text in memory. */
+    assert_int_equal(json_parse(&again, text, n, &e_again), rc);
+    assert_string_equal(e_again.what, e.what);
+    assert_true(e_again.offset == e.offset);
+    json_free(again);
     return d;
 }
 

@@ -1,4 +1,6 @@
 # unit tests of text, and the program that compares with reference vectors
+EXTRA_DIST += tests/data/templates
+
 noinst_PROGRAMS += tests/conformance/tokenizer_vectors
 tests_conformance_tokenizer_vectors_SOURCES = tests/conformance/tokenizer_vectors.c \
 	tests/lib/json_line.c tests/lib/json_line.h
@@ -14,7 +16,7 @@ tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
 
 dist_check_SCRIPTS += tests/conformance/test_tokenizers.py \
 	tests/conformance/test_tokenize_command.py \
-	tests/conformance/test_jinja.py
+	tests/conformance/test_chat_templates.py tests/conformance/test_jinja.py
 EXTRA_DIST += tests/data/jinja tests/data/jinja/make_cases.py tests/data/jinja/reference.py
 
 if HAVE_CMOCKA
@@ -39,4 +41,10 @@ tests_unit_test_chat_format_SOURCES = tests/unit/test_chat_format.c tests/unit/t
 	tests/unit/tiny_vocab.h
 tests_unit_test_chat_format_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_chat_format_LDADD = $(UNIT_LIBS)
+
+check_PROGRAMS += tests/unit/test_chat_template
+tests_unit_test_chat_template_SOURCES = tests/unit/test_chat_template.c \
+	tests/unit/tiny_vocab.c tests/unit/tiny_vocab.h
+tests_unit_test_chat_template_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_chat_template_LDADD = $(UNIT_LIBS)
 endif

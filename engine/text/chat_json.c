@@ -1,0 +1,223 @@
+/* Conversations written as JSON: what a template is debugged with. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format/json.h"
+#include "engine/text/chat_internal.h"
+#include "engine/text/jinja.h"
+
+/* Messages as the built-in formats take them; texts made of parts are its own. */
+struct plain {
+    struct chat_message *m;
+    char **text; /* [n], NULL where the content is one string */
+    size_t n;
+};
+
+static void plain_free(struct plain *p)
+{
+    for (size_t i = 0; p->text != NULL && i < p->n; i++)
+        free(p->text[i]);
+    free(p->text);
+    free(p->m);
+}
+
+static bool is_key(const struct json_node *n, const char *key)
+{
+    return n->key != NULL && strcmp(n->key, key) == 0;
+}
+
+static const struct json_node *part_text(const struct json_node *part)
+{
+    const struct json_node *type = json_get(part, "type"), *text = json_get(part, "text");
+    const char *name = json_as_string(type);
+
+    if (name == NULL || strcmp(name, "text") != 0)
+        return NULL;
+    return text != NULL && text->kind == JSON_IS_STRING ? text : NULL;
+}
+
+/* Join parts of type "text". */
+static int join_parts(struct plain *p, const struct json_node *parts, struct err *e)
+{
+    struct chat_message *m = &p->m[p->n];
+    size_t len = 0;
+    char *text;
+
+    for (const struct json_node *part = parts->first; part != NULL; part = part->next) {
+        const struct json_node *one = part_text(part);
+
+        if (one == NULL)
+            return err_set(e, ERR_UNSUPPORTED,
+                           "message %zu has a content part that is not text", p->n + 1);
+        len += one->len;
+    }
+    text = malloc(len + 1);
+    if (text == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a message of %zu bytes", len);
+    p->text[p->n] = text;
+    m->content = text;
+    m->len = len;
+    for (const struct json_node *part = parts->first; part != NULL; part = part->next) {
+        const struct json_node *one = part_text(part);
+
+        if (one->len > 0)
+            memcpy(text, one->text, one->len);
+        text += one->len;
+    }
+    return 0;
+}
+
+static bool role_of(const struct json_node *n, enum chat_role *out)
+{
+    static const struct {
+        const char *name;
+        enum chat_role role;
+    } roles[] = {
+        { "system", CHAT_SYSTEM },
+        { "user", CHAT_USER },
+        { "assistant", CHAT_ASSISTANT },
+        { "developer", CHAT_SYSTEM },
+    };
+    const char *name = json_as_string(n);
+
+    for (size_t i = 0; name != NULL && i < sizeof roles / sizeof roles[0]; i++)
+        if (strcmp(roles[i].name, name) == 0) {
+            *out = roles[i].role;
+            return true;
+        }
+    return false;
+}
+
+/* One message; -1 with ERR_UNSUPPORTED if it has more than a built-in format can print. */
+static int add_plain(struct plain *p, const struct json_node *message, struct err *e)
+{
+    struct chat_message *m = &p->m[p->n];
+    const struct json_node *role = json_get(message, "role");
+
+    if (!role_of(role, &m->role))
+        return err_set(e, ERR_UNSUPPORTED, "message %zu has the role \"%.40s\"", p->n + 1,
+                       role != NULL && role->text != NULL ? role->text : "");
+    for (const struct json_node *n = message->first; n != NULL; n = n->next) {
+        if (is_key(n, "role") || n->kind == JSON_IS_NULL)
+            continue;
+        if (is_key(n, "content") && n->kind == JSON_IS_STRING) {
+            m->content = n->text;
+            m->len = n->len;
+        } else if (is_key(n, "content") && n->kind == JSON_IS_ARRAY) {
+            free(p->text[p->n]);
+            p->text[p->n] = NULL;
+            if (join_parts(p, n, e) != 0)
+                return -1;
+        } else if ((is_key(n, "reasoning_content") || is_key(n, "reasoning")) &&
+                   n->kind == JSON_IS_STRING) {
+            m->reasoning = n->text;
+            m->reasoning_len = n->len;
+        } else {
+            return err_set(e, ERR_UNSUPPORTED, "message %zu has \"%.40s\"", p->n + 1, n->key);
+        }
+    }
+    if (m->content == NULL)
+        m->content = "";
+    p->n++;
+    return 0;
+}
+
+static int make_plain(struct plain *p, const struct json_node *messages, struct err *e)
+{
+    *p = (struct plain){ .m = calloc((size_t)messages->n + 1, sizeof *p->m),
+                         .text = calloc((size_t)messages->n + 1, sizeof *p->text) };
+    if (p->m == NULL || p->text == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for %u messages", messages->n);
+    for (const struct json_node *n = messages->first; n != NULL; n = n->next)
+        if (add_plain(p, n, e) != 0) {
+            p->n++; /* its parts are freed too */
+            return -1;
+        }
+    return 0;
+}
+
+int chat_format_check_json(const struct json_node *messages, struct err *e)
+{
+    size_t i = 0;
+
+    if (messages == NULL || messages->kind != JSON_IS_ARRAY)
+        return err_set(e, ERR_FORMAT, "expected a JSON array of messages");
+    for (const struct json_node *n = messages->first; n != NULL; n = n->next) {
+        i++;
+        if (n->kind != JSON_IS_OBJECT)
+            return err_set(e, ERR_FORMAT, "message %zu is not a JSON object", i);
+        if (json_as_string(json_get(n, "role")) == NULL)
+            return err_set(e, ERR_FORMAT, "message %zu has no \"role\"", i);
+    }
+    return 0;
+}
+
+/* Every member of the messages as it stands, and their bytes. */
+static struct jinja_value *json_list(struct jinja_data *d, const void *ctx)
+{
+    return jinja_messages(d, ctx);
+}
+
+static size_t json_bytes(const struct json_node *n)
+{
+    size_t bytes = n->len;
+
+    /* Depth is bounded by the reader of JSON. */
+    for (const struct json_node *in = n->first; in != NULL; in = in->next)
+        bytes += json_bytes(in) + 16;
+    return bytes;
+}
+
+/* Are the messages what a chat sends: one of its roles, and content that is one string? */
+static bool is_chat(const struct json_node *messages)
+{
+    for (const struct json_node *n = messages->first; n != NULL; n = n->next) {
+        const struct json_node *content = json_get(n, "content");
+        const char *name = json_as_string(json_get(n, "role"));
+        enum chat_role role;
+
+        if (n->n != 2 || !role_of(json_get(n, "role"), &role) ||
+            strcmp(name, "developer") == 0 || content == NULL ||
+            content->kind != JSON_IS_STRING)
+            return false;
+    }
+    return true;
+}
+
+int chat_format_render_json(const struct chat_format *f, const struct tokenizer *t,
+                            const struct json_node *messages,
+                            const struct chat_options *options, struct chat_prompt *out,
+                            struct err *e)
+{
+    struct chat_writer w = { .format = f, .t = t, .out = &out->ids, .shown = out, .e = e };
+    struct err rich = ERR_INIT;
+    struct plain p = { 0 };
+
+    *out = (struct chat_prompt){ 0 };
+    if (chat_format_check_json(messages, e) != 0)
+        return -1;
+    if (f->template != NULL && !is_chat(messages)) {
+        chat_template_render_list(&w, f, json_list, messages, messages->n, json_bytes(messages),
+                                  options);
+    } else if (make_plain(&p, messages, &rich) == 0) {
+        f->render(&w, f, p.m, p.n, options);
+    } else if (rich.code == ERR_UNSUPPORTED) {
+        w.rc = err_set(e, rich.code, "%s, which the built-in format %s does not print",
+                       rich.what, f->name);
+    } else {
+        w.rc = -1;
+        *e = rich;
+    }
+    chat_flush(&w, false);
+    plain_free(&p);
+    free(w.text);
+    if (w.rc == 0 && out->text == NULL)
+        out->text = calloc(1, 1);
+    if (w.rc == 0 && out->text == NULL)
+        w.rc = err_set(e, ERR_MEMORY, "no memory for a prompt");
+    if (w.rc != 0)
+        chat_prompt_free(out);
+    return w.rc;
+}

@@ -1,0 +1,485 @@
+/*
+ * The model's own template, evaluated for a conversation and turned into ids.
+ *
+ * The evaluator keeps a source for every byte that it prints.  Control tokens are looked
+ * for only inside stretches that come from the template or from the program, so a message
+ * cannot spell one, whatever the template does with its text.  All text between two
+ * control tokens is encoded as one run, as the reference does.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/text/chat_internal.h"
+#include "engine/text/jinja.h"
+
+/*
+ * Most memory that the values of one rendering may take: a constant, a share for each message
+ * and a multiple of their text.  Published templates need less than a tenth of it.  It is given
+ * back before the text is encoded, which takes as much again.
+ */
+#define MEMORY_BASE        ((size_t)2 << 20)
+#define MEMORY_PER_MESSAGE 1024
+#define MEMORY_PER_BYTE    8
+
+struct chat_template {
+    struct jinja *jinja;
+    const struct tokenizer *t;
+    struct tm now; /* of the opening: a date that moved would change old prompts */
+    char bos[VOCAB_MAX_TEXT], eos[VOCAB_MAX_TEXT], unk[VOCAB_MAX_TEXT], pad[VOCAB_MAX_TEXT];
+    size_t n_bos, n_eos, n_unk, n_pad;
+    char gap[8]; /* white space before an old answer that the generation prompt lacks */
+    size_t n_gap;
+    enum system_kind system;
+    bool joins; /* two messages of one role in a row are refused: they are joined */
+};
+
+/* ---- variables ---- */
+
+static size_t token_text(const struct tokenizer *t, int64_t id, char *buf)
+{
+    return id >= 0 ? tokenizer_piece(t, (uint32_t)id, true, buf, VOCAB_MAX_TEXT) : 0;
+}
+
+static void define_token(struct jinja_data *d, const char *name, const char *text, size_t n)
+{
+    jinja_define(d, name, jinja_string(d, text, n, JINJA_TRUSTED));
+}
+
+/* The variables that transformers passes, besides the messages. */
+static void define_common(const struct chat_template *x, struct jinja_data *d,
+                          const struct chat_options *o)
+{
+    static const char *const thinking[] = { "enable_thinking", "thinking" };
+
+    define_token(d, "bos_token", x->bos, x->n_bos);
+    define_token(d, "eos_token", x->eos, x->n_eos);
+    if (x->n_unk > 0)
+        define_token(d, "unk_token", x->unk, x->n_unk);
+    if (x->n_pad > 0)
+        define_token(d, "pad_token", x->pad, x->n_pad);
+    jinja_define(d, "add_generation_prompt", jinja_bool(d, o->add_generation_prompt));
+    jinja_define(d, "tools", jinja_none(d));
+    jinja_define(d, "documents", jinja_none(d));
+    for (size_t i = 0; i < 2 && o->think != CHAT_THINK_DEFAULT; i++)
+        jinja_define(d, thinking[i], jinja_bool(d, o->think == CHAT_THINK_ON));
+    if (o->date != NULL)
+        define_token(d, "date_string", o->date, strlen(o->date));
+}
+
+static const char *role_text(enum chat_role role)
+{
+    switch (role) {
+    case CHAT_SYSTEM: return "system";
+    case CHAT_USER: return "user";
+    case CHAT_ASSISTANT: return "assistant";
+    }
+    return "user";
+}
+
+struct list {
+    const struct chat_message *m;
+    size_t n;
+};
+
+static struct jinja_value *message_list(struct jinja_data *d, const void *ctx)
+{
+    const struct list *l = ctx;
+    struct jinja_value *list = jinja_list(d);
+
+    for (size_t i = 0; i < l->n; i++) {
+        const struct chat_message *m = &l->m[i];
+        struct jinja_value *one = jinja_dict(d);
+        const char *role = role_text(m->role);
+        uint32_t source = (uint32_t)i + 1;
+
+        jinja_set(d, one, "role", jinja_string(d, role, strlen(role), JINJA_TRUSTED));
+        jinja_set(d, one, "content",
+                  jinja_string(d, m->content != NULL ? m->content : "", m->len, source));
+        if (m->reasoning != NULL)
+            jinja_set(d, one, "reasoning_content",
+                      jinja_string(d, m->reasoning, m->reasoning_len, source));
+        jinja_append(d, list, one);
+    }
+    return list;
+}
+
+static int render(const struct chat_template *x, chat_list_fn *list, const void *ctx, size_t n,
+                  size_t bytes, const struct chat_options *o, struct jinja_text *out,
+                  struct err *e)
+{
+    struct jinja_data *d;
+    size_t room = (SIZE_MAX - MEMORY_BASE) / (MEMORY_PER_BYTE + MEMORY_PER_MESSAGE);
+    size_t most = n < room && bytes < room
+                      ? MEMORY_BASE + n * MEMORY_PER_MESSAGE + bytes * MEMORY_PER_BYTE
+                      : SIZE_MAX;
+    int rc;
+
+    *out = (struct jinja_text){ 0 };
+    if (jinja_data_new(&d, most, e) != 0)
+        return -1;
+    jinja_define(d, "messages", list(d, ctx));
+    define_common(x, d, o);
+    rc = jinja_render(x->jinja, d, &x->now, out, e);
+    if (rc != 0 && e->code == ERR_ARGUMENT) {
+        struct err own = *e;
+
+        err_set(e, ERR_ARGUMENT, "the chat template refuses these messages: %s", own.what);
+    }
+    jinja_data_free(d);
+    return rc;
+}
+
+/* ---- output to ids ---- */
+
+/* The white space at the start of a text. */
+static size_t leading_space(struct span s)
+{
+    struct span rest = chat_trim(s);
+
+    return rest.n > 0 ? (size_t)(rest.s - s.s) : s.n;
+}
+
+/*
+ * Bytes of a message: as they were generated, if that is known and nothing but white space
+ * at the ends is missing.  Generated ids came right after a prompt, so the white space that
+ * only old answers have before them is taken back.
+ */
+static void put_message(struct chat_writer *w, const struct chat_message *m, struct span s)
+{
+    const struct chat_template *x = w->format->template;
+
+    if (m->ids == NULL ||
+        !chat_same(chat_trim(s), chat_trim((struct span){ m->content, m->len }))) {
+        chat_bytes(w, s.s, s.n);
+        return;
+    }
+    if (w->len >= x->n_gap && memcmp(w->text + w->len - x->n_gap, x->gap, x->n_gap) == 0)
+        w->len -= x->n_gap;
+    chat_answer_ids(w, m);
+}
+
+static void put_trusted(struct chat_writer *w, struct span s)
+{
+    size_t from = 0, at, n;
+    uint32_t id;
+
+    while (tokenizer_next_control(w->t, s.s, from, s.n, &at, &n, &id)) {
+        chat_bytes(w, s.s + from, at - from);
+        chat_control_id(w, id);
+        from = at + n;
+    }
+    chat_bytes(w, s.s + from, s.n - from);
+}
+
+static void put_text(struct chat_writer *w, const struct jinja_text *text,
+                     const struct chat_message *m, size_t n)
+{
+    const char *at = text->bytes;
+
+    for (size_t i = 0; i < text->n_run; i++) {
+        struct span s = { at, text->runs[i].len };
+        uint32_t source = text->runs[i].source;
+
+        if (source == JINJA_TRUSTED)
+            put_trusted(w, s);
+        else if (source <= n)
+            put_message(w, &m[source - 1], s);
+        else
+            chat_bytes(w, s.s, s.n);
+        at += s.n;
+    }
+}
+
+/* ---- messages that the template does not take ---- */
+
+/* A list in which messages are joined; the joined texts are its own. */
+struct joined {
+    struct chat_message *m;
+    size_t n;
+    char **text; /* [n], NULL where the message's own text serves */
+};
+
+static void joined_free(struct joined *j)
+{
+    for (size_t i = 0; j->text != NULL && i < j->n; i++)
+        free(j->text[i]);
+    free(j->text);
+    free(j->m);
+}
+
+static int join(struct joined *j, const struct chat_message *more, struct err *e)
+{
+    struct chat_message *last = &j->m[j->n - 1];
+    size_t n = last->len + 2 + more->len;
+    char *text = malloc(n + 1);
+
+    if (text == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a message of %zu bytes", n);
+    if (last->len > 0)
+        memcpy(text, last->content, last->len);
+    memcpy(text + last->len, "\n\n", 2);
+    if (more->len > 0)
+        memcpy(text + last->len + 2, more->content, more->len);
+    free(j->text[j->n - 1]);
+    j->text[j->n - 1] = text;
+    *last = (struct chat_message){ .role = more->role, .content = text, .len = n };
+    return 0;
+}
+
+static int join_messages(const struct chat_template *x, struct joined *j,
+                         const struct chat_message *m, size_t n, bool is_strict, struct err *e)
+{
+    bool has_folds = x->system == SYSTEM_REFUSED && !is_strict;
+    bool has_joins = x->joins && !is_strict;
+
+    *j = (struct joined){ .m = calloc(n + 1, sizeof *j->m),
+                          .text = calloc(n + 1, sizeof *j->text) };
+    if (j->m == NULL || j->text == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for %zu messages", n);
+    for (size_t i = 0; i < n; i++) {
+        const struct chat_message *last = j->n > 0 ? &j->m[j->n - 1] : NULL;
+        bool is_folded = has_folds && m[i].role == CHAT_SYSTEM;
+        bool folds =
+            last != NULL && has_folds && last->role == CHAT_SYSTEM && m[i].role == CHAT_USER;
+        bool repeats = last != NULL && has_joins && last->role == m[i].role;
+
+        if (folds || repeats) {
+            if (join(j, &m[i], e) != 0)
+                return -1;
+            continue;
+        }
+        j->m[j->n++] = m[i];
+        /* Without a question after it the system message is one itself. */
+        if (is_folded && (i + 1 == n || m[i + 1].role == CHAT_ASSISTANT))
+            j->m[j->n - 1].role = CHAT_USER;
+    }
+    return 0;
+}
+
+void chat_template_render_list(struct chat_writer *w, const struct chat_format *f,
+                               chat_list_fn *list, const void *ctx, size_t n, size_t bytes,
+                               const struct chat_options *o)
+{
+    struct jinja_text text;
+
+    if (w->rc != 0)
+        return;
+    w->rc = render(f->template, list, ctx, n, bytes, o, &text, w->e);
+    if (w->rc == 0)
+        put_text(w, &text, NULL, 0);
+    jinja_text_free(&text);
+}
+
+void chat_render_template(struct chat_writer *w, const struct chat_format *f,
+                          const struct chat_message *m, size_t n, const struct chat_options *o)
+{
+    struct joined j;
+    struct jinja_text text = { 0 };
+    size_t bytes = 0;
+
+    w->rc = join_messages(f->template, &j, m, n, o->is_strict, w->e);
+    for (size_t i = 0; i < j.n; i++)
+        bytes += j.m[i].len + j.m[i].reasoning_len;
+    /* Text that cannot fit is not rendered first. */
+    if (w->rc == 0 && w->out->max > 0 && tokenizer_least_ids(w->t, bytes) > w->out->max)
+        w->rc = err_set(w->e, ERR_CONTEXT, "more than %zu tokens do not fit the context",
+                        w->out->max);
+    if (w->rc == 0)
+        w->rc = render(f->template, message_list, &(struct list){ j.m, j.n }, j.n, bytes, o,
+                       &text, w->e);
+    if (w->rc == 0)
+        put_text(w, &text, j.m, j.n);
+    jinja_text_free(&text);
+    joined_free(&j);
+}
+
+/* ---- trials ---- */
+
+#define TRIAL "hello"
+
+static struct chat_message trial_message(enum chat_role role)
+{
+    return (struct chat_message){ .role = role, .content = TRIAL, .len = strlen(TRIAL) };
+}
+
+static int try_roles(const struct chat_template *x, const enum chat_role *roles, size_t n,
+                     struct jinja_text *out, struct err *e)
+{
+    const struct chat_options o = { .add_generation_prompt = true };
+    struct chat_message m[3];
+
+    for (size_t i = 0; i < n; i++)
+        m[i] = trial_message(roles[i]);
+    return render(x, message_list, &(struct list){ m, n }, n, n * strlen(TRIAL), &o, out, e);
+}
+
+/* Where the first text of this source ends in the output; false: there is none. */
+static bool find_source(const struct jinja_text *text, uint32_t source, size_t *run,
+                        size_t *end)
+{
+    *end = 0;
+    for (*run = 0; *run < text->n_run; (*run)++) {
+        *end += text->runs[*run].len;
+        if (text->runs[*run].source == source)
+            return true;
+    }
+    return false;
+}
+
+/* The token that the template prints after an answer, white space aside. */
+static void find_end(struct chat_format *f, const struct jinja_text *text, size_t run,
+                     size_t end)
+{
+    const struct chat_template *x = f->template;
+    size_t space, at, n;
+    struct span s;
+    uint32_t id;
+
+    if (run + 1 >= text->n_run || text->runs[run + 1].source != JINJA_TRUSTED)
+        return;
+    s = (struct span){ text->bytes + end, text->runs[run + 1].len };
+    space = leading_space(s);
+    if (tokenizer_next_control(x->t, s.s, space, s.n, &at, &n, &id) && at == space) {
+        f->has_end = true;
+        f->end = id;
+    }
+}
+
+/* What stands between the question and its answer, against what makes the model answer. */
+static void find_gap(struct chat_template *x, struct span before_answer)
+{
+    static const enum chat_role user[] = { CHAT_USER };
+    struct err ignored = ERR_INIT;
+    struct jinja_text text;
+    size_t run, end;
+    struct span gap;
+
+    if (try_roles(x, user, 1, &text, &ignored) == 0 && find_source(&text, 1, &run, &end) &&
+        before_answer.n >= text.len - end &&
+        memcmp(before_answer.s, text.bytes + end, text.len - end) == 0) {
+        gap = (struct span){ before_answer.s + text.len - end,
+                             before_answer.n - (text.len - end) };
+        if (gap.n <= sizeof x->gap && leading_space(gap) == gap.n) {
+            memcpy(x->gap, gap.s, gap.n);
+            x->n_gap = gap.n;
+        }
+    }
+    jinja_text_free(&text);
+}
+
+/* How an old answer is printed. */
+static void try_answer(struct chat_format *f)
+{
+    static const enum chat_role roles[] = { CHAT_USER, CHAT_ASSISTANT, CHAT_USER };
+    struct chat_template *x = f->template;
+    struct err ignored = ERR_INIT;
+    struct jinja_text text;
+    size_t run, from, end;
+
+    if (try_roles(x, roles, 3, &text, &ignored) == 0 && find_source(&text, 1, &run, &from) &&
+        find_source(&text, 2, &run, &end) && end - text.runs[run].len >= from) {
+        find_end(f, &text, run, end);
+        find_gap(x, (struct span){ text.bytes + from, end - text.runs[run].len - from });
+    }
+    jinja_text_free(&text);
+}
+
+static int try_messages(struct chat_template *x, struct err *e)
+{
+    static const enum chat_role user[] = { CHAT_USER };
+    static const enum chat_role system[] = { CHAT_SYSTEM, CHAT_USER };
+    static const enum chat_role twice[] = { CHAT_USER, CHAT_USER };
+    struct err refused = ERR_INIT;
+    struct jinja_text text;
+    size_t run, end;
+    int rc;
+
+    rc = try_roles(x, user, 1, &text, e);
+    if (rc == 0 && !find_source(&text, 1, &run, &end))
+        rc = err_set(e, ERR_FORMAT, "it does not print the messages");
+    jinja_text_free(&text);
+    if (rc != 0)
+        return -1;
+    if (try_roles(x, system, 2, &text, &refused) != 0)
+        x->system = SYSTEM_REFUSED;
+    else if (!find_source(&text, 1, &run, &end))
+        x->system = SYSTEM_LEFT_OUT;
+    jinja_text_free(&text);
+    x->joins = try_roles(x, twice, 2, &text, &refused) != 0;
+    jinja_text_free(&text);
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static bool has_token(const struct tokenizer *t, const char *text)
+{
+    int64_t id = tokenizer_find(t, text, strlen(text));
+
+    return id >= 0 && (tokenizer_kind(t, (uint32_t)id) == TOKEN_CONTROL ||
+                       tokenizer_kind(t, (uint32_t)id) == TOKEN_USER);
+}
+
+static bool mentions(struct span text, const char *word)
+{
+    size_t at;
+
+    return chat_find(text, word, false, &at);
+}
+
+/* How an answer's thinking is marked, from the template and the vocabulary. */
+static void find_thinking(struct chat_format *f, struct span text)
+{
+    const struct tokenizer *t = f->template->t;
+
+    if (mentions(text, "<|channel>") || (has_token(t, "<|channel>") && has_token(t, "<|turn>")))
+        f->think = THINK_CHANNEL;
+    else if (mentions(text, "</think>") || has_token(t, "</think>"))
+        f->think = THINK_TAGS;
+    f->can_switch = mentions(text, "enable_thinking") ||
+                    (f->think != THINK_NONE && mentions(text, "thinking"));
+}
+
+int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
+                       size_t len, struct err *e)
+{
+    const struct vocab_info *info = tokenizer_info(t);
+    struct chat_template *x = calloc(1, sizeof *x);
+    time_t now = time(NULL);
+
+    *f = (struct chat_format){ .name = CHAT_TEMPLATE_NAME,
+                               .render = chat_render_template,
+                               .template = x };
+    if (x == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a chat template");
+    x->t = t;
+    x->n_bos = token_text(t, info->bos, x->bos);
+    x->n_eos = token_text(t, info->eos, x->eos);
+    x->n_unk = token_text(t, info->unk, x->unk);
+    x->n_pad = token_text(t, info->pad, x->pad);
+    localtime_r(&now, &x->now);
+    if (jinja_parse(&x->jinja, text, len, e) != 0 || try_messages(x, e) != 0) {
+        chat_template_close(f);
+        return -1;
+    }
+    find_thinking(f, (struct span){ text, len });
+    try_answer(f);
+    return 0;
+}
+
+void chat_template_close(struct chat_format *f)
+{
+    if (f->template == NULL)
+        return;
+    jinja_free(f->template->jinja);
+    free(f->template);
+    f->template = NULL;
+}
+
+enum system_kind chat_template_system(const struct chat_template *x)
+{
+    return x->system;
+}
