@@ -58,6 +58,12 @@ struct mw_model_info {
 
 /* Open a GGUF file, the first of a split set, or a snapshot folder.  Headers only. */
 int mw_model_open(struct mw_model **out, const char *path, struct err *e);
+/*
+ * The same under a budget, which the headers must fit beside the program: -1 with *e
+ * (ERR_BUDGET) names what they need and what would fit.  0: no limit.
+ */
+int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
+                         struct err *e);
 void mw_model_close(struct mw_model *m);
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
 

@@ -162,13 +162,11 @@ int cmd_eval(const struct options *o)
         err_set(&e, ERR_ARGUMENT, "--logits and --greedy go with --ids");
         return report_usage(self, &e);
     }
-    if (mw_model_open(&m, o->model, &e) != 0)
-        return report_error(&e);
-    if (settings_engine(o, &wish, &notice, &e) != 0) {
-        code = e.code == ERR_ARGUMENT ? report_usage(self, &e) : report_error(&e);
-        goto done;
-    }
+    if (settings_engine(o, &wish, &notice, &e) != 0)
+        return e.code == ERR_ARGUMENT ? report_usage(self, &e) : report_error(&e);
     settings_report(o, &notice);
+    if (mw_model_open_within(&m, o->model, wish.memory_bytes, &e) != 0)
+        return report_error(&e);
     r = o->text != NULL ? eval_text(m, &wish, o, &watch, &e)
                         : eval_ids(m, &wish, o, &watch, &e);
     if (r != 0) {
@@ -177,7 +175,6 @@ int cmd_eval(const struct options *o)
             plan_print_rows(stderr, &p);
         code = report_error(&e);
     }
-done:
     mw_model_close(m);
     return code;
 }

@@ -21,15 +21,13 @@ int cmd_plan(const struct options *o)
     uint32_t largest = 0;
     int code = EXIT_OK;
 
-    if (mw_model_open(&m, o->model, &e) != 0)
+    if (settings_engine(o, &wish, &notice, &e) != 0)
         return report_error(&e);
-    mw_model_info(m, &info);
-    if (settings_engine(o, &wish, &notice, &e) != 0) {
-        code = report_error(&e);
-        goto done;
-    }
     if (notice.lowered[0] != '\0')
         report_notice(notice.lowered, strlen(notice.lowered));
+    if (mw_model_open_within(&m, o->model, wish.memory_bytes, &e) != 0)
+        return report_error(&e);
+    mw_model_info(m, &info);
     limits_ensure(m, o->model, &wish, true);
     if (mw_plan(m, &wish, &p, &e) != 0) {
         code = report_error(&e);

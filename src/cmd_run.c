@@ -278,15 +278,19 @@ int cmd_run(const struct options *o)
         return report_error(&e);
     }
     r->o = o;
-    if (mw_model_open(&r->model, o->model, &e) != 0)
+    if (settings_engine(o, &r->chat_options.engine, &notice, &e) != 0) {
+        free(r);
+        return report_usage(command_named("run"), &e);
+    }
+    settings_report(o, &notice);
+    if (mw_model_open_within(&r->model, o->model, r->chat_options.engine.memory_bytes, &e) != 0)
         code = report_error(&e);
-    else if (settings_chat(o, r->model, &r->chat_options, &notice, &e) != 0 ||
-             prompt_make(o->arg, o->raw, mw_text_bytes(r->model, &r->chat_options.engine),
+    else if (prompt_make(o->arg, o->raw, mw_text_bytes(r->model, &r->chat_options.engine),
                          &text, &len, &e) != 0)
         code =
             e.code == ERR_ARGUMENT ? report_usage(command_named("run"), &e) : report_error(&e);
     else {
-        settings_report(o, &notice);
+        settings_chat(o, r->model, &r->chat_options);
         limits_ensure(r->model, o->model, &r->chat_options.engine, false);
         code = run_chat(r, text, len);
     }

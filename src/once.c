@@ -60,7 +60,7 @@ int once_chat(const struct options *o, const struct mw_options *engine, struct e
 
     if (sample == NULL) {
         err_set(e, ERR_MEMORY, "no memory for the figures");
-    } else if (mw_model_open(&model, o->model, e) == 0) {
+    } else if (mw_model_open_within(&model, o->model, engine->memory_bytes, e) == 0) {
         limits_ensure(model, o->model, engine, true);
         /* Before the session: what is there now is the program's own. */
         if (mw_watch_new(&watch, model, e) == 0 &&

@@ -128,19 +128,16 @@ void settings_overlay(const struct options *o, struct mw_sampling *out)
         out->seed = o->seed;
 }
 
-int settings_chat(const struct options *o, const struct mw_model *m,
-                  struct mw_chat_options *out, struct settings_notice *notice, struct err *e)
+void settings_chat(const struct options *o, const struct mw_model *m,
+                   struct mw_chat_options *out)
 {
-    *out = (struct mw_chat_options){ 0 };
-    if (settings_engine(o, &out->engine, notice, e) != 0)
-        return -1;
+    *out = (struct mw_chat_options){ .engine = out->engine };
     settings_sampling(o, m, &out->sampling);
     out->system = o->system;
     out->format = o->format;
     out->raw = o->raw;
     out->think = (enum mw_think)o->think;
     out->n_predict = o->predict;
-    return 0;
 }
 
 /* Where nothing can be drawn, or the person asked all programs not to. */

@@ -28,8 +28,9 @@ void settings_sampling(const struct options *o, const struct mw_model *m,
 /* Of that only what was given. */
 void settings_overlay(const struct options *o, struct mw_sampling *out);
 
-int settings_chat(const struct options *o, const struct mw_model *m,
-                  struct mw_chat_options *out, struct settings_notice *notice, struct err *e);
+/* Fill in what the options and the model's recommendation say of answers; out->engine stays. */
+void settings_chat(const struct options *o, const struct mw_model *m,
+                   struct mw_chat_options *out);
 
 /* What the screen looks like. */
 void settings_screen(const struct options *o, struct ui_options *out);

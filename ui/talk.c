@@ -78,7 +78,7 @@ static void choose_sampling(struct talk *t)
 
 static int open_model(struct talk *t, const char *path, struct err *e)
 {
-    if (mw_model_open(&t->model, path, e) != 0)
+    if (mw_model_open_within(&t->model, path, t->options.engine.memory_bytes, e) != 0)
         return -1;
     mw_model_info(t->model, &t->info);
     choose_sampling(t);
@@ -222,7 +222,7 @@ int talk_open_model(struct talk *t, const char *path, struct err *e)
     if (name == NULL)
         return err_set(e, ERR_MEMORY, "no memory for the model's name");
     /* Heads only: does it open, and does it fit? */
-    rc = mw_model_open(&probe, path, e);
+    rc = mw_model_open_within(&probe, path, t->options.engine.memory_bytes, e);
     if (rc == 0)
         rc = mw_plan(probe, &t->options.engine, &plan, e);
     mw_model_close(probe);

@@ -45,9 +45,13 @@ int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struc
 
         if (c->n_tensor >= GGUF_MAX_TENSOR)
             return err_set(e, ERR_FORMAT, "more than %d tensors", GGUF_MAX_TENSOR);
+        if (header_room_take(x->room, (room - x->room_tensor) * sizeof *tensors, e) != 0)
+            return -1;
         tensors = realloc(c->tensors, room * sizeof *tensors);
-        if (tensors == NULL)
+        if (tensors == NULL) {
+            header_room_give(x->room, (room - x->room_tensor) * sizeof *tensors);
             return err_set(e, ERR_MEMORY, "no memory for %u tensors", room);
+        }
         c->tensors = tensors;
         x->room_tensor = room;
     }
@@ -121,6 +125,7 @@ void catalogue_close(struct catalogue *c)
         close(c->dir_fd);
     gguf_free(c->gguf);
     if (c->index != NULL) {
+        header_room_give(c->index->room, c->index->room_tensor * sizeof *c->tensors);
         name_index_free(&c->index->names);
         name_pool_free(&c->index->pool);
         free(c->index->folder);
@@ -163,7 +168,8 @@ static int read_model(struct catalogue *c, struct err *e)
     return hparams_finish(c, e);
 }
 
-static int open_any(struct catalogue **out, const char *path, bool bare, struct err *e)
+static int open_any(struct catalogue **out, const char *path, bool bare,
+                    struct header_room *room, struct err *e)
 {
     struct catalogue *c = calloc(1, sizeof *c);
 
@@ -175,9 +181,12 @@ static int open_any(struct catalogue **out, const char *path, bool bare, struct 
     c->index = calloc(1, sizeof *c->index);
     if (c->path == NULL || c->index == NULL) {
         err_set(e, ERR_MEMORY, "no memory for a catalogue");
-    } else if (open_container(c, bare, e) == 0 && (bare || read_model(c, e) == 0)) {
-        *out = c;
-        return 0;
+    } else {
+        c->index->room = c->index->names.room = c->index->pool.room = room;
+        if (open_container(c, bare, e) == 0 && (bare || read_model(c, e) == 0)) {
+            *out = c;
+            return 0;
+        }
     }
     catalogue_close(c);
     return err_at(e, path, ERR_NO_OFFSET, NULL);
@@ -185,12 +194,18 @@ static int open_any(struct catalogue **out, const char *path, bool bare, struct 
 
 int catalogue_open(struct catalogue **out, const char *path, struct err *e)
 {
-    return open_any(out, path, false, e);
+    return open_any(out, path, false, NULL, e);
+}
+
+int catalogue_open_within(struct catalogue **out, const char *path, struct header_room *room,
+                          struct err *e)
+{
+    return open_any(out, path, false, room, e);
 }
 
 int catalogue_open_bare(struct catalogue **out, const char *path, struct err *e)
 {
-    return open_any(out, path, true, e);
+    return open_any(out, path, true, NULL, e);
 }
 
 const struct tensor_info *catalogue_find(const struct catalogue *c, const char *name)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/format/header_room.h"
 #include "engine/format/hparams.h"
 #include "engine/format/tensor_type.h"
 
@@ -70,6 +71,10 @@ struct catalogue {
  * and offset, and *out NULL.
  */
 int catalogue_open(struct catalogue **out, const char *path, struct err *e);
+
+/* The same; the memory of headers is taken from room, which must outlive the catalogue. */
+int catalogue_open_within(struct catalogue **out, const char *path, struct header_room *room,
+                          struct err *e);
 
 /* The same without hyper-parameters: for files that hold a vocabulary only, and for
  * listing what a file that is no model contains.  hparams is zero. */

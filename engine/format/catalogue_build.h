@@ -18,8 +18,9 @@ struct catalogue_index {
     struct name_index names; /* canonical name -> tensor */
     struct name_pool pool;   /* every name */
     uint32_t room_file, room_tensor;
-    char prefix[40]; /* snapshot: what stands before "layers.N." */
-    char *folder;    /* snapshot: where its files lie */
+    struct header_room *room; /* what the header may take; NULL: not counted */
+    char prefix[40];          /* snapshot: what stands before "layers.N." */
+    char *folder;             /* snapshot: where its files lie */
 };
 
 /* Take over an open file; f is emptied.  Returns its index, or -1 with *e. */

@@ -68,7 +68,7 @@ static int read_length(struct reader *r, uint64_t max, uint64_t *n, struct err *
 }
 
 /* A key or a tensor's name: not empty, no NUL. */
-static int read_name(struct gguf *g, struct reader *r, uint64_t max, char **out,
+static int read_name(struct name_pool *pool, struct reader *r, uint64_t max, char **out,
                      const char *what, struct err *e)
 {
     uint64_t start = r->pos, n;
@@ -87,7 +87,7 @@ static int read_name(struct gguf *g, struct reader *r, uint64_t max, char **out,
         err_set(e, ERR_FORMAT, "\"%.*s\" holds a NUL byte", (int)n, (const char *)text);
         return at(e, start, what);
     }
-    *out = name_pool_copy(&g->pool, text, (size_t)n, e);
+    *out = name_pool_copy(pool, text, (size_t)n, e);
     return *out != NULL ? 0 : at(e, start, what);
 }
 
@@ -216,22 +216,25 @@ static int read_value(struct gguf *g, struct reader *r, struct gguf_value *v, st
 
 static int read_keys(struct gguf *g, struct reader *r, uint64_t n_key, struct err *e)
 {
-    uint32_t room = 0;
-
     for (uint64_t i = 0; i < n_key; i++) {
         uint64_t start = r->pos;
         char *name;
 
-        if (g->n_key == room) {
-            uint32_t more = room != 0 ? room * 2 : 64;
-            struct gguf_key *keys = realloc(g->keys, more * sizeof *keys);
+        if (g->n_key == g->room_key) {
+            uint32_t more = g->room_key != 0 ? g->room_key * 2 : 64;
+            struct gguf_key *keys;
 
-            if (keys == NULL)
+            if (header_room_take(g->room, (more - g->room_key) * sizeof *keys, e) != 0)
+                return -1;
+            keys = realloc(g->keys, more * sizeof *keys);
+            if (keys == NULL) {
+                header_room_give(g->room, (more - g->room_key) * sizeof *keys);
                 return err_set(e, ERR_MEMORY, "no memory for %u keys", more);
+            }
             g->keys = keys;
-            room = more;
+            g->room_key = more;
         }
-        if (read_name(g, r, MAX_KEY_NAME, &name, "key", e) != 0)
+        if (read_name(&g->pool, r, MAX_KEY_NAME, &name, "key", e) != 0)
             return -1;
 
         struct gguf_key *k = &g->keys[g->n_key];
@@ -318,15 +321,20 @@ static int read_tensors(struct gguf *g, struct reader *r, uint64_t n_tensor, str
 {
     if (n_tensor == 0)
         return 0;
+    if (header_room_take(g->room, n_tensor * sizeof *g->tensors, e) != 0)
+        return -1;
     g->tensors = calloc((size_t)n_tensor, sizeof *g->tensors);
-    if (g->tensors == NULL)
+    if (g->tensors == NULL) {
+        header_room_give(g->room, n_tensor * sizeof *g->tensors);
         return err_set(e, ERR_MEMORY, "no memory for %llu tensors",
                        (unsigned long long)n_tensor);
+    }
+    g->room_tensor = (uint32_t)n_tensor;
     for (uint64_t i = 0; i < n_tensor; i++) {
         struct gguf_tensor *t = &g->tensors[i];
         char *name;
 
-        if (read_name(g, r, MAX_TENSOR_NAME, &name, "tensor name", e) != 0)
+        if (read_name(&g->tensor_names, r, MAX_TENSOR_NAME, &name, "tensor name", e) != 0)
             return -1;
         t->name = name;
         if (read_tensor(g, t, r, e) != 0)
@@ -403,6 +411,23 @@ static int read_version(struct gguf *g, struct reader *r, struct err *e)
     return 0;
 }
 
+/*
+ * The most memory that so many keys and tensors lead to, in the header and in the catalogue
+ * made from it.  Their tables double as they grow, and an index has up to four slots a name.
+ */
+static uint64_t expected_bytes(const struct gguf *g, uint64_t n_tensor, uint64_t n_key)
+{
+    const uint64_t value = GGUF_KEEP_ARRAY + 64, name = MAX_TENSOR_NAME + 1;
+    const uint64_t catalogue_tensor = 128, slots = 4 * sizeof(struct name_slot);
+    uint64_t values = n_key * value < g->size ? n_key * value : g->size;
+
+    if (values > NAME_POOL_LIMIT)
+        values = NAME_POOL_LIMIT;
+    return values + n_key * (2 * sizeof(struct gguf_key) + slots) +
+           n_tensor * (sizeof(struct gguf_tensor) + 2 * name + 2 * catalogue_tensor + slots) +
+           ((uint64_t)1 << 20);
+}
+
 static int read_header(struct gguf *g, struct reader *r, struct err *e)
 {
     uint64_t n_tensor, n_key;
@@ -414,14 +439,23 @@ static int read_header(struct gguf *g, struct reader *r, struct err *e)
         err_set(e, ERR_FORMAT, "is not \"GGUF\"");
         return at(e, 0, "magic");
     }
-    if (read_version(g, r, e) != 0 || read_counts(r, &n_tensor, &n_key, e) != 0 ||
-        read_keys(g, r, n_key, e) != 0 || read_alignment(g, e) != 0 ||
+    if (read_version(g, r, e) != 0 || read_counts(r, &n_tensor, &n_key, e) != 0)
+        return -1;
+    if (g->room != NULL)
+        g->room->expected += expected_bytes(g, n_tensor, n_key);
+    if (read_keys(g, r, n_key, e) != 0 || read_alignment(g, e) != 0 ||
         read_tensors(g, r, n_tensor, e) != 0)
         return -1;
     return place_tensors(g, r->pos, e);
 }
 
 int gguf_read(struct gguf **out, int fd, uint64_t size, struct err *e)
+{
+    return gguf_read_within(out, fd, size, NULL, e);
+}
+
+int gguf_read_within(struct gguf **out, int fd, uint64_t size, struct header_room *room,
+                     struct err *e)
 {
     struct gguf *g = calloc(1, sizeof *g);
     struct reader r = { 0 };
@@ -431,6 +465,7 @@ int gguf_read(struct gguf **out, int fd, uint64_t size, struct err *e)
         return err_set(e, ERR_MEMORY, "no memory for a header");
     g->fd = fd;
     g->size = size;
+    g->room = g->pool.room = g->index.room = g->tensor_names.room = room;
     if (reader_open(&r, fd, size, 0, e) != 0 || read_header(g, &r, e) != 0) {
         reader_close(&r);
         gguf_free(g);
@@ -441,12 +476,22 @@ int gguf_read(struct gguf **out, int fd, uint64_t size, struct err *e)
     return 0;
 }
 
+void gguf_drop_tensors(struct gguf *g)
+{
+    header_room_give(g->room, g->room_tensor * sizeof *g->tensors);
+    free(g->tensors);
+    g->tensors = NULL;
+    g->n_tensor = g->room_tensor = 0;
+    name_pool_free(&g->tensor_names);
+}
+
 void gguf_free(struct gguf *g)
 {
     if (g == NULL)
         return;
+    header_room_give(g->room, g->room_key * sizeof *g->keys);
     free(g->keys);
-    free(g->tensors);
+    gguf_drop_tensors(g);
     name_pool_free(&g->pool);
     name_index_free(&g->index);
     free(g);

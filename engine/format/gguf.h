@@ -83,7 +83,10 @@ struct gguf {
     struct gguf_tensor *tensors;
     uint64_t data_start;
     struct name_pool pool;
-    struct name_index index; /* of keys */
+    struct name_index index;        /* of keys */
+    struct name_pool tensor_names;  /* freed with the tensors */
+    uint32_t room_key, room_tensor; /* allocated elements */
+    struct header_room *room;
 };
 
 /*
@@ -92,6 +95,12 @@ struct gguf {
  * Returns 0 and *out; or -1 with *e (field and offset, not the file's name).
  */
 int gguf_read(struct gguf **out, int fd, uint64_t size, struct err *e);
+/* The same, with the memory taken from room, which must outlive the header (NULL: not
+ * counted). */
+int gguf_read_within(struct gguf **out, int fd, uint64_t size, struct header_room *room,
+                     struct err *e);
+/* Forget the tensors, whose names go with them. */
+void gguf_drop_tensors(struct gguf *g);
 void gguf_free(struct gguf *g);
 
 const char *gguf_type_name(enum gguf_type t); /* "u32" */

@@ -13,6 +13,7 @@ libengine_a_SOURCES += \
 	engine/format/gguf_keys.c \
 	engine/format/gguf_value.c \
 	engine/format/gguf_vocab_check.c \
+	engine/format/header_room.c engine/format/header_room.h \
 	engine/format/hparams.h \
 	engine/format/hparams_config.c \
 	engine/format/hparams_fill.c engine/format/hparams_fill.h \

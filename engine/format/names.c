@@ -28,8 +28,11 @@ char *name_pool_copy(struct name_pool *p, const void *bytes, size_t n, struct er
 
         if (p->total + size > limit)
             goto full;
+        if (header_room_take(p->room, sizeof *chunk + size, e) != 0)
+            return NULL;
         chunk = malloc(sizeof *chunk + size);
         if (chunk == NULL) {
+            header_room_give(p->room, sizeof *chunk + size);
             err_set(e, ERR_MEMORY, "no memory for the names of a model file");
             return NULL;
         }
@@ -57,6 +60,7 @@ void name_pool_free(struct name_pool *p)
     while (p->first != NULL) {
         struct pool_chunk *next = p->first->next;
 
+        header_room_give(p->room, sizeof *p->first + p->first->size);
         free(p->first);
         p->first = next;
     }
@@ -79,15 +83,20 @@ static struct name_slot *slot_of(const struct name_index *x, const char *name)
 static int grow(struct name_index *x, struct err *e)
 {
     struct name_index wider = { .n_slot = x->n_slot != 0 ? x->n_slot * 2 : 256,
-                                .n_name = x->n_name };
+                                .n_name = x->n_name,
+                                .room = x->room };
 
+    if (header_room_take(x->room, wider.n_slot * sizeof *wider.slots, e) != 0)
+        return -1;
     wider.slots = calloc(wider.n_slot, sizeof *wider.slots);
-    if (wider.slots == NULL)
+    if (wider.slots == NULL) {
+        header_room_give(x->room, wider.n_slot * sizeof *wider.slots);
         return err_set(e, ERR_MEMORY, "no memory for a table of %u names", wider.n_slot);
+    }
     for (uint32_t i = 0; i < x->n_slot; i++)
         if (x->slots[i].name != NULL)
             *slot_of(&wider, x->slots[i].name) = x->slots[i];
-    free(x->slots);
+    name_index_free(x);
     *x = wider;
     return 0;
 }
@@ -118,6 +127,7 @@ int64_t name_index_find(const struct name_index *x, const char *name)
 
 void name_index_free(struct name_index *x)
 {
+    header_room_give(x->room, x->n_slot * sizeof *x->slots);
     free(x->slots);
-    *x = (struct name_index){ 0 };
+    *x = (struct name_index){ .room = x->room };
 }

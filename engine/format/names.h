@@ -13,14 +13,16 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/format/header_room.h"
 
 struct pool_chunk;
 
 struct name_pool {
     struct pool_chunk *first;
-    size_t used;  /* of the first chunk */
-    size_t total; /* bytes asked of the system */
-    size_t limit; /* 0: NAME_POOL_LIMIT */
+    size_t used;              /* of the first chunk */
+    size_t total;             /* bytes asked of the system */
+    size_t limit;             /* 0: NAME_POOL_LIMIT */
+    struct header_room *room; /* that the chunks are taken from; NULL: none counts them */
 };
 
 #define NAME_POOL_LIMIT ((size_t)24 << 20)
@@ -38,6 +40,7 @@ struct name_index {
     struct name_slot *slots;
     uint32_t n_slot; /* a power of two, or 0 */
     uint32_t n_name;
+    struct header_room *room; /* as of a pool */
 };
 
 /* Enter a name, which must outlive the index.  Returns 0; 1 if it was there already

@@ -43,11 +43,12 @@ static bool parse_split_name(const char *path, struct split_name *s)
 }
 
 /* Why a file is no GGUF, where its first bytes tell. */
-static int open_header(struct gguf **g, struct model_file *f, struct err *e)
+static int open_header(struct gguf **g, struct model_file *f, struct header_room *room,
+                       struct err *e)
 {
     const char *says;
 
-    if (gguf_read(g, f->fd, f->size, e) == 0)
+    if (gguf_read_within(g, f->fd, f->size, room, e) == 0)
         return 0;
     if (strcmp(e->field, "magic") == 0) {
         says = file_says(f);
@@ -113,7 +114,7 @@ static int open_rest(struct catalogue *c, const struct split_name *s, struct err
         snprintf(path, room, "%.*s-%05u-of-%05u.gguf", s->prefix, c->path, i, s->count);
         rc = model_file_open(&f, AT_FDCWD, path, path, e);
         if (rc == 0)
-            rc = open_header(&g, &f, e);
+            rc = open_header(&g, &f, c->index->room, e);
         if (rc == 0)
             rc = want_number(g, path, "split.no", i - 1, "its name", e);
         if (rc == 0)
@@ -174,11 +175,13 @@ int open_gguf_set(struct catalogue *c, struct err *e)
     c->kind = CATALOGUE_GGUF;
     if (model_file_open(&f, AT_FDCWD, c->path, c->path, e) != 0)
         return -1;
-    if (open_header(&c->gguf, &f, e) != 0 || (file = catalogue_add_file(c, &f, e)) < 0) {
+    if (open_header(&c->gguf, &f, c->index->room, e) != 0 ||
+        (file = catalogue_add_file(c, &f, e)) < 0) {
         model_file_close(&f);
         return -1;
     }
     if (add_tensors(c, c->gguf, (uint32_t)file, e) != 0)
         return -1;
+    gguf_drop_tensors(c->gguf);
     return open_split_set(c, c->gguf, e);
 }

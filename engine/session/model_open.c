@@ -2,6 +2,7 @@
 
 #include "engine/session/model_open.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,20 @@ static int make_spans(struct mw_model *m, struct err *e)
     return 0;
 }
 
+/* No header takes more: the limits of keys, tensors and names in gguf.h and names.h. */
+#define HEADER_MOST (128 * MIB)
+/* Usual headers take less, which the heap of the program has room for.  A budget that is too
+ * small for anything is then refused by the plan, with its table. */
+#define HEADER_LEAST (4 * MIB)
+
+/* What a budget leaves for the header while it is read: there are no other rows yet. */
+static uint64_t header_limit(const struct mw_model *m, uint64_t memory_bytes)
+{
+    uint64_t others = program_bytes(m) + plan_reserve_bytes(memory_bytes, 1);
+
+    return memory_bytes > others + HEADER_LEAST ? memory_bytes - others : HEADER_LEAST;
+}
+
 /* What the kernel holds for us now; 0: it does not tell. */
 static uint64_t resident_now(void)
 {
@@ -55,7 +70,33 @@ static uint64_t resident_now(void)
     return self.rss.why_not == NULL ? self.rss.value : 0;
 }
 
+/* The figures of a header that does not fit, in place of the message of the part that met the
+ * limit. */
+static int refuse_header(const struct mw_model *m, const char *path, uint64_t memory_bytes,
+                         struct err *e)
+{
+    uint64_t need = m->header.expected, budget;
+
+    if (need <= m->header.limit) /* not known: the most that format/ ever keeps */
+        need = HEADER_MOST;
+    budget = need + program_bytes(m);
+    budget += plan_reserve_bytes(budget, 1);
+    err_set(
+        e, ERR_BUDGET,
+        "its header needs up to %llu MiB beside the program, the budget is %llu MiB. It would "
+        "fit with a budget of %llu MiB",
+        (unsigned long long)((need + MIB - 1) / MIB), (unsigned long long)(memory_bytes / MIB),
+        (unsigned long long)((budget + MIB - 1) / MIB));
+    return err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
 int mw_model_open(struct mw_model **out, const char *path, struct err *e)
+{
+    return mw_model_open_within(out, path, 0, e);
+}
+
+int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
+                         struct err *e)
 {
     struct mw_model *m = calloc(1, sizeof *m);
     struct err ignored = ERR_INIT;
@@ -64,15 +105,25 @@ int mw_model_open(struct mw_model **out, const char *path, struct err *e)
     if (m == NULL)
         return err_sys(e, "cannot allocate the model");
     pthread_mutex_init(&m->lock, NULL);
-    if (catalogue_open(&m->catalogue, path, e) != 0 ||
-        desc_new(&m->desc, m->catalogue, e) != 0 || make_spans(m, e) != 0) {
+    m->file_bytes = program_file_bytes();
+    if (memory_bytes > 0)
+        m->header.limit = header_limit(m, memory_bytes);
+    if (catalogue_open_within(&m->catalogue, path, &m->header, e) != 0) {
+        if (e->code == ERR_BUDGET)
+            refuse_header(m, path, memory_bytes, e);
+        mw_model_close(m);
+        return -1;
+    }
+    if (desc_new(&m->desc, m->catalogue, e) != 0 || make_spans(m, e) != 0) {
         mw_model_close(m);
         return -1;
     }
     /* A model without a vocabulary can still be evaluated from ids. */
     m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
+#ifdef HAVE_MALLOC_TRIM
+    malloc_trim(0); /* much was kept only while the header was read */
+#endif
     m->program_bytes = resident_now();
-    m->file_bytes = program_file_bytes();
     *out = m;
     return 0;
 }

@@ -17,6 +17,7 @@
 
 struct mw_model {
     struct catalogue *catalogue;
+    struct header_room header; /* what the catalogue takes; part of the row "program" */
     struct model_desc *desc;
     struct stream_span *spans; /* of a full pass */
     uint32_t n_span;
@@ -51,6 +52,9 @@ const char *model_main_type(const struct catalogue *c);
 /* From options to the plan's input; the same numbers that allocation follows. */
 int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                   struct err *e);
+
+/* What the plan has for the program alone: its files, its heap, the screen. */
+uint64_t program_bytes(const struct mw_model *m);
 
 /* What a sampler allocates for a vocabulary; part of the row "logits". */
 uint64_t sampler_bytes(uint32_t n_vocab);

@@ -154,6 +154,11 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     }
 }
 
+uint64_t program_bytes(const struct mw_model *m)
+{
+    return PROGRAM_BYTES + m->file_bytes;
+}
+
 int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                   struct err *e)
 {
@@ -172,7 +177,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .n_ctx = o->n_ctx,
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
-        .program_bytes = PROGRAM_BYTES + m->file_bytes + TEXT_FIXED,
+        .program_bytes = program_bytes(m) + m->header.used + TEXT_FIXED,
         .text_token_bytes = 4 * TEXT_TOKEN_BYTES + 32,
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),

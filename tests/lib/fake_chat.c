@@ -80,6 +80,13 @@ int mw_model_open(struct mw_model **out, const char *path, struct err *e)
     return 0;
 }
 
+int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
+                         struct err *e)
+{
+    (void)memory_bytes;
+    return mw_model_open(out, path, e);
+}
+
 void mw_model_close(struct mw_model *m)
 {
     free(m);

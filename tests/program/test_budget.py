@@ -146,6 +146,92 @@ class WithoutProc(unittest.TestCase):
         self.assertIn("the budget is lowered", r.stderr)
 
 
+class Header(unittest.TestCase):
+    """Tensors that the text model does not use still cost memory: the plan has it, or refuses."""
+    N = 60000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.path = os.path.join(cls.folder.name, "fat.gguf")
+        with open(MODEL, "rb") as f:
+            data = f.read()
+        with open(cls.path, "wb") as f:
+            f.write(cls.with_tensors(data, cls.N))
+
+    @staticmethod
+    def with_tensors(data, n):
+        """The file with n more tensors, of a vision tower, that share the bytes of none."""
+        numbers = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+
+        def u32(at):
+            return struct.unpack_from("<I", data, at)[0]
+
+        def u64(at):
+            return struct.unpack_from("<Q", data, at)[0]
+
+        def after_value(kind, at):
+            if kind == 8:
+                return at + 8 + u64(at)
+            if kind != 9:
+                return at + numbers[kind]
+            elem, count, at = u32(at), u64(at + 4), at + 12
+            for _ in range(count if elem == 8 else 0):
+                at = after_value(8, at)
+            return at if elem == 8 else at + count * numbers[elem]
+
+        n_tensor, n_key, at = u64(8), u64(16), 24
+        for _ in range(n_key):
+            at += 8 + u64(at)
+            at = after_value(u32(at), at + 4)
+        end = 0  # of the data, counted from its start
+        for _ in range(n_tensor):
+            at += 8 + u64(at)
+            at += 4 + 8 * u32(at)
+            end, at = max(end, u64(at + 4)), at + 12
+        start = -(-at // 32) * 32
+        end = -(-max(end, len(data) - start) // 32) * 32
+        more = b"".join(struct.pack("<Q", 62) + b"v.%08d" % i + b"n" * 52 +
+                        struct.pack("<IQIQ", 1, 1, 0, end + 32 * i) for i in range(n))
+        head = data[:8] + struct.pack("<Q", n_tensor + n) + data[16:at] + more
+        head += bytes(-len(head) % 32)
+        return head + data[start:].ljust(end, b"\0") + bytes(32 * n)
+
+    def test_the_plan_counts_it(self):
+        fat, thin = (json.loads(memwall("plan", path, "--json", "-b", "300M").stdout)
+                     for path in (self.path, MODEL))
+        self.assertGreater(fat["rows"]["program"], thin["rows"]["program"] + self.N * 150)
+
+    def test_a_budget_without_room_for_it_is_refused_while_it_is_read(self):
+        small = plan("-b", "300M")["smallest_budget_bytes"]
+        for command in (["run", "-n", "1", "-m", self.path, "hi"], ["plan", self.path]):
+            r = memwall(*command, "-b", str(small))
+            self.assertEqual((3, ""), (r.returncode, r.stdout))
+            found = re.search(r"fat.gguf: its header needs up to (\d+) MiB beside the program, the "
+                              r"budget is (\d+) MiB. It would fit with a budget of (\d+) MiB$",
+                              r.stderr, re.M)
+            self.assertTrue(found, r.stderr)
+            need, budget, fits = map(int, found.groups())
+            self.assertEqual(small // MIB, budget)
+            self.assertGreater(need * MIB, self.N * 150)
+            r = memwall("run", "-n", "1", "-m", self.path, "-b", f"{fits}M", "hi")
+            self.assertEqual(0, r.returncode, r.stderr)
+
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
+    def test_the_peak_is_below_the_budget(self):
+        small = plan("-b", "300M")["smallest_budget_bytes"]
+        # A small process in between: the peak of a child begins with that of its parent.
+        script = ("import os, resource, sys; "
+                  "pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]); os.waitpid(pid, 0); "
+                  "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+        for budget in (small, 100 * MIB):
+            r = subprocess.run([sys.executable, "-c", script, MEMWALL, "run", "-n", "1", "-m",
+                                self.path, "-b", str(budget), "hi"],
+                               capture_output=True, text=True)
+            self.assertLess(int(r.stdout.split()[-1]) * 1024, budget)
+
+
 class Screen(unittest.TestCase):
     """A terminal of any size costs no more than the plan has for the screen."""
 
