@@ -54,3 +54,11 @@ tests_fuzz_fuzz_decoder_SOURCES = tests/fuzz/fuzz_decoder.c tests/unit/tiny_voca
 tests_fuzz_fuzz_decoder_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_decoder_LDADD = $(ENGINE_LIBS)
 EXTRA_DIST += tests/fuzz/corpus/decoder
+
+# Whole models, opened, planned and evaluated.
+fuzz_programs += tests/fuzz/fuzz_mutate
+tests_fuzz_fuzz_mutate_SOURCES = tests/fuzz/fuzz_mutate.c tests/fuzz/fuzz_model.c \
+	tests/fuzz/fuzz_model.h $(FUZZ_MAIN)
+tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_mutate_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/mutate
