@@ -97,7 +97,7 @@ static int use(double *sum, struct err *e)
     int rc;
 
     mw_options_default(&o);
-    o.memory_bytes = 64 * MIB;
+    o.memory_bytes = 128 * MIB;
     o.n_ctx = 64;
     o.n_thread = 2;
     rc = mw_model_open(&m, model_path("llama-tiny.gguf"), e);

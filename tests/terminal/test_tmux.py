@@ -23,7 +23,7 @@ class Tmux(unittest.TestCase):
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", "cat")
         self.tmux("set-option", "-g", "remain-on-exit", "on")
         self.tmux("respawn-pane", "-k",
-                  f"'{MEMWALL}' chat -m '{MODEL}' -b 64M -t 1 --temp 0 -n 400")
+                  f"'{MEMWALL}' chat -m '{MODEL}' -b 128M -t 1 --temp 0 -n 400")
 
     def tearDown(self):
         subprocess.run(["tmux", "kill-server"], env=self.env, capture_output=True)
@@ -51,7 +51,7 @@ class Tmux(unittest.TestCase):
         self.keys("hello", "Enter")
         self.sees("> hello", " tokens \u00b7 ", "ready")
         self.tmux("resize-window", "-x", "80", "-y", "24")
-        self.sees("ctx ", "of 64.0 MiB")
+        self.sees("ctx ", "of 128 MiB")
         self.assertEqual(24, len(self.screen().splitlines()))
         self.keys("/help", "Enter")
         self.sees("PgDn")
