@@ -388,9 +388,14 @@ int mw_chat_continue(struct mw_chat *c, struct err *e); /* a stopped answer */
 int mw_chat_retry(struct mw_chat *c, struct err *e);    /* the last answer again */
 /* Keep the first n messages (the system message does not count). */
 int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e);
-/* Take over a saved conversation; evaluated with the next message. */
+/*
+ * Take over a saved conversation; evaluated with the next message.  Of a long one the newest
+ * messages are enough, as many as mw_text_bytes allows: n_before says how many came before
+ * them.  Those cannot fit the context, so the next message ends with MW_DONE_CONTEXT, or with
+ * ctx_shift they are dropped.
+ */
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
-                    struct err *e);
+                    size_t n_before, struct err *e);
 /* Apply options: new sampling, system text, thinking, budget, context, KV type, I/O,
  * threads.  Answered by MW_EVENT_PLAN, or MW_EVENT_ERROR and all stays as it was. */
 int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e);

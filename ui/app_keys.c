@@ -280,13 +280,15 @@ static void line_key(struct app *a, const struct key *key)
 /* A long paste goes with the message as a file does, a short one into the line. */
 static void paste(struct app *a, const struct key *key)
 {
-    size_t room = key->n * 4 + 1, n;
+    size_t room = key->n * 4 + 1, n, max;
     char *text = malloc(room);
 
     if (text == NULL)
         return;
     n = clean_text(text, room, (const char *)key->bytes, key->n);
-    if (n > LONG_PASTE) {
+    if (n > talk_text_room(&a->talk, &max)) {
+        app_hint(a, "the pasted text of %zu bytes is too long for the context", n);
+    } else if (n > LONG_PASTE) {
         app_hint(a, "the pasted text of %zu bytes goes with the message; /file - drops it", n);
         if (!talk_attach(&a->talk, "pasted text", text, n))
             app_hint(a, "no more than %d texts go with a message", TALK_MAX_FILES);

@@ -240,9 +240,10 @@ void run_save(struct talk *t, const char *args)
 
 /* ---- files ---- */
 
-/* A small text file whole; NULL with *e. */
-static char *read_text(const char *path, size_t *n, struct err *e)
+/* A text file of at most room bytes whole; NULL with *e. */
+static char *read_text(const struct talk *t, const char *path, size_t *n, struct err *e)
 {
+    size_t max, room = talk_text_room(t, &max);
     int fd =
         open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* not to wait for a FIFO */
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
@@ -253,9 +254,11 @@ static char *read_text(const char *path, size_t *n, struct err *e)
         err_sys(e, "cannot open \"%s\"", path);
     } else if (!S_ISREG(st.st_mode)) {
         err_set(e, ERR_ARGUMENT, "\"%s\" is not a file", path);
-    } else if ((uint64_t)st.st_size > TALK_MAX_ATTACH) {
-        err_set(e, ERR_ARGUMENT, "\"%s\" has %lld bytes, more than a message can have", path,
-                (long long)st.st_size);
+    } else if ((uint64_t)st.st_size > room) {
+        err_set(e, ERR_CONTEXT,
+                "\"%.200s\" has %lld bytes; with what waits already, %zu fit the context of %u "
+                "tokens",
+                path, (long long)st.st_size, room, t->plan.n_ctx);
     } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
         err_set(e, ERR_MEMORY, "no memory for \"%s\"", path);
     } else {
@@ -293,7 +296,7 @@ void run_file(struct talk *t, const char *args)
         return;
     }
     path_expand(path, sizeof path, args);
-    text = read_text(path, &n, &e);
+    text = read_text(t, path, &n, &e);
     if (text == NULL) {
         talk_err(t, &e);
         return;

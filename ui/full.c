@@ -138,5 +138,6 @@ void full_dropped(struct talk *t, size_t n, char *buf, size_t room)
              "\"%s\" on; they are marked x",
              n, first);
     t->n_dropped = n;
+    t->n_absent = 0; /* what was dropped stays dropped */
     t->front.dropped(t->front.ctx, n);
 }

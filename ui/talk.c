@@ -279,6 +279,12 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
     changed_text(changed, sizeof changed, &t->applied.engine, &t->options.engine);
     if (t->n_asked > 0 && --t->n_asked == 0)
         t->applied = t->options;
+    if (t->n_absent > 0 && t->plan.n_ctx > t->restored_ctx) {
+        struct err e = ERR_INIT;
+
+        if (saved_restore(t, &e) != 0)
+            talk_err(t, &e);
+    }
     if (goes_on) {
         t->goes_on = false;
         talk_continue(t);

@@ -23,7 +23,6 @@ struct store;
 
 #define TALK_MAX_QUEUE    32 /* as many as STORE_MAX_QUEUE */
 #define TALK_MAX_FILES    16
-#define TALK_MAX_ATTACH   ((size_t)4 << 20) /* bytes of one file */
 #define TALK_MAX_COMMANDS 200
 #define TALK_MAX_OFFERS   4
 
@@ -99,6 +98,8 @@ struct talk {
     bool *is_user; /* [n_message] who spoke, as the engine counts: user and assistant */
     size_t n_message, room;
     size_t n_dropped; /* of them, from the first: what the model sees no more */
+    size_t n_absent;  /* of them, from the first: only in the saved chat, too many to fit */
+    uint32_t restored_ctx; /* ... the context of so many tokens */
 
     char *queue[TALK_MAX_QUEUE]; /* typed while an answer ran */
     size_t n_queue;
@@ -159,6 +160,9 @@ void talk_set_and_go_on(struct talk *t, const struct mw_chat_options *o);
 /* A copy of text that lives as long as t; NULL: no memory. */
 const char *talk_keep_text(struct talk *t, const char *text);
 
+/* Bytes of text that can still wait to be sent: all of it must fit the context.  *max: in
+ * all. */
+size_t talk_text_room(const struct talk *t, size_t *max);
 /* Attach text to the next message; takes it over.  false: there are too many. */
 bool talk_attach(struct talk *t, const char *name, char *text, size_t n);
 void talk_drop_files(struct talk *t);

@@ -280,20 +280,51 @@ char *saved_text(const struct talk *t, size_t n)
     return NULL;
 }
 
+static bool is_message(const struct store_item *item)
+{
+    return item->kind == STORE_USER || item->kind == STORE_ANSWER;
+}
+
+/* The first of the newest items that the context may hold: a question if any message has to
+ * stay behind.  *n_before: messages before it. */
+static uint32_t first_that_fits(const struct talk *t, size_t *n_before)
+{
+    uint32_t count = t->store == NULL ? 0 : store_count(t->store), from = count;
+    size_t bytes = 0, max;
+
+    *n_before = 0;
+    talk_text_room(t, &max);
+    while (from > 0) {
+        const struct store_item *item = store_item(t->store, from - 1);
+        size_t n = is_message(item) ? (size_t)item->text_bytes + item->thinking_bytes : 0;
+
+        if (n > max - bytes)
+            break;
+        bytes += n;
+        from--;
+    }
+    while (from > 0 && from < count && store_item(t->store, from)->kind != STORE_USER)
+        from++;
+    for (uint32_t i = 0; i < from; i++)
+        *n_before += is_message(store_item(t->store, i));
+    return from;
+}
+
 int saved_restore(struct talk *t, struct err *e)
 {
+    size_t n = 0, n_before;
     uint32_t count = t->store == NULL ? 0 : store_count(t->store);
-    struct mw_message *messages = calloc((size_t)count + 1, sizeof *messages);
-    struct store_text *texts = calloc((size_t)count + 1, sizeof *texts);
-    size_t n = 0;
+    uint32_t from = first_that_fits(t, &n_before);
+    struct mw_message *messages = calloc((size_t)(count - from) + 1, sizeof *messages);
+    struct store_text *texts = calloc((size_t)(count - from) + 1, sizeof *texts);
     int rc = messages == NULL || texts == NULL
-                 ? err_set(e, ERR_MEMORY, "no memory for %u messages", count)
+                 ? err_set(e, ERR_MEMORY, "no memory for %u messages", count - from)
                  : 0;
 
-    for (uint32_t i = 0; i < count && rc == 0; i++) {
+    for (uint32_t i = from; i < count && rc == 0; i++) {
         const struct store_item *item = store_item(t->store, i);
 
-        if (item->kind != STORE_USER && item->kind != STORE_ANSWER)
+        if (!is_message(item))
             continue;
         rc = store_text(t->store, i, &texts[n], e);
         if (rc != 0)
@@ -308,7 +339,11 @@ int saved_restore(struct talk *t, struct err *e)
         n++;
     }
     if (rc == 0)
-        rc = mw_chat_restore(t->chat, messages, n, e);
+        rc = mw_chat_restore(t->chat, messages, n, n_before, e);
+    if (rc == 0) {
+        t->n_absent = n_before;
+        t->restored_ctx = t->plan.n_ctx;
+    }
     for (size_t i = 0; texts != NULL && i < n; i++)
         store_text_free(&texts[i]);
     free(texts);

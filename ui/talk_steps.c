@@ -46,6 +46,20 @@ void talk_forget_choices(struct talk *t)
         free(t->command[--t->n_command]);
 }
 
+size_t talk_text_room(const struct talk *t, size_t *max)
+{
+    struct mw_options o = t->options.engine;
+    size_t used = 0;
+
+    o.n_ctx = t->plan.n_ctx > 0 ? t->plan.n_ctx : o.n_ctx;
+    *max = (size_t)mw_text_bytes(t->model, &o);
+    for (size_t i = 0; i < t->n_file; i++)
+        used += t->file[i].n;
+    for (size_t i = 0; i < t->n_queue; i++)
+        used += strlen(t->queue[i]);
+    return used < *max ? *max - used : 0;
+}
+
 bool talk_attach(struct talk *t, const char *name, char *text, size_t n)
 {
     struct talk_file *f = &t->file[t->n_file];
@@ -118,8 +132,18 @@ static void send_now(struct talk *t, const char *whole, bool from_queue)
 
 void talk_send(struct talk *t, const char *text)
 {
-    char *whole = with_files(t, text);
+    size_t max, room = talk_text_room(t, &max), n = strlen(text);
+    char *whole;
 
+    if (n > room) {
+        talk_error(t,
+                   "the message has %zu bytes; with what waits already, %zu fit the context "
+                   "of %u tokens",
+                   n, room, t->plan.n_ctx);
+        t->front.draft(t->front.ctx, text);
+        return;
+    }
+    whole = with_files(t, text);
     if (whole == NULL) {
         talk_error(t, "no memory for the message");
         return;
@@ -209,12 +233,16 @@ void talk_enter(struct talk *t, const char *line)
 void talk_rewind(struct talk *t, size_t n)
 {
     struct err e = ERR_INIT;
+    /* The engine does not hold all of what is left: the saved chat does. */
+    bool again = t->n_absent > 0 || (t->n_dropped > 0 && n <= t->n_dropped);
 
     if (mw_chat_rewind(t->chat, n, &e) != 0) {
         talk_err(t, &e);
         return;
     }
     saved_rewind(t, n);
+    if (again && saved_restore(t, &e) != 0)
+        talk_err(t, &e);
     t->front.rewound(t->front.ctx, n);
     if (n < t->n_message)
         t->n_message = n;
@@ -276,7 +304,7 @@ void talk_clear(struct talk *t)
         return;
     }
     saved_new(t);
-    t->n_message = t->n_dropped = 0;
+    t->n_message = t->n_dropped = t->n_absent = 0;
     t->has_last = false;
     t->front.restored(t->front.ctx);
     t->front.changed(t->front.ctx);

@@ -134,19 +134,27 @@ static int make_prompt(struct run *r, struct err *e)
 static int fit_prompt(struct run *r, struct err *e)
 {
     struct answerer *a = r->a;
+    struct conversation *c = a->conversation;
     uint32_t n_ctx = session_options(a->session)->n_ctx;
-    size_t before = a->conversation->n_dropped;
+    size_t before = c->is_partial ? 0 : c->n_before + c->n_dropped, n_dropped;
+
+    if (c->is_partial && !a->ctx_shift)
+        return err_set(e, ERR_CONTEXT,
+                       "the oldest %zu messages of the conversation do not fit the context of "
+                       "%u",
+                       c->n_before, n_ctx);
+    c->is_partial = false;
 
     for (;;) {
         /* With the shift on, an eighth of the context is freed, or every token would shift. */
-        size_t freed = before != a->conversation->n_dropped ? n_ctx / 8 : 0;
+        size_t freed = before != c->n_before + c->n_dropped ? n_ctx / 8 : 0;
         int rc = make_prompt(r, e);
 
         if (rc != 0 && e->code != ERR_CONTEXT)
             return -1;
         if (rc == 0 && (!a->ctx_shift || r->prompt.n + freed < n_ctx))
             break;
-        if (!a->ctx_shift || !conversation_drop_oldest(a->conversation)) {
+        if (!a->ctx_shift || !conversation_drop_oldest(c)) {
             if (rc != 0)
                 return -1;
             break;
@@ -156,16 +164,18 @@ static int fit_prompt(struct run *r, struct err *e)
     if (r->prompt.n >= n_ctx)
         return err_set(e, ERR_CONTEXT, "a prompt of %zu tokens does not fit the context of %u",
                        r->prompt.n, n_ctx);
-    if (a->conversation->n_dropped != before) {
+    n_dropped = c->n_before + c->n_dropped;
+    r->turn -= conversation_forget(c, mw_text_bytes(a->m, session_options(a->session)));
+    if (n_dropped != before) {
         char text[128];
         int n = snprintf(text, sizeof text,
                          "the context was full: the oldest %zu messages are no longer seen",
-                         a->conversation->n_dropped);
+                         n_dropped);
 
         events_post(a->events, &(struct mw_event){ .kind = MW_EVENT_NOTICE,
                                                    .text = text,
                                                    .len = (size_t)n,
-                                                   .n = a->conversation->n_dropped });
+                                                   .n = n_dropped });
     }
     return 0;
 }

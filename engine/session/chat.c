@@ -295,14 +295,18 @@ static void do_answer(struct mw_chat *c, bool is_continued)
     answer_run(&c->answerer, is_continued);
 }
 
-static void do_send(struct mw_chat *c, const struct command *command)
+static void do_send(struct mw_chat *c, struct command *command)
 {
     struct err e = ERR_INIT;
 
-    if (conversation_add(&c->conversation, CHAT_USER, command->text, command->len, &e) == NULL)
+    if (conversation_add(&c->conversation, CHAT_USER, command->text, command->len, &e) ==
+        NULL) {
         post_error(c, &e);
-    else
-        do_answer(c, false);
+        return;
+    }
+    free(command->text); /* held once while the answer is made */
+    command->text = NULL;
+    do_answer(c, false);
 }
 
 static void do_continue(struct mw_chat *c)
@@ -346,7 +350,7 @@ static void run_command(struct mw_chat *c, struct command *command)
     case DO_SEND: do_send(c, command); break;
     case DO_CONTINUE: do_continue(c); break;
     case DO_RETRY: do_retry(c); break;
-    case DO_REWIND: conversation_cut(&c->conversation, command->n); break;
+    case DO_REWIND: conversation_rewind(&c->conversation, command->n); break;
     case DO_RESTORE: {
         struct conversation old = c->conversation;
 
@@ -587,8 +591,18 @@ bool mw_chat_next(struct mw_chat *c, struct mw_event *out)
 
 int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
 {
-    struct command *command = command_new(DO_SEND, e);
+    struct command *command;
+    uint64_t most;
 
+    pthread_mutex_lock(&c->lock);
+    most = mw_text_bytes(c->m, &c->o.engine);
+    pthread_mutex_unlock(&c->lock);
+    if (len > most)
+        return err_set(e, ERR_CONTEXT,
+                       "a message of %zu bytes is too long for the context; at most %llu bytes "
+                       "are held",
+                       len, (unsigned long long)most);
+    command = command_new(DO_SEND, e);
     if (command == NULL)
         return -1;
     command->text = malloc(len + 1);
@@ -618,13 +632,15 @@ int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
 }
 
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
-                    struct err *e)
+                    size_t n_before, struct err *e)
 {
     static const enum chat_role roles[] = { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT };
     struct command *command = command_new(DO_RESTORE, e);
 
     if (command == NULL)
         return -1;
+    command->restored.n_before = n_before;
+    command->restored.is_partial = n_before > 0;
     for (size_t i = 0; i < n; i++) {
         struct turn *t = conversation_add(&command->restored, roles[messages[i].role],
                                           messages[i].text, messages[i].len, e);

@@ -20,6 +20,39 @@ void conversation_cut(struct conversation *c, size_t n_turn)
         c->n_dropped = 0; /* what is left fits again */
 }
 
+void conversation_rewind(struct conversation *c, size_t n)
+{
+    size_t was_dropped = c->n_dropped;
+
+    conversation_cut(c, n > c->n_before ? n - c->n_before : 0);
+    if (n < c->n_before)
+        c->n_before = n;
+    if (c->n_before > 0 && (c->n_turn == 0 || was_dropped > c->n_dropped))
+        c->is_partial = true; /* what was dropped before these fits again */
+    else if (c->n_before == 0)
+        c->is_partial = false;
+}
+
+size_t conversation_forget(struct conversation *c, uint64_t max_bytes)
+{
+    uint64_t bytes = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_turn; i++)
+        bytes += c->turns[i].len + c->turns[i].thinking_len;
+    while (n < c->n_dropped && bytes > max_bytes) {
+        bytes -= c->turns[n].len + c->turns[n].thinking_len;
+        turn_free(&c->turns[n++]);
+    }
+    if (n == 0)
+        return 0;
+    memmove(c->turns, c->turns + n, (c->n_turn - n) * sizeof *c->turns);
+    c->n_turn -= n;
+    c->n_dropped -= n;
+    c->n_before += n;
+    return n;
+}
+
 void conversation_free(struct conversation *c)
 {
     conversation_cut(c, 0);

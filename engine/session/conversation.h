@@ -20,7 +20,9 @@ struct conversation {
     char *system; /* NULL: none */
     struct turn *turns;
     size_t n_turn, cap;
-    size_t n_dropped; /* oldest turns that the context no longer holds */
+    size_t n_dropped; /* oldest of these turns that the context no longer holds */
+    size_t n_before;  /* older messages of the chat, which are not held */
+    bool is_partial;  /* the model is to see those, too: there is no answer without them */
 };
 
 void conversation_free(struct conversation *c);
@@ -28,6 +30,11 @@ void conversation_free(struct conversation *c);
 struct turn *conversation_add(struct conversation *c, enum chat_role role, const char *text,
                               size_t len, struct err *e);
 void conversation_cut(struct conversation *c, size_t n_turn); /* keep the first n */
+/* Keep the first n messages of the chat, those that are not held included. */
+void conversation_rewind(struct conversation *c, size_t n);
+/* Forget dropped turns as long as all turns have more than max_bytes of text; returns how
+ * many it forgot.  Going back to one of them needs its text from outside. */
+size_t conversation_forget(struct conversation *c, uint64_t max_bytes);
 int conversation_set_system(struct conversation *c, const char *system, struct err *e);
 /* Room for len bytes more.  A NUL stands behind the text, room grows ahead of need. */
 int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e);

@@ -726,11 +726,17 @@ int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
     return queue(c, (struct command){ .kind = REWIND, .n = n }, NULL, 0, e);
 }
 
+uint64_t mw_text_bytes(const struct mw_model *m, const struct mw_options *o)
+{
+    (void)m;
+    return 65536 + (uint64_t)32 * (o->n_ctx > 0 ? o->n_ctx : 4096);
+}
+
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
-                    struct err *e)
+                    size_t n_before, struct err *e)
 {
     (void)messages;
-    return queue(c, (struct command){ .kind = RESTORE, .n = n }, NULL, 0, e);
+    return queue(c, (struct command){ .kind = RESTORE, .n = n_before + n }, NULL, 0, e);
 }
 
 int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e)

@@ -2,13 +2,15 @@
 """Texts, prompts and ids of any length: they take the memory of short ones."""
 import json
 import os
+import pty
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 LLAMA = os.path.join(MODELS, "llama-tiny.gguf")
@@ -93,6 +95,87 @@ class LongText(unittest.TestCase):
         ids = memwall("tokenize", "-m", LLAMA, "--ids", path).stdout.split()
         d = json.loads(memwall("eval", LLAMA, "--text", path, "--json", "--ctx", "128").stdout)
         self.assertEqual((len(ids) + 1) // 128 * 128, d["n_evaluated"])  # and a begin token
+
+    def chat(self, size, text="lorem ipsum " * 200):
+        """A saved chat of about so many bytes, the only one."""
+        folder = os.path.join(self.folder, ".local", "share", "memwall", "chats")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "20260101-000000.jsonl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('{"memwall":"chat","version":1,"created":"2026-01-01T00:00:00Z",'
+                    '"model":"tiny"}\n')
+            for i in range(max(size // (2 * len(text)), 1)):
+                for role, more in ("user", {}), ("assistant", {"done": "stop"}):
+                    f.write(json.dumps({"role": role, "text": f"{i} {text}", **more}) + "\n")
+        return path
+
+    def talk(self, *steps):
+        """Plain mode on a terminal: wait for a text, type a line, and so on to the end."""
+        master, slave = pty.openpty()
+        p = subprocess.Popen([MEMWALL, "-m", MODEL, "-b", "200M", "--ctx", "256", "-n", "2",
+                              "--temp", "0", "--plain", "--continue"], stdin=slave, stdout=slave,
+                             stderr=slave, env=environment(self.folder))
+        os.close(slave)
+        limit = threading.Timer(TIMEOUT_S, p.kill)
+        limit.start()
+        said = ""
+        for wait, line in (*steps, (None, None)):
+            at = len(said)
+            while wait is None or wait not in said[at:]:
+                try:
+                    data = os.read(master, 65536)
+                except OSError:  # it has ended
+                    break
+                said += data.decode("utf-8", "replace").replace("\r\n", "\n")
+            if line is not None:
+                os.write(master, line.encode() + b"\n")
+        os.close(master)
+        _, status, usage = os.wait4(p.pid, 0)
+        limit.cancel()
+        p.returncode = os.waitstatus_to_exitcode(status)
+        return p.returncode, said, usage.ru_maxrss * 1024
+
+    READY = "/help lists commands and keys"
+
+    def test_a_long_chat_resumes_in_the_memory_of_a_short_one(self):
+        self.chat(6000, "hi")
+        _, _, short = self.talk((self.READY, "/quit"))
+        path = self.chat(LONG // 2)
+        with open(path, encoding="utf-8") as f:
+            n = sum(1 for line in f) - 1  # without its head
+        code, said, peak = self.talk((self.READY, "hello"), ("nothing was dropped", "n"),
+                                     ("\n", "/quit"))
+        self.assertEqual(0, code)
+        self.assertIn(f"has {n} messages", said)
+        self.assertIn("the context of 256 tokens is full", said)
+        self.assertLess(peak - short, ROOM)
+        with open(path, encoding="utf-8") as f:
+            self.assertEqual("hello", [json.loads(x) for x in f][n + 1]["text"])
+
+    def test_a_long_chat_goes_on_when_the_oldest_turns_may_be_dropped(self):
+        self.chat(2 * MIB, "some words")
+        code, said, _ = self.talk((self.READY, "/shift on"), ("are dropped, and named", "hello"),
+                                  ("no longer sees the oldest", "/quit"))
+        self.assertEqual(0, code)
+        self.assertNotIn("is full;", said)
+
+    def test_going_back_in_a_long_chat_reads_it_again(self):
+        path = self.chat(LONG // 4)
+        n = LONG // 4 // (2 * 2400)
+        code, said, _ = self.talk((self.READY, f"/rewind {n}"), ("lorem", "/quit"))
+        self.assertEqual(0, code, said)
+        with open(path, encoding="utf-8") as f:
+            self.assertEqual('{"rewind":0}', f.read().splitlines()[-1])
+
+    def test_files_that_cannot_fit_the_context_are_not_attached(self):
+        self.chat(6000, "hi")
+        big = self.file("big", "some words ", 200000)
+        half = self.file("half", "some words ", 40000)
+        code, said, _ = self.talk((self.READY, f"/file {big}"), ("tokens", f"/file {half}"),
+                                  ("drops it", f"/file {half}"), ("waits", "/quit"))
+        self.assertEqual(0, code)
+        self.assertRegex(said, r'big" has 200000 bytes; with what waits already, 73728 fit')
+        self.assertRegex(said, r'half" has 40000 bytes; with what waits already, 33728 fit')
 
     def test_a_long_text_becomes_tokens_in_the_memory_of_a_short_one(self):
         for name in MODEL, LLAMA:

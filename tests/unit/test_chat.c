@@ -224,7 +224,7 @@ static void a_saved_conversation_is_taken_over(void **state)
     messages[1] =
         (struct mw_message){ .role = MW_ASSISTANT, .text = first.text, .len = first.len };
     c = open_chat(&o);
-    assert_int_equal(mw_chat_restore(c, messages, 2, &e), 0);
+    assert_int_equal(mw_chat_restore(c, messages, 2, 0, &e), 0);
     ask(c, "two", &restored);
     assert_true(restored.receipt.n_prompt > second.receipt.n_prompt);
     assert_int_equal(restored.receipt.n_reused, 0);
@@ -330,10 +330,10 @@ static void a_saved_answer_that_was_cut_goes_on_behind_its_text(void **state)
     struct err e = ERR_INIT;
 
     (void)state;
-    assert_int_equal(mw_chat_restore(c, cut, 1, &e), 0);
+    assert_int_equal(mw_chat_restore(c, cut, 1, 0, &e), 0);
     assert_int_equal(mw_chat_continue(c, &e), 0);
     assert_int_equal(wait_for_end(c, &begun), MW_EVENT_DONE);
-    assert_int_equal(mw_chat_restore(c, cut, 2, &e), 0);
+    assert_int_equal(mw_chat_restore(c, cut, 2, 0, &e), 0);
     assert_int_equal(mw_chat_continue(c, &e), 0);
     assert_int_equal(wait_for_end(c, &gone_on), MW_EVENT_DONE);
     /* The model has seen the words that were there. */
@@ -387,7 +387,7 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
     (void)state;
     full.engine.kv_k = full.engine.kv_v = MW_KV_F32;
     changed = open_chat(&half);
-    assert_int_equal(mw_chat_restore(changed, earlier, 2, &e), 0);
+    assert_int_equal(mw_chat_restore(changed, earlier, 2, 0, &e), 0);
     ask(changed, "And a page?", &said); /* keys and values are there now, of the other type */
     assert_int_equal(mw_chat_rewind(changed, 2, &e), 0);
     assert_int_equal(mw_chat_set(changed, &full, &e), 0);
@@ -396,7 +396,7 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
     assert_int_equal(after.receipt.n_reused, 0);
 
     fresh = open_chat(&full);
-    assert_int_equal(mw_chat_restore(fresh, earlier, 2, &e), 0);
+    assert_int_equal(mw_chat_restore(fresh, earlier, 2, 0, &e), 0);
     ask(fresh, "And a slot?", &want);
     assert_string_equal(after.text, want.text);
     assert_int_equal(after.receipt.n_prompt, want.receipt.n_prompt);
@@ -420,7 +420,7 @@ static void the_cost_of_a_message_counts_what_must_be_evaluated_again(void **sta
     assert_int_equal(mw_chat_cost(c, "so", 2, &before, &e), 0);
     assert_int_equal(before.n_again, 0);
     assert_int_equal(before.n_ctx_left, 256);
-    assert_int_equal(mw_chat_restore(c, earlier, 2, &e), 0);
+    assert_int_equal(mw_chat_restore(c, earlier, 2, 0, &e), 0);
     settle(c);
     assert_int_equal(mw_chat_cost(c, "so", 2, &cost, &e), 0);
     assert_true(cost.n_again > 10);
@@ -528,9 +528,41 @@ static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
         all[i] = (struct mw_message){ .role = i % 2 ? MW_ASSISTANT : MW_USER,
                                       .text = "so",
                                       .len = 2 };
-    assert_int_equal(mw_chat_restore(c, all, 16, &e), 0);
+    assert_int_equal(mw_chat_restore(c, all, 16, 0, &e), 0);
     ask(c, "again", &said);
     assert_true(said.receipt.n_prompt + said.receipt.n_reused > 64 + 32);
+    mw_chat_close(c);
+}
+
+static void older_messages_that_are_not_held_end_in_a_full_context_or_are_dropped(void **state)
+{
+    struct mw_message messages[] = { { .role = MW_USER, .text = "hello", .len = 5 },
+                                     { .role = MW_ASSISTANT, .text = "so", .len = 2 } };
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct err e = ERR_INIT;
+    struct said said;
+    char *long_text;
+
+    (void)state;
+    assert_int_equal(mw_chat_restore(c, messages, 2, 10, &e), 0);
+    ask(c, "again", &said);
+    assert_int_equal(said.receipt.done, MW_DONE_CONTEXT);
+    /* Kept: ten that are not held, two that are, and the question. */
+    assert_int_equal(mw_chat_rewind(c, 12, &e), 0);
+    o.engine.ctx_shift = true;
+    assert_int_equal(mw_chat_set(c, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
+    ask(c, "again", &said);
+    assert_int_not_equal(said.receipt.done, MW_DONE_CONTEXT);
+    assert_non_null(strstr(said.notice, "oldest 10 messages"));
+    ask(c, "and again", &said);
+    assert_string_equal(said.notice, "");
+    long_text = calloc(1, (size_t)64 << 20);
+    assert_non_null(long_text);
+    assert_int_equal(mw_chat_send(c, long_text, (size_t)64 << 20, &e), -1);
+    assert_int_equal(e.code, ERR_CONTEXT);
+    free(long_text);
     mw_chat_close(c);
 }
 
@@ -642,6 +674,7 @@ int main(void)
         cmocka_unit_test(a_change_that_does_not_fit_leaves_all_as_it_was),
         cmocka_unit_test(a_full_context_stops_and_says_so),
         cmocka_unit_test(with_the_shift_on_the_oldest_turns_are_dropped),
+        cmocka_unit_test(older_messages_that_are_not_held_end_in_a_full_context_or_are_dropped),
         cmocka_unit_test(a_stop_string_ends_the_answer_before_itself),
         cmocka_unit_test(a_cancel_stops_and_the_chat_goes_on),
         cmocka_unit_test(a_budget_below_the_floor_can_be_raised),
