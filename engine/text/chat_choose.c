@@ -120,21 +120,40 @@ static int choose_named(struct chat_choice *x, const char *name, enum chat_sourc
     return x->format != NULL ? 0 : -1;
 }
 
+/* Has the vocabulary the control tokens of this format? */
+static bool can_render(const struct tokenizer *t, const char *name)
+{
+    const struct chat_message m[] = {
+        { .role = CHAT_USER, .content = "hello", .len = 5 },
+        { .role = CHAT_ASSISTANT, .content = "hello", .len = 5 },
+        { .role = CHAT_USER, .content = "hello", .len = 5 },
+    };
+    const struct chat_options o = { .add_generation_prompt = true };
+    struct err ignored = ERR_INIT;
+    const struct chat_format *f = chat_format_named(name, &ignored);
+    struct ids ids = { 0 };
+    bool can = f != NULL && chat_format_render(f, t, m, 3, &o, &ids, &ignored) == 0;
+
+    ids_free(&ids);
+    return can;
+}
+
 /* What is left when no template is evaluated. */
 static int guess(struct chat_choice *x, const struct tokenizer *t, const char *text, size_t len,
                  struct err *e)
 {
     const char *name = text != NULL ? by_template(text, len) : NULL;
-    enum chat_source source = CHAT_BY_WORDS;
 
-    if (name == NULL) {
-        name = by_tokens(t);
-        source = strcmp(name, "raw") == 0 ? CHAT_NO_FORMAT : CHAT_BY_TOKENS;
-    }
     /* The two differ by spaces only, and those by the vocabulary. */
-    if (strcmp(name, "mistral-v7") == 0 && tokenizer_info(t)->model == VOCAB_BPE_BYTES)
+    if (name != NULL && strcmp(name, "mistral-v7") == 0 &&
+        tokenizer_info(t)->model == VOCAB_BPE_BYTES)
         name = "mistral-v7-tekken";
-    return choose_named(x, name, source, e);
+    if (name != NULL && can_render(t, name))
+        return choose_named(x, name, CHAT_BY_WORDS, e);
+    name = by_tokens(t);
+    if (strcmp(name, "raw") != 0 && can_render(t, name))
+        return choose_named(x, name, CHAT_BY_TOKENS, e);
+    return choose_named(x, "raw", CHAT_NO_FORMAT, e);
 }
 
 static int choose(struct chat_choice *x, const struct tokenizer *t, const char *text,
@@ -145,7 +164,7 @@ static int choose(struct chat_choice *x, const struct tokenizer *t, const char *
     x->has_template = text != NULL;
     if (text == NULL)
         return guess(x, t, NULL, 0, e);
-    if (equal != NULL)
+    if (equal != NULL && can_render(t, equal))
         return choose_named(x, equal, CHAT_EQUAL, e);
     if (chat_template_open(&x->evaluated, t, text, len, &x->why) == 0) {
         x->format = &x->evaluated;

@@ -226,6 +226,12 @@ class Choice(Folder):
                 self.assertIn(why, r.stderr)
                 self.assertIn("chatml", r.stderr)
 
+    def test_a_guess_needs_the_control_tokens_of_its_format(self):
+        self.write("<|im_start|>{% if %}", (None, "<|stop|>"))
+        r = self.describe()
+        self.assertEqual("hi", r.stdout)
+        self.assertIn("without a chat format", r.stderr)
+
     def test_without_template_and_tokens_text_goes_out_as_it_is(self):
         self.write(None, (None, "<|stop|>"))
         r = self.describe()

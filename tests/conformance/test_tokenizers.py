@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every tokenizer and chat format against the reference data, from GGUF and tokenizer.json.
-The chat formats also go through `memwall tokenize --chat`.
+Some conversations also go through `memwall tokenize --chat`.
 
 The vocabularies lie packed in $MW_SHARED; what is unpacked and converted is kept in the
 build folder.  tokenizer_vectors does the comparing.
@@ -160,10 +160,13 @@ def chat_line(path, line, form):
 
 
 def chat_command(name, path, chat):
-    """Every conversation of a file, by turns its ids and its text; True if all are right."""
+    """Some conversations of a file, by turns their ids and text; True if all are right.
+
+    tokenizer_vectors renders all of them, in one process."""
     with open(chat, encoding="utf-8", newline="\n") as f:
-        results = [chat_line(path, line, ("--ids", "--text")[i % 2])
-                   for i, line in enumerate(f)]
+        lines = f.readlines()
+    results = [chat_line(path, line, ("--ids", "--text")[i % 2])
+               for i, line in enumerate(lines[::5])]
     wrong = [w for w in results if w is not None]
     label = f"{name}: tokenize --chat: {os.path.basename(chat)}"
     print(f"{'not ok' if wrong else 'ok'} {label}")

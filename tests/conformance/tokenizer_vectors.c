@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "engine/format/catalogue.h"
+#include "engine/format/json.h"
 #include "engine/text/chat_format.h"
 #include "tests/lib/json_line.h"
 
@@ -25,6 +26,8 @@
 struct sum {
     const char *name;
     size_t n, n_bad, n_left_out;
+    const char *line; /* that is being read */
+    size_t len;
 };
 
 static const struct tokenizer *tokenizer;
@@ -173,6 +176,27 @@ static const char *format_of(const char *name)
                                              : name;
 }
 
+/* The same conversation as JSON, with the text that the template prints. */
+static void chat_json(struct sum *s, const struct chat_format *f, const struct chat_options *o,
+                      const struct json_line *text, const struct ids *want)
+{
+    struct chat_prompt prompt = { 0 };
+    struct json_doc *doc = NULL;
+    struct err e = ERR_INIT;
+
+    if (json_parse(&doc, s->line, s->len, &e) != 0 ||
+        chat_format_render_json(f, tokenizer, json_get(json_root(doc), "messages"), o, &prompt,
+                                &e) != 0)
+        bad(s, "as JSON", e.what, strlen(e.what));
+    else if (!same_ids(want, &prompt.ids))
+        bad(s, "ids as JSON", prompt.text, prompt.len);
+    else if (text != NULL &&
+             (prompt.len != text->len || memcmp(prompt.text, text->text, text->len) != 0))
+        bad(s, "text as JSON", prompt.text, prompt.len);
+    chat_prompt_free(&prompt);
+    json_free(doc);
+}
+
 static void chat_line(struct sum *s, const struct json_line *v)
 {
     const struct json_line *options = json_line_get(v, "options");
@@ -218,6 +242,8 @@ static void chat_line(struct sum *s, const struct json_line *v)
         bad(s, "case", json_line_get(v, "case")->text, json_line_get(v, "case")->len);
         print_ids("want", &want);
         print_ids("got ", &got);
+    } else {
+        chat_json(s, f, &o, text, &want);
     }
     ids_free(&want);
     ids_free(&got);
@@ -240,6 +266,8 @@ static void each_line(const char *path, struct sum *s,
         if (v == NULL)
             die(path, "a line is no JSON");
         s->n++;
+        s->line = line;
+        s->len = (size_t)n;
         fn(s, v);
         json_line_free(v);
     }
