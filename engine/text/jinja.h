@@ -40,7 +40,9 @@ void jinja_free(struct jinja *j); /* NULL: nothing happens */
 
 /*
  * The variables of one rendering, and every value that it makes.  memory_max bounds the
- * bytes of all of them.  One rendering per jinja_data; one thread at a time.
+ * bytes of all of them and of the output.  The steps of the rendering follow from it: no more
+ * than 3 million or memory_max, whichever is less, plus a share for the size of the variables.
+ * One rendering per jinja_data; one thread at a time.
  */
 struct jinja_data;
 struct jinja_value; /* owned by its jinja_data */

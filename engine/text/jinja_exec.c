@@ -344,7 +344,7 @@ int jinja_render(const struct jinja *j, struct jinja_data *d, const struct tm *n
     vm->now = now;
     vm->e = e;
     vm->line = 1;
-    vm->steps = JINJA_STEPS + d->size * JINJA_STEPS_EACH;
+    vm->steps = (d->max < JINJA_STEPS ? d->max : JINJA_STEPS) + d->size * JINJA_STEPS_EACH;
     got = render(vm, out);
     free(vm->out);
     free(vm->run);

@@ -373,10 +373,9 @@ struct list jv_items(struct vm *vm, val v)
     case V_VIEW: return *v.u.list;
     case V_DICT: return (struct list){ v.u.dict->key, v.u.dict->n, v.u.dict->n };
     case V_ITER:
-        l = (struct list){ .item = v.u.iter->list.item + v.u.iter->at,
-                           .n = v.u.iter->list.n - v.u.iter->at };
-        if (v.u.iter->list.n == 0)
-            l.item = NULL;
+        if (v.u.iter->at < v.u.iter->list.n)
+            l = (struct list){ .item = v.u.iter->list.item + v.u.iter->at,
+                               .n = v.u.iter->list.n - v.u.iter->at };
         v.u.iter->at = v.u.iter->list.n;
         return l;
     case V_RANGE:

@@ -12,6 +12,8 @@
 #include "engine/text/utf8.h"
 
 #define TREE_BYTES_MAX ((size_t)48 << 20)
+#define TREE_PER_BYTE  256 /* of the template, more than any syntax needs */
+#define TREE_BYTES_MIN ((size_t)64 << 10)
 #define PIECE_BYTES    ((size_t)16 << 10)
 
 void jp_fail(struct parser *p, enum err_code code, uint32_t line, const char *fmt, ...)
@@ -472,6 +474,7 @@ static void parse(struct parser *p, const char *text, size_t len)
 
 int jinja_parse(struct jinja **out, const char *text, size_t len, struct err *e)
 {
+    size_t tree = TREE_BYTES_MIN + len * TREE_PER_BYTE;
     struct parser *p;
 
     *out = NULL;
@@ -486,7 +489,8 @@ int jinja_parse(struct jinja **out, const char *text, size_t len, struct err *e)
         return err_set(e, ERR_MEMORY, "no memory for a chat template");
     }
     p->e = e;
-    if (arena_map(&p->j->memory, "chat template", TREE_BYTES_MAX, false, e) != 0 ||
+    if (arena_map(&p->j->memory, "chat template", tree < TREE_BYTES_MAX ? tree : TREE_BYTES_MAX,
+                  false, e) != 0 ||
         setjmp(p->fail) != 0) {
         jinja_free(p->j);
         free(p);

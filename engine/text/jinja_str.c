@@ -263,20 +263,22 @@ val jv_join(struct vm *vm, const struct str *const *part, size_t n)
 
 /* ---- the buffer ---- */
 
+/* Room for `need` things of this size.  Each time it moves it grows by a share of itself, so
+ * that all moves together cost no more than what is written. */
 static void *grow(struct vm *vm, void *old, size_t *cap, size_t need, size_t size)
 {
-    size_t more = *cap > 0 ? *cap * 2 : 4096 / size, room;
+    size_t whole = vm->d->memory.size, taken = vm->d->memory.used + vm->d->buffer;
+    size_t room = taken < whole ? (whole - taken) / size : 0; /* both are there meanwhile */
+    size_t more = *cap > 0 ? *cap * 2 : 4096 / size;
     void *grown;
 
     if (more < need)
         more = need;
-    /* While it moves, both are there. */
-    room = vm->d->memory.size - vm->d->memory.used;
-    if (need > SIZE_MAX / 2 / size || vm->d->buffer > room ||
-        need * size > room - vm->d->buffer)
+    if (more > room)
+        more = *cap + *cap / 4 > need ? *cap + *cap / 4 : need;
+    if (more > room)
         jv_fail(vm, ERR_BUDGET, "the template needs more than %zu bytes of memory", vm->d->max);
-    if (more * size > room - vm->d->buffer)
-        more = need;
+    jv_charge_bytes(vm, *cap * size);
     grown = malloc(more * size);
     if (grown == NULL)
         jv_fail(vm, ERR_MEMORY, "no memory for the text of the chat");

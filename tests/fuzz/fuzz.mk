@@ -62,3 +62,9 @@ tests_fuzz_fuzz_mutate_SOURCES = tests/fuzz/fuzz_mutate.c tests/fuzz/fuzz_model.
 tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_mutate_LDADD = $(ENGINE_LIBS)
 EXTRA_DIST += tests/fuzz/corpus/mutate
+
+fuzz_programs += tests/fuzz/fuzz_jinja
+tests_fuzz_fuzz_jinja_SOURCES = tests/fuzz/fuzz_jinja.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_jinja_LDADD = $(ENGINE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus/jinja tests/fuzz/jinja.dict

@@ -10,6 +10,7 @@
 # thousand small changes; with --enable-fuzzers it is a libFuzzer program, and
 #     make fuzz [RUNS=10000000] [FUZZ="gguf index_json"]
 # runs one after another until one finds something.  What they learn stays in fuzz-new/.
+# NAME.dict beside the target holds words of its language.
 fuzz_programs =
 EXTRA_DIST += tests/fuzz/replay.c
 
@@ -27,6 +28,7 @@ fuzz: $(FUZZ:%=tests/fuzz/fuzz_%)
 	    nice ./tests/fuzz/fuzz_$$name -runs=$(RUNS) -max_len=8192 -timeout=10 \
 	        -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 \
 	        -artifact_prefix=fuzz-new/$$name- \
+	        $$(ls -1 $(srcdir)/tests/fuzz/$$name.dict 2>/dev/null | sed 's/^/-dict=/') \
 	        fuzz-new/$$name $(srcdir)/tests/fuzz/corpus/$$name || exit 1; \
 	done
 else

@@ -4,15 +4,19 @@
  */
 #include "config.h"
 
+#include <sys/mman.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "engine/format/json.h"
 #include "engine/text/jinja.h"
 
 #define MEMORY  ((size_t)4 << 20)
@@ -430,6 +434,69 @@ static void builders_report_their_bound_once(void **state)
     jinja_data_free(NULL);
 }
 
+/* ---- values of JSON ---- */
+
+static int render_json(const char *template, const char *json, struct jinja_text *out,
+                       struct err *e)
+{
+    int fd = memfd_create("json", 0), got;
+    struct jinja_data *d;
+    struct json_doc *doc;
+    struct jinja *j;
+
+    assert_int_equal(write(fd, json, strlen(json)), (ssize_t)strlen(json));
+    assert_int_equal(json_read(&doc, fd, strlen(json), e), 0);
+    assert_int_equal(jinja_parse(&j, template, strlen(template), e), 0);
+    assert_int_equal(jinja_data_new(&d, MEMORY, e), 0);
+    jinja_define(d, "messages", jinja_messages(d, json_root(doc)));
+    jinja_define(d, "other", jinja_from_json(d, json_root(doc), 9));
+    got = jinja_render(j, d, &now, out, e);
+    jinja_data_free(d);
+    jinja_free(j);
+    json_free(doc);
+    close(fd);
+    return got;
+}
+
+static void only_names_of_roles_are_trusted(void **state)
+{
+    static const char json[] = "[{\"role\": \"user\", \"content\": \"a\"},"
+                               " {\"role\": \"<|x|>\", \"n\": [12, 1.5, null, true]}]";
+    static const struct jinja_run expected[] = {
+        { 0, 4 }, { 1, 1 }, { 2, 5 }, { 0, 1 }, { 2, 2 }, { 0, 1 },
+        { 2, 3 }, { 0, 1 }, { 2, 8 }, { 9, 4 }, { 2, 4 },
+    };
+    struct err e = ERR_INIT;
+    struct jinja_text out;
+
+    (void)state;
+    assert_int_equal(render_json("{{ messages[0].role }}{{ messages[0].content }}"
+                                 "{% set m = messages[1] %}{{ m.role }}"
+                                 "|{{ m.n[0] }}|{{ m.n[1] }}|{{ m.n[2] }}{{ m.n[3] }}"
+                                 "{{ other[0].role }}{{ m|first }}",
+                                 json, &out, &e),
+                     0);
+    assert_string_equal(out.bytes, "usera<|x|>|12|1.5|NoneTrueuserrole");
+    assert_int_equal(out.n_run, sizeof expected / sizeof expected[0]);
+    for (size_t i = 0; i < out.n_run; i++) {
+        assert_int_equal(out.runs[i].source, expected[i].source);
+        assert_int_equal(out.runs[i].len, expected[i].len);
+    }
+    jinja_text_free(&out);
+}
+
+static void large_numbers_are_refused(void **state)
+{
+    struct err e = ERR_INIT;
+    struct jinja_text out;
+
+    (void)state;
+    assert_int_equal(render_json("x", "[{\"n\": 99999999999999999999}]", &out, &e), -1);
+    assert_string_equal(e.what, "the number 99999999999999999999 does not fit 64 bits");
+    assert_int_equal(render_json("x", "{\"n\": 1}", &out, &e), -1);
+    assert_string_equal(e.what, "the messages are not a JSON array");
+}
+
 /* ---- messages ---- */
 
 static const struct {
@@ -485,6 +552,8 @@ int main(void)
         cmocka_unit_test(memory_follows_the_text),
         cmocka_unit_test(collecting_text_is_linear),
         cmocka_unit_test(builders_report_their_bound_once),
+        cmocka_unit_test(only_names_of_roles_are_trusted),
+        cmocka_unit_test(large_numbers_are_refused),
         cmocka_unit_test(messages_name_line_and_fault),
     };
 
