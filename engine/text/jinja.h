@@ -11,6 +11,13 @@
  * program vouches for; text from a message has a source of its own.  Sources survive
  * slicing, joining, trimming, replacing and every other operation.  Whoever turns the output
  * into ids therefore knows which bytes may spell a control token.
+ *
+ * Differences from the reference, all of which end in an error: integers of more than 64 bits;
+ * block, include, import, extends and autoescape; the filters filesizeformat, pprint, random,
+ * striptags, urlencode, urlize, wordwrap and xmlattr; the function lipsum; the text methods
+ * casefold, encode, expandtabs, format_map, isidentifier and translate; printing a value that
+ * Python shows with its address (a generator, a method).  map, select and the like compute all
+ * of their values at once, so an error in a value that is never read is an error here.
  */
 #ifndef MEMWALL_ENGINE_TEXT_JINJA_H
 #define MEMWALL_ENGINE_TEXT_JINJA_H

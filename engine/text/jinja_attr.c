@@ -282,7 +282,7 @@ val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val 
     if (v.kind == V_RANGE) {
         struct range *r = jv_take(vm, sizeof *r);
 
-        /* Python's own bounds: what lies past the last element is printed as well. */
+        /* Keep Python's bounds: the stop is printed even where no element reaches it. */
         if (__builtin_mul_overflow(by, v.u.range->step, &r->step) ||
             __builtin_mul_overflow(from, v.u.range->step, &r->start) ||
             __builtin_mul_overflow(to, v.u.range->step, &r->stop) ||

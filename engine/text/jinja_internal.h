@@ -30,7 +30,7 @@
 #define JINJA_NAMES_MAX   1024    /* different variable names of a template */
 #define JINJA_RANGE_MAX   100000  /* like the reference's sandbox */
 #define JINJA_STEPS       3000000 /* of a rendering... */
-#define JINJA_STEPS_EACH  300     /* ...and more for each value and each 16 bytes of its data */
+#define JINJA_STEPS_EACH  1000    /* ...and more for each value and each 16 bytes of its data */
 
 typedef struct jinja_value val;
 

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/keyed_hash.h"
 #include "engine/text/jinja_internal.h"
 #include "engine/text/utf8.h"
 
-#define TREE_BYTES_MAX ((size_t)48 << 20)
+#define TREE_BYTES_MAX ((size_t)16 << 20)
 #define TREE_PER_BYTE  256 /* of the template, more than any syntax needs */
 #define TREE_BYTES_MIN ((size_t)64 << 10)
 #define PIECE_BYTES    ((size_t)16 << 10)
@@ -93,12 +94,11 @@ val jp_str(struct parser *p, const char *s, size_t len)
 
 uint32_t jp_name(struct parser *p, const char *s, size_t len)
 {
-    uint32_t hash = 2166136261u, at;
+    size_t bucket = keyed_hash(hash_key(), s, len) % (sizeof p->bucket / sizeof p->bucket[0]);
     struct jinja *j = p->j;
+    uint32_t at;
 
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)s[i]) * 16777619u;
-    for (at = p->bucket[hash >> 24]; at != 0; at = p->chain[at - 1]) {
+    for (at = p->bucket[bucket]; at != 0; at = p->chain[at - 1]) {
         const struct str *known = j->name[at - 1];
 
         if (known->len == len && memcmp(known->p, s, len) == 0)
@@ -109,8 +109,8 @@ uint32_t jp_name(struct parser *p, const char *s, size_t len)
             jp_fail(p, ERR_BUDGET, p->now.line, "the template has more than %d variables",
                     JINJA_NAMES_MAX);
         j->name[j->n_name] = jp_str(p, s, len).u.s;
-        p->chain[j->n_name] = p->bucket[hash >> 24];
-        at = p->bucket[hash >> 24] = ++j->n_name;
+        p->chain[j->n_name] = p->bucket[bucket];
+        at = p->bucket[bucket] = ++j->n_name;
     }
     if (at - 1 == NAME_CALLER)
         p->macro_uses |= USES_CALLER;

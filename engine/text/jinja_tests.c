@@ -1,5 +1,5 @@
 /*
- * What stands after "is".
+ * The tests: what "is" asks about a value.
  */
 #include "config.h"
 
