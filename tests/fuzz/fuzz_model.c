@@ -26,22 +26,12 @@
 #define MAX_DATA   (192 << 10)
 #define ALIGN      32
 
+/* clang-format off */
 enum {
-    G_U8,
-    G_I8,
-    G_U16,
-    G_I16,
-    G_U32,
-    G_I32,
-    G_F32,
-    G_BOOL,
-    G_STRING,
-    G_ARRAY,
-    G_U64,
-    G_I64,
-    G_F64,
+    G_U8, G_I8, G_U16, G_I16, G_U32, G_I32, G_F32, G_BOOL, G_STRING, G_ARRAY, G_U64, G_I64, G_F64,
     G_TYPES
 };
+/* clang-format on */
 
 struct key {
     char name[64];
@@ -671,14 +661,11 @@ static uint64_t tensor_bytes(const struct tensor *t)
 
 /* Small numbers, whatever type they are read as: 16 bits that are good halves and floats'
  * upper halves.  Vectors are between 1 and 2: among them are factors that divide. */
-static void fill(uint8_t *out, uint64_t n, uint32_t type, bool is_vector)
+static void make_pattern(uint8_t *out, size_t n, uint32_t type, uint64_t bytes, bool is_vector)
 {
-    static uint32_t state;
-    uint64_t per, bytes;
+    uint32_t state = 12345;
 
-    state = 12345;
-    block_of(type, &per, &bytes);
-    for (uint64_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         state = state * 1664525u + 1013904223u;
         out[i] = (uint8_t)(state >> 24);
         if (type == 0 && is_vector)
@@ -692,6 +679,26 @@ static void fill(uint8_t *out, uint64_t n, uint32_t type, bool is_vector)
         else if (bytes > 4 && i % bytes == 1)
             out[i] = 0x24;
     }
+}
+
+/* Made once for each type: this is where most of the bytes of a file come from. */
+static void fill(uint8_t *out, uint64_t n, uint32_t type, bool is_vector)
+{
+    enum { TYPES = 64, SIZE = 8192 };
+    static uint8_t *patterns[TYPES][2];
+    uint8_t **pattern = &patterns[type % TYPES][is_vector];
+    uint64_t per, bytes, whole;
+
+    block_of(type, &per, &bytes);
+    whole = SIZE / bytes * bytes;
+    if (*pattern == NULL) {
+        *pattern = malloc(SIZE);
+        if (*pattern == NULL)
+            exit(1);
+        make_pattern(*pattern, SIZE, type, bytes, is_vector);
+    }
+    for (uint64_t at = 0; at < n; at += whole)
+        memcpy(out + at, *pattern, n - at < whole ? n - at : whole);
 }
 
 static uint64_t place_data(uint64_t *offsets)
