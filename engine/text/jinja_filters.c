@@ -323,9 +323,9 @@ val jf_truncate(struct vm *vm, val v, const struct args *a)
 {
     static const struct str dots = { .p = "...", .len = 3, .n_cp = 3 },
                             blank = { .p = " ", .len = 1, .n_cp = 1 };
-    const struct str *s = jv_want_str(vm, v, "what is truncated"), *end = &dots;
-    int64_t length = 255, leeway = 5;
-    size_t n = jv_cps(vm, s), to, n_end, word;
+    const struct str *s, *end = &dots;
+    int64_t length = 255, leeway = 5, n = jv_length(vm, v);
+    size_t to, n_end, word;
     struct mark m;
     val arg[4];
 
@@ -339,8 +339,9 @@ val jf_truncate(struct vm *vm, val v, const struct args *a)
     n_end = jv_cps(vm, end);
     if (length < 0 || (size_t)length < n_end || leeway < 0)
         jv_fail(vm, ERR_FORMAT, "truncate gets a length that is too small");
-    if (n <= (size_t)length || n - (size_t)length <= (size_t)leeway)
-        return v;
+    if (n >= 0 && (n <= length || n - length <= leeway))
+        return v; /* a list that is short enough as well */
+    s = jv_want_str(vm, v, "what is truncated");
     to = jv_offset(vm, s, (size_t)length - n_end);
     if (!jv_true(vm, arg[1])) {
         word = jv_rfind(vm, s, 0, to, &blank);

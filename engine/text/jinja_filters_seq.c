@@ -91,7 +91,7 @@ val jf_first(struct vm *vm, val v, const struct args *a)
     if (v.kind == V_ITER && v.u.iter->at < v.u.iter->list.n)
         return v.u.iter->list.item[v.u.iter->at++];
     if (v.kind == V_STR && v.u.s->len > 0)
-        return jv_cut(vm, v.u.s, 0, jv_offset(vm, v.u.s, 1));
+        return jv_plain(vm, jv_cut(vm, v.u.s, 0, jv_offset(vm, v.u.s, 1)));
 
     struct list items = jv_items(vm, v);
 

@@ -124,6 +124,8 @@ static bool raw(struct parser *p, struct token *t)
     uint32_t line = p->line;
     size_t from = p->at;
 
+    if (from == p->len) /* a tag that is the end of the template is let pass */
+        return false;
     for (size_t at = from; at < p->len; at++) {
         const char *q = memchr(p->text + at, '{', p->len - at);
         size_t end;
@@ -154,6 +156,8 @@ static void comment(struct parser *p)
 {
     uint32_t line = p->line;
 
+    if (p->at == p->len)
+        return;
     for (size_t at = p->at; at < p->len; at++) {
         size_t end = end_tag(p, at, "#}", true);
 

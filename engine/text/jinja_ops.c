@@ -350,6 +350,8 @@ static struct list characters(struct vm *vm, const struct str *s)
 {
     struct list *l = jv_list_new(vm, jv_cps(vm, s) + 1); /* a broken one may begin it */
 
+    s = jv_plain(vm, jv_str(s)).u.s; /* Python's characters of Markup are plain text */
+
     for (size_t at = 0; at < s->len;) {
         size_t end = at + 1;
 
