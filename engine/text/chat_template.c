@@ -156,7 +156,8 @@ static void put_message(struct chat_writer *w, const struct chat_message *m, str
         chat_bytes(w, s.s, s.n);
         return;
     }
-    if (w->len >= x->n_gap && memcmp(w->text + w->len - x->n_gap, x->gap, x->n_gap) == 0)
+    if (x->n_gap > 0 && w->len >= x->n_gap &&
+        memcmp(w->text + w->len - x->n_gap, x->gap, x->n_gap) == 0)
         w->len -= x->n_gap;
     chat_answer_ids(w, m);
 }

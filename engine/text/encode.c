@@ -512,6 +512,8 @@ static size_t find_cut(const struct encoder *x)
 
 static int encode_pending(struct encoder *x, size_t n, struct ids *out, struct err *e)
 {
+    if (n == 0)
+        return 0;
     x->out = out;
     if (encode_repaired(x, x->pending, n, x->begins, e) != 0)
         return -1;

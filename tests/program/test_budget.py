@@ -119,6 +119,7 @@ class Mapped(unittest.TestCase):
         self.assertIn(self.NOTICE, " ".join(out.split()))
 
 
+@unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers need /proc")
 class WithoutProc(unittest.TestCase):
     """An empty /proc, in a name space of its own; only root can make one."""
 

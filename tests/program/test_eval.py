@@ -191,7 +191,7 @@ class Text(unittest.TestCase):
 class Plan(unittest.TestCase):
     def test_the_rows_add_up_and_stay_within_the_budget(self):
         for name in NAMES:
-            for budget in ("64M", "256M", "2G"):
+            for budget in ("96M", "256M", "2G"):
                 r = memwall("plan", model(name), "-b", budget, "--json")
                 self.assertEqual((0, ""), (r.returncode, r.stderr))
                 d = json.loads(r.stdout)

@@ -150,6 +150,7 @@ class Refused(Surroundings):
                          r.stderr)
 
 
+@unittest.skipIf(SANITIZED, "sanitizers need /proc")
 class WithoutProc(Surroundings):
     def test_it_runs_without_proc(self):
         hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]

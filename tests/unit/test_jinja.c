@@ -400,7 +400,7 @@ static void collecting_text_is_linear(void **state)
     (void)state;
     assert_int_equal(render("{% set ns = namespace(t='') %}{% for i in range(40000) %}"
                             "{% set ns.t = ns.t + 'abcdefghij' %}{% endfor %}{{ ns.t|length }}",
-                            (size_t)8 << 20, &out, &e),
+                            (size_t)16 << 20, &out, &e),
                      0);
     assert_string_equal(out.bytes, "400000");
     jinja_text_free(&out);
