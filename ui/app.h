@@ -39,6 +39,7 @@ struct app {
     struct keys *keys;
     struct history *history;
     struct transcript *transcript;
+    size_t n_older; /* messages before the first that the transcript has */
     struct dash *dash;
     struct sheet *sheet; /* NULL: none is open */
     struct theme theme;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/app.h"
+#include "ui/chat/clean.h"
 #include "ui/chat/copy.h"
 #include "ui/chat/store.h"
 
@@ -32,6 +33,10 @@ static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
 {
     struct app *a = ctx;
 
+    if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * STORE_KEPT_ITEMS) {
+        app_show_saved(a); /* this message too */
+        return;
+    }
     transcript_add(a->transcript, TRANSCRIPT_USER, text, n, id);
     transcript_end(a->transcript);
     app_dirty(a, DIRT_CHAT);
@@ -70,7 +75,10 @@ static void on_rewound(void *ctx, size_t n)
 {
     struct app *a = ctx;
 
-    transcript_rewind(a->transcript, n);
+    if (a->n_older > 0 && n <= a->n_older)
+        app_show_saved(a); /* what comes before is not in the transcript */
+    else
+        transcript_rewind(a->transcript, n);
     app_dirty(a, DIRT_CHAT);
 }
 
@@ -93,17 +101,41 @@ static enum transcript_kind kind_of(const struct store_item *item)
     return TRANSCRIPT_NOTICE;
 }
 
+/* Where to find what is not shown. */
+static void show_older(struct app *a)
+{
+    const char *path = saved_path(&a->talk);
+    char text[4300], line[4300];
+
+    snprintf(text, sizeof text, "%zu older messages are %s%s; /export FILE writes all of them",
+             a->n_older, path[0] != '\0' ? "in " : "not shown", path);
+    clean_line(line, sizeof line, text, strlen(text));
+    transcript_add(a->transcript, TRANSCRIPT_NOTICE, line, strlen(line), TRANSCRIPT_NO_ID);
+}
+
 void app_show_saved(struct app *a)
 {
     struct store *store = a->talk.store;
+    uint32_t count = store == NULL ? 0 : store_count(store), n_message = 0;
+    uint32_t from = count > STORE_KEPT_ITEMS ? count - STORE_KEPT_ITEMS : 0;
 
+    for (uint32_t i = from; i < count; i++) {
+        enum store_kind kind = store_item(store, i)->kind;
+
+        n_message += kind == STORE_USER || kind == STORE_ANSWER;
+    }
+    a->n_older = store == NULL ? 0 : store_messages(store) - n_message;
     transcript_clear(a->transcript);
-    for (uint32_t i = 0; store != NULL && i < store_count(store); i++) {
+    transcript_set_older(a->transcript, a->n_older);
+    if (from > 0)
+        show_older(a);
+    for (uint32_t i = from; i < count; i++) {
         const struct store_item *item = store_item(store, i);
 
         transcript_add_saved(a->transcript, kind_of(item), i,
                              item->has_receipt ? &item->receipt : NULL);
     }
+    transcript_set_unseen(a->transcript, a->talk.n_dropped);
     transcript_end(a->transcript);
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
 }

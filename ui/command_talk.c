@@ -60,7 +60,7 @@ void run_continue(struct talk *t, const char *args)
 static long user_message(const struct talk *t, uint64_t n)
 {
     for (size_t i = t->n_message; i-- > 0;)
-        if (t->is_user[i] && n-- == 1)
+        if (talk_is_user(t, i) && n-- == 1)
             return (long)i;
     return -1;
 }
@@ -85,7 +85,7 @@ static void list_turns(struct talk *t)
     if (s == NULL)
         return;
     talk_choices(t, s);
-    for (unsigned n = 1; user_message(t, n) >= 0; n++) {
+    for (unsigned n = 1; n <= TALK_MAX_COMMANDS && user_message(t, n) >= 0; n++) {
         char *text = t->front.text_of(t->front.ctx, (size_t)user_message(t, n));
         char line[80];
 

@@ -95,8 +95,8 @@ struct talk {
     uint64_t prefill_done, prefill_total, started_ns;
     struct mw_receipt last; /* of the last answer */
     bool has_last;
-    bool *is_user; /* [n_message] who spoke, as the engine counts: user and assistant */
-    size_t n_message, room;
+    uint8_t *is_user; /* a bit for each message: who spoke, as the engine counts */
+    size_t n_message, room; /* user and assistant */
     size_t n_dropped; /* of them, from the first: what the model sees no more */
     size_t n_absent;  /* of them, from the first: only in the saved chat, too many to fit */
     uint32_t restored_ctx; /* ... the context of so many tokens */
@@ -169,6 +169,8 @@ void talk_drop_files(struct talk *t);
 
 /* One more message. */
 void talk_count(struct talk *t, bool is_user);
+/* Did the person say message n? */
+bool talk_is_user(const struct talk *t, size_t n);
 bool talk_ends_with_user(const struct talk *t);
 /* Send the next of the queue if that is possible now; give all of it back to the line. */
 void talk_send_waiting(struct talk *t);

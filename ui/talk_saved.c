@@ -15,7 +15,8 @@
 #include "ui/talk.h"
 #include "ui/term.h"
 
-#define RETRY_NS ((uint64_t)5 * 1000 * 1000 * 1000)
+#define LOOK_BACK 100 /* items, for a receipt */
+#define RETRY_NS  ((uint64_t)5 * 1000 * 1000 * 1000)
 
 void saved_folder(const struct talk *t, char *buf, size_t n)
 {
@@ -115,16 +116,15 @@ static void count_messages(struct talk *t)
 {
     t->n_message = t->n_dropped = 0;
     t->has_last = false;
-    for (uint32_t i = 0; i < store_count(t->store); i++) {
+    for (uint32_t i = 0; i < store_messages(t->store); i++)
+        talk_count(t, store_is_user(t->store, i));
+    for (uint32_t i = store_count(t->store), n = 0; i-- > 0 && n < LOOK_BACK && !t->has_last;
+         n++) {
         const struct store_item *item = store_item(t->store, i);
 
-        if (item->kind != STORE_USER && item->kind != STORE_ANSWER)
-            continue;
-        talk_count(t, item->kind == STORE_USER);
-        if (item->has_receipt) {
+        t->has_last = item->has_receipt;
+        if (item->has_receipt)
             t->last = item->receipt;
-            t->has_last = true;
-        }
     }
 }
 
@@ -265,19 +265,14 @@ char *saved_text(const struct talk *t, size_t n)
 {
     struct err e = ERR_INIT;
     struct store_text text;
-    size_t at = 0;
+    uint32_t item;
 
-    for (uint32_t i = 0; t->store != NULL && i < store_count(t->store); i++) {
-        const struct store_item *item = store_item(t->store, i);
-
-        if ((item->kind != STORE_USER && item->kind != STORE_ANSWER) || at++ != n)
-            continue;
-        if (store_text(t->store, i, &text, &e) != 0)
-            return NULL;
-        free(text.thinking);
-        return text.text;
-    }
-    return NULL;
+    if (t->store == NULL || n >= store_messages(t->store) ||
+        store_item_of(t->store, (uint32_t)n, &item, &e) != 0 ||
+        store_text(t->store, item, &text, &e) != 0)
+        return NULL;
+    free(text.thinking);
+    return text.text;
 }
 
 static bool is_message(const struct store_item *item)
@@ -285,40 +280,45 @@ static bool is_message(const struct store_item *item)
     return item->kind == STORE_USER || item->kind == STORE_ANSWER;
 }
 
+/* A message in memory takes this beside its text; a token has room for twice as much. */
+#define MESSAGE_BYTES (sizeof(struct mw_message) + sizeof(struct store_text))
+
 /* The first of the newest items that the context may hold: a question if any message has to
- * stay behind.  *n_before: messages before it. */
-static uint32_t first_that_fits(const struct talk *t, size_t *n_before)
+ * stay behind.  *n_before, *n: messages before it, and from it on. */
+static uint32_t first_that_fits(const struct talk *t, size_t *n_before, size_t *n_message)
 {
     uint32_t count = t->store == NULL ? 0 : store_count(t->store), from = count;
     size_t bytes = 0, max;
 
-    *n_before = 0;
+    *n_before = *n_message = 0;
     talk_text_room(t, &max);
     while (from > 0) {
         const struct store_item *item = store_item(t->store, from - 1);
-        size_t n = is_message(item) ? (size_t)item->text_bytes + item->thinking_bytes : 0;
+        size_t n = is_message(item)
+                       ? (size_t)item->text_bytes + item->thinking_bytes + MESSAGE_BYTES
+                       : 0;
 
         if (n > max - bytes)
             break;
         bytes += n;
+        *n_message += is_message(item);
         from--;
     }
     while (from > 0 && from < count && store_item(t->store, from)->kind != STORE_USER)
-        from++;
-    for (uint32_t i = 0; i < from; i++)
-        *n_before += is_message(store_item(t->store, i));
+        *n_message -= is_message(store_item(t->store, from++));
+    *n_before = t->store == NULL ? 0 : store_messages(t->store) - *n_message;
     return from;
 }
 
 int saved_restore(struct talk *t, struct err *e)
 {
-    size_t n = 0, n_before;
+    size_t n = 0, n_before, n_message;
     uint32_t count = t->store == NULL ? 0 : store_count(t->store);
-    uint32_t from = first_that_fits(t, &n_before);
-    struct mw_message *messages = calloc((size_t)(count - from) + 1, sizeof *messages);
-    struct store_text *texts = calloc((size_t)(count - from) + 1, sizeof *texts);
+    uint32_t from = first_that_fits(t, &n_before, &n_message);
+    struct mw_message *messages = calloc(n_message + 1, sizeof *messages);
+    struct store_text *texts = calloc(n_message + 1, sizeof *texts);
     int rc = messages == NULL || texts == NULL
-                 ? err_set(e, ERR_MEMORY, "no memory for %u messages", count - from)
+                 ? err_set(e, ERR_MEMORY, "no memory for %zu messages", n_message)
                  : 0;
 
     for (uint32_t i = from; i < count && rc == 0; i++) {

@@ -15,21 +15,30 @@
 
 void talk_count(struct talk *t, bool is_user)
 {
-    if (t->n_message == t->room) {
+    uint8_t bit = (uint8_t)(1u << t->n_message % 8);
+
+    if (t->n_message == 8 * t->room) {
         size_t room = t->room * 2 + 64;
-        bool *more = realloc(t->is_user, room * sizeof *more);
+        uint8_t *more = realloc(t->is_user, room);
 
         if (more == NULL)
             return;
         t->is_user = more;
         t->room = room;
     }
-    t->is_user[t->n_message++] = is_user;
+    t->is_user[t->n_message / 8] = (uint8_t)(is_user ? t->is_user[t->n_message / 8] | bit
+                                                     : t->is_user[t->n_message / 8] & ~bit);
+    t->n_message++;
+}
+
+bool talk_is_user(const struct talk *t, size_t n)
+{
+    return (t->is_user[n / 8] >> n % 8 & 1) != 0;
 }
 
 bool talk_ends_with_user(const struct talk *t)
 {
-    return t->n_message > 0 && t->is_user[t->n_message - 1];
+    return t->n_message > 0 && talk_is_user(t, t->n_message - 1);
 }
 
 /* ---- messages ---- */

@@ -152,6 +152,46 @@ class LongText(unittest.TestCase):
         with open(path, encoding="utf-8") as f:
             self.assertEqual("hello", [json.loads(x) for x in f][n + 1]["text"])
 
+    def many(self, n):
+        """A saved chat of n messages as short as they get."""
+        folder = os.path.join(self.folder, ".local", "share", "memwall", "chats")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "20260101-000000.jsonl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('{"memwall":"chat","version":1,"created":"2026-01-01T00:00:00Z",'
+                    '"model":"tiny"}\n')
+            for i in range(0, n, 2):
+                f.write(f'{{"role":"user","text":"q{i}"}}\n'
+                        f'{{"role":"assistant","text":"a{i}","done":"stop"}}\n')
+        return path
+
+    def test_a_chat_of_many_messages_resumes_in_the_memory_of_one_of_few(self):
+        self.many(100)
+        _, _, short = self.talk((self.READY, "/quit"))
+        n = 300000
+        path = self.many(n)
+        out = os.path.join(self.folder, "out.json")
+        code, said, peak = self.talk((self.READY, f"/export {out}"), ("written to", "hello"),
+                                     ("nothing was dropped", "n"),
+                                     ("\n", f"/rewind {n // 2}"), ("q2", "/quit"))
+        self.assertEqual(0, code, said)
+        self.assertIn(f"has {n} messages", said)
+        self.assertLess(peak - short, ROOM / 4)
+        i = 0  # in lines: the peak of the next child begins at that of this process
+        with open(out, encoding="utf-8") as f:
+            for line in f:
+                if '"content"' in line:
+                    said = line.split('"content": "')[1].split('"')[0]
+                    self.assertEqual(f"{'qa'[i % 2]}{i - i % 2}", said)
+                    i += 1
+        self.assertEqual(n, i)
+        with open(path, encoding="utf-8") as f:
+            for line in f:
+                pass
+        self.assertEqual('{"rewind":2}\n', line)
+        _, said, _ = self.talk((self.READY, "/quit"))
+        self.assertIn("has 2 messages", said)
+
     def test_a_long_chat_goes_on_when_the_oldest_turns_may_be_dropped(self):
         self.chat(2 * MIB, "some words")
         code, said, _ = self.talk((self.READY, "/shift on"), ("are dropped, and named", "hello"),

@@ -6,6 +6,7 @@ CHAT_LIBS = $(UI_LIBS) $(ENGINE_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_clean tests/unit/test_wrap tests/unit/test_receipt \
 	tests/unit/test_copy tests/unit/test_store tests/unit/test_store_rescue \
+	tests/unit/test_store_parts \
 	tests/unit/test_markdown \
 	tests/unit/test_transcript tests/unit/test_transcript_turns
 tests_unit_test_clean_SOURCES = tests/unit/test_clean.c tests/unit/chat_random.h
@@ -27,6 +28,10 @@ tests_unit_test_copy_LDADD = $(CHAT_LIBS)
 tests_unit_test_store_SOURCES = tests/unit/test_store.c
 tests_unit_test_store_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_store_LDADD = $(CHAT_LIBS)
+
+tests_unit_test_store_parts_SOURCES = tests/unit/test_store_parts.c
+tests_unit_test_store_parts_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_store_parts_LDADD = $(CHAT_LIBS)
 
 tests_unit_test_store_rescue_SOURCES = tests/unit/test_store_rescue.c
 tests_unit_test_store_rescue_CPPFLAGS = $(UNIT_CPPFLAGS)

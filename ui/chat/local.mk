@@ -19,6 +19,7 @@ libui_a_SOURCES += \
 	ui/chat/select.c \
 	ui/chat/store.c ui/chat/store.h ui/chat/store_internal.h \
 	ui/chat/store_export.c \
+	ui/chat/store_items.c \
 	ui/chat/store_list.c \
 	ui/chat/store_read.c ui/chat/store_rescue.c \
 	ui/chat/table.c ui/chat/table.h \

@@ -1,5 +1,5 @@
 /*
- * The file and what is in it.  All writing goes through out: what could not be written
+The file.  All writing goes through out: what could not be written
  * (a full disk) waits there and is tried again with the next line, so that a gap can never
  * arise in the middle of a chat.
  */
@@ -21,161 +21,6 @@
 
 #define LINE_ENOUGH (STORE_MAX_LINE / 8) /* of text; escaping may make six bytes of one */
 
-/* ---- items ---- */
-
-static bool grow(void **items, uint32_t n, uint32_t *room, size_t size)
-{
-    uint32_t want = *room == 0 ? 16 : *room * 2;
-    void *more;
-
-    if (n < *room)
-        return true;
-    more = realloc(*items, want * size);
-    if (more == NULL)
-        return false;
-    *items = more;
-    *room = want;
-    return true;
-}
-
-int store_add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
-                    struct err *e)
-{
-    void *items = s->piece;
-
-    if (!grow(&items, s->n_piece, &s->room_piece, sizeof *s->piece))
-        return err_set(e, ERR_MEMORY, "no memory for a chat");
-    s->piece = items;
-    s->piece[s->n_piece] = (struct piece){ offset, bytes, STORE_NO_PIECE };
-    if (r->first == STORE_NO_PIECE)
-        r->first = s->n_piece;
-    else
-        s->piece[r->last].next = s->n_piece;
-    r->last = s->n_piece++;
-    return 0;
-}
-
-static struct record *add_record(struct store *s, enum store_kind kind, struct err *e)
-{
-    void *items = s->record;
-
-    if (s->n_record >= STORE_MAX_ITEMS || s->n_piece >= 2 * STORE_MAX_ITEMS) {
-        err_set(e, ERR_FORMAT, "a chat has more than %d items", STORE_MAX_ITEMS);
-        return NULL;
-    }
-    if (!grow(&items, s->n_record, &s->room_record, sizeof *s->record)) {
-        err_set(e, ERR_MEMORY, "no memory for a chat");
-        return NULL;
-    }
-    s->record = items;
-    s->record[s->n_record] = (struct record){
-        .item = { .kind = kind, .done = MW_DONE_CANCELLED },
-        .first = STORE_NO_PIECE,
-    };
-    return &s->record[s->n_record++];
-}
-
-static struct record *last_of(struct store *s, enum store_kind kind)
-{
-    for (uint32_t i = s->n_record; i-- > 0;)
-        if (s->record[i].item.kind == kind)
-            return &s->record[i];
-    return NULL;
-}
-
-static void keep_messages(struct store *s, uint64_t n)
-{
-    uint64_t seen = 0;
-
-    for (uint32_t i = 0; i < s->n_record; i++) {
-        enum store_kind kind = s->record[i].item.kind;
-
-        if ((kind == STORE_USER || kind == STORE_ANSWER) && seen++ == n) {
-            s->n_record = i;
-            return;
-        }
-    }
-}
-
-static int apply_text(struct store *s, const struct chatline *l, uint64_t offset,
-                      uint32_t bytes, uint32_t *item, struct err *e)
-{
-    enum store_kind kind = l->is_notice ? STORE_NOTICE : l->kind;
-    struct record *r = l->continues ? last_of(s, kind) : NULL;
-
-    if (r == NULL)
-        r = add_record(s, kind, e);
-    if (r == NULL || s->n_piece >= 2 * STORE_MAX_ITEMS ||
-        store_add_piece(s, r, offset, bytes, e) != 0)
-        return r != NULL && s->n_piece >= 2 * STORE_MAX_ITEMS
-                   ? err_set(e, ERR_FORMAT, "a chat has more than %d pieces",
-                             2 * STORE_MAX_ITEMS)
-                   : -1;
-    r->item.text_bytes += (uint32_t)l->text.n;
-    r->item.thinking_bytes += (uint32_t)l->thinking.n;
-    if (kind == STORE_ANSWER)
-        r->item.done = l->has_done ? l->done : MW_DONE_CANCELLED;
-    *item = (uint32_t)(r - s->record);
-    return 0;
-}
-
-static void drop_queued(struct store *s, uint64_t n)
-{
-    uint32_t gone = n < s->n_queue ? (uint32_t)n : s->n_queue;
-
-    s->n_queue -= gone;
-    memmove(s->queue, s->queue + gone, s->n_queue * sizeof *s->queue);
-}
-
-/* Those that are too many are passed over: no memwall writes them. */
-static int apply_queued(struct store *s, const struct chatline *l, uint64_t offset,
-                        uint32_t bytes, struct err *e)
-{
-    struct record *r;
-
-    if (!l->continues && s->n_queue == STORE_MAX_QUEUE)
-        return 0;
-    if (!l->continues || s->n_queue == 0)
-        s->queue[s->n_queue++] =
-            (struct record){ .item = { .kind = STORE_USER }, .first = STORE_NO_PIECE };
-    r = &s->queue[s->n_queue - 1];
-    if (s->n_piece >= 2 * STORE_MAX_ITEMS)
-        return err_set(e, ERR_FORMAT, "a chat has more than %d pieces", 2 * STORE_MAX_ITEMS);
-    r->item.text_bytes += (uint32_t)l->text.n;
-    return store_add_piece(s, r, offset, bytes, e);
-}
-
-static void apply_receipt(struct store *s, const struct chatline *l)
-{
-    struct record *r = last_of(s, STORE_ANSWER);
-
-    if (r == NULL)
-        return;
-    r->item.has_receipt = true;
-    r->item.receipt = l->receipt;
-    r->item.receipt.done = r->item.done;
-    r->item.context = l->context;
-}
-
-int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint32_t bytes,
-                uint32_t *item, struct err *e)
-{
-    *item = STORE_NO_ITEM;
-    if (l->is_message && l->from_queue && !l->continues)
-        drop_queued(s, 1);
-    if (l->is_message || l->is_notice)
-        return apply_text(s, l, offset, bytes, item, e);
-    if (l->is_queued)
-        return apply_queued(s, l, offset, bytes, e);
-    if (l->is_receipt)
-        apply_receipt(s, l);
-    else if (l->is_rewind)
-        keep_messages(s, (uint64_t)l->rewind);
-    else if (l->is_unqueued)
-        drop_queued(s, (uint64_t)l->unqueued);
-    return 0;
-}
-
 /* ---- the file ---- */
 
 struct store *store_blank(struct err *e)
@@ -184,8 +29,11 @@ struct store *store_blank(struct err *e)
 
     if (s == NULL)
         err_set(e, ERR_MEMORY, "no memory for a chat");
-    else
-        s->fd = -1;
+    else if ((s->fd = -1, s->old = calloc(1, sizeof *s->old)) == NULL) {
+        err_set(e, ERR_MEMORY, "no memory for a chat");
+        free(s);
+        s = NULL;
+    }
     return s;
 }
 
@@ -196,6 +44,10 @@ void store_drop(struct store *s)
     if (s->fd >= 0)
         close(s->fd);
     json_text_free(&s->out);
+    store_drop(s->old->view);
+    free(s->old);
+    free(s->part);
+    free(s->is_user);
     free(s->record);
     free(s->piece);
     free(s->tail);
@@ -439,7 +291,7 @@ static int check_writable(const struct store *s, struct err *e)
 /* The open line of the answer becomes complete; done: NULL while the answer goes on. */
 static void close_line(struct store *s, const char *done)
 {
-    struct record *r = &s->record[s->answer];
+    struct record *r = &s->record[s->answer - s->first];
 
     if (!s->is_open)
         return;
@@ -556,21 +408,21 @@ int store_unqueue(struct store *s, size_t n, struct err *e)
     if (check_writable(s, e) != 0)
         return -1;
     close_line(s, NULL);
-    drop_queued(s, n);
+    store_drop_queued(s, n);
     json_text_print(&s->out, "{\"unqueued\":%zu}\n", n);
     return store_commit(s, true, e);
 }
 
 static int begin_answer(struct store *s, bool resume, struct err *e)
 {
-    struct record *r = resume ? last_of(s, STORE_ANSWER) : NULL;
+    struct record *r = resume ? store_continued(s, STORE_ANSWER) : NULL;
     bool continues = r != NULL;
 
     if (r == NULL)
-        r = add_record(s, STORE_ANSWER, e);
-    if (r == NULL || store_add_piece(s, r, end_of(s), 0, e) != 0)
+        r = store_add_record(s, STORE_ANSWER, end_of(s), e);
+    if (r == NULL || store_add_line(s, r, end_of(s), 0, e) != 0)
         return -1;
-    s->answer = (uint32_t)(r - s->record);
+    s->answer = s->first + (uint32_t)(r - s->record);
     s->line_at = end_of(s);
     begin_line(s, "assistant", continues);
     s->is_open = true;
@@ -608,7 +460,7 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
         s->in_thinking = is_thinking;
         s->has_text = s->has_text || !is_thinking;
         json_text_inside(&s->out, text, now_n);
-        i = &s->record[s->answer].item;
+        i = &s->record[s->answer - s->first].item;
         if (is_thinking)
             i->thinking_bytes += (uint32_t)now_n;
         else
@@ -651,9 +503,9 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, st
     }
     close_line(s, chatline_done_name(r->done));
     s->in_answer = false;
-    s->record[s->answer].item.done = r->done;
+    s->record[s->answer - s->first].item.done = r->done;
     store_print_receipt(s, r, context);
-    apply_receipt(s, &l);
+    store_apply_receipt(s, &l);
     return store_commit(s, true, e);
 }
 int store_rewind(struct store *s, size_t n, struct err *e)
@@ -662,7 +514,8 @@ int store_rewind(struct store *s, size_t n, struct err *e)
         return -1;
     close_line(s, chatline_done_name(MW_DONE_CANCELLED));
     s->in_answer = false;
-    keep_messages(s, n);
+    if (store_keep_messages(s, n, e) != 0)
+        return -1;
     json_text_print(&s->out, "{\"rewind\":%zu}\n", n);
     return store_commit(s, true, e);
 }
@@ -719,14 +572,4 @@ const struct store_head *store_head(const struct store *s)
 uint32_t store_queue_count(const struct store *s)
 {
     return s->n_queue;
-}
-
-uint32_t store_count(const struct store *s)
-{
-    return s->n_record;
-}
-
-const struct store_item *store_item(const struct store *s, uint32_t item)
-{
-    return &s->record[item].item;
 }

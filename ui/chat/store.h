@@ -41,10 +41,12 @@
 
 #include "engine/memwall.h"
 
-#define STORE_MAX_LINE  ((size_t)8 << 20)
-#define STORE_MAX_ITEMS 1000000
-#define STORE_MAX_QUEUE 32
-#define STORE_NO_ITEM   UINT32_MAX
+#define STORE_MAX_LINE        ((size_t)8 << 20)
+#define STORE_MAX_ITEMS       (1 << 24)
+#define STORE_MAX_QUEUE       32
+#define STORE_MAX_QUEUE_LINES 64   /* of one message that waits */
+#define STORE_KEPT_ITEMS      4096 /* about so many are known without reading the file again */
+#define STORE_NO_ITEM         UINT32_MAX
 
 struct store;
 
@@ -123,6 +125,13 @@ int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, 
 /* ---- reading ---- */
 
 uint32_t store_count(const struct store *s);
+/* User and assistant messages, and who spoke. */
+uint32_t store_messages(const struct store *s);
+bool store_is_user(const struct store *s, uint32_t message);
+/* The item that a message is. */
+int store_item_of(const struct store *s, uint32_t message, uint32_t *item, struct err *e);
+/* Valid until the next call.  An old item is read again; one that cannot be is an empty
+ * notice. */
 const struct store_item *store_item(const struct store *s, uint32_t item);
 int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e);
 void store_text_free(struct store_text *t);

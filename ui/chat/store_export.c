@@ -134,17 +134,17 @@ int store_export(const struct store *s, const char *path, enum store_format form
     if (whole_file_begin(&w, path, replace, e) != 0)
         return -1;
     begin(w.f, s, format, &j);
-    for (uint32_t i = 0; i < s->n_record && failed == 0; i++) {
+    for (uint32_t i = 0; i < store_count(s) && failed == 0; i++) {
         struct store_text t;
 
         failed = store_text(s, i, &t, e);
         if (failed != 0)
             break;
         if (format == STORE_MARKDOWN) {
-            markdown_item(w.f, s, &s->record[i].item, &t);
+            markdown_item(w.f, s, store_item(s, i), &t);
         } else {
             json_text_print(&j, "%s\n", i > 0 ? "," : "");
-            json_item(&j, &s->record[i].item, &t);
+            json_item(&j, store_item(s, i), &t);
             put_json(w.f, &j);
         }
         store_text_free(&t);

@@ -202,6 +202,28 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
     return failed != 0 ? at_line(e, s, in.line) : 0;
 }
 
+int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct store *v,
+                    struct err *e)
+{
+    struct reading in = { .s = v, .line = 2, .offset = from };
+    char *chunk = malloc(CHUNK);
+    int failed = 0;
+
+    if (chunk == NULL)
+        return err_set(e, ERR_MEMORY, "no memory to read a chat");
+    while (failed == 0 && from < to) {
+        size_t n = to - from < CHUNK ? (size_t)(to - from) : CHUNK;
+
+        failed = store_bytes(s, from, chunk, n, e);
+        if (failed == 0 && feed_chunk(&in, chunk, n, e) != 0)
+            failed = err_at(e, s->path, in.offset, NULL);
+        from += n;
+    }
+    free(chunk);
+    chatline_drop(in.r);
+    return failed;
+}
+
 int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e)
 {
     while (n > 0 && offset < s->size) {
@@ -282,12 +304,13 @@ static int read_piece(const struct store *s, const struct piece *p, struct store
     return failed;
 }
 
-static int record_text(const struct store *s, const struct record *r, struct store_text *out,
-                       struct err *e)
+/* holder has the pieces of r. */
+static int record_text(const struct store *s, const struct store *holder,
+                       const struct record *r, struct store_text *out, struct err *e)
 {
     *out = (struct store_text){ 0 };
-    for (uint32_t p = r->first; p != STORE_NO_PIECE; p = s->piece[p].next)
-        if (read_piece(s, &s->piece[p], out, e) != 0) {
+    for (uint32_t p = r->first; p != STORE_NO_PIECE; p = holder->piece[p].next)
+        if (read_piece(s, &holder->piece[p], out, e) != 0) {
             store_text_free(out);
             return -1;
         }
@@ -298,12 +321,15 @@ static int record_text(const struct store *s, const struct record *r, struct sto
 
 int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e)
 {
-    return record_text(s, &s->record[item], out, e);
+    const struct store *holder;
+    const struct record *r = store_record(s, item, &holder, e);
+
+    return r == NULL ? -1 : record_text(s, holder, r, out, e);
 }
 
 int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, struct err *e)
 {
-    return record_text(s, &s->queue[i], out, e);
+    return record_text(s, s, &s->queue[i], out, e);
 }
 
 void store_text_free(struct store_text *t)

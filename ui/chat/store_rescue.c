@@ -99,14 +99,15 @@ static bool is_line_of(const struct store_item *item, bool is_queued, const char
 }
 
 /* The pieces of from, lines that are complete, to the end of n.  *open: one that is not. */
-static int copy_lines(const struct store *s, const struct record *from, bool is_queued,
-                      struct store *n, struct record *to, uint32_t *open, struct err *e)
+static int copy_lines(const struct store *s, const struct store *holder,
+                      const struct record *from, bool is_queued, struct store *n,
+                      struct record *to, uint32_t *open, struct err *e)
 {
     uint64_t text_bytes = 0;
     bool is_open = false, is_lost = false;
 
-    for (uint32_t p = from->first; p != STORE_NO_PIECE; p = s->piece[p].next) {
-        const struct piece *piece = &s->piece[p];
+    for (uint32_t p = from->first; p != STORE_NO_PIECE; p = holder->piece[p].next) {
+        const struct piece *piece = &holder->piece[p];
         struct err unread = ERR_INIT;
         uint64_t at = n->size + n->out.n;
         char *line;
@@ -129,7 +130,8 @@ static int copy_lines(const struct store *s, const struct record *from, bool is_
             is_lost = true;
         }
         free(line);
-        if (store_add_piece(n, to, at, (uint32_t)(n->size + n->out.n - at), e) != 0)
+        if ((is_queued ? store_add_piece : store_add_line)(
+                n, to, at, (uint32_t)(n->size + n->out.n - at), e) != 0)
             return -1;
         json_text_raw(&n->out, "\n", 1);
         if (store_commit(n, false, e) != 0)
@@ -163,37 +165,87 @@ static int copy_open(const struct store *s, uint32_t p, struct store *n, struct 
     }
     free(line);
     n->line_at = at;
-    return store_add_piece(n, to, at, 0, e);
+    return store_add_line(n, to, at, 0, e);
+}
+
+/* Item i of s, whose part can be read. */
+static int copy_item(const struct store *s, const struct store *holder,
+                     const struct record *from, struct store *n, uint32_t *open, struct err *e)
+{
+    struct record *to = store_add_record(n, from->item.kind, n->size + n->out.n, e);
+
+    if (to == NULL)
+        return -1;
+    to->item = from->item;
+    if (copy_lines(s, holder, from, false, n, to, open, e) != 0)
+        return -1;
+    if (from->item.has_receipt)
+        store_print_receipt(n, &from->item.receipt, from->item.context);
+    return 0;
+}
+
+/* Items of a part that cannot be read: its messages, then its notices, without their text. */
+static int copy_unknown(const struct store *s, const struct part *part, struct store *n,
+                        struct err *e)
+{
+    for (uint32_t i = part->item, m = part->message; i < part[1].item; i++) {
+        struct store_item item = { .kind = STORE_NOTICE, .done = MW_DONE_CANCELLED };
+        uint64_t at = n->size + n->out.n;
+        struct record *to;
+
+        if (m < part[1].message) {
+            item.kind = store_is_user(s, m++) ? STORE_USER : STORE_ANSWER;
+            n->n_lost++;
+        }
+        to = store_add_record(n, item.kind, at, e);
+        if (to == NULL)
+            return -1;
+        json_text_print(&n->out, "{%s:\"\"}", key_of(&item, false));
+        if (store_add_line(n, to, at, (uint32_t)(n->size + n->out.n - at), e) != 0)
+            return -1;
+        json_text_raw(&n->out, "\n", 1);
+        if (store_commit(n, false, e) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int copy_all(const struct store *s, struct store *n, struct err *e)
 {
-    uint32_t open = STORE_NO_PIECE, of_open = 0;
+    uint32_t open = STORE_NO_PIECE, of_open = 0, p = 0;
 
     store_print_head(n);
-    for (uint32_t i = 0; i < s->n_record; i++) {
-        const struct store_item *item = &s->record[i].item;
+    for (uint32_t i = 0; i < store_count(s); i++) {
+        const struct store *holder;
+        struct err unread = ERR_INIT;
+        const struct record *r = store_record(s, i, &holder, &unread);
         uint32_t found = STORE_NO_PIECE;
 
-        if (copy_lines(s, &s->record[i], false, n, &n->record[i], &found, e) != 0)
+        while (p + 1 < s->n_part && s->part[p + 1].item <= i)
+            p++;
+        if (r == NULL) {
+            if (copy_unknown(s, &s->part[p], n, e) != 0)
+                return -1;
+            i = s->part[p + 1].item - 1;
+            continue;
+        }
+        if (copy_item(s, holder, r, n, &found, e) != 0)
             return -1;
         if (found != STORE_NO_PIECE) {
             open = found;
             of_open = i;
         }
-        if (item->has_receipt)
-            store_print_receipt(n, &item->receipt, item->context);
     }
     for (uint32_t i = 0; i < s->n_queue; i++) {
         uint32_t none;
 
         n->queue[i] = s->queue[i];
         n->queue[i].first = n->queue[i].last = STORE_NO_PIECE;
-        if (copy_lines(s, &s->queue[i], true, n, &n->queue[i], &none, e) != 0)
+        if (copy_lines(s, s, &s->queue[i], true, n, &n->queue[i], &none, e) != 0)
             return -1;
         n->n_queue++;
     }
-    if (open != STORE_NO_PIECE && copy_open(s, open, n, &n->record[of_open], e) != 0)
+    if (open != STORE_NO_PIECE && copy_open(s, open, n, &n->record[of_open - n->first], e) != 0)
         return -1;
     return store_commit(n, true, e);
 }
@@ -220,7 +272,14 @@ static void swap_files(struct store *s, struct store *n)
     s->size = n->size;
     s->out = n->out;
     s->record = n->record;
+    s->n_record = n->n_record;
     s->room_record = n->room_record;
+    s->first = n->first;
+    s->kept = n->kept;
+    s->part = n->part;
+    s->n_part = n->n_part;
+    s->room_part = n->room_part;
+    s->old = n->old;
     s->piece = n->piece;
     s->n_piece = n->n_piece;
     s->room_piece = n->room_piece;
@@ -234,6 +293,8 @@ static void swap_files(struct store *s, struct store *n)
     n->fd = old.fd;
     n->out = old.out;
     n->record = old.record;
+    n->part = old.part;
+    n->old = old.old;
     n->piece = old.piece;
     n->tail = old.tail;
 }
@@ -241,25 +302,14 @@ static void swap_files(struct store *s, struct store *n)
 int store_rescue(struct store *s, struct err *e)
 {
     struct store *n = store_blank(e);
-    int failed = -1;
+    int failed;
 
     if (n == NULL)
         return -1;
     n->is_said = true;
     n->head = s->head;
     folder_of(n->dir, sizeof n->dir, s->path);
-    n->record = malloc(((size_t)s->n_record + 1) * sizeof *n->record);
-    if (n->record == NULL) {
-        err_set(e, ERR_MEMORY, "no memory to write the chat again");
-    } else {
-        for (uint32_t i = 0; i < s->n_record; i++) {
-            n->record[i] = s->record[i];
-            n->record[i].first = n->record[i].last = STORE_NO_PIECE;
-        }
-        n->n_record = s->n_record;
-        n->room_record = s->n_record + 1;
-        failed = store_make_file(n, s->path, e);
-    }
+    failed = store_make_file(n, s->path, e);
     if (failed == 0) {
         failed = copy_all(s, n, e);
         if (failed == 0)

@@ -330,9 +330,14 @@ static void cut_items(struct transcript *t, uint32_t n)
         t->n_unseen = n;
 }
 
+void transcript_set_older(struct transcript *t, size_t n)
+{
+    t->n_older = n;
+}
+
 void transcript_rewind(struct transcript *t, size_t n)
 {
-    size_t messages = 0;
+    size_t messages = t->n_older;
 
     for (uint32_t i = 0; i < t->n_item; i++) {
         if (is_message(&t->item[i]) && messages++ == n) {
@@ -346,7 +351,7 @@ void transcript_set_unseen(struct transcript *t, size_t n)
 {
     uint32_t i = 0;
 
-    for (size_t messages = 0; messages < n && i < t->n_item; i++)
+    for (size_t messages = t->n_older; messages < n && i < t->n_item; i++)
         messages += is_message(&t->item[i]);
     t->n_unseen = n > 0 ? i : 0;
     t->dirty = true;
@@ -355,6 +360,7 @@ void transcript_set_unseen(struct transcript *t, size_t n)
 void transcript_clear(struct transcript *t)
 {
     cut_items(t, 0);
+    t->n_older = 0;
     t->follows = true;
 }
 

@@ -79,10 +79,13 @@ void transcript_saved(struct transcript *t, uint32_t id);
 void transcript_rewind(struct transcript *t, size_t n);
 void transcript_clear(struct transcript *t);
 
+/* The first item comes after n messages that are not in the list; all counts include them. */
+void transcript_set_older(struct transcript *t, size_t n);
+
 /* Mark the first n messages: the model sees them no more. */
 void transcript_set_unseen(struct transcript *t, size_t n);
 
-/* User and assistant messages. */
+/* User and assistant messages in the list. */
 size_t transcript_messages(const struct transcript *t);
 
 /*

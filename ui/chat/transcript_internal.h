@@ -53,6 +53,7 @@ struct transcript {
     struct transcript_options o;
     struct item *item; /* [n_item] */
     uint32_t n_item, room_item;
+    size_t n_older;     /* messages before the first item */
     uint32_t n_unseen;  /* items that the model sees no more */
     size_t bytes, peak; /* of all that is held */
 

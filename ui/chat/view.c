@@ -629,7 +629,7 @@ void transcript_turn_end(struct transcript *t)
 
 long transcript_turn_keep(const struct transcript *t)
 {
-    long n = 0;
+    long n = (long)t->n_older;
 
     if (!t->has_turn)
         return -1;

@@ -1,0 +1,277 @@
+/* Chats of more items than are kept in memory: all of them can be read, in the order and with
+ * the numbers that they were said with, whatever was taken back in between. */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ui/chat/store.h"
+
+#define MOST 40000
+
+static char dir[] = "/tmp/memwall-parts.XXXXXX";
+static struct err e;
+static struct store *store;
+static const struct mw_receipt receipt = { .done = MW_DONE_STOP, .n_prompt = 3 };
+
+/* What was said: a number for each item, as it is in its text. */
+static struct {
+    enum store_kind kind;
+    uint32_t text;
+    bool is_longer; /* it was continued */
+} said[MOST];
+static uint32_t n_said, next_text, seed = 1;
+
+static void ok(int rc)
+{
+    if (rc != 0)
+        fail_msg("%s", e.what);
+}
+
+static uint32_t chance(uint32_t n)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % n;
+}
+
+static bool is_message(enum store_kind kind)
+{
+    return kind == STORE_USER || kind == STORE_ANSWER;
+}
+
+static void text_of(char text[32], uint32_t i)
+{
+    snprintf(text, 32, "text %u%s", said[i].text, said[i].is_longer ? " more" : "");
+}
+
+static void add(enum store_kind kind)
+{
+    char text[32];
+    uint32_t item;
+
+    assert_true(n_said < MOST);
+    said[n_said].kind = kind;
+    said[n_said].text = next_text++;
+    said[n_said].is_longer = false;
+    text_of(text, n_said);
+    if (kind == STORE_ANSWER) {
+        ok(store_piece(store, text, strlen(text), false, false, &item, &e));
+        ok(store_done(store, &receipt, 7, &e));
+    } else {
+        ok(store_add(store, kind, text, strlen(text), &item, &e));
+    }
+    assert_int_equal(item, n_said);
+    n_said++;
+}
+
+static void exchange(void)
+{
+    add(STORE_USER);
+    if (chance(20) == 0)
+        add(STORE_NOTICE);
+    add(STORE_ANSWER);
+    if (chance(20) == 0)
+        add(STORE_NOTICE);
+}
+
+static void go_on(void)
+{
+    uint32_t i = n_said;
+
+    while (i > 0 && said[i - 1].kind == STORE_NOTICE)
+        i--;
+    if (i == 0 || said[i - 1].kind != STORE_ANSWER || said[i - 1].is_longer)
+        return;
+    ok(store_piece(store, " more", 5, false, true, NULL, &e));
+    ok(store_done(store, &receipt, 7, &e));
+    said[i - 1].is_longer = true;
+}
+
+static void rewind_to(uint32_t message)
+{
+    uint32_t m = 0;
+
+    ok(store_rewind(store, message, &e));
+    for (uint32_t i = 0; i < n_said; i++)
+        if (is_message(said[i].kind) && m++ == message)
+            n_said = i;
+}
+
+static void check_item(uint32_t i)
+{
+    struct store_text t;
+    char text[32];
+
+    text_of(text, i);
+    ok(store_text(store, i, &t, &e));
+    assert_string_equal(t.text, text);
+    store_text_free(&t);
+    assert_int_equal(store_item(store, i)->kind, said[i].kind);
+    assert_int_equal(store_item(store, i)->text_bytes, strlen(text));
+    assert_int_equal(store_item(store, i)->has_receipt, said[i].kind == STORE_ANSWER);
+}
+
+static void check(uint32_t step)
+{
+    uint32_t m = 0, item;
+
+    assert_int_equal(store_count(store), n_said);
+    for (uint32_t i = 0; i < n_said; i++) {
+        if (i % step == 0)
+            check_item(i);
+        if (!is_message(said[i].kind))
+            continue;
+        assert_int_equal(store_is_user(store, m), said[i].kind == STORE_USER);
+        if (i % step == 0) {
+            ok(store_item_of(store, m, &item, &e));
+            assert_int_equal(item, i);
+        }
+        m++;
+    }
+    assert_int_equal(store_messages(store), m);
+}
+
+static void reopen(void)
+{
+    char path[4096];
+
+    strcpy(path, store_path(store));
+    store_close(store);
+    ok(store_open(&store, path, &e));
+}
+
+/* Exchanges, steps back of any size, answers that go on, and a look at all of it. */
+static void talk(void)
+{
+    for (int round = 0; round < 12; round++) {
+        for (uint32_t i = 0, n = 200 + chance(2500); i < n; i++)
+            exchange();
+        check(97);
+        if (round % 3 == 2)
+            reopen();
+        rewind_to(chance(store_messages(store) + 1));
+        go_on();
+        check(97);
+    }
+}
+
+static void begin(void)
+{
+    n_said = next_text = 0;
+    ok(store_new(&store, dir, "tiny", &e));
+    add(STORE_SYSTEM);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    store_close(store);
+    store = NULL;
+    return 0;
+}
+
+static void every_item_can_be_read_whatever_was_taken_back(void **state)
+{
+    (void)state;
+    begin();
+    talk();
+    check(1);
+    reopen();
+    check(1);
+    ok(store_queue(store, "later", 5, &e));
+    rewind_to(1); /* what waits is not taken back with the rest */
+    reopen();
+    check(1);
+    assert_int_equal(store_queue_count(store), 1);
+    {
+        struct store_text t;
+
+        ok(store_queue_text(store, 0, &t, &e));
+        assert_string_equal(t.text, "later");
+        store_text_free(&t);
+    }
+}
+
+static void a_chat_that_is_written_again_has_every_item(void **state)
+{
+    uint32_t n_lost;
+    char path[4096];
+
+    (void)state;
+    begin();
+    talk();
+    for (int i = 0; i < 4000; i++)
+        exchange();
+    strcpy(path, store_path(store));
+    assert_int_equal(unlink(path), 0);
+    exchange();
+    assert_true(store_take_moved(store, &n_lost));
+    assert_int_equal(n_lost, 0);
+    check(1);
+    rewind_to(3000);
+    go_on();
+    exchange();
+    reopen();
+    check(1);
+}
+
+static void items_keep_their_numbers_when_their_lines_are_lost(void **state)
+{
+    uint32_t n_lost, count, item;
+
+    (void)state;
+    begin();
+    for (int i = 0; i < 20000; i++)
+        add(i % 2 == 0 ? STORE_USER : STORE_ANSWER);
+    count = store_count(store);
+    assert_int_equal(truncate(store_path(store), 0), 0);
+    exchange();
+    assert_true(store_take_moved(store, &n_lost));
+    assert_true(n_lost > 8000 && n_lost < 20000);
+    reopen();
+    assert_int_equal(store_count(store), n_said);
+    check_item(n_said - 1);
+    check_item(count - 1);
+    assert_true(store_is_user(store, 0));
+    assert_false(store_is_user(store, 1));
+    ok(store_item_of(store, 20000, &item, &e));
+    assert_int_equal(item, count);
+}
+
+static int remove_all(void **state)
+{
+    char command[80];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    setlocale(LC_CTYPE, "C.UTF-8");
+    return mkdtemp(dir) == NULL ? -1 : 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(every_item_can_be_read_whatever_was_taken_back, end),
+        cmocka_unit_test_teardown(a_chat_that_is_written_again_has_every_item, end),
+        cmocka_unit_test_teardown(items_keep_their_numbers_when_their_lines_are_lost, end),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, remove_all);
+}
