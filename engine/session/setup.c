@@ -19,14 +19,15 @@
  * all of it rendered have at most TEXT_BASE and TEXT_TOKEN_BYTES for each token of the context.
  * Text of a token is seldom longer than 6 bytes, so longer text cannot fit the context.
  *
- * In the plan: four such texts, and 32 bytes of ids a token (of the session, of a prompt that
- * grows, of answers).  TEXT_FIXED: encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes
- * for each of them, an encoder keeps such a run, its table takes 256 KiB, and a block of
- * ENCODER_BLOCK bytes gives as many ids.
+ * In the plan: four such texts, two more for the values of a template that is evaluated
+ * (chat_template.c), and 32 bytes of ids a token (of the session, of a prompt that grows, of
+ * answers).  TEXT_FIXED: a parsed template takes at most 2 MiB and its values 1 MiB.  Encoding
+ * a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of them, an encoder keeps such a
+ * run, its table takes 256 KiB, and a block of ENCODER_BLOCK bytes gives as many ids.
  */
 #define TEXT_BASE        (64 * KIB)
 #define TEXT_TOKEN_BYTES 32
-#define TEXT_FIXED       (3 * MIB)
+#define TEXT_FIXED       (6 * MIB)
 
 #define DEFAULT_CTX 4096
 
@@ -178,7 +179,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
         .program_bytes = program_bytes(m) + m->header.used + TEXT_FIXED,
-        .text_token_bytes = 4 * TEXT_TOKEN_BYTES + 32,
+        .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
         .act_fixed_bytes = bytes.act_fixed,

@@ -16,13 +16,13 @@
 #include "engine/text/jinja.h"
 
 /*
- * Most memory that the values of one rendering may take: a constant, a share for each message
- * and a multiple of their text.  Published templates need less than a tenth of it.  It is given
- * back before the text is encoded, which takes as much again.
+ * The most memory that the values of one rendering may take: a constant, a share for each
+ * message and a multiple of their text.  session/setup.c plans for it.  Published templates
+ * need less than half.  It is given back before the text is encoded.
  */
-#define MEMORY_BASE        ((size_t)2 << 20)
+#define MEMORY_BASE        ((size_t)1 << 20)
 #define MEMORY_PER_MESSAGE 1024
-#define MEMORY_PER_BYTE    8
+#define MEMORY_PER_BYTE    2
 
 struct chat_template {
     struct jinja *jinja;

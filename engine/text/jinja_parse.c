@@ -12,8 +12,8 @@
 #include "engine/text/jinja_internal.h"
 #include "engine/text/utf8.h"
 
-#define TREE_BYTES_MAX ((size_t)16 << 20)
-#define TREE_PER_BYTE  256 /* of the template, more than any syntax needs */
+#define TREE_BYTES_MAX ((size_t)2 << 20) /* published templates need 15 bytes a byte */
+#define TREE_PER_BYTE  256               /* of the template, more than any syntax needs */
 #define TREE_BYTES_MIN ((size_t)64 << 10)
 #define PIECE_BYTES    ((size_t)16 << 10)
 
