@@ -145,14 +145,35 @@ static void on_restored(void *ctx)
     app_show_saved(ctx);
 }
 
+/* Of one message; its other text is in the file. */
+#define SHOWN_BYTES ((size_t)1 << 20)
+
+static void say_left(const struct app *a, struct store_text *text)
+{
+    char line[4300];
+    int n =
+        snprintf(line, sizeof line, "\n\n(%llu more bytes of this message are in %.4000s)\n",
+                 (unsigned long long)text->n_left, saved_path(&a->talk));
+    char *more = realloc(text->text, text->len + (size_t)n + 1);
+
+    if (more == NULL)
+        return;
+    memcpy(more + text->len, line, (size_t)n + 1);
+    text->text = more;
+    text->len += (size_t)n;
+}
+
 bool app_load(void *ctx, uint32_t id, struct transcript_text *out)
 {
     struct app *a = ctx;
     struct err ignored = ERR_INIT;
     struct store_text text;
 
-    if (a->talk.store == NULL || store_text(a->talk.store, id, &text, &ignored) != 0)
+    if (a->talk.store == NULL ||
+        store_text_start(a->talk.store, id, SHOWN_BYTES, &text, &ignored) != 0)
         return false;
+    if (text.n_left > 0)
+        say_left(a, &text);
     *out = (struct transcript_text){ .text = text.text,
                                      .thinking = text.thinking,
                                      .len = text.len,

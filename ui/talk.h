@@ -77,6 +77,7 @@ struct talk {
     char unsaved_why[300];
     uint64_t unsaved_ns; /* when it was tried last */
     bool has_asked_to_leave;
+    bool said_gone; /* that the oldest text of a chat that is not saved is gone */
 
     struct mw_chat_options options;                /* asked for; system is one of systems */
     struct mw_chat_options applied;                /* in force */
@@ -219,7 +220,9 @@ uint32_t saved_done(struct talk *t, const struct mw_receipt *r);
 uint32_t saved_notice(struct talk *t, const char *text);
 void saved_rewind(struct talk *t, size_t n);
 void saved_new(struct talk *t); /* what follows is another chat */
-/* Text of message n, for free(), or NULL. */
+/* Can message n be found, to go back to it?  -1 with *e: no. */
+int saved_find(const struct talk *t, size_t n, struct err *e);
+/* The beginning of message n, as much as the context has room for; for free(), or NULL. */
 char *saved_text(const struct talk *t, size_t n);
 /* Give what is saved to the engine. */
 int saved_restore(struct talk *t, struct err *e);

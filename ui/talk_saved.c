@@ -28,7 +28,7 @@ static int begin_new(struct talk *t, struct err *e)
     char dir[4096];
 
     saved_folder(t, dir, sizeof dir);
-    t->is_unsaved = false;
+    t->is_unsaved = t->said_gone = false;
     return store_new(&t->store, t->o.no_save ? NULL : dir, t->info.name, e);
 }
 
@@ -45,6 +45,13 @@ static void note(struct talk *t, int result, const struct err *e)
                    store_path(t->store));
         if (n_lost > 0)
             talk_error(t, "the text of %u earlier messages was lost with the old file", n_lost);
+    }
+    if (!t->said_gone && store_oldest(t->store) > 0) {
+        t->said_gone = true;
+        talk_notice(t,
+                    "this chat is not saved and has become long: of its text, only about the "
+                    "newest %zu MiB are kept in memory",
+                    STORE_MEMORY_BYTES >> 20);
     }
     t->is_unsaved = result != 0;
     if (result != 0) {
@@ -128,12 +135,26 @@ static void count_messages(struct talk *t)
     }
 }
 
-/* Messages that waited when the chat was left wait again. */
-static int take_queue(struct talk *t, const struct store *s, struct err *e)
+/* Messages that waited when the chat was left wait again, if all of them fit the context. */
+static int take_queue(struct talk *t, struct store *s, struct err *e)
 {
+    uint32_t n = store_queue_count(s);
+    size_t max, room = talk_text_room(t, &max);
     struct store_text text;
 
-    for (uint32_t i = 0; i < store_queue_count(s) && t->n_queue < TALK_MAX_QUEUE; i++) {
+    if (store_queue_bytes(s) > room) {
+        char why[300];
+
+        snprintf(why, sizeof why,
+                 "the %u messages that waited when this chat was left have %llu bytes, and %zu "
+                 "fit the context; they are not sent, and stay in the file",
+                 n, (unsigned long long)store_queue_bytes(s), room);
+        saved_unqueue(t, n);
+        saved_notice(t, why); /* the screen shows what is saved */
+        talk_error(t, "%s", why);
+        return 0;
+    }
+    for (uint32_t i = 0; i < n && t->n_queue < TALK_MAX_QUEUE; i++) {
         if (store_queue_text(s, i, &text, e) != 0)
             return -1;
         free(text.thinking);
@@ -261,15 +282,26 @@ void saved_rewind(struct talk *t, size_t n)
         note(t, store_rewind(t->store, n, &e), &e);
 }
 
+int saved_find(const struct talk *t, size_t n, struct err *e)
+{
+    uint32_t item;
+
+    return t->store != NULL && n < store_messages(t->store)
+               ? store_item_of(t->store, (uint32_t)n, &item, e)
+               : 0;
+}
+
 char *saved_text(const struct talk *t, size_t n)
 {
     struct err e = ERR_INIT;
     struct store_text text;
     uint32_t item;
+    size_t max;
 
+    talk_text_room(t, &max);
     if (t->store == NULL || n >= store_messages(t->store) ||
         store_item_of(t->store, (uint32_t)n, &item, &e) != 0 ||
-        store_text(t->store, item, &text, &e) != 0)
+        store_text_start(t->store, item, max, &text, &e) != 0)
         return NULL;
     free(text.thinking);
     return text.text;
@@ -292,7 +324,7 @@ static uint32_t first_that_fits(const struct talk *t, size_t *n_before, size_t *
 
     *n_before = *n_message = 0;
     talk_text_room(t, &max);
-    while (from > 0) {
+    while (from > (t->store == NULL ? 0 : store_oldest(t->store))) {
         const struct store_item *item = store_item(t->store, from - 1);
         size_t n = is_message(item)
                        ? (size_t)item->text_bytes + item->thinking_bytes + MESSAGE_BYTES

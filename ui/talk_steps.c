@@ -245,7 +245,7 @@ void talk_rewind(struct talk *t, size_t n)
     /* The engine does not hold all of what is left: the saved chat does. */
     bool again = t->n_absent > 0 || (t->n_dropped > 0 && n <= t->n_dropped);
 
-    if (mw_chat_rewind(t->chat, n, &e) != 0) {
+    if (saved_find(t, n, &e) != 0 || mw_chat_rewind(t->chat, n, &e) != 0) {
         talk_err(t, &e);
         return;
     }

@@ -152,6 +152,37 @@ class LongText(unittest.TestCase):
         with open(path, encoding="utf-8") as f:
             self.assertEqual("hello", [json.loads(x) for x in f][n + 1]["text"])
 
+    def test_one_very_long_message_is_written_out_in_the_memory_of_a_short_one(self):
+        self.chat(6000, "hi")
+        out = os.path.join(self.folder, "out.json")
+        _, _, short = self.talk((self.READY, f"/export {out}"), ("written to", "/quit"))
+        path = self.chat(1, "hi")
+        with open(path, "a", encoding="utf-8") as f:
+            f.write('{"role":"user","text":"one"}\n{"role":"assistant","text":"begin"}\n')
+            for i in range(LONG // 65536):
+                f.write('{"role":"assistant","continues":true,"text":"' + "x" * 65536 + '"}\n')
+        code, said, peak = self.talk((self.READY, f"/export! {out}"), ("written to", "/undo"),
+                                     ("one", "/quit"))
+        self.assertEqual(0, code, said)
+        self.assertLess(peak - short, ROOM / 2)
+        with open(out, encoding="utf-8") as f:
+            n = sum(part.count("x") for part in iter(lambda: f.read(65536), ""))
+        self.assertLess(n - LONG, 100)
+        self.assertGreaterEqual(n, LONG)
+
+    def test_messages_that_waited_and_cannot_fit_are_not_read(self):
+        self.chat(6000, "hi")
+        _, _, short = self.talk((self.READY, "/quit"))
+        path = self.chat(1, "hi")
+        with open(path, "a", encoding="utf-8") as f:
+            for i in range(24):
+                f.write('{"queued":"' + "x" * MIB + '"}\n')
+        code, said, peak = self.talk(("are not sent", ""), (self.READY, "/quit"))
+        self.assertEqual(0, code, said)
+        self.assertLess(peak - short, ROOM)
+        with open(path, encoding="utf-8") as f:
+            self.assertIn('{"unqueued":24}\n', f.readlines()[-3:])
+
     def many(self, n):
         """A saved chat of n messages as short as they get."""
         folder = os.path.join(self.folder, ".local", "share", "memwall", "chats")

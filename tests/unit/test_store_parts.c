@@ -20,7 +20,7 @@
 
 #define MOST 40000
 
-static char dir[] = "/tmp/memwall-parts.XXXXXX";
+static char dir[40];
 static struct err e;
 static struct store *store;
 static const struct mw_receipt receipt = { .done = MW_DONE_STOP, .n_prompt = 3 };
@@ -249,6 +249,62 @@ static void items_keep_their_numbers_when_their_lines_are_lost(void **state)
     assert_int_equal(item, count);
 }
 
+static void a_chat_that_is_not_saved_keeps_its_newest_text(void **state)
+{
+    static char text[20001], out[80];
+    struct stat st;
+    uint32_t oldest;
+    struct store_text t;
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    ok(store_new(&store, NULL, "tiny", &e));
+    for (uint32_t i = 0; i < 5000; i++) { /* 100 MB */
+        snprintf(text, sizeof text, "%u", i);
+        text[strlen(text)] = ' ';
+        ok(store_add(store, STORE_USER, text, sizeof text - 1, NULL, &e));
+        ok(store_text(store, i, &t, &e));
+        assert_int_equal(strtoul(t.text, NULL, 10), i);
+        store_text_free(&t);
+    }
+    oldest = store_oldest(store);
+    assert_true(5000 - oldest >= 100 && 5000 - oldest <= 210);
+    assert_int_equal(store_text(store, oldest - 1, &t, &e), -1);
+    ok(store_text(store, oldest, &t, &e));
+    assert_int_equal(strtoul(t.text, NULL, 10), oldest);
+    store_text_free(&t);
+    assert_int_equal(store_text(store, 3, &t, &e), -1);
+    snprintf(out, sizeof out, "%s/out.md", dir);
+    ok(store_export(store, out, STORE_MARKDOWN, true, &e));
+    assert_int_equal(stat(out, &st), 0);
+    assert_true(st.st_size > (5000 - oldest) * 20000);
+}
+
+static void only_the_beginning_of_a_long_text_is_read(void **state)
+{
+    static char text[3000001];
+    struct store_text t;
+
+    (void)state;
+    for (size_t i = 0; i + 2 < sizeof text; i += 2)
+        memcpy(text + i, "\xc3\xa9", 2);
+    ok(store_new(&store, dir, "tiny", &e));
+    ok(store_piece(store, "hm", 2, true, false, NULL, &e));
+    ok(store_piece(store, text, sizeof text - 1, false, false, NULL, &e));
+    ok(store_done(store, &receipt, 7, &e));
+    for (size_t max = 1; max < 5; max++) {
+        ok(store_text_start(store, 0, max, &t, &e));
+        assert_int_equal(t.thinking_len, max < 2 ? max : 2);
+        assert_int_equal(t.len, max < 4 ? 0 : 2);
+        assert_int_equal(t.n_left, 2 + sizeof text - 1 - t.len - t.thinking_len);
+        store_text_free(&t);
+    }
+    ok(store_text_start(store, 0, sizeof text + 1, &t, &e));
+    assert_int_equal(t.n_left, 0);
+    assert_string_equal(t.text, text);
+    store_text_free(&t);
+}
+
 static int remove_all(void **state)
 {
     char command[80];
@@ -262,6 +318,11 @@ static int make_dir(void **state)
 {
     (void)state;
     setlocale(LC_CTYPE, "C.UTF-8");
+    /* Every exchange is synced: a file system in memory has nothing to wait for. */
+    strcpy(dir, "/dev/shm/memwall-parts.XXXXXX");
+    if (mkdtemp(dir) != NULL)
+        return 0;
+    strcpy(dir, "/tmp/memwall-parts.XXXXXX");
     return mkdtemp(dir) == NULL ? -1 : 0;
 }
 
@@ -270,6 +331,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(every_item_can_be_read_whatever_was_taken_back, end),
         cmocka_unit_test_teardown(a_chat_that_is_written_again_has_every_item, end),
+        cmocka_unit_test_teardown(a_chat_that_is_not_saved_keeps_its_newest_text, end),
+        cmocka_unit_test_teardown(only_the_beginning_of_a_long_text_is_read, end),
         cmocka_unit_test_teardown(items_keep_their_numbers_when_their_lines_are_lost, end),
     };
 

@@ -161,8 +161,26 @@ static int flush(struct store *s, struct err *e)
     return failed;
 }
 
+/* The older half of what is in memory only, if it is too much. */
+static void forget_oldest(struct store *s)
+{
+    uint64_t from = s->size + s->out.n - STORE_MEMORY_BYTES / 2;
+    size_t n;
+
+    if (s->out.n <= STORE_MEMORY_BYTES)
+        return;
+    if (s->is_open && from > s->line_at)
+        from = s->line_at;
+    n = (size_t)(from - s->size);
+    memmove(s->out.s, s->out.s + n, s->out.n - n);
+    s->out.n -= n;
+    s->size += n;
+}
+
 int store_commit(struct store *s, bool sync, struct err *e)
 {
+    if (s->in_memory)
+        forget_oldest(s);
     if (!s->is_said || s->in_memory)
         return 0;
     s->is_lost = s->is_lost || !store_is_intact(s);

@@ -46,6 +46,7 @@
 #define STORE_MAX_QUEUE       32
 #define STORE_MAX_QUEUE_LINES 64   /* of one message that waits */
 #define STORE_KEPT_ITEMS      4096 /* about so many are known without reading the file again */
+#define STORE_MEMORY_BYTES    ((size_t)4 << 20)
 #define STORE_NO_ITEM         UINT32_MAX
 
 struct store;
@@ -66,6 +67,7 @@ struct store_item {
 struct store_text {
     char *text, *thinking; /* end in NUL; thinking NULL if there is none */
     size_t len, thinking_len;
+    uint64_t n_left; /* bytes that were not asked for */
 };
 
 struct store_head {
@@ -76,7 +78,7 @@ struct store_head {
 /*
  * Begin a new chat in folder dir, which is made if it is not there.  No file before the
  * first message: chats in which nothing was said leave nothing.  dir NULL: the chat is kept
- * in memory only.
+ * in memory only, about its newest STORE_MEMORY_BYTES.
  */
 int store_new(struct store **out, const char *dir, const char *model, struct err *e);
 /* Open path to go on with it. */
@@ -120,6 +122,7 @@ int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item
 /* The first n wait no more. */
 int store_unqueue(struct store *s, size_t n, struct err *e);
 uint32_t store_queue_count(const struct store *s);
+uint64_t store_queue_bytes(const struct store *s); /* of all their texts */
 int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, struct err *e);
 
 /* ---- reading ---- */
@@ -134,6 +137,12 @@ int store_item_of(const struct store *s, uint32_t message, uint32_t *item, struc
  * notice. */
 const struct store_item *store_item(const struct store *s, uint32_t item);
 int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e);
+/* At most its first max bytes, thinking included, and no half of a character. */
+int store_text_start(const struct store *s, uint32_t item, size_t max, struct store_text *out,
+                     struct err *e);
+/* The oldest item whose text there is: not 0 only if the chat is in memory alone and has grown
+ * beyond STORE_MEMORY_BYTES. */
+uint32_t store_oldest(const struct store *s);
 void store_text_free(struct store_text *t);
 
 /* ---- all chats ---- */

@@ -34,35 +34,84 @@ static void put_marked(FILE *f, const char *mark, const char *s, size_t n)
     }
 }
 
-static void put_text(FILE *f, const char *s, size_t n)
+/* Give the thinking, or the text, of an item in pieces: no more than a line of the chat's file
+ * is in memory. */
+typedef void put_fn(FILE *f, struct json_text *j, const char *s, size_t n);
+
+static int each_piece(const struct store *s, uint32_t item, bool thinking, put_fn *put, FILE *f,
+                      struct json_text *j, struct err *e)
 {
-    fwrite(s, 1, n, f);
-    if (n > 0 && s[n - 1] != '\n')
-        fputc('\n', f);
+    const struct store *holder;
+    const struct record *r = store_record(s, item, &holder, e);
+
+    if (r == NULL)
+        return -1;
+    if ((thinking ? r->item.thinking_bytes : r->item.text_bytes) == 0)
+        return 0;
+    for (uint32_t p = r->first; p != STORE_NO_PIECE; p = holder->piece[p].next) {
+        struct store_text t = { 0 };
+        int failed = store_read_piece(s, &holder->piece[p], &t, e);
+
+        if (failed == 0 && thinking && t.thinking_len > 0)
+            put(f, j, t.thinking, t.thinking_len);
+        else if (failed == 0 && !thinking && t.len > 0)
+            put(f, j, t.text, t.len);
+        store_text_free(&t);
+        if (failed != 0)
+            return -1;
+    }
+    return 0;
 }
 
-static void markdown_item(FILE *f, const struct store *s, const struct store_item *item,
-                          const struct store_text *t)
+/* j is not used; its n says that the text does not end in a newline yet. */
+static void put_text(FILE *f, struct json_text *j, const char *s, size_t n)
+{
+    fwrite(s, 1, n, f);
+    j->n = s[n - 1] != '\n';
+}
+
+static void put_notice(FILE *f, struct json_text *j, const char *s, size_t n)
+{
+    (void)j;
+    put_marked(f, "> ", s, n);
+}
+
+static int markdown_text(FILE *f, const struct store *s, uint32_t i, bool thinking,
+                         struct err *e)
+{
+    struct json_text end = { 0 };
+    int failed = each_piece(s, i, thinking, put_text, f, &end, e);
+
+    if (end.n > 0)
+        fputc('\n', f);
+    return failed;
+}
+
+static int markdown_item(FILE *f, const struct store *s, uint32_t i,
+                         const struct store_item *item, struct err *e)
 {
     char line[256];
 
     fputc('\n', f);
     switch (item->kind) {
-    case STORE_NOTICE: put_marked(f, "> ", t->text, t->len); return;
+    case STORE_NOTICE: return each_piece(s, i, false, put_notice, f, NULL, e);
     case STORE_SYSTEM: fputs("## System\n\n", f); break;
     case STORE_USER: fputs("## You\n\n", f); break;
     case STORE_ANSWER:
         fprintf(f, "## %s\n\n", s->head.model[0] != '\0' ? s->head.model : "Model");
         break;
     }
-    if (t->thinking_len > 0) {
+    if (item->thinking_bytes > 0) {
         fputs("<details><summary>thinking</summary>\n\n", f);
-        put_text(f, t->thinking, t->thinking_len);
+        if (markdown_text(f, s, i, true, e) != 0)
+            return -1;
         fputs("\n</details>\n\n", f);
     }
-    put_text(f, t->text, t->len);
+    if (markdown_text(f, s, i, false, e) != 0)
+        return -1;
     if (item->has_receipt)
         fprintf(f, "\n*%s*\n", receipt_line(line, sizeof line, &item->receipt, false));
+    return 0;
 }
 
 /* ---- JSON ---- */
@@ -88,8 +137,26 @@ static void json_receipt(struct json_text *j, const struct store_item *item)
         (unsigned long long)r->peak_charged);
 }
 
-static void json_item(struct json_text *j, const struct store_item *item,
-                      const struct store_text *t)
+static void put_string(FILE *f, struct json_text *j, const char *s, size_t n)
+{
+    json_text_inside(j, s, n);
+    put_json(f, j);
+}
+
+static int json_string(FILE *f, struct json_text *j, const struct store *s, uint32_t i,
+                       bool thinking, struct err *e)
+{
+    int failed;
+
+    json_text_print(j, "\"");
+    put_json(f, j);
+    failed = each_piece(s, i, thinking, put_string, f, j, e);
+    json_text_print(j, "\"");
+    return failed;
+}
+
+static int json_item(FILE *f, struct json_text *j, const struct store *s, uint32_t i,
+                     const struct store_item *item, struct err *e)
 {
     static const char *const roles[] = { [STORE_SYSTEM] = "system",
                                          [STORE_USER] = "user",
@@ -97,17 +164,20 @@ static void json_item(struct json_text *j, const struct store_item *item,
                                          [STORE_NOTICE] = "notice" };
 
     json_text_print(j, "    {\"role\": \"%s\"", roles[item->kind]);
-    if (t->thinking_len > 0) {
+    if (item->thinking_bytes > 0) {
         json_text_print(j, ",\n     \"thinking\": ");
-        json_text_string(j, t->thinking, t->thinking_len);
+        if (json_string(f, j, s, i, true, e) != 0)
+            return -1;
     }
     json_text_print(j, ",\n     \"content\": ");
-    json_text_string(j, t->text, t->len);
+    if (json_string(f, j, s, i, false, e) != 0)
+        return -1;
     if (item->kind == STORE_ANSWER)
         json_text_print(j, ",\n     \"done\": \"%s\"", chatline_done_name(item->done));
     if (item->has_receipt)
         json_receipt(j, item);
     json_text_print(j, "}");
+    return 0;
 }
 
 static void begin(FILE *f, const struct store *s, enum store_format format, struct json_text *j)
@@ -129,25 +199,22 @@ int store_export(const struct store *s, const char *path, enum store_format form
 {
     struct json_text j = { 0 };
     struct whole_file w;
+    uint32_t from = store_oldest(s);
     int failed = 0;
 
     if (whole_file_begin(&w, path, replace, e) != 0)
         return -1;
     begin(w.f, s, format, &j);
-    for (uint32_t i = 0; i < store_count(s) && failed == 0; i++) {
-        struct store_text t;
+    for (uint32_t i = from; i < store_count(s) && failed == 0; i++) {
+        struct store_item item = *store_item(s, i);
 
-        failed = store_text(s, i, &t, e);
-        if (failed != 0)
-            break;
         if (format == STORE_MARKDOWN) {
-            markdown_item(w.f, s, store_item(s, i), &t);
+            failed = markdown_item(w.f, s, i, &item, e);
         } else {
-            json_text_print(&j, "%s\n", i > 0 ? "," : "");
-            json_item(&j, store_item(s, i), &t);
+            json_text_print(&j, "%s\n", i > from ? "," : "");
+            failed = json_item(w.f, &j, s, i, &item, e);
             put_json(w.f, &j);
         }
-        store_text_free(&t);
     }
     if (format == STORE_JSON)
         fputs("\n  ]\n}\n", w.f);

@@ -153,6 +153,9 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
 /* The lines [from, to) of s become items of the view v. */
 int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct store *v,
                     struct err *e);
+/* The texts of one line. */
+int store_read_piece(const struct store *s, const struct piece *p, struct store_text *out,
+                     struct err *e);
 /* Bytes of the file, or of what is not in it yet. */
 int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e);
 

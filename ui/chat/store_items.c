@@ -243,6 +243,10 @@ static const struct store *view_of(const struct store *s, uint32_t p, struct err
     if (old->view != NULL && old->number == p)
         return old->view;
     forget_view(s);
+    if (p + 1 >= s->n_part) {
+        err_set(e, ERR_IO, "the older messages of the chat are gone");
+        return NULL;
+    }
     v = store_blank(e);
     if (v == NULL)
         return NULL;
@@ -503,6 +507,27 @@ int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint
 uint32_t store_count(const struct store *s)
 {
     return s->first + s->n_record;
+}
+
+uint64_t store_queue_bytes(const struct store *s)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_queue; i++)
+        n += s->queue[i].item.text_bytes;
+    return n;
+}
+
+uint32_t store_oldest(const struct store *s)
+{
+    uint32_t i = s->first;
+
+    if (!s->in_memory || s->size == 0)
+        return 0;
+    while (i < store_count(s) && s->record[i - s->first].first != STORE_NO_PIECE &&
+           s->piece[s->record[i - s->first].first].offset < s->size)
+        i++;
+    return i;
 }
 
 uint32_t store_messages(const struct store *s)

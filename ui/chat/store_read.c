@@ -226,6 +226,8 @@ int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct st
 
 int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e)
 {
+    if (s->in_memory && offset < s->size)
+        return err_set(e, ERR_IO, "the older messages of a chat that is not saved are gone");
     while (n > 0 && offset < s->size) {
         uint64_t tail_at = s->size - s->n_tail;
         size_t want = n < s->size - offset ? n : (size_t)(s->size - offset);
@@ -279,8 +281,8 @@ static bool join(char **to, size_t *n, struct text_of *more)
     return true;
 }
 
-static int read_piece(const struct store *s, const struct piece *p, struct store_text *out,
-                      struct err *e)
+int store_read_piece(const struct store *s, const struct piece *p, struct store_text *out,
+                     struct err *e)
 {
     size_t n = p->bytes > 0 ? p->bytes : (size_t)(s->size + s->out.n - p->offset), used;
     struct chatline l = { 0 };
@@ -304,32 +306,55 @@ static int read_piece(const struct store *s, const struct piece *p, struct store
     return failed;
 }
 
+static void cut(char *s, size_t *n, size_t max)
+{
+    *n = max;
+    while (*n > 0 && ((unsigned char)s[*n] & 0xc0) == 0x80)
+        --*n;
+    s[*n] = '\0';
+}
+
 /* holder has the pieces of r. */
 static int record_text(const struct store *s, const struct store *holder,
-                       const struct record *r, struct store_text *out, struct err *e)
+                       const struct record *r, size_t max, struct store_text *out,
+                       struct err *e)
 {
     *out = (struct store_text){ 0 };
-    for (uint32_t p = r->first; p != STORE_NO_PIECE; p = holder->piece[p].next)
-        if (read_piece(s, &holder->piece[p], out, e) != 0) {
+    for (uint32_t p = r->first; p != STORE_NO_PIECE && out->len + out->thinking_len < max;
+         p = holder->piece[p].next)
+        if (store_read_piece(s, &holder->piece[p], out, e) != 0) {
             store_text_free(out);
             return -1;
         }
     if (out->text == NULL)
         out->text = calloc(1, 1);
+    if (out->thinking_len > max)
+        cut(out->thinking, &out->thinking_len, max);
+    if (out->len > max - out->thinking_len)
+        cut(out->text, &out->len, max - out->thinking_len);
+    if (max < SIZE_MAX)
+        out->n_left = (uint64_t)r->item.text_bytes + r->item.thinking_bytes - out->len -
+                      out->thinking_len;
     return out->text != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for a text of the chat");
 }
 
-int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e)
+int store_text_start(const struct store *s, uint32_t item, size_t max, struct store_text *out,
+                     struct err *e)
 {
     const struct store *holder;
     const struct record *r = store_record(s, item, &holder, e);
 
-    return r == NULL ? -1 : record_text(s, holder, r, out, e);
+    return r == NULL ? -1 : record_text(s, holder, r, max, out, e);
+}
+
+int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e)
+{
+    return store_text_start(s, item, SIZE_MAX, out, e);
 }
 
 int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, struct err *e)
 {
-    return record_text(s, s, &s->queue[i], out, e);
+    return record_text(s, s, &s->queue[i], SIZE_MAX, out, e);
 }
 
 void store_text_free(struct store_text *t)
