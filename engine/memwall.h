@@ -78,7 +78,7 @@ int mw_encoder_new(struct mw_encoder **out, struct mw_model *m, bool parse_speci
 void mw_encoder_free(struct mw_encoder *x);
 /*
  * Take the len bytes that follow; len 0 ends the text.  *ids are the next *n ids, valid
- * until the next call.  Text of which the ids are not certain yet waits inside; more than
+ * until the next call.  The encoder keeps text whose ids are not certain yet; more than
  * 128 KiB of it without a place where it can be cut is an error (ERR_UNSUPPORTED).
  */
 int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const uint32_t **ids,

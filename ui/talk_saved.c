@@ -2,7 +2,7 @@
  * The copy of a conversation on disk.
  *
  * The store has all of the conversation, whether it can be written or not.  When a write
- * fails, the person is told once that saving is suspended; every later write, and
+ * fails, the screen says once that saving is suspended; every later write, and
  * talk_tick from time to time, tries to write all that is missing.
  */
 #include "config.h"

@@ -326,7 +326,7 @@ static void each_prompt_extends_the_last_one(void **state)
     }
 }
 
-/* Where the whole answer can be spelled anew, keeping its ids changes nothing. */
+/* If encoding the whole answer again gives its ids, keeping them changes nothing. */
 static void kept_ids_are_those_of_the_text(void **state)
 {
     const struct chat_options o = { .add_generation_prompt = true };

@@ -281,7 +281,7 @@ static void the_machine_is_what_its_limits_leave(void **state)
     assert_true(m.available_bytes <= m.memory_bytes);
 }
 
-/* A budget of so many bytes in the tree: what is left of it, and the sentence in why. */
+/* Returns the rest of a budget of that many bytes in the tree, with the reason in why. */
 static uint64_t lowered(uint64_t bytes, char why[320])
 {
     bool is_lower;

@@ -47,7 +47,7 @@ struct store {
     int fd; /* -1: there is no file yet */
     bool read_only;
     bool in_memory;   /* there will never be a file */
-    bool is_said;     /* a file is wanted */
+    bool is_said;     /* the chat is to be saved in a file */
     bool is_nameless; /* the file had no name left when it was opened (/proc/self/fd/3) */
     bool is_lost;     /* the file is not what was written: a new one is needed */
     bool is_moved;    /* one was made, and nobody has asked yet */

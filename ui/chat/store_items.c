@@ -66,7 +66,7 @@ static void move_pieces(const struct store *s, struct record *r, struct piece *t
     }
 }
 
-/* Only the pieces of what is kept, in new memory with as much room again. */
+/* Move the kept pieces into new memory with as much spare room again. */
 static bool gather_pieces(struct store *s)
 {
     uint32_t n = 0, room = 16;
@@ -126,7 +126,7 @@ static bool begins_part(const struct store *s, enum store_kind kind)
                            n >= 2 * PART_ITEMS || p->n_piece >= PART_PIECES);
 }
 
-/* The parts at the beginning of what is kept that are not needed there. */
+/* Parts at the start of the kept items that are not needed in memory. */
 static void forget_parts(struct store *s)
 {
     uint32_t n, count = store_count(s);
@@ -328,7 +328,7 @@ int store_item_of(const struct store *s, uint32_t message, uint32_t *item, struc
 
 /* ---- going back ---- */
 
-/* Items [.. count) of part p become what is kept. */
+/* Keep items [.. count) of part p. */
 static int keep_part(struct store *s, uint32_t p, uint32_t count, struct err *e)
 {
     uint64_t bytes = s->part[p + 1].offset - s->part[p].offset;
