@@ -39,6 +39,17 @@ static void print_text(FILE *to, const struct mw_text_info *text, const struct e
     fprintf(to, "\n  chat format   %s\n", text->chat_choice);
 }
 
+static void print_experts_and_context(FILE *to, const struct summary *s)
+{
+    if (s->n_expert > 0)
+        fprintf(to, "  experts       %u, of which a token uses %u\n", s->n_expert,
+                s->n_expert_used);
+    fprintf(to, "  context       %u tokens", s->n_ctx_train);
+    if (s->n_swa > 0)
+        fprintf(to, ", window of sliding layers %u", s->n_swa);
+    fprintf(to, "\n");
+}
+
 static void print_head(FILE *to, const struct summary *s, const struct mw_text_info *text,
                        const struct err *no_text)
 {
@@ -51,13 +62,7 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
     fprintf(to, "  parameters    %s, of which a token uses %s; embeddings %s\n",
             count_text(a, sizeof a, s->n_param), count_text(b, sizeof b, s->n_param_active),
             count_text(c, sizeof c, s->n_param_embd));
-    if (s->n_expert > 0)
-        fprintf(to, "  experts       %u, of which a token uses %u\n", s->n_expert,
-                s->n_expert_used);
-    fprintf(to, "  context       %u tokens", s->n_ctx_train);
-    if (s->n_swa > 0)
-        fprintf(to, ", window of sliding layers %u", s->n_swa);
-    fprintf(to, "\n");
+    print_experts_and_context(to, s);
     print_text(to, text, no_text);
     if (s->n_unknown_key > 0)
         fprintf(to, "  unknown keys  %u, not used: %s\n", s->n_unknown_key, s->unknown_keys);
@@ -83,13 +88,7 @@ static void print_foreign(FILE *to, const struct summary *s, const struct mw_tex
     if (s->n_head_kv > 0)
         fprintf(to, ", %u of keys and values", s->n_head_kv);
     fprintf(to, "\n");
-    if (s->n_expert > 0)
-        fprintf(to, "  experts       %u, of which a token uses %u\n", s->n_expert,
-                s->n_expert_used);
-    fprintf(to, "  context       %u tokens", s->n_ctx_train);
-    if (s->n_swa > 0)
-        fprintf(to, ", window of sliding layers %u", s->n_swa);
-    fprintf(to, "\n");
+    print_experts_and_context(to, s);
     print_text(to, text, no_text);
 }
 

@@ -242,7 +242,7 @@ void talk_enter(struct talk *t, const char *line)
 void talk_rewind(struct talk *t, size_t n)
 {
     struct err e = ERR_INIT;
-    /* The engine does not hold all of what is left: the saved chat does. */
+    /* The engine holds only the newest messages; the others are in the saved chat. */
     bool again = t->n_absent > 0 || (t->n_dropped > 0 && n <= t->n_dropped);
 
     if (saved_find(t, n, &e) != 0 || mw_chat_rewind(t->chat, n, &e) != 0) {
