@@ -331,39 +331,54 @@ int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e)
 
 /* ---- lines that end too early ---- */
 
-/* Where things stand at the end of s. */
+/* Where things stand at the end of a line. */
 struct stand {
     bool in_string, is_value; /* the last string is (or was) a value, not a key */
-    size_t escape;            /* in a string: where the escape began that is not complete */
-    bool in_escape;
+    size_t whole;             /* in a string: where its last complete character ended */
     unsigned depth;
     size_t comma; /* the last one at depth 1; 0: none */
     char last;    /* the last character outside of strings that is no blank */
 };
 
+/* Bytes of the character of a string that begins at s, of n bytes; more than n: it is cut. */
+static size_t character_bytes(const char *s, size_t n)
+{
+    unsigned char c = (unsigned char)s[0];
+
+    if (c == '\\')
+        return n > 1 && s[1] == 'u' ? 6 : 2;
+    return c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+}
+
+/* \ud800 to \udbff, which the other half of a pair should follow. */
+static bool is_first_half(const char *s, size_t bytes)
+{
+    return bytes == 6 && (s[2] | 0x20) == 'd' && memchr("89abAB", s[3], 6) != NULL;
+}
+
+/*
+ * Looks only at what stands before each place, so a line that is cut at "whole" has the same
+ * "whole" when it is read again.
+ */
 static struct stand look(const char *s, size_t n)
 {
     struct stand at = { 0 };
 
-    for (size_t i = 0; i < n; i++) {
-        if (at.in_string) {
-            if (at.in_escape) {
-                size_t want = s[at.escape + 1] == 'u' ? 6 : 2;
-
-                at.in_escape = i + 1 - at.escape < want;
-            } else if (s[i] == '\\') {
-                at.in_escape = true;
-                at.escape = i;
-            } else if (s[i] == '"') {
-                at.in_string = false;
-                at.last = '"';
-            }
+    for (size_t i = 0, bytes = 1; i < n; i += bytes) {
+        bytes = 1;
+        if (at.in_string && s[i] != '"') {
+            bytes = character_bytes(s + i, n - i);
+            if (bytes <= n - i && !is_first_half(s + i, bytes))
+                at.whole = i + bytes;
             continue;
         }
         switch (s[i]) {
         case '"':
-            at.in_string = true;
-            at.is_value = at.last == ':';
+            at.in_string = !at.in_string;
+            at.whole = i + 1;
+            if (at.in_string)
+                at.is_value = at.last == ':';
+            at.last = at.in_string ? at.last : '"';
             break;
         case '{':
         case '[': at.depth++; break;
@@ -378,27 +393,6 @@ static struct stand look(const char *s, size_t n)
     return at;
 }
 
-/* Without the beginning of a character that is not complete, or half of a pair. */
-static size_t whole_characters(const char *s, size_t n, const struct stand *at)
-{
-    size_t keep = at->in_escape ? at->escape : n, i;
-
-    if (keep >= 6 && s[keep - 6] == '\\' && s[keep - 5] == 'u' && (s[keep - 4] | 0x20) == 'd' &&
-        ((s[keep - 3] | 0x20) == '8' || s[keep - 3] == '9' || (s[keep - 3] | 0x20) == 'a' ||
-         (s[keep - 3] | 0x20) == 'b'))
-        keep -= 6;
-    for (i = keep; i > 0 && keep - i < 4 && ((unsigned char)s[i - 1] & 0xc0) == 0x80; i--)
-        ;
-    if (i > 0 && (unsigned char)s[i - 1] >= 0xc0) {
-        unsigned char lead = (unsigned char)s[i - 1];
-        size_t want = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-
-        if (keep - (i - 1) < want)
-            keep = i - 1;
-    }
-    return keep;
-}
-
 bool chatline_mend(const char *s, size_t n, size_t *keep, const char **more)
 {
     struct stand at = look(s, n);
@@ -406,7 +400,7 @@ bool chatline_mend(const char *s, size_t n, size_t *keep, const char **more)
     if (at.depth != 1 && !(at.depth > 1 && at.comma > 0))
         return false;
     if (at.depth == 1 && at.in_string && at.is_value) {
-        *keep = whole_characters(s, n, &at);
+        *keep = at.whole;
         *more = "\"}";
     } else if (at.depth == 1 && !at.in_string && at.is_value && at.last == '"') {
         *keep = n;
