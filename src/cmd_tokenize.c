@@ -18,7 +18,7 @@
 #include "src/eval_ids.h"
 #include "src/json_out.h"
 #include "src/prompt.h"
-#include "ui/chat/clean.h"
+#include "ui/text/clean.h"
 
 #define IDS_MAX_BYTES      ((size_t)256 << 20) /* of a text of ids, which is held whole */
 #define CHAT_MAX_BYTES     ((size_t)64 << 20)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/paths.h"
-#include "ui/path.h"
+#include "ui/term/path.h"
 
 #define KEEP_SECONDS    86400
 #define MEASURE_SECONDS 1.2

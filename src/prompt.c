@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/path.h"
+#include "ui/term/path.h"
 
 #define PIECE_BYTES 65536
 

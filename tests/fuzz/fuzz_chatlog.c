@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz_file.h"
-#include "ui/chat/store.h"
+#include "ui/store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /*
  * Every command: what it does, what it says without an argument, and what it says to a wrong
- * one.  The table of the program (ui/commands.h) is gone through, so that a command without
- * a row here is a failure.
+ * one.  The table of the program (ui/talk/commands.h) is gone through, so that a command
+ * without a row here is a failure.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "tests/terminal/program.h"
-#include "ui/commands.h"
+#include "ui/talk/commands.h"
 
 #define ESC   "\033"
 #define ENTER "\r"

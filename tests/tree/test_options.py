@@ -168,7 +168,7 @@ class Tables(unittest.TestCase):
                     self.assertIn(f'"memwall {version}"', f.readline(), name)
 
     def test_the_roles_of_themes_are_listed(self):
-        with open(os.path.join(SRCDIR, "ui", "role.c"), encoding="utf-8") as f:
+        with open(os.path.join(SRCDIR, "ui", "term", "role.c"), encoding="utf-8") as f:
             roles = re.findall(r'\[ROLE_\w+\] = "(\w+)"', f.read())
         with open(os.path.join(SRCDIR, "man", "memwall.conf.5"), encoding="utf-8") as f:
             page = f.read()
@@ -183,9 +183,9 @@ class Tables(unittest.TestCase):
                 return f.read()
 
         page = read("man", "memwall-chat.1").replace("\\-", "-").replace("\\e", "\\")
-        table = read("ui", "commands.c").split("slash_commands[] = {")[1].split("{ NULL")[0]
+        table = read("ui", "talk", "commands.c").split("slash_commands[] = {")[1].split("{ NULL")[0]
         commands = re.findall(r'\{ "([\w-]+)", "[^"]*",\s*"([^"]*)"', table)
-        table = read("ui", "command_show.c").split("rows[] = {")[1].split("sheet_line")[0]
+        table = read("ui", "talk", "command_show.c").split("rows[] = {")[1].split("sheet_line")[0]
         keys = re.findall(r'\{ "([^"]*)", "([^"]*)" \}', table)
         self.assertGreater(len(commands), 30)
         self.assertGreater(len(keys), 15)

@@ -1,4 +1,4 @@
-# unit tests of ui/chat
+# unit tests of ui/text and ui/store
 EXTRA_DIST += tests/data/chat
 
 if HAVE_CMOCKA

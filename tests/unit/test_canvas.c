@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include <curses.h>
 
-#include "ui/canvas.h"
+#include "ui/term/canvas.h"
 
 static void assert_grid(const struct canvas_target *t, const char *want)
 {

@@ -15,7 +15,7 @@
 #include <utf8proc.h>
 
 #include "tests/unit/chat_random.h"
-#include "ui/chat/clean.h"
+#include "ui/text/clean.h"
 
 #define BAD "\xef\xbf\xbd"
 

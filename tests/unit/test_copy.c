@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "ui/chat/copy.h"
+#include "ui/text/copy.h"
 
 static char dir[] = "/tmp/memwall-copy-XXXXXX";
 static char at[64];

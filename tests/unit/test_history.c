@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "ui/history.h"
+#include "ui/term/history.h"
 
 static char folder[64], path[128];
 

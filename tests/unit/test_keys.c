@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ui/keys.h"
+#include "ui/term/keys.h"
 
 static struct keys *keys;
 

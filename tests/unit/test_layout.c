@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "ui/layout.h"
+#include "ui/app/layout.h"
 
 static int cells(const struct area *a)
 {

@@ -13,11 +13,11 @@
 #include <cmocka.h>
 
 #include "tests/unit/chat_random.h"
-#include "ui/chat/body.h"
-#include "ui/chat/entity.h"
-#include "ui/chat/highlight.h"
-#include "ui/chat/markdown.h"
-#include "ui/cluster.h"
+#include "ui/term/cluster.h"
+#include "ui/text/body.h"
+#include "ui/text/entity.h"
+#include "ui/text/highlight.h"
+#include "ui/text/markdown.h"
 
 struct row {
     const char *name;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ui/chat/receipt.h"
+#include "ui/text/receipt.h"
 
 static const struct mw_receipt some = {
     .done = MW_DONE_STOP,

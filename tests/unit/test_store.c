@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "ui/chat/store.h"
+#include "ui/store/store.h"
 
 static char dir[64], chats[80];
 

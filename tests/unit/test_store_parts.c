@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "ui/chat/store.h"
+#include "ui/store/store.h"
 
 #define MOST 40000
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/fail_with.h"
-#include "ui/chat/store.h"
+#include "ui/store/store.h"
 
 static char dir[64];
 static struct store *store;

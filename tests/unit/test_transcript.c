@@ -17,7 +17,7 @@
 
 #include "tests/unit/chat_random.h"
 #include "tests/unit/transcript_pane.h"
-#include "ui/canvas.h"
+#include "ui/term/canvas.h"
 
 /* ---- pictures ---- */
 

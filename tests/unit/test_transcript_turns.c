@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/transcript_pane.h"
-#include "ui/canvas.h"
+#include "ui/term/canvas.h"
 
 /* ---- selection ---- */
 

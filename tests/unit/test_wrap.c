@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/chat_random.h"
-#include "ui/chat/clean.h"
-#include "ui/chat/wrap.h"
-#include "ui/cluster.h"
+#include "ui/term/cluster.h"
+#include "ui/text/clean.h"
+#include "ui/text/wrap.h"
 
 struct row {
     const char *name;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "ui/canvas.h"
+#include "ui/term/canvas.h"
 
 const struct mw_receipt pane_receipt = {
     .done = MW_DONE_STOP,

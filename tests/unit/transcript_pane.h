@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "ui/chat/transcript.h"
+#include "ui/text/transcript.h"
 
 enum { HEIGHT = 10, WIDTH = 40 };
 

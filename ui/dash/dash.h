@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "engine/memwall.h"
-#include "ui/canvas.h"
+#include "ui/term/canvas.h"
 #include "ui/ui.h"
 
 struct dash;

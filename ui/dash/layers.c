@@ -19,9 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/cluster.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
+#include "ui/term/cluster.h"
 
 #define COLUMN_MIN 21 /* of a column, with its gap */
 #define FIGURES    12 /* three of a blank and three digits */

@@ -8,9 +8,9 @@
 #ifndef MEMWALL_UI_DASH_WIDGET_H
 #define MEMWALL_UI_DASH_WIDGET_H
 
-#include "ui/canvas.h"
 #include "ui/dash/figure.h"
 #include "ui/dash/state.h"
+#include "ui/term/canvas.h"
 
 struct dash_widget {
     const char *name;

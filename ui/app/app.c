@@ -1,0 +1,405 @@
+#include "config.h"
+
+#include "ui/app/app.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/app/plain.h"
+#include "ui/dash/dash.h"
+#include "ui/talk/commands.h"
+#include "ui/term/path.h"
+#include "ui/text/receipt.h"
+
+#define FRAME_NS     ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
+#define IDLE_NS      ((uint64_t)1000 * 1000 * 1000)
+#define LONG_MESSAGE 400 /* bytes from which the cost is shown beforehand */
+#define UNSEEN_NS    ((uint64_t)2000 * 1000 * 1000) /* the window has not the focus */
+
+void app_dirty(struct app *a, unsigned dirt)
+{
+    a->dirt |= dirt;
+}
+
+void app_hint(struct app *a, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(a->hint, sizeof a->hint, fmt, ap);
+    va_end(ap);
+    app_dirty(a, DIRT_INPUT);
+}
+
+/* ---- $EDITOR ---- */
+
+void app_run_editor(struct app *a)
+{
+    const char *editor = getenv("VISUAL") != NULL ? getenv("VISUAL") : getenv("EDITOR");
+    char path[] = "/tmp/memwall-XXXXXX.md", command[4400];
+    char sh[] = "sh", dash_c[] = "-c";
+    char *argv[] = { sh, dash_c, command, NULL };
+    struct err e = ERR_INIT;
+    int fd = mkstemps(path, 3);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r+");
+    char *text = NULL;
+    size_t n = 0;
+    int status;
+
+    if (f == NULL) {
+        app_hint(a, "no temporary file for the editor: %s", strerror(errno));
+        return;
+    }
+    fputs(edit_text(), f);
+    fflush(f);
+    snprintf(command, sizeof command, "%.4000s %s", editor == NULL ? "editor" : editor, path);
+    status = term_run(a->term, argv, &e);
+    rewind(f);
+    fclose(f);
+    f = status == 0 ? fopen(path, "re") : NULL;
+    if (f != NULL && getdelim(&text, &n, '\0', f) > 0) {
+        size_t len = strlen(text);
+
+        while (len > 0 && text[len - 1] == '\n')
+            text[--len] = '\0';
+        edit_set(text);
+    } else if (status != 0) {
+        app_hint(a, "the editor failed; the line is as it was");
+    }
+    free(text);
+    if (f != NULL)
+        fclose(f);
+    unlink(path);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
+/* ---- signals ---- */
+
+/* The terminal may have another size now. */
+static void take_size(struct app *a)
+{
+    if (term_is_cut(a->term)) {
+        struct canvas c = term_canvas(a->term);
+
+        app_hint(a, "%d x %d cells are used: more would take memory from the budget", c.width,
+                 c.height);
+    }
+    app_layout(a);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
+static void on_signal(struct app *a, int sig)
+{
+    switch (sig) {
+    case SIGWINCH:
+        term_resized(a->term);
+        take_size(a);
+        break;
+    case SIGTSTP:
+        term_stop(a->term);
+        take_size(a);
+        break;
+    case SIGCONT:
+        term_retake(a->term);
+        take_size(a);
+        break;
+    case SIGINT: app_stop_or_leave(a); break;
+    default: a->status = 128 + sig; a->is_leaving = true;
+    }
+}
+
+static void take_signals(struct app *a)
+{
+    int sig;
+
+    while ((sig = term_signal(a->term)) != 0)
+        on_signal(a, sig);
+}
+
+/* ---- keys ---- */
+
+static void take_keys(struct app *a)
+{
+    struct key key;
+
+    while (!a->is_leaving && keys_next(a->keys, term_now_ns(), &key))
+        app_key(a, &key);
+}
+
+static void read_keys(struct app *a)
+{
+    unsigned char bytes[4096];
+    size_t room = keys_room(a->keys);
+    ssize_t n = read(term_fd(a->term), bytes, room < sizeof bytes ? room : sizeof bytes);
+
+    if (n < 0 && errno == EINTR)
+        return;
+    if (n <= 0) { /* the terminal is gone: nothing is drawn any more */
+        a->status = 128 + SIGHUP;
+        a->is_leaving = true;
+        return;
+    }
+    for (ssize_t i = 0; i < n && a->n_ahead > 0; i++, a->n_ahead--)
+        if (bytes[i] == '\n') /* Enter, as the kernel gave it to the shell */
+            bytes[i] = '\r';
+    if (a->key_ns == 0)
+        a->key_ns = term_now_ns();
+    keys_feed(a->keys, bytes, (size_t)n, term_now_ns());
+    take_keys(a);
+}
+
+/* ---- time ---- */
+
+static uint64_t sample_every(const struct app *a)
+{
+    uint64_t ns =
+        (uint64_t)(a->talk.o.ui.refresh_ms > 0 ? a->talk.o.ui.refresh_ms : 250) * 1000000u;
+    bool busy = a->talk.is_answering || !a->talk.is_ready;
+
+    if (!a->has_focus && ns < UNSEEN_NS)
+        return UNSEEN_NS;
+    return busy || ns > IDLE_NS ? ns : IDLE_NS;
+}
+
+static uint64_t left(uint64_t since, uint64_t length, uint64_t now)
+{
+    return now - since >= length ? 0 : length - (now - since);
+}
+
+/* Nanoseconds until something is due without anybody's doing. */
+static uint64_t wait_ns(const struct app *a, uint64_t now)
+{
+    uint64_t wait = left(a->sample_ns, sample_every(a), now);
+    uint64_t keys = keys_wait(a->keys, now);
+    uint64_t cost = a->cost_ns == 0 ? UINT64_MAX : a->cost_ns > now ? a->cost_ns - now : 0;
+
+    if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
+        wait = left(a->frame_ns, FRAME_NS, now);
+    wait = cost < wait ? cost : wait;
+    wait = talk_wait(&a->talk) < wait ? talk_wait(&a->talk) : wait;
+    return keys < wait ? keys : wait;
+}
+
+static void take_sample(struct app *a)
+{
+    uint64_t now = term_now_ns();
+
+    if (left(a->sample_ns, sample_every(a), now) > 0)
+        return;
+    talk_sample(&a->talk, &a->sample);
+    dash_push(a->dash, &a->sample);
+    a->sample_ns = now;
+    app_dirty(a, DIRT_STATUS | DIRT_DASH | (a->talk.is_prefill ? DIRT_CHAT : 0u));
+}
+
+/* What sending the line would cost, once the keys pause: said of what takes a while. */
+static void price(struct app *a)
+{
+    struct mw_cost cost = { 0 };
+    const char *text = edit_text();
+
+    if (a->cost_ns == 0 || term_now_ns() < a->cost_ns)
+        return;
+    a->cost_ns = 0;
+    if (text[0] == '/' || !talk_cost(&a->talk, text, &cost))
+        return;
+    if (strlen(text) < LONG_MESSAGE && a->talk.n_file == 0 && cost.n_again == 0 &&
+        cost.n_token <= cost.n_ctx_left)
+        return;
+    receipt_cost(a->cost, sizeof a->cost, &cost);
+    app_dirty(a, DIRT_INPUT);
+}
+
+/* A key is shown at once; text and figures when a frame is due. */
+static void show(struct app *a)
+{
+    uint64_t now = term_now_ns();
+    int y, x;
+
+    if (a->dirt == 0 || (a->key_ns == 0 && left(a->frame_ns, FRAME_NS, now) > 0))
+        return;
+    app_layout(a);
+    app_draw(a, &y, &x);
+    term_frame(a->term, y, x, (a->dirt & DIRT_LARGE) != 0);
+    a->dirt = 0;
+    a->frame_ns = now;
+    if (a->key_ns != 0) {
+        uint32_t room = sizeof a->late_us / sizeof a->late_us[0];
+
+        a->late_us[a->n_key++ % room] = (uint32_t)((term_now_ns() - a->key_ns) / 1000);
+        a->key_ns = 0;
+    }
+}
+
+/* ---- the loop ---- */
+
+static int loop(struct app *a, struct err *e)
+{
+    while (!a->is_leaving) {
+        struct pollfd fds[] = { { term_fd(a->term), POLLIN, 0 },
+                                { term_signal_fd(a->term), POLLIN, 0 },
+                                { talk_fd(&a->talk), POLLIN, 0 } };
+        uint64_t wait = wait_ns(a, term_now_ns());
+        struct timespec timeout = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
+
+        if (ppoll(fds, 3, &timeout, NULL) < 0 && errno != EINTR)
+            return err_sys(e, "cannot wait for keys");
+        if (fds[1].revents != 0)
+            take_signals(a);
+        if (fds[0].revents != 0)
+            read_keys(a);
+        else
+            take_keys(a);
+        if (fds[2].revents != 0)
+            talk_pump(&a->talk);
+        if (a->is_leaving)
+            break;
+        talk_tick(&a->talk);
+        take_sample(a);
+        price(a);
+        show(a);
+    }
+    return a->status;
+}
+
+static int compare_u32(const void *x, const void *y)
+{
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+static void report(struct app *a, struct term_counts counts)
+{
+    uint32_t room = sizeof a->late_us / sizeof a->late_us[0];
+    uint32_t n = a->n_key < room ? a->n_key : room;
+
+    qsort(a->late_us, n, sizeof a->late_us[0], compare_u32);
+    printf("frames %llu, bytes %llu, keys %u", (unsigned long long)counts.frames,
+           (unsigned long long)counts.bytes, a->n_key);
+    if (n > 0)
+        printf(", key to screen: median %.2f ms, 99 %% %.2f ms, longest %.2f ms",
+               a->late_us[n / 2] / 1000.0, a->late_us[(uint64_t)n * 99 / 100] / 1000.0,
+               a->late_us[n - 1] / 1000.0);
+    putchar('\n');
+}
+
+/* Plain mode can still be had. */
+static int no_screen(struct app *a, const struct err *e)
+{
+    a->needs_plain = e->code == ERR_UNSUPPORTED;
+    return -1;
+}
+
+static int open_all(struct app *a, const struct ui_chat_options *o, struct err *e)
+{
+    struct transcript_options t = { .load = app_load, .load_ctx = a, .show_receipts = true };
+    enum ui_graph graph = o->ui.graph;
+    struct term_options term = { .ui = &o->ui };
+    char log[4096], history[4096];
+
+    snprintf(log, sizeof log, "%s/log", o->paths.state_dir);
+    snprintf(history, sizeof history, "%s/history", o->paths.state_dir);
+    term.log_path = log;
+    path_make_folder(o->paths.state_dir);
+    if (theme_find(&a->theme, o->ui.theme == NULL ? "dark" : o->ui.theme, o->paths.config_dir,
+                   e) != 0)
+        return -1;
+    if (term_new(&a->term, &term, e) != 0)
+        return no_screen(a, e);
+    app_front(a);
+    if (talk_open(&a->talk, o, e) != 0 || history_open(&a->history, history, e) != 0)
+        return -1;
+    a->keys = keys_new();
+    a->transcript = transcript_new(&t);
+    if (a->keys == NULL || a->transcript == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the screen");
+    if (graph == UI_GRAPH_AUTO)
+        graph = term_graph(a->term);
+    a->dash = dash_new(graph, e);
+    if (a->dash == NULL)
+        return -1;
+    dash_set_cap(a->dash, o->chat.n_predict);
+    edit_open(term_in(a->term), a->history, command_complete, &a->talk);
+    a->has_edit = true;
+    return term_start(a->term, &a->theme, e) == 0 ? 0 : no_screen(a, e);
+}
+
+static int close_all(struct app *a, struct err *e)
+{
+    struct term_counts counts = { 0 };
+    bool counted = a->has_edit && a->talk.o.ui.count_bytes;
+    bool quiet = a->talk.o.quiet || !a->has_edit;
+    char path[4096] = "";
+    int rc = 0;
+
+    if (a->term != NULL)
+        counts = term_counts(a->term);
+    if (a->talk.model != NULL)
+        rc = saved_finish(&a->talk, path, sizeof path, e);
+    term_free(a->term);
+    if (a->has_edit)
+        edit_close();
+    if (a->talk.model != NULL)
+        talk_close(&a->talk);
+    if (counted)
+        report(a, counts);
+    if (path[0] != '\0' && rc == 0 && !quiet)
+        printf("The chat is saved in %s\nmemwall --continue goes on with it.\n", path);
+    dash_free(a->dash);
+    history_close(a->history);
+    transcript_free(a->transcript);
+    keys_free(a->keys);
+    sheet_free(a->sheet);
+    return rc;
+}
+
+int ui_chat(const struct ui_chat_options *o, struct err *e)
+{
+    struct app *a;
+    struct err ignored = ERR_INIT;
+    char text[700];
+    bool needs_plain;
+    int rc;
+
+    if (o->ui.plain)
+        return plain_chat(o, e);
+    a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the screen");
+    a->view = o->ui.view;
+    a->permille = o->ui.split_percent * 10;
+    a->has_focus = true;
+    a->mouse = !o->ui.no_mouse;
+    rc = open_all(a, o, e);
+    if (rc == 0) {
+        a->n_ahead = term_typed_ahead(a->term);
+        keys_set_mouse(a->keys, a->mouse);
+        take_size(a);
+        if (o->open_chat != NULL)
+            app_show_saved(a);
+        talk_greet(&a->talk);
+        if (o->first != NULL)
+            talk_send(&a->talk, o->first);
+        rc = loop(a, e);
+    }
+    needs_plain = a->needs_plain;
+    if (rc >= 0)
+        rc = close_all(a, e) == 0 ? rc : -1;
+    else
+        (void)close_all(a, &ignored);
+    free(a);
+    if (!needs_plain)
+        return rc;
+    err_text(e, text, sizeof text);
+    fprintf(stderr, "memwall: %s; going on line by line\n", text);
+    return plain_chat(o, e);
+}

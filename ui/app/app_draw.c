@@ -1,0 +1,225 @@
+/* The panes: what stands where, drawn when it is dirty. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/app/app.h"
+#include "ui/dash/dash.h"
+#include "ui/talk/commands.h"
+#include "ui/talk/status.h"
+#include "ui/text/receipt.h"
+
+#define MAX_OFFERS 16 /* rows of completions */
+
+static struct canvas part(const struct canvas *screen, const struct area *a)
+{
+    return canvas_sub(screen, a->y, a->x, a->height, a->width);
+}
+
+static const char *prompt_text(const struct app *a)
+{
+    static char text[200];
+
+    if (a->is_finding)
+        return "search: ";
+    if (edit_is_searching() || edit_prompt()[0] != '\0') {
+        snprintf(text, sizeof text, "%.180s ", edit_prompt());
+        return text;
+    }
+    return "> ";
+}
+
+struct input_line app_typed(const struct app *a)
+{
+    if (a->is_finding)
+        return (struct input_line){ prompt_text(a), a->find, strlen(a->find) };
+    return (struct input_line){ prompt_text(a), edit_text(), edit_cursor() };
+}
+
+void app_layout(struct app *a)
+{
+    struct canvas screen = term_canvas(a->term);
+    struct input_line in = app_typed(a);
+    int y, x, rows = input_rows(&in, screen.width, &y, &x);
+    struct layout before = a->layout;
+
+    layout_make(&a->layout, screen.height, screen.width, a->view, a->permille, rows);
+    if (memcmp(&before, &a->layout, sizeof before) == 0)
+        return;
+    transcript_size(a->transcript, a->layout.chat.height, a->layout.chat.width);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
+/* ---- the rule: a line, and in it what is of use now ---- */
+
+/* The command whose arguments are being typed, or NULL. */
+static const struct slash_command *command_of_line(void)
+{
+    const char *text = edit_text();
+    size_t n = strcspn(text, " ");
+
+    return text[0] == '/' && text[n] == ' ' ? command_find(text + 1, n - 1) : NULL;
+}
+
+static void rule_text(const struct app *a, char *buf, size_t n)
+{
+    const struct talk *t = &a->talk;
+    const char *name = t->n_file > 0 ? t->file[t->n_file - 1].name : "";
+
+    buf[0] = '\0';
+    if (a->hint[0] != '\0')
+        snprintf(buf, n, "%s", a->hint);
+    else if (a->sheet != NULL)
+        snprintf(buf, n, "%s", sheet_hidden_hint(a->sheet));
+    else if (command_of_line() != NULL)
+        snprintf(buf, n, "/%s %s: %s", command_of_line()->name, command_of_line()->args,
+                 command_of_line()->help);
+    else if (a->is_finding)
+        snprintf(buf, n, "Enter searches upwards, Esc leaves");
+    else if (edit_is_searching())
+        snprintf(buf, n, "Ctrl-R older, Ctrl-S newer, Enter takes it, Esc leaves");
+    else if (a->cost[0] != '\0')
+        snprintf(buf, n, "%s", a->cost);
+    else if (t->n_queue > 0)
+        snprintf(buf, n, "%zu waiting for the answer's end; the next: %.100s", t->n_queue,
+                 t->queue[0]);
+    else if (t->n_file > 0)
+        snprintf(buf, n, "with the next message: %s%s", name,
+                 t->n_file > 1 ? " and others" : "");
+    else if (transcript_is_searching(a->transcript))
+        snprintf(buf, n, "n: older match, N: newer, Esc: end of the search");
+    else if (!transcript_follows(a->transcript))
+        snprintf(buf, n, "/ searches, End follows");
+}
+
+static void draw_rule(struct app *a, const struct canvas *screen)
+{
+    struct canvas c = part(screen, &a->layout.rule);
+    char text[256];
+
+    canvas_hline(&c, 0, 0, c.width, style_of(ROLE_BORDER));
+    rule_text(a, text, sizeof text);
+    if (text[0] != '\0' && c.width > 6) {
+        int x = canvas_put(&c, 0, 2, c.width - 4, style_of(ROLE_HINT), text, strlen(text)) + 2;
+
+        canvas_blank(&c, 0, 1, 1, style_of(ROLE_HINT));
+        canvas_blank(&c, 0, x, 1, style_of(ROLE_HINT));
+    }
+}
+
+static void draw_divider(struct app *a, const struct canvas *screen)
+{
+    struct canvas c = part(screen, &a->layout.divider);
+    struct ui_style style = style_of(a->in_dash ? ROLE_ACCENT : ROLE_BORDER);
+
+    if (a->layout.is_beside)
+        canvas_vline(&c, 0, 0, c.height, style);
+    else
+        canvas_hline(&c, 0, 0, c.width, style);
+}
+
+/* ---- completions, over the lowest lines of the chat ---- */
+
+static void draw_matches(struct app *a, const struct canvas *screen)
+{
+    int n = (int)edit_match_count(), rows = n, widest = 0;
+    struct canvas c;
+    int bottom = a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y;
+
+    if (n == 0 || a->sheet != NULL)
+        return;
+    if (rows > bottom - 1)
+        rows = bottom - 1;
+    if (rows > MAX_OFFERS)
+        rows = MAX_OFFERS;
+    for (int i = 0; i < n; i++) {
+        int width = cluster_width(edit_match((size_t)i), strlen(edit_match((size_t)i)));
+
+        widest = width > widest ? width : widest;
+    }
+    c = canvas_sub(screen, bottom - rows, 2, rows, screen->width - 4);
+    for (int i = 0; i < rows; i++) {
+        const char *text = edit_match((size_t)i);
+        const struct slash_command *row =
+            text[0] == '/' ? command_find(text + 1, strlen(text + 1)) : NULL;
+
+        canvas_blank(&c, i, 0, row != NULL ? c.width : widest + 2, style_of(ROLE_STATUS));
+        if (i == rows - 1 && rows < n) {
+            canvas_printf(&c, i, 1, style_of(ROLE_STATUS), "and %d more", n - rows + 1);
+            break;
+        }
+        canvas_text(&c, i, 1, style_of(ROLE_STATUS_STRONG), text);
+        if (row != NULL)
+            canvas_printf(&c, i, 18, style_of(ROLE_STATUS), "%s%s%s", row->args,
+                          row->args[0] != '\0' ? "  " : "", row->help);
+    }
+}
+
+/* ---- all ---- */
+
+static void draw_chat(struct app *a, const struct canvas *screen)
+{
+    struct canvas c = part(screen, &a->layout.chat);
+    char line[200];
+    double share = -1;
+    bool ascii = term_is_ascii(a->term);
+
+    if (a->talk.is_prefill && a->talk.prefill_total > 0) {
+        receipt_prefill(line, sizeof line, a->talk.prefill_done, a->talk.prefill_total,
+                        term_now_ns() - a->talk.started_ns, ascii, &share);
+        transcript_set_status(a->transcript, line, share);
+    } else if (!a->talk.is_ready && !a->talk.has_failed) {
+        transcript_set_status(a->transcript, "loading the model", -1);
+    } else {
+        transcript_set_status(a->transcript, NULL, -1);
+    }
+    transcript_draw(a->transcript, &c);
+}
+
+static void draw_panes(struct app *a, const struct canvas *screen)
+{
+    struct canvas c;
+
+    if (a->sheet != NULL) {
+        c = canvas_sub(screen, 0, 0,
+                       a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y,
+                       screen->width);
+        sheet_draw(a->sheet, &c);
+        return;
+    }
+    if (a->layout.chat.height > 0 && (a->dirt & DIRT_CHAT))
+        draw_chat(a, screen);
+    if (a->layout.dash.height > 0 && (a->dirt & DIRT_DASH)) {
+        c = part(screen, &a->layout.dash);
+        dash_draw(a->dash, &c);
+    }
+    if (a->layout.divider.height > 0)
+        draw_divider(a, screen);
+}
+
+void app_draw(struct app *a, int *cursor_y, int *cursor_x)
+{
+    struct canvas screen = term_canvas(a->term), c;
+    struct input_line in = app_typed(a);
+
+    *cursor_y = -1;
+    *cursor_x = 0;
+    if (a->layout.is_too_small) {
+        canvas_clear(&screen, style_of(ROLE_TEXT));
+        canvas_text(&screen, 0, 0, style_of(ROLE_TEXT), "too small");
+        return;
+    }
+    draw_panes(a, &screen);
+    draw_matches(a, &screen);
+    draw_rule(a, &screen);
+    c = part(&screen, &a->layout.input);
+    input_draw(&in, &c, cursor_y, cursor_x);
+    *cursor_y += c.y;
+    *cursor_x += c.x;
+    c = part(&screen, &a->layout.status);
+    if (a->dirt & DIRT_STATUS)
+        status_draw(&c, &a->talk, &a->sample, edit_mode());
+    if (a->in_dash || a->sheet != NULL)
+        *cursor_y = -1;
+}

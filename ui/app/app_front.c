@@ -1,0 +1,363 @@
+/* What the conversation wants shown, on the screen. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app/app.h"
+#include "ui/store/store.h"
+#include "ui/text/clean.h"
+#include "ui/text/copy.h"
+
+static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
+{
+    struct app *a = ctx;
+
+    transcript_add(a->transcript, kind == SAY_ERROR ? TRANSCRIPT_ERROR : TRANSCRIPT_NOTICE,
+                   text, strlen(text), id);
+    app_dirty(a, DIRT_CHAT);
+}
+
+static void on_sheet(void *ctx, struct sheet *s)
+{
+    struct app *a = ctx;
+
+    sheet_free(a->sheet);
+    a->sheet = s;
+    a->in_dash = false;
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
+static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
+{
+    struct app *a = ctx;
+
+    if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * STORE_KEPT_ITEMS) {
+        app_show_saved(a); /* this message too */
+        return;
+    }
+    transcript_add(a->transcript, TRANSCRIPT_USER, text, n, id);
+    transcript_end(a->transcript);
+    app_dirty(a, DIRT_CHAT);
+}
+
+static void on_begin(void *ctx, bool resume)
+{
+    struct app *a = ctx;
+
+    transcript_set_status(a->transcript, NULL, -1);
+    transcript_begin(a->transcript, resume);
+    app_dirty(a, DIRT_CHAT);
+}
+
+static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
+{
+    struct app *a = ctx;
+
+    transcript_append(a->transcript, text, n, is_thinking);
+    app_dirty(a, DIRT_CHAT);
+}
+
+static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id)
+{
+    struct app *a = ctx;
+
+    transcript_set_status(a->transcript, NULL, -1);
+    if (had_text)
+        transcript_done(a->transcript, r);
+    if (had_text && id != TRANSCRIPT_NO_ID)
+        transcript_saved(a->transcript, id);
+    app_dirty(a, DIRT_CHAT);
+}
+
+static void on_rewound(void *ctx, size_t n)
+{
+    struct app *a = ctx;
+
+    if (a->n_older > 0 && n <= a->n_older)
+        app_show_saved(a); /* what comes before is not in the transcript */
+    else
+        transcript_rewind(a->transcript, n);
+    app_dirty(a, DIRT_CHAT);
+}
+
+static void on_dropped(void *ctx, size_t n)
+{
+    struct app *a = ctx;
+
+    transcript_set_unseen(a->transcript, n);
+    app_dirty(a, DIRT_CHAT);
+}
+
+static enum transcript_kind kind_of(const struct store_item *item)
+{
+    switch (item->kind) {
+    case STORE_SYSTEM: return TRANSCRIPT_SYSTEM;
+    case STORE_USER: return TRANSCRIPT_USER;
+    case STORE_ANSWER: return TRANSCRIPT_ANSWER;
+    case STORE_NOTICE: break;
+    }
+    return TRANSCRIPT_NOTICE;
+}
+
+/* Where to find what is not shown. */
+static void show_older(struct app *a)
+{
+    const char *path = saved_path(&a->talk);
+    char text[4300], line[4300];
+
+    snprintf(text, sizeof text, "%zu older messages are %s%s; /export FILE writes all of them",
+             a->n_older, path[0] != '\0' ? "in " : "not shown", path);
+    clean_line(line, sizeof line, text, strlen(text));
+    transcript_add(a->transcript, TRANSCRIPT_NOTICE, line, strlen(line), TRANSCRIPT_NO_ID);
+}
+
+void app_show_saved(struct app *a)
+{
+    struct store *store = a->talk.store;
+    uint32_t count = store == NULL ? 0 : store_count(store), n_message = 0;
+    uint32_t from = count > STORE_KEPT_ITEMS ? count - STORE_KEPT_ITEMS : 0;
+
+    for (uint32_t i = from; i < count; i++) {
+        enum store_kind kind = store_item(store, i)->kind;
+
+        n_message += kind == STORE_USER || kind == STORE_ANSWER;
+    }
+    a->n_older = store == NULL ? 0 : store_messages(store) - n_message;
+    transcript_clear(a->transcript);
+    transcript_set_older(a->transcript, a->n_older);
+    if (from > 0)
+        show_older(a);
+    for (uint32_t i = from; i < count; i++) {
+        const struct store_item *item = store_item(store, i);
+
+        transcript_add_saved(a->transcript, kind_of(item), i,
+                             item->has_receipt ? &item->receipt : NULL);
+    }
+    transcript_set_unseen(a->transcript, a->talk.n_dropped);
+    transcript_end(a->transcript);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
+static void on_restored(void *ctx)
+{
+    app_show_saved(ctx);
+}
+
+/* Of one message; its other text is in the file. */
+#define SHOWN_BYTES ((size_t)1 << 20)
+
+static void say_left(const struct app *a, struct store_text *text)
+{
+    char line[4300];
+    int n =
+        snprintf(line, sizeof line, "\n\n(%llu more bytes of this message are in %.4000s)\n",
+                 (unsigned long long)text->n_left, saved_path(&a->talk));
+    char *more = realloc(text->text, text->len + (size_t)n + 1);
+
+    if (more == NULL)
+        return;
+    memcpy(more + text->len, line, (size_t)n + 1);
+    text->text = more;
+    text->len += (size_t)n;
+}
+
+bool app_load(void *ctx, uint32_t id, struct transcript_text *out)
+{
+    struct app *a = ctx;
+    struct err ignored = ERR_INIT;
+    struct store_text text;
+
+    if (a->talk.store == NULL ||
+        store_text_start(a->talk.store, id, SHOWN_BYTES, &text, &ignored) != 0)
+        return false;
+    if (text.n_left > 0)
+        say_left(a, &text);
+    *out = (struct transcript_text){ .text = text.text,
+                                     .thinking = text.thinking,
+                                     .len = text.len,
+                                     .thinking_len = text.thinking_len };
+    return true;
+}
+
+static void on_changed(void *ctx)
+{
+    struct app *a = ctx;
+
+    if (!a->talk.is_answering)
+        a->sample_ns = 0; /* what came of it is shown at once */
+    app_dirty(a, DIRT_STATUS | DIRT_INPUT | DIRT_CHAT);
+}
+
+static void on_draft(void *ctx, const char *text)
+{
+    struct app *a = ctx;
+
+    if (edit_is_empty()) {
+        edit_set(text);
+    } else {
+        size_t n = strlen(text), old = strlen(edit_text());
+        char *both = malloc(n + old + 2);
+
+        if (both != NULL) {
+            memcpy(both, text, n);
+            both[n] = '\n';
+            memcpy(both + n + 1, edit_text(), old + 1);
+            edit_set(both);
+            free(both);
+        }
+    }
+    app_dirty(a, DIRT_INPUT);
+}
+
+static void on_quit(void *ctx)
+{
+    struct app *a = ctx;
+
+    a->is_leaving = true;
+}
+
+/* Without a saved copy the transcript still has the text. */
+static char *on_text_of(void *ctx, size_t n)
+{
+    struct app *a = ctx;
+    char *text = saved_text(&a->talk, n);
+    size_t len;
+
+    while (text == NULL && transcript_turn(a->transcript, -1))
+        if (transcript_turn_keep(a->transcript) == (long)n)
+            text = transcript_turn_text(a->transcript, &len);
+    transcript_turn_end(a->transcript);
+    return text;
+}
+
+/* ---- what only a screen can do ---- */
+
+static int set_theme(struct app *a, const char *name, struct err *e)
+{
+    struct theme theme;
+
+    if (name[0] == '\0') {
+        talk_notice(&a->talk,
+                    "the theme is %s; there are dark, light, high-contrast, "
+                    "colour-blind, and your own in %s/themes",
+                    a->theme.name, a->talk.o.paths.config_dir);
+        return 0;
+    }
+    if (theme_find(&theme, name, a->talk.o.paths.config_dir, e) != 0)
+        return -1;
+    a->theme = theme;
+    term_set_theme(a->term, &theme);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+    return 0;
+}
+
+static int set_view(struct app *a, const char *name, struct err *e)
+{
+    static const char *const names[] = {
+        [UI_VIEW_BOTH] = "both", [UI_VIEW_CHAT] = "chat", [UI_VIEW_DASH] = "dashboard"
+    };
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, names[i]) == 0) {
+            app_set_view(a, (enum ui_view)i);
+            return 0;
+        }
+    return err_set(e, ERR_ARGUMENT, "/view chat, /view both or /view dashboard");
+}
+
+static int set_mouse(struct app *a, const char *word, struct err *e)
+{
+    if (strcmp(word, "on") != 0 && strcmp(word, "off") != 0)
+        return err_set(e, ERR_ARGUMENT, "/mouse on or /mouse off");
+    app_set_mouse(a, strcmp(word, "on") == 0);
+    return 0;
+}
+
+void app_copy(struct app *a, char *text, size_t n, const char *what)
+{
+    const char *name = getenv("TERM");
+    struct err e = ERR_INIT;
+    char path[4200];
+    size_t len;
+    char *bytes;
+
+    if (text == NULL) {
+        app_hint(a, "there is nothing to copy");
+        return;
+    }
+    snprintf(path, sizeof path, "%s/copied.txt", a->talk.o.paths.state_dir);
+    switch (
+        copy_choose(n, getenv("TMUX") != NULL, name != NULL && strcmp(name, "linux") == 0)) {
+    case COPY_OSC52:
+        bytes = copy_osc52(text, n, &len);
+        if (bytes != NULL)
+            term_send(a->term, bytes, len);
+        free(bytes);
+        /* Not every terminal takes it, and none says so. */
+        if (copy_file(path, text, n, &e) == 0)
+            app_hint(a, "%s: sent to the terminal, and in %s", what, path);
+        else
+            app_hint(a, "%s: sent to the terminal", what);
+        break;
+    case COPY_TMUX:
+        if (copy_tmux(text, n, &e) == 0)
+            app_hint(a, "%s: copied to tmux", what);
+        else
+            app_hint(a, "%s", e.what);
+        break;
+    case COPY_FILE:
+        if (copy_file(path, text, n, &e) == 0)
+            app_hint(a, "%s: in %s", what, path);
+        else
+            app_hint(a, "%s", e.what);
+        break;
+    }
+    free(text);
+}
+
+void app_copy_part(struct app *a, bool code)
+{
+    char which[64] = "the answer";
+    size_t n = 0;
+    char *text = code ? transcript_copy_code(a->transcript, &n, which, sizeof which)
+                      : transcript_copy_answer(a->transcript, &n);
+
+    app_copy(a, text, n, which);
+}
+
+static int on_act(void *ctx, enum talk_act act, const char *arg, struct err *e)
+{
+    struct app *a = ctx;
+
+    switch (act) {
+    case ACT_THEME: return set_theme(a, arg, e);
+    case ACT_VIEW: return set_view(a, arg, e);
+    case ACT_MOUSE: return set_mouse(a, arg, e);
+    case ACT_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
+    case ACT_PICK_TURN: app_pick_turn(a); return 0;
+    }
+    return 0;
+}
+
+void app_front(struct app *a)
+{
+    a->talk.front = (struct talk_front){
+        .ctx = a,
+        .say = on_say,
+        .sheet = on_sheet,
+        .user = on_user,
+        .begin = on_begin,
+        .piece = on_piece,
+        .done = on_done,
+        .rewound = on_rewound,
+        .dropped = on_dropped,
+        .restored = on_restored,
+        .changed = on_changed,
+        .draft = on_draft,
+        .text_of = on_text_of,
+        .act = on_act,
+        .quit = on_quit,
+    };
+}

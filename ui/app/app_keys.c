@@ -1,0 +1,464 @@
+/* Keys and the mouse: what is the program's own, and what goes to the line. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/app/app.h"
+#include "ui/dash/dash.h"
+#include "ui/talk/commands.h"
+#include "ui/text/clean.h"
+
+#define LONG_PASTE    ((size_t)8192) /* bytes from which a paste is attached */
+#define COST_PAUSE_NS ((uint64_t)150 * 1000 * 1000)
+#define LEAVE_NS      ((uint64_t)2000 * 1000 * 1000)
+#define CTRL(c)       ((c)-64)
+
+void app_set_view(struct app *a, enum ui_view view)
+{
+    a->view = view;
+    if (view == UI_VIEW_CHAT)
+        a->in_dash = false;
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+    app_layout(a);
+}
+
+static void next_view(struct app *a)
+{
+    static const enum ui_view after[] = { [UI_VIEW_BOTH] = UI_VIEW_DASH,
+                                          [UI_VIEW_DASH] = UI_VIEW_CHAT,
+                                          [UI_VIEW_CHAT] = UI_VIEW_BOTH };
+
+    app_set_view(a, after[a->view]);
+}
+
+void app_set_mouse(struct app *a, bool on)
+{
+    a->mouse = on;
+    term_set_mouse(a->term, on);
+    keys_set_mouse(a->keys, on);
+    app_hint(a, on ? "the mouse is the program's; with Shift it is the terminal's"
+                   : "the mouse is the terminal's");
+}
+
+void app_stop_or_leave(struct app *a)
+{
+    uint64_t now = term_now_ns();
+
+    if (!edit_is_empty() || edit_is_searching()) {
+        edit_clear();
+    } else if (a->talk.is_answering && !a->talk.is_stopping) {
+        talk_stop(&a->talk);
+    } else if (now < a->leave_ns) {
+        a->is_leaving = saved_may_leave(&a->talk);
+    } else {
+        a->leave_ns = now + LEAVE_NS;
+        app_hint(a, "Ctrl-C again or Ctrl-D leaves");
+    }
+    app_dirty(a, DIRT_INPUT);
+}
+
+static void escape(struct app *a)
+{
+    if (a->talk.is_answering && !a->talk.is_stopping)
+        talk_stop(&a->talk);
+    else if (transcript_is_searching(a->transcript))
+        transcript_search(a->transcript, "");
+    else if (transcript_has_selection(a->transcript))
+        transcript_unselect(a->transcript);
+    else
+        transcript_end(a->transcript);
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+}
+
+/* ---- search in the chat ---- */
+
+/* What was searched reads as a command, which a slash begins too: it goes into the line. */
+static bool meant_a_command(struct app *a)
+{
+    char line[sizeof a->find + 1];
+
+    if (command_find(a->find, strcspn(a->find, " ")) == NULL)
+        return false;
+    snprintf(line, sizeof line, "/%s", a->find);
+    edit_set(line);
+    app_hint(a, "not found; Enter does it as a command");
+    return true;
+}
+
+static void find_key(struct app *a, const struct key *key)
+{
+    size_t n = strlen(a->find);
+
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC) {
+        a->is_finding = false;
+        return;
+    }
+    if (key->kind != KEYS_CHAR || (key->mods & KEYS_ALT) != 0)
+        return;
+    if (key->ch == CTRL('C')) {
+        a->is_finding = false;
+    } else if (key->ch == '\r') {
+        a->is_finding = false;
+        if (transcript_search(a->transcript, a->find)) {
+            app_hint(a, "n: older match, N: newer, Esc: end");
+        } else {
+            transcript_search(a->transcript, ""); /* else n and / would not be typed */
+            if (!meant_a_command(a))
+                app_hint(a, "not found: %s", a->find);
+        }
+    } else if (key->ch == 0x7f || key->ch == '\b') {
+        while (n > 0 && ((unsigned char)a->find[--n] & 0xc0) == 0x80)
+            ;
+        a->find[n] = '\0';
+    } else if (key->ch == CTRL('U')) {
+        a->find[0] = '\0';
+    } else if (key->ch >= 0x20 && n + key->n < sizeof a->find) {
+        memcpy(a->find + n, key->bytes, key->n);
+        a->find[n + key->n] = '\0';
+    }
+}
+
+/* Keys that read instead of write while the view is scrolled up and nothing is typed. */
+static bool reading_key(struct app *a, const struct key *key)
+{
+    if (key->kind != KEYS_CHAR || key->mods != 0 || !edit_is_empty() ||
+        (transcript_follows(a->transcript) && !transcript_is_searching(a->transcript)))
+        return false;
+    if (key->ch == '/') {
+        a->is_finding = true;
+        a->find[0] = '\0';
+    } else if ((key->ch == 'n' || key->ch == 'N') && transcript_is_searching(a->transcript)) {
+        if (!transcript_search_next(a->transcript, key->ch == 'n' ? 1 : -1))
+            app_hint(a, "no more matches");
+    } else {
+        return false;
+    }
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    return true;
+}
+
+/* ---- the program's own keys ---- */
+
+static bool scroll_key(struct app *a, const struct key *key)
+{
+    bool free_line = edit_is_empty() || (key->mods & KEYS_CTRL) != 0;
+
+    switch (key->name) {
+    case KEYS_PAGE_UP: transcript_page(a->transcript, -1); break;
+    case KEYS_PAGE_DOWN: transcript_page(a->transcript, 1); break;
+    case KEYS_UP:
+        if ((key->mods & KEYS_SHIFT) == 0)
+            return false;
+        transcript_scroll(a->transcript, -1);
+        break;
+    case KEYS_DOWN:
+        if ((key->mods & KEYS_SHIFT) == 0)
+            return false;
+        transcript_scroll(a->transcript, 1);
+        break;
+    case KEYS_HOME:
+        if (!free_line)
+            return false;
+        transcript_home(a->transcript);
+        break;
+    case KEYS_END:
+        if (!free_line)
+            return false;
+        transcript_search(a->transcript, ""); /* who follows again writes again */
+        transcript_end(a->transcript);
+        break;
+    default: return false;
+    }
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    return true;
+}
+
+static bool function_key(struct app *a, const struct key *key)
+{
+    switch (key->name) {
+    case KEYS_F1: talk_enter(&a->talk, "/help"); break;
+    case KEYS_F2: next_view(a); break;
+    case KEYS_F3: transcript_set_raw(a->transcript, !transcript_is_raw(a->transcript)); break;
+    case KEYS_F4:
+        transcript_set_thinking(a->transcript, !transcript_shows_thinking(a->transcript));
+        break;
+    case KEYS_F5:
+        transcript_set_receipts(a->transcript, !transcript_shows_receipts(a->transcript));
+        break;
+    case KEYS_F6: app_set_mouse(a, !a->mouse); break;
+    case KEYS_F7: app_copy_part(a, false); break;
+    case KEYS_F8: app_copy_part(a, true); break;
+    case KEYS_F9: app_pick_turn(a); break;
+    default: return false;
+    }
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    return true;
+}
+
+static bool control_key(struct app *a, const struct key *key)
+{
+    if (key->kind != KEYS_CHAR)
+        return false;
+    if (key->mods == KEYS_ALT && (key->ch == ',' || key->ch == '.')) {
+        a->permille = layout_step(&a->layout, key->ch == ',' ? 1 : -1);
+        app_set_view(a, a->view);
+        return true;
+    }
+    if (key->mods != 0)
+        return false;
+    switch (key->ch) {
+    case CTRL('C'): app_stop_or_leave(a); return true;
+    case CTRL('L'):
+        term_redraw(a->term);
+        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
+    case CTRL('T'): next_view(a); return true;
+    case CTRL('Z'):
+        term_stop(a->term);
+        app_layout(a);
+        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
+    case CTRL('\\'): a->is_leaving = true; return true;
+    case CTRL('S'):
+    case CTRL('Q'): return !edit_is_searching();
+    case CTRL('D'):
+        if (!edit_is_empty())
+            return false;
+        a->is_leaving = saved_may_leave(&a->talk);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the line ---- */
+
+static void submit(struct app *a)
+{
+    struct err e = ERR_INIT;
+    char *line = strdup(edit_sent());
+
+    edit_clear();
+    if (line == NULL)
+        return;
+    if (history_add(a->history, line, &e) != 0)
+        talk_err(&a->talk, &e);
+    edit_clear(); /* the history has one more entry now */
+    talk_enter(&a->talk, line);
+    free(line);
+}
+
+/* The line has changed: what would it cost?  Asked when the keys pause. */
+static void typed_something(struct app *a)
+{
+    a->cost[0] = '\0';
+    a->cost_ns = !edit_is_empty() || a->talk.n_file > 0 ? term_now_ns() + COST_PAUSE_NS : 0;
+    app_dirty(a, DIRT_INPUT | DIRT_STATUS);
+}
+
+static void line_key(struct app *a, const struct key *key)
+{
+    bool had_matches = edit_match_count() > 0;
+
+    switch (edit_key(key->bytes, key->n)) {
+    case EDIT_SUBMIT: submit(a); break;
+    case EDIT_EOF: a->is_leaving = saved_may_leave(&a->talk); break;
+    case EDIT_EDITOR: app_run_editor(a); break;
+    case EDIT_NOTHING:
+    case EDIT_UNKNOWN: break;
+    }
+    if (edit_match_count() == 0 && edit_text()[0] == '/' && edit_text()[1] != '/' &&
+        strpbrk(edit_text(), " \n") == NULL)
+        edit_offer();
+    typed_something(a);
+    if (had_matches || edit_match_count() > 0)
+        app_dirty(a, DIRT_CHAT | DIRT_DASH);
+}
+
+/* A long paste goes with the message as a file does, a short one into the line. */
+static void paste(struct app *a, const struct key *key)
+{
+    size_t room = key->n * 4 + 1, n, max;
+    char *text = malloc(room);
+
+    if (text == NULL)
+        return;
+    n = clean_text(text, room, (const char *)key->bytes, key->n);
+    if (n > talk_text_room(&a->talk, &max)) {
+        app_hint(a, "the pasted text of %zu bytes is too long for the context", n);
+    } else if (n > LONG_PASTE) {
+        app_hint(a, "the pasted text of %zu bytes goes with the message; /file - drops it", n);
+        if (!talk_attach(&a->talk, "pasted text", text, n))
+            app_hint(a, "no more than %d texts go with a message", TALK_MAX_FILES);
+        text = NULL;
+    } else {
+        edit_insert(text);
+    }
+    free(text);
+    typed_something(a);
+}
+
+/* ---- modes ---- */
+
+void app_pick_turn(struct app *a)
+{
+    a->is_picking = transcript_turn(a->transcript, -1);
+    app_hint(a, a->is_picking ? "Up, Down: which message; Enter: go back to it; Esc: stay"
+                              : "there is nothing to go back to");
+    app_dirty(a, DIRT_CHAT);
+}
+
+static void take_turn(struct app *a)
+{
+    long keep = transcript_turn_keep(a->transcript);
+    size_t n = 0;
+    char *text = transcript_turn_text(a->transcript, &n);
+
+    transcript_turn_end(a->transcript);
+    if (a->talk.is_answering) {
+        app_hint(a, "an answer is being written: stop it first (Esc)");
+    } else if (keep >= 0) {
+        talk_rewind(&a->talk, (size_t)keep);
+        if (text != NULL)
+            edit_set(text);
+        transcript_end(a->transcript);
+    }
+    free(text);
+}
+
+static void pick_key(struct app *a, const struct key *key)
+{
+    bool enter = key->kind == KEYS_CHAR && key->ch == '\r';
+
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+    if (key->kind == KEYS_NAMED && (key->name == KEYS_UP || key->name == KEYS_DOWN)) {
+        transcript_turn(a->transcript, key->name == KEYS_UP ? -1 : 1);
+        app_hint(a, "Up, Down: which message; Enter: go back to it; Esc: stay");
+        return;
+    }
+    a->is_picking = false;
+    if (enter)
+        take_turn(a);
+    else
+        transcript_turn_end(a->transcript);
+}
+
+static void leave_dash(struct app *a)
+{
+    a->in_dash = false;
+    dash_set_cursor(a->dash, -1);
+    app_dirty(a, DIRT_ALL);
+}
+
+/* false: the key was not for the dashboard, which is left. */
+static bool dash_key(struct app *a, const struct key *key)
+{
+    app_dirty(a, DIRT_DASH);
+    if (key->kind == KEYS_NAMED)
+        switch (key->name) {
+        case KEYS_UP: dash_move_cursor(a->dash, -1); return true;
+        case KEYS_DOWN: dash_move_cursor(a->dash, 1); return true;
+        case KEYS_PAGE_UP: dash_move_cursor(a->dash, -10); return true;
+        case KEYS_PAGE_DOWN: dash_move_cursor(a->dash, 10); return true;
+        case KEYS_ESC: leave_dash(a); return true;
+        default: break;
+        }
+    if (key->kind == KEYS_CHAR && key->mods == 0 && (key->ch == 'k' || key->ch == 'j')) {
+        dash_move_cursor(a->dash, key->ch == 'k' ? -1 : 1);
+        return true;
+    }
+    leave_dash(a);
+    return key->kind == KEYS_CHAR && key->ch == '\t';
+}
+
+/* Tab on an empty line. */
+static bool enter_dash(struct app *a, const struct key *key)
+{
+    if (key->kind != KEYS_CHAR || key->ch != '\t' || key->mods != 0 || !edit_is_empty() ||
+        a->layout.dash.height == 0)
+        return false;
+    a->in_dash = true;
+    if (dash_cursor(a->dash) < 0)
+        dash_set_cursor(a->dash, 0);
+    app_hint(a, "Up, Down: a layer; Tab: back to the line");
+    app_dirty(a, DIRT_ALL);
+    return true;
+}
+
+/* ---- which of them ---- */
+
+static void sheet_keys(struct app *a, const struct key *key)
+{
+    struct sheet *s = a->sheet;
+    enum sheet_result result = sheet_key(s, key);
+
+    app_dirty(a, DIRT_ALL);
+    if (result == SHEET_STAYS)
+        return;
+    a->sheet = NULL;
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+    if (result == SHEET_ENTERS)
+        sheet_enter(s);
+    sheet_free(s);
+}
+
+void app_key(struct app *a, const struct key *key)
+{
+    switch (key->kind) {
+    case KEYS_MOUSE: app_mouse(a, key); return;
+    case KEYS_FOCUS_IN:
+    case KEYS_FOCUS_OUT: a->has_focus = key->kind == KEYS_FOCUS_IN; return;
+    case KEYS_REPLY:
+    case KEYS_UNKNOWN: return;
+    case KEYS_PASTE:
+        if (a->sheet == NULL)
+            paste(a, key);
+        return;
+    case KEYS_PASTE_LONG:
+        app_hint(a, "a paste of %zu bytes was too long", key->n);
+        app_dirty(a, DIRT_INPUT);
+        return;
+    case KEYS_PASTE_BROKEN:
+        app_hint(a, "Ctrl-C broke off a paste of %zu bytes", key->n);
+        app_dirty(a, DIRT_INPUT);
+        return;
+    case KEYS_CHAR:
+    case KEYS_NAMED: break;
+    }
+    if (a->hint[0] != '\0') {
+        a->hint[0] = '\0';
+        app_dirty(a, DIRT_INPUT);
+    }
+    if (key->kind == KEYS_NAMED && key->name >= KEYS_F1 && function_key(a, key))
+        return;
+    if (a->sheet != NULL) {
+        sheet_keys(a, key);
+        return;
+    }
+    if (a->is_finding) {
+        find_key(a, key);
+        return;
+    }
+    if (a->is_picking) {
+        pick_key(a, key);
+        return;
+    }
+    if ((a->in_dash && dash_key(a, key)) || enter_dash(a, key))
+        return;
+    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC && !edit_wants_esc()) {
+        escape(a);
+        return;
+    }
+    if (key->kind == KEYS_NAMED && key->name == KEYS_NEWLINE) {
+        edit_insert("\n");
+        typed_something(a);
+        return;
+    }
+    if (key->kind == KEYS_NAMED && scroll_key(a, key))
+        return;
+    if (control_key(a, key) || reading_key(a, key))
+        return;
+    line_key(a, key);
+}

@@ -1,0 +1,99 @@
+/* The mouse: wheel, clicks, selection, the divider. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "ui/app/app.h"
+#include "ui/dash/dash.h"
+
+#define CLICK_NS   ((uint64_t)400 * 1000 * 1000)
+#define WHEEL_ROWS 3
+
+static void wheel(struct app *a, int y, int x, int rows)
+{
+    if (a->sheet != NULL)
+        sheet_scroll(a->sheet, rows);
+    else if (area_holds(&a->layout.chat, y, x))
+        transcript_scroll(a->transcript, rows);
+    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
+}
+
+/* One, two or three presses at the same place. */
+static enum transcript_unit count_clicks(struct app *a, int y, int x)
+{
+    uint64_t now = term_now_ns();
+    bool again = now - a->click.at_ns < CLICK_NS && y == a->click.y && x == a->click.x;
+
+    a->click.count = again ? (a->click.count + 1) % 3 : 0;
+    a->click.at_ns = now;
+    a->click.y = y;
+    a->click.x = x;
+    return (enum transcript_unit)a->click.count;
+}
+
+static void press(struct app *a, int y, int x)
+{
+    const struct layout *l = &a->layout;
+
+    a->is_dragging_divider = area_holds(&l->divider, y, x) && a->sheet == NULL;
+    a->is_selecting = false;
+    if (a->sheet != NULL || a->is_dragging_divider)
+        return;
+    if (area_holds(&l->chat, y, x)) {
+        enum transcript_unit unit = count_clicks(a, y, x);
+
+        a->is_selecting = !transcript_press(a->transcript, y - l->chat.y, x - l->chat.x, unit);
+        app_dirty(a, DIRT_CHAT);
+    } else if (area_holds(&l->dash, y, x)) {
+        if (dash_click(a->dash, l->dash.height, l->dash.width, y - l->dash.y, x - l->dash.x))
+            app_dirty(a, DIRT_DASH);
+    } else if (area_holds(&l->input, y, x) && !a->is_finding) {
+        struct input_line in = app_typed(a);
+
+        edit_set_cursor(
+            input_at(&in, l->input.height, l->input.width, y - l->input.y, x - l->input.x));
+        app_dirty(a, DIRT_INPUT);
+    }
+}
+
+static void drag(struct app *a, int y, int x)
+{
+    if (a->is_dragging_divider) {
+        a->permille = layout_permille(&a->layout, y, x);
+        app_set_view(a, a->view);
+    } else if (a->is_selecting) {
+        transcript_drag(a->transcript, y - a->layout.chat.y, x - a->layout.chat.x);
+        app_dirty(a, DIRT_CHAT);
+    }
+}
+
+static void release(struct app *a)
+{
+    size_t n = 0;
+
+    if (a->is_selecting && transcript_has_selection(a->transcript)) {
+        char *text = transcript_copy_selection(a->transcript, &n);
+
+        if (text != NULL && n > 0)
+            app_copy(a, text, n, "the selection");
+        else
+            free(text);
+    }
+    a->is_dragging_divider = a->is_selecting = false;
+}
+
+void app_mouse(struct app *a, const struct key *key)
+{
+    int y = key->mouse.y, x = key->mouse.x;
+
+    switch (key->mouse.what) {
+    case MOUSE_WHEEL_UP: wheel(a, y, x, -WHEEL_ROWS); break;
+    case MOUSE_WHEEL_DOWN: wheel(a, y, x, WHEEL_ROWS); break;
+    case MOUSE_PRESS:
+        if (key->mouse.button == 0)
+            press(a, y, x);
+        break;
+    case MOUSE_DRAG: drag(a, y, x); break;
+    case MOUSE_RELEASE: release(a); break;
+    }
+}

@@ -1,0 +1,10 @@
+# ui/app: the application: panes, the key that goes to each, plain output, replay.
+libui_a_SOURCES += \
+	ui/app/app.c ui/app/app.h \
+	ui/app/app_draw.c \
+	ui/app/app_front.c \
+	ui/app/app_keys.c \
+	ui/app/app_mouse.c \
+	ui/app/layout.c ui/app/layout.h \
+	ui/app/plain.c ui/app/plain.h \
+	ui/app/replay.c

@@ -1,0 +1,471 @@
+#include "config.h"
+
+#include "ui/app/plain.h"
+
+#include <sys/signalfd.h>
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "ui/talk/talk.h"
+#include "ui/term/sheet.h"
+#include "ui/term/term.h"
+#include "ui/text/clean.h"
+#include "ui/text/receipt.h"
+
+#define LEAVE_NS ((uint64_t)2000 * 1000 * 1000)
+
+struct plain {
+    struct talk talk;
+    int signal_fd;
+    bool is_tty, is_utf8;
+    bool at_end; /* of standard input */
+    bool is_leaving, has_prompt, at_line_start;
+    int status;
+    uint64_t leave_ns;
+    struct sheet *sheet; /* waits for an answer */
+    char *typed;         /* bytes of standard input that are no whole message yet */
+    size_t n_typed, room;
+    struct clean clean;
+    unsigned quarter; /* of the prompt that was said */
+    bool said_thinking;
+};
+
+/* ---- printing ---- */
+
+/* Without UTF-8 what is not ASCII is shown as '?', one for each character. */
+static void put(struct plain *p, const char *text, size_t n)
+{
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (p->is_utf8 || c < 0x80)
+            putchar(c);
+        else if (c >= 0xc0)
+            putchar('?');
+    }
+    p->at_line_start = text[n - 1] == '\n';
+}
+
+static void put_line(struct plain *p, const char *text)
+{
+    if (p->has_prompt || !p->at_line_start)
+        putchar('\n');
+    p->has_prompt = false;
+    put(p, text, strlen(text));
+    putchar('\n');
+    p->at_line_start = true;
+}
+
+static void put_prompt(struct plain *p, const char *text)
+{
+    if (!p->is_tty || p->has_prompt)
+        return;
+    if (!p->at_line_start)
+        putchar('\n');
+    fputs(text, stdout);
+    fflush(stdout);
+    p->has_prompt = true;
+    p->at_line_start = true;
+}
+
+static void sink(void *ctx, const char *text, size_t n, size_t src, size_t src_n,
+                 enum clean_kind kind)
+{
+    (void)src;
+    (void)src_n;
+    (void)kind;
+    put(ctx, text, n);
+}
+
+/* ---- what the conversation wants shown ---- */
+
+static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
+{
+    char line[4200];
+
+    (void)id;
+    snprintf(line, sizeof line, "%s%s", kind == SAY_ERROR ? "error: " : "* ", text);
+    put_line(ctx, line);
+}
+
+static void put_sheet_line(void *ctx, const char *line)
+{
+    put_line(ctx, line);
+}
+
+static void on_sheet(void *ctx, struct sheet *s)
+{
+    struct plain *p = ctx;
+
+    sheet_free(p->sheet);
+    p->sheet = NULL;
+    sheet_print(s, put_sheet_line, p);
+    if (sheet_can_enter(s))
+        p->sheet = s;
+    else
+        sheet_free(s);
+}
+
+static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
+{
+    struct plain *p = ctx;
+
+    (void)text;
+    (void)n;
+    (void)id;
+    p->quarter = 0;
+    p->said_thinking = false;
+    p->has_prompt = false;
+}
+
+static void on_begin(void *ctx, bool resume)
+{
+    struct plain *p = ctx;
+
+    (void)resume;
+    if (!p->at_line_start)
+        putchar('\n');
+    p->at_line_start = true;
+    clean_start(&p->clean, CLEAN_TEXT);
+}
+
+static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
+{
+    struct plain *p = ctx;
+
+    if (is_thinking) {
+        if (!p->said_thinking)
+            put_line(p, "(thinking)");
+        p->said_thinking = true;
+        return;
+    }
+    clean_feed(&p->clean, text, n, sink, p);
+    fflush(stdout);
+}
+
+static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id)
+{
+    struct plain *p = ctx;
+    char line[300];
+
+    (void)id;
+    if (had_text)
+        clean_end(&p->clean, sink, p);
+    if (had_text && !p->talk.o.quiet) {
+        if (!p->at_line_start)
+            putchar('\n');
+        p->at_line_start = true;
+        snprintf(line, sizeof line, "* ");
+        receipt_line(line + 2, sizeof line - 2, r, !p->is_utf8);
+        put_line(p, line);
+    }
+}
+
+static void on_dropped(void *ctx, size_t n)
+{
+    (void)ctx;
+    (void)n; /* the notice says it */
+}
+
+static void on_rewound(void *ctx, size_t n)
+{
+    struct plain *p = ctx;
+    char line[80];
+
+    snprintf(line, sizeof line, "* %zu messages are left", n);
+    put_line(p, line);
+}
+
+static void on_restored(void *ctx)
+{
+    struct plain *p = ctx;
+    char line[80];
+
+    snprintf(line, sizeof line, "* the conversation has %zu messages", p->talk.n_message);
+    put_line(p, line);
+}
+
+/* How far the prompt is, in quarters. */
+static void on_changed(void *ctx)
+{
+    struct plain *p = ctx;
+    const struct talk *t = &p->talk;
+    unsigned quarter =
+        t->prefill_total > 0 ? (unsigned)(4 * t->prefill_done / t->prefill_total) : 0;
+    char line[200];
+    double share;
+
+    if (!t->is_prefill || t->o.quiet || quarter <= p->quarter || t->prefill_total < 256)
+        return;
+    p->quarter = quarter;
+    snprintf(line, sizeof line, "* ");
+    receipt_prefill(line + 2, sizeof line - 2, t->prefill_done, t->prefill_total,
+                    term_now_ns() - t->started_ns, !p->is_utf8, &share);
+    put_line(p, line);
+}
+
+static void on_draft(void *ctx, const char *text)
+{
+    char line[400], clean[360];
+
+    clean_line(clean, sizeof clean, text, strlen(text));
+    snprintf(line, sizeof line, "* taken back: %s", clean);
+    put_line(ctx, line);
+}
+
+static char *on_text_of(void *ctx, size_t n)
+{
+    struct plain *p = ctx;
+
+    return saved_text(&p->talk, n);
+}
+
+static int on_act(void *ctx, enum talk_act act, const char *arg, struct err *e)
+{
+    (void)ctx;
+    (void)act;
+    (void)arg;
+    return err_set(e, ERR_UNSUPPORTED, "that is for the screen; this is plain mode");
+}
+
+static void on_quit(void *ctx)
+{
+    struct plain *p = ctx;
+
+    p->is_leaving = true;
+}
+
+/* ---- lines ---- */
+
+/* A sheet's answer: a number, or yes. */
+static void answer_sheet(struct plain *p, const char *line)
+{
+    struct sheet *s = p->sheet;
+    uint64_t n;
+
+    p->sheet = NULL;
+    if (units_parse_whole(line, false, 1, INT32_MAX, &n))
+        sheet_enter_row(s, (long)n - 1);
+    else if (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0)
+        sheet_enter(s);
+    else
+        put_line(p, "* left as it was");
+    sheet_free(s);
+}
+
+static void take_line(struct plain *p, char *line)
+{
+    size_t n = strlen(line);
+
+    if (n > 0 && line[n - 1] == '\r')
+        line[n - 1] = '\0';
+    p->has_prompt = false;
+    if (p->sheet != NULL)
+        answer_sheet(p, line);
+    else
+        talk_enter(&p->talk, line);
+}
+
+/* Take the first whole message of what was typed: a line, and those behind a backslash. */
+static bool take_typed(struct plain *p)
+{
+    for (size_t i = 0; i < p->n_typed; i++) {
+        if (p->typed[i] != '\n')
+            continue;
+        if (i > 0 && p->typed[i - 1] == '\\') {
+            memmove(p->typed + i - 1, p->typed + i, p->n_typed - i);
+            p->n_typed--;
+            i--;
+            continue;
+        }
+        char *line = strndup(p->typed, i);
+
+        memmove(p->typed, p->typed + i + 1, p->n_typed - i - 1);
+        p->n_typed -= i + 1;
+        if (line != NULL)
+            take_line(p, line);
+        free(line);
+        return true;
+    }
+    return false;
+}
+
+static void read_lines(struct plain *p)
+{
+    ssize_t n;
+
+    if (p->room - p->n_typed < 4096) {
+        char *more = realloc(p->typed, p->room + 65536);
+
+        if (more == NULL) {
+            p->is_leaving = true;
+            return;
+        }
+        p->typed = more;
+        p->room += 65536;
+    }
+    n = read(STDIN_FILENO, p->typed + p->n_typed, 4095);
+    if (n < 0 && errno == EINTR)
+        return;
+    if (n > 0) {
+        p->n_typed += (size_t)n;
+        return;
+    }
+    p->at_end = true;
+    if (p->n_typed > 0)
+        p->typed[p->n_typed++] = '\n';
+}
+
+/* ---- the loop ---- */
+
+static void on_signal(struct plain *p)
+{
+    struct signalfd_siginfo info;
+    uint64_t now = term_now_ns();
+
+    if (read(p->signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    if (info.ssi_signo != SIGINT) {
+        p->status = 128 + (int)info.ssi_signo;
+        p->is_leaving = true;
+    } else if (p->talk.is_answering) {
+        talk_stop(&p->talk);
+    } else if (now < p->leave_ns) {
+        p->is_leaving = saved_may_leave(&p->talk);
+    } else {
+        p->leave_ns = now + LEAVE_NS;
+        put_line(p, "* Ctrl-C again or Ctrl-D leaves");
+    }
+}
+
+static bool is_idle(const struct plain *p)
+{
+    return !p->talk.is_answering && (p->talk.is_ready || p->talk.has_failed);
+}
+
+static int loop(struct plain *p, struct err *e)
+{
+    uint64_t wait;
+
+    while (!p->is_leaving) {
+        /* Lines that were piped in wait for their turn; a person may type ahead. */
+        bool reads = !p->at_end && (p->is_tty || is_idle(p));
+        struct pollfd fds[] = { { p->signal_fd, POLLIN, 0 },
+                                { talk_fd(&p->talk), POLLIN, 0 },
+                                { reads ? STDIN_FILENO : -1, POLLIN, 0 } };
+
+        while (!p->is_leaving && (p->is_tty || is_idle(p)) && take_typed(p))
+            ;
+        if (p->is_leaving)
+            break;
+        if (is_idle(p) && p->at_end && p->n_typed == 0 && p->talk.n_queue == 0)
+            break;
+        if (is_idle(p))
+            put_prompt(p, p->sheet == NULL ? "> " : "number or y, else nothing is done: ");
+        fflush(stdout);
+        fds[1].fd = talk_fd(&p->talk);
+        wait = talk_wait(&p->talk);
+        if (poll(fds, 3, wait == UINT64_MAX ? -1 : (int)(wait / 1000000 + 1)) < 0 &&
+            errno != EINTR)
+            return err_sys(e, "cannot wait for lines");
+        if (fds[0].revents != 0)
+            on_signal(p);
+        if (fds[1].revents != 0)
+            talk_pump(&p->talk);
+        if (fds[2].revents != 0)
+            read_lines(p);
+        talk_tick(&p->talk);
+    }
+    return p->status;
+}
+
+static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *before,
+                    struct err *e)
+{
+    sigset_t set;
+
+    setlocale(LC_CTYPE, "");
+    p->is_utf8 = strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0 || o->ui.utf8;
+    p->is_utf8 = p->is_utf8 && !o->ui.ascii;
+    p->is_tty = isatty(STDIN_FILENO) == 1;
+    p->at_line_start = true;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, before);
+    signal(SIGPIPE, SIG_IGN);
+    p->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (p->signal_fd < 0)
+        return err_sys(e, "cannot make a descriptor for signals");
+    p->talk.front = (struct talk_front){
+        .ctx = p,
+        .say = on_say,
+        .sheet = on_sheet,
+        .user = on_user,
+        .begin = on_begin,
+        .piece = on_piece,
+        .done = on_done,
+        .rewound = on_rewound,
+        .dropped = on_dropped,
+        .restored = on_restored,
+        .changed = on_changed,
+        .draft = on_draft,
+        .text_of = on_text_of,
+        .act = on_act,
+        .quit = on_quit,
+    };
+    return talk_open(&p->talk, o, e);
+}
+
+int plain_chat(const struct ui_chat_options *o, struct err *e)
+{
+    struct plain p = { .signal_fd = -1 };
+    char path[4096] = "";
+    struct err unsaved = ERR_INIT;
+    sigset_t before;
+    int rc;
+
+    sigemptyset(&before);
+    rc = open_all(&p, o, &before, e);
+    if (rc == 0) {
+        if (o->open_chat != NULL)
+            on_restored(&p);
+        if (p.is_tty && !o->quiet)
+            put_line(&p, "* memwall in plain mode; /help lists the commands");
+        talk_greet(&p.talk);
+        if (o->first != NULL)
+            talk_send(&p.talk, o->first);
+        rc = loop(&p, e);
+        if (p.has_prompt)
+            putchar('\n');
+        if (saved_finish(&p.talk, path, sizeof path, &unsaved) != 0) {
+            path[0] = '\0';
+            if (rc >= 0) {
+                *e = unsaved;
+                rc = -1;
+            }
+        }
+        talk_close(&p.talk);
+        if (path[0] != '\0' && !o->quiet)
+            printf("* the chat is saved in %s\n", path);
+        fflush(stdout);
+    }
+    sheet_free(p.sheet);
+    free(p.typed);
+    if (p.signal_fd >= 0)
+        close(p.signal_fd);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}

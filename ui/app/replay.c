@@ -1,0 +1,267 @@
+/* memwall replay: a recording in the dashboard, with pause, step, speed and going back. */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ui/dash/player.h"
+#include "ui/term/keys.h"
+#include "ui/term/term.h"
+#include "ui/ui.h"
+
+#define TICK_MS 100 /* ten pictures a second are enough */
+#define JUMP_S  5.0
+
+struct replay {
+    struct term *term;
+    struct keys *keys;
+    struct dash *dash;
+    struct player *player;
+    bool is_paused, is_leaving, is_dirty, is_large;
+    double speed;
+    uint64_t every_ns; /* between two pictures */
+    uint64_t tick_ns;  /* when time was last advanced */
+    int status;
+};
+
+/* ---- drawing ---- */
+
+static void bar_text(const struct replay *r, char *buf, size_t n)
+{
+    const struct err *broken = player_broken(r->player);
+    bool at_end = player_is_at_end(r->player);
+    char why[300];
+
+    if (at_end && broken != NULL) {
+        err_text(broken, why, sizeof why);
+        snprintf(buf, n, "end: %s", why);
+        return;
+    }
+    snprintf(buf, n,
+             "%-6s %6.1f of %.1f s  x%-5g Space: pause, .: step, Left Right: go, + - 1: "
+             "speed, Up Down: layer, q: leave",
+             at_end         ? "end"
+             : r->is_paused ? "paused"
+                            : "plays",
+             player_now_s(r->player), player_length_s(r->player), r->speed);
+}
+
+static void draw(struct replay *r)
+{
+    struct canvas screen = term_canvas(r->term), c;
+    char line[400];
+
+    c = canvas_sub(&screen, 0, 0, screen.height - 1, screen.width);
+    dash_draw(r->dash, &c);
+    bar_text(r, line, sizeof line);
+    canvas_blank(&screen, screen.height - 1, 0, screen.width, style_of(ROLE_STATUS));
+    canvas_text(&screen, screen.height - 1, 1, style_of(ROLE_STATUS), line);
+    term_frame(r->term, -1, 0, r->is_large);
+    r->is_dirty = r->is_large = false;
+}
+
+/* ---- time ---- */
+
+static void tick(struct replay *r)
+{
+    uint64_t now = term_now_ns();
+
+    if (r->is_paused || player_is_at_end(r->player) || now - r->tick_ns < r->every_ns)
+        return;
+    player_advance(r->player, r->dash, (double)(now - r->tick_ns) / 1e9 * r->speed);
+    r->tick_ns = now;
+    r->is_dirty = true;
+}
+
+static void seek(struct replay *r, double by)
+{
+    struct err ignored = ERR_INIT; /* it was read once; then it stays where it is */
+
+    (void)player_seek(r->player, r->dash, fmax(player_now_s(r->player) + by, 0), &ignored);
+}
+
+static void set_paused(struct replay *r, bool paused)
+{
+    r->is_paused = paused;
+    r->tick_ns = term_now_ns();
+}
+
+/* ---- keys and signals ---- */
+
+static void resized(struct replay *r)
+{
+    term_resized(r->term);
+    r->is_large = true;
+}
+
+static void on_name(struct replay *r, enum key_name name)
+{
+    switch (name) {
+    case KEYS_ESC: dash_set_cursor(r->dash, -1); break;
+    case KEYS_UP: dash_move_cursor(r->dash, -1); break;
+    case KEYS_DOWN: dash_move_cursor(r->dash, 1); break;
+    case KEYS_LEFT: seek(r, -JUMP_S); break;
+    case KEYS_RIGHT: seek(r, JUMP_S); break;
+    case KEYS_HOME: seek(r, -player_length_s(r->player)); break;
+    case KEYS_END: seek(r, player_length_s(r->player)); break;
+    default: break;
+    }
+}
+
+static void on_char(struct replay *r, uint32_t ch)
+{
+    switch (ch) {
+    case 'q':
+    case 'C' - 64:
+    case 'D' - 64: r->is_leaving = true; break;
+    case ' ': set_paused(r, !r->is_paused); break;
+    case '.':
+        set_paused(r, true);
+        player_step(r->player, r->dash);
+        break;
+    case '+':
+    case '=': r->speed = fmin(r->speed * 2, PLAYER_FASTEST); break;
+    case '-': r->speed = fmax(r->speed / 2, PLAYER_SLOWEST); break;
+    case '1': r->speed = 1; break;
+    case '<': seek(r, -JUMP_S); break;
+    case '>': seek(r, JUMP_S); break;
+    case 'L' - 64:
+        term_redraw(r->term);
+        r->is_large = true;
+        break;
+    case 'Z' - 64:
+        term_stop(r->term);
+        resized(r);
+        break;
+    }
+}
+
+/* A layer is chosen by the mouse as well. */
+static void on_mouse(struct replay *r, const struct key *key)
+{
+    struct canvas screen = term_canvas(r->term);
+
+    if (key->mouse.what == MOUSE_PRESS && key->mouse.button == 0)
+        (void)dash_click(r->dash, screen.height - 1, screen.width, key->mouse.y, key->mouse.x);
+}
+
+static void take_keys(struct replay *r, bool readable)
+{
+    unsigned char bytes[1024];
+    struct key key;
+
+    if (readable) {
+        ssize_t n = read(term_fd(r->term), bytes, sizeof bytes);
+
+        if (n <= 0 && errno != EINTR) {
+            r->status = 128 + SIGHUP;
+            r->is_leaving = true;
+            return;
+        }
+        if (n > 0)
+            keys_feed(r->keys, bytes, (size_t)n, term_now_ns());
+    }
+    while (!r->is_leaving && keys_next(r->keys, term_now_ns(), &key)) {
+        r->is_dirty = true;
+        if (key.kind == KEYS_NAMED)
+            on_name(r, key.name);
+        else if (key.kind == KEYS_CHAR && key.mods == 0)
+            on_char(r, key.ch);
+        else if (key.kind == KEYS_MOUSE)
+            on_mouse(r, &key);
+    }
+}
+
+static void take_signals(struct replay *r)
+{
+    int sig;
+
+    while ((sig = term_signal(r->term)) != 0)
+        switch (sig) {
+        case SIGWINCH: resized(r); break;
+        case SIGTSTP:
+            term_stop(r->term);
+            resized(r);
+            break;
+        case SIGCONT:
+            term_retake(r->term);
+            resized(r);
+            break;
+        case SIGINT: r->is_leaving = true; break;
+        default: r->status = 128 + sig; r->is_leaving = true;
+        }
+}
+
+static uint64_t wait_ns(const struct replay *r)
+{
+    uint64_t now = term_now_ns(), keys = keys_wait(r->keys, now), wait = UINT64_MAX;
+
+    if (!r->is_paused && !player_is_at_end(r->player))
+        wait = now - r->tick_ns < r->every_ns ? r->every_ns - (now - r->tick_ns) : 0;
+    return keys < wait ? keys : wait;
+}
+
+static int loop(struct replay *r, struct err *e)
+{
+    while (!r->is_leaving) {
+        struct pollfd fds[] = { { term_fd(r->term), POLLIN, 0 },
+                                { term_signal_fd(r->term), POLLIN, 0 } };
+        uint64_t wait = wait_ns(r);
+        struct timespec t = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
+
+        if (ppoll(fds, 2, wait == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
+            return err_sys(e, "cannot wait for keys");
+        if (fds[1].revents != 0)
+            take_signals(r);
+        take_keys(r, fds[0].revents != 0);
+        tick(r);
+        if ((r->is_dirty || r->is_large) && !r->is_leaving)
+            draw(r);
+    }
+    return r->status;
+}
+
+static int play(struct replay *r, const struct ui_replay_options *o, struct err *e)
+{
+    struct term_options term = { .ui = &o->ui };
+    struct theme theme;
+
+    if (theme_find(&theme, o->ui.theme == NULL ? "dark" : o->ui.theme, o->paths.config_dir,
+                   e) != 0 ||
+        player_open(&r->player, o->path, e) != 0 || term_new(&r->term, &term, e) != 0)
+        return -1;
+    r->dash = dash_new(o->ui.graph == UI_GRAPH_AUTO ? term_graph(r->term) : o->ui.graph, e);
+    r->keys = keys_new();
+    if (r->keys != NULL)
+        keys_set_mouse(r->keys, !o->ui.no_mouse);
+    if (r->dash == NULL || r->keys == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the dashboard");
+    if (term_start(r->term, &theme, e) != 0)
+        return -1;
+    player_step(r->player, r->dash);
+    r->tick_ns = term_now_ns();
+    r->is_large = true;
+    draw(r);
+    return loop(r, e);
+}
+
+int ui_replay(const struct ui_replay_options *o, struct err *e)
+{
+    int every_ms = o->ui.refresh_ms > 0 ? o->ui.refresh_ms : TICK_MS;
+    struct replay r = { .speed = o->speed > 0 ? o->speed : 1,
+                        .every_ns = (uint64_t)every_ms * 1000 * 1000 };
+    int rc = play(&r, o, e);
+
+    term_free(r.term);
+    player_close(r.player);
+    dash_free(r.dash);
+    keys_free(r.keys);
+    return rc;
+}

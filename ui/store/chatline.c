@@ -1,0 +1,415 @@
+/*
+ * yajl reads; what is kept is bounded: nesting by MAX_DEPTH, strings by the line, which
+ * the caller bounds.  Keys that are not known are passed over with all that is in them, so
+ * that later versions may add some.
+ */
+#include "config.h"
+
+#include "ui/store/chatline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_parse.h>
+
+#define MAX_DEPTH 16
+
+static const char *const done_names[] = {
+    [MW_DONE_STOP] = "stop",           [MW_DONE_LENGTH] = "length",
+    [MW_DONE_CANCELLED] = "cancelled", [MW_DONE_CONTEXT] = "context",
+    [MW_DONE_ERROR] = "error",
+};
+
+enum key {
+    KEY_OTHER,
+    KEY_MEMWALL,
+    KEY_VERSION,
+    KEY_CREATED,
+    KEY_MODEL,
+    KEY_ROLE,
+    KEY_TEXT,
+    KEY_THINKING,
+    KEY_DONE,
+    KEY_CONTINUES,
+    KEY_NOTICE,
+    KEY_REWIND,
+    KEY_RECEIPT,
+    KEY_QUEUED,
+    KEY_UNQUEUED,
+};
+
+static const struct {
+    const char *name;
+    enum key key;
+} keys[] = {
+    { "memwall", KEY_MEMWALL },   { "version", KEY_VERSION },   { "created", KEY_CREATED },
+    { "model", KEY_MODEL },       { "role", KEY_ROLE },         { "text", KEY_TEXT },
+    { "thinking", KEY_THINKING }, { "done", KEY_DONE },         { "continues", KEY_CONTINUES },
+    { "notice", KEY_NOTICE },     { "rewind", KEY_REWIND },     { "receipt", KEY_RECEIPT },
+    { "queued", KEY_QUEUED },     { "unqueued", KEY_UNQUEUED },
+};
+
+struct chatline_reader {
+    yajl_handle yajl;
+    struct chatline line;
+    bool keep;
+    unsigned depth;
+    enum key key;       /* at depth 1 */
+    char inner[24];     /* key inside of the receipt, at depth 2 */
+    const char *broken; /* why a callback stopped it */
+};
+
+const char *chatline_done_name(enum mw_done d)
+{
+    return (size_t)d < sizeof done_names / sizeof done_names[0] ? done_names[d] : "error";
+}
+
+static bool is(const unsigned char *s, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(s, word, n) == 0;
+}
+
+static void copy(char *dst, size_t size, const unsigned char *s, size_t n)
+{
+    snprintf(dst, size, "%.*s", (int)(n < size ? n : size), (const char *)s);
+}
+
+static int add(struct chatline_reader *r, struct text_of *t, const unsigned char *s, size_t n)
+{
+    if (n > UINT32_MAX / 2 - t->n) {
+        r->broken = "its text is too long";
+        return 0;
+    }
+    if (r->keep && t->n + n + 1 > t->room) {
+        size_t room = t->n + n + 1;
+        char *more = realloc(t->s, room);
+
+        if (more == NULL) {
+            r->broken = "no memory for its text";
+            return 0;
+        }
+        t->s = more;
+        t->room = room;
+    }
+    if (r->keep) {
+        memcpy(t->s + t->n, s, n);
+        t->s[t->n + n] = '\0';
+    }
+    t->n += n;
+    return 1;
+}
+
+static void role(struct chatline *l, const unsigned char *s, size_t n)
+{
+    static const struct {
+        const char *name;
+        enum store_kind kind;
+    } roles[] = { { "system", STORE_SYSTEM },
+                  { "user", STORE_USER },
+                  { "assistant", STORE_ANSWER } };
+
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
+        if (is(s, n, roles[i].name)) {
+            l->is_message = true;
+            l->kind = roles[i].kind;
+        }
+}
+
+static void done(struct chatline *l, const unsigned char *s, size_t n)
+{
+    for (size_t i = 0; i < sizeof done_names / sizeof done_names[0]; i++)
+        if (is(s, n, done_names[i])) {
+            l->has_done = true;
+            l->done = (enum mw_done)i;
+        }
+}
+
+static int on_string(void *ctx, const unsigned char *s, size_t n)
+{
+    struct chatline_reader *r = ctx;
+    struct chatline *l = &r->line;
+
+    if (r->depth != 1)
+        return 1;
+    switch (r->key) {
+    case KEY_MEMWALL: l->is_head = is(s, n, "chat"); break;
+    case KEY_CREATED: copy(l->created, sizeof l->created, s, n); break;
+    case KEY_MODEL: copy(l->model, sizeof l->model, s, n); break;
+    case KEY_ROLE: role(l, s, n); break;
+    case KEY_DONE: done(l, s, n); break;
+    case KEY_TEXT: return add(r, &l->text, s, n);
+    case KEY_THINKING: return add(r, &l->thinking, s, n);
+    case KEY_NOTICE: l->is_notice = true; return add(r, &l->text, s, n);
+    case KEY_QUEUED: l->is_queued = true; return add(r, &l->text, s, n);
+    case KEY_UNQUEUED:
+    case KEY_VERSION:
+    case KEY_CONTINUES:
+    case KEY_REWIND:
+    case KEY_RECEIPT:
+    case KEY_OTHER: break;
+    }
+    return 1;
+}
+
+static void receipt_number(struct chatline *l, const char *name, long long v)
+{
+    struct mw_receipt *p = &l->receipt;
+    uint64_t n = v < 0 ? 0 : (uint64_t)v;
+    uint32_t small = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    const struct {
+        const char *name;
+        uint64_t *wide;
+        uint32_t *narrow;
+    } rows[] = {
+        { "n_prompt", NULL, &p->n_prompt },
+        { "n_reused", NULL, &p->n_reused },
+        { "n_decoded", NULL, &p->n_decoded },
+        { "first_ns", &p->first_ns, NULL },
+        { "prefill_ns", &p->prefill_ns, NULL },
+        { "decode_ns", &p->decode_ns, NULL },
+        { "bytes_read", &p->bytes_read, NULL },
+        { "stall_ns", &p->stall_ns, NULL },
+        { "peak_charged", &p->peak_charged, NULL },
+        { "peak_resident", &p->peak_resident, NULL },
+        { "context", &l->context, NULL },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i].name, name) != 0)
+            continue;
+        if (rows[i].wide != NULL)
+            *rows[i].wide = n;
+        else
+            *rows[i].narrow = small;
+    }
+}
+
+static int on_integer(void *ctx, long long v)
+{
+    struct chatline_reader *r = ctx;
+
+    if (r->depth == 1 && r->key == KEY_VERSION)
+        r->line.version = v;
+    if (r->depth == 1 && r->key == KEY_REWIND) {
+        r->line.is_rewind = v >= 0;
+        r->line.rewind = v;
+    }
+    if (r->depth == 1 && r->key == KEY_UNQUEUED) {
+        r->line.is_unqueued = v > 0;
+        r->line.unqueued = v;
+    }
+    if (r->depth == 2 && r->key == KEY_RECEIPT)
+        receipt_number(&r->line, r->inner, v);
+    return 1;
+}
+
+static int on_bool(void *ctx, int v)
+{
+    struct chatline_reader *r = ctx;
+
+    if (r->depth == 1 && r->key == KEY_CONTINUES)
+        r->line.continues = v != 0;
+    if (r->depth == 1 && r->key == KEY_QUEUED)
+        r->line.from_queue = v != 0;
+    return 1;
+}
+
+static int on_key(void *ctx, const unsigned char *s, size_t n)
+{
+    struct chatline_reader *r = ctx;
+
+    if (r->depth == 2)
+        copy(r->inner, sizeof r->inner, s, n);
+    if (r->depth != 1)
+        return 1;
+    r->key = KEY_OTHER;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (is(s, n, keys[i].name))
+            r->key = keys[i].key;
+    return 1;
+}
+
+static int enter(void *ctx)
+{
+    struct chatline_reader *r = ctx;
+
+    if (++r->depth > MAX_DEPTH) {
+        r->broken = "it is nested too deeply";
+        return 0;
+    }
+    r->inner[0] = '\0';
+    if (r->depth == 2 && r->key == KEY_RECEIPT)
+        r->line.is_receipt = true;
+    return 1;
+}
+
+static int on_array(void *ctx)
+{
+    struct chatline_reader *r = ctx;
+
+    if (r->depth == 0) {
+        r->broken = "it is not an object";
+        return 0;
+    }
+    return enter(ctx);
+}
+
+static int leave(void *ctx)
+{
+    struct chatline_reader *r = ctx;
+
+    r->depth--;
+    return 1;
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_boolean = on_bool,
+    .yajl_integer = on_integer,
+    .yajl_string = on_string,
+    .yajl_start_map = enter,
+    .yajl_map_key = on_key,
+    .yajl_end_map = leave,
+    .yajl_start_array = on_array,
+    .yajl_end_array = leave,
+};
+
+struct chatline_reader *chatline_begin(bool keep)
+{
+    struct chatline_reader *r = calloc(1, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    r->keep = keep;
+    r->yajl = yajl_alloc(&callbacks, NULL, r);
+    if (r->yajl == NULL) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void chatline_free(struct chatline *l)
+{
+    free(l->text.s);
+    free(l->thinking.s);
+    *l = (struct chatline){ 0 };
+}
+
+void chatline_drop(struct chatline_reader *r)
+{
+    if (r == NULL)
+        return;
+    yajl_free(r->yajl);
+    chatline_free(&r->line);
+    free(r);
+}
+
+static int wrong(const struct chatline_reader *r, struct err *e)
+{
+    return err_set(e, ERR_FORMAT, "%s",
+                   r->broken != NULL ? r->broken : "this is not a line of JSON");
+}
+
+int chatline_feed(struct chatline_reader *r, const char *s, size_t n, struct err *e)
+{
+    if (yajl_parse(r->yajl, (const unsigned char *)s, n) != yajl_status_ok)
+        return wrong(r, e);
+    return 0;
+}
+
+int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e)
+{
+    int failed = yajl_complete_parse(r->yajl) != yajl_status_ok ? wrong(r, e) : 0;
+
+    if (failed == 0) {
+        *out = r->line;
+        r->line = (struct chatline){ 0 };
+    }
+    chatline_drop(r);
+    return failed;
+}
+
+/* ---- lines that end too early ---- */
+
+/* Where things stand at the end of a line. */
+struct stand {
+    bool in_string, is_value; /* the last string is (or was) a value, not a key */
+    size_t whole;             /* in a string: where its last complete character ended */
+    unsigned depth;
+    size_t comma; /* the last one at depth 1; 0: none */
+    char last;    /* the last character outside of strings that is no blank */
+};
+
+/* Bytes of the character of a string that begins at s, of n bytes; more than n: it is cut. */
+static size_t character_bytes(const char *s, size_t n)
+{
+    unsigned char c = (unsigned char)s[0];
+
+    if (c == '\\')
+        return n > 1 && s[1] == 'u' ? 6 : 2;
+    return c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+}
+
+/* \ud800 to \udbff, which the other half of a pair should follow. */
+static bool is_first_half(const char *s, size_t bytes)
+{
+    return bytes == 6 && (s[2] | 0x20) == 'd' && memchr("89abAB", s[3], 6) != NULL;
+}
+
+/*
+ * Looks only at what stands before each place, so a line that is cut at "whole" has the same
+ * "whole" when it is read again.
+ */
+static struct stand look(const char *s, size_t n)
+{
+    struct stand at = { 0 };
+
+    for (size_t i = 0, bytes = 1; i < n; i += bytes) {
+        bytes = 1;
+        if (at.in_string && s[i] != '"') {
+            bytes = character_bytes(s + i, n - i);
+            if (bytes <= n - i && !is_first_half(s + i, bytes))
+                at.whole = i + bytes;
+            continue;
+        }
+        switch (s[i]) {
+        case '"':
+            at.in_string = !at.in_string;
+            at.whole = i + 1;
+            if (at.in_string)
+                at.is_value = at.last == ':';
+            at.last = at.in_string ? at.last : '"';
+            break;
+        case '{':
+        case '[': at.depth++; break;
+        case '}':
+        case ']': at.depth -= at.depth > 0; break;
+        case ',': at.comma = at.depth == 1 ? i : at.comma; break;
+        default: break;
+        }
+        if ((unsigned char)s[i] > ' ' && s[i] != '"')
+            at.last = s[i];
+    }
+    return at;
+}
+
+bool chatline_mend(const char *s, size_t n, size_t *keep, const char **more)
+{
+    struct stand at = look(s, n);
+
+    if (at.depth != 1 && !(at.depth > 1 && at.comma > 0))
+        return false;
+    if (at.depth == 1 && at.in_string && at.is_value) {
+        *keep = at.whole;
+        *more = "\"}";
+    } else if (at.depth == 1 && !at.in_string && at.is_value && at.last == '"') {
+        *keep = n;
+        *more = "}";
+    } else if (at.comma > 0) {
+        *keep = at.comma;
+        *more = "}";
+    } else {
+        return false;
+    }
+    return true;
+}

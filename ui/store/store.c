@@ -1,0 +1,593 @@
+/*
+The file.  All writing goes through out: what could not be written
+ * (a full disk) waits there and is tried again with the next line, so that a gap can never
+ * arise in the middle of a chat.
+ */
+#include "config.h"
+
+#include "ui/store/store.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/store/store_internal.h"
+
+#define LINE_ENOUGH (STORE_MAX_LINE / 8) /* of text; escaping may make six bytes of one */
+
+/* ---- the file ---- */
+
+struct store *store_blank(struct err *e)
+{
+    struct store *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        err_set(e, ERR_MEMORY, "no memory for a chat");
+    else if ((s->fd = -1, s->old = calloc(1, sizeof *s->old)) == NULL) {
+        err_set(e, ERR_MEMORY, "no memory for a chat");
+        free(s);
+        s = NULL;
+    }
+    return s;
+}
+
+void store_drop(struct store *s)
+{
+    if (s == NULL)
+        return;
+    if (s->fd >= 0)
+        close(s->fd);
+    json_text_free(&s->out);
+    store_drop(s->old->view);
+    free(s->old);
+    free(s->part);
+    free(s->is_user);
+    free(s->record);
+    free(s->piece);
+    free(s->tail);
+    free(s);
+}
+
+static void take_name(struct store *s)
+{
+    const char *base = strrchr(s->path, '/');
+    size_t n;
+
+    base = base == NULL ? s->path : base + 1;
+    n = strlen(base);
+    if (n > 6 && strcmp(base + n - 6, ".jsonl") == 0)
+        n -= 6;
+    snprintf(s->name, sizeof s->name, "%.*s",
+             (int)(n < sizeof s->name ? n : sizeof s->name - 1), base);
+}
+
+static int make_folders(const char *path, struct err *e)
+{
+    char part[4096];
+
+    snprintf(part, sizeof part, "%s", path);
+    for (char *p = part + 1;; p++) {
+        char c = *p;
+
+        if (c != '/' && c != '\0')
+            continue;
+        *p = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
+            return err_sys(e, "cannot make the folder \"%.200s\"", part);
+        *p = c;
+        if (c == '\0')
+            return 0;
+    }
+}
+
+/* "2026-08-01T12:00:00Z", or as a name that sorts: "20260801-120000". */
+static void now(char buf[32], bool as_name)
+{
+    time_t t = time(NULL);
+    struct tm tm;
+
+    buf[0] = '\0';
+    if (gmtime_r(&t, &tm) == NULL)
+        return;
+    if (as_name)
+        strftime(buf, 32, "%Y%m%d-%H%M%S", &tm);
+    else
+        strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* Nothing may be at path. */
+static int take_file(struct store *s, const char *path)
+{
+    s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (s->fd >= 0)
+        snprintf(s->path, sizeof s->path, "%s", path);
+    return s->fd;
+}
+
+/* Take a name that nothing has: the one given, or the time, with a number if two begin in one
+ * second. */
+int store_make_file(struct store *s, const char *path, struct err *e)
+{
+    char stamp[32], name[sizeof s->path];
+
+    if (make_folders(s->dir, e) != 0)
+        return -1;
+    now(stamp, true);
+    if (path != NULL)
+        take_file(s, path);
+    for (int i = 1; i < 1000 && s->fd < 0; i++) {
+        char number[16] = "";
+
+        if (i > 1)
+            snprintf(number, sizeof number, "-%d", i);
+        snprintf(name, sizeof name, "%.4000s/%s%s.jsonl", s->dir, stamp, number);
+        if (take_file(s, name) < 0 && errno != EEXIST)
+            break;
+    }
+    if (s->fd < 0)
+        return err_sys(e, "cannot make \"%.200s\"", name);
+    (void)flock(s->fd, LOCK_EX | LOCK_NB);
+    take_name(s);
+    return 0;
+}
+
+/* Bring out into the file.  What does not go in stays in out. */
+static int flush(struct store *s, struct err *e)
+{
+    size_t done = 0;
+    int failed = 0;
+
+    if (s->out.failed)
+        return err_set(e, ERR_MEMORY, "no memory to save the chat");
+    while (failed == 0 && done < s->out.n) {
+        ssize_t n = pwrite(s->fd, s->out.s + done, s->out.n - done, (off_t)(s->size + done));
+
+        if (n < 0 && errno != EINTR)
+            failed = err_sys(e, "could not write \"%.150s\"", s->path);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (done > 0) {
+        store_remember(s, s->out.s, done);
+        memmove(s->out.s, s->out.s + done, s->out.n - done);
+    }
+    s->out.n -= done;
+    s->size += done;
+    return failed;
+}
+
+/* The older half of what is in memory only, if it is too much. */
+static void forget_oldest(struct store *s)
+{
+    uint64_t from = s->size + s->out.n - STORE_MEMORY_BYTES / 2;
+    size_t n;
+
+    if (s->out.n <= STORE_MEMORY_BYTES)
+        return;
+    if (s->is_open && from > s->line_at)
+        from = s->line_at;
+    n = (size_t)(from - s->size);
+    memmove(s->out.s, s->out.s + n, s->out.n - n);
+    s->out.n -= n;
+    s->size += n;
+}
+
+int store_commit(struct store *s, bool sync, struct err *e)
+{
+    if (s->in_memory)
+        forget_oldest(s);
+    if (!s->is_said || s->in_memory)
+        return 0;
+    s->is_lost = s->is_lost || !store_is_intact(s);
+    if (s->is_lost && store_rescue(s, e) != 0)
+        return -1;
+    if (s->fd < 0 && store_make_file(s, NULL, e) != 0)
+        return -1;
+    if (flush(s, e) != 0)
+        return -1;
+    /* A file system, or a sandbox, that cannot sync keeps the file as well as it can. */
+    if (sync && fdatasync(s->fd) != 0 && errno != EINVAL && errno != ENOSYS && errno != EPERM)
+        return err_sys(e, "could not sync \"%.150s\"", s->path);
+    return 0;
+}
+
+void store_print_head(struct store *s)
+{
+    json_text_print(
+        &s->out,
+        "{\"memwall\":\"chat\",\"version\":1,\"created\":\"%s\",\"model\":", s->head.created);
+    json_text_string(&s->out, s->head.model, strlen(s->head.model));
+    json_text_print(&s->out, "}\n");
+}
+
+int store_new(struct store **out, const char *dir, const char *model, struct err *e)
+{
+    struct store *s;
+
+    *out = NULL;
+    if (dir != NULL && strlen(dir) > 4000)
+        return err_set(e, ERR_ARGUMENT, "the name of the folder for chats is too long");
+    s = store_blank(e);
+    if (s == NULL)
+        return -1;
+    s->in_memory = dir == NULL;
+    snprintf(s->dir, sizeof s->dir, "%s", dir == NULL ? "" : dir);
+    snprintf(s->head.model, sizeof s->head.model, "%s", model);
+    now(s->head.created, false);
+    store_print_head(s);
+    *out = s;
+    return 0;
+}
+
+static int open_file(struct store *s, const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (strlen(path) >= sizeof s->path)
+        return err_set(e, ERR_ARGUMENT, "the name of the chat is too long");
+    snprintf(s->path, sizeof s->path, "%s", path);
+    take_name(s);
+    s->fd = open(path, (s->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (s->fd < 0 || fstat(s->fd, &st) != 0)
+        return err_sys(e, "cannot open \"%.200s\"", path);
+    s->is_nameless = st.st_nlink == 0;
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_FORMAT, "\"%.200s\" is not a file", path);
+    if (!s->read_only && flock(s->fd, LOCK_EX | LOCK_NB) != 0)
+        return err_set(e, ERR_IO, "\"%.200s\" is open in another memwall", path);
+    return 0;
+}
+
+/* Close what a killed program left open. */
+static int mend(struct store *s, uint64_t keep, const char *more, bool is_answer, struct err *e)
+{
+    char last = '\n';
+
+    if (keep < s->size && ftruncate(s->fd, (off_t)keep) != 0)
+        return err_sys(e, "could not mend \"%.200s\"", s->path);
+    store_forget(s, keep);
+    if (keep > 0 && store_bytes(s, keep - 1, &last, 1, e) != 0)
+        return -1;
+    if (last == '\n' && more[0] == '\0')
+        return 0;
+    if (is_answer)
+        json_text_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
+    else
+        json_text_print(&s->out, "%s\n", more);
+    return store_commit(s, true, e);
+}
+
+static int open_any(struct store **out, const char *path, bool read_only, struct err *e)
+{
+    struct store *s = store_blank(e);
+    const char *more;
+    uint64_t keep;
+    bool is_answer;
+
+    *out = NULL;
+    if (s == NULL)
+        return -1;
+    s->read_only = read_only;
+    s->is_said = true;
+    if (open_file(s, path, e) != 0 || store_load(s, &keep, &more, &is_answer, e) != 0 ||
+        (!read_only && more != NULL && mend(s, keep, more, is_answer, e) != 0)) {
+        store_drop(s);
+        return -1;
+    }
+    *out = s;
+    return 0;
+}
+
+int store_open(struct store **out, const char *path, struct err *e)
+{
+    return open_any(out, path, false, e);
+}
+
+int store_open_read(struct store **out, const char *path, struct err *e)
+{
+    return open_any(out, path, true, e);
+}
+
+/* ---- writing ---- */
+
+/* Where the next line begins. */
+static uint64_t end_of(const struct store *s)
+{
+    return s->size + s->out.n;
+}
+
+static int check_writable(const struct store *s, struct err *e)
+{
+    return s->read_only ? err_set(e, ERR_ARGUMENT, "the chat is open for reading only") : 0;
+}
+
+/* The open line of the answer becomes complete; done: NULL while the answer goes on. */
+static void close_line(struct store *s, const char *done)
+{
+    struct record *r = &s->record[s->answer - s->first];
+
+    if (!s->is_open)
+        return;
+    json_text_print(&s->out, "\"");
+    if (done != NULL)
+        json_text_print(&s->out, ",\"done\":\"%s\"", done);
+    json_text_print(&s->out, "}");
+    s->piece[r->last].bytes = (uint32_t)(end_of(s) - s->line_at);
+    json_text_print(&s->out, "\n");
+    s->is_open = false;
+}
+
+static void begin_line(struct store *s, const char *role, bool continues)
+{
+    char stamp[32];
+
+    now(stamp, false);
+    json_text_print(&s->out, "{\"role\":\"%s\",\"time\":\"%s\"%s", role, stamp,
+                    continues ? ",\"continues\":true" : "");
+}
+
+/* How much of s[0 .. n) goes into one line. */
+static size_t some(const char *s, size_t n)
+{
+    size_t at = LINE_ENOUGH;
+
+    if (n <= LINE_ENOUGH)
+        return n;
+    while (at > LINE_ENOUGH - 4 && ((unsigned char)s[at] & 0xc0) == 0x80)
+        at--;
+    return at;
+}
+
+/* What a line of text is. */
+enum line_kind { LINE_MESSAGE, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
+
+static void begin_text(struct store *s, enum line_kind what, enum store_kind kind,
+                       bool continues)
+{
+    static const char *const roles[] = {
+        [STORE_SYSTEM] = "system", [STORE_USER] = "user", [STORE_ANSWER] = "assistant"
+    };
+
+    if (what == LINE_NOTICE) {
+        json_text_print(&s->out, "{\"notice\":");
+    } else if (what == LINE_QUEUED) {
+        json_text_print(&s->out, "{%s\"queued\":", continues ? "\"continues\":true," : "");
+    } else {
+        begin_line(s, roles[kind], continues);
+        json_text_print(&s->out, "%s,\"text\":",
+                        what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true" : "");
+    }
+}
+
+/* Text as one line, or as several that continue it. */
+static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
+                    const char *text, size_t n, uint32_t *item, struct err *e)
+{
+    uint32_t number = 0;
+    bool first = true;
+
+    if (check_writable(s, e) != 0)
+        return -1;
+    close_line(s, NULL);
+    do {
+        struct chatline l = { .is_message = what == LINE_MESSAGE || what == LINE_FROM_QUEUE,
+                              .kind = kind,
+                              .is_notice = what == LINE_NOTICE,
+                              .is_queued = what == LINE_QUEUED,
+                              .from_queue = what == LINE_FROM_QUEUE,
+                              .continues = !first };
+        uint64_t at = end_of(s);
+        size_t now_n = what == LINE_NOTICE && n > 4096 ? 4096 : some(text, n);
+
+        begin_text(s, what, kind, !first);
+        json_text_string(&s->out, text, now_n);
+        json_text_print(&s->out, "}");
+        l.text.n = now_n;
+        if (store_apply(s, &l, at, (uint32_t)(end_of(s) - at), &number, e) != 0)
+            return -1;
+        json_text_print(&s->out, "\n");
+        text += now_n;
+        n -= now_n;
+        first = false;
+    } while (n > 0 && what != LINE_NOTICE);
+    if (item != NULL)
+        *item = number;
+    /* Nothing was said as long as nobody has asked. */
+    s->is_said = s->is_said || kind == STORE_USER || kind == STORE_ANSWER;
+    return store_commit(s, kind == STORE_USER, e);
+}
+
+int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
+              struct err *e)
+{
+    return add_text(s, kind == STORE_NOTICE ? LINE_NOTICE : LINE_MESSAGE, kind, text, n, item,
+                    e);
+}
+
+int store_queue(struct store *s, const char *text, size_t n, struct err *e)
+{
+    if (s->n_queue == STORE_MAX_QUEUE)
+        return err_set(e, ERR_ARGUMENT, "%d messages wait already", STORE_MAX_QUEUE);
+    return add_text(s, LINE_QUEUED, STORE_USER, text, n, NULL, e);
+}
+
+int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item, struct err *e)
+{
+    return add_text(s, LINE_FROM_QUEUE, STORE_USER, text, n, item, e);
+}
+
+int store_unqueue(struct store *s, size_t n, struct err *e)
+{
+    if (check_writable(s, e) != 0)
+        return -1;
+    close_line(s, NULL);
+    store_drop_queued(s, n);
+    json_text_print(&s->out, "{\"unqueued\":%zu}\n", n);
+    return store_commit(s, true, e);
+}
+
+static int begin_answer(struct store *s, bool resume, struct err *e)
+{
+    struct record *r = resume ? store_continued(s, STORE_ANSWER) : NULL;
+    bool continues = r != NULL;
+
+    if (r == NULL)
+        r = store_add_record(s, STORE_ANSWER, end_of(s), e);
+    if (r == NULL || store_add_line(s, r, end_of(s), 0, e) != 0)
+        return -1;
+    s->answer = s->first + (uint32_t)(r - s->record);
+    s->line_at = end_of(s);
+    begin_line(s, "assistant", continues);
+    s->is_open = true;
+    s->in_answer = true;
+    s->is_said = true;
+    s->has_text = false;
+    s->in_thinking = false;
+    return 0;
+}
+
+int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
+                uint32_t *item, struct err *e)
+{
+    bool goes_on = resume || s->in_answer;
+    struct store_item *i;
+
+    if (check_writable(s, e) != 0)
+        return -1;
+    while (n > 0) {
+        size_t now_n = some(text, n);
+
+        /* A line holds thinking, then text, and not more than can be read back. */
+        if (s->is_open &&
+            ((is_thinking && s->has_text) || end_of(s) - s->line_at > LINE_ENOUGH)) {
+            close_line(s, NULL);
+            goes_on = true;
+        }
+        if (!s->is_open) {
+            if (begin_answer(s, goes_on, e) != 0)
+                return -1;
+            json_text_print(&s->out, ",\"%s\":\"", is_thinking ? "thinking" : "text");
+        } else if (!is_thinking && s->in_thinking) {
+            json_text_print(&s->out, "\",\"text\":\"");
+        }
+        s->in_thinking = is_thinking;
+        s->has_text = s->has_text || !is_thinking;
+        json_text_inside(&s->out, text, now_n);
+        i = &s->record[s->answer - s->first].item;
+        if (is_thinking)
+            i->thinking_bytes += (uint32_t)now_n;
+        else
+            i->text_bytes += (uint32_t)now_n;
+        text += now_n;
+        n -= now_n;
+    }
+    if (item != NULL)
+        *item = s->answer;
+    return store_commit(s, false, e);
+}
+
+void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context)
+{
+    json_text_print(
+        &s->out,
+        "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
+        "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
+        "\"stall_ns\":%llu,\"peak_charged\":%llu,",
+        r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
+        (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
+        (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
+        (unsigned long long)r->peak_charged);
+    if (r->peak_resident > 0)
+        json_text_print(&s->out, "\"peak_resident\":%llu,",
+                        (unsigned long long)r->peak_resident);
+    json_text_print(&s->out, "\"context\":%llu}}\n", (unsigned long long)context);
+}
+
+int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e)
+{
+    struct chatline l = { .receipt = *r, .context = context };
+
+    if (check_writable(s, e) != 0)
+        return -1;
+    if (!s->is_open) {
+        if (begin_answer(s, s->in_answer, e) != 0)
+            return -1;
+        json_text_print(&s->out, ",\"text\":\"");
+    }
+    close_line(s, chatline_done_name(r->done));
+    s->in_answer = false;
+    s->record[s->answer - s->first].item.done = r->done;
+    store_print_receipt(s, r, context);
+    store_apply_receipt(s, &l);
+    return store_commit(s, true, e);
+}
+int store_rewind(struct store *s, size_t n, struct err *e)
+{
+    if (check_writable(s, e) != 0)
+        return -1;
+    close_line(s, chatline_done_name(MW_DONE_CANCELLED));
+    s->in_answer = false;
+    if (store_keep_messages(s, n, e) != 0)
+        return -1;
+    json_text_print(&s->out, "{\"rewind\":%zu}\n", n);
+    return store_commit(s, true, e);
+}
+
+int store_sync(struct store *s, struct err *e)
+{
+    return s->read_only ? 0 : store_commit(s, true, e);
+}
+
+bool store_take_moved(struct store *s, uint32_t *n_lost)
+{
+    bool is_moved = s->is_moved;
+
+    *n_lost = s->n_lost;
+    s->is_moved = false;
+    s->n_lost = 0;
+    return is_moved;
+}
+
+int store_finish(struct store *s, struct err *e)
+{
+    if (s->is_open)
+        close_line(s, chatline_done_name(MW_DONE_CANCELLED));
+    return store_sync(s, e);
+}
+
+void store_close(struct store *s)
+{
+    struct err unused = ERR_INIT;
+
+    if (s == NULL)
+        return;
+    (void)store_finish(s, &unused);
+    store_drop(s);
+}
+
+/* ---- what is in it ---- */
+
+const char *store_path(const struct store *s)
+{
+    return s->path;
+}
+
+const char *store_name(const struct store *s)
+{
+    return s->name;
+}
+
+const struct store_head *store_head(const struct store *s)
+{
+    return &s->head;
+}
+
+uint32_t store_queue_count(const struct store *s)
+{
+    return s->n_queue;
+}

@@ -1,0 +1,551 @@
+/*
+ * What the lines of a chat add up to: items and where their text is.
+ *
+ * A chat may have millions of items, so only the newest are kept.  The others are known by
+ * part: about PART_ITEMS items whose lines lie one after the other in the file.  A part is
+ * read again when one of its items is asked for, and one such part is kept.
+ *
+ *     part      0          1          2        3        4
+ *     items     ├──────────┼──────────┼────────┼────────┼───────┤
+ *               only in the file      └─ s->record ─────────────┘
+ *
+ * Two rules make a part readable on its own.  A line that continues an item finds it in the
+ * part that is being written, or begins an item of its own.  When the chat goes back, parts go
+ * that have no item left: so no later line changes a part that is not the last.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/store/store_internal.h"
+
+#define PART_ITEMS  1024
+#define PART_PIECES 4096
+/* Bytes that going back may read again, beside those of the file: a file that goes back again
+ * and again would keep the reader for hours. */
+#define REREAD_BYTES ((uint64_t)4 << 30)
+
+static bool grow(void **items, uint32_t n, uint32_t *room, size_t size)
+{
+    uint32_t want = *room == 0 ? 16 : *room * 2;
+    void *more;
+
+    if (n < *room)
+        return true;
+    more = realloc(*items, want * size);
+    if (more == NULL)
+        return false;
+    *items = more;
+    *room = want;
+    return true;
+}
+
+/* ---- pieces ---- */
+
+static uint32_t count_pieces(const struct store *s, const struct record *r)
+{
+    uint32_t n = 0;
+
+    for (uint32_t p = r->first; p != STORE_NO_PIECE; p = s->piece[p].next)
+        n++;
+    return n;
+}
+
+static void move_pieces(const struct store *s, struct record *r, struct piece *to, uint32_t *n)
+{
+    uint32_t p = r->first;
+
+    if (p == STORE_NO_PIECE)
+        return;
+    r->first = *n;
+    for (; p != STORE_NO_PIECE; p = s->piece[p].next) {
+        to[*n] = s->piece[p];
+        to[*n].next = s->piece[p].next == STORE_NO_PIECE ? STORE_NO_PIECE : *n + 1;
+        r->last = (*n)++;
+    }
+}
+
+/* Move the kept pieces into new memory with as much spare room again. */
+static bool gather_pieces(struct store *s)
+{
+    uint32_t n = 0, room = 16;
+    struct piece *to;
+
+    for (uint32_t i = 0; i < s->n_record; i++)
+        room += count_pieces(s, &s->record[i]);
+    for (uint32_t i = 0; i < s->n_queue; i++)
+        room += count_pieces(s, &s->queue[i]);
+    room *= 2;
+    to = malloc(room * sizeof *to);
+    if (to == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->n_record; i++)
+        move_pieces(s, &s->record[i], to, &n);
+    for (uint32_t i = 0; i < s->n_queue; i++)
+        move_pieces(s, &s->queue[i], to, &n);
+    free(s->piece);
+    s->piece = to;
+    s->n_piece = n;
+    s->room_piece = room;
+    return true;
+}
+
+int store_add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
+                    struct err *e)
+{
+    if (s->n_piece == s->room_piece && !gather_pieces(s))
+        return err_set(e, ERR_MEMORY, "no memory for a chat");
+    s->piece[s->n_piece] = (struct piece){ offset, bytes, STORE_NO_PIECE };
+    if (r->first == STORE_NO_PIECE)
+        r->first = s->n_piece;
+    else
+        s->piece[r->last].next = s->n_piece;
+    r->last = s->n_piece++;
+    return 0;
+}
+
+/* ---- parts ---- */
+
+static bool is_message(enum store_kind kind)
+{
+    return kind == STORE_USER || kind == STORE_ANSWER;
+}
+
+static struct part *last_part(const struct store *s)
+{
+    return s->n_part == 0 ? NULL : &s->part[s->n_part - 1];
+}
+
+static bool begins_part(const struct store *s, enum store_kind kind)
+{
+    const struct part *p = last_part(s);
+    uint32_t n = p == NULL ? 0 : store_count(s) - p->item;
+
+    return !s->is_view && (p == NULL || (n >= PART_ITEMS && kind == STORE_USER) ||
+                           n >= 2 * PART_ITEMS || p->n_piece >= PART_PIECES);
+}
+
+/* Parts at the start of the kept items that are not needed in memory. */
+static void forget_parts(struct store *s)
+{
+    uint32_t n, count = store_count(s);
+
+    while (s->kept + 1 < s->n_part && count - s->part[s->kept + 1].item >= STORE_KEPT_ITEMS) {
+        n = s->part[s->kept + 1].item - s->first;
+        s->n_record -= n;
+        s->first += n;
+        memmove(s->record, s->record + n, s->n_record * sizeof *s->record);
+        s->kept++;
+    }
+}
+
+static int begin_part(struct store *s, uint64_t offset, struct err *e)
+{
+    void *items = s->part;
+
+    if (!grow(&items, s->n_part, &s->room_part, sizeof *s->part))
+        return err_set(e, ERR_MEMORY, "no memory for a chat");
+    s->part = items;
+    s->part[s->n_part++] =
+        (struct part){ .offset = offset, .item = store_count(s), .message = s->n_message };
+    forget_parts(s);
+    return 0;
+}
+
+static int count_message(struct store *s, enum store_kind kind, struct err *e)
+{
+    uint32_t byte = s->n_message / 8, bit = 1u << s->n_message % 8;
+
+    if (!is_message(kind))
+        return 0;
+    if (!s->is_view) {
+        void *items = s->is_user;
+
+        if (!grow(&items, byte, &s->room_user, 1))
+            return err_set(e, ERR_MEMORY, "no memory for a chat");
+        s->is_user = items;
+        s->is_user[byte] =
+            (uint8_t)(kind == STORE_USER ? s->is_user[byte] | bit : s->is_user[byte] & ~bit);
+    }
+    s->n_message++;
+    return 0;
+}
+
+struct record *store_add_record(struct store *s, enum store_kind kind, uint64_t offset,
+                                struct err *e)
+{
+    void *items;
+
+    if (store_count(s) >= STORE_MAX_ITEMS) {
+        err_set(e, ERR_FORMAT, "a chat has more than %d items", STORE_MAX_ITEMS);
+        return NULL;
+    }
+    if (begins_part(s, kind) && begin_part(s, offset, e) != 0)
+        return NULL;
+    items = s->record;
+    if (!grow(&items, s->n_record, &s->room_record, sizeof *s->record)) {
+        err_set(e, ERR_MEMORY, "no memory for a chat");
+        return NULL;
+    }
+    s->record = items;
+    if (count_message(s, kind, e) != 0)
+        return NULL;
+    s->record[s->n_record] = (struct record){
+        .item = { .kind = kind, .done = MW_DONE_CANCELLED },
+        .first = STORE_NO_PIECE,
+    };
+    return &s->record[s->n_record++];
+}
+
+/* The last one of its kind in the last part; NULL: there is none. */
+static struct record *last_of(struct store *s, enum store_kind kind)
+{
+    uint32_t begin = s->n_part == 0 ? 0 : last_part(s)->item - s->first;
+
+    for (uint32_t i = s->n_record; i-- > begin;)
+        if (s->record[i].item.kind == kind)
+            return &s->record[i];
+    return NULL;
+}
+
+struct record *store_continued(struct store *s, enum store_kind kind)
+{
+    return !s->is_view && s->n_part > 0 && last_part(s)->n_piece >= PART_PIECES
+               ? NULL
+               : last_of(s, kind);
+}
+
+int store_add_line(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
+                   struct err *e)
+{
+    if (store_add_piece(s, r, offset, bytes, e) != 0)
+        return -1;
+    if (!s->is_view)
+        last_part(s)->n_piece++;
+    return 0;
+}
+
+/* ---- parts that are not kept ---- */
+
+static void forget_view(const struct store *s)
+{
+    store_drop(s->old->view);
+    s->old->view = NULL;
+}
+
+/* The part whose items are gone from memory, read again. */
+static const struct store *view_of(const struct store *s, uint32_t p, struct err *e)
+{
+    struct old_part *old = s->old;
+    struct store *v;
+
+    if (old->view != NULL && old->number == p)
+        return old->view;
+    forget_view(s);
+    if (p + 1 >= s->n_part) {
+        err_set(e, ERR_IO, "the older messages of the chat are gone");
+        return NULL;
+    }
+    v = store_blank(e);
+    if (v == NULL)
+        return NULL;
+    v->is_view = true;
+    v->first = s->part[p].item;
+    v->n_message = v->first_message = s->part[p].message;
+    v->view_end = s->part[p + 1].item;
+    if (store_load_part(s, s->part[p].offset, s->part[p + 1].offset, v, e) != 0) {
+        store_drop(v);
+        return NULL;
+    }
+    if (store_count(v) != s->part[p + 1].item ||
+        (!v->is_beyond && v->n_message != s->part[p + 1].message)) {
+        store_drop(v);
+        err_set(e, ERR_FORMAT, "is not what it was when the chat was opened");
+        err_at(e, s->path, s->part[p].offset, NULL);
+        return NULL;
+    }
+    old->view = v;
+    old->number = p;
+    return v;
+}
+
+/* The last part that begins at item or before it, or (messages) at message n. */
+static uint32_t part_of(const struct store *s, uint64_t n, bool messages)
+{
+    uint32_t low = 0, high = s->n_part;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if ((messages ? s->part[middle].message : s->part[middle].item) <= n)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct record *store_record(const struct store *s, uint32_t item,
+                                  const struct store **holder, struct err *e)
+{
+    *holder = s;
+    if (item < s->first) {
+        *holder = view_of(s, part_of(s, item, false), e);
+        if (*holder == NULL)
+            return NULL;
+    }
+    return &(*holder)->record[item - (*holder)->first];
+}
+
+/* The item that is message n, which is there.  -1: its part cannot be read. */
+static int item_of(const struct store *s, uint32_t n, uint32_t *item, struct err *e)
+{
+    const struct store *holder = s;
+    uint32_t p = part_of(s, n, true), message = s->is_view ? s->first_message : 0;
+
+    if (!s->is_view) {
+        if (p < s->kept && (holder = view_of(s, p, e)) == NULL)
+            return -1;
+        message = s->part[p].message;
+    }
+    *item = s->is_view ? s->first : s->part[p].item;
+    for (;; ++*item) {
+        uint32_t i = *item - holder->first;
+
+        if (i >= holder->n_record)
+            return err_set(e, ERR_FORMAT, "a message of the chat cannot be found again");
+        if (is_message(holder->record[i].item.kind) && message++ == n)
+            return 0;
+    }
+}
+
+int store_item_of(const struct store *s, uint32_t message, uint32_t *item, struct err *e)
+{
+    return message < s->n_message ? item_of(s, message, item, e)
+                                  : err_set(e, ERR_ARGUMENT, "there is no such message");
+}
+
+/* ---- going back ---- */
+
+/* Keep items [.. count) of part p. */
+static int keep_part(struct store *s, uint32_t p, uint32_t count, struct err *e)
+{
+    uint64_t bytes = s->part[p + 1].offset - s->part[p].offset;
+    struct store *v;
+
+    s->n_reread += bytes;
+    if (s->n_reread > REREAD_BYTES + 4 * s->size)
+        return err_set(e, ERR_FORMAT, "goes back too often to be read");
+    if (view_of(s, p, e) == NULL)
+        return -1;
+    v = s->old->view;
+    s->old->view = NULL;
+    /* The queue's pieces are in the memory that goes. */
+    for (uint32_t i = 0; i < s->n_queue; i++) {
+        struct record r = s->queue[i];
+        uint32_t piece = r.first;
+
+        r.first = STORE_NO_PIECE;
+        for (; piece != STORE_NO_PIECE; piece = s->piece[piece].next)
+            if (store_add_piece(v, &r, s->piece[piece].offset, s->piece[piece].bytes, e) != 0) {
+                store_drop(v);
+                return -1;
+            }
+        s->queue[i] = r;
+    }
+    free(s->record);
+    free(s->piece);
+    s->record = v->record;
+    s->room_record = v->room_record;
+    s->piece = v->piece;
+    s->n_piece = v->n_piece;
+    s->room_piece = v->room_piece;
+    s->first = v->first;
+    s->n_record = count - v->first;
+    s->kept = p;
+    v->record = NULL;
+    v->piece = NULL;
+    store_drop(v);
+    return 0;
+}
+
+static int keep_in_view(struct store *s, uint64_t n, struct err *e)
+{
+    uint32_t item;
+
+    if (n < s->first_message)
+        return err_set(e, ERR_FORMAT, "a part of the chat cannot be read again");
+    if (s->is_beyond && n >= s->n_inside) {
+        s->n_message = (uint32_t)n;
+        s->is_beyond = n > s->n_inside || !s->ends_with_message;
+        return 0;
+    }
+    if (item_of(s, (uint32_t)n, &item, e) != 0)
+        return -1;
+    s->n_record = item - s->first;
+    s->n_message = (uint32_t)n;
+    s->is_beyond = false;
+    return 0;
+}
+
+int store_keep_messages(struct store *s, uint64_t n, struct err *e)
+{
+    uint32_t count, p;
+
+    if (n >= s->n_message)
+        return 0;
+    if (s->is_view)
+        return keep_in_view(s, n, e);
+    if (item_of(s, (uint32_t)n, &count, e) != 0)
+        return -1;
+    p = part_of(s, count > 0 ? count - 1 : 0, false);
+    if (count > 0 && p < s->kept && keep_part(s, p, count, e) != 0)
+        return -1;
+    if (count == 0)
+        s->first = s->kept = s->n_record = 0;
+    else
+        s->n_record = count - s->first;
+    s->n_part = count > 0 ? p + 1 : 0;
+    s->n_message = (uint32_t)n;
+    if (s->old->number >= s->kept)
+        forget_view(s);
+    return 0;
+}
+
+/* ---- lines ---- */
+
+static int apply_text(struct store *s, const struct chatline *l, uint64_t offset,
+                      uint32_t bytes, uint32_t *item, struct err *e)
+{
+    enum store_kind kind = l->is_notice ? STORE_NOTICE : l->kind;
+    struct record *r = l->continues && !s->is_beyond ? store_continued(s, kind) : NULL;
+
+    if (s->is_beyond && l->continues)
+        return 0;
+    if (r == NULL && s->is_view && store_count(s) == s->view_end) {
+        if (!s->is_beyond) {
+            s->n_inside = s->n_message;
+            s->ends_with_message = is_message(kind);
+        }
+        s->is_beyond = true;
+        s->n_message += is_message(kind);
+        return 0;
+    }
+    if (r == NULL)
+        r = store_add_record(s, kind, offset, e);
+    if (r == NULL || store_add_line(s, r, offset, bytes, e) != 0)
+        return -1;
+    r->item.text_bytes += (uint32_t)l->text.n;
+    r->item.thinking_bytes += (uint32_t)l->thinking.n;
+    if (kind == STORE_ANSWER)
+        r->item.done = l->has_done ? l->done : MW_DONE_CANCELLED;
+    *item = s->first + (uint32_t)(r - s->record);
+    return 0;
+}
+
+void store_drop_queued(struct store *s, uint64_t n)
+{
+    uint32_t gone = n < s->n_queue ? (uint32_t)n : s->n_queue;
+
+    s->n_queue -= gone;
+    memmove(s->queue, s->queue + gone, s->n_queue * sizeof *s->queue);
+}
+
+/* Those that are too many are passed over: no memwall writes them. */
+static int apply_queued(struct store *s, const struct chatline *l, uint64_t offset,
+                        uint32_t bytes, struct err *e)
+{
+    bool is_new = !l->continues || s->n_queue == 0;
+    struct record *r;
+
+    if (s->is_view || (is_new && s->n_queue == STORE_MAX_QUEUE))
+        return 0;
+    if (is_new)
+        s->queue[s->n_queue++] =
+            (struct record){ .item = { .kind = STORE_USER }, .first = STORE_NO_PIECE };
+    r = &s->queue[s->n_queue - 1];
+    if (count_pieces(s, r) == STORE_MAX_QUEUE_LINES)
+        return 0;
+    r->item.text_bytes += (uint32_t)l->text.n;
+    return store_add_piece(s, r, offset, bytes, e);
+}
+
+void store_apply_receipt(struct store *s, const struct chatline *l)
+{
+    struct record *r = s->is_beyond ? NULL : last_of(s, STORE_ANSWER);
+
+    if (r == NULL)
+        return;
+    r->item.has_receipt = true;
+    r->item.receipt = l->receipt;
+    r->item.receipt.done = r->item.done;
+    r->item.context = l->context;
+}
+
+int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint32_t bytes,
+                uint32_t *item, struct err *e)
+{
+    *item = STORE_NO_ITEM;
+    if (l->is_message && l->from_queue && !l->continues)
+        store_drop_queued(s, 1);
+    if (l->is_message || l->is_notice)
+        return apply_text(s, l, offset, bytes, item, e);
+    if (l->is_queued)
+        return apply_queued(s, l, offset, bytes, e);
+    if (l->is_receipt)
+        store_apply_receipt(s, l);
+    else if (l->is_rewind)
+        return store_keep_messages(s, (uint64_t)l->rewind, e);
+    else if (l->is_unqueued)
+        store_drop_queued(s, (uint64_t)l->unqueued);
+    return 0;
+}
+
+/* ---- what is in it ---- */
+
+uint32_t store_count(const struct store *s)
+{
+    return s->first + s->n_record;
+}
+
+uint64_t store_queue_bytes(const struct store *s)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_queue; i++)
+        n += s->queue[i].item.text_bytes;
+    return n;
+}
+
+uint32_t store_oldest(const struct store *s)
+{
+    uint32_t i = s->first;
+
+    if (!s->in_memory || s->size == 0)
+        return 0;
+    while (i < store_count(s) && s->record[i - s->first].first != STORE_NO_PIECE &&
+           s->piece[s->record[i - s->first].first].offset < s->size)
+        i++;
+    return i;
+}
+
+uint32_t store_messages(const struct store *s)
+{
+    return s->n_message;
+}
+
+bool store_is_user(const struct store *s, uint32_t message)
+{
+    return (s->is_user[message / 8] >> message % 8 & 1) != 0;
+}
+
+const struct store_item *store_item(const struct store *s, uint32_t item)
+{
+    static const struct store_item unknown = { .kind = STORE_NOTICE };
+    struct err unread = ERR_INIT;
+    const struct store *holder;
+    const struct record *r = store_record(s, item, &holder, &unread);
+
+    return r == NULL ? &unknown : &r->item;
+}

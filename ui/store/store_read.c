@@ -1,0 +1,365 @@
+/* Lines of a saved chat, from a file that anybody may have written. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/store/store_internal.h"
+
+#define CHUNK 65536
+
+static ssize_t read_at(int fd, char *buf, size_t n, uint64_t offset)
+{
+    ssize_t got;
+
+    do
+        got = pread(fd, buf, n, (off_t)offset);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static int at_line(struct err *e, const struct store *s, uint64_t line)
+{
+    char where[40];
+
+    snprintf(where, sizeof where, "line %llu", (unsigned long long)line);
+    return err_at(e, s->path, ERR_NO_OFFSET, where);
+}
+
+/* What is known of the line that is being read. */
+struct reading {
+    struct store *s;
+    struct chatline_reader *r;
+    uint64_t line, offset; /* number from 1, where it begins */
+    uint64_t bytes;
+    bool is_broken; /* why; an error only if another line follows */
+    struct err why;
+};
+
+static int begin(struct reading *in, struct err *e)
+{
+    if (in->r == NULL)
+        in->r = chatline_begin(false);
+    return in->r == NULL ? err_set(e, ERR_MEMORY, "no memory to read a chat") : 0;
+}
+
+static int feed(struct reading *in, const char *s, size_t n, struct err *e)
+{
+    if (n == 0)
+        return 0;
+    if (in->bytes + n > STORE_MAX_LINE)
+        return err_set(e, ERR_FORMAT, "is longer than %zu bytes", STORE_MAX_LINE);
+    in->bytes += n;
+    if (begin(in, e) != 0)
+        return -1;
+    if (!in->is_broken)
+        in->is_broken = chatline_feed(in->r, s, n, &in->why) != 0;
+    return 0;
+}
+
+static int head(struct store *s, const struct chatline *l, struct err *e)
+{
+    if (!l->is_head)
+        return err_set(e, ERR_FORMAT, "does not begin as a chat of memwall does");
+    if (l->version != 1)
+        return err_set(e, ERR_UNSUPPORTED, "version %lld is not one that this memwall reads",
+                       l->version);
+    snprintf(s->head.model, sizeof s->head.model, "%s", l->model);
+    snprintf(s->head.created, sizeof s->head.created, "%s", l->created);
+    return 0;
+}
+
+static int end_line(struct reading *in, struct err *e)
+{
+    struct chatline l;
+    uint32_t item;
+    int failed;
+
+    if (in->bytes == 0) /* an empty line says nothing */
+        return in->line == 1 ? err_set(e, ERR_FORMAT, "is empty") : 0;
+    if (in->is_broken) {
+        *e = in->why;
+        return -1;
+    }
+    failed = chatline_end(in->r, &l, e);
+    in->r = NULL;
+    if (failed != 0)
+        return -1;
+    failed = in->line == 1 ? head(in->s, &l, e)
+                           : store_apply(in->s, &l, in->offset, (uint32_t)in->bytes, &item, e);
+    chatline_free(&l);
+    return failed;
+}
+
+static void next_line(struct reading *in)
+{
+    in->offset += in->bytes + 1;
+    in->bytes = 0;
+    in->line++;
+}
+
+static int feed_chunk(struct reading *in, const char *s, size_t n, struct err *e)
+{
+    while (n > 0) {
+        const char *newline = memchr(s, '\n', n);
+        size_t len = newline == NULL ? n : (size_t)(newline - s);
+
+        if (feed(in, s, len, e) != 0)
+            return -1;
+        if (newline == NULL)
+            return 0;
+        if (end_line(in, e) != 0)
+            return -1;
+        next_line(in);
+        s += len + 1;
+        n -= len + 1;
+    }
+    return 0;
+}
+
+bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
+                     const char **more)
+{
+    struct chatline_reader *r = chatline_begin(keep_text);
+    struct err unused;
+
+    if (!chatline_mend(s, n, used, more)) {
+        *used = n;
+        *more = "";
+    }
+    if (r == NULL)
+        return false;
+    if (chatline_feed(r, s, *used, &unused) != 0 ||
+        chatline_feed(r, *more, strlen(*more), &unused) != 0) {
+        chatline_drop(r);
+        return false;
+    }
+    return chatline_end(r, l, &unused) == 0;
+}
+
+/* The last line has no end.  It may be whole, or cut: then it is mended, or left out. */
+static int last_line(struct reading *in, uint64_t *keep, const char **more, bool *is_answer,
+                     struct err *e)
+{
+    struct chatline l;
+    size_t n = (size_t)in->bytes, used;
+    char *s = malloc(n);
+    uint32_t item;
+    int failed = 0;
+
+    if (s == NULL)
+        return err_set(e, ERR_MEMORY, "no memory to read a chat");
+    *keep = in->offset;
+    *more = "";
+    if (store_bytes(in->s, in->offset, s, n, e) != 0) {
+        failed = -1;
+    } else if (in->line == 1) {
+        failed = err_set(e, ERR_FORMAT, "does not begin as a chat of memwall does");
+    } else if (store_read_line(s, n, false, &l, &used, more)) {
+        *keep = in->offset + used;
+        *is_answer = l.is_message && l.kind == STORE_ANSWER && !l.has_done && **more != '\0';
+        failed = store_apply(in->s, &l, in->offset, (uint32_t)used, &item, e);
+        chatline_free(&l);
+    } else {
+        *more = "";
+    }
+    free(s);
+    return failed;
+}
+
+int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answer,
+               struct err *e)
+{
+    struct reading in = { .s = s, .line = 1 };
+    char *chunk = malloc(CHUNK);
+    ssize_t got = 0;
+    int failed = 0;
+
+    *more = NULL;
+    *is_answer = false;
+    if (chunk == NULL)
+        return err_set(e, ERR_MEMORY, "no memory to read a chat");
+    while (failed == 0 && (got = read_at(s->fd, chunk, CHUNK, s->size)) > 0) {
+        store_remember(s, chunk, (size_t)got);
+        s->size += (uint64_t)got;
+        failed = feed_chunk(&in, chunk, (size_t)got, e);
+    }
+    free(chunk);
+    if (got < 0)
+        failed = err_sys(e, "could not be read");
+    *keep = s->size;
+    if (failed == 0 && in.bytes > 0) {
+        chatline_drop(in.r);
+        in.r = NULL;
+        failed = last_line(&in, keep, more, is_answer, e);
+    } else if (failed == 0 && in.line == 1) {
+        failed = err_set(e, ERR_FORMAT, "is empty");
+    }
+    chatline_drop(in.r);
+    return failed != 0 ? at_line(e, s, in.line) : 0;
+}
+
+int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct store *v,
+                    struct err *e)
+{
+    struct reading in = { .s = v, .line = 2, .offset = from };
+    char *chunk = malloc(CHUNK);
+    int failed = 0;
+
+    if (chunk == NULL)
+        return err_set(e, ERR_MEMORY, "no memory to read a chat");
+    while (failed == 0 && from < to) {
+        size_t n = to - from < CHUNK ? (size_t)(to - from) : CHUNK;
+
+        failed = store_bytes(s, from, chunk, n, e);
+        if (failed == 0 && feed_chunk(&in, chunk, n, e) != 0)
+            failed = err_at(e, s->path, in.offset, NULL);
+        from += n;
+    }
+    free(chunk);
+    chatline_drop(in.r);
+    return failed;
+}
+
+int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e)
+{
+    if (s->in_memory && offset < s->size)
+        return err_set(e, ERR_IO, "the older messages of a chat that is not saved are gone");
+    while (n > 0 && offset < s->size) {
+        uint64_t tail_at = s->size - s->n_tail;
+        size_t want = n < s->size - offset ? n : (size_t)(s->size - offset);
+        ssize_t got;
+
+        if (offset >= tail_at) {
+            memcpy(buf, s->tail + (offset - tail_at), want);
+            got = (ssize_t)want;
+        } else {
+            want = want < tail_at - offset ? want : (size_t)(tail_at - offset);
+            got = read_at(s->fd, buf, want, offset);
+        }
+        if (got <= 0) {
+            if (got == 0)
+                err_set(e, ERR_IO, "has become shorter");
+            else
+                err_sys(e, "could not be read");
+            return err_at(e, s->path, ERR_NO_OFFSET, NULL);
+        }
+        offset += (uint64_t)got;
+        buf += got;
+        n -= (size_t)got;
+    }
+    if (n > 0 && offset - s->size + n > s->out.n) {
+        err_set(e, ERR_FORMAT, "a line is not what it was when it was written");
+        return err_at(e, s->path, offset, NULL);
+    }
+    if (n > 0)
+        memcpy(buf, s->out.s + (offset - s->size), n);
+    return 0;
+}
+
+static bool join(char **to, size_t *n, struct text_of *more)
+{
+    char *all;
+
+    if (more->s == NULL)
+        return true;
+    if (*to == NULL) {
+        *to = more->s;
+        *n = more->n;
+        more->s = NULL;
+        return true;
+    }
+    all = realloc(*to, *n + more->n + 1);
+    if (all == NULL)
+        return false;
+    memcpy(all + *n, more->s, more->n + 1);
+    *to = all;
+    *n += more->n;
+    return true;
+}
+
+int store_read_piece(const struct store *s, const struct piece *p, struct store_text *out,
+                     struct err *e)
+{
+    size_t n = p->bytes > 0 ? p->bytes : (size_t)(s->size + s->out.n - p->offset), used;
+    struct chatline l = { 0 };
+    char *line = malloc(n + 1);
+    const char *more;
+    int failed = 0;
+
+    if (line == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for a text of the chat");
+    if (store_bytes(s, p->offset, line, n, e) != 0) {
+        failed = -1;
+    } else if (!store_read_line(line, n, true, &l, &used, &more)) {
+        err_set(e, ERR_FORMAT, "a line is not what it was when the chat was opened");
+        failed = err_at(e, s->path, p->offset, NULL);
+    } else if (!join(&out->text, &out->len, &l.text) ||
+               !join(&out->thinking, &out->thinking_len, &l.thinking)) {
+        failed = err_set(e, ERR_MEMORY, "no memory for a text of the chat");
+    }
+    chatline_free(&l);
+    free(line);
+    return failed;
+}
+
+static void cut(char *s, size_t *n, size_t max)
+{
+    *n = max;
+    while (*n > 0 && ((unsigned char)s[*n] & 0xc0) == 0x80)
+        --*n;
+    s[*n] = '\0';
+}
+
+/* holder has the pieces of r. */
+static int record_text(const struct store *s, const struct store *holder,
+                       const struct record *r, size_t max, struct store_text *out,
+                       struct err *e)
+{
+    *out = (struct store_text){ 0 };
+    for (uint32_t p = r->first; p != STORE_NO_PIECE && out->len + out->thinking_len < max;
+         p = holder->piece[p].next)
+        if (store_read_piece(s, &holder->piece[p], out, e) != 0) {
+            store_text_free(out);
+            return -1;
+        }
+    if (out->text == NULL)
+        out->text = calloc(1, 1);
+    if (out->thinking_len > max)
+        cut(out->thinking, &out->thinking_len, max);
+    if (out->len > max - out->thinking_len)
+        cut(out->text, &out->len, max - out->thinking_len);
+    if (max < SIZE_MAX)
+        out->n_left = (uint64_t)r->item.text_bytes + r->item.thinking_bytes - out->len -
+                      out->thinking_len;
+    return out->text != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for a text of the chat");
+}
+
+int store_text_start(const struct store *s, uint32_t item, size_t max, struct store_text *out,
+                     struct err *e)
+{
+    const struct store *holder;
+    const struct record *r = store_record(s, item, &holder, e);
+
+    return r == NULL ? -1 : record_text(s, holder, r, max, out, e);
+}
+
+int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e)
+{
+    return store_text_start(s, item, SIZE_MAX, out, e);
+}
+
+int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, struct err *e)
+{
+    return record_text(s, s, &s->queue[i], SIZE_MAX, out, e);
+}
+
+void store_text_free(struct store_text *t)
+{
+    free(t->text);
+    free(t->thinking);
+    *t = (struct store_text){ 0 };
+}

@@ -1,0 +1,51 @@
+/*
+ * command_list.h - the functions of the commands, for the table in commands.c.
+ */
+#ifndef MEMWALL_UI_TALK_COMMAND_LIST_H
+#define MEMWALL_UI_TALK_COMMAND_LIST_H
+
+#include "ui/talk/talk.h"
+
+/* command_talk.c: the conversation and its files */
+void run_chats(struct talk *t, const char *args);
+void run_clear(struct talk *t, const char *args);
+void run_continue(struct talk *t, const char *args);
+void run_copy(struct talk *t, const char *args);
+void run_export(struct talk *t, const char *args);
+void run_file(struct talk *t, const char *args);
+void run_model(struct talk *t, const char *args);
+void run_quit(struct talk *t, const char *args);
+void run_record(struct talk *t, const char *args);
+void run_retry(struct talk *t, const char *args);
+void run_rewind(struct talk *t, const char *args);
+void run_save(struct talk *t, const char *args);
+void run_undo(struct talk *t, const char *args);
+
+/* command_options.c: what the engine does */
+void run_ctx(struct talk *t, const char *args);
+void run_io(struct talk *t, const char *args);
+void run_kv(struct talk *t, const char *args);
+void run_memory(struct talk *t, const char *args);
+void run_min_p(struct talk *t, const char *args);
+void run_predict(struct talk *t, const char *args);
+void run_repeat_penalty(struct talk *t, const char *args);
+void run_seed(struct talk *t, const char *args);
+void run_shift(struct talk *t, const char *args);
+void run_system(struct talk *t, const char *args);
+void run_temp(struct talk *t, const char *args);
+void run_think(struct talk *t, const char *args);
+void run_threads(struct talk *t, const char *args);
+void run_top_k(struct talk *t, const char *args);
+void run_top_p(struct talk *t, const char *args);
+
+/* command_show.c: what is known, and how it looks */
+void run_help(struct talk *t, const char *args);
+void run_mouse(struct talk *t, const char *args);
+void run_plan(struct talk *t, const char *args);
+void run_set(struct talk *t, const char *args);
+void run_stats(struct talk *t, const char *args);
+void run_theme(struct talk *t, const char *args);
+void run_view(struct talk *t, const char *args);
+void run_why(struct talk *t, const char *args);
+
+#endif

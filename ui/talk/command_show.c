@@ -1,0 +1,277 @@
+/* Commands that show what is known, and how the screen looks. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/talk/command_list.h"
+#include "ui/talk/commands.h"
+#include "ui/talk/config.h"
+#include "ui/talk/status.h"
+#include "ui/term/sheet.h"
+#include "ui/text/clean.h"
+#include "ui/text/receipt.h"
+
+/* ---- help ---- */
+
+static void help_keys(struct sheet *s)
+{
+    static const struct {
+        const char *keys, *what;
+    } rows[] = {
+        { "Enter", "send; a message that is sent while an answer runs waits for its turn" },
+        { "Alt-Enter, Ctrl-J, \\ Enter", "new line" },
+        { "Esc, Ctrl-C", "stop the answer; what was said stays" },
+        { "Ctrl-C", "empty the line; twice on an empty line: leave" },
+        { "Ctrl-D", "leave (on an empty line)" },
+        { "Tab", "complete; on an empty line: to the dashboard and back" },
+        { "Up, Down, Ctrl-R", "history, search in it" },
+        { "Ctrl-X Ctrl-E", "edit the line in $EDITOR" },
+        { "PgUp, PgDn, wheel", "scroll; Shift-Up and Shift-Down by a line" },
+        { "Home, End", "on an empty line: to the beginning, to the end and follow" },
+        { "/ n N", "while scrolled up: search, older match, newer match" },
+        { "F1", "this help" },
+        { "F2, Ctrl-T", "chat, both, dashboard" },
+        { "F3", "the text as it came, without Markdown" },
+        { "F4, F5", "fold thinking, fold receipts" },
+        { "F6", "let go of the mouse, take it again (Shift selects in any case)" },
+        { "F7, F8", "copy the answer, copy the code block (again: the one before it)" },
+        { "F9", "pick an earlier message to go back to" },
+        { "Alt-, Alt-.", "move the divider (or drag it)" },
+        { "Ctrl-L", "draw everything again" },
+        { "Ctrl-Z", "suspend" },
+    };
+
+    sheet_line(s, ROLE_HEADING, "Keys");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sheet_line(s, ROLE_ACCENT, "  %-28s", rows[i].keys);
+        sheet_more(s, ROLE_TEXT, " %s", rows[i].what);
+    }
+}
+
+void run_help(struct talk *t, const char *args)
+{
+    const struct slash_command *one = command_find(args, strlen(args));
+    struct sheet *s;
+
+    if (args[0] == '/')
+        one = command_find(args + 1, strlen(args) - 1);
+    if (one != NULL) {
+        talk_notice(t, "/%s %s: %s", one->name, one->args, one->help);
+        return;
+    }
+    if (args[0] != '\0') {
+        talk_error(t, "there is no command \"%s\"", args);
+        return;
+    }
+    s = sheet_new("Help", "PgDn: more, Esc: back");
+    if (s == NULL)
+        return;
+    sheet_line(s, ROLE_HEADING, "Commands");
+    for (size_t i = 0; slash_commands[i].name != NULL; i++) {
+        sheet_line(
+            s, ROLE_ACCENT, "  /%s %s%*s", slash_commands[i].name, slash_commands[i].args,
+            (int)(27 - strlen(slash_commands[i].name) - strlen(slash_commands[i].args)), "");
+        sheet_more(s, ROLE_TEXT, "%s", slash_commands[i].help);
+    }
+    sheet_line(s, ROLE_TEXT, "  a message that begins with a slash: //");
+    sheet_line(s, ROLE_TEXT, "%s", "");
+    help_keys(s);
+    t->front.sheet(t->front.ctx, s);
+}
+
+/* ---- what is known ---- */
+
+void run_why(struct talk *t, const char *args)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    char text[1024];
+
+    (void)args;
+    if (s == NULL)
+        return;
+    talk_sample(t, s);
+    if (!t->has_last)
+        talk_error(t, "there was no answer yet");
+    else
+        talk_notice(t, "%s", receipt_why(text, sizeof text, &t->last, s));
+    free(s);
+}
+
+static void size_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b)
+{
+    char x[16], y[16];
+
+    sheet_line(sheet, ROLE_TEXT, "%-12s %10s %10s", name, units_size(x, sizeof x, a),
+               units_size(y, sizeof y, b));
+}
+
+void run_plan(struct talk *t, const char *args)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    struct sheet *sheet = sheet_new("Plan", NULL);
+    uint64_t used = 0;
+    char rate[24], streamed[16], hot[16];
+
+    (void)args;
+    if (s == NULL || sheet == NULL) {
+        free(s);
+        sheet_free(sheet);
+        return;
+    }
+    talk_sample(t, s);
+    sheet_line(sheet, ROLE_DIM, "%-12s %10s %10s", "", "planned", "held now");
+    for (int i = 0; i < MW_PLAN_ROWS; i++) {
+        if (t->plan.row[i] != 0 || s->mem.used[i] != 0)
+            size_row(sheet, mw_plan_row_name((enum mw_plan_row)i), t->plan.row[i],
+                     s->mem.used[i]);
+        used += s->mem.used[i];
+    }
+    size_row(sheet, "sum", t->plan.sum_bytes, used);
+    size_row(sheet, "budget", t->plan.budget_bytes, t->plan.budget_bytes);
+    sheet_line(sheet, ROLE_TEXT, "%s", "");
+    sheet_line(sheet, ROLE_TEXT, "context %u tokens, prompt in chunks of %u, ring of %u slots",
+               t->plan.n_ctx, t->plan.chunk, t->plan.n_slot);
+    sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
+               units_size(streamed, sizeof streamed, t->plan.streamed_bytes),
+               units_size(hot, sizeof hot, t->info.hot_bytes));
+    if (t->plan.decode_tps > 0)
+        sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s-bound",
+                   receipt_rate(rate, sizeof rate, t->plan.decode_tps),
+                   mw_binds_name(t->plan.binds));
+    free(s);
+    t->front.sheet(t->front.ctx, sheet);
+}
+
+static void value_row(struct sheet *sheet, const char *name, const struct mw_os_value *v)
+{
+    char size[16];
+
+    if (v->why_not != NULL)
+        sheet_line(sheet, ROLE_DIM, "%-16s - (%s)", name, v->why_not);
+    else
+        sheet_line(sheet, ROLE_TEXT, "%-16s %10s", name,
+                   units_size(size, sizeof size, v->value));
+}
+
+static void rate_rows(struct sheet *sheet, const struct mw_sample *s)
+{
+    struct mw_rates r;
+
+    mw_rates(s, &r);
+    if (r.decode_mean > 0)
+        sheet_line(sheet, ROLE_TEXT, "decoding         %.2f tok/s, the newest tokens %.2f",
+                   r.decode_mean, r.decode_last);
+    if (r.prefill > 0)
+        sheet_line(sheet, ROLE_TEXT, "prompt           %.1f tok/s", r.prefill);
+    if (r.stall_share >= 0)
+        sheet_line(sheet, ROLE_TEXT, "waits for disk   %.0f %% of a token",
+                   r.stall_share * 100);
+    if (r.read_bytes_s > 0)
+        sheet_line(sheet, ROLE_TEXT, "reads            %.2f GB/s", r.read_bytes_s / 1e9);
+}
+
+void run_stats(struct talk *t, const char *args)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    struct sheet *sheet = sheet_new("Statistics", NULL);
+    char a[16], b[16];
+
+    (void)args;
+    if (s == NULL || sheet == NULL) {
+        free(s);
+        sheet_free(sheet);
+        return;
+    }
+    talk_sample(t, s);
+    sheet_line(sheet, ROLE_HEADING, "%s", t->info.name);
+    sheet_line(sheet, ROLE_TEXT, "%s, %s, %u layers, %s; a token uses %s", t->info.arch,
+               t->info.type, t->info.n_layer, units_size(a, sizeof a, t->info.file_bytes),
+               units_size(b, sizeof b, t->info.hot_bytes));
+    sheet_line(sheet, ROLE_TEXT, "%s, keys %s, values %s, %u thread%s, %s", s->run.io,
+               s->run.kv_k, s->run.kv_v, s->run.threads, s->run.threads == 1 ? "" : "s",
+               s->run.isa);
+    sheet_line(sheet, ROLE_TEXT, "%s", "");
+    sheet_line(sheet, ROLE_TEXT, "messages         %10zu", t->n_message);
+    sheet_line(sheet, ROLE_TEXT, "context          %10llu of %u tokens",
+               (unsigned long long)mw_chat_tokens(t->chat), t->plan.n_ctx);
+    sheet_line(sheet, ROLE_TEXT, "read from disk   %10s",
+               units_size(a, sizeof a, s->io.bytes_read));
+    rate_rows(sheet, s);
+    sheet_line(sheet, ROLE_TEXT, "%s", "");
+    value_row(sheet, "charged", &s->os.charged);
+    value_row(sheet, "charged at most", &s->os.charged_peak);
+    value_row(sheet, "resident", &s->os.rss);
+    value_row(sheet, "model in cache", &s->os.model_cached);
+    value_row(sheet, "available", &s->os.available);
+    value_row(sheet, "swap", &s->os.swap_used);
+    if (saved_path(t)[0] != '\0')
+        sheet_line(sheet, ROLE_DIM, "%s in %s", t->is_unsaved ? "not all saved" : "saved",
+                   saved_path(t));
+    free(s);
+    t->front.sheet(t->front.ctx, sheet);
+}
+
+/* ---- how it looks ---- */
+
+static void act(struct talk *t, enum talk_act what, const char *args)
+{
+    struct err e = ERR_INIT;
+
+    if (t->front.act(t->front.ctx, what, args, &e) != 0)
+        talk_err(t, &e);
+}
+
+void run_theme(struct talk *t, const char *args)
+{
+    act(t, ACT_THEME, args);
+}
+
+void run_view(struct talk *t, const char *args)
+{
+    act(t, ACT_VIEW, args);
+}
+
+void run_mouse(struct talk *t, const char *args)
+{
+    act(t, ACT_MOUSE, args);
+}
+
+/* ---- the configuration ---- */
+
+/* What takes effect at once when it is set. */
+static void apply_now(struct talk *t, const char *key, const char *value)
+{
+    char line[400];
+
+    if (command_find(key, strlen(key)) == NULL || strcmp(key, "model") == 0)
+        return;
+    snprintf(line, sizeof line, "/%s %s", key, value);
+    command_run(t, line);
+}
+
+void run_set(struct talk *t, const char *args)
+{
+    struct err e = ERR_INIT;
+    size_t n = strcspn(args, " \t=");
+    const char *value = args + n + strspn(args + n, " \t=");
+    char key[64];
+
+    snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), args);
+    if (args[0] == '\0' || *value == '\0') {
+        talk_error(t, "/set KEY VALUE writes a setting to %s",
+                   t->o.paths.config_file == NULL ? "the configuration"
+                                                  : t->o.paths.config_file);
+        return;
+    }
+    if (t->o.paths.config_file == NULL) {
+        talk_error(t, "there is no configuration file");
+    } else if ((t->o.check_setting != NULL && t->o.check_setting(key, value, &e) != 0) ||
+               config_write(t->o.paths.config_file, key, value, &e) != 0) {
+        talk_err(t, &e);
+    } else {
+        talk_notice(t, "%s = %s is in %s", key, value, t->o.paths.config_file);
+        apply_now(t, key, value);
+    }
+}

@@ -1,0 +1,254 @@
+#include "config.h"
+
+#include "ui/talk/commands.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/store/store.h"
+#include "ui/talk/command_list.h"
+#include "ui/term/path.h"
+#include "ui/term/theme.h"
+
+/* clang-format off */
+const struct slash_command slash_commands[] = {
+    { "chats", "[NAME]", "list the saved chats, open one", ARG_CHAT, NULL, run_chats },
+    { "clear", "", "begin a new chat", ARG_NONE, NULL, run_clear },
+    { "continue", "", "go on with a stopped answer", ARG_NONE, NULL, run_continue },
+    { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", run_copy },
+    { "ctx", "[N]", "change the context, in tokens", ARG_WORDS, "2k 4k 8k 16k 32k 64k 128k",
+      run_ctx },
+    { "export", "FILE", "write the chat (.md or .json)", ARG_OUTPUT, NULL, run_export },
+    { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL, run_file },
+    { "help", "[COMMAND]", "commands and keys", ARG_COMMAND, NULL, run_help },
+    { "io", "[MODE]", "change how weights are read", ARG_WORDS,
+      "auto direct buffered mmap mmap:keep mmap:drop", run_io },
+    { "kv", "[TYPE]", "change the type of keys and values", ARG_WORDS, "f32 f16 q8_0 q4_0",
+      run_kv },
+    { "memory", "[SIZE]", "change the budget: 2G, 50%, auto", ARG_WORDS,
+      "auto 50% 512M 1G 2G 4G 8G 16G", run_memory },
+    { "min-p", "[P]", "leave out tokens less likely than this share", ARG_TEXT, NULL, run_min_p },
+    { "model", "[PATH]", "another model, the same conversation", ARG_PATH, NULL, run_model },
+    { "mouse", "[on|off]", "take the mouse or leave it to the terminal", ARG_WORDS, "on off",
+      run_mouse },
+    { "plan", "", "what the memory is for", ARG_NONE, NULL, run_plan },
+    { "predict", "[N]", "most tokens of an answer", ARG_TEXT, NULL, run_predict },
+    { "quit", "", "leave; the chat is saved", ARG_NONE, NULL, run_quit },
+    { "record", "[FILE]", "record the engine's counters; again: end", ARG_OUTPUT, NULL, run_record },
+    { "repeat-penalty", "[X]", "make recent tokens less likely", ARG_TEXT, NULL,
+      run_repeat_penalty },
+    { "retry", "", "make the last answer again", ARG_NONE, NULL, run_retry },
+    { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL, run_rewind },
+    { "save", "[FILE]", "where the chat is; or write it to a file", ARG_OUTPUT, NULL, run_save },
+    { "seed", "[N]", "of the random numbers", ARG_TEXT, NULL, run_seed },
+    { "set", "KEY VALUE", "write a setting to the configuration", ARG_SETTING, NULL, run_set },
+    { "shift", "[on|off]", "drop the oldest turns when the context is full", ARG_WORDS, "on off",
+      run_shift },
+    { "stats", "", "all figures", ARG_NONE, NULL, run_stats },
+    { "system", "[TEXT]", "the system message; none: take it away", ARG_WORDS, "none", run_system },
+    { "temp", "[T]", "temperature; 0 takes the likeliest token", ARG_TEXT, NULL, run_temp },
+    { "theme", "[NAME]", "other colours", ARG_THEME, NULL, run_theme },
+    { "think", "[on|off]", "let the model think first", ARG_WORDS, "on off default", run_think },
+    { "threads", "[N]", "change how many threads compute", ARG_TEXT, NULL, run_threads },
+    { "top-k", "[N]", "sample among the N likeliest tokens", ARG_TEXT, NULL, run_top_k },
+    { "top-p", "[P]", "sample among the fewest with this share", ARG_TEXT, NULL, run_top_p },
+    { "undo", "", "take the last exchange back into the line", ARG_NONE, NULL, run_undo },
+    { "view", "[chat|both|dashboard]", "what is shown", ARG_WORDS, "chat both dashboard",
+      run_view },
+    { "why", "", "why the last answer took so long", ARG_NONE, NULL, run_why },
+    { NULL, NULL, NULL, ARG_NONE, NULL, NULL },
+};
+/* clang-format on */
+
+const struct slash_command *command_find(const char *word, size_t n)
+{
+    for (size_t i = 0; slash_commands[i].name != NULL; i++)
+        if (strlen(slash_commands[i].name) == n &&
+            strncmp(slash_commands[i].name, word, n) == 0)
+            return &slash_commands[i];
+    return NULL;
+}
+
+/* The row of a word that may end in "!", which only commands that write a file take. */
+static const struct slash_command *find_forced(const char *word, size_t n, bool *replaces)
+{
+    const struct slash_command *row;
+
+    *replaces = n > 0 && word[n - 1] == '!';
+    row = command_find(word, *replaces ? n - 1 : n);
+    return row != NULL && *replaces && row->argument != ARG_OUTPUT ? NULL : row;
+}
+
+void command_run(struct talk *t, const char *line)
+{
+    size_t n = strcspn(line + 1, " \t\n");
+    const struct slash_command *row = find_forced(line + 1, n, &t->replaces);
+    const char *args = line + 1 + n + strspn(line + 1 + n, " \t\n");
+    char *trimmed;
+    size_t len;
+
+    if (row == NULL) {
+        talk_error(t,
+                   "there is no command \"%.*s\"; /help lists them, a second slash in front "
+                   "sends the line as it is",
+                   (int)(n < 40 ? n + 1 : 40), line);
+        t->front.draft(t->front.ctx, line);
+        return;
+    }
+    trimmed = strdup(args);
+    if (trimmed == NULL)
+        return;
+    len = strlen(trimmed);
+    while (len > 0 && strchr(" \t\n", trimmed[len - 1]) != NULL)
+        trimmed[--len] = '\0';
+    if (row->argument == ARG_NONE && len > 0)
+        talk_error(t, "/%s takes no argument", row->name);
+    else
+        row->run(t, trimmed);
+    free(trimmed);
+}
+
+/* ---- completion ---- */
+
+/* What begins the line, so that whole lines can be offered. */
+struct offer {
+    command_add_fn *add;
+    void *list;
+    const char *line;
+    size_t head;       /* bytes of the line before the argument */
+    const char *typed; /* the argument so far */
+};
+
+static void offer(void *ctx, const char *word)
+{
+    const struct offer *o = ctx;
+    char text[8500];
+
+    if (strncmp(word, o->typed, strlen(o->typed)) != 0)
+        return;
+    snprintf(text, sizeof text, "%.*s%s", (int)o->head, o->line, word);
+    o->add(o->list, text);
+}
+
+static void offer_words(struct offer *o, const char *words)
+{
+    while (*words != '\0') {
+        size_t n = strcspn(words, " ");
+        char word[40];
+
+        snprintf(word, sizeof word, "%.*s", (int)n, words);
+        offer(o, word);
+        words += n + strspn(words + n, " ");
+    }
+}
+
+static void offer_themes(struct offer *o, const struct talk *t)
+{
+    char path[4200];
+    struct dirent *entry;
+    DIR *dir;
+
+    for (size_t i = 0; theme_texts[i].name != NULL; i++)
+        offer(o, theme_texts[i].name);
+    if (t->o.paths.config_dir == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/themes", t->o.paths.config_dir);
+    dir = opendir(path);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        size_t n = strlen(entry->d_name);
+
+        if (n > 6 && strcmp(entry->d_name + n - 6, ".theme") == 0) {
+            snprintf(path, sizeof path, "%.*s", (int)(n - 6), entry->d_name);
+            offer(o, path);
+        }
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
+static void offer_chats(struct offer *o, const struct talk *t)
+{
+    struct store_entry *list = NULL;
+    struct err ignored = ERR_INIT;
+    char dir[4096];
+    size_t n = 0;
+
+    saved_folder(t, dir, sizeof dir);
+    if (store_list(dir, &list, &n, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        offer(o, list[i].name);
+    free(list);
+}
+
+/* KEY, and behind it the words of the command with that name. */
+static void offer_settings(struct offer *o, const struct talk *t)
+{
+    size_t n = strcspn(o->typed, " ");
+    const struct slash_command *row = command_find(o->typed, n);
+
+    if (o->typed[n] == ' ') {
+        o->head += n + 1;
+        o->typed += n + 1;
+        if (row != NULL && row->argument == ARG_THEME)
+            offer_themes(o, t);
+        else if (row != NULL && row->words != NULL)
+            offer_words(o, row->words);
+        return;
+    }
+    for (size_t i = 0; t->o.setting_names != NULL && t->o.setting_names[i] != NULL; i++)
+        offer(o, t->o.setting_names[i]);
+}
+
+static void offer_commands(const char *line, size_t n, command_add_fn *add, void *list)
+{
+    char text[64];
+
+    for (size_t i = 0; slash_commands[i].name != NULL; i++)
+        if (strncmp(slash_commands[i].name, line + 1, n - 1) == 0) {
+            snprintf(text, sizeof text, "/%s", slash_commands[i].name);
+            add(list, text);
+        }
+}
+
+size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *add, void *list,
+                        bool *space)
+{
+    struct talk *t = ctx;
+    size_t word = strcspn(line, " ");
+    struct offer o = { add, list, line, word + strspn(line + word, " "), "" };
+    const struct slash_command *row;
+    bool replaces;
+
+    if (n == 0 || line[0] != '/')
+        return 0;
+    *space = word == n;
+    if (word == n) {
+        offer_commands(line, n, add, list);
+        return 0;
+    }
+    row = find_forced(line + 1, word - 1, &replaces);
+    if (row == NULL)
+        return 0;
+    o.typed = line + o.head;
+    switch (row->argument) {
+    case ARG_NONE: break;
+    case ARG_TEXT: break;
+    case ARG_PATH:
+    case ARG_OUTPUT: path_complete(o.typed, offer, &o); break;
+    case ARG_WORDS: offer_words(&o, row->words); break;
+    case ARG_THEME: offer_themes(&o, t); break;
+    case ARG_CHAT: offer_chats(&o, t); break;
+    case ARG_COMMAND:
+        for (size_t i = 0; slash_commands[i].name != NULL; i++)
+            offer(&o, slash_commands[i].name);
+        break;
+    case ARG_SETTING:
+        *space = strchr(o.typed, ' ') == NULL;
+        offer_settings(&o, t);
+        break;
+    }
+    return o.head;
+}

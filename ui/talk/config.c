@@ -1,0 +1,145 @@
+#include "config.h"
+
+#include "ui/talk/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ui/term/path.h"
+
+#define CONFIG_MAX_BYTES ((long)1 << 20)
+
+/* "" for a file that is not there; for free().  NULL with *e. */
+static char *read_old(const char *path, struct err *e)
+{
+    int fd = path_open_file(path, e);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    char *text = NULL;
+    size_t n;
+
+    if (fd < 0 && e->sys != ENOENT)
+        return NULL;
+    if (fd >= 0 && f == NULL) {
+        close(fd);
+        err_set(e, ERR_MEMORY, "no memory to read \"%.150s\"", path);
+        return NULL;
+    }
+    *e = (struct err)ERR_INIT;
+    text = malloc((size_t)CONFIG_MAX_BYTES + 1);
+    n = f == NULL || text == NULL ? 0 : fread(text, 1, (size_t)CONFIG_MAX_BYTES, f);
+    if (f != NULL)
+        fclose(f);
+    if (text == NULL || n == (size_t)CONFIG_MAX_BYTES) {
+        err_set(e, ERR_FORMAT, "\"%s\" is too large for a configuration", path);
+        free(text);
+        return NULL;
+    }
+    if (memchr(text, '\0', n) != NULL) {
+        err_set(e, ERR_FORMAT, "\"%s\" holds a NUL byte; it is left as it is", path);
+        free(text);
+        return NULL;
+    }
+    text[n] = '\0';
+    return text;
+}
+
+/* Does this line set key? */
+static bool sets(const char *line, const char *key)
+{
+    size_t n = strlen(key);
+
+    line += strspn(line, " \t");
+    if (strncmp(line, key, n) != 0)
+        return false;
+    line += n;
+    return line[strspn(line, " \t")] == '=';
+}
+
+/* The value as the file has it: quoted where blanks, quotes or a comment would be lost. */
+static void put_value(FILE *f, const char *key, const char *value)
+{
+    bool plain = value[0] != '\0';
+
+    for (const char *c = value; *c != '\0'; c++)
+        plain = plain && (isalnum((unsigned char)*c) || strchr("._-+:/%~", *c) != NULL);
+    fprintf(f, "%s = ", key);
+    if (plain) {
+        fprintf(f, "%s\n", value);
+        return;
+    }
+    fputc('"', f);
+    for (const char *c = value; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            fputc('\\', f);
+        if (*c == '\n')
+            fputs("\\n", f);
+        else
+            fputc(*c, f);
+    }
+    fputs("\"\n", f);
+}
+
+static void put_all(FILE *f, const char *old, const char *key, const char *value)
+{
+    bool is_set = false;
+
+    while (*old != '\0') {
+        size_t n = strcspn(old, "\n");
+
+        if (!sets(old, key)) {
+            fprintf(f, "%.*s\n", (int)n, old);
+        } else if (!is_set) {
+            put_value(f, key, value);
+            is_set = true;
+        }
+        old += n + (old[n] == '\n');
+    }
+    if (!is_set)
+        put_value(f, key, value);
+}
+
+static void make_folder(const char *path)
+{
+    char folder[4096];
+    char *slash;
+
+    snprintf(folder, sizeof folder, "%s", path);
+    slash = strrchr(folder, '/');
+    if (slash == NULL || slash == folder)
+        return;
+    *slash = '\0';
+    path_make_folder(folder);
+}
+
+int config_write(const char *path, const char *key, const char *value, struct err *e)
+{
+    char temporary[4200];
+    char *old = read_old(path, e);
+    FILE *f;
+    bool ok;
+
+    if (old == NULL)
+        return -1;
+    make_folder(path);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    f = fopen(temporary, "we");
+    if (f == NULL) {
+        free(old);
+        return err_sys(e, "cannot write \"%s\"", temporary);
+    }
+    put_all(f, old, key, value);
+    free(old);
+    ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
+    ok = fclose(f) == 0 && ok;
+    if (!ok || rename(temporary, path) != 0) {
+        err_sys(e, "could not write \"%s\"", path);
+        unlink(temporary);
+        return -1;
+    }
+    return 0;
+}

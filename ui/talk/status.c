@@ -1,0 +1,136 @@
+#include "config.h"
+
+#include "ui/talk/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/text/receipt.h"
+
+/* "1234", "12.3k", "123k" */
+static char *short_count(char *buf, size_t n, uint64_t value)
+{
+    if (value < 10000)
+        snprintf(buf, n, "%u", (unsigned)value);
+    else if (value < 100000)
+        snprintf(buf, n, "%.1fk", (double)value / 1000);
+    else
+        snprintf(buf, n, "%uk", (unsigned)(value / 1000));
+    return buf;
+}
+
+static uint64_t held(const struct mw_sample *s)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        sum += s->mem.used[i];
+    return sum;
+}
+
+/* Of the newest tokens, as the dashboard has it; else of the last answer. */
+static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
+{
+    struct mw_rates rates;
+
+    mw_rates(s, &rates);
+    if (rates.decode_last > 0)
+        return rates.decode_last;
+    if (t->has_last && t->last.n_decoded > 1 && t->last.decode_ns > 0)
+        return 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
+    return 0;
+}
+
+static const char *state_word(const struct talk *t)
+{
+    if (t->has_failed)
+        return "not loaded";
+    if (!t->is_ready)
+        return "loading";
+    if (t->is_stopping)
+        return "stopping";
+    if (t->is_prefill)
+        return "reading prompt";
+    return t->is_answering ? "answering" : "ready";
+}
+
+static void speed_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s)
+{
+    double tps = tokens_per_s(t, s);
+    char rate[24];
+
+    if (tps > 0)
+        snprintf(buf, n, "%s tok/s", receipt_rate(rate, sizeof rate, tps));
+    else if (t->plan.decode_tps > 0)
+        snprintf(buf, n, "~%s tok/s", receipt_rate(rate, sizeof rate, t->plan.decode_tps));
+    else
+        snprintf(buf, n, "- tok/s");
+}
+
+static void binds_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s)
+{
+    if (s->verdict.binds != MW_BINDS_NONE)
+        snprintf(buf, n, "%s-bound %.0f%%", mw_binds_name(s->verdict.binds),
+                 s->verdict.share * 100);
+    else if (t->plan.binds != MW_BINDS_NONE)
+        snprintf(buf, n, "~%s-bound", mw_binds_name(t->plan.binds));
+    else
+        snprintf(buf, n, "nothing binds");
+}
+
+char *status_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s,
+                  int level)
+{
+    char used[16], left[16], all[16], have[16], budget[16], speed[32], binds[40];
+    uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : t->plan.n_ctx;
+    uint64_t tokens = t->chat != NULL ? mw_chat_tokens(t->chat) : s->kv.tokens;
+
+    short_count(used, sizeof used, tokens);
+    short_count(all, sizeof all, capacity);
+    short_count(left, sizeof left, capacity > tokens ? capacity - tokens : 0);
+    units_size(have, sizeof have, held(s));
+    units_size(budget, sizeof budget, t->plan.budget_bytes);
+    speed_text(speed, sizeof speed, t, s);
+    binds_text(binds, sizeof binds, t, s);
+    switch (level) {
+    case 0:
+        snprintf(buf, n, "%-14s  context %s used, %s left of %s  |  %s of %s  |  %s  |  %s",
+                 state_word(t), used, left, all, have, budget, speed, binds);
+        break;
+    case 1:
+        snprintf(buf, n, "%s  ctx %s, %s left  %s of %s  %s  %s", state_word(t), used, left,
+                 have, budget, speed, binds);
+        break;
+    case 2:
+        snprintf(buf, n, "ctx %s, %s left  %s/%s  %s  %s", used, left, have, budget, speed,
+                 binds);
+        break;
+    default: {
+        double tps = tokens_per_s(t, s);
+
+        snprintf(buf, n, "%s ctx %s left %.1f/%.1fG %.1ft/s %.4s", used, left,
+                 (double)held(s) / (double)GIB, (double)t->plan.budget_bytes / (double)GIB,
+                 tps > 0 ? tps : t->plan.decode_tps, binds);
+        break;
+    }
+    }
+    return buf;
+}
+
+void status_draw(const struct canvas *c, const struct talk *t, const struct mw_sample *s,
+                 const char *mode)
+{
+    char text[256];
+    int mode_width = mode[0] == '\0' ? 0 : (int)strlen(mode) + 3;
+
+    canvas_blank(c, 0, 0, c->width, style_of(ROLE_STATUS));
+    for (int level = 0; level < STATUS_LEVELS; level++) {
+        status_text(text, sizeof text, t, s, level);
+        if (cluster_width(text, strlen(text)) + 2 + mode_width <= c->width)
+            break;
+    }
+    canvas_put(c, 0, c->width > 44 ? 1 : 0, c->width, style_of(ROLE_STATUS), text,
+               strlen(text));
+    if (mode_width > 0 && c->width > 60)
+        canvas_right(c, 0, c->width - 1, style_of(ROLE_STATUS_STRONG), mode);
+}

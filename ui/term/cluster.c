@@ -1,0 +1,124 @@
+/* Rules and measurements behind them: a character joins the one before if its width is
+ * 0, if it is a skin tone, if it follows a zero-width joiner and is 2 wide, or if it is
+ * the second of a pair of regional indicators. */
+#include "config.h"
+
+#include "ui/term/cluster.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <utf8proc.h>
+
+#define REPLACEMENT 0xfffd
+#define JOINER      0x200d
+
+/* One code point; broken bytes count as one each. */
+static size_t decode(const char *s, size_t n, int32_t *cp)
+{
+    utf8proc_ssize_t used =
+        utf8proc_iterate((const uint8_t *)s, n < 4 ? (utf8proc_ssize_t)n : 4, cp);
+
+    if (used > 0)
+        return (size_t)used;
+    *cp = -1;
+    return 1;
+}
+
+static bool is_regional(int32_t cp)
+{
+    return cp >= 0x1f1e6 && cp <= 0x1f1ff;
+}
+
+static bool is_skin_tone(int32_t cp)
+{
+    return cp >= 0x1f3fb && cp <= 0x1f3ff;
+}
+
+/* Marks are kept, other zero-width characters are not for the screen. */
+static bool is_mark(int32_t cp)
+{
+    utf8proc_category_t c = utf8proc_category(cp);
+
+    return (c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_MC ||
+            c == UTF8PROC_CATEGORY_ME) &&
+           !(cp >= 0xfe00 && cp <= 0xfe0f) && !(cp >= 0xe0100 && cp <= 0xe01ef) &&
+           cp != 0x20e3 && cp != 0x34f && !(cp >= 0x180b && cp <= 0x180f);
+}
+
+static int width_of(int32_t cp)
+{
+    return cp < 0 ? -1 : wcwidth((wchar_t)cp);
+}
+
+static void base(int32_t cp, struct cluster *out, int *n_shown)
+{
+    int width = width_of(cp);
+
+    if (width < 0 || cp == 0xad) { /* soft hyphen: terminals differ */
+        out->shown[(*n_shown)++] = REPLACEMENT;
+        out->width = 1;
+    } else if (width > 0) {
+        out->shown[(*n_shown)++] = (wchar_t)cp;
+        out->width = width;
+    }
+}
+
+void cluster_next(const char *s, size_t n, struct cluster *out)
+{
+    int32_t first, before, cp;
+    bool joined = false;
+    int n_shown = 0;
+
+    out->width = 0;
+    out->bytes = decode(s, n, &first);
+    base(first, out, &n_shown);
+    before = first;
+    while (out->bytes < n && first >= 0x20) {
+        size_t used = decode(s + out->bytes, n - out->bytes, &cp);
+        int width = width_of(cp);
+
+        if (width == 0) {
+            if (n_shown > 0 && n_shown < CLUSTER_CHARS && !joined && is_mark(cp))
+                out->shown[n_shown++] = (wchar_t)cp;
+            joined = joined || cp == JOINER;
+        } else if (is_regional(cp) && before == first && is_regional(first)) {
+            out->shown[n_shown++] = (wchar_t)cp;
+            out->width += width;
+        } else if (!is_skin_tone(cp) && !(before == JOINER && width == 2)) {
+            break;
+        }
+        before = cp;
+        out->bytes += used;
+        if (is_regional(cp))
+            first = 0x20; /* a flag is two, never three */
+    }
+    out->shown[n_shown] = 0;
+}
+
+int cluster_width(const char *s, size_t n)
+{
+    struct cluster c;
+    int width = 0;
+
+    for (size_t at = 0; at < n; at += c.bytes) {
+        cluster_next(s + at, n - at, &c);
+        width += c.width;
+    }
+    return width;
+}
+
+size_t cluster_fit(const char *s, size_t n, int width)
+{
+    struct cluster c;
+    size_t at = 0;
+
+    while (at < n) {
+        cluster_next(s + at, n - at, &c);
+        if (c.width > width)
+            break;
+        width -= c.width;
+        at += c.bytes;
+    }
+    return at;
+}

@@ -1,0 +1,610 @@
+#include "config.h"
+
+#include "ui/term/edit.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <readline/readline.h>
+
+#include "ui/term/history.h"
+
+#define RING_BYTES  4096
+#define MAX_MATCHES 500
+#define MAX_NEEDLE  128
+
+static struct {
+    unsigned char ring[RING_BYTES]; /* bytes of whole keys that readline has not eaten */
+    unsigned head, tail;
+    FILE *out; /* where readline would write */
+    enum edit_wish wish;
+    char *sent; /* the line of the last EDIT_SUBMIT */
+    struct history *history;
+    size_t at;   /* entry shown; history_count: the line being typed */
+    char *typed; /* that line, while an older one is shown */
+
+    bool searching;
+    char needle[MAX_NEEDLE];
+    char prompt[MAX_NEEDLE + 32];
+    char *before_search;
+
+    int find_key; /* of vi's f F t T: the next character is what to find; 0: not */
+    int found_key;
+    char found[8];
+
+    edit_complete_fn *complete;
+    void *complete_ctx;
+    char *match[MAX_MATCHES]; /* whole lines */
+    size_t n_match, shown_from;
+    bool is_offer;
+} line;
+
+/* Commands that must not run: they corrupt memory, print, or hang (see edit.h). */
+static const char *const gone[] = {
+    "beginning-of-history",
+    "end-of-history",
+    "non-incremental-reverse-search-history",
+    "non-incremental-forward-search-history",
+    "history-search-backward",
+    "history-search-forward",
+    "history-substring-search-backward",
+    "history-substring-search-forward",
+    "yank-last-arg",
+    "yank-nth-arg",
+    "insert-last-argument",
+    "operate-and-get-next",
+    "fetch-history",
+    "revert-line",
+    "vi-fetch-history",
+    "vi-search",
+    "vi-search-again",
+    "vi-yank-arg",
+    "vi-undo-all",
+    "start-kbd-macro",
+    "end-kbd-macro",
+    "call-last-kbd-macro",
+    "print-last-kbd-macro",
+    "re-read-init-file",
+    "clear-screen",
+    "clear-display",
+    "character-search",
+    "character-search-backward",
+    "insert-comment",
+    "tty-status",
+    "dump-functions",
+    "dump-variables",
+    "dump-macros",
+};
+
+/* ---- what readline calls instead of the terminal ---- */
+
+static int ring_getc(FILE *f)
+{
+    (void)f;
+    return line.head == line.tail ? EOF : line.ring[line.tail++ % RING_BYTES];
+}
+
+static int ring_ready(void)
+{
+    return line.head != line.tail;
+}
+
+static void redisplay(void)
+{
+}
+
+static int ignore_key(int count, int key)
+{
+    (void)count;
+    (void)key;
+    return 0;
+}
+
+static void on_line(char *text)
+{
+    line.wish = text == NULL ? EDIT_EOF : EDIT_SUBMIT;
+    free(line.sent);
+    line.sent = text;
+}
+
+/* Point every key of readline's command name at fn, in all three keymaps. */
+static void rebind(const char *name, rl_command_func_t *fn)
+{
+    static const char *const maps[] = { "emacs", "vi-insert", "vi-command" };
+    rl_command_func_t *old = rl_named_function(name);
+
+    for (size_t i = 0; old != NULL && i < sizeof maps / sizeof maps[0]; i++) {
+        Keymap map = rl_get_keymap_by_name(maps[i]);
+        char **keys = rl_invoking_keyseqs_in_map(old, map);
+
+        for (size_t k = 0; keys != NULL && keys[k] != NULL; k++) {
+            rl_set_key(keys[k], fn, map);
+            free(keys[k]);
+        }
+        free(keys);
+    }
+}
+
+/* Bind a key in the two maps in which text is typed. */
+static void bind_typing(const char *keyseq, rl_command_func_t *fn)
+{
+    rl_set_key(keyseq, fn, rl_get_keymap_by_name("emacs"));
+    rl_set_key(keyseq, fn, rl_get_keymap_by_name("vi-insert"));
+}
+
+/* ---- text ---- */
+
+static void replace(const char *text)
+{
+    rl_replace_line(text, 1); /* 1: forgets the undo list, which belongs to the old text */
+    rl_point = rl_end;
+    rl_mark = 0;
+}
+
+void edit_insert(const char *text)
+{
+    rl_begin_undo_group();
+    rl_insert_text(text);
+    rl_end_undo_group();
+}
+
+void edit_set(const char *text)
+{
+    replace(text);
+    line.at = history_count(line.history);
+}
+
+const char *edit_text(void)
+{
+    return rl_line_buffer == NULL ? "" : rl_line_buffer;
+}
+
+const char *edit_sent(void)
+{
+    return line.sent == NULL ? "" : line.sent;
+}
+
+size_t edit_cursor(void)
+{
+    return (size_t)rl_point;
+}
+
+void edit_set_cursor(size_t byte)
+{
+    rl_point = byte < (size_t)rl_end ? (int)byte : rl_end;
+}
+
+bool edit_is_empty(void)
+{
+    return rl_end == 0;
+}
+
+static int insert_newline(int count, int key)
+{
+    (void)count;
+    (void)key;
+    edit_insert("\n");
+    return 0;
+}
+
+/* A backslash before the cursor at the end of the text makes a new line of Enter. */
+static int accept(int count, int key)
+{
+    int slashes = 0;
+
+    while (slashes < rl_end && rl_line_buffer[rl_end - 1 - slashes] == '\\')
+        slashes++;
+    if (slashes % 2 == 0 || rl_point != rl_end)
+        return rl_newline(count, key);
+    rl_begin_undo_group();
+    rl_delete_text(rl_end - 1, rl_end);
+    rl_point = rl_end;
+    rl_insert_text("\n");
+    rl_end_undo_group();
+    return 0;
+}
+
+static int ask_editor(int count, int key)
+{
+    (void)count;
+    (void)key;
+    line.wish = EDIT_EDITOR;
+    return 0;
+}
+
+/* ---- history ---- */
+
+static void show_entry(size_t i)
+{
+    if (line.at == history_count(line.history)) {
+        free(line.typed);
+        line.typed = strdup(edit_text());
+    }
+    line.at = i;
+    if (i < history_count(line.history))
+        replace(history_at(line.history, i));
+    else
+        replace(line.typed == NULL ? "" : line.typed);
+}
+
+/* Byte where the text line of the cursor begins. */
+static int line_start(int from)
+{
+    while (from > 0 && rl_line_buffer[from - 1] != '\n')
+        from--;
+    return from;
+}
+
+static int line_end(int from)
+{
+    while (from < rl_end && rl_line_buffer[from] != '\n')
+        from++;
+    return from;
+}
+
+/* To a byte of the line [start, end] that is no continuation byte. */
+static int settle(int at, int start, int end)
+{
+    if (at > end)
+        at = end;
+    while (at > start && ((unsigned char)rl_line_buffer[at] & 0xc0) == 0x80)
+        at--;
+    return at;
+}
+
+static int older(int count, int key)
+{
+    int start = line_start(rl_point);
+
+    (void)count;
+    (void)key;
+    if (start > 0) {
+        int above = line_start(start - 1);
+
+        rl_point = settle(above + rl_point - start, above, start - 1);
+    } else if (line.at > 0) {
+        show_entry(line.at - 1);
+    }
+    return 0;
+}
+
+static int newer(int count, int key)
+{
+    int start = line_start(rl_point), end = line_end(rl_point);
+
+    (void)count;
+    (void)key;
+    if (end < rl_end)
+        rl_point = settle(end + 1 + rl_point - start, end + 1, line_end(end + 1));
+    else if (line.at < history_count(line.history))
+        show_entry(line.at + 1);
+    return 0;
+}
+
+/* ---- search in the history: a small mode of its own ---- */
+
+static int search_begin(int count, int key)
+{
+    (void)count;
+    (void)key;
+    line.searching = true;
+    line.needle[0] = '\0';
+    free(line.before_search);
+    line.before_search = strdup(edit_text());
+    return 0;
+}
+
+static void search_from(size_t from, bool is_newer)
+{
+    long found = history_find(line.history, line.needle, from, is_newer);
+
+    if (found >= 0)
+        show_entry((size_t)found);
+}
+
+static void search_leave(bool keep)
+{
+    line.searching = false;
+    if (!keep)
+        edit_set(line.before_search == NULL ? "" : line.before_search);
+    free(line.before_search);
+    line.before_search = NULL;
+}
+
+/* Returns true when the key was for the search. */
+static bool search_key(const unsigned char *key, size_t n)
+{
+    size_t len = strlen(line.needle);
+
+    if (n == 1 && (key[0] == 'R' - 64 || key[0] == 'S' - 64)) {
+        search_from(line.at, key[0] == 'S' - 64);
+        return true;
+    }
+    if (n == 1 && (key[0] == 0x7f || key[0] == '\b')) {
+        while (len > 0 && ((unsigned char)line.needle[--len] & 0xc0) == 0x80)
+            ;
+        line.needle[len] = '\0';
+        search_from(history_count(line.history), false);
+        return true;
+    }
+    if (n == 1 && (key[0] == 'G' - 64 || key[0] == '\033')) {
+        search_leave(false);
+        return true;
+    }
+    if (key[0] >= 0x20 && key[0] != 0x7f && len + n < sizeof line.needle) {
+        memcpy(line.needle + len, key, n);
+        line.needle[len + n] = '\0';
+        search_from(line.at < history_count(line.history) ? line.at + 1
+                                                          : history_count(line.history),
+                    false);
+        return true;
+    }
+    search_leave(true);
+    return n == 1 && key[0] == '\r'; /* Enter takes the entry, a second one sends it */
+}
+
+bool edit_is_searching(void)
+{
+    return line.searching;
+}
+
+/* ---- vi's f F t T ; , (readline's own hang now and then with multibyte text) ---- */
+
+static int step(int at, int direction)
+{
+    do
+        at += direction;
+    while (at > 0 && at < rl_end && ((unsigned char)rl_line_buffer[at] & 0xc0) == 0x80);
+    return at;
+}
+
+static void find_char(int key, const char *what)
+{
+    int direction = key == 'f' || key == 't' ? 1 : -1;
+    size_t n = strlen(what);
+
+    for (int at = step(rl_point, direction); at >= 0 && at < rl_end; at = step(at, direction)) {
+        if (strncmp(rl_line_buffer + at, what, n) != 0)
+            continue;
+        rl_point = key == 't' ? step(at, -1) : key == 'T' ? step(at, 1) : at;
+        return;
+    }
+}
+
+static int vi_find(int count, int key)
+{
+    (void)count;
+    if (RL_ISSTATE(RL_STATE_VIMOTION))
+        return 0; /* as a motion of d, c, y it would have to be readline's own */
+    if ((key == ';' || key == ',') && line.found_key != 0)
+        find_char(key == ';' ? line.found_key : line.found_key ^ 0x20, line.found);
+    else if (key != ';' && key != ',')
+        line.find_key = key;
+    return 0;
+}
+
+static bool find_key(const unsigned char *key, size_t n)
+{
+    if (line.find_key == 0)
+        return false;
+    if (key[0] >= 0x20 && n < sizeof line.found) {
+        memcpy(line.found, key, n);
+        line.found[n] = '\0';
+        line.found_key = line.find_key;
+        find_char(line.found_key, line.found);
+    }
+    line.find_key = 0;
+    return true;
+}
+
+/* ---- completion ---- */
+
+static void forget_matches(void)
+{
+    while (line.n_match > 0)
+        free(line.match[--line.n_match]);
+    line.is_offer = false;
+}
+
+static void add_match(void *list, const char *text)
+{
+    (void)list;
+    if (line.n_match < MAX_MATCHES && (line.match[line.n_match] = strdup(text)) != NULL)
+        line.n_match++;
+}
+
+static char *next_match(const char *text, int state)
+{
+    static size_t i;
+
+    (void)text;
+    if (state == 0)
+        i = 0;
+    return i < line.n_match ? strdup(line.match[i++]) : NULL;
+}
+
+static char **attempt(const char *text, int start, int end)
+{
+    bool space = false;
+
+    rl_attempted_completion_over = 1; /* never file names of readline's own */
+    forget_matches();
+    if (start != line_start(end) || line.complete == NULL)
+        return NULL;
+    line.shown_from =
+        line.complete(line.complete_ctx, text, strlen(text), add_match, NULL, &space);
+    rl_completion_append_character = space ? ' ' : '\0';
+    return rl_completion_matches(text, next_match);
+}
+
+/* They stay in line.match, where the caller finds them. */
+static void show_matches(char **matches, int n, int longest)
+{
+    (void)matches;
+    (void)n;
+    (void)longest;
+}
+
+void edit_offer(void)
+{
+    bool space;
+
+    forget_matches();
+    if (line.complete != NULL && rl_point == rl_end && line_start(rl_point) == 0)
+        line.shown_from = line.complete(line.complete_ctx, rl_line_buffer, (size_t)rl_end,
+                                        add_match, NULL, &space);
+    line.is_offer = true;
+}
+
+/* One that Tab has found is in the text already; one that is only offered is not. */
+size_t edit_match_count(void)
+{
+    return line.n_match > 1 || line.is_offer ? line.n_match : 0;
+}
+
+const char *edit_match(size_t i)
+{
+    const char *m = line.match[i];
+
+    return strlen(m) >= line.shown_from ? m + line.shown_from : m;
+}
+
+/* ---- all of it ---- */
+
+/* The whole text line up to the cursor is one word. */
+static char breaks[] = "\n";
+static char no_quotes[] = "";
+
+void edit_open(FILE *tty_in, struct history *h, edit_complete_fn *complete, void *ctx)
+{
+    line.history = h;
+    line.at = history_count(h);
+    line.complete = complete;
+    line.complete_ctx = ctx;
+    line.out = fopen("/dev/null", "we");
+    rl_readline_name = "memwall"; /* for "$if memwall" in inputrc */
+    rl_catch_signals = 0;
+    rl_catch_sigwinch = 0;
+    rl_change_environment = 0; /* else it exports LINES and COLUMNS, and ncurses obeys */
+    rl_instream = tty_in;      /* only asked for its special characters */
+    rl_outstream = line.out;
+    rl_redisplay_function = redisplay; /* set before rl_initialize: no termcap at all */
+    rl_getc_function = ring_getc;
+    rl_input_available_hook = ring_ready; /* without it Esc blocks and lines submit early */
+    rl_prep_term_function = NULL;
+    rl_deprep_term_function = NULL;
+    rl_initialize();
+
+    rebind("previous-history", older);
+    rebind("next-history", newer);
+    rebind("previous-screen-line", older);
+    rebind("next-screen-line", newer);
+    rebind("reverse-search-history", search_begin);
+    rebind("forward-search-history", search_begin);
+    rebind("accept-line", accept);
+    rebind("vi-char-search", vi_find);
+    for (size_t i = 0; i < sizeof gone / sizeof gone[0]; i++)
+        rebind(gone[i], ignore_key);
+    bind_typing("\\C-j", insert_newline);
+    bind_typing("\\C-x\\C-e", ask_editor);
+    rl_set_key("v", ask_editor, rl_get_keymap_by_name("vi-command"));
+    rl_bind_keyseq_if_unbound("\\e[3~", rl_named_function("delete-char"));
+    rl_bind_keyseq_if_unbound("\\e[1~", rl_named_function("beginning-of-line"));
+    rl_bind_keyseq_if_unbound("\\e[4~", rl_named_function("end-of-line"));
+
+    rl_attempted_completion_function = attempt;
+    rl_completion_display_matches_hook = show_matches;
+    rl_completer_word_break_characters = breaks;
+    rl_basic_quote_characters = no_quotes;
+    rl_completer_quote_characters = no_quotes;
+    rl_sort_completion_matches = 0;
+    rl_callback_handler_install("", on_line);
+}
+
+void edit_close(void)
+{
+    rl_callback_handler_remove();
+    forget_matches();
+    free(line.typed);
+    free(line.sent);
+    free(line.before_search);
+    if (line.out != NULL)
+        fclose(line.out);
+    rl_outstream = NULL;
+    memset(&line, 0, sizeof line);
+}
+
+void edit_clear(void)
+{
+    line.searching = false;
+    line.find_key = 0;
+    forget_matches();
+    rl_callback_sigcleanup();
+    rl_callback_handler_remove();
+    rl_callback_handler_install("", on_line);
+    rl_replace_line("", 1);
+    rl_point = 0;
+    free(line.typed);
+    line.typed = NULL;
+    line.at = history_count(line.history);
+}
+
+/* Is the key bound?  F5 would type "~" otherwise. */
+static bool means_something(const unsigned char *key, size_t n)
+{
+    int type;
+
+    if (n == 1 || key[0] != '\033' || RL_ISSTATE(RL_STATE_MULTIKEY))
+        return true;
+    return rl_function_of_keyseq_len((const char *)key, n, rl_get_keymap(), &type) != NULL;
+}
+
+enum edit_wish edit_key(const unsigned char *key, size_t n)
+{
+    if (n == 0 || n > RING_BYTES)
+        return EDIT_UNKNOWN;
+    if (line.searching && search_key(key, n))
+        return EDIT_NOTHING;
+    if (find_key(key, n))
+        return EDIT_NOTHING;
+    if (n == 2 && key[0] == '\033' && key[1] == '\r') { /* Alt-Enter */
+        edit_insert("\n");
+        return EDIT_NOTHING;
+    }
+    if (!means_something(key, n))
+        return EDIT_UNKNOWN;
+    forget_matches();
+    line.wish = EDIT_NOTHING;
+    line.head = line.tail = 0;
+    for (size_t i = 0; i < n; i++)
+        line.ring[line.head++ % RING_BYTES] = key[i];
+    while (line.head != line.tail && line.wish != EDIT_SUBMIT && line.wish != EDIT_EOF)
+        rl_callback_read_char();
+    return line.wish;
+}
+
+const char *edit_prompt(void)
+{
+    if (line.searching) {
+        snprintf(line.prompt, sizeof line.prompt, "history: %s", line.needle);
+        return line.prompt;
+    }
+    return rl_display_prompt == NULL ? "" : rl_display_prompt;
+}
+
+const char *edit_mode(void)
+{
+    if (rl_editing_mode == 0)
+        return rl_get_keymap() == rl_get_keymap_by_name("vi-command") ? "vi command"
+                                                                      : "vi insert";
+    return RL_ISSTATE(RL_STATE_OVERWRITE) ? "overwrite" : "";
+}
+
+bool edit_wants_esc(void)
+{
+    return line.searching || line.find_key != 0 ||
+           (rl_editing_mode == 0 &&
+            (rl_get_keymap() != rl_get_keymap_by_name("vi-command") ||
+             RL_ISSTATE(RL_STATE_NUMERICARG | RL_STATE_MULTIKEY | RL_STATE_VIMOTION)));
+}

@@ -1,0 +1,24 @@
+# ui/term: the terminal: its modes, keys, cells, colours and the line that is edited.
+libui_a_SOURCES += \
+	ui/term/canvas.c ui/term/canvas.h \
+	ui/term/capability.c ui/term/capability.h \
+	ui/term/cluster.c ui/term/cluster.h \
+	ui/term/edit.c ui/term/edit.h \
+	ui/term/fatal.c ui/term/fatal.h \
+	ui/term/history.c ui/term/history.h \
+	ui/term/ink.c ui/term/ink.h \
+	ui/term/input.c ui/term/input.h \
+	ui/term/keys.c ui/term/keys.h \
+	ui/term/path.c ui/term/path.h \
+	ui/term/role.c ui/term/role.h \
+	ui/term/sheet.c ui/term/sheet.h \
+	ui/term/term.c ui/term/term.h \
+	ui/term/theme.c ui/term/theme.h
+
+# The themes that come with the program are compiled in from their files.
+nodist_libui_a_SOURCES = ui/term/theme_text.c
+CLEANFILES += ui/term/theme_text.c
+EXTRA_DIST += ui/term/theme_text.awk
+ui/term/theme_text.c: $(THEMES) ui/term/theme_text.awk
+	$(AM_V_GEN)$(MKDIR_P) ui/term && cd $(srcdir) && \
+	  $(AWK) -f ui/term/theme_text.awk $(THEMES) > $(abs_builddir)/ui/term/theme_text.c

@@ -1,0 +1,100 @@
+#include "config.h"
+
+#include "ui/term/path.h"
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *path_expand(char *buf, size_t n, const char *path)
+{
+    const char *home = getenv("HOME");
+
+    if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && home != NULL)
+        snprintf(buf, n, "%s%s", home, path + 1);
+    else
+        snprintf(buf, n, "%s", path);
+    return buf;
+}
+
+void path_make_folder(const char *path)
+{
+    char part[4096];
+
+    snprintf(part, sizeof part, "%s", path);
+    for (char *at = part + 1; *at != '\0'; at++)
+        if (*at == '/') {
+            *at = '\0';
+            mkdir(part, 0700);
+            *at = '/';
+        }
+    mkdir(part, 0700);
+}
+
+void path_make_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+
+    if (slash == NULL || slash == path)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    path_make_folder(folder);
+}
+
+int path_open_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st, null;
+
+    if (fd < 0)
+        return err_sys(e, "cannot open \"%.150s\"", path);
+    if (fstat(fd, &st) == 0 &&
+        (S_ISREG(st.st_mode) ||
+         (S_ISCHR(st.st_mode) && stat("/dev/null", &null) == 0 && st.st_rdev == null.st_rdev)))
+        return fd;
+    close(fd);
+    return err_set(e, ERR_ARGUMENT, "\"%.150s\" is not a regular file", path);
+}
+
+/* A name that a terminal would obey is not offered. */
+static int is_harmless(const char *name)
+{
+    for (; *name != '\0'; name++)
+        if ((unsigned char)*name < 0x20 || *name == 0x7f)
+            return 0;
+    return 1;
+}
+
+void path_complete(const char *path, path_add_fn *add, void *list)
+{
+    const char *slash = strrchr(path, '/'), *begin = slash == NULL ? path : slash + 1;
+    char typed[4096], folder[4096], whole[8400];
+    struct dirent **names = NULL;
+    int n;
+
+    snprintf(typed, sizeof typed, "%.*s", (int)(begin - path), path);
+    path_expand(folder, sizeof folder, typed);
+    n = scandir(folder[0] == '\0' ? "." : folder, &names, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *name = names[i]->d_name;
+        struct stat st;
+
+        if (strncmp(name, begin, strlen(begin)) == 0 && (name[0] != '.' || begin[0] == '.') &&
+            strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && is_harmless(name)) {
+            int is_folder;
+
+            snprintf(whole, sizeof whole, "%s%s", folder, name);
+            is_folder = stat(whole, &st) == 0 && S_ISDIR(st.st_mode);
+            snprintf(whole, sizeof whole, "%s%s%s", typed, name, is_folder ? "/" : "");
+            add(list, whole);
+        }
+        free(names[i]);
+    }
+    free(names);
+}

@@ -1,0 +1,342 @@
+#include "config.h"
+
+#include "ui/term/sheet.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PARTS 6
+
+struct part {
+    enum ui_role role;
+    char *text;
+};
+
+struct line {
+    struct part part[MAX_PARTS];
+    size_t n_part;
+    bool wraps; /* one part, broken at blanks */
+    bool is_choice;
+    long number;
+};
+
+struct sheet {
+    char title[96], hint[96];
+    struct line *line;
+    size_t n, room;
+    size_t cursor; /* line; n: none */
+    int top;       /* first row shown */
+    int rows, height;
+    bool hides_hint; /* it did not fit beside the title */
+    sheet_enter_fn *enter;
+    void *enter_ctx;
+};
+
+struct sheet *sheet_new(const char *title, const char *hint)
+{
+    struct sheet *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    snprintf(s->title, sizeof s->title, "%s", title);
+    snprintf(s->hint, sizeof s->hint, "%s", hint == NULL ? "Esc closes" : hint);
+    s->cursor = SIZE_MAX;
+    return s;
+}
+
+void sheet_free(struct sheet *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->line[i].n_part; k++)
+            free(s->line[i].part[k].text);
+    free(s->line);
+    free(s);
+}
+
+static struct line *new_line(struct sheet *s)
+{
+    if (s->n == s->room) {
+        size_t room = s->room * 2 + 32;
+        struct line *bigger = realloc(s->line, room * sizeof *bigger);
+
+        if (bigger == NULL)
+            return NULL;
+        s->line = bigger;
+        s->room = room;
+    }
+    s->line[s->n] = (struct line){ 0 };
+    return &s->line[s->n++];
+}
+
+__attribute__((format(printf, 3, 0))) static void add_part(struct line *line, enum ui_role role,
+                                                           const char *fmt, va_list ap)
+{
+    char text[1024];
+
+    vsnprintf(text, sizeof text, fmt, ap);
+    if (line == NULL || line->n_part == MAX_PARTS)
+        return;
+    line->part[line->n_part].role = role;
+    line->part[line->n_part].text = strdup(text);
+    line->n_part += line->part[line->n_part].text != NULL;
+}
+
+void sheet_line(struct sheet *s, enum ui_role role, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_part(new_line(s), role, fmt, ap);
+    va_end(ap);
+}
+
+void sheet_more(struct sheet *s, enum ui_role role, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_part(s->n == 0 ? NULL : &s->line[s->n - 1], role, fmt, ap);
+    va_end(ap);
+}
+
+void sheet_text(struct sheet *s, enum ui_role role, const char *text)
+{
+    struct line *line = new_line(s);
+
+    if (line == NULL || (line->part[0].text = strdup(text)) == NULL)
+        return;
+    line->part[0].role = role;
+    line->n_part = 1;
+    line->wraps = true;
+}
+
+void sheet_choice(struct sheet *s, long number)
+{
+    if (s->n == 0)
+        return;
+    s->line[s->n - 1].is_choice = true;
+    s->line[s->n - 1].number = number;
+    if (s->cursor == SIZE_MAX)
+        s->cursor = s->n - 1;
+}
+
+void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void *ctx)
+{
+    s->enter = enter;
+    s->enter_ctx = ctx;
+}
+
+bool sheet_can_enter(const struct sheet *s)
+{
+    return s->enter != NULL;
+}
+
+void sheet_enter(const struct sheet *s)
+{
+    if (s->enter != NULL)
+        s->enter(s->enter_ctx, s->cursor < s->n ? s->line[s->cursor].number : -1);
+}
+
+void sheet_enter_row(const struct sheet *s, long number)
+{
+    for (size_t i = 0; s->enter != NULL && i < s->n; i++)
+        if (s->line[i].is_choice && s->line[i].number == number) {
+            s->enter(s->enter_ctx, number);
+            return;
+        }
+}
+
+const char *sheet_hidden_hint(const struct sheet *s)
+{
+    return s->hides_hint ? s->hint : "";
+}
+
+/* ---- keys ---- */
+
+void sheet_scroll(struct sheet *s, int rows)
+{
+    s->top += rows;
+    if (s->top > s->rows - s->height)
+        s->top = s->rows - s->height;
+    if (s->top < 0)
+        s->top = 0;
+}
+
+static void move_cursor(struct sheet *s, int direction)
+{
+    for (size_t i = s->cursor + (size_t)direction; i < s->n; i += (size_t)direction)
+        if (s->line[i].is_choice) {
+            s->cursor = i;
+            return;
+        }
+}
+
+static void step(struct sheet *s, int direction)
+{
+    if (s->cursor < s->n)
+        move_cursor(s, direction);
+    else
+        sheet_scroll(s, direction);
+}
+
+static enum sheet_result named_key(struct sheet *s, enum key_name name)
+{
+    int page = s->height > 1 ? s->height - 1 : 1;
+
+    switch (name) {
+    case KEYS_ESC: return SHEET_CLOSES;
+    case KEYS_UP: step(s, -1); break;
+    case KEYS_DOWN: step(s, 1); break;
+    case KEYS_PAGE_UP:
+        for (int i = 0; i < (s->cursor < s->n ? page : 0); i++)
+            move_cursor(s, -1);
+        sheet_scroll(s, -page);
+        break;
+    case KEYS_PAGE_DOWN:
+        for (int i = 0; i < (s->cursor < s->n ? page : 0); i++)
+            move_cursor(s, 1);
+        sheet_scroll(s, page);
+        break;
+    case KEYS_HOME: sheet_scroll(s, -s->rows); break;
+    case KEYS_END: sheet_scroll(s, s->rows); break;
+    default: break;
+    }
+    return SHEET_STAYS;
+}
+
+enum sheet_result sheet_key(struct sheet *s, const struct key *key)
+{
+    if (key->kind == KEYS_NAMED)
+        return named_key(s, key->name);
+    if (key->kind != KEYS_CHAR || key->mods != 0)
+        return SHEET_STAYS;
+    switch (key->ch) {
+    case '\r':
+    case '\n': return s->enter != NULL ? SHEET_ENTERS : SHEET_CLOSES;
+    case 'q':
+    case 'C' - 64: return SHEET_CLOSES;
+    case 'k':
+    case 'P' - 64: step(s, -1); break;
+    case 'j':
+    case 'N' - 64: step(s, 1); break;
+    case ' ': return named_key(s, KEYS_PAGE_DOWN);
+    case 'b': return named_key(s, KEYS_PAGE_UP);
+    }
+    return SHEET_STAYS;
+}
+
+/* ---- drawing ---- */
+
+/* Bytes of the next row of a wrapped text, blanks behind it included in *skip. */
+static size_t next_row(const char *text, int width, size_t *skip)
+{
+    size_t fit = cluster_fit(text, strlen(text), width), cut = fit;
+
+    *skip = 0;
+    if (text[fit] == '\0')
+        return fit;
+    while (cut > 0 && text[cut] != ' ')
+        cut--;
+    if (cut == 0)
+        return fit > 0 ? fit : strlen(text);
+    *skip = strspn(text + cut, " ");
+    return cut;
+}
+
+/* Draws what lies in c of the line whose first row is at y; returns its number of rows. */
+static int draw_line(const struct line *line, const struct canvas *c, int y, bool is_chosen)
+{
+    int x = 0, rows = 0;
+
+    if (line->wraps) {
+        const char *at = line->part[0].text;
+
+        do {
+            size_t skip, n = next_row(at, c->width, &skip);
+
+            canvas_put(c, y + rows++, 0, c->width, style_of(line->part[0].role), at, n);
+            at += n + skip;
+        } while (*at != '\0');
+        return rows;
+    }
+    if (is_chosen)
+        canvas_blank(c, y, 0, c->width, style_of(ROLE_SELECTED));
+    for (size_t i = 0; i < line->n_part; i++)
+        x += canvas_text(c, y, x,
+                         is_chosen ? style_of(ROLE_SELECTED) : style_of(line->part[i].role),
+                         line->part[i].text);
+    return 1;
+}
+
+static int count_rows(const struct sheet *s, int width, size_t until)
+{
+    int rows = 0;
+
+    for (size_t i = 0; i < until; i++) {
+        const char *at = s->line[i].wraps ? s->line[i].part[0].text : "";
+
+        do {
+            size_t skip, n = next_row(at, width, &skip);
+
+            at += n + skip;
+            rows++;
+        } while (*at != '\0');
+    }
+    return rows;
+}
+
+void sheet_draw(struct sheet *s, const struct canvas *c)
+{
+    int margin = c->width > 50 ? 1 : 0;
+    struct canvas body = canvas_sub(c, 1, margin, c->height - 1, c->width - 2 * margin);
+    int y, hint_width = cluster_width(s->hint, strlen(s->hint));
+
+    canvas_clear(c, style_of(ROLE_TEXT));
+    if (c->height < 2 || body.width < 4)
+        return;
+    canvas_hline(c, 0, 0, c->width, style_of(ROLE_BORDER));
+    canvas_printf(c, 0, 1, style_with(ROLE_ACCENT, UI_BOLD), " %s ", s->title);
+    s->hides_hint = c->width <= hint_width + cluster_width(s->title, strlen(s->title)) + 8;
+    if (!s->hides_hint)
+        canvas_printf(c, 0, c->width - hint_width - 3, style_of(ROLE_HINT), " %s ", s->hint);
+    s->height = body.height;
+    s->rows = count_rows(s, body.width, s->n);
+    sheet_scroll(s, 0);
+    if (s->cursor < s->n) {
+        int at = count_rows(s, body.width, s->cursor);
+
+        if (at < s->top)
+            s->top = at;
+        if (at >= s->top + s->height)
+            s->top = at - s->height + 1;
+    }
+    y = -s->top;
+    for (size_t i = 0; i < s->n && y < body.height; i++)
+        y += draw_line(&s->line[i], &body, y, i == s->cursor);
+    if (s->top + s->height < s->rows)
+        canvas_right(c, c->height - 1, c->width, style_of(ROLE_HINT), " more below ");
+}
+
+void sheet_print(const struct sheet *s, void (*put)(void *ctx, const char *line), void *ctx)
+{
+    put(ctx, s->title);
+    for (size_t i = 0; i < s->n; i++) {
+        char text[1200] = "";
+        size_t used = 0;
+
+        if (s->line[i].is_choice)
+            used = (size_t)snprintf(text, sizeof text, "%ld: ", s->line[i].number + 1);
+        if (s->line[i].wraps) {
+            put(ctx, s->line[i].part[0].text);
+            continue;
+        }
+        for (size_t k = 0; k < s->line[i].n_part && used < sizeof text; k++)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s",
+                                     s->line[i].part[k].text);
+        put(ctx, text);
+    }
+}

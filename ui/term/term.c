@@ -1,0 +1,608 @@
+#include "config.h"
+
+#include "ui/term/term.h"
+
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <curses.h>
+#include <termios.h>
+
+#include "ui/term/capability.h"
+#include "ui/term/fatal.h"
+#include "ui/term/ink.h"
+
+#define MODES_ON    "\033[?2004h\033[?1004h"
+#define MODES_OFF   "\033[?1004l\033[?2004l"
+#define MOUSE_ON    "\033[?1002h\033[?1006h"
+#define MOUSE_OFF   "\033[?1006l\033[?1002l"
+#define WHEEL_QUIET "\033[?1007l" /* the wheel is no arrow key in the alternate screen */
+#define WHEEL_AGAIN "\033[?1007h"
+#define FRAME_BEGIN "\033[?2026h"
+#define FRAME_END   "\033[?2026l"
+
+struct term {
+    int fd, signal_fd;
+    FILE *in, *out;
+    struct termios modes; /* as they were */
+    sigset_t mask;        /* likewise */
+    size_t typed_ahead;
+    int kept[2]; /* descriptors 1 and 2; -1: not pointed elsewhere */
+    char log_path[400];
+    SCREEN *screen;
+    bool is_up;  /* the alternate screen is shown */
+    bool is_cut; /* the terminal is larger than the screen */
+    bool is_ascii, wants_mouse, syncs, counts_bytes;
+    enum ui_color_wish color;
+    struct ink *ink;
+    struct canvas_target *target;
+    struct term_counts counts;
+};
+
+uint64_t term_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- locale ---- */
+
+static bool starts_with_any(const char *s, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (strncmp(s, *names, strlen(*names)) == 0)
+            return true;
+    return false;
+}
+
+/* Does this terminal speak UTF-8, whatever a missing locale says? */
+static bool surely_utf8(const char *name)
+{
+    static const char *const names[] = { "alacritty", "contour",     "foot",          "ghostty",
+                                         "konsole",   "rio",         "tmux",          "vte",
+                                         "wezterm",   "xterm-kitty", "xterm-ghostty", NULL };
+    static const char *const signs[] = { "VTE_VERSION",     "KONSOLE_VERSION", "WT_SESSION",
+                                         "KITTY_WINDOW_ID", "COLORTERM",       NULL };
+
+    if (starts_with_any(name, names))
+        return true;
+    for (size_t i = 0; signs[i] != NULL; i++)
+        if (getenv(signs[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* LC_CTYPE alone: with LC_ALL a decimal comma would get into what is read and written. */
+static bool choose_locale(const struct ui_options *ui, const char *name)
+{
+    setlocale(LC_CTYPE, "");
+    if (strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0)
+        return true;
+    return (ui->utf8 || surely_utf8(name)) && setlocale(LC_CTYPE, "C.UTF-8") != NULL;
+}
+
+/* ---- opening ---- */
+
+static int block_signals(struct term *t, struct err *e)
+{
+    static const int wanted[] = {
+        SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT
+    };
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        sigaddset(&set, wanted[i]);
+    t->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (t->signal_fd < 0)
+        return err_sys(e, "cannot make a descriptor for signals");
+    pthread_sigmask(SIG_BLOCK, &set, &t->mask);
+    signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+int term_new(struct term **out, const struct term_options *o, struct err *e)
+{
+    const char *name = getenv("TERM");
+    struct term *t;
+    int in, copy;
+
+    *out = NULL;
+    if (name == NULL || *name == '\0' || strcmp(name, "dumb") == 0)
+        return err_set(e, ERR_UNSUPPORTED, "TERM is \"%s\", which cannot be drawn on",
+                       name == NULL ? "" : name);
+    t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for the terminal");
+    t->fd = t->signal_fd = t->kept[0] = t->kept[1] = -1;
+    t->is_ascii = !choose_locale(o->ui, name) || o->ui->ascii;
+    t->wants_mouse = !o->ui->no_mouse;
+    t->syncs = o->ui->sync_frames;
+    t->counts_bytes = o->ui->count_bytes;
+    t->color = o->ui->color;
+    if (o->log_path != NULL)
+        snprintf(t->log_path, sizeof t->log_path, "%s", o->log_path);
+    t->fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (t->fd < 0 || tcgetattr(t->fd, &t->modes) != 0) {
+        err_sys(e, "cannot open the terminal");
+        goto fail;
+    }
+    in = fcntl(t->fd, F_DUPFD_CLOEXEC, 3);
+    copy = fcntl(t->fd, F_DUPFD_CLOEXEC, 3);
+    t->in = in < 0 ? NULL : fdopen(in, "r");
+    t->out = copy < 0 ? NULL : fdopen(copy, "w");
+    if (t->in == NULL || t->out == NULL) {
+        err_sys(e, "cannot open the terminal twice");
+        goto fail;
+    }
+    if (block_signals(t, e) != 0)
+        goto fail;
+    *out = t;
+    return 0;
+
+fail:
+    term_free(t);
+    return -1;
+}
+
+/* A number of the environment, for lines that report no size; 0: there is none. */
+static int from_environment(const char *name)
+{
+    const char *text = getenv(name);
+    long n = text != NULL ? strtol(text, NULL, 10) : 0;
+
+    return n > 0 && n <= 1000 ? (int)n : 0;
+}
+
+/* The size to draw on: what the terminal reports, cut to what may be drawn. */
+static void measure(struct term *t, int *rows, int *cols)
+{
+    struct winsize size = { 0 };
+    int height, width;
+
+    (void)ioctl(t->fd, TIOCGWINSZ, &size);
+    height = size.ws_row > 0 ? size.ws_row : from_environment("LINES");
+    width = size.ws_col > 0 ? size.ws_col : from_environment("COLUMNS");
+    *rows = height = height > 0 ? height : 24;
+    *cols = width = width > 0 ? width : 80;
+    canvas_fit(rows, cols);
+    t->is_cut = *rows < height || *cols < width;
+}
+
+/* ncurses takes memory for the whole terminal at once; only these variables stop it. */
+static SCREEN *new_cut_screen(struct term *t, const char *name)
+{
+    static const char *const names[] = { "LINES", "COLUMNS" };
+    char *before[2], number[16];
+    SCREEN *s;
+    int size[2];
+
+    measure(t, &size[0], &size[1]);
+    for (int i = 0; i < 2; i++) {
+        const char *text = getenv(names[i]);
+
+        before[i] = text != NULL ? strdup(text) : NULL;
+        snprintf(number, sizeof number, "%d", size[i]);
+        setenv(names[i], number, 1);
+    }
+    s = newterm(name, t->out, t->in);
+    for (int i = 0; i < 2; i++) {
+        if (before[i] != NULL)
+            setenv(names[i], before[i], 1);
+        else
+            unsetenv(names[i]);
+        free(before[i]);
+    }
+    return s;
+}
+
+/* An entry is missing where people come from newer terminals by ssh: then a cousin's. */
+static SCREEN *new_screen(struct term *t)
+{
+    static const char *const cousins[] = { "alacritty", "contour", "foot",  "ghostty", "kitty",
+                                           "rio",       "wezterm", "xterm", NULL };
+    const char *name = getenv("TERM"), *deep = getenv("COLORTERM");
+    SCREEN *s = NULL;
+
+    if (t->color != UI_COLOR_NEVER && deep != NULL && strcmp(name, "xterm-256color") == 0 &&
+        (strcmp(deep, "truecolor") == 0 || strcmp(deep, "24bit") == 0) &&
+        getenv("TMUX") == NULL && getenv("STY") == NULL)
+        s = new_cut_screen(t, "xterm-direct");
+    if (s == NULL)
+        s = new_cut_screen(t, NULL);
+    if (s == NULL && starts_with_any(name, cousins))
+        s = new_cut_screen(t, "xterm-256color");
+    return s;
+}
+
+static enum ui_colors choose_colors(const struct term *t)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    if (t->color == UI_COLOR_NEVER ||
+        (t->color == UI_COLOR_AUTO && no_color != NULL && *no_color != '\0'))
+        return UI_COLOR_NONE; /* not even started: that would mean white on black */
+    if (!has_colors() || start_color() != OK)
+        return UI_COLOR_NONE;
+    use_default_colors();
+    if (capability_is_rgb())
+        return UI_COLOR_RGB;
+    return COLORS >= 256 ? UI_COLOR_256 : UI_COLOR_16;
+}
+
+/* What a library prints while the screen is up goes to the log. */
+static void point_output_at_log(struct term *t)
+{
+    const char *path = t->log_path[0] != '\0' ? t->log_path : "/dev/null";
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    if (log < 0)
+        log = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (log < 0)
+        return;
+    for (int i = 0; i < 2; i++) {
+        t->kept[i] = fcntl(i + 1, F_DUPFD_CLOEXEC, 3);
+        if (t->kept[i] >= 0)
+            dup2(log, i + 1);
+    }
+    close(log);
+}
+
+static void point_output_back(struct term *t)
+{
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        if (t->kept[i] < 0)
+            continue;
+        dup2(t->kept[i], i + 1);
+        close(t->kept[i]);
+        t->kept[i] = -1;
+    }
+}
+
+/* The bytes that make the screen ordinary, for a crash. */
+static void arm(struct term *t)
+{
+    static const char *const names[] = { "sgr0", "rmkx", "rmcup", "cnorm" };
+    char line[480], bytes[400] = FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN;
+    size_t n = strlen(bytes);
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        n = capability_add(bytes, n, sizeof bytes, names[i]);
+    snprintf(line, sizeof line, "\r\nmemwall %s crashed; the chat is saved%s%s", mw_version(),
+             t->log_path[0] != '\0' ? ", what was printed is in " : "", t->log_path);
+    fatal_arm(t->fd, &t->modes, bytes, n, line);
+}
+
+void term_send(struct term *t, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(t->fd, bytes, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return;
+        t->counts.bytes += (uint64_t)done;
+        bytes += done;
+        n -= (size_t)done;
+    }
+}
+
+static void send_text(struct term *t, const char *s)
+{
+    term_send(t, s, strlen(s));
+}
+
+static void modes_on(struct term *t)
+{
+    send_text(t, MODES_ON WHEEL_QUIET);
+    if (t->wants_mouse)
+        send_text(t, MOUSE_ON);
+    t->is_up = true;
+}
+
+static void modes_off(struct term *t)
+{
+    if (t->is_up)
+        send_text(t, FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN);
+    t->is_up = false;
+}
+
+int term_start(struct term *t, const struct theme *theme, struct err *e)
+{
+    static const int defaults[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
+    enum ui_colors colors;
+    int waiting = 0;
+
+    t->ink = malloc(sizeof *t->ink);
+    if (t->ink == NULL)
+        return err_set(e, ERR_MEMORY, "no memory for colours");
+    t->screen = new_screen(t);
+    if (t->screen == NULL)
+        return err_set(e, ERR_UNSUPPORTED, "nothing is known of the terminal \"%.60s\"",
+                       getenv("TERM"));
+    /* ncurses took some signals; they are read from the descriptor instead. */
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
+        signal(defaults[i], SIG_DFL);
+    if (ioctl(t->fd, FIONREAD, &waiting) == 0 && waiting > 0)
+        t->typed_ahead = (size_t)waiting;
+    raw();
+    noecho();
+    nonl();
+    typeahead(-1);
+    colors = choose_colors(t); /* sets COLORS and COLOR_PAIRS */
+    ink_init(t->ink, colors, COLORS, COLOR_PAIRS);
+    ink_set_theme(t->ink, theme);
+    t->target = canvas_on_window(stdscr, t->is_ascii, ink_of, t->ink, e);
+    if (t->target == NULL)
+        return -1;
+    arm(t);
+    point_output_at_log(t);
+    modes_on(t);
+    term_resized(t);
+    return 0;
+}
+
+void term_free(struct term *t)
+{
+    if (t == NULL)
+        return;
+    if (t->screen != NULL) {
+        modes_off(t);
+        endwin();
+        fatal_disarm();
+        point_output_back(t);
+        delscreen(t->screen);
+    }
+    if (t->fd >= 0) {
+        tcsetattr(t->fd, TCSADRAIN, &t->modes);
+        close(t->fd);
+    }
+    if (t->in != NULL)
+        fclose(t->in);
+    if (t->out != NULL)
+        fclose(t->out);
+    if (t->signal_fd >= 0) {
+        close(t->signal_fd);
+        pthread_sigmask(SIG_SETMASK, &t->mask, NULL);
+    }
+    canvas_target_free(t->target);
+    free(t->ink);
+    free(t);
+}
+
+/* ---- what others ask ---- */
+
+FILE *term_in(struct term *t)
+{
+    return t->in;
+}
+
+size_t term_typed_ahead(const struct term *t)
+{
+    return t->typed_ahead;
+}
+
+int term_fd(const struct term *t)
+{
+    return t->fd;
+}
+
+int term_signal_fd(const struct term *t)
+{
+    return t->signal_fd;
+}
+
+int term_signal(struct term *t)
+{
+    struct signalfd_siginfo info;
+
+    return read(t->signal_fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo
+                                                                          : 0;
+}
+
+bool term_is_ascii(const struct term *t)
+{
+    return t->is_ascii;
+}
+
+enum ui_colors term_colors(const struct term *t)
+{
+    return t->ink->colors;
+}
+
+enum ui_graph term_graph(const struct term *t)
+{
+    const char *name = getenv("TERM");
+
+    if (t->is_ascii)
+        return UI_GRAPH_ASCII;
+    return name != NULL && strncmp(name, "linux", 5) == 0 ? UI_GRAPH_BLOCK : UI_GRAPH_BRAILLE;
+}
+
+void term_set_theme(struct term *t, const struct theme *theme)
+{
+    ink_set_theme(t->ink, theme);
+}
+
+struct term_counts term_counts(const struct term *t)
+{
+    return t->counts;
+}
+
+/* ---- drawing ---- */
+
+struct canvas term_canvas(struct term *t)
+{
+    return canvas_of(t->target);
+}
+
+/* Bytes that this thread has given to write(2) so far; 0 where nobody counts. */
+static uint64_t written(void)
+{
+    char text[512], *at;
+    int fd = open("/proc/thread-self/io", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    at = strstr(text, "wchar: ");
+    return at == NULL ? 0 : strtoull(at + 7, NULL, 10);
+}
+
+void term_frame(struct term *t, int y, int x, bool is_large)
+{
+    uint64_t before = t->counts_bytes ? written() : 0;
+
+    if (is_large || t->syncs)
+        send_text(t, FRAME_BEGIN);
+    curs_set(y >= 0);
+    if (y >= 0)
+        move(y, x);
+    wnoutrefresh(stdscr);
+    doupdate();
+    if (t->counts_bytes)
+        t->counts.bytes +=
+            written() - before - (is_large || t->syncs ? sizeof FRAME_BEGIN - 1 : 0);
+    if (is_large || t->syncs)
+        send_text(t, FRAME_END);
+    t->counts.frames++;
+}
+
+void term_resized(struct term *t)
+{
+    int rows, cols;
+
+    measure(t, &rows, &cols);
+    resizeterm(rows, cols);
+    /* Also where the size is the old one again: what the terminal did between is unknown. */
+    clearok(curscr, TRUE);
+    erase();
+}
+
+bool term_is_cut(const struct term *t)
+{
+    return t->is_cut;
+}
+
+void term_redraw(struct term *t)
+{
+    (void)t;
+    clearok(curscr, TRUE);
+}
+
+/* ---- out and in again ---- */
+
+static void leave(struct term *t)
+{
+    modes_off(t);
+    def_prog_mode();
+    endwin();
+    tcsetattr(t->fd, TCSADRAIN, &t->modes);
+}
+
+void term_retake(struct term *t)
+{
+    reset_prog_mode();
+    clearok(curscr, TRUE);
+    modes_on(t);
+    term_resized(t);
+}
+
+void term_stop(struct term *t)
+{
+    sigset_t stop;
+
+    leave(t);
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    kill(0, SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stop, NULL); /* here the program stops */
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+    term_retake(t);
+}
+
+/* The program's own standard output and error are the log now: the child gets the
+ * terminal as all three, and no signal blocked. */
+static int spawn(struct term *t, char *const argv[], pid_t *pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, defaults;
+    int rc;
+
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGXFSZ);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    for (int i = 0; i < 3; i++)
+        posix_spawn_file_actions_adddup2(&files, t->fd, i);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &defaults);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    rc = posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+int term_run(struct term *t, char *const argv[], struct err *e)
+{
+    int rc, status = 0, sig;
+    pid_t pid;
+
+    leave(t);
+    rc = spawn(t, argv, &pid);
+    if (rc == 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    term_retake(t);
+    if (rc != 0) {
+        errno = rc;
+        return err_sys(e, "cannot start \"%s\"", argv[0]);
+    }
+    /* Ctrl-C meant the child; what ends the program is kept. */
+    for (bool ends = false; !ends && (sig = term_signal(t)) != 0;)
+        if (sig == SIGTERM || sig == SIGHUP) {
+            ends = true;
+            raise(sig);
+        }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void term_set_mouse(struct term *t, bool on)
+{
+    t->wants_mouse = on;
+    send_text(t, on ? MOUSE_ON : MOUSE_OFF);
+}
+
+bool ui_can_draw(void)
+{
+    const char *name = getenv("TERM");
+    int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    close(fd);
+    return isatty(STDOUT_FILENO) == 1 && name != NULL && *name != '\0' &&
+           strcmp(name, "dumb") != 0;
+}

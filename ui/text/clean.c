@@ -1,0 +1,339 @@
+/*
+ * The decoder holds the bytes of one character; what is complete is classified and goes
+ * out.  Characters that pass as they are are joined to one piece as long as they lie side
+ * by side in what was fed, so plain text costs one call of the sink.
+ *
+ * Widths are those of wcwidth, as everywhere (ui/term/cluster.h); the column is only needed
+ * for tabs and follows the same rule of what joins a cluster.
+ */
+#include "config.h"
+
+#include "ui/text/clean.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+#include <utf8proc.h>
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+#define JOINER      0x200d
+#define MAX_MARKS   4  /* what a cell of ncurses takes */
+#define MAX_ZERO    16 /* with joiners and selectors */
+
+struct out {
+    clean_sink *sink;
+    void *ctx;
+    const char *same; /* a run that passes as it is, not yet given */
+    size_t n, src;
+};
+
+/* Characters that reorder or hide text. */
+static const struct range {
+    int32_t first, last;
+} hidden[] = {
+    { 0xad, 0xad },       { 0x34f, 0x34f },   { 0x61c, 0x61c },     { 0x180b, 0x180f },
+    { 0x200b, 0x200b },   { 0x200e, 0x200f }, { 0x202a, 0x202e },   { 0x2060, 0x206f },
+    { 0xfeff, 0xfeff },   { 0xfff9, 0xfffb }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+    { 0xe0000, 0xe0fff },
+};
+
+static bool is_hidden(int32_t cp)
+{
+    if (cp < 0xad)
+        return false;
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        if (cp >= hidden[i].first && cp <= hidden[i].last)
+            return true;
+    return false;
+}
+
+static void flush(struct out *o)
+{
+    if (o->n > 0)
+        o->sink(o->ctx, o->same, o->n, o->src, o->n, CLEAN_SAME);
+    o->n = 0;
+}
+
+static void give(struct out *o, const char *text, size_t src, size_t src_n,
+                 enum clean_kind kind)
+{
+    flush(o);
+    o->sink(o->ctx, text, strlen(text), src, src_n, kind);
+}
+
+static void pass(struct out *o, const char *bytes, size_t n, size_t src)
+{
+    if (o->n == 0 || o->same + o->n != bytes) {
+        flush(o);
+        o->same = bytes;
+        o->src = src;
+    }
+    o->n += n;
+}
+
+/* A character that stands alone, width columns wide. */
+static void advance(struct clean *c, int32_t cp, unsigned width)
+{
+    c->column += width;
+    c->before = cp;
+    c->half_flag = false;
+    c->n_mark = 0;
+    c->n_zero = 0;
+}
+
+static void new_line(struct clean *c)
+{
+    advance(c, 0, 0);
+    c->column = 0;
+}
+
+static bool is_mark(int32_t cp)
+{
+    utf8proc_category_t k = utf8proc_category(cp);
+
+    return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_MC || k == UTF8PROC_CATEGORY_ME;
+}
+
+/* A printable character: its place in a cluster, and whether it may stay there. */
+static bool place(struct clean *c, int32_t cp, int width)
+{
+    bool regional = cp >= 0x1f1e6 && cp <= 0x1f1ff;
+    bool tone = cp >= 0x1f3fb && cp <= 0x1f3ff;
+
+    if (width == 0) {
+        c->n_zero++;
+        if (is_mark(cp) && !(cp >= 0xfe00 && cp <= 0xfe0f))
+            c->n_mark++;
+        if (c->n_mark > MAX_MARKS || c->n_zero > MAX_ZERO)
+            return false;
+        c->before = cp;
+        return true;
+    }
+    if (c->before != 0 && (tone || (c->before == JOINER && width == 2))) {
+        /* Part of the cluster, no columns; each joined part may have marks of its own,
+         * but not more parts than an emoji ever has. */
+        if (++c->n_zero > MAX_ZERO)
+            return false;
+        c->before = cp;
+        return true;
+    }
+    if (regional && c->half_flag) {
+        advance(c, cp, (unsigned)width);
+        return true;
+    }
+    advance(c, cp, (unsigned)width);
+    c->half_flag = regional;
+    return true;
+}
+
+static void control(struct clean *c, struct out *o, int32_t cp, size_t n)
+{
+    static const char spaces[] = "    ";
+    char caret[3] = { '^', (char)(cp ^ 0x40), '\0' };
+
+    if (cp == '\t') {
+        unsigned width = CLEAN_TAB_WIDTH - c->column % CLEAN_TAB_WIDTH;
+
+        give(o, spaces + CLEAN_TAB_WIDTH - width, c->at, n, CLEAN_GAP);
+        advance(c, ' ', width);
+    } else if (cp >= 0x80) {
+        give(o, REPLACEMENT, c->at, n, CLEAN_ODD);
+        advance(c, cp, 1);
+    } else {
+        give(o, caret, c->at, n, CLEAN_ODD);
+        advance(c, cp, 2);
+    }
+}
+
+/* A whole character, n bytes, at c->at. */
+static void character(struct clean *c, struct out *o, const char *bytes, size_t n, int32_t cp)
+{
+    int width;
+
+    if (cp == '\n') {
+        pass(o, bytes, n, c->at);
+        new_line(c);
+        return;
+    }
+    if (cp == 0x2028 || cp == 0x2029) {
+        give(o, "\n", c->at, n, CLEAN_GAP);
+        new_line(c);
+        return;
+    }
+    if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0)) {
+        control(c, o, cp, n);
+        return;
+    }
+    if (is_hidden(cp)) {
+        if (c->how == CLEAN_CODE) {
+            give(o, REPLACEMENT, c->at, n, CLEAN_ODD);
+            advance(c, cp, 1);
+        }
+        return;
+    }
+    width = wcwidth((wchar_t)cp);
+    if (width < 0) {
+        give(o, REPLACEMENT, c->at, n, CLEAN_ODD);
+        advance(c, cp, 1);
+    } else if (place(c, cp, width)) {
+        pass(o, bytes, n, c->at);
+    }
+}
+
+/* The n bytes at c->at are no character. */
+static void broken(struct clean *c, struct out *o, size_t n)
+{
+    give(o, REPLACEMENT, c->at, n, CLEAN_ODD);
+    advance(c, 0xfffd, 1);
+    c->at += n;
+    c->n_held = 0;
+}
+
+/* Bytes of a character that starts with b; 0: none does. */
+static unsigned length_of(unsigned char b)
+{
+    if (b < 0x80)
+        return 1;
+    if (b < 0xc2 || b > 0xf4)
+        return 0;
+    return b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
+}
+
+/* May b come after held[0 .. n)?  Overlong forms, surrogates and what is above U+10FFFF
+ * end at their second byte. */
+static bool may_follow(const unsigned char *held, unsigned n, unsigned char b)
+{
+    if (n == 1) {
+        switch (held[0]) {
+        case 0xe0: return b >= 0xa0 && b <= 0xbf;
+        case 0xed: return b >= 0x80 && b <= 0x9f;
+        case 0xf0: return b >= 0x90 && b <= 0xbf;
+        case 0xf4: return b >= 0x80 && b <= 0x8f;
+        default: break;
+        }
+    }
+    return b >= 0x80 && b <= 0xbf;
+}
+
+static int32_t value_of(const unsigned char *s, unsigned n)
+{
+    static const unsigned char first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+    int32_t cp = s[0] & first_bits[n];
+
+    for (unsigned i = 1; i < n; i++)
+        cp = cp << 6 | (s[i] & 0x3f);
+    return cp;
+}
+
+void clean_start(struct clean *c, enum clean_how how)
+{
+    *c = (struct clean){ .how = how };
+}
+
+/* Take one more byte.  whole: where the held character lies side by side in what is being
+ * fed, or NULL when it began earlier. */
+static void take(struct clean *c, struct out *o, unsigned char b, const char *whole)
+{
+    unsigned want;
+
+    c->held[c->n_held++] = b;
+    if (c->held[0] == '\r')
+        return;
+    want = length_of(c->held[0]);
+    if (want == 0) {
+        broken(c, o, 1);
+    } else if (c->n_held == want) {
+        unsigned n = c->n_held;
+
+        c->n_held = 0;
+        character(c, o, whole != NULL ? whole : (const char *)c->held, n, value_of(c->held, n));
+        if (whole == NULL)
+            flush(o); /* held is about to be used again */
+        c->at += n;
+    }
+}
+
+void clean_feed(struct clean *c, const char *in, size_t n, clean_sink *sink, void *ctx)
+{
+    struct out o = { sink, ctx, NULL, 0, 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned char b = (unsigned char)in[i];
+
+        if (c->n_held > 0 && c->held[0] == '\r') {
+            if (b == '\n') {
+                give(&o, "\n", c->at, 2, CLEAN_GAP);
+                new_line(c);
+                c->at += 2;
+                c->n_held = 0;
+                continue;
+            }
+            broken(c, &o, 1);
+        } else if (c->n_held > 0 && !may_follow(c->held, c->n_held, b)) {
+            broken(c, &o, c->n_held);
+        }
+        take(c, &o, b, i >= c->n_held ? in + i - c->n_held : NULL);
+    }
+    flush(&o);
+}
+
+void clean_cut(struct clean *c, clean_sink *sink, void *ctx)
+{
+    struct out o = { sink, ctx, NULL, 0, 0 };
+
+    if (c->n_held > 0)
+        broken(c, &o, c->n_held);
+}
+
+void clean_end(struct clean *c, clean_sink *sink, void *ctx)
+{
+    clean_cut(c, sink, ctx);
+    clean_start(c, c->how);
+}
+
+struct buffer {
+    char *dst;
+    size_t size, n;
+    bool one_line, full;
+};
+
+static void store(void *ctx, const char *text, size_t n, size_t src, size_t src_n,
+                  enum clean_kind kind)
+{
+    struct buffer *b = ctx;
+
+    (void)src, (void)src_n, (void)kind;
+    if (b->full || b->size == 0)
+        return;
+    if (n > b->size - 1 - b->n) {
+        b->full = true;
+        n = b->size - 1 - b->n;
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--;
+    }
+    for (size_t i = 0; i < n; i++)
+        b->dst[b->n++] = (char)(b->one_line && text[i] == '\n' ? ' ' : text[i]);
+}
+
+static size_t at_once(struct buffer *b, const char *src, size_t n)
+{
+    struct clean c;
+
+    clean_start(&c, CLEAN_TEXT);
+    clean_feed(&c, src, n, store, b);
+    clean_end(&c, store, b);
+    if (b->size > 0)
+        b->dst[b->n] = '\0';
+    return b->n;
+}
+
+size_t clean_text(char *dst, size_t size, const char *src, size_t n)
+{
+    return at_once(&(struct buffer){ .dst = dst, .size = size }, src, n);
+}
+
+size_t clean_line(char *dst, size_t size, const char *src, size_t n)
+{
+    return at_once(&(struct buffer){ .dst = dst, .size = size, .one_line = true }, src, n);
+}

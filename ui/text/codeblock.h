@@ -1,0 +1,39 @@
+/*
+ * codeblock.h - lines of code, coloured, with a label above and a line below.
+ *
+ * Nothing stands beside code, so that the terminal's own selection takes it as it is; long
+ * lines go on behind a mark.
+ */
+#ifndef MEMWALL_UI_TEXT_CODEBLOCK_H
+#define MEMWALL_UI_TEXT_CODEBLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ui/text/inline.h"
+#include "ui/text/rich.h"
+
+#define CODEBLOCK_PREFIX 256
+
+struct codeblock {
+    struct rich *r;
+    struct inlines in;
+    int width;
+    bool ascii;
+    uint8_t language, open; /* for highlight_line */
+    bool in_line;
+    char prefix[CODEBLOCK_PREFIX]; /* in front of each line */
+};
+
+/* Begin; the caller has set r, width, ascii, language, open and prefix. */
+void codeblock_label(struct codeblock *b, const char *label, size_t n);
+/* A part of a line that lies in the source at src, or is ours. */
+void codeblock_source(struct codeblock *b, const char *text, size_t n, size_t src);
+void codeblock_ours(struct codeblock *b, const char *text, size_t n);
+/* The line is over. */
+void codeblock_line(struct codeblock *b);
+/* The line below. */
+void codeblock_end(struct codeblock *b);
+
+#endif

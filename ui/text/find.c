@@ -1,0 +1,156 @@
+/* Search: through everything that can be shown, from where one is. */
+#include "config.h"
+
+#include <string.h>
+
+#include <utf8proc.h>
+
+#include "ui/text/clean.h"
+#include "ui/text/transcript_internal.h"
+
+static size_t decode(const char *s, size_t n, int32_t *cp)
+{
+    utf8proc_ssize_t used = utf8proc_iterate((const uint8_t *)s, (utf8proc_ssize_t)n, cp);
+
+    return used > 0 ? (size_t)used : 1;
+}
+
+static int32_t fold(int32_t cp)
+{
+    if (cp < 0x80)
+        return cp >= 'A' && cp <= 'Z' ? cp | 0x20 : cp;
+    return utf8proc_tolower(cp);
+}
+
+/* Bytes of text[0 .. n) that the query matches; 0: it does not. */
+static size_t match_here(const struct transcript *t, const char *text, size_t n)
+{
+    size_t at = 0;
+
+    for (const char *q = t->query; *q != '\0';) {
+        int32_t want, got;
+
+        if (at == n)
+            return 0;
+        q += decode(q, strlen(q), &want);
+        at += decode(text + at, n - at, &got);
+        if (want != got && (t->match_case || fold(want) != fold(got)))
+            return 0;
+    }
+    return at;
+}
+
+size_t find_match(const struct transcript *t, const char *text, size_t n, size_t from,
+                  size_t *end)
+{
+    while (from < n) {
+        size_t len = match_here(t, text + from, n - from);
+
+        if (len > 0) {
+            *end = from + len;
+            return from;
+        }
+        from++;
+        while (from < n && ((unsigned char)text[from] & 0xc0) == 0x80)
+            from++;
+    }
+    return n;
+}
+
+/* The last match of part p that begins before limit (older), or the first that begins at
+ * or behind it. */
+static bool find_in(struct transcript *t, struct place p, uint32_t limit, bool older)
+{
+    const struct rich *r = part_rich(t, p);
+    bool found = false;
+
+    for (uint32_t line = 0; line < r->n_line; line++) {
+        uint32_t begin = r->line[line].at, n = rich_line_end(r, line) - begin;
+        size_t end = 0, at = 0;
+
+        while ((at = find_match(t, r->text + begin, n, at, &end)) < n) {
+            uint32_t byte = begin + (uint32_t)at;
+
+            if (older ? byte >= limit : byte < limit) {
+                at = end;
+                if (older)
+                    return found;
+                continue;
+            }
+            found = true;
+            t->match = (struct point){ p, byte };
+            t->match_end = begin + (uint32_t)end;
+            if (!older)
+                return true;
+            at = end;
+        }
+    }
+    return found;
+}
+
+static bool search_from(struct transcript *t, struct point from, bool older)
+{
+    struct place p = from.at;
+    uint32_t limit = from.byte, first, last;
+
+    for (;;) {
+        if (find_in(t, p, limit, older)) {
+            t->has_match = true;
+            view_show(t, t->match);
+            return true;
+        }
+        first = last = p.item;
+        if (!(older ? part_before(t, &p) : part_next(t, &p)))
+            return false;
+        limit = older ? UINT32_MAX : 0;
+        transcript_keep(t, first, last);
+    }
+}
+
+/* The lowest point in view. */
+static bool below_view(struct transcript *t, struct point *p)
+{
+    struct spot s = view_top(t);
+    int h = view_height(t);
+
+    if (t->n_item == 0 || !part_first(t, &p->at))
+        return false;
+    spot_down(t, &s, h > 0 ? (uint32_t)h - 1 : 0);
+    *p = (struct point){ s.at, UINT32_MAX };
+    return true;
+}
+
+bool transcript_search(struct transcript *t, const char *text)
+{
+    struct point from;
+
+    clean_line(t->query, sizeof t->query, text, strlen(text));
+    t->has_match = false;
+    t->has_code = false;
+    t->dirty = true;
+    t->match_case = false;
+    for (const char *q = t->query; *q != '\0';) {
+        int32_t cp;
+
+        q += decode(q, strlen(q), &cp);
+        t->match_case = t->match_case || fold(cp) != cp;
+    }
+    return t->query[0] != '\0' && below_view(t, &from) &&
+           (search_from(t, from, true) || search_from(t, from, false));
+}
+
+bool transcript_search_next(struct transcript *t, int direction)
+{
+    struct point from = t->match;
+
+    if (t->query[0] == '\0' || t->n_item == 0 || (!t->has_match && !below_view(t, &from)))
+        return false;
+    if (direction < 0)
+        from.byte = t->has_match ? from.byte + 1 : from.byte;
+    return search_from(t, from, direction > 0);
+}
+
+bool transcript_is_searching(const struct transcript *t)
+{
+    return t->query[0] != '\0';
+}

@@ -1,0 +1,710 @@
+/*
+ * md4c calls back for each block, span and text; what comes out are lines of rich text.
+ * Blocks that others stand in (quotes, items) are kept on a stack, from which the prefix
+ * of every line is made.
+ *
+ * A segment is at most SEGMENT_MAX bytes, but what it expands to has no such bound: short
+ * references to a long address, a narrow table of many columns.  Beyond MAX_TEXT the text
+ * is shown as it is.
+ */
+#include "config.h"
+
+#include "ui/text/markdown.h"
+
+#include <md4c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/term/cluster.h"
+#include "ui/text/codeblock.h"
+#include "ui/text/entity.h"
+#include "ui/text/highlight.h"
+#include "ui/text/inline.h"
+#include "ui/text/table.h"
+
+#define MAX_TEXT  (16 * SEGMENT_MAX)
+#define MAX_LINES (4 * SEGMENT_MAX)
+#define MAX_DEPTH 16 /* of quotes and items that are shown */
+#define PREFIX    CODEBLOCK_PREFIX
+
+/* What was there before a block, for the blank line between two. */
+enum before { BEFORE_NOTHING, BEFORE_TEXT, BEFORE_HEADING, BEFORE_OTHER };
+
+/* A quote, or an item with its mark. */
+struct box {
+    bool is_quote, is_used;
+    char mark[16];
+};
+
+struct list {
+    bool is_ordered, is_tight;
+    unsigned number, n_item;
+};
+
+struct md {
+    struct rich *r;
+    const char *text; /* the whole */
+    const char *src;  /* the segment */
+    size_t n;
+    int width;
+    bool ascii;
+    enum ui_role role;
+
+    struct box box[MAX_DEPTH];
+    struct list list[MAX_DEPTH];
+    unsigned n_box, n_list; /* may be more than is kept */
+    enum before before;
+    bool in_line, in_cell;
+
+    int n_em, n_strong, n_del, n_link, n_code; /* spans that are open */
+    unsigned heading;
+    uint32_t link_from; /* where its text begins */
+    struct inlines in;
+    struct codeblock code;
+    bool in_code;
+    struct table table;
+    unsigned char *seen; /* one bit a byte of the source: it was told of */
+};
+
+/* ---- the source ---- */
+
+/* Is s part of the segment's source?  Then *at is where, in the whole text. */
+static bool find(const struct md *m, const char *s, size_t n, size_t *at)
+{
+    uintptr_t from = (uintptr_t)m->src, p = (uintptr_t)s;
+
+    if (p < from || p - from > m->n || n > m->n - (p - from))
+        return false;
+    *at = (size_t)(p - from) + (size_t)(m->src - m->text);
+    for (size_t i = p - from; m->seen != NULL && i < p - from + n; i++)
+        m->seen[i / 8] |= (unsigned char)(1u << i % 8);
+    return true;
+}
+
+/* ---- prefixes ---- */
+
+static void append(char *to, const char *s)
+{
+    size_t n = strlen(to);
+
+    snprintf(to + n, PREFIX - n, "%s", s);
+}
+
+static void append_blanks(char *to, int n)
+{
+    while (n-- > 0)
+        append(to, " ");
+}
+
+static bool is_bullet(const char *mark)
+{
+    return mark[0] != '-' && !(mark[0] >= '0' && mark[0] <= '9');
+}
+
+/* The prefix of the next line and of its further rows; use: it shows the marks of items
+ * that have not shown theirs.  Boxes that would take more than half the width stay out. */
+static void make_prefix(struct md *m, bool use, char first[PREFIX], char rest[PREFIX],
+                        char mark[PREFIX])
+{
+    int used = 0;
+
+    first[0] = rest[0] = mark[0] = '\0';
+    for (unsigned i = 0; i < m->n_box && i < MAX_DEPTH; i++) {
+        struct box *b = &m->box[i];
+        int w = b->is_quote ? 2 : cluster_width(b->mark, strlen(b->mark));
+
+        if (used + w > m->width / 2) {
+            b->is_used = b->is_used || use;
+            continue;
+        }
+        used += w;
+        if (b->is_quote) {
+            append(first, m->ascii ? "| " : "\xe2\x94\x82 ");
+            append(rest, m->ascii ? "| " : "\xe2\x94\x82 ");
+        } else if (use && !b->is_used) {
+            append(first, b->mark);
+            append_blanks(rest, w);
+            append(mark, is_bullet(b->mark) ? "- " : b->mark);
+            b->is_used = true;
+        } else {
+            append_blanks(first, w);
+            append_blanks(rest, w);
+            append_blanks(mark, w);
+        }
+    }
+}
+
+static bool has_new_item(const struct md *m)
+{
+    for (unsigned i = 0; i < m->n_box && i < MAX_DEPTH; i++)
+        if (!m->box[i].is_quote && !m->box[i].is_used)
+            return true;
+    return false;
+}
+
+static void end_line(struct md *m)
+{
+    m->in_line = false;
+}
+
+static void new_line(struct md *m, bool use, enum wrap_how how)
+{
+    char first[PREFIX], rest[PREFIX], mark[PREFIX];
+    bool is_item = use && has_new_item(m);
+
+    make_prefix(m, use, first, rest, mark);
+    rich_line(m->r, rich_deco(m->r, first), rich_deco(m->r, rest),
+              is_item ? rich_deco(m->r, mark) : 0, ROLE_QUOTE, how);
+    inlines_start(&m->in, m->r, CLEAN_TEXT);
+}
+
+static void need_line(struct md *m)
+{
+    if (m->in_cell || m->in_line)
+        return;
+    new_line(m, true, WRAP_WORDS);
+    m->in_line = true;
+}
+
+/* An empty line, unless an item is to begin with what comes. */
+static void gap(struct md *m)
+{
+    end_line(m);
+    if (!has_new_item(m))
+        new_line(m, false, WRAP_WORDS);
+}
+
+/* ---- inline ---- */
+
+static void set_style(struct md *m)
+{
+    unsigned attr = 0;
+    enum ui_role role = m->role;
+
+    if (m->heading > 0)
+        role = ROLE_HEADING;
+    for (unsigned i = 0; i < m->n_box && i < MAX_DEPTH && m->heading == 0; i++)
+        role = m->box[i].is_quote ? ROLE_QUOTE : role;
+    if (m->n_code > 0)
+        role = ROLE_CODE;
+    else if (m->n_link > 0)
+        role = ROLE_LINK;
+    attr |= m->n_em > 0 ? UI_ITALIC : 0;
+    attr |= m->n_strong > 0 || m->heading > 0 ? UI_BOLD : 0;
+    attr |= m->n_del > 0 ? UI_STRIKE : 0;
+    attr |= m->n_link > 0 || m->heading == 1 ? UI_UNDERLINE : 0;
+    m->in.role = role;
+    m->in.attr = attr;
+    m->in.clean.how = m->n_code > 0 ? CLEAN_CODE : CLEAN_TEXT;
+}
+
+static void put(struct md *m, const char *s, size_t n)
+{
+    size_t at;
+
+    need_line(m);
+    set_style(m);
+    if (find(m, s, n, &at))
+        inlines_source(&m->in, s, n, at);
+    else
+        inlines_ours(&m->in, s, n, RICH_OURS);
+}
+
+static void put_ours(struct md *m, const char *s)
+{
+    need_line(m);
+    set_style(m);
+    m->in.role = ROLE_DIM;
+    m->in.attr = 0;
+    inlines_ours(&m->in, s, strlen(s), RICH_OURS);
+}
+
+static void put_entity(struct md *m, const char *s, size_t n)
+{
+    char bytes[8];
+    size_t at, len = entity_decode(s, n, bytes);
+
+    if (len == 0 || !find(m, s, n, &at)) {
+        put(m, s, n);
+        return;
+    }
+    need_line(m);
+    set_style(m);
+    inlines_for(&m->in, bytes, len, at, n);
+}
+
+/* Does the text of the link say where it leads? */
+static bool says_address(const struct md *m, const MD_ATTRIBUTE *href)
+{
+    size_t n = m->in.r->n_text - m->link_from;
+    const char *text = m->in.r->text + m->link_from;
+
+    return n > 0 && n <= href->size && href->size - n <= 8 &&
+           memcmp(href->text + href->size - n, text, n) == 0;
+}
+
+static void put_address(struct md *m, const MD_ATTRIBUTE *href, const MD_ATTRIBUTE *title)
+{
+    size_t at;
+
+    if (says_address(m, href)) {
+        find(m, href->text, href->size, &at);
+        return;
+    }
+    put_ours(m, " (");
+    put(m, href->text, href->size);
+    if (title->size > 0) {
+        put_ours(m, " ");
+        put(m, title->text, title->size);
+    }
+    put_ours(m, ")");
+}
+
+static int too_much(const struct md *m)
+{
+    return m->r->failed || m->r->n_text > MAX_TEXT || m->r->n_line > MAX_LINES ||
+           m->table.cells.failed || m->table.cells.n_text > MAX_TEXT;
+}
+
+static int on_span(MD_SPANTYPE type, void *detail, struct md *m, int step)
+{
+    switch (type) {
+    case MD_SPAN_EM: m->n_em += step; break;
+    case MD_SPAN_STRONG: m->n_strong += step; break;
+    case MD_SPAN_DEL: m->n_del += step; break;
+    case MD_SPAN_CODE: m->n_code += step; break;
+    case MD_SPAN_A:
+        if (step > 0) {
+            need_line(m);
+            m->link_from = m->in.r->n_text;
+        }
+        m->n_link += step;
+        if (step < 0)
+            put_address(m, &((MD_SPAN_A_DETAIL *)detail)->href,
+                        &((MD_SPAN_A_DETAIL *)detail)->title);
+        break;
+    case MD_SPAN_IMG:
+        if (step > 0)
+            put_ours(m, "[image] ");
+        m->link_from = step > 0 ? m->in.r->n_text : m->link_from;
+        if (step < 0)
+            put_address(m, &((MD_SPAN_IMG_DETAIL *)detail)->src,
+                        &((MD_SPAN_IMG_DETAIL *)detail)->title);
+        break;
+    default: break;
+    }
+    return too_much(m);
+}
+
+static int enter_span(MD_SPANTYPE type, void *detail, void *ctx)
+{
+    return on_span(type, detail, ctx, 1);
+}
+
+static int leave_span(MD_SPANTYPE type, void *detail, void *ctx)
+{
+    return on_span(type, detail, ctx, -1);
+}
+
+static void code_text(struct md *m, const char *s, size_t n)
+{
+    while (n > 0) {
+        const char *end = memchr(s, '\n', n);
+        size_t len = end == NULL ? n : (size_t)(end - s), at;
+
+        if (len > 0 && find(m, s, len, &at))
+            codeblock_source(&m->code, s, len, at);
+        else if (len > 0)
+            codeblock_ours(&m->code, s, len);
+        if (end != NULL)
+            codeblock_line(&m->code);
+        len += end != NULL;
+        s += len;
+        n -= len;
+    }
+}
+
+static int text(MD_TEXTTYPE type, const MD_CHAR *s, MD_SIZE n, void *ctx)
+{
+    struct md *m = ctx;
+
+    if (m->in_code) {
+        code_text(m, s, n);
+        return too_much(m);
+    }
+    switch (type) {
+    case MD_TEXT_NULLCHAR: put(m, "\xef\xbf\xbd", 3); break;
+    case MD_TEXT_BR:
+    case MD_TEXT_SOFTBR:
+        if (m->in_cell)
+            put(m, " ", 1);
+        else
+            end_line(m);
+        break;
+    case MD_TEXT_ENTITY: put_entity(m, s, n); break;
+    default: put(m, s, n); break;
+    }
+    return too_much(m);
+}
+
+/* ---- blocks ---- */
+
+static void push_box(struct md *m, bool is_quote, const char *mark)
+{
+    if (m->n_box < MAX_DEPTH) {
+        struct box *b = &m->box[m->n_box];
+
+        *b = (struct box){ .is_quote = is_quote };
+        snprintf(b->mark, sizeof b->mark, "%s", mark);
+    }
+    m->n_box++;
+}
+
+static void push_list(struct md *m, bool is_ordered, unsigned start, bool is_tight)
+{
+    if (m->before == BEFORE_OTHER)
+        gap(m);
+    end_line(m);
+    if (m->n_list < MAX_DEPTH)
+        m->list[m->n_list] = (struct list){ is_ordered, is_tight, start, 0 };
+    m->n_list++;
+}
+
+static void begin_item(struct md *m, const MD_BLOCK_LI_DETAIL *d)
+{
+    unsigned depth = m->n_list - 1 < MAX_DEPTH ? m->n_list - 1 : MAX_DEPTH - 1;
+    struct list *l = &m->list[depth];
+    char mark[16];
+
+    if (l->n_item++ > 0 && !l->is_tight)
+        gap(m);
+    end_line(m);
+    if (l->is_ordered)
+        snprintf(mark, sizeof mark, "%u. ", l->number++);
+    else if (d->is_task)
+        snprintf(mark, sizeof mark, "- [%c] ", d->task_mark);
+    else
+        snprintf(mark, sizeof mark, "%s ", m->ascii ? "*" : "\xe2\x80\xa2");
+    push_box(m, false, mark);
+    m->before = BEFORE_NOTHING;
+}
+
+static void end_item(struct md *m)
+{
+    if (m->n_box <= MAX_DEPTH && !m->box[m->n_box - 1].is_used)
+        need_line(m); /* an item without anything still has its mark */
+    end_line(m);
+    m->n_box--;
+}
+
+static void begin_code(struct md *m, const MD_BLOCK_CODE_DETAIL *d)
+{
+    char rest[PREFIX], mark[PREFIX];
+    size_t at;
+
+    if (m->before == BEFORE_OTHER)
+        gap(m);
+    end_line(m);
+    if (has_new_item(m)) /* the label must not stand where the mark does */
+        need_line(m);
+    end_line(m);
+    make_prefix(m, false, m->code.prefix, rest, mark);
+    m->code.r = m->r;
+    m->code.width = m->width;
+    m->code.ascii = m->ascii;
+    m->code.language = highlight_language(d->lang.text, d->lang.size);
+    m->code.open = 0;
+    m->code.in_line = false;
+    find(m, d->info.text, d->info.size, &at);
+    codeblock_label(&m->code, d->info.text, d->info.size);
+    m->in_code = true;
+}
+
+static void end_code(struct md *m)
+{
+    if (m->code.in_line)
+        codeblock_line(&m->code);
+    codeblock_end(&m->code);
+    m->in_code = false;
+    m->before = BEFORE_OTHER;
+}
+
+static void rule(struct md *m)
+{
+    int n = m->width > 40 ? 40 : m->width;
+
+    end_line(m);
+    new_line(m, true, WRAP_CODE);
+    m->r->line[m->r->n_line - 1].mark = rich_deco(m->r, "---");
+    n -= cluster_width(m->r->deco + m->r->line[m->r->n_line - 1].first,
+                       strlen(m->r->deco + m->r->line[m->r->n_line - 1].first));
+    for (; n > 0; n--)
+        rich_add(m->r, m->ascii ? "-" : "\xe2\x94\x80", m->ascii ? 1 : 3, RICH_FRAME, 0, 0,
+                 ROLE_BORDER, 0);
+    m->before = BEFORE_HEADING; /* no gap behind it */
+}
+
+static int begin_cell(struct md *m, const MD_BLOCK_TD_DETAIL *d)
+{
+    enum table_align align = d->align == MD_ALIGN_RIGHT    ? TABLE_RIGHT
+                             : d->align == MD_ALIGN_CENTER ? TABLE_CENTER
+                                                           : TABLE_LEFT;
+
+    if (!table_cell(&m->table, align))
+        return 1;
+    m->in_cell = true;
+    inlines_start(&m->in, &m->table.cells, CLEAN_TEXT);
+    return 0;
+}
+
+static void end_table(struct md *m)
+{
+    char first[PREFIX], rest[PREFIX], mark[PREFIX];
+
+    make_prefix(m, true, first, rest, mark);
+    table_render(&m->table, m->r, rich_deco(m->r, first), m->width, m->ascii);
+    m->before = BEFORE_OTHER;
+}
+
+static void begin_text(struct md *m, unsigned heading)
+{
+    if (m->before == BEFORE_OTHER || m->before == BEFORE_TEXT ||
+        (heading > 0 && m->before != BEFORE_NOTHING))
+        gap(m);
+    end_line(m);
+    m->heading = heading;
+}
+
+static void end_text(struct md *m)
+{
+    end_line(m);
+    m->before = m->heading > 0 ? BEFORE_HEADING : BEFORE_TEXT;
+    m->heading = 0;
+}
+
+static int enter_block(MD_BLOCKTYPE type, void *detail, void *ctx)
+{
+    struct md *m = ctx;
+
+    switch (type) {
+    case MD_BLOCK_DOC: break;
+    case MD_BLOCK_QUOTE:
+        if (m->before == BEFORE_OTHER || m->before == BEFORE_TEXT)
+            gap(m);
+        end_line(m);
+        push_box(m, true, "");
+        m->before = BEFORE_NOTHING;
+        break;
+    case MD_BLOCK_UL:
+        push_list(m, false, 0, ((MD_BLOCK_UL_DETAIL *)detail)->is_tight != 0);
+        break;
+    case MD_BLOCK_OL:
+        push_list(m, true, ((MD_BLOCK_OL_DETAIL *)detail)->start,
+                  ((MD_BLOCK_OL_DETAIL *)detail)->is_tight != 0);
+        break;
+    case MD_BLOCK_LI: begin_item(m, detail); break;
+    case MD_BLOCK_HR: rule(m); break;
+    case MD_BLOCK_H: begin_text(m, ((MD_BLOCK_H_DETAIL *)detail)->level); break;
+    case MD_BLOCK_CODE: begin_code(m, detail); break;
+    case MD_BLOCK_HTML:
+    case MD_BLOCK_P: begin_text(m, 0); break;
+    case MD_BLOCK_TABLE:
+        if (m->before == BEFORE_OTHER || m->before == BEFORE_TEXT)
+            gap(m);
+        end_line(m);
+        table_start(&m->table);
+        break;
+    case MD_BLOCK_THEAD:
+    case MD_BLOCK_TBODY: break;
+    case MD_BLOCK_TR: table_row(&m->table); break;
+    case MD_BLOCK_TH:
+    case MD_BLOCK_TD: return begin_cell(m, detail);
+    }
+    return too_much(m);
+}
+
+static int leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
+{
+    struct md *m = ctx;
+
+    (void)detail;
+    switch (type) {
+    case MD_BLOCK_QUOTE:
+        end_line(m);
+        m->n_box--;
+        m->before = BEFORE_OTHER;
+        break;
+    case MD_BLOCK_UL:
+    case MD_BLOCK_OL:
+        end_line(m);
+        m->n_list--;
+        m->before = BEFORE_OTHER;
+        break;
+    case MD_BLOCK_LI: end_item(m); break;
+    case MD_BLOCK_CODE: end_code(m); break;
+    case MD_BLOCK_H:
+    case MD_BLOCK_HTML:
+    case MD_BLOCK_P: end_text(m); break;
+    case MD_BLOCK_TABLE: end_table(m); break;
+    case MD_BLOCK_TH:
+    case MD_BLOCK_TD: m->in_cell = false; break;
+    case MD_BLOCK_DOC:
+    case MD_BLOCK_HR:
+    case MD_BLOCK_THEAD:
+    case MD_BLOCK_TBODY:
+    case MD_BLOCK_TR: break;
+    }
+    return too_much(m);
+}
+
+/* ---- the three kinds of segments ---- */
+
+static void plain(struct rich *r, const char *text, size_t at, size_t end, enum ui_role role)
+{
+    while (at < end) {
+        const char *newline = memchr(text + at, '\n', end - at);
+        size_t stop = newline == NULL ? end : (size_t)(newline - text);
+        size_t n =
+            stop > at && text[stop - 1] == '\r' && newline != NULL ? stop - 1 - at : stop - at;
+        struct inlines in = { .role = role };
+
+        rich_line(r, 0, 0, 0, role, WRAP_WORDS);
+        inlines_start(&in, r, CLEAN_TEXT);
+        inlines_source(&in, text + at, n, at);
+        at = stop + 1;
+    }
+}
+
+static bool tells_something(const struct md *m, size_t at, size_t end)
+{
+    bool only_number = true, has_word = false;
+
+    for (size_t i = at; i < end; i++) {
+        unsigned char c = (unsigned char)m->src[i];
+
+        if ((m->seen[i / 8] >> i % 8 & 1) != 0)
+            return false;
+        if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+            has_word = true;
+        else if (c >= 0x80)
+            has_word = true;
+        else if (c >= '0' && c <= '9')
+            has_word = has_word || !only_number;
+        else if (c != '.' && c != ')' && c != ' ')
+            only_number = false;
+    }
+    return has_word;
+}
+
+/* Lines of the source that no callback told of: definitions of links. */
+static void put_unseen(struct md *m)
+{
+    for (size_t at = 0; at < m->n;) {
+        const char *newline = memchr(m->src + at, '\n', m->n - at);
+        size_t end = newline == NULL ? m->n : (size_t)(newline - m->src);
+
+        if (tells_something(m, at, end)) {
+            size_t from = (size_t)(m->src - m->text);
+
+            plain(m->r, m->text, from + at, from + end, ROLE_DIM);
+        }
+        at = end + 1;
+    }
+}
+
+static const MD_PARSER parser = {
+    .flags = MD_FLAG_PERMISSIVEAUTOLINKS | MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH |
+             MD_FLAG_TASKLISTS | MD_FLAG_NOHTML,
+    .enter_block = enter_block,
+    .leave_block = leave_block,
+    .enter_span = enter_span,
+    .leave_span = leave_span,
+    .text = text,
+};
+
+static void markdown(struct rich *r, const char *whole, const struct segment *seg, int width,
+                     enum ui_role role, bool ascii)
+{
+    struct md m = {
+        .r = r,
+        .text = whole,
+        .src = whole + seg->at,
+        .n = seg->n,
+        .width = width,
+        .ascii = ascii,
+        .role = role,
+    };
+    int failed;
+
+    m.seen = calloc(1, m.n / 8 + 1);
+    failed = m.seen == NULL || md_parse(m.src, (MD_SIZE)m.n, &parser, &m) != 0;
+    if (!failed)
+        put_unseen(&m);
+    free(m.seen);
+    table_free(&m.table);
+    if (failed || r->failed) {
+        rich_start(r);
+        plain(r, whole, seg->at, seg->at + seg->n, role);
+    }
+}
+
+/* Blanks in front of a line that are the fence's own. */
+static size_t skip_indent(const char *line, size_t n, unsigned indent)
+{
+    size_t i = 0;
+
+    while (i < n && i < indent && line[i] == ' ')
+        i++;
+    return i;
+}
+
+static void code(struct rich *r, const char *whole, const struct segment *seg, int width,
+                 bool ascii)
+{
+    struct codeblock b = {
+        .r = r,
+        .width = width,
+        .ascii = ascii,
+        .language = seg->language,
+        .open = seg->open,
+    };
+    size_t at = seg->at, stop = at + seg->n;
+    bool begins = seg->begins;
+
+    while (at < stop) {
+        const char *newline = memchr(whole + at, '\n', stop - at);
+        size_t end = newline == NULL ? stop : (size_t)(newline - whole);
+        size_t n = end - at, len;
+
+        if (n > 0 && whole[at + n - 1] == '\r' && newline != NULL)
+            n--;
+        if (begins) {
+            size_t label = segment_label(whole + at, n, &len);
+
+            codeblock_label(&b, whole + at + label, len);
+            begins = false;
+        } else if (seg->ends && end + 1 >= stop) {
+            codeblock_end(&b);
+        } else {
+            size_t skip =
+                seg->joined && at == seg->at ? 0 : skip_indent(whole + at, n, seg->indent);
+
+            if (n > skip)
+                codeblock_source(&b, whole + at + skip, n - skip, at + skip);
+            codeblock_line(&b);
+        }
+        at = end + 1;
+    }
+}
+
+void markdown_render(struct rich *r, const char *whole, const struct segment *seg, int width,
+                     enum ui_role role, bool ascii)
+{
+    rich_start(r);
+    switch ((enum segment_kind)seg->kind) {
+    case SEGMENT_PLAIN: plain(r, whole, seg->at, seg->at + seg->n, role); break;
+    case SEGMENT_MARKDOWN: markdown(r, whole, seg, width, role, ascii); break;
+    case SEGMENT_CODE: code(r, whole, seg, width, ascii); break;
+    }
+}

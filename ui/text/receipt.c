@@ -1,0 +1,342 @@
+#include "config.h"
+
+#include "ui/text/receipt.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS 1e9
+
+/* A text that grows in a buffer of fixed size; what does not fit is cut. */
+struct text {
+    char *buf;
+    size_t n, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    if (t->used >= t->n)
+        return;
+    va_start(ap, fmt);
+    n = vsnprintf(t->buf + t->used, t->n - t->used, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        t->used += (size_t)n;
+}
+
+static struct text begin(char *buf, size_t n)
+{
+    if (n > 0)
+        buf[0] = '\0';
+    return (struct text){ buf, n, 0 };
+}
+
+/* Parts of a line are parted by this, from the second on. */
+static void part(struct text *t, bool ascii)
+{
+    if (t->used > 0)
+        add(t, "%s", ascii ? " - " : " \xc2\xb7 ");
+}
+
+char *receipt_count(char *buf, size_t n, uint64_t value)
+{
+    char digits[24];
+    struct text t = begin(buf, n);
+    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+
+    for (int i = 0; i < len; i++)
+        add(&t, "%s%c", i > 0 && (len - i) % 3 == 0 ? "," : "", digits[i]);
+    return buf;
+}
+
+char *receipt_time(char *buf, size_t n, double s)
+{
+    if (!(s > 0)) /* also what is no number */
+        s = 0;
+    if (s > 1e9)
+        s = 1e9;
+    if (s < 0.0995)
+        snprintf(buf, n, "%.0f ms", s * 1000);
+    else if (s < 9.95)
+        snprintf(buf, n, "%.1f s", s);
+    else if (s < 59.5)
+        snprintf(buf, n, "%.0f s", s);
+    else if (s < 599.5)
+        snprintf(buf, n, "%d min %d s", (int)(round(s) / 60), (int)fmod(round(s), 60));
+    else if (s < 3570)
+        snprintf(buf, n, "%.0f min", s / 60);
+    else
+        snprintf(buf, n, "%.0f h %.0f min", floor(round(s / 60) / 60), fmod(round(s / 60), 60));
+    return buf;
+}
+
+char *receipt_rate(char *buf, size_t n, double per_s)
+{
+    double unit = 1;
+
+    if (!(per_s > 0)) /* also what is no number */
+        per_s = 0;
+    if (per_s > 1e12)
+        per_s = 1e12;
+    if (per_s < 99.95) {
+        snprintf(buf, n, per_s < 9.995 ? "%.2f" : "%.1f", per_s);
+        return buf;
+    }
+    while (per_s / unit >= 999.5)
+        unit *= 10;
+    return receipt_count(buf, n, (uint64_t)(round(per_s / unit) * unit));
+}
+
+char *receipt_traffic(char *buf, size_t n, uint64_t bytes)
+{
+    static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+    double value = (double)bytes;
+    size_t i = 0;
+
+    while (value >= 999.5 && i + 1 < sizeof unit / sizeof unit[0]) {
+        value /= 1000;
+        i++;
+    }
+    snprintf(buf, n, "%.*f %s", i > 0 && value < 9.95 ? 1 : 0, value, unit[i]);
+    return buf;
+}
+
+/* "3.5", "41": a rate as it is read. */
+static void add_rate(struct text *t, double per_s)
+{
+    add(t, "%.*f tok/s", per_s < 0.0995 ? 3 : per_s < 9.95 ? 1 : 0, per_s);
+}
+
+static double rate(uint64_t n, uint64_t ns)
+{
+    return ns == 0 ? 0 : (double)n / ((double)ns / NS);
+}
+
+static double stall_share(const struct mw_receipt *r)
+{
+    double share = r->decode_ns == 0 ? 0 : (double)r->stall_ns / (double)r->decode_ns;
+
+    return share > 1 ? 1 : share;
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
+{
+    static const char *const ended[] = {
+        [MW_DONE_STOP] = "",
+        [MW_DONE_LENGTH] = "cut at the limit of an answer",
+        [MW_DONE_CANCELLED] = "stopped",
+        [MW_DONE_CONTEXT] = "the context is full",
+        [MW_DONE_ERROR] = "ended by an error",
+    };
+    struct text t = begin(buf, n);
+    char word[32];
+
+    add(&t, "%s token%s", receipt_count(word, sizeof word, r->n_decoded), plural(r->n_decoded));
+    if (r->decode_ns > 0) {
+        part(&t, ascii);
+        add(&t, "%s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
+        part(&t, ascii);
+        add_rate(&t, rate(r->n_decoded, r->decode_ns));
+    }
+    part(&t, ascii);
+    add(&t, "%s read", receipt_traffic(word, sizeof word, r->bytes_read));
+    if (r->decode_ns > 0) {
+        part(&t, ascii);
+        add(&t, "%.0f %% disk wait", stall_share(r) * 100);
+    }
+    if (r->peak_charged > 0) {
+        part(&t, ascii);
+        add(&t, "peak %s", units_size(word, sizeof word, r->peak_charged));
+    } else if (r->peak_resident > 0) {
+        part(&t, ascii);
+        add(&t, "peak %s resident", units_size(word, sizeof word, r->peak_resident));
+    }
+    if ((size_t)r->done < sizeof ended / sizeof ended[0] && ended[r->done][0] != '\0') {
+        part(&t, ascii);
+        add(&t, "%s", ended[r->done]);
+    }
+    return buf;
+}
+
+char *receipt_short(char *buf, size_t n, const struct mw_receipt *r)
+{
+    struct text t = begin(buf, n);
+
+    if (r->decode_ns > 0) {
+        add_rate(&t, rate(r->n_decoded, r->decode_ns));
+        add(&t, ", %.0f %% disk", stall_share(r) * 100);
+    } else {
+        add(&t, "%u token%s", r->n_decoded, plural(r->n_decoded));
+    }
+    if (r->done == MW_DONE_CANCELLED)
+        add(&t, ", stopped");
+    else if (r->done != MW_DONE_STOP)
+        add(&t, ", cut");
+    return buf;
+}
+
+/* ---- /why ---- */
+
+static void why_done(struct text *t, const struct mw_receipt *r)
+{
+    char word[32], second[32];
+
+    add(t, "%s token%s came", receipt_count(word, sizeof word, r->n_decoded),
+        plural(r->n_decoded));
+    if (r->decode_ns > 0) {
+        add(t, " in %s (", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
+        add_rate(t, rate(r->n_decoded, r->decode_ns));
+        add(t, ")");
+    }
+    if (r->n_prompt > 0)
+        add(t, ", after %s for %s token%s of the prompt",
+            receipt_time(word, sizeof word, (double)r->prefill_ns / NS),
+            receipt_count(second, sizeof second, r->n_prompt), plural(r->n_prompt));
+    if (r->n_reused > 0)
+        add(t, "; %s more %s still in the KV cache",
+            receipt_count(word, sizeof word, r->n_reused), r->n_reused == 1 ? "was" : "were");
+    add(t, ".");
+}
+
+static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw_sample *s)
+{
+    uint64_t pass = s != NULL ? s->pass.bytes_pass : 0;
+    double share = stall_share(r);
+    char word[32], budget[32];
+
+    if (r->decode_ns == 0) {
+        add(t, " Nothing was decoded, so there is nothing to explain.");
+    } else if (r->bytes_read == 0 || (s != NULL && pass == 0 && share < 0.05)) {
+        add(t, " Nothing had to be read while it answered: all weights that a token uses are "
+               "in memory, and the time is arithmetic.");
+    } else {
+        add(t, " %.0f %% of that time was spent waiting for the disk", share * 100);
+        if (pass > 0)
+            add(t, ": each token reads %s of weights that the budget of %s cannot keep",
+                receipt_traffic(word, sizeof word, pass),
+                units_size(budget, sizeof budget, s->run.budget_bytes));
+        else
+            add(t, "; %s were read in all", receipt_traffic(word, sizeof word, r->bytes_read));
+        if (share < 0.5)
+            add(t, ", most of it while the processor was computing");
+        add(t, ".");
+    }
+}
+
+static const char *general_advice(const struct mw_receipt *r, const struct mw_sample *s)
+{
+    if (s != NULL && s->verdict.binds == MW_BINDS_SWAP)
+        return "The system is swapping: a smaller budget, or fewer other programs, would help";
+    if (s != NULL && s->verdict.binds == MW_BINDS_KV)
+        return "The keys and values of a long conversation cost most: a smaller KV type or a "
+               "shorter context would help";
+    if (s != NULL && s->verdict.binds == MW_BINDS_THERMAL)
+        return "The processor is slowed down by its heat: cooling would help";
+    if (stall_share(r) >= 0.5)
+        return "A larger budget, a smaller weight type or a faster disk would help";
+    return "The processor and memory set the pace: more threads or a smaller weight type "
+           "would help, a faster disk would not";
+}
+
+static void why_better(struct text *t, const struct mw_receipt *r, const struct mw_sample *s)
+{
+    static const struct {
+        const char *key, *what;
+        bool has_bytes;
+    } rows[] = {
+        { "more_budget", "of budget more", true },
+        { "smaller_type", "a smaller weight type", false },
+        { "shorter_context", "a shorter context", false },
+        { "smaller_kv", "a smaller KV type", false },
+        { "faster_disk", "a faster disk", false },
+        { "more_threads", "more threads", false },
+    };
+    char word[32];
+
+    for (size_t i = 0; s != NULL && i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(s->verdict.advice, rows[i].key) != 0 || !(s->verdict.advice_to > 0))
+            continue;
+        add(t, " ");
+        if (rows[i].has_bytes)
+            add(t, "%s ",
+                units_size(word, sizeof word, (uint64_t)fmax(s->verdict.advice_amount, 0)));
+        add(t, "%s would give about ", rows[i].what);
+        add_rate(t, s->verdict.advice_to);
+        add(t, ".");
+        return;
+    }
+    add(t, " %s.", general_advice(r, s));
+}
+
+char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct mw_sample *s)
+{
+    struct text t = begin(buf, n);
+    size_t third;
+
+    why_done(&t, r);
+    why_slow(&t, r, s);
+    third = t.used + 1;
+    why_better(&t, r, s);
+    if (third < n && buf[third] >= 'a' && buf[third] <= 'z')
+        buf[third] = (char)(buf[third] - 'a' + 'A');
+    return buf;
+}
+
+/* ---- before and during ---- */
+
+char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
+{
+    struct text t = begin(buf, n);
+    char word[32];
+
+    add(&t, "about %s token%s", receipt_count(word, sizeof word, c->n_token),
+        plural(c->n_token));
+    if (c->n_again > 0)
+        add(&t, ", and %s of the conversation again",
+            receipt_count(word, sizeof word, c->n_again));
+    if (c->n_token > c->n_ctx_left) {
+        add(&t, ", but the context has room for only %s",
+            receipt_count(word, sizeof word, c->n_ctx_left));
+        return buf;
+    }
+    if (c->seconds > 0)
+        add(&t, ": %s%s", c->is_at_least ? "at least " : "",
+            receipt_time(word, sizeof word, c->seconds));
+    if (c->bytes > 0)
+        add(&t, "%s %s of reads", c->seconds > 0 ? "," : ":",
+            receipt_traffic(word, sizeof word, c->bytes));
+    return buf;
+}
+
+char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,
+                      bool ascii, double *share)
+{
+    struct text t = begin(buf, n);
+    char word[32], second[32];
+    double per_s = rate(done, elapsed_ns);
+
+    if (done > total)
+        done = total;
+    *share = total == 0 ? 0 : (double)done / (double)total;
+    add(&t, "prompt %.0f %%", floor(*share * 100));
+    part(&t, ascii);
+    add(&t, "%s of %s tokens", receipt_count(word, sizeof word, done),
+        receipt_count(second, sizeof second, total));
+    if (done > 0 && per_s > 0) {
+        part(&t, ascii);
+        add_rate(&t, per_s);
+        part(&t, ascii);
+        add(&t, "%s left", receipt_time(word, sizeof word, (double)(total - done) / per_s));
+    }
+    return buf;
+}
