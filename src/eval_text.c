@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/base/clock.h"
 #include "src/progress.h"
 #include "src/prompt.h"
 
@@ -128,7 +129,7 @@ static int open_session(struct windows *x, uint32_t window, struct err *e)
     x->score.n = window;
     x->score.first = first_scored(window);
     x->score.n_vocab = info.n_vocab;
-    x->from_ns = progress_now();
+    x->from_ns = clock_ns();
     return 0;
 }
 
@@ -226,7 +227,7 @@ int eval_text(struct mw_model *m, struct mw_options *wish, const struct options 
     r = eval_all(&x, e);
     progress_clear(&p);
     if (r == 0)
-        print_score(&x.score, o->json, (double)(progress_now() - x.from_ns) / 1e9);
+        print_score(&x.score, o->json, (double)(clock_ns() - x.from_ns) / 1e9);
     if (eval_watch_close(w, r == 0 ? e : NULL) != 0)
         r = -1;
     if (x.session != NULL)

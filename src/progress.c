@@ -6,30 +6,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "engine/base/clock.h"
 
 #define LINE_MAX_COLUMNS 77 /* a line that wraps could not be drawn over */
 #define ECHO_COLUMNS     2  /* "^C", which the terminal writes behind it */
 
-uint64_t progress_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void progress_open(struct progress *p, bool quiet)
 {
     *p = (struct progress){ .is_on = !quiet && isatty(STDERR_FILENO) };
-    p->from_ns = progress_now();
+    p->from_ns = clock_ns();
 }
 
 bool progress_is_due(const struct progress *p)
 {
     return p->is_on &&
-           (!p->is_drawn || progress_now() - p->drawn_ns >= PROGRESS_EVERY_MS * 1000000ull);
+           (!p->is_drawn || clock_ns() - p->drawn_ns >= PROGRESS_EVERY_MS * 1000000ull);
 }
 
 void progress_text(struct progress *p, const char *text)
@@ -44,12 +37,12 @@ void progress_text(struct progress *p, const char *text)
     fflush(stderr);
     p->width = width;
     p->is_drawn = true;
-    p->drawn_ns = progress_now();
+    p->drawn_ns = clock_ns();
 }
 
 void progress_restart(struct progress *p, uint64_t n)
 {
-    p->from_ns = progress_now();
+    p->from_ns = clock_ns();
     p->n_from = n;
 }
 
@@ -67,7 +60,7 @@ static void time_text(char *buf, size_t n, double seconds)
 void progress_count(struct progress *p, const char *what, const char *unit, uint64_t n,
                     uint64_t total)
 {
-    double seconds = (double)(progress_now() - p->from_ns) / 1e9;
+    double seconds = (double)(clock_ns() - p->from_ns) / 1e9;
     char text[128], left[24];
     const char *about = p->is_about ? "~" : "";
     double rate;

@@ -25,9 +25,6 @@ struct progress {
     uint64_t n_from;   /* counted before that */
 };
 
-/* Monotonic nanoseconds, the clock of the engine's counters. */
-uint64_t progress_now(void);
-
 void progress_open(struct progress *p, bool quiet);
 
 /* Is it time to draw again? */

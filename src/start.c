@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "engine/base/thread.h"
 #include "src/command.h"
 
 /* Kernels keep their tiles on the stack; `eval` computes on the thread that runs main(). */
@@ -56,26 +57,19 @@ static void *call(void *arg)
 static int run_on_thread(struct call *c)
 {
     struct err e = ERR_INIT;
-    pthread_attr_t attr;
     pthread_t thread;
     sigset_t all;
-    int rc = pthread_attr_init(&attr);
 
-    if (rc == 0)
-        rc = pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &c->mask);
-    if (rc == 0)
-        rc = pthread_create(&thread, &attr, call, c);
-    if (rc != 0) {
-        errno = rc;
+    errno = thread_start(&thread, STACK_BYTES, call, c);
+    if (errno != 0) {
         err_sys(&e,
                 "the stack is limited to %llu KiB (ulimit -s) and there is no other of %zu "
                 "MiB",
                 c->limit, STACK_BYTES >> 20);
         return report_error(&e);
     }
-    pthread_attr_destroy(&attr);
     pthread_join(thread, NULL);
     return c->code;
 }

@@ -1,6 +1,7 @@
 # engine/base: error value, arena, sizes and units.
 libengine_a_SOURCES += \
 	engine/base/err.c engine/base/err.h \
+	engine/base/clock.c engine/base/clock.h \
 	engine/base/arena.c engine/base/arena.h \
 	engine/base/units.c engine/base/units.h \
 	engine/base/json_write.c engine/base/json_write.h \

@@ -10,23 +10,15 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
 
 #define ALIGN       ((uint64_t)4096) /* what every device that takes direct reads accepts */
 #define HUGE        (2 * MIB)
 #define STACK_BYTES ((size_t)256 << 10)
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* --- threads that measure together --- */
 
@@ -61,7 +53,7 @@ static bool is_over(const struct crew *c)
 {
     const _Atomic bool *cancelled = c->options->cancelled;
 
-    return now_s() >= c->end_s || c->error != 0 || (cancelled != NULL && *cancelled);
+    return clock_s() >= c->end_s || c->error != 0 || (cancelled != NULL && *cancelled);
 }
 
 static void *member_main(void *arg)
@@ -116,7 +108,7 @@ static int run_crew(struct crew *c, int n, struct probe_rate *out, struct err *e
     if (c->buffer == NULL)
         return err_sys(e, "cannot map %llu bytes to measure with",
                        (unsigned long long)c->buffer_bytes);
-    start_s = now_s();
+    start_s = clock_s();
     c->end_s = start_s + c->options->seconds;
     started = start(c, members, n);
     if (started < n) {
@@ -125,7 +117,7 @@ static int run_crew(struct crew *c, int n, struct probe_rate *out, struct err *e
     }
     for (int i = 0; i < started; i++)
         pthread_join(members[i].thread, NULL);
-    out->seconds = now_s() - start_s;
+    out->seconds = clock_s() - start_s;
     out->bytes = c->bytes;
     out->bytes_s = out->seconds > 0 ? (double)out->bytes / out->seconds : 0;
     munmap(mapping, c->buffer_bytes + HUGE);

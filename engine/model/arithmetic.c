@@ -8,8 +8,7 @@
  */
 #include "config.h"
 
-#include <time.h>
-
+#include "engine/base/clock.h"
 #include "engine/compute/pool.h"
 #include "engine/model/forward.h"
 
@@ -35,14 +34,6 @@ static void multiply_part(void *ctx, int thread, int n_thread)
     if (from < to)
         p->kernels->mul(p->mat->tensor->type, p->form, p->w + from * p->row_bytes, to - from,
                         p->mat->n_k, p->x, p->x_stride, COLUMNS, p->y + from, p->n_row);
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* Rows of m that are multiplied at once. */
@@ -119,10 +110,10 @@ int forward_measure(const struct model_desc *d, const struct kernels *kernels, b
     p.y = arena_take(&a, sizes.y, e);
     if (p.w == NULL || p.x == NULL || p.y == NULL || pool_new(&pool, n_thread, e) != 0)
         goto done;
-    start = now_s();
+    start = clock_s();
     do {
         flops += multiply_all(&p, mats, N, exact, pool);
-        took = now_s() - start;
+        took = clock_s() - start;
     } while (took < seconds);
     if (took > 0)
         *flops_s = SHARE * flops / took;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/model/forward_internal.h"
 
 #define SQRT_HALF 0.70710678118654752440f
@@ -456,9 +457,9 @@ static int attention(struct forward *f, const struct layer_desc *y, struct err *
     if (forward_mul(f, &y->q, f->h, n_embd, f->q, (size_t)y->n_head * y->head_dim_k, e) != 0)
         return -1;
     forward_each_col(f, turn_q_col, &s);
-    start = telemetry_now_ns();
+    start = clock_ns();
     forward_attend(f, y);
-    f->attention_ns += telemetry_now_ns() - start;
+    f->attention_ns += clock_ns() - start;
     if (forward_mul(f, &y->o, f->att, (size_t)y->n_head * y->head_dim_v, f->y, n_embd, e) != 0)
         return -1;
     add_residual(f, &y->bias_o, &y->post_attn_norm);
@@ -718,14 +719,14 @@ static int make_logits(struct forward *f, struct err *e)
 static int accounted(struct forward *f, uint32_t l, enum want want, struct err *e)
 {
     struct telemetry_layer *t = &f->p.telemetry->layer[l];
-    uint64_t start = telemetry_now_ns(), stall = f->stall_ns;
+    uint64_t start = clock_ns(), stall = f->stall_ns;
     int rc;
 
     counter_set(&f->p.telemetry->layer_gauge, l);
     rc = l < f->p.desc->n_layer ? run_layer(f, l, want, e) : make_logits(f, e);
     stall = f->stall_ns - stall;
     counter_set(&t->stall_ns, stall);
-    counter_set(&t->compute_ns, telemetry_now_ns() - start - stall);
+    counter_set(&t->compute_ns, clock_ns() - start - stall);
     counter_add(&t->passes, 1);
     return rc;
 }
@@ -760,11 +761,11 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
 {
     const struct model_desc *d = f->p.desc;
     uint32_t n_run = want == WANT_NONE ? d->last_kv_layer + 1 : d->n_layer;
-    uint64_t start = telemetry_now_ns();
+    uint64_t start = clock_ns();
 
     if (start_lookups(f, ids, n, e) != 0 || stream_lookup_wait(f->p.stream, e) != 0)
         return -1;
-    f->lookup_ns = telemetry_now_ns() - start;
+    f->lookup_ns = clock_ns() - start;
     forward_each_col(f, embed_col, f);
     for (uint32_t l = 0; l < n_run; l++) {
         if (accounted(f, l, want, e) != 0)
@@ -797,7 +798,7 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
 {
     struct telemetry *t = f->p.telemetry;
     uint32_t pos = kv_tokens(f->p.kv);
-    uint64_t start = telemetry_now_ns(), bytes = counter_get(&t->bytes_read);
+    uint64_t start = clock_ns(), bytes = counter_get(&t->bytes_read);
     struct err ignored = ERR_INIT;
 
     assert(n >= 1 && n <= f->p.chunk && (want != WANT_ALL || n <= f->p.n_logit_row));
@@ -818,6 +819,6 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
     if (stream_pass_end(f->p.stream, e) != 0)
         return -1;
     kv_commit(f->p.kv, n);
-    publish(f, n, telemetry_now_ns() - start, counter_get(&t->bytes_read) - bytes);
+    publish(f, n, clock_ns() - start, counter_get(&t->bytes_read) - bytes);
     return 0;
 }

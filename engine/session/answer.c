@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
+
 #define PACE_MIN 64 /* tokens of a prompt that show its pace */
 
 /* One answer in the making. */
@@ -212,7 +214,7 @@ static int prefill(struct run *r, struct err *e)
     struct telemetry *t = session_telemetry(s);
     const uint32_t *held = session_ids(s);
     uint32_t n_held = mw_session_tokens(s), same = 0, kept;
-    uint64_t start = telemetry_now_ns();
+    uint64_t start = clock_ns();
     int rc;
 
     while (same < n_held && same + 1 < r->prompt.n && held[same] == r->prompt.id[same])
@@ -231,7 +233,7 @@ static int prefill(struct run *r, struct err *e)
     session_set_progress(s, post_progress, r);
     rc = mw_session_eval(s, r->prompt.id + kept, r->prompt.n - kept, NULL, NULL, e);
     session_set_progress(s, NULL, NULL);
-    r->receipt.prefill_ns += telemetry_now_ns() - start;
+    r->receipt.prefill_ns += clock_ns() - start;
     counter_set(&t->prefill_ns, r->receipt.prefill_ns);
     if (rc == 0)
         note_pace(r);
@@ -252,12 +254,12 @@ static uint32_t sample(struct run *r)
 {
     struct mw_session *s = r->a->session;
     struct telemetry *t = session_telemetry(s);
-    uint64_t start = telemetry_now_ns(), now;
+    uint64_t start = clock_ns(), now;
     /* The row is the session's own and is made anew by the next evaluation. */
     float *logits = session_logits(s);
     uint32_t id = mw_sampler_next(r->a->sampler, logits, session_ids(s), mw_session_tokens(s));
 
-    now = telemetry_now_ns();
+    now = clock_ns();
     r->receipt.n_decoded++;
     if (r->receipt.n_decoded == 1)
         r->receipt.first_ns = now - r->start_ns;
@@ -268,10 +270,10 @@ static uint32_t sample(struct run *r)
 static int decode_one(struct run *r, uint32_t id, struct err *e)
 {
     struct telemetry *t = session_telemetry(r->a->session);
-    uint64_t start = telemetry_now_ns();
+    uint64_t start = clock_ns();
     int rc = mw_session_eval(r->a->session, &id, 1, NULL, NULL, e);
 
-    r->receipt.decode_ns += telemetry_now_ns() - start;
+    r->receipt.decode_ns += clock_ns() - start;
     if (rc == 0)
         r->receipt.stall_ns += counter_get(&t->pass.stall_ns);
     return rc;
@@ -392,7 +394,7 @@ void answer_run(struct answerer *a, bool is_continued)
 {
     struct telemetry *t = session_telemetry(a->session);
     struct run r = { .a = a,
-                     .start_ns = telemetry_now_ns(),
+                     .start_ns = clock_ns(),
                      .bytes_before = counter_get(&t->bytes_read),
                      .parser = { .format = a->parser_format,
                                  .tokenizer = a->rendering.tokenizer },

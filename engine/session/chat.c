@@ -13,8 +13,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/model/forward.h"
 #include "engine/session/answer.h"
@@ -460,7 +460,6 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
                  struct err *e)
 {
     struct mw_chat *c = calloc(1, sizeof *c);
-    pthread_condattr_t attr;
 
     *out = NULL;
     if (c == NULL)
@@ -468,10 +467,7 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
     c->m = m;
     c->is_working = true;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&c->wake);
     if (events_new(&c->events, e) != 0 || options_copy(&c->o, o, e) != 0)
         goto fail;
     errno = thread_start(&c->thread, STACK_BYTES, engine_thread, c);
@@ -534,19 +530,12 @@ static void ask_to_end(struct mw_chat *c)
 
 bool mw_chat_stop(struct mw_chat *c, unsigned ms)
 {
-    struct timespec until;
+    uint64_t until_ns = clock_ns() + ms * (uint64_t)1000000;
     bool is_over;
 
     ask_to_end(c);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
     pthread_mutex_lock(&c->lock);
-    while (!c->is_over && pthread_cond_timedwait(&c->wake, &c->lock, &until) == 0)
+    while (!c->is_over && clock_cond_wait(&c->wake, &c->lock, until_ns))
         continue;
     is_over = c->is_over;
     pthread_mutex_unlock(&c->lock);
@@ -711,7 +700,7 @@ void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out)
     } else {
         memset(out, 0, sizeof *out);
         out->state = MW_LOADING;
-        out->t_ns = telemetry_now_ns();
+        out->t_ns = clock_ns();
     }
     pthread_mutex_unlock(&own->lock);
 }

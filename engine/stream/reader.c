@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
 
@@ -86,7 +87,7 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
         .need = (size_t)(b->offset + b->bytes - b->read_offset),
         .lead = (size_t)(b->offset - b->read_offset),
         .dst = dst,
-        .start_ns = telemetry_now_ns(),
+        .start_ns = clock_ns(),
     };
     s->n_flying++;
     submit(s, op);
@@ -149,7 +150,7 @@ static void start_lookups(struct stream *s)
     struct read_op *op;
 
     while (!s->is_dead && !s->quit && (op = lookup_next(&s->lookup)) != NULL) {
-        op->start_ns = telemetry_now_ns();
+        op->start_ns = clock_ns();
         submit(s, op);
     }
 }
@@ -211,7 +212,7 @@ static enum outcome outcome_of(struct stream *s, struct read_op *op, struct err 
 static void count(struct stream *s, const struct read_op *op)
 {
     struct telemetry *t = s->telemetry;
-    uint64_t ns = telemetry_now_ns() - op->start_ns;
+    uint64_t ns = clock_ns() - op->start_ns;
 
     counter_add(&t->bytes_read, op->got);
     counter_add(&t->reads, 1);

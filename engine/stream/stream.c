@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
@@ -378,14 +379,14 @@ static int await_block(struct stream *s, uint64_t *stall_ns, struct err *e)
             break;
         }
         if (start == 0)
-            start = telemetry_now_ns();
+            start = clock_ns();
         pthread_cond_wait(&s->news, &s->lock);
     }
     if (result == 0 && pinned_state(&s->pinned, s->next.block) == BLOCK_STREAMED)
         slot_at(s, s->taken++)->state = SLOT_TAKEN;
     pthread_mutex_unlock(&s->lock);
     if (start != 0)
-        *stall_ns += telemetry_now_ns() - start;
+        *stall_ns += clock_ns() - start;
     return result;
 }
 

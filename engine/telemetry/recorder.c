@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/json_write.h"
 #include "engine/base/thread.h"
 #include "engine/telemetry/json.h"
@@ -152,17 +152,13 @@ static void look(struct mw_recorder *r, bool is_last)
 }
 
 /* Wait for the next look, or until the recorder is closed: then false. */
-static bool wait_for_next(struct mw_recorder *r, struct timespec *until)
+static bool wait_for_next(struct mw_recorder *r, uint64_t *until_ns)
 {
     bool closing;
 
-    until->tv_nsec += LOOK_NS;
-    if (until->tv_nsec >= SECOND_NS) {
-        until->tv_nsec -= SECOND_NS;
-        until->tv_sec++;
-    }
+    *until_ns += LOOK_NS;
     pthread_mutex_lock(&r->lock);
-    while (!r->closing && pthread_cond_timedwait(&r->wake, &r->lock, until) == 0)
+    while (!r->closing && clock_cond_wait(&r->wake, &r->lock, *until_ns))
         continue;
     closing = r->closing;
     pthread_mutex_unlock(&r->lock);
@@ -172,10 +168,9 @@ static bool wait_for_next(struct mw_recorder *r, struct timespec *until)
 static void *record(void *arg)
 {
     struct mw_recorder *r = arg;
-    struct timespec until;
+    uint64_t until_ns = clock_ns();
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    while (wait_for_next(r, &until))
+    while (wait_for_next(r, &until_ns))
         look(r, false);
     look(r, true);
     return NULL;
@@ -192,17 +187,6 @@ static void recorder_free(struct mw_recorder *r)
     free(r);
 }
 
-static void init_wake(struct mw_recorder *r)
-{
-    pthread_condattr_t attr;
-
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->wake, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take_fn *take,
                      void *ctx, struct err *e)
 {
@@ -213,7 +197,8 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
         close(fd);
         return err_set(e, ERR_MEMORY, "no memory for a recorder");
     }
-    init_wake(r);
+    pthread_mutex_init(&r->lock, NULL);
+    clock_cond_init(&r->wake);
     r->take = take;
     r->ctx = ctx;
     r->path = strdup(name);

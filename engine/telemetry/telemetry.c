@@ -3,7 +3,8 @@
 #include "engine/telemetry/telemetry.h"
 
 #include <string.h>
-#include <time.h>
+
+#include "engine/base/clock.h"
 
 static const char *const state_names[] = { "idle",   "loading", "prefill",
                                            "decode", "draft",   "error" };
@@ -36,14 +37,6 @@ const char *mw_binds_name(enum mw_binds b)
     return binds_names[b];
 }
 
-uint64_t telemetry_now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void telemetry_begin(struct telemetry *t)
 {
     counter_add(&t->seq, 1);
@@ -66,7 +59,7 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     counter_set(&t->n_accepted, 0);
     counter_set(&t->prefill_ns, 0);
     counter_set(&t->decode_ns, 0);
-    counter_set(&t->t_start_ns, telemetry_now_ns());
+    counter_set(&t->t_start_ns, clock_ns());
     counter_set(&t->t_first_ns, 0);
     counter_set(&t->t_last_ns, 0);
     telemetry_end(t);
@@ -89,7 +82,7 @@ static void keep_token(struct telemetry *t, const struct mw_token *token)
 
 void telemetry_token(struct telemetry *t, uint64_t sample_ns)
 {
-    uint64_t now = telemetry_now_ns();
+    uint64_t now = clock_ns();
     struct mw_token token = {
         .t_ns = now,
         .n = counter_get(&t->n_decoded) + 1,
@@ -191,7 +184,7 @@ static void sample_layers(const struct telemetry *t, struct mw_sample *out)
 void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
 {
     memset(out, 0, sizeof *out);
-    out->t_ns = telemetry_now_ns();
+    out->t_ns = clock_ns();
     telemetry_run(t, &out->run);
     out->state = (enum mw_state)counter_get(&t->state);
     out->layer_now = (uint32_t)counter_get(&t->layer_gauge);

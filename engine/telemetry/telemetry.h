@@ -112,8 +112,6 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
  */
 void telemetry_token(struct telemetry *t, uint64_t sample_ns);
 
-uint64_t telemetry_now_ns(void);
-
 /* A consistent copy of everything but os and verdict, which their own parts fill.
  * Never blocks the writers. */
 void telemetry_sample(const struct telemetry *t, struct mw_sample *out);

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/machine/cgroup.h"
 #include "engine/machine/pagecache.h"
@@ -19,7 +19,6 @@
 #include "engine/telemetry/verdict.h"
 
 #define PERIOD_NS   500000000u
-#define SECOND_NS   1000000000u
 #define STACK_BYTES ((size_t)1 << 20)
 
 struct mw_watch {
@@ -157,7 +156,7 @@ static void read_process(const struct mw_watch *w, struct mw_os *out)
     out->own = sum(sum(self.rss, self.page_tables), self.swapped);
     out->swap_own = self.swapped;
     out->majflt = since(self.majflt, w->majflt_start);
-    out->t_ns = telemetry_now_ns();
+    out->t_ns = clock_ns();
 }
 
 void watch_read(struct mw_watch *w, struct mw_os *out)
@@ -183,14 +182,10 @@ void watch_read(struct mw_watch *w, struct mw_os *out)
 }
 
 /* Sleep a period; false when the watch ends. */
-static bool wait_for_next(struct mw_watch *w, struct timespec *until)
+static bool wait_for_next(struct mw_watch *w, uint64_t *until_ns)
 {
-    until->tv_nsec += PERIOD_NS;
-    if (until->tv_nsec >= SECOND_NS) {
-        until->tv_nsec -= SECOND_NS;
-        until->tv_sec++;
-    }
-    while (!w->closing && pthread_cond_timedwait(&w->wake, &w->lock, until) == 0)
+    *until_ns += PERIOD_NS;
+    while (!w->closing && clock_cond_wait(&w->wake, &w->lock, *until_ns))
         continue;
     return !w->closing;
 }
@@ -204,11 +199,10 @@ static void note_peak(struct mw_watch *w, const struct mw_os *os)
 static void *watch(void *arg)
 {
     struct mw_watch *w = arg;
-    struct timespec until;
+    uint64_t until_ns = clock_ns();
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
     pthread_mutex_lock(&w->lock);
-    while (wait_for_next(w, &until)) {
+    while (wait_for_next(w, &until_ns)) {
         struct mw_os os;
 
         pthread_mutex_unlock(&w->lock);
@@ -223,13 +217,8 @@ static void *watch(void *arg)
 
 static void open_all(struct mw_watch *w, const char *root)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond_init(&w->wake);
     proc_open(&w->proc, root);
     cgroup_open(&w->group, root);
     w->psi_memory = kernel_file_open(root, "/proc/pressure/memory");

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/units.h"
 #include "engine/format/catalogue.h"
 #include "engine/machine/probe.h"
@@ -78,7 +79,7 @@ static void *loop_main(void *arg)
     struct loop_thread *t = arg;
     struct loop *l = t->loop;
 
-    while (telemetry_now_ns() < l->end_ns) {
+    while (clock_ns() < l->end_ns) {
         uint64_t at;
         ssize_t n;
 
@@ -98,7 +99,7 @@ static void *loop_main(void *arg)
 static double run_loop(struct loop *l)
 {
     struct loop_thread t[LOOP_THREADS];
-    uint64_t start = telemetry_now_ns();
+    uint64_t start = clock_ns();
 
     l->end_ns = start + SLICE_NS;
     for (int i = 0; i < LOOP_THREADS; i++) {
@@ -109,7 +110,7 @@ static double run_loop(struct loop *l)
     }
     for (int i = 0; i < LOOP_THREADS; i++)
         pthread_join(t[i].thread, NULL);
-    return (double)(telemetry_now_ns() - start) / 1e9;
+    return (double)(clock_ns() - start) / 1e9;
 }
 
 /* --- the stream --- */
@@ -150,9 +151,9 @@ static struct stream_span *make_spans(const struct catalogue *c, uint64_t from,
 
 static void work_for(uint64_t ns)
 {
-    uint64_t end = telemetry_now_ns() + ns;
+    uint64_t end = clock_ns() + ns;
 
-    while (ns > 0 && telemetry_now_ns() < end)
+    while (ns > 0 && clock_ns() < end)
         ;
 }
 
@@ -165,10 +166,10 @@ struct walk {
 
 static void run_stream(struct walk *w, unsigned work, uint64_t slice_ns)
 {
-    uint64_t end = telemetry_now_ns() + slice_ns;
+    uint64_t end = clock_ns() + slice_ns;
     struct err e = ERR_INIT;
 
-    while (telemetry_now_ns() < end) {
+    while (clock_ns() < end) {
         struct stream_block b;
 
         if (!w->in_pass && stream_pass_begin(w->s, false, &e) != 0)
@@ -220,9 +221,9 @@ static void run_setting(const struct catalogue *c, struct loop *l, uint64_t *at,
         loop_s += run_loop(l);
         before = counter_get(&telemetry.bytes_read);
         n = counter_get(&telemetry.reads);
-        start = telemetry_now_ns();
+        start = clock_ns();
         run_stream(&w, set->work, SLICE_NS);
-        stream_s += (double)(telemetry_now_ns() - start) / 1e9;
+        stream_s += (double)(clock_ns() - start) / 1e9;
         bytes += counter_get(&telemetry.bytes_read) - before;
         reads += counter_get(&telemetry.reads) - n;
     }

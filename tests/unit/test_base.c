@@ -1,8 +1,10 @@
-/* The error value, the arena, sizes. */
+/* The error value, the arena, the clock, threads, sizes, hashes. */
 #include "config.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,9 +14,11 @@
 #include <cmocka.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/clock.h"
 #include "engine/base/err.h"
 #include "engine/base/keyed_hash.h"
 #include "engine/base/sha256.h"
+#include "engine/base/thread.h"
 #include "engine/base/units.h"
 
 static void an_error_says_where_and_what(void **state)
@@ -61,6 +65,70 @@ static void an_arena_refuses_more_than_it_holds(void **state)
     assert_int_equal(a.used, arena_size(4000));
     arena_unmap(&a);
     assert_null(a.base);
+}
+
+static void a_wait_ends_when_the_clock_reaches_its_time(void **state)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond;
+    uint64_t until_ns = clock_ns() + 20000000;
+
+    (void)state;
+    clock_cond_init(&cond);
+    pthread_mutex_lock(&lock);
+    while (clock_cond_wait(&cond, &lock, until_ns))
+        assert_true(clock_ns() < until_ns + 60 * (uint64_t)1000000000);
+    pthread_mutex_unlock(&lock);
+    assert_true(clock_ns() >= until_ns);
+    assert_true(clock_s() * 1e9 >= (double)until_ns);
+    assert_false(clock_cond_wait(&cond, &lock, until_ns));
+    pthread_cond_destroy(&cond);
+}
+
+struct seen {
+    sigset_t blocked;
+    size_t stack_bytes;
+};
+
+static void *look_around(void *arg)
+{
+    struct seen *seen = arg;
+    pthread_attr_t attr;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &seen->blocked);
+    pthread_getattr_np(pthread_self(), &attr);
+    pthread_attr_getstacksize(&attr, &seen->stack_bytes);
+    pthread_attr_destroy(&attr);
+    return NULL;
+}
+
+static void a_thread_has_the_stack_asked_for_and_no_signals_but_faults(void **state)
+{
+    static const int blocked[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCHLD };
+    static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+    struct seen seen = { .stack_bytes = 0 };
+    sigset_t mine;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(thread_start(&thread, 300 * KIB, look_around, &seen), 0);
+    pthread_join(thread, NULL);
+    for (size_t i = 0; i < sizeof blocked / sizeof blocked[0]; i++)
+        assert_int_equal(sigismember(&seen.blocked, blocked[i]), 1);
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
+        assert_int_equal(sigismember(&seen.blocked, open[i]), 0);
+    assert_in_range(seen.stack_bytes, 300 * KIB, 400 * KIB);
+    pthread_sigmask(SIG_SETMASK, NULL, &mine);
+    assert_int_equal(sigismember(&mine, SIGINT), 0);
+}
+
+static void a_thread_that_cannot_start_says_why(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(thread_start(&thread, 1, look_around, NULL), EINVAL);
+    assert_int_equal(thread_start(&thread, (size_t)1 << 50, look_around, NULL), EAGAIN);
 }
 
 static void sizes_are_read_as_people_write_them(void **state)
@@ -234,6 +302,9 @@ int main(void)
         cmocka_unit_test(an_error_says_where_and_what),
         cmocka_unit_test(an_error_of_the_system_keeps_its_number),
         cmocka_unit_test(an_arena_refuses_more_than_it_holds),
+        cmocka_unit_test(a_wait_ends_when_the_clock_reaches_its_time),
+        cmocka_unit_test(a_thread_has_the_stack_asked_for_and_no_signals_but_faults),
+        cmocka_unit_test(a_thread_that_cannot_start_says_why),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(numbers_are_whole_texts_within_their_range),
         cmocka_unit_test(texts_are_hashed_as_the_reference_does),
