@@ -18,8 +18,8 @@
 #include "engine/base/thread.h"
 #include "engine/model/forward.h"
 #include "engine/session/answer.h"
-#include "engine/session/cost.h"
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
+#include "engine/session/prompt_cost.h"
 
 #define TURN_MARKS 8  /* tokens around a message: estimates allow for them */
 #define AGAIN_MIN  32 /* fewer than this are the marks of the next turn */

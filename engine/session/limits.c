@@ -5,7 +5,7 @@
 
 #include "engine/machine/probe.h"
 #include "engine/model/forward.h"
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 
 #define DISK_DEPTH 8
 #define DISK_BLOCK (2 * MIB)

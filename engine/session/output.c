@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "engine/memwall.h"
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 
 /* A descriptor that the path names, or -1: "/dev/stdout", "/dev/stderr", "/dev/fd/N". */
 static int named_descriptor(const char *path)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 
 /* Shares below e^-REACH of the greatest are not looked at: all of them together, in any
  * vocabulary, are less than the rounding of one float. */

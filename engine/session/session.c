@@ -22,7 +22,7 @@
 #include "engine/kv/kv.h"
 #include "engine/model/forward.h"
 #include "engine/session/copies.h"
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 
 /* What depends on the plan and is made anew when it changes. */
 struct machinery {

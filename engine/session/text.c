@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 
 struct mw_encoder {
     struct encoder *encoder;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/session/model_open.h"
-#include "engine/session/vocab_open.h"
+#include "engine/session/model.h"
+#include "engine/session/vocab.h"
 
 int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e)
 {

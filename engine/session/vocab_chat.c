@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/format/json.h"
-#include "engine/session/vocab_open.h"
+#include "engine/session/vocab.h"
 #include "engine/text/chat_format.h"
 
 /* An error of the messages names their file, one of a template the template's. */

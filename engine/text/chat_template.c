@@ -17,7 +17,7 @@
 
 /*
  * The most memory that the values of one rendering may take: a constant, a share for each
- * message and a multiple of their text.  session/setup.c plans for it.  Published templates
+ * message and a multiple of their text.  session/plan_input.c plans for it.  Published templates
  * need less than half.  It is given back before the text is encoded.
  */
 #define MEMORY_BASE        ((size_t)1 << 20)

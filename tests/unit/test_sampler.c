@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 #include "tests/lib/model_path.h"
 
 #define N_MAX  512

@@ -4,7 +4,7 @@ check_PROGRAMS += \
 	tests/unit/test_layout \
 	tests/unit/test_history \
 	tests/unit/test_keys \
-	tests/unit/test_cost
+	tests/unit/test_prompt_cost
 
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c
 tests_unit_test_layout_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -18,7 +18,7 @@ tests_unit_test_keys_SOURCES = tests/unit/test_keys.c
 tests_unit_test_keys_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_keys_LDADD = $(CHAT_LIBS)
 
-tests_unit_test_cost_SOURCES = tests/unit/test_cost.c
-tests_unit_test_cost_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_cost_LDADD = $(UNIT_LIBS)
+tests_unit_test_prompt_cost_SOURCES = tests/unit/test_prompt_cost.c
+tests_unit_test_prompt_cost_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_prompt_cost_LDADD = $(UNIT_LIBS)
 endif

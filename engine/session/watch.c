@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 #include "engine/telemetry/watch.h"
 
 int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e)

@@ -1,9 +1,9 @@
 /*
- * model_open.h - an opened model: catalogue, description and, once text is needed, its
+ * model.h - an opened model: catalogue, description and, once text is needed, its
  * tokenizer.  What the files of session/ share; programs see struct mw_model only.
  */
-#ifndef MEMWALL_ENGINE_SESSION_MODEL_OPEN_H
-#define MEMWALL_ENGINE_SESSION_MODEL_OPEN_H
+#ifndef MEMWALL_ENGINE_SESSION_MODEL_H
+#define MEMWALL_ENGINE_SESSION_MODEL_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/session/cost.h"
+#include "engine/session/prompt_cost.h"
 
 void cost_estimate(const struct cost_basis *b, struct mw_cost *out)
 {

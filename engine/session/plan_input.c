@@ -1,12 +1,12 @@
 /*
- * setup.c - from options to a plan: which numbers of the model go into the arithmetic.
+ * plan_input.c - from options to a plan: which numbers of the model go into the arithmetic.
  */
 #include "config.h"
 
 #include <string.h>
 
 #include "engine/model/forward.h"
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 
 /* What the process takes besides the files of the program and the other rows of the plan: 4
  * MiB for the heap, relocated pages of libraries, stacks and small files that it reads, and

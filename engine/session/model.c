@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/session/model_open.h"
+#include "engine/session/model.h"
 
 #include <malloc.h>
 #include <math.h>

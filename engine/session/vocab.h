@@ -1,8 +1,8 @@
 /*
- * vocab_open.h - what a vocabulary consists of, for the files that use it.
+ * vocab.h - what a vocabulary consists of, for the files that use it.
  */
-#ifndef MEMWALL_ENGINE_SESSION_VOCAB_OPEN_H
-#define MEMWALL_ENGINE_SESSION_VOCAB_OPEN_H
+#ifndef MEMWALL_ENGINE_SESSION_VOCAB_H
+#define MEMWALL_ENGINE_SESSION_VOCAB_H
 
 #include "engine/memwall.h"
 #include "engine/text/tokenizer.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/session/cost.h"
+#include "engine/session/prompt_cost.h"
 
 /* 9 GB of weights, 3 GB for a prompt, a third of them in memory, 2 GB/s. */
 static const struct cost_basis basis = {
