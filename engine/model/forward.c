@@ -117,7 +117,8 @@ void forward_bytes(const struct model_desc *d, struct forward_bytes *out)
     out->act_col = count.col_bytes;
     out->act_fixed = count.n_piece * arena_size(1) * 2;
     out->rows_col = rows[0] + rows[1];
-    out->rows_fixed = 2 * arena_size(1) + stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
+    out->rows_fixed = 2 * arena_size(1);
+    out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
     out->experts = d->hp->n_expert > 0 ? arena_size(experts_buf_bytes(d)) : 0;
 }
 
@@ -126,24 +127,22 @@ uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row)
     return arena_size((uint64_t)n_row * d->n_vocab * sizeof(float));
 }
 
-double forward_flops(const struct model_desc *d, bool is_prompt)
+double forward_prompt_flops(const struct model_desc *d)
 {
     double sum = 0;
 
-    for (uint32_t l = 0; l < d->n_layer; l++) {
+    for (uint32_t l = 0; l <= d->last_kv_layer; l++) {
         const struct layer_desc *y = &d->layers[l];
         const struct mat *all[] = { &y->k,  &y->v,    &y->q,        &y->o,        &y->gate,
                                     &y->up, &y->down, &y->ple_proj, &y->ple_gate, &y->ple_out };
-        size_t n = is_prompt && l == d->last_kv_layer ? 2 : sizeof all / sizeof all[0];
+        size_t n = l == d->last_kv_layer ? 2 : sizeof all / sizeof all[0];
 
-        if (is_prompt && l > d->last_kv_layer)
-            break;
         for (size_t i = 0; i < n; i++)
             sum += 2.0 * all[i]->n_row * all[i]->n_k;
-        if (!is_prompt || l < d->last_kv_layer)
+        if (l < d->last_kv_layer)
             sum += 6.0 * y->experts.n_used * y->experts.n_ff * d->n_embd;
     }
-    return is_prompt ? sum : sum + 2.0 * d->head.n_row * d->head.n_k;
+    return sum;
 }
 
 /* --- life --- */

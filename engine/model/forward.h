@@ -50,8 +50,8 @@ struct forward_parts {
 /* What forward_new takes from its arenas: fixed + chunk * col.  Pure. */
 struct forward_bytes {
     uint64_t act_fixed, act_col;
-    uint64_t rows_fixed; /* the stream's buffers for lookups, whatever the chunk is */
-    uint64_t rows_col;   /* lookup rows of one token as in the file */
+    uint64_t rows_fixed, rows_col; /* lookup rows of a chunk, as in the file */
+    uint64_t lookup;               /* the stream's buffers for lookups */
     uint64_t experts;    /* smallest room for expert weights */
 };
 void forward_bytes(const struct model_desc *d, struct forward_bytes *out);
@@ -78,9 +78,9 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
 /* [rows wanted][n_vocab], soft-capped; until the next run. */
 float *forward_logits(struct forward *f);
 
-/* Multiply-adds times two of one token: all layers and head; of a prompt, those that a token
- * whose logits nobody wants goes through. */
-double forward_flops(const struct model_desc *d, bool is_prompt);
+/* Operations (multiply-adds times two) for one prompt token without logits: it goes only
+ * through the layers up to the last one that writes KV. */
+double forward_prompt_flops(const struct model_desc *d);
 
 /* Multiply matrices as a prompt does for about so many seconds: operations a second.  Takes
  * some MiB, and gives them back. */

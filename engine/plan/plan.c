@@ -200,20 +200,6 @@ static uint32_t chunk_target(const struct plan_input *in)
     return chunk_limit(in, in->n_ctx, (uint32_t)chunk);
 }
 
-/* The slots that the ring grows to. */
-static uint32_t slot_target(const struct plan_input *in)
-{
-    uint64_t slot = in->slot_bytes > 0 ? in->slot_bytes : 1;
-    uint64_t ring = slot < PLAN_SLOT_BYTES ? PLAN_RING_BYTES_SMALL : PLAN_RING_BYTES;
-    uint64_t n = (ring + slot / 2) / slot;
-
-    n = smaller(n, PLAN_RING_SLOTS);
-    if (in->slots_max != 0)
-        n = smaller(n, in->slots_max);
-    n = smaller(n, in->n_block); /* more would hold the same block twice */
-    return n > 2 ? (uint32_t)n : 2;
-}
-
 static bool choice_fits(const struct plan_input *in, const struct choice *c)
 {
     struct plan p;
@@ -271,8 +257,8 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
 {
     struct choice c = { .n_ctx = in->n_ctx,
                         .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
-                        .n_slot = slot_target(in) };
-    uint32_t slots = c.n_slot, copies = copy_target(in);
+                        .n_slot = in->n_slot };
+    uint32_t copies = copy_target(in);
     uint64_t used, room;
 
     while (c.n_slot > 2 && !choice_fits(in, &c))
@@ -282,7 +268,7 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     fill(in, &c, out);
     used = out->sum_bytes - out->row[MW_ROW_RESERVE];
     room = room_for_rows(in->budget_bytes, in->n_thread);
-    if (c.n_slot == slots && c.chunk == most && c.n_copy == copies && room > used)
+    if (c.n_slot == in->n_slot && c.chunk == most && c.n_copy == copies && room > used)
         c.pinned_bytes = smaller(room - used, all_pinned_bytes(in));
     fill(in, &c, out);
 }
@@ -306,7 +292,7 @@ double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, enum 
         *binds = MW_BINDS_DISK;
     else
         *binds = kv > weights ? MW_BINDS_KV : MW_BINDS_MEMORY;
-    return (disk_s > memory_s ? disk_s : memory_s) + in->pass_fixed_s;
+    return disk_s > memory_s ? disk_s : memory_s;
 }
 
 double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint32_t chunk)
@@ -318,7 +304,7 @@ double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint
     if (streamed_bytes > 0)
         disk_s = (double)streamed_bytes / in->disk_bytes_s;
     compute_s = in->flops_prompt_token * chunk / in->flops_s;
-    return (disk_s > compute_s ? disk_s : compute_s) + in->pass_fixed_s;
+    return disk_s > compute_s ? disk_s : compute_s;
 }
 
 static void predict(const struct plan_input *in, struct plan *out)

@@ -24,17 +24,6 @@
  * than its bytes. */
 #define PLAN_BLOCK_ROUNDING 8192
 
-/*
- * The ring grows to about so many bytes, at most PLAN_RING_SLOTS slots and at least two.
- * Slots of a small budget (below PLAN_SLOT_BYTES) get the lesser ring.  More adds no
- * bandwidth: on a virtual disk of 2.3 GB/s four reads of 1 to 4 MiB in flight gave 0.96
- * to 1.0 of what a plain loop of reads reaches, eight no more.
- */
-#define PLAN_RING_BYTES       ((uint64_t)32 << 20)
-#define PLAN_RING_BYTES_SMALL ((uint64_t)8 << 20)
-#define PLAN_RING_SLOTS       8
-#define PLAN_SLOT_BYTES       ((uint64_t)3 << 20)
-
 /* Columns of a prompt chunk: what the smallest plan has; from where on more make a token
  * hardly cheaper to compute (a model of 1 B in Q4_K, tokens a second: 16: 80, 32: 108,
  * 64: 109, 128: 113, 512: 116); what it grows to where nothing is read or the limits of the
@@ -53,7 +42,6 @@ struct plan_input {
     uint64_t budget_bytes;
     uint32_t n_ctx;
     uint32_t chunk_max; /* 0: the plan chooses; else the chunk asked for */
-    uint32_t slots_max; /* 0: the plan chooses */
     int n_thread;
 
     uint64_t program_bytes;    /* measured, or the allowance */
@@ -66,9 +54,10 @@ struct plan_input {
     uint64_t resident_bytes;   /* norms and other small weights, always in memory */
     uint64_t hot_bytes;        /* of weights a decoded token streams, without resident */
     uint64_t prompt_bytes;     /* of those, what a prompt chunk reads */
-    uint64_t slot_bytes;       /* of one ring slot, alignment slack included */
+    uint64_t slot_bytes;       /* of one ring slot (struct stream_shape) */
+    uint32_t n_slot;           /* slots that the ring grows to, at least 2 */
     uint64_t ring_fixed_bytes; /* stream_overhead_bytes(): what it needs beside the slots */
-    uint64_t rows_fixed_bytes; /* stream_lookup_bytes(): whatever the chunk is */
+    uint64_t rows_fixed_bytes; /* of the item `rows`, independent of the chunk */
     uint32_t n_block;          /* blocks of a full pass: rounding of pinned blocks */
     bool streams;              /* false: io mode mmap, no ring and nothing pinned */
 
@@ -80,10 +69,8 @@ struct plan_input {
 
     /* Limits of this machine, bytes or operations a second; 0: not measured. */
     double disk_bytes_s, memory_bytes_s, flops_s;
-    double flops_token;         /* multiply-adds times two of one token, all layers */
     double flops_prompt_token;  /* of a prompt token */
     double kv_read_token_bytes; /* bytes of KV read by one decoded token at n_ctx */
-    double pass_fixed_s;        /* cost of a pass whatever it reads and computes */
 };
 
 struct plan {
@@ -120,12 +107,12 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e);
 uint64_t plan_smallest_budget(const struct plan_input *in);
 uint32_t plan_largest_ctx(const struct plan_input *in);
 
-/* t_decode = max(S / D, (H + A) / M) + f, seconds; the term that wins in *binds (may be
+/* t_decode = max(S / D, (H + A) / M), seconds; the term that wins in *binds (may be
  * NULL).  0 and MW_BINDS_NONE where a limit that it needs was not measured. */
 double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
                      enum mw_binds *binds);
 
-/* t_prefill = max(S / D, flops(chunk) / F) + f of one chunk of the prompt, seconds; S: what
+/* t_prefill = max(S / D, flops(chunk) / F) of one chunk of the prompt, seconds; S: what
  * a prompt pass reads.  0 where a limit was not measured, and for a mixture of experts. */
 double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint32_t chunk);
 

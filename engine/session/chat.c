@@ -722,7 +722,7 @@ static double token_compute_s(const struct mw_chat *c)
 {
     if (c->prompt_compute_s > 0 || !(c->m->flops_s > 0))
         return c->prompt_compute_s;
-    return forward_flops(c->m->desc, true) / c->m->flops_s;
+    return forward_prompt_flops(c->m->desc) / c->m->flops_s;
 }
 
 int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,

@@ -6,9 +6,8 @@
 #include "engine/machine/probe.h"
 #include "engine/model/forward.h"
 #include "engine/session/model.h"
+#include "engine/stream/shape.h"
 
-#define DISK_DEPTH 8
-#define DISK_BLOCK (2 * MIB)
 /* Several times a last-level cache: half of 64 MiB would come from one of 32. */
 #define MOST_BUFFER (256 * MIB)
 
@@ -41,9 +40,9 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
         return err_set(e, ERR_ARGUMENT, "no kernels \"%s\" for this CPU", o->isa);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    rc = probe_disk(fd, is_direct, DISK_DEPTH, DISK_BLOCK, &p, &disk, e);
+    rc = probe_disk(fd, is_direct, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &p, &disk, e);
     if (rc != 0 && e->code == ERR_UNSUPPORTED && o->io == MW_IO_AUTO)
-        rc = probe_disk(fd, false, DISK_DEPTH, DISK_BLOCK, &p, &disk, e);
+        rc = probe_disk(fd, false, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &p, &disk, e);
     if (rc != 0 || probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
         forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
                         &out->flops_s, e) != 0)

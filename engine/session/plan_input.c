@@ -165,7 +165,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
 {
     const struct model_desc *d = m->desc;
     struct forward_bytes bytes;
-    uint32_t n_block;
+    struct stream_shape shape;
 
     if (o->n_ctx > (uint32_t)1 << 24)
         return err_set(e, ERR_ARGUMENT, "a context of %u tokens is not possible", o->n_ctx);
@@ -185,7 +185,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .act_fixed_bytes = bytes.act_fixed,
         .act_col_bytes = bytes.act_col,
         .rows_col_bytes = bytes.rows_col,
-        .rows_fixed_bytes = bytes.rows_fixed,
+        .rows_fixed_bytes = bytes.rows_fixed + bytes.lookup,
         .resident_bytes = desc_resident_bytes(m->desc),
         .hot_bytes = m->hot_bytes,
         .prompt_bytes = m->prompt_bytes,
@@ -194,13 +194,14 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .disk_bytes_s = m->disk_bytes_s,
         .memory_bytes_s = m->memory_bytes_s,
         .flops_s = m->flops_s,
-        .flops_token = forward_flops(d, false),
-        .flops_prompt_token = forward_flops(d, true),
+        .flops_prompt_token = forward_prompt_flops(d),
     };
-    in->slot_bytes =
-        stream_slot_bytes(m->spans, m->n_span, stream_block_target(o->memory_bytes), &n_block);
-    in->n_block = n_block;
-    in->ring_fixed_bytes = stream_overhead_bytes(m->n_span, n_block, m->catalogue->n_file);
+    shape_make(&shape, m->spans, m->n_span, shape_target(o->memory_bytes));
+    in->slot_bytes = shape.slot_bytes;
+    in->n_slot = shape.n_slot;
+    in->n_block = shape.n_block;
+    in->ring_fixed_bytes =
+        stream_overhead_bytes(m->n_span, shape.n_block, m->catalogue->n_file);
     add_kv(m, o, in);
     return 0;
 }

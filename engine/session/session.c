@@ -27,6 +27,7 @@
 /* What depends on the plan and is made anew when it changes. */
 struct machinery {
     struct plan plan;
+    struct stream_shape shape;
     struct arena activations, rows, logits, experts;
     struct stream *stream;
     struct forward *forward;
@@ -174,19 +175,18 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .exact = o->exact,
         .cancel = &s->cancel,
     };
-    size_t target = stream_block_target(o->memory_bytes);
     struct forward_bytes bytes;
 
     forward_bytes(s->m->desc, &bytes);
-    so.lookup_bytes = bytes.rows_fixed - 2 * arena_size(1);
+    so.lookup_bytes = bytes.lookup;
+    shape_make(&a.shape, s->m->spans, s->m->n_span, shape_target(o->memory_bytes));
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
-        arena_map(&a.rows, "rows", plan->chunk * bytes.rows_col + 2 * arena_size(1), true, e) !=
+        arena_map(&a.rows, "rows", plan->chunk * bytes.rows_col + bytes.rows_fixed, true, e) !=
             0 ||
         arena_map(&a.logits, "logits", plan->row[MW_ROW_LOGITS], true, e) != 0 ||
         arena_map(&a.experts, "experts", plan->row[MW_ROW_EXPERTS], true, e) != 0)
         goto fail;
-    so.slot_bytes = stream_slot_bytes(s->m->spans, s->m->n_span, target, &(uint32_t){ 0 });
-    if (stream_open(&a.stream, s->m->catalogue, s->m->spans, s->m->n_span, target, &so,
+    if (stream_open(&a.stream, s->m->catalogue, s->m->spans, s->m->n_span, &a.shape, &so,
                     s->telemetry, e) != 0)
         goto fail;
     *out = a;
@@ -500,7 +500,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     if (same_shape(&before, &plan) && wanted.io == s->o.io &&
         wanted.mmap_drop == s->o.mmap_drop && wanted.no_uring == s->o.no_uring &&
         wanted.exact == s->o.exact && wanted.n_thread == s->o.n_thread &&
-        stream_block_target(wanted.memory_bytes) == stream_block_target(s->o.memory_bytes)) {
+        shape_target(wanted.memory_bytes) == s->mach.shape.target) {
         copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;
         rc = settle_memory(s, 0, e);

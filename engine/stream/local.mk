@@ -10,6 +10,7 @@ libengine_a_SOURCES += \
 	engine/stream/read_now.c \
 	engine/stream/reader.c \
 	engine/stream/schedule.c engine/stream/schedule.h \
+	engine/stream/shape.c engine/stream/shape.h \
 	engine/stream/source.c engine/stream/source.h \
 	engine/stream/stream.c engine/stream/stream.h \
 	engine/stream/stream_internal.h

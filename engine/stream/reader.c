@@ -76,6 +76,7 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
     struct read_op *op = free_op(s);
 
     assert(op != NULL);
+    assert(kind != READ_SLOT || b->read_bytes <= s->slot_bytes);
     *op = (struct read_op){
         .kind = kind,
         .target = target,

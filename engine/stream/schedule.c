@@ -9,19 +9,6 @@
 /* Kernels take several rows at once: blocks end at a multiple where that costs nothing. */
 #define ROWS_TOGETHER 16
 
-/*
- * Smaller blocks make a smaller ring and cost no bandwidth down to 512 KiB (measured:
- * tests/bench/bench_stream), but each costs the workers a start and a wait.
- */
-size_t stream_block_target(uint64_t budget_bytes)
-{
-    if (budget_bytes < 96 * MIB)
-        return 512 * KIB;
-    if (budget_bytes < 192 * MIB)
-        return 1 * MIB;
-    return budget_bytes < 384 * MIB ? 2 * MIB : 4 * MIB;
-}
-
 uint64_t schedule_bytes(uint32_t n_span)
 {
     return (uint64_t)n_span * sizeof(struct schedule_span);
@@ -69,8 +56,8 @@ static void place(const struct schedule_span *p, uint64_t i, struct schedule_blo
     out->read_bytes = align_up(out->offset + out->bytes, SCHEDULE_ALIGN) - out->read_offset;
 }
 
-size_t stream_slot_bytes(const struct stream_span *spans, uint32_t n_span, size_t target,
-                         uint32_t *n_block)
+uint64_t schedule_measure(const struct stream_span *spans, uint32_t n_span, size_t target,
+                          uint32_t *n_block)
 {
     uint64_t largest = 0, blocks = 0;
 
@@ -80,7 +67,7 @@ size_t stream_slot_bytes(const struct stream_span *spans, uint32_t n_span, size_
 
         if (!cut(&spans[i], target, &p.block_rows, &n) || n > UINT32_MAX ||
             blocks + n > UINT32_MAX)
-            continue; /* stream_open says what is wrong */
+            continue; /* schedule_make reports it */
         blocks += n;
         for (uint64_t k = 0; k < n; k++) {
             struct schedule_block b;
@@ -91,7 +78,7 @@ size_t stream_slot_bytes(const struct stream_span *spans, uint32_t n_span, size_
         }
     }
     *n_block = (uint32_t)blocks;
-    return (size_t)largest;
+    return largest;
 }
 
 /* Is there no earlier span of this layer?  Spans of a layer are neighbours, so that the

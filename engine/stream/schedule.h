@@ -53,6 +53,11 @@ struct schedule_block {
 
 uint64_t schedule_bytes(uint32_t n_span);
 
+/* The read_bytes of the largest block of these spans, and in *n_block the number of blocks.
+ * Spans that schedule_make refuses are left out. */
+uint64_t schedule_measure(const struct stream_span *spans, uint32_t n_span, size_t target,
+                          uint32_t *n_block);
+
 /*
  * Cut spans into blocks, in memory of schedule_bytes(n_span) bytes at `spans`.
  * Returns 0, or -1 with *e: a span that overflows, or that a prompt pass uses behind

@@ -14,9 +14,7 @@
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
 
-/* Bytes in flight that keep a disk busy; more only delays lookups. */
-#define FLIGHT_BYTES (16 * MIB)
-#define STACK_BYTES  ((size_t)256 << 10)
+#define STACK_BYTES ((size_t)256 << 10)
 
 /* Direct reads that bring less than this share of what buffered ones do are not chosen. */
 #define SLOW_SHARE 0.7
@@ -26,15 +24,6 @@
 #define FILE_BYTES  256
 
 /* --- opening --- */
-
-static uint32_t choose_depth(const struct stream_options *o)
-{
-    uint64_t depth = FLIGHT_BYTES / (o->slot_bytes > 0 ? o->slot_bytes : FLIGHT_BYTES / 4) + 1;
-
-    if (o->depth > 0)
-        return o->depth;
-    return depth < 4 ? 4 : depth > 8 ? 8 : (uint32_t)depth;
-}
 
 static int check_spans(const struct stream *s, struct err *e)
 {
@@ -111,11 +100,16 @@ static int check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned
 
 static int open_memory(struct stream *s, const struct stream_options *o, struct err *e)
 {
+    assert(s->depth > 0 && s->depth <= STREAM_DEPTH_MAX);
+    assert(s->slot_bytes > 0 && s->slot_bytes % SCHEDULE_ALIGN == 0);
+    assert(s->slot_bytes <= SIZE_MAX / 4 / STREAM_SLOTS_MAX);
     uint64_t cells = o->lookup_bytes / LOOKUP_CELL_BYTES;
 
+    if (check_memory(s, o->n_slot, UINT64_MAX, e) != 0)
+        return -1;
     cells = cells < 4 ? 4 : cells > LOOKUP_CELLS ? LOOKUP_CELLS : cells;
-    if (area_reserve(&s->ring, "ring", (uint64_t)STREAM_SLOTS_MAX * o->slot_bytes, e) != 0 ||
-        area_hold(&s->ring, (uint64_t)o->n_slot * o->slot_bytes, true, e) != 0)
+    if (area_reserve(&s->ring, "ring", (uint64_t)STREAM_SLOTS_MAX * s->slot_bytes, e) != 0 ||
+        area_hold(&s->ring, (uint64_t)o->n_slot * s->slot_bytes, true, e) != 0)
         return -1;
     if (area_reserve(&s->lookup_area, "rows", lookup_bytes((uint32_t)cells), e) != 0 ||
         area_hold(&s->lookup_area, s->lookup_area.reserved, true, e) != 0)
@@ -125,40 +119,6 @@ static int open_memory(struct stream *s, const struct stream_options *o, struct 
         pinned_set(&s->pinned, o->pinned_bytes, e) != 0)
         return -1;
     return check_memory(s, s->n_slot, o->pinned_bytes, e);
-}
-
-static int check_options(const struct stream_options *o, struct err *e)
-{
-    if (o->n_slot == 1 || o->n_slot > STREAM_SLOTS_MAX)
-        return err_set(e, ERR_ARGUMENT, "a ring of %u slots is not possible", o->n_slot);
-    if (o->slot_bytes > SIZE_MAX / 4 / STREAM_SLOTS_MAX)
-        return err_set(e, ERR_ARGUMENT, "slots of %zu bytes are not possible", o->slot_bytes);
-    if (o->slot_bytes % SCHEDULE_ALIGN != 0)
-        return err_set(e, ERR_ARGUMENT, "a slot of %zu bytes is not a multiple of 4096",
-                       o->slot_bytes);
-    if (o->depth > STREAM_DEPTH_MAX)
-        return err_set(e, ERR_ARGUMENT, "%u reads in flight are more than %d", o->depth,
-                       STREAM_DEPTH_MAX);
-    return 0;
-}
-
-static int check_slots(const struct stream *s, struct err *e)
-{
-    struct schedule_at at = schedule_begin(&s->schedule);
-
-    if (s->n_slot == 0)
-        return 0;
-    for (; at.block < s->schedule.n_block; schedule_step(&s->schedule, &at)) {
-        struct schedule_block b;
-
-        schedule_get(&s->schedule, &at, &b);
-        if (b.read_bytes > s->slot_bytes)
-            return err_set(e, ERR_ARGUMENT,
-                           "a slot of %zu bytes is too small for a block of "
-                           "%llu",
-                           s->slot_bytes, (unsigned long long)b.read_bytes);
-    }
-    return 0;
 }
 
 static int start_reader(struct stream *s, struct err *e)
@@ -197,23 +157,21 @@ static void count_layers(struct stream *s)
 }
 
 static int open_parts(struct stream *s, const struct stream_span *spans, uint32_t n_span,
-                      size_t block_target, const struct stream_options *o, struct err *e)
+                      const struct stream_shape *shape, const struct stream_options *o,
+                      struct err *e)
 {
-    if (check_options(o, e) != 0 || open_tables(s, spans, n_span, block_target, e) != 0 ||
-        open_files(s, o, e) != 0)
+    if (open_tables(s, spans, n_span, shape->target, e) != 0 || open_files(s, o, e) != 0)
         return -1;
     s->io_name = "mmap";
     s->io_reason = s->reason;
     if (s->is_mapped)
         return mapping_open(&s->mapping, &s->source, e);
-    if (check_slots(s, e) != 0 || open_memory(s, o, e) != 0)
-        return -1;
-    return 0;
+    return open_memory(s, o, e);
 }
 
 int stream_open(struct stream **out, const struct catalogue *c, const struct stream_span *spans,
-                uint32_t n_span, size_t block_target, const struct stream_options *options,
-                struct telemetry *t, struct err *e)
+                uint32_t n_span, const struct stream_shape *shape,
+                const struct stream_options *options, struct telemetry *t, struct err *e)
 {
     struct stream *s = calloc(1, sizeof *s);
 
@@ -225,13 +183,13 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
     s->is_mapped = options->io == STREAM_MMAP;
     s->drops = options->mmap_drop;
     s->n_slot = options->n_slot;
-    s->slot_bytes = options->slot_bytes;
-    s->depth = choose_depth(options);
+    s->slot_bytes = shape->slot_bytes;
+    s->depth = shape->depth;
     s->first_kind = options->no_uring || backend_uring == NULL ? &backend_pread : backend_uring;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->news, NULL);
     pthread_cond_init(&s->wakeup, NULL);
-    if (open_parts(s, spans, n_span, block_target, options, e) != 0)
+    if (open_parts(s, spans, n_span, shape, options, e) != 0)
         goto fail;
     count_layers(s);
     reader_restart(s);

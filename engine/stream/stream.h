@@ -24,6 +24,7 @@
 
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"
+#include "engine/stream/shape.h"
 #include "engine/telemetry/telemetry.h"
 
 /* Rows of one tensor that a pass uses, in the order of the pass. */
@@ -42,25 +43,14 @@ struct stream_options {
     enum stream_io io;
     bool mmap_drop;        /* mmap: drop pages behind the read position */
     bool no_uring;         /* use pread threads even where io_uring is there */
-    uint32_t n_slot;       /* of the ring, 2 to 64; 0: everything is pinned */
-    size_t slot_bytes;     /* as stream_slot_bytes() says */
+    uint32_t n_slot;       /* of the ring, 2 to STREAM_SLOTS_MAX; 0: everything is pinned */
     uint64_t pinned_bytes; /* for pinned blocks, rounding included */
     uint64_t lookup_bytes; /* as stream_lookup_bytes() says; 0: the smallest that works */
-    uint32_t depth;        /* reads in flight at most; 0: chosen */
     /* What probes measured, 0: they did not.  auto is not direct where that is slow. */
     double direct_bytes_s, buffered_bytes_s;
 };
 
 struct stream;
-
-/* Bytes of rows in a block at most: as many whole rows as fit the target (4 MiB, less
- * when the budget is small), at least one row. */
-size_t stream_block_target(uint64_t budget_bytes);
-
-/* Size of a slot for these spans: the largest block, rounded out to the alignment of
- * direct reads at both ends; also the blocks' count.  Pure. */
-size_t stream_slot_bytes(const struct stream_span *spans, uint32_t n_span, size_t target,
-                         uint32_t *n_block);
 
 /* What the stream needs beside slots, pinned blocks and lookup buffers: its tables, its
  * thread, the rings shared with the kernel.  Pure. */
@@ -72,8 +62,8 @@ uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_fil
  * Returns 0, or -1 with *e.
  */
 int stream_open(struct stream **out, const struct catalogue *c, const struct stream_span *spans,
-                uint32_t n_span, size_t block_target, const struct stream_options *options,
-                struct telemetry *t, struct err *e);
+                uint32_t n_span, const struct stream_shape *shape,
+                const struct stream_options *options, struct telemetry *t, struct err *e);
 void stream_close(struct stream *s); /* joins the reader; NULL is fine */
 
 /* What the stream chose: "direct/io_uring", "direct/pread", "buffered", "mmap", and why

@@ -29,9 +29,6 @@
 #include "engine/stream/source.h"
 #include "engine/stream/stream.h"
 
-#define STREAM_DEPTH_MAX 32
-#define STREAM_SLOTS_MAX 64
-
 enum slot_state {
     SLOT_FREE,
     SLOT_READING,

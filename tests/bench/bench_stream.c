@@ -198,18 +198,18 @@ static void run_setting(const struct catalogue *c, struct loop *l, uint64_t *at,
     struct stream_options o = { .io = STREAM_DIRECT,
                                 .no_uring = set->pread != 0,
                                 .n_slot = set->slots,
-                                .depth = set->depth,
                                 .pinned_bytes = (uint64_t)set->pinned_mib * MIB };
     struct walk w = { .spans = spans, .at = *at };
     double stream_s = 0, loop_s = 0;
     uint64_t bytes = 0, reads = 0;
     struct err e = ERR_INIT;
-    uint32_t n_block;
+    struct stream_shape shape;
     double ratio;
 
-    o.slot_bytes = stream_slot_bytes(spans, n_span, set->target_kib * KIB, &n_block);
+    shape_make(&shape, spans, n_span, set->target_kib * KIB);
+    shape.depth = set->depth;
     l->bytes = 0;
-    if (stream_open(&w.s, c, spans, n_span, set->target_kib * KIB, &o, &telemetry, &e) != 0)
+    if (stream_open(&w.s, c, spans, n_span, &shape, &o, &telemetry, &e) != 0)
         die(&e);
     if (set->pinned_mib > 0)
         while (w.passes == 0)
@@ -230,8 +230,8 @@ static void run_setting(const struct catalogue *c, struct loop *l, uint64_t *at,
     ratio = ((double)bytes / stream_s) / ((double)l->bytes / loop_s);
     printf("%5u KiB %3u slots %6.1f MiB depth %2u %-16s %5u blocks %6.0f KiB a read: "
            "%.3f GB/s, loop %.3f, ratio %.2f\n",
-           set->target_kib, set->slots, (double)(o.slot_bytes * o.n_slot) / (double)MIB,
-           set->depth, stream_io_name(w.s), n_block, (double)bytes / (double)reads / 1024,
+           set->target_kib, set->slots, (double)(shape.slot_bytes * o.n_slot) / (double)MIB,
+           set->depth, stream_io_name(w.s), shape.n_block, (double)bytes / (double)reads / 1024,
            (double)bytes / stream_s / 1e9, (double)l->bytes / loop_s / 1e9, ratio);
     fflush(stdout);
     stream_close(w.s);
@@ -246,8 +246,10 @@ static void print_probes(const struct catalogue *c)
     struct probe_rate direct, buffered, memory;
     struct err e = ERR_INIT;
 
-    if (probe_disk(c->files[0].fd, true, 4, 4 * MIB, &o, &direct, &e) != 0 ||
-        probe_disk(c->files[0].fd, false, 4, 4 * MIB, &o, &buffered, &e) != 0 ||
+    if (probe_disk(c->files[0].fd, true, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &o, &direct,
+                   &e) != 0 ||
+        probe_disk(c->files[0].fd, false, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &o, &buffered,
+                   &e) != 0 ||
         probe_memory(n_thread, &o, &memory, &e) != 0)
         die(&e);
     printf("probes: direct %.3f GB/s, through the page cache %.3f, memory %.2f (%d threads)\n",

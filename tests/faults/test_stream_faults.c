@@ -91,10 +91,10 @@ static int try_open(const struct mode *mode, uint32_t n_slot, uint64_t pinned_by
                                 .mmap_drop = mode->drop,
                                 .n_slot = n_slot,
                                 .pinned_bytes = pinned_bytes };
-    uint32_t n_block;
+    struct stream_shape shape;
 
-    o.slot_bytes = stream_slot_bytes(model.spans, model.n_span, TARGET, &n_block);
-    return stream_open(&stream, &model.catalogue, model.spans, model.n_span, TARGET, &o,
+    shape_make(&shape, model.spans, model.n_span, TARGET);
+    return stream_open(&stream, &model.catalogue, model.spans, model.n_span, &shape, &o,
                        &telemetry, e);
 }
 

@@ -41,6 +41,7 @@ static struct plan_input orientation(void)
         .hot_bytes = 4531 * 1000000ull,
         .prompt_bytes = 1128 * 1000000ull,
         .slot_bytes = 4 * MIB + 8 * KIB,
+        .n_slot = 8,
         .ring_fixed_bytes = 64 * KIB,
         .rows_fixed_bytes = 1 * MIB,
         .n_block = 1200,
@@ -52,7 +53,6 @@ static struct plan_input orientation(void)
         .disk_bytes_s = 1.5e9,
         .memory_bytes_s = 15e9,
         .flops_s = 60e9,
-        .flops_token = 4.6e9,
         .flops_prompt_token = 1.2e9,
         .kv_read_token_bytes = 70e6,
     };
@@ -64,7 +64,7 @@ static struct plan_input random_input(void)
 
     in.n_ctx = (uint32_t)(1 + random_below(40000));
     in.chunk_max = random_below(2) ? 0 : (uint32_t)(1 + random_below(600));
-    in.slots_max = random_below(2) ? 0 : (uint32_t)(2 + random_below(10));
+    in.n_slot = (uint32_t)(2 + random_below(10));
     in.n_thread = (int)(1 + random_below(16));
     in.act_col_bytes = random_below(MIB);
     in.n_block = (uint32_t)random_below(3000);
@@ -278,13 +278,12 @@ static void the_larger_term_binds(void **state)
     (void)state;
     in.resident_bytes = 0;
     in.kv_read_token_bytes = 0;
-    in.pass_fixed_s = 0.25;
-    assert_near(plan_decode_s(&in, 3000000000u, &binds), 2.25);
+    assert_near(plan_decode_s(&in, 3000000000u, &binds), 2);
     assert_int_equal(binds, MW_BINDS_DISK);
-    assert_near(plan_decode_s(&in, 0, &binds), 4.531 / 15 + 0.25);
+    assert_near(plan_decode_s(&in, 0, &binds), 4.531 / 15);
     assert_int_equal(binds, MW_BINDS_MEMORY);
     in.kv_read_token_bytes = 9e9;
-    assert_near(plan_decode_s(&in, 0, &binds), 13.531 / 15 + 0.25);
+    assert_near(plan_decode_s(&in, 0, &binds), 13.531 / 15);
     assert_int_equal(binds, MW_BINDS_KV);
     in.disk_bytes_s = 0;
     assert_near(plan_decode_s(&in, 1, &binds), 0);
@@ -294,8 +293,8 @@ static void the_larger_term_binds(void **state)
     assert_near(plan_decode_s(&in, 0, &binds), 0);
 
     in.disk_bytes_s = 1e9;
-    assert_near(plan_prefill_s(&in, 2000000000, 50), 2.25);
-    assert_near(plan_prefill_s(&in, 0, 50), 1.25);
+    assert_near(plan_prefill_s(&in, 2000000000, 50), 2);
+    assert_near(plan_prefill_s(&in, 0, 50), 1);
 }
 
 /* Computing a chunk takes as long as reading its weights: more would only delay. */

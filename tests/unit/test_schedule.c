@@ -58,12 +58,12 @@ static void blocks_cover_the_spans_in_order(void **state)
         size_t target = (size_t)(1 + model_random(200000));
         struct schedule_at at;
         uint32_t n_block, span = 0, layers = 0;
-        size_t slot;
+        uint64_t slot;
         uint64_t row = 0;
 
         random_layout(&l, 10000);
         cut(&l, target);
-        slot = stream_slot_bytes(l.spans, l.n_span, target, &n_block);
+        slot = schedule_measure(l.spans, l.n_span, target, &n_block);
         assert_int_equal(n_block, l.schedule.n_block);
         for (at = schedule_begin(&l.schedule); at.block < n_block;
              schedule_step(&l.schedule, &at)) {
@@ -125,11 +125,37 @@ static void impossible_spans_are_refused(void **state)
         l.spans[1] = bad[i];
         assert_int_equal(schedule_make(&l.schedule, l.memory, l.spans, 2, 1, &e), -1);
         assert_int_equal(e.code, ERR_FORMAT);
-        stream_slot_bytes(l.spans, 2, 1, &n);
+        schedule_measure(l.spans, 2, 1, &n);
     }
     l.spans[1] = (struct stream_span){ .row_bytes = 1, .n_row = 1, .in_prompt = true };
     assert_int_equal(schedule_make(&l.schedule, l.memory, l.spans, 2, 1, &e), -1);
     assert_int_equal(e.code, ERR_ARGUMENT);
+}
+
+/* --- shape --- */
+
+static void a_shape_fits_its_blocks_and_bounds(void **state)
+{
+    static struct layout l;
+
+    (void)state;
+    model_seed(3);
+    for (int round = 0; round < 200; round++) {
+        size_t target = shape_target((uint64_t)model_random(2) << (20 + model_random(12)));
+        struct stream_shape shape;
+
+        random_layout(&l, 3000);
+        shape_make(&shape, l.spans, l.n_span, target);
+        cut(&l, target);
+        assert_int_equal(shape.target, target);
+        assert_int_equal(shape.n_block, l.schedule.n_block);
+        assert_true(shape.slot_bytes > 0 && shape.slot_bytes % 4096 == 0);
+        assert_true(shape.n_slot >= 2 && shape.n_slot <= STREAM_SLOTS_MAX);
+        assert_true(shape.n_slot == 2 || shape.n_slot <= shape.n_block);
+        assert_true(shape.depth >= SHAPE_DEPTH_MIN && shape.depth <= SHAPE_DEPTH_MAX);
+        assert_true(shape.depth * (uint64_t)shape.slot_bytes >= SHAPE_FLIGHT_BYTES ||
+                    shape.depth == SHAPE_DEPTH_MAX);
+    }
 }
 
 /* --- pinned --- */
@@ -313,6 +339,7 @@ int main(void)
         cmocka_unit_test(blocks_cover_the_spans_in_order),
         cmocka_unit_test(no_block_is_a_small_rest),
         cmocka_unit_test(impossible_spans_are_refused),
+        cmocka_unit_test(a_shape_fits_its_blocks_and_bounds),
         cmocka_unit_test(pinned_blocks_are_spread_evenly_and_nested),
         cmocka_unit_test(pinned_blocks_never_overlap_nor_exceed_the_room),
         cmocka_unit_test(lookups_fetch_every_row_from_few_reads),

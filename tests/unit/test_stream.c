@@ -54,19 +54,21 @@ static uint64_t all_bytes(const struct stream_model *m)
 
 /* Opens with what a plan would give; false: no direct reads on this file system. */
 static bool open_stream(struct stream **out, const struct stream_model *m,
-                        const struct mode *mode, size_t target, struct stream_options *o)
+                        const struct mode *mode, size_t target, uint32_t depth,
+                        struct stream_options *o)
 {
+    struct stream_shape shape;
     struct err e = ERR_INIT;
-    uint32_t n_block;
     int result;
 
     o->io = mode->io;
     o->no_uring = mode->no_uring;
     o->mmap_drop = mode->drop;
-    o->slot_bytes = stream_slot_bytes(m->spans, m->n_span, target, &n_block);
+    shape_make(&shape, m->spans, m->n_span, target);
+    shape.depth = depth;
     if (o->n_slot == 0)
-        o->pinned_bytes = all_bytes(m) + (uint64_t)n_block * 8192;
-    result = stream_open(out, &m->catalogue, m->spans, m->n_span, target, o, &telemetry, &e);
+        o->pinned_bytes = all_bytes(m) + (uint64_t)shape.n_block * 8192;
+    result = stream_open(out, &m->catalogue, m->spans, m->n_span, &shape, o, &telemetry, &e);
     if (result != 0 && e.code == ERR_UNSUPPORTED && mode->io == STREAM_DIRECT)
         return false;
     no_error(result, &e);
@@ -180,7 +182,8 @@ static void change_memory(struct stream *s, struct stream_options *o, uint64_t a
 
 static void one_session(struct stream_model *m, const struct mode *mode)
 {
-    struct stream_options o = { .depth = (uint32_t)model_random(10) };
+    uint32_t depth = 1 + (uint32_t)model_random(10);
+    struct stream_options o = { 0 };
     size_t target = (size_t)(1 + model_random(70000));
     uint64_t all = all_bytes(m);
     struct stream *s;
@@ -190,7 +193,7 @@ static void one_session(struct stream_model *m, const struct mode *mode)
         o.pinned_bytes = model_random(all + all / 4);
     if (model_random(2))
         o.lookup_bytes = model_random(2 * MIB);
-    if (!open_stream(&s, m, mode, target, &o)) {
+    if (!open_stream(&s, m, mode, target, depth, &o)) {
         print_message("no direct reads here\n");
         skip();
     }
@@ -254,7 +257,7 @@ static void the_counters_add_up(void **state)
     model_make(&m, 1000000);
     three_layers(&m);
     memset(&telemetry, 0, sizeof telemetry);
-    assert_true(open_stream(&s, &m, &modes[3], 20000, &o));
+    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
     for (int i = 0; i < 3; i++)
         assert_int_equal(counter_get(&telemetry.layer[i].bytes), 100000);
     run_pass(s, &m, false, UINT64_MAX, 1);
@@ -294,7 +297,7 @@ static void what_is_pinned_is_read_once(void **state)
     model_make(&m, 1000000);
     three_layers(&m);
     memset(&telemetry, 0, sizeof telemetry);
-    assert_true(open_stream(&s, &m, &modes[3], 20000, &o));
+    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
     run_pass(s, &m, false, UINT64_MAX, 1);
     bytes = counter_get(&telemetry.bytes_read);
     assert_true(bytes >= 300000);
@@ -318,7 +321,7 @@ static void auto_takes_the_page_cache_where_direct_is_slow(void **state)
     (void)state;
     model_seed(23);
     model_make(&m, 1000000);
-    assert_true(open_stream(&s, &m, &modes[6], 20000, &o));
+    assert_true(open_stream(&s, &m, &modes[6], 20000, SHAPE_DEPTH_MIN, &o));
     assert_string_equal(stream_io_name(s), "buffered");
     assert_string_equal(stream_io_reason(s), "direct reads are slow here: 100 MB/s, 1000 "
                                              "through the page cache");
@@ -332,33 +335,30 @@ static void options_that_cannot_be_are_refused(void **state)
     struct stream_options good = { .io = STREAM_BUFFERED, .n_slot = 2 }, o;
     struct stream_model m;
     struct err e = ERR_INIT;
+    struct stream_shape shape;
     struct stream *s;
-    uint32_t n;
 
     (void)state;
     model_seed(24);
     model_make(&m, 1000000);
     three_layers(&m);
-    good.slot_bytes = stream_slot_bytes(m.spans, m.n_span, 20000, &n);
+    shape_make(&shape, m.spans, m.n_span, 20000);
 #define REFUSED(field, value, want)                                                            \
     do {                                                                                       \
         o = good;                                                                              \
         o.field = value;                                                                       \
         assert_int_equal(                                                                      \
-            stream_open(&s, &m.catalogue, m.spans, m.n_span, 20000, &o, &telemetry, &e), -1);  \
+            stream_open(&s, &m.catalogue, m.spans, m.n_span, &shape, &o, &telemetry, &e), -1); \
         assert_int_equal(e.code, want);                                                        \
         assert_null(s);                                                                        \
     } while (0)
     REFUSED(n_slot, 1, ERR_ARGUMENT);
     REFUSED(n_slot, 65, ERR_ARGUMENT);
     REFUSED(n_slot, 0, ERR_BUDGET);
-    REFUSED(slot_bytes, good.slot_bytes - 4096, ERR_ARGUMENT);
-    REFUSED(slot_bytes, good.slot_bytes + 1, ERR_ARGUMENT);
-    REFUSED(depth, 33, ERR_ARGUMENT);
 #undef REFUSED
     m.spans[3].n_row = 100000;
     assert_int_equal(
-        stream_open(&s, &m.catalogue, m.spans, m.n_span, 20000, &good, &telemetry, &e), -1);
+        stream_open(&s, &m.catalogue, m.spans, m.n_span, &shape, &good, &telemetry, &e), -1);
     assert_int_equal(e.code, ERR_FORMAT);
     assert_string_equal(e.file, m.files[1].path);
     model_remove(&m);

@@ -1,0 +1,56 @@
+#include "config.h"
+
+#include "engine/stream/shape.h"
+
+#include "engine/base/units.h"
+#include "engine/stream/schedule.h"
+
+/*
+ * The ring grows to about RING_BYTES and at most RING_SLOTS slots.  Slots below SMALL_SLOT
+ * belong to a small budget, which has better uses for memory than a deep ring.
+ */
+#define RING_BYTES       (32 * MIB)
+#define RING_BYTES_SMALL (8 * MIB)
+#define SMALL_SLOT       (3 * MIB)
+#define RING_SLOTS       8
+
+size_t shape_target(uint64_t budget_bytes)
+{
+    if (budget_bytes < 96 * MIB)
+        return 512 * KIB;
+    if (budget_bytes < 192 * MIB)
+        return 1 * MIB;
+    return budget_bytes < 384 * MIB ? 2 * MIB : 4 * MIB;
+}
+
+static uint32_t depth_of(size_t slot_bytes)
+{
+    size_t depth = SHAPE_FLIGHT_BYTES / slot_bytes + 1;
+
+    if (depth < SHAPE_DEPTH_MIN)
+        return SHAPE_DEPTH_MIN;
+    return depth < SHAPE_DEPTH_MAX ? (uint32_t)depth : SHAPE_DEPTH_MAX;
+}
+
+static uint32_t slots_of(size_t slot_bytes, uint32_t n_block)
+{
+    uint64_t ring = slot_bytes < SMALL_SLOT ? RING_BYTES_SMALL : RING_BYTES;
+    uint64_t n = (ring + slot_bytes / 2) / slot_bytes;
+
+    if (n > RING_SLOTS)
+        n = RING_SLOTS;
+    if (n > n_block) /* more slots would hold the same block twice */
+        n = n_block;
+    return n > 2 ? (uint32_t)n : 2;
+}
+
+void shape_make(struct stream_shape *out, const struct stream_span *spans, uint32_t n_span,
+                size_t target)
+{
+    uint64_t largest = schedule_measure(spans, n_span, target, &out->n_block);
+
+    out->target = target;
+    out->slot_bytes = largest > 0 ? (size_t)largest : SCHEDULE_ALIGN;
+    out->n_slot = slots_of(out->slot_bytes, out->n_block);
+    out->depth = depth_of(out->slot_bytes);
+}
