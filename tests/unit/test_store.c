@@ -446,6 +446,36 @@ static void what_does_not_fit_on_the_disk_is_written_later(void **state)
     store_close(s);
 }
 
+/* A disk that stays full must not fill the memory. */
+static void a_full_disk_leaves_room_for_one_mebibyte_of_text(void **state)
+{
+    struct store *s = begin();
+    struct rlimit was, small;
+    char text[10001];
+    unsigned n = 0;
+
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    signal(SIGXFSZ, SIG_IGN);
+    say(s, "q");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small = was;
+    small.rlim_cur = 300;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    while (n < 1000 && store_check_room(s, &e) == 0) {
+        assert_int_equal(store_add(s, STORE_USER, text, sizeof text - 1, NULL, &e), -1);
+        n++;
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_in_range(n, 100, 110);
+    e = (struct err)ERR_INIT;
+    ok(store_sync(s, &e));
+    ok(store_check_room(s, &e));
+    assert_int_equal(store_count(s), n + 1);
+    store_close(s);
+}
+
 struct bad {
     const char *name, *file, *want;
 };
@@ -508,7 +538,7 @@ static void a_line_beyond_all_measure_is_refused(void **state)
     e = (struct err)ERR_INIT;
     assert_int_equal(store_open(&s, path, &e), -1);
     err_text(&e, text, sizeof text);
-    assert_non_null(strstr(text, "line 2: is longer than 8388608 bytes"));
+    assert_non_null(strstr(text, "line 2: is longer than 2097152 bytes"));
 }
 
 static void what_is_not_known_is_passed_over(void **state)
@@ -662,6 +692,7 @@ int main(void)
         TEST(a_long_message_lies_in_lines_that_can_be_read_back),
         TEST(one_chat_is_open_once),
         TEST(what_does_not_fit_on_the_disk_is_written_later),
+        TEST(a_full_disk_leaves_room_for_one_mebibyte_of_text),
         TEST(a_line_beyond_all_measure_is_refused),
         TEST(what_is_not_known_is_passed_over),
         TEST(a_name_that_is_no_file_is_refused),

@@ -196,6 +196,13 @@ int store_commit(struct store *s, bool sync, struct err *e)
     return 0;
 }
 
+int store_check_room(const struct store *s, struct err *e)
+{
+    if (s->in_memory || s->out.n <= STORE_MEMORY_BYTES)
+        return 0;
+    return err_set(e, ERR_IO, "%zu KiB of this chat wait to be saved", s->out.n >> 10);
+}
+
 void store_print_head(struct store *s)
 {
     json_text_print(

@@ -41,12 +41,12 @@
 
 #include "engine/memwall.h"
 
-#define STORE_MAX_LINE        ((size_t)8 << 20)
+#define STORE_MAX_LINE        ((size_t)2 << 20)
 #define STORE_MAX_ITEMS       (1 << 24)
 #define STORE_MAX_QUEUE       32
 #define STORE_MAX_QUEUE_LINES 64   /* of one message that waits */
 #define STORE_KEPT_ITEMS      4096 /* about so many are known without reading the file again */
-#define STORE_MEMORY_BYTES    ((size_t)4 << 20)
+#define STORE_MEMORY_BYTES    ((size_t)1 << 20) /* text that no file holds; in the plan */
 #define STORE_NO_ITEM         UINT32_MAX
 
 struct store;
@@ -109,6 +109,9 @@ int store_rewind(struct store *s, size_t n, struct err *e);
 /* Try again to write what could not be written; synced.  0 if all is in the file (or nothing
  * was said yet). */
 int store_sync(struct store *s, struct err *e);
+/* Is there room for more messages?  -1 with *e: more than STORE_MEMORY_BYTES wait for a file
+ * that cannot be written. */
+int store_check_room(const struct store *s, struct err *e);
 /* Was the chat written to a new file since the last call, because the old one was removed or
  * changed?  *n_lost: messages whose text could not be recovered. */
 bool store_take_moved(struct store *s, uint32_t *n_lost);

@@ -204,6 +204,8 @@ void saved_close(struct talk *t);
 const char *saved_path(const struct talk *t);
 /* Try to write what could not be written; true: the file has all. */
 bool saved_retry(struct talk *t);
+/* Can another message be kept until it is saved?  false: an error was shown. */
+bool saved_has_room(struct talk *t);
 /* The person wants to leave.  false: not all is saved, which was said; next time it is true. */
 bool saved_may_leave(struct talk *t);
 /* The last try, before the program leaves.  Where the chat is goes to path ("": nowhere); -1

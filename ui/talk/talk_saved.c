@@ -76,6 +76,21 @@ bool saved_retry(struct talk *t)
     return !t->is_unsaved;
 }
 
+bool saved_has_room(struct talk *t)
+{
+    struct err e = ERR_INIT;
+    char why[300];
+
+    if (t->store == NULL || store_check_room(t->store, &e) == 0 || saved_retry(t))
+        return true;
+    err_text(&e, why, sizeof why);
+    talk_error(t,
+               "%s, and saving fails: %s. Free disk space, or use /save FILE to write the chat "
+               "somewhere else",
+               why, t->unsaved_why);
+    return false;
+}
+
 bool saved_may_leave(struct talk *t)
 {
     if (saved_retry(t) || t->has_asked_to_leave)

@@ -152,6 +152,10 @@ void talk_send(struct talk *t, const char *text)
         t->front.draft(t->front.ctx, text);
         return;
     }
+    if (!saved_has_room(t)) {
+        t->front.draft(t->front.ctx, text);
+        return;
+    }
     whole = with_files(t, text);
     if (whole == NULL) {
         talk_error(t, "no memory for the message");
