@@ -4,6 +4,7 @@ libengine_a_SOURCES += \
 	engine/base/clock.c engine/base/clock.h \
 	engine/base/arena.c engine/base/arena.h \
 	engine/base/units.c engine/base/units.h \
+	engine/base/utf8.c engine/base/utf8.h \
 	engine/base/json_write.c engine/base/json_write.h \
 	engine/base/thread.c engine/base/thread.h \
 	engine/base/keyed_hash.c engine/base/keyed_hash.h \

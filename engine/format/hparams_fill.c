@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/format/reader.h"
 
 static const struct {
@@ -70,42 +71,21 @@ void generation_add_suppress(struct generation_hparams *s, int64_t id)
     add_id(s->suppress, &s->n_suppress, MAX_SUPPRESS, id);
 }
 
-/* Length of the UTF-8 character at s, or 0 if it is none; controls count as none. */
-static size_t char_length(const unsigned char *s, size_t left)
-{
-    static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    uint32_t c = n == 1 ? s[0] : s[0] & (0x7fu >> n);
-
-    if (n > left || (s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return 0;
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) ? 0 : n;
-}
-
 void clean_name(char *dst, size_t n, const char *src, size_t len)
 {
-    const unsigned char *s = (const unsigned char *)src;
     size_t used = 0;
 
     while (len > 0) {
-        size_t take = char_length(s, len);
+        uint32_t cp;
+        size_t take = utf8_decode(src, len, &cp);
+        bool is_shown = cp < UTF8_SHORT && cp >= 0x20 && (cp < 0x7f || cp >= 0xa0);
 
-        if (used + (take != 0 ? take : 1) >= n)
+        if (used + (is_shown ? take : 1) >= n)
             break;
-        if (take != 0)
-            memcpy(dst + used, s, take);
-        else
-            dst[used] = '?';
-        used += take != 0 ? take : 1;
-        s += take != 0 ? take : 1;
-        len -= take != 0 ? take : 1;
+        memcpy(dst + used, is_shown ? src : "?", is_shown ? take : 1);
+        used += is_shown ? take : 1;
+        src += take;
+        len -= take;
     }
     dst[used] = '\0';
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/chat_internal.h"
-#include "engine/text/utf8.h"
 
 /* The white space of Python's str.strip(): White_Space and four old separators. */
 static bool is_trimmed(uint32_t cp)
@@ -25,10 +25,8 @@ static struct span strip(struct span s, bool (*is_space)(uint32_t), bool start, 
         s.n -= n;
     }
     while (end && s.n > 0) {
-        size_t last = s.n - 1;
+        size_t last = utf8_start(s.s, 0, s.n - 1);
 
-        while (last > 0 && ((unsigned char)s.s[last] & 0xc0) == 0x80)
-            last--;
         if (last + utf8_decode(s.s + last, s.n - last, &cp) != s.n || !is_space(cp))
             break;
         s.n = last;

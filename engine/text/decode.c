@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/format/vocab_rules.h"
 #include "engine/text/tokenizer_internal.h"
-#include "engine/text/utf8.h"
 
 /* U+2581 to spaces; out may be NULL.  Returns the length. */
 static size_t blocks_to_spaces(const char *text, size_t len, char *out, size_t n)

@@ -22,11 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/bpe.h"
 #include "engine/text/nfc.h"
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
-#include "engine/text/utf8.h"
 
 #define SEEN_SLOTS 4096 /* 256 KiB: fits a second-level cache */
 #define SEEN_TEXT  22
@@ -264,11 +264,9 @@ static int encode_segment(struct encoder *x, const char *text, size_t len, enum 
 static size_t strip_end(const char *text, size_t from, size_t to)
 {
     while (to > from) {
-        size_t last = to - 1;
+        size_t last = utf8_start(text, from, to - 1);
         uint32_t cp;
 
-        while (last > from && ((unsigned char)text[last] & 0xc0) == 0x80)
-            last--;
         utf8_decode(text + last, to - last, &cp);
         if (!utf8_is_white(cp))
             break;
@@ -422,11 +420,9 @@ void encoder_free(struct encoder *x)
 /* The character that ends before text[at]; UTF8_BAD if none does. */
 static uint32_t char_before(const char *text, size_t at)
 {
-    size_t from = at - 1;
+    size_t from = utf8_start(text, at > 4 ? at - 4 : 0, at - 1);
     uint32_t cp;
 
-    while (from > 0 && at - from < 4 && ((unsigned char)text[from] & 0xc0) == 0x80)
-        from--;
     return utf8_decode(text + from, at - from, &cp) == at - from && cp < UTF8_SHORT ? cp
                                                                                     : UTF8_BAD;
 }
@@ -470,7 +466,7 @@ static bool is_seam(const struct encoder *x, const char *text, size_t len, size_
     const struct tokenizer *t = x->t;
     uint32_t before, after;
 
-    if (((unsigned char)text[at] & 0xc0) == 0x80)
+    if (utf8_is_inside(text[at]))
         return false;
     utf8_decode(text + at, len - at, &after);
     before = char_before(text, at);

@@ -7,8 +7,8 @@
 
 #include <utf8proc.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
-#include "engine/text/utf8.h"
 
 /* clang-format off */
 /* Characters whose upper or title case is more than the one that utf8proc knows. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
-#include "engine/text/utf8.h"
 
 static const struct {
     const char *name;

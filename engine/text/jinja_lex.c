@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
-#include "engine/text/utf8.h"
 
 /* White space of Python's \s. */
 static bool is_space_at(const struct parser *p, size_t at, size_t *len)

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
-#include "engine/text/utf8.h"
 
 const char *jv_type_name(val v)
 {

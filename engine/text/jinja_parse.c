@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "engine/base/keyed_hash.h"
+#include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
-#include "engine/text/utf8.h"
 
 #define TREE_BYTES_MAX ((size_t)2 << 20) /* published templates need 15 bytes a byte */
 #define TREE_PER_BYTE  256               /* of the template, more than any syntax needs */

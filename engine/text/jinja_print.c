@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
-#include "engine/text/utf8.h"
 
 /* The shortest digits that read back as x, in Python's layout. */
 size_t jv_float_text(double x, char buf[32])

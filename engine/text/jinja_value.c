@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "engine/base/keyed_hash.h"
+#include "engine/base/utf8.h"
 #include "engine/format/json.h"
 #include "engine/text/jinja_internal.h"
-#include "engine/text/utf8.h"
 
 #define PIECE_BYTES  ((size_t)4 << 10)
 #define SMALL_DICT   8 /* members that are found without an index */

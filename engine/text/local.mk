@@ -38,5 +38,4 @@ libengine_a_SOURCES += \
 	engine/text/split.c engine/text/split.h \
 	engine/text/token_hash.c \
 	engine/text/tokenizer.c engine/text/tokenizer.h \
-	engine/text/tokenizer_internal.h \
-	engine/text/utf8.c engine/text/utf8.h
+	engine/text/tokenizer_internal.h

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/tokenizer_internal.h"
-#include "engine/text/utf8.h"
 
 int pair_list_add(struct pair_list *list, struct pair pair, struct err *e)
 {

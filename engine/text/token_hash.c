@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/tokenizer_internal.h"
-#include "engine/text/utf8.h"
 
 static uint32_t slots_for(uint32_t n_token)
 {

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/format/vocab_rules.h"
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
-#include "engine/text/utf8.h"
 
 #define LOOK_EVERY      1024 /* tokens or merges between two looks at whether to go on */
 #define SEAM_BITS(info) ((info)->model == VOCAB_BPE_BYTES ? SEAM_BITS_BYTES : SEAM_BITS_CHARS)
@@ -266,9 +266,7 @@ static void add_seam(struct tokenizer *t, const struct pair *pair)
         seam_set(t->seams, seam_of_bytes((unsigned char)left[nl - 1], (unsigned char)right[0]));
         return;
     }
-    last = nl - 1;
-    while (last > 0 && ((unsigned char)left[last] & 0xc0) == 0x80)
-        last--;
+    last = utf8_start(left, 0, nl - 1);
     utf8_decode(left + last, nl - last, &before);
     utf8_decode(right, nr, &after);
     /* A merge of byte tokens says nothing about characters: then nothing is cut. */

@@ -18,6 +18,8 @@ struct split;
 
 #define NO_ID UINT32_MAX
 
+#define BLOCK_CP 0x2581u /* SentencePiece writes it for a space */
+
 #define FLAG_KIND   0x07 /* enum token_kind */
 #define FLAG_LSTRIP 0x10
 #define FLAG_RSTRIP 0x20

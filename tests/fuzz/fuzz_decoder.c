@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/chat_format.h"
-#include "engine/text/utf8.h"
 #include "tests/unit/tiny_vocab.h"
 
 #define MAX_INPUT         4096

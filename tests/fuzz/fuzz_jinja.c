@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/jinja.h"
-#include "engine/text/utf8.h"
 
 #define MEMORY_MAX ((size_t)192 << 10)
 #define N_MESSAGE  4

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "engine/text/tokenizer.h"
-#include "engine/text/utf8.h"
 
 /* Encode, look at the ids, decode. */
 static inline void fuzz_encode(const struct tokenizer *t, const char *text, size_t len,

@@ -1,4 +1,4 @@
-/* The error value, the arena, the clock, threads, sizes, hashes. */
+/* The error value, the arena, the clock, threads, sizes, UTF-8, hashes. */
 #include "config.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include "engine/base/sha256.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
+#include "engine/base/utf8.h"
 
 static void an_error_says_where_and_what(void **state)
 {
@@ -190,6 +191,56 @@ static void numbers_are_whole_texts_within_their_range(void **state)
     assert_true(x == 0.5);
 }
 
+static void every_code_point_survives_encoding_and_decoding(void **state)
+{
+    (void)state;
+    for (uint32_t cp = 0; cp <= 0x10ffff; cp++) {
+        char s[4];
+        size_t n = utf8_encode(cp, s);
+        uint32_t got;
+
+        if (cp >= 0xd800 && cp <= 0xdfff) {
+            assert_false(utf8_is_valid(s, n));
+            continue;
+        }
+        assert_int_equal(utf8_decode(s, n, &got), n);
+        assert_int_equal(got, cp);
+        assert_true(utf8_is_valid(s, n) && utf8_is_single(s, n, &got));
+        for (size_t at = 1; at < n; at++) {
+            assert_int_equal(utf8_start(s, 0, at), 0);
+            assert_int_equal(utf8_decode(s, at, &got), at);
+            assert_true(got == UTF8_SHORT);
+        }
+    }
+}
+
+/* The table "U+FFFD for ill-formed sequences" of the Unicode standard, section 3.9. */
+static void each_maximal_broken_part_becomes_one_replacement(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        { "\xc0\xaf\xe0\x80\xbf\xf0\x81\x82\x41", "????????A" },
+        { "\xed\xa0\x80\xed\xbf\xbf\xed\xaf\x41", "????????A" },
+        { "\xf4\x91\x92\x93\xff\x41\x80\xbf\x42", "?????A??B" },
+        { "\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41", "????A" },
+        { "a\xe2\x82", "a?" },
+        { "", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char want[64] = "", got[64];
+        size_t n = utf8_repair(rows[i].text, strlen(rows[i].text), got);
+
+        for (const char *c = rows[i].want; *c != '\0'; c++)
+            strcat(want, *c == '?' ? "\xef\xbf\xbd" : (char[]){ *c, '\0' });
+        assert_int_equal(n, strlen(want));
+        assert_memory_equal(got, want, n);
+        assert_int_equal(utf8_repair(rows[i].text, strlen(rows[i].text), NULL), n);
+    }
+}
+
 /* The reference implementation's own vectors: key 00..0f, text n is 00..n-1. */
 static void texts_are_hashed_as_the_reference_does(void **state)
 {
@@ -307,6 +358,8 @@ int main(void)
         cmocka_unit_test(a_thread_that_cannot_start_says_why),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(numbers_are_whole_texts_within_their_range),
+        cmocka_unit_test(every_code_point_survives_encoding_and_decoding),
+        cmocka_unit_test(each_maximal_broken_part_becomes_one_replacement),
         cmocka_unit_test(texts_are_hashed_as_the_reference_does),
         cmocka_unit_test(texts_made_to_collide_do_not),
         cmocka_unit_test(numbers_spread_over_a_table),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "ui/app/app.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
@@ -110,9 +111,8 @@ static void find_key(struct app *a, const struct key *key)
                 app_hint(a, "not found: %s", a->find);
         }
     } else if (key->ch == 0x7f || key->ch == '\b') {
-        while (n > 0 && ((unsigned char)a->find[--n] & 0xc0) == 0x80)
-            ;
-        a->find[n] = '\0';
+        if (n > 0)
+            a->find[utf8_start(a->find, 0, n - 1)] = '\0';
     } else if (key->ch == CTRL('U')) {
         a->find[0] = '\0';
     } else if (key->ch >= 0x20 && n + key->n < sizeof a->find) {

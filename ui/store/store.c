@@ -17,6 +17,7 @@ The file.  All writing goes through out: what could not be written
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/utf8.h"
 #include "ui/store/store_internal.h"
 
 #define LINE_ENOUGH (STORE_MAX_LINE / 8) /* of text; escaping may make six bytes of one */
@@ -341,13 +342,7 @@ static void begin_line(struct store *s, const char *role, bool continues)
 /* How much of s[0 .. n) goes into one line. */
 static size_t some(const char *s, size_t n)
 {
-    size_t at = LINE_ENOUGH;
-
-    if (n <= LINE_ENOUGH)
-        return n;
-    while (at > LINE_ENOUGH - 4 && ((unsigned char)s[at] & 0xc0) == 0x80)
-        at--;
-    return at;
+    return n <= LINE_ENOUGH ? n : utf8_start(s, LINE_ENOUGH - 4, LINE_ENOUGH);
 }
 
 /* What a line of text is. */

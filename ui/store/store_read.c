@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/utf8.h"
 #include "ui/store/store_internal.h"
 
 #define CHUNK 65536
@@ -308,9 +309,7 @@ int store_read_piece(const struct store *s, const struct piece *p, struct store_
 
 static void cut(char *s, size_t *n, size_t max)
 {
-    *n = max;
-    while (*n > 0 && ((unsigned char)s[*n] & 0xc0) == 0x80)
-        --*n;
+    *n = utf8_start(s, 0, max);
     s[*n] = '\0';
 }
 

@@ -10,19 +10,19 @@
 
 #include <utf8proc.h>
 
+#include "engine/base/utf8.h"
+
 #define REPLACEMENT 0xfffd
 #define JOINER      0x200d
 
 /* One code point; broken bytes count as one each. */
 static size_t decode(const char *s, size_t n, int32_t *cp)
 {
-    utf8proc_ssize_t used =
-        utf8proc_iterate((const uint8_t *)s, n < 4 ? (utf8proc_ssize_t)n : 4, cp);
+    uint32_t code;
+    size_t used = utf8_decode(s, n, &code);
 
-    if (used > 0)
-        return (size_t)used;
-    *cp = -1;
-    return 1;
+    *cp = code < UTF8_SHORT ? (int32_t)code : -1;
+    return *cp >= 0 ? used : 1;
 }
 
 static bool is_regional(int32_t cp)

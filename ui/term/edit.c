@@ -8,6 +8,7 @@
 
 #include <readline/readline.h>
 
+#include "engine/base/utf8.h"
 #include "ui/term/history.h"
 
 #define RING_BYTES  4096
@@ -248,9 +249,7 @@ static int settle(int at, int start, int end)
 {
     if (at > end)
         at = end;
-    while (at > start && ((unsigned char)rl_line_buffer[at] & 0xc0) == 0x80)
-        at--;
-    return at;
+    return (int)utf8_start(rl_line_buffer, (size_t)start, (size_t)at);
 }
 
 static int older(int count, int key)
@@ -322,9 +321,8 @@ static bool search_key(const unsigned char *key, size_t n)
         return true;
     }
     if (n == 1 && (key[0] == 0x7f || key[0] == '\b')) {
-        while (len > 0 && ((unsigned char)line.needle[--len] & 0xc0) == 0x80)
-            ;
-        line.needle[len] = '\0';
+        if (len > 0)
+            line.needle[utf8_start(line.needle, 0, len - 1)] = '\0';
         search_from(history_count(line.history), false);
         return true;
     }
@@ -355,7 +353,7 @@ static int step(int at, int direction)
 {
     do
         at += direction;
-    while (at > 0 && at < rl_end && ((unsigned char)rl_line_buffer[at] & 0xc0) == 0x80);
+    while (at > 0 && at < rl_end && utf8_is_inside(rl_line_buffer[at]));
     return at;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
+
 #define BUFFER_BYTES 8192
 #define CSI_MAX      64   /* bytes of a control sequence */
 #define STRING_MAX   4096 /* of an answer (OSC, DCS, APC, PM) */
@@ -96,20 +98,13 @@ uint64_t keys_wait(const struct keys *k, uint64_t now_ns)
 
 /* ---- how long is the unit at the start of p[0 .. n)?  0: not complete ---- */
 
-static size_t utf8_bytes(const unsigned char *p, size_t n)
+/* A broken character is a unit of its own; what follows may be a key. */
+static size_t char_bytes(const unsigned char *p, size_t n)
 {
-    size_t want = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
-                  : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-                  : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-                                                : 1;
+    uint32_t cp;
+    size_t bytes = utf8_decode((const char *)p, n, &cp);
 
-    for (size_t i = 1; i < want; i++) {
-        if (i == n)
-            return 0;
-        if ((p[i] & 0xc0) != 0x80)
-            return 1; /* the lead alone; what follows may be a key */
-    }
-    return want;
+    return cp == UTF8_SHORT ? 0 : bytes;
 }
 
 static size_t csi_bytes(const unsigned char *p, size_t n, bool mouse)
@@ -143,7 +138,7 @@ static size_t unit_bytes(const unsigned char *p, size_t n, bool mouse)
     size_t rest;
 
     if (p[0] != '\033')
-        return p[0] < 0x80 ? 1 : utf8_bytes(p, n);
+        return char_bytes(p, n);
     if (n == 1)
         return 0;
     switch (p[1]) {
@@ -155,7 +150,7 @@ static size_t unit_bytes(const unsigned char *p, size_t n, bool mouse)
     case '^': return string_bytes(p, n);
     case '\033': return 1;
     }
-    rest = p[1] < 0x80 ? 1 : utf8_bytes(p + 1, n - 1);
+    rest = char_bytes(p + 1, n - 1);
     return rest == 0 ? 0 : rest + 1;
 }
 
@@ -167,26 +162,12 @@ static void named(struct key *out, enum key_name name)
     out->name = name;
 }
 
-static uint32_t decode_utf8(const unsigned char *p, size_t n)
+static void read_char(struct key *out, const unsigned char *p, size_t n)
 {
     uint32_t c;
 
-    if (n == 1)
-        return p[0] < 0x80 ? p[0] : UINT32_MAX;
-    c = p[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (p[i] & 0x3f);
-    if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) ||
-        (c >= 0xd800 && c < 0xe000))
-        return UINT32_MAX;
-    return c;
-}
-
-static void read_char(struct key *out, const unsigned char *p, size_t n)
-{
-    uint32_t c = decode_utf8(p, n);
-
-    out->kind = c == UINT32_MAX ? KEYS_UNKNOWN : KEYS_CHAR;
+    utf8_decode((const char *)p, n, &c);
+    out->kind = c >= UTF8_SHORT ? KEYS_UNKNOWN : KEYS_CHAR;
     out->ch = c;
 }
 

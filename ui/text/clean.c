@@ -16,6 +16,8 @@
 
 #include <utf8proc.h>
 
+#include "engine/base/utf8.h"
+
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define JOINER      0x200d
 #define MAX_MARKS   4  /* what a cell of ncurses takes */
@@ -190,40 +192,15 @@ static void broken(struct clean *c, struct out *o, size_t n)
     c->n_held = 0;
 }
 
-/* Bytes of a character that starts with b; 0: none does. */
-static unsigned length_of(unsigned char b)
-{
-    if (b < 0x80)
-        return 1;
-    if (b < 0xc2 || b > 0xf4)
-        return 0;
-    return b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
-}
-
-/* May b come after held[0 .. n)?  Overlong forms, surrogates and what is above U+10FFFF
- * end at their second byte. */
+/* Can held[0 .. n) and then b begin a character? */
 static bool may_follow(const unsigned char *held, unsigned n, unsigned char b)
 {
-    if (n == 1) {
-        switch (held[0]) {
-        case 0xe0: return b >= 0xa0 && b <= 0xbf;
-        case 0xed: return b >= 0x80 && b <= 0x9f;
-        case 0xf0: return b >= 0x90 && b <= 0xbf;
-        case 0xf4: return b >= 0x80 && b <= 0x8f;
-        default: break;
-        }
-    }
-    return b >= 0x80 && b <= 0xbf;
-}
+    char s[5];
+    uint32_t cp;
 
-static int32_t value_of(const unsigned char *s, unsigned n)
-{
-    static const unsigned char first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-    int32_t cp = s[0] & first_bits[n];
-
-    for (unsigned i = 1; i < n; i++)
-        cp = cp << 6 | (s[i] & 0x3f);
-    return cp;
+    memcpy(s, held, n);
+    s[n] = (char)b;
+    return utf8_decode(s, n + 1, &cp) == n + 1;
 }
 
 void clean_start(struct clean *c, enum clean_how how)
@@ -235,19 +212,19 @@ void clean_start(struct clean *c, enum clean_how how)
  * fed, or NULL when it began earlier. */
 static void take(struct clean *c, struct out *o, unsigned char b, const char *whole)
 {
-    unsigned want;
+    uint32_t cp;
 
     c->held[c->n_held++] = b;
     if (c->held[0] == '\r')
         return;
-    want = length_of(c->held[0]);
-    if (want == 0) {
+    utf8_decode((const char *)c->held, c->n_held, &cp);
+    if (cp == UTF8_BAD) {
         broken(c, o, 1);
-    } else if (c->n_held == want) {
+    } else if (cp != UTF8_SHORT) {
         unsigned n = c->n_held;
 
         c->n_held = 0;
-        character(c, o, whole != NULL ? whole : (const char *)c->held, n, value_of(c->held, n));
+        character(c, o, whole != NULL ? whole : (const char *)c->held, n, (int32_t)cp);
         if (whole == NULL)
             flush(o); /* held is about to be used again */
         c->at += n;
@@ -308,9 +285,7 @@ static void store(void *ctx, const char *text, size_t n, size_t src, size_t src_
         return;
     if (n > b->size - 1 - b->n) {
         b->full = true;
-        n = b->size - 1 - b->n;
-        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
-            n--;
+        n = utf8_start(text, 0, b->size - 1 - b->n);
     }
     for (size_t i = 0; i < n; i++)
         b->dst[b->n++] = (char)(b->one_line && text[i] == '\n' ? ' ' : text[i]);

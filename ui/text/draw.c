@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "ui/term/canvas.h"
 #include "ui/term/cluster.h"
 #include "ui/text/transcript_internal.h"
@@ -50,8 +51,7 @@ static void next_match(const struct transcript *t, const struct rich *r, struct 
         return;
     /* One that began in the row before may reach into this one. */
     from = from > 4 * strlen(t->query) ? from - 4 * strlen(t->query) : 0;
-    while (from > 0 && ((unsigned char)r->text[begin + from] & 0xc0) == 0x80)
-        from--;
+    from = utf8_start(r->text + begin, 0, from);
     while ((from = find_match(t, r->text + begin, n, from, &end)) < n) {
         if (begin + end > at) {
             o->match = begin + (uint32_t)from;

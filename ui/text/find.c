@@ -5,21 +5,15 @@
 
 #include <utf8proc.h>
 
+#include "engine/base/utf8.h"
 #include "ui/text/clean.h"
 #include "ui/text/transcript_internal.h"
 
-static size_t decode(const char *s, size_t n, int32_t *cp)
-{
-    utf8proc_ssize_t used = utf8proc_iterate((const uint8_t *)s, (utf8proc_ssize_t)n, cp);
-
-    return used > 0 ? (size_t)used : 1;
-}
-
-static int32_t fold(int32_t cp)
+static uint32_t fold(uint32_t cp)
 {
     if (cp < 0x80)
         return cp >= 'A' && cp <= 'Z' ? cp | 0x20 : cp;
-    return utf8proc_tolower(cp);
+    return (uint32_t)utf8proc_tolower((int32_t)cp);
 }
 
 /* Bytes of text[0 .. n) that the query matches; 0: it does not. */
@@ -28,12 +22,12 @@ static size_t match_here(const struct transcript *t, const char *text, size_t n)
     size_t at = 0;
 
     for (const char *q = t->query; *q != '\0';) {
-        int32_t want, got;
+        uint32_t want, got;
 
         if (at == n)
             return 0;
-        q += decode(q, strlen(q), &want);
-        at += decode(text + at, n - at, &got);
+        q += utf8_decode(q, strlen(q), &want);
+        at += utf8_decode(text + at, n - at, &got);
         if (want != got && (t->match_case || fold(want) != fold(got)))
             return 0;
     }
@@ -51,7 +45,7 @@ size_t find_match(const struct transcript *t, const char *text, size_t n, size_t
             return from;
         }
         from++;
-        while (from < n && ((unsigned char)text[from] & 0xc0) == 0x80)
+        while (from < n && utf8_is_inside(text[from]))
             from++;
     }
     return n;
@@ -130,9 +124,9 @@ bool transcript_search(struct transcript *t, const char *text)
     t->dirty = true;
     t->match_case = false;
     for (const char *q = t->query; *q != '\0';) {
-        int32_t cp;
+        uint32_t cp;
 
-        q += decode(q, strlen(q), &cp);
+        q += utf8_decode(q, strlen(q), &cp);
         t->match_case = t->match_case || fold(cp) != cp;
     }
     return t->query[0] != '\0' && below_view(t, &from) &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
 #include "ui/text/highlight.h"
 
 /* One complete line: text[at .. end) and its newline, next is behind it. */
@@ -170,8 +171,7 @@ static void cut_long(struct segments *s, const char *text, size_t line, size_t e
     while (end - s->tail.at > SEGMENT_MAX + slack) {
         size_t at = s->tail.at + SEGMENT_MAX;
 
-        while (at > s->tail.at + SEGMENT_MAX - 4 && ((unsigned char)text[at] & 0xc0) == 0x80)
-            at--;
+        at = utf8_start(text, at - 4, at);
         s->has_text = true;
         cut_within(s, at, true);
         if (s->failed)

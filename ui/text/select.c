@@ -7,6 +7,7 @@
 
 #include <utf8proc.h>
 
+#include "engine/base/utf8.h"
 #include "ui/term/cluster.h"
 #include "ui/text/clean.h"
 #include "ui/text/markdown.h"
@@ -60,13 +61,16 @@ static bool point_at(struct transcript *t, int y, int x, struct point *out)
 /* Characters of one kind make a word. */
 static int kind_of(const char *s, size_t n)
 {
-    int32_t cp;
+    uint32_t cp;
 
-    if (n == 0 || utf8proc_iterate((const uint8_t *)s, (utf8proc_ssize_t)n, &cp) <= 0)
+    if (n == 0)
+        return 0;
+    utf8_decode(s, n, &cp);
+    if (cp >= UTF8_SHORT)
         return 0;
     if (cp == ' ')
         return 1;
-    switch (utf8proc_category(cp)) {
+    switch (utf8proc_category((int32_t)cp)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 #include <string.h>
 
