@@ -136,60 +136,60 @@ void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool
 {
     const struct layer_hparams *hp = &d->hp->layers[l];
     const struct arch_traits *traits = arch_traits(d->hp->arch);
-    struct layer_desc *y = &d->layers[l];
+    struct layer_desc *layer = &d->layers[l];
     bool has_bias = d->hp->attn_bias != BIAS_NONE;
     uint64_t n_q = (uint64_t)hp->n_head * hp->head_dim_k;
     uint64_t n_k = (uint64_t)hp->n_head_kv * hp->head_dim_k;
     uint64_t n_v = (uint64_t)hp->n_head_kv * hp->head_dim_v;
     uint64_t n_embd = d->n_embd;
 
-    y->is_sliding = hp->is_sliding;
-    y->window = hp->is_sliding ? d->hp->n_swa : 0;
-    y->n_head = hp->n_head;
-    y->n_head_kv = hp->n_head_kv;
-    y->head_dim_k = hp->head_dim_k;
-    y->head_dim_v = hp->head_dim_v;
-    y->n_ff = hp->n_ff;
+    layer->is_sliding = hp->is_sliding;
+    layer->window = hp->is_sliding ? d->hp->n_swa : 0;
+    layer->n_head = hp->n_head;
+    layer->n_head_kv = hp->n_head_kv;
+    layer->head_dim_k = hp->head_dim_k;
+    layer->head_dim_v = hp->head_dim_v;
+    layer->n_ff = hp->n_ff;
     if (find_tensor(f, "attn_qkv.weight", false) != NULL) {
         uint64_t n_all = n_q + n_k + n_v;
 
-        y->q = find_slice(f, "attn_qkv.weight", 0, n_q, n_all, n_embd, true);
+        layer->q = find_slice(f, "attn_qkv.weight", 0, n_q, n_all, n_embd, true);
         if (has_bias)
-            y->bias_q = find_part(f, "attn_qkv.bias", 0, n_q, n_all, false);
-        if (y->owns_kv) {
-            y->k = find_slice(f, "attn_qkv.weight", n_q, n_k, n_all, n_embd, true);
-            y->v = find_slice(f, "attn_qkv.weight", n_q + n_k, n_v, n_all, n_embd, true);
+            layer->bias_q = find_part(f, "attn_qkv.bias", 0, n_q, n_all, false);
+        if (layer->owns_kv) {
+            layer->k = find_slice(f, "attn_qkv.weight", n_q, n_k, n_all, n_embd, true);
+            layer->v = find_slice(f, "attn_qkv.weight", n_q + n_k, n_v, n_all, n_embd, true);
         }
-        if (y->owns_kv && has_bias) {
-            y->bias_k = find_part(f, "attn_qkv.bias", n_q, n_k, n_all, false);
-            y->bias_v = find_part(f, "attn_qkv.bias", n_q + n_k, n_v, n_all, false);
+        if (layer->owns_kv && has_bias) {
+            layer->bias_k = find_part(f, "attn_qkv.bias", n_q, n_k, n_all, false);
+            layer->bias_v = find_part(f, "attn_qkv.bias", n_q + n_k, n_v, n_all, false);
         }
     } else {
-        y->q = find_mat(f, "attn_q.weight", n_q, n_embd, true);
+        layer->q = find_mat(f, "attn_q.weight", n_q, n_embd, true);
         if (has_bias)
-            y->bias_q = find_vec(f, "attn_q.bias", n_q, false);
-        if (y->owns_kv) {
-            y->k = find_mat(f, "attn_k.weight", n_k, n_embd, true);
+            layer->bias_q = find_vec(f, "attn_q.bias", n_q, false);
+        if (layer->owns_kv) {
+            layer->k = find_mat(f, "attn_k.weight", n_k, n_embd, true);
             if (needs_v || !d->hp->no_values)
-                y->v = find_mat(f, "attn_v.weight", n_v, n_embd, needs_v);
+                layer->v = find_mat(f, "attn_v.weight", n_v, n_embd, needs_v);
         }
-        if (y->owns_kv && has_bias) {
-            y->bias_k = find_vec(f, "attn_k.bias", n_k, false);
-            if (y->v.tensor != NULL)
-                y->bias_v = find_vec(f, "attn_v.bias", n_v, false);
+        if (layer->owns_kv && has_bias) {
+            layer->bias_k = find_vec(f, "attn_k.bias", n_k, false);
+            if (layer->v.tensor != NULL)
+                layer->bias_v = find_vec(f, "attn_v.bias", n_v, false);
         }
     }
-    y->v_is_k = y->owns_kv && y->v.tensor == NULL;
-    y->o =
+    layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL;
+    layer->o =
         find_mat(f, "attn_output.weight", n_embd, (uint64_t)hp->n_head * hp->head_dim_v, true);
     if (d->hp->attn_bias == BIAS_AS_FOUND || d->hp->attn_bias == BIAS_ALL)
-        y->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
+        layer->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
     if (traits->qk_norm) {
-        y->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, true);
-        if (y->owns_kv)
-            y->k_norm = find_vec(f, "attn_k_norm.weight", hp->head_dim_k, true);
+        layer->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, true);
+        if (layer->owns_kv)
+            layer->k_norm = find_vec(f, "attn_k_norm.weight", hp->head_dim_k, true);
     }
-    y->attn_norm = find_vec(f, "attn_norm.weight", n_embd, true);
+    layer->attn_norm = find_vec(f, "attn_norm.weight", n_embd, true);
 }
 
 /* --- which keys and values a layer reads --- */
@@ -202,18 +202,18 @@ static int assign_kv(struct model_desc *d, struct err *e)
     int64_t last[2] = { -1, -1 }; /* layer, by is_sliding */
 
     for (uint32_t l = 0; l < d->n_layer; l++) {
-        struct layer_desc *y = &d->layers[l];
+        struct layer_desc *layer = &d->layers[l];
         bool is_sliding = d->hp->layers[l].is_sliding;
 
-        y->owns_kv = l < first_shared;
-        if (y->owns_kv) {
-            y->kv_layer = d->n_kv++;
-            y->kind = is_sliding ? MW_LAYER_SLIDING : MW_LAYER_GLOBAL;
+        layer->owns_kv = l < first_shared;
+        if (layer->owns_kv) {
+            layer->kv_layer = d->n_kv++;
+            layer->kind = is_sliding ? MW_LAYER_SLIDING : MW_LAYER_GLOBAL;
             last[is_sliding] = l;
             d->last_kv_layer = l;
             continue;
         }
-        y->kind = is_sliding ? MW_LAYER_SHARED_SLIDING : MW_LAYER_SHARED_GLOBAL;
+        layer->kind = is_sliding ? MW_LAYER_SHARED_SLIDING : MW_LAYER_SHARED_GLOBAL;
         if (last[is_sliding] < 0) {
             err_set(e, ERR_FORMAT,
                     "layer %u shares keys and values of a kind that no layer "
@@ -221,7 +221,7 @@ static int assign_kv(struct model_desc *d, struct err *e)
                     l);
             return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
         }
-        y->kv_layer = d->layers[last[is_sliding]].kv_layer;
+        layer->kv_layer = d->layers[last[is_sliding]].kv_layer;
     }
     if (d->n_kv == 0) {
         err_set(e, ERR_FORMAT, "no layer owns keys and values");
@@ -242,15 +242,15 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
     if (d->kv_specs == NULL)
         return err_sys(e, "cannot allocate the table of %u KV layers", d->n_kv);
     for (uint32_t l = 0; l < d->n_layer; l++) {
-        const struct layer_desc *y = &d->layers[l];
-        struct kv_spec spec = { .is_sliding = y->is_sliding && y->window > 0,
-                                .n_head_kv = y->n_head_kv,
-                                .head_dim_k = y->head_dim_k,
-                                .head_dim_v = y->head_dim_v };
+        const struct layer_desc *layer = &d->layers[l];
+        struct kv_spec spec = { .is_sliding = layer->is_sliding && layer->window > 0,
+                                .n_head_kv = layer->n_head_kv,
+                                .head_dim_k = layer->head_dim_k,
+                                .head_dim_v = layer->head_dim_v };
 
-        if (y->owns_kv) {
-            d->kv_specs[y->kv_layer] = spec;
-        } else if (!same_spec(&spec, &d->kv_specs[y->kv_layer])) {
+        if (layer->owns_kv) {
+            d->kv_specs[layer->kv_layer] = spec;
+        } else if (!same_spec(&spec, &d->kv_specs[layer->kv_layer])) {
             err_set(e, ERR_FORMAT, "layer %u shares keys and values of another shape", l);
             return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
         }
@@ -291,11 +291,12 @@ static void add_span(struct span_list *list, struct mat *m)
 #define N_LAYER_MAT 10
 #define N_KV_MAT    2 /* the first of them write keys and values */
 
-static void layer_mats(struct layer_desc *y, struct mat *out[N_LAYER_MAT])
+static void layer_mats(struct layer_desc *layer, struct mat *out[N_LAYER_MAT])
 {
-    struct mat *const all[N_LAYER_MAT] = { &y->k,        &y->v,      &y->q,    &y->o,
-                                           &y->gate,     &y->up,     &y->down, &y->ple_proj,
-                                           &y->ple_gate, &y->ple_out };
+    struct mat *const all[N_LAYER_MAT] = { &layer->k,      &layer->v,        &layer->q,
+                                           &layer->o,      &layer->gate,     &layer->up,
+                                           &layer->down,   &layer->ple_proj, &layer->ple_gate,
+                                           &layer->ple_out };
 
     memcpy(out, all, sizeof all);
 }
@@ -329,16 +330,16 @@ int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, stru
     if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0)
         return -1;
     for (uint32_t l = 0; l < d->n_layer; l++) {
-        struct layer_desc *y = &d->layers[l];
+        struct layer_desc *layer = &d->layers[l];
         struct vec *all[] = {
             /* clang-format off */
-            &y->attn_norm,      &y->q_norm,       &y->k_norm,
-            &y->post_attn_norm, &y->ffn_norm,     &y->post_ffn_norm,
-            &y->post_ple_norm,  &y->bias_q,       &y->bias_k,
-            &y->bias_v,         &y->bias_o,       &y->out_scale,
-            &y->bias_gate,      &y->bias_up,      &y->bias_down,
-            &y->experts.router, &y->experts.router_scale, &y->experts.expert_scale,
-            &y->experts.pre_norm, &y->experts.post_norm_dense, &y->experts.post_norm_experts,
+            &layer->attn_norm,      &layer->q_norm,       &layer->k_norm,
+            &layer->post_attn_norm, &layer->ffn_norm,     &layer->post_ffn_norm,
+            &layer->post_ple_norm,  &layer->bias_q,       &layer->bias_k,
+            &layer->bias_v,         &layer->bias_o,       &layer->out_scale,
+            &layer->bias_gate,      &layer->bias_up,      &layer->bias_down,
+            &layer->experts.router, &layer->experts.router_scale, &layer->experts.expert_scale,
+            &layer->experts.pre_norm, &layer->experts.post_norm_dense, &layer->experts.post_norm_experts,
             /* clang-format on */
         };
 

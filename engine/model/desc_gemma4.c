@@ -10,10 +10,10 @@
 
 #include "engine/model/desc_internal.h"
 
-static void describe_experts(struct finder *f, struct model_desc *d, struct layer_desc *y)
+static void describe_experts(struct finder *f, struct model_desc *d, struct layer_desc *layer)
 {
     const struct hparams *hp = d->hp;
-    struct experts_desc *x = &y->experts;
+    struct experts_desc *x = &layer->experts;
 
     x->n_expert = hp->n_expert;
     x->n_used = hp->n_expert_used;
@@ -43,17 +43,17 @@ static void describe_experts(struct finder *f, struct model_desc *d, struct laye
 
 static void describe_per_layer_input(struct finder *f, struct model_desc *d, uint32_t l)
 {
-    struct layer_desc *y = &d->layers[l];
+    struct layer_desc *layer = &d->layers[l];
     uint64_t n_ple = d->n_embd_per_layer;
     uint64_t n_all = n_ple * d->n_layer;
 
     f->layer = -1;
-    y->ple_proj =
+    layer->ple_proj =
         find_slice(f, "per_layer_model_proj.weight", l * n_ple, n_ple, n_all, d->n_embd, true);
     f->layer = (int)l;
-    y->ple_gate = find_mat(f, "inp_gate.weight", n_ple, d->n_embd, true);
-    y->ple_out = find_mat(f, "proj.weight", d->n_embd, n_ple, true);
-    y->post_ple_norm = find_vec(f, "post_norm.weight", d->n_embd, true);
+    layer->ple_gate = find_mat(f, "inp_gate.weight", n_ple, d->n_embd, true);
+    layer->ple_out = find_mat(f, "proj.weight", d->n_embd, n_ple, true);
+    layer->post_ple_norm = find_vec(f, "post_norm.weight", d->n_embd, true);
 }
 
 void describe_gemma4(struct finder *f, struct model_desc *d)
@@ -68,20 +68,20 @@ void describe_gemma4(struct finder *f, struct model_desc *d)
         d->ple_norm = find_vec(f, "per_layer_proj_norm.weight", d->n_embd_per_layer, true);
     }
     for (uint32_t l = 0; l < d->n_layer && !f->failed; l++) {
-        struct layer_desc *y = &d->layers[l];
+        struct layer_desc *layer = &d->layers[l];
 
         f->layer = (int)l;
-        describe_attention(f, d, l, y->owns_kv && d->hp->layers[l].is_sliding);
-        y->has_v_norm = true;
-        y->post_attn_norm = find_vec(f, "post_attention_norm.weight", d->n_embd, true);
-        y->ffn_norm = find_vec(f, "ffn_norm.weight", d->n_embd, true);
-        y->gate = find_mat(f, "ffn_gate.weight", y->n_ff, d->n_embd, true);
-        y->up = find_mat(f, "ffn_up.weight", y->n_ff, d->n_embd, true);
-        y->down = find_mat(f, "ffn_down.weight", d->n_embd, y->n_ff, true);
-        y->post_ffn_norm = find_vec(f, "post_ffw_norm.weight", d->n_embd, true);
-        y->out_scale = find_vec(f, "layer_output_scale.weight", 1, false);
+        describe_attention(f, d, l, layer->owns_kv && d->hp->layers[l].is_sliding);
+        layer->has_v_norm = true;
+        layer->post_attn_norm = find_vec(f, "post_attention_norm.weight", d->n_embd, true);
+        layer->ffn_norm = find_vec(f, "ffn_norm.weight", d->n_embd, true);
+        layer->gate = find_mat(f, "ffn_gate.weight", layer->n_ff, d->n_embd, true);
+        layer->up = find_mat(f, "ffn_up.weight", layer->n_ff, d->n_embd, true);
+        layer->down = find_mat(f, "ffn_down.weight", d->n_embd, layer->n_ff, true);
+        layer->post_ffn_norm = find_vec(f, "post_ffw_norm.weight", d->n_embd, true);
+        layer->out_scale = find_vec(f, "layer_output_scale.weight", 1, false);
         if (d->hp->n_expert > 0)
-            describe_experts(f, d, y);
+            describe_experts(f, d, layer);
         if (d->n_embd_per_layer > 0)
             describe_per_layer_input(f, d, l);
     }

@@ -18,28 +18,28 @@ void describe_llama(struct finder *f, struct model_desc *d)
         d->act = ACT_KIND_GELU;
     }
     for (uint32_t l = 0; l < d->n_layer && !f->failed; l++) {
-        struct layer_desc *y = &d->layers[l];
+        struct layer_desc *layer = &d->layers[l];
         uint64_t n_ff = d->hp->layers[l].n_ff;
 
         f->layer = (int)l;
         describe_attention(f, d, l, true);
         if (is_gemma) {
-            y->post_attn_norm = find_vec(f, "post_attention_norm.weight", d->n_embd, true);
-            y->post_ffn_norm = find_vec(f, "post_ffw_norm.weight", d->n_embd, true);
+            layer->post_attn_norm = find_vec(f, "post_attention_norm.weight", d->n_embd, true);
+            layer->post_ffn_norm = find_vec(f, "post_ffw_norm.weight", d->n_embd, true);
         }
-        y->ffn_norm = find_vec(f, "ffn_norm.weight", d->n_embd, true);
+        layer->ffn_norm = find_vec(f, "ffn_norm.weight", d->n_embd, true);
         if (find_tensor(f, "ffn_gate.weight", false) != NULL) {
-            y->gate = find_mat(f, "ffn_gate.weight", n_ff, d->n_embd, true);
-            y->up = find_mat(f, "ffn_up.weight", n_ff, d->n_embd, true);
+            layer->gate = find_mat(f, "ffn_gate.weight", n_ff, d->n_embd, true);
+            layer->up = find_mat(f, "ffn_up.weight", n_ff, d->n_embd, true);
         } else { /* one tensor, gate rows first */
-            y->gate = find_slice(f, "ffn_up.weight", 0, n_ff, 2 * n_ff, d->n_embd, true);
-            y->up = find_slice(f, "ffn_up.weight", n_ff, n_ff, 2 * n_ff, d->n_embd, true);
+            layer->gate = find_slice(f, "ffn_up.weight", 0, n_ff, 2 * n_ff, d->n_embd, true);
+            layer->up = find_slice(f, "ffn_up.weight", n_ff, n_ff, 2 * n_ff, d->n_embd, true);
         }
-        y->down = find_mat(f, "ffn_down.weight", d->n_embd, n_ff, true);
+        layer->down = find_mat(f, "ffn_down.weight", d->n_embd, n_ff, true);
         if (arch_traits(d->hp->arch)->ffn_bias && d->hp->ffn_bias != BIAS_NONE) {
-            y->bias_gate = find_vec(f, "ffn_gate.bias", n_ff, false);
-            y->bias_up = find_vec(f, "ffn_up.bias", n_ff, false);
-            y->bias_down = find_vec(f, "ffn_down.bias", d->n_embd, false);
+            layer->bias_gate = find_vec(f, "ffn_gate.bias", n_ff, false);
+            layer->bias_up = find_vec(f, "ffn_up.bias", n_ff, false);
+            layer->bias_down = find_vec(f, "ffn_down.bias", d->n_embd, false);
         }
     }
     f->layer = -1;

@@ -40,7 +40,7 @@ uint64_t experts_buf_bytes(const struct model_desc *d)
 
 struct route {
     struct forward *f;
-    const struct layer_desc *y;
+    const struct layer_desc *layer;
 };
 
 /* Weights of the chosen experts of one column into moe_weight, 0 for the others. */
@@ -48,7 +48,7 @@ static void route_col(void *ctx, uint32_t c)
 {
     const struct route *r = ctx;
     struct forward *f = r->f;
-    const struct experts_desc *x = &r->y->experts;
+    const struct experts_desc *x = &r->layer->experts;
     const struct model_desc *d = f->p.desc;
     const struct kernels *kern = f->p.kernels;
     float *z = f->moe_h + (size_t)c * d->n_embd;
@@ -111,10 +111,10 @@ static int read_expert(struct forward *f, const struct experts_desc *x, uint32_t
 }
 
 /* Columns that take this expert are computed one by one: few ever share one. */
-static void run_expert(struct forward *f, const struct layer_desc *y, uint32_t expert,
+static void run_expert(struct forward *f, const struct layer_desc *layer, uint32_t expert,
                        const unsigned char *gate_up, const unsigned char *down)
 {
-    const struct experts_desc *x = &y->experts;
+    const struct experts_desc *x = &layer->experts;
     const struct model_desc *d = f->p.desc;
     const struct kernels *kern = f->p.kernels;
     enum tensor_type type = x->gate_up != NULL ? x->gate_up->type : x->gate->type;
@@ -144,7 +144,7 @@ static void join_col(void *ctx, uint32_t c)
 {
     const struct route *r = ctx;
     struct forward *f = r->f;
-    const struct experts_desc *x = &r->y->experts;
+    const struct experts_desc *x = &r->layer->experts;
     const struct model_desc *d = f->p.desc;
     float *y = f->y + (size_t)c * d->n_embd, *sum = f->moe_sum + (size_t)c * d->n_embd;
 
@@ -153,10 +153,10 @@ static void join_col(void *ctx, uint32_t c)
     f->p.kernels->add(y, sum, d->n_embd);
 }
 
-int forward_experts(struct forward *f, const struct layer_desc *y, struct err *e)
+int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
-    const struct experts_desc *x = &y->experts;
-    struct route r = { f, y };
+    const struct experts_desc *x = &layer->experts;
+    struct route r = { f, layer };
 
     forward_each_col(f, route_col, &r);
     memset(f->moe_sum, 0, (size_t)f->n_col * f->p.desc->n_embd * sizeof *f->moe_sum);
@@ -170,7 +170,7 @@ int forward_experts(struct forward *f, const struct layer_desc *y, struct err *e
             continue;
         if (read_expert(f, x, i, &gate_up, &down, e) != 0)
             return -1;
-        run_expert(f, y, i, gate_up, down);
+        run_expert(f, layer, i, gate_up, down);
     }
     forward_each_col(f, join_col, &r);
     return 0;

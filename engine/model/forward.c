@@ -28,14 +28,14 @@ static struct widths widest(const struct model_desc *d)
     struct widths w = { 0 };
 
     for (uint32_t l = 0; l < d->n_layer; l++) {
-        const struct layer_desc *y = &d->layers[l];
+        const struct layer_desc *layer = &d->layers[l];
 
-        w.q = max_u32(w.q, y->n_head * y->head_dim_k);
-        w.att = max_u32(w.att, y->n_head * y->head_dim_v);
-        w.k = max_u32(w.k, y->n_head_kv * y->head_dim_k);
-        w.v =
-            max_u32(w.v, y->n_head_kv * max_u32(y->head_dim_v, y->v_is_k ? y->head_dim_k : 0));
-        w.ff = max_u32(w.ff, max_u32(y->n_ff, 2 * y->experts.n_ff));
+        w.q = max_u32(w.q, layer->n_head * layer->head_dim_k);
+        w.att = max_u32(w.att, layer->n_head * layer->head_dim_v);
+        w.k = max_u32(w.k, layer->n_head_kv * layer->head_dim_k);
+        w.v = max_u32(w.v, layer->n_head_kv * max_u32(layer->head_dim_v,
+                                                      layer->v_is_k ? layer->head_dim_k : 0));
+        w.ff = max_u32(w.ff, max_u32(layer->n_ff, 2 * layer->experts.n_ff));
     }
     w.packed_k = max_u32(max_u32(w.ff, w.att), max_u32(d->n_embd, d->n_embd_per_layer));
     w.rot[0] = d->hp->rope.n_rot;
@@ -132,15 +132,17 @@ double forward_prompt_flops(const struct model_desc *d)
     double sum = 0;
 
     for (uint32_t l = 0; l <= d->last_kv_layer; l++) {
-        const struct layer_desc *y = &d->layers[l];
-        const struct mat *all[] = { &y->k,  &y->v,    &y->q,        &y->o,        &y->gate,
-                                    &y->up, &y->down, &y->ple_proj, &y->ple_gate, &y->ple_out };
+        const struct layer_desc *layer = &d->layers[l];
+        const struct mat *all[] = { &layer->k,      &layer->v,        &layer->q,
+                                    &layer->o,      &layer->gate,     &layer->up,
+                                    &layer->down,   &layer->ple_proj, &layer->ple_gate,
+                                    &layer->ple_out };
         size_t n = l == d->last_kv_layer ? 2 : sizeof all / sizeof all[0];
 
         for (size_t i = 0; i < n; i++)
             sum += 2.0 * all[i]->n_row * all[i]->n_k;
         if (l < d->last_kv_layer)
-            sum += 6.0 * y->experts.n_used * y->experts.n_ff * d->n_embd;
+            sum += 6.0 * layer->experts.n_used * layer->experts.n_ff * d->n_embd;
     }
     return sum;
 }
@@ -330,17 +332,17 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
 
 /* --- steps of a layer --- */
 
-struct step {
+struct layer_job {
     struct forward *f;
-    const struct layer_desc *y;
-    uint32_t layer;
+    const struct layer_desc *layer;
+    uint32_t l;     /* its index */
     const float *w; /* of a norm */
     float *from, *to;
 };
 
 static void norm_col(void *ctx, uint32_t c)
 {
-    const struct step *s = ctx;
+    const struct layer_job *s = ctx;
     const struct model_desc *d = s->f->p.desc;
     size_t at = (size_t)c * d->n_embd;
 
@@ -349,7 +351,7 @@ static void norm_col(void *ctx, uint32_t c)
 
 static void norm(struct forward *f, float *from, const struct vec *w, float *to)
 {
-    struct step s = { .f = f, .w = w->w, .from = from, .to = to };
+    struct layer_job s = { .f = f, .w = w->w, .from = from, .to = to };
 
     forward_each_col(f, norm_col, &s);
 }
@@ -381,19 +383,19 @@ static void add_residual(struct forward *f, const struct vec *bias, const struct
     forward_each_col(f, residual_col, &r);
 }
 
-static void turn_heads(struct forward *f, const struct layer_desc *y, const struct vec *w,
+static void rope_heads(struct forward *f, const struct layer_desc *layer, const struct vec *w,
                        float *x, uint32_t n_head, uint32_t col)
 {
-    uint32_t kind = y->is_sliding ? 1 : 0;
+    uint32_t kind = layer->is_sliding ? 1 : 0;
     const struct rope *rope = &f->rope[kind];
     const float *cosine = f->cosine[kind] + (size_t)col * (rope->n_rot / 2);
     const float *sine = f->sine[kind] + (size_t)col * (rope->n_rot / 2);
 
     for (uint32_t h = 0; h < n_head; h++) {
-        float *head = x + (size_t)h * y->head_dim_k;
+        float *head = x + (size_t)h * layer->head_dim_k;
 
         if (w->w != NULL)
-            f->p.kernels->rms_norm(head, w->w, y->head_dim_k, f->p.desc->rms_eps, head);
+            f->p.kernels->rms_norm(head, w->w, layer->head_dim_k, f->p.desc->rms_eps, head);
         rope_apply(rope, cosine, sine, head);
     }
 }
@@ -401,81 +403,85 @@ static void turn_heads(struct forward *f, const struct layer_desc *y, const stru
 /* Bias, norms and rope on keys and values of one column, then into the store. */
 static void store_col(void *ctx, uint32_t c)
 {
-    const struct step *s = ctx;
+    const struct layer_job *s = ctx;
     struct forward *f = s->f;
-    const struct layer_desc *y = s->y;
+    const struct layer_desc *layer = s->layer;
     const struct kernels *kern = f->p.kernels;
-    uint32_t n_k = y->n_head_kv * y->head_dim_k, n_v = y->n_head_kv * y->head_dim_v;
+    uint32_t n_k = layer->n_head_kv * layer->head_dim_k,
+             n_v = layer->n_head_kv * layer->head_dim_v;
     float *k = f->k + (size_t)c * n_k, *v = f->v + (size_t)c * n_v;
 
-    if (y->bias_k.w != NULL)
-        kern->add(k, y->bias_k.w, n_k);
-    if (y->v_is_k)
+    if (layer->bias_k.w != NULL)
+        kern->add(k, layer->bias_k.w, n_k);
+    if (layer->v_is_k)
         memcpy(v, k, n_k * sizeof *v);
-    else if (y->bias_v.w != NULL)
-        kern->add(v, y->bias_v.w, n_v);
-    for (uint32_t h = 0; y->has_v_norm && h < y->n_head_kv; h++)
-        kern->rms_norm(v + (size_t)h * y->head_dim_v, NULL, y->head_dim_v, f->p.desc->rms_eps,
-                       v + (size_t)h * y->head_dim_v);
-    turn_heads(f, y, &y->k_norm, k, y->n_head_kv, c);
-    kv_write(f->p.kv, kern, y->kv_layer, f->pos[c], k, v);
+    else if (layer->bias_v.w != NULL)
+        kern->add(v, layer->bias_v.w, n_v);
+    for (uint32_t h = 0; layer->has_v_norm && h < layer->n_head_kv; h++)
+        kern->rms_norm(v + (size_t)h * layer->head_dim_v, NULL, layer->head_dim_v,
+                       f->p.desc->rms_eps, v + (size_t)h * layer->head_dim_v);
+    rope_heads(f, layer, &layer->k_norm, k, layer->n_head_kv, c);
+    kv_write(f->p.kv, kern, layer->kv_layer, f->pos[c], k, v);
 }
 
-static int store_keys(struct forward *f, const struct layer_desc *y, struct err *e)
+static int store_keys(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     uint32_t n_embd = f->p.desc->n_embd;
-    struct step s = { .f = f, .y = y };
+    struct layer_job s = { .f = f, .layer = layer };
 
-    if (forward_mul(f, &y->k, f->h, n_embd, f->k, (size_t)y->n_head_kv * y->head_dim_k, e) != 0)
+    if (forward_mul(f, &layer->k, f->h, n_embd, f->k,
+                    (size_t)layer->n_head_kv * layer->head_dim_k, e) != 0)
         return -1;
-    if (!y->v_is_k &&
-        forward_mul(f, &y->v, f->h, n_embd, f->v, (size_t)y->n_head_kv * y->head_dim_v, e) != 0)
+    if (!layer->v_is_k && forward_mul(f, &layer->v, f->h, n_embd, f->v,
+                                      (size_t)layer->n_head_kv * layer->head_dim_v, e) != 0)
         return -1;
     forward_each_col(f, store_col, &s);
     return 0;
 }
 
-static void turn_q_col(void *ctx, uint32_t c)
+static void rope_q_col(void *ctx, uint32_t c)
 {
-    const struct step *s = ctx;
-    const struct layer_desc *y = s->y;
-    size_t n_q = (size_t)y->n_head * y->head_dim_k;
+    const struct layer_job *s = ctx;
+    const struct layer_desc *layer = s->layer;
+    size_t n_q = (size_t)layer->n_head * layer->head_dim_k;
     float *q = s->f->q + c * n_q;
 
-    if (y->bias_q.w != NULL)
-        s->f->p.kernels->add(q, y->bias_q.w, n_q);
-    turn_heads(s->f, y, &y->q_norm, q, y->n_head, c);
+    if (layer->bias_q.w != NULL)
+        s->f->p.kernels->add(q, layer->bias_q.w, n_q);
+    rope_heads(s->f, layer, &layer->q_norm, q, layer->n_head, c);
 }
 
-static int attention(struct forward *f, const struct layer_desc *y, struct err *e)
+static int attention(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     uint32_t n_embd = f->p.desc->n_embd;
-    struct step s = { .f = f, .y = y };
+    struct layer_job s = { .f = f, .layer = layer };
     uint64_t start;
 
-    if (forward_mul(f, &y->q, f->h, n_embd, f->q, (size_t)y->n_head * y->head_dim_k, e) != 0)
+    if (forward_mul(f, &layer->q, f->h, n_embd, f->q, (size_t)layer->n_head * layer->head_dim_k,
+                    e) != 0)
         return -1;
-    forward_each_col(f, turn_q_col, &s);
+    forward_each_col(f, rope_q_col, &s);
     start = clock_ns();
-    forward_attend(f, y);
+    forward_attend(f, layer);
     f->attention_ns += clock_ns() - start;
-    if (forward_mul(f, &y->o, f->att, (size_t)y->n_head * y->head_dim_v, f->y, n_embd, e) != 0)
+    if (forward_mul(f, &layer->o, f->att, (size_t)layer->n_head * layer->head_dim_v, f->y,
+                    n_embd, e) != 0)
         return -1;
-    add_residual(f, &y->bias_o, &y->post_attn_norm);
+    add_residual(f, &layer->bias_o, &layer->post_attn_norm);
     return 0;
 }
 
 static void gate_col(void *ctx, uint32_t c)
 {
-    const struct step *s = ctx;
+    const struct layer_job *s = ctx;
     const struct kernels *kern = s->f->p.kernels;
-    size_t n = s->y->n_ff;
+    size_t n = s->layer->n_ff;
     float *gate = s->f->gate + c * n, *up = s->f->up + c * n;
 
-    if (s->y->bias_gate.w != NULL)
-        kern->add(gate, s->y->bias_gate.w, n);
-    if (s->y->bias_up.w != NULL)
-        kern->add(up, s->y->bias_up.w, n);
+    if (s->layer->bias_gate.w != NULL)
+        kern->add(gate, s->layer->bias_gate.w, n);
+    if (s->layer->bias_up.w != NULL)
+        kern->add(up, s->layer->bias_up.w, n);
 
     if (s->f->p.desc->act == ACT_KIND_GELU)
         kern->gelu_mul(gate, up, n);
@@ -483,45 +489,45 @@ static void gate_col(void *ctx, uint32_t c)
         kern->silu_mul(gate, up, n);
 }
 
-static int feed_forward(struct forward *f, const struct layer_desc *y, struct err *e)
+static int feed_forward(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     uint32_t n_embd = f->p.desc->n_embd;
-    struct step s = { .f = f, .y = y };
+    struct layer_job s = { .f = f, .layer = layer };
 
-    norm(f, f->x, &y->ffn_norm, f->h);
-    if (forward_mul(f, &y->gate, f->h, n_embd, f->gate, y->n_ff, e) != 0 ||
-        forward_mul(f, &y->up, f->h, n_embd, f->up, y->n_ff, e) != 0)
+    norm(f, f->x, &layer->ffn_norm, f->h);
+    if (forward_mul(f, &layer->gate, f->h, n_embd, f->gate, layer->n_ff, e) != 0 ||
+        forward_mul(f, &layer->up, f->h, n_embd, f->up, layer->n_ff, e) != 0)
         return -1;
     forward_each_col(f, gate_col, &s);
-    if (forward_mul(f, &y->down, f->gate, y->n_ff, f->y, n_embd, e) != 0)
+    if (forward_mul(f, &layer->down, f->gate, layer->n_ff, f->y, n_embd, e) != 0)
         return -1;
-    if (y->experts.n_expert > 0 && forward_experts(f, y, e) != 0)
+    if (layer->experts.n_expert > 0 && forward_experts(f, layer, e) != 0)
         return -1;
-    add_residual(f, &y->bias_down, &y->post_ffn_norm);
+    add_residual(f, &layer->bias_down, &layer->post_ffn_norm);
     return 0;
 }
 
 /* The layer's part of a row of the per-layer table, which is layer-major.  Whole blocks of
  * the type are decoded; the part may begin and end inside one. */
-static void table_part(struct forward *f, uint32_t col, uint32_t layer, float *out)
+static void table_part(struct forward *f, uint32_t col, uint32_t l, float *out)
 {
     const struct tensor_info *t = f->p.desc->ple_embd;
     uint32_t n = f->p.desc->n_embd_per_layer;
     uint64_t block = tensor_type_info(t->type)->block_elems;
-    uint64_t from = (uint64_t)layer * n / block * block;
-    uint64_t to = ((uint64_t)(layer + 1) * n + block - 1) / block * block;
+    uint64_t from = (uint64_t)l * n / block * block;
+    uint64_t to = ((uint64_t)(l + 1) * n + block - 1) / block * block;
     const unsigned char *row = f->ple_rows + f->row_of[col] * f->ple_row_bytes;
     float *blocks = f->ple_blocks + (size_t)col * (n + 512);
 
     f->p.kernels->dequant(t->type, row + tensor_row_bytes(t->type, from), blocks, to - from);
-    memcpy(out, blocks + ((uint64_t)layer * n - from), n * sizeof *out);
+    memcpy(out, blocks + ((uint64_t)l * n - from), n * sizeof *out);
 }
 
 /* u = (norm(proj . embedding / sqrt(n_embd)) + table row * sqrt(n)) / sqrt(2), then
  * gate = gelu(gate . x) * u: the per-layer input of this layer. */
 static void ple_input_col(void *ctx, uint32_t c)
 {
-    const struct step *s = ctx;
+    const struct layer_job *s = ctx;
     struct forward *f = s->f;
     const struct model_desc *d = f->p.desc;
     const struct kernels *kern = f->p.kernels;
@@ -530,7 +536,7 @@ static void ple_input_col(void *ctx, uint32_t c)
 
     kern->scale(u, 1 / sqrtf((float)d->n_embd), n);
     kern->rms_norm(u, d->ple_norm.w, n, d->rms_eps, u);
-    table_part(f, c, s->layer, row);
+    table_part(f, c, s->l, row);
     kern->scale(row, sqrtf((float)n), n);
     kern->add(u, row, n);
     kern->scale(u, SQRT_HALF, n);
@@ -538,38 +544,38 @@ static void ple_input_col(void *ctx, uint32_t c)
 
 static void ple_gate_col(void *ctx, uint32_t c)
 {
-    const struct step *s = ctx;
+    const struct layer_job *s = ctx;
     struct forward *f = s->f;
     size_t n = f->p.desc->n_embd_per_layer;
 
     f->p.kernels->gelu_mul(f->ple_row + c * n, f->ple + c * n, n);
 }
 
-static int per_layer_input(struct forward *f, const struct layer_desc *y, uint32_t layer,
+static int per_layer_input(struct forward *f, const struct layer_desc *layer, uint32_t l,
                            struct err *e)
 {
     const struct model_desc *d = f->p.desc;
     uint32_t n = d->n_embd_per_layer;
-    struct step s = { .f = f, .y = y, .layer = layer };
+    struct layer_job s = { .f = f, .layer = layer, .l = l };
 
-    if (forward_mul(f, &y->ple_proj, f->embd, d->n_embd, f->ple, n, e) != 0)
+    if (forward_mul(f, &layer->ple_proj, f->embd, d->n_embd, f->ple, n, e) != 0)
         return -1;
     forward_each_col(f, ple_input_col, &s);
-    if (forward_mul(f, &y->ple_gate, f->x, d->n_embd, f->ple_row, n, e) != 0)
+    if (forward_mul(f, &layer->ple_gate, f->x, d->n_embd, f->ple_row, n, e) != 0)
         return -1;
     forward_each_col(f, ple_gate_col, &s);
-    if (forward_mul(f, &y->ple_out, f->ple_row, n, f->y, d->n_embd, e) != 0)
+    if (forward_mul(f, &layer->ple_out, f->ple_row, n, f->y, d->n_embd, e) != 0)
         return -1;
-    add_residual(f, NULL, &y->post_ple_norm);
+    add_residual(f, NULL, &layer->post_ple_norm);
     return 0;
 }
 
 static void scale_col(void *ctx, uint32_t c)
 {
-    const struct step *s = ctx;
+    const struct layer_job *s = ctx;
     uint32_t n = s->f->p.desc->n_embd;
 
-    s->f->p.kernels->scale(s->f->x + (size_t)c * n, s->y->out_scale.w[0], n);
+    s->f->p.kernels->scale(s->f->x + (size_t)c * n, s->layer->out_scale.w[0], n);
 }
 
 /* Only the last column goes on. */
@@ -599,11 +605,11 @@ static void keep_last_col(struct forward *f)
 static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
-    const struct layer_desc *y = &d->layers[l];
-    struct step s = { .f = f, .y = y };
+    const struct layer_desc *layer = &d->layers[l];
+    struct layer_job s = { .f = f, .layer = layer };
 
-    norm(f, f->x, &y->attn_norm, f->h);
-    if (y->owns_kv && store_keys(f, y, e) != 0)
+    norm(f, f->x, &layer->attn_norm, f->h);
+    if (layer->owns_kv && store_keys(f, layer, e) != 0)
         return -1;
     if (l == d->last_kv_layer) {
         if (want == WANT_NONE)
@@ -611,11 +617,11 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         if (want == WANT_LAST)
             keep_last_col(f);
     }
-    if (attention(f, y, e) != 0 || feed_forward(f, y, e) != 0)
+    if (attention(f, layer, e) != 0 || feed_forward(f, layer, e) != 0)
         return -1;
-    if (d->n_embd_per_layer > 0 && per_layer_input(f, y, l, e) != 0)
+    if (d->n_embd_per_layer > 0 && per_layer_input(f, layer, l, e) != 0)
         return -1;
-    if (y->out_scale.w != NULL)
+    if (layer->out_scale.w != NULL)
         forward_each_col(f, scale_col, &s);
     return 0;
 }
@@ -735,24 +741,24 @@ static int accounted(struct forward *f, uint32_t l, enum want want, struct err *
  * arithmetic that grows with n; those behind the last that stores run for one token, and so
  * does the head.
  */
-static void tell_step(const struct forward *f, uint32_t l, uint32_t n, uint32_t n_run,
-                      enum want want)
+static void report_progress(const struct forward *f, uint32_t l, uint32_t n, uint32_t n_run,
+                            enum want want)
 {
     uint32_t n_wide = want == WANT_ALL ? n_run : f->p.desc->last_kv_layer + 1;
     double wide = 1 + n / 32.0, total, done;
 
-    if (f->step == NULL)
+    if (f->progress == NULL)
         return;
     n_wide = n_wide < n_run ? n_wide : n_run;
     total = wide * n_wide + (n_run - n_wide) + (want == WANT_NONE ? 0 : 1);
     done = l < n_wide ? wide * (l + 1) : wide * n_wide + (l + 1 - n_wide);
-    f->step(f->step_ctx, done / total);
+    f->progress(f->progress_ctx, done / total);
 }
 
-void forward_set_step(struct forward *f, forward_step_fn *fn, void *ctx)
+void forward_set_progress(struct forward *f, forward_progress_fn *fn, void *ctx)
 {
-    f->step = fn;
-    f->step_ctx = ctx;
+    f->progress = fn;
+    f->progress_ctx = ctx;
 }
 
 static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
@@ -769,7 +775,7 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
     for (uint32_t l = 0; l < n_run; l++) {
         if (accounted(f, l, want, e) != 0)
             return -1;
-        tell_step(f, l, n, n_run, want);
+        report_progress(f, l, n, n_run, want);
     }
     return want == WANT_NONE ? 0 : accounted(f, d->n_layer, want, e);
 }

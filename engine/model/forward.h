@@ -61,8 +61,8 @@ uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);
  * Called after each layer with the share of the pass that is done, for who waits for a long
  * one; fn NULL: nobody does.  An estimate: layers that run for one token of n count less.
  */
-typedef void forward_step_fn(void *ctx, double share);
-void forward_set_step(struct forward *f, forward_step_fn *fn, void *ctx);
+typedef void forward_progress_fn(void *ctx, double share);
+void forward_set_progress(struct forward *f, forward_progress_fn *fn, void *ctx);
 
 int forward_new(struct forward **out, const struct forward_parts *parts, struct err *e);
 void forward_free(struct forward *f);

@@ -8,8 +8,8 @@
 /* Columns: tokens of the chunk that are still computed.  Arrays are [chunk][width]. */
 struct forward {
     struct forward_parts p;
-    forward_step_fn *step;
-    void *step_ctx;
+    forward_progress_fn *progress;
+    void *progress_ctx;
     struct rope rope[2]; /* global, sliding */
 
     float *x;             /* [chunk][n_embd] residual stream */
@@ -56,10 +56,10 @@ void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, si
 void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx);
 
 /* Queries of all columns over what the layer's store holds: q -> att. */
-void forward_attend(struct forward *f, const struct layer_desc *y);
+void forward_attend(struct forward *f, const struct layer_desc *layer);
 
 /* Adds the experts' branch to the dense one: y holds the dense branch, x the stream. */
-int forward_experts(struct forward *f, const struct layer_desc *y, struct err *e);
+int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e);
 uint64_t experts_buf_bytes(const struct model_desc *d);
 
 #endif

@@ -147,11 +147,12 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     in->n_swa = d->hp->n_swa;
     /* Every layer reads, those that share too. */
     for (uint32_t l = 0; l < d->n_layer; l++) {
-        const struct layer_desc *y = &d->layers[l];
-        uint32_t seen = y->window > 0 && y->window < o->n_ctx ? y->window : o->n_ctx;
+        const struct layer_desc *layer = &d->layers[l];
+        uint32_t seen =
+            layer->window > 0 && layer->window < o->n_ctx ? layer->window : o->n_ctx;
 
         in->kv_read_token_bytes +=
-            (double)seen * (double)kv_token_bytes(&d->kv_specs[y->kv_layer],
+            (double)seen * (double)kv_token_bytes(&d->kv_specs[layer->kv_layer],
                                                   (enum kv_type)o->kv_k, (enum kv_type)o->kv_v);
     }
 }

@@ -99,9 +99,10 @@ static void publish_memory(struct mw_session *s)
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->lent_bytes, pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0);
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
-        const struct layer_desc *y = &s->m->desc->layers[l];
+        const struct layer_desc *layer = &s->m->desc->layers[l];
 
-        counter_set(&t->layer[l].kv_bytes, y->owns_kv ? kv_layer_bytes(s->kv, y->kv_layer) : 0);
+        counter_set(&t->layer[l].kv_bytes,
+                    layer->owns_kv ? kv_layer_bytes(s->kv, layer->kv_layer) : 0);
     }
 }
 
@@ -561,7 +562,7 @@ const uint32_t *session_ids(const struct mw_session *s)
     return s->ids;
 }
 
-static void tell_progress(void *ctx, double share)
+static void report_progress(void *ctx, double share)
 {
     struct mw_session *s = ctx;
     uint32_t within = (uint32_t)(share * s->step_n);
@@ -575,7 +576,7 @@ void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *c
     s->progress = fn;
     s->progress_ctx = ctx;
     if (s->mach.forward != NULL)
-        forward_set_step(s->mach.forward, fn == NULL ? NULL : tell_progress, s);
+        forward_set_progress(s->mach.forward, fn == NULL ? NULL : report_progress, s);
 }
 
 const struct mw_options *session_options(const struct mw_session *s)
