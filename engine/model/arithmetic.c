@@ -61,13 +61,13 @@ static void widen(struct sizes *s, const struct mat *m, bool exact)
 }
 
 /* Each of the matrices once; returns the operations. */
-static double multiply_all(struct product *p, const struct mat *const *mats, int n, bool exact,
+static double multiply_all(struct product *p, const struct layer_desc *layer, bool exact,
                            struct pool *pool)
 {
     double flops = 0;
 
-    for (int i = 0; i < n; i++) {
-        const struct mat *m = mats[i];
+    for (int i = 0; i < N_LAYER_MAT; i++) {
+        const struct mat *m = &layer->mats[i];
 
         if (m->tensor == NULL)
             continue;
@@ -85,9 +85,7 @@ static double multiply_all(struct product *p, const struct mat *const *mats, int
 int forward_measure(const struct model_desc *d, const struct kernels *kernels, bool exact,
                     int n_thread, double seconds, double *flops_s, struct err *e)
 {
-    const struct layer_desc *y = &d->layers[0];
-    const struct mat *mats[] = { &y->q, &y->k, &y->o, &y->gate, &y->up, &y->down };
-    enum { N = sizeof mats / sizeof mats[0] };
+    const struct layer_desc *layer = &d->layers[0];
     struct product p = { .kernels = kernels };
     struct sizes sizes = { 0 };
     struct arena a = { 0 };
@@ -96,9 +94,9 @@ int forward_measure(const struct model_desc *d, const struct kernels *kernels, b
     int rc = -1;
 
     *flops_s = 0;
-    for (int i = 0; i < N; i++)
-        if (mats[i]->tensor != NULL)
-            widen(&sizes, mats[i], exact);
+    for (int i = 0; i < N_LAYER_MAT; i++)
+        if (layer->mats[i].tensor != NULL)
+            widen(&sizes, &layer->mats[i], exact);
     /* Of zeros, which cost what numbers cost; touched, for pages that nobody has written to
      * are all the same one. */
     if (arena_map(&a, "activations",
@@ -112,7 +110,7 @@ int forward_measure(const struct model_desc *d, const struct kernels *kernels, b
         goto done;
     start = clock_s();
     do {
-        flops += multiply_all(&p, mats, N, exact, pool);
+        flops += multiply_all(&p, layer, exact, pool);
         took = clock_s() - start;
     } while (took < seconds);
     if (took > 0)

@@ -287,37 +287,26 @@ static void add_span(struct span_list *list, struct mat *m)
     list->n++;
 }
 
-/* Matrices of a layer that are streamed, in the order of the pass. */
-#define N_LAYER_MAT 10
-#define N_KV_MAT    2 /* the first of them write keys and values */
-
-static void layer_mats(struct layer_desc *layer, struct mat *out[N_LAYER_MAT])
+uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l)
 {
-    struct mat *const all[N_LAYER_MAT] = { &layer->k,      &layer->v,        &layer->q,
-                                           &layer->o,      &layer->gate,     &layer->up,
-                                           &layer->down,   &layer->ple_proj, &layer->ple_gate,
-                                           &layer->ple_out };
-
-    memcpy(out, all, sizeof all);
+    if (l == d->last_kv_layer)
+        return N_KV_MAT;
+    return l < d->last_kv_layer ? N_LAYER_MAT : 0;
 }
 
 uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
 {
-    struct span_list list = { .spans = spans, .in_prompt = true };
+    struct span_list list = { .spans = spans };
 
     for (uint32_t l = 0; l < d->n_layer; l++) {
-        struct mat *mats[N_LAYER_MAT];
-
         list.layer = l;
-        layer_mats(&d->layers[l], mats);
-        for (size_t i = 0; i < N_LAYER_MAT; i++) {
-            /* After the last keys and values a prompt token has left all that others read. */
-            if (l == d->last_kv_layer && i == N_KV_MAT)
-                list.in_prompt = false;
-            add_span(&list, mats[i]);
+        for (uint32_t i = 0; i < N_LAYER_MAT; i++) {
+            list.in_prompt = i < desc_n_prompt_mat(d, l);
+            add_span(&list, &d->layers[l].mats[i]);
         }
     }
     list.layer = d->n_layer;
+    list.in_prompt = false;
     add_span(&list, &d->head);
     return list.n;
 }
@@ -411,11 +400,10 @@ static int check_use(struct model_desc *d, struct err *e)
     add_read(&r, d->head.tensor, (uint64_t)d->head.n_row * d->head.n_k);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct experts_desc *x = &d->layers[l].experts;
-        struct mat *mats[N_LAYER_MAT];
+        const struct mat *mats = d->layers[l].mats;
 
-        layer_mats(&d->layers[l], mats);
-        for (size_t i = 0; i < N_LAYER_MAT; i++)
-            add_read(&r, mats[i]->tensor, (uint64_t)mats[i]->n_row * mats[i]->n_k);
+        for (uint32_t i = 0; i < N_LAYER_MAT; i++)
+            add_read(&r, mats[i].tensor, (uint64_t)mats[i].n_row * mats[i].n_k);
         add_read_whole(&r, x->gate_up);
         add_read_whole(&r, x->gate);
         add_read_whole(&r, x->up);

@@ -10,6 +10,7 @@
 #define MEMWALL_ENGINE_MODEL_DESC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "engine/base/err.h"
@@ -46,6 +47,8 @@ struct experts_desc {
     const struct tensor_info *gate_up, *gate, *up, *down;
 };
 
+enum { N_KV_MAT = 2, N_LAYER_MAT = 10 };
+
 struct layer_desc {
     enum mw_layer_kind kind;
     bool is_sliding;
@@ -61,10 +64,22 @@ struct layer_desc {
     struct vec bias_q, bias_k, bias_v, bias_o;
     struct vec bias_gate, bias_up, bias_down;
     struct vec out_scale; /* one number that multiplies the stream at the end */
-    struct mat k, v, q, o, gate, up, down;
-    struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
+    /* The matrices that are streamed, in the order in which a pass multiplies with them.  The
+     * order is stated here only: who needs it walks mats[]. */
+    union {
+        struct {
+            struct mat k, v; /* the first N_KV_MAT write keys and values */
+            struct mat q, o, gate, up, down;
+            struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
+        };
+        struct mat mats[N_LAYER_MAT];
+    };
     struct experts_desc experts;
 };
+
+_Static_assert(offsetof(struct layer_desc, experts) - offsetof(struct layer_desc, mats) ==
+                   N_LAYER_MAT * sizeof(struct mat),
+               "every matrix of a layer is one of mats[]");
 
 enum act_kind { ACT_KIND_SILU, ACT_KIND_GELU };
 
@@ -88,6 +103,10 @@ struct model_desc {
  * missing, has the wrong shape or type, or belongs to the model and is not used. */
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e);
 void desc_free(struct model_desc *d);
+
+/* How many of the matrices of layer l a prompt pass multiplies with: after the last keys and
+ * values a prompt token has left behind everything that other tokens read. */
+uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l);
 
 /*
  * The spans of a full pass in order, those of a prompt pass first; sets mat.span.

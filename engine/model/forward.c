@@ -133,15 +133,11 @@ double forward_prompt_flops(const struct model_desc *d)
 
     for (uint32_t l = 0; l <= d->last_kv_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
-        const struct mat *all[] = { &layer->k,      &layer->v,        &layer->q,
-                                    &layer->o,      &layer->gate,     &layer->up,
-                                    &layer->down,   &layer->ple_proj, &layer->ple_gate,
-                                    &layer->ple_out };
-        size_t n = l == d->last_kv_layer ? 2 : sizeof all / sizeof all[0];
+        uint32_t n_mat = desc_n_prompt_mat(d, l);
 
-        for (size_t i = 0; i < n; i++)
-            sum += 2.0 * all[i]->n_row * all[i]->n_k;
-        if (l < d->last_kv_layer)
+        for (uint32_t i = 0; i < n_mat; i++)
+            sum += 2.0 * layer->mats[i].n_row * layer->mats[i].n_k;
+        if (n_mat == N_LAYER_MAT)
             sum += 6.0 * layer->experts.n_used * layer->experts.n_ff * d->n_embd;
     }
     return sum;
