@@ -86,7 +86,7 @@ static int write_logits(struct mw_session *s, const struct mw_model *m, const st
     rows->to = fdopen(fd, "wb");
     if (rows->to == NULL) {
         close(fd);
-        return err_set(e, ERR_MEMORY, "no memory to write logits");
+        return err_memory(e, "writing logits");
     }
     r = mw_session_eval(s, ids, n, write_row, rows, e);
     if (fclose(rows->to) != 0 && r == 0)

@@ -274,7 +274,7 @@ int cmd_run(const struct options *o)
     int code;
 
     if (r == NULL) {
-        err_set(&e, ERR_MEMORY, "no memory to begin with");
+        err_memory(&e, "an answer");
         return report_error(&e);
     }
     r->o = o;

@@ -175,7 +175,7 @@ static int print_text(const struct options *o, const char *text, size_t len, str
     }
     clean = malloc(4 * len + 1);
     if (clean == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the text");
+        return err_memory(e, "the text");
     fwrite(clean, 1, clean_text(clean, 4 * len + 1, text, len), stdout);
     putchar('\n');
     free(clean);

@@ -56,7 +56,7 @@ static int end_id(struct reader *r, struct err *e)
         room = room < r->max ? room : r->max;
         more = realloc(r->ids, room * sizeof *more);
         if (more == NULL)
-            return err_set(e, ERR_MEMORY, "no memory for %zu ids", room);
+            return err_memory(e, "%zu ids", room);
         r->ids = more;
         r->room = room;
     }

@@ -161,7 +161,7 @@ static int add_ids(struct windows *x, const uint32_t *ids, size_t n, struct err 
             room = room < x->most ? room : x->most;
             more = realloc(x->ids, room * sizeof *more);
             if (more == NULL)
-                return err_set(e, ERR_MEMORY, "no memory for the ids");
+                return err_memory(e, "the ids");
             x->ids = more;
             x->room = room;
         }

@@ -59,7 +59,7 @@ int once_chat(const struct options *o, const struct mw_options *engine, struct e
     int rc = -1;
 
     if (sample == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for the figures");
+        err_memory(e, "the figures");
     } else if (mw_model_open_within(&model, o->model, engine->memory_bytes, e) == 0) {
         limits_ensure(model, o->model, engine, true);
         /* Before the session: what is there now is the program's own. */

@@ -21,7 +21,7 @@ static int stream_fd(int fd, const char *name, prompt_piece *fn, void *ctx, stru
     int rc = 0;
 
     if (buf == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the text");
+        return err_memory(e, "the text");
     while (rc == 0) {
         ssize_t got = read(fd, buf, PIECE_BYTES);
 
@@ -83,7 +83,7 @@ static int keep(void *ctx, const char *text, size_t len, struct err *e)
             room = w->max + 1;
         larger = realloc(w->text, room);
         if (larger == NULL)
-            return err_set(e, ERR_MEMORY, "no memory for the text");
+            return err_memory(e, "the text");
         w->text = larger;
         w->room = room;
     }

@@ -57,6 +57,17 @@ int err_sys(struct err *e, const char *fmt, ...)
     return -1;
 }
 
+int err_memory(struct err *e, const char *fmt, ...)
+{
+    char what[sizeof e->what];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    return err_set(e, ERR_MEMORY, "not enough memory for %s", what);
+}
+
 int err_at(struct err *e, const char *file, uint64_t offset, const char *field)
 {
     if (file != NULL && e->file[0] == '\0')

@@ -47,6 +47,10 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
  * kept and spelled out after the sentence.  Always returns -1. */
 int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* "not enough memory for X": ERR_MEMORY, where fmt names X ("a table of %u names").
+ * Always returns -1. */
+int err_memory(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /*
  * Say where; parts already known are kept.  file and field may be NULL, offset
  * ERR_NO_OFFSET.  Bytes of file and field that a terminal would obey are stored as

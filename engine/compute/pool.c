@@ -14,6 +14,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -154,9 +155,9 @@ static int start_workers(struct pool *p, struct err *e)
         if (rc == 0)
             p->n_started++;
     }
+    errno = rc;
     if (rc != 0)
-        return err_set(e, ERR_MEMORY, "could not start worker %d of %d: %s", p->n_started + 1,
-                       p->n_thread, strerror(rc));
+        return err_sys(e, "cannot start thread %d of %d", p->n_started + 1, p->n_thread);
     return 0;
 }
 
@@ -172,7 +173,7 @@ int pool_new(struct pool **out, int n_thread, struct err *e)
     bytes = sizeof *p + (size_t)(n_thread - 1) * sizeof p->worker[0];
     p = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (p == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for %d threads", n_thread);
+        return err_memory(e, "%d threads", n_thread);
     p->n_thread = n_thread;
     p->n_started = 0;
     p->spin = n_thread <= n_cpu() ? SPIN : 0;

@@ -24,7 +24,7 @@ int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err
         struct model_file *files = realloc(c->files, room * sizeof *files);
 
         if (files == NULL)
-            return err_set(e, ERR_MEMORY, "no memory for %u files", room);
+            return err_memory(e, "%u files", room);
         c->files = files;
         x->room_file = room;
     }
@@ -50,7 +50,7 @@ int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struc
         tensors = realloc(c->tensors, room * sizeof *tensors);
         if (tensors == NULL) {
             header_room_give(x->room, (room - x->room_tensor) * sizeof *tensors);
-            return err_set(e, ERR_MEMORY, "no memory for %u tensors", room);
+            return err_memory(e, "%u tensors", room);
         }
         c->tensors = tensors;
         x->room_tensor = room;
@@ -90,7 +90,7 @@ int catalogue_check_disjoint(const struct catalogue *c, struct err *e)
         return 0;
     order = malloc(c->n_tensor * sizeof *order);
     if (order == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for %u tensors", c->n_tensor);
+        return err_memory(e, "%u tensors", c->n_tensor);
     for (uint32_t i = 0; i < c->n_tensor; i++)
         order[i] = &c->tensors[i];
     qsort(order, c->n_tensor, sizeof *order, by_place);
@@ -175,12 +175,12 @@ static int open_any(struct catalogue **out, const char *path, bool bare,
 
     *out = NULL;
     if (c == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a catalogue");
+        return err_memory(e, "a catalogue");
     c->dir_fd = -1;
     c->path = strdup(path);
     c->index = calloc(1, sizeof *c->index);
     if (c->path == NULL || c->index == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for a catalogue");
+        err_memory(e, "a catalogue");
     } else {
         c->index->room = c->index->names.room = c->index->pool.room = room;
         if (open_container(c, bare, e) == 0 && (bare || read_model(c, e) == 0)) {

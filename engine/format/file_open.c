@@ -37,7 +37,7 @@ int model_file_open(struct model_file *f, int dir_fd, const char *name, const ch
     }
     f->path = strdup(shown);
     if (f->path == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for a file's name");
+        err_memory(e, "a file's name");
         goto fail;
     }
     f->size = (uint64_t)st.st_size;

@@ -229,7 +229,7 @@ static int read_keys(struct gguf *g, struct reader *r, uint64_t n_key, struct er
             keys = realloc(g->keys, more * sizeof *keys);
             if (keys == NULL) {
                 header_room_give(g->room, (more - g->room_key) * sizeof *keys);
-                return err_set(e, ERR_MEMORY, "no memory for %u keys", more);
+                return err_memory(e, "%u keys", more);
             }
             g->keys = keys;
             g->room_key = more;
@@ -326,8 +326,7 @@ static int read_tensors(struct gguf *g, struct reader *r, uint64_t n_tensor, str
     g->tensors = calloc((size_t)n_tensor, sizeof *g->tensors);
     if (g->tensors == NULL) {
         header_room_give(g->room, n_tensor * sizeof *g->tensors);
-        return err_set(e, ERR_MEMORY, "no memory for %llu tensors",
-                       (unsigned long long)n_tensor);
+        return err_memory(e, "%llu tensors", (unsigned long long)n_tensor);
     }
     g->room_tensor = (uint32_t)n_tensor;
     for (uint64_t i = 0; i < n_tensor; i++) {
@@ -462,7 +461,7 @@ int gguf_read_within(struct gguf **out, int fd, uint64_t size, struct header_roo
 
     *out = NULL;
     if (g == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a header");
+        return err_memory(e, "a header");
     g->fd = fd;
     g->size = size;
     g->room = g->pool.room = g->index.room = g->tensor_names.room = room;

@@ -126,7 +126,7 @@ int gguf_long_string(const struct gguf *g, const char *key, size_t max, char **o
     }
     text = malloc((size_t)v->count + 1);
     if (text == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for \"%s\"", key);
+        return err_memory(e, "\"%s\"", key);
     text[v->count] = '\0';
     if (v->data != NULL) {
         memcpy(text, v->data, (size_t)v->count);

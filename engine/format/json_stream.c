@@ -249,7 +249,7 @@ static int feed(struct stream *s, struct memory *m, struct source *from)
 
     if (setjmp(m->out) != 0) {
         if (!m->too_long)
-            return err_set(s->e, ERR_MEMORY, "no memory for a JSON text");
+            return err_memory(s->e, "a JSON text");
         err_set(s->e, ERR_FORMAT, "a string of more than %zu MiB", JSON_MAX_STRING >> 20);
         return err_at(s->e, NULL, from->pos, NULL);
     }

@@ -40,7 +40,7 @@ static struct json_node *new_node(struct json_doc *d, struct err *e)
         struct chunk *c = calloc(1, sizeof *c);
 
         if (c == NULL) {
-            err_set(e, ERR_MEMORY, "no memory for a JSON text");
+            err_memory(e, "a JSON text");
             return NULL;
         }
         c->next = d->chunks;
@@ -117,7 +117,7 @@ static int new_doc(struct json_doc **out, uint64_t size, struct err *e)
         return err_set(e, ERR_FORMAT, "a JSON text of %llu bytes is longer than %llu",
                        (unsigned long long)size, (unsigned long long)JSON_MAX_TREE);
     *out = calloc(1, sizeof **out);
-    return *out != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for a JSON text");
+    return *out != NULL ? 0 : err_memory(e, "a JSON text");
 }
 
 int json_read(struct json_doc **out, int fd, uint64_t size, struct err *e)

@@ -33,7 +33,7 @@ char *name_pool_copy(struct name_pool *p, const void *bytes, size_t n, struct er
         chunk = malloc(sizeof *chunk + size);
         if (chunk == NULL) {
             header_room_give(p->room, sizeof *chunk + size);
-            err_set(e, ERR_MEMORY, "no memory for the names of a model file");
+            err_memory(e, "the names of a model file");
             return NULL;
         }
         chunk->next = p->first;
@@ -91,7 +91,7 @@ static int grow(struct name_index *x, struct err *e)
     wider.slots = calloc(wider.n_slot, sizeof *wider.slots);
     if (wider.slots == NULL) {
         header_room_give(x->room, wider.n_slot * sizeof *wider.slots);
-        return err_set(e, ERR_MEMORY, "no memory for a table of %u names", wider.n_slot);
+        return err_memory(e, "a table of %u names", wider.n_slot);
     }
     for (uint32_t i = 0; i < x->n_slot; i++)
         if (x->slots[i].name != NULL)

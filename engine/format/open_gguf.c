@@ -104,7 +104,7 @@ static int open_rest(struct catalogue *c, const struct split_name *s, struct err
     char *path = malloc(room);
 
     if (path == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a file's name");
+        return err_memory(e, "a file's name");
     for (uint32_t i = 2; i <= s->count; i++) {
         struct model_file f;
         struct gguf *g = NULL;

@@ -48,7 +48,7 @@ static char *join(const char *folder, const char *name, struct err *e)
     char *path = NULL;
 
     if (asprintf(&path, "%s%s%s", folder, slash, name) < 0) {
-        err_set(e, ERR_MEMORY, "no memory for a file's name");
+        err_memory(e, "a file's name");
         return NULL;
     }
     return path;
@@ -228,7 +228,7 @@ static int open_folder(struct catalogue *c, struct err *e)
 {
     c->index->folder = folder_of(c->path);
     if (c->index->folder == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a file's name");
+        return err_memory(e, "a file's name");
     c->dir_fd = open(c->index->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir_fd >= 0)
         return 0;

@@ -21,7 +21,7 @@ int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct
         r->capacity = size > 0 ? (size_t)size : 1;
     r->buf = malloc(r->capacity);
     if (r->buf == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a read buffer of %zu bytes", r->capacity);
+        return err_memory(e, "a read buffer of %zu bytes", r->capacity);
     posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     return 0;
 }

@@ -190,7 +190,7 @@ static int note_range(struct header *h, struct err *e)
             return err_set(e, ERR_FORMAT, "more than %d tensors", GGUF_MAX_TENSOR);
         ranges = realloc(h->ranges, room * sizeof *ranges);
         if (ranges == NULL)
-            return err_set(e, ERR_MEMORY, "no memory for %u tensors", room);
+            return err_memory(e, "%u tensors", room);
         h->ranges = ranges;
         h->room = room;
     }
@@ -347,7 +347,7 @@ int safetensors_read(int fd, uint64_t size, safetensors_fn *fn, void *ctx, struc
     int rc;
 
     if (h == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a header");
+        return err_memory(e, "a header");
     h->size = size;
     h->fn = fn;
     h->ctx = ctx;

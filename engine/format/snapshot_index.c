@@ -60,7 +60,7 @@ static int add_shard(struct shard_list *s, const char *text, size_t len, struct 
     if (s->names == NULL)
         s->names = calloc(SHARD_MAX, sizeof *s->names);
     if (s->names == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the names of files");
+        return err_memory(e, "the names of files");
     s->names[s->n] = name_pool_copy(&s->pool, name, len, e);
     if (s->names[s->n] == NULL || name_index_add(&s->index, s->names[s->n], s->n, e) != 0)
         return -1;

@@ -54,7 +54,7 @@ int vocab_open(struct catalogue **out, const char *path, struct err *e)
     if (c == NULL || (c->index = calloc(1, sizeof *c->index)) == NULL) {
         free(folder);
         free(c);
-        return err_set(e, ERR_MEMORY, "no memory for a catalogue");
+        return err_memory(e, "a catalogue");
     }
     c->kind = CATALOGUE_SNAPSHOT;
     c->path = folder;

@@ -63,7 +63,7 @@ static int keep(char **to, size_t *n, const char *text, size_t len, struct err *
     free(*to);
     *to = malloc(len + 1);
     if (*to == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the chat template");
+        return err_memory(e, "the chat template");
     memcpy(*to, text, len);
     (*to)[len] = '\0';
     *n = len;
@@ -160,7 +160,7 @@ static int read_config(const struct catalogue *c, const char *name, struct confi
     int rc = -1;
 
     if (shown == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a file's name");
+        return err_memory(e, "a file's name");
     if (!exists(c, name)) {
         rc = 0;
     } else if (model_file_open(&f, c->dir_fd, name, shown, e) == 0) {
@@ -190,13 +190,13 @@ static int read_template_file(const struct catalogue *c, char **out, size_t *len
     int rc = -1;
 
     if (shown == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a file's name");
+        return err_memory(e, "a file's name");
     if (model_file_open(&f, c->dir_fd, TEMPLATE_FILE, shown, e) == 0) {
         if (f.size > VOCAB_MAX_TEMPLATE)
             err_set(e, ERR_FORMAT, "%llu bytes are more than the %zu that a template may have",
                     (unsigned long long)f.size, VOCAB_MAX_TEMPLATE);
         else if ((text = malloc((size_t)f.size + 1)) == NULL)
-            err_set(e, ERR_MEMORY, "no memory for the chat template");
+            err_memory(e, "the chat template");
         else if (reader_open(&r, f.fd, f.size, 0, e) == 0) {
             rc = reader_copy(&r, text, (size_t)f.size, e);
             reader_close(&r);

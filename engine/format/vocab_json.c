@@ -308,7 +308,7 @@ static int new_added(struct json_vocab *v, struct err *e)
             return err_set(e, ERR_UNSUPPORTED, "more than %u added tokens", VOCAB_MAX_TOKEN);
         more = realloc(v->added, cap * sizeof *more);
         if (more == NULL)
-            return err_set(e, ERR_MEMORY, "no memory for %u added tokens", cap);
+            return err_memory(e, "%u added tokens", cap);
         v->added = more;
         v->cap_added = cap;
     }
@@ -450,7 +450,7 @@ int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
 
     *info = (struct vocab_info){ .bos = -1, .eos = -1, .unk = -1, .pad = -1 };
     if (config == NULL || v == NULL || shown == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for reading a vocabulary");
+        err_memory(e, "reading a vocabulary");
     } else if (vocab_config_read(c, config, e) == 0 &&
                model_file_open(&f, c->dir_fd, FILE_NAME, shown, e) == 0) {
         v->info = v->steps.info = info;

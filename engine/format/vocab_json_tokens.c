@@ -133,7 +133,7 @@ int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
     int rc;
 
     if (sorted == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for %u added tokens", n_added);
+        return err_memory(e, "%u added tokens", n_added);
     for (uint32_t i = 0; i < n_added; i++)
         sorted[i] = &added[i];
     qsort(sorted, n_added, sizeof *sorted, by_text);

@@ -116,7 +116,7 @@ int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum 
         return -1;
     kv = calloc(1, sizeof *kv + n_layer * sizeof kv->layers[0]);
     if (kv == NULL)
-        return err_sys(e, "cannot allocate the table of %u KV layers", n_layer);
+        return err_memory(e, "the table of %u KV layers", n_layer);
     kv->type_k = k;
     kv->type_v = v;
     kv->n_layer = n_layer;

@@ -240,7 +240,7 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
 {
     d->kv_specs = calloc(d->n_kv, sizeof d->kv_specs[0]);
     if (d->kv_specs == NULL)
-        return err_sys(e, "cannot allocate the table of %u KV layers", d->n_kv);
+        return err_memory(e, "the table of %u KV layers", d->n_kv);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
         struct kv_spec spec = { .is_sliding = layer->is_sliding && layer->window > 0,
@@ -394,7 +394,7 @@ static int check_use(struct model_desc *d, struct err *e)
 
     r.n_read = calloc(r.c->n_tensor, sizeof *r.n_read);
     if (r.n_read == NULL)
-        return err_sys(e, "cannot allocate the counts of %u tensors", r.c->n_tensor);
+        return err_memory(e, "the counts of %u tensors", r.c->n_tensor);
     add_read_whole(&r, d->token_embd);
     add_read_whole(&r, d->ple_embd);
     add_read(&r, d->head.tensor, (uint64_t)d->head.n_row * d->head.n_k);
@@ -431,7 +431,7 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     }
     d = calloc(1, sizeof *d + hp->n_layer * sizeof d->layers[0]);
     if (d == NULL)
-        return err_sys(e, "cannot allocate the description of %u layers", hp->n_layer);
+        return err_memory(e, "the description of %u layers", hp->n_layer);
     d->catalogue = c;
     d->hp = hp;
     d->n_layer = hp->n_layer;

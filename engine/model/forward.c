@@ -153,7 +153,7 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
 
     *out = NULL;
     if (f == NULL)
-        return err_sys(e, "cannot allocate the pass");
+        return err_memory(e, "the pass");
     f->p = *parts;
     rope_init(&f->rope[0], &d->hp->rope, d->hp->rope_interleaved, parts->n_ctx,
               d->hp->n_ctx_train);

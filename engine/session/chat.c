@@ -105,7 +105,7 @@ static int options_copy(struct mw_chat_options *out, const struct mw_chat_option
     if (ok && stop != NULL)
         return 0;
     options_free(out);
-    return err_sys(e, "cannot allocate the options");
+    return err_memory(e, "the options");
 }
 
 /* --- the engine thread --- */
@@ -463,7 +463,7 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
 
     *out = NULL;
     if (c == NULL)
-        return err_sys(e, "cannot allocate the chat");
+        return err_memory(e, "the chat");
     c->m = m;
     c->is_working = true;
     pthread_mutex_init(&c->lock, NULL);
@@ -502,7 +502,7 @@ static struct command *command_new(enum command_kind kind, struct err *e)
     struct command *command = calloc(1, sizeof *command);
 
     if (command == NULL)
-        err_sys(e, "cannot allocate a command");
+        err_memory(e, "a command");
     else
         command->kind = kind;
     return command;
@@ -597,7 +597,7 @@ int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
     command->text = malloc(len + 1);
     if (command->text == NULL) {
         command_free(command);
-        return err_sys(e, "cannot allocate a message of %zu bytes", len);
+        return err_memory(e, "a message of %zu bytes", len);
     }
     memcpy(command->text, text, len);
     command->text[len] = '\0';
@@ -751,7 +751,7 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
     sample = malloc(sizeof *sample);
     if (sample == NULL) {
         ids_free(&ids);
-        return err_sys(e, "cannot allocate a sample");
+        return err_memory(e, "a sample");
     }
     mw_chat_sample(c, sample);
     basis = (struct cost_basis){ .prompt_bytes = c->m->prompt_bytes,

@@ -71,7 +71,7 @@ struct turn *conversation_add(struct conversation *c, enum chat_role role, const
         struct turn *grown = realloc(c->turns, cap * sizeof *grown);
 
         if (grown == NULL) {
-            err_sys(e, "cannot allocate a message");
+            err_memory(e, "a message");
             return NULL;
         }
         c->turns = grown;
@@ -96,7 +96,7 @@ int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e)
         return 0;
     grown = realloc(*to, n + len + 1);
     if (grown == NULL)
-        return err_sys(e, "cannot allocate a message of %zu bytes", n + len);
+        return err_memory(e, "a message of %zu bytes", n + len);
     *to = grown;
     *room = n + len + 1;
     return 0;
@@ -144,7 +144,7 @@ int conversation_set_system(struct conversation *c, const char *system, struct e
     char *copy = system != NULL ? strdup(system) : NULL;
 
     if (system != NULL && copy == NULL)
-        return err_sys(e, "cannot allocate the system message");
+        return err_memory(e, "the system message");
     free(c->system);
     c->system = copy;
     return 0;
@@ -183,7 +183,7 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
         o.think = r->think == MW_THINK_ON ? CHAT_THINK_ON : CHAT_THINK_OFF;
     messages = calloc(n_turn + 1, sizeof *messages);
     if (messages == NULL)
-        return err_sys(e, "cannot allocate %zu messages", n_turn);
+        return err_memory(e, "%zu messages", n_turn);
     if (c->system != NULL)
         messages[n++] = (struct chat_message){ .role = CHAT_SYSTEM,
                                                .content = c->system,

@@ -42,7 +42,7 @@ int copies_new(struct copies **out, struct kv *kv, const char *folder, struct er
         c->folder = strdup(folder);
     if (c == NULL || (folder != NULL && c->folder == NULL)) {
         free(c);
-        return err_sys(e, "cannot allocate the table of turns");
+        return err_memory(e, "the table of turns");
     }
     c->kv = kv;
     c->fd = -1;

@@ -60,7 +60,7 @@ int events_new(struct events **out, struct err *e)
 
     *out = NULL;
     if (q == NULL)
-        return err_sys(e, "cannot allocate the event queue");
+        return err_memory(e, "the event queue");
     pthread_mutex_init(&q->lock, NULL);
     q->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     while (q->n_spare < N_SPARE) {
@@ -216,7 +216,7 @@ int events_text(struct events *q, const char *text, size_t len, bool is_thinking
     pthread_mutex_lock(&q->lock);
     ok = add_text(q, text, len, is_thinking);
     pthread_mutex_unlock(&q->lock);
-    return ok ? 0 : err_set(e, ERR_MEMORY, "no memory for %zu bytes of the answer", len);
+    return ok ? 0 : err_memory(e, "%zu bytes of the answer", len);
 }
 
 bool events_next(struct events *q, struct mw_event *out)

@@ -56,7 +56,7 @@ static int inspect(struct mw_inspect **out, const char *path,
 
     *out = NULL;
     if (i == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the sums of a model");
+        return err_memory(e, "the sums of a model");
     i->problem = (struct err)ERR_INIT;
     if (open(i, path, e) != 0) {
         free(i);

@@ -32,7 +32,7 @@ static int make_spans(struct mw_model *m, struct err *e)
     m->n_span = desc_spans(m->desc, NULL);
     m->spans = calloc(m->n_span, sizeof m->spans[0]);
     if (m->spans == NULL)
-        return err_sys(e, "cannot allocate the schedule of %u spans", m->n_span);
+        return err_memory(e, "the schedule of %u spans", m->n_span);
     desc_spans(m->desc, m->spans);
     for (uint32_t i = 0; i < m->n_span; i++) {
         uint64_t bytes = m->spans[i].row_bytes * m->spans[i].n_row;
@@ -103,7 +103,7 @@ int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memor
 
     *out = NULL;
     if (m == NULL)
-        return err_sys(e, "cannot allocate the model");
+        return err_memory(e, "the model");
     pthread_mutex_init(&m->lock, NULL);
     m->file_bytes = program_file_bytes();
     if (memory_bytes > 0)
@@ -220,7 +220,7 @@ int model_load_small(struct mw_model *m, struct err *e)
         if (rc == 0) {
             load.raw = malloc(LOAD_VALUES * sizeof(float));
             rc = load.raw != NULL ? desc_each_vec(m->desc, load_vec, &load, e)
-                                  : err_sys(e, "cannot allocate a buffer for small weights");
+                                  : err_memory(e, "a buffer for small weights");
         }
         if (rc != 0)
             arena_unmap(&m->resident);

@@ -114,7 +114,7 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
 
     *out = NULL;
     if (p == NULL)
-        return err_sys(e, "cannot allocate the sampler");
+        return err_memory(e, "the sampler");
     p->s = *s;
     p->n_vocab = m->desc->n_vocab;
     seed(p);
@@ -122,7 +122,7 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
     p->seen = calloc(words_of(p->n_vocab), sizeof *p->seen);
     p->heap = calloc(p->n_vocab, sizeof *p->heap);
     if (p->never == NULL || p->seen == NULL || p->heap == NULL) {
-        err_sys(e, "cannot allocate the sampler");
+        err_memory(e, "the sampler");
         mw_sampler_free(p);
         return -1;
     }

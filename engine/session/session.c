@@ -244,7 +244,7 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
 
     *out = NULL;
     if (s == NULL)
-        return err_sys(e, "cannot allocate the session");
+        return err_memory(e, "the session");
     pthread_mutex_init(&s->lock, NULL);
     s->m = m;
     s->o = *o;
@@ -252,13 +252,13 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
         goto fail;
     s->telemetry = calloc(1, sizeof *s->telemetry);
     if (s->telemetry == NULL) {
-        err_sys(e, "cannot allocate the counters");
+        err_memory(e, "the counters");
         goto fail;
     }
     counter_set(&s->telemetry->state, MW_LOADING);
     s->ids = calloc(s->o.n_ctx, sizeof *s->ids);
     if (s->ids == NULL) {
-        err_sys(e, "cannot allocate the list of %u tokens", s->o.n_ctx);
+        err_memory(e, "the list of %u tokens", s->o.n_ctx);
         goto fail;
     }
     if (choose_kernels(s, e) != 0 || plan_for(s, &s->o, &plan, e) != 0 ||
@@ -359,7 +359,9 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
 
     s->has_logits = false;
     if (s->mach.forward == NULL)
-        return err_set(e, ERR_MEMORY, "a change of options failed and could not be taken back");
+        return err_set(
+            e, ERR_MEMORY,
+            "changing options failed, and the previous options could not be restored");
     if (check_ids(s, ids, n, e) != 0)
         return -1;
     if (row != NULL && most > s->o.n_logit_row)
@@ -436,7 +438,7 @@ static int set_ids(struct mw_session *s, uint32_t n_ctx, struct err *e)
     uint32_t *ids = realloc(s->ids, n_ctx * sizeof *ids);
 
     if (ids == NULL)
-        return err_sys(e, "cannot allocate the list of %u tokens", n_ctx);
+        return err_memory(e, "the list of %u tokens", n_ctx);
     s->ids = ids;
     return 0;
 }

@@ -17,7 +17,7 @@ int text_encoder_new(struct mw_encoder **out, const struct tokenizer *t, bool pa
 
     *out = NULL;
     if (x == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to read a text");
+        return err_memory(e, "reading a text");
     if (encoder_new(&x->encoder, t, parse_special, run_max, e) != 0) {
         free(x);
         return -1;

@@ -15,7 +15,7 @@ int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e)
 
     *out = NULL;
     if (v == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a vocabulary");
+        return err_memory(e, "a vocabulary");
     if (vocab_open(&v->catalogue, path, e) != 0 ||
         tokenizer_open(&v->tokenizer, v->catalogue, e) != 0) {
         mw_vocab_close(v);
@@ -62,7 +62,7 @@ int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, boo
             more = realloc(out, room);
             if (more == NULL) {
                 free(out);
-                return err_set(e, ERR_MEMORY, "no memory for the text");
+                return err_memory(e, "the text");
             }
             out = more;
         }

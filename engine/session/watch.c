@@ -14,7 +14,7 @@ int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e)
 
     *out = NULL;
     if (files == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to watch the model's files");
+        return err_memory(e, "watching the model\'s files");
     for (uint32_t i = 0; i < c->n_file; i++)
         files[i] = (struct watch_file){ c->files[i].fd, c->files[i].size };
     result = watch_start(out, "", files, c->n_file, e);

@@ -112,7 +112,7 @@ static int open_pread(struct backend **out, const struct backend_options *option
 
     *out = NULL;
     if (b == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for reading threads");
+        return err_memory(e, "reading threads");
     b->source = options->source;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->work, NULL);

@@ -288,7 +288,7 @@ static int open_uring(struct backend **out, const struct backend_options *option
 
     *out = NULL;
     if (b == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for io_uring");
+        return err_memory(e, "io_uring");
     b->source = options->source;
     b->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (b->wake_fd < 0) {

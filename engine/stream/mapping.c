@@ -98,7 +98,7 @@ int mapping_open(struct mapping *m, const struct source *s, struct err *e)
     *m = (struct mapping){ .source = s };
     m->base = calloc(s->n_file > 0 ? s->n_file : 1, sizeof *m->base);
     if (m->base == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to map %u files", s->n_file);
+        return err_memory(e, "mapping %u files", s->n_file);
     if (reserve(m, s, e) != 0) {
         mapping_close(m);
         return -1;

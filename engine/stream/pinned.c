@@ -80,7 +80,7 @@ int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct
     p->state = (_Atomic unsigned char *)(p->page + s->n_block);
     order = rank(s->n_block);
     if (order == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to place %u blocks", s->n_block);
+        return err_memory(e, "placing %u blocks", s->n_block);
     each_block(p, store_pages);
     pages = place_all(p, order);
     free(order);

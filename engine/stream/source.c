@@ -111,7 +111,7 @@ int source_open(struct source *s, const struct catalogue *c, bool is_direct, str
     *s = (struct source){ .is_direct = is_direct };
     s->files = calloc(c->n_file > 0 ? c->n_file : 1, sizeof *s->files);
     if (s->files == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for %u files", c->n_file);
+        return err_memory(e, "%u files", c->n_file);
     for (uint32_t i = 0; i < c->n_file; i++) {
         const struct model_file *f = &c->files[i];
         int fd = source_open_file(f, is_direct, e);

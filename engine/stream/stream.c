@@ -48,15 +48,14 @@ static int open_tables(struct stream *s, const struct stream_span *spans, uint32
 {
     s->spans = calloc(n_span > 0 ? n_span : 1, (size_t)(schedule_bytes(1)));
     if (s->spans == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the schedule of %u spans", n_span);
+        return err_memory(e, "the schedule of %u spans", n_span);
     if (schedule_make(&s->schedule, s->spans, spans, n_span, block_target, e) != 0)
         return -1;
     if (check_spans(s, e) != 0)
         return -1;
     s->pinned_table = calloc(1, (size_t)pinned_table_bytes(s->schedule.n_block) + 1);
     if (s->pinned_table == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a schedule of %u blocks",
-                       s->schedule.n_block);
+        return err_memory(e, "a schedule of %u blocks", s->schedule.n_block);
     return 0;
 }
 
@@ -177,7 +176,7 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
 
     *out = NULL;
     if (s == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the stream");
+        return err_memory(e, "the stream");
     s->catalogue = c;
     s->telemetry = t;
     s->is_mapped = options->io == STREAM_MMAP;

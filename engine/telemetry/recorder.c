@@ -70,7 +70,7 @@ static int make_room(struct mw_recorder *r, uint32_t n_layer)
         return 0;
     line = realloc(r->line, room);
     if (line == NULL)
-        return err_set(&r->err, ERR_MEMORY, "no memory for a line of the recording");
+        return err_memory(&r->err, "a line of the recording");
     r->line = line;
     r->room = room;
     return 0;
@@ -195,7 +195,7 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
     *out = NULL;
     if (r == NULL) {
         close(fd);
-        return err_set(e, ERR_MEMORY, "no memory for a recorder");
+        return err_memory(e, "a recorder");
     }
     pthread_mutex_init(&r->lock, NULL);
     clock_cond_init(&r->wake);
@@ -204,7 +204,7 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
     r->path = strdup(name);
     r->fd = fd;
     if (r->path == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for a recorder");
+        err_memory(e, "a recorder");
         recorder_free(r);
         return -1;
     }

@@ -379,7 +379,7 @@ static int parse(struct mw_replay *r, size_t n)
     yajl_status status;
 
     if (h == NULL)
-        return fail(r, ERR_MEMORY, "no memory to read the line");
+        return fail(r, ERR_MEMORY, "not enough memory for reading the line");
     r->event = EVENT_UNKNOWN;
     r->has_event = false;
     r->depth = 0;
@@ -485,7 +485,7 @@ int mw_replay_open(struct mw_replay **out, const char *path, struct err *e)
     *out = NULL;
     if (r == NULL || (r->path = strdup(path)) == NULL) {
         free(r);
-        return err_set(e, ERR_MEMORY, "no memory for a recording");
+        return err_memory(e, "a recording");
     }
     r->file = fopen(path, "rbe");
     if (r->file == NULL) {

@@ -245,7 +245,7 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
     *out = NULL;
     if (w == NULL || (w->files = calloc(n_file + 1, sizeof *files)) == NULL) {
         free(w);
-        return err_set(e, ERR_MEMORY, "no memory to watch the system");
+        return err_memory(e, "watching the system");
     }
     if (n_file > 0)
         memcpy(w->files, files, n_file * sizeof *files);

@@ -190,7 +190,7 @@ int chat_choose(struct chat_choice **out, const struct catalogue *c, const struc
 
     *out = NULL;
     if (x == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a chat format");
+        return err_memory(e, "a chat format");
     x->why = (struct err)ERR_INIT;
     x->is_given = want->template != NULL;
     if (want->format != NULL)

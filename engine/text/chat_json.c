@@ -55,7 +55,7 @@ static int join_parts(struct plain *p, const struct json_node *parts, struct err
     }
     text = malloc(len + 1);
     if (text == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a message of %zu bytes", len);
+        return err_memory(e, "a message of %zu bytes", len);
     p->text[p->n] = text;
     m->content = text;
     m->len = len;
@@ -129,7 +129,7 @@ static int make_plain(struct plain *p, const struct json_node *messages, struct 
     *p = (struct plain){ .m = calloc((size_t)messages->n + 1, sizeof *p->m),
                          .text = calloc((size_t)messages->n + 1, sizeof *p->text) };
     if (p->m == NULL || p->text == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for %u messages", messages->n);
+        return err_memory(e, "%u messages", messages->n);
     for (const struct json_node *n = messages->first; n != NULL; n = n->next)
         if (add_plain(p, n, e) != 0) {
             p->n++; /* its parts are freed too */
@@ -216,7 +216,7 @@ int chat_format_render_json(const struct chat_format *f, const struct tokenizer 
     if (w.rc == 0 && out->text == NULL)
         out->text = calloc(1, 1);
     if (w.rc == 0 && out->text == NULL)
-        w.rc = err_set(e, ERR_MEMORY, "no memory for a prompt");
+        w.rc = err_memory(e, "a prompt");
     if (w.rc != 0)
         chat_prompt_free(out);
     return w.rc;

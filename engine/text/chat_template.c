@@ -218,7 +218,7 @@ static int join(struct joined *j, const struct chat_message *more, struct err *e
     char *text = malloc(n + 1);
 
     if (text == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a message of %zu bytes", n);
+        return err_memory(e, "a message of %zu bytes", n);
     if (last->len > 0)
         memcpy(text, last->content, last->len);
     memcpy(text + last->len, "\n\n", 2);
@@ -239,7 +239,7 @@ static int join_messages(const struct chat_template *x, struct joined *j,
     *j = (struct joined){ .m = calloc(n + 1, sizeof *j->m),
                           .text = calloc(n + 1, sizeof *j->text) };
     if (j->m == NULL || j->text == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for %zu messages", n);
+        return err_memory(e, "%zu messages", n);
     for (size_t i = 0; i < n; i++) {
         const struct chat_message *last = j->n > 0 ? &j->m[j->n - 1] : NULL;
         bool is_folded = has_folds && m[i].role == CHAT_SYSTEM;
@@ -455,7 +455,7 @@ int chat_template_open(struct chat_format *f, const struct tokenizer *t, const c
                                .render = chat_render_template,
                                .template = x };
     if (x == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a chat template");
+        return err_memory(e, "a chat template");
     x->t = t;
     x->n_bos = token_text(t, info->bos, x->bos);
     x->n_eos = token_text(t, info->eos, x->eos);

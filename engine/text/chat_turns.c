@@ -162,7 +162,7 @@ static void channel_answer(struct chat_writer *w, const struct chat_message *m)
 
     if (text == NULL) {
         if (w->rc == 0)
-            w->rc = err_set(w->e, ERR_MEMORY, "no memory for an answer of %zu bytes", m->len);
+            w->rc = err_memory(w->e, "an answer of %zu bytes", m->len);
         return;
     }
     while (has_more) {

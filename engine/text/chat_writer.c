@@ -77,7 +77,7 @@ static void grow(struct chat_writer *w, char **text, size_t *len, size_t *cap, c
         char *larger = realloc(*text, room);
 
         if (larger == NULL) {
-            w->rc = err_set(w->e, ERR_MEMORY, "no memory for a prompt of %zu bytes", room);
+            w->rc = err_memory(w->e, "a prompt of %zu bytes", room);
             return;
         }
         *text = larger;

@@ -330,7 +330,7 @@ static int encode_repaired(struct encoder *x, const char *text, size_t len, enum
     n = utf8_repair(text, len, NULL);
     copy = malloc(n);
     if (copy == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a text of %zu bytes", n);
+        return err_memory(e, "a text of %zu bytes", n);
     utf8_repair(text, len, copy);
     rc = encode_all(x, copy, n, begins, e);
     free(copy);
@@ -392,7 +392,7 @@ int encoder_new(struct encoder **out, const struct tokenizer *t, bool parse_spec
 
     *out = NULL;
     if (x == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to read a text");
+        return err_memory(e, "reading a text");
     if (start(x, t, parse_special, true, e) != 0) {
         encoder_free(x);
         return -1;
@@ -536,7 +536,7 @@ static int make_room(struct encoder *x, struct ids *out, struct err *e)
         room = x->run_max;
     more = realloc(x->pending, room);
     if (more == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a text of %zu bytes", room);
+        return err_memory(e, "a text of %zu bytes", room);
     x->pending = more;
     x->room = room;
     return 0;

@@ -19,7 +19,7 @@ static int grow(struct ids *list, size_t n, struct err *e)
         cap = list->max;
     id = realloc(list->id, cap * sizeof *id);
     if (id == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for %zu ids", cap);
+        return err_memory(e, "%zu ids", cap);
     list->id = id;
     list->cap = cap;
     return 0;

@@ -338,7 +338,7 @@ int jinja_render(const struct jinja *j, struct jinja_data *d, const struct tm *n
     }
     vm = calloc(1, sizeof *vm);
     if (vm == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a chat template");
+        return err_memory(e, "a chat template");
     vm->j = j;
     vm->d = d;
     vm->now = now;

@@ -486,7 +486,7 @@ int jinja_parse(struct jinja **out, const char *text, size_t len, struct err *e)
     p = calloc(1, sizeof *p);
     if (p == NULL || (p->j = calloc(1, sizeof *p->j)) == NULL) {
         free(p);
-        return err_set(e, ERR_MEMORY, "no memory for a chat template");
+        return err_memory(e, "a chat template");
     }
     p->e = e;
     if (arena_map(&p->j->memory, "chat template", tree < TREE_BYTES_MAX ? tree : TREE_BYTES_MAX,

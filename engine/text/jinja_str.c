@@ -281,7 +281,7 @@ static void *grow(struct vm *vm, void *old, size_t *cap, size_t need, size_t siz
     jv_charge_bytes(vm, *cap * size);
     grown = malloc(more * size);
     if (grown == NULL)
-        jv_fail(vm, ERR_MEMORY, "no memory for the text of the chat");
+        jv_fail(vm, ERR_MEMORY, "not enough memory for the text of the chat");
     if (*cap > 0)
         memcpy(grown, old, *cap * size);
     free(old);

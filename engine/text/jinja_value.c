@@ -99,7 +99,7 @@ int jinja_data_new(struct jinja_data **out, size_t memory_max, struct err *e)
                        memory_max);
     d = calloc(1, sizeof *d);
     if (d == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a chat template");
+        return err_memory(e, "a chat template");
     /* Whole pages: arena_map rounds up. */
     d->max = memory_max / 4096 * 4096;
     if (arena_map(&d->memory, "chat template", d->max, false, e) != 0) {

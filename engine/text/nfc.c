@@ -31,7 +31,7 @@ static int put(struct out *o, const char *text, size_t n, struct err *e)
         char *more = realloc(o->text, room);
 
         if (more == NULL)
-            return err_set(e, ERR_MEMORY, "no memory for a text of %zu bytes", room);
+            return err_memory(e, "a text of %zu bytes", room);
         o->text = more;
         o->room = room;
     }

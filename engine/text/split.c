@@ -95,7 +95,7 @@ int split_new(struct split **out, const char *name, struct err *e)
     s = calloc(1, sizeof *s);
     if (s == NULL || (s->match = pcre2_match_context_create(NULL)) == NULL) {
         split_free(s);
-        return err_set(e, ERR_MEMORY, "no memory for the pre-tokenizer");
+        return err_memory(e, "the pre-tokenizer");
     }
     /* The default ends matches in runs of some millions of equal characters. */
     pcre2_set_match_limit(s->match, UINT32_MAX);
@@ -165,7 +165,7 @@ int split_text(const struct split *s, const char *text, size_t len, split_piece 
 
     r.data = pcre2_match_data_create(1, NULL);
     if (r.data == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the pre-tokenizer");
+        return err_memory(e, "the pre-tokenizer");
     rc = split_step(&r, 0, text, len, e);
     pcre2_match_data_free(r.data);
     return rc;

@@ -356,7 +356,7 @@ int tokenizer_open(struct tokenizer **out, const struct catalogue *c, struct err
 
     *out = NULL;
     if (b.t == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a tokenizer");
+        return err_memory(e, "a tokenizer");
     if (vocab_read(c, &b.t->info, &sink, e) != 0 ||
         (finish(&b, e) != 0 && err_at(e, NULL, ERR_NO_OFFSET, "tokenizer") != 0)) {
         pair_list_free(&b.list);

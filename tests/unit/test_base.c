@@ -50,6 +50,18 @@ static void an_error_of_the_system_keeps_its_number(void **state)
     assert_string_equal(text, "cannot open \"x?[2J\": No such file or directory");
 }
 
+static void an_error_of_memory_names_what_did_not_fit(void **state)
+{
+    struct err e = ERR_INIT;
+    char text[600];
+
+    (void)state;
+    assert_int_equal(err_memory(&e, "a table of %u names", 12u), -1);
+    err_text(&e, text, sizeof text);
+    assert_int_equal(e.code, ERR_MEMORY);
+    assert_string_equal(text, "not enough memory for a table of 12 names");
+}
+
 static void an_arena_refuses_more_than_it_holds(void **state)
 {
     struct err e = ERR_INIT;
@@ -352,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_says_where_and_what),
         cmocka_unit_test(an_error_of_the_system_keeps_its_number),
+        cmocka_unit_test(an_error_of_memory_names_what_did_not_fit),
         cmocka_unit_test(an_arena_refuses_more_than_it_holds),
         cmocka_unit_test(a_wait_ends_when_the_clock_reaches_its_time),
         cmocka_unit_test(a_thread_has_the_stack_asked_for_and_no_signals_but_faults),

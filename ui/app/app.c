@@ -321,7 +321,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     a->keys = keys_new();
     a->transcript = transcript_new(&t);
     if (a->keys == NULL || a->transcript == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the screen");
+        return err_memory(e, "the screen");
     if (graph == UI_GRAPH_AUTO)
         graph = term_graph(a->term);
     a->dash = dash_new(graph, e);
@@ -374,7 +374,7 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
         return plain_chat(o, e);
     a = calloc(1, sizeof *a);
     if (a == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the screen");
+        return err_memory(e, "the screen");
     a->view = o->ui.view;
     a->permille = o->ui.split_percent * 10;
     a->has_focus = true;

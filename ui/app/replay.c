@@ -242,7 +242,7 @@ static int play(struct replay *r, const struct ui_replay_options *o, struct err 
     if (r->keys != NULL)
         keys_set_mouse(r->keys, !o->ui.no_mouse);
     if (r->dash == NULL || r->keys == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the dashboard");
+        return err_memory(e, "the dashboard");
     if (term_start(r->term, &theme, e) != 0)
         return -1;
     player_step(r->player, r->dash);

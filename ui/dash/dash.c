@@ -46,7 +46,7 @@ int ui_dash_json(const struct mw_sample *s, FILE *f, struct err *e)
     char *text = malloc(n);
 
     if (text == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the figures");
+        return err_memory(e, "the figures");
     mw_sample_json(s, "sample", text, n);
     fprintf(f, "%s\n", text);
     free(text);

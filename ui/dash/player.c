@@ -72,7 +72,7 @@ int player_open(struct player **out, const char *path, struct err *e)
     *out = NULL;
     if (p == NULL || (p->path = strdup(path)) == NULL) {
         free(p);
-        return err_set(e, ERR_MEMORY, "no memory for a recording");
+        return err_memory(e, "a recording");
     }
     if (measure(p, e) != 0 || begin(p, e) != 0) {
         player_close(p);

@@ -71,7 +71,7 @@ struct dash *dash_new(enum ui_graph graph, struct err *e)
     struct dash *d = calloc(1, sizeof *d);
 
     if (d == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for the dashboard");
+        err_memory(e, "the dashboard");
         return NULL;
     }
     d->graph = graph;

@@ -85,7 +85,7 @@ static int add(struct chatline_reader *r, struct text_of *t, const unsigned char
         char *more = realloc(t->s, room);
 
         if (more == NULL) {
-            r->broken = "no memory for its text";
+            r->broken = "not enough memory for its text";
             return 0;
         }
         t->s = more;

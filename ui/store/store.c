@@ -29,9 +29,9 @@ struct store *store_blank(struct err *e)
     struct store *s = calloc(1, sizeof *s);
 
     if (s == NULL)
-        err_set(e, ERR_MEMORY, "no memory for a chat");
+        err_memory(e, "a chat");
     else if ((s->fd = -1, s->old = calloc(1, sizeof *s->old)) == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for a chat");
+        err_memory(e, "a chat");
         free(s);
         s = NULL;
     }
@@ -145,7 +145,7 @@ static int flush(struct store *s, struct err *e)
     int failed = 0;
 
     if (s->out.failed)
-        return err_set(e, ERR_MEMORY, "no memory to save the chat");
+        return err_memory(e, "saving the chat");
     while (failed == 0 && done < s->out.n) {
         ssize_t n = pwrite(s->fd, s->out.s + done, s->out.n - done, (off_t)(s->size + done));
 

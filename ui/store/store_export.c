@@ -219,7 +219,7 @@ int store_export(const struct store *s, const char *path, enum store_format form
     if (format == STORE_JSON)
         fputs("\n  ]\n}\n", w.f);
     if (failed == 0 && j.failed)
-        failed = err_set(e, ERR_MEMORY, "no memory to export the chat");
+        failed = err_memory(e, "exporting the chat");
     json_text_free(&j);
     if (failed == 0)
         return whole_file_end(&w, e);

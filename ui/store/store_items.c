@@ -95,7 +95,7 @@ int store_add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t
                     struct err *e)
 {
     if (s->n_piece == s->room_piece && !gather_pieces(s))
-        return err_set(e, ERR_MEMORY, "no memory for a chat");
+        return err_memory(e, "a chat");
     s->piece[s->n_piece] = (struct piece){ offset, bytes, STORE_NO_PIECE };
     if (r->first == STORE_NO_PIECE)
         r->first = s->n_piece;
@@ -145,7 +145,7 @@ static int begin_part(struct store *s, uint64_t offset, struct err *e)
     void *items = s->part;
 
     if (!grow(&items, s->n_part, &s->room_part, sizeof *s->part))
-        return err_set(e, ERR_MEMORY, "no memory for a chat");
+        return err_memory(e, "a chat");
     s->part = items;
     s->part[s->n_part++] =
         (struct part){ .offset = offset, .item = store_count(s), .message = s->n_message };
@@ -163,7 +163,7 @@ static int count_message(struct store *s, enum store_kind kind, struct err *e)
         void *items = s->is_user;
 
         if (!grow(&items, byte, &s->room_user, 1))
-            return err_set(e, ERR_MEMORY, "no memory for a chat");
+            return err_memory(e, "a chat");
         s->is_user = items;
         s->is_user[byte] =
             (uint8_t)(kind == STORE_USER ? s->is_user[byte] | bit : s->is_user[byte] & ~bit);
@@ -185,7 +185,7 @@ struct record *store_add_record(struct store *s, enum store_kind kind, uint64_t 
         return NULL;
     items = s->record;
     if (!grow(&items, s->n_record, &s->room_record, sizeof *s->record)) {
-        err_set(e, ERR_MEMORY, "no memory for a chat");
+        err_memory(e, "a chat");
         return NULL;
     }
     s->record = items;

@@ -166,7 +166,7 @@ int store_list(const char *dir, struct store_entry **out, size_t *n, struct err 
                 free(all);
                 closedir(d);
                 *n = 0;
-                return err_set(e, ERR_MEMORY, "no memory for the list of chats");
+                return err_memory(e, "the list of chats");
             }
             all = more;
         }

@@ -44,7 +44,7 @@ static int begin(struct reading *in, struct err *e)
 {
     if (in->r == NULL)
         in->r = chatline_begin(false);
-    return in->r == NULL ? err_set(e, ERR_MEMORY, "no memory to read a chat") : 0;
+    return in->r == NULL ? err_memory(e, "reading a chat") : 0;
 }
 
 static int feed(struct reading *in, const char *s, size_t n, struct err *e)
@@ -152,7 +152,7 @@ static int last_line(struct reading *in, uint64_t *keep, const char **more, bool
     int failed = 0;
 
     if (s == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to read a chat");
+        return err_memory(e, "reading a chat");
     *keep = in->offset;
     *more = "";
     if (store_bytes(in->s, in->offset, s, n, e) != 0) {
@@ -182,7 +182,7 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
     *more = NULL;
     *is_answer = false;
     if (chunk == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to read a chat");
+        return err_memory(e, "reading a chat");
     while (failed == 0 && (got = read_at(s->fd, chunk, CHUNK, s->size)) > 0) {
         store_remember(s, chunk, (size_t)got);
         s->size += (uint64_t)got;
@@ -211,7 +211,7 @@ int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct st
     int failed = 0;
 
     if (chunk == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to read a chat");
+        return err_memory(e, "reading a chat");
     while (failed == 0 && from < to) {
         size_t n = to - from < CHUNK ? (size_t)(to - from) : CHUNK;
 
@@ -292,7 +292,7 @@ int store_read_piece(const struct store *s, const struct piece *p, struct store_
     int failed = 0;
 
     if (line == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a text of the chat");
+        return err_memory(e, "a text of the chat");
     if (store_bytes(s, p->offset, line, n, e) != 0) {
         failed = -1;
     } else if (!store_read_line(line, n, true, &l, &used, &more)) {
@@ -300,7 +300,7 @@ int store_read_piece(const struct store *s, const struct piece *p, struct store_
         failed = err_at(e, s->path, p->offset, NULL);
     } else if (!join(&out->text, &out->len, &l.text) ||
                !join(&out->thinking, &out->thinking_len, &l.thinking)) {
-        failed = err_set(e, ERR_MEMORY, "no memory for a text of the chat");
+        failed = err_memory(e, "a text of the chat");
     }
     chatline_free(&l);
     free(line);
@@ -334,7 +334,7 @@ static int record_text(const struct store *s, const struct store *holder,
     if (max < SIZE_MAX)
         out->n_left = (uint64_t)r->item.text_bytes + r->item.thinking_bytes - out->len -
                       out->thinking_len;
-    return out->text != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for a text of the chat");
+    return out->text != NULL ? 0 : err_memory(e, "a text of the chat");
 }
 
 int store_text_start(const struct store *s, uint32_t item, size_t max, struct store_text *out,

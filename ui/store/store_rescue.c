@@ -119,7 +119,7 @@ static int copy_lines(const struct store *s, const struct store *holder,
         }
         line = malloc(piece->bytes);
         if (line == NULL)
-            return err_set(e, ERR_MEMORY, "no memory to write the chat again");
+            return err_memory(e, "writing the chat again");
         if (store_bytes(s, piece->offset, line, piece->bytes, &unread) == 0 &&
             is_line_of(&from->item, is_queued, line, piece->bytes, &text_bytes)) {
             json_text_raw(&n->out, line, piece->bytes);
@@ -154,7 +154,7 @@ static int copy_open(const struct store *s, uint32_t p, struct store *n, struct 
     char *line = malloc(bytes + 1);
 
     if (line == NULL)
-        return err_set(e, ERR_MEMORY, "no memory to write the chat again");
+        return err_memory(e, "writing the chat again");
     if (store_bytes(s, offset, line, bytes, &unread) == 0) {
         json_text_raw(&n->out, line, bytes);
     } else {

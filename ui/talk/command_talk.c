@@ -260,7 +260,7 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
                 "tokens",
                 path, (long long)st.st_size, room, t->plan.n_ctx);
     } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for \"%s\"", path);
+        err_memory(e, "\"%s\"", path);
     } else {
         *n = fread(text, 1, (size_t)st.st_size, f);
         text[*n] = '\0';

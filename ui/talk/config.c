@@ -26,7 +26,7 @@ static char *read_old(const char *path, struct err *e)
         return NULL;
     if (fd >= 0 && f == NULL) {
         close(fd);
-        err_set(e, ERR_MEMORY, "no memory to read \"%.150s\"", path);
+        err_memory(e, "reading \"%.150s\"", path);
         return NULL;
     }
     *e = (struct err)ERR_INIT;

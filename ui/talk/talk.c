@@ -137,7 +137,7 @@ int talk_open(struct talk *t, const struct ui_chat_options *o, struct err *e)
     *t = (struct talk){ .o = *o, .front = front, .options = o->chat, .applied = o->chat };
     t->model_path = strdup(o->model_path);
     if (t->model_path == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for the chat");
+        err_memory(e, "the chat");
         goto fail;
     }
     if (open_first_model(t, o->model_path, e) != 0 || open_chat(t, e) != 0 ||
@@ -220,7 +220,7 @@ int talk_open_model(struct talk *t, const char *path, struct err *e)
     int rc;
 
     if (name == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the model's name");
+        return err_memory(e, "the model's name");
     /* Heads only: does it open, and does it fit? */
     rc = mw_model_open_within(&probe, path, t->options.engine.memory_bytes, e);
     if (rc == 0)

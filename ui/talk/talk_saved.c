@@ -364,9 +364,7 @@ int saved_restore(struct talk *t, struct err *e)
     uint32_t from = first_that_fits(t, &n_before, &n_message);
     struct mw_message *messages = calloc(n_message + 1, sizeof *messages);
     struct store_text *texts = calloc(n_message + 1, sizeof *texts);
-    int rc = messages == NULL || texts == NULL
-                 ? err_set(e, ERR_MEMORY, "no memory for %zu messages", n_message)
-                 : 0;
+    int rc = messages == NULL || texts == NULL ? err_memory(e, "%zu messages", n_message) : 0;
 
     for (uint32_t i = from; i < count && rc == 0; i++) {
         const struct store_item *item = store_item(t->store, i);

@@ -158,7 +158,7 @@ void talk_send(struct talk *t, const char *text)
     }
     whole = with_files(t, text);
     if (whole == NULL) {
-        talk_error(t, "no memory for the message");
+        talk_error(t, "not enough memory for the message");
         return;
     }
     if ((t->is_answering || !t->is_ready) && t->n_queue == TALK_MAX_QUEUE) {

@@ -44,7 +44,7 @@ struct canvas_target *canvas_on_window(void *window, bool ascii, canvas_ink_fn *
     struct canvas_target *t = calloc(1, sizeof *t);
 
     if (t == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for a window");
+        err_memory(e, "a window");
         return NULL;
     }
     t->ascii = ascii;
@@ -60,7 +60,7 @@ struct canvas_target *canvas_on_grid(int height, int width, bool ascii, struct e
 
     if (t == NULL || height < 0 || width < 0 ||
         (t->cells = calloc((size_t)height * (size_t)width + 1, sizeof *t->cells)) == NULL) {
-        err_set(e, ERR_MEMORY, "no memory for a grid of %d x %d cells", width, height);
+        err_memory(e, "a grid of %d x %d cells", width, height);
         free(t);
         return NULL;
     }

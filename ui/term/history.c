@@ -141,7 +141,7 @@ int history_open(struct history **out, const char *path, struct err *e)
     *out = NULL;
     if (h == NULL || (path != NULL && (h->path = strdup(path)) == NULL)) {
         free(h);
-        return err_set(e, ERR_MEMORY, "no memory for the history");
+        return err_memory(e, "the history");
     }
     text = path == NULL ? NULL : read_all(path, &n);
     if (text != NULL)
@@ -197,7 +197,7 @@ int history_add(struct history *h, const char *text, struct err *e)
         return 0;
     copy = strdup(text);
     if (copy == NULL || !keep(h, copy))
-        return err_set(e, ERR_MEMORY, "no memory for the history");
+        return err_memory(e, "the history");
     return h->path == NULL ? 0 : append(h->path, text, e);
 }
 

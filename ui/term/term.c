@@ -128,7 +128,7 @@ int term_new(struct term **out, const struct term_options *o, struct err *e)
                        name == NULL ? "" : name);
     t = calloc(1, sizeof *t);
     if (t == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for the terminal");
+        return err_memory(e, "the terminal");
     t->fd = t->signal_fd = t->kept[0] = t->kept[1] = -1;
     t->is_ascii = !choose_locale(o->ui, name) || o->ui->ascii;
     t->wants_mouse = !o->ui->no_mouse;
@@ -332,7 +332,7 @@ int term_start(struct term *t, const struct theme *theme, struct err *e)
 
     t->ink = malloc(sizeof *t->ink);
     if (t->ink == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for colours");
+        return err_memory(e, "colours");
     t->screen = new_screen(t);
     if (t->screen == NULL)
         return err_set(e, ERR_UNSUPPORTED, "nothing is known of the terminal \"%.60s\"",

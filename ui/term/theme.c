@@ -214,7 +214,7 @@ static int read_file(char *buf, size_t n, const char *path, struct err *e)
         return -1;
     if (f == NULL) {
         close(fd);
-        return err_set(e, ERR_MEMORY, "no memory to read \"%.150s\"", path);
+        return err_memory(e, "reading \"%.150s\"", path);
     }
     got = fread(buf, 1, n - 1, f);
     buf[got] = '\0';
@@ -243,7 +243,7 @@ static int from_file(struct theme *out, const char *name, const char *path, stru
     int rc = -1;
 
     if (text == NULL)
-        return err_set(e, ERR_MEMORY, "no memory for a theme");
+        return err_memory(e, "a theme");
     if (read_file(text, THEME_FILE_MAX, path, e) == 0) {
         rc = theme_parse(out, name, text, e);
         if (rc != 0)
