@@ -4,6 +4,8 @@ import os
 import re
 import unittest
 
+import words
+
 SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(os.path.dirname(__file__), "..", "..")
 
 # A room may include rooms of a lower rank; among equals the arrows must not form a ring.
@@ -54,6 +56,14 @@ def files(*folders, ext=(".c", ".h")):
             for name in sorted(names):
                 if name.endswith(ext):
                     yield os.path.relpath(os.path.join(at, name), SRCDIR)
+
+
+def prose(top):
+    """Files that people read: one file, or those of a folder; a missing one is an error."""
+    path = os.path.join(SRCDIR, top)
+    if os.path.isdir(path):
+        return list(files(top, ext=(".c", ".h", ".md", ".1", ".5")))
+    return [top]
 
 
 def code_only(text):
@@ -204,6 +214,21 @@ class Tree(unittest.TestCase):
         self.none([f for f in ["Makefile.am", "configure.ac"] +
                    list(files("engine", "src", "ui", "tests", ext=(".mk",)))
                    if re.search(r"^[^#\n]*-f(fast-math|associative-math)", read(f), re.M)])
+
+    def test_texts_are_in_plain_english(self):
+        bad = []
+        for top in words.REWRITTEN:
+            for f in prose(top):
+                bad += [f'{f}:{line}: "{phrase}": {instead}'
+                        for line, phrase, instead in words.found(f, read(f))]
+        self.none(bad)
+
+    def test_every_word_pattern_finds_its_example(self):
+        for pattern, _, where, example in words.WORDS:
+            for text in (example, example.replace(" ", "\n * ")):
+                line, _ = words.flow(text, words.COMMENT)
+                self.assertRegex(line, re.compile(pattern, re.I), pattern)
+            self.assertTrue(where, pattern)
 
 
 if __name__ == "__main__":
