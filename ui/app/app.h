@@ -19,7 +19,7 @@
 #include "ui/term/history.h"
 #include "ui/term/input.h"
 #include "ui/term/keys.h"
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/term/term.h"
 #include "ui/text/transcript.h"
 

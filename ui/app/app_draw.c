@@ -7,7 +7,7 @@
 #include "ui/app/app.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
-#include "ui/talk/status.h"
+#include "ui/app/status.h"
 #include "ui/text/receipt.h"
 
 #define MAX_OFFERS 16 /* rows of completions */

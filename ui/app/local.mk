@@ -7,4 +7,5 @@ libui_a_SOURCES += \
 	ui/app/app_mouse.c \
 	ui/app/layout.c ui/app/layout.h \
 	ui/app/plain.c ui/app/plain.h \
-	ui/app/replay.c
+	ui/app/replay.c \
+	ui/app/status.c ui/app/status.h

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "ui/talk/talk.h"
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/term/term.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"

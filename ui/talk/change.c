@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/text/receipt.h"
 
 static void apply(void *ctx, long row)

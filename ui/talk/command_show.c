@@ -8,8 +8,7 @@
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/config.h"
-#include "ui/talk/status.h"
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 

@@ -13,7 +13,7 @@
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/term/path.h"
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "ui/talk/change.h"
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/text/clean.h"
 
 enum { DO_UNDO = TALK_MAX_OFFERS, DO_CLEAR };

@@ -8,7 +8,6 @@ libui_a_SOURCES += \
 	ui/talk/commands.c ui/talk/commands.h \
 	ui/talk/config.c ui/talk/config.h \
 	ui/talk/full.c ui/talk/full.h \
-	ui/talk/status.c ui/talk/status.h \
 	ui/talk/talk.c ui/talk/talk.h \
 	ui/talk/talk_saved.c \
 	ui/talk/talk_steps.c

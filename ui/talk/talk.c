@@ -10,7 +10,7 @@
 
 #include "ui/store/store.h"
 #include "ui/talk/full.h"
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/term/term.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"

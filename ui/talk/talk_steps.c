@@ -8,7 +8,7 @@
 
 #include "ui/talk/commands.h"
 #include "ui/talk/talk.h"
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 #include "ui/text/clean.h"
 
 /* ---- who spoke ---- */

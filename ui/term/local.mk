@@ -11,7 +11,6 @@ libui_a_SOURCES += \
 	ui/term/keys.c ui/term/keys.h \
 	ui/term/path.c ui/term/path.h \
 	ui/term/role.c ui/term/role.h \
-	ui/term/sheet.c ui/term/sheet.h \
 	ui/term/term.c ui/term/term.h \
 	ui/term/theme.c ui/term/theme.h
 

@@ -4,8 +4,8 @@
  * It scrolls; it may have a cursor on some of its lines, and something that Enter does.
  * Whoever opens it fills it and hands it over.  Plain mode prints its lines instead.
  */
-#ifndef MEMWALL_UI_TERM_SHEET_H
-#define MEMWALL_UI_TERM_SHEET_H
+#ifndef MEMWALL_UI_TEXT_SHEET_H
+#define MEMWALL_UI_TEXT_SHEET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "ui/talk/status.h"
+#include "ui/app/status.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,8 +78,10 @@ static void binds_text(char *buf, size_t n, const struct talk *t, const struct m
         snprintf(buf, n, "nothing binds");
 }
 
-char *status_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s,
-                  int level)
+#define LEVELS 4 /* wordings, the longest first */
+
+static void status_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s,
+                        int level)
 {
     char used[16], left[16], all[16], have[16], budget[16], speed[32], binds[40];
     uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : t->plan.n_ctx;
@@ -114,7 +116,6 @@ char *status_text(char *buf, size_t n, const struct talk *t, const struct mw_sam
         break;
     }
     }
-    return buf;
 }
 
 void status_draw(const struct canvas *c, const struct talk *t, const struct mw_sample *s,
@@ -124,7 +125,7 @@ void status_draw(const struct canvas *c, const struct talk *t, const struct mw_s
     int mode_width = mode[0] == '\0' ? 0 : (int)strlen(mode) + 3;
 
     canvas_blank(c, 0, 0, c->width, style_of(ROLE_STATUS));
-    for (int level = 0; level < STATUS_LEVELS; level++) {
+    for (int level = 0; level < LEVELS; level++) {
         status_text(text, sizeof text, t, s, level);
         if (cluster_width(text, strlen(text)) + 2 + mode_width <= c->width)
             break;

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "ui/term/sheet.h"
+#include "ui/text/sheet.h"
 
 #include <stdarg.h>
 #include <stdio.h>

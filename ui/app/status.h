@@ -1,0 +1,16 @@
+/*
+ * status.h - the status bar, the last line of the screen.
+ *
+ * It shows the tokens of context used and left, the budget and how much of it is used, tokens
+ * per second and what limits them.  Narrow screens get a shorter wording.
+ */
+#ifndef MEMWALL_UI_APP_STATUS_H
+#define MEMWALL_UI_APP_STATUS_H
+
+#include "ui/talk/talk.h"
+#include "ui/term/canvas.h"
+
+void status_draw(const struct canvas *c, const struct talk *t, const struct mw_sample *s,
+                 const char *mode);
+
+#endif
