@@ -132,10 +132,10 @@ static void put_on_window(const struct canvas_target *t, int y, int x, struct ui
 
     if (setcchar(&ch, text, (attr_t)ink.attrs, (short)ink.pair,
                  ink.pair > SHRT_MAX ? &ink.pair : NULL) == OK)
-        (void)mvwadd_wch(t->window, y, x, &ch); /* ERR in the last cell is no fault */
+        (void)mvwadd_wch(t->window, y, x, &ch); /* ERR in the last cell is expected */
 }
 
-/* Half of a wide character cannot stay when the other half is overwritten. */
+/* Blank the other half of a wide character before one half is overwritten. */
 static void break_wide(struct cell *row, int width, int x)
 {
     if (row[x].text[0] == 0 && x > 0)

@@ -1,6 +1,5 @@
-/* Rules and measurements behind them: a character joins the one before if its width is
- * 0, if it is a skin tone, if it follows a zero-width joiner and is 2 wide, or if it is
- * the second of a pair of regional indicators. */
+/* A character joins the previous one if its width is 0, if it is a skin tone, if it follows a
+ * zero-width joiner and is 2 wide, or if it is the second of a pair of regional indicators. */
 #include "config.h"
 
 #include "ui/term/cluster.h"
@@ -15,7 +14,7 @@
 #define REPLACEMENT 0xfffd
 #define JOINER      0x200d
 
-/* One code point; broken bytes count as one each. */
+/* Decode one code point; each broken byte counts as one. */
 static size_t decode(const char *s, size_t n, int32_t *cp)
 {
     uint32_t code;
@@ -35,7 +34,7 @@ static bool is_skin_tone(int32_t cp)
     return cp >= 0x1f3fb && cp <= 0x1f3ff;
 }
 
-/* Marks are kept, other zero-width characters are not for the screen. */
+/* Combining marks are drawn, other zero-width characters are not. */
 static bool is_mark(int32_t cp)
 {
     utf8proc_category_t c = utf8proc_category(cp);
@@ -91,7 +90,7 @@ void cluster_next(const char *s, size_t n, struct cluster *out)
         before = cp;
         out->bytes += used;
         if (is_regional(cp))
-            first = 0x20; /* a flag is two, never three */
+            first = 0x20; /* a flag has two, never three */
     }
     out->shown[n_shown] = 0;
 }

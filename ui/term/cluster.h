@@ -1,14 +1,14 @@
 /*
- * cluster.h - text cut into what a terminal shows in one place.
+ * cluster.h - text split into grapheme clusters, as terminals show them.
  *
- * No table of widths is right everywhere, so what is drawn is only what all terminals
- * agree on: the first character of a cluster, with at most four combining marks.  Joined
- * emoji show their first part, variation selectors and skin tones are left out; the real
- * text stays where it was for copying and saving.  Widths are those of the C library's
- * wcwidth, because ncurses uses it.
+ * No width table is right on every terminal.  Therefore only the part of a cluster is drawn
+ * that all terminals agree on: its first character with at most four combining marks.  Joined
+ * emoji show their first part; variation selectors and skin tones are not drawn.  The stored
+ * text keeps them, for copying and saving.  Widths come from wcwidth of the C library,
+ * because ncurses uses it.
  *
- * Whatever could be an instruction to a terminal (controls, invalid UTF-8) is shown as
- * U+FFFD, so that a cluster can always be drawn.
+ * Control characters and invalid UTF-8 are shown as U+FFFD, so a cluster is always safe to
+ * draw.
  */
 #ifndef MEMWALL_UI_TERM_CLUSTER_H
 #define MEMWALL_UI_TERM_CLUSTER_H
@@ -19,18 +19,18 @@
 #define CLUSTER_CHARS 5 /* ncurses keeps a base and four marks in a cell */
 
 struct cluster {
-    size_t bytes;                     /* of the text that it covers, > 0 */
+    size_t bytes;                     /* of text, > 0 */
     int width;                        /* columns: 0, 1 or 2 */
-    wchar_t shown[CLUSTER_CHARS + 1]; /* ends with 0; empty if nothing is to be drawn */
+    wchar_t shown[CLUSTER_CHARS + 1]; /* ends with 0; empty if nothing is drawn */
 };
 
-/* The cluster at the start of s[0 .. n); n > 0. */
+/* Read the cluster at the start of s[0 .. n); n > 0. */
 void cluster_next(const char *s, size_t n, struct cluster *out);
 
-/* Columns that s[0 .. n) takes. */
+/* Returns the columns that s[0 .. n) takes. */
 int cluster_width(const char *s, size_t n);
 
-/* Bytes of the longest beginning of s[0 .. n) that takes at most width columns. */
+/* Returns the length in bytes of the longest prefix of s[0 .. n) that fits width columns. */
 size_t cluster_fit(const char *s, size_t n, int width);
 
 #endif

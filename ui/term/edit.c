@@ -16,7 +16,7 @@
 #define MAX_NEEDLE  128
 
 static struct {
-    unsigned char ring[RING_BYTES]; /* bytes of whole keys that readline has not eaten */
+    unsigned char ring[RING_BYTES]; /* bytes of whole keys that readline has not read */
     unsigned head, tail;
     FILE *out; /* where readline would write */
     enum edit_wish wish;
@@ -30,7 +30,7 @@ static struct {
     char prompt[MAX_NEEDLE + 32];
     char *before_search;
 
-    int find_key; /* of vi's f F t T: the next character is what to find; 0: not */
+    int find_key; /* f, F, t or T of vi: the next key is the character to find; else 0 */
     int found_key;
     char found[8];
 
@@ -78,7 +78,7 @@ static const char *const gone[] = {
     "dump-macros",
 };
 
-/* ---- what readline calls instead of the terminal ---- */
+/* ---- called by readline instead of the terminal ---- */
 
 static int ring_getc(FILE *f)
 {
@@ -138,7 +138,7 @@ static void bind_typing(const char *keyseq, rl_command_func_t *fn)
 
 static void replace(const char *text)
 {
-    rl_replace_line(text, 1); /* 1: forgets the undo list, which belongs to the old text */
+    rl_replace_line(text, 1); /* 1: drop the undo list, which belongs to the old text */
     rl_point = rl_end;
     rl_mark = 0;
 }
@@ -189,7 +189,7 @@ static int insert_newline(int count, int key)
     return 0;
 }
 
-/* A backslash before the cursor at the end of the text makes a new line of Enter. */
+/* After a backslash at the end of the text, Enter inserts a newline. */
 static int accept(int count, int key)
 {
     int slashes = 0;
@@ -229,7 +229,7 @@ static void show_entry(size_t i)
         replace(line.typed == NULL ? "" : line.typed);
 }
 
-/* Byte where the text line of the cursor begins. */
+/* Returns the byte where the text line of the cursor begins. */
 static int line_start(int from)
 {
     while (from > 0 && rl_line_buffer[from - 1] != '\n')
@@ -244,7 +244,7 @@ static int line_end(int from)
     return from;
 }
 
-/* To a byte of the line [start, end] that is no continuation byte. */
+/* Move to the start of a character of the line [start, end]. */
 static int settle(int at, int start, int end)
 {
     if (at > end)
@@ -281,7 +281,7 @@ static int newer(int count, int key)
     return 0;
 }
 
-/* ---- search in the history: a small mode of its own ---- */
+/* ---- history search ---- */
 
 static int search_begin(int count, int key)
 {
@@ -311,7 +311,7 @@ static void search_leave(bool keep)
     line.before_search = NULL;
 }
 
-/* Returns true when the key was for the search. */
+/* Returns true if the search used the key. */
 static bool search_key(const unsigned char *key, size_t n)
 {
     size_t len = strlen(line.needle);
@@ -347,7 +347,7 @@ bool edit_is_searching(void)
     return line.searching;
 }
 
-/* ---- vi's f F t T ; , (readline's own hang now and then with multibyte text) ---- */
+/* ---- f F t T ; , of vi (those of readline sometimes hang on multibyte text) ---- */
 
 static int step(int at, int direction)
 {
@@ -374,7 +374,7 @@ static int vi_find(int count, int key)
 {
     (void)count;
     if (RL_ISSTATE(RL_STATE_VIMOTION))
-        return 0; /* as a motion of d, c, y it would have to be readline's own */
+        return 0; /* not supported as a motion of d, c, y */
     if ((key == ';' || key == ',') && line.found_key != 0)
         find_char(key == ';' ? line.found_key : line.found_key ^ 0x20, line.found);
     else if (key != ';' && key != ',')
@@ -426,7 +426,7 @@ static char **attempt(const char *text, int start, int end)
 {
     bool space = false;
 
-    rl_attempted_completion_over = 1; /* never file names of readline's own */
+    rl_attempted_completion_over = 1; /* no file name completion by readline */
     forget_matches();
     if (start != line_start(end) || line.complete == NULL)
         return NULL;
@@ -436,7 +436,7 @@ static char **attempt(const char *text, int start, int end)
     return rl_completion_matches(text, next_match);
 }
 
-/* They stay in line.match, where the caller finds them. */
+/* The caller reads them from line.match. */
 static void show_matches(char **matches, int n, int longest)
 {
     (void)matches;
@@ -455,7 +455,7 @@ void edit_offer(void)
     line.is_offer = true;
 }
 
-/* One that Tab has found is in the text already; one that is only offered is not. */
+/* A single match found by Tab is in the text already; an offered one is not. */
 size_t edit_match_count(void)
 {
     return line.n_match > 1 || line.is_offer ? line.n_match : 0;
@@ -468,7 +468,7 @@ const char *edit_match(size_t i)
     return strlen(m) >= line.shown_from ? m + line.shown_from : m;
 }
 
-/* ---- all of it ---- */
+/* ---- opening and keys ---- */
 
 /* The whole text line up to the cursor is one word. */
 static char breaks[] = "\n";
@@ -484,8 +484,8 @@ void edit_open(FILE *tty_in, struct history *h, edit_complete_fn *complete, void
     rl_readline_name = "memwall"; /* for "$if memwall" in inputrc */
     rl_catch_signals = 0;
     rl_catch_sigwinch = 0;
-    rl_change_environment = 0; /* else it exports LINES and COLUMNS, and ncurses obeys */
-    rl_instream = tty_in;      /* only asked for its special characters */
+    rl_change_environment = 0; /* or it exports LINES and COLUMNS, which ncurses obeys */
+    rl_instream = tty_in;      /* used only for its special characters */
     rl_outstream = line.out;
     rl_redisplay_function = redisplay; /* set before rl_initialize: no termcap at all */
     rl_getc_function = ring_getc;

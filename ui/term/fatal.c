@@ -10,7 +10,7 @@
 
 #include "engine/memwall.h"
 
-/* A sanitizer's own handlers tell more than this one. */
+/* The handlers of sanitizers report more. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
 #elif defined(__has_feature)
@@ -49,7 +49,7 @@ static void restore(int sig, siginfo_t *info, void *context)
     (void)tcsetattr(state.fd, TCSANOW, &state.modes);
     ignored = write(state.fd, state.line, state.line_n);
     (void)ignored;
-    signal(sig, SIG_DFL); /* with its core */
+    signal(sig, SIG_DFL); /* with a core file */
     raise(sig);
 }
 

@@ -1,8 +1,8 @@
 /*
- * fatal.h - a crash gives the terminal back.
+ * fatal.h - restores the terminal after a crash.
  *
- * The handler may use nothing but system calls that are allowed in one, so all that it
- * writes is prepared beforehand.
+ * The handler may only use async-signal-safe calls, so everything it writes is prepared
+ * beforehand.
  */
 #ifndef MEMWALL_UI_TERM_FATAL_H
 #define MEMWALL_UI_TERM_FATAL_H
@@ -11,8 +11,8 @@
 
 #include <termios.h>
 
-/* From here on SEGV, BUS, FPE, ILL and ABRT write bytes (which make the screen ordinary)
- * and a line to fd, restore its modes, and then do what they do. */
+/* Install handlers for SEGV, BUS, FPE, ILL and ABRT: they write bytes (which leave the
+ * alternate screen) and one line to fd, restore its modes, and then take the default action. */
 void fatal_arm(int fd, const struct termios *modes, const char *bytes, size_t n,
                const char *line);
 void fatal_disarm(void);

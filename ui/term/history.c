@@ -30,7 +30,7 @@ static void drop_oldest(struct history *h)
     h->n--;
 }
 
-/* Takes over text. */
+/* Takes ownership of text. */
 static bool keep(struct history *h, char *text)
 {
     if (h->n == h->room) {
@@ -102,7 +102,7 @@ static char *read_all(const char *path, size_t *n)
     if (fd < 0)
         return NULL;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        /* Only the end of a file that has grown long. */
+        /* Read only the end of a long file. */
         from = st.st_size > (off_t)(2 * HISTORY_MAX_BYTES)
                    ? st.st_size - (off_t)(2 * HISTORY_MAX_BYTES)
                    : 0;
@@ -170,7 +170,7 @@ static int append(const char *path, const char *text, struct err *e)
     int fd = open(path, flags, 0600);
     ssize_t done;
 
-    if (fd < 0 && errno == ENOENT) { /* a first start, or somebody has tidied up */
+    if (fd < 0 && errno == ENOENT) { /* first start, or the file was removed */
         path_make_parent(path);
         fd = open(path, flags, 0600);
     }

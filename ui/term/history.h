@@ -1,9 +1,9 @@
 /*
- * history.h - what was typed before, across chats.
+ * history.h - input lines of earlier chats.
  *
- * readline's own history commands corrupt memory through the callback interface, so this
- * list is ours.  On disk: one entry a line, oldest first, newline and backslash escaped,
- * appended with one write; several programs may share the file.
+ * readline's own history commands corrupt memory through the callback interface, so the list
+ * is ours.  The file has one entry per line, oldest first, with newline and backslash
+ * escaped.  Each entry is appended with one write, so several programs can share the file.
  */
 #ifndef MEMWALL_UI_TERM_HISTORY_H
 #define MEMWALL_UI_TERM_HISTORY_H
@@ -14,25 +14,25 @@
 #include "engine/memwall.h"
 
 #define HISTORY_MAX_ENTRIES 5000
-#define HISTORY_MAX_BYTES   ((size_t)4 << 20) /* of all entries; longer ones are not kept */
+#define HISTORY_MAX_BYTES   ((size_t)4 << 20) /* of all entries; older ones are dropped */
 
 struct history;
 
-/* path NULL: kept in memory only.  A file that is not there is an empty history.  Returns
- * -1 with *e only when memory is out; what cannot be read is left out. */
+/* Open the history; path NULL keeps it in memory only.  A missing file is an empty history,
+ * and entries that cannot be read are skipped.  Returns -1 with *e only if out of memory. */
 int history_open(struct history **out, const char *path, struct err *e);
 void history_close(struct history *h);
 
-/* Put text at the end, unless it is empty or the same as the last one.  -1 with *e: it is
- * in the list but could not be written. */
+/* Append text, unless it is empty or equal to the last entry.  Returns -1 with *e if it is in
+ * the list but could not be written. */
 int history_add(struct history *h, const char *text, struct err *e);
 
 size_t history_count(const struct history *h);
-/* i from 0 (oldest); until the next history_add. */
+/* Returns entry i, from 0 (oldest); valid until the next history_add. */
 const char *history_at(const struct history *h, size_t i);
 
-/* The next entry that holds text (case ignored unless text has upper case), from before
- * entry `from` going back, or from behind it going on.  -1: none. */
+/* Returns the next entry that contains text, before entry `from` when searching backwards,
+ * after it otherwise; -1 if there is none.  Case is ignored unless text has upper case. */
 long history_find(const struct history *h, const char *text, size_t from, bool newer);
 
 #endif

@@ -22,8 +22,8 @@ void ink_set_theme(struct ink *ink, const struct theme *theme)
             ink->cache[role][on].pair = -1;
 }
 
-/* The number that ncurses has for a colour; -1: the terminal's own.  *bold is set where
- * the bright half of 16 colours exists only as bold. */
+/* Returns the ncurses number of a colour; -1 is the terminal's default.  Sets *bold where the
+ * bright half of 16 colours exists only as bold. */
 static int colour(const struct ink *ink, struct ui_color c, bool *bold)
 {
     switch (ink->colors) {
@@ -35,7 +35,7 @@ static int colour(const struct ink *ink, struct ui_color c, bool *bold)
         return c.x16 - 8;
     case UI_COLOR_256: return c.x256;
     case UI_COLOR_RGB:
-        /* Of direct colours 0 to 7 are the palette; nobody sees blue 8. */
+        /* Direct colours 0 to 7 mean the palette; blue 8 looks the same. */
         return c.rgb >= 0 && c.rgb < 8 ? 8 * (c.rgb > 0) : c.rgb;
     }
     return -1;
@@ -78,7 +78,7 @@ static struct canvas_ink make(struct ink *ink, enum ui_role role, enum ui_role o
     bool fg_bold = false, bg_bold = false;
     int fg = colour(ink, look->fg, &fg_bold);
     int bg = on != 0 ? colour(ink, ground->fg, &bg_bold) : colour(ink, look->bg, &bg_bold);
-    /* A look that has no colour at this strength is told by its attributes alone. */
+    /* Without a colour at this depth, only the attributes distinguish the role. */
     bool is_plain = fg == -1 && bg == -1;
     struct canvas_ink out;
 

@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-/* Where the next cluster goes. */
+/* The position of the next cluster. */
 struct walk {
     const struct input_line *in;
     int width, indent;
     size_t at, n;
     int y, x;
-    /* what stands at y, x */
+    /* the cluster at y, x */
     struct cluster cluster;
-    const char *shown; /* instead of the cluster: "^X" */
+    const char *shown; /* "^X", drawn instead of the cluster */
     char control[4];
 };
 
@@ -31,7 +31,7 @@ static void new_row(struct walk *w)
     w->x = w->indent;
 }
 
-/* Look at the next cluster and find its place; false at the end of the text. */
+/* Read the next cluster and place it.  Returns false at the end of the text. */
 static bool look(struct walk *w)
 {
     unsigned char c;
@@ -89,7 +89,7 @@ int input_rows(const struct input_line *in, int width, int *cursor_y, int *curso
     return w.y + 1;
 }
 
-/* The first row shown, so that the cursor is among them. */
+/* Returns the first visible row, chosen so that the cursor is visible. */
 static int first_row(const struct input_line *in, int height, int width, int *cursor_y,
                      int *cursor_x)
 {

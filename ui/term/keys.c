@@ -10,7 +10,7 @@
 
 #define BUFFER_BYTES 8192
 #define CSI_MAX      64   /* bytes of a control sequence */
-#define STRING_MAX   4096 /* of an answer (OSC, DCS, APC, PM) */
+#define STRING_MAX   4096 /* bytes of a reply (OSC, DCS, APC, PM) */
 
 static const char paste_end[] = "\033[201~";
 #define PASTE_END_BYTES (sizeof paste_end - 1)
@@ -20,17 +20,17 @@ static const char paste_end[] = "\033[201~";
 
 struct keys {
     unsigned char buf[BUFFER_BYTES];
-    size_t from, to;  /* buf[from .. to) waits */
+    size_t from, to;  /* buf[from .. to) is unread */
     uint64_t last_ns; /* when the last byte came */
     bool mouse;
-    unsigned char unit[STRING_MAX + 8]; /* the unit that was given out */
+    unsigned char unit[STRING_MAX + 8]; /* the unit returned last */
 
     bool pasting;
-    bool is_broken; /* the paste, by Ctrl-C */
-    bool was_open;  /* the last paste was over without its end */
+    bool is_broken; /* Ctrl-C aborted the paste */
+    bool was_open;  /* the last paste timed out before its end */
     unsigned char *paste;
     size_t paste_bytes, paste_room;
-    size_t dropped; /* of a paste that is too long; 0: none */
+    size_t dropped; /* bytes of a paste that is too long; else 0 */
 };
 
 struct keys *keys_new(void)
@@ -56,7 +56,7 @@ void keys_set_mouse(struct keys *k, bool on)
     k->mouse = on;
 }
 
-/* A control character of a paste comes with others, one that is typed comes alone. */
+/* A typed control character arrives alone; one inside a paste arrives with others. */
 static bool is_typed_interrupt(const struct keys *k, const unsigned char *bytes, size_t n,
                                uint64_t now_ns)
 {
@@ -67,7 +67,7 @@ void keys_feed(struct keys *k, const unsigned char *bytes, size_t n, uint64_t no
 {
     assert(n <= keys_room(k));
     if (n > 0 && k->was_open) {
-        /* Only a paste brings several characters at once: it had paused, and goes on. */
+        /* Only a paste brings several characters at once: it had paused and continues. */
         k->pasting = n > 4 && bytes[0] != '\033' && k->from == k->to;
         k->was_open = false;
     }
@@ -96,9 +96,9 @@ uint64_t keys_wait(const struct keys *k, uint64_t now_ns)
     return past >= limit ? 0 : limit - past;
 }
 
-/* ---- how long is the unit at the start of p[0 .. n)?  0: not complete ---- */
+/* ---- length of the unit at the start of p[0 .. n); 0: incomplete ---- */
 
-/* A broken character is a unit of its own; what follows may be a key. */
+/* A broken character is a separate unit; the next byte may begin a key. */
 static size_t char_bytes(const unsigned char *p, size_t n)
 {
     uint32_t cp;
@@ -113,7 +113,7 @@ static size_t csi_bytes(const unsigned char *p, size_t n, bool mouse)
         if (p[i] >= 0x20 && p[i] < 0x40)
             continue;
         if (p[i] < 0x20 || p[i] > 0x7e)
-            return i; /* broken off by something else, which is a unit of its own */
+            return i; /* cut off by a byte that begins another unit */
         if (i == 2 && p[i] == 'M' && mouse)
             return n >= 6 ? 6 : 0;
         return i + 1;
@@ -154,7 +154,7 @@ static size_t unit_bytes(const unsigned char *p, size_t n, bool mouse)
     return rest == 0 ? 0 : rest + 1;
 }
 
-/* ---- what does a unit mean? ---- */
+/* ---- meaning of a unit ---- */
 
 static void named(struct key *out, enum key_name name)
 {
@@ -180,14 +180,14 @@ static void read_mouse(struct key *out, int b, int x, int y, bool released)
     out->mods = (b & 4 ? KEYS_SHIFT : 0u) | (b & 8 ? KEYS_ALT : 0u) | (b & 16 ? KEYS_CTRL : 0u);
     if (b & 64) {
         out->mouse.what = b & 1 ? MOUSE_WHEEL_DOWN : MOUSE_WHEEL_UP;
-        if (b & 2) /* sideways */
+        if (b & 2) /* horizontal */
             out->kind = KEYS_UNKNOWN;
         return;
     }
     out->mouse.what = released ? MOUSE_RELEASE : b & 32 ? MOUSE_DRAG : MOUSE_PRESS;
 }
 
-/* Numbers between CSI and its final byte; missing ones are 0. */
+/* Read the numbers between CSI and its final byte; missing ones are 0. */
 static int read_numbers(const unsigned char *p, size_t n, int *out, int max)
 {
     int count = 0, value = 0;
@@ -245,7 +245,7 @@ static bool key_of_letter(struct key *out, unsigned char final)
     return false;
 }
 
-/* The number that a terminal adds for keys held down, 1 is none. */
+/* Convert the modifier parameter of a sequence; 1 means none. */
 static unsigned mods_of(int number)
 {
     return number > 1 ? (unsigned)(number - 1) & (KEYS_SHIFT | KEYS_ALT | KEYS_CTRL) : 0;
@@ -318,7 +318,7 @@ static void read_unit(struct key *out, const unsigned char *p, size_t n, bool in
 
 /* ---- pastes ---- */
 
-/* Room for n bytes more; false: the paste is too long. */
+/* Make room for n more bytes.  Returns false if the paste is too long. */
 static bool paste_reserve(struct keys *k, size_t n)
 {
     size_t want = k->paste_bytes + n;
@@ -350,7 +350,7 @@ static void paste_add(struct keys *k, const unsigned char *p, size_t n)
     }
 }
 
-/* Take what belongs to the paste; true when its end was met. */
+/* Move bytes to the paste.  Returns true when its end was found. */
 static bool paste_take(struct keys *k)
 {
     const unsigned char *p = k->buf + k->from;
@@ -364,7 +364,7 @@ static bool paste_take(struct keys *k)
         k->pasting = false;
         return true;
     }
-    /* The last bytes may be the beginning of the end. */
+    /* The last bytes may be the start of the end marker. */
     for (size_t i = n < PASTE_END_BYTES ? n : PASTE_END_BYTES - 1; i > 0 && keep == 0; i--)
         if (memcmp(p + n - i, paste_end, i) == 0)
             keep = i;
@@ -373,7 +373,7 @@ static bool paste_take(struct keys *k)
     return false;
 }
 
-/* Nothing came for so long that the end will not come.  An Esc at the end was typed. */
+/* Finish a paste that timed out.  An Esc at its end was typed. */
 static void paste_give_up(struct keys *k)
 {
     size_t n = k->to - k->from;
@@ -385,7 +385,7 @@ static void paste_give_up(struct keys *k)
     k->was_open = true;
 }
 
-/* Terminals send the line ends of a paste as Enter: "\r", and some "\r\n". */
+/* Terminals send line ends in a paste as Enter: "\r", some as "\r\n". */
 static size_t unify_line_ends(unsigned char *text, size_t n)
 {
     size_t to = 0;

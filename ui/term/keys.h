@@ -1,16 +1,16 @@
 /*
- * keys.h - bytes of a terminal to keys, mouse reports, pastes.
+ * keys.h - decodes terminal input into keys, mouse reports and pastes.
  *
- * Bytes go in as they are read, in any pieces; whole units come out.  What is unknown
- * comes out too, as one unit, so that nothing of an escape sequence is ever typed into
- * the line by accident.  An ESC with nothing behind it is held for KEYS_ESC_NS; the same
- * time limit releases any unit that stays incomplete.
+ * Bytes are fed as they are read, in pieces of any size; keys_next returns whole units.  An
+ * unknown escape sequence is also one unit, so that no part of it is typed into the line.  An
+ * ESC without more bytes waits for KEYS_ESC_NS; the same time limit releases every unit that
+ * stays incomplete.
  *
- * A paste is everything between ESC[200~ and ESC[201~, however many reads it takes; one
- * that is longer than KEYS_MAX_PASTE is dropped whole and says so.  A paste whose end does
- * not come is over after KEYS_PASTE_NS without a byte; Ctrl-C breaks it off at once.
+ * A paste is everything between ESC[200~ and ESC[201~, in any number of reads.  A paste
+ * longer than KEYS_MAX_PASTE is dropped and reported.  A paste without its end is finished
+ * after KEYS_PASTE_NS without a byte; Ctrl-C aborts it at once.
  *
- * The decoder knows nothing of curses and reads no clock: time is an argument.
+ * The decoder does not depend on curses and reads no clock: time is an argument.
  */
 #ifndef MEMWALL_UI_TERM_KEYS_H
 #define MEMWALL_UI_TERM_KEYS_H
@@ -27,13 +27,13 @@ enum key_kind {
     KEYS_CHAR,         /* ch: a character, or a control byte; mods may hold KEYS_ALT */
     KEYS_NAMED,        /* name */
     KEYS_MOUSE,        /* mouse */
-    KEYS_PASTE,        /* bytes, n: as it came, but line ends are newlines */
-    KEYS_PASTE_LONG,   /* one that was dropped; n: bytes */
-    KEYS_PASTE_BROKEN, /* one that Ctrl-C broke off; n: bytes */
+    KEYS_PASTE,        /* bytes, n: as received, except that line ends are newlines */
+    KEYS_PASTE_LONG,   /* a paste that was dropped; n: bytes */
+    KEYS_PASTE_BROKEN, /* a paste that Ctrl-C aborted; n: bytes */
     KEYS_FOCUS_IN,
     KEYS_FOCUS_OUT,
-    KEYS_REPLY,   /* of the terminal to a question */
-    KEYS_UNKNOWN, /* a sequence without a meaning here, or broken UTF-8 */
+    KEYS_REPLY,   /* the terminal's reply to a query */
+    KEYS_UNKNOWN, /* an unknown sequence, or broken UTF-8 */
 };
 
 enum key_name {
@@ -49,7 +49,7 @@ enum key_name {
     KEYS_INSERT,
     KEYS_DELETE,
     KEYS_SHIFT_TAB,
-    KEYS_NEWLINE, /* Shift-Enter where the terminal tells it */
+    KEYS_NEWLINE, /* Shift-Enter, where the terminal reports it */
     KEYS_F1,
     KEYS_F2,
     KEYS_F3,
@@ -78,24 +78,24 @@ struct key {
         int button; /* 0 left, 1 middle, 2 right */
         int y, x;   /* from 0 */
     } mouse;
-    /* The unit as it came, or the text of a paste; until the next call for these keys. */
+    /* The unit as received, or the text of a paste; valid until the next call. */
     const unsigned char *bytes;
     size_t n;
 };
 
 struct keys;
 
-struct keys *keys_new(void); /* NULL: no memory */
+struct keys *keys_new(void); /* NULL if out of memory */
 void keys_free(struct keys *k);
 
-/* How many bytes keys_feed takes now; never 0 after keys_next has returned false. */
+/* Returns how many bytes keys_feed accepts; never 0 after keys_next returned false. */
 size_t keys_room(const struct keys *k);
 void keys_feed(struct keys *k, const unsigned char *bytes, size_t n, uint64_t now_ns);
-/* The next unit, if there is a whole one (or the time of an incomplete one is over). */
+/* Read the next unit.  Returns false if none is complete and no incomplete one timed out. */
 bool keys_next(struct keys *k, uint64_t now_ns, struct key *out);
-/* Nanoseconds until keys_next may have something without more bytes; UINT64_MAX: never. */
+/* Returns the nanoseconds until a unit times out, or UINT64_MAX. */
 uint64_t keys_wait(const struct keys *k, uint64_t now_ns);
-/* In old mouse reports (ESC [ M) three bytes follow; only while the mouse is on. */
+/* While the mouse is on, old mouse reports (ESC [ M) are followed by three bytes. */
 void keys_set_mouse(struct keys *k, bool on);
 
 #endif

@@ -62,7 +62,7 @@ int path_open_file(const char *path, struct err *e)
     return err_set(e, ERR_ARGUMENT, "\"%.150s\" is not a regular file", path);
 }
 
-/* A name that a terminal would obey is not offered. */
+/* Names with control characters are not offered. */
 static int is_harmless(const char *name)
 {
     for (; *name != '\0'; name++)

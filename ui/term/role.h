@@ -1,9 +1,9 @@
 /*
- * role.h - what a cell on the screen is for.
+ * role.h - the role of a cell on the screen.
  *
- * Drawing code names a role; a theme (theme.h) says how the role looks on this terminal:
- * RGB, 256 colours, 16, or attributes alone.  So no colour is ever named outside of a
- * theme, and what a golden test compares is roles.
+ * Drawing code names a role; a theme (theme.h) defines how the role looks on this terminal:
+ * RGB, 256 colours, 16, or attributes alone.  Only themes name colours, and golden tests
+ * compare roles.
  */
 #ifndef MEMWALL_UI_TERM_ROLE_H
 #define MEMWALL_UI_TERM_ROLE_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 enum ui_role {
-    ROLE_TEXT,   /* default foreground: all text of importance */
-    ROLE_DIM,    /* captions, units, what may be overlooked */
-    ROLE_ACCENT, /* titles, keys, the focused thing */
+    ROLE_TEXT,   /* default foreground */
+    ROLE_DIM,    /* captions, units, details */
+    ROLE_ACCENT, /* titles, keys, focus */
     ROLE_BORDER,
     ROLE_SELECTED, /* selection, cursor line of a list */
     ROLE_USER,
@@ -28,25 +28,25 @@ enum ui_role {
     ROLE_CODE_NUMBER,
     ROLE_LINK,
     ROLE_QUOTE,
-    ROLE_TABLE,   /* its lines */
-    ROLE_RECEIPT, /* what an answer cost */
-    ROLE_ODD,     /* a shown control character or hidden mark */
+    ROLE_TABLE,   /* lines of a table */
+    ROLE_RECEIPT, /* cost of an answer */
+    ROLE_ODD,     /* a visible control character or hidden mark */
     ROLE_GOOD,
     ROLE_WARN,
     ROLE_BAD,
     ROLE_STATUS,        /* status bar */
-    ROLE_STATUS_STRONG, /* its figures */
-    ROLE_NOTICE,        /* the program speaks */
+    ROLE_STATUS_STRONG, /* figures in the status bar */
+    ROLE_NOTICE,        /* messages of the program */
     ROLE_PROMPT,        /* of the input line */
-    ROLE_INPUT,         /* what is typed */
-    ROLE_HINT,          /* completions, what a key would do */
-    ROLE_MATCH,         /* found by a search */
-    ROLE_MATCH_NOW,     /* the match that the search stands on */
+    ROLE_INPUT,         /* text of the input line */
+    ROLE_HINT,          /* completions, effects of keys */
+    ROLE_MATCH,         /* a match of a search */
+    ROLE_MATCH_NOW,     /* the current match */
     ROLE_GRAPH,         /* curves */
     ROLE_GRAPH_2,
-    ROLE_LIMIT, /* a line that must not be passed */
+    ROLE_LIMIT, /* a limit */
 
-    /* Fills of stacked meters, one a segment; the letter drawn with it tells it too. */
+    /* Fills of stacked meters, one per segment; the segment also shows a letter. */
     ROLE_FILL_PROGRAM,
     ROLE_FILL_WORK, /* activations, logits, lookup rows */
     ROLE_FILL_RING,
@@ -69,9 +69,9 @@ enum ui_role {
     UI_ROLES,
 };
 
-#define UI_RAMP 8 /* roles of the ramp */
+#define UI_RAMP 8 /* number of roles in the ramp */
 
-/* On top of what the theme gives the role. */
+/* Added to the attributes of the theme. */
 enum ui_attr {
     UI_BOLD = 1,
     UI_DIM = 2,
@@ -88,12 +88,12 @@ struct ui_style {
     uint8_t attr; /* enum ui_attr */
 };
 
-/* "fill_pinned", as theme files write it. */
+/* Returns the name of a role in theme files, such as "fill_pinned". */
 const char *ui_role_name(enum ui_role role);
-/* -1: there is no such role. */
+/* Returns the role with this name, or -1. */
 int ui_role_parse(const char *name);
 
-/* The role of the ramp for share, 0 (cold) to 1 (hot). */
+/* Returns the role of the ramp for share, 0 (cold) to 1 (hot). */
 enum ui_role ui_ramp(double share);
 
 #endif

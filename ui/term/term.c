@@ -29,7 +29,7 @@
 #define MODES_OFF   "\033[?1004l\033[?2004l"
 #define MOUSE_ON    "\033[?1002h\033[?1006h"
 #define MOUSE_OFF   "\033[?1006l\033[?1002l"
-#define WHEEL_QUIET "\033[?1007l" /* the wheel is no arrow key in the alternate screen */
+#define WHEEL_QUIET "\033[?1007l" /* wheel events must not become arrow keys */
 #define WHEEL_AGAIN "\033[?1007h"
 #define FRAME_BEGIN "\033[?2026h"
 #define FRAME_END   "\033[?2026l"
@@ -37,14 +37,14 @@
 struct term {
     int fd, signal_fd;
     FILE *in, *out;
-    struct termios modes; /* as they were */
-    sigset_t mask;        /* likewise */
+    struct termios modes; /* before term_new */
+    sigset_t mask;        /* before term_new */
     size_t typed_ahead;
-    int kept[2]; /* descriptors 1 and 2; -1: not pointed elsewhere */
+    int kept[2]; /* copies of descriptors 1 and 2; -1: not redirected */
     char log_path[400];
     SCREEN *screen;
     bool is_up;  /* the alternate screen is shown */
-    bool is_cut; /* the terminal is larger than the screen */
+    bool is_cut; /* the terminal is larger than CANVAS_MAX_CELLS */
     bool is_ascii, wants_mouse, syncs, counts_bytes;
     enum ui_color_wish color;
     struct ink *ink;
@@ -70,7 +70,7 @@ static bool starts_with_any(const char *s, const char *const *names)
     return false;
 }
 
-/* Does this terminal speak UTF-8, whatever a missing locale says? */
+/* Does this terminal certainly use UTF-8, even if the locale is missing? */
 static bool surely_utf8(const char *name)
 {
     static const char *const names[] = { "alacritty", "contour",     "foot",          "ghostty",
@@ -87,7 +87,7 @@ static bool surely_utf8(const char *name)
     return false;
 }
 
-/* LC_CTYPE alone: with LC_ALL a decimal comma would get into what is read and written. */
+/* Set only LC_CTYPE: LC_ALL could change the decimal point in files. */
 static bool choose_locale(const struct ui_options *ui, const char *name)
 {
     setlocale(LC_CTYPE, "");
@@ -160,7 +160,7 @@ fail:
     return -1;
 }
 
-/* A number of the environment, for lines that report no size; 0: there is none. */
+/* Read a size from the environment, for serial lines that report none; 0 if unset. */
 static int from_environment(const char *name)
 {
     const char *text = getenv(name);
@@ -169,7 +169,7 @@ static int from_environment(const char *name)
     return n > 0 && n <= 1000 ? (int)n : 0;
 }
 
-/* The size to draw on: what the terminal reports, cut to what may be drawn. */
+/* Get the size of the terminal, reduced to CANVAS_MAX_CELLS. */
 static void measure(struct term *t, int *rows, int *cols)
 {
     struct winsize size = { 0 };
@@ -184,7 +184,7 @@ static void measure(struct term *t, int *rows, int *cols)
     t->is_cut = *rows < height || *cols < width;
 }
 
-/* ncurses takes memory for the whole terminal at once; only these variables stop it. */
+/* ncurses allocates for the whole terminal at once; only these variables limit it. */
 static SCREEN *new_cut_screen(struct term *t, const char *name)
 {
     static const char *const names[] = { "LINES", "COLUMNS" };
@@ -211,7 +211,7 @@ static SCREEN *new_cut_screen(struct term *t, const char *name)
     return s;
 }
 
-/* An entry is missing where people come from newer terminals by ssh: then a cousin's. */
+/* Over ssh from a newer terminal the terminfo entry may be missing: use a similar one. */
 static SCREEN *new_screen(struct term *t)
 {
     static const char *const cousins[] = { "alacritty", "contour", "foot",  "ghostty", "kitty",
@@ -236,7 +236,7 @@ static enum ui_colors choose_colors(const struct term *t)
 
     if (t->color == UI_COLOR_NEVER ||
         (t->color == UI_COLOR_AUTO && no_color != NULL && *no_color != '\0'))
-        return UI_COLOR_NONE; /* not even started: that would mean white on black */
+        return UI_COLOR_NONE; /* start_color would set white on black */
     if (!has_colors() || start_color() != OK)
         return UI_COLOR_NONE;
     use_default_colors();
@@ -245,7 +245,7 @@ static enum ui_colors choose_colors(const struct term *t)
     return COLORS >= 256 ? UI_COLOR_256 : UI_COLOR_16;
 }
 
-/* What a library prints while the screen is up goes to the log. */
+/* Redirect the output of libraries to the log while the screen is up. */
 static void point_output_at_log(struct term *t)
 {
     const char *path = t->log_path[0] != '\0' ? t->log_path : "/dev/null";
@@ -275,7 +275,7 @@ static void point_output_back(struct term *t)
     }
 }
 
-/* The bytes that make the screen ordinary, for a crash. */
+/* Prepare the bytes that leave the alternate screen after a crash. */
 static void arm(struct term *t)
 {
     static const char *const names[] = { "sgr0", "rmkx", "rmcup", "cnorm" };
@@ -335,9 +335,9 @@ int term_start(struct term *t, const struct theme *theme, struct err *e)
         return err_memory(e, "colours");
     t->screen = new_screen(t);
     if (t->screen == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "nothing is known of the terminal \"%.60s\"",
+        return err_set(e, ERR_UNSUPPORTED, "terminfo has no entry for the terminal \"%.60s\"",
                        getenv("TERM"));
-    /* ncurses took some signals; they are read from the descriptor instead. */
+    /* ncurses installs handlers; we read signals from the descriptor instead. */
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
         signal(defaults[i], SIG_DFL);
     if (ioctl(t->fd, FIONREAD, &waiting) == 0 && waiting > 0)
@@ -387,7 +387,7 @@ void term_free(struct term *t)
     free(t);
 }
 
-/* ---- what others ask ---- */
+/* ---- queries ---- */
 
 FILE *term_in(struct term *t)
 {
@@ -453,7 +453,7 @@ struct canvas term_canvas(struct term *t)
     return canvas_of(t->target);
 }
 
-/* Bytes that this thread has given to write(2) so far; 0 where nobody counts. */
+/* Returns the bytes this thread has written; 0 where the kernel does not count them. */
 static uint64_t written(void)
 {
     char text[512], *at;
@@ -492,7 +492,7 @@ void term_resized(struct term *t)
 
     measure(t, &rows, &cols);
     resizeterm(rows, cols);
-    /* Also where the size is the old one again: what the terminal did between is unknown. */
+    /* Redraw even if the size is unchanged: the terminal may have resized twice. */
     clearok(curscr, TRUE);
     erase();
 }
@@ -508,7 +508,7 @@ void term_redraw(struct term *t)
     clearok(curscr, TRUE);
 }
 
-/* ---- out and in again ---- */
+/* ---- suspend and resume ---- */
 
 static void leave(struct term *t)
 {
@@ -539,8 +539,8 @@ void term_stop(struct term *t)
     term_retake(t);
 }
 
-/* The program's own standard output and error are the log now: the child gets the
- * terminal as all three, and no signal blocked. */
+/* Our standard output and error are the log, so the child gets the terminal as descriptors
+ * 0 to 2.  Its signal mask is empty. */
 static int spawn(struct term *t, char *const argv[], pid_t *pid)
 {
     posix_spawn_file_actions_t files;
@@ -580,7 +580,7 @@ int term_run(struct term *t, char *const argv[], struct err *e)
         errno = rc;
         return err_sys(e, "cannot start \"%s\"", argv[0]);
     }
-    /* Ctrl-C meant the child; what ends the program is kept. */
+    /* Ctrl-C was meant for the child; keep signals that end this program. */
     for (bool ends = false; !ends && (sig = term_signal(t)) != 0;)
         if (sig == SIGTERM || sig == SIGHUP) {
             ends = true;

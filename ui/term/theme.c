@@ -14,7 +14,7 @@
 
 static const struct ui_color own = { -1, -1, -1 };
 
-/* Levels of the 6x6x6 cube of the 256 palette. */
+/* Levels of the 6x6x6 colour cube in the 256 palette. */
 static const uint8_t cube[6] = { 0, 95, 135, 175, 215, 255 };
 
 static int32_t rgb_of_256(int x)
@@ -44,7 +44,7 @@ static int distance(int32_t a, int32_t b)
     return d;
 }
 
-/* The nearest entry among [from, to) of the palette. */
+/* Returns the entry in [from, to) of the palette that is nearest to rgb. */
 static int16_t nearest(int32_t rgb, int from, int to)
 {
     int best = from;
@@ -55,7 +55,7 @@ static int16_t nearest(int32_t rgb, int from, int to)
     return (int16_t)best;
 }
 
-/* What a line gave of a colour. */
+/* A colour as given in one line; parts may be missing. */
 struct colour {
     struct ui_color c;
     bool has_rgb, has_256, has_16;
@@ -77,7 +77,7 @@ static struct ui_color complete(const struct colour *x)
     return c;
 }
 
-/* false: word is no colour. */
+/* Returns false if word is not a colour. */
 static bool read_colour(struct colour *out, const char *word)
 {
     uint64_t n;
@@ -124,7 +124,7 @@ static int read_attr(const char *word)
     return 0;
 }
 
-/* "foreground on background attributes mono attributes"; words is cut up. */
+/* "foreground on background attributes mono attributes"; modifies words. */
 static int read_look(struct theme_role *out, char *words, struct err *e)
 {
     struct colour fg = { own, false, false, false }, bg = fg;
@@ -167,7 +167,7 @@ static int read_line(struct theme *t, char *line, struct err *e)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(line, " \t="), line);
     role = ui_role_parse(name);
     if (role < 0)
-        return err_set(e, ERR_FORMAT, "there is no role \"%s\"", name);
+        return err_set(e, ERR_FORMAT, "unknown role \"%s\"", name);
     return read_look(&t->role[role], equals + 1, e);
 }
 
@@ -202,7 +202,7 @@ void theme_default(struct theme *out)
         *out = (struct theme){ 0 };
 }
 
-/* A whole small file; -1 with *e, errno says which. */
+/* Read a whole small file.  Returns -1 with *e. */
 static int read_file(char *buf, size_t n, const char *path, struct err *e)
 {
     int fd = path_open_file(path, e);
@@ -270,6 +270,5 @@ int theme_find(struct theme *out, const char *name, const char *config_dir, stru
         if (strcmp(theme_texts[i].name, name) == 0)
             return theme_parse(out, name, theme_texts[i].text, e);
     return err_set(e, ERR_ARGUMENT,
-                   "there is no theme \"%.40s\" (dark, light, high-contrast, colour-blind)",
-                   name);
+                   "unknown theme \"%.40s\" (dark, light, high-contrast, colour-blind)", name);
 }

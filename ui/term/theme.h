@@ -1,20 +1,20 @@
 /*
- * theme.h - which look each role has here.
+ * theme.h - the look of each role.
  *
- * A theme gives each role (role.h) a colour in three strengths (true colour, 256, 16) and
- * attributes, with others for terminals without colour; which strength is used is decided
- * once, when the terminal is opened.  Colour never carries meaning alone: the drawer also
- * says it by a letter, a pattern or a place.
+ * A theme gives each role (role.h) a colour at three depths (true colour, 256, 16) and
+ * attributes, with other attributes for terminals without colour.  The depth is chosen when
+ * the terminal is opened.  Colour never carries meaning alone: a letter, a pattern or a
+ * position says the same.
  *
  * A theme file has one role a line, `#` begins a comment line:
  *
  *     user = #5fafff 75 16:12 bold
  *     match = #000000 16 16:0 on #ffd700 220 16:3 mono reverse
  *
- * that is: foreground, "on" background, attributes, "mono" and the attributes without
- * colour.  A colour is #rrggbb, a number of the 256 palette, 16:N or 16:default, any of
- * them; strengths that are not given are computed from the others.  Attributes are bold,
- * dim, italic, underline, reverse, strike.
+ * in the order foreground, "on" background, attributes, "mono" with the attributes used
+ * without colour.  A colour is #rrggbb, a number of the 256 palette, 16:N or 16:default, or
+ * several of these; missing depths are computed from the others.  Attributes are bold, dim,
+ * italic, underline, reverse, strike.
  */
 #ifndef MEMWALL_UI_TERM_THEME_H
 #define MEMWALL_UI_TERM_THEME_H
@@ -28,7 +28,7 @@
 
 enum ui_colors { UI_COLOR_NONE, UI_COLOR_16, UI_COLOR_256, UI_COLOR_RGB };
 
-/* -1: the terminal's own. */
+/* -1: the terminal's default */
 struct ui_color {
     int32_t rgb; /* 0xrrggbb */
     int16_t x256;
@@ -37,8 +37,8 @@ struct ui_color {
 
 struct theme_role {
     struct ui_color fg, bg;
-    uint8_t attr; /* enum ui_attr, where there are colours */
-    uint8_t mono; /* where there are none */
+    uint8_t attr; /* enum ui_attr, with colour */
+    uint8_t mono; /* without colour */
 };
 
 struct theme {
@@ -46,7 +46,7 @@ struct theme {
     struct theme_role role[UI_ROLES];
 };
 
-/* The themes that are compiled in: the files of share/themes.  A name NULL ends them. */
+/* The built-in themes, from share/themes; ended by a NULL name. */
 struct theme_text {
     const char *name, *text;
 };
@@ -55,13 +55,13 @@ extern const struct theme_text theme_texts[];
 /* The first of them. */
 void theme_default(struct theme *out);
 
-/* Read a theme's text; roles that it does not name are plain.  -1 with *e, whose field is
- * "line N"; *out is untouched then. */
+/* Parse the text of a theme; roles that it does not name are plain.  Returns -1 with *e, whose
+ * field is "line N", and leaves *out unchanged. */
 int theme_parse(struct theme *out, const char *name, const char *text, struct err *e);
 
 /*
- * By name: a file config_dir/themes/NAME.theme, else one that is compiled in; or a path,
- * if it holds a '/'.  config_dir may be NULL.
+ * Find a theme by name: the file config_dir/themes/NAME.theme, or a built-in one.  A name
+ * with a '/' is a path.  config_dir may be NULL.
  */
 int theme_find(struct theme *out, const char *name, const char *config_dir, struct err *e);
 

@@ -17,7 +17,7 @@ struct part {
 struct line {
     struct part part[MAX_PARTS];
     size_t n_part;
-    bool wraps; /* one part, broken at blanks */
+    bool wraps; /* has one part, wrapped at blanks */
     bool is_choice;
     long number;
 };
@@ -26,10 +26,10 @@ struct sheet {
     char title[96], hint[96];
     struct line *line;
     size_t n, room;
-    size_t cursor; /* line; n: none */
-    int top;       /* first row shown */
+    size_t cursor; /* index of a line; n: none */
+    int top;       /* first visible row */
     int rows, height;
-    bool hides_hint; /* it did not fit beside the title */
+    bool hides_hint; /* the hint did not fit next to the title */
     sheet_enter_fn *enter;
     void *enter_ctx;
 };
@@ -231,7 +231,7 @@ enum sheet_result sheet_key(struct sheet *s, const struct key *key)
 
 /* ---- drawing ---- */
 
-/* Bytes of the next row of a wrapped text, blanks behind it included in *skip. */
+/* Returns the bytes of the next row of wrapped text; *skip includes the blanks after it. */
 static size_t next_row(const char *text, int width, size_t *skip)
 {
     size_t fit = cluster_fit(text, strlen(text), width), cut = fit;
@@ -247,7 +247,7 @@ static size_t next_row(const char *text, int width, size_t *skip)
     return cut;
 }
 
-/* Draws what lies in c of the line whose first row is at y; returns its number of rows. */
+/* Draw the visible part of a line whose first row is at y.  Returns its number of rows. */
 static int draw_line(const struct line *line, const struct canvas *c, int y, bool is_chosen)
 {
     int x = 0, rows = 0;

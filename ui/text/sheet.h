@@ -1,8 +1,8 @@
 /*
- * sheet.h - a page of lines that is shown over the chat: help, the chats, a plan.
+ * sheet.h - a page of lines shown over the chat: help, the list of chats, a plan.
  *
- * It scrolls; it may have a cursor on some of its lines, and something that Enter does.
- * Whoever opens it fills it and hands it over.  Plain mode prints its lines instead.
+ * A sheet scrolls.  Some of its lines may be choices that a cursor selects, with an action on
+ * Enter.  The opener fills the sheet and passes it on.  Plain mode prints its lines.
  */
 #ifndef MEMWALL_UI_TEXT_SHEET_H
 #define MEMWALL_UI_TEXT_SHEET_H
@@ -15,42 +15,42 @@
 
 struct sheet;
 
-/* row: of the cursor, as numbered by sheet_choice; -1 without one. */
+/* row: number given to sheet_choice for the line of the cursor; -1 without a cursor. */
 typedef void sheet_enter_fn(void *ctx, long row);
 
-/* NULL: no memory.  title and hint are copied. */
+/* Returns NULL if out of memory.  title and hint are copied. */
 struct sheet *sheet_new(const char *title, const char *hint);
 void sheet_free(struct sheet *s);
 
-/* A new line.  Text must be clean. */
+/* Add a line.  Text must be clean. */
 void sheet_line(struct sheet *s, enum ui_role role, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* More on the last line. */
+/* Append to the last line. */
 void sheet_more(struct sheet *s, enum ui_role role, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The last line can be chosen; number is what enter gets. */
+/* Make the last line a choice; the Enter action receives number. */
 void sheet_choice(struct sheet *s, long number);
-/* Words between blanks, wrapped when drawn; one paragraph. */
+/* Add a paragraph, which is wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
-/* What Enter does; the sheet is closed first.  Without it Enter closes. */
+/* Set the action of Enter, which runs after the sheet closes.  Without one, Enter closes. */
 void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void *ctx);
 
 enum sheet_result { SHEET_STAYS, SHEET_CLOSES, SHEET_ENTERS };
-/* enum key_name or a character; SHEET_STAYS also for keys that mean nothing to it. */
+/* Process a key.  Returns SHEET_STAYS also for keys without a meaning in a sheet. */
 enum sheet_result sheet_key(struct sheet *s, const struct key *key);
-/* Do what Enter does. */
+/* Run the action of Enter. */
 void sheet_enter(const struct sheet *s);
-/* The same for the choice with this number; others do nothing. */
+/* The same for the choice with this number; nothing for a number without a choice. */
 void sheet_enter_row(const struct sheet *s, long number);
 bool sheet_can_enter(const struct sheet *s);
 
 void sheet_draw(struct sheet *s, const struct canvas *c);
-/* What its keys are, if it was drawn without room for that; else "". */
+/* Returns the hint (its keys) if it did not fit the screen, else "". */
 const char *sheet_hidden_hint(const struct sheet *s);
 void sheet_scroll(struct sheet *s, int rows);
 
-/* Its lines as text, one after the other, for plain mode; calls put for each. */
+/* Calls put with the text of each line, for plain mode. */
 void sheet_print(const struct sheet *s, void (*put)(void *ctx, const char *line), void *ctx);
 
 #endif
