@@ -6,52 +6,127 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct arch_traits table[ARCH_COUNT] = {
-    [ARCH_GEMMA4] = { .name = "gemma4", .qk_norm = true, .post_norms = true },
-    [ARCH_LLAMA] = { .name = "llama", .interleaved_gguf = true, .ffn_bias = true },
-    [ARCH_QWEN2] = { .name = "qwen2", .qkv_bias = true },
-    [ARCH_QWEN3] = { .name = "qwen3", .qk_norm = true },
-    [ARCH_GEMMA2] = { .name = "gemma2",
-                      .post_norms = true,
-                      .norm_add_one = true,
-                      .tied = true },
-    [ARCH_GEMMA3] = { .name = "gemma3",
-                      .qk_norm = true,
-                      .post_norms = true,
-                      .norm_add_one = true },
-    [ARCH_PHI3] = { .name = "phi3", .fused_gate_up = true },
+#include "engine/format/hparams.h"
+
+#define N_ARCH (sizeof archs / sizeof archs[0])
+
+#define GEMMA (TRAIT_POST_NORMS | TRAIT_GELU | TRAIT_EMBD_SCALE | TRAIT_TIED | TRAIT_ATTN_BIAS)
+
+static const struct arch archs[] = {
+    {
+        .name = "gemma2",
+        .snapshots = { { "gemma2", "Gemma2ForCausalLM" } },
+        .traits = GEMMA | TRAIT_NORM_ADD_ONE | TRAIT_CAP_ATTN | TRAIT_CAP_FINAL,
+        .window = WINDOW_PERIOD,
+        .window_period = 2,
+        .scale = SCALE_SCALAR,
+        .n_layer_wide_scale = 46,
+        .softcap_attn = 50,
+        .softcap_final = 30,
+        .n_swa_gguf = 4096,
+        .absent = { 8, 4, 256, 8192, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "gemma3",
+        .snapshots = { { "gemma3", "Gemma3ForConditionalGeneration" },
+                       { "gemma3_text", "Gemma3ForCausalLM" } },
+        .traits = GEMMA | TRAIT_NORM_ADD_ONE | TRAIT_QK_NORM | TRAIT_ROPE_BY_KIND |
+                  TRAIT_PERIOD_FIELD | TRAIT_CAP_FINAL,
+        .window = WINDOW_PERIOD,
+        .window_period = 6,
+        .scale = SCALE_SCALAR,
+        .n_layer_wide_scale = 62,
+        .absent = { 8, 4, 256, 131072, 4096, 1e-6, 1e6 },
+    },
+    {
+        .name = "gemma4",
+        .snapshots = { { "gemma4", "Gemma4ForConditionalGeneration" },
+                       { "gemma4_text", "Gemma4ForCausalLM" },
+                       { "gemma4_unified", "Gemma4UnifiedForConditionalGeneration" },
+                       { "gemma4_unified_text", "Gemma4UnifiedForCausalLM" } },
+        .traits = GEMMA | TRAIT_QK_NORM | TRAIT_V_NORM | TRAIT_OUT_SCALE | TRAIT_HEADS_BY_KIND |
+                  TRAIT_ROPE_BY_KIND | TRAIT_PERIOD_FIELD | TRAIT_SHARED_KV |
+                  TRAIT_KEYS_AS_VALUES | TRAIT_PER_LAYER_INPUT | TRAIT_EXPERTS |
+                  TRAIT_CAP_FINAL,
+        .window = WINDOW_PERIOD_OR_LAST,
+        .window_period = 6,
+        .scale = SCALE_ONE,
+        .rope_dims = ROPE_PROPORTIONAL,
+        .absent = { 8, 4, 256, 131072, 512, 1e-6, 1e6 },
+    },
+    {
+        .name = "llama", /* Llama 2 and 3; Mistral's GGUF files */
+        .snapshots = { { "llama", "LlamaForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS,
+        .window = WINDOW_ALL_GGUF,
+        .absent = { 0, 0, 0, 2048, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "llama", /* Mistral's snapshots */
+        .snapshots = { { "mistral", "MistralForCausalLM" } },
+        .window = WINDOW_ALL,
+        .absent = { 0, 8, 0, 2048, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "phi3",
+        .snapshots = { { "phi3", "Phi3ForCausalLM" } },
+        .traits = TRAIT_FUSED_GATE_UP,
+        .window = WINDOW_ALL,
+        .rope_dims = ROPE_PARTIAL,
+        .absent = { 0, 0, 0, 4096, 0, 1e-5, 1e4 },
+    },
+    {
+        .name = "qwen2",
+        .snapshots = { { "qwen2", "Qwen2ForCausalLM" } },
+        .traits = TRAIT_QKV_BIAS,
+        .window = WINDOW_UPPER,
+        .absent = { 0, 0, 0, 32768, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "qwen3",
+        .snapshots = { { "qwen3", "Qwen3ForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_ATTN_BIAS,
+        .window = WINDOW_UPPER,
+        .absent = { 0, 0, 128, 32768, 4096, 1e-6, 1e4 },
+    },
 };
 
-const struct arch_traits *arch_traits(enum arch a)
+const struct arch *arch_by_name(const char *name)
 {
-    return &table[a];
+    for (size_t i = 0; i < N_ARCH; i++)
+        if (strcmp(archs[i].name, name) == 0)
+            return &archs[i];
+    return NULL;
 }
 
-int arch_by_name(const char *name)
+const struct arch *arch_by_snapshot(const char *model_type, const char *class)
 {
-    for (int i = 0; i < ARCH_COUNT; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return i;
-    return -1;
+    for (size_t i = 0; i < N_ARCH; i++)
+        for (int k = 0; k < ARCH_MAX_SNAPSHOT && archs[i].snapshots[k].class != NULL; k++)
+            if (model_type != NULL
+                    ? strcmp(model_type, archs[i].snapshots[k].model_type) == 0
+                    : class != NULL && strcmp(class, archs[i].snapshots[k].class) == 0)
+                return &archs[i];
+    return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+bool arch_activates(const struct arch *a, const char *activation)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    if (arch_has(a, TRAIT_GELU))
+        return strcmp(activation, "gelu_pytorch_tanh") == 0 ||
+               strcmp(activation, "gelu_new") == 0;
+    return strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
 }
 
 int arch_refuse(const char *name, struct err *e)
 {
-    const char *names[ARCH_COUNT];
     char list[160];
     size_t used = 0;
 
-    for (int i = 0; i < ARCH_COUNT; i++)
-        names[i] = table[i].name;
-    qsort(names, ARCH_COUNT, sizeof names[0], by_name);
-    for (int i = 0; i < ARCH_COUNT && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 names[i]);
+    for (size_t i = 0; i < N_ARCH && used < sizeof list; i++)
+        if (arch_by_name(archs[i].name) == &archs[i])
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     used > 0 ? ", " : "", archs[i].name);
     return err_set(e, ERR_UNSUPPORTED,
                    "architecture \"%.60s\" is not supported; memwall runs: %s", name, list);
 }

@@ -1,36 +1,118 @@
 /*
- * arch.h - the architectures that are read, and what sets their files apart.
+ * arch.h - the architectures that memwall runs: one row each.
  *
- * A table, not branches: readers of both kinds of file and the check of tensors ask
- * for a trait, never for a name.
+ * A row states the parts that an architecture has, the rules by which its files leave values
+ * out, and the values that they leave out.  The readers of files, the table of tensors and
+ * the description of a model ask for these, never for a name.  An architecture whose parts
+ * all exist is added by a row; README.md says what a new part needs.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_ARCH_H
 #define MEMWALL_ENGINE_FORMAT_ARCH_H
 
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/format/hparams.h"
 
-struct arch_traits {
-    const char *name;      /* general.architecture */
-    bool interleaved_gguf; /* rope pairs are neighbours in its GGUF files */
-    bool qk_norm;          /* norms of each head's query and key */
-    bool post_norms;       /* norms behind attention and feed-forward */
-    bool norm_add_one;     /* snapshots hold norm weights minus one */
-    bool fused_gate_up;    /* ffn_up holds gate and up */
-    bool qkv_bias;         /* biases of q, k, v are part of the model */
-    bool ffn_bias;         /* gate, up and down may have biases */
-    bool tied;             /* the head is always the token embedding */
+/* Parts that only some architectures have.  The tables of keys, fields and tensors name the
+ * traits that an entry depends on. */
+enum arch_trait {
+    TRAIT_QK_NORM = 1 << 0,         /* a norm for each head's query and key */
+    TRAIT_V_NORM = 1 << 1,          /* values are normalised, without weights */
+    TRAIT_POST_NORMS = 1 << 2,      /* norms also after attention and feed-forward */
+    TRAIT_NORM_ADD_ONE = 1 << 3,    /* snapshots hold norm weights minus one */
+    TRAIT_GELU = 1 << 4,            /* the gate's activation is gelu (tanh form), not silu */
+    TRAIT_EMBD_SCALE = 1 << 5,      /* embeddings are multiplied by sqrt(n_embd) */
+    TRAIT_OUT_SCALE = 1 << 6,       /* layers may end with one factor on their output */
+    TRAIT_TIED = 1 << 7,            /* tie_word_embeddings is true if a snapshot omits it */
+    TRAIT_QKV_BIAS = 1 << 8,        /* q, k and v have biases */
+    TRAIT_ATTN_BIAS = 1 << 9,       /* they and the output have if attention_bias says so */
+    TRAIT_FFN_BIAS = 1 << 10,       /* gate, up and down have if mlp_bias says so */
+    TRAIT_FUSED_GATE_UP = 1 << 11,  /* one tensor holds gate and up */
+    TRAIT_HEADS_BY_KIND = 1 << 12,  /* heads of global and sliding layers differ */
+    TRAIT_ROPE_BY_KIND = 1 << 13,   /* sliding layers have a rope table, never scaled */
+    TRAIT_INTERLEAVED = 1 << 14,    /* rope pairs are neighbours in GGUF files */
+    TRAIT_PERIOD_FIELD = 1 << 15,   /* sliding_window_pattern states another period */
+    TRAIT_SHARED_KV = 1 << 16,      /* the last layers may read another layer's KV */
+    TRAIT_KEYS_AS_VALUES = 1 << 17, /* global layers may use their keys as values */
+    TRAIT_PER_LAYER_INPUT = 1 << 18,
+    TRAIT_EXPERTS = 1 << 19, /* may have a mixture of experts beside the dense branch */
+    TRAIT_CAP_ATTN = 1 << 20,
+    TRAIT_CAP_FINAL = 1 << 21,
+    TRAIT_END = 1 << 22, /* free for conditions of other tables */
+};
+#define TRAIT_ALL ((unsigned)TRAIT_END - 1)
+
+/* The layers that have a window, if the file states one and does not list the layers. */
+enum window_rule {
+    WINDOW_ALL,            /* every layer */
+    WINDOW_ALL_GGUF,       /* every layer of a GGUF file; snapshots have no window */
+    WINDOW_PERIOD,         /* all but every n-th */
+    WINDOW_PERIOD_OR_LAST, /* all but every n-th and the last; GGUF files list the layers */
+    WINDOW_UPPER, /* from max_window_layers on, if use_sliding_window; GGUF cannot state it */
 };
 
-const struct arch_traits *arch_traits(enum arch a);
+/* The factor of q.k. */
+enum scale_rule {
+    SCALE_HEAD_DIM, /* 1 / sqrt(head_dim) */
+    SCALE_ONE,
+    SCALE_SCALAR, /* 1 / sqrt(query_pre_attn_scalar) */
+};
 
-/* By general.architecture; -1: not one that is read. */
-int arch_by_name(const char *name);
+/* The dimensions of a head that rotate. */
+enum rope_dims {
+    ROPE_WHOLE,        /* all; a partial_rotary_factor is ignored */
+    ROPE_PARTIAL,      /* the first ones */
+    ROPE_PROPORTIONAL, /* of global layers the first ones, at the frequencies of a whole head */
+};
 
-/* Refuse an architecture; the sentence says which ones memwall runs.  Returns -1. */
+/* Values of fields that a config.json leaves out: those of transformers' class. */
+struct arch_defaults {
+    int64_t n_head, n_head_kv; /* 0: required; 0: as many as heads */
+    int64_t head_dim;          /* 0: hidden_size / heads */
+    int64_t n_ctx;
+    int64_t n_swa; /* if the field is missing; null means no window */
+    double rms_eps;
+    double rope_base; /* of global layers */
+};
+
+#define ARCH_MAX_SNAPSHOT 4
+
+struct arch {
+    const char *name; /* general.architecture in GGUF files */
+    struct {
+        const char *model_type, *class; /* "llama", "LlamaForCausalLM" */
+    } snapshots[ARCH_MAX_SNAPSHOT];
+    unsigned traits; /* of enum arch_trait */
+    enum window_rule window;
+    uint32_t window_period;
+    enum scale_rule scale;
+    /* GGUF files do not state query_pre_attn_scalar.  It is n_embd / n_head in the model
+     * with this many layers, head_dim in all others. */
+    uint32_t n_layer_wide_scale;
+    enum rope_dims rope_dims;
+    float softcap_attn, softcap_final; /* of files that leave them out */
+    uint32_t n_swa_gguf;               /* of a GGUF file that leaves it out; 0: no window */
+    struct arch_defaults absent;
+};
+
+/* Whether it has all of these traits. */
+static inline bool arch_has(const struct arch *a, unsigned traits)
+{
+    return (a->traits & traits) == traits;
+}
+
+/* By general.architecture; NULL if memwall does not run it. */
+const struct arch *arch_by_name(const char *name);
+
+/* By the model_type of a configuration, or by its first class if model_type is NULL; NULL if
+ * memwall does not run it. */
+const struct arch *arch_by_snapshot(const char *model_type, const char *class);
+
+/* Whether a file's name of an activation means the one that memwall computes. */
+bool arch_activates(const struct arch *a, const char *activation);
+
+/* Refuse an architecture; the message lists those that memwall runs.  Returns -1. */
 int arch_refuse(const char *name, struct err *e);
 
 #endif

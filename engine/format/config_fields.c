@@ -1,101 +1,92 @@
 /*
  * Fields of config.json that other models compute with.  transformers ignores most of them in
- * the classes that memwall reads, but a configuration that states them means something else
- * than what would be computed.
+ * the classes that memwall reads, but a configuration that states them describes a model
+ * other than the one that memwall would compute.
  */
 #include "config.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/format/arch.h"
 #include "engine/format/value_rules.h"
-
-#define G2   ARCH_BIT(ARCH_GEMMA2)
-#define G3   ARCH_BIT(ARCH_GEMMA3)
-#define G4   ARCH_BIT(ARCH_GEMMA4)
-#define Q3   ARCH_BIT(ARCH_QWEN3)
-#define NONE 0u
 
 /* clang-format off */
 static const struct value_rule_row fields[] = {
-    { "attn_logit_softcapping", G2, RULE_OFF, NULL },
-    { "final_logit_softcapping", G2 | G3 | G4, RULE_OFF, NULL },
-    { "num_kv_shared_layers", G4, RULE_OFF, NULL },
-    { "hidden_size_per_layer_input", G4, RULE_OFF, NULL },
-    { "attention_k_eq_v", G4, RULE_OFF, NULL },
-    { "use_double_wide_mlp", G4, RULE_OFF, NULL },
-    { "enable_moe_block", G4, RULE_OFF, NULL },
-    { "use_qk_norm", Q3 | G3 | G4, RULE_OFF, NULL },
-    { "qk_norm", Q3 | G3 | G4, RULE_OFF, NULL },
-    { "qk_layernorm", Q3 | G3 | G4, RULE_OFF, NULL },
+    { .name = "attn_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_ATTN },
+    { .name = "final_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_FINAL },
+    { .name = "num_kv_shared_layers", .rule = RULE_OFF, .read_if = TRAIT_SHARED_KV },
+    { .name = "hidden_size_per_layer_input", .rule = RULE_OFF, .read_if = TRAIT_PER_LAYER_INPUT },
+    { .name = "attention_k_eq_v", .rule = RULE_OFF, .read_if = TRAIT_KEYS_AS_VALUES },
+    { .name = "use_double_wide_mlp", .rule = RULE_OFF, .read_if = TRAIT_SHARED_KV },
+    { .name = "enable_moe_block", .rule = RULE_OFF, .read_if = TRAIT_EXPERTS },
+    { .name = "use_qk_norm", .rule = RULE_OFF, .read_if = TRAIT_QK_NORM },
+    { .name = "qk_norm", .rule = RULE_OFF, .read_if = TRAIT_QK_NORM },
+    { .name = "qk_layernorm", .rule = RULE_OFF, .read_if = TRAIT_QK_NORM },
 
-    { "attention_multiplier", NONE, RULE_SCALE, NULL },
-    { "logits_scaling", NONE, RULE_ONE, NULL },
-    { "logit_scale", NONE, RULE_ONE, NULL },
-    { "residual_multiplier", NONE, RULE_ONE, NULL },
-    { "embedding_multiplier", NONE, RULE_ONE, NULL },
-    { "scale_emb", NONE, RULE_ONE, NULL },
-    { "is_causal", NONE, RULE_ON, NULL },
-    { "use_bidirectional_attention", NONE, RULE_OFF, NULL }, /* or "vision", see below */
-    { "is_encoder_decoder", NONE, RULE_OFF, NULL },
-    { "add_cross_attention", NONE, RULE_OFF, NULL },
-    { "clip_qkv", NONE, RULE_OFF, NULL },
-    { "alibi", NONE, RULE_OFF, NULL },
-    { "parallel_attn", NONE, RULE_OFF, NULL },
-    { "use_parallel_residual", NONE, RULE_OFF, NULL },
-    { "no_rope_layers", NONE, RULE_OFF, NULL },
-    { "no_rope_layer_interval", NONE, RULE_OFF, NULL },
-    { "attention_chunk_size", NONE, RULE_OFF, NULL },
-    { "attn_temperature_tuning", NONE, RULE_OFF, NULL },
-    { "rotary_pct", NONE, RULE_ONE, NULL },
-    { "rope_interleave", NONE, RULE_OFF, NULL },
-    { "n_routed_experts", NONE, RULE_OFF, NULL },
-    { "q_lora_rank", NONE, RULE_OFF, NULL },
-    { "kv_lora_rank", NONE, RULE_OFF, NULL },
-    { "num_nextn_predict_layers", NONE, RULE_OFF, NULL },
-    { "altup_num_inputs", NONE, RULE_OFF, NULL },
-    { "laurel_rank", NONE, RULE_OFF, NULL },
-    { "activation_sparsity_pattern", NONE, RULE_OFF, NULL },
-    { "compression_config", NONE, RULE_OFF, NULL },
+    { .name = "attention_multiplier", .rule = RULE_SCALE },
+    { .name = "logits_scaling", .rule = RULE_ONE },
+    { .name = "logit_scale", .rule = RULE_ONE },
+    { .name = "residual_multiplier", .rule = RULE_ONE },
+    { .name = "embedding_multiplier", .rule = RULE_ONE },
+    { .name = "scale_emb", .rule = RULE_ONE },
+    { .name = "is_causal", .rule = RULE_ON },
+    { .name = "use_bidirectional_attention", .rule = RULE_OFF, .other = "vision" },
+    { .name = "is_encoder_decoder", .rule = RULE_OFF },
+    { .name = "add_cross_attention", .rule = RULE_OFF },
+    { .name = "clip_qkv", .rule = RULE_OFF },
+    { .name = "alibi", .rule = RULE_OFF },
+    { .name = "parallel_attn", .rule = RULE_OFF },
+    { .name = "use_parallel_residual", .rule = RULE_OFF },
+    { .name = "no_rope_layers", .rule = RULE_OFF },
+    { .name = "no_rope_layer_interval", .rule = RULE_OFF },
+    { .name = "attention_chunk_size", .rule = RULE_OFF },
+    { .name = "attn_temperature_tuning", .rule = RULE_OFF },
+    { .name = "rotary_pct", .rule = RULE_ONE },
+    { .name = "rope_interleave", .rule = RULE_OFF },
+    { .name = "n_routed_experts", .rule = RULE_OFF },
+    { .name = "q_lora_rank", .rule = RULE_OFF },
+    { .name = "kv_lora_rank", .rule = RULE_OFF },
+    { .name = "num_nextn_predict_layers", .rule = RULE_OFF },
+    { .name = "altup_num_inputs", .rule = RULE_OFF },
+    { .name = "laurel_rank", .rule = RULE_OFF },
+    { .name = "activation_sparsity_pattern", .rule = RULE_OFF },
+    { .name = "compression_config", .rule = RULE_OFF },
 };
 /* clang-format on */
 
-static bool follows(const struct value_rule_row *r, const struct json_node *n,
-                    const struct hparams *h)
+static struct stated_value value_of(const struct json_node *n)
 {
-    double x;
-    bool truth;
+    struct stated_value v = { .kind = STATED_NOTHING };
 
-    if (n == NULL || (r->read_by & ARCH_BIT(h->arch)) != 0)
-        return true;
-    if (json_as_bool(n, &truth))
-        return value_follows(r->rule, truth, h);
-    if (json_as_float(n, &x))
-        return value_follows(r->rule, x, h);
-    if (n->kind == JSON_IS_STRING)
-        return n->len == 0 || strcmp(n->text, "none") == 0 ||
-               (strcmp(n->text, "vision") == 0 &&
-                strcmp(r->name, "use_bidirectional_attention") == 0);
-    if (n->kind == JSON_IS_ARRAY || n->kind == JSON_IS_OBJECT)
-        return n->n == 0;
-    return true;
+    if (n == NULL)
+        return v;
+    if (n->kind == JSON_IS_NUMBER || n->kind == JSON_IS_STRING)
+        snprintf(v.shown, sizeof v.shown, "%.40s", n->text);
+    else if (n->kind == JSON_IS_BOOL)
+        snprintf(v.shown, sizeof v.shown, "%s", n->truth ? "true" : "false");
+    if (n->kind == JSON_IS_BOOL) {
+        v.kind = STATED_NUMBER;
+        v.number = n->truth;
+    } else if (json_as_float(n, &v.number)) {
+        v.kind = STATED_NUMBER;
+    } else if (n->kind == JSON_IS_STRING) {
+        v.kind = strlen(n->text) == n->len ? STATED_TEXT : STATED_BAD;
+        v.text = n->text;
+    } else if (n->kind == JSON_IS_ARRAY || n->kind == JSON_IS_OBJECT) {
+        v.kind = STATED_LIST;
+        v.n = n->n;
+    }
+    return v;
 }
 
 int config_check_fields(const struct hparams *h, const struct json_node *text, struct err *e)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const struct json_node *n = json_get(text, fields[i].name);
-        char shown[64] = "set";
+        struct stated_value v = value_of(json_get(text, fields[i].name));
 
-        if (follows(&fields[i], n, h))
-            continue;
-        if (n->kind == JSON_IS_NUMBER || n->kind == JSON_IS_STRING)
-            snprintf(shown, sizeof shown, "%.40s", n->text);
-        else if (n->kind == JSON_IS_BOOL)
-            snprintf(shown, sizeof shown, "%s", n->truth ? "true" : "false");
-        value_refuse(h, shown, e);
-        return err_at(e, NULL, ERR_NO_OFFSET, fields[i].name);
+        if (value_check(&fields[i], &v, h, e) != 0)
+            return err_at(e, NULL, ERR_NO_OFFSET, fields[i].name);
     }
     return 0;
 }

@@ -14,7 +14,8 @@
 #include "engine/format/arch.h"
 #include "engine/format/hparams_fill.h"
 
-#define STILL 1e30f /* a divisor under which a pair does not turn */
+#define STILL      1e30f /* a divisor under which a pair does not rotate */
+#define PROPORTION 0.25  /* of the pairs rotate, if a file with proportional rope omits it */
 
 /* llama3: long waves are slowed by factor, short ones are left, between them a ramp. */
 static void llama3_factors(struct config_lookup *s, struct rope_hparams *r)
@@ -139,7 +140,7 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
         yarn(s, h, r);
     } else if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) {
         longrope(s, l, h, r);
-    } else if (strcmp(type, "proportional") == 0 && h->arch == ARCH_GEMMA4) {
+    } else if (strcmp(type, "proportional") == 0 && h->arch->rope_dims == ROPE_PROPORTIONAL) {
         proportional_factors(s, r, partial);
     } else {
         err_set(s->e, ERR_UNSUPPORTED, "\"%.60s\" is no scaling that memwall computes", type);
@@ -177,13 +178,14 @@ static void one_table(struct config_lookup *l, const struct json_node *node, str
                                 .n_ctx_orig = h->n_ctx_train };
     r->base = config_float(&s, "rope_theta", 1.001, base);
     partial = config_float(&s, "partial_rotary_factor", 1e-6, partial);
-    if (!s.failed && h->arch != ARCH_PHI3 && h->arch != ARCH_GEMMA4)
+    if (!s.failed && h->arch->rope_dims == ROPE_WHOLE)
         partial = whole_heads(&s, partial);
     if (!s.failed && partial > 1) {
         err_set(s.e, ERR_FORMAT, "is more than 1");
         config_fail(&s, "partial_rotary_factor");
     }
-    r->n_rot = h->arch == ARCH_GEMMA4 ? head_dim : (uint32_t)(head_dim * partial);
+    r->n_rot =
+        h->arch->rope_dims == ROPE_PROPORTIONAL ? head_dim : (uint32_t)(head_dim * partial);
     if (!s.failed && (r->n_rot < 2 || r->n_rot % 2 != 0 || r->n_rot > 2 * MAX_ROPE_FACTOR)) {
         err_set(s.e, ERR_FORMAT, "%u values of a head turn; even numbers from 2 to %d are read",
                 r->n_rot, 2 * MAX_ROPE_FACTOR);
@@ -202,33 +204,33 @@ static uint32_t dim_of(const struct hparams *h, bool sliding)
     return h->layers[0].head_dim_k;
 }
 
-/* What Gemma 4 means if its file does not say it. */
-static void gemma4_default(struct hparams *h)
+/* The table of a file that states none. */
+static void proportional_default(struct hparams *h)
 {
     struct rope_hparams *r = &h->rope;
     struct err ignored = ERR_INIT;
     struct config_lookup none = { .e = &ignored };
 
-    proportional_factors(&none, r, 0.25);
+    proportional_factors(&none, r, PROPORTION);
 }
 
 void config_rope(struct config_lookup *l, struct hparams *h)
 {
-    bool two = h->arch == ARCH_GEMMA3 || h->arch == ARCH_GEMMA4;
+    bool is_proportional = h->arch->rope_dims == ROPE_PROPORTIONAL;
     const struct json_node *all = json_get(l->node, "rope_parameters");
     const struct json_node *global = json_get(all, "full_attention");
     const struct json_node *sliding = json_get(all, "sliding_attention");
-    double base = config_float(l, "rope_theta", 1.001, two ? 1e6 : 1e4);
+    double base = config_float(l, "rope_theta", 1.001, h->arch->absent.rope_base);
     double local = config_float(l, "rope_local_base_freq", 1.001, 1e4);
     double partial =
-        config_float(l, "partial_rotary_factor", 1e-6, h->arch == ARCH_GEMMA4 ? 0.25 : 1);
+        config_float(l, "partial_rotary_factor", 1e-6, is_proportional ? PROPORTION : 1);
 
     if (global == NULL)
         global = all != NULL ? all : json_get(l->node, "rope_scaling");
     one_table(l, global, h, &h->rope, dim_of(h, false), base, partial);
-    if (h->arch == ARCH_GEMMA4 && global == NULL && !l->failed)
-        gemma4_default(h);
+    if (is_proportional && global == NULL && !l->failed)
+        proportional_default(h);
     h->rope_swa = h->rope;
-    if (two)
+    if (arch_has(h->arch, TRAIT_ROPE_BY_KIND))
         one_table(l, sliding, h, &h->rope_swa, dim_of(h, true), local, 1);
 }

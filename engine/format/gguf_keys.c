@@ -12,126 +12,125 @@
 #include "engine/format/hparams_fill.h"
 #include "engine/format/value_rules.h"
 
-#define G2   ARCH_BIT(ARCH_GEMMA2)
-#define G3   ARCH_BIT(ARCH_GEMMA3)
-#define G4   ARCH_BIT(ARCH_GEMMA4)
-#define ALL  ARCH_ALL
-#define NONE 0u
-
 /* clang-format off */
 static const struct value_rule_row keys[] = {
-    { "block_count", ALL, RULE_ANY, NULL },
-    { "context_length", ALL, RULE_ANY, NULL },
-    { "embedding_length", ALL, RULE_ANY, NULL },
-    { "feed_forward_length", ALL, RULE_ANY, NULL },
-    { "attention.head_count", ALL, RULE_ANY, NULL },
-    { "attention.head_count_kv", ALL, RULE_ANY, NULL },
-    { "attention.head_dim", ALL, RULE_ANY, NULL },
-    { "attention.key_length", ALL, RULE_ANY, NULL },
-    { "attention.value_length", ALL, RULE_ANY, NULL },
-    { "attention.key_length_swa", G4, RULE_SAME, "attention.key_length" },
-    { "attention.value_length_swa", G4, RULE_SAME, "attention.value_length" },
-    { "attention.layer_norm_rms_epsilon", ALL, RULE_ANY, NULL },
-    { "attention.sliding_window", ALL, RULE_ANY, NULL },
-    { "attention.sliding_window_pattern", ALL, RULE_ANY, NULL },
-    { "attention.shared_kv_layers", G4, RULE_OFF, NULL },
-    { "attention.scale", NONE, RULE_SCALE, NULL },
-    { "attn_logit_softcapping", G2, RULE_OFF, NULL },
-    { "final_logit_softcapping", G2 | G3 | G4, RULE_OFF, NULL },
-    { "embedding_length_per_layer_input", G4, RULE_OFF, NULL },
-    { "expert_count", ALL, RULE_ANY, NULL },
-    { "expert_used_count", ALL, RULE_ANY, NULL },
-    { "expert_feed_forward_length", ALL, RULE_ANY, NULL },
-    { "rope.dimension_count", ALL, RULE_ANY, NULL },
-    { "rope.dimension_count_swa", G3 | G4, RULE_SAME, "rope.dimension_count" },
-    { "rope.freq_base", ALL, RULE_ANY, NULL },
-    { "rope.freq_base_swa", G3 | G4, RULE_SAME, "rope.freq_base" },
-    { "rope.local.freq_base", G3 | G4, RULE_SAME, "rope.freq_base" },
-    { "rope.scale_linear", ALL, RULE_ANY, NULL },
-    { "rope.scaling.type", ALL, RULE_ANY, NULL },
-    { "rope.scaling.factor", ALL, RULE_ANY, NULL },
-    { "rope.scaling.original_context_length", ALL, RULE_ANY, NULL },
-    { "rope.scaling.attn_factor", ALL & ~(G3 | G4), RULE_ONE, NULL },
-    { "rope.scaling.yarn_beta_fast", ALL, RULE_ANY, NULL },
-    { "rope.scaling.yarn_beta_slow", ALL, RULE_ANY, NULL },
+    { .name = "block_count", .rule = RULE_ANY },
+    { .name = "context_length", .rule = RULE_ANY },
+    { .name = "embedding_length", .rule = RULE_ANY },
+    { .name = "feed_forward_length", .rule = RULE_ANY },
+    { .name = "attention.head_count", .rule = RULE_ANY },
+    { .name = "attention.head_count_kv", .rule = RULE_ANY },
+    { .name = "attention.head_dim", .rule = RULE_ANY },
+    { .name = "attention.key_length", .rule = RULE_ANY },
+    { .name = "attention.value_length", .rule = RULE_ANY },
+    { .name = "attention.key_length_swa", .rule = RULE_SAME, .read_if = TRAIT_HEADS_BY_KIND,
+      .other = "attention.key_length" },
+    { .name = "attention.value_length_swa", .rule = RULE_SAME, .read_if = TRAIT_HEADS_BY_KIND,
+      .other = "attention.value_length" },
+    { .name = "attention.layer_norm_rms_epsilon", .rule = RULE_ANY },
+    { .name = "attention.sliding_window", .rule = RULE_ANY },
+    { .name = "attention.sliding_window_pattern", .rule = RULE_ANY },
+    { .name = "attention.shared_kv_layers", .rule = RULE_OFF, .read_if = TRAIT_SHARED_KV },
+    { .name = "attention.scale", .rule = RULE_SCALE },
+    { .name = "attn_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_ATTN },
+    { .name = "final_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_FINAL },
+    { .name = "embedding_length_per_layer_input", .rule = RULE_OFF, .read_if = TRAIT_PER_LAYER_INPUT },
+    { .name = "expert_count", .rule = RULE_ANY },
+    { .name = "expert_used_count", .rule = RULE_ANY },
+    { .name = "expert_feed_forward_length", .rule = RULE_ANY },
+    { .name = "rope.dimension_count", .rule = RULE_ANY },
+    { .name = "rope.dimension_count_swa", .rule = RULE_SAME, .read_if = TRAIT_ROPE_BY_KIND,
+      .other = "rope.dimension_count" },
+    { .name = "rope.freq_base", .rule = RULE_ANY },
+    { .name = "rope.freq_base_swa", .rule = RULE_SAME, .read_if = TRAIT_ROPE_BY_KIND,
+      .other = "rope.freq_base" },
+    { .name = "rope.local.freq_base", .rule = RULE_SAME, .read_if = TRAIT_ROPE_BY_KIND,
+      .other = "rope.freq_base" },
+    { .name = "rope.scale_linear", .rule = RULE_ANY },
+    { .name = "rope.scaling.type", .rule = RULE_ANY },
+    { .name = "rope.scaling.factor", .rule = RULE_ANY },
+    { .name = "rope.scaling.original_context_length", .rule = RULE_ANY },
+    { .name = "rope.scaling.attn_factor", .rule = RULE_ONE_BY_KIND },
+    { .name = "rope.scaling.yarn_beta_fast", .rule = RULE_ANY },
+    { .name = "rope.scaling.yarn_beta_slow", .rule = RULE_ANY },
 
     /* About training, the file or other modalities; other norms; kinds of experts and the
      * pooling of embeddings, which do not touch the logits of a model without them. */
-    { "vocab_size", NONE, RULE_ANY, NULL },
-    { "tensor_data_layout", NONE, RULE_ANY, NULL },
-    { "rope.scaling.finetuned", NONE, RULE_ANY, NULL },
-    { "attention.layer_norm_epsilon", NONE, RULE_ANY, NULL },
-    { "attention.group_norm_epsilon", NONE, RULE_ANY, NULL },
-    { "pooling_type", NONE, RULE_ANY, NULL },
-    { "decoder_start_token_id", NONE, RULE_ANY, NULL },
+    { .name = "vocab_size", .rule = RULE_ANY },
+    { .name = "tensor_data_layout", .rule = RULE_ANY },
+    { .name = "rope.scaling.finetuned", .rule = RULE_ANY },
+    { .name = "attention.layer_norm_epsilon", .rule = RULE_ANY },
+    { .name = "attention.group_norm_epsilon", .rule = RULE_ANY },
+    { .name = "pooling_type", .rule = RULE_ANY },
+    { .name = "decoder_start_token_id", .rule = RULE_ANY },
 
     /* What other architectures compute with. */
-    { "logit_scale", NONE, RULE_ONE, NULL },
-    { "residual_scale", NONE, RULE_ONE, NULL },
-    { "embedding_scale", NONE, RULE_ONE, NULL },
-    { "attention.causal", NONE, RULE_ON, NULL },
-    { "attention.clamp_kqv", NONE, RULE_OFF, NULL },
-    { "attention.max_alibi_bias", NONE, RULE_OFF, NULL },
-    { "attention.output_scale", NONE, RULE_ONE, NULL },
-    { "attention.value_scale", NONE, RULE_ONE, NULL },
-    { "attention.temperature_length", NONE, RULE_OFF, NULL },
-    { "attention.temperature_scale", NONE, RULE_OFF, NULL },
-    { "attention.relative_buckets_count", NONE, RULE_OFF, NULL },
-    { "attention.group_norm_groups", NONE, RULE_OFF, NULL },
-    { "attention.q_lora_rank", NONE, RULE_OFF, NULL },
-    { "attention.kv_lora_rank", NONE, RULE_OFF, NULL },
-    { "attention.key_length_mla", NONE, RULE_OFF, NULL },
-    { "attention.value_length_mla", NONE, RULE_OFF, NULL },
-    { "attention.recurrent_layers", NONE, RULE_OFF, NULL },
-    { "attention.rope_pattern", NONE, RULE_OFF, NULL },
-    { "attention.compress_ratios", NONE, RULE_OFF, NULL },
-    { "router_logit_softcapping", NONE, RULE_OFF, NULL },
-    { "rope.dimension_sections", NONE, RULE_OFF, NULL },
-    { "rope.scaling.alpha", NONE, RULE_ONE, NULL },
-    { "rope.scaling.yarn_attn_factor", NONE, RULE_ONE, NULL },
-    { "rope.scaling.yarn_ext_factor", NONE, RULE_ONE, NULL },
-    { "rope.scaling.yarn_log_multiplier", NONE, RULE_OFF, NULL },
-    { "hidden_activation", NONE, RULE_ACT, NULL },
-    { "use_parallel_residual", NONE, RULE_OFF, NULL },
-    { "swin_norm", NONE, RULE_OFF, NULL },
-    { "swiglu_clamp_exp", NONE, RULE_OFF, NULL },
-    { "swiglu_clamp_shexp", NONE, RULE_OFF, NULL },
-    { "full_attention_interval", NONE, RULE_ONE, NULL },
-    { "rescale_every_n_layers", NONE, RULE_OFF, NULL },
-    { "nextn_predict_layers", NONE, RULE_OFF, NULL },
-    { "num_loops", NONE, RULE_ONE, NULL },
-    { "embedding_length_out", NONE, RULE_SAME, "embedding_length" },
-    { "leading_dense_block_count", NONE, RULE_OFF, NULL },
-    { "interleave_moe_layer_step", NONE, RULE_ONE, NULL },
-    { "moe_every_n_layers", NONE, RULE_ONE, NULL },
-    { "moe_latent_size", NONE, RULE_OFF, NULL },
-    { "expert_latent_length", NONE, RULE_OFF, NULL },
-    { "expert_gating_func", NONE, RULE_ONE, NULL }, /* 1 is softmax */
-    { "expert_group_count", NONE, RULE_ONE, NULL },
-    { "expert_group_used_count", NONE, RULE_ONE, NULL },
-    { "expert_group_scale", NONE, RULE_ONE, NULL },
-    { "expert_shared_count", NONE, RULE_OFF, NULL },
-    { "expert_shared_feed_forward_length", NONE, RULE_OFF, NULL },
-    { "expert_chunk_feed_forward_length", NONE, RULE_OFF, NULL },
-    { "expert_weights_norm", NONE, RULE_ON, NULL },
-    { "expert_weights_scale", NONE, RULE_ONE, NULL },
+    { .name = "logit_scale", .rule = RULE_ONE },
+    { .name = "residual_scale", .rule = RULE_ONE },
+    { .name = "embedding_scale", .rule = RULE_ONE },
+    { .name = "attention.causal", .rule = RULE_ON },
+    { .name = "attention.clamp_kqv", .rule = RULE_OFF },
+    { .name = "attention.max_alibi_bias", .rule = RULE_OFF },
+    { .name = "attention.output_scale", .rule = RULE_ONE },
+    { .name = "attention.value_scale", .rule = RULE_ONE },
+    { .name = "attention.temperature_length", .rule = RULE_OFF },
+    { .name = "attention.temperature_scale", .rule = RULE_OFF },
+    { .name = "attention.relative_buckets_count", .rule = RULE_OFF },
+    { .name = "attention.group_norm_groups", .rule = RULE_OFF },
+    { .name = "attention.q_lora_rank", .rule = RULE_OFF },
+    { .name = "attention.kv_lora_rank", .rule = RULE_OFF },
+    { .name = "attention.key_length_mla", .rule = RULE_OFF },
+    { .name = "attention.value_length_mla", .rule = RULE_OFF },
+    { .name = "attention.recurrent_layers", .rule = RULE_OFF },
+    { .name = "attention.rope_pattern", .rule = RULE_OFF },
+    { .name = "attention.compress_ratios", .rule = RULE_OFF },
+    { .name = "router_logit_softcapping", .rule = RULE_OFF },
+    { .name = "rope.dimension_sections", .rule = RULE_OFF },
+    { .name = "rope.scaling.alpha", .rule = RULE_ONE },
+    { .name = "rope.scaling.yarn_attn_factor", .rule = RULE_ONE },
+    { .name = "rope.scaling.yarn_ext_factor", .rule = RULE_ONE },
+    { .name = "rope.scaling.yarn_log_multiplier", .rule = RULE_OFF },
+    { .name = "hidden_activation", .rule = RULE_ACT },
+    { .name = "use_parallel_residual", .rule = RULE_OFF },
+    { .name = "swin_norm", .rule = RULE_OFF },
+    { .name = "swiglu_clamp_exp", .rule = RULE_OFF },
+    { .name = "swiglu_clamp_shexp", .rule = RULE_OFF },
+    { .name = "full_attention_interval", .rule = RULE_ONE },
+    { .name = "rescale_every_n_layers", .rule = RULE_OFF },
+    { .name = "nextn_predict_layers", .rule = RULE_OFF },
+    { .name = "num_loops", .rule = RULE_ONE },
+    { .name = "embedding_length_out", .rule = RULE_SAME, .other = "embedding_length" },
+    { .name = "leading_dense_block_count", .rule = RULE_OFF },
+    { .name = "interleave_moe_layer_step", .rule = RULE_ONE },
+    { .name = "moe_every_n_layers", .rule = RULE_ONE },
+    { .name = "moe_latent_size", .rule = RULE_OFF },
+    { .name = "expert_latent_length", .rule = RULE_OFF },
+    { .name = "expert_gating_func", .rule = RULE_ONE }, /* 1 is softmax */
+    { .name = "expert_group_count", .rule = RULE_ONE },
+    { .name = "expert_group_used_count", .rule = RULE_ONE },
+    { .name = "expert_group_scale", .rule = RULE_ONE },
+    { .name = "expert_shared_count", .rule = RULE_OFF },
+    { .name = "expert_shared_feed_forward_length", .rule = RULE_OFF },
+    { .name = "expert_chunk_feed_forward_length", .rule = RULE_OFF },
+    { .name = "expert_weights_norm", .rule = RULE_ON },
+    { .name = "expert_weights_scale", .rule = RULE_ONE },
 };
 
 /* The same by the beginning of a key. */
 static const struct value_rule_row groups[] = {
-    { "vision.", NONE, RULE_ANY, NULL },
-    { "audio.", NONE, RULE_ANY, NULL },
-    { "mm.", NONE, RULE_ANY, NULL },
-    { "adapters.", NONE, RULE_OFF, NULL },
-    { "altup.", NONE, RULE_OFF, NULL },
-    { "attention.indexer.", NONE, RULE_OFF, NULL },
-    { "hrm.", NONE, RULE_OFF, NULL },
-    { "hyper_connection.", NONE, RULE_OFF, NULL },
-    { "kda.", NONE, RULE_OFF, NULL },
-    { "ple.", NONE, RULE_OFF, NULL },
-    { "shortconv.", NONE, RULE_OFF, NULL },
-    { "ssm.", NONE, RULE_OFF, NULL },
-    { "wkv.", NONE, RULE_OFF, NULL },
+    { .name = "vision.", .rule = RULE_ANY },
+    { .name = "audio.", .rule = RULE_ANY },
+    { .name = "mm.", .rule = RULE_ANY },
+    { .name = "adapters.", .rule = RULE_OFF },
+    { .name = "altup.", .rule = RULE_OFF },
+    { .name = "attention.indexer.", .rule = RULE_OFF },
+    { .name = "hrm.", .rule = RULE_OFF },
+    { .name = "hyper_connection.", .rule = RULE_OFF },
+    { .name = "kda.", .rule = RULE_OFF },
+    { .name = "ple.", .rule = RULE_OFF },
+    { .name = "shortconv.", .rule = RULE_OFF },
+    { .name = "ssm.", .rule = RULE_OFF },
+    { .name = "wkv.", .rule = RULE_OFF },
 };
 /* clang-format on */
 
@@ -149,7 +148,7 @@ static const struct value_rule_row *find_rule(const char *suffix)
 /* Key number i without its architecture; NULL if it is not one of the model's. */
 static const char *suffix_at(const struct catalogue *c, uint32_t i)
 {
-    const char *name = c->gguf->keys[i].name, *arch = c->hparams.arch_name;
+    const char *name = c->gguf->keys[i].name, *arch = c->hparams.arch->name;
     size_t n = strlen(arch);
 
     return strncmp(name, arch, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
@@ -177,21 +176,16 @@ static bool number_of(const struct gguf_value *v, double *out)
     return false;
 }
 
-static bool array_follows(const struct gguf_value *v, enum value_rule rule,
-                          const struct hparams *h)
+static bool element_at(const void *ctx, uint64_t i, double *out)
 {
-    for (uint64_t i = 0; i < v->count; i++) {
-        int64_t whole;
-        double x;
+    const struct gguf_value *v = ctx;
+    int64_t whole;
 
-        if (gguf_elem_int(v, i, &whole))
-            x = (double)whole;
-        else if (!gguf_elem_float(v, i, &x))
-            return false;
-        if (!value_follows(rule, x, h))
-            return false;
+    if (gguf_elem_int(v, i, &whole)) {
+        *out = (double)whole;
+        return true;
     }
-    return true;
+    return gguf_elem_float(v, i, out);
 }
 
 static bool is_same(const struct catalogue *c, const char *other, double v)
@@ -200,57 +194,48 @@ static bool is_same(const struct catalogue *c, const char *other, double v)
     char key[128];
     double x;
 
-    snprintf(key, sizeof key, "%s.%s", c->hparams.arch_name, other);
+    snprintf(key, sizeof key, "%s.%s", c->hparams.arch->name, other);
     o = gguf_find(c->gguf, key);
     return o != NULL && number_of(o, &x) && x == v;
 }
 
-static bool is_activation(const struct hparams *h, const char *name)
+static struct stated_value value_of(const struct catalogue *c, const struct value_rule_row *r,
+                                    const struct gguf_value *g)
 {
-    if (arch_traits(h->arch)->post_norms)
-        return strcmp(name, "gelu_pytorch_tanh") == 0 || strcmp(name, "gelu_new") == 0;
-    return strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0;
-}
+    struct stated_value v = { .kind = STATED_BAD };
 
-static bool follows(const struct catalogue *c, const struct value_rule_row *r,
-                    const struct gguf_value *v)
-{
-    const struct hparams *h = &c->hparams;
-    double x;
-
-    if (r->rule == RULE_ANY || (r->read_by & ARCH_BIT(h->arch)) != 0)
-        return true;
-    if (v->type == GGUF_ARRAY)
-        return array_follows(v, r->rule, h);
-    if (r->rule == RULE_ACT)
-        return v->type == GGUF_STRING && v->data != NULL &&
-               is_activation(h, (const char *)v->data);
-    if (v->type == GGUF_STRING)
-        return v->count == 0 || (v->data != NULL && strcmp((const char *)v->data, "none") == 0);
-    if (!number_of(v, &x))
-        return false;
-    return r->rule == RULE_SAME ? is_same(c, r->same_as, x) : value_follows(r->rule, x, h);
+    if (g->type == GGUF_ARRAY) {
+        v.kind = STATED_LIST;
+        v.n = g->count;
+        v.element = element_at;
+        v.ctx = g;
+    } else if (g->type == GGUF_STRING && (g->data != NULL || g->count == 0)) {
+        v.kind = STATED_TEXT;
+        v.text = g->count == 0 ? "" : (const char *)g->data;
+        clean_name(v.shown, sizeof v.shown, v.text, (size_t)g->count);
+    } else if (number_of(g, &v.number)) {
+        v.kind = STATED_NUMBER;
+        v.is_same = r->rule == RULE_SAME && is_same(c, r->other, v.number);
+        if (g->type == GGUF_BOOL)
+            snprintf(v.shown, sizeof v.shown, "%s", g->num.u != 0 ? "true" : "false");
+        else
+            snprintf(v.shown, sizeof v.shown, "%g", v.number);
+    }
+    return v;
 }
 
 int gguf_check_keys(const struct catalogue *c, struct err *e)
 {
     for (uint32_t i = 0; i < c->gguf->n_key; i++) {
-        const struct gguf_value *v = &c->gguf->keys[i].value;
         const char *suffix = suffix_at(c, i);
         const struct value_rule_row *r = suffix != NULL ? find_rule(suffix) : NULL;
-        char shown[64] = "set";
-        double x;
+        struct stated_value v;
 
-        if (r == NULL || follows(c, r, v))
+        if (r == NULL)
             continue;
-        if (v->type == GGUF_STRING && v->data != NULL)
-            clean_name(shown, sizeof shown, (const char *)v->data, (size_t)v->count);
-        else if (v->type == GGUF_BOOL)
-            snprintf(shown, sizeof shown, "%s", v->num.u != 0 ? "true" : "false");
-        else if (number_of(v, &x))
-            snprintf(shown, sizeof shown, "%g", x);
-        value_refuse(&c->hparams, shown, e);
-        return err_at(e, NULL, ERR_NO_OFFSET, c->gguf->keys[i].name);
+        v = value_of(c, r, &c->gguf->keys[i].value);
+        if (value_check(r, &v, &c->hparams, e) != 0)
+            return err_at(e, NULL, ERR_NO_OFFSET, c->gguf->keys[i].name);
     }
     return 0;
 }

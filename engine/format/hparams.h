@@ -16,16 +16,7 @@
 #define MAX_STOP_ID     16
 #define MAX_SUPPRESS    64
 
-enum arch {
-    ARCH_GEMMA4,
-    ARCH_LLAMA, /* Llama 2 and 3, Mistral */
-    ARCH_QWEN2,
-    ARCH_QWEN3,
-    ARCH_GEMMA2,
-    ARCH_GEMMA3,
-    ARCH_PHI3,
-    ARCH_COUNT,
-};
+struct arch;
 
 enum rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_YARN, ROPE_LONGROPE };
 
@@ -58,10 +49,9 @@ struct layer_hparams {
 };
 
 struct hparams {
-    enum arch arch;
-    char arch_name[32]; /* "gemma4" */
-    char name[128];     /* general.name or the folder's name, cleaned; may be "" */
-    uint32_t n_layer;   /* 1 to MAX_LAYER */
+    const struct arch *arch; /* NULL if the file was opened bare */
+    char name[128];          /* general.name or the folder's name, cleaned; may be "" */
+    uint32_t n_layer;        /* 1 to MAX_LAYER */
     uint32_t n_embd;
     uint32_t n_vocab; /* rows of the token embedding */
     uint32_t n_ctx_train;

@@ -18,54 +18,17 @@
 #include "engine/format/snapshot.h"
 #include "engine/format/value_rules.h"
 
-/* What a field is when it is missing. */
-struct defaults {
-    int64_t n_head, n_head_kv; /* 0: needed; 0: as many as heads */
-    int64_t head_dim;          /* 0: hidden_size / heads */
-    int64_t n_ctx;
-    int64_t n_swa; /* missing (null is none) */
-    double eps;
-};
-
-static const struct defaults table[ARCH_COUNT] = {
-    [ARCH_GEMMA4] = { 8, 4, 256, 131072, 512, 1e-6 },
-    [ARCH_LLAMA] = { 0, 0, 0, 2048, 0, 1e-6 },
-    [ARCH_QWEN2] = { 0, 0, 0, 32768, 4096, 1e-6 },
-    [ARCH_QWEN3] = { 0, 0, 128, 32768, 4096, 1e-6 },
-    [ARCH_GEMMA2] = { 8, 4, 256, 8192, 4096, 1e-6 },
-    [ARCH_GEMMA3] = { 8, 4, 256, 131072, 4096, 1e-6 },
-    [ARCH_PHI3] = { 0, 0, 0, 4096, 0, 1e-5 },
-};
-
-int snapshot_arch(const struct json_node *config, struct err *e)
+const struct arch *snapshot_arch(const struct json_node *config, struct err *e)
 {
-    static const struct {
-        const char *model_type, *class;
-        enum arch arch;
-    } names[] = {
-        { "gemma4", "Gemma4ForConditionalGeneration", ARCH_GEMMA4 },
-        { "gemma4_text", "Gemma4ForCausalLM", ARCH_GEMMA4 },
-        { "gemma4_unified", "Gemma4UnifiedForConditionalGeneration", ARCH_GEMMA4 },
-        { "gemma4_unified_text", "Gemma4UnifiedForCausalLM", ARCH_GEMMA4 },
-        { "llama", "LlamaForCausalLM", ARCH_LLAMA },
-        { "mistral", "MistralForCausalLM", ARCH_LLAMA },
-        { "qwen2", "Qwen2ForCausalLM", ARCH_QWEN2 },
-        { "qwen3", "Qwen3ForCausalLM", ARCH_QWEN3 },
-        { "gemma2", "Gemma2ForCausalLM", ARCH_GEMMA2 },
-        { "gemma3", "Gemma3ForConditionalGeneration", ARCH_GEMMA3 },
-        { "gemma3_text", "Gemma3ForCausalLM", ARCH_GEMMA3 },
-        { "phi3", "Phi3ForCausalLM", ARCH_PHI3 },
-    };
     const struct json_node *classes = json_get(config, "architectures");
     const char *type = json_as_string(json_get(config, "model_type"));
     const char *class = classes != NULL && classes->kind == JSON_IS_ARRAY
                             ? json_as_string(classes->first)
                             : NULL;
+    const struct arch *arch = arch_by_snapshot(type, class);
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (type != NULL ? strcmp(type, names[i].model_type) == 0
-                         : class != NULL && strcmp(class, names[i].class) == 0)
-            return (int)names[i].arch;
+    if (arch != NULL)
+        return arch;
     if (type == NULL && class == NULL)
         err_set(e, ERR_FORMAT, "the file names no architecture");
     else if (strstr(type != NULL ? type : class, "ssistant") != NULL)
@@ -73,21 +36,9 @@ int snapshot_arch(const struct json_node *config, struct err *e)
                 type != NULL ? type : class);
     else
         arch_refuse(type != NULL ? type : class, e);
-    return err_at(e, NULL, ERR_NO_OFFSET,
-                  type != NULL || class == NULL ? "model_type" : "architectures");
-}
-
-/* Mistral shares llama's tensors, but not what its config leaves out. */
-static bool is_mistral(const struct json_node *config)
-{
-    const char *type = json_as_string(json_get(config, "model_type"));
-    const struct json_node *classes = json_get(config, "architectures");
-    const char *class = classes != NULL && classes->kind == JSON_IS_ARRAY
-                            ? json_as_string(classes->first)
-                            : NULL;
-
-    return (type != NULL && strcmp(type, "mistral") == 0) ||
-           (type == NULL && class != NULL && strcmp(class, "MistralForCausalLM") == 0);
+    err_at(e, NULL, ERR_NO_OFFSET,
+           type != NULL || class == NULL ? "model_type" : "architectures");
+    return NULL;
 }
 
 /* layer_types, where the file has it.  Returns whether it has. */
@@ -120,49 +71,40 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 /* The rule by which layers see a window only, where layer_types does not say it. */
 static void slide_by_rule(struct config_lookup *l, struct hparams *h)
 {
-    int64_t pattern, from = 0;
+    const struct arch *a = h->arch;
+    int64_t from = 0, period = a->window_period;
 
-    switch (h->arch) {
-    case ARCH_GEMMA2:
-        for (uint32_t i = 0; i < h->n_layer; i++)
-            h->layers[i].is_sliding = i % 2 == 0;
-        return;
-    case ARCH_GEMMA3:
-    case ARCH_GEMMA4:
-        pattern = config_int(l, "sliding_window_pattern", 1, MAX_LAYER, 6);
-        for (uint32_t i = 0; i < h->n_layer; i++)
-            h->layers[i].is_sliding = (i + 1) % pattern != 0;
-        if (h->arch == ARCH_GEMMA4) /* whose last layer sees all in any case */
+    switch (a->window) {
+    case WINDOW_PERIOD:
+    case WINDOW_PERIOD_OR_LAST:
+        if (arch_has(a, TRAIT_PERIOD_FIELD))
+            period = config_int(l, "sliding_window_pattern", 1, MAX_LAYER, period);
+        hparams_slide(h, period);
+        if (a->window == WINDOW_PERIOD_OR_LAST)
             h->layers[h->n_layer - 1].is_sliding = false;
         return;
-    case ARCH_QWEN2:
-    case ARCH_QWEN3: from = config_int(l, "max_window_layers", 0, INT32_MAX, 28); break;
-    case ARCH_LLAMA:
-    case ARCH_PHI3:
-    case ARCH_COUNT: break;
+    case WINDOW_UPPER: from = config_int(l, "max_window_layers", 0, INT32_MAX, 28); break;
+    case WINDOW_ALL:
+    case WINDOW_ALL_GGUF: break;
     }
     for (uint32_t i = 0; i < h->n_layer; i++)
         h->layers[i].is_sliding = i >= from;
 }
 
-static void read_windows(struct config_lookup *l, struct hparams *h, bool mistral)
+static void read_windows(struct config_lookup *l, struct hparams *h)
 {
+    enum window_rule rule = h->arch->window;
     bool stated = json_member(l->node, "sliding_window") != NULL;
     bool has_types;
-    bool qwen = h->arch == ARCH_QWEN2 || h->arch == ARCH_QWEN3;
-    int64_t window = config_int(l, "sliding_window", 0, MAX_N_CTX,
-                                stated    ? 0
-                                : mistral ? 4096
-                                          : table[h->arch].n_swa);
+    int64_t window =
+        config_int(l, "sliding_window", 0, MAX_N_CTX, stated ? 0 : h->arch->absent.n_swa);
 
-    if (qwen && !config_bool(l, "use_sliding_window", false))
+    if (rule == WINDOW_UPPER && !config_bool(l, "use_sliding_window", false))
         window = 0;
     h->n_swa = (uint32_t)window;
     if (l->failed)
         return;
-    /* transformers' own llama has no window, and its mistral and phi3 have the same everywhere.
-     */
-    if (h->arch == ARCH_LLAMA && !mistral && window > 0 && window < h->n_ctx_train) {
+    if (rule == WINDOW_ALL_GGUF && window > 0 && window < h->n_ctx_train) {
         err_set(l->e, ERR_UNSUPPORTED, "is %lld, but llama models have no window",
                 (long long)window);
         config_fail(l, "sliding_window");
@@ -176,7 +118,7 @@ static void read_windows(struct config_lookup *l, struct hparams *h, bool mistra
     if (!has_types)
         slide_by_rule(l, h);
     for (uint32_t i = 0; i < h->n_layer; i++) {
-        if (h->layers[i].is_sliding || (h->arch != ARCH_LLAMA && h->arch != ARCH_PHI3))
+        if (h->layers[i].is_sliding || (rule != WINDOW_ALL && rule != WINDOW_ALL_GGUF))
             continue;
         err_set(l->e, ERR_UNSUPPORTED,
                 "layer %u has no window, but all layers of this model have", i);
@@ -200,20 +142,18 @@ static void refuse_members(struct config_lookup *l)
     }
 }
 
-/* Gemma 4: global layers have heads of their own size, shared ones may be wider. */
-static void read_gemma4_layers(struct config_lookup *l, struct hparams *h)
+/* Heads of layers that differ by kind. */
+static void read_heads_by_kind(struct config_lookup *l, struct hparams *h)
 {
-    int64_t dim = config_int(l, "head_dim", 1, MAX_HEAD_DIM, 256);
+    int64_t dim = h->layers[0].head_dim_k;
     int64_t global_dim = config_int(l, "global_head_dim", 1, MAX_HEAD_DIM, 512);
-    int64_t kv = config_int(l, "num_key_value_heads", 1, MAX_N_HEAD, 4);
+    int64_t kv = h->layers[0].n_head_kv;
     int64_t global_kv = config_int(l, "num_global_key_value_heads", 1, MAX_N_HEAD, kv);
-    bool wide = config_bool(l, "use_double_wide_mlp", false);
     const struct json_node *own = json_get(l->node, "per_layer_config");
 
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
         struct layer_hparams *y = &h->layers[i];
         struct config_lookup one = { .e = l->e };
-        bool shared = i >= h->n_layer - h->n_layer_kv_shared;
         char index[16];
 
         snprintf(index, sizeof index, "%u", i);
@@ -224,21 +164,26 @@ static void read_gemma4_layers(struct config_lookup *l, struct hparams *h)
         y->head_dim_v = y->head_dim_k;
         y->n_head_kv = (uint32_t)config_int(&one, "num_key_value_heads", 1, MAX_N_HEAD,
                                             y->is_sliding ? kv : global_kv);
-        if (wide && shared)
-            y->n_ff *= 2;
         l->failed = l->failed || one.failed;
     }
 }
 
-static void read_layers(struct config_lookup *l, struct hparams *h, bool mistral)
+/* Layers that read another layer's KV may have a feed-forward of twice the width. */
+static void widen_shared(struct config_lookup *l, struct hparams *h)
 {
-    const struct defaults *d = &table[h->arch];
+    if (!config_bool(l, "use_double_wide_mlp", false))
+        return;
+    for (uint32_t i = h->n_layer - h->n_layer_kv_shared; i < h->n_layer; i++)
+        h->layers[i].n_ff *= 2;
+}
+
+static void read_layers(struct config_lookup *l, struct hparams *h)
+{
+    const struct arch_defaults *d = &h->arch->absent;
     int64_t heads = config_int(l, "num_attention_heads", 1, MAX_N_HEAD,
                                d->n_head != 0 ? d->n_head : CONFIG_NEEDED);
     int64_t kv = config_int(l, "num_key_value_heads", 1, MAX_N_HEAD,
-                            mistral             ? 8
-                            : d->n_head_kv != 0 ? d->n_head_kv
-                                                : heads);
+                            d->n_head_kv != 0 ? d->n_head_kv : heads);
     int64_t dim = config_int(l, "head_dim", 1, MAX_HEAD_DIM,
                              d->head_dim != 0 ? d->head_dim : h->n_embd / heads);
     int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
@@ -255,8 +200,10 @@ static void read_layers(struct config_lookup *l, struct hparams *h, bool mistral
         y->head_dim_k = y->head_dim_v = (uint32_t)dim;
         y->n_ff = (uint32_t)ff;
     }
-    if (h->arch == ARCH_GEMMA4 && !l->failed)
-        read_gemma4_layers(l, h);
+    if (arch_has(h->arch, TRAIT_HEADS_BY_KIND) && !l->failed)
+        read_heads_by_kind(l, h);
+    if (arch_has(h->arch, TRAIT_SHARED_KV) && !l->failed)
+        widen_shared(l, h);
 }
 
 static void read_experts(struct config_lookup *l, struct hparams *h)
@@ -264,12 +211,12 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
     static const char *const counts[] = { "num_local_experts", "num_experts" };
     int64_t old;
 
-    if (h->arch != ARCH_GEMMA4) {
+    if (!arch_has(h->arch, TRAIT_EXPERTS)) {
         for (size_t i = 0; i < 2; i++) {
             if (config_int(l, counts[i], 0, 65535, 0) == 0 || l->failed)
                 continue;
             err_set(l->e, ERR_UNSUPPORTED, "%s models with experts are not supported",
-                    h->arch_name);
+                    h->arch->name);
             config_fail(l, counts[i]);
         }
         return;
@@ -287,21 +234,17 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
 static void refuse_unknown(struct config_lookup *l, const struct json_node *root,
                            const struct hparams *h)
 {
-    static const char *const silu[] = { "silu", "swish", NULL };
-    static const char *const gelu[] = { "gelu_pytorch_tanh", "gelu_new", NULL };
-    bool gemma = arch_traits(h->arch)->post_norms;
-    const char *key = gemma && json_get(l->node, "hidden_activation") != NULL
+    bool is_gelu = arch_has(h->arch, TRAIT_GELU);
+    const char *key = is_gelu && json_get(l->node, "hidden_activation") != NULL
                           ? "hidden_activation"
                           : "hidden_act";
     const char *act = config_string(l, key);
-    const char *const *known = gemma ? gelu : silu;
     const struct json_node *q = json_get(root, "quantization_config");
 
-    while (act != NULL && *known != NULL && strcmp(*known, act) != 0)
-        known++;
     /* Old Gemma 2 files say "gelu" in hidden_act and mean the tanh form. */
-    if (act != NULL && *known == NULL && !(gemma && strcmp(key, "hidden_act") == 0)) {
-        err_set(l->e, ERR_UNSUPPORTED, "\"%.60s\" is no activation of %s", act, h->arch_name);
+    if (act != NULL && !arch_activates(h->arch, act) &&
+        !(is_gelu && strcmp(key, "hidden_act") == 0)) {
+        err_set(l->e, ERR_UNSUPPORTED, "\"%.60s\" is no activation of %s", act, h->arch->name);
         config_fail(l, key);
     }
     if (q == NULL)
@@ -322,15 +265,13 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
  * state, and a converter takes those it finds, so a snapshot in which the two differ is
  * refused: missing ones when tensors are checked, others because nothing reads them.
  */
-static void read_biases(struct config_lookup *l, struct hparams *h, bool mistral)
+static void read_biases(struct config_lookup *l, struct hparams *h)
 {
-    h->attn_bias = BIAS_NONE;
-    if (h->arch == ARCH_QWEN2)
-        h->attn_bias = BIAS_QKV;
-    else if (!mistral && h->arch != ARCH_PHI3 && config_bool(l, "attention_bias", false))
+    h->attn_bias = arch_has(h->arch, TRAIT_QKV_BIAS) ? BIAS_QKV : BIAS_NONE;
+    if (arch_has(h->arch, TRAIT_ATTN_BIAS) && config_bool(l, "attention_bias", false))
         h->attn_bias = BIAS_ALL;
     h->ffn_bias = BIAS_NONE;
-    if (!mistral && arch_traits(h->arch)->ffn_bias && config_bool(l, "mlp_bias", false))
+    if (arch_has(h->arch, TRAIT_FFN_BIAS) && config_bool(l, "mlp_bias", false))
         h->ffn_bias = BIAS_ALL;
 }
 
@@ -338,56 +279,65 @@ static void read_biases(struct config_lookup *l, struct hparams *h, bool mistral
 static void read_head(struct config_lookup *l, const struct json_node *root, struct hparams *h)
 {
     struct config_lookup top = { .node = root, .e = l->e, .failed = l->failed };
-    bool is_tied = config_bool(l, "tie_word_embeddings", arch_traits(h->arch)->post_norms);
+    bool is_tied = config_bool(l, "tie_word_embeddings", arch_has(h->arch, TRAIT_TIED));
 
     h->own_head = !config_bool(&top, "tie_word_embeddings", is_tied);
     l->failed = l->failed || top.failed;
 }
 
+/* null means no cap. */
+static float read_cap(struct config_lookup *l, const char *key, float absent)
+{
+    return (float)config_float(l, key, 0,
+                               json_member(l->node, key) != NULL ? 0 : (double)absent);
+}
+
 /* Other architectures refuse caps: see config_fields.c. */
 static void read_caps(struct config_lookup *l, struct hparams *h)
 {
-    bool gemma2 = h->arch == ARCH_GEMMA2;
-    bool attn = json_member(l->node, "attn_logit_softcapping") != NULL;
-    bool final = json_member(l->node, "final_logit_softcapping") != NULL;
-
-    if (arch_traits(h->arch)->post_norms)
-        h->softcap_final =
-            (float)config_float(l, "final_logit_softcapping", 0, gemma2 && !final ? 30 : 0);
-    if (gemma2)
-        h->softcap_attn = (float)config_float(l, "attn_logit_softcapping", 0, attn ? 0 : 50);
+    if (arch_has(h->arch, TRAIT_CAP_FINAL))
+        h->softcap_final = read_cap(l, "final_logit_softcapping", h->arch->softcap_final);
+    if (arch_has(h->arch, TRAIT_CAP_ATTN))
+        h->softcap_attn = read_cap(l, "attn_logit_softcapping", h->arch->softcap_attn);
 }
 
-static void read_model(struct config_lookup *l, struct hparams *h, bool mistral)
+static double scale_of(struct config_lookup *l, const struct hparams *h)
 {
-    const struct defaults *d = &table[h->arch];
-    double scalar;
+    switch (h->arch->scale) {
+    case SCALE_ONE: return 1;
+    case SCALE_SCALAR: return 1 / sqrt(config_float(l, "query_pre_attn_scalar", 1e-3, 256));
+    case SCALE_HEAD_DIM: break;
+    }
+    return 1 / sqrt((double)h->layers[0].head_dim_k);
+}
+
+static void read_model(struct config_lookup *l, struct hparams *h)
+{
+    const struct arch_defaults *d = &h->arch->absent;
 
     h->n_layer = (uint32_t)config_int(l, "num_hidden_layers", 1, MAX_LAYER, CONFIG_NEEDED);
     h->n_embd = (uint32_t)config_int(l, "hidden_size", 1, MAX_N_EMBD, CONFIG_NEEDED);
     h->n_ctx_train = (uint32_t)config_int(l, "max_position_embeddings", 1, MAX_N_CTX, d->n_ctx);
-    h->rms_eps = (float)config_float(l, "rms_norm_eps", 1e-30, d->eps);
+    h->rms_eps = (float)config_float(l, "rms_norm_eps", 1e-30, d->rms_eps);
     if (l->failed)
         return;
-    if (h->arch == ARCH_GEMMA4) {
+    if (arch_has(h->arch, TRAIT_SHARED_KV))
         h->n_layer_kv_shared =
             (uint32_t)config_int(l, "num_kv_shared_layers", 0, h->n_layer - 1, 0);
+    if (arch_has(h->arch, TRAIT_PER_LAYER_INPUT))
         h->n_embd_per_layer =
             (uint32_t)config_int(l, "hidden_size_per_layer_input", 0, MAX_N_EMBD, 0);
-    }
-    read_windows(l, h, mistral);
+    read_windows(l, h);
     if (!l->failed)
-        read_layers(l, h, mistral);
+        read_layers(l, h);
     read_caps(l, h);
     read_experts(l, h);
     if (l->failed)
         return;
-    scalar = h->layers[0].head_dim_k;
-    if (h->arch == ARCH_GEMMA2 || h->arch == ARCH_GEMMA3)
-        scalar = config_float(l, "query_pre_attn_scalar", 1e-3, 256);
-    read_biases(l, h, mistral);
-    h->no_values = h->arch == ARCH_GEMMA4 && config_bool(l, "attention_k_eq_v", false);
-    h->attn_scale = h->arch == ARCH_GEMMA4 ? 1 : (float)(1 / sqrt(scalar));
+    read_biases(l, h);
+    h->no_values =
+        arch_has(h->arch, TRAIT_KEYS_AS_VALUES) && config_bool(l, "attention_k_eq_v", false);
+    h->attn_scale = (float)scale_of(l, h);
     config_rope(l, h);
 }
 
@@ -483,7 +433,7 @@ int hparams_from_trees(struct catalogue *c, const struct json_node *config,
         l.node = config;
     refuse_unknown(&l, config, &c->hparams);
     if (!l.failed)
-        read_model(&l, &c->hparams, is_mistral(config));
+        read_model(&l, &c->hparams);
     read_head(&l, config, &c->hparams);
     if (!l.failed && config_check_fields(&c->hparams, l.node, e) != 0)
         l.failed = true;

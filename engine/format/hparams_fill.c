@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "engine/format/arch.h"
 #include "engine/format/reader.h"
 
 static const struct {
@@ -35,7 +36,7 @@ void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size
     if (c->kind == CATALOGUE_SNAPSHOT)
         snprintf(buf, n, "%s", words[w].config);
     else
-        snprintf(buf, n, "%s.%s", c->hparams.arch_name, words[w].gguf);
+        snprintf(buf, n, "%s.%s", c->hparams.arch->name, words[w].gguf);
 }
 
 static int at_word(const struct catalogue *c, enum hparam_word w, struct err *e)
@@ -44,6 +45,12 @@ static int at_word(const struct catalogue *c, enum hparam_word w, struct err *e)
 
     hparam_spell(c, w, field, sizeof field);
     return err_at(e, NULL, ERR_NO_OFFSET, field);
+}
+
+void hparams_slide(struct hparams *h, int64_t period)
+{
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].is_sliding = i % period < period - 1;
 }
 
 double yarn_magnitude(double factor)
@@ -224,7 +231,7 @@ static bool is_factor(double v)
 int hparams_finish(struct catalogue *c, struct err *e)
 {
     struct hparams *h = &c->hparams;
-    bool own_table = h->arch == ARCH_GEMMA4 || h->arch == ARCH_GEMMA3;
+    bool own_table = arch_has(h->arch, TRAIT_ROPE_BY_KIND);
 
     /* A window as wide as the context hides nothing. */
     if (!own_table && h->n_swa >= h->n_ctx_train)

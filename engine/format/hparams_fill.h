@@ -56,6 +56,9 @@ int gguf_check_vocab(const struct catalogue *c, struct err *e);
  */
 int hparams_finish(struct catalogue *c, struct err *e);
 
+/* The last of every period layers is global, the others have a window. */
+void hparams_slide(struct hparams *h, int64_t period);
+
 /* yarn's factor on queries and keys for a context that is factor times as long. */
 double yarn_magnitude(double factor);
 

@@ -186,8 +186,8 @@ static void read_rope(struct lookup *l, struct hparams *h)
         (uint32_t)get_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, global->head_dim_k);
     read_rope_scaling(l, h);
     h->rope_swa = h->rope;
-    if (h->arch != ARCH_GEMMA4 && h->arch != ARCH_GEMMA3)
-        return; /* one table for all layers */
+    if (!arch_has(h->arch, TRAIT_ROPE_BY_KIND))
+        return;
 
     /* Sliding layers turn with a base of their own and are never scaled. */
     h->rope_swa = (struct rope_hparams){ .factor = 1, .attn_factor = 1 };
@@ -195,7 +195,8 @@ static void read_rope(struct lookup *l, struct hparams *h)
                                  get_float(l, "rope.local.freq_base", 1.001, 1e15, 10000));
     h->rope_swa.n_rot = (uint32_t)get_int(
         l, "rope.dimension_count_swa", 2, MAX_HEAD_DIM,
-        sliding != NULL && h->arch == ARCH_GEMMA4 ? sliding->head_dim_k : h->rope.n_rot);
+        sliding != NULL && arch_has(h->arch, TRAIT_HEADS_BY_KIND) ? sliding->head_dim_k
+                                                                  : h->rope.n_rot);
 }
 
 /* attention.sliding_window_pattern: one truth a layer, or a period whose last layer sees all.
@@ -212,8 +213,8 @@ static void read_pattern(struct lookup *l, struct hparams *h, const struct gguf_
         return;
     }
     period = get_int(l, "attention.sliding_window_pattern", 1, MAX_LAYER, INT64_MIN);
-    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
-        h->layers[i].is_sliding = i % period < period - 1;
+    if (!l->failed)
+        hparams_slide(h, period);
 }
 
 /* Which layers see a window only. */
@@ -221,8 +222,8 @@ static void read_windows(struct lookup *l, struct hparams *h)
 {
     const struct gguf_value *v;
 
-    h->n_swa = (uint32_t)get_int(l, "attention.sliding_window", 0, MAX_N_CTX,
-                                 h->arch == ARCH_GEMMA2 ? 4096 : 0);
+    h->n_swa =
+        (uint32_t)get_int(l, "attention.sliding_window", 0, MAX_N_CTX, h->arch->n_swa_gguf);
     if (l->failed || h->n_swa == 0)
         return;
     v = gguf_find(l->g, spell(l, "attention.sliding_window_pattern"));
@@ -230,18 +231,10 @@ static void read_windows(struct lookup *l, struct hparams *h)
         read_pattern(l, h, v);
         return;
     }
-    switch (h->arch) {
-    case ARCH_GEMMA2:
-        for (uint32_t i = 0; i < h->n_layer; i++)
-            h->layers[i].is_sliding = i % 2 == 0;
-        return;
-    case ARCH_GEMMA3:
-        for (uint32_t i = 0; i < h->n_layer; i++)
-            h->layers[i].is_sliding = i % 6 < 5;
-        return;
-    case ARCH_GEMMA4: missing(l); return;
-    case ARCH_QWEN2:
-    case ARCH_QWEN3:
+    switch (h->arch->window) {
+    case WINDOW_PERIOD: hparams_slide(h, h->arch->window_period); return;
+    case WINDOW_PERIOD_OR_LAST: missing(l); return;
+    case WINDOW_UPPER:
         if (h->n_swa < h->n_ctx_train) {
             spell(l, "attention.sliding_window");
             err_set(l->e, ERR_UNSUPPORTED,
@@ -249,12 +242,11 @@ static void read_windows(struct lookup *l, struct hparams *h)
             fail_at(l);
         }
         return;
-    case ARCH_LLAMA:
-    case ARCH_PHI3:
+    case WINDOW_ALL:
+    case WINDOW_ALL_GGUF:
         for (uint32_t i = 0; i < h->n_layer; i++)
             h->layers[i].is_sliding = true;
         return;
-    case ARCH_COUNT: break;
     }
 }
 
@@ -275,7 +267,7 @@ static void read_heads(struct lookup *l, struct hparams *h)
     v_swa = get_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, v);
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
         struct layer_hparams *y = &h->layers[i];
-        bool own_size = y->is_sliding && h->arch == ARCH_GEMMA4;
+        bool own_size = y->is_sliding && arch_has(h->arch, TRAIT_HEADS_BY_KIND);
 
         y->n_head = (uint32_t)heads[i];
         y->n_head_kv = (uint32_t)(kv[i] < 0 ? heads[i] : kv[i]);
@@ -295,9 +287,9 @@ static void read_experts(struct lookup *l, struct hparams *h)
     h->n_expert = (uint32_t)get_int(l, "expert_count", 0, 65535, 0);
     if (l->failed || h->n_expert == 0)
         return;
-    if (h->arch != ARCH_GEMMA4) {
+    if (!arch_has(h->arch, TRAIT_EXPERTS)) {
         err_set(l->e, ERR_UNSUPPORTED,
-                "%s models with experts (this one has %u) are not supported", h->arch_name,
+                "%s models with experts (this one has %u) are not supported", h->arch->name,
                 h->n_expert);
         fail_at(l);
         return;
@@ -306,30 +298,27 @@ static void read_experts(struct lookup *l, struct hparams *h)
     h->n_ff_expert = (uint32_t)get_int(l, "expert_feed_forward_length", 1, MAX_N_FF, INT64_MIN);
 }
 
-/* Gemma 2 and 3 state the factor of q.k nowhere: their largest models have another. */
 static float scale_of(const struct hparams *h)
 {
-    const struct layer_hparams *y = &h->layers[0];
+    const struct layer_hparams *first = &h->layers[0];
 
-    if (h->arch == ARCH_GEMMA4)
+    if (h->arch->scale == SCALE_ONE)
         return 1;
-    if ((h->arch == ARCH_GEMMA2 && h->n_layer == 46) ||
-        (h->arch == ARCH_GEMMA3 && h->n_layer == 62))
-        return (float)(1 / sqrt((double)h->n_embd / y->n_head));
-    return (float)(1 / sqrt((double)y->head_dim_k));
+    if (h->arch->scale == SCALE_SCALAR && h->n_layer == h->arch->n_layer_wide_scale)
+        return (float)(1 / sqrt((double)h->n_embd / first->n_head));
+    return (float)(1 / sqrt((double)first->head_dim_k));
 }
 
 static void read_model(struct lookup *l, struct hparams *h)
 {
-    bool is_gemma2 = h->arch == ARCH_GEMMA2;
-
     h->n_layer = (uint32_t)get_int(l, "block_count", 1, MAX_LAYER, INT64_MIN);
     h->n_embd = (uint32_t)get_int(l, "embedding_length", 1, MAX_N_EMBD, INT64_MIN);
     h->n_ctx_train = (uint32_t)get_int(l, "context_length", 1, MAX_N_CTX, INT64_MIN);
     h->rms_eps = (float)get_float(l, "attention.layer_norm_rms_epsilon", 1e-30, 1, (double)NAN);
-    h->softcap_attn = (float)get_float(l, "attn_logit_softcapping", 0, 1e6, is_gemma2 ? 50 : 0);
+    h->softcap_attn =
+        (float)get_float(l, "attn_logit_softcapping", 0, 1e6, (double)h->arch->softcap_attn);
     h->softcap_final =
-        (float)get_float(l, "final_logit_softcapping", 0, 1e6, is_gemma2 ? 30 : 0);
+        (float)get_float(l, "final_logit_softcapping", 0, 1e6, (double)h->arch->softcap_final);
     if (l->failed)
         return;
     h->n_layer_kv_shared =
@@ -344,7 +333,7 @@ static void read_model(struct lookup *l, struct hparams *h)
     read_experts(l, h);
     if (!l->failed)
         h->attn_scale = scale_of(h);
-    h->rope_interleaved = arch_traits(h->arch)->interleaved_gguf;
+    h->rope_interleaved = arch_has(h->arch, TRAIT_INTERLEAVED);
 }
 
 /* What the file is, if it is no text model. */
@@ -376,7 +365,7 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
 {
     static const char key[] = "general.architecture";
     const char *name = NULL;
-    int found = gguf_string(g, key, &name, NULL, e), arch;
+    int found = gguf_string(g, key, &name, NULL, e);
 
     if (found < 0)
         return -1;
@@ -384,8 +373,8 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
         err_set(e, ERR_FORMAT, "the key is missing");
         return err_at(e, NULL, ERR_NO_OFFSET, key);
     }
-    arch = arch_by_name(name);
-    if (arch < 0) {
+    h->arch = arch_by_name(name);
+    if (h->arch == NULL) {
         if (strcmp(name, "clip") == 0)
             err_set(e, ERR_UNSUPPORTED, "the file is a vision projector, not a text model");
         else if (strcmp(name, "gemma4-assistant") == 0)
@@ -395,8 +384,6 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
             arch_refuse(name, e);
         return err_at(e, NULL, ERR_NO_OFFSET, key);
     }
-    h->arch = (enum arch)arch;
-    snprintf(h->arch_name, sizeof h->arch_name, "%s", name);
     return 0;
 }
 
@@ -474,7 +461,7 @@ int hparams_from_gguf(struct catalogue *c, struct err *e)
     if (check_kind(c->gguf, e) != 0 || read_arch(h, c->gguf, e) != 0)
         return -1;
     read_name(c);
-    l.arch = h->arch_name;
+    l.arch = h->arch->name;
     read_model(&l, h);
     if (l.failed)
         return -1;

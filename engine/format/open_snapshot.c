@@ -119,7 +119,7 @@ static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e
 {
     struct adding *a = ctx;
     struct catalogue *c = a->c;
-    enum arch arch = c->hparams.arch;
+    const struct arch *arch = c->hparams.arch;
     char canonical[SAFETENSORS_MAX_NAME + 1];
     size_t n = strlen(s->name);
     struct tensor_info t = { .name = s->name,
@@ -136,7 +136,7 @@ static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e
         if (!s->has_type)
             return err_set(e, ERR_UNSUPPORTED, "dtype %s is not one that memwall computes",
                            s->dtype);
-        t.add_one = arch_traits(arch)->norm_add_one && n >= 11 &&
+        t.add_one = arch_has(arch, TRAIT_NORM_ADD_ONE) && n >= 11 &&
                     strcmp(s->name + n - 11, "norm.weight") == 0;
         t.name = canonical;
     }
@@ -280,7 +280,7 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
 {
     struct json_doc *config = NULL;
     struct err why = ERR_INIT;
-    int arch, rc;
+    int rc;
 
     c->kind = CATALOGUE_SNAPSHOT;
     if (open_folder(c, e) != 0)
@@ -290,9 +290,9 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
     rc = snapshot_json(c, "config.json", !bare, &config, e);
     if (rc < 0 && !bare)
         return -1;
-    arch = rc == 1 ? snapshot_arch(json_root(config), &why) : -1;
+    c->hparams.arch = rc == 1 ? snapshot_arch(json_root(config), &why) : NULL;
     json_free(config);
-    if (arch < 0 && !bare) {
+    if (c->hparams.arch == NULL && !bare) {
         char *path = join(c->index->folder, "config.json", e);
 
         *e = why;
@@ -300,12 +300,7 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
         free(path);
         return -1;
     }
-    if (arch >= 0) {
-        c->hparams.arch = (enum arch)arch;
-        snprintf(c->hparams.arch_name, sizeof c->hparams.arch_name, "%s",
-                 arch_traits((enum arch)arch)->name);
-    }
-    return add_weights(c, arch >= 0, e);
+    return add_weights(c, c->hparams.arch != NULL, e);
 }
 
 int open_safetensors(struct catalogue *c, struct err *e)

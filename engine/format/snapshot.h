@@ -37,17 +37,18 @@ int hparams_from_config(struct catalogue *c, struct err *e);
 int hparams_from_trees(struct catalogue *c, const struct json_node *config,
                        const struct json_node *generation, struct err *e);
 
-/* By model_type or architectures[0]; -1 with *e naming what it is instead. */
-int snapshot_arch(const struct json_node *config, struct err *e);
+/* By model_type or architectures[0]; NULL with *e naming what it is instead. */
+const struct arch *snapshot_arch(const struct json_node *config, struct err *e);
 
 /*
  * The canonical name of a snapshot's tensor, written to buf; false if it is not one of
  * the text model.  prefix (of at least 40 bytes) takes what stood before "layers.N.".
  */
-bool snapshot_to_canonical(enum arch arch, const char *name, char *buf, size_t n, char *prefix);
+bool snapshot_to_canonical(const struct arch *a, const char *name, char *buf, size_t n,
+                           char *prefix);
 
 /* The other way round, for messages. */
-void snapshot_from_canonical(enum arch arch, const char *prefix, const char *canonical,
+void snapshot_from_canonical(const struct arch *a, const char *prefix, const char *canonical,
                              char *buf, size_t n);
 
 #endif

@@ -93,13 +93,13 @@ static const char *find_back(const struct pair *table, const char *gguf)
     return NULL;
 }
 
-static const struct pair *norms_of(enum arch arch)
+static const struct pair *norms_of(const struct arch *a)
 {
-    return arch_traits(arch)->post_norms ? post_norms : plain_norms;
+    return arch_has(a, TRAIT_POST_NORMS) ? post_norms : plain_norms;
 }
 
 /* A name without its prefix. */
-static bool translate(enum arch arch, const char *name, char *buf, size_t n)
+static bool translate(const struct arch *a, const char *name, char *buf, size_t n)
 {
     const char *found, *p = name + 7;
     uint32_t layer = 0;
@@ -116,7 +116,7 @@ static bool translate(enum arch arch, const char *name, char *buf, size_t n)
         layer = layer * 10 + (uint32_t)(*p - '0');
     if (layer >= MAX_LAYER || *p != '.')
         return false;
-    found = find(norms_of(arch), p + 1);
+    found = find(norms_of(a), p + 1);
     if (found == NULL)
         found = find(inside, p + 1);
     if (found != NULL)
@@ -124,7 +124,7 @@ static bool translate(enum arch arch, const char *name, char *buf, size_t n)
     return found != NULL;
 }
 
-bool snapshot_to_canonical(enum arch arch, const char *name, char *buf, size_t n, char *prefix)
+bool snapshot_to_canonical(const struct arch *a, const char *name, char *buf, size_t n, char *prefix)
 {
     if (strcmp(name, "lm_head.weight") == 0 ||
         strcmp(name, "language_model.lm_head.weight") == 0) {
@@ -134,7 +134,7 @@ bool snapshot_to_canonical(enum arch arch, const char *name, char *buf, size_t n
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
         size_t len = strlen(prefixes[i]);
 
-        if (strncmp(name, prefixes[i], len) == 0 && translate(arch, name + len, buf, n)) {
+        if (strncmp(name, prefixes[i], len) == 0 && translate(a, name + len, buf, n)) {
             snprintf(prefix, 40, "%s", prefixes[i]);
             return true;
         }
@@ -142,7 +142,7 @@ bool snapshot_to_canonical(enum arch arch, const char *name, char *buf, size_t n
     return false;
 }
 
-void snapshot_from_canonical(enum arch arch, const char *prefix, const char *canonical,
+void snapshot_from_canonical(const struct arch *a, const char *prefix, const char *canonical,
                              char *buf, size_t n)
 {
     uint32_t layer = 0;
@@ -159,11 +159,11 @@ void snapshot_from_canonical(enum arch arch, const char *prefix, const char *can
                  found != NULL ? found : canonical);
         return;
     }
-    found = find_back(norms_of(arch), suffix);
+    found = find_back(norms_of(a), suffix);
     if (found == NULL)
         found = find_back(inside, suffix);
     /* Two names lead to ffn_up; the table's first is the one of most architectures. */
-    if (strcmp(suffix, "ffn_up.weight") == 0 && arch_traits(arch)->fused_gate_up)
+    if (strcmp(suffix, "ffn_up.weight") == 0 && arch_has(a, TRAIT_FUSED_GATE_UP))
         found = "mlp.gate_up_proj.weight";
     if (found != NULL)
         snprintf(buf, n, "%slayers.%u.%s", prefix, layer, found);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/format/arch.h"
 #include "engine/format/catalogue.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/tensor_use.h"
@@ -230,7 +231,8 @@ void summary_make(struct summary *s, const struct catalogue *c)
 
     memset(s, 0, sizeof *s);
     snprintf(s->name, sizeof s->name, "%s", h->name);
-    snprintf(s->arch, sizeof s->arch, "%s", h->arch_name);
+    if (h->arch != NULL)
+        snprintf(s->arch, sizeof s->arch, "%s", h->arch->name);
     s->is_snapshot = c->kind == CATALOGUE_SNAPSHOT;
     s->n_file = c->n_file;
     s->n_tensor = c->n_tensor;

@@ -131,7 +131,7 @@ static void keys_are_no_values(struct check *k, const struct layer_hparams *y)
 static void check_attention(struct check *k, uint32_t i)
 {
     const struct hparams *h = k->h;
-    const struct arch_traits *a = arch_traits(h->arch);
+    const struct arch *a = h->arch;
     const struct layer_hparams *y = &h->layers[i];
     struct dim embd = { h->n_embd, WORD_N_EMBD };
     struct dim q = { (uint64_t)y->n_head * y->head_dim_k, WORD_N_HEAD };
@@ -140,12 +140,12 @@ static void check_attention(struct check *k, uint32_t i)
     struct dim out = { (uint64_t)y->n_head * y->head_dim_v, WORD_N_HEAD };
     struct dim qkv = { q.n + kk.n + v.n, WORD_N_HEAD };
     struct dim head = { y->head_dim_k, WORD_HEAD_DIM_K };
-    enum need bias = a->qkv_bias || h->attn_bias >= BIAS_QKV ? REQUIRED : OPTIONAL;
+    enum need bias = arch_has(a, TRAIT_QKV_BIAS) || h->attn_bias >= BIAS_QKV ? REQUIRED : OPTIONAL;
     enum need bias_o = h->attn_bias == BIAS_ALL ? REQUIRED : OPTIONAL;
     /* Layers that read another's keys need none; nobody reads what is there. */
     bool owns = i < h->n_layer - h->n_layer_kv_shared;
     /* Gemma 4's global layers may take their keys as values. */
-    bool may_lack_v = h->arch == ARCH_GEMMA4 && !y->is_sliding &&
+    bool may_lack_v = arch_has(a, TRAIT_KEYS_AS_VALUES) && !y->is_sliding &&
                       (k->c->kind == CATALOGUE_GGUF || h->no_values);
     enum need own = owns ? REQUIRED : OPTIONAL;
     enum need own_bias = owns ? bias : OPTIONAL;
@@ -165,39 +165,39 @@ static void check_attention(struct check *k, uint32_t i)
     }
     if (owns && !has_v && y->head_dim_k != y->head_dim_v)
         keys_are_no_values(k, y);
-    if (a->qk_norm) {
+    if (arch_has(a, TRAIT_QK_NORM)) {
         vector(k, "attn_q_norm.weight", REQUIRED, head);
         vector(k, "attn_k_norm.weight", own, head);
     }
     matrix(k, "attn_output.weight", REQUIRED, out, embd);
     vector(k, "attn_output.bias", bias_o, embd);
-    if (a->post_norms)
+    if (arch_has(a, TRAIT_POST_NORMS))
         vector(k, "post_attention_norm.weight", REQUIRED, embd);
 }
 
 static void check_feed_forward(struct check *k, uint32_t i)
 {
     const struct hparams *h = k->h;
-    const struct arch_traits *a = arch_traits(h->arch);
+    const struct arch *a = h->arch;
     struct dim embd = { h->n_embd, WORD_N_EMBD };
     struct dim ff = { h->layers[i].n_ff, WORD_N_FF };
     struct dim twice = { 2 * (uint64_t)h->layers[i].n_ff, WORD_N_FF };
     enum need bias = h->ffn_bias == BIAS_ALL ? REQUIRED : OPTIONAL;
 
     vector(k, "ffn_norm.weight", REQUIRED, embd);
-    if (a->fused_gate_up) {
+    if (arch_has(a, TRAIT_FUSED_GATE_UP)) {
         matrix(k, "ffn_up.weight", REQUIRED, embd, twice);
     } else {
         matrix(k, "ffn_gate.weight", REQUIRED, embd, ff);
         matrix(k, "ffn_up.weight", REQUIRED, embd, ff);
     }
     matrix(k, "ffn_down.weight", REQUIRED, ff, embd);
-    if (a->ffn_bias) {
+    if (arch_has(a, TRAIT_FFN_BIAS)) {
         vector(k, "ffn_gate.bias", bias, ff);
         vector(k, "ffn_up.bias", bias, ff);
         vector(k, "ffn_down.bias", bias, embd);
     }
-    if (a->post_norms)
+    if (arch_has(a, TRAIT_POST_NORMS))
         vector(k, "post_ffw_norm.weight", REQUIRED, embd);
 }
 
@@ -248,7 +248,7 @@ static void check_outside_layers(struct check *k)
         matrix(k, "per_layer_model_proj.weight", REQUIRED, embd, all_p);
         vector(k, "per_layer_proj_norm.weight", REQUIRED, p);
     }
-    if (h->arch == ARCH_GEMMA4 && k->c->kind == CATALOGUE_GGUF)
+    if (h->arch->rope_dims == ROPE_PROPORTIONAL && k->c->kind == CATALOGUE_GGUF)
         vector(k, "rope_freqs.weight", REQUIRED, (struct dim){ h->rope.n_rot / 2, WORD_N_ROT });
 }
 
@@ -265,7 +265,7 @@ int catalogue_check_tensors(const struct catalogue *c, struct err *e)
             check_experts(&k);
         if (c->hparams.n_embd_per_layer > 0)
             check_per_layer_input(&k);
-        if (c->hparams.arch == ARCH_GEMMA4)
+        if (arch_has(c->hparams.arch, TRAIT_OUT_SCALE))
             vector(&k, "layer_output_scale.weight", OPTIONAL, (struct dim){ 1, WORD_N_LAYER });
     }
     return k.failed ? -1 : 0;

@@ -203,12 +203,12 @@ int catalogue_check_use(const struct catalogue *c, const uint64_t *n_read, struc
         if (n_read[i] == 0)
             err_set(e, ERR_UNSUPPORTED,
                     "memwall's %s models do not use this tensor, so the answers would be wrong",
-                    c->hparams.arch_name);
+                    c->hparams.arch->name);
         else
             err_set(e, ERR_UNSUPPORTED,
                     "memwall's %s models use %llu of its %llu values, so the answers would be "
                     "wrong",
-                    c->hparams.arch_name, (unsigned long long)n_read[i], (unsigned long long)n);
+                    c->hparams.arch->name, (unsigned long long)n_read[i], (unsigned long long)n);
         catalogue_spell(c, t->name, field, sizeof field);
         return err_at(e, c->files[t->file].path, ERR_NO_OFFSET, field);
     }

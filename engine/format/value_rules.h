@@ -1,58 +1,66 @@
 /*
  * value_rules.h - keys and fields of a model file that memwall does not compute with.
  *
- * A value that is read by hparams_gguf.c or hparams_config.c is honoured.  Of the others the
- * tables in gguf_keys.c and config_fields.c list those that would change the answers, each
- * with the values that change nothing.  Any other value is refused by name.
+ * hparams_gguf.c and hparams_config.c read the values that memwall honours.  Other values
+ * could change the answers: gguf_keys.c and config_fields.c list them by name, each with the
+ * rule for values that change nothing.  A value that breaks its rule is refused by name.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_VALUE_RULES_H
 #define MEMWALL_ENGINE_FORMAT_VALUE_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"
 #include "engine/format/hparams.h"
 #include "engine/format/json.h"
 
-#define ARCH_BIT(a) (1u << (a))
-#define ARCH_ALL    (ARCH_BIT(ARCH_COUNT) - 1)
-#define ARCH_GEMMAS (ARCH_BIT(ARCH_GEMMA2) | ARCH_BIT(ARCH_GEMMA3) | ARCH_BIT(ARCH_GEMMA4))
-
-/* Values that change nothing where an architecture does not read the key. */
+/* Values that change nothing. */
 enum value_rule {
-    RULE_ANY,   /* the key never changes the logits of a text */
-    RULE_OFF,   /* 0, false, empty, "none", or an array of those */
-    RULE_ONE,   /* 1; 0 stands for "not set" */
-    RULE_ON,    /* true */
-    RULE_SCALE, /* the factor of q.k that memwall uses anyway; 0 stands for "not set" */
-    RULE_SAME,  /* the value of another key */
-    RULE_ACT,   /* the name of the activation that memwall uses anyway */
+    RULE_ANY,         /* the key never changes the logits of a text, or is always read */
+    RULE_OFF,         /* 0, false, empty, "none", or an array of those */
+    RULE_ONE,         /* 1; 0 means "not set" */
+    RULE_ONE_BY_KIND, /* 1 or 0 if sliding layers have a rope table of their own */
+    RULE_ON,          /* true */
+    RULE_SCALE,       /* the factor of q.k that memwall uses anyway; 0 means "not set" */
+    RULE_SAME,        /* the value of another key */
+    RULE_ACT,         /* the name of the activation that memwall uses anyway */
 };
 
 struct value_rule_row {
     const char *name;
-    unsigned read_by; /* ARCH_BIT of those that honour it */
     enum value_rule rule;
-    const char *same_as; /* of RULE_SAME */
+    unsigned read_if;  /* arch traits: with any of them the reader honours the value */
+    const char *other; /* RULE_SAME: that key; else a word that changes nothing, or NULL */
 };
 
-/* Whether a number follows a rule other than RULE_SAME. */
-bool value_follows(enum value_rule rule, double v, const struct hparams *h);
+/* A value as a file states it. */
+struct stated_value {
+    enum { STATED_NOTHING, STATED_NUMBER, STATED_TEXT, STATED_LIST, STATED_BAD } kind;
+    double number;    /* of STATED_NUMBER; true is 1 */
+    bool is_same;     /* as the row's other key, for RULE_SAME */
+    const char *text; /* of STATED_TEXT */
+    uint64_t n;       /* elements of a list */
+    bool (*element)(const void *ctx, uint64_t i, double *out); /* NULL: not comparable */
+    const void *ctx;
+    char shown[64]; /* for the message */
+};
 
-/* Refuse a value: the sentence, without the place.  shown is the value in a few words. */
-int value_refuse(const struct hparams *h, const char *shown, struct err *e);
+/* Returns 0, or -1 with *e (without the place) if the value breaks the rule. */
+int value_check(const struct value_rule_row *r, const struct stated_value *v,
+                const struct hparams *h, struct err *e);
 
 /* Check all keys "ARCH.*" of c->gguf.  Returns 0, or -1 with *e naming the first that would
  * change the answers. */
 int gguf_check_keys(const struct catalogue *c, struct err *e);
 
 /* Write the keys "ARCH.*" that are in no table to buf, separated by commas, as many as fit.
- * Returns how many there are. */
+ * Returns their number. */
 uint32_t gguf_unknown_keys(const struct catalogue *c, char *buf, size_t n);
 
-/* The same for the fields of a configuration; text is its part about the text model. */
+/* Check the fields of a configuration; text is its part about the text model. */
 int config_check_fields(const struct hparams *h, const struct json_node *text, struct err *e);
 
 #endif

@@ -135,7 +135,6 @@ struct vec find_vec(struct finder *f, const char *name, uint64_t n, bool is_need
 void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool needs_v)
 {
     const struct layer_hparams *hp = &d->hp->layers[l];
-    const struct arch_traits *traits = arch_traits(d->hp->arch);
     struct layer_desc *layer = &d->layers[l];
     bool has_bias = d->hp->attn_bias != BIAS_NONE;
     uint64_t n_q = (uint64_t)hp->n_head * hp->head_dim_k;
@@ -184,7 +183,7 @@ void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool
         find_mat(f, "attn_output.weight", n_embd, (uint64_t)hp->n_head * hp->head_dim_v, true);
     if (d->hp->attn_bias == BIAS_AS_FOUND || d->hp->attn_bias == BIAS_ALL)
         layer->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
-    if (traits->qk_norm) {
+    if (arch_has(d->hp->arch, TRAIT_QK_NORM)) {
         layer->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, true);
         if (layer->owns_kv)
             layer->k_norm = find_vec(f, "attn_k_norm.weight", hp->head_dim_k, true);
@@ -451,7 +450,7 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->head = find_mat(&f, "output.weight", d->n_vocab, d->n_embd, false);
     if (d->head.tensor == NULL)
         d->head = find_mat(&f, "token_embd.weight", d->n_vocab, d->n_embd, true);
-    if (hp->arch == ARCH_GEMMA4)
+    if (arch_has(hp->arch, TRAIT_HEADS_BY_KIND))
         describe_gemma4(&f, d);
     else
         describe_llama(&f, d);

@@ -11,7 +11,7 @@
 
 void describe_llama(struct finder *f, struct model_desc *d)
 {
-    bool is_gemma = d->hp->arch == ARCH_GEMMA2 || d->hp->arch == ARCH_GEMMA3;
+    bool is_gemma = arch_has(d->hp->arch, TRAIT_POST_NORMS);
 
     if (is_gemma) {
         d->embd_scale = sqrtf((float)d->n_embd);
@@ -36,7 +36,7 @@ void describe_llama(struct finder *f, struct model_desc *d)
             layer->up = find_slice(f, "ffn_up.weight", n_ff, n_ff, 2 * n_ff, d->n_embd, true);
         }
         layer->down = find_mat(f, "ffn_down.weight", d->n_embd, n_ff, true);
-        if (arch_traits(d->hp->arch)->ffn_bias && d->hp->ffn_bias != BIAS_NONE) {
+        if (arch_has(d->hp->arch, TRAIT_FFN_BIAS) && d->hp->ffn_bias != BIAS_NONE) {
             layer->bias_gate = find_vec(f, "ffn_gate.bias", n_ff, false);
             layer->bias_up = find_vec(f, "ffn_up.bias", n_ff, false);
             layer->bias_down = find_vec(f, "ffn_down.bias", d->n_embd, false);

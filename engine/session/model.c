@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/compute/kernels.h"
+#include "engine/format/arch.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
 #include "engine/stream/stream.h"
@@ -236,7 +237,7 @@ void mw_model_info(const struct mw_model *m, struct mw_model_info *out)
 
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", c->hparams.name);
-    snprintf(out->arch, sizeof out->arch, "%s", c->hparams.arch_name);
+    snprintf(out->arch, sizeof out->arch, "%s", c->hparams.arch->name);
     snprintf(out->type, sizeof out->type, "%s", model_main_type(c));
     out->n_layer = c->hparams.n_layer;
     out->n_embd = c->hparams.n_embd;

@@ -41,15 +41,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct catalogue_index index = { .room_file = 0 };
     struct err e = ERR_INIT;
     struct json_doc *config = NULL;
-    int fd = fuzz_file(data, size), arch = -1;
+    int fd = fuzz_file(data, size);
 
     if (fd < 0)
         return 0;
     c = (struct catalogue){ .kind = CATALOGUE_SNAPSHOT, .index = &index };
     if (json_read(&config, fd, size, &e) == 0)
-        arch = snapshot_arch(json_root(config), &e);
-    if (arch >= 0) {
-        c.hparams.arch = (enum arch)arch;
+        c.hparams.arch = snapshot_arch(json_root(config), &e);
+    if (c.hparams.arch != NULL) {
         if (hparams_from_trees(&c, json_root(config), json_root(config), &e) == 0 &&
             hparams_finish(&c, &e) == 0) {
             check(&c.hparams);

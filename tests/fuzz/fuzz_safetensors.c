@@ -18,6 +18,8 @@ struct seen {
 
 static int on_tensor(void *ctx, const struct safetensors_entry *t, struct err *e)
 {
+    static const char *const names[] = { "gemma2", "gemma3", "gemma4", "llama",
+                                         "phi3",   "qwen2",  "qwen3" };
     struct seen *s = ctx;
     char canonical[SAFETENSORS_MAX_NAME + 1], back[1024], prefix[40] = "";
 
@@ -28,9 +30,11 @@ static int on_tensor(void *ctx, const struct safetensors_entry *t, struct err *e
         tensor_row_bytes(t->type, t->ne[0]) * t->ne[1] * t->ne[2] * t->ne[3] != t->bytes)
         abort();
     s->bytes += t->bytes;
-    for (int a = 0; a < ARCH_COUNT; a++)
-        if (snapshot_to_canonical((enum arch)a, t->name, canonical, sizeof canonical, prefix))
-            snapshot_from_canonical((enum arch)a, prefix, canonical, back, sizeof back);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (snapshot_to_canonical(arch_by_name(names[i]), t->name, canonical, sizeof canonical,
+                                  prefix))
+            snapshot_from_canonical(arch_by_name(names[i]), prefix, canonical, back,
+                                    sizeof back);
     return 0;
 }
 

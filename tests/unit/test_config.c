@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/json.h"
@@ -44,13 +45,12 @@ static struct json_doc *parse(const char *text)
 static int read_config(const char *config, const char *generation)
 {
     struct json_doc *d = parse(config), *g = generation != NULL ? parse(generation) : NULL;
-    int arch, rc = -1;
+    int rc = -1;
 
     assert_non_null(d);
     c = (struct catalogue){ .kind = CATALOGUE_SNAPSHOT, .index = &no_index };
-    arch = snapshot_arch(json_root(d), &e);
-    if (arch >= 0) {
-        c.hparams.arch = (enum arch)arch;
+    c.hparams.arch = snapshot_arch(json_root(d), &e);
+    if (c.hparams.arch != NULL) {
         rc = hparams_from_trees(&c, json_root(d), json_root(g), &e);
         if (rc == 0)
             rc = hparams_finish(&c, &e);
@@ -197,7 +197,7 @@ static void mistral_has_a_window_unless_it_says_null(void **state)
 {
     (void)state;
     accept(MISTRAL(""));
-    assert_int_equal(c.hparams.arch, ARCH_LLAMA);
+    assert_string_equal(c.hparams.arch->name, "llama");
     assert_int_equal(c.hparams.n_swa, 4096);
     assert_true(c.hparams.layers[31].is_sliding);
     assert_int_equal(c.hparams.layers[0].n_head_kv, 8);
