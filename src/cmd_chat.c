@@ -3,11 +3,10 @@
  */
 #include "config.h"
 
-#include <sys/stat.h>
-
 #include <stdio.h>
 #include <unistd.h>
 
+#include "engine/base/folder.h"
 #include "src/command.h"
 #include "src/config_file.h"
 #include "src/limits.h"
@@ -72,7 +71,7 @@ int cmd_chat(const struct options *o)
         return cmd_run(o);
     if (settings_engine(o, &c.chat.engine, &notice, &e) != 0 || paths_find(&paths, &e) != 0)
         return report_error(&e);
-    mkdir(paths.cache_dir, 0700); /* where that fails nothing is kept there */
+    folder_make(paths.cache_dir); /* if that fails, nothing is cached */
     c.notice = notice.lowered;
     c.chat.engine.cache_folder = paths.cache_dir;
     c.chat.system = o->system;

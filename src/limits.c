@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/folder.h"
+#include "engine/base/new_file.h"
 #include "src/paths.h"
 #include "ui/term/path.h"
 
@@ -98,24 +100,21 @@ static bool find_kept(const char *path, const struct key *k, struct mw_limits *o
     return is_found;
 }
 
-/* The last lines and the new one, written to a temporary name and renamed. */
+/* Write the new line and the twenty before it. */
 static void keep(const char *path, const struct key *k, const struct mw_limits *l)
 {
-    char temporary[600], line[256];
-    FILE *old = open_kept(path), *f;
-    int n_kept = 0;
+    FILE *old = open_kept(path);
+    struct err ignored = ERR_INIT;
+    struct new_file file;
+    char line[256];
 
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    f = fopen(temporary, "wxe");
-    if (f != NULL) {
-        fprintf(f, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f\n", (int64_t)time(NULL),
-                k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
-                l->memory_bytes_s, l->flops_s);
-        while (old != NULL && n_kept++ < 20 && fgets(line, sizeof line, old) != NULL)
-            fputs(line, f);
-        if (fflush(f) != 0 || fsync(fileno(f)) != 0 || rename(temporary, path) != 0)
-            unlink(temporary);
-        fclose(f);
+    if (new_file_begin(&file, path, true, &ignored) == 0) {
+        fprintf(file.f, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f\n",
+                (int64_t)time(NULL), k->dev, k->io, k->n_thread, k->cpu, k->arithmetic,
+                l->disk_bytes_s, l->memory_bytes_s, l->flops_s);
+        for (int i = 0; i < 20 && old != NULL && fgets(line, sizeof line, old) != NULL; i++)
+            fputs(line, file.f);
+        new_file_end(&file, &ignored);
     }
     if (old != NULL)
         fclose(old);
@@ -143,7 +142,7 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
         return;
     mw_model_set_limits(m, &l);
     if (has_folder) {
-        mkdir(paths.cache_dir, 0700); /* its parent is there, or nothing is kept */
+        folder_make(paths.cache_dir);
         keep(path, &k, &l);
     }
 }

@@ -36,6 +36,10 @@ check_PROGRAMS += tests/unit/test_base
 tests_unit_test_base_SOURCES = tests/unit/test_base.c
 tests_unit_test_base_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_base_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/unit/test_files
+tests_unit_test_files_SOURCES = tests/unit/test_files.c tests/unit/tree.c tests/unit/tree.h
+tests_unit_test_files_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_files_LDADD = $(UNIT_LIBS)
 endif
 
 include tests/unit/format.mk

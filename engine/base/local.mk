@@ -3,6 +3,8 @@ libengine_a_SOURCES += \
 	engine/base/err.c engine/base/err.h \
 	engine/base/clock.c engine/base/clock.h \
 	engine/base/arena.c engine/base/arena.h \
+	engine/base/folder.c engine/base/folder.h \
+	engine/base/new_file.c engine/base/new_file.h \
 	engine/base/units.c engine/base/units.h \
 	engine/base/utf8.c engine/base/utf8.h \
 	engine/base/json_write.c engine/base/json_write.h \

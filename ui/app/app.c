@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/folder.h"
 #include "ui/app/plain.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
@@ -309,7 +310,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     snprintf(log, sizeof log, "%s/log", o->paths.state_dir);
     snprintf(history, sizeof history, "%s/history", o->paths.state_dir);
     term.log_path = log;
-    path_make_folder(o->paths.state_dir);
+    folder_make(o->paths.state_dir);
     if (theme_find(&a->theme, o->ui.theme == NULL ? "dark" : o->ui.theme, o->paths.config_dir,
                    e) != 0)
         return -1;

@@ -17,6 +17,7 @@ The file.  All writing goes through out: what could not be written
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/folder.h"
 #include "engine/base/utf8.h"
 #include "ui/store/store_internal.h"
 
@@ -68,25 +69,6 @@ static void take_name(struct store *s)
              (int)(n < sizeof s->name ? n : sizeof s->name - 1), base);
 }
 
-static int make_folders(const char *path, struct err *e)
-{
-    char part[4096];
-
-    snprintf(part, sizeof part, "%s", path);
-    for (char *p = part + 1;; p++) {
-        char c = *p;
-
-        if (c != '/' && c != '\0')
-            continue;
-        *p = '\0';
-        if (mkdir(part, 0700) != 0 && errno != EEXIST)
-            return err_sys(e, "cannot make the folder \"%.200s\"", part);
-        *p = c;
-        if (c == '\0')
-            return 0;
-    }
-}
-
 /* "2026-08-01T12:00:00Z", or as a name that sorts: "20260801-120000". */
 static void now(char buf[32], bool as_name)
 {
@@ -117,8 +99,8 @@ int store_make_file(struct store *s, const char *path, struct err *e)
 {
     char stamp[32], name[sizeof s->path];
 
-    if (make_folders(s->dir, e) != 0)
-        return -1;
+    if (folder_make(s->dir) != 0)
+        return err_sys(e, "cannot make the folder \"%.200s\"", s->dir);
     now(stamp, true);
     if (path != NULL)
         take_file(s, path);

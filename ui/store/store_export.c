@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/new_file.h"
 #include "ui/store/store_internal.h"
 #include "ui/text/receipt.h"
-#include "ui/text/whole_file.h"
 
 enum store_format store_format_of(const char *path)
 {
@@ -198,31 +198,31 @@ int store_export(const struct store *s, const char *path, enum store_format form
                  bool replace, struct err *e)
 {
     struct json_text j = { 0 };
-    struct whole_file w;
+    struct new_file file;
     uint32_t from = store_oldest(s);
     int failed = 0;
 
-    if (whole_file_begin(&w, path, replace, e) != 0)
+    if (new_file_begin(&file, path, replace, e) != 0)
         return -1;
-    begin(w.f, s, format, &j);
+    begin(file.f, s, format, &j);
     for (uint32_t i = from; i < store_count(s) && failed == 0; i++) {
         struct store_item item = *store_item(s, i);
 
         if (format == STORE_MARKDOWN) {
-            failed = markdown_item(w.f, s, i, &item, e);
+            failed = markdown_item(file.f, s, i, &item, e);
         } else {
             json_text_print(&j, "%s\n", i > from ? "," : "");
-            failed = json_item(w.f, &j, s, i, &item, e);
-            put_json(w.f, &j);
+            failed = json_item(file.f, &j, s, i, &item, e);
+            put_json(file.f, &j);
         }
     }
     if (format == STORE_JSON)
-        fputs("\n  ]\n}\n", w.f);
+        fputs("\n  ]\n}\n", file.f);
     if (failed == 0 && j.failed)
         failed = err_memory(e, "exporting the chat");
     json_text_free(&j);
     if (failed == 0)
-        return whole_file_end(&w, e);
-    whole_file_drop(&w);
+        return new_file_end(&file, e);
+    new_file_drop(&file);
     return -1;
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/folder.h"
+#include "engine/base/new_file.h"
 #include "ui/term/path.h"
 
 #define CONFIG_MAX_BYTES ((long)1 << 20)
@@ -103,43 +105,19 @@ static void put_all(FILE *f, const char *old, const char *key, const char *value
         put_value(f, key, value);
 }
 
-static void make_folder(const char *path)
-{
-    char folder[4096];
-    char *slash;
-
-    snprintf(folder, sizeof folder, "%s", path);
-    slash = strrchr(folder, '/');
-    if (slash == NULL || slash == folder)
-        return;
-    *slash = '\0';
-    path_make_folder(folder);
-}
-
 int config_write(const char *path, const char *key, const char *value, struct err *e)
 {
-    char temporary[4200];
     char *old = read_old(path, e);
-    FILE *f;
-    bool ok;
+    struct new_file file;
 
     if (old == NULL)
         return -1;
-    make_folder(path);
-    snprintf(temporary, sizeof temporary, "%s.new", path);
-    f = fopen(temporary, "we");
-    if (f == NULL) {
+    folder_make_parent(path);
+    if (new_file_begin(&file, path, true, e) != 0) {
         free(old);
-        return err_sys(e, "cannot write \"%s\"", temporary);
-    }
-    put_all(f, old, key, value);
-    free(old);
-    ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
-    ok = fclose(f) == 0 && ok;
-    if (!ok || rename(temporary, path) != 0) {
-        err_sys(e, "could not write \"%s\"", path);
-        unlink(temporary);
         return -1;
     }
-    return 0;
+    put_all(file.f, old, key, value);
+    free(old);
+    return new_file_end(&file, e);
 }

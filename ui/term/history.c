@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/folder.h"
 #include "ui/term/path.h"
 
 struct history {
@@ -171,15 +172,15 @@ static int append(const char *path, const char *text, struct err *e)
     ssize_t done;
 
     if (fd < 0 && errno == ENOENT) { /* first start, or the file was removed */
-        path_make_parent(path);
+        folder_make_parent(path);
         fd = open(path, flags, 0600);
     }
-
     if (line == NULL || fd < 0) {
         free(line);
-        if (fd >= 0)
-            close(fd);
-        return err_sys(e, "cannot write the history \"%s\"", path);
+        if (fd < 0)
+            return err_sys(e, "cannot write the history \"%s\"", path);
+        close(fd);
+        return err_memory(e, "an entry of the history");
     }
     done = write(fd, line, n);
     free(line);

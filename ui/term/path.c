@@ -22,31 +22,6 @@ char *path_expand(char *buf, size_t n, const char *path)
     return buf;
 }
 
-void path_make_folder(const char *path)
-{
-    char part[4096];
-
-    snprintf(part, sizeof part, "%s", path);
-    for (char *at = part + 1; *at != '\0'; at++)
-        if (*at == '/') {
-            *at = '\0';
-            mkdir(part, 0700);
-            *at = '/';
-        }
-    mkdir(part, 0700);
-}
-
-void path_make_parent(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[4096];
-
-    if (slash == NULL || slash == path)
-        return;
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-    path_make_folder(folder);
-}
-
 int path_open_file(const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

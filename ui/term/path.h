@@ -11,13 +11,6 @@
 /* Copy path to buf, with a leading "~/" replaced by the home folder.  Returns buf. */
 char *path_expand(char *buf, size_t n, const char *path);
 
-/* Create a folder and its parents, with mode 0700.  A failure shows when something is
- * written there. */
-void path_make_folder(const char *path);
-
-/* The same for the folder that contains path. */
-void path_make_parent(const char *path);
-
 /* Calls add(list, whole path) for each file whose path begins with path, with a slash after
  * folders.  Hidden files are included only if the last part of path begins with a dot. */
 typedef void path_add_fn(void *list, const char *path);

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/text/whole_file.h"
+#include "engine/base/new_file.h"
 
 #define PATIENCE_MS 2000 /* with tmux, for each step */
 
@@ -153,10 +153,10 @@ int copy_tmux(const char *text, size_t n, struct err *e)
 
 int copy_file(const char *path, const char *text, size_t n, struct err *e)
 {
-    struct whole_file w;
+    struct new_file file;
 
-    if (whole_file_begin(&w, path, true, e) != 0)
+    if (new_file_begin(&file, path, true, e) != 0)
         return -1;
-    fwrite(text, 1, n, w.f); /* whole_file_end asks whether it went well */
-    return whole_file_end(&w, e);
+    fwrite(text, 1, n, file.f); /* new_file_end asks whether it went well */
+    return new_file_end(&file, e);
 }

@@ -20,5 +20,4 @@ libui_a_SOURCES += \
 	ui/text/transcript.c ui/text/transcript.h \
 	ui/text/transcript_internal.h \
 	ui/text/view.c \
-	ui/text/whole_file.c ui/text/whole_file.h \
 	ui/text/wrap.c ui/text/wrap.h

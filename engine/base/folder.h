@@ -1,0 +1,16 @@
+/*
+ * folder.h - make folders together with those above them.
+ *
+ * New folders are for their owner alone (0700); those that exist stay as they are.  Both
+ * functions return 0, or -1 with errno.  A caller that writes a file there next may ignore
+ * the failure, because opening the file then fails too and names the file.
+ */
+#ifndef MEMWALL_ENGINE_BASE_FOLDER_H
+#define MEMWALL_ENGINE_BASE_FOLDER_H
+
+int folder_make(const char *path);
+
+/* Make the folder that path is in. */
+int folder_make_parent(const char *path);
+
+#endif

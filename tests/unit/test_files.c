@@ -1,0 +1,207 @@
+/* Files that appear complete or not at all, and folders. */
+#include "config.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/base/folder.h"
+#include "engine/base/new_file.h"
+#include "tests/unit/tree.h"
+
+static char root[256];
+
+static const char *below(const char *name)
+{
+    static char path[512];
+
+    snprintf(path, sizeof path, "%s%s", root, name);
+    return path;
+}
+
+static void expect_file(const char *name, const char *text)
+{
+    FILE *f = fopen(below(name), "r");
+    char got[64] = "";
+
+    assert_non_null(f);
+    got[fread(got, 1, sizeof got - 1, f)] = '\0';
+    fclose(f);
+    assert_string_equal(got, text);
+}
+
+/* Entries of the folder, to see that no temporary file is left. */
+static void expect_entries(int n)
+{
+    DIR *d = opendir(root);
+
+    assert_non_null(d);
+    while (readdir(d) != NULL)
+        n--;
+    closedir(d);
+    assert_int_equal(n, -2); /* "." and ".." */
+}
+
+static int make_root(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof root, "%s", tree_new());
+    return 0;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+static void a_file_appears_when_it_is_complete(void **state)
+{
+    struct err e = ERR_INIT;
+    struct new_file n;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(new_file_begin(&n, below("/a"), false, &e), 0);
+    fputs("text", n.f);
+    fflush(n.f);
+    assert_int_not_equal(access(below("/a"), F_OK), 0);
+    assert_int_equal(new_file_end(&n, &e), 0);
+    expect_file("/a", "text");
+    assert_int_equal(stat(below("/a"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    expect_entries(1);
+}
+
+static void a_replaced_file_keeps_its_mode(void **state)
+{
+    struct err e = ERR_INIT;
+    struct new_file n;
+    struct stat st;
+
+    (void)state;
+    tree_put(root, "/a", "old");
+    assert_int_equal(chmod(below("/a"), 0640), 0);
+    assert_int_equal(new_file_begin(&n, below("/a"), true, &e), 0);
+    fputs("new", n.f);
+    expect_file("/a", "old");
+    assert_int_equal(new_file_end(&n, &e), 0);
+    expect_file("/a", "new");
+    assert_int_equal(stat(below("/a"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    expect_entries(1);
+}
+
+static void a_file_that_may_not_be_replaced_stays(void **state)
+{
+    struct err e = ERR_INIT;
+    struct new_file n;
+
+    (void)state;
+    assert_int_equal(new_file_begin(&n, below("/a"), false, &e), 0);
+    tree_put(root, "/a", "old");
+    assert_int_equal(new_file_end(&n, &e), -1);
+    assert_int_equal(e.sys, EEXIST);
+    expect_file("/a", "old");
+    expect_entries(1);
+}
+
+static void a_dropped_file_leaves_nothing(void **state)
+{
+    struct err e = ERR_INIT;
+    struct new_file n;
+
+    (void)state;
+    assert_int_equal(new_file_begin(&n, below("/a"), true, &e), 0);
+    fputs("text", n.f);
+    new_file_drop(&n);
+    new_file_drop(&n);
+    expect_entries(0);
+}
+
+static void a_full_disk_leaves_the_old_file(void **state)
+{
+    struct rlimit before, small = { 4, RLIM_INFINITY };
+    struct err e = ERR_INIT;
+    struct new_file n;
+    int rc;
+
+    (void)state;
+    tree_put(root, "/a", "old");
+    assert_int_equal(new_file_begin(&n, below("/a"), true, &e), 0);
+    fputs("more than four bytes", n.f);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small.rlim_max = before.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &small);
+    rc = new_file_end(&n, &e);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(rc, -1);
+    assert_int_equal(e.sys, EFBIG);
+    expect_file("/a", "old");
+    expect_entries(1);
+}
+
+static void names_that_cannot_be_are_refused(void **state)
+{
+    struct err e = ERR_INIT;
+    struct new_file n;
+    char longest[5000];
+
+    (void)state;
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(new_file_begin(&n, "", true, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+    assert_int_equal(new_file_begin(&n, longest, true, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+    assert_int_equal(new_file_begin(&n, below("/no/a"), true, &e), -1);
+    assert_int_equal(e.sys, ENOENT);
+    assert_int_equal(folder_make(longest), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
+}
+
+static void folders_are_made_with_those_above_them(void **state)
+{
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(folder_make(below("/a/b/c")), 0);
+    assert_int_equal(folder_make(below("/a/b/c/")), 0);
+    assert_int_equal(stat(below("/a/b"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    assert_int_equal(folder_make_parent(below("/d/e/file")), 0);
+    assert_int_equal(access(below("/d/e"), F_OK), 0);
+    assert_int_not_equal(access(below("/d/e/file"), F_OK), 0);
+    assert_int_equal(folder_make_parent("file"), 0);
+    assert_int_equal(folder_make_parent("/file"), 0);
+    tree_put(root, "/f", "");
+    assert_int_equal(folder_make(below("/f/g")), -1);
+    assert_int_equal(errno, ENOTDIR);
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, make_root, remove_root)
+    const struct CMUnitTest tests[] = {
+        CASE(a_file_appears_when_it_is_complete),     CASE(a_replaced_file_keeps_its_mode),
+        CASE(a_file_that_may_not_be_replaced_stays),  CASE(a_dropped_file_leaves_nothing),
+        CASE(a_full_disk_leaves_the_old_file),        CASE(names_that_cannot_be_are_refused),
+        CASE(folders_are_made_with_those_above_them),
+    };
+
+    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
+}
