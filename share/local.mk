@@ -4,8 +4,8 @@ THEMES = share/themes/dark.theme share/themes/light.theme \
 themesdir = $(pkgdatadir)/themes
 dist_themes_DATA = $(THEMES)
 
-# Completions are written by the program from its table of options; "make update-tables"
-# writes them and the lists of the man pages anew, a test compares.
+# The program writes completions and parts of the man pages from its tables.  After a change
+# of a table run "make update-tables"; a test compares.
 bashcompdir = $(datadir)/bash-completion/completions
 zshcompdir = $(datadir)/zsh/site-functions
 fishcompdir = $(datadir)/fish/vendor_completions.d

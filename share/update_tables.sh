@@ -1,13 +1,14 @@
 #!/bin/sh
-# update_tables.sh - write what comes from the program's table of options into the tree.
+# update_tables.sh - write the files that are generated from the program's tables.
 #
 # Usage: update_tables.sh MEMWALL SRCDIR [--check]
 #
-# Completions of three shells, and in each man page of a subcommand the lines between
+# These are the completions of three shells, and parts of man pages: in the page of a
+# subcommand the lines between
 #     .\" options: begin
 #     .\" options: end
-# and the same with "examples".
-# With --check nothing is written: differences are shown and the exit status is 1.
+# and the same with "examples", in memwall.1 the same with "commands".
+# With --check, nothing is written; differences are shown and the exit status is 1.
 set -eu
 
 memwall=$1
@@ -43,6 +44,26 @@ for shell in bash zsh fish; do
     put "$work/out" "$srcdir/share/completions/$name"
 done
 
+# fill PART LIST FILE: replace the lines between the marks of PART in FILE.
+fill()
+{
+    awk -v list="$2" -v begin=".\\\\\" $1: begin" -v end=".\\\\\" $1: end" '
+        $0 == begin { print; while ((getline line < list) > 0) print line; skip = 1; found++ }
+        $0 == end { skip = 0 }
+        !skip
+        END { exit found != 1 }' "$3" >"$work/page" || {
+        echo "not ok $page has a place for its $1"
+        status=1
+    }
+    cp "$work/page" "$3"
+}
+
+page=$srcdir/man/memwall.1
+cp "$page" "$work/out"
+"$memwall" completions commands >"$work/list"
+fill commands "$work/list" "$work/out"
+put "$work/out" "$page"
+
 for command in $("$memwall" completions list | cut -f 1 | sort -u); do
     page=$srcdir/man/memwall-$command.1
     if [ ! -f "$page" ]; then
@@ -53,15 +74,7 @@ for command in $("$memwall" completions list | cut -f 1 | sort -u); do
     cp "$page" "$work/out"
     for part in options examples; do
         "$memwall" completions "$part-$command" >"$work/list"
-        awk -v list="$work/list" -v begin=".\\\\\" $part: begin" -v end=".\\\\\" $part: end" '
-            $0 == begin { print; while ((getline line < list) > 0) print line; skip = 1; found++ }
-            $0 == end { skip = 0 }
-            !skip
-            END { exit found != 1 }' "$work/out" >"$work/page" || {
-            echo "not ok man/memwall-$command.1 has a place for its $part"
-            status=1
-        }
-        cp "$work/page" "$work/out"
+        fill "$part" "$work/list" "$work/out"
     done
     put "$work/out" "$page"
 done

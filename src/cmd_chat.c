@@ -42,7 +42,7 @@ static int refuse(const struct options *o, const struct mw_options *engine, cons
     return report_error(e);
 }
 
-int cmd_chat(const struct options *o)
+static int run_chat(const struct options *o)
 {
     struct ui_chat_options c = { .model_path = o->model,
                                  .limits = limits,
@@ -68,7 +68,7 @@ int cmd_chat(const struct options *o)
         return once_chat(o, &c.chat.engine, &e) == 0 ? EXIT_OK : refuse(o, &c.chat.engine, &e);
     }
     if (!isatty(STDOUT_FILENO) || (!c.ui.plain && !ui_can_draw()))
-        return cmd_run(o);
+        return cmd_run.run(o);
     if (settings_engine(o, &c.chat.engine, &notice, &e) != 0 || paths_find(&paths, &e) != 0)
         return report_error(&e);
     folder_make(paths.cache_dir); /* if that fails, nothing is cached */
@@ -88,3 +88,20 @@ int cmd_chat(const struct options *o)
     }
     return rc;
 }
+
+const struct command cmd_chat = {
+    .name = "chat",
+    .help = "talk to a model in the terminal, next to a dashboard",
+    .about = "The screen has the chat, the dashboard, one input line and a status bar.\n"
+             "/help or F1 lists commands and keys.  If standard output is not a terminal,\n"
+             "this is \"memwall run\".  --once prints the dashboard as text and exits; --json\n"
+             "prints its figures.",
+    .examples = "memwall -m model.gguf\n"
+                "memwall -m model.gguf --memory 2G --ctx 16k --kv q8_0\n"
+                "memwall -m model.gguf --continue\n"
+                "memwall -m model.gguf --memory 2G --once\n",
+    .bit = CMD_CHAT,
+    .needs_model = true,
+    .reads_config = true,
+    .run = run_chat,
+};

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "src/command.h"
-#include "src/eval_ids.h"
 #include "src/eval_text.h"
+#include "src/id_list.h"
 #include "src/plan_print.h"
 #include "src/progress.h"
 #include "src/settings.h"
@@ -110,7 +110,7 @@ static int eval_ids(struct mw_model *m, struct mw_options *wish, const struct op
     if (o->logits != NULL)
         wish->n_logit_row = LOGIT_ROWS;
     if (eval_most_tokens(m, wish, &most, e) != 0 ||
-        eval_ids_read(o->ids_file, info.n_vocab, most, &ids, &n, e) != 0)
+        id_list_read(o->ids_file, info.n_vocab, most, &ids, &n, e) != 0)
         return -1;
     progress_open(&p, o->quiet);
     rows = (struct rows){ NULL, info.n_vocab, n, 0, &p };
@@ -141,9 +141,8 @@ done:
     return r;
 }
 
-int cmd_eval(const struct options *o)
+static int run_eval(const struct options *o)
 {
-    const struct command *self = command_named("eval");
     struct err e = ERR_INIT, ignored = ERR_INIT;
     struct eval_watch watch = { 0 };
     struct mw_model *m = NULL;
@@ -156,14 +155,14 @@ int cmd_eval(const struct options *o)
         err_set(&e, ERR_ARGUMENT,
                 o->text != NULL ? "--ids and --text exclude each other"
                                 : "nothing to evaluate: give --ids or --text");
-        return report_usage(self, &e);
+        return report_usage(&cmd_eval, &e);
     }
     if (o->text != NULL && (o->logits != NULL || o->greedy > 0)) {
         err_set(&e, ERR_ARGUMENT, "--logits and --greedy go with --ids");
-        return report_usage(self, &e);
+        return report_usage(&cmd_eval, &e);
     }
     if (settings_engine(o, &wish, &notice, &e) != 0)
-        return e.code == ERR_ARGUMENT ? report_usage(self, &e) : report_error(&e);
+        return e.code == ERR_ARGUMENT ? report_usage(&cmd_eval, &e) : report_error(&e);
     settings_report(o, &notice);
     if (mw_model_open_within(&m, o->model, wish.memory_bytes, &e) != 0)
         return report_error(&e);
@@ -178,3 +177,16 @@ int cmd_eval(const struct options *o)
     mw_model_close(m);
     return code;
 }
+
+const struct command cmd_eval = {
+    .name = "eval",
+    .help = "evaluate token ids or a text: logits, greedy ids, perplexity",
+    .about = "With --ids, write a row of logits for each id (--logits) or print the ids\n"
+             "that follow (--greedy).  With --text, print the perplexity of a text.",
+    .examples = "echo 2 9259 | memwall eval model.gguf --ids - --greedy 8\n"
+                "memwall eval model.gguf --ids ids.txt --logits out.f32 --exact --kv f32\n"
+                "memwall eval model.gguf --text book.txt\n",
+    .bit = CMD_EVAL,
+    .needs_model = true,
+    .run = run_eval,
+};

@@ -22,7 +22,7 @@ static int list_anyway(const struct options *o, const struct err *why)
     return report_error(why);
 }
 
-int cmd_inspect(const struct options *o)
+static int run_inspect(const struct options *o)
 {
     struct err e = ERR_INIT, no_text = ERR_INIT;
     struct mw_inspect *i = NULL;
@@ -49,3 +49,15 @@ int cmd_inspect(const struct options *o)
     mw_inspect_close(i);
     return code;
 }
+
+const struct command cmd_inspect = {
+    .name = "inspect",
+    .help = "describe a model file: sizes, types, layers, tokenizer",
+    .about = "Print parameters, weights by type, layers, lookup tables, tokenizer and chat\n"
+             "format.  Only the headers of the file are read.",
+    .examples = "memwall inspect model.gguf\n"
+                "memwall inspect model.gguf --tensors\n",
+    .bit = CMD_INSPECT,
+    .needs_model = true,
+    .run = run_inspect,
+};

@@ -9,7 +9,7 @@
 #include "src/plan_print.h"
 #include "src/settings.h"
 
-int cmd_plan(const struct options *o)
+static int run_plan(const struct options *o)
 {
     struct err e = ERR_INIT, ignored = ERR_INIT;
     struct mw_model *m = NULL;
@@ -53,3 +53,16 @@ done:
     mw_model_close(m);
     return code;
 }
+
+const struct command cmd_plan = {
+    .name = "plan",
+    .help = "show what fits into memory and predict the speed; load nothing",
+    .about = "Print how the memory budget is divided, and how many tokens per second this\n"
+             "machine would give with it.",
+    .examples = "memwall plan model.gguf\n"
+                "memwall plan model.gguf --memory 1G --ctx 32k\n",
+    .bit = CMD_PLAN,
+    .needs_model = true,
+    .reads_config = true,
+    .run = run_plan,
+};

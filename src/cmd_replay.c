@@ -36,17 +36,33 @@ static int play(const struct options *o, struct err *e)
     return ui_replay(&r, e);
 }
 
-int cmd_replay(const struct options *o)
+static int run_replay(const struct options *o)
 {
     struct err e = ERR_INIT;
     int rc;
 
     if (o->arg == NULL) {
         err_set(&e, ERR_ARGUMENT, "which recording? (a file that --telemetry wrote)");
-        return report_usage(command_named("replay"), &e);
+        return report_usage(&cmd_replay, &e);
     }
     rc = o->once || o->json ? print(o, &e) : play(o, &e);
     if (rc < 0)
         return report_error(&e);
     return rc;
 }
+
+const struct command cmd_replay = {
+    .name = "replay",
+    .args = "FILE",
+    .help = "play a recording made with --telemetry in the dashboard",
+    .about = "Space pauses, . steps to the next token or second, + and - change the speed,\n"
+             "< and > seek, Up and Down inspect a layer, q quits.  --once prints the\n"
+             "dashboard at the end of the recording; --json prints its figures.",
+    .examples = "memwall run -m model.gguf --telemetry log.jsonl \"Hello\"\n"
+                "memwall replay log.jsonl\n"
+                "memwall replay --once log.jsonl\n",
+    .bit = CMD_REPLAY,
+    .takes_arg = true,
+    .reads_config = true,
+    .run = run_replay,
+};

@@ -264,7 +264,7 @@ done:
     return code;
 }
 
-int cmd_run(const struct options *o)
+static int run_run(const struct options *o)
 {
     struct run *r = calloc(1, sizeof *r);
     struct settings_notice notice;
@@ -280,15 +280,14 @@ int cmd_run(const struct options *o)
     r->o = o;
     if (settings_engine(o, &r->chat_options.engine, &notice, &e) != 0) {
         free(r);
-        return report_usage(command_named("run"), &e);
+        return report_usage(&cmd_run, &e);
     }
     settings_report(o, &notice);
     if (mw_model_open_within(&r->model, o->model, r->chat_options.engine.memory_bytes, &e) != 0)
         code = report_error(&e);
     else if (prompt_make(o->arg, o->raw, mw_text_bytes(r->model, &r->chat_options.engine),
                          &text, &len, &e) != 0)
-        code =
-            e.code == ERR_ARGUMENT ? report_usage(command_named("run"), &e) : report_error(&e);
+        code = e.code == ERR_ARGUMENT ? report_usage(&cmd_run, &e) : report_error(&e);
     else {
         settings_chat(o, r->model, &r->chat_options);
         limits_ensure(r->model, o->model, &r->chat_options.engine, false);
@@ -300,3 +299,21 @@ int cmd_run(const struct options *o)
     free(r);
     return code;
 }
+
+const struct command cmd_run = {
+    .name = "run",
+    .args = "[PROMPT]",
+    .help = "answer one prompt on standard output",
+    .about = "The prompt is the argument, standard input, or both: the argument first, then\n"
+             "the input as attached text.  Only the answer goes to standard output.  If\n"
+             "standard error is a terminal, a line there shows the progress.  Ctrl-C stops\n"
+             "the answer; a second Ctrl-C exits at once.",
+    .examples = "memwall run -m model.gguf \"Why is the sky blue?\"\n"
+                "memwall run -m model.gguf \"Sum this up.\" < notes.txt\n"
+                "git diff | memwall run -m model.gguf -q \"Write a commit message.\"\n",
+    .bit = CMD_RUN,
+    .needs_model = true,
+    .takes_arg = true,
+    .reads_config = true,
+    .run = run_run,
+};

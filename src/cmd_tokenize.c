@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "src/command.h"
-#include "src/eval_ids.h"
+#include "src/id_list.h"
 #include "src/json_out.h"
 #include "src/prompt.h"
 #include "ui/text/clean.h"
@@ -192,7 +192,7 @@ static int decode(const struct mw_vocab *v, const struct options *o, const char 
     int rc = prompt_read_file(path, IDS_MAX_BYTES, &text, &len, e);
 
     if (rc == 0)
-        rc = eval_ids_parse(name, text, len, mw_vocab_size(v), &ids, &n, e);
+        rc = id_list_parse(name, text, len, mw_vocab_size(v), &ids, &n, e);
     free(text);
     if (rc == 0)
         rc = mw_vocab_decode(v, ids, n, o->special, &decoded, &len, e);
@@ -272,7 +272,7 @@ static int check(const struct options *o, struct err *e)
     return 0;
 }
 
-int cmd_tokenize(const struct options *o)
+static int run_tokenize(const struct options *o)
 {
     const char *path = o->arg != NULL ? o->arg : "-";
     struct err e = ERR_INIT;
@@ -280,7 +280,7 @@ int cmd_tokenize(const struct options *o)
     int rc = -1;
 
     if (check(o, &e) != 0)
-        return report_usage(command_named("tokenize"), &e);
+        return report_usage(&cmd_tokenize, &e);
     if (mw_vocab_open(&v, o->model, &e) == 0)
         rc = o->chat     ? tokenize_chat(v, o, path, &e)
              : o->decode ? decode(v, o, path, &e)
@@ -288,3 +288,23 @@ int cmd_tokenize(const struct options *o)
     mw_vocab_close(v);
     return rc == 0 ? EXIT_OK : report_error(&e);
 }
+
+const struct command cmd_tokenize = {
+    .name = "tokenize",
+    .args = "[FILE]",
+    .help = "convert text to token ids, ids to text, messages to a prompt",
+    .about = "Read a file or standard input and print one token per line: its id, its kind\n"
+             "unless that is normal, and its text.  No begin token is added.  With --decode,\n"
+             "the input is ids separated by spaces, commas or newlines.  With --chat, the\n"
+             "input is a JSON array of messages, and the output is the prompt that the\n"
+             "model's chat template makes of them.",
+    .examples = "echo -n \"Why is the sky blue?\" | memwall tokenize -m model.gguf --ids\n"
+                "memwall tokenize -m model.gguf --ids book.txt | wc -w\n"
+                "echo 9259 236764 | memwall tokenize -m model.gguf --decode\n"
+                "memwall tokenize -m model.gguf --chat --text chat.json\n"
+                "memwall tokenize -m model.gguf --chat --template new.jinja --text chat.json\n",
+    .bit = CMD_TOKENIZE,
+    .needs_model = true,
+    .takes_arg = true,
+    .run = run_tokenize,
+};

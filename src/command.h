@@ -1,8 +1,9 @@
 /*
- * command.h - the subcommands, as rows of a table.
+ * command.h - the subcommands.
  *
- * To add one: a bit in enum command_bit (options.h), a file cmd_NAME.c with its function,
- * a row in commands.c, man/memwall-NAME.1, `make update-tables`.
+ * To add one: a file cmd_NAME.c that defines struct command cmd_NAME, a line in COMMANDS below,
+ * a page man/memwall-NAME.1 (both files listed in src/local.mk).  `make update-tables` then
+ * writes the completions, the options and examples of the new page, and the list in memwall(1).
  */
 #ifndef MEMWALL_SRC_COMMAND_H
 #define MEMWALL_SRC_COMMAND_H
@@ -12,58 +13,86 @@
 
 #include "src/options.h"
 
-/* How the program ends. */
 enum exit_code {
     EXIT_OK = 0,
-    EXIT_FAILED = 1,   /* a file, the system or the model did not do what was needed */
+    EXIT_FAILED = 1,   /* a file, the system or the model failed */
     EXIT_USAGE = 2,    /* the command line is wrong */
     EXIT_NO_FIT = 3,   /* does not fit the memory budget */
     EXIT_STOPPED = 130 /* stopped by Ctrl-C */
 };
 
+/* One line per subcommand, in the order in which --help lists them.  A line defines the bit
+ * CMD_NAME, declares cmd_name and puts it into command_table. */
+/* clang-format off */
+#define COMMANDS(X) \
+    X(CHAT, chat) \
+    X(RUN, run) \
+    X(PLAN, plan) \
+    X(EVAL, eval) \
+    X(REPLAY, replay) \
+    X(INSPECT, inspect) \
+    X(TOKENIZE, tokenize) \
+    X(COMPLETIONS, completions)
+
+enum command_index {
+#define X(NAME, name) COMMAND_##NAME,
+    COMMANDS(X)
+#undef X
+    N_COMMAND
+};
+
+/* Subcommands as bits: a row of options_table names all that take the option. */
+enum command_bit {
+#define X(NAME, name) CMD_##NAME = 1 << COMMAND_##NAME,
+    COMMANDS(X)
+#undef X
+    CMD_EVERY = (1 << N_COMMAND) - 1,
+    CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
+    CMD_TALK = CMD_CHAT | CMD_RUN,
+    CMD_SCREEN = CMD_CHAT | CMD_REPLAY,
+};
+/* clang-format on */
+
 struct command {
     const char *name;
-    const char *args;     /* of the usage line, behind the options; "" for none */
+    const char *args;     /* on the usage line, after the options; NULL: none */
     const char *help;     /* one line */
-    const char *about;    /* a paragraph of --help, lines broken by hand */
-    const char *examples; /* command lines, one a line */
+    const char *about;    /* a paragraph of --help, with its line breaks */
+    const char *examples; /* command lines, each ended by a newline */
     unsigned bit;         /* enum command_bit */
     bool is_hidden;
-    bool needs_model; /* -m or the first positional */
-    bool takes_arg;   /* a positional of its own, so that the model needs its -m */
+    bool needs_model;  /* -m, or the first positional */
+    bool takes_arg;    /* has a positional of its own, so the model needs -m */
+    bool reads_config; /* takes settings from memwall.conf(5) */
     int (*run)(const struct options *o); /* returns enum exit_code */
 };
-extern const struct command command_table[];
-extern const size_t n_command;
+#define X(NAME, name) extern const struct command cmd_##name;
+COMMANDS(X)
+#undef X
 
-/* By name, hidden ones too; NULL: there is none. */
+extern const struct command *const command_table[N_COMMAND];
+
+/* Find a subcommand by name, hidden ones too; NULL if there is none. */
 const struct command *command_named(const char *name);
+
+/* Walk the subcommands that help and completions show: start with *i = 0; NULL at the end. */
+const struct command *command_next_shown(size_t *i);
 
 /* `--help` of the program and of a subcommand, on standard output. */
 void help_program(void);
 void help_command(const struct command *c);
-/* Name, version, build features, kernels on this CPU. */
+/* Print name, version, build features and the kernels that this CPU runs. */
 void help_version(void);
 
-/* "memwall: " and the error on standard error; the exit code that belongs to it. */
+/* Print "memwall: " and the error to standard error; return its exit code. */
 int report_error(const struct err *e);
-/* The same for a mistake in the command line, with where help is found. */
+/* The same for a mistake in the command line; also names the help that lists the options. */
 int report_usage(const struct command *c, const struct err *e);
-/* "memwall: " and a text that is no error, on standard error, cleaned. */
+/* Print "memwall: " and a notice to standard error, cleaned for the terminal. */
 void report_notice(const char *text, size_t n);
-/* Write out what standard output holds; false: it cannot be written, report_end() says
- * why. */
+/* Flush standard output.  False if it cannot be written; report_end() prints the reason. */
 bool report_flush(void);
 /* Flush standard output: code, or EXIT_FAILED with a message if writing failed. */
 int report_end(int code);
-
-int cmd_run(const struct options *o);
-int cmd_plan(const struct options *o);
-int cmd_eval(const struct options *o);
-int cmd_inspect(const struct options *o);
-int cmd_chat(const struct options *o);
-int cmd_replay(const struct options *o);
-int cmd_tokenize(const struct options *o);
-int cmd_completions(const struct options *o);
 
 #endif

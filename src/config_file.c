@@ -13,9 +13,19 @@
 #include "src/prompt.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
-#define CONFIG_COMMANDS  ((unsigned)(CMD_TALK | CMD_PLAN | CMD_REPLAY))
 
-/* What makes sense for one start only, and what would keep the program from starting. */
+/* The subcommands that take settings from the file. */
+static unsigned config_commands(void)
+{
+    unsigned bits = 0;
+
+    for (size_t i = 0; i < N_COMMAND; i++)
+        if (command_table[i]->reads_config)
+            bits |= command_table[i]->bit;
+    return bits;
+}
+
+/* False for options that make sense once only, or that would keep memwall from starting. */
 static bool is_for_files(const struct option *row)
 {
     static const enum option_id not_these[] = { OPT_HELP, OPT_VERSION, OPT_CONTINUE,
@@ -24,7 +34,7 @@ static bool is_for_files(const struct option *row)
     for (size_t i = 0; i < sizeof not_these / sizeof not_these[0]; i++)
         if (row == &options_table[not_these[i]])
             return false;
-    return (row->commands & CONFIG_COMMANDS) != 0 && !row->is_hidden;
+    return (row->commands & config_commands()) != 0 && !row->is_hidden;
 }
 
 const char *const *config_file_keys(void)
@@ -58,7 +68,7 @@ static int set_key(struct options *o, unsigned bits, const char *key, const char
                    struct err *e)
 {
     struct options aside;
-    int id = options_find(key, strlen(key), CONFIG_COMMANDS);
+    int id = options_find(key, strlen(key), config_commands());
     const struct option *row = id >= 0 ? &options_table[id] : NULL;
 
     if (row == NULL || !is_for_files(row))
@@ -82,7 +92,7 @@ int config_file_check(const char *key, const char *value, struct err *e)
     struct options o;
 
     options_default(&o);
-    return set_key(&o, CONFIG_COMMANDS, key, value, e);
+    return set_key(&o, config_commands(), key, value, e);
 }
 
 static char *trim(char *s)
@@ -146,7 +156,7 @@ int config_file_read(struct options *o, const struct command *c, const char *pat
     char *line;
 
     *text = NULL;
-    if ((c->bit & CONFIG_COMMANDS) == 0)
+    if (!c->reads_config)
         return 0;
     if (prompt_read_settings(path, CONFIG_MAX_BYTES, text, &len, e) != 0) {
         bool absent = e->sys == ENOENT || e->sys == ENOTDIR;

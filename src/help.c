@@ -6,11 +6,12 @@
 
 #include "src/command.h"
 
-#define COMMAND_AT 12 /* column of the text behind a command */
-#define OPTION_AT  26 /* the same behind an option */
-#define HELP_WIDTH 80 /* no line is longer */
+#define COMMAND_AT 12 /* column of the text after a command */
+#define OPTION_AT  26 /* column of the text after an option */
+#define HELP_WIDTH 80
 
-/* Words of text from column left on, broken before HELP_WIDTH; the cursor is at column at. */
+/* Print text from column left on, with lines broken at HELP_WIDTH.  The cursor is at column
+ * at; if that is too close to left, the text starts on a new line. */
 static void print_wrapped(const char *text, int left, int at)
 {
     if (at + 2 > left) {
@@ -51,7 +52,7 @@ static void print_option(const struct option *row)
     print_wrapped(row->help, OPTION_AT, n);
 }
 
-/* text, each line of it with two columns before it. */
+/* Print the lines of text, each indented by two columns. */
 static void print_indented(const char *text)
 {
     while (*text != '\0') {
@@ -73,9 +74,8 @@ void help_command(const struct command *c)
     printf("memwall %s - %s\n\nUsage: memwall %s ", c->name, c->help, c->name);
     if (c->needs_model)
         fputs(c->takes_arg ? "-m MODEL " : "[-m] MODEL ", stdout);
-    printf("[options]%s%s\n", c->args[0] != '\0' ? " " : "", c->args);
-    if (c->about[0] != '\0')
-        printf("\n%s\n", c->about);
+    printf("[options]%s%s\n\n%s\n", c->args != NULL ? " " : "", c->args != NULL ? c->args : "",
+           c->about);
     for (int g = 0; g < N_GROUP; g++) {
         bool any = false;
 
@@ -97,21 +97,20 @@ void help_command(const struct command *c)
 
 void help_program(void)
 {
+    const struct command *c;
+
     puts("memwall - talk to a language model larger than memory\n\n"
          "Usage: memwall -m MODEL [options]           chat in the terminal\n"
          "       memwall COMMAND [options]\n\n"
          "Commands:");
-    for (size_t i = 0; i < n_command; i++) {
-        if (command_table[i].is_hidden)
-            continue;
-        print_wrapped(command_table[i].help, COMMAND_AT, printf("  %s", command_table[i].name));
-    }
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
+        print_wrapped(c->help, COMMAND_AT, printf("  %s", c->name));
     puts("\nExamples:\n"
-         "  memwall plan model.gguf --memory 1G      what would fit, before it is loaded\n"
-         "  memwall -m model.gguf --memory 1G        chat with all of it under 1 GiB\n"
+         "  memwall plan model.gguf --memory 1G      show what would fit; load nothing\n"
+         "  memwall -m model.gguf --memory 1G        chat; keep everything under 1 GiB\n"
          "  memwall run -m model.gguf \"Why is the sky blue?\"");
-    puts("\n\"memwall COMMAND --help\" lists the options of a command.  Without a command\n"
-         "they are those of chat.  Manual: memwall(1).");
+    puts("\n\"memwall COMMAND --help\" lists the options of a command.  Without a command,\n"
+         "the options are those of chat.  Manual: memwall(1).");
     print_exit_codes();
 }
 
@@ -120,7 +119,7 @@ void help_version(void)
     printf("memwall %s\nfeatures ", mw_version());
     for (int i = 0; mw_feature(i) != NULL; i++)
         printf("%s %s", i > 0 ? "," : "", mw_feature(i));
-    /* The first one is what --isa chooses when nothing else is said. */
+    /* The first one is the default of --isa. */
     fputs("\nkernels  ", stdout);
     for (int i = 0; mw_isa(i) != NULL; i++)
         printf("%s %s", i > 0 ? "," : "", mw_isa(i));

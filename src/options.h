@@ -16,23 +16,6 @@
 
 #include "engine/memwall.h"
 
-/* Subcommands as bits, so that a row can name several. */
-enum command_bit {
-    CMD_CHAT = 1 << 0,
-    CMD_RUN = 1 << 1,
-    CMD_PLAN = 1 << 2,
-    CMD_EVAL = 1 << 3,
-    CMD_INSPECT = 1 << 4,
-    CMD_TOKENIZE = 1 << 5,
-    CMD_REPLAY = 1 << 6,
-    CMD_COMPLETIONS = 1 << 7,
-    CMD_EVERY = (1 << 8) - 1,
-    /* Those that load a model and compute with it. */
-    CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL,
-    CMD_TALK = CMD_CHAT | CMD_RUN,
-    CMD_SCREEN = CMD_CHAT | CMD_REPLAY,
-};
-
 enum option_id {
     OPT_MODEL,
     OPT_CTX,
@@ -176,7 +159,7 @@ struct option {
     const char *arg;     /* "FILE"; NULL: takes none */
     const char *choices; /* words with blanks between, or NULL */
     const char *help;
-    unsigned commands; /* enum command_bit */
+    unsigned commands; /* enum command_bit of command.h */
     enum option_kind kind;
     size_t at; /* in struct options */
     double min, max;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/options.h"
+#include "src/command.h"
 
 #define AT(field) offsetof(struct options, field)
 

@@ -11,13 +11,13 @@ end
 function __memwall_is_first
     test (count (commandline -opc)) -eq 1
 end
-complete -c memwall -n __memwall_is_first -a chat -d 'talk to a model in the terminal, with the dashboard beside it'
+complete -c memwall -n __memwall_is_first -a chat -d 'talk to a model in the terminal, next to a dashboard'
 complete -c memwall -n __memwall_is_first -a run -d 'answer one prompt on standard output'
-complete -c memwall -n __memwall_is_first -a plan -d 'say what fits and how fast it would be, load nothing'
+complete -c memwall -n __memwall_is_first -a plan -d 'show what fits into memory and predict the speed; load nothing'
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
-complete -c memwall -n __memwall_is_first -a replay -d 'play a recording of --telemetry in the dashboard'
-complete -c memwall -n __memwall_is_first -a inspect -d 'say what a model file consists of'
-complete -c memwall -n __memwall_is_first -a tokenize -d 'text to token ids, or back with --decode'
+complete -c memwall -n __memwall_is_first -a replay -d 'play a recording made with --telemetry in the dashboard'
+complete -c memwall -n __memwall_is_first -a inspect -d 'describe a model file: sizes, types, layers, tokenizer'
+complete -c memwall -n __memwall_is_first -a tokenize -d 'convert text to token ids, ids to text, messages to a prompt'
 complete -c memwall -n '__memwall_is chat' -l model -s m -r -F -d 'GGUF file, the first of a split set, or folder'
 complete -c memwall -n '__memwall_is chat' -l ctx -s c -x -d 'tokens of context, 32k is 32768 (default 4096; eval: what it needs)'
 complete -c memwall -n '__memwall_is chat' -l memory -s b -x -d 'memory budget: 512M, 2G, 50% of the machine\'s, or auto (default)'

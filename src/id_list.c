@@ -1,7 +1,7 @@
-/* See eval_ids.h. */
+/* See id_list.h. */
 #include "config.h"
 
-#include "src/eval_ids.h"
+#include "src/id_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static int finish(struct reader *r, int rc, uint32_t **out, size_t *n, struct er
     return rc;
 }
 
-int eval_ids_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
+int id_list_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
                    uint32_t **out, size_t *n_id, struct err *e)
 {
     struct reader r = { .name = name, .n_vocab = n_vocab, .max = SIZE_MAX / sizeof *r.ids };
@@ -112,7 +112,7 @@ int eval_ids_parse(const char *name, const char *text, size_t n, uint32_t n_voca
     return finish(&r, take(&r, text, n, e), out, n_id, e);
 }
 
-int eval_ids_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out, size_t *n,
+int id_list_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out, size_t *n,
                   struct err *e)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;

@@ -1,8 +1,8 @@
 /*
- * eval_ids.h - the ids of `memwall eval --ids`: decimal numbers in a text.
+ * id_list.h - the ids of `memwall eval --ids`: decimal numbers in a text.
  */
-#ifndef MEMWALL_SRC_EVAL_IDS_H
-#define MEMWALL_SRC_EVAL_IDS_H
+#ifndef MEMWALL_SRC_ID_LIST_H
+#define MEMWALL_SRC_ID_LIST_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,11 +15,11 @@
  * naming file and byte; a file without ids is an error, and so is one with more than max
  * (ERR_CONTEXT).
  */
-int eval_ids_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out, size_t *n,
+int id_list_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out, size_t *n,
                   struct err *e);
 
 /* The same of n bytes of text, which may hold none; name is for messages. */
-int eval_ids_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
+int id_list_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
                    uint32_t **out, size_t *n_id, struct err *e);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * completions.c - completions for three shells and lists for the man pages, written from
+ * memwall completions: print shell completions and the generated parts of the man pages from
  * the tables of commands and options.
  *
- * `make update-tables` writes the results into share/completions and man; a test fails
- * when what lies there is not what this prints.
+ * `make update-tables` writes the results to share/completions and man; a test fails if the
+ * files there differ from this output.
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,16 +52,17 @@ static void bash_command(const struct command *c)
 
 static void print_bash(void)
 {
+    const struct command *c;
+
     printf("# bash completion for memwall, %s\n", head);
     puts("_memwall()\n"
          "{\n"
          "    local cur=$2 prev=$3 command=chat options='' words=''");
     fputs("    local commands=\" ", stdout);
-    for (size_t i = 0; i < n_command; i++)
-        if (!command_table[i].is_hidden)
-            printf("%s ", command_table[i].name);
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
+        printf("%s ", c->name);
     puts("\"\n"
-         "    # Bash cuts words at = and :, so the option may stand two words back.\n"
+         "    # Bash cuts words at = and :, so the option may be two words back.\n"
          "    if [[ $prev == '=' ]]; then\n"
          "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
          "    elif [[ $cur == '=' ]]; then\n"
@@ -70,9 +72,8 @@ static void print_bash(void)
          "        command=${COMP_WORDS[1]}\n"
          "    fi\n"
          "    case $command in");
-    for (size_t i = 0; i < n_command; i++)
-        if (!command_table[i].is_hidden)
-            bash_command(&command_table[i]);
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
+        bash_command(c);
     puts("    esac\n"
          "    COMPREPLY=()\n"
          "    case $words in\n"
@@ -98,7 +99,7 @@ static void print_bash(void)
 
 /* ---- zsh ---- */
 
-/* Inside single quotes of zsh's _arguments: quote, brackets and colon have meanings. */
+/* Escape the characters that are special in single quotes of zsh's _arguments. */
 static void zsh_text(const char *s)
 {
     for (; *s != '\0'; s++) {
@@ -138,16 +139,16 @@ static void zsh_option(const struct option *row)
 
 static void print_zsh(void)
 {
+    const struct command *c;
+
     printf("#compdef memwall\n# zsh completion for memwall, %s\n", head);
     puts("_memwall() {\n"
          "    local -a names\n"
          "    local name=chat\n"
          "    names=(");
-    for (size_t i = 0; i < n_command; i++) {
-        if (command_table[i].is_hidden)
-            continue;
-        printf("        '%s:", command_table[i].name);
-        zsh_text(command_table[i].help);
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;) {
+        printf("        '%s:", c->name);
+        zsh_text(c->help);
         puts("'");
     }
     puts("    )\n"
@@ -162,12 +163,10 @@ static void print_zsh(void)
          "        (( CURRENT-- ))\n"
          "    fi\n"
          "    case $name in");
-    for (size_t i = 0; i < n_command; i++) {
-        if (command_table[i].is_hidden)
-            continue;
-        printf("    %s)\n        _arguments -s -S \\\n", command_table[i].name);
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;) {
+        printf("    %s)\n        _arguments -s -S \\\n", c->name);
         for (int k = 0; k < N_OPTION; k++)
-            if (is_shown(&options_table[k], &command_table[i]))
+            if (is_shown(&options_table[k], c))
                 zsh_option(&options_table[k]);
         puts("            '*:argument:_files'\n        ;;");
     }
@@ -213,11 +212,12 @@ static void fish_command(const struct command *c)
 
 static void print_fish(void)
 {
+    const struct command *c;
+
     printf("# fish completion for memwall, %s\n", head);
     fputs("set -g __memwall_commands", stdout);
-    for (size_t i = 0; i < n_command; i++)
-        if (!command_table[i].is_hidden)
-            printf(" %s", command_table[i].name);
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
+        printf(" %s", c->name);
     puts("\n"
          "function __memwall_is -a name\n"
          "    set -l words (commandline -opc)\n"
@@ -230,21 +230,19 @@ static void print_fish(void)
          "function __memwall_is_first\n"
          "    test (count (commandline -opc)) -eq 1\n"
          "end");
-    for (size_t i = 0; i < n_command; i++) {
-        if (command_table[i].is_hidden)
-            continue;
-        printf("complete -c memwall -n __memwall_is_first -a %s -d ", command_table[i].name);
-        fish_text(command_table[i].help);
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;) {
+        printf("complete -c memwall -n __memwall_is_first -a %s -d ", c->name);
+        fish_text(c->help);
         putchar('\n');
     }
-    for (size_t i = 0; i < n_command; i++)
-        if (!command_table[i].is_hidden)
-            fish_command(&command_table[i]);
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
+        fish_command(c);
 }
 
 /* ---- man pages ---- */
 
-/* A dash is a minus to copy from; a dot or quote at the start of a line is a request. */
+/* Write dashes as minus signs, so that options can be copied.  Escape a dot or quote at the
+ * start of a line, which would be a request. */
 static void roff_text(const char *s)
 {
     if (*s == '.' || *s == '\'')
@@ -306,24 +304,36 @@ static void print_man_examples(const struct command *c)
     puts(".EE");
 }
 
-/* command, option, letter, argument, group, help: one option a line, tabs between. */
+/* The list of memwall(1): each command, its help as a sentence, its page. */
+static void print_man_commands(void)
+{
+    const struct command *c;
+
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;) {
+        printf(".TP\n.B %s\n%c", c->name, toupper((unsigned char)c->help[0]));
+        roff_text(c->help + 1);
+        printf(".\nSee\n.BR memwall\\-%s (1).\n", c->name);
+    }
+}
+
+/* One option per line: command, option, letter, argument, group, help, with tabs between. */
 static void print_list(void)
 {
-    for (size_t i = 0; i < n_command; i++) {
-        if (command_table[i].is_hidden)
-            continue;
+    const struct command *c;
+
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;) {
         for (int k = 0; k < N_OPTION; k++) {
             const struct option *row = &options_table[k];
 
-            if (is_shown(row, &command_table[i]))
-                printf("%s\t--%s\t%c\t%s\t%s\t%s\n", command_table[i].name, row->name,
+            if (is_shown(row, c))
+                printf("%s\t--%s\t%c\t%s\t%s\t%s\n", c->name, row->name,
                        row->letter != 0 ? row->letter : '-', row->arg != NULL ? row->arg : "-",
                        option_group_title(row->group), row->help);
         }
     }
 }
 
-int cmd_completions(const struct options *o)
+static int run_completions(const struct options *o)
 {
     static const struct {
         const char *name;
@@ -333,6 +343,7 @@ int cmd_completions(const struct options *o)
         { "zsh", print_zsh },
         { "fish", print_fish },
         { "list", print_list },
+        { "commands", print_man_commands },
     };
     static const struct {
         const char *prefix;
@@ -360,6 +371,21 @@ int cmd_completions(const struct options *o)
         lists[i].print(c);
         return EXIT_OK;
     }
-    err_set(&e, ERR_ARGUMENT, "\"%.40s\" is none of bash, zsh, fish", what);
-    return report_usage(command_named("completions"), &e);
+    err_set(&e, ERR_ARGUMENT, "unknown shell \"%.40s\"; use bash, zsh or fish", what);
+    return report_usage(&cmd_completions, &e);
 }
+
+const struct command cmd_completions = {
+    .name = "completions",
+    .args = "bash|zsh|fish",
+    .help = "print shell completions",
+    .about =
+        "Print the completions of a shell.  For the source tree: \"list\" prints all\n"
+        "options, one per line; \"commands\", \"options-COMMAND\" and \"examples-COMMAND\"\n"
+        "print the generated parts of the man pages.",
+    .examples = "source <(memwall completions bash)\n",
+    .bit = CMD_COMPLETIONS,
+    .is_hidden = true,
+    .takes_arg = true,
+    .run = run_completions,
+};
