@@ -2,236 +2,245 @@
 
 #include "engine/compute/dequant.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "engine/compute/half.h"
 #include "engine/compute/quants.h"
 
-static void dequant_f16(const uint8_t *p, float *dst, size_t n)
+static void widen_f32(const uint8_t *p, float *dst, size_t n)
+{
+    memcpy(dst, p, n * sizeof *dst);
+}
+
+static void widen_f16(const uint8_t *p, float *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         dst[i] = load_f16(p + 2 * i);
 }
 
-static void dequant_bf16(const uint8_t *p, float *dst, size_t n)
+static void widen_bf16(const uint8_t *p, float *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         dst[i] = f32_of_bf16(load_u16(p + 2 * i));
 }
 
-/* d f16, 16 bytes of nibbles: low ones are values 0..15, high ones 16..31. */
-static void dequant_q4_0(const uint8_t *p, float *dst, size_t n)
-{
-    for (; n != 0; n -= 32, dst += 32, p += 18) {
-        float d = load_f16(p);
+/* In blocks of 32, low nibbles are values 0 .. 15 and high nibbles are values 16 .. 31. */
 
-        for (int j = 0; j < 16; j++) {
-            dst[j] = (float)((p[2 + j] & 15) - 8) * d;
-            dst[16 + j] = (float)((p[2 + j] >> 4) - 8) * d;
-        }
+static void decode_q4_0(const struct block_q4_0 *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int j = 0; j < 16; j++) {
+        dst[j] = (float)((b->q[j] & 15) - 8) * d;
+        dst[16 + j] = (float)((b->q[j] >> 4) - 8) * d;
     }
 }
 
-static void dequant_q4_1(const uint8_t *p, float *dst, size_t n)
+static void decode_q4_1(const struct block_q4_1 *b, float *dst)
 {
-    for (; n != 0; n -= 32, dst += 32, p += 20) {
-        float d = load_f16(p);
-        float m = load_f16(p + 2);
+    float d = load_f16(b->d), m = load_f16(b->m);
 
-        for (int j = 0; j < 16; j++) {
-            dst[j] = (float)(p[4 + j] & 15) * d + m;
-            dst[16 + j] = (float)(p[4 + j] >> 4) * d + m;
-        }
+    for (int j = 0; j < 16; j++) {
+        dst[j] = (float)(b->q[j] & 15) * d + m;
+        dst[16 + j] = (float)(b->q[j] >> 4) * d + m;
     }
 }
 
-/* As Q4_0; bit j of qh is the fifth bit of value j. */
-static void dequant_q5_0(const uint8_t *p, float *dst, size_t n)
+/* Bit j of high is the fifth bit of value j. */
+static void decode_q5_0(const struct block_q5_0 *b, float *dst)
 {
-    for (; n != 0; n -= 32, dst += 32, p += 22) {
-        float d = load_f16(p);
-        uint32_t qh = load_u32(p + 2);
+    float d = load_f16(b->d);
+    uint32_t high = load_u32(b->high);
 
-        for (int j = 0; j < 16; j++) {
-            int low = (p[6 + j] & 15) | (int)(qh >> j & 1) << 4;
-            int high = (p[6 + j] >> 4) | (int)(qh >> (16 + j) & 1) << 4;
+    for (int j = 0; j < 16; j++) {
+        int first = (b->q[j] & 15) | (int)(high >> j & 1) << 4;
+        int second = (b->q[j] >> 4) | (int)(high >> (16 + j) & 1) << 4;
 
-            dst[j] = (float)(low - 16) * d;
-            dst[16 + j] = (float)(high - 16) * d;
-        }
+        dst[j] = (float)(first - 16) * d;
+        dst[16 + j] = (float)(second - 16) * d;
     }
 }
 
-static void dequant_q5_1(const uint8_t *p, float *dst, size_t n)
+static void decode_q5_1(const struct block_q5_1 *b, float *dst)
 {
-    for (; n != 0; n -= 32, dst += 32, p += 24) {
-        float d = load_f16(p);
-        float m = load_f16(p + 2);
-        uint32_t qh = load_u32(p + 4);
+    float d = load_f16(b->d), m = load_f16(b->m);
+    uint32_t high = load_u32(b->high);
 
-        for (int j = 0; j < 16; j++) {
-            int low = (p[8 + j] & 15) | (int)(qh >> j & 1) << 4;
-            int high = (p[8 + j] >> 4) | (int)(qh >> (16 + j) & 1) << 4;
+    for (int j = 0; j < 16; j++) {
+        int first = (b->q[j] & 15) | (int)(high >> j & 1) << 4;
+        int second = (b->q[j] >> 4) | (int)(high >> (16 + j) & 1) << 4;
 
-            dst[j] = (float)low * d + m;
-            dst[16 + j] = (float)high * d + m;
-        }
+        dst[j] = (float)first * d + m;
+        dst[16 + j] = (float)second * d + m;
     }
 }
 
-static void dequant_q8_0(const uint8_t *p, float *dst, size_t n)
+static void decode_q8_0(const struct block_q8_0 *b, float *dst)
 {
-    for (; n != 0; n -= 32, dst += 32, p += 34) {
-        float d = load_f16(p);
+    float d = load_f16(b->d);
 
-        for (int j = 0; j < 32; j++)
-            dst[j] = (float)(int8_t)p[2 + j] * d;
+    for (int i = 0; i < 32; i++)
+        dst[i] = (float)(int8_t)b->q[i] * d;
+}
+
+/* Two bits per value.  32 bytes hold 128 values: the lowest bits of each are the first 32. */
+static int two_bits(const uint8_t q[64], int i)
+{
+    return q[32 * (i / 128) + i % 32] >> (2 * (i % 128 / 32)) & 3;
+}
+
+/* Four bits per value.  32 bytes hold 64 values: the low nibbles are the first 32. */
+static int four_bits(const uint8_t q[128], int i)
+{
+    return q[32 * (i / 64) + i % 32] >> (4 * (i % 64 / 32)) & 15;
+}
+
+/* A byte of scales has the scale of 16 values in its low bits, their minimum in its high. */
+static void decode_q2_k(const struct block_q2_k *b, float *dst)
+{
+    float d = load_f16(b->d);
+    float dmin = load_f16(b->dmin);
+
+    for (int i = 0; i < 256; i++) {
+        int s = b->scales[i / 16];
+
+        dst[i] = d * (float)(s & 15) * (float)two_bits(b->q, i) - dmin * (float)(s >> 4);
     }
 }
 
-/* 16 scales of 4 bits with 16 minima of 4 bits, 2-bit quants, d, dmin. */
-static void dequant_q2_k(const uint8_t *p, float *dst, size_t n)
+/* 16 scales of 6 bits in 12 bytes: the low nibbles first, then pairs of bits. */
+static void q3_k_scales(const uint8_t s[12], float sc[16])
 {
-    for (; n != 0; n -= 256, dst += 256, p += 84) {
-        const uint8_t *q = p + 16;
-        float d = load_f16(p + 80);
-        float dmin = load_f16(p + 82);
+    for (int j = 0; j < 16; j++) {
+        int low = j < 8 ? s[j] & 15 : s[j - 8] >> 4;
+        int high = s[8 + j % 4] >> (2 * (j / 4)) & 3;
 
-        for (int i = 0; i < 256; i++) {
-            int s = p[i / 16];
-            int v = q[32 * (i / 128) + i % 32] >> (2 * (i % 128 / 32)) & 3;
-
-            dst[i] = d * (float)(s & 15) * (float)v - dmin * (float)(s >> 4);
-        }
+        sc[j] = (float)((low | high << 4) - 32);
     }
 }
 
-/* 32 bytes of high bits, 2-bit quants, 16 scales of 6 bits, d. */
-static void dequant_q3_k(const uint8_t *p, float *dst, size_t n)
+/* Bit i / 32 of high[i % 32] is the third bit of value i. */
+static void decode_q3_k(const struct block_q3_k *b, float *dst)
 {
-    for (; n != 0; n -= 256, dst += 256, p += 110) {
-        const uint8_t *q = p + 32;
-        float d = load_f16(p + 108);
-        int8_t sc[16];
+    float d = load_f16(b->d);
+    float sc[16];
 
-        q3_k_scales(p + 96, sc);
-        for (int i = 0; i < 256; i++) {
-            int v = q[32 * (i / 128) + i % 32] >> (2 * (i % 128 / 32)) & 3;
+    q3_k_scales(b->scales, sc);
+    for (int i = 0; i < 256; i++) {
+        int v = two_bits(b->q, i) | (b->high[i % 32] >> (i / 32) & 1) << 2;
 
-            if ((p[i % 32] >> (i / 32) & 1) == 0)
-                v -= 4;
-            dst[i] = d * (float)sc[i / 16] * (float)v;
-        }
+        dst[i] = d * sc[i / 16] * (float)(v - 4);
     }
 }
 
-/* d, dmin, 8 scales and 8 minima of 6 bits, nibbles in groups of 64 values. */
-static void dequant_q4_k(const uint8_t *p, float *dst, size_t n)
+/* 8 scales and 8 minima of 6 bits in 12 bytes. */
+static void q4_k_scales(const uint8_t s[12], uint8_t sc[8], uint8_t mn[8])
 {
-    for (; n != 0; n -= 256, dst += 256, p += 144) {
-        const uint8_t *q = p + 16;
-        float d = load_f16(p);
-        float dmin = load_f16(p + 2);
-        uint8_t sc[8], mn[8];
-
-        q4_k_scales(p + 4, sc, mn);
-        for (int i = 0; i < 256; i++) {
-            int v = q[32 * (i / 64) + i % 32] >> (4 * (i % 64 / 32)) & 15;
-
-            dst[i] = d * (float)sc[i / 32] * (float)v - dmin * (float)mn[i / 32];
-        }
+    for (int j = 0; j < 4; j++) {
+        sc[j] = s[j] & 63;
+        mn[j] = s[j + 4] & 63;
+        sc[j + 4] = (uint8_t)((s[j + 8] & 15) | s[j] >> 6 << 4);
+        mn[j + 4] = (uint8_t)(s[j + 8] >> 4 | s[j + 4] >> 6 << 4);
     }
 }
 
-/* As Q4_K; bit i/32 of qh[i%32] is the fifth bit of value i. */
-static void dequant_q5_k(const uint8_t *p, float *dst, size_t n)
+static void decode_q4_k(const struct block_q4_k *b, float *dst)
 {
-    for (; n != 0; n -= 256, dst += 256, p += 176) {
-        const uint8_t *qh = p + 16;
-        const uint8_t *q = p + 48;
-        float d = load_f16(p);
-        float dmin = load_f16(p + 2);
-        uint8_t sc[8], mn[8];
+    float d = load_f16(b->d);
+    float dmin = load_f16(b->dmin);
+    uint8_t sc[8], mn[8];
 
-        q4_k_scales(p + 4, sc, mn);
-        for (int i = 0; i < 256; i++) {
-            int v = q[32 * (i / 64) + i % 32] >> (4 * (i % 64 / 32)) & 15;
+    q4_k_scales(b->scales, sc, mn);
+    for (int i = 0; i < 256; i++)
+        dst[i] = d * (float)sc[i / 32] * (float)four_bits(b->q, i) - dmin * (float)mn[i / 32];
+}
 
-            v |= (qh[i % 32] >> (i / 32) & 1) << 4;
-            dst[i] = d * (float)sc[i / 32] * (float)v - dmin * (float)mn[i / 32];
-        }
+/* Bit i / 32 of high[i % 32] is the fifth bit of value i. */
+static void decode_q5_k(const struct block_q5_k *b, float *dst)
+{
+    float d = load_f16(b->d);
+    float dmin = load_f16(b->dmin);
+    uint8_t sc[8], mn[8];
+
+    q4_k_scales(b->scales, sc, mn);
+    for (int i = 0; i < 256; i++) {
+        int v = four_bits(b->q, i) | (b->high[i % 32] >> (i / 32) & 1) << 4;
+
+        dst[i] = d * (float)sc[i / 32] * (float)v - dmin * (float)mn[i / 32];
     }
 }
 
-/* 128 bytes of low nibbles, 64 bytes of 2 high bits, 16 signed scales, d. */
-static void dequant_q6_k(const uint8_t *p, float *dst, size_t n)
+/* q has the low nibbles of each 128 values in 64 bytes, high has two more bits of each. */
+static void decode_q6_k(const struct block_q6_k *b, float *dst)
 {
-    for (; n != 0; n -= 256, dst += 256, p += 210) {
-        const uint8_t *qh = p + 128;
-        const uint8_t *sc = p + 192;
-        float d = load_f16(p + 208);
+    float d = load_f16(b->d);
 
-        for (int i = 0; i < 256; i++) {
-            int half = i / 128, k = i % 128;
-            int v = (p[64 * half + k % 64] >> (4 * (k / 64)) & 15) |
-                    (qh[32 * half + k % 32] >> (2 * (k / 32)) & 3) << 4;
+    for (int i = 0; i < 256; i++) {
+        int low = b->q[64 * (i / 128) + i % 64] >> (4 * (i % 128 / 64)) & 15;
+        int v = low | two_bits(b->high, i) << 4;
 
-            dst[i] = d * (float)(int8_t)sc[i / 16] * (float)(v - 32);
-        }
+        dst[i] = d * (float)(int8_t)b->scales[i / 16] * (float)(v - 32);
     }
 }
 
 const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
                                 1,    13,   25,  38,  53,  69,  89,  113 };
 
-static void dequant_iq4_nl(const uint8_t *p, float *dst, size_t n)
+static void decode_iq4_nl(const struct block_iq4_nl *b, float *dst)
 {
-    for (; n != 0; n -= 32, dst += 32, p += 18) {
-        float d = load_f16(p);
+    float d = load_f16(b->d);
 
-        for (int j = 0; j < 16; j++) {
-            dst[j] = d * (float)iq4_values[p[2 + j] & 15];
-            dst[16 + j] = d * (float)iq4_values[p[2 + j] >> 4];
-        }
+    for (int j = 0; j < 16; j++) {
+        dst[j] = d * (float)iq4_values[b->q[j] & 15];
+        dst[16 + j] = d * (float)iq4_values[b->q[j] >> 4];
     }
 }
 
-/* d, 8 scales of 6 bits (2 high bits each in u16, then low nibbles), nibbles. */
-static void dequant_iq4_xs(const uint8_t *p, float *dst, size_t n)
+/* 8 scales of 6 bits: the two high bits of all in 2 bytes, then the low nibbles. */
+static void iq4_xs_scales(const uint8_t s[6], float sc[8])
 {
-    for (; n != 0; n -= 256, dst += 256, p += 136) {
-        const uint8_t *q = p + 8;
-        float d = load_f16(p);
-        int8_t sc[8];
+    for (int j = 0; j < 8; j++) {
+        int low = s[2 + j / 2] >> (4 * (j % 2)) & 15;
+        int high = load_u16(s) >> (2 * j) & 3;
 
-        iq4_xs_scales(p + 2, sc);
-        for (int i = 0; i < 256; i++) {
-            int v = q[16 * (i / 32) + i % 16] >> (4 * (i % 32 / 16)) & 15;
-
-            dst[i] = d * (float)sc[i / 32] * (float)iq4_values[v];
-        }
+        sc[j] = (float)((low | high << 4) - 32);
     }
 }
+
+static void decode_iq4_xs(const struct block_iq4_xs *b, float *dst)
+{
+    float d = load_f16(b->d);
+    float sc[8];
+
+    iq4_xs_scales(b->scales, sc);
+    for (int i = 0; i < 256; i++) {
+        int v = b->q[16 * (i / 32) + i % 16] >> (4 * (i % 32 / 16)) & 15;
+
+        dst[i] = d * sc[i / 32] * (float)iq4_values[v];
+    }
+}
+
+#define WIDEN(TYPE, name, id, bytes)                                                           \
+    case TYPE_##TYPE:                                                                          \
+        widen_##name(src, dst, n);                                                             \
+        return;
+#define DECODE(n_value, TYPE, name)                                                            \
+    case TYPE_##TYPE:                                                                          \
+        for (const struct block_##name *b = src; n != 0; b++, n -= n_value, dst += n_value)    \
+            decode_##name(b, dst);                                                             \
+        return;
+#define DECODE_32(TYPE, name, ...)  DECODE(32, TYPE, name)
+#define DECODE_256(TYPE, name, ...) DECODE(256, TYPE, name)
 
 void dequant_row(enum tensor_type type, const void *src, float *dst, size_t n)
 {
-    /* Types without kernels are refused when a model is opened. */
-    switch ((int)type) {
-    case TYPE_F32: memcpy(dst, src, n * sizeof *dst); return;
-    case TYPE_F16: dequant_f16(src, dst, n); return;
-    case TYPE_BF16: dequant_bf16(src, dst, n); return;
-    case TYPE_Q4_0: dequant_q4_0(src, dst, n); return;
-    case TYPE_Q4_1: dequant_q4_1(src, dst, n); return;
-    case TYPE_Q5_0: dequant_q5_0(src, dst, n); return;
-    case TYPE_Q5_1: dequant_q5_1(src, dst, n); return;
-    case TYPE_Q8_0: dequant_q8_0(src, dst, n); return;
-    case TYPE_Q2_K: dequant_q2_k(src, dst, n); return;
-    case TYPE_Q3_K: dequant_q3_k(src, dst, n); return;
-    case TYPE_Q4_K: dequant_q4_k(src, dst, n); return;
-    case TYPE_Q5_K: dequant_q5_k(src, dst, n); return;
-    case TYPE_Q6_K: dequant_q6_k(src, dst, n); return;
-    case TYPE_IQ4_NL: dequant_iq4_nl(src, dst, n); return;
-    case TYPE_IQ4_XS: dequant_iq4_xs(src, dst, n); return;
-    default: memset(dst, 0, n * sizeof *dst); return;
+    switch (type) {
+        FLOAT_TYPES(WIDEN)
+        TYPES_OF_32(DECODE_32)
+        TYPES_OF_256(DECODE_256)
+        OTHER_TYPES(CASE_OF)
+        break;
     }
+    assert(!"a type without kernels is refused when a model is opened");
 }

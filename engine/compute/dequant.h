@@ -1,9 +1,9 @@
 /*
- * dequant.h - what the bytes of each weight type mean, one plain loop a type.
+ * dequant.h - the definition of every weight type, one plain loop per type.
  *
- * This is the definition: every other reading of weights is compared with it bit for
- * bit.  All products are exact in float; where there is an addition it is the only
- * rounding.  The sign of a zero comes from multiplying from left to right.
+ * All other decoders are compared with it bit for bit.  All products are exact in float,
+ * and an addition, where there is one, is the only rounding.  Factors are multiplied from
+ * left to right, which decides the sign of a zero.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_DEQUANT_H
 #define MEMWALL_ENGINE_COMPUTE_DEQUANT_H
@@ -13,8 +13,8 @@
 #include "engine/format/tensor_type.h"
 
 /*
- * dst[n] from the blocks at src, any alignment; n is a multiple of the type's block.
- * The type is one with is_computed set; any other gives zeros.
+ * Decode the blocks at src to dst[n].  src may have any alignment, n is a multiple of the
+ * type's block, and the type has is_computed set.
  */
 void dequant_row(enum tensor_type type, const void *src, float *dst, size_t n);
 

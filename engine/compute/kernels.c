@@ -40,9 +40,14 @@ const struct kernels *kernels_best(void)
 
 enum act_form act_form_of(enum tensor_type weight, bool exact)
 {
-    if (exact || weight == TYPE_F32 || weight == TYPE_F16 || weight == TYPE_BF16)
-        return ACT_F32;
-    return ACT_Q8;
+    switch (weight) {
+        BLOCK_TYPES(CASE_OF)
+        return exact ? ACT_F32 : ACT_Q8;
+        FLOAT_TYPES(CASE_OF)
+        OTHER_TYPES(CASE_OF)
+        break;
+    }
+    return ACT_F32;
 }
 
 /*

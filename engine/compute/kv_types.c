@@ -30,8 +30,8 @@ size_t kv_row_bytes(enum kv_type t, size_t n)
     switch (t) {
     case KV_F32: return 4 * n;
     case KV_F16: return 2 * n;
-    case KV_Q8_0: return (n + 31) / 32 * 34;
-    case KV_Q4_0: return (n + 31) / 32 * 18;
+    case KV_Q8_0: return (n + 31) / 32 * sizeof(struct block_q8_0);
+    case KV_Q4_0: return (n + 31) / 32 * sizeof(struct block_q4_0);
     case KV_TYPE_COUNT: break;
     }
     return 0;

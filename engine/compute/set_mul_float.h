@@ -208,13 +208,14 @@ INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product 
         sums[i] = vf_zero();
     for (size_t k = 0; k < p->n_k; k += MUL_DEPTH) {
         size_t n = at_most(p->n_k - k, MUL_DEPTH);
-        const uint8_t *w = p->w + r * p->w_stride + k / SPAN * span_bytes(type);
+        const uint8_t *w = p->w + r * p->w_stride + k / SPAN * traits_of(type).bytes;
 
         /* A row of keys may end within a block, which is filled up with zeros. */
         for (size_t i = 0; i < n_r; i++)
             set_dequant(type, w + i * p->w_stride, buf + i * MUL_DEPTH, (n + 31) / 32 * 32);
         for (size_t i = 0; i < n_r && c == 0; i++)
-            fetch_ahead(w + (i + 2 * n_r) * p->w_stride, MUL_DEPTH / SPAN * span_bytes(type));
+            fetch_ahead(w + (i + 2 * n_r) * p->w_stride,
+                        MUL_DEPTH / SPAN * traits_of(type).bytes);
         for (size_t j = 0; j < n_c; j += TILE_COLS)
             WITH_COLS(at_most(n_c - j, TILE_COLS), add_waiting, n_r, buf,
                       p->x + (c + j) * p->ldx + k, p->ldx, n, sums + j * TILE_ROWS)
@@ -238,14 +239,20 @@ static void mul_blocks(enum tensor_type type, const struct product *p)
     }
 }
 
+#define MUL_FLOATS(TYPE, ...)                                                                  \
+    case TYPE_##TYPE: mul_floats(TYPE_##TYPE, p); return;
+
 static void mul_float_columns(enum tensor_type type, const struct product *p)
 {
-    switch ((int)type) {
-    case TYPE_F32: mul_floats(TYPE_F32, p); return;
-    case TYPE_F16: mul_floats(TYPE_F16, p); return;
-    case TYPE_BF16: mul_floats(TYPE_BF16, p); return;
-    default: mul_blocks(type, p); return;
+    switch (type) {
+        FLOAT_TYPES(MUL_FLOATS)
+        BLOCK_TYPES(CASE_OF)
+        mul_blocks(type, p);
+        return;
+        OTHER_TYPES(CASE_OF)
+        break;
     }
+    assert(!"a type without kernels is refused when a model is opened");
 }
 
 #endif

@@ -43,7 +43,7 @@ struct q8_sum {
 
 INLINE bool has_less(enum tensor_type type)
 {
-    return has_minima(type) || offset_of(type) != 0;
+    return traits_of(type).has_minima || traits_of(type).offset != 0;
 }
 
 INLINE void q8_clear(struct q8_sum *sum)
@@ -66,9 +66,11 @@ INLINE float q8_total(enum tensor_type type, const struct q8_sum *sum)
 
 INLINE void q8_unpack(enum tensor_type type, const uint8_t *p, struct q8_span *u)
 {
+    const uint8_t offset = traits_of(type).offset;
+
     scales_of(type, p, u->s, u->m);
-    for (int i = 0; i < NS && offset_of(type) != 0; i++)
-        u->m[i] = vf_mul(u->s[i], vf_all(offset_of(type)));
+    for (int i = 0; i < NS && offset != 0; i++)
+        u->m[i] = vf_mul(u->s[i], vf_all(offset));
     UNROLL
     for (int c = 0; c < CHUNKS; c++)
         u->w[c] = chunk_of(type, p, c);
@@ -90,7 +92,7 @@ INLINE void q8_add(enum tensor_type type, const struct q8_span *u, struct act_q8
     UNROLL
     for (int c = 0; c < CHUNKS; c++) {
         vb q = vb_load(x.q + i * SPAN + (size_t)c * CHUNK);
-        vi dot = has_signed_bytes(type) ? vb_dot_signed(u->w[c], q) : vb_dot(u->w[c], q);
+        vi dot = traits_of(type).is_signed ? vb_dot_signed(u->w[c], q) : vb_dot(u->w[c], q);
 
         sum->acc = vf_fma(vf_of_vi(dot), scales_of_chunk(s, c), sum->acc);
     }
@@ -100,13 +102,13 @@ INLINE void q8_add(enum tensor_type type, const struct q8_span *u, struct act_q8
 INLINE const uint8_t *q8_span_at(enum tensor_type type, const uint8_t *row, size_t n_k,
                                  size_t i, uint8_t *tail)
 {
-    const uint8_t *p = row + i * span_bytes(type);
+    const uint8_t *p = row + i * traits_of(type).bytes;
     size_t left = n_k - i * SPAN;
 
     if (left >= SPAN)
         return p;
-    memset(tail, 0, SPAN_BYTES_MAX);
-    memcpy(tail, p, left / 32 * (span_bytes(type) / 8));
+    memset(tail, 0, sizeof(union span));
+    memcpy(tail, p, left / 32 * (traits_of(type).bytes / 8));
     return tail;
 }
 
@@ -114,7 +116,7 @@ INLINE const uint8_t *q8_span_at(enum tensor_type type, const uint8_t *row, size
 INLINE void fetch_span(enum tensor_type type, const uint8_t *p)
 {
     UNROLL
-    for (size_t i = 0; i < span_bytes(type); i += 64)
+    for (size_t i = 0; i < traits_of(type).bytes; i += 64)
         __builtin_prefetch(p + i, 0, 2);
 }
 
@@ -124,7 +126,7 @@ INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p
 {
     struct act_q8 x = act_q8_at(p->x + c * p->x_stride, p->n_k);
     struct q8_sum sum[Q8_ROWS];
-    uint8_t tail[SPAN_BYTES_MAX];
+    uint8_t tail[sizeof(union span)];
 
     UNROLL
     for (size_t j = 0; j < n_r; j++)
@@ -136,7 +138,7 @@ INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p
             struct q8_span u;
 
             /* Without this Q4_K takes 68 cycles a span from memory instead of 35. */
-            fetch_span(type, row + i * span_bytes(type) + 2 * n_r * p->w_stride);
+            fetch_span(type, row + i * traits_of(type).bytes + 2 * n_r * p->w_stride);
             q8_unpack(type, q8_span_at(type, row, p->n_k, i, tail), &u);
             q8_add(type, &u, x, i, &sum[j]);
         }
@@ -152,7 +154,7 @@ INLINE void q8_many(enum tensor_type type, size_t n_r, const struct q8_product *
 {
     struct q8_sum sums[Q8_COLS][Q8_ROWS];
     struct q8_span u[Q8_ROWS];
-    uint8_t tail[SPAN_BYTES_MAX];
+    uint8_t tail[sizeof(union span)];
 
     for (size_t j = 0; j < n_c; j++)
         for (size_t k = 0; k < n_r; k++)
@@ -192,23 +194,18 @@ INLINE void mul_q8(enum tensor_type type, const struct q8_product *p)
     }
 }
 
+#define MUL_Q8(TYPE, ...)                                                                      \
+    case TYPE_##TYPE: mul_q8(TYPE_##TYPE, p); return;
+
 static void mul_q8_columns(enum tensor_type type, const struct q8_product *p)
 {
-    switch ((int)type) {
-    case TYPE_Q8_0: mul_q8(TYPE_Q8_0, p); return;
-    case TYPE_Q4_0: mul_q8(TYPE_Q4_0, p); return;
-    case TYPE_Q4_1: mul_q8(TYPE_Q4_1, p); return;
-    case TYPE_Q5_0: mul_q8(TYPE_Q5_0, p); return;
-    case TYPE_Q5_1: mul_q8(TYPE_Q5_1, p); return;
-    case TYPE_IQ4_NL: mul_q8(TYPE_IQ4_NL, p); return;
-    case TYPE_Q2_K: mul_q8(TYPE_Q2_K, p); return;
-    case TYPE_Q3_K: mul_q8(TYPE_Q3_K, p); return;
-    case TYPE_Q4_K: mul_q8(TYPE_Q4_K, p); return;
-    case TYPE_Q5_K: mul_q8(TYPE_Q5_K, p); return;
-    case TYPE_Q6_K: mul_q8(TYPE_Q6_K, p); return;
-    case TYPE_IQ4_XS: mul_q8(TYPE_IQ4_XS, p); return;
-    default: return;
+    switch (type) {
+        BLOCK_TYPES(MUL_Q8)
+        FLOAT_TYPES(CASE_OF)
+        OTHER_TYPES(CASE_OF)
+        break;
     }
+    assert(!"only blocks are multiplied with columns of 8 bits");
 }
 
 /* One block of 32: values as bytes, d and dsum twice each. */

@@ -33,7 +33,7 @@ int gguf_check_type(uint32_t type, const uint64_t ne[4], uint64_t *bytes, struct
 {
     const struct tensor_type_info *t = tensor_type_info(type);
     uint64_t rows = ne[1] * ne[2] * ne[3];
-    char list[192];
+    char list[TYPES_COMPUTED_BYTES];
 
     if (t == NULL) {
         tensor_types_computed(list, sizeof list);

@@ -47,7 +47,7 @@ static void wrong_shape(struct finder *f, const struct tensor_info *t, uint64_t 
 static bool is_computed(struct finder *f, const struct tensor_info *t)
 {
     const struct tensor_type_info *type = tensor_type_info(t->type);
-    char list[192];
+    char list[TYPES_COMPUTED_BYTES];
 
     if (type != NULL && type->is_computed)
         return true;

@@ -4,16 +4,16 @@
 
 #include <sys/mman.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/compute/dequant.h"
 #include "engine/compute/half.h"
 
-const enum tensor_type computed_types[] = {
-    TYPE_F32,  TYPE_F16,  TYPE_BF16, TYPE_Q8_0, TYPE_Q4_0, TYPE_Q4_1,   TYPE_Q5_0,   TYPE_Q5_1,
-    TYPE_Q2_K, TYPE_Q3_K, TYPE_Q4_K, TYPE_Q5_K, TYPE_Q6_K, TYPE_IQ4_NL, TYPE_IQ4_XS, TYPE_COUNT,
-};
+#define ID_OF(TYPE, ...) TYPE_##TYPE,
+const enum tensor_type computed_types[] = { FLOAT_TYPES(ID_OF) BLOCK_TYPES(ID_OF) TYPE_COUNT };
 
 uint32_t random_u32(uint64_t *seed)
 {
@@ -34,51 +34,47 @@ float random_float(uint64_t *seed)
     return sum - 6;
 }
 
-/* Where the f16 scales of a block lie; -1: none. */
-static void scale_fields(enum tensor_type type, int at[2])
+static float largest(const float *x, size_t n)
 {
-    at[0] = 0;
-    at[1] = -1;
-    switch ((int)type) {
-    case TYPE_Q4_1:
-    case TYPE_Q5_1:
-    case TYPE_Q4_K:
-    case TYPE_Q5_K: at[1] = 2; break;
-    case TYPE_Q2_K:
-        at[0] = 80;
-        at[1] = 82;
-        break;
-    case TYPE_Q3_K: at[0] = 108; break;
-    case TYPE_Q6_K: at[0] = 208; break;
-    default: break;
-    }
+    float top = 0;
+
+    for (size_t i = 0; i < n; i++)
+        top = isfinite(x[i]) ? fmaxf(top, fabsf(x[i])) : INFINITY;
+    return top;
+}
+
+/* Any bytes are a block.  Those with values of a usual size are taken. */
+static void random_block(enum tensor_type type, uint8_t *p, uint64_t *seed)
+{
+    const struct tensor_type_info *info = tensor_type_info(type);
+    float value[256], top;
+
+    do {
+        for (int i = 0; i < info->block_bytes; i++)
+            p[i] = (uint8_t)random_u32(seed);
+        dequant_row(type, p, value, info->block_elems);
+        top = largest(value, info->block_elems);
+    } while (!(top > 0x1p-5f && top < 4));
 }
 
 void random_blocks(enum tensor_type type, void *dst, size_t n, uint64_t *seed)
 {
     const struct tensor_type_info *info = tensor_type_info(type);
     uint8_t *p = dst;
-    int at[2];
 
-    if (info->block_elems == 1) {
-        for (size_t i = 0; i < n; i++) {
-            float f = random_float(seed);
-            uint32_t bits = bits_of_float(f);
-
-            if (type == TYPE_F32)
-                memcpy(p + 4 * i, &bits, 4);
-            else
-                store_u16(p + 2 * i, type == TYPE_F16 ? f16_of_f32(f) : (uint16_t)(bits >> 16));
+    for (size_t i = 0; i < n; i += info->block_elems, p += info->block_bytes) {
+        if (info->block_elems > 1) {
+            random_block(type, p, seed);
+            continue;
         }
-        return;
-    }
-    scale_fields(type, at);
-    for (size_t b = 0; b < n / info->block_elems; b++, p += info->block_bytes) {
-        for (int i = 0; i < info->block_bytes; i++)
-            p[i] = (uint8_t)random_u32(seed);
-        for (int i = 0; i < 2; i++)
-            if (at[i] >= 0)
-                store_u16(p + at[i], f16_of_f32(random_float(seed) / 64));
+
+        float f = random_float(seed);
+        uint32_t bits = bits_of_float(f);
+
+        if (type == TYPE_F32)
+            memcpy(p, &bits, 4);
+        else
+            store_u16(p, type == TYPE_F16 ? f16_of_f32(f) : (uint16_t)(bits >> 16));
     }
 }
 

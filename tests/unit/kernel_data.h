@@ -10,14 +10,14 @@
 
 #include "engine/format/tensor_type.h"
 
-/* The types that kernels exist for, TYPE_COUNT behind the last. */
+/* The types that have kernels.  The last entry is TYPE_COUNT. */
 extern const enum tensor_type computed_types[];
 
 /* A small generator; equal seeds give equal numbers everywhere. */
 uint32_t random_u32(uint64_t *seed);
 float random_float(uint64_t *seed); /* about normal, sigma 1 */
 
-/* n values of random blocks with plain scales, sizes around 0.02 to 1. */
+/* n values of random blocks.  The largest value of a block is between 1/32 and 4. */
 void random_blocks(enum tensor_type type, void *dst, size_t n, uint64_t *seed);
 
 /* Memory of n bytes whose end is the end of what may be read. */

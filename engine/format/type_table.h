@@ -1,0 +1,101 @@
+/*
+ * type_table.h - one row per type that a tensor in a file can have.
+ *
+ * A row is the only place that states the id, the size and the traits of a type.  The
+ * enum and the catalogue's table (tensor_type.c), the block layouts below, the definitions
+ * (compute/dequant.c), the unpackers (compute/set_unpack.h) and every switch over types
+ * are generated from it.  A type without a definition or an unpacker does not compile.
+ *
+ * Columns:
+ *   TYPE, name   TYPE_Q4_0 in C and in files, q4_0 in names of functions and structs
+ *   id           ggml's id, the value in a GGUF file
+ *   bytes        bytes per block (per value for floats)
+ *   signed, offset, minima
+ *                traits of the bytes that the unpacker produces (compute/set_unpack.h):
+ *                value = scale * (byte - offset) - minimum.  Bytes are -128 .. 127 if
+ *                signed is 1, otherwise 0 .. 127.  offset is 0 in types with minima.
+ *   layout       the fields of a block in file order, each an array of bytes
+ *
+ * Blocks of 32 values start with their scale d, an f16.  In types with minima an f16 m
+ * follows it, which is minus the minimum.
+ */
+#ifndef MEMWALL_ENGINE_FORMAT_TYPE_TABLE_H
+#define MEMWALL_ENGINE_FORMAT_TYPE_TABLE_H
+
+#include <stdint.h>
+
+/* clang-format off */
+
+/* Single numbers.   TYPE   name  id  bytes */
+#define FLOAT_TYPES(X) \
+    X(F32,  f32,   0, 4) \
+    X(F16,  f16,   1, 2) \
+    X(BF16, bf16, 30, 2)
+
+/* Blocks of 32.     TYPE    name    id bytes signed offset minima  layout */
+#define TYPES_OF_32(X) \
+    X(Q4_0,   q4_0,    2, 18, 0,  8, 0, d[2], q[16]) \
+    X(Q4_1,   q4_1,    3, 20, 0,  0, 1, d[2], m[2], q[16]) \
+    X(Q5_0,   q5_0,    6, 22, 0, 16, 0, d[2], high[4], q[16]) \
+    X(Q5_1,   q5_1,    7, 24, 0,  0, 1, d[2], m[2], high[4], q[16]) \
+    X(Q8_0,   q8_0,    8, 34, 1,  0, 0, d[2], q[32]) \
+    X(IQ4_NL, iq4_nl, 20, 18, 1,  0, 0, d[2], q[16])
+
+/* Blocks of 256.    TYPE    name    id bytes signed offset minima  layout */
+#define TYPES_OF_256(X) \
+    X(Q2_K,   q2_k,   10,  84, 0,  0, 1, scales[16], q[64], d[2], dmin[2]) \
+    X(Q3_K,   q3_k,   11, 110, 0,  4, 0, high[32], q[64], scales[12], d[2]) \
+    X(Q4_K,   q4_k,   12, 144, 0,  0, 1, d[2], dmin[2], scales[12], q[128]) \
+    X(Q5_K,   q5_k,   13, 176, 0,  0, 1, d[2], dmin[2], scales[12], high[32], q[128]) \
+    X(Q6_K,   q6_k,   14, 210, 0, 32, 0, q[128], high[64], scales[16], d[2]) \
+    X(IQ4_XS, iq4_xs, 23, 136, 1,  0, 0, d[2], scales[6], q[128])
+
+/* Recognised in files, not computed.  Removed types have blocks of 0 values. */
+/*                   TYPE        id values bytes */
+#define OTHER_TYPES(X) \
+    X(Q4_2,        4,   0,   0) \
+    X(Q4_3,        5,   0,   0) \
+    X(Q8_1,        9,  32,  36) \
+    X(Q8_K,       15, 256, 292) \
+    X(IQ2_XXS,    16, 256,  66) \
+    X(IQ2_XS,     17, 256,  74) \
+    X(IQ3_XXS,    18, 256,  98) \
+    X(IQ1_S,      19, 256,  50) \
+    X(IQ3_S,      21, 256, 110) \
+    X(IQ2_S,      22, 256,  82) \
+    X(I8,         24,   1,   1) \
+    X(I16,        25,   1,   2) \
+    X(I32,        26,   1,   4) \
+    X(I64,        27,   1,   8) \
+    X(F64,        28,   1,   8) \
+    X(IQ1_M,      29, 256,  56) \
+    X(Q4_0_4_4,   31,   0,   0) \
+    X(Q4_0_4_8,   32,   0,   0) \
+    X(Q4_0_8_8,   33,   0,   0) \
+    X(TQ1_0,      34, 256,  54) \
+    X(TQ2_0,      35, 256,  66) \
+    X(IQ4_NL_4_4, 36,   0,   0) \
+    X(IQ4_NL_4_8, 37,   0,   0) \
+    X(IQ4_NL_8_8, 38,   0,   0) \
+    X(MXFP4,      39,  32,  17) \
+    X(NVFP4,      40,  64,  36) \
+    X(Q1_0,       41, 128,  18) \
+    X(Q2_0,       42,  64,  18)
+
+/* clang-format on */
+
+#define BLOCK_TYPES(X) TYPES_OF_32(X) TYPES_OF_256(X)
+
+/* For switches: BLOCK_TYPES(CASE_OF) is "case TYPE_Q4_0: case TYPE_Q4_1:" and so on. */
+#define CASE_OF(TYPE, ...) case TYPE_##TYPE:
+
+/* struct block_q4_0 and so on: the bytes of a block as they are in the file */
+#define BLOCK_LAYOUT(TYPE, name, id, bytes, is_signed, offset, has_minima, ...)                \
+    struct block_##name {                                                                      \
+        uint8_t __VA_ARGS__;                                                                   \
+    };                                                                                         \
+    _Static_assert(sizeof(struct block_##name) == (bytes), "layout of " #TYPE);
+BLOCK_TYPES(BLOCK_LAYOUT)
+#undef BLOCK_LAYOUT
+
+#endif
