@@ -624,7 +624,7 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
 
 /* --- the pass --- */
 
-static int start_lookups(struct forward *f, const uint32_t *ids, uint32_t n, struct err *e)
+static void start_lookups(struct forward *f, const uint32_t *ids, uint32_t n)
 {
     const struct tensor_info *embd = f->p.desc->token_embd, *ple = f->p.desc->ple_embd;
     size_t n_lookup = 0;
@@ -643,7 +643,7 @@ static int start_lookups(struct forward *f, const uint32_t *ids, uint32_t n, str
             .bytes = f->ple_row_bytes,
             .dst = f->ple_rows + i * f->ple_row_bytes,
         };
-    return stream_lookup_start(f->p.stream, f->lookups, n_lookup, e);
+    stream_lookup_start(f->p.stream, f->lookups, n_lookup);
 }
 
 static void embed_col(void *ctx, uint32_t c)
@@ -764,7 +764,8 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
     uint32_t n_run = want == WANT_NONE ? d->last_kv_layer + 1 : d->n_layer;
     uint64_t start = clock_ns();
 
-    if (start_lookups(f, ids, n, e) != 0 || stream_lookup_wait(f->p.stream, e) != 0)
+    start_lookups(f, ids, n);
+    if (stream_lookup_wait(f->p.stream, e) != 0)
         return -1;
     f->lookup_ns = clock_ns() - start;
     forward_each_col(f, embed_col, f);
@@ -809,11 +810,9 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
         f->pos[i] = pos + i;
         f->row_of[i] = i;
     }
-    if (stream_pass_begin(f->p.stream, want == WANT_NONE, e) != 0)
-        return -1;
+    stream_pass_begin(f->p.stream, want == WANT_NONE);
     kv_begin(f->p.kv, n);
     if (run_pass(f, ids, n, want, e) != 0) {
-        stream_lookup_wait(f->p.stream, &ignored);
         stream_pass_end(f->p.stream, &ignored);
         return -1;
     }

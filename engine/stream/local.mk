@@ -8,10 +8,14 @@ libengine_a_SOURCES += \
 	engine/stream/mapping.c engine/stream/mapping.h \
 	engine/stream/pinned.c engine/stream/pinned.h \
 	engine/stream/read_now.c \
-	engine/stream/reader.c \
+	engine/stream/reader.c engine/stream/reader_state.c \
 	engine/stream/schedule.c engine/stream/schedule.h \
 	engine/stream/shape.c engine/stream/shape.h \
 	engine/stream/source.c engine/stream/source.h \
-	engine/stream/stream.c engine/stream/stream.h \
-	engine/stream/stream_internal.h
+	engine/stream/stream.h \
+	engine/stream/stream_internal.h \
+	engine/stream/stream_lookup.c \
+	engine/stream/stream_memory.c \
+	engine/stream/stream_open.c \
+	engine/stream/stream_pass.c
 EXTRA_DIST += engine/stream/README.md

@@ -42,7 +42,7 @@ static void each_block(struct pinned *p, block_fn *fn)
 {
     struct schedule_at at = schedule_begin(p->schedule);
 
-    for (; at.block < p->schedule->n_block; schedule_step(p->schedule, &at)) {
+    for (; at.block < p->schedule->n_block; schedule_next(p->schedule, &at)) {
         struct schedule_block b;
 
         schedule_get(p->schedule, &at, &b);
@@ -106,7 +106,6 @@ static void settle(struct pinned *p, uint32_t block, const struct schedule_block
         if (state == BLOCK_HELD)
             atomic_fetch_sub_explicit(&p->held_bytes, b->read_bytes, memory_order_relaxed);
         pinned_mark(p, block, BLOCK_STREAMED);
-        p->streamed_bytes += b->read_bytes;
     } else if (state == BLOCK_STREAMED) {
         pinned_mark(p, block, BLOCK_WANTED);
     }
@@ -121,7 +120,6 @@ int pinned_set(struct pinned *p, uint64_t bytes, struct err *e)
     bytes = bytes < p->area.held ? area_kept(&p->area, bytes) : align_down(bytes, 4096);
     if (area_hold(&p->area, bytes, false, e) != 0)
         return -1;
-    p->streamed_bytes = 0;
     each_block(p, settle);
     return 0;
 }

@@ -38,7 +38,6 @@ struct pinned {
     const struct schedule *schedule;
     uint32_t *page;               /* [n_block] first page of the block in the area */
     _Atomic unsigned char *state; /* [n_block] enum block_state */
-    uint64_t streamed_bytes;      /* read_bytes of the blocks that are not to be held */
     _Atomic uint64_t held_bytes;  /* of the blocks that are */
 };
 

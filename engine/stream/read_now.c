@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,13 +71,10 @@ int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, u
     struct source_file dropped;
     unsigned char *buffer;
     bool is_direct = true;
-    uint64_t end;
+    uint64_t end = offset + bytes;
     int fd, result;
 
-    if (file >= c->n_file || __builtin_add_overflow(offset, bytes, &end) ||
-        end > c->files[file].size)
-        return err_set(e, ERR_ARGUMENT, "%llu bytes at byte %llu are not in file %u",
-                       (unsigned long long)bytes, (unsigned long long)offset, file);
+    assert(file < c->n_file && end >= offset && end <= c->files[file].size);
     if (bytes == 0)
         return 0;
     f = &c->files[file];

@@ -1,10 +1,10 @@
 /*
- * The reader: one thread that keeps the wanted depth of reads in flight, in the order of
- * the schedule, and lookups ahead of them.
+ * The reader: one thread that keeps `depth` block reads in flight, in the order of the
+ * schedule, and starts lookups ahead of them.
  *
- * The lock is held but for the time that it waits in the backend.  A read that fails for
- * good makes it stand still: what is flying still comes, and the engine meets the error
- * where it needs something that will not come.
+ * It holds the lock except while it waits in the backend.  After a read that fails for good
+ * it starts no more blocks (FAILED): reads in flight still arrive, and the engine gets the
+ * error when it needs a block that will not.  stream_internal.h has all its states.
  */
 #include "config.h"
 
@@ -17,9 +17,9 @@
 #include "engine/stream/stream_internal.h"
 
 #define DONE_MAX   16
-#define HELD_STEPS 64   /* what is held is counted again when there is 1/64 more */
 #define TRIES_MAX  3    /* of a read that failed */
-#define AGAIN_MAX  1000 /* of one that the kernel put off */
+#define AGAIN_MAX  1000 /* of a read that the kernel put off */
+#define HELD_PARTS 64   /* pinned memory is counted again whenever it grew by this part */
 
 static struct telemetry_layer *layer_of(struct stream *s, const struct read_op *op)
 {
@@ -28,9 +28,9 @@ static struct telemetry_layer *layer_of(struct stream *s, const struct read_op *
 
 void reader_wake(struct stream *s)
 {
-    if (s->is_dead)
+    if (s->backend == NULL)
         pthread_cond_signal(&s->wakeup);
-    else if (s->reader_sleeps && s->backend != NULL)
+    else if (s->is_waiting)
         s->kind->wake(s->backend);
 }
 
@@ -40,7 +40,7 @@ void reader_restart(struct stream *s)
     s->walk_pass = s->pass;
 }
 
-static void submit(struct stream *s, struct read_op *op)
+static void submit_read(struct stream *s, struct read_op *op)
 {
     op->is_flying = true;
     s->kind->submit(s->backend, op);
@@ -48,16 +48,16 @@ static void submit(struct stream *s, struct read_op *op)
 
 /* --- starting reads --- */
 
-/* Is there a block to be walked to?  Goes over the end of the pass that is computed. */
+/* Whether the walk has a block to go to.  Crosses into the next pass if it has to. */
 static bool may_walk(struct stream *s)
 {
     const struct schedule *c = &s->schedule;
 
-    if (s->pass_is_known && s->walk_pass == s->pass && s->walk.block >= s->pass_blocks) {
+    if (s->in_pass && s->walk_pass == s->pass && s->walk.block >= s->pass_blocks) {
         s->walk = schedule_begin(c);
         s->walk_pass++;
     }
-    if (s->pass_is_known && s->walk_pass == s->pass)
+    if (s->in_pass && s->walk_pass == s->pass)
         return true;
     return s->walk.block < (c->n_prompt_block > 0 ? c->n_prompt_block : c->n_block);
 }
@@ -91,10 +91,10 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
         .start_ns = clock_ns(),
     };
     s->n_flying++;
-    submit(s, op);
+    submit_read(s, op);
 }
 
-/* False: neither a slot nor depth is left. */
+/* Read the block into the next slot.  False: no slot is free, or the depth is reached. */
 static bool start_slot(struct stream *s, const struct schedule_block *b)
 {
     uint32_t i = s->n_slot > 0 ? (uint32_t)(s->filled % s->n_slot) : 0;
@@ -119,12 +119,13 @@ static bool start_pinned(struct stream *s, const struct schedule_block *b)
     return true;
 }
 
-/* One step of the walk; false: it has to wait. */
-static bool step(struct stream *s)
+/* Move the walk over one block, starting its read if it is not in memory.  False: the walk
+ * has to wait. */
+static bool walk_block(struct stream *s)
 {
     struct schedule_block b;
 
-    if (s->failed || s->hold || s->quit || !may_walk(s))
+    if (s->state != READER_WALKING || !may_walk(s))
         return false;
     schedule_get(&s->schedule, &s->walk, &b);
     switch (pinned_state(&s->pinned, s->walk.block)) {
@@ -139,10 +140,10 @@ static bool step(struct stream *s)
     case BLOCK_READING:
     case BLOCK_HELD: break;
     }
-    /* Figures are of the latest pass.  What the read adds comes later. */
+    /* read_ns is of the latest pass; count_read() adds to it when the read is done. */
     if (b.begins_layer)
         counter_set(&s->telemetry->layer[b.layer].read_ns, 0);
-    schedule_step(&s->schedule, &s->walk);
+    schedule_next(&s->schedule, &s->walk);
     return true;
 }
 
@@ -150,26 +151,28 @@ static void start_lookups(struct stream *s)
 {
     struct read_op *op;
 
-    while (!s->is_dead && !s->quit && (op = lookup_next(&s->lookup)) != NULL) {
+    if (s->state == READER_DEAD || s->state == READER_QUITTING)
+        return;
+    while ((op = lookup_next(&s->lookup)) != NULL) {
         op->start_ns = clock_ns();
-        submit(s, op);
+        submit_read(s, op);
     }
 }
 
-static void start_all(struct stream *s)
+static void start_reads(struct stream *s)
 {
     s->wants_slot = false;
     start_lookups(s);
-    while (step(s))
+    while (walk_block(s))
         ;
     counter_set(&s->telemetry->depth_gauge, s->n_flying + s->lookup.n_flying);
 }
 
-/* --- what came of them --- */
+/* --- results of reads --- */
 
 enum outcome { READ_DONE, READ_AGAIN, READ_FAILED };
 
-static enum outcome failed_read(struct stream *s, struct read_op *op, struct err *e)
+static enum outcome outcome_of_error(struct stream *s, struct read_op *op, struct err *e)
 {
     int error = (int)-op->result;
     bool is_late = error == EAGAIN || error == EINTR;
@@ -187,14 +190,14 @@ static enum outcome failed_read(struct stream *s, struct read_op *op, struct err
     return READ_FAILED;
 }
 
-/* A system read may bring less than it was asked for, and the rest is asked for again;
- * none at all before the known size means that the file is another. */
+/* A system read may bring less than requested, and the rest is requested again.  If it brings
+ * nothing before the known end, the file has changed. */
 static enum outcome outcome_of(struct stream *s, struct read_op *op, struct err *e)
 {
     size_t got;
 
     if (op->result < 0)
-        return failed_read(s, op, e);
+        return outcome_of_error(s, op, e);
     got = read_op_at(op) + (size_t)op->result;
     if (got >= op->need) {
         op->got = got < op->bytes ? got : op->bytes;
@@ -204,13 +207,13 @@ static enum outcome outcome_of(struct stream *s, struct read_op *op, struct err 
         op->got = got;
         return READ_AGAIN;
     }
-    err_set(e, ERR_IO, "the file changed while it was in use: it ends here, %zu bytes early",
+    err_set(e, ERR_IO, "the file changed while it was in use: it ends %zu bytes early",
             op->need - op->got);
     err_at(e, s->source.files[op->file].path, op->offset + op->got, NULL);
     return READ_FAILED;
 }
 
-static void count(struct stream *s, const struct read_op *op)
+static void count_read(struct stream *s, const struct read_op *op)
 {
     struct telemetry *t = s->telemetry;
     uint64_t ns = clock_ns() - op->start_ns;
@@ -234,15 +237,15 @@ static void finish_slot(struct stream *s, const struct read_op *op, bool is_read
 }
 
 /*
- * What the pinned area takes: huge pages of which only a part was read are memory as well,
- * so the kernel is asked.  It looks at each page, so the more there is, the less often; until
- * then the reads that began are counted.
+ * Publish the memory that pinned blocks take.  Huge pages of which only a part was read count
+ * in full, so the kernel is asked.  It looks at every page, so the larger the area, the less
+ * often it is asked.  In between, start_pinned() counts the reads that began.
  */
 static void count_held(struct stream *s, uint64_t before, uint64_t now)
 {
-    uint64_t step = before / HELD_STEPS + 1;
+    uint64_t part = before / HELD_PARTS + 1;
 
-    if (now / step != before / step || now + step > s->pinned.area.held)
+    if (now / part != before / part || now + part > s->pinned.area.held)
         counter_set(&s->telemetry->pinned_held, area_resident(&s->pinned.area));
 }
 
@@ -260,10 +263,10 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
     pinned_mark(&s->pinned, op->target, BLOCK_HELD);
 }
 
-static void finish(struct stream *s, struct read_op *op, bool is_read)
+static void finish_read(struct stream *s, struct read_op *op, bool is_read)
 {
     if (is_read)
-        count(s, op);
+        count_read(s, op);
     switch (op->kind) {
     case READ_SLOT: finish_slot(s, op, is_read); break;
     case READ_PINNED: finish_pinned(s, op, is_read); break;
@@ -274,45 +277,53 @@ static void finish(struct stream *s, struct read_op *op, bool is_read)
     op->is_flying = false;
 }
 
-/* Does anybody miss what this read failed to bring? */
-static bool is_missed(const struct stream *s, const struct read_op *op)
+static void fail_lookup(struct stream *s, const struct err *e)
 {
-    return op->kind != READ_SLOT || s->slots[op->target].state == SLOT_READING;
+    if (s->lookup_state != LOOKUP_FAILED)
+        s->lookup_failure = *e;
+    s->lookup_state = LOOKUP_FAILED;
 }
 
-static void fail(struct stream *s, const struct read_op *op, const struct err *e)
+/* The read of a block failed; a stale slot is not needed any more. */
+static void fail_block(struct stream *s, const struct read_op *op, const struct err *e)
 {
-    if (op->kind == READ_LOOKUP) {
-        if (!s->lookup_failed)
-            s->lookup_failure = *e;
-        s->lookup_failed = true;
+    if (op->kind == READ_SLOT && s->slots[op->target].state != SLOT_READING)
         return;
-    }
-    if (!s->failed)
+    if (s->state == READER_WALKING)
         s->failure = *e;
-    s->failed = true;
+    reader_change(s, EVENT_READ_FAILED);
 }
 
-static void handle(struct stream *s, struct read_op *op)
+/* A pinned block that began in an earlier pass: the walk of this pass has gone past it, so
+ * the read continues with the tries of this pass. */
+static bool starts_over(struct stream *s, struct read_op *op)
+{
+    if (op->kind != READ_PINNED || op->pass >= s->pass || s->state == READER_HOLDING ||
+        s->state == READER_QUITTING)
+        return false;
+    op->pass = s->pass;
+    op->tries = 0;
+    op->got = 0;
+    return true;
+}
+
+static void handle_result(struct stream *s, struct read_op *op)
 {
     struct err e = ERR_INIT;
 
     switch (outcome_of(s, op, &e)) {
-    case READ_DONE: finish(s, op, true); break;
-    case READ_AGAIN: submit(s, op); break;
+    case READ_DONE: finish_read(s, op, true); break;
+    case READ_AGAIN: submit_read(s, op); break;
     case READ_FAILED:
-        /* Begun for a pass that was ended, and the walk went by since: the pass that
-         * is computed now is owed its own tries. */
-        if (op->kind == READ_PINNED && op->pass < s->pass && !s->hold && !s->quit) {
-            op->pass = s->pass;
-            op->tries = 0;
-            op->got = 0;
-            submit(s, op);
+        if (starts_over(s, op)) {
+            submit_read(s, op);
             break;
         }
-        if (is_missed(s, op))
-            fail(s, op, &e);
-        finish(s, op, false);
+        if (op->kind == READ_LOOKUP)
+            fail_lookup(s, &e);
+        else
+            fail_block(s, op, &e);
+        finish_read(s, op, false);
         break;
     }
 }
@@ -331,18 +342,11 @@ static void each_flying(struct stream *s, op_fn *fn)
             fn(s, &s->lookup.cells[i].op);
 }
 
-static void give_up(struct stream *s, struct read_op *op)
+static void abandon_read(struct stream *s, struct read_op *op)
 {
-    fail(s, op, &s->failure);
-    finish(s, op, false);
-}
-
-static void die(struct stream *s, const char *why)
-{
-    err_set(&s->failure, ERR_IO, "%s", why);
-    s->failed = true;
-    s->is_dead = true;
-    each_flying(s, give_up);
+    if (op->kind == READ_LOOKUP)
+        fail_lookup(s, &s->failure);
+    finish_read(s, op, false);
 }
 
 static struct backend_options backend_options(const struct stream *s)
@@ -363,7 +367,7 @@ static const char *io_name(const struct stream *s)
     return s->kind == &backend_pread ? "direct/pread" : "direct/io_uring";
 }
 
-/* io_uring stopped working: threads do what it left undone. */
+/* io_uring stopped working: threads take over its unfinished reads. */
 static void fall_back(struct stream *s)
 {
     const struct backend_options options = backend_options(s);
@@ -372,22 +376,25 @@ static void fall_back(struct stream *s)
     struct err e = ERR_INIT;
     bool is_quiet;
 
-    s->backend = NULL; /* nobody wakes it any more */
+    s->backend = NULL; /* nobody may wake the old one any more */
     pthread_mutex_unlock(&s->lock);
     is_quiet = broken->close(old);
     if (is_quiet && broken != &backend_pread)
         (void)backend_pread.open(&new, &options, &e);
     pthread_mutex_lock(&s->lock);
     if (new == NULL) {
-        die(s, is_quiet ? "reading threads could not be started"
-                        : "the disk does not answer, and its reads cannot be stopped");
+        err_set(&s->failure, ERR_IO, "%s",
+                is_quiet ? "cannot start reading threads after io_uring stopped working"
+                         : "the disk does not answer, and its reads cannot be stopped");
+        reader_change(s, EVENT_BROKEN);
+        each_flying(s, abandon_read);
         return;
     }
     s->kind = &backend_pread;
     s->backend = new;
     s->io_name = io_name(s);
     s->io_reason = "io_uring stopped working";
-    each_flying(s, submit);
+    each_flying(s, submit_read);
 }
 
 /* --- the thread --- */
@@ -395,6 +402,7 @@ static void fall_back(struct stream *s)
 static int open_backend(struct stream *s, struct err *e)
 {
     const struct backend_options options = backend_options(s);
+
     s->kind = s->first_kind;
     if (s->kind->open(&s->backend, &options, e) == 0)
         return 0;
@@ -406,40 +414,44 @@ static int open_backend(struct stream *s, struct err *e)
     return s->kind->open(&s->backend, &options, e);
 }
 
-/* Pages of the page cache behind the read position; done without the lock. */
-static void drop_behind(struct stream *s, struct read_op *const *done, int n)
+/* Drop the pages of finished reads from the page cache.  Called without the lock. */
+static void drop_pages(struct stream *s, struct read_op *const *done, int n)
 {
     for (int i = 0; i < n && !s->source.is_direct; i++)
         source_drop(&s->source.files[done[i]->file], done[i]->offset, done[i]->bytes);
 }
 
-/* A round: start what can be started, wait for something to be done. */
-static void turn(struct stream *s)
+static void register_ring(struct stream *s)
+{
+    const struct backend_options options = backend_options(s);
+
+    if (s->backend != NULL && s->kind->set_buffers != NULL)
+        s->kind->set_buffers(s->backend, options.buffers);
+    s->ring_moved = false;
+    pthread_cond_signal(&s->news);
+}
+
+/* Start every read that may start, then wait until one is done or somebody wakes the reader. */
+static void reader_round(struct stream *s)
 {
     struct read_op *done[DONE_MAX];
     int n;
 
-    if (s->rebuffer) {
-        const struct backend_options options = backend_options(s);
-
-        if (s->backend != NULL && s->kind->set_buffers != NULL)
-            s->kind->set_buffers(s->backend, options.buffers);
-        s->rebuffer = false;
-        pthread_cond_signal(&s->news);
-    }
-    start_all(s);
-    if (s->is_dead) {
+    if (s->ring_moved)
+        register_ring(s);
+    start_reads(s);
+    if (s->backend == NULL) {
         pthread_cond_wait(&s->wakeup, &s->lock);
         return;
     }
-    s->reader_sleeps = true;
+    s->is_waiting = true;
     pthread_mutex_unlock(&s->lock);
     n = s->kind->wait(s->backend, done, DONE_MAX, true);
-    drop_behind(s, done, n);
+    drop_pages(s, done, n);
     pthread_mutex_lock(&s->lock);
-    s->reader_sleeps = false;
+    s->is_waiting = false;
     for (int i = 0; i < n; i++)
-        handle(s, done[i]);
+        handle_result(s, done[i]);
     if (n < 0)
         fall_back(s);
     pthread_cond_signal(&s->news);
@@ -451,16 +463,17 @@ void *reader_main(void *arg)
     struct err e = ERR_INIT;
 
     pthread_mutex_lock(&s->lock);
-    s->started = true;
-    if (open_backend(s, &e) != 0) {
+    if (open_backend(s, &e) == 0) {
+        reader_change(s, EVENT_OPENED);
+    } else {
         s->failure = e;
-        s->failed = s->is_dead = true;
+        reader_change(s, EVENT_BROKEN);
     }
     s->io_name = io_name(s);
     s->io_reason = s->reason;
     pthread_cond_signal(&s->news);
-    while (!s->quit || s->n_flying > 0 || s->lookup.n_flying > 0)
-        turn(s);
+    while (s->state != READER_QUITTING || s->n_flying > 0 || s->lookup.n_flying > 0)
+        reader_round(s);
     pthread_mutex_unlock(&s->lock);
     if (s->backend != NULL)
         (void)s->kind->close(s->backend);

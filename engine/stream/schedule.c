@@ -106,8 +106,7 @@ int schedule_make(struct schedule *s, void *memory, const struct stream_span *sp
             return err_set(e, ERR_FORMAT, "span %u of %llu rows of %llu bytes is too large", i,
                            (unsigned long long)spans[i].n_row,
                            (unsigned long long)spans[i].row_bytes);
-        if (spans[i].in_prompt && !is_prompt)
-            return err_set(e, ERR_ARGUMENT, "span %u of the prompt lies behind others", i);
+        assert(is_prompt || !spans[i].in_prompt);
         is_prompt = spans[i].in_prompt;
         p->span = spans[i];
         p->first_block = s->n_block;
@@ -139,7 +138,7 @@ static void to_span(const struct schedule *s, struct schedule_at *at)
         at->span++;
 }
 
-void schedule_step(const struct schedule *s, struct schedule_at *at)
+void schedule_next(const struct schedule *s, struct schedule_at *at)
 {
     at->block++;
     to_span(s, at);

@@ -71,7 +71,7 @@ void schedule_get(const struct schedule *s, const struct schedule_at *at,
                   struct schedule_block *out);
 
 /* To the next block; {0, first} is where a pass begins. */
-void schedule_step(const struct schedule *s, struct schedule_at *at);
+void schedule_next(const struct schedule *s, struct schedule_at *at);
 struct schedule_at schedule_begin(const struct schedule *s);
 
 #endif

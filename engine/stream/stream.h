@@ -1,19 +1,22 @@
 /*
- * stream.h - catalogue and plan to bytes in memory at the right moment.
+ * stream.h - brings a model's weights from disk into memory in the order they are used.
  *
  *     pass:   | layer 0 | layer 1 | … | layer n | head | layer 0 | …
  *     block:  run of whole rows of one tensor, at most a slot
  *     ring:   [ slot being computed ][ read ahead ][ read ahead ][ in flight ] …
  *     pinned: blocks spread evenly over the pass that stay in memory
  *
- * The order of blocks is known and the same for ever, so nothing is guessed: a reader
- * thread keeps the wanted depth of reads in flight in schedule order, over the end of
- * a pass into the next one.  The engine thread takes the next block or waits; the wait
- * is the stall.  Blocks that are to be pinned are read straight to their pinned place
- * by the first pass and never again.
+ * Every pass uses the same blocks in the same order, so nothing is guessed.  A reader
+ * thread keeps a fixed number of reads in flight in that order and continues past the end
+ * of a pass into the next one.  The engine thread takes the next block, or waits for it;
+ * that wait is the stall.  The first pass reads pinned blocks straight to their place, and
+ * they are never read again.
  *
- * Lookup rows (embeddings) and experts go by a queue of their own, ahead of blocks.
- * Direct I/O leaves nothing in the page cache.
+ * Lookup rows (embeddings) and experts have a queue of their own, which goes ahead of
+ * blocks.  Direct I/O leaves nothing in the page cache.
+ *
+ * Calls in the wrong order (a pass begun twice, a lookup that was not started) are bugs of
+ * the caller and stop at an assertion.
  */
 #ifndef MEMWALL_ENGINE_STREAM_STREAM_H
 #define MEMWALL_ENGINE_STREAM_STREAM_H
@@ -30,44 +33,44 @@
 /* Rows of one tensor that a pass uses, in the order of the pass. */
 struct stream_span {
     uint32_t file;
-    uint64_t offset;    /* of row 0 of the span, bytes from the start of the file */
+    uint64_t offset;    /* of the first row, in bytes from the start of the file */
     uint64_t row_bytes; /* > 0 */
     uint64_t n_row;
     uint32_t layer; /* for accounting; n_layer: the head */
-    bool in_prompt; /* a prompt pass uses it; all spans that it uses come first */
+    bool in_prompt; /* a prompt pass uses it; these spans come first */
 };
 
 enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
 
 struct stream_options {
     enum stream_io io;
-    bool mmap_drop;        /* mmap: drop pages behind the read position */
-    bool no_uring;         /* use pread threads even where io_uring is there */
+    bool mmap_drop;        /* mmap: drop the pages of each block once it is given back */
+    bool no_uring;         /* use pread threads even where io_uring works */
     uint32_t n_slot;       /* of the ring, 2 to STREAM_SLOTS_MAX; 0: everything is pinned */
     uint64_t pinned_bytes; /* for pinned blocks, rounding included */
-    uint64_t lookup_bytes; /* as stream_lookup_bytes() says; 0: the smallest that works */
-    /* What probes measured, 0: they did not.  auto is not direct where that is slow. */
+    uint64_t lookup_bytes; /* from stream_lookup_bytes(); 0: the smallest that works */
+    /* Measured rates, 0 if not measured.  auto avoids direct reads that are much slower. */
     double direct_bytes_s, buffered_bytes_s;
 };
 
 struct stream;
 
-/* What the stream needs beside slots, pinned blocks and lookup buffers: its tables, its
- * thread, the rings shared with the kernel.  Pure. */
+/* Memory the stream takes besides slots, pinned blocks and lookup buffers: its tables, its
+ * threads, the rings shared with the kernel.  Pure. */
 uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file);
 
 /*
- * Start the reader.  spans are copied; the catalogue must outlive the stream.  Counters
- * go to t.  Everything that is filled at once (ring) is mapped and touched here.
- * Returns 0, or -1 with *e.
+ * Open the files and start the reader.  The spans are copied; the catalogue must outlive the
+ * stream.  Counters go to t.  The ring is mapped and touched here, so that a lack of memory
+ * is reported now.  Returns 0, or -1 with *e.
  */
 int stream_open(struct stream **out, const struct catalogue *c, const struct stream_span *spans,
                 uint32_t n_span, const struct stream_shape *shape,
                 const struct stream_options *options, struct telemetry *t, struct err *e);
 void stream_close(struct stream *s); /* joins the reader; NULL is fine */
 
-/* What the stream chose: "direct/io_uring", "direct/pread", "buffered", "mmap", and why
- * ("" or a sentence).  Static as long as the stream. */
+/* How the stream reads ("direct/io_uring", "direct/pread", "buffered", "mmap") and why, as a
+ * sentence or "".  Valid as long as the stream. */
 const char *stream_io_name(const struct stream *s);
 const char *stream_io_reason(const struct stream *s);
 
@@ -81,22 +84,21 @@ struct stream_block {
     bool is_pinned;
 };
 
-/* Begin a pass: of all spans, or of the prompt's only. */
-int stream_pass_begin(struct stream *s, bool is_prompt, struct err *e);
+/* Begin a pass, over all spans or only those of a prompt. */
+void stream_pass_begin(struct stream *s, bool is_prompt);
 
 /*
- * The next block of the pass, in order; waits until it is in memory and adds the wait
- * to *stall_ns.  Returns 0; -1 with *e: a failed, short or cancelled read (the pass is
- * to be ended).  After the last block of the pass the caller ends the pass.
+ * Take the next block of the pass, waiting until it is in memory; the wait is added to
+ * *stall_ns.  After the last block the caller ends the pass.  Returns 0, or -1 with *e if a
+ * read failed, came short or was cancelled; the caller then ends the pass.
  */
 int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns,
                 struct err *e);
 
-/* The block's memory may be used again.  Blocks are given back in the order taken. */
+/* Give back the block's memory, in the order in which blocks were taken. */
 void stream_give(struct stream *s, const struct stream_block *block);
 
-/* End a pass, finished or not; the reader stands before the first block again.  Checks
- * that the files are what they were (once a pass). */
+/* End a pass, finished or not.  Returns -1 with *e if a file is not what it was at open. */
 int stream_pass_end(struct stream *s, struct err *e);
 
 /* --- lookups: engine thread only --- */
@@ -104,45 +106,39 @@ int stream_pass_end(struct stream *s, struct err *e);
 struct stream_lookup {
     uint32_t file;
     uint64_t offset, bytes;
-    void *dst; /* bytes bytes, filled when stream_lookup_wait returns */
+    void *dst; /* bytes bytes, filled when stream_lookup_wait() returns */
 };
 
-/* Request all rows at once; order and duplicates do not matter.  lookups and dst must
- * stay until the wait.  Neighbours are merged, reads are rounded out to the alignment.
- * Rows of 64 KiB and more are read without a copy in between if the address of dst is, modulo
- * 4096, what offset is. */
-int stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, size_t n,
-                        struct err *e);
+/*
+ * Request all rows at once.  Order and duplicates do not matter.  lookups and dst must stay
+ * until stream_lookup_wait().  Neighbouring rows are merged and reads are rounded out to the
+ * alignment.  Rows of 64 KiB and more are read without a copy if dst and offset are equal
+ * modulo 4096.
+ */
+void stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, size_t n);
 int stream_lookup_wait(struct stream *s, struct err *e);
-/* Buffers that lookups of n_token rows of each table need inside the stream (plan's
- * `rows`, beside the dst of the caller).  Bounded: what does not fit at once goes by
- * turns. */
+
+/* Buffers the stream needs to look up n_token rows of each table, part of the plan's item
+ * `rows`.  The size is bounded: rows that do not fit at once are read in turn. */
 uint64_t stream_lookup_bytes(const uint64_t *row_bytes, size_t n_table, size_t n_token);
 
 /* Read a small range now, without leaving it in the page cache (norms at start). */
 int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, uint64_t bytes,
                     void *dst, struct err *e);
 
-/* --- memory --- */
+/* --- memory: between passes --- */
 
 /*
- * Change what may be pinned, between passes.  Shrinking gives memory back at once
- * (madvise), so that the charge really falls; growing fills during the next passes.
- * Which blocks are pinned is spread evenly over the pass.
+ * Change the number of slots and the memory for pinned blocks.  Blocks that stay pinned are
+ * not read again.  Shrinking gives memory back at once, so the charge falls; growing fills
+ * during the next passes.  n_slot 0 needs everything pinned.
  */
-int stream_set_pinned(struct stream *s, uint64_t pinned_bytes, struct err *e);
-
-/* The same with another number of slots: a whole change of the budget, without reading
- * again what stays pinned.  n_slot 0 needs room for everything. */
 int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e);
 
-/* Memory of the pinned blocks that hold data now, rounding included; bytes that a full
- * pass reads from the files once all that may be pinned is. */
+/* Memory of the pinned blocks that hold data now, rounding included. */
 uint64_t stream_pinned_now(const struct stream *s);
-uint64_t stream_streamed_bytes(const struct stream *s);
 
-/* From any thread: make a waiting or coming stream_next return ERR_CANCELLED until the
- * next stream_pass_begin. */
+/* From any thread: make stream_next() return ERR_CANCELLED until the next pass begins. */
 void stream_cancel(struct stream *s);
 
 #endif

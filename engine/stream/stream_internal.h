@@ -1,5 +1,5 @@
 /*
- * stream_internal.h - what the engine's side (stream.c) and the reader (reader.c) share.
+ * stream_internal.h - what the engine's side (stream_*.c) and the reader (reader.c) share.
  *
  *                      walk (reader)
  *                        v
@@ -7,13 +7,45 @@
  *              ^
  *              next (engine)
  *
- * The reader walks the schedule ahead of the engine: over blocks that are held, into
- * pinned places, into slots as long as one is free and the depth allows.  It goes over
- * the end of the pass being computed into the next one, whose kind is not known yet: a
- * prompt pass is the beginning of a full one, so it may go as far as the prompt's end.
+ * The reader walks the schedule ahead of the engine: over blocks that are in memory, into
+ * pinned places, and into slots while one is free and the depth allows it.  It continues
+ * past the end of the current pass into the next one.  The kind of the next pass is not
+ * known yet; a prompt pass is the beginning of a full pass, so the reader goes up to the
+ * end of the prompt.
  *
- * Slots are filled, taken and given back in the order of the schedule, so that three
- * counters describe them: given <= taken <= filled, each modulo n_slot a slot.
+ * Slots are filled, taken and given back in the order of the schedule, so three counters
+ * describe them: given <= taken <= filled.  Counter i refers to slot i modulo n_slot.
+ *
+ *
+ * The reader is always in one of these states:
+ *
+ *   state      meaning                           block reads  lookups   a missing block
+ *   ---------  --------------------------------  -----------  --------  ---------------
+ *   NONE       no thread: mmap, or not started   -            -         -
+ *   STARTING   the thread opens a backend        no           no        -
+ *   WALKING    it reads ahead                    start        start     is waited for
+ *   HOLDING    the engine changes memory         no           start     -
+ *   FAILED     a block could not be read         no           start     is an error
+ *   RING_LOST  the ring could not be mapped      no           start     is an error
+ *   DEAD       no backend works any more         no           fail      is an error
+ *   QUITTING   stream_close() waits for it       no           no        -
+ *
+ * and reader_change() moves it by this table.  "=" changes nothing, "." cannot happen:
+ *
+ *   event        STARTING  WALKING   HOLDING    FAILED    RING_LOST  DEAD      QUITTING
+ *   -----------  --------  --------  ---------  --------  ---------  --------  --------
+ *   OPENED       WALKING   .         .          .         .          .         .
+ *   READ_FAILED  .         FAILED    =          =         .          .         =
+ *   PASS         .         =         .          WALKING   =          =         .
+ *   HOLD         .         HOLDING   .          HOLDING   HOLDING    =         .
+ *   RELEASE      .         .         WALKING    .         =          =         .
+ *   RING_GONE    .         .         RING_LOST  .         .          =         .
+ *   BROKEN       DEAD      DEAD      DEAD       DEAD      DEAD       .         =
+ *   CLOSE        .         QUITTING  .          QUITTING  QUITTING   QUITTING  .
+ *
+ * PASS is both the beginning and the end of a pass: blocks that failed are tried again.
+ * HOLD and RELEASE enclose a change of memory.  It forgets a failed read, since everything
+ * that was read ahead is discarded, and maps a lost ring again.
  */
 #ifndef MEMWALL_ENGINE_STREAM_STREAM_INTERNAL_H
 #define MEMWALL_ENGINE_STREAM_STREAM_INTERNAL_H
@@ -29,12 +61,36 @@
 #include "engine/stream/source.h"
 #include "engine/stream/stream.h"
 
+enum reader_state {
+    READER_NONE,
+    READER_STARTING,
+    READER_WALKING,
+    READER_HOLDING,
+    READER_FAILED,
+    READER_RING_LOST,
+    READER_DEAD,
+    READER_QUITTING,
+    READER_STATES
+};
+
+enum reader_event {
+    EVENT_OPENED,
+    EVENT_READ_FAILED,
+    EVENT_PASS,
+    EVENT_HOLD,
+    EVENT_RELEASE,
+    EVENT_RING_GONE,
+    EVENT_BROKEN,
+    EVENT_CLOSE,
+    READER_EVENTS
+};
+
 enum slot_state {
     SLOT_FREE,
     SLOT_READING,
     SLOT_READY,
     SLOT_TAKEN, /* the engine computes with it */
-    SLOT_STALE, /* still being read for a pass that was ended */
+    SLOT_STALE, /* still being read for a pass that has ended */
 };
 
 struct slot {
@@ -43,74 +99,93 @@ struct slot {
     uint64_t pass;
 };
 
+/* The lookup of stream_lookup_start() until stream_lookup_wait() returns. */
+enum lookup_state { LOOKUP_NONE, LOOKUP_READING, LOOKUP_FAILED };
+
 struct stream {
-    /* Set by stream_open. */
+    /* Set by stream_open(), constant afterwards. */
     const struct catalogue *catalogue;
     struct telemetry *telemetry;
     struct schedule schedule;
     struct source source;
     struct mapping mapping;
     bool is_mapped, drops; /* mmap; mmap:drop */
-    struct area ring, lookup_area;
+    struct area lookup_area;
     void *spans, *pinned_table;
     uint32_t depth;
     size_t slot_bytes;
     pthread_t thread;
-    bool has_thread;
     const struct backend_kind *first_kind; /* that the reader tries */
     char reason[192];
 
     /* Engine thread. */
-    bool in_pass;
-    uint64_t pass; /* of the pass begun, or that will begin next */
+    uint64_t pass; /* number of the current pass, or of the next one */
     struct schedule_at next;
     uint64_t taken, given;               /* slots, counted */
-    const struct stream_lookup *lookups; /* that wait for their batch */
+    const struct stream_lookup *lookups; /* waiting for their batch */
     size_t n_lookup;
-    bool in_lookup;
 
     _Atomic bool cancelled;
     const char *_Atomic io_name, *_Atomic io_reason;
 
     /* Guarded by lock. */
     pthread_mutex_t lock;
-    pthread_cond_t news;   /* to the engine: a block, a lookup, a failure, standing still */
-    pthread_cond_t wakeup; /* to a reader that has no backend any more */
-    struct pinned pinned;  /* states are atomic; the set changes when the reader stands */
+    pthread_cond_t news;   /* to the engine: a block, a lookup, a failure, a change of state */
+    pthread_cond_t wakeup; /* to a reader without a backend */
+    enum reader_state state;
+    struct err failure;   /* why blocks cannot be read: FAILED, RING_LOST, DEAD */
+    struct area ring;     /* both change while the reader holds */
+    struct pinned pinned; /* the states of its blocks are atomic */
     uint32_t n_slot;
     struct slot slots[STREAM_SLOTS_MAX]; /* the first n_slot are used */
-    struct lookup lookup;
     uint64_t filled;
-    bool pass_is_known; /* begun, and to be walked as far as pass_blocks */
+    struct lookup lookup;
+    enum lookup_state lookup_state;
+    struct err lookup_failure;
+    bool in_pass; /* the current pass has begun; it has pass_blocks blocks */
     uint32_t pass_blocks;
-    bool reader_sleeps, quit, started;
-    bool hold;     /* no block is to be begun */
-    bool rebuffer; /* slots lie elsewhere */
-
-    /* A failed read: the reader stands still until the pass is ended. */
-    bool failed, lookup_failed;
-    struct err failure, lookup_failure;
-    bool ring_lost; /* it could not be made anew: failure stays */
-    bool is_dead;   /* no read is possible any more: failure stays */
+    bool ring_moved; /* the reader has to give the backend the new ring */
 
     /* Reader, under the lock. */
     struct schedule_at walk;
     uint64_t walk_pass;
     struct read_op ops[STREAM_DEPTH_MAX]; /* of blocks; the first depth are used */
     uint32_t n_flying;                    /* of ops */
-    bool wants_slot;                      /* the walk waits for one */
+    bool wants_slot;                      /* the walk waits until one is free */
+    bool is_waiting;                      /* in the backend, without the lock */
     const struct backend_kind *kind;
-    struct backend *backend;
+    struct backend *backend; /* NULL: the reader is starting, replaces it, or is dead */
 };
+
+/* --- reader_state.c; under the lock --- */
+
+void reader_change(struct stream *s, enum reader_event event);
+
+/* Whether blocks that are not being read already can never arrive: `failure` is the reason. */
+bool reader_has_failed(const struct stream *s);
+
+/* --- reader.c --- */
 
 /* The reader's thread; arg is the stream. */
 void *reader_main(void *arg);
 
-/* Tell it to look again.  Under the lock. */
+/* Make the reader look for work.  Under the lock. */
 void reader_wake(struct stream *s);
 
-/* Let it walk from the first block of pass s->pass; slots that hold other blocks are
- * free or stale.  Under the lock. */
+/* Make the walk start at the first block of pass s->pass.  Slots that hold other blocks must
+ * be free or stale.  Under the lock. */
 void reader_restart(struct stream *s);
+
+/* --- stream_pass.c --- */
+
+/* Let go of the slots with blocks of passes up to `last`, taken ones included.  Under the
+ * lock. */
+void stream_discard(struct stream *s, uint64_t last);
+
+/* --- stream_memory.c --- */
+
+/* Whether the ring and the pinned area together have a place for every block. */
+int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
+                        struct err *e);
 
 #endif

@@ -160,7 +160,7 @@ static void work_for(uint64_t ns)
 struct walk {
     struct stream *s;
     const struct stream_span *spans;
-    bool in_pass;
+    uint32_t n_block, n_left;      /* of a pass */
     uint64_t stall_ns, passes, at; /* where in the file */
 };
 
@@ -172,19 +172,20 @@ static void run_stream(struct walk *w, unsigned work, uint64_t slice_ns)
     while (clock_ns() < end) {
         struct stream_block b;
 
-        if (!w->in_pass && stream_pass_begin(w->s, false, &e) != 0)
-            die(&e);
-        w->in_pass = true;
-        if (stream_next(w->s, &b, &w->stall_ns, &e) != 0) {
-            if (e.code != ERR_ARGUMENT || stream_pass_end(w->s, &e) != 0)
-                die(&e);
-            w->in_pass = false;
-            w->passes++;
-            continue;
+        if (w->n_left == 0) {
+            stream_pass_begin(w->s, false);
+            w->n_left = w->n_block;
         }
+        if (stream_next(w->s, &b, &w->stall_ns, &e) != 0)
+            die(&e);
         work_for(work * (b.n_row * w->spans[b.span].row_bytes / 1024));
         w->at = w->spans[b.span].offset + b.row * w->spans[b.span].row_bytes;
         stream_give(w->s, &b);
+        if (--w->n_left > 0)
+            continue;
+        if (stream_pass_end(w->s, &e) != 0)
+            die(&e);
+        w->passes++;
     }
 }
 
@@ -208,6 +209,7 @@ static void run_setting(const struct catalogue *c, struct loop *l, uint64_t *at,
 
     shape_make(&shape, spans, n_span, set->target_kib * KIB);
     shape.depth = set->depth;
+    w.n_block = shape.n_block;
     l->bytes = 0;
     if (stream_open(&w.s, c, spans, n_span, &shape, &o, &telemetry, &e) != 0)
         die(&e);

@@ -84,7 +84,7 @@ static void run_pass(struct stream *s, const struct stream_model *m, bool is_pro
     uint32_t n_taken = 0, span = 0;
     uint64_t row = 0, stall = 0, n = 0;
 
-    no_error(stream_pass_begin(s, is_prompt, &e), &e);
+    stream_pass_begin(s, is_prompt);
     for (;;) {
         struct stream_block *b = &taken[n_taken];
 
@@ -110,10 +110,6 @@ static void run_pass(struct stream *s, const struct stream_model *m, bool is_pro
         assert_true(model_holds(m, &taken[i]));
         if (n != blocks) /* ended early, some are not given back */
             stream_give(s, &taken[i]);
-    }
-    if (n != blocks) {
-        assert_int_equal(stream_next(s, &taken[0], &stall, &e), -1);
-        assert_int_equal(e.code, ERR_ARGUMENT);
     }
     no_error(stream_pass_end(s, &e), &e);
 }
@@ -145,7 +141,7 @@ static void look_up(struct stream *s, const struct stream_model *m, size_t n)
         rows[i].dst =
             (unsigned char *)memory[i] + (model_random(2) ? rows[i].offset % 4096 : 0);
     }
-    no_error(stream_lookup_start(s, rows, n, &e), &e);
+    stream_lookup_start(s, rows, n);
     no_error(stream_lookup_wait(s, &e), &e);
     for (size_t i = 0; i < n; i++) {
         assert_memory_equal(rows[i].dst, m->bytes[rows[i].file] + rows[i].offset,
@@ -163,7 +159,7 @@ static void change_memory(struct stream *s, struct stream_options *o, uint64_t a
 
     o->pinned_bytes = model_random(4) == 0 ? all + all : model_random(all + all / 4);
     if (o->n_slot > 0 && model_random(2)) {
-        no_error(stream_set_pinned(s, o->pinned_bytes, &e), &e);
+        no_error(stream_set_memory(s, o->n_slot, o->pinned_bytes, &e), &e);
     } else {
         uint32_t n_slot = model_random(3) == 0 ? 0 : (uint32_t)(2 + model_random(6));
         int result = stream_set_memory(s, n_slot, o->pinned_bytes, &e);
@@ -204,11 +200,8 @@ static void one_session(struct stream_model *m, const struct mode *mode)
         if (model_random(3) == 0)
             look_up(s, m, 1 + model_random(40));
         run_pass(s, m, model_random(3) == 0, blocks, hold);
-        if (mode->io != STREAM_MMAP) {
+        if (mode->io != STREAM_MMAP)
             assert_true(stream_pinned_now(s) <= o.pinned_bytes);
-            if (o.n_slot == 0)
-                assert_int_equal(stream_streamed_bytes(s), 0);
-        }
         if (model_random(3) == 0)
             change_memory(s, &o, all, mode->io == STREAM_MMAP);
     }
@@ -248,7 +241,7 @@ static void the_counters_add_up(void **state)
     struct stream_options o = { .n_slot = 3 };
     struct stream_model m;
     struct err e = ERR_INIT;
-    uint64_t before, streamed;
+    uint64_t before;
     struct stream *s;
     int timed = 0;
 
@@ -262,13 +255,11 @@ static void the_counters_add_up(void **state)
         assert_int_equal(counter_get(&telemetry.layer[i].bytes), 100000);
     run_pass(s, &m, false, UINT64_MAX, 1);
     run_pass(s, &m, true, UINT64_MAX, 1);
-    no_error(stream_set_pinned(s, 200000, &e), &e);
+    no_error(stream_set_memory(s, o.n_slot, 200000, &e), &e);
     run_pass(s, &m, false, UINT64_MAX, 1);
-    streamed = stream_streamed_bytes(s);
-    assert_true(streamed > 150000 && streamed < 300000);
     /* Pinned and filled: from now on a pass reads the rest only.  The reader has to stand
      * for the counters to be compared. */
-    no_error(stream_set_pinned(s, 200000, &e), &e);
+    no_error(stream_set_memory(s, o.n_slot, 200000, &e), &e);
     stream_close(s);
     before = 0;
     for (int i = 0; i < 3; i++) {

@@ -1,0 +1,124 @@
+/* Changing the memory of a stream: slots of the ring and pinned blocks. */
+#include "config.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/stream/stream_internal.h"
+
+int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
+                        struct err *e)
+{
+    if (n_slot == 1 || n_slot > STREAM_SLOTS_MAX)
+        return err_set(e, ERR_ARGUMENT, "ring size must be 0 or 2 to %d slots, not %u",
+                       STREAM_SLOTS_MAX, n_slot);
+    if (n_slot == 0 && pinned_bytes < s->pinned.area.reserved)
+        return err_set(e, ERR_BUDGET,
+                       "a ring of 0 slots needs all %llu bytes pinned, but only %llu may be",
+                       (unsigned long long)s->pinned.area.reserved,
+                       (unsigned long long)pinned_bytes);
+    return 0;
+}
+
+static void count_pinned(struct stream *s)
+{
+    struct schedule_at at = schedule_begin(&s->schedule);
+
+    counter_set(&s->telemetry->pinned_held, area_resident(&s->pinned.area));
+    for (uint32_t i = 0; i <= MW_MAX_LAYER; i++)
+        counter_set(&s->telemetry->layer[i].pinned_bytes, 0);
+    for (; at.block < s->schedule.n_block; schedule_next(&s->schedule, &at)) {
+        struct schedule_block b;
+
+        schedule_get(&s->schedule, &at, &b);
+        if (pinned_state(&s->pinned, at.block) == BLOCK_HELD)
+            counter_add(&s->telemetry->layer[b.layer].pinned_bytes, b.bytes);
+    }
+}
+
+/*
+ * Give the ring n_slot slots.  No block is being read and no slot is in use.  A smaller ring
+ * is mapped again from nothing, because a huge page at its end would stay charged in full.
+ */
+static int resize_ring(struct stream *s, uint32_t n_slot, struct err *e)
+{
+    uint64_t bytes = (uint64_t)n_slot * s->slot_bytes;
+    bool is_lost = s->n_slot > 0 && s->ring.held == 0;
+
+    if (n_slot == s->n_slot && !is_lost)
+        return 0;
+    if (n_slot < s->n_slot && area_hold(&s->ring, 0, false, e) != 0)
+        return -1;
+    if (area_hold(&s->ring, bytes, true, e) != 0) {
+        /* The system refuses less than it has just taken back. */
+        if (s->ring.held == 0 && s->n_slot > 0) {
+            s->failure = *e;
+            reader_change(s, EVENT_RING_GONE);
+        }
+        return -1;
+    }
+    memset(s->slots, 0, sizeof s->slots);
+    s->n_slot = n_slot;
+    s->filled = s->taken = s->given = 0;
+    s->ring_moved = true;
+    return 0;
+}
+
+/* Shrink first, so that the sum never exceeds the larger of before and after. */
+static int resize(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e)
+{
+    uint64_t before = s->pinned.area.held;
+    struct err ignored = ERR_INIT;
+
+    if (pinned_bytes < before && pinned_set(&s->pinned, pinned_bytes, e) != 0)
+        return -1;
+    if (resize_ring(s, n_slot, e) != 0) {
+        (void)pinned_set(&s->pinned, before, &ignored);
+        return -1;
+    }
+    return pinned_bytes > before ? pinned_set(&s->pinned, pinned_bytes, e) : 0;
+}
+
+/* Discard everything that was read ahead, since slots hold only blocks that are not to be
+ * pinned, and wait until nothing is being read. */
+static void hold_reader(struct stream *s)
+{
+    reader_change(s, EVENT_HOLD);
+    if (s->n_slot > 0)
+        stream_discard(s, UINT64_MAX);
+    while (s->n_flying > 0)
+        pthread_cond_wait(&s->news, &s->lock);
+}
+
+static void release_reader(struct stream *s)
+{
+    reader_change(s, EVENT_RELEASE);
+    reader_restart(s);
+    reader_wake(s);
+    while (s->ring_moved)
+        pthread_cond_wait(&s->news, &s->lock);
+}
+
+int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e)
+{
+    int result;
+
+    assert(!s->in_pass);
+    if (s->is_mapped)
+        return 0;
+    if (stream_check_memory(s, n_slot, pinned_bytes, e) != 0)
+        return -1;
+    pthread_mutex_lock(&s->lock);
+    hold_reader(s);
+    result = resize(s, n_slot, pinned_bytes, e);
+    count_pinned(s);
+    release_reader(s);
+    pthread_mutex_unlock(&s->lock);
+    return result;
+}
+
+uint64_t stream_pinned_now(const struct stream *s)
+{
+    return atomic_load_explicit(&s->pinned.held_bytes, memory_order_relaxed);
+}

@@ -1,0 +1,203 @@
+/* A pass, on the engine's side: blocks are taken in order, waited for, and given back. */
+#include "config.h"
+
+#include <assert.h>
+
+#include "engine/base/clock.h"
+#include "engine/stream/stream_internal.h"
+
+static struct slot *slot_at(struct stream *s, uint64_t count)
+{
+    return &s->slots[count % s->n_slot];
+}
+
+void stream_discard(struct stream *s, uint64_t last)
+{
+    for (uint64_t i = s->given; i < s->filled; i++) {
+        struct slot *slot = slot_at(s, i);
+
+        if (slot->pass > last)
+            break;
+        if (slot->state == SLOT_READING)
+            slot->state = SLOT_STALE;
+        else if (slot->state != SLOT_STALE)
+            slot->state = SLOT_FREE;
+        s->taken = i + 1;
+    }
+    s->given = s->taken;
+}
+
+/* A block that could not be read ahead is read again, since the cause may be gone. */
+static void forget_failure(struct stream *s)
+{
+    if (s->state == READER_FAILED) {
+        if (s->n_slot > 0)
+            stream_discard(s, UINT64_MAX);
+        reader_restart(s);
+    }
+    reader_change(s, EVENT_PASS);
+}
+
+void stream_pass_begin(struct stream *s, bool is_prompt)
+{
+    assert(!s->in_pass);
+    atomic_store(&s->cancelled, false);
+    pthread_mutex_lock(&s->lock);
+    s->in_pass = true;
+    s->pass_blocks = is_prompt ? s->schedule.n_prompt_block : s->schedule.n_block;
+    s->next = schedule_begin(&s->schedule);
+    if (!s->is_mapped) {
+        forget_failure(s);
+        reader_wake(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_ready(struct stream *s)
+{
+    const struct slot *slot;
+
+    if (pinned_state(&s->pinned, s->next.block) != BLOCK_STREAMED)
+        return pinned_state(&s->pinned, s->next.block) == BLOCK_HELD;
+    slot = slot_at(s, s->taken);
+    if (s->taken == s->filled || slot->state != SLOT_READY)
+        return false;
+    assert(slot->block == s->next.block && slot->pass == s->pass);
+    return true;
+}
+
+static bool is_being_read(struct stream *s)
+{
+    if (pinned_state(&s->pinned, s->next.block) != BLOCK_STREAMED)
+        return pinned_state(&s->pinned, s->next.block) == BLOCK_READING;
+    return s->taken < s->filled && slot_at(s, s->taken)->state == SLOT_READING;
+}
+
+static int await_block(struct stream *s, uint64_t *stall_ns, struct err *e)
+{
+    uint64_t start = 0;
+    int result = 0;
+
+    pthread_mutex_lock(&s->lock);
+    while (!is_ready(s)) {
+        if (atomic_load(&s->cancelled)) {
+            result = err_set(e, ERR_CANCELLED, "cancelled");
+            break;
+        }
+        if (reader_has_failed(s) && !is_being_read(s)) {
+            *e = s->failure;
+            result = -1;
+            break;
+        }
+        if (start == 0)
+            start = clock_ns();
+        pthread_cond_wait(&s->news, &s->lock);
+    }
+    if (result == 0 && pinned_state(&s->pinned, s->next.block) == BLOCK_STREAMED)
+        slot_at(s, s->taken++)->state = SLOT_TAKEN;
+    pthread_mutex_unlock(&s->lock);
+    if (start != 0)
+        *stall_ns += clock_ns() - start;
+    return result;
+}
+
+static int find_block(struct stream *s, const struct schedule_block *b, const void **data,
+                      bool *is_pinned, uint64_t *stall_ns, struct err *e)
+{
+    const unsigned char *place;
+
+    *is_pinned = false;
+    if (s->is_mapped) {
+        *data = mapping_at(&s->mapping, b->file, b->offset, b->bytes, e);
+        return *data != NULL ? 0 : -1;
+    }
+    /* A pinned block in memory takes no lock. */
+    if (pinned_state(&s->pinned, s->next.block) != BLOCK_HELD &&
+        await_block(s, stall_ns, e) != 0)
+        return -1;
+    *is_pinned = pinned_state(&s->pinned, s->next.block) == BLOCK_HELD;
+    place = *is_pinned ? pinned_place(&s->pinned, s->next.block)
+                       : s->ring.base + ((s->taken - 1) % s->n_slot) * s->slot_bytes;
+    *data = place + (b->offset - b->read_offset);
+    return 0;
+}
+
+int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns, struct err *e)
+{
+    struct schedule_block b;
+
+    assert(s->in_pass && s->next.block < s->pass_blocks);
+    if (atomic_load(&s->cancelled))
+        return err_set(e, ERR_CANCELLED, "cancelled");
+    schedule_get(&s->schedule, &s->next, &b);
+    *block = (struct stream_block){
+        .index = s->next.block, .span = b.span, .row = b.row, .n_row = b.n_row
+    };
+    if (find_block(s, &b, &block->data, &block->is_pinned, stall_ns, e) != 0)
+        return -1;
+    schedule_next(&s->schedule, &s->next);
+    return 0;
+}
+
+static void give_mapped(struct stream *s, const struct stream_block *block)
+{
+    const struct stream_span *p = &s->schedule.spans[block->span].span;
+
+    if (s->drops)
+        mapping_drop(&s->mapping, p->file, p->offset + block->row * p->row_bytes,
+                     block->n_row * p->row_bytes);
+}
+
+void stream_give(struct stream *s, const struct stream_block *block)
+{
+    if (s->is_mapped) {
+        give_mapped(s, block);
+        return;
+    }
+    if (block->is_pinned)
+        return;
+    pthread_mutex_lock(&s->lock);
+    assert(s->given < s->taken && slot_at(s, s->given)->block == block->index);
+    slot_at(s, s->given)->state = SLOT_FREE;
+    s->given++;
+    if (s->wants_slot)
+        reader_wake(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The reader keeps what it has read of the next pass, unless it has not got there or has
+ * stopped at a block that could not be read. */
+static void end_pass(struct stream *s)
+{
+    bool has_failed = reader_has_failed(s);
+    bool restart = s->walk_pass <= s->pass || has_failed;
+
+    if (s->n_slot > 0)
+        stream_discard(s, has_failed ? UINT64_MAX : s->pass);
+    s->pass++;
+    reader_change(s, EVENT_PASS);
+    if (restart)
+        reader_restart(s);
+    reader_wake(s);
+}
+
+int stream_pass_end(struct stream *s, struct err *e)
+{
+    assert(s->in_pass);
+    pthread_mutex_lock(&s->lock);
+    s->in_pass = false;
+    if (!s->is_mapped)
+        end_pass(s);
+    pthread_mutex_unlock(&s->lock);
+    if (s->is_mapped && mapping_check(&s->mapping, e) != 0)
+        return -1;
+    return catalogue_check_files(s->catalogue, e);
+}
+
+void stream_cancel(struct stream *s)
+{
+    atomic_store(&s->cancelled, true);
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_signal(&s->news);
+    pthread_mutex_unlock(&s->lock);
+}
