@@ -13,7 +13,7 @@ static const struct rich empty;
 
 static void count(struct body *b)
 {
-    /* Renderings of closed segments are added and taken away where they come and go. */
+    /* Renderings of closed segments are accounted for where they are made and dropped. */
     b->bytes = b->room + b->segs.room * sizeof *b->segs.seg + b->room_rich * sizeof *b->rich +
                rich_bytes(&b->tail) + rich_bytes(&b->spare);
     for (uint32_t i = 0; i < b->room_rich; i++)
@@ -73,7 +73,7 @@ bool body_take(struct body *b, char *text, size_t n)
     return true;
 }
 
-/* Cut what has come since the last time. */
+/* Split the text that arrived since the last call. */
 static void cut(struct body *b)
 {
     uint32_t had = b->segs.room;

@@ -1,9 +1,9 @@
 /*
- * body.h - one text of the chat as the pane needs it: its source, the segments it is cut
- * into, and the rendered form of those that were looked at.
+ * body.h - one text of the chat pane: its source, its segments, and the rendered form of
+ * segments that were visible.
  *
- * Segments are rendered when they are asked for; the open one at the end, the tail, again
- * whenever the text has grown.  Renderings can be dropped at any time, they come back.
+ * Segments are rendered on demand.  The open segment at the end, the tail, is rendered again
+ * whenever the text has grown.  Renderings can be dropped at any time and are made again.
  */
 #ifndef MEMWALL_UI_TEXT_BODY_H
 #define MEMWALL_UI_TEXT_BODY_H
@@ -16,11 +16,11 @@
 #include "ui/text/rich.h"
 #include "ui/text/segment.h"
 
-/* How texts are rendered: all of a pane share it. */
+/* Rendering options shared by all texts of a pane. */
 struct body_look {
     int width;
     bool ascii;
-    enum ui_role role; /* of plain text */
+    enum ui_role role; /* role of plain text */
 };
 
 struct body {
@@ -28,40 +28,40 @@ struct body {
     uint32_t n, room;
     bool markdown, finished;
     struct segments segs;
-    struct rich **rich; /* [room_rich], of closed segments; NULL: not rendered now */
+    struct rich **rich; /* [room_rich], of closed segments; NULL: not rendered */
     uint32_t room_rich;
-    struct rich tail, spare; /* of the open segment, and how it was before */
+    struct rich tail, spare; /* the open segment now, and its previous rendering */
     struct segment tail_seg;
-    uint32_t tail_n; /* length of the text when tail was made */
+    uint32_t tail_n; /* length of the text when tail was rendered */
     bool tail_valid;
-    size_t bytes; /* that all of it takes, kept up to date */
+    size_t bytes; /* memory of everything here */
 };
 
-/* *b is all zero. */
+/* *b must be all zero. */
 void body_start(struct body *b, bool markdown);
-void body_free(struct body *b); /* back to all zero */
+void body_free(struct body *b); /* leaves *b all zero */
 
-/* More text.  false: no memory, or 2 GiB are reached; nothing was added. */
+/* Append text.  Returns false, with nothing added, if out of memory or beyond 2 GiB. */
 bool body_append(struct body *b, const char *text, size_t n);
-/* Take over text (of malloc, n bytes and a NUL), which is all there will be. */
+/* Take ownership of the complete text (from malloc, n bytes and a NUL). */
 bool body_take(struct body *b, char *text, size_t n);
-/* No more text: the last line is complete. */
+/* End the text: its last line is complete. */
 void body_finish(struct body *b);
-/* Text may come again. */
+/* Allow more text after body_finish. */
 void body_reopen(struct body *b);
-/* Cut and rendered anew from here on, as Markdown or as it came. */
+/* Split and render again, as Markdown or as plain text. */
 void body_set_markdown(struct body *b, bool markdown);
 
-/* Segments, the open one included. */
+/* Returns the number of segments, including the open one. */
 uint32_t body_count(struct body *b);
 const struct segment *body_segment(struct body *b, uint32_t seg);
-/* The segment that holds byte src of the text. */
+/* Returns the segment that contains byte src of the text. */
 uint32_t body_find(struct body *b, uint32_t src);
 
-/* The segment with its rows.  Valid until the next call for this body; never NULL (empty
- * when memory is out). */
+/* Returns a segment with its rows, valid until the next call for this body.  Never NULL; empty
+ * if out of memory. */
 const struct rich *body_rich(struct body *b, uint32_t seg, const struct body_look *look);
-/* Forget renderings of segments but from .. to. */
+/* Drop the renderings of all segments except from .. to. */
 void body_forget(struct body *b, uint32_t from, uint32_t to);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * The decoder holds the bytes of one character; what is complete is classified and goes
- * out.  Characters that pass as they are are joined to one piece as long as they lie side
- * by side in what was fed, so plain text costs one call of the sink.
+ * The decoder holds the bytes of one character and classifies it when it is complete.
+ * Adjacent unchanged characters are passed on as one piece, so plain text costs one call of
+ * the sink.
  *
- * Widths are those of wcwidth, as everywhere (ui/term/cluster.h); the column is only needed
- * for tabs and follows the same rule of what joins a cluster.
+ * Widths come from wcwidth (ui/term/cluster.h).  The column is only needed for tabs and uses
+ * the same clusters.
  */
 #include "config.h"
 
@@ -20,13 +20,13 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define JOINER      0x200d
-#define MAX_MARKS   4  /* what a cell of ncurses takes */
+#define MAX_MARKS   4  /* capacity of a cell in ncurses */
 #define MAX_ZERO    16 /* with joiners and selectors */
 
 struct out {
     clean_sink *sink;
     void *ctx;
-    const char *same; /* a run that passes as it is, not yet given */
+    const char *same; /* an unchanged run that was not passed on yet */
     size_t n, src;
 };
 
@@ -74,7 +74,7 @@ static void pass(struct out *o, const char *bytes, size_t n, size_t src)
     o->n += n;
 }
 
-/* A character that stands alone, width columns wide. */
+/* Advance by a character of its own, width columns wide. */
 static void advance(struct clean *c, int32_t cp, unsigned width)
 {
     c->column += width;
@@ -97,7 +97,7 @@ static bool is_mark(int32_t cp)
     return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_MC || k == UTF8PROC_CATEGORY_ME;
 }
 
-/* A printable character: its place in a cluster, and whether it may stay there. */
+/* Place a printable character in its cluster.  Returns whether it is kept. */
 static bool place(struct clean *c, int32_t cp, int width)
 {
     bool regional = cp >= 0x1f1e6 && cp <= 0x1f1ff;
@@ -113,8 +113,8 @@ static bool place(struct clean *c, int32_t cp, int width)
         return true;
     }
     if (c->before != 0 && (tone || (c->before == JOINER && width == 2))) {
-        /* Part of the cluster, no columns; each joined part may have marks of its own,
-         * but not more parts than an emoji ever has. */
+        /* It joins the cluster without a column.  Each part may have marks, but the number
+         * of parts is limited to that of the longest emoji. */
         if (++c->n_zero > MAX_ZERO)
             return false;
         c->before = cp;
@@ -148,7 +148,7 @@ static void control(struct clean *c, struct out *o, int32_t cp, size_t n)
     }
 }
 
-/* A whole character, n bytes, at c->at. */
+/* Process a complete character of n bytes at c->at. */
 static void character(struct clean *c, struct out *o, const char *bytes, size_t n, int32_t cp)
 {
     int width;
@@ -183,7 +183,7 @@ static void character(struct clean *c, struct out *o, const char *bytes, size_t 
     }
 }
 
-/* The n bytes at c->at are no character. */
+/* Replace n invalid bytes at c->at. */
 static void broken(struct clean *c, struct out *o, size_t n)
 {
     give(o, REPLACEMENT, c->at, n, CLEAN_ODD);
@@ -192,7 +192,7 @@ static void broken(struct clean *c, struct out *o, size_t n)
     c->n_held = 0;
 }
 
-/* Can held[0 .. n) and then b begin a character? */
+/* Can held[0 .. n) followed by b begin a character? */
 static bool may_follow(const unsigned char *held, unsigned n, unsigned char b)
 {
     char s[5];
@@ -208,8 +208,8 @@ void clean_start(struct clean *c, enum clean_how how)
     *c = (struct clean){ .how = how };
 }
 
-/* Take one more byte.  whole: where the held character lies side by side in what is being
- * fed, or NULL when it began earlier. */
+/* Process one byte.  whole points to the held character in the current input; NULL if it began
+ * in an earlier piece. */
 static void take(struct clean *c, struct out *o, unsigned char b, const char *whole)
 {
     uint32_t cp;
@@ -226,7 +226,7 @@ static void take(struct clean *c, struct out *o, unsigned char b, const char *wh
         c->n_held = 0;
         character(c, o, whole != NULL ? whole : (const char *)c->held, n, (int32_t)cp);
         if (whole == NULL)
-            flush(o); /* held is about to be used again */
+            flush(o); /* held is about to be overwritten */
         c->at += n;
     }
 }

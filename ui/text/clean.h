@@ -1,21 +1,21 @@
 /*
- * clean.h - foreign text to a form that a terminal cannot be commanded by.
+ * clean.h - makes foreign text safe to show on a terminal.
  *
- * Text of a model, of files, of names is hostile until it has been through here.  The
- * result is valid UTF-8 without controls (but newlines), without characters that reorder
- * or hide text, and every character of it has a width that the C library knows; the
- * original stays with its owner for copying and saving.
+ * Text from a model, a file or a name is hostile until it is cleaned.  The result is valid
+ * UTF-8 without control characters (except newlines) and without characters that reorder or
+ * hide text, and wcwidth knows the width of every character.  The owner keeps the original
+ * for copying and saving.
  *
  *     broken UTF-8                       U+FFFD, one for each maximal bad part
  *     \r\n, U+2028, U+2029               newline
  *     tab                                spaces up to the next multiple of 4
  *     other C0, DEL, C1, lone \r         ^X for C0 and DEL, U+FFFD for C1; CLEAN_ODD
- *     bidi controls, invisible marks     left out; in code a dim mark, since hidden text
+ *     bidi controls, invisible marks     removed; in code a dim mark, since hidden text
  *                                        in code is an attack
  *     unassigned, noncharacters          U+FFFD
- *     more than 4 marks on a base        the rest is left out
+ *     more than 4 marks on a base        the rest is removed
  *
- * The cleaner is a stream: it may be fed in any pieces, also pieces that cut a character.
+ * The cleaner is a stream: pieces may end anywhere, also inside a character.
  */
 #ifndef MEMWALL_UI_TEXT_CLEAN_H
 #define MEMWALL_UI_TEXT_CLEAN_H
@@ -28,45 +28,45 @@
 
 enum clean_how {
     CLEAN_TEXT,
-    CLEAN_CODE, /* hidden characters are shown as a mark instead of left out */
+    CLEAN_CODE, /* show hidden characters as a mark instead of removing them */
 };
 
 enum clean_kind {
-    CLEAN_SAME, /* the bytes of the source, as they are */
-    CLEAN_GAP,  /* a tab's spaces, a newline that was written otherwise */
-    CLEAN_ODD,  /* stands for something that is not shown as it is */
+    CLEAN_SAME, /* unchanged bytes of the source */
+    CLEAN_GAP,  /* spaces for a tab, or a newline in another encoding */
+    CLEAN_ODD,  /* replaces something that cannot be shown */
 };
 
 /*
- * Takes n bytes of clean text that stand for src_n bytes from byte src on (counted since
- * clean_start).  For CLEAN_SAME n is src_n.  Source bytes between two calls were left out.
+ * Receives n bytes of clean text that represent src_n bytes from byte src on (counted since
+ * clean_start).  For CLEAN_SAME, n equals src_n.  Source bytes between two calls were removed.
  */
 typedef void clean_sink(void *ctx, const char *text, size_t n, size_t src, size_t src_n,
                         enum clean_kind kind);
 
-/* Plain data; private to clean.c but for its size. */
+/* Private to clean.c, except for its size. */
 struct clean {
     enum clean_how how;
     size_t at;             /* source bytes before held[0] */
-    unsigned char held[4]; /* the beginning of a character, or \r that waits for \n */
+    unsigned char held[4]; /* an incomplete character, or \r that may be followed by \n */
     unsigned n_held;
-    unsigned column;         /* of the text line; for tabs */
+    unsigned column;         /* in the text line, for tabs */
     int32_t before;          /* the last character, for clusters; 0: none */
-    bool half_flag;          /* it was the first of two regional indicators */
+    bool half_flag;          /* it was the first of a pair of regional indicators */
     unsigned n_mark, n_zero; /* on the last base */
 };
 
 void clean_start(struct clean *c, enum clean_how how);
 void clean_feed(struct clean *c, const char *in, size_t n, clean_sink *sink, void *ctx);
-/* What is held back will not be completed: it becomes U+FFFD.  The line goes on. */
+/* Replace an incomplete character by U+FFFD; the line continues. */
 void clean_cut(struct clean *c, clean_sink *sink, void *ctx);
-/* The text ends here: clean_cut, then c is as after clean_start. */
+/* End the text: clean_cut, then reset as by clean_start. */
 void clean_end(struct clean *c, clean_sink *sink, void *ctx);
 
 /*
- * At once, into dst[0 .. size), which always ends in NUL; what does not fit is cut
- * between characters.  Returns the length.  clean_line also makes newlines blanks: for
- * names, titles, paths, one-line messages.
+ * Clean text into dst[0 .. size), always NUL-terminated and cut between characters if it
+ * does not fit.  Returns the length.  clean_line also replaces newlines by blanks, for names,
+ * titles, paths and one-line messages.
  */
 size_t clean_text(char *dst, size_t size, const char *src, size_t n);
 size_t clean_line(char *dst, size_t size, const char *src, size_t n);

@@ -9,7 +9,7 @@
 #include "ui/text/clean.h"
 #include "ui/text/highlight.h"
 
-#define LABEL_WIDTH 40 /* of label and line below, columns */
+#define LABEL_WIDTH 40 /* columns of the label and of the line below */
 
 static void frame_line(struct codeblock *b, const char *label)
 {
@@ -35,7 +35,7 @@ static void frame_line(struct codeblock *b, const char *label)
 void codeblock_label(struct codeblock *b, const char *label, size_t n)
 {
     int room = b->width - cluster_width(b->prefix, strlen(b->prefix)) - 6;
-    char clean[LABEL_WIDTH + 1]; /* what is longer than it does not fit anyway */
+    char clean[LABEL_WIDTH + 1]; /* longer labels are cut */
     size_t len = clean_line(clean, sizeof clean, label, n);
     bool fits = n < LABEL_WIDTH && cluster_width(clean, len) <= room &&
                 cluster_width(clean, len) <= LABEL_WIDTH - 6;

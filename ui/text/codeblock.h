@@ -1,8 +1,8 @@
 /*
  * codeblock.h - lines of code, coloured, with a label above and a line below.
  *
- * Nothing stands beside code, so that the terminal's own selection takes it as it is; long
- * lines go on behind a mark.
+ * Code has no frame at its sides, so that the terminal's own selection copies it unchanged.
+ * Long lines continue after a mark.
  */
 #ifndef MEMWALL_UI_TEXT_CODEBLOCK_H
 #define MEMWALL_UI_TEXT_CODEBLOCK_H
@@ -23,17 +23,17 @@ struct codeblock {
     bool ascii;
     uint8_t language, open; /* for highlight_line */
     bool in_line;
-    char prefix[CODEBLOCK_PREFIX]; /* in front of each line */
+    char prefix[CODEBLOCK_PREFIX]; /* before each line */
 };
 
 /* Begin; the caller has set r, width, ascii, language, open and prefix. */
 void codeblock_label(struct codeblock *b, const char *label, size_t n);
-/* A part of a line that lies in the source at src, or is ours. */
+/* Add a part of a line: from byte src of the source, or our own text. */
 void codeblock_source(struct codeblock *b, const char *text, size_t n, size_t src);
 void codeblock_ours(struct codeblock *b, const char *text, size_t n);
-/* The line is over. */
+/* End the line. */
 void codeblock_line(struct codeblock *b);
-/* The line below. */
+/* Draw the line below the block. */
 void codeblock_end(struct codeblock *b);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * The code blocks of a text, by themselves: md4c over all of it, once, when somebody asks.
+ * Extracts the code blocks of a text with md4c, on demand.
  *
- * md4c tells the blanks at the beginning of a line as so many spaces, also where the source
- * has tabs.  A Makefile must keep them, so where these blanks are all that stands in front
- * of the line's text they are taken from the source.
+ * md4c reports the blanks at the start of a line as spaces, even if the source has tabs.  A
+ * Makefile needs its tabs, so blanks are taken from the source if nothing else precedes the
+ * text of the line.
  */
 #include "config.h"
 
@@ -24,8 +24,8 @@ struct blocks {
     bool is_in;
     const char *source; /* the whole text */
     size_t source_n;
-    size_t indent;    /* spaces told at the beginning of the line that is being told */
-    bool only_blanks; /* nothing else of it was told */
+    size_t indent;    /* spaces reported at the start of the current line */
+    bool only_blanks; /* nothing else of the line was reported */
 };
 
 static bool add(struct blocks *b, const char *s, size_t n)
@@ -52,8 +52,8 @@ static bool are_spaces(const char *s, size_t n)
     return true;
 }
 
-/* If the blanks before s in the source are as wide as the spaces that were told, put them
- * in their place. */
+/* Replace the reported spaces by the blanks before s in the source, if they have the same
+ * width. */
 static bool take_blanks(struct blocks *b, const char *s)
 {
     uintptr_t from = (uintptr_t)b->source, p = (uintptr_t)s;
@@ -99,7 +99,7 @@ static int leave(MD_BLOCKTYPE type, void *detail, void *ctx)
     if (type != MD_BLOCK_CODE)
         return 0;
     b->is_in = false;
-    /* The last newline would run a command where it is pasted. */
+    /* Pasted into a shell, the last newline would run the command. */
     if (b->n > 0 && b->code[b->n - 1] == '\n')
         b->n--;
     return b->block(b->ctx, b->label, b->label_n, b->code == NULL ? "" : b->code, b->n) ? 0 : 1;

@@ -17,7 +17,7 @@
 
 #include "engine/base/new_file.h"
 
-#define PATIENCE_MS 2000 /* with tmux, for each step */
+#define PATIENCE_MS 2000 /* for each step of tmux */
 
 extern char **environ;
 
@@ -64,8 +64,8 @@ char *copy_osc52(const char *text, size_t n, size_t *len)
     return out;
 }
 
-/* tmux with its standard input from in, the rest nowhere, signals as a new program has
- * them. */
+/* Start tmux with standard input from in, other descriptors on /dev/null, and default
+ * signals. */
 static int start(int in, pid_t *pid)
 {
     static const char *const argv[] = { "tmux", "load-buffer", "-w", "-", NULL };
@@ -84,7 +84,7 @@ static int start(int in, pid_t *pid)
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    /* posix_spawnp takes the words as they are; it only lacks the const. */
+    /* posix_spawnp does not modify the words; its prototype only lacks the const. */
     failed = posix_spawnp(pid, argv[0], &files, &attr, (char *const *)(uintptr_t)argv, environ);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
@@ -112,7 +112,7 @@ static int feed(int fd, const char *text, size_t n)
     return 0;
 }
 
-/* Wait for the end of pid; one that does not end is ended. */
+/* Wait for pid to exit, and kill it if it does not. */
 static int finish(pid_t pid, bool patient)
 {
     int fd = pidfd_open(pid, 0), status = -1;

@@ -1,4 +1,4 @@
-/* The rows in view, cell by cell: text by its runs, over it matches and the selection. */
+/* Draws the visible rows: text by its runs, then matches and the selection. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 
 #define BAR_WIDTH 16
 
-/* What lies over the text of one row. */
+/* Highlights of one row. */
 struct over {
     uint32_t select_from, select_to;
-    uint32_t match, match_end; /* the next match at or behind where we are */
-    bool is_now;               /* it is the one that the search stands on */
+    uint32_t match, match_end; /* the next match at or after the current byte */
+    bool is_now;               /* it is the current match of the search */
     bool is_turn, is_unseen;
 };
 
@@ -39,7 +39,7 @@ static bool same_style(struct ui_style a, struct ui_style b)
     return a.role == b.role && a.on == b.on && a.attr == b.attr;
 }
 
-/* The next match in line's text that ends behind byte at. */
+/* Find the next match in the line that ends after byte at. */
 static void next_match(const struct transcript *t, const struct rich *r, struct place p,
                        uint32_t line, uint32_t at, struct over *o)
 {
@@ -49,7 +49,7 @@ static void next_match(const struct transcript *t, const struct rich *r, struct 
     o->match = o->match_end = UINT32_MAX;
     if (t->query[0] == '\0')
         return;
-    /* One that began in the row before may reach into this one. */
+    /* A match may begin in the previous row. */
     from = from > 4 * strlen(t->query) ? from - 4 * strlen(t->query) : 0;
     from = utf8_start(r->text + begin, 0, from);
     while ((from = find_match(t, r->text + begin, n, from, &end)) < n) {
@@ -161,7 +161,7 @@ static void draw_items(struct transcript *t, const struct canvas *c, int height)
     transcript_keep(t, first, s.at.item);
 }
 
-/* Says that the view does not follow, and whether there is more. */
+/* Show that the view does not follow, and whether there is more below. */
 static void draw_hold(struct transcript *t, const struct canvas *c, int y)
 {
     const char *text =

@@ -40,7 +40,7 @@ static const struct {
     { "ge", "\xe2\x89\xa5" },
 };
 
-/* The digits s[0 .. n) to base; -1: none, or too large a number. */
+/* Parse the digits s[0 .. n); -1 if there are none or the number is too large. */
 static int32_t number(const char *s, size_t n, int base)
 {
     int32_t value = 0;

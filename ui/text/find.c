@@ -1,4 +1,4 @@
-/* Search: through everything that can be shown, from where one is. */
+/* Search in all texts, starting at the view. */
 #include "config.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static uint32_t fold(uint32_t cp)
     return (uint32_t)utf8proc_tolower((int32_t)cp);
 }
 
-/* Bytes of text[0 .. n) that the query matches; 0: it does not. */
+/* Returns the bytes of text[0 .. n) that the query matches; 0 if it does not match. */
 static size_t match_here(const struct transcript *t, const char *text, size_t n)
 {
     size_t at = 0;
@@ -51,8 +51,8 @@ size_t find_match(const struct transcript *t, const char *text, size_t n, size_t
     return n;
 }
 
-/* The last match of part p that begins before limit (older), or the first that begins at
- * or behind it. */
+/* Find the last match in part p that begins before limit (older), or the first one at or after
+ * it. */
 static bool find_in(struct transcript *t, struct place p, uint32_t limit, bool older)
 {
     const struct rich *r = part_rich(t, p);
@@ -101,7 +101,7 @@ static bool search_from(struct transcript *t, struct point from, bool older)
     }
 }
 
-/* The lowest point in view. */
+/* Get the lowest visible point. */
 static bool below_view(struct transcript *t, struct point *p)
 {
     struct spot s = view_top(t);

@@ -15,14 +15,14 @@ struct quote {
 };
 
 struct language {
-    const char *names;    /* parted by blanks, the first is its own */
-    const char *keywords; /* parted by blanks */
+    const char *names;    /* separated by blanks; the first is the proper name */
+    const char *keywords; /* separated by blanks */
     const char *comment[2];
-    const char *block[2]; /* a comment of many lines: begin, end */
+    const char *block[2]; /* multi-line comment: start, end */
     struct quote quote[4];
-    bool any_case;     /* keywords in any case */
-    bool by_first;     /* diff: the first character of a line says it all */
-    const char *extra; /* characters of words besides letters, figures, _ */
+    bool any_case;     /* keywords ignore case */
+    bool by_first;     /* diff: the first character of a line decides */
+    const char *extra; /* characters of words besides letters, digits, _ */
 };
 
 #define C_STRINGS                                                                              \
@@ -129,7 +129,7 @@ static const struct language languages[] = {
 };
 /* clang-format on */
 
-/* Is word one of list's, which are parted by blanks? */
+/* Is word in list, whose words are separated by blanks? */
 static bool is_in(const char *list, const char *word, size_t n, bool any_case)
 {
     while (*list != '\0') {
@@ -193,7 +193,7 @@ static bool starts(const struct line *in, size_t at, const char *mark)
     return len > 0 && in->n - at >= len && memcmp(in->text + at, mark, len) == 0;
 }
 
-/* Behind the end of a comment of many lines, or n if it stays open. */
+/* Returns the byte after the end of a multi-line comment, or n if it stays open. */
 static size_t comment_end(const struct line *in, size_t at, bool *closed)
 {
     for (; at < in->n; at++)
@@ -248,8 +248,8 @@ static uint8_t diff_line(const struct line *in)
     return OPEN_NOTHING;
 }
 
-/* A comment or string that begins at byte at (or was open): colours it, sets *at behind it
- * and *open.  false: there is none. */
+/* Colour a comment or string that begins at *at or is open; move *at after it and set *open.
+ * Returns false if there is none. */
 static bool take_quoted(const struct line *in, size_t *at, uint8_t *open)
 {
     const struct language *l = in->l;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* A newline comes in here only through an entity or a separator character; it ends no line
- * of ours, so it is a blank. */
+/* A newline can only come from an entity or a separator character.  It becomes a blank, since
+ * it does not end the line. */
 static void add(struct inlines *in, const char *text, size_t n, size_t src, size_t src_n,
                 enum clean_kind kind)
 {
@@ -17,7 +17,7 @@ static void add(struct inlines *in, const char *text, size_t n, size_t src, size
     else
         rich_add(in->r, text, n, in->kind, in->src, in->src_n, role, in->attr);
     if (in->kind == RICH_FOR)
-        in->src_n = 0; /* what it stands for is copied once */
+        in->src_n = 0; /* copy the source only once */
 }
 
 static void take(void *ctx, const char *text, size_t n, size_t src, size_t src_n,

@@ -1,5 +1,5 @@
 /*
- * inline.h - foreign text into a line of rich text: cleaned, with its place in the source.
+ * inline.h - adds foreign text to a line of rich text, cleaned and mapped to its source.
  */
 #ifndef MEMWALL_UI_TEXT_INLINE_H
 #define MEMWALL_UI_TEXT_INLINE_H
@@ -12,21 +12,21 @@
 struct inlines {
     struct rich *r;
     struct clean clean;
-    size_t src;   /* where the piece that is being fed lies in the source ... */
-    size_t fed;   /* ... and what clean.at was when it began */
-    size_t src_n; /* > 0: it stands for so many bytes there */
+    size_t src;   /* position in the source of the current piece ... */
+    size_t fed;   /* ... and clean.at at its start */
+    size_t src_n; /* > 0: the piece represents this many bytes of the source */
     enum rich_kind kind;
     enum ui_role role;
     unsigned attr;
 };
 
-/* The line begins (after rich_line). */
+/* Begin a line, after rich_line. */
 void inlines_start(struct inlines *in, struct rich *r, enum clean_how how);
-/* Text that lies in the source at src. */
+/* Add text from byte src of the source. */
 void inlines_source(struct inlines *in, const char *text, size_t n, size_t src);
-/* Text that stands for src_n bytes of the source. */
+/* Add text that represents src_n bytes of the source. */
 void inlines_for(struct inlines *in, const char *text, size_t n, size_t src, size_t src_n);
-/* Text that is not in the source. */
+/* Add text that is not in the source. */
 void inlines_ours(struct inlines *in, const char *text, size_t n, enum rich_kind kind);
 
 #endif

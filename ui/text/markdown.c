@@ -1,11 +1,9 @@
 /*
- * md4c calls back for each block, span and text; what comes out are lines of rich text.
- * Blocks that others stand in (quotes, items) are kept on a stack, from which the prefix
- * of every line is made.
+ * md4c calls back for each block, span and text; we make lines of rich text.  Containers
+ * (quotes, items) are on a stack from which the prefix of each line is made.
  *
- * A segment is at most SEGMENT_MAX bytes, but what it expands to has no such bound: short
- * references to a long address, a narrow table of many columns.  Beyond MAX_TEXT the text
- * is shown as it is.
+ * A segment has at most SEGMENT_MAX bytes, but its rendering can be larger: short references
+ * to a long address, a narrow table of many columns.  Beyond MAX_TEXT the source is shown.
  */
 #include "config.h"
 
@@ -25,13 +23,13 @@
 
 #define MAX_TEXT  (16 * SEGMENT_MAX)
 #define MAX_LINES (4 * SEGMENT_MAX)
-#define MAX_DEPTH 16 /* of quotes and items that are shown */
+#define MAX_DEPTH 16 /* of quotes and items */
 #define PREFIX    CODEBLOCK_PREFIX
 
-/* What was there before a block, for the blank line between two. */
+/* The previous block, which decides about a blank line. */
 enum before { BEFORE_NOTHING, BEFORE_TEXT, BEFORE_HEADING, BEFORE_OTHER };
 
-/* A quote, or an item with its mark. */
+/* A quote, or a list item with its mark. */
 struct box {
     bool is_quote, is_used;
     char mark[16];
@@ -53,23 +51,23 @@ struct md {
 
     struct box box[MAX_DEPTH];
     struct list list[MAX_DEPTH];
-    unsigned n_box, n_list; /* may be more than is kept */
+    unsigned n_box, n_list; /* may exceed the size of the stack */
     enum before before;
     bool in_line, in_cell;
 
-    int n_em, n_strong, n_del, n_link, n_code; /* spans that are open */
+    int n_em, n_strong, n_del, n_link, n_code; /* open spans */
     unsigned heading;
-    uint32_t link_from; /* where its text begins */
+    uint32_t link_from; /* start of its text */
     struct inlines in;
     struct codeblock code;
     bool in_code;
     struct table table;
-    unsigned char *seen; /* one bit a byte of the source: it was told of */
+    unsigned char *seen; /* a bit for each byte of the source: md4c reported it */
 };
 
 /* ---- the source ---- */
 
-/* Is s part of the segment's source?  Then *at is where, in the whole text. */
+/* Is s part of the source of the segment?  Sets *at to its position in the whole text. */
 static bool find(const struct md *m, const char *s, size_t n, size_t *at)
 {
     uintptr_t from = (uintptr_t)m->src, p = (uintptr_t)s;
@@ -102,8 +100,8 @@ static bool is_bullet(const char *mark)
     return mark[0] != '-' && !(mark[0] >= '0' && mark[0] <= '9');
 }
 
-/* The prefix of the next line and of its further rows; use: it shows the marks of items
- * that have not shown theirs.  Boxes that would take more than half the width stay out. */
+/* Make the prefixes of the next line and of its other rows.  use: include marks of items that
+ * were not shown yet.  Containers beyond half the width are left out. */
 static void make_prefix(struct md *m, bool use, char first[PREFIX], char rest[PREFIX],
                         char mark[PREFIX])
 {
@@ -167,7 +165,7 @@ static void need_line(struct md *m)
     m->in_line = true;
 }
 
-/* An empty line, unless an item is to begin with what comes. */
+/* Add an empty line, except at the start of an item. */
 static void gap(struct md *m)
 {
     end_line(m);
@@ -234,7 +232,7 @@ static void put_entity(struct md *m, const char *s, size_t n)
     inlines_for(&m->in, bytes, len, at, n);
 }
 
-/* Does the text of the link say where it leads? */
+/* Is the text of the link its address? */
 static bool says_address(const struct md *m, const MD_ATTRIBUTE *href)
 {
     size_t n = m->in.r->n_text - m->link_from;
@@ -393,7 +391,7 @@ static void begin_item(struct md *m, const MD_BLOCK_LI_DETAIL *d)
 static void end_item(struct md *m)
 {
     if (m->n_box <= MAX_DEPTH && !m->box[m->n_box - 1].is_used)
-        need_line(m); /* an item without anything still has its mark */
+        need_line(m); /* an empty item still shows its mark */
     end_line(m);
     m->n_box--;
 }
@@ -406,7 +404,7 @@ static void begin_code(struct md *m, const MD_BLOCK_CODE_DETAIL *d)
     if (m->before == BEFORE_OTHER)
         gap(m);
     end_line(m);
-    if (has_new_item(m)) /* the label must not stand where the mark does */
+    if (has_new_item(m)) /* the label must not take the place of the mark */
         need_line(m);
     end_line(m);
     make_prefix(m, false, m->code.prefix, rest, mark);
@@ -442,7 +440,7 @@ static void rule(struct md *m)
     for (; n > 0; n--)
         rich_add(m->r, m->ascii ? "-" : "\xe2\x94\x80", m->ascii ? 1 : 3, RICH_FRAME, 0, 0,
                  ROLE_BORDER, 0);
-    m->before = BEFORE_HEADING; /* no gap behind it */
+    m->before = BEFORE_HEADING; /* no gap after it */
 }
 
 static int begin_cell(struct md *m, const MD_BLOCK_TD_DETAIL *d)
@@ -597,7 +595,7 @@ static bool tells_something(const struct md *m, size_t at, size_t end)
     return has_word;
 }
 
-/* Lines of the source that no callback told of: definitions of links. */
+/* Show source lines that md4c did not report: definitions of links. */
 static void put_unseen(struct md *m)
 {
     for (size_t at = 0; at < m->n;) {
@@ -649,7 +647,7 @@ static void markdown(struct rich *r, const char *whole, const struct segment *se
     }
 }
 
-/* Blanks in front of a line that are the fence's own. */
+/* Skip the indentation of the fence. */
 static size_t skip_indent(const char *line, size_t n, unsigned indent)
 {
     size_t i = 0;

@@ -9,7 +9,7 @@
 
 #define NS 1e9
 
-/* A text that grows in a buffer of fixed size; what does not fit is cut. */
+/* A text in a buffer of fixed size, cut if it does not fit. */
 struct text {
     char *buf;
     size_t n, used;
@@ -36,7 +36,7 @@ static struct text begin(char *buf, size_t n)
     return (struct text){ buf, n, 0 };
 }
 
-/* Parts of a line are parted by this, from the second on. */
+/* Add the separator before every part except the first. */
 static void part(struct text *t, bool ascii)
 {
     if (t->used > 0)
@@ -56,7 +56,7 @@ char *receipt_count(char *buf, size_t n, uint64_t value)
 
 char *receipt_time(char *buf, size_t n, double s)
 {
-    if (!(s > 0)) /* also what is no number */
+    if (!(s > 0)) /* also not-a-number */
         s = 0;
     if (s > 1e9)
         s = 1e9;
@@ -79,7 +79,7 @@ char *receipt_rate(char *buf, size_t n, double per_s)
 {
     double unit = 1;
 
-    if (!(per_s > 0)) /* also what is no number */
+    if (!(per_s > 0)) /* also not-a-number */
         per_s = 0;
     if (per_s > 1e12)
         per_s = 1e12;
@@ -106,7 +106,7 @@ char *receipt_traffic(char *buf, size_t n, uint64_t bytes)
     return buf;
 }
 
-/* "3.5", "41": a rate as it is read. */
+/* "3.5", "41" */
 static void add_rate(struct text *t, double per_s)
 {
     add(t, "%.*f tok/s", per_s < 0.0995 ? 3 : per_s < 9.95 ? 1 : 0, per_s);

@@ -1,9 +1,8 @@
 /*
- * receipt.h - what an answer will cost, costs and has cost, in words.
+ * receipt.h - the predicted, current and final cost of an answer, in words.
  *
- * One rule for sizes: what is held is counted as memory is (KiB, MiB, GiB), what passes
- * from the disk as disks are sold (kB, MB, GB).  Figures come from the counters; an
- * estimate begins with "about".  ascii: no characters beyond ASCII.
+ * Memory sizes are in KiB, MiB and GiB, disk traffic in kB, MB and GB.  Figures come from the
+ * counters; an estimate begins with "about".  ascii: use ASCII characters only.
  */
 #ifndef MEMWALL_UI_TEXT_RECEIPT_H
 #define MEMWALL_UI_TEXT_RECEIPT_H
@@ -15,17 +14,17 @@
 #include "engine/memwall.h"
 
 /* "12 tokens · 3.4 s · 3.5 tok/s · 41 GB read · 71 % disk wait · peak 1.42 GiB".
- * Returns buf, which always ends in NUL; what was not measured is left out. */
+ * Returns buf, NUL-terminated; figures that were not measured are left out. */
 char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii);
 
-/* The same in two or three words: "3.5 tok/s, 71 % disk". */
+/* The short form: "3.5 tok/s, 71 % disk". */
 char *receipt_short(char *buf, size_t n, const struct mw_receipt *r);
 
-/* Three sentences on why the answer took what it took: what was done, what it waited for,
- * what would help.  s: a sample taken after it (NULL: the third sentence is general). */
+/* Three sentences about the time of an answer: the work, the stalls, and advice.  s is a sample
+ * taken after it; NULL makes the advice general. */
 char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct mw_sample *s);
 
-/* "about 2,140 tokens: 55 s, 9 GB of reads"; with a warning when the context has not room. */
+/* "about 2,140 tokens: 55 s, 9 GB of reads"; with a warning if it does not fit the context. */
 char *receipt_cost(char *buf, size_t n, const struct mw_cost *c);
 
 /* "reading the prompt: 512 of 2,140 tokens, 24 % · 38 tok/s · 43 s left".  elapsed_ns since
@@ -35,7 +34,7 @@ char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64
 
 /* "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
 char *receipt_rate(char *buf, size_t n, double per_s);
-/* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min", "41 GB": helpers for others. */
+/* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min", "41 GB" */
 char *receipt_count(char *buf, size_t n, uint64_t value);
 char *receipt_time(char *buf, size_t n, double seconds);
 char *receipt_traffic(char *buf, size_t n, uint64_t bytes);

@@ -7,8 +7,7 @@
 
 #include "ui/term/cluster.h"
 
-/* Room for n_more things of size bytes in the array whose pointer lies at items.  Text is
- * bounded by 32-bit numbers. */
+/* Make room for n_more elements of size bytes in the array *items.  Sizes fit 32 bits. */
 static bool grow(struct rich *r, void *items, uint32_t n, uint32_t n_more, uint32_t *room,
                  size_t size)
 {
@@ -42,7 +41,7 @@ void rich_start(struct rich *r)
     r->n_text = r->n_run = r->n_line = r->n_row = r->n_deco = 0;
     r->failed = false;
     rich_deco(r, "");
-    GROW(r, text, 1); /* so that there is always something to point at */
+    GROW(r, text, 1); /* so that text is never NULL */
 }
 
 void rich_free(struct rich *r)
@@ -89,7 +88,7 @@ uint32_t rich_deco(struct rich *r, const char *s)
     size_t n = strlen(s) + 1;
     uint32_t at = r->n_deco;
 
-    /* Neighbours mostly have the same ones: look at the last few. */
+    /* Neighbouring lines mostly share prefixes: search the last few. */
     for (uint32_t i = r->n_line > 2 ? r->n_line - 2 : 0; i < r->n_line; i++) {
         const uint32_t had[] = { r->line[i].first, r->line[i].rest, r->line[i].mark };
 
@@ -119,7 +118,7 @@ void rich_line(struct rich *r, uint32_t first, uint32_t rest, uint32_t mark, enu
     };
 }
 
-/* Does the text that comes continue the last run? */
+/* Does the new text continue the last run? */
 static bool continues(const struct rich *r, const struct rich_run *next)
 {
     const struct rich_run *last;
@@ -184,7 +183,7 @@ const struct rich_run *rich_run_at(const struct rich *r, uint32_t at)
     return &r->run[low];
 }
 
-/* Make a run begin at byte at, which lies inside of one. */
+/* Split the run that contains byte at. */
 static bool split(struct rich *r, uint32_t at)
 {
     uint32_t i;
@@ -206,7 +205,7 @@ static bool split(struct rich *r, uint32_t at)
         run[1].src_n -= at - run->at;
         run->src_n = at - run->at;
     } else {
-        run[1].src_n = 0; /* what it stands for is copied once */
+        run[1].src_n = 0; /* copy the source only once */
     }
     return true;
 }
@@ -228,7 +227,7 @@ static int prefix_width(const struct rich *r, uint32_t deco)
     return cluster_width(r->deco + deco, strlen(r->deco + deco));
 }
 
-/* Lines that are the same in both, text and prefixes; *same: equal bytes of text. */
+/* Returns the number of lines with equal text and prefixes; *same: equal bytes of text. */
 static uint32_t common_lines(const struct rich *a, const struct rich *b, uint32_t *same)
 {
     uint32_t n = a->n_text < b->n_text ? a->n_text : b->n_text, line = 0;
@@ -283,7 +282,7 @@ static void keep_rows(struct rich *r, const struct rich *before, uint32_t *line,
             before->row[row].end - r->line[*line].at,
         };
     }
-    /* The line may end elsewhere though the bytes behind it are the same. */
+    /* The line may end elsewhere although the next bytes are the same. */
     same = same < rich_line_end(r, *line) ? same : rich_line_end(r, *line);
     same = same < rich_line_end(before, *line) ? same : rich_line_end(before, *line);
     *from = same - r->line[*line].at;
@@ -336,7 +335,7 @@ uint32_t rich_row_of(const struct rich *r, uint32_t at)
         else
             high = middle;
     }
-    /* An empty line begins where the next one does: the last row that begins there. */
+    /* An empty line starts at the same byte as the next one: take the last such row. */
     return low;
 }
 
@@ -369,7 +368,7 @@ static bool copy_run(const struct rich *r, const struct rich_run *run, uint32_t 
     }
 }
 
-/* Is all of the line a frame? */
+/* Does the line consist of a frame only? */
 static bool is_frame(const struct rich *r, uint32_t line)
 {
     uint32_t at = r->line[line].at, end = rich_line_end(r, line);

@@ -8,12 +8,12 @@
 #include "engine/base/utf8.h"
 #include "ui/text/highlight.h"
 
-/* One complete line: text[at .. end) and its newline, next is behind it. */
+/* One complete line: text[at .. end) and a newline; next is the start of the next line. */
 struct line {
     const char *text;
     size_t at, end, next;
     uint32_t indent; /* columns of blanks */
-    size_t first;    /* the first byte that is no blank */
+    size_t first;    /* the first byte that is not blank */
 };
 
 static struct line read_line(const char *text, size_t at, size_t end, size_t next)
@@ -49,7 +49,7 @@ static bool is_heading(const struct line *l)
            (l->first + n == l->end || l->text[l->first + n] == ' ');
 }
 
-/* An opening fence: its character, or 0. */
+/* Returns the character of an opening fence, or 0. */
 static char fence_of(const struct line *l, uint32_t *n)
 {
     char c = is_blank(l) ? '\0' : l->text[l->first];
@@ -78,8 +78,8 @@ static bool closes_fence(const struct segments *s, const struct line *l)
     return true;
 }
 
-/* An item of a list: its mark ('1' for numbers), or 0.  *offset: how far its text is
- * indented; *starts_new: it may end a paragraph that stands before it. */
+/* Returns the mark of a list item ('1' for numbers), or 0.  *offset: indentation of its text;
+ * *starts_new: it can interrupt a paragraph. */
 static char item_of(const struct line *l, uint32_t *offset, bool *starts_new)
 {
     size_t i = l->first;
@@ -131,8 +131,8 @@ static bool add(struct segments *s, size_t end)
     return true;
 }
 
-/* Close the tail at byte at and begin another one there.  A tail of blank lines only is
- * no segment. */
+/* Close the tail at byte at and begin another one.  Blank lines alone do not make a
+ * segment. */
 static void cut(struct segments *s, size_t at, bool gap)
 {
     enum segment_kind kind = s->markdown ? SEGMENT_MARKDOWN : SEGMENT_PLAIN;
@@ -147,7 +147,7 @@ static void cut(struct segments *s, size_t at, bool gap)
     s->in_list = false;
 }
 
-/* Cut inside of a code block or of what else goes on behind the cut. */
+/* Cut inside a code block, or a block that continues after the cut. */
 static void cut_within(struct segments *s, size_t at, bool in_line)
 {
     struct segment was = s->tail;
@@ -160,7 +160,7 @@ static void cut_within(struct segments *s, size_t at, bool in_line)
     s->tail.joined = in_line;
 }
 
-/* A line that grows beyond all measure is cut where it stands. */
+/* Cut a line that is too long. */
 static void cut_long(struct segments *s, const char *text, size_t line, size_t end,
                      size_t slack)
 {
@@ -225,13 +225,13 @@ static void markdown_line(struct segments *s, const struct line *l)
     bool starts_new = false, inside, heading;
     char mark, fence;
 
-    if (is_blank(l) || s->tail.joined) { /* the rest of a line that was cut means nothing */
+    if (is_blank(l) || s->tail.joined) { /* the rest of a cut line has no meaning */
         s->blank = is_blank(l);
         s->has_text = s->has_text || !s->blank;
         s->n_line++;
         return;
     }
-    /* Does it belong to the open item? */
+    /* Is it part of the open item? */
     inside = s->in_list && l->indent >= s->offset;
     heading = !inside && is_heading(l);
     mark = inside ? '\0' : item_of(l, &offset, &starts_new);
@@ -297,8 +297,8 @@ void segments_feed(struct segments *s, const char *text, size_t n)
         const char *end = memchr(text + s->line, '\n', n - s->line);
 
         if (end == NULL) {
-            /* The slack of a character lets both ways of cutting a long line, complete
-             * and growing, cut at the same places. */
+            /* With a slack of one character, a complete line and a growing line are cut at
+             * the same places. */
             cut_long(s, text, s->line, n, 4);
             break;
         }
@@ -315,7 +315,7 @@ void segments_finish(struct segments *s, const char *text, size_t n)
         cut(s, n, false);
 }
 
-/* Could this last line, which may grow, turn what stands before it into something else? */
+/* Can this last line, while it grows, still change the meaning of the text before it? */
 static bool is_undecided(const struct segments *s, const struct line *l)
 {
     char c = is_blank(l) ? '\0' : l->text[l->first];

@@ -1,4 +1,4 @@
-/* What the mouse marks, and what is copied: always the source, never the drawing. */
+/* Selection by mouse, and copying: always of the source, never of the drawing. */
 #include "config.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 /* ---- from the pane to the text ---- */
 
-/* The byte of r's row that is shown in column x (of the text, prefix included). */
+/* Returns the byte shown in column x of a row, counting the prefix. */
 static uint32_t byte_at(const struct rich *r, uint32_t row, int x)
 {
     const char *prefix = rich_prefix(r, row);
@@ -58,7 +58,7 @@ static bool point_at(struct transcript *t, int y, int x, struct point *out)
 
 /* ---- units ---- */
 
-/* Characters of one kind make a word. */
+/* Adjacent characters of one kind form a word. */
 static int kind_of(const char *s, size_t n)
 {
     uint32_t cp;
@@ -94,7 +94,7 @@ static uint32_t line_of(const struct rich *r, uint32_t byte)
     return line;
 }
 
-/* The unit that holds a point: bytes *from .. *to. */
+/* Find the unit that contains a point: bytes *from .. *to. */
 static void unit_at(struct transcript *t, struct point p, uint32_t *from, uint32_t *to)
 {
     const struct rich *r = part_rich(t, p.at);
@@ -178,7 +178,7 @@ bool transcript_press(struct transcript *t, int y, int x, enum transcript_unit u
     t->unit = unit;
     t->from = t->to = p;
     t->is_pressed = true;
-    /* A click alone selects nothing; a word or a paragraph is there at once. */
+    /* A single click selects nothing; a word or a paragraph is selected at once. */
     t->has_selection = unit != TRANSCRIPT_CLUSTER;
     t->dirty = true;
     return false;
@@ -268,7 +268,7 @@ static char *copy(const char *s, size_t n)
     return out;
 }
 
-/* The answer that is uppermost in view, the last one while following. */
+/* Returns the topmost visible answer, or the last one while following. */
 static int64_t answer_in_view(struct transcript *t)
 {
     int64_t i = t->follows ? (int64_t)t->n_item - 1 : (int64_t)view_top(t).at.item;
@@ -293,7 +293,7 @@ char *transcript_copy_answer(struct transcript *t, size_t *n)
     return copy(h->text.text, h->text.n);
 }
 
-/* Looks for block number want (counted from 0; UINT32_MAX: the last). */
+/* Search for block number want, from 0; UINT32_MAX: the last one. */
 struct wanted {
     uint32_t want, n;
     char *code;
@@ -334,7 +334,7 @@ char *transcript_copy_code(struct transcript *t, size_t *n, char *which, size_t 
         item = t->code_item;
         w.want = t->code_block > 0 ? t->code_block - 1 : UINT32_MAX;
     }
-    /* The answer in view, else the nearest one above it that has code. */
+    /* Take the visible answer, or else the nearest earlier one with code. */
     for (; item >= 0; item--) {
         w.n = 0;
         if (find_code(t, (uint32_t)item, &w))

@@ -65,7 +65,7 @@ static int cell_width(const struct table *t, uint32_t cell)
     return cluster_width(t->cells.text + at, rich_line_end(&t->cells, cell) - at);
 }
 
-/* The text of a cell with its runs; as a frame: it is not copied again. */
+/* Add the text of a cell with its runs; as a frame, so that it is not copied twice. */
 static void put_cell(struct rich *r, const struct table *t, uint32_t cell, unsigned attr,
                      bool frame)
 {
@@ -137,7 +137,7 @@ static void as_grid(const struct grid *g)
     }
 }
 
-/* Rows below each other, each cell behind the head of its column. */
+/* Show each cell on a line of its own, after the head of its column. */
 static void as_lines(const struct table *t, struct rich *r, uint32_t prefix)
 {
     for (uint32_t row = t->n_row > 1 ? 1 : 0; row < t->n_row; row++) {

@@ -1,8 +1,8 @@
 /*
- * table.h - a table whose cells come one by one and whose columns are known at the end.
+ * table.h - a table whose cells arrive one by one and whose column widths are known last.
  *
- * If it fits the width, a grid with aligned columns; else each row as lines of its own,
- * "head: cell", which every width can show.
+ * A table that fits the width is shown as a grid with aligned columns.  Otherwise each row
+ * becomes lines of the form "head: cell", which fit every width.
  */
 #ifndef MEMWALL_UI_TEXT_TABLE_H
 #define MEMWALL_UI_TEXT_TABLE_H
@@ -27,10 +27,11 @@ struct table {
 void table_start(struct table *t);
 void table_free(struct table *t);
 void table_row(struct table *t);
-/* A cell begins: text goes to t->cells.  false: too many cells, or no memory. */
+/* Begin a cell; its text goes to t->cells.  Returns false if there are too many cells or no
+ * memory is left. */
 bool table_cell(struct table *t, enum table_align align);
 
-/* The whole table into r; prefix (a number of rich_deco) stands before each line. */
+/* Add the table to r; prefix (a number from rich_deco) precedes each line. */
 void table_render(const struct table *t, struct rich *r, uint32_t prefix, int width,
                   bool ascii);
 

@@ -1,4 +1,4 @@
-/* Items and the memory they take. */
+/* Items and their memory. */
 #include "config.h"
 
 #include "ui/text/transcript.h"
@@ -120,7 +120,7 @@ struct held *transcript_held(struct transcript *t, uint32_t item)
     return h;
 }
 
-/* Can its text be had again? */
+/* Can its text be loaded again? */
 static bool can_drop(const struct transcript *t, const struct item *i)
 {
     return i->held != NULL && !i->is_open && i->id != TRANSCRIPT_NO_ID && t->o.load != NULL;
@@ -311,7 +311,7 @@ size_t transcript_messages(const struct transcript *t)
     return n;
 }
 
-/* What points behind the items that are left points nowhere. */
+/* Reset all references to removed items. */
 static void cut_items(struct transcript *t, uint32_t n)
 {
     if (n >= t->n_item)

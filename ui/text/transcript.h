@@ -1,18 +1,18 @@
 /*
- * transcript.h - what was said, on the screen: a list of items, drawn from a place in it.
+ * transcript.h - the conversation on the screen: a list of items and a view of it.
  *
  *     item     user message, answer (with thinking and receipt), notice, error
  *     segment  a part of an item that is rendered at once: a paragraph, a piece of a code
  *              block, a table
- *     row      what takes one row of the pane at the width it has
+ *     row      one row of the pane at its current width
  *
- * The view is an anchor (item, segment, row) and not a number of rows from the top, so
- * nothing above it needs to be laid out: only what is visible is rendered, at the width of
- * now.  While it follows, the anchor is the end.  When the person scrolls up it stays where
- * it was put, whatever arrives below.
+ * The view is an anchor (item, segment, row) instead of a number of rows from the top.  Text
+ * above it needs no layout: only visible segments are rendered, at the current width.  While
+ * the view follows, the anchor is the end.  After scrolling up, the anchor stays in place
+ * while text arrives below.
  *
- * Memory: rendered segments and texts of old items are dropped beyond the limit given;
- * texts come back through load (from the saved chat).  Items that were never saved stay.
+ * Beyond the memory limit, rendered segments and texts of old items are dropped.  load brings
+ * texts back from the saved chat.  Items without a saved copy stay in memory.
  */
 #ifndef MEMWALL_UI_TEXT_TRANSCRIPT_H
 #define MEMWALL_UI_TEXT_TRANSCRIPT_H
@@ -36,24 +36,24 @@ enum transcript_kind {
     TRANSCRIPT_ERROR,
 };
 
-/* Text that was loaded; for malloc, the transcript frees it. */
+/* Loaded text, from malloc; the transcript frees it. */
 struct transcript_text {
     char *text, *thinking;
     size_t len, thinking_len;
 };
-/* Bring back the text of the item that was saved under id.  false: it cannot be had; a
- * line says so in its place. */
+/* Load the text of the item saved under id.  Returns false if it is not available; a line in
+ * its place reports that. */
 typedef bool transcript_load_fn(void *ctx, uint32_t id, struct transcript_text *out);
 
 struct transcript_options {
-    size_t limit_bytes;       /* of texts and rendered rows; 0: 8 MiB */
-    transcript_load_fn *load; /* NULL: nothing can be dropped */
+    size_t limit_bytes;       /* for texts and rendered rows; 0: 8 MiB */
+    transcript_load_fn *load; /* NULL: texts are never dropped */
     void *load_ctx;
     bool show_receipts; /* unfolded */
     bool show_thinking; /* unfolded */
 };
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 struct transcript *transcript_new(const struct transcript_options *o);
 void transcript_free(struct transcript *t);
 
@@ -61,56 +61,57 @@ void transcript_free(struct transcript *t);
 size_t transcript_bytes(const struct transcript *t);
 size_t transcript_peak_bytes(const struct transcript *t);
 
-/* ---- what is said; false: no memory (the item is not there, or lacks the piece) ---- */
+/* ---- adding text; false: out of memory, the item or the piece is missing ---- */
 
-/* id: the number under which load finds it, or TRANSCRIPT_NO_ID. */
+/* id: the number for load, or TRANSCRIPT_NO_ID. */
 bool transcript_add(struct transcript *t, enum transcript_kind kind, const char *text, size_t n,
                     uint32_t id);
-/* An item of a saved chat whose text is loaded when it is looked at.  r may be NULL. */
+/* Add an item of a saved chat; its text is loaded when it becomes visible.  r may be NULL. */
 bool transcript_add_saved(struct transcript *t, enum transcript_kind kind, uint32_t id,
                           const struct mw_receipt *r);
-/* An answer begins; pieces follow.  resume: they belong to the last answer. */
+/* Begin an answer, which pieces follow.  resume: continue the last answer. */
 bool transcript_begin(struct transcript *t, bool resume);
 bool transcript_append(struct transcript *t, const char *text, size_t n, bool is_thinking);
 void transcript_done(struct transcript *t, const struct mw_receipt *r);
-/* The answer that is open, else the last item, is saved under id. */
+/* Record that the open answer, or else the last item, is saved under id. */
 void transcript_saved(struct transcript *t, uint32_t id);
-/* Keep the first n messages (user and assistant) and what stands before the next. */
+/* Keep the first n messages (user and assistant) and all items before the next message. */
 void transcript_rewind(struct transcript *t, size_t n);
 void transcript_clear(struct transcript *t);
 
-/* The first item comes after n messages that are not in the list; all counts include them. */
+/* Set the number of messages before the first item; all counts include them. */
 void transcript_set_older(struct transcript *t, size_t n);
 
-/* Mark the first n messages: the model sees them no more. */
+/* Mark the first n messages as dropped from the context. */
 void transcript_set_unseen(struct transcript *t, size_t n);
 
-/* User and assistant messages in the list. */
+/* Returns the number of user and assistant messages. */
 size_t transcript_messages(const struct transcript *t);
 
 /*
- * A line below the last item that is not part of the chat: a prompt's progress, "thinking".
- * NULL or "": none.  share 0 to 1 draws a bar before it, negative: no bar.
+ * Set a line below the last item that is not part of the chat, such as the progress of a
+ * prompt.  NULL or "" removes it.  share 0 to 1 draws a bar before it, negative draws none.
  */
 void transcript_set_status(struct transcript *t, const char *line, double share);
 
 /* ---- the view ---- */
 
-/* How large the pane is; call before drawing and scrolling when it has changed. */
+/* Set the size of the pane; call before drawing and scrolling when it has changed. */
 void transcript_size(struct transcript *t, int height, int width);
-/* Draw into all of c, which has the size given before. */
+/* Draw into c, which has the size set before. */
 void transcript_draw(struct transcript *t, const struct canvas *c);
-/* Something changed since the last draw. */
+/* Has something changed since the last draw? */
 bool transcript_is_dirty(const struct transcript *t);
 
 void transcript_scroll(struct transcript *t, int rows); /* negative: up */
-void transcript_page(struct transcript *t, int pages);  /* leaves one row to read on from */
+void transcript_page(struct transcript *t, int pages);  /* keeps one row visible */
 void transcript_home(struct transcript *t);
-void transcript_end(struct transcript *t); /* and follow */
+void transcript_end(struct transcript *t); /* go to the end and follow */
 bool transcript_follows(const struct transcript *t);
 bool transcript_more_below(struct transcript *t);
 
-void transcript_set_raw(struct transcript *t, bool raw); /* text as it came, no Markdown */
+void transcript_set_raw(struct transcript *t,
+                        bool raw); /* show plain text instead of Markdown */
 bool transcript_is_raw(const struct transcript *t);
 void transcript_set_thinking(struct transcript *t, bool show);
 bool transcript_shows_thinking(const struct transcript *t);
@@ -119,11 +120,11 @@ bool transcript_shows_receipts(const struct transcript *t);
 
 /* ---- search ---- */
 
-/* Go to the next match in view or above it, else to the first one below (text is cleaned
- * here; upper case in it makes case matter); "" ends the search.  false: nothing found, the
- * view stays. */
+/* Go to the last match in view or above it, else to the first one below.  Text is cleaned here;
+ * upper case in it makes the search case-sensitive.  "" ends the search.  Returns false, with
+ * the view unchanged, if nothing was found. */
 bool transcript_search(struct transcript *t, const char *text);
-/* n and N: +1 the older match (up), -1 the newer one. */
+/* Go to another match: +1 to the next older one (up), -1 to the next newer one. */
 bool transcript_search_next(struct transcript *t, int direction);
 bool transcript_is_searching(const struct transcript *t);
 
@@ -131,30 +132,30 @@ bool transcript_is_searching(const struct transcript *t);
 
 enum transcript_unit { TRANSCRIPT_CLUSTER, TRANSCRIPT_WORD, TRANSCRIPT_PARAGRAPH };
 
-/* Press: begin at y, x.  Folded lines open instead (true is returned: nothing to select). */
+/* Begin a selection at y, x.  Returns true if the press opened a folded line instead. */
 bool transcript_press(struct transcript *t, int y, int x, enum transcript_unit unit);
 void transcript_drag(struct transcript *t, int y, int x);
 void transcript_unselect(struct transcript *t);
 bool transcript_has_selection(struct transcript *t);
 
-/* ---- copying: what was written, without wrapping, frames or marks; for free() ---- */
+/* ---- copying: the source text, without wrapping, frames or marks; for free() ---- */
 
 char *transcript_copy_selection(struct transcript *t, size_t *n);
-/* The answer that is uppermost in view, the last one while following. */
+/* Returns the topmost visible answer, or the last one while following. */
 char *transcript_copy_answer(struct transcript *t, size_t *n);
-/* The code block likewise, without its fences; asked again at once: the one before it.
- * *which: "block 2 of 3 (python)". NULL: there is none. */
+/* Returns the nearest code block, without its fences; repeated calls return the one before.
+ * *which becomes "block 2 of 3 (python)".  NULL: there is none. */
 char *transcript_copy_code(struct transcript *t, size_t *n, char *which, size_t which_size);
 
 /* ---- the turn cursor, for rewind and edit ---- */
 
-/* Move to the user message before (-1) or after (+1); the first call goes to the last
- * one.  Returns false when there is none (further). */
+/* Move to the previous (-1) or next (+1) user message; the first call goes to the last one.
+ * Returns false if there is none. */
 bool transcript_turn(struct transcript *t, int direction);
 void transcript_turn_end(struct transcript *t);
-/* Messages before the turn that the cursor is on (what mw_chat_rewind keeps), or -1. */
+/* Returns the number of messages before the turn of the cursor, for mw_chat_rewind, or -1. */
 long transcript_turn_keep(const struct transcript *t);
-/* Its text, for free(). */
+/* Returns the text of that turn, for free(). */
 char *transcript_turn_text(struct transcript *t, size_t *n);
 
 #endif

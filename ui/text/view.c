@@ -1,4 +1,4 @@
-/* Parts one after the other, their rows, and where the view stands among them. */
+/* The sequence of parts, their rows, and the position of the view. */
 #include "config.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static struct body *body_of(struct transcript *t, uint32_t item, enum area area)
     return area == AREA_TEXT ? &h->text : &h->thinking;
 }
 
-/* Parts in an area; 0: it is not shown. */
+/* Returns the number of parts in an area; 0 if it is not shown. */
 static uint32_t area_count(struct transcript *t, uint32_t item, enum area area)
 {
     struct item *i = &t->item[item];
@@ -55,7 +55,7 @@ bool part_is_shown(struct transcript *t, uint32_t item, enum area area)
     return area_count(t, item, area) > 0;
 }
 
-/* From area on, the first part that is there; areas and items in the order of the screen. */
+/* Find the first part at or after an area, in screen order. */
 static bool forward(struct transcript *t, struct place *p, uint32_t item, int area)
 {
     for (; item < t->n_item; item++, area = 0)
@@ -149,7 +149,7 @@ static uint32_t n_word(const struct body *b)
     return n;
 }
 
-/* A part that is one line of ours. */
+/* Make a part of one line. */
 static const struct rich *line_of(struct transcript *t, const char *text, enum ui_role role,
                                   bool shown)
 {
@@ -308,7 +308,7 @@ int view_height(const struct transcript *t)
     return h > 0 ? h : 0;
 }
 
-/* What the anchor named may have become shorter, or not be shown any more. */
+/* Correct an anchor whose part became shorter or was hidden. */
 static void settle(struct transcript *t, struct spot *s)
 {
     uint32_t n, rows, extra;
@@ -361,7 +361,7 @@ struct spot view_top(struct transcript *t)
     return t->top;
 }
 
-/* Hold the view where it is. */
+/* Stop following, at the current position. */
 static void hold(struct transcript *t)
 {
     if (!t->follows)
@@ -371,14 +371,14 @@ static void hold(struct transcript *t)
     t->dirty = true;
 }
 
-/* Do h rows from top on reach the end of everything? */
+/* Do h rows from top on reach the end? */
 static bool reaches_end(struct transcript *t, struct spot top, int h)
 {
     return spot_down(t, &top, (uint32_t)h) < (uint32_t)h;
 }
 
-/* Put the view at s; it follows if nothing is left below it, counting the row that says
- * that it does not. */
+/* Move the view to s.  It follows if nothing is below it, counting the row that shows that it
+ * does not follow. */
 static void put(struct transcript *t, struct spot s)
 {
     t->top = s;
@@ -486,8 +486,8 @@ void transcript_size(struct transcript *t, int height, int width)
         return;
     if (holds) {
         settle(t, &t->top);
-        /* Widths may come and go before anybody scrolls: the text that was uppermost then
-         * is so again in the end. */
+        /* After several changes of the width without scrolling, the same text is at the top
+         * again. */
         if (!t->has_pin || t->pin_row != t->top.row || place_compare(t->pin.at, t->top.at) != 0)
             t->pin = point_of(t, t->top);
     }
@@ -506,7 +506,7 @@ void transcript_size(struct transcript *t, int height, int width)
 
 /* ---- what is shown how ---- */
 
-/* Where in the source the view begins. */
+/* Returns the byte of the source of a point. */
 static uint32_t source_of(struct transcript *t, struct point p)
 {
     const struct rich *r = part_rich(t, p.at);

@@ -8,8 +8,8 @@
 
 #include "ui/term/cluster.h"
 
-/* Where the last row that is being filled may be broken: text up to end stays, the next
- * row begins at next. */
+/* The last place where the current row can be broken: the row ends at end, the next one begins
+ * at next. */
 struct breaks {
     size_t end, next;
     bool is_there;
@@ -38,7 +38,7 @@ static bool is_blank(wchar_t ch)
            (ch >= 0x2000 && ch <= 0x200a && ch != 0x2007);
 }
 
-/* Punctuation that does not begin a row. */
+/* Is it punctuation that cannot begin a row? */
 static bool is_closing(wchar_t ch)
 {
     static const wchar_t closing[] =
@@ -48,7 +48,7 @@ static bool is_closing(wchar_t ch)
     return ch != 0 && wcschr(closing, ch) != NULL;
 }
 
-/* Punctuation that does not end a row. */
+/* Is it punctuation that cannot end a row? */
 static bool is_opening(wchar_t ch)
 {
     static const wchar_t opening[] =
@@ -71,8 +71,8 @@ static bool may_break(wchar_t before_that, wchar_t before, int before_width,
 }
 
 /*
- * Fill one row of width columns from byte start.  Stores where its text ends and returns
- * where the next row begins (n: the text is over).
+ * Fill one row of width columns from byte start.  Sets the end of its text and returns the
+ * start of the next row (n at the end of the text).
  */
 static size_t fill(const char *text, size_t n, size_t start, int width, enum wrap_how how,
                    bool is_first, size_t *end)
@@ -80,7 +80,7 @@ static size_t fill(const char *text, size_t n, size_t start, int width, enum wra
     struct breaks at = { 0, 0, false };
     wchar_t before_that = 0, before = 0;
     int column = 0, before_width = 0;
-    size_t word_end = start; /* behind the last character that is not a blank */
+    size_t word_end = start; /* after the last character that is not blank */
     bool only_blanks = true;
 
     for (size_t i = start; i < n;) {
@@ -90,7 +90,7 @@ static size_t fill(const char *text, size_t n, size_t start, int width, enum wra
         cluster_next(text + i, n - i, &c);
         blank = how == WRAP_WORDS && is_blank(c.shown[0]);
         if (!blank && before != 0 && is_blank(before) && how == WRAP_WORDS) {
-            /* Blanks that indent a text stay with it. */
+            /* Keep the blanks that indent the text. */
             if (!(only_blanks && is_first))
                 at = (struct breaks){ word_end, i, true };
         } else if (!blank && how == WRAP_WORDS &&
@@ -115,14 +115,14 @@ static size_t fill(const char *text, size_t n, size_t start, int width, enum wra
         before_width = c.width > 0 ? c.width : before_width;
         i += c.bytes;
     }
-    /* Blanks behind the last word stay if they fit: somebody is typing them. */
+    /* Keep blanks after the last word if they fit: the user is typing. */
     *end = column > width ? word_end : n;
     return n;
 }
 
-/* The first row that must be made again when only from bytes are as they were.  A row is
- * settled when the row after the next one begins in what did not change: the word that
- * did not fit any more lies in between. */
+/* Returns the first row that must be made again if only the first from bytes are unchanged.  A
+ * row is final if the row after the next one begins in unchanged text: the word that did not
+ * fit is between them. */
 static uint32_t first_unsettled(const struct wrap *w, size_t from)
 {
     uint32_t row = 0;

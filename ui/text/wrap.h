@@ -1,15 +1,15 @@
 /*
- * wrap.h - one line of text broken into rows by display width.
+ * wrap.h - breaks one line of text into rows by display width.
  *
- * Text is clean (clean.h), without newlines.  The first row may have less room than the
- * others (a bullet, a label).  Rows are byte ranges: rows + the blanks that vanish between
- * two of them are the text, so nothing is lost and a row can be mapped back.
+ * Text is clean (clean.h) and has no newlines.  The first row may be narrower than the others
+ * (a bullet, a label).  Rows are byte ranges: together with the blanks dropped between two
+ * rows they cover the text, so each row maps to its bytes.
  *
- * Breaks: after blanks (which vanish), after a hyphen between letters, before and after
- * CJK characters except where punctuation forbids, and between clusters where a word is
- * longer than the row.  In code there are no words: rows are full, blanks stay.
+ * Rows break after blanks (which are dropped), after a hyphen between letters, before and
+ * after CJK characters except where punctuation forbids it, and between clusters if a word is
+ * longer than the row.  Code has no words: rows are filled and blanks are kept.
  *
- * A line that grows is wrapped again only from its last row that could change.
+ * After a line has grown, only the rows that could change are made again.
  */
 #ifndef MEMWALL_UI_TEXT_WRAP_H
 #define MEMWALL_UI_TEXT_WRAP_H
@@ -18,10 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WRAP_MIN_WIDTH 4 /* below it there are no rows */
+#define WRAP_MIN_WIDTH 4 /* narrower panes have no rows */
 
 struct wrap_row {
-    uint32_t start, end; /* bytes of the text; the next row's start may be later */
+    uint32_t start, end; /* bytes of the text; the next row may start later */
 };
 
 struct wrap {
@@ -32,15 +32,15 @@ struct wrap {
 enum wrap_how { WRAP_WORDS, WRAP_CODE };
 
 /*
- * Break text[0 .. n) into rows of at most first columns for the first and rest columns for
- * the others; an empty text is one empty row.  With from > 0, *w holds the rows of an
- * earlier call with the same widths, and the first from bytes of the text are the same as
- * then: rows that cannot have changed are kept.  first or rest below WRAP_MIN_WIDTH: no
- * rows.  Returns false when memory is out; *w then has no rows.
+ * Break text[0 .. n) into rows: the first of at most first columns, the others of at most
+ * rest columns.  An empty text is one empty row.  With from > 0, *w has the rows of an earlier
+ * call with the same widths whose first from bytes were the same; rows that cannot have
+ * changed are kept.  There are no rows if first or rest is below WRAP_MIN_WIDTH.  Returns
+ * false, with no rows in *w, if out of memory.
  */
 bool wrap_text(struct wrap *w, const char *text, size_t n, int first, int rest,
                enum wrap_how how, size_t from);
 
-void wrap_free(struct wrap *w); /* back to all zero */
+void wrap_free(struct wrap *w); /* leaves *w all zero */
 
 #endif
