@@ -14,6 +14,8 @@ REWRITTEN = [
     "engine/README.md",
     "tests/README.md",
     "tests/tree",
+    "ui/term",
+    "ui/text",
 ]
 
 COMMENT, STRING, PAGE = "comment", "string", "page"

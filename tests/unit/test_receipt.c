@@ -114,7 +114,7 @@ static void the_cost_is_told_before(void **state)
                         "about 2,140 tokens: 9.0 GB of reads");
     c.n_ctx_left = 512;
     assert_string_equal(receipt_cost(buf, sizeof buf, &c),
-                        "about 2,140 tokens, but the context has room for only 512");
+                        "about 2,140 tokens, but only 512 fit the context");
 }
 
 static void a_prompt_shows_how_far_and_how_long(void **state)

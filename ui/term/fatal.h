@@ -1,8 +1,8 @@
 /*
  * fatal.h - restores the terminal after a crash.
  *
- * The handler may only use async-signal-safe calls, so everything it writes is prepared
- * beforehand.
+ * The handler may only use async-signal-safe calls, so everything it writes is prepared in
+ * advance.
  */
 #ifndef MEMWALL_UI_TERM_FATAL_H
 #define MEMWALL_UI_TERM_FATAL_H

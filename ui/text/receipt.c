@@ -305,7 +305,7 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
         add(&t, ", and %s of the conversation again",
             receipt_count(word, sizeof word, c->n_again));
     if (c->n_token > c->n_ctx_left) {
-        add(&t, ", but the context has room for only %s",
+        add(&t, ", but only %s fit the context",
             receipt_count(word, sizeof word, c->n_ctx_left));
         return buf;
     }

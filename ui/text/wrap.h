@@ -35,7 +35,7 @@ enum wrap_how { WRAP_WORDS, WRAP_CODE };
  * Break text[0 .. n) into rows: the first of at most first columns, the others of at most
  * rest columns.  An empty text is one empty row.  With from > 0, *w has the rows of an earlier
  * call with the same widths whose first from bytes were the same; rows that cannot have
- * changed are kept.  There are no rows if first or rest is below WRAP_MIN_WIDTH.  Returns
+ * changed are kept.  A width below WRAP_MIN_WIDTH gives no rows.  Returns
  * false, with no rows in *w, if out of memory.
  */
 bool wrap_text(struct wrap *w, const char *text, size_t n, int first, int rest,
