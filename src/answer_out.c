@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/json_write.h"
 #include "src/command.h"
-#include "src/json_out.h"
 #include "src/summary.h"
 
 static void write_out(struct answer_out *a, const char *text, size_t n)
@@ -56,12 +56,17 @@ void answer_out_open(struct answer_out *a, bool json, bool raw)
 
 void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_thinking)
 {
+    struct json j;
+
     if (n == 0)
         return;
     if (a->json) {
-        printf("{\"event\":\"%s\",\"text\":", is_thinking ? "thinking" : "text");
-        json_out_text(stdout, text, n);
-        puts("}");
+        json_start_stream(&j, stdout);
+        json_object(&j, NULL);
+        json_string(&j, "event", is_thinking ? "thinking" : "text");
+        json_string_n(&j, "text", text, n);
+        json_end(&j);
+        json_line(&j);
         keep(is_thinking ? &a->thinking : &a->text, text, n);
     } else if (!is_thinking) {
         if (a->is_terminal)
@@ -75,18 +80,20 @@ void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_t
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
                      const struct mw_sample *s)
 {
+    struct json j;
+
     if (a->json) {
-        fputs("{\"event\":\"done\",\"text\":", stdout);
-        json_out_text(stdout, a->text.bytes != NULL ? a->text.bytes : "", a->text.n);
-        if (a->thinking.n > 0) {
-            fputs(",\"thinking\":", stdout);
-            json_out_text(stdout, a->thinking.bytes, a->thinking.n);
-        }
+        json_start_stream(&j, stdout);
+        json_object(&j, NULL);
+        json_string(&j, "event", "done");
+        json_string_n(&j, "text", a->text.bytes != NULL ? a->text.bytes : "", a->text.n);
+        if (a->thinking.n > 0)
+            json_string_n(&j, "thinking", a->thinking.bytes, a->thinking.n);
         if (a->text.is_cut || a->thinking.is_cut)
-            fputs(",\"cut\":true", stdout);
-        putchar(',');
-        summary_json(stdout, r, s);
-        puts("}");
+            json_bool(&j, "cut", true);
+        summary_json(&j, r, s);
+        json_end(&j);
+        json_line(&j);
     } else {
         if (a->is_terminal)
             clean_end(&a->clean, write_clean, a);

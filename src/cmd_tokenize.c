@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/json_write.h"
 #include "src/command.h"
 #include "src/id_list.h"
-#include "src/json_out.h"
 #include "src/prompt.h"
 #include "ui/text/clean.h"
 
@@ -63,9 +63,9 @@ static void print_line(const struct mw_vocab *v, uint32_t id)
 }
 
 /* The text of one id alone; broken characters are replaced in it. */
-static int print_json(const struct mw_vocab *v, uint32_t id, struct err *e)
+static int print_json(struct json *j, const struct mw_vocab *v, uint32_t id, struct err *e)
 {
-    char piece[MW_PIECE_MAX], *text;
+    char piece[MW_PIECE_MAX], hex[2 * MW_PIECE_MAX + 1], *text;
     size_t n = mw_vocab_piece(v, id, piece, sizeof piece), len;
     bool has_space;
 
@@ -73,18 +73,19 @@ static int print_json(const struct mw_vocab *v, uint32_t id, struct err *e)
         return -1;
     /* The decoder drops a leading space of a text; a piece has it. */
     has_space = n == len + 1 && piece[0] == ' ' && memcmp(piece + 1, text, len) == 0;
-    printf("{\"id\":%" PRIu32 ",\"kind\":\"%s\",\"text\":", id, mw_vocab_kind(v, id));
+    json_object(j, NULL);
+    json_u64(j, "id", id);
+    json_string(j, "kind", mw_vocab_kind(v, id));
     if (has_space)
-        json_out_text(stdout, piece, n);
+        json_string_n(j, "text", piece, n);
     else
-        json_out_text(stdout, text, len);
+        json_string_n(j, "text", text, len);
     if (!has_space && (n != len || memcmp(piece, text, n) != 0)) {
-        fputs(",\"bytes\":\"", stdout);
         for (size_t i = 0; i < n; i++)
-            printf("%02x", (unsigned char)piece[i]);
-        putchar('"');
+            snprintf(hex + 2 * i, 3, "%02x", (unsigned char)piece[i]);
+        json_string_n(j, "bytes", hex, 2 * n);
     }
-    putchar('}');
+    json_end(j);
     free(text);
     return 0;
 }
@@ -95,6 +96,7 @@ struct tokens {
     const struct options *o;
     struct mw_encoder *encoder;
     bool has_some; /* printed */
+    struct json json;
 };
 
 static int print_token(struct tokens *t, uint32_t id, struct err *e)
@@ -102,11 +104,8 @@ static int print_token(struct tokens *t, uint32_t id, struct err *e)
     bool is_first = !t->has_some;
 
     t->has_some = true;
-    if (t->o->json) {
-        if (!is_first)
-            putchar(',');
-        return print_json(t->v, id, e);
-    }
+    if (t->o->json)
+        return print_json(&t->json, t->v, id, e);
     if (t->o->ids)
         printf("%s%" PRIu32, is_first ? "" : " ", id);
     else
@@ -128,16 +127,23 @@ static int print_tokens(void *ctx, const char *text, size_t len, struct err *e)
     return report_flush() ? 0 : err_set(e, ERR_IO, "standard output cannot be written");
 }
 
-static void begin_list(const struct options *o)
+static void begin_list(struct tokens *t)
 {
-    if (o->json)
-        fputs("{\"tokens\":[", stdout);
+    if (!t->o->json)
+        return;
+    json_start_stream(&t->json, stdout);
+    json_object(&t->json, NULL);
+    json_array(&t->json, "tokens");
 }
 
-static void end_list(const struct options *o)
+static void end_list(struct tokens *t)
 {
-    if (o->json || o->ids)
-        puts(o->json ? "]}" : "");
+    if (t->o->json) {
+        json_end(&t->json);
+        json_end(&t->json);
+    }
+    if (t->o->json || t->o->ids)
+        putchar('\n');
 }
 
 static int tokenize(const struct mw_vocab *v, const struct options *o, const char *path,
@@ -148,12 +154,12 @@ static int tokenize(const struct mw_vocab *v, const struct options *o, const cha
 
     if (mw_vocab_encoder(&t.encoder, v, o->special, e) != 0)
         return -1;
-    begin_list(o);
+    begin_list(&t);
     rc = prompt_stream(path, print_tokens, &t, e);
     if (rc == 0)
         rc = print_tokens(&t, NULL, 0, e);
     if (rc == 0)
-        end_list(o);
+        end_list(&t);
     mw_encoder_free(t.encoder);
     return rc;
 }
@@ -161,12 +167,15 @@ static int tokenize(const struct mw_vocab *v, const struct options *o, const cha
 /* A terminal gets it cleaned, a pipe or file byte for byte. */
 static int print_text(const struct options *o, const char *text, size_t len, struct err *e)
 {
+    struct json j;
     char *clean;
 
     if (o->json) {
-        fputs("{\"text\":", stdout);
-        json_out_text(stdout, text, len);
-        puts("}");
+        json_start_stream(&j, stdout);
+        json_object(&j, NULL);
+        json_string_n(&j, "text", text, len);
+        json_end(&j);
+        json_line(&j);
         return 0;
     }
     if (isatty(STDOUT_FILENO) == 0) {
@@ -208,11 +217,11 @@ static int print_prompt(const struct mw_vocab *v, const struct options *o,
 {
     struct tokens t = { .v = v, .o = o };
 
-    begin_list(o);
+    begin_list(&t);
     for (size_t i = 0; i < prompt->n_id; i++)
         if (print_token(&t, prompt->ids[i], e) != 0)
             return -1;
-    end_list(o);
+    end_list(&t);
     return 0;
 }
 

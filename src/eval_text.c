@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/json_write.h"
 #include "src/progress.h"
 #include "src/prompt.h"
 
@@ -65,6 +66,22 @@ static int score_row(void *ctx, uint32_t pos, const float *logits, struct err *e
     return 0;
 }
 
+static void print_score_json(const struct score *s, double mean, double error, double seconds)
+{
+    struct json j;
+
+    json_start_stream(&j, stdout);
+    json_object(&j, NULL);
+    json_double(&j, "perplexity", exp(mean), 6);
+    json_double(&j, "standard_error", exp(mean) * error, 6);
+    json_double(&j, "mean_nll", mean, 8);
+    json_u64(&j, "n_scored", s->n_scored);
+    json_u64(&j, "n_evaluated", s->n_done);
+    json_double(&j, "seconds", seconds, 3);
+    json_end(&j);
+    json_line(&j);
+}
+
 static void print_score(const struct score *s, bool json, double seconds)
 {
     double n = (double)s->n_scored;
@@ -73,9 +90,7 @@ static void print_score(const struct score *s, bool json, double seconds)
     double error = n > 1 && variance > 0 ? sqrt(variance / (n - 1)) : 0;
 
     if (json)
-        printf("{\"perplexity\":%.6f,\"standard_error\":%.6f,\"mean_nll\":%.8f,"
-               "\"n_scored\":%" PRIu64 ",\"n_evaluated\":%" PRIu64 ",\"seconds\":%.3f}\n",
-               exp(mean), exp(mean) * error, mean, s->n_scored, s->n_done, seconds);
+        print_score_json(s, mean, error, seconds);
     else
         printf("perplexity %.4f +- %.4f over %" PRIu64 " tokens (%" PRIu64
                " evaluated, %.3g tok/s)\n",

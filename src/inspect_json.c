@@ -3,29 +3,10 @@
 
 #include <stdio.h>
 
+#include "engine/base/json_write.h"
 #include "src/inspect_print.h"
-#include "src/json_out.h"
 
-/* "key":value, with a comma before all but the first member. */
-static void member(FILE *to, bool *first, const char *key)
-{
-    fprintf(to, "%s\"%s\":", *first ? "" : ",", key);
-    *first = false;
-}
-
-static void number(FILE *to, bool *first, const char *key, uint64_t v)
-{
-    member(to, first, key);
-    fprintf(to, "%llu", (unsigned long long)v);
-}
-
-static void text_member(FILE *to, bool *first, const char *key, const char *v)
-{
-    member(to, first, key);
-    json_out_string(to, v);
-}
-
-static void sums(FILE *to, bool *first, const struct summary *s)
+static void sums(struct json *j, const struct summary *s)
 {
     const struct {
         const char *key;
@@ -59,153 +40,151 @@ static void sums(FILE *to, bool *first, const struct summary *s)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        number(to, first, rows[i].key, rows[i].v);
+        json_u64(j, rows[i].key, rows[i].v);
 }
 
-static void types(FILE *to, const struct summary *s)
+static void types(struct json *j, const struct summary *s)
 {
+    json_array(j, "types");
     for (uint32_t i = 0; i < s->n_type; i++) {
-        bool first = true;
-
-        fputs(i > 0 ? ",{" : "{", to);
-        text_member(to, &first, "name", s->types[i].name);
-        number(to, &first, "n_tensor", s->types[i].n_tensor);
-        number(to, &first, "bytes", s->types[i].bytes);
-        number(to, &first, "n_param", s->types[i].n_param);
-        fputc('}', to);
+        json_object(j, NULL);
+        json_string(j, "name", s->types[i].name);
+        json_u64(j, "n_tensor", s->types[i].n_tensor);
+        json_u64(j, "bytes", s->types[i].bytes);
+        json_u64(j, "n_param", s->types[i].n_param);
+        json_end(j);
     }
+    json_end(j);
 }
 
-static void tables(FILE *to, const struct summary *s)
+static void tables(struct json *j, const struct summary *s)
 {
+    json_array(j, "tables");
     for (uint32_t i = 0; i < s->n_table; i++) {
         const struct summary_table *t = &s->tables[i];
-        bool first = true;
 
-        fputs(i > 0 ? ",{" : "{", to);
-        text_member(to, &first, "name", t->name);
-        text_member(to, &first, "type", t->type);
-        number(to, &first, "bytes", t->bytes);
-        number(to, &first, "row_bytes", t->row_bytes);
-        member(to, &first, "is_head");
-        fputs(t->is_head ? "true}" : "false}", to);
+        json_object(j, NULL);
+        json_string(j, "name", t->name);
+        json_string(j, "type", t->type);
+        json_u64(j, "bytes", t->bytes);
+        json_u64(j, "row_bytes", t->row_bytes);
+        json_bool(j, "is_head", t->is_head);
+        json_end(j);
     }
+    json_end(j);
 }
 
 /* Of a model that memwall does not run: the sizes that its keys state. */
-static void foreign_sizes(FILE *to, bool *first, const struct summary *s)
+static void foreign_sizes(struct json *j, const struct summary *s)
 {
-    number(to, first, "n_head", s->n_head);
-    number(to, first, "n_head_kv", s->n_head_kv);
-    number(to, first, "n_ff", s->n_ff);
+    json_u64(j, "n_head", s->n_head);
+    json_u64(j, "n_head_kv", s->n_head_kv);
+    json_u64(j, "n_ff", s->n_ff);
 }
 
-static void foreign_layers(FILE *to, const struct summary *s)
+static void foreign_layers(struct json *j, const struct summary *s)
 {
+    json_array(j, "layers");
     for (uint32_t i = 0; i < s->n_layer; i++) {
-        bool first = true;
-
-        fputs(i > 0 ? ",{" : "{", to);
-        number(to, &first, "n_param", s->layers[i].n_param);
-        number(to, &first, "bytes", s->layers[i].bytes);
-        fputc('}', to);
+        json_object(j, NULL);
+        json_u64(j, "n_param", s->layers[i].n_param);
+        json_u64(j, "bytes", s->layers[i].bytes);
+        json_end(j);
     }
+    json_end(j);
 }
 
-static void layers(FILE *to, const struct summary *s)
+static void layers(struct json *j, const struct summary *s)
 {
+    json_array(j, "layers");
     for (uint32_t i = 0; i < s->n_layer; i++) {
         const struct summary_layer *y = &s->layers[i];
-        bool first = true;
 
-        fputs(i > 0 ? ",{" : "{", to);
-        text_member(to, &first, "kind", y->is_sliding ? "sliding" : "global");
-        number(to, &first, "n_head", y->n_head);
-        number(to, &first, "n_head_kv", y->n_head_kv);
-        number(to, &first, "head_dim_k", y->head_dim_k);
-        number(to, &first, "head_dim_v", y->head_dim_v);
-        number(to, &first, "n_ff", y->n_ff);
-        number(to, &first, "n_param", y->n_param);
-        number(to, &first, "bytes", y->bytes);
-        number(to, &first, "hot_bytes", y->hot_bytes);
-        number(to, &first, "kv_values", y->kv_values);
-        number(to, &first, "kv_from", (uint64_t)y->kv_from);
-        fputc('}', to);
+        json_object(j, NULL);
+        json_string(j, "kind", y->is_sliding ? "sliding" : "global");
+        json_u64(j, "n_head", y->n_head);
+        json_u64(j, "n_head_kv", y->n_head_kv);
+        json_u64(j, "head_dim_k", y->head_dim_k);
+        json_u64(j, "head_dim_v", y->head_dim_v);
+        json_u64(j, "n_ff", y->n_ff);
+        json_u64(j, "n_param", y->n_param);
+        json_u64(j, "bytes", y->bytes);
+        json_u64(j, "hot_bytes", y->hot_bytes);
+        json_u64(j, "kv_values", y->kv_values);
+        json_u64(j, "kv_from", (uint64_t)y->kv_from);
+        json_end(j);
     }
+    json_end(j);
 }
 
-static void tensors(FILE *to, const struct mw_inspect *i)
+static void tensors(struct json *j, const struct mw_inspect *i)
 {
     struct summary_tensor t;
 
+    json_array(j, "tensors");
     for (uint32_t n = 0; mw_inspect_tensor(i, n, &t); n++) {
-        bool first = true;
-
-        fputs(n > 0 ? ",{" : "{", to);
-        text_member(to, &first, "name", t.name);
-        text_member(to, &first, "type", t.type);
-        member(to, &first, "shape");
+        json_object(j, NULL);
+        json_string(j, "name", t.name);
+        json_string(j, "type", t.type);
+        json_array(j, "shape");
         for (uint32_t k = 0; k < t.n_dims; k++)
-            fprintf(to, "%s%llu", k > 0 ? "," : "[", (unsigned long long)t.ne[k]);
-        fputc(']', to);
-        text_member(to, &first, "file", t.file);
-        number(to, &first, "offset", t.offset);
-        number(to, &first, "bytes", t.bytes);
-        text_member(to, &first, "use", summary_use_name(t.use));
-        member(to, &first, "layer");
+            json_u64(j, NULL, t.ne[k]);
+        json_end(j);
+        json_string(j, "file", t.file);
+        json_u64(j, "offset", t.offset);
+        json_u64(j, "bytes", t.bytes);
+        json_string(j, "use", summary_use_name(t.use));
         if (t.layer >= 0)
-            fprintf(to, "%d}", t.layer);
+            json_u64(j, "layer", (uint64_t)t.layer);
         else
-            fputs("null}", to);
+            json_null(j, "layer");
+        json_end(j);
     }
+    json_end(j);
+}
+
+static void vocabulary(struct json *j, const struct mw_text_info *text)
+{
+    json_string(j, "tokenizer", text->kind);
+    json_u64(j, "n_token", text->n_token);
+    json_u64(j, "n_merge", text->n_merge);
+    json_string(j, "chat_format", text->chat_format);
+    json_string(j, "chat_format_choice", text->chat_choice);
 }
 
 void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_text_info *text,
                         bool with_tensors)
 {
     const struct summary *s = mw_inspect_summary(i);
-    const struct err *problem;
-    bool first = true;
+    const struct err *problem = mw_inspect_problem(i);
+    struct json j;
     char why[600];
 
-    fputc('{', to);
-    text_member(to, &first, "name", s->name);
-    text_member(to, &first, "arch", s->arch);
-    text_member(to, &first, "form", s->is_snapshot ? "snapshot" : "gguf");
-    problem = mw_inspect_problem(i);
-    member(to, &first, "runs");
-    fputs(problem == NULL ? "true" : "false", to);
+    json_start_stream(&j, to);
+    json_object(&j, NULL);
+    json_string(&j, "name", s->name);
+    json_string(&j, "arch", s->arch);
+    json_string(&j, "form", s->is_snapshot ? "snapshot" : "gguf");
+    json_bool(&j, "runs", problem == NULL);
     if (problem != NULL) {
         err_text(problem, why, sizeof why);
-        text_member(to, &first, "problem", why);
+        json_string(&j, "problem", why);
     }
-    sums(to, &first, s);
+    sums(&j, s);
     if (s->is_foreign)
-        foreign_sizes(to, &first, s);
+        foreign_sizes(&j, s);
     if (s->n_unknown_key > 0)
-        text_member(to, &first, "unknown_keys", s->unknown_keys);
-    if (text != NULL) {
-        text_member(to, &first, "tokenizer", text->kind);
-        number(to, &first, "n_token", text->n_token);
-        number(to, &first, "n_merge", text->n_merge);
-        text_member(to, &first, "chat_format", text->chat_format);
-        text_member(to, &first, "chat_format_choice", text->chat_choice);
-    }
-    member(to, &first, "types");
-    fputc('[', to);
-    types(to, s);
-    fputs("],\"tables\":[", to);
-    tables(to, s);
-    fputs("],\"layers\":[", to);
+        json_string(&j, "unknown_keys", s->unknown_keys);
+    if (text != NULL)
+        vocabulary(&j, text);
+    types(&j, s);
+    tables(&j, s);
     if (s->is_foreign)
-        foreign_layers(to, s);
+        foreign_layers(&j, s);
     else
-        layers(to, s);
-    fputc(']', to);
-    if (with_tensors) {
-        fputs(",\"tensors\":[", to);
-        tensors(to, i);
-        fputc(']', to);
-    }
-    fputs("}\n", to);
+        layers(&j, s);
+    if (with_tensors)
+        tensors(&j, i);
+    json_end(&j);
+    json_line(&j);
 }

@@ -1,4 +1,4 @@
-# src: the program.  Includes only engine/memwall.h from the engine.
+# src: the program.  Of the engine it includes memwall.h and base only.
 bin_PROGRAMS += memwall
 memwall_SOURCES = \
 	src/main.c src/start.h src/start.c \
@@ -7,7 +7,6 @@ memwall_SOURCES = \
 	src/config_file.h src/config_file.c src/paths.h src/paths.c \
 	src/settings.h src/settings.c \
 	src/limits.h src/limits.c \
-	src/json_out.h src/json_out.c \
 	src/inspect_print.h src/inspect_print.c src/inspect_json.c \
 	src/plan_print.h src/plan_print.c \
 	src/prompt.h src/prompt.c src/progress.h src/progress.c \

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "src/json_out.h"
+#include "engine/base/json_write.h"
 
 static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_PROGRAM] = "code, libraries and their buffers, screen",
@@ -92,27 +92,34 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
 void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
                      bool fits, bool is_mapped, uint64_t smallest_budget, uint32_t largest_ctx)
 {
-    fputs("{\"model\":", to);
-    json_out_string(to, info->name);
-    fputs(",\"arch\":", to);
-    json_out_string(to, info->arch);
-    fputs(",\"type\":", to);
-    json_out_string(to, info->type);
-    fprintf(to,
-            ",\"n_layer\":%u,\"file_bytes\":%llu,\"hot_bytes\":%llu,\"fits\":%s,"
-            "\"budget_bytes\":%llu,\"ctx\":%u,\"chunk\":%u,\"n_slot\":%u,\"rows\":{",
-            info->n_layer, (unsigned long long)info->file_bytes,
-            (unsigned long long)info->hot_bytes, fits ? "true" : "false",
-            (unsigned long long)p->budget_bytes, p->n_ctx, p->chunk, p->n_slot);
+    struct json j;
+
+    json_start_stream(&j, to);
+    json_object(&j, NULL);
+    json_string(&j, "model", info->name);
+    json_string(&j, "arch", info->arch);
+    json_string(&j, "type", info->type);
+    json_u64(&j, "n_layer", info->n_layer);
+    json_u64(&j, "file_bytes", info->file_bytes);
+    json_u64(&j, "hot_bytes", info->hot_bytes);
+    json_bool(&j, "fits", fits);
+    json_u64(&j, "budget_bytes", p->budget_bytes);
+    json_u64(&j, "ctx", p->n_ctx);
+    json_u64(&j, "chunk", p->chunk);
+    json_u64(&j, "n_slot", p->n_slot);
+    json_object(&j, "rows");
     for (int i = 0; i < MW_PLAN_ROWS; i++)
-        fprintf(to, "%s\"%s\":%llu", i > 0 ? "," : "", mw_plan_row_name((enum mw_plan_row)i),
-                (unsigned long long)p->row[i]);
-    fprintf(to,
-            "},\"sum_bytes\":%llu,\"pinned_bytes\":%llu,\"streamed_bytes\":%llu,"
-            "\"decode_tps\":%.6g,\"prefill_tps\":%.6g,\"binds\":\"%s\","
-            "\"covers_weights\":%s,\"smallest_budget_bytes\":%llu,\"largest_ctx\":%u}\n",
-            (unsigned long long)p->sum_bytes, (unsigned long long)p->pinned_bytes,
-            (unsigned long long)p->streamed_bytes, p->decode_tps, p->prefill_tps,
-            mw_binds_name(p->binds), is_mapped ? "false" : "true",
-            (unsigned long long)smallest_budget, largest_ctx);
+        json_u64(&j, mw_plan_row_name((enum mw_plan_row)i), p->row[i]);
+    json_end(&j);
+    json_u64(&j, "sum_bytes", p->sum_bytes);
+    json_u64(&j, "pinned_bytes", p->pinned_bytes);
+    json_u64(&j, "streamed_bytes", p->streamed_bytes);
+    json_double(&j, "decode_tps", p->decode_tps, 6);
+    json_double(&j, "prefill_tps", p->prefill_tps, 6);
+    json_string(&j, "binds", mw_binds_name(p->binds));
+    json_bool(&j, "covers_weights", !is_mapped);
+    json_u64(&j, "smallest_budget_bytes", smallest_budget);
+    json_u64(&j, "largest_ctx", largest_ctx);
+    json_end(&j);
+    json_line(&j);
 }

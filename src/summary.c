@@ -65,17 +65,20 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
                 units_size(b, sizeof b, s->run.budget_bytes));
 }
 
-void summary_json(FILE *to, const struct mw_receipt *r, const struct mw_sample *s)
+void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sample *s)
 {
-    fprintf(to,
-            "\"done\":\"%s\",\"n_prompt\":%" PRIu32 ",\"n_reused\":%" PRIu32
-            ",\"n_decoded\":%" PRIu32 ",\"first_ns\":%" PRIu64 ",\"prefill_ns\":%" PRIu64
-            ",\"decode_ns\":%" PRIu64 ",\"bytes_read\":%" PRIu64 ",\"stall_ns\":%" PRIu64
-            ",\"budget_bytes\":%" PRIu64,
-            summary_done_name(r->done), r->n_prompt, r->n_reused, r->n_decoded, r->first_ns,
-            r->prefill_ns, r->decode_ns, r->bytes_read, r->stall_ns, s->run.budget_bytes);
+    json_string(j, "done", summary_done_name(r->done));
+    json_u64(j, "n_prompt", r->n_prompt);
+    json_u64(j, "n_reused", r->n_reused);
+    json_u64(j, "n_decoded", r->n_decoded);
+    json_u64(j, "first_ns", r->first_ns);
+    json_u64(j, "prefill_ns", r->prefill_ns);
+    json_u64(j, "decode_ns", r->decode_ns);
+    json_u64(j, "bytes_read", r->bytes_read);
+    json_u64(j, "stall_ns", r->stall_ns);
+    json_u64(j, "budget_bytes", s->run.budget_bytes);
     if (peak(r, s) > 0)
-        fprintf(to, ",\"peak_charged\":%" PRIu64, peak(r, s));
+        json_u64(j, "peak_charged", peak(r, s));
     else
-        fputs(",\"peak_charged\":null", to);
+        json_null(j, "peak_charged");
 }

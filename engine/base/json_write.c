@@ -5,12 +5,37 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
-static void put(struct json *j, const char *s, size_t n)
+#include <utf8proc.h>
+
+#include "engine/base/utf8.h"
+
+static bool grow(struct json *j, size_t n)
 {
-    if (j->used < j->size) {
+    size_t size = j->size + j->size / 2 + n + 64;
+    char *more = realloc(j->buf, size);
+
+    if (more == NULL) {
+        j->failed = true;
+        return false;
+    }
+    j->buf = more;
+    j->size = size;
+    return true;
+}
+
+void json_raw(struct json *j, const char *s, size_t n)
+{
+    if (j->to != NULL) {
+        fwrite(s, 1, n, j->to);
+        return;
+    }
+    if (j->is_free && n > j->size - j->used && !grow(j, n))
+        return;
+    if (j->used < j->size && n > 0) {
         size_t room = j->size - j->used;
 
         memcpy(j->buf + j->used, s, n < room ? n : room);
@@ -18,60 +43,88 @@ static void put(struct json *j, const char *s, size_t n)
     j->used += n;
 }
 
-/* Bytes of the UTF-8 character at the start of s, 0 if it is broken. */
-static size_t utf8_length(const unsigned char *s, size_t n)
+void json_print(struct json *j, const char *fmt, ...)
 {
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    uint32_t cp;
+    char text[512];
+    va_list ap;
+    int n;
 
-    if (len <= 1)
-        return len;
-    if (s[0] >= 0xf8 || len > n)
-        return 0;
-    cp = s[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        cp = cp << 6 | (s[i] & 0x3f);
-    }
-    return cp < least[len] || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000) ? 0 : len;
+    va_start(ap, fmt);
+    n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= sizeof text)
+        j->failed = true;
+    else
+        json_raw(j, text, (size_t)n);
 }
 
-static void put_escaped(struct json *j, const char *text, size_t n)
+/* Is a character written as it is? */
+static bool is_plain(uint32_t cp)
 {
-    put(j, "\"", 1);
-    for (size_t i = 0; i < n;) {
-        unsigned char c = (unsigned char)text[i];
-        size_t len = utf8_length((const unsigned char *)text + i, n - i);
-        char code[8];
-
-        if (len == 0) {
-            put(j, "\\ufffd", 6);
-            len = 1;
-        } else if (c == '"' || c == '\\') {
-            put(j, c == '"' ? "\\\"" : "\\\\", 2);
-        } else if (c == '\n') {
-            put(j, "\\n", 2);
-        } else if (c < 0x20 || c == 0x7f) {
-            put(j, code, (size_t)snprintf(code, sizeof code, "\\u%04x", c));
-        } else {
-            put(j, text + i, len);
-        }
-        i += len;
+    if (cp < 0x7f)
+        return cp >= 0x20 && cp != '"' && cp != '\\';
+    switch (utf8proc_category((int32_t)cp)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP: return false;
+    default: return true;
     }
-    put(j, "\"", 1);
+}
+
+static void escape(struct json *j, uint32_t cp)
+{
+    static const char shorts[] = "\"\"\\\\\nn\tt\rr";
+
+    for (const char *p = shorts; *p != '\0'; p += 2)
+        if (cp == (unsigned char)*p) {
+            json_print(j, "\\%c", p[1]);
+            return;
+        }
+    if (cp < 0x10000)
+        json_print(j, "\\u%04x", cp);
+    else
+        json_print(j, "\\u%04x\\u%04x", 0xd800 + ((cp - 0x10000) >> 10),
+                   0xdc00 + ((cp - 0x10000) & 0x3ff));
+}
+
+void json_inside(struct json *j, const char *s, size_t n)
+{
+    size_t from = 0, at = 0;
+
+    while (at < n) {
+        uint32_t cp;
+        size_t used = utf8_decode(s + at, n - at, &cp);
+
+        if (cp < UTF8_SHORT && is_plain(cp)) {
+            at += used;
+            continue;
+        }
+        json_raw(j, s + from, at - from);
+        escape(j, cp < UTF8_SHORT ? cp : 0xfffd);
+        at += used;
+        from = at;
+    }
+    json_raw(j, s + from, at - from);
+}
+
+static void quoted(struct json *j, const char *text, size_t n)
+{
+    json_raw(j, "\"", 1);
+    json_inside(j, text, n);
+    json_raw(j, "\"", 1);
 }
 
 /* Comma and key in front of a value. */
 static void lead(struct json *j, const char *key)
 {
-    if (j->has_one)
-        put(j, ",", 1);
+    if (j->has_one && j->depth > 0)
+        json_raw(j, ",", 1);
     j->has_one = true;
     if (key != NULL) {
-        put_escaped(j, key, strlen(key));
-        put(j, ":", 1);
+        quoted(j, key, strlen(key));
+        json_raw(j, ":", 1);
     }
 }
 
@@ -79,7 +132,7 @@ static void enter(struct json *j, const char *key, char opener, char closer)
 {
     assert(j->depth < JSON_WRITE_DEPTH);
     lead(j, key);
-    put(j, &opener, 1);
+    json_raw(j, &opener, 1);
     j->closer[j->depth++] = closer;
     j->has_one = false;
 }
@@ -87,6 +140,22 @@ static void enter(struct json *j, const char *key, char opener, char closer)
 void json_start(struct json *j, char *buf, size_t n)
 {
     *j = (struct json){ .buf = buf, .size = n };
+}
+
+void json_start_growing(struct json *j)
+{
+    *j = (struct json){ .is_free = true };
+}
+
+void json_release(struct json *j)
+{
+    free(j->buf);
+    json_start_growing(j);
+}
+
+void json_start_stream(struct json *j, FILE *to)
+{
+    *j = (struct json){ .to = to };
 }
 
 size_t json_finish(struct json *j)
@@ -110,7 +179,7 @@ void json_array(struct json *j, const char *key)
 void json_end(struct json *j)
 {
     assert(j->depth > 0);
-    put(j, &j->closer[--j->depth], 1);
+    json_raw(j, &j->closer[--j->depth], 1);
     j->has_one = true;
 }
 
@@ -122,23 +191,13 @@ void json_string(struct json *j, const char *key, const char *text)
 void json_string_n(struct json *j, const char *key, const char *text, size_t n)
 {
     lead(j, key);
-    put_escaped(j, text, n);
+    quoted(j, text, n);
 }
 
 void json_u64(struct json *j, const char *key, uint64_t value)
 {
-    char text[24];
-
     lead(j, key);
-    put(j, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, value));
-}
-
-void json_i64(struct json *j, const char *key, int64_t value)
-{
-    char text[24];
-
-    lead(j, key);
-    put(j, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
+    json_print(j, "%" PRIu64, value);
 }
 
 void json_double(struct json *j, const char *key, double value, int decimals)
@@ -155,17 +214,22 @@ void json_double(struct json *j, const char *key, double value, int decimals)
     for (int i = 0; i < n; i++)
         if (text[i] == ',') /* decimal mark of a program that set LC_NUMERIC */
             text[i] = '.';
-    put(j, text, (size_t)n);
+    json_raw(j, text, (size_t)n);
 }
 
 void json_bool(struct json *j, const char *key, bool value)
 {
     lead(j, key);
-    put(j, value ? "true" : "false", value ? 4 : 5);
+    json_raw(j, value ? "true" : "false", value ? 4 : 5);
 }
 
 void json_null(struct json *j, const char *key)
 {
     lead(j, key);
-    put(j, "null", 4);
+    json_raw(j, "null", 4);
+}
+
+void json_line(struct json *j)
+{
+    json_raw(j, "\n", 1);
 }

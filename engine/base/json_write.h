@@ -1,5 +1,5 @@
 /*
- * json_write.h - JSON into a buffer, one value after the other.
+ * json_write.h - the one writer of JSON, one value after the other.
  *
  *     json_start(&j, buf, sizeof buf);
  *     json_object(&j, NULL);
@@ -7,10 +7,13 @@
  *     json_end(&j);
  *     n = json_finish(&j);
  *
- * Nothing is allocated.  What does not fit is counted but not stored, as snprintf does,
- * so a first call with no buffer tells the size.  The result is always valid JSON in
- * ASCII or UTF-8: controls are escaped, broken UTF-8 becomes U+FFFD, a number that JSON
- * cannot say (infinity) becomes null.  Nothing depends on the locale.
+ * It writes to a fixed buffer, to a buffer that grows, or to a stream.  Several values may
+ * follow each other outside of any object or array; json_line() ends a line.
+ *
+ * The result is always valid JSON in UTF-8 and safe to show with cat: broken UTF-8 becomes
+ * U+FFFD, and every character that a terminal obeys or does not show (controls, direction
+ * marks, unassigned ones) is escaped.  Numbers that JSON lacks (infinity) become null.
+ * Nothing depends on the locale.
  */
 #ifndef MEMWALL_ENGINE_BASE_JSON_WRITE_H
 #define MEMWALL_ENGINE_BASE_JSON_WRITE_H
@@ -18,20 +21,37 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define JSON_WRITE_DEPTH 16
 
 struct json {
+    FILE *to; /* the stream, or NULL */
     char *buf;
-    size_t size, used; /* used goes on counting when buf is full */
+    size_t size;
+    size_t used;  /* counts on when a fixed buffer is full */
+    bool is_free; /* buf is malloc'ed and grows */
+    bool failed;  /* something is missing: it could not grow, or json_print() got too much */
     int depth;
     char closer[JSON_WRITE_DEPTH]; /* of each open object or array */
     bool has_one;                  /* the innermost one already holds something */
 };
 
+/*
+ * Into a buffer that the caller owns.  Text that does not fit is counted but not stored, as
+ * snprintf does, so a first call with no buffer returns the size.
+ */
 void json_start(struct json *j, char *buf, size_t n);
 /* Ends buf with NUL.  Returns the length, or what it would need if that is >= n. */
 size_t json_finish(struct json *j);
+
+/* Into j->buf[0 .. j->used), without NUL, which json_release() frees.  The caller may take
+ * bytes from its front. */
+void json_start_growing(struct json *j);
+void json_release(struct json *j);
+
+/* To a stream, whose errors the caller checks. */
+void json_start_stream(struct json *j, FILE *to);
 
 /* key is NULL inside an array and for the outermost value. */
 void json_object(struct json *j, const char *key);
@@ -41,9 +61,19 @@ void json_end(struct json *j); /* closes the innermost */
 void json_string(struct json *j, const char *key, const char *text);
 void json_string_n(struct json *j, const char *key, const char *text, size_t n);
 void json_u64(struct json *j, const char *key, uint64_t value);
-void json_i64(struct json *j, const char *key, int64_t value);
 void json_double(struct json *j, const char *key, double value, int decimals);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
+
+void json_line(struct json *j); /* ends a line */
+
+/*
+ * For text that arrives in pieces, and for layouts of their own: the caller writes quotes,
+ * commas and braces with json_raw() or json_print() (at most 511 bytes), and what is between
+ * the quotes of a string with json_inside().  These calls do not count as values.
+ */
+void json_raw(struct json *j, const char *s, size_t n);
+void json_print(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void json_inside(struct json *j, const char *s, size_t n);
 
 #endif

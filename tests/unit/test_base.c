@@ -1,13 +1,15 @@
-/* The error value, the arena, the clock, threads, sizes, UTF-8, hashes. */
+/* The error value, the arena, the clock, threads, sizes, UTF-8, JSON, hashes. */
 #include "config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
 #include "engine/base/err.h"
+#include "engine/base/json_write.h"
 #include "engine/base/keyed_hash.h"
 #include "engine/base/sha256.h"
 #include "engine/base/thread.h"
@@ -253,6 +256,76 @@ static void each_maximal_broken_part_becomes_one_replacement(void **state)
     }
 }
 
+static void write_all_kinds(struct json *j)
+{
+    json_object(j, NULL);
+    json_string(j, "text",
+                "a\"b\\c\td\r\n\x1b[2J\x7f\xff\xe4\xbd\xa0\xe2\x80\xae\xf3\xa0\x80\x81");
+    json_array(j, "list");
+    json_u64(j, NULL, UINT64_MAX);
+    json_double(j, NULL, -0.5, 3);
+    json_double(j, NULL, HUGE_VAL, 3);
+    json_bool(j, NULL, true);
+    json_object(j, NULL);
+    json_end(j);
+    json_end(j);
+    json_null(j, "none");
+    json_end(j);
+    json_line(j);
+    json_string_n(j, NULL, "next line", 4);
+}
+
+static void json_is_the_same_in_a_buffer_and_on_a_stream(void **state)
+{
+    static const char want[] =
+        "{\"text\":\"a\\\"b\\\\c\\td\\r\\n\\u001b["
+        "2J\\u007f\\ufffd\xe4\xbd\xa0\\u202e\\udb40\\udc01\","
+        "\"list\":[18446744073709551615,-0.500,null,true,{}],\"none\":null}\n\"next\"";
+    char buf[512], small[8];
+    struct json j;
+    char *text;
+    size_t n;
+    FILE *f;
+
+    (void)state;
+    json_start(&j, buf, sizeof buf);
+    write_all_kinds(&j);
+    assert_int_equal(json_finish(&j), strlen(want));
+    assert_string_equal(buf, want);
+    json_start(&j, small, sizeof small);
+    write_all_kinds(&j);
+    assert_int_equal(json_finish(&j), strlen(want));
+    assert_string_equal(small, "{\"text\"");
+    json_start_growing(&j);
+    write_all_kinds(&j);
+    assert_int_equal(j.used, strlen(want));
+    assert_memory_equal(j.buf, want, j.used);
+    json_release(&j);
+    f = open_memstream(&text, &n);
+    assert_non_null(f);
+    json_start_stream(&j, f);
+    write_all_kinds(&j);
+    fclose(f);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+static void a_json_string_may_come_in_pieces(void **state)
+{
+    struct json j;
+
+    (void)state;
+    json_start_growing(&j);
+    json_print(&j, "{\"%s\":\"", "text");
+    json_inside(&j, "a\"", 2);
+    json_inside(&j, "\xe2\x82", 2);
+    json_raw(&j, "\"}", 2);
+    assert_int_equal(j.used, strlen("{\"text\":\"a\\\"\\ufffd\"}"));
+    assert_memory_equal(j.buf, "{\"text\":\"a\\\"\\ufffd\"}", j.used);
+    assert_false(j.failed);
+    json_release(&j);
+}
+
 /* The reference implementation's own vectors: key 00..0f, text n is 00..n-1. */
 static void texts_are_hashed_as_the_reference_does(void **state)
 {
@@ -373,6 +446,8 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_texts_within_their_range),
         cmocka_unit_test(every_code_point_survives_encoding_and_decoding),
         cmocka_unit_test(each_maximal_broken_part_becomes_one_replacement),
+        cmocka_unit_test(json_is_the_same_in_a_buffer_and_on_a_stream),
+        cmocka_unit_test(a_json_string_may_come_in_pieces),
         cmocka_unit_test(texts_are_hashed_as_the_reference_does),
         cmocka_unit_test(texts_made_to_collide_do_not),
         cmocka_unit_test(numbers_spread_over_a_table),

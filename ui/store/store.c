@@ -29,13 +29,13 @@ struct store *store_blank(struct err *e)
 {
     struct store *s = calloc(1, sizeof *s);
 
-    if (s == NULL)
-        err_memory(e, "a chat");
-    else if ((s->fd = -1, s->old = calloc(1, sizeof *s->old)) == NULL) {
+    if (s == NULL || (s->old = calloc(1, sizeof *s->old)) == NULL) {
         err_memory(e, "a chat");
         free(s);
-        s = NULL;
+        return NULL;
     }
+    s->fd = -1;
+    json_start_growing(&s->out);
     return s;
 }
 
@@ -45,7 +45,7 @@ void store_drop(struct store *s)
         return;
     if (s->fd >= 0)
         close(s->fd);
-    json_text_free(&s->out);
+    json_release(&s->out);
     store_drop(s->old->view);
     free(s->old);
     free(s->part);
@@ -128,18 +128,19 @@ static int flush(struct store *s, struct err *e)
 
     if (s->out.failed)
         return err_memory(e, "saving the chat");
-    while (failed == 0 && done < s->out.n) {
-        ssize_t n = pwrite(s->fd, s->out.s + done, s->out.n - done, (off_t)(s->size + done));
+    while (failed == 0 && done < s->out.used) {
+        ssize_t n =
+            pwrite(s->fd, s->out.buf + done, s->out.used - done, (off_t)(s->size + done));
 
         if (n < 0 && errno != EINTR)
             failed = err_sys(e, "could not write \"%.150s\"", s->path);
         done += n > 0 ? (size_t)n : 0;
     }
     if (done > 0) {
-        store_remember(s, s->out.s, done);
-        memmove(s->out.s, s->out.s + done, s->out.n - done);
+        store_remember(s, s->out.buf, done);
+        memmove(s->out.buf, s->out.buf + done, s->out.used - done);
     }
-    s->out.n -= done;
+    s->out.used -= done;
     s->size += done;
     return failed;
 }
@@ -147,16 +148,16 @@ static int flush(struct store *s, struct err *e)
 /* The older half of what is in memory only, if it is too much. */
 static void forget_oldest(struct store *s)
 {
-    uint64_t from = s->size + s->out.n - STORE_MEMORY_BYTES / 2;
+    uint64_t from = s->size + s->out.used - STORE_MEMORY_BYTES / 2;
     size_t n;
 
-    if (s->out.n <= STORE_MEMORY_BYTES)
+    if (s->out.used <= STORE_MEMORY_BYTES)
         return;
     if (s->is_open && from > s->line_at)
         from = s->line_at;
     n = (size_t)(from - s->size);
-    memmove(s->out.s, s->out.s + n, s->out.n - n);
-    s->out.n -= n;
+    memmove(s->out.buf, s->out.buf + n, s->out.used - n);
+    s->out.used -= n;
     s->size += n;
 }
 
@@ -181,18 +182,20 @@ int store_commit(struct store *s, bool sync, struct err *e)
 
 int store_check_room(const struct store *s, struct err *e)
 {
-    if (s->in_memory || s->out.n <= STORE_MEMORY_BYTES)
+    if (s->in_memory || s->out.used <= STORE_MEMORY_BYTES)
         return 0;
-    return err_set(e, ERR_IO, "%zu KiB of this chat wait to be saved", s->out.n >> 10);
+    return err_set(e, ERR_IO, "%zu KiB of this chat wait to be saved", s->out.used >> 10);
 }
 
 void store_print_head(struct store *s)
 {
-    json_text_print(
-        &s->out,
-        "{\"memwall\":\"chat\",\"version\":1,\"created\":\"%s\",\"model\":", s->head.created);
-    json_text_string(&s->out, s->head.model, strlen(s->head.model));
-    json_text_print(&s->out, "}\n");
+    json_object(&s->out, NULL);
+    json_string(&s->out, "memwall", "chat");
+    json_u64(&s->out, "version", 1);
+    json_string(&s->out, "created", s->head.created);
+    json_string(&s->out, "model", s->head.model);
+    json_end(&s->out);
+    json_line(&s->out);
 }
 
 int store_new(struct store **out, const char *dir, const char *model, struct err *e)
@@ -246,9 +249,9 @@ static int mend(struct store *s, uint64_t keep, const char *more, bool is_answer
     if (last == '\n' && more[0] == '\0')
         return 0;
     if (is_answer)
-        json_text_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
+        json_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
     else
-        json_text_print(&s->out, "%s\n", more);
+        json_print(&s->out, "%s\n", more);
     return store_commit(s, true, e);
 }
 
@@ -288,7 +291,7 @@ int store_open_read(struct store **out, const char *path, struct err *e)
 /* Where the next line begins. */
 static uint64_t end_of(const struct store *s)
 {
-    return s->size + s->out.n;
+    return s->size + s->out.used;
 }
 
 static int check_writable(const struct store *s, struct err *e)
@@ -303,12 +306,12 @@ static void close_line(struct store *s, const char *done)
 
     if (!s->is_open)
         return;
-    json_text_print(&s->out, "\"");
+    json_print(&s->out, "\"");
     if (done != NULL)
-        json_text_print(&s->out, ",\"done\":\"%s\"", done);
-    json_text_print(&s->out, "}");
+        json_print(&s->out, ",\"done\":\"%s\"", done);
+    json_print(&s->out, "}");
     s->piece[r->last].bytes = (uint32_t)(end_of(s) - s->line_at);
-    json_text_print(&s->out, "\n");
+    json_print(&s->out, "\n");
     s->is_open = false;
 }
 
@@ -317,8 +320,8 @@ static void begin_line(struct store *s, const char *role, bool continues)
     char stamp[32];
 
     now(stamp, false);
-    json_text_print(&s->out, "{\"role\":\"%s\",\"time\":\"%s\"%s", role, stamp,
-                    continues ? ",\"continues\":true" : "");
+    json_print(&s->out, "{\"role\":\"%s\",\"time\":\"%s\"%s", role, stamp,
+               continues ? ",\"continues\":true" : "");
 }
 
 /* How much of s[0 .. n) goes into one line. */
@@ -338,13 +341,13 @@ static void begin_text(struct store *s, enum line_kind what, enum store_kind kin
     };
 
     if (what == LINE_NOTICE) {
-        json_text_print(&s->out, "{\"notice\":");
+        json_print(&s->out, "{\"notice\":");
     } else if (what == LINE_QUEUED) {
-        json_text_print(&s->out, "{%s\"queued\":", continues ? "\"continues\":true," : "");
+        json_print(&s->out, "{%s\"queued\":", continues ? "\"continues\":true," : "");
     } else {
         begin_line(s, roles[kind], continues);
-        json_text_print(&s->out, "%s,\"text\":",
-                        what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true" : "");
+        json_print(&s->out, "%s,\"text\":",
+                   what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true" : "");
     }
 }
 
@@ -369,12 +372,12 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
         size_t now_n = what == LINE_NOTICE && n > 4096 ? 4096 : some(text, n);
 
         begin_text(s, what, kind, !first);
-        json_text_string(&s->out, text, now_n);
-        json_text_print(&s->out, "}");
+        json_string_n(&s->out, NULL, text, now_n);
+        json_print(&s->out, "}");
         l.text.n = now_n;
         if (store_apply(s, &l, at, (uint32_t)(end_of(s) - at), &number, e) != 0)
             return -1;
-        json_text_print(&s->out, "\n");
+        json_print(&s->out, "\n");
         text += now_n;
         n -= now_n;
         first = false;
@@ -411,7 +414,7 @@ int store_unqueue(struct store *s, size_t n, struct err *e)
         return -1;
     close_line(s, NULL);
     store_drop_queued(s, n);
-    json_text_print(&s->out, "{\"unqueued\":%zu}\n", n);
+    json_print(&s->out, "{\"unqueued\":%zu}\n", n);
     return store_commit(s, true, e);
 }
 
@@ -455,13 +458,13 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
         if (!s->is_open) {
             if (begin_answer(s, goes_on, e) != 0)
                 return -1;
-            json_text_print(&s->out, ",\"%s\":\"", is_thinking ? "thinking" : "text");
+            json_print(&s->out, ",\"%s\":\"", is_thinking ? "thinking" : "text");
         } else if (!is_thinking && s->in_thinking) {
-            json_text_print(&s->out, "\",\"text\":\"");
+            json_print(&s->out, "\",\"text\":\"");
         }
         s->in_thinking = is_thinking;
         s->has_text = s->has_text || !is_thinking;
-        json_text_inside(&s->out, text, now_n);
+        json_inside(&s->out, text, now_n);
         i = &s->record[s->answer - s->first].item;
         if (is_thinking)
             i->thinking_bytes += (uint32_t)now_n;
@@ -477,19 +480,25 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
 
 void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context)
 {
-    json_text_print(
-        &s->out,
-        "{\"receipt\":{\"n_prompt\":%u,\"n_reused\":%u,\"n_decoded\":%u,"
-        "\"first_ns\":%llu,\"prefill_ns\":%llu,\"decode_ns\":%llu,\"bytes_read\":%llu,"
-        "\"stall_ns\":%llu,\"peak_charged\":%llu,",
-        r->n_prompt, r->n_reused, r->n_decoded, (unsigned long long)r->first_ns,
-        (unsigned long long)r->prefill_ns, (unsigned long long)r->decode_ns,
-        (unsigned long long)r->bytes_read, (unsigned long long)r->stall_ns,
-        (unsigned long long)r->peak_charged);
+    struct json *j = &s->out;
+
+    json_object(j, NULL);
+    json_object(j, "receipt");
+    json_u64(j, "n_prompt", r->n_prompt);
+    json_u64(j, "n_reused", r->n_reused);
+    json_u64(j, "n_decoded", r->n_decoded);
+    json_u64(j, "first_ns", r->first_ns);
+    json_u64(j, "prefill_ns", r->prefill_ns);
+    json_u64(j, "decode_ns", r->decode_ns);
+    json_u64(j, "bytes_read", r->bytes_read);
+    json_u64(j, "stall_ns", r->stall_ns);
+    json_u64(j, "peak_charged", r->peak_charged);
     if (r->peak_resident > 0)
-        json_text_print(&s->out, "\"peak_resident\":%llu,",
-                        (unsigned long long)r->peak_resident);
-    json_text_print(&s->out, "\"context\":%llu}}\n", (unsigned long long)context);
+        json_u64(j, "peak_resident", r->peak_resident);
+    json_u64(j, "context", context);
+    json_end(j);
+    json_end(j);
+    json_line(j);
 }
 
 int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e)
@@ -501,7 +510,7 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, st
     if (!s->is_open) {
         if (begin_answer(s, s->in_answer, e) != 0)
             return -1;
-        json_text_print(&s->out, ",\"text\":\"");
+        json_print(&s->out, ",\"text\":\"");
     }
     close_line(s, chatline_done_name(r->done));
     s->in_answer = false;
@@ -518,7 +527,7 @@ int store_rewind(struct store *s, size_t n, struct err *e)
     s->in_answer = false;
     if (store_keep_messages(s, n, e) != 0)
         return -1;
-    json_text_print(&s->out, "{\"rewind\":%zu}\n", n);
+    json_print(&s->out, "{\"rewind\":%zu}\n", n);
     return store_commit(s, true, e);
 }
 

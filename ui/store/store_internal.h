@@ -11,8 +11,8 @@
 #ifndef MEMWALL_UI_STORE_STORE_INTERNAL_H
 #define MEMWALL_UI_STORE_STORE_INTERNAL_H
 
+#include "engine/base/json_write.h"
 #include "ui/store/chatline.h"
-#include "ui/store/json_text.h"
 #include "ui/store/store.h"
 
 #define STORE_NO_PIECE UINT32_MAX
@@ -53,7 +53,7 @@ struct store {
     bool is_moved;    /* one was made, and nobody has asked yet */
     uint32_t n_lost;
     uint64_t size; /* of the file: what is known to be in it */
-    struct json_text out;
+    struct json out;
 
     struct record *record; /* [n_record] items from first on; the first of part kept */
     uint32_t first, kept;

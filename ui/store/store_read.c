@@ -252,12 +252,12 @@ int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, str
         buf += got;
         n -= (size_t)got;
     }
-    if (n > 0 && offset - s->size + n > s->out.n) {
+    if (n > 0 && offset - s->size + n > s->out.used) {
         err_set(e, ERR_FORMAT, "a line is not what it was when it was written");
         return err_at(e, s->path, offset, NULL);
     }
     if (n > 0)
-        memcpy(buf, s->out.s + (offset - s->size), n);
+        memcpy(buf, s->out.buf + (offset - s->size), n);
     return 0;
 }
 
@@ -285,7 +285,7 @@ static bool join(char **to, size_t *n, struct text_of *more)
 int store_read_piece(const struct store *s, const struct piece *p, struct store_text *out,
                      struct err *e)
 {
-    size_t n = p->bytes > 0 ? p->bytes : (size_t)(s->size + s->out.n - p->offset), used;
+    size_t n = p->bytes > 0 ? p->bytes : (size_t)(s->size + s->out.used - p->offset), used;
     struct chatline l = { 0 };
     char *line = malloc(n + 1);
     const char *more;

@@ -109,7 +109,7 @@ static int copy_lines(const struct store *s, const struct store *holder,
     for (uint32_t p = from->first; p != STORE_NO_PIECE; p = holder->piece[p].next) {
         const struct piece *piece = &holder->piece[p];
         struct err unread = ERR_INIT;
-        uint64_t at = n->size + n->out.n;
+        uint64_t at = n->size + n->out.used;
         char *line;
 
         if (piece->bytes == 0) {
@@ -122,18 +122,18 @@ static int copy_lines(const struct store *s, const struct store *holder,
             return err_memory(e, "writing the chat again");
         if (store_bytes(s, piece->offset, line, piece->bytes, &unread) == 0 &&
             is_line_of(&from->item, is_queued, line, piece->bytes, &text_bytes)) {
-            json_text_raw(&n->out, line, piece->bytes);
+            json_raw(&n->out, line, piece->bytes);
         } else {
-            json_text_print(&n->out, "{%s%s:\"\"}",
-                            to->first != STORE_NO_PIECE ? "\"continues\":true," : "",
-                            key_of(&from->item, is_queued));
+            json_print(&n->out, "{%s%s:\"\"}",
+                       to->first != STORE_NO_PIECE ? "\"continues\":true," : "",
+                       key_of(&from->item, is_queued));
             is_lost = true;
         }
         free(line);
         if ((is_queued ? store_add_piece : store_add_line)(
-                n, to, at, (uint32_t)(n->size + n->out.n - at), e) != 0)
+                n, to, at, (uint32_t)(n->size + n->out.used - at), e) != 0)
             return -1;
-        json_text_raw(&n->out, "\n", 1);
+        json_raw(&n->out, "\n", 1);
         if (store_commit(n, false, e) != 0)
             return -1;
     }
@@ -148,19 +148,19 @@ static int copy_lines(const struct store *s, const struct store *holder,
 static int copy_open(const struct store *s, uint32_t p, struct store *n, struct record *to,
                      struct err *e)
 {
-    uint64_t offset = s->piece[p].offset, at = n->size + n->out.n;
-    size_t bytes = (size_t)(s->size + s->out.n - offset);
+    uint64_t offset = s->piece[p].offset, at = n->size + n->out.used;
+    size_t bytes = (size_t)(s->size + s->out.used - offset);
     struct err unread = ERR_INIT;
     char *line = malloc(bytes + 1);
 
     if (line == NULL)
         return err_memory(e, "writing the chat again");
     if (store_bytes(s, offset, line, bytes, &unread) == 0) {
-        json_text_raw(&n->out, line, bytes);
+        json_raw(&n->out, line, bytes);
     } else {
-        json_text_print(&n->out, "{\"role\":\"assistant\"%s,\"%s\":\"",
-                        to->first != STORE_NO_PIECE ? ",\"continues\":true" : "",
-                        s->in_thinking ? "thinking" : "text");
+        json_print(&n->out, "{\"role\":\"assistant\"%s,\"%s\":\"",
+                   to->first != STORE_NO_PIECE ? ",\"continues\":true" : "",
+                   s->in_thinking ? "thinking" : "text");
         n->n_lost++;
     }
     free(line);
@@ -172,7 +172,7 @@ static int copy_open(const struct store *s, uint32_t p, struct store *n, struct 
 static int copy_item(const struct store *s, const struct store *holder,
                      const struct record *from, struct store *n, uint32_t *open, struct err *e)
 {
-    struct record *to = store_add_record(n, from->item.kind, n->size + n->out.n, e);
+    struct record *to = store_add_record(n, from->item.kind, n->size + n->out.used, e);
 
     if (to == NULL)
         return -1;
@@ -190,7 +190,7 @@ static int copy_unknown(const struct store *s, const struct part *part, struct s
 {
     for (uint32_t i = part->item, m = part->message; i < part[1].item; i++) {
         struct store_item item = { .kind = STORE_NOTICE, .done = MW_DONE_CANCELLED };
-        uint64_t at = n->size + n->out.n;
+        uint64_t at = n->size + n->out.used;
         struct record *to;
 
         if (m < part[1].message) {
@@ -200,10 +200,10 @@ static int copy_unknown(const struct store *s, const struct part *part, struct s
         to = store_add_record(n, item.kind, at, e);
         if (to == NULL)
             return -1;
-        json_text_print(&n->out, "{%s:\"\"}", key_of(&item, false));
-        if (store_add_line(n, to, at, (uint32_t)(n->size + n->out.n - at), e) != 0)
+        json_print(&n->out, "{%s:\"\"}", key_of(&item, false));
+        if (store_add_line(n, to, at, (uint32_t)(n->size + n->out.used - at), e) != 0)
             return -1;
-        json_text_raw(&n->out, "\n", 1);
+        json_raw(&n->out, "\n", 1);
         if (store_commit(n, false, e) != 0)
             return -1;
     }
