@@ -375,7 +375,7 @@ bool mw_chat_stop(struct mw_chat *c, unsigned ms);
 void mw_chat_close(struct mw_chat *c);
 
 /* Readable when there is an event.  Never read from it. */
-int mw_chat_fd(const struct mw_chat *c);
+int mw_chat_fd(struct mw_chat *c);
 /* The next event, or false.  Pieces of text that wait are joined into one. */
 bool mw_chat_next(struct mw_chat *c, struct mw_event *out);
 
@@ -403,12 +403,12 @@ int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *
 void mw_chat_cancel(struct mw_chat *c);
 
 /* Any thread, at any time. */
-void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out);
-bool mw_chat_is_busy(const struct mw_chat *c);
+void mw_chat_sample(struct mw_chat *c, struct mw_sample *out);
+bool mw_chat_is_busy(struct mw_chat *c);
 
 /* Tokens of the conversation: what is held while an answer is made, else what the next
  * message will come behind (less, after going back, than is still held). */
-uint32_t mw_chat_tokens(const struct mw_chat *c);
+uint32_t mw_chat_tokens(struct mw_chat *c);
 
 /* What sending this text would cost, from the plan and what was measured so far. */
 struct mw_cost {
@@ -419,11 +419,11 @@ struct mw_cost {
     bool is_at_least;    /* of arithmetic nothing is known yet: seconds are the disk's */
     uint64_t bytes;      /* that will be read */
 };
-int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
+int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e);
 /* What it would cost under another plan to evaluate all of the conversation again: n_again,
  * seconds and bytes. */
-void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct mw_cost *out);
+void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out);
 
 /* ---- kernel's figures, for programs that watch a session ---- */
 

@@ -158,9 +158,8 @@ static void post_format_notice(struct mw_chat *c)
     if (!chat_choice_notice(c->choice, has_system, text, sizeof text) ||
         strcmp(text, c->said) == 0)
         return;
-    events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_NOTICE,
-                                               .text = text,
-                                               .len = strlen(text) });
+    events_post(c->events, &(struct mw_event){
+                               .kind = MW_EVENT_NOTICE, .text = text, .len = strlen(text) });
     strcpy(c->said, text);
 }
 
@@ -568,7 +567,7 @@ void mw_chat_close(struct mw_chat *c)
     free(c);
 }
 
-int mw_chat_fd(const struct mw_chat *c)
+int mw_chat_fd(struct mw_chat *c)
 {
     return events_fd(c->events);
 }
@@ -690,11 +689,9 @@ void mw_chat_cancel(struct mw_chat *c)
     }
 }
 
-void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out)
+void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)
 {
-    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
-
-    pthread_mutex_lock(&own->lock);
+    pthread_mutex_lock(&c->lock);
     if (c->session != NULL) {
         mw_session_sample(c->session, out);
     } else {
@@ -702,17 +699,16 @@ void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out)
         out->state = MW_LOADING;
         out->t_ns = clock_ns();
     }
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_unlock(&c->lock);
 }
 
-bool mw_chat_is_busy(const struct mw_chat *c)
+bool mw_chat_is_busy(struct mw_chat *c)
 {
-    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c;
     bool is_busy;
 
-    pthread_mutex_lock(&own->lock);
+    pthread_mutex_lock(&c->lock);
     is_busy = c->is_working || c->first != NULL;
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_unlock(&c->lock);
     return is_busy;
 }
 
@@ -725,10 +721,9 @@ static double token_compute_s(const struct mw_chat *c)
     return forward_prompt_flops(c->m->desc) / c->m->flops_s;
 }
 
-int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
+int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e)
 {
-    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
     const struct tokenizer *t = mw_model_tokenizer(c->m, e);
     struct cost_basis basis;
     struct mw_sample *sample;
@@ -736,9 +731,9 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
     uint32_t n_ahead;
 
     *out = (struct mw_cost){ 0 };
-    pthread_mutex_lock(&own->lock);
+    pthread_mutex_lock(&c->lock);
     ids.max = c->plan.n_ctx;
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_unlock(&c->lock);
     if (t == NULL || (tokenizer_encode(t, text, len, false, false, &ids, e) != 0 &&
                       e->code != ERR_CONTEXT)) {
         ids_free(&ids);
@@ -758,12 +753,12 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
                                  .hot_bytes = c->m->hot_bytes,
                                  .pinned_bytes = sample->mem.used[MW_ROW_PINNED],
                                  .disk_bytes_s = c->m->disk_bytes_s };
-    pthread_mutex_lock(&own->lock);
+    pthread_mutex_lock(&c->lock);
     basis.chunk = c->plan.chunk;
     basis.compute_s = token_compute_s(c);
     out->n_again = c->n_again;
     n_ahead = c->n_ahead;
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_unlock(&c->lock);
     out->n_token = (uint32_t)ids.n + TURN_MARKS;
     if (sample->kv.capacity > n_ahead)
         out->n_ctx_left = (uint32_t)(sample->kv.capacity - n_ahead);
@@ -773,9 +768,8 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
     return 0;
 }
 
-void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
+void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
 {
-    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
     struct cost_basis basis = { .chunk = plan->chunk,
                                 .prompt_bytes = c->m->prompt_bytes,
                                 .hot_bytes = c->m->hot_bytes,
@@ -783,26 +777,25 @@ void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct
                                 .disk_bytes_s = c->m->disk_bytes_s };
 
     *out = (struct mw_cost){ 0 };
-    pthread_mutex_lock(&own->lock);
+    pthread_mutex_lock(&c->lock);
     basis.compute_s = token_compute_s(c);
     out->n_again = c->n_ahead;
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_unlock(&c->lock);
     if (out->n_again > 0)
         cost_estimate(&basis, out);
 }
 
-uint32_t mw_chat_tokens(const struct mw_chat *c)
+uint32_t mw_chat_tokens(struct mw_chat *c)
 {
-    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
     uint32_t held = 0, ahead;
     bool is_working;
 
-    pthread_mutex_lock(&own->lock);
+    pthread_mutex_lock(&c->lock);
     if (c->session != NULL)
         held = (uint32_t)counter_get(&session_telemetry(c->session)->kv_tokens);
     ahead = c->n_ahead;
     is_working = c->is_working;
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_unlock(&c->lock);
     if (is_working || (held < ahead + AGAIN_MIN && ahead < held + AGAIN_MIN))
         return held;
     return ahead;

@@ -681,7 +681,7 @@ void mw_chat_close(struct mw_chat *c)
     free(c);
 }
 
-int mw_chat_fd(const struct mw_chat *c)
+int mw_chat_fd(struct mw_chat *c)
 {
     return c->fd;
 }
@@ -752,7 +752,7 @@ void mw_chat_cancel(struct mw_chat *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out)
+void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)
 {
     /* The real one reads without a lock; here the sample is one struct that all write. */
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&c->lock;
@@ -763,12 +763,12 @@ void mw_chat_sample(const struct mw_chat *c, struct mw_sample *out)
     out->t_ns = now_ns();
 }
 
-bool mw_chat_is_busy(const struct mw_chat *c)
+bool mw_chat_is_busy(struct mw_chat *c)
 {
     return c->busy;
 }
 
-int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
+int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e)
 {
     uint32_t tokens = mw_chat_tokens(c);
@@ -782,7 +782,7 @@ int mw_chat_cost(const struct mw_chat *c, const char *text, size_t len, struct m
     return 0;
 }
 
-void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
+void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
 {
     uint32_t tokens = mw_chat_tokens(c);
 
@@ -791,7 +791,7 @@ void mw_chat_cost_again(const struct mw_chat *c, const struct plan *plan, struct
                              .bytes = plan->streamed_bytes };
 }
 
-uint32_t mw_chat_tokens(const struct mw_chat *c)
+uint32_t mw_chat_tokens(struct mw_chat *c)
 {
     struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
     uint32_t tokens;

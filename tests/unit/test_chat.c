@@ -343,7 +343,7 @@ static void a_saved_answer_that_was_cut_goes_on_behind_its_text(void **state)
 }
 
 /* Until the engine has done all that it was given. */
-static void settle(const struct mw_chat *c)
+static void settle(struct mw_chat *c)
 {
     while (mw_chat_is_busy(c))
         poll(NULL, 0, 1);
