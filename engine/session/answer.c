@@ -57,7 +57,7 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
 {
     *keep = 0;
     for (size_t at = 0; at < len; at++) {
-        for (size_t i = 0; i < MAX_STOP_STRING && a->stop[i] != NULL; i++) {
+        for (size_t i = 0; a->stop[i] != NULL; i++) {
             size_t n = strlen(a->stop[i]), left = len - at;
 
             if (n == 0 || memcmp(text + at, a->stop[i], n < left ? n : left) != 0)

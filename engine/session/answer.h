@@ -11,19 +11,18 @@
 #include "engine/session/events.h"
 #include "engine/session/session.h"
 
-#define MAX_STOP_STRING 16
-
 struct answerer {
     struct mw_model *m;
     struct mw_session *session;
     struct conversation *conversation;
     struct events *events;
     struct rendering rendering;
+    struct chat_choice *choice;              /* owned, and so is sampler */
     const struct chat_format *parser_format; /* "raw" where rendering has none */
     struct mw_sampler *sampler;
     uint32_t stop_ids[32];
     size_t n_stop_id;
-    char *stop[MAX_STOP_STRING]; /* strings that end an answer; NULL behind the last */
+    const char *const *stop; /* strings that end an answer, then NULL; not owned */
     uint32_t n_predict;
     bool ctx_shift;
     const atomic_bool *cancel;

@@ -28,6 +28,12 @@
 
 enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET };
 
+/* Options and the block that their strings are in. */
+struct settings {
+    struct mw_chat_options o;
+    void *block;
+};
+
 struct command {
     struct command *next;
     enum command_kind kind;
@@ -35,7 +41,7 @@ struct command {
     size_t len;
     size_t n;
     struct conversation restored;
-    struct mw_chat_options o; /* its strings are copies */
+    struct settings settings;
 };
 
 struct mw_chat {
@@ -48,7 +54,7 @@ struct mw_chat {
     pthread_cond_t wake;
     struct command *first, *last;
     struct mw_session *session; /* replaced by the engine thread only */
-    struct mw_chat_options o;   /* in force */
+    struct settings settings;   /* in force */
     struct plan plan;
     uint32_t n_ahead, n_again; /* tokens of the conversation; of them to be evaluated again */
     double prompt_compute_s;   /* as answer.h has it */
@@ -57,55 +63,56 @@ struct mw_chat {
     atomic_bool cancel;
 
     /* engine thread only */
-    struct chat_choice *choice;
-    char said[512]; /* the last notice about it */
     struct answerer answerer;
+    char said[512]; /* the last notice about its chat format */
     struct conversation conversation;
 };
 
 /* --- options with their strings --- */
 
-static void options_free(struct mw_chat_options *o)
+static size_t string_bytes(const char *text)
 {
-    for (size_t i = 0; o->stop != NULL && o->stop[i] != NULL; i++)
-        free((void *)(uintptr_t)o->stop[i]);
-    free((void *)(uintptr_t)o->stop);
-    free((void *)(uintptr_t)o->system);
-    free((void *)(uintptr_t)o->format);
-    free((void *)(uintptr_t)o->engine.isa);
-    free((void *)(uintptr_t)o->engine.cache_folder);
-    *o = (struct mw_chat_options){ 0 };
+    return text != NULL ? strlen(text) + 1 : 0;
 }
 
-static bool copy_string(const char **out, const char *text)
+/* Copy text to *at and move it on; NULL stays NULL. */
+static const char *put_string(char **at, const char *text)
 {
-    *out = text != NULL ? strdup(text) : NULL;
-    return text == NULL || *out != NULL;
+    size_t n = string_bytes(text);
+    char *copy = *at;
+
+    if (text == NULL)
+        return NULL;
+    memcpy(copy, text, n);
+    *at += n;
+    return copy;
 }
 
-static int options_copy(struct mw_chat_options *out, const struct mw_chat_options *o,
-                        struct err *e)
+static int settings_copy(struct settings *out, const struct mw_chat_options *o, struct err *e)
 {
-    size_t n = 0;
+    size_t n_stop = 0, bytes = string_bytes(o->system) + string_bytes(o->format) +
+                               string_bytes(o->engine.isa) +
+                               string_bytes(o->engine.cache_folder);
     const char **stop;
-    bool ok;
+    char *at;
 
-    *out = *o;
-    out->stop = NULL;
-    ok = copy_string(&out->system, o->system);
-    ok &= copy_string(&out->format, o->format);
-    ok &= copy_string(&out->engine.isa, o->engine.isa);
-    ok &= copy_string(&out->engine.cache_folder, o->engine.cache_folder);
-    while (o->stop != NULL && o->stop[n] != NULL && n < MAX_STOP_STRING - 1)
-        n++;
-    stop = calloc(n + 1, sizeof *stop);
-    out->stop = stop;
-    for (size_t i = 0; stop != NULL && i < n; i++)
-        ok &= copy_string(&stop[i], o->stop[i]);
-    if (ok && stop != NULL)
-        return 0;
-    options_free(out);
-    return err_memory(e, "the options");
+    while (o->stop != NULL && o->stop[n_stop] != NULL)
+        bytes += string_bytes(o->stop[n_stop++]);
+    stop = malloc((n_stop + 1) * sizeof *stop + bytes);
+    if (stop == NULL)
+        return err_memory(e, "the options");
+    out->block = stop;
+    out->o = *o;
+    out->o.stop = stop;
+    at = (char *)(stop + n_stop + 1);
+    for (size_t i = 0; i < n_stop; i++)
+        stop[i] = put_string(&at, o->stop[i]);
+    stop[n_stop] = NULL;
+    out->o.system = put_string(&at, o->system);
+    out->o.format = put_string(&at, o->format);
+    out->o.engine.isa = put_string(&at, o->engine.isa);
+    out->o.engine.cache_folder = put_string(&at, o->engine.cache_folder);
+    return 0;
 }
 
 /* --- the engine thread --- */
@@ -134,7 +141,7 @@ static void set_session(struct mw_chat *c, struct mw_session *s)
 }
 
 /*
- * The chat format that is in force, or a new one if another is asked for.  Parsing the
+ * The chat format that is in force, or a new one if another is requested.  Parsing the
  * model's template once also keeps the date that it prints: a prompt whose start changes is
  * evaluated again.
  */
@@ -142,20 +149,20 @@ static struct chat_choice *choose_format(const struct mw_chat *c, const char *na
                                          const struct tokenizer *t, struct err *e)
 {
     const struct chat_wish wish = { .format = name };
-    struct chat_choice *choice = c->choice;
+    struct chat_choice *choice = c->answerer.choice;
 
     if (choice != NULL && chat_choice_is_named(choice, name))
         return choice;
     return chat_choose(&choice, c->m->catalogue, t, &wish, e) == 0 ? choice : NULL;
 }
 
-/* Report once how the model's template is treated, where that is not as it stands. */
+/* Report once that the model's template is not used, or not as it was written. */
 static void post_format_notice(struct mw_chat *c)
 {
     char text[512];
     bool has_system = c->conversation.system != NULL;
 
-    if (!chat_choice_notice(c->choice, has_system, text, sizeof text) ||
+    if (!chat_choice_notice(c->answerer.choice, has_system, text, sizeof text) ||
         strcmp(text, c->said) == 0)
         return;
     events_post(c->events, &(struct mw_event){
@@ -163,44 +170,56 @@ static void post_format_notice(struct mw_chat *c)
     strcpy(c->said, text);
 }
 
-/* What the answerer needs of the options: format, sampler, stop strings. */
-static int make_answerer(struct mw_chat *c, const struct mw_chat_options *o, struct err *e)
+/* Free an answerer; the chat format may be the one of the answerer that stays. */
+static void answerer_free(struct answerer *a, const struct answerer *stays)
+{
+    mw_sampler_free(a->sampler);
+    if (a->choice != stays->choice)
+        chat_choice_free(a->choice);
+}
+
+/*
+ * Make an answerer for these options: chat format, sampler, stop strings.  Everything that
+ * can fail is done here, so that options are taken over whole or not at all.
+ */
+static int prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
+                            struct answerer *out, struct err *e)
 {
     struct answerer a = { .m = c->m,
-                          .session = c->session,
                           .conversation = &c->conversation,
                           .events = c->events,
+                          .stop = o->stop,
                           .n_predict = o->n_predict,
                           .ctx_shift = o->engine.ctx_shift,
                           .cancel = &c->cancel };
-    struct chat_choice *choice;
 
-    a.rendering.tokenizer = mw_model_tokenizer(c->m, e);
+    a.rendering.tokenizer = model_tokenizer(c->m, e);
     a.rendering.think = o->think;
     if (a.rendering.tokenizer == NULL)
         return -1;
-    choice = choose_format(c, o->raw ? "raw" : o->format, a.rendering.tokenizer, e);
-    if (choice == NULL)
+    a.choice = choose_format(c, o->raw ? "raw" : o->format, a.rendering.tokenizer, e);
+    if (a.choice == NULL)
         return -1;
-    a.parser_format = chat_choice_format(choice);
+    a.parser_format = chat_choice_format(a.choice);
     if (strcmp(chat_format_name(a.parser_format), "raw") != 0)
         a.rendering.format = a.parser_format;
     a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.rendering.format,
                                 a.stop_ids, sizeof a.stop_ids / sizeof a.stop_ids[0]);
-    for (size_t i = 0; o->stop != NULL && o->stop[i] != NULL; i++)
-        a.stop[i] = (char *)(uintptr_t)o->stop[i];
     if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0) {
-        if (choice != c->choice)
-            chat_choice_free(choice);
+        answerer_free(&a, &c->answerer);
         return -1;
     }
-    mw_sampler_free(c->answerer.sampler);
-    if (choice != c->choice)
-        chat_choice_free(c->choice);
-    c->choice = choice;
-    a.prompt_compute_s = c->answerer.prompt_compute_s;
-    c->answerer = a;
-    return conversation_set_system(&c->conversation, o->system, e);
+    *out = a;
+    return 0;
+}
+
+/* Answer as the options in force say from now on; a was prepared for them. */
+static void take_answerer(struct mw_chat *c, struct answerer *a)
+{
+    a->prompt_compute_s = c->answerer.prompt_compute_s;
+    answerer_free(&c->answerer, a);
+    c->answerer = *a;
+    c->conversation.system = c->settings.o.system;
 }
 
 static bool needs_new_session(const struct mw_options *a, const struct mw_options *b)
@@ -249,9 +268,10 @@ static int shorten(struct mw_chat *c, uint32_t n_ctx, struct err *e)
 static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, struct err *e)
 {
     struct mw_session *s = c->session;
+    bool had_session = s != NULL;
     struct err ignored = ERR_INIT;
 
-    if (s != NULL && !needs_new_session(&c->o.engine, wanted))
+    if (had_session && !needs_new_session(&c->settings.o.engine, wanted))
         return shorten(c, wanted->n_ctx, e) != 0 ? -1 : session_set(s, wanted, e);
     set_session(c, NULL);
     mw_session_close(s);
@@ -259,7 +279,7 @@ static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, stru
         set_session(c, s);
         return 0;
     }
-    if (mw_session_open(&s, c->m, &c->o.engine, &ignored) == 0)
+    if (had_session && mw_session_open(&s, c->m, &c->settings.o.engine, &ignored) == 0)
         set_session(c, s);
     return -1;
 }
@@ -268,22 +288,23 @@ static void do_set(struct mw_chat *c, struct command *command)
 {
     struct err e = ERR_INIT;
     bool was_loaded = c->session != NULL;
-    struct mw_chat_options old;
+    struct settings old = c->settings;
+    struct answerer answerer;
 
-    if (make_answerer(c, &command->o, &e) != 0) {
+    if (prepare_answerer(c, &command->settings.o, &answerer, &e) != 0) {
         post_error(c, &e);
         return;
     }
-    if (apply_engine(c, &command->o.engine, &e) != 0) {
-        make_answerer(c, &c->o, &(struct err)ERR_INIT);
+    if (apply_engine(c, &command->settings.o.engine, &e) != 0) {
+        answerer_free(&answerer, &c->answerer);
         post_error(c, &e);
         return;
     }
     pthread_mutex_lock(&c->lock);
-    old = c->o;
-    c->o = command->o;
+    c->settings = command->settings;
     pthread_mutex_unlock(&c->lock);
-    command->o = old; /* freed with the command */
+    take_answerer(c, &answerer);
+    command->settings = old; /* freed with the command */
     post_plan(c, was_loaded ? MW_EVENT_PLAN : MW_EVENT_READY);
     post_format_notice(c);
 }
@@ -355,7 +376,6 @@ static void run_command(struct mw_chat *c, struct command *command)
 
         c->conversation = command->restored;
         c->conversation.system = old.system;
-        old.system = NULL;
         command->restored = old; /* freed with the command */
         break;
     }
@@ -379,7 +399,7 @@ static void command_free(struct command *command)
 {
     free(command->text);
     conversation_free(&command->restored);
-    options_free(&command->o);
+    free(command->settings.block);
     free(command);
 }
 
@@ -410,22 +430,24 @@ static struct command *take_command(struct mw_chat *c)
 static void load(struct mw_chat *c)
 {
     struct err e = ERR_INIT;
+    struct answerer answerer;
     struct mw_session *s;
 
     /* The tokenizer first: while it is built it needs more than it keeps, and the budget's
      * large areas are not there yet. */
-    if (mw_model_tokenizer(c->m, &e) == NULL ||
-        mw_session_open(&s, c->m, &c->o.engine, &e) != 0) {
+    if (model_tokenizer(c->m, &e) == NULL ||
+        mw_session_open(&s, c->m, &c->settings.o.engine, &e) != 0) {
         post_error(c, &e);
         return;
     }
     set_session(c, s);
-    if (make_answerer(c, &c->o, &e) != 0) {
+    if (prepare_answerer(c, &c->settings.o, &answerer, &e) != 0) {
         set_session(c, NULL);
         mw_session_close(s);
         post_error(c, &e);
         return;
     }
+    take_answerer(c, &answerer);
     post_plan(c, MW_EVENT_READY);
     post_format_notice(c);
 }
@@ -467,7 +489,7 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
     c->is_working = true;
     pthread_mutex_init(&c->lock, NULL);
     clock_cond_init(&c->wake);
-    if (events_new(&c->events, e) != 0 || options_copy(&c->o, o, e) != 0)
+    if (events_new(&c->events, e) != 0 || settings_copy(&c->settings, o, e) != 0)
         goto fail;
     errno = thread_start(&c->thread, STACK_BYTES, engine_thread, c);
     if (errno != 0) {
@@ -556,11 +578,10 @@ void mw_chat_close(struct mw_chat *c)
         command_free(c->first);
         c->first = next;
     }
-    mw_sampler_free(c->answerer.sampler);
-    chat_choice_free(c->choice);
+    answerer_free(&c->answerer, &(struct answerer){ 0 });
     mw_session_close(c->session);
     conversation_free(&c->conversation);
-    options_free(&c->o);
+    free(c->settings.block);
     events_free(c->events);
     pthread_cond_destroy(&c->wake);
     pthread_mutex_destroy(&c->lock);
@@ -583,7 +604,7 @@ int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
     uint64_t most;
 
     pthread_mutex_lock(&c->lock);
-    most = mw_text_bytes(c->m, &c->o.engine);
+    most = mw_text_bytes(c->m, &c->settings.o.engine);
     pthread_mutex_unlock(&c->lock);
     if (len > most)
         return err_set(e, ERR_CONTEXT,
@@ -649,7 +670,7 @@ int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *
 
     if (command == NULL)
         return -1;
-    if (options_copy(&command->o, o, e) != 0) {
+    if (settings_copy(&command->settings, o, e) != 0) {
         command_free(command);
         return -1;
     }
@@ -724,7 +745,7 @@ static double token_compute_s(const struct mw_chat *c)
 int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
                  struct err *e)
 {
-    const struct tokenizer *t = mw_model_tokenizer(c->m, e);
+    const struct tokenizer *t = model_tokenizer(c->m, e);
     struct cost_basis basis;
     struct mw_sample *sample;
     struct ids ids = { 0 };

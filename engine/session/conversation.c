@@ -57,7 +57,6 @@ void conversation_free(struct conversation *c)
 {
     conversation_cut(c, 0);
     free(c->turns);
-    free(c->system);
     *c = (struct conversation){ 0 };
 }
 
@@ -136,17 +135,6 @@ int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, 
         memcpy(*to + *n, text, len);
     *n += len;
     (*to)[*n] = '\0';
-    return 0;
-}
-
-int conversation_set_system(struct conversation *c, const char *system, struct err *e)
-{
-    char *copy = system != NULL ? strdup(system) : NULL;
-
-    if (system != NULL && copy == NULL)
-        return err_memory(e, "the system message");
-    free(c->system);
-    c->system = copy;
     return 0;
 }
 

@@ -17,7 +17,7 @@ struct turn {
 };
 
 struct conversation {
-    char *system; /* NULL: none */
+    const char *system; /* NULL: none; not owned */
     struct turn *turns;
     size_t n_turn, cap;
     size_t n_dropped; /* oldest of these turns that the context no longer holds */
@@ -35,7 +35,6 @@ void conversation_rewind(struct conversation *c, size_t n);
 /* Forget dropped turns as long as all turns have more than max_bytes of text; returns how
  * many it forgot.  Going back to one of them needs its text from outside. */
 size_t conversation_forget(struct conversation *c, uint64_t max_bytes);
-int conversation_set_system(struct conversation *c, const char *system, struct err *e);
 /* Room for len bytes more.  A NUL stands behind the text, room grows ahead of need. */
 int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e);
 void turn_trim(struct turn *t); /* give room back that is not used */

@@ -147,7 +147,7 @@ const struct catalogue *mw_model_catalogue(const struct mw_model *m)
     return m->catalogue;
 }
 
-const struct tokenizer *mw_model_tokenizer(struct mw_model *m, struct err *e)
+const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
 {
     const struct tokenizer *t;
 

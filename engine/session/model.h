@@ -36,7 +36,7 @@ struct mw_model {
 const struct catalogue *mw_model_catalogue(const struct mw_model *m);
 
 /* The tokenizer, loaded at the first call; any thread.  NULL with *e on failure. */
-const struct tokenizer *mw_model_tokenizer(struct mw_model *m, struct err *e);
+const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e);
 
 /* An encoder of programs; run_max as encoder_new has it. */
 int text_encoder_new(struct mw_encoder **out, const struct tokenizer *t, bool parse_special,

@@ -21,10 +21,10 @@
  *
  * In the plan: four such texts, two more for the values of a template that is evaluated
  * (chat_template.c), and 32 bytes of ids a token (of the session, of a prompt that grows, of
- * answers).  TEXT_FIXED: a parsed template takes at most 2 MiB and its values 1 MiB.  A chat that
- * cannot be saved keeps 1 MiB of text (STORE_MEMORY_BYTES) in a buffer that doubles.  Encoding
- * a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of them, an encoder keeps such a
- * run, its table takes 256 KiB, and a block of ENCODER_BLOCK bytes gives as many ids.
+ * answers).  TEXT_FIXED: a parsed template takes at most 2 MiB and its values 1 MiB.  A chat
+ * that cannot be saved keeps 1 MiB of text (STORE_MEMORY_BYTES) in a buffer that doubles.
+ * Encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of them, an encoder keeps
+ * such a run, its table takes 256 KiB, and a block of ENCODER_BLOCK bytes gives as many ids.
  */
 #define TEXT_BASE        (64 * KIB)
 #define TEXT_TOKEN_BYTES 32

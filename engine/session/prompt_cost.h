@@ -1,6 +1,6 @@
 /*
- * prompt_cost.h - what a prompt will cost, from the plan, the limits of the machine and what was
- * measured.  Arithmetic only.
+ * prompt_cost.h - what a prompt will cost, from the plan, the limits of the machine and what
+ * was measured.  Arithmetic only.
  */
 #ifndef MEMWALL_ENGINE_SESSION_PROMPT_COST_H
 #define MEMWALL_ENGINE_SESSION_PROMPT_COST_H

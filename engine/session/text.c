@@ -29,7 +29,7 @@ int text_encoder_new(struct mw_encoder **out, const struct tokenizer *t, bool pa
 int mw_encoder_new(struct mw_encoder **out, struct mw_model *m, bool parse_special,
                    struct err *e)
 {
-    const struct tokenizer *t = mw_model_tokenizer(m, e);
+    const struct tokenizer *t = model_tokenizer(m, e);
 
     *out = NULL;
     return t == NULL ? -1 : text_encoder_new(out, t, parse_special, TOKENIZER_RUN_MAX, e);

@@ -1,10 +1,11 @@
 /* The slow sampler of telemetry/, told which files belong to a model. */
 #include "config.h"
 
+#include "engine/telemetry/watch.h"
+
 #include <stdlib.h>
 
 #include "engine/session/model.h"
-#include "engine/telemetry/watch.h"
 
 int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e)
 {

@@ -80,6 +80,8 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
 void *__wrap_realloc(void *p, size_t n);
+char *__real_strdup(const char *s);
+char *__wrap_strdup(const char *s);
 void __real_free(void *p);
 void __wrap_free(void *p);
 void *__real_mmap(void *p, size_t n, int prot, int flags, int fd, off_t at);
@@ -107,6 +109,13 @@ void *__wrap_realloc(void *p, size_t n)
 {
     atomic_fetch_add(&inject.n_alloc, 1);
     return refuses() ? NULL : __real_realloc(p, n);
+}
+
+/* The C library's own calls of malloc do not go through the wrapper. */
+char *__wrap_strdup(const char *s)
+{
+    atomic_fetch_add(&inject.n_alloc, 1);
+    return refuses() ? NULL : __real_strdup(s);
 }
 
 void __wrap_free(void *p)

@@ -382,6 +382,62 @@ static void each_allocation_may_fail(void **state)
     assert_true(n_refused > 30);
 }
 
+/*
+ * Change the options of a chat while allocation n of the change fails, then ask.  The answer
+ * must follow the new options if the change was reported as done, else the old ones.  Returns
+ * whether it was done; *is_over: the change makes no n allocations.
+ */
+static bool change(const struct mw_chat_options *old, const struct mw_chat_options *new, int n,
+                   bool *is_over)
+{
+    struct err e = ERR_INIT;
+    struct mw_chat *c = open_chat(&uring);
+    enum mw_event_kind kind = MW_EVENT_ERROR;
+    struct said said;
+
+    ask(c, &said);
+    forget(c);
+    while (mw_chat_is_busy(c))
+        usleep(100);
+    atomic_store(&inject.resource_skip, n);
+    if (mw_chat_set(c, new, &e) == 0) {
+        kind = wait_for_end(c, &said);
+        e = said.err;
+    }
+    *is_over = atomic_load(&inject.resource_skip) >= 0;
+    inject_nothing();
+    assert_int_equal(ask(c, &said), MW_DONE_LENGTH);
+    if (kind == MW_EVENT_PLAN) {
+        assert_int_equal(said.receipt.n_decoded, new->n_predict);
+    } else {
+        assert_true(e.code != ERR_NONE && e.what[0] != '\0');
+        assert_int_equal(said.receipt.n_decoded, old->n_predict);
+        assert_as_wanted(&said);
+    }
+    mw_chat_close(c);
+    return kind == MW_EVENT_PLAN;
+}
+
+static void options_change_whole_or_not_at_all(void **state)
+{
+    static const char *const stop[] = { "no text has this", NULL };
+    struct mw_chat_options old = options(&uring), new = old;
+    bool is_over = false;
+    int n = 0, n_refused = 0;
+
+    (void)state;
+    new.n_predict = 3;
+    new.system = "be brief";
+    new.format = "gemma4";
+    new.stop = stop;
+    while (!is_over) {
+        n_refused += !change(&old, &new, n, &is_over);
+        n++;
+    }
+    print_message("%d allocations, each failed once: %d refused the change\n", n, n_refused);
+    assert_true(n_refused > 3);
+}
+
 /* --- no allocation between two tokens --- */
 
 static void wait_for_text(struct mw_chat *c)
@@ -532,6 +588,7 @@ int main(void)
         in_all(a_file_that_is_another_one_now_ends_the_answer),
         with(a_file_that_is_another_one_now_ends_the_answer, mapped),
         cmocka_unit_test_teardown(each_allocation_may_fail, calm),
+        cmocka_unit_test_teardown(options_change_whole_or_not_at_all, calm),
         with(nothing_is_allocated_between_two_tokens, uring),
         with(nothing_is_allocated_between_two_tokens, threads),
         with(nothing_is_allocated_between_two_tokens, mapped),

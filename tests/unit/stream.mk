@@ -41,8 +41,8 @@ tests_faults_test_chat_faults_SOURCES = tests/faults/test_chat_faults.c \
 tests_faults_test_chat_faults_CPPFLAGS = $(UNIT_CPPFLAGS) $(LIBURING_CFLAGS)
 tests_faults_test_chat_faults_LDADD = $(UNIT_LIBS)
 tests_faults_test_chat_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
-FAULTS_WRAP = -Wl,--wrap=pread,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
-	-Wl,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create
+FAULTS_WRAP = -Wl,--wrap=pread,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup \
+	-Wl,--wrap=free,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create
 if HAVE_LIBURING
 FAULTS_WRAP += -Wl,--wrap=io_uring_queue_init_params,--wrap=io_uring_register_files \
 	-Wl,--wrap=io_uring_register_buffers,--wrap=io_uring_submit \

@@ -640,6 +640,28 @@ static void a_budget_below_the_floor_can_be_raised(void **state)
     mw_chat_close(c);
 }
 
+static void a_chat_that_did_not_load_is_not_half_loaded_by_a_change_that_fails(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c;
+    struct said said;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o.format = "no such format";
+    assert_int_equal(mw_chat_open(&c, model, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);
+    o.format = NULL;
+    o.engine.memory_bytes = 3 * MIB;
+    assert_int_equal(mw_chat_set(c, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);
+    assert_int_equal(said.err.code, ERR_BUDGET);
+    assert_int_equal(mw_chat_send(c, "one", 3, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);
+    assert_string_equal(said.err.what, "no model is loaded");
+    mw_chat_close(c);
+}
+
 static int open_model(void **state)
 {
     struct err e = ERR_INIT;
@@ -678,6 +700,7 @@ int main(void)
         cmocka_unit_test(a_stop_string_ends_the_answer_before_itself),
         cmocka_unit_test(a_cancel_stops_and_the_chat_goes_on),
         cmocka_unit_test(a_budget_below_the_floor_can_be_raised),
+        cmocka_unit_test(a_chat_that_did_not_load_is_not_half_loaded_by_a_change_that_fails),
     };
 
     return cmocka_run_group_tests_name("chat", tests, open_model, close_model);

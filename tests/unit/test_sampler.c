@@ -33,7 +33,7 @@ static int open_model(void **state)
 
     (void)state;
     if (path == NULL || mw_model_open(&model, path, &e) != 0 ||
-        mw_model_tokenizer(model, &e) == NULL)
+        model_tokenizer(model, &e) == NULL)
         return -1;
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
