@@ -643,7 +643,9 @@ int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
                     size_t n_before, struct err *e)
 {
-    static const enum chat_role roles[] = { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT };
+    static const enum chat_role roles[] = {
+        [MW_SYSTEM] = CHAT_SYSTEM, [MW_USER] = CHAT_USER, [MW_ASSISTANT] = CHAT_ASSISTANT
+    };
     struct command *command = command_new(DO_RESTORE, e);
 
     if (command == NULL)

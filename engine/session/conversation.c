@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/session/options.h"
+
 static void turn_free(struct turn *t)
 {
     free(t->text);
@@ -167,8 +169,7 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
 
     if (r->format == NULL)
         return render_raw(c, r, n_turn, out, e);
-    if (r->think != MW_THINK_DEFAULT)
-        o.think = r->think == MW_THINK_ON ? CHAT_THINK_ON : CHAT_THINK_OFF;
+    options_think(r->think, &o);
     messages = calloc(n_turn + 1, sizeof *messages);
     if (messages == NULL)
         return err_memory(e, "%zu messages", n_turn);

@@ -6,6 +6,7 @@
 #include "engine/machine/probe.h"
 #include "engine/model/forward.h"
 #include "engine/session/model.h"
+#include "engine/session/options.h"
 #include "engine/stream/shape.h"
 
 /* Several times a last-level cache: half of 64 MiB would come from one of 32. */

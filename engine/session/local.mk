@@ -1,16 +1,17 @@
 # engine/session: a conversation: evaluate, sample, rewind; what chat, run and eval call.
 libengine_a_SOURCES += \
 	engine/session/model.c engine/session/model.h \
-	engine/session/plan_input.c engine/session/limits.c \
+	engine/session/options.c engine/session/options.h \
+	engine/session/plan_input.c engine/session/plan_input.h engine/session/limits.c \
 	engine/session/session.c engine/session/session.h \
 	engine/session/copies.c engine/session/copies.h \
-	engine/session/sampler.c \
+	engine/session/sampler.c engine/session/sampler.h \
 	engine/session/conversation.c engine/session/conversation.h \
 	engine/session/answer.c engine/session/answer.h \
 	engine/session/events.c engine/session/events.h \
 	engine/session/chat.c \
 	engine/session/prompt_cost.c engine/session/prompt_cost.h \
-	engine/session/text.c engine/session/vocab.c engine/session/vocab.h \
+	engine/session/vocab.c engine/session/vocab.h \
 	engine/session/vocab_chat.c \
 	engine/session/inspect.c engine/session/output.c \
 	engine/session/watch.c engine/session/version.c

@@ -12,9 +12,11 @@
 #include "engine/format/arch.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
+#include "engine/session/plan_input.h"
 #include "engine/stream/stream.h"
 
-const char *model_main_type(const struct catalogue *c)
+/* The weight type that most bytes of the text model have. */
+static const char *main_type(const struct catalogue *c)
 {
     uint64_t bytes[TYPE_COUNT] = { 0 };
     uint32_t best = 0;
@@ -142,11 +144,6 @@ void mw_model_close(struct mw_model *m)
     free(m);
 }
 
-const struct catalogue *mw_model_catalogue(const struct mw_model *m)
-{
-    return m->catalogue;
-}
-
 const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
 {
     const struct tokenizer *t;
@@ -238,7 +235,7 @@ void mw_model_info(const struct mw_model *m, struct mw_model_info *out)
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", c->hparams.name);
     snprintf(out->arch, sizeof out->arch, "%s", c->hparams.arch->name);
-    snprintf(out->type, sizeof out->type, "%s", model_main_type(c));
+    snprintf(out->type, sizeof out->type, "%s", main_type(c));
     out->n_layer = c->hparams.n_layer;
     out->n_embd = c->hparams.n_embd;
     out->n_vocab = c->hparams.n_vocab;

@@ -33,34 +33,11 @@ struct mw_model {
     double disk_bytes_s, memory_bytes_s, flops_s;
 };
 
-const struct catalogue *mw_model_catalogue(const struct mw_model *m);
-
 /* The tokenizer, loaded at the first call; any thread.  NULL with *e on failure. */
 const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e);
-
-/* An encoder of programs; run_max as encoder_new has it. */
-int text_encoder_new(struct mw_encoder **out, const struct tokenizer *t, bool parse_special,
-                     size_t run_max, struct err *e);
 
 /* Norms and other small weights as floats, loaded at the first call and kept as long as the
  * model; any thread. */
 int model_load_small(struct mw_model *m, struct err *e);
-
-/* The weight type that most bytes of the text model have. */
-const char *model_main_type(const struct catalogue *c);
-
-/* From options to the plan's input; the same numbers that allocation follows. */
-int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
-                  struct err *e);
-
-/* What the plan has for the program alone: its files, its heap, the screen. */
-uint64_t program_bytes(const struct mw_model *m);
-
-/* What a sampler allocates for a vocabulary; part of the row "logits". */
-uint64_t sampler_bytes(uint32_t n_vocab);
-
-/* Replace every 0 that means "chosen" by what is chosen.  -1 with *e if no budget is given and
- * the memory of this machine is not known. */
-int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e);
 
 #endif

@@ -1,142 +1,54 @@
-/*
- * plan_input.c - from options to a plan: which numbers of the model go into the arithmetic.
- */
+/* See plan_input.h. */
 #include "config.h"
 
-#include <string.h>
+#include "engine/session/plan_input.h"
 
 #include "engine/model/forward.h"
-#include "engine/session/model.h"
+#include "engine/session/options.h"
+#include "engine/session/sampler.h"
 
-/* What the process takes besides the files of the program and the other rows of the plan: 4
- * MiB for the heap, relocated pages of libraries, stacks and small files that it reads, and
- * 10.5 MiB for the largest screen that ui/ draws.  The budget tests compare the sum with the
- * measured charge. */
+/*
+ * Memory of the process that no other plan item covers: 4 MiB for the heap, relocated pages of
+ * libraries, stacks and small files that are read, and 10.5 MiB for the largest screen that
+ * ui/ draws.  The budget tests compare the sum with the measured charge.
+ */
 #define PROGRAM_BYTES (15 * MIB)
 
 /*
- * Text that is held: a message or prompt, messages and files that wait, the conversation, and
- * all of it rendered have at most TEXT_BASE and TEXT_TOKEN_BYTES for each token of the context.
- * Text of a token is seldom longer than 6 bytes, so longer text cannot fit the context.
+ * Limit of each text that is held: one message or prompt, messages and files that are queued,
+ * the conversation, all of it rendered.  A token seldom has more than 6 bytes, so text beyond
+ * TEXT_BASE + TEXT_TOKEN_BYTES for each token of the context cannot fit the context.
  *
- * In the plan: four such texts, two more for the values of a template that is evaluated
- * (chat_template.c), and 32 bytes of ids a token (of the session, of a prompt that grows, of
- * answers).  TEXT_FIXED: a parsed template takes at most 2 MiB and its values 1 MiB.  A chat
- * that cannot be saved keeps 1 MiB of text (STORE_MEMORY_BYTES) in a buffer that doubles.
- * Encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of them, an encoder keeps
- * such a run, its table takes 256 KiB, and a block of ENCODER_BLOCK bytes gives as many ids.
+ * The plan counts four such texts, two more for the values of a template that is evaluated
+ * (chat_template.c), and 32 bytes of ids per token (of the session, of a prompt that grows, of
+ * answers).
+ *
+ * TEXT_FIXED does not depend on the context.  A parsed template takes at most 2 MiB and its
+ * values 1 MiB.  A chat that cannot be saved keeps 1 MiB of text (STORE_MEMORY_BYTES) in a
+ * buffer that doubles.  Encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of
+ * them; an encoder keeps such a run, a table of 256 KiB, and one id for each of ENCODER_BLOCK
+ * bytes.
  */
 #define TEXT_BASE        (64 * KIB)
 #define TEXT_TOKEN_BYTES 32
 #define TEXT_FIXED       (8 * MIB)
 
-#define DEFAULT_CTX 4096
-
-static const char *const kv_names[] = { "f32", "f16", "q8_0", "q4_0" };
-static const char *const io_names[] = { "auto", "direct", "buffered", "mmap" };
-
-const char *mw_kv_name(enum mw_kv t)
-{
-    return kv_names[t];
-}
-
-int mw_kv_parse(const char *name)
-{
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, kv_names[i]) == 0)
-            return i;
-    return -1;
-}
-
-bool mw_kv_is_rotated(enum mw_kv t)
-{
-    return kv_type_is_rotated((enum kv_type)t);
-}
-
-const char *mw_io_name(enum mw_io io)
-{
-    return io_names[io];
-}
-
-int mw_io_parse(const char *name, bool *mmap_drop)
-{
-    *mmap_drop = strcmp(name, "mmap:drop") == 0;
-    if (*mmap_drop || strcmp(name, "mmap:keep") == 0)
-        return MW_IO_MMAP;
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, io_names[i]) == 0)
-            return i;
-    return -1;
-}
-
-const char *mw_mmap_notice(void)
-{
-    return "the weights are mapped: the kernel keeps their pages in the page cache, which the "
-           "budget does not cover";
-}
-
-void mw_options_default(struct mw_options *o)
-{
-    *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
-}
-
-/*
- * The budget that is chosen if none is given: what the hot weights need, if that leaves a
- * quarter of what this process can have to the rest of the machine; else three quarters of
- * it.  0: it cannot be known.
- */
-static uint64_t default_budget(const struct mw_model *m)
-{
-    struct mw_machine machine;
-    uint64_t all = m->hot_bytes + 512 * MIB, most;
-
-    mw_machine_read(&machine);
-    most = machine.budget_bytes / 4 * 3;
-    return all < most ? all : most;
-}
-
-static uint32_t resolved_ctx(const struct mw_model *m, const struct mw_options *o)
-{
-    uint32_t n_train = m->catalogue->hparams.n_ctx_train;
-
-    if (o->n_ctx > 0)
-        return o->n_ctx;
-    return n_train > 0 && n_train < DEFAULT_CTX ? n_train : DEFAULT_CTX;
-}
-
-int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e)
-{
-    if (o->n_thread <= 0) {
-        struct mw_machine machine;
-
-        mw_machine_read(&machine);
-        o->n_thread = machine.n_cpu;
-    }
-    o->n_ctx = resolved_ctx(m, o);
-    if (o->memory_bytes == 0)
-        o->memory_bytes = default_budget(m);
-    if (o->n_logit_row == 0)
-        o->n_logit_row = 1;
-    if (o->memory_bytes == 0)
-        return err_set(e, ERR_ARGUMENT,
-                       "cannot choose a budget: neither /proc/meminfo nor sysinfo(2) reports "
-                       "how much memory is available. Give a budget, for example "
-                       "--memory 2G");
-    return 0;
-}
+#define MAX_CTX ((uint32_t)1 << 24)
 
 uint64_t mw_text_bytes(const struct mw_model *m, const struct mw_options *o)
 {
-    return TEXT_BASE + (uint64_t)resolved_ctx(m, o) * TEXT_TOKEN_BYTES;
+    return TEXT_BASE + (uint64_t)options_ctx(m, o) * TEXT_TOKEN_BYTES;
 }
 
+/* Bytes of keys and values: written for each token, and read for one token at the end of the
+ * context.  Layers that share keys and values read them, too. */
 static void add_kv(const struct mw_model *m, const struct mw_options *o, struct plan_input *in)
 {
     const struct model_desc *d = m->desc;
+    enum kv_type k = options_kv_type(o->kv_k), v = options_kv_type(o->kv_v);
 
     for (uint32_t i = 0; i < d->n_kv; i++) {
-        uint64_t bytes =
-            kv_token_bytes(&d->kv_specs[i], (enum kv_type)o->kv_k, (enum kv_type)o->kv_v);
+        uint64_t bytes = kv_token_bytes(&d->kv_specs[i], k, v);
 
         if (d->kv_specs[i].is_sliding)
             in->kv_sliding_token_bytes += bytes;
@@ -145,15 +57,13 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     }
     in->kv_page_tokens = KV_PAGE;
     in->n_swa = d->hp->n_swa;
-    /* Every layer reads, those that share too. */
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
         uint32_t seen =
             layer->window > 0 && layer->window < o->n_ctx ? layer->window : o->n_ctx;
 
         in->kv_read_token_bytes +=
-            (double)seen * (double)kv_token_bytes(&d->kv_specs[layer->kv_layer],
-                                                  (enum kv_type)o->kv_k, (enum kv_type)o->kv_v);
+            (double)seen * (double)kv_token_bytes(&d->kv_specs[layer->kv_layer], k, v);
     }
 }
 
@@ -169,10 +79,11 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     struct forward_bytes bytes;
     struct stream_shape shape;
 
-    if (o->n_ctx > (uint32_t)1 << 24)
-        return err_set(e, ERR_ARGUMENT, "a context of %u tokens is not possible", o->n_ctx);
-    if (kv_check_types(d->kv_specs, d->n_kv, (enum kv_type)o->kv_k, (enum kv_type)o->kv_v, e) !=
-        0)
+    if (o->n_ctx > MAX_CTX)
+        return err_set(e, ERR_ARGUMENT, "a context has at most %u tokens, not %u", MAX_CTX,
+                       o->n_ctx);
+    if (kv_check_types(d->kv_specs, d->n_kv, options_kv_type(o->kv_k), options_kv_type(o->kv_v),
+                       e) != 0)
         return -1;
     forward_bytes(d, &bytes);
     *in = (struct plan_input){
@@ -227,7 +138,8 @@ int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smalle
     if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
         return -1;
     *largest_ctx = plan_largest_ctx(&in);
-    /* Blocks grow with the budget, up to a point, and the floor with them. */
+    /* Blocks grow with the budget up to a point, and the smallest budget with them: raise it
+     * until it no longer changes. */
     resolved.memory_bytes = 0;
     do {
         *smallest_budget = resolved.memory_bytes;

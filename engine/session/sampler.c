@@ -7,6 +7,8 @@
  */
 #include "config.h"
 
+#include "engine/session/sampler.h"
+
 #include <sys/random.h>
 
 #include <math.h>

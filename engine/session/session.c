@@ -23,6 +23,8 @@
 #include "engine/model/forward.h"
 #include "engine/session/copies.h"
 #include "engine/session/model.h"
+#include "engine/session/options.h"
+#include "engine/session/plan_input.h"
 
 /* What depends on the plan and is made anew when it changes. */
 struct machinery {
@@ -154,7 +156,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
 {
     struct machinery a = { .plan = *plan };
     struct stream_options so = {
-        .io = (enum stream_io)o->io,
+        .io = options_stream_io(o->io),
         .mmap_drop = o->mmap_drop,
         .no_uring = o->no_uring,
         .n_slot = plan->n_slot,
@@ -221,8 +223,8 @@ static int make_kv(struct mw_session *s, const struct plan *plan, struct err *e)
 {
     const struct model_desc *d = s->m->desc;
 
-    return kv_new(&s->kv, d->kv_specs, d->n_kv, (enum kv_type)s->o.kv_k,
-                  (enum kv_type)s->o.kv_v, s->o.n_ctx,
+    return kv_new(&s->kv, d->kv_specs, d->n_kv, options_kv_type(s->o.kv_k),
+                  options_kv_type(s->o.kv_v), s->o.n_ctx,
                   plan_sliding_slots(d->hp->n_swa, plan->chunk, s->o.n_ctx), d->hp->n_swa, e);
 }
 

@@ -1,13 +1,15 @@
-/* A vocabulary by itself, for programs that turn text into ids and back. */
+/* Text to ids and back, with the vocabulary of a model or with one by itself. */
 #include "config.h"
 
-#include "engine/format/vocab.h"
+#include "engine/session/vocab.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/format/vocab.h"
 #include "engine/session/model.h"
-#include "engine/session/vocab.h"
+
+/* --- a vocabulary --- */
 
 int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e)
 {
@@ -39,11 +41,72 @@ uint32_t mw_vocab_size(const struct mw_vocab *v)
     return tokenizer_info(v->tokenizer)->n_token;
 }
 
+/* --- text to ids --- */
+
+struct mw_encoder {
+    struct encoder *encoder;
+    struct ids ids; /* given out by the last push */
+};
+
+static int make_encoder(struct mw_encoder **out, const struct tokenizer *t, bool parse_special,
+                        size_t run_max, struct err *e)
+{
+    struct mw_encoder *x = calloc(1, sizeof *x);
+
+    *out = NULL;
+    if (x == NULL)
+        return err_memory(e, "reading a text");
+    if (encoder_new(&x->encoder, t, parse_special, run_max, e) != 0) {
+        free(x);
+        return -1;
+    }
+    *out = x;
+    return 0;
+}
+
+int mw_encoder_new(struct mw_encoder **out, struct mw_model *m, bool parse_special,
+                   struct err *e)
+{
+    const struct tokenizer *t = model_tokenizer(m, e);
+
+    *out = NULL;
+    return t == NULL ? -1 : make_encoder(out, t, parse_special, TOKENIZER_RUN_MAX, e);
+}
+
 int mw_vocab_encoder(struct mw_encoder **out, const struct mw_vocab *v, bool parse_special,
                      struct err *e)
 {
-    return text_encoder_new(out, v->tokenizer, parse_special, 0, e);
+    return make_encoder(out, v->tokenizer, parse_special, 0, e);
 }
+
+void mw_encoder_free(struct mw_encoder *x)
+{
+    if (x == NULL)
+        return;
+    encoder_free(x->encoder);
+    ids_free(&x->ids);
+    free(x);
+}
+
+int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const uint32_t **ids,
+                    size_t *n, struct err *e)
+{
+    int rc;
+
+    x->ids.n = 0;
+    rc = len > 0 ? encoder_push(x->encoder, text, len, &x->ids, e)
+                 : encoder_end(x->encoder, &x->ids, e);
+    *ids = x->ids.id;
+    *n = rc == 0 ? x->ids.n : 0;
+    return rc;
+}
+
+int64_t mw_begin_id(const struct mw_model *m)
+{
+    return m->has_vocab && m->vocab.add_bos ? m->vocab.bos : -1;
+}
+
+/* --- ids to text --- */
 
 int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, bool show_control,
                     char **text, size_t *len, struct err *e)

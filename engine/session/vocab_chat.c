@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/format/json.h"
+#include "engine/session/options.h"
 #include "engine/session/vocab.h"
 #include "engine/text/chat_format.h"
 
@@ -15,8 +16,7 @@ static int render(const struct mw_vocab *v, const struct chat_choice *choice,
     struct chat_options options = { .add_generation_prompt = !o->no_generation_prompt,
                                     .is_strict = true };
 
-    if (o->think != MW_THINK_DEFAULT)
-        options.think = o->think == MW_THINK_ON ? CHAT_THINK_ON : CHAT_THINK_OFF;
+    options_think(o->think, &options);
     if (chat_format_check_json(messages, e) != 0)
         return err_at(e, o->name, ERR_NO_OFFSET, NULL);
     if (chat_format_render_json(chat_choice_format(choice), v->tokenizer, messages, &options,

@@ -9,7 +9,7 @@
 
 int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e)
 {
-    const struct catalogue *c = mw_model_catalogue(m);
+    const struct catalogue *c = m->catalogue;
     struct watch_file *files = calloc((size_t)c->n_file + 1, sizeof *files);
     int result;
 

@@ -1,0 +1,130 @@
+/* See options.h. */
+#include "config.h"
+
+#include "engine/session/options.h"
+
+#include <string.h>
+
+#define DEFAULT_CTX 4096
+
+/* --- names of option values --- */
+
+_Static_assert((int)MW_KV_F32 == KV_F32 && (int)MW_KV_F16 == KV_F16 &&
+                   (int)MW_KV_Q8_0 == KV_Q8_0 && (int)MW_KV_Q4_0 == KV_Q4_0 &&
+                   KV_TYPE_COUNT == 4,
+               "enum mw_kv and enum kv_type list the same types");
+_Static_assert((int)MW_IO_AUTO == STREAM_AUTO && (int)MW_IO_DIRECT == STREAM_DIRECT &&
+                   (int)MW_IO_BUFFERED == STREAM_BUFFERED && (int)MW_IO_MMAP == STREAM_MMAP,
+               "enum mw_io and enum stream_io list the same modes");
+
+enum kv_type options_kv_type(enum mw_kv t)
+{
+    return (enum kv_type)t;
+}
+
+enum stream_io options_stream_io(enum mw_io io)
+{
+    return (enum stream_io)io;
+}
+
+void options_think(enum mw_think think, struct chat_options *o)
+{
+    switch (think) {
+    case MW_THINK_DEFAULT: o->think = CHAT_THINK_DEFAULT; break;
+    case MW_THINK_ON: o->think = CHAT_THINK_ON; break;
+    case MW_THINK_OFF: o->think = CHAT_THINK_OFF; break;
+    }
+}
+
+const char *mw_kv_name(enum mw_kv t)
+{
+    return kv_type_name(options_kv_type(t));
+}
+
+int mw_kv_parse(const char *name)
+{
+    return kv_type_parse(name);
+}
+
+bool mw_kv_is_rotated(enum mw_kv t)
+{
+    return kv_type_is_rotated(options_kv_type(t));
+}
+
+static const char *const io_names[] = { [MW_IO_AUTO] = "auto",
+                                        [MW_IO_DIRECT] = "direct",
+                                        [MW_IO_BUFFERED] = "buffered",
+                                        [MW_IO_MMAP] = "mmap" };
+
+const char *mw_io_name(enum mw_io io)
+{
+    return io_names[io];
+}
+
+int mw_io_parse(const char *name, bool *mmap_drop)
+{
+    *mmap_drop = strcmp(name, "mmap:drop") == 0;
+    if (*mmap_drop || strcmp(name, "mmap:keep") == 0)
+        return MW_IO_MMAP;
+    for (size_t i = 0; i < sizeof io_names / sizeof io_names[0]; i++)
+        if (strcmp(name, io_names[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *mw_mmap_notice(void)
+{
+    return "weights are mapped: the kernel keeps their pages in the page cache, which the "
+           "budget does not cover";
+}
+
+/* --- defaults --- */
+
+void mw_options_default(struct mw_options *o)
+{
+    *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
+}
+
+/*
+ * The budget if none is given: enough to pin all hot weights, but at most three quarters of
+ * the memory that this process can have.  0: the machine does not report its memory.
+ */
+static uint64_t default_budget(const struct mw_model *m)
+{
+    struct mw_machine machine;
+    uint64_t enough = m->hot_bytes + 512 * MIB, most;
+
+    mw_machine_read(&machine);
+    most = machine.budget_bytes / 4 * 3;
+    return enough < most ? enough : most;
+}
+
+uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o)
+{
+    uint32_t n_train = m->catalogue->hparams.n_ctx_train;
+
+    if (o->n_ctx > 0)
+        return o->n_ctx;
+    return n_train > 0 && n_train < DEFAULT_CTX ? n_train : DEFAULT_CTX;
+}
+
+int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e)
+{
+    if (o->n_thread <= 0) {
+        struct mw_machine machine;
+
+        mw_machine_read(&machine);
+        o->n_thread = machine.n_cpu;
+    }
+    o->n_ctx = options_ctx(m, o);
+    if (o->memory_bytes == 0)
+        o->memory_bytes = default_budget(m);
+    if (o->n_logit_row == 0)
+        o->n_logit_row = 1;
+    if (o->memory_bytes == 0)
+        return err_set(e, ERR_ARGUMENT,
+                       "cannot choose a budget: neither /proc/meminfo nor sysinfo(2) reports "
+                       "how much memory is available. Give a budget, for example "
+                       "--memory 2G");
+    return 0;
+}

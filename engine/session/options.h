@@ -1,0 +1,29 @@
+/*
+ * options.h - the options of memwall.h as the rest of the engine takes them.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_OPTIONS_H
+#define MEMWALL_ENGINE_SESSION_OPTIONS_H
+
+#include "engine/kv/kv.h"
+#include "engine/memwall.h"
+#include "engine/session/model.h"
+#include "engine/stream/stream.h"
+#include "engine/text/chat_format.h"
+
+/*
+ * Replace every 0 that asks for a default: threads, context, budget, rows of logits.
+ * Returns -1 with *e if no budget is given and the machine does not report its memory.
+ */
+int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e);
+
+/* The context in tokens that these options ask for. */
+uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o);
+
+/* The KV type and the I/O mode that a public name stands for. */
+enum kv_type options_kv_type(enum mw_kv t);
+enum stream_io options_stream_io(enum mw_io io);
+
+/* Set whether a rendered conversation asks the model to think. */
+void options_think(enum mw_think think, struct chat_options *o);
+
+#endif

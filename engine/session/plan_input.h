@@ -1,0 +1,20 @@
+/*
+ * plan_input.h - the numbers of a model and of its options that the plan is made from.
+ *
+ * Allocation follows the same numbers: what they leave out, the budget does not cover.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_PLAN_INPUT_H
+#define MEMWALL_ENGINE_SESSION_PLAN_INPUT_H
+
+#include "engine/memwall.h"
+#include "engine/session/model.h"
+
+/* Fill *in for options that options_resolve() has completed.  Returns -1 with *e if the model
+ * cannot run with them at any budget. */
+int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
+                  struct err *e);
+
+/* Bytes that the plan counts for the program alone: its files, its heap, the screen. */
+uint64_t program_bytes(const struct mw_model *m);
+
+#endif
