@@ -4,7 +4,6 @@
 
 #include <sys/mman.h>
 
-#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,19 +70,6 @@ void *arena_take(struct arena *a, size_t n, struct err *e)
     a->used += whole;
     UNPOISON(p, n);
     return p;
-}
-
-size_t arena_mark(const struct arena *a)
-{
-    return a->used;
-}
-
-void arena_back(struct arena *a, size_t mark)
-{
-    assert(mark <= a->used);
-    if (a->base != NULL)
-        POISON(a->base + mark, a->size - mark);
-    a->used = mark;
 }
 
 void arena_unmap(struct arena *a)

@@ -5,9 +5,9 @@
  *      |  piece | piece |  |            free                 |
  *
  * Each row of the memory plan is one arena: mapped once, carved from the front,
- * returned whole.  Nothing in it is freed alone; arena_mark and arena_back undo
- * a failed construction.  Anonymous mapping of its own, so that giving it back
- * really lowers what the kernel charges.  Not locked: one thread carves.
+ * returned whole.  Nothing in it is freed alone.  Anonymous mapping of its own, so
+ * that giving it back really lowers what the kernel charges.  Not locked: one
+ * thread carves.
  *
  * Under AddressSanitizer each piece is followed by a poisoned gap of ARENA_GAP
  * bytes; arena_size() counts it, so sizing functions add pieces through it.
@@ -44,9 +44,6 @@ int arena_map(struct arena *a, const char *name, size_t size, bool touch, struct
  * Returns NULL with *e (ERR_BUDGET: the plan was smaller than what is taken).
  */
 void *arena_take(struct arena *a, size_t n, struct err *e);
-
-size_t arena_mark(const struct arena *a);
-void arena_back(struct arena *a, size_t mark);
 
 /* Give the mapping back; a becomes empty.  Safe on a zeroed struct. */
 void arena_unmap(struct arena *a);

@@ -181,11 +181,25 @@ static void sample_layers(const struct telemetry *t, struct mw_sample *out)
     }
 }
 
+static void copy_run(const struct telemetry *t, struct mw_run *out)
+{
+    unsigned char *to = (unsigned char *)out;
+    uint64_t before, after;
+
+    do {
+        before = atomic_load_explicit(&t->run_seq, memory_order_acquire);
+        for (size_t i = 0; i < sizeof *out; i++)
+            to[i] = atomic_load_explicit(&t->run[i], memory_order_relaxed);
+        atomic_thread_fence(memory_order_acquire);
+        after = counter_get(&t->run_seq);
+    } while (before != after || (before & 1) != 0);
+}
+
 void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
 {
     memset(out, 0, sizeof *out);
     out->t_ns = clock_ns();
-    telemetry_run(t, &out->run);
+    copy_run(t, &out->run);
     out->state = (enum mw_state)counter_get(&t->state);
     out->layer_now = (uint32_t)counter_get(&t->layer_gauge);
     out->n_prompt_done = counter_get(&t->n_prompt_done);
@@ -228,18 +242,4 @@ void telemetry_set_run(struct telemetry *t, const struct mw_run *run)
         atomic_store_explicit(&t->run[i], from[i], memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     counter_add(&t->run_seq, 1);
-}
-
-void telemetry_run(const struct telemetry *t, struct mw_run *out)
-{
-    unsigned char *to = (unsigned char *)out;
-    uint64_t before, after;
-
-    do {
-        before = atomic_load_explicit(&t->run_seq, memory_order_acquire);
-        for (size_t i = 0; i < sizeof *out; i++)
-            to[i] = atomic_load_explicit(&t->run[i], memory_order_relaxed);
-        atomic_thread_fence(memory_order_acquire);
-        after = counter_get(&t->run_seq);
-    } while (before != after || (before & 1) != 0);
 }

@@ -94,9 +94,8 @@ struct telemetry {
     _Atomic unsigned char run[sizeof(struct mw_run)];
 };
 
-/* Publish and copy what does not change between two plans. */
+/* Publish what does not change between two plans. */
 void telemetry_set_run(struct telemetry *t, const struct mw_run *run);
-void telemetry_run(const struct telemetry *t, struct mw_run *out);
 
 /* Begin and end writing what is read together. */
 void telemetry_begin(struct telemetry *t);

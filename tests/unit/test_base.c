@@ -73,12 +73,10 @@ static void an_arena_refuses_more_than_it_holds(void **state)
     (void)state;
     assert_int_equal(arena_map(&a, "ring", 8192, true, &e), 0);
     assert_non_null(arena_take(&a, 4000, &e));
-    size_t mark = arena_mark(&a);
     assert_non_null(arena_take(&a, 100, &e));
     assert_null(arena_take(&a, 8192, &e));
     assert_int_equal(e.code, ERR_BUDGET);
-    arena_back(&a, mark);
-    assert_int_equal(a.used, arena_size(4000));
+    assert_int_equal(a.used, arena_size(4000) + arena_size(100));
     arena_unmap(&a);
     assert_null(a.base);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/folder.h"
 #include "ui/app/plain.h"
 #include "ui/dash/dash.h"
@@ -131,7 +132,7 @@ static void take_keys(struct app *a)
 {
     struct key key;
 
-    while (!a->is_leaving && keys_next(a->keys, term_now_ns(), &key))
+    while (!a->is_leaving && keys_next(a->keys, clock_ns(), &key))
         app_key(a, &key);
 }
 
@@ -152,8 +153,8 @@ static void read_keys(struct app *a)
         if (bytes[i] == '\n') /* Enter, as the kernel gave it to the shell */
             bytes[i] = '\r';
     if (a->key_ns == 0)
-        a->key_ns = term_now_ns();
-    keys_feed(a->keys, bytes, (size_t)n, term_now_ns());
+        a->key_ns = clock_ns();
+    keys_feed(a->keys, bytes, (size_t)n, clock_ns());
     take_keys(a);
 }
 
@@ -191,7 +192,7 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
 
 static void take_sample(struct app *a)
 {
-    uint64_t now = term_now_ns();
+    uint64_t now = clock_ns();
 
     if (left(a->sample_ns, sample_every(a), now) > 0)
         return;
@@ -207,7 +208,7 @@ static void price(struct app *a)
     struct mw_cost cost = { 0 };
     const char *text = edit_text();
 
-    if (a->cost_ns == 0 || term_now_ns() < a->cost_ns)
+    if (a->cost_ns == 0 || clock_ns() < a->cost_ns)
         return;
     a->cost_ns = 0;
     if (text[0] == '/' || !talk_cost(&a->talk, text, &cost))
@@ -222,7 +223,7 @@ static void price(struct app *a)
 /* A key is shown at once; text and figures when a frame is due. */
 static void show(struct app *a)
 {
-    uint64_t now = term_now_ns();
+    uint64_t now = clock_ns();
     int y, x;
 
     if (a->dirt == 0 || (a->key_ns == 0 && left(a->frame_ns, FRAME_NS, now) > 0))
@@ -235,7 +236,7 @@ static void show(struct app *a)
     if (a->key_ns != 0) {
         uint32_t room = sizeof a->late_us / sizeof a->late_us[0];
 
-        a->late_us[a->n_key++ % room] = (uint32_t)((term_now_ns() - a->key_ns) / 1000);
+        a->late_us[a->n_key++ % room] = (uint32_t)((clock_ns() - a->key_ns) / 1000);
         a->key_ns = 0;
     }
 }
@@ -248,7 +249,7 @@ static int loop(struct app *a, struct err *e)
         struct pollfd fds[] = { { term_fd(a->term), POLLIN, 0 },
                                 { term_signal_fd(a->term), POLLIN, 0 },
                                 { talk_fd(&a->talk), POLLIN, 0 } };
-        uint64_t wait = wait_ns(a, term_now_ns());
+        uint64_t wait = wait_ns(a, clock_ns());
         struct timespec timeout = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
 
         if (ppoll(fds, 3, &timeout, NULL) < 0 && errno != EINTR)

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "ui/app/app.h"
+#include "ui/app/status.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
-#include "ui/app/status.h"
 #include "ui/text/receipt.h"
 
 #define MAX_OFFERS 16 /* rows of completions */
@@ -167,7 +168,7 @@ static void draw_chat(struct app *a, const struct canvas *screen)
 
     if (a->talk.is_prefill && a->talk.prefill_total > 0) {
         receipt_prefill(line, sizeof line, a->talk.prefill_done, a->talk.prefill_total,
-                        term_now_ns() - a->talk.started_ns, ascii, &share);
+                        clock_ns() - a->talk.started_ns, ascii, &share);
         transcript_set_status(a->transcript, line, share);
     } else if (!a->talk.is_ready && !a->talk.has_failed) {
         transcript_set_status(a->transcript, "loading the model", -1);

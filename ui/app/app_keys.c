@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/utf8.h"
 #include "ui/app/app.h"
 #include "ui/dash/dash.h"
@@ -45,7 +46,7 @@ void app_set_mouse(struct app *a, bool on)
 
 void app_stop_or_leave(struct app *a)
 {
-    uint64_t now = term_now_ns();
+    uint64_t now = clock_ns();
 
     if (!edit_is_empty() || edit_is_searching()) {
         edit_clear();
@@ -254,7 +255,7 @@ static void submit(struct app *a)
 static void typed_something(struct app *a)
 {
     a->cost[0] = '\0';
-    a->cost_ns = !edit_is_empty() || a->talk.n_file > 0 ? term_now_ns() + COST_PAUSE_NS : 0;
+    a->cost_ns = !edit_is_empty() || a->talk.n_file > 0 ? clock_ns() + COST_PAUSE_NS : 0;
     app_dirty(a, DIRT_INPUT | DIRT_STATUS);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/base/clock.h"
 #include "ui/app/app.h"
 #include "ui/dash/dash.h"
 
@@ -21,7 +22,7 @@ static void wheel(struct app *a, int y, int x, int rows)
 /* One, two or three presses at the same place. */
 static enum transcript_unit count_clicks(struct app *a, int y, int x)
 {
-    uint64_t now = term_now_ns();
+    uint64_t now = clock_ns();
     bool again = now - a->click.at_ns < CLICK_NS && y == a->click.y && x == a->click.x;
 
     a->click.count = again ? (a->click.count + 1) % 3 : 0;

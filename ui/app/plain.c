@@ -15,11 +15,11 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "ui/talk/talk.h"
-#include "ui/text/sheet.h"
-#include "ui/term/term.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
+#include "ui/text/sheet.h"
 
 #define LEAVE_NS ((uint64_t)2000 * 1000 * 1000)
 
@@ -211,7 +211,7 @@ static void on_changed(void *ctx)
     p->quarter = quarter;
     snprintf(line, sizeof line, "* ");
     receipt_prefill(line + 2, sizeof line - 2, t->prefill_done, t->prefill_total,
-                    term_now_ns() - t->started_ns, !p->is_utf8, &share);
+                    clock_ns() - t->started_ns, !p->is_utf8, &share);
     put_line(p, line);
 }
 
@@ -332,7 +332,7 @@ static void read_lines(struct plain *p)
 static void on_signal(struct plain *p)
 {
     struct signalfd_siginfo info;
-    uint64_t now = term_now_ns();
+    uint64_t now = clock_ns();
 
     if (read(p->signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
         return;

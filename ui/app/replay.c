@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "ui/dash/player.h"
 #include "ui/term/keys.h"
 #include "ui/term/term.h"
@@ -71,7 +72,7 @@ static void draw(struct replay *r)
 
 static void tick(struct replay *r)
 {
-    uint64_t now = term_now_ns();
+    uint64_t now = clock_ns();
 
     if (r->is_paused || player_is_at_end(r->player) || now - r->tick_ns < r->every_ns)
         return;
@@ -90,7 +91,7 @@ static void seek(struct replay *r, double by)
 static void set_paused(struct replay *r, bool paused)
 {
     r->is_paused = paused;
-    r->tick_ns = term_now_ns();
+    r->tick_ns = clock_ns();
 }
 
 /* ---- keys and signals ---- */
@@ -166,9 +167,9 @@ static void take_keys(struct replay *r, bool readable)
             return;
         }
         if (n > 0)
-            keys_feed(r->keys, bytes, (size_t)n, term_now_ns());
+            keys_feed(r->keys, bytes, (size_t)n, clock_ns());
     }
-    while (!r->is_leaving && keys_next(r->keys, term_now_ns(), &key)) {
+    while (!r->is_leaving && keys_next(r->keys, clock_ns(), &key)) {
         r->is_dirty = true;
         if (key.kind == KEYS_NAMED)
             on_name(r, key.name);
@@ -201,7 +202,7 @@ static void take_signals(struct replay *r)
 
 static uint64_t wait_ns(const struct replay *r)
 {
-    uint64_t now = term_now_ns(), keys = keys_wait(r->keys, now), wait = UINT64_MAX;
+    uint64_t now = clock_ns(), keys = keys_wait(r->keys, now), wait = UINT64_MAX;
 
     if (!r->is_paused && !player_is_at_end(r->player))
         wait = now - r->tick_ns < r->every_ns ? r->every_ns - (now - r->tick_ns) : 0;
@@ -246,7 +247,7 @@ static int play(struct replay *r, const struct ui_replay_options *o, struct err 
     if (term_start(r->term, &theme, e) != 0)
         return -1;
     player_step(r->player, r->dash);
-    r->tick_ns = term_now_ns();
+    r->tick_ns = clock_ns();
     r->is_large = true;
     draw(r);
     return loop(r, e);

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "ui/store/store.h"
 #include "ui/talk/full.h"
-#include "ui/text/sheet.h"
-#include "ui/term/term.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
+#include "ui/text/sheet.h"
 
 /* ---- words for the person ---- */
 
@@ -408,7 +408,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
         t->is_prefill = true;
         t->prefill_done = 0;
         t->prefill_total = ev->n;
-        t->started_ns = term_now_ns();
+        t->started_ns = clock_ns();
         break;
     case MW_EVENT_PROGRESS:
         t->prefill_done = ev->n;

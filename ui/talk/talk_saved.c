@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "ui/store/store.h"
 #include "ui/talk/talk.h"
-#include "ui/term/term.h"
 
 #define LOOK_BACK 100 /* items, for a receipt */
 #define RETRY_NS  ((uint64_t)5 * 1000 * 1000 * 1000)
@@ -56,7 +56,7 @@ static void note(struct talk *t, int result, const struct err *e)
     t->is_unsaved = result != 0;
     if (result != 0) {
         err_text(e, t->unsaved_why, sizeof t->unsaved_why);
-        t->unsaved_ns = term_now_ns();
+        t->unsaved_ns = clock_ns();
         if (!was_unsaved)
             talk_error(t,
                        "saving is suspended: %s. The chat goes on, and saving resumes when it "
@@ -126,7 +126,7 @@ void talk_tick(struct talk *t)
 
 uint64_t talk_wait(const struct talk *t)
 {
-    uint64_t past = t->is_unsaved ? term_now_ns() - t->unsaved_ns : 0;
+    uint64_t past = t->is_unsaved ? clock_ns() - t->unsaved_ns : 0;
 
     if (!t->is_unsaved)
         return UINT64_MAX;

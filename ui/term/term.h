@@ -76,7 +76,4 @@ struct term_counts {
 };
 struct term_counts term_counts(const struct term *t);
 
-/* Nanoseconds, CLOCK_MONOTONIC. */
-uint64_t term_now_ns(void);
-
 #endif
