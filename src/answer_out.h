@@ -1,10 +1,10 @@
 /*
- * answer_out.h - where the answer of `memwall run` goes: standard output.
+ * answer_out.h - write the answer of `memwall run` to standard output.
  *
- * To a terminal: cleaned, so that nothing a model writes can command it, and ended by a
- * newline.  To a pipe or file: the bytes as they are, with a last newline unless --raw.
- * With --json: one object a line, {"event":"text",…} as pieces come and {"event":"done",…}
- * with the whole answer and its figures at the end.  Thinking appears only there.
+ * To a terminal: cleaned, so that the model cannot send control sequences, and ended by a
+ * newline.  To a pipe or file: byte for byte, with a final newline unless --raw.  With --json:
+ * one object per line, {"event":"text",…} for each piece and {"event":"done",…} at the end with
+ * the whole answer and its figures.  Thinking is written only with --json.
  */
 #ifndef MEMWALL_SRC_ANSWER_OUT_H
 #define MEMWALL_SRC_ANSWER_OUT_H
@@ -18,15 +18,15 @@
 struct answer_text {
     char *bytes;
     size_t n, room;
-    bool is_cut; /* memory ran out: the rest is missing */
+    bool is_cut; /* out of memory: the rest is missing */
 };
 
 struct answer_out {
     bool is_terminal, json, raw;
-    bool any;  /* something was written */
-    char last; /* the last byte of it */
+    bool any;  /* text was written */
+    char last; /* last byte written */
     struct clean clean;
-    struct answer_text text, thinking; /* kept for the last line of JSON */
+    struct answer_text text, thinking; /* for the last line of JSON */
 };
 
 void answer_out_open(struct answer_out *a, bool json, bool raw);

@@ -1,5 +1,5 @@
 /*
- * memwall chat: the screen, or `memwall run` where there is no terminal to draw on.
+ * memwall chat: the screen, or `memwall run` without a terminal.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include "src/settings.h"
 #include "ui/ui.h"
 
-/* The model's recommendation, changed by what was asked for on the command line. */
+/* Apply the options of the command line to the model's recommendation. */
 static void overlay(void *ctx, struct mw_sampling *s)
 {
     settings_overlay(ctx, s);
@@ -27,7 +27,7 @@ static void limits(struct mw_model *m, const char *path, const struct mw_options
     limits_ensure(m, path, o, true);
 }
 
-/* Does not fit: the table first, then the sentence. */
+/* Report an error.  If the budget is too small, print the plan first. */
 static int refuse(const struct options *o, const struct mw_options *engine, const struct err *e)
 {
     struct err ignored = ERR_INIT;

@@ -1,8 +1,8 @@
 /*
- * memwall eval: ids in, logits out; or the perplexity of a text.
+ * memwall eval: logits of token ids, or the perplexity of a text.
  *
- *   --ids FILE --logits OUT   one row of float32 for each id, as the machine stores them
- *   --ids FILE --greedy N     the N ids that follow, the most likely each time
+ *   --ids FILE --logits OUT   one row of float32 per id, in the machine's byte order
+ *   --ids FILE --greedy N     the next N ids, always the most likely one
  *   --text FILE               see eval_text.h
  */
 #include "config.h"
@@ -20,7 +20,7 @@
 #include "src/progress.h"
 #include "src/settings.h"
 
-#define LOGIT_ROWS 16 /* made together when each id's row is wanted */
+#define LOGIT_ROWS 16 /* computed together with --logits */
 
 struct rows {
     FILE *to; /* NULL: only count */
@@ -30,7 +30,7 @@ struct rows {
     struct progress *progress;
 };
 
-/* The first of the largest. */
+/* Returns the first of equally likely ids. */
 static uint32_t most_likely(const float *logits, uint32_t n)
 {
     uint32_t best = 0;
@@ -54,7 +54,7 @@ static int write_row(void *ctx, uint32_t pos, const float *logits, struct err *e
     return 0;
 }
 
-/* id is the first; the logits after each are made here. */
+/* Print o->greedy ids, starting with id; each is evaluated for the next one. */
 static int print_greedy(struct mw_session *s, const struct options *o, uint32_t n_vocab,
                         uint32_t id, struct progress *p, struct err *e)
 {
@@ -65,7 +65,7 @@ static int print_greedy(struct mw_session *s, const struct options *o, uint32_t 
         report_flush();
         if (progress_is_due(p))
             progress_count(p, "greedy", "tokens", i, o->greedy);
-        if (i + 1 == o->greedy) /* nobody asks for what would follow */
+        if (i + 1 == o->greedy) /* the logits after the last id are not needed */
             break;
         if (mw_session_eval(s, &id, 1, NULL, NULL, e) != 0)
             return -1;
@@ -94,32 +94,32 @@ static int write_logits(struct mw_session *s, const struct mw_model *m, const st
     return r == 0 ? 0 : err_at(e, o->logits, ERR_NO_OFFSET, NULL);
 }
 
-static int eval_ids(struct mw_model *m, struct mw_options *wish, const struct options *o,
-                    struct eval_watch *w, struct err *e)
+static int eval_id_list(struct mw_model *m, struct mw_options *engine, const struct options *o,
+                        struct eval_watch *w, struct err *e)
 {
     struct mw_model_info info;
     struct mw_session *s = NULL;
     struct progress p;
     struct rows rows;
     uint32_t *ids = NULL;
-    uint32_t most;
+    uint32_t max;
     size_t n = 0;
     int r = -1;
 
     mw_model_info(m, &info);
     if (o->logits != NULL)
-        wish->n_logit_row = LOGIT_ROWS;
-    if (eval_most_tokens(m, wish, &most, e) != 0 ||
-        id_list_read(o->ids_file, info.n_vocab, most, &ids, &n, e) != 0)
+        engine->n_logit_row = LOGIT_ROWS;
+    if (eval_max_tokens(m, engine, &max, e) != 0 ||
+        id_list_read(o->ids_file, info.n_vocab, max, &ids, &n, e) != 0)
         return -1;
     progress_open(&p, o->quiet);
     rows = (struct rows){ NULL, info.n_vocab, n, 0, &p };
-    if (wish->n_ctx == 0) {
-        uint64_t want = (uint64_t)n + o->greedy;
+    if (engine->n_ctx == 0) {
+        uint64_t n_ctx = (uint64_t)n + o->greedy;
 
-        wish->n_ctx = want < UINT32_MAX ? (uint32_t)want : UINT32_MAX;
+        engine->n_ctx = n_ctx < UINT32_MAX ? (uint32_t)n_ctx : UINT32_MAX;
     }
-    if (mw_session_open(&s, m, wish, e) != 0 || eval_watch_open(w, s, m, o, e) != 0)
+    if (mw_session_open(&s, m, engine, e) != 0 || eval_watch_open(w, s, m, o, e) != 0)
         goto done;
     if (o->logits != NULL)
         r = write_logits(s, m, o, ids, n, &rows, e);
@@ -147,29 +147,29 @@ static int run_eval(const struct options *o)
     struct eval_watch watch = { 0 };
     struct mw_model *m = NULL;
     struct settings_notice notice;
-    struct mw_options wish;
+    struct mw_options engine;
     struct plan p = { 0 };
     int r, code = EXIT_OK;
 
     if ((o->ids_file != NULL) == (o->text != NULL)) {
         err_set(&e, ERR_ARGUMENT,
-                o->text != NULL ? "--ids and --text exclude each other"
-                                : "nothing to evaluate: give --ids or --text");
+                o->text != NULL ? "--ids and --text cannot be combined"
+                                : "nothing to evaluate; use --ids or --text");
         return report_usage(&cmd_eval, &e);
     }
     if (o->text != NULL && (o->logits != NULL || o->greedy > 0)) {
-        err_set(&e, ERR_ARGUMENT, "--logits and --greedy go with --ids");
+        err_set(&e, ERR_ARGUMENT, "--logits and --greedy need --ids");
         return report_usage(&cmd_eval, &e);
     }
-    if (settings_engine(o, &wish, &notice, &e) != 0)
+    if (settings_engine(o, &engine, &notice, &e) != 0)
         return e.code == ERR_ARGUMENT ? report_usage(&cmd_eval, &e) : report_error(&e);
     settings_report(o, &notice);
-    if (mw_model_open_within(&m, o->model, wish.memory_bytes, &e) != 0)
+    if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
         return report_error(&e);
-    r = o->text != NULL ? eval_text(m, &wish, o, &watch, &e)
-                        : eval_ids(m, &wish, o, &watch, &e);
+    r = o->text != NULL ? eval_text(m, &engine, o, &watch, &e)
+                        : eval_id_list(m, &engine, o, &watch, &e);
     if (r != 0) {
-        if (e.code == ERR_BUDGET && !o->quiet && mw_plan(m, &wish, &p, &ignored) != 0 &&
+        if (e.code == ERR_BUDGET && !o->quiet && mw_plan(m, &engine, &p, &ignored) != 0 &&
             p.sum_bytes > 0)
             plan_print_rows(stderr, &p);
         code = report_error(&e);

@@ -1,4 +1,4 @@
-/* memwall inspect: what a model file consists of; only its headers are read. */
+/* memwall inspect: describe a model file from its headers. */
 #include "config.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include "src/command.h"
 #include "src/inspect_print.h"
 
-/* What is no model can still be listed. */
+/* List the tensors of a file that is not a model, then report the error. */
 static int list_anyway(const struct options *o, const struct err *why)
 {
     struct err ignored = ERR_INIT;
@@ -41,7 +41,7 @@ static int run_inspect(const struct options *o)
     else
         inspect_print(stdout, mw_inspect_summary(i), has_text, &no_text);
     problem = mw_inspect_problem(i);
-    /* A tokenizer that is not known is a fact, one that is broken an error. */
+    /* An unknown tokenizer is not an error; a broken one is. */
     if (problem != NULL)
         code = report_error(problem);
     else if (no_text.code != ERR_NONE && no_text.code != ERR_UNSUPPORTED)

@@ -1,4 +1,4 @@
-/* memwall plan: what fits and how fast, from the file's head alone; nothing is loaded. */
+/* memwall plan: show what fits and predict the speed from the headers; load nothing. */
 #include "config.h"
 
 #include <stdio.h>
@@ -15,33 +15,33 @@ static int run_plan(const struct options *o)
     struct mw_model *m = NULL;
     struct mw_model_info info;
     struct settings_notice notice;
-    struct mw_options wish;
+    struct mw_options engine;
     struct plan p = { 0 };
     uint64_t smallest = 0;
     uint32_t largest = 0;
     int code = EXIT_OK;
 
-    if (settings_engine(o, &wish, &notice, &e) != 0)
+    if (settings_engine(o, &engine, &notice, &e) != 0)
         return report_error(&e);
     if (notice.lowered[0] != '\0')
         report_notice(notice.lowered, strlen(notice.lowered));
-    if (mw_model_open_within(&m, o->model, wish.memory_bytes, &e) != 0)
+    if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
         return report_error(&e);
     mw_model_info(m, &info);
-    limits_ensure(m, o->model, &wish, true);
-    if (mw_plan(m, &wish, &p, &e) != 0) {
+    limits_ensure(m, o->model, &engine, true);
+    if (mw_plan(m, &engine, &p, &e) != 0) {
         code = report_error(&e);
         if (e.code != ERR_BUDGET)
             goto done;
     }
-    mw_plan_fit(m, &wish, &smallest, &largest, &ignored);
+    mw_plan_fit(m, &engine, &smallest, &largest, &ignored);
     if (o->json) {
         plan_print_json(stdout, &p, &info, code == EXIT_OK, notice.is_mapped, smallest,
                         largest);
     } else if (code == EXIT_OK) {
         char size[16];
 
-        plan_print(stdout, &p, &info, &wish, notice.is_mapped);
+        plan_print(stdout, &p, &info, &engine, notice.is_mapped);
         printf("The smallest budget for this context is %s; the largest context for this "
                "budget is %u.\n",
                units_size(size, sizeof size, smallest), largest);

@@ -1,4 +1,4 @@
-/* memwall replay: a recording in the dashboard, or its last moment as text or JSON. */
+/* memwall replay: play a recording in the dashboard, or print its end as text or JSON. */
 #include "config.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static int print(const struct options *o, struct err *e)
     return player_print(o->arg, look.width, look.height, look.ascii, stdout, e);
 }
 
-/* The dashboard needs a terminal: without one its last picture is what there is to show. */
+/* Without a terminal, print the end of the recording. */
 static int play(const struct options *o, struct err *e)
 {
     struct ui_replay_options r = { .path = o->arg, .speed = o->speed };
@@ -30,7 +30,7 @@ static int play(const struct options *o, struct err *e)
     settings_screen(o, &r.ui);
     if (r.ui.plain || !ui_can_draw())
         return print(o, e);
-    (void)paths_find(&paths, &ignored); /* only themes of one's own need it */
+    (void)paths_find(&paths, &ignored); /* only the user's own themes need it */
     r.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                  paths.data_dir };
     return ui_replay(&r, e);
@@ -42,7 +42,7 @@ static int run_replay(const struct options *o)
     int rc;
 
     if (o->arg == NULL) {
-        err_set(&e, ERR_ARGUMENT, "which recording? (a file that --telemetry wrote)");
+        err_set(&e, ERR_ARGUMENT, "no recording given; name a file written with --telemetry");
         return report_usage(&cmd_replay, &e);
     }
     rc = o->once || o->json ? print(o, &e) : play(o, &e);

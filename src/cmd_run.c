@@ -1,8 +1,8 @@
 /*
- * memwall run: one prompt, one answer on standard output, and nothing else there.
+ * memwall run: answer one prompt on standard output.
  *
- * The chat works on a thread of its own; here one poll(2) waits for its events, for
- * signals, and for the next time that the progress line is due.
+ * The chat runs on its own thread.  This file waits in one poll(2) for its events, for signals,
+ * and for the next update of the progress line.
  */
 #include "config.h"
 
@@ -26,21 +26,21 @@
 #include "src/settings.h"
 #include "src/summary.h"
 
-#define STOP_MS 500 /* after a signal; longer only if the kernel does not answer */
+#define STOP_MS 500 /* time to stop after a signal */
 
 struct run {
     const struct options *o;
     struct mw_model *model;
     struct mw_chat_options chat_options;
     struct mw_chat *chat;
-    struct mw_watch *watch; /* NULL: nobody looks at the kernel's figures */
+    struct mw_watch *watch; /* NULL: no output needs the kernel's figures */
     struct mw_recorder *recorder;
     struct answer_out out;
     struct progress progress;
     int signals; /* signalfd */
     bool is_started, is_answering, is_thinking;
-    int stopped_by; /* the first signal that came; 0: none */
-    bool is_stuck;  /* the engine has not ended: chat and model stay open */
+    int stopped_by; /* the first signal; 0: none */
+    bool is_stuck;  /* the engine did not stop: leave chat and model open */
     struct mw_sample sample;
 };
 
@@ -66,7 +66,7 @@ static void draw_progress(struct run *r)
         progress_sample(&r->progress, &r->sample, r->is_thinking);
 }
 
-/* Does not fit: the table first, then the sentence. */
+/* Report an error.  If the budget is too small, print the plan first. */
 static int refuse(struct run *r, const struct err *e)
 {
     struct err ignored = ERR_INIT;
@@ -97,8 +97,8 @@ static int finish(struct run *r, const struct mw_event *ev)
         if (ev->receipt.n_decoded == 0) /* the prompt alone is too long */
             return report_error(&ev->err);
         fprintf(stderr,
-                "memwall: the context is full (%" PRIu32 " tokens), the answer is cut; a "
-                "larger --ctx or --ctx-shift goes on\n",
+                "memwall: the answer is incomplete, the context of %" PRIu32 " tokens is "
+                "full; use a larger --ctx, or --ctx-shift\n",
                 s->run.ctx);
         return EXIT_FAILED;
     case MW_DONE_ERROR: return report_error(&ev->err);
@@ -106,7 +106,7 @@ static int finish(struct run *r, const struct mw_event *ev)
     return EXIT_FAILED;
 }
 
-/* Take one event; true: the answer is over, *code says how. */
+/* Take one event.  True: the answer has ended with exit code *code. */
 static bool take_event(struct run *r, const struct mw_event *ev, int *code)
 {
     switch (ev->kind) {
@@ -123,7 +123,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
     case MW_EVENT_TEXT:
         r->is_thinking = ev->is_thinking;
         if (!r->is_answering || (!ev->is_thinking && r->out.is_terminal)) {
-            /* From here on the line would stand in the middle of the answer. */
+            /* The progress line must not appear in the middle of the answer. */
             progress_clear(&r->progress);
             if (!ev->is_thinking && r->out.is_terminal)
                 r->progress.is_on = false;
@@ -145,7 +145,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
     return false;
 }
 
-/* The first signal stops the answer, what was said stays; a second one ends at once. */
+/* The first signal stops the answer and keeps its text; the second one exits at once. */
 static bool take_signal(struct run *r)
 {
     struct signalfd_siginfo info;
@@ -159,13 +159,13 @@ static bool take_signal(struct run *r)
     }
     r->stopped_by = (int)info.ssi_signo;
     mw_chat_cancel(r->chat);
-    return !r->is_started; /* no answer that could end */
+    return !r->is_started; /* there is no answer to stop */
 }
 
 static int talk(struct run *r)
 {
     struct pollfd fds[] = { { mw_chat_fd(r->chat), POLLIN, 0 }, { r->signals, POLLIN, 0 } };
-    static struct mw_event ev; /* holds a plan and an error: large */
+    static struct mw_event ev; /* static: it is large */
     int code = EXIT_FAILED;
     struct err e = ERR_INIT;
 
@@ -180,14 +180,14 @@ static int talk(struct run *r)
         while (mw_chat_next(r->chat, &ev))
             if (take_event(r, &ev, &code))
                 return code;
-        if (ferror(stdout) != 0) /* nobody reads any more, or the disk is full */
+        if (ferror(stdout) != 0) /* the reader is gone, or the disk is full */
             return EXIT_FAILED;
         draw_progress(r);
     }
 }
 
-/* From here on signals come through the descriptor; threads started later inherit that.
- * Without a descriptor (-1) they stay as they were and end the program at once. */
+/* Block the signals and return a descriptor that delivers them; later threads inherit the mask.
+ * Without a descriptor (-1) signals are not blocked and end the program at once. */
 static int block_signals(sigset_t *before)
 {
     sigset_t set;
@@ -204,7 +204,7 @@ static int block_signals(sigset_t *before)
     return fd;
 }
 
-/* A disk that does not answer must not keep the program from ending. */
+/* Close the chat.  After a signal, do not wait longer than STOP_MS for a disk that hangs. */
 static void close_chat(struct run *r)
 {
     r->is_stuck = r->chat != NULL && r->stopped_by != 0 && !mw_chat_stop(r->chat, STOP_MS);
@@ -230,7 +230,7 @@ static int run_chat(struct run *r, const char *text, size_t len)
     r->signals = block_signals(&before);
     progress_open(&r->progress, o->quiet || o->json);
     answer_out_open(&r->out, o->json, o->raw);
-    /* Before the engine begins: what is there now is the program's own. */
+    /* Start watching before the engine: memory in use now belongs to the program. */
     if (r->progress.is_on || o->stats || o->json || o->telemetry != NULL)
         if (mw_watch_new(&r->watch, r->model, &e) != 0)
             goto failed;
@@ -252,7 +252,7 @@ failed:
     code = report_error(&e);
 done:
     progress_clear(&r->progress);
-    /* Closing waits for threads; whoever presses Ctrl-C now means it. */
+    /* Closing joins threads.  Restore signals first, so that Ctrl-C ends the program now. */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r->recorder != NULL && mw_recorder_close(r->recorder, &e) != 0)
         code = report_error(&e);

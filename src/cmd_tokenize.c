@@ -1,10 +1,10 @@
 /*
- * memwall tokenize: text to ids, with --decode ids to text, with --chat messages to a prompt.
+ * memwall tokenize: text to ids; with --decode ids to text; with --chat messages to a prompt.
  *
- *   (nothing)    a line for each token: id, kind unless normal, text in quotes
- *   --ids        the ids alone, separated by spaces
- *   --json       {"tokens":[{"id":9259,"kind":"normal","text":"Hello"},...]}; a piece that
- *                is no whole characters also has its bytes, in hexadecimal
+ *   (no option)  one line per token: id, kind unless normal, text in quotes
+ *   --ids        the ids, separated by spaces
+ *   --json       {"tokens":[{"id":9259,"kind":"normal","text":"Hello"},...]}; a piece with
+ *                incomplete characters also has its bytes in hexadecimal
  */
 #include "config.h"
 
@@ -20,12 +20,11 @@
 #include "src/prompt.h"
 #include "ui/text/clean.h"
 
-#define IDS_MAX_BYTES      ((size_t)256 << 20) /* of a text of ids, which is held whole */
+#define IDS_MAX_BYTES      ((size_t)256 << 20) /* ids for --decode are read completely */
 #define CHAT_MAX_BYTES     ((size_t)64 << 20)
 #define TEMPLATE_MAX_BYTES ((size_t)1 << 20)
 
-/* A piece as a person can read it: in quotes, with what a terminal would obey or could
- * not show written as \n or \x9f. */
+/* Print a piece in quotes.  Control characters and broken UTF-8 are printed as \n or \x9f. */
 static void print_piece(const char *piece, size_t n)
 {
     char clean[4 * MW_PIECE_MAX + 1];
@@ -62,7 +61,7 @@ static void print_line(const struct mw_vocab *v, uint32_t id)
            strcmp(kind, "normal") == 0 ? "" : kind);
 }
 
-/* The text of one id alone; broken characters are replaced in it. */
+/* Print one token as JSON; broken characters in its text are replaced. */
 static int print_json(struct json *j, const struct mw_vocab *v, uint32_t id, struct err *e)
 {
     char piece[MW_PIECE_MAX], hex[2 * MW_PIECE_MAX + 1], *text;
@@ -71,7 +70,7 @@ static int print_json(struct json *j, const struct mw_vocab *v, uint32_t id, str
 
     if (mw_vocab_decode(v, &id, 1, true, &text, &len, e) != 0)
         return -1;
-    /* The decoder drops a leading space of a text; a piece has it. */
+    /* The decoder drops the leading space of a text; take it from the piece. */
     has_space = n == len + 1 && piece[0] == ' ' && memcmp(piece + 1, text, len) == 0;
     json_object(j, NULL);
     json_u64(j, "id", id);
@@ -90,12 +89,12 @@ static int print_json(struct json *j, const struct mw_vocab *v, uint32_t id, str
     return 0;
 }
 
-/* Text on its way to tokens that are printed. */
+/* The state while tokens are printed. */
 struct tokens {
     const struct mw_vocab *v;
     const struct options *o;
     struct mw_encoder *encoder;
-    bool has_some; /* printed */
+    bool has_some; /* a token was printed */
     struct json json;
 };
 
@@ -124,7 +123,7 @@ static int print_tokens(void *ctx, const char *text, size_t len, struct err *e)
     for (size_t i = 0; i < n; i++)
         if (print_token(t, ids[i], e) != 0)
             return -1;
-    return report_flush() ? 0 : err_set(e, ERR_IO, "standard output cannot be written");
+    return report_flush() ? 0 : err_set(e, ERR_IO, "cannot write to standard output");
 }
 
 static void begin_list(struct tokens *t)
@@ -164,7 +163,7 @@ static int tokenize(const struct mw_vocab *v, const struct options *o, const cha
     return rc;
 }
 
-/* A terminal gets it cleaned, a pipe or file byte for byte. */
+/* Print text, cleaned for a terminal, byte for byte to a pipe or file. */
 static int print_text(const struct options *o, const char *text, size_t len, struct err *e)
 {
     struct json j;
@@ -255,7 +254,7 @@ static int tokenize_chat(const struct mw_vocab *v, const struct options *o, cons
     return rc;
 }
 
-/* Options that exclude each other, or that only --chat takes. */
+/* Refuse options that cannot be combined, or that need --chat. */
 static int check(const struct options *o, struct err *e)
 {
     static const struct {
@@ -266,15 +265,15 @@ static int check(const struct options *o, struct err *e)
                     { OPT_NO_PROMPT, "--no-generation-prompt" } };
 
     if (o->decode && o->ids)
-        return err_set(e, ERR_ARGUMENT, "--ids and --decode exclude each other");
+        return err_set(e, ERR_ARGUMENT, "--ids and --decode cannot be combined");
     if (o->decode && o->chat)
-        return err_set(e, ERR_ARGUMENT, "--chat and --decode exclude each other");
+        return err_set(e, ERR_ARGUMENT, "--chat and --decode cannot be combined");
     if (o->chat && o->special)
-        return err_set(e, ERR_ARGUMENT, "--chat and --special exclude each other");
+        return err_set(e, ERR_ARGUMENT, "--chat and --special cannot be combined");
     if (o->text_out && o->ids)
-        return err_set(e, ERR_ARGUMENT, "--ids and --text exclude each other");
+        return err_set(e, ERR_ARGUMENT, "--ids and --text cannot be combined");
     if (o->template != NULL && (o->on_line >> OPT_FORMAT & 1) != 0)
-        return err_set(e, ERR_ARGUMENT, "--format and --template exclude each other");
+        return err_set(e, ERR_ARGUMENT, "--format and --template cannot be combined");
     for (size_t i = 0; !o->chat && i < sizeof of_chat / sizeof of_chat[0]; i++)
         if (options_given(o, of_chat[i].id))
             return err_set(e, ERR_ARGUMENT, "%s needs --chat", of_chat[i].name);

@@ -49,7 +49,7 @@ const char *const *config_file_keys(void)
     return keys;
 }
 
-/* 1 and 0 for a word of yes and no, -1 for another. */
+/* Returns 1 for yes, 0 for no, -1 for any other word. */
 static int read_bool(const char *text)
 {
     static const char *const words[][2] = {
@@ -63,7 +63,7 @@ static int read_bool(const char *text)
     return -1;
 }
 
-/* Set one key for the subcommands of bits; a key of others is only checked. */
+/* Set a key if a subcommand in bits takes it; otherwise only check it. */
 static int set_key(struct options *o, unsigned bits, const char *key, const char *value,
                    struct err *e)
 {
@@ -82,7 +82,7 @@ static int set_key(struct options *o, unsigned bits, const char *key, const char
     case 1: return options_set(o, (enum option_id)id, NULL, e);
     case 0: return 0;
     default:
-        err_set(e, ERR_ARGUMENT, "\"%.40s\" is neither yes nor no", value);
+        err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a boolean (yes or no)", value);
         return err_at(e, NULL, ERR_NO_OFFSET, row->name);
     }
 }
@@ -107,7 +107,7 @@ static char *trim(char *s)
     return s;
 }
 
-/* Take a value out of its quotes, in place; \" and \\ and \n are known in them. */
+/* Remove the quotes around a value in place and decode \", \\ and \n. */
 static int unquote(char **value, struct err *e)
 {
     char *from = *value, *to = *value;
@@ -116,7 +116,7 @@ static int unquote(char **value, struct err *e)
         return 0;
     for (from++; *from != '"'; from++) {
         if (*from == '\0')
-            return err_set(e, ERR_ARGUMENT, "the quote is not closed");
+            return err_set(e, ERR_ARGUMENT, "the closing quote is missing");
         if (*from == '\\' && from[1] != '\0') {
             from++;
             *to++ = *from == 'n' ? '\n' : *from;
@@ -125,7 +125,7 @@ static int unquote(char **value, struct err *e)
         }
     }
     if (*trim(from + 1) != '\0')
-        return err_set(e, ERR_ARGUMENT, "something stands behind the quote");
+        return err_set(e, ERR_ARGUMENT, "unexpected text after the closing quote");
     *to = '\0';
     return 0;
 }
@@ -135,7 +135,7 @@ static int take_line(struct options *o, unsigned bits, char *line, size_t len, s
     char *key, *value;
 
     if (memchr(line, '\0', len) != NULL)
-        return err_set(e, ERR_ARGUMENT, "a NUL byte is not text");
+        return err_set(e, ERR_ARGUMENT, "NUL bytes are not allowed");
     key = trim(line);
     if (*key == '\0' || *key == '#')
         return 0;

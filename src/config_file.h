@@ -6,8 +6,8 @@
  *     quiet = yes
  *     system = "You are brief."
  *
- * A key is the long name of an option of chat, run, plan or replay, checked by the same table
- * as the command line, which stands above the file.
+ * A key is the long name of an option of chat, run, plan or replay.  The table of options
+ * checks its value as on the command line.  The command line overrides the file.
  */
 #ifndef MEMWALL_SRC_CONFIG_FILE_H
 #define MEMWALL_SRC_CONFIG_FILE_H
@@ -18,17 +18,17 @@
 struct command;
 
 /*
- * Read a file into *o as far as the subcommand takes its keys.  A file that is not there
- * is no error.  *text (free it when *o is no longer used) holds what *o points into.
- * -1 with *e naming file, line and key.
+ * Read the keys that the subcommand takes into *o.  A missing file is not an error.  *o points
+ * into *text, which the caller frees after the last use of *o.  Returns -1 with *e naming
+ * file, line and key.
  */
 int config_file_read(struct options *o, const struct command *c, const char *path, char **text,
                      struct err *e);
 
-/* May key have this value in a file? */
+/* Check that key can have this value in a file. */
 int config_file_check(const char *key, const char *value, struct err *e);
 
-/* The keys, NULL behind the last. */
+/* All keys, ended by NULL. */
 const char *const *config_file_keys(void);
 
 #endif

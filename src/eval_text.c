@@ -17,16 +17,16 @@
 #define LOGIT_ROWS 16
 
 struct score {
-    const uint32_t *ids; /* of the window */
-    uint32_t n, first;   /* ids in it; rows of logits from this one on are scored */
+    const uint32_t *ids; /* the window */
+    uint32_t n, first;   /* number of ids; the first row of logits to score */
     uint32_t n_vocab;
     double sum, sum_squares; /* of -ln p */
     uint64_t n_scored;
-    uint64_t n_done, n_total; /* ids evaluated, of about so many; 0: not known */
+    uint64_t n_done, n_total; /* ids evaluated; estimated total, 0: unknown */
     struct progress *progress;
 };
 
-/* -ln of the share that id has after softmax, in double: the vocabulary is large. */
+/* Returns -ln(softmax(logits)[id]), in double because the vocabulary is large. */
 static double surprise(const float *logits, uint32_t n, uint32_t id)
 {
     float most = logits[0];
@@ -40,8 +40,9 @@ static double surprise(const float *logits, uint32_t n, uint32_t id)
     return log(sum) - (double)(logits[id] - most);
 }
 
-/* The first row of logits that is scored, as llama-perplexity counts: the second half of a
- * window predicts tokens, so its own first token is not scored.  A window of 512 scores 255. */
+/* Returns the first row of logits to score.  As in llama-perplexity, the second half of a
+ * window predicts the tokens after it, so its own first token is not scored: a window of 512
+ * scores 255. */
 static uint32_t first_scored(uint32_t window)
 {
     return window / 2;
@@ -98,10 +99,10 @@ static void print_score(const struct score *s, bool json, double seconds)
                seconds > 0 ? (double)s->n_done / seconds : 0);
 }
 
-int eval_most_tokens(struct mw_model *m, const struct mw_options *wish, uint32_t *most,
-                     struct err *e)
+int eval_max_tokens(struct mw_model *m, const struct mw_options *engine, uint32_t *max,
+                    struct err *e)
 {
-    struct mw_options probe = *wish;
+    struct mw_options probe = *engine;
     struct plan floor;
     uint64_t unused;
     uint32_t fits;
@@ -110,24 +111,24 @@ int eval_most_tokens(struct mw_model *m, const struct mw_options *wish, uint32_t
     if (mw_plan_fit(m, &probe, &unused, &fits, e) != 0)
         return -1;
     if (fits == 0) {
-        probe.n_ctx = wish->n_ctx > 0 ? wish->n_ctx : 1;
+        probe.n_ctx = engine->n_ctx > 0 ? engine->n_ctx : 1;
         return mw_plan(m, &probe, &floor, e);
     }
-    *most = wish->n_ctx > 0 && wish->n_ctx < fits ? wish->n_ctx : fits;
+    *max = engine->n_ctx > 0 && engine->n_ctx < fits ? engine->n_ctx : fits;
     return 0;
 }
 
-/* A text on its way from the file to windows. */
+/* The state while a text is cut into windows. */
 struct windows {
     struct mw_model *m;
-    struct mw_options *wish;
+    struct mw_options *engine;
     const struct options *o;
     struct eval_watch *w;
     struct mw_encoder *encoder;
-    struct mw_session *session; /* NULL before the first window is complete */
-    uint32_t *ids;              /* [n] of the window that is being filled */
-    uint32_t n, room, most;
-    uint64_t n_id, n_read, n_file; /* ids made, bytes read, bytes of the file */
+    struct mw_session *session; /* NULL until the first window is complete */
+    uint32_t *ids;              /* [n] the window that is being filled */
+    uint32_t n, room, max;
+    uint64_t n_id, n_read, n_file; /* ids so far, bytes read, size of the file */
     struct score score;
     uint64_t from_ns;
 };
@@ -136,8 +137,8 @@ static int open_session(struct windows *x, uint32_t window, struct err *e)
 {
     struct mw_model_info info;
 
-    x->wish->n_ctx = window;
-    if (mw_session_open(&x->session, x->m, x->wish, e) != 0 ||
+    x->engine->n_ctx = window;
+    if (mw_session_open(&x->session, x->m, x->engine, e) != 0 ||
         eval_watch_open(x->w, x->session, x->m, x->o, e) != 0)
         return -1;
     mw_model_info(x->m, &info);
@@ -173,7 +174,7 @@ static int add_ids(struct windows *x, const uint32_t *ids, size_t n, struct err 
         if (x->n == x->room) {
             uint32_t room = x->room < 256 ? 256 : x->room * 2, *more;
 
-            room = room < x->most ? room : x->most;
+            room = room < x->max ? room : x->max;
             more = realloc(x->ids, room * sizeof *more);
             if (more == NULL)
                 return err_memory(e, "the ids");
@@ -181,10 +182,10 @@ static int add_ids(struct windows *x, const uint32_t *ids, size_t n, struct err 
             x->room = room;
         }
         x->ids[x->n++] = ids[i];
-        if (x->n < x->most)
+        if (x->n < x->max)
             continue;
-        if (x->most < x->wish->n_ctx) /* does not fit: with the sentence that says so */
-            return open_session(x, x->wish->n_ctx, e);
+        if (x->max < x->engine->n_ctx) /* does not fit: open it for the error message */
+            return open_session(x, x->engine->n_ctx, e);
         if (eval_window(x, e) != 0)
             return -1;
     }
@@ -208,7 +209,7 @@ static int eval_all(struct windows *x, struct err *e)
     int64_t begin = mw_begin_id(x->m);
     uint32_t first = (uint32_t)begin;
 
-    if (eval_most_tokens(x->m, x->wish, &x->most, e) != 0 ||
+    if (eval_max_tokens(x->m, x->engine, &x->max, e) != 0 ||
         mw_encoder_new(&x->encoder, x->m, false, e) != 0 ||
         (begin >= 0 && add_ids(x, &first, 1, e) != 0) ||
         prompt_stream(x->o->text, add_text, x, e) != 0 || add_text(x, NULL, 0, e) != 0)
@@ -216,18 +217,18 @@ static int eval_all(struct windows *x, struct err *e)
     if (x->session != NULL)
         return 0;
     if (x->n < 3) {
-        err_set(e, ERR_ARGUMENT, "%u tokens are too few for a perplexity", x->n);
+        err_set(e, ERR_ARGUMENT, "%u tokens are too few to compute a perplexity", x->n);
         return err_at(e, x->o->text, ERR_NO_OFFSET, NULL);
     }
     return eval_window(x, e);
 }
 
-int eval_text(struct mw_model *m, struct mw_options *wish, const struct options *o,
+int eval_text(struct mw_model *m, struct mw_options *engine, const struct options *o,
               struct eval_watch *w, struct err *e)
 {
     struct progress p;
     struct windows x = { .m = m,
-                         .wish = wish,
+                         .engine = engine,
                          .o = o,
                          .w = w,
                          .n_file = prompt_file_bytes(o->text),
@@ -236,9 +237,9 @@ int eval_text(struct mw_model *m, struct mw_options *wish, const struct options 
 
     progress_open(&p, o->quiet);
     p.is_about = true;
-    if (wish->n_ctx == 0)
-        wish->n_ctx = WINDOW;
-    wish->n_logit_row = LOGIT_ROWS;
+    if (engine->n_ctx == 0)
+        engine->n_ctx = WINDOW;
+    engine->n_logit_row = LOGIT_ROWS;
     r = eval_all(&x, e);
     progress_clear(&p);
     if (r == 0)

@@ -1,5 +1,5 @@
 /*
- * eval_watch.h - the recording of a session's counters while it evaluates.
+ * eval_watch.h - record the counters of a session while it evaluates.
  */
 #ifndef MEMWALL_SRC_EVAL_WATCH_H
 #define MEMWALL_SRC_EVAL_WATCH_H
@@ -13,10 +13,10 @@ struct eval_watch {
     struct mw_recorder *recorder;
 };
 
-/* Records if --telemetry was given. */
+/* Start recording if --telemetry was given. */
 int eval_watch_open(struct eval_watch *w, struct mw_session *s, const struct mw_model *m,
                     const struct options *o, struct err *e);
-/* Write what is left; -1 with *e if that failed.  Safe on a zeroed struct; e may be NULL. */
+/* Write the rest and close.  Returns -1 with *e if writing failed.  w may be zeroed, e NULL. */
 int eval_watch_close(struct eval_watch *w, struct err *e);
 
 #endif

@@ -8,18 +8,18 @@
 
 #include "src/prompt.h"
 
-#define SHOWN 20 /* bytes of a text that a message repeats */
+#define SHOWN 20 /* bytes of the text that a message quotes */
 
-/* Ids as they are read; an id may be cut by the end of a piece. */
+/* The state of the parser; a piece of text may end inside an id. */
 struct reader {
     const char *name;
     uint32_t n_vocab;
     uint32_t *ids; /* [n] */
     size_t n, room, max;
-    uint64_t offset; /* of the next byte */
-    uint64_t from;   /* of the id that is being read */
+    uint64_t offset; /* offset of the next byte */
+    uint64_t from;   /* offset of the current id */
     uint64_t id;
-    size_t n_digit; /* of it so far; 0: between ids */
+    size_t n_digit; /* digits of the current id; 0: between ids */
     char shown[SHOWN];
 };
 
@@ -46,7 +46,7 @@ static int end_id(struct reader *r, struct err *e)
         return err_at(e, r->name, r->from, NULL);
     }
     if (r->n == r->max) {
-        err_set(e, ERR_CONTEXT, "there are more ids than the %zu that fit", r->max);
+        err_set(e, ERR_CONTEXT, "too many ids; the limit is %zu", r->max);
         return err_at(e, r->name, r->from, NULL);
     }
     if (r->n == r->room) {
@@ -105,7 +105,7 @@ static int finish(struct reader *r, int rc, uint32_t **out, size_t *n, struct er
 }
 
 int id_list_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
-                   uint32_t **out, size_t *n_id, struct err *e)
+                  uint32_t **out, size_t *n_id, struct err *e)
 {
     struct reader r = { .name = name, .n_vocab = n_vocab, .max = SIZE_MAX / sizeof *r.ids };
 
@@ -113,14 +113,14 @@ int id_list_parse(const char *name, const char *text, size_t n, uint32_t n_vocab
 }
 
 int id_list_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out, size_t *n,
-                  struct err *e)
+                 struct err *e)
 {
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     struct reader r = { .name = name, .n_vocab = n_vocab, .max = max };
     int rc = finish(&r, prompt_stream(path, take, &r, e), out, n, e);
 
     if (rc == 0 && *n == 0) {
-        err_set(e, ERR_FORMAT, "holds no token ids");
+        err_set(e, ERR_FORMAT, "contains no token ids");
         rc = err_at(e, name, ERR_NO_OFFSET, NULL);
     }
     return rc;

@@ -1,4 +1,4 @@
-/* The JSON of memwall inspect; names are those of memwall-inspect(1). */
+/* The JSON of memwall inspect; memwall-inspect(1) documents the names. */
 #include "config.h"
 
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void tables(struct json *j, const struct summary *s)
     json_end(j);
 }
 
-/* Of a model that memwall does not run: the sizes that its keys state. */
+/* The sizes in the keys of a model that memwall cannot run. */
 static void foreign_sizes(struct json *j, const struct summary *s)
 {
     json_u64(j, "n_head", s->n_head);

@@ -1,5 +1,5 @@
-/* See inspect_print.h.  Tables are 80 columns wide; sizes are powers of 1024, counts of
- * parameters the powers of 1000 that model cards use. */
+/* See inspect_print.h.  Tables are 80 columns wide.  Sizes use powers of 1024; counts of
+ * parameters use powers of 1000 like model cards. */
 #include "config.h"
 
 #include "src/inspect_print.h"
@@ -42,8 +42,7 @@ static void print_text(FILE *to, const struct mw_text_info *text, const struct e
 static void print_experts_and_context(FILE *to, const struct summary *s)
 {
     if (s->n_expert > 0)
-        fprintf(to, "  experts       %u, of which a token uses %u\n", s->n_expert,
-                s->n_expert_used);
+        fprintf(to, "  experts       %u, %u used per token\n", s->n_expert, s->n_expert_used);
     fprintf(to, "  context       %u tokens", s->n_ctx_train);
     if (s->n_swa > 0)
         fprintf(to, ", window of sliding layers %u", s->n_swa);
@@ -59,7 +58,7 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
     fprintf(to, "  architecture  %s, %u layers, width %u%s\n", s->arch, s->n_layer, s->n_embd,
             s->is_snapshot ? ", a snapshot" : "");
     fprintf(to, "  files         %u, %s\n", s->n_file, units_size(a, sizeof a, s->file_bytes));
-    fprintf(to, "  parameters    %s, of which a token uses %s; embeddings %s\n",
+    fprintf(to, "  parameters    %s, %s used per token; embeddings %s\n",
             count_text(a, sizeof a, s->n_param), count_text(b, sizeof b, s->n_param_active),
             count_text(c, sizeof c, s->n_param_embd));
     print_experts_and_context(to, s);
@@ -68,7 +67,7 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
         fprintf(to, "  unknown keys  %u, not used: %s\n", s->n_unknown_key, s->unknown_keys);
 }
 
-/* The same of a model that memwall does not run: what its keys say. */
+/* The same for a model that memwall cannot run, from its keys. */
 static void print_foreign(FILE *to, const struct summary *s, const struct mw_text_info *text,
                           const struct err *no_text)
 {
@@ -114,17 +113,17 @@ static void print_sums(FILE *to, const struct summary *s)
     char line[120], a[16];
 
     fprintf(to, "\nweights\n");
-    snprintf(line, sizeof line, "read for each token, %s of it the output head",
+    snprintf(line, sizeof line, "used by every token, including the output head of %s",
              units_size(a, sizeof a, s->head_bytes));
     print_sum(to, "hot", s->hot_bytes, line);
     print_sum(to, "resident", s->resident_bytes, "norms, scales and biases");
     if (s->n_unread > 0) {
-        snprintf(line, sizeof line, "never read: %u tensors that are replaced or left over",
+        snprintf(line, sizeof line, "never read: %u tensors that are replaced or unused",
                  s->n_unread);
         print_sum(to, "unread", s->unread_bytes, line);
     }
     if (s->n_other > 0) {
-        snprintf(line, sizeof line, "%u tensors not of the text model, left out of every sum",
+        snprintf(line, sizeof line, "%u tensors outside the text model, not in any sum",
                  s->n_other);
         print_sum(to, "other", s->other_bytes, line);
     }
@@ -138,13 +137,13 @@ static void print_tables(FILE *to, const struct summary *s)
 {
     char a[16], b[16];
 
-    fprintf(to, "\nlookup tables                 type          bytes     a row\n");
+    fprintf(to, "\nlookup tables                 type          bytes   per row\n");
     for (uint32_t i = 0; i < s->n_table; i++) {
         const struct summary_table *t = &s->tables[i];
 
         fprintf(to, "  %-27s %-8s %10s %9s%s\n", t->name, t->type,
                 units_size(a, sizeof a, t->bytes), units_size(b, sizeof b, t->row_bytes),
-                t->is_head ? "  and the head" : "");
+                t->is_head ? "  also the output head" : "");
     }
 }
 
@@ -171,7 +170,7 @@ static void print_layers(FILE *to, const struct summary *s)
     char a[16], b[16], kv[32];
 
     fprintf(to, "\nlayer  attention  heads  kv heads  size     ff       bytes%s\n",
-            s->n_expert > 0 ? "     a token  KV, f16" : "   KV of a token, f16");
+            s->n_expert > 0 ? "   per token  KV, f16" : "   KV per token, f16");
     for (uint32_t i = 0; i < s->n_layer; i++) {
         const struct summary_layer *y = &s->layers[i];
 
@@ -182,15 +181,15 @@ static void print_layers(FILE *to, const struct summary *s)
         fprintf(to, "%5u  %-9s %6u %9u %5u %6u  %10s", i, y->is_sliding ? "sliding" : "global",
                 y->n_head, y->n_head_kv, y->head_dim_k, y->n_ff,
                 units_size(a, sizeof a, y->bytes));
-        if (s->n_expert > 0) /* of which it reads some */
+        if (s->n_expert > 0) /* bytes that one token reads */
             fprintf(to, "  %10s", units_size(a, sizeof a, y->hot_bytes));
         fprintf(to, " %s", kv);
         if (y->kv_values == 0)
-            fprintf(to, "that of %d", y->kv_from);
+            fprintf(to, "shared with %d", y->kv_from);
         fprintf(to, "\n");
     }
-    fprintf(to, "\nKV of a token, f16\n");
-    print_sum(to, "global", 2 * s->kv_global_values, "grow with the context");
+    fprintf(to, "\nKV per token, f16\n");
+    print_sum(to, "global", 2 * s->kv_global_values, "grows with the context");
     if (s->kv_sliding_values > 0)
         fprintf(to, "  %-9s %10s  up to the window of %u tokens\n", "sliding",
                 units_size(a, sizeof a, 2 * s->kv_sliding_values), s->n_swa);

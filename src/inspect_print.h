@@ -1,5 +1,5 @@
 /*
- * inspect_print.h - what a model consists of, for a person and for machines.
+ * inspect_print.h - print the contents of a model as tables or as JSON.
  */
 #ifndef MEMWALL_SRC_INSPECT_PRINT_H
 #define MEMWALL_SRC_INSPECT_PRINT_H
@@ -8,15 +8,14 @@
 
 #include "engine/memwall.h"
 
-/* text is NULL, with why not in *no_text, if the model has no vocabulary that can be
- * read. */
+/* text is NULL if the model has no readable vocabulary; *no_text has the reason then. */
 void inspect_print(FILE *to, const struct summary *s, const struct mw_text_info *text,
                    const struct err *no_text);
 
-/* One line a tensor: name, type, shape, bytes, where, what for. */
+/* Print one line per tensor: name, type, shape, bytes, offset, use. */
 void inspect_print_tensors(FILE *to, const struct mw_inspect *i);
 
-/* All of it as one JSON object and a newline; tensors only if asked for. */
+/* Print one JSON object and a newline; tensors adds the list of tensors. */
 void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_text_info *text,
                         bool tensors);
 

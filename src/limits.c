@@ -20,7 +20,7 @@
 #define KEEP_SECONDS    86400
 #define MEASURE_SECONDS 1.2
 
-/* What must be the same for a kept figure to hold. */
+/* A cached line is valid only for the same key. */
 struct key {
     uint64_t dev;
     char io[16];
@@ -54,8 +54,8 @@ static void make_key(struct key *k, const struct mw_model *m, const char *model_
         k->dev = st.st_dev;
 }
 
-/* A line: time, device, way of reading, threads, processor, arithmetic; bytes a second of
- * disk and memory, operations a second. */
+/* Parse a line: time, device, I/O mode, threads, processor, arithmetic, then bytes per second
+ * of disk and memory, and operations per second. */
 static bool read_line(const char *line, const struct key *k, int64_t now, struct mw_limits *out)
 {
     struct key found = { 0 };
@@ -100,7 +100,7 @@ static bool find_kept(const char *path, const struct key *k, struct mw_limits *o
     return is_found;
 }
 
-/* Write the new line and the twenty before it. */
+/* Write the new line and the twenty newest old ones. */
 static void keep(const char *path, const struct key *k, const struct mw_limits *l)
 {
     FILE *old = open_kept(path);

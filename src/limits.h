@@ -1,16 +1,16 @@
 /*
- * limits.h - what disk, memory and arithmetic of this machine give, measured once and kept.
+ * limits.h - the speed of disk, memory and arithmetic on this machine, measured and cached.
  *
- * Kept in the cache folder, one line a file system, processor and weight type, for a day; the file may be
- * deleted at any time.  What was not measured leaves predictions out, never wrong.
+ * The cache folder has one line per file system, processor and weight type, valid for a day.
+ * The file may be deleted at any time.  Without a measurement there is no prediction.
  */
 #ifndef MEMWALL_SRC_LIMITS_H
 #define MEMWALL_SRC_LIMITS_H
 
 #include "engine/memwall.h"
 
-/* Give m the limits: kept ones, else, if there is time to measure, new ones in about a
- * second, which are kept.  A failure is silent: there are then no predictions. */
+/* Set the limits of m: cached ones, or, with may_measure, new ones, which take about a second
+ * and are cached.  A failure is silent: there are no predictions then. */
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
                    bool may_measure);
 

@@ -1,8 +1,8 @@
 /*
- * main.c - which subcommand is meant, and its options.
+ * main.c - find the subcommand and read its options.
  *
- * `memwall COMMAND …`; without a command the arguments are those of chat, so that
- * `memwall -m MODEL` and `memwall MODEL` chat.
+ * `memwall COMMAND …`.  Without a command the arguments belong to chat, so that
+ * `memwall -m MODEL` and `memwall MODEL` start a chat.
  */
 #include "config.h"
 
@@ -18,18 +18,18 @@
 #include "src/paths.h"
 #include "src/start.h"
 
-static bool asks(const char *arg, const char *letter, const char *name)
+static bool is_option(const char *arg, const char *letter, const char *name)
 {
     return arg != NULL && (strcmp(arg, letter) == 0 || strcmp(arg, name) == 0);
 }
 
-/* A first word that names no command may be a model; a slip of the finger is not. */
+/* May a first word that is not a command be a model?  A mistyped command is not. */
 static bool may_be_model(const char *arg)
 {
     return strchr(arg, '/') != NULL || strchr(arg, '.') != NULL || access(arg, F_OK) == 0;
 }
 
-/* The file first, so that the command line stands above it. */
+/* Read the configuration file before the command line, so that the command line wins. */
 static int run_command(const struct command *c, int argc, char **argv)
 {
     struct err e = ERR_INIT;
@@ -50,7 +50,7 @@ static int run_command(const struct command *c, int argc, char **argv)
         return EXIT_OK;
     }
     options_default(&o);
-    /* Without a home there is no file; who needs the folders says so. */
+    /* Without a home directory there is no file.  Commands that need the folders report it. */
     if (paths_find(&paths, &e) == 0 &&
         config_file_read(&o, c, paths.config_file, &config, &e) != 0)
         code = report_error(&e);
@@ -69,11 +69,11 @@ static int run(int argc, char **argv)
 
     argc--;
     argv++;
-    if (argc == 1 && asks(argv[0], "-h", "--help")) {
+    if (argc == 1 && is_option(argv[0], "-h", "--help")) {
         help_program();
         return EXIT_OK;
     }
-    if (argc == 1 && asks(argv[0], "-V", "--version")) {
+    if (argc == 1 && is_option(argv[0], "-V", "--version")) {
         help_version();
         return EXIT_OK;
     }
@@ -97,14 +97,14 @@ static int run(int argc, char **argv)
 
 static struct sigaction bus_before;
 
-/* A mapped model file that is cut ends the answer, not the program. */
+/* If a mapped model file is truncated, end the answer instead of the program. */
 static void on_bus(int sig, siginfo_t *info, void *context)
 {
     (void)context;
     if (info->si_code == BUS_ADRERR && mw_mapping_repair(info->si_addr))
         return;
     sigaction(sig, &bus_before, NULL);
-    if (info->si_code <= 0) /* sent by a process: there is no fault to come again */
+    if (info->si_code <= 0) /* sent by a process: no instruction will fault again */
         raise(sig);
 }
 

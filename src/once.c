@@ -14,10 +14,10 @@
 #include "src/limits.h"
 #include "ui/dash/dash.h"
 
-#define TEXT_WIDTH  80 /* where nothing says otherwise */
+#define TEXT_WIDTH  80 /* without a terminal, COLUMNS and LINES */
 #define TEXT_HEIGHT 40
 
-/* A number of the environment from 1 to 1000. */
+/* Read a number from 1 to 1000 from the environment. */
 static int from_environment(const char *name, int otherwise)
 {
     const char *text = getenv(name);
@@ -62,7 +62,7 @@ int once_chat(const struct options *o, const struct mw_options *engine, struct e
         err_memory(e, "the figures");
     } else if (mw_model_open_within(&model, o->model, engine->memory_bytes, e) == 0) {
         limits_ensure(model, o->model, engine, true);
-        /* Before the session: what is there now is the program's own. */
+        /* Start watching before the session: memory in use now belongs to the program. */
         if (mw_watch_new(&watch, model, e) == 0 &&
             mw_session_open(&session, model, engine, e) == 0) {
             mw_session_sample(session, sample);

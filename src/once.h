@@ -1,5 +1,5 @@
 /*
- * once.h - the dashboard printed instead of drawn: --once as text, --json its figures.
+ * once.h - print the dashboard: as text with --once, its figures with --json.
  */
 #ifndef MEMWALL_SRC_ONCE_H
 #define MEMWALL_SRC_ONCE_H
@@ -8,15 +8,15 @@
 
 #include "src/options.h"
 
-/* How a dashboard is printed: the terminal's size, COLUMNS and LINES, or what a page has. */
+/* The size of a printed dashboard: the terminal, COLUMNS and LINES, or 80 x 40. */
 struct once_look {
     int width, height;
     bool ascii;
 };
 void once_look(const struct options *o, struct once_look *out);
 
-/* Open the model, make the plan, and print what the dashboard shows before anything is said.
- * -1 with *e. */
+/* Open the model, make the plan, and print the dashboard as it is before the first message.
+ * Returns -1 with *e. */
 int once_chat(const struct options *o, const struct mw_options *engine, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading the command line by the table: see options.h. */
+/* Read the command line: see options.h. */
 #include "config.h"
 
 #include "src/options.h"
@@ -35,17 +35,17 @@ int options_find(const char *name, size_t len, unsigned bits)
 
 /* ---- values ---- */
 
-static int bad_value(const struct option *row, const char *text, const char *want,
+static int bad_value(const struct option *row, const char *text, const char *expected,
                      struct err *e)
 {
-    err_set(e, ERR_ARGUMENT, "\"%.60s\" is not %s", text, want);
+    err_set(e, ERR_ARGUMENT, "\"%.60s\" is not %s", text, expected);
     char name[40];
 
     snprintf(name, sizeof name, "--%s", row->name);
     return err_at(e, NULL, ERR_NO_OFFSET, name);
 }
 
-/* Place of word in a list with blanks between, or -1. */
+/* Return the index of word in a list separated by blanks, or -1. */
 static int word_index(const char *choices, const char *word)
 {
     size_t len = strlen(word);
@@ -61,7 +61,7 @@ static int word_index(const char *choices, const char *word)
     return -1;
 }
 
-/* "auto, always, never" of "auto always never". */
+/* Turn "auto always never" into "auto, always, never". */
 static void list_words(const char *choices, char *buf, size_t n)
 {
     size_t at = 0;
@@ -78,7 +78,7 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
 {
     const struct option *row = &options_table[id];
     void *to = (char *)o + row->at;
-    char want[160];
+    char expected[160];
     uint64_t n;
     double x;
     int word;
@@ -89,11 +89,11 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
     case KIND_TEXT: *(const char **)to = text; break;
     case KIND_FILE:
         if (text[0] == '\0')
-            return bad_value(row, text, "the name of a file", e);
+            return bad_value(row, text, "a file name", e);
         *(const char **)to = text;
         break;
     case KIND_SIZE:
-        /* Any whole will do here: only the form is checked. */
+        /* The total does not matter here; only the syntax is checked. */
         if (strcmp(text, "auto") != 0 && units_parse_size(text, GIB, &n, e) != 0)
             return bad_value(row, text, "a size (512M, 2G, 50% or auto)", e);
         *(const char **)to = text;
@@ -105,8 +105,8 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
             char words[120];
 
             list_words(row->choices, words, sizeof words);
-            snprintf(want, sizeof want, "one of %s", words);
-            return bad_value(row, text, want, e);
+            snprintf(expected, sizeof expected, "one of %s", words);
+            return bad_value(row, text, expected, e);
         }
         if (row->kind == KIND_WORD)
             *(const char **)to = text;
@@ -117,8 +117,9 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
     case KIND_COUNT:
         if (!units_parse_whole(text, row->kind == KIND_COUNT, (uint64_t)row->min,
                                (uint64_t)row->max, &n)) {
-            snprintf(want, sizeof want, "a whole number from %.0f to %.0f", row->min, row->max);
-            return bad_value(row, text, want, e);
+            snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f", row->min,
+                     row->max);
+            return bad_value(row, text, expected, e);
         }
         *(uint32_t *)to = (uint32_t)n;
         break;
@@ -129,8 +130,8 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
         break;
     case KIND_NUMBER:
         if (!units_parse_number(text, row->min, row->max, &x)) {
-            snprintf(want, sizeof want, "a number from %g to %g", row->min, row->max);
-            return bad_value(row, text, want, e);
+            snprintf(expected, sizeof expected, "a number from %g to %g", row->min, row->max);
+            return bad_value(row, text, expected, e);
         }
         *(double *)to = x;
         break;
@@ -141,7 +142,7 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
 
 /* ---- the command line ---- */
 
-/* Changes of one letter that lead from a to b, at most 9. */
+/* Count the changes of one letter that lead from a to b, up to 9. */
 static int distance(const char *a, size_t n, const char *b)
 {
     int row[48];
@@ -172,7 +173,7 @@ static int distance(const char *a, size_t n, const char *b)
 static int unknown(const struct command *c, const char *name, size_t len, struct err *e)
 {
     const struct option *near = NULL;
-    int least = 3; /* two slips of the finger at most */
+    int least = 3; /* allow two typing errors */
 
     for (int i = 0; i < N_OPTION; i++) {
         const struct option *row = &options_table[i];
@@ -187,13 +188,13 @@ static int unknown(const struct command *c, const char *name, size_t len, struct
         }
     }
     if (near != NULL)
-        return err_set(e, ERR_ARGUMENT, "unknown option \"--%.*s\", is \"--%s\" meant?",
+        return err_set(e, ERR_ARGUMENT, "unknown option \"--%.*s\"; did you mean \"--%s\"?",
                        (int)(len < 60 ? len : 60), name, near->name);
     return err_set(e, ERR_ARGUMENT, "unknown option \"--%.*s\"", (int)(len < 60 ? len : 60),
                    name);
 }
 
-/* A value of the command line: it stands above one of a file. */
+/* Take a value from the command line, which overrides the configuration file. */
 static int take_value(struct options *o, int id, const char *value, struct err *e)
 {
     o->on_line |= (uint64_t)1 << id;
@@ -231,7 +232,7 @@ static int find_letter(char letter, unsigned bits)
     return -1;
 }
 
-/* -q, -qn 5, -n5: letters without a value may stand together. */
+/* Take -q, -qn 5 or -n5: letters without a value can be combined. */
 static int take_short(struct options *o, const struct command *c, int argc, char **argv, int *i,
                       struct err *e)
 {
@@ -263,7 +264,7 @@ static int take_positional(struct options *o, const struct command *c, const cha
     }
     if (!c->takes_arg && c->needs_model && (o->on_line >> OPT_MODEL & 1) == 0)
         return take_value(o, OPT_MODEL, text, e);
-    return err_set(e, ERR_ARGUMENT, "\"%.60s\" is one argument too many", text);
+    return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", text);
 }
 
 int options_parse(struct options *o, const struct command *c, int argc, char **argv,
@@ -295,6 +296,6 @@ int options_parse(struct options *o, const struct command *c, int argc, char **a
 int options_check(const struct options *o, const struct command *c, struct err *e)
 {
     if (c->needs_model && o->model == NULL)
-        return err_set(e, ERR_ARGUMENT, "no model is named: give one with --model");
+        return err_set(e, ERR_ARGUMENT, "no model given; use --model FILE");
     return 0;
 }

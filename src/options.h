@@ -1,11 +1,12 @@
 /*
- * options.h - the options of all subcommands, from one table.
+ * options.h - the options of all subcommands, in one table.
  *
- * A row says an option's name, its argument, one line of help, the subcommands that take
- * it, how its value is checked and where it goes.  Parsing, --help, the usage errors, the
- * completions and the man pages' lists all come from these rows, so none of them can
- * drift from the others.  To add an option: a name in enum option_id, a field in struct
- * options, a row in options_table.c, `make update-tables`.
+ * A row has the name of an option, its argument, one line of help, the subcommands that take
+ * it, how to check its value, and where to store it.  Parsing, --help, usage errors,
+ * completions and the lists in man pages come from these rows, so they always agree.
+ *
+ * To add an option: a name in enum option_id, a field in struct options, a row in
+ * options_table.c, `make update-tables`.
  */
 #ifndef MEMWALL_SRC_OPTIONS_H
 #define MEMWALL_SRC_OPTIONS_H
@@ -82,13 +83,13 @@ enum option_id {
     N_OPTION,
 };
 
-/* The values.  Texts point into the argument vector; what was not given has the value
- * that options_default() stores, and options_given() tells. */
+/* The values.  Texts point into the argument vector.  options_given() reports whether an
+ * option was given; otherwise it has the value that options_default() stores. */
 struct options {
     bool help, version;
     const char *model;
     uint32_t ctx;
-    const char *memory; /* checked, but "50%" is of a machine that is read later */
+    const char *memory; /* syntax is checked; "50%" is resolved when the machine is read */
     const char *kv, *kv_k, *kv_v, *io;
     uint32_t threads;
     uint32_t predict;
@@ -121,9 +122,9 @@ struct options {
     const char *isa;
     bool no_uring, sync_frames, count_bytes;
 
-    const char *arg;  /* the positional that is no model, or NULL */
-    uint64_t given;   /* bit per enum option_id: on the command line or in a file */
-    uint64_t on_line; /* of those, on the command line */
+    const char *arg;  /* the positional that is not the model, or NULL */
+    uint64_t given;   /* one bit per enum option_id: on the command line or in a file */
+    uint64_t on_line; /* the bits of given that come from the command line */
 };
 
 enum option_kind {
@@ -132,10 +133,10 @@ enum option_kind {
     KIND_TEXT,   /* const char *: any text */
     KIND_FILE,   /* const char *: a path, for completion */
     KIND_SIZE,   /* const char *: "auto", 512M, 2G, 50% */
-    KIND_WORD,   /* const char *: one of choices */
-    KIND_CHOICE, /* int: index in choices */
+    KIND_WORD,   /* const char *: a word of choices */
+    KIND_CHOICE, /* int: index of a word in choices */
     KIND_U32,    /* uint32_t from min to max */
-    KIND_COUNT,  /* uint32_t from min to max, 32k is 32768 */
+    KIND_COUNT,  /* uint32_t from min to max; 32k is 32768 */
     KIND_U64,    /* uint64_t */
     KIND_NUMBER, /* double from min to max */
 };
@@ -154,14 +155,14 @@ const char *option_group_title(enum option_group g);
 struct option {
     const char *name; /* without the dashes */
     char letter;      /* 0: none */
-    bool is_hidden;   /* for tests: in no help */
+    bool is_hidden;   /* for tests; not in --help */
     enum option_group group;
     const char *arg;     /* "FILE"; NULL: takes none */
-    const char *choices; /* words with blanks between, or NULL */
+    const char *choices; /* words separated by blanks, or NULL */
     const char *help;
     unsigned commands; /* enum command_bit of command.h */
     enum option_kind kind;
-    size_t at; /* in struct options */
+    size_t at; /* offset in struct options */
     double min, max;
 };
 extern const struct option options_table[N_OPTION];
@@ -171,21 +172,21 @@ struct command;
 void options_default(struct options *o);
 bool options_given(const struct options *o, enum option_id id);
 
-/* Check text and store it as the value of a row (NULL where it takes none).  The text
- * must outlive o.  -1 with *e naming the option. */
+/* Check text and store it as the value of an option; NULL for one without a value.  The text
+ * must outlive o.  Returns -1 with *e naming the option. */
 int options_set(struct options *o, enum option_id id, const char *text, struct err *e);
 
-/* The row of that name that the subcommand takes, or -1. */
+/* Find the option of that name for the subcommands in bits; returns its id or -1. */
 int options_find(const char *name, size_t len, unsigned bits);
 
 /*
- * Take the arguments of a subcommand: --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -qn
- * VALUE, and -- after which nothing is an option.  -1 with *e, a sentence for the person.
+ * Parse the arguments of a subcommand: --name VALUE, --name=VALUE, -n VALUE, -nVALUE and
+ * -qn VALUE; "--" ends the options.  Returns -1 with *e, a message for the user.
  */
 int options_parse(struct options *o, const struct command *c, int argc, char **argv,
                   struct err *e);
 
-/* What a subcommand cannot do without, from wherever it came. */
+/* Check that everything the subcommand requires was given, by file or command line. */
 int options_check(const struct options *o, const struct command *c, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* The rows of options.h, in the order in which --help lists them. */
+/* The rows of options.h, in the order of --help. */
 #include "config.h"
 
 #include <float.h>
@@ -10,9 +10,12 @@
 #define AT(field) offsetof(struct options, field)
 
 static const char *const group_titles[N_GROUP] = {
-    [GROUP_MODEL] = "Model and memory", [GROUP_ANSWER] = "Answers",
-    [GROUP_EVAL] = "Task",              [GROUP_OUTPUT] = "Output",
-    [GROUP_SCREEN] = "Screen",          [GROUP_ADVANCED] = "Advanced",
+    [GROUP_MODEL] = "Model and memory",
+    [GROUP_ANSWER] = "Answers",
+    [GROUP_EVAL] = "Task",
+    [GROUP_OUTPUT] = "Output",
+    [GROUP_SCREEN] = "Screen",
+    [GROUP_ADVANCED] = "Advanced",
 };
 
 const char *option_group_title(enum option_group g)

@@ -19,7 +19,7 @@ static const char *home(void)
     return pw != NULL ? pw->pw_dir : NULL;
 }
 
-/* The standard says that a name which is not absolute is to be ignored. */
+/* The XDG specification requires that relative names are ignored. */
 static int find(char *to, size_t n, const char *variable, const char *below_home, struct err *e)
 {
     const char *base = getenv(variable);
@@ -33,7 +33,7 @@ static int find(char *to, size_t n, const char *variable, const char *below_home
         len = snprintf(to, n, "%s/%s/memwall", home(), below_home);
     }
     if (len < 0 || (size_t)len >= n)
-        return err_set(e, ERR_ARGUMENT, "the folder of %s has a name of more than %zu bytes",
+        return err_set(e, ERR_ARGUMENT, "the folder name in %s is longer than %zu bytes",
                        variable, n - 1);
     return 0;
 }

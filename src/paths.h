@@ -1,5 +1,5 @@
 /*
- * paths.h - where the program keeps what is the person's: the XDG base directories.
+ * paths.h - the folders for the user's files: the XDG base directories.
  */
 #ifndef MEMWALL_SRC_PATHS_H
 #define MEMWALL_SRC_PATHS_H
@@ -14,8 +14,8 @@ struct paths {
     char cache_dir[512];   /* may be deleted at any time */
 };
 
-/* From the environment; nothing is created.  -1 with *e if there is no home at all or a
- * name is too long. */
+/* Read the folders from the environment; nothing is created.  Returns -1 with *e if there is no
+ * home directory or a name is too long. */
 int paths_find(struct paths *p, struct err *e);
 
 #endif

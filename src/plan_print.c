@@ -10,23 +10,23 @@
 static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_PROGRAM] = "code, libraries and their buffers, screen",
     [MW_ROW_TOKENIZER] = "vocabulary and merges",
-    [MW_ROW_ACTIVATIONS] = "values of the tokens evaluated together",
-    [MW_ROW_LOGITS] = "a score for each token of the vocabulary",
-    [MW_ROW_RING] = "buffers of reads in flight",
-    [MW_ROW_ROWS] = "rows of the lookup tables in flight",
-    [MW_ROW_KV_GLOBAL] = "keys and values of layers that see all",
-    [MW_ROW_KV_SLIDING] = "keys and values of layers that see a window",
+    [MW_ROW_ACTIVATIONS] = "intermediate values of the tokens in a pass",
+    [MW_ROW_LOGITS] = "one score per token of the vocabulary",
+    [MW_ROW_RING] = "buffers for reads in flight",
+    [MW_ROW_ROWS] = "rows of lookup tables in flight",
+    [MW_ROW_KV_GLOBAL] = "keys and values, full attention",
+    [MW_ROW_KV_SLIDING] = "keys and values, sliding window",
     [MW_ROW_DRAFTER] = "the model that drafts",
-    [MW_ROW_EXPERTS] = "experts that are kept",
-    [MW_ROW_PINNED] = "weights that are kept and not read again",
-    [MW_ROW_RESERVE] = "page tables and other memory of the kernel",
+    [MW_ROW_EXPERTS] = "cache of expert weights",
+    [MW_ROW_PINNED] = "weights kept in memory",
+    [MW_ROW_RESERVE] = "page tables, other kernel memory",
 };
 
 void plan_print_model(FILE *to, const struct mw_model_info *info)
 {
     char files[16], hot[16];
 
-    fprintf(to, "%s %s, %u layers, %s in files, of which a token uses %s\n",
+    fprintf(to, "%s %s, %u layers, %s in files; a token uses %s\n",
             info->name[0] != '\0' ? info->name : info->arch, info->type, info->n_layer,
             units_size(files, sizeof files, info->file_bytes),
             units_size(hot, sizeof hot, info->hot_bytes));
@@ -46,12 +46,12 @@ void plan_print_rows(FILE *to, const struct plan *p)
 static const char *binds_text(enum mw_binds b)
 {
     switch (b) {
-    case MW_BINDS_NONE: return "nothing measured yet binds";
-    case MW_BINDS_DISK: return "the disk binds";
-    case MW_BINDS_MEMORY: return "the speed of memory binds";
-    case MW_BINDS_COMPUTE: return "computing binds";
-    case MW_BINDS_KV: return "keys and values bind";
-    case MW_BINDS_SWAP: return "swapping binds";
+    case MW_BINDS_NONE: return "the limit is unknown";
+    case MW_BINDS_DISK: return "limited by the disk";
+    case MW_BINDS_MEMORY: return "limited by memory bandwidth";
+    case MW_BINDS_COMPUTE: return "limited by computing";
+    case MW_BINDS_KV: return "limited by keys and values";
+    case MW_BINDS_SWAP: return "limited by swapping";
     case MW_BINDS_THERMAL: return "heat binds";
     }
     return "";
@@ -68,17 +68,17 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
     char a[16], b[16], c[16];
 
     plan_print_model(to, info);
-    fprintf(to, "context %u tokens, prompts %u tokens at a time\n", p->n_ctx, p->chunk);
+    fprintf(to, "context %u tokens, prompts in chunks of %u tokens\n", p->n_ctx, p->chunk);
     fprintf(to, "keys %s%s, values %s%s\n\n", mw_kv_name(o->kv_k), rotated_text(o->kv_k),
             mw_kv_name(o->kv_v), rotated_text(o->kv_v));
     plan_print_rows(to, p);
     units_size(c, sizeof c, info->hot_bytes);
     if (is_mapped)
-        fprintf(to, "\nThis table is not all that will be used: %s.\n", mw_mmap_notice());
+        fprintf(to, "\nMore memory than this will be used: %s.\n", mw_mmap_notice());
     if (p->streamed_bytes == 0)
-        fprintf(to, "\nA token reads nothing from disk: all of %s are kept.\n", c);
+        fprintf(to, "\nTokens read nothing from disk: all %s of weights are pinned.\n", c);
     else
-        fprintf(to, "\nEach token reads %s from disk; %s of %s are kept.\n",
+        fprintf(to, "\nEach token reads %s from disk; %s of %s are pinned.\n",
                 units_size(a, sizeof a, p->streamed_bytes),
                 units_size(b, sizeof b, p->pinned_bytes), c);
     if (p->decode_tps > 0) {

@@ -10,8 +10,8 @@
 
 #include "engine/base/clock.h"
 
-#define LINE_MAX_COLUMNS 77 /* a line that wraps could not be drawn over */
-#define ECHO_COLUMNS     2  /* "^C", which the terminal writes behind it */
+#define LINE_MAX_COLUMNS 77 /* a line that wraps cannot be redrawn */
+#define ECHO_COLUMNS     2  /* "^C", which the terminal prints after the text */
 
 void progress_open(struct progress *p, bool quiet)
 {
@@ -103,7 +103,7 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
         snprintf(memory, sizeof memory, ", %s of %s", units_size(a, sizeof a, s->os.rss.value),
                  units_size(b, sizeof b, s->run.budget_bytes));
     if (s->verdict.binds != MW_BINDS_NONE)
-        snprintf(binds, sizeof binds, ", %s binds (%.0f %%)", mw_binds_name(s->verdict.binds),
+        snprintf(binds, sizeof binds, ", %s-bound (%.0f %%)", mw_binds_name(s->verdict.binds),
                  100 * s->verdict.share);
     snprintf(text, sizeof text, "%s%" PRIu64 " tokens%s%s%s", is_thinking ? "thinking, " : "",
              s->n_decoded, rate, memory, binds);

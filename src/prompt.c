@@ -60,7 +60,7 @@ uint64_t prompt_file_bytes(const char *path)
     return rc == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-/* A text that is held whole. */
+/* A text that is read completely. */
 struct whole {
     char *text;
     size_t n, room, max;
@@ -146,8 +146,8 @@ int prompt_read_settings(const char *path, size_t max_bytes, char **out, size_t 
 static int too_long(size_t max_bytes, struct err *e)
 {
     return err_set(e, ERR_CONTEXT,
-                   "the prompt is longer than %zu bytes, the most that is held for this "
-                   "context; use a larger --ctx",
+                   "the prompt is longer than %zu bytes, the limit for this context; use a "
+                   "larger --ctx",
                    max_bytes);
 }
 
@@ -165,7 +165,7 @@ int prompt_make(const char *arg, bool raw, size_t max_bytes, char **out, size_t 
         return -1;
     }
     if (!isatty(STDIN_FILENO) && read_whole("-", &w, e) != 0) {
-        /* Started with standard input closed: the argument is all there is. */
+        /* If standard input is closed, the prompt is the argument. */
         if (w.is_too_long)
             return too_long(max_bytes, e);
         if (e->sys != EBADF)
@@ -179,7 +179,7 @@ int prompt_make(const char *arg, bool raw, size_t max_bytes, char **out, size_t 
     }
     if (!raw && w.n > n_head && w.text[w.n - 1] == '\n')
         w.n--;
-    if (w.n == n_head) /* nothing follows the argument */
+    if (w.n == n_head) /* the input is empty: drop the separator */
         w.n = n_arg;
     if (w.n == 0) {
         free(w.text);

@@ -11,29 +11,29 @@
 #include "engine/memwall.h"
 
 /*
- * Read a file ("-": standard input) and give each piece to fn, in order.  Stops when fn
- * returns -1.  An error of fn stays as fn made it; an error of reading names the file.
+ * Read a file ("-": standard input) and pass each piece to fn, in order.  Stops if fn returns
+ * -1 and leaves its error unchanged; a read error names the file.
  */
 typedef int prompt_piece(void *ctx, const char *text, size_t len, struct err *e);
 int prompt_stream(const char *path, prompt_piece *fn, void *ctx, struct err *e);
 
-/* Bytes of a regular file; 0: not known. */
+/* Size of a regular file in bytes; 0: unknown. */
 uint64_t prompt_file_bytes(const char *path);
 
-/* All of a file ("-": standard input) into *out (free it), with a NUL after it.  More than
- * max_bytes are refused before they are held. */
+/* Read a whole file ("-": standard input) into *out, with a NUL after it; the caller frees it.
+ * A longer file than max_bytes is an error, and no more than that is kept in memory. */
 int prompt_read_file(const char *path, size_t max_bytes, char **out, size_t *len,
                      struct err *e);
 
-/* The same for a file of settings: nothing but a regular file is read. */
+/* The same for a configuration file, which must be a regular file. */
 int prompt_read_settings(const char *path, size_t max_bytes, char **out, size_t *len,
                          struct err *e);
 
 /*
- * The text to send, in *out (free it).  Standard input is read unless it is a terminal;
- * with an argument it follows as attached text, an empty line between.  raw: input alone
- * is taken byte for byte, else its last newline is dropped.  -1 with *e if there is none
- * (ERR_ARGUMENT), it cannot be read, or it has more than max_bytes (ERR_CONTEXT).
+ * Build the text to send in *out; the caller frees it.  Standard input is read unless it is a
+ * terminal.  It follows the argument as attached text, after an empty line.  The last newline
+ * of the input is dropped unless raw is set.  Returns -1 with *e if there is no prompt
+ * (ERR_ARGUMENT), it cannot be read, or it is longer than max_bytes (ERR_CONTEXT).
  */
 int prompt_make(const char *arg, bool raw, size_t max_bytes, char **out, size_t *len,
                 struct err *e);

@@ -1,4 +1,4 @@
-/* What goes to standard error, and the exit code that belongs to it. */
+/* Messages on standard error and their exit codes: see command.h. */
 #include "config.h"
 
 #include <errno.h>
@@ -35,12 +35,12 @@ int report_error(const struct err *e)
 int report_usage(const struct command *c, const struct err *e)
 {
     print_error(e);
-    fprintf(stderr, "memwall: \"memwall %s%s--help\" lists what there is\n",
-            c != NULL ? c->name : "", c != NULL ? " " : "");
+    fprintf(stderr, "memwall: try \"memwall %s%s--help\"\n", c != NULL ? c->name : "",
+            c != NULL ? " " : "");
     return EXIT_USAGE;
 }
 
-/* Why standard output cannot be written; 0: it can. */
+/* errno of the first failed write to standard output; 0: none. */
 static int write_errno;
 
 bool report_flush(void)
@@ -60,7 +60,7 @@ int report_end(int code)
 
     if (report_flush())
         return code;
-    /* Who closed the pipe knows that it did. */
+    /* The process that closed the pipe knows that it did: no message. */
     if (write_errno != EPIPE) {
         errno = write_errno;
         err_sys(&e, "could not write to standard output");

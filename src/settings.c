@@ -8,7 +8,8 @@
 
 #include "src/command.h"
 
-/* The budget in bytes, lowered to what this machine can give; 0 leaves it to the engine. */
+/* Read the budget in bytes and lower it to the limit of this machine.  0: the engine chooses.
+ */
 static int read_memory(const char *text, uint64_t *bytes, char *why, size_t n, struct err *e)
 {
     struct mw_machine machine;
@@ -28,7 +29,7 @@ static int read_memory(const char *text, uint64_t *bytes, char *why, size_t n, s
     if (units_parse_size(text, machine.memory_bytes, bytes, e) != 0)
         return err_at(e, NULL, ERR_NO_OFFSET, "--memory");
     if (*bytes == 0) {
-        err_set(e, ERR_ARGUMENT, "a budget of 0 bytes holds nothing");
+        err_set(e, ERR_ARGUMENT, "the budget must be larger than 0 bytes");
         return err_at(e, NULL, ERR_NO_OFFSET, "--memory");
     }
     mw_budget_lower(bytes, why, n);
@@ -45,7 +46,8 @@ static int read_kv(const char *own, const char *both, const char *name, enum mw_
         return 0;
     type = mw_kv_parse(text);
     if (type < 0) {
-        err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a type of keys and values", text);
+        err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a KV type; use f32, f16, q8_0 or q4_0",
+                text);
         return err_at(e, NULL, ERR_NO_OFFSET, own != NULL ? name : "--kv");
     }
     *out = (enum mw_kv)type;
@@ -57,8 +59,8 @@ static int check_isa(const char *name, struct err *e)
     for (int i = 0; mw_isa(i) != NULL; i++)
         if (strcmp(mw_isa(i), name) == 0)
             return 0;
-    err_set(e, ERR_ARGUMENT, "\"%.20s\" is not among the kernels of this CPU (--version)",
-            name);
+    err_set(e, ERR_ARGUMENT,
+            "kernel set \"%.20s\" is not available on this CPU (see memwall --version)", name);
     return err_at(e, NULL, ERR_NO_OFFSET, "--isa");
 }
 
@@ -75,7 +77,7 @@ int settings_engine(const struct options *o, struct mw_options *out,
         int io = mw_io_parse(o->io, &out->mmap_drop);
 
         if (io < 0) {
-            err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a way to read", o->io);
+            err_set(e, ERR_ARGUMENT, "\"%.20s\" is not an I/O mode", o->io);
             return err_at(e, NULL, ERR_NO_OFFSET, "--io");
         }
         out->io = (enum mw_io)io;
@@ -140,8 +142,8 @@ void settings_chat(const struct options *o, const struct mw_model *m,
     out->n_predict = o->predict;
 }
 
-/* Where nothing can be drawn, or the person asked all programs not to. */
-static bool wants_plain(void)
+/* True if the terminal cannot draw a screen, or the user has set ACCESSIBLE. */
+static bool is_plain_terminal(void)
 {
     const char *term = getenv("TERM"), *accessible = getenv("ACCESSIBLE");
 
@@ -157,7 +159,7 @@ void settings_screen(const struct options *o, struct ui_options *out)
         .graph = (enum ui_graph)o->graph,
         .ascii = o->ascii,
         .utf8 = o->utf8,
-        .plain = o->plain || wants_plain(),
+        .plain = o->plain || is_plain_terminal(),
         .no_mouse = o->no_mouse,
         .view = (enum ui_view)o->view,
         .split_percent = (int)o->split,

@@ -1,5 +1,5 @@
 /*
- * settings.h - options of the command line as the engine and the screen take them.
+ * settings.h - convert the options of the command line for the engine and the screen.
  */
 #ifndef MEMWALL_SRC_SETTINGS_H
 #define MEMWALL_SRC_SETTINGS_H
@@ -8,31 +8,30 @@
 #include "src/options.h"
 #include "ui/ui.h"
 
-/* What the person should know about the settings before the engine starts. */
+/* Notices about the settings, for the user, before the engine starts. */
 struct settings_notice {
-    char lowered[320]; /* the budget is lower than the one given, and why; "": it is not */
-    bool is_mapped;    /* weights are mapped: the budget does not cover them */
+    char lowered[320]; /* why the budget is lower than requested; "" if it is not */
+    bool is_mapped;    /* weights are mapped, so the budget does not cover them */
 };
 
-/* -1 with *e naming the option.  Texts in *out live as long as *o's. */
+/* Returns -1 with *e naming the option.  Texts in *out point into *o. */
 int settings_engine(const struct options *o, struct mw_options *out,
                     struct settings_notice *notice, struct err *e);
 
-/* Print it to standard error; with --quiet only that the budget is lowered. */
+/* Print the notices to standard error; with --quiet only that the budget is lowered. */
 void settings_report(const struct options *o, const struct settings_notice *notice);
 
-/* Sampling: the model's recommendation where nothing was given. */
+/* Fill in the sampling: the given options, otherwise the model's recommendation. */
 void settings_sampling(const struct options *o, const struct mw_model *m,
                        struct mw_sampling *out);
 
-/* Of that only what was given. */
+/* Change only the sampling values that were given. */
 void settings_overlay(const struct options *o, struct mw_sampling *out);
 
-/* Fill in what the options and the model's recommendation say of answers; out->engine stays. */
+/* Fill in everything but out->engine from the options and the model's recommendation. */
 void settings_chat(const struct options *o, const struct mw_model *m,
                    struct mw_chat_options *out);
 
-/* What the screen looks like. */
 void settings_screen(const struct options *o, struct ui_options *out);
 
 #endif

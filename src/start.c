@@ -20,8 +20,9 @@
 #define STACK_ENOUGH ((size_t)2 << 20)
 
 /*
- * From 0 upwards, so that each gets its own number.  Standard output is opened for reading:
- * an answer that nobody receives is an error, not a success.
+ * Open the standard descriptors that are closed, from 0 upwards, so that each gets its own
+ * number.  Standard output is opened for reading: writing to it fails, because an answer that
+ * is lost is an error.
  */
 static void open_descriptors(void)
 {
@@ -30,7 +31,7 @@ static void open_descriptors(void)
     for (int fd = 0; fd < 3; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;
-        if (open("/dev/null", modes[fd]) < 0) /* no /dev: hold the number, read nothing */
+        if (open("/dev/null", modes[fd]) < 0) /* no /dev: occupy the number */
             (void)!open("/", O_PATH);
     }
 }
@@ -40,7 +41,7 @@ struct call {
     int argc;
     char **argv;
     int code;                 /* what run returned */
-    unsigned long long limit; /* of the stack, KiB */
+    unsigned long long limit; /* stack limit in KiB */
     sigset_t mask;
 };
 
@@ -53,7 +54,7 @@ static void *call(void *arg)
     return NULL;
 }
 
-/* The first thread only waits: signals go to the other one. */
+/* Run on a new thread.  The first thread only waits, with all signals blocked. */
 static int run_on_thread(struct call *c)
 {
     struct err e = ERR_INIT;
@@ -65,8 +66,8 @@ static int run_on_thread(struct call *c)
     errno = thread_start(&thread, STACK_BYTES, call, c);
     if (errno != 0) {
         err_sys(&e,
-                "the stack is limited to %llu KiB (ulimit -s) and there is no other of %zu "
-                "MiB",
+                "the stack limit is %llu KiB, and memwall cannot allocate a stack of %zu MiB; "
+                "raise it with ulimit -s",
                 c->limit, STACK_BYTES >> 20);
         return report_error(&e);
     }

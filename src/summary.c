@@ -32,7 +32,7 @@ static double share(uint64_t part, uint64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* What the kernel charged at the most: by the receipt, else by the sample; 0: unknown. */
+/* Returns the peak charge from the receipt or the sample; 0: unknown. */
 static uint64_t peak(const struct mw_receipt *r, const struct mw_sample *s)
 {
     if (r->peak_charged > 0)
@@ -49,12 +49,12 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
     fprintf(to, "prompt   %" PRIu32 " tokens in %.1f s (%.3g tok/s)", r->n_prompt,
             seconds(r->prefill_ns), rate(r->n_prompt, r->prefill_ns));
     if (r->n_reused > 0)
-        fprintf(to, ", %" PRIu32 " were still held", r->n_reused);
+        fprintf(to, ", %" PRIu32 " reused", r->n_reused);
     fprintf(to,
             "\nanswer   %" PRIu32 " tokens in %.1f s (%.3g tok/s), the first after %.1f s\n",
             r->n_decoded, seconds(r->decode_ns), rate(r->n_decoded, r->decode_ns),
             seconds(r->first_ns));
-    fprintf(to, "read     %s from disk, %.0f %% of the answer's time waited for it\n",
+    fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
     if (peak(r, s) > 0)
         fprintf(to, "memory   %s at its peak, budget %s\n", units_size(a, sizeof a, peak(r, s)),

@@ -1,5 +1,5 @@
 /*
- * summary.h - what an answer cost, in words and for machines.
+ * summary.h - print the figures of an answer as text or as JSON.
  */
 #ifndef MEMWALL_SRC_SUMMARY_H
 #define MEMWALL_SRC_SUMMARY_H
@@ -12,10 +12,10 @@
 /* "stop", "length", "cancelled", "context", "error". */
 const char *summary_done_name(enum mw_done done);
 
-/* Four lines; s: the counters at the end (its os part as far as it is known). */
+/* Print four lines.  s: the counters at the end; its os part may be incomplete. */
 void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample *s);
 
-/* The same as members of the open JSON object. */
+/* Write the figures as members of the open JSON object. */
 void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sample *s);
 
 #endif

@@ -248,7 +248,7 @@ class Wrong(unittest.TestCase):
     def test_kernels_that_are_not_there(self):
         r = memwall("run", "-m", MODEL, "--isa", "abacus", "hi")
         self.assertEqual(2, r.returncode)
-        self.assertIn('--isa: "abacus"', r.stderr)
+        self.assertIn('--isa: kernel set "abacus" is not available', r.stderr)
 
     def test_a_recording_that_cannot_be_written(self):
         r = memwall("run", *GREEDY, "--telemetry", "/nonexistent/t", "hi")
@@ -258,7 +258,7 @@ class Wrong(unittest.TestCase):
     def test_a_context_that_becomes_full(self):
         r = memwall("run", "-m", MODEL, "--temp", "0", "--ctx", "40", "hello")
         self.assertEqual(1, r.returncode)
-        self.assertIn("the context is full (40 tokens)", r.stderr)
+        self.assertIn("the context of 40 tokens is full", r.stderr)
         self.assertGreater(len(r.stdout), 1)
 
 

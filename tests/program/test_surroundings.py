@@ -66,7 +66,7 @@ class Descriptors(Surroundings):
     def test_closed_input_holds_no_ids(self):
         r = start(*IDS, preexec_fn=closing(0))
         self.assertEqual((1, ""), (r.returncode, r.stdout))
-        self.assertEqual("memwall: standard input: holds no token ids\n", r.stderr)
+        self.assertEqual("memwall: standard input: contains no token ids\n", r.stderr)
 
     def test_writing_to_closed_output_fails(self):
         for args in (RUN, ("--version",)):
@@ -168,7 +168,7 @@ class Settings(unittest.TestCase):
     def test_a_nul_byte_in_the_settings_is_an_error(self):
         r = memwall("plan", MODEL, config="# fine\nctx = 1\x00" "24\n")
         self.assertEqual((1, ""), (r.returncode, r.stdout))
-        self.assertRegex(r.stderr, r"config: line 2: a NUL byte is not text")
+        self.assertRegex(r.stderr, r"config: line 2: NUL bytes are not allowed")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import re
 REWRITTEN = [
     "README.md",
     "engine/README.md",
+    "src",
     "tests/README.md",
     "tests/tree",
     "ui/term",
@@ -50,7 +51,7 @@ WORDS = [
     (r"\b(is|are) meant[.,;]", "is implied, is the default", ALL, "--once is meant."),
     (r"\bbe had\b", "is available, can be opened", ALL, "neither is to be had"),
     (r"\bit is said\b", "is reported, a notice names", ALL, "it is said which"),
-    (r"\b(is|are|was|were) no (?!longer\b|more\b|less\b|other\b|different\b|such\b|\w+er\b)\w",
+    (r"(?<!there )\b(is|are|was|were) no (?!longer\b|more\b|less\b|other\b|different\b|such\b|\w+er\b)\w",
      "is not a", ALL, "what is no model"),
     (r"\bmend(s|ed|ing)?\b", "repair, fix", ALL, "the line is mended"),
     (r"\bl(ent|ends|ending)\b", "borrowed KV space", ALL, "memory lent to weights"),
