@@ -197,6 +197,19 @@ static void decode_iq4_nl(const struct block_iq4_nl *b, float *dst)
     }
 }
 
+/* Entry 8 is +0, not -0. */
+const int8_t mxfp4_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+static void decode_mxfp4(const struct block_mxfp4 *b, float *dst)
+{
+    float d = half_of_e8m0(b->d[0]);
+
+    for (int j = 0; j < 16; j++) {
+        dst[j] = (float)mxfp4_values[b->q[j] & 15] * d;
+        dst[16 + j] = (float)mxfp4_values[b->q[j] >> 4] * d;
+    }
+}
+
 /* 8 scales of 6 bits: the two high bits of all in 2 bytes, then the low nibbles. */
 static void iq4_xs_scales(const uint8_t s[6], float sc[8])
 {
@@ -219,6 +232,40 @@ static void decode_iq4_xs(const struct block_iq4_xs *b, float *dst)
 
         dst[i] = d * sc[i / 32] * (float)iq4_values[v];
     }
+}
+
+/*
+ * A byte holds base-3 digits as a fraction: byte / 256 = 0.d0 d1 d2 d3 d4 in base 3, rounded
+ * up.  Multiplying by 3 moves the first digit out of the byte.
+ */
+static int ternary_digit(uint8_t byte, int n)
+{
+    for (; n > 0; n--)
+        byte = (uint8_t)(byte * 3);
+    return byte * 3 >> 8;
+}
+
+/* 5 digits of 32 bytes, the first digits of all before the second, then 5 digits of 16 bytes,
+ * then 4 digits of 4 bytes. */
+static void decode_tq1_0(const struct block_tq1_0 *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int i = 0; i < 256; i++) {
+        int v = i < 160   ? ternary_digit(b->q[i % 32], i / 32)
+                : i < 240 ? ternary_digit(b->q[32 + i % 16], (i - 160) / 16)
+                          : ternary_digit(b->last[i % 4], (i - 240) / 4);
+
+        dst[i] = d * (float)(v - 1);
+    }
+}
+
+static void decode_tq2_0(const struct block_tq2_0 *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int i = 0; i < 256; i++)
+        dst[i] = d * (float)(two_bits(b->q, i) - 1);
 }
 
 #define WIDEN(TYPE, name, id, bytes)                                                           \

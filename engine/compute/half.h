@@ -81,6 +81,12 @@ static inline uint16_t f16_of_f32(float f)
     return (uint16_t)(sign | (rest - ((127 - 15) << 23)) >> 13);
 }
 
+/* 2^(e - 128): half of the scale that a byte of E8M0 means.  Subnormal for e of 0 and 1. */
+static inline float half_of_e8m0(uint8_t e)
+{
+    return float_of_bits(e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23);
+}
+
 /* The f16 at p, widened. */
 static inline float load_f16(const uint8_t *p)
 {

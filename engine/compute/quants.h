@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The 16 values that nibbles of IQ4_NL and IQ4_XS stand for. */
-extern const int8_t iq4_values[16];
+/* The values of a nibble in IQ4_NL and IQ4_XS, and, doubled, in MXFP4 (E2M1). */
+extern const int8_t iq4_values[16], mxfp4_values[16];
 
 /*
  * A column in form ACT_Q8.  n is n_k rounded up to ACT_Q8_PAD values; what is past n_k is

@@ -75,6 +75,13 @@ INLINE uint64_t spread_pairs(uint64_t v)
     return (v | v << 6) & 0x0303030303030303;
 }
 
+/* One scale for the whole span. */
+INLINE void same_scales(float d, vf *s)
+{
+    for (int i = 0; i < NS; i++)
+        s[i] = vf_all(d);
+}
+
 /* Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 */
 
 INLINE u8x32 run_q4_0(const struct block_q4_0 *p)
@@ -211,6 +218,64 @@ INLINE void scales_iq4_xs(const struct block_iq4_xs *p, vf *s, vf *m)
     scales_of_i8(twice_8(low | high << 4) - 32, f32_of_half(p->d), s);
 }
 
+/* MXFP4 */
+
+INLINE u8x32 run_mxfp4(const struct block_mxfp4 *p)
+{
+    return lookup_16(mxfp4_values, nibbles(p->q));
+}
+
+/* TQ1_0: runs 0 .. 4 are the digits of 32 bytes; 5, 6 and 7 are made of parts. */
+
+/* q * 3^n modulo 256: digit n moves to the front. */
+INLINE u8x32 times_3_to(u8x32 q, int n)
+{
+    UNROLL
+    for (int i = 0; i < n; i++)
+        q = q + q + q;
+    return q;
+}
+
+/* The first base-3 digit, q * 3 / 256, in 8 bits: the mean of q and q / 2 is q * 3 / 4. */
+INLINE u8x32 first_digit(u8x32 q)
+{
+    u8x32 half = q >> 1;
+
+    return ((q & half) + ((q ^ half) >> 1)) >> 6;
+}
+
+INLINE u8x32 run_tq1_0(const struct block_tq1_0 *p, int b)
+{
+    u8x16 q = load_16(p->q + 32), q3 = q + q + q;
+    uint64_t last = load_u32(p->last) * (uint64_t)0x100000001;
+    u8x16 power = { 1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27 };
+
+    if (b < 5)
+        return first_digit(times_3_to(load_32(p->q), b));
+    if (b < 7)
+        return first_digit(times_3_to(join_16(q, q3), 2 * (b - 5)));
+    return first_digit(join_16(q * 81, (u8x16)(u64x2){ last, last } * power));
+}
+
+INLINE void scales_tq1_0(const struct block_tq1_0 *p, vf *s, vf *m)
+{
+    (void)m;
+    same_scales(f32_of_half(p->d), s);
+}
+
+/* TQ2_0 */
+
+INLINE u8x32 run_tq2_0(const struct block_tq2_0 *p, int b)
+{
+    return two_bits(p->q, b);
+}
+
+INLINE void scales_tq2_0(const struct block_tq2_0 *p, vf *s, vf *m)
+{
+    (void)m;
+    same_scales(f32_of_half(p->d), s);
+}
+
 /*
  * Nothing below is specific to a type.
  *
@@ -219,21 +284,25 @@ INLINE void scales_iq4_xs(const struct block_iq4_xs *p, vf *s, vf *m)
  */
 
 struct span_traits {
-    size_t bytes;   /* per span */
-    bool is_signed; /* bytes are -128 .. 127, otherwise 0 .. 127 */
+    size_t bytes;       /* per span */
+    size_t scale_bytes; /* of a block of 32: 2 for f16, 1 for E8M0 */
+    bool is_signed;     /* bytes are -128 .. 127, otherwise 0 .. 127 */
     bool has_minima;
     uint8_t offset;
 };
 
-#define TRAITS(TYPE, span_bytes, sign, off, minima)                                            \
+#define TRAITS(TYPE, span_bytes, d_bytes, sign, off, minima)                                   \
     case TYPE_##TYPE:                                                                          \
-        return (struct span_traits){                                                           \
-            .bytes = span_bytes, .is_signed = sign, .has_minima = minima, .offset = off        \
-        };
+        return (struct span_traits){ .bytes = span_bytes,                                      \
+                                     .scale_bytes = d_bytes,                                   \
+                                     .is_signed = sign,                                        \
+                                     .has_minima = minima,                                     \
+                                     .offset = off };
 #define TRAITS_32(TYPE, name, id, bytes, sign, off, minima, ...)                               \
-    TRAITS(TYPE, sizeof(struct block_##name[8]), sign, off, minima)
+    TRAITS(TYPE, sizeof(struct block_##name[8]), sizeof((struct block_##name *)0)->d, sign,    \
+           off, minima)
 #define TRAITS_256(TYPE, name, id, bytes, sign, off, minima, ...)                              \
-    TRAITS(TYPE, sizeof(struct block_##name), sign, off, minima)
+    TRAITS(TYPE, sizeof(struct block_##name), 0, sign, off, minima)
 
 INLINE struct span_traits traits_of(enum tensor_type type)
 {
@@ -301,10 +370,43 @@ INLINE u16x8 halves_of_blocks(const uint8_t *p, size_t block_bytes, size_t at)
     return h;
 }
 
+typedef uint8_t u8xv __attribute__((vector_size(VN)));
+typedef uint32_t u32xv __attribute__((vector_size(4 * VN)));
+
+/* As half_of_e8m0, for 16 bytes. */
+INLINE void scales_of_e8m0(u8x16 e, vf *s)
+{
+    u8xv bytes[NS];
+
+    memcpy(bytes, &e, sizeof e);
+    UNROLL
+    for (int i = 0; i < NS; i++) {
+        u32xv w = __builtin_convertvector(bytes[i], u32xv);
+        u32xv is_small = (u32xv)(w < 2);
+        u32xv bits = (is_small & (0x00200000 + (w << 21))) | (~is_small & (w - 1) << 23);
+
+        memcpy(&s[i], &bits, sizeof bits);
+    }
+}
+
+/* Byte 0 of each of 8 blocks. */
+INLINE uint64_t bytes_of_blocks(const uint8_t *p, size_t block_bytes)
+{
+    uint64_t v = 0;
+
+    UNROLL
+    for (size_t b = 0; b < 8; b++)
+        v |= (uint64_t)p[b * block_bytes] << (8 * b);
+    return v;
+}
+
 /* The scales of 8 blocks of 32, and their minima. */
 INLINE void scales_of_blocks(struct span_traits t, const uint8_t *p, vf *s, vf *m)
 {
-    scales_of_f16(halves_of_blocks(p, t.bytes / 8, 0), s);
+    if (t.scale_bytes == 1)
+        scales_of_e8m0(twice_8(bytes_of_blocks(p, t.bytes / 8)), s);
+    else
+        scales_of_f16(halves_of_blocks(p, t.bytes / 8, 0), s);
     if (!t.has_minima)
         return;
     scales_of_f16(halves_of_blocks(p, t.bytes / 8, 2), m);
@@ -379,7 +481,7 @@ INLINE void dequant_blocks(enum tensor_type type, const uint8_t *p, float *dst, 
     for (; n >= 32; n -= 32, p += t.bytes / 8, dst += 32) {
         _Alignas(32) uint8_t bytes[32];
         u8x32 run = run_of(type, p, 0);
-        float s = f32_of_half(p);
+        float s = t.scale_bytes == 1 ? half_of_e8m0(*p) : f32_of_half(p);
         float m = t.has_minima ? -f32_of_half(p + 2) : 0;
 
         memcpy(bytes, &run, sizeof run);

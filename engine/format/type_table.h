@@ -16,8 +16,8 @@
  *                signed is 1, otherwise 0 .. 127.  offset is 0 in types with minima.
  *   layout       the fields of a block in file order, each an array of bytes
  *
- * Blocks of 32 values start with their scale d, an f16.  In types with minima an f16 m
- * follows it, which is minus the minimum.
+ * Blocks of 32 values start with their scale d: an f16 if it has 2 bytes, a power of two
+ * (half.h) if it has 1.  In types with minima an f16 m follows, which is minus the minimum.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_TYPE_TABLE_H
 #define MEMWALL_ENGINE_FORMAT_TYPE_TABLE_H
@@ -39,7 +39,8 @@
     X(Q5_0,   q5_0,    6, 22, 0, 16, 0, d[2], high[4], q[16]) \
     X(Q5_1,   q5_1,    7, 24, 0,  0, 1, d[2], m[2], high[4], q[16]) \
     X(Q8_0,   q8_0,    8, 34, 1,  0, 0, d[2], q[32]) \
-    X(IQ4_NL, iq4_nl, 20, 18, 1,  0, 0, d[2], q[16])
+    X(IQ4_NL, iq4_nl, 20, 18, 1,  0, 0, d[2], q[16]) \
+    X(MXFP4,  mxfp4,  39, 17, 1,  0, 0, d[1], q[16])
 
 /* Blocks of 256.    TYPE    name    id bytes signed offset minima  layout */
 #define TYPES_OF_256(X) \
@@ -48,7 +49,9 @@
     X(Q4_K,   q4_k,   12, 144, 0,  0, 1, d[2], dmin[2], scales[12], q[128]) \
     X(Q5_K,   q5_k,   13, 176, 0,  0, 1, d[2], dmin[2], scales[12], high[32], q[128]) \
     X(Q6_K,   q6_k,   14, 210, 0, 32, 0, q[128], high[64], scales[16], d[2]) \
-    X(IQ4_XS, iq4_xs, 23, 136, 1,  0, 0, d[2], scales[6], q[128])
+    X(IQ4_XS, iq4_xs, 23, 136, 1,  0, 0, d[2], scales[6], q[128]) \
+    X(TQ1_0,  tq1_0,  34,  54, 0,  1, 0, q[48], last[4], d[2]) \
+    X(TQ2_0,  tq2_0,  35,  66, 0,  1, 0, q[64], d[2])
 
 /* Recognised in files, not computed.  Removed types have blocks of 0 values. */
 /*                   TYPE        id values bytes */
@@ -72,12 +75,9 @@
     X(Q4_0_4_4,   31,   0,   0) \
     X(Q4_0_4_8,   32,   0,   0) \
     X(Q4_0_8_8,   33,   0,   0) \
-    X(TQ1_0,      34, 256,  54) \
-    X(TQ2_0,      35, 256,  66) \
     X(IQ4_NL_4_4, 36,   0,   0) \
     X(IQ4_NL_4_8, 37,   0,   0) \
     X(IQ4_NL_8_8, 38,   0,   0) \
-    X(MXFP4,      39,  32,  17) \
     X(NVFP4,      40,  64,  36) \
     X(Q1_0,       41, 128,  18) \
     X(Q2_0,       42,  64,  18)

@@ -1,5 +1,5 @@
 # unit tests of compute
-EXTRA_DIST += tests/data/quants
+EXTRA_DIST += tests/data/quants tests/data/quants/make_blocks.py
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/unit/test_blas tests/unit/test_kernels tests/unit/test_pool \
