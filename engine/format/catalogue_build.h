@@ -42,9 +42,6 @@ int catalogue_check_tensors(const struct catalogue *c, struct err *e);
 /* How the file spells a canonical name: itself in GGUF, the other name in a snapshot. */
 void catalogue_spell(const struct catalogue *c, const char *canonical, char *buf, size_t n);
 
-/* The suffix behind "blk.N." with N below n_layer (0: any), or NULL. */
-const char *layer_suffix(const char *name, uint32_t n_layer, uint32_t *layer);
-
 /* The parts of catalogue_open by kind of model. */
 int open_gguf_set(struct catalogue *c, struct err *e);
 

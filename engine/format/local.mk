@@ -29,6 +29,7 @@ libengine_a_SOURCES += \
 	engine/format/summary.c engine/format/summary.h \
 	engine/format/summary_foreign.c \
 	engine/format/tensor_check.c \
+	engine/format/tensor_table.c engine/format/tensor_table.h \
 	engine/format/tensor_use.c engine/format/tensor_use.h \
 	engine/format/tensor_type.c engine/format/tensor_type.h engine/format/type_table.h \
 	engine/format/value_rules.c engine/format/value_rules.h \

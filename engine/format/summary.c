@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/format/arch.h"
 #include "engine/format/catalogue.h"
-#include "engine/format/catalogue_build.h"
+#include "engine/format/tensor_table.h"
 #include "engine/format/tensor_use.h"
 #include "engine/format/value_rules.h"
 
@@ -27,13 +26,6 @@ const char *summary_use_name(enum summary_use u)
     return names[u];
 }
 
-static bool ends_in(const char *s, const char *tail)
-{
-    size_t n = strlen(s), m = strlen(tail);
-
-    return n >= m && strcmp(s + n - m, tail) == 0;
-}
-
 static bool is_tied(const struct catalogue *c)
 {
     const struct tensor_info *head = catalogue_find(c, "output.weight");
@@ -41,14 +33,16 @@ static bool is_tied(const struct catalogue *c)
     return head == NULL || !head->is_text;
 }
 
-static enum summary_use use_in_layer(const struct catalogue *c, const struct tensor_info *t,
-                                     const char *suffix)
+static enum summary_use use_of_form(enum tensor_form form)
 {
-    if (ends_in(suffix, "_exps.weight"))
-        return c->hparams.n_expert > 0 ? SUMMARY_EXPERT : SUMMARY_UNREAD;
-    /* The router is small and kept as floats, though it is a matrix. */
-    if (tensor_rows(t) == 1 || strcmp(suffix, "ffn_gate_inp.weight") == 0)
-        return SUMMARY_RESIDENT;
+    switch (form) {
+    case FORM_VECTOR:
+    case FORM_ROUTER: return SUMMARY_RESIDENT;
+    case FORM_MATRIX: return SUMMARY_LAYER;
+    case FORM_EXPERTS: return SUMMARY_EXPERT;
+    case FORM_LOOKUP: return SUMMARY_LOOKUP;
+    case FORM_HEAD: return SUMMARY_HEAD;
+    }
     return SUMMARY_LAYER;
 }
 
@@ -56,29 +50,21 @@ static enum summary_use use_of(const struct catalogue *c, const struct tensor_in
                                int32_t *layer)
 {
     uint32_t n = 0;
-    const char *suffix = layer_suffix(t->name, c->hparams.n_layer, &n);
+    bool in_layer = layer_suffix(t->name, c->hparams.n_layer, &n) != NULL;
+    enum tensor_id id;
 
-    *layer = suffix != NULL ? (int32_t)n : -1;
+    *layer = in_layer ? (int32_t)n : -1;
     if (c->hparams.n_layer == 0)
         return SUMMARY_OTHER;
     switch (catalogue_tensor_kind(c, t)) {
     case TENSOR_OUTSIDE: return SUMMARY_OTHER;
     case TENSOR_UNKNOWN: return SUMMARY_UNKNOWN;
-    case TENSOR_IDLE:
-        /* Of a fused tensor of a shared layer only the rows of k and v are idle. */
-        if (suffix == NULL || strncmp(suffix, "attn_qkv.", 9) != 0)
-            return SUMMARY_UNREAD;
-        break;
+    case TENSOR_IDLE: return SUMMARY_UNREAD;
     case TENSOR_TEXT: break;
     }
-    if (suffix != NULL)
-        return use_in_layer(c, t, suffix);
-    if (strcmp(t->name, "token_embd.weight") == 0 ||
-        strcmp(t->name, "per_layer_token_embd.weight") == 0)
-        return SUMMARY_LOOKUP;
-    if (strcmp(t->name, "output.weight") == 0)
-        return SUMMARY_HEAD;
-    return tensor_rows(t) == 1 ? SUMMARY_RESIDENT : SUMMARY_LAYER;
+    id = tensor_id_of(c->hparams.arch, t->name, c->hparams.n_layer, &n);
+    return tensor_role(c, id, n) == ROLE_NONE ? SUMMARY_UNREAD
+                                              : use_of_form(tensor_spec(id)->form);
 }
 
 void summary_tensor_at(const struct catalogue *c, uint32_t i, struct summary_tensor *out)

@@ -3,202 +3,178 @@
 #include "engine/model/desc.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/base/arena.h"
 #include "engine/format/arch.h"
+#include "engine/format/tensor_table.h"
 #include "engine/format/tensor_use.h"
-#include "engine/model/desc_internal.h"
 
 /* --- finding tensors --- */
 
-const struct tensor_info *find_tensor(struct finder *f, const char *name, bool is_needed)
-{
-    const struct tensor_info *t;
-    char full[96];
+struct finder {
+    const struct catalogue *c;
+    struct err *e;
+    bool failed; /* set at the first error, which is kept */
+};
 
-    if (f->layer >= 0)
-        snprintf(full, sizeof full, "blk.%d.%s", f->layer, name);
-    else
-        snprintf(full, sizeof full, "%s", name);
-    t = catalogue_find(f->c, full);
-    if (t == NULL && is_needed && !f->failed) {
-        f->failed = true;
-        err_set(f->e, ERR_FORMAT, "the model has no such tensor");
-        err_at(f->e, f->c->path, ERR_NO_OFFSET, full);
-    }
-    return t;
-}
-
-static void wrong_shape(struct finder *f, const struct tensor_info *t, uint64_t n_row,
-                        uint64_t n_k)
+static void fail_at(struct finder *f, const struct tensor_info *t)
 {
-    if (f->failed)
-        return;
     f->failed = true;
-    err_set(f->e, ERR_FORMAT, "has %llu rows of %llu values, %llu rows of %llu are wanted",
-            (unsigned long long)tensor_rows(t), (unsigned long long)t->ne[0],
-            (unsigned long long)n_row, (unsigned long long)n_k);
     err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
 }
 
-static bool is_computed(struct finder *f, const struct tensor_info *t)
+/* The tensor, or the part of a fused one, that the model reads under this id.  Shapes were
+ * checked when the catalogue was opened; whether there are kernels for the type was not. */
+static bool find(struct finder *f, enum tensor_id id, uint32_t l, struct tensor_part *p)
 {
-    const struct tensor_type_info *type = tensor_type_info(t->type);
+    const struct tensor_type_info *type;
     char list[TYPES_COMPUTED_BYTES];
 
-    if (type != NULL && type->is_computed)
+    if (f->failed || !tensor_find(f->c, id, l, p))
+        return false;
+    type = tensor_type_info(p->tensor->type);
+    if (type->is_computed)
         return true;
-    if (!f->failed) {
-        f->failed = true;
-        tensor_types_computed(list, sizeof list);
-        err_set(f->e, ERR_UNSUPPORTED, "weight type %s is not supported; memwall runs: %s",
-                type != NULL ? type->name : "?", list);
-        err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
-    }
+    tensor_types_computed(list, sizeof list);
+    err_set(f->e, ERR_UNSUPPORTED, "weight type %s is not supported; memwall runs: %s",
+            type->name, list);
+    fail_at(f, p->tensor);
     return false;
 }
 
-/* A tensor of n_all rows of n_k values; NULL if it is absent or wrong. */
-static const struct tensor_info *find_rows(struct finder *f, const char *name, uint64_t n_all,
-                                           uint64_t n_k, bool is_needed)
+static struct mat find_mat(struct finder *f, enum tensor_id id, uint32_t l)
 {
-    const struct tensor_info *t = find_tensor(f, name, is_needed);
+    struct tensor_part p;
 
-    if (t == NULL)
-        return NULL;
-    if (t->ne[0] != n_k || tensor_rows(t) != n_all) {
-        wrong_shape(f, t, n_all, n_k);
-        return NULL;
-    }
-    return is_computed(f, t) ? t : NULL;
-}
-
-struct mat find_slice(struct finder *f, const char *name, uint64_t row0, uint64_t n_row,
-                      uint64_t n_all, uint64_t n_k, bool is_needed)
-{
-    const struct tensor_info *t = find_rows(f, name, n_all, n_k, is_needed);
-
-    if (t == NULL)
+    if (!find(f, id, l, &p))
         return (struct mat){ 0 };
-    if (n_row > UINT32_MAX || n_k > UINT32_MAX) {
-        if (!f->failed) {
-            f->failed = true;
-            err_set(f->e, ERR_UNSUPPORTED, "%llu rows of %llu values are too many",
-                    (unsigned long long)n_row, (unsigned long long)n_k);
-            err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
-        }
-        return (struct mat){ 0 };
-    }
-    return (struct mat){
-        .tensor = t, .row0 = row0, .n_row = (uint32_t)n_row, .n_k = (uint32_t)n_k
-    };
+    return (struct mat){ .tensor = p.tensor,
+                         .row0 = p.first,
+                         .n_row = (uint32_t)p.n,
+                         .n_k = (uint32_t)p.tensor->ne[0] };
 }
 
-struct mat find_mat(struct finder *f, const char *name, uint64_t n_row, uint64_t n_k,
-                    bool is_needed)
+static struct vec find_vec(struct finder *f, enum tensor_id id, uint32_t l)
 {
-    return find_slice(f, name, 0, n_row, n_row, n_k, is_needed);
-}
+    struct tensor_part p;
 
-const struct tensor_info *find_experts(struct finder *f, const char *name, uint64_t n_row,
-                                       uint64_t n_k, bool is_needed)
-{
-    return find_rows(f, name, n_row, n_k, is_needed);
-}
-
-struct vec find_part(struct finder *f, const char *name, uint64_t first, uint64_t n,
-                     uint64_t n_all, bool is_needed)
-{
-    const struct tensor_info *t = find_tensor(f, name, is_needed);
-
-    if (t == NULL)
+    if (!find(f, id, l, &p))
         return (struct vec){ 0 };
-    if (tensor_rows(t) * t->ne[0] != n_all) {
-        wrong_shape(f, t, 1, n_all);
-        return (struct vec){ 0 };
-    }
-    if (!is_computed(f, t))
-        return (struct vec){ 0 };
-    return (struct vec){ .tensor = t, .first = first, .n = n };
+    return (struct vec){ .tensor = p.tensor, .first = p.first, .n = p.n };
 }
 
-struct vec find_vec(struct finder *f, const char *name, uint64_t n, bool is_needed)
+static const struct tensor_info *find_tensor(struct finder *f, enum tensor_id id, uint32_t l)
 {
-    return find_part(f, name, 0, n, n, is_needed);
+    struct tensor_part p;
+
+    return find(f, id, l, &p) ? p.tensor : NULL;
 }
 
-/* --- attention, the same in all architectures --- */
+/* --- one layer --- */
 
-void describe_attention(struct finder *f, struct model_desc *d, uint32_t l, bool needs_v)
+struct member {
+    enum tensor_id id;
+    size_t at; /* in struct layer_desc */
+};
+
+static const struct member layer_mats[] = {
+    { T_ATTN_K, offsetof(struct layer_desc, k) },
+    { T_ATTN_V, offsetof(struct layer_desc, v) },
+    { T_ATTN_Q, offsetof(struct layer_desc, q) },
+    { T_ATTN_OUT, offsetof(struct layer_desc, o) },
+    { T_FFN_GATE, offsetof(struct layer_desc, gate) },
+    { T_FFN_UP, offsetof(struct layer_desc, up) },
+    { T_FFN_DOWN, offsetof(struct layer_desc, down) },
+    { T_PER_LAYER_GATE, offsetof(struct layer_desc, ple_gate) },
+    { T_PER_LAYER_OUT, offsetof(struct layer_desc, ple_out) },
+};
+
+static const struct member layer_vecs[] = {
+    { T_ATTN_NORM, offsetof(struct layer_desc, attn_norm) },
+    { T_ATTN_Q_NORM, offsetof(struct layer_desc, q_norm) },
+    { T_ATTN_K_NORM, offsetof(struct layer_desc, k_norm) },
+    { T_POST_ATTN_NORM, offsetof(struct layer_desc, post_attn_norm) },
+    { T_FFN_NORM, offsetof(struct layer_desc, ffn_norm) },
+    { T_POST_FFN_NORM, offsetof(struct layer_desc, post_ffn_norm) },
+    { T_PER_LAYER_NORM, offsetof(struct layer_desc, post_ple_norm) },
+    { T_ATTN_Q_BIAS, offsetof(struct layer_desc, bias_q) },
+    { T_ATTN_K_BIAS, offsetof(struct layer_desc, bias_k) },
+    { T_ATTN_V_BIAS, offsetof(struct layer_desc, bias_v) },
+    { T_ATTN_OUT_BIAS, offsetof(struct layer_desc, bias_o) },
+    { T_OUT_SCALE, offsetof(struct layer_desc, out_scale) },
+    { T_FFN_GATE_BIAS, offsetof(struct layer_desc, bias_gate) },
+    { T_FFN_UP_BIAS, offsetof(struct layer_desc, bias_up) },
+    { T_FFN_DOWN_BIAS, offsetof(struct layer_desc, bias_down) },
+    { T_ROUTER, offsetof(struct layer_desc, experts.router) },
+    { T_ROUTER_SCALE, offsetof(struct layer_desc, experts.router_scale) },
+    { T_EXPERT_SCALE, offsetof(struct layer_desc, experts.expert_scale) },
+    { T_EXPERTS_PRE_NORM, offsetof(struct layer_desc, experts.pre_norm) },
+    { T_DENSE_POST_NORM, offsetof(struct layer_desc, experts.post_norm_dense) },
+    { T_EXPERTS_POST_NORM, offsetof(struct layer_desc, experts.post_norm_experts) },
+};
+
+#define N_MEMBER(list) (sizeof(list) / sizeof(list)[0])
+
+static void *member_of(struct layer_desc *layer, const struct member *m)
 {
-    const struct layer_hparams *hp = &d->hp->layers[l];
+    return (char *)layer + m->at;
+}
+
+static void describe_experts(struct finder *f, const struct hparams *hp,
+                             struct experts_desc *x, uint32_t l)
+{
+    x->n_expert = hp->n_expert;
+    x->n_used = hp->n_expert_used;
+    x->n_ff = hp->n_ff_expert;
+    x->gate_up = find_tensor(f, T_EXPERTS_GATE_UP, l);
+    x->down = find_tensor(f, T_EXPERTS_DOWN, l);
+    if (x->gate_up != NULL)
+        return;
+    x->gate = find_tensor(f, T_EXPERTS_GATE, l);
+    x->up = find_tensor(f, T_EXPERTS_UP, l);
+    if (f->failed || x->gate->type == x->up->type)
+        return;
+    err_set(f->e, ERR_UNSUPPORTED, "has another type than the experts' gate");
+    fail_at(f, x->up);
+}
+
+static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
+{
+    const struct hparams *hp = d->hp;
+    const struct layer_hparams *from = &hp->layers[l];
     struct layer_desc *layer = &d->layers[l];
-    bool has_bias = d->hp->attn_bias != BIAS_NONE;
-    uint64_t n_q = (uint64_t)hp->n_head * hp->head_dim_k;
-    uint64_t n_k = (uint64_t)hp->n_head_kv * hp->head_dim_k;
-    uint64_t n_v = (uint64_t)hp->n_head_kv * hp->head_dim_v;
-    uint64_t n_embd = d->n_embd;
 
-    layer->is_sliding = hp->is_sliding;
-    layer->window = hp->is_sliding ? d->hp->n_swa : 0;
-    layer->n_head = hp->n_head;
-    layer->n_head_kv = hp->n_head_kv;
-    layer->head_dim_k = hp->head_dim_k;
-    layer->head_dim_v = hp->head_dim_v;
-    layer->n_ff = hp->n_ff;
-    if (find_tensor(f, "attn_qkv.weight", false) != NULL) {
-        uint64_t n_all = n_q + n_k + n_v;
-
-        layer->q = find_slice(f, "attn_qkv.weight", 0, n_q, n_all, n_embd, true);
-        if (has_bias)
-            layer->bias_q = find_part(f, "attn_qkv.bias", 0, n_q, n_all, false);
-        if (layer->owns_kv) {
-            layer->k = find_slice(f, "attn_qkv.weight", n_q, n_k, n_all, n_embd, true);
-            layer->v = find_slice(f, "attn_qkv.weight", n_q + n_k, n_v, n_all, n_embd, true);
-        }
-        if (layer->owns_kv && has_bias) {
-            layer->bias_k = find_part(f, "attn_qkv.bias", n_q, n_k, n_all, false);
-            layer->bias_v = find_part(f, "attn_qkv.bias", n_q + n_k, n_v, n_all, false);
-        }
-    } else {
-        layer->q = find_mat(f, "attn_q.weight", n_q, n_embd, true);
-        if (has_bias)
-            layer->bias_q = find_vec(f, "attn_q.bias", n_q, false);
-        if (layer->owns_kv) {
-            layer->k = find_mat(f, "attn_k.weight", n_k, n_embd, true);
-            if (needs_v || !d->hp->no_values)
-                layer->v = find_mat(f, "attn_v.weight", n_v, n_embd, needs_v);
-        }
-        if (layer->owns_kv && has_bias) {
-            layer->bias_k = find_vec(f, "attn_k.bias", n_k, false);
-            if (layer->v.tensor != NULL)
-                layer->bias_v = find_vec(f, "attn_v.bias", n_v, false);
-        }
-    }
+    layer->is_sliding = from->is_sliding;
+    layer->window = from->is_sliding ? hp->n_swa : 0;
+    layer->n_head = from->n_head;
+    layer->n_head_kv = from->n_head_kv;
+    layer->head_dim_k = from->head_dim_k;
+    layer->head_dim_v = from->head_dim_v;
+    layer->n_ff = from->n_ff;
+    layer->has_v_norm = arch_has(hp->arch, TRAIT_V_NORM);
+    for (size_t i = 0; i < N_MEMBER(layer_mats); i++)
+        *(struct mat *)member_of(layer, &layer_mats[i]) = find_mat(f, layer_mats[i].id, l);
+    for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
+        *(struct vec *)member_of(layer, &layer_vecs[i]) = find_vec(f, layer_vecs[i].id, l);
     layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL;
-    layer->o =
-        find_mat(f, "attn_output.weight", n_embd, (uint64_t)hp->n_head * hp->head_dim_v, true);
-    if (d->hp->attn_bias == BIAS_AS_FOUND || d->hp->attn_bias == BIAS_ALL)
-        layer->bias_o = find_vec(f, "attn_output.bias", n_embd, false);
-    if (arch_has(d->hp->arch, TRAIT_QK_NORM)) {
-        layer->q_norm = find_vec(f, "attn_q_norm.weight", hp->head_dim_k, true);
-        if (layer->owns_kv)
-            layer->k_norm = find_vec(f, "attn_k_norm.weight", hp->head_dim_k, true);
-    }
-    layer->attn_norm = find_vec(f, "attn_norm.weight", n_embd, true);
+    /* One tensor holds the rows of all layers. */
+    layer->ple_proj = find_mat(f, T_PER_LAYER_PROJ, l);
+    layer->ple_proj.n_row = d->n_embd_per_layer;
+    layer->ple_proj.row0 = (uint64_t)l * d->n_embd_per_layer;
+    if (hp->n_expert > 0)
+        describe_experts(f, hp, &layer->experts, l);
 }
 
 /* --- which keys and values a layer reads --- */
 
-/* Which store each layer reads: its own, or for the last n_layer_kv_shared ones that of the
- * last layer before them of the same kind. */
-static int assign_kv(struct model_desc *d, struct err *e)
+/* The store that each layer reads: its own, or for the last n_layer_kv_shared ones that of the
+ * last layer before them of the same kind.  hparams_finish checked that there is one of the
+ * same shape. */
+static void assign_kv(struct model_desc *d)
 {
     uint32_t first_shared = d->n_layer - d->hp->n_layer_kv_shared;
-    int64_t last[2] = { -1, -1 }; /* layer, by is_sliding */
+    uint32_t last[2] = { 0, 0 }; /* store of the last owner, by is_sliding */
 
     for (uint32_t l = 0; l < d->n_layer; l++) {
         struct layer_desc *layer = &d->layers[l];
@@ -206,33 +182,14 @@ static int assign_kv(struct model_desc *d, struct err *e)
 
         layer->owns_kv = l < first_shared;
         if (layer->owns_kv) {
-            layer->kv_layer = d->n_kv++;
             layer->kind = is_sliding ? MW_LAYER_SLIDING : MW_LAYER_GLOBAL;
-            last[is_sliding] = l;
+            last[is_sliding] = d->n_kv++;
             d->last_kv_layer = l;
-            continue;
+        } else {
+            layer->kind = is_sliding ? MW_LAYER_SHARED_SLIDING : MW_LAYER_SHARED_GLOBAL;
         }
-        layer->kind = is_sliding ? MW_LAYER_SHARED_SLIDING : MW_LAYER_SHARED_GLOBAL;
-        if (last[is_sliding] < 0) {
-            err_set(e, ERR_FORMAT,
-                    "layer %u shares keys and values of a kind that no layer "
-                    "before it owns",
-                    l);
-            return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
-        }
-        layer->kv_layer = d->layers[last[is_sliding]].kv_layer;
+        layer->kv_layer = last[is_sliding];
     }
-    if (d->n_kv == 0) {
-        err_set(e, ERR_FORMAT, "no layer owns keys and values");
-        return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
-    }
-    return 0;
-}
-
-static bool same_spec(const struct kv_spec *a, const struct kv_spec *b)
-{
-    return a->is_sliding == b->is_sliding && a->n_head_kv == b->n_head_kv &&
-           a->head_dim_k == b->head_dim_k && a->head_dim_v == b->head_dim_v;
 }
 
 static int make_kv_specs(struct model_desc *d, struct err *e)
@@ -242,17 +199,13 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
         return err_memory(e, "the table of %u KV layers", d->n_kv);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
-        struct kv_spec spec = { .is_sliding = layer->is_sliding && layer->window > 0,
-                                .n_head_kv = layer->n_head_kv,
-                                .head_dim_k = layer->head_dim_k,
-                                .head_dim_v = layer->head_dim_v };
 
-        if (layer->owns_kv) {
-            d->kv_specs[layer->kv_layer] = spec;
-        } else if (!same_spec(&spec, &d->kv_specs[layer->kv_layer])) {
-            err_set(e, ERR_FORMAT, "layer %u shares keys and values of another shape", l);
-            return err_at(e, d->catalogue->path, ERR_NO_OFFSET, "attention.shared_kv_layers");
-        }
+        if (layer->owns_kv)
+            d->kv_specs[layer->kv_layer] =
+                (struct kv_spec){ .is_sliding = layer->is_sliding && layer->window > 0,
+                                  .n_head_kv = layer->n_head_kv,
+                                  .head_dim_k = layer->head_dim_k,
+                                  .head_dim_v = layer->head_dim_v };
     }
     return 0;
 }
@@ -319,20 +272,8 @@ int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, stru
         return -1;
     for (uint32_t l = 0; l < d->n_layer; l++) {
         struct layer_desc *layer = &d->layers[l];
-        struct vec *all[] = {
-            /* clang-format off */
-            &layer->attn_norm,      &layer->q_norm,       &layer->k_norm,
-            &layer->post_attn_norm, &layer->ffn_norm,     &layer->post_ffn_norm,
-            &layer->post_ple_norm,  &layer->bias_q,       &layer->bias_k,
-            &layer->bias_v,         &layer->bias_o,       &layer->out_scale,
-            &layer->bias_gate,      &layer->bias_up,      &layer->bias_down,
-            &layer->experts.router, &layer->experts.router_scale, &layer->experts.expert_scale,
-            &layer->experts.pre_norm, &layer->experts.post_norm_dense, &layer->experts.post_norm_experts,
-            /* clang-format on */
-        };
-
-        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-            if (fn(ctx, all[i], e) != 0)
+        for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
+            if (fn(ctx, member_of(layer, &layer_vecs[i]), e) != 0)
                 return -1;
     }
     return 0;
@@ -420,7 +361,7 @@ static int check_use(struct model_desc *d, struct err *e)
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
 {
     const struct hparams *hp = &c->hparams;
-    struct finder f = { .c = c, .e = e, .layer = -1 };
+    struct finder f = { .c = c, .e = e };
     struct model_desc *d;
 
     *out = NULL;
@@ -437,23 +378,23 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->n_embd = hp->n_embd;
     d->n_vocab = hp->n_vocab;
     d->n_embd_per_layer = hp->n_embd_per_layer;
-    d->embd_scale = 1;
+    d->embd_scale = arch_has(hp->arch, TRAIT_EMBD_SCALE) ? sqrtf((float)d->n_embd) : 1;
+    d->act = arch_has(hp->arch, TRAIT_GELU) ? ACT_KIND_GELU : ACT_KIND_SILU;
     d->attn_scale = hp->attn_scale;
     d->softcap_attn = hp->softcap_attn;
     d->softcap_final = hp->softcap_final;
     d->rms_eps = hp->rms_eps;
-    if (assign_kv(d, e) != 0)
-        goto fail;
+    assign_kv(d);
 
-    d->token_embd = find_mat(&f, "token_embd.weight", d->n_vocab, d->n_embd, true).tensor;
-    d->output_norm = find_vec(&f, "output_norm.weight", d->n_embd, true);
-    d->head = find_mat(&f, "output.weight", d->n_vocab, d->n_embd, false);
+    d->token_embd = find_tensor(&f, T_TOKEN_EMBD, 0);
+    d->ple_embd = find_tensor(&f, T_PER_LAYER_EMBD, 0);
+    d->ple_norm = find_vec(&f, T_PER_LAYER_PROJ_NORM, 0);
+    d->output_norm = find_vec(&f, T_OUTPUT_NORM, 0);
+    d->head = find_mat(&f, T_OUTPUT, 0);
     if (d->head.tensor == NULL)
-        d->head = find_mat(&f, "token_embd.weight", d->n_vocab, d->n_embd, true);
-    if (arch_has(hp->arch, TRAIT_HEADS_BY_KIND))
-        describe_gemma4(&f, d);
-    else
-        describe_llama(&f, d);
+        d->head = find_mat(&f, T_TOKEN_EMBD, 0);
+    for (uint32_t l = 0; l < d->n_layer; l++)
+        describe_layer(&f, d, l);
     if (f.failed || make_kv_specs(d, e) != 0 || check_use(d, e) != 0)
         goto fail;
     *out = d;

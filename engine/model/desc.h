@@ -3,8 +3,8 @@
  *
  * Data only: for each layer its kind, window, head counts and sizes, rope table, which
  * norms there are, which keys and values it reads; for the model the embedding rule,
- * soft-caps and extra inputs.  One small function per architecture fills it from the
- * catalogue; the pass has no question about architectures.
+ * soft-caps and extra inputs.  It is filled from the catalogue by the table of tensors and
+ * the traits of the architecture; the pass asks about neither.
  */
 #ifndef MEMWALL_ENGINE_MODEL_DESC_H
 #define MEMWALL_ENGINE_MODEL_DESC_H
@@ -99,8 +99,8 @@ struct model_desc {
     struct layer_desc layers[]; /* [n_layer] */
 };
 
-/* Returns 0 and *out, to be freed with desc_free, or -1 with *e naming the tensor that is
- * missing, has the wrong shape or type, or belongs to the model and is not used. */
+/* Returns 0 and *out, to be freed with desc_free, or -1 with *e naming the tensor whose type
+ * has no kernels, or that belongs to the model and is not used. */
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e);
 void desc_free(struct model_desc *d);
 

@@ -1,7 +1,6 @@
 # engine/model: descriptions of architectures, the forward pass that walks them.
 libengine_a_SOURCES += \
-	engine/model/desc.c engine/model/desc.h engine/model/desc_internal.h \
-	engine/model/desc_gemma4.c engine/model/desc_llama.c \
+	engine/model/desc.c engine/model/desc.h \
 	engine/model/rope.c engine/model/rope.h \
 	engine/model/forward.c engine/model/forward.h engine/model/forward_internal.h \
 	engine/model/attend.c engine/model/experts.c \

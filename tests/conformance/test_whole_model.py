@@ -235,6 +235,15 @@ class Gemma4(Case):
         self.runs(path)
         self.assertIn("never read", memwall("inspect", path).stdout)
 
+    def test_of_a_fused_tensor_a_layer_that_reads_another_s_uses_the_queries(self):
+        fused = {"blk.3.attn_qkv.weight": ((128, 64), 2), "blk.3.attn_q.weight": None,
+                 "blk.3.attn_k.weight": None, "blk.3.attn_v.weight": None}
+        path = gemma4(self.path("m.gguf"), {"attention.shared_kv_layers": 2}, fused,
+                      sliding=(1, 0, 1, 0))
+        self.runs(path)
+        tensors = json.loads(memwall("inspect", "--json", "--tensors", path).stdout)["tensors"]
+        self.assertEqual("layer", next(t["use"] for t in tensors if ".attn_qkv." in t["name"]))
+
     def test_keys_serve_as_values_of_their_own_size_only(self):
         path, no_v = self.path("m.gguf"), {"blk.1.attn_v.weight": None}
         self.runs(gemma4(path, sliding=(1, 0), more=no_v))

@@ -1,0 +1,370 @@
+#include "config.h"
+
+#include "engine/format/tensor_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const struct tensor_spec specs[T_COUNT] = {
+    [T_TOKEN_EMBD] = {
+        "token_embd.weight", "embed_tokens.weight", FORM_LOOKUP, { DIM_EMBD, DIM_VOCAB } },
+    [T_PER_LAYER_EMBD] = {
+        "per_layer_token_embd.weight", "embed_tokens_per_layer.weight",
+        FORM_LOOKUP, { DIM_PER_LAYER_ALL, DIM_VOCAB }, .when = FACT_HAS_PER_LAYER },
+    [T_PER_LAYER_PROJ] = {
+        "per_layer_model_proj.weight", "per_layer_model_projection.weight",
+        FORM_MATRIX, { DIM_EMBD, DIM_PER_LAYER_ALL }, .when = FACT_HAS_PER_LAYER },
+    [T_PER_LAYER_PROJ_NORM] = {
+        "per_layer_proj_norm.weight", "per_layer_projection_norm.weight",
+        FORM_VECTOR, { DIM_PER_LAYER }, .when = FACT_HAS_PER_LAYER },
+    [T_ROPE_FREQS] = {
+        "rope_freqs.weight", NULL, FORM_VECTOR, { DIM_ROPE_PAIRS },
+        .needed = FACT_NEEDS_ROPE_FREQS },
+    [T_ROPE_SHORT] = {
+        "rope_factors_short.weight", NULL, FORM_VECTOR, { DIM_ROPE_PAIRS },
+        .needed = FACT_NEVER },
+    [T_ROPE_LONG] = {
+        "rope_factors_long.weight", NULL, FORM_VECTOR, { DIM_ROPE_PAIRS },
+        .needed = FACT_NEVER },
+    [T_OUTPUT_NORM] = { "output_norm.weight", "norm.weight", FORM_VECTOR, { DIM_EMBD } },
+    [T_OUTPUT] = {
+        "output.weight", "lm_head.weight", FORM_HEAD, { DIM_EMBD, DIM_VOCAB },
+        .needed = FACT_NEEDS_HEAD },
+
+    [T_ATTN_NORM] = {
+        "attn_norm.weight", "input_layernorm.weight", FORM_VECTOR, { DIM_EMBD } },
+    [T_ATTN_QKV] = {
+        "attn_qkv.weight", "self_attn.qkv_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_QKV },
+        .needed = FACT_NEVER },
+    [T_ATTN_Q] = {
+        "attn_q.weight", "self_attn.q_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_Q },
+        .fused = T_ATTN_QKV },
+    [T_ATTN_K] = {
+        "attn_k.weight", "self_attn.k_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_K },
+        .when = FACT_OWNS_KV, .fused = T_ATTN_QKV },
+    [T_ATTN_V] = {
+        "attn_v.weight", "self_attn.v_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_V },
+        .when = FACT_OWNS_KV | FACT_READS_V, .needed = FACT_NEEDS_V, .fused = T_ATTN_QKV },
+    [T_ATTN_QKV_BIAS] = {
+        "attn_qkv.bias", "self_attn.qkv_proj.bias", FORM_VECTOR, { DIM_QKV },
+        .when = FACT_FUSED_QKV | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS },
+    [T_ATTN_Q_BIAS] = {
+        "attn_q.bias", "self_attn.q_proj.bias", FORM_VECTOR, { DIM_Q },
+        .when = FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS, .fused = T_ATTN_QKV_BIAS },
+    [T_ATTN_K_BIAS] = {
+        "attn_k.bias", "self_attn.k_proj.bias", FORM_VECTOR, { DIM_K },
+        .when = FACT_OWNS_KV | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS,
+        .fused = T_ATTN_QKV_BIAS },
+    [T_ATTN_V_BIAS] = {
+        "attn_v.bias", "self_attn.v_proj.bias", FORM_VECTOR, { DIM_V },
+        .when = FACT_OWNS_KV | FACT_READS_V | FACT_READS_BIAS,
+        .needed = FACT_NEEDS_V | FACT_NEEDS_BIAS, .fused = T_ATTN_QKV_BIAS },
+    [T_ATTN_Q_NORM] = {
+        "attn_q_norm.weight", "self_attn.q_norm.weight", FORM_VECTOR, { DIM_HEAD },
+        TRAIT_QK_NORM },
+    [T_ATTN_K_NORM] = {
+        "attn_k_norm.weight", "self_attn.k_norm.weight", FORM_VECTOR, { DIM_HEAD },
+        TRAIT_QK_NORM, .when = FACT_OWNS_KV },
+    [T_ATTN_OUT] = {
+        "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_ATTN, DIM_EMBD } },
+    [T_ATTN_OUT_BIAS] = {
+        "attn_output.bias", "self_attn.o_proj.bias", FORM_VECTOR, { DIM_EMBD },
+        .when = FACT_READS_BIAS_OUT, .needed = FACT_NEEDS_BIAS_OUT },
+    [T_POST_ATTN_NORM] = {
+        "post_attention_norm.weight", "post_attention_layernorm.weight",
+        FORM_VECTOR, { DIM_EMBD }, TRAIT_POST_NORMS },
+
+    [T_FFN_NORM] = {
+        "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
+        .plain = "post_attention_layernorm.weight" },
+    [T_FFN_GATE_UP] = {
+        "ffn_up.weight", "mlp.gate_up_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF_TWICE },
+        TRAIT_FUSED_GATE_UP },
+    [T_FFN_GATE] = {
+        "ffn_gate.weight", "mlp.gate_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF },
+        .fused = T_FFN_GATE_UP },
+    [T_FFN_UP] = {
+        "ffn_up.weight", "mlp.up_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF },
+        .fused = T_FFN_GATE_UP },
+    [T_FFN_DOWN] = {
+        "ffn_down.weight", "mlp.down_proj.weight", FORM_MATRIX, { DIM_FF, DIM_EMBD } },
+    [T_FFN_GATE_BIAS] = {
+        "ffn_gate.bias", "mlp.gate_proj.bias", FORM_VECTOR, { DIM_FF },
+        TRAIT_FFN_BIAS, .when = FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
+    [T_FFN_UP_BIAS] = {
+        "ffn_up.bias", "mlp.up_proj.bias", FORM_VECTOR, { DIM_FF },
+        TRAIT_FFN_BIAS, .when = FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
+    [T_FFN_DOWN_BIAS] = {
+        "ffn_down.bias", "mlp.down_proj.bias", FORM_VECTOR, { DIM_EMBD },
+        TRAIT_FFN_BIAS, .when = FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
+    [T_POST_FFN_NORM] = {
+        "post_ffw_norm.weight", "post_feedforward_layernorm.weight",
+        FORM_VECTOR, { DIM_EMBD }, TRAIT_POST_NORMS },
+
+    [T_ROUTER] = {
+        "ffn_gate_inp.weight", "router.proj.weight", FORM_ROUTER, { DIM_EMBD, DIM_EXPERT },
+        .when = FACT_HAS_EXPERTS },
+    [T_ROUTER_SCALE] = {
+        "ffn_gate_inp.scale", "router.scale", FORM_VECTOR, { DIM_EMBD },
+        .when = FACT_HAS_EXPERTS },
+    [T_EXPERT_SCALE] = {
+        "ffn_down_exps.scale", "router.per_expert_scale", FORM_VECTOR, { DIM_EXPERT },
+        .when = FACT_HAS_EXPERTS },
+    [T_EXPERTS_GATE_UP] = {
+        "ffn_gate_up_exps.weight", "experts.gate_up_proj",
+        FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT_TWICE, DIM_EXPERT },
+        .when = FACT_HAS_EXPERTS, .needed = FACT_NEVER },
+    [T_EXPERTS_GATE] = {
+        "ffn_gate_exps.weight", NULL, FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT, DIM_EXPERT },
+        .when = FACT_HAS_EXPERTS, .fused = T_EXPERTS_GATE_UP },
+    [T_EXPERTS_UP] = {
+        "ffn_up_exps.weight", NULL, FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT, DIM_EXPERT },
+        .when = FACT_HAS_EXPERTS, .fused = T_EXPERTS_GATE_UP },
+    [T_EXPERTS_DOWN] = {
+        "ffn_down_exps.weight", "experts.down_proj",
+        FORM_EXPERTS, { DIM_FF_EXPERT, DIM_EMBD, DIM_EXPERT }, .when = FACT_HAS_EXPERTS },
+    [T_EXPERTS_PRE_NORM] = {
+        "pre_ffw_norm_2.weight", "pre_feedforward_layernorm_2.weight",
+        FORM_VECTOR, { DIM_EMBD }, .when = FACT_HAS_EXPERTS },
+    [T_DENSE_POST_NORM] = {
+        "post_ffw_norm_1.weight", "post_feedforward_layernorm_1.weight",
+        FORM_VECTOR, { DIM_EMBD }, .when = FACT_HAS_EXPERTS },
+    [T_EXPERTS_POST_NORM] = {
+        "post_ffw_norm_2.weight", "post_feedforward_layernorm_2.weight",
+        FORM_VECTOR, { DIM_EMBD }, .when = FACT_HAS_EXPERTS },
+
+    [T_PER_LAYER_GATE] = {
+        "inp_gate.weight", "per_layer_input_gate.weight",
+        FORM_MATRIX, { DIM_EMBD, DIM_PER_LAYER }, .when = FACT_HAS_PER_LAYER },
+    [T_PER_LAYER_OUT] = {
+        "proj.weight", "per_layer_projection.weight",
+        FORM_MATRIX, { DIM_PER_LAYER, DIM_EMBD }, .when = FACT_HAS_PER_LAYER },
+    [T_PER_LAYER_NORM] = {
+        "post_norm.weight", "post_per_layer_input_norm.weight",
+        FORM_VECTOR, { DIM_EMBD }, .when = FACT_HAS_PER_LAYER },
+    [T_OUT_SCALE] = {
+        "layer_output_scale.weight", "layer_scalar", FORM_VECTOR, { DIM_ONE },
+        TRAIT_OUT_SCALE, .needed = FACT_NEVER },
+};
+/* clang-format on */
+
+const struct tensor_spec *tensor_spec(enum tensor_id id)
+{
+    return &specs[id];
+}
+
+/* --- names --- */
+
+const char *layer_suffix(const char *name, uint32_t n_layer, uint32_t *layer)
+{
+    const char *p = name + 4;
+    uint32_t n = 0;
+
+    if (strncmp(name, "blk.", 4) != 0 || *p < '0' || *p > '9' || (p[0] == '0' && p[1] != '.'))
+        return NULL;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        n = n * 10 + (uint32_t)(*p - '0');
+        if (n >= MAX_LAYER)
+            return NULL;
+    }
+    if (*p != '.' || (n_layer != 0 && n >= n_layer))
+        return NULL;
+    if (layer != NULL)
+        *layer = n;
+    return p + 1;
+}
+
+enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_layer,
+                            uint32_t *layer)
+{
+    const char *suffix;
+    enum tensor_id other = T_COUNT;
+
+    *layer = 0;
+    suffix = layer_suffix(name, n_layer, layer);
+    for (int i = suffix != NULL ? T_LAYER : 0; i < (suffix != NULL ? T_COUNT : T_LAYER); i++) {
+        if (strcmp(specs[i].gguf, suffix != NULL ? suffix : name) != 0)
+            continue;
+        if (arch_has(a, specs[i].traits))
+            return (enum tensor_id)i;
+        other = (enum tensor_id)i;
+    }
+    return other;
+}
+
+void tensor_name(enum tensor_id id, uint32_t layer, char *buf, size_t n)
+{
+    if (id < T_LAYER)
+        snprintf(buf, n, "%s", specs[id].gguf);
+    else
+        snprintf(buf, n, "blk.%u.%s", layer, specs[id].gguf);
+}
+
+/* --- sizes --- */
+
+static const enum hparam_word dim_words[DIM_COUNT] = {
+    [DIM_ONE] = WORD_N_LAYER,
+    [DIM_EMBD] = WORD_N_EMBD,
+    [DIM_VOCAB] = WORD_N_VOCAB,
+    [DIM_Q] = WORD_N_HEAD,
+    [DIM_K] = WORD_N_HEAD_KV,
+    [DIM_V] = WORD_N_HEAD_KV,
+    [DIM_QKV] = WORD_N_HEAD,
+    [DIM_ATTN] = WORD_N_HEAD,
+    [DIM_HEAD] = WORD_HEAD_DIM_K,
+    [DIM_FF] = WORD_N_FF,
+    [DIM_FF_TWICE] = WORD_N_FF,
+    [DIM_EXPERT] = WORD_N_EXPERT,
+    [DIM_FF_EXPERT] = WORD_N_FF_EXPERT,
+    [DIM_FF_EXPERT_TWICE] = WORD_N_FF_EXPERT,
+    [DIM_PER_LAYER] = WORD_N_EMBD_PER_LAYER,
+    [DIM_PER_LAYER_ALL] = WORD_N_EMBD_PER_LAYER,
+    [DIM_ROPE_PAIRS] = WORD_N_ROT,
+};
+
+enum hparam_word tensor_dim_word(enum tensor_dim d)
+{
+    return dim_words[d];
+}
+
+uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
+{
+    const struct layer_hparams *l = &h->layers[layer];
+    uint64_t q = (uint64_t)l->n_head * l->head_dim_k;
+    uint64_t k = (uint64_t)l->n_head_kv * l->head_dim_k;
+    uint64_t v = (uint64_t)l->n_head_kv * l->head_dim_v;
+
+    switch (d) {
+    case DIM_NONE:
+    case DIM_ONE: return 1;
+    case DIM_EMBD: return h->n_embd;
+    case DIM_VOCAB: return h->n_vocab;
+    case DIM_Q: return q;
+    case DIM_K: return k;
+    case DIM_V: return v;
+    case DIM_QKV: return q + k + v;
+    case DIM_ATTN: return (uint64_t)l->n_head * l->head_dim_v;
+    case DIM_HEAD: return l->head_dim_k;
+    case DIM_FF: return l->n_ff;
+    case DIM_FF_TWICE: return 2 * (uint64_t)l->n_ff;
+    case DIM_EXPERT: return h->n_expert;
+    case DIM_FF_EXPERT: return h->n_ff_expert;
+    case DIM_FF_EXPERT_TWICE: return 2 * (uint64_t)h->n_ff_expert;
+    case DIM_PER_LAYER: return h->n_embd_per_layer;
+    case DIM_PER_LAYER_ALL: return (uint64_t)h->n_layer * h->n_embd_per_layer;
+    case DIM_ROPE_PAIRS: return h->rope.n_rot / 2;
+    case DIM_COUNT: break;
+    }
+    return 0;
+}
+
+/* --- conditions --- */
+
+static unsigned fact(bool holds, enum tensor_fact f)
+{
+    return holds ? (unsigned)f : 0;
+}
+
+static const struct tensor_info *find_by_id(const struct catalogue *c, enum tensor_id id,
+                                            uint32_t layer)
+{
+    char name[96];
+
+    tensor_name(id, layer, name, sizeof name);
+    return catalogue_find(c, name);
+}
+
+static unsigned facts_of(const struct catalogue *c, uint32_t layer)
+{
+    const struct hparams *h = &c->hparams;
+    bool is_gguf = c->kind == CATALOGUE_GGUF;
+    /* GGUF files of such models leave values out layer by layer; snapshots state it. */
+    bool may_lack_v = arch_has(h->arch, TRAIT_KEYS_AS_VALUES) && !h->layers[layer].is_sliding &&
+                      (is_gguf || h->no_values);
+
+    return fact(h->n_expert > 0, FACT_HAS_EXPERTS) |
+           fact(h->n_embd_per_layer > 0, FACT_HAS_PER_LAYER) |
+           fact(h->own_head, FACT_NEEDS_HEAD) |
+           fact(is_gguf && h->arch->rope_dims == ROPE_PROPORTIONAL, FACT_NEEDS_ROPE_FREQS) |
+           fact(layer < h->n_layer - h->n_layer_kv_shared, FACT_OWNS_KV) |
+           fact(!(may_lack_v && h->no_values), FACT_READS_V) | fact(!may_lack_v, FACT_NEEDS_V) |
+           fact(find_by_id(c, T_ATTN_QKV, layer) != NULL, FACT_FUSED_QKV) |
+           fact(h->attn_bias != BIAS_NONE, FACT_READS_BIAS) |
+           fact(arch_has(h->arch, TRAIT_QKV_BIAS) || h->attn_bias >= BIAS_QKV,
+                FACT_NEEDS_BIAS) |
+           fact(h->attn_bias == BIAS_AS_FOUND || h->attn_bias == BIAS_ALL,
+                FACT_READS_BIAS_OUT) |
+           fact(h->attn_bias == BIAS_ALL, FACT_NEEDS_BIAS_OUT) |
+           fact(h->ffn_bias != BIAS_NONE, FACT_READS_BIAS_FFN) |
+           fact(h->ffn_bias == BIAS_ALL, FACT_NEEDS_BIAS_FFN);
+}
+
+enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint32_t layer)
+{
+    const struct tensor_spec *s = &specs[id];
+    unsigned facts = facts_of(c, layer), missing = s->when & ~facts;
+
+    if (!arch_has(c->hparams.arch, s->traits))
+        return ROLE_NONE;
+    if (missing != 0)
+        return (missing & FACT_OWNS_KV) != 0 ? ROLE_IDLE : ROLE_NONE;
+    return (s->needed & ~facts) == 0 ? ROLE_NEEDED : ROLE_OPTIONAL;
+}
+
+/* --- places --- */
+
+/* Weights that are always in memory are counted in values, others in rows. */
+static bool is_in_values(const struct tensor_spec *s)
+{
+    return s->form == FORM_VECTOR || s->form == FORM_ROUTER;
+}
+
+/* The size of a tensor in the unit of tensor_part.first. */
+static uint64_t part_size(const struct hparams *h, enum tensor_id id, uint32_t layer)
+{
+    const struct tensor_spec *s = &specs[id];
+    uint64_t rows = tensor_dim(h, layer, s->dims[1]);
+
+    return is_in_values(s) ? tensor_dim(h, layer, s->dims[0]) * rows : rows;
+}
+
+const struct tensor_info *tensor_fused(const struct catalogue *c, enum tensor_id id,
+                                       uint32_t layer)
+{
+    enum tensor_id fused = specs[id].fused;
+
+    if (fused == 0 || tensor_role(c, fused, layer) < ROLE_OPTIONAL)
+        return NULL;
+    return find_by_id(c, fused, layer);
+}
+
+bool tensor_find(const struct catalogue *c, enum tensor_id id, uint32_t layer,
+                 struct tensor_part *out)
+{
+    *out = (struct tensor_part){ .n = part_size(&c->hparams, id, layer) };
+    if (tensor_role(c, id, layer) < ROLE_OPTIONAL)
+        return false;
+    out->tensor = tensor_fused(c, id, layer);
+    if (out->tensor == NULL) {
+        out->tensor = find_by_id(c, id, layer);
+        return out->tensor != NULL;
+    }
+    for (int i = specs[id].fused + 1; i < (int)id; i++)
+        if (specs[i].fused == specs[id].fused)
+            out->first += part_size(&c->hparams, (enum tensor_id)i, layer);
+    return true;
+}
+
+uint64_t tensor_values_read(const struct catalogue *c, const struct tensor_info *t,
+                            enum tensor_id id, uint32_t layer)
+{
+    uint64_t n = t->ne[0] * tensor_rows(t);
+
+    for (int i = 0; i < T_COUNT; i++)
+        if (specs[i].fused == id && id != 0 &&
+            tensor_role(c, (enum tensor_id)i, layer) == ROLE_IDLE)
+            n -= part_size(&c->hparams, (enum tensor_id)i, layer) *
+                 (is_in_values(&specs[i]) ? 1 : t->ne[0]);
+    return n;
+}

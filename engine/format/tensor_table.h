@@ -1,0 +1,182 @@
+/*
+ * tensor_table.h - every tensor of the models that memwall runs, specified once.
+ *
+ * A row states the name in GGUF files and in snapshots, the shape as symbols, and the
+ * conditions under which a model has the tensor.  The check of a file's tensors, the names of
+ * snapshots, the use count and the description of a model all read these rows.
+ */
+#ifndef MEMWALL_ENGINE_FORMAT_TENSOR_TABLE_H
+#define MEMWALL_ENGINE_FORMAT_TENSOR_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/format/arch.h"
+#include "engine/format/catalogue.h"
+#include "engine/format/hparams_fill.h"
+
+/* In the order of the forward pass.  A fused tensor comes before its parts. */
+enum tensor_id {
+    T_TOKEN_EMBD,
+    T_PER_LAYER_EMBD,
+    T_PER_LAYER_PROJ,
+    T_PER_LAYER_PROJ_NORM,
+    T_ROPE_FREQS,
+    T_ROPE_SHORT,
+    T_ROPE_LONG,
+    T_OUTPUT_NORM,
+    T_OUTPUT,
+    T_LAYER, /* those from here on exist once a layer */
+    T_ATTN_NORM = T_LAYER,
+    T_ATTN_QKV,
+    T_ATTN_Q,
+    T_ATTN_K,
+    T_ATTN_V,
+    T_ATTN_QKV_BIAS,
+    T_ATTN_Q_BIAS,
+    T_ATTN_K_BIAS,
+    T_ATTN_V_BIAS,
+    T_ATTN_Q_NORM,
+    T_ATTN_K_NORM,
+    T_ATTN_OUT,
+    T_ATTN_OUT_BIAS,
+    T_POST_ATTN_NORM,
+    T_FFN_NORM,
+    T_FFN_GATE_UP,
+    T_FFN_GATE,
+    T_FFN_UP,
+    T_FFN_DOWN,
+    T_FFN_GATE_BIAS,
+    T_FFN_UP_BIAS,
+    T_FFN_DOWN_BIAS,
+    T_POST_FFN_NORM,
+    T_ROUTER,
+    T_ROUTER_SCALE,
+    T_EXPERT_SCALE,
+    T_EXPERTS_GATE_UP,
+    T_EXPERTS_GATE,
+    T_EXPERTS_UP,
+    T_EXPERTS_DOWN,
+    T_EXPERTS_PRE_NORM,
+    T_EXPERTS_POST_NORM,
+    T_DENSE_POST_NORM,
+    T_PER_LAYER_GATE,
+    T_PER_LAYER_OUT,
+    T_PER_LAYER_NORM,
+    T_OUT_SCALE,
+    T_COUNT,
+};
+
+/* How a tensor is stored and used. */
+enum tensor_form {
+    FORM_VECTOR,  /* floats, always in memory: norms, biases, scales */
+    FORM_ROUTER,  /* a matrix, always in memory */
+    FORM_MATRIX,  /* read by every token */
+    FORM_EXPERTS, /* one matrix an expert, of which a token reads some */
+    FORM_LOOKUP,  /* a token reads one row */
+    FORM_HEAD,    /* the output head */
+};
+
+/* Sizes, as symbols.  Each has a value in a layer and the key that it comes from. */
+enum tensor_dim {
+    DIM_NONE, /* 1 */
+    DIM_ONE,
+    DIM_EMBD,
+    DIM_VOCAB,
+    DIM_Q,    /* queries of all heads */
+    DIM_K,    /* keys of all heads */
+    DIM_V,    /* values of all heads */
+    DIM_QKV,  /* the three */
+    DIM_ATTN, /* outputs of all heads */
+    DIM_HEAD, /* one key */
+    DIM_FF,
+    DIM_FF_TWICE,
+    DIM_EXPERT,
+    DIM_FF_EXPERT,
+    DIM_FF_EXPERT_TWICE,
+    DIM_PER_LAYER,
+    DIM_PER_LAYER_ALL,
+    DIM_ROPE_PAIRS,
+    DIM_COUNT,
+};
+
+/* Conditions beyond the traits of an architecture: facts of one model or of one layer. */
+enum tensor_fact {
+    FACT_HAS_EXPERTS = 1 << 0,
+    FACT_HAS_PER_LAYER = 1 << 1,    /* per-layer inputs */
+    FACT_NEEDS_HEAD = 1 << 2,       /* the configuration says that the head is not tied */
+    FACT_NEEDS_ROPE_FREQS = 1 << 3, /* only a tensor states the frequencies */
+    FACT_OWNS_KV = 1 << 4,          /* the layer writes keys and values */
+    FACT_READS_V = 1 << 5,          /* values may have a matrix */
+    FACT_NEEDS_V = 1 << 6,          /* they must */
+    FACT_FUSED_QKV = 1 << 7,        /* the layer has one tensor for q, k and v */
+    FACT_READS_BIAS = 1 << 8,       /* q, k and v may have biases */
+    FACT_NEEDS_BIAS = 1 << 9,       /* they must */
+    FACT_READS_BIAS_OUT = 1 << 10,  /* the output of attention may have a bias */
+    FACT_NEEDS_BIAS_OUT = 1 << 11,  /* it must */
+    FACT_READS_BIAS_FFN = 1 << 12,  /* gate, up and down may have biases */
+    FACT_NEEDS_BIAS_FFN = 1 << 13,  /* they must */
+    FACT_NEVER = 1 << 14,           /* .needed of a tensor that may always be missing */
+};
+
+struct tensor_spec {
+    const char *gguf;     /* after "blk.N." in layers */
+    const char *snapshot; /* after "layers.N."; NULL: not in snapshots */
+    enum tensor_form form;
+    enum tensor_dim dims[3]; /* the row length first */
+    unsigned traits;         /* of the architectures that have it; 0: all */
+    unsigned when;           /* facts that must all hold for a model to read it */
+    unsigned needed;         /* it must exist if these facts hold, too */
+    enum tensor_id fused;    /* the tensor that may hold this one as a part; 0: none */
+    const char *plain; /* the name in snapshots of architectures without TRAIT_POST_NORMS */
+};
+
+const struct tensor_spec *tensor_spec(enum tensor_id id);
+
+/* The part of "blk.N.suffix" after the layer, with N below n_layer (0: any), or NULL.  layer
+ * may be NULL. */
+const char *layer_suffix(const char *name, uint32_t n_layer, uint32_t *layer);
+
+/* A tensor's row in a model of architecture a, by its canonical name; T_COUNT if no model has
+ * such a tensor.  *layer is its layer, or 0. */
+enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_layer,
+                            uint32_t *layer);
+
+/* The canonical name: "blk.7.attn_q.weight". */
+void tensor_name(enum tensor_id id, uint32_t layer, char *buf, size_t n);
+
+/* The value of a size in a layer, and the hyper-parameter that it comes from. */
+uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d);
+enum hparam_word tensor_dim_word(enum tensor_dim d);
+
+/* Whether a model reads a tensor, and whether it needs it. */
+enum tensor_role {
+    ROLE_NONE,     /* not part of this model */
+    ROLE_IDLE,     /* keys and values of a layer that reads another layer's */
+    ROLE_OPTIONAL, /* read if it exists */
+    ROLE_NEEDED,
+};
+enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint32_t layer);
+
+/* The fused tensor that holds this one as a part, or NULL if the file has no such tensor. */
+const struct tensor_info *tensor_fused(const struct catalogue *c, enum tensor_id id,
+                                       uint32_t layer);
+
+/* Where a tensor is: a tensor of its own, or consecutive rows of a fused one.  Vectors and
+ * routers are counted in values instead of rows. */
+struct tensor_part {
+    const struct tensor_info *tensor;
+    uint64_t first, n;
+};
+
+/* Returns false if the model does not read it or the file does not have it.  Shapes were
+ * checked when the catalogue was opened. */
+bool tensor_find(const struct catalogue *c, enum tensor_id id, uint32_t layer,
+                 struct tensor_part *out);
+
+/* Values of a tensor that the model is to read: all, or those of a fused tensor's parts that
+ * are not idle. */
+uint64_t tensor_values_read(const struct catalogue *c, const struct tensor_info *t,
+                            enum tensor_id id, uint32_t layer);
+
+#endif
