@@ -16,7 +16,6 @@ static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_ROWS] = "rows of lookup tables in flight",
     [MW_ROW_KV_GLOBAL] = "keys and values, full attention",
     [MW_ROW_KV_SLIDING] = "keys and values, sliding window",
-    [MW_ROW_DRAFTER] = "the model that drafts",
     [MW_ROW_EXPERTS] = "cache of expert weights",
     [MW_ROW_PINNED] = "weights kept in memory",
     [MW_ROW_RESERVE] = "page tables, other kernel memory",
@@ -52,7 +51,6 @@ static const char *binds_text(enum mw_binds b)
     case MW_BINDS_COMPUTE: return "limited by computing";
     case MW_BINDS_KV: return "limited by keys and values";
     case MW_BINDS_SWAP: return "limited by swapping";
-    case MW_BINDS_THERMAL: return "heat binds";
     }
     return "";
 }

@@ -44,8 +44,6 @@ const struct field sample_fields[] = {
     TOKEN(t_last_ns),
     TOKEN(prefill_ns),
     TOKEN(decode_ns),
-    TOKEN(n_drafted),
-    TOKEN(n_accepted),
 
     TIME(wall_ns),
     TIME(stall_ns),
@@ -54,7 +52,6 @@ const struct field sample_fields[] = {
     TIME(head_ns),
     TIME(sample_ns),
     TIME(lookup_ns),
-    TIME(draft_ns),
     TIME(bytes_pass),
     TIME(n_col),
 
@@ -76,7 +73,6 @@ const struct field sample_fields[] = {
     PLAN(MW_ROW_ROWS, "rows"),
     PLAN(MW_ROW_KV_GLOBAL, "kv_global"),
     PLAN(MW_ROW_KV_SLIDING, "kv_sliding"),
-    PLAN(MW_ROW_DRAFTER, "drafter"),
     PLAN(MW_ROW_EXPERTS, "experts"),
     PLAN(MW_ROW_PINNED, "pinned"),
     PLAN(MW_ROW_RESERVE, "reserve"),
@@ -134,7 +130,6 @@ const struct field token_fields[] = {
     OF_TOKEN(head_ns),
     OF_TOKEN(sample_ns),
     OF_TOKEN(lookup_ns),
-    OF_TOKEN(draft_ns),
     OF_TOKEN(bytes_pass),
     OF_TOKEN(n_col),
     OF_TOKEN(kv_tokens),

@@ -63,8 +63,7 @@ static void add(struct sums *to, uint64_t wall, uint64_t stall, uint64_t compute
     to->bytes += (double)bytes;
 }
 
-/* Passes of the newest tokens.  Tokens that came from one pass (drafting) count once: the
- * figures are then equal to the last digit. */
+/* Add up the passes of the newest tokens.  Returns how many. */
 static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
 {
     uint64_t known = known_tokens(s);
@@ -72,10 +71,7 @@ static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
 
     for (uint64_t back = 1; back <= known && n < LOOK_BACK; back++) {
         const struct mw_token *k = token_at(s, s->n_token - back);
-        const struct mw_token *next = token_at(s, s->n_token - back + 1);
 
-        if (back > 1 && k->wall_ns == next->wall_ns && k->stall_ns == next->stall_ns)
-            continue;
         if (k->n == 1)
             break; /* made by the prompt's last pass, which is no measure for the others */
         add(out, k->wall_ns, k->stall_ns, k->compute_ns, k->attention_ns, k->bytes_pass);

@@ -169,7 +169,7 @@ static bool set_state(struct mw_replay *r, const char *text, size_t n)
 
 static bool set_binds(struct mw_replay *r, const char *text, size_t n)
 {
-    for (enum mw_binds b = MW_BINDS_NONE; b <= MW_BINDS_THERMAL; b++)
+    for (enum mw_binds b = MW_BINDS_NONE; b <= MW_BINDS_SWAP; b++)
         if (is_text(text, n, mw_binds_name(b))) {
             memcpy(target(r), &b, sizeof b);
             return true;
@@ -447,7 +447,6 @@ static void apply_token(struct mw_replay *r)
     s->pass.head_ns = k->head_ns;
     s->pass.sample_ns = k->sample_ns;
     s->pass.lookup_ns = k->lookup_ns;
-    s->pass.draft_ns = k->draft_ns;
     s->pass.bytes_pass = k->bytes_pass;
     s->pass.n_col = k->n_col;
 }

@@ -16,7 +16,7 @@
 #define MW_MAX_LAYER 512
 #define MW_RECENT    64 /* finished tokens that a sample still knows */
 
-enum mw_state { MW_IDLE, MW_LOADING, MW_PREFILL, MW_DECODE, MW_DRAFT, MW_ERROR };
+enum mw_state { MW_IDLE, MW_LOADING, MW_PREFILL, MW_DECODE, MW_ERROR };
 const char *mw_state_name(enum mw_state s); /* "idle" … */
 
 /* The rows of the memory plan; names never change. */
@@ -29,7 +29,6 @@ enum mw_plan_row {
     MW_ROW_ROWS,
     MW_ROW_KV_GLOBAL,
     MW_ROW_KV_SLIDING,
-    MW_ROW_DRAFTER,
     MW_ROW_EXPERTS,
     MW_ROW_PINNED,
     MW_ROW_RESERVE,
@@ -53,7 +52,6 @@ enum mw_binds {
     MW_BINDS_COMPUTE,
     MW_BINDS_KV,
     MW_BINDS_SWAP,
-    MW_BINDS_THERMAL,
 };
 const char *mw_binds_name(enum mw_binds b);
 
@@ -79,12 +77,11 @@ struct mw_sample_layer {
     uint64_t read_ns, stall_ns, compute_ns; /* of the last pass */
 };
 
-/* A finished token, and the pass that made it (the same for all tokens of one pass). */
+/* A finished token, and the pass that made it. */
 struct mw_token {
     uint64_t t_ns; /* when it was sampled */
     uint64_t n;    /* in its answer, from 1 */
-    uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
-        draft_ns;
+    uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns;
     uint64_t bytes_pass; /* streamed */
     uint64_t n_col;      /* tokens the pass evaluated */
     uint64_t kv_tokens;  /* the context held */
@@ -120,11 +117,10 @@ struct mw_sample {
     uint64_t n_prompt, n_prompt_done, n_decoded;
     uint64_t t_start_ns, t_first_ns, t_last_ns; /* 0: not yet */
     uint64_t prefill_ns, decode_ns;
-    uint64_t n_drafted, n_accepted;
 
     struct {
         uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
-            draft_ns, bytes_pass, n_col;
+            bytes_pass, n_col;
     } pass; /* the last finished one */
 
     /* Token i since the start (i < n_token, and not older than MW_RECENT) is

@@ -6,16 +6,14 @@
 
 #include "engine/base/clock.h"
 
-static const char *const state_names[] = { "idle",   "loading", "prefill",
-                                           "decode", "draft",   "error" };
+static const char *const state_names[] = { "idle", "loading", "prefill", "decode", "error" };
 static const char *const row_names[MW_PLAN_ROWS] = {
-    "program",   "tokenizer",  "activations", "logits",  "ring",   "rows",
-    "kv_global", "kv_sliding", "drafter",     "experts", "pinned", "reserve",
+    "program",   "tokenizer",  "activations", "logits", "ring",    "rows",
+    "kv_global", "kv_sliding", "experts",     "pinned", "reserve",
 };
 static const char *const kind_names[] = { "sliding", "global", "shared sliding",
                                           "shared global", "head" };
-static const char *const binds_names[] = { "none", "disk", "memory", "compute",
-                                           "kv",   "swap", "thermal" };
+static const char *const binds_names[] = { "none", "disk", "memory", "compute", "kv", "swap" };
 
 const char *mw_state_name(enum mw_state s)
 {
@@ -55,8 +53,6 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     counter_set(&t->n_prompt, n_prompt);
     counter_set(&t->n_prompt_done, 0);
     counter_set(&t->n_decoded, 0);
-    counter_set(&t->n_drafted, 0);
-    counter_set(&t->n_accepted, 0);
     counter_set(&t->prefill_ns, 0);
     counter_set(&t->decode_ns, 0);
     counter_set(&t->t_start_ns, clock_ns());
@@ -93,7 +89,6 @@ void telemetry_token(struct telemetry *t, uint64_t sample_ns)
         .head_ns = counter_get(&t->pass.head_ns),
         .sample_ns = sample_ns,
         .lookup_ns = counter_get(&t->pass.lookup_ns),
-        .draft_ns = counter_get(&t->pass.draft_ns),
         .bytes_pass = counter_get(&t->pass.bytes_pass),
         .n_col = counter_get(&t->pass.n_col),
         .kv_tokens = counter_get(&t->kv_tokens),
@@ -149,7 +144,6 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->pass.head_ns = counter_get(&t->pass.head_ns);
         out->pass.sample_ns = counter_get(&t->pass.sample_ns);
         out->pass.lookup_ns = counter_get(&t->pass.lookup_ns);
-        out->pass.draft_ns = counter_get(&t->pass.draft_ns);
         out->pass.bytes_pass = counter_get(&t->pass.bytes_pass);
         out->pass.n_col = counter_get(&t->pass.n_col);
         out->n_prompt = counter_get(&t->n_prompt);
@@ -204,8 +198,6 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     out->layer_now = (uint32_t)counter_get(&t->layer_gauge);
     out->n_prompt_done = counter_get(&t->n_prompt_done);
     out->prefill_ns = counter_get(&t->prefill_ns);
-    out->n_drafted = counter_get(&t->n_drafted);
-    out->n_accepted = counter_get(&t->n_accepted);
     sample_pass(t, out);
     sample_tokens(t, out);
     out->io.bytes_read = counter_get(&t->bytes_read);

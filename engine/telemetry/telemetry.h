@@ -52,8 +52,7 @@ struct telemetry_layer {
 
 /* The figures of one finished pass, read together. */
 struct telemetry_pass {
-    counter wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
-        draft_ns;
+    counter wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns;
     counter bytes_pass; /* streamed during it */
     counter n_col;      /* tokens it evaluated */
 };
@@ -69,7 +68,6 @@ struct telemetry {
     counter layer_gauge; /* layer being computed; n_layer: the head */
     counter n_prompt, n_prompt_done, n_decoded, t_start_ns, t_first_ns, t_last_ns;
     counter prefill_ns, decode_ns; /* of the current answer */
-    counter n_drafted, n_accepted;
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* what each row of the plan really holds */
     counter lent_bytes;

@@ -61,8 +61,7 @@ static enum ui_role pin_role(const struct mw_sample_layer *l)
 
 static bool is_running(const struct dash *d, uint32_t i)
 {
-    return i == d->now.layer_now && (d->now.state == MW_PREFILL || d->now.state == MW_DECODE ||
-                                     d->now.state == MW_DRAFT);
+    return i == d->now.layer_now && (d->now.state == MW_PREFILL || d->now.state == MW_DECODE);
 }
 
 static double slowest_ms(const struct dash *d)

@@ -35,7 +35,6 @@ static const struct segment segments[] = {
     { MW_ROW_LOGITS, 'g', "logits", ROLE_FILL_WORK },
     { MW_ROW_ROWS, 'e', "rows", ROLE_FILL_WORK },
     { MW_ROW_RING, 'r', "ring", ROLE_FILL_RING },
-    { MW_ROW_DRAFTER, 'd', "drafter", ROLE_FILL_WORK },
     { MW_ROW_EXPERTS, 'm', "experts", ROLE_FILL_PINNED },
     { MW_ROW_PINNED, 'w', "pinned", ROLE_FILL_PINNED },
     { MW_ROW_KV_GLOBAL, 'k', "kv global", ROLE_FILL_KV },

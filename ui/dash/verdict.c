@@ -10,7 +10,6 @@ static const char *const bound_names[] = {
     [MW_BINDS_NONE] = "nothing binds yet", [MW_BINDS_DISK] = "disk-bound",
     [MW_BINDS_MEMORY] = "memory-bound",    [MW_BINDS_COMPUTE] = "compute-bound",
     [MW_BINDS_KV] = "context-bound",       [MW_BINDS_SWAP] = "swapping",
-    [MW_BINDS_THERMAL] = "too hot",
 };
 
 /* What the share of the time goes to. */
@@ -21,7 +20,6 @@ static const char *const share_texts[] = {
     [MW_BINDS_COMPUTE] = "is arithmetic",
     [MW_BINDS_KV] = "goes to keys and values",
     [MW_BINDS_SWAP] = "waits for memory",
-    [MW_BINDS_THERMAL] = "is lost",
 };
 
 /* What helps: with the speed that it would give, and without an estimate. */
@@ -61,7 +59,7 @@ static void advice_text(char *buf, size_t n, const struct mw_sample *s)
 /* What the share is a share of. */
 static const char *whole_text(const struct mw_sample *s)
 {
-    if (s->verdict.binds == MW_BINDS_SWAP || s->verdict.binds == MW_BINDS_THERMAL)
+    if (s->verdict.binds == MW_BINDS_SWAP)
         return "the time";
     return s->state == MW_PREFILL ? "the prompt's time" : "each token";
 }
@@ -119,7 +117,6 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
         [MW_BINDS_NONE] = ROLE_DIM,    [MW_BINDS_DISK] = ROLE_WARN,
         [MW_BINDS_MEMORY] = ROLE_TEXT, [MW_BINDS_COMPUTE] = ROLE_GOOD,
         [MW_BINDS_KV] = ROLE_TEXT,     [MW_BINDS_SWAP] = ROLE_BAD,
-        [MW_BINDS_THERMAL] = ROLE_BAD,
     };
     char text[256];
     struct canvas below = canvas_sub(c, 1, 0, c->height - 1, c->width);

@@ -240,8 +240,6 @@ static const char *general_advice(const struct mw_receipt *r, const struct mw_sa
     if (s != NULL && s->verdict.binds == MW_BINDS_KV)
         return "The keys and values of a long conversation cost most: a smaller KV type or a "
                "shorter context would help";
-    if (s != NULL && s->verdict.binds == MW_BINDS_THERMAL)
-        return "The processor is slowed down by its heat: cooling would help";
     if (stall_share(r) >= 0.5)
         return "A larger budget, a smaller weight type or a faster disk would help";
     return "The processor and memory set the pace: more threads or a smaller weight type "
