@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -665,58 +666,22 @@ static void embed_col(void *ctx, uint32_t c)
     }
 }
 
-/* Whether all are finite, two at a time: adding 1 to an exponent of ones carries into the
- * sign's bit. */
-static bool are_numbers(const float *x, size_t n)
-{
-    const uint64_t size = 0x7fffffff7fffffff, one = 0x0080000000800000;
-    uint64_t found = 0;
-    size_t i = 0;
-
-    for (; i + 8 <= n; i += 8) {
-        uint64_t pair[4];
-
-        memcpy(pair, x + i, sizeof pair);
-        found |= ((pair[0] & size) + one) | ((pair[1] & size) + one);
-        found |= ((pair[2] & size) + one) | ((pair[3] & size) + one);
-    }
-    for (; i < n; i++)
-        found |= isfinite(x[i]) ? 0 : ~size;
-    return (found & ~size) == 0;
-}
-
-/*
- * Damaged weights give values that are not numbers, which stay in the stream until its end.
- * They are looked for before the head (8-bit activations could hide them) and after it.
- */
-static int check_numbers(const struct forward *f, const float *rows, size_t n, struct err *e)
-{
-    for (uint32_t c = 0; c < f->n_col; c++) {
-        if (are_numbers(rows + c * n, n))
-            continue;
-        err_set(e, ERR_FORMAT,
-                "the model's logits are not numbers after %u token%s; the file may be damaged",
-                f->pos[c] + 1, f->pos[c] == 0 ? "" : "s");
-        return err_at(e, f->p.desc->catalogue->path, ERR_NO_OFFSET, NULL);
-    }
-    return 0;
-}
-
 static int make_logits(struct forward *f, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
 
     norm(f, f->x, &d->output_norm, f->h);
-    if (check_numbers(f, f->h, d->n_embd, e) != 0 ||
+    /* Before the head, too: products with 8-bit activations could hide such values. */
+    if (forward_check_numbers(f, f->h, d->n_embd, "the output head", e) != 0 ||
         forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e) != 0 ||
-        check_numbers(f, f->logits, d->n_vocab, e) != 0)
+        forward_check_numbers(f, f->logits, d->n_vocab, "the output head", e) != 0)
         return -1;
     for (uint32_t c = 0; d->softcap_final > 0 && c < f->n_col; c++)
         f->p.kernels->softcap(f->logits + (size_t)c * d->n_vocab, d->softcap_final, d->n_vocab);
     return 0;
 }
 
-/* Run fn's layer (or the head) and write what it cost. */
+/* Run layer l, or the head after the last, and count what it costs. */
 static int accounted(struct forward *f, uint32_t l, enum want want, struct err *e)
 {
     struct telemetry_layer *t = &f->p.telemetry->layer[l];
@@ -757,11 +722,32 @@ void forward_set_progress(struct forward *f, forward_progress_fn *fn, void *ctx)
     f->progress_ctx = ctx;
 }
 
-static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
-                    struct err *e)
+/* Is layer l of an evaluation that is repeated the one whose output is not numbers? */
+static int check_layer(struct forward *f, uint32_t l, struct err *e)
+{
+    char source[24];
+
+    if (!f->is_damaged)
+        return 0;
+    snprintf(source, sizeof source, "layer %u", l);
+    return forward_check_numbers(f, f->x, f->p.desc->n_embd, source, e);
+}
+
+static int run_layers(struct forward *f, uint32_t n, enum want want, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
     uint32_t n_run = want == WANT_NONE ? d->last_kv_layer + 1 : d->n_layer;
+
+    for (uint32_t l = 0; l < n_run; l++) {
+        if (accounted(f, l, want, e) != 0 || check_layer(f, l, e) != 0)
+            return -1;
+        report_progress(f, l, n, n_run, want);
+    }
+    return want == WANT_NONE ? 0 : accounted(f, d->n_layer, want, e);
+}
+
+static int embed(struct forward *f, const uint32_t *ids, uint32_t n, struct err *e)
+{
     uint64_t start = clock_ns();
 
     start_lookups(f, ids, n);
@@ -769,12 +755,41 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
         return -1;
     f->lookup_ns = clock_ns() - start;
     forward_each_col(f, embed_col, f);
-    for (uint32_t l = 0; l < n_run; l++) {
-        if (accounted(f, l, want, e) != 0)
-            return -1;
-        report_progress(f, l, n, n_run, want);
+    return f->is_damaged ? forward_check_numbers(f, f->x, f->p.desc->n_embd, "the embedding", e)
+                         : 0;
+}
+
+/* One pass over the model.  Keys and values are written, but not committed. */
+static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                    struct err *e)
+{
+    struct err ignored = ERR_INIT;
+
+    f->n_col = n;
+    f->stall_ns = f->attention_ns = f->lookup_ns = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        f->pos[i] = kv_tokens(f->p.kv) + i;
+        f->row_of[i] = i;
     }
-    return want == WANT_NONE ? 0 : accounted(f, d->n_layer, want, e);
+    stream_pass_begin(f->p.stream, want == WANT_NONE);
+    kv_begin(f->p.kv, n);
+    if (embed(f, ids, n, e) == 0 && run_layers(f, n, want, e) == 0)
+        return stream_pass_end(f->p.stream, e);
+    stream_pass_end(f->p.stream, &ignored);
+    return -1;
+}
+
+/*
+ * A pass gave logits that are not numbers: run it again and look at the output of each layer.
+ * The error then names the first layer that is damaged.
+ */
+static void find_damage(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                        struct err *e)
+{
+    struct err found = ERR_INIT;
+
+    if (run_pass(f, ids, n, want, &found) != 0)
+        *e = found;
 }
 
 static void publish(struct forward *f, uint32_t n, uint64_t wall_ns, uint64_t bytes)
@@ -799,25 +814,15 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
                 struct err *e)
 {
     struct telemetry *t = f->p.telemetry;
-    uint32_t pos = kv_tokens(f->p.kv);
     uint64_t start = clock_ns(), bytes = counter_get(&t->bytes_read);
-    struct err ignored = ERR_INIT;
 
     assert(n >= 1 && n <= f->p.chunk && (want != WANT_ALL || n <= f->p.n_logit_row));
-    f->n_col = n;
-    f->stall_ns = f->attention_ns = f->lookup_ns = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        f->pos[i] = pos + i;
-        f->row_of[i] = i;
-    }
-    stream_pass_begin(f->p.stream, want == WANT_NONE);
-    kv_begin(f->p.kv, n);
+    f->is_damaged = false;
     if (run_pass(f, ids, n, want, e) != 0) {
-        stream_pass_end(f->p.stream, &ignored);
+        if (f->is_damaged)
+            find_damage(f, ids, n, want, e);
         return -1;
     }
-    if (stream_pass_end(f->p.stream, e) != 0)
-        return -1;
     kv_commit(f->p.kv, n);
     publish(f, n, clock_ns() - start, counter_get(&t->bytes_read) - bytes);
     return 0;

@@ -52,7 +52,7 @@ struct forward_bytes {
     uint64_t act_fixed, act_col;
     uint64_t rows_fixed, rows_col; /* lookup rows of a chunk, as in the file */
     uint64_t lookup;               /* the stream's buffers for lookups */
-    uint64_t experts;    /* smallest room for expert weights */
+    uint64_t experts;              /* smallest room for expert weights */
 };
 void forward_bytes(const struct model_desc *d, struct forward_bytes *out);
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);

@@ -41,6 +41,8 @@ struct forward {
 
     uint32_t n_col;
     uint64_t stall_ns, attention_ns, lookup_ns;
+    bool is_damaged;      /* the pass met values that are not numbers; later passes say where */
+    uint32_t damaged_pos; /* of the token whose logits are not */
 };
 
 /* y[c][r] = sum_k m[r][k] * x[c][k] for all columns; blocks are taken from the stream. */
@@ -54,6 +56,13 @@ void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, si
 
 /* fn(ctx, column) for all columns, split over the workers. */
 void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx);
+
+/*
+ * Check that the n values of each column in rows are finite.  Returns -1 with *e if not, and
+ * sets is_damaged; if it was set before, *e names source.
+ */
+int forward_check_numbers(struct forward *f, const float *rows, size_t n, const char *source,
+                          struct err *e);
 
 /* Queries of all columns over what the layer's store holds: q -> att. */
 void forward_attend(struct forward *f, const struct layer_desc *layer);

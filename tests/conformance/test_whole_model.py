@@ -323,7 +323,22 @@ class NotNumbers(Case):
             for args in ((), ("--exact",), ("--isa", "generic")):
                 r = memwall("eval", path, "--ids", "-", "--greedy", "2", *args, stdin="2 7 9")
                 self.assertEqual((1, ""), (r.returncode, r.stdout.strip()), tensor)
-                self.assertRegex(r.stderr, r"logits are not numbers after 3 tokens")
+                self.assertIn("logits are not numbers after 3 tokens, starting in layer 1; ",
+                              r.stderr)
+
+    def test_the_error_names_the_part_of_the_model(self):
+        tensors = Model().gguf_tensors()
+        for name, source in (("token_embd.weight", "the embedding"),
+                             ("blk.0.attn_k.weight", "layer 0"),
+                             ("blk.1.ffn_up.weight", "layer 1"),
+                             ("output.weight", "the output head")):
+            path = Model().gguf(self.path("m.gguf"),
+                                more={name: self.poisoned(tensors[name], math.nan)})
+            # The keys of a damaged token of an earlier chunk reach the last one in layer 0.
+            for chunk in ("64",) if source == "the embedding" else ("1", "4", "64"):
+                r = memwall("eval", path, "--ids", "-", "--greedy", "2", "--chunk", chunk,
+                            stdin=" ".join(map(str, IDS[:12])))
+                self.assertIn(", starting in %s; " % source, r.stderr, (name, chunk))
 
     def test_run_and_chat_report_it_and_the_chat_goes_on(self):
         path = self.quantised("gemma4-tiny-q4_0.gguf", "blk.3.ffn_down.weight")
