@@ -18,6 +18,11 @@ MIB = 1 << 20
 LONG = 48 * MIB
 ROOM = 8 * MIB  # what a long text may take above a short one
 
+# By default the address sanitizer keeps 256 MiB of freed memory.
+os.environ["ASAN_OPTIONS"] = ":".join(
+    [os.environ.get("ASAN_OPTIONS", ""), "quarantine_size_mb=1",
+     "thread_local_quarantine_size_kb=64"]).strip(":")
+
 
 class LongText(unittest.TestCase):
     def setUp(self):
