@@ -15,6 +15,7 @@ REWRITTEN = [
     "src",
     "tests/README.md",
     "tests/tree",
+    "ui/dash",
     "ui/term",
     "ui/text",
 ]

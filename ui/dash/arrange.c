@@ -10,7 +10,7 @@ struct column {
     int n;
 };
 
-/* Lines that the column takes with gaps of this size. */
+/* Returns the lines of the column with gaps of this size. */
 static int lines(const struct column *c, int gap)
 {
     int sum = 0;
@@ -21,7 +21,7 @@ static int lines(const struct column *c, int gap)
     return sum;
 }
 
-/* The next most important widget behind one of importance `after`; -1: none is left. */
+/* Returns the most important widget after importance `after`; -1: none. */
 static int next_important(const struct column *c, int after)
 {
     int best = -1;
@@ -33,7 +33,7 @@ static int next_important(const struct column *c, int after)
     return best;
 }
 
-/* The smallest heights, as long as they fit. */
+/* Give each widget its smallest height while it fits. */
 static void give_least(struct column *c, const struct dash *d, int height)
 {
     for (int i = next_important(c, -1); i >= 0;
@@ -46,7 +46,7 @@ static void give_least(struct column *c, const struct dash *d, int height)
     }
 }
 
-/* One step after the other to everyone who gains by it, so that all grow together. */
+/* Give widgets one step at a time, so that all grow together. */
 static void give_more(struct column *c, const struct dash *d, int height, int width)
 {
     bool grew = true;
@@ -65,7 +65,7 @@ static void give_more(struct column *c, const struct dash *d, int height, int wi
     }
 }
 
-/* Between the widgets, if there is a line for all; the rest evenly to those that stretch. */
+/* Put a line between all widgets if it fits; divide the rest among widgets that stretch. */
 static int give_rest(struct column *c, int height)
 {
     int gap = lines(c, 1) <= height, rest = height - lines(c, gap);
@@ -100,13 +100,13 @@ static int place_column(struct place *out, struct column *c, const struct dash *
     return n;
 }
 
-/* The column of a widget where there are two: the tall one stands at the right, with the
- * least important ones above it if it leaves them room. */
+/* Choose one of two columns: the tall widget is at the right, below the least important ones
+ * if they fit. */
 static int column_of(const struct dash_widget *w, const struct dash *d, int height)
 {
-    bool has_room = height >= (int)d->now.n_layer + 2 + ARRANGE_SPARE;
+    bool has_space = height >= (int)d->now.n_layer + 2 + ARRANGE_SPARE;
 
-    return w->is_tall || (has_room && w->importance > dash_layers_widget.importance);
+    return w->is_tall || (has_space && w->importance > dash_layers_widget.importance);
 }
 
 int arrange(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width)

@@ -1,14 +1,13 @@
 /*
- * arrange.h - which widget gets which part of the dashboard.
+ * arrange.h - divides the dashboard among its widgets.
  *
  *     up to 4 lines      a strip (no widgets)
  *     below 100 columns  one column
  *     from 100 columns   two columns
  *
- * In a column the most important widgets get their smallest height first; then, in the
- * same order, one step after the other of what they gain by; then come blank lines between
- * them, and what is left goes to those that stretch.
- * Arithmetic only.
+ * In a column, widgets get their smallest height in the order of importance.  Then they grow
+ * in the same order, one step at a time.  Remaining lines become blank lines between widgets,
+ * and after that go to widgets that stretch.  Arithmetic only.
  */
 #ifndef MEMWALL_UI_DASH_ARRANGE_H
 #define MEMWALL_UI_DASH_ARRANGE_H
@@ -16,17 +15,17 @@
 #include "ui/dash/widget.h"
 
 #define ARRANGE_MAX   8
-#define ARRANGE_STRIP 4   /* lines up to which it is a strip */
-#define ARRANGE_LEAST 30  /* columns below which it is a strip */
-#define ARRANGE_TWO   100 /* columns from which there are two */
-#define ARRANGE_SPARE 14  /* lines beside all layers from which others stand with them */
+#define ARRANGE_STRIP 4   /* maximum height of the strip */
+#define ARRANGE_LEAST 30  /* narrower dashboards are a strip */
+#define ARRANGE_TWO   100 /* minimum width for two columns */
+#define ARRANGE_SPARE 14  /* free lines below the layers that other widgets need */
 
 struct place {
     const struct dash_widget *widget;
     int y, x, height, width;
 };
 
-/* Returns how many places; 0: the strip. */
+/* Returns the number of places; 0: the strip. */
 int arrange(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The page cache: how much of the model the kernel keeps beside us, and what that costs.
- * Nothing in direct mode; with mmap this is where one watches it fill and thrash.
+ * The page cache: how much of the model the kernel caches, and its cost.  It is empty with
+ * direct reads; with mmap it shows the cache fill and thrash.
  */
 #include "config.h"
 
@@ -9,7 +9,7 @@
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
-/* Of the answer in the making, a token; negative: nothing to say. */
+/* Returns the figure per token of the current answer; negative: unknown. */
 static double a_token(const struct dash *d, struct mw_os_value now, uint64_t start)
 {
     if (d->now.os.t_ns == 0 || now.why_not != NULL || d->now.n_decoded == 0 ||
@@ -18,7 +18,7 @@ static double a_token(const struct dash *d, struct mw_os_value now, uint64_t sta
     return (double)(now.value - start) / (double)d->now.n_decoded;
 }
 
-/* A curve only if there is something in it. */
+/* Show a curve only if it has values. */
 static int cache_step(const struct dash *d, int width, int height)
 {
     bool has_curve = past_max(&d->model_cached, DASH_SECONDS) > 0;

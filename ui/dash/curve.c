@@ -8,7 +8,7 @@
 #define SCALE_WIDTH 6
 #define MAX_CELLS   512
 
-/* Levels of one row, and values of one cell. */
+/* Levels per row and values per cell. */
 static const struct {
     int levels;
     uint32_t values;
@@ -40,8 +40,8 @@ static wchar_t glyph(enum ui_graph graph, int left, int right)
     return ascii[left];
 }
 
-/* How much of a row that begins at level `from` the value fills, 0 to levels.  A value that
- * is not 0 shows at least a trace. */
+/* Returns how many levels of a row that begins at level `from` the value fills.  A value above
+ * 0 fills at least one level. */
 static int fill(float value, float top, int height, int levels, int from)
 {
     int level;
@@ -87,7 +87,7 @@ void curve_draw(const struct canvas *c, enum ui_graph graph, const struct past *
     int width = c->width < MAX_CELLS ? c->width : MAX_CELLS;
     uint32_t room = curve_values(graph, width);
 
-    /* Oldest at the left; what was never measured is a gap there. */
+    /* Oldest at the left; missing values are gaps. */
     for (uint32_t i = 0; i < room; i++)
         value[i] = i + h->n < room ? NAN : past_at(h, i + h->n - room);
     curve_draw_values(c, graph, value, room, top, style);
@@ -101,7 +101,7 @@ float curve_top(float max)
     return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
 }
 
-/* Up to 5 columns: 0.02, 2, 500, 5e+06 never. */
+/* At most 5 columns, such as 0.02, 2, 500; never an exponent. */
 static void scale_text(char *buf, size_t n, float top, double unit)
 {
     static const char letters[] = " KMGT";
@@ -119,7 +119,7 @@ static void scale_text(char *buf, size_t n, float top, double unit)
     snprintf(buf, n, "%.0f%c", bytes, letters[i]);
 }
 
-/* A round number of bytes at or above max. */
+/* Returns a round number of bytes at or above max. */
 static float bytes_top(float max)
 {
     float unit = 1;

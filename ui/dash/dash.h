@@ -4,11 +4,11 @@
  *     struct mw_sample ──dash_push──> struct dash ──> widget ──> canvas
  *       (live or replayed)             histories      memory, speed, layers, …
  *
- * A widget sees the state and a canvas, never the engine; so a recording looks like the
- * session it was made from.  Nothing is shown that was not measured: what is absent is
- * "-", what is estimated begins with "~".  A number has a fixed width and place.
+ * Widgets only use the state and a canvas, never the engine, so a recording looks like the
+ * session it was made from.  Only measured values are shown: an unknown one is "-", an
+ * estimate begins with "~".  Numbers have a fixed width and place.
  *
- * All memory is taken by dash_new; pushing and drawing take none.
+ * dash_new allocates all memory; pushing and drawing allocate nothing.
  */
 #ifndef MEMWALL_UI_DASH_DASH_H
 #define MEMWALL_UI_DASH_DASH_H
@@ -22,35 +22,35 @@
 
 struct dash;
 
-/* graph: not UI_GRAPH_AUTO.  NULL with *e (ERR_MEMORY). */
+/* graph must not be UI_GRAPH_AUTO.  Returns NULL with *e (ERR_MEMORY) on failure. */
 struct dash *dash_new(enum ui_graph graph, struct err *e);
 void dash_free(struct dash *d);
 
-/* A new sample; older tokens and seconds stay in the histories.  Samples must come in the
- * order of their time; one that goes back (another recording) begins anew. */
+/* Add a sample; the histories keep earlier tokens and seconds.  Samples come in the order of
+ * their time; a sample from an earlier time (another recording) clears the histories. */
 void dash_push(struct dash *d, const struct mw_sample *s);
 
-/* The answer in the making ends after n_predict tokens at the latest; 0: when the context is
- * full.  For the time left. */
+/* Set the maximum number of tokens of the current answer, for the time left; 0: until the
+ * context is full. */
 void dash_set_cap(struct dash *d, uint32_t n_predict);
 
-/* Draw all of it, laid out for the size of c; the background is cleared. */
+/* Clear c and draw the dashboard, arranged for its size. */
 void dash_draw(const struct dash *d, const struct canvas *c);
 
-/* The cursor of the layers: which one is inspected; -1: none.  Steps go round. */
+/* Move the cursor that selects the layer to inspect; it wraps around. */
 void dash_move_cursor(struct dash *d, int by);
 void dash_set_cursor(struct dash *d, int layer);
 int dash_cursor(const struct dash *d);
-/* A click at y, x of a canvas of this size.  true: it meant something. */
+/* Handle a click at y, x of a canvas of this size.  Returns whether it had an effect. */
 bool dash_click(struct dash *d, int height, int width, int y, int x);
 
-/* What binds and what would help, as one sentence; returns buf.  "" while nothing was
- * measured. */
+/* Write one sentence about the bottleneck and its remedy.  Returns buf; "" without
+ * measurements. */
 char *dash_verdict(char *buf, size_t n, const struct mw_sample *s);
 
-/* For `--json`: a sample's figures as one line of JSON.  Returns 0, or -1 with *e. */
+/* Write the figures of a sample as one line of JSON.  Returns 0, or -1 with *e. */
 int ui_dash_json(const struct mw_sample *s, FILE *f, struct err *e);
-/* For `--once`: one sample as text of this size. Returns 0, or -1 with *e. */
+/* Write one sample as text of this size.  Returns 0, or -1 with *e. */
 int ui_dash_once(const struct mw_sample *s, int width, int height, bool ascii, FILE *f,
                  struct err *e);
 

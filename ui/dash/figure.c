@@ -13,8 +13,7 @@ static struct figure right(const char *text, int width)
     return f;
 }
 
-/* Three digits and a mark, or more digits, or four and thousands, millions, …: fits 5 columns.
- */
+/* Format three digits and a point, or a whole number, or one with K, M, …, in 5 columns. */
 static struct figure three_digits(double value, int width)
 {
     static const char steps[] = "kMGTP";

@@ -1,6 +1,6 @@
 /*
- * figure.h - numbers as the dashboard writes them: a fixed width each, so that what stands
- * to their right never moves.  What is not known is a "-" at the right end of its place.
+ * figure.h - formats numbers for the dashboard.  Each format has a fixed width, so that text
+ * to its right never moves.  An unknown value is a "-" at the right end.
  */
 #ifndef MEMWALL_UI_DASH_FIGURE_H
 #define MEMWALL_UI_DASH_FIGURE_H
@@ -16,10 +16,10 @@ struct figure {
     char text[FIGURE_MAX];
 };
 
-/* Widths in columns are in the names. */
+/* The digit in a name is the width in columns. */
 struct figure figure_size8(uint64_t bytes);              /* "1.98 GiB", "  48 MiB" */
 struct figure figure_os8(struct mw_os_value v);          /* the same, or "-" */
-struct figure figure_budget8(const struct mw_sample *s); /* "-": there is no plan yet */
+struct figure figure_budget8(const struct mw_sample *s); /* "-" without a plan */
 struct figure figure_rate5(double per_second);       /* " 3.12", " 99.9", " 1204"; < 0: "-" */
 struct figure figure_gbps5(double bytes_per_second); /* GB/s, powers of 1000 */
 struct figure figure_percent5(double share);         /* " 71 %"; < 0: "-" */

@@ -1,5 +1,5 @@
 /*
- * Keys and values: how much the conversation holds, how it grew, and where that leads.
+ * The KV cache: its size, its growth, and a prediction.
  *
  *     kv cache ──────────────────── 13.1 MiB of 59.0 MiB
  *     ████████████·······································
@@ -7,8 +7,8 @@
  *     full in   6,122 tokens  budget reached in ~3,100
  *     ⣀⣀⣤⣤⣶⣶⣿⣿                ....:::::::::::::::::::
  *
- * The curve is bytes over tokens, from 0 to the full context: filled what was measured,
- * dotted what is to come.
+ * The curve shows bytes by tokens, from 0 to the full context.  The measured part is filled,
+ * the prediction is dotted.
  */
 #include "config.h"
 
@@ -19,8 +19,8 @@
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
-/* Bytes that a further token takes: only global layers go on growing, up to what their row
- * of the plan holds at the full context.  (What is held now comes in whole pages.) */
+/* Returns the bytes of one more token.  Only global layers keep growing, up to the size of
+ * their plan item at the full context.  (The current size is a multiple of the page size.) */
 static double growth(const struct mw_sample *s)
 {
     return s->kv.capacity > 0 ? (double)s->mem.plan[MW_ROW_KV_GLOBAL] / (double)s->kv.capacity
@@ -32,8 +32,8 @@ static uint64_t tokens_left(const struct mw_sample *s)
     return s->kv.capacity > s->kv.tokens ? s->kv.capacity - s->kv.tokens : 0;
 }
 
-/* Tokens until what is free, and what pinned weights were lent, is taken; negative: never
- * before the context is full, or not known. */
+/* Returns the tokens until free memory and the KV space borrowed by pinned weights are used
+ * up; negative: not before the context is full, or unknown. */
 static double tokens_to_budget(const struct dash *d)
 {
     const struct mw_sample *s = &d->now;
@@ -43,7 +43,7 @@ static double tokens_to_budget(const struct dash *d)
     dash_total(d, &total);
     if (total.bytes.why_not != NULL || growth(s) <= 0)
         return -1;
-    /* The model's pages in the cache go when others need the room. */
+    /* The kernel drops the model's cached pages when memory is needed. */
     room = (double)s->run.budget_bytes + (double)s->mem.lent_bytes + (double)total.model -
            (double)total.bytes.value;
     tokens = room > 0 ? room / growth(s) : 0;
@@ -59,8 +59,8 @@ static double projected(const struct mw_sample *s, double tokens)
     return bytes < (double)s->kv.bytes_reserved ? bytes : (double)s->kv.bytes_reserved;
 }
 
-/* At each of n places the last point that was seen before it; none is invented, before the
- * first one there is a gap. */
+/* Fill value with the last known point at or before each of n places, and with gaps before the
+ * first one. */
 static void measured(const struct dash *d, float *value, uint32_t n)
 {
     const struct mw_sample *s = &d->now;
@@ -104,7 +104,7 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
-/* Bar and tokens, the text, a curve of three lines or more. */
+/* Heights: bar and tokens, text, a curve of at least three lines. */
 static int kv_step(const struct dash *d, int width, int height)
 {
     int text = width >= 60 ? 4 : 5;
@@ -150,7 +150,7 @@ static void kv_draw(const struct dash *d, const struct canvas *c)
             snprintf(text, sizeof text, "~%s", trim(figure_count7((uint64_t)budget).text));
             widget_pair(c, y, x, "budget in", text, ROLE_WARN);
         } else if (s->mem.lent_bytes > 0) {
-            widget_pair(c, y, x, "lends", figure_size8(s->mem.lent_bytes).text, ROLE_TEXT);
+            widget_pair(c, y, x, "borrowed", figure_size8(s->mem.lent_bytes).text, ROLE_TEXT);
         }
     }
     y++;

@@ -1,7 +1,6 @@
 /*
- * The layers of the last pass, each with its times in figures and as a bar; where that does
- * not fit, figures in columns, and where that does not fit either, a strip with one cell a
- * layer.
+ * The layers of the last pass, with their times as bars and figures.  With less space it shows
+ * figures in columns, and with little space a strip with one cell per layer.
  *
  *   layer pinned  wait ▒ and compute █        ms: read wait compute
  *    7 s  ◐  ▒▒▒▒▒▒▒▒▒▒▒▒██                       12    9   2.1
@@ -9,9 +8,9 @@
  *   !9 G  …                                 slowest
  *   head  ○  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███                44   40    12
  *
- * Kinds: s sliding, G global, and the same in brackets where a layer reads the keys and
- * values of another.  Pinned: # all, + part, . streamed (symbols where there are any).
- * The bar of the head has a scale of its own: it is as large as several layers.
+ * Kinds: s sliding, G global, in brackets if the layer uses the KV entries of another layer.
+ * Pinned: # all, + part, . streamed (or symbols).  The bar of the head has its own scale,
+ * since the head is as large as several layers.
  */
 #include "config.h"
 
@@ -23,10 +22,10 @@
 #include "ui/dash/widget.h"
 #include "ui/term/cluster.h"
 
-#define COLUMN_MIN 21 /* of a column, with its gap */
-#define FIGURES    12 /* three of a blank and three digits */
+#define COLUMN_MIN 21 /* width of a column with its gap */
+#define FIGURES    12 /* width: three times a blank and three digits */
 #define BAR_MIN    5
-#define INSPECT    4 /* lines about the layer under the cursor */
+#define INSPECT    4 /* lines about the inspected layer */
 
 /* ---- one layer ---- */
 
@@ -42,7 +41,7 @@ static double pinned_share(const struct mw_sample_layer *l)
     return l->bytes > 0 ? (double)l->pinned_bytes / (double)l->bytes : 0;
 }
 
-/* One cell that says pinned, partly, streamed. */
+/* Returns the glyph for pinned, partly pinned or streamed. */
 static wchar_t pin_glyph(const struct mw_sample_layer *l, bool ascii)
 {
     double share = pinned_share(l);
@@ -71,8 +70,8 @@ static double slowest_ms(const struct dash *d)
     return i >= 0 ? layer_ms(&d->now.layer[i]) : 0;
 }
 
-/* Several reads are under way at a time, so their times sum to more than passed.
- * Nanoseconds; negative: nothing was read. */
+/* Returns the read time in nanoseconds; negative if nothing was read.  Several reads are in
+ * flight at once, so the sum of their times exceeds the elapsed time and is scaled. */
 static double read_time(const struct dash *d, const struct mw_sample_layer *l)
 {
     if (l->read_ns == 0 || d->reads_in_flight <= 0)
@@ -80,7 +79,7 @@ static double read_time(const struct dash *d, const struct mw_sample_layer *l)
     return (double)l->read_ns / d->reads_in_flight;
 }
 
-/* Wait, then compute, over width cells that stand for top milliseconds. */
+/* Draw the stall and compute times; width cells represent top milliseconds. */
 static void draw_times(const struct canvas *c, int y, int x, int width,
                        const struct mw_sample_layer *l, double top)
 {
@@ -95,7 +94,7 @@ static void draw_times(const struct canvas *c, int y, int x, int width,
     canvas_repeat(c, y, x + wait, both - wait, style_of(ROLE_GOOD), ascii ? L'#' : L'\u2588');
 }
 
-/* Height of the glyph and colour say the same. */
+/* The height of the glyph says the same as its colour. */
 static wchar_t heat_glyph(double share, bool ascii)
 {
     static const wchar_t digits[] = L"123456789";
@@ -105,7 +104,7 @@ static wchar_t heat_glyph(double share, bool ascii)
     return ascii ? digits[step] : (wchar_t)(0x2581 + step);
 }
 
-/* Read, wait, compute, at the right end. */
+/* Draw the read, stall and compute times at the right end. */
 static void draw_figures(const struct dash *d, const struct canvas *c, int y,
                          const struct mw_sample_layer *l)
 {
@@ -117,7 +116,7 @@ static void draw_figures(const struct dash *d, const struct canvas *c, int y,
 
 /*
  * "> 7 s  ◐ ▒▒▒▒▒██  12   9 2.1": mark, number, kind, pinned, bar, figures.  The running
- * layer has a lit '>', the slowest '!', the one under the cursor reverse.
+ * layer has a highlighted '>', the slowest one '!', the inspected one is reversed.
  */
 static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
                        double top)
@@ -139,7 +138,7 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
                               : ' ',
                  x - 6, (unsigned)i, kind_mark(l));
     canvas_text(c, y, 0, style, label);
-    if (runs) /* one cell: this changes several times a token */
+    if (runs) /* only one cell, since it changes several times per token */
         canvas_cell(c, y, 0, style_with(ROLE_GRAPH_2, attr), L'>');
     canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
     if (l->passes == 0) {
@@ -153,7 +152,7 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
 
 /* ---- bars in columns ---- */
 
-/* Layers without the head. */
+/* Returns the number of columns for the layers without the head. */
 static int columns_for(const struct dash *d, int height, int width)
 {
     int most = width / COLUMN_MIN, n = (int)d->now.n_layer;
@@ -192,7 +191,7 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
 
 /* ---- the strip ---- */
 
-/* Cells a layer, and rows of layers. */
+/* Cells per layer, and rows of layers. */
 static int strip_cell(int n, int width)
 {
     int cell = n > 0 ? width / n : 1;
@@ -222,8 +221,8 @@ static void draw_heat(const struct dash *d, const struct canvas *c, uint32_t i, 
                       heat_glyph(share, canvas_is_ascii(c)));
 }
 
-/* Two lines for each row of cells: heat and what is pinned; without the second if there is
- * no room.  Returns the lines used. */
+/* Draw two lines for each row of cells: heat, and pinned layers if it fits.  Returns the lines
+ * used. */
 static int draw_strip(const struct dash *d, const struct canvas *c)
 {
     int n = (int)d->now.n_layer, cell = strip_cell(n, c->width), wide = c->width / cell;
@@ -285,7 +284,7 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
                     figure_rate5(read_ns > 0 ? (double)streamed / read_ns * 1e3 : -1).text,
                     ROLE_TEXT);
     x += canvas_text(c, 2, x - 1, style_of(ROLE_DIM), "MB/s") + 1;
-    if (c->width - x < 41) { /* a line of its own */
+    if (c->width - x < 41) { /* on its own line */
         curve = canvas_sub(c, 4, 0, c->height - 4, c->width);
         y = 3, x = 0;
     }
@@ -300,7 +299,7 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
-/* What the figures and marks mean, in the head: the longest that it has room for. */
+/* Draw the longest legend that fits the head. */
 static void draw_legend(const struct canvas *c, int from)
 {
     static const char *const texts[2][3] = {
@@ -322,7 +321,7 @@ static void draw_legend(const struct canvas *c, int from)
     }
 }
 
-/* Lines at the bottom for the inspected layer, if there is room for them. */
+/* Returns the lines for the inspected layer; 0 if they do not fit. */
 static int inspect_lines(const struct dash *d, int height)
 {
     if (d->cursor < 0 || height < INSPECT + 3)
@@ -335,7 +334,7 @@ static int layers_wants(const struct dash *d)
     return d->cursor >= 0 ? INSPECT : 0;
 }
 
-/* The strip, then bars in as few columns as the height allows. */
+/* Heights: the strip, then bars in as few columns as possible. */
 static int layers_step(const struct dash *d, int width, int height)
 {
     int n = (int)d->now.n_layer, most = width / COLUMN_MIN > 0 ? width / COLUMN_MIN : 1;
@@ -378,7 +377,7 @@ static void layers_draw(const struct dash *d, const struct canvas *c)
     }
 }
 
-/* The layer at y, x of the strip; -1: none. */
+/* Returns the layer at y, x of the strip; -1: none. */
 static int layer_in_strip(int n, int height, int width, int y, int x)
 {
     int cell = strip_cell(n, width), wide = width / cell, rows = strip_rows(n, width);
@@ -390,7 +389,7 @@ static int layer_in_strip(int n, int height, int width, int y, int x)
     return y < rows * lines && x / cell < wide && layer < n ? layer : -1;
 }
 
-/* The layer at y, x of what layers_draw drew; -1: none. */
+/* Returns the layer that layers_draw drew at y, x; -1: none. */
 static int layer_at(const struct dash *d, int height, int width, int y, int x)
 {
     int body = height - 1 - inspect_lines(d, height), n = (int)d->now.n_layer;

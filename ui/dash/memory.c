@@ -1,16 +1,16 @@
 /*
- * The memory meter: what the budget is spent on, and what the kernel says.
+ * The memory meter: the use of the budget, and the figures of the kernel.
  *
  *     memory ─────────────────────── 1.98 GiB of 2.00 GiB
  *     p██a██r█w█████████████████████████████l██k███x·····
  *     p program     44.0 MiB   48 MiB  w pinned  1.70 GiB …
  *     charged 1.98 GiB  peak 1.99 GiB  other 3.00 MiB 0.1 %
  *
- * Segments are the rows of the plan, as much as each really holds; `other` is what the
- * kernel counts and no row explains, and the bar ends at the kernel's figure.  What of the
- * model lies in the page cache and is counted too (never with direct reads) is `cached`; with
- * mmap the budget does not cover it, which is marked `exempt`.  A
- * segment begins with its letter, so it can be told without colour.
+ * Segments are plan items with their current size.  `other` is memory that the kernel counts
+ * and no item explains; the bar ends at the kernel's figure.  `cached` is the part of the model
+ * in the page cache that is charged too (never with direct reads); with mmap the budget does
+ * not cover it, and it is marked `exempt`.  A segment begins with its letter, so it is
+ * recognisable without colour.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@
 
 #include "ui/dash/widget.h"
 
-/* In the order of the bar.  The loan is part of pinned, drawn as a segment of its own. */
+/* In the order of the bar.  Borrowed KV space is part of pinned but has its own segment. */
 struct segment {
     enum mw_plan_row row;
     char letter;
@@ -48,10 +48,10 @@ static const struct segment segments[] = {
 struct bar {
     const struct canvas *c;
     int y, x;
-    double scale, at; /* cells a byte; bytes drawn so far */
+    double scale, at; /* cells per byte; bytes drawn so far */
 };
 
-/* Cells up to the rounded end of all bytes so far: errors do not add up. */
+/* Draw up to the rounded end of all bytes so far, so that rounding errors do not add up. */
 static void bar_add(struct bar *b, uint64_t bytes, char letter, enum ui_role role)
 {
     int end, start = b->x;
@@ -75,7 +75,7 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_sample *s = &d->now;
     struct dash_total total;
-    uint64_t whole, lent = s->mem.lent_bytes;
+    uint64_t whole, borrowed = s->mem.lent_bytes;
     struct bar b = { c, y, 0, 0, 0 };
 
     dash_total(d, &total);
@@ -87,11 +87,11 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y)
     b.scale = (double)c->width / (double)whole;
     for (size_t i = 0; i < N_SEGMENT; i++) {
         uint64_t bytes = s->mem.used[segments[i].row];
-        bool lends = segments[i].row == MW_ROW_PINNED && lent <= bytes;
+        bool borrows = segments[i].row == MW_ROW_PINNED && borrowed <= bytes;
 
-        bar_add(&b, bytes - (lends ? lent : 0), segments[i].letter, segments[i].role);
-        if (lends)
-            bar_add(&b, lent, 'l', ROLE_FILL_LENT);
+        bar_add(&b, bytes - (borrows ? borrowed : 0), segments[i].letter, segments[i].role);
+        if (borrows)
+            bar_add(&b, borrowed, 'b', ROLE_FILL_LENT);
     }
     bar_add(&b, total.model, 'c', ROLE_GRAPH_2);
     if (total.other > 0)
@@ -111,7 +111,7 @@ static bool is_shown(const struct dash *d, const struct segment *g)
 
 static int n_rows(const struct dash *d)
 {
-    int n = 3; /* lent, cached and other */
+    int n = 3; /* borrowed, cached and other */
 
     for (size_t i = 0; i < N_SEGMENT; i++)
         n += is_shown(d, &segments[i]);
@@ -137,7 +137,7 @@ static int row_lines(const struct dash *d, int width)
     return (n_rows(d) + columns - 1) / columns;
 }
 
-/* Down the first column, then the next. */
+/* Fill the first column, then the next. */
 static void draw_rows(const struct dash *d, const struct canvas *c, int y)
 {
     int high = row_lines(d, c->width), i = 0;
@@ -154,7 +154,7 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
                  figure_size8(d->now.mem.plan[g->row]).text);
         i++;
     }
-    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'l', "lent", ROLE_FILL_LENT,
+    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'b', "borrowed", ROLE_FILL_LENT,
              figure_size8(d->now.mem.lent_bytes).text, NULL);
     i++;
     dash_total(d, &total);
@@ -171,7 +171,7 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
                       "%4.1f %%", fabs((double)total.other) * 100 / (double)total.bytes.value);
 }
 
-/* ---- the largest parts, where not all rows fit ---- */
+/* ---- the largest parts, if not all rows fit ---- */
 
 #define N_PART (N_SEGMENT + 2)
 
@@ -182,7 +182,7 @@ struct part {
     uint64_t bytes;
 };
 
-/* All segments, what is cached and what nothing explains, the largest first. */
+/* Sort all segments, cached and other by size, largest first. */
 static void by_size(const struct dash *d, struct part out[N_PART])
 {
     struct dash_total total;
@@ -205,7 +205,7 @@ static void by_size(const struct dash *d, struct part out[N_PART])
     }
 }
 
-/* "w pinned 827 MiB  a activations 91.1 MiB …" in so many lines, as far as they go. */
+/* Draw "w pinned 827 MiB  a activations 91.1 MiB …" in n lines, as far as they fit. */
 static void draw_largest(const struct dash *d, const struct canvas *c, int y, int lines)
 {
     struct part parts[N_PART];
@@ -233,7 +233,7 @@ static void draw_largest(const struct dash *d, const struct canvas *c, int y, in
 
 /* ---- the kernel's figures ---- */
 
-/* Label and size in 20 columns. */
+/* Draw a label and a size in 20 columns. */
 static void pair(const struct canvas *c, int i, int y, const char *label, struct mw_os_value v,
                  enum ui_role role)
 {
@@ -245,7 +245,7 @@ static void pair(const struct canvas *c, int i, int y, const char *label, struct
 }
 
 #define N_PAIR  8
-#define LARGEST 2 /* lines of the largest parts */
+#define LARGEST 2 /* lines for the largest parts */
 
 static int pair_rows(int width)
 {
@@ -281,7 +281,7 @@ static void draw_kernel(const struct dash *d, const struct canvas *c, int y)
 
 /* ---- the widget ---- */
 
-/* Bar and one line of the kernel's, all of the kernel's, the largest parts, all rows. */
+/* Heights: bar and one line of kernel figures, all of them, the largest parts, all rows. */
 static int memory_step(const struct dash *d, int width, int height)
 {
     int kernel = 2 + pair_rows(width), all = kernel + row_lines(d, width);

@@ -8,15 +8,15 @@
 struct player {
     char *path;
     struct mw_replay *replay;
-    struct mw_sample next; /* read, not shown yet */
+    struct mw_sample next; /* read but not pushed yet */
     struct mw_sample shown;
     bool has_next, is_broken;
-    uint64_t start_ns, end_ns; /* of the first and the last sample */
+    uint64_t start_ns, end_ns; /* times of the first and the last sample */
     double now_s;
     struct err broken;
 };
 
-/* Read ahead by one sample.  The end of what can be read is the end. */
+/* Read the next sample.  The recording ends at the first unreadable line. */
 static void fetch(struct player *p)
 {
     struct err e = ERR_INIT;
@@ -42,7 +42,7 @@ static double second_of(const struct player *p, const struct mw_sample *s)
     return s->t_ns > p->start_ns ? (double)(s->t_ns - p->start_ns) / 1e9 : 0;
 }
 
-/* First and last moment; the samples themselves are read again when they are shown. */
+/* Find the first and last time.  Samples are read again when they are shown. */
 static int measure(struct player *p, struct err *e)
 {
     bool is_first = true;
@@ -156,7 +156,7 @@ const struct mw_sample *player_sample(const struct player *p)
 
 /* ---- printed ---- */
 
-/* A dashboard that has seen all of it. */
+/* Make a dashboard and push the whole recording. */
 static int play_through(struct player **p, struct dash **d, const char *path,
                         enum ui_graph graph, struct err *e)
 {

@@ -1,5 +1,5 @@
 /*
- * Speed: tokens a second now and as they came, the prompt's progress, the disk.
+ * Speed: tokens per second now and over time, progress of the prompt, disk.
  *
  *     speed ──────────────────────────── decode  3.12 tok/s
  *     now  3.12  mean  3.10 tok/s   first token   8.2 s
@@ -17,10 +17,10 @@
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
-#define CURVE_TALL 6  /* lines from which a curve may have another one below it */
-#define ONE_LINE   54 /* columns from which all rates stand in one line */
+#define CURVE_TALL 6  /* minimum height of a curve with another one below */
+#define ONE_LINE   54 /* minimum width for all rates on one line */
 
-/* Rates and what goes on, the disk, a curve of three lines or more. */
+/* Heights: rates and progress, disk, a curve of at least three lines. */
 static int speed_step(const struct dash *d, int width, int height)
 {
     int text = width >= ONE_LINE ? 4 : 5;
@@ -36,7 +36,7 @@ static const char *trim(const char *s)
     return s + strspn(s, " ");
 }
 
-/* Tokens until the cap of the answer or the end of the context. */
+/* Returns the tokens until the limit of the answer or the end of the context. */
 static uint64_t tokens_left(const struct dash *d)
 {
     const struct mw_sample *s = &d->now;
@@ -69,7 +69,7 @@ static void draw_prefill(const struct dash *d, const struct canvas *c, int y)
     }
 }
 
-/* The most that the answer may still take. */
+/* Draw the maximum time left for the answer. */
 static void draw_answer(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_sample *s = &d->now;
@@ -91,7 +91,7 @@ static void draw_disk(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_sample *s = &d->now;
     double seen = fmax(d->rates.read_bytes_s, d->fastest_read);
-    /* A probe that came at a bad moment does not stand above what was seen since. */
+    /* A rate observed since then overrides a probe on a busy machine. */
     double limit = s->disk_limit > 0 ? fmax((double)s->disk_limit, seen) : -1;
     int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "disk") + 1;
     int bar_end = c->width - 15;
@@ -112,8 +112,8 @@ static void draw_disk(const struct dash *d, const struct canvas *c, int y)
     }
 }
 
-/* Tokens a second; with much room also what the disk gave and how much of each token
- * waited, below each other. */
+/* Draw tokens per second; with enough height also the disk rate and the stall share of each
+ * token. */
 static void draw_curves(const struct dash *d, const struct canvas *c)
 {
     const struct {

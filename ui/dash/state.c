@@ -25,7 +25,7 @@ static void past_push(struct past *h, float value)
     h->first = (h->first + 1) % h->size;
 }
 
-/* A gap, but never two in a row and none at the beginning. */
+/* Add a gap, but not at the start and not two in a row. */
 static void past_gap(struct past *h)
 {
     if (h->n > 0 && !isnan(past_at(h, h->n - 1)))
@@ -90,7 +90,7 @@ void dash_set_cap(struct dash *d, uint32_t n_predict)
     d->n_predict = n_predict;
 }
 
-/* Every token that has come since the last sample, also if there were many. */
+/* Add all tokens since the last sample. */
 static void push_tokens(struct dash *d, const struct mw_sample *s)
 {
     uint64_t i = d->n_token;
@@ -105,7 +105,7 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
         const struct mw_token *k = &s->recent[i % MW_RECENT];
 
         if (k->n <= 1 || d->token_ns == 0 || k->t_ns <= d->token_ns) {
-            /* The first of an answer has no interval; one pass may make several. */
+            /* The first token of an answer has no interval; one pass may produce several. */
             if (k->n <= 1)
                 past_gap(&d->tps), past_gap(&d->stall_share);
         } else {
@@ -152,10 +152,10 @@ static void push_kv(struct dash *d, const struct mw_sample *s)
     if (point <= DASH_KV_POINTS)
         d->kv_point[point] = (float)s->kv.bytes_used;
     for (uint64_t i = point + 1; i <= DASH_KV_POINTS; i++)
-        d->kv_point[i] = NAN; /* rewound: those positions are no more */
+        d->kv_point[i] = NAN; /* rewound: these positions no longer exist */
 }
 
-/* Averaged, or the figures that come of it would all change with each pass. */
+/* Averaged, so that the derived figures do not change with each pass. */
 static void push_reads(struct dash *d, const struct mw_sample *s)
 {
     double sum = 0, now;
@@ -181,7 +181,7 @@ static void push_layers(struct dash *d, const struct mw_sample *s)
     }
 }
 
-/* The times of a layer are those of a whole pass: they change once, when it is over. */
+/* Layer times are those of a complete pass, so they change once per pass. */
 static void hold_layers(struct dash *d)
 {
     for (uint32_t i = 0; i <= d->now.n_layer && d->now.n_layer > 0; i++) {
@@ -242,7 +242,7 @@ int dash_cursor(const struct dash *d)
     return d->cursor;
 }
 
-/* ---- what several widgets want to know ---- */
+/* ---- shared by several widgets ---- */
 
 double layer_ms(const struct mw_sample_layer *l)
 {

@@ -1,9 +1,9 @@
 /*
- * state.h - what widgets draw from: the last sample, its rates, and histories.
+ * state.h - the data of widgets: the last sample, its rates, and histories.
  *
- * Histories are rings of fixed size.  That of tokens has one entry a token, so a curve of
- * it shows every token whatever the refresh rate; those of seconds have one a second.  A
- * gap (NaN) stands where nothing was measured.
+ * Histories are rings of fixed size.  Histories of tokens have one entry per token, so their
+ * curves show every token at any refresh rate; the others have one entry per second.  A gap
+ * (NaN) means that nothing was measured.
  */
 #ifndef MEMWALL_UI_DASH_STATE_H
 #define MEMWALL_UI_DASH_STATE_H
@@ -23,57 +23,58 @@ struct past {
     uint32_t size, first, n;
 };
 
-float past_at(const struct past *h, uint32_t i);     /* i < n, oldest first */
-float past_max(const struct past *h, uint32_t last); /* of the newest `last`; 0: none */
+float past_at(const struct past *h, uint32_t i); /* i < n, oldest first */
+float past_max(const struct past *h,
+               uint32_t last); /* of the newest `last` values; 0: no values */
 
 struct dash {
     enum ui_graph graph;
     uint32_t n_predict;
-    int cursor; /* layer inspected, -1: none */
+    int cursor; /* inspected layer, -1: none */
 
     struct mw_sample now;
     struct mw_rates rates;
     bool has_sample;
 
-    struct past tps;         /* one a token: tokens a second */
-    struct past stall_share; /* one a token */
-    struct past read_rate;   /* one a second: bytes a second */
+    struct past tps;         /* per token: tokens per second */
+    struct past stall_share; /* per token */
+    struct past read_rate;   /* per second: bytes per second */
     struct past model_cached;
     float tps_value[DASH_TOKENS], stall_value[DASH_TOKENS], read_value[DASH_SECONDS],
         cached_value[DASH_SECONDS];
-    double fastest_read;  /* bytes a second, over a few passes */
-    uint64_t n_token;     /* whose history is written */
-    uint64_t token_ns;    /* when the last of them was there */
-    uint64_t second_ns;   /* when the last second was written */
-    uint64_t second_read; /* bytes_read then */
+    double fastest_read;  /* bytes per second, over a few passes */
+    uint64_t n_token;     /* tokens in the histories */
+    uint64_t token_ns;    /* time of the last one */
+    uint64_t second_ns;   /* time of the last entry per second */
+    uint64_t second_read; /* bytes_read at that time */
 
-    /* Since the question: for figures a token. */
+    /* At the start of the answer, for figures per token. */
     uint64_t answer_ns, answer_majflt, answer_refaults;
 
-    /* Bytes of keys and values when the context held point / DASH_KV_POINTS of its
-     * capacity; NaN: not seen. */
+    /* KV bytes when the context was at point / DASH_KV_POINTS of its capacity; NaN:
+     * unknown. */
     float kv_point[DASH_KV_POINTS + 1];
     uint64_t kv_capacity;
 
-    /* Milliseconds of each layer in its last passes. */
+    /* Milliseconds of each layer in recent passes. */
     struct past layer[MW_MAX_LAYER + 1];
     float layer_value[MW_MAX_LAYER + 1][DASH_LAYER_PASSES];
     uint64_t layer_passes[MW_MAX_LAYER + 1];
-    struct mw_sample_layer layer_last[MW_MAX_LAYER + 1]; /* when its last pass was over */
-    double reads_in_flight; /* on the average of the last passes, at least 1; 0: unknown */
+    struct mw_sample_layer layer_last[MW_MAX_LAYER + 1]; /* at the end of its last pass */
+    double reads_in_flight; /* average of recent passes, at least 1; 0: unknown */
 };
 
-/* The index of the layer that took longest in the last pass, head left out; -1: none ran. */
+/* Returns the slowest layer of the last pass, without the head; -1 if none ran. */
 int dash_slowest(const struct dash *d);
-/* Milliseconds it stalled and computed. */
+/* Returns the milliseconds of its stalls and computation. */
 double layer_ms(const struct mw_sample_layer *l);
 
-/* What the kernel says the process takes, and by which of its figures it says so. */
+/* Memory of the process according to the kernel, and the kind of figure. */
 struct dash_total {
     struct mw_os_value bytes;
-    bool is_charge; /* else what is known of the process alone */
-    uint64_t used;  /* the sum of all rows, and of the model's pages */
-    uint64_t model; /* of that: the model's pages in the page cache */
+    bool is_charge; /* the charge of the cgroup; else the resident set */
+    uint64_t used;  /* sum of all plan items and of the model's cached pages */
+    uint64_t model; /* thereof the model's pages in the page cache */
     int64_t other;  /* bytes - used; 0 if unknown */
 };
 void dash_total(const struct dash *d, struct dash_total *out);

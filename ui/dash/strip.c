@@ -1,5 +1,5 @@
 /*
- * The dashboard in three lines, for screens where the chat needs the rest:
+ * The dashboard in three lines, for small screens:
  *
  *     decode  3.12 tok/s  disk  8.72 GB/s  wait 78 %
  *     p█a█w███████████████k█····· 1.98 of 2.00 GiB

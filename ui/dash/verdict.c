@@ -1,4 +1,4 @@
-/* One sentence: what binds, and what would help. */
+/* One sentence about the bottleneck and its remedy. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static const char *const bound_names[] = {
     [MW_BINDS_KV] = "context-bound",       [MW_BINDS_SWAP] = "swapping",
 };
 
-/* What the share of the time goes to. */
+/* The bottlenecks. */
 static const char *const share_texts[] = {
     [MW_BINDS_NONE] = "",
     [MW_BINDS_DISK] = "waits",
@@ -22,7 +22,7 @@ static const char *const share_texts[] = {
     [MW_BINDS_SWAP] = "waits for memory",
 };
 
-/* What helps: with the speed that it would give, and without an estimate. */
+/* Advice, with and without a predicted speed. */
 static const struct {
     const char *key, *what, *alone;
 } advices[] = {
@@ -35,7 +35,7 @@ static const struct {
     { "direct_io", "--io direct", "--io direct would read without the page cache" },
 };
 
-/* The sentence's second half, with "; " in front; nothing for keys that are not known. */
+/* Write the advice with a leading "; "; nothing for unknown keys. */
 static void advice_text(char *buf, size_t n, const struct mw_sample *s)
 {
     double to = s->verdict.advice_to;
@@ -56,7 +56,7 @@ static void advice_text(char *buf, size_t n, const struct mw_sample *s)
     }
 }
 
-/* What the share is a share of. */
+/* Returns the name of the whole that the share refers to. */
 static const char *whole_text(const struct mw_sample *s)
 {
     if (s->verdict.binds == MW_BINDS_SWAP)
@@ -77,7 +77,7 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
     return buf;
 }
 
-/* Words of text into c. */
+/* Draw text, wrapped at words. */
 static void wrap(const struct canvas *c, struct ui_style style, const char *text)
 {
     int row = 0, x = 0;
@@ -102,7 +102,7 @@ static const char *sentence(char *buf, size_t n, const struct dash *d)
     return buf[0] != '\0' ? buf : "-";
 }
 
-/* Lines of the longest sentence there is, so that what stands below never jumps. */
+/* Returns the lines of the longest sentence, so that widgets below never move. */
 static int verdict_step(const struct dash *d, int width, int height)
 {
     int full = 1 + (width >= 104 ? 1 : width >= 54 ? 2 : 3);

@@ -1,5 +1,5 @@
 /*
- * widget.h - what every widget of the dashboard is.
+ * widget.h - the interface of dashboard widgets.
  *
  * To add one: a file with its functions and a constant of this struct, a row in the table
  * of widgets.c.  A widget draws into whatever it is given, at least min_height x min_width;
@@ -15,36 +15,36 @@
 struct dash_widget {
     const char *name;
     int min_width, min_height;
-    int importance; /* who gets room first: 0 before 1 */
-    bool is_tall;   /* shares its column with few others where there are two */
-    bool stretches; /* has a use for any height; takes what is left */
-    /* NULL, or: lines that it needs now on top of min_height. */
+    int importance; /* 0 gets space first */
+    bool is_tall;   /* prefers a column of its own if there are two */
+    bool stretches; /* takes the remaining height */
+    /* NULL, or returns the lines it needs now in addition to min_height. */
     int (*wants)(const struct dash *d);
-    /* The next height above this one that it would gain by, for this width; 0: none. */
+    /* Returns the next larger height that improves it at this width; 0: none. */
     int (*step)(const struct dash *d, int width, int height);
     void (*draw)(const struct dash *d, const struct canvas *c);
-    /* NULL, or: a click at y, x of a canvas of this size. */
+    /* NULL, or handles a click at y, x of a canvas of this size. */
     bool (*click)(struct dash *d, int height, int width, int y, int x);
 };
 
 extern const struct dash_widget dash_verdict_widget, dash_speed_widget, dash_memory_widget,
     dash_layers_widget, dash_kv_widget, dash_cache_widget;
 
-/* In the order in which they stand below each other; NULL at the end. */
+/* From top to bottom, ended by NULL. */
 extern const struct dash_widget *const dash_widgets[];
 
-/* "name ──────────── figure" in row 0. */
+/* Draw "name ──────────── figure" in row 0. */
 void widget_head(const struct canvas *c, const char *name, const char *figure);
 
-/* Label and value at x; returns the column behind them and a blank pair.  role is that of
- * the value. */
+/* Draw a label and a value at x; role is the role of the value.  Returns the column after them
+ * and two blanks. */
 int widget_pair(const struct canvas *c, int y, int x, const char *label, const char *value,
                 enum ui_role role);
 
-/* The stacked bar of the memory meter, across all of row y. */
+/* Draw the stacked bar of the memory meter across row y. */
 void memory_bar(const struct dash *d, const struct canvas *c, int y);
 
-/* The dashboard in three lines. */
+/* Draw the dashboard in three lines. */
 void strip_draw(const struct dash *d, const struct canvas *c);
 
 #endif

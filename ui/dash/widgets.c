@@ -1,4 +1,4 @@
-/* The table of widgets and what they share. */
+/* The table of widgets and shared drawing functions. */
 #include "config.h"
 
 #include <stdio.h>
