@@ -14,6 +14,7 @@
 #include "engine/format/file_open.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/snapshot.h"
+#include "engine/format/vocab_rules.h"
 
 int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err *e)
 {
@@ -81,7 +82,8 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int catalogue_check_disjoint(const struct catalogue *c, struct err *e)
+/* No two tensors of a file share a byte. */
+static int check_disjoint(const struct catalogue *c, struct err *e)
 {
     const struct tensor_info **order, *wide = NULL;
     int rc = 0;
@@ -143,7 +145,7 @@ static int open_container(struct catalogue *c, bool bare, struct err *e)
     struct stat st;
 
     if (!snapshot_is(c->path))
-        return open_gguf_set(c, e) == 0 ? catalogue_check_disjoint(c, e) : -1;
+        return open_gguf_set(c, e) == 0 ? check_disjoint(c, e) : -1;
     /* One file of a snapshot means its folder, except when it is only to be listed. */
     if (bare && stat(c->path, &st) == 0 && !S_ISDIR(st.st_mode))
         return open_safetensors(c, e);
@@ -163,7 +165,7 @@ static int read_model(struct catalogue *c, struct err *e)
     embd = catalogue_find(c, "token_embd.weight");
     c->hparams.n_vocab =
         embd != NULL && tensor_rows(embd) <= MAX_N_VOCAB ? (uint32_t)tensor_rows(embd) : 0;
-    if (catalogue_check_tensors(c, e) != 0 || (is_gguf && gguf_check_vocab(c, e) != 0))
+    if (catalogue_check_tensors(c, e) != 0 || (is_gguf && vocab_gguf_check(c, e) != 0))
         return -1;
     return hparams_finish(c, e);
 }

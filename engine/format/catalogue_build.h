@@ -29,9 +29,6 @@ int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err
 /* Enter a tensor; t->name is copied.  A name that is there already is refused. */
 int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struct err *e);
 
-/* No two tensors of a file share a byte. */
-int catalogue_check_disjoint(const struct catalogue *c, struct err *e);
-
 /* Mark what is not of the text model (is_text) and add it up. */
 void catalogue_mark_text(struct catalogue *c);
 

@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/format/gguf_check.h"
-
 #define MIN_KEY_BYTES     (8 + 1 + 4 + 1) /* length, one letter, type, one byte */
 #define MIN_TENSOR_BYTES  (8 + 1 + 4 + 8 + 4 + 8)
 #define MAX_KEY_NAME      65535
 #define MAX_TENSOR_NAME   63
 #define DEFAULT_ALIGNMENT 32
 #define MAX_ALIGNMENT     ((uint32_t)1 << 20)
+#define MAX_DIM           ((uint64_t)1 << 40)
+#define MAX_ELEMENTS      ((uint64_t)1 << 62)
 
 static const struct {
     const char *name;
@@ -273,6 +273,52 @@ static int read_alignment(struct gguf *g, struct err *e)
     return 0;
 }
 
+static int check_dims(uint32_t n_dims, const uint64_t ne[4], struct err *e)
+{
+    uint64_t product = 1;
+
+    for (uint32_t i = 0; i < n_dims; i++) {
+        if (ne[i] < 1 || ne[i] > MAX_DIM)
+            return err_set(e, ERR_FORMAT, "dimension %u is %llu; 1 to 2^40 are read", i,
+                           (unsigned long long)ne[i]);
+        if (__builtin_mul_overflow(product, ne[i], &product) || product > MAX_ELEMENTS)
+            return err_set(e, ERR_FORMAT, "%llu x %llu x %llu x %llu values are too many",
+                           (unsigned long long)ne[0], (unsigned long long)ne[1],
+                           (unsigned long long)ne[2], (unsigned long long)ne[3]);
+    }
+    return 0;
+}
+
+/* Who else writes ids that ggml does not know. */
+static const char *foreign_type(uint32_t id)
+{
+    return id >= 97 && id <= 399 ? " (a type of ik_llama.cpp)" : "";
+}
+
+static int check_type(uint32_t type, const uint64_t ne[4], uint64_t *bytes, struct err *e)
+{
+    const struct tensor_type_info *t = tensor_type_info(type);
+    uint64_t rows = ne[1] * ne[2] * ne[3];
+    char list[TYPES_COMPUTED_BYTES];
+
+    if (t == NULL) {
+        tensor_types_computed(list, sizeof list);
+        return err_set(e, ERR_UNSUPPORTED,
+                       "weight type %u%s is not supported; memwall runs: %s", type,
+                       foreign_type(type), list);
+    }
+    if (t->block_elems == 0)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "weight type %u (%s) is no longer written by anyone and not read", type,
+                       t->name != NULL ? t->name : "removed");
+    if (ne[0] % t->block_elems != 0)
+        return err_set(e, ERR_FORMAT, "row length %llu is not a multiple of %u (%s)",
+                       (unsigned long long)ne[0], t->block_elems, t->name);
+    if (__builtin_mul_overflow(ne[0] / t->block_elems * t->block_bytes, rows, bytes))
+        return err_set(e, ERR_FORMAT, "its size in bytes is too large");
+    return 0;
+}
+
 static int read_dims(struct gguf_tensor *t, struct reader *r, struct err *e)
 {
     uint64_t start = r->pos;
@@ -290,7 +336,7 @@ static int read_dims(struct gguf_tensor *t, struct reader *r, struct err *e)
         if (i < n_dims && reader_u64(r, &t->ne[i], e) != 0)
             return -1;
     }
-    return gguf_check_dims(t->n_dims, t->ne, e) == 0 ? 0 : at(e, start, NULL);
+    return check_dims(t->n_dims, t->ne, e) == 0 ? 0 : at(e, start, NULL);
 }
 
 static int read_tensor(struct gguf *g, struct gguf_tensor *t, struct reader *r, struct err *e)
@@ -303,7 +349,7 @@ static int read_tensor(struct gguf *g, struct gguf_tensor *t, struct reader *r, 
     start = r->pos;
     if (reader_u32(r, &type, e) != 0)
         return -1;
-    if (gguf_check_type(type, t->ne, &t->bytes, e) != 0)
+    if (check_type(type, t->ne, &t->bytes, e) != 0)
         return at(e, start, NULL);
     t->type = (enum tensor_type)type;
     start = r->pos;
@@ -448,13 +494,8 @@ static int read_header(struct gguf *g, struct reader *r, struct err *e)
     return place_tensors(g, r->pos, e);
 }
 
-int gguf_read(struct gguf **out, int fd, uint64_t size, struct err *e)
-{
-    return gguf_read_within(out, fd, size, NULL, e);
-}
-
-int gguf_read_within(struct gguf **out, int fd, uint64_t size, struct header_room *room,
-                     struct err *e)
+int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room,
+              struct err *e)
 {
     struct gguf *g = calloc(1, sizeof *g);
     struct reader r = { 0 };

@@ -90,20 +90,23 @@ struct gguf {
 };
 
 /*
- * Read and check the header of the file behind fd, which has size bytes.
- * fd must stay open as long as arrays and long strings are to be read.
- * Returns 0 and *out; or -1 with *e (field and offset, not the file's name).
+ * Read and check the header of the open file fd, which has size bytes.  The header's memory
+ * is taken from room, which must outlive it (NULL: not counted).  fd must stay open as long
+ * as arrays and long strings are read.
+ * Returns 0 and *out, or -1 with *e (field and offset, not the file's name).
  */
-int gguf_read(struct gguf **out, int fd, uint64_t size, struct err *e);
-/* The same, with the memory taken from room, which must outlive the header (NULL: not
- * counted). */
-int gguf_read_within(struct gguf **out, int fd, uint64_t size, struct header_room *room,
-                     struct err *e);
+int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room,
+              struct err *e);
 /* Forget the tensors, whose names go with them. */
 void gguf_drop_tensors(struct gguf *g);
 void gguf_free(struct gguf *g);
 
 const char *gguf_type_name(enum gguf_type t); /* "u32" */
+
+/* Bytes of a packed number of type t, and its value: shared by the readers of the header and
+ * of arrays. */
+unsigned gguf_type_bytes(enum gguf_type t);
+void gguf_decode_number(struct gguf_value *v, enum gguf_type t, const unsigned char *p);
 
 /* NULL if there is no such key. */
 const struct gguf_value *gguf_find(const struct gguf *g, const char *key);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/format/gguf.h"
-#include "engine/format/gguf_check.h"
 
 const struct gguf_value *gguf_find(const struct gguf *g, const char *key)
 {

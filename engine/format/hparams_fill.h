@@ -45,10 +45,6 @@ void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size
  * is left for the tensors to tell.  Returns 0, or -1 with *e naming the key. */
 int hparams_from_gguf(struct catalogue *c, struct err *e);
 
-/* The vocabulary's arrays have the right types and as many entries as the embedding has
- * rows. */
-int gguf_check_vocab(const struct catalogue *c, struct err *e);
-
 /*
  * What follows from the rest, for any source: heads that divide, rope tables of sliding
  * layers, windows that are wider than the context, factors of the frequencies out of

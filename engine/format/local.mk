@@ -9,10 +9,8 @@ libengine_a_SOURCES += \
 	engine/format/config_rope.c engine/format/config_rope.h \
 	engine/format/file_open.c engine/format/file_open.h \
 	engine/format/gguf.c engine/format/gguf.h \
-	engine/format/gguf_check.c engine/format/gguf_check.h \
 	engine/format/gguf_keys.c \
 	engine/format/gguf_value.c \
-	engine/format/gguf_vocab_check.c \
 	engine/format/header_room.c engine/format/header_room.h \
 	engine/format/hparams.h \
 	engine/format/hparams_config.c \

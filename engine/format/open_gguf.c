@@ -48,7 +48,7 @@ static int open_header(struct gguf **g, struct model_file *f, struct header_room
 {
     const char *says;
 
-    if (gguf_read_within(g, f->fd, f->size, room, e) == 0)
+    if (gguf_read(g, f->fd, f->size, room, e) == 0)
         return 0;
     if (strcmp(e->field, "magic") == 0) {
         says = file_says(f);

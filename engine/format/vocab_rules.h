@@ -35,6 +35,9 @@ int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n,
 int vocab_gguf_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
 int vocab_gguf_read(const struct catalogue *c, struct vocab_info *info,
                     const struct vocab_sink *sink, struct err *e);
+/* The arrays of a GGUF vocabulary have the right types and as many entries as the embedding has
+ * rows.  A file without a vocabulary passes. */
+int vocab_gguf_check(const struct catalogue *c, struct err *e);
 int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
                     const struct vocab_sink *sink, struct err *e);
 

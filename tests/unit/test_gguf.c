@@ -51,7 +51,7 @@ static struct gguf *read_bytes(const struct gguf_out *g, int *fd)
 
     *fd = memfd_create("gguf", MFD_CLOEXEC);
     assert_int_equal(write(*fd, g->bytes, g->n), g->n);
-    assert_int_equal(gguf_read(&out, *fd, g->n, &e), 0);
+    assert_int_equal(gguf_read(&out, *fd, g->n, NULL, &e), 0);
     return out;
 }
 
