@@ -72,7 +72,7 @@ class LongText(unittest.TestCase):
         args = ("eval", MODEL, "--greedy", "1", "-b", "200M", "--ctx", "32")
         code, said, short = self.run_it(*args, "--ids", self.file("ids", "5 ", 20))
         self.assertEqual((0, ""), (code, said))
-        for text, why in ("5 ", "more ids than the 32"), (" ,", "no token ids"):
+        for text, why in ("5 ", "the limit is 32"), (" ,", "no token ids"):
             code, said, peak = self.run_it(*args, "--ids", self.file("ids", text, LONG))
             self.assertEqual(1, code)
             self.assertIn(why, said)
@@ -82,7 +82,7 @@ class LongText(unittest.TestCase):
         path = self.file("ids", "5 ", LONG)
         code, said, peak = self.run_it("eval", MODEL, "--greedy", "1", "-b", "120M", "--ids", path)
         self.assertEqual(1, code)
-        self.assertRegex(said, r"more ids than the \d+ that fit")
+        self.assertRegex(said, r"too many ids; the limit is \d+")
         self.assertLess(peak, 120 * MIB)
 
     def test_a_text_is_evaluated_while_it_is_read(self):
