@@ -44,12 +44,12 @@ int arena_map(struct arena *a, const char *name, size_t size, bool touch, struct
     if (size == 0)
         return 0;
     if (size > SIZE_MAX - page)
-        return err_set(e, ERR_BUDGET, "\"%s\" of %zu bytes is not possible", name, size);
+        return err_set(e, ERR_BUDGET, "plan item \"%s\" is too large: %zu bytes", name, size);
     size = (size + page - 1) / page * page;
     p = mmap(NULL, size, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : 0), -1, 0);
     if (p == MAP_FAILED)
-        return err_sys(e, "cannot map %zu bytes for \"%s\"", size, name);
+        return err_sys(e, "cannot map %zu bytes for plan item \"%s\"", size, name);
     a->base = p;
     a->size = size;
     POISON(a->base, a->size);
@@ -62,8 +62,9 @@ void *arena_take(struct arena *a, size_t n, struct err *e)
     unsigned char *p;
 
     if (whole < n || whole > a->size - a->used) {
-        err_set(e, ERR_BUDGET, "\"%s\" holds %zu bytes, %zu are used, %zu more are wanted",
-                a->name, a->size, a->used, n);
+        err_set(e, ERR_BUDGET,
+                "plan item \"%s\" of %zu bytes has %zu in use and needs %zu more", a->name,
+                a->size, a->used, n);
         return NULL;
     }
     p = a->base + a->used;

@@ -1,16 +1,16 @@
 /*
- * arena.h - one mapping of memory that a row of the plan owns.
+ * arena.h - the memory of one plan item, as one mapping.
  *
  *     base                used                              size
  *      |  piece | piece |  |            free                 |
  *
- * Each row of the memory plan is one arena: mapped once, carved from the front,
- * returned whole.  Nothing in it is freed alone.  Anonymous mapping of its own, so
- * that giving it back really lowers what the kernel charges.  Not locked: one
- * thread carves.
+ * An arena is mapped once, carved from the front and unmapped as a whole; pieces
+ * are never freed alone.  Each arena is an anonymous mapping, so unmapping it really
+ * lowers the charge.  It has no lock: one thread carves.
  *
- * Under AddressSanitizer each piece is followed by a poisoned gap of ARENA_GAP
- * bytes; arena_size() counts it, so sizing functions add pieces through it.
+ * Under AddressSanitizer a poisoned gap of ARENA_GAP bytes follows each piece.
+ * arena_size() includes the gap, so code that computes sizes must add up pieces with
+ * arena_size().
  */
 #ifndef MEMWALL_ENGINE_BASE_ARENA_H
 #define MEMWALL_ENGINE_BASE_ARENA_H
@@ -23,29 +23,29 @@
 #define ARENA_ALIGN 64 /* every piece starts on a cache line */
 
 struct arena {
-    const char *name; /* of the plan's row, for messages; static storage */
+    const char *name; /* of the plan item, for messages; static storage */
     unsigned char *base;
     size_t used;
     size_t size; /* bytes mapped, whole pages */
 };
 
-/* What a piece of n bytes takes from an arena: rounded up, plus the gap. */
+/* Returns the bytes that a piece of n bytes takes from an arena: rounded up, plus the gap. */
 size_t arena_size(size_t n);
 
 /*
- * Map size bytes (rounded up to whole pages) and touch them all if touch is set, so
- * that a refusal comes now and not in the middle of an answer.  size 0 is an
- * arena that gives nothing.  Returns 0, or -1 with *e (ERR_MEMORY).
+ * Map size bytes, rounded up to whole pages.  With touch, all pages are touched, so a
+ * lack of memory shows now and not in the middle of an answer.  An arena of size 0 has no
+ * pieces to give.  Returns 0, or -1 with *e (ERR_MEMORY).
  */
 int arena_map(struct arena *a, const char *name, size_t size, bool touch, struct err *e);
 
 /*
- * Carve n bytes, aligned to ARENA_ALIGN, contents zero on first use.
- * Returns NULL with *e (ERR_BUDGET: the plan was smaller than what is taken).
+ * Carve n bytes, aligned to ARENA_ALIGN and filled with zeros.  Returns NULL with *e
+ * (ERR_BUDGET) if the plan was too small.
  */
 void *arena_take(struct arena *a, size_t n, struct err *e);
 
-/* Give the mapping back; a becomes empty.  Safe on a zeroed struct. */
+/* Unmap the arena, which is empty afterwards.  Safe on a zeroed struct. */
 void arena_unmap(struct arena *a);
 
 #endif

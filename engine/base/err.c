@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copy s, with control bytes replaced: names come from files and may hold escapes. */
+/* Copy s without control characters: names come from files and may contain escapes. */
 static void copy_visible(char *dst, size_t n, const char *s)
 {
     size_t i = 0;
@@ -51,7 +51,7 @@ int err_sys(struct err *e, const char *fmt, ...)
     store(e, sys == ENOMEM ? ERR_MEMORY : ERR_IO, sys, fmt, ap);
     va_end(ap);
     used = strlen(e->what);
-    /* strerror_r of glibc may return a static string instead of filling reason. */
+    /* glibc's strerror_r may return a static string instead of filling reason. */
     snprintf(e->what + used, sizeof e->what - used, ": %s",
              strerror_r(sys, reason, sizeof reason));
     return -1;

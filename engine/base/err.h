@@ -1,10 +1,10 @@
 /*
  * err.h - an error as a value: what is wrong, and where.
  *
- * The struct lies on the caller's stack; reporting that nothing could be
- * allocated allocates nothing.  Whoever notices stores code and sentence,
- * whoever knows the file adds it, whoever decides shows it.  Nobody logs and
- * returns.  Sentences are lower case without a full stop, values are named.
+ * The struct is on the caller's stack, so reporting an error never allocates.  The
+ * function that finds the error stores a code and a sentence, a caller that knows the
+ * file adds its name, and the program shows it.  No function both logs and returns an
+ * error.  Sentences start in lower case, end without a full stop and name the values.
  */
 #ifndef MEMWALL_ENGINE_BASE_ERR_H
 #define MEMWALL_ENGINE_BASE_ERR_H
@@ -16,12 +16,12 @@ enum err_code {
     ERR_NONE,
     ERR_IO,          /* a system call failed; sys is its errno */
     ERR_FORMAT,      /* a file or text is not what it claims to be */
-    ERR_UNSUPPORTED, /* valid, but not something memwall does */
-    ERR_ARGUMENT,    /* the caller asked for something impossible */
+    ERR_UNSUPPORTED, /* valid, but memwall cannot do it */
+    ERR_ARGUMENT,    /* the request itself is wrong */
     ERR_BUDGET,      /* does not fit the memory budget */
-    ERR_MEMORY,      /* the system gave no memory */
+    ERR_MEMORY,      /* the system has no memory left */
     ERR_CONTEXT,     /* the context is full */
-    ERR_CANCELLED,   /* the person stopped it; not shown as an error */
+    ERR_CANCELLED,   /* the user stopped it; not shown as an error */
 };
 
 #define ERR_NO_OFFSET UINT64_MAX
@@ -39,12 +39,12 @@ struct err {
 #define ERR_INIT { ERR_NONE, 0, ERR_NO_OFFSET, "", "", "" }
 /* clang-format on */
 
-/* Forget what was there and store code and sentence.  Always returns -1. */
+/* Replace *e by a code and a sentence.  Always returns -1. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for a failed system call: ERR_IO (ERR_MEMORY for ENOMEM), errno
- * kept and spelled out after the sentence.  Always returns -1. */
+/* The same for a failed system call: ERR_IO, or ERR_MEMORY for ENOMEM.  Stores errno and
+ * adds its text to the sentence.  Always returns -1. */
 int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* "not enough memory for X": ERR_MEMORY, where fmt names X ("a table of %u names").
@@ -52,13 +52,12 @@ int err_sys(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2
 int err_memory(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Say where; parts already known are kept.  file and field may be NULL, offset
- * ERR_NO_OFFSET.  Bytes of file and field that a terminal would obey are stored as
- * '?'.  Always returns -1.
+ * Add where it is; parts that are already set stay.  file and field may be NULL, offset may
+ * be ERR_NO_OFFSET.  Control characters in file and field become '?'.  Always returns -1.
  */
 int err_at(struct err *e, const char *file, uint64_t offset, const char *field);
 
-/* "file: field at byte N: what", for a person; buf always ends in NUL. */
+/* Write "file: field at byte N: what" to buf, which always ends in NUL. */
 void err_text(const struct err *e, char *buf, size_t n);
 
 #endif

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Make path[0 .. n) and all that is above it. */
+/* Make the folder path[0 .. n) and its parents. */
 static int make(const char *path, size_t n)
 {
     char part[PATH_MAX];

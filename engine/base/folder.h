@@ -1,9 +1,9 @@
 /*
- * folder.h - make folders together with those above them.
+ * folder.h - make folders and their parents.
  *
- * New folders are for their owner alone (0700); those that exist stay as they are.  Both
- * functions return 0, or -1 with errno.  A caller that writes a file there next may ignore
- * the failure, because opening the file then fails too and names the file.
+ * New folders are private (0700); existing ones do not change.  Both functions return 0, or
+ * -1 with errno.  A caller that writes a file there next may ignore a failure, because
+ * opening the file then fails too and names the file.
  */
 #ifndef MEMWALL_ENGINE_BASE_FOLDER_H
 #define MEMWALL_ENGINE_BASE_FOLDER_H

@@ -33,7 +33,7 @@ void json_raw(struct json *j, const char *s, size_t n)
         fwrite(s, 1, n, j->to);
         return;
     }
-    if (j->is_free && n > j->size - j->used && !grow(j, n))
+    if (j->grows && n > j->size - j->used && !grow(j, n))
         return;
     if (j->used < j->size && n > 0) {
         size_t room = j->size - j->used;
@@ -58,7 +58,7 @@ void json_print(struct json *j, const char *fmt, ...)
         json_raw(j, text, (size_t)n);
 }
 
-/* Is a character written as it is? */
+/* Is a character written unchanged? */
 static bool is_plain(uint32_t cp)
 {
     if (cp < 0x7f)
@@ -116,7 +116,7 @@ static void quoted(struct json *j, const char *text, size_t n)
     json_raw(j, "\"", 1);
 }
 
-/* Comma and key in front of a value. */
+/* Write the comma and the key before a value. */
 static void lead(struct json *j, const char *key)
 {
     if (j->has_one && j->depth > 0)
@@ -144,7 +144,7 @@ void json_start(struct json *j, char *buf, size_t n)
 
 void json_start_growing(struct json *j)
 {
-    *j = (struct json){ .is_free = true };
+    *j = (struct json){ .grows = true };
 }
 
 void json_release(struct json *j)
@@ -212,7 +212,7 @@ void json_double(struct json *j, const char *key, double value, int decimals)
     lead(j, key);
     n = snprintf(text, sizeof text, "%.*f", decimals, value);
     for (int i = 0; i < n; i++)
-        if (text[i] == ',') /* decimal mark of a program that set LC_NUMERIC */
+        if (text[i] == ',') /* the decimal mark if the program set LC_NUMERIC */
             text[i] = '.';
     json_raw(j, text, (size_t)n);
 }

@@ -29,34 +29,34 @@ struct json {
     FILE *to; /* the stream, or NULL */
     char *buf;
     size_t size;
-    size_t used;  /* counts on when a fixed buffer is full */
-    bool is_free; /* buf is malloc'ed and grows */
+    size_t used;  /* goes on counting when a fixed buffer is full */
+    bool grows;   /* buf is malloc'ed and resized */
     bool failed;  /* something is missing: it could not grow, or json_print() got too much */
     int depth;
     char closer[JSON_WRITE_DEPTH]; /* of each open object or array */
-    bool has_one;                  /* the innermost one already holds something */
+    bool has_one;                  /* the innermost one has a value already */
 };
 
 /*
- * Into a buffer that the caller owns.  Text that does not fit is counted but not stored, as
- * snprintf does, so a first call with no buffer returns the size.
+ * Write to a buffer that the caller owns.  Text that does not fit is counted but not stored,
+ * as in snprintf, so a first run without a buffer finds the size.
  */
 void json_start(struct json *j, char *buf, size_t n);
-/* Ends buf with NUL.  Returns the length, or what it would need if that is >= n. */
+/* End buf with NUL.  Returns the length, or the length needed if that is >= n. */
 size_t json_finish(struct json *j);
 
-/* Into j->buf[0 .. j->used), without NUL, which json_release() frees.  The caller may take
+/* Write to j->buf[0 .. j->used), without NUL.  json_release() frees it.  The caller may remove
  * bytes from its front. */
 void json_start_growing(struct json *j);
 void json_release(struct json *j);
 
-/* To a stream, whose errors the caller checks. */
+/* Write to a stream.  The caller checks it for errors. */
 void json_start_stream(struct json *j, FILE *to);
 
 /* key is NULL inside an array and for the outermost value. */
 void json_object(struct json *j, const char *key);
 void json_array(struct json *j, const char *key);
-void json_end(struct json *j); /* closes the innermost */
+void json_end(struct json *j); /* closes the innermost one */
 
 void json_string(struct json *j, const char *key, const char *text);
 void json_string_n(struct json *j, const char *key, const char *text, size_t n);
@@ -68,9 +68,9 @@ void json_null(struct json *j, const char *key);
 void json_line(struct json *j); /* ends a line */
 
 /*
- * For text that arrives in pieces, and for layouts of their own: the caller writes quotes,
- * commas and braces with json_raw() or json_print() (at most 511 bytes), and what is between
- * the quotes of a string with json_inside().  These calls do not count as values.
+ * For strings that arrive in pieces and for other layouts: the caller writes quotes, commas
+ * and braces with json_raw() or json_print() (at most 511 bytes), and the text between the
+ * quotes of a string with json_inside().  These calls do not count as values.
  */
 void json_raw(struct json *j, const char *s, size_t n);
 void json_print(struct json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

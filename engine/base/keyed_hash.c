@@ -17,7 +17,7 @@ static void draw_key(void)
     if (getrandom(&process_key, sizeof process_key, GRND_NONBLOCK) ==
         (ssize_t)sizeof process_key)
         return;
-    /* The kernel also gives every process 16 random bytes at its start. */
+    /* Fall back on the 16 random bytes that Linux gives every process at its start. */
     start_bytes = (const void *)(uintptr_t)getauxval(AT_RANDOM);
     if (start_bytes != NULL)
         memcpy(&process_key, start_bytes, sizeof process_key);

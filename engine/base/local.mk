@@ -1,4 +1,4 @@
-# engine/base: error value, arena, sizes and units.
+# engine/base: functions that every room uses and that know nothing of models.
 libengine_a_SOURCES += \
 	engine/base/err.c engine/base/err.h \
 	engine/base/clock.c engine/base/clock.h \

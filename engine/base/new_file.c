@@ -42,7 +42,7 @@ int new_file_begin(struct new_file *n, const char *path, bool replace, struct er
     return 0;
 }
 
-/* Some file systems cannot rename without replacing, but nearly all of those can link. */
+/* Some file systems cannot rename without replacing, but nearly all of them can link. */
 static int put_in_place(const struct new_file *n)
 {
     if (n->replace)

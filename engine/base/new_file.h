@@ -5,8 +5,8 @@
  *     fputs("...", n.f);
  *     new_file_end(&n, e);          or new_file_drop(&n) to give up
  *
- * It is written to "path.XXXXXX", synced and renamed, so a crash or a full disk leaves the
- * file that was there before.  A replaced file keeps its mode; a new one is 0600.
+ * The text goes to "path.XXXXXX", which is synced and renamed, so a crash or a full disk
+ * leaves an older file unchanged.  A replaced file keeps its mode; a new one has 0600.
  */
 #ifndef MEMWALL_ENGINE_BASE_NEW_FILE_H
 #define MEMWALL_ENGINE_BASE_NEW_FILE_H
@@ -17,7 +17,7 @@
 #include "engine/base/err.h"
 
 struct new_file {
-    FILE *f; /* the caller writes here; errors of writing are found by new_file_end() */
+    FILE *f; /* the caller writes here; new_file_end() finds write errors */
     char path[4096], temporary[4096];
     bool replace;
 };
@@ -28,10 +28,10 @@ struct new_file {
  */
 int new_file_begin(struct new_file *n, const char *path, bool replace, struct err *e);
 
-/* Sync it and move it to its place.  Returns 0, or -1 with *e; then nothing of it is left. */
+/* Sync the file and rename it to path.  Returns 0, or -1 with *e after deleting it. */
 int new_file_end(struct new_file *n, struct err *e);
 
-/* Delete what was written.  Does nothing after new_file_end(). */
+/* Delete the temporary file.  Does nothing after new_file_end(). */
 void new_file_drop(struct new_file *n);
 
 #endif

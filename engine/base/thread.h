@@ -1,9 +1,9 @@
 /*
- * thread.h - threads of the engine.
+ * thread.h - start a thread.
  *
- * Two things must not depend on who starts the program: the size of a thread's stack (the
- * default follows `ulimit -s`, which may be too small) and who receives signals (the thread
- * that reads the terminal, never one of these).
+ * Two things must not depend on how the program is started: the size of a thread's stack,
+ * whose default follows `ulimit -s` and may be too small, and the thread that receives
+ * signals, which must be the one that reads the terminal.
  */
 #ifndef MEMWALL_ENGINE_BASE_THREAD_H
 #define MEMWALL_ENGINE_BASE_THREAD_H
@@ -12,11 +12,11 @@
 #include <stddef.h>
 
 /*
- * Start fn(arg) on a thread with a stack of stack_bytes.  Only what it touches of them is
+ * Start fn(arg) on a thread with a stack of stack_bytes, of which only touched pages are
  * charged.  All signals are blocked there except those that report a fault of the thread
- * itself, so that a handler for crashes still runs.
+ * itself, so a crash handler still runs.
  *
- * Returns 0, or the errno of what failed; then there is no thread.
+ * Returns 0, or the error number if no thread was started.
  */
 int thread_start(pthread_t *out, size_t stack_bytes, void *(*fn)(void *), void *arg);
 

@@ -31,7 +31,8 @@ int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct e
         end++;
     if (strcmp(end, "%") == 0) {
         if (whole == 0 || value > 100)
-            return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a share of the memory", text);
+            return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a percentage of the memory",
+                           text);
         *bytes = (uint64_t)(value / 100 * (double)whole);
         return 0;
     }
@@ -75,7 +76,7 @@ bool units_parse_number(const char *text, double low, double high, double *out)
     char *end;
     double value;
 
-    /* strtod also takes "nan", "inf", hexadecimal and leading blanks. */
+    /* strtod also accepts "nan", "inf", hexadecimal digits and leading spaces. */
     if (text[0] == '\0' || text[strspn(text, "0123456789.eE+-")] != '\0')
         return false;
     errno = 0;

@@ -1,6 +1,6 @@
 /*
- * units.h - sizes as people type and read them.  One rule everywhere: KiB, MiB,
- * GiB are powers of 1024; K, M, G typed by a person mean the same.
+ * units.h - sizes and numbers as people type and read them.  KiB, MiB and GiB are powers
+ * of 1024 everywhere; K, M and G typed by the user mean the same.
  */
 #ifndef MEMWALL_ENGINE_BASE_UNITS_H
 #define MEMWALL_ENGINE_BASE_UNITS_H
@@ -16,22 +16,23 @@
 #define GIB ((uint64_t)1 << 30)
 
 /*
- * "512M", "1.5G", "2GiB", "300000000", or "50%" of whole (bytes; 0 refuses percent).
- * Returns 0 with *bytes, or -1 with *e (ERR_ARGUMENT) and *bytes untouched.
+ * Parse "512M", "1.5G", "2GiB", "300000000", or "50%" of whole bytes; whole 0 refuses
+ * percentages.  Returns 0 with *bytes, or -1 with *e (ERR_ARGUMENT) and *bytes unchanged.
  */
 int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct err *e);
 
 /*
- * A whole number from low to high, decimal digits only; with k_allowed "32k" is 32 * 1024.
- * Returns false, with *out untouched, for any other text and for numbers out of range.
+ * Parse an integer from low to high: decimal digits only, or with k_allowed "32k" for
+ * 32 * 1024.  Returns false and leaves *out unchanged for any other text or number.
  */
 bool units_parse_whole(const char *text, bool k_allowed, uint64_t low, uint64_t high,
                        uint64_t *out);
 
-/* A finite decimal number from low to high: "0.8", "1e-3".  false: *out is untouched. */
+/* Parse a finite decimal number from low to high: "0.8", "1e-3".  Returns false and leaves
+ * *out unchanged for anything else. */
 bool units_parse_number(const char *text, double low, double high, double *out);
 
-/* "1.46 GiB", "512 MiB", "17 B": at most 10 characters.  Returns buf. */
+/* Write "1.46 GiB", "512 MiB", "17 B": at most 10 characters.  Returns buf. */
 char *units_size(char *buf, size_t n, uint64_t bytes);
 
 /* Round up to a multiple of a power of two. */

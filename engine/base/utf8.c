@@ -25,7 +25,7 @@ size_t utf8_decode(const char *s, size_t n, uint32_t *cp)
     } else if (p[0] < 0xf0) {
         len = 3;
         value = p[0] & 0x0fu;
-        low = p[0] == 0xe0 ? 0xa0 : 0x80;  /* not longer than needed */
+        low = p[0] == 0xe0 ? 0xa0 : 0x80;  /* no overlong forms */
         high = p[0] == 0xed ? 0x9f : 0xbf; /* no surrogates */
     } else {
         len = 4;
@@ -74,7 +74,7 @@ size_t utf8_encode(uint32_t cp, char *out)
     return 4;
 }
 
-/* How many ASCII bytes s begins with, in steps of 8. */
+/* Returns how many ASCII bytes s begins with, in steps of 8. */
 static size_t ascii_run(const char *s, size_t n)
 {
     size_t i = 0;

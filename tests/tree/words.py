@@ -12,6 +12,7 @@ import re
 REWRITTEN = [
     "README.md",
     "engine/README.md",
+    "engine/base",
     "src",
     "tests/README.md",
     "tests/tree",
