@@ -223,6 +223,8 @@ struct mw_limits {
     double disk_bytes_s;   /* reading the model's file as the options say; 0: not measured */
     double memory_bytes_s; /* reading memory with the options' threads */
     double flops_s;        /* multiplying the model's matrices, as a prompt does */
+    /* Both ways to read, for --io auto; 0: not compared. */
+    double direct_bytes_s, buffered_bytes_s;
 };
 
 /* Measure for about so many seconds; takes at most half of the options' budget for its
@@ -231,6 +233,14 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
                       struct mw_limits *out, struct err *e);
 /* Plans made and sessions opened from now on use these. */
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits);
+
+/* How the options read weights: "direct", "buffered" or "mmap", and why. */
+struct mw_io_choice {
+    const char *name;
+    char reason[MW_REASON_MAX];
+};
+int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw_io_choice *out,
+                 struct err *e);
 
 /*
  * What these options would take and how fast that would be: arithmetic only.  Returns

@@ -16,6 +16,7 @@ static int run_plan(const struct options *o)
     struct mw_model_info info;
     struct settings_notice notice;
     struct mw_options engine;
+    struct mw_io_choice io;
     struct plan p = { 0 };
     uint64_t smallest = 0;
     uint32_t largest = 0;
@@ -29,6 +30,10 @@ static int run_plan(const struct options *o)
         return report_error(&e);
     mw_model_info(m, &info);
     limits_ensure(m, o->model, &engine, true);
+    if (mw_io_choose(m, &engine, &io, &e) != 0) {
+        code = report_error(&e);
+        goto done;
+    }
     if (mw_plan(m, &engine, &p, &e) != 0) {
         code = report_error(&e);
         if (e.code != ERR_BUDGET)
@@ -36,12 +41,12 @@ static int run_plan(const struct options *o)
     }
     mw_plan_fit(m, &engine, &smallest, &largest, &ignored);
     if (o->json) {
-        plan_print_json(stdout, &p, &info, code == EXIT_OK, notice.is_mapped, smallest,
+        plan_print_json(stdout, &p, &info, &io, code == EXIT_OK, notice.is_mapped, smallest,
                         largest);
     } else if (code == EXIT_OK) {
         char size[16];
 
-        plan_print(stdout, &p, &info, &engine, notice.is_mapped);
+        plan_print(stdout, &p, &info, &engine, &io, notice.is_mapped);
         printf("The smallest budget for this context is %s; the largest context for this "
                "budget is %u.\n",
                units_size(size, sizeof size, smallest), largest);

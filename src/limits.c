@@ -18,7 +18,7 @@
 #include "ui/term/path.h"
 
 #define KEEP_SECONDS    86400
-#define MEASURE_SECONDS 1.2
+#define MEASURE_SECONDS 1.6
 
 /* A cached line is valid only for the same key. */
 struct key {
@@ -54,17 +54,22 @@ static void make_key(struct key *k, const struct mw_model *m, const char *model_
         k->dev = st.st_dev;
 }
 
-/* Parse a line: time, device, I/O mode, threads, processor, arithmetic, then bytes per second
- * of disk and memory, and operations per second. */
+/*
+ * Parse a line: time, device, I/O mode, threads, processor, arithmetic, then bytes per second
+ * of disk and memory, operations per second, and bytes per second of direct and of buffered
+ * reads (0 if they were not compared).  Lines of older versions end before the last two and
+ * are measured again.
+ */
 static bool read_line(const char *line, const struct key *k, int64_t now, struct mw_limits *out)
 {
     struct key found = { 0 };
     int64_t at;
     struct mw_limits l;
 
-    if (sscanf(line, "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf", &at, &found.dev,
-               found.io, &found.n_thread, found.cpu, found.arithmetic, &l.disk_bytes_s,
-               &l.memory_bytes_s, &l.flops_s) != 9)
+    if (sscanf(line, "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf %lf %lf", &at,
+               &found.dev, found.io, &found.n_thread, found.cpu, found.arithmetic,
+               &l.disk_bytes_s, &l.memory_bytes_s, &l.flops_s, &l.direct_bytes_s,
+               &l.buffered_bytes_s) != 11)
         return false;
     if (at > now || now - at > KEEP_SECONDS || found.dev != k->dev ||
         found.n_thread != k->n_thread || strcmp(found.io, k->io) != 0 ||
@@ -109,9 +114,10 @@ static void keep(const char *path, const struct key *k, const struct mw_limits *
     char line[256];
 
     if (new_file_begin(&file, path, true, &ignored) == 0) {
-        fprintf(file.f, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f\n",
+        fprintf(file.f, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f %.0f\n",
                 (int64_t)time(NULL), k->dev, k->io, k->n_thread, k->cpu, k->arithmetic,
-                l->disk_bytes_s, l->memory_bytes_s, l->flops_s);
+                l->disk_bytes_s, l->memory_bytes_s, l->flops_s, l->direct_bytes_s,
+                l->buffered_bytes_s);
         for (int i = 0; i < 20 && old != NULL && fgets(line, sizeof line, old) != NULL; i++)
             fputs(line, file.f);
         new_file_end(&file, &ignored);

@@ -56,6 +56,7 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
             seconds(r->first_ns));
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
+    fprintf(to, "io       %s (%s)\n", s->run.io, s->run.io_reason);
     if (peak(r, s) > 0)
         fprintf(to, "memory   %s at its peak, budget %s\n", units_size(a, sizeof a, peak(r, s)),
                 units_size(b, sizeof b, s->run.budget_bytes));
@@ -81,4 +82,6 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
         json_u64(j, "peak_charged", peak(r, s));
     else
         json_null(j, "peak_charged");
+    json_string(j, "io", s->run.io);
+    json_string(j, "io_reason", s->run.io_reason);
 }

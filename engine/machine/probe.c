@@ -15,10 +15,13 @@
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
+#include "engine/machine/pagecache.h"
 
-#define ALIGN       ((uint64_t)4096) /* what every device that takes direct reads accepts */
-#define HUGE        (2 * MIB)
-#define STACK_BYTES ((size_t)256 << 10)
+#define ALIGN        ((uint64_t)4096) /* what every device that takes direct reads accepts */
+#define HUGE         (2 * MIB)
+#define STACK_BYTES  ((size_t)256 << 10)
+#define CACHED_PARTS 16 /* of a file: buffered reads are not compared if more is cached */
+#define SLICES       4  /* of a comparison: direct, buffered, direct, buffered */
 
 /* --- threads that measure together --- */
 
@@ -41,6 +44,7 @@ struct crew {
     bool is_direct;
     uint64_t block_bytes, n_block, stride;
     _Atomic uint64_t next;
+    uint64_t end; /* `next` stops here */
 };
 
 struct member {
@@ -96,7 +100,8 @@ static int start(struct crew *c, struct member *members, int n)
 }
 
 /* Let n threads run fn for the time given. */
-static int run_crew(struct crew *c, int n, struct probe_rate *out, struct err *e)
+static int run_crew(struct crew *c, int n, double seconds, struct probe_rate *out,
+                    struct err *e)
 {
     struct member members[PROBE_THREADS_MAX];
     void *mapping = NULL;
@@ -109,7 +114,7 @@ static int run_crew(struct crew *c, int n, struct probe_rate *out, struct err *e
         return err_sys(e, "cannot map %llu bytes to measure with",
                        (unsigned long long)c->buffer_bytes);
     start_s = clock_s();
-    c->end_s = start_s + c->options->seconds;
+    c->end_s = start_s + seconds;
     started = start(c, members, n);
     if (started < n) {
         c->error = EAGAIN;
@@ -134,7 +139,7 @@ static uint64_t next_offset(struct crew *c, bool *is_left)
 {
     uint64_t i = atomic_fetch_add(&c->next, 1);
 
-    *is_left = i < c->n_block;
+    *is_left = i < c->end;
     return i * c->stride % c->n_block * c->block_bytes;
 }
 
@@ -192,51 +197,119 @@ static int open_again(int fd, bool is_direct, struct err *e)
     if (again < 0)
         return err_sys(e, "cannot open the file again to measure the disk");
     if (!is_direct) {
-        /* Pages that are cached would be measured instead of the disk. */
+        /* Cached pages would be measured instead of the disk. */
         (void)posix_fadvise(again, 0, 0, POSIX_FADV_DONTNEED);
         (void)posix_fadvise(again, 0, 0, POSIX_FADV_RANDOM);
     }
     return again;
 }
 
-int probe_disk(int fd, bool is_direct, uint32_t depth, size_t block_bytes,
-               const struct probe_options *options, struct probe_rate *out, struct err *e)
+static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes, struct err *e)
 {
-    struct crew c = { .options = options, .fn = read_blocks, .is_direct = is_direct };
+    const struct probe_options *o = c->options;
     struct stat st;
-    int result;
 
-    *out = (struct probe_rate){ 0 };
     if (depth == 0 || depth > PROBE_DEPTH_MAX || block_bytes == 0)
         return err_set(e, ERR_ARGUMENT, "%u reads in flight of %zu bytes cannot be measured",
                        depth, block_bytes);
     if (fstat(fd, &st) != 0)
-        return err_sys(e, "cannot tell how large the file is");
-    c.block_bytes = align_up(block_bytes, ALIGN);
-    if (c.block_bytes > options->buffer_bytes / depth)
-        c.block_bytes = align_down(options->buffer_bytes / depth, ALIGN);
-    if (c.block_bytes == 0)
+        return err_sys(e, "cannot read the size of the file");
+    c->block_bytes = align_up(block_bytes, ALIGN);
+    if (c->block_bytes > o->buffer_bytes / depth)
+        c->block_bytes = align_down(o->buffer_bytes / depth, ALIGN);
+    if (c->block_bytes == 0)
         return err_set(e, ERR_BUDGET, "%llu bytes are too few to measure the disk with",
-                       (unsigned long long)options->buffer_bytes);
-    c.n_block = (uint64_t)st.st_size / c.block_bytes;
-    if (c.n_block == 0)
-        return 0;
-    c.stride = spread_stride(c.n_block);
-    c.buffer_bytes = c.block_bytes * depth;
-    c.fd = open_again(fd, is_direct, e);
-    if (c.fd < 0)
+                       (unsigned long long)o->buffer_bytes);
+    c->n_block = c->end = (uint64_t)st.st_size / c->block_bytes;
+    c->stride = spread_stride(c->n_block);
+    c->buffer_bytes = c->block_bytes * depth;
+    return 0;
+}
+
+/* Read blocks until the time is over or block c->end is reached, adding to *out. */
+static int measure_reads(struct crew *c, int fd, bool is_direct, uint32_t depth, double seconds,
+                         struct probe_rate *out, struct err *e)
+{
+    struct probe_rate rate = { 0 };
+    int result;
+
+    c->is_direct = is_direct;
+    c->bytes = 0;
+    c->fd = open_again(fd, is_direct, e);
+    if (c->fd < 0)
         return -1;
-    result = run_crew(&c, (int)depth, out, e);
-    close(c.fd);
-    if (result == 0 && c.error != 0) {
-        errno = c.error;
-        *out = (struct probe_rate){ 0 };
+    result = run_crew(c, (int)depth, seconds, &rate, e);
+    close(c->fd);
+    if (result == 0 && c->error != 0) {
+        errno = c->error;
         if (errno == EINVAL && is_direct)
             return err_set(e, ERR_UNSUPPORTED, "direct reads are not possible here");
-        err_sys(e, "could not read %llu bytes", (unsigned long long)c.block_bytes);
-        return err_at(e, NULL, c.error_at, NULL);
+        err_sys(e, "could not read %llu bytes", (unsigned long long)c->block_bytes);
+        return err_at(e, NULL, c->error_at, NULL);
     }
+    out->bytes += rate.bytes;
+    out->seconds += rate.seconds;
+    out->bytes_s = out->seconds > 0 ? (double)out->bytes / out->seconds : 0;
     return result;
+}
+
+int probe_disk(int fd, bool is_direct, uint32_t depth, size_t block_bytes,
+               const struct probe_options *options, struct probe_rate *out, struct err *e)
+{
+    struct crew c = { .options = options, .fn = read_blocks };
+
+    *out = (struct probe_rate){ 0 };
+    if (set_blocks(&c, fd, depth, block_bytes, e) != 0)
+        return -1;
+    if (c.n_block == 0)
+        return 0;
+    return measure_reads(&c, fd, is_direct, depth, options->seconds, out, e);
+}
+
+/* Pages that are dirty, or mapped by others, cannot be dropped from the page cache.  Reads of
+ * them would measure memory. */
+static bool stays_cached(int fd)
+{
+    struct mw_os_value cached;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return false;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    cached = pagecache_bytes(fd, (uint64_t)st.st_size);
+    return cached.why_not == NULL && cached.value > (uint64_t)st.st_size / CACHED_PARTS;
+}
+
+int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
+                    const struct probe_options *options, struct probe_rate *direct,
+                    struct probe_rate *buffered, struct err *e)
+{
+    struct crew c = { .options = options, .fn = read_blocks };
+    bool takes_direct = true, is_cached = stays_cached(fd);
+
+    *direct = *buffered = (struct probe_rate){ 0 };
+    if (set_blocks(&c, fd, depth, block_bytes, e) != 0)
+        return -1;
+    /* Slices in turn, because other users of the disk come and go.  A small file gives each
+     * slice its share of the blocks. */
+    for (uint64_t slice = 0; slice < SLICES && c.n_block > 0; slice++) {
+        bool is_direct = slice % 2 == 0;
+        double seconds = options->seconds * 2 / SLICES;
+
+        if (is_direct ? !takes_direct : is_cached && takes_direct)
+            continue;
+        c.end = c.next + c.n_block / SLICES + 1;
+        if (c.end > c.n_block)
+            c.end = c.n_block;
+        if (measure_reads(&c, fd, is_direct, depth, seconds, is_direct ? direct : buffered,
+                          e) == 0)
+            continue;
+        if (!is_direct || e->code != ERR_UNSUPPORTED)
+            return -1;
+        takes_direct = false;
+        c.error = 0;
+    }
+    return 0;
 }
 
 /* --- memory --- */
@@ -283,5 +356,5 @@ int probe_memory(int n_thread, const struct probe_options *options, struct probe
     if (c.buffer_bytes / (uint64_t)n_thread < ALIGN)
         return err_set(e, ERR_BUDGET, "%llu bytes are too few to measure the memory with",
                        (unsigned long long)options->buffer_bytes);
-    return run_crew(&c, n_thread, out, e);
+    return run_crew(&c, n_thread, options->seconds, out, e);
 }

@@ -32,15 +32,25 @@ struct probe_rate {
 };
 
 /*
- * Read blocks of block_bytes (less if the buffers do not allow it) of the file behind fd,
- * each once, at places spread over the whole file, with `depth` reads in flight: past the
- * page cache, or through it, dropping what was read.  A small file may be read before the
- * time is over.
+ * Read blocks of block_bytes (less if the buffers do not allow it) of the open file fd, each
+ * once, at places spread over the whole file, with `depth` reads in flight.  Buffered reads
+ * drop the file from the page cache before and each block after.  A small file may be read
+ * before the time is over.
  * Returns 0; -1 with *e: ERR_UNSUPPORTED where the file takes no direct reads, ERR_BUDGET
  * if buffer_bytes allow no block, ERR_CANCELLED, or a failed read.
  */
 int probe_disk(int fd, bool is_direct, uint32_t depth, size_t block_bytes,
                const struct probe_options *options, struct probe_rate *out, struct err *e);
+
+/*
+ * The same for direct and for buffered reads in turn, options->seconds each.  No block is read
+ * twice, so neither kind gains from what the other left in a cache of the disk or the host.
+ * *direct is 0 if the file takes no direct reads, and *buffered if the page cache keeps pages
+ * of the file that cannot be dropped (dirty, or mapped by others): they would measure memory.
+ */
+int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
+                    const struct probe_options *options, struct probe_rate *direct,
+                    struct probe_rate *buffered, struct err *e);
 
 /*
  * Sum a buffer with n_thread threads, again and again: the most that any kernel can take

@@ -739,9 +739,9 @@ bool mw_chat_is_busy(struct mw_chat *c)
  * limit says; 0: neither is known.  Under the lock. */
 static double token_compute_s(const struct mw_chat *c)
 {
-    if (c->prompt_compute_s > 0 || !(c->m->flops_s > 0))
+    if (c->prompt_compute_s > 0 || !(c->m->limits.flops_s > 0))
         return c->prompt_compute_s;
-    return forward_prompt_flops(c->m->desc) / c->m->flops_s;
+    return forward_prompt_flops(c->m->desc) / c->m->limits.flops_s;
 }
 
 int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
@@ -775,7 +775,7 @@ int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost
     basis = (struct cost_basis){ .prompt_bytes = c->m->prompt_bytes,
                                  .hot_bytes = c->m->hot_bytes,
                                  .pinned_bytes = sample->mem.used[MW_ROW_PINNED],
-                                 .disk_bytes_s = c->m->disk_bytes_s };
+                                 .disk_bytes_s = c->m->limits.disk_bytes_s };
     pthread_mutex_lock(&c->lock);
     basis.chunk = c->plan.chunk;
     basis.compute_s = token_compute_s(c);
@@ -797,7 +797,7 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
                                 .prompt_bytes = c->m->prompt_bytes,
                                 .hot_bytes = c->m->hot_bytes,
                                 .pinned_bytes = plan->pinned_bytes,
-                                .disk_bytes_s = c->m->disk_bytes_s };
+                                .disk_bytes_s = c->m->limits.disk_bytes_s };
 
     *out = (struct mw_cost){ 0 };
     pthread_mutex_lock(&c->lock);

@@ -1,16 +1,22 @@
 /*
- * limits.c - what disk, memory and arithmetic give, for the model at hand.
+ * limits.c - the rates that disk, memory and arithmetic reach for the model at hand, and how
+ * its weights will be read.
  */
 #include "config.h"
+
+#include <stdio.h>
 
 #include "engine/machine/probe.h"
 #include "engine/model/forward.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
+#include "engine/stream/io_choice.h"
 #include "engine/stream/shape.h"
 
 /* Several times a last-level cache: half of 64 MiB would come from one of 32. */
 #define MOST_BUFFER (256 * MIB)
+/* Fewer bytes of either kind of read compare nothing: 32 MiB take some 10 ms. */
+#define COMPARE_BYTES (32 * MIB)
 
 /* The file that most bytes of a token come from. */
 static const struct model_file *main_file(const struct mw_model *m)
@@ -24,15 +30,45 @@ static const struct model_file *main_file(const struct mw_model *m)
     return &files[best];
 }
 
+/*
+ * Rates of the disk for `seconds`.  auto compares direct with buffered reads and then uses
+ * the rate of the kind that it will choose.  Buffered reads take page cache as well as
+ * buffers, which is why they get half of what p allows.
+ */
+static int measure_disk(const struct mw_model *m, enum mw_io io, double seconds,
+                        const struct probe_options *p, struct mw_limits *out, struct err *e)
+{
+    struct probe_options disk = { .seconds = seconds, .buffer_bytes = p->buffer_bytes / 2 };
+    struct probe_rate direct = { 0 }, buffered = { 0 };
+    int fd = main_file(m)->fd, rc;
+
+    if (io != MW_IO_AUTO) {
+        rc = probe_disk(fd, io == MW_IO_DIRECT, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk,
+                        &direct, e);
+        out->disk_bytes_s = direct.bytes_s;
+        return rc;
+    }
+    disk.seconds = seconds / 2;
+    if (probe_disk_both(fd, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk, &direct, &buffered,
+                        e) != 0)
+        return -1;
+    if (direct.bytes >= COMPARE_BYTES && buffered.bytes >= COMPARE_BYTES) {
+        out->direct_bytes_s = direct.bytes_s;
+        out->buffered_bytes_s = buffered.bytes_s;
+    }
+    out->disk_bytes_s = direct.bytes_s;
+    if (direct.bytes == 0 || io_prefers_buffered(out->direct_bytes_s, out->buffered_bytes_s))
+        out->disk_bytes_s = buffered.bytes_s;
+    return 0;
+}
+
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e)
 {
     struct mw_options resolved = *o;
-    struct probe_options p = { .seconds = seconds / 3, .buffer_bytes = MOST_BUFFER };
+    struct probe_options p = { .seconds = seconds / 4, .buffer_bytes = MOST_BUFFER };
     const struct kernels *kernels = o->isa != NULL ? kernels_by_name(o->isa) : kernels_best();
-    struct probe_rate disk = { 0 }, memory = { 0 };
-    bool is_direct = o->io == MW_IO_AUTO || o->io == MW_IO_DIRECT;
-    int fd = main_file(m)->fd, rc;
+    struct probe_rate memory = { 0 };
 
     *out = (struct mw_limits){ 0 };
     if (options_resolve(m, &resolved, e) != 0)
@@ -41,21 +77,33 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
         return err_set(e, ERR_ARGUMENT, "no kernels \"%s\" for this CPU", o->isa);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    rc = probe_disk(fd, is_direct, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &p, &disk, e);
-    if (rc != 0 && e->code == ERR_UNSUPPORTED && o->io == MW_IO_AUTO)
-        rc = probe_disk(fd, false, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &p, &disk, e);
-    if (rc != 0 || probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
+    if (measure_disk(m, o->io, seconds / 2, &p, out, e) != 0 ||
+        probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
         forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
                         &out->flops_s, e) != 0)
         return -1;
-    out->disk_bytes_s = disk.bytes_s;
     out->memory_bytes_s = memory.bytes_s;
     return 0;
 }
 
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
 {
-    m->disk_bytes_s = limits->disk_bytes_s;
-    m->memory_bytes_s = limits->memory_bytes_s;
-    m->flops_s = limits->flops_s;
+    m->limits = *limits;
+}
+
+int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw_io_choice *out,
+                 struct err *e)
+{
+    const struct stream_options so = { .io = (enum stream_io)o->io,
+                                       .direct_bytes_s = m->limits.direct_bytes_s,
+                                       .buffered_bytes_s = m->limits.buffered_bytes_s };
+    struct io_choice choice;
+    struct source source;
+
+    if (io_choice_open(&choice, &source, m->catalogue, &so, e) != 0)
+        return -1;
+    source_close(&source);
+    out->name = choice.name;
+    snprintf(out->reason, sizeof out->reason, "%s", choice.reason);
+    return 0;
 }

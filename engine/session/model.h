@@ -29,8 +29,7 @@ struct mw_model {
     pthread_mutex_t lock;   /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident;  /* small weights, part of the row "pinned" */
     struct tokenizer *tokenizer;
-    /* Measured limits of this machine for this model's file; 0: not measured. */
-    double disk_bytes_s, memory_bytes_s, flops_s;
+    struct mw_limits limits; /* of this machine and this model's file; 0: not measured */
 };
 
 /* The tokenizer, loaded at the first call; any thread.  NULL with *e on failure. */

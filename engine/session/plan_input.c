@@ -104,9 +104,9 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .prompt_bytes = m->prompt_bytes,
         .streams = o->io != MW_IO_MMAP,
         .experts_bytes = bytes.experts,
-        .disk_bytes_s = m->disk_bytes_s,
-        .memory_bytes_s = m->memory_bytes_s,
-        .flops_s = m->flops_s,
+        .disk_bytes_s = m->limits.disk_bytes_s,
+        .memory_bytes_s = m->limits.memory_bytes_s,
+        .flops_s = m->limits.flops_s,
         .flops_prompt_token = forward_prompt_flops(d),
     };
     shape_make(&shape, m->spans, m->n_span, shape_target(o->memory_bytes));

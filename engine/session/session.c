@@ -123,6 +123,7 @@ static void publish_plan(struct mw_session *s)
     run.ctx = s->o.n_ctx;
     run.budget_bytes = s->o.memory_bytes;
     snprintf(run.io, sizeof run.io, "%s", stream_io_name(a->stream));
+    snprintf(run.io_reason, sizeof run.io_reason, "%s", stream_io_reason(a->stream));
     snprintf(run.kv_k, sizeof run.kv_k, "%s", mw_kv_name(s->o.kv_k));
     snprintf(run.kv_v, sizeof run.kv_v, "%s", mw_kv_name(s->o.kv_v));
     run.threads = (uint32_t)s->o.n_thread;
@@ -143,8 +144,8 @@ static void publish_plan(struct mw_session *s)
                 s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
     counter_set(&t->kv_capacity, s->o.n_ctx);
     counter_set(&t->kv_reserved, kv_reserved_bytes(s->kv));
-    counter_set(&t->disk_limit, (uint64_t)s->m->disk_bytes_s);
-    counter_set(&t->memory_limit, (uint64_t)s->m->memory_bytes_s);
+    counter_set(&t->disk_limit, (uint64_t)s->m->limits.disk_bytes_s);
+    counter_set(&t->memory_limit, (uint64_t)s->m->limits.memory_bytes_s);
     for (uint32_t l = 0; l <= s->m->desc->n_layer; l++)
         counter_set(&t->layer[l].kind,
                     l < s->m->desc->n_layer ? s->m->desc->layers[l].kind : MW_LAYER_HEAD);
@@ -161,6 +162,8 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .no_uring = o->no_uring,
         .n_slot = plan->n_slot,
         .pinned_bytes = pinned_room(plan, kv_global_bytes(s->kv)),
+        .direct_bytes_s = s->m->limits.direct_bytes_s,
+        .buffered_bytes_s = s->m->limits.buffered_bytes_s,
     };
     struct forward_parts parts = {
         .desc = s->m->desc,

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/units.h"
@@ -402,14 +403,15 @@ static void fall_back(struct stream *s)
 static int open_backend(struct stream *s, struct err *e)
 {
     const struct backend_options options = backend_options(s);
+    size_t len;
 
     s->kind = s->first_kind;
     if (s->kind->open(&s->backend, &options, e) == 0)
         return 0;
     if (s->kind == &backend_pread)
         return -1;
-    if (s->reason[0] == '\0')
-        snprintf(s->reason, sizeof s->reason, "%.180s", e->what);
+    len = strlen(s->reason);
+    snprintf(s->reason + len, sizeof s->reason - len, "; %.80s", e->what);
     s->kind = &backend_pread;
     return s->kind->open(&s->backend, &options, e);
 }

@@ -49,7 +49,7 @@ struct stream_options {
     uint32_t n_slot;       /* of the ring, 2 to STREAM_SLOTS_MAX; 0: everything is pinned */
     uint64_t pinned_bytes; /* for pinned blocks, rounding included */
     uint64_t lookup_bytes; /* from stream_lookup_bytes(); 0: the smallest that works */
-    /* Measured rates, 0 if not measured.  auto avoids direct reads that are much slower. */
+    /* Measured on this file system, 0 if not: auto compares them (io_choice.h). */
     double direct_bytes_s, buffered_bytes_s;
 };
 
@@ -69,8 +69,8 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
                 const struct stream_options *options, struct telemetry *t, struct err *e);
 void stream_close(struct stream *s); /* joins the reader; NULL is fine */
 
-/* How the stream reads ("direct/io_uring", "direct/pread", "buffered", "mmap") and why, as a
- * sentence or "".  Valid as long as the stream. */
+/* How the stream reads ("direct/io_uring", "direct/pread", "buffered", "mmap") and why.
+ * Valid as long as the stream. */
 const char *stream_io_name(const struct stream *s);
 const char *stream_io_reason(const struct stream *s);
 

@@ -116,7 +116,7 @@ struct stream {
     size_t slot_bytes;
     pthread_t thread;
     const struct backend_kind *first_kind; /* that the reader tries */
-    char reason[192];
+    char reason[MW_REASON_MAX];
 
     /* Engine thread. */
     uint64_t pass; /* number of the current pass, or of the next one */

@@ -8,12 +8,10 @@
 
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
+#include "engine/stream/io_choice.h"
 #include "engine/stream/stream_internal.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
-
-/* auto does not choose direct reads that are slower than this share of buffered ones. */
-#define SLOW_SHARE 0.7
 
 /* The touched part of the stacks, the rings shared with the kernel, registered files. */
 #define FIXED_BYTES (256 * KIB)
@@ -48,31 +46,6 @@ static int open_tables(struct stream *s, const struct stream_span *spans, uint32
     if (s->pinned_table == NULL)
         return err_memory(e, "the schedule of %u blocks", s->schedule.n_block);
     return 0;
-}
-
-/* Some virtual disks and some of the cheapest ones are slow without the page cache. */
-static bool direct_is_slow(struct stream *s, const struct stream_options *o)
-{
-    if (!(o->direct_bytes_s > 0) || o->direct_bytes_s > SLOW_SHARE * o->buffered_bytes_s)
-        return false;
-    snprintf(s->reason, sizeof s->reason,
-             "direct reads are slow here: %.0f MB/s, %.0f through the page cache",
-             o->direct_bytes_s / 1e6, o->buffered_bytes_s / 1e6);
-    return true;
-}
-
-static int open_files(struct stream *s, const struct stream_options *o, struct err *e)
-{
-    enum stream_io io = o->io;
-
-    if (io == STREAM_DIRECT || (io == STREAM_AUTO && !direct_is_slow(s, o))) {
-        if (source_open(&s->source, s->catalogue, true, e) == 0)
-            return 0;
-        if (io == STREAM_DIRECT || e->code != ERR_UNSUPPORTED)
-            return -1;
-        snprintf(s->reason, sizeof s->reason, "%.180s", e->what);
-    }
-    return source_open(&s->source, s->catalogue, false, e);
 }
 
 static int open_memory(struct stream *s, const struct stream_options *o, struct err *e)
@@ -138,10 +111,14 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
                       const struct stream_shape *shape, const struct stream_options *o,
                       struct err *e)
 {
-    if (open_tables(s, spans, n_span, shape->target, e) != 0 || open_files(s, o, e) != 0)
+    struct io_choice choice;
+
+    if (open_tables(s, spans, n_span, shape->target, e) != 0 ||
+        io_choice_open(&choice, &s->source, s->catalogue, o, e) != 0)
         return -1;
     count_layers(s);
-    s->io_name = "mmap";
+    snprintf(s->reason, sizeof s->reason, "%s", choice.reason);
+    s->io_name = choice.name;
     s->io_reason = s->reason;
     if (s->is_mapped)
         return mapping_open(&s->mapping, &s->source, e);

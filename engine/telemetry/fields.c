@@ -29,6 +29,7 @@ const struct field sample_fields[] = {
     RUN(ctx, FIELD_U32),
     RUN(budget_bytes, FIELD_U64),
     TEXT(run, io),
+    TEXT(run, io_reason),
     TEXT(run, kv_k),
     TEXT(run, kv_v),
     RUN(threads, FIELD_U32),

@@ -13,8 +13,9 @@
 
 #include "engine/machine/os_value.h"
 
-#define MW_MAX_LAYER 512
-#define MW_RECENT    64 /* finished tokens that a sample still knows */
+#define MW_MAX_LAYER  512
+#define MW_REASON_MAX 256
+#define MW_RECENT     64 /* finished tokens that a sample still knows */
 
 enum mw_state { MW_IDLE, MW_LOADING, MW_PREFILL, MW_DECODE, MW_ERROR };
 const char *mw_state_name(enum mw_state s); /* "idle" … */
@@ -63,7 +64,8 @@ struct mw_run {
     uint32_t n_layer;
     uint32_t ctx;
     uint64_t budget_bytes;
-    char io[16]; /* "direct", "buffered", "mmap" and by what: "direct/io_uring" */
+    char io[16]; /* "direct/io_uring", "direct/pread", "buffered", "mmap" */
+    char io_reason[MW_REASON_MAX];
     char kv_k[8], kv_v[8];
     uint32_t threads;
     char isa[16];

@@ -32,9 +32,10 @@ int main(int argc, char **argv)
         return 1;
     }
     mw_model_info(m, &info);
-    printf(
-        "{\"disk_bytes_s\":%.0f,\"memory_bytes_s\":%.0f,\"flops_s\":%.0f,\"hot_bytes\":%llu}\n",
-        l.disk_bytes_s, l.memory_bytes_s, l.flops_s, (unsigned long long)info.hot_bytes);
+    printf("{\"disk_bytes_s\":%.0f,\"direct_bytes_s\":%.0f,\"buffered_bytes_s\":%.0f,"
+           "\"memory_bytes_s\":%.0f,\"flops_s\":%.0f,\"hot_bytes\":%llu}\n",
+           l.disk_bytes_s, l.direct_bytes_s, l.buffered_bytes_s, l.memory_bytes_s, l.flops_s,
+           (unsigned long long)info.hot_bytes);
     mw_model_close(m);
     return 0;
 }

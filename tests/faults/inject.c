@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,6 +23,7 @@ void inject_nothing(void)
     inject.read_error = inject.read_skip = inject.read_times = 0;
     inject.short_one_in = 0;
     inject.reads_wait = false;
+    inject.direct_us = 0;
     inject.init_error = inject.register_error = inject.enter_error = inject.enter_skip = 0;
     inject.enter_times = INT_MAX;
     inject.resource_skip = -1;
@@ -57,6 +59,8 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
 
     while (inject.reads_wait)
         sched_yield();
+    if (inject.direct_us > 0 && (fcntl(fd, F_GETFL) & O_DIRECT) != 0)
+        usleep((useconds_t)inject.direct_us);
     got = spoil(__real_pread(fd, p, n, at));
     if (got >= 0)
         return (ssize_t)got;

@@ -18,6 +18,7 @@ struct inject {
     atomic_int read_times;    /* … and then for so many */
     atomic_uint short_one_in; /* bring less than wanted, now and then; 0: never */
     atomic_bool reads_wait;   /* hold pread back until it is false again */
+    atomic_int direct_us;     /* that pread takes longer from a file opened with O_DIRECT */
 
     /* io_uring */
     atomic_int init_error;     /* of io_uring_queue_init_params */

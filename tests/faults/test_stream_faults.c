@@ -23,6 +23,7 @@
 
 #include "engine/base/units.h"
 #include "engine/machine/pagecache.h"
+#include "engine/machine/probe.h"
 #include "engine/stream/stream.h"
 #include "inject.h"
 #include "tests/unit/stream_model.h"
@@ -474,6 +475,35 @@ static void each_refused_resource_is_an_error_or_done_without(void **state)
     assert_true(n_refused >= 5);
 }
 
+/* A disk whose direct reads are slow: the probe finds it, and the stream reads through the
+ * page cache and reports why. */
+static void auto_measures_slow_direct_reads_and_avoids_them(void **state)
+{
+    const struct probe_options probe = { .seconds = 0.2, .buffer_bytes = MIB };
+    struct stream_options o = { .n_slot = 4 };
+    struct probe_rate direct, through_cache;
+    struct stream_shape shape;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    inject.direct_us = 20000;
+    assert_int_equal(
+        probe_disk_both(model.files[0].fd, 2, 64 * KIB, &probe, &direct, &through_cache, &e),
+        0);
+    if (direct.bytes == 0 || through_cache.bytes == 0)
+        skip(); /* no direct reads here, or a page cache that keeps the file */
+    o.direct_bytes_s = direct.bytes_s;
+    o.buffered_bytes_s = through_cache.bytes_s;
+    shape_make(&shape, model.spans, model.n_span, TARGET);
+    assert_int_equal(stream_open(&stream, &model.catalogue, model.spans, model.n_span, &shape,
+                                 &o, &telemetry, &e),
+                     0);
+    n_block = shape.n_block;
+    assert_string_equal(stream_io_name(stream), "buffered");
+    assert_non_null(strstr(stream_io_reason(stream), "direct only"));
+    a_whole_pass_works();
+}
+
 /* --- what it leaves and takes --- */
 
 static void nothing_is_allocated_between_blocks(void **state)
@@ -630,6 +660,7 @@ int main(void)
     static const struct CMUnitTest once[] = {
         TEST(a_cancel_ends_a_wait_for_the_disk, NULL),
         TEST(shrinking_gives_memory_back_at_once, NULL),
+        TEST(auto_measures_slow_direct_reads_and_avoids_them, NULL),
         TEST(leaves_no_page_in_the_page_cache, &mapped_drop),
         TEST(a_lost_ring_fails_passes_until_memory_is_changed_again, &uring),
         TEST(a_lost_ring_fails_passes_until_memory_is_changed_again, &buffered_threads),

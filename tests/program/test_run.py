@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -106,7 +107,7 @@ class Output(unittest.TestCase):
     def test_stats_are_on_standard_error(self):
         r = memwall("run", *GREEDY, "--stats", "hello")
         self.assertEqual(0, r.returncode)
-        for word in ("prompt ", "answer ", "read ", "24 tokens"):
+        for word in ("prompt ", "answer ", "read ", "24 tokens", "io "):
             self.assertIn(word, r.stderr)
         self.assertEqual(memwall("run", *GREEDY, "hello").stdout, r.stdout)
 
@@ -130,6 +131,66 @@ class Output(unittest.TestCase):
                 events = [json.loads(line)["event"] for line in f]
         self.assertEqual("start", events[0])
         self.assertEqual(24, events.count("token"))
+
+
+class Io(unittest.TestCase):
+    """How weights are read, and why, is the same wherever it is shown."""
+
+    def setUp(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.addCleanup(self.home.cleanup)
+        self.limits = os.path.join(self.home.name, ".cache", "memwall", "limits")
+
+    def at_home(self, command, *args):
+        r = subprocess.run([MEMWALL, command, "-m", MODEL, *args], text=True, timeout=TIMEOUT_S,
+                           env=environment(self.home.name), stdin=subprocess.DEVNULL,
+                           capture_output=True)
+        self.assertEqual(0, r.returncode, r.stderr)
+        return r
+
+    def write_limits(self, *rates):
+        """The line that a plan keeps, with these rates of disk, direct and buffered reads."""
+        self.at_home("plan")
+        with open(self.limits) as f:
+            line = f.readline().split()
+        disk, *compared = rates
+        with open(self.limits, "w") as f:
+            print(*line[:6], disk, *line[7:9], *compared, file=f)
+
+    def shown(self):
+        plan = json.loads(self.at_home("plan", "--json").stdout)
+        yield plan["io"], plan["io_reason"]
+        text = self.at_home("plan").stdout
+        yield re.search(r"(?m)^io (\S+) \((.*)\)$", text).groups()
+        r = self.at_home("run", "--temp", "0", "-n", "2", "--stats", "hello")
+        name, reason = re.search(r"(?m)^io +(\S+) \((.*)\)$", r.stderr).groups()
+        yield name.split("/")[0], reason
+        done = json.loads(self.at_home("run", "--temp", "0", "-n", "2", "--json",
+                                       "hello").stdout.splitlines()[-1])
+        yield done["io"].split("/")[0], done["io_reason"]
+
+    def test_slow_direct_reads_are_avoided_and_the_reason_is_shown(self):
+        self.write_limits(int(1e9), int(1e8), int(1e9))
+        for shown in self.shown():
+            self.assertEqual(("buffered", "direct only 100 MB/s, buffered 1000 MB/s"), shown)
+
+    def test_fast_direct_reads_are_used(self):
+        if json.loads(self.at_home("plan", "--json").stdout)["io"] != "direct":
+            self.skipTest("no direct reads here")
+        self.write_limits(int(2e9), int(2e9), int(1e9))
+        for name, reason in self.shown():
+            self.assertEqual("direct", name)
+            self.assertIn("direct 2000 MB/s, buffered 1000 MB/s", reason)
+
+    def test_limits_of_an_older_version_are_measured_again(self):
+        self.write_limits(int(1e9))
+        self.at_home("plan")
+        with open(self.limits) as f:
+            self.assertEqual([11, 9], [len(line.split()) for line in f])
+
+    def test_a_requested_mode_is_the_reason(self):
+        plan = json.loads(self.at_home("plan", "--json", "--io", "mmap").stdout)
+        self.assertEqual(("mmap", "as requested"), (plan["io"], plan["io_reason"]))
 
 
 class Terminal(unittest.TestCase):

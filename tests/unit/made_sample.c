@@ -21,6 +21,7 @@ static void fill_run(struct mw_sample *s)
     snprintf(r->type, sizeof r->type, "BF16");
     snprintf(r->arch, sizeof r->arch, "gemma4");
     snprintf(r->io, sizeof r->io, "direct/io_uring");
+    snprintf(r->io_reason, sizeof r->io_reason, "direct 9650 MB/s, buffered 9210 MB/s");
     snprintf(r->kv_k, sizeof r->kv_k, "f16");
     snprintf(r->kv_v, sizeof r->kv_v, "f16");
     snprintf(r->isa, sizeof r->isa, "avx2");

@@ -73,6 +73,7 @@ static void push_mmap(struct dash *d)
     for (uint64_t n = 1; n <= 60; n++) {
         made_decode(&sample, n);
         snprintf(sample.run.io, sizeof sample.run.io, "mmap");
+        snprintf(sample.run.io_reason, sizeof sample.run.io_reason, "as requested");
         sample.mem.lent_bytes = 0;
         sample.os.charged.why_not = sample.os.charged_peak.why_not =
             "other processes share the control group";

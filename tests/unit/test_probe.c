@@ -1,6 +1,8 @@
 /* The probes: what they may take, when they end, that each block is read once. */
 #include "config.h"
 
+#include <sys/mman.h>
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include <cmocka.h>
 
 #include "engine/base/units.h"
+#include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
 #include "stream_model.h"
 
@@ -50,6 +53,57 @@ static void a_small_file_is_read_once(void **state)
         assert_int_equal(probe_disk(model.files[0].fd, false, depth, 64 * KIB, &o, &r, &e), 0);
         assert_int_equal(r.bytes, model.files[0].size / (64 * KIB) * (64 * KIB));
     }
+}
+
+/* Direct and buffered reads get different blocks, and each of them its share. */
+static void both_kinds_of_read_share_the_blocks(void **state)
+{
+    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
+    uint64_t n_block = model.files[0].size / (32 * KIB);
+    struct probe_rate direct, buffered;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        probe_disk_both(model.files[0].fd, 4, 32 * KIB, &o, &direct, &buffered, &e), 0);
+    if (direct.bytes == 0)
+        skip();
+    assert_true(direct.bytes >= n_block * 32 * KIB / 4);
+    assert_true(buffered.bytes >= n_block * 32 * KIB / 4);
+    assert_true(direct.bytes + buffered.bytes <= n_block * 32 * KIB);
+    assert_true(direct.bytes_s > 0 && buffered.bytes_s > 0);
+}
+
+/* Pages that another program maps cannot be dropped: reading them would measure memory. */
+static void a_file_that_stays_cached_is_not_compared(void **state)
+{
+    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
+    size_t size = model.files[0].size;
+    struct probe_rate direct, buffered;
+    struct err e = ERR_INIT;
+    volatile unsigned char *p =
+        mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, model.files[0].fd, 0);
+
+    (void)state;
+    assert_true(p != MAP_FAILED);
+    assert_int_equal(
+        probe_disk_both(model.files[0].fd, 4, 32 * KIB, &o, &direct, &buffered, &e), 0);
+    munmap((void *)(uintptr_t)p, size);
+    if (direct.bytes == 0 || pagecache_bytes(model.files[0].fd, size).why_not != NULL)
+        skip();
+    assert_int_equal(buffered.bytes, 0);
+}
+
+static void a_file_without_a_whole_block_gives_no_rate(void **state)
+{
+    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = GIB };
+    struct probe_rate direct, buffered;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(probe_disk_both(model.files[0].fd, 4, 8 * MIB, &o, &direct, &buffered, &e),
+                     0);
+    assert_true(direct.bytes == 0 && buffered.bytes == 0);
 }
 
 static void blocks_shrink_to_the_buffers_allowed(void **state)
@@ -118,6 +172,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_small_file_is_read_once),
+        TEST(both_kinds_of_read_share_the_blocks),
+        TEST(a_file_that_stays_cached_is_not_compared),
+        TEST(a_file_without_a_whole_block_gives_no_rate),
         TEST(blocks_shrink_to_the_buffers_allowed),
         TEST(a_cancelled_probe_ends),
         TEST(a_file_that_is_no_block_long_measures_nothing),

@@ -5,6 +5,7 @@
  *     now  3.12  mean  3.10 tok/s   first token   8.2 s
  *     answer     112 tokens   left ~2:05 m
  *     disk  8.72 of  9.65 GB/s ███████████████░░  overlap 23 %
+ *     io    direct/io_uring (direct 9650 MB/s, buffered 9210 MB/s)
  *     ⣿⣿⣿⣿⣿⣿ …                                          5
  *                                                        0
  */
@@ -19,6 +20,7 @@
 
 #define CURVE_TALL 6  /* minimum height of a curve with another one below */
 #define ONE_LINE   54 /* minimum width for all rates on one line */
+#define IO_TALL    10 /* minimum height for how weights are read, and why */
 
 /* Heights: rates and progress, disk, a curve of at least three lines. */
 static int speed_step(const struct dash *d, int width, int height)
@@ -112,6 +114,21 @@ static void draw_disk(const struct dash *d, const struct canvas *c, int y)
     }
 }
 
+/* How weights are read, and why; the reason goes to a line of its own if it does not fit. */
+static int draw_io(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_run *r = &d->now.run;
+    int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "io") + 4;
+
+    x += canvas_text(c, y, x, style_of(ROLE_TEXT), r->io) + 1;
+    if (x + (int)strlen(r->io_reason) + 2 <= c->width) {
+        canvas_printf(c, y, x, style_of(ROLE_DIM), "(%s)", r->io_reason);
+        return 1;
+    }
+    canvas_text(c, y + 1, 6, style_of(ROLE_DIM), r->io_reason);
+    return 2;
+}
+
 /* Draw tokens per second; with enough height also the disk rate and the stall share of each
  * token. */
 static void draw_curves(const struct dash *d, const struct canvas *c)
@@ -163,6 +180,8 @@ static void speed_draw(const struct dash *d, const struct canvas *c)
         draw_disk(d, c, y++);
     if (y < c->height && c->width < ONE_LINE)
         widget_pair(c, y++, 0, "first token", figure_time7(d->rates.first_s).text, ROLE_TEXT);
+    if (c->height >= IO_TALL && d->now.run.io_reason[0] != '\0')
+        y += draw_io(d, c, y);
     if (c->height - y >= 2) {
         struct canvas rest = canvas_sub(c, y, 0, c->height - y, c->width);
 

@@ -101,7 +101,7 @@ void run_io(struct talk *t, const char *args)
         struct mw_sample s;
 
         mw_chat_sample(t->chat, &s);
-        talk_notice(t, "weights are read by %s", s.run.io);
+        talk_notice(t, "weights are read by %s (%s)", s.run.io, s.run.io_reason);
         return;
     }
     if (io < 0) {

@@ -8,9 +8,9 @@
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/config.h"
-#include "ui/text/sheet.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
+#include "ui/text/sheet.h"
 
 /* ---- help ---- */
 
@@ -188,9 +188,9 @@ void run_stats(struct talk *t, const char *args)
     sheet_line(sheet, ROLE_TEXT, "%s, %s, %u layers, %s; a token uses %s", t->info.arch,
                t->info.type, t->info.n_layer, units_size(a, sizeof a, t->info.file_bytes),
                units_size(b, sizeof b, t->info.hot_bytes));
-    sheet_line(sheet, ROLE_TEXT, "%s, keys %s, values %s, %u thread%s, %s", s->run.io,
-               s->run.kv_k, s->run.kv_v, s->run.threads, s->run.threads == 1 ? "" : "s",
-               s->run.isa);
+    sheet_line(sheet, ROLE_TEXT, "keys %s, values %s, %u thread%s, %s", s->run.kv_k,
+               s->run.kv_v, s->run.threads, s->run.threads == 1 ? "" : "s", s->run.isa);
+    sheet_line(sheet, ROLE_TEXT, "io %s (%s)", s->run.io, s->run.io_reason);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     sheet_line(sheet, ROLE_TEXT, "messages         %10zu", t->n_message);
     sheet_line(sheet, ROLE_TEXT, "context          %10llu of %u tokens",

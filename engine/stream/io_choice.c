@@ -1,0 +1,54 @@
+#include "config.h"
+
+#include "engine/stream/io_choice.h"
+
+#include <stdio.h>
+
+/* Two probes of one disk differ by up to a fifth, so a smaller share would be noise. */
+#define SLOW_SHARE 0.7
+
+bool io_prefers_buffered(double direct_bytes_s, double buffered_bytes_s)
+{
+    return direct_bytes_s > 0 && direct_bytes_s < SLOW_SHARE * buffered_bytes_s;
+}
+
+/* The reason for a choice by speed; both rates are 0 if no probe compared them. */
+static void give_reason(struct io_choice *out, const struct stream_options *o)
+{
+    double direct = o->direct_bytes_s, buffered = o->buffered_bytes_s;
+    const char *only = io_prefers_buffered(direct, buffered) ? "only " : "";
+
+    if (direct > 0 && buffered > 0)
+        snprintf(out->reason, sizeof out->reason, "direct %s%.0f MB/s, buffered %.0f MB/s",
+                 only, direct / 1e6, buffered / 1e6);
+    else
+        snprintf(out->reason, sizeof out->reason, "direct works, buffered not measured");
+}
+
+static int open_auto(struct io_choice *out, struct source *s, const struct catalogue *c,
+                     const struct stream_options *o, struct err *e)
+{
+    give_reason(out, o);
+    if (!io_prefers_buffered(o->direct_bytes_s, o->buffered_bytes_s)) {
+        if (source_open(s, c, true, e) == 0)
+            return 0;
+        if (e->code != ERR_UNSUPPORTED)
+            return -1;
+        snprintf(out->reason, sizeof out->reason, "%.150s", e->what);
+    }
+    return source_open(s, c, false, e);
+}
+
+int io_choice_open(struct io_choice *out, struct source *s, const struct catalogue *c,
+                   const struct stream_options *options, struct err *e)
+{
+    int result;
+
+    snprintf(out->reason, sizeof out->reason, "as requested");
+    if (options->io == STREAM_AUTO)
+        result = open_auto(out, s, c, options, e);
+    else
+        result = source_open(s, c, options->io == STREAM_DIRECT, e);
+    out->name = options->io == STREAM_MMAP ? "mmap" : s->is_direct ? "direct" : "buffered";
+    return result;
+}
