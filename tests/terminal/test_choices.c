@@ -29,13 +29,13 @@ static void a_change_is_shown_beside_the_plan_in_force_and_done_on_enter(void **
     sees(&run, "Change: context 8192");
     sees(&run, "4096       8192");
     sees(&run, "grows");
-    sees(&run, "it goes");
+    sees(&run, "nothing is evaluated");
     pty_send(run.s, "\r");
     sees(&run, "now: context 8192");
     fake_line(&run, "/kv q8_0");
-    sees(&run, "made anew");
+    sees(&run, "computed again");
     pty_send(run.s, "\033");
-    loses(&run, "made anew");
+    loses(&run, "computed again");
     fake_line(&run, "/kv");
     sees(&run, "keys are f16"); /* nothing was done */
 }

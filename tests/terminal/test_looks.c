@@ -120,7 +120,7 @@ static void talks(void **state)
     pty_send(run.s, "\r");
     sees(&run, look->is_ascii ? "hello x" : "hello " WORLD SMILE "x");
     sees(&run, "tokens ");
-    sees(&run, "limit of tokens");
+    sees(&run, "token limit");
     pty_send(run.s, "\033[1;2A"); /* Shift-Up: a line */
     if (look->rows > 30) {
         sees(&run, "A tour");

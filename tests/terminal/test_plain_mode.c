@@ -62,7 +62,7 @@ static void chats_line_by_line(void **state)
     if (way->says != NULL)
         sees(&run, way->says);
     program_ask(&run, "hello \xe4\xb8\x96\xe7\x95\x8c", "int main(void)");
-    sees(&run, "the limit of tokens");
+    sees(&run, "token limit");
     sees(&run, "\xe4\xbd\xa0\xe5\xa5\xbd");
     program_ask(&run, "/temp", "* the temperature is 0.8");
     program_ask(&run, "/temp 1e9", "error: ");
@@ -90,10 +90,10 @@ static void control_c_stops_and_leaves(void **state)
     sees(&run, "Talker");
     program_ask(&run, "hello", "Line 2:");
     pty_send(run.s, "\003");
-    sees(&run, "stopped; /continue goes on");
+    sees(&run, "stopped; /continue resumes");
     program_ask(&run, "/continue", "Line 20:");
     pty_send(run.s, "\003");
-    sees(&run, "stopped; /continue goes on");
+    sees(&run, "stopped; /continue resumes");
     pty_send(run.s, "\004");
     assert_int_equal(pty_end(run.s), 0);
     expect_no_escapes();

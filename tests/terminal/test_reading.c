@@ -66,7 +66,7 @@ static void keys_and_wheel_scroll(void **state)
 {
     (void)state;
     begin(24, 80, NULL, "900");
-    program_ask(&run, "hello", "limit of tokens");
+    program_ask(&run, "hello", "token limit");
     assert_false(pty_shows(run.s, "Line 2:"));
     pty_send(run.s, HOME);
     sees(&run, "> hello");
@@ -88,7 +88,7 @@ static void keys_and_wheel_scroll(void **state)
     sees(&run, "A tour");
     pty_send(run.s, END);
     loses(&run, "more below");
-    sees(&run, "limit of tokens");
+    sees(&run, "token limit");
     program_quit(&run);
 }
 
@@ -135,7 +135,7 @@ static void words_are_found_upwards_and_downwards(void **state)
 
     (void)state;
     begin(24, 100, NULL, "900");
-    program_ask(&run, "hello", "limit of tokens");
+    program_ask(&run, "hello", "token limit");
     pty_send(run.s, PAGE_UP);
     sees(&run, "more below");
     pty_send(run.s, "/");
@@ -165,7 +165,7 @@ static void words_are_found_upwards_and_downwards(void **state)
     pty_send(run.s, "/nowhere to be found\r");
     sees(&run, "not found");
     pty_send(run.s, END);
-    sees(&run, "limit of tokens");
+    sees(&run, "token limit");
     assert_true(program_is_drawn_right(&run));
     program_say(&run, "now n and / are typed again");
     program_quit(&run);
@@ -175,7 +175,7 @@ static void f3_shows_the_text_as_it_came(void **state)
 {
     (void)state;
     begin(40, 120, NULL, "60");
-    program_ask(&run, "hello", "limit of tokens");
+    program_ask(&run, "hello", "token limit");
     sees(&run, "Some bold and slanted words");
     sees(&run, "alpha");
     pty_send(run.s, "\033OR"); /* F3 */
@@ -191,7 +191,7 @@ static void f3_shows_the_text_as_it_came(void **state)
 static void three_turns(void)
 {
     begin(40, 120, NULL, "4");
-    program_ask(&run, "first question", "limit of tokens");
+    program_ask(&run, "first question", "token limit");
     program_say(&run, "second question");
     program_say(&run, "third \xe4\xb8\x96\xe7\x95\x8c");
 }

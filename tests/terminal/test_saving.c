@@ -78,7 +78,7 @@ static void saving_resumes_with_the_next_message(void **state)
 
     begin_blocked(mode);
     program_ask(&run, "first question", "saving is suspended: cannot make the folder");
-    sees(&run, "limit of tokens");
+    sees(&run, "token limit");
     snprintf(line, sizeof line, "/save %s", program_path(&run, "else.md"));
     program_ask(&run, line, "written to");
     expect_in_file("else.md", "first question");
@@ -106,7 +106,7 @@ static void saving_resumes_without_anybody_s_doing(void **state)
 static void who_leaves_is_asked_once(void **state)
 {
     begin_blocked(*state);
-    program_ask(&run, "first question", "limit of tokens");
+    program_ask(&run, "first question", "token limit");
     program_ask(&run, "/quit", "not all of the chat is saved: cannot make the folder");
     program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 1);
@@ -121,7 +121,7 @@ static void what_is_not_saved_can_be_exported(void **state)
 
     program_begin(&run, &start);
     sees(&run, "Talker");
-    program_ask(&run, "a secret", "limit of tokens");
+    program_ask(&run, "a secret", "token limit");
     program_ask(&run, "/save", "not saved (--no-save)");
     snprintf(line, sizeof line, "/export %s", program_path(&run, "out.json"));
     program_ask(&run, line, "written to");
@@ -141,7 +141,7 @@ static void a_removed_chat_is_written_again(void **state)
 
     program_begin(&run, &start);
     sees(&run, "Talker");
-    program_ask(&run, "first question", "limit of tokens");
+    program_ask(&run, "first question", "token limit");
     snprintf(name, sizeof name, "%s", program_chat(&run));
     assert_int_equal(unlink(program_path(&run, name)), 0);
     program_ask(&run, "second question", "another program removed or changed the file");
@@ -166,7 +166,7 @@ static void messages_that_wait_survive_the_program(void **state)
     program_ask(&run, "hello", "Line 2:");
     program_line(&run, "what waits");
     if (plain == NULL) {
-        sees(&run, "1 waiting");
+        sees(&run, "1 queued");
     } else {
         sees(&run, "what waits"); /* echoed; then the program has a word to say */
         program_ask(&run, "/temp 7", "the temperature is 7");
@@ -177,7 +177,7 @@ static void messages_that_wait_survive_the_program(void **state)
     start.args = again;
     program_again(&run, &start);
     sees(&run, "sending what waited when this chat was left: 1 message");
-    sees(&run, "limit of tokens");
+    sees(&run, "token limit");
     program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);
     expect_in_file(program_chat(&run), "\"role\":\"user\",\"time\":");
@@ -193,7 +193,7 @@ static void what_is_taken_back_waits_no_more(void **state)
     sees(&run, "Talker");
     program_ask(&run, "hello", "Line 2:");
     program_line(&run, "what waits");
-    sees(&run, "1 waiting");
+    sees(&run, "1 queued");
     pty_send(run.s, "\033");
     sees(&run, "stopped");
     assert_true(pty_sees_at(run.s, -2, "> what waits"));

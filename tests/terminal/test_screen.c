@@ -159,13 +159,13 @@ static void a_message_typed_during_an_answer_waits(void **state)
     fake_line(&run, line);
     sees(&run, "not yet");
     fake_line(&run, "say second");
-    sees(&run, "waiting for the answer");
+    sees(&run, "queued; next");
     f = fopen(gate, "w");
     assert_non_null(f);
     fclose(f);
     sees(&run, "now it is");
     sees(&run, "> say second");
-    loses(&run, "waiting for the answer");
+    loses(&run, "queued; next");
 }
 
 struct deadly {

@@ -65,7 +65,7 @@ static void stops_the_answer(void **state)
         assert_true(pty_sees_at(run.s, -2, "> a draft"));
     }
     pty_send(run.s, stop->key);
-    sees(&run, "stopped; /continue goes on");
+    sees(&run, "stopped; /continue resumes");
     assert_true(pty_sees_at(run.s, -1, "ready"));
     sees(&run, "tokens \xc2\xb7");
     if (stop->has_draft) {
@@ -114,8 +114,8 @@ static void a_message_typed_during_an_answer_waits_its_turn(void **state)
     program_line(&run, "/predict 200");
     sees(&run, "200 tokens at most");
     pty_send(run.s, "first\rsecond\r"); /* at once: however late it comes, it is not too late */
-    sees(&run, "1 waiting");
-    loses(&run, "1 waiting"); /* it is sent, and answered too; a fast answer scrolls it away */
+    sees(&run, "1 queued");
+    loses(&run, "1 queued"); /* it is sent, and answered too; a fast answer scrolls it away */
     assert_true(pty_sees_at(run.s, -1, "ready"));
     program_sync(&run);
     text = program_file(&run, program_chat(&run));
@@ -133,7 +133,7 @@ static void what_waits_comes_back_when_the_answer_is_stopped(void **state)
     begin(NULL);
     program_ask(&run, "first", "Line 3:");
     program_line(&run, "second");
-    sees(&run, "1 waiting");
+    sees(&run, "1 queued");
     pty_send(run.s, "\003");
     assert_true(pty_sees_at(run.s, -2, "> second"));
     assert_true(pty_sees_at(run.s, -1, "ready"));

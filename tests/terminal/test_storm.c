@@ -117,7 +117,7 @@ static void back_to_the_size_that_it_was(void **state)
     (void)state;
     program_begin(&run, &start);
     sees(&run, "Talker");
-    program_ask(&run, "hello", "limit of tokens");
+    program_ask(&run, "hello", "token limit");
     for (int i = 0; i < 20; i++) {
         pty_resize(run.s, 10 + i, 30);
         pty_resize(run.s, 40, 120);

@@ -18,7 +18,6 @@
 #include "ui/app/plain.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
-#include "ui/term/path.h"
 #include "ui/text/receipt.h"
 
 #define FRAME_NS     ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
@@ -162,9 +161,9 @@ static void read_keys(struct app *a)
 
 static uint64_t sample_every(const struct app *a)
 {
-    uint64_t ns =
-        (uint64_t)(a->talk.o.ui.refresh_ms > 0 ? a->talk.o.ui.refresh_ms : 250) * 1000000u;
-    bool busy = a->talk.is_answering || !a->talk.is_ready;
+    int refresh_ms = talk_settings(a->talk)->ui.refresh_ms;
+    uint64_t ns = (uint64_t)(refresh_ms > 0 ? refresh_ms : 250) * 1000000u;
+    bool busy = talk_state(a->talk) != TALK_READY;
 
     if (!a->has_focus && ns < UNSEEN_NS)
         return UNSEEN_NS;
@@ -186,7 +185,7 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
     if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
         wait = left(a->frame_ns, FRAME_NS, now);
     wait = cost < wait ? cost : wait;
-    wait = talk_wait(&a->talk) < wait ? talk_wait(&a->talk) : wait;
+    wait = talk_wait(a->talk) < wait ? talk_wait(a->talk) : wait;
     return keys < wait ? keys : wait;
 }
 
@@ -196,10 +195,11 @@ static void take_sample(struct app *a)
 
     if (left(a->sample_ns, sample_every(a), now) > 0)
         return;
-    talk_sample(&a->talk, &a->sample);
+    talk_sample(a->talk, &a->sample);
     dash_push(a->dash, &a->sample);
     a->sample_ns = now;
-    app_dirty(a, DIRT_STATUS | DIRT_DASH | (a->talk.is_prefill ? DIRT_CHAT : 0u));
+    app_dirty(a,
+              DIRT_STATUS | DIRT_DASH | (talk_state(a->talk) == TALK_PREFILL ? DIRT_CHAT : 0u));
 }
 
 /* What sending the line would cost, once the keys pause: said of what takes a while. */
@@ -211,9 +211,9 @@ static void price(struct app *a)
     if (a->cost_ns == 0 || clock_ns() < a->cost_ns)
         return;
     a->cost_ns = 0;
-    if (text[0] == '/' || !talk_cost(&a->talk, text, &cost))
+    if (text[0] == '/' || !talk_cost(a->talk, text, &cost))
         return;
-    if (strlen(text) < LONG_MESSAGE && a->talk.n_file == 0 && cost.n_again == 0 &&
+    if (strlen(text) < LONG_MESSAGE && talk_outbox(a->talk)->n_file == 0 && cost.n_again == 0 &&
         cost.n_token <= cost.n_ctx_left)
         return;
     receipt_cost(a->cost, sizeof a->cost, &cost);
@@ -248,7 +248,7 @@ static int loop(struct app *a, struct err *e)
     while (!a->is_leaving) {
         struct pollfd fds[] = { { term_fd(a->term), POLLIN, 0 },
                                 { term_signal_fd(a->term), POLLIN, 0 },
-                                { talk_fd(&a->talk), POLLIN, 0 } };
+                                { talk_fd(a->talk), POLLIN, 0 } };
         uint64_t wait = wait_ns(a, clock_ns());
         struct timespec timeout = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
 
@@ -261,10 +261,10 @@ static int loop(struct app *a, struct err *e)
         else
             take_keys(a);
         if (fds[2].revents != 0)
-            talk_pump(&a->talk);
+            talk_pump(a->talk);
         if (a->is_leaving)
             break;
-        talk_tick(&a->talk);
+        talk_tick(a->talk);
         take_sample(a);
         price(a);
         show(a);
@@ -306,6 +306,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     struct transcript_options t = { .load = app_load, .load_ctx = a, .show_receipts = true };
     enum ui_graph graph = o->ui.graph;
     struct term_options term = { .ui = &o->ui };
+    struct talk_front front = app_front(a);
     char log[4096], history[4096];
 
     snprintf(log, sizeof log, "%s/log", o->paths.state_dir);
@@ -317,41 +318,39 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
         return -1;
     if (term_new(&a->term, &term, e) != 0)
         return no_screen(a, e);
-    app_front(a);
-    if (talk_open(&a->talk, o, e) != 0 || history_open(&a->history, history, e) != 0)
-        return -1;
     a->keys = keys_new();
     a->transcript = transcript_new(&t);
     if (a->keys == NULL || a->transcript == NULL)
         return err_memory(e, "the screen");
+    if (talk_open(&a->talk, o, &front, e) != 0 || history_open(&a->history, history, e) != 0)
+        return -1;
     if (graph == UI_GRAPH_AUTO)
         graph = term_graph(a->term);
     a->dash = dash_new(graph, e);
     if (a->dash == NULL)
         return -1;
     dash_set_cap(a->dash, o->chat.n_predict);
-    edit_open(term_in(a->term), a->history, command_complete, &a->talk);
+    edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;
     return term_start(a->term, &a->theme, e) == 0 ? 0 : no_screen(a, e);
 }
 
-static int close_all(struct app *a, struct err *e)
+static int close_all(struct app *a, const struct ui_chat_options *o, struct err *e)
 {
     struct term_counts counts = { 0 };
-    bool counted = a->has_edit && a->talk.o.ui.count_bytes;
-    bool quiet = a->talk.o.quiet || !a->has_edit;
+    bool counted = a->has_edit && o->ui.count_bytes;
+    bool quiet = o->quiet || !a->has_edit;
     char path[4096] = "";
     int rc = 0;
 
     if (a->term != NULL)
         counts = term_counts(a->term);
-    if (a->talk.model != NULL)
-        rc = saved_finish(&a->talk, path, sizeof path, e);
+    if (a->talk != NULL)
+        rc = saving_finish(talk_saving(a->talk), path, sizeof path, e);
     term_free(a->term);
     if (a->has_edit)
         edit_close();
-    if (a->talk.model != NULL)
-        talk_close(&a->talk);
+    talk_close(a->talk);
     if (counted)
         report(a, counts);
     if (path[0] != '\0' && rc == 0 && !quiet)
@@ -388,16 +387,16 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
         take_size(a);
         if (o->open_chat != NULL)
             app_show_saved(a);
-        talk_greet(&a->talk);
+        talk_greet(a->talk);
         if (o->first != NULL)
-            talk_send(&a->talk, o->first);
+            talk_send(a->talk, o->first);
         rc = loop(a, e);
     }
     needs_plain = a->needs_plain;
     if (rc >= 0)
-        rc = close_all(a, e) == 0 ? rc : -1;
+        rc = close_all(a, o, e) == 0 ? rc : -1;
     else
-        (void)close_all(a, &ignored);
+        (void)close_all(a, o, &ignored);
     free(a);
     if (!needs_plain)
         return rc;

@@ -19,8 +19,8 @@
 #include "ui/term/history.h"
 #include "ui/term/input.h"
 #include "ui/term/keys.h"
-#include "ui/text/sheet.h"
 #include "ui/term/term.h"
+#include "ui/text/sheet.h"
 #include "ui/text/transcript.h"
 
 /* What must be drawn again. */
@@ -34,7 +34,7 @@ enum app_dirt {
 };
 
 struct app {
-    struct talk talk;
+    struct talk *talk;
     struct term *term;
     struct keys *keys;
     struct history *history;
@@ -78,7 +78,7 @@ struct app {
 };
 
 /* app_front.c */
-void app_front(struct app *a);      /* fill a->talk.front */
+struct talk_front app_front(struct app *a);
 void app_show_saved(struct app *a); /* the chat that was opened */
 bool app_load(void *ctx, uint32_t id, struct transcript_text *out);
 /* Give text (which is freed; NULL: none) to the clipboard; what names it. */

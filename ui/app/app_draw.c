@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/clock.h"
 #include "ui/app/app.h"
 #include "ui/app/status.h"
 #include "ui/dash/dash.h"
@@ -65,8 +64,8 @@ static const struct slash_command *command_of_line(void)
 
 static void rule_text(const struct app *a, char *buf, size_t n)
 {
-    const struct talk *t = &a->talk;
-    const char *name = t->n_file > 0 ? t->file[t->n_file - 1].name : "";
+    const struct outbox *o = talk_outbox(a->talk);
+    const char *name = o->n_file > 0 ? o->file[o->n_file - 1].name : "";
 
     buf[0] = '\0';
     if (a->hint[0] != '\0')
@@ -82,12 +81,11 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "Ctrl-R older, Ctrl-S newer, Enter takes it, Esc leaves");
     else if (a->cost[0] != '\0')
         snprintf(buf, n, "%s", a->cost);
-    else if (t->n_queue > 0)
-        snprintf(buf, n, "%zu waiting for the answer's end; the next: %.100s", t->n_queue,
-                 t->queue[0]);
-    else if (t->n_file > 0)
+    else if (o->n_queue > 0)
+        snprintf(buf, n, "%zu queued; next: %.100s", o->n_queue, o->queue[0]);
+    else if (o->n_file > 0)
         snprintf(buf, n, "with the next message: %s%s", name,
-                 t->n_file > 1 ? " and others" : "");
+                 o->n_file > 1 ? " and others" : "");
     else if (transcript_is_searching(a->transcript))
         snprintf(buf, n, "n: older match, N: newer, Esc: end of the search");
     else if (!transcript_follows(a->transcript))
@@ -162,15 +160,16 @@ static void draw_matches(struct app *a, const struct canvas *screen)
 static void draw_chat(struct app *a, const struct canvas *screen)
 {
     struct canvas c = part(screen, &a->layout.chat);
+    struct talk_progress progress;
     char line[200];
     double share = -1;
     bool ascii = term_is_ascii(a->term);
 
-    if (a->talk.is_prefill && a->talk.prefill_total > 0) {
-        receipt_prefill(line, sizeof line, a->talk.prefill_done, a->talk.prefill_total,
-                        clock_ns() - a->talk.started_ns, ascii, &share);
+    if (talk_progress(a->talk, &progress)) {
+        receipt_prefill(line, sizeof line, progress.done, progress.total, progress.ns, ascii,
+                        &share);
         transcript_set_status(a->transcript, line, share);
-    } else if (!a->talk.is_ready && !a->talk.has_failed) {
+    } else if (talk_state(a->talk) == TALK_LOADING) {
         transcript_set_status(a->transcript, "loading the model", -1);
     } else {
         transcript_set_status(a->transcript, NULL, -1);
@@ -220,7 +219,7 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
     *cursor_x += c.x;
     c = part(&screen, &a->layout.status);
     if (a->dirt & DIRT_STATUS)
-        status_draw(&c, &a->talk, &a->sample, edit_mode());
+        status_draw(&c, a->talk, &a->sample, edit_mode());
     if (a->in_dash || a->sheet != NULL)
         *cursor_y = -1;
 }

@@ -7,6 +7,7 @@
 
 #include "ui/app/app.h"
 #include "ui/store/store.h"
+#include "ui/talk/context_full.h"
 #include "ui/text/clean.h"
 #include "ui/text/copy.h"
 
@@ -71,6 +72,13 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
     app_dirty(a, DIRT_CHAT);
 }
 
+static void on_context_full(void *ctx)
+{
+    struct app *a = ctx;
+
+    context_full_offer(a->talk);
+}
+
 static void on_rewound(void *ctx, size_t n)
 {
     struct app *a = ctx;
@@ -104,7 +112,7 @@ static enum transcript_kind kind_of(const struct store_item *item)
 /* Where to find what is not shown. */
 static void show_older(struct app *a)
 {
-    const char *path = saved_path(&a->talk);
+    const char *path = saving_path(talk_saving(a->talk));
     char text[4300], line[4300];
 
     snprintf(text, sizeof text, "%zu older messages are %s%s; /export FILE writes all of them",
@@ -115,7 +123,7 @@ static void show_older(struct app *a)
 
 void app_show_saved(struct app *a)
 {
-    struct store *store = a->talk.store;
+    struct store *store = talk_saving(a->talk)->store;
     uint32_t count = store == NULL ? 0 : store_count(store), n_message = 0;
     uint32_t from = count > STORE_KEPT_ITEMS ? count - STORE_KEPT_ITEMS : 0;
 
@@ -135,7 +143,7 @@ void app_show_saved(struct app *a)
         transcript_add_saved(a->transcript, kind_of(item), i,
                              item->has_receipt ? &item->receipt : NULL);
     }
-    transcript_set_unseen(a->transcript, a->talk.n_dropped);
+    transcript_set_unseen(a->transcript, talk_ledger(a->talk)->n_dropped);
     transcript_end(a->transcript);
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
 }
@@ -153,7 +161,7 @@ static void say_left(const struct app *a, struct store_text *text)
     char line[4300];
     int n =
         snprintf(line, sizeof line, "\n\n(%llu more bytes of this message are in %.4000s)\n",
-                 (unsigned long long)text->n_left, saved_path(&a->talk));
+                 (unsigned long long)text->n_left, saving_path(talk_saving(a->talk)));
     char *more = realloc(text->text, text->len + (size_t)n + 1);
 
     if (more == NULL)
@@ -166,11 +174,11 @@ static void say_left(const struct app *a, struct store_text *text)
 bool app_load(void *ctx, uint32_t id, struct transcript_text *out)
 {
     struct app *a = ctx;
+    struct store *store = talk_saving(a->talk)->store;
     struct err ignored = ERR_INIT;
     struct store_text text;
 
-    if (a->talk.store == NULL ||
-        store_text_start(a->talk.store, id, SHOWN_BYTES, &text, &ignored) != 0)
+    if (store == NULL || store_text_start(store, id, SHOWN_BYTES, &text, &ignored) != 0)
         return false;
     if (text.n_left > 0)
         say_left(a, &text);
@@ -185,7 +193,7 @@ static void on_changed(void *ctx)
 {
     struct app *a = ctx;
 
-    if (!a->talk.is_answering)
+    if (!talk_is_answering(a->talk))
         a->sample_ns = 0; /* what came of it is shown at once */
     app_dirty(a, DIRT_STATUS | DIRT_INPUT | DIRT_CHAT);
 }
@@ -222,7 +230,7 @@ static void on_quit(void *ctx)
 static char *on_text_of(void *ctx, size_t n)
 {
     struct app *a = ctx;
-    char *text = saved_text(&a->talk, n);
+    char *text = talk_saved_text(a->talk, n);
     size_t len;
 
     while (text == NULL && transcript_turn(a->transcript, -1))
@@ -239,13 +247,13 @@ static int set_theme(struct app *a, const char *name, struct err *e)
     struct theme theme;
 
     if (name[0] == '\0') {
-        talk_notice(&a->talk,
+        talk_notice(a->talk,
                     "the theme is %s; there are dark, light, high-contrast, "
                     "colour-blind, and your own in %s/themes",
-                    a->theme.name, a->talk.o.paths.config_dir);
+                    a->theme.name, talk_settings(a->talk)->paths.config_dir);
         return 0;
     }
-    if (theme_find(&theme, name, a->talk.o.paths.config_dir, e) != 0)
+    if (theme_find(&theme, name, talk_settings(a->talk)->paths.config_dir, e) != 0)
         return -1;
     a->theme = theme;
     term_set_theme(a->term, &theme);
@@ -287,7 +295,7 @@ void app_copy(struct app *a, char *text, size_t n, const char *what)
         app_hint(a, "there is nothing to copy");
         return;
     }
-    snprintf(path, sizeof path, "%s/copied.txt", a->talk.o.paths.state_dir);
+    snprintf(path, sizeof path, "%s/copied.txt", talk_settings(a->talk)->paths.state_dir);
     switch (
         copy_choose(n, getenv("TMUX") != NULL, name != NULL && strcmp(name, "linux") == 0)) {
     case COPY_OSC52:
@@ -327,23 +335,23 @@ void app_copy_part(struct app *a, bool code)
     app_copy(a, text, n, which);
 }
 
-static int on_act(void *ctx, enum talk_act act, const char *arg, struct err *e)
+static int on_act(void *ctx, enum talk_action action, const char *arg, struct err *e)
 {
     struct app *a = ctx;
 
-    switch (act) {
-    case ACT_THEME: return set_theme(a, arg, e);
-    case ACT_VIEW: return set_view(a, arg, e);
-    case ACT_MOUSE: return set_mouse(a, arg, e);
-    case ACT_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
-    case ACT_PICK_TURN: app_pick_turn(a); return 0;
+    switch (action) {
+    case ACTION_THEME: return set_theme(a, arg, e);
+    case ACTION_VIEW: return set_view(a, arg, e);
+    case ACTION_MOUSE: return set_mouse(a, arg, e);
+    case ACTION_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
+    case ACTION_PICK_TURN: app_pick_turn(a); return 0;
     }
     return 0;
 }
 
-void app_front(struct app *a)
+struct talk_front app_front(struct app *a)
 {
-    a->talk.front = (struct talk_front){
+    return (struct talk_front){
         .ctx = a,
         .say = on_say,
         .sheet = on_sheet,
@@ -351,6 +359,7 @@ void app_front(struct app *a)
         .begin = on_begin,
         .piece = on_piece,
         .done = on_done,
+        .context_full = on_context_full,
         .rewound = on_rewound,
         .dropped = on_dropped,
         .restored = on_restored,

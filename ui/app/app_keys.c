@@ -44,16 +44,21 @@ void app_set_mouse(struct app *a, bool on)
                    : "the mouse is the terminal's");
 }
 
+static bool can_stop(const struct app *a)
+{
+    return talk_is_answering(a->talk) && talk_state(a->talk) != TALK_STOPPING;
+}
+
 void app_stop_or_leave(struct app *a)
 {
     uint64_t now = clock_ns();
 
     if (!edit_is_empty() || edit_is_searching()) {
         edit_clear();
-    } else if (a->talk.is_answering && !a->talk.is_stopping) {
-        talk_stop(&a->talk);
+    } else if (can_stop(a)) {
+        talk_stop(a->talk);
     } else if (now < a->leave_ns) {
-        a->is_leaving = saved_may_leave(&a->talk);
+        a->is_leaving = saving_may_leave(talk_saving(a->talk));
     } else {
         a->leave_ns = now + LEAVE_NS;
         app_hint(a, "Ctrl-C again or Ctrl-D leaves");
@@ -63,8 +68,8 @@ void app_stop_or_leave(struct app *a)
 
 static void escape(struct app *a)
 {
-    if (a->talk.is_answering && !a->talk.is_stopping)
-        talk_stop(&a->talk);
+    if (can_stop(a))
+        talk_stop(a->talk);
     else if (transcript_is_searching(a->transcript))
         transcript_search(a->transcript, "");
     else if (transcript_has_selection(a->transcript))
@@ -180,7 +185,7 @@ static bool scroll_key(struct app *a, const struct key *key)
 static bool function_key(struct app *a, const struct key *key)
 {
     switch (key->name) {
-    case KEYS_F1: talk_enter(&a->talk, "/help"); break;
+    case KEYS_F1: command_enter(a->talk, "/help"); break;
     case KEYS_F2: next_view(a); break;
     case KEYS_F3: transcript_set_raw(a->transcript, !transcript_is_raw(a->transcript)); break;
     case KEYS_F4:
@@ -228,7 +233,7 @@ static bool control_key(struct app *a, const struct key *key)
     case CTRL('D'):
         if (!edit_is_empty())
             return false;
-        a->is_leaving = saved_may_leave(&a->talk);
+        a->is_leaving = saving_may_leave(talk_saving(a->talk));
         return true;
     }
     return false;
@@ -245,9 +250,9 @@ static void submit(struct app *a)
     if (line == NULL)
         return;
     if (history_add(a->history, line, &e) != 0)
-        talk_err(&a->talk, &e);
+        talk_report(a->talk, &e);
     edit_clear(); /* the history has one more entry now */
-    talk_enter(&a->talk, line);
+    command_enter(a->talk, line);
     free(line);
 }
 
@@ -255,7 +260,8 @@ static void submit(struct app *a)
 static void typed_something(struct app *a)
 {
     a->cost[0] = '\0';
-    a->cost_ns = !edit_is_empty() || a->talk.n_file > 0 ? clock_ns() + COST_PAUSE_NS : 0;
+    a->cost_ns =
+        !edit_is_empty() || talk_outbox(a->talk)->n_file > 0 ? clock_ns() + COST_PAUSE_NS : 0;
     app_dirty(a, DIRT_INPUT | DIRT_STATUS);
 }
 
@@ -265,7 +271,7 @@ static void line_key(struct app *a, const struct key *key)
 
     switch (edit_key(key->bytes, key->n)) {
     case EDIT_SUBMIT: submit(a); break;
-    case EDIT_EOF: a->is_leaving = saved_may_leave(&a->talk); break;
+    case EDIT_EOF: a->is_leaving = saving_may_leave(talk_saving(a->talk)); break;
     case EDIT_EDITOR: app_run_editor(a); break;
     case EDIT_NOTHING:
     case EDIT_UNKNOWN: break;
@@ -281,18 +287,18 @@ static void line_key(struct app *a, const struct key *key)
 /* A long paste goes with the message as a file does, a short one into the line. */
 static void paste(struct app *a, const struct key *key)
 {
-    size_t room = key->n * 4 + 1, n, max;
+    size_t room = key->n * 4 + 1, n;
     char *text = malloc(room);
 
     if (text == NULL)
         return;
     n = clean_text(text, room, (const char *)key->bytes, key->n);
-    if (n > talk_text_room(&a->talk, &max)) {
+    if (n > talk_text_room(a->talk)) {
         app_hint(a, "the pasted text of %zu bytes is too long for the context", n);
     } else if (n > LONG_PASTE) {
         app_hint(a, "the pasted text of %zu bytes goes with the message; /file - drops it", n);
-        if (!talk_attach(&a->talk, "pasted text", text, n))
-            app_hint(a, "no more than %d texts go with a message", TALK_MAX_FILES);
+        if (!talk_attach(a->talk, "pasted text", text, n))
+            app_hint(a, "no more than %d texts go with a message", OUTBOX_MAX_FILES);
         text = NULL;
     } else {
         edit_insert(text);
@@ -318,10 +324,10 @@ static void take_turn(struct app *a)
     char *text = transcript_turn_text(a->transcript, &n);
 
     transcript_turn_end(a->transcript);
-    if (a->talk.is_answering) {
+    if (talk_is_answering(a->talk)) {
         app_hint(a, "an answer is being written: stop it first (Esc)");
     } else if (keep >= 0) {
-        talk_rewind(&a->talk, (size_t)keep);
+        talk_rewind(a->talk, (size_t)keep);
         if (text != NULL)
             edit_set(text);
         transcript_end(a->transcript);

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "ui/talk/commands.h"
+#include "ui/talk/context_full.h"
 #include "ui/talk/talk.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
@@ -24,7 +26,7 @@
 #define LEAVE_NS ((uint64_t)2000 * 1000 * 1000)
 
 struct plain {
-    struct talk talk;
+    struct talk *talk;
     int signal_fd;
     bool is_tty, is_utf8;
     bool at_end; /* of standard input */
@@ -162,7 +164,7 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
     (void)id;
     if (had_text)
         clean_end(&p->clean, sink, p);
-    if (had_text && !p->talk.o.quiet) {
+    if (had_text && !talk_settings(p->talk)->quiet) {
         if (!p->at_line_start)
             putchar('\n');
         p->at_line_start = true;
@@ -170,6 +172,13 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
         receipt_line(line + 2, sizeof line - 2, r, !p->is_utf8);
         put_line(p, line);
     }
+}
+
+static void on_context_full(void *ctx)
+{
+    struct plain *p = ctx;
+
+    context_full_offer(p->talk);
 }
 
 static void on_dropped(void *ctx, size_t n)
@@ -192,7 +201,7 @@ static void on_restored(void *ctx)
     struct plain *p = ctx;
     char line[80];
 
-    snprintf(line, sizeof line, "* the conversation has %zu messages", p->talk.n_message);
+    snprintf(line, sizeof line, "* the conversation has %zu messages", talk_ledger(p->talk)->n);
     put_line(p, line);
 }
 
@@ -200,18 +209,21 @@ static void on_restored(void *ctx)
 static void on_changed(void *ctx)
 {
     struct plain *p = ctx;
-    const struct talk *t = &p->talk;
-    unsigned quarter =
-        t->prefill_total > 0 ? (unsigned)(4 * t->prefill_done / t->prefill_total) : 0;
+    struct talk_progress progress;
+    unsigned quarter;
     char line[200];
     double share;
 
-    if (!t->is_prefill || t->o.quiet || quarter <= p->quarter || t->prefill_total < 256)
+    if (!talk_progress(p->talk, &progress) || talk_settings(p->talk)->quiet ||
+        progress.total < 256)
+        return;
+    quarter = (unsigned)(4 * progress.done / progress.total);
+    if (quarter <= p->quarter)
         return;
     p->quarter = quarter;
     snprintf(line, sizeof line, "* ");
-    receipt_prefill(line + 2, sizeof line - 2, t->prefill_done, t->prefill_total,
-                    clock_ns() - t->started_ns, !p->is_utf8, &share);
+    receipt_prefill(line + 2, sizeof line - 2, progress.done, progress.total, progress.ns,
+                    !p->is_utf8, &share);
     put_line(p, line);
 }
 
@@ -228,13 +240,13 @@ static char *on_text_of(void *ctx, size_t n)
 {
     struct plain *p = ctx;
 
-    return saved_text(&p->talk, n);
+    return talk_saved_text(p->talk, n);
 }
 
-static int on_act(void *ctx, enum talk_act act, const char *arg, struct err *e)
+static int on_act(void *ctx, enum talk_action action, const char *arg, struct err *e)
 {
     (void)ctx;
-    (void)act;
+    (void)action;
     (void)arg;
     return err_set(e, ERR_UNSUPPORTED, "that is for the screen; this is plain mode");
 }
@@ -274,7 +286,7 @@ static void take_line(struct plain *p, char *line)
     if (p->sheet != NULL)
         answer_sheet(p, line);
     else
-        talk_enter(&p->talk, line);
+        command_enter(p->talk, line);
 }
 
 /* Take the first whole message of what was typed: a line, and those behind a backslash. */
@@ -339,10 +351,10 @@ static void on_signal(struct plain *p)
     if (info.ssi_signo != SIGINT) {
         p->status = 128 + (int)info.ssi_signo;
         p->is_leaving = true;
-    } else if (p->talk.is_answering) {
-        talk_stop(&p->talk);
+    } else if (talk_is_answering(p->talk)) {
+        talk_stop(p->talk);
     } else if (now < p->leave_ns) {
-        p->is_leaving = saved_may_leave(&p->talk);
+        p->is_leaving = saving_may_leave(talk_saving(p->talk));
     } else {
         p->leave_ns = now + LEAVE_NS;
         put_line(p, "* Ctrl-C again or Ctrl-D leaves");
@@ -351,7 +363,7 @@ static void on_signal(struct plain *p)
 
 static bool is_idle(const struct plain *p)
 {
-    return !p->talk.is_answering && (p->talk.is_ready || p->talk.has_failed);
+    return talk_state(p->talk) == TALK_READY || talk_state(p->talk) == TALK_FAILED;
 }
 
 static int loop(struct plain *p, struct err *e)
@@ -362,30 +374,30 @@ static int loop(struct plain *p, struct err *e)
         /* Lines that were piped in wait for their turn; a person may type ahead. */
         bool reads = !p->at_end && (p->is_tty || is_idle(p));
         struct pollfd fds[] = { { p->signal_fd, POLLIN, 0 },
-                                { talk_fd(&p->talk), POLLIN, 0 },
+                                { talk_fd(p->talk), POLLIN, 0 },
                                 { reads ? STDIN_FILENO : -1, POLLIN, 0 } };
 
         while (!p->is_leaving && (p->is_tty || is_idle(p)) && take_typed(p))
             ;
         if (p->is_leaving)
             break;
-        if (is_idle(p) && p->at_end && p->n_typed == 0 && p->talk.n_queue == 0)
+        if (is_idle(p) && p->at_end && p->n_typed == 0 && talk_outbox(p->talk)->n_queue == 0)
             break;
         if (is_idle(p))
             put_prompt(p, p->sheet == NULL ? "> " : "number or y, else nothing is done: ");
         fflush(stdout);
-        fds[1].fd = talk_fd(&p->talk);
-        wait = talk_wait(&p->talk);
+        fds[1].fd = talk_fd(p->talk);
+        wait = talk_wait(p->talk);
         if (poll(fds, 3, wait == UINT64_MAX ? -1 : (int)(wait / 1000000 + 1)) < 0 &&
             errno != EINTR)
             return err_sys(e, "cannot wait for lines");
         if (fds[0].revents != 0)
             on_signal(p);
         if (fds[1].revents != 0)
-            talk_pump(&p->talk);
+            talk_pump(p->talk);
         if (fds[2].revents != 0)
             read_lines(p);
-        talk_tick(&p->talk);
+        talk_tick(p->talk);
     }
     return p->status;
 }
@@ -393,6 +405,7 @@ static int loop(struct plain *p, struct err *e)
 static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *before,
                     struct err *e)
 {
+    struct talk_front front;
     sigset_t set;
 
     setlocale(LC_CTYPE, "");
@@ -409,7 +422,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
     p->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (p->signal_fd < 0)
         return err_sys(e, "cannot make a descriptor for signals");
-    p->talk.front = (struct talk_front){
+    front = (struct talk_front){
         .ctx = p,
         .say = on_say,
         .sheet = on_sheet,
@@ -417,6 +430,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
         .begin = on_begin,
         .piece = on_piece,
         .done = on_done,
+        .context_full = on_context_full,
         .rewound = on_rewound,
         .dropped = on_dropped,
         .restored = on_restored,
@@ -426,7 +440,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
         .act = on_act,
         .quit = on_quit,
     };
-    return talk_open(&p->talk, o, e);
+    return talk_open(&p->talk, o, &front, e);
 }
 
 int plain_chat(const struct ui_chat_options *o, struct err *e)
@@ -444,20 +458,20 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
             on_restored(&p);
         if (p.is_tty && !o->quiet)
             put_line(&p, "* memwall in plain mode; /help lists the commands");
-        talk_greet(&p.talk);
+        talk_greet(p.talk);
         if (o->first != NULL)
-            talk_send(&p.talk, o->first);
+            talk_send(p.talk, o->first);
         rc = loop(&p, e);
         if (p.has_prompt)
             putchar('\n');
-        if (saved_finish(&p.talk, path, sizeof path, &unsaved) != 0) {
+        if (saving_finish(talk_saving(p.talk), path, sizeof path, &unsaved) != 0) {
             path[0] = '\0';
             if (rc >= 0) {
                 *e = unsaved;
                 rc = -1;
             }
         }
-        talk_close(&p.talk);
+        talk_close(p.talk);
         if (path[0] != '\0' && !o->quiet)
             printf("* the chat is saved in %s\n", path);
         fflush(stdout);

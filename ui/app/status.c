@@ -31,27 +31,26 @@ static uint64_t held(const struct mw_sample *s)
 /* Of the newest tokens, as the dashboard has it; else of the last answer. */
 static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
 {
+    const struct mw_receipt *last = talk_last(t);
     struct mw_rates rates;
 
     mw_rates(s, &rates);
     if (rates.decode_last > 0)
         return rates.decode_last;
-    if (t->has_last && t->last.n_decoded > 1 && t->last.decode_ns > 0)
-        return 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
+    if (last != NULL && last->n_decoded > 1 && last->decode_ns > 0)
+        return 1e9 * (double)(last->n_decoded - 1) / (double)last->decode_ns;
     return 0;
 }
 
 static const char *state_word(const struct talk *t)
 {
-    if (t->has_failed)
-        return "not loaded";
-    if (!t->is_ready)
-        return "loading";
-    if (t->is_stopping)
-        return "stopping";
-    if (t->is_prefill)
-        return "reading prompt";
-    return t->is_answering ? "answering" : "ready";
+    static const char *const words[] = {
+        [TALK_LOADING] = "loading",     [TALK_FAILED] = "not loaded",
+        [TALK_READY] = "ready",         [TALK_PREFILL] = "reading prompt",
+        [TALK_ANSWERING] = "answering", [TALK_STOPPING] = "stopping",
+    };
+
+    return words[talk_state(t)];
 }
 
 static void speed_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s)
@@ -61,8 +60,9 @@ static void speed_text(char *buf, size_t n, const struct talk *t, const struct m
 
     if (tps > 0)
         snprintf(buf, n, "%s tok/s", receipt_rate(rate, sizeof rate, tps));
-    else if (t->plan.decode_tps > 0)
-        snprintf(buf, n, "~%s tok/s", receipt_rate(rate, sizeof rate, t->plan.decode_tps));
+    else if (talk_plan(t)->decode_tps > 0)
+        snprintf(buf, n, "~%s tok/s",
+                 receipt_rate(rate, sizeof rate, talk_plan(t)->decode_tps));
     else
         snprintf(buf, n, "- tok/s");
 }
@@ -72,8 +72,8 @@ static void binds_text(char *buf, size_t n, const struct talk *t, const struct m
     if (s->verdict.binds != MW_BINDS_NONE)
         snprintf(buf, n, "%s-bound %.0f%%", mw_binds_name(s->verdict.binds),
                  s->verdict.share * 100);
-    else if (t->plan.binds != MW_BINDS_NONE)
-        snprintf(buf, n, "~%s-bound", mw_binds_name(t->plan.binds));
+    else if (talk_plan(t)->binds != MW_BINDS_NONE)
+        snprintf(buf, n, "~%s-bound", mw_binds_name(talk_plan(t)->binds));
     else
         snprintf(buf, n, "nothing binds");
 }
@@ -84,14 +84,14 @@ static void status_text(char *buf, size_t n, const struct talk *t, const struct 
                         int level)
 {
     char used[16], left[16], all[16], have[16], budget[16], speed[32], binds[40];
-    uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : t->plan.n_ctx;
-    uint64_t tokens = t->chat != NULL ? mw_chat_tokens(t->chat) : s->kv.tokens;
+    uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : talk_plan(t)->n_ctx;
+    uint64_t tokens = talk_tokens(t);
 
     short_count(used, sizeof used, tokens);
     short_count(all, sizeof all, capacity);
     short_count(left, sizeof left, capacity > tokens ? capacity - tokens : 0);
     units_size(have, sizeof have, held(s));
-    units_size(budget, sizeof budget, t->plan.budget_bytes);
+    units_size(budget, sizeof budget, talk_plan(t)->budget_bytes);
     speed_text(speed, sizeof speed, t, s);
     binds_text(binds, sizeof binds, t, s);
     switch (level) {
@@ -111,8 +111,9 @@ static void status_text(char *buf, size_t n, const struct talk *t, const struct 
         double tps = tokens_per_s(t, s);
 
         snprintf(buf, n, "%s ctx %s left %.1f/%.1fG %.1ft/s %.4s", used, left,
-                 (double)held(s) / (double)GIB, (double)t->plan.budget_bytes / (double)GIB,
-                 tps > 0 ? tps : t->plan.decode_tps, binds);
+                 (double)held(s) / (double)GIB,
+                 (double)talk_plan(t)->budget_bytes / (double)GIB,
+                 tps > 0 ? tps : talk_plan(t)->decode_tps, binds);
         break;
     }
     }

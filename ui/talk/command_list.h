@@ -11,14 +11,14 @@ void run_chats(struct talk *t, const char *args);
 void run_clear(struct talk *t, const char *args);
 void run_continue(struct talk *t, const char *args);
 void run_copy(struct talk *t, const char *args);
-void run_export(struct talk *t, const char *args);
+void run_export(struct talk *t, const char *args, bool replaces);
 void run_file(struct talk *t, const char *args);
 void run_model(struct talk *t, const char *args);
 void run_quit(struct talk *t, const char *args);
-void run_record(struct talk *t, const char *args);
+void run_record(struct talk *t, const char *args, bool replaces);
 void run_retry(struct talk *t, const char *args);
 void run_rewind(struct talk *t, const char *args);
-void run_save(struct talk *t, const char *args);
+void run_save(struct talk *t, const char *args, bool replaces);
 void run_undo(struct talk *t, const char *args);
 
 /* command_options.c: what the engine does */

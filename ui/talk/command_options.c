@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/talk/change.h"
+#include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
 #include "ui/text/clean.h"
 
@@ -22,41 +22,42 @@ static bool read_count(const char *text, uint32_t low, uint32_t high, uint32_t *
 
 void run_ctx(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
     char what[40];
 
     if (args[0] == '\0') {
-        talk_notice(t, "the context is %u tokens; the model was trained for %u", t->plan.n_ctx,
-                    t->info.n_ctx_train);
+        talk_notice(t, "the context is %u tokens; the model was trained for %u",
+                    talk_plan(t)->n_ctx, talk_info(t)->n_ctx_train);
         return;
     }
     if (!read_count(args, 1, 1u << 24, &o.engine.n_ctx)) {
         talk_error(t, "\"%s\" is not a number of tokens: /ctx 8192 or /ctx 8k", args);
         return;
     }
-    if (t->info.n_ctx_train > 0 && o.engine.n_ctx > t->info.n_ctx_train)
+    if (talk_info(t)->n_ctx_train > 0 && o.engine.n_ctx > talk_info(t)->n_ctx_train)
         talk_notice(t, "that is more than the %u tokens that the model was trained for",
-                    t->info.n_ctx_train);
+                    talk_info(t)->n_ctx_train);
     snprintf(what, sizeof what, "context %u", o.engine.n_ctx);
     change_propose(t, &o, what);
 }
 
 void run_memory(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
     struct err e = ERR_INIT;
     struct mw_machine machine;
     char what[40], size[16], why[320];
 
     if (args[0] == '\0') {
-        talk_notice(t, "the budget is %s", units_size(size, sizeof size, t->plan.budget_bytes));
+        talk_notice(t, "the budget is %s",
+                    units_size(size, sizeof size, talk_plan(t)->budget_bytes));
         return;
     }
     mw_machine_read(&machine);
     if (strcmp(args, "auto") == 0) {
         o.engine.memory_bytes = 0;
     } else if (units_parse_size(args, machine.memory_bytes, &o.engine.memory_bytes, &e) != 0) {
-        talk_err(t, &e);
+        talk_report(t, &e);
         return;
     }
     if (mw_budget_lower(&o.engine.memory_bytes, why, sizeof why)) {
@@ -69,7 +70,7 @@ void run_memory(struct talk *t, const char *args)
 
 void run_kv(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
     char k[16] = "", v[16] = "", what[48];
     int n = sscanf(args, "%15s %15s", k, v), k_type = mw_kv_parse(k),
         v_type = n == 2 ? mw_kv_parse(v) : k_type;
@@ -93,14 +94,14 @@ void run_kv(struct talk *t, const char *args)
 
 void run_io(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
     int io = mw_io_parse(args, &o.engine.mmap_drop);
     char what[40];
 
     if (args[0] == '\0') {
         struct mw_sample s;
 
-        mw_chat_sample(t->chat, &s);
+        talk_sample(t, &s);
         talk_notice(t, "weights are read by %s (%s)", s.run.io, s.run.io_reason);
         return;
     }
@@ -116,14 +117,14 @@ void run_io(struct talk *t, const char *args)
 
 void run_threads(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
     uint32_t n;
     char what[40];
 
     if (args[0] == '\0') {
         struct mw_sample s;
 
-        mw_chat_sample(t->chat, &s);
+        talk_sample(t, &s);
         talk_notice(t, s.run.threads == 1 ? "%u thread computes" : "%u threads compute",
                     s.run.threads);
         return;
@@ -151,7 +152,7 @@ static bool read_number(struct talk *t, const char *args, double low, double hig
 static void number(struct talk *t, const char *args, const char *name, size_t at, double low,
                    double high)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
     float *field = (float *)(void *)((char *)&o.sampling + at);
     double value;
 
@@ -162,7 +163,7 @@ static void number(struct talk *t, const char *args, const char *name, size_t at
     if (!read_number(t, args, low, high, &value))
         return;
     *field = (float)value;
-    talk_set(t, &o, false);
+    talk_change(t, &o, THEN_NOTHING);
     talk_notice(t, "%s is %g from the next answer on", name, value);
 }
 
@@ -189,7 +190,7 @@ void run_repeat_penalty(struct talk *t, const char *args)
 
 void run_top_k(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
     uint32_t n;
 
     if (args[0] == '\0') {
@@ -201,13 +202,13 @@ void run_top_k(struct talk *t, const char *args)
         return;
     }
     o.sampling.top_k = (int)n;
-    talk_set(t, &o, false);
+    talk_change(t, &o, THEN_NOTHING);
     talk_notice(t, "top-k is %u from the next answer on", n);
 }
 
 void run_seed(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
 
     if (args[0] == '\0') {
         if (o.sampling.seed == 0)
@@ -220,13 +221,13 @@ void run_seed(struct talk *t, const char *args)
         talk_error(t, "\"%s\" is not a seed (a number; 0: a new one each time)", args);
         return;
     }
-    talk_set(t, &o, false);
+    talk_change(t, &o, THEN_NOTHING);
     talk_notice(t, o.sampling.seed == 0 ? "every answer has a new seed" : "the seed is set");
 }
 
 void run_predict(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
 
     if (args[0] == '\0') {
         if (o.n_predict == 0)
@@ -239,13 +240,13 @@ void run_predict(struct talk *t, const char *args)
         talk_error(t, "\"%s\" is not a number of tokens (0: until the context is full)", args);
         return;
     }
-    talk_set(t, &o, false);
+    talk_change(t, &o, THEN_NOTHING);
     run_predict(t, "");
 }
 
 void run_shift(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
 
     if (args[0] != '\0') {
         if (strcmp(args, "on") != 0 && strcmp(args, "off") != 0) {
@@ -253,7 +254,7 @@ void run_shift(struct talk *t, const char *args)
             return;
         }
         o.engine.ctx_shift = strcmp(args, "on") == 0;
-        talk_set(t, &o, false);
+        talk_change(t, &o, THEN_NOTHING);
     }
     talk_notice(t, o.engine.ctx_shift
                        ? "when the context is full the oldest turns are dropped, and named"
@@ -265,7 +266,7 @@ void run_think(struct talk *t, const char *args)
     static const char *const words[] = {
         [MW_THINK_DEFAULT] = "default", [MW_THINK_ON] = "on", [MW_THINK_OFF] = "off"
     };
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
 
     if (args[0] == '\0') {
         talk_notice(t, "thinking: %s", words[o.think]);
@@ -274,7 +275,7 @@ void run_think(struct talk *t, const char *args)
     for (int i = 0; i < 3; i++)
         if (strcmp(args, words[i]) == 0) {
             o.think = (enum mw_think)i;
-            talk_set(t, &o, false);
+            talk_change(t, &o, THEN_NOTHING);
             talk_notice(t, "thinking: %s, from the next answer on", args);
             return;
         }
@@ -283,7 +284,7 @@ void run_think(struct talk *t, const char *args)
 
 void run_system(struct talk *t, const char *args)
 {
-    struct mw_chat_options o = t->options;
+    struct mw_chat_options o = *talk_options(t);
 
     if (args[0] == '\0') {
         if (o.system == NULL)
@@ -292,8 +293,8 @@ void run_system(struct talk *t, const char *args)
             talk_notice(t, "the system message is:\n%s", o.system);
         return;
     }
-    o.system = strcmp(args, "none") == 0 ? NULL : talk_keep_text(t, args);
-    talk_set(t, &o, false);
+    o.system = strcmp(args, "none") == 0 ? NULL : args;
+    talk_change(t, &o, THEN_NOTHING);
     talk_notice(t, o.system == NULL ? "there is no system message any more"
                                     : "the system message holds from the next message on; the "
                                       "conversation is evaluated again then");

@@ -77,7 +77,7 @@ void run_help(struct talk *t, const char *args)
     sheet_line(s, ROLE_TEXT, "  a message that begins with a slash: //");
     sheet_line(s, ROLE_TEXT, "%s", "");
     help_keys(s);
-    t->front.sheet(t->front.ctx, s);
+    talk_show(t, s);
 }
 
 /* ---- what is known ---- */
@@ -91,10 +91,10 @@ void run_why(struct talk *t, const char *args)
     if (s == NULL)
         return;
     talk_sample(t, s);
-    if (!t->has_last)
+    if (talk_last(t) == NULL)
         talk_error(t, "there was no answer yet");
     else
-        talk_notice(t, "%s", receipt_why(text, sizeof text, &t->last, s));
+        talk_notice(t, "%s", receipt_why(text, sizeof text, talk_last(t), s));
     free(s);
 }
 
@@ -110,6 +110,7 @@ void run_plan(struct talk *t, const char *args)
 {
     struct mw_sample *s = malloc(sizeof *s);
     struct sheet *sheet = sheet_new("Plan", NULL);
+    const struct plan *plan = talk_plan(t);
     uint64_t used = 0;
     char rate[24], streamed[16], hot[16];
 
@@ -122,25 +123,25 @@ void run_plan(struct talk *t, const char *args)
     talk_sample(t, s);
     sheet_line(sheet, ROLE_DIM, "%-12s %10s %10s", "", "planned", "held now");
     for (int i = 0; i < MW_PLAN_ROWS; i++) {
-        if (t->plan.row[i] != 0 || s->mem.used[i] != 0)
-            size_row(sheet, mw_plan_row_name((enum mw_plan_row)i), t->plan.row[i],
+        if (plan->row[i] != 0 || s->mem.used[i] != 0)
+            size_row(sheet, mw_plan_row_name((enum mw_plan_row)i), plan->row[i],
                      s->mem.used[i]);
         used += s->mem.used[i];
     }
-    size_row(sheet, "sum", t->plan.sum_bytes, used);
-    size_row(sheet, "budget", t->plan.budget_bytes, t->plan.budget_bytes);
+    size_row(sheet, "sum", plan->sum_bytes, used);
+    size_row(sheet, "budget", plan->budget_bytes, plan->budget_bytes);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     sheet_line(sheet, ROLE_TEXT, "context %u tokens, prompt in chunks of %u, ring of %u slots",
-               t->plan.n_ctx, t->plan.chunk, t->plan.n_slot);
+               plan->n_ctx, plan->chunk, plan->n_slot);
     sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
-               units_size(streamed, sizeof streamed, t->plan.streamed_bytes),
-               units_size(hot, sizeof hot, t->info.hot_bytes));
-    if (t->plan.decode_tps > 0)
+               units_size(streamed, sizeof streamed, plan->streamed_bytes),
+               units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
+    if (plan->decode_tps > 0)
         sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s-bound",
-                   receipt_rate(rate, sizeof rate, t->plan.decode_tps),
-                   mw_binds_name(t->plan.binds));
+                   receipt_rate(rate, sizeof rate, plan->decode_tps),
+                   mw_binds_name(plan->binds));
     free(s);
-    t->front.sheet(t->front.ctx, sheet);
+    talk_show(t, sheet);
 }
 
 static void value_row(struct sheet *sheet, const char *name, const struct mw_os_value *v)
@@ -175,6 +176,7 @@ void run_stats(struct talk *t, const char *args)
 {
     struct mw_sample *s = malloc(sizeof *s);
     struct sheet *sheet = sheet_new("Statistics", NULL);
+    const struct mw_model_info *info = talk_info(t);
     char a[16], b[16];
 
     (void)args;
@@ -184,17 +186,17 @@ void run_stats(struct talk *t, const char *args)
         return;
     }
     talk_sample(t, s);
-    sheet_line(sheet, ROLE_HEADING, "%s", t->info.name);
-    sheet_line(sheet, ROLE_TEXT, "%s, %s, %u layers, %s; a token uses %s", t->info.arch,
-               t->info.type, t->info.n_layer, units_size(a, sizeof a, t->info.file_bytes),
-               units_size(b, sizeof b, t->info.hot_bytes));
+    sheet_line(sheet, ROLE_HEADING, "%s", info->name);
+    sheet_line(sheet, ROLE_TEXT, "%s, %s, %u layers, %s; a token uses %s", info->arch,
+               info->type, info->n_layer, units_size(a, sizeof a, info->file_bytes),
+               units_size(b, sizeof b, info->hot_bytes));
     sheet_line(sheet, ROLE_TEXT, "keys %s, values %s, %u thread%s, %s", s->run.kv_k,
                s->run.kv_v, s->run.threads, s->run.threads == 1 ? "" : "s", s->run.isa);
     sheet_line(sheet, ROLE_TEXT, "io %s (%s)", s->run.io, s->run.io_reason);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
-    sheet_line(sheet, ROLE_TEXT, "messages         %10zu", t->n_message);
+    sheet_line(sheet, ROLE_TEXT, "messages         %10zu", talk_ledger(t)->n);
     sheet_line(sheet, ROLE_TEXT, "context          %10llu of %u tokens",
-               (unsigned long long)mw_chat_tokens(t->chat), t->plan.n_ctx);
+               (unsigned long long)talk_tokens(t), talk_plan(t)->n_ctx);
     sheet_line(sheet, ROLE_TEXT, "read from disk   %10s",
                units_size(a, sizeof a, s->io.bytes_read));
     rate_rows(sheet, s);
@@ -205,41 +207,42 @@ void run_stats(struct talk *t, const char *args)
     value_row(sheet, "model in cache", &s->os.model_cached);
     value_row(sheet, "available", &s->os.available);
     value_row(sheet, "swap", &s->os.swap_used);
-    if (saved_path(t)[0] != '\0')
-        sheet_line(sheet, ROLE_DIM, "%s in %s", t->is_unsaved ? "not all saved" : "saved",
-                   saved_path(t));
+    if (saving_path(talk_saving(t))[0] != '\0')
+        sheet_line(sheet, ROLE_DIM, "%s in %s",
+                   talk_saving(t)->state == SAVING_WORKS ? "saved" : "not all saved",
+                   saving_path(talk_saving(t)));
     free(s);
-    t->front.sheet(t->front.ctx, sheet);
+    talk_show(t, sheet);
 }
 
 /* ---- how it looks ---- */
 
-static void act(struct talk *t, enum talk_act what, const char *args)
+static void act(struct talk *t, enum talk_action action, const char *args)
 {
     struct err e = ERR_INIT;
 
-    if (t->front.act(t->front.ctx, what, args, &e) != 0)
-        talk_err(t, &e);
+    if (talk_act(t, action, args, &e) != 0)
+        talk_report(t, &e);
 }
 
 void run_theme(struct talk *t, const char *args)
 {
-    act(t, ACT_THEME, args);
+    act(t, ACTION_THEME, args);
 }
 
 void run_view(struct talk *t, const char *args)
 {
-    act(t, ACT_VIEW, args);
+    act(t, ACTION_VIEW, args);
 }
 
 void run_mouse(struct talk *t, const char *args)
 {
-    act(t, ACT_MOUSE, args);
+    act(t, ACTION_MOUSE, args);
 }
 
 /* ---- the configuration ---- */
 
-/* What takes effect at once when it is set. */
+/* Options that are commands too take effect at once. */
 static void apply_now(struct talk *t, const char *key, const char *value)
 {
     char line[400];
@@ -247,11 +250,13 @@ static void apply_now(struct talk *t, const char *key, const char *value)
     if (command_find(key, strlen(key)) == NULL || strcmp(key, "model") == 0)
         return;
     snprintf(line, sizeof line, "/%s %s", key, value);
-    command_run(t, line);
+    command_enter(t, line);
 }
 
 void run_set(struct talk *t, const char *args)
 {
+    const struct ui_chat_options *o = talk_settings(t);
+    const char *file = o->paths.config_file;
     struct err e = ERR_INIT;
     size_t n = strcspn(args, " \t=");
     const char *value = args + n + strspn(args + n, " \t=");
@@ -260,17 +265,16 @@ void run_set(struct talk *t, const char *args)
     snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), args);
     if (args[0] == '\0' || *value == '\0') {
         talk_error(t, "/set KEY VALUE writes a setting to %s",
-                   t->o.paths.config_file == NULL ? "the configuration"
-                                                  : t->o.paths.config_file);
+                   file == NULL ? "the configuration" : file);
         return;
     }
-    if (t->o.paths.config_file == NULL) {
+    if (file == NULL) {
         talk_error(t, "there is no configuration file");
-    } else if ((t->o.check_setting != NULL && t->o.check_setting(key, value, &e) != 0) ||
-               config_write(t->o.paths.config_file, key, value, &e) != 0) {
-        talk_err(t, &e);
+    } else if ((o->check_setting != NULL && o->check_setting(key, value, &e) != 0) ||
+               config_write(file, key, value, &e) != 0) {
+        talk_report(t, &e);
     } else {
-        talk_notice(t, "%s = %s is in %s", key, value, t->o.paths.config_file);
+        talk_notice(t, "%s = %s is in %s", key, value, file);
         apply_now(t, key, value);
     }
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +13,25 @@
 
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
+#include "ui/talk/commands.h"
 #include "ui/term/path.h"
-#include "ui/text/sheet.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
+#include "ui/text/sheet.h"
 
-/* What cannot be done beside an answer; true when one runs. */
+/* Returns true, and says so, if an answer is being made. */
 static bool is_busy(struct talk *t)
 {
-    if (t->is_answering)
+    if (talk_is_answering(t))
         talk_error(t, "an answer is being written: stop it first (Esc)");
-    return t->is_answering;
+    return talk_is_answering(t);
 }
 
 void run_quit(struct talk *t, const char *args)
 {
     (void)args;
-    if (saved_may_leave(t))
-        t->front.quit(t->front.ctx);
+    if (saving_may_leave(talk_saving(t)))
+        talk_quit(t);
 }
 
 void run_clear(struct talk *t, const char *args)
@@ -38,7 +40,7 @@ void run_clear(struct talk *t, const char *args)
     if (is_busy(t))
         return;
     talk_clear(t);
-    if (saved_path(t)[0] == '\0')
+    if (saving_path(talk_saving(t))[0] == '\0')
         talk_notice(t, "a new conversation; /chats has the others");
 }
 
@@ -56,18 +58,9 @@ void run_continue(struct talk *t, const char *args)
         talk_continue(t);
 }
 
-/* The index of the n-th user message from the end, or -1. */
-static long user_message(const struct talk *t, uint64_t n)
-{
-    for (size_t i = t->n_message; i-- > 0;)
-        if (talk_is_user(t, i) && n-- == 1)
-            return (long)i;
-    return -1;
-}
-
 void run_undo(struct talk *t, const char *args)
 {
-    long last = user_message(t, 1);
+    long last = ledger_user(talk_ledger(t), 1);
 
     (void)args;
     if (is_busy(t))
@@ -78,42 +71,106 @@ void run_undo(struct talk *t, const char *args)
         talk_take_back(t, (size_t)last);
 }
 
+/* ---- sheets whose choices are command lines ---- */
+
+#define MAX_CHOICES 200
+
+struct choices {
+    struct talk *t;
+    struct sheet *sheet;
+    char *line[MAX_CHOICES];
+    size_t n;
+};
+
+static void run_choice(void *ctx, long row)
+{
+    const struct choices *c = ctx;
+
+    if (row >= 0 && (size_t)row < c->n)
+        command_enter(c->t, c->line[row]);
+}
+
+static void release_choices(void *ctx)
+{
+    struct choices *c = ctx;
+
+    while (c->n > 0)
+        free(c->line[--c->n]);
+    free(c);
+}
+
+/* A sheet to be filled; it owns the choices.  NULL: no memory. */
+static struct choices *choices_new(struct talk *t, const char *title, const char *hint)
+{
+    struct choices *c = calloc(1, sizeof *c);
+
+    if (c == NULL)
+        return NULL;
+    c->t = t;
+    c->sheet = sheet_new(title, hint);
+    if (c->sheet == NULL) {
+        free(c);
+        return NULL;
+    }
+    sheet_on_enter(c->sheet, run_choice, release_choices, c);
+    return c;
+}
+
+/* Enter on the last line of the sheet runs this command. */
+__attribute__((format(printf, 2, 3))) static void choice(struct choices *c, const char *fmt,
+                                                         ...)
+{
+    char line[600];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (c->n == MAX_CHOICES || (c->line[c->n] = strdup(line)) == NULL)
+        return;
+    sheet_choice(c->sheet, (long)c->n++);
+}
+
+/* ---- going back ---- */
+
 static void list_turns(struct talk *t)
 {
-    struct sheet *s = sheet_new("Go back to a message", "Enter goes there, Esc stays");
+    struct choices *c = choices_new(t, "Go back to a message", "Enter goes there, Esc stays");
+    long message;
 
-    if (s == NULL)
+    if (c == NULL)
         return;
-    talk_choices(t, s);
-    for (unsigned n = 1; n <= TALK_MAX_COMMANDS && user_message(t, n) >= 0; n++) {
-        char *text = t->front.text_of(t->front.ctx, (size_t)user_message(t, n));
+    for (unsigned n = 1; n <= MAX_CHOICES && (message = ledger_user(talk_ledger(t), n)) >= 0;
+         n++) {
+        char *text = talk_text_of(t, (size_t)message);
         char line[80];
 
         clean_line(line, sizeof line, text == NULL ? "" : text,
                    text == NULL ? 0 : strnlen(text, 300));
         free(text);
-        sheet_line(s, ROLE_TEXT, "%3u  %s", n, line);
-        talk_choice(t, s, "/rewind %u", n);
+        sheet_line(c->sheet, ROLE_TEXT, "%3u  %s", n, line);
+        choice(c, "/rewind %u", n);
     }
-    t->front.sheet(t->front.ctx, s);
+    talk_show(t, c->sheet);
 }
 
 void run_rewind(struct talk *t, const char *args)
 {
+    const struct ledger *l = talk_ledger(t);
     struct err e = ERR_INIT;
     uint64_t n = 0;
 
     if (is_busy(t))
         return;
-    if (user_message(t, 1) < 0) {
+    if (ledger_user(l, 1) < 0) {
         talk_error(t, "there is nothing to go back to");
     } else if (args[0] == '\0') {
-        if (t->front.act(t->front.ctx, ACT_PICK_TURN, "", &e) != 0)
+        if (talk_act(t, ACTION_PICK_TURN, "", &e) != 0)
             list_turns(t);
-    } else if (!units_parse_whole(args, false, 1, t->n_message, &n) || user_message(t, n) < 0) {
+    } else if (!units_parse_whole(args, false, 1, l->n, &n) || ledger_user(l, n) < 0) {
         talk_error(t, "\"%s\" is not one of your messages, counted from the last (1)", args);
     } else {
-        talk_take_back(t, (size_t)user_message(t, n));
+        talk_take_back(t, (size_t)ledger_user(l, n));
     }
 }
 
@@ -138,21 +195,39 @@ static void open_chat(struct talk *t, const char *name)
 {
     struct err e = ERR_INIT;
 
-    if (saved_open(t, name, &e) != 0 || saved_restore(t, &e) != 0) {
-        talk_err(t, &e);
+    if (talk_open_saved(t, name, &e) != 0) {
+        talk_report(t, &e);
         return;
     }
-    t->front.restored(t->front.ctx);
-    t->front.changed(t->front.ctx);
-    talk_notice(t, "opened; it is evaluated with the next message");
+    talk_notice(t, "opened; the next message evaluates it");
     talk_send_waiting(t);
+}
+
+static void list_chats(struct talk *t, const struct store_entry *list, size_t n)
+{
+    struct choices *c = choices_new(t, "Chats", "Enter opens, Esc stays here");
+
+    if (c == NULL) {
+        talk_error(t, "no memory to list the chats");
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        char when[32], tokens[24];
+
+        sheet_line(c->sheet, ROLE_DIM, "%8s ", age(when, sizeof when, list[i].changed));
+        sheet_more(c->sheet, ROLE_DIM, "%7s tok  ",
+                   list[i].context > 0 ? receipt_count(tokens, sizeof tokens, list[i].context)
+                                       : "-");
+        sheet_more(c->sheet, ROLE_TEXT, "%s", list[i].title);
+        choice(c, "/chats %s", list[i].name);
+    }
+    talk_show(t, c->sheet);
 }
 
 void run_chats(struct talk *t, const char *args)
 {
     struct err e = ERR_INIT;
     struct store_entry *list = NULL;
-    struct sheet *s;
     char dir[4096];
     size_t n = 0;
 
@@ -162,90 +237,77 @@ void run_chats(struct talk *t, const char *args)
         open_chat(t, args);
         return;
     }
-    saved_folder(t, dir, sizeof dir);
-    if (store_list(dir, &list, &n, &e) != 0) {
-        talk_err(t, &e);
-        return;
-    }
-    s = n == 0 ? NULL : sheet_new("Chats", "Enter opens, Esc stays here");
-    if (s == NULL) {
+    saving_folder(talk_saving(t), dir, sizeof dir);
+    if (store_list(dir, &list, &n, &e) != 0)
+        talk_report(t, &e);
+    else if (n == 0)
         talk_notice(t, "there are no saved chats");
-        free(list);
-        return;
-    }
-    talk_choices(t, s);
-    for (size_t i = 0; i < n; i++) {
-        char when[32], tokens[24];
-
-        sheet_line(s, ROLE_DIM, "%8s ", age(when, sizeof when, list[i].changed));
-        sheet_more(s, ROLE_DIM, "%7s tok  ",
-                   list[i].context > 0 ? receipt_count(tokens, sizeof tokens, list[i].context)
-                                       : "-");
-        sheet_more(s, ROLE_TEXT, "%s", list[i].title);
-        talk_choice(t, s, "/chats %s", list[i].name);
-    }
+    else
+        list_chats(t, list, n);
     free(list);
-    t->front.sheet(t->front.ctx, s);
 }
 
-/* The file that the chat itself is in, under any name. */
-static bool is_own_file(const struct talk *t, const char *path)
+/* Whether path is the file that the chat is saved in, under any name. */
+static bool is_own_file(const char *saved, const char *path)
 {
     struct stat own, st;
 
-    return saved_path(t)[0] != '\0' && stat(saved_path(t), &own) == 0 && stat(path, &st) == 0 &&
+    return saved[0] != '\0' && stat(saved, &own) == 0 && stat(path, &st) == 0 &&
            own.st_dev == st.st_dev && own.st_ino == st.st_ino;
 }
 
-static void export_to(struct talk *t, const char *args, const char *to_replace)
+/* again: the command that may replace a file. */
+static void export_to(struct talk *t, const char *args, bool replaces, const char *again)
 {
+    const struct saving *saving = talk_saving(t);
     struct err e = ERR_INIT;
     char path[4096];
-    struct mw_output file = { path, t->replaces, to_replace };
+    struct mw_output file = { path, replaces, again };
 
     path_expand(path, sizeof path, args);
-    if (t->store == NULL)
+    if (saving->store == NULL)
         talk_error(t, "there is no memory for a copy of this chat, so none can be written");
-    else if (is_own_file(t, path))
+    else if (is_own_file(saving_path(saving), path))
         talk_error(t, "%s is where this chat is saved; name another file", path);
-    else if (mw_output_check(t->model, &file, &e) != 0 ||
-             store_export(t->store, path, store_format_of(path), t->replaces, &e) != 0)
-        talk_err(t, &e);
+    else if (mw_output_check(talk_model(t), &file, &e) != 0 ||
+             store_export(saving->store, path, store_format_of(path), replaces, &e) != 0)
+        talk_report(t, &e);
     else
         talk_notice(t, "written to %s", path);
 }
 
-void run_export(struct talk *t, const char *args)
+void run_export(struct talk *t, const char *args, bool replaces)
 {
     if (args[0] == '\0')
         talk_error(t, "/export FILE (Markdown, or JSON if it ends in .json)");
     else
-        export_to(t, args, "/export! FILE");
+        export_to(t, args, replaces, "/export! FILE");
 }
 
-void run_save(struct talk *t, const char *args)
+void run_save(struct talk *t, const char *args, bool replaces)
 {
+    struct saving *saving = talk_saving(t);
+
     if (args[0] != '\0')
-        export_to(t, args, "/save! FILE");
-    else if (t->o.no_save && saved_path(t)[0] == '\0')
+        export_to(t, args, replaces, "/save! FILE");
+    else if (talk_settings(t)->no_save && saving_path(saving)[0] == '\0')
         talk_notice(t, "this chat is not saved (--no-save); /save FILE writes it to a file");
-    else if (!saved_retry(t))
+    else if (!saving_retry(saving))
         talk_error(t, "saving is suspended: %s. /save FILE writes the chat somewhere else",
-                   t->unsaved_why);
-    else if (saved_path(t)[0] != '\0')
-        talk_notice(t, "saved as it happens, in %s", saved_path(t));
+                   saving->why);
+    else if (saving_path(saving)[0] != '\0')
+        talk_notice(t, "saved as it happens, in %s", saving_path(saving));
     else
         talk_notice(t, "nothing was said yet; chats are saved as they happen");
 }
 
 /* ---- files ---- */
 
-/* A text file of at most room bytes whole; NULL with *e. */
+/* Read all of a text file that fits the context; NULL with *e. */
 static char *read_text(const struct talk *t, const char *path, size_t *n, struct err *e)
 {
-    size_t max, room = talk_text_room(t, &max);
-    int fd =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* not to wait for a FIFO */
+    size_t room = talk_text_room(t);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* never waits: FIFOs */
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
     char *text = NULL;
     struct stat st;
@@ -258,7 +320,7 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
         err_set(e, ERR_CONTEXT,
                 "\"%.200s\" has %lld bytes; with what waits already, %zu fit the context of %u "
                 "tokens",
-                path, (long long)st.st_size, room, t->plan.n_ctx);
+                path, (long long)st.st_size, room, talk_plan(t)->n_ctx);
     } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
         err_memory(e, "\"%s\"", path);
     } else {
@@ -275,11 +337,21 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
     return text;
 }
 
+static void list_files(struct talk *t)
+{
+    const struct outbox *b = talk_outbox(t);
+
+    if (b->n_file == 0)
+        talk_notice(t, "no file goes with the next message; /file PATH attaches one");
+    for (size_t i = 0; i < b->n_file; i++)
+        talk_notice(t, "with the next message: %s (%zu bytes)", b->file[i].name, b->file[i].n);
+}
+
 void run_file(struct talk *t, const char *args)
 {
     struct err e = ERR_INIT;
     char path[4096], tokens[24];
-    struct mw_cost cost = { 0 };
+    uint32_t n_token = 0;
     const char *name;
     char *text;
     size_t n = 0;
@@ -287,28 +359,22 @@ void run_file(struct talk *t, const char *args)
     if (args[0] == '\0' || strcmp(args, "-") == 0) {
         if (args[0] == '-')
             talk_drop_files(t);
-        if (t->n_file == 0)
-            talk_notice(t, "no file goes with the next message; /file PATH attaches one");
-        for (size_t i = 0; i < t->n_file; i++)
-            talk_notice(t, "with the next message: %s (%zu bytes)", t->file[i].name,
-                        t->file[i].n);
-        t->front.changed(t->front.ctx);
+        list_files(t);
         return;
     }
     path_expand(path, sizeof path, args);
     text = read_text(t, path, &n, &e);
     if (text == NULL) {
-        talk_err(t, &e);
+        talk_report(t, &e);
         return;
     }
     name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    if (t->is_ready && mw_chat_cost(t->chat, text, n, &cost, &e) == 0)
-        receipt_cost(tokens, sizeof tokens, &cost);
+    talk_count(t, text, n, &n_token);
     if (!talk_attach(t, name, text, n))
-        talk_error(t, "no more than %d files go with a message", TALK_MAX_FILES);
-    else if (cost.n_token > 0)
+        talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
+    else if (n_token > 0)
         talk_notice(t, "%s goes with the next message, about %s tokens; /file - drops it", name,
-                    receipt_count(tokens, sizeof tokens, cost.n_token));
+                    receipt_count(tokens, sizeof tokens, n_token));
     else
         talk_notice(t, "%s goes with the next message; /file - drops it", name);
 }
@@ -319,56 +385,61 @@ void run_copy(struct talk *t, const char *args)
 
     if (args[0] != '\0' && strcmp(args, "code") != 0 && strcmp(args, "answer") != 0)
         talk_error(t, "/copy answer or /copy code");
-    else if (t->front.act(t->front.ctx, ACT_COPY, args, &e) != 0)
-        talk_err(t, &e);
+    else if (talk_act(t, ACTION_COPY, args, &e) != 0)
+        talk_report(t, &e);
 }
 
 void run_model(struct talk *t, const char *args)
 {
+    const struct mw_model_info *info = talk_info(t);
     struct err e = ERR_INIT;
     char path[4096], size[16];
 
     if (args[0] == '\0') {
-        talk_notice(t, "%s: %s, %s, %u layers, %s", t->info.name, t->info.arch, t->info.type,
-                    t->info.n_layer, units_size(size, sizeof size, t->info.file_bytes));
+        talk_notice(t, "%s: %s, %s, %u layers, %s", info->name, info->arch, info->type,
+                    info->n_layer, units_size(size, sizeof size, info->file_bytes));
         return;
     }
     if (is_busy(t))
         return;
     path_expand(path, sizeof path, args);
     if (talk_open_model(t, path, &e) != 0)
-        talk_err(t, &e);
+        talk_report(t, &e);
     else
-        talk_notice(t, "loading %s; the conversation is evaluated with the next message",
-                    t->info.name);
-    t->front.changed(t->front.ctx);
+        talk_notice(t, "loading %s; the next message evaluates the conversation", info->name);
 }
 
-void run_record(struct talk *t, const char *args)
+/* End the recording; false: there was none. */
+static bool end_recording(struct talk *t)
 {
     struct err e = ERR_INIT;
-    struct mw_output file;
-    char path[4096];
+    char path[256];
 
-    if (t->recorder != NULL) {
-        if (mw_recorder_close(t->recorder, &e) != 0)
-            talk_err(t, &e);
-        else
-            talk_notice(t, "the recording is in %s; memwall replay plays it", t->recorder_path);
-        t->recorder = NULL;
-        if (args[0] == '\0')
-            return;
-    }
+    if (talk_recording(t) == NULL)
+        return false;
+    snprintf(path, sizeof path, "%s", talk_recording(t));
+    if (talk_record_end(t, &e) != 0)
+        talk_report(t, &e);
+    else
+        talk_notice(t, "the recording is in %s; memwall replay plays it", path);
+    return true;
+}
+
+void run_record(struct talk *t, const char *args, bool replaces)
+{
+    bool has_ended = end_recording(t);
+    struct err e = ERR_INIT;
+    char path[4096];
+    struct mw_output file = { path, replaces, "/record! FILE" };
+
     if (args[0] == '\0') {
-        talk_error(t, "/record FILE begins, /record ends");
+        if (!has_ended)
+            talk_error(t, "/record FILE begins, /record ends");
         return;
     }
     path_expand(path, sizeof path, args);
-    file = (struct mw_output){ path, t->replaces, "/record! FILE" };
-    if (talk_record(t, &file, &e) != 0) {
-        talk_err(t, &e);
-        return;
-    }
-    snprintf(t->recorder_path, sizeof t->recorder_path, "%.250s", path);
-    talk_notice(t, "recording to %s; /record ends it", path);
+    if (talk_record(t, &file, &e) != 0)
+        talk_report(t, &e);
+    else
+        talk_notice(t, "recording to %s; /record ends it", path);
 }

@@ -14,62 +14,66 @@
 
 /* clang-format off */
 const struct slash_command slash_commands[] = {
-    { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL, run_chats },
-    { "clear", "", "start a new chat", ARG_NONE, NULL, run_clear },
-    { "continue", "", "resume a stopped answer", ARG_NONE, NULL, run_continue },
-    { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", run_copy },
+    { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL, { run_chats } },
+    { "clear", "", "start a new chat", ARG_NONE, NULL, { run_clear } },
+    { "continue", "", "resume a stopped answer", ARG_NONE, NULL, { run_continue } },
+    { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", { run_copy } },
     { "ctx", "[N]", "change the context, in tokens", ARG_WORDS, "2k 4k 8k 16k 32k 64k 128k",
-      run_ctx },
-    { "export", "FILE", "write the chat to a .md or .json file", ARG_OUTPUT, NULL, run_export },
-    { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL, run_file },
-    { "help", "[COMMAND]", "show commands and keys", ARG_COMMAND, NULL, run_help },
+      { run_ctx } },
+    { "export", "FILE", "write the chat to a .md or .json file", ARG_OUTPUT, NULL,
+      { .write = run_export } },
+    { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL,
+      { run_file } },
+    { "help", "[COMMAND]", "show commands and keys", ARG_COMMAND, NULL, { run_help } },
     { "io", "[MODE]", "change how weights are read", ARG_WORDS,
-      "auto direct buffered mmap mmap:keep mmap:drop", run_io },
+      "auto direct buffered mmap mmap:keep mmap:drop", { run_io } },
     { "kv", "[TYPE]", "change the type of keys and values", ARG_WORDS, "f32 f16 q8_0 q4_0",
-      run_kv },
+      { run_kv } },
     { "memory", "[SIZE]", "change the budget: 2G, 50%, auto", ARG_WORDS,
-      "auto 50% 512M 1G 2G 4G 8G 16G", run_memory },
+      "auto 50% 512M 1G 2G 4G 8G 16G", { run_memory } },
     { "min-p", "[P]", "skip tokens less likely than P times the best", ARG_TEXT, NULL,
-      run_min_p },
-    { "model", "[PATH]", "switch models, keeping the conversation", ARG_PATH, NULL, run_model },
+      { run_min_p } },
+    { "model", "[PATH]", "switch models, keeping the conversation", ARG_PATH, NULL,
+      { run_model } },
     { "mouse", "[on|off]", "capture the mouse, or release it", ARG_WORDS, "on off",
-      run_mouse },
-    { "plan", "", "show how memory is allocated", ARG_NONE, NULL, run_plan },
-    { "predict", "[N]", "limit the length of answers, in tokens", ARG_TEXT, NULL, run_predict },
-    { "quit", "", "quit; the chat is saved", ARG_NONE, NULL, run_quit },
+      { run_mouse } },
+    { "plan", "", "show how memory is allocated", ARG_NONE, NULL, { run_plan } },
+    { "predict", "[N]", "limit the length of answers, in tokens", ARG_TEXT, NULL,
+      { run_predict } },
+    { "quit", "", "quit; the chat is saved", ARG_NONE, NULL, { run_quit } },
     { "record", "[FILE]", "start or stop recording the engine's counters", ARG_OUTPUT, NULL,
-      run_record },
+      { .write = run_record } },
     { "repeat-penalty", "[X]", "make recent tokens less likely", ARG_TEXT, NULL,
-      run_repeat_penalty },
-    { "retry", "", "generate the last answer again", ARG_NONE, NULL, run_retry },
+      { run_repeat_penalty } },
+    { "retry", "", "generate the last answer again", ARG_NONE, NULL, { run_retry } },
     { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL,
-      run_rewind },
+      { run_rewind } },
     { "save", "[FILE]", "show where the chat is saved, or save it to a file", ARG_OUTPUT,
-      NULL, run_save },
-    { "seed", "[N]", "set the random seed", ARG_TEXT, NULL, run_seed },
+      NULL, { .write = run_save } },
+    { "seed", "[N]", "set the random seed", ARG_TEXT, NULL, { run_seed } },
     { "set", "KEY VALUE", "write a setting to the configuration file", ARG_SETTING, NULL,
-      run_set },
+      { run_set } },
     { "shift", "[on|off]", "drop the oldest turns when the context is full", ARG_WORDS,
       "on off",
-      run_shift },
-    { "stats", "", "show statistics", ARG_NONE, NULL, run_stats },
+      { run_shift } },
+    { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats } },
     { "system", "[TEXT]", "set the system message; none removes it", ARG_WORDS, "none",
-      run_system },
+      { run_system } },
     { "temp", "[T]", "set the temperature; 0: always the likeliest token", ARG_TEXT, NULL,
-      run_temp },
-    { "theme", "[NAME]", "change the colour theme", ARG_THEME, NULL, run_theme },
+      { run_temp } },
+    { "theme", "[NAME]", "change the colour theme", ARG_THEME, NULL, { run_theme } },
     { "think", "[on|off]", "let the model think before it answers", ARG_WORDS,
-      "on off default", run_think },
-    { "threads", "[N]", "change the number of threads", ARG_TEXT, NULL, run_threads },
-    { "top-k", "[N]", "sample from the N most likely tokens", ARG_TEXT, NULL, run_top_k },
+      "on off default", { run_think } },
+    { "threads", "[N]", "change the number of threads", ARG_TEXT, NULL, { run_threads } },
+    { "top-k", "[N]", "sample from the N most likely tokens", ARG_TEXT, NULL, { run_top_k } },
     { "top-p", "[P]", "sample from the fewest tokens that sum to P", ARG_TEXT, NULL,
-      run_top_p },
-    { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL, run_undo },
+      { run_top_p } },
+    { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL, { run_undo } },
     { "view", "[chat|both|dashboard]", "choose the panes to show", ARG_WORDS,
       "chat both dashboard",
-      run_view },
-    { "why", "", "explain why the last answer took so long", ARG_NONE, NULL, run_why },
-    { NULL, NULL, NULL, ARG_NONE, NULL, NULL },
+      { run_view } },
+    { "why", "", "explain why the last answer took so long", ARG_NONE, NULL, { run_why } },
+    { NULL, NULL, NULL, ARG_NONE, NULL, { NULL } },
 };
 /* clang-format on */
 
@@ -82,7 +86,7 @@ const struct slash_command *command_find(const char *word, size_t n)
     return NULL;
 }
 
-/* The row of a word that may end in "!", which only commands that write a file take. */
+/* The row of a word that may end in "!".  Only commands that write a file take that. */
 static const struct slash_command *find_forced(const char *word, size_t n, bool *replaces)
 {
     const struct slash_command *row;
@@ -92,38 +96,57 @@ static const struct slash_command *find_forced(const char *word, size_t n, bool 
     return row != NULL && *replaces && row->argument != ARG_OUTPUT ? NULL : row;
 }
 
-void command_run(struct talk *t, const char *line)
+static void run_row(struct talk *t, const struct slash_command *row, const char *args,
+                    bool replaces)
 {
-    size_t n = strcspn(line + 1, " \t\n");
-    const struct slash_command *row = find_forced(line + 1, n, &t->replaces);
+    if (row->argument == ARG_NONE && args[0] != '\0')
+        talk_error(t, "/%s takes no argument", row->name);
+    else if (row->argument == ARG_OUTPUT)
+        row->write(t, args, replaces);
+    else
+        row->run(t, args);
+}
+
+static void run_line(struct talk *t, const char *line)
+{
+    size_t n = strcspn(line + 1, " \t\n"), len;
+    bool replaces;
+    const struct slash_command *row = find_forced(line + 1, n, &replaces);
     const char *args = line + 1 + n + strspn(line + 1 + n, " \t\n");
-    char *trimmed;
-    size_t len;
+    char *trimmed = row == NULL ? NULL : strdup(args);
 
     if (row == NULL) {
         talk_error(t,
                    "there is no command \"%.*s\"; /help lists them, a second slash in front "
                    "sends the line as it is",
                    (int)(n < 40 ? n + 1 : 40), line);
-        t->front.draft(t->front.ctx, line);
+        talk_draft(t, line);
         return;
     }
-    trimmed = strdup(args);
-    if (trimmed == NULL)
+    if (trimmed == NULL) {
+        talk_error(t, "no memory for the command");
         return;
+    }
     len = strlen(trimmed);
     while (len > 0 && strchr(" \t\n", trimmed[len - 1]) != NULL)
         trimmed[--len] = '\0';
-    if (row->argument == ARG_NONE && len > 0)
-        talk_error(t, "/%s takes no argument", row->name);
-    else
-        row->run(t, trimmed);
+    run_row(t, row, trimmed, replaces);
     free(trimmed);
+}
+
+void command_enter(struct talk *t, const char *line)
+{
+    if (line[0] == '/' && line[1] == '/')
+        talk_send(t, line + 1);
+    else if (line[0] == '/')
+        run_line(t, line);
+    else if (line[strspn(line, " \t\n")] != '\0' || talk_outbox(t)->n_file > 0)
+        talk_send(t, line);
 }
 
 /* ---- completion ---- */
 
-/* What begins the line, so that whole lines can be offered. */
+/* An offer completes the argument of line; edit.h wants whole lines. */
 struct offer {
     command_add_fn *add;
     void *list;
@@ -155,17 +178,18 @@ static void offer_words(struct offer *o, const char *words)
     }
 }
 
-static void offer_themes(struct offer *o, const struct talk *t)
+static void offer_themes(struct offer *o, struct talk *t)
 {
+    const char *folder = talk_settings(t)->paths.config_dir;
     char path[4200];
     struct dirent *entry;
     DIR *dir;
 
     for (size_t i = 0; theme_texts[i].name != NULL; i++)
         offer(o, theme_texts[i].name);
-    if (t->o.paths.config_dir == NULL)
+    if (folder == NULL)
         return;
-    snprintf(path, sizeof path, "%s/themes", t->o.paths.config_dir);
+    snprintf(path, sizeof path, "%s/themes", folder);
     dir = opendir(path);
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         size_t n = strlen(entry->d_name);
@@ -179,14 +203,14 @@ static void offer_themes(struct offer *o, const struct talk *t)
         closedir(dir);
 }
 
-static void offer_chats(struct offer *o, const struct talk *t)
+static void offer_chats(struct offer *o, struct talk *t)
 {
     struct store_entry *list = NULL;
     struct err ignored = ERR_INIT;
     char dir[4096];
     size_t n = 0;
 
-    saved_folder(t, dir, sizeof dir);
+    saving_folder(talk_saving(t), dir, sizeof dir);
     if (store_list(dir, &list, &n, &ignored) != 0)
         return;
     for (size_t i = 0; i < n; i++)
@@ -194,9 +218,10 @@ static void offer_chats(struct offer *o, const struct talk *t)
     free(list);
 }
 
-/* KEY, and behind it the words of the command with that name. */
-static void offer_settings(struct offer *o, const struct talk *t)
+/* KEY, and after it the words of the command with that name. */
+static void offer_settings(struct offer *o, struct talk *t)
 {
+    const char *const *names = talk_settings(t)->setting_names;
     size_t n = strcspn(o->typed, " ");
     const struct slash_command *row = command_find(o->typed, n);
 
@@ -209,8 +234,8 @@ static void offer_settings(struct offer *o, const struct talk *t)
             offer_words(o, row->words);
         return;
     }
-    for (size_t i = 0; t->o.setting_names != NULL && t->o.setting_names[i] != NULL; i++)
-        offer(o, t->o.setting_names[i]);
+    for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+        offer(o, names[i]);
 }
 
 static void offer_commands(const char *line, size_t n, command_add_fn *add, void *list)

@@ -1,8 +1,9 @@
 /*
- * commands.h - what a line that begins with a slash does.
+ * commands.h - lines that begin with a slash.
  *
- * A row says name, arguments, one line of help, how the argument is completed, and the
- * function; the help page, completion and the manual's list come from the rows.
+ * Each command is a row with its name, arguments, one line of help, how the argument is
+ * completed, and its function.  The help page, completion and the manual's list are made from
+ * the rows.
  */
 #ifndef MEMWALL_UI_TALK_COMMANDS_H
 #define MEMWALL_UI_TALK_COMMANDS_H
@@ -16,8 +17,8 @@ enum command_argument {
     ARG_NONE,
     ARG_TEXT,
     ARG_PATH,
-    ARG_OUTPUT, /* a path to write to; "/name! PATH" replaces a file that exists */
-    ARG_WORDS,  /* of the row's words */
+    ARG_OUTPUT, /* a path to write to; "/name! PATH" replaces an existing file */
+    ARG_WORDS,  /* one of the row's words */
     ARG_THEME,
     ARG_CHAT,
     ARG_COMMAND,
@@ -29,19 +30,23 @@ struct slash_command {
     const char *args; /* "" or "[N]" */
     const char *help;
     enum command_argument argument;
-    const char *words; /* blanks between */
-    void (*run)(struct talk *t, const char *args);
+    const char *words; /* separated by blanks */
+    union {
+        void (*run)(struct talk *t, const char *args);
+        void (*write)(struct talk *t, const char *args, bool replaces); /* ARG_OUTPUT */
+    };
 };
 
 extern const struct slash_command slash_commands[]; /* sorted by name; a NULL name ends */
 
-/* A whole line, with its slash. */
-void command_run(struct talk *t, const char *line);
+/* What Enter does with a line: a command, or a message.  A second slash in front sends a line
+ * that begins with a slash as a message. */
+void command_enter(struct talk *t, const char *line);
 
 /* The row whose name is word[0 .. n), or NULL. */
 const struct slash_command *command_find(const char *word, size_t n);
 
-/* For edit.h; ctx is a struct talk. */
+/* Completion, as edit.h calls it; ctx is a struct talk. */
 typedef void command_add_fn(void *list, const char *line);
 size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *add, void *list,
                         bool *space);

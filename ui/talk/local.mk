@@ -1,13 +1,21 @@
 # ui/talk: the conversation with the engine and its commands.
 libui_a_SOURCES += \
-	ui/talk/change.c ui/talk/change.h \
+	ui/talk/change_sheet.c ui/talk/change_sheet.h \
+	ui/talk/changes.c ui/talk/changes.h \
 	ui/talk/command_list.h \
 	ui/talk/command_options.c \
 	ui/talk/command_show.c \
 	ui/talk/command_talk.c \
 	ui/talk/commands.c ui/talk/commands.h \
 	ui/talk/config.c ui/talk/config.h \
-	ui/talk/full.c ui/talk/full.h \
+	ui/talk/context_full.c ui/talk/context_full.h \
+	ui/talk/front.c ui/talk/front.h \
+	ui/talk/ledger.c ui/talk/ledger.h \
+	ui/talk/outbox.c ui/talk/outbox.h \
+	ui/talk/saving.c ui/talk/saving.h \
 	ui/talk/talk.c ui/talk/talk.h \
-	ui/talk/talk_saved.c \
-	ui/talk/talk_steps.c
+	ui/talk/talk_events.c \
+	ui/talk/talk_internal.h \
+	ui/talk/talk_messages.c \
+	ui/talk/talk_model.c \
+	ui/talk/talk_saved.c

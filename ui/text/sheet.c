@@ -31,6 +31,7 @@ struct sheet {
     int rows, height;
     bool hides_hint; /* the hint did not fit next to the title */
     sheet_enter_fn *enter;
+    void (*release)(void *ctx);
     void *enter_ctx;
 };
 
@@ -54,6 +55,8 @@ void sheet_free(struct sheet *s)
         for (size_t k = 0; k < s->line[i].n_part; k++)
             free(s->line[i].part[k].text);
     free(s->line);
+    if (s->release != NULL)
+        s->release(s->enter_ctx);
     free(s);
 }
 
@@ -124,9 +127,11 @@ void sheet_choice(struct sheet *s, long number)
         s->cursor = s->n - 1;
 }
 
-void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void *ctx)
+void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void *ctx),
+                    void *ctx)
 {
     s->enter = enter;
+    s->release = release;
     s->enter_ctx = ctx;
 }
 

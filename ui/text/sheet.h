@@ -33,8 +33,10 @@ void sheet_choice(struct sheet *s, long number);
 /* Add a paragraph, which is wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
-/* Set the action of Enter, which runs after the sheet closes.  Without one, Enter closes. */
-void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void *ctx);
+/* Set the action of Enter, which runs after the sheet closes.  Without one, Enter closes.
+ * release(ctx), which may be NULL, is called when the sheet is freed. */
+void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void *ctx),
+                    void *ctx);
 
 enum sheet_result { SHEET_STAYS, SHEET_CLOSES, SHEET_ENTERS };
 /* Process a key.  Returns SHEET_STAYS also for keys without a meaning in a sheet. */

@@ -1,20 +1,15 @@
 #include "config.h"
 
-#include "ui/talk/change.h"
+#include "ui/talk/change_sheet.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/sheet.h"
 #include "ui/text/receipt.h"
+#include "ui/text/sheet.h"
 
-static void apply(void *ctx, long row)
-{
-    struct talk *t = ctx;
-
-    (void)row;
-    talk_set(t, &t->wanted, true);
-}
+/* ---- rows: now and then ---- */
 
 /* "+12.0 MiB", "-1.20 GiB", "" */
 static char *difference(char *buf, size_t n, uint64_t now, uint64_t then)
@@ -68,15 +63,16 @@ static void speed_row(struct sheet *s, const char *name, double now, double then
                    (then / now - 1) * 100, then > now ? "faster" : "slower");
 }
 
-/* What the prediction is worth, where something was measured. */
-static void measured_row(struct talk *t, struct sheet *s)
+/* The measured speed, to compare the prediction with. */
+static void measured_row(const struct talk *t, struct sheet *s)
 {
-    double seconds = (double)t->last.decode_ns / 1e9;
+    const struct mw_receipt *last = talk_last(t);
+    double seconds = last == NULL ? 0 : (double)last->decode_ns / 1e9;
     char rate[24];
 
-    if (t->has_last && t->last.n_decoded > 4 && seconds > 0)
+    if (last != NULL && last->n_decoded > 4 && seconds > 0)
         sheet_line(s, ROLE_DIM, "%-12s %10s %10s  in the last answer", "measured",
-                   receipt_rate(rate, sizeof rate, t->last.n_decoded / seconds), "");
+                   receipt_rate(rate, sizeof rate, last->n_decoded / seconds), "");
 }
 
 static const char *kv_text(char *buf, size_t n, const struct mw_options *o)
@@ -88,40 +84,71 @@ static const char *kv_text(char *buf, size_t n, const struct mw_options *o)
     return buf;
 }
 
-/* Does the session keep what it has computed of the conversation? */
+static void option_rows(const struct talk *t, struct sheet *s, const struct mw_options *b,
+                        const struct plan *then)
+{
+    const struct mw_options *a = &talk_options(t)->engine;
+    const struct plan *now = talk_plan(t);
+    char x[24], y[24];
+
+    sheet_line(s, ROLE_DIM, "%-12s %10s %10s", "", "now", "then");
+    size_row(s, "budget", now->budget_bytes, then->budget_bytes);
+    count_row(s, "context", now->n_ctx, then->n_ctx);
+    word_row(s, "kv", kv_text(x, sizeof x, a), kv_text(y, sizeof y, b));
+    word_row(s, "io", mw_io_name(a->io), mw_io_name(b->io));
+    if (a->n_thread != b->n_thread)
+        count_row(s, "threads", (uint32_t)a->n_thread, (uint32_t)b->n_thread);
+    speed_row(s, "tokens/s", now->decode_tps, then->decode_tps);
+    measured_row(t, s);
+    speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps);
+}
+
+static void memory_rows(struct sheet *s, const struct plan *now, const struct plan *then)
+{
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        if (now->row[i] != 0 || then->row[i] != 0)
+            size_row(s, mw_plan_row_name((enum mw_plan_row)i), now->row[i], then->row[i]);
+    size_row(s, "sum", now->sum_bytes, then->sum_bytes);
+    size_row(s, "read a token", now->streamed_bytes, then->streamed_bytes);
+}
+
+/* ---- the conversation ---- */
+
+/* Whether the session keeps the keys and values it has computed. */
 static bool keeps_kv(const struct mw_options *a, const struct mw_options *b)
 {
     return a->kv_k == b->kv_k && a->kv_v == b->kv_v && a->exact == b->exact;
 }
 
-static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan *then)
+static void say_what_is_kept(const struct talk *t, struct sheet *s, const struct mw_options *b,
+                             const struct plan *then)
 {
     struct mw_cost cost = { 0 };
     char line[240], time[32] = "", count[24];
-    uint32_t tokens = mw_chat_tokens(t->chat);
+    uint32_t tokens = talk_tokens(t);
 
     if (tokens > then->n_ctx) {
         snprintf(line, sizeof line,
-                 "The conversation has %s tokens, more than the new context holds: its oldest "
-                 "turns are dropped with the next message, and it is said which.",
+                 "The conversation has %s tokens, more than the new context holds: the next "
+                 "message drops its oldest turns, and a notice names them.",
                  receipt_count(count, sizeof count, tokens));
         sheet_text(s, ROLE_WARN, line);
         return;
     }
-    if (keeps_kv(&t->options.engine, &t->wanted.engine)) {
+    if (keeps_kv(&talk_options(t)->engine, b)) {
         sheet_text(s, ROLE_TEXT,
-                   "The conversation is kept, and what was computed of it stays in memory: it "
-                   "goes on with the same tokens.");
+                   "The conversation is kept, and so are its keys and values: nothing is "
+                   "evaluated again.");
         return;
     }
-    mw_chat_cost_again(t->chat, then, &cost);
+    talk_cost_again(t, then, &cost);
     receipt_count(count, sizeof count, cost.n_again);
     if (cost.seconds > 0)
         receipt_time(time, sizeof time, cost.seconds);
     snprintf(line, sizeof line,
-             "The conversation is kept, but its keys and values are made anew: with the next "
-             "message %s token%s evaluated again%s%s.",
-             count, cost.n_again == 1 ? " is" : "s are",
+             "The conversation is kept, but its keys and values are computed again: the next "
+             "message evaluates %s token%s%s%s.",
+             count, cost.n_again == 1 ? "" : "s",
              time[0] == '\0'    ? ""
              : cost.is_at_least ? ", which takes at least "
                                 : ", which takes about ",
@@ -129,99 +156,112 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct plan 
     sheet_text(s, cost.n_again > 0 ? ROLE_WARN : ROLE_TEXT, line);
 }
 
-static void say_why_not(struct talk *t, const struct mw_chat_options *wanted,
-                        const struct err *e)
+/* ---- the proposal ---- */
+
+/* What Enter on a proposal applies. */
+struct proposal {
+    struct talk *t;
+    struct mw_chat_options options;
+};
+
+static void apply(void *ctx, long row)
 {
-    struct err ignored = ERR_INIT;
+    const struct proposal *p = ctx;
+
+    (void)row;
+    talk_change(p->t, &p->options, THEN_ANNOUNCE);
+}
+
+static void say_why_not(struct talk *t, const struct mw_options *wanted, const struct err *e)
+{
     uint64_t smallest = 0;
     uint32_t largest = 0;
 
-    talk_err(t, e);
-    if (e->code != ERR_BUDGET ||
-        mw_plan_fit(t->model, &wanted->engine, &smallest, &largest, &ignored) != 0)
+    talk_report(t, e);
+    if (e->code != ERR_BUDGET || !talk_try_fit(t, wanted, &smallest, &largest))
         return;
     if (largest > 0 && smallest > 0)
-        talk_notice(t, "/memory %lluM or /ctx %u would do",
+        talk_notice(t, "/memory %lluM or /ctx %u would fit",
                     (unsigned long long)((smallest + MIB - 1) / MIB), largest);
     else if (smallest > 0)
-        talk_notice(t, "/memory %lluM would do",
+        talk_notice(t, "/memory %lluM would fit",
                     (unsigned long long)((smallest + MIB - 1) / MIB));
+}
+
+static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options *wanted,
+                                    const char *what)
+{
+    char title[90];
+    struct sheet *s;
+    struct proposal *p = malloc(sizeof *p);
+
+    snprintf(title, sizeof title, "Change: %s", what);
+    s = p == NULL ? NULL : sheet_new(title, "Enter applies, Esc leaves it");
+    if (s == NULL) {
+        free(p);
+        talk_error(t, "no memory to show the change");
+        return NULL;
+    }
+    *p = (struct proposal){ t, *wanted };
+    sheet_on_enter(s, apply, free, p);
+    return s;
 }
 
 void change_propose(struct talk *t, const struct mw_chat_options *wanted, const char *what)
 {
-    const struct mw_options *a = &t->options.engine, *b = &wanted->engine;
-    const struct plan *now = &t->plan;
+    const struct mw_options *b = &wanted->engine;
     struct err e = ERR_INIT;
     struct plan then;
     struct sheet *s;
-    char title[90], x[24], y[24];
+    char line[160];
 
-    if (mw_plan(t->model, b, &then, &e) != 0) {
-        say_why_not(t, wanted, &e);
+    if (talk_try_plan(t, b, &then, &e) != 0) {
+        say_why_not(t, b, &e);
         return;
     }
-    if (mw_chat_tokens(t->chat) > then.n_ctx && !b->ctx_shift) {
+    if (talk_tokens(t) > then.n_ctx && !b->ctx_shift) {
         talk_error(t,
                    "the conversation has %u tokens, more than a context of %u holds: take some "
                    "back (/undo, /rewind) or let the oldest turns be dropped (/shift on) first",
-                   mw_chat_tokens(t->chat), then.n_ctx);
+                   talk_tokens(t), then.n_ctx);
         return;
     }
-    snprintf(title, sizeof title, "Change: %s", what);
-    s = sheet_new(title, "Enter applies, Esc leaves it");
+    s = proposal_sheet(t, wanted, what);
     if (s == NULL)
         return;
-    t->wanted = *wanted;
-    sheet_line(s, ROLE_DIM, "%-12s %10s %10s", "", "now", "then");
-    size_row(s, "budget", now->budget_bytes, then.budget_bytes);
-    count_row(s, "context", now->n_ctx, then.n_ctx);
-    word_row(s, "kv", kv_text(x, sizeof x, a), kv_text(y, sizeof y, b));
-    word_row(s, "io", mw_io_name(a->io), mw_io_name(b->io));
-    if (a->n_thread != b->n_thread)
-        count_row(s, "threads", (uint32_t)a->n_thread, (uint32_t)b->n_thread);
-    speed_row(s, "tokens/s", now->decode_tps, then.decode_tps);
-    measured_row(t, s);
-    speed_row(s, "prompt tok/s", now->prefill_tps, then.prefill_tps);
+    option_rows(t, s, b, &then);
     sheet_line(s, ROLE_TEXT, "%s", "");
-    say_what_is_kept(t, s, &then);
+    say_what_is_kept(t, s, b, &then);
     if (b->io == MW_IO_MMAP) {
-        char line[160];
-
         snprintf(line, sizeof line, "With io mmap %s.", mw_mmap_notice());
         sheet_text(s, ROLE_WARN, line);
     }
     sheet_line(s, ROLE_TEXT, "%s", "");
-    for (int i = 0; i < MW_PLAN_ROWS; i++)
-        if (now->row[i] != 0 || then.row[i] != 0)
-            size_row(s, mw_plan_row_name((enum mw_plan_row)i), now->row[i], then.row[i]);
-    size_row(s, "sum", now->sum_bytes, then.sum_bytes);
-    size_row(s, "read a token", now->streamed_bytes, then.streamed_bytes);
-    sheet_on_enter(s, apply, t);
-    t->front.sheet(t->front.ctx, s);
+    memory_rows(s, talk_plan(t), &then);
+    talk_show(t, s);
 }
 
 bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *buf, size_t n)
 {
-    struct err e = ERR_INIT;
+    struct err ignored = ERR_INIT;
     struct plan then;
     char pinned[24], rate[24], time[32], count[24], speed[40] = "", again[64] = "";
     struct mw_cost cost = { 0 };
 
-    if (mw_plan(t->model, &wanted->engine, &then, &e) != 0)
+    if (talk_try_plan(t, &wanted->engine, &then, &ignored) != 0)
         return false;
-    difference(pinned, sizeof pinned, t->plan.pinned_bytes, then.pinned_bytes);
+    difference(pinned, sizeof pinned, talk_plan(t)->pinned_bytes, then.pinned_bytes);
     if (then.decode_tps > 0)
         snprintf(speed, sizeof speed, ", about %s tok/s",
                  receipt_rate(rate, sizeof rate, then.decode_tps));
-    if (!keeps_kv(&t->options.engine, &wanted->engine)) {
-        mw_chat_cost_again(t->chat, &then, &cost);
+    if (!keeps_kv(&talk_options(t)->engine, &wanted->engine)) {
+        talk_cost_again(t, &then, &cost);
         snprintf(again, sizeof again, "; %s tokens again: %s",
                  receipt_count(count, sizeof count, cost.n_again),
                  receipt_time(time, sizeof time, cost.seconds));
     }
     snprintf(buf, n, "%s tokens, %s%s%s%s", receipt_count(count, sizeof count, then.n_ctx),
              pinned[0] != '\0' ? pinned : "as many",
-             pinned[0] != '\0' ? " of kept weights" : " weights kept", speed, again);
+             pinned[0] != '\0' ? " of pinned weights" : " weights pinned", speed, again);
     return true;
 }

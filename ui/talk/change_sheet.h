@@ -1,0 +1,17 @@
+/*
+ * change_sheet.h - other options for a conversation: what they would change, before they do.
+ */
+#ifndef MEMWALL_UI_TALK_CHANGE_SHEET_H
+#define MEMWALL_UI_TALK_CHANGE_SHEET_H
+
+#include "ui/talk/talk.h"
+
+/* Show the plan that `wanted` would have beside the plan in force; Enter applies it.  what
+ * names the change ("context 8192").  If it does not fit, report what would. */
+void change_propose(struct talk *t, const struct mw_chat_options *wanted, const char *what);
+
+/* Describe what these options would cost in one line: "8,192 tokens, -12 MiB of pinned
+ * weights, about 3.1 tok/s".  Returns false if they do not fit. */
+bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *buf, size_t n);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * Each choice does everything that it needs and then continues the answer, so that one Enter
+ * is enough.  Nothing is dropped unless the person chooses it here or did with /shift on.
+ */
+#include "config.h"
+
+#include "ui/talk/context_full.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/talk/change_sheet.h"
+#include "ui/talk/commands.h"
+#include "ui/text/clean.h"
+#include "ui/text/sheet.h"
+
+#define MAX_OFFERS 3
+
+enum { TAKE_BACK = MAX_OFFERS, BEGIN_NEW };
+
+/* Options that let the answer continue; the choices of the sheet are their numbers. */
+struct offers {
+    struct talk *t;
+    struct mw_chat_options options[MAX_OFFERS];
+    size_t n;
+};
+
+static void choose(void *ctx, long number)
+{
+    const struct offers *o = ctx;
+
+    if (number == TAKE_BACK) {
+        command_enter(o->t, "/undo");
+    } else if (number == BEGIN_NEW) {
+        command_enter(o->t, "/clear");
+    } else if (number >= 0 && (size_t)number < o->n) {
+        const struct mw_chat_options *chosen = &o->options[number];
+        bool shifts = chosen->engine.ctx_shift && !talk_options(o->t)->engine.ctx_shift;
+
+        talk_change(o->t, chosen, shifts ? THEN_CONTINUE : THEN_CONTINUE | THEN_ANNOUNCE);
+        if (shifts)
+            talk_notice(o->t, "the oldest turns will now be dropped as needed; a notice will "
+                              "name them");
+    }
+}
+
+/* The last line of s offers these options. */
+static void offer(struct offers *all, struct sheet *s, const struct mw_chat_options *o)
+{
+    sheet_choice(s, (long)all->n);
+    all->options[all->n++] = *o;
+}
+
+static void offer_longer(struct offers *all, struct sheet *s)
+{
+    struct mw_chat_options o = *talk_options(all->t);
+    uint32_t now = talk_plan(all->t)->n_ctx, largest = 0;
+    uint64_t smallest;
+    char price[160];
+
+    o.engine.n_ctx = now * 2;
+    if (!change_price(all->t, &o, price, sizeof price)) {
+        if (!talk_try_fit(all->t, &talk_options(all->t)->engine, &smallest, &largest) ||
+            largest <= now)
+            return;
+        o.engine.n_ctx = largest;
+        if (!change_price(all->t, &o, price, sizeof price))
+            return;
+    }
+    sheet_line(s, ROLE_TEXT, "a longer context");
+    offer(all, s, &o);
+    sheet_line(s, ROLE_DIM, "    %s", price);
+}
+
+static void offer_smaller_kv(struct offers *all, struct sheet *s)
+{
+    struct mw_chat_options o = *talk_options(all->t);
+    char price[160];
+
+    if (o.engine.kv_k >= MW_KV_Q4_0)
+        return;
+    o.engine.kv_k = o.engine.kv_v = o.engine.kv_k >= MW_KV_Q8_0 ? MW_KV_Q4_0 : MW_KV_Q8_0;
+    o.engine.n_ctx = talk_plan(all->t)->n_ctx * 2;
+    if (!change_price(all->t, &o, price, sizeof price))
+        return;
+    sheet_line(s, ROLE_TEXT, "%s keys and values, which leaves room for a longer context",
+               mw_kv_name(o.engine.kv_k));
+    offer(all, s, &o);
+    sheet_line(s, ROLE_DIM, "    %s", price);
+}
+
+static void offer_shift(struct offers *all, struct sheet *s)
+{
+    struct mw_chat_options o = *talk_options(all->t);
+    const struct ledger *l = talk_ledger(all->t);
+    char *text, first[48] = "";
+
+    if (o.engine.ctx_shift || l->n_dropped + 2 >= l->n)
+        return;
+    text = talk_text_of(all->t, l->n_dropped);
+    if (text == NULL)
+        return;
+    clean_line(first, sizeof first, text, strnlen(text, 40));
+    free(text);
+    o.engine.ctx_shift = true;
+    sheet_line(s, ROLE_TEXT, "drop the oldest turns, \"%s\" first", first);
+    offer(all, s, &o);
+}
+
+void context_full_offer(struct talk *t)
+{
+    struct sheet *s = sheet_new("The context is full", "Enter does it, Esc leaves it");
+    struct offers *all = calloc(1, sizeof *all);
+
+    talk_error(t,
+               "the context of %u tokens is full; nothing was dropped. /ctx makes it longer, "
+               "/kv smaller, /shift on drops the oldest turns, /undo takes the last one back; "
+               "then /continue resumes",
+               talk_plan(t)->n_ctx);
+    if (s == NULL || all == NULL) {
+        sheet_free(s);
+        free(all);
+        return;
+    }
+    all->t = t;
+    sheet_on_enter(s, choose, free, all);
+    sheet_text(s, ROLE_DIM, "The answer continues with:");
+    offer_longer(all, s);
+    offer_smaller_kv(all, s);
+    offer_shift(all, s);
+    sheet_text(s, ROLE_DIM, "Or:");
+    sheet_line(s, ROLE_TEXT, "take the last exchange back");
+    sheet_choice(s, TAKE_BACK);
+    sheet_line(s, ROLE_TEXT, "begin a new chat");
+    sheet_choice(s, BEGIN_NEW);
+    talk_show(t, s);
+}

@@ -1,0 +1,50 @@
+/*
+ * outbox.h - text that was not sent yet: files for the next message, and messages that wait
+ * until the engine is free.
+ *
+ *     /file, long pastes ── files ──┐
+ *     Enter ────────────────────────┴── message ── queue ── engine
+ */
+#ifndef MEMWALL_UI_TALK_OUTBOX_H
+#define MEMWALL_UI_TALK_OUTBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define OUTBOX_MAX_QUEUE 32 /* as many as STORE_MAX_QUEUE */
+#define OUTBOX_MAX_FILES 16
+
+struct outbox_file {
+    char name[96]; /* clean */
+    char *text;    /* ends in NUL */
+    size_t n;
+};
+
+struct outbox {
+    struct outbox_file file[OUTBOX_MAX_FILES];
+    size_t n_file;
+    char *queue[OUTBOX_MAX_QUEUE]; /* oldest first */
+    size_t n_queue;
+    size_t n_resumed; /* of the queue: from a chat that was opened, not announced yet */
+};
+
+void outbox_free(struct outbox *b);
+
+/* Bytes of all files and messages. */
+size_t outbox_bytes(const struct outbox *b);
+
+/* Attach text to the next message and take it over.  Returns false if there are too many. */
+bool outbox_attach(struct outbox *b, const char *name, char *text, size_t n);
+void outbox_drop_files(struct outbox *b);
+/* The message text with the files before it, to be freed; NULL without memory. */
+char *outbox_message(const struct outbox *b, const char *text);
+
+/* Append a message and take it over.  Returns false if the queue is full. */
+bool outbox_push(struct outbox *b, char *message);
+/* Remove the first message; the caller frees it.  NULL if none waits. */
+char *outbox_next(struct outbox *b);
+/* Remove all messages, joined by newlines; the caller frees the text.  NULL if none waits or
+ * memory is out; then they stay. */
+char *outbox_take_all(struct outbox *b);
+
+#endif

@@ -1,0 +1,255 @@
+#include "config.h"
+
+#include "ui/talk/saving.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+
+#define RETRY_NS ((uint64_t)5 * 1000 * 1000 * 1000)
+
+void saving_folder(const struct saving *s, char *buf, size_t n)
+{
+    snprintf(buf, n, "%s/chats", s->o->paths.data_dir);
+}
+
+const char *saving_path(const struct saving *s)
+{
+    return s->store == NULL ? "" : store_path(s->store);
+}
+
+int saving_begin(struct saving *s, const char *model, struct err *e)
+{
+    char dir[4096];
+
+    saving_folder(s, dir, sizeof dir);
+    saving_close(s);
+    s->said_gone = false;
+    return store_new(&s->store, s->o->no_save ? NULL : dir, model, e);
+}
+
+int saving_open(const struct saving *s, const char *name, struct store **out, struct err *e)
+{
+    char dir[4096], path[4400];
+
+    saving_folder(s, dir, sizeof dir);
+    return store_find(dir, name, path, sizeof path, e) != 0 ? -1 : store_open(out, path, e);
+}
+
+void saving_adopt(struct saving *s, struct store *opened)
+{
+    saving_close(s);
+    s->store = opened;
+}
+
+void saving_close(struct saving *s)
+{
+    store_close(s->store);
+    s->store = NULL;
+    s->state = SAVING_WORKS;
+}
+
+/* ---- writes that fail ---- */
+
+/* The store had to write a new file, or forget text that has no file. */
+static void report_losses(struct saving *s)
+{
+    uint32_t n_lost;
+
+    if (store_take_moved(s->store, &n_lost)) {
+        front_say(s->front, SAY_ERROR,
+                  "another program removed or changed the file of this chat; the chat is "
+                  "written again, to %s",
+                  store_path(s->store));
+        if (n_lost > 0)
+            front_say(s->front, SAY_ERROR,
+                      "the text of %u earlier messages was lost with the old file", n_lost);
+    }
+    if (!s->said_gone && store_oldest(s->store) > 0) {
+        s->said_gone = true;
+        front_say(s->front, SAY_NOTICE,
+                  "this chat is not saved and has become long: of its text, only about the "
+                  "newest %zu MiB are kept in memory",
+                  STORE_MEMORY_BYTES >> 20);
+    }
+}
+
+/* result is what a function of the store returned. */
+static void note(struct saving *s, int result, const struct err *e)
+{
+    report_losses(s);
+    if (result == 0) {
+        if (s->state != SAVING_WORKS)
+            front_say(s->front, SAY_NOTICE, "saving has resumed: all of the chat is in %s",
+                      store_path(s->store));
+        s->state = SAVING_WORKS;
+        return;
+    }
+    err_text(e, s->why, sizeof s->why);
+    s->tried_ns = clock_ns();
+    if (s->state != SAVING_WORKS)
+        return;
+    s->state = SAVING_SUSPENDED;
+    front_say(s->front, SAY_ERROR,
+              "saving is suspended: %s. The chat goes on, and saving resumes when it can; "
+              "/save FILE writes the chat somewhere else",
+              s->why);
+}
+
+bool saving_retry(struct saving *s)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_sync(s->store, &e), &e);
+    return s->state == SAVING_WORKS;
+}
+
+void saving_tick(struct saving *s)
+{
+    if (saving_wait(s) == 0)
+        saving_retry(s);
+}
+
+uint64_t saving_wait(const struct saving *s)
+{
+    uint64_t past;
+
+    if (s->state == SAVING_WORKS)
+        return UINT64_MAX;
+    past = clock_ns() - s->tried_ns;
+    return past >= RETRY_NS ? 0 : RETRY_NS - past;
+}
+
+bool saving_may_leave(struct saving *s)
+{
+    if (saving_retry(s) || s->state == SAVING_GIVEN_UP)
+        return true;
+    s->state = SAVING_GIVEN_UP;
+    front_say(s->front, SAY_ERROR,
+              "not all of the chat is saved: %s. /save FILE writes it somewhere else; leave "
+              "again to leave without it",
+              s->why);
+    return false;
+}
+
+int saving_finish(struct saving *s, char *path, size_t n, struct err *e)
+{
+    int rc = s->store == NULL ? 0 : store_finish(s->store, e);
+
+    snprintf(path, n, "%s", saving_path(s));
+    if (rc != 0) {
+        char why[300];
+
+        err_text(e, why, sizeof why);
+        *e = (struct err)ERR_INIT;
+        return err_set(e, ERR_IO, "not all of the chat is saved: %s", why);
+    }
+    return 0;
+}
+
+/* ---- what happens in the conversation ---- */
+
+static uint32_t add(struct saving *s, enum store_kind kind, const char *text, size_t n)
+{
+    uint32_t item = STORE_NO_ITEM;
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_add(s->store, kind, text, n, &item, &e), &e);
+    return item;
+}
+
+uint32_t saving_user(struct saving *s, const char *text, size_t n)
+{
+    return add(s, STORE_USER, text, n);
+}
+
+uint32_t saving_queued_user(struct saving *s, const char *text, size_t n)
+{
+    uint32_t item = STORE_NO_ITEM;
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_add_queued(s->store, text, n, &item, &e), &e);
+    return item;
+}
+
+uint32_t saving_system(struct saving *s, const char *text)
+{
+    return add(s, STORE_SYSTEM, text, strlen(text));
+}
+
+uint32_t saving_notice(struct saving *s, const char *text)
+{
+    return add(s, STORE_NOTICE, text, strlen(text));
+}
+
+void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_piece(s->store, text, n, is_thinking, resumes, NULL, &e), &e);
+}
+
+uint32_t saving_done(struct saving *s, const struct mw_receipt *r, uint64_t context)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store == NULL)
+        return STORE_NO_ITEM;
+    note(s, store_done(s->store, r, context, &e), &e);
+    return store_count(s->store) - 1;
+}
+
+void saving_rewind(struct saving *s, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_rewind(s->store, n, &e), &e);
+}
+
+void saving_queue(struct saving *s, const char *text)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_queue(s->store, text, strlen(text), &e), &e);
+}
+
+void saving_unqueue(struct saving *s, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL && n > 0)
+        note(s, store_unqueue(s->store, n, &e), &e);
+}
+
+/* ---- reading ---- */
+
+int saving_find(const struct saving *s, size_t n, struct err *e)
+{
+    uint32_t item;
+
+    if (s->store == NULL || n >= store_messages(s->store))
+        return 0;
+    return store_item_of(s->store, (uint32_t)n, &item, e);
+}
+
+char *saving_text(const struct saving *s, size_t n, size_t max)
+{
+    struct err ignored = ERR_INIT;
+    struct store_text text;
+    uint32_t item;
+
+    if (s->store == NULL || n >= store_messages(s->store) ||
+        store_item_of(s->store, (uint32_t)n, &item, &ignored) != 0 ||
+        store_text_start(s->store, item, max, &text, &ignored) != 0)
+        return NULL;
+    free(text.thinking);
+    return text.text;
+}

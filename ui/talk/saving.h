@@ -1,0 +1,82 @@
+/*
+ * saving.h - the copy of a conversation on disk.
+ *
+ * The store has all of the conversation, whether it can be written or not.  When a write
+ * fails, the person is told once that saving is suspended.  Every later write, and
+ * saving_tick from time to time, tries to write everything that is missing.
+ *
+ *     SAVING_WORKS <──> SAVING_SUSPENDED ──leave──> SAVING_GIVEN_UP ──leave──> the program ends
+ *           └──────────────────<── a write succeeds ───────┘
+ */
+#ifndef MEMWALL_UI_TALK_SAVING_H
+#define MEMWALL_UI_TALK_SAVING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/memwall.h"
+#include "ui/store/store.h"
+#include "ui/talk/front.h"
+#include "ui/ui.h"
+
+enum saving_state {
+    SAVING_WORKS,
+    SAVING_SUSPENDED,
+    SAVING_GIVEN_UP, /* suspended, and the person was warned that leaving loses text */
+};
+
+struct saving {
+    const struct talk_front *front;
+    const struct ui_chat_options *o;
+    struct store *store; /* NULL: there was no memory for one */
+    enum saving_state state;
+    char why[300];     /* it is suspended */
+    uint64_t tried_ns; /* the last write that failed */
+    bool said_gone;    /* that the oldest text of a chat that is not saved is gone */
+};
+
+/* Begin a new chat; nothing is written before its first message.  -1 with *e: s has no
+ * store. */
+int saving_begin(struct saving *s, const char *model, struct err *e);
+/* Open the saved chat with this name ("" for the newest one).  saving_adopt continues it in
+ * place of the current chat, which is closed. */
+int saving_open(const struct saving *s, const char *name, struct store **out, struct err *e);
+void saving_adopt(struct saving *s, struct store *opened);
+void saving_close(struct saving *s);
+
+/* The folder of all chats, and the file of this one ("" if there is none). */
+void saving_folder(const struct saving *s, char *buf, size_t n);
+const char *saving_path(const struct saving *s);
+
+/* Try to write what is missing.  Returns whether the file has everything. */
+bool saving_retry(struct saving *s);
+/* The same if it is due; saving_wait: nanoseconds until then, UINT64_MAX for never. */
+void saving_tick(struct saving *s);
+uint64_t saving_wait(const struct saving *s);
+/* The person wants to leave.  Returns false if that would lose text, and says so; the second
+ * time it returns true. */
+bool saving_may_leave(struct saving *s);
+/* The last attempt, before the program ends.  Stores the file's path, "" if there is none.
+ * -1 with *e: the file does not have everything. */
+int saving_finish(struct saving *s, char *path, size_t n, struct err *e);
+
+/* What happens in the conversation.  Functions that return an item return STORE_NO_ITEM if
+ * there is no store. */
+uint32_t saving_user(struct saving *s, const char *text, size_t n);
+uint32_t saving_queued_user(struct saving *s, const char *text, size_t n); /* it was queued */
+uint32_t saving_system(struct saving *s, const char *text);
+uint32_t saving_notice(struct saving *s, const char *text);
+void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes);
+/* The answer is over; context: tokens in the context after it. */
+uint32_t saving_done(struct saving *s, const struct mw_receipt *r, uint64_t context);
+void saving_rewind(struct saving *s, size_t n);
+void saving_queue(struct saving *s, const char *text);
+void saving_unqueue(struct saving *s, size_t n); /* the first n no longer wait */
+
+/* Whether message n can be read, to go back to it.  -1 with *e: it cannot. */
+int saving_find(const struct saving *s, size_t n, struct err *e);
+/* The first max bytes of message n, to be freed; NULL if it is not available. */
+char *saving_text(const struct saving *s, size_t n, size_t max);
+
+#endif

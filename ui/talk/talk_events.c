@@ -1,0 +1,248 @@
+/* What the engine reports, and what follows from it. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "ui/talk/talk_internal.h"
+#include "ui/text/clean.h"
+#include "ui/text/receipt.h"
+
+/* ---- the model ---- */
+
+/* Introduce the model that was loaded. */
+static void introduce(struct talk *t)
+{
+    const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
+    char budget[16], clean[200], rate[24], speed[48] = "";
+
+    if (t->o->quiet)
+        return;
+    clean_line(clean, sizeof clean, name, strlen(name));
+    if (t->plan.decode_tps > 0)
+        snprintf(speed, sizeof speed, ", about %s tokens a second",
+                 receipt_rate(rate, sizeof rate, t->plan.decode_tps));
+    talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
+                clean, t->info.arch, t->info.type,
+                units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx, speed);
+}
+
+static void on_ready(struct talk *t, const struct mw_event *ev)
+{
+    if (t->state == TALK_FAILED) /* other options made it fit */
+        changes_done(&t->changes);
+    t->state = TALK_READY;
+    t->plan = ev->plan;
+    introduce(t);
+    talk_send_waiting(t);
+}
+
+/* ---- options ---- */
+
+/* Options that changed beside the sizes: ", kv q8_0/q8_0, io buffered, 2 threads" */
+static void changed_text(char *buf, size_t n, const struct mw_options *was,
+                         const struct mw_options *is)
+{
+    char kv[48] = "", io[24] = "", threads[32] = "";
+
+    if (was->kv_k != is->kv_k || was->kv_v != is->kv_v)
+        snprintf(kv, sizeof kv, ", kv %s/%s", mw_kv_name(is->kv_k), mw_kv_name(is->kv_v));
+    if (was->io != is->io)
+        snprintf(io, sizeof io, ", io %s", mw_io_name(is->io));
+    if (was->n_thread != is->n_thread)
+        snprintf(threads, sizeof threads, ", %d thread%s", is->n_thread,
+                 is->n_thread == 1 ? "" : "s");
+    snprintf(buf, n, "%s%s%s", kv, io, threads);
+}
+
+static void announce_plan(struct talk *t, const char *changed)
+{
+    char budget[16], rate[24], speed[48] = "";
+
+    if (t->plan.decode_tps > 0)
+        snprintf(speed, sizeof speed, ", about %s tokens a second",
+                 receipt_rate(rate, sizeof rate, t->plan.decode_tps));
+    talk_notice(t, "now: context %u, budget %s%s%s", t->plan.n_ctx,
+                units_size(budget, sizeof budget, t->plan.budget_bytes), changed, speed);
+}
+
+static void on_plan(struct talk *t, const struct mw_event *ev)
+{
+    struct err e = ERR_INIT;
+    char changed[110];
+    unsigned then;
+
+    t->plan = ev->plan;
+    changed_text(changed, sizeof changed, &t->changes.applied.engine, &t->changes.asked.engine);
+    then = changes_done(&t->changes);
+    if (t->ledger.n_absent > 0 && t->plan.n_ctx > t->ledger.restored_ctx &&
+        saved_restore(t, &e) != 0)
+        talk_report(t, &e);
+    if ((then & THEN_CONTINUE) != 0)
+        talk_continue(t);
+    if ((then & THEN_ANNOUNCE) != 0)
+        announce_plan(t, changed);
+}
+
+/* ---- the answer ---- */
+
+static void on_started(struct talk *t, const struct mw_event *ev)
+{
+    t->answer.prefill_done = 0;
+    t->answer.prefill_total = ev->n;
+    t->answer.started_ns = clock_ns();
+    if (t->state == TALK_ANSWERING)
+        t->state = TALK_PREFILL;
+}
+
+static void on_text(struct talk *t, const struct mw_event *ev)
+{
+    struct answer *a = &t->answer;
+
+    if (ev->len == 0)
+        return;
+    if (t->state == TALK_PREFILL)
+        t->state = TALK_ANSWERING;
+    saving_piece(&t->saving, ev->text, ev->len, ev->is_thinking, a->resumes && !a->has_text);
+    if (!a->has_text)
+        t->front.begin(t->front.ctx, a->resumes);
+    a->has_text = true;
+    t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
+}
+
+/* Complete the receipt with the kernel's figures, which the engine does not read.  Returns
+ * the tokens in the context. */
+static uint64_t complete_receipt(struct talk *t)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    uint64_t context;
+
+    if (s == NULL)
+        return 0;
+    talk_sample(t, s);
+    if (t->last.peak_charged == 0 && s->os.t_ns != 0) {
+        if (s->os.charged_peak.why_not == NULL)
+            t->last.peak_charged = s->os.charged_peak.value;
+        else if (s->os.rss_peak.why_not == NULL)
+            t->last.peak_resident = s->os.rss_peak.value;
+    }
+    context = s->kv.tokens;
+    free(s);
+    return context;
+}
+
+/* An answer that was stopped before its first token leaves no trace. */
+static void on_cancelled(struct talk *t)
+{
+    if (t->answer.has_text)
+        talk_notice(t, "stopped; /continue resumes");
+    else if (ledger_ends_with_user(&t->ledger))
+        talk_take_back(t, t->ledger.n - 1);
+}
+
+static void on_done(struct talk *t, const struct mw_event *ev)
+{
+    enum mw_done done = ev->receipt.done;
+    uint32_t id = STORE_NO_ITEM;
+    uint64_t context;
+
+    t->state = TALK_READY;
+    t->last = ev->receipt;
+    t->has_last = true;
+    context = complete_receipt(t);
+    if (t->answer.has_text) {
+        id = saving_done(&t->saving, &t->last, context);
+        if (!t->answer.resumes)
+            ledger_add(&t->ledger, false);
+    }
+    t->front.done(t->front.ctx, &t->last, t->answer.has_text, id);
+    switch (done) {
+    case MW_DONE_STOP: break;
+    case MW_DONE_LENGTH: talk_notice(t, "token limit reached; /continue resumes"); break;
+    case MW_DONE_CANCELLED: on_cancelled(t); break;
+    case MW_DONE_CONTEXT: t->front.context_full(t->front.ctx); break;
+    case MW_DONE_ERROR: talk_report(t, &ev->err); break;
+    }
+    if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)
+        talk_send_waiting(t);
+    else
+        messages_return_waiting(t);
+}
+
+/* ---- notices and errors ---- */
+
+/* The model no longer sees the oldest n messages: mark them and say where they begin. */
+static void on_dropped(struct talk *t, size_t n)
+{
+    char *text = talk_text_of(t, 0);
+    char first[48] = "", notice[256];
+
+    if (text != NULL)
+        clean_line(first, sizeof first, text, strnlen(text, 40));
+    free(text);
+    snprintf(notice, sizeof notice,
+             "the context was full: the model no longer sees the oldest %zu messages, from "
+             "\"%s\" on; they are marked x",
+             n, first);
+    t->ledger.n_dropped = n;
+    t->ledger.n_absent = 0; /* dropped messages are not given to the engine again */
+    t->front.dropped(t->front.ctx, n);
+    t->front.say(t->front.ctx, SAY_NOTICE, notice, saving_notice(&t->saving, notice));
+}
+
+static void on_notice(struct talk *t, const struct mw_event *ev)
+{
+    char clean[1024];
+
+    if (ev->n > 0) {
+        on_dropped(t, ev->n);
+        return;
+    }
+    clean_line(clean, sizeof clean, ev->text, ev->len);
+    t->front.say(t->front.ctx, SAY_NOTICE, clean, saving_notice(&t->saving, clean));
+}
+
+/* A command failed: loading, a change of options, or a message. */
+static void on_error(struct talk *t, const struct mw_event *ev)
+{
+    talk_report(t, &ev->err);
+    if (t->state == TALK_LOADING) {
+        t->state = TALK_FAILED;
+    } else if (!changes_failed(&t->changes) && talk_is_answering(t)) {
+        t->state = TALK_READY;
+        messages_return_waiting(t);
+    }
+}
+
+static void on_event(struct talk *t, const struct mw_event *ev)
+{
+    switch (ev->kind) {
+    case MW_EVENT_READY: on_ready(t, ev); break;
+    case MW_EVENT_STARTED: on_started(t, ev); break;
+    case MW_EVENT_PROGRESS:
+        t->answer.prefill_done = ev->n;
+        t->answer.prefill_total = ev->total;
+        break;
+    case MW_EVENT_TEXT: on_text(t, ev); break;
+    case MW_EVENT_DONE: on_done(t, ev); break;
+    case MW_EVENT_PLAN: on_plan(t, ev); break;
+    case MW_EVENT_NOTICE: on_notice(t, ev); break;
+    case MW_EVENT_ERROR: on_error(t, ev); break;
+    }
+    t->front.changed(t->front.ctx);
+}
+
+int talk_fd(const struct talk *t)
+{
+    return t->chat == NULL ? -1 : mw_chat_fd(t->chat);
+}
+
+void talk_pump(struct talk *t)
+{
+    struct mw_event ev;
+
+    while (t->chat != NULL && mw_chat_next(t->chat, &ev))
+        on_event(t, &ev);
+}

@@ -1,0 +1,66 @@
+/*
+ * talk_internal.h - the conversation itself, shared by the files of this module.
+ *
+ *     talk.c           opening and closing, what is known
+ *     talk_events.c    what the engine reports
+ *     talk_messages.c  sending, stopping, going back
+ *     talk_model.c     the model: opening it, switching to another
+ *     talk_saved.c     a saved chat becomes the conversation
+ */
+#ifndef MEMWALL_UI_TALK_TALK_INTERNAL_H
+#define MEMWALL_UI_TALK_TALK_INTERNAL_H
+
+#include "ui/talk/talk.h"
+
+/* The answer that is being made. */
+struct answer {
+    bool resumes;  /* it continues the last one */
+    bool has_text; /* at least a piece */
+    uint64_t prefill_done, prefill_total, started_ns;
+};
+
+struct talk {
+    const struct ui_chat_options *o;
+    struct talk_front front;
+    enum talk_state state;
+
+    char *model_path;
+    struct mw_model *model;
+    struct mw_model_info info;
+    struct mw_chat *chat;
+    struct mw_watch *watch;
+    struct plan plan;
+    struct mw_recorder *recorder;
+    char recorder_path[256];
+
+    struct changes changes;
+    struct outbox outbox;
+    struct ledger ledger;
+    struct saving saving;
+    struct answer answer;
+    struct mw_receipt last; /* of the last answer */
+    bool has_last;
+};
+
+/* ---- talk_model.c ---- */
+
+/* Open the model that o names and start the engine. */
+int model_open_first(struct talk *t, struct err *e);
+/* Close chat and model, or leave them to the engine's thread if its disk does not answer. */
+void model_close(struct talk *t);
+
+/* ---- talk_messages.c ---- */
+
+/* The engine begins to make an answer. */
+void messages_begin_answer(struct talk *t, bool resumes);
+/* The queue goes back into the input line, in order. */
+void messages_return_waiting(struct talk *t);
+
+/* ---- talk_saved.c ---- */
+
+/* Open the chat that o names, or begin a new one. */
+int saved_begin(struct talk *t, struct err *e);
+/* Give the engine the newest messages that fit the context. */
+int saved_restore(struct talk *t, struct err *e);
+
+#endif

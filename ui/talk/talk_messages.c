@@ -1,0 +1,267 @@
+/* Messages: sending and stopping, going back, making an answer again. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/talk/talk_internal.h"
+
+static void changed(struct talk *t)
+{
+    t->front.changed(t->front.ctx);
+}
+
+/* ---- what fits ---- */
+
+size_t talk_text_max(const struct talk *t)
+{
+    struct mw_options o = t->changes.asked.engine;
+
+    o.n_ctx = t->plan.n_ctx > 0 ? t->plan.n_ctx : o.n_ctx;
+    return (size_t)mw_text_bytes(t->model, &o);
+}
+
+size_t talk_text_room(const struct talk *t)
+{
+    size_t max = talk_text_max(t), used = outbox_bytes(&t->outbox);
+
+    return used < max ? max - used : 0;
+}
+
+bool talk_attach(struct talk *t, const char *name, char *text, size_t n)
+{
+    bool ok = outbox_attach(&t->outbox, name, text, n);
+
+    changed(t);
+    return ok;
+}
+
+void talk_drop_files(struct talk *t)
+{
+    outbox_drop_files(&t->outbox);
+    changed(t);
+}
+
+bool talk_cost(const struct talk *t, const char *text, struct mw_cost *out)
+{
+    struct err ignored = ERR_INIT;
+    char *whole = talk_is_loaded(t) ? outbox_message(&t->outbox, text) : NULL;
+    bool ok = whole != NULL && mw_chat_cost(t->chat, whole, strlen(whole), out, &ignored) == 0;
+
+    free(whole);
+    return ok;
+}
+
+bool talk_count(const struct talk *t, const char *text, size_t n, uint32_t *out)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_cost cost = { 0 };
+    bool ok = talk_is_loaded(t) && mw_chat_cost(t->chat, text, n, &cost, &ignored) == 0;
+
+    *out = cost.n_token;
+    return ok;
+}
+
+/* ---- sending ---- */
+
+void messages_begin_answer(struct talk *t, bool resumes)
+{
+    t->state = TALK_ANSWERING;
+    t->answer = (struct answer){ .resumes = resumes };
+    changed(t);
+}
+
+/* Give a message to the engine; from_queue: it is the first of those that were queued. */
+static void send_now(struct talk *t, const char *message, bool from_queue)
+{
+    const char *system = t->changes.asked.system;
+    size_t n = strlen(message);
+    struct err e = ERR_INIT;
+    uint32_t id;
+
+    if (mw_chat_send(t->chat, message, n, &e) != 0) {
+        talk_report(t, &e);
+        talk_draft(t, message);
+        saving_unqueue(&t->saving, from_queue);
+        return;
+    }
+    if (system != NULL && t->saving.store != NULL && store_count(t->saving.store) == 0)
+        saving_system(&t->saving, system);
+    ledger_add(&t->ledger, true);
+    id = from_queue ? saving_queued_user(&t->saving, message, n)
+                    : saving_user(&t->saving, message, n);
+    t->front.user(t->front.ctx, message, n, id);
+    messages_begin_answer(t, false);
+}
+
+void talk_send(struct talk *t, const char *text)
+{
+    size_t room = talk_text_room(t), n = strlen(text);
+    char *message;
+
+    if (n > room) {
+        talk_error(t,
+                   "the message has %zu bytes; with what waits already, %zu fit the context "
+                   "of %u tokens",
+                   n, room, t->plan.n_ctx);
+        talk_draft(t, text);
+        return;
+    }
+    message = outbox_message(&t->outbox, text);
+    if (message == NULL) {
+        talk_error(t, "no memory for the message");
+        talk_draft(t, text);
+        return;
+    }
+    if (t->state == TALK_READY) {
+        outbox_drop_files(&t->outbox);
+        send_now(t, message, false);
+        free(message);
+        return;
+    }
+    if (!outbox_push(&t->outbox, message)) {
+        talk_error(t, "%d messages wait already", OUTBOX_MAX_QUEUE);
+        talk_draft(t, text);
+        free(message);
+        return;
+    }
+    outbox_drop_files(&t->outbox);
+    saving_queue(&t->saving, message);
+    changed(t);
+}
+
+void talk_send_waiting(struct talk *t)
+{
+    struct outbox *b = &t->outbox;
+    char *next;
+
+    if (b->n_queue == 0 || t->state != TALK_READY)
+        return;
+    if (b->n_resumed > 0)
+        talk_notice(t, "sending what waited when this chat was left: %zu message%s",
+                    b->n_resumed, b->n_resumed == 1 ? "" : "s");
+    b->n_resumed = 0;
+    next = outbox_next(b);
+    send_now(t, next, true);
+    free(next);
+}
+
+void messages_return_waiting(struct talk *t)
+{
+    size_t n = t->outbox.n_queue;
+    char *all = outbox_take_all(&t->outbox);
+
+    if (all == NULL)
+        return;
+    saving_unqueue(&t->saving, n);
+    talk_draft(t, all);
+    free(all);
+}
+
+void talk_stop(struct talk *t)
+{
+    if (!talk_is_answering(t))
+        return;
+    mw_chat_cancel(t->chat);
+    t->state = TALK_STOPPING;
+    messages_return_waiting(t);
+    changed(t);
+}
+
+/* ---- going back ---- */
+
+void talk_rewind(struct talk *t, size_t n)
+{
+    struct ledger *l = &t->ledger;
+    struct err e = ERR_INIT;
+    /* The engine holds only the newest messages; the others are in the saved chat. */
+    bool restores = l->n_absent > 0 || (l->n_dropped > 0 && n <= l->n_dropped);
+
+    if (saving_find(&t->saving, n, &e) != 0 || mw_chat_rewind(t->chat, n, &e) != 0) {
+        talk_report(t, &e);
+        return;
+    }
+    saving_rewind(&t->saving, n);
+    if (restores && saved_restore(t, &e) != 0)
+        talk_report(t, &e);
+    t->front.rewound(t->front.ctx, n);
+    ledger_cut(l, n);
+    if (n <= l->n_dropped) { /* what is left fits again */
+        l->n_dropped = 0;
+        t->front.dropped(t->front.ctx, 0);
+    }
+    changed(t);
+}
+
+void talk_take_back(struct talk *t, size_t n)
+{
+    char *text = talk_text_of(t, n);
+
+    talk_rewind(t, n);
+    if (text != NULL)
+        talk_draft(t, text);
+    free(text);
+}
+
+void talk_retry(struct talk *t)
+{
+    struct ledger *l = &t->ledger;
+    struct err e = ERR_INIT;
+
+    if (l->n == 0) {
+        talk_error(t, "there is no answer to make again");
+        return;
+    }
+    if (mw_chat_retry(t->chat, &e) != 0) {
+        talk_report(t, &e);
+        return;
+    }
+    if (!ledger_ends_with_user(l)) {
+        ledger_cut(l, l->n - 1);
+        saving_rewind(&t->saving, l->n);
+        t->front.rewound(t->front.ctx, l->n);
+    }
+    messages_begin_answer(t, false);
+}
+
+void talk_continue(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    if (t->ledger.n == 0)
+        talk_error(t, "there is nothing to continue");
+    else if (mw_chat_continue(t->chat, &e) != 0)
+        talk_report(t, &e);
+    else
+        messages_begin_answer(t, !ledger_ends_with_user(&t->ledger));
+}
+
+void talk_clear(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_chat_rewind(t->chat, 0, &e) != 0) {
+        talk_report(t, &e);
+        return;
+    }
+    if (saving_begin(&t->saving, t->info.name, &e) != 0)
+        talk_report(t, &e);
+    for (size_t i = 0; i < t->outbox.n_queue; i++)
+        saving_queue(&t->saving, t->outbox.queue[i]);
+    ledger_clear(&t->ledger);
+    t->has_last = false;
+    t->front.restored(t->front.ctx);
+    changed(t);
+}
+
+/* ---- options ---- */
+
+void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then)
+{
+    struct err e = ERR_INIT;
+
+    if (changes_ask(&t->changes, t->chat, o, then, &e) != 0)
+        talk_report(t, &e);
+    else if ((then & THEN_ANNOUNCE) != 0 && talk_is_answering(t))
+        talk_notice(t, "takes effect after this answer");
+}
