@@ -3,8 +3,10 @@
 #include "engine/compute/dequant.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "engine/compute/grids.h"
 #include "engine/compute/half.h"
 #include "engine/compute/quants.h"
 
@@ -266,6 +268,140 @@ static void decode_tq2_0(const struct block_tq2_0 *b, float *dst)
 
     for (int i = 0; i < 256; i++)
         dst[i] = d * (float)(two_bits(b->q, i) - 1);
+}
+
+/* The n values of a code book entry times s.  Bit i of signs negates value i. */
+static void put_grid(uint64_t entry, int n, float s, int signs, float *dst)
+{
+    for (int i = 0; i < n; i++) {
+        int v = (int8_t)(entry >> (8 * i));
+
+        dst[i] = s * (float)(signs >> i & 1 ? -v : v);
+    }
+}
+
+/* 7 stored bits of signs.  The eighth makes the number of set bits even. */
+static int even_signs(uint32_t bits)
+{
+    return (int)(bits & 127) | __builtin_parity(bits & 127) << 7;
+}
+
+static int nibble(const uint8_t *p, int i)
+{
+    return p[i / 2] >> (4 * (i % 2)) & 15;
+}
+
+/* For each 32 values: 4 indices of 8 bits, then 4 x 7 bits of signs and 4 bits of scale. */
+static void decode_iq2_xxs(const struct block_iq2_xxs *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int i = 0; i < 32; i++) {
+        const uint8_t *q = b->q + 8 * (i / 4);
+        uint32_t signs = load_u32(q + 4);
+        float s = d * (0.5f + (float)(signs >> 28)) * 0.25f;
+
+        put_grid(iq2_xxs_grid[q[i % 4]], 8, s, even_signs(signs >> (7 * (i % 4))), dst + 8 * i);
+    }
+}
+
+/* For each 8 values: 9 bits of index and 7 bits of signs.  A scale for each 16. */
+static void decode_iq2_xs(const struct block_iq2_xs *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int i = 0; i < 32; i++) {
+        uint32_t q = load_u16(b->q + 2 * i);
+        float s = d * (0.5f + (float)nibble(b->scales, i / 2)) * 0.25f;
+
+        put_grid(iq2_xs_grid[q & 511], 8, s, even_signs(q >> 9), dst + 8 * i);
+    }
+}
+
+/* For each 8 values: 8 low and 2 high bits of index and a byte of signs. */
+static void decode_iq2_s(const struct block_iq2_s *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int i = 0; i < 32; i++) {
+        int index = b->q[i] | (b->high[i / 4] >> (2 * (i % 4)) & 3) << 8;
+        float s = d * (0.5f + (float)nibble(b->scales, i / 2)) * 0.25f;
+
+        put_grid(iq2_s_grid[index], 8, s, b->signs[i], dst + 8 * i);
+    }
+}
+
+/* For each 4 values an index; for each 32, 4 x 7 bits of signs and 4 bits of scale. */
+static void decode_iq3_xxs(const struct block_iq3_xxs *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int i = 0; i < 64; i++) {
+        uint32_t signs = load_u32(b->signs + 4 * (i / 8));
+        float s = d * (0.5f + (float)(signs >> 28)) * 0.5f;
+        int eight = even_signs(signs >> (7 * (i % 8 / 2)));
+
+        put_grid(iq3_xxs_grid[b->q[i]], 4, s, eight >> (4 * (i % 2)), dst + 4 * i);
+    }
+}
+
+/* For each 4 values: 8 low bits and a high bit of index and 4 signs.  A scale for each 32. */
+static void decode_iq3_s(const struct block_iq3_s *b, float *dst)
+{
+    float d = load_f16(b->d);
+
+    for (int i = 0; i < 64; i++) {
+        int index = b->q[i] | (b->high[i / 8] >> (i % 8) & 1) << 8;
+        float s = d * (float)(1 + 2 * nibble(b->scales, i / 8));
+
+        put_grid(iq3_s_grid[index], 4, s, nibble(b->signs, i), dst + 4 * i);
+    }
+}
+
+/*
+ * IQ1: the values of an entry are -1, 0 and 1, all shifted by 1/8 or -1/8.  The table has 8
+ * times the values, so s is an eighth of the scale.
+ */
+static void put_shifted(uint64_t entry, float s, bool is_down, float *dst)
+{
+    for (int i = 0; i < 8; i++)
+        dst[i] = s * (float)((int8_t)(entry >> (8 * i)) + (is_down ? -1 : 1));
+}
+
+/* For each 32 values: 4 x 3 high bits of index, 3 bits of scale and the sign of the shift. */
+static void decode_iq1_s(const struct block_iq1_s *b, float *dst)
+{
+    float d = load_f16(b->d) / 8;
+
+    for (int i = 0; i < 32; i++) {
+        int high = load_u16(b->high + 2 * (i / 4));
+        int index = b->q[i] | (high >> (3 * (i % 4)) & 7) << 8;
+        float s = d * (float)(2 * (high >> 12 & 7) + 1);
+
+        put_shifted(iq1_grid[index], s, high >> 15, dst + 8 * i);
+    }
+}
+
+/*
+ * For each 8 values a nibble: 3 high bits of index and the sign of the shift.  Each of 4
+ * words has 4 scales of 3 bits, and in its top 4 bits a quarter of d.
+ */
+static void decode_iq1_m(const struct block_iq1_m *b, float *dst)
+{
+    unsigned half = 0;
+
+    for (int j = 0; j < 4; j++)
+        half |= (unsigned)(load_u16(b->scales + 2 * j) >> 12) << (4 * j);
+
+    float d = f32_of_f16((uint16_t)half) / 8;
+
+    for (int i = 0; i < 32; i++) {
+        int high = nibble(b->high, i);
+        int scale = load_u16(b->scales + 2 * (i / 8)) >> (3 * (i / 2 % 4)) & 7;
+
+        put_shifted(iq1_grid[b->q[i] | (high & 7) << 8], d * (float)(2 * scale + 1), high >> 3,
+                    dst + 8 * i);
+    }
 }
 
 #define WIDEN(TYPE, name, id, bytes)                                                           \

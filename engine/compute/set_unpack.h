@@ -20,6 +20,7 @@
 #include <stdbool.h>
 
 #include "engine/compute/dequant.h"
+#include "engine/compute/grids.h"
 #include "engine/compute/half.h"
 #include "engine/compute/quants.h"
 #include VECTORS
@@ -73,6 +74,27 @@ INLINE uint64_t spread_pairs(uint64_t v)
     v = (v | v << 24) & 0x000000ff000000ff;
     v = (v | v << 12) & 0x000f000f000f000f;
     return (v | v << 6) & 0x0303030303030303;
+}
+
+/* 16 nibbles as 16 bytes */
+INLINE u8x16 nibbles_of_64(uint64_t v)
+{
+    u8x16 low = (u8x16)(u64x2){ v & 0x0f0f0f0f0f0f0f0f, 0 };
+    u8x16 high = (u8x16)(u64x2){ v >> 4 & 0x0f0f0f0f0f0f0f0f, 0 };
+
+    return __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
+                                   7, 23);
+}
+
+/* 8 bytes, `step` bytes apart */
+INLINE uint64_t every_byte(const uint8_t *p, size_t step)
+{
+    uint64_t v = 0;
+
+    UNROLL
+    for (size_t b = 0; b < 8; b++)
+        v |= (uint64_t)p[b * step] << (8 * b);
+    return v;
 }
 
 /* One scale for the whole span. */
@@ -277,6 +299,176 @@ INLINE void scales_tq2_0(const struct block_tq2_0 *p, vf *s, vf *m)
 }
 
 /*
+ * IQ2, IQ3: sizes from a code book (grids.h) and bits of signs.
+ */
+
+/* Negate the bytes whose bit is set. */
+INLINE u8x32 with_signs(u8x32 v, uint32_t signs)
+{
+    u8x32 negative = spread_bits(signs, -1);
+
+    return (v ^ negative) - negative;
+}
+
+/* Four bytes of 7 signs each.  The eighth makes the number of set bits even. */
+INLINE uint32_t even_signs(uint32_t s)
+{
+    uint32_t odd = s ^ s >> 4;
+
+    odd ^= odd >> 2;
+    odd ^= odd >> 1;
+    return s | (odd & 0x01010101) << 7;
+}
+
+/* The same from the low 28 bits. */
+INLINE uint32_t even_signs_of_28(uint32_t v)
+{
+    return even_signs((v & 0x7f) | (v << 1 & 0x7f00) | (v << 2 & 0x7f0000) |
+                      (v << 3 & 0x7f000000));
+}
+
+/* s = d * (2 * sc + 1) */
+INLINE void odd_scales(u8x16 sc, float d, vf *s)
+{
+    scales_of_i8(sc + sc + 1, d, s);
+}
+
+INLINE u8x32 run_iq2_xxs(const struct block_iq2_xxs *p, int b)
+{
+    const uint8_t *q = p->q + 8 * b;
+    u64x4 v = { iq2_xxs_grid[q[0]], iq2_xxs_grid[q[1]], iq2_xxs_grid[q[2]],
+                iq2_xxs_grid[q[3]] };
+
+    return with_signs((u8x32)v, even_signs_of_28(load_u32(q + 4)));
+}
+
+INLINE void scales_iq2_xxs(const struct block_iq2_xxs *p, vf *s, vf *m)
+{
+    uint64_t sc = every_byte(p->q + 7, 8) >> 4 & 0x0f0f0f0f0f0f0f0f;
+
+    (void)m;
+    odd_scales(twice_8(sc), f32_of_half(p->d) * 0.125f, s);
+}
+
+INLINE u8x32 run_iq2_xs(const struct block_iq2_xs *p, int b)
+{
+    uint64_t q = load_u64(p->q + 8 * b);
+    u64x4 v = { iq2_xs_grid[q & 511], iq2_xs_grid[q >> 16 & 511], iq2_xs_grid[q >> 32 & 511],
+                iq2_xs_grid[q >> 48 & 511] };
+    uint64_t signs =
+        (q >> 9 & 0x7f) | (q >> 17 & 0x7f00) | (q >> 25 & 0x7f0000) | (q >> 33 & 0x7f000000);
+
+    return with_signs((u8x32)v, even_signs((uint32_t)signs));
+}
+
+INLINE void scales_iq2_xs(const struct block_iq2_xs *p, vf *s, vf *m)
+{
+    (void)m;
+    odd_scales(nibbles_of_64(load_u64(p->scales)), f32_of_half(p->d) * 0.125f, s);
+}
+
+INLINE u8x32 run_iq2_s(const struct block_iq2_s *p, int b)
+{
+    const uint8_t *q = p->q + 4 * b;
+    unsigned high = p->high[b];
+    u64x4 v = { iq2_s_grid[q[0] | (high << 8 & 0x300)], iq2_s_grid[q[1] | (high << 6 & 0x300)],
+                iq2_s_grid[q[2] | (high << 4 & 0x300)],
+                iq2_s_grid[q[3] | (high << 2 & 0x300)] };
+
+    return with_signs((u8x32)v, load_u32(p->signs + 4 * b));
+}
+
+INLINE void scales_iq2_s(const struct block_iq2_s *p, vf *s, vf *m)
+{
+    (void)m;
+    odd_scales(nibbles_of_64(load_u64(p->scales)), f32_of_half(p->d) * 0.125f, s);
+}
+
+INLINE u8x32 run_iq3_xxs(const struct block_iq3_xxs *p, int b)
+{
+    const uint8_t *q = p->q + 8 * b;
+    const uint32_t *grid = iq3_xxs_grid;
+    u32x8 v = { grid[q[0]], grid[q[1]], grid[q[2]], grid[q[3]],
+                grid[q[4]], grid[q[5]], grid[q[6]], grid[q[7]] };
+
+    return with_signs((u8x32)v, even_signs_of_28(load_u32(p->signs + 4 * b)));
+}
+
+INLINE void scales_iq3_xxs(const struct block_iq3_xxs *p, vf *s, vf *m)
+{
+    uint64_t sc = every_byte(p->signs + 3, 4) >> 4 & 0x0f0f0f0f0f0f0f0f;
+
+    (void)m;
+    odd_scales(twice_8(sc), f32_of_half(p->d) * 0.25f, s);
+}
+
+INLINE u8x32 run_iq3_s(const struct block_iq3_s *p, int b)
+{
+    const uint8_t *q = p->q + 8 * b;
+    const uint32_t *grid = iq3_s_grid;
+    unsigned high = p->high[b];
+    u32x8 v = { grid[q[0] | (high << 8 & 256)], grid[q[1] | (high << 7 & 256)],
+                grid[q[2] | (high << 6 & 256)], grid[q[3] | (high << 5 & 256)],
+                grid[q[4] | (high << 4 & 256)], grid[q[5] | (high << 3 & 256)],
+                grid[q[6] | (high << 2 & 256)], grid[q[7] | (high << 1 & 256)] };
+
+    return with_signs((u8x32)v, load_u32(p->signs + 4 * b));
+}
+
+INLINE void scales_iq3_s(const struct block_iq3_s *p, vf *s, vf *m)
+{
+    (void)m;
+    odd_scales(twice_8(spread_nibbles(load_u32(p->scales))), f32_of_half(p->d), s);
+}
+
+/* IQ1: bytes are 8 times the value plus the shift, 1 or -1, so s is an eighth. */
+
+INLINE u8x32 run_iq1_s(const struct block_iq1_s *p, int b)
+{
+    const uint8_t *q = p->q + 4 * b;
+    unsigned high = load_u16(p->high + 2 * b);
+    u64x4 v = { iq1_grid[q[0] | (high << 8 & 0x700)], iq1_grid[q[1] | (high << 5 & 0x700)],
+                iq1_grid[q[2] | (high << 2 & 0x700)], iq1_grid[q[3] | (high >> 1 & 0x700)] };
+
+    return (u8x32)v + (uint8_t)(high & 0x8000 ? -1 : 1);
+}
+
+INLINE void scales_iq1_s(const struct block_iq1_s *p, vf *s, vf *m)
+{
+    uint64_t sc = every_byte(p->high + 1, 2) >> 4 & 0x0707070707070707;
+
+    (void)m;
+    odd_scales(twice_8(sc), f32_of_half(p->d) * 0.125f, s);
+}
+
+INLINE u8x32 run_iq1_m(const struct block_iq1_m *p, int b)
+{
+    const uint8_t *q = p->q + 4 * b;
+    unsigned high = load_u16(p->high + 2 * b);
+    u64x4 v = { iq1_grid[q[0] | (high << 8 & 0x700)], iq1_grid[q[1] | (high << 4 & 0x700)],
+                iq1_grid[q[2] | (high & 0x700)], iq1_grid[q[3] | (high >> 4 & 0x700)] };
+    uint32_t down =
+        (high >> 3 & 1) | (high << 1 & 0x100) | (high << 5 & 0x10000) | (high << 9 & 0x1000000);
+
+    return (u8x32)v + (spread_bits(down * 0xff, -1) | 1);
+}
+
+INLINE void scales_iq1_m(const struct block_iq1_m *p, vf *s, vf *m)
+{
+    uint64_t v = load_u64(p->scales);
+    uint64_t half =
+        (v >> 12 & 0x0f) | (v >> 24 & 0xf0) | (v >> 36 & 0xf00) | (v >> 48 & 0xf000);
+    u32x4 word = { v & 0xfff, v >> 16 & 0xfff, v >> 32 & 0xfff, v >> 48 & 0xfff };
+    u32x4 sc =
+        (word & 7) | (word << 5 & 0x700) | (word << 10 & 0x70000) | (word << 15 & 0x7000000);
+    uint8_t d[2];
+
+    (void)m;
+    store_u16(d, (uint16_t)half);
+    odd_scales((u8x16)sc, f32_of_half(d) * 0.125f, s);
+}
+
+/*
  * Nothing below is specific to a type.
  *
  * Each switch is generated from the table of types and folds to one case, because type is
@@ -389,22 +581,11 @@ INLINE void scales_of_e8m0(u8x16 e, vf *s)
     }
 }
 
-/* Byte 0 of each of 8 blocks. */
-INLINE uint64_t bytes_of_blocks(const uint8_t *p, size_t block_bytes)
-{
-    uint64_t v = 0;
-
-    UNROLL
-    for (size_t b = 0; b < 8; b++)
-        v |= (uint64_t)p[b * block_bytes] << (8 * b);
-    return v;
-}
-
 /* The scales of 8 blocks of 32, and their minima. */
 INLINE void scales_of_blocks(struct span_traits t, const uint8_t *p, vf *s, vf *m)
 {
     if (t.scale_bytes == 1)
-        scales_of_e8m0(twice_8(bytes_of_blocks(p, t.bytes / 8)), s);
+        scales_of_e8m0(twice_8(every_byte(p, t.bytes / 8)), s);
     else
         scales_of_f16(halves_of_blocks(p, t.bytes / 8, 0), s);
     if (!t.has_minima)

@@ -44,14 +44,21 @@
 
 /* Blocks of 256.    TYPE    name    id bytes signed offset minima  layout */
 #define TYPES_OF_256(X) \
-    X(Q2_K,   q2_k,   10,  84, 0,  0, 1, scales[16], q[64], d[2], dmin[2]) \
-    X(Q3_K,   q3_k,   11, 110, 0,  4, 0, high[32], q[64], scales[12], d[2]) \
-    X(Q4_K,   q4_k,   12, 144, 0,  0, 1, d[2], dmin[2], scales[12], q[128]) \
-    X(Q5_K,   q5_k,   13, 176, 0,  0, 1, d[2], dmin[2], scales[12], high[32], q[128]) \
-    X(Q6_K,   q6_k,   14, 210, 0, 32, 0, q[128], high[64], scales[16], d[2]) \
-    X(IQ4_XS, iq4_xs, 23, 136, 1,  0, 0, d[2], scales[6], q[128]) \
-    X(TQ1_0,  tq1_0,  34,  54, 0,  1, 0, q[48], last[4], d[2]) \
-    X(TQ2_0,  tq2_0,  35,  66, 0,  1, 0, q[64], d[2])
+    X(Q2_K,    q2_k,    10,  84, 0,  0, 1, scales[16], q[64], d[2], dmin[2]) \
+    X(Q3_K,    q3_k,    11, 110, 0,  4, 0, high[32], q[64], scales[12], d[2]) \
+    X(Q4_K,    q4_k,    12, 144, 0,  0, 1, d[2], dmin[2], scales[12], q[128]) \
+    X(Q5_K,    q5_k,    13, 176, 0,  0, 1, d[2], dmin[2], scales[12], high[32], q[128]) \
+    X(Q6_K,    q6_k,    14, 210, 0, 32, 0, q[128], high[64], scales[16], d[2]) \
+    X(IQ2_XXS, iq2_xxs, 16,  66, 1,  0, 0, d[2], q[64]) \
+    X(IQ2_XS,  iq2_xs,  17,  74, 1,  0, 0, d[2], q[64], scales[8]) \
+    X(IQ3_XXS, iq3_xxs, 18,  98, 1,  0, 0, d[2], q[64], signs[32]) \
+    X(IQ1_S,   iq1_s,   19,  50, 1,  0, 0, d[2], q[32], high[16]) \
+    X(IQ3_S,   iq3_s,   21, 110, 1,  0, 0, d[2], q[64], high[8], signs[32], scales[4]) \
+    X(IQ2_S,   iq2_s,   22,  82, 1,  0, 0, d[2], q[32], signs[32], high[8], scales[8]) \
+    X(IQ4_XS,  iq4_xs,  23, 136, 1,  0, 0, d[2], scales[6], q[128]) \
+    X(IQ1_M,   iq1_m,   29,  56, 1,  0, 0, q[32], high[16], scales[8]) \
+    X(TQ1_0,   tq1_0,   34,  54, 0,  1, 0, q[48], last[4], d[2]) \
+    X(TQ2_0,   tq2_0,   35,  66, 0,  1, 0, q[64], d[2])
 
 /* Recognised in files, not computed.  Removed types have blocks of 0 values. */
 /*                   TYPE        id values bytes */
@@ -60,18 +67,11 @@
     X(Q4_3,        5,   0,   0) \
     X(Q8_1,        9,  32,  36) \
     X(Q8_K,       15, 256, 292) \
-    X(IQ2_XXS,    16, 256,  66) \
-    X(IQ2_XS,     17, 256,  74) \
-    X(IQ3_XXS,    18, 256,  98) \
-    X(IQ1_S,      19, 256,  50) \
-    X(IQ3_S,      21, 256, 110) \
-    X(IQ2_S,      22, 256,  82) \
     X(I8,         24,   1,   1) \
     X(I16,        25,   1,   2) \
     X(I32,        26,   1,   4) \
     X(I64,        27,   1,   8) \
     X(F64,        28,   1,   8) \
-    X(IQ1_M,      29, 256,  56) \
     X(Q4_0_4_4,   31,   0,   0) \
     X(Q4_0_4_8,   32,   0,   0) \
     X(Q4_0_8_8,   33,   0,   0) \

@@ -10,8 +10,10 @@ TYPE.random.blocks in FOLDER and compare with TYPE.random.f32 there instead of w
 The blocks of the types that are not listed below were cut from the output of the reference
 implementation.
 """
+import functools
 import os
 import random
+import re
 import struct
 import sys
 
@@ -21,6 +23,43 @@ N_VALUE = 1536
 
 def f16(b, at):
     return struct.unpack_from("<e", b, at)[0]
+
+
+def u16(b, at):
+    return struct.unpack_from("<H", b, at)[0]
+
+
+def bits(b, at, first, n):
+    """n bits of the little-endian number that starts at byte `at`."""
+    return int.from_bytes(b[at:at + 8], "little") >> first & (2 ** n - 1)
+
+
+def signs_of(k):
+    """7 stored bits and one that makes the number of ones even, as factors."""
+    k |= bin(k).count("1") % 2 << 7
+    return [-1 if k >> i & 1 else 1 for i in range(8)]
+
+
+# For each code book the values of its levels.
+LEVELS = {
+    "iq1": (-1, 0, 1),
+    "iq2_xxs": (8, 25, 43),
+    "iq2_xs": (8, 25, 43),
+    "iq2_s": (8, 25, 43),
+    "iq3_xxs": (4, 12, 20, 28, 36, 44, 52, 62),
+    "iq3_s": (1, 3, 5, 7, 9, 11, 13, 15),
+}
+
+
+@functools.cache
+def grid(name):
+    """A code book: for each entry its values, which the number spells from the lowest bits."""
+    levels = LEVELS[name]
+    n, width = (8, 2) if len(levels) == 3 else (4, 3)
+    with open(os.path.join(HERE, "../../../engine/compute/grids.c"), encoding="utf-8") as f:
+        table = re.search(rf"\b{name}_grid\[\d+\] = {{(.*?)}}", f.read(), re.S).group(1)
+    return [[levels[int(v, 16) >> width * i & (2 ** width - 1)] for i in range(n)]
+            for v in re.findall(r"X\((0x[0-9a-f]+)\)", table)]
 
 
 # Each decoder yields the values of one block in order.
@@ -50,11 +89,80 @@ def tq2_0(b):
                 yield f16(b, 64) * ((q >> shift & 3) - 1)
 
 
+def iq2_xxs(b):
+    for sub in range(8):
+        at = 2 + 8 * sub
+        scale = bits(b, at + 4, 28, 4)
+        for k in range(4):
+            for v, s in zip(grid("iq2_xxs")[b[at + k]], signs_of(bits(b, at + 4, 7 * k, 7))):
+                yield f16(b, 0) * (0.5 + scale) * 0.25 * v * s
+
+
+def iq2_xs(b):
+    for k in range(32):
+        scale = bits(b, 66 + k // 4, 4 * (k // 2 % 2), 4)
+        word = u16(b, 2 + 2 * k)
+        for v, s in zip(grid("iq2_xs")[word & 511], signs_of(word >> 9)):
+            yield f16(b, 0) * (0.5 + scale) * 0.25 * v * s
+
+
+def iq2_s(b):
+    for k in range(32):
+        scale = bits(b, 74 + k // 4, 4 * (k // 2 % 2), 4)
+        index = b[2 + k] + 256 * bits(b, 66 + k // 4, 2 * (k % 4), 2)
+        for i, v in enumerate(grid("iq2_s")[index]):
+            yield f16(b, 0) * (0.5 + scale) * 0.25 * v * (-1 if b[34 + k] >> i & 1 else 1)
+
+
+def iq3_xxs(b):
+    for k in range(32):
+        at = 66 + k // 4 * 4
+        scale = bits(b, at, 28, 4)
+        values = grid("iq3_xxs")[b[2 + 2 * k]] + grid("iq3_xxs")[b[3 + 2 * k]]
+        for v, s in zip(values, signs_of(bits(b, at, 7 * (k % 4), 7))):
+            yield f16(b, 0) * (0.5 + scale) * 0.5 * v * s
+
+
+def iq3_s(b):
+    for k in range(64):
+        scale = bits(b, 106, 4 * (k // 8), 4)
+        index = b[2 + k] + 256 * bits(b, 66 + k // 8, k % 8, 1)
+        for i, v in enumerate(grid("iq3_s")[index]):
+            sign = -1 if bits(b, 74 + k // 2, k % 2 * 4 + i, 1) else 1
+            yield f16(b, 0) * (1 + 2 * scale) * v * sign
+
+
+def iq1_s(b):
+    for k in range(32):
+        word = u16(b, 34 + k // 4 * 2)
+        delta = -0.125 if word >> 15 else 0.125
+        for v in grid("iq1")[b[2 + k] + 256 * (word >> 3 * (k % 4) & 7)]:
+            yield f16(b, 0) * (2 * (word >> 12 & 7) + 1) * (v + delta)
+
+
+def iq1_m(b):
+    words = [u16(b, 48 + 2 * j) for j in range(4)]
+    d = f16(struct.pack("<H", sum((w >> 12) << 4 * j for j, w in enumerate(words))), 0)
+    for k in range(32):
+        scale = words[k // 8] >> 3 * (k // 2 % 4) & 7
+        high = bits(b, 32 + k // 2, 4 * (k % 2), 4)
+        delta = -0.125 if high & 8 else 0.125
+        for v in grid("iq1")[b[k] + 256 * (high & 7)]:
+            yield d * (2 * scale + 1) * (v + delta)
+
+
 # type: values and bytes per block, where the f16 scale is (None: not an f16), decoder
 TYPES = {
     "MXFP4": (32, 17, None, mxfp4),
     "TQ1_0": (256, 54, 52, tq1_0),
     "TQ2_0": (256, 66, 64, tq2_0),
+    "IQ2_XXS": (256, 66, 0, iq2_xxs),
+    "IQ2_XS": (256, 74, 0, iq2_xs),
+    "IQ2_S": (256, 82, 0, iq2_s),
+    "IQ3_XXS": (256, 98, 0, iq3_xxs),
+    "IQ3_S": (256, 110, 0, iq3_s),
+    "IQ1_S": (256, 50, 0, iq1_s),
+    "IQ1_M": (256, 56, None, iq1_m),
 }
 
 
@@ -77,6 +185,10 @@ def make_blocks(name):
             block[scale_at:scale_at + 2] = f16_scale(rng, i)
         elif name == "MXFP4":
             block[0] = (127, 0, 1, 2, 252)[i] if i < 5 else rng.randrange(253)
+        elif name == "IQ1_M":  # a nibble of the scale on top of each of the last 4 words
+            half = struct.unpack("<H", f16_scale(rng, i))[0]
+            for j in range(4):
+                block[49 + 2 * j] = block[49 + 2 * j] & 15 | (half >> 4 * j & 15) << 4
         blocks += block
     return bytes(blocks)
 
