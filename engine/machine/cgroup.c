@@ -12,12 +12,13 @@
 
 static const char no_group[] = "not in a memory control group";
 static const char root_group[] = "the root group has no figures of its own";
-static const char no_file[] = "this kernel does not tell";
+static const char no_file[] = "not reported by this kernel";
 
-/* Larger limits mean none: version 1 writes the largest multiple of a page. */
+/* Without a limit, version 1 reports the largest multiple of a page; all such values count
+ * as unlimited. */
 #define NO_LIMIT (UINT64_MAX >> 2)
 
-/* ---- where the group is ---- */
+/* ---- find the group ---- */
 
 /* Is word one of the comma-separated words of list[0 .. n)? */
 static bool has_word(const char *list, size_t n, const char *word)
@@ -31,8 +32,8 @@ static bool has_word(const char *list, size_t n, const char *word)
     return false;
 }
 
-/* The path behind the controller's line of /proc/self/cgroup; NULL controller: version 2.
- * "4:memory:/a/b" or "0::/a/b".  false: no such line. */
+/* Get the path from the controller's line of /proc/self/cgroup, "4:memory:/a/b", or from the
+ * line of version 2, "0::/a/b", if controller is NULL.  Returns false without such a line. */
 static bool group_path(const char *text, const char *controller, char *path, size_t n)
 {
     for (const char *line = text; *line != '\0';) {
@@ -58,7 +59,7 @@ static bool group_path(const char *text, const char *controller, char *path, siz
     return false;
 }
 
-/* Spaces and the like are written as \040 in mountinfo. */
+/* mountinfo writes a space as \040. */
 static void unescape(char *s)
 {
     char *to = s;
@@ -75,8 +76,8 @@ static void unescape(char *s)
     *to = '\0';
 }
 
-/* "31 23 0:28 /root /mount rw,… [tags] - cgroup cgroup rw,memory": type and, for version
- * 1, the controller among the last options must fit. */
+/* Find the mount of a type and, for version 1, of a controller, which is among the last
+ * options: "31 23 0:28 /root /mount rw,… [tags] - cgroup cgroup rw,memory". */
 static bool mount_of(char *text, const char *type, const char *controller, char **root,
                      char **mount)
 {
@@ -122,9 +123,10 @@ static bool is_folder(const char *root, const char *path)
 }
 
 /*
- * Our folder of a controller and the mount it lies in.  The path is relative to the
- * hierarchy's root, the mount may show only a part of it (containers without a
- * namespace of their own); what does not exist becomes the mount's root.
+ * Find our folder of a controller, and the mount that contains it.  The path of
+ * /proc/self/cgroup is relative to the root of the hierarchy, but the mount may show only a
+ * part of it (a container without its own namespace).  If the folder does not exist, the
+ * mount's root is used.
  */
 static bool find_folder(const char *root, const char *controller, char *folder, size_t n,
                         size_t *mount_len)
@@ -169,7 +171,7 @@ static void open_level(struct cgroup_level *l, enum cgroup_version version, cons
     l->stat = kernel_file_open_in(root, folder, "/memory.stat");
 }
 
-/* All levels from our folder up to the mount. */
+/* Open all levels from our folder up to the mount. */
 static void open_levels(struct cgroup *c, const char *root)
 {
     char folder[KERNEL_PATH_MAX];
@@ -183,7 +185,7 @@ static void open_levels(struct cgroup *c, const char *root)
     }
 }
 
-/* Without /proc: the root of the usual mount, if the controller has files there. */
+/* Without /proc, use the root of the usual mount if the controller has files there. */
 static bool guess_folder(struct cgroup *c, const char *root, const char *folder,
                          const char *file)
 {
@@ -204,7 +206,7 @@ void cgroup_open(struct cgroup *c, const char *root)
     *c = (struct cgroup){
         .peak = -1, .kernel = -1, .procs = -1, .pressure_memory = -1, .pressure_io = -1
     };
-    /* Both may be mounted; a controller is on one side only. */
+    /* Both versions may be mounted, but a controller belongs to only one of them. */
     if (find_folder(root, "memory", c->folder, sizeof c->folder, &c->mount_len) ||
         guess_folder(c, root, "/sys/fs/cgroup/memory", "/memory.limit_in_bytes"))
         c->version = CGROUP_V1;
@@ -269,7 +271,7 @@ static uint64_t level_limit(const struct cgroup_level *l, bool *is_high)
     return *is_high ? high : limit;
 }
 
-/* Cache of files that the kernel can drop at once. */
+/* Returns the bytes of file cache that Linux can drop at once. */
 static uint64_t droppable(const struct cgroup_level *l, enum cgroup_version version)
 {
     char text[KERNEL_FILE_MAX];
@@ -306,8 +308,8 @@ static void read_limits(const struct cgroup *c, struct cgroup_memory *out)
     out->room = room < NO_LIMIT ? os_value(room) : os_unknown("no limit is set");
 }
 
-/* A group with no other process: cgroup.procs is one line.  (Version 2 shows 0 for a
- * process of another namespace; that is a line too.) */
+/* Is no other process in the group?  cgroup.procs has a line for each.  (Version 2 shows 0
+ * for a process of another namespace; that is a line too.) */
 static bool is_alone(const struct cgroup *c)
 {
     char text[64];
@@ -360,7 +362,7 @@ void cgroup_level_name(const struct cgroup *c, int level, char *buf, size_t n)
 
 /* ---- CPUs ---- */
 
-/* Quota over period of one level; 0: none. */
+/* Returns the quota of a level divided by its period, or 0 without a quota. */
 static double level_quota(const char *root, const char *folder, bool v1)
 {
     char path[KERNEL_PATH_MAX + 32], text[64];

@@ -15,7 +15,7 @@
 #include "engine/machine/cgroup.h"
 #include "engine/machine/proc.h"
 
-/* CPUs that the scheduler may give us: affinity mask, then quota rounded up. */
+/* Returns the CPUs of the affinity mask, or the quota rounded up if that is less. */
 static int usable_cpus(const char *root)
 {
     double quota = cgroup_cpu_quota(root);
@@ -31,7 +31,7 @@ static int usable_cpus(const char *root)
     return n > 0 ? n : 1;
 }
 
-/* "model name : AMD EPYC" of x86; other architectures have no such line. */
+/* Get "model name : AMD EPYC" on x86.  Other architectures do not have this line. */
 static void cpu_name(const char *root, char *name, size_t n)
 {
     static const char key[] = "model name";
@@ -58,8 +58,8 @@ static uint64_t or_zero(struct mw_os_value v)
     return v.why_not == NULL ? v.value : 0;
 }
 
-/* Without /proc the kernel still reports the memory of the machine, but not its page cache,
- * so this is less than what is available. */
+/* Without /proc a system call still reports the memory of the machine, but not its page
+ * cache, so the result is less than the available memory. */
 static void ask_the_kernel(struct proc_system *system)
 {
     struct sysinfo info;
@@ -72,7 +72,8 @@ static void ask_the_kernel(struct proc_system *system)
         system->available = os_value(((uint64_t)info.freeram + info.bufferram) * info.mem_unit);
 }
 
-/* Memory that only the end of this process frees; its files are page cache like others. */
+/* Returns the memory that is not available before this process ends.  Pages of files do not
+ * count, because they are page cache. */
 static uint64_t own_bytes(const struct proc *proc)
 {
     struct proc_self self;
@@ -81,7 +82,7 @@ static uint64_t own_bytes(const struct proc *proc)
     return or_zero(self.rss_anon) + or_zero(self.rss_shmem);
 }
 
-/* The limit of a group in which this process is alone can be used up to the last byte. */
+/* Find the largest budget.  A process that is alone in its group can use its whole limit. */
 static void find_budget(const struct cgroup *group, const struct cgroup_memory *memory,
                         const struct proc_system *system, struct mw_machine *out)
 {
@@ -100,7 +101,7 @@ static void find_budget(const struct cgroup *group, const struct cgroup_memory *
     if (bytes > tightest->limit || (memory->is_alone && tightest->level == 0))
         bytes = tightest->limit;
     if (bytes == 0)
-        bytes = 1; /* 0 would mean that nothing is known */
+        bytes = 1; /* 0 means unknown */
     if (machine_bytes != 0 && bytes >= machine_bytes)
         return;
     out->budget_bytes = bytes;
@@ -151,7 +152,7 @@ void mw_machine_read(struct mw_machine *out)
 bool machine_budget_lower(const char *root, uint64_t *bytes, char *why, size_t n)
 {
     struct mw_machine m;
-    char before[16], after[16], limit[16], change[64], others[48] = "";
+    char before[16], after[16], limit[16], change[64], others[56] = "";
 
     machine_read(root, &m);
     if (m.budget_bytes == 0 || *bytes <= m.budget_bytes)
@@ -160,7 +161,7 @@ bool machine_budget_lower(const char *root, uint64_t *bytes, char *why, size_t n
     units_size(after, sizeof after, m.budget_bytes);
     units_size(limit, sizeof limit, m.budget_of);
     if (m.budget_of > m.budget_bytes)
-        snprintf(others, sizeof others, ", others use %s of it",
+        snprintf(others, sizeof others, ", of which others use %s",
                  units_size((char[16]){ "" }, 16, m.budget_of - m.budget_bytes));
     if (strcmp(before, after) != 0)
         snprintf(change, sizeof change, "is lowered from %s to %s", before, after);

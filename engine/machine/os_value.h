@@ -1,5 +1,5 @@
 /*
- * os_value.h - a figure of the kernel, or the reason why there is none.
+ * os_value.h - a figure that Linux reports, or the reason why it is not available.
  */
 #ifndef MEMWALL_ENGINE_MACHINE_OS_VALUE_H
 #define MEMWALL_ENGINE_MACHINE_OS_VALUE_H
@@ -8,7 +8,7 @@
 
 struct mw_os_value {
     uint64_t value;
-    const char *why_not; /* NULL: valid; else a short static reason */
+    const char *why_not; /* NULL if value is valid, else a short static reason */
 };
 
 #endif

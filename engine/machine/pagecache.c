@@ -13,8 +13,8 @@
 
 #include "engine/machine/kernel_file.h"
 
-/* Neither the number nor the structs are in the headers of older systems; both are the
- * same on all architectures. */
+/* Headers of older systems have neither the number nor the structs.  Both are the same on all
+ * architectures. */
 #define CACHESTAT_CALL 451
 
 struct cachestat_range {
@@ -25,9 +25,9 @@ struct cachestat_pages {
     uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
-#define WINDOW ((size_t)64 << 20) /* of the mapping that mincore looks at */
+#define WINDOW ((size_t)64 << 20) /* bytes mapped at once for mincore */
 
-static const char no_permission[] = "the kernel tells it only to who may write the file";
+static const char no_permission[] = "reported only to users who may write the file";
 static const char no_call[] = "this kernel has no cachestat";
 
 struct mw_os_value pagecache_by_cachestat(int fd)
@@ -42,7 +42,7 @@ struct mw_os_value pagecache_by_cachestat(int fd)
                                         : "cachestat does not work on this file");
 }
 
-/* The rule that the kernel applies to mincore. */
+/* May this process ask for the pages of the file?  The rule that Linux applies to mincore. */
 static bool may_know(int fd)
 {
     char path[40];
@@ -67,13 +67,13 @@ struct mw_os_value pagecache_by_mincore(int fd, uint64_t size)
     for (uint64_t at = 0; at < size; at += WINDOW) {
         size_t bytes = size - at < WINDOW ? (size_t)(size - at) : WINDOW;
         void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)at);
-        bool told;
+        bool is_known;
 
         if (map == MAP_FAILED)
             return os_unknown("the file cannot be mapped");
-        told = mincore(map, bytes, resident) == 0;
+        is_known = mincore(map, bytes, resident) == 0;
         munmap(map, bytes);
-        if (!told)
+        if (!is_known)
             return os_unknown("mincore does not work on this file");
         for (size_t i = 0; i < (bytes + page - 1) / page; i++)
             n_cached += resident[i] & 1;
@@ -85,7 +85,7 @@ struct mw_os_value pagecache_bytes(int fd, uint64_t size)
 {
     struct mw_os_value v = pagecache_by_cachestat(fd);
 
-    /* Also where a sandbox refuses a call that it does not know. */
+    /* A sandbox may refuse the newer call with EPERM. */
     if (v.why_not != NULL && (v.why_not != no_permission || may_know(fd)))
         v = pagecache_by_mincore(fd, size);
     return v;

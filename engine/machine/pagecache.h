@@ -1,10 +1,10 @@
 /*
- * pagecache.h - how much of a file lies in the page cache.
+ * pagecache.h - how much of a file is in the page cache.
  *
- * cachestat(2) where the kernel has it (6.5), else mincore(2) over windows of a mapping.
- * Since 5.2 mincore does not refuse who may neither own nor write the file but calls
- * every page resident, and cachestat refuses since 6.14: so permission is checked first
- * and the answer is then "not known" and never a wrong number.
+ * Uses cachestat(2) if Linux has it (6.5), else mincore(2) on windows of a mapping.  For a
+ * process that neither owns the file nor may write it, mincore reports every page as resident
+ * since Linux 5.2, and cachestat fails since 6.14.  Permission is therefore checked first: the
+ * result is then unknown instead of wrong.
  */
 #ifndef MEMWALL_ENGINE_MACHINE_PAGECACHE_H
 #define MEMWALL_ENGINE_MACHINE_PAGECACHE_H
@@ -13,10 +13,10 @@
 
 #include "engine/machine/os_value.h"
 
-/* Bytes of the file behind fd that are cached, in whole pages. */
+/* Returns the bytes of an open file that are cached, in whole pages. */
 struct mw_os_value pagecache_bytes(int fd, uint64_t size);
 
-/* The two ways, for tests and for kernels that have only the second. */
+/* The two methods alone, for tests. */
 struct mw_os_value pagecache_by_cachestat(int fd);
 struct mw_os_value pagecache_by_mincore(int fd, uint64_t size);
 

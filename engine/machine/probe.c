@@ -17,10 +17,10 @@
 #include "engine/base/units.h"
 #include "engine/machine/pagecache.h"
 
-#define ALIGN        ((uint64_t)4096) /* what every device that takes direct reads accepts */
+#define ALIGN        ((uint64_t)4096) /* enough for direct reads on every device */
 #define HUGE         (2 * MIB)
 #define STACK_BYTES  ((size_t)256 << 10)
-#define CACHED_PARTS 16 /* of a file: buffered reads are not compared if more is cached */
+#define CACHED_PARTS 16 /* buffered reads are not compared if more than 1 / 16 is cached */
 #define SLICES       4  /* of a comparison: direct, buffered, direct, buffered */
 
 /* --- threads that measure together --- */
@@ -32,10 +32,10 @@ struct crew {
     const struct probe_options *options;
     crew_fn *fn;
     unsigned char *buffer;
-    uint64_t buffer_bytes; /* of all */
+    uint64_t buffer_bytes; /* of all threads */
     double end_s;
     _Atomic uint64_t bytes;
-    _Atomic int error; /* errno of the first that failed */
+    _Atomic int error; /* errno of the first read that failed */
     _Atomic uint64_t error_at;
     int n;
 
@@ -68,7 +68,7 @@ static void *member_main(void *arg)
     return NULL;
 }
 
-/* Huge pages where there are any, as the stream's ring and the weights have. */
+/* Use huge pages if possible, as the ring and the pinned weights do. */
 static unsigned char *map_buffer(uint64_t bytes, void **mapping)
 {
     unsigned char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
@@ -99,7 +99,7 @@ static int start(struct crew *c, struct member *members, int n)
     return started;
 }
 
-/* Let n threads run fn for the time given. */
+/* Run fn on n threads for the given time. */
 static int run_crew(struct crew *c, int n, double seconds, struct probe_rate *out,
                     struct err *e)
 {
@@ -111,14 +111,14 @@ static int run_crew(struct crew *c, int n, double seconds, struct probe_rate *ou
     c->n = n;
     c->buffer = map_buffer(c->buffer_bytes, &mapping);
     if (c->buffer == NULL)
-        return err_sys(e, "cannot map %llu bytes to measure with",
+        return err_sys(e, "cannot map a buffer of %llu bytes for measuring",
                        (unsigned long long)c->buffer_bytes);
     start_s = clock_s();
     c->end_s = start_s + seconds;
     started = start(c, members, n);
     if (started < n) {
         c->error = EAGAIN;
-        result = err_sys(e, "cannot start a thread");
+        result = err_sys(e, "cannot start a thread for measuring");
     }
     for (int i = 0; i < started; i++)
         pthread_join(members[i].thread, NULL);
@@ -133,8 +133,8 @@ static int run_crew(struct crew *c, int n, double seconds, struct probe_rate *ou
 
 /* --- disk --- */
 
-/* Blocks in an order that is spread over the file at every moment, and takes each once:
- * what was just read may be kept by the disk or by a host below it. */
+/* Visit each block once, in an order that is always spread over the file: the disk, or the
+ * host of a virtual disk, may have cached the neighbours of a block that was just read. */
 static uint64_t next_offset(struct crew *c, bool *is_left)
 {
     uint64_t i = atomic_fetch_add(&c->next, 1);
@@ -173,7 +173,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* Near the golden ratio of n and without a divisor in common with it. */
+/* Returns a stride near the golden ratio of n that has no divisor in common with n. */
 static uint64_t spread_stride(uint64_t n)
 {
     uint64_t stride = (uint64_t)((double)n * 0.6180339887498949);
@@ -193,9 +193,9 @@ static int open_again(int fd, bool is_direct, struct err *e)
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     again = open(name, O_RDONLY | O_CLOEXEC | (is_direct ? O_DIRECT : 0));
     if (again < 0 && errno == EINVAL && is_direct)
-        return err_set(e, ERR_UNSUPPORTED, "direct reads are not possible here");
+        return err_set(e, ERR_UNSUPPORTED, "the file system does not support direct reads");
     if (again < 0)
-        return err_sys(e, "cannot open the file again to measure the disk");
+        return err_sys(e, "cannot reopen the file to measure the disk");
     if (!is_direct) {
         /* Cached pages would be measured instead of the disk. */
         (void)posix_fadvise(again, 0, 0, POSIX_FADV_DONTNEED);
@@ -210,15 +210,15 @@ static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes
     struct stat st;
 
     if (depth == 0 || depth > PROBE_DEPTH_MAX || block_bytes == 0)
-        return err_set(e, ERR_ARGUMENT, "%u reads in flight of %zu bytes cannot be measured",
-                       depth, block_bytes);
+        return err_set(e, ERR_ARGUMENT, "cannot measure %u reads in flight of %zu bytes", depth,
+                       block_bytes);
     if (fstat(fd, &st) != 0)
         return err_sys(e, "cannot read the size of the file");
     c->block_bytes = align_up(block_bytes, ALIGN);
     if (c->block_bytes > o->buffer_bytes / depth)
         c->block_bytes = align_down(o->buffer_bytes / depth, ALIGN);
     if (c->block_bytes == 0)
-        return err_set(e, ERR_BUDGET, "%llu bytes are too few to measure the disk with",
+        return err_set(e, ERR_BUDGET, "measuring the disk needs a buffer of more than %llu bytes",
                        (unsigned long long)o->buffer_bytes);
     c->n_block = c->end = (uint64_t)st.st_size / c->block_bytes;
     c->stride = spread_stride(c->n_block);
@@ -243,7 +243,7 @@ static int measure_reads(struct crew *c, int fd, bool is_direct, uint32_t depth,
     if (result == 0 && c->error != 0) {
         errno = c->error;
         if (errno == EINVAL && is_direct)
-            return err_set(e, ERR_UNSUPPORTED, "direct reads are not possible here");
+            return err_set(e, ERR_UNSUPPORTED, "the file system does not support direct reads");
         err_sys(e, "could not read %llu bytes", (unsigned long long)c->block_bytes);
         return err_at(e, NULL, c->error_at, NULL);
     }
@@ -290,8 +290,8 @@ int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
     *direct = *buffered = (struct probe_rate){ 0 };
     if (set_blocks(&c, fd, depth, block_bytes, e) != 0)
         return -1;
-    /* Slices in turn, because other users of the disk come and go.  A small file gives each
-     * slice its share of the blocks. */
+    /* Measure in alternating slices, because other load on the disk comes and goes.  In a small
+     * file each slice gets its share of the blocks. */
     for (uint64_t slice = 0; slice < SLICES && c.n_block > 0; slice++) {
         bool is_direct = slice % 2 == 0;
         double seconds = options->seconds * 2 / SLICES;
@@ -314,7 +314,7 @@ int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
 
 /* --- memory --- */
 
-/* Sixteen bytes at once and four sums: the processor waits for memory, not for adding. */
+/* With 16 bytes at once and four sums the processor waits for memory and not for adding. */
 typedef uint64_t lanes __attribute__((vector_size(16)));
 
 static uint64_t sum_of(const unsigned char *p, uint64_t bytes)
@@ -335,9 +335,9 @@ static uint64_t sum_of(const unsigned char *p, uint64_t bytes)
 static void sum_buffer(struct crew *c, int i)
 {
     uint64_t share = align_down(c->buffer_bytes / (uint64_t)c->n, 64);
-    volatile uint64_t kept = 0; /* so that the loop is not left out */
+    volatile uint64_t kept = 0; /* keeps the compiler from removing the loop */
 
-    /* Once at least: on a busy machine the time may be over before a thread has begun. */
+    /* At least once: on a busy machine the time may be over before a thread starts. */
     do {
         kept = kept + sum_of(c->buffer + (uint64_t)i * share, share);
         c->bytes += share;
@@ -351,10 +351,10 @@ int probe_memory(int n_thread, const struct probe_options *options, struct probe
 
     *out = (struct probe_rate){ 0 };
     if (n_thread < 1 || n_thread > PROBE_THREADS_MAX)
-        return err_set(e, ERR_ARGUMENT, "%d threads cannot be measured with", n_thread);
+        return err_set(e, ERR_ARGUMENT, "cannot measure with %d threads", n_thread);
     c.buffer_bytes = align_down(options->buffer_bytes, ALIGN);
     if (c.buffer_bytes / (uint64_t)n_thread < ALIGN)
-        return err_set(e, ERR_BUDGET, "%llu bytes are too few to measure the memory with",
+        return err_set(e, ERR_BUDGET, "measuring memory needs a buffer of more than %llu bytes",
                        (unsigned long long)options->buffer_bytes);
     return run_crew(&c, n_thread, options->seconds, out, e);
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static const char no_file[] = "cannot be read from /proc";
-static const char no_field[] = "this kernel does not tell";
+static const char no_field[] = "not reported by this kernel";
 
 void proc_open(struct proc *p, const char *root)
 {
@@ -35,8 +35,8 @@ static struct mw_os_value field(const char *text, long n, const char *key)
     return kernel_file_field(text, key, &value) ? os_value(value) : os_unknown(no_field);
 }
 
-/* Field 12 of /proc/self/stat.  The command in field 2 may hold spaces and brackets: count
- * from the last closing one, behind which field 3 begins. */
+/* Get field 12 of /proc/self/stat.  The command in field 2 may contain spaces and brackets, so
+ * count from the last closing bracket, where field 3 follows. */
 static struct mw_os_value major_faults(const char *text)
 {
     const char *at = strrchr(text, ')');
@@ -83,6 +83,7 @@ void proc_read_system(const struct proc *p, struct proc_system *out)
             swap_free.value < out->swap_used.value ? swap_free.value : out->swap_used.value;
     n = kernel_file_read(p->vmstat, text, sizeof text);
     out->refaults = field(text, n, "workingset_refault_file");
-    if (out->refaults.why_not == no_field) /* before Linux 5.9 one count for both kinds */
+    if (out->refaults.why_not ==
+        no_field) /* before Linux 5.9 one counter for both kinds of pages */
         out->refaults = field(text, n, "workingset_refault");
 }

@@ -1,10 +1,10 @@
 /*
- * proc.h - what the kernel counts for this process and for the whole machine.
+ * proc.h - figures that Linux reports for this process and for the whole machine.
  *
- * RSS is split into anonymous memory and pages of files, because only the first is
- * surely ours: file pages count while they are mapped and touched, page cache read by
- * read(2) and kernel memory never count.  The counters behind /proc/self/status are kept
- * per CPU and may be off by some 100 KiB.
+ * RSS is split into anonymous memory and pages of files, because only anonymous memory is
+ * certainly ours.  File pages count while they are mapped and touched.  Page cache read with
+ * read(2) and kernel memory never count.  Linux keeps the counters of /proc/self/status per
+ * CPU, so they may be wrong by about 100 KiB.
  */
 #ifndef MEMWALL_ENGINE_MACHINE_PROC_H
 #define MEMWALL_ENGINE_MACHINE_PROC_H
@@ -12,19 +12,19 @@
 #include "engine/machine/kernel_file.h"
 
 struct proc {
-    int status, stat, meminfo, vmstat; /* descriptors; -1: not there */
+    int status, stat, meminfo, vmstat; /* descriptors, or -1 */
 };
 
 struct proc_self {
     struct mw_os_value rss, rss_anon, rss_file, rss_shmem, rss_peak;
     struct mw_os_value swapped;     /* of this process */
-    struct mw_os_value page_tables; /* kernel memory that maps it */
-    struct mw_os_value majflt;      /* faults that waited for a device, since it started */
+    struct mw_os_value page_tables; /* kernel memory for its mappings */
+    struct mw_os_value majflt;      /* page faults that waited for a device since its start */
 };
 
 struct proc_system {
     struct mw_os_value total, available, cached, swap_used;
-    struct mw_os_value refaults; /* file pages read again soon after they were evicted */
+    struct mw_os_value refaults; /* file pages read again shortly after their eviction */
 };
 
 void proc_open(struct proc *p, const char *root);

@@ -16,7 +16,7 @@ static uint64_t whole_pages(uint64_t n)
     return (n + page - 1) / page * page;
 }
 
-/* The segments of an object whose file cannot be found any more. */
+/* Returns the segments of an object whose file no longer exists. */
 static uint64_t segment_bytes(const struct dl_phdr_info *object)
 {
     uint64_t bytes = 0;

@@ -1,5 +1,5 @@
 /*
- * program.h - the files that this program consists of: its own and those of its libraries.
+ * program.h - the files of this program and of its shared libraries.
  */
 #ifndef MEMWALL_ENGINE_MACHINE_PROGRAM_H
 #define MEMWALL_ENGINE_MACHINE_PROGRAM_H
@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /*
- * Returns how many bytes of page cache the program's own file and its shared libraries can
- * take at most, in whole pages.  A first start reads them from disk and is charged for every
- * page that the kernel reads, with all that it reads ahead.  Read-ahead depends on the device
- * and may bring in a whole file, so each file counts with its whole size.  The result is the
- * same whether or not the pages are cached now.  It does not need /proc.
+ * Returns the maximum page cache of the program's file and its shared libraries, in bytes and
+ * whole pages.  The first start reads them from disk and is charged for every page that Linux
+ * reads, including read-ahead.  Read-ahead depends on the device and may read a whole file, so
+ * the whole size of each file counts.  The result does not depend on the pages that are cached
+ * now.  Works without /proc.
  */
 uint64_t program_file_bytes(void);
 

@@ -15,9 +15,9 @@ struct mw_os_value psi_parse(const char *text)
     char *end;
 
     if (at == NULL || !isdigit((unsigned char)at[sizeof head - 1]))
-        return os_unknown("the pressure file has another form");
+        return os_unknown("unknown format of the pressure file");
     whole = strtoull(at + sizeof head - 1, &end, 10);
-    /* Always two digits; read without strtod, whose decimal mark is the locale's. */
+    /* There are always two digits.  The decimal mark of strtod depends on the locale. */
     if (end[0] == '.' && isdigit((unsigned char)end[1]) && isdigit((unsigned char)end[2]))
         hundredths = (uint64_t)((end[1] - '0') * 10 + end[2] - '0');
     return os_value(whole * 100 + hundredths);
@@ -30,7 +30,8 @@ struct mw_os_value psi_some10(int fd)
     if (fd < 0)
         return os_unknown("this kernel has no pressure figures");
     if (kernel_file_read(fd, text, sizeof text) <= 0)
-        return os_unknown(errno == EOPNOTSUPP ? "pressure figures are switched off (psi=1)"
-                                              : "the pressure file cannot be read");
+        return os_unknown(errno == EOPNOTSUPP
+                              ? "pressure figures are disabled (boot with psi=1)"
+                              : "the pressure file cannot be read");
     return psi_parse(text);
 }

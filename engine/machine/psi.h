@@ -1,5 +1,5 @@
 /*
- * psi.h - pressure: the share of the last ten seconds in which something waited.
+ * psi.h - pressure: the share of the last ten seconds in which some task waited.
  */
 #ifndef MEMWALL_ENGINE_MACHINE_PSI_H
 #define MEMWALL_ENGINE_MACHINE_PSI_H
@@ -7,12 +7,12 @@
 #include "engine/machine/kernel_file.h"
 
 /*
- * "some avg10" of a pressure file in hundredths of a percent.  fd -1 and files that say
- * EOPNOTSUPP (pressure is switched off) are not valid.
+ * Read "some avg10" of a pressure file in hundredths of a percent.  The result is not valid
+ * for fd -1 and for files that return EOPNOTSUPP, which means that pressure is switched off.
  */
 struct mw_os_value psi_some10(int fd);
 
-/* The same of a file's text. */
+/* The same for the text of the file. */
 struct mw_os_value psi_parse(const char *text);
 
 #endif

@@ -13,6 +13,7 @@ REWRITTEN = [
     "README.md",
     "engine/README.md",
     "engine/base",
+    "engine/machine",
     "man",
     "src",
     "tests/README.md",

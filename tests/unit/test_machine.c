@@ -64,7 +64,7 @@ static void rss_is_split_as_the_kernel_splits_it(void **state)
     assert_value(self.rss_peak, 5000 * KIB);
     assert_value(self.page_tables, 48 * KIB);
     assert_value(self.majflt, 99);
-    assert_string_equal(self.swapped.why_not, "this kernel does not tell");
+    assert_string_equal(self.swapped.why_not, "not reported by this kernel");
 }
 
 static void a_system_without_proc_gives_reasons_and_no_numbers(void **state)
@@ -316,14 +316,14 @@ static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.stat", "total_inactive_file 5242880\n");
     assert_int_equal(lowered(300 * MIB, why), 298 * MIB);
     assert_non_null(strstr(why, "from 300 MiB to 298 MiB"));
-    assert_non_null(strstr(why, "others use 2.00 MiB of it"));
+    assert_non_null(strstr(why, "of which others use 2.00 MiB"));
     assert_int_equal(lowered(298 * MIB, why), 298 * MIB);
 
     /* A group above it has less left. */
     tree_put(root, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "419430400\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "315621376\n");
     assert_int_equal(lowered(GIB, why), 100 * MIB);
-    assert_non_null(strstr(why, "control group /a is 400 MiB, others use 300 MiB of it"));
+    assert_non_null(strstr(why, "control group /a is 400 MiB, of which others use 300 MiB"));
 }
 
 static void memory_high_of_version_2_lowers_a_budget_too(void **state)
@@ -357,7 +357,7 @@ static void a_budget_above_what_the_machine_has_left_is_lowered(void **state)
     assert_int_equal(lowered(100 * GIB, why), 8 * GIB);
     assert_string_equal(why,
                         "the budget is lowered from 100 GiB to 8.00 GiB: the memory of this "
-                        "machine is 16.0 GiB, others use 8.00 GiB of it");
+                        "machine is 16.0 GiB, of which others use 8.00 GiB");
     assert_int_equal(lowered(8 * GIB + 4096, why), 8 * GIB);
     assert_non_null(strstr(why, "the budget of 8.00 GiB is lowered by 4.00 KiB"));
 }
