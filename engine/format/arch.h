@@ -1,10 +1,10 @@
 /*
- * arch.h - the architectures that memwall runs: one row each.
+ * arch.h - the architectures that memwall runs, one row per architecture.
  *
- * A row states the parts that an architecture has, the rules by which its files leave values
- * out, and the values that they leave out.  The readers of files, the table of tensors and
- * the description of a model ask for these, never for a name.  An architecture whose parts
- * all exist is added by a row; README.md says what a new part needs.
+ * A row states the parts that an architecture has, its rules for values that files leave out,
+ * and those values.  The readers of files, the table of tensors and the description of a model
+ * ask for these and never for a name.  If all parts of an architecture exist, adding it takes
+ * one row.  README.md says what a new part needs.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_ARCH_H
 #define MEMWALL_ENGINE_FORMAT_ARCH_H
@@ -19,37 +19,37 @@
 enum arch_trait {
     TRAIT_QK_NORM = 1 << 0,         /* a norm for each head's query and key */
     TRAIT_V_NORM = 1 << 1,          /* values are normalised, without weights */
-    TRAIT_POST_NORMS = 1 << 2,      /* norms also after attention and feed-forward */
+    TRAIT_POST_NORMS = 1 << 2,      /* norms after attention and feed-forward, too */
     TRAIT_NORM_ADD_ONE = 1 << 3,    /* snapshots hold norm weights minus one */
     TRAIT_GELU = 1 << 4,            /* the gate's activation is gelu (tanh form), not silu */
     TRAIT_EMBD_SCALE = 1 << 5,      /* embeddings are multiplied by sqrt(n_embd) */
     TRAIT_OUT_SCALE = 1 << 6,       /* layers may end with one factor on their output */
     TRAIT_TIED = 1 << 7,            /* tie_word_embeddings is true if a snapshot omits it */
     TRAIT_QKV_BIAS = 1 << 8,        /* q, k and v have biases */
-    TRAIT_ATTN_BIAS = 1 << 9,       /* they and the output have if attention_bias says so */
-    TRAIT_FFN_BIAS = 1 << 10,       /* gate, up and down have if mlp_bias says so */
+    TRAIT_ATTN_BIAS = 1 << 9,       /* attention_bias gives q, k, v and the output biases */
+    TRAIT_FFN_BIAS = 1 << 10,       /* mlp_bias gives gate, up and down biases */
     TRAIT_FUSED_GATE_UP = 1 << 11,  /* one tensor holds gate and up */
     TRAIT_HEADS_BY_KIND = 1 << 12,  /* heads of global and sliding layers differ */
-    TRAIT_ROPE_BY_KIND = 1 << 13,   /* sliding layers have a rope table, never scaled */
+    TRAIT_ROPE_BY_KIND = 1 << 13,   /* sliding layers have their own rope table, never scaled */
     TRAIT_INTERLEAVED = 1 << 14,    /* rope pairs are neighbours in GGUF files */
-    TRAIT_PERIOD_FIELD = 1 << 15,   /* sliding_window_pattern states another period */
+    TRAIT_PERIOD_FIELD = 1 << 15,   /* sliding_window_pattern can state another period */
     TRAIT_SHARED_KV = 1 << 16,      /* the last layers may read another layer's KV */
     TRAIT_KEYS_AS_VALUES = 1 << 17, /* global layers may use their keys as values */
     TRAIT_PER_LAYER_INPUT = 1 << 18,
     TRAIT_EXPERTS = 1 << 19, /* may have a mixture of experts beside the dense branch */
     TRAIT_CAP_ATTN = 1 << 20,
     TRAIT_CAP_FINAL = 1 << 21,
-    TRAIT_END = 1 << 22, /* free for conditions of other tables */
+    TRAIT_END = 1 << 22, /* first bit that is free */
 };
 #define TRAIT_ALL ((unsigned)TRAIT_END - 1)
 
-/* The layers that have a window, if the file states one and does not list the layers. */
+/* The layers that have a window, if the file states a window but does not list the layers. */
 enum window_rule {
     WINDOW_ALL,            /* every layer */
     WINDOW_ALL_GGUF,       /* every layer of a GGUF file; snapshots have no window */
     WINDOW_PERIOD,         /* all but every n-th */
-    WINDOW_PERIOD_OR_LAST, /* all but every n-th and the last; GGUF files list the layers */
-    WINDOW_UPPER, /* from max_window_layers on, if use_sliding_window; GGUF cannot state it */
+    WINDOW_PERIOD_OR_LAST, /* all but every n-th and the last; GGUF files must list them */
+    WINDOW_UPPER,          /* from max_window_layers on; GGUF files cannot state it */
 };
 
 /* The factor of q.k. */
@@ -63,10 +63,10 @@ enum scale_rule {
 enum rope_dims {
     ROPE_WHOLE,        /* all; a partial_rotary_factor is ignored */
     ROPE_PARTIAL,      /* the first ones */
-    ROPE_PROPORTIONAL, /* of global layers the first ones, at the frequencies of a whole head */
+    ROPE_PROPORTIONAL, /* the first ones, at the frequencies of a whole head */
 };
 
-/* Values of fields that a config.json leaves out: those of transformers' class. */
+/* Values of fields that config.json leaves out, as in transformers' class. */
 struct arch_defaults {
     int64_t n_head, n_head_kv; /* 0: required; 0: as many as heads */
     int64_t head_dim;          /* 0: hidden_size / heads */
@@ -87,29 +87,30 @@ struct arch {
     enum window_rule window;
     uint32_t window_period;
     enum scale_rule scale;
-    /* GGUF files do not state query_pre_attn_scalar.  It is n_embd / n_head in the model
-     * with this many layers, head_dim in all others. */
+    /* GGUF files do not state query_pre_attn_scalar.  It is n_embd / n_head in the model that
+     * has this many layers, and head_dim in all others. */
     uint32_t n_layer_wide_scale;
     enum rope_dims rope_dims;
     float softcap_attn, softcap_final; /* of files that leave them out */
-    uint32_t n_swa_gguf;               /* of a GGUF file that leaves it out; 0: no window */
+    uint32_t n_swa_gguf;               /* of GGUF files that leave it out; 0: no window */
     struct arch_defaults absent;
 };
 
-/* Whether it has all of these traits. */
+/* Returns whether the architecture has all of these traits. */
 static inline bool arch_has(const struct arch *a, unsigned traits)
 {
     return (a->traits & traits) == traits;
 }
 
-/* By general.architecture; NULL if memwall does not run it. */
+/* Returns the architecture with this general.architecture, or NULL if memwall does not run
+ * it. */
 const struct arch *arch_by_name(const char *name);
 
-/* By the model_type of a configuration, or by its first class if model_type is NULL; NULL if
- * memwall does not run it. */
+/* Returns the architecture with this model_type, or with this class if model_type is NULL; NULL
+ * if memwall does not run it. */
 const struct arch *arch_by_snapshot(const char *model_type, const char *class);
 
-/* Whether a file's name of an activation means the one that memwall computes. */
+/* Returns whether a file's name of an activation means the one that memwall computes. */
 bool arch_activates(const struct arch *a, const char *activation);
 
 /* Refuse an architecture; the message lists those that memwall runs.  Returns -1. */

@@ -61,7 +61,7 @@ int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struc
         return -1;
     entered = name_index_add(&x->names, name, c->n_tensor, e);
     if (entered > 0)
-        err_set(e, ERR_FORMAT, "two tensors have this name");
+        err_set(e, ERR_FORMAT, "two tensors have the same name");
     if (entered != 0)
         return -1;
     c->tensors[c->n_tensor] = *t;
@@ -139,20 +139,20 @@ void catalogue_close(struct catalogue *c)
     free(c);
 }
 
-/* Files and tensors, as any kind of model file holds them. */
+/* Adds the files and tensors of any kind of model file. */
 static int open_container(struct catalogue *c, bool bare, struct err *e)
 {
     struct stat st;
 
     if (!snapshot_is(c->path))
         return open_gguf_set(c, e) == 0 ? check_disjoint(c, e) : -1;
-    /* One file of a snapshot means its folder, except when it is only to be listed. */
+    /* A file of a snapshot stands for its folder, unless it is only listed. */
     if (bare && stat(c->path, &st) == 0 && !S_ISDIR(st.st_mode))
         return open_safetensors(c, e);
     return open_snapshot(c, bare, e);
 }
 
-/* What makes the container a model that can be computed. */
+/* Reads and checks everything that a computable model has beyond its tensors. */
 static int read_model(struct catalogue *c, struct err *e)
 {
     const struct tensor_info *embd;
@@ -231,18 +231,18 @@ int catalogue_check_files(const struct catalogue *c, struct err *e)
         int64_t mtime;
 
         if (fstat(f->fd, &st) != 0) {
-            err_sys(e, "cannot be checked");
+            err_sys(e, "cannot check the file");
             return err_at(e, f->path, ERR_NO_OFFSET, NULL);
         }
         mtime = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
         if ((uint64_t)st.st_size != f->size)
-            change = "its size is another";
+            change = "its size is different";
         else if (mtime != f->mtime_ns)
-            change = "its modification time is another";
-        /* Another file under the name; a name that is gone harms nobody. */
+            change = "its modification time is different";
+        /* A path that no longer exists does no harm; the file is still open. */
         else if (stat(f->path, &st) == 0 &&
                  ((uint64_t)st.st_dev != f->dev || (uint64_t)st.st_ino != f->ino))
-            change = "another file has its name";
+            change = "its path now names another file";
         if (change == NULL)
             continue;
         err_set(e, ERR_IO, "the model file changed while it was in use: %s", change);

@@ -1,14 +1,13 @@
 /*
- * catalogue.h - what a model consists of and where each byte of it lies.
+ * catalogue.h - the tensors and hyper-parameters of a model, and where each byte is.
  *
- * A GGUF file, a set of split GGUF files and a Hugging Face snapshot all become this
- * one table: tensor name (GGUF's naming), type, shape, file, byte range; and one
- * description of the hyper-parameters.  Nothing above this room knows which it was.
+ * GGUF files, sets of split GGUF files and Hugging Face snapshots all become one catalogue: a
+ * table of tensors (name as in GGUF, type, shape, file, byte range) and the hyper-parameters.
+ * Nothing above this room knows the kind of file.
  *
- * Opening reads headers only (milliseconds and a few MB for a 60 GB file), checks
- * every size and offset against the real files, and leaves none of their pages in
- * the page cache.  A catalogue is not changed after it was opened; any thread may
- * read it.
+ * Opening reads headers only, which takes milliseconds and a few MB for a file of 60 GB.  It
+ * checks every size and offset against the real files and leaves no page of them in the page
+ * cache.  A catalogue does not change after it was opened, so any thread may read it.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_CATALOGUE_H
 #define MEMWALL_ENGINE_FORMAT_CATALOGUE_H
@@ -25,8 +24,8 @@
 
 enum catalogue_kind { CATALOGUE_GGUF, CATALOGUE_SNAPSHOT };
 
-/* One file that tensors lie in.  fd is buffered and read-only, kept open: a path may
- * be replaced, an open file is what it was. */
+/* A file with tensors.  fd is buffered, read-only and stays open, so a replaced path does not
+ * matter. */
 struct model_file {
     char *path;
     int fd;
@@ -36,15 +35,15 @@ struct model_file {
 };
 
 struct tensor_info {
-    const char *name; /* canonical: "blk.7.ffn_down.weight"; valid as long as the catalogue */
+    const char *name; /* canonical, "blk.7.ffn_down.weight"; valid as long as the catalogue */
     enum tensor_type type;
     uint32_t n_dims; /* 1 to 4 */
     uint64_t ne[4];  /* ne[0] is the row length; missing dimensions are 1 */
     uint32_t file;   /* index into files */
     uint64_t offset; /* of the first byte, from the start of that file */
     uint64_t bytes;
-    bool is_text; /* belongs to the text model; others are left out of every sum */
-    bool add_one; /* norm of a Gemma 2 or 3 snapshot: stored as weight - 1 */
+    bool is_text; /* belongs to the text model; sums leave out all others */
+    bool add_one; /* a norm of a Gemma 2 or 3 snapshot, stored as weight - 1 */
 };
 
 struct catalogue {
@@ -55,7 +54,7 @@ struct catalogue {
     struct model_file *files;
     uint32_t n_tensor;
     struct tensor_info *tensors; /* in the order of the file */
-    uint64_t n_tensor_other;     /* tensors that are not of the text model */
+    uint64_t n_tensor_other;     /* tensors outside the text model */
     uint64_t bytes_other;
     struct hparams hparams;
     struct generation_hparams generation;
@@ -65,40 +64,40 @@ struct catalogue {
 };
 
 /*
- * Open a model: a GGUF file (the first of a split set), a snapshot folder, or a
- * model.safetensors / its index inside one.
- * Returns 0 and *out, to be closed by the caller; or -1 with *e naming file, field
- * and offset, and *out NULL.
+ * Open a model: a GGUF file (the first one of a split set), a snapshot folder, or a
+ * model.safetensors or index file in such a folder. Returns 0 and *out, which the caller
+ * closes, or -1 with *e naming file, field and offset, and *out NULL.
  */
 int catalogue_open(struct catalogue **out, const char *path, struct err *e);
 
-/* The same; the memory of headers is taken from room, which must outlive the catalogue. */
+/* The same.  Memory for headers is taken from room, which must outlive the catalogue. */
 int catalogue_open_within(struct catalogue **out, const char *path, struct header_room *room,
                           struct err *e);
 
-/* The same without hyper-parameters: for files that hold a vocabulary only, and for
- * listing what a file that is no model contains.  hparams is zero. */
+/* The same without hyper-parameters, which stay zero: for files with only a vocabulary, and to
+ * list the contents of files that are not models. */
 int catalogue_open_bare(struct catalogue **out, const char *path, struct err *e);
 
 void catalogue_close(struct catalogue *c);
 
-/* NULL if there is no tensor of that name. */
+/* Returns NULL if there is no tensor of that name. */
 const struct tensor_info *catalogue_find(const struct catalogue *c, const char *name);
 
-/* Rows of a tensor: the product of all dimensions but the first. */
+/* Returns the rows of a tensor: the product of all dimensions but the first. */
 uint64_t tensor_rows(const struct tensor_info *t);
 
 /*
- * Check that every file is still what it was when it was opened (device, inode,
- * size, modification time).  Returns 0, or -1 with *e naming the file.
+ * Check that every file has the device, inode, size and modification time that it had when it
+ * was opened.  Returns 0, or -1 with *e naming the file.
  */
 int catalogue_check_files(const struct catalogue *c, struct err *e);
 
-/* For loops that load: 0, or -1 with *e (ERR_CANCELLED) once somebody has set cancel. */
+/* For loops that load.  Returns 0, or -1 with *e (ERR_CANCELLED) once another thread has set
+ * cancel. */
 int catalogue_go_on(const struct catalogue *c, struct err *e);
 
-/* Whether a file, by device and inode, belongs to the model: one of its weight files, or
- * anything in the folder of a snapshot, also through a link. */
+/* Returns whether the file with this device and inode belongs to the model: a weight file, or
+ * anything in a snapshot's folder, links included. */
 bool catalogue_has_file(const struct catalogue *c, uint64_t dev, uint64_t ino);
 
 #endif

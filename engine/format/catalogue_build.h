@@ -1,6 +1,7 @@
 /*
- * catalogue_build.h - between the files that make a catalogue: the container readers
- * put files and tensors in, then it is sealed and checked.
+ * catalogue_build.h - steps of building a catalogue, shared by the files that do it.
+ *
+ * The readers of containers add files and tensors.  Then the catalogue is checked.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_CATALOGUE_BUILD_H
 #define MEMWALL_ENGINE_FORMAT_CATALOGUE_BUILD_H
@@ -18,28 +19,28 @@ struct catalogue_index {
     struct name_index names; /* canonical name -> tensor */
     struct name_pool pool;   /* every name */
     uint32_t room_file, room_tensor;
-    struct header_room *room; /* what the header may take; NULL: not counted */
-    char prefix[40];          /* snapshot: what stands before "layers.N." */
-    char *folder;             /* snapshot: where its files lie */
+    struct header_room *room; /* limit for the header's memory; NULL: not counted */
+    char prefix[40];          /* snapshot: the part of names before "layers.N." */
+    char *folder;             /* snapshot: the folder of its files */
 };
 
-/* Take over an open file; f is emptied.  Returns its index, or -1 with *e. */
+/* Take over an open file and empty f.  Returns its index, or -1 with *e. */
 int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err *e);
 
-/* Enter a tensor; t->name is copied.  A name that is there already is refused. */
+/* Add a tensor.  t->name is copied; a name that exists is refused. */
 int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struct err *e);
 
-/* Mark what is not of the text model (is_text) and add it up. */
+/* Set is_text in all tensors and count those outside the text model. */
 void catalogue_mark_text(struct catalogue *c);
 
-/* All tensors that the architecture needs are there with the right shape and a type
- * that weights can have. */
+/* Check that all tensors that the model needs exist, and that all known ones have the right
+ * shape and a possible type. */
 int catalogue_check_tensors(const struct catalogue *c, struct err *e);
 
-/* How the file spells a canonical name: itself in GGUF, the other name in a snapshot. */
+/* Write the name that the file itself uses for a canonical name. */
 void catalogue_spell(const struct catalogue *c, const char *canonical, char *buf, size_t n);
 
-/* The parts of catalogue_open by kind of model. */
+/* Read a GGUF file or a split set into c. */
 int open_gguf_set(struct catalogue *c, struct err *e);
 
 #endif

@@ -16,7 +16,7 @@ static void missing(struct config_lookup *l, const char *key)
     config_fail(l, key);
 }
 
-/* How a wrong value looks, for messages. */
+/* Describes a wrong value for a message. */
 static const char *seen(const struct json_node *n)
 {
     static const char *const kinds[] = {
@@ -41,7 +41,7 @@ int64_t config_int(struct config_lookup *l, const char *key, int64_t min, int64_
             return absent;
         missing(l, key);
     } else if (!json_as_int(n, &v) || v < min || v > max) {
-        err_set(l->e, ERR_FORMAT, "is %.60s; whole numbers from %lld to %lld are read", seen(n),
+        err_set(l->e, ERR_FORMAT, "is %.60s; expected an integer from %lld to %lld", seen(n),
                 (long long)min, (long long)max);
         config_fail(l, key);
     }
@@ -60,7 +60,7 @@ double config_float(struct config_lookup *l, const char *key, double min, double
             return absent;
         missing(l, key);
     } else if (!json_as_float(n, &v) || v < min || v > 1e30) {
-        err_set(l->e, ERR_FORMAT, "is %.60s; a number from %g on is needed", seen(n), min);
+        err_set(l->e, ERR_FORMAT, "is %.60s; expected a number of at least %g", seen(n), min);
         config_fail(l, key);
     }
     return l->failed ? min : v;
@@ -74,7 +74,7 @@ bool config_bool(struct config_lookup *l, const char *key, bool absent)
     if (l->failed || n == NULL)
         return absent;
     if (!json_as_bool(n, &v)) {
-        err_set(l->e, ERR_FORMAT, "is %.60s, not true or false", seen(n));
+        err_set(l->e, ERR_FORMAT, "is %.60s; expected true or false", seen(n));
         config_fail(l, key);
     }
     return v;
@@ -88,7 +88,7 @@ const char *config_string(struct config_lookup *l, const char *key)
     if (l->failed || n == NULL)
         return NULL;
     if (s == NULL) {
-        err_set(l->e, ERR_FORMAT, "is %.60s, not a string", seen(n));
+        err_set(l->e, ERR_FORMAT, "is %.60s; expected a string", seen(n));
         config_fail(l, key);
     }
     return s;

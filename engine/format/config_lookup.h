@@ -1,8 +1,8 @@
 /*
- * config_lookup.h - numbers out of a config.json, with the first error kept.
+ * config_lookup.h - values from a config.json; the first error is kept.
  *
- * null counts as absent.  A lookup whose failed is set answers with the minimum from
- * then on, so that lists of lookups read as lists and are checked once at their end.
+ * null counts as absent.  After an error (failed is set) every lookup returns its minimum, so a
+ * list of lookups needs one check at its end.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_CONFIG_LOOKUP_H
 #define MEMWALL_ENGINE_FORMAT_CONFIG_LOOKUP_H
@@ -14,22 +14,22 @@
 #include "engine/format/json.h"
 
 struct config_lookup {
-    const struct json_node *node; /* the object that is asked */
+    const struct json_node *node; /* the object to look in */
     struct err *e;
     bool failed;
 };
 
-#define CONFIG_NEEDED INT64_MIN /* as absent: the field must be there */
+#define CONFIG_NEEDED INT64_MIN /* for absent: the field is required */
 
 int64_t config_int(struct config_lookup *l, const char *key, int64_t min, int64_t max,
                    int64_t absent);
-/* Finite and at least min.  absent NaN: the field must be there. */
+/* A finite number of at least min.  If absent is NaN, the field is required. */
 double config_float(struct config_lookup *l, const char *key, double min, double absent);
 bool config_bool(struct config_lookup *l, const char *key, bool absent);
-/* NULL if absent. */
+/* Returns NULL if the field is absent. */
 const char *config_string(struct config_lookup *l, const char *key);
 
-/* Refuse a field; the sentence is in l->e already. */
+/* Refuse a field.  The message is already in l->e. */
 void config_fail(struct config_lookup *l, const char *key);
 
 #endif

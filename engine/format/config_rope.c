@@ -1,8 +1,10 @@
 /*
- * Older files state rope_theta at the top and scaling in rope_scaling; newer ones put all
- * of it into rope_parameters, for Gemma 3 and 4 once per kind of layer.  GGUF files hold
- * the divisors that result from llama3's and Gemma 4's rules as a tensor; here they are
- * computed, so that nothing above can tell the two apart.
+ * Rope tables from config.json.
+ *
+ * Older files have rope_theta at the top and the scaling in rope_scaling.  Newer ones have both
+ * in rope_parameters, for Gemma 3 and 4 once per kind of layer.  GGUF files store the divisors
+ * that follow from the rules of llama3 and Gemma 4 as a tensor.  They are computed here, so the
+ * rest of the program cannot tell the two kinds of file apart.
  */
 #include "config.h"
 
@@ -14,10 +16,11 @@
 #include "engine/format/arch.h"
 #include "engine/format/hparams_fill.h"
 
-#define STILL      1e30f /* a divisor under which a pair does not rotate */
-#define PROPORTION 0.25  /* of the pairs rotate, if a file with proportional rope omits it */
+#define STILL      1e30f /* a divisor that stops a pair from rotating */
+#define PROPORTION 0.25  /* default share of the pairs that rotate */
 
-/* llama3: long waves are slowed by factor, short ones are left, between them a ramp. */
+/* llama3: divides the frequency of long waves by factor and leaves short ones; a ramp connects
+ * the two. */
 static void llama3_factors(struct config_lookup *s, struct rope_hparams *r)
 {
     double factor = config_float(s, "factor", 1e-6, (double)NAN);
@@ -45,7 +48,7 @@ static void llama3_factors(struct config_lookup *s, struct rope_hparams *r)
     }
 }
 
-/* Gemma 4's global layers: all pairs are counted, only the first part of them turns. */
+/* Gemma 4's global layers: frequencies count all pairs, but only the first ones rotate. */
 static void proportional_factors(struct config_lookup *s, struct rope_hparams *r,
                                  double partial)
 {
@@ -70,7 +73,7 @@ static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_h
     mscale = config_float(s, "mscale", 0, 0);
     all = config_float(s, "mscale_all_dim", 0, 0);
     if (!config_bool(s, "truncate", true) && !s->failed) {
-        err_set(s->e, ERR_UNSUPPORTED, "yarn without whole borders is not computed");
+        err_set(s->e, ERR_UNSUPPORTED, "yarn with truncate = false is not supported");
         config_fail(s, "truncate");
     }
     if (s->failed)
@@ -90,13 +93,13 @@ static void longrope_list(struct config_lookup *s, const char *key, uint32_t n, 
     if (s->failed)
         return;
     if (list == NULL || list->kind != JSON_IS_ARRAY || list->n != n) {
-        err_set(s->e, ERR_FORMAT, "is no list of %u factors, one per pair that turns", n);
+        err_set(s->e, ERR_FORMAT, "expected a list of %u factors, one per rotated pair", n);
         config_fail(s, key);
         return;
     }
     for (node = list->first; node != NULL; node = node->next) {
         if (!json_as_float(node, &v) || !(v > 0)) {
-            err_set(s->e, ERR_FORMAT, "factor %u is no number above 0", i);
+            err_set(s->e, ERR_FORMAT, "factor %u is not a number above 0", i);
             config_fail(s, key);
             return;
         }
@@ -125,8 +128,7 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
 
     if (!s->failed && config_float(s, "llama_4_scaling_beta", 0, 0) != 0) {
         err_set(s->e, ERR_UNSUPPORTED,
-                "is not 0; queries that grow with the position are not "
-                "supported");
+                "is not 0; scaling of queries with the position is not supported");
         config_fail(s, "llama_4_scaling_beta");
     }
     if (s->failed || type == NULL || strcmp(type, "default") == 0)
@@ -143,14 +145,14 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
     } else if (strcmp(type, "proportional") == 0 && h->arch->rope_dims == ROPE_PROPORTIONAL) {
         proportional_factors(s, r, partial);
     } else {
-        err_set(s->e, ERR_UNSUPPORTED, "\"%.60s\" is no scaling that memwall computes", type);
+        err_set(s->e, ERR_UNSUPPORTED, "rope scaling \"%.60s\" is not supported", type);
         config_fail(s, key);
     }
 }
 
 /*
- * transformers rotates only a part of each head in phi3 and Gemma 4.  In its other classes
- * plain rope ignores the field (and so do converters), while a scaling fails with it.
+ * transformers rotates part of a head only in phi3 and Gemma 4.  Its other classes ignore the
+ * field with plain rope, as converters do, and fail if there is a scaling.
  */
 static double whole_heads(struct config_lookup *s, double partial)
 {
@@ -158,14 +160,14 @@ static double whole_heads(struct config_lookup *s, double partial)
     const char *type = config_string(s, key);
 
     if (!s->failed && partial != 1 && type != NULL && strcmp(type, "default") != 0) {
-        err_set(s->e, ERR_UNSUPPORTED, "is %g; models of this kind rotate whole heads",
+        err_set(s->e, ERR_UNSUPPORTED, "is %g; models of this architecture rotate whole heads",
                 partial);
         config_fail(s, "partial_rotary_factor");
     }
     return 1;
 }
 
-/* One table: node holds base and scaling (NULL: the defaults). */
+/* Reads one table.  node holds base and scaling; NULL means the defaults. */
 static void one_table(struct config_lookup *l, const struct json_node *node, struct hparams *h,
                       struct rope_hparams *r, uint32_t head_dim, double base, double partial)
 {
@@ -187,7 +189,8 @@ static void one_table(struct config_lookup *l, const struct json_node *node, str
     r->n_rot =
         h->arch->rope_dims == ROPE_PROPORTIONAL ? head_dim : (uint32_t)(head_dim * partial);
     if (!s.failed && (r->n_rot < 2 || r->n_rot % 2 != 0 || r->n_rot > 2 * MAX_ROPE_FACTOR)) {
-        err_set(s.e, ERR_FORMAT, "%u values of a head turn; even numbers from 2 to %d are read",
+        err_set(s.e, ERR_FORMAT,
+                "%u dimensions of a head rotate; expected an even number from 2 to %d",
                 r->n_rot, 2 * MAX_ROPE_FACTOR);
         config_fail(&s, partial < 1 ? "partial_rotary_factor" : "head_dim");
     }
@@ -204,7 +207,7 @@ static uint32_t dim_of(const struct hparams *h, bool sliding)
     return h->layers[0].head_dim_k;
 }
 
-/* The table of a file that states none. */
+/* The table of a file that does not state one. */
 static void proportional_default(struct hparams *h)
 {
     struct rope_hparams *r = &h->rope;

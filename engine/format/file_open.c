@@ -18,14 +18,14 @@ int model_file_open(struct model_file *f, int dir_fd, const char *name, const ch
     struct stat st;
 
     *f = (struct model_file){ .fd = -1 };
-    /* Not to wait for the other end of a FIFO. */
+    /* O_NONBLOCK: do not wait for the other end of a FIFO. */
     f->fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (f->fd < 0) {
         err_sys(e, "cannot open the file");
         return err_at(e, shown, ERR_NO_OFFSET, NULL);
     }
     if (fstat(f->fd, &st) != 0) {
-        err_sys(e, "cannot tell its size");
+        err_sys(e, "cannot read its size");
         goto fail;
     }
     if (!S_ISREG(st.st_mode)) {
@@ -65,22 +65,22 @@ const char *file_says(const struct model_file *f)
         const char *begins, *is;
     } signs[] = {
         { "GGUF", "a GGUF file" },
-        { "version https://git-lfs", "a git-lfs pointer: the model itself was not fetched "
-                                     "(\"git lfs pull\" does that)" },
-        { "version https://hawser", "a git-lfs pointer: the model itself was not fetched" },
-        { "<!doctype", "an HTML page, probably an error message of a download" },
-        { "<html", "an HTML page, probably an error message of a download" },
-        { "<?xml", "an XML document, probably an error message of a download" },
-        { "PK\003\004", "a zip archive, as PyTorch writes them (.bin, .pt): such weights "
-                        "are not read" },
-        { "\200\002", "a Python pickle: such weights are not read" },
-        { "lmgg", "a GGML file of 2023: convert the model to GGUF" },
-        { "fmgg", "a GGML file of 2023: convert the model to GGUF" },
-        { "tjgg", "a GGML file of 2023: convert the model to GGUF" },
-        { "algg", "a LoRA adapter in an old form, not a model" },
+        { "version https://git-lfs",
+          "a git-lfs pointer; run \"git lfs pull\" to fetch the model itself" },
+        { "version https://hawser", "a git-lfs pointer; the model itself was not fetched" },
+        { "<!doctype", "an HTML page, probably a download error" },
+        { "<html", "an HTML page, probably a download error" },
+        { "<?xml", "an XML document, probably a download error" },
+        { "PK\003\004", "a zip archive, as PyTorch writes them (.bin, .pt); convert the model "
+                        "to GGUF or safetensors" },
+        { "\200\002", "a Python pickle; convert the model to GGUF or safetensors" },
+        { "lmgg", "a GGML file of 2023; convert the model to GGUF" },
+        { "fmgg", "a GGML file of 2023; convert the model to GGUF" },
+        { "tjgg", "a GGML file of 2023; convert the model to GGUF" },
+        { "algg", "a LoRA adapter in an old format, not a model" },
         { "\037\213", "a gzip archive" },
         { "\050\265\057\375", "a zstd archive" },
-        { "{", "a JSON text: of a snapshot, name the folder" },
+        { "{", "a JSON text; to open a snapshot, name its folder" },
     };
     char head[64] = "";
     const char *p = head;
@@ -94,8 +94,8 @@ const char *file_says(const struct model_file *f)
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (strncasecmp(p, signs[i].begins, strlen(signs[i].begins)) == 0)
             return signs[i].is;
-    /* safetensors begin with the length of a JSON text. */
+    /* safetensors files begin with the length of a JSON text. */
     if (got > 9 && head[8] == '{' && head[6] == 0 && head[7] == 0)
-        return "a safetensors file: name the folder that it lies in, with its config.json";
+        return "a safetensors file; name its folder, which must have a config.json";
     return NULL;
 }

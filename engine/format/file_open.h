@@ -1,6 +1,4 @@
-/*
- * file_open.h - opening what a user calls a model file, and saying what it is instead.
- */
+/* file_open.h - opens model files, and describes files that are something else. */
 #ifndef MEMWALL_ENGINE_FORMAT_FILE_OPEN_H
 #define MEMWALL_ENGINE_FORMAT_FILE_OPEN_H
 
@@ -8,8 +6,8 @@
 #include "engine/format/catalogue.h"
 
 /*
- * Open a regular file for reading and note its identity.  name is looked up in dir_fd
- * (AT_FDCWD: as it is); shown is what messages call it.  A FIFO, folder or device is
+ * Open a regular file for reading and store its identity.  name is relative to dir_fd
+ * (AT_FDCWD: the current folder); messages show it as shown.  A FIFO, folder or device is
  * refused without waiting for it.  Returns 0, or -1 with *e naming the file.
  */
 int model_file_open(struct model_file *f, int dir_fd, const char *name, const char *shown,
@@ -17,8 +15,8 @@ int model_file_open(struct model_file *f, int dir_fd, const char *name, const ch
 void model_file_close(struct model_file *f);
 
 /*
- * What a file that is not the wanted kind seems to be: "a git-lfs pointer: …", told from
- * its first bytes, or NULL if it gives no sign.  The text is static.
+ * Returns what a file seems to be by its first bytes, "a git-lfs pointer; …", or NULL if they
+ * do not show it.  The text is static.
  */
 const char *file_says(const struct model_file *f);
 

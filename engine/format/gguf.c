@@ -1,11 +1,10 @@
 /*
- * The container's grammar, read from front to back:
+ * The grammar of the container, read from front to back:
  *
  *     "GGUF" version n_tensors n_kv | key type value … | name n_dims dims type offset … | data
  *
- * Every length is compared with the bytes that are left before it is used, no count
- * sizes memory before that many minimal elements fit into the rest of the file, and
- * nothing recurses.
+ * Every length is compared with the bytes left before it is used.  A count sizes memory only if
+ * that many minimal elements fit the rest of the file.  Nothing recurses.
  */
 #include "config.h"
 
@@ -25,7 +24,7 @@
 
 static const struct {
     const char *name;
-    unsigned bytes; /* of a number; 8 for the length of a string; 0: not in an array */
+    unsigned bytes; /* of a number; 8 for a string's length; 0: not allowed in arrays */
 } value_types[GGUF_TYPE_COUNT] = {
     [GGUF_U8] = { "u8", 1 },       [GGUF_I8] = { "i8", 1 },     [GGUF_U16] = { "u16", 2 },
     [GGUF_I16] = { "i16", 2 },     [GGUF_U32] = { "u32", 4 },   [GGUF_I32] = { "i32", 4 },
@@ -49,7 +48,7 @@ static int at(struct err *e, uint64_t offset, const char *field)
     return err_at(e, NULL, offset, field);
 }
 
-/* A string's length, checked against what is left and a limit of its own. */
+/* Reads a string's length and checks it against the bytes left and a limit. */
 static int read_length(struct reader *r, uint64_t max, uint64_t *n, struct err *e)
 {
     uint64_t start = r->pos;
@@ -59,15 +58,15 @@ static int read_length(struct reader *r, uint64_t max, uint64_t *n, struct err *
     if (*n <= reader_left(r) && *n <= max)
         return 0;
     if (*n > reader_left(r))
-        err_set(e, ERR_FORMAT, "a length of %llu bytes, but %llu are left in the file",
+        err_set(e, ERR_FORMAT, "its length is %llu bytes, but the file has only %llu left",
                 (unsigned long long)*n, (unsigned long long)reader_left(r));
     else
-        err_set(e, ERR_FORMAT, "a length of %llu bytes is more than %llu",
+        err_set(e, ERR_FORMAT, "its length of %llu bytes is over the limit of %llu",
                 (unsigned long long)*n, (unsigned long long)max);
     return at(e, start, NULL);
 }
 
-/* A key or a tensor's name: not empty, no NUL. */
+/* Reads a key or a tensor's name: not empty, without NUL. */
 static int read_name(struct name_pool *pool, struct reader *r, uint64_t max, char **out,
                      const char *what, struct err *e)
 {
@@ -84,14 +83,14 @@ static int read_name(struct name_pool *pool, struct reader *r, uint64_t max, cha
     if (text == NULL)
         return at(e, start, what);
     if (memchr(text, '\0', (size_t)n) != NULL) {
-        err_set(e, ERR_FORMAT, "\"%.*s\" holds a NUL byte", (int)n, (const char *)text);
+        err_set(e, ERR_FORMAT, "\"%.*s\" contains a NUL byte", (int)n, (const char *)text);
         return at(e, start, what);
     }
     *out = name_pool_copy(pool, text, (size_t)n, e);
     return *out != NULL ? 0 : at(e, start, what);
 }
 
-/* value types that hold one number: decode n packed bytes. */
+/* Decodes one packed number. */
 void gguf_decode_number(struct gguf_value *v, enum gguf_type type, const unsigned char *p)
 {
     uint64_t raw = 0;
@@ -154,8 +153,8 @@ static int read_array_value(struct gguf *g, struct reader *r, struct gguf_value 
         return -1;
     if (elem >= GGUF_TYPE_COUNT || value_types[elem].bytes == 0) {
         err_set(e, ERR_FORMAT,
-                elem == GGUF_ARRAY ? "an array of arrays (type %u) is not read"
-                                   : "%u is no type of an array's elements",
+                elem == GGUF_ARRAY ? "arrays of arrays (type %u) are not supported"
+                                   : "%u is not a type of array elements",
                 elem);
         return at(e, start, NULL);
     }
@@ -241,7 +240,7 @@ static int read_keys(struct gguf *g, struct reader *r, uint64_t n_key, struct er
         int entered = name_index_add(&g->index, name, g->n_key, e);
 
         if (entered > 0)
-            err_set(e, ERR_FORMAT, "the key is there twice");
+            err_set(e, ERR_FORMAT, "the key appears twice");
         if (entered != 0)
             return at(e, start, name);
         k->name = name;
@@ -279,7 +278,7 @@ static int check_dims(uint32_t n_dims, const uint64_t ne[4], struct err *e)
 
     for (uint32_t i = 0; i < n_dims; i++) {
         if (ne[i] < 1 || ne[i] > MAX_DIM)
-            return err_set(e, ERR_FORMAT, "dimension %u is %llu; 1 to 2^40 are read", i,
+            return err_set(e, ERR_FORMAT, "dimension %u is %llu; expected 1 to 2^40", i,
                            (unsigned long long)ne[i]);
         if (__builtin_mul_overflow(product, ne[i], &product) || product > MAX_ELEMENTS)
             return err_set(e, ERR_FORMAT, "%llu x %llu x %llu x %llu values are too many",
@@ -289,7 +288,7 @@ static int check_dims(uint32_t n_dims, const uint64_t ne[4], struct err *e)
     return 0;
 }
 
-/* Who else writes ids that ggml does not know. */
+/* Names the program that writes ids unknown to ggml. */
 static const char *foreign_type(uint32_t id)
 {
     return id >= 97 && id <= 399 ? " (a type of ik_llama.cpp)" : "";
@@ -308,9 +307,8 @@ static int check_type(uint32_t type, const uint64_t ne[4], uint64_t *bytes, stru
                        foreign_type(type), list);
     }
     if (t->block_elems == 0)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "weight type %u (%s) is no longer written by anyone and not read", type,
-                       t->name != NULL ? t->name : "removed");
+        return err_set(e, ERR_UNSUPPORTED, "weight type %u (%s) is obsolete and not supported",
+                       type, t->name != NULL ? t->name : "removed");
     if (ne[0] % t->block_elems != 0)
         return err_set(e, ERR_FORMAT, "row length %llu is not a multiple of %u (%s)",
                        (unsigned long long)ne[0], t->block_elems, t->name);
@@ -327,7 +325,7 @@ static int read_dims(struct gguf_tensor *t, struct reader *r, struct err *e)
     if (reader_u32(r, &n_dims, e) != 0)
         return -1;
     if (n_dims < 1 || n_dims > 4) {
-        err_set(e, ERR_FORMAT, "%u dimensions; 1 to 4 are read", n_dims);
+        err_set(e, ERR_FORMAT, "%u dimensions; expected 1 to 4", n_dims);
         return at(e, start, NULL);
     }
     t->n_dims = n_dims;
@@ -389,7 +387,8 @@ static int read_tensors(struct gguf *g, struct reader *r, uint64_t n_tensor, str
     return 0;
 }
 
-/* The infos are known, and so is where the data begins. */
+/* Computes the offsets of the tensors, once all infos and thus the start of the data are
+ * known. */
 static int place_tensors(struct gguf *g, uint64_t info_end, struct err *e)
 {
     uint64_t start = g->n_tensor == 0
@@ -403,13 +402,14 @@ static int place_tensors(struct gguf *g, uint64_t info_end, struct err *e)
 
         if (__builtin_add_overflow(start, t->offset, &begin) ||
             __builtin_add_overflow(begin, t->bytes, &end)) {
-            err_set(e, ERR_FORMAT, "its offset %llu is past any file",
+            err_set(e, ERR_FORMAT, "its offset %llu is past the end of any file",
                     (unsigned long long)t->offset);
             return at(e, ERR_NO_OFFSET, t->name);
         }
         if (end > g->size) {
             err_set(e, ERR_FORMAT,
-                    "ends %llu bytes past the end of the file (%llu bytes); is it cut off?",
+                    "ends %llu bytes past the end of the file (%llu bytes); is the download "
+                    "complete?",
                     (unsigned long long)(end - g->size), (unsigned long long)g->size);
             return at(e, begin, t->name);
         }
@@ -427,12 +427,12 @@ static int read_counts(struct reader *r, uint64_t *n_tensor, uint64_t *n_key, st
     if (reader_u64(r, n_key, e) != 0)
         return at(e, 16, keys);
     if (*n_tensor > reader_left(r) / MIN_TENSOR_BYTES || *n_tensor > GGUF_MAX_TENSOR) {
-        err_set(e, ERR_FORMAT, "%llu tensors are more than the file has room for or %d",
+        err_set(e, ERR_FORMAT, "%llu tensors do not fit the file, or are more than %d",
                 (unsigned long long)*n_tensor, GGUF_MAX_TENSOR);
         return at(e, 8, tensors);
     }
     if (*n_key > reader_left(r) / MIN_KEY_BYTES || *n_key > GGUF_MAX_KEY) {
-        err_set(e, ERR_FORMAT, "%llu keys are more than the file has room for or %d",
+        err_set(e, ERR_FORMAT, "%llu keys do not fit the file, or are more than %d",
                 (unsigned long long)*n_key, GGUF_MAX_KEY);
         return at(e, 16, keys);
     }
@@ -446,19 +446,21 @@ static int read_version(struct gguf *g, struct reader *r, struct err *e)
     if (reader_u32(r, &g->version, e) != 0)
         return at(e, start, "version");
     if ((g->version & 0xffff) == 0 && g->version != 0) {
-        err_set(e, ERR_UNSUPPORTED, "the file is in big-endian order, which is not read");
+        err_set(e, ERR_UNSUPPORTED, "big-endian files are not supported");
         return at(e, start, "version");
     }
     if (g->version != 2 && g->version != 3) {
-        err_set(e, ERR_UNSUPPORTED, "GGUF version %u is not read; 2 and 3 are", g->version);
+        err_set(e, ERR_UNSUPPORTED, "GGUF version %u is not supported; expected 2 or 3",
+                g->version);
         return at(e, start, "version");
     }
     return 0;
 }
 
 /*
- * The most memory that so many keys and tensors lead to, in the header and in the catalogue
- * made from it.  Their tables double as they grow, and an index has up to four slots a name.
+ * An upper bound of the memory that this many keys and tensors need, in the header and in the
+ * catalogue made from it.  Their tables double as they grow, and an index has up to four slots
+ * per name.
  */
 static uint64_t expected_bytes(const struct gguf *g, uint64_t n_tensor, uint64_t n_key)
 {
@@ -494,8 +496,7 @@ static int read_header(struct gguf *g, struct reader *r, struct err *e)
     return place_tensors(g, r->pos, e);
 }
 
-int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room,
-              struct err *e)
+int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room, struct err *e)
 {
     struct gguf *g = calloc(1, sizeof *g);
     struct reader r = { 0 };

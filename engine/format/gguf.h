@@ -1,13 +1,13 @@
 /*
  * gguf.h - the header of one GGUF file: keys, values and tensor infos.
  *
- * Versions 2 and 3, little-endian.  Keys, numbers, short strings and short arrays are
- * kept; of the rest (vocabulary, chat template) only the place in the file is kept,
- * and they are read in order when they are wanted.  So the header of a model with
- * half a million merges costs some ten KB.
+ * Versions 2 and 3, little-endian.  Keys, numbers, short strings and short arrays stay in
+ * memory.  The vocabulary and the chat template stay in the file; only their offsets are
+ * stored, and the callers read them in order.  The header of a model with half a million merges
+ * needs some ten KB.
  *
- * What is checked here: the container (lengths, counts, types, names, tensor ranges).
- * What the values mean is checked by who reads them.
+ * The container is checked here: lengths, counts, types, names, ranges of tensors.  The callers
+ * check the meaning of values.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_GGUF_H
 #define MEMWALL_ENGINE_FORMAT_GGUF_H
@@ -24,7 +24,7 @@
 #define GGUF_MAX_KEY     65536  /* keys in a file */
 #define GGUF_MAX_TENSOR  131072 /* tensors in a file, and in a catalogue */
 #define GGUF_KEEP_STRING 1024   /* longer strings stay in the file */
-#define GGUF_KEEP_ARRAY  4096   /* bytes; longer arrays, and all of strings, stay there */
+#define GGUF_KEEP_ARRAY  4096 /* bytes; longer arrays, and all arrays of strings, stay there */
 #define GGUF_MAX_STRING  ((uint64_t)1 << 30)
 
 enum gguf_type {
@@ -54,8 +54,8 @@ struct gguf_value {
         int64_t i;
         double f;
     } num;
-    const unsigned char *data; /* text with a NUL behind it, or packed elements; NULL if
-                                  they were left in the file */
+    const unsigned char
+        *data; /* text and a NUL, or packed elements; NULL if left in the file */
 };
 
 struct gguf_key {
@@ -73,7 +73,7 @@ struct gguf_tensor {
 };
 
 struct gguf {
-    int fd; /* the caller's, for reading what was left in the file */
+    int fd; /* the caller's, to read values left in the file */
     uint64_t size;
     uint32_t version;
     uint32_t alignment;
@@ -97,54 +97,54 @@ struct gguf {
  */
 int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room,
               struct err *e);
-/* Forget the tensors, whose names go with them. */
+/* Free the tensors and their names. */
 void gguf_drop_tensors(struct gguf *g);
 void gguf_free(struct gguf *g);
 
 const char *gguf_type_name(enum gguf_type t); /* "u32" */
 
-/* Bytes of a packed number of type t, and its value: shared by the readers of the header and
- * of arrays. */
+/* Returns the bytes of a packed number of type t; decodes one.  gguf.c and gguf_value.c share
+ * these. */
 unsigned gguf_type_bytes(enum gguf_type t);
 void gguf_decode_number(struct gguf_value *v, enum gguf_type t, const unsigned char *p);
 
-/* NULL if there is no such key. */
+/* Returns NULL if the key does not exist. */
 const struct gguf_value *gguf_find(const struct gguf *g, const char *key);
 
 /*
- * Typed lookups: 1 and *out; 0 if there is no such key (*out untouched); -1 with *e
- * naming the key if it has another type.  Any integer type that holds the value
- * passes for gguf_int; f32, f64 and integers for gguf_float.
+ * Typed lookups.  They return 1 and *out, 0 if the key does not exist (*out is unchanged), or
+ * -1 with *e naming the key if its type is wrong.  gguf_int accepts any integer type that holds
+ * the value, gguf_float also accepts integers.
  */
 int gguf_int(const struct gguf *g, const char *key, int64_t *out, struct err *e);
 int gguf_float(const struct gguf *g, const char *key, double *out, struct err *e);
 int gguf_bool(const struct gguf *g, const char *key, bool *out, struct err *e);
 
-/* A string of at most GGUF_KEEP_STRING bytes; ends in NUL, may hold others. */
+/* A string of at most GGUF_KEEP_STRING bytes.  It ends in NUL and may contain others. */
 int gguf_string(const struct gguf *g, const char *key, const char **out, size_t *len,
                 struct err *e);
 
-/* A string of any length up to max, malloc'ed with a NUL behind it. */
+/* A string of up to max bytes, malloc'ed, with a NUL at its end. */
 int gguf_long_string(const struct gguf *g, const char *key, size_t max, char **out, size_t *len,
                      struct err *e);
 
-/* Element i of an array whose data was kept, as an integer (bool: 0 or 1) or a number;
- * false if it is not of such a type or not kept. */
+/* Element i of an array in memory, as an integer (bool: 0 or 1) or a number.  Returns false if
+ * the type does not fit or the array was left in the file. */
 bool gguf_elem_int(const struct gguf_value *v, uint64_t i, int64_t *out);
 bool gguf_elem_float(const struct gguf_value *v, uint64_t i, double *out);
 
 /*
- * An array, element by element, read in order through a buffer of its own:
+ * An array, read element by element through its own buffer:
  *
  *     struct gguf_array a;
  *     int has = gguf_array_open(&a, g, "tokenizer.ggml.tokens", e);
  *     while (has == 1 && (has = gguf_array_string(&a, &text, &len, e)) == 1) …
  *     gguf_array_close(&a);
  *
- * open: 1, 0 if there is no such key, -1 with *e if it is no array.  The others: 1 and
- * the next element, 0 behind the last, -1 with *e (another element type, an unreadable
- * file, a string over READER_BUFFER).  Text is valid until the next call; it may be
- * empty, hold any byte, and does not end in NUL.  close is safe after any open.
+ * open returns 1, 0 if the key does not exist, or -1 with *e if it is not an array.  The others
+ * return 1 and the next element, 0 after the last one, or -1 with *e: wrong element type,
+ * unreadable file, or a string over READER_BUFFER.  Text is valid until the next call.  It may
+ * be empty or hold any byte and does not end in NUL.  close is safe after any open.
  */
 struct gguf_array {
     struct reader reader;

@@ -1,6 +1,4 @@
-/*
- * Keys "ARCH.*" that llama.cpp's models read, and what memwall does with each of them.
- */
+/* Keys "ARCH.*" that llama.cpp reads, and the values of each that memwall accepts. */
 #include "config.h"
 
 #include <math.h>
@@ -54,8 +52,8 @@ static const struct value_rule_row keys[] = {
     { .name = "rope.scaling.yarn_beta_fast", .rule = RULE_ANY },
     { .name = "rope.scaling.yarn_beta_slow", .rule = RULE_ANY },
 
-    /* About training, the file or other modalities; other norms; kinds of experts and the
-     * pooling of embeddings, which do not touch the logits of a model without them. */
+    /* Training, the file itself and other modalities; other norms; details of experts and
+     * pooling that do not affect models without them. */
     { .name = "vocab_size", .rule = RULE_ANY },
     { .name = "tensor_data_layout", .rule = RULE_ANY },
     { .name = "rope.scaling.finetuned", .rule = RULE_ANY },
@@ -64,7 +62,7 @@ static const struct value_rule_row keys[] = {
     { .name = "pooling_type", .rule = RULE_ANY },
     { .name = "decoder_start_token_id", .rule = RULE_ANY },
 
-    /* What other architectures compute with. */
+    /* Keys that change the arithmetic of other architectures. */
     { .name = "logit_scale", .rule = RULE_ONE },
     { .name = "residual_scale", .rule = RULE_ONE },
     { .name = "embedding_scale", .rule = RULE_ONE },
@@ -116,7 +114,7 @@ static const struct value_rule_row keys[] = {
     { .name = "expert_weights_scale", .rule = RULE_ONE },
 };
 
-/* The same by the beginning of a key. */
+/* The same, by the beginning of a key. */
 static const struct value_rule_row groups[] = {
     { .name = "vision.", .rule = RULE_ANY },
     { .name = "audio.", .rule = RULE_ANY },
@@ -145,7 +143,7 @@ static const struct value_rule_row *find_rule(const char *suffix)
     return NULL;
 }
 
-/* Key number i without its architecture; NULL if it is not one of the model's. */
+/* Returns key i without its architecture; NULL if it does not start with this architecture. */
 static const char *suffix_at(const struct catalogue *c, uint32_t i)
 {
     const char *name = c->gguf->keys[i].name, *arch = c->hparams.arch->name;
@@ -154,7 +152,7 @@ static const char *suffix_at(const struct catalogue *c, uint32_t i)
     return strncmp(name, arch, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
 }
 
-/* A number, whatever its type; false if it is none. */
+/* Reads a number of any type; false if the value is not a number. */
 static bool number_of(const struct gguf_value *v, double *out)
 {
     switch (v->type) {

@@ -1,4 +1,4 @@
-/* Values by key: numbers and short strings from memory, the rest from the file. */
+/* Values by key.  Numbers and short strings come from memory, the rest from the file. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int wrong_type(const struct gguf_value *v, const char *key, const char *w
     return err_at(e, NULL, v->offset, key);
 }
 
-/* As a signed integer; false if type or value do not allow it. */
+/* Converts to a signed integer; false if type or value do not allow it. */
 static bool to_int(const struct gguf_value *v, enum gguf_type type, int64_t *out)
 {
     switch (type) {
@@ -96,7 +96,7 @@ int gguf_string(const struct gguf *g, const char *key, const char **out, size_t 
     if (v->type != GGUF_STRING)
         return wrong_type(v, key, "string", e);
     if (v->data == NULL) {
-        err_set(e, ERR_FORMAT, "a text of %llu bytes is too long here",
+        err_set(e, ERR_FORMAT, "a text of %llu bytes is too long for this key",
                 (unsigned long long)v->count);
         return err_at(e, NULL, v->offset, key);
     }
@@ -214,7 +214,7 @@ int gguf_array_string(struct gguf_array *a, const char **text, size_t *len, stru
         return 0;
     if (reader_u64(&a->reader, &n, e) != 0)
         return err_at(e, NULL, start, a->key);
-    /* The header was read with the same length, but the file may have changed since. */
+    /* The header had this length, but the file may have changed since. */
     if (n > a->reader.capacity)
         err_set(e, ERR_FORMAT, "a text of %llu bytes is longer than %zu", (unsigned long long)n,
                 a->reader.capacity);
@@ -227,7 +227,7 @@ int gguf_array_string(struct gguf_array *a, const char **text, size_t *len, stru
     return 1;
 }
 
-/* The next element as a number of any type. */
+/* Reads the next element, a number of any type. */
 static int next_number(struct gguf_array *a, struct gguf_value *v, struct err *e)
 {
     const unsigned char *p = reader_take(&a->reader, gguf_type_bytes(a->elem), e);

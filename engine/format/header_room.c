@@ -8,7 +8,7 @@ int header_room_take(struct header_room *room, uint64_t bytes, struct err *e)
         return 0;
     if (room->limit != 0 && (room->used > room->limit || bytes > room->limit - room->used))
         return err_set(e, ERR_BUDGET,
-                       "its header needs more than the %llu KiB that the budget leaves for it",
+                       "the header needs more than the %llu KiB that the budget leaves for it",
                        (unsigned long long)(room->limit >> 10));
     room->used += bytes;
     return 0;

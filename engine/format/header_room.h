@@ -1,8 +1,8 @@
 /*
- * header_room.h - how much memory the header of a model file takes, and may take.
+ * header_room.h - the memory that the header of a model file takes, and its limit.
  *
- * The header's tensors, keys and names count in the memory budget.  Each part of format/ that
- * keeps them takes room before it allocates and gives it back when it frees.
+ * Tensors, keys and names of headers count in the memory budget.  Each part of format/ that
+ * stores them takes room before it allocates and gives it back after it frees.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_HEADER_ROOM_H
 #define MEMWALL_ENGINE_FORMAT_HEADER_ROOM_H
@@ -14,7 +14,7 @@
 struct header_room {
     uint64_t limit; /* bytes; 0: none */
     uint64_t used;
-    uint64_t expected; /* the most that the counts in the header lead to; 0: not known yet */
+    uint64_t expected; /* upper bound from the header's counts; 0: not known yet */
 };
 
 /* Returns 0, or -1 with *e (ERR_BUDGET) if the limit does not allow it.  room may be NULL. */

@@ -1,9 +1,8 @@
 /*
- * hparams.h - the hyper-parameters of a model, whatever file they came from.
+ * hparams.h - the hyper-parameters of a model, from any kind of file.
  *
- * Plain data, filled and checked by the readers (GGUF keys or config.json), read by
- * model/ to make the description that the forward pass walks.  Names are the
- * field's (style 3.1).  A value that a family does not have is 0.
+ * Plain data.  The readers of GGUF keys and config.json fill and check it; model/ makes the
+ * description for the forward pass from it.  A value that an architecture does not have is 0.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_HPARAMS_H
 #define MEMWALL_ENGINE_FORMAT_HPARAMS_H
@@ -22,22 +21,21 @@ enum rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_YARN, ROPE_LONGROPE };
 
 struct rope_hparams {
     double base;
-    uint32_t n_rot; /* dimensions that turn, even; <= head_dim_k */
+    uint32_t n_rot; /* dimensions that rotate, even; <= head_dim_k */
     enum rope_scaling scaling;
-    double factor;       /* of linear and yarn; 1 otherwise */
-    double attn_factor;  /* multiplies q and k: stated or by the scaling's rule; 1: none */
-    uint32_t n_ctx_orig; /* of yarn and longrope */
-    double beta_fast, beta_slow; /* of yarn, 32 and 1 if not stated */
-    /* Divisors of the frequencies, n_rot / 2 of them, or n_factor 0: none.  A value
-     * of 1e20 or more means that the pair does not turn.  Filled from
-     * rope_freqs.weight, or computed from config.json (llama3 rule, Gemma 4's
-     * proportional rule).  longrope: factors holds the short list. */
+    double factor;               /* of linear and yarn; 1 otherwise */
+    double attn_factor;          /* factor on q and k; 1: none */
+    uint32_t n_ctx_orig;         /* of yarn and longrope */
+    double beta_fast, beta_slow; /* of yarn; 32 and 1 if not stated */
+    /* Divisors of the frequencies, n_rot / 2 of them; n_factor 0: none.  A pair with a divisor
+     * of 1e20 or more does not rotate.  They come from rope_freqs.weight or are computed from
+     * config.json (llama3, Gemma 4's proportional rope).  longrope has its short list here. */
     uint32_t n_factor;
     float factors[MAX_ROPE_FACTOR];
     float factors_long[MAX_ROPE_FACTOR];
 };
 
-/* Whether matrices have biases.  A GGUF file says it by its tensors, a configuration by a
+/* Whether matrices have biases.  GGUF files show it by their tensors, configurations by a
  * field. */
 enum bias_rule { BIAS_AS_FOUND, BIAS_NONE, BIAS_QKV, BIAS_ALL };
 
@@ -49,36 +47,36 @@ struct layer_hparams {
 };
 
 struct hparams {
-    const struct arch *arch; /* NULL if the file was opened bare */
-    char name[128];          /* general.name or the folder's name, cleaned; may be "" */
+    const struct arch *arch; /* NULL if memwall does not run the model */
+    char name[128];          /* general.name or the folder's name, cleaned; may be empty */
     uint32_t n_layer;        /* 1 to MAX_LAYER */
     uint32_t n_embd;
     uint32_t n_vocab; /* rows of the token embedding */
     uint32_t n_ctx_train;
     uint32_t n_swa;             /* window of sliding layers; 0: none */
-    uint32_t n_layer_kv_shared; /* the last n layers read another layer's KV */
-    uint32_t n_embd_per_layer;  /* Gemma 4's per-layer inputs; 0: none */
+    uint32_t n_layer_kv_shared; /* the last n layers share KV with an earlier one */
+    uint32_t n_embd_per_layer;  /* width of Gemma 4's per-layer inputs; 0: none */
     uint32_t n_expert, n_expert_used, n_ff_expert;
     float rms_eps;
     float softcap_attn, softcap_final; /* 0: none */
-    float attn_scale;             /* factor of q.k: 1 for Gemma 4, 1/sqrt(head_dim) for most */
-    struct rope_hparams rope;     /* of global layers */
-    struct rope_hparams rope_swa; /* of sliding layers */
-    enum bias_rule attn_bias;     /* of q, k, v and the output projection */
-    enum bias_rule ffn_bias;      /* of gate, up and down */
-    bool own_head;                /* the output head is not the token embedding */
-    bool no_values;               /* Gemma 4: global layers have no attn_v, even if it exists */
-    bool rope_interleaved;        /* pairs are neighbours (GGUF llama), else half-split */
+    float attn_scale;                  /* factor of q.k, 1/sqrt(head_dim) in most models */
+    struct rope_hparams rope;          /* of global layers */
+    struct rope_hparams rope_swa;      /* of sliding layers */
+    enum bias_rule attn_bias;          /* of q, k, v and the output projection */
+    enum bias_rule ffn_bias;           /* of gate, up and down */
+    bool own_head;                     /* the output head is not tied to the token embedding */
+    bool no_values;        /* Gemma 4: global layers ignore attn_v even if it exists */
+    bool rope_interleaved; /* pairs are neighbours (GGUF llama), not half a head apart */
     struct layer_hparams layers[MAX_LAYER];
 };
 
-/* What the model's author recommends and requires when text is generated. */
+/* Settings for generation that the model's author recommends or requires. */
 struct generation_hparams {
     bool has_temp, has_top_k, has_top_p, has_min_p, has_repeat_penalty;
     float temp, top_p, min_p, repeat_penalty;
     int32_t top_k;
     uint32_t n_stop, stop[MAX_STOP_ID];          /* eos, eot, eom as stated */
-    uint32_t n_suppress, suppress[MAX_SUPPRESS]; /* never to be sampled */
+    uint32_t n_suppress, suppress[MAX_SUPPRESS]; /* never sampled */
 };
 
 #endif

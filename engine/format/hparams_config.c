@@ -1,7 +1,7 @@
 /*
- * Hyper-parameters out of a snapshot's config.json, and the author's recommendations out
- * of generation_config.json.  What a file leaves out has the value that the model's own
- * code would take, which differs by architecture: published files rely on it.
+ * Hyper-parameters from a snapshot's config.json, and the author's recommendations from
+ * generation_config.json.  A missing field has the default of the model's class in
+ * transformers, which differs by architecture.  Published files rely on these defaults.
  */
 #include "config.h"
 
@@ -30,9 +30,9 @@ const struct arch *snapshot_arch(const struct json_node *config, struct err *e)
     if (arch != NULL)
         return arch;
     if (type == NULL && class == NULL)
-        err_set(e, ERR_FORMAT, "the file names no architecture");
+        err_set(e, ERR_FORMAT, "the file does not name an architecture");
     else if (strstr(type != NULL ? type : class, "ssistant") != NULL)
-        err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is a drafting model, not a model of its own",
+        err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is a drafting model, which cannot run alone",
                 type != NULL ? type : class);
     else
         arch_refuse(type != NULL ? type : class, e);
@@ -41,7 +41,7 @@ const struct arch *snapshot_arch(const struct json_node *config, struct err *e)
     return NULL;
 }
 
-/* layer_types, where the file has it.  Returns whether it has. */
+/* Reads layer_types.  Returns whether the file has it. */
 static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 {
     const struct json_node *list = json_get(l->node, "layer_types"), *n;
@@ -60,7 +60,7 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
         if (type != NULL && strcmp(type, "sliding_attention") == 0) {
             h->layers[i].is_sliding = true;
         } else if (type == NULL || strcmp(type, "full_attention") != 0) {
-            err_set(l->e, ERR_UNSUPPORTED, "\"%.60s\" is no attention that memwall computes",
+            err_set(l->e, ERR_UNSUPPORTED, "attention \"%.60s\" is not supported",
                     type != NULL ? type : "");
             config_fail(l, "layer_types");
         }
@@ -68,7 +68,8 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
     return true;
 }
 
-/* The rule by which layers see a window only, where layer_types does not say it. */
+/* Chooses the layers with a window by the architecture's rule, for files without
+ * layer_types. */
 static void slide_by_rule(struct config_lookup *l, struct hparams *h)
 {
     const struct arch *a = h->arch;
@@ -105,7 +106,7 @@ static void read_windows(struct config_lookup *l, struct hparams *h)
     if (l->failed)
         return;
     if (rule == WINDOW_ALL_GGUF && window > 0 && window < h->n_ctx_train) {
-        err_set(l->e, ERR_UNSUPPORTED, "is %lld, but llama models have no window",
+        err_set(l->e, ERR_UNSUPPORTED, "is %lld, but transformers' llama has no window",
                 (long long)window);
         config_fail(l, "sliding_window");
         return;
@@ -121,13 +122,14 @@ static void read_windows(struct config_lookup *l, struct hparams *h)
         if (h->layers[i].is_sliding || (rule != WINDOW_ALL && rule != WINDOW_ALL_GGUF))
             continue;
         err_set(l->e, ERR_UNSUPPORTED,
-                "layer %u has no window, but all layers of this model have", i);
+                "layer %u has no window, but every layer of this architecture must have one",
+                i);
         config_fail(l, "layer_types");
         return;
     }
 }
 
-/* What a layer states for itself beyond the sizes that are read. */
+/* Refuses settings of a single layer other than the sizes that are read. */
 static void refuse_members(struct config_lookup *l)
 {
     const struct json_node *n =
@@ -142,7 +144,7 @@ static void refuse_members(struct config_lookup *l)
     }
 }
 
-/* Heads of layers that differ by kind. */
+/* Reads the heads of layers that differ by kind. */
 static void read_heads_by_kind(struct config_lookup *l, struct hparams *h)
 {
     int64_t dim = h->layers[0].head_dim_k;
@@ -168,7 +170,7 @@ static void read_heads_by_kind(struct config_lookup *l, struct hparams *h)
     }
 }
 
-/* Layers that read another layer's KV may have a feed-forward of twice the width. */
+/* Layers that share KV may have a feed-forward of twice the width. */
 static void widen_shared(struct config_lookup *l, struct hparams *h)
 {
     if (!config_bool(l, "use_double_wide_mlp", false))
@@ -189,7 +191,8 @@ static void read_layers(struct config_lookup *l, struct hparams *h)
     int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
 
     if (!l->failed && dim == 0) {
-        err_set(l->e, ERR_FORMAT, "is missing, and there are more heads than values");
+        err_set(l->e, ERR_FORMAT,
+                "is missing, and hidden_size is smaller than the number of heads");
         config_fail(l, "head_dim");
     }
     for (uint32_t i = 0; i < h->n_layer; i++) {
@@ -230,7 +233,7 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
                                           old > 0 ? old : CONFIG_NEEDED);
 }
 
-/* Parts of a model that would be computed wrongly rather than not at all. */
+/* Refuses parts of a model that would be computed wrongly. */
 static void refuse_unknown(struct config_lookup *l, const struct json_node *root,
                            const struct hparams *h)
 {
@@ -244,7 +247,8 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
     /* Old Gemma 2 files say "gelu" in hidden_act and mean the tanh form. */
     if (act != NULL && !arch_activates(h->arch, act) &&
         !(is_gelu && strcmp(key, "hidden_act") == 0)) {
-        err_set(l->e, ERR_UNSUPPORTED, "\"%.60s\" is no activation of %s", act, h->arch->name);
+        err_set(l->e, ERR_UNSUPPORTED, "activation \"%.60s\" is not supported for %s", act,
+                h->arch->name);
         config_fail(l, key);
     }
     if (q == NULL)
@@ -253,17 +257,17 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
         const char *method = json_as_string(json_get(q, "quant_method"));
 
         err_set(l->e, ERR_UNSUPPORTED,
-                "the snapshot is quantised (%.40s), which is not read; take a GGUF file or "
+                "the snapshot is quantised (%.40s), which is not supported; use a GGUF file or "
                 "the original snapshot",
-                method != NULL ? method : "in a form of its own");
+                method != NULL ? method : "in its own format");
         config_fail(l, q->key);
     }
 }
 
 /*
- * Which matrices have biases.  transformers leaves out those that the configuration does not
- * state, and a converter takes those it finds, so a snapshot in which the two differ is
- * refused: missing ones when tensors are checked, others because nothing reads them.
+ * transformers ignores biases that the configuration does not state; converters keep those that
+ * they find.  A snapshot in which the two differ is refused: missing biases when tensors are
+ * checked, unexpected ones because nothing reads them.
  */
 static void read_biases(struct config_lookup *l, struct hparams *h)
 {
@@ -275,7 +279,7 @@ static void read_biases(struct config_lookup *l, struct hparams *h)
         h->ffn_bias = BIAS_ALL;
 }
 
-/* Whether the output head has weights of its own: stated beside text_config or in it. */
+/* Whether the output head has its own weights.  The field is next to text_config or in it. */
 static void read_head(struct config_lookup *l, const struct json_node *root, struct hparams *h)
 {
     struct config_lookup top = { .node = root, .e = l->e, .failed = l->failed };
@@ -292,7 +296,7 @@ static float read_cap(struct config_lookup *l, const char *key, float absent)
                                json_member(l->node, key) != NULL ? 0 : (double)absent);
 }
 
-/* Other architectures refuse caps: see config_fields.c. */
+/* Other architectures refuse caps, see config_fields.c. */
 static void read_caps(struct config_lookup *l, struct hparams *h)
 {
     if (arch_has(h->arch, TRAIT_CAP_FINAL))
@@ -352,7 +356,7 @@ static bool recommended(const struct json_node *n, const char *key, double min, 
     return true;
 }
 
-/* One id or a list of them. */
+/* Adds one id or a list of them. */
 static void each_id(const struct json_node *n, struct generation_hparams *s,
                     void (*add)(struct generation_hparams *, int64_t))
 {
@@ -386,8 +390,8 @@ static void read_generation(struct generation_hparams *s, const struct json_node
     each_id(json_get(g, "suppress_tokens"), s, generation_add_suppress);
 }
 
-/* The start of the component "models--..." of a folder in the hub's cache, which keeps each
- * model in models--ORGANIZATION--NAME/snapshots/COMMIT; or NULL. */
+/* Returns the start of "models--..." in the path of a folder in the hub's cache, which is
+ * models--ORGANIZATION--NAME/snapshots/COMMIT; or NULL. */
 static char *hub_component(char *path)
 {
     char *found = NULL;
@@ -401,7 +405,8 @@ static char *hub_component(char *path)
     return found;
 }
 
-/* The repository's name if the folder is in the hub's cache, else the folder's. */
+/* Sets the name to the repository's if the folder is in the hub's cache, else to the
+ * folder's. */
 static void name_of_folder(struct catalogue *c)
 {
     char *path = realpath(c->index->folder, NULL), *component, *repo, *dashes;

@@ -105,11 +105,11 @@ static int check_heads(const struct catalogue *c, struct err *e)
         const struct layer_hparams *y = &h->layers[i];
 
         if (y->n_head % y->n_head_kv != 0) {
-            err_set(e, ERR_FORMAT, "layer %u has %u heads of keys for %u heads", i,
-                    y->n_head_kv, y->n_head);
+            err_set(e, ERR_FORMAT, "layer %u has %u KV heads, which do not divide its %u heads",
+                    i, y->n_head_kv, y->n_head);
             return at_word(c, WORD_N_HEAD_KV, e);
         }
-        /* So that every product of sizes below fits 63 bits with room to spare. */
+        /* Keeps every product of sizes below well under 63 bits. */
         if ((uint64_t)y->n_head * y->head_dim_k > (1u << 24) ||
             (uint64_t)y->n_head * y->head_dim_v > (1u << 24)) {
             err_set(e, ERR_FORMAT, "%u heads of %u values are too many", y->n_head,
@@ -120,7 +120,7 @@ static int check_heads(const struct catalogue *c, struct err *e)
     return 0;
 }
 
-/* Layers that read another's keys need one of their own kind that has some. */
+/* Layers that share KV need an earlier layer of their kind that has the same shape. */
 static int check_shared(const struct catalogue *c, struct err *e)
 {
     const struct hparams *h = &c->hparams;
@@ -134,8 +134,8 @@ static int check_shared(const struct catalogue *c, struct err *e)
                 donor = &h->layers[j];
         if (donor == NULL || donor->n_head_kv != y->n_head_kv ||
             donor->head_dim_k != y->head_dim_k || donor->head_dim_v != y->head_dim_v) {
-            err_set(e, ERR_FORMAT, "layer %u has no layer before it whose keys it could read",
-                    i);
+            err_set(e, ERR_FORMAT,
+                    "layer %u has no earlier layer whose keys and values it could use", i);
             return at_word(c, WORD_N_LAYER_KV_SHARED, e);
         }
     }
@@ -148,21 +148,22 @@ static int check_rope(const struct catalogue *c, const struct rope_hparams *r, b
     const struct hparams *h = &c->hparams;
 
     if (r->n_rot % 2 != 0 || r->n_rot > 2 * MAX_ROPE_FACTOR) {
-        err_set(e, ERR_FORMAT, "%u values of a head turn; even numbers up to %d are read",
-                r->n_rot, 2 * MAX_ROPE_FACTOR);
+        err_set(e, ERR_FORMAT,
+                "%u dimensions of a head rotate; expected an even number up to %d", r->n_rot,
+                2 * MAX_ROPE_FACTOR);
         return at_word(c, WORD_N_ROT, e);
     }
     for (uint32_t i = 0; i < h->n_layer; i++) {
         if (h->layers[i].is_sliding != sliding || r->n_rot <= h->layers[i].head_dim_k)
             continue;
-        err_set(e, ERR_FORMAT, "%u values turn in heads of %u", r->n_rot,
+        err_set(e, ERR_FORMAT, "%u dimensions rotate, but heads have only %u", r->n_rot,
                 h->layers[i].head_dim_k);
         return at_word(c, WORD_N_ROT, e);
     }
     return 0;
 }
 
-/* out[n_rot / 2] from a tensor of 32-bit floats.  Returns 1, 0 if there is none, -1. */
+/* Reads out[n_rot / 2] from a tensor of floats.  Returns 1, 0 if it does not exist, or -1. */
 static int read_factors(const struct catalogue *c, const char *name, uint32_t n, float *out,
                         struct err *e)
 {
@@ -175,7 +176,7 @@ static int read_factors(const struct catalogue *c, const char *name, uint32_t n,
         return 0;
     f = &c->files[t->file];
     if (t->type != TYPE_F32 || t->ne[0] != n || tensor_rows(t) != 1) {
-        err_set(e, ERR_FORMAT, "%llu values of type %s; %u of type F32 are needed",
+        err_set(e, ERR_FORMAT, "has %llu values of type %s; expected %u of type F32",
                 (unsigned long long)t->ne[0], tensor_type_info(t->type)->name, n);
         return err_at(e, f->path, t->offset, name);
     }
@@ -201,7 +202,7 @@ static int read_rope_tensors(struct catalogue *c, struct err *e)
     if (all < 0 || low < 0 || high < 0)
         return -1;
     if (low != high) {
-        err_set(e, ERR_FORMAT, "only one of the two lists of factors is there");
+        err_set(e, ERR_FORMAT, "only one of the two lists of factors exists");
         return err_at(e, NULL, ERR_NO_OFFSET,
                       low == 1 ? "rope_factors_long.weight" : "rope_factors_short.weight");
     }
@@ -212,7 +213,7 @@ static int read_rope_tensors(struct catalogue *c, struct err *e)
     return 0;
 }
 
-/* Where neither file nor config states it: the magnitude that longrope was trained with. */
+/* The magnitude that longrope was trained with, if the file does not state it. */
 static void finish_longrope(struct hparams *h)
 {
     struct rope_hparams *r = &h->rope;
@@ -251,7 +252,7 @@ int hparams_finish(struct catalogue *c, struct err *e)
         h->rope.attn_factor = 1;
     if (!own_table)
         h->rope_swa = h->rope;
-    /* A longrope trained on one position, or a yarn of absurd parts. */
+    /* A longrope trained on one position, or a yarn with absurd values. */
     if (!is_factor(h->rope.attn_factor) || !is_factor(h->rope_swa.attn_factor)) {
         err_set(e, ERR_FORMAT, "gives attention a factor outside 0 to %g", MAX_ATTN_FACTOR);
         return at_word(c, WORD_ROPE_MAGNITUDE, e);

@@ -1,8 +1,9 @@
 /*
- * Hyper-parameters out of GGUF keys.  Most keys are "ARCH.something"; a number that is
- * the same in every layer may be written once or once per layer.  The first wrong key
- * is kept in the lookup and ends the reading at the end of a group, so that the lists
- * below read as lists.
+ * Hyper-parameters from GGUF keys.
+ *
+ * Most keys are "ARCH.something".  A number that is the same in every layer may be stated once
+ * or once per layer.  The first wrong key is kept in the lookup; the rest of its group then
+ * returns minimums, so the lists below need no checks in between.
  */
 #include "config.h"
 
@@ -32,7 +33,7 @@ static void fail_at(struct lookup *l)
 {
     const struct gguf_value *v = gguf_find(l->g, l->key);
 
-    /* The place of a sound value helps nobody. */
+    /* The offset of a well-formed value does not help. */
     err_at(l->e, NULL, v != NULL && l->e->code != ERR_UNSUPPORTED ? v->offset : ERR_NO_OFFSET,
            l->key);
     l->failed = true;
@@ -48,12 +49,12 @@ static void check_range(struct lookup *l, int64_t v, int64_t min, int64_t max)
 {
     if (v >= min && v <= max)
         return;
-    err_set(l->e, ERR_FORMAT, "is %lld; %lld to %lld are read", (long long)v, (long long)min,
+    err_set(l->e, ERR_FORMAT, "is %lld; expected %lld to %lld", (long long)v, (long long)min,
             (long long)max);
     fail_at(l);
 }
 
-/* absent: INT64_MIN means that the key must be there. */
+/* If absent is INT64_MIN, the key is required. */
 static int64_t get_int(struct lookup *l, const char *suffix, int64_t min, int64_t max,
                        int64_t absent)
 {
@@ -75,7 +76,7 @@ static int64_t get_int(struct lookup *l, const char *suffix, int64_t min, int64_
     return l->failed ? min : v;
 }
 
-/* From min to max.  absent NaN: the key must be there. */
+/* A number from min to max.  If absent is NaN, the key is required. */
 static double get_float(struct lookup *l, const char *suffix, double min, double max,
                         double absent)
 {
@@ -92,13 +93,13 @@ static double get_float(struct lookup *l, const char *suffix, double min, double
             return absent;
         missing(l);
     } else if (!(v >= min && v <= max)) {
-        err_set(l->e, ERR_FORMAT, "is %g; %g to %g are read", v, min, max);
+        err_set(l->e, ERR_FORMAT, "is %g; expected %g to %g", v, min, max);
         fail_at(l);
     }
     return l->failed ? min : v;
 }
 
-/* Once for all layers or once per layer: out[n_layer]. */
+/* Reads out[n_layer], stated once for all layers or once per layer. */
 static void get_per_layer(struct lookup *l, const char *suffix, uint32_t n_layer, int64_t min,
                           int64_t max, int64_t absent, int64_t *out)
 {
@@ -114,7 +115,7 @@ static void get_per_layer(struct lookup *l, const char *suffix, uint32_t n_layer
         return;
     }
     if (v->count != n_layer) {
-        err_set(l->e, ERR_FORMAT, "%llu values for %u layers", (unsigned long long)v->count,
+        err_set(l->e, ERR_FORMAT, "has %llu values for %u layers", (unsigned long long)v->count,
                 n_layer);
         fail_at(l);
         return;
@@ -139,8 +140,8 @@ static void read_rope_scaling(struct lookup *l, struct hparams *h)
 
     r->factor = get_float(l, "rope.scaling.factor", 1e-6, 1e6,
                           get_float(l, "rope.scale_linear", 1e-6, 1e6, 1));
-    r->attn_factor =
-        get_float(l, "rope.scaling.attn_factor", 1e-6, MAX_ATTN_FACTOR, 0); /* 0: by the rule */
+    /* 0: by the scaling's rule */
+    r->attn_factor = get_float(l, "rope.scaling.attn_factor", 1e-6, MAX_ATTN_FACTOR, 0);
     r->n_ctx_orig = (uint32_t)get_int(l, "rope.scaling.original_context_length", 0, MAX_N_CTX,
                                       h->n_ctx_train);
     r->beta_fast = get_float(l, "rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32);
@@ -163,8 +164,8 @@ static void read_rope_scaling(struct lookup *l, struct hparams *h)
     } else if (strcmp(type, "yarn") == 0) {
         r->scaling = ROPE_YARN;
         r->attn_factor = (r->attn_factor != 0 ? r->attn_factor : 1) * yarn_magnitude(r->factor);
-    } else if (strcmp(type, "longrope") != 0) { /* that one is told by its tensors */
-        err_set(l->e, ERR_UNSUPPORTED, "\"%s\" is no scaling that memwall computes", type);
+    } else if (strcmp(type, "longrope") != 0) { /* its tensors show that one */
+        err_set(l->e, ERR_UNSUPPORTED, "rope scaling \"%s\" is not supported", type);
         fail_at(l);
     }
 }
@@ -189,7 +190,7 @@ static void read_rope(struct lookup *l, struct hparams *h)
     if (!arch_has(h->arch, TRAIT_ROPE_BY_KIND))
         return;
 
-    /* Sliding layers turn with a base of their own and are never scaled. */
+    /* Sliding layers rotate with their own base and are never scaled. */
     h->rope_swa = (struct rope_hparams){ .factor = 1, .attn_factor = 1 };
     h->rope_swa.base = get_float(l, "rope.freq_base_swa", 1.001, 1e15,
                                  get_float(l, "rope.local.freq_base", 1.001, 1e15, 10000));
@@ -199,8 +200,8 @@ static void read_rope(struct lookup *l, struct hparams *h)
                                                                   : h->rope.n_rot);
 }
 
-/* attention.sliding_window_pattern: one truth a layer, or a period whose last layer sees all.
- */
+/* attention.sliding_window_pattern: a boolean per layer, or a period whose last layer is
+ * global. */
 static void read_pattern(struct lookup *l, struct hparams *h, const struct gguf_value *v)
 {
     int64_t sliding[MAX_LAYER], period;
@@ -217,7 +218,7 @@ static void read_pattern(struct lookup *l, struct hparams *h, const struct gguf_
         hparams_slide(h, period);
 }
 
-/* Which layers see a window only. */
+/* Finds the layers that have a window. */
 static void read_windows(struct lookup *l, struct hparams *h)
 {
     const struct gguf_value *v;
@@ -238,7 +239,7 @@ static void read_windows(struct lookup *l, struct hparams *h)
         if (h->n_swa < h->n_ctx_train) {
             spell(l, "attention.sliding_window");
             err_set(l->e, ERR_UNSUPPORTED,
-                    "is %u, but no key says which layers have this window", h->n_swa);
+                    "is %u, but no key states which layers have this window", h->n_swa);
             fail_at(l);
         }
         return;
@@ -277,7 +278,8 @@ static void read_heads(struct lookup *l, struct hparams *h)
     }
     if (!l->failed && k == 0) {
         spell(l, "attention.key_length");
-        err_set(l->e, ERR_FORMAT, "is missing, and there are more heads than values");
+        err_set(l->e, ERR_FORMAT,
+                "is missing, and embedding_length is smaller than the number of heads");
         fail_at(l);
     }
 }
@@ -336,7 +338,7 @@ static void read_model(struct lookup *l, struct hparams *h)
     h->rope_interleaved = arch_has(h->arch, TRAIT_INTERLEAVED);
 }
 
-/* What the file is, if it is no text model. */
+/* Refuses files that are not text models, by general.type. */
 static int check_kind(const struct gguf *g, struct err *e)
 {
     static const struct {
@@ -379,7 +381,7 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
             err_set(e, ERR_UNSUPPORTED, "the file is a vision projector, not a text model");
         else if (strcmp(name, "gemma4-assistant") == 0)
             err_set(e, ERR_UNSUPPORTED,
-                    "the file is a drafting model for Gemma 4, not a model of its own");
+                    "the file is a drafting model for Gemma 4, which cannot run alone");
         else
             arch_refuse(name, e);
         return err_at(e, NULL, ERR_NO_OFFSET, key);
@@ -387,7 +389,7 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
     return 0;
 }
 
-/* An optional recommendation: a wrong one is left out, it is no reason to refuse. */
+/* Recommendations are optional; an invalid one is ignored. */
 static bool recommended(const struct gguf *g, const char *key, double min, double max,
                         float *out)
 {
@@ -435,7 +437,7 @@ static void read_generation(struct generation_hparams *s, const struct gguf *g)
     }
 }
 
-/* general.name, else the file's name without its suffix. */
+/* Sets the name to general.name, else to the file's name without its suffix. */
 static void read_name(struct catalogue *c)
 {
     const char *name = NULL, *slash = strrchr(c->path, '/'), *dot;

@@ -1,3 +1,9 @@
+/*
+ * Feeds a file or a text to yajl in pieces and passes its events on.
+ *
+ * yajl takes care of the grammar.  Added here: limits for depth and string length, memory that
+ * can run out without a crash, and errors with the offset and the last key.
+ */
 #include "config.h"
 
 #include <setjmp.h>
@@ -15,8 +21,8 @@ struct stream {
     void *ctx;
     struct err *e;
     unsigned depth;
-    bool stopped; /* fn or a limit ended it, *e is set */
-    char key[64]; /* the one read last, for messages */
+    bool stopped; /* fn or a limit stopped it; *e is set */
+    char key[64]; /* the last one, for messages */
 };
 
 static int pass(struct stream *s, enum json_event event, const void *text, size_t len,
@@ -69,7 +75,7 @@ static int on_key(void *ctx, const unsigned char *text, size_t len)
 static int enter(struct stream *s, enum json_event event)
 {
     if (s->depth == JSON_MAX_DEPTH) {
-        err_set(s->e, ERR_FORMAT, "JSON nested more than %d deep", JSON_MAX_DEPTH);
+        err_set(s->e, ERR_FORMAT, "JSON is nested more than %d deep", JSON_MAX_DEPTH);
         s->stopped = true;
         return 0;
     }
@@ -113,17 +119,16 @@ static const yajl_callbacks callbacks = {
 };
 
 /*
- * yajl does not survive an allocation that fails, and grows its buffer for as long as a
- * string is.  So its memory comes from here, where every block is on a list: when the
- * system has none, or a string is too long, control leaves yajl by a jump, and the list
- * is freed instead of what yajl would have freed.
+ * yajl crashes if an allocation fails, and its buffer grows to the length of a string.  All its
+ * memory therefore comes from here, and every block is in a list.  If the system has no memory,
+ * or a string is too long, a jump leaves yajl and the list is freed in its place.
  */
 struct block {
     struct block *prev, *next;
 };
 
 struct memory {
-    struct block all; /* ring, itself is no block */
+    struct block all; /* head of the ring, not a block */
     jmp_buf out;
     bool too_long;
 };
@@ -188,19 +193,19 @@ static void memory_free_all(struct memory *m)
     }
 }
 
-/* What yajl says, in one line without its newline. */
+/* Stores yajl's message on one line, without its newline. */
 static void bad_text(struct stream *s, yajl_handle h, uint64_t at)
 {
     unsigned char *why = yajl_get_error(h, 0, NULL, 0);
     size_t n = why != NULL ? strcspn((const char *)why, "\n") : 0;
 
-    err_set(s->e, ERR_FORMAT, "is no JSON text: %.*s%s%s%s", (int)n,
+    err_set(s->e, ERR_FORMAT, "is not valid JSON: %.*s%s%s%s", (int)n,
             why != NULL ? (const char *)why : "", s->key[0] != '\0' ? ", after \"" : "", s->key,
             s->key[0] != '\0' ? "\"" : "");
     err_at(s->e, NULL, at, NULL);
 }
 
-/* n bytes that begin at offset at in the file; n 0: there are no more. */
+/* Parses n bytes at offset at of the file; n 0 ends the text. */
 static int parse_piece(struct stream *s, yajl_handle h, const unsigned char *p, size_t n,
                        uint64_t at)
 {
@@ -216,14 +221,14 @@ static int parse_piece(struct stream *s, yajl_handle h, const unsigned char *p, 
     return -1;
 }
 
-/* Where the bytes come from: a file, or a text in memory. */
+/* The source of the bytes: a file or a text in memory. */
 struct source {
     struct reader *file; /* NULL: the text */
     const char *text;
     uint64_t pos, end;
 };
 
-/* The next bytes, *n of them (0: no more); NULL with *e: they cannot be read. */
+/* Returns the next bytes and their number *n (0: the end), or NULL with *e. */
 static const unsigned char *next_piece(struct source *from, size_t *n, struct err *e)
 {
     uint64_t left = from->end - from->pos;
@@ -241,7 +246,7 @@ static const unsigned char *next_piece(struct source *from, size_t *n, struct er
     return p;
 }
 
-/* Everything that calls yajl happens below the setjmp of this function. */
+/* Everything that calls yajl runs below the setjmp of this function. */
 static int feed(struct stream *s, struct memory *m, struct source *from)
 {
     yajl_alloc_funcs funcs = { memory_malloc, memory_realloc, memory_free, m };

@@ -1,3 +1,9 @@
+/*
+ * Builds a tree from the event stream.  Nodes, keys and texts are freed with the document.
+ *
+ * Nothing recurses, neither building nor freeing, so a deeply nested file cannot exhaust the
+ * stack.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -13,7 +19,7 @@
 #define MAX_NODE 65536
 #define CHUNK    256
 
-/* Nodes lie in chunks, so that pointers to them stay good while more come. */
+/* Nodes are in chunks, so pointers to them stay valid while more are added. */
 struct chunk {
     struct chunk *next;
     uint32_t used;
@@ -25,7 +31,7 @@ struct json_doc {
     struct chunk *chunks;
     uint32_t n_node;
     struct json_node *root;
-    /* While it is built: the open containers, their last members, the key in wait. */
+    /* While building: open containers, their last members, and the key of the next value. */
     struct json_node *open[JSON_MAX_DEPTH + 1], *last[JSON_MAX_DEPTH + 1];
     const char *key;
 };
@@ -180,7 +186,7 @@ const struct json_node *json_get(const struct json_node *n, const char *key)
     return m == NULL || m->kind == JSON_IS_NULL ? NULL : m;
 }
 
-/* A program with a locale set may write numbers with a comma; JSON never does. */
+/* A program with a locale may expect a comma in numbers; JSON never has one. */
 static locale_t c_locale;
 
 static void make_locale(void)
@@ -221,7 +227,7 @@ bool json_as_int(const struct json_node *n, int64_t *out)
     *out = strtoll(n->text, &end, 10);
     if (*end == '\0')
         return errno == 0;
-    /* 2.0 and 1e3 are integers too, as far as a double holds them exactly. */
+    /* 2.0 and 1e3 are integers, too, as far as a double is exact. */
     if (!json_as_float(n, &v) || v != floor(v) || fabs(v) > 9007199254740992.0)
         return false;
     *out = (int64_t)v;

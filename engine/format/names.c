@@ -50,7 +50,7 @@ char *name_pool_copy(struct name_pool *p, const void *bytes, size_t n, struct er
     return copy;
 
 full:
-    err_set(e, ERR_FORMAT, "names and values of the header take more than %zu MiB",
+    err_set(e, ERR_FORMAT, "names and values of the header need more than %zu MiB",
             limit >> 20);
     return NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * A GGUF file, or a set of split ones, into a catalogue.  The first file holds all
- * metadata and is the one to be named; the others must say that they belong to it.
+ * Reads a GGUF file, or a set of split ones, into a catalogue.  The first file of a set has all
+ * metadata, and users name this one.  The others must state that they belong to it.
  */
 #include "config.h"
 
@@ -42,7 +42,7 @@ static bool parse_split_name(const char *path, struct split_name *s)
     return five_digits(p + 1, &s->number) && five_digits(p + 10, &s->count);
 }
 
-/* Why a file is no GGUF, where its first bytes tell. */
+/* Reads a header.  If the file is not GGUF, its first bytes may show what it is. */
 static int open_header(struct gguf **g, struct model_file *f, struct header_room *room,
                        struct err *e)
 {
@@ -79,7 +79,7 @@ static int add_tensors(struct catalogue *c, const struct gguf *g, uint32_t file,
     return 0;
 }
 
-/* One of the split.* keys: a number that must be there and be the one wanted. */
+/* Checks that one of the split.* keys exists and has the expected value. */
 static int want_number(const struct gguf *g, const char *path, const char *key, int64_t want,
                        const char *why, struct err *e)
 {
@@ -91,13 +91,13 @@ static int want_number(const struct gguf *g, const char *path, const char *key, 
     if (found == 1 && v == want)
         return 0;
     if (found == 0)
-        err_set(e, ERR_FORMAT, "the key is missing in a file of a split set");
+        err_set(e, ERR_FORMAT, "the key is missing, but the file belongs to a split set");
     else
         err_set(e, ERR_FORMAT, "is %lld, but %s says %lld", (long long)v, why, (long long)want);
     return err_at(e, path, ERR_NO_OFFSET, key);
 }
 
-/* The other files of the set. */
+/* Opens the other files of the set. */
 static int open_rest(struct catalogue *c, const struct split_name *s, struct err *e)
 {
     size_t room = strlen(c->path) + 32;
@@ -147,17 +147,18 @@ static int open_split_set(struct catalogue *c, const struct gguf *g, struct err 
         return 0;
     if (number != 0) {
         err_set(e, ERR_FORMAT,
-                "this is file %lld of a split set; open the first, whose name ends in "
+                "this is file %lld of a split set; open the first one, whose name ends in "
                 "-00001-of-%05lld.gguf",
                 (long long)number + 1, (long long)count);
         return err_at(e, c->path, ERR_NO_OFFSET, "split.no");
     }
     if (count < 1 || count > 99999) {
-        err_set(e, ERR_FORMAT, "is %lld; no set has that many files", (long long)count);
+        err_set(e, ERR_FORMAT, "is %lld; no split set has that many files", (long long)count);
         return err_at(e, c->path, ERR_NO_OFFSET, "split.count");
     }
     if (!named || s.number != 1 || s.count != count) {
-        err_set(e, ERR_FORMAT, "is %lld, but the file's name is not ...-00001-of-%05lld.gguf",
+        err_set(e, ERR_FORMAT,
+                "is %lld, but the file's name does not end in -00001-of-%05lld.gguf",
                 (long long)count, (long long)count);
         return err_at(e, c->path, ERR_NO_OFFSET, "split.count");
     }

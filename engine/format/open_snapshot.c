@@ -1,3 +1,8 @@
+/*
+ * Opens the folder of a snapshot: config.json names the architecture, then the tensors of
+ * model.safetensors, or of the files that its index lists, are added under their canonical
+ * names.  A folder or file that is something else is reported with a hint at what it is.
+ */
 #include "config.h"
 
 #include <sys/stat.h>
@@ -40,7 +45,7 @@ bool snapshot_is(const char *path)
            ends_in(path, ".safetensors.index.json");
 }
 
-/* "folder/name", malloc'ed; NULL with *e. */
+/* Returns "folder/name", malloc'ed, or NULL with *e. */
 static char *join(const char *folder, const char *name, struct err *e)
 {
     size_t n = strlen(folder);
@@ -54,7 +59,7 @@ static char *join(const char *folder, const char *name, struct err *e)
     return path;
 }
 
-/* The folder that a path means: itself, or the one its file lies in; malloc'ed. */
+/* Returns the folder that a path means, itself or its parent, malloc'ed. */
 static char *folder_of(const char *path)
 {
     char *folder = strdup(path), *slash;
@@ -100,7 +105,7 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
     if (rc != 0) {
         says = file_says(&f);
         if (says != NULL && strncmp(says, "a JSON text", 11) != 0)
-            err_set(e, ERR_FORMAT, "is no JSON text but %s", says);
+            err_set(e, ERR_FORMAT, "is not a JSON text but %s", says);
         err_at(e, f.path, ERR_NO_OFFSET, NULL);
     }
     model_file_close(&f);
@@ -134,8 +139,7 @@ static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e
     if (a->named &&
         snapshot_to_canonical(arch, s->name, canonical, sizeof canonical, c->index->prefix)) {
         if (!s->has_type)
-            return err_set(e, ERR_UNSUPPORTED, "dtype %s is not one that memwall computes",
-                           s->dtype);
+            return err_set(e, ERR_UNSUPPORTED, "dtype %s is not supported", s->dtype);
         t.add_one = arch_has(arch, TRAIT_NORM_ADD_ONE) && n >= 11 &&
                     strcmp(s->name + n - 11, "norm.weight") == 0;
         t.name = canonical;
@@ -159,7 +163,7 @@ static int add_file(struct catalogue *c, struct model_file *f, bool named, struc
         return 0;
     says = strcmp(e->field, "header") == 0 ? file_says(f) : NULL;
     if (says != NULL && strncmp(says, "a safetensors", 13) != 0) {
-        err_set(e, ERR_FORMAT, "no safetensors file but %s", says);
+        err_set(e, ERR_FORMAT, "is not a safetensors file but %s", says);
         err_at(e, NULL, 0, "header");
     }
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
@@ -191,7 +195,7 @@ static int add_shards(struct catalogue *c, const struct shard_list *s, bool name
     return 0;
 }
 
-/* No weights in the folder: what else is there? */
+/* Reports a folder without weights, with a hint if it holds something similar. */
 static int no_weights(const struct catalogue *c, struct err *e)
 {
     const char *hint = "";
@@ -199,9 +203,10 @@ static int no_weights(const struct catalogue *c, struct err *e)
     if (exists(c, "adapter_model.safetensors") || exists(c, "adapter_config.json"))
         hint = "; it holds an adapter (LoRA), not a model";
     else if (exists(c, "pytorch_model.bin") || exists(c, "pytorch_model.bin.index.json"))
-        hint = "; it holds a PyTorch pickle (pytorch_model.bin), which is not read";
+        hint = "; it holds a PyTorch pickle (pytorch_model.bin), which is not supported";
     else if (exists(c, "consolidated.safetensors"))
-        hint = "; it holds weights in the maker's own form (consolidated.safetensors)";
+        hint = "; it holds weights in the vendor's own format (consolidated.safetensors), "
+               "which is not supported";
     return err_set(e, ERR_FORMAT, "the folder has neither " SINGLE_FILE " nor " INDEX_FILE "%s",
                    hint);
 }
@@ -236,7 +241,7 @@ static int open_folder(struct catalogue *c, struct err *e)
     return err_at(e, c->index->folder, ERR_NO_OFFSET, NULL);
 }
 
-/* A folder that is no snapshot: people name the one their GGUF files lie in. */
+/* Reports a folder that is not a snapshot.  Users may mean a GGUF file in it. */
 static int no_snapshot(const struct catalogue *c, struct err *e)
 {
     DIR *folder = opendir(c->index->folder);
@@ -249,17 +254,18 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
     if (folder != NULL)
         closedir(folder);
     if (exists(c, "snapshots") && exists(c, "blobs"))
-        return err_set(e, ERR_FORMAT,
-                       "a repository in the hub's cache; name the folder below its snapshots/");
+        return err_set(
+            e, ERR_FORMAT,
+            "this is a repository in the hub's cache; name the folder below snapshots/");
     if (gguf[0] == '\0')
-        return err_set(e, ERR_FORMAT, "the folder has no config.json, so it is no snapshot");
+        return err_set(e, ERR_FORMAT, "the folder is not a snapshot: it has no config.json");
     return err_set(e, ERR_FORMAT,
-                   "the folder is no snapshot (no config.json), but has GGUF files; name one "
-                   "of them, such as \"%s\"",
+                   "the folder is not a snapshot (no config.json), but has GGUF files; name "
+                   "one of them, such as \"%s\"",
                    gguf);
 }
 
-/* No config.json: what was named instead? */
+/* Reports a path without a config.json. */
 static int no_config(struct catalogue *c, struct err *e)
 {
     struct model_file f;
@@ -268,12 +274,13 @@ static int no_config(struct catalogue *c, struct err *e)
         return no_weights(c, e);
     if (!ends_in(c->path, ".safetensors") || folder_is(c->path))
         return no_snapshot(c, e);
-    /* One file of weights by itself; is it one? */
+    /* Open the file first: one that is not safetensors is reported as such. */
     if (model_file_open(&f, AT_FDCWD, c->path, c->path, e) != 0 ||
         add_file(c, &f, false, e) != 0)
         return -1;
-    return err_set(e, ERR_FORMAT,
-                   "weights without a config.json beside them, which says what model they are");
+    return err_set(
+        e, ERR_FORMAT,
+        "these are weights without a config.json in the same folder, so the model is unknown");
 }
 
 int open_snapshot(struct catalogue *c, bool bare, struct err *e)

@@ -10,7 +10,7 @@
 
 #include "engine/base/units.h"
 
-/* No page is larger where this runs; dropping more than was read harms nobody. */
+/* No page is larger on supported systems.  Dropping more than was read does no harm. */
 #define PAGE 65536
 
 int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct err *e)
@@ -54,13 +54,14 @@ void reader_seek(struct reader *r, uint64_t pos)
     r->pos = pos;
 }
 
-/* Make the buffer hold at least n bytes from pos on. */
+/* Fills the buffer with at least n bytes from pos on. */
 static int fill(struct reader *r, size_t n, struct err *e)
 {
     size_t kept = 0;
     uint64_t want;
 
-    /* What was handed out is not needed again: a header of 30 MB is not held as pages. */
+    /* Consumed bytes are not needed again: drop them, so a header of 30 MB does not stay
+     * cached. */
     reader_drop(r->fd, r->buf_pos, r->pos);
     if (r->pos >= r->buf_pos && r->pos < r->buf_pos + r->buf_len) {
         kept = (size_t)(r->buf_pos + r->buf_len - r->pos);
@@ -86,7 +87,7 @@ static int fill(struct reader *r, size_t n, struct err *e)
         r->high = at + (uint64_t)got > r->high ? at + (uint64_t)got : r->high;
     }
     if (r->buf_len < n) {
-        err_set(e, ERR_IO, "the file was cut while it was read");
+        err_set(e, ERR_IO, "the file was truncated while it was read");
         return err_at(e, NULL, r->pos, NULL);
     }
     return 0;
@@ -94,9 +95,9 @@ static int fill(struct reader *r, size_t n, struct err *e)
 
 static int short_file(const struct reader *r, uint64_t n, struct err *e)
 {
-    err_set(e, ERR_FORMAT, "%llu bytes are needed here, the file ends after %llu (%llu bytes)",
-            (unsigned long long)n, (unsigned long long)reader_left(r),
-            (unsigned long long)r->size);
+    err_set(
+        e, ERR_FORMAT, "%llu bytes are needed here, but the file ends after %llu (%llu bytes)",
+        (unsigned long long)n, (unsigned long long)reader_left(r), (unsigned long long)r->size);
     return err_at(e, NULL, r->pos, NULL);
 }
 
@@ -109,7 +110,7 @@ const unsigned char *reader_take(struct reader *r, size_t n, struct err *e)
         return NULL;
     }
     if (n > r->capacity) {
-        err_set(e, ERR_FORMAT, "a piece of %zu bytes is longer than the %zu that are read", n,
+        err_set(e, ERR_FORMAT, "a piece of %zu bytes is longer than the limit of %zu", n,
                 r->capacity);
         err_at(e, NULL, r->pos, NULL);
         return NULL;

@@ -1,11 +1,10 @@
 /*
- * reader.h - bytes of a file in order, through one small buffer.
+ * reader.h - reads a file in order through one small buffer.
  *
- * Headers are read with it: every read is checked against the size that the file
- * had when it was opened.  What was handed out leaves the page cache when the buffer
- * is filled anew, the rest when the reader is closed.  Read-ahead is off while a reader
- * is open, so that no page behind the header is fetched; the buffer is large enough to
- * make up for it.
+ * Used for headers.  Every read is checked against the size that the file had when it was
+ * opened.  Consumed bytes are dropped from the page cache when the buffer is refilled, the rest
+ * when the reader is closed.  Read-ahead is off while a reader is open, so pages after the
+ * header are not fetched; the buffer is large enough to make up for it.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_READER_H
 #define MEMWALL_ENGINE_FORMAT_READER_H
@@ -20,38 +19,39 @@
 struct reader {
     int fd;
     uint64_t size; /* of the file */
-    uint64_t pos;  /* offset of the next byte handed out */
+    uint64_t pos;  /* offset of the next byte */
     /* The rest is private. */
     unsigned char *buf;
     size_t capacity;
     uint64_t buf_pos; /* offset of buf[0] */
     size_t buf_len;
-    uint64_t low, high; /* range that was read */
+    uint64_t low, high; /* the range read so far */
 };
 
-/* fd stays the caller's.  The buffer has capacity bytes (0: READER_BUFFER), or as many as
- * the file if that is less.  Returns 0, or -1 with *e. */
+/* Open a reader; fd stays the caller's.  The buffer has capacity bytes (0: READER_BUFFER), or
+ * the file's size if that is less.  Returns 0, or -1 with *e. */
 int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct err *e);
 
-/* Drop what was read from the page cache and free the buffer.  Safe on a zeroed struct. */
+/* Drop the pages that were read from the page cache and free the buffer.  Safe on a zeroed
+ * struct. */
 void reader_close(struct reader *r);
 
-/* Bytes from pos to the end of the file. */
+/* Returns the bytes from pos to the end of the file. */
 uint64_t reader_left(const struct reader *r);
 
-/* Go on at pos, which may lie past the end: the next read then fails. */
+/* Continue at pos.  If it is past the end, the next read fails. */
 void reader_seek(struct reader *r, uint64_t pos);
 
 /*
- * The next n bytes, n <= the buffer's capacity, and step over them.  Valid until the
- * next call.  Returns NULL with *e if the file has fewer or a read fails.
+ * Return the next n bytes, at most the buffer's capacity, and advance.  They are valid until
+ * the next call.  Returns NULL with *e if the file has fewer or a read fails.
  */
 const unsigned char *reader_take(struct reader *r, size_t n, struct err *e);
 
 /* Copy the next n bytes. */
 int reader_copy(struct reader *r, void *dst, size_t n, struct err *e);
 
-/* Step over n bytes that must exist. */
+/* Skip n bytes, which must exist. */
 int reader_skip(struct reader *r, uint64_t n, struct err *e);
 
 /* Little-endian numbers. */

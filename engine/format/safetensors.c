@@ -52,7 +52,7 @@ struct header {
     bool has_shape, has_offsets;
     uint64_t shape[MAX_DIMS], offsets[2];
 
-    /* All of them, for the check that they fill the file. */
+    /* All entries, to check that they fill the file. */
     struct name_pool pool;
     struct name_index index;
     struct range *ranges;
@@ -64,7 +64,7 @@ static int bad(struct header *h, struct err *e)
     return err_at(e, NULL, ERR_NO_OFFSET, h->name[0] != '\0' ? h->name : "header");
 }
 
-/* Plain decimal below 2^63. */
+/* Parses a plain decimal number below 2^63. */
 static bool parse_size(const char *text, size_t len, uint64_t *v)
 {
     *v = 0;
@@ -82,7 +82,7 @@ static int begin_entry(struct header *h, const char *text, size_t len, struct er
 {
     if (len == 0 || len > SAFETENSORS_MAX_NAME || memchr(text, '\0', len) != NULL) {
         h->name[0] = '\0';
-        err_set(e, ERR_FORMAT, "a tensor's name is empty, holds a NUL or has over %d bytes",
+        err_set(e, ERR_FORMAT, "a tensor's name is empty, contains a NUL or has over %d bytes",
                 SAFETENSORS_MAX_NAME);
         return bad(h, e);
     }
@@ -126,7 +126,7 @@ static int take_number(struct header *h, const char *text, size_t len, struct er
     uint64_t v;
 
     if (!parse_size(text, len, &v)) {
-        err_set(e, ERR_FORMAT, "%.*s in %s is no whole number from 0 to 2^63 - 1",
+        err_set(e, ERR_FORMAT, "%.*s in %s is not an integer from 0 to 2^63 - 1",
                 len < 40 ? (int)len : 40, text, is_shape ? "shape" : "data_offsets");
         return bad(h, e);
     }
@@ -144,7 +144,7 @@ static int take_number(struct header *h, const char *text, size_t len, struct er
     return 0;
 }
 
-/* Bytes of the shape, and the shape as it is handed on. */
+/* Computes the bytes of the shape, and the shape in our order. */
 static int measure(const struct header *h, struct safetensors_entry *t, struct err *e)
 {
     uint64_t elements = 1, bits;
@@ -153,7 +153,7 @@ static int measure(const struct header *h, struct safetensors_entry *t, struct e
         uint64_t dim = h->shape[h->n_shape - 1 - i];
 
         if (__builtin_mul_overflow(elements, dim, &elements))
-            return err_set(e, ERR_FORMAT, "shape holds more values than can be counted");
+            return err_set(e, ERR_FORMAT, "the shape has more values than can be counted");
         if (i < 4)
             t->ne[i] = dim;
         else
@@ -162,7 +162,7 @@ static int measure(const struct header *h, struct safetensors_entry *t, struct e
     t->n_dims = h->n_shape < 1 ? 1 : h->n_shape > 4 ? 4 : h->n_shape;
     if (__builtin_mul_overflow(elements, (uint64_t)dtypes[h->dtype].bits, &bits) ||
         bits % 8 != 0)
-        return err_set(e, ERR_FORMAT, "shape and dtype give no whole number of bytes");
+        return err_set(e, ERR_FORMAT, "shape and dtype do not give a whole number of bytes");
     t->bytes = bits / 8;
     if (t->has_type)
         return 0;
@@ -179,7 +179,7 @@ static int note_range(struct header *h, struct err *e)
     int entered = name != NULL ? name_index_add(&h->index, name, h->n_range, e) : -1;
 
     if (entered > 0)
-        err_set(e, ERR_FORMAT, "the name is there twice");
+        err_set(e, ERR_FORMAT, "the name appears twice");
     if (entered != 0)
         return -1;
     if (h->n_range == h->room) {
@@ -222,9 +222,10 @@ static int end_entry(struct header *h, struct err *e)
         return bad(h, e);
     }
     if (h->offsets[1] > data) {
-        err_set(e, ERR_FORMAT,
-                "ends %llu bytes past the end of the file (%llu bytes); is it cut off?",
-                (unsigned long long)(h->offsets[1] - data), (unsigned long long)h->size);
+        err_set(
+            e, ERR_FORMAT,
+            "ends %llu bytes past the end of the file (%llu bytes); is the download complete?",
+            (unsigned long long)(h->offsets[1] - data), (unsigned long long)h->size);
         return bad(h, e);
     }
     t.offset = h->data_start + h->offsets[0];
@@ -237,18 +238,18 @@ static int end_entry(struct header *h, struct err *e)
 static int wrong_place(struct header *h, struct err *e)
 {
     err_set(e, ERR_FORMAT,
-            h->name[0] != '\0' ? "its entry in the header is no object of dtype, shape and "
-                                 "data_offsets"
-                               : "is no JSON object");
+            h->name[0] != '\0'
+                ? "its entry in the header is not an object with dtype, shape and data_offsets"
+                : "is not a JSON object");
     return bad(h, e);
 }
 
-/* Inside "name": { ... }, at depth 2 (and 3 within an array). */
+/* Handles events inside "name": { ... }, at depth 2 (3 within an array). */
 static int take_inside(struct header *h, enum json_event event, const char *text, size_t len,
                        unsigned depth, struct err *e)
 {
     if (h->in_metadata && event != JSON_KEY && event != JSON_STRING) {
-        err_set(e, ERR_FORMAT, "holds something other than strings");
+        err_set(e, ERR_FORMAT, "contains something other than strings");
         return bad(h, e);
     }
     if (h->in_metadata)
@@ -256,7 +257,7 @@ static int take_inside(struct header *h, enum json_event event, const char *text
     if (event == JSON_KEY && depth == 2)
         return begin_field(h, text, len);
     if (h->field == FIELD_NONE)
-        return 0; /* a field that no reader knows */
+        return 0; /* an unknown field */
     if (depth == 2 && h->field == FIELD_DTYPE && event == JSON_STRING && h->dtype < 0)
         return take_dtype(h, text, len, e);
     if (depth == 2 && event == JSON_ARRAY && h->field == FIELD_SHAPE && !h->has_shape)
@@ -309,9 +310,8 @@ static int check_dense(struct header *h, struct err *e)
         if (r->begin != at) {
             err_set(e, ERR_FORMAT,
                     r->begin < at
-                        ? "begins at %llu, inside the tensor before it, which ends "
-                          "at %llu"
-                        : "begins at %llu; the bytes from %llu on belong to no tensor",
+                        ? "begins at %llu, inside the previous tensor, which ends at %llu"
+                        : "begins at %llu, but the bytes from %llu on belong to no tensor",
                     (unsigned long long)r->begin, (unsigned long long)at);
             return err_at(e, NULL, h->data_start + r->begin, r->name);
         }
@@ -335,7 +335,7 @@ static int read_length(int fd, uint64_t size, uint64_t *n, struct err *e)
     rc = reader_u64(&r, n, e);
     reader_close(&r);
     if (rc == 0 && (*n < 2 || *n > size - 8 || *n > SAFETENSORS_MAX_HEADER))
-        rc = err_set(e, ERR_FORMAT, "a header of %llu bytes in a file of %llu",
+        rc = err_set(e, ERR_FORMAT, "a header of %llu bytes does not fit a file of %llu",
                      (unsigned long long)*n, (unsigned long long)size);
     return rc == 0 ? 0 : err_at(e, NULL, 0, "header");
 }

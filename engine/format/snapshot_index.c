@@ -10,7 +10,7 @@
 #define MAX_SHARD_NAME 255
 #define MAX_INDEX      ((uint64_t)64 << 20)
 
-/* What the reading carries from event to event. */
+/* State kept between events. */
 struct reading {
     struct shard_list *list;
     bool in_map, has_map;
@@ -29,13 +29,13 @@ static bool is_safetensors(const char *name)
     return n > m && name[0] != '.' && strcmp(name + n - m, tail) == 0;
 }
 
-/* A plain file name that ends in .safetensors; nothing that leaves the folder. */
+/* Adds a plain file name that ends in .safetensors and does not leave the folder. */
 static int add_shard(struct shard_list *s, const char *text, size_t len, struct err *e)
 {
     char name[MAX_SHARD_NAME + 1];
 
     if (len == 0 || len > MAX_SHARD_NAME || memchr(text, '\0', len) != NULL) {
-        err_set(e, ERR_FORMAT, "a file's name is empty, holds a NUL or has over %d bytes",
+        err_set(e, ERR_FORMAT, "a file's name is empty, contains a NUL or has over %d bytes",
                 MAX_SHARD_NAME);
         return shard_fail(e);
     }
@@ -46,11 +46,11 @@ static int add_shard(struct shard_list *s, const char *text, size_t len, struct 
     for (size_t i = 0; i < len; i++) {
         if (name[i] != '/' && name[i] != '\\' && (unsigned char)name[i] >= 0x20)
             continue;
-        err_set(e, ERR_FORMAT, "\"%.200s\" is no file of this folder", name);
+        err_set(e, ERR_FORMAT, "\"%.200s\" is not a file of this folder", name);
         return shard_fail(e);
     }
     if (!is_safetensors(name)) {
-        err_set(e, ERR_FORMAT, "\"%.200s\" is no name of a safetensors file", name);
+        err_set(e, ERR_FORMAT, "\"%.200s\" is not the name of a safetensors file", name);
         return shard_fail(e);
     }
     if (s->n == SHARD_MAX) {
@@ -89,7 +89,7 @@ static int on_index(void *ctx, enum json_event event, const char *text, size_t l
         return 0;
     if (depth == 2 && event == JSON_STRING)
         return add_shard(s->list, text, len, e);
-    err_set(e, ERR_FORMAT, "is no object of file names");
+    err_set(e, ERR_FORMAT, "is not an object of file names");
     return shard_fail(e);
 }
 
@@ -108,7 +108,7 @@ int snapshot_index_read(struct shard_list *s, int fd, uint64_t size, struct err 
     if (json_stream(fd, size, 0, size, on_index, &r, e) != 0)
         return -1;
     if (!r.has_map || s->n == 0) {
-        err_set(e, ERR_FORMAT, "names no file");
+        err_set(e, ERR_FORMAT, "names no files");
         return shard_fail(e);
     }
     qsort(s->names, s->n, sizeof s->names[0], by_name);

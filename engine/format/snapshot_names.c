@@ -1,6 +1,6 @@
 /*
- * Tensor names of a snapshot and their canonical names, which are those of GGUF.  Both come
- * from the table of tensors.
+ * Translates tensor names of snapshots to canonical ones (those of GGUF) and back.  Both are in
+ * the table of tensors.
  */
 #include "config.h"
 
@@ -11,12 +11,12 @@
 #include "engine/format/snapshot.h"
 #include "engine/format/tensor_table.h"
 
-/* Beginnings of names, tried in this order. */
+/* Beginnings of names, in the order in which they are tried. */
 static const char *const prefixes[] = {
     "model.language_model.", "language_model.model.", "language_model.", "model.", "",
 };
 
-/* The name of a row in snapshots of architecture a; NULL if they have no such tensor. */
+/* Returns the name of a row in snapshots of architecture a; NULL if they do not have it. */
 static const char *name_in(const struct arch *a, enum tensor_id id)
 {
     const struct tensor_spec *s = tensor_spec(id);
@@ -26,7 +26,7 @@ static const char *name_in(const struct arch *a, enum tensor_id id)
     return s->plain != NULL && !arch_has(a, TRAIT_POST_NORMS) ? s->plain : s->snapshot;
 }
 
-/* The number in "layers.N.", and the rest of the name; NULL if there is none. */
+/* Parses "layers.N." and returns the rest of the name, or NULL. */
 static const char *skip_layer(const char *name, uint32_t *layer)
 {
     const char *p = name + 7;
@@ -40,7 +40,7 @@ static const char *skip_layer(const char *name, uint32_t *layer)
     return *layer < MAX_LAYER && *p == '.' ? p + 1 : NULL;
 }
 
-/* A name without its prefix. */
+/* Translates a name without its prefix. */
 static bool translate(const struct arch *a, const char *name, char *buf, size_t n)
 {
     uint32_t layer;
@@ -62,8 +62,8 @@ bool snapshot_to_canonical(const struct arch *a, const char *name, char *buf, si
 {
     const char *head = tensor_spec(T_OUTPUT)->snapshot;
 
-    if (strcmp(name, head) == 0 || (strncmp(name, "language_model.", 15) == 0 &&
-                                    strcmp(name + 15, head) == 0)) {
+    if (strcmp(name, head) == 0 ||
+        (strncmp(name, "language_model.", 15) == 0 && strcmp(name + 15, head) == 0)) {
         tensor_name(T_OUTPUT, 0, buf, n);
         return true;
     }

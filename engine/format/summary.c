@@ -81,7 +81,7 @@ void summary_tensor_at(const struct catalogue *c, uint32_t i, struct summary_ten
     out->use = use_of(c, t, &out->layer);
 }
 
-/* Tables of rope factors are made by a converter; nobody counts them. */
+/* Converters add tables of rope factors; they do not count as parameters. */
 static uint64_t params_of(const struct tensor_info *t)
 {
     if (strncmp(t->name, "rope_f", 6) == 0)
@@ -110,7 +110,7 @@ static void add_table(struct summary *s, const struct catalogue *c, const struct
     }
 }
 
-/* A tensor that is used: its parameters and what a token reads of it. */
+/* Adds a tensor that the model reads: its parameters, and the bytes that a token reads. */
 static void add_used(struct summary *s, const struct catalogue *c, const struct tensor_info *t,
                      enum summary_use use, int32_t layer)
 {
@@ -178,7 +178,7 @@ static void add_tensor(struct summary *s, struct summary_type *types, const stru
 static void describe_layers(struct summary *s, const struct hparams *h)
 {
     uint32_t first = h->n_layer - h->n_layer_kv_shared;
-    int32_t last[2] = { -1, -1 }; /* owner of keys and values by kind */
+    int32_t last[2] = { -1, -1 }; /* last owner of KV, by kind */
 
     for (uint32_t i = 0; i < h->n_layer; i++) {
         const struct layer_hparams *from = &h->layers[i];

@@ -1,6 +1,6 @@
 /*
- * What can be said of a model that memwall does not run: names and sizes under the keys that
- * all architectures share, and bytes by layer.
+ * Describes a model that memwall does not run: names and sizes from the keys that all
+ * architectures share, and bytes per layer.
  */
 #include "config.h"
 
@@ -12,7 +12,7 @@
 #include "engine/format/snapshot.h"
 #include "engine/format/summary.h"
 
-/* Where the numbers come from: GGUF keys "ARCH.*" or the fields of a configuration. */
+/* The source of the numbers: GGUF keys "ARCH.*" or fields of a configuration. */
 struct source {
     const struct gguf *g;
     const struct json_node *text;
@@ -35,7 +35,7 @@ static uint32_t number(const struct source *s, const char *key, const char *fiel
     return found && v > 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
 }
 
-/* The layer in "blk.7.…" or "model.layers.7.…"; -1: none. */
+/* Returns the layer in "blk.7.…" or "model.layers.7.…", or -1. */
 static int32_t layer_of(const char *name, uint32_t n_layer)
 {
     const char *at = strncmp(name, "blk.", 4) == 0 ? name + 4 : strstr(name, "layers.");

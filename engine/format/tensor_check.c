@@ -1,7 +1,9 @@
 /*
- * Checks a file's tensors against the table: those that the model needs exist, and all that it
- * knows have the shape that the hyper-parameters imply and a type that fits their use.  The
- * message names the key that disagrees with a shape.
+ * Checks the tensors of a file against the table of tensors.
+ *
+ * Tensors that the model needs must exist.  All known tensors must have the shape that follows
+ * from the hyper-parameters and a type that fits their use.  The message names the key that
+ * disagrees with a shape.
  */
 #include "config.h"
 
@@ -11,7 +13,7 @@
 #include "engine/format/catalogue_build.h"
 #include "engine/format/tensor_table.h"
 
-/* One tensor that is being checked. */
+/* The tensor being checked. */
 struct check {
     const struct catalogue *c;
     enum tensor_id id;
@@ -37,7 +39,7 @@ static int check_shape(const struct check *k, const struct tensor_info *t)
     for (uint32_t i = 0; i < 4; i++) {
         enum tensor_dim d = i < 3 ? dims[i] : DIM_NONE;
         uint64_t expected = tensor_dim(&k->c->hparams, k->layer, d);
-        /* A dimension too many is reported with the word of the last. */
+        /* One dimension too many is reported with the key of the last one. */
         uint32_t last = i;
 
         if (t->ne[i] == expected)
@@ -65,8 +67,9 @@ static int check_type(const struct check *k, const struct tensor_info *t)
 
     if (is_vector ? is_float : !is_wrong)
         return 0;
-    err_set(k->e, ERR_UNSUPPORTED, "its type is %s; %s cannot be that",
-            tensor_type_info(t->type)->name, is_vector ? "norms, scales and biases" : "weights");
+    err_set(k->e, ERR_UNSUPPORTED, "its type is %s, which %s cannot have",
+            tensor_type_info(t->type)->name,
+            is_vector ? "norms, scales and biases" : "weights");
     return report(k, t);
 }
 
@@ -92,7 +95,7 @@ static int check_tensor(const struct catalogue *c, enum tensor_id id, uint32_t l
     return report(&k, NULL);
 }
 
-/* A layer that has no matrix for values uses its keys, so both must have one size. */
+/* A layer without a matrix for values uses its keys, so both must have the same size. */
 static int check_keys_as_values(const struct catalogue *c, uint32_t layer, struct err *e)
 {
     const struct layer_hparams *l = &c->hparams.layers[layer];

@@ -279,7 +279,7 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer)
 {
     const struct hparams *h = &c->hparams;
     bool is_gguf = c->kind == CATALOGUE_GGUF;
-    /* GGUF files of such models leave values out layer by layer; snapshots state it. */
+    /* GGUF files show it by a missing tensor, snapshots by a field. */
     bool may_lack_v = arch_has(h->arch, TRAIT_KEYS_AS_VALUES) && !h->layers[layer].is_sliding &&
                       (is_gguf || h->no_values);
 
@@ -314,13 +314,13 @@ enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint3
 
 /* --- places --- */
 
-/* Weights that are always in memory are counted in values, others in rows. */
+/* Weights that stay in memory are counted in values, others in rows. */
 static bool is_in_values(const struct tensor_spec *s)
 {
     return s->form == FORM_VECTOR || s->form == FORM_ROUTER;
 }
 
-/* The size of a tensor in the unit of tensor_part.first. */
+/* Returns the size of a tensor in the unit of tensor_part.first. */
 static uint64_t part_size(const struct hparams *h, enum tensor_id id, uint32_t layer)
 {
     const struct tensor_spec *s = &specs[id];

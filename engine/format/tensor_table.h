@@ -26,7 +26,7 @@ enum tensor_id {
     T_ROPE_LONG,
     T_OUTPUT_NORM,
     T_OUTPUT,
-    T_LAYER, /* those from here on exist once a layer */
+    T_LAYER, /* from here on: once per layer */
     T_ATTN_NORM = T_LAYER,
     T_ATTN_QKV,
     T_ATTN_Q,
@@ -72,12 +72,13 @@ enum tensor_form {
     FORM_VECTOR,  /* floats, always in memory: norms, biases, scales */
     FORM_ROUTER,  /* a matrix, always in memory */
     FORM_MATRIX,  /* read by every token */
-    FORM_EXPERTS, /* one matrix an expert, of which a token reads some */
+    FORM_EXPERTS, /* one matrix per expert, of which a token reads some */
     FORM_LOOKUP,  /* a token reads one row */
     FORM_HEAD,    /* the output head */
 };
 
-/* Sizes, as symbols.  Each has a value in a layer and the key that it comes from. */
+/* Sizes as symbols.  Each has a value, which may depend on the layer, and a key that states
+ * it. */
 enum tensor_dim {
     DIM_NONE, /* 1 */
     DIM_ONE,
@@ -100,7 +101,7 @@ enum tensor_dim {
     DIM_COUNT,
 };
 
-/* Conditions beyond the traits of an architecture: facts of one model or of one layer. */
+/* Conditions beyond traits: facts about one model, or about one layer. */
 enum tensor_fact {
     FACT_HAS_EXPERTS = 1 << 0,
     FACT_HAS_PER_LAYER = 1 << 1,    /* per-layer inputs */
@@ -116,12 +117,12 @@ enum tensor_fact {
     FACT_NEEDS_BIAS_OUT = 1 << 11,  /* it must */
     FACT_READS_BIAS_FFN = 1 << 12,  /* gate, up and down may have biases */
     FACT_NEEDS_BIAS_FFN = 1 << 13,  /* they must */
-    FACT_NEVER = 1 << 14,           /* .needed of a tensor that may always be missing */
+    FACT_NEVER = 1 << 14,           /* for .needed: the tensor may always be missing */
 };
 
 struct tensor_spec {
     const char *gguf;     /* after "blk.N." in layers */
-    const char *snapshot; /* after "layers.N."; NULL: not in snapshots */
+    const char *snapshot; /* after "layers.N." in layers; NULL: not in snapshots */
     enum tensor_form form;
     enum tensor_dim dims[3]; /* the row length first */
     unsigned traits;         /* of the architectures that have it; 0: all */
@@ -133,49 +134,50 @@ struct tensor_spec {
 
 const struct tensor_spec *tensor_spec(enum tensor_id id);
 
-/* The part of "blk.N.suffix" after the layer, with N below n_layer (0: any), or NULL.  layer
- * may be NULL. */
+/* Returns the part of "blk.N.suffix" after the layer, or NULL.  N must be below n_layer (0:
+ * any). layer may be NULL. */
 const char *layer_suffix(const char *name, uint32_t n_layer, uint32_t *layer);
 
-/* A tensor's row in a model of architecture a, by its canonical name; T_COUNT if no model has
- * such a tensor.  *layer is its layer, or 0. */
+/* Returns the id of a tensor in a model of architecture a by its canonical name, or T_COUNT if
+ * no model has such a tensor.  Sets *layer, or 0 outside layers. */
 enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_layer,
                             uint32_t *layer);
 
-/* The canonical name: "blk.7.attn_q.weight". */
+/* Write the canonical name: "blk.7.attn_q.weight". */
 void tensor_name(enum tensor_id id, uint32_t layer, char *buf, size_t n);
 
-/* The value of a size in a layer, and the hyper-parameter that it comes from. */
+/* Return the value of a size in a layer, and the hyper-parameter that states it. */
 uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d);
 enum hparam_word tensor_dim_word(enum tensor_dim d);
 
-/* Whether a model reads a tensor, and whether it needs it. */
+/* Whether the model reads a tensor. */
 enum tensor_role {
     ROLE_NONE,     /* not part of this model */
-    ROLE_IDLE,     /* keys and values of a layer that reads another layer's */
+    ROLE_IDLE,     /* keys and values of a layer with shared KV */
     ROLE_OPTIONAL, /* read if it exists */
     ROLE_NEEDED,
 };
 enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint32_t layer);
 
-/* The fused tensor that holds this one as a part, or NULL if the file has no such tensor. */
+/* Returns the fused tensor that holds this one as a part, or NULL if the file does not have
+ * it. */
 const struct tensor_info *tensor_fused(const struct catalogue *c, enum tensor_id id,
                                        uint32_t layer);
 
-/* Where a tensor is: a tensor of its own, or consecutive rows of a fused one.  Vectors and
+/* The place of a tensor: a whole tensor, or consecutive rows of a fused one.  Vectors and
  * routers are counted in values instead of rows. */
 struct tensor_part {
     const struct tensor_info *tensor;
     uint64_t first, n;
 };
 
-/* Returns false if the model does not read it or the file does not have it.  Shapes were
- * checked when the catalogue was opened. */
+/* Find the tensor that the model reads.  Returns false if the model does not read it or the
+ * file does not have it.  Shapes were checked when the catalogue was opened. */
 bool tensor_find(const struct catalogue *c, enum tensor_id id, uint32_t layer,
                  struct tensor_part *out);
 
-/* Values of a tensor that the model is to read: all, or those of a fused tensor's parts that
- * are not idle. */
+/* Returns how many values of a tensor the model must read: all, without the idle parts of a
+ * fused tensor. */
 uint64_t tensor_values_read(const struct catalogue *c, const struct tensor_info *t,
                             enum tensor_id id, uint32_t layer);
 

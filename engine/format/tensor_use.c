@@ -1,9 +1,10 @@
 /*
- * Which tensors of a file a model reads.  Every tensor belongs to one of four kinds: part of
- * the text model; idle (a known leftover that no model reads); outside the text model
- * (towers of other modalities, drafting heads); or unknown.  The description of a model
- * reports the values that it reads of each tensor; a tensor of the first or the last kind
- * that is not read completely is an error, since the answers would be wrong.
+ * Checks that a model uses all tensors that matter.
+ *
+ * A tensor is part of the text model, idle (a known leftover that no model reads), outside the
+ * text model (towers of other modalities, drafting heads), or unknown.  The description of a
+ * model counts the values that it reads of each tensor.  A part of the text model or an unknown
+ * tensor that is not read completely is an error, because the answers would be wrong.
  */
 #include "config.h"
 
@@ -14,18 +15,18 @@
 #include "engine/format/catalogue_build.h"
 #include "engine/format/tensor_table.h"
 
-/* Layer tensors of published files that no model reads. */
+/* Leftovers in layers of published GGUF files. */
 static const char *const idle_names[] = {
-    "attn_rot_embd.weight", /* frequencies in the first GGUF files; computed from the base */
+    "attn_rot_embd.weight", /* in the first GGUF files; the frequencies follow from the base */
 };
 
-/* The same in snapshots, by the end of their names. */
+/* Leftovers in snapshots, by the end of their names. */
 static const char *const idle_tails[] = {
     ".rotary_emb.inv_freq", /* buffers that transformers saved until version 4.31 */
 };
 
-/* Beginnings of names outside the text model.  GGUF files made by Ollama hold the towers, and
- * so do snapshots of multimodal models, with "model." in front or without it. */
+/* Beginnings of names outside the text model.  GGUF files made by Ollama contain the towers,
+ * and so do snapshots of multimodal models, with or without "model." in front. */
 static const char *const outside_gguf[] = { "v.", "a.", "mm.", "mtp.", "nextn." };
 static const char *const outside_snapshot[] = {
     "vision_tower.", "vision_embedder.", "embed_vision.",          "audio_tower.",
@@ -102,7 +103,7 @@ void catalogue_mark_text(struct catalogue *c)
     }
 }
 
-/* Factors of the frequencies are read when a model is opened, not by its description. */
+/* Tables of rope factors are read when a model is opened and are not in its description. */
 static bool is_read_at_opening(const struct rope_hparams *r, enum tensor_id id)
 {
     if (r->n_factor == 0)

@@ -1,9 +1,9 @@
 /*
  * value_rules.h - keys and fields of a model file that memwall does not compute with.
  *
- * hparams_gguf.c and hparams_config.c read the values that memwall honours.  Other values
- * could change the answers: gguf_keys.c and config_fields.c list them by name, each with the
- * rule for values that change nothing.  A value that breaks its rule is refused by name.
+ * hparams_gguf.c and hparams_config.c read the values that memwall uses.  Others could change
+ * the answers: gguf_keys.c and config_fields.c list them, each with a rule for values that
+ * change nothing.  A value that breaks its rule is refused by name.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_VALUE_RULES_H
 #define MEMWALL_ENGINE_FORMAT_VALUE_RULES_H
@@ -17,33 +17,34 @@
 #include "engine/format/hparams.h"
 #include "engine/format/json.h"
 
-/* Values that change nothing. */
+/* Rules for values that change nothing. */
 enum value_rule {
     RULE_ANY,         /* the key never changes the logits of a text, or is always read */
     RULE_OFF,         /* 0, false, empty, "none", or an array of those */
     RULE_ONE,         /* 1; 0 means "not set" */
     RULE_ONE_BY_KIND, /* 1 or 0 if sliding layers have a rope table of their own */
     RULE_ON,          /* true */
-    RULE_SCALE,       /* the factor of q.k that memwall uses anyway; 0 means "not set" */
+    RULE_SCALE,       /* the factor of q.k that memwall uses; 0 means "not set" */
     RULE_SAME,        /* the value of another key */
-    RULE_ACT,         /* the name of the activation that memwall uses anyway */
+    RULE_ACT,         /* the activation that memwall uses */
 };
 
 struct value_rule_row {
     const char *name;
     enum value_rule rule;
-    unsigned read_if;  /* arch traits: with any of them the reader honours the value */
-    const char *other; /* RULE_SAME: that key; else a word that changes nothing, or NULL */
+    unsigned read_if;  /* traits: with any of them the value is used, so no rule applies */
+    const char *other; /* RULE_SAME: the other key; else a text that changes nothing, or NULL */
 };
 
-/* A value as a file states it. */
+/* A value of a file. */
 struct stated_value {
     enum { STATED_NOTHING, STATED_NUMBER, STATED_TEXT, STATED_LIST, STATED_BAD } kind;
     double number;    /* of STATED_NUMBER; true is 1 */
-    bool is_same;     /* as the row's other key, for RULE_SAME */
+    bool is_same;     /* equals the row's other key, for RULE_SAME */
     const char *text; /* of STATED_TEXT */
     uint64_t n;       /* elements of a list */
-    bool (*element)(const void *ctx, uint64_t i, double *out); /* NULL: not comparable */
+    bool (*element)(const void *ctx, uint64_t i,
+                    double *out); /* NULL: elements follow no rule */
     const void *ctx;
     char shown[64]; /* for the message */
 };

@@ -13,7 +13,7 @@
 #include "engine/format/gguf.h"
 #include "engine/format/vocab_rules.h"
 
-/* The folder of a snapshot that has a tokenizer.json, malloc'ed; NULL: it is none. */
+/* Returns the folder of a snapshot that has a tokenizer.json, malloc'ed, or NULL. */
 static char *vocab_folder(const char *path)
 {
     const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;

@@ -1,4 +1,4 @@
-/* tokenizer_config.json and the chat template of a snapshot. */
+/* Reads tokenizer_config.json and the chat template of a snapshot. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -13,17 +13,17 @@
 
 #define CONFIG_FILE             "tokenizer_config.json"
 #define TEMPLATE_FILE           "chat_template.jinja"
-#define PROCESSOR_TEMPLATE_FILE "chat_template.json" /* of models that also see pictures */
+#define PROCESSOR_TEMPLATE_FILE "chat_template.json" /* of models that also see images */
 
 struct config {
-    struct vocab_config *out; /* NULL: the template is wanted */
+    struct vocab_config *out; /* NULL: read the template */
     int which;                /* of the special tokens, or -1 */
     enum { C_OTHER, C_ADD_BOS, C_SPECIAL, C_TEMPLATE } key;
-    bool is_content; /* the key read last, inside a value, is "content" */
+    bool is_content; /* the last key, inside a value, is "content" */
     /* "chat_template": [{"name": "default", "template": "..."}, ...] */
     enum { T_NONE, T_NAME, T_TEXT } field;
     bool is_default;
-    char *text, *pending; /* the template; one whose name is not known yet */
+    char *text, *pending; /* the template; one whose name comes later */
     size_t len, pending_len;
 };
 
@@ -39,7 +39,7 @@ char *vocab_file_name(const struct catalogue *c, const char *name)
     size_t n = strlen(path), tail = slash != NULL ? n - (size_t)(slash - path) : n;
     char *out;
 
-    /* A snapshot may have been named by one of its files. */
+    /* The snapshot may have been opened by the name of a file in it. */
     if (n > 12 &&
         (strcmp(path + n - 12, ".safetensors") == 0 || strcmp(path + n - 5, ".json") == 0))
         n -= tail;
@@ -130,7 +130,7 @@ static int on_event(void *ctx, enum json_event event, const char *text, size_t l
     if (depth == 0)
         return event == JSON_OBJECT || event == JSON_OBJECT_END
                    ? 0
-                   : err_set(e, ERR_FORMAT, "is no JSON object");
+                   : err_set(e, ERR_FORMAT, "is not a JSON object");
     if (depth == 1 && event == JSON_KEY) {
         on_top_key(c, text, len);
         return 0;
@@ -193,7 +193,7 @@ static int read_template_file(const struct catalogue *c, char **out, size_t *len
         return err_memory(e, "a file's name");
     if (model_file_open(&f, c->dir_fd, TEMPLATE_FILE, shown, e) == 0) {
         if (f.size > VOCAB_MAX_TEMPLATE)
-            err_set(e, ERR_FORMAT, "%llu bytes are more than the %zu that a template may have",
+            err_set(e, ERR_FORMAT, "a template of %llu bytes is longer than %zu",
                     (unsigned long long)f.size, VOCAB_MAX_TEMPLATE);
         else if ((text = malloc((size_t)f.size + 1)) == NULL)
             err_memory(e, "the chat template");

@@ -1,6 +1,6 @@
 /*
- * The vocabulary of a GGUF: tokens, scores and types are three arrays far apart in the
- * file, read side by side, each through a buffer of its own.
+ * The vocabulary of a GGUF file.  Tokens, scores and types are three arrays far apart in the
+ * file.  They are read side by side, each through its own buffer.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@ static int field(struct err *e, const char *key)
     return err_at(e, NULL, ERR_NO_OFFSET, key);
 }
 
-/* Elements of an array; 0 if there is none. */
+/* Gets the number of elements of an array; 0 if it does not exist. */
 static int count_of(const struct gguf *g, const char *key, uint64_t max, uint32_t *out,
                     struct err *e)
 {
@@ -31,7 +31,7 @@ static int count_of(const struct gguf *g, const char *key, uint64_t max, uint32_
         return err_at(e, NULL, v->offset, key);
     }
     if (v->count > max) {
-        err_set(e, ERR_UNSUPPORTED, "%llu entries are more than the %llu that are read",
+        err_set(e, ERR_UNSUPPORTED, "%llu entries are more than the limit of %llu",
                 (unsigned long long)v->count, (unsigned long long)max);
         return err_at(e, NULL, v->offset, key);
     }
@@ -48,14 +48,15 @@ static int special_id(const struct gguf *g, const char *key, uint32_t n_token, i
     if (gguf_int(g, key, &id, e) < 0)
         return -1;
     if (id < -1 || id >= (int64_t)n_token) {
-        err_set(e, ERR_FORMAT, "token %lld of a vocabulary of %u", (long long)id, n_token);
+        err_set(e, ERR_FORMAT, "token %lld is outside the vocabulary of %u", (long long)id,
+                n_token);
         return field(e, key);
     }
     *out = id;
     return 0;
 }
 
-/* Which algorithm, and for byte-level ones which pattern. */
+/* Chooses the algorithm and, for byte-level tokenizers, the pattern. */
 static int choose_model(const struct gguf *g, struct vocab_info *info, struct err *e)
 {
     const char *model = NULL, *pre = NULL;
@@ -78,14 +79,13 @@ static int choose_model(const struct gguf *g, struct vocab_info *info, struct er
         info->model = VOCAB_BPE_BYTES;
         return vocab_pre_gguf(info, pre != NULL ? pre : "default", e);
     } else {
-        err_set(e, ERR_UNSUPPORTED, "the tokenizer \"%.60s\" is not one that memwall knows",
-                model);
+        err_set(e, ERR_UNSUPPORTED, "the tokenizer \"%.60s\" is not supported", model);
         return field(e, KEY("model"));
     }
     return 0;
 }
 
-/* Older files of Qwen say nothing of the normal form that they need. */
+/* Older Qwen files do not state the normal form that they need. */
 static bool is_qwen(const struct gguf *g, struct err *e)
 {
     const char *arch = NULL;
@@ -115,7 +115,7 @@ static int read_flags(const struct gguf *g, struct vocab_info *info, struct err 
         info->eos = info->eos < 0 && info->n_token > 2 ? 2 : info->eos;
         info->unk = info->unk < 0 ? 0 : info->unk;
     }
-    /* Early files of Gemma 4 state false and mean true. */
+    /* Early Gemma 4 files state false, but need true. */
     if (info->add_bos)
         return 0;
     info->add_bos = info->model == VOCAB_SCORES;
@@ -124,7 +124,7 @@ static int read_flags(const struct gguf *g, struct vocab_info *info, struct err 
     return 0;
 }
 
-/* The arrays of a vocabulary, walked together. */
+/* The arrays of a vocabulary, read together. */
 struct walk {
     struct gguf_array tokens, scores, types;
     bool has_scores, has_types;
@@ -168,7 +168,7 @@ static void walk_close(struct walk *w)
     gguf_array_close(&w->types);
 }
 
-/* User tokens of Gemma 3 that are runs of U+2581 stand in a GGUF as real spaces. */
+/* User tokens of Gemma 3 that are runs of U+2581 are real spaces in GGUF files. */
 static void restore_blocks(struct walk *w, struct token *t)
 {
     size_t n = 0;
@@ -185,8 +185,8 @@ static void restore_blocks(struct walk *w, struct token *t)
     t->len = 3 * n;
 }
 
-/* GGUF has no field for it: Phi-3's control tokens swallow the white space behind them,
- * except <unk>, <s> and <|endoftext|>. */
+/* GGUF has no field for it: Phi-3's control tokens remove the white space after them, except
+ * <unk>, <s> and <|endoftext|>. */
 static bool phi3_strips(const struct token *t)
 {
     static const char *const not [] = { "<unk>", "<s>", "<|endoftext|>" };
@@ -209,7 +209,7 @@ static int walk_next(struct walk *w, uint32_t id, struct token *t, struct err *e
         (w->has_types && gguf_array_int(&w->types, &kind, e) != 1))
         return -1;
     if (kind < 0 || kind > TOKEN_BYTE) {
-        err_set(e, ERR_FORMAT, "token %u has type %lld, which is none", id, (long long)kind);
+        err_set(e, ERR_FORMAT, "token %u has the unknown type %lld", id, (long long)kind);
         return field(e, KEY("token_type"));
     }
     if (isnan(score)) {
@@ -220,7 +220,7 @@ static int walk_next(struct walk *w, uint32_t id, struct token *t, struct err *e
     t->kind = vocab_kind(w->info->model, id, t->text, t->len,
                          kind == 0 ? TOKEN_NORMAL : (enum token_kind)kind);
     if (t->kind == TOKEN_BYTE && vocab_byte(t->text, t->len) < 0) {
-        err_set(e, ERR_FORMAT, "token %u is of type byte, but its text is no byte", id);
+        err_set(e, ERR_FORMAT, "token %u is of type byte, but its text is not a byte", id);
         return field(e, KEY("token_type"));
     }
     if (t->kind == TOKEN_USER && w->info->model != VOCAB_BPE_BYTES)
@@ -229,7 +229,8 @@ static int walk_next(struct walk *w, uint32_t id, struct token *t, struct err *e
     return 0;
 }
 
-/* Phi-3's vocabulary, told by its control tokens: names of models are anything. */
+/* Recognises Phi-3's vocabulary by its control tokens, because the model's name is free
+ * text. */
 struct phi3_marks {
     bool assistant, end, user;
 };
@@ -243,7 +244,7 @@ static void phi3_look(struct phi3_marks *m, const struct token *t)
     m->user |= t->len == 8 && memcmp(t->text, "<|user|>", 8) == 0;
 }
 
-/* A first pass over the tokens: their counts, and whether they are Phi-3's. */
+/* Reads the tokens once to count them and to recognise Phi-3's. */
 static int count_tokens(const struct gguf *g, struct vocab_info *info, bool *is_phi3,
                         struct err *e)
 {
@@ -284,7 +285,7 @@ static int read_info(const struct gguf *g, struct vocab_info *info, bool *is_phi
         if (count_of(g, beside[i], VOCAB_MAX_TOKEN, &n, e) != 0)
             return -1;
         if (n != info->n_token && gguf_find(g, beside[i]) != NULL) {
-            err_set(e, ERR_FORMAT, "%u entries for %u tokens", n, info->n_token);
+            err_set(e, ERR_FORMAT, "has %u entries for %u tokens", n, info->n_token);
             return field(e, beside[i]);
         }
     }
@@ -317,7 +318,8 @@ static int read_merges(const struct gguf *g, const struct vocab_sink *sink, stru
         size_t left = space != NULL ? (size_t)(space - text) : 0;
 
         if (space == NULL || left + 1 == len)
-            rc = err_set(e, ERR_FORMAT, "merge %u is not two texts with a space between", rank);
+            rc = err_set(e, ERR_FORMAT, "merge %u is not two texts with a space between them",
+                         rank);
         else if (sink->merge(sink->ctx, text, left, space + 1, len - left - 1, e) != 0)
             rc = -1;
         rank++;
@@ -354,7 +356,7 @@ int vocab_gguf_read(const struct catalogue *c, struct vocab_info *info,
 
 /* --- the check at opening, which reads counts only --- */
 
-/* found: 1 there and fine, 0 absent, -1 wrong. */
+/* Returns 1 if the array exists and is right, 0 if it does not exist, -1 if it is wrong. */
 static int check_array(const struct gguf *g, const char *key, bool (*fits)(enum gguf_type),
                        const char *what, uint64_t count, struct err *e)
 {
@@ -369,7 +371,7 @@ static int check_array(const struct gguf *g, const char *key, bool (*fits)(enum 
         return err_at(e, NULL, v->offset, key);
     }
     if (v->count != count) {
-        err_set(e, ERR_FORMAT, "%llu entries for %llu tokens (rows of token_embd.weight)",
+        err_set(e, ERR_FORMAT, "has %llu entries for %llu tokens (rows of token_embd.weight)",
                 (unsigned long long)v->count, (unsigned long long)count);
         return err_at(e, NULL, v->offset, key);
     }
@@ -399,7 +401,7 @@ int vocab_gguf_check(const struct catalogue *c, struct err *e)
 
     if (tokens < 0)
         return -1;
-    if (tokens == 0) /* a model without a vocabulary is read; text is refused later */
+    if (tokens == 0) /* the model runs without a vocabulary; text is refused later */
         return 0;
     if (check_array(g, "tokenizer.ggml.scores", is_float, "f32", n, e) < 0 ||
         check_array(g, "tokenizer.ggml.token_type", is_id, "i32", n, e) < 0)

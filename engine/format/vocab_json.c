@@ -1,10 +1,10 @@
 /*
  * The vocabulary of a snapshot: tokenizer.json, read as a stream.
  *
- * Tokens are collected (they come in any order, and added tokens before them); merges,
- * which are most of the file, go straight to the sink.  That needs the tokens to be
- * complete when the merges begin, as in every file seen; in a file with another order
- * the merges are read in a second pass.
+ * Tokens are collected, because they come in any order and added tokens come before them.
+ * Merges, which are most of the file, go straight to the sink.  This needs all tokens before
+ * the first merge, which is the order in every file seen.  In a file with another order the
+ * merges are read in a second pass.
  */
 #include "config.h"
 
@@ -36,8 +36,8 @@ struct json_vocab {
     enum model_key key;
     bool seen[N_SECTION], seen_vocab, seen_merges, seen_fallback;
     bool fallback;
-    bool is_finished; /* tokens were handed out */
-    bool merges_go;   /* merges go to the sink in this pass */
+    bool is_finished; /* tokens were passed to the sink */
+    bool merges_go;   /* merges go to the sink in this read */
     bool merges_done;
     bool second_pass;
     struct steps steps;
@@ -58,7 +58,7 @@ static bool is(const char *text, size_t len, const char *want)
     return strlen(want) == len && memcmp(text, want, len) == 0;
 }
 
-/* A whole number; anything else is no id. */
+/* Parses an integer; anything else is not an id. */
 static bool parse_id(enum json_event event, const char *text, size_t len, uint32_t *id)
 {
     uint32_t value = 0;
@@ -74,7 +74,7 @@ static bool parse_id(enum json_event event, const char *text, size_t len, uint32
     return true;
 }
 
-/* ---- handing out ---- */
+/* ---- passing tokens to the sink ---- */
 
 static int64_t config_id(const struct json_vocab *v, int which)
 {
@@ -97,7 +97,7 @@ static void fill_info(struct json_vocab *v)
         info->bos = json_tokens_find(&v->tokens, v->steps.bos, v->steps.bos_len);
     if (info->unk < 0 && v->unk_len > 0)
         info->unk = json_tokens_find(&v->tokens, v->unk, v->unk_len);
-    /* Gemma 4's file leaves the begin token to the chat template. */
+    /* Gemma 4's file leaves the first token to the chat template. */
     info->add_bos = v->config->add_bos >= 0 ? v->config->add_bos == 1 : v->steps.puts_bos;
     if (json_tokens_find(&v->tokens, "<|turn>", 7) >= 0)
         info->add_bos = true;
@@ -110,7 +110,7 @@ static int finish_tokens(struct json_vocab *v, struct err *e)
 
     info->model = v->fallback ? VOCAB_BPE_CHARS : VOCAB_BPE_BYTES;
     if (t->n == 0)
-        return err_set(e, ERR_FORMAT, "there are no tokens");
+        return err_set(e, ERR_FORMAT, "the file has no tokens");
     if (steps_finish(&v->steps, e) != 0 ||
         json_tokens_finish(t, info->model, v->added, v->n_added, e) != 0)
         return -1;
@@ -213,7 +213,7 @@ static int on_vocab(struct json_vocab *v, enum json_event event, const char *tex
         return 0;
     }
     if (depth != 3 || !parse_id(event, text, len, &id))
-        return err_set(e, ERR_FORMAT, "the id of a token is no whole number");
+        return err_set(e, ERR_FORMAT, "the id of a token is not an integer");
     return json_tokens_vocab(&v->tokens, id, v->text, v->len, e);
 }
 
@@ -246,8 +246,7 @@ static int on_model_value(struct json_vocab *v, enum json_event event, const cha
     switch (v->key) {
     case M_TYPE:
         if (event == JSON_STRING && !is(text, len, "BPE"))
-            return err_set(e, ERR_UNSUPPORTED,
-                           "the type \"%.*s\" is not one that memwall knows",
+            return err_set(e, ERR_UNSUPPORTED, "the type \"%.*s\" is not supported",
                            (int)(len < 40 ? len : 40), text);
         return 0;
     case M_UNK:
@@ -263,20 +262,21 @@ static int on_model_value(struct json_vocab *v, enum json_event event, const cha
     case M_IGNORE: v->info->ignore_merges = event == JSON_TRUE; return 0;
     case M_AFFIX:
         if (event == JSON_STRING && len > 0)
-            return err_set(e, ERR_UNSUPPORTED, "prefixes and suffixes of words are not done");
+            return err_set(e, ERR_UNSUPPORTED,
+                           "prefixes and suffixes of words are not supported");
         return 0;
     case M_VOCAB:
         if (event == JSON_OBJECT && v->seen_vocab)
             return err_set(e, ERR_FORMAT, "vocab appears twice");
         v->seen_vocab = v->seen_vocab || event == JSON_OBJECT;
         if (event != JSON_OBJECT && event != JSON_OBJECT_END)
-            return err_set(e, ERR_UNSUPPORTED, "vocab is no object");
+            return err_set(e, ERR_UNSUPPORTED, "vocab is not an object");
         return 0;
     case M_MERGES:
         if (event == JSON_ARRAY)
             return start_merges(v, e);
         if (event != JSON_ARRAY_END)
-            return err_set(e, ERR_FORMAT, "merges is no array");
+            return err_set(e, ERR_FORMAT, "merges is not an array");
         return 0;
     case M_OTHER: break;
     }
@@ -325,10 +325,12 @@ static int on_added_value(struct json_vocab *v, enum json_event event, const cha
 
     if (strcmp(v->added_key, "id") == 0) {
         if (!parse_id(event, text, len, &a->id))
-            return err_set(e, ERR_FORMAT, "the id of added token %u is no id", v->n_added - 1);
+            return err_set(e, ERR_FORMAT, "the id of added token %u is not valid",
+                           v->n_added - 1);
     } else if (strcmp(v->added_key, "content") == 0 && event == JSON_STRING) {
         if (len == 0 || len > VOCAB_MAX_TEXT)
-            return err_set(e, ERR_UNSUPPORTED, "an added token of %zu bytes", len);
+            return err_set(e, ERR_UNSUPPORTED,
+                           "an added token has %zu bytes, which is empty or too long", len);
         a->text = name_pool_copy(&v->tokens.texts, text, len, e);
         a->len = len;
         return a->text != NULL ? 0 : -1;
@@ -339,7 +341,8 @@ static int on_added_value(struct json_vocab *v, enum json_event event, const cha
     } else if (strcmp(v->added_key, "rstrip") == 0) {
         a->rstrip = yes;
     } else if (strcmp(v->added_key, "single_word") == 0 && yes) {
-        return err_set(e, ERR_UNSUPPORTED, "added token %u is one for single words only",
+        return err_set(e, ERR_UNSUPPORTED,
+                       "added token %u matches single words only, which is not supported",
                        v->n_added - 1);
     }
     return 0;
@@ -349,9 +352,9 @@ static int on_added(struct json_vocab *v, enum json_event event, const char *tex
                     unsigned depth, struct err *e)
 {
     if (depth == 1 && event != JSON_ARRAY && event != JSON_ARRAY_END && event != JSON_NULL)
-        return err_set(e, ERR_FORMAT, "is no array");
+        return err_set(e, ERR_FORMAT, "is not an array");
     if (depth == 2 && event != JSON_OBJECT && event != JSON_OBJECT_END)
-        return err_set(e, ERR_FORMAT, "entry %u is no object", v->n_added);
+        return err_set(e, ERR_FORMAT, "entry %u is not an object", v->n_added);
     if (event == JSON_OBJECT && depth == 2)
         return new_added(v, e);
     if (event == JSON_OBJECT_END && depth == 2) {
@@ -413,7 +416,7 @@ static int on_event(void *ctx, enum json_event event, const char *text, size_t l
     if (depth == 0) {
         if (event == JSON_OBJECT || event == JSON_OBJECT_END)
             return 0;
-        return err_set(e, ERR_FORMAT, "is no JSON object");
+        return err_set(e, ERR_FORMAT, "is not a JSON object");
     }
     if (depth == 1 && event == JSON_KEY)
         rc = on_top_key(v, text, len, e);
@@ -450,7 +453,7 @@ int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
 
     *info = (struct vocab_info){ .bos = -1, .eos = -1, .unk = -1, .pad = -1 };
     if (config == NULL || v == NULL || shown == NULL) {
-        err_memory(e, "reading a vocabulary");
+        err_memory(e, "a buffer for the vocabulary");
     } else if (vocab_config_read(c, config, e) == 0 &&
                model_file_open(&f, c->dir_fd, FILE_NAME, shown, e) == 0) {
         v->info = v->steps.info = info;

@@ -1,6 +1,4 @@
-/*
- * vocab_json.h - what the files that read tokenizer.json share.
- */
+/* vocab_json.h - shared by the files that read tokenizer.json. */
 #ifndef MEMWALL_ENGINE_FORMAT_VOCAB_JSON_H
 #define MEMWALL_ENGINE_FORMAT_VOCAB_JSON_H
 
@@ -9,7 +7,7 @@
 #include "engine/format/names.h"
 #include "engine/format/vocab_rules.h"
 
-/* ---- the steps around the model: normalizer, pre_tokenizer, post_processor ---- */
+/* ---- the steps before and after the model: normalizer, pre_tokenizer, post_processor ---- */
 
 #define STEPS_MAX_REGEX 8
 #define STEPS_TEXT      1024
@@ -20,13 +18,13 @@ struct steps {
     bool has_byte_level;
     size_t n_regex;
     char regex[STEPS_MAX_REGEX][STEPS_TEXT];
-    bool puts_bos; /* the post-processor puts a control token first */
+    bool puts_bos; /* the post-processor adds this control token at the start */
     char bos[VOCAB_MAX_TEXT + 1];
     size_t bos_len;
     /* The step being read. */
     char key[32];
     char type[32], scheme[16], behavior[32];
-    char text[STEPS_TEXT], content[STEPS_TEXT]; /* the pattern's; "content" or "prepend" */
+    char text[STEPS_TEXT], content[STEPS_TEXT]; /* of the pattern; of "content" or "prepend" */
     bool is_regex, in_pattern, has_split, invert, individual, no_regex, adds_prefix;
     bool no_prefix, no_split;
     enum { SINGLE_NO, SINGLE_FIRST, SINGLE_TOKEN, SINGLE_DONE } single;
@@ -34,14 +32,14 @@ struct steps {
 
 enum steps_section { STEPS_NORMALIZER, STEPS_PRE_TOKENIZER, STEPS_POST_PROCESSOR };
 
-/* Take an event of one of these sections. */
+/* Handle an event of one of these sections. */
 int steps_event(struct steps *s, enum steps_section section, enum json_event event,
                 const char *text, size_t len, struct err *e);
 
-/* When the sections were read: the pattern's name.  model is set in s->info. */
+/* After the sections: choose the pattern.  s->info has the model. */
 int steps_finish(struct steps *s, struct err *e);
 
-/* ---- tokens by id, while they are collected ---- */
+/* ---- collected tokens, by id ---- */
 
 struct json_token {
     const char *text; /* NULL: no token has this id */
@@ -70,11 +68,11 @@ struct json_added {
     size_t len;
 };
 
-/* Enter the added tokens, which are in order of the file, and set all kinds. */
+/* Add the added tokens, which are in the order of the file, and set the kinds of all tokens. */
 int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
                        const struct json_added *added, uint32_t n_added, struct err *e);
 
-/* The id of a text, or -1.  A scan of all. */
+/* Returns the id of a text, or -1.  Scans all tokens. */
 int64_t json_tokens_find(const struct json_tokens *t, const char *text, size_t len);
 
 #endif

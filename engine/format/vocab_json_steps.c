@@ -1,6 +1,6 @@
 /*
- * normalizer, pre_tokenizer and post_processor of a tokenizer.json: lists of steps, each
- * an object with a type.  Steps that memwall does not do are refused by name.
+ * normalizer, pre_tokenizer and post_processor of a tokenizer.json: lists of steps, each an
+ * object with a type.  Steps that memwall does not support are refused by name.
  */
 #include "config.h"
 
@@ -18,8 +18,7 @@ static bool is(const char *a, const char *b)
 
 static int unknown(const struct steps *s, const char *what, struct err *e)
 {
-    return err_set(e, ERR_UNSUPPORTED, "%s \"%.60s\" is not one that memwall knows", what,
-                   s->type);
+    return err_set(e, ERR_UNSUPPORTED, "%s \"%.60s\" is not supported", what, s->type);
 }
 
 static void clear_step(struct steps *s)
@@ -78,7 +77,8 @@ static int end_pre_tokenizer(struct steps *s, struct err *e)
         return 0;
     if (is(s->type, "Metaspace"))
         return end_metaspace(s, e);
-    /* The normalizer leaves no space that it could cut at; steps_finish wants one. */
+    /* The normalizer has replaced all spaces, so this splits nothing.  steps_finish checks that
+     * it has. */
     if (is(s->type, "Split") && !s->is_regex && is(s->text, " "))
         return 0;
     if (is(s->type, "Split") && s->is_regex &&
@@ -98,7 +98,8 @@ static int take_text(struct steps *s, char *out, size_t n, const char *text, siz
                      struct err *e)
 {
     if (len >= n || memchr(text, '\0', len) != NULL)
-        return err_set(e, ERR_UNSUPPORTED, "\"%s\" has %zu bytes, or a NUL", s->key, len);
+        return err_set(e, ERR_UNSUPPORTED, "\"%s\" has %zu bytes or contains a NUL", s->key,
+                       len);
     memcpy(out, text, len);
     out[len] = '\0';
     return 0;

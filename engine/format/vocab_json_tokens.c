@@ -1,5 +1,5 @@
-/* Tokens of a tokenizer.json by id: its vocabulary is an object in any order, and its
- * added tokens come before it. */
+/* Tokens of a tokenizer.json by id.  The vocabulary is an object in any order, and its added
+ * tokens come before it. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int grow(struct json_tokens *t, uint32_t id, struct err *e)
     struct json_token *token;
 
     if (id >= VOCAB_MAX_TOKEN)
-        return err_set(e, ERR_UNSUPPORTED, "token id %u is over the %u that are read", id,
+        return err_set(e, ERR_UNSUPPORTED, "token id %u is over the limit of %u", id,
                        VOCAB_MAX_TOKEN);
     while (cap <= id)
         cap *= 2;
@@ -100,9 +100,9 @@ static int find_by_text(const void *key, const void *member)
 }
 
 /*
- * The reference gives an added token that the vocabulary lacks the next free id, whatever
- * the file says; and one that the vocabulary has, the vocabulary's.  In files that
- * work both are what the file says; others are refused.
+ * The tokenizers library ignores the id that a file states for an added token.  It uses the id
+ * in the vocabulary, or else the next free one after the number of tokens in the vocabulary.  A
+ * file that states other ids is refused: models trained with it cannot have used them.
  */
 static int check_ids(const struct json_tokens *t, const struct json_added *const *sorted,
                      uint32_t n, struct err *e)
@@ -145,8 +145,10 @@ int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
 
         if (a->id >= t->n || !same_text(&t->token[a->id], a)) {
             if (a->id != next)
-                return err_set(e, ERR_FORMAT, "added token %u would get the id %u", a->id,
-                               next);
+                return err_set(e, ERR_FORMAT,
+                               "added token %u is not in the vocabulary, so the tokenizers "
+                               "library would give it the id %u",
+                               a->id, next);
             if (put(t, a->id, a->text, a->len, e) != 0)
                 return -1;
             next++;

@@ -22,7 +22,7 @@ static bool ends(const char *text, size_t len, const char *with)
     return len >= n && memcmp(text + len - n, with, n) == 0;
 }
 
-/* Converters call these control tokens whatever tokenizer.json says of them. */
+/* Control tokens of every converter, regardless of tokenizer.json. */
 static bool looks_like_control(uint32_t id, const char *text, size_t len)
 {
     static const char *const names[] = {
@@ -72,16 +72,16 @@ enum token_kind vocab_kind(enum vocab_model model, uint32_t id, const char *text
         return TOKEN_CONTROL;
     if (model == VOCAB_BPE_BYTES)
         return stated == TOKEN_BYTE ? TOKEN_NORMAL : stated;
-    /* One converter types byte tokens as normal ones. */
+    /* One converter marks byte tokens as normal. */
     if ((stated == TOKEN_NORMAL || stated == TOKEN_BYTE) && vocab_byte(text, len) >= 0)
         return TOKEN_BYTE;
-    /* Gemma 4's instruction models have it typed as normal. */
+    /* Gemma 4's instruction models mark it as normal. */
     if (stated == TOKEN_NORMAL && id == 1 && is(text, len, "<eos>"))
         return TOKEN_CONTROL;
     return stated;
 }
 
-/* Is text one character, going by its first byte? */
+/* Whether text is one character, by its first byte. */
 static bool is_one_char(const char *text, size_t len)
 {
     unsigned char c = (unsigned char)(len > 0 ? text[0] : 0);
@@ -93,11 +93,11 @@ int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t l
                 enum token_kind kind, struct err *e)
 {
     if (len > VOCAB_MAX_TEXT)
-        return err_set(e, ERR_UNSUPPORTED, "token %u has %zu bytes, more than %zu", id, len,
+        return err_set(e, ERR_UNSUPPORTED, "token %u has %zu bytes; the limit is %zu", id, len,
                        VOCAB_MAX_TEXT);
     info->text_bytes += len;
     if (info->text_bytes > VOCAB_MAX_TEXT_BYTES)
-        return err_set(e, ERR_UNSUPPORTED, "the tokens have more than %zu bytes in all",
+        return err_set(e, ERR_UNSUPPORTED, "the texts of all tokens have more than %zu bytes",
                        VOCAB_MAX_TEXT_BYTES);
     info->n_char += is_one_char(text, len) ? 1 : 0;
     info->n_added +=
@@ -111,7 +111,7 @@ struct pre_name {
     bool ignore_merges;
 };
 
-/* Names as in llama-vocab.cpp; patterns are those of the models' tokenizer.json. */
+/* Names as in llama-vocab.cpp; the patterns are from the models' tokenizer.json. */
 static const struct pre_name pre_names[] = {
     { "llama-bpe", "llama3", true },
     { "llama3", "llama3", true },
@@ -171,8 +171,7 @@ int vocab_pre_gguf(struct vocab_info *info, const char *pre, struct err *e)
             info->ignore_merges = pre_names[i].ignore_merges;
             return 0;
         }
-    err_set(e, ERR_UNSUPPORTED, "the pre-tokenizer \"%.60s\" is not one that memwall knows",
-            pre);
+    err_set(e, ERR_UNSUPPORTED, "the pre-tokenizer \"%.60s\" is not supported", pre);
     return err_at(e, NULL, ERR_NO_OFFSET, "tokenizer.ggml.pre");
 }
 
@@ -223,6 +222,6 @@ int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n,
         }
     }
     return err_set(e, ERR_UNSUPPORTED,
-                   "the pre-tokenizer with pattern \"%.80s\" is not one that memwall knows",
+                   "the pre-tokenizer with the pattern \"%.80s\" is not supported",
                    n > 0 ? regex[n - 1] : "");
 }

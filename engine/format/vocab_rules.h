@@ -1,6 +1,6 @@
 /*
- * vocab_rules.h - what GGUF and tokenizer.json readers of vocabularies share: the rule
- * which tokens are control tokens, and the names of patterns.
+ * vocab_rules.h - rules that the readers of GGUF and tokenizer.json vocabularies share: kinds
+ * of tokens and names of patterns.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_VOCAB_RULES_H
 #define MEMWALL_ENGINE_FORMAT_VOCAB_RULES_H
@@ -10,49 +10,50 @@
 
 #include "engine/format/vocab.h"
 
-/* Files disagree on the kind of the same token; this is the one that is used. */
+/* Files disagree on the kind of the same token.  Returns the kind to use. */
 enum token_kind vocab_kind(enum vocab_model model, uint32_t id, const char *text, size_t len,
                            enum token_kind stated);
 
-/* "<0x0A>" is 10; anything else -1. */
+/* Returns 10 for "<0x0A>"; -1 for other texts. */
 int vocab_byte(const char *text, size_t len);
 
 /* Add a token to the counts of *info. */
 int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t len,
                 enum token_kind kind, struct err *e);
 
-/* tokenizer.ggml.pre -> pattern and ignore_merges. */
+/* Set pattern and ignore_merges from tokenizer.ggml.pre. */
 int vocab_pre_gguf(struct vocab_info *info, const char *pre, struct err *e);
 
-/* The published regular expressions of the Split steps of a tokenizer.json, in order. */
+/* Set the pattern from the regular expressions of the Split steps of a tokenizer.json, in
+ * order. */
 int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n, struct err *e);
 
 #define VOCAB_REGEX_DIGITS "\\p{N}"
 #define VOCAB_REGEX_GPT2                                                                       \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-/* The two sources. */
+/* The two sources of vocabularies. */
 int vocab_gguf_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
 int vocab_gguf_read(const struct catalogue *c, struct vocab_info *info,
                     const struct vocab_sink *sink, struct err *e);
-/* The arrays of a GGUF vocabulary have the right types and as many entries as the embedding has
- * rows.  A file without a vocabulary passes. */
+/* Check that the arrays of a GGUF vocabulary have the right types and as many entries as the
+ * embedding has rows.  A file without a vocabulary passes. */
 int vocab_gguf_check(const struct catalogue *c, struct err *e);
 int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
                     const struct vocab_sink *sink, struct err *e);
 
-/* tokenizer_config.json: what a vocabulary needs of it. */
+/* The parts of tokenizer_config.json that a vocabulary needs. */
 struct vocab_config {
     int add_bos; /* -1: not stated */
-    /* Texts of bos, eos, unk, pad; empty if not stated. */
+    /* Texts of bos, eos, unk and pad; empty if not stated. */
     char special[4][VOCAB_MAX_TEXT + 1];
     size_t special_len[4];
 };
 
-/* The path of a file of the snapshot, for messages; malloc'ed, NULL: no memory. */
+/* Returns the path of a file of the snapshot for messages, malloc'ed; NULL without memory. */
 char *vocab_file_name(const struct catalogue *c, const char *name);
 
-/* A folder without the file gives "not stated" for all. */
+/* Without the file, all values are "not stated". */
 int vocab_config_read(const struct catalogue *c, struct vocab_config *out, struct err *e);
 int vocab_config_template(const struct catalogue *c, char **out, size_t *len, struct err *e);
 

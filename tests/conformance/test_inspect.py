@@ -228,7 +228,7 @@ class Others(unittest.TestCase):
         self.says(b"", "empty file")
         self.says(b"PK\3\4", "zip archive")
         self.says(b"\x10\0\0\0\0\0\0\0{\"a\":", "safetensors")
-        self.says(b'{"a": 1}', "JSON text", "name the folder")
+        self.says(b'{"a": 1}', "JSON text", "name its folder")
         for kind, words in (("adapter", "LoRA"), ("imatrix", "importance matrix"),
                             ("mmproj", "projector")):
             self.says(gguf_of(kind), "general.type", words)

@@ -188,12 +188,12 @@ class Values(Case):
                            ("rope.scaling.factor", 1e29), ("rope.scaling.attn_factor", math.nan),
                            ("attention.layer_norm_rms_epsilon", 1e29)):
             self.refused(model.gguf(self.path("m.gguf"), keys={"llama." + key: value}),
-                         "llama." + key, "are read")
+                         "llama." + key, "expected")
 
     def test_a_window_of_unknown_layers_is_named(self):
         model, key = Model(attn_bias="qkv"), "qwen2.attention.sliding_window"
         self.refused(model.gguf(self.path("m.gguf"), "qwen2", keys={key: 16}), key,
-                     "no key says which layers")
+                     "no key states which layers")
         self.runs(model.gguf(self.path("m.gguf"), "qwen2", keys={key: 256}))
         self.runs(model.gguf(self.path("m.gguf"), "qwen2", keys={
             key: 16, key + "_pattern": [True, False]}))

@@ -12,6 +12,7 @@ import re
 REWRITTEN = [
     "README.md",
     "engine/README.md",
+    "engine/format",
     "engine/base",
     "engine/machine",
     "man",

@@ -310,7 +310,7 @@ struct refusal {
 
 static struct refusal refusals[] = {
     { "an unknown scaling", LLAMA(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}"),
-      "type", "\"dynamic\" is no scaling" },
+      "type", "scaling \"dynamic\" is not supported" },
     { "another activation", LLAMA(",\"hidden_act\":\"relu\""), "hidden_act", "\"relu\"" },
     { "a cap of attention in gemma 3", GEMMA3(",\"attn_logit_softcapping\":50.0"),
       "attn_logit_softcapping", "is 50.0; memwall's gemma3 models do not use this value" },
@@ -344,7 +344,7 @@ static struct refusal refusals[] = {
     { "a quantised snapshot", LLAMA(",\"quantization_config\":{\"quant_method\":\"gptq\"}"),
       "quantization_config", "gptq" },
     { "heads that do not divide", LLAMA(",\"num_key_value_heads\":5"), "num_key_value_heads",
-      "5 heads of keys" },
+      "5 KV heads" },
     { "an odd number that turns", LLAMA(",\"head_dim\":65"), "head_dim", "even" },
     { "a negative base", LLAMA(",\"rope_theta\":-1"), "rope_theta", "-1" },
     { "a number as text", LLAMA(",\"hidden_size\":\"64\""), "hidden_size", "a string" },
@@ -363,12 +363,12 @@ static struct refusal refusals[] = {
       "\"num_hidden_layers\":1,\"layer_types\":[\"chunked_attention\"]}",
       "layer_types", "chunked_attention" },
     { "shared layers without a donor", GEMMA4(",\"num_kv_shared_layers\":11"),
-      "num_kv_shared_layers", "no layer before it" },
+      "num_kv_shared_layers", "no earlier layer" },
     { "a neighbour of a known family", "{\"model_type\":\"gemma3n\"}", "model_type",
       "architecture \"gemma3n\" is not supported; memwall runs: gemma2, " },
     { "an assistant", "{\"model_type\":\"gemma4_assistant\"}", "model_type",
       "a drafting model" },
-    { "no architecture at all", "{}", "model_type", "names no architecture" },
+    { "no architecture at all", "{}", "model_type", "does not name an architecture" },
 };
 
 static void is_refused_by_name(void **state)
