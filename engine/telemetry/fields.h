@@ -1,9 +1,9 @@
 /*
- * fields.h - the names of all figures in JSON lines, as one table.
+ * fields.h - one table with the names of all figures in JSON lines.
  *
- * Writer, reader and the test of the manual page walk the same rows, so a field has one
- * name.  A line is one object: {"event":…, "t_ns":…, "GROUP":{"KEY":value, …}, …}.  The
- * line of a token has its figures without a group.
+ * The writer, the reader and the test of the man page use the same table, so each field has
+ * one name.  A line is one object: {"event":…, "t_ns":…, "GROUP":{"KEY":value, …}, …}.  The
+ * line of a token has no groups.
  */
 #ifndef MEMWALL_ENGINE_TELEMETRY_FIELDS_H
 #define MEMWALL_ENGINE_TELEMETRY_FIELDS_H
@@ -18,7 +18,7 @@ enum field_type {
     FIELD_U64,
     FIELD_U32,
     FIELD_DOUBLE,
-    FIELD_TEXT,  /* char[size], ends with NUL */
+    FIELD_TEXT,  /* char[size] that ends with NUL */
     FIELD_STATE, /* enum mw_state by name */
     FIELD_BINDS, /* enum mw_binds by name */
     FIELD_KIND,  /* uint8_t, enum mw_layer_kind by name */
@@ -32,15 +32,15 @@ enum field_event {
 };
 
 struct field {
-    const char *group; /* "" is the line itself */
+    const char *group; /* "" for the line itself */
     const char *key;
-    size_t offset; /* in struct mw_sample; of a token or layer row, in that struct */
+    size_t offset; /* in struct mw_sample, mw_token or mw_sample_layer */
     size_t size;   /* of FIELD_TEXT */
     enum field_type type;
     unsigned events;
 };
 
-/* Rows of one group stand together. */
+/* Fields of one group are adjacent. */
 extern const struct field sample_fields[];
 extern const size_t n_sample_fields;
 extern const struct field token_fields[];
@@ -48,7 +48,7 @@ extern const size_t n_token_fields;
 extern const struct field layer_fields[];
 extern const size_t n_layer_fields;
 
-/* Names of the rates that are written beside (group "rate") and never read back. */
+/* Names of the rates in the group "rate", which is written but never read. */
 extern const char *const rate_names[];
 extern const size_t n_rate_names;
 

@@ -8,8 +8,7 @@
 #include "engine/telemetry/fields.h"
 #include "engine/telemetry/rates.h"
 
-/* A value that is no multiple of its size would be a bug of the table; copied because the
- * structs are reached as bytes. */
+/* Copies, because the table addresses structs as bytes. */
 static uint64_t u64_at(const void *p)
 {
     uint64_t v;
@@ -112,7 +111,7 @@ static void write_layers(struct json *j, const struct mw_sample *s)
     json_end(j);
 }
 
-/* In the order of rate_names. */
+/* The order is that of rate_names. */
 static void write_rates(struct json *j, const struct mw_sample *s)
 {
     struct mw_rates r;
@@ -175,7 +174,7 @@ size_t token_json(const struct mw_token *token, char *buf, size_t n)
 
 size_t sample_json_room(uint32_t n_layer)
 {
-    /* A number is at most 20 digits, a key at most 20 characters; reasons are short. */
+    /* A number has at most 20 digits and a key at most 20 characters.  Reasons are short. */
     return (n_sample_fields + n_rate_names) * 48 + 20 * 100 + 1024 +
            ((size_t)n_layer + 1) * n_layer_fields * 40;
 }

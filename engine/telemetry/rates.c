@@ -5,14 +5,14 @@
 #include <string.h>
 
 #define LOOK_BACK_NS 2000000000u
-#define LOOK_BACK    16u /* tokens at most */
+#define LOOK_BACK    16u /* maximum number of tokens */
 
 static const struct mw_token *token_at(const struct mw_sample *s, uint64_t i)
 {
     return &s->recent[i % MW_RECENT];
 }
 
-/* How many of the newest tokens belong to the current answer and are known. */
+/* Returns how many of the newest tokens are of the current answer and still known. */
 static uint64_t known_tokens(const struct mw_sample *s)
 {
     uint64_t n = s->n_token < s->n_decoded ? s->n_token : s->n_decoded;
@@ -25,8 +25,8 @@ static double per_second(double n, uint64_t ns)
     return ns > 0 && n > 0 ? n * 1e9 / (double)ns : MW_RATE_UNKNOWN;
 }
 
-/* The engine says how long the prompt took when it is done with it; until then the time
- * since the question counts. */
+/* The engine reports the time of the prompt when it is finished.  Until then the time since
+ * the question counts. */
 static uint64_t prefill_ns(const struct mw_sample *s)
 {
     if (s->state == MW_PREFILL && s->prefill_ns == 0 && s->t_start_ns != 0 &&
@@ -35,7 +35,7 @@ static uint64_t prefill_ns(const struct mw_sample *s)
     return s->prefill_ns;
 }
 
-/* The newest tokens of the last 2 seconds; with slow ones the last interval alone. */
+/* The rate of the tokens of the last 2 seconds, or of the last interval if it is longer. */
 static double decode_last(const struct mw_sample *s)
 {
     uint64_t known = known_tokens(s), back = 1, newest;
@@ -73,14 +73,14 @@ static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
         const struct mw_token *k = token_at(s, s->n_token - back);
 
         if (k->n == 1)
-            break; /* made by the prompt's last pass, which is no measure for the others */
+            break; /* from the prompt's last pass, which differs from the others */
         add(out, k->wall_ns, k->stall_ns, k->compute_ns, k->attention_ns, k->bytes_pass);
         n++;
     }
     return n;
 }
 
-/* Reading took bytes / limit; what of it was not waited for went on beside computing. */
+/* Reading took bytes / limit.  The part without a stall went on during computing. */
 static double overlap_of(const struct sums *sum, uint64_t limit)
 {
     double read, shorter, beside;

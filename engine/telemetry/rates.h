@@ -1,8 +1,8 @@
 /*
- * rates.h - what follows from a sample: speeds and shares, computed in one place.
+ * rates.h - compute speeds and shares from a sample.
  *
- * The dashboard, the lines of the recorder, the progress line and the verdict all take
- * their rates from here, so they cannot differ.  A rate that was not measured is negative.
+ * The dashboard, the recorder, the progress line and the verdict all use these rates, so they
+ * cannot differ.  A rate that was not measured is negative.
  */
 #ifndef MEMWALL_ENGINE_TELEMETRY_RATES_H
 #define MEMWALL_ENGINE_TELEMETRY_RATES_H
@@ -12,19 +12,19 @@
 #define MW_RATE_UNKNOWN (-1.0)
 
 struct mw_rates {
-    double decode_last;  /* tokens a second, over the newest tokens of the last 2 seconds,
-                            at least two of them */
-    double decode_mean;  /* of the answer, first token to last */
-    double prefill;      /* prompt tokens a second */
+    double decode_last;  /* tokens per second, from the tokens of the last 2 seconds or the
+                            last two tokens */
+    double decode_mean;  /* the same from the first to the last token of the answer */
+    double prefill;      /* prompt tokens per second */
     double first_s;      /* from the question to the first token */
-    double read_bytes_s; /* from disk, during the last passes */
-    double wall_s;       /* of a token, mean over the same passes */
-    double stall_share;  /* of that: waited for the disk */
+    double read_bytes_s; /* bytes per second from disk in the last passes */
+    double wall_s;       /* mean time per token in these passes */
+    double stall_share;  /* share of wall_s spent waiting for the disk */
     double attention_share;
-    double overlap;        /* share of reading or computing, whichever is shorter, that went on
-                              beside the other; from the measured disk limit */
-    double read_per_token; /* bytes streamed for a token, mean over the same passes */
-    uint32_t n_pass;       /* how many passes those are; 0: the last one, of a prompt */
+    double overlap;        /* reading and computing at the same time, as a share of the shorter
+                              of the two; based on the measured disk limit */
+    double read_per_token; /* mean bytes streamed per token in these passes */
+    uint32_t n_pass;       /* number of these passes; 0 for the last pass of a prompt alone */
 };
 
 void mw_rates(const struct mw_sample *s, struct mw_rates *out);

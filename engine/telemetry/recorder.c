@@ -1,6 +1,7 @@
-/* A reader like the dashboard: on its own thread it takes a sample ten times a second and
- * writes what is new in it.  A sample still knows the last MW_RECENT tokens, so each gets
- * its line up to 640 tokens a second; above that a line "lost" says how many did not. */
+/* The recorder is a reader like the dashboard: on its own thread it takes a sample ten times
+ * per second and writes the new figures.  A sample has the last MW_RECENT tokens, so up to 640
+ * tokens per second each get a line.  Above that a line "lost" has the number of tokens
+ * without one. */
 #include "config.h"
 
 #include "engine/telemetry/recorder.h"
@@ -30,16 +31,16 @@ struct mw_recorder {
     pthread_cond_t wake;
     bool closing; /* under lock */
 
-    /* Only the thread, after it has started. */
+    /* used by the thread alone after it has started */
     struct mw_sample sample;
-    struct mw_run run; /* as last written */
+    struct mw_run run; /* as written last */
     uint64_t plan[MW_PLAN_ROWS];
     bool has_start;
-    uint64_t n_token; /* that have their line, or were lost */
+    uint64_t n_token; /* tokens that have a line or were lost */
     uint64_t next_second_ns;
     char *line;
     size_t room;
-    struct err err; /* the first write that failed; nothing is written after it */
+    struct err err; /* of the first failed write, after which nothing is written */
 };
 
 static int write_all(struct mw_recorder *r, size_t n)
@@ -60,7 +61,7 @@ static int write_all(struct mw_recorder *r, size_t n)
     return r->err.code == ERR_NONE ? 0 : -1;
 }
 
-/* The line buffer for any line of this many layers, and a newline. */
+/* Make the line buffer large enough for any line of n_layer layers and a newline. */
 static int make_room(struct mw_recorder *r, uint32_t n_layer)
 {
     size_t room = sample_json_room(n_layer) + 1;
@@ -96,7 +97,7 @@ static void write_lost(struct mw_recorder *r, uint64_t n)
     write_all(r, json_finish(&j));
 }
 
-/* Lines of all tokens that have none yet. */
+/* Write a line for each token that does not have one. */
 static void write_tokens(struct mw_recorder *r)
 {
     const struct mw_sample *s = &r->sample;
@@ -115,7 +116,7 @@ static bool plan_changed(const struct mw_recorder *r)
            memcmp(r->plan, r->sample.mem.plan, sizeof r->plan) != 0;
 }
 
-/* The plan of the sample in a line of its own. */
+/* Write the plan of the sample as a line. */
 static void write_plan(struct mw_recorder *r, const char *event)
 {
     write_sample(r, event);
@@ -123,7 +124,7 @@ static void write_plan(struct mw_recorder *r, const char *event)
     memcpy(r->plan, r->sample.mem.plan, sizeof r->plan);
 }
 
-/* The first line holds the plan: it waits until there is one. */
+/* Write the start line, which contains the plan, as soon as there is a plan. */
 static bool has_start(struct mw_recorder *r, bool is_last)
 {
     if (!r->has_start && (r->sample.run.n_layer > 0 || is_last)) {
@@ -146,12 +147,12 @@ static void look(struct mw_recorder *r, bool is_last)
     if (is_last || r->sample.t_ns >= r->next_second_ns) {
         write_sample(r, "second");
         r->next_second_ns += SECOND_NS;
-        if (r->next_second_ns <= r->sample.t_ns) /* the machine slept */
+        if (r->next_second_ns <= r->sample.t_ns) /* the machine was suspended */
             r->next_second_ns = r->sample.t_ns + SECOND_NS;
     }
 }
 
-/* Wait for the next look, or until the recorder is closed: then false. */
+/* Wait until the next sample is due.  Returns false if the recorder is closing. */
 static bool wait_for_next(struct mw_recorder *r, uint64_t *until_ns)
 {
     bool closing;
@@ -218,7 +219,7 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
     }
     errno = thread_start(&r->thread, STACK_BYTES, record, r);
     if (errno != 0) {
-        err_sys(e, "could not start the recorder's thread");
+        err_sys(e, "cannot start the recorder's thread");
         recorder_free(r);
         return -1;
     }

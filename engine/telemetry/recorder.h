@@ -1,5 +1,5 @@
 /*
- * recorder.h - a running session, written to a file of JSON lines (memwall-telemetry(5)).
+ * recorder.h - write a running session to a file of JSON lines (memwall-telemetry(5)).
  */
 #ifndef MEMWALL_ENGINE_TELEMETRY_RECORDER_H
 #define MEMWALL_ENGINE_TELEMETRY_RECORDER_H
@@ -9,20 +9,20 @@
 
 struct mw_recorder;
 
-/* Takes a whole sample, from any thread; *out is zeroed before. */
+/* Fill *out, which is zeroed, with a complete sample.  Called from any thread. */
 typedef void mw_take_fn(void *ctx, struct mw_sample *out);
 
 /*
- * Start writing to fd, which the recorder takes over and closes, also on failure; name is
- * what messages call it.  It writes a start line as soon as there is a plan, then one line
- * for each token and each second, on a thread of its own that calls take(ctx, &sample).
+ * Start a thread that records to fd and calls take(ctx, &sample) for its samples.  The
+ * recorder owns fd and closes it, also on failure.  name is used in messages.  The recorder
+ * writes the start line as soon as there is a plan, then a line for each token and each second.
  * Returns 0, or -1 with *e.
  */
 int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take_fn *take,
                      void *ctx, struct err *e);
 
-/* Writes what is left and frees r (NULL is fine).  Returns 0, or -1 with *e if any write
- * failed (full disk): the file then ends where that happened. */
+/* Write the last lines and free r, which may be NULL.  Returns 0, or -1 with *e if any write
+ * failed, for example because the disk is full.  The file ends at the failed write. */
 int mw_recorder_close(struct mw_recorder *r, struct err *e);
 
 #endif

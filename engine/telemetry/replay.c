@@ -1,9 +1,9 @@
 /*
- * A recording, line by line, into one sample that each line changes.
+ * Read a recording line by line into one sample, which each line changes.
  *
- * Lines are parsed as they come through callbacks, so a hostile line costs at most its own
- * length in memory and no recursion; what is nested deeper than any line of ours is
- * refused.  Keys that are not known are passed over: a newer program may write more.
+ * Lines are parsed with callbacks, so a hostile line uses no more memory than its own length
+ * and no recursion.  Deeper nesting than in any line of ours is refused.  Unknown keys are
+ * skipped, because a newer program may write more.
  *
  *     {"event":"second", "state":"decode", "io":{"reads":7,…}, "layer":[{…},{…}], …}
  *      depth 1                             depth 2             depth 2  depth 3
@@ -23,7 +23,7 @@
 
 #define LINE_MAX_BYTES (1u << 20)
 #define DEPTH_MAX      8
-#define REASONS        32 /* different reasons of os values that are kept */
+#define REASONS        32 /* maximum number of different reasons of os values */
 
 enum event { EVENT_UNKNOWN, EVENT_START, EVENT_PLAN, EVENT_TOKEN, EVENT_SECOND };
 
@@ -32,20 +32,20 @@ struct mw_replay {
     FILE *file;
     char *text;
     size_t text_size;
-    unsigned long line; /* number of the last line that was read */
+    unsigned long line; /* number of the line read last */
     struct mw_sample sample;
     struct err err; /* a broken recording stays broken */
 
-    /* The line that is being read. */
+    /* the line being read */
     enum event event;
     bool has_event;
     int depth;
     char group[24];         /* at depth 2 and below */
-    const struct field *at; /* the field whose value comes next; NULL: pass over */
+    const struct field *at; /* the field of the next value; NULL to skip it */
     bool at_event, at_version;
     uint64_t version;
     bool in_reasons;
-    uint32_t layer, n_layer; /* row being read; how many the line had */
+    uint32_t layer, n_layer; /* the layer being read, and the layers in the line so far */
     struct mw_token token;
 
     char reason[REASONS][64];
@@ -72,7 +72,7 @@ static int fail(struct mw_replay *r, enum err_code code, const char *fmt, ...)
     return err_at(&r->err, r->path, ERR_NO_OFFSET, where);
 }
 
-/* What a callback of the parser returns to stop it. */
+/* A callback returns 0 to stop the parser. */
 static int refuse(int failed)
 {
     (void)failed;
@@ -81,7 +81,7 @@ static int refuse(int failed)
 
 /* ---- values ---- */
 
-/* Where the value of the present field goes. */
+/* Returns the address for the value of the current field. */
 static void *target(struct mw_replay *r)
 {
     if (r->at >= token_fields && r->at < token_fields + n_token_fields)
@@ -93,8 +93,7 @@ static void *target(struct mw_replay *r)
 
 static int wrong_value(struct mw_replay *r)
 {
-    return refuse(
-        fail(r, ERR_FORMAT, "the value of \"%s\" is not what belongs there", r->at->key));
+    return refuse(fail(r, ERR_FORMAT, "invalid value of \"%s\"", r->at->key));
 }
 
 static const char *keep_reason(struct mw_replay *r, const char *text, size_t n)
@@ -226,7 +225,7 @@ static int set_event(struct mw_replay *r, const char *text, size_t n)
     return 1;
 }
 
-/* ---- callbacks of the parser: 0 stops it ---- */
+/* ---- callbacks of the parser ---- */
 
 static int on_null(void *ctx)
 {
@@ -320,7 +319,7 @@ static int enter(struct mw_replay *r)
     if (r->at != NULL)
         return wrong_value(r);
     if (++r->depth > DEPTH_MAX)
-        return refuse(fail(r, ERR_FORMAT, "is nested deeper than a recording ever is"));
+        return refuse(fail(r, ERR_FORMAT, "is nested too deeply for a recording"));
     r->at_event = r->at_version = false;
     return 1;
 }
@@ -330,7 +329,7 @@ static int on_map(void *ctx)
     struct mw_replay *r = ctx;
 
     if (!r->has_event && r->depth >= 1)
-        return refuse(fail(r, ERR_FORMAT, "does not begin with its \"event\""));
+        return refuse(fail(r, ERR_FORMAT, "does not begin with \"event\""));
     if (enter(r) == 0)
         return 0;
     if (r->depth == 2)
@@ -392,13 +391,13 @@ static int parse(struct mw_replay *r, size_t n)
         status = yajl_complete_parse(h);
     yajl_free(h);
     if (status != yajl_status_ok || r->err.code != ERR_NONE)
-        return fail(r, ERR_FORMAT, "is not a whole line of a recording");
+        return fail(r, ERR_FORMAT, "is not a complete line of a recording");
     if (!r->has_event)
         return fail(r, ERR_FORMAT, "has no \"event\"");
     return 0;
 }
 
-/* 1: a line of r->text, *n bytes; 0: the end; -1. */
+/* Read a line of *n bytes into r->text.  Returns 1, 0 at the end of the file, or -1. */
 static int read_line(struct mw_replay *r, size_t *n)
 {
     size_t used = 0;
@@ -411,21 +410,21 @@ static int read_line(struct mw_replay *r, size_t *n)
             char *text = size <= LINE_MAX_BYTES ? realloc(r->text, size) : NULL;
 
             if (text == NULL)
-                return fail(r, ERR_FORMAT, "is longer than a line of a recording ever is");
+                return fail(r, ERR_FORMAT, "is too long for a line of a recording");
             r->text = text;
             r->text_size = size;
         }
         r->text[used++] = (char)c;
     }
     if (ferror(r->file))
-        return fail(r, ERR_IO, "could not be read");
+        return fail(r, ERR_IO, "cannot be read");
     *n = used;
     if (c == EOF && used > 0)
-        return fail(r, ERR_FORMAT, "ends in the middle; the recording was cut off there");
+        return fail(r, ERR_FORMAT, "is incomplete; the recording was cut off here");
     return c == EOF ? 0 : 1;
 }
 
-/* What a line of a token says about the sample as a whole. */
+/* Update the sample from the line of a token. */
 static void apply_token(struct mw_replay *r)
 {
     struct mw_sample *s = &r->sample;
@@ -456,10 +455,10 @@ static int check_sample(struct mw_replay *r)
     struct mw_sample *s = &r->sample;
 
     if (s->run.n_layer > MW_MAX_LAYER)
-        return fail(r, ERR_FORMAT, "has %u layers, more than the %d that can be",
-                    s->run.n_layer, MW_MAX_LAYER);
+        return fail(r, ERR_FORMAT, "has %u layers; the maximum is %d", s->run.n_layer,
+                    MW_MAX_LAYER);
     if (r->n_layer > 0 && r->n_layer != s->run.n_layer + 1)
-        return fail(r, ERR_FORMAT, "has figures of %u layers, the model has %u and a head",
+        return fail(r, ERR_FORMAT, "has figures for %u layers, expected %u and the head",
                     r->n_layer, s->run.n_layer);
     s->n_layer = s->run.n_layer;
     return 0;
@@ -468,9 +467,10 @@ static int check_sample(struct mw_replay *r)
 static int check_start(struct mw_replay *r)
 {
     if (r->event != EVENT_START)
-        return fail(r, ERR_FORMAT, "a recording begins with a line \"start\", this does not");
+        return fail(r, ERR_FORMAT, "is not the \"start\" line of a recording");
     if (r->version != TELEMETRY_VERSION)
-        return fail(r, ERR_UNSUPPORTED, "the recording is of another version than %d",
+        return fail(r, ERR_UNSUPPORTED,
+                    "the recording does not have version %d, the only supported one",
                     TELEMETRY_VERSION);
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * replay.h - a recording, read back as the samples it was made from.
+ * replay.h - read a recording as the samples from which it was made.
  *
- * Each line changes what is known; a sample holds all that was recorded up to its line.
+ * Each line changes some figures.  A sample has all figures recorded up to its line.
  */
 #ifndef MEMWALL_ENGINE_TELEMETRY_REPLAY_H
 #define MEMWALL_ENGINE_TELEMETRY_REPLAY_H
@@ -11,12 +11,13 @@
 
 struct mw_replay;
 
-/* Reads the start line.  Returns 0, or -1 with *e: not a recording, or another version. */
+/* Open a recording and read its start line.  Returns 0, or -1 with *e if it is not a recording
+ * or has another version. */
 int mw_replay_open(struct mw_replay **out, const char *path, struct err *e);
 void mw_replay_close(struct mw_replay *r); /* NULL is fine */
 
-/* The next recorded sample: 1 and *out (its reasons live as long as r), 0 at the end, -1
- * with *e, whose field is "line N"; it stays so. */
+/* Read the next sample.  Returns 1 with *out, whose reasons are valid until r is closed; 0 at
+ * the end; or -1 with *e, whose field is "line N".  After an error every call fails. */
 int mw_replay_next(struct mw_replay *r, struct mw_sample *out, struct err *e);
 
 #endif

@@ -61,7 +61,7 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     telemetry_end(t);
 }
 
-/* Keep a token in the slot that no reader takes for valid, then make it so. */
+/* Store a token in the slot that is not valid for readers, then make it valid. */
 static void keep_token(struct telemetry *t, const struct mw_token *token)
 {
     enum { N = sizeof *token / sizeof(uint64_t) };
@@ -69,7 +69,7 @@ static void keep_token(struct telemetry *t, const struct mw_token *token)
     struct telemetry_token *to = &t->recent[n % (MW_RECENT + 1)];
 
     memcpy(field, token, sizeof field);
-    /* The count of the last token is seen before any byte of this one. */
+    /* A reader that sees a byte of this token also sees the count of the one before. */
     atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i < N; i++)
         counter_set(&to->field[i], field[i]);
@@ -106,8 +106,9 @@ void telemetry_token(struct telemetry *t, uint64_t sample_ns)
 }
 
 /*
- * The last tokens.  One slot more than is read belongs to the writer; if it went on while
- * we copied, it may have come round to the oldest ones: then once more.
+ * Copy the last tokens.  The ring has one more slot than a sample, which belongs to the
+ * writer.  If the writer continued during the copy, it may have overwritten the oldest tokens,
+ * so the copy is repeated.
  */
 static void sample_tokens(const struct telemetry *t, struct mw_sample *out)
 {
@@ -130,7 +131,7 @@ static void sample_tokens(const struct telemetry *t, struct mw_sample *out)
     out->n_token = n;
 }
 
-/* What must be read together: repeated until no writer was in between. */
+/* Copy figures that belong together, and repeat it until no writer interfered. */
 static void sample_pass(const struct telemetry *t, struct mw_sample *out)
 {
     uint64_t before, after;

@@ -8,18 +8,18 @@
 #include "engine/base/units.h"
 #include "engine/telemetry/rates.h"
 
-/* A wait of less than this share is the noise of handing blocks over, not a disk that
- * binds: with everything overlapped, any real stall means that the disk is the longer. */
+/* A smaller share of stalls is noise from handing blocks over.  With perfect overlap a larger
+ * one means that reading takes longer than computing. */
 #define STALL_BINDS 0.10
-/* Swapping of less than this is what the kernel does with memory nobody touches. */
+/* Less swap than this is normal: Linux swaps out memory that is never touched. */
 #define SWAP_BINDS (8 * MIB)
 #define PSI_BINDS  500 /* hundredths of a percent */
 #define MMAP_PSI   2000
-/* From this share of the measured memory bandwidth on, more cores would not help. */
+/* Above this share of the measured memory bandwidth, more cores would not help. */
 #define BANDWIDTH_BINDS 0.7
-/* Who reads less than this share of what a token uses reads rows of tables alone. */
+/* Below this fraction of the hot bytes, all reads are lookups. */
 #define ROWS_ONLY 0.02
-/* Room that advice leaves to the rest of the machine. */
+/* Advice for a larger budget leaves this to the rest of the machine. */
 #define KEEP_FREE (512 * MIB)
 #define SMALLEST  (64 * MIB)
 
@@ -41,7 +41,7 @@ static bool over(struct mw_os_value v, uint64_t bound)
     return v.why_not == NULL && v.value >= bound;
 }
 
-/* Memory that the machine and the group still have; what is not known limits nothing. */
+/* Returns the memory still available on the machine and in the group, or an assumed GiB. */
 static double room(const struct mw_sample *s)
 {
     double bytes = s->os.available.why_not == NULL && s->os.t_ns != 0
@@ -51,7 +51,7 @@ static double room(const struct mw_sample *s)
     return bytes > KEEP_FREE ? bytes - KEEP_FREE : 0;
 }
 
-/* Time of a token: reading read bytes at rate beside computing compute_s. */
+/* Returns the time of a token that reads at a rate while it computes for compute_s. */
 static double token_s(double read, double rate, double compute_s)
 {
     double read_s = read > 0 && rate > 0 ? read / rate : 0;
@@ -59,8 +59,8 @@ static double token_s(double read, double rate, double compute_s)
     return read_s > compute_s ? read_s : compute_s;
 }
 
-/* More budget pins what would be read; beyond the point where computing takes as long it
- * would not help, beyond what is free it cannot be had. */
+/* A larger budget pins weights that are now streamed.  It helps until computing takes as long
+ * as reading, and it is limited by the free memory. */
 static void advise_disk(struct mw_sample *s, const struct mw_rates *r)
 {
     double from = 1 / r->wall_s;
@@ -81,7 +81,7 @@ static void advise_disk(struct mw_sample *s, const struct mw_rates *r)
         advise(s, "more_budget", from, 1 / t, amount);
         return;
     }
-    /* A type of half the size halves all hot bytes; what is pinned stays pinned. */
+    /* A type of half the size halves all hot bytes; the same bytes stay pinned. */
     amount = (double)s->run.hot_bytes / 2;
     if (amount > 0)
         advise(s, "smaller_type", from,
@@ -92,14 +92,14 @@ static void advise_kv(struct mw_sample *s, const struct mw_rates *r)
 {
     double attention_s = r->wall_s * r->attention_share;
 
-    if (s->run.kv_k[0] == 'f') /* 34 bytes for 32 values, against 64 or 128 */
+    if (s->run.kv_k[0] == 'f') /* q8_0 has 34 bytes per 32 values; f16 has 64 and f32 128 */
         advise(s, "smaller_kv", 1 / r->wall_s,
                1 / (r->wall_s - attention_s * (s->run.kv_k[1] == '3' ? 0.73 : 0.47)), 0);
     else
         advise(s, "shorter_context", 1 / r->wall_s, 0, 0);
 }
 
-/* Which of the terms of computing: memory bandwidth or arithmetic. */
+/* Decide whether memory bandwidth or arithmetic limits computing. */
 static void bind_compute(struct mw_sample *s, const struct mw_rates *r)
 {
     double weights_s = r->wall_s * (1 - r->stall_share - r->attention_share);
@@ -132,7 +132,7 @@ void verdict_fill(struct mw_sample *s)
     if (r.stall_share < 0)
         return; /* no pass has finished yet */
     if (is_mmap(s) && over(s->os.psi_io_some10, MMAP_PSI)) {
-        /* Page faults wait inside of the arithmetic: only the kernel sees them. */
+        /* Page faults stall within the arithmetic, where only Linux can measure them. */
         s->verdict.binds = MW_BINDS_DISK;
         s->verdict.share = (double)s->os.psi_io_some10.value / 1e4;
         advise(s, "direct_io", 0, 0, 0);

@@ -27,11 +27,11 @@ struct mw_watch {
     int psi_memory, psi_io; /* of the system */
     struct watch_file *files;
     size_t n_file;
-    uint64_t majflt_start, refaults_start; /* counts before us */
-    uint64_t file_start; /* pages of files in rss then: the program and its libraries */
-    uint64_t heap_start; /* taken by malloc then */
-    uint64_t peak_start; /* of the group, from whoever lived in it before */
-    uint64_t peak_seen;  /* largest charge that was read; under lock */
+    uint64_t majflt_start, refaults_start; /* counts at the start */
+    uint64_t file_start; /* bytes of files in rss at the start: program and libraries */
+    uint64_t heap_start; /* bytes used by malloc at the start */
+    uint64_t peak_start; /* peak of the group at the start, from earlier processes */
+    uint64_t peak_seen;  /* largest charge read so far; under lock */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -40,7 +40,7 @@ struct mw_watch {
     struct mw_os os; /* under lock */
 };
 
-/* What malloc took from the kernel, in all its arenas. */
+/* Returns the memory that malloc has in all its arenas. */
 static uint64_t heap_bytes(void)
 {
 #ifdef HAVE_MALLINFO2
@@ -82,7 +82,7 @@ static struct mw_os_value model_cached(const struct mw_watch *w)
     return total;
 }
 
-/* The charge of a group that others live in is not ours. */
+/* The charge of a group with other processes is not ours. */
 static struct mw_os_value if_alone(struct mw_os_value v, bool is_alone)
 {
     return v.why_not != NULL || is_alone
@@ -90,8 +90,8 @@ static struct mw_os_value if_alone(struct mw_os_value v, bool is_alone)
                : os_unknown("other processes share the control group");
 }
 
-/* The kernel keeps the peak of a group over all that ever lived in it: ours is what went
- * above that, else the largest of what was read. */
+/* The peak of a group includes all earlier processes.  Ours is a value above the peak at the
+ * start, or else the largest charge that was read. */
 static struct mw_os_value own_peak(const struct mw_watch *w, struct mw_os_value peak)
 {
     if (peak.why_not == NULL && peak.value <= w->peak_start)
@@ -126,8 +126,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What of the model's cached pages is part of the figure that the meter is made of: in the
- * group's charge the cache that is charged to it, else what is mapped into the process. */
+/* Returns the cached pages of the model that are part of the shown memory: with the charge of
+ * a group the page cache in it, else the pages mapped into the process. */
 static struct mw_os_value model_charged(const struct mw_watch *w, const struct mw_os *os)
 {
     struct mw_os_value v = os->model_cached;
@@ -143,7 +143,7 @@ static struct mw_os_value model_charged(const struct mw_watch *w, const struct m
     return v;
 }
 
-/* What the meter is made of. */
+/* Read the figures of the memory meter. */
 static void read_process(const struct mw_watch *w, struct mw_os *out)
 {
     struct proc_self self;
@@ -181,7 +181,7 @@ void watch_read(struct mw_watch *w, struct mw_os *out)
     out->model_charged = model_charged(w, out);
 }
 
-/* Sleep a period; false when the watch ends. */
+/* Sleep for a period.  Returns false when the watch ends. */
 static bool wait_for_next(struct mw_watch *w, uint64_t *until_ns)
 {
     *until_ns += PERIOD_NS;
@@ -251,7 +251,7 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
         memcpy(w->files, files, n_file * sizeof *files);
     w->n_file = n_file;
     open_all(w, root);
-    w->file_start = UINT64_MAX; /* a model is not mapped yet */
+    w->file_start = UINT64_MAX; /* the model is not mapped yet */
     watch_read(w, &w->os);
     w->file_start = w->os.rss_file.value;
     w->heap_start = heap_bytes();
@@ -263,7 +263,7 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
     note_peak(w, &w->os);
     errno = thread_start(&w->thread, STACK_BYTES, watch, w);
     if (errno != 0) {
-        err_sys(e, "could not start the thread that watches the system");
+        err_sys(e, "cannot start the thread that watches the system");
         release(w);
         return -1;
     }
@@ -283,7 +283,7 @@ void mw_watch_free(struct mw_watch *w)
     release(w);
 }
 
-/* A group keeps the page cache of processes that ended in it: counted with the model's. */
+/* A group keeps the page cache of processes that ended in it.  Count it with the model's. */
 static void add_foreign_cache(struct mw_os *os)
 {
     uint64_t unmapped;
@@ -302,10 +302,10 @@ static bool is_mapped(const struct mw_sample *s)
 }
 
 /*
- * The rows that only the kernel can tell.  Program: what was resident when the model was
- * opened, what malloc took since, and the pages of files now; the group is charged only with
- * those of them that it was the first to read, and with what was read ahead of them.
- * Reserve: memory of the kernel.
+ * Fill in the plan items that only Linux can measure.  `program` is the memory resident when
+ * the model was opened, the memory malloc has added since, and the pages of files now.  The
+ * group is charged only for file pages that it read first, and for their read-ahead.
+ * `reserve` is kernel memory.
  */
 static void complete_rows(const struct mw_watch *w, struct mw_sample *s)
 {
@@ -314,7 +314,7 @@ static void complete_rows(const struct mw_watch *w, struct mw_sample *s)
     uint64_t heap = heap_bytes(), files = w->file_start;
 
     if (os->charged.why_not != NULL && !is_mapped(s) && os->model_charged.why_not == NULL)
-        os->model_charged.value = 0; /* cached by others; nothing of it is in our figure */
+        os->model_charged.value = 0; /* cached by other processes, so not part of our figure */
     if (os->charged.why_not == NULL) {
         if (os->charged_file.why_not == NULL)
             files = os->charged_file.value - os->model_charged.value;
@@ -324,7 +324,7 @@ static void complete_rows(const struct mw_watch *w, struct mw_sample *s)
         files = os->rss_file.value - os->model_charged.value;
         *reserve = os->own.value - os->rss.value - os->swap_own.value;
     }
-    if (*program == 0) { /* before a session has said it: all of it is loading */
+    if (*program == 0) { /* no session yet, so everything is used for loading */
         uint64_t all = os->charged.why_not == NULL ? os->charged.value : os->own.value;
         uint64_t rest = *reserve + os->model_charged.value;
 

@@ -1,9 +1,8 @@
 /*
- * watch.h - the slow sampler: figures of the kernel, twice a second, on its own thread.
+ * watch.h - a thread that reads the figures of Linux twice per second.
  *
- * Reading /proc and asking for the page cache of a model takes up to a millisecond, too
- * long for a thread that draws; so it is done here, and whoever wants the figures copies
- * the last ones.
+ * Reading /proc and counting a model's pages in the page cache takes up to a millisecond,
+ * which is too long for a thread that draws.  Other threads copy the last figures.
  */
 #ifndef MEMWALL_ENGINE_TELEMETRY_WATCH_H
 #define MEMWALL_ENGINE_TELEMETRY_WATCH_H
@@ -17,22 +16,22 @@
 struct mw_watch;
 
 struct watch_file {
-    int fd; /* stays open as long as the watch; not the watch's */
+    int fd; /* owned by the caller; open until the watch is freed */
     uint64_t size;
 };
 
 /*
- * Read once now, then start the thread.  files are copied.  root is "" or a tree that
- * stands for the system (tests).  Returns 0, or -1 with *e.
+ * Read all figures once, then start the thread.  files is copied.  root is "", or a tree that
+ * replaces the system in tests.  Returns 0, or -1 with *e.
  */
 int watch_start(struct mw_watch **out, const char *root, const struct watch_file *files,
                 size_t n_file, struct err *e);
 void mw_watch_free(struct mw_watch *w);
 
-/* Any thread: fill os with what was read last, and the verdict. */
+/* Fill os with the last figures, and the verdict.  Any thread may call it. */
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 
-/* What one reading does, for tests and benchmarks. */
+/* Read all figures once, as the thread does; for tests and benchmarks. */
 void watch_read(struct mw_watch *w, struct mw_os *out);
 
 #endif

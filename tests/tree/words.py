@@ -15,6 +15,7 @@ REWRITTEN = [
     "engine/format",
     "engine/base",
     "engine/machine",
+    "engine/telemetry",
     "man",
     "src",
     "tests/README.md",

@@ -313,38 +313,38 @@ struct broken {
 
 static struct broken broken[] = {
     { "an empty file", "", "line 1: the recording is empty" },
-    { "something else", "hello\n", "line 1: is not a whole line of a recording" },
+    { "something else", "hello\n", "line 1: is not a complete line of a recording" },
     { "a start that is cut off", "{\"event\":\"start\",\"ver",
-      "line 1: ends in the middle; the recording was cut off there" },
+      "line 1: is incomplete; the recording was cut off here" },
     { "a line that is cut off", START_LINE "{\"event\":\"second\",\"t_ns\":5",
-      "line 2: ends in the middle; the recording was cut off there" },
+      "line 2: is incomplete; the recording was cut off here" },
     { "no start", "{\"event\":\"second\"}\n",
-      "line 1: a recording begins with a line \"start\", this does not" },
+      "line 1: is not the \"start\" line of a recording" },
     { "another version", "{\"event\":\"start\",\"version\":2}\n",
-      "line 1: the recording is of another version than 1" },
+      "line 1: the recording does not have version 1, the only supported one" },
     { "no event", START_LINE "{\"t_ns\":5}\n", "line 2: has no \"event\"" },
     { "an event behind its groups", START_LINE "{\"io\":{},\"event\":\"second\"}\n",
-      "line 2: does not begin with its \"event\"" },
+      "line 2: does not begin with \"event\"" },
     { "a number that is too large",
       START_LINE "{\"event\":\"second\",\"t_ns\":99999999999999999999}\n",
-      "line 2: the value of \"t_ns\" is not what belongs there" },
+      "line 2: invalid value of \"t_ns\"" },
     { "a negative number", START_LINE "{\"event\":\"second\",\"io\":{\"reads\":-1}}\n",
-      "line 2: the value of \"reads\" is not what belongs there" },
+      "line 2: invalid value of \"reads\"" },
     { "a text for a number", START_LINE "{\"event\":\"second\",\"kv\":{\"tokens\":\"7\"}}\n",
-      "line 2: the value of \"tokens\" is not what belongs there" },
+      "line 2: invalid value of \"tokens\"" },
     { "an object for a number", START_LINE "{\"event\":\"token\",\"n\":{}}\n",
-      "line 2: the value of \"n\" is not what belongs there" },
+      "line 2: invalid value of \"n\"" },
     { "a state that is none", START_LINE "{\"event\":\"second\",\"state\":\"fast\"}\n",
-      "line 2: the value of \"state\" is not what belongs there" },
+      "line 2: invalid value of \"state\"" },
     { "too many layers", "{\"event\":\"start\",\"version\":1,\"run\":{\"n_layer\":513}}\n",
-      "line 1: has 513 layers, more than the 512 that can be" },
+      "line 1: has 513 layers; the maximum is 512" },
     { "layers that are not the model's",
       START_LINE "{\"event\":\"second\",\"layer\":[{\"bytes\":1},{},{}]}\n",
-      "line 2: has figures of 3 layers, the model has 1 and a head" },
+      "line 2: has figures for 3 layers, expected 1 and the head" },
     { "deep nesting", START_LINE "{\"event\":\"x\",\"a\":[[[[[[[[[[1]]]]]]]]]]}\n",
-      "line 2: is nested deeper than a recording ever is" },
+      "line 2: is nested too deeply for a recording" },
     { "bad UTF-8", START_LINE "{\"event\":\"\xff\"}\n",
-      "line 2: is not a whole line of a recording" },
+      "line 2: is not a complete line of a recording" },
 };
 
 static void a_broken_recording_gives_one_clear_error(void **state)
@@ -410,7 +410,7 @@ static void a_line_without_end_is_refused(void **state)
     fclose(f);
     assert_int_equal(mw_replay_open(&r, path, &e), 0);
     assert_int_equal(mw_replay_next(r, s, &e), -1);
-    assert_string_equal(e.what, "is longer than a line of a recording ever is");
+    assert_string_equal(e.what, "is too long for a line of a recording");
     mw_replay_close(r);
     free(s);
 }
