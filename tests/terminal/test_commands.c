@@ -156,7 +156,7 @@ static const struct row option_rows[] = {
     { "/file", "no file goes with the next message", NULL, NULL },
     { "/file /nowhere.txt", "cannot open \"/nowhere.txt\"", NULL, NULL },
     { "/copy all", "/copy answer or /copy code", NULL, NULL },
-    { "/chats nothing-like-it", "there is no saved chat", NULL, NULL },
+    { "/chats nothing-like-it", "no saved chat", NULL, NULL },
     { "/plan now", "/plan takes no argument", NULL, NULL },
 };
 

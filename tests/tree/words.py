@@ -21,6 +21,7 @@ REWRITTEN = [
     "tests/README.md",
     "tests/tree",
     "ui/dash",
+    "ui/store",
     "ui/term",
     "ui/text",
 ]

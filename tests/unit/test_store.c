@@ -485,23 +485,23 @@ struct bad {
 static struct bad bad_files[] = {
     { "an empty file", "", "line 1: is empty" },
     { "a file without text", "\n\n", "line 1: is empty" },
-    { "another kind of file", "GGUF\x03\n", "line 1: this is not a line of JSON" },
+    { "another kind of file", "GGUF\x03\n", "line 1: is not valid JSON" },
     { "other JSON", "{\"role\":\"user\",\"text\":\"x\"}\n",
-      "line 1: does not begin as a chat of memwall does" },
+      "line 1: is not a memwall chat file" },
     { "a head that is cut", "{\"memwall\":\"chat\",\"vers",
-      "line 1: does not begin as a chat of memwall does" },
+      "line 1: is not a memwall chat file" },
     { "a later version", "{\"memwall\":\"chat\",\"version\":2}\n",
-      "line 1: version 2 is not one that this memwall reads" },
+      "line 1: chat version 2 is not supported by this memwall" },
     { "rubbish in the middle", HEAD "{\"role\":\n{\"rewind\":0}\n",
-      "line 2: this is not a line of JSON" },
+      "line 2: is not valid JSON" },
     { "bad UTF-8", HEAD "{\"notice\":\"x\"}\n{\"notice\":\"\xff\"}\n\n",
-      "line 3: this is not a line of JSON" },
+      "line 3: is not valid JSON" },
     { "an array", HEAD "[1]\n\n", "line 2: it is not an object" },
     { "deep nesting",
       HEAD "{\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}\n\n",
       "line 2: it is nested too deeply" },
     { "two objects in a line", HEAD "{\"rewind\":0}{\"rewind\":0}\n\n",
-      "line 2: this is not a line of JSON" },
+      "line 2: is not valid JSON" },
 };
 
 static void refuses(void **state)
@@ -610,11 +610,11 @@ static void chats_are_listed_newest_first(void **state)
     ok(store_find(chats, all[1].name, path, sizeof path, &e));
     assert_string_equal(path, older);
     assert_int_equal(store_find(chats, "2", path, sizeof path, &e), -1);
-    assert_non_null(strstr(e.what, "more than one"));
+    assert_non_null(strstr(e.what, "several saved chats"));
     assert_int_equal(store_find(chats, "zzz", path, sizeof path, &e), -1);
-    assert_string_equal(e.what, "there is no saved chat \"zzz\"");
+    assert_string_equal(e.what, "no saved chat \"zzz\"");
     assert_int_equal(store_find(dir, NULL, path, sizeof path, &e), -1);
-    assert_string_equal(e.what, "there is no saved chat");
+    assert_string_equal(e.what, "no saved chat");
     free(all);
 }
 

@@ -1,7 +1,7 @@
 /*
- * yajl reads; what is kept is bounded: nesting by MAX_DEPTH, strings by the line, which
- * the caller bounds.  Keys that are not known are passed over with all that is in them, so
- * that later versions may add some.
+ * Parses with yajl, in bounded memory: MAX_DEPTH limits nesting, and the caller limits the line
+ * and so its strings.  Unknown keys are skipped with their values, so that later versions can
+ * add keys.
  */
 #include "config.h"
 
@@ -55,7 +55,7 @@ struct chatline_reader {
     bool keep;
     unsigned depth;
     enum key key;       /* at depth 1 */
-    char inner[24];     /* key inside of the receipt, at depth 2 */
+    char inner[24];     /* key in the receipt, at depth 2 */
     const char *broken; /* why a callback stopped it */
 };
 
@@ -306,8 +306,7 @@ void chatline_drop(struct chatline_reader *r)
 
 static int wrong(const struct chatline_reader *r, struct err *e)
 {
-    return err_set(e, ERR_FORMAT, "%s",
-                   r->broken != NULL ? r->broken : "this is not a line of JSON");
+    return err_set(e, ERR_FORMAT, "%s", r->broken != NULL ? r->broken : "is not valid JSON");
 }
 
 int chatline_feed(struct chatline_reader *r, const char *s, size_t n, struct err *e)
@@ -331,16 +330,16 @@ int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e)
 
 /* ---- lines that end too early ---- */
 
-/* Where things stand at the end of a line. */
+/* State at the end of an incomplete line. */
 struct stand {
     bool in_string, is_value; /* the last string is (or was) a value, not a key */
     size_t whole;             /* in a string: where its last complete character ended */
     unsigned depth;
-    size_t comma; /* the last one at depth 1; 0: none */
-    char last;    /* the last character outside of strings that is no blank */
+    size_t comma; /* position of the last one at depth 1; 0: none */
+    char last;    /* the last character outside strings that is not blank */
 };
 
-/* Bytes of the character of a string that begins at s, of n bytes; more than n: it is cut. */
+/* Returns the bytes of the character of a string at s[0 .. n); more than n: it is cut. */
 static size_t character_bytes(const char *s, size_t n)
 {
     unsigned char c = (unsigned char)s[0];
@@ -350,15 +349,15 @@ static size_t character_bytes(const char *s, size_t n)
     return c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
 }
 
-/* \ud800 to \udbff, which the other half of a pair should follow. */
+/* Is it \ud800 to \udbff, the first half of a surrogate pair? */
 static bool is_first_half(const char *s, size_t bytes)
 {
     return bytes == 6 && (s[2] | 0x20) == 'd' && memchr("89abAB", s[3], 6) != NULL;
 }
 
 /*
- * Looks only at what stands before each place, so a line that is cut at "whole" has the same
- * "whole" when it is read again.
+ * The state at a place depends only on the bytes before it, so a line that is cut at "whole"
+ * has the same "whole" when it is read again.
  */
 static struct stand look(const char *s, size_t n)
 {
@@ -393,7 +392,7 @@ static struct stand look(const char *s, size_t n)
     return at;
 }
 
-bool chatline_mend(const char *s, size_t n, size_t *keep, const char **more)
+bool chatline_repair(const char *s, size_t n, size_t *keep, const char **more)
 {
     struct stand at = look(s, n);
 

@@ -1,5 +1,5 @@
 /*
- * chatline.h - one line of a saved chat, read: hostile bytes to a few plain fields.
+ * chatline.h - parses one line of a saved chat, from untrusted bytes.
  */
 #ifndef MEMWALL_UI_STORE_CHATLINE_H
 #define MEMWALL_UI_STORE_CHATLINE_H
@@ -12,12 +12,12 @@
 #include "ui/store/store.h"
 
 struct text_of {
-    char *s; /* for malloc; NULL while only lengths are wanted */
+    char *s; /* from malloc; NULL if only lengths are read */
     size_t n, room;
 };
 
 struct chatline {
-    /* What the line is; a line that is nothing known is passed over. */
+    /* The kind of the line; a line of an unknown kind is skipped. */
     bool is_head, is_message, is_notice, is_receipt, is_rewind, is_queued, is_unqueued;
     enum store_kind kind; /* of a message */
     bool continues;
@@ -34,20 +34,20 @@ struct chatline {
 
 struct chatline_reader;
 
-/* keep: texts are wanted, not only their lengths.  NULL: no memory. */
+/* Begin a line.  keep: read texts, not only their lengths.  Returns NULL if out of memory. */
 struct chatline_reader *chatline_begin(bool keep);
-/* A part of the line.  -1 with *e: what is wrong (no file or line yet). */
+/* Parse a part of the line.  Returns -1 with *e, without file and line. */
 int chatline_feed(struct chatline_reader *r, const char *s, size_t n, struct err *e);
-/* The line is over.  *out is filled, its texts are the caller's; r is gone either way. */
+/* End the line and fill *out, whose texts the caller owns.  Always frees r. */
 int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e);
 void chatline_drop(struct chatline_reader *r);
 void chatline_free(struct chatline *l);
 
 /*
- * A line that ends too early (the program was killed): how many bytes of it can stay, and
- * what must follow them to make an object of it again.  false: nothing of it is of use.
+ * Repair a line that ends too early because the program was killed: *keep of its bytes followed
+ * by *more are a valid object.  Returns false if nothing is usable.
  */
-bool chatline_mend(const char *s, size_t n, size_t *keep, const char **more);
+bool chatline_repair(const char *s, size_t n, size_t *keep, const char **more);
 
 const char *chatline_done_name(enum mw_done d); /* "stop" */
 

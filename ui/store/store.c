@@ -1,7 +1,6 @@
 /*
-The file.  All writing goes through out: what could not be written
- * (a full disk) waits there and is tried again with the next line, so that a gap can never
- * arise in the middle of a chat.
+The file.  All writes go through out.  Bytes that could not be written (a full disk) stay
+ * there and are written before the next line, so the file never has a gap.
  */
 #include "config.h"
 
@@ -21,7 +20,7 @@ The file.  All writing goes through out: what could not be written
 #include "engine/base/utf8.h"
 #include "ui/store/store_internal.h"
 
-#define LINE_ENOUGH (STORE_MAX_LINE / 8) /* of text; escaping may make six bytes of one */
+#define LINE_ENOUGH (STORE_MAX_LINE / 8) /* of text; escaping turns a byte into at most six */
 
 /* ---- the file ---- */
 
@@ -69,7 +68,7 @@ static void take_name(struct store *s)
              (int)(n < sizeof s->name ? n : sizeof s->name - 1), base);
 }
 
-/* "2026-08-01T12:00:00Z", or as a name that sorts: "20260801-120000". */
+/* "2026-08-01T12:00:00Z", or "20260801-120000" as a sortable name */
 static void now(char buf[32], bool as_name)
 {
     time_t t = time(NULL);
@@ -84,7 +83,7 @@ static void now(char buf[32], bool as_name)
         strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* Nothing may be at path. */
+/* Create path, which must not exist. */
 static int take_file(struct store *s, const char *path)
 {
     s->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -93,8 +92,7 @@ static int take_file(struct store *s, const char *path)
     return s->fd;
 }
 
-/* Take a name that nothing has: the one given, or the time, with a number if two begin in one
- * second. */
+/* Use an unused name: path, or the time, with a number if two chats begin in one second. */
 int store_make_file(struct store *s, const char *path, struct err *e)
 {
     char stamp[32], name[sizeof s->path];
@@ -120,7 +118,7 @@ int store_make_file(struct store *s, const char *path, struct err *e)
     return 0;
 }
 
-/* Bring out into the file.  What does not go in stays in out. */
+/* Write out to the file; unwritten bytes stay in out. */
 static int flush(struct store *s, struct err *e)
 {
     size_t done = 0;
@@ -145,7 +143,7 @@ static int flush(struct store *s, struct err *e)
     return failed;
 }
 
-/* The older half of what is in memory only, if it is too much. */
+/* Beyond the limit, drop the older half of a chat that is only in memory. */
 static void forget_oldest(struct store *s)
 {
     uint64_t from = s->size + s->out.used - STORE_MEMORY_BYTES / 2;
@@ -174,7 +172,7 @@ int store_commit(struct store *s, bool sync, struct err *e)
         return -1;
     if (flush(s, e) != 0)
         return -1;
-    /* A file system, or a sandbox, that cannot sync keeps the file as well as it can. */
+    /* Some file systems and sandboxes cannot sync; that is not an error. */
     if (sync && fdatasync(s->fd) != 0 && errno != EINVAL && errno != ENOSYS && errno != EPERM)
         return err_sys(e, "could not sync \"%.150s\"", s->path);
     return 0;
@@ -184,7 +182,7 @@ int store_check_room(const struct store *s, struct err *e)
 {
     if (s->in_memory || s->out.used <= STORE_MEMORY_BYTES)
         return 0;
-    return err_set(e, ERR_IO, "%zu KiB of this chat wait to be saved", s->out.used >> 10);
+    return err_set(e, ERR_IO, "%zu KiB of this chat are not saved", s->out.used >> 10);
 }
 
 void store_print_head(struct store *s)
@@ -204,7 +202,7 @@ int store_new(struct store **out, const char *dir, const char *model, struct err
 
     *out = NULL;
     if (dir != NULL && strlen(dir) > 4000)
-        return err_set(e, ERR_ARGUMENT, "the name of the folder for chats is too long");
+        return err_set(e, ERR_ARGUMENT, "the path of the folder for chats is too long");
     s = store_blank(e);
     if (s == NULL)
         return -1;
@@ -222,7 +220,7 @@ static int open_file(struct store *s, const char *path, struct err *e)
     struct stat st;
 
     if (strlen(path) >= sizeof s->path)
-        return err_set(e, ERR_ARGUMENT, "the name of the chat is too long");
+        return err_set(e, ERR_ARGUMENT, "the path of the chat is too long");
     snprintf(s->path, sizeof s->path, "%s", path);
     take_name(s);
     s->fd = open(path, (s->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -236,13 +234,14 @@ static int open_file(struct store *s, const char *path, struct err *e)
     return 0;
 }
 
-/* Close what a killed program left open. */
-static int mend(struct store *s, uint64_t keep, const char *more, bool is_answer, struct err *e)
+/* Complete the last line of a program that was killed. */
+static int repair(struct store *s, uint64_t keep, const char *more, bool is_answer,
+                  struct err *e)
 {
     char last = '\n';
 
     if (keep < s->size && ftruncate(s->fd, (off_t)keep) != 0)
-        return err_sys(e, "could not mend \"%.200s\"", s->path);
+        return err_sys(e, "could not repair \"%.200s\"", s->path);
     store_forget(s, keep);
     if (keep > 0 && store_bytes(s, keep - 1, &last, 1, e) != 0)
         return -1;
@@ -268,7 +267,7 @@ static int open_any(struct store **out, const char *path, bool read_only, struct
     s->read_only = read_only;
     s->is_said = true;
     if (open_file(s, path, e) != 0 || store_load(s, &keep, &more, &is_answer, e) != 0 ||
-        (!read_only && more != NULL && mend(s, keep, more, is_answer, e) != 0)) {
+        (!read_only && more != NULL && repair(s, keep, more, is_answer, e) != 0)) {
         store_drop(s);
         return -1;
     }
@@ -288,7 +287,7 @@ int store_open_read(struct store **out, const char *path, struct err *e)
 
 /* ---- writing ---- */
 
-/* Where the next line begins. */
+/* Returns the offset of the next line. */
 static uint64_t end_of(const struct store *s)
 {
     return s->size + s->out.used;
@@ -299,7 +298,7 @@ static int check_writable(const struct store *s, struct err *e)
     return s->read_only ? err_set(e, ERR_ARGUMENT, "the chat is open for reading only") : 0;
 }
 
-/* The open line of the answer becomes complete; done: NULL while the answer goes on. */
+/* Complete the open line of the answer; done is NULL if the answer continues. */
 static void close_line(struct store *s, const char *done)
 {
     struct record *r = &s->record[s->answer - s->first];
@@ -324,13 +323,13 @@ static void begin_line(struct store *s, const char *role, bool continues)
                continues ? ",\"continues\":true" : "");
 }
 
-/* How much of s[0 .. n) goes into one line. */
+/* Returns how many bytes of s[0 .. n) fit one line. */
 static size_t some(const char *s, size_t n)
 {
     return n <= LINE_ENOUGH ? n : utf8_start(s, LINE_ENOUGH - 4, LINE_ENOUGH);
 }
 
-/* What a line of text is. */
+/* The kind of a line with text. */
 enum line_kind { LINE_MESSAGE, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
 
 static void begin_text(struct store *s, enum line_kind what, enum store_kind kind,
@@ -351,7 +350,7 @@ static void begin_text(struct store *s, enum line_kind what, enum store_kind kin
     }
 }
 
-/* Text as one line, or as several that continue it. */
+/* Add text as one line, or as several lines that continue it. */
 static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
                     const char *text, size_t n, uint32_t *item, struct err *e)
 {
@@ -384,7 +383,7 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
     } while (n > 0 && what != LINE_NOTICE);
     if (item != NULL)
         *item = number;
-    /* Nothing was said as long as nobody has asked. */
+    /* A chat without a question is not saved. */
     s->is_said = s->is_said || kind == STORE_USER || kind == STORE_ANSWER;
     return store_commit(s, kind == STORE_USER, e);
 }
@@ -399,7 +398,7 @@ int store_add(struct store *s, enum store_kind kind, const char *text, size_t n,
 int store_queue(struct store *s, const char *text, size_t n, struct err *e)
 {
     if (s->n_queue == STORE_MAX_QUEUE)
-        return err_set(e, ERR_ARGUMENT, "%d messages wait already", STORE_MAX_QUEUE);
+        return err_set(e, ERR_ARGUMENT, "%d messages are queued already", STORE_MAX_QUEUE);
     return add_text(s, LINE_QUEUED, STORE_USER, text, n, NULL, e);
 }
 
@@ -449,7 +448,7 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
     while (n > 0) {
         size_t now_n = some(text, n);
 
-        /* A line holds thinking, then text, and not more than can be read back. */
+        /* A line has thinking before text, and a length that can be read again. */
         if (s->is_open &&
             ((is_thinking && s->has_text) || end_of(s) - s->line_at > LINE_ENOUGH)) {
             close_line(s, NULL);

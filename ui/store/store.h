@@ -13,23 +13,22 @@
  *     {"role":"user","queued":true,"time":"…","text":"…"}
  *     {"unqueued":1}
  *
- * An answer's line is written while it streams: its beginning with the first piece, each
- * piece as it comes, its end when it is over.  A program that is killed leaves a line
- * without its end; store_open takes what is there and closes it.  So at most the token in
- * flight is lost.  rewind keeps the first N messages (user and assistant) and what stands
- * before the next one; the lines stay in the file.  queued is a message that waits for its
- * turn; the user's message with "queued":true is the first of them, and unqueued takes the
- * first N back.  Readers that do not know these keys pass over them.  Text has every character
- * escaped that a terminal would obey, so that `cat` is safe.
+ * The line of an answer is written while it streams: its start with the first piece, each
+ * piece at once, and its end with the answer.  A killed program leaves a line without its end,
+ * which store_open completes, so at most the token in flight is lost.
  *
- * Nothing that was said is given up.  A line that cannot be written (a full disk) waits in
- * memory and is tried again with the next one and by store_sync.  A file that another program
- * removed, moved or changed is noticed before the next line, and the whole chat is written to
- * a new file: store_take_moved reports it.
+ * rewind keeps the first N messages (user and assistant) and everything before the next one;
+ * the lines stay in the file.  queued is a message that waits for its turn.  A user message
+ * with "queued":true was the first of them, and unqueued removes the first N.  Readers skip
+ * unknown keys.  Control characters in text are escaped, so that `cat` is safe.
  *
- * Files are 0600, locked while open (a second program is refused), synced per turn.  What
- * is read is hostile: line length, nesting and counts are bounded; an error names file
- * and line.
+ * A line that cannot be written (a full disk) stays in memory and is retried with the next
+ * line and by store_sync.  If another program removes, moves or changes the file, the next
+ * write notices it and writes the whole chat to a new file; store_take_moved reports that.
+ *
+ * Files have mode 0600, are locked while open (a second program is refused), and are synced
+ * after each turn.  Files are untrusted: line length, nesting and counts are limited, and an
+ * error names file and line.
  */
 #ifndef MEMWALL_UI_STORE_STORE_H
 #define MEMWALL_UI_STORE_STORE_H
@@ -44,16 +43,16 @@
 #define STORE_MAX_LINE        ((size_t)2 << 20)
 #define STORE_MAX_ITEMS       (1 << 24)
 #define STORE_MAX_QUEUE       32
-#define STORE_MAX_QUEUE_LINES 64   /* of one message that waits */
-#define STORE_KEPT_ITEMS      4096 /* about so many are known without reading the file again */
-#define STORE_MEMORY_BYTES    ((size_t)1 << 20) /* text that no file holds; in the plan */
+#define STORE_MAX_QUEUE_LINES 64                /* of one queued message */
+#define STORE_KEPT_ITEMS      4096              /* approximate number in memory */
+#define STORE_MEMORY_BYTES    ((size_t)1 << 20) /* unsaved text; part of the plan */
 #define STORE_NO_ITEM         UINT32_MAX
 
 struct store;
 
 enum store_kind { STORE_SYSTEM, STORE_USER, STORE_ANSWER, STORE_NOTICE };
 
-/* What can be said of an item without reading its text again. */
+/* An item without its text. */
 struct store_item {
     enum store_kind kind;
     uint32_t text_bytes, thinking_bytes;
@@ -63,11 +62,11 @@ struct store_item {
     uint64_t context; /* tokens in the context after it; 0: not known */
 };
 
-/* Text of one item; for malloc, freed by store_text_free. */
+/* The text of one item; free with store_text_free. */
 struct store_text {
-    char *text, *thinking; /* end in NUL; thinking NULL if there is none */
+    char *text, *thinking; /* NUL-terminated; thinking is NULL if there is none */
     size_t len, thinking_len;
-    uint64_t n_left; /* bytes that were not asked for */
+    uint64_t n_left; /* bytes beyond the requested maximum */
 };
 
 struct store_head {
@@ -76,21 +75,21 @@ struct store_head {
 };
 
 /*
- * Begin a new chat in folder dir, which is made if it is not there.  No file before the
- * first message: chats in which nothing was said leave nothing.  dir NULL: the chat is kept
- * in memory only, about its newest STORE_MEMORY_BYTES.
+ * Begin a new chat in folder dir, which is created if necessary.  The file is created with the
+ * first message, so an empty chat leaves none.  dir NULL: keep about the newest
+ * STORE_MEMORY_BYTES of the chat in memory only.
  */
 int store_new(struct store **out, const char *dir, const char *model, struct err *e);
-/* Open path to go on with it. */
+/* Open path to continue it. */
 int store_open(struct store **out, const char *path, struct err *e);
-/* The same for reading only: neither locked nor repaired. */
+/* Open path for reading only, without lock and repair. */
 int store_open_read(struct store **out, const char *path, struct err *e);
-/* Write what is not written yet and close an unfinished answer as cancelled.  -1 with *e: the
- * file does not hold all of the chat. */
+/* Write everything, and end an unfinished answer as cancelled.  Returns -1 with *e if the file
+ * is incomplete. */
 int store_finish(struct store *s, struct err *e);
-void store_close(struct store *s); /* the same, and s is gone */
+void store_close(struct store *s); /* finish and free s */
 
-const char *store_path(const struct store *s); /* "" as long as there is no file */
+const char *store_path(const struct store *s); /* "" without a file */
 const char *store_name(const struct store *s); /* the file without folder and .jsonl */
 const struct store_head *store_head(const struct store *s);
 
@@ -98,31 +97,30 @@ const struct store_head *store_head(const struct store *s);
 
 int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
               struct err *e);
-/* A piece of an answer, at once in the file.  The first one begins the answer, or goes on
- * with the last one if resume is set. */
+/* Write a piece of an answer at once.  The first piece begins an answer, or continues the last
+ * one if resume is set. */
 int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
                 uint32_t *item, struct err *e);
-/* The answer is over.  Synced. */
+/* End the answer and sync. */
 int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e);
 /* Keep the first n messages (user and assistant). */
 int store_rewind(struct store *s, size_t n, struct err *e);
-/* Try again to write what could not be written; synced.  0 if all is in the file (or nothing
- * was said yet). */
+/* Retry writing, and sync.  Returns 0 if the file is complete, or the chat is empty. */
 int store_sync(struct store *s, struct err *e);
-/* Is there room for more messages?  -1 with *e: more than STORE_MEMORY_BYTES wait for a file
- * that cannot be written. */
+/* Can another message be kept?  Returns -1 with *e if more than STORE_MEMORY_BYTES could not be
+ * written. */
 int store_check_room(const struct store *s, struct err *e);
-/* Was the chat written to a new file since the last call, because the old one was removed or
- * changed?  *n_lost: messages whose text could not be recovered. */
+/* Was the chat moved to a new file since the last call, because the old one was removed or
+ * changed?  *n_lost: messages whose text was lost. */
 bool store_take_moved(struct store *s, uint32_t *n_lost);
 
-/* ---- messages that wait: at most STORE_MAX_QUEUE ---- */
+/* ---- queued messages: at most STORE_MAX_QUEUE ---- */
 
 int store_queue(struct store *s, const char *text, size_t n, struct err *e);
-/* The first of them is sent: it becomes the user's message text[0 .. n). */
+/* The first queued message was sent: it becomes the user message text[0 .. n). */
 int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item,
                      struct err *e);
-/* The first n wait no more. */
+/* Remove the first n. */
 int store_unqueue(struct store *s, size_t n, struct err *e);
 uint32_t store_queue_count(const struct store *s);
 uint64_t store_queue_bytes(const struct store *s); /* of all their texts */
@@ -131,20 +129,20 @@ int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, 
 /* ---- reading ---- */
 
 uint32_t store_count(const struct store *s);
-/* User and assistant messages, and who spoke. */
+/* The number of user and assistant messages, and whether one is a user message. */
 uint32_t store_messages(const struct store *s);
 bool store_is_user(const struct store *s, uint32_t message);
-/* The item that a message is. */
+/* Find the item of a message. */
 int store_item_of(const struct store *s, uint32_t message, uint32_t *item, struct err *e);
-/* Valid until the next call.  An old item is read again; one that cannot be is an empty
- * notice. */
+/* Returns an item, valid until the next call.  Old items are read again; an unreadable one is
+ * returned as an empty notice. */
 const struct store_item *store_item(const struct store *s, uint32_t item);
 int store_text(const struct store *s, uint32_t item, struct store_text *out, struct err *e);
-/* At most its first max bytes, thinking included, and no half of a character. */
+/* Read at most the first max bytes, including thinking, cut between characters. */
 int store_text_start(const struct store *s, uint32_t item, size_t max, struct store_text *out,
                      struct err *e);
-/* The oldest item whose text there is: not 0 only if the chat is in memory alone and has grown
- * beyond STORE_MEMORY_BYTES. */
+/* Returns the oldest item with text: above 0 only if the chat is in memory alone and longer
+ * than STORE_MEMORY_BYTES. */
 uint32_t store_oldest(const struct store *s);
 void store_text_free(struct store_text *t);
 
@@ -152,24 +150,23 @@ void store_text_free(struct store_text *t);
 
 struct store_entry {
     char name[64];
-    char title[96]; /* the beginning of the first message, clean, one line */
+    char title[96]; /* start of the first message, clean, one line */
     char model[64]; /* clean */
     time_t changed;
     uint64_t context; /* tokens; 0: not known */
     uint64_t bytes;
 };
 
-/* The chats in dir, newest first, for free().  A folder that is not there holds none;
- * files that are no chats are passed over. */
+/* List the chats in dir, newest first, for free().  A missing folder has none; other files are
+ * skipped. */
 int store_list(const char *dir, struct store_entry **out, size_t *n, struct err *e);
-/* The path of chat name in dir (NULL or "": the last one; the beginning of a name is
- * enough where only one has it). */
+/* Find a chat in dir by name or by a unique prefix; NULL or "" is the newest one. */
 int store_find(const char *dir, const char *name, char *path, size_t n, struct err *e);
 
 /* ---- export: written to a temporary name, synced, renamed ---- */
 
 enum store_format { STORE_MARKDOWN, STORE_JSON };
-/* By the end of a file's name: .json, else Markdown. */
+/* JSON if the name ends in .json, else Markdown. */
 enum store_format store_format_of(const char *path);
 int store_export(const struct store *s, const char *path, enum store_format format,
                  bool replace, struct err *e);

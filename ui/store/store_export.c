@@ -1,4 +1,4 @@
-/* A chat as Markdown for people, as JSON for programs. */
+/* Exports a chat as Markdown for people or as JSON for programs. */
 #include "config.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum store_format store_format_of(const char *path)
 
 /* ---- Markdown ---- */
 
-/* Text with a mark in front of each line. */
+/* Write text with a mark before each line. */
 static void put_marked(FILE *f, const char *mark, const char *s, size_t n)
 {
     while (n > 0) {
@@ -34,8 +34,8 @@ static void put_marked(FILE *f, const char *mark, const char *s, size_t n)
     }
 }
 
-/* Give the thinking, or the text, of an item in pieces: no more than a line of the chat's file
- * is in memory. */
+/* Pass the thinking or the text of an item in pieces, with at most one line of the chat file
+ * in memory. */
 typedef void put_fn(void *to, const char *s, size_t n);
 
 static int each_piece(const struct store *s, uint32_t item, bool thinking, put_fn *put,

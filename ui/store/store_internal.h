@@ -1,12 +1,12 @@
 /*
- * store_internal.h - between the files of the store: the file (store.c), its items
- * (store_items.c), reading (store_read.c), files that others spoil (store_rescue.c), lists of
- * chats (store_list.c), export (store_export.c).
+ * store_internal.h - shared by the file (store.c), items (store_items.c), reading
+ * (store_read.c), damaged files (store_rescue.c), lists of chats (store_list.c) and export
+ * (store_export.c).
  *
- *     file      head line │ lines … │ the answer's line that is open
- *     out                                                   │ bytes not in the file yet
+ *     file      head line │ lines … │ open line of the answer
+ *     out                                           │ bytes not written yet
  *
- * An item's text lies in one line or, when it was interrupted, in several: pieces, linked.
+ * The text of an item is in one line or, if it was interrupted, in a linked list of pieces.
  */
 #ifndef MEMWALL_UI_STORE_STORE_INTERNAL_H
 #define MEMWALL_UI_STORE_STORE_INTERNAL_H
@@ -19,7 +19,7 @@
 
 struct piece {
     uint64_t offset; /* of the line */
-    uint32_t bytes;  /* without its newline; 0: it is open and goes on to the end */
+    uint32_t bytes;  /* without newline; 0: open, up to the end */
     uint32_t next;
 };
 
@@ -28,14 +28,14 @@ struct record {
     uint32_t first, last; /* pieces */
 };
 
-/* Items whose lines lie one after the other: where they begin. */
+/* The start of a group of items with adjacent lines. */
 struct part {
     uint64_t offset;
-    uint32_t item, message; /* how many are before it */
-    uint32_t n_piece;       /* lines that became part of its items */
+    uint32_t item, message; /* their number before it */
+    uint32_t n_piece;       /* lines of its items */
 };
 
-/* A part that was read again; view: its items. */
+/* A part that was read again; view has its items. */
 struct old_part {
     struct store *view;
     uint32_t number;
@@ -44,31 +44,31 @@ struct old_part {
 struct store {
     char dir[4096], path[4096], name[64];
     struct store_head head;
-    int fd; /* -1: there is no file yet */
+    int fd; /* -1: no file yet */
     bool read_only;
-    bool in_memory;   /* there will never be a file */
-    bool is_said;     /* the chat is to be saved in a file */
-    bool is_nameless; /* the file had no name left when it was opened (/proc/self/fd/3) */
-    bool is_lost;     /* the file is not what was written: a new one is needed */
-    bool is_moved;    /* one was made, and nobody has asked yet */
+    bool in_memory;   /* never has a file */
+    bool is_said;     /* has a message, so it needs a file */
+    bool is_nameless; /* the file had no name when it was opened (/proc/self/fd/3) */
+    bool is_lost;     /* the file was changed: a new one is needed */
+    bool is_moved;    /* a new file was made and not reported yet */
     uint32_t n_lost;
-    uint64_t size; /* of the file: what is known to be in it */
+    uint64_t size; /* bytes known to be in the file */
     struct json out;
 
-    struct record *record; /* [n_record] items from first on; the first of part kept */
+    struct record *record; /* [n_record] items from first on, the first one of part kept */
     uint32_t first, kept;
     struct part *part; /* [n_part] */
     uint32_t n_part, room_part;
     uint32_t n_message;
     uint8_t *is_user; /* a bit for each message */
     uint32_t room_user;
-    struct old_part *old; /* never NULL, but in a view */
+    struct old_part *old; /* NULL only in a view */
     uint64_t n_reread;
 
-    /* A view: items [first, view_end) of another store.  Lines in their midst may be of later
-     * items, which were taken back. */
+    /* A view: items [first, view_end) of another store.  Lines among them may be of later
+     * items that a rewind removed. */
     bool is_view;
-    bool is_beyond; /* the last item is a later one */
+    bool is_beyond; /* the last line was of a later item */
     uint32_t view_end, first_message;
     uint32_t n_inside;      /* messages before the later ones ... */
     bool ends_with_message; /* ... the first of which is one */
@@ -79,39 +79,38 @@ struct store {
     struct record queue[STORE_MAX_QUEUE]; /* their items have lengths only */
     uint32_t n_queue;
 
-    char *tail; /* the last bytes of the file, in case it is cut */
+    char *tail; /* the last bytes of the file, in case it is truncated */
     size_t n_tail, room_tail;
 
     bool in_answer;  /* pieces belong to it until store_done */
     uint32_t answer; /* its item */
     /* Its line, while it is open. */
     bool is_open, in_thinking, has_text;
-    uint64_t line_at; /* where it begins */
+    uint64_t line_at; /* its start */
 };
 
 /* ---- store_items.c ---- */
 
-/* A line that was read or written becomes part of the items.  *item: which one it made or
- * continued. */
+/* Add a line that was read or written to the items.  *item: the item it made or continued. */
 int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint32_t bytes,
                 uint32_t *item, struct err *e);
 
-/* One more item, whose first line begins at offset. */
+/* Add an item whose first line begins at offset. */
 struct record *store_add_record(struct store *s, enum store_kind kind, uint64_t offset,
                                 struct err *e);
-/* The item that a line continues; NULL: the line begins one of its own. */
+/* Returns the item that a line continues; NULL: the line begins an item. */
 struct record *store_continued(struct store *s, enum store_kind kind);
-/* A piece of an item. */
+/* Add a piece to an item. */
 int store_add_line(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
                    struct err *e);
-/* A piece of anything. */
+/* Add a piece to an item or a queued message. */
 int store_add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
                     struct err *e);
 int store_keep_messages(struct store *s, uint64_t n, struct err *e);
 void store_drop_queued(struct store *s, uint64_t n);
 void store_apply_receipt(struct store *s, const struct chatline *l);
-/* Any item and the store that has its pieces, until an item of another part is asked for.
- * NULL with *e: it cannot be read again. */
+/* Returns an item and the store with its pieces, valid until an item of another part is
+ * requested.  NULL with *e: it cannot be read again. */
 const struct record *store_record(const struct store *s, uint32_t item,
                                   const struct store **holder, struct err *e);
 
@@ -121,42 +120,41 @@ struct store *store_blank(struct err *e); /* without file and items; NULL with *
 void store_drop(struct store *s);         /* s may be NULL */
 void store_print_head(struct store *s);
 void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context);
-/* Make a file of its own for s: at path if nothing is there (NULL: not tried), else in s->dir
- * under a name made of the time. */
+/* Create a file for s: at path if it does not exist (NULL: not tried), else in s->dir with a
+ * name made from the time. */
 int store_make_file(struct store *s, const char *path, struct err *e);
-/* In the file, or kept for it; sync: safe from a loss of power too. */
+/* Write out to the file, or keep it for later; sync: also survive a power failure. */
 int store_commit(struct store *s, bool sync, struct err *e);
 
 /* ---- store_rescue.c ---- */
 
-/* Keep the end of the file in memory: bytes that follow s->size. */
+/* Remember bytes that follow s->size, as the end of the file. */
 void store_remember(struct store *s, const char *bytes, size_t n);
-/* The file ends at size from now on. */
+/* Set the end of the file to size. */
 void store_forget(struct store *s, uint64_t size);
-/* Is the file still what was written, under its name? */
+/* Is the file unchanged and at its path? */
 bool store_is_intact(const struct store *s);
-/* Write all of the chat to a new file, which takes the place of the old one.  -1 with *e:
- * s is as it was. */
+/* Write the whole chat to a new file and use it.  Returns -1 with *e, and s unchanged. */
 int store_rescue(struct store *s, struct err *e);
 
 /* ---- store_read.c ---- */
 
-/* Parse the line s[0 .. n), which may be cut: *used bytes of it and *more are a line.
- * false: nothing can be made of it. */
+/* Parse the line s[0 .. n), which may be cut: *used of its bytes and *more are the line.
+ * Returns false if nothing is usable. */
 bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
                      const char **more);
 
-/* Read all lines of s->fd.  *keep: where the good part of the file ends; more (NULL: all is
- * well) must follow it. */
+/* Read all lines of s->fd.  *keep: end of the valid part of the file; *more must follow it
+ * (NULL: nothing to repair). */
 int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answer,
                struct err *e);
-/* The lines [from, to) of s become items of the view v. */
+/* Add the lines in bytes [from, to) of s to the view v. */
 int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct store *v,
                     struct err *e);
-/* The texts of one line. */
+/* Read the texts of one line. */
 int store_read_piece(const struct store *s, const struct piece *p, struct store_text *out,
                      struct err *e);
-/* Bytes of the file, or of what is not in it yet. */
+/* Read bytes of the file, or of out. */
 int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e);
 
 #endif

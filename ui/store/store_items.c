@@ -1,17 +1,17 @@
 /*
- * What the lines of a chat add up to: items and where their text is.
+ * The items of a chat and the positions of their text.
  *
- * A chat may have millions of items, so only the newest are kept.  The others are known by
- * part: about PART_ITEMS items whose lines lie one after the other in the file.  A part is
- * read again when one of its items is asked for, and one such part is kept.
+ * A chat may have millions of items, so only the newest are in memory.  Older ones are grouped
+ * in parts: about PART_ITEMS items with adjacent lines in the file.  A part is read again when
+ * one of its items is requested, and one such part stays in memory.
  *
  *     part      0          1          2        3        4
  *     items     ├──────────┼──────────┼────────┼────────┼───────┤
  *               only in the file      └─ s->record ─────────────┘
  *
- * Two rules make a part readable on its own.  A line that continues an item finds it in the
- * part that is being written, or begins an item of its own.  When the chat goes back, parts go
- * that have no item left: so no later line changes a part that is not the last.
+ * Two rules make a part readable on its own.  A line continues an item of the current part, or
+ * it begins another item.  A rewind removes parts without remaining items, so a later line
+ * only changes the last part.
  */
 #include "config.h"
 
@@ -22,8 +22,8 @@
 
 #define PART_ITEMS  1024
 #define PART_PIECES 4096
-/* Bytes that going back may read again, beside those of the file: a file that goes back again
- * and again would keep the reader for hours. */
+/* Limit of the bytes that rewinds may read again, in addition to the size of the file: a file
+ * with many rewinds could keep the reader busy for hours. */
 #define REREAD_BYTES ((uint64_t)4 << 30)
 
 static bool grow(void **items, uint32_t n, uint32_t *room, size_t size)
@@ -66,7 +66,7 @@ static void move_pieces(const struct store *s, struct record *r, struct piece *t
     }
 }
 
-/* Move the kept pieces into new memory with as much spare room again. */
+/* Move the pieces in use to new memory of twice their size. */
 static bool gather_pieces(struct store *s)
 {
     uint32_t n = 0, room = 16;
@@ -126,7 +126,7 @@ static bool begins_part(const struct store *s, enum store_kind kind)
                            n >= 2 * PART_ITEMS || p->n_piece >= PART_PIECES);
 }
 
-/* Parts at the start of the kept items that are not needed in memory. */
+/* Drop the oldest parts that are not needed in memory. */
 static void forget_parts(struct store *s)
 {
     uint32_t n, count = store_count(s);
@@ -198,7 +198,7 @@ struct record *store_add_record(struct store *s, enum store_kind kind, uint64_t 
     return &s->record[s->n_record++];
 }
 
-/* The last one of its kind in the last part; NULL: there is none. */
+/* Returns the last record of a kind in the last part; NULL: none. */
 static struct record *last_of(struct store *s, enum store_kind kind)
 {
     uint32_t begin = s->n_part == 0 ? 0 : last_part(s)->item - s->first;
@@ -234,7 +234,7 @@ static void forget_view(const struct store *s)
     s->old->view = NULL;
 }
 
-/* The part whose items are gone from memory, read again. */
+/* Read a part again whose items are not in memory. */
 static const struct store *view_of(const struct store *s, uint32_t p, struct err *e)
 {
     struct old_part *old = s->old;
@@ -244,7 +244,7 @@ static const struct store *view_of(const struct store *s, uint32_t p, struct err
         return old->view;
     forget_view(s);
     if (p + 1 >= s->n_part) {
-        err_set(e, ERR_IO, "the older messages of the chat are gone");
+        err_set(e, ERR_IO, "the older messages of the chat are no longer in memory");
         return NULL;
     }
     v = store_blank(e);
@@ -261,7 +261,7 @@ static const struct store *view_of(const struct store *s, uint32_t p, struct err
     if (store_count(v) != s->part[p + 1].item ||
         (!v->is_beyond && v->n_message != s->part[p + 1].message)) {
         store_drop(v);
-        err_set(e, ERR_FORMAT, "is not what it was when the chat was opened");
+        err_set(e, ERR_FORMAT, "was changed by another program");
         err_at(e, s->path, s->part[p].offset, NULL);
         return NULL;
     }
@@ -270,7 +270,7 @@ static const struct store *view_of(const struct store *s, uint32_t p, struct err
     return v;
 }
 
-/* The last part that begins at item or before it, or (messages) at message n. */
+/* Returns the last part that begins at or before item n, or message n. */
 static uint32_t part_of(const struct store *s, uint64_t n, bool messages)
 {
     uint32_t low = 0, high = s->n_part;
@@ -298,7 +298,7 @@ const struct record *store_record(const struct store *s, uint32_t item,
     return &(*holder)->record[item - (*holder)->first];
 }
 
-/* The item that is message n, which is there.  -1: its part cannot be read. */
+/* Find the item of an existing message.  Returns -1 if its part cannot be read. */
 static int item_of(const struct store *s, uint32_t n, uint32_t *item, struct err *e)
 {
     const struct store *holder = s;
@@ -314,7 +314,7 @@ static int item_of(const struct store *s, uint32_t n, uint32_t *item, struct err
         uint32_t i = *item - holder->first;
 
         if (i >= holder->n_record)
-            return err_set(e, ERR_FORMAT, "a message of the chat cannot be found again");
+            return err_set(e, ERR_FORMAT, "a message is missing from the chat file");
         if (is_message(holder->record[i].item.kind) && message++ == n)
             return 0;
     }
@@ -323,12 +323,12 @@ static int item_of(const struct store *s, uint32_t n, uint32_t *item, struct err
 int store_item_of(const struct store *s, uint32_t message, uint32_t *item, struct err *e)
 {
     return message < s->n_message ? item_of(s, message, item, e)
-                                  : err_set(e, ERR_ARGUMENT, "there is no such message");
+                                  : err_set(e, ERR_ARGUMENT, "no such message");
 }
 
 /* ---- going back ---- */
 
-/* Keep items [.. count) of part p. */
+/* Keep the first count items of part p. */
 static int keep_part(struct store *s, uint32_t p, uint32_t count, struct err *e)
 {
     uint64_t bytes = s->part[p + 1].offset - s->part[p].offset;
@@ -336,12 +336,12 @@ static int keep_part(struct store *s, uint32_t p, uint32_t count, struct err *e)
 
     s->n_reread += bytes;
     if (s->n_reread > REREAD_BYTES + 4 * s->size)
-        return err_set(e, ERR_FORMAT, "goes back too often to be read");
+        return err_set(e, ERR_FORMAT, "has too many rewinds to be read");
     if (view_of(s, p, e) == NULL)
         return -1;
     v = s->old->view;
     s->old->view = NULL;
-    /* The queue's pieces are in the memory that goes. */
+    /* The pieces of the queue are in the memory that is freed. */
     for (uint32_t i = 0; i < s->n_queue; i++) {
         struct record r = s->queue[i];
         uint32_t piece = r.first;
@@ -375,7 +375,7 @@ static int keep_in_view(struct store *s, uint64_t n, struct err *e)
     uint32_t item;
 
     if (n < s->first_message)
-        return err_set(e, ERR_FORMAT, "a part of the chat cannot be read again");
+        return err_set(e, ERR_FORMAT, "a part of the chat file cannot be read again");
     if (s->is_beyond && n >= s->n_inside) {
         s->n_message = (uint32_t)n;
         s->is_beyond = n > s->n_inside || !s->ends_with_message;
@@ -452,7 +452,7 @@ void store_drop_queued(struct store *s, uint64_t n)
     memmove(s->queue, s->queue + gone, s->n_queue * sizeof *s->queue);
 }
 
-/* Those that are too many are passed over: no memwall writes them. */
+/* Lines beyond the limit are skipped: memwall never writes them. */
 static int apply_queued(struct store *s, const struct chatline *l, uint64_t offset,
                         uint32_t bytes, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* All chats of a folder.  A chat is not read for its row: its beginning has the title, its
- * end the last receipt. */
+/* Lists the chats of a folder.  Only the start of a file is read, for the title, and its end,
+ * for the last receipt. */
 #include "config.h"
 
 #include <sys/stat.h>
@@ -15,11 +15,11 @@
 #include "ui/store/store_internal.h"
 #include "ui/text/clean.h"
 
-#define LOOK 16384 /* bytes at both ends */
+#define LOOK 16384 /* bytes read at both ends */
 
 static const char suffix[] = ".jsonl";
 
-/* A line, whole or cut. */
+/* Read a complete or cut line. */
 static bool read_line(const char *s, size_t n, struct chatline *l)
 {
     struct chatline_reader *r = chatline_begin(true);
@@ -27,7 +27,7 @@ static bool read_line(const char *s, size_t n, struct chatline *l)
     struct err unused;
     size_t keep = n;
 
-    if (!chatline_mend(s, n, &keep, &more)) {
+    if (!chatline_repair(s, n, &keep, &more)) {
         keep = n;
         more = "";
     }
@@ -48,7 +48,7 @@ static size_t line_length(const char *s, size_t n)
     return newline == NULL ? n : (size_t)(newline - s);
 }
 
-/* Head and title from the beginning of the file; false: it is no chat. */
+/* Read head and title from the start of a file.  Returns false if it is not a chat. */
 static bool look_at_beginning(const char *s, size_t n, struct store_entry *out)
 {
     bool first = true, is_chat = false;
@@ -72,7 +72,7 @@ static bool look_at_beginning(const char *s, size_t n, struct store_entry *out)
     return is_chat;
 }
 
-/* Tokens from the last receipt. */
+/* Read the tokens from the last receipt. */
 static void look_at_end(const char *s, size_t n, struct store_entry *out)
 {
     static const char mark[] = "{\"receipt\":";
@@ -180,7 +180,7 @@ int store_list(const char *dir, struct store_entry **out, size_t *n, struct err 
     return 0;
 }
 
-/* The one whose name begins so; an exact name wins. */
+/* Returns the chat whose name begins with name; an exact match wins. */
 static const struct store_entry *choose(const struct store_entry *all, size_t n,
                                         const char *name, struct err *e)
 {
@@ -190,7 +190,7 @@ static const struct store_entry *choose(const struct store_entry *all, size_t n,
     if (len > strlen(suffix) && strcmp(name + len - strlen(suffix), suffix) == 0)
         len -= strlen(suffix);
     if (n == 0) {
-        err_set(e, ERR_ARGUMENT, "there is no saved chat");
+        err_set(e, ERR_ARGUMENT, "no saved chat");
         return NULL;
     }
     if (len == 0)
@@ -202,7 +202,7 @@ static const struct store_entry *choose(const struct store_entry *all, size_t n,
             return &all[i];
         if (found != NULL) {
             err_set(e, ERR_ARGUMENT,
-                    "more than one saved chat has a name that begins with "
+                    "several saved chats have names that begin with "
                     "\"%.60s\"",
                     name);
             return NULL;
@@ -210,7 +210,7 @@ static const struct store_entry *choose(const struct store_entry *all, size_t n,
         found = &all[i];
     }
     if (found == NULL)
-        err_set(e, ERR_ARGUMENT, "there is no saved chat \"%.60s\"", name);
+        err_set(e, ERR_ARGUMENT, "no saved chat \"%.60s\"", name);
     return found;
 }
 
@@ -222,14 +222,14 @@ int store_find(const char *dir, const char *name, char *path, size_t n, struct e
 
     if (name != NULL && strchr(name, '/') != NULL) {
         if ((size_t)snprintf(path, n, "%s", name) >= n)
-            return err_set(e, ERR_ARGUMENT, "the name of the chat is too long");
+            return err_set(e, ERR_ARGUMENT, "the path of the chat is too long");
         return 0;
     }
     if (store_list(dir, &all, &count, e) != 0)
         return -1;
     found = choose(all, count, name == NULL ? "" : name, e);
     if (found != NULL && (size_t)snprintf(path, n, "%s/%s%s", dir, found->name, suffix) >= n) {
-        err_set(e, ERR_ARGUMENT, "the name of the folder for chats is too long");
+        err_set(e, ERR_ARGUMENT, "the path of the folder for chats is too long");
         found = NULL;
     }
     free(all);

@@ -1,4 +1,4 @@
-/* Lines of a saved chat, from a file that anybody may have written. */
+/* Reads the lines of a saved chat, from an untrusted file. */
 #include "config.h"
 
 #include <errno.h>
@@ -30,11 +30,11 @@ static int at_line(struct err *e, const struct store *s, uint64_t line)
     return err_at(e, s->path, ERR_NO_OFFSET, where);
 }
 
-/* What is known of the line that is being read. */
+/* State of the current line. */
 struct reading {
     struct store *s;
     struct chatline_reader *r;
-    uint64_t line, offset; /* number from 1, where it begins */
+    uint64_t line, offset; /* its number, from 1, and its start */
     uint64_t bytes;
     bool is_broken; /* why; an error only if another line follows */
     struct err why;
@@ -64,9 +64,9 @@ static int feed(struct reading *in, const char *s, size_t n, struct err *e)
 static int head(struct store *s, const struct chatline *l, struct err *e)
 {
     if (!l->is_head)
-        return err_set(e, ERR_FORMAT, "does not begin as a chat of memwall does");
+        return err_set(e, ERR_FORMAT, "is not a memwall chat file");
     if (l->version != 1)
-        return err_set(e, ERR_UNSUPPORTED, "version %lld is not one that this memwall reads",
+        return err_set(e, ERR_UNSUPPORTED, "chat version %lld is not supported by this memwall",
                        l->version);
     snprintf(s->head.model, sizeof s->head.model, "%s", l->model);
     snprintf(s->head.created, sizeof s->head.created, "%s", l->created);
@@ -79,7 +79,7 @@ static int end_line(struct reading *in, struct err *e)
     uint32_t item;
     int failed;
 
-    if (in->bytes == 0) /* an empty line says nothing */
+    if (in->bytes == 0) /* empty lines are skipped */
         return in->line == 1 ? err_set(e, ERR_FORMAT, "is empty") : 0;
     if (in->is_broken) {
         *e = in->why;
@@ -127,7 +127,7 @@ bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l
     struct chatline_reader *r = chatline_begin(keep_text);
     struct err unused;
 
-    if (!chatline_mend(s, n, used, more)) {
+    if (!chatline_repair(s, n, used, more)) {
         *used = n;
         *more = "";
     }
@@ -141,7 +141,7 @@ bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l
     return chatline_end(r, l, &unused) == 0;
 }
 
-/* The last line has no end.  It may be whole, or cut: then it is mended, or left out. */
+/* The last line has no newline.  If it is cut, it is repaired or dropped. */
 static int last_line(struct reading *in, uint64_t *keep, const char **more, bool *is_answer,
                      struct err *e)
 {
@@ -158,7 +158,7 @@ static int last_line(struct reading *in, uint64_t *keep, const char **more, bool
     if (store_bytes(in->s, in->offset, s, n, e) != 0) {
         failed = -1;
     } else if (in->line == 1) {
-        failed = err_set(e, ERR_FORMAT, "does not begin as a chat of memwall does");
+        failed = err_set(e, ERR_FORMAT, "is not a memwall chat file");
     } else if (store_read_line(s, n, false, &l, &used, more)) {
         *keep = in->offset + used;
         *is_answer = l.is_message && l.kind == STORE_ANSWER && !l.has_done && **more != '\0';
@@ -228,7 +228,8 @@ int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct st
 int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e)
 {
     if (s->in_memory && offset < s->size)
-        return err_set(e, ERR_IO, "the older messages of a chat that is not saved are gone");
+        return err_set(e, ERR_IO,
+                       "the older messages of an unsaved chat are no longer in memory");
     while (n > 0 && offset < s->size) {
         uint64_t tail_at = s->size - s->n_tail;
         size_t want = n < s->size - offset ? n : (size_t)(s->size - offset);
@@ -253,7 +254,7 @@ int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, str
         n -= (size_t)got;
     }
     if (n > 0 && offset - s->size + n > s->out.used) {
-        err_set(e, ERR_FORMAT, "a line is not what it was when it was written");
+        err_set(e, ERR_FORMAT, "the chat file was changed by another program");
         return err_at(e, s->path, offset, NULL);
     }
     if (n > 0)
@@ -296,7 +297,7 @@ int store_read_piece(const struct store *s, const struct piece *p, struct store_
     if (store_bytes(s, p->offset, line, n, e) != 0) {
         failed = -1;
     } else if (!store_read_line(line, n, true, &l, &used, &more)) {
-        err_set(e, ERR_FORMAT, "a line is not what it was when the chat was opened");
+        err_set(e, ERR_FORMAT, "the chat file was changed by another program");
         failed = err_at(e, s->path, p->offset, NULL);
     } else if (!join(&out->text, &out->len, &l.text) ||
                !join(&out->thinking, &out->thinking_len, &l.thinking)) {
@@ -313,7 +314,7 @@ static void cut(char *s, size_t *n, size_t max)
     s[*n] = '\0';
 }
 
-/* holder has the pieces of r. */
+/* holder is the store with the pieces of r. */
 static int record_text(const struct store *s, const struct store *holder,
                        const struct record *r, size_t max, struct store_text *out,
                        struct err *e)

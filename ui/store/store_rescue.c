@@ -1,10 +1,10 @@
 /*
- * A chat whose file was removed, moved, cut or written to by another program.
+ * Rescues a chat whose file was removed, moved, truncated or changed by another program.
  *
- * The chat is written again, message by message, to a file of its own.  Texts come from the
- * end of the file that is kept in memory, then from the file itself: a file that was removed
- * can still be read.  Only the beginning of a long chat that was cut is lost; its messages
- * stay, without their text, so that all later ones keep their numbers.
+ * The chat is written again, message by message, to a new file.  Texts come from the end of
+ * the old file, which is in memory, and from the file itself: a removed file can still be
+ * read.  Only texts at the start of a long truncated chat are lost.  Their messages stay,
+ * without text, so that later messages keep their numbers.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ void store_remember(struct store *s, const char *bytes, size_t n)
         s->n_tail = 0;
     }
     if (s->tail == NULL)
-        return; /* then it can only be read from the file */
+        return; /* then only the file has it */
     if (n > TAIL_BYTES) {
         bytes += n - TAIL_BYTES;
         n = TAIL_BYTES;
@@ -59,7 +59,7 @@ bool store_is_intact(const struct store *s)
     struct stat open, named;
 
     if (s->fd < 0 || fstat(s->fd, &open) != 0)
-        return true; /* there is none, or nothing is known */
+        return true; /* no file, or unknown */
     if ((open.st_nlink == 0 && !s->is_nameless) || (uint64_t)open.st_size != s->size)
         return false;
     if (stat(s->path, &named) != 0)
@@ -79,7 +79,7 @@ static const char *key_of(const struct store_item *item, bool is_queued)
     return is_queued ? "\"queued\"" : keys[item->kind];
 }
 
-/* Is this still a line of item?  Adds the lengths of its texts. */
+/* Is this still a line of the item?  Adds the lengths of its texts. */
 static bool is_line_of(const struct store_item *item, bool is_queued, const char *line,
                        size_t n, uint64_t *text_bytes)
 {
@@ -98,7 +98,7 @@ static bool is_line_of(const struct store_item *item, bool is_queued, const char
     return is;
 }
 
-/* The pieces of from, lines that are complete, to the end of n.  *open: one that is not. */
+/* Append the complete lines of a record to n.  *open: its incomplete line. */
 static int copy_lines(const struct store *s, const struct store *holder,
                       const struct record *from, bool is_queued, struct store *n,
                       struct record *to, uint32_t *open, struct err *e)
@@ -137,14 +137,14 @@ static int copy_lines(const struct store *s, const struct store *holder,
         if (store_commit(n, false, e) != 0)
             return -1;
     }
-    /* Another program may have written lines that look like these. */
+    /* Another program may have written similar lines. */
     is_lost |=
         !is_open && text_bytes != (uint64_t)from->item.text_bytes + from->item.thinking_bytes;
     n->n_lost += is_lost;
     return 0;
 }
 
-/* The line that is being written, at the end, without its newline. */
+/* Append the open line, without a newline. */
 static int copy_open(const struct store *s, uint32_t p, struct store *n, struct record *to,
                      struct err *e)
 {
@@ -168,7 +168,7 @@ static int copy_open(const struct store *s, uint32_t p, struct store *n, struct 
     return store_add_line(n, to, at, 0, e);
 }
 
-/* Item i of s, whose part can be read. */
+/* Copy item i, whose part can be read. */
 static int copy_item(const struct store *s, const struct store *holder,
                      const struct record *from, struct store *n, uint32_t *open, struct err *e)
 {
@@ -184,7 +184,7 @@ static int copy_item(const struct store *s, const struct store *holder,
     return 0;
 }
 
-/* Items of a part that cannot be read: its messages, then its notices, without their text. */
+/* Copy a part that cannot be read: its messages, then its notices, without text. */
 static int copy_unknown(const struct store *s, const struct part *part, struct store *n,
                         struct err *e)
 {
@@ -250,7 +250,7 @@ static int copy_all(const struct store *s, struct store *n, struct err *e)
     return store_commit(n, true, e);
 }
 
-/* The folder of path. */
+/* Get the folder of path. */
 static void folder_of(char *dir, size_t size, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -120,7 +120,7 @@ void talk_send(struct talk *t, const char *text)
         return;
     }
     if (!outbox_push(&t->outbox, message)) {
-        talk_error(t, "%d messages wait already", OUTBOX_MAX_QUEUE);
+        talk_error(t, "%d messages are queued already", OUTBOX_MAX_QUEUE);
         talk_draft(t, text);
         free(message);
         return;
