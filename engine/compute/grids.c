@@ -9,13 +9,13 @@
  */
 
 /* The value of level l in each family. */
-#define IQ2(l)     (8 + 17 * (l) + (l) / 2)     /* 8 25 43 */
+#define IQ2(l)     (8 + 17 * (l) + (l) / 2)      /* 8 25 43 */
 #define IQ3_XXS(l) (4 + 8 * (l) + 2 * ((l) / 7)) /* 4 12 20 28 36 44 52 62 */
-#define IQ3_S(l)   (1 + 2 * (l))                /* 1 3 5 7 9 11 13 15 */
-#define IQ1(l)     (8 * ((l) - 1))              /* -8 0 8 */
+#define IQ3_S(l)   (1 + 2 * (l))                 /* 1 3 5 7 9 11 13 15 */
+#define IQ1(l)     (8 * ((l)-1))                 /* -8 0 8 */
 
-#define OF_8(v, i, level) ((uint64_t)(uint8_t)level((v) >> 2 * (i) & 3) << 8 * (i))
-#define OF_4(v, i, level) ((uint32_t)(uint8_t)level((v) >> 3 * (i) & 7) << 8 * (i))
+#define OF_8(v, i, level) ((uint64_t)(uint8_t)level((v) >> 2 * (i)&3) << 8 * (i))
+#define OF_4(v, i, level) ((uint32_t)(uint8_t)level((v) >> 3 * (i)&7) << 8 * (i))
 #define ENTRY_8(v, level)                                                                      \
     (OF_8(v, 0, level) | OF_8(v, 1, level) | OF_8(v, 2, level) | OF_8(v, 3, level) |           \
      OF_8(v, 4, level) | OF_8(v, 5, level) | OF_8(v, 6, level) | OF_8(v, 7, level))

@@ -1,8 +1,8 @@
 /*
- * half.h - the two 16-bit floats and the bytes they lie in.
+ * half.h - small floats (f16, BF16, E8M0) and little-endian bytes.
  *
- * Written with integers so that every compiler and CPU gives the same bits:
- * subnormals are kept, rounding is to the nearest even value.
+ * All conversions use integers, so every compiler and CPU gives the same bits.  Subnormals
+ * are kept, and rounding is to the nearest even value.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_HALF_H
 #define MEMWALL_ENGINE_COMPUTE_HALF_H

@@ -1,8 +1,8 @@
 /*
- * kernel_set.h - the functions of one set, put together.
+ * kernel_set.h - all functions of one set.
  *
- * Included by a kernels_*.c, which first defines VECTORS as the name of its vec_*.h;
- * defines all that struct kernels wants but the name.
+ * A kernels_*.c defines VECTORS as the name of its vec_*.h, includes this file, and makes
+ * its struct kernels with KERNEL_SET(name).
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_KERNEL_SET_H
 #define MEMWALL_ENGINE_COMPUTE_KERNEL_SET_H
@@ -58,7 +58,7 @@ static void set_mul(enum tensor_type type, enum act_form form, const void *w, si
     }
 }
 
-/* Floats of 16 bits are rounded by the CPU, other types as kv_types.c does it. */
+/* The CPU rounds to f16; kv_types.c stores the other types. */
 static void set_kv_store(enum kv_type type, const float *src, size_t n, void *dst)
 {
     uint8_t *p = dst;

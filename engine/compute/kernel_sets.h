@@ -1,6 +1,6 @@
 /*
- * kernel_sets.h - which sets are compiled in, best first, and the question whether this
- * CPU runs them.  Included by kernels.c only.
+ * kernel_sets.h - the table of compiled sets, best first, each with its check of the CPU.
+ * Only kernels.c includes it.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_KERNEL_SETS_H
 #define MEMWALL_ENGINE_COMPUTE_KERNEL_SETS_H
@@ -32,7 +32,7 @@ static bool has_sse41(void)
     return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3");
 }
 
-/* Not every compiler's __builtin_cpu_supports knows this one. */
+/* Some compilers' __builtin_cpu_supports does not know f16c. */
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;
@@ -40,7 +40,7 @@ static bool has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 
-/* The compiler's check asks whether the system saves the registers, too. */
+/* __builtin_cpu_supports also checks that the system saves the registers. */
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();

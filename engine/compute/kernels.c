@@ -11,7 +11,7 @@ enum { N_SET = sizeof kernel_sets / sizeof kernel_sets[0] };
 
 const char *const *kernels_names(void)
 {
-    /* Filled with the same values by whoever comes first. */
+    /* Threads that get here together store the same values. */
     static const char *names[N_SET + 1];
     size_t n = 0;
 
@@ -33,7 +33,7 @@ const struct kernels *kernels_best(void)
 {
     size_t i = 0;
 
-    while (!kernel_sets[i].runs_here()) /* the last one always does */
+    while (!kernel_sets[i].runs_here()) /* the last set runs everywhere */
         i++;
     return kernel_sets[i].set;
 }
@@ -51,8 +51,8 @@ enum act_form act_form_of(enum tensor_type weight, bool exact)
 }
 
 /*
- * An odd number of cache lines: columns that lie a multiple of 4096 bytes apart would all
- * fall into the same few lines of the first-level cache and push each other out.
+ * Round up to an odd number of cache lines.  Columns a multiple of 4096 bytes apart would
+ * compete for the same few lines of the first-level cache.
  */
 static size_t odd_lines(size_t bytes)
 {

@@ -1,4 +1,4 @@
-/* Compiled twice: with -mavx512vnni too, it is kernels_avx512vnni. */
+/* Compiled twice.  With -mavx512vnni it defines kernels_avx512vnni. */
 #include "config.h"
 
 #define VECTORS "engine/compute/vec_avx512.h"

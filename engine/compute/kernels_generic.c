@@ -1,10 +1,10 @@
 /*
- * kernels_generic.c - the arithmetic in plain C: the definition of every kernel, and what
- * runs where no other set does.
+ * kernels_generic.c - the definition of every kernel, in plain C.  It also runs on CPUs
+ * that no other set supports.
  *
- * Order of additions: value k of a row goes to partial sum k % LANES, in rising k; the
- * partial sums are then folded in halves.  Compilers turn the partial sums into vectors
- * of whatever width there is, with the same result.
+ * Order of additions: value k of a row is added to partial sum k % LANES, in rising k, and
+ * the partial sums are folded in halves at the end.  Compilers can turn the partial sums
+ * into vectors of any width without changing the result.
  */
 #include "config.h"
 
@@ -17,8 +17,8 @@
 #include "engine/compute/quants.h"
 
 #define LANES 16  /* partial sums of one dot product */
-#define TILE  256 /* values widened to float at once: a whole number of any type's blocks */
-#define GROUP 8   /* columns, or queries, that share a widened tile */
+#define TILE  256 /* values decoded at once: a multiple of every type's block */
+#define GROUP 8   /* columns or queries that share a decoded tile */
 
 /* sum[k % LANES] += w[k] * x[k] */
 static void dot_add(const float *restrict w, const float *restrict x, size_t n,
@@ -51,7 +51,7 @@ static size_t min_size(size_t a, size_t b)
 
 /* Columns */
 
-/* The largest size; NaN if any value is not finite. */
+/* Returns max |x|, or NaN if a value is not finite. */
 static float largest(const float *x, size_t n)
 {
     float amax = 0;
@@ -101,7 +101,7 @@ static void act_pack(enum act_form form, const float *x, size_t n_k, void *dst)
     memset((char *)dst + n_k * sizeof *x, 0, bytes - n_k * sizeof *x);
 }
 
-/* Values k .. k + n - 1 of a packed column; k is a multiple of TILE. */
+/* Returns values k .. k + n - 1 of a packed column.  k is a multiple of TILE. */
 static const float *column_tile(enum act_form form, const void *column, size_t n_k, size_t k,
                                 size_t n, float *tile)
 {
@@ -162,7 +162,7 @@ static void rms_norm(const float *x, const float *w, size_t n, float eps, float 
         out[i] = w != NULL ? x[i] * s * w[i] : x[i] * s;
 }
 
-/* gelu in the form with tanh, as the models were trained */
+/* The tanh form of gelu, with which the models were trained. */
 static void gelu_mul(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -197,7 +197,7 @@ static void softcap(float *x, float cap, size_t n)
         x[i] = cap * tanhf(x[i] / cap);
 }
 
-/* Pairs of values 1, 2, 4 ... apart become their sum and their difference. */
+/* Replace pairs of values 1, 2, 4 ... apart by their sum and their difference. */
 static void rotate(float *x, size_t n, size_t run)
 {
     float scale_by = 1 / sqrtf((float)run);
@@ -237,8 +237,8 @@ static void scores(enum kv_type kt, const float *q, size_t n_q, const uint8_t *k
 }
 
 /*
- * Scores of one query become weights exp(s - max) with the maximum carried on.
- * Returns what the sums so far are to be multiplied with.
+ * Turn the scores of one query into weights exp(s - max) and update the running maximum and
+ * sum.  Returns the factor for the sums so far.
  */
 static float soften(float *s, size_t n_pos, float scale_by, float cap, float *m, float *l)
 {

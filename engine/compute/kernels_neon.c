@@ -1,4 +1,4 @@
-/* Compiled twice: with the dot product extension, it is kernels_neondot. */
+/* Compiled twice.  With the dot product extension it defines kernels_neondot. */
 #include "config.h"
 
 #define VECTORS "engine/compute/vec_neon.h"

@@ -7,7 +7,7 @@
 
 #include "engine/compute/half.h"
 
-/* A divisor below this has no finite inverse: the block counts as zeros. */
+/* A scale below this has no finite inverse; such a block is stored as zeros. */
 #define SMALLEST_SCALE 1e-37f
 
 const char *kv_type_name(enum kv_type t)
@@ -42,8 +42,7 @@ static float inverse(float d)
     return fabsf(d) >= SMALLEST_SCALE ? 1 / d : 0;
 }
 
-/* The scale of 32 values; NaN if one of them is not finite, so that reading them back gives no
- * numbers either. */
+/* Returns d, or NaN if a value is not finite, so that loading the block gives NaN as well. */
 static float scale_of(const float *x, float d)
 {
     for (int j = 0; j < 32; j++)
@@ -74,7 +73,7 @@ static int q4_0_quant(float v)
 
 static void store_q4_0(const float *x, uint8_t *p)
 {
-    float smax = 0; /* the value of the largest size, with its sign */
+    float smax = 0; /* the value with the largest magnitude */
 
     for (int j = 0; j < 32; j++)
         if (fabsf(x[j]) > fabsf(smax))

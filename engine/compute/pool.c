@@ -1,11 +1,11 @@
 /*
- * Life of a part: pool_run stores fn and ctx, raises `round` and wakes who sleeps; each
- * worker sees a new round, calls fn, and counts `left` down; the caller does its own part
+ * A round: pool_run stores fn and ctx, raises `round` and wakes sleeping workers.  Each
+ * worker sees the new round, calls fn and decrements `left`.  The caller does its own part
  * and waits until left is 0.
  *
- * Waiting spins for SPIN looks at the word, a few tens of microseconds, and then sleeps
- * in the kernel on the same word (futex).  Where there are more threads than CPUs nobody
- * spins, since that takes the time from the one who is waited for.
+ * A waiting thread polls the word SPIN times, a few tens of microseconds, and then sleeps on
+ * it in the kernel (futex).  With more threads than CPUs no thread spins, because it would
+ * take time from the thread it waits for.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@
 #include "engine/base/thread.h"
 
 #define MAX_THREAD 256
-/* Kernels keep their tiles on the stack, and sanitizers widen them; only what is touched is
+/* Kernels keep tiles on the stack, and sanitizers enlarge them.  Only touched pages are
  * charged. */
 #define STACK_BYTES ((size_t)8 << 20)
 #define SPIN        1000 /* pauses of 10 to 50 ns each */
@@ -43,7 +43,7 @@ struct pool {
     int n_thread;
     int n_started; /* workers that exist: 1 .. n_started */
     int spin;
-    pool_fn *fn; /* of this round; stored before round is raised */
+    pool_fn *fn; /* for this round, stored before round is raised */
     void *ctx;
     bool is_closing;
 
@@ -74,7 +74,7 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Returns the round that follows seen. */
+/* Returns the round after `seen`. */
 static unsigned wait_for_round(struct pool *p, unsigned seen)
 {
     unsigned now;
@@ -86,8 +86,8 @@ static unsigned wait_for_round(struct pool *p, unsigned seen)
         pause_cpu();
     }
     /*
-     * Both sides in sequential order: either the caller sees n_asleep and wakes, or
-     * the kernel (or the load) sees the new round and does not sleep.
+     * Both sides use sequential consistency: either the caller sees n_asleep and wakes this
+     * thread, or the load or the kernel sees the new round and this thread does not sleep.
      */
     atomic_fetch_add(&p->n_asleep, 1);
     while ((now = atomic_load(&p->round)) == seen)
@@ -168,8 +168,8 @@ int pool_new(struct pool **out, int n_thread, struct err *e)
 
     *out = NULL;
     if (n_thread < 1 || n_thread > MAX_THREAD)
-        return err_set(e, ERR_ARGUMENT, "%d threads asked for; between 1 and %d work", n_thread,
-                       MAX_THREAD);
+        return err_set(e, ERR_ARGUMENT, "the number of threads must be 1 to %d, not %d",
+                       MAX_THREAD, n_thread);
     bytes = sizeof *p + (size_t)(n_thread - 1) * sizeof p->worker[0];
     p = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (p == NULL)

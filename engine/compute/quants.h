@@ -12,15 +12,16 @@
 extern const int8_t iq4_values[16], mxfp4_values[16];
 
 /*
- * A column in form ACT_Q8.  n is n_k rounded up to ACT_Q8_PAD values; what is past n_k is
- * zero, so that kernels read whole vectors.
+ * A column in form ACT_Q8.  n is n_k rounded up to ACT_Q8_PAD values.  Values past n_k are
+ * zero, so kernels can read whole vectors.
  *
  *     int8_t q[n];          x = d * q, q in -127 .. 127
- *     float  d[n / 16];     the scale of each 32, twice: most types have scales of 16
- *     float  dsum[n / 16];  d * the sum of the q, for minima and offsets
+ *     float  d[n / 16];     the scale of each 32 values, stored twice, because many weight
+ *                           types have a scale per 16
+ *     float  dsum[n / 16];  d * the sum of 16 q, for minima and offsets
  *
- * d = max |x| / 127 in each 32, q = x * (127 / max |x|) rounded to the nearest, halves to
- * even.
+ * In each 32 values d = max |x| / 127 and q = x * (127 / max |x|), rounded to the nearest,
+ * halves to even.
  */
 #define ACT_Q8_PAD 256
 
@@ -43,13 +44,13 @@ static inline struct act_q8 act_q8_at(const void *column, size_t n_k)
     return (struct act_q8){ .q = q, .d = d, .dsum = d + n / 16 };
 }
 
-/* A block below 1e-30 counts as zeros: 127 / amax must not overflow. */
+/* Blocks below 1e-30 are stored as zeros, because 127 / amax must not overflow. */
 static inline float act_q8_scale(float amax)
 {
     return amax < 1e-30f ? 0 : amax / 127;
 }
 
-/* Columns in form ACT_F32 end in zeros up to a multiple of this many floats. */
+/* Columns in form ACT_F32 are padded with zeros to a multiple of this many floats. */
 #define ACT_F32_PAD 16
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * set_attn.h - attention over one block of stored positions.
  *
- * Scores are a small product (keys are the rows, queries the columns), so they keep the
- * order of additions of set_mul_float.h.  Values are gathered a few vectors of the head at
- * a time for all queries of a group, position after position.
+ * The scores are a small matrix product with keys as rows and queries as columns, so they
+ * have the order of additions of set_mul_float.h.  Weighted values are summed over positions
+ * in rising order, a few vectors of the head at a time for all queries of a group.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
 #define MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
@@ -12,9 +12,9 @@
 #include "engine/compute/set_curves.h"
 #include "engine/compute/set_mul_float.h"
 
-#define ATTN_GROUP 8  /* queries whose weights wait together */
-#define V_PIECE    64 /* values of a quantised row that are widened at once */
-#define V_VECTORS  2  /* of a tile, times */
+#define ATTN_GROUP 8  /* queries per call of gather */
+#define V_PIECE    64 /* values of a quantised row that are decoded at once */
+#define V_VECTORS  2  /* a tile has V_VECTORS of the head for V_QUERIES queries */
 #define V_QUERIES  4
 
 INLINE enum tensor_type type_of_kv(enum kv_type t)
@@ -25,7 +25,7 @@ INLINE enum tensor_type type_of_kv(enum kv_type t)
     return same[t];
 }
 
-/* Scores s[32], -infinity behind the last position, become exp(s - max); see kernels.h. */
+/* Turn the scores s[32] into weights exp(s - max); see attn in kernels.h. */
 static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m, float *l)
 {
     vf v[ATTN_BLOCK / VN];
@@ -39,7 +39,7 @@ static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m
             v[i] = vf_mul(vf_all(cap), vf_tanh(vf_div(v[i], vf_all(cap))));
         vf_store(s + i * VN, v[i]);
     }
-    for (size_t j = n_pos; j < ATTN_BLOCK; j++) /* the cap made them finite */
+    for (size_t j = n_pos; j < ATTN_BLOCK; j++) /* again: the cap made them finite */
         s[j] = -INFINITY;
     for (size_t i = 0; i < ATTN_BLOCK / VN; i++)
         top = vf_max(top, vf_load(s + i * VN));
@@ -52,7 +52,7 @@ static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m
         vf_store(s + i * VN, v[i]);
         sum = vf_add(sum, v[i]);
     }
-    if (new_m == *m) { /* as most often */
+    if (new_m == *m) { /* the common case */
         *l += vf_sum(sum);
         return 1;
     }
@@ -63,8 +63,8 @@ static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m
 }
 
 /*
- * acc[i][d ..] = acc[i][d ..] * shrink[i] + sum_j p[i][j] * v[j][d ..], for n_i queries
- * and n_v vectors of the head; n is what is left of the head when n_v is 1.
+ * acc[i][d ..] = acc[i][d ..] * shrink[i] + sum_j p[i][j] * v[j][d ..] for n_i queries and
+ * n_v vectors of the head.  If n_v is 1, n is the number of values left in the head.
  */
 INLINE void gather_tile(enum tensor_type type, size_t n_i, size_t n_v, size_t n, const float *p,
                         const float *shrink, const uint8_t *v, size_t v_stride, size_t d,
@@ -107,7 +107,7 @@ INLINE void gather_tile(enum tensor_type type, size_t n_i, size_t n_v, size_t n,
     }
 }
 
-/* Values d .. d + n - 1 of every row for n_q queries; acc points at value d of the first. */
+/* Values d .. d + n - 1 of every row for n_q queries.  acc is at value d of the first. */
 INLINE void gather_values(enum tensor_type type, size_t n_q, const float *p,
                           const float *shrink, const uint8_t *v, size_t v_stride, size_t d,
                           size_t n, size_t n_pos, float *acc, size_t ld_acc)

@@ -1,9 +1,9 @@
 /*
- * set_curves.h - exp, tanh and what is made of them, norms and sums of vectors.
+ * set_curves.h - exp, tanh, the activation functions made of them, and norms.
  *
- * exp and tanh are our own so that they cost a few instructions a vector and give the same
- * bits on every machine with the same set.  Both stay within 2 units in the last place
- * (polynomials of the Cephes library).
+ * exp and tanh are written here because they then take a few instructions per vector and give
+ * the same bits on every machine with the same set.  Both are accurate to 2 units in the last
+ * place.  The polynomials are those of the Cephes library.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_CURVES_H
 #define MEMWALL_ENGINE_COMPUTE_SET_CURVES_H
@@ -14,8 +14,8 @@
 #include VECTORS
 
 /*
- * exp(x) = 2^n * exp(r), n whole, |r| <= ln(2) / 2.  Gives 0 below about -104 and infinity
- * above 89; NaN stays NaN.
+ * exp(x) = 2^n * exp(r) with whole n and |r| <= ln(2) / 2.  The result is 0 below about -104
+ * and infinity above 89.  NaN stays NaN.
  */
 INLINE vf vf_exp(vf x)
 {
@@ -36,7 +36,7 @@ INLINE vf vf_exp(vf x)
     return vf_ldexp(vf_add(p, vf_all(1)), n);
 }
 
-/* Near 0 a polynomial in x^2, elsewhere 1 - 2 / (exp(2x) + 1). */
+/* A polynomial in x^2 near 0, otherwise 1 - 2 / (exp(2x) + 1). */
 INLINE vf vf_tanh(vf x)
 {
     vf a = vf_abs(x), z = vf_mul(x, x);
@@ -54,7 +54,7 @@ INLINE vf vf_tanh(vf x)
     return vf_if_less(a, vf_all(0.625f), near, vf_copysign(far, x));
 }
 
-/* x * sigmoid(2u) is x / 2 * (1 + tanh(u)) without the cancellation. */
+/* x * sigmoid(2u) equals x / 2 * (1 + tanh(u)) and does not cancel. */
 INLINE vf vf_gelu(vf x)
 {
     vf cubic = vf_fma(vf_mul(vf_mul(x, x), x), vf_all(0.044715f), x);
@@ -68,7 +68,7 @@ INLINE vf vf_silu(vf x)
     return vf_div(x, vf_add(vf_all(1), vf_exp(vf_sub(vf_zero(), x))));
 }
 
-/* x[i] = expression of vx and vy, in whole vectors and a part */
+/* x[i] = expression of vx and vy, for n values */
 #define EACH_VECTOR(x, y, n, expression)                                                       \
     do {                                                                                       \
         size_t i = 0;                                                                          \
@@ -109,7 +109,7 @@ static void set_softcap(float *x, float cap, size_t n)
     EACH_VECTOR(x, x, n, vf_mul(vf_all(cap), vf_tanh(vf_div(vx, vf_all(cap)))));
 }
 
-/* Two vectors of partial sums, so that they hide each other's waits. */
+/* Two vectors of partial sums, which hide each other's latency. */
 INLINE float sum_of_squares(const float *x, size_t n)
 {
     vf even = vf_zero(), odd = vf_zero();

@@ -1,15 +1,15 @@
 /*
  * set_mul_float.h - matrix times columns of floats.
  *
- * Order of additions: lane k % VN of one vector adds w[k] * x[k] in rising k, with fused
- * multiply-add; the lanes are then folded in halves.  A tile holds such a vector for each
- * of its rows and columns, so tiles of any size give the same bits.
+ * Order of additions: lane k % VN of a vector adds w[k] * x[k] in rising k with fused
+ * multiply-add, and the lanes are folded in halves at the end.  A tile has one such vector
+ * per row and column, so tiles of any size give the same bits.
  *
- * Weights of 16 and 32 bits are widened as they are loaded, once for all columns of the
- * tile.  Others are widened into a small buffer, MUL_DEPTH values of TILE_ROWS rows at a
- * time, while the sums of a block of columns wait in memory.
+ * Floats are widened as they are loaded, once for all columns of a tile.  Blocks are decoded
+ * to a small buffer, MUL_DEPTH values of TILE_ROWS rows at a time, while the sums of up to
+ * WAITING_COLS columns are in memory.
  *
- * Columns are taken in blocks that stay in the second-level cache while the rows pass.
+ * Columns are multiplied in groups that fit the second-level cache, each with all rows.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_MUL_FLOAT_H
 #define MEMWALL_ENGINE_COMPUTE_SET_MUL_FLOAT_H
@@ -18,12 +18,12 @@
 
 #include "engine/compute/set_unpack.h"
 
-#define ROWS_OF_ONE  8                   /* rows of a tile with a single column */
-#define COLUMN_CACHE ((size_t)448 << 10) /* bytes of columns kept near */
+#define ROWS_OF_ONE  8                   /* rows of a tile with one column */
+#define COLUMN_CACHE ((size_t)448 << 10) /* bytes of columns per group */
 #define MUL_DEPTH    512
 #define WAITING_COLS (4 * TILE_COLS)
 
-/* Rows w_stride bytes apart, columns ldx floats; y[c * ldy + r]. */
+/* Rows are w_stride bytes apart, columns ldx floats.  The result is y[c * ldy + r]. */
 struct product {
     const uint8_t *w;
     size_t w_stride, n_row, n_k;
@@ -34,8 +34,8 @@ struct product {
 };
 
 /*
- * The lines at p, into the second-level cache: rows are read several at a time and end
- * before the hardware has understood that they follow each other.
+ * Prefetch n bytes into the second-level cache.  Several rows are read at a time, and they
+ * end before the hardware prefetcher recognises the streams.
  */
 INLINE void fetch_ahead(const uint8_t *p, size_t n)
 {
@@ -44,8 +44,8 @@ INLINE void fetch_ahead(const uint8_t *p, size_t n)
 }
 
 /*
- * acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n).  is_far: the rows come from memory and
- * are used sooner than they arrive, so those of the next tile are asked for.
+ * acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n).  If is_far, the rows come from memory,
+ * and the rows of the next tile are prefetched.
  */
 INLINE void add_tile(enum tensor_type type, bool is_far, size_t n_r, size_t n_c,
                      const uint8_t *w, size_t w_stride, const float *x, size_t ldx, size_t n,
@@ -88,7 +88,7 @@ INLINE void add_tile(enum tensor_type type, bool is_far, size_t n_r, size_t n_c,
     }
 }
 
-/* y[c * ldy + r] = sum of the lanes of acc[r][c], n_c in a row. */
+/* y[c * ldy + r] = the sum of the lanes of acc[r * n_c + c] */
 INLINE void fold_tile(const vf *acc, size_t n_r, size_t n_c, float *y, size_t ldy)
 {
     size_t from = 0;
@@ -105,7 +105,7 @@ INLINE void fold_tile(const vf *acc, size_t n_r, size_t n_c, float *y, size_t ld
         y[j * ldy + i] = vf_sum(acc[i * n_c + j]);
 }
 
-/* A whole tile: rows r and columns c on, all of n_k. */
+/* A complete tile that starts at row r and column c. */
 INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
                      size_t r, size_t c)
 {
@@ -119,7 +119,7 @@ INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct
     fold_tile(acc, n_r, n_c, p->y + c * p->ldy + r, p->ldy);
 }
 
-/* Add n values of widened rows to the sums that wait: sums[c * TILE_ROWS + r]. */
+/* Add n values of decoded rows to sums[c * TILE_ROWS + r]. */
 INLINE void add_waiting(size_t n_r, size_t n_c, const float *w, const float *x, size_t ldx,
                         size_t n, vf *sums)
 {
@@ -135,7 +135,7 @@ INLINE void add_waiting(size_t n_r, size_t n_c, const float *w, const float *x, 
         sums[i % n_c * TILE_ROWS + i / n_c] = acc[i];
 }
 
-/* fn(n_r, n_c, ...) with n_c, which is at most TILE_COLS, as a constant */
+/* fn(n_r, n_c, ...) with n_c <= TILE_COLS as a constant */
 #if TILE_COLS == 3
 #define WITH_COLS(n_c, fn, n_r, ...)                                                           \
     switch (n_c) {                                                                             \
@@ -160,7 +160,7 @@ INLINE size_t at_most(size_t n, size_t limit)
     return n < limit ? n : limit;
 }
 
-/* One column: the weights come from memory, and rows hide each other's waits. */
+/* The weights come from memory, and 8 rows at a time hide each other's latency. */
 INLINE void mul_one_column(enum tensor_type type, const struct product *p)
 {
     size_t r = 0;
@@ -171,7 +171,6 @@ INLINE void mul_one_column(enum tensor_type type, const struct product *p)
         mul_tile(type, 1, 1, p, r, 0);
 }
 
-/* Weights that are floats */
 INLINE void mul_floats(enum tensor_type type, const struct product *p)
 {
     size_t near = COLUMN_CACHE / (p->ldx * sizeof *p->x + 1) / TILE_COLS * TILE_COLS;
@@ -210,7 +209,7 @@ INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product 
         size_t n = at_most(p->n_k - k, MUL_DEPTH);
         const uint8_t *w = p->w + r * p->w_stride + k / SPAN * traits_of(type).bytes;
 
-        /* A row of keys may end within a block, which is filled up with zeros. */
+        /* A row of keys may end within a block; the rest of the block is zeros. */
         for (size_t i = 0; i < n_r; i++)
             set_dequant(type, w + i * p->w_stride, buf + i * MUL_DEPTH, (n + 31) / 32 * 32);
         for (size_t i = 0; i < n_r && c == 0; i++)
@@ -225,7 +224,6 @@ INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product 
             p->y[(c + j) * p->ldy + r + i] = vf_sum(sums[j * TILE_ROWS + i]);
 }
 
-/* Weights in blocks */
 static void mul_blocks(enum tensor_type type, const struct product *p)
 {
     for (size_t c = 0; c < p->n_col; c += WAITING_COLS) {

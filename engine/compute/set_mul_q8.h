@@ -1,16 +1,14 @@
 /*
  * set_mul_q8.h - matrix times columns of 8-bit numbers.
  *
- * Both sides are integers with a scale for each 16 or 32 values, so the products of 4
- * neighbours are summed exactly in a lane, and one multiply-add a vector of bytes brings
- * the scales in.
+ * Both sides are integers with a scale for each 16 or 32 values.  A lane sums the products
+ * of 4 neighbours exactly, and one multiply-add per vector of bytes applies the scales.
  *
- * Order of additions, for each row and column alone: for each span of 256 values, in
- * rising order, chunk by chunk
+ * Order of additions for each row and column: for each span of 256 values in rising order,
+ * chunk by chunk,
  *     acc  += float(lane sums of chunk) * (s * d)     s of the weights, d of the column
- *     less += m * dsum                                minima and offsets, 16 groups
- * and at the end fold(acc) - fold(less).  A row that ends within a span is filled up with
- * zeros.
+ *     less += m * dsum                                minima and offsets of 16 groups
+ * and at the end fold(acc) - fold(less).  If a row ends within a span, zeros fill the span.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_MUL_Q8_H
 #define MEMWALL_ENGINE_COMPUTE_SET_MUL_Q8_H
@@ -19,7 +17,7 @@
 
 #include "engine/compute/set_mul_float.h"
 
-#define Q8_COLS 32 /* columns whose sums wait in memory while a span is unpacked */
+#define Q8_COLS 32 /* columns that share an unpacked span */
 
 struct q8_product {
     const uint8_t *w;
@@ -38,7 +36,7 @@ struct q8_span {
 
 struct q8_sum {
     vf acc;
-    vf less[NS]; /* used where the type has minima or an offset */
+    vf less[NS]; /* used if the type has minima or an offset */
 };
 
 INLINE bool has_less(enum tensor_type type)
@@ -98,7 +96,7 @@ INLINE void q8_add(enum tensor_type type, const struct q8_span *u, struct act_q8
     }
 }
 
-/* Where span i of a row lies; the last one may be short and is then copied to tail. */
+/* Returns span i of a row.  A short span at the end is copied to tail. */
 INLINE const uint8_t *q8_span_at(enum tensor_type type, const uint8_t *row, size_t n_k,
                                  size_t i, uint8_t *tail)
 {
@@ -112,7 +110,7 @@ INLINE const uint8_t *q8_span_at(enum tensor_type type, const uint8_t *row, size
     return tail;
 }
 
-/* As fetch_ahead, for a span. */
+/* fetch_ahead for a span */
 INLINE void fetch_span(enum tensor_type type, const uint8_t *p)
 {
     UNROLL
@@ -137,7 +135,7 @@ INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p
             const uint8_t *row = p->w + (r + j) * p->w_stride;
             struct q8_span u;
 
-            /* Without this Q4_K takes 68 cycles a span from memory instead of 35. */
+            /* Without this a span of Q4_K takes 68 cycles from memory instead of 35. */
             fetch_span(type, row + i * traits_of(type).bytes + 2 * n_r * p->w_stride);
             q8_unpack(type, q8_span_at(type, row, p->n_k, i, tail), &u);
             q8_add(type, &u, x, i, &sum[j]);
@@ -148,7 +146,7 @@ INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p
         p->y[c * p->ldy + r + j] = q8_total(type, &sum[j]);
 }
 
-/* The same with n_c columns from c on: each span is unpacked once for all of them. */
+/* Columns c .. c + n_c - 1.  Each span is unpacked once for all of them. */
 INLINE void q8_many(enum tensor_type type, size_t n_r, const struct q8_product *p, size_t r,
                     size_t c, size_t n_c)
 {
@@ -208,7 +206,7 @@ static void mul_q8_columns(enum tensor_type type, const struct q8_product *p)
     assert(!"only blocks are multiplied with columns of 8 bits");
 }
 
-/* One block of 32: values as bytes, d and dsum twice each. */
+/* Pack one block of 32 values, with two copies of d and a dsum for each 16. */
 INLINE void pack_q8_block(const float *x, int8_t *q, float *d, float *dsum)
 {
     vf top = vf_zero(), poison = vf_zero();
@@ -216,7 +214,7 @@ INLINE void pack_q8_block(const float *x, int8_t *q, float *d, float *dsum)
     UNROLL
     for (int j = 0; j < 32; j += VN) {
         top = vf_max(top, vf_abs(vf_load(x + j)));
-        poison = vf_fma(vf_load(x + j), vf_zero(), poison); /* NaN unless all are finite */
+        poison = vf_fma(vf_load(x + j), vf_zero(), poison); /* 0 if all are finite */
     }
 
     float amax = vf_top(top);
@@ -232,14 +230,14 @@ INLINE void pack_q8_block(const float *x, int8_t *q, float *d, float *dsum)
             vf v = scale > 0 ? vf_round(vf_mul(vf_load(x + j), inverse)) : vf_zero();
 
             vf_store_i8(q + j, v);
-            sum = vf_add(sum, v); /* whole numbers: exact */
+            sum = vf_add(sum, v); /* exact: whole numbers */
         }
         d[half] = scale;
         dsum[half] = scale * vf_sum(sum);
     }
 }
 
-/* A column in 8 bits: the same bytes as the generic set packs. */
+/* Pack a column.  The bytes equal those of kernels_generic.c. */
 static void pack_q8(const float *x, size_t n_k, void *dst)
 {
     size_t n_padded = act_q8_padded(n_k), n_whole = n_k / 32 * 32;

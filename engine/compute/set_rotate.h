@@ -1,10 +1,10 @@
 /*
  * set_rotate.h - the Walsh-Hadamard transform.
  *
- * Every step replaces pairs of values by their sum and their difference, and the steps
- * follow the order of the definition, so a set gives the definition's bits.  Steps within a
- * vector come first and take one exchange of lanes each.  Steps between vectors are taken
- * two at a time, which halves the loads and stores.
+ * Every step replaces pairs of values by their sum and their difference.  Steps have the
+ * order of kernels_generic.c, so all sets give the same bits.  Steps within a vector come
+ * first and need one permutation each.  Two steps between vectors are done at once, which
+ * halves the loads and stores.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_ROTATE_H
 #define MEMWALL_ENGINE_COMPUTE_SET_ROTATE_H
@@ -15,7 +15,7 @@
 
 #include VECTORS
 
-/* Each lane gets the value of the lane whose number differs in the bit s. */
+/* Lane i gets the value of lane i ^ s. */
 #define PAIR_4(i, s) (i) ^ (s), ((i) + 1) ^ (s), ((i) + 2) ^ (s), ((i) + 3) ^ (s)
 #if VN == 16
 #define PARTNERS(v, s)                                                                         \
@@ -26,7 +26,7 @@
 #define PARTNERS(v, s) __builtin_shufflevector(v, v, PAIR_4(0, s))
 #endif
 
-/* Lane i: 1 if the bit s of i is clear, else -1.  A product with it is exact. */
+/* Lane i has 1 if bit s of i is clear, otherwise -1.  Multiplying by it is exact. */
 #define SIGN(i, s)    ((i) & (s)) != 0 ? -1.0f : 1.0f
 #define SIGNS_4(i, s) SIGN(i, s), SIGN((i) + 1, s), SIGN((i) + 2, s), SIGN((i) + 3, s)
 #define SIGNS(s)                                                                               \
@@ -50,8 +50,8 @@ INLINE vf rotate_lanes(vf v)
 }
 
 /*
- * The steps between values half and, if n_step is 2, 2 * half apart; is_first: after those
- * within the vectors.  The last steps of a run scale it.
+ * The steps between values `half` and, if n_step is 2, 2 * half apart.  If is_first, the
+ * steps within vectors come before them.  The last steps of a run scale it.
  */
 INLINE void rotate_steps(float *x, size_t run, size_t half, int n_step, bool is_first, vf scale)
 {

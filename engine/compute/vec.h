@@ -1,10 +1,9 @@
 /*
- * vec.h - what all vec_*.h share.
+ * vec.h - the common part of all vec_*.h.
  *
  * A set of kernels is one file that names a vec_*.h and includes kernel_set.h, compiled
- * with the flags of its instruction set.  Functions with sizes and types as constant
- * parameters are always inlined, so that each use becomes a loop of its own with the
- * branches on them gone.
+ * with the flags of its instruction set.  Functions that take sizes and types as constants
+ * are always inlined, so each use becomes its own loop without branches on them.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_H
@@ -52,7 +51,7 @@ INLINE u8x32 join_16(u8x16 low, u8x16 high)
                                    30, 31);
 }
 
-/* Each of the 8 bytes of v twice. */
+/* Each of the 8 bytes of v, twice. */
 INLINE u8x16 twice_8(uint64_t v)
 {
     u8x16 b = (u8x16)(u64x2){ v, v };

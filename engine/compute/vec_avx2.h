@@ -1,9 +1,9 @@
 /*
- * vec_avx2.h - 8 floats or 32 bytes at a time (AVX2, FMA, F16C); see vec_avx512.h for what
- * the names mean.
+ * vec_avx2.h - vectors of 8 floats or 32 bytes (AVX2, FMA, F16C).  vec_avx512.h explains the
+ * names.
  *
- * There are no masks for 16-bit values: parts of vectors of these go through a small
- * array.  That happens once a row, and only where rows are no multiple of 8.
+ * AVX2 has no masks for 16-bit values, so parts of such vectors are copied through a small
+ * array.  This happens once per row, and only if rows are not a multiple of 8.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_AVX2_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_AVX2_H
@@ -22,7 +22,7 @@
 #define TILE_ROWS 4
 #define TILE_COLS 3
 
-/* Rows of 8-bit products at a time. */
+/* Rows per round of 8-bit products. */
 #define Q8_ROWS 4
 
 typedef __m256 vf;
@@ -180,7 +180,7 @@ INLINE vf power_of_2(__m256i n)
         _mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
 
-/* In two steps, since 2^n alone leaves the range sooner than the result does. */
+/* In two steps, because 2^n can overflow where the result does not. */
 INLINE vf vf_ldexp(vf a, vf n)
 {
     __m256i whole = _mm256_cvtps_epi32(n);
@@ -234,7 +234,7 @@ INLINE vi vb_dot(vb w, vb x)
     return _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1));
 }
 
-/* |w| may be 128 and |x| is at most 127: two products fit 16 bits. */
+/* |w| is at most 128 and |x| at most 127, so the sum of two products fits 16 bits. */
 INLINE vi vb_dot_signed(vb w, vb x)
 {
     return vb_dot(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));

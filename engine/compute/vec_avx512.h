@@ -1,10 +1,10 @@
 /*
- * vec_avx512.h - 16 floats or 64 bytes at a time (F, BW, DQ, VL; VNNI where the file that
- * includes this is compiled with it: the same integers, sooner).
+ * vec_avx512.h - vectors of 16 floats or 64 bytes (AVX-512 F, BW, DQ, VL).  With VNNI the
+ * dot products of bytes take fewer instructions and give the same integers.
  *
- * One of the vec_*.h; the set_*.h are written in terms of what these define:
+ * Every vec_*.h defines the same names, and the set_*.h use nothing else:
  *   vf, vi, vb   vectors of VN floats, VN int32, 4 * VN bytes
- *   *_part       the first n lanes; nothing behind them is read or written
+ *   *_part       the first n lanes; memory past them is neither read nor written
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_AVX512_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_AVX512_H
@@ -23,7 +23,7 @@
 #define TILE_ROWS 4
 #define TILE_COLS 6
 
-/* Rows of 8-bit products at a time. */
+/* Rows per round of 8-bit products. */
 #define Q8_ROWS 4
 
 typedef __m512 vf;
@@ -95,7 +95,7 @@ INLINE float f32_of_half(const uint8_t *p)
     return _cvtsh_ss(load_u16(p));
 }
 
-/* rounded to the nearest, halves to even */
+/* Rounds to the nearest, halves to even. */
 INLINE void vf_store_f16(void *p, vf v)
 {
     _mm256_storeu_si256(p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
@@ -131,13 +131,13 @@ INLINE vf vf_div(vf a, vf b)
     return _mm512_div_ps(a, b);
 }
 
-/* a * b + c, rounded once */
+/* a * b + c with one rounding */
 INLINE vf vf_fma(vf a, vf b, vf c)
 {
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* b where either is NaN */
+/* b if either is NaN */
 INLINE vf vf_max(vf a, vf b)
 {
     return _mm512_max_ps(a, b);
@@ -153,7 +153,7 @@ INLINE vf vf_abs(vf a)
     return _mm512_abs_ps(a);
 }
 
-/* size of a, sign of b */
+/* |a| with the sign of b */
 INLINE vf vf_copysign(vf a, vf b)
 {
     return _mm512_or_ps(vf_abs(a), _mm512_and_ps(b, vf_all(-0.0f)));
@@ -170,13 +170,13 @@ INLINE vf vf_round(vf a)
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* a * 2^n for whole n; 0 and infinity past the ends */
+/* a * 2^n for whole n; 0 or infinity outside the range of float */
 INLINE vf vf_ldexp(vf a, vf n)
 {
     return _mm512_scalef_ps(a, n);
 }
 
-/* Fold in halves: lane i with i + 8, + 4, + 2, + 1. */
+/* Add lanes i and i + 8, then + 4, + 2 and + 1. */
 INLINE float vf_sum(vf v)
 {
     __m256 a = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
@@ -187,8 +187,8 @@ INLINE float vf_sum(vf v)
 }
 
 /*
- * The same for 16 vectors at once, which is 3 steps a vector and not 8: of a[4][ld], 4 of each
- * row, y[c * ldy + r] = vf_sum(a[r][c]).
+ * y[c * ldy + r] = vf_sum(a[r * ld + c]) for r, c < 4.  16 sums at once take 3 operations per
+ * vector instead of 8.
  */
 #define HAS_SUM_4X4 1
 
@@ -196,7 +196,7 @@ INLINE void vf_sum_4x4(const vf *a, size_t ld, float *y, size_t ldy)
 {
     vf b[8], c[4], d[2], sums;
 
-    /* b: two vectors of 8 lanes, c: four of 4, d: eight of 2 */
+    /* A vector of b has 2 sums of 8 lanes, of c 4 of 4, of d 8 of 2. */
     UNROLL
     for (int i = 0; i < 8; i++) {
         vf even = a[i / 2 * ld + i % 2 * 2], odd = a[i / 2 * ld + i % 2 * 2 + 1];
@@ -224,14 +224,14 @@ INLINE float vf_top(vf v)
     return _mm512_reduce_max_ps(v);
 }
 
-/* Bytes and whole numbers */
+/* Bytes and integers */
 
 INLINE vf vf_of_vi(vi a)
 {
     return _mm512_cvtepi32_ps(a);
 }
 
-/* Values of a are whole and fit: as 8-bit numbers, and their sums by 16. */
+/* Store VN values as int8.  They are whole and in range. */
 INLINE void vf_store_i8(int8_t *p, vf a)
 {
     _mm_storeu_si128((void *)p, _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a)));
@@ -247,7 +247,7 @@ INLINE void vb_store(void *p, vb v)
     _mm512_storeu_si512(p, v);
 }
 
-/* Sums of 4 neighbours of w * x, w in 0 .. 127. */
+/* Sums of w * x over 4 neighbours, w in 0 .. 127. */
 INLINE vi vb_dot(vb w, vb x)
 {
 #ifdef __AVX512VNNI__
@@ -265,7 +265,7 @@ INLINE vi vb_dot_signed(vb w, vb x)
     return vb_dot(_mm512_abs_epi8(w), turned);
 }
 
-/* 8-bit weights of chunk c from the two runs of 32 that it has. */
+/* A vector of bytes holds this many runs of 32. */
 #define RUNS_PER_CHUNK 2
 
 INLINE vb vb_of_runs(const u8x32 *run)
@@ -273,7 +273,7 @@ INLINE vb vb_of_runs(const u8x32 *run)
     return _mm512_inserti64x4(_mm512_castsi256_si512((__m256i)run[0]), (__m256i)run[1], 1);
 }
 
-/* entry table[i] for each index i below 16 */
+/* table[i] for each byte i below 16 */
 INLINE u8x32 lookup_16(const int8_t *table, u8x32 index)
 {
     __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)table));
@@ -281,13 +281,13 @@ INLINE u8x32 lookup_16(const int8_t *table, u8x32 index)
     return (u8x32)_mm256_shuffle_epi8(t, (__m256i)index);
 }
 
-/* value where the bit is set, else 0 */
+/* `value` in byte i if bit i is set, otherwise 0 */
 INLINE u8x32 spread_bits(uint32_t bits, char value)
 {
     return (u8x32)_mm256_maskz_set1_epi8(bits, value);
 }
 
-/* 16 scales of a run of 256 values */
+/* Vectors for the 16 scales of 256 values. */
 #define NS (16 / VN)
 
 /* s = d * sc */
@@ -296,7 +296,7 @@ INLINE void scales_of_i8(u8x16 sc, float d, vf *s)
     s[0] = vf_mul(vf_all(d), vf_of_vi(_mm512_cvtepi8_epi32((__m128i)sc)));
 }
 
-/* each of 8 f16 twice */
+/* Each of 8 f16, twice. */
 INLINE void scales_of_f16(u16x8 h, vf *s)
 {
     __m128i low = _mm_unpacklo_epi16((__m128i)h, (__m128i)h);
@@ -305,7 +305,7 @@ INLINE void scales_of_f16(u16x8 h, vf *s)
     s[0] = _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
 }
 
-/* For each lane of chunk c the scale of its 16 values. */
+/* The scale of each lane of chunk c. */
 INLINE vf scales_of_chunk(const vf *s, int c)
 {
     vi lanes = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);

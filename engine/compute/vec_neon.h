@@ -1,7 +1,7 @@
 /*
- * vec_neon.h - 4 floats or 16 bytes at a time (ARMv8.0; with the dot product extension
- * where the file that includes this is compiled with it: the same integers, sooner); see
- * vec_avx512.h for what the names mean.
+ * vec_neon.h - vectors of 4 floats or 16 bytes (ARMv8.0).  With the dot product extension
+ * the dot products of bytes take fewer instructions and give the same integers.
+ * vec_avx512.h explains the names.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_NEON_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_NEON_H
@@ -19,7 +19,7 @@
 #define TILE_ROWS 4
 #define TILE_COLS 6
 
-/* Rows of 8-bit products at a time. */
+/* Rows per round of 8-bit products. */
 #define Q8_ROWS 2
 
 typedef float32x4_t vf;
@@ -144,7 +144,7 @@ INLINE vf vf_fma(vf a, vf b, vf c)
     return vfmaq_f32(c, a, b);
 }
 
-/* NaN where either is */
+/* NaN if either is NaN */
 INLINE vf vf_max(vf a, vf b)
 {
     return vmaxq_f32(a, b);
@@ -225,7 +225,7 @@ INLINE void vb_store(void *p, vb v)
     vst1q_u8(p, vreinterpretq_u8_s8(v));
 }
 
-/* |w| may be 128 and |x| is at most 127: a product fits 16 bits. */
+/* |w| is at most 128 and |x| at most 127, so a product fits 16 bits. */
 #ifdef __ARM_FEATURE_DOTPROD
 INLINE vi vb_dot_signed(vb w, vb x)
 {

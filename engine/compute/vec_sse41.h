@@ -1,8 +1,8 @@
 /*
- * vec_sse41.h - 4 floats or 16 bytes at a time (SSE4.1, SSSE3), for x86 without AVX2: older
- * ones, and small ones sold until lately; see vec_avx512.h for what the names mean.
+ * vec_sse41.h - vectors of 4 floats or 16 bytes (SSE4.1, SSSE3), for x86 CPUs without AVX2:
+ * old ones, and small ones that were sold until recently.  vec_avx512.h explains the names.
  *
- * There is no fused multiply-add and no conversion of 16-bit floats here.
+ * There are no instructions for fused multiply-add or for f16.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_SSE41_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_SSE41_H
@@ -21,7 +21,7 @@
 #define TILE_ROWS 3
 #define TILE_COLS 3
 
-/* Rows of 8-bit products at a time. */
+/* Rows per round of 8-bit products. */
 #define Q8_ROWS 1
 
 typedef __m128 vf;
@@ -64,7 +64,7 @@ INLINE void vf_store_part(float *p, vf v, size_t n)
     memcpy(p, f, n * sizeof *f);
 }
 
-/* 4 values of 16 bits, each in the low half of a lane */
+/* 4 values of 16 bits, each in the low half of a lane. */
 INLINE __m128i four_halves(const void *p)
 {
     return _mm_cvtepu16_epi32(_mm_loadl_epi64(p));
@@ -94,8 +94,8 @@ INLINE vf vf_load_bf16_part(const void *p, size_t n)
 }
 
 /*
- * Exponent and fraction move up by 13 bits; the product with 2^112 then corrects the bias
- * and makes subnormals right.  Infinity and NaN get the exponent that they would miss.
+ * Shifting left by 13 bits puts exponent and fraction in place, and multiplying by 2^112
+ * corrects the bias, also for subnormals.  Infinity and NaN then get the largest exponent.
  */
 INLINE vf vf_of_f16(__m128i h)
 {
@@ -162,7 +162,7 @@ INLINE vf vf_div(vf a, vf b)
     return _mm_div_ps(a, b);
 }
 
-/* rounded twice */
+/* With two roundings. */
 INLINE vf vf_fma(vf a, vf b, vf c)
 {
     return _mm_add_ps(_mm_mul_ps(a, b), c);
@@ -252,7 +252,7 @@ INLINE vi vb_dot(vb w, vb x)
     return _mm_madd_epi16(_mm_maddubs_epi16(w, x), _mm_set1_epi16(1));
 }
 
-/* |w| may be 128 and |x| is at most 127: two products fit 16 bits. */
+/* |w| is at most 128 and |x| at most 127, so the sum of two products fits 16 bits. */
 INLINE vi vb_dot_signed(vb w, vb x)
 {
     return vb_dot(_mm_abs_epi8(w), _mm_sign_epi8(x, w));
