@@ -16,7 +16,7 @@ struct kv_layer {
     uint32_t k_run, v_run;     /* values rotated together, 0: none */
     size_t k_row, v_row;       /* bytes of one head */
     size_t k_stride, v_stride; /* bytes of one position, all heads */
-    uint32_t n_slot;           /* positions that the mappings have room for */
+    uint32_t n_slot;           /* positions that the mappings fit */
     unsigned char *k, *v;      /* [n_slot][n_head_kv] rows */
     size_t k_bytes, v_bytes;   /* mapped */
 };
@@ -25,9 +25,9 @@ struct kv {
     enum kv_type type_k, type_v;
     uint32_t n_layer, n_ctx, n_slot, window;
     uint32_t n_token;
-    /* Highest position ever written + 1 since the rings were last whole, and the lowest that
-     * they were filled from: position q < n_token is still in its slot iff q >= ring_from and
-     * q + n_slot >= ring_end. */
+    /* Since the rings were last complete: one more than the highest position written, and the
+     * lowest position they were filled from.  Position q < n_token is still in its slot if and
+     * only if q >= ring_from and q + n_slot >= ring_end. */
     uint32_t ring_end, ring_from;
     uint32_t page_end; /* pages of positions below this are charged */
     struct kv_layer layers[];
@@ -47,17 +47,17 @@ int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k
         bool bad_v = v >= KV_Q8_0 && specs[i].head_dim_v % 32 != 0;
 
         if (bad_k || bad_v)
-            return err_set(e, ERR_UNSUPPORTED,
-                           "KV type %s stores blocks of 32, the model's heads have %u values. "
-                           "Use f16 or f32",
-                           kv_type_name(bad_k ? k : v),
-                           bad_k ? specs[i].head_dim_k : specs[i].head_dim_v);
+            return err_set(
+                e, ERR_UNSUPPORTED,
+                "KV type %s stores blocks of 32 values, but a head of the model has %u. "
+                "Use f16 or f32",
+                kv_type_name(bad_k ? k : v), bad_k ? specs[i].head_dim_k : specs[i].head_dim_v);
     }
     return 0;
 }
 
-/* Reserve addresses only: pages are charged when they are written.  Small pages, so that
- * a layer's first position does not charge 2 MiB. */
+/* Reserve addresses; pages are charged when they are written, or now if `touch` is set.  Small
+ * pages, because with huge ones a layer's first position would charge 2 MiB. */
 static int reserve(unsigned char **out, size_t bytes, bool touch, struct err *e)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -77,7 +77,7 @@ bool kv_type_is_rotated(enum kv_type t)
 }
 
 /*
- * The largest power of two that divides the head, since long runs spread a channel furthest.
+ * The largest power of two that divides the head, because longer runs spread a channel more.
  * tests/bench/kv_error.py has figures.
  */
 static uint32_t run_of(enum kv_type type, uint32_t head_dim)
@@ -260,7 +260,7 @@ static bool has_rings(const struct kv *kv)
     return false;
 }
 
-/* Give the whole pages behind position n back. */
+/* Give back the pages after position n. */
 static void drop_pages(struct kv *kv, uint32_t n)
 {
     uint32_t end = page_round(n);
@@ -283,7 +283,7 @@ static void drop_pages(struct kv *kv, uint32_t n)
     kv->page_end = end;
 }
 
-/* The oldest position that is in the rings. */
+/* The oldest position in the rings. */
 static uint32_t ring_begin(const struct kv *kv)
 {
     uint32_t lost = kv->ring_end > kv->n_slot ? kv->ring_end - kv->n_slot : 0;
@@ -291,7 +291,7 @@ static uint32_t ring_begin(const struct kv *kv)
     return lost > kv->ring_from ? lost : kv->ring_from;
 }
 
-/* How many positions before n a sliding layer sees from n. */
+/* The number of positions before n that a sliding layer sees from n. */
 static uint32_t seen_before(const struct kv *kv, uint32_t n)
 {
     uint32_t most = kv->window > 0 ? kv->window - 1 : 0;
@@ -322,7 +322,7 @@ uint64_t kv_copy_bytes(const struct kv *kv)
     return sum * seen_before(kv, kv->n_ctx);
 }
 
-/* Keys and values of the positions that n sees, layer by layer, through fn. */
+/* Pass the keys and values of the positions that n sees to fn, layer by layer. */
 static int each_seen(const struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
 {
     for (uint32_t i = 0; i < kv->n_layer; i++) {
@@ -350,7 +350,7 @@ int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struc
 
     assert(n <= kv->n_token);
     rc = each_seen(kv, n, fn, ctx, e);
-    /* A copy that could not be read leaves the rings with nothing. */
+    /* A copy that fails part way leaves the rings empty. */
     kv->n_token = rc == 0 ? n : 0;
     kv->ring_end = kv->n_token;
     kv->ring_from = kv->n_token - seen_before(kv, kv->n_token);
@@ -358,7 +358,7 @@ int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struc
     return rc;
 }
 
-/* Move the positions that are held and fit into rings of another size. */
+/* Move the held positions that fit to a ring of another size. */
 static int resize_ring(const struct kv *kv, struct kv_layer *l, uint32_t from, uint32_t n_slot,
                        struct err *e)
 {
@@ -385,7 +385,7 @@ static int resize_ring(const struct kv *kv, struct kv_layer *l, uint32_t from, u
     return 0;
 }
 
-/* Addresses grow or shrink; what was written moves with them, uncopied. */
+/* Change the reserved addresses; mremap() moves written pages without copying. */
 static int resize_pages(struct kv_layer *l, uint32_t n_ctx, struct err *e)
 {
     uint32_t n_slot = page_round(n_ctx);
@@ -412,8 +412,8 @@ int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e)
     bool moves = kv->n_slot != n_slot;
 
     assert(n_slot % ATTN_BLOCK == 0 && n_ctx >= kv->n_token);
-    /* What a smaller ring has no room for, and what stands behind the held positions, is
-     * lost; layers that were moved before another could not be agree with that. */
+    /* Positions that do not fit a smaller ring, and those after the held ones, are lost.  This
+     * is recorded first, so that it is true for every layer if a later one fails. */
     if (moves) {
         uint32_t least = kv->n_slot < n_slot ? kv->n_slot : n_slot;
 

@@ -1,23 +1,23 @@
 /*
- * kv.h - keys and values of the positions that were evaluated.
+ * kv.h - keys and values of the evaluated positions.
  *
  *   global layer:   | page 0 | page 1 | page 2 |   reserved up to the context   |
- *   sliding layer:  ring of slots, position p lies in slot p mod n_slot
- *   shared layer:   owns nothing, reads another's
+ *   sliding layer:  ring of slots, position p is in slot p mod n_slot
+ *   shared layer:   owns nothing, reads the entries of another layer
  *
- * A global layer is one reservation of addresses for the whole context; its pages of
- * KV_PAGE positions are charged when they are first written and given back when a
- * rewind leaves them.  A ring is small and fixed.  Rows of a position lie together:
- * all key heads of a position, then the next position; values apart from keys.
+ * A global layer reserves addresses for the complete context.  Its pages of KV_PAGE positions
+ * are charged when they are first written, and given back when a rewind leaves them.  A ring
+ * is small and has a fixed size.  Keys and values are in separate areas; each has the heads of
+ * one position next to each other, then the next position.
  *
  * Quantised types share one scale among 32 values, so a single large channel costs its
- * neighbours their bits.  Rows of these types are therefore stored rotated: a Walsh-Hadamard
- * transform along the head spreads a channel over the whole head.  Scores do not change if
- * the query is rotated as well (kv_run_k), and the sum of rotated values is the rotated sum
- * (kv_run_v).  Types f32 and f16 are stored as they are.
+ * neighbours their precision.  Rows of these types are therefore stored rotated: a
+ * Walsh-Hadamard transform along the head spreads a channel over the head.  Scores do not
+ * change if the query is rotated as well (kv_run_k), and the sum of rotated values is the
+ * rotated sum (kv_run_v).  Types f32 and f16 are stored unchanged.
  *
- * n_slot and KV_PAGE are multiples of ATTN_BLOCK, so that a block of positions that
- * starts at a multiple of ATTN_BLOCK is contiguous in either.
+ * n_slot and KV_PAGE are multiples of ATTN_BLOCK, so a block of positions that starts at a
+ * multiple of ATTN_BLOCK is contiguous in both.
  */
 #ifndef MEMWALL_ENGINE_KV_KV_H
 #define MEMWALL_ENGINE_KV_KV_H
@@ -39,44 +39,43 @@ struct kv_spec {
 
 struct kv;
 
-/* Are rows of the type rotated before they are stored? */
+/* Whether rows of the type are rotated before they are stored. */
 bool kv_type_is_rotated(enum kv_type t);
 
 /* Bytes of one position in one layer, keys and values. */
 uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v);
 
-/* Do all head sizes fit the types' blocks?  Returns 0, or -1 with *e. */
+/* Returns 0 if all head sizes are multiples of the types' blocks, or -1 with *e. */
 int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
                    enum kv_type v, struct err *e);
 
 /*
- * n_slot: of the sliding rings (plan_sliding_slots).  window: positions a sliding layer
- * sees, itself included.  Rings are touched now, pages when written.
+ * n_slot: slots of the sliding rings (plan_sliding_slots).  window: positions that a sliding
+ * layer sees, including the current one.  Rings are touched now, pages when written.
  */
 int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
            enum kv_type v, uint32_t n_ctx, uint32_t n_slot, uint32_t window, struct err *e);
 void kv_free(struct kv *kv);
 
-/* Positions held: 0 … n-1. */
+/* The number of positions held, from position 0. */
 uint32_t kv_tokens(const struct kv *kv);
 
-/* Before n positions behind the held ones are written: bytes of pages that this will
- * charge for the first time. */
+/* Bytes of pages that writing the next n positions will charge for the first time. */
 uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n);
 
 /*
- * Positions kv_tokens() … + n are about to be written (kv_write), and become held by
- * kv_commit.  Without the commit they count as never written.
+ * kv_begin() announces that kv_write() will store the next n positions; kv_commit() makes them
+ * held.  Without the commit they count as never written.
  */
 void kv_begin(struct kv *kv, uint32_t n);
 void kv_commit(struct kv *kv, uint32_t n);
 
 /* Store one position of one layer.  k: [n_head_kv][head_dim_k], v: [n_head_kv][head_dim_v];
- * both may be overwritten. */
+ * kv_write() may overwrite both. */
 void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t pos, float *k,
               float *v);
 
-/* Where a block of positions that starts at pos lies; stride is in bytes. */
+/* The address of a block of positions that starts at pos, and the stride in bytes. */
 const void *kv_keys(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
                     size_t *stride);
 const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
@@ -85,37 +84,37 @@ enum kv_type kv_type_k(const struct kv *kv);
 enum kv_type kv_type_v(const struct kv *kv);
 
 /*
- * The runs of values that a layer's keys, or values, were rotated in, for kernels.rotate: 0
- * if they were not.  Rotate a query in runs of kv_run_k before it meets the keys, and the
- * result of attention in runs of kv_run_v.
+ * The length of the runs in which a layer's keys or values are rotated, for kernels.rotate; 0
+ * if they are not.  Rotate a query in runs of kv_run_k before attention, and the result of
+ * attention in runs of kv_run_v.
  */
 uint32_t kv_run_k(const struct kv *kv, uint32_t layer);
 uint32_t kv_run_v(const struct kv *kv, uint32_t layer);
 
 /*
- * Keep the first n positions.  Returns false, and changes nothing, if a ring has lost
- * positions that evaluating position n needs: restore a copy then, or start from 0.
+ * Keep the first n positions.  Returns false and changes nothing if a ring has lost positions
+ * that evaluating position n needs; the caller then restores a copy or starts from 0.
  */
 bool kv_rewind(struct kv *kv, uint32_t n);
 
 /*
- * A copy of what the sliding layers see from the held position: going back to it is exact.
- * Bytes go through fn in an order that depends on nothing but the layers; it takes them away
- * (save) or fills them (restore) and returns 0, or -1 with *e.
+ * A copy of the positions that the sliding layers see from the current one, which makes going
+ * back to it exact.  Bytes go through fn in an order that depends only on the layers.  fn
+ * stores them (save) or fills them (restore) and returns 0, or -1 with *e.
  */
 typedef int kv_bytes_fn(void *ctx, void *bytes, size_t n, struct err *e);
 
-uint64_t kv_copy_bytes(const struct kv *kv); /* at most */
+uint64_t kv_copy_bytes(const struct kv *kv); /* upper bound */
 int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e);
-/* n: positions held when it was saved; not more than are held now, and none of them was
- * written anew since.  On failure nothing is held any more. */
+/* n: the positions held when the copy was saved, at most those held now; none of them may have
+ * been written again since.  After a failure no position is held. */
 int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e);
 
-/* Change the context and the slots of the rings; held positions stay (n_ctx is at least
- * what is held). */
+/* Change the context and the slots of the rings.  Held positions stay; n_ctx is at least their
+ * number. */
 int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e);
 
-/* What is held now. */
+/* Bytes used now. */
 uint64_t kv_global_bytes(const struct kv *kv);  /* pages that were written */
 uint64_t kv_sliding_bytes(const struct kv *kv); /* rings */
 uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer);

@@ -9,10 +9,10 @@
 
 #define RESERVE_BASE       (2 * MIB)
 #define RESERVE_THREAD     (96 * KIB)
-#define RESERVE_PAGE_SHARE 512 /* a page table entry of 8 bytes for 4096 */
+#define RESERVE_PAGE_SHARE 512 /* a page table entry has 8 bytes per 4096 */
 
-/* Sums come from a file: what does not fit into 64 bits stays at the top, which no
- * budget reaches, and cannot wrap round to something small. */
+/* Terms come from a file.  A sum that overflows stays at the maximum, which no budget reaches,
+ * instead of wrapping to a small number. */
 static uint64_t sum(uint64_t a, uint64_t b)
 {
     uint64_t r;
@@ -50,9 +50,9 @@ uint64_t plan_reserve_bytes(uint64_t rows_bytes, int n_thread)
                round_up(rows_bytes, RESERVE_PAGE_SHARE) / RESERVE_PAGE_SHARE);
 }
 
-/* The most that the other rows may sum to, so that they and their reserve fit; the
- * inverse of plan_reserve_bytes. */
-static uint64_t room_for_rows(uint64_t budget_bytes, int n_thread)
+/* The largest sum of the other items that fits the budget together with its reserve: the
+ * inverse of plan_reserve_bytes(). */
+static uint64_t largest_sum(uint64_t budget_bytes, int n_thread)
 {
     uint64_t fixed = fixed_reserve(n_thread);
     uint64_t rest;
@@ -60,7 +60,7 @@ static uint64_t room_for_rows(uint64_t budget_bytes, int n_thread)
     if (budget_bytes <= fixed)
         return 0;
     rest = budget_bytes - fixed;
-    /* x + ceil(x / 512) <= rest; one step more than the division finds may still fit. */
+    /* The largest x with x + ceil(x / 512) <= rest; the division may find one too few. */
     uint64_t x = rest / (RESERVE_PAGE_SHARE + 1) * RESERVE_PAGE_SHARE;
     uint64_t tail = rest % (RESERVE_PAGE_SHARE + 1);
 
@@ -100,13 +100,13 @@ static uint64_t all_pinned_bytes(const struct plan_input *in)
     return sum(in->hot_bytes, product(in->n_block, PLAN_BLOCK_ROUNDING));
 }
 
-/* What is chosen; the rest follows from the input. */
+/* The plan's choices; everything else follows from the input. */
 struct choice {
     uint32_t n_ctx, chunk, n_slot, n_copy;
     uint64_t pinned_bytes;
 };
 
-/* The table for these choices; out->sum_bytes without regard to the budget. */
+/* Fill the table for these choices, whether or not it fits the budget. */
 static void fill(const struct plan_input *in, const struct choice *c, struct plan *out)
 {
     uint64_t *row = out->row;
@@ -155,8 +155,8 @@ static uint32_t chunk_limit(const struct plan_input *in, uint32_t n_ctx, uint32_
 }
 
 /*
- * The least that runs: a ring of two slots, or no ring and everything pinned where that
- * is less (a model smaller than two slots).
+ * The smallest plan that works: a ring of two slots, or everything pinned without a ring if
+ * that is less (a model smaller than two slots).
  */
 static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan *out)
 {
@@ -175,15 +175,15 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
         *out = pinned;
 }
 
-/* Which experts a prompt reads, and how few tokens each of them is multiplied with, is told by
- * no limit. */
+/* Machine limits cannot predict prompts of mixture-of-experts models: neither the experts read
+ * nor the tokens per expert are known in advance. */
 static bool knows_prompts(const struct plan_input *in)
 {
     return in->flops_s > 0 && in->experts_bytes == 0;
 }
 
-/* The chunk that takes as long to compute as its weights take to read: more would only take
- * memory from weights that are kept. */
+/* The chunk that takes as long to compute as its weights take to read.  A larger one would only
+ * take memory from pinned weights. */
 static uint32_t chunk_target(const struct plan_input *in)
 {
     double chunk;
@@ -208,7 +208,7 @@ static bool choice_fits(const struct plan_input *in, const struct choice *c)
     return fits(&p);
 }
 
-/* The largest chunk from the one chosen to most with which the table fits. */
+/* Choose the largest chunk from the current one up to `most` with which the table fits. */
 static void widen_chunk(const struct plan_input *in, uint32_t most, struct choice *c)
 {
     uint32_t least = c->chunk;
@@ -223,7 +223,7 @@ static void widen_chunk(const struct plan_input *in, uint32_t most, struct choic
     c->chunk = least;
 }
 
-/* As many copies up to n as fit. */
+/* Choose as many copies as fit, up to n. */
 static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c)
 {
     for (c->n_copy = n; c->n_copy > 0; c->n_copy--)
@@ -231,8 +231,8 @@ static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c
             return;
 }
 
-/* Everything pinned and no ring, if that fits: nothing is faster. */
-static bool give_everything(const struct plan_input *in, struct plan *out)
+/* Pin everything and have no ring, if that fits.  Nothing is faster. */
+static bool pin_everything(const struct plan_input *in, struct plan *out)
 {
     uint32_t most =
         chunk_limit(in, in->n_ctx, in->chunk_max != 0 ? in->chunk_max : PLAN_CHUNK_DEFAULT);
@@ -249,9 +249,9 @@ static bool give_everything(const struct plan_input *in, struct plan *out)
 }
 
 /*
- * Ring first, then the chunk, then copies of turns; pinned takes the rest.  While one of the
- * former is below its target, less is left than it takes: kept out of pinned, so that a larger
- * budget never pins less.
+ * Give memory to the ring, then the chunk, then copies of turns, and pin with the rest.  If
+ * any of the first three is below its target, leave the remainder unused; otherwise a larger
+ * budget could pin less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {
@@ -267,7 +267,7 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     add_copies(in, copies, &c);
     fill(in, &c, out);
     used = out->sum_bytes - out->row[MW_ROW_RESERVE];
-    room = room_for_rows(in->budget_bytes, in->n_thread);
+    room = largest_sum(in->budget_bytes, in->n_thread);
     if (c.n_slot == in->n_slot && c.chunk == most && c.n_copy == copies && room > used)
         c.pinned_bytes = smaller(room - used, all_pinned_bytes(in));
     fill(in, &c, out);
@@ -310,7 +310,7 @@ double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint
 static void predict(const struct plan_input *in, struct plan *out)
 {
     uint64_t all = all_pinned_bytes(in);
-    /* Rounding goes with the blocks it belongs to. */
+    /* The share of pinned blocks; the rounding is in both numbers. */
     double pinned = all > 0 ? (double)out->pinned_bytes / (double)all : 0;
     double s;
 
@@ -348,7 +348,7 @@ uint32_t plan_largest_ctx(const struct plan_input *in)
     return least;
 }
 
-/* Rounded up, so that what is proposed is enough when it is typed. */
+/* Rounded up, so that the proposed budget is large enough. */
 static uint64_t whole_mib(uint64_t bytes)
 {
     return bytes / MIB + (bytes % MIB != 0);
@@ -359,12 +359,12 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
     uint32_t ctx = plan_largest_ctx(in);
     char other[64] = "";
 
-    /* Such a context would be of no use below a page of positions. */
+    /* A context below a page of positions is of no use. */
     if (ctx >= in->kv_page_tokens && ctx > 0 && ctx < in->n_ctx)
-        snprintf(other, sizeof other, ", or with a context of %u", ctx);
+        snprintf(other, sizeof other, ", or a context of %u", ctx);
     return err_set(e, ERR_BUDGET,
-                   "needs %llu MiB at a context of %u, the budget is %llu MiB. "
-                   "It would fit with a budget of %llu MiB%s",
+                   "needs %llu MiB for a context of %u, but the budget is %llu MiB. "
+                   "It fits a budget of %llu MiB%s",
                    (unsigned long long)whole_mib(p->sum_bytes), in->n_ctx,
                    (unsigned long long)(in->budget_bytes / MIB),
                    (unsigned long long)whole_mib(p->sum_bytes), other);
@@ -377,7 +377,7 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
         predict(in, out);
         return refuse(in, out, e);
     }
-    if (!give_everything(in, out))
+    if (!pin_everything(in, out))
         give_in_order(in, chunk_target(in), out);
     predict(in, out);
     return 0;

@@ -3,9 +3,16 @@
 
 #include "engine/session/plan_input.h"
 
+#include <assert.h>
+
 #include "engine/model/forward.h"
 #include "engine/session/options.h"
 #include "engine/session/sampler.h"
+#include "engine/stream/schedule.h"
+
+/* The plan is below the rooms that define these. */
+static_assert(PLAN_BLOCK_ROUNDING == 2 * SCHEDULE_ALIGN, "a block is rounded out at both ends");
+static_assert(PLAN_ATTN_BLOCK == ATTN_BLOCK, "rings hold complete blocks of attention");
 
 /*
  * Memory of the process that no other plan item covers: 4 MiB for the heap, relocated pages of

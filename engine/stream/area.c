@@ -17,7 +17,7 @@ static uint64_t page_bytes(void)
     return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* With larger base pages a huge page is so large (512 MiB) that it would be no help. */
+/* With larger base pages a huge page is 512 MiB, too large to help. */
 static bool has_huge(void)
 {
     return page_bytes() == 4096;
@@ -32,8 +32,8 @@ int area_reserve(struct area *a, const char *name, uint64_t bytes, struct err *e
     if (bytes == 0)
         return 0;
     if (bytes > SIZE_MAX / 2)
-        return err_set(e, ERR_BUDGET, "\"%s\" of %llu bytes is not possible", name,
-                       (unsigned long long)bytes);
+        return err_set(e, ERR_BUDGET, "\"%s\" needs %llu bytes, more than there are addresses",
+                       name, (unsigned long long)bytes);
     bytes = align_up(bytes, page_bytes());
     whole = bytes + HUGE_BYTES;
     p = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -51,7 +51,7 @@ uint64_t area_kept(const struct area *a, uint64_t bytes)
 {
     if (bytes >= a->held)
         return a->held;
-    /* Above the last whole huge page there are only small ones. */
+    /* Only small pages follow the last complete huge page. */
     if (has_huge() && bytes < align_down(a->held, HUGE_BYTES))
         return align_down(bytes, HUGE_BYTES);
     return align_down(bytes, page_bytes());
@@ -70,7 +70,6 @@ static int grow(struct area *a, uint64_t bytes, bool touch, struct err *e)
     if (mprotect(a->base + a->held, bytes - a->held, PROT_READ | PROT_WRITE) != 0)
         return err_sys(e, "cannot map %llu bytes for \"%s\"", (unsigned long long)bytes,
                        a->name);
-    /* Without them it works too. */
     if (has_huge() && huge > 0)
         (void)madvise(a->base, huge, MADV_HUGEPAGE);
     if (touch)
@@ -83,7 +82,7 @@ static int shrink(struct area *a, uint64_t bytes, struct err *e)
 {
     void *p = a->base + bytes;
 
-    /* Mapped anew rather than advised away: the advice on huge pages goes as well. */
+    /* A new mapping also drops the advice on huge pages; MADV_DONTNEED would keep it. */
     if (mmap(p, a->held - bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
         return err_sys(e, "cannot give back %llu bytes of \"%s\"",
@@ -103,7 +102,7 @@ int area_hold(struct area *a, uint64_t bytes, bool touch, struct err *e)
     return 0;
 }
 
-/* Ones among n bytes, of each of which only the lowest bit says something. */
+/* Count the bytes whose lowest bit is set; mincore() defines only that bit. */
 static uint64_t count_ones(const unsigned char *bytes, uint64_t n)
 {
     uint64_t ones = 0, eight, i = 0;

@@ -1,15 +1,14 @@
 /*
- * area.h - address space of which a growing and shrinking part is memory.
+ * area.h - an address range of which a growing and shrinking part is memory.
  *
  *     base                     held                      reserved
  *      |  memory (huge pages)    |  only addresses          |
  *
- * The whole is reserved once, so that nothing in it ever moves; area_hold() makes a
- * beginning of it usable, or gives the end back so that what the kernel charges falls at
- * once.  Huge pages are asked for, but only where a whole one lies inside what is held:
- * none is ever charged for less.  Direct reads gain most from them: a request has a
- * limited number of segments, and reads of 4 MiB into small pages came at 0.95 GB/s where
- * huge ones gave 2.25.
+ * The range is reserved once, so nothing in it ever moves.  area_hold() makes its beginning
+ * usable, or gives the end back, so that the kernel's charge falls at once.  Huge pages are
+ * requested only where a complete one is inside the held part, so none is charged for less.
+ * Direct reads gain most from them, because a request has a limited number of segments:
+ * reads of 4 MiB reached 0.95 GB/s into small pages and 2.25 GB/s into huge ones.
  */
 #ifndef MEMWALL_ENGINE_STREAM_AREA_H
 #define MEMWALL_ENGINE_STREAM_AREA_H
@@ -20,29 +19,29 @@
 #include "engine/base/err.h"
 
 struct area {
-    const char *name; /* of the plan's row, for messages; static storage */
+    const char *name; /* of the plan item, for messages; static storage */
     unsigned char *base;
     uint64_t reserved;
     uint64_t held;
-    void *mapping; /* base rounded down; mapping_bytes to be unmapped */
+    void *mapping; /* what munmap() gets; base is inside */
     uint64_t mapping_bytes;
 };
 
-/* Reserve addresses for bytes bytes; 0 is an area that holds nothing. */
+/* Reserve addresses for `bytes` bytes; with 0 the area is empty. */
 int area_reserve(struct area *a, const char *name, uint64_t bytes, struct err *e);
 
-/* How much stays when all but `bytes` is given back: a huge page is not cut, since its
- * memory would stay charged. */
+/* How much stays if all but `bytes` is given back.  A huge page is not cut, since it would
+ * stay charged in full. */
 uint64_t area_kept(const struct area *a, uint64_t bytes);
 
 /*
- * Hold the first bytes of it, not more than are reserved.  What is new is zero, and
- * untouched unless `touch` is set; shrinking to area_kept(bytes) or less.
+ * Hold the first `bytes` bytes, at most those reserved.  New memory is zero, and touched only
+ * if `touch` is set.  To shrink, pass area_kept(bytes) or less.
  * Returns 0, or -1 with *e and nothing changed.
  */
 int area_hold(struct area *a, uint64_t bytes, bool touch, struct err *e);
 
-/* How much of what is held was touched and is in memory, as the kernel sees it. */
+/* How much of the held part the kernel has in memory. */
 uint64_t area_resident(const struct area *a);
 
 /* Safe on a zeroed struct. */

@@ -1,9 +1,9 @@
 /*
- * backend.h - how reads are done: io_uring, or a few threads that call pread.
+ * backend.h - how system reads are done: io_uring, or a few threads that call pread.
  *
- * One thread (the reader) opens, submits and waits; only wake() may be called by others.
- * A backend knows nothing of blocks: it performs one system read per submission and says
- * what came of it.  Short reads, retries and errors are the reader's business.
+ * Only the reader opens, submits and waits; any thread may call wake().  A backend knows
+ * nothing of blocks.  It does one system read per submission and reports the result; the
+ * reader handles short reads, retries and errors.
  */
 #ifndef MEMWALL_ENGINE_STREAM_BACKEND_H
 #define MEMWALL_ENGINE_STREAM_BACKEND_H
@@ -22,14 +22,14 @@ struct read_op {
     enum read_kind kind;
     uint32_t target; /* slot, block or lookup cell */
     uint32_t layer;
-    uint64_t pass; /* that it was begun for */
+    uint64_t pass; /* for which it was begun */
     uint32_t file;
     bool is_flying;  /* submitted, not yet reported as done */
-    bool is_urgent;  /* a lookup: ahead of what waits */
+    bool is_urgent;  /* a lookup: goes ahead of waiting reads */
     uint64_t offset; /* multiple of SCHEDULE_ALIGN */
-    size_t bytes;    /* to be asked for; multiple of SCHEDULE_ALIGN */
-    size_t need;     /* that have to come: less than bytes at the end of the file */
-    size_t lead;     /* of those, before what is wanted */
+    size_t bytes;    /* to request; multiple of SCHEDULE_ALIGN */
+    size_t need;     /* bytes that must arrive: fewer at the end of the file */
+    size_t lead;     /* of those, added in front by rounding */
     size_t got;      /* so far */
     unsigned char *dst;
     uint32_t tries;
@@ -38,13 +38,13 @@ struct read_op {
     struct read_op *next; /* while it waits in a queue of the backend */
 };
 
-/* What the next system read of an op is to fetch: from the last aligned byte. */
+/* Where the next system read of an op starts: the last aligned byte. */
 static inline size_t read_op_at(const struct read_op *op)
 {
     return op->got & ~(size_t)4095;
 }
 
-/* Memory that all reads into slots and lookup cells lie in: may be registered. */
+/* Memory of all slots or all lookup cells, which a backend may register. */
 struct backend_buffer {
     void *base;
     size_t bytes;
@@ -55,8 +55,8 @@ enum { BACKEND_BUFFERS = 2 };
 struct backend_options {
     const struct source *source;
     struct backend_buffer buffers[BACKEND_BUFFERS];
-    uint32_t n_op;  /* that can fly at once */
-    uint32_t depth; /* of large reads among them */
+    uint32_t n_op;  /* reads in flight at most */
+    uint32_t depth; /* of them, reads of blocks */
 };
 
 struct backend;
@@ -65,19 +65,19 @@ struct backend_kind {
     const char *name;
     /* Returns 0, or -1 with *e. */
     int (*open)(struct backend **out, const struct backend_options *options, struct err *e);
-    /* Queue a read; wait() passes queued ones on.  Never fails. */
+    /* Queue a read; wait() starts it.  Never fails. */
     void (*submit)(struct backend *b, struct read_op *op);
     /*
-     * Pass on what is queued; collect what is done, at most max, into done.  If `block`
-     * is set and nothing is done, wait for a read or a wake().
-     * Returns the number; -1: broken, and no read is done any more.
+     * Start queued reads and collect up to max finished ones in done.  If `block` is set
+     * and none has finished, wait for one or for wake().
+     * Returns their number, or -1 if the backend is broken: then no read will finish.
      */
     int (*wait)(struct backend *b, struct read_op **done, int max, bool block);
     void (*wake)(struct backend *b);
-    /* The memory that may be registered is another now.  NULL: it does not matter. */
+    /* The ring was mapped again: register new memory.  NULL: nothing to do. */
     void (*set_buffers)(struct backend *b, const struct backend_buffer *buffers);
-    /* No read may be flying, but for a broken one; then it waits until the kernel
-     * writes no more.  False: it still may. */
+    /* Only a broken backend may have reads in flight; it waits until the kernel has stopped
+     * writing.  False: the kernel may still write. */
     bool (*close)(struct backend *b);
 };
 

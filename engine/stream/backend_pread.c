@@ -101,7 +101,7 @@ static int start_threads(struct backend *b, uint32_t n)
         if (failed == 0)
             b->n_thread++;
     }
-    return b->n_thread > 0 ? 0 : failed; /* fewer will do */
+    return b->n_thread > 0 ? 0 : failed; /* fewer threads are only slower */
 }
 
 static int open_pread(struct backend **out, const struct backend_options *options,

@@ -1,12 +1,12 @@
 /*
- * Reads by io_uring.  Registered files and buffers save the kernel some work for each
- * read; both are done without where they are refused (RLIMIT_MEMLOCK, older kernels).
+ * Reads by io_uring.  Registered files and buffers save the kernel some work per read; if
+ * the kernel refuses them (RLIMIT_MEMLOCK, older versions), reads work without them.
  *
- * The reader sleeps in the kernel until a read is done or somebody wants it: one read of
- * an eventfd is always flying beside the others, and wake() writes to that.
+ * The reader sleeps in the kernel until a read finishes or somebody wakes it.  For that, one
+ * read of an eventfd is always in flight, and wake() writes to the eventfd.
  *
- * No DEFER_TASKRUN: with it a ring that fails could not be drained any more, and the
- * kernel would go on writing into memory that is used for something else.
+ * No DEFER_TASKRUN: with it a ring that fails could not be drained, and the kernel would go
+ * on writing into memory that is used for something else.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@
 
 #include <liburing.h>
 
-/* Of later kernels than the library may know. */
+/* Flags of kernels that may be newer than the library. */
 #ifndef IORING_SETUP_COOP_TASKRUN
 #define IORING_SETUP_COOP_TASKRUN (1u << 8)
 #endif
@@ -34,7 +34,7 @@
 #define IORING_SETUP_SINGLE_ISSUER (1u << 12)
 #endif
 
-#define READ_MAX     ((size_t)1 << 30) /* the rest is asked for when this has come */
+#define READ_MAX     ((size_t)1 << 30) /* per system read; the rest follows */
 #define FAILURES_MAX 100               /* of io_uring_enter in a row, 1 ms apart */
 #define DRAIN_MAX_MS 5000              /* a read that a disk has not answered by then is lost */
 
@@ -44,7 +44,7 @@ struct backend {
     struct backend_buffer buffers[BACKEND_BUFFERS];
     bool has_files, has_buffers, is_broken, woken;
     int wake_fd;
-    uint64_t wake_value; /* what the flying read of wake_fd writes to */
+    uint64_t wake_value; /* the read of wake_fd writes here */
     bool wake_flying;
     uint32_t n_flying;
     uint32_t failures;
@@ -102,7 +102,7 @@ static void register_buffers(struct backend *b, const struct backend_buffer *buf
     b->has_buffers = n > 0 && io_uring_register_buffers(&b->ring, v, n) == 0;
 }
 
-/* Registered memory stays charged although it was unmapped: it is let go here. */
+/* Registered memory stays charged after it is unmapped, so it is unregistered first. */
 static void set_buffers_uring(struct backend *b, const struct backend_buffer *buffers)
 {
     if (b->has_buffers)
@@ -133,8 +133,8 @@ static void set_file(const struct backend *b, struct io_uring_sqe *sqe, uint32_t
     sqe->flags |= IOSQE_FIXED_FILE;
 }
 
-/* Every read has its place in the ring, so that there is always an entry free; but a
- * kernel that takes entries late must not make us lose one. */
+/* The ring has an entry for every read, so one is always free.  But a kernel that takes
+ * entries late must not make us lose this read. */
 static bool arm_wake(struct backend *b)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
@@ -196,7 +196,7 @@ static int reap(struct backend *b, struct read_op **done, int max)
     return n;
 }
 
-/* Does the kernel's answer mean that the ring works no more? */
+/* Whether this result of the kernel means that the ring has stopped working. */
 static bool is_fatal(struct backend *b, int r)
 {
     if (r >= 0) {
@@ -246,16 +246,16 @@ static void wake_uring(struct backend *b)
     const uint64_t one = 1;
     ssize_t n = write(b->wake_fd, &one, sizeof one);
 
-    (void)n; /* fails only when it is already set */
+    (void)n; /* fails only if the eventfd is already set */
 }
 
-/* Reads that the kernel has taken and not answered, the one of wake_fd among them. */
+/* Reads that the kernel has taken but not finished, including the one of wake_fd. */
 static uint32_t in_kernel(const struct backend *b)
 {
     return b->n_flying + (b->wake_flying ? 1 : 0) - io_uring_sq_ready(&b->ring);
 }
 
-/* Wait until the kernel writes into our memory no more. */
+/* Wait until the kernel has stopped writing into our memory. */
 static bool drain(struct backend *b)
 {
     struct read_op *done[16];
@@ -264,7 +264,7 @@ static bool drain(struct backend *b)
         wake_uring(b);
     for (int i = 0; i < DRAIN_MAX_MS && in_kernel(b) > 0; i++)
         if (reap(b, done, 16) == 0 && in_kernel(b) > 0)
-            sleep_1ms(); /* entering the kernel lets it post what is done */
+            sleep_1ms(); /* entering the kernel lets it post finished reads */
     return in_kernel(b) == 0;
 }
 
@@ -274,7 +274,7 @@ static bool close_uring(struct backend *b)
 
     io_uring_queue_exit(&b->ring);
     close(b->wake_fd);
-    /* The kernel may still write wake_value: better a few bytes lost. */
+    /* Otherwise the kernel may still write wake_value, and b is leaked on purpose. */
     if (is_quiet)
         free(b);
     return is_quiet;
@@ -292,7 +292,7 @@ static int open_uring(struct backend **out, const struct backend_options *option
     b->source = options->source;
     b->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (b->wake_fd < 0) {
-        err_sys(e, "eventfd");
+        err_sys(e, "cannot create an eventfd for io_uring");
         free(b);
         return -1;
     }

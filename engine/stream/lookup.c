@@ -62,7 +62,7 @@ static void sift(const struct lookup *l, size_t i, size_t n)
     }
 }
 
-/* A heap sort: qsort of the library may allocate. */
+/* A heap sort, because qsort() may allocate. */
 static void sort(struct lookup *l)
 {
     for (size_t i = 0; i < l->n_row; i++)
@@ -102,9 +102,11 @@ static struct lookup_cell *free_cell(struct lookup *l)
     return NULL;
 }
 
-/* Rows that begin in the cell's range join it as long as they end in it.  Sets where the
- * next read begins.  (A row before the cell: the same long row again, of which the cell
- * holds the end only.) */
+/*
+ * Add rows that begin in the cell's range and end before `limit`, and set where the next read
+ * begins.  A row that starts before the cell is a duplicate of a long row whose tail is in
+ * this cell.
+ */
 static void extend(struct lookup *l, struct lookup_cell *c, uint64_t limit)
 {
     uint32_t file = row(l, l->next)->file;
@@ -123,14 +125,15 @@ static void extend(struct lookup *l, struct lookup_cell *c, uint64_t limit)
     c->end = l->next;
 }
 
-/* May the whole pages of a row be read to where they are wanted, and is it worth it? */
+/* Whether the complete pages of a row can be read into place, and are worth a read. */
 static bool goes_straight(const struct stream_lookup *r)
 {
     return r->bytes >= 2 * LOOKUP_CELL_BYTES &&
            ((uintptr_t)r->dst - r->offset) % SCHEDULE_ALIGN == 0;
 }
 
-/* The next pages of such a row; false: it stands at one of its ragged ends. */
+/* Read the next pages of such a row into place.  False: the read begins at a part of a page,
+ * the first or the last, which goes through a cell. */
 static bool next_straight(struct lookup *l, struct lookup_cell *c,
                           const struct stream_lookup *r)
 {
@@ -175,7 +178,7 @@ struct read_op *lookup_next(struct lookup *l)
     base = align_down(c->lo, SCHEDULE_ALIGN);
     limit = base + (goes_straight(r) ? SCHEDULE_ALIGN : LOOKUP_CELL_BYTES);
     if (r->offset + r->bytes > limit) {
-        /* Its rest is the next read. */
+        /* The next read fetches the rest. */
         c->hi = limit;
         c->end = l->next + 1;
         l->next_at = limit - r->offset;
@@ -197,7 +200,7 @@ struct read_op *lookup_next(struct lookup *l)
     return &c->op;
 }
 
-/* The part of a row that lies in the cell. */
+/* Copy the part of a row that is in the cell. */
 static void copy(const struct lookup_cell *c, const struct stream_lookup *r)
 {
     uint64_t lo = r->offset > c->lo ? r->offset : c->lo;

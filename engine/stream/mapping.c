@@ -13,8 +13,8 @@
 #include "engine/base/units.h"
 
 /*
- * Ranges that mapping_repair looks through, in a signal handler: no lock, no memory.  A
- * slot is claimed by its owner, and its base is written last and taken back first.
+ * Ranges that mw_mapping_repair() searches in a signal handler, where locks and allocation
+ * are not possible.  The owner claims an entry, writes its base last and clears it first.
  */
 #define N_RANGE 64
 
@@ -60,7 +60,7 @@ bool mw_mapping_repair(const void *address)
 
         if (base == 0 || at < base || at - base >= atomic_load(&ranges[i].bytes))
             continue;
-        /* The flag first: whoever reads the zeros below finds it set. */
+        /* The flag first: a thread that reads the zeros must find it set. */
         atomic_store(&ranges[i].was_cut, true);
         done = mmap((void *)(at / page * page), page, PROT_READ,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
@@ -69,7 +69,7 @@ bool mw_mapping_repair(const void *address)
     return done;
 }
 
-/* One range of addresses for all files, so that one slot stands for them. */
+/* One range of addresses for all files, so they need one entry. */
 static int reserve(struct mapping *m, const struct source *s, struct err *e)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -87,7 +87,7 @@ static int reserve(struct mapping *m, const struct source *s, struct err *e)
     m->start = p;
     m->range = claim_range(p, m->bytes);
     if (m->range == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "more than %d models are mapped at once", N_RANGE);
+        return err_set(e, ERR_UNSUPPORTED, "cannot map more than %d models at once", N_RANGE);
     return 0;
 }
 
@@ -111,7 +111,7 @@ int mapping_open(struct mapping *m, const struct source *s, struct err *e)
         p = mmap(m->start + at, s->files[i].size, PROT_READ, MAP_SHARED | MAP_FIXED,
                  s->files[i].fd, 0);
         if (p == MAP_FAILED) {
-            err_sys(e, "cannot be mapped");
+            err_sys(e, "cannot map the file");
             err_at(e, s->files[i].path, ERR_NO_OFFSET, NULL);
             mapping_close(m);
             return -1;
@@ -136,14 +136,14 @@ int mapping_check(const struct mapping *m, struct err *e)
 {
     if (m->range == NULL || !atomic_load(&m->range->was_cut))
         return 0;
-    err_set(e, ERR_IO, "the file changed while it was in use: mapped bytes could not be read");
+    err_set(e, ERR_IO, "the file changed while it was in use: mapped bytes cannot be read");
     for (uint32_t i = 0; i < m->source->n_file; i++) {
         const struct source_file *f = &m->source->files[i];
         struct stat st;
 
         if (fstat(f->fd, &st) != 0 || (uint64_t)st.st_size >= f->size)
             continue;
-        err_set(e, ERR_IO, "the file changed while it was in use: it ends at byte %llu now",
+        err_set(e, ERR_IO, "the file changed while it was in use: it now ends at byte %llu",
                 (unsigned long long)st.st_size);
         return err_at(e, f->path, ERR_NO_OFFSET, NULL);
     }
@@ -159,12 +159,12 @@ const void *mapping_at(const struct mapping *m, uint32_t file, uint64_t offset, 
     if (mapping_check(m, e) != 0)
         return NULL;
     if (fstat(f->fd, &st) != 0) {
-        err_sys(e, "cannot be checked");
+        err_sys(e, "cannot check the size of the file");
         err_at(e, f->path, offset, NULL);
         return NULL;
     }
     if ((uint64_t)st.st_size < offset + bytes) {
-        err_set(e, ERR_IO, "the file changed while it was in use: it ends at byte %llu now",
+        err_set(e, ERR_IO, "the file changed while it was in use: it now ends at byte %llu",
                 (unsigned long long)st.st_size);
         err_at(e, f->path, offset, NULL);
         return NULL;

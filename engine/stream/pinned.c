@@ -22,7 +22,7 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Indices of blocks in the order of their rank, in the low half of each entry. */
+/* Returns the blocks in the order of their rank; the index is the low half of each entry. */
 static uint64_t *rank(uint32_t n_block)
 {
     uint64_t *order = malloc((size_t)n_block * sizeof *order);
@@ -35,7 +35,6 @@ static uint64_t *rank(uint32_t n_block)
     return order;
 }
 
-/* Call fn for each block of the schedule. */
 typedef void block_fn(struct pinned *p, uint32_t block, const struct schedule_block *b);
 
 static void each_block(struct pinned *p, block_fn *fn)
@@ -55,7 +54,7 @@ static void store_pages(struct pinned *p, uint32_t block, const struct schedule_
     p->page[block] = (uint32_t)(b->read_bytes / SCHEDULE_ALIGN);
 }
 
-/* page[] holds the pages of each block, and afterwards where they begin. */
+/* Replace the number of pages in page[] by the first page of each block. */
 static uint64_t place_all(struct pinned *p, const uint64_t *order)
 {
     uint64_t at = 0;
@@ -85,7 +84,7 @@ int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct
     pages = place_all(p, order);
     free(order);
     if (pages > UINT32_MAX)
-        return err_set(e, ERR_UNSUPPORTED, "a pass of more than 16 TiB is too large");
+        return err_set(e, ERR_UNSUPPORTED, "the weights of one pass are larger than 16 TiB");
     if (area_reserve(&p->area, "pinned", pages * SCHEDULE_ALIGN, e) != 0)
         return -1;
     return pinned_set(p, 0, e);
@@ -97,7 +96,7 @@ void pinned_close(struct pinned *p)
     *p = (struct pinned){ 0 };
 }
 
-/* Whether a block stays follows from where it ends. */
+/* A block is pinned if its place ends inside the held part of the area. */
 static void settle(struct pinned *p, uint32_t block, const struct schedule_block *b)
 {
     enum block_state state = pinned_state(p, block);

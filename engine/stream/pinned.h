@@ -3,17 +3,17 @@
  *
  *     schedule:  b0   b1   b2   b3   b4   b5   b6   b7 …
  *     rank:      0    5    2    7    4    1    6    3       (golden ratio order)
- *     area:     | b0 | b5 | b2 | b7 … up to what may be held |
+ *     area:     | b0 | b5 | b2 | b7 … up to the memory for pinned blocks |
  *
- * Reads go round in the same order for ever, so every pinned byte saves the same and the
- * set only has to be spread evenly over the pass, that disk and arithmetic overlap all
- * the way.  Blocks are ranked by the fractional part of index times the golden ratio:
- * the first n of that order are spread as evenly as diffusing an error would, for every
- * n, and a smaller set is part of every larger one.  So a budget that changes by a few
- * megabytes, again and again while a conversation grows, moves only those; and blocks lie
- * in memory in the order of their rank, so that what goes is the end of one area.
+ * Reads repeat the same order in every pass, so every pinned byte saves the same time.  The
+ * set only has to be spread evenly over the pass, so that disk and arithmetic always overlap.
+ * Blocks are ranked by the fractional part of index times the golden ratio.  For every n, the
+ * first n of that order are spread as evenly as error diffusion would do it, and a smaller
+ * set is part of every larger one.  So a budget that changes by a few megabytes, as it does
+ * while a conversation grows, moves only those megabytes.  Blocks are in memory in the order
+ * of their rank, so shrinking gives back the end of one area.
  *
- * Each block takes whole pages, as it is read.
+ * Each block takes complete pages, as it is read.
  */
 #ifndef MEMWALL_ENGINE_STREAM_PINNED_H
 #define MEMWALL_ENGINE_STREAM_PINNED_H
@@ -25,11 +25,12 @@
 #include "engine/stream/area.h"
 #include "engine/stream/schedule.h"
 
-/* Of one block.  Set by the reader, but for changes of the set while it stands still. */
+/* The state of one block.  The reader sets it, and stream_set_memory() while the reader holds.
+ */
 enum block_state {
-    BLOCK_STREAMED, /* read into a slot each time */
-    BLOCK_WANTED,   /* to be pinned when it passes */
-    BLOCK_READING,  /* on its way to its place */
+    BLOCK_STREAMED, /* read into a slot in each pass */
+    BLOCK_WANTED,   /* to be pinned when the walk reaches it */
+    BLOCK_READING,  /* being read to its place */
     BLOCK_HELD,     /* in its place */
 };
 
@@ -38,19 +39,19 @@ struct pinned {
     const struct schedule *schedule;
     uint32_t *page;               /* [n_block] first page of the block in the area */
     _Atomic unsigned char *state; /* [n_block] enum block_state */
-    _Atomic uint64_t held_bytes;  /* of the blocks that are */
+    _Atomic uint64_t held_bytes;  /* read_bytes of the blocks in their place */
 };
 
 uint64_t pinned_table_bytes(uint32_t n_block);
 
-/* Place the blocks; nothing is held yet.  page and state lie in memory of
- * pinned_table_bytes(n_block). */
+/* Give every block a place, in an area without memory.  The tables need
+ * pinned_table_bytes(n_block) bytes at `memory`. */
 int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct err *e);
 void pinned_close(struct pinned *p); /* safe on a zeroed struct */
 
 /*
- * Let blocks take at most `bytes` of memory.  No read into the area may be flying.
- * What goes is given back at once, what comes is BLOCK_WANTED.
+ * Let blocks take at most `bytes` of memory.  No read into the area may be in flight.  Memory
+ * of blocks that no longer fit is given back at once; new blocks become BLOCK_WANTED.
  */
 int pinned_set(struct pinned *p, uint64_t bytes, struct err *e);
 

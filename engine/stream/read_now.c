@@ -1,4 +1,4 @@
-/* A small range, read at once by whoever asks, past the page cache. */
+/* Reads a small range in the calling thread, past the page cache. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -16,7 +16,8 @@
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define TRIES_MAX    3
 
-/* At least `need` of `bytes` bytes at offset; all three as O_DIRECT wants them but need. */
+/* Read at least `need` of `bytes` bytes at offset.  buffer, bytes and offset are aligned for
+ * O_DIRECT. */
 static int fill(int fd, const struct model_file *f, unsigned char *buffer, uint64_t offset,
                 size_t bytes, size_t need, struct err *e)
 {
@@ -34,9 +35,7 @@ static int fill(int fd, const struct model_file *f, unsigned char *buffer, uint6
             return err_at(e, f->path, offset + got, NULL);
         }
         if (at + (size_t)n <= got) {
-            err_set(e, ERR_IO,
-                    "the file changed while it was in use: it ends here, %zu bytes "
-                    "early",
+            err_set(e, ERR_IO, "the file changed while it was in use: it ends %zu bytes early",
                     need - got);
             return err_at(e, f->path, offset + got, NULL);
         }
@@ -89,7 +88,7 @@ int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, u
         mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (buffer == MAP_FAILED) {
         close(fd);
-        return err_sys(e, "cannot map a buffer");
+        return err_sys(e, "cannot map %zu bytes to read into", BUFFER_BYTES);
     }
     result = read_pieces(fd, f, offset, bytes, dst, buffer, e);
     munmap(buffer, BUFFER_BYTES);

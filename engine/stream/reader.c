@@ -285,7 +285,7 @@ static void fail_lookup(struct stream *s, const struct err *e)
     s->lookup_state = LOOKUP_FAILED;
 }
 
-/* The read of a block failed; a stale slot is not needed any more. */
+/* The read of a block failed; a stale slot is no longer needed. */
 static void fail_block(struct stream *s, const struct read_op *op, const struct err *e)
 {
     if (op->kind == READ_SLOT && s->slots[op->target].state != SLOT_READING)
@@ -377,7 +377,7 @@ static void fall_back(struct stream *s)
     struct err e = ERR_INIT;
     bool is_quiet;
 
-    s->backend = NULL; /* nobody may wake the old one any more */
+    s->backend = NULL; /* nobody may wake the old one now */
     pthread_mutex_unlock(&s->lock);
     is_quiet = broken->close(old);
     if (is_quiet && broken != &backend_pread)

@@ -6,7 +6,7 @@
 
 #include "engine/base/units.h"
 
-/* Kernels take several rows at once: blocks end at a multiple where that costs nothing. */
+/* Kernels take several rows at once, so blocks end at a multiple where that costs nothing. */
 #define ROWS_TOGETHER 16
 
 uint64_t schedule_bytes(uint32_t n_span)
@@ -14,7 +14,8 @@ uint64_t schedule_bytes(uint32_t n_span)
     return (uint64_t)n_span * sizeof(struct schedule_span);
 }
 
-/* Rows of the blocks of a span; *n_block their number.  False: a number overflows. */
+/* Compute the rows per block of a span and the number of its blocks.  False: a number
+ * overflows. */
 static bool cut(const struct stream_span *span, size_t target, uint64_t *block_rows,
                 uint64_t *n_block)
 {
@@ -81,8 +82,8 @@ uint64_t schedule_measure(const struct stream_span *spans, uint32_t n_span, size
     return largest;
 }
 
-/* Is there no earlier span of this layer?  Spans of a layer are neighbours, so that the
- * search ends at once but for a layer's first. */
+/* Whether no earlier span belongs to this layer.  Spans of a layer are neighbours, so only
+ * the first one of a layer searches to the beginning. */
 static bool begins_layer(const struct stream_span *spans, uint32_t i)
 {
     for (uint32_t k = i; k > 0; k--)
@@ -103,8 +104,8 @@ int schedule_make(struct schedule *s, void *memory, const struct stream_span *sp
 
         if (!cut(&spans[i], target, &p->block_rows, &n) || n > UINT32_MAX ||
             s->n_block + n > UINT32_MAX)
-            return err_set(e, ERR_FORMAT, "span %u of %llu rows of %llu bytes is too large", i,
-                           (unsigned long long)spans[i].n_row,
+            return err_set(e, ERR_FORMAT, "span %u with %llu rows of %llu bytes is too large",
+                           i, (unsigned long long)spans[i].n_row,
                            (unsigned long long)spans[i].row_bytes);
         assert(is_prompt || !spans[i].in_prompt);
         is_prompt = spans[i].in_prompt;
@@ -130,7 +131,7 @@ void schedule_get(const struct schedule *s, const struct schedule_at *at,
     out->span = at->span;
 }
 
-/* Spans without rows have no block. */
+/* Skip spans without rows, which have no blocks. */
 static void to_span(const struct schedule *s, struct schedule_at *at)
 {
     while (at->span < s->n_span &&

@@ -4,13 +4,13 @@
  *     span:    | rows of one tensor that a pass uses               |
  *     blocks:  | block 0      | block 1      | block 2      | rest |
  *
- * A block is the unit of reading, pinning, computing and accounting: whole rows, at
- * most the target's bytes (one row may be more).  The blocks of a span are about equal,
- * since a small rest would cost a read of its own.  Nothing is stored for a block: its
- * place follows from the span.
+ * A block is the unit of reading, pinning, computing and accounting.  It has complete rows and
+ * at most the target's bytes; a single row may be larger.  The blocks of a span are about
+ * equal, since a small rest would cost a read of its own.  Nothing is stored for a block: its
+ * place is computed from the span.
  *
- * Files are read in units of SCHEDULE_ALIGN, which every device that takes direct reads
- * accepts: read_offset and read_bytes are the block rounded out to it.
+ * Files are read in units of SCHEDULE_ALIGN, which every device with direct reads accepts.
+ * read_offset and read_bytes are the block rounded out to these units.
  */
 #ifndef MEMWALL_ENGINE_STREAM_SCHEDULE_H
 #define MEMWALL_ENGINE_STREAM_SCHEDULE_H
@@ -26,7 +26,7 @@
 
 struct schedule_span {
     struct stream_span span;
-    uint64_t block_rows; /* of every block but the last */
+    uint64_t block_rows; /* of every block except the last */
     uint32_t first_block, n_block;
     bool begins_layer; /* first span of its layer in the pass */
 };
@@ -35,10 +35,10 @@ struct schedule {
     struct schedule_span *spans; /* [n_span] */
     uint32_t n_span;
     uint32_t n_block;
-    uint32_t n_prompt_block; /* a prompt pass is these first blocks */
+    uint32_t n_prompt_block; /* a prompt pass has these first blocks */
 };
 
-/* Where a walk through the schedule stands. */
+/* The position of a walk through the schedule. */
 struct schedule_at {
     uint32_t block, span;
 };
@@ -59,18 +59,17 @@ uint64_t schedule_measure(const struct stream_span *spans, uint32_t n_span, size
                           uint32_t *n_block);
 
 /*
- * Cut spans into blocks, in memory of schedule_bytes(n_span) bytes at `spans`.
- * Returns 0, or -1 with *e: a span that overflows, or that a prompt pass uses behind
- * one that it does not.
+ * Cut spans into blocks.  The schedule uses schedule_bytes(n_span) bytes at `memory`.
+ * Returns 0, or -1 with *e if a span overflows.
  */
 int schedule_make(struct schedule *s, void *memory, const struct stream_span *spans,
                   uint32_t n_span, size_t target, struct err *e);
 
-/* The block at `at`, which is < n_block. */
+/* Compute the block at `at`, which is before the end. */
 void schedule_get(const struct schedule *s, const struct schedule_at *at,
                   struct schedule_block *out);
 
-/* To the next block; {0, first} is where a pass begins. */
+/* Go to the next block; schedule_begin() returns the first. */
 void schedule_next(const struct schedule *s, struct schedule_at *at);
 struct schedule_at schedule_begin(const struct schedule *s);
 

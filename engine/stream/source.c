@@ -19,8 +19,7 @@ static int no_direct(const struct model_file *f, struct err *e, const char *why)
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
 }
 
-/* The path is only the way in where /proc is not mounted, and has to lead to the same
- * file. */
+/* Without /proc the path is the only way in, and must still name the same file. */
 static int open_path(const struct model_file *f, int flags)
 {
     int fd = open(f->path, flags);
@@ -48,7 +47,7 @@ static int open_again(const struct model_file *f, int flags)
     return fd;
 }
 
-/* What the file system says about alignment, where it says anything. */
+/* Compare the alignment that the file system reports, if it does, with ours. */
 static int check_alignment(const struct model_file *f, int fd, struct err *e)
 {
 #ifdef STATX_DIOALIGN
@@ -58,9 +57,9 @@ static int check_alignment(const struct model_file *f, int fd, struct err *e)
         (st.stx_mask & STATX_DIOALIGN) == 0)
         return 0;
     if (st.stx_dio_mem_align == 0 || st.stx_dio_offset_align == 0)
-        return no_direct(f, e, "the file system says so");
+        return no_direct(f, e, "the file system reports no support");
     if (st.stx_dio_mem_align > SCHEDULE_ALIGN || st.stx_dio_offset_align > SCHEDULE_ALIGN)
-        return no_direct(f, e, "the device wants an alignment above 4096 bytes");
+        return no_direct(f, e, "the device needs an alignment of more than 4096 bytes");
 #else
     (void)f, (void)fd, (void)e;
 #endif
@@ -74,14 +73,15 @@ static int try_read(const struct model_file *f, int fd, struct err *e)
     ssize_t n;
 
     if (p == MAP_FAILED)
-        return err_sys(e, "cannot map a buffer");
+        return err_sys(e, "cannot map %llu bytes to read into",
+                       (unsigned long long)SCHEDULE_ALIGN);
     n = pread(fd, p, SCHEDULE_ALIGN, 0);
     munmap(p, SCHEDULE_ALIGN);
     if (n >= 0)
         return 0;
     if (errno == EINVAL || errno == EOPNOTSUPP)
         return no_direct(f, e, "the file system refuses them");
-    err_sys(e, "could not be read");
+    err_sys(e, "could not read the file");
     return err_at(e, f->path, 0, NULL);
 }
 
@@ -92,15 +92,15 @@ int source_open_file(const struct model_file *f, bool is_direct, struct err *e)
     if (fd < 0) {
         if (is_direct && errno == EINVAL)
             return no_direct(f, e, "the file system refuses them");
-        err_sys(e, "cannot be opened again");
+        err_sys(e, "cannot open the file again");
         return err_at(e, f->path, ERR_NO_OFFSET, NULL);
     }
     if (is_direct && (check_alignment(f, fd, e) != 0 || try_read(f, fd, e) != 0)) {
         close(fd);
         return -1;
     }
-    /* Reads are large and their order is known: read-ahead would only leave pages
-     * behind that nobody drops. */
+    /* Reads are large and their order is known.  Read-ahead would only leave pages in the
+     * cache that nobody drops. */
     if (!is_direct)
         (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     return fd;

@@ -1,9 +1,9 @@
 /*
  * source.h - the model's files, opened for reading blocks.
  *
- * Each file is opened a second time through /proc/self/fd, so that it is the very file
- * whose header was read, whatever lies under its name by now; with O_DIRECT, or for the
- * page cache without read-ahead.
+ * Each file is opened a second time through /proc/self/fd, so that it is the file whose header
+ * was read, even if its name now belongs to another one.  It is opened with O_DIRECT, or for
+ * the page cache without read-ahead.
  */
 #ifndef MEMWALL_ENGINE_STREAM_SOURCE_H
 #define MEMWALL_ENGINE_STREAM_SOURCE_H
@@ -27,16 +27,17 @@ struct source {
 };
 
 /*
- * Open the files of c.  is_direct: with O_DIRECT, and read once to be sure that it
- * works.  Returns 0; -1 with *e (ERR_UNSUPPORTED: no direct reads here) and nothing open.
+ * Open the files of c.  With is_direct they are opened with O_DIRECT, and each is read once to
+ * be sure that this works.  Returns 0; or -1 with *e (ERR_UNSUPPORTED: no direct reads here)
+ * and nothing open.
  */
 int source_open(struct source *s, const struct catalogue *c, bool is_direct, struct err *e);
 void source_close(struct source *s); /* safe on a zeroed struct */
 
-/* The same for one file: a descriptor, or -1 with *e. */
+/* The same for one file; returns a descriptor, or -1 with *e. */
 int source_open_file(const struct model_file *f, bool is_direct, struct err *e);
 
-/* Drop the pages that lie wholly inside a range that was read through the page cache. */
+/* Drop the pages inside a range from the page cache; bytes 0: to the end of the file. */
 void source_drop(const struct source_file *f, uint64_t offset, uint64_t bytes);
 
 #endif

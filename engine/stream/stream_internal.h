@@ -27,7 +27,7 @@
  *   HOLDING    the engine changes memory         no           start     -
  *   FAILED     a block could not be read         no           start     is an error
  *   RING_LOST  the ring could not be mapped      no           start     is an error
- *   DEAD       no backend works any more         no           fail      is an error
+ *   DEAD       no backend works any longer       no           fail      is an error
  *   QUITTING   stream_close() waits for it       no           no        -
  *
  * and reader_change() moves it by this table.  "=" changes nothing, "." cannot happen:

@@ -108,7 +108,7 @@ class Ids(unittest.TestCase):
     def test_a_budget_below_the_floor(self):
         r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6"), "-b", "1M")
         self.assertEqual((3, ""), (r.returncode, r.stdout))
-        self.assertIn("It would fit with", r.stderr)
+        self.assertIn("It fits a budget of", r.stderr)
 
 
 class Text(unittest.TestCase):

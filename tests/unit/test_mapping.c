@@ -106,7 +106,7 @@ static void a_cut_after_the_check_is_an_error_and_no_signal(void **state)
     assert_int_equal(mapping_check(&m, &e), -1);
     assert_int_equal(e.code, ERR_IO);
     assert_string_equal(e.file, "file-1");
-    assert_non_null(strstr(e.what, "it ends at byte"));
+    assert_non_null(strstr(e.what, "it now ends at byte"));
     /* For good, whatever the file is made into. */
     assert_int_equal(ftruncate(files[1].fd, (off_t)files[1].size), 0);
     assert_null(mapping_at(&m, 1, 0, 1, &e));

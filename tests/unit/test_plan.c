@@ -238,7 +238,7 @@ static void a_refusal_names_what_would_fit(void **state)
     assert_int_equal(plan_make(&in, &p, &e), -1);
     assert_int_equal(e.code, ERR_BUDGET);
     assert_non_null(strstr(e.what, "the budget is 256 MiB"));
-    assert_non_null(strstr(e.what, "or with a context of "));
+    assert_non_null(strstr(e.what, "or a context of "));
     /* Both proposals hold when they are followed. */
     assert_int_equal(sscanf(e.what, "needs %llu MiB", (unsigned long long *)&mib), 1);
     in.budget_bytes = mib * MIB;
