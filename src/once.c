@@ -44,8 +44,10 @@ static int print(const struct options *o, const struct mw_sample *s, struct err 
 {
     struct once_look look;
 
-    if (o->json)
-        return ui_dash_json(s, stdout, e);
+    if (o->json) {
+        ui_dash_json(s, stdout);
+        return 0;
+    }
     once_look(o, &look);
     return ui_dash_once(s, look.width, look.height, look.ascii, stdout, e);
 }

@@ -33,13 +33,10 @@ void json_raw(struct json *j, const char *s, size_t n)
         fwrite(s, 1, n, j->to);
         return;
     }
-    if (j->grows && n > j->size - j->used && !grow(j, n))
+    if (n > j->size - j->used && !grow(j, n))
         return;
-    if (j->used < j->size && n > 0) {
-        size_t room = j->size - j->used;
-
-        memcpy(j->buf + j->used, s, n < room ? n : room);
-    }
+    if (n > 0)
+        memcpy(j->buf + j->used, s, n);
     j->used += n;
 }
 
@@ -137,33 +134,20 @@ static void enter(struct json *j, const char *key, char opener, char closer)
     j->has_one = false;
 }
 
-void json_start(struct json *j, char *buf, size_t n)
+void json_start(struct json *j)
 {
-    *j = (struct json){ .buf = buf, .size = n };
-}
-
-void json_start_growing(struct json *j)
-{
-    *j = (struct json){ .grows = true };
+    *j = (struct json){ 0 };
 }
 
 void json_release(struct json *j)
 {
     free(j->buf);
-    json_start_growing(j);
+    json_start(j);
 }
 
 void json_start_stream(struct json *j, FILE *to)
 {
     *j = (struct json){ .to = to };
-}
-
-size_t json_finish(struct json *j)
-{
-    assert(j->depth == 0);
-    if (j->size > 0)
-        j->buf[j->used < j->size ? j->used : j->size - 1] = '\0';
-    return j->used;
 }
 
 void json_object(struct json *j, const char *key)

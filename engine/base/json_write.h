@@ -1,14 +1,14 @@
 /*
  * json_write.h - the one writer of JSON, one value after the other.
  *
- *     json_start(&j, buf, sizeof buf);
+ *     json_start_stream(&j, stdout);
  *     json_object(&j, NULL);
  *     json_u64(&j, "tokens", 12);
  *     json_end(&j);
- *     n = json_finish(&j);
+ *     json_line(&j);
  *
- * It writes to a fixed buffer, to a buffer that grows, or to a stream.  Several values may
- * follow each other outside of any object or array; json_line() ends a line.
+ * It writes to memory or to a stream.  Several values may follow each other outside of any
+ * object or array; json_line() ends a line.
  *
  * The result is always valid JSON in UTF-8 and safe to show with cat: broken UTF-8 becomes
  * U+FFFD, and every character that a terminal obeys or does not show (controls, direction
@@ -27,27 +27,17 @@
 
 struct json {
     FILE *to; /* the stream, or NULL */
-    char *buf;
-    size_t size;
-    size_t used;  /* goes on counting when a fixed buffer is full */
-    bool grows;   /* buf is malloc'ed and resized */
-    bool failed;  /* something is missing: it could not grow, or json_print() got too much */
+    char *buf; /* without a stream: bytes [0 .. used), without NUL */
+    size_t size, used;
+    bool failed; /* something is missing: no memory for buf, or json_print() got too much */
     int depth;
     char closer[JSON_WRITE_DEPTH]; /* of each open object or array */
     bool has_one;                  /* the innermost one has a value already */
 };
 
-/*
- * Write to a buffer that the caller owns.  Text that does not fit is counted but not stored,
- * as in snprintf, so a first run without a buffer finds the size.
- */
-void json_start(struct json *j, char *buf, size_t n);
-/* End buf with NUL.  Returns the length, or the length needed if that is >= n. */
-size_t json_finish(struct json *j);
-
-/* Write to j->buf[0 .. j->used), without NUL.  json_release() frees it.  The caller may remove
- * bytes from its front. */
-void json_start_growing(struct json *j);
+/* Write to j->buf, which grows.  The caller may remove bytes from its front by moving the rest
+ * and lowering used.  json_release() frees it. */
+void json_start(struct json *j);
 void json_release(struct json *j);
 
 /* Write to a stream.  The caller checks it for errors. */

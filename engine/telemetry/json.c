@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "engine/base/json_write.h"
 #include "engine/telemetry/fields.h"
 #include "engine/telemetry/rates.h"
 
@@ -138,43 +137,29 @@ static void write_rates(struct json *j, const struct mw_sample *s)
     json_end(j);
 }
 
-size_t mw_sample_json(const struct mw_sample *s, const char *event, char *buf, size_t n)
+void mw_sample_json(struct json *j, const struct mw_sample *s, const char *event)
 {
     bool is_start = strcmp(event, "start") == 0 || strcmp(event, "plan") == 0;
     bool is_all = strcmp(event, "sample") == 0;
-    struct json j;
 
-    json_start(&j, buf, n);
-    json_object(&j, NULL);
-    json_string(&j, "event", event);
+    json_object(j, NULL);
+    json_string(j, "event", event);
     if (is_start || is_all)
-        json_u64(&j, "version", TELEMETRY_VERSION);
-    write_groups(&j, s, is_all ? IN_ALL : is_start ? IN_START : IN_SECOND);
+        json_u64(j, "version", TELEMETRY_VERSION);
+    write_groups(j, s, is_all ? IN_ALL : is_start ? IN_START : IN_SECOND);
     if (!is_start) {
-        write_reasons(&j, s);
-        write_rates(&j, s);
-        write_layers(&j, s);
+        write_reasons(j, s);
+        write_rates(j, s);
+        write_layers(j, s);
     }
-    json_end(&j);
-    return json_finish(&j);
+    json_end(j);
 }
 
-size_t token_json(const struct mw_token *token, char *buf, size_t n)
+void token_json(struct json *j, const struct mw_token *token)
 {
-    struct json j;
-
-    json_start(&j, buf, n);
-    json_object(&j, NULL);
-    json_string(&j, "event", "token");
+    json_object(j, NULL);
+    json_string(j, "event", "token");
     for (size_t i = 0; i < n_token_fields; i++)
-        write_field(&j, &token_fields[i], token);
-    json_end(&j);
-    return json_finish(&j);
-}
-
-size_t sample_json_room(uint32_t n_layer)
-{
-    /* A number has at most 20 digits and a key at most 20 characters.  Reasons are short. */
-    return (n_sample_fields + n_rate_names) * 48 + 20 * 100 + 1024 +
-           ((size_t)n_layer + 1) * n_layer_fields * 40;
+        write_field(j, &token_fields[i], token);
+    json_end(j);
 }

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/json_write.h"
 #include "engine/base/thread.h"
 #include "engine/telemetry/json.h"
 
@@ -38,18 +37,20 @@ struct mw_recorder {
     bool has_start;
     uint64_t n_token; /* tokens that have a line or were lost */
     uint64_t next_second_ns;
-    char *line;
-    size_t room;
+    struct json line; /* being written */
     struct err err; /* of the first failed write, after which nothing is written */
 };
 
-static int write_all(struct mw_recorder *r, size_t n)
+/* Write r->line to the file. */
+static void write_line(struct mw_recorder *r)
 {
     size_t done = 0;
 
-    r->line[n++] = '\n';
-    while (done < n && r->err.code == ERR_NONE) {
-        ssize_t got = write(r->fd, r->line + done, n - done);
+    json_line(&r->line);
+    if (r->line.failed && r->err.code == ERR_NONE)
+        err_memory(&r->err, "a line of the recording");
+    while (done < r->line.used && r->err.code == ERR_NONE) {
+        ssize_t got = write(r->fd, r->line.buf + done, r->line.used - done);
 
         if (got > 0) {
             done += (size_t)got;
@@ -58,43 +59,25 @@ static int write_all(struct mw_recorder *r, size_t n)
             err_at(&r->err, r->path, ERR_NO_OFFSET, NULL);
         }
     }
-    return r->err.code == ERR_NONE ? 0 : -1;
-}
-
-/* Make the line buffer large enough for any line of n_layer layers and a newline. */
-static int make_room(struct mw_recorder *r, uint32_t n_layer)
-{
-    size_t room = sample_json_room(n_layer) + 1;
-    char *line;
-
-    if (room <= r->room)
-        return 0;
-    line = realloc(r->line, room);
-    if (line == NULL)
-        return err_memory(&r->err, "a line of the recording");
-    r->line = line;
-    r->room = room;
-    return 0;
+    r->line.used = 0;
 }
 
 static void write_sample(struct mw_recorder *r, const char *event)
 {
-    if (r->err.code != ERR_NONE || make_room(r, r->sample.n_layer) != 0)
-        return;
-    write_all(r, mw_sample_json(&r->sample, event, r->line, r->room - 1));
+    mw_sample_json(&r->line, &r->sample, event);
+    write_line(r);
 }
 
 static void write_lost(struct mw_recorder *r, uint64_t n)
 {
-    struct json j;
+    struct json *j = &r->line;
 
-    json_start(&j, r->line, r->room - 1);
-    json_object(&j, NULL);
-    json_string(&j, "event", "lost");
-    json_u64(&j, "t_ns", r->sample.t_ns);
-    json_u64(&j, "n", n);
-    json_end(&j);
-    write_all(r, json_finish(&j));
+    json_object(j, NULL);
+    json_string(j, "event", "lost");
+    json_u64(j, "t_ns", r->sample.t_ns);
+    json_u64(j, "n", n);
+    json_end(j);
+    write_line(r);
 }
 
 /* Write a line for each token that does not have one. */
@@ -106,8 +89,10 @@ static void write_tokens(struct mw_recorder *r)
         write_lost(r, s->n_token - r->n_token - MW_RECENT);
         r->n_token = s->n_token - MW_RECENT;
     }
-    for (; r->n_token < s->n_token && r->err.code == ERR_NONE; r->n_token++)
-        write_all(r, token_json(&s->recent[r->n_token % MW_RECENT], r->line, r->room - 1));
+    for (; r->n_token < s->n_token && r->err.code == ERR_NONE; r->n_token++) {
+        token_json(&r->line, &s->recent[r->n_token % MW_RECENT]);
+        write_line(r);
+    }
 }
 
 static bool plan_changed(const struct mw_recorder *r)
@@ -183,7 +168,7 @@ static void recorder_free(struct mw_recorder *r)
         close(r->fd);
     pthread_cond_destroy(&r->wake);
     pthread_mutex_destroy(&r->lock);
-    free(r->line);
+    json_release(&r->line);
     free(r->path);
     free(r);
 }

@@ -65,7 +65,7 @@ struct mw_run {
     uint32_t ctx;
     uint64_t budget_bytes;
     char io[16]; /* "direct/io_uring", "direct/pread", "buffered", "mmap" */
-    char io_reason[MW_REASON_MAX]; /* why --io auto chose it */
+    char io_reason[MW_REASON_MAX]; /* why this mode and backend */
     char kv_k[8], kv_v[8];
     uint32_t threads;
     char isa[16];

@@ -40,17 +40,13 @@ bool dash_click(struct dash *d, int height, int width, int y, int x)
     return false;
 }
 
-int ui_dash_json(const struct mw_sample *s, FILE *f, struct err *e)
+void ui_dash_json(const struct mw_sample *s, FILE *f)
 {
-    size_t n = mw_sample_json(s, "sample", NULL, 0) + 1;
-    char *text = malloc(n);
+    struct json j;
 
-    if (text == NULL)
-        return err_memory(e, "the figures");
-    mw_sample_json(s, "sample", text, n);
-    fprintf(f, "%s\n", text);
-    free(text);
-    return 0;
+    json_start_stream(&j, f);
+    mw_sample_json(&j, s, "sample");
+    json_line(&j);
 }
 
 int ui_dash_once(const struct mw_sample *s, int width, int height, bool ascii, FILE *f,

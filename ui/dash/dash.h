@@ -48,8 +48,8 @@ bool dash_click(struct dash *d, int height, int width, int y, int x);
  * measurements. */
 char *dash_verdict(char *buf, size_t n, const struct mw_sample *s);
 
-/* Write the figures of a sample as one line of JSON.  Returns 0, or -1 with *e. */
-int ui_dash_json(const struct mw_sample *s, FILE *f, struct err *e);
+/* Write the figures of a sample as one line of JSON. */
+void ui_dash_json(const struct mw_sample *s, FILE *f);
 /* Write one sample as text of this size.  Returns 0, or -1 with *e. */
 int ui_dash_once(const struct mw_sample *s, int width, int height, bool ascii, FILE *f,
                  struct err *e);

@@ -198,12 +198,11 @@ int player_print_json(const char *path, FILE *f, struct err *e)
 {
     struct player *p;
     struct dash *d;
-    int rc;
 
     if (play_through(&p, &d, path, UI_GRAPH_ASCII, e) != 0)
         return -1;
-    rc = ui_dash_json(player_sample(p), f, e);
+    ui_dash_json(player_sample(p), f);
     dash_free(d);
     player_close(p);
-    return rc;
+    return 0;
 }

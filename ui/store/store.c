@@ -34,7 +34,7 @@ struct store *store_blank(struct err *e)
         return NULL;
     }
     s->fd = -1;
-    json_start_growing(&s->out);
+    json_start(&s->out);
     return s;
 }
 
