@@ -33,9 +33,12 @@
 
 /* "0.1.0" */
 const char *mw_version(void);
-/* What the build and its libraries offer: "io_uring", "openblas 0.3.21"; index from 0, NULL
- * at the end.  Loads OpenBLAS to ask for its version. */
+/* What the build and its libraries offer: "io_uring", "openblas 0.3.21 SkylakeX"; index from 0,
+ * NULL at the end. */
 const char *mw_feature(int i);
+/* "openblas 0.3.21 SkylakeX", or "" if it cannot be loaded.  Loads the library, and unloads it
+ * unless a model uses it. */
+const char *mw_blas_name(void);
 /* Kernel sets that run on this CPU, best first; NULL at the end. */
 const char *mw_isa(int i);
 
@@ -109,7 +112,7 @@ bool mw_inspect_tensor(const struct mw_inspect *i, uint32_t n, struct summary_te
 struct mw_text_info {
     char kind[40]; /* of the tokenizer: "BPE over bytes (qwen2)" */
     uint32_t n_token, n_merge;
-    char chat_format[32]; /* "gemma4", "template" (the model's own); "raw": there is none */
+    char chat_format[32];  /* "gemma4", "template" (the model's own); "raw": there is none */
     char chat_choice[400]; /* the same in words: "the model's template (evaluated)" */
 };
 /* Reads the vocabulary.  -1 with *e if the model has none that can be read. */
@@ -173,6 +176,7 @@ void mw_prompt_free(struct mw_prompt *p);
 /* ---- options ---- */
 
 enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };
+enum mw_blas { MW_BLAS_AUTO, MW_BLAS_ALWAYS, MW_BLAS_NEVER };
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 
 const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */
@@ -184,16 +188,18 @@ int mw_io_parse(const char *name, bool *mmap_drop); /* "mmap:drop"; -1: unknown 
 const char *mw_mmap_notice(void);
 
 struct mw_options {
-    uint64_t memory_bytes; /* the budget, see mw_budget_lower; 0: chosen from what is available */
-    uint32_t n_ctx;        /* 0: 4096, or what the model was trained for if less */
+    uint64_t
+        memory_bytes; /* the budget, see mw_budget_lower; 0: chosen from what is available */
+    uint32_t n_ctx;   /* 0: 4096, or what the model was trained for if less */
     enum mw_kv kv_k, kv_v;
     enum mw_io io;
     bool mmap_drop;
     bool no_uring;
-    int n_thread;         /* 0: all of the machine's */
-    bool exact;           /* float activations everywhere */
-    const char *isa;      /* kernel set by name; NULL: the best; must outlive the session */
-    uint32_t chunk;       /* tokens of a prompt at once; 0: planned */
+    int n_thread;      /* 0: all of the machine's */
+    bool exact;        /* float activations everywhere */
+    enum mw_blas blas; /* long prompts through OpenBLAS; auto: as mw_model_set_products says */
+    const char *isa;   /* kernel set by name; NULL: the best; must outlive the session */
+    uint32_t chunk;    /* tokens of a prompt at once; 0: planned */
     uint32_t n_logit_row; /* rows of logits made at once by mw_session_eval; 0: 1 */
     bool ctx_shift;       /* context full: drop the oldest turns and go on */
     /* Where copies of turns may lie that memory has no room for, in files without a name;
@@ -241,6 +247,42 @@ struct mw_io_choice {
 };
 int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw_io_choice *out,
                  struct err *e);
+
+/*
+ * Rates of the two that can multiply the matrices of a prompt, with one thread: the kernels
+ * and OpenBLAS.  They belong to a CPU, a kernel set, `exact`, and a version of OpenBLAS.
+ * MW_BLAS_AUTO chooses from rates with MW_PRODUCT_COLS columns, weight type by weight type;
+ * the budget and the threads have no influence.  Keep them: the two round differently.
+ */
+#define MW_PRODUCTS_MAX 8
+#define MW_PRODUCT_COLS 64
+
+struct mw_product {
+    char type[16];                        /* of weights */
+    double kernels_flops_s, blas_flops_s; /* blas 0: there is no library */
+};
+struct mw_products {
+    char kernels[16]; /* name of the set; "": not measured */
+    bool exact;
+    char blas[64]; /* mw_blas_name(); "": it cannot be loaded */
+    uint32_t n;
+    struct mw_product product[MW_PRODUCTS_MAX];
+};
+
+/* Measure the weight types of the model's layers with n_col columns, for a few hundredths of
+ * a second each, in some MiB that are given back.  Loads OpenBLAS and unloads it again. */
+int mw_products_measure(const struct mw_model *m, const struct mw_options *o, uint32_t n_col,
+                        struct mw_products *out, struct err *e);
+/* The same without measuring: names, and rates of 0. */
+void mw_products_list(const struct mw_model *m, const struct mw_options *o,
+                      struct mw_products *out);
+/* Plans made and sessions opened from now on choose from these (of MW_PRODUCT_COLS). */
+void mw_model_set_products(struct mw_model *m, const struct mw_products *p);
+/* Does OpenBLAS multiply anything under these options? */
+bool mw_products_use_blas(const struct mw_model *m, const struct mw_options *o);
+/* The choice, as a sentence without a full stop. */
+int mw_products_text(struct mw_model *m, const struct mw_options *o, char *buf, size_t n,
+                     struct err *e);
 
 /*
  * What these options would take and how fast that would be: arithmetic only.  Returns

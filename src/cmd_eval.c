@@ -16,6 +16,7 @@
 #include "src/command.h"
 #include "src/eval_text.h"
 #include "src/id_list.h"
+#include "src/limits.h"
 #include "src/plan_print.h"
 #include "src/progress.h"
 #include "src/settings.h"
@@ -166,6 +167,7 @@ static int run_eval(const struct options *o)
     settings_report(o, &notice);
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
         return report_error(&e);
+    limits_ensure(m, o->model, &engine, false);
     r = o->text != NULL ? eval_text(m, &engine, o, &watch, &e)
                         : eval_id_list(m, &engine, o, &watch, &e);
     if (r != 0) {

@@ -18,6 +18,7 @@
 #include "ui/term/path.h"
 
 #define KEEP_SECONDS    86400
+#define KEEP_LINES      40
 #define MEASURE_SECONDS 1.6
 
 /* A cached line is valid only for the same key. */
@@ -28,6 +29,18 @@ struct key {
     char cpu[64];
     char arithmetic[64]; /* weight type, kernels, form of activations */
 };
+
+/* The processor as one word. */
+static void make_cpu(char *cpu, size_t n)
+{
+    struct mw_machine machine;
+
+    mw_machine_read(&machine);
+    snprintf(cpu, n, "%s", machine.cpu[0] != '\0' ? machine.cpu : "?");
+    for (char *c = cpu; *c != '\0'; c++)
+        if (*c == ' ' || *c == '\t')
+            *c = '_';
+}
 
 static void make_key(struct key *k, const struct mw_model *m, const char *model_path,
                      const struct mw_options *o)
@@ -42,12 +55,7 @@ static void make_key(struct key *k, const struct mw_model *m, const char *model_
     mw_model_info(m, &info);
     snprintf(k->arithmetic, sizeof k->arithmetic, "%s/%s%s", info.type, isa,
              o->exact ? "/exact" : "");
-    snprintf(k->cpu, sizeof k->cpu, "%s", machine.cpu);
-    for (char *c = k->cpu; *c != '\0'; c++)
-        if (*c == ' ' || *c == '\t')
-            *c = '_';
-    if (k->cpu[0] == '\0')
-        snprintf(k->cpu, sizeof k->cpu, "?");
+    make_cpu(k->cpu, sizeof k->cpu);
     snprintf(k->io, sizeof k->io, "%s", mw_io_name(o->io));
     k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_cpu;
     if (stat(model_path, &st) == 0)
@@ -105,8 +113,8 @@ static bool find_kept(const char *path, const struct key *k, struct mw_limits *o
     return is_found;
 }
 
-/* Write the new line and the twenty newest old ones. */
-static void keep(const char *path, const struct key *k, const struct mw_limits *l)
+/* Write the new line and the KEEP_LINES newest old ones. */
+static void keep(const char *path, const char *new_line)
 {
     FILE *old = open_kept(path);
     struct err ignored = ERR_INIT;
@@ -114,16 +122,104 @@ static void keep(const char *path, const struct key *k, const struct mw_limits *
     char line[256];
 
     if (new_file_begin(&file, path, true, &ignored) == 0) {
-        fprintf(file.f, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f %.0f\n",
-                (int64_t)time(NULL), k->dev, k->io, k->n_thread, k->cpu, k->arithmetic,
-                l->disk_bytes_s, l->memory_bytes_s, l->flops_s, l->direct_bytes_s,
-                l->buffered_bytes_s);
-        for (int i = 0; i < 20 && old != NULL && fgets(line, sizeof line, old) != NULL; i++)
+        fputs(new_line, file.f);
+        for (int i = 0; i < KEEP_LINES && old != NULL && fgets(line, sizeof line, old) != NULL;
+             i++)
             fputs(line, file.f);
         new_file_end(&file, &ignored);
     }
     if (old != NULL)
         fclose(old);
+}
+
+static void keep_limits(const char *path, const struct key *k, const struct mw_limits *l)
+{
+    char line[256];
+
+    snprintf(
+        line, sizeof line, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f %.0f\n",
+        (int64_t)time(NULL), k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
+        l->memory_bytes_s, l->flops_s, l->direct_bytes_s, l->buffered_bytes_s);
+    keep(path, line);
+}
+
+/* A line of the other file: processor, kernels, "exact" or "usual", weight type, operations a
+ * second of the kernels and of OpenBLAS, its name.  The last line for a type is not needed: new
+ * ones come first. */
+static bool find_product(const char *path, const char *cpu, struct mw_products *all,
+                         struct mw_product *p)
+{
+    FILE *f = open_kept(path);
+    char line[256];
+    bool is_found = false;
+
+    if (f == NULL)
+        return false;
+    while (!is_found && fgets(line, sizeof line, f) != NULL) {
+        char found[64], kernels[16], exact[8], type[16], blas[64];
+        double a, b;
+
+        if (sscanf(line, "%63s %15s %7s %15s %lf %lf %63[^\n]", found, kernels, exact, type, &a,
+                   &b, blas) != 7 ||
+            strcmp(found, cpu) != 0 || strcmp(kernels, all->kernels) != 0 ||
+            strcmp(type, p->type) != 0 || (strcmp(exact, "exact") == 0) != all->exact ||
+            !(a > 0) || !(b >= 0))
+            continue;
+        is_found = true;
+        p->kernels_flops_s = a;
+        p->blas_flops_s = b;
+        snprintf(all->blas, sizeof all->blas, "%s", blas);
+    }
+    fclose(f);
+    return is_found;
+}
+
+/* Are rates of all weight types kept, and of the OpenBLAS that is installed now if it is to be
+ * used? */
+static bool find_products(const char *path, const char *cpu, struct mw_model *m,
+                          const struct mw_options *o)
+{
+    struct mw_products p;
+
+    mw_products_list(m, o, &p);
+    for (uint32_t i = 0; i < p.n; i++)
+        if (!find_product(path, cpu, &p, &p.product[i]))
+            return false;
+    mw_model_set_products(m, &p);
+    return !mw_products_use_blas(m, o) || strcmp(p.blas, mw_blas_name()) == 0;
+}
+
+/*
+ * These rates are kept for good: OpenBLAS and the kernels round differently, so that a choice
+ * that changed from day to day would change answers.
+ */
+static void ensure_products(struct mw_model *m, const struct mw_options *o,
+                            const struct paths *paths)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_products p;
+    char path[560], cpu[64];
+
+    make_cpu(cpu, sizeof cpu);
+    if (paths != NULL) {
+        snprintf(path, sizeof path, "%s/products", paths->cache_dir);
+        if (find_products(path, cpu, m, o))
+            return;
+    }
+    if (mw_products_measure(m, o, MW_PRODUCT_COLS, &p, &ignored) != 0)
+        return;
+    mw_model_set_products(m, &p);
+    if (paths == NULL)
+        return;
+    folder_make(paths->cache_dir);
+    for (uint32_t i = 0; i < p.n; i++) {
+        char line[256];
+
+        snprintf(line, sizeof line, "%s %s %s %s %.0f %.0f %s\n", cpu, p.kernels,
+                 p.exact ? "exact" : "usual", p.product[i].type, p.product[i].kernels_flops_s,
+                 p.product[i].blas_flops_s, p.blas[0] != '\0' ? p.blas : "none");
+        keep(path, line);
+    }
 }
 
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
@@ -136,6 +232,8 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
     struct key k;
     bool has_folder = paths_find(&paths, &ignored) == 0;
 
+    if (o->blas == MW_BLAS_AUTO)
+        ensure_products(m, o, has_folder ? &paths : NULL);
     make_key(&k, m, model_path, o);
     if (has_folder) {
         snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
@@ -149,6 +247,6 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
     mw_model_set_limits(m, &l);
     if (has_folder) {
         folder_make(paths.cache_dir);
-        keep(path, &k, &l);
+        keep_limits(path, &k, &l);
     }
 }

@@ -75,6 +75,7 @@ enum option_id {
     OPT_EXACT,
     OPT_CHUNK,
     OPT_ISA,
+    OPT_BLAS,
     OPT_NO_URING,
     OPT_SYNC_FRAMES,
     OPT_COUNT_BYTES,
@@ -120,6 +121,7 @@ struct options {
     bool exact;
     uint32_t chunk;
     const char *isa;
+    int blas; /* enum mw_blas */
     bool no_uring, sync_frames, count_bytes;
 
     const char *arg;  /* the positional that is not the model, or NULL */

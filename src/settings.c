@@ -90,6 +90,7 @@ int settings_engine(const struct options *o, struct mw_options *out,
     out->n_ctx = o->ctx;
     out->n_thread = (int)o->threads;
     out->exact = o->exact;
+    out->blas = (enum mw_blas)o->blas;
     out->chunk = o->chunk;
     out->ctx_shift = o->ctx_shift;
     out->no_uring = o->no_uring;

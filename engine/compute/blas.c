@@ -5,146 +5,140 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cblas.h>
 
+#include "engine/base/units.h"
+
+#define BUFFER_BYTES (4 * MIB)  /* of each thread that calls the library */
+#define STACK_BYTES  (96 * KIB) /* of each thread that the library starts */
+
 /*
- * The library is loaded at run time, and only if something asks for it.  Its file has some
- * 36 MB, of which a first start reads 20 MB into the page cache before main() begins.
+ * The library is loaded at run time, when something asks for it.  Its file has some 36 MB, of
+ * which a first start reads 20 MB into the page cache.
  */
 static struct {
+    pthread_mutex_t lock;
+    int n_user;
+    void *handle;
     __typeof__(cblas_sgemm) *sgemm;
     __typeof__(openblas_set_num_threads) *set_num_threads;
     __typeof__(openblas_get_config) *get_config;
     __typeof__(openblas_get_corename) *get_corename;
-    char name[128];
-} lib = { .name = "no BLAS" };
+    char name[64];
+} lib = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* dlsym() returns an object pointer; POSIX lets it hold a function, ISO C needs the copy. */
-static bool find(void *library, const char *symbol, void *function, size_t n)
+static bool find(const char *symbol, void *function, size_t n)
 {
-    void *found = dlsym(library, symbol);
+    void *found = dlsym(lib.handle, symbol);
 
     memcpy(function, &found, n);
     return found != NULL;
 }
 
-static void load(void)
+static bool find_all(void)
+{
+    return find("cblas_sgemm", &lib.sgemm, sizeof lib.sgemm) &&
+           find("openblas_set_num_threads", &lib.set_num_threads, sizeof lib.set_num_threads) &&
+           find("openblas_get_config", &lib.get_config, sizeof lib.get_config) &&
+           find("openblas_get_corename", &lib.get_corename, sizeof lib.get_corename);
+}
+
+/* One call is computed by one thread: ours share the tiles among them. */
+static bool load(void)
 {
     static const char *const files[] = { "libopenblas.so.0", "libopenblas.so" };
-    void *library = NULL;
+    char version[24] = "";
 
-    for (size_t i = 0; library == NULL && i < sizeof files / sizeof files[0]; i++)
-        library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        return;
-    if (!find(library, "cblas_sgemm", &lib.sgemm, sizeof lib.sgemm) ||
-        !find(library, "openblas_set_num_threads", &lib.set_num_threads,
-              sizeof lib.set_num_threads) ||
-        !find(library, "openblas_get_config", &lib.get_config, sizeof lib.get_config) ||
-        !find(library, "openblas_get_corename", &lib.get_corename, sizeof lib.get_corename)) {
-        lib.sgemm = NULL;
-        return;
+    for (size_t i = 0; lib.handle == NULL && i < sizeof files / sizeof files[0]; i++)
+        lib.handle = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
+    if (lib.handle == NULL)
+        return false;
+    if (!find_all()) {
+        dlclose(lib.handle);
+        lib.handle = NULL;
+        return false;
     }
     lib.set_num_threads(1);
-    snprintf(lib.name, sizeof lib.name, "%.90s, %.30s", lib.get_config(), lib.get_corename());
+    (void)sscanf(lib.get_config(), "%*s %23s", version);
+    snprintf(lib.name, sizeof lib.name, "openblas %s %.30s", version, lib.get_corename());
+    return true;
 }
 
 /*
- * OpenBLAS starts threads while it is loaded.  They must not take signals that are meant
- * for the program, so all signals are blocked meanwhile.  Where it cannot start a thread it
- * raises SIGINT, which is discarded unless one was pending before.
+ * OpenBLAS starts threads while it is loaded.  They must not take signals that are meant for
+ * the program, so all signals are blocked meanwhile.  Where it cannot start a thread it raises
+ * SIGINT, which is discarded unless one was pending before.
  */
-static void load_quietly(void)
+static bool load_quietly(void)
 {
     const struct timespec at_once = { 0 };
     sigset_t all, before, pending, interrupt;
+    bool is_loaded;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     sigpending(&pending);
-    load();
+    is_loaded = load();
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     if (sigismember(&pending, SIGINT) == 0)
         while (sigtimedwait(&interrupt, NULL, &at_once) > 0)
             ;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_loaded;
 }
 
-static bool is_loaded(void)
+bool blas_open(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bool is_open;
 
-    pthread_once(&once, load_quietly);
-    return lib.sgemm != NULL;
+    pthread_mutex_lock(&lib.lock);
+    is_open = lib.n_user > 0 || load_quietly();
+    if (is_open)
+        lib.n_user++;
+    pthread_mutex_unlock(&lib.lock);
+    return is_open;
 }
 
-static void multiply_tile(const float *rows, const float *cols, size_t n_k, float *tile)
+void blas_close(void)
 {
-    lib.sgemm(CblasColMajor, CblasTrans, CblasNoTrans, BLAS_ROWS, BLAS_COLS, (int)n_k, 1, rows,
-              (int)n_k, cols, (int)n_k, 0, tile, BLAS_ROWS);
-}
-
-/* Equal rows and equal columns: are all sums equal? */
-static bool is_uniform(size_t n_k)
-{
-    float *rows = malloc((BLAS_ROWS + BLAS_COLS) * n_k * sizeof *rows);
-    float *cols, tile[BLAS_ROWS * BLAS_COLS];
-    bool is_same = true;
-
-    if (rows == NULL)
-        return false;
-    cols = rows + BLAS_ROWS * n_k;
-    for (size_t i = 0; i < BLAS_ROWS * n_k; i++)
-        rows[i] = 1.0f / (float)(1 + i % n_k * 7 % 61);
-    for (size_t i = 0; i < BLAS_COLS * n_k; i++)
-        cols[i] = 0.3f - 1.0f / (float)(1 + i % n_k * 5 % 67);
-    multiply_tile(rows, cols, n_k, tile);
-    for (size_t i = 1; i < BLAS_ROWS * BLAS_COLS; i++)
-        is_same = is_same && memcmp(&tile[i], &tile[0], sizeof tile[0]) == 0;
-    free(rows);
-    return is_same;
-}
-
-bool blas_start(void)
-{
-    return is_loaded() && is_uniform(56) && is_uniform(1085);
+    pthread_mutex_lock(&lib.lock);
+    if (--lib.n_user == 0) {
+        dlclose(lib.handle);
+        lib.handle = NULL;
+        lib.name[0] = '\0';
+    }
+    pthread_mutex_unlock(&lib.lock);
 }
 
 const char *blas_name(void)
 {
-    (void)is_loaded();
     return lib.name;
 }
 
-size_t blas_scratch_bytes(size_t n_k)
+uint64_t blas_heap_bytes(int n_thread)
 {
-    size_t floats = BLAS_ROWS * n_k + BLAS_COLS * n_k + BLAS_ROWS * BLAS_COLS;
+    long n_cpu = sysconf(_SC_NPROCESSORS_CONF);
 
-    return (floats * sizeof(float) + 63) / 64 * 64;
+    return (uint64_t)n_thread * BUFFER_BYTES + (n_cpu > 0 ? (uint64_t)n_cpu : 1) * STACK_BYTES;
 }
 
-/* dst[BLAS_COLS][n_k], zeros behind n_col */
-static void copy_columns(float *dst, const uint8_t *x, size_t x_stride, size_t n_col,
-                         size_t n_k)
+size_t blas_tiles(size_t first, size_t n_col)
 {
-    for (size_t c = 0; c < n_col; c++)
-        memcpy(dst + c * n_k, x + c * x_stride, n_k * sizeof *dst);
-    memset(dst + n_col * n_k, 0, (BLAS_COLS - n_col) * n_k * sizeof *dst);
+    return (first + n_col + BLAS_COLS - 1) / BLAS_COLS;
 }
 
-/* dst[BLAS_ROWS][n_k], zeros behind n_row */
-static void widen_rows(const struct kernels *set, enum tensor_type type, float *dst,
-                       const uint8_t *w, size_t n_row, size_t n_k)
+#define TILE_FLOATS ((size_t)BLAS_ROWS * BLAS_COLS)
+
+size_t blas_scratch_bytes(size_t n_tile)
 {
-    set->dequant(type, w, dst, n_row * n_k); /* rows share no block */
-    memset(dst + n_row * n_k, 0, (BLAS_ROWS - n_row) * n_k * sizeof *dst);
+    return ((size_t)BLAS_ROWS * BLAS_DEPTH + n_tile * TILE_FLOATS) * sizeof(float);
 }
 
 static size_t min_size(size_t a, size_t b)
@@ -152,26 +146,68 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-void blas_mul(const struct kernels *set, enum tensor_type type, const void *w, size_t n_row,
-              size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy,
-              void *scratch)
+/* Rows of one tile: its first row in the matrix, and which of them are there. */
+struct tile_rows {
+    size_t at, from, to;
+};
+
+static struct tile_rows rows_of_tile(const struct blas_product *p, size_t tile)
 {
-    size_t row_bytes = (size_t)tensor_row_bytes(type, n_k);
-    float *rows = scratch;                /* [BLAS_ROWS][n_k] */
-    float *cols = rows + BLAS_ROWS * n_k; /* [BLAS_COLS][n_k] */
-    float *tile = cols + BLAS_COLS * n_k; /* [BLAS_COLS][BLAS_ROWS] */
+    struct tile_rows t = { .at = tile * BLAS_ROWS };
 
-    for (size_t r = 0; r < n_row; r += BLAS_ROWS) {
-        size_t n_r = min_size(BLAS_ROWS, n_row - r);
+    t.from = p->row > t.at ? p->row : t.at;
+    t.to = min_size(p->row + p->n_row, t.at + BLAS_ROWS);
+    return t;
+}
 
-        widen_rows(set, type, rows, (const uint8_t *)w + r * row_bytes, n_r, n_k);
-        for (size_t c = 0; c < n_col; c += BLAS_COLS) {
-            size_t n_c = min_size(BLAS_COLS, n_col - c);
+/* Values k .. k + n - 1 of the rows, zeros in the other places. */
+static void widen(const struct blas_product *p, struct tile_rows t, size_t k, size_t n,
+                  float *rows)
+{
+    size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
+    const uint8_t *w = p->w + (size_t)tensor_row_bytes(p->type, k);
 
-            copy_columns(cols, (const uint8_t *)x + c * x_stride, x_stride, n_c, n_k);
-            multiply_tile(rows, cols, n_k, tile);
-            for (size_t i = 0; i < n_c; i++)
-                memcpy(y + (c + i) * ldy + r, tile + i * BLAS_ROWS, n_r * sizeof *y);
-        }
+    for (size_t r = t.at; r < t.at + BLAS_ROWS; r++, rows += n)
+        if (r >= t.from && r < t.to)
+            p->set->dequant(p->type, w + (r - p->row) * row_bytes, rows, n);
+        else
+            memset(rows, 0, n * sizeof *rows);
+}
+
+static void store(const struct blas_product *p, struct tile_rows t, const float *tiles)
+{
+    for (size_t c = 0; c < p->n_col; c++)
+        memcpy(p->y + c * p->ldy + (t.from - p->row),
+               tiles + (p->first + c) * BLAS_ROWS + (t.from - t.at),
+               (t.to - t.from) * sizeof *tiles);
+}
+
+static void multiply_rows(const struct blas_product *p, struct tile_rows t, float *scratch)
+{
+    size_t n_tile = blas_tiles(p->first, p->n_col);
+    float *tiles =
+        scratch + (size_t)BLAS_ROWS * BLAS_DEPTH; /* [n_tile][BLAS_COLS][BLAS_ROWS] */
+
+    for (size_t k = 0; k < p->n_k; k += BLAS_DEPTH) {
+        size_t n = min_size(BLAS_DEPTH, p->n_k - k);
+
+        widen(p, t, k, n, scratch);
+        for (size_t i = 0; i < n_tile; i++)
+            lib.sgemm(CblasColMajor, CblasTrans, CblasNoTrans, BLAS_ROWS, BLAS_COLS, (int)n, 1,
+                      scratch, (int)n, p->x + i * BLAS_COLS * p->ldx + k, (int)p->ldx,
+                      k > 0 ? 1 : 0, tiles + i * TILE_FLOATS, BLAS_ROWS);
     }
+    store(p, t, tiles);
+}
+
+void blas_multiply(const struct blas_product *p, int thread, int n_thread, void *scratch)
+{
+    size_t first = p->row / BLAS_ROWS;
+    size_t n = (p->row + p->n_row + BLAS_ROWS - 1) / BLAS_ROWS - first;
+    size_t part = (size_t)thread, n_part = min_size((size_t)n_thread, BLAS_THREADS);
+
+    if (part >= n_part)
+        return;
+    for (size_t i = n * part / n_part; i < n * (part + 1) / n_part; i++)
+        multiply_rows(p, rows_of_tile(p, first + i), scratch);
 }

@@ -1,46 +1,80 @@
 /*
- * blas.h - matrix times many columns through a BLAS, for machines whose instruction set has
- * no kernels here, and to compare with.
+ * blas.h - products of many columns by OpenBLAS, where it is faster than our kernels.
  *
- * Weights are widened to float, BLAS_ROWS rows at a time, and multiplied with BLAS_COLS
- * columns at a time.  Every call has these sizes, filled up with zeros, so that a column's
- * result does not depend on how many others came with it.  It does differ in the last bits
- * from what the kernels give: use it for all tokens of a prompt or for none.
+ * Weights are widened to float, one tile at a time, and multiplied with a tile of columns.
+ * Every call of the library has the same shape:
  *
- * Measured (BF16 weights, 64 and 256 columns, times the rate of the own kernels): 0.5 to
- * 0.8 on AVX-512, 0.9 to 1.05 on AVX2, 2.8 where only the generic set runs.  Besides, the
- * library takes tens of MB a thread for itself.
+ *                 BLAS_DEPTH                 BLAS_COLS
+ *               +------------+            +-------------+
+ *     BLAS_ROWS |  weights   |  times     |   columns   | BLAS_DEPTH
+ *               +------------+            |             |
+ *                                         +-------------+
+ *
+ * A row has the place (row % BLAS_ROWS) in its tile and a column the place that the caller
+ * gives it; empty places are filled with zeros.  OpenBLAS rounds the same sum differently at
+ * different places of a tile (its kernels for Haswell and Zen do), but a value at one place
+ * depends on nothing but its row and its column.  The caller gives the column of position p
+ * the place p % BLAS_COLS.  The result of a token is then the same however a prompt is cut
+ * into chunks, a matrix into blocks, and the rows of a block among threads.
+ *
+ * The result differs in the last bits from that of our kernels, which add in another order.
+ *
+ * Measured (one thread of a Zen 5, 64 columns, times the rate of our kernels): 0.4 to 0.6 with
+ * AVX-512 against the library's kernels for Haswell, which it chooses there, and 0.8 to 1.2
+ * against those for Cooper Lake; 0.8 to 1.2 with AVX2; 2 to 4 with SSE4.1; 10 to 60 with the
+ * generic set.  The table of a machine: `bench_kernels many`.
+ * Tiles of 128 columns are 1.1 times as fast as those of 64, but short prompts fill them less.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_BLAS_H
 #define MEMWALL_ENGINE_COMPUTE_BLAS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/compute/kernels.h"
 
-#define BLAS_ROWS 64
-#define BLAS_COLS 64
+#define BLAS_ROWS  64
+#define BLAS_COLS  64
+#define BLAS_DEPTH 512 /* a whole number of blocks of every weight type */
+
+/* Threads that may call the library at once.  It has buffers for at least 50. */
+#define BLAS_THREADS 48
 
 /*
- * Load the library; call this once before the first blas_mul, and do not call blas_mul if it
- * returns false.  The library is used from the threads of our pool, one call on each.
- * Returns true if every place in a tile gives the same bits for the same row and column,
- * which is tried here: OpenBLAS's kernels for Haswell and Zen do not, and with them results
- * would depend on how a prompt is cut into chunks.  Returns false too if there is no library.
+ * Load the library.  Returns false if there is none.  Call blas_close() once for each call
+ * that returned true; the last one unloads the library.  Any thread may call both.
  */
-bool blas_start(void);
+bool blas_open(void);
+void blas_close(void);
 
-/* "OpenBLAS 0.3.21 NO_LAPACK ..., SkylakeX", or "no BLAS" if the library cannot be loaded.
- * Loads the library.  Static storage. */
+/* "openblas 0.3.21 SkylakeX" while the library is loaded; else "".  Static storage. */
 const char *blas_name(void);
 
-/* What one thread needs as scratch; aligned to 64. */
-size_t blas_scratch_bytes(size_t n_k);
+/*
+ * Memory of the library itself for n_thread threads that use it, without its files.  It
+ * touches 0.2 MiB of a buffer for each thread; where the kernel gives huge pages unasked,
+ * that is two of them.  It also starts a thread for each further CPU, which sleeps.
+ */
+uint64_t blas_heap_bytes(int n_thread);
 
-/* As kernels.mul with columns of ACT_F32; widening is done by the set's dequant. */
-void blas_mul(const struct kernels *set, enum tensor_type type, const void *w, size_t n_row,
-              size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy,
-              void *scratch);
+/* Tiles that n_col columns take, if the first has the place first. */
+size_t blas_tiles(size_t first, size_t n_col);
+
+struct blas_product {
+    const struct kernels *set; /* for widening */
+    enum tensor_type type;
+    const uint8_t *w;       /* n_row rows of n_k values */
+    size_t row, n_row, n_k; /* row: index of the first one in its matrix */
+    const float *x;         /* whole tiles of columns, ldx values apart */
+    size_t ldx;
+    size_t first, n_col; /* the columns first .. first + n_col - 1 of x are wanted */
+    float *y;            /* y[c * ldy + r]: wanted column c times row r */
+    size_t ldy;
+};
+
+/* The part of one thread.  scratch: blas_scratch_bytes(), aligned to 64. */
+void blas_multiply(const struct blas_product *p, int thread, int n_thread, void *scratch);
+size_t blas_scratch_bytes(size_t n_tile);
 
 #endif

@@ -48,28 +48,47 @@ static struct widths widest(const struct model_desc *d)
 struct carver {
     struct arena *arena; /* NULL: count */
     uint32_t chunk;
-    uint64_t col_bytes; /* of all pieces, one column */
+    int n_blas_thread;
+    uint64_t fixed_bytes; /* of all pieces, whatever the chunk is */
+    uint64_t col_bytes;   /* of all pieces, one column */
     uint32_t n_piece;
     struct err *e;
     bool failed;
 };
 
-static void *carve(struct carver *c, uint64_t col_bytes)
+static void *carve_both(struct carver *c, uint64_t fixed_bytes, uint64_t col_bytes)
 {
     void *p = NULL;
 
+    c->fixed_bytes += fixed_bytes;
     c->col_bytes += col_bytes;
     c->n_piece++;
     if (c->arena != NULL && !c->failed) {
-        p = arena_take(c->arena, c->chunk * col_bytes, c->e);
+        p = arena_take(c->arena, fixed_bytes + c->chunk * col_bytes, c->e);
         c->failed = p == NULL;
     }
     return p;
 }
 
+static void *carve(struct carver *c, uint64_t col_bytes)
+{
+    return carve_both(c, 0, col_bytes);
+}
+
 static float *carve_floats(struct carver *c, uint64_t n)
 {
     return carve(c, n * sizeof(float));
+}
+
+static void carve_tiles(struct forward *f, uint32_t widest_k, struct carver *c)
+{
+    uint64_t col = c->n_blas_thread > 0 ? act_bytes(ACT_F32, widest_k) : 0;
+    uint64_t n_thread = c->n_blas_thread < BLAS_THREADS ? c->n_blas_thread : BLAS_THREADS;
+    uint64_t fixed = tiles_scratch_bytes(TILES_SPARE);
+
+    f->tile_cols = carve_both(c, TILES_SPARE * col, col);
+    f->tile_scratch = carve_both(c, n_thread * fixed,
+                                 n_thread * (tiles_scratch_bytes(TILES_SPARE + 1) - fixed));
 }
 
 static void carve_all(struct forward *f, const struct model_desc *d, struct carver *c)
@@ -95,6 +114,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
         f->sine[i] = carve_floats(c, w.rot[i] / 2);
     }
     f->packed = carve(c, act_bytes(ACT_Q8, w.packed_k));
+    carve_tiles(f, w.packed_k, c);
     f->pos = carve(c, sizeof(uint32_t));
     f->row_of = carve(c, sizeof(uint32_t));
     f->lookups = carve(c, 2 * sizeof(struct stream_lookup));
@@ -108,15 +128,15 @@ static uint64_t table_row_bytes(const struct tensor_info *t)
     return t != NULL ? tensor_row_bytes(t->type, t->ne[0]) : 0;
 }
 
-void forward_bytes(const struct model_desc *d, struct forward_bytes *out)
+void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out)
 {
-    struct carver count = { .chunk = 0 };
+    struct carver count = { .chunk = 0, .n_blas_thread = n_blas_thread };
     struct forward f = { 0 };
     uint64_t rows[2] = { table_row_bytes(d->token_embd), table_row_bytes(d->ple_embd) };
 
     carve_all(&f, d, &count);
     out->act_col = count.col_bytes;
-    out->act_fixed = count.n_piece * arena_size(1) * 2;
+    out->act_fixed = count.fixed_bytes + count.n_piece * arena_size(1) * 2;
     out->rows_col = rows[0] + rows[1];
     out->rows_fixed = 2 * arena_size(1);
     out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
@@ -151,6 +171,9 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
     const struct model_desc *d = parts->desc;
     struct forward *f = calloc(1, sizeof *f);
     struct carver take = { .arena = parts->activations, .chunk = parts->chunk, .e = e };
+
+    if (parts->products != NULL)
+        take.n_blas_thread = pool_threads(parts->pool);
 
     *out = NULL;
     if (f == NULL)
@@ -198,6 +221,7 @@ float *forward_logits(struct forward *f)
 /* --- products --- */
 
 struct mul_job {
+    const struct forward *f;
     const struct kernels *kern;
     enum tensor_type type;
     enum act_form form;
@@ -207,7 +231,23 @@ struct mul_job {
     size_t x_stride, n_col;
     float *y;
     size_t ldy;
+    bool in_tiles;
+    struct tiles tiles;
+    size_t row; /* of the matrix: the first of w */
 };
+
+static void mul_tiles(const struct mul_job *j, int thread, int n_thread)
+{
+    struct blas_product p = { .type = j->type,
+                              .w = j->w,
+                              .row = j->row,
+                              .n_row = j->n_row,
+                              .n_k = j->n_k,
+                              .y = j->y,
+                              .ldy = j->ldy };
+
+    tiles_multiply(j->f, &j->tiles, &p, thread, n_thread);
+}
 
 static void mul_part(void *ctx, int thread, int n_thread)
 {
@@ -219,7 +259,9 @@ static void mul_part(void *ctx, int thread, int n_thread)
 
     if (to > j->n_row)
         to = j->n_row;
-    if (from < to)
+    if (j->in_tiles)
+        mul_tiles(j, thread, n_thread);
+    else if (from < to)
         j->kern->mul(j->type, j->form, j->w + from * j->row_bytes, to - from, j->n_k, j->x,
                      j->x_stride, j->n_col, j->y + from, j->ldy);
 }
@@ -273,7 +315,8 @@ void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), vo
 static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size_t n_k,
                                   const float *x, size_t ldx, uint32_t n_col, size_t ldy)
 {
-    struct mul_job job = { .kern = f->p.kernels,
+    struct mul_job job = { .f = f,
+                           .kern = f->p.kernels,
                            .type = type,
                            .form = act_form_of(type, f->p.exact),
                            .n_k = n_k,
@@ -293,6 +336,19 @@ static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size
     return job;
 }
 
+/* The same for all columns of a streamed matrix, which may go through OpenBLAS. */
+static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m, const float *x,
+                                      size_t ldx, size_t ldy)
+{
+    enum tensor_type type = m->tensor->type;
+    struct mul_job job = { .f = f, .type = type, .n_k = m->n_k, .ldy = ldy, .in_tiles = true };
+
+    if (!tiles_take(f, type))
+        return mul_prepare(f, type, m->n_k, x, ldx, f->n_col, ldy);
+    tiles_lay(f, act_form_of(type, f->p.exact), x, ldx, m->n_k, &job.tiles);
+    return job;
+}
+
 void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
                      size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y,
                      size_t ldy)
@@ -308,7 +364,7 @@ void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, si
 int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
                 size_t ldy, struct err *e)
 {
-    struct mul_job job = mul_prepare(f, m->tensor->type, m->n_k, x, ldx, f->n_col, ldy);
+    struct mul_job job = mul_prepare_mat(f, m, x, ldx, ldy);
 
     for (uint64_t done = 0; done < m->n_row; done += job.n_row) {
         struct stream_block block;
@@ -320,6 +376,7 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
         assert(block.span == m->span && block.row == done);
         job.w = block.data;
         job.n_row = block.n_row;
+        job.row = done;
         job.y = y + done;
         pool_run(f->p.pool, mul_part, &job);
         stream_give(f->p.stream, &block);
@@ -609,6 +666,7 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
     if (layer->owns_kv && store_keys(f, layer, e) != 0)
         return -1;
     if (l == d->last_kv_layer) {
+        f->is_tail = true;
         if (want == WANT_NONE)
             return 0;
         if (want == WANT_LAST)
@@ -766,6 +824,7 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
     struct err ignored = ERR_INIT;
 
     f->n_col = n;
+    f->is_tail = false;
     f->stall_ns = f->attention_ns = f->lookup_ns = 0;
     for (uint32_t i = 0; i < n; i++) {
         f->pos[i] = kv_tokens(f->p.kv) + i;
@@ -811,13 +870,14 @@ static void publish(struct forward *f, uint32_t n, uint64_t wall_ns, uint64_t by
 }
 
 int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
-                struct err *e)
+                bool in_tiles, struct err *e)
 {
     struct telemetry *t = f->p.telemetry;
     uint64_t start = clock_ns(), bytes = counter_get(&t->bytes_read);
 
     assert(n >= 1 && n <= f->p.chunk && (want != WANT_ALL || n <= f->p.n_logit_row));
     f->is_damaged = false;
+    f->in_tiles = in_tiles;
     if (run_pass(f, ids, n, want, e) != 0) {
         if (f->is_damaged)
             find_damage(f, ids, n, want, e);

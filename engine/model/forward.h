@@ -22,6 +22,7 @@
 #include "engine/compute/pool.h"
 #include "engine/kv/kv.h"
 #include "engine/model/desc.h"
+#include "engine/model/products.h"
 #include "engine/stream/stream.h"
 #include "engine/telemetry/telemetry.h"
 
@@ -44,7 +45,8 @@ struct forward_parts {
     uint32_t n_logit_row; /* most rows of logits wanted at once */
     uint32_t n_ctx;
     bool exact;
-    const atomic_bool *cancel; /* read at every block */
+    const struct products *products; /* of long prompts by OpenBLAS; NULL: none */
+    const atomic_bool *cancel;       /* read at every block */
 };
 
 /* What forward_new takes from its arenas: fixed + chunk * col.  Pure. */
@@ -54,7 +56,8 @@ struct forward_bytes {
     uint64_t lookup;               /* the stream's buffers for lookups */
     uint64_t experts;              /* smallest room for expert weights */
 };
-void forward_bytes(const struct model_desc *d, struct forward_bytes *out);
+/* n_blas_thread: threads that call OpenBLAS; 0: none does. */
+void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out);
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);
 
 /*
@@ -70,10 +73,13 @@ void forward_free(struct forward *f);
 /*
  * Evaluate n ids (1 … chunk, each < n_vocab) at the positions behind what kv holds.
  * Logits go to forward_logits(): none, the last token's, or all n rows (n <= n_logit_row).
+ * in_tiles: in the layers that other tokens read from, OpenBLAS multiplies the weight types
+ * of parts.products.  The rest of a pass, which a prompt runs for one token only, never does:
+ * a tile would be computed for one column.
  * Returns 0 with the positions committed, or -1 with *e and kv as before.
  */
 int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
-                struct err *e);
+                bool in_tiles, struct err *e);
 
 /* [rows wanted][n_vocab], soft-capped; until the next run. */
 float *forward_logits(struct forward *f);

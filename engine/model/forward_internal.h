@@ -2,6 +2,7 @@
 #ifndef MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
 #define MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
 
+#include "engine/compute/blas.h"
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
 
@@ -22,12 +23,14 @@ struct forward {
     float *gate, *up;     /* [chunk][n_ff] */
     float *ple, *ple_row; /* [chunk][n_embd_per_layer] */
     float *ple_blocks;    /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
-    float *cosine[2], *sine[2]; /* [chunk][n_rot / 2], global and sliding */
-    unsigned char *packed;      /* [chunk][widest packed column] */
-    uint32_t *pos;              /* [chunk] */
-    float *moe_weight;          /* [chunk][n_expert], 0: not taken */
-    float *moe_sum;             /* [chunk][n_embd] */
-    float *moe_h;               /* [chunk][n_embd] */
+    float *cosine[2], *sine[2];  /* [chunk][n_rot / 2], global and sliding */
+    unsigned char *packed;       /* [chunk][widest packed column] */
+    float *tile_cols;            /* [chunk + TILES_SPARE][widest column], tiles for OpenBLAS */
+    unsigned char *tile_scratch; /* [threads][tiles_scratch_bytes()] */
+    uint32_t *pos;               /* [chunk] */
+    float *moe_weight;           /* [chunk][n_expert], 0: not taken */
+    float *moe_sum;              /* [chunk][n_embd] */
+    float *moe_h;                /* [chunk][n_embd] */
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
     unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
@@ -40,6 +43,8 @@ struct forward {
     uint64_t expert_buf_bytes;
 
     uint32_t n_col;
+    bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS ... */
+    bool is_tail;  /* ... but not after the last keys and values */
     uint64_t stall_ns, attention_ns, lookup_ns;
     bool is_damaged;      /* the pass met values that are not numbers; later passes say where */
     uint32_t damaged_pos; /* of the token whose logits are not */
@@ -53,6 +58,24 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
 void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
                      size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y,
                      size_t ldy);
+
+/*
+ * Products through OpenBLAS: ask whether this weight type takes that way now, lay the columns
+ * out, then multiply rows with them, on each thread.  p: type, rows and destination.
+ */
+#define TILES_SPARE (2 * (BLAS_COLS - 1)) /* empty places before and after a chunk */
+
+struct tiles {
+    size_t first, n_col, ldx;
+};
+
+bool tiles_take(const struct forward *f, enum tensor_type type);
+void tiles_lay(struct forward *f, enum act_form form, const float *x, size_t ldx, size_t n_k,
+               struct tiles *out);
+void tiles_multiply(const struct forward *f, const struct tiles *t, struct blas_product *p,
+                    int thread, int n_thread);
+/* Of one thread, with so many columns, TILES_SPARE included. */
+uint64_t tiles_scratch_bytes(uint32_t n_col);
 
 /* fn(ctx, column) for all columns, split over the workers. */
 void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx);

@@ -113,7 +113,8 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     uint64_t rows = 0;
 
     memset(out, 0, sizeof *out);
-    row[MW_ROW_PROGRAM] = sum(in->program_bytes, product(in->text_token_bytes, c->n_ctx));
+    row[MW_ROW_PROGRAM] =
+        sum(sum(in->program_bytes, in->blas_bytes), product(in->text_token_bytes, c->n_ctx));
     row[MW_ROW_TOKENIZER] = in->tokenizer_bytes;
     row[MW_ROW_ACTIVATIONS] = sum(in->act_fixed_bytes, product(in->act_col_bytes, c->chunk));
     row[MW_ROW_LOGITS] = in->logits_bytes;
@@ -364,10 +365,11 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
         snprintf(other, sizeof other, ", or a context of %u", ctx);
     return err_set(e, ERR_BUDGET,
                    "needs %llu MiB for a context of %u, but the budget is %llu MiB. "
-                   "It fits a budget of %llu MiB%s",
+                   "It fits a budget of %llu MiB%s%s",
                    (unsigned long long)whole_mib(p->sum_bytes), in->n_ctx,
                    (unsigned long long)(in->budget_bytes / MIB),
-                   (unsigned long long)whole_mib(p->sum_bytes), other);
+                   (unsigned long long)whole_mib(p->sum_bytes), other,
+                   in->blas_bytes > 0 ? "; OpenBLAS takes part of it (--blas never)" : "");
 }
 
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e)

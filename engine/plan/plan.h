@@ -49,6 +49,7 @@ struct plan_input {
     int n_thread;
 
     uint64_t program_bytes;    /* the allowance */
+    uint64_t blas_bytes;       /* of OpenBLAS, part of the row "program"; 0: not used */
     uint64_t text_token_bytes; /* of texts and ids, per token of the context */
     uint64_t tokenizer_bytes;  /* upper bound, from the counts */
     uint64_t logits_bytes;

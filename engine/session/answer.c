@@ -271,7 +271,7 @@ static int decode_one(struct run *r, uint32_t id, struct err *e)
 {
     struct telemetry *t = session_telemetry(r->a->session);
     uint64_t start = clock_ns();
-    int rc = mw_session_eval(r->a->session, &id, 1, NULL, NULL, e);
+    int rc = session_eval_sampled(r->a->session, id, e);
 
     r->receipt.decode_ns += clock_ns() - start;
     if (rc == 0)

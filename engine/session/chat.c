@@ -227,7 +227,7 @@ static bool needs_new_session(const struct mw_options *a, const struct mw_option
     const char *isa_a = a->isa != NULL ? a->isa : "", *isa_b = b->isa != NULL ? b->isa : "";
 
     return a->kv_k != b->kv_k || a->kv_v != b->kv_v || a->exact != b->exact ||
-           strcmp(isa_a, isa_b) != 0;
+           a->blas != b->blas || strcmp(isa_a, isa_b) != 0;
 }
 
 /* Tokens of the conversation that the session holds.  *n: all of its tokens, at most the

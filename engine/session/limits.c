@@ -10,6 +10,7 @@
 #include "engine/model/forward.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
+#include "engine/session/product_choice.h"
 #include "engine/stream/io_choice.h"
 #include "engine/stream/shape.h"
 
@@ -67,14 +68,12 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
 {
     struct mw_options resolved = *o;
     struct probe_options p = { .seconds = seconds / 4, .buffer_bytes = MOST_BUFFER };
-    const struct kernels *kernels = o->isa != NULL ? kernels_by_name(o->isa) : kernels_best();
+    const struct kernels *kernels = kernels_of(o, e);
     struct probe_rate memory = { 0 };
 
     *out = (struct mw_limits){ 0 };
-    if (options_resolve(m, &resolved, e) != 0)
+    if (kernels == NULL || options_resolve(m, &resolved, e) != 0)
         return -1;
-    if (kernels == NULL)
-        return err_set(e, ERR_ARGUMENT, "no kernels \"%s\" for this CPU", o->isa);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
     if (measure_disk(m, o->io, seconds / 2, &p, out, e) != 0 ||

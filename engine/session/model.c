@@ -137,6 +137,8 @@ void mw_model_close(struct mw_model *m)
         return;
     tokenizer_close(m->tokenizer);
     arena_unmap(&m->resident);
+    if (m->has_blas)
+        blas_close();
     desc_free(m->desc);
     free(m->spans);
     catalogue_close(m->catalogue);

@@ -12,6 +12,7 @@
 #include "engine/format/vocab.h"
 #include "engine/memwall.h"
 #include "engine/model/desc.h"
+#include "engine/model/products.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
 
@@ -29,7 +30,9 @@ struct mw_model {
     pthread_mutex_t lock;   /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident;  /* small weights, part of the row "pinned" */
     struct tokenizer *tokenizer;
-    struct mw_limits limits; /* of this machine and this model's file; 0: not measured */
+    struct mw_limits limits;     /* of this machine and this model's file; 0: not measured */
+    struct mw_products measured; /* rates of who multiplies prompts; n 0: not measured */
+    bool has_blas;               /* OpenBLAS is loaded for this model */
 };
 
 /* The tokenizer, loaded at the first call; any thread.  NULL with *e on failure. */

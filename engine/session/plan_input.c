@@ -7,6 +7,7 @@
 
 #include "engine/model/forward.h"
 #include "engine/session/options.h"
+#include "engine/session/product_choice.h"
 #include "engine/session/sampler.h"
 #include "engine/stream/schedule.h"
 
@@ -83,6 +84,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
                   struct err *e)
 {
     const struct model_desc *d = m->desc;
+    struct product_choice choice;
     struct forward_bytes bytes;
     struct stream_shape shape;
 
@@ -92,7 +94,9 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     if (kv_check_types(d->kv_specs, d->n_kv, options_kv_type(o->kv_k), options_kv_type(o->kv_v),
                        e) != 0)
         return -1;
-    forward_bytes(d, &bytes);
+    if (product_choice_of(m, o, &choice, e) != 0)
+        return -1;
+    forward_bytes(d, choice.has_blas ? o->n_thread : 0, &bytes);
     *in = (struct plan_input){
         .budget_bytes = o->memory_bytes,
         .n_ctx = o->n_ctx,
@@ -113,9 +117,11 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .experts_bytes = bytes.experts,
         .disk_bytes_s = m->limits.disk_bytes_s,
         .memory_bytes_s = m->limits.memory_bytes_s,
-        .flops_s = m->limits.flops_s,
+        .flops_s = m->limits.flops_s * choice.speedup,
         .flops_prompt_token = forward_prompt_flops(d),
     };
+    if (choice.has_blas) /* its files are among those of the program now */
+        in->blas_bytes = blas_heap_bytes(o->n_thread);
     shape_make(&shape, m->spans, m->n_span, shape_target(o->memory_bytes));
     in->slot_bytes = shape.slot_bytes;
     in->n_slot = shape.n_slot;

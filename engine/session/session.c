@@ -25,6 +25,8 @@
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 #include "engine/session/plan_input.h"
+#include "engine/session/product_choice.h"
+#include "engine/session/tokens.h"
 
 /* What depends on the plan and is made anew when it changes. */
 struct machinery {
@@ -39,12 +41,13 @@ struct mw_session {
     struct mw_model *m;
     struct mw_options o; /* resolved */
     const struct kernels *kernels;
+    struct product_choice choice;
     struct pool *pool;
     struct kv *kv;
     struct copies *copies; /* turns to go back to */
     struct machinery mach;
     struct telemetry *telemetry;
-    uint32_t *ids;          /* [n_ctx] held */
+    struct tokens tokens;   /* the first kv_tokens() are held */
     uint64_t pinned_target; /* of the stream, and its slots */
     uint32_t n_slot;
     bool has_logits;
@@ -183,7 +186,11 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
     };
     struct forward_bytes bytes;
 
-    forward_bytes(s->m->desc, &bytes);
+    if (product_choice_of(s->m, o, &s->choice, e) != 0)
+        return -1;
+    if (s->choice.has_blas)
+        parts.products = &s->choice.products;
+    forward_bytes(s->m->desc, s->choice.has_blas ? o->n_thread : 0, &bytes);
     so.lookup_bytes = bytes.lookup;
     shape_make(&a.shape, s->m->spans, s->m->n_span, shape_target(o->memory_bytes));
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
@@ -213,14 +220,6 @@ fail:
 }
 
 /* --- life --- */
-
-static int choose_kernels(struct mw_session *s, struct err *e)
-{
-    s->kernels = s->o.isa != NULL ? kernels_by_name(s->o.isa) : kernels_best();
-    if (s->kernels == NULL)
-        return err_set(e, ERR_ARGUMENT, "no kernels \"%s\" for this CPU", s->o.isa);
-    return 0;
-}
 
 static int make_kv(struct mw_session *s, const struct plan *plan, struct err *e)
 {
@@ -261,12 +260,10 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
         goto fail;
     }
     counter_set(&s->telemetry->state, MW_LOADING);
-    s->ids = calloc(s->o.n_ctx, sizeof *s->ids);
-    if (s->ids == NULL) {
-        err_memory(e, "the list of %u tokens", s->o.n_ctx);
+    if (tokens_resize(&s->tokens, s->o.n_ctx, e) != 0)
         goto fail;
-    }
-    if (choose_kernels(s, e) != 0 || plan_for(s, &s->o, &plan, e) != 0 ||
+    s->kernels = kernels_of(&s->o, e);
+    if (s->kernels == NULL || plan_for(s, &s->o, &plan, e) != 0 ||
         pool_new(&s->pool, s->o.n_thread, e) != 0 || model_load_small(m, e) != 0 ||
         make_kv(s, &plan, e) != 0 || copies_new(&s->copies, s->kv, s->o.cache_folder, e) != 0 ||
         machinery_new(s, &s->o, &plan, &s->mach, e) != 0)
@@ -289,7 +286,7 @@ void mw_session_close(struct mw_session *s)
     copies_free(s->copies);
     kv_free(s->kv);
     pool_free(s->pool);
-    free(s->ids);
+    tokens_free(&s->tokens);
     free(s->telemetry);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -330,25 +327,23 @@ static int check_ids(const struct mw_session *s, const uint32_t *ids, size_t n, 
     return 0;
 }
 
-static int eval_chunk(struct mw_session *s, const uint32_t *ids, uint32_t n, enum want want,
-                      struct err *e)
+static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
 {
     uint32_t held = kv_tokens(s->kv);
 
-    if (settle_memory(s, n, e) != 0 || forward_run(s->mach.forward, ids, n, want, e) != 0)
+    if (settle_memory(s, n, e) != 0 || forward_run(s->mach.forward, s->tokens.id + held, n,
+                                                   want, s->tokens.in_tiles[held], e) != 0)
         return -1;
-    memcpy(s->ids + held, ids, n * sizeof *ids);
     publish_memory(s);
     return 0;
 }
 
 /* One chunk with all its rows of logits, given to row one by one. */
-static int eval_rows(struct mw_session *s, const uint32_t *ids, uint32_t n, mw_row_fn *row,
-                     void *ctx, struct err *e)
+static int eval_rows(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx, struct err *e)
 {
     uint32_t pos = kv_tokens(s->kv);
 
-    if (eval_chunk(s, ids, n, WANT_ALL, e) != 0)
+    if (eval_chunk(s, n, WANT_ALL, e) != 0)
         return -1;
     for (uint32_t i = 0; i < n; i++)
         if (row(ctx, pos + i, forward_logits(s->mach.forward) + (size_t)i * s->m->desc->n_vocab,
@@ -357,40 +352,64 @@ static int eval_rows(struct mw_session *s, const uint32_t *ids, uint32_t n, mw_r
     return 0;
 }
 
-int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_fn *row,
-                    void *ctx, struct err *e)
+static int check_eval(const struct mw_session *s, const uint32_t *ids, size_t n, struct err *e)
 {
-    uint32_t most = s->mach.plan.chunk;
-
-    s->has_logits = false;
     if (s->mach.forward == NULL)
         return err_set(
             e, ERR_MEMORY,
             "changing options failed, and the previous options could not be restored");
-    if (check_ids(s, ids, n, e) != 0)
-        return -1;
+    return check_ids(s, ids, n, e);
+}
+
+/* The n tokens that follow the held ones in the list. */
+static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx,
+                       struct err *e)
+{
+    uint32_t most = s->mach.plan.chunk;
+
     if (row != NULL && most > s->o.n_logit_row)
         most = s->o.n_logit_row;
-    for (size_t done = 0; done < n;) {
-        uint32_t chunk = n - done < most ? (uint32_t)(n - done) : most;
+    for (uint32_t done = 0; done < n;) {
+        uint32_t chunk = tokens_chunk(&s->tokens, kv_tokens(s->kv), n - done, most);
         bool is_last = done + chunk == n;
         int rc;
 
-        s->step_from = (uint32_t)done;
+        s->step_from = done;
         s->step_n = chunk;
-        s->step_total = (uint32_t)n;
-        rc = row != NULL ? eval_rows(s, ids + done, chunk, row, ctx, e)
-                         : eval_chunk(s, ids + done, chunk, is_last ? WANT_LAST : WANT_NONE, e);
+        s->step_total = n;
+        rc = row != NULL ? eval_rows(s, chunk, row, ctx, e)
+                         : eval_chunk(s, chunk, is_last ? WANT_LAST : WANT_NONE, e);
         if (rc != 0) {
             atomic_store(&s->cancel, false);
             return -1;
         }
         done += chunk;
         if (s->progress != NULL)
-            s->progress(s->progress_ctx, (uint32_t)done, (uint32_t)n, false);
+            s->progress(s->progress_ctx, done, n, false);
     }
     s->has_logits = row == NULL && n > 0;
     return 0;
+}
+
+int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_fn *row,
+                    void *ctx, struct err *e)
+{
+    const struct products *products = s->choice.has_blas ? &s->choice.products : NULL;
+
+    s->has_logits = false;
+    if (check_eval(s, ids, n, e) != 0)
+        return -1;
+    tokens_add_prompt(&s->tokens, products, kv_tokens(s->kv), ids, (uint32_t)n);
+    return eval_tokens(s, (uint32_t)n, row, ctx, e);
+}
+
+int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e)
+{
+    s->has_logits = false;
+    if (check_eval(s, &id, 1, e) != 0)
+        return -1;
+    tokens_add_sampled(&s->tokens, kv_tokens(s->kv), id);
+    return eval_tokens(s, 1, NULL, NULL, e);
 }
 
 const float *mw_session_logits(const struct mw_session *s)
@@ -438,16 +457,6 @@ static bool same_shape(const struct plan *a, const struct plan *b)
            a->row[MW_ROW_LOGITS] == b->row[MW_ROW_LOGITS];
 }
 
-static int set_ids(struct mw_session *s, uint32_t n_ctx, struct err *e)
-{
-    uint32_t *ids = realloc(s->ids, n_ctx * sizeof *ids);
-
-    if (ids == NULL)
-        return err_memory(e, "the list of %u tokens", n_ctx);
-    s->ids = ids;
-    return 0;
-}
-
 static int set_threads(struct mw_session *s, int n_thread, struct err *e)
 {
     struct pool *pool;
@@ -477,14 +486,15 @@ static int rebuild(struct mw_session *s, const struct mw_options *wanted,
     s->has_logits = false;
     if (kv_resize(s->kv, wanted->n_ctx, plan_sliding_slots(n_swa, plan->chunk, wanted->n_ctx),
                   e) == 0 &&
-        set_ids(s, wanted->n_ctx, e) == 0 && set_threads(s, wanted->n_thread, e) == 0 &&
+        tokens_resize(&s->tokens, wanted->n_ctx, e) == 0 &&
+        set_threads(s, wanted->n_thread, e) == 0 &&
         machinery_new(s, wanted, plan, &s->mach, e) == 0) {
         s->o = *wanted;
         return 0;
     }
     if (kv_resize(s->kv, before.n_ctx,
                   plan_sliding_slots(n_swa, plan_before.chunk, before.n_ctx), &ignored) == 0 &&
-        set_ids(s, before.n_ctx, &ignored) == 0 &&
+        tokens_resize(&s->tokens, before.n_ctx, &ignored) == 0 &&
         set_threads(s, before.n_thread, &ignored) == 0)
         machinery_new(s, &before, &plan_before, &s->mach, &ignored);
     return -1;
@@ -507,7 +517,8 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         return -1;
     if (same_shape(&before, &plan) && wanted.io == s->o.io &&
         wanted.mmap_drop == s->o.mmap_drop && wanted.no_uring == s->o.no_uring &&
-        wanted.exact == s->o.exact && wanted.n_thread == s->o.n_thread &&
+        wanted.exact == s->o.exact && wanted.blas == s->o.blas &&
+        wanted.n_thread == s->o.n_thread &&
         shape_target(wanted.memory_bytes) == s->mach.shape.target) {
         copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;
@@ -566,7 +577,7 @@ struct telemetry *session_telemetry(struct mw_session *s)
 
 const uint32_t *session_ids(const struct mw_session *s)
 {
-    return s->ids;
+    return s->tokens.id;
 }
 
 static void report_progress(void *ctx, double share)

@@ -11,6 +11,8 @@ struct telemetry *session_telemetry(struct mw_session *s);
 
 /* The ids that the session holds, [mw_session_tokens]. */
 const uint32_t *session_ids(const struct mw_session *s);
+/* Evaluate a token that was sampled, by the kernels whatever was evaluated here before. */
+int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e);
 
 /* The last row of logits, to be changed in place by a sampler; made anew by the next
  * evaluation. */

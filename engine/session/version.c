@@ -13,17 +13,13 @@ const char *mw_version(void)
     return PACKAGE_VERSION;
 }
 
-/* "openblas 0.3.21" from what the library reports of itself. */
-static const char *blas_feature(void)
+const char *mw_blas_name(void)
 {
-    static char name[48];
-    char word[32] = "", version[24] = "";
+    static char name[64];
 
-    if (name[0] == '\0') {
-        if (sscanf(blas_name(), "%31s %23s", word, version) == 2 && strcmp(word, "no") != 0)
-            snprintf(name, sizeof name, "openblas %s", version);
-        else
-            snprintf(name, sizeof name, "no openblas");
+    if (name[0] == '\0' && blas_open()) {
+        snprintf(name, sizeof name, "%s", blas_name());
+        blas_close();
     }
     return name;
 }
@@ -35,7 +31,9 @@ const char *mw_feature(int i)
 #else
     const char *reads = "pread threads";
 #endif
-    const char *const features[] = { reads, blas_feature(), "rotated q8_0 and q4_0 kv" };
+    const char *blas = mw_blas_name();
+    const char *const features[] = { reads, blas[0] != '\0' ? blas : "no openblas",
+                                     "rotated q8_0 and q4_0 kv" };
 
     return i >= 0 && i < 3 ? features[i] : NULL;
 }

@@ -29,6 +29,7 @@
 struct mode {
     const char *name;
     bool exact;
+    enum mw_blas blas;
     enum mw_kv kv;
     double rms;      /* relative; 0: every logit within EXACT_LIMIT */
     double same_row; /* share of rows */
@@ -43,15 +44,27 @@ struct row {
 };
 
 /* clang-format off */
-#define EXACT(m)          { m, m, 0, { "exact", true, MW_KV_F32, 0, 1, true }, "" }
-#define EXACT_AS(m, x)    { m, x, 0, { "exact", true, MW_KV_F32, 0, 1, true }, "" }
-#define F16_CACHE(m, g)   { m, m, 0, { "f16 cache", true, MW_KV_F16, 0.005, 0.95, g }, "" }
-#define PLAIN(m, r, s)    { m, m, 0, { "default", false, MW_KV_F16, r, s, false }, "" }
-#define CACHE(m, k, r, s) { m, m, 0, { #k, true, k, r, s, false }, "" }
+#define EXACT(m)          { m, m, 0, { "exact", true, MW_BLAS_NEVER, MW_KV_F32, 0, 1, true }, "" }
+#define EXACT_AS(m, x)    { m, x, 0, { "exact", true, MW_BLAS_NEVER, MW_KV_F32, 0, 1, true }, "" }
+#define F16_CACHE(m, g)   { m, m, 0, { "f16 cache", true, MW_BLAS_NEVER, MW_KV_F16, 0.005, 0.95, g }, "" }
+#define PLAIN(m, r, s)    { m, m, 0, { "default", false, MW_BLAS_NEVER, MW_KV_F16, r, s, false }, "" }
+#define CACHE(m, k, r, s) { m, m, 0, { #k, true, MW_BLAS_NEVER, k, r, s, false }, "" }
+#define BLAS_EXACT(m)       { m, m, 0, { "exact, openblas", true, MW_BLAS_ALWAYS, MW_KV_F32, 0, 1, true }, "" }
+#define BLAS_PLAIN(m, r, s) { m, m, 0, { "default, openblas", false, MW_BLAS_ALWAYS, MW_KV_F16, r, s, false }, "" }
 /* clang-format on */
 
 /* clang-format off */
 static struct row rows[] = {
+    BLAS_EXACT("gemma4-tiny"), BLAS_EXACT("gemma4-tiny2"), BLAS_EXACT("gemma4-tiny-q8_0"),
+    BLAS_EXACT("gemma4-tiny-q4_0"), BLAS_EXACT("gemma4-tiny-q4_k_m"),
+    BLAS_EXACT("gemma4-tiny-q6_k"), BLAS_EXACT("gemma4-31b-tiny"), BLAS_EXACT("gemma4-moe-tiny"),
+    BLAS_EXACT("llama-tiny"), BLAS_EXACT("llama31-tiny"), BLAS_EXACT("llama-tiny-q4_k"),
+    BLAS_EXACT("llama-tiny-mix"), BLAS_EXACT("mistral-window-tiny"), BLAS_EXACT("qwen2-tiny"),
+    BLAS_EXACT("qwen2-yarn-tiny"), BLAS_EXACT("qwen3-tiny"), BLAS_EXACT("gemma2-tiny"),
+    BLAS_EXACT("gemma3-tiny"), BLAS_EXACT("phi3-tiny"), BLAS_EXACT("phi3-swa-tiny"),
+    BLAS_EXACT("phi3-longrope-tiny"), BLAS_PLAIN("gemma4-tiny-q4_k_m", 0.08, 0.80),
+    BLAS_PLAIN("llama-tiny-mix", 0.08, 0.90), BLAS_PLAIN("qwen2-tiny-q8_0", 0.08, 0.90),
+
     EXACT("gemma4-tiny"), EXACT("gemma4-tiny2"), EXACT_AS("gemma4-tiny-hf", "gemma4-tiny2"),
     EXACT("gemma4-tiny-q8_0"), EXACT("gemma4-tiny-q4_0"), EXACT("gemma4-tiny-q4_k_m"),
     EXACT("gemma4-tiny-q6_k"), EXACT("gemma4-31b-tiny"), EXACT("gemma4-moe-tiny"),
@@ -203,6 +216,7 @@ static void agrees_with_the_reference(void **state)
     o.memory_bytes = 512 * MIB;
     o.n_ctx = r->n_ctx != 0 ? r->n_ctx : (uint32_t)n_ids + N_GREEDY;
     o.exact = r->mode.exact;
+    o.blas = r->mode.blas;
     o.kv_k = o.kv_v = r->mode.kv;
     o.n_thread = 2;
     o.n_logit_row = 7;

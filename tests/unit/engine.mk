@@ -40,6 +40,11 @@ tests_unit_test_rewind_SOURCES = tests/unit/test_rewind.c \
 	tests/lib/model_path.c tests/lib/model_path.h
 tests_unit_test_rewind_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_rewind_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/unit/test_tiles
+tests_unit_test_tiles_SOURCES = tests/unit/test_tiles.c \
+	tests/lib/model_path.c tests/lib/model_path.h
+tests_unit_test_tiles_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_tiles_LDADD = $(UNIT_LIBS)
 check_PROGRAMS += tests/unit/test_chat
 tests_unit_test_chat_SOURCES = tests/unit/test_chat.c \
 	tests/lib/model_path.c tests/lib/model_path.h

@@ -1,4 +1,4 @@
-/* The way through a BLAS: right, and blind to how many columns and rows come at once. */
+/* Products through OpenBLAS: right, and the same bits however rows and columns are cut. */
 #include "config.h"
 
 #include <math.h>
@@ -15,71 +15,191 @@
 #include "engine/compute/dequant.h"
 #include "tests/unit/kernel_data.h"
 
-enum { N_ROW = 150, N_COL = 70, MOST_K = 768 };
+enum { N_ROW = 150, N_COL = 170, MOST_K = 1280, PLACE = 23 };
 
-static void equals_the_plain_sum_however_it_is_cut(void **state)
+static const struct {
+    enum tensor_type type;
+    size_t n_k;
+} cases[] = {
+    { TYPE_F32, 56 },   { TYPE_F32, 1085 },  { TYPE_F16, 768 }, { TYPE_BF16, 768 },
+    { TYPE_Q4_K, 512 }, { TYPE_Q6_K, 1280 }, { TYPE_Q8_0, 96 },
+};
+
+struct data {
+    struct blas_product p;
+    uint8_t *w;
+    float *x; /* tiles, the first column at PLACE */
+    void *scratch;
+    size_t x_bytes, w_bytes, scratch_bytes;
+};
+
+static void make(struct data *d, size_t i)
 {
-    static const struct {
-        enum tensor_type type;
-        size_t n_k;
-    } cases[] = {
-        { TYPE_F32, 56 },
-        { TYPE_BF16, 768 },
-        { TYPE_Q4_K, 512 },
-        { TYPE_Q8_0, 96 },
-    };
-    static float y[N_COL][N_ROW], part[N_COL][N_ROW], wide[MOST_K];
-    const struct kernels *set = kernels_best();
+    size_t n_tile = blas_tiles(PLACE, N_COL), ldx;
+    uint64_t seed = i;
 
-    bool is_uniform = blas_start();
+    d->p = (struct blas_product){ .set = kernels_best(),
+                                  .type = cases[i].type,
+                                  .n_row = N_ROW,
+                                  .n_k = cases[i].n_k,
+                                  .first = PLACE,
+                                  .n_col = N_COL };
+    ldx = act_bytes(ACT_F32, d->p.n_k) / sizeof(float);
+    d->w_bytes = N_ROW * (size_t)tensor_row_bytes(d->p.type, d->p.n_k);
+    d->x_bytes = n_tile * BLAS_COLS * ldx * sizeof(float);
+    d->scratch_bytes = blas_scratch_bytes(n_tile);
+    d->w = fenced_new(d->w_bytes);
+    d->x = fenced_new(d->x_bytes);
+    d->scratch = fenced_new(d->scratch_bytes);
+    random_blocks(d->p.type, d->w, N_ROW * d->p.n_k, &seed);
+    random_blocks(TYPE_F32, (uint8_t *)d->x, d->x_bytes / sizeof(float), &seed);
+    d->p.w = d->w;
+    d->p.x = d->x;
+    d->p.ldx = ldx;
+}
+
+static void drop(struct data *d)
+{
+    fenced_free(d->w, d->w_bytes);
+    fenced_free(d->x, d->x_bytes);
+    fenced_free(d->scratch, d->scratch_bytes);
+}
+
+static float y[N_COL][N_ROW], part[N_COL][N_ROW];
+
+static void a_product_is_the_sum_of_its_terms(void **state)
+{
+    static float wide[MOST_K];
 
     (void)state;
-    for (size_t t = 0; t < sizeof cases / sizeof cases[0]; t++) {
-        enum tensor_type type = cases[t].type;
-        size_t n_k = cases[t].n_k, row_bytes = (size_t)tensor_row_bytes(type, n_k);
-        size_t stride = act_bytes(ACT_F32, n_k);
-        uint8_t *w = fenced_new(N_ROW * row_bytes), *x = fenced_new(N_COL * stride);
-        void *scratch = fenced_new(blas_scratch_bytes(n_k));
-        uint64_t seed = t;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct data d;
 
-        random_blocks(type, w, N_ROW * n_k, &seed);
-        random_blocks(TYPE_F32, x, N_COL * stride / 4, &seed);
-        blas_mul(set, type, w, N_ROW, n_k, x, stride, N_COL, y[0], N_ROW, scratch);
+        make(&d, i);
+        d.p.y = y[0];
+        d.p.ldy = N_ROW;
+        blas_multiply(&d.p, 0, 1, d.scratch);
         for (size_t r = 0; r < N_ROW; r++) {
-            dequant_row(type, w + r * row_bytes, wide, n_k);
+            dequant_row(d.p.type, d.w + r * (d.w_bytes / N_ROW), wide, d.p.n_k);
             for (size_t c = 0; c < N_COL; c++) {
-                const float *column = (const void *)(x + c * stride);
+                const float *column = d.x + (PLACE + c) * d.p.ldx;
                 double sum = 0, size = 0;
 
-                for (size_t k = 0; k < n_k; k++) {
+                for (size_t k = 0; k < d.p.n_k; k++) {
                     sum += (double)wide[k] * column[k];
                     size += fabs((double)wide[k] * column[k]);
                 }
                 assert_true(fabs(y[c][r] - sum) <= 2e-6 * size);
             }
         }
-        for (size_t r = 0; r < N_ROW; r += 37)
-            for (size_t c = 0; c < N_COL; c += 9) {
-                size_t n_r = N_ROW - r < 37 ? N_ROW - r : 37;
-                size_t n_c = N_COL - c < 9 ? N_COL - c : 9;
-
-                blas_mul(set, type, w + r * row_bytes, n_r, n_k, x + c * stride, stride, n_c,
-                         &part[c][r], N_ROW, scratch);
-            }
-        if (is_uniform)
-            assert_memory_equal(part, y, sizeof y);
-        fenced_free(w, N_ROW * row_bytes);
-        fenced_free(x, N_COL * stride);
-        fenced_free(scratch, blas_scratch_bytes(n_k));
+        drop(&d);
     }
-    assert_non_null(strstr(blas_name(), "OpenBLAS"));
+}
+
+/* Rows in blocks of n_r, columns in chunks of n_c; columns keep their places in the tiles. */
+static void multiply_parts(const struct data *d, size_t n_r, size_t n_c, int n_thread)
+{
+    size_t row_bytes = d->w_bytes / N_ROW;
+
+    for (size_t r = 0; r < N_ROW; r += n_r)
+        for (size_t c = 0; c < N_COL; c += n_c) {
+            struct blas_product p = d->p;
+            size_t at = PLACE + c;
+
+            p.w = d->w + r * row_bytes;
+            p.row = r;
+            p.n_row = N_ROW - r < n_r ? N_ROW - r : n_r;
+            p.x = d->x + at / BLAS_COLS * BLAS_COLS * p.ldx;
+            p.first = at % BLAS_COLS;
+            p.n_col = N_COL - c < n_c ? N_COL - c : n_c;
+            p.y = &part[c][r];
+            p.ldy = N_ROW;
+            for (int t = n_thread - 1; t >= 0; t--)
+                blas_multiply(&p, t, n_thread, d->scratch);
+        }
+}
+
+static void bits_do_not_depend_on_blocks_chunks_and_threads(void **state)
+{
+    static const struct {
+        size_t n_r, n_c;
+        int n_thread;
+    } cuts[] = { { N_ROW, N_COL, 2 }, { 37, 1, 1 },     { 1, N_COL, 1 }, { 64, 7, 3 },
+                 { 100, 32, 2 },      { N_ROW, 64, 1 }, { 3, 100, 100 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct data d;
+
+        make(&d, i);
+        d.p.y = y[0];
+        d.p.ldy = N_ROW;
+        blas_multiply(&d.p, 0, 1, d.scratch);
+        for (size_t j = 0; j < sizeof cuts / sizeof cuts[0]; j++) {
+            memset(part, 0, sizeof part);
+            multiply_parts(&d, cuts[j].n_r, cuts[j].n_c, cuts[j].n_thread);
+            assert_memory_equal(part, y, sizeof y);
+        }
+        drop(&d);
+    }
+}
+
+static void other_columns_of_a_tile_have_no_influence(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct data d;
+
+        make(&d, i);
+        d.p.y = y[0];
+        d.p.ldy = N_ROW;
+        blas_multiply(&d.p, 0, 1, d.scratch);
+        for (size_t c = 0; c < blas_tiles(PLACE, N_COL) * BLAS_COLS; c++)
+            if (c % 3 != 0)
+                memset(d.x + c * d.p.ldx, 0, d.p.ldx * sizeof *d.x);
+        d.p.y = part[0];
+        blas_multiply(&d.p, 0, 1, d.scratch);
+        for (size_t c = 0; c < N_COL; c++)
+            if ((PLACE + c) % 3 == 0)
+                assert_memory_equal(part[c], y[c], sizeof y[c]);
+        drop(&d);
+    }
+}
+
+static void the_library_is_loaded_while_it_is_used(void **state)
+{
+    (void)state;
+    assert_string_not_equal(blas_name(), "");
+    assert_true(blas_open());
+    blas_close();
+    assert_non_null(strstr(blas_name(), "openblas 0."));
+    assert_in_range(blas_heap_bytes(2), 1 << 20, 64 << 20);
+    blas_close();
+    assert_string_equal(blas_name(), "");
+    assert_true(blas_open());
+}
+
+static int open_library(void **state)
+{
+    (void)state;
+    return blas_open() ? 0 : -1;
+}
+
+static int close_library(void **state)
+{
+    (void)state;
+    blas_close();
+    return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_the_plain_sum_however_it_is_cut),
+        cmocka_unit_test(a_product_is_the_sum_of_its_terms),
+        cmocka_unit_test(bits_do_not_depend_on_blocks_chunks_and_threads),
+        cmocka_unit_test(other_columns_of_a_tile_have_no_influence),
+        cmocka_unit_test(the_library_is_loaded_while_it_is_used),
     };
 
-    return cmocka_run_group_tests_name("blas", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("blas", tests, open_library, close_library);
 }

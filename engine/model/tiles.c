@@ -1,0 +1,79 @@
+/*
+ * Columns of a long prompt, laid out in tiles for OpenBLAS: the column of position p has the
+ * place p % BLAS_COLS (see blas.h).  Each thread has a scratch of its own.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "engine/compute/quants.h"
+#include "engine/model/forward_internal.h"
+
+#define COL_BYTES (BLAS_ROWS * sizeof(float)) /* of a thread's scratch */
+
+uint64_t tiles_scratch_bytes(uint32_t n_col)
+{
+    return blas_scratch_bytes(0) + n_col * COL_BYTES;
+}
+
+bool tiles_take(const struct forward *f, enum tensor_type type)
+{
+    return f->in_tiles && !f->is_tail && f->p.products->by_blas[type];
+}
+
+struct layout {
+    struct forward *f;
+    enum act_form form;
+    const float *x;
+    size_t ldx, n_k, stride; /* stride of a packed column */
+    struct tiles *t;
+};
+
+/* A column that the kernels would take in 8 bits has the same values here. */
+static void lay_col(void *ctx, uint32_t c)
+{
+    const struct layout *l = ctx;
+    float *to = l->f->tile_cols + (l->t->first + c) * l->t->ldx;
+    unsigned char *packed = l->f->packed + c * l->stride;
+    struct act_q8 q8;
+
+    if (l->form == ACT_F32) {
+        memcpy(to, l->x + c * l->ldx, l->n_k * sizeof *to);
+        return;
+    }
+    l->f->p.kernels->act_pack(l->form, l->x + c * l->ldx, l->n_k, packed);
+    q8 = act_q8_at(packed, l->n_k);
+    for (size_t k = 0; k < l->n_k; k++)
+        to[k] = q8.d[k / 16] * (float)q8.q[k];
+}
+
+void tiles_lay(struct forward *f, enum act_form form, const float *x, size_t ldx, size_t n_k,
+               struct tiles *out)
+{
+    struct layout l = { f, form, x, ldx, n_k, act_bytes(form, n_k), out };
+    size_t n;
+
+    *out = (struct tiles){ .first = f->pos[0] % BLAS_COLS,
+                           .n_col = f->n_col,
+                           .ldx = act_bytes(ACT_F32, n_k) / sizeof(float) };
+    n = blas_tiles(out->first, out->n_col) * BLAS_COLS;
+    memset(f->tile_cols, 0, out->first * out->ldx * sizeof(float));
+    memset(f->tile_cols + (out->first + out->n_col) * out->ldx, 0,
+           (n - out->first - out->n_col) * out->ldx * sizeof(float));
+    forward_each_col(f, lay_col, &l);
+}
+
+void tiles_multiply(const struct forward *f, const struct tiles *t, struct blas_product *p,
+                    int thread, int n_thread)
+{
+    uint32_t n_col = f->p.chunk + TILES_SPARE;
+
+    p->set = f->p.kernels;
+    p->x = f->tile_cols;
+    p->ldx = t->ldx;
+    p->first = t->first;
+    p->n_col = t->n_col;
+    if (thread < BLAS_THREADS)
+        blas_multiply(p, thread, n_thread,
+                      f->tile_scratch + (size_t)thread * tiles_scratch_bytes(n_col));
+}

@@ -1,0 +1,25 @@
+/*
+ * product_choice.h - who multiplies the prompts of a model: OpenBLAS or our kernels.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_PRODUCT_CHOICE_H
+#define MEMWALL_ENGINE_SESSION_PRODUCT_CHOICE_H
+
+#include <stdbool.h>
+
+#include "engine/session/model.h"
+
+struct product_choice {
+    struct products products;
+    bool has_blas;  /* at least one weight type goes through OpenBLAS, which is loaded */
+    double speedup; /* of the matrices of a prompt, against the kernels; 1 if not measured */
+};
+
+/* Follows from resolved options and the rates of the model.  The library stays loaded as long
+ * as the model is open.  -1 with *e if it cannot be loaded. */
+int product_choice_of(struct mw_model *m, const struct mw_options *o,
+                      struct product_choice *out, struct err *e);
+
+/* The kernel set of the options.  NULL with *e if this CPU does not run it. */
+const struct kernels *kernels_of(const struct mw_options *o, struct err *e);
+
+#endif
