@@ -177,6 +177,18 @@ class Tables(unittest.TestCase):
             if not re.match("ramp_[1-6]$", role):
                 self.assertRegex(page, rf"(?m)^\.BR? .*\b{role}\b")
 
+    def test_the_weight_types_that_run_are_listed(self):
+        def read(*path):
+            with open(os.path.join(SRCDIR, *path), encoding="utf-8") as f:
+                return f.read()
+
+        table = read("engine", "format", "type_table.h").split("#define OTHER_TYPES")[0]
+        types = re.findall(r"^    X\((\w+), ", table, flags=re.M)
+        self.assertGreater(len(types), 20)
+        for page in (read("README.md"), read("man", "memwall.1")):
+            listed = page.split("Weights can have the types ")[1].split(".")[0]
+            self.assertEqual(sorted(types), sorted(re.findall(r"\b[A-Z]\w+", listed)))
+
     def test_keys_and_commands_of_the_chat_are_listed(self):
         def read(*path):
             with open(os.path.join(SRCDIR, *path), encoding="utf-8") as f:

@@ -110,6 +110,7 @@ static void a_type_of_another_program_is_named(void **state)
     assert_string_equal(e.field, "blk.0.ffn_up.weight");
     assert_non_null(strstr(e.what, "weight type 139 (a type of ik_llama.cpp) is not supported; "
                                    "memwall runs: F32, F16, Q4_0"));
+    assert_non_null(strstr(e.what, ", MXFP4")); /* the list fits */
 }
 
 static void a_mixture_of_experts_of_another_family_is_refused(void **state)
