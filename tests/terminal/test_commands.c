@@ -141,8 +141,8 @@ static const struct row option_rows[] = {
     { "/memory 1M", "the budget is 1 MiB", NULL, NULL },
     { "/model", "Talker: llama, BF16, 6 layers", NULL, NULL },
     { "/model /nowhere.gguf", "/nowhere.gguf", NULL, NULL },
-    { "/mouse off", "the mouse is the terminal's", NULL, NULL },
-    { "/mouse on", "the mouse is the program's", NULL, NULL },
+    { "/mouse off", "mouse released", NULL, NULL },
+    { "/mouse on", "mouse captured", NULL, NULL },
     { "/mouse up", "/mouse on or /mouse off", NULL, NULL },
     { "/theme", "the theme is dark", NULL, NULL },
     { "/theme beige", "beige", NULL, NULL },
@@ -262,6 +262,33 @@ static void commands_write_and_read_files(void **state)
     expect_file("record.jsonl", "\"event\":\"token\"");
     expect_file(".config/memwall/config", "temp = 0.5");
     expect_file(program_chat(&run), "what is written here");
+}
+
+/* The folder for temporary files may have any name, and nothing stays in it. */
+static void the_line_is_edited_in_an_editor(void **state)
+{
+    char folder[] = "/tmp/memwall test-XXXXXX", tmpdir[64];
+    const char *env[] = { tmpdir, "VISUAL", "EDITOR=sh \"$HOME/edit.sh\"", NULL };
+    struct program_start start = { 40, 120, NULL, NULL, NULL, env, NULL };
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", folder);
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    write_file("edit.sh", "dirname \"$1\" > \"$HOME/where\"\necho \" and edited\" >> \"$1\"\n");
+    pty_send(run.s, "typed");
+    pty_send(run.s, "\030\005");
+    assert_true(pty_sees_at(run.s, -2, "> typed and edited"));
+    expect_file("where", folder);
+    write_file("edit.sh", "exit 3\n");
+    pty_send(run.s, "\030\005");
+    sees(&run, "the editor failed");
+    assert_true(pty_sees_at(run.s, -2, "> typed and edited"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* ---- the conversation ---- */
@@ -407,6 +434,7 @@ int main(void)
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),
+        cmocka_unit_test_teardown(the_line_is_edited_in_an_editor, end_run),
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),
         cmocka_unit_test_teardown(looks_are_changed, end_run),
         cmocka_unit_test_teardown(every_command_is_tried_helped_and_completed, end_run),

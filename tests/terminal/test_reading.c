@@ -224,7 +224,7 @@ static void picks_a_message_with_the_arrows(void **state)
     (void)state;
     three_turns();
     pty_send(run.s, "\033[20~"); /* F9 */
-    sees(&run, "which message");
+    sees(&run, "choose a message");
     pty_send(run.s, UP UP "\r");
     assert_true(pty_sees_at(run.s, -2, "> first question"));
     loses(&run, "second question");

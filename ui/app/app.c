@@ -2,8 +2,6 @@
 
 #include "ui/app/app.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,8 +20,8 @@
 
 #define FRAME_NS     ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
 #define IDLE_NS      ((uint64_t)1000 * 1000 * 1000)
-#define LONG_MESSAGE 400 /* bytes from which the cost is shown beforehand */
-#define UNSEEN_NS    ((uint64_t)2000 * 1000 * 1000) /* the window has not the focus */
+#define LONG_MESSAGE 400 /* bytes from which the cost is shown before sending */
+#define UNSEEN_NS    ((uint64_t)2000 * 1000 * 1000) /* without the focus */
 
 void app_dirty(struct app *a, unsigned dirt)
 {
@@ -40,51 +38,9 @@ void app_hint(struct app *a, const char *fmt, ...)
     app_dirty(a, DIRT_INPUT);
 }
 
-/* ---- $EDITOR ---- */
-
-void app_run_editor(struct app *a)
-{
-    const char *editor = getenv("VISUAL") != NULL ? getenv("VISUAL") : getenv("EDITOR");
-    char path[] = "/tmp/memwall-XXXXXX.md", command[4400];
-    char sh[] = "sh", dash_c[] = "-c";
-    char *argv[] = { sh, dash_c, command, NULL };
-    struct err e = ERR_INIT;
-    int fd = mkstemps(path, 3);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r+");
-    char *text = NULL;
-    size_t n = 0;
-    int status;
-
-    if (f == NULL) {
-        app_hint(a, "no temporary file for the editor: %s", strerror(errno));
-        return;
-    }
-    fputs(edit_text(), f);
-    fflush(f);
-    snprintf(command, sizeof command, "%.4000s %s", editor == NULL ? "editor" : editor, path);
-    status = term_run(a->term, argv, &e);
-    rewind(f);
-    fclose(f);
-    f = status == 0 ? fopen(path, "re") : NULL;
-    if (f != NULL && getdelim(&text, &n, '\0', f) > 0) {
-        size_t len = strlen(text);
-
-        while (len > 0 && text[len - 1] == '\n')
-            text[--len] = '\0';
-        edit_set(text);
-    } else if (status != 0) {
-        app_hint(a, "the editor failed; the line is as it was");
-    }
-    free(text);
-    if (f != NULL)
-        fclose(f);
-    unlink(path);
-    app_dirty(a, DIRT_ALL | DIRT_LARGE);
-}
-
 /* ---- signals ---- */
 
-/* The terminal may have another size now. */
+/* Adapt to the terminal's size, which may have changed. */
 static void take_size(struct app *a)
 {
     if (term_is_cut(a->term)) {
@@ -143,7 +99,7 @@ static void read_keys(struct app *a)
 
     if (n < 0 && errno == EINTR)
         return;
-    if (n <= 0) { /* the terminal is gone: nothing is drawn any more */
+    if (n <= 0) { /* the terminal is gone, so nothing more is drawn */
         a->status = 128 + SIGHUP;
         a->is_leaving = true;
         return;
@@ -175,12 +131,14 @@ static uint64_t left(uint64_t since, uint64_t length, uint64_t now)
     return now - since >= length ? 0 : length - (now - since);
 }
 
-/* Nanoseconds until something is due without anybody's doing. */
+/* Returns the nanoseconds until something is due. */
 static uint64_t wait_ns(const struct app *a, uint64_t now)
 {
     uint64_t wait = left(a->sample_ns, sample_every(a), now);
     uint64_t keys = keys_wait(a->keys, now);
-    uint64_t cost = a->cost_ns == 0 ? UINT64_MAX : a->cost_ns > now ? a->cost_ns - now : 0;
+    uint64_t cost = a->cost.due_ns == 0    ? UINT64_MAX
+                    : a->cost.due_ns > now ? a->cost.due_ns - now
+                                           : 0;
 
     if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
         wait = left(a->frame_ns, FRAME_NS, now);
@@ -202,25 +160,25 @@ static void take_sample(struct app *a)
               DIRT_STATUS | DIRT_DASH | (talk_state(a->talk) == TALK_PREFILL ? DIRT_CHAT : 0u));
 }
 
-/* What sending the line would cost, once the keys pause: said of what takes a while. */
+/* Show what sending the line would cost, once the keys pause and if it takes a while. */
 static void price(struct app *a)
 {
     struct mw_cost cost = { 0 };
     const char *text = edit_text();
 
-    if (a->cost_ns == 0 || clock_ns() < a->cost_ns)
+    if (a->cost.due_ns == 0 || clock_ns() < a->cost.due_ns)
         return;
-    a->cost_ns = 0;
+    a->cost.due_ns = 0;
     if (text[0] == '/' || !talk_cost(a->talk, text, &cost))
         return;
     if (strlen(text) < LONG_MESSAGE && talk_outbox(a->talk)->n_file == 0 && cost.n_again == 0 &&
         cost.n_token <= cost.n_ctx_left)
         return;
-    receipt_cost(a->cost, sizeof a->cost, &cost);
+    receipt_cost(a->cost.text, sizeof a->cost.text, &cost);
     app_dirty(a, DIRT_INPUT);
 }
 
-/* A key is shown at once; text and figures when a frame is due. */
+/* Draw a frame: at once after a key, else when a frame is due. */
 static void show(struct app *a)
 {
     uint64_t now = clock_ns();
@@ -233,12 +191,9 @@ static void show(struct app *a)
     term_frame(a->term, y, x, (a->dirt & DIRT_LARGE) != 0);
     a->dirt = 0;
     a->frame_ns = now;
-    if (a->key_ns != 0) {
-        uint32_t room = sizeof a->late_us / sizeof a->late_us[0];
-
-        a->late_us[a->n_key++ % room] = (uint32_t)((clock_ns() - a->key_ns) / 1000);
-        a->key_ns = 0;
-    }
+    if (a->key_ns != 0 && a->latency != NULL)
+        latency_add(a->latency, clock_ns() - a->key_ns);
+    a->key_ns = 0;
 }
 
 /* ---- the loop ---- */
@@ -272,33 +227,19 @@ static int loop(struct app *a, struct err *e)
     return a->status;
 }
 
-static int compare_u32(const void *x, const void *y)
-{
-    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-
-    return a < b ? -1 : a > b;
-}
-
 static void report(struct app *a, struct term_counts counts)
 {
-    uint32_t room = sizeof a->late_us / sizeof a->late_us[0];
-    uint32_t n = a->n_key < room ? a->n_key : room;
-
-    qsort(a->late_us, n, sizeof a->late_us[0], compare_u32);
-    printf("frames %llu, bytes %llu, keys %u", (unsigned long long)counts.frames,
-           (unsigned long long)counts.bytes, a->n_key);
-    if (n > 0)
-        printf(", key to screen: median %.2f ms, 99 %% %.2f ms, longest %.2f ms",
-               a->late_us[n / 2] / 1000.0, a->late_us[(uint64_t)n * 99 / 100] / 1000.0,
-               a->late_us[n - 1] / 1000.0);
+    printf("frames %llu, bytes %llu, ", (unsigned long long)counts.frames,
+           (unsigned long long)counts.bytes);
+    latency_print(a->latency);
     putchar('\n');
 }
 
-/* Plain mode can still be had. */
-static int no_screen(struct app *a, const struct err *e)
+#define NO_SCREEN (-2) /* in place of -1: this terminal has no screen, but plain mode works */
+
+static int screen_failed(const struct err *e)
 {
-    a->needs_plain = e->code == ERR_UNSUPPORTED;
-    return -1;
+    return e->code == ERR_UNSUPPORTED ? NO_SCREEN : -1;
 }
 
 static int open_all(struct app *a, const struct ui_chat_options *o, struct err *e)
@@ -317,10 +258,11 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
                    e) != 0)
         return -1;
     if (term_new(&a->term, &term, e) != 0)
-        return no_screen(a, e);
+        return screen_failed(e);
     a->keys = keys_new();
     a->transcript = transcript_new(&t);
-    if (a->keys == NULL || a->transcript == NULL)
+    a->latency = o->ui.count_bytes ? calloc(1, sizeof *a->latency) : NULL;
+    if (a->keys == NULL || a->transcript == NULL || (o->ui.count_bytes && a->latency == NULL))
         return err_memory(e, "the screen");
     if (talk_open(&a->talk, o, &front, e) != 0 || history_open(&a->history, history, e) != 0)
         return -1;
@@ -332,13 +274,13 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     dash_set_cap(a->dash, o->chat.n_predict);
     edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;
-    return term_start(a->term, &a->theme, e) == 0 ? 0 : no_screen(a, e);
+    return term_start(a->term, &a->theme, e) == 0 ? 0 : screen_failed(e);
 }
 
 static int close_all(struct app *a, const struct ui_chat_options *o, struct err *e)
 {
     struct term_counts counts = { 0 };
-    bool counted = a->has_edit && o->ui.count_bytes;
+    bool counted = a->has_edit && a->latency != NULL;
     bool quiet = o->quiet || !a->has_edit;
     char path[4096] = "";
     int rc = 0;
@@ -354,12 +296,13 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     if (counted)
         report(a, counts);
     if (path[0] != '\0' && rc == 0 && !quiet)
-        printf("The chat is saved in %s\nmemwall --continue goes on with it.\n", path);
+        printf("The chat is saved in %s\nmemwall --continue resumes it.\n", path);
     dash_free(a->dash);
     history_close(a->history);
     transcript_free(a->transcript);
     keys_free(a->keys);
     sheet_free(a->sheet);
+    free(a->latency);
     return rc;
 }
 
@@ -368,7 +311,6 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
     struct app *a;
     struct err ignored = ERR_INIT;
     char text[700];
-    bool needs_plain;
     int rc;
 
     if (o->ui.plain)
@@ -392,15 +334,14 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
             talk_send(a->talk, o->first);
         rc = loop(a, e);
     }
-    needs_plain = a->needs_plain;
     if (rc >= 0)
         rc = close_all(a, o, e) == 0 ? rc : -1;
     else
         (void)close_all(a, o, &ignored);
     free(a);
-    if (!needs_plain)
+    if (rc != NO_SCREEN)
         return rc;
     err_text(e, text, sizeof text);
-    fprintf(stderr, "memwall: %s; going on line by line\n", text);
+    fprintf(stderr, "memwall: %s; continuing in plain mode\n", text);
     return plain_chat(o, e);
 }

@@ -1,8 +1,8 @@
 /*
- * app.h - the screen: one loop, what it draws, what keys do.  Between the app_*.c files.
+ * app.h - the screen: one loop, the panes it draws, and the keys it takes.
  *
  *     app.c       opening, the loop, frames, signals, ui_chat
- *     app_front.c what the conversation wants shown (struct talk_front)
+ *     app_front.c how the conversation is shown (struct talk_front)
  *     app_keys.c  keys
  *     app_mouse.c the mouse
  *     app_draw.c  the panes
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ui/app/latency.h"
 #include "ui/app/layout.h"
 #include "ui/talk/talk.h"
 #include "ui/term/edit.h"
@@ -23,15 +24,36 @@
 #include "ui/text/sheet.h"
 #include "ui/text/transcript.h"
 
-/* What must be drawn again. */
+/* Parts of the screen to draw again. */
 enum app_dirt {
     DIRT_CHAT = 1,
     DIRT_DASH = 2,
     DIRT_INPUT = 4,
     DIRT_STATUS = 8,
     DIRT_ALL = 15,
-    DIRT_LARGE = 16, /* and many lines of it */
+    DIRT_LARGE = 16, /* and many lines of them */
 };
+
+/*
+ * Where keys go.
+ *
+ *     LINE ── "/" while scrolled up ──> FIND  ── Enter, Esc, Ctrl-C ────> LINE
+ *     LINE ── Tab on an empty line ───> DASH  ── Tab, Esc, other keys ──> LINE
+ *     any ─── F9, /rewind ────────────> PICK  ── Enter, Esc, other keys > LINE
+ *     any ─── a command opens one ────> SHEET ── Enter, Esc, q ─────────> LINE
+ *
+ * Only app_enter changes the mode.
+ */
+enum app_mode {
+    MODE_LINE,  /* the input line */
+    MODE_DASH,  /* the dashboard, whose cursor inspects a layer */
+    MODE_FIND,  /* the text to search for in the chat */
+    MODE_PICK,  /* the choice of an earlier message */
+    MODE_SHEET, /* the sheet that covers the panes */
+};
+
+/* What the pressed mouse button drags; independent of the keys. */
+enum app_drag { DRAG_NOTHING, DRAG_DIVIDER, DRAG_SELECTION };
 
 struct app {
     struct talk *talk;
@@ -39,69 +61,68 @@ struct app {
     struct keys *keys;
     struct history *history;
     struct transcript *transcript;
-    size_t n_older; /* messages before the first that the transcript has */
+    size_t n_older; /* messages before the first in the transcript */
     struct dash *dash;
-    struct sheet *sheet; /* NULL: none is open */
     struct theme theme;
 
     struct layout layout;
     enum ui_view view;
     int permille;  /* the dashboard's share; 0: the layout chooses */
     unsigned dirt; /* enum app_dirt */
-    bool is_leaving, has_edit, needs_plain;
-    int status; /* of ui_chat */
-    bool has_focus, mouse;
+    bool has_edit, has_focus, mouse;
+    bool is_leaving;
+    int status; /* that ui_chat returns */
 
     struct mw_sample sample;
-    uint64_t sample_ns, frame_ns; /* when the last was taken, shown */
+    uint64_t sample_ns, frame_ns; /* when the last one was taken, drawn */
 
-    /* ---- modes of the keys ---- */
-    bool in_dash;    /* Tab: keys go to the dashboard */
-    bool is_finding; /* "/": the search is being typed */
-    char find[128];
-    bool is_picking; /* F9: a turn is being picked */
-    bool is_dragging_divider, is_selecting;
-    uint64_t leave_ns; /* Ctrl-C on an empty line: until then a second one leaves */
-    char hint[256];    /* said in the rule until the next key */
-    uint64_t cost_ns;  /* when what is typed is to be priced; 0: not */
-    char cost[160];    /* what sending it would cost; "": not known */
+    enum app_mode mode;
+    struct sheet *sheet; /* in MODE_SHEET, else NULL */
+    char find[128];      /* typed in MODE_FIND */
+    enum app_drag drag;
     struct {
         int y, x, count;
         uint64_t at_ns;
     } click;
 
-    /* ---- measured ---- */
-    uint64_t key_ns; /* when the key came that is not on the screen yet; 0: none */
-    uint32_t n_key;
-    size_t n_ahead;         /* bytes that were typed before the screen was there */
-    uint32_t late_us[4096]; /* the last ones: from key to screen */
+    char hint[256];    /* shown in the rule until the next key */
+    uint64_t leave_ns; /* until then a second Ctrl-C on an empty line leaves */
+    struct {
+        uint64_t due_ns; /* when to estimate; 0: not */
+        char text[160];  /* what sending the line would cost; "": not known */
+    } cost;
+
+    size_t n_ahead;  /* bytes typed before the screen was there that are still to be read */
+    uint64_t key_ns; /* when the oldest key that is not on the screen was read; 0: none */
+    struct latency *latency; /* NULL unless it is measured */
 };
 
 /* app_front.c */
 struct talk_front app_front(struct app *a);
-void app_show_saved(struct app *a); /* the chat that was opened */
+void app_show_saved(struct app *a); /* show the chat that was opened */
 bool app_load(void *ctx, uint32_t id, struct transcript_text *out);
-/* Give text (which is freed; NULL: none) to the clipboard; what names it. */
+/* Copy text to the clipboard and free it; NULL: there is none.  what names it. */
 void app_copy(struct app *a, char *text, size_t n, const char *what);
 void app_copy_part(struct app *a, bool code);
 
 /* app_keys.c */
 void app_key(struct app *a, const struct key *key);
-void app_stop_or_leave(struct app *a); /* what Ctrl-C does */
+void app_enter(struct app *a, enum app_mode mode);
+void app_open_sheet(struct app *a, struct sheet *s); /* takes it over */
+void app_stop_or_leave(struct app *a);               /* Ctrl-C */
 void app_set_view(struct app *a, enum ui_view view);
 void app_set_mouse(struct app *a, bool on);
-void app_pick_turn(struct app *a); /* begin to pick an earlier message */
+void app_pick_turn(struct app *a); /* F9 */
 /* app_mouse.c */
 void app_mouse(struct app *a, const struct key *key);
 
 /* app_draw.c */
-struct input_line app_typed(const struct app *a); /* what the input line shows */
+struct input_line app_typed(const struct app *a); /* the contents of the input line */
 void app_layout(struct app *a);
 void app_draw(struct app *a, int *cursor_y, int *cursor_x);
 
 /* app.c */
 void app_dirty(struct app *a, unsigned dirt);
 void app_hint(struct app *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void app_run_editor(struct app *a);
 
 #endif

@@ -1,4 +1,4 @@
-/* The panes: what stands where, drawn when it is dirty. */
+/* The panes, each drawn when it is dirty. */
 #include "config.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const char *prompt_text(const struct app *a)
 {
     static char text[200];
 
-    if (a->is_finding)
+    if (a->mode == MODE_FIND)
         return "search: ";
     if (edit_is_searching() || edit_prompt()[0] != '\0') {
         snprintf(text, sizeof text, "%.180s ", edit_prompt());
@@ -32,7 +32,7 @@ static const char *prompt_text(const struct app *a)
 
 struct input_line app_typed(const struct app *a)
 {
-    if (a->is_finding)
+    if (a->mode == MODE_FIND)
         return (struct input_line){ prompt_text(a), a->find, strlen(a->find) };
     return (struct input_line){ prompt_text(a), edit_text(), edit_cursor() };
 }
@@ -51,9 +51,9 @@ void app_layout(struct app *a)
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
 }
 
-/* ---- the rule: a line, and in it what is of use now ---- */
+/* ---- the rule above the input line, with a hint in it ---- */
 
-/* The command whose arguments are being typed, or NULL. */
+/* Returns the command whose arguments are being typed, or NULL. */
 static const struct slash_command *command_of_line(void)
 {
     const char *text = edit_text();
@@ -70,24 +70,24 @@ static void rule_text(const struct app *a, char *buf, size_t n)
     buf[0] = '\0';
     if (a->hint[0] != '\0')
         snprintf(buf, n, "%s", a->hint);
-    else if (a->sheet != NULL)
+    else if (a->mode == MODE_SHEET)
         snprintf(buf, n, "%s", sheet_hidden_hint(a->sheet));
     else if (command_of_line() != NULL)
         snprintf(buf, n, "/%s %s: %s", command_of_line()->name, command_of_line()->args,
                  command_of_line()->help);
-    else if (a->is_finding)
-        snprintf(buf, n, "Enter searches upwards, Esc leaves");
+    else if (a->mode == MODE_FIND)
+        snprintf(buf, n, "Enter searches upwards, Esc cancels");
     else if (edit_is_searching())
-        snprintf(buf, n, "Ctrl-R older, Ctrl-S newer, Enter takes it, Esc leaves");
-    else if (a->cost[0] != '\0')
-        snprintf(buf, n, "%s", a->cost);
+        snprintf(buf, n, "Ctrl-R older, Ctrl-S newer, Enter accepts, Esc cancels");
+    else if (a->cost.text[0] != '\0')
+        snprintf(buf, n, "%s", a->cost.text);
     else if (o->n_queue > 0)
         snprintf(buf, n, "%zu queued; next: %.100s", o->n_queue, o->queue[0]);
     else if (o->n_file > 0)
         snprintf(buf, n, "with the next message: %s%s", name,
                  o->n_file > 1 ? " and others" : "");
     else if (transcript_is_searching(a->transcript))
-        snprintf(buf, n, "n: older match, N: newer, Esc: end of the search");
+        snprintf(buf, n, "n: older match, N: newer, Esc: end the search");
     else if (!transcript_follows(a->transcript))
         snprintf(buf, n, "/ searches, End follows");
 }
@@ -110,7 +110,7 @@ static void draw_rule(struct app *a, const struct canvas *screen)
 static void draw_divider(struct app *a, const struct canvas *screen)
 {
     struct canvas c = part(screen, &a->layout.divider);
-    struct ui_style style = style_of(a->in_dash ? ROLE_ACCENT : ROLE_BORDER);
+    struct ui_style style = style_of(a->mode == MODE_DASH ? ROLE_ACCENT : ROLE_BORDER);
 
     if (a->layout.is_beside)
         canvas_vline(&c, 0, 0, c.height, style);
@@ -126,7 +126,7 @@ static void draw_matches(struct app *a, const struct canvas *screen)
     struct canvas c;
     int bottom = a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y;
 
-    if (n == 0 || a->sheet != NULL)
+    if (n == 0 || a->mode == MODE_SHEET)
         return;
     if (rows > bottom - 1)
         rows = bottom - 1;
@@ -181,7 +181,7 @@ static void draw_panes(struct app *a, const struct canvas *screen)
 {
     struct canvas c;
 
-    if (a->sheet != NULL) {
+    if (a->mode == MODE_SHEET) {
         c = canvas_sub(screen, 0, 0,
                        a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y,
                        screen->width);
@@ -220,6 +220,6 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
     c = part(&screen, &a->layout.status);
     if (a->dirt & DIRT_STATUS)
         status_draw(&c, a->talk, &a->sample, edit_mode());
-    if (a->in_dash || a->sheet != NULL)
+    if (a->mode == MODE_DASH || a->mode == MODE_SHEET)
         *cursor_y = -1;
 }

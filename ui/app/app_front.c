@@ -1,4 +1,4 @@
-/* What the conversation wants shown, on the screen. */
+/* How the conversation is shown on the screen. */
 #include "config.h"
 
 #include <stdio.h>
@@ -22,12 +22,7 @@ static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
 
 static void on_sheet(void *ctx, struct sheet *s)
 {
-    struct app *a = ctx;
-
-    sheet_free(a->sheet);
-    a->sheet = s;
-    a->in_dash = false;
-    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+    app_open_sheet(ctx, s);
 }
 
 static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
@@ -35,7 +30,7 @@ static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
     struct app *a = ctx;
 
     if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * STORE_KEPT_ITEMS) {
-        app_show_saved(a); /* this message too */
+        app_show_saved(a); /* with this message */
         return;
     }
     transcript_add(a->transcript, TRANSCRIPT_USER, text, n, id);
@@ -84,7 +79,7 @@ static void on_rewound(void *ctx, size_t n)
     struct app *a = ctx;
 
     if (a->n_older > 0 && n <= a->n_older)
-        app_show_saved(a); /* what comes before is not in the transcript */
+        app_show_saved(a); /* the messages before are not in the transcript */
     else
         transcript_rewind(a->transcript, n);
     app_dirty(a, DIRT_CHAT);
@@ -109,7 +104,7 @@ static enum transcript_kind kind_of(const struct store_item *item)
     return TRANSCRIPT_NOTICE;
 }
 
-/* Where to find what is not shown. */
+/* Say where the messages are that the transcript does not show. */
 static void show_older(struct app *a)
 {
     const char *path = saving_path(talk_saving(a->talk));
@@ -153,7 +148,7 @@ static void on_restored(void *ctx)
     app_show_saved(ctx);
 }
 
-/* Of one message; its other text is in the file. */
+/* Shown of one message; the rest of its text is in the file. */
 #define SHOWN_BYTES ((size_t)1 << 20)
 
 static void say_left(const struct app *a, struct store_text *text)
@@ -194,7 +189,7 @@ static void on_changed(void *ctx)
     struct app *a = ctx;
 
     if (!talk_is_answering(a->talk))
-        a->sample_ns = 0; /* what came of it is shown at once */
+        a->sample_ns = 0; /* show the result at once */
     app_dirty(a, DIRT_STATUS | DIRT_INPUT | DIRT_CHAT);
 }
 
@@ -226,7 +221,7 @@ static void on_quit(void *ctx)
     a->is_leaving = true;
 }
 
-/* Without a saved copy the transcript still has the text. */
+/* The text comes from the saved copy, or from the transcript if there is none. */
 static char *on_text_of(void *ctx, size_t n)
 {
     struct app *a = ctx;
@@ -240,7 +235,7 @@ static char *on_text_of(void *ctx, size_t n)
     return text;
 }
 
-/* ---- what only a screen can do ---- */
+/* ---- actions that only a screen can do ---- */
 
 static int set_theme(struct app *a, const char *name, struct err *e)
 {
@@ -303,7 +298,7 @@ void app_copy(struct app *a, char *text, size_t n, const char *what)
         if (bytes != NULL)
             term_send(a->term, bytes, len);
         free(bytes);
-        /* Not every terminal takes it, and none says so. */
+        /* Not every terminal accepts it, and none reports whether it does. */
         if (copy_file(path, text, n, &e) == 0)
             app_hint(a, "%s: sent to the terminal, and in %s", what, path);
         else

@@ -1,4 +1,4 @@
-/* Keys and the mouse: what is the program's own, and what goes to the line. */
+/* Keys: each goes to the mode that the screen is in. */
 #include "config.h"
 
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/utf8.h"
 #include "ui/app/app.h"
+#include "ui/app/editor.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
 #include "ui/text/clean.h"
@@ -17,11 +18,32 @@
 #define LEAVE_NS      ((uint64_t)2000 * 1000 * 1000)
 #define CTRL(c)       ((c)-64)
 
+/* ---- modes ---- */
+
+void app_enter(struct app *a, enum app_mode mode)
+{
+    if (a->mode == MODE_DASH)
+        dash_set_cursor(a->dash, -1);
+    if (a->mode == MODE_PICK)
+        transcript_turn_end(a->transcript);
+    sheet_free(a->sheet);
+    a->sheet = NULL;
+    a->drag = DRAG_NOTHING;
+    a->mode = mode;
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+}
+
+void app_open_sheet(struct app *a, struct sheet *s)
+{
+    app_enter(a, MODE_SHEET);
+    a->sheet = s;
+}
+
 void app_set_view(struct app *a, enum ui_view view)
 {
     a->view = view;
-    if (view == UI_VIEW_CHAT)
-        a->in_dash = false;
+    if (view == UI_VIEW_CHAT && a->mode == MODE_DASH)
+        app_enter(a, MODE_LINE);
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
     app_layout(a);
 }
@@ -40,8 +62,8 @@ void app_set_mouse(struct app *a, bool on)
     a->mouse = on;
     term_set_mouse(a->term, on);
     keys_set_mouse(a->keys, on);
-    app_hint(a, on ? "the mouse is the program's; with Shift it is the terminal's"
-                   : "the mouse is the terminal's");
+    app_hint(a, on ? "mouse captured; hold Shift for the terminal's own selection"
+                   : "mouse released (F6 captures it again)");
 }
 
 static bool can_stop(const struct app *a)
@@ -61,7 +83,7 @@ void app_stop_or_leave(struct app *a)
         a->is_leaving = saving_may_leave(talk_saving(a->talk));
     } else {
         a->leave_ns = now + LEAVE_NS;
-        app_hint(a, "Ctrl-C again or Ctrl-D leaves");
+        app_hint(a, "Ctrl-C again or Ctrl-D quits");
     }
     app_dirty(a, DIRT_INPUT);
 }
@@ -81,7 +103,8 @@ static void escape(struct app *a)
 
 /* ---- search in the chat ---- */
 
-/* What was searched reads as a command, which a slash begins too: it goes into the line. */
+/* A slash also begins a command.  If the text that was searched for is one, put it into the
+ * line. */
 static bool meant_a_command(struct app *a)
 {
     char line[sizeof a->find + 1];
@@ -90,32 +113,35 @@ static bool meant_a_command(struct app *a)
         return false;
     snprintf(line, sizeof line, "/%s", a->find);
     edit_set(line);
-    app_hint(a, "not found; Enter does it as a command");
+    app_hint(a, "not found; Enter runs it as a command");
     return true;
 }
 
-static void find_key(struct app *a, const struct key *key)
+static void search(struct app *a)
 {
+    if (transcript_search(a->transcript, a->find)) {
+        app_hint(a, "n: older match, N: newer, Esc: end");
+        return;
+    }
+    transcript_search(a->transcript, ""); /* n and / are typed again */
+    if (!meant_a_command(a))
+        app_hint(a, "not found: %s", a->find);
+}
+
+static bool find_key(struct app *a, const struct key *key)
+{
+    bool is_char = key->kind == KEYS_CHAR && (key->mods & KEYS_ALT) == 0;
     size_t n = strlen(a->find);
 
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
-    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC) {
-        a->is_finding = false;
-        return;
-    }
-    if (key->kind != KEYS_CHAR || (key->mods & KEYS_ALT) != 0)
-        return;
-    if (key->ch == CTRL('C')) {
-        a->is_finding = false;
+    if ((key->kind == KEYS_NAMED && key->name == KEYS_ESC) ||
+        (is_char && key->ch == CTRL('C'))) {
+        app_enter(a, MODE_LINE);
+    } else if (!is_char) {
+        return true;
     } else if (key->ch == '\r') {
-        a->is_finding = false;
-        if (transcript_search(a->transcript, a->find)) {
-            app_hint(a, "n: older match, N: newer, Esc: end");
-        } else {
-            transcript_search(a->transcript, ""); /* else n and / would not be typed */
-            if (!meant_a_command(a))
-                app_hint(a, "not found: %s", a->find);
-        }
+        app_enter(a, MODE_LINE);
+        search(a);
     } else if (key->ch == 0x7f || key->ch == '\b') {
         if (n > 0)
             a->find[utf8_start(a->find, 0, n - 1)] = '\0';
@@ -125,16 +151,17 @@ static void find_key(struct app *a, const struct key *key)
         memcpy(a->find + n, key->bytes, key->n);
         a->find[n + key->n] = '\0';
     }
+    return true;
 }
 
-/* Keys that read instead of write while the view is scrolled up and nothing is typed. */
+/* Keys that search instead of typing, while the view is scrolled up and the line is empty. */
 static bool reading_key(struct app *a, const struct key *key)
 {
     if (key->kind != KEYS_CHAR || key->mods != 0 || !edit_is_empty() ||
         (transcript_follows(a->transcript) && !transcript_is_searching(a->transcript)))
         return false;
     if (key->ch == '/') {
-        a->is_finding = true;
+        app_enter(a, MODE_FIND);
         a->find[0] = '\0';
     } else if ((key->ch == 'n' || key->ch == 'N') && transcript_is_searching(a->transcript)) {
         if (!transcript_search_next(a->transcript, key->ch == 'n' ? 1 : -1))
@@ -146,7 +173,7 @@ static bool reading_key(struct app *a, const struct key *key)
     return true;
 }
 
-/* ---- the program's own keys ---- */
+/* ---- keys with a meaning of their own ---- */
 
 static bool scroll_key(struct app *a, const struct key *key)
 {
@@ -173,7 +200,7 @@ static bool scroll_key(struct app *a, const struct key *key)
     case KEYS_END:
         if (!free_line)
             return false;
-        transcript_search(a->transcript, ""); /* who follows again writes again */
+        transcript_search(a->transcript, ""); /* n and / are typed again */
         transcript_end(a->transcript);
         break;
     default: return false;
@@ -256,13 +283,26 @@ static void submit(struct app *a)
     free(line);
 }
 
-/* The line has changed: what would it cost?  Asked when the keys pause. */
+/* The line has changed: estimate its cost when the keys pause. */
 static void typed_something(struct app *a)
 {
-    a->cost[0] = '\0';
-    a->cost_ns =
+    a->cost.text[0] = '\0';
+    a->cost.due_ns =
         !edit_is_empty() || talk_outbox(a->talk)->n_file > 0 ? clock_ns() + COST_PAUSE_NS : 0;
     app_dirty(a, DIRT_INPUT | DIRT_STATUS);
+}
+
+static void edit_in_editor(struct app *a)
+{
+    struct err e = ERR_INIT;
+    char *text = editor_run(a->term, edit_text(), &e);
+
+    if (text != NULL)
+        edit_set(text);
+    else
+        app_hint(a, "%s", e.what);
+    free(text);
+    app_dirty(a, DIRT_ALL | DIRT_LARGE);
 }
 
 static void line_key(struct app *a, const struct key *key)
@@ -272,7 +312,7 @@ static void line_key(struct app *a, const struct key *key)
     switch (edit_key(key->bytes, key->n)) {
     case EDIT_SUBMIT: submit(a); break;
     case EDIT_EOF: a->is_leaving = saving_may_leave(talk_saving(a->talk)); break;
-    case EDIT_EDITOR: app_run_editor(a); break;
+    case EDIT_EDITOR: edit_in_editor(a); break;
     case EDIT_NOTHING:
     case EDIT_UNKNOWN: break;
     }
@@ -284,7 +324,7 @@ static void line_key(struct app *a, const struct key *key)
         app_dirty(a, DIRT_CHAT | DIRT_DASH);
 }
 
-/* A long paste goes with the message as a file does, a short one into the line. */
+/* A long paste is attached like a file; a short one goes into the line. */
 static void paste(struct app *a, const struct key *key)
 {
     size_t room = key->n * 4 + 1, n;
@@ -307,13 +347,20 @@ static void paste(struct app *a, const struct key *key)
     typed_something(a);
 }
 
-/* ---- modes ---- */
+/* ---- F9: go back to an earlier message ---- */
+
+#define PICK_HINT "Up, Down: choose a message; Enter: go back to it; Esc: cancel"
 
 void app_pick_turn(struct app *a)
 {
-    a->is_picking = transcript_turn(a->transcript, -1);
-    app_hint(a, a->is_picking ? "Up, Down: which message; Enter: go back to it; Esc: stay"
-                              : "there is nothing to go back to");
+    bool has_turn;
+
+    if (a->mode != MODE_PICK)
+        app_enter(a, MODE_PICK);
+    has_turn = transcript_turn(a->transcript, -1);
+    if (!has_turn)
+        app_enter(a, MODE_LINE);
+    app_hint(a, has_turn ? PICK_HINT : "there is nothing to go back to");
     app_dirty(a, DIRT_CHAT);
 }
 
@@ -323,7 +370,7 @@ static void take_turn(struct app *a)
     size_t n = 0;
     char *text = transcript_turn_text(a->transcript, &n);
 
-    transcript_turn_end(a->transcript);
+    app_enter(a, MODE_LINE);
     if (talk_is_answering(a->talk)) {
         app_hint(a, "an answer is being written: stop it first (Esc)");
     } else if (keep >= 0) {
@@ -335,31 +382,22 @@ static void take_turn(struct app *a)
     free(text);
 }
 
-static void pick_key(struct app *a, const struct key *key)
+static bool pick_key(struct app *a, const struct key *key)
 {
-    bool enter = key->kind == KEYS_CHAR && key->ch == '\r';
-
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
     if (key->kind == KEYS_NAMED && (key->name == KEYS_UP || key->name == KEYS_DOWN)) {
         transcript_turn(a->transcript, key->name == KEYS_UP ? -1 : 1);
-        app_hint(a, "Up, Down: which message; Enter: go back to it; Esc: stay");
-        return;
-    }
-    a->is_picking = false;
-    if (enter)
+        app_hint(a, PICK_HINT);
+    } else if (key->kind == KEYS_CHAR && key->ch == '\r') {
         take_turn(a);
-    else
-        transcript_turn_end(a->transcript);
+    } else {
+        app_enter(a, MODE_LINE);
+    }
+    return true;
 }
 
-static void leave_dash(struct app *a)
-{
-    a->in_dash = false;
-    dash_set_cursor(a->dash, -1);
-    app_dirty(a, DIRT_ALL);
-}
+/* ---- the dashboard ---- */
 
-/* false: the key was not for the dashboard, which is left. */
 static bool dash_key(struct app *a, const struct key *key)
 {
     app_dirty(a, DIRT_DASH);
@@ -369,14 +407,14 @@ static bool dash_key(struct app *a, const struct key *key)
         case KEYS_DOWN: dash_move_cursor(a->dash, 1); return true;
         case KEYS_PAGE_UP: dash_move_cursor(a->dash, -10); return true;
         case KEYS_PAGE_DOWN: dash_move_cursor(a->dash, 10); return true;
-        case KEYS_ESC: leave_dash(a); return true;
+        case KEYS_ESC: app_enter(a, MODE_LINE); return true;
         default: break;
         }
     if (key->kind == KEYS_CHAR && key->mods == 0 && (key->ch == 'k' || key->ch == 'j')) {
         dash_move_cursor(a->dash, key->ch == 'k' ? -1 : 1);
         return true;
     }
-    leave_dash(a);
+    app_enter(a, MODE_LINE);
     return key->kind == KEYS_CHAR && key->ch == '\t';
 }
 
@@ -386,86 +424,88 @@ static bool enter_dash(struct app *a, const struct key *key)
     if (key->kind != KEYS_CHAR || key->ch != '\t' || key->mods != 0 || !edit_is_empty() ||
         a->layout.dash.height == 0)
         return false;
-    a->in_dash = true;
+    app_enter(a, MODE_DASH);
     if (dash_cursor(a->dash) < 0)
         dash_set_cursor(a->dash, 0);
-    app_hint(a, "Up, Down: a layer; Tab: back to the line");
-    app_dirty(a, DIRT_ALL);
+    app_hint(a, "Up, Down: choose a layer; Tab: back to the line");
     return true;
 }
 
-/* ---- which of them ---- */
+/* ---- the mode takes the key ---- */
 
-static void sheet_keys(struct app *a, const struct key *key)
+static bool sheet_mode_key(struct app *a, const struct key *key)
 {
     struct sheet *s = a->sheet;
     enum sheet_result result = sheet_key(s, key);
 
     app_dirty(a, DIRT_ALL);
     if (result == SHEET_STAYS)
-        return;
-    a->sheet = NULL;
-    app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
+    a->sheet = NULL; /* its action may open another sheet */
+    app_enter(a, MODE_LINE);
     if (result == SHEET_ENTERS)
         sheet_enter(s);
     sheet_free(s);
+    return true;
+}
+
+static bool line_mode_key(struct app *a, const struct key *key)
+{
+    if (enter_dash(a, key))
+        return true;
+    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC && !edit_wants_esc()) {
+        escape(a);
+    } else if (key->kind == KEYS_NAMED && key->name == KEYS_NEWLINE) {
+        edit_insert("\n");
+        typed_something(a);
+    } else if (!(key->kind == KEYS_NAMED && scroll_key(a, key)) && !control_key(a, key) &&
+               !reading_key(a, key)) {
+        line_key(a, key);
+    }
+    return true;
+}
+
+/* What a mode does with a key; false: the mode was left, and the key is for the line. */
+static bool (*const mode_keys[])(struct app *a, const struct key *key) = {
+    [MODE_LINE] = line_mode_key, [MODE_DASH] = dash_key,        [MODE_FIND] = find_key,
+    [MODE_PICK] = pick_key,      [MODE_SHEET] = sheet_mode_key,
+};
+
+/* Everything that is not a key on the keyboard; false: it is one. */
+static bool other_input(struct app *a, const struct key *key)
+{
+    switch (key->kind) {
+    case KEYS_MOUSE: app_mouse(a, key); return true;
+    case KEYS_FOCUS_IN:
+    case KEYS_FOCUS_OUT: a->has_focus = key->kind == KEYS_FOCUS_IN; return true;
+    case KEYS_REPLY:
+    case KEYS_UNKNOWN: return true;
+    case KEYS_PASTE:
+        if (a->mode != MODE_SHEET)
+            paste(a, key);
+        return true;
+    case KEYS_PASTE_LONG:
+        app_hint(a, "the pasted text of %zu bytes is too long", key->n);
+        return true;
+    case KEYS_PASTE_BROKEN:
+        app_hint(a, "Ctrl-C cancelled a paste of %zu bytes", key->n);
+        return true;
+    case KEYS_CHAR:
+    case KEYS_NAMED: break;
+    }
+    return false;
 }
 
 void app_key(struct app *a, const struct key *key)
 {
-    switch (key->kind) {
-    case KEYS_MOUSE: app_mouse(a, key); return;
-    case KEYS_FOCUS_IN:
-    case KEYS_FOCUS_OUT: a->has_focus = key->kind == KEYS_FOCUS_IN; return;
-    case KEYS_REPLY:
-    case KEYS_UNKNOWN: return;
-    case KEYS_PASTE:
-        if (a->sheet == NULL)
-            paste(a, key);
+    if (other_input(a, key))
         return;
-    case KEYS_PASTE_LONG:
-        app_hint(a, "a paste of %zu bytes was too long", key->n);
-        app_dirty(a, DIRT_INPUT);
-        return;
-    case KEYS_PASTE_BROKEN:
-        app_hint(a, "Ctrl-C broke off a paste of %zu bytes", key->n);
-        app_dirty(a, DIRT_INPUT);
-        return;
-    case KEYS_CHAR:
-    case KEYS_NAMED: break;
-    }
     if (a->hint[0] != '\0') {
         a->hint[0] = '\0';
         app_dirty(a, DIRT_INPUT);
     }
     if (key->kind == KEYS_NAMED && key->name >= KEYS_F1 && function_key(a, key))
         return;
-    if (a->sheet != NULL) {
-        sheet_keys(a, key);
-        return;
-    }
-    if (a->is_finding) {
-        find_key(a, key);
-        return;
-    }
-    if (a->is_picking) {
-        pick_key(a, key);
-        return;
-    }
-    if ((a->in_dash && dash_key(a, key)) || enter_dash(a, key))
-        return;
-    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC && !edit_wants_esc()) {
-        escape(a);
-        return;
-    }
-    if (key->kind == KEYS_NAMED && key->name == KEYS_NEWLINE) {
-        edit_insert("\n");
-        typed_something(a);
-        return;
-    }
-    if (key->kind == KEYS_NAMED && scroll_key(a, key))
-        return;
-    if (control_key(a, key) || reading_key(a, key))
-        return;
-    line_key(a, key);
+    if (!mode_keys[a->mode](a, key))
+        line_mode_key(a, key);
 }

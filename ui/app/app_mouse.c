@@ -12,7 +12,7 @@
 
 static void wheel(struct app *a, int y, int x, int rows)
 {
-    if (a->sheet != NULL)
+    if (a->mode == MODE_SHEET)
         sheet_scroll(a->sheet, rows);
     else if (area_holds(&a->layout.chat, y, x))
         transcript_scroll(a->transcript, rows);
@@ -36,19 +36,21 @@ static void press(struct app *a, int y, int x)
 {
     const struct layout *l = &a->layout;
 
-    a->is_dragging_divider = area_holds(&l->divider, y, x) && a->sheet == NULL;
-    a->is_selecting = false;
-    if (a->sheet != NULL || a->is_dragging_divider)
+    a->drag = DRAG_NOTHING;
+    if (a->mode == MODE_SHEET)
         return;
-    if (area_holds(&l->chat, y, x)) {
+    if (area_holds(&l->divider, y, x)) {
+        a->drag = DRAG_DIVIDER;
+    } else if (area_holds(&l->chat, y, x)) {
         enum transcript_unit unit = count_clicks(a, y, x);
 
-        a->is_selecting = !transcript_press(a->transcript, y - l->chat.y, x - l->chat.x, unit);
+        if (!transcript_press(a->transcript, y - l->chat.y, x - l->chat.x, unit))
+            a->drag = DRAG_SELECTION;
         app_dirty(a, DIRT_CHAT);
     } else if (area_holds(&l->dash, y, x)) {
         if (dash_click(a->dash, l->dash.height, l->dash.width, y - l->dash.y, x - l->dash.x))
             app_dirty(a, DIRT_DASH);
-    } else if (area_holds(&l->input, y, x) && !a->is_finding) {
+    } else if (area_holds(&l->input, y, x) && a->mode != MODE_FIND) {
         struct input_line in = app_typed(a);
 
         edit_set_cursor(
@@ -59,10 +61,10 @@ static void press(struct app *a, int y, int x)
 
 static void drag(struct app *a, int y, int x)
 {
-    if (a->is_dragging_divider) {
+    if (a->drag == DRAG_DIVIDER) {
         a->permille = layout_permille(&a->layout, y, x);
         app_set_view(a, a->view);
-    } else if (a->is_selecting) {
+    } else if (a->drag == DRAG_SELECTION) {
         transcript_drag(a->transcript, y - a->layout.chat.y, x - a->layout.chat.x);
         app_dirty(a, DIRT_CHAT);
     }
@@ -72,7 +74,7 @@ static void release(struct app *a)
 {
     size_t n = 0;
 
-    if (a->is_selecting && transcript_has_selection(a->transcript)) {
+    if (a->drag == DRAG_SELECTION && transcript_has_selection(a->transcript)) {
         char *text = transcript_copy_selection(a->transcript, &n);
 
         if (text != NULL && n > 0)
@@ -80,7 +82,7 @@ static void release(struct app *a)
         else
             free(text);
     }
-    a->is_dragging_divider = a->is_selecting = false;
+    a->drag = DRAG_NOTHING;
 }
 
 void app_mouse(struct app *a, const struct key *key)

@@ -5,6 +5,8 @@ libui_a_SOURCES += \
 	ui/app/app_front.c \
 	ui/app/app_keys.c \
 	ui/app/app_mouse.c \
+	ui/app/editor.c ui/app/editor.h \
+	ui/app/latency.c ui/app/latency.h \
 	ui/app/layout.c ui/app/layout.h \
 	ui/app/plain.c ui/app/plain.h \
 	ui/app/replay.c \
