@@ -138,6 +138,20 @@ class Tree(unittest.TestCase):
                     bad.append(f"rooms in a ring: {start}, {sorted(ring)}")
         self.none(bad)
 
+    def test_modules_of_ui_do_not_include_each_other_in_a_ring(self):
+        """A module is NAME.c, NAME.h and NAME_internal.h: rings through any of them count."""
+        def module(path):
+            return re.sub(r"(_internal)?\.[ch]$", "", path)
+
+        to = {}
+        for f in files("ui"):
+            to.setdefault(module(f), set()).update(
+                module(i) for i in includes(f)
+                if i.startswith("ui/") and module(i) != module(f))
+        rings = {tuple(sorted(reachable(m, to) & {n for n in to if m in reachable(n, to)}))
+                 for m in to if m in reachable(m, to)}
+        self.none([" ".join(r) for r in sorted(rings)])
+
     def test_every_room_has_a_rank(self):
         for house, rank in RANK.items():
             rooms = {f.split(os.sep)[1] for f in files(house) if f.count(os.sep) > 1}

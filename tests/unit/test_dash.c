@@ -237,7 +237,7 @@ static void any_size_is_drawn_inside_its_bounds(void **state)
         for (int width = 0; width <= MAX_WIDTH; width += width < 110 ? 3 : 17) {
             struct canvas c = canvas_sub(&all, 1, 1, height, width);
             struct place place[ARRANGE_MAX];
-            int n = arrange(place, d, height, width);
+            int n = arrange(place, dash_widgets, d, height, width);
             wchar_t text[CLUSTER_CHARS + 1];
             struct ui_style style;
 
@@ -306,6 +306,32 @@ static void numbers_do_not_move_what_stands_beside_them(void **state)
     dash_free(d);
 }
 
+static int no_step(const struct dash *d, int width, int height)
+{
+    (void)d;
+    (void)width;
+    (void)height;
+    return 0;
+}
+
+static void widgets_of_equal_importance_are_both_shown(void **state)
+{
+    const struct dash_widget one = { .name = "one", .min_height = 3, .step = no_step },
+                             two = { .name = "two", .min_height = 3, .step = no_step };
+    const struct dash_widget *const widgets[] = { &one, &two, NULL };
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    struct place place[ARRANGE_MAX];
+
+    (void)state;
+    push_decode(d);
+    assert_int_equal(arrange(place, widgets, d, 20, 64), 2);
+    assert_ptr_equal(place[0].widget, &one);
+    assert_ptr_equal(place[1].widget, &two);
+    assert_int_equal(arrange(place, widgets, d, 5, 64), 1);
+    assert_ptr_equal(place[0].widget, &one);
+    dash_free(d);
+}
+
 static void a_click_on_a_layer_inspects_it(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_BRAILLE);
@@ -314,7 +340,7 @@ static void a_click_on_a_layer_inspects_it(void **state)
 
     (void)state;
     push_decode(d);
-    n = arrange(place, d, 60, 64);
+    n = arrange(place, dash_widgets, d, 60, 64);
     for (int i = 0; i < n; i++) {
         const struct place *p = &place[i];
 
@@ -520,6 +546,7 @@ int main(void)
     const struct CMUnitTest plain[] = {
         cmocka_unit_test(any_size_is_drawn_inside_its_bounds),
         cmocka_unit_test(numbers_do_not_move_what_stands_beside_them),
+        cmocka_unit_test(widgets_of_equal_importance_are_both_shown),
         cmocka_unit_test(a_click_on_a_layer_inspects_it),
         cmocka_unit_test(every_token_is_in_the_history_however_rarely_samples_come),
         cmocka_unit_test(a_new_answer_leaves_a_gap),

@@ -2,13 +2,27 @@
 
 #include "ui/dash/arrange.h"
 
+#include <limits.h>
+
 #define BETWEEN 2 /* columns between two columns */
 
 struct column {
     const struct dash_widget *widget[ARRANGE_MAX];
     int height[ARRANGE_MAX]; /* 0: no room */
+    int order[ARRANGE_MAX];  /* indices of the widgets, the most important first */
     int n;
 };
+
+/* Append a widget.  Of two that are equally important, the upper one comes first. */
+static void add_widget(struct column *c, const struct dash_widget *w)
+{
+    int i = c->n;
+
+    for (; i > 0 && c->widget[c->order[i - 1]]->importance > w->importance; i--)
+        c->order[i] = c->order[i - 1];
+    c->order[i] = c->n;
+    c->widget[c->n++] = w;
+}
 
 /* Returns the lines of the column with gaps of this size. */
 static int lines(const struct column *c, int gap)
@@ -21,23 +35,11 @@ static int lines(const struct column *c, int gap)
     return sum;
 }
 
-/* Returns the most important widget after importance `after`; -1: none. */
-static int next_important(const struct column *c, int after)
-{
-    int best = -1;
-
-    for (int i = 0; i < c->n; i++)
-        if (c->widget[i]->importance > after &&
-            (best < 0 || c->widget[i]->importance < c->widget[best]->importance))
-            best = i;
-    return best;
-}
-
 /* Give each widget its smallest height while it fits. */
 static void give_least(struct column *c, const struct dash *d, int height)
 {
-    for (int i = next_important(c, -1); i >= 0;
-         i = next_important(c, c->widget[i]->importance)) {
+    for (int k = 0; k < c->n; k++) {
+        int i = c->order[k];
         const struct dash_widget *w = c->widget[i];
 
         c->height[i] = w->min_height + (w->wants != NULL ? w->wants(d) : 0);
@@ -53,8 +55,8 @@ static void give_more(struct column *c, const struct dash *d, int height, int wi
 
     while (grew) {
         grew = false;
-        for (int i = next_important(c, -1); i >= 0;
-             i = next_important(c, c->widget[i]->importance)) {
+        for (int k = 0; k < c->n; k++) {
+            int i = c->order[k];
             int next = c->height[i] > 0 ? c->widget[i]->step(d, width, c->height[i]) : 0;
 
             if (next > c->height[i] && lines(c, 0) + next - c->height[i] <= height) {
@@ -100,29 +102,35 @@ static int place_column(struct place *out, struct column *c, const struct dash *
     return n;
 }
 
-/* Choose one of two columns: the tall widget is at the right, below the least important ones
- * if they fit. */
-static int column_of(const struct dash_widget *w, const struct dash *d, int height)
+/* The importance of the tall widget; INT_MAX if there is none. */
+static int tall_importance(const struct dash_widget *const widgets[])
 {
-    bool has_space = height >= (int)d->now.n_layer + 2 + ARRANGE_SPARE;
-
-    return w->is_tall || (has_space && w->importance > dash_layers_widget.importance);
+    for (int i = 0; widgets[i] != NULL; i++)
+        if (widgets[i]->is_tall)
+            return widgets[i]->importance;
+    return INT_MAX;
 }
 
-int arrange(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width)
+int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widgets[],
+            const struct dash *d, int height, int width)
 {
     int columns = width >= ARRANGE_TWO ? 2 : 1, n = 0;
     int wide = (width - (columns - 1) * BETWEEN) / columns;
+    bool has_space = height >= (int)d->now.n_layer + 2 + ARRANGE_SPARE;
+    /* The tall widget is at the right, below less important ones if they fit. */
+    int right = has_space ? tall_importance(widgets) : INT_MAX;
 
     if (height <= ARRANGE_STRIP || width < ARRANGE_LEAST)
         return 0;
     for (int k = 0; k < columns; k++) {
         struct column c = { .n = 0 };
 
-        for (int i = 0; dash_widgets[i] != NULL; i++)
-            if ((columns == 1 || column_of(dash_widgets[i], d, height) == k) &&
-                dash_widgets[i]->min_width <= wide)
-                c.widget[c.n++] = dash_widgets[i];
+        for (int i = 0; widgets[i] != NULL; i++) {
+            int at = widgets[i]->is_tall || widgets[i]->importance > right;
+
+            if ((columns == 1 || at == k) && widgets[i]->min_width <= wide)
+                add_widget(&c, widgets[i]);
+        }
         n += place_column(out + n, &c, d, height, k * (wide + BETWEEN), wide);
     }
     return n;

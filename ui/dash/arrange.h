@@ -25,7 +25,9 @@ struct place {
     int y, x, height, width;
 };
 
-/* Returns the number of places; 0: the strip. */
-int arrange(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width);
+/* Place widgets (at most ARRANGE_MAX, NULL at the end), listed from top to bottom.  Returns the
+ * number of places; 0: the strip. */
+int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widgets[],
+            const struct dash *d, int height, int width);
 
 #endif

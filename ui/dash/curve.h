@@ -11,6 +11,7 @@
 #define MEMWALL_UI_DASH_CURVE_H
 
 #include "ui/dash/state.h"
+#include "ui/term/canvas.h"
 
 /* Returns the number of values that width cells show. */
 uint32_t curve_values(enum ui_graph graph, int width);

@@ -10,7 +10,7 @@
 void dash_draw(const struct dash *d, const struct canvas *c)
 {
     struct place place[ARRANGE_MAX];
-    int n = arrange(place, d, c->height, c->width);
+    int n = arrange(place, dash_widgets, d, c->height, c->width);
 
     canvas_clear(c, style_of(ROLE_TEXT));
     if (!d->has_sample)
@@ -28,7 +28,7 @@ void dash_draw(const struct dash *d, const struct canvas *c)
 bool dash_click(struct dash *d, int height, int width, int y, int x)
 {
     struct place place[ARRANGE_MAX];
-    int n = d->has_sample ? arrange(place, d, height, width) : 0;
+    int n = d->has_sample ? arrange(place, dash_widgets, d, height, width) : 0;
 
     for (int i = 0; i < n; i++) {
         const struct place *p = &place[i];

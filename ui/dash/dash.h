@@ -17,30 +17,12 @@
 #include <stdio.h>
 
 #include "engine/memwall.h"
+#include "ui/dash/state.h"
 #include "ui/term/canvas.h"
-#include "ui/ui.h"
-
-struct dash;
-
-/* graph must not be UI_GRAPH_AUTO.  Returns NULL with *e (ERR_MEMORY) on failure. */
-struct dash *dash_new(enum ui_graph graph, struct err *e);
-void dash_free(struct dash *d);
-
-/* Add a sample; the histories keep earlier tokens and seconds.  Samples come in the order of
- * their time; a sample from an earlier time (another recording) clears the histories. */
-void dash_push(struct dash *d, const struct mw_sample *s);
-
-/* Set the maximum number of tokens of the current answer, for the time left; 0: until the
- * context is full. */
-void dash_set_cap(struct dash *d, uint32_t n_predict);
 
 /* Clear c and draw the dashboard, arranged for its size. */
 void dash_draw(const struct dash *d, const struct canvas *c);
 
-/* Move the cursor that selects the layer to inspect; it wraps around. */
-void dash_move_cursor(struct dash *d, int by);
-void dash_set_cursor(struct dash *d, int layer);
-int dash_cursor(const struct dash *d);
 /* Handle a click at y, x of a canvas of this size.  Returns whether it had an effect. */
 bool dash_click(struct dash *d, int height, int width, int y, int x);
 

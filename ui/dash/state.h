@@ -8,9 +8,11 @@
 #ifndef MEMWALL_UI_DASH_STATE_H
 #define MEMWALL_UI_DASH_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "ui/dash/dash.h"
+#include "engine/memwall.h"
+#include "ui/ui.h"
 
 #define DASH_TOKENS       512
 #define DASH_SECONDS      512
@@ -63,6 +65,23 @@ struct dash {
     struct mw_sample_layer layer_last[MW_MAX_LAYER + 1]; /* at the end of its last pass */
     double reads_in_flight; /* average of recent passes, at least 1; 0: unknown */
 };
+
+/* graph must not be UI_GRAPH_AUTO.  Returns NULL with *e (ERR_MEMORY) on failure. */
+struct dash *dash_new(enum ui_graph graph, struct err *e);
+void dash_free(struct dash *d);
+
+/* Add a sample; the histories keep earlier tokens and seconds.  Samples come in the order of
+ * their time; a sample from an earlier time (another recording) clears the histories. */
+void dash_push(struct dash *d, const struct mw_sample *s);
+
+/* Set the maximum number of tokens of the current answer, for the time left; 0: until the
+ * context is full. */
+void dash_set_cap(struct dash *d, uint32_t n_predict);
+
+/* Move the cursor that selects the layer to inspect; it wraps around. */
+void dash_move_cursor(struct dash *d, int by);
+void dash_set_cursor(struct dash *d, int layer);
+int dash_cursor(const struct dash *d);
 
 /* Returns the slowest layer of the last pass, without the head; -1 if none ran. */
 int dash_slowest(const struct dash *d);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/dash/dash.h"
 #include "ui/dash/widget.h"
 
 static void draw_first(const struct dash *d, const struct canvas *c)

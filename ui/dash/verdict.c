@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/dash/dash.h"
 #include "ui/dash/widget.h"
 
 static const char *const bound_names[] = {

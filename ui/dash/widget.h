@@ -1,9 +1,9 @@
 /*
  * widget.h - the interface of dashboard widgets.
  *
- * To add one: a file with its functions and a constant of this struct, a row in the table
- * of widgets.c.  A widget draws into whatever it is given, at least min_height x min_width;
- * its first line is its head (widget_head).
+ * To add one: a file with its functions and a constant of this struct, its name in
+ * DASH_WIDGETS, and the file in local.mk.  A widget draws into whatever it is given, at least
+ * min_height x min_width; its first line is its head (widget_head).
  */
 #ifndef MEMWALL_UI_DASH_WIDGET_H
 #define MEMWALL_UI_DASH_WIDGET_H
@@ -27,11 +27,14 @@ struct dash_widget {
     bool (*click)(struct dash *d, int height, int width, int y, int x);
 };
 
-extern const struct dash_widget dash_verdict_widget, dash_speed_widget, dash_memory_widget,
-    dash_layers_widget, dash_kv_widget, dash_cache_widget;
+/* The widgets, from top to bottom.  X(verdict) stands for dash_verdict_widget. */
+#define DASH_WIDGETS(X) X(verdict) X(speed) X(memory) X(kv) X(cache) X(layers)
 
-/* From top to bottom, ended by NULL. */
-extern const struct dash_widget *const dash_widgets[];
+#define DASH_DECLARE(name) extern const struct dash_widget dash_##name##_widget;
+DASH_WIDGETS(DASH_DECLARE)
+#undef DASH_DECLARE
+
+extern const struct dash_widget *const dash_widgets[]; /* NULL at the end */
 
 /* Draw "name ──────────── figure" in row 0. */
 void widget_head(const struct canvas *c, const char *name, const char *figure);

@@ -6,15 +6,9 @@
 
 #include "ui/dash/widget.h"
 
-const struct dash_widget *const dash_widgets[] = {
-    &dash_verdict_widget,
-    &dash_speed_widget,
-    &dash_memory_widget,
-    &dash_kv_widget,
-    &dash_cache_widget,
-    &dash_layers_widget,
-    NULL,
-};
+#define WIDGET_ROW(name) &dash_##name##_widget,
+
+const struct dash_widget *const dash_widgets[] = { DASH_WIDGETS(WIDGET_ROW) NULL };
 
 void widget_head(const struct canvas *c, const char *name, const char *figure)
 {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
-#include "ui/store/store.h"
+#include "ui/store/kind.h"
 
 struct text_of {
     char *s; /* from malloc; NULL if only lengths are read */

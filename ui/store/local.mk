@@ -1,6 +1,7 @@
 # ui/store: saved chats.
 libui_a_SOURCES += \
 	ui/store/chatline.c ui/store/chatline.h \
+	ui/store/kind.h \
 	ui/store/store.c ui/store/store.h \
 	ui/store/store_export.c \
 	ui/store/store_internal.h \

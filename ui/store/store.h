@@ -39,6 +39,7 @@
 #include <time.h>
 
 #include "engine/memwall.h"
+#include "ui/store/kind.h"
 
 #define STORE_MAX_LINE        ((size_t)2 << 20)
 #define STORE_MAX_ITEMS       (1 << 24)
@@ -49,8 +50,6 @@
 #define STORE_NO_ITEM         UINT32_MAX
 
 struct store;
-
-enum store_kind { STORE_SYSTEM, STORE_USER, STORE_ANSWER, STORE_NOTICE };
 
 /* An item without its text. */
 struct store_item {
@@ -144,6 +143,8 @@ int store_text_start(const struct store *s, uint32_t item, size_t max, struct st
 /* Returns the oldest item with text: above 0 only if the chat is in memory alone and longer
  * than STORE_MEMORY_BYTES. */
 uint32_t store_oldest(const struct store *s);
+/* The number of messages before store_oldest, which an export lacks. */
+uint32_t store_missing(const struct store *s);
 void store_text_free(struct store_text *t);
 
 /* ---- all chats ---- */
