@@ -249,6 +249,19 @@ static void items_keep_their_numbers_when_their_lines_are_lost(void **state)
     assert_int_equal(item, count);
 }
 
+/* Whether line n (from 1) of a file contains text. */
+static bool file_has_in_line(const char *path, int n, const char *text)
+{
+    char line[256] = "";
+    FILE *f = fopen(path, "r");
+
+    assert_non_null(f);
+    while (n-- > 0)
+        assert_non_null(fgets(line, sizeof line, f));
+    fclose(f);
+    return strstr(line, text) != NULL;
+}
+
 static void a_chat_that_is_not_saved_keeps_its_newest_text(void **state)
 {
     static char text[20001], out[80];
@@ -278,6 +291,9 @@ static void a_chat_that_is_not_saved_keeps_its_newest_text(void **state)
     ok(store_export(store, out, STORE_MARKDOWN, true, &e));
     assert_int_equal(stat(out, &st), 0);
     assert_true(st.st_size > (5000 - oldest) * 20000);
+    assert_int_equal(store_missing(store), oldest);
+    snprintf(text, sizeof text, "The oldest %u messages are missing", oldest);
+    assert_true(file_has_in_line(out, 3, text));
 }
 
 static void only_the_beginning_of_a_long_text_is_read(void **state)

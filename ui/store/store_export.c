@@ -178,7 +178,12 @@ static int json_item(struct json *j, const struct store *s, uint32_t i,
 
 static int export_markdown(FILE *f, const struct store *s, struct err *e)
 {
+    uint32_t missing = store_oldest(s) > 0 ? store_missing(s) : 0;
+
     fprintf(f, "# Chat of %s\n", s->head.created);
+    if (missing > 0)
+        fprintf(f, "\n> The oldest %u messages are missing: this chat was not saved.\n",
+                missing);
     for (uint32_t i = store_oldest(s); i < store_count(s); i++) {
         struct store_item item = *store_item(s, i);
 
@@ -198,6 +203,8 @@ static int export_json(FILE *f, const struct store *s, struct err *e)
     json_string(&j, NULL, s->head.model);
     json_print(&j, ",\n  \"created\": ");
     json_string(&j, NULL, s->head.created);
+    if (from > 0)
+        json_print(&j, ",\n  \"missing_messages\": %u", store_missing(s));
     json_print(&j, ",\n  \"messages\": [");
     for (uint32_t i = from; i < store_count(s); i++) {
         struct store_item item = *store_item(s, i);

@@ -530,6 +530,18 @@ uint32_t store_oldest(const struct store *s)
     return i;
 }
 
+uint32_t store_missing(const struct store *s)
+{
+    uint32_t missing = s->n_message;
+
+    for (uint32_t i = store_oldest(s); i < store_count(s); i++) {
+        enum store_kind kind = store_item(s, i)->kind;
+
+        missing -= kind == STORE_USER || kind == STORE_ANSWER;
+    }
+    return missing;
+}
+
 uint32_t store_messages(const struct store *s)
 {
     return s->n_message;

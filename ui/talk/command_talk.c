@@ -272,6 +272,11 @@ static void export_to(struct talk *t, const char *args, bool replaces, const cha
     else if (mw_output_check(talk_model(t), &file, &e) != 0 ||
              store_export(saving->store, path, store_format_of(path), replaces, &e) != 0)
         talk_report(t, &e);
+    else if (store_oldest(saving->store) > 0)
+        talk_notice(t,
+                    "written to %s; the oldest %u messages are missing, because this chat is "
+                    "not saved and has become long",
+                    path, store_missing(saving->store));
     else
         talk_notice(t, "written to %s", path);
 }
