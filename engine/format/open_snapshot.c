@@ -213,7 +213,8 @@ static int no_weights(const struct catalogue *c, struct err *e)
 
 static int add_weights(struct catalogue *c, bool named, struct err *e)
 {
-    struct shard_list s = { 0 };
+    struct header_room *room = c->index->room;
+    struct shard_list s = { .pool.room = room, .index.room = room };
     struct model_file f;
     int rc;
 

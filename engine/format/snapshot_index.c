@@ -9,6 +9,7 @@
 
 #define MAX_SHARD_NAME 255
 #define MAX_INDEX      ((uint64_t)64 << 20)
+#define NAMES_BYTES    (SHARD_MAX * sizeof(const char *))
 
 /* State kept between events. */
 struct reading {
@@ -27,6 +28,17 @@ static bool is_safetensors(const char *name)
     size_t n = strlen(name), m = sizeof tail - 1;
 
     return n > m && name[0] != '.' && strcmp(name + n - m, tail) == 0;
+}
+
+static int make_names(struct shard_list *s, struct err *e)
+{
+    if (header_room_take(s->pool.room, NAMES_BYTES, e) != 0)
+        return -1;
+    s->names = calloc(1, NAMES_BYTES);
+    if (s->names != NULL)
+        return 0;
+    header_room_give(s->pool.room, NAMES_BYTES);
+    return err_memory(e, "the names of files");
 }
 
 /* Adds a plain file name that ends in .safetensors and does not leave the folder. */
@@ -57,10 +69,8 @@ static int add_shard(struct shard_list *s, const char *text, size_t len, struct 
         err_set(e, ERR_FORMAT, "more than %d files", SHARD_MAX);
         return shard_fail(e);
     }
-    if (s->names == NULL)
-        s->names = calloc(SHARD_MAX, sizeof *s->names);
-    if (s->names == NULL)
-        return err_memory(e, "the names of files");
+    if (s->names == NULL && make_names(s, e) != 0)
+        return -1;
     s->names[s->n] = name_pool_copy(&s->pool, name, len, e);
     if (s->names[s->n] == NULL || name_index_add(&s->index, s->names[s->n], s->n, e) != 0)
         return -1;
@@ -117,6 +127,8 @@ int snapshot_index_read(struct shard_list *s, int fd, uint64_t size, struct err 
 
 void shard_list_free(struct shard_list *s)
 {
+    if (s->names != NULL)
+        header_room_give(s->pool.room, NAMES_BYTES);
     free(s->names);
     name_index_free(&s->index);
     name_pool_free(&s->pool);

@@ -17,12 +17,13 @@
 struct shard_list {
     const char **names; /* [n], sorted; plain names of files in the same folder */
     uint32_t n;
-    struct name_pool pool;
+    struct name_pool pool; /* its room, if any, also counts the table of names */
     struct name_index index;
 };
 
-/* Read the index in the open file fd, which has size bytes, into an empty list.  The caller
- * frees the list in any case.  Returns 0, or -1 with *e (field and offset, not the file). */
+/* Read the index in the open file fd, which has size bytes, into a list without names.  The
+ * caller frees the list in any case.  Returns 0, or -1 with *e (field and offset, not the
+ * file). */
 int snapshot_index_read(struct shard_list *s, int fd, uint64_t size, struct err *e);
 void shard_list_free(struct shard_list *s);
 

@@ -18,7 +18,8 @@
 
 #include "engine/format/file_open.h"
 
-#define FILE_NAME "tokenizer.json"
+#define FILE_NAME  "tokenizer.json"
+#define LOOK_EVERY 4096 /* events between two looks at whether to go on */
 
 enum section { OTHER, ADDED, NORMALIZER, PRE_TOKENIZER, POST_PROCESSOR, MODEL, N_SECTION };
 
@@ -29,6 +30,8 @@ static const char *const section_names[N_SECTION] = {
 enum model_key { M_OTHER, M_VOCAB, M_MERGES, M_TYPE, M_UNK, M_FALLBACK, M_IGNORE, M_AFFIX };
 
 struct json_vocab {
+    const struct catalogue *from;
+    uint64_t n_event;
     struct vocab_info *info;
     const struct vocab_sink *sink;
     const struct vocab_config *config;
@@ -413,6 +416,8 @@ static int on_event(void *ctx, enum json_event event, const char *text, size_t l
     struct json_vocab *v = ctx;
     int rc;
 
+    if (v->n_event++ % LOOK_EVERY == 0 && catalogue_go_on(v->from, e) != 0)
+        return -1;
     if (depth == 0) {
         if (event == JSON_OBJECT || event == JSON_OBJECT_END)
             return 0;
@@ -457,6 +462,7 @@ int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
     } else if (vocab_config_read(c, config, e) == 0 &&
                model_file_open(&f, c->dir_fd, FILE_NAME, shown, e) == 0) {
         v->info = v->steps.info = info;
+        v->from = c;
         v->sink = sink;
         v->config = config;
         rc = read_file(v, &f, e);

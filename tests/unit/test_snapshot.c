@@ -24,6 +24,8 @@
 
 #include "engine/format/arch.h"
 #include "engine/format/catalogue.h"
+#include "engine/format/snapshot_index.h"
+#include "engine/format/vocab.h"
 
 struct pair {
     const char *snapshot, *gguf;
@@ -295,6 +297,43 @@ static void one_of_its_files_names_the_snapshot(void **state)
     catalogue_close(b);
 }
 
+/* The names of the files are read before their tensors and count in the same room. */
+static void the_index_takes_room_of_the_header(void **state)
+{
+    struct catalogue *c = open_model("llama-tiny-hf");
+    struct header_room room = { 0 };
+    struct err e = ERR_INIT;
+    char path[512];
+
+    (void)state;
+    catalogue_close(c);
+    snprintf(path, sizeof path, "%s/conformance/models/llama-tiny-hf", getenv("MW_SHARED"));
+    assert_int_equal(catalogue_open_within(&c, path, &room, &e), 0);
+    catalogue_close(c);
+    assert_int_equal(room.used, 0);
+    room.limit = SHARD_MAX * sizeof(char *);
+    assert_int_equal(catalogue_open_within(&c, path, &room, &e), -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+    assert_non_null(strstr(e.file, "index.json"));
+    assert_int_equal(room.used, 0);
+}
+
+/* Loading a model can be stopped while its vocabulary is read. */
+static void a_cancelled_vocabulary_is_not_read(void **state)
+{
+    struct catalogue *c = open_model("qwen2-tiny-hf");
+    struct vocab_info info;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    atomic_store(&c->cancel, true);
+    assert_int_equal(vocab_info(c, &info, &e), -1);
+    assert_int_equal(e.code, ERR_CANCELLED);
+    atomic_store(&c->cancel, false);
+    assert_int_equal(vocab_info(c, &info, &e), 0);
+    catalogue_close(c);
+}
+
 /* A folder for links into the conformance models; removed by remove_cache. */
 static char cache[256];
 
@@ -523,6 +562,8 @@ int main(void)
         cmocka_unit_test(a_window_in_mistrals_config_holds_for_every_layer),
         cmocka_unit_test(the_factor_of_scores_is_the_configs),
         cmocka_unit_test(one_of_its_files_names_the_snapshot),
+        cmocka_unit_test(the_index_takes_room_of_the_header),
+        cmocka_unit_test(a_cancelled_vocabulary_is_not_read),
         cmocka_unit_test_teardown(the_hubs_cache_is_read_in_place, remove_cache),
         cmocka_unit_test_teardown(a_folder_of_any_name_gives_a_name, remove_cache),
         cmocka_unit_test_teardown(a_blob_without_a_suffix_is_told_by_its_content, remove_cache),
