@@ -253,7 +253,8 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_FF_EXPERT_TWICE: return 2 * (uint64_t)h->n_ff_expert;
     case DIM_PER_LAYER: return h->n_embd_per_layer;
     case DIM_PER_LAYER_ALL: return (uint64_t)h->n_layer * h->n_embd_per_layer;
-    case DIM_ROPE_PAIRS: return h->rope.n_rot / 2;
+    /* Rounded up, so that hparams_finish reports an odd n_rot and not the tensor. */
+    case DIM_ROPE_PAIRS: return (h->rope.n_rot + 1) / 2;
     case DIM_COUNT: break;
     }
     return 0;

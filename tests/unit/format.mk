@@ -6,6 +6,11 @@ tests_unit_test_catalogue_SOURCES = tests/unit/test_catalogue.c \
 tests_unit_test_catalogue_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_catalogue_LDADD = $(UNIT_LIBS)
 
+check_PROGRAMS += tests/unit/test_tensor_table
+tests_unit_test_tensor_table_SOURCES = tests/unit/test_tensor_table.c
+tests_unit_test_tensor_table_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_tensor_table_LDADD = $(UNIT_LIBS)
+
 check_PROGRAMS += tests/unit/test_malformed
 tests_unit_test_malformed_SOURCES = tests/unit/test_malformed.c
 tests_unit_test_malformed_CPPFLAGS = $(UNIT_CPPFLAGS)
