@@ -723,23 +723,26 @@ INLINE void widen_floats(enum tensor_type type, const uint8_t *p, float *dst, si
         vf_store_part(dst + i, load_weights_part(type, p, i, n - i), n - i);
 }
 
-#define DEQUANT_32(TYPE, ...)                                                                  \
-    case TYPE_##TYPE:                                                                          \
-        dequant_blocks(TYPE_##TYPE, src, dst, n);                                              \
-        return;
-#define DEQUANT_256(TYPE, ...)                                                                 \
-    case TYPE_##TYPE:                                                                          \
-        dequant_spans(TYPE_##TYPE, src, dst, n);                                               \
-        return;
-#define WIDEN(TYPE, ...)                                                                       \
-    case TYPE_##TYPE: widen_floats(TYPE_##TYPE, src, dst, n); return;
+#define DEQUANT_OF(decoder, TYPE, name)                                                        \
+    static NOINLINE void dequant_##name(const void *src, float *dst, size_t n)                 \
+    {                                                                                          \
+        decoder(TYPE_##TYPE, src, dst, n);                                                     \
+    }
+#define DEQUANT_32(TYPE, name, ...)    DEQUANT_OF(dequant_blocks, TYPE, name)
+#define DEQUANT_256(TYPE, name, ...)   DEQUANT_OF(dequant_spans, TYPE, name)
+#define DEQUANT_FLOAT(TYPE, name, ...) DEQUANT_OF(widen_floats, TYPE, name)
+TYPES_OF_32(DEQUANT_32)
+TYPES_OF_256(DEQUANT_256)
+FLOAT_TYPES(DEQUANT_FLOAT)
+
+#define CALL_DEQUANT(TYPE, name, ...)                                                          \
+    case TYPE_##TYPE: dequant_##name(src, dst, n); return;
 
 static void set_dequant(enum tensor_type type, const void *src, float *dst, size_t n)
 {
     switch (type) {
-        TYPES_OF_32(DEQUANT_32)
-        TYPES_OF_256(DEQUANT_256)
-        FLOAT_TYPES(WIDEN)
+        FLOAT_TYPES(CALL_DEQUANT)
+        BLOCK_TYPES(CALL_DEQUANT)
         OTHER_TYPES(CASE_OF)
         break;
     }

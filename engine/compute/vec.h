@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define INLINE static inline __attribute__((always_inline, unused))
+#define INLINE   static inline __attribute__((always_inline, unused))
+#define NOINLINE __attribute__((noinline))
 
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
