@@ -62,7 +62,7 @@ struct backend_options {
 struct backend;
 
 struct backend_kind {
-    const char *name;
+    const char *name; /* of direct reads: "direct/pread" */
     /* Returns 0, or -1 with *e. */
     int (*open)(struct backend **out, const struct backend_options *options, struct err *e);
     /* Queue a read; wait() starts it.  Never fails. */

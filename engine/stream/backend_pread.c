@@ -158,7 +158,7 @@ static void wake_pread(struct backend *b)
 }
 
 const struct backend_kind backend_pread = {
-    .name = "pread",
+    .name = "direct/pread",
     .open = open_pread,
     .submit = submit_pread,
     .wait = wait_pread,

@@ -311,7 +311,7 @@ static int open_uring(struct backend **out, const struct backend_options *option
 }
 
 static const struct backend_kind kind = {
-    .name = "io_uring",
+    .name = "direct/io_uring",
     .open = open_uring,
     .submit = submit_uring,
     .wait = wait_uring,

@@ -363,9 +363,7 @@ static struct backend_options backend_options(const struct stream *s)
 
 static const char *io_name(const struct stream *s)
 {
-    if (!s->source.is_direct)
-        return "buffered";
-    return s->kind == &backend_pread ? "direct/pread" : "direct/io_uring";
+    return s->source.is_direct ? s->kind->name : "buffered";
 }
 
 /* io_uring stopped working: threads take over its unfinished reads. */

@@ -157,19 +157,24 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
 
 static void stop_reader(struct stream *s)
 {
+    bool has_reader;
+
     pthread_mutex_lock(&s->lock);
-    reader_change(s, EVENT_CLOSE);
-    reader_wake(s);
+    has_reader = s->state != READER_NONE;
+    if (has_reader) {
+        reader_change(s, EVENT_CLOSE);
+        reader_wake(s);
+    }
     pthread_mutex_unlock(&s->lock);
-    pthread_join(s->thread, NULL);
+    if (has_reader)
+        pthread_join(s->thread, NULL);
 }
 
 void stream_close(struct stream *s)
 {
     if (s == NULL)
         return;
-    if (s->state != READER_NONE)
-        stop_reader(s);
+    stop_reader(s);
     mapping_close(&s->mapping);
     if (!s->source.is_direct && (!s->is_mapped || s->drops))
         for (uint32_t i = 0; i < s->source.n_file; i++)
