@@ -280,9 +280,11 @@ void mw_products_list(const struct mw_model *m, const struct mw_options *o,
 void mw_model_set_products(struct mw_model *m, const struct mw_products *p);
 /* Does OpenBLAS multiply anything under these options? */
 bool mw_products_use_blas(const struct mw_model *m, const struct mw_options *o);
-/* The choice, as a sentence without a full stop. */
-int mw_products_text(struct mw_model *m, const struct mw_options *o, char *buf, size_t n,
-                     struct err *e);
+/* Who multiplies the matrices: "the avx2 kernels", or "openblas 0.3.21 Haswell in prompts from
+ * 7 tokens on, the generic kernels otherwise".  At most MW_PRODUCTS_TEXT bytes with the NUL. */
+#define MW_PRODUCTS_TEXT 128
+void mw_products_text(const struct mw_model *m, const struct mw_options *o, char *buf,
+                      size_t n);
 
 /*
  * What these options would take and how fast that would be: arithmetic only.  Returns

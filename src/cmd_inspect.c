@@ -5,6 +5,9 @@
 
 #include "src/command.h"
 #include "src/inspect_print.h"
+#include "src/limits.h"
+#include "src/products_print.h"
+#include "src/settings.h"
 
 /* List the tensors of a file that is not a model, then report the error. */
 static int list_anyway(const struct options *o, const struct err *why)
@@ -22,6 +25,25 @@ static int list_anyway(const struct options *o, const struct err *why)
     return report_error(why);
 }
 
+static int inspect_products(const struct options *o)
+{
+    struct settings_notice notice;
+    struct mw_options engine;
+    struct mw_model *m = NULL;
+    struct err e = ERR_INIT;
+    int code = EXIT_OK;
+
+    if (settings_engine(o, &engine, &notice, &e) != 0)
+        return report_usage(&cmd_inspect, &e);
+    if (mw_model_open(&m, o->model, &e) != 0)
+        return report_error(&e);
+    limits_ensure(m, o->model, &engine, false);
+    if (products_print(stdout, m, &engine, o->json, &e) != 0)
+        code = report_error(&e);
+    mw_model_close(m);
+    return code;
+}
+
 static int run_inspect(const struct options *o)
 {
     struct err e = ERR_INIT, no_text = ERR_INIT;
@@ -30,6 +52,8 @@ static int run_inspect(const struct options *o)
     const struct err *problem;
     int code = EXIT_OK;
 
+    if (o->products)
+        return inspect_products(o);
     if (mw_inspect_open(&i, o->model, &e) != 0)
         return list_anyway(o, &e);
     if ((o->json || !o->tensors) && mw_inspect_text(i, &text, &no_text) == 0)
@@ -53,10 +77,14 @@ static int run_inspect(const struct options *o)
 const struct command cmd_inspect = {
     .name = "inspect",
     .help = "describe a model file: sizes, types, layers, tokenizer",
-    .about = "Print parameters, weights by type, layers, lookup tables, tokenizer and chat\n"
-             "format.  Only the headers of the file are read.",
+    .about =
+        "Print parameters, weights by type, layers, lookup tables, tokenizer and chat\n"
+        "format.  Only the headers of the file are read.\n"
+        "With --products, measure how fast this machine multiplies with each weight type:\n"
+        "billions of operations a second of one thread, by the number of tokens.",
     .examples = "memwall inspect model.gguf\n"
-                "memwall inspect model.gguf --tensors\n",
+                "memwall inspect model.gguf --tensors\n"
+                "memwall inspect model.gguf --products\n",
     .bit = CMD_INSPECT,
     .needs_model = true,
     .run = run_inspect,

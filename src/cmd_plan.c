@@ -17,6 +17,7 @@ static int run_plan(const struct options *o)
     struct settings_notice notice;
     struct mw_options engine;
     struct mw_io_choice io;
+    char products[MW_PRODUCTS_TEXT];
     struct plan p = { 0 };
     uint64_t smallest = 0;
     uint32_t largest = 0;
@@ -39,14 +40,15 @@ static int run_plan(const struct options *o)
         if (e.code != ERR_BUDGET)
             goto done;
     }
+    mw_products_text(m, &engine, products, sizeof products);
     mw_plan_fit(m, &engine, &smallest, &largest, &ignored);
     if (o->json) {
-        plan_print_json(stdout, &p, &info, &io, code == EXIT_OK, notice.is_mapped, smallest,
-                        largest);
+        plan_print_json(stdout, &p, &info, &io, products, code == EXIT_OK, notice.is_mapped,
+                        smallest, largest);
     } else if (code == EXIT_OK) {
         char size[16];
 
-        plan_print(stdout, &p, &info, &engine, &io, notice.is_mapped);
+        plan_print(stdout, &p, &info, &engine, &io, products, notice.is_mapped);
         printf("The smallest budget for this context is %s; the largest context for this "
                "budget is %u.\n",
                units_size(size, sizeof size, smallest), largest);

@@ -7,7 +7,7 @@ memwall_SOURCES = \
 	src/config_file.h src/config_file.c src/paths.h src/paths.c \
 	src/settings.h src/settings.c \
 	src/limits.h src/limits.c \
-	src/inspect_print.h src/inspect_print.c src/inspect_json.c \
+	src/inspect_print.h src/inspect_print.c src/products_print.h src/products_print.c src/inspect_json.c \
 	src/plan_print.h src/plan_print.c \
 	src/prompt.h src/prompt.c src/progress.h src/progress.c \
 	src/answer_out.h src/answer_out.c src/summary.h src/summary.c \

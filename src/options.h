@@ -45,6 +45,7 @@ enum option_id {
     OPT_GREEDY,
     OPT_TEXT,
     OPT_TENSORS,
+    OPT_PRODUCTS,
     OPT_IDS,
     OPT_SPECIAL,
     OPT_DECODE,
@@ -103,6 +104,7 @@ struct options {
     bool ctx_shift;
     const char *ids_file, *logits, *text;
     uint32_t greedy;
+    bool products; /* measure who multiplies faster */
     bool tensors, ids, special, decode;
     bool chat, text_out, no_prompt;
     const char *template;

@@ -61,7 +61,8 @@ static const char *rotated_text(enum mw_kv t)
 }
 
 void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                const struct mw_options *o, const struct mw_io_choice *io, bool is_mapped)
+                const struct mw_options *o, const struct mw_io_choice *io, const char *products,
+                bool is_mapped)
 {
     char a[16], b[16], c[16];
 
@@ -69,7 +70,8 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
     fprintf(to, "context %u tokens, prompts in chunks of %u tokens\n", p->n_ctx, p->chunk);
     fprintf(to, "keys %s%s, values %s%s\n", mw_kv_name(o->kv_k), rotated_text(o->kv_k),
             mw_kv_name(o->kv_v), rotated_text(o->kv_v));
-    fprintf(to, "io %s (%s)\n\n", io->name, io->reason);
+    fprintf(to, "io %s (%s)\n", io->name, io->reason);
+    fprintf(to, "products by %s\n\n", products);
     plan_print_rows(to, p);
     units_size(c, sizeof c, info->hot_bytes);
     if (is_mapped)
@@ -89,8 +91,8 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
 }
 
 void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                     const struct mw_io_choice *io, bool fits, bool is_mapped,
-                     uint64_t smallest_budget, uint32_t largest_ctx)
+                     const struct mw_io_choice *io, const char *products, bool fits,
+                     bool is_mapped, uint64_t smallest_budget, uint32_t largest_ctx)
 {
     struct json j;
 
@@ -101,6 +103,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info 
     json_string(&j, "type", info->type);
     json_string(&j, "io", io->name);
     json_string(&j, "io_reason", io->reason);
+    json_string(&j, "products", products);
     json_u64(&j, "n_layer", info->n_layer);
     json_u64(&j, "file_bytes", info->file_bytes);
     json_u64(&j, "hot_bytes", info->hot_bytes);

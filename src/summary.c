@@ -57,6 +57,7 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
     fprintf(to, "io       %s (%s)\n", s->run.io, s->run.io_reason);
+    fprintf(to, "products %s\n", s->run.products);
     if (peak(r, s) > 0)
         fprintf(to, "memory   %s at its peak, budget %s\n", units_size(a, sizeof a, peak(r, s)),
                 units_size(b, sizeof b, s->run.budget_bytes));
@@ -84,4 +85,5 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
         json_null(j, "peak_charged");
     json_string(j, "io", s->run.io);
     json_string(j, "io_reason", s->run.io_reason);
+    json_string(j, "products", s->run.products);
 }

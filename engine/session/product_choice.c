@@ -168,20 +168,18 @@ int product_choice_of(struct mw_model *m, const struct mw_options *o,
     return out->has_blas ? load_blas(m, e) : 0;
 }
 
-int mw_products_text(struct mw_model *m, const struct mw_options *o, char *buf, size_t n,
-                     struct err *e)
+void mw_products_text(const struct mw_model *m, const struct mw_options *o, char *buf, size_t n)
 {
-    const struct kernels *kernels = kernels_of(o, e);
+    const char *kernels = o->isa != NULL ? o->isa : mw_isa(0);
     struct product_choice choice;
+    struct err ignored = ERR_INIT;
     uint32_t least;
 
-    if (product_choice_of(m, o, &choice, e) != 0)
-        return -1;
+    if (choose(m, o, &choice, &ignored) != 0 || !choice.has_blas) {
+        snprintf(buf, n, "the %s kernels", kernels);
+        return;
+    }
     least = choice.products.n_col > 2 ? choice.products.n_col : 2;
-    if (choice.has_blas)
-        snprintf(buf, n, "%s multiplies prompts from %u tokens on, the %s kernels the rest",
-                 blas_name(), least, kernels->name);
-    else
-        snprintf(buf, n, "the %s kernels multiply everything", kernels->name);
-    return 0;
+    snprintf(buf, n, "%s in prompts from %u tokens on, the %s kernels otherwise",
+             mw_blas_name(), least, kernels);
 }

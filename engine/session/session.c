@@ -131,6 +131,7 @@ static void publish_plan(struct mw_session *s)
     snprintf(run.kv_v, sizeof run.kv_v, "%s", mw_kv_name(s->o.kv_v));
     run.threads = (uint32_t)s->o.n_thread;
     snprintf(run.isa, sizeof run.isa, "%s", s->kernels->name);
+    mw_products_text(s->m, &s->o, run.products, sizeof run.products);
     run.hot_bytes = info.hot_bytes;
     run.file_bytes = info.file_bytes;
     telemetry_set_run(t, &run);

@@ -34,6 +34,7 @@ const struct field sample_fields[] = {
     TEXT(run, kv_v),
     RUN(threads, FIELD_U32),
     TEXT(run, isa),
+    TEXT(run, products),
     RUN(hot_bytes, FIELD_U64),
     RUN(file_bytes, FIELD_U64),
 

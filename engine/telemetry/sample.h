@@ -64,11 +64,12 @@ struct mw_run {
     uint32_t n_layer;
     uint32_t ctx;
     uint64_t budget_bytes;
-    char io[16]; /* "direct/io_uring", "direct/pread", "buffered", "mmap" */
+    char io[16];                   /* "direct/io_uring", "direct/pread", "buffered", "mmap" */
     char io_reason[MW_REASON_MAX]; /* why this mode and backend */
     char kv_k[8], kv_v[8];
     uint32_t threads;
     char isa[16];
+    char products[128];  /* who multiplies the matrices */
     uint64_t hot_bytes;  /* of the weights that decoding one token uses */
     uint64_t file_bytes; /* of the model's files */
 };

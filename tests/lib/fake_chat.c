@@ -524,6 +524,7 @@ static void fill_sample(struct mw_chat *c)
     snprintf(s->run.kv_k, sizeof s->run.kv_k, "%s", mw_kv_name(c->options.engine.kv_k));
     snprintf(s->run.kv_v, sizeof s->run.kv_v, "%s", mw_kv_name(c->options.engine.kv_v));
     snprintf(s->run.isa, sizeof s->run.isa, "fake");
+    snprintf(s->run.products, sizeof s->run.products, "the fake kernels");
     s->run.n_layer = s->n_layer = N_LAYER;
     s->run.ctx = c->plan.n_ctx;
     s->run.budget_bytes = c->plan.budget_bytes;

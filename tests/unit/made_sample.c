@@ -25,6 +25,7 @@ static void fill_run(struct mw_sample *s)
     snprintf(r->kv_k, sizeof r->kv_k, "f16");
     snprintf(r->kv_v, sizeof r->kv_v, "f16");
     snprintf(r->isa, sizeof r->isa, "avx2");
+    snprintf(r->products, sizeof r->products, "the avx2 kernels");
     r->n_layer = N_LAYER;
     r->ctx = 8192;
     r->budget_bytes = 2 * GIB;

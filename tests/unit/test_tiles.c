@@ -250,8 +250,8 @@ static void openblas_is_chosen_where_it_is_much_faster(void **state)
     p.product[0].blas_flops_s = 12e9;
     mw_model_set_products(m, &p);
     assert_true(mw_products_use_blas(m, &o));
-    assert_int_equal(mw_products_text(m, &o, text, sizeof text, &e), 0);
-    assert_non_null(strstr(text, "prompts from 8 tokens on")); /* 64 * 1.5 / 12 */
+    mw_products_text(m, &o, text, sizeof text);
+    assert_non_null(strstr(text, "in prompts from 8 tokens on")); /* 64 * 1.5 / 12 */
     assert_int_equal(mw_plan(m, &o, &with, &e), 0);
     assert_in_range(with.row[MW_ROW_PROGRAM] - without.row[MW_ROW_PROGRAM], 5 * MIB, 200 * MIB);
     assert_true(with.row[MW_ROW_ACTIVATIONS] > without.row[MW_ROW_ACTIVATIONS]);
