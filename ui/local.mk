@@ -1,4 +1,4 @@
-# ui: the screen.  Includes only engine/memwall.h from the engine.
+# ui: the screen.  Of the engine it includes memwall.h and base only.
 noinst_LIBRARIES += libui.a
 libui_a_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(READLINE_CFLAGS) $(MD4C_CFLAGS) \
 	$(UTF8PROC_CFLAGS) $(YAJL_CFLAGS)

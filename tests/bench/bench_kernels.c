@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cblas.h>
 
+#include "engine/base/clock.h"
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
 #include "engine/compute/pool.h"
@@ -26,14 +26,6 @@
 
 #define TURNS     9
 #define MOST_COLS 2048 /* of any shape */
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -142,11 +134,11 @@ static void take_turns(struct pool *pool, struct way *ways, size_t n)
 {
     for (int turn = -1; turn < TURNS; turn++)
         for (size_t i = 0; i < n; i++) {
-            double start = now();
+            double start = clock_s();
 
             pool_run(pool, run_part, &ways[i]);
             if (turn >= 0)
-                ways[i].t[turn] = now() - start;
+                ways[i].t[turn] = clock_s() - start;
         }
 }
 
@@ -272,11 +264,11 @@ static double time_of(void (*fn)(const struct kernels *, float *, float *),
     double t[TURNS];
 
     for (int i = 0; i < TURNS; i++) {
-        double start = now();
+        double start = clock_s();
 
         for (int j = 0; j < 20; j++)
             fn(set, x, y);
-        t[i] = (now() - start) / 20;
+        t[i] = (clock_s() - start) / 20;
     }
     return median(t, TURNS);
 }
@@ -348,13 +340,13 @@ static void bench_other(const struct kernels *set)
         for (int j = 0; j < BLOCKS * ATTN_BLOCK; j++)
             set->kv_store(t, x + j % 512, D, k + (size_t)j * row);
         for (int i = 0; i < TURNS; i++) {
-            double start = now();
+            double start = clock_s();
 
             for (int b = 0; b < BLOCKS; b++)
                 set->attn(t, t, x, Q, k + (size_t)b * ATTN_BLOCK * row, row,
                           k + (size_t)b * ATTN_BLOCK * row, row, ATTN_BLOCK, D, D, 0.06f, 0, m,
                           l, y);
-            times[i] = now() - start;
+            times[i] = clock_s() - start;
         }
         printf("%-10s %.2f\n", kv_type_name(t),
                median(times, TURNS) * 1e9 / (BLOCKS * ATTN_BLOCK * Q));
@@ -378,7 +370,7 @@ static double attend_s(const struct item *a, bool is_rotated)
 {
     size_t row = kv_row_bytes(a->type, a->dim);
     float m[8], l[8];
-    double start = now();
+    double start = clock_s();
 
     if (is_rotated)
         a->set->rotate(a->q, a->n_q * a->dim, a->dim);
@@ -391,7 +383,7 @@ static double attend_s(const struct item *a, bool is_rotated)
                      a->dim, a->dim, 0.06f, 0, m, l, a->out);
     if (is_rotated)
         a->set->rotate(a->out, a->n_q * a->dim, a->dim);
-    return now() - start;
+    return clock_s() - start;
 }
 
 /* What the rotation adds to attention over rows of the quantised types. */

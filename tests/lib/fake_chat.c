@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/memwall.h"
 
 #define N_LAYER   35
@@ -25,14 +25,6 @@ static atomic_int burning, burners;
 void fake_chat_pace(uint32_t us)
 {
     token_us = us;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void *burn(void *ignored)
@@ -307,17 +299,12 @@ static bool stopped(struct mw_chat *c)
 /* One token's time; false: cancelled meanwhile. */
 static bool work(struct mw_chat *c)
 {
-    struct timespec until;
-    uint64_t end = now_ns() + token_us * 1000ull;
+    uint64_t end = clock_ns() + token_us * 1000ull;
 
     atomic_store(&burning, 1);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += (long)(token_us % 1000000) * 1000;
-    until.tv_sec += token_us / 1000000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&c->lock);
-    while (!c->cancelled && !c->leaving && now_ns() < end)
-        pthread_cond_timedwait(&c->wake, &c->lock, &until);
+    while (!c->cancelled && !c->leaving && clock_cond_wait(&c->wake, &c->lock, end))
+        continue;
     c->tokens++;
     c->sample.kv.tokens = c->tokens;
     c->sample.kv.bytes_used = c->tokens * kv_token_bytes(&c->options.engine);
@@ -352,8 +339,8 @@ static void say(struct mw_chat *c, char **answer, const char *text, bool is_thin
     }
     pthread_mutex_lock(&c->lock);
     if (c->sample.n_decoded++ == 0)
-        c->sample.t_first_ns = now_ns();
-    c->sample.t_last_ns = now_ns();
+        c->sample.t_first_ns = clock_ns();
+    c->sample.t_last_ns = clock_ns();
     c->sample.decode_ns = c->sample.t_last_ns - c->sample.t_first_ns;
     pthread_mutex_unlock(&c->lock);
     post(c, (struct mw_event){ .kind = MW_EVENT_TEXT, .is_thinking = is_thinking }, text);
@@ -459,7 +446,7 @@ static void run_answer(struct mw_chat *c, const char *text, const char *before)
 {
     uint32_t n_prompt = strcmp(text, "slow") == 0 ? 2000 : count_tokens(text);
     uint32_t steps = strcmp(text, "slow") == 0 ? 40 : 2;
-    uint64_t start = now_ns();
+    uint64_t start = clock_ns();
     struct mw_event ev = { .kind = MW_EVENT_STARTED, .n = n_prompt };
     struct mw_receipt *r = &ev.receipt;
     char *said = before == NULL ? NULL : strdup(before);
@@ -482,7 +469,7 @@ static void run_answer(struct mw_chat *c, const char *text, const char *before)
                  .kind = MW_EVENT_PROGRESS, .n = c->sample.n_prompt_done, .total = n_prompt },
              NULL);
     }
-    first = now_ns();
+    first = clock_ns();
     c->sample.prefill_ns = first - start;
     c->sample.state = MW_DECODE;
     ev = (struct mw_event){ .kind = MW_EVENT_DONE };
@@ -492,7 +479,7 @@ static void run_answer(struct mw_chat *c, const char *text, const char *before)
     r->n_decoded = (uint32_t)c->sample.n_decoded;
     r->first_ns = first - start;
     r->prefill_ns = first - start;
-    r->decode_ns = now_ns() - first + 1;
+    r->decode_ns = clock_ns() - first + 1;
     r->stall_ns = r->decode_ns * 7 / 10;
     r->bytes_read = c->plan.streamed_bytes * r->n_decoded;
     r->peak_charged = c->plan.sum_bytes - 12 * MIB;
@@ -642,7 +629,7 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
     fill_sample(c);
     c->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->wake, NULL);
+    clock_cond_init(&c->wake);
     if (c->fd < 0 || pthread_create(&c->thread, NULL, engine, c) != 0) {
         free(c);
         return err_set(e, ERR_MEMORY, "cannot start a thread");
@@ -761,7 +748,7 @@ void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)
     pthread_mutex_lock(lock);
     *out = c->sample;
     pthread_mutex_unlock(lock);
-    out->t_ns = now_ns();
+    out->t_ns = clock_ns();
 }
 
 bool mw_chat_is_busy(struct mw_chat *c)
