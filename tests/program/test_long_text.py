@@ -18,6 +18,16 @@ MIB = 1 << 20
 LONG = 48 * MIB
 ROOM = 8 * MIB  # what a long text may take above a short one
 
+# A small process that starts memwall and writes its peak to a file.  The peak of a child begins
+# at that of its parent, and this program once held a large text.
+MEASURE = """
+import os, resource, sys
+status = os.spawnv(os.P_WAIT, sys.argv[2], sys.argv[2:])
+with open(sys.argv[1], "w") as f:
+    f.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024))
+sys.exit(status if status >= 0 else 128 - status)
+"""
+
 # By default the address sanitizer keeps 256 MiB of freed memory.
 os.environ["ASAN_OPTIONS"] = ":".join(
     [os.environ.get("ASAN_OPTIONS", ""), "quarantine_size_mb=1",
@@ -29,10 +39,18 @@ class LongText(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        self.measured = [sys.executable, "-c", MEASURE, self.peak_path(), MEMWALL]
+
+    def peak_path(self):
+        return os.path.join(self.folder, "peak")
+
+    def peak(self):
+        """Of resident memory of the last process that ran as self.measured, in bytes."""
+        with open(self.peak_path(), encoding="ascii") as f:
+            return int(f.read())
 
     def file(self, name, text, size):
-        """text repeated up to size bytes; written in parts, since the peak of a child begins
-        at that of this process."""
+        """text repeated up to size bytes."""
         part = (text * (65536 // len(text) + 1))[:65536]
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as f:
@@ -43,13 +61,9 @@ class LongText(unittest.TestCase):
     def run_it(self, *args, stdin=os.devnull):
         """Exit code, standard error, peak of resident memory."""
         with open(stdin, "rb") as f:
-            p = subprocess.Popen([MEMWALL, *args], env=environment(self.folder), stdin=f,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        with p.stderr:
-            said = p.stderr.read()
-        _, status, usage = os.wait4(p.pid, 0)
-        p.returncode = os.waitstatus_to_exitcode(status)
-        return p.returncode, said, usage.ru_maxrss * 1024
+            r = subprocess.run([*self.measured, *args], env=environment(self.folder), stdin=f,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        return r.returncode, r.stderr, self.peak()
 
     def test_a_prompt_that_cannot_fit_is_refused_before_it_is_held(self):
         args = ("run", "-m", MODEL, "-n", "1", "-b", "200M", "--ctx", "256", "-q")
@@ -115,9 +129,10 @@ class LongText(unittest.TestCase):
         return path
 
     def talk(self, *steps):
-        """Plain mode on a terminal: wait for a text, type a line, and so on to the end."""
+        """Plain mode on a terminal: wait for a text, type a line, and so on to the end.  The
+        probe of the machine takes half of the budget, which must be less than a long text."""
         master, slave = pty.openpty()
-        p = subprocess.Popen([MEMWALL, "-m", MODEL, "-b", "200M", "--ctx", "256", "-n", "2",
+        p = subprocess.Popen([*self.measured, "-m", MODEL, "-b", "64M", "--ctx", "256", "-n", "2",
                               "--temp", "0", "--plain", "--continue"], stdin=slave, stdout=slave,
                              stderr=slave, env=environment(self.folder))
         os.close(slave)
@@ -135,10 +150,9 @@ class LongText(unittest.TestCase):
             if line is not None:
                 os.write(master, line.encode() + b"\n")
         os.close(master)
-        _, status, usage = os.wait4(p.pid, 0)
+        p.wait()
         limit.cancel()
-        p.returncode = os.waitstatus_to_exitcode(status)
-        return p.returncode, said, usage.ru_maxrss * 1024
+        return p.returncode, said, self.peak()
 
     READY = "/help lists commands and keys"
 
@@ -181,7 +195,7 @@ class LongText(unittest.TestCase):
         path = self.chat(1, "hi")
         with open(path, "a", encoding="utf-8") as f:
             for i in range(24):
-                f.write('{"queued":"' + "x" * MIB + '"}\n')
+                f.write('{"queued":"' + "x" * (2 * MIB - 64) + '"}\n')
         code, said, peak = self.talk((self.READY, "/quit"))
         self.assertEqual(0, code, said)
         self.assertIn("are not sent", said)
@@ -214,7 +228,7 @@ class LongText(unittest.TestCase):
         self.assertEqual(0, code, said)
         self.assertIn(f"has {n} messages", said)
         self.assertLess(peak - short, ROOM / 4)
-        i = 0  # in lines: the peak of the next child begins at that of this process
+        i = 0
         with open(out, encoding="utf-8") as f:
             for line in f:
                 if '"content"' in line:
