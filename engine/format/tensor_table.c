@@ -276,7 +276,9 @@ static const struct tensor_info *find_by_id(const struct catalogue *c, enum tens
     return catalogue_find(c, name);
 }
 
-static unsigned facts_of(const struct catalogue *c, uint32_t layer)
+/* Returns the facts that hold.  FACT_FUSED_QKV needs a search for its tensor, so it is checked
+ * only if asked for. */
+static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned asked)
 {
     const struct hparams *h = &c->hparams;
     bool is_gguf = c->kind == CATALOGUE_GGUF;
@@ -290,7 +292,8 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer)
            fact(is_gguf && h->arch->rope_dims == ROPE_PROPORTIONAL, FACT_NEEDS_ROPE_FREQS) |
            fact(layer < h->n_layer - h->n_layer_kv_shared, FACT_OWNS_KV) |
            fact(!(may_lack_v && h->no_values), FACT_READS_V) | fact(!may_lack_v, FACT_NEEDS_V) |
-           fact(find_by_id(c, T_ATTN_QKV, layer) != NULL, FACT_FUSED_QKV) |
+           fact((asked & FACT_FUSED_QKV) != 0 && find_by_id(c, T_ATTN_QKV, layer) != NULL,
+                FACT_FUSED_QKV) |
            fact(h->attn_bias != BIAS_NONE, FACT_READS_BIAS) |
            fact(arch_has(h->arch, TRAIT_QKV_BIAS) || h->attn_bias >= BIAS_QKV,
                 FACT_NEEDS_BIAS) |
@@ -304,7 +307,7 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer)
 enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint32_t layer)
 {
     const struct tensor_spec *s = &specs[id];
-    unsigned facts = facts_of(c, layer), missing = s->when & ~facts;
+    unsigned facts = facts_of(c, layer, s->when), missing = s->when & ~facts;
 
     if (!arch_has(c->hparams.arch, s->traits))
         return ROLE_NONE;
