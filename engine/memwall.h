@@ -464,7 +464,7 @@ bool mw_chat_is_busy(struct mw_chat *c);
  * message will come behind (less, after going back, than is still held). */
 uint32_t mw_chat_tokens(struct mw_chat *c);
 
-/* What sending this text would cost, from the plan and what was measured so far. */
+/* The cost of sending a text of n_token tokens, from the plan and what was measured so far. */
 struct mw_cost {
     uint32_t n_token;    /* of the text, template included */
     uint32_t n_again;    /* of the conversation, that have to be evaluated again first */
@@ -473,8 +473,7 @@ struct mw_cost {
     bool is_at_least;    /* of arithmetic nothing is known yet: seconds are the disk's */
     uint64_t bytes;      /* that will be read */
 };
-int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
-                 struct err *e);
+int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struct err *e);
 /* What it would cost under another plan to evaluate all of the conversation again: n_again,
  * seconds and bytes. */
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out);

@@ -744,33 +744,15 @@ static double token_compute_s(const struct mw_chat *c)
     return forward_prompt_flops(c->m->desc) / c->m->limits.flops_s;
 }
 
-int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost *out,
-                 struct err *e)
+int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struct err *e)
 {
-    const struct tokenizer *t = model_tokenizer(c->m, e);
+    struct mw_sample *sample = malloc(sizeof *sample);
     struct cost_basis basis;
-    struct mw_sample *sample;
-    struct ids ids = { 0 };
     uint32_t n_ahead;
 
-    *out = (struct mw_cost){ 0 };
-    pthread_mutex_lock(&c->lock);
-    ids.max = c->plan.n_ctx;
-    pthread_mutex_unlock(&c->lock);
-    if (t == NULL || (tokenizer_encode(t, text, len, false, false, &ids, e) != 0 &&
-                      e->code != ERR_CONTEXT)) {
-        ids_free(&ids);
-        return -1;
-    }
-    if (e->code == ERR_CONTEXT) {
-        *e = (struct err)ERR_INIT;
-        ids.n = ids.max;
-    }
-    sample = malloc(sizeof *sample);
-    if (sample == NULL) {
-        ids_free(&ids);
+    *out = (struct mw_cost){ .n_token = n_token + TURN_MARKS };
+    if (sample == NULL)
         return err_memory(e, "a sample");
-    }
     mw_chat_sample(c, sample);
     basis = (struct cost_basis){ .prompt_bytes = c->m->prompt_bytes,
                                  .hot_bytes = c->m->hot_bytes,
@@ -782,12 +764,10 @@ int mw_chat_cost(struct mw_chat *c, const char *text, size_t len, struct mw_cost
     out->n_again = c->n_again;
     n_ahead = c->n_ahead;
     pthread_mutex_unlock(&c->lock);
-    out->n_token = (uint32_t)ids.n + TURN_MARKS;
     if (sample->kv.capacity > n_ahead)
         out->n_ctx_left = (uint32_t)(sample->kv.capacity - n_ahead);
     cost_estimate(&basis, out);
     free(sample);
-    ids_free(&ids);
     return 0;
 }
 

@@ -23,6 +23,8 @@
 
 #include <stdint.h>
 
+/* Bytes of text that were tokenized so far. */
+uint64_t fake_chat_encoded(void);
 /* How long a token takes; microseconds. */
 void fake_chat_pace(uint32_t token_us);
 /* As if each token's arithmetic kept all CPUs busy: spinning threads beside it. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -98,7 +99,7 @@ static void a_command_typed_while_reading_is_not_lost_in_the_search(void **state
     pty_send(run.s, "\033[5~");
     sees(&run, "more below");
     pty_send(run.s, "/stats\r");
-    sees(&run, "Enter does it as a command");
+    sees(&run, "Enter runs it as a command");
     pty_send(run.s, "\r");
     sees(&run, "Statistics");
 }
@@ -115,6 +116,31 @@ static void the_strip_of_a_small_screen_grows_by_keys(void **state)
     loses(&run, "verdict");
 }
 
+/* ---- another model ---- */
+
+static void keys_work_while_another_model_opens(void **state)
+{
+    char gate[200], line[220];
+    FILE *f;
+
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    sees(&run, "Fake Gemma");
+    snprintf(gate, sizeof gate, "%s/gate", run.home);
+    snprintf(line, sizeof line, "/model other-until:%s", gate);
+    fake_line(&run, line);
+    sees(&run, "loading");
+    pty_send(run.s, "typed meanwhile");
+    assert_true(pty_sees_at(run.s, -2, "> typed meanwhile"));
+    pty_send(run.s, "\r");
+    sees(&run, "1 queued");
+    f = fopen(gate, "w");
+    assert_non_null(f);
+    fclose(f);
+    sees(&run, "Other Model");
+    sees(&run, "You said: typed meanwhile");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +153,7 @@ int main(void)
         cmocka_unit_test_teardown(a_command_typed_while_reading_is_not_lost_in_the_search,
                                   end_run),
         cmocka_unit_test_teardown(the_strip_of_a_small_screen_grows_by_keys, end_run),
+        cmocka_unit_test_teardown(keys_work_while_another_model_opens, end_run),
     };
 
     return cmocka_run_group_tests_name("choices", tests, NULL, NULL);

@@ -313,6 +313,23 @@ static void the_conversation_is_cleared_listed_and_opened_again(void **state)
     program_quit(&run);
 }
 
+static void another_model_continues_the_conversation(void **state)
+{
+    char line[300];
+
+    (void)state;
+    begin((const char *[]){ "-n", "10", NULL });
+    program_say(&run, "the first question");
+    snprintf(line, sizeof line, "/model %s", program_slow_model());
+    program_ask(&run, line, "loading Talker");
+    program_say(&run, "the second question");
+    program_ask(&run, "/stats", "messages                  4");
+    pty_send(run.s, ESC);
+    loses(&run, "messages                  4");
+    program_sync(&run);
+    program_quit(&run);
+}
+
 static void looks_are_changed(void **state)
 {
     static const char code[] = "\033]52;c;aW50IG1haW4odm9pZCkKew"; /* int main(void) { */
@@ -436,6 +453,7 @@ int main(void)
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),
         cmocka_unit_test_teardown(the_line_is_edited_in_an_editor, end_run),
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),
+        cmocka_unit_test_teardown(another_model_continues_the_conversation, end_run),
         cmocka_unit_test_teardown(looks_are_changed, end_run),
         cmocka_unit_test_teardown(every_command_is_tried_helped_and_completed, end_run),
         cmocka_unit_test_teardown(arguments_are_completed, end_run),

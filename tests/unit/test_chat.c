@@ -403,7 +403,7 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
 
     /* All of it is held now: the next message costs itself. */
     settle(fresh);
-    assert_int_equal(mw_chat_cost(fresh, "so", 2, &cost, &e), 0);
+    assert_int_equal(mw_chat_cost(fresh, 1, &cost, &e), 0);
     assert_int_equal(cost.n_again, 0);
     mw_chat_close(changed);
     mw_chat_close(fresh);
@@ -417,12 +417,12 @@ static void the_cost_of_a_message_counts_what_must_be_evaluated_again(void **sta
     struct err e = ERR_INIT;
 
     (void)state;
-    assert_int_equal(mw_chat_cost(c, "so", 2, &before, &e), 0);
+    assert_int_equal(mw_chat_cost(c, 1, &before, &e), 0);
     assert_int_equal(before.n_again, 0);
     assert_int_equal(before.n_ctx_left, 256);
     assert_int_equal(mw_chat_restore(c, earlier, 2, 0, &e), 0);
     settle(c);
-    assert_int_equal(mw_chat_cost(c, "so", 2, &cost, &e), 0);
+    assert_int_equal(mw_chat_cost(c, 1, &cost, &e), 0);
     assert_true(cost.n_again > 10);
     assert_int_equal(cost.n_token, before.n_token);
     assert_true(cost.n_ctx_left < 256);
@@ -439,14 +439,14 @@ static void limits_tell_the_cost_before_the_first_prompt(void **state)
     struct plan plan;
 
     (void)state;
-    assert_int_equal(mw_chat_cost(c, "so", 2, &cost, &e), 0);
+    assert_int_equal(mw_chat_cost(c, 1, &cost, &e), 0);
     assert_true(cost.is_at_least);
     if (mw_limits_measure(model, &o.engine, 0.03, &limits, &e) != 0)
         fail_with(&e);
     assert_true(limits.memory_bytes_s > 0 &&
                 limits.flops_s > 0); /* so small a file tells no disk */
     mw_model_set_limits(model, &limits);
-    assert_int_equal(mw_chat_cost(c, "so", 2, &cost, &e), 0);
+    assert_int_equal(mw_chat_cost(c, 1, &cost, &e), 0);
     assert_false(cost.is_at_least);
     assert_true(cost.seconds > 0);
     assert_int_equal(mw_plan(model, &o.engine, &plan, &e), 0);

@@ -169,7 +169,7 @@ static void draw_chat(struct app *a, const struct canvas *screen)
         receipt_prefill(line, sizeof line, progress.done, progress.total, progress.ns, ascii,
                         &share);
         transcript_set_status(a->transcript, line, share);
-    } else if (talk_state(a->talk) == TALK_LOADING) {
+    } else if (talk_state(a->talk) == TALK_LOADING || talk_state(a->talk) == TALK_SWITCHING) {
         transcript_set_status(a->transcript, "loading the model", -1);
     } else {
         transcript_set_status(a->transcript, NULL, -1);

@@ -373,6 +373,8 @@ static void take_turn(struct app *a)
     app_enter(a, MODE_LINE);
     if (talk_is_answering(a->talk)) {
         app_hint(a, "an answer is being written: stop it first (Esc)");
+    } else if (talk_state(a->talk) == TALK_SWITCHING) {
+        app_hint(a, "another model is being opened: wait until it is loaded");
     } else if (keep >= 0) {
         talk_rewind(a->talk, (size_t)keep);
         if (text != NULL)

@@ -45,9 +45,10 @@ static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
 static const char *state_word(const struct talk *t)
 {
     static const char *const words[] = {
-        [TALK_LOADING] = "loading",     [TALK_FAILED] = "not loaded",
-        [TALK_READY] = "ready",         [TALK_PREFILL] = "reading prompt",
-        [TALK_ANSWERING] = "answering", [TALK_STOPPING] = "stopping",
+        [TALK_LOADING] = "loading",        [TALK_SWITCHING] = "loading",
+        [TALK_FAILED] = "not loaded",      [TALK_READY] = "ready",
+        [TALK_PREFILL] = "reading prompt", [TALK_ANSWERING] = "answering",
+        [TALK_STOPPING] = "stopping",
     };
 
     return words[talk_state(t)];

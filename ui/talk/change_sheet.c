@@ -215,6 +215,10 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     struct sheet *s;
     char line[160];
 
+    if (talk_state(t) == TALK_SWITCHING) {
+        talk_error(t, "another model is being opened: wait until it is loaded");
+        return;
+    }
     if (talk_try_plan(t, b, &then, &e) != 0) {
         say_why_not(t, b, &e);
         return;

@@ -76,7 +76,7 @@ bool changes_failed(struct changes *c)
 
 void changes_forget(struct changes *c)
 {
-    c->asked = c->applied;
+    c->applied = c->asked;
     c->n_pending = 0;
     c->then = THEN_NOTHING;
 }

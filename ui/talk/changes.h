@@ -41,7 +41,7 @@ int changes_ask(struct changes *c, struct mw_chat *chat, const struct mw_chat_op
 unsigned changes_done(struct changes *c);
 /* The engine has refused a change.  Returns false if none was pending. */
 bool changes_failed(struct changes *c);
-/* There will be no answer to what is pending: the options in force are the only ones. */
+/* Another engine begins with what was requested; there will be no answer to that. */
 void changes_forget(struct changes *c);
 
 #endif

@@ -19,12 +19,14 @@
 #include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
 
-/* Returns true, and says so, if an answer is being made. */
+/* Returns true, and says so, if the conversation cannot be changed now. */
 static bool is_busy(struct talk *t)
 {
     if (talk_is_answering(t))
         talk_error(t, "an answer is being written: stop it first (Esc)");
-    return talk_is_answering(t);
+    else if (talk_state(t) == TALK_SWITCHING)
+        talk_error(t, "another model is being opened: wait until it is loaded");
+    return talk_is_answering(t) || talk_state(t) == TALK_SWITCHING;
 }
 
 void run_quit(struct talk *t, const char *args)
@@ -356,7 +358,6 @@ void run_file(struct talk *t, const char *args)
 {
     struct err e = ERR_INIT;
     char path[4096], tokens[24];
-    uint32_t n_token = 0;
     const char *name;
     char *text;
     size_t n = 0;
@@ -374,12 +375,11 @@ void run_file(struct talk *t, const char *args)
         return;
     }
     name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    talk_count(t, text, n, &n_token);
     if (!talk_attach(t, name, text, n))
         talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
-    else if (n_token > 0)
+    else if (talk_file_tokens(t) > 0)
         talk_notice(t, "%s goes with the next message, about %s tokens; /file - drops it", name,
-                    receipt_count(tokens, sizeof tokens, n_token));
+                    receipt_count(tokens, sizeof tokens, talk_file_tokens(t)));
     else
         talk_notice(t, "%s goes with the next message; /file - drops it", name);
 }
@@ -407,11 +407,13 @@ void run_model(struct talk *t, const char *args)
     }
     if (is_busy(t))
         return;
+    if (talk_state(t) == TALK_LOADING) {
+        talk_error(t, "the model is being loaded: wait until it is ready");
+        return;
+    }
     path_expand(path, sizeof path, args);
     if (talk_open_model(t, path, &e) != 0)
         talk_report(t, &e);
-    else
-        talk_notice(t, "loading %s; the next message evaluates the conversation", info->name);
 }
 
 /* End the recording; false: there was none. */
@@ -442,6 +444,8 @@ void run_record(struct talk *t, const char *args, bool replaces)
             talk_error(t, "/record FILE begins, /record ends");
         return;
     }
+    if (talk_state(t) == TALK_SWITCHING && is_busy(t))
+        return;
     path_expand(path, sizeof path, args);
     if (talk_record(t, &file, &e) != 0)
         talk_report(t, &e);

@@ -11,6 +11,7 @@ libui_a_SOURCES += \
 	ui/talk/context_full.c ui/talk/context_full.h \
 	ui/talk/front.c ui/talk/front.h \
 	ui/talk/ledger.c ui/talk/ledger.h \
+	ui/talk/opening.c ui/talk/opening.h \
 	ui/talk/outbox.c ui/talk/outbox.h \
 	ui/talk/saving.c ui/talk/saving.h \
 	ui/talk/talk.c ui/talk/talk.h \
@@ -18,4 +19,5 @@ libui_a_SOURCES += \
 	ui/talk/talk_internal.h \
 	ui/talk/talk_messages.c \
 	ui/talk/talk_model.c \
-	ui/talk/talk_saved.c
+	ui/talk/talk_saved.c \
+	ui/talk/tokens.c ui/talk/tokens.h

@@ -39,6 +39,7 @@ bool outbox_attach(struct outbox *b, const char *name, char *text, size_t n)
     clean_line(f->name, sizeof f->name, name, strlen(name));
     f->text = text;
     f->n = n;
+    f->n_token = 0;
     b->n_file++;
     return true;
 }
@@ -47,6 +48,12 @@ void outbox_drop_files(struct outbox *b)
 {
     while (b->n_file > 0)
         free(b->file[--b->n_file].text);
+}
+
+void outbox_forget_tokens(struct outbox *b)
+{
+    for (size_t i = 0; i < b->n_file; i++)
+        b->file[i].n_token = 0;
 }
 
 char *outbox_message(const struct outbox *b, const char *text)

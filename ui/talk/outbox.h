@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define OUTBOX_MAX_QUEUE 32 /* as many as STORE_MAX_QUEUE */
 #define OUTBOX_MAX_FILES 16
@@ -18,6 +19,7 @@ struct outbox_file {
     char name[96]; /* clean */
     char *text;    /* ends in NUL */
     size_t n;
+    uint32_t n_token; /* 0: not counted yet */
 };
 
 struct outbox {
@@ -36,6 +38,7 @@ size_t outbox_bytes(const struct outbox *b);
 /* Attach text to the next message and take it over.  Returns false if there are too many. */
 bool outbox_attach(struct outbox *b, const char *name, char *text, size_t n);
 void outbox_drop_files(struct outbox *b);
+void outbox_forget_tokens(struct outbox *b);
 /* The message text with the files before it, to be freed; NULL without memory. */
 char *outbox_message(const struct outbox *b, const char *text);
 

@@ -46,15 +46,14 @@ void talk_close(struct talk *t)
 
     if (t == NULL)
         return;
-    if (t->chat != NULL)
-        mw_chat_cancel(t->chat);
+    if (t->engine.chat != NULL)
+        mw_chat_cancel(t->engine.chat);
     talk_record_end(t, &ignored);
     model_close(t);
     saving_close(&t->saving);
     outbox_free(&t->outbox);
     ledger_free(&t->ledger);
     changes_free(&t->changes);
-    free(t->model_path);
     free(t);
 }
 
@@ -105,7 +104,7 @@ const struct mw_chat_options *talk_options(const struct talk *t)
 
 const struct mw_model *talk_model(const struct talk *t)
 {
-    return t->model;
+    return t->engine.model;
 }
 
 const struct mw_model_info *talk_info(const struct talk *t)
@@ -140,7 +139,7 @@ struct saving *talk_saving(struct talk *t)
 
 uint32_t talk_tokens(const struct talk *t)
 {
-    return t->chat == NULL ? 0 : mw_chat_tokens(t->chat);
+    return t->engine.chat == NULL ? 0 : mw_chat_tokens(t->engine.chat);
 }
 
 bool talk_progress(const struct talk *t, struct talk_progress *out)
@@ -154,17 +153,17 @@ bool talk_progress(const struct talk *t, struct talk_progress *out)
 
 void talk_sample(struct talk *t, struct mw_sample *out)
 {
-    if (t->chat == NULL) {
+    if (t->engine.chat == NULL) {
         *out = (struct mw_sample){ .state = MW_LOADING, .t_ns = clock_ns() };
         return;
     }
-    mw_chat_sample(t->chat, out);
-    mw_watch_complete(t->watch, out);
+    mw_chat_sample(t->engine.chat, out);
+    mw_watch_complete(t->engine.watch, out);
 }
 
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e)
 {
-    return mw_plan(t->model, o, out, e);
+    return mw_plan(t->engine.model, o, out, e);
 }
 
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
@@ -172,12 +171,12 @@ bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest
 {
     struct err ignored = ERR_INIT;
 
-    return mw_plan_fit(t->model, o, smallest_budget, largest_ctx, &ignored) == 0;
+    return mw_plan_fit(t->engine.model, o, smallest_budget, largest_ctx, &ignored) == 0;
 }
 
 void talk_cost_again(const struct talk *t, const struct plan *plan, struct mw_cost *out)
 {
-    mw_chat_cost_again(t->chat, plan, out);
+    mw_chat_cost_again(t->engine.chat, plan, out);
 }
 
 /* ---- messages to the person ---- */
@@ -243,7 +242,7 @@ static void take_sample(void *ctx, struct mw_sample *out)
 
 int talk_record(struct talk *t, const struct mw_output *file, struct err *e)
 {
-    int fd = mw_output_open(t->model, file, e);
+    int fd = mw_output_open(t->engine.model, file, e);
 
     if (fd < 0 || mw_recorder_open(&t->recorder, fd, file->path, take_sample, t, e) != 0)
         return -1;

@@ -31,10 +31,13 @@ struct talk;
  *      error               │                 └─stop──> STOPPING <──stop────────────┤
  *        v                 │                              │                        │
  *      FAILED ──/memory────┤<──────────done───────────────┴──────────done──────────┘
+ *
+ * /model goes from READY or FAILED to SWITCHING, and from there to LOADING.
  */
 enum talk_state {
     TALK_LOADING,
-    TALK_FAILED, /* the model could not be loaded with these options */
+    TALK_SWITCHING, /* another model is opened; there may be no engine */
+    TALK_FAILED,    /* the model could not be loaded with these options */
     TALK_READY,
     TALK_PREFILL,   /* the engine evaluates the prompt */
     TALK_ANSWERING, /* text arrives, or the engine has not started on the message yet */
@@ -62,7 +65,7 @@ uint64_t talk_wait(const struct talk *t);
 
 enum talk_state talk_state(const struct talk *t);
 bool talk_is_answering(const struct talk *t); /* PREFILL, ANSWERING or STOPPING */
-bool talk_is_loaded(const struct talk *t);    /* neither LOADING nor FAILED */
+bool talk_is_loaded(const struct talk *t);    /* READY or answering */
 
 const struct ui_chat_options *talk_settings(const struct talk *t); /* as for talk_open */
 const struct mw_chat_options *talk_options(const struct talk *t);  /* requested */
@@ -90,9 +93,9 @@ int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, 
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
                   uint32_t *largest_ctx);
 /* What sending text, files included, would cost.  false: not known. */
-bool talk_cost(const struct talk *t, const char *text, struct mw_cost *out);
-/* The tokens of text[0 .. n).  false: not known. */
-bool talk_count(const struct talk *t, const char *text, size_t n, uint32_t *out);
+bool talk_cost(struct talk *t, const char *text, struct mw_cost *out);
+/* The tokens of the file that was attached last; 0: not known. */
+uint32_t talk_file_tokens(struct talk *t);
 /* What it would cost to evaluate all of the conversation again under another plan. */
 void talk_cost_again(const struct talk *t, const struct plan *plan, struct mw_cost *out);
 
@@ -144,7 +147,9 @@ char *talk_text_of(struct talk *t, size_t n);
 
 /* Request other options; see changes.h. */
 void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then);
-/* Switch to another model and keep the conversation.  -1 with *e: the old model stays. */
+/* Start to switch to another model, which keeps the conversation.  The state must be READY or
+ * FAILED.  If the model cannot be opened, the old one is used again.  -1 with *e: nothing has
+ * changed. */
 int talk_open_model(struct talk *t, const char *path, struct err *e);
 
 /* ---- recording ---- */

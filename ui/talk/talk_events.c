@@ -34,7 +34,7 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
     if (t->state == TALK_FAILED) /* other options made it fit */
         changes_done(&t->changes);
     t->state = TALK_READY;
-    t->plan = ev->plan;
+    model_set_plan(t, &ev->plan);
     introduce(t);
     talk_send_waiting(t);
 }
@@ -74,7 +74,7 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
     char changed[110];
     unsigned then;
 
-    t->plan = ev->plan;
+    model_set_plan(t, &ev->plan);
     changed_text(changed, sizeof changed, &t->changes.applied.engine, &t->changes.asked.engine);
     then = changes_done(&t->changes);
     if (t->ledger.n_absent > 0 && t->plan.n_ctx > t->ledger.restored_ctx &&
@@ -236,13 +236,17 @@ static void on_event(struct talk *t, const struct mw_event *ev)
 
 int talk_fd(const struct talk *t)
 {
-    return t->chat == NULL ? -1 : mw_chat_fd(t->chat);
+    if (t->switching.opening != NULL)
+        return opening_fd(t->switching.opening);
+    return t->engine.chat == NULL ? -1 : mw_chat_fd(t->engine.chat);
 }
 
 void talk_pump(struct talk *t)
 {
     struct mw_event ev;
 
-    while (t->chat != NULL && mw_chat_next(t->chat, &ev))
+    while (t->engine.chat != NULL && mw_chat_next(t->engine.chat, &ev))
         on_event(t, &ev);
+    if (t->switching.opening != NULL && opening_is_over(t->switching.opening))
+        model_opened(t);
 }

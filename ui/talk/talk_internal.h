@@ -10,6 +10,7 @@
 #ifndef MEMWALL_UI_TALK_TALK_INTERNAL_H
 #define MEMWALL_UI_TALK_TALK_INTERNAL_H
 
+#include "ui/talk/opening.h"
 #include "ui/talk/talk.h"
 
 /* The answer that is being made. */
@@ -19,17 +20,35 @@ struct answer {
     uint64_t prefill_done, prefill_total, started_ns;
 };
 
+/*
+ * Switching to another model, on a thread (opening.h):
+ *
+ *     PROBE ──can be read, or does not fit beside the old one──> NEW ──fails──> BACK
+ *
+ * PROBE reads the header within the memory that the old engine leaves, so a path that is no
+ * model changes nothing.  NEW and BACK close the engine that there is and open the new model,
+ * or the old one again.
+ */
+enum switch_step { SWITCH_PROBE, SWITCH_NEW, SWITCH_BACK };
+
+struct switching {
+    enum switch_step step;
+    struct opening *opening; /* NULL: nothing is opened */
+    char *path;              /* of the new model */
+    enum talk_state before;  /* the state that a failed probe returns to */
+};
+
 struct talk {
     const struct ui_chat_options *o;
     struct talk_front front;
     enum talk_state state;
 
     char *model_path;
-    struct mw_model *model;
+    struct engine engine; /* empty while another model is opened */
+    struct switching switching;
     struct mw_model_info info;
-    struct mw_chat *chat;
-    struct mw_watch *watch;
     struct plan plan;
+    size_t text_max; /* talk_text_max */
     struct mw_recorder *recorder;
     char recorder_path[256];
 
@@ -46,8 +65,11 @@ struct talk {
 
 /* Open the model that o names and start the engine. */
 int model_open_first(struct talk *t, struct err *e);
-/* Close chat and model, or leave them to the engine's thread if its disk does not answer. */
 void model_close(struct talk *t);
+/* The engine has this plan now. */
+void model_set_plan(struct talk *t, const struct plan *plan);
+/* The thread that opens a model has ended. */
+void model_opened(struct talk *t);
 
 /* ---- talk_messages.c ---- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ui/talk/talk_internal.h"
+#include "ui/talk/tokens.h"
 
 static void changed(struct talk *t)
 {
@@ -15,10 +16,7 @@ static void changed(struct talk *t)
 
 size_t talk_text_max(const struct talk *t)
 {
-    struct mw_options o = t->changes.asked.engine;
-
-    o.n_ctx = t->plan.n_ctx > 0 ? t->plan.n_ctx : o.n_ctx;
-    return (size_t)mw_text_bytes(t->model, &o);
+    return t->text_max;
 }
 
 size_t talk_text_room(const struct talk *t)
@@ -42,24 +40,41 @@ void talk_drop_files(struct talk *t)
     changed(t);
 }
 
-bool talk_cost(const struct talk *t, const char *text, struct mw_cost *out)
-{
-    struct err ignored = ERR_INIT;
-    char *whole = talk_is_loaded(t) ? outbox_message(&t->outbox, text) : NULL;
-    bool ok = whole != NULL && mw_chat_cost(t->chat, whole, strlen(whole), out, &ignored) == 0;
+/* ---- what it costs ---- */
 
-    free(whole);
-    return ok;
+#define FRAME_TOKENS 8 /* name and marks around a file */
+
+/* Count the tokens of the attached files, each once. */
+static bool count_files(struct talk *t, uint32_t *sum)
+{
+    for (size_t i = 0; i < t->outbox.n_file; i++) {
+        struct outbox_file *f = &t->outbox.file[i];
+
+        if (f->n_token == 0 && !tokens_of(t->engine.model, f->text, f->n, &f->n_token))
+            return false;
+        *sum += f->n_token + FRAME_TOKENS;
+    }
+    return true;
 }
 
-bool talk_count(const struct talk *t, const char *text, size_t n, uint32_t *out)
+bool talk_cost(struct talk *t, const char *text, struct mw_cost *out)
 {
     struct err ignored = ERR_INIT;
-    struct mw_cost cost = { 0 };
-    bool ok = talk_is_loaded(t) && mw_chat_cost(t->chat, text, n, &cost, &ignored) == 0;
+    uint32_t n_token;
 
-    *out = cost.n_token;
-    return ok;
+    return talk_is_loaded(t) && tokens_of(t->engine.model, text, strlen(text), &n_token) &&
+           count_files(t, &n_token) &&
+           mw_chat_cost(t->engine.chat, n_token, out, &ignored) == 0;
+}
+
+uint32_t talk_file_tokens(struct talk *t)
+{
+    const struct outbox *b = &t->outbox;
+    uint32_t sum = 0;
+
+    if (b->n_file == 0 || !talk_is_loaded(t) || !count_files(t, &sum))
+        return 0;
+    return b->file[b->n_file - 1].n_token;
 }
 
 /* ---- sending ---- */
@@ -79,7 +94,7 @@ static void send_now(struct talk *t, const char *message, bool from_queue)
     struct err e = ERR_INIT;
     uint32_t id;
 
-    if (mw_chat_send(t->chat, message, n, &e) != 0) {
+    if (mw_chat_send(t->engine.chat, message, n, &e) != 0) {
         talk_report(t, &e);
         talk_draft(t, message);
         saving_unqueue(&t->saving, from_queue);
@@ -162,7 +177,7 @@ void talk_stop(struct talk *t)
 {
     if (!talk_is_answering(t))
         return;
-    mw_chat_cancel(t->chat);
+    mw_chat_cancel(t->engine.chat);
     t->state = TALK_STOPPING;
     messages_return_waiting(t);
     changed(t);
@@ -177,7 +192,7 @@ void talk_rewind(struct talk *t, size_t n)
     /* The engine holds only the newest messages; the others are in the saved chat. */
     bool restores = l->n_absent > 0 || (l->n_dropped > 0 && n <= l->n_dropped);
 
-    if (saving_find(&t->saving, n, &e) != 0 || mw_chat_rewind(t->chat, n, &e) != 0) {
+    if (saving_find(&t->saving, n, &e) != 0 || mw_chat_rewind(t->engine.chat, n, &e) != 0) {
         talk_report(t, &e);
         return;
     }
@@ -212,7 +227,7 @@ void talk_retry(struct talk *t)
         talk_error(t, "there is no answer to make again");
         return;
     }
-    if (mw_chat_retry(t->chat, &e) != 0) {
+    if (mw_chat_retry(t->engine.chat, &e) != 0) {
         talk_report(t, &e);
         return;
     }
@@ -230,7 +245,7 @@ void talk_continue(struct talk *t)
 
     if (t->ledger.n == 0)
         talk_error(t, "there is nothing to continue");
-    else if (mw_chat_continue(t->chat, &e) != 0)
+    else if (mw_chat_continue(t->engine.chat, &e) != 0)
         talk_report(t, &e);
     else
         messages_begin_answer(t, !ledger_ends_with_user(&t->ledger));
@@ -240,7 +255,7 @@ void talk_clear(struct talk *t)
 {
     struct err e = ERR_INIT;
 
-    if (mw_chat_rewind(t->chat, 0, &e) != 0) {
+    if (mw_chat_rewind(t->engine.chat, 0, &e) != 0) {
         talk_report(t, &e);
         return;
     }
@@ -260,7 +275,7 @@ void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then)
 {
     struct err e = ERR_INIT;
 
-    if (changes_ask(&t->changes, t->chat, o, then, &e) != 0)
+    if (changes_ask(&t->changes, t->engine.chat, o, then, &e) != 0)
         talk_report(t, &e);
     else if ((then & THEN_ANNOUNCE) != 0 && talk_is_answering(t))
         talk_notice(t, "takes effect after this answer");

@@ -7,101 +7,189 @@
 
 #include "ui/talk/talk_internal.h"
 
-#define STOP_MS 500
+#define ABANDON_MS 2000 /* longer than measuring the machine takes */
 
-static int open_model(struct talk *t, const char *path, struct err *e)
+/* ---- the engine ---- */
+
+void model_set_plan(struct talk *t, const struct plan *plan)
 {
-    struct mw_chat_options o = *talk_options(t);
+    struct mw_options o = talk_options(t)->engine;
 
-    if (mw_model_open_within(&t->model, path, o.engine.memory_bytes, e) != 0)
-        return -1;
-    mw_model_info(t->model, &t->info);
-    /* The model's recommendation, except for what the person chose. */
-    mw_sampling_default(t->model, &o.sampling);
-    if (t->o->overlay != NULL)
-        t->o->overlay(t->o->overlay_ctx, &o.sampling);
-    if (t->o->limits != NULL)
-        t->o->limits(t->model, path, &o.engine);
-    return changes_ask(&t->changes, NULL, &o, THEN_NOTHING, e);
+    t->plan = *plan;
+    if (plan->n_ctx > 0)
+        o.n_ctx = plan->n_ctx;
+    t->text_max = (size_t)mw_text_bytes(t->engine.model, &o);
 }
 
-static int open_chat(struct talk *t, struct err *e)
+/* Use model: its recommendations for sampling, except where the person chose, and a chat. */
+static int start_engine(struct talk *t, struct mw_model *model, struct err *e)
 {
-    const struct mw_chat_options *o = talk_options(t);
+    struct mw_chat_options o = *talk_options(t);
+    struct plan plan;
 
-    if (mw_plan(t->model, &o->engine, &t->plan, e) != 0 ||
-        mw_watch_new(&t->watch, t->model, e) != 0 ||
-        mw_chat_open(&t->chat, t->model, o, e) != 0)
+    t->engine.model = model;
+    outbox_forget_tokens(&t->outbox); /* they were of another tokenizer */
+    mw_model_info(model, &t->info);
+    mw_sampling_default(model, &o.sampling);
+    if (t->o->overlay != NULL)
+        t->o->overlay(t->o->overlay_ctx, &o.sampling);
+    if (changes_ask(&t->changes, NULL, &o, THEN_NOTHING, e) != 0 ||
+        mw_plan(model, &o.engine, &plan, e) != 0 ||
+        mw_watch_new(&t->engine.watch, model, e) != 0 ||
+        mw_chat_open(&t->engine.chat, model, talk_options(t), e) != 0)
         return -1;
+    model_set_plan(t, &plan);
     t->state = TALK_LOADING;
     return 0;
 }
 
-void model_close(struct talk *t)
-{
-    if (t->chat == NULL || mw_chat_stop(t->chat, STOP_MS)) {
-        mw_chat_close(t->chat);
-        mw_watch_free(t->watch);
-        mw_model_close(t->model);
-    }
-    t->chat = NULL;
-    t->watch = NULL;
-    t->model = NULL;
-}
-
 /* Reading the header or measuring the machine may take a while, and nothing is on the screen
  * or on disk yet: a signal ends the program as it would without a handler. */
-int model_open_first(struct talk *t, struct err *e)
+static int open_model(struct mw_model **out, const struct ui_chat_options *o, struct err *e)
 {
+    const struct mw_options *engine = &o->chat.engine;
     sigset_t ending, before;
     int rc;
 
-    t->model_path = strdup(t->o->model_path);
-    if (t->model_path == NULL)
-        return err_memory(e, "the chat");
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGTERM);
     sigaddset(&ending, SIGHUP);
     pthread_sigmask(SIG_UNBLOCK, &ending, &before);
-    rc = open_model(t, t->model_path, e);
+    rc = mw_model_open_within(out, o->model_path, engine->memory_bytes, e);
+    if (rc == 0 && o->limits != NULL)
+        o->limits(*out, o->model_path, engine);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc != 0 ? -1 : open_chat(t, e);
+    return rc;
+}
+
+int model_open_first(struct talk *t, struct err *e)
+{
+    struct mw_model *model;
+
+    t->model_path = strdup(t->o->model_path);
+    if (t->model_path == NULL)
+        return err_memory(e, "the path of the model");
+    return open_model(&model, t->o, e) != 0 ? -1 : start_engine(t, model, e);
+}
+
+void model_close(struct talk *t)
+{
+    opening_abandon(t->switching.opening, ABANDON_MS);
+    engine_close(&t->engine);
+    free(t->switching.path);
+    free(t->model_path);
+}
+
+/* ---- switching ---- */
+
+/* Open path on a thread.  Every step but the first closes the engine that there is. */
+static int start_step(struct talk *t, enum switch_step step, const char *path, struct err *e)
+{
+    struct opening_job job = { .path = path, .engine = talk_options(t)->engine };
+    uint64_t budget = t->plan.budget_bytes, sum = t->plan.sum_bytes;
+
+    if (step == SWITCH_PROBE) {
+        job.engine.memory_bytes = budget > sum ? budget - sum : 1;
+    } else {
+        job.limits = t->o->limits;
+        job.old = t->engine;
+    }
+    if (opening_start(&t->switching.opening, &job, e) != 0)
+        return -1;
+    t->switching.step = step;
+    if (step != SWITCH_PROBE) {
+        t->engine = (struct engine){ 0 };
+        changes_forget(&t->changes);
+    }
+    return 0;
 }
 
 int talk_open_model(struct talk *t, const char *path, struct err *e)
 {
-    struct err again = ERR_INIT, ignored = ERR_INIT;
-    struct mw_model *probe = NULL;
-    struct plan plan;
-    char *name = strdup(path);
-    int rc;
+    char *copy = strdup(path);
 
-    if (name == NULL)
+    if (copy == NULL)
         return err_memory(e, "the path of the model");
-    /* Headers only: can it be opened, and does it fit? */
-    rc = mw_model_open_within(&probe, path, talk_options(t)->engine.memory_bytes, e);
-    if (rc == 0)
-        rc = mw_plan(probe, &talk_options(t)->engine, &plan, e);
-    mw_model_close(probe);
-    if (rc != 0) {
-        free(name);
+    if (start_step(t, SWITCH_PROBE, copy, e) != 0) {
+        free(copy);
         return -1;
     }
+    free(t->switching.path);
+    t->switching.path = copy;
+    t->switching.before = t->state;
+    t->state = TALK_SWITCHING;
+    t->front.changed(t->front.ctx);
+    return 0;
+}
+
+/* The old engine is still there and goes on. */
+static void stay(struct talk *t, const struct err *e)
+{
+    talk_report(t, e);
+    t->state = t->switching.before;
+    talk_send_waiting(t);
+}
+
+/* The model can be read, or does not fit beside the old one. */
+static void leave_old_model(struct talk *t)
+{
+    struct err e = ERR_INIT, ignored = ERR_INIT;
+
     if (talk_recording(t) != NULL) {
         talk_record_end(t, &ignored);
-        talk_notice(t, "recording stopped: the model was changed");
+        talk_notice(t, "recording stopped: the model is changed");
     }
-    model_close(t);
-    if (open_model(t, path, e) == 0 && open_chat(t, e) == 0) {
-        free(t->model_path);
-        t->model_path = name;
-        return saved_restore(t, e);
+    if (start_step(t, SWITCH_NEW, t->switching.path, &e) != 0)
+        stay(t, &e);
+}
+
+static void use_new_model(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    free(t->model_path);
+    t->model_path = t->switching.path;
+    t->switching.path = NULL;
+    talk_notice(t, "loading %s; the next message evaluates the conversation", t->info.name);
+    if (saved_restore(t, &e) != 0)
+        talk_report(t, &e);
+}
+
+static void go_back(struct talk *t, const struct err *why)
+{
+    struct err e = ERR_INIT;
+
+    talk_report(t, why);
+    if (start_step(t, SWITCH_BACK, t->model_path, &e) == 0)
+        return;
+    talk_report(t, &e);
+    talk_quit(t);
+}
+
+void model_opened(struct talk *t)
+{
+    enum switch_step step = t->switching.step;
+    struct err e = ERR_INIT;
+    struct mw_model *m = opening_take(t->switching.opening, &e);
+
+    t->switching.opening = NULL;
+    if (step == SWITCH_PROBE) {
+        mw_model_close(m);
+        if (m == NULL && e.code != ERR_BUDGET)
+            stay(t, &e);
+        else
+            leave_old_model(t);
+    } else if (m != NULL && start_engine(t, m, &e) == 0) {
+        if (step == SWITCH_NEW)
+            use_new_model(t);
+        else if (saved_restore(t, &e) != 0)
+            talk_report(t, &e);
+    } else if (step == SWITCH_NEW) {
+        go_back(t, &e);
+    } else { /* neither model can be opened */
+        talk_report(t, &e);
+        talk_quit(t);
     }
-    free(name);
-    model_close(t);
-    if (open_model(t, t->model_path, &again) != 0 || open_chat(t, &again) != 0 ||
-        saved_restore(t, &again) != 0)
-        talk_quit(t); /* neither model can be opened */
-    return -1;
+    t->front.changed(t->front.ctx);
 }

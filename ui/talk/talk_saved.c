@@ -175,7 +175,7 @@ int saved_restore(struct talk *t, struct err *e)
                  : read_messages(t->saving.store, from, messages, texts, &n, e);
 
     if (rc == 0)
-        rc = mw_chat_restore(t->chat, messages, n, n_before, e);
+        rc = mw_chat_restore(t->engine.chat, messages, n, n_before, e);
     if (rc == 0) {
         t->ledger.n_absent = n_before;
         t->ledger.restored_ctx = t->plan.n_ctx;

@@ -1,0 +1,297 @@
+/*
+ * A conversation without a screen, on the engine of tests/lib/fake_chat.c.
+ */
+#include "config.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/fail_with.h"
+#include "tests/lib/fake_chat.h"
+#include "ui/talk/commands.h"
+#include "ui/talk/talk.h"
+#include "ui/text/sheet.h"
+
+static struct talk *t;
+static char said[8192]; /* notices and errors, a line each */
+static bool has_quit;
+
+/* ---- a front that writes down what is said ---- */
+
+static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
+{
+    size_t n = strlen(said);
+
+    (void)ctx;
+    (void)id;
+    snprintf(said + n, sizeof said - n, "%s%s\n", kind == SAY_ERROR ? "error: " : "", text);
+}
+
+static void on_sheet(void *ctx, struct sheet *s)
+{
+    (void)ctx;
+    sheet_enter(s);
+    sheet_free(s);
+}
+
+static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
+{
+    (void)ctx;
+    (void)text;
+    (void)n;
+    (void)id;
+}
+
+static void on_begin(void *ctx, bool resumes)
+{
+    (void)ctx;
+    (void)resumes;
+}
+
+static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
+{
+    (void)ctx;
+    (void)text;
+    (void)n;
+    (void)is_thinking;
+}
+
+static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id)
+{
+    (void)ctx;
+    (void)r;
+    (void)had_text;
+    (void)id;
+}
+
+static void on_nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+static void on_count(void *ctx, size_t n)
+{
+    (void)ctx;
+    (void)n;
+}
+
+static void on_draft(void *ctx, const char *text)
+{
+    (void)ctx;
+    (void)text;
+}
+
+static char *on_text_of(void *ctx, size_t n)
+{
+    (void)ctx;
+    return talk_saved_text(t, n);
+}
+
+static int on_act(void *ctx, enum talk_action action, const char *arg, struct err *e)
+{
+    (void)ctx;
+    (void)action;
+    (void)arg;
+    return err_set(e, ERR_UNSUPPORTED, "no screen");
+}
+
+static void on_quit(void *ctx)
+{
+    (void)ctx;
+    has_quit = true;
+}
+
+static const struct talk_front front = {
+    .say = on_say,
+    .sheet = on_sheet,
+    .user = on_user,
+    .begin = on_begin,
+    .piece = on_piece,
+    .done = on_done,
+    .context_full = on_nothing,
+    .rewound = on_count,
+    .dropped = on_count,
+    .restored = on_nothing,
+    .changed = on_nothing,
+    .draft = on_draft,
+    .text_of = on_text_of,
+    .act = on_act,
+    .quit = on_quit,
+};
+
+/* ---- running it ---- */
+
+static void pump_until(enum talk_state state)
+{
+    while (talk_state(t) != state) {
+        struct pollfd fd = { talk_fd(t), POLLIN, 0 };
+
+        if (poll(&fd, 1, 20000) <= 0)
+            fail_msg("state %d does not come: %s", state, said);
+        talk_pump(t);
+    }
+}
+
+static int begin(void **state)
+{
+    static struct ui_chat_options o;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o = (struct ui_chat_options){ .model_path = "fake", .no_save = true };
+    o.paths.data_dir = "/nowhere";
+    mw_options_default(&o.chat.engine);
+    o.chat.engine.n_ctx = 131072;
+    o.chat.engine.memory_bytes = (uint64_t)8 << 30;
+    said[0] = '\0';
+    has_quit = false;
+    fake_chat_pace(100);
+    if (talk_open(&t, &o, &front, &e) != 0)
+        fail_with(&e);
+    pump_until(TALK_READY);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    talk_close(t);
+    return 0;
+}
+
+static void expect_said(const char *text)
+{
+    if (strstr(said, text) == NULL)
+        fail_msg("\"%s\" is not in: %s", text, said);
+}
+
+/* ---- what a message costs ---- */
+
+static void attached_text_is_tokenized_once_and_not_all_of_it(void **state)
+{
+    size_t n = 3000000;
+    char *text = malloc(n + 1);
+    uint64_t before = fake_chat_encoded();
+    struct mw_cost cost;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'x', n);
+    text[n] = '\0';
+    assert_true(talk_attach(t, "long.txt", text, n));
+    for (int i = 0; i < 50; i++)
+        assert_true(talk_cost(t, "what is this?", &cost));
+    assert_in_range(cost.n_token, n / 4, n / 4 + 100);
+    assert_true(fake_chat_encoded() - before <= 65536 + 50 * strlen("what is this?"));
+}
+
+static void a_long_line_is_not_tokenized_whole(void **state)
+{
+    size_t n = 2000000;
+    char *text = malloc(n + 1);
+    uint64_t before = fake_chat_encoded();
+    struct mw_cost cost;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'x', n);
+    text[n] = '\0';
+    assert_true(talk_cost(t, text, &cost));
+    assert_in_range(cost.n_token, n / 4, n / 4 + 100);
+    assert_true(fake_chat_encoded() - before <= 65536);
+    free(text);
+}
+
+/* ---- options ---- */
+
+static void a_change_is_in_force_when_the_engine_has_applied_it(void **state)
+{
+    (void)state;
+    command_enter(t, "/ctx 2048"); /* the sheet is entered at once */
+    assert_int_equal(talk_options(t)->engine.n_ctx, 2048);
+    while (talk_plan(t)->n_ctx != 2048) {
+        struct pollfd fd = { talk_fd(t), POLLIN, 0 };
+
+        assert_true(poll(&fd, 1, 20000) > 0);
+        talk_pump(t);
+    }
+    expect_said("now: context 2048");
+}
+
+/* ---- another model ---- */
+
+static void a_path_that_is_no_model_changes_nothing(void **state)
+{
+    (void)state;
+    command_enter(t, "/model missing.gguf");
+    assert_int_equal(talk_state(t), TALK_SWITCHING);
+    command_enter(t, "/retry");
+    expect_said("another model is being opened");
+    pump_until(TALK_READY);
+    expect_said("error: cannot open \"missing.gguf\"");
+    assert_string_equal(talk_info(t)->name, "Fake Gemma E2B");
+    command_enter(t, "say hello");
+    assert_true(talk_is_answering(t));
+    pump_until(TALK_READY);
+}
+
+static void a_model_that_does_not_fit_gives_way_to_the_old_one(void **state)
+{
+    (void)state;
+    command_enter(t, "say hello");
+    pump_until(TALK_READY);
+    command_enter(t, "/model huge-other");
+    command_enter(t, "say more"); /* waits for a model */
+    pump_until(TALK_ANSWERING);
+    expect_said("error: a huge model does not fit");
+    assert_string_equal(talk_info(t)->name, "Fake Gemma E2B");
+    pump_until(TALK_READY);
+    assert_int_equal(talk_ledger(t)->n, 4);
+    assert_false(has_quit);
+}
+
+static void options_that_are_set_while_a_model_opens_are_its_options(void **state)
+{
+    (void)state;
+    command_enter(t, "/model other");
+    command_enter(t, "/temp 0.25");
+    pump_until(TALK_LOADING);
+    command_enter(t, "/predict 7");
+    pump_until(TALK_READY);
+    assert_string_equal(talk_info(t)->name, "Other Model");
+    assert_int_equal(talk_options(t)->n_predict, 7);
+}
+
+static void the_program_can_end_while_a_model_opens(void **state)
+{
+    (void)state;
+    command_enter(t, "/model other");
+    assert_int_equal(talk_state(t), TALK_SWITCHING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(attached_text_is_tokenized_once_and_not_all_of_it,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_long_line_is_not_tokenized_whole, begin, end),
+        cmocka_unit_test_setup_teardown(a_change_is_in_force_when_the_engine_has_applied_it,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_path_that_is_no_model_changes_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_model_that_does_not_fit_gives_way_to_the_old_one,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            options_that_are_set_while_a_model_opens_are_its_options, begin, end),
+        cmocka_unit_test_setup_teardown(the_program_can_end_while_a_model_opens, begin, end),
+    };
+
+    return cmocka_run_group_tests_name("talk", tests, NULL, NULL);
+}
