@@ -397,22 +397,6 @@ static void what_was_never_saved_stays(void **state)
     transcript_free(t);
 }
 
-static void it_is_dirty_when_something_changed(void **state)
-{
-    struct transcript *t = begin();
-
-    (void)state;
-    say(t, TRANSCRIPT_USER, "x");
-    assert_true(transcript_is_dirty(t));
-    free(drawn(t, HEIGHT, WIDTH, true, false));
-    assert_false(transcript_is_dirty(t));
-    transcript_begin(t, false);
-    free(drawn(t, HEIGHT, WIDTH, true, false));
-    piece(t, "y");
-    assert_true(transcript_is_dirty(t));
-    transcript_free(t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,7 +415,6 @@ int main(void)
         cmocka_unit_test(old_turns_come_back_from_the_saved_chat),
         cmocka_unit_test(an_answer_that_was_saved_is_dropped_and_comes_back),
         cmocka_unit_test(what_was_never_saved_stays),
-        cmocka_unit_test(it_is_dirty_when_something_changed),
     };
 
     setlocale(LC_CTYPE, "C.UTF-8");

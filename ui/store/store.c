@@ -223,13 +223,13 @@ static int open_file(struct store *s, const char *path, struct err *e)
         return err_set(e, ERR_ARGUMENT, "the path of the chat is too long");
     snprintf(s->path, sizeof s->path, "%s", path);
     take_name(s);
-    s->fd = open(path, (s->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    s->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (s->fd < 0 || fstat(s->fd, &st) != 0)
         return err_sys(e, "cannot open \"%.200s\"", path);
     s->is_nameless = st.st_nlink == 0;
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_FORMAT, "\"%.200s\" is not a file", path);
-    if (!s->read_only && flock(s->fd, LOCK_EX | LOCK_NB) != 0)
+    if (flock(s->fd, LOCK_EX | LOCK_NB) != 0)
         return err_set(e, ERR_IO, "\"%.200s\" is open in another memwall", path);
     return 0;
 }
@@ -254,7 +254,7 @@ static int repair(struct store *s, uint64_t keep, const char *more, bool is_answ
     return store_commit(s, true, e);
 }
 
-static int open_any(struct store **out, const char *path, bool read_only, struct err *e)
+int store_open(struct store **out, const char *path, struct err *e)
 {
     struct store *s = store_blank(e);
     const char *more;
@@ -264,25 +264,14 @@ static int open_any(struct store **out, const char *path, bool read_only, struct
     *out = NULL;
     if (s == NULL)
         return -1;
-    s->read_only = read_only;
     s->is_said = true;
     if (open_file(s, path, e) != 0 || store_load(s, &keep, &more, &is_answer, e) != 0 ||
-        (!read_only && more != NULL && repair(s, keep, more, is_answer, e) != 0)) {
+        (more != NULL && repair(s, keep, more, is_answer, e) != 0)) {
         store_drop(s);
         return -1;
     }
     *out = s;
     return 0;
-}
-
-int store_open(struct store **out, const char *path, struct err *e)
-{
-    return open_any(out, path, false, e);
-}
-
-int store_open_read(struct store **out, const char *path, struct err *e)
-{
-    return open_any(out, path, true, e);
 }
 
 /* ---- writing ---- */
@@ -291,11 +280,6 @@ int store_open_read(struct store **out, const char *path, struct err *e)
 static uint64_t end_of(const struct store *s)
 {
     return s->size + s->out.used;
-}
-
-static int check_writable(const struct store *s, struct err *e)
-{
-    return s->read_only ? err_set(e, ERR_ARGUMENT, "the chat is open for reading only") : 0;
 }
 
 /* Complete the open line of the answer; done is NULL if the answer continues. */
@@ -357,8 +341,6 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
     uint32_t number = 0;
     bool first = true;
 
-    if (check_writable(s, e) != 0)
-        return -1;
     close_line(s, NULL);
     do {
         struct chatline l = { .is_message = what == LINE_MESSAGE || what == LINE_FROM_QUEUE,
@@ -409,8 +391,6 @@ int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item
 
 int store_unqueue(struct store *s, size_t n, struct err *e)
 {
-    if (check_writable(s, e) != 0)
-        return -1;
     close_line(s, NULL);
     store_drop_queued(s, n);
     json_print(&s->out, "{\"unqueued\":%zu}\n", n);
@@ -443,8 +423,6 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
     bool goes_on = resume || s->in_answer;
     struct store_item *i;
 
-    if (check_writable(s, e) != 0)
-        return -1;
     while (n > 0) {
         size_t now_n = some(text, n);
 
@@ -504,8 +482,6 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, st
 {
     struct chatline l = { .receipt = *r, .context = context };
 
-    if (check_writable(s, e) != 0)
-        return -1;
     if (!s->is_open) {
         if (begin_answer(s, s->in_answer, e) != 0)
             return -1;
@@ -520,8 +496,6 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, st
 }
 int store_rewind(struct store *s, size_t n, struct err *e)
 {
-    if (check_writable(s, e) != 0)
-        return -1;
     close_line(s, chatline_done_name(MW_DONE_CANCELLED));
     s->in_answer = false;
     if (store_keep_messages(s, n, e) != 0)
@@ -532,7 +506,7 @@ int store_rewind(struct store *s, size_t n, struct err *e)
 
 int store_sync(struct store *s, struct err *e)
 {
-    return s->read_only ? 0 : store_commit(s, true, e);
+    return store_commit(s, true, e);
 }
 
 bool store_take_moved(struct store *s, uint32_t *n_lost)
@@ -567,11 +541,6 @@ void store_close(struct store *s)
 const char *store_path(const struct store *s)
 {
     return s->path;
-}
-
-const char *store_name(const struct store *s)
-{
-    return s->name;
 }
 
 const struct store_head *store_head(const struct store *s)

@@ -81,15 +81,12 @@ struct store_head {
 int store_new(struct store **out, const char *dir, const char *model, struct err *e);
 /* Open path to continue it. */
 int store_open(struct store **out, const char *path, struct err *e);
-/* Open path for reading only, without lock and repair. */
-int store_open_read(struct store **out, const char *path, struct err *e);
 /* Write everything, and end an unfinished answer as cancelled.  Returns -1 with *e if the file
  * is incomplete. */
 int store_finish(struct store *s, struct err *e);
 void store_close(struct store *s); /* finish and free s */
 
 const char *store_path(const struct store *s); /* "" without a file */
-const char *store_name(const struct store *s); /* the file without folder and .jsonl */
 const struct store_head *store_head(const struct store *s);
 
 /* ---- writing; *item (may be NULL) is the item's number ---- */

@@ -45,7 +45,6 @@ struct store {
     char dir[4096], path[4096], name[64];
     struct store_head head;
     int fd; /* -1: no file yet */
-    bool read_only;
     bool in_memory;   /* never has a file */
     bool is_said;     /* has a message, so it needs a file */
     bool is_nameless; /* the file had no name when it was opened (/proc/self/fd/3) */

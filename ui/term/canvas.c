@@ -302,31 +302,6 @@ void canvas_vline(const struct canvas *c, int y, int x, int n, struct ui_style s
         canvas_cell(c, y + i, x, style, c->target->ascii ? L'|' : L'\u2502');
 }
 
-void canvas_box(const struct canvas *c, struct ui_style border, struct ui_style text,
-                const char *title)
-{
-    static const wchar_t corners[2][5] = { L"\u250c\u2510\u2514\u2518", L"++++" };
-    const wchar_t *corner = corners[c->target->ascii];
-    int bottom = c->height - 1, right = c->width - 1;
-
-    if (bottom < 1 || right < 1)
-        return;
-    canvas_hline(c, 0, 1, right - 1, border);
-    canvas_hline(c, bottom, 1, right - 1, border);
-    canvas_vline(c, 1, 0, bottom - 1, border);
-    canvas_vline(c, 1, right, bottom - 1, border);
-    canvas_cell(c, 0, 0, border, corner[0]);
-    canvas_cell(c, 0, right, border, corner[1]);
-    canvas_cell(c, bottom, 0, border, corner[2]);
-    canvas_cell(c, bottom, right, border, corner[3]);
-    if (title != NULL && right > 5) {
-        int used = canvas_put(c, 0, 3, right - 5, text, title, strlen(title));
-
-        canvas_blank(c, 0, 2, 1, border);
-        canvas_blank(c, 0, 3 + used, 1, border);
-    }
-}
-
 void canvas_bar(const struct canvas *c, int y, int x, int width, double share,
                 struct ui_style fill, struct ui_style rest)
 {

@@ -106,9 +106,6 @@ void canvas_repeat(const struct canvas *c, int y, int x, int n, struct ui_style 
 
 void canvas_hline(const struct canvas *c, int y, int x, int n, struct ui_style style);
 void canvas_vline(const struct canvas *c, int y, int x, int n, struct ui_style style);
-/* Draw a frame around c with a title (NULL: none) in its top line. */
-void canvas_box(const struct canvas *c, struct ui_style border, struct ui_style text,
-                const char *title);
 
 /*
  * Draw a bar of width cells from column x, filled by share (0 to 1), with a resolution of an

@@ -57,11 +57,6 @@ static const char *const names[UI_ROLES] = {
     [ROLE_RAMP_7] = "ramp_7",
 };
 
-const char *ui_role_name(enum ui_role role)
-{
-    return names[role];
-}
-
 int ui_role_parse(const char *name)
 {
     for (int i = 0; i < UI_ROLES; i++)

@@ -88,9 +88,7 @@ struct ui_style {
     uint8_t attr; /* enum ui_attr */
 };
 
-/* Returns the name of a role in theme files, such as "fill_pinned". */
-const char *ui_role_name(enum ui_role role);
-/* Returns the role with this name, or -1. */
+/* Returns the role with this name in theme files, such as "fill_pinned", or -1. */
 int ui_role_parse(const char *name);
 
 /* Returns the role of the ramp for share, 0 (cold) to 1 (hot). */

@@ -413,11 +413,6 @@ bool term_is_ascii(const struct term *t)
     return t->is_ascii;
 }
 
-enum ui_colors term_colors(const struct term *t)
-{
-    return t->ink->colors;
-}
-
 enum ui_graph term_graph(const struct term *t)
 {
     const char *name = getenv("TERM");

@@ -45,7 +45,6 @@ int term_signal_fd(const struct term *t);
 int term_signal(struct term *t);
 
 bool term_is_ascii(const struct term *t);
-enum ui_colors term_colors(const struct term *t);
 enum ui_graph term_graph(const struct term *t); /* best characters for curves */
 void term_set_theme(struct term *t, const struct theme *theme);
 

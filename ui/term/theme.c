@@ -194,14 +194,6 @@ int theme_parse(struct theme *out, const char *name, const char *text, struct er
     return 0;
 }
 
-void theme_default(struct theme *out)
-{
-    struct err e = ERR_INIT;
-
-    if (theme_parse(out, theme_texts[0].name, theme_texts[0].text, &e) != 0)
-        *out = (struct theme){ 0 };
-}
-
 /* Read a whole small file.  Returns -1 with *e. */
 static int read_file(char *buf, size_t n, const char *path, struct err *e)
 {

@@ -52,9 +52,6 @@ struct theme_text {
 };
 extern const struct theme_text theme_texts[];
 
-/* The first of them. */
-void theme_default(struct theme *out);
-
 /* Parse the text of a theme; roles that it does not name are plain.  Returns -1 with *e, whose
  * field is "line N", and leaves *out unchanged. */
 int theme_parse(struct theme *out, const char *name, const char *text, struct err *e);

@@ -207,5 +207,4 @@ void transcript_draw(struct transcript *t, const struct canvas *c)
         draw_status(t, c, y--);
     if (!t->follows && y >= 0)
         draw_hold(t, c, y);
-    t->dirty = false;
 }

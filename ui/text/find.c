@@ -121,7 +121,6 @@ bool transcript_search(struct transcript *t, const char *text)
     clean_line(t->query, sizeof t->query, text, strlen(text));
     t->has_match = false;
     t->has_code = false;
-    t->dirty = true;
     t->match_case = false;
     for (const char *q = t->query; *q != '\0';) {
         uint32_t cp;

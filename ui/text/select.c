@@ -172,7 +172,6 @@ bool transcript_press(struct transcript *t, int y, int x, enum transcript_unit u
             i->flip_thinking = !i->flip_thinking;
         else
             i->flip_receipt = !i->flip_receipt;
-        t->dirty = true;
         return true;
     }
     t->unit = unit;
@@ -180,7 +179,6 @@ bool transcript_press(struct transcript *t, int y, int x, enum transcript_unit u
     t->is_pressed = true;
     /* A single click selects nothing; a word or a paragraph is selected at once. */
     t->has_selection = unit != TRANSCRIPT_CLUSTER;
-    t->dirty = true;
     return false;
 }
 
@@ -192,12 +190,10 @@ void transcript_drag(struct transcript *t, int y, int x)
         return;
     t->to = p;
     t->has_selection = true;
-    t->dirty = true;
 }
 
 void transcript_unselect(struct transcript *t)
 {
-    t->dirty = t->dirty || t->has_selection;
     t->has_selection = t->is_pressed = false;
 }
 

@@ -22,7 +22,6 @@ struct transcript *transcript_new(const struct transcript_options *o)
     if (t->o.limit_bytes == 0)
         t->o.limit_bytes = DEFAULT_LIMIT;
     t->follows = true;
-    t->dirty = true;
     t->status_share = -1;
     return t;
 }
@@ -164,7 +163,6 @@ void transcript_forget_rows(struct transcript *t)
         body_forget(&h->thinking, 1, 0);
         transcript_counted(t, h, before);
     }
-    t->dirty = true;
 }
 
 /* ---- what is said ---- */
@@ -181,7 +179,6 @@ static struct item *add_item(struct transcript *t, enum transcript_kind kind, ui
         t->room_item = room;
     }
     t->item[t->n_item] = (struct item){ .kind = (uint8_t)kind, .id = id };
-    t->dirty = true;
     return &t->item[t->n_item++];
 }
 
@@ -250,7 +247,6 @@ bool transcript_begin(struct transcript *t, bool resume)
     transcript_counted(t, h, before);
     i->is_open = true;
     i->has_receipt = false;
-    t->dirty = true;
     return true;
 }
 
@@ -265,7 +261,6 @@ bool transcript_append(struct transcript *t, const char *text, size_t n, bool is
     before = transcript_held_bytes(i->held);
     ok = body_append(is_thinking ? &i->held->thinking : &i->held->text, text, n);
     transcript_counted(t, i->held, before);
-    t->dirty = true;
     return ok;
 }
 
@@ -284,7 +279,6 @@ void transcript_done(struct transcript *t, const struct mw_receipt *r)
     i->has_receipt = r != NULL;
     if (r != NULL)
         i->receipt = *r;
-    t->dirty = true;
 }
 
 void transcript_saved(struct transcript *t, uint32_t id)
@@ -319,7 +313,6 @@ static void cut_items(struct transcript *t, uint32_t n)
     while (t->n_item > n)
         drop(t, &t->item[--t->n_item]);
     transcript_unselect(t);
-    t->dirty = true;
     t->has_match = false;
     t->has_code = false;
     t->n_shown = 0;
@@ -354,7 +347,6 @@ void transcript_set_unseen(struct transcript *t, size_t n)
     for (size_t messages = t->n_older; messages < n && i < t->n_item; i++)
         messages += is_message(&t->item[i]);
     t->n_unseen = n > 0 ? i : 0;
-    t->dirty = true;
 }
 
 void transcript_clear(struct transcript *t)
@@ -370,10 +362,4 @@ void transcript_set_status(struct transcript *t, const char *line, double share)
 
     clean_line(t->status, sizeof t->status, line, n);
     t->status_share = share;
-    t->dirty = true;
-}
-
-bool transcript_is_dirty(const struct transcript *t)
-{
-    return t->dirty;
 }

@@ -100,8 +100,6 @@ void transcript_set_status(struct transcript *t, const char *line, double share)
 void transcript_size(struct transcript *t, int height, int width);
 /* Draw into c, which has the size set before. */
 void transcript_draw(struct transcript *t, const struct canvas *c);
-/* Has something changed since the last draw? */
-bool transcript_is_dirty(const struct transcript *t);
 
 void transcript_scroll(struct transcript *t, int rows); /* negative: up */
 void transcript_page(struct transcript *t, int pages);  /* keeps one row visible */

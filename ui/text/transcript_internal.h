@@ -58,7 +58,7 @@ struct transcript {
     size_t bytes, peak; /* of everything in memory */
 
     int height, width; /* of the pane */
-    bool ascii, raw, dirty;
+    bool ascii, raw;
     char status[256];
     double status_share;
 

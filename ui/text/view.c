@@ -368,7 +368,6 @@ static void hold(struct transcript *t)
         return;
     t->top = view_top(t);
     t->follows = false;
-    t->dirty = true;
 }
 
 /* Do h rows from top on reach the end? */
@@ -384,7 +383,6 @@ static void put(struct transcript *t, struct spot s)
     t->top = s;
     t->follows = true;
     t->follows = reaches_end(t, s, view_height(t));
-    t->dirty = true;
 }
 
 void transcript_scroll(struct transcript *t, int rows)
@@ -400,7 +398,6 @@ void transcript_scroll(struct transcript *t, int rows)
             return;
         t->follows = false;
         t->top = s;
-        t->dirty = true;
     } else {
         spot_down(t, &s, (uint32_t)rows);
         put(t, s);
@@ -428,7 +425,6 @@ void transcript_end(struct transcript *t)
 {
     t->has_code = false;
     t->follows = true;
-    t->dirty = true;
 }
 
 bool transcript_follows(const struct transcript *t)
@@ -468,7 +464,6 @@ void view_show(struct transcript *t, struct point p)
     h = view_height(t);
     top = bottom = view_top(t);
     spot_down(t, &bottom, h > 0 ? (uint32_t)h - 1 : 0);
-    t->dirty = true;
     if (point_compare((struct point){ s.at, s.row }, (struct point){ top.at, top.row }) >= 0 &&
         point_compare((struct point){ s.at, s.row }, (struct point){ bottom.at, bottom.row }) <=
             0)
@@ -501,7 +496,6 @@ void transcript_size(struct transcript *t, int height, int width)
         t->pin_row = t->top.row;
     }
     t->n_shown = 0;
-    t->dirty = true;
 }
 
 /* ---- what is shown how ---- */
@@ -563,7 +557,6 @@ void transcript_set_raw(struct transcript *t, bool raw)
     t->has_match = false;
     if (holds && p.at.area == AREA_TEXT)
         t->top = spot_of(t, point_in_source(t, p.at.item, src));
-    t->dirty = true;
 }
 
 bool transcript_is_raw(const struct transcript *t)
@@ -577,7 +570,6 @@ void transcript_set_thinking(struct transcript *t, bool show)
     for (uint32_t i = 0; i < t->n_item; i++)
         t->item[i].flip_thinking = false;
     transcript_unselect(t);
-    t->dirty = true;
 }
 
 bool transcript_shows_thinking(const struct transcript *t)
@@ -590,7 +582,6 @@ void transcript_set_receipts(struct transcript *t, bool show)
     t->o.show_receipts = show;
     for (uint32_t i = 0; i < t->n_item; i++)
         t->item[i].flip_receipt = false;
-    t->dirty = true;
 }
 
 bool transcript_shows_receipts(const struct transcript *t)
@@ -615,7 +606,6 @@ bool transcript_turn(struct transcript *t, int direction)
         t->turn = (uint32_t)i;
         if (t->height > 0 && part_is_shown(t, (uint32_t)i, AREA_TEXT))
             view_show(t, p);
-        t->dirty = true;
         return true;
     }
     return false;
@@ -623,7 +613,6 @@ bool transcript_turn(struct transcript *t, int direction)
 
 void transcript_turn_end(struct transcript *t)
 {
-    t->dirty = t->dirty || t->has_turn;
     t->has_turn = false;
 }
 
