@@ -68,8 +68,8 @@ struct blas_product {
     size_t row, n_row, n_k; /* row: index of the first one in its matrix */
     const float *x;         /* whole tiles of columns, ldx values apart */
     size_t ldx;
-    size_t first, n_col; /* the columns first .. first + n_col - 1 of x are wanted */
-    float *y;            /* y[c * ldy + r]: wanted column c times row r */
+    size_t first, n_col; /* compute columns first .. first + n_col - 1 of x */
+    float *y;            /* y[c * ldy + r]: column first + c times row r */
     size_t ldy;
 };
 

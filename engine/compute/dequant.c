@@ -98,7 +98,7 @@ static int four_bits(const uint8_t q[128], int i)
     return q[32 * (i / 64) + i % 32] >> (4 * (i % 64 / 32)) & 15;
 }
 
-/* A byte of scales has the scale of 16 values in its low bits, their minimum in its high. */
+/* A byte of scales has the scale of 16 values in the low 4 bits, their minimum in the high. */
 static void decode_q2_k(const struct block_q2_k *b, float *dst)
 {
     float d = load_f16(b->d);
@@ -247,8 +247,8 @@ static int ternary_digit(uint8_t byte, int n)
     return byte * 3 >> 8;
 }
 
-/* 5 digits of 32 bytes, the first digits of all before the second, then 5 digits of 16 bytes,
- * then 4 digits of 4 bytes. */
+/* First the first digits of 32 bytes, then their second ones, up to the fifth.  16 bytes with
+ * 5 digits and 4 bytes with 4 digits follow in the same way. */
 static void decode_tq1_0(const struct block_tq1_0 *b, float *dst)
 {
     float d = load_f16(b->d);
@@ -384,7 +384,7 @@ static void decode_iq1_s(const struct block_iq1_s *b, float *dst)
 
 /*
  * For each 8 values a nibble: 3 high bits of index and the sign of the shift.  Each of 4
- * words has 4 scales of 3 bits, and in its top 4 bits a quarter of d.
+ * words has 4 scales of 3 bits and on top 4 bits of d, the lowest in the first word.
  */
 static void decode_iq1_m(const struct block_iq1_m *b, float *dst)
 {

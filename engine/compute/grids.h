@@ -1,10 +1,10 @@
 /*
  * grids.h - code books of the IQ1, IQ2 and IQ3 weight types.
  *
- * A block of these types does not store values but indices into a table of groups of 8 or
- * 4 values.  Byte i of an entry, from the lowest, is value i.  IQ2 and IQ3 have sizes only,
- * signs are stored in the block.  IQ1 entries are int8, 8 times the published -1, 0 and 1,
- * so that a shift of 1/8 is a whole number, too.
+ * A block of these types stores indices into a table of groups of 8 or 4 values.  Byte i of
+ * an entry, from the lowest, is value i.  IQ2 and IQ3 entries are magnitudes, and the block
+ * stores the signs.  IQ1 entries are int8: 8 times the published -1, 0 and 1, which makes the
+ * shift of 1/8 a whole number.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_GRIDS_H
 #define MEMWALL_ENGINE_COMPUTE_GRIDS_H

@@ -165,7 +165,7 @@ INLINE void scales_q3_k(const struct block_q3_k *p, vf *s, vf *m)
 
 /* Q4_K, Q5_K */
 
-/* As in dequant.c, 4 bytes at a time. */
+/* q4_k_scales of dequant.c, 4 bytes at a time. */
 INLINE void q4_k_scales(const uint8_t *p, uint64_t *sc, uint64_t *mn)
 {
     uint32_t a = load_u32(p), b = load_u32(p + 4), c = load_u32(p + 8);
@@ -247,7 +247,7 @@ INLINE u8x32 run_mxfp4(const struct block_mxfp4 *p)
     return lookup_16(mxfp4_values, nibbles(p->q));
 }
 
-/* TQ1_0: runs 0 .. 4 are the digits of 32 bytes; 5, 6 and 7 are made of parts. */
+/* TQ1_0: runs 0 .. 4 are digits 0 .. 4 of 32 bytes, runs 5 .. 7 consist of parts. */
 
 /* q * 3^n modulo 256: digit n moves to the front. */
 INLINE u8x32 times_3_to(u8x32 q, int n)
@@ -298,9 +298,7 @@ INLINE void scales_tq2_0(const struct block_tq2_0 *p, vf *s, vf *m)
     same_scales(f32_of_half(p->d), s);
 }
 
-/*
- * IQ2, IQ3: sizes from a code book (grids.h) and bits of signs.
- */
+/* IQ2, IQ3: magnitudes from a code book (grids.h), and bits of signs. */
 
 /* Negate the bytes whose bit is set. */
 INLINE u8x32 with_signs(u8x32 v, uint32_t signs)
@@ -565,7 +563,7 @@ INLINE u16x8 halves_of_blocks(const uint8_t *p, size_t block_bytes, size_t at)
 typedef uint8_t u8xv __attribute__((vector_size(VN)));
 typedef uint32_t u32xv __attribute__((vector_size(4 * VN)));
 
-/* As half_of_e8m0, for 16 bytes. */
+/* half_of_e8m0 of 16 bytes */
 INLINE void scales_of_e8m0(u8x16 e, vf *s)
 {
     u8xv bytes[NS];
@@ -592,7 +590,7 @@ INLINE void scales_of_blocks(struct span_traits t, const uint8_t *p, vf *s, vf *
         return;
     scales_of_f16(halves_of_blocks(p, t.bytes / 8, 2), m);
     for (int i = 0; i < NS; i++)
-        m[i] = vf_mul(m[i], vf_all(-1)); /* keeps the sign of a sum that is zero */
+        m[i] = vf_mul(m[i], vf_all(-1)); /* 0 - m would change the sign of a zero */
 }
 
 #define SCALES_256(TYPE, name, ...)                                                            \
@@ -629,7 +627,7 @@ INLINE void dequant_16(struct span_traits t, const uint8_t *bytes, float s, floa
     }
 }
 
-/* Types of 256.  n is a multiple of 256.  Bit for bit as dequant.c defines the type. */
+/* Decode a type of 256, with the bits of dequant.c.  n is a multiple of 256. */
 INLINE void dequant_spans(enum tensor_type type, const uint8_t *p, float *dst, size_t n)
 {
     const struct span_traits t = traits_of(type);
@@ -654,7 +652,7 @@ INLINE void dequant_spans(enum tensor_type type, const uint8_t *p, float *dst, s
     }
 }
 
-/* Types of 32 */
+/* Decode a type of 32.  n is a multiple of 32. */
 INLINE void dequant_blocks(enum tensor_type type, const uint8_t *p, float *dst, size_t n)
 {
     const struct span_traits t = traits_of(type);

@@ -17,6 +17,7 @@ REWRITTEN = [
     "engine/plan",
     "engine/stream",
     "engine/base",
+    "engine/compute",
     "engine/machine",
     "engine/telemetry",
     "man",
