@@ -152,11 +152,10 @@ static int open_container(struct catalogue *c, bool bare, struct err *e)
     return open_snapshot(c, bare, e);
 }
 
-/* Reads and checks everything that a computable model has beyond its tensors. */
+/* Reads the hyper-parameters and checks that the tensors form a model. */
 static int read_model(struct catalogue *c, struct err *e)
 {
     const struct tensor_info *embd;
-
     bool is_gguf = c->kind == CATALOGUE_GGUF;
 
     if ((is_gguf ? hparams_from_gguf(c, e) : hparams_from_config(c, e)) != 0)

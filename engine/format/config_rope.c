@@ -53,11 +53,11 @@ static void proportional_factors(struct config_lookup *s, struct rope_hparams *r
                                  double partial)
 {
     double divisor = config_float(s, "factor", 1e-6, 1);
-    uint32_t turn = (uint32_t)(partial * r->n_rot / 2);
+    uint32_t n_rotated = (uint32_t)(partial * r->n_rot / 2);
 
     r->n_factor = r->n_rot / 2;
     for (uint32_t i = 0; i < r->n_factor; i++)
-        r->factors[i] = i < turn ? (float)divisor : STILL;
+        r->factors[i] = i < n_rotated ? (float)divisor : STILL;
 }
 
 static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_hparams *r)

@@ -105,7 +105,7 @@ enum tensor_dim {
 enum tensor_fact {
     FACT_HAS_EXPERTS = 1 << 0,
     FACT_HAS_PER_LAYER = 1 << 1,    /* per-layer inputs */
-    FACT_NEEDS_HEAD = 1 << 2,       /* the configuration says that the head is not tied */
+    FACT_NEEDS_HEAD = 1 << 2,       /* the configuration states that the head is not tied */
     FACT_NEEDS_ROPE_FREQS = 1 << 3, /* only a tensor states the frequencies */
     FACT_OWNS_KV = 1 << 4,          /* the layer writes keys and values */
     FACT_READS_V = 1 << 5,          /* values may have a matrix */
