@@ -204,7 +204,7 @@ static void sheets_open_close_and_apply(void **state)
     for (size_t i = 0; i < 4; i++) {
         static const char *const lines[][2] = {
             { "/kv", "keys are q8_0 (rotated), values are q8_0 (rotated)" },
-            { "/io", "weights are read by buffered" },
+            { "/io", "weights are read by buffered (as requested)" },
             { "/threads", "2 threads compute" },
             { "/ctx", "the context is 8192 tokens" },
         };
