@@ -74,7 +74,7 @@ struct mw_model_info {
  * no weights. */
 int mw_model_open(struct mw_model **out, const char *path, struct err *e);
 /*
- * The same under a budget of memory_bytes; 0 is no limit.  If the program and the headers do
+ * The same under a budget of memory_bytes; 0 means no limit.  If the program and the headers do
  * not fit it, *e (ERR_BUDGET) names the bytes they need and a budget that fits.
  */
 int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,

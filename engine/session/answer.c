@@ -8,13 +8,13 @@
 
 #include "engine/base/clock.h"
 
-#define PACE_MIN 64 /* tokens of a prompt that show its pace */
+#define PACE_MIN 64 /* prompts of fewer tokens do not show the speed of arithmetic */
 
-/* One answer in the making. */
+/* The state of one answer. */
 struct run {
     struct answerer *a;
-    struct ids prompt;           /* conversation, and the answer so far if it is continued */
-    struct ids answer;           /* generated, those of a continued answer included */
+    struct ids prompt;           /* conversation, and the answer so far if it continues */
+    struct ids answer;           /* generated so far, also before it was stopped */
     size_t turn;                 /* of the answer in the conversation */
     struct answer_parser parser; /* thinking or text; decodes in raw mode too */
     char held[256];              /* text that may be the beginning of a stop string */
@@ -22,7 +22,7 @@ struct run {
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
     uint64_t prefill_stall_ns;
-    bool is_lost; /* a piece of the text, for want of memory: err */
+    bool is_lost; /* memory ran out and a piece of text was lost: err */
     struct err err;
 };
 
@@ -36,7 +36,8 @@ static struct turn *answer_turn(struct run *r)
     return &r->a->conversation->turns[r->turn];
 }
 
-/* What is shown and what the history has are the same, or the answer ends. */
+/* Append text to the turn and post it.  The answer ends if one of the two fails, so that the
+ * history always has what was shown. */
 static void say(struct run *r, const char *text, size_t len, bool is_thinking)
 {
     struct err e = ERR_INIT;
@@ -52,7 +53,8 @@ static void say(struct run *r, const char *text, size_t len, bool is_thinking)
 
 /* --- stop strings --- */
 
-/* Where a stop string begins in text, or len; *keep: bytes at the end that may become one. */
+/* Returns where a stop string begins in text, or len.  *keep is the number of bytes at the end
+ * that may be the start of one. */
 static size_t find_stop(const struct answerer *a, const char *text, size_t len, size_t *keep)
 {
     *keep = 0;
@@ -71,7 +73,7 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
     return len;
 }
 
-/* Text of the answer through the filter of stop strings.  True: one was met. */
+/* Append text of the answer up to a stop string.  Returns whether there was one. */
 static bool say_filtered(struct run *r, const char *text, size_t len, bool is_last)
 {
     char all[sizeof r->held + DECODE_MAX + 128];
@@ -132,7 +134,8 @@ static int make_prompt(struct run *r, struct err *e)
     return ids_append(&r->prompt, r->answer.id, r->answer.n, e);
 }
 
-/* The prompt with room for at least one token behind it; drops the oldest turns if asked. */
+/* Make the prompt so that at least one more token fits the context.  With ctx_shift, drop the
+ * oldest turns for that. */
 static int fit_prompt(struct run *r, struct err *e)
 {
     struct answerer *a = r->a;
@@ -143,12 +146,12 @@ static int fit_prompt(struct run *r, struct err *e)
     if (c->is_partial && !a->ctx_shift)
         return err_set(e, ERR_CONTEXT,
                        "the oldest %zu messages of the conversation do not fit the context of "
-                       "%u",
+                       "%u tokens",
                        c->n_before, n_ctx);
     c->is_partial = false;
 
     for (;;) {
-        /* With the shift on, an eighth of the context is freed, or every token would shift. */
+        /* Free an eighth of the context at once; otherwise every token would drop turns. */
         size_t freed = before != c->n_before + c->n_dropped ? n_ctx / 8 : 0;
         int rc = make_prompt(r, e);
 
@@ -164,7 +167,8 @@ static int fit_prompt(struct run *r, struct err *e)
         *e = (struct err)ERR_INIT;
     }
     if (r->prompt.n >= n_ctx)
-        return err_set(e, ERR_CONTEXT, "a prompt of %zu tokens does not fit the context of %u",
+        return err_set(e, ERR_CONTEXT,
+                       "a prompt of %zu tokens does not fit the context of %u tokens",
                        r->prompt.n, n_ctx);
     n_dropped = c->n_before + c->n_dropped;
     r->turn -= conversation_forget(c, mw_text_bytes(a->m, session_options(a->session)));
@@ -189,14 +193,15 @@ static void post_progress(void *ctx, uint32_t done, uint32_t total, bool is_with
     struct telemetry *t = session_telemetry(r->a->session);
 
     if (!is_within)
-        r->prefill_stall_ns += counter_get(&t->pass.stall_ns); /* of the chunk that is done */
+        r->prefill_stall_ns += counter_get(&t->pass.stall_ns); /* of the finished chunk */
     counter_set(&t->n_prompt_done, done);
     events_post(r->a->events,
                 &(struct mw_event){ .kind = MW_EVENT_PROGRESS, .n = done, .total = total });
 }
 
-/* What the prompt has shown of the arithmetic, for estimates of the next one.  A few tokens
- * show little: the pass costs then what it costs, however many they are. */
+/* Note how long the arithmetic of a prompt token took, for estimates.  The time of a pass with
+ * few tokens hardly depends on their number, so short prompts are used only if there is no
+ * other. */
 static void note_pace(struct run *r)
 {
     uint64_t ns = r->receipt.prefill_ns;
@@ -207,7 +212,7 @@ static void note_pace(struct run *r)
     r->a->prompt_compute_s = (double)ns / 1e9 / (double)r->receipt.n_prompt;
 }
 
-/* Evaluate what of the prompt the session does not hold. */
+/* Evaluate the part of the prompt that the session does not hold. */
 static int prefill(struct run *r, struct err *e)
 {
     struct mw_session *s = r->a->session;
@@ -255,7 +260,7 @@ static uint32_t sample(struct run *r)
     struct mw_session *s = r->a->session;
     struct telemetry *t = session_telemetry(s);
     uint64_t start = clock_ns(), now;
-    /* The row is the session's own and is made anew by the next evaluation. */
+    /* The sampler may change the row: the next evaluation overwrites it. */
     float *logits = session_logits(s);
     uint32_t id = mw_sampler_next(r->a->sampler, logits, session_ids(s), mw_session_tokens(s));
 
@@ -279,7 +284,7 @@ static int decode_one(struct run *r, uint32_t id, struct err *e)
     return rc;
 }
 
-/* Context full in the middle of an answer: with the shift on, go on with fewer turns. */
+/* The context is full in the middle of an answer.  With ctx_shift, go on with fewer turns. */
 static int make_room(struct run *r, struct err *e)
 {
     if (!r->a->ctx_shift || r->a->rendering.format == NULL)
@@ -323,8 +328,8 @@ static enum mw_done generate(struct run *r)
     }
 }
 
-/* An answer begins inside its thinking if the prompt opens it; one that is continued may be
- * past it.  The parser must know. */
+/* Bring the parser to the end of the prompt.  An answer begins inside its thinking if the
+ * prompt opens it; one that continues may be past it. */
 static void replay_parser(struct run *r)
 {
     char buf[DECODE_MAX + 64];
@@ -349,7 +354,8 @@ static enum mw_done begin_and_generate(struct run *r)
     }
 }
 
-/* Room for what most answers say, so that nothing is allocated between two tokens. */
+/* Memory is reserved for as many tokens as most answers have, so that nothing is allocated
+ * between two tokens. */
 #define MOST_RESERVED 32768 /* tokens */
 #define TOKEN_BYTES   6
 
@@ -374,7 +380,7 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
         const struct turn *t = &c->turns[c->n_turn - 1];
 
         r->turn = c->n_turn - 1;
-        /* Of a saved chat the text is all there is. */
+        /* A saved chat has the text only, so its ids are made again. */
         if (t->ids.n > 0 ? ids_append(&r->answer, t->ids.id, t->ids.n, e) != 0
                          : tokenizer_encode(r->a->rendering.tokenizer, t->text, t->len, false,
                                             false, &r->answer, e) != 0)
@@ -403,7 +409,7 @@ void answer_run(struct answerer *a, bool is_continued)
 
     telemetry_answer(t, 0);
     session_clear_cancel(a->session);
-    if (is_cancelled(&r)) /* it came before the line above, which took it back */
+    if (is_cancelled(&r)) /* before the line above, which has cleared it */
         mw_session_cancel(a->session);
     r.receipt.done = started ? begin_and_generate(&r) : MW_DONE_ERROR;
     if (started) {
@@ -418,7 +424,7 @@ void answer_run(struct answerer *a, bool is_continued)
         r.answer = (struct ids){ 0 };
         turn_trim(turn);
         if (turn->len == 0 && turn->thinking_len == 0 && turn->ids.n == 0)
-            conversation_cut(a->conversation, r.turn); /* nothing was said */
+            conversation_cut(a->conversation, r.turn); /* the answer is empty */
     }
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);

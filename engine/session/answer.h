@@ -1,6 +1,6 @@
 /*
- * answer.h - from a conversation to its next answer: evaluate what the session does not
- * hold yet, then sample until something ends it.
+ * answer.h - answer the last message of a conversation: evaluate the part of it that the
+ * session does not hold yet, then sample until something ends the answer.
  */
 #ifndef MEMWALL_ENGINE_SESSION_ANSWER_H
 #define MEMWALL_ENGINE_SESSION_ANSWER_H
@@ -18,7 +18,7 @@ struct answerer {
     struct events *events;
     struct rendering rendering;
     struct chat_choice *choice;              /* owned, and so is sampler */
-    const struct chat_format *parser_format; /* "raw" where rendering has none */
+    const struct chat_format *parser_format; /* "raw" if rendering has none */
     struct mw_sampler *sampler;
     uint32_t stop_ids[32];
     size_t n_stop_id;
@@ -26,13 +26,13 @@ struct answerer {
     uint32_t n_predict;
     bool ctx_shift;
     const atomic_bool *cancel;
-    double prompt_compute_s; /* out: arithmetic of one token of the last prompt; 0: none */
+    double prompt_compute_s; /* set by answer_run: arithmetic per token of the last prompt */
 };
 
 /*
- * Answer the last turn of the conversation; with is_continued the last turn is an answer
- * that was stopped, and goes on.  Posts STARTED, PROGRESS, TEXT and one DONE; what was said
- * is in the conversation, however it ended.
+ * Answer the last turn of the conversation.  With is_continued the last turn is itself an
+ * answer that was stopped, and this continues it.  Posts STARTED, PROGRESS, TEXT and one DONE.
+ * However the answer ends, the conversation then has the text that was posted.
  */
 void answer_run(struct answerer *a, bool is_continued);
 

@@ -3,8 +3,8 @@
  *
  *   program --commands--> queue --> engine thread --events--> queue + descriptor --> program
  *
- * Commands run one after the other in the order they were given; only a cancel works at
- * once.  The engine thread alone touches conversation and session.
+ * Commands run one after the other, in the order in which they were queued.  A cancel is not
+ * queued.  Only the engine thread uses the conversation and changes the session.
  */
 #include "config.h"
 
@@ -21,9 +21,9 @@
 #include "engine/session/model.h"
 #include "engine/session/prompt_cost.h"
 
-#define TURN_MARKS 8  /* tokens around a message: estimates allow for them */
-#define AGAIN_MIN  32 /* fewer than this are the marks of the next turn */
-/* This thread computes beside the workers of the pool and needs as much as they. */
+#define TURN_MARKS 8  /* tokens around a message, for estimates */
+#define AGAIN_MIN  32 /* fewer tokens than this are only the marks of the next turn */
+/* This thread computes beside the workers of the pool and needs a stack as large. */
 #define STACK_BYTES ((size_t)8 << 20)
 
 enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET };
@@ -50,16 +50,17 @@ struct mw_chat {
     pthread_t thread;
     bool has_thread;
 
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* of all members below */
     pthread_cond_t wake;
     struct command *first, *last;
     struct mw_session *session; /* replaced by the engine thread only */
     struct settings settings;   /* in force */
     struct plan plan;
-    uint32_t n_ahead, n_again; /* tokens of the conversation; of them to be evaluated again */
-    double prompt_compute_s;   /* as answer.h has it */
+    uint32_t n_ahead,
+        n_again; /* tokens of the conversation, and those that must be evaluated again */
+    double prompt_compute_s; /* as answer.h has it */
     bool is_working, quits;
-    bool is_over; /* the engine thread has let go of everything */
+    bool is_over; /* the engine thread uses nothing any longer */
     atomic_bool cancel;
 
     /* engine thread only */
@@ -75,7 +76,7 @@ static size_t string_bytes(const char *text)
     return text != NULL ? strlen(text) + 1 : 0;
 }
 
-/* Copy text to *at and move it on; NULL stays NULL. */
+/* Copy text to *at and advance *at.  NULL stays NULL. */
 static const char *put_string(char **at, const char *text)
 {
     size_t n = string_bytes(text);
@@ -141,9 +142,9 @@ static void set_session(struct mw_chat *c, struct mw_session *s)
 }
 
 /*
- * The chat format that is in force, or a new one if another is requested.  Parsing the
- * model's template once also keeps the date that it prints: a prompt whose start changes is
- * evaluated again.
+ * Return the chat format in force, or a new one if another is requested.  Parsing the model's
+ * template only once also keeps the date that it prints.  With another date all of the prompt
+ * would be evaluated again.
  */
 static struct chat_choice *choose_format(const struct mw_chat *c, const char *name,
                                          const struct tokenizer *t, struct err *e)
@@ -213,7 +214,7 @@ static int prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
     return 0;
 }
 
-/* Answer as the options in force say from now on; a was prepared for them. */
+/* Replace the answerer by a, which was prepared for the options in force.  Cannot fail. */
 static void take_answerer(struct mw_chat *c, struct answerer *a)
 {
     a->prompt_compute_s = c->answerer.prompt_compute_s;
@@ -230,8 +231,8 @@ static bool needs_new_session(const struct mw_options *a, const struct mw_option
            a->blas != b->blas || strcmp(isa_a, isa_b) != 0;
 }
 
-/* Tokens of the conversation that the session holds.  *n: all of its tokens, at most the
- * context's. */
+/* Returns how many tokens of the conversation the session holds.  *n is the number of all its
+ * tokens, at most the context. */
 static size_t held_of_it(struct mw_chat *c, size_t *n)
 {
     struct err ignored = ERR_INIT;
@@ -250,8 +251,8 @@ static size_t held_of_it(struct mw_chat *c, size_t *n)
     return same;
 }
 
-/* Before the context gets shorter than what the session holds: what was taken back goes,
- * or, if the conversation itself is too long, all of it. */
+/* Make the session fit a shorter context: drop tokens that are no longer part of the
+ * conversation. If the conversation itself does not fit, drop everything. */
 static int shorten(struct mw_chat *c, uint32_t n_ctx, struct err *e)
 {
     size_t n, same;
@@ -263,8 +264,8 @@ static int shorten(struct mw_chat *c, uint32_t n_ctx, struct err *e)
     return mw_session_rewind(c->session, same <= n_ctx ? (uint32_t)same : 0, &kept, e);
 }
 
-/* Apply options to the session: in place where that is possible, else a new one whose
- * keys and values are made by evaluating the conversation with the next message. */
+/* Apply options to the session, or open a new session if that is not possible.  A new one
+ * evaluates the conversation again with the next message. */
 static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, struct err *e)
 {
     struct mw_session *s = c->session;
@@ -324,7 +325,7 @@ static void do_send(struct mw_chat *c, struct command *command)
         post_error(c, &e);
         return;
     }
-    free(command->text); /* held once while the answer is made */
+    free(command->text); /* the conversation has a copy */
     command->text = NULL;
     do_answer(c, false);
 }
@@ -383,7 +384,8 @@ static void run_command(struct mw_chat *c, struct command *command)
     }
 }
 
-/* For mw_chat_cost, after a command: what this thread alone may look at. */
+/* After a command, note the figures of the conversation that mw_chat_cost() reports.  Only this
+ * thread may use the conversation. */
 static void look_ahead(struct mw_chat *c)
 {
     size_t n, same = held_of_it(c, &n);
@@ -403,7 +405,7 @@ static void command_free(struct command *command)
     free(command);
 }
 
-/* The next one; NULL: the chat is being closed. */
+/* Wait for the next command.  Returns NULL if the chat is being closed. */
 static struct command *take_command(struct mw_chat *c)
 {
     struct command *command;
@@ -421,7 +423,7 @@ static struct command *take_command(struct mw_chat *c)
     if (c->first == NULL)
         c->last = NULL;
     c->is_working = true;
-    /* A cancel stops what was running when it came, not what comes after it. */
+    /* A cancel stops the command that was running, not the ones after it. */
     atomic_store(&c->cancel, false);
     pthread_mutex_unlock(&c->lock);
     return command;
@@ -433,8 +435,8 @@ static void load(struct mw_chat *c)
     struct answerer answerer;
     struct mw_session *s;
 
-    /* The tokenizer first: while it is built it needs more than it keeps, and the budget's
-     * large areas are not there yet. */
+    /* The tokenizer first: building it takes more memory than it keeps, and the large areas of
+     * the budget are not allocated yet. */
     if (model_tokenizer(c->m, &e) == NULL ||
         mw_session_open(&s, c->m, &c->settings.o.engine, &e) != 0) {
         post_error(c, &e);
@@ -464,7 +466,7 @@ static void *engine_thread(void *ctx)
         look_ahead(c);
         command_free(command);
     }
-    /* Closed here, since closing waits for reads that are still under way. */
+    /* Close on this thread: closing waits for reads in flight. */
     session = c->session;
     set_session(c, NULL);
     mw_session_close(session);
@@ -685,7 +687,7 @@ void mw_chat_cancel(struct mw_chat *c)
 
     pthread_mutex_lock(&c->lock);
     atomic_store(&c->cancel, true);
-    /* Messages that wait are dropped, other commands stay. */
+    /* Drop queued messages, but no other commands. */
     for (struct command **at = &c->first; *at != NULL;) {
         struct command *command = *at;
 
@@ -735,8 +737,8 @@ bool mw_chat_is_busy(struct mw_chat *c)
     return is_busy;
 }
 
-/* Arithmetic of one token of a prompt: as the last prompt showed it, else as the machine's
- * limit says; 0: neither is known.  Under the lock. */
+/* Seconds of arithmetic per token of a prompt: measured with the last prompt, or else from the
+ * limits of the machine; 0: unknown.  The lock is held. */
 static double token_compute_s(const struct mw_chat *c)
 {
     if (c->prompt_compute_s > 0 || !(c->m->limits.flops_s > 0))

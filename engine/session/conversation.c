@@ -19,7 +19,7 @@ void conversation_cut(struct conversation *c, size_t n_turn)
     while (c->n_turn > n_turn)
         turn_free(&c->turns[--c->n_turn]);
     if (c->n_dropped >= c->n_turn)
-        c->n_dropped = 0; /* what is left fits again */
+        c->n_dropped = 0; /* the other turns fit again */
 }
 
 void conversation_rewind(struct conversation *c, size_t n)
@@ -30,7 +30,7 @@ void conversation_rewind(struct conversation *c, size_t n)
     if (n < c->n_before)
         c->n_before = n;
     if (c->n_before > 0 && (c->n_turn == 0 || was_dropped > c->n_dropped))
-        c->is_partial = true; /* what was dropped before these fits again */
+        c->is_partial = true; /* older messages fit again */
     else if (c->n_before == 0)
         c->is_partial = false;
 }
@@ -179,7 +179,7 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
                                                .len = strlen(c->system) };
     for (size_t i = c->n_dropped; i < n_turn; i++) {
         const struct turn *t = &c->turns[i];
-        /* Thinking is not sent back: such an answer is rendered from its text. */
+        /* The model does not see its old thinking: render such an answer from its text. */
         bool as_generated = t->ids.n > 0 && t->thinking_len == 0;
 
         messages[n++] = (struct chat_message){ .role = t->role,

@@ -1,5 +1,5 @@
 /*
- * conversation.h - the messages of a chat, and the ids that the model sees of them.
+ * conversation.h - the messages of a chat, and their ids as the model sees them.
  */
 #ifndef MEMWALL_ENGINE_SESSION_CONVERSATION_H
 #define MEMWALL_ENGINE_SESSION_CONVERSATION_H
@@ -13,49 +13,49 @@ struct turn {
     size_t len, thinking_len;
     size_t room, thinking_room; /* allocated */
     struct ids ids;             /* of an answer: as it was generated */
-    bool is_cut;                /* an answer that was stopped: may be continued */
+    bool is_cut;                /* the answer was stopped and can be continued */
 };
 
 struct conversation {
     const char *system; /* NULL: none; not owned */
     struct turn *turns;
     size_t n_turn, cap;
-    size_t n_dropped; /* oldest of these turns that the context no longer holds */
-    size_t n_before;  /* older messages of the chat, which are not held */
-    bool is_partial;  /* the model is to see those, too: there is no answer without them */
+    size_t n_dropped; /* the oldest of these turns, which no longer fit the context */
+    size_t n_before;  /* older messages of the chat, which are not in memory */
+    bool is_partial;  /* the model would need those, too: without them there is no answer */
 };
 
 void conversation_free(struct conversation *c);
-/* Add a turn with a copy of text; returns it, or NULL with *e. */
+/* Add a turn with a copy of text.  Returns it, or NULL with *e. */
 struct turn *conversation_add(struct conversation *c, enum chat_role role, const char *text,
                               size_t len, struct err *e);
 void conversation_cut(struct conversation *c, size_t n_turn); /* keep the first n */
-/* Keep the first n messages of the chat, those that are not held included. */
+/* Keep the first n messages of the chat, counting those that are not in memory. */
 void conversation_rewind(struct conversation *c, size_t n);
-/* Forget dropped turns as long as all turns have more than max_bytes of text; returns how
- * many it forgot.  Going back to one of them needs its text from outside. */
+/* Free dropped turns while all turns together have more than max_bytes of text.  Returns their
+ * number.  To go back to one of them, the caller must restore its text. */
 size_t conversation_forget(struct conversation *c, uint64_t max_bytes);
-/* Room for len bytes more.  A NUL stands behind the text, room grows ahead of need. */
+/* Allocate space for len more bytes and a NUL. */
 int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e);
-void turn_trim(struct turn *t); /* give room back that is not used */
+void turn_trim(struct turn *t); /* free space that is not used */
 int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, struct err *e);
 
-/* How the ids are made. */
+/* The way in which ids are made. */
 struct rendering {
-    const struct chat_format *format; /* NULL: raw, texts one behind the other */
+    const struct chat_format *format; /* NULL: raw, the texts joined */
     const struct tokenizer *tokenizer;
     enum mw_think think;
 };
 
 /*
- * Ids of the first n_turn turns (without those dropped), with what makes the model answer
- * behind them.
+ * Append the ids of the first n_turn turns, without dropped ones, and of the tokens after them
+ * that make the model answer.
  */
 int conversation_render(const struct conversation *c, const struct rendering *r, size_t n_turn,
                         struct ids *out, struct err *e);
 
-/* Drop the oldest exchange: a user's turn and the answer to it.  False: none is left but the
- * last question. */
+/* Drop the oldest turns up to the next one of the user.  Returns false if only the last
+ * question is left. */
 bool conversation_drop_oldest(struct conversation *c);
 
 #endif

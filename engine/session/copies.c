@@ -14,15 +14,15 @@
 #include "engine/base/units.h"
 
 #define MAX_COPY 16
-/* More is not written at the beginning of a turn: evaluating again costs less. */
+/* A larger copy is not made at the beginning of a turn: evaluating again costs less. */
 #define MAX_BYTES (256 * MIB)
-#define PIECE     ((size_t)64 << 10) /* of the file, written at once */
+#define PIECE     ((size_t)64 << 10) /* bytes of one write */
 
 struct copy {
     uint32_t n_token;
     size_t bytes;        /* written */
-    struct arena memory; /* base NULL: in the file … */
-    int place;           /* … at this place of equal ones */
+    struct arena memory; /* base NULL: the copy is in the file … */
+    int place;           /* … at this multiple of MAX_BYTES */
 };
 
 struct copies {
@@ -93,7 +93,7 @@ static int from_memory(void *ctx, void *bytes, size_t n, struct err *e)
 struct piece {
     int fd;
     uint64_t offset; /* of the piece in the file */
-    size_t used;     /* of buf: written into it, or taken out of it */
+    size_t used;     /* bytes of buf that were filled, or consumed */
     unsigned char *buf;
 };
 
@@ -152,7 +152,7 @@ static int from_file(void *ctx, void *bytes, size_t n, struct err *e)
     return 0;
 }
 
-/* Only on a disk and past the page cache: anything else would be memory of ours again. */
+/* Only on a disk and past the page cache: any other file would take memory again. */
 static bool open_file(struct copies *c)
 {
     struct statfs fs;
@@ -174,7 +174,7 @@ static bool open_piece(const struct copies *c, const struct copy *copy, struct p
     uint64_t whole = (kv_copy_bytes(c->kv) + PIECE - 1) / PIECE * PIECE;
     void *buf;
 
-    /* Another context has other sizes; the largest of all is what a place must hold. */
+    /* Copies of another context have other sizes, so every place has the largest. */
     if (whole > MAX_BYTES || posix_memalign(&buf, 4096, PIECE) != 0)
         return false;
     memset(buf, 0, PIECE);
@@ -194,8 +194,8 @@ static int free_place(const struct copies *c)
     }
 }
 
-/* What memory has of a copy, or else the keys and values themselves, goes to the file; only
- * if all of it did, the memory is given back. */
+/* Write a copy to the file: from memory if it is there, or else from the KV store.  Its memory
+ * is freed only if all of it was written. */
 static bool save_to_file(struct copies *c, struct copy *copy)
 {
     struct err ignored = ERR_INIT;
@@ -232,7 +232,7 @@ static uint32_t n_in_memory(const struct copies *c)
     return n;
 }
 
-/* The oldest go first. */
+/* Move the oldest copies out of memory until n_memory are left. */
 static void make_room(struct copies *c, uint32_t n_memory)
 {
     for (uint32_t i = 0; n_in_memory(c) > n_memory;) {
@@ -311,7 +311,7 @@ bool copies_restore(struct copies *c)
 {
     if (c->n > 0 && restore(c, &c->copy[c->n - 1]))
         return true;
-    /* A file that cannot be read any more tells nothing of the other copies either. */
+    /* If one copy cannot be read, the others of the file are not trusted either. */
     while (c->n > 0)
         forget(c, c->n - 1);
     kv_rewind(c->kv, 0);

@@ -1,11 +1,11 @@
 /*
- * copies.h - what sliding layers saw at the beginning of each turn.
+ * copies.h - copies of the rings of sliding layers at the beginning of each turn.
  *
- * A ring forgets what it is written over with, so going back a turn needs a copy of what
- * its window saw there.  The newest copies lie in memory, as many as the plan has room for
- * (row `kv_sliding`); older ones go to a file without a name in the cache folder, written
- * past the page cache.  Without a folder they are forgotten: going back then goes farther
- * back and evaluates again.
+ * A ring overwrites its oldest keys and values, so going back by a turn needs a copy of its
+ * window at that point.  The newest copies are in memory, as many as the plan allows (item
+ * `kv_sliding`).  Older ones are in an unnamed file in the cache folder, written past the page
+ * cache.  Without a folder they are forgotten: a session that goes back then goes back further
+ * and evaluates those tokens again.
  */
 #ifndef MEMWALL_ENGINE_SESSION_COPIES_H
 #define MEMWALL_ENGINE_SESSION_COPIES_H
@@ -14,24 +14,24 @@
 
 struct copies;
 
-/* folder: of the file; NULL: none.  Nothing is opened before it is needed. */
+/* folder is for the file; NULL: no file.  Nothing is opened before it is needed. */
 int copies_new(struct copies **out, struct kv *kv, const char *folder, struct err *e);
 void copies_free(struct copies *c); /* NULL is fine */
 
-/* How many may lie in memory; what is more goes to the file. */
+/* Set how many copies may be in memory; the others move to the file. */
 void copies_set_room(struct copies *c, uint32_t n_memory);
 
-/* Remember the held position.  What cannot be kept is not an error. */
+/* Copy the rings at the current position.  A copy that fails is not an error. */
 void copies_mark(struct copies *c);
 
-/* Forget all copies of positions behind n. */
+/* Forget all copies of positions after n. */
 void copies_cut(struct copies *c, uint32_t n);
 
-/* Go back to the newest copy that can be read.  False: there is none, and nothing is held
- * any more. */
+/* Go back to the newest copy.  Returns false if it cannot be read or there is none: the KV
+ * store is then empty. */
 bool copies_restore(struct copies *c);
 
-/* Held in memory now. */
+/* Bytes of all copies in memory. */
 uint64_t copies_bytes(const struct copies *c);
 
 #endif

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nodes that wait for use: as many as the queue normally has, so that nothing is allocated
- * while it is emptied as fast as it is filled.  The last ones are for events that end
- * something: whoever waits for them must get them when memory is out. */
+/* Spare nodes, as many as the queue normally has, so that nothing is allocated while events are
+ * taken as fast as they are posted.  The last N_KEPT are for events that end something, which
+ * must be delivered even without memory. */
 #define N_SPARE   8
 #define N_KEPT    2
 #define TEXT_ROOM 512
-#define TEXT_KEPT ((size_t)64 << 10) /* a longer text's memory is not kept */
+#define TEXT_KEPT ((size_t)64 << 10) /* nodes with more text are freed after use */
 
 struct node {
     struct node *next;
@@ -27,7 +27,7 @@ struct node {
 struct events {
     pthread_mutex_t lock;
     struct node *first, *last;
-    struct node *taken; /* the one whose text the program still reads */
+    struct node *taken; /* its text is in use by the program */
     struct node *spare;
     unsigned n_spare;
     int fd;
@@ -146,7 +146,7 @@ static bool append_text(struct node *n, const char *text, size_t len)
     return true;
 }
 
-/* With the lock held: at the end of the queue, and the descriptor becomes readable. */
+/* Append a node and make the descriptor readable.  The lock is held. */
 static void append(struct events *q, struct node *n)
 {
     uint64_t one = 1;
@@ -157,7 +157,7 @@ static void append(struct events *q, struct node *n)
     else
         q->first = n;
     q->last = n;
-    /* Non-blocking: a full counter is readable already. */
+    /* A write that would block has failed: then the descriptor is readable already. */
     if (write(q->fd, &one, sizeof one) < 0)
         return;
 }
@@ -238,7 +238,7 @@ bool events_next(struct events *q, struct mw_event *out)
         n->next = NULL;
     }
     if (q->first == NULL && read(q->fd, &count, sizeof count) < 0)
-        count = 0; /* nothing was pending */
+        count = 0; /* it was not readable */
     pthread_mutex_unlock(&q->lock);
     return n != NULL;
 }

@@ -1,4 +1,4 @@
-/* What a model consists of, for people who ask before they load it. */
+/* The parts of a model file, described without loading the model. */
 #include "config.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 struct mw_inspect {
     struct catalogue *catalogue;
     struct summary summary;
-    struct err problem; /* why it cannot run */
+    struct err problem; /* the reason why it cannot run */
 };
 
 static int open_bare(struct mw_inspect *i, const char *path, struct err *e)
@@ -25,7 +25,7 @@ static int open_bare(struct mw_inspect *i, const char *path, struct err *e)
     return 0;
 }
 
-/* A model that memwall does not run is still described, as far as its keys say. */
+/* A model that memwall cannot run is still described, as far as its keys allow. */
 static int open_described(struct mw_inspect *i, const char *path, struct err *e)
 {
     struct model_desc *desc = NULL;

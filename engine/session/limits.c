@@ -14,12 +14,13 @@
 #include "engine/stream/io_choice.h"
 #include "engine/stream/shape.h"
 
-/* Several times a last-level cache: half of 64 MiB would come from one of 32. */
+/* Several times a last-level cache: half of a buffer of 64 MiB would come from a cache of 32.
+ */
 #define MOST_BUFFER (256 * MIB)
 /* Fewer bytes of either kind of read compare nothing: 32 MiB take some 10 ms. */
 #define COMPARE_BYTES (32 * MIB)
 
-/* The file that most bytes of a token come from. */
+/* Returns the largest file of the model. */
 static const struct model_file *main_file(const struct mw_model *m)
 {
     const struct model_file *files = m->catalogue->files;

@@ -15,7 +15,7 @@
 #include "engine/session/plan_input.h"
 #include "engine/stream/stream.h"
 
-/* The weight type that most bytes of the text model have. */
+/* Returns the weight type of most bytes of the text model. */
 static const char *main_type(const struct catalogue *c)
 {
     uint64_t bytes[TYPE_COUNT] = { 0 };
@@ -47,13 +47,14 @@ static int make_spans(struct mw_model *m, struct err *e)
     return 0;
 }
 
-/* No header takes more: the limits of keys, tensors and names in gguf.h and names.h. */
+/* No header takes more: gguf.h and names.h limit keys, tensors and names. */
 #define HEADER_MOST (128 * MIB)
-/* Usual headers take less, which the heap of the program has room for.  A budget that is too
- * small for anything is then refused by the plan, with its table. */
+/* Usual headers take less, and the heap of the program allows for that.  So a budget that is
+ * too small for anything is refused by the plan, with its table. */
 #define HEADER_LEAST (4 * MIB)
 
-/* What a budget leaves for the header while it is read: there are no other rows yet. */
+/* The part of a budget that the header may take.  While it is read, nothing else is allocated.
+ */
 static uint64_t header_limit(const struct mw_model *m, uint64_t memory_bytes)
 {
     uint64_t others = program_bytes(m) + plan_reserve_bytes(memory_bytes, 1);
@@ -61,7 +62,7 @@ static uint64_t header_limit(const struct mw_model *m, uint64_t memory_bytes)
     return memory_bytes > others + HEADER_LEAST ? memory_bytes - others : HEADER_LEAST;
 }
 
-/* What the kernel holds for us now; 0: it does not tell. */
+/* Resident bytes of this process; 0: unknown. */
 static uint64_t resident_now(void)
 {
     struct proc proc;
@@ -73,14 +74,13 @@ static uint64_t resident_now(void)
     return self.rss.why_not == NULL ? self.rss.value : 0;
 }
 
-/* The figures of a header that does not fit, in place of the message of the part that met the
- * limit. */
+/* Replace the error of the reader that met the limit by one that names the bytes needed. */
 static int refuse_header(const struct mw_model *m, const char *path, uint64_t memory_bytes,
                          struct err *e)
 {
     uint64_t need = m->header.expected, budget;
 
-    if (need <= m->header.limit) /* not known: the most that format/ ever keeps */
+    if (need <= m->header.limit) /* unknown: assume the most that format/ ever keeps */
         need = HEADER_MOST;
     budget = need + program_bytes(m);
     budget += plan_reserve_bytes(budget, 1);
@@ -124,7 +124,7 @@ int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memor
     /* A model without a vocabulary can still be evaluated from ids. */
     m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
 #ifdef HAVE_MALLOC_TRIM
-    malloc_trim(0); /* much was kept only while the header was read */
+    malloc_trim(0); /* reading the header took more than it keeps */
 #endif
     m->program_bytes = resident_now();
     *out = m;
@@ -160,11 +160,12 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
 
 /* --- small weights --- */
 
-#define LOAD_VALUES ((uint64_t)1 << 18) /* decoded at once; a multiple of any type's block */
+#define LOAD_VALUES                                                                            \
+    ((uint64_t)1 << 18) /* decoded at once; a multiple of the block of every type */
 
 struct vec_load {
     struct mw_model *m;
-    unsigned char *raw; /* of LOAD_VALUES at most */
+    unsigned char *raw; /* encoded, of at most LOAD_VALUES values */
 };
 
 static int check_finite(const struct mw_model *m, const struct vec *v, struct err *e)

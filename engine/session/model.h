@@ -1,6 +1,6 @@
 /*
- * model.h - an opened model: catalogue, description and, once text is needed, its
- * tokenizer.  What the files of session/ share; programs see struct mw_model only.
+ * model.h - an open model: its catalogue, its description and, once text is needed, its
+ * tokenizer.  For the files of session/; programs use memwall.h.
  */
 #ifndef MEMWALL_ENGINE_SESSION_MODEL_H
 #define MEMWALL_ENGINE_SESSION_MODEL_H
@@ -18,28 +18,29 @@
 
 struct mw_model {
     struct catalogue *catalogue;
-    struct header_room header; /* what the catalogue takes; part of the row "program" */
+    struct header_room header; /* memory of the catalogue; part of the item "program" */
     struct model_desc *desc;
     struct stream_span *spans; /* of a full pass */
     uint32_t n_span;
     uint64_t hot_bytes, prompt_bytes; /* of all spans, and of a prompt pass */
     struct vocab_info vocab;
     bool has_vocab;
-    uint64_t program_bytes; /* resident when the model was opened, before any row was */
-    uint64_t file_bytes;    /* of the program and its libraries: page cache of a first start */
-    pthread_mutex_t lock;   /* of what is loaded at first use: tokenizer, small weights */
-    struct arena resident;  /* small weights, part of the row "pinned" */
+    uint64_t
+        program_bytes;    /* resident when the model was opened, before the items of the plan */
+    uint64_t file_bytes;  /* of the program and its libraries: page cache of a first start */
+    pthread_mutex_t lock; /* of what is loaded at first use: tokenizer, small weights */
+    struct arena resident; /* small weights, part of the item "pinned" */
     struct tokenizer *tokenizer;
     struct mw_limits limits;     /* of this machine and this model's file; 0: not measured */
-    struct mw_products measured; /* rates of who multiplies prompts; n 0: not measured */
+    struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
 };
 
-/* The tokenizer, loaded at the first call; any thread.  NULL with *e on failure. */
+/* Returns the tokenizer, or NULL with *e.  The first call loads it.  Any thread. */
 const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e);
 
-/* Norms and other small weights as floats, loaded at the first call and kept as long as the
- * model; any thread. */
+/* Load norms and other small weights as floats.  They stay until the model is closed, so later
+ * calls do nothing.  Any thread. */
 int model_load_small(struct mw_model *m, struct err *e);
 
 #endif

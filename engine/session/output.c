@@ -1,9 +1,9 @@
 /*
- * Files that the program writes because a person named them.
+ * Files that the program writes because the user named them.
  *
- * Three rules: an existing file is replaced only on request, a file of the model never,
- * and nothing but a regular file is written to, apart from the four names that stand for
- * the null device and for descriptors that the program was started with.
+ * Three rules: an existing file is replaced only on request, a file of the model never, and
+ * only regular files are written.  The exceptions are /dev/null and the names of descriptors
+ * that the program was started with.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 #include "engine/memwall.h"
 #include "engine/session/model.h"
 
-/* A descriptor that the path names, or -1: "/dev/stdout", "/dev/stderr", "/dev/fd/N". */
+/* Returns the descriptor that "/dev/stdout", "/dev/stderr" or "/dev/fd/N" names, or -1. */
 static int named_descriptor(const char *path)
 {
     char *end;
@@ -42,7 +42,7 @@ static const char *kind_of(const struct stat *st)
                                    : "a device";
 }
 
-/* May this existing file be written to? */
+/* Refuse an existing file that must not be written. */
 static int check_existing(const struct mw_model *m, const struct mw_output *o,
                           const struct stat *st, struct err *e)
 {
@@ -69,8 +69,8 @@ int mw_output_check(const struct mw_model *m, const struct mw_output *o, struct 
     return 0;
 }
 
-/* A copy of a descriptor that the program was started with and may write to.  Its own
- * descriptors are all marked to be closed by exec. */
+/* Duplicate a descriptor that the program was started with.  All descriptors that it opened
+ * itself are close-on-exec, which tells them apart. */
 static int open_descriptor(const char *path, int fd, struct err *e)
 {
     int flags = fcntl(fd, F_GETFD), mode = fcntl(fd, F_GETFL), copy;
@@ -82,7 +82,7 @@ static int open_descriptor(const char *path, int fd, struct err *e)
     return copy >= 0 ? copy : err_sys(e, "cannot write \"%.120s\"", path);
 }
 
-/* Looked at again once it is open: only then is it certain which file it is. */
+/* Check the file again once it is open: the name may have been given to another file. */
 static int open_existing(const struct mw_model *m, const struct mw_output *o, struct err *e)
 {
     int fd = open(o->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -116,7 +116,7 @@ int mw_output_open(const struct mw_model *m, const struct mw_output *o, struct e
         return fd;
     if (errno != EEXIST)
         return err_sys(e, "cannot write \"%.120s\"", o->path);
-    /* Before it is opened: opening a device may already do something. */
+    /* Check before opening: opening a device may already have an effect. */
     if (mw_output_check(m, o, e) != 0)
         return -1;
     return open_existing(m, o, e);

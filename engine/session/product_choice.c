@@ -66,7 +66,7 @@ void mw_model_set_products(struct mw_model *m, const struct mw_products *p)
     m->measured = *p;
 }
 
-/* The measurement of a weight type; NULL: there is none for these options. */
+/* Returns the measurement of a weight type, or NULL if there is none for these options. */
 static const struct mw_product *measured(const struct mw_model *m, const struct mw_options *o,
                                          const struct kernels *kernels, enum tensor_type type)
 {
@@ -86,7 +86,7 @@ static bool wins(const struct mw_product *p)
            p->blas_flops_s >= PRODUCTS_MARGIN * p->kernels_flops_s;
 }
 
-/* What a choice looks at: the matrices of the layers. */
+/* The matrices of the layers, which a choice is made for. */
 struct weighing {
     const struct mw_model *m;
     const struct mw_options *o;
@@ -115,7 +115,7 @@ static void weigh(struct weighing *w, const struct mat *mat, struct product_choi
     }
 }
 
-/* What follows from options and rates; loads nothing. */
+/* Choose from options and rates.  Loads nothing. */
 static int choose(const struct mw_model *m, const struct mw_options *o,
                   struct product_choice *out, struct err *e)
 {
@@ -141,7 +141,7 @@ bool mw_products_use_blas(const struct mw_model *m, const struct mw_options *o)
     return choose(m, o, &choice, &ignored) == 0 && choice.has_blas;
 }
 
-/* Loaded once for a model; its files then count with those of the program. */
+/* Load OpenBLAS once for a model.  Its files then count with those of the program. */
 static int load_blas(struct mw_model *m, struct err *e)
 {
     int rc = 0;

@@ -1,5 +1,5 @@
 /*
- * product_choice.h - who multiplies the prompts of a model: OpenBLAS or our kernels.
+ * product_choice.h - choose OpenBLAS or our kernels for the prompts of a model.
  */
 #ifndef MEMWALL_ENGINE_SESSION_PRODUCT_CHOICE_H
 #define MEMWALL_ENGINE_SESSION_PRODUCT_CHOICE_H
@@ -14,12 +14,13 @@ struct product_choice {
     double speedup; /* of the matrices of a prompt, against the kernels; 1 if not measured */
 };
 
-/* Follows from resolved options and the rates of the model.  The library stays loaded as long
- * as the model is open.  -1 with *e if it cannot be loaded. */
+/* Choose from resolved options and the rates of the model, and load OpenBLAS if it is used. The
+ * library stays loaded until the model is closed.  Returns -1 with *e if it cannot be loaded.
+ */
 int product_choice_of(struct mw_model *m, const struct mw_options *o,
                       struct product_choice *out, struct err *e);
 
-/* The kernel set of the options.  NULL with *e if this CPU does not run it. */
+/* Returns the kernel set of the options, or NULL with *e if this CPU does not run it. */
 const struct kernels *kernels_of(const struct mw_options *o, struct err *e);
 
 #endif

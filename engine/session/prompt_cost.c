@@ -14,7 +14,7 @@ void cost_estimate(const struct cost_basis *b, struct mw_cost *out)
     if (n_pass > 0)
         out->bytes =
             (uint64_t)((double)(n_pass - 1) * share * (double)b->prompt_bytes) + streamed;
-    /* Reading goes on beside the arithmetic: the longer of the two counts. */
+    /* The disk is read during the arithmetic: the longer of the two counts. */
     disk_s = b->disk_bytes_s > 0 ? (double)out->bytes / b->disk_bytes_s : 0;
     out->seconds = disk_s > compute_s ? disk_s : compute_s;
     out->is_at_least = !(b->compute_s > 0);

@@ -1,8 +1,8 @@
 /*
- * The next id from a row of logits.
+ * Choose the next id from a row of logits.
  *
- * A vocabulary has 262144 entries and a token a few milliseconds, so they are never all
- * sorted: a heap gives the most likely ones one after the other, as many as are wanted.
+ * A vocabulary has 262144 entries and a token takes a few milliseconds, so the entries are
+ * never all sorted: a heap gives the most likely ones one after the other, as many as needed.
  * Order: suppressed ids, repetition penalty, temperature, top-k, top-p, min-p, draw.
  */
 #include "config.h"
@@ -17,16 +17,16 @@
 
 #include "engine/session/model.h"
 
-/* Shares below e^-REACH of the greatest are not looked at: all of them together, in any
- * vocabulary, are less than the rounding of one float. */
+/* Candidates whose share is below e^-REACH of the greatest are ignored: all of them together,
+ * in any vocabulary, are less than the rounding of one float. */
 #define REACH 30.0f
 
 struct mw_sampler {
     struct mw_sampling s;
     uint64_t state[2];
     uint32_t n_vocab;
-    uint64_t *never; /* a bit for each id: may not be sampled */
-    uint64_t *seen;  /* a bit for each id: its penalty was given; all clear between rows */
+    uint64_t *never; /* one bit per id: must not be sampled */
+    uint64_t *seen;  /* one bit per id: has its penalty; all clear between rows */
     uint32_t *heap;  /* ids, [n_vocab] */
 };
 
@@ -61,7 +61,7 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s)
                                .min_p = g->has_min_p ? g->min_p : 0.05f,
                                .repeat_penalty = g->has_repeat_penalty ? g->repeat_penalty : 1,
                                .repeat_last = 64 };
-    /* A recommendation without min-p means none. */
+    /* A model that recommends a temperature and no min-p is used without min-p. */
     if (g->has_temp && !g->has_min_p)
         s->min_p = 0;
 }
@@ -96,7 +96,8 @@ static void seed(struct mw_sampler *p)
     p->state[1] = splitmix(&x);
 }
 
-/* Ids that no text has: stated by the model, or without a usable token. */
+/* Suppress ids that no text has: those that the model names, and those without a usable token.
+ */
 static void collect_never(struct mw_sampler *p, const struct mw_model *m)
 {
     const struct generation_hparams *g = &m->catalogue->generation;
@@ -143,7 +144,7 @@ void mw_sampler_free(struct mw_sampler *p)
     free(p);
 }
 
-/* Each id of the window once, however often it stands there: the penalty is not a power. */
+/* Penalise each id of the window once, however often it occurs: the penalty is not a power. */
 static void penalise(struct mw_sampler *p, float *logits, const uint32_t *before,
                      size_t n_before)
 {
@@ -188,7 +189,7 @@ struct heap {
     bool least_first;
 };
 
-/* At equal logits the lower id counts as the greater: the order is total. */
+/* If logits are equal, the lower id is the greater one, so the order is total. */
 static bool is_before(const struct heap *h, uint32_t a, uint32_t b)
 {
     float x = h->logits[a], y = h->logits[b];
@@ -224,7 +225,7 @@ static void make_heap(struct heap *h, bool least_first)
         sink(h, i);
 }
 
-/* The first leaves: it stands behind the others now. */
+/* Remove the first id from the heap and store it after the others. */
 static uint32_t pop(struct heap *h)
 {
     uint32_t first = h->id[0];
@@ -235,9 +236,9 @@ static uint32_t pop(struct heap *h)
     return first;
 }
 
-/* --- who may be drawn --- */
+/* --- candidates --- */
 
-/* The k greatest above the floor, in no order. */
+/* Collect the k greatest above the floor, in no order. */
 static void take_greatest(struct heap *h, size_t k, uint32_t n_vocab, float floor)
 {
     for (uint32_t id = 0; id < n_vocab; id++) {
@@ -254,7 +255,7 @@ static void take_greatest(struct heap *h, size_t k, uint32_t n_vocab, float floo
     }
 }
 
-/* Logits become shares, the greatest's is 1; returns their sum. */
+/* Turn logits into shares, where the greatest has 1.  Returns their sum. */
 static double to_shares(const struct heap *h, float *logits, float top, float temp)
 {
     double sum = 0;
@@ -269,9 +270,10 @@ static double to_shares(const struct heap *h, float *logits, float top, float te
 }
 
 /*
- * Keep the fewest with top_p of all, none below min_p: behind the heap, the greatest last.
- * Returns their end; *sum is theirs then.  Those that together could not fill what top_p leaves
- * out need no order.
+ * Select the smallest set of candidates whose shares add up to top_p of *sum, without those
+ * below min_p.  They are left after the heap in ascending order.  Returns the end index and
+ * stores their sum in *sum.  Candidates too small to matter to top_p are dropped before
+ * sorting.
  */
 static size_t keep(struct heap *h, float top_p, float min_p, double *sum)
 {

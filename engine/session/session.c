@@ -1,11 +1,11 @@
 /*
- * A session: the plan made real.  Every row of the plan is mapped here, before the first
- * token; then ids go in and logits come out.
+ * A session allocates every item of the plan before the first token.  Then it takes ids and
+ * gives logits.
  *
- *   options -> plan -> arenas, KV store, stream, pass
+ *   options -> plan -> arenas, KV store, stream, forward pass
  *
- * Room of the plan that the KV store does not use yet is lent to pinned weights and taken
- * back, block by block, before pages are written.
+ * Pinned weights borrow the part of the KV item that is not used yet, and return it block by
+ * block before pages are written.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@
 #include "engine/session/product_choice.h"
 #include "engine/session/tokens.h"
 
-/* What depends on the plan and is made anew when it changes. */
+/* The objects that depend on the plan.  They are created again when it changes. */
 struct machinery {
     struct plan plan;
     struct stream_shape shape;
@@ -51,8 +51,8 @@ struct mw_session {
     uint64_t pinned_target; /* of the stream, and its slots */
     uint32_t n_slot;
     bool has_logits;
-    atomic_bool cancel;       /* set by any thread, taken back by who asked for the work */
-    pthread_mutex_t lock;     /* of the next, which any thread may use */
+    atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */
+    pthread_mutex_t lock;     /* of `cancelled`, which any thread may use */
     struct stream *cancelled; /* the stream to wake; NULL while there is none */
     uint32_t step_from, step_n, step_total; /* of the chunk that is evaluated now */
     session_progress_fn *progress;
@@ -61,7 +61,7 @@ struct mw_session {
 
 /* --- machinery --- */
 
-/* Whoever cancels must not meet a stream that is being closed. */
+/* Under the lock, so that no thread cancels a stream that is being closed. */
 static void set_cancelled(struct mw_session *s, struct stream *stream)
 {
     pthread_mutex_lock(&s->lock);
@@ -80,8 +80,8 @@ static void machinery_free(struct machinery *a)
     memset(a, 0, sizeof *a);
 }
 
-/* Pinned weights may take their own row, the KV room that is not used yet, and what the
- * plan left over. */
+/* Bytes for pinned weights: their own item, the unused part of the KV item, and the part of the
+ * budget that the plan leaves over. */
 static uint64_t pinned_room(const struct plan *p, uint64_t kv_used)
 {
     uint64_t kv_row = p->row[MW_ROW_KV_GLOBAL];
@@ -295,8 +295,8 @@ void mw_session_close(struct mw_session *s)
 
 /* --- evaluation --- */
 
-/* Before n more positions are written: take back what was lent.  Afterwards lend again
- * what a rewind freed. */
+/* Before n more positions are written, take back borrowed KV space.  After a rewind, let pinned
+ * weights borrow the freed space. */
 static int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
 {
     uint64_t used = kv_global_bytes(s->kv) + kv_grow_bytes(s->kv, n);
@@ -318,13 +318,14 @@ static int check_ids(const struct mw_session *s, const uint32_t *ids, size_t n, 
 
     if (n > s->o.n_ctx - held)
         return err_set(e, ERR_CONTEXT,
-                       "%zu tokens do not fit the context of %u, of which %u are used", n,
-                       s->o.n_ctx, held);
+                       "%zu tokens do not fit the context of %u tokens, of which %u are used",
+                       n, s->o.n_ctx, held);
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= s->m->desc->n_vocab)
-            return err_set(e, ERR_ARGUMENT,
-                           "token id %u at position %zu: the vocabulary has %u", ids[i],
-                           held + i, s->m->desc->n_vocab);
+            return err_set(
+                e, ERR_ARGUMENT,
+                "token id %u at position %zu is outside of the vocabulary of %u tokens", ids[i],
+                held + i, s->m->desc->n_vocab);
     return 0;
 }
 
@@ -339,7 +340,7 @@ static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct e
     return 0;
 }
 
-/* One chunk with all its rows of logits, given to row one by one. */
+/* Evaluate one chunk and pass all its rows of logits to row, one by one. */
 static int eval_rows(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx, struct err *e)
 {
     uint32_t pos = kv_tokens(s->kv);
@@ -433,7 +434,7 @@ uint32_t mw_session_tokens(const struct mw_session *s)
 int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct err *e)
 {
     if (n > kv_tokens(s->kv))
-        return err_set(e, ERR_ARGUMENT, "cannot go back to token %u of %u", n,
+        return err_set(e, ERR_ARGUMENT, "cannot go back to token %u: the session holds %u", n,
                        kv_tokens(s->kv));
     s->has_logits = n == kv_tokens(s->kv) && s->has_logits;
     copies_cut(s->copies, n);
@@ -471,7 +472,7 @@ static int set_threads(struct mw_session *s, int n_thread, struct err *e)
     return 0;
 }
 
-/* Tear down what depends on the plan and make it anew; on failure as it was before. */
+/* Create the objects that depend on the plan again; on failure, those of the old plan. */
 static int rebuild(struct mw_session *s, const struct mw_options *wanted,
                    const struct plan *plan, struct err *e)
 {
@@ -480,7 +481,7 @@ static int rebuild(struct mw_session *s, const struct mw_options *wanted,
     uint32_t n_swa = s->m->desc->hp->n_swa;
     struct err ignored = ERR_INIT;
 
-    /* Old and new together would not fit the budget. */
+    /* Free first: old and new together would not fit the budget. */
     set_cancelled(s, NULL);
     machinery_free(&s->mach);
     copies_set_room(s->copies, plan->n_copy);
@@ -510,9 +511,11 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     if (options_resolve(s->m, &wanted, e) != 0)
         return -1;
     if (wanted.kv_k != s->o.kv_k || wanted.kv_v != s->o.kv_v)
-        return err_set(e, ERR_ARGUMENT, "the KV type of a session cannot be changed");
+        return err_set(e, ERR_ARGUMENT,
+                       "the types of keys and values cannot change while a session is open");
     if (wanted.n_ctx < kv_tokens(s->kv))
-        return err_set(e, ERR_CONTEXT, "%u tokens are held, a context of %u is too short",
+        return err_set(e, ERR_CONTEXT,
+                       "the session holds %u tokens, which do not fit a context of %u",
                        kv_tokens(s->kv), wanted.n_ctx);
     if (plan_for(s, &wanted, &plan, e) != 0)
         return -1;
@@ -558,7 +561,7 @@ void mw_session_sample(const struct mw_session *s, struct mw_sample *out)
 
 void mw_session_cancel(struct mw_session *s)
 {
-    /* The flag ends a pass at its next block, the stream's wakes one that waits. */
+    /* The flag ends a pass at its next block; the stream wakes one that waits for a block. */
     atomic_store(&s->cancel, true);
     pthread_mutex_lock(&s->lock);
     if (s->cancelled != NULL)

@@ -1,5 +1,5 @@
 /*
- * session.h - a session from inside: what the chat needs beyond memwall.h.
+ * session.h - the functions of a session that the chat needs beyond memwall.h.
  */
 #ifndef MEMWALL_ENGINE_SESSION_SESSION_H
 #define MEMWALL_ENGINE_SESSION_SESSION_H
@@ -11,32 +11,31 @@ struct telemetry *session_telemetry(struct mw_session *s);
 
 /* The ids that the session holds, [mw_session_tokens]. */
 const uint32_t *session_ids(const struct mw_session *s);
-/* Evaluate a token that was sampled, by the kernels whatever was evaluated here before. */
+/* Evaluate a sampled token.  The kernels multiply it, whatever was at its position before. */
 int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e);
 
-/* The last row of logits, to be changed in place by a sampler; made anew by the next
- * evaluation. */
+/* The last row of logits.  A sampler may change it; the next evaluation overwrites it. */
 float *session_logits(struct mw_session *s);
 
-/* Remember the sliding rings as they are now, so that going back to this position is exact
- * and cheap (copies.h). */
+/* Copy the rings of sliding layers, so that going back to this position is exact and cheap
+ * (copies.h). */
 void session_mark(struct mw_session *s);
 
-/* Called after each chunk of a prompt with the tokens done; and within it after each layer,
- * with what that is of the chunk's tokens. */
+/* Receives the number of evaluated tokens after each chunk of a prompt, and an estimate of it
+ * after each layer (is_within). */
 typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool is_within);
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
 
-/* Forget a cancel that came before the work now beginning. */
+/* Clear a cancel that came before the work that begins now. */
 void session_clear_cancel(struct mw_session *s);
 
-/* Options as resolved. */
+/* The options in force, without zeros that ask for a default. */
 const struct mw_options *session_options(const struct mw_session *s);
 
 /*
- * Change budget, context, I/O or threads in place: what is held stays held.  The KV types
- * must be the same, and the context at least what is held.  Returns 0, or -1 with *e and
- * all as before.
+ * Change budget, context, I/O or threads.  The session keeps its tokens, so the KV types must
+ * stay the same and the tokens must fit the context.  Returns 0, or -1 with *e and the session
+ * as before.
  */
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e);
 

@@ -1,4 +1,4 @@
-/* What this build and this CPU can do, in words. */
+/* The version of the program, and the features of the build and the CPU. */
 #include "config.h"
 
 #include <stdio.h>

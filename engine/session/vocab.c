@@ -45,7 +45,7 @@ uint32_t mw_vocab_size(const struct mw_vocab *v)
 
 struct mw_encoder {
     struct encoder *encoder;
-    struct ids ids; /* given out by the last push */
+    struct ids ids; /* returned by the last push */
 };
 
 static int make_encoder(struct mw_encoder **out, const struct tokenizer *t, bool parse_special,
@@ -138,7 +138,7 @@ int mw_vocab_decode(const struct mw_vocab *v, const uint32_t *ids, size_t n, boo
     return 0;
 }
 
-_Static_assert(MW_PIECE_MAX >= VOCAB_MAX_TEXT, "a piece has room for every token");
+_Static_assert(MW_PIECE_MAX >= VOCAB_MAX_TEXT, "MW_PIECE_MAX is enough for every token");
 
 size_t mw_vocab_piece(const struct mw_vocab *v, uint32_t id, char *buf, size_t n)
 {

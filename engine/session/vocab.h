@@ -1,5 +1,5 @@
 /*
- * vocab.h - what a vocabulary consists of, for the files that use it.
+ * vocab.h - struct mw_vocab, for the files of session/ that use it.
  */
 #ifndef MEMWALL_ENGINE_SESSION_VOCAB_H
 #define MEMWALL_ENGINE_SESSION_VOCAB_H

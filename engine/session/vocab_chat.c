@@ -1,4 +1,4 @@
-/* A conversation as the model would see it, from a vocabulary alone. */
+/* Render a conversation as the model would see it, with a vocabulary alone. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "engine/session/vocab.h"
 #include "engine/text/chat_format.h"
 
-/* An error of the messages names their file, one of a template the template's. */
+/* An error in the messages names their file, an error in the template names its own. */
 static int render(const struct mw_vocab *v, const struct chat_choice *choice,
                   const struct json_node *messages, const struct mw_prompt_options *o,
                   struct chat_prompt *out, struct err *e)

@@ -1,4 +1,4 @@
-/* The slow sampler of telemetry/, told which files belong to a model. */
+/* Start the watcher of telemetry/ for the files of a model. */
 #include "config.h"
 
 #include "engine/telemetry/watch.h"

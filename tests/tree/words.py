@@ -20,6 +20,8 @@ REWRITTEN = [
     "engine/compute",
     "engine/machine",
     "engine/telemetry",
+    "engine/memwall.h",
+    "engine/session",
     "man",
     "src",
     "tests/README.md",
