@@ -425,5 +425,5 @@ void dequant_row(enum tensor_type type, const void *src, float *dst, size_t n)
         OTHER_TYPES(CASE_OF)
         break;
     }
-    assert(!"a type without kernels is refused when a model is opened");
+    assert(false && "a type without kernels is refused when a model is opened");
 }

@@ -250,7 +250,7 @@ static void mul_float_columns(enum tensor_type type, const struct product *p)
         OTHER_TYPES(CASE_OF)
         break;
     }
-    assert(!"a type without kernels is refused when a model is opened");
+    assert(false && "a type without kernels is refused when a model is opened");
 }
 
 #endif

@@ -212,7 +212,7 @@ static void mul_q8_columns(enum tensor_type type, const struct q8_product *p)
         OTHER_TYPES(CASE_OF)
         break;
     }
-    assert(!"only blocks are multiplied with columns of 8 bits");
+    assert(false && "only blocks are multiplied with columns of 8 bits");
 }
 
 /* Pack one block of 32 values, with two copies of d and a dsum for each 16. */

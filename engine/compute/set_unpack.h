@@ -744,7 +744,7 @@ static void set_dequant(enum tensor_type type, const void *src, float *dst, size
         OTHER_TYPES(CASE_OF)
         break;
     }
-    assert(!"a type without kernels is refused when a model is opened");
+    assert(false && "a type without kernels is refused when a model is opened");
 }
 
 #endif
