@@ -48,9 +48,9 @@ static void unblock(void)
 }
 
 /* In a home where nothing can be saved. */
-static void begin_blocked(const char *mode)
+static void begin_blocked(const char *mode, const char *ctx)
 {
-    const char *args[] = { "-n", "20", mode, NULL };
+    const char *args[] = { "-n", "20", "-c", ctx, mode, NULL };
     struct program_start quick = { 50,   200, NULL, NULL, (const char *[]){ "--version", NULL },
                                    NULL, NULL };
     struct program_start start = { 50, 200, NULL, NULL, args, NULL, NULL };
@@ -76,7 +76,7 @@ static void saving_resumes_with_the_next_message(void **state)
     const char *mode = *state;
     char line[600];
 
-    begin_blocked(mode);
+    begin_blocked(mode, "4k");
     program_ask(&run, "first question", "saving is suspended: cannot make the folder");
     sees(&run, "token limit");
     snprintf(line, sizeof line, "/save %s", program_path(&run, "else.md"));
@@ -94,7 +94,7 @@ static void saving_resumes_with_the_next_message(void **state)
 
 static void saving_resumes_without_anybody_s_doing(void **state)
 {
-    begin_blocked(*state);
+    begin_blocked(*state, "4k");
     program_ask(&run, "first question", "saving is suspended");
     unblock();
     sees(&run, "saving has resumed");
@@ -105,12 +105,40 @@ static void saving_resumes_without_anybody_s_doing(void **state)
 
 static void who_leaves_is_asked_once(void **state)
 {
-    begin_blocked(*state);
+    begin_blocked(*state, "4k");
     program_ask(&run, "first question", "token limit");
     program_ask(&run, "/quit", "not all of the chat is saved: cannot make the folder");
     program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 1);
     sees(&run, "memwall: not all of the chat is saved");
+}
+
+/* Text that waits for a full disk is kept in memory, so there must be an end to it. */
+static void a_message_is_refused_when_too_much_waits_for_the_disk(void **state)
+{
+    enum { BYTES = 1200000 };
+    char *text = malloc(BYTES + 1), line[600];
+    FILE *f;
+
+    (void)state;
+    begin_blocked("--plain", "64k");
+    assert_non_null(text);
+    memset(text, 'x', BYTES);
+    text[BYTES] = '\0';
+    f = fopen(program_path(&run, "long.txt"), "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    free(text);
+    snprintf(line, sizeof line, "/file %s", program_path(&run, "long.txt"));
+    program_ask(&run, line, "goes with the next message");
+    program_ask(&run, "question", "number or y, else nothing is done");
+    program_line(&run, "");
+    program_ask(&run, "one more", "KiB of this chat are not saved, and saving fails: cannot");
+    unblock();
+    program_ask(&run, "one more", "saving has resumed");
+    pty_signal(run.s, SIGKILL);
+    pty_end(run.s);
 }
 
 static void what_is_not_saved_can_be_exported(void **state)
@@ -216,6 +244,8 @@ int main(void)
         BOTH(saving_resumes_with_the_next_message),
         BOTH(saving_resumes_without_anybody_s_doing),
         BOTH(who_leaves_is_asked_once),
+        cmocka_unit_test_teardown(a_message_is_refused_when_too_much_waits_for_the_disk,
+                                  end_run),
         BOTH(what_is_not_saved_can_be_exported),
         BOTH(a_removed_chat_is_written_again),
         BOTH(messages_that_wait_survive_the_program),

@@ -123,6 +123,19 @@ uint64_t saving_wait(const struct saving *s)
     return past >= RETRY_NS ? 0 : RETRY_NS - past;
 }
 
+bool saving_has_room(struct saving *s)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store == NULL || store_check_room(s->store, &e) == 0 || saving_retry(s))
+        return true;
+    front_say(s->front, SAY_ERROR,
+              "%s, and saving fails: %s. Free disk space, or use /save FILE to write the chat "
+              "to another file",
+              e.what, s->why);
+    return false;
+}
+
 bool saving_may_leave(struct saving *s)
 {
     if (saving_retry(s) || s->state == SAVING_GIVEN_UP)

@@ -54,6 +54,9 @@ bool saving_retry(struct saving *s);
 /* The same if it is due; saving_wait: nanoseconds until then, UINT64_MAX for never. */
 void saving_tick(struct saving *s);
 uint64_t saving_wait(const struct saving *s);
+/* Is there memory for another message?  Returns false, with a message to the user, if more than
+ * STORE_MEMORY_BYTES wait for a file that cannot be written. */
+bool saving_has_room(struct saving *s);
 /* The person wants to leave.  Returns false if that would lose text, and says so; the second
  * time it returns true. */
 bool saving_may_leave(struct saving *s);

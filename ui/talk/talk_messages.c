@@ -122,6 +122,10 @@ void talk_send(struct talk *t, const char *text)
         talk_draft(t, text);
         return;
     }
+    if (!saving_has_room(&t->saving)) {
+        talk_draft(t, text);
+        return;
+    }
     message = outbox_message(&t->outbox, text);
     if (message == NULL) {
         talk_error(t, "no memory for the message");
