@@ -20,7 +20,8 @@ summary:
 clean-local:
 	rm -rf tests/conformance/vocabularies
 
-EXTRA_DIST += tests/tree/words.py tests/lib/program.py tests/lib/gguf_template.py \
+EXTRA_DIST += tests/tree/words.py tests/tree/references.py \
+	tests/lib/program.py tests/lib/gguf_template.py \
 	tests/lib/deny.py tests/lib/fail_with.h
 dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py \
 	tests/program/test_budget.py tests/program/test_run.py tests/program/test_eval.py \

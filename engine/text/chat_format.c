@@ -2,6 +2,7 @@
 
 #include "engine/text/chat_format.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,19 +117,15 @@ static const struct chat_format formats[] = {
 
 #define N_FORMAT (sizeof formats / sizeof formats[0])
 
-const char *const *chat_format_names(void)
+static int no_format(const char *name, struct err *e)
 {
-    static const char *const names[N_FORMAT + 1] = {
-        "gemma4",         "gemma4-large", "gemma3",
-        "gemma2",         "llama3",       "llama3.1",
-        "chatml",         "qwen2.5",      "qwen3",
-        "phi3",           "phi3.5",       "phi4",
-        "mistral-v1-old", "mistral-v1",   "mistral-v3",
-        "mistral-tekken", "mistral-v7",   "mistral-v7-tekken",
-        "llama2",         "raw",
-    };
+    size_t n = 0;
+    char list[200];
 
-    return names;
+    for (size_t i = 0; i < N_FORMAT && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? " " : "",
+                              formats[i].name);
+    return err_set(e, ERR_ARGUMENT, "no chat format \"%.30s\"; use %s", name, list);
 }
 
 const struct chat_format *chat_format_named(const char *name, struct err *e)
@@ -136,18 +133,13 @@ const struct chat_format *chat_format_named(const char *name, struct err *e)
     for (size_t i = 0; i < N_FORMAT; i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
-    err_set(e, ERR_ARGUMENT, "no chat format is called \"%.40s\"", name);
+    no_format(name, e);
     return NULL;
 }
 
 const char *chat_format_name(const struct chat_format *f)
 {
     return f->name;
-}
-
-bool chat_format_can_think(const struct chat_format *f)
-{
-    return f->can_switch;
 }
 
 int chat_format_render(const struct chat_format *f, const struct tokenizer *t,

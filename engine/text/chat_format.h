@@ -36,9 +36,8 @@ struct chat_options {
 
 struct chat_format;
 
-/* Every built-in format's name in order, NULL after the last; "raw" is completion. */
-const char *const *chat_format_names(void);
-/* The built-in format of that name, static; NULL with *e if there is none. */
+/* Returns the built-in format of that name, static; "raw" is completion.  NULL if there is none,
+ * with *e listing the names. */
 const struct chat_format *chat_format_named(const char *name, struct err *e);
 /* "template" for the model's own template that is evaluated. */
 const char *chat_format_name(const struct chat_format *f);
@@ -89,8 +88,6 @@ bool chat_choice_notice(const struct chat_choice *choice, bool has_system, char 
 
 /* ---- use ---- */
 
-/* Does the format know a thinking part that can be switched? */
-bool chat_format_can_think(const struct chat_format *f);
 
 /*
  * Append the ids of the whole conversation.  ERR_ARGUMENT: the template refuses these

@@ -361,7 +361,6 @@ val jv_iter(struct vm *vm, struct list *l, const char *name); /* takes l's items
 struct dict *jv_dict_new(struct vm *vm);
 /* NULL if there is none.  Fails if key cannot be one. */
 val *jv_dict_get(struct vm *vm, const struct dict *d, val key);
-val *jv_dict_get_str(struct vm *vm, const struct dict *d, const char *p, size_t len);
 void jv_dict_set(struct vm *vm, struct dict *d, val key, val v);
 
 static inline val jv_none(void)
@@ -414,7 +413,6 @@ _Noreturn void jv_fail_undef(struct vm *vm, val v);
 /* ---- jinja_str.c ---- */
 
 val jv_new_str(struct vm *vm, const char *p, size_t len, uint32_t source); /* not copied */
-val jv_copy_str(struct vm *vm, const char *p, size_t len, uint32_t source);
 size_t jv_cps(struct vm *vm, const struct str *s);
 /* Byte offset of code point i (0 to jv_cps). */
 size_t jv_offset(struct vm *vm, const struct str *s, size_t i);
@@ -673,7 +671,6 @@ struct node *jp_expression(struct parser *p, bool with_cond);
 struct node *jp_tuple(struct parser *p, bool with_cond, bool parentheses, const char *end);
 struct node *jp_target(struct parser *p, bool with_namespace, const char *end);
 struct node *jp_filters(struct parser *p, struct node *n, bool start_inline);
-void jp_statements(struct parser *p);
 
 static inline void jp_enter(struct parser *p)
 {

@@ -22,18 +22,6 @@ val jv_new_str(struct vm *vm, const char *p, size_t len, uint32_t source)
     return jv_str(s);
 }
 
-val jv_copy_str(struct vm *vm, const char *p, size_t len, uint32_t source)
-{
-    char *copy;
-
-    if (len == 0)
-        return jv_str(&empty);
-    jv_charge_bytes(vm, len);
-    copy = jv_take(vm, len);
-    memcpy(copy, p, len);
-    return jv_new_str(vm, copy, len, source);
-}
-
 /* Strings of the template may be shared by threads, so nothing is stored in those; theirs are
  * known from the beginning. */
 size_t jv_cps(struct vm *vm, const struct str *s)

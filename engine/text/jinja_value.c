@@ -283,13 +283,6 @@ val *jv_dict_get(struct vm *vm, const struct dict *d, val key)
     return find(d, hash, key, same_in_vm, vm, &at);
 }
 
-val *jv_dict_get_str(struct vm *vm, const struct dict *d, const char *p, size_t len)
-{
-    const struct str s = { .p = p, .len = len, .n_cp = CP_UNKNOWN };
-
-    return jv_dict_get(vm, d, jv_str(&s));
-}
-
 void jv_dict_set(struct vm *vm, struct dict *d, val key, val v)
 {
     uint64_t hash = jv_hash(vm, key);

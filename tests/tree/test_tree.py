@@ -4,6 +4,7 @@ import os
 import re
 import unittest
 
+import references
 import words
 
 SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(os.path.dirname(__file__), "..", "..")
@@ -228,6 +229,17 @@ class Tree(unittest.TestCase):
         self.none([f for f in ["Makefile.am", "configure.ac"] +
                    list(files("engine", "src", "ui", "tests", ext=(".mk",)))
                    if re.search(r"^[^#\n]*-f(fast-math|associative-math)", read(f), re.M)])
+
+    def test_no_function_is_called_by_tests_only(self):
+        code = {f: code_only(read(f)) for f in files("engine", "ui", "src", "tests/example")}
+        unused = dict(references.unused({f: c for f, c in code.items() if f.endswith(".h")},
+                                        {f: c for f, c in code.items() if f.endswith(".c")}))
+        allowed = references.ONLY_TESTS_CALL
+        self.none([f"{header}: {name}: nothing but tests calls it; delete it, use it, or give "
+                   f"a reason in tests/tree/references.py"
+                   for name, header in unused.items() if name not in allowed] +
+                  [f"{name}: is used or gone; remove it from tests/tree/references.py"
+                   for name in allowed if name not in unused])
 
     def test_texts_are_in_plain_english(self):
         bad = []
