@@ -46,7 +46,7 @@ static struct way ways[] = {
     { "plain_where_TERM_is_empty", "", NULL, NULL, NULL },
     { "plain_where_ACCESSIBLE_is_set", NULL, "ACCESSIBLE=1", NULL, NULL },
     { "plain_on_a_terminal_of_which_nothing_is_known", "nothing-like-it", NULL, NULL,
-      "line by line" },
+      "continuing in plain mode" },
 };
 
 static void chats_line_by_line(void **state)
@@ -69,8 +69,8 @@ static void chats_line_by_line(void **state)
     program_ask(&run, "/ctx 8k", "number or y");
     program_ask(&run, "y", "now: context 8192");
     program_ask(&run, "/kv q8_0", "Change: kv q8_0");
-    program_ask(&run, "n", "left as it was");
-    program_ask(&run, "/theme light", "this is plain mode");
+    program_ask(&run, "n", "nothing was changed");
+    program_ask(&run, "/theme light", "plain mode cannot do that");
     program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);
     assert_true(pty_is_cooked(run.s));

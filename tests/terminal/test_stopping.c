@@ -112,7 +112,7 @@ static void a_message_typed_during_an_answer_waits_its_turn(void **state)
     (void)state;
     begin(NULL);
     program_line(&run, "/predict 200");
-    sees(&run, "200 tokens at most");
+    sees(&run, "limited to 200 tokens");
     pty_send(run.s, "first\rsecond\r"); /* at once: however late it comes, it is not too late */
     sees(&run, "1 queued");
     loses(&run, "1 queued"); /* it is sent, and answered too; a fast answer scrolls it away */

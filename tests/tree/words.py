@@ -26,10 +26,14 @@ REWRITTEN = [
     "src",
     "tests/README.md",
     "tests/tree",
+    "ui/README.md",
+    "ui/app",
     "ui/dash",
     "ui/store",
+    "ui/talk",
     "ui/term",
     "ui/text",
+    "ui/ui.h",
 ]
 
 COMMENT, STRING, PAGE = "comment", "string", "page"

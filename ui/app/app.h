@@ -52,7 +52,7 @@ enum app_mode {
     MODE_SHEET, /* the sheet that covers the panes */
 };
 
-/* What the pressed mouse button drags; independent of the keys. */
+/* The object that the pressed mouse button drags; independent of the mode of the keys. */
 enum app_drag { DRAG_NOTHING, DRAG_DIVIDER, DRAG_SELECTION };
 
 struct app {
@@ -101,7 +101,7 @@ struct app {
 struct talk_front app_front(struct app *a);
 void app_show_saved(struct app *a); /* show the chat that was opened */
 bool app_load(void *ctx, uint32_t id, struct transcript_text *out);
-/* Copy text to the clipboard and free it; NULL: there is none.  what names it. */
+/* Copy text to the clipboard and free it; NULL: there is none.  The hint calls it `what`. */
 void app_copy(struct app *a, char *text, size_t n, const char *what);
 void app_copy_part(struct app *a, bool code);
 

@@ -467,7 +467,7 @@ static bool line_mode_key(struct app *a, const struct key *key)
     return true;
 }
 
-/* What a mode does with a key; false: the mode was left, and the key is for the line. */
+/* The handler of each mode.  false: the mode was left, and the key is for the line. */
 static bool (*const mode_keys[])(struct app *a, const struct key *key) = {
     [MODE_LINE] = line_mode_key, [MODE_DASH] = dash_key,        [MODE_FIND] = find_key,
     [MODE_PICK] = pick_key,      [MODE_SHEET] = sheet_mode_key,

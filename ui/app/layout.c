@@ -82,7 +82,7 @@ void layout_make(struct layout *out, int height, int width, enum ui_view view, i
     split(out, body, view, permille);
 }
 
-/* What is shared, in columns or rows, and how much of it the dashboard has. */
+/* Columns or rows that chat and dashboard share, and the dashboard's part of them. */
 static int shared(const struct layout *l)
 {
     return l->is_beside ? l->width : l->chat.height + l->dash.height + 1;
@@ -105,7 +105,7 @@ int layout_step(const struct layout *l, int steps)
     int part = l->is_beside ? l->dash.width : l->dash.height;
     int step = l->is_beside ? l->width / 25 : 2;
 
-    /* Between the strip and the smallest dashboard there is nothing. */
+    /* Heights between the strip and the smallest dashboard are not used. */
     if (!l->is_beside && part == LAYOUT_STRIP_LINES && steps > 0)
         part = MIN_DASH_HEIGHT - step;
     return share_of(l, part + steps * (step > 0 ? step : 1));

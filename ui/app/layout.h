@@ -1,5 +1,5 @@
 /*
- * layout.h - which part of the screen is for what.
+ * layout.h - divides the screen into panes.
  *
  *     ┌──────────────────────┬──────────────┐      ┌──────────────┐
  *     │ chat                 │ dash         │      │ chat         │
@@ -10,8 +10,9 @@
  *     │ status                              │      │ status       │
  *     └─────────────────────────────────────┘      └──────────────┘
  *
- * Wide: the dashboard at the right.  Narrow and tall: below.  Narrow: a strip of three
- * lines, which grows when the person moves the divider.  Small: none.  Arithmetic only.
+ * On a wide screen the dashboard is at the right.  On a narrow and tall one it is below the
+ * chat.  On other narrow screens it is a strip of three lines, which grows when the person
+ * moves the divider.  A small screen has no dashboard.  Arithmetic only.
  */
 #ifndef MEMWALL_UI_APP_LAYOUT_H
 #define MEMWALL_UI_APP_LAYOUT_H
@@ -22,7 +23,7 @@
 
 #define LAYOUT_MIN_HEIGHT  3
 #define LAYOUT_MIN_WIDTH   16
-#define LAYOUT_WIDE        100 /* columns from which the dashboard stands at the right */
+#define LAYOUT_WIDE        100 /* columns from which the dashboard is at the right */
 #define LAYOUT_STRIP_LINES 3
 
 struct area {
@@ -32,20 +33,21 @@ struct area {
 struct layout {
     int height, width; /* of the screen */
     bool is_too_small;
-    bool is_beside; /* the dashboard stands at the right, else below */
+    bool is_beside; /* the dashboard is at the right, else below */
     struct area chat, dash, input, status;
     struct area rule;    /* above the input: one line, or none */
     struct area divider; /* between chat and dashboard: one column or line, or none */
 };
 
-/* input_rows: what the text typed would take; permille: the dashboard's share, 0: chosen
- * here. */
+/* Divide a screen.  input_rows: rows that the typed text needs; permille: the dashboard's
+ * share, 0 for the default. */
 void layout_make(struct layout *out, int height, int width, enum ui_view view, int permille,
                  int input_rows);
 
-/* The share that puts the divider at y, x: for dragging. */
+/* Returns the share that puts the divider at y, x, for dragging. */
 int layout_permille(const struct layout *l, int y, int x);
-/* The share that moves the divider by so many steps; the dashboard grows with positive ones. */
+/* Returns the share that moves the divider by this many steps; positive steps make the
+ * dashboard larger. */
 int layout_step(const struct layout *l, int steps);
 
 bool area_holds(const struct area *a, int y, int x);

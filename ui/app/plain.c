@@ -34,16 +34,16 @@ struct plain {
     int status;
     uint64_t leave_ns;
     struct sheet *sheet; /* waits for an answer */
-    char *typed;         /* bytes of standard input that are no whole message yet */
+    char *typed;         /* bytes of standard input without the end of their message */
     size_t n_typed, room;
     struct clean clean;
-    unsigned quarter; /* of the prompt that was said */
+    unsigned quarter; /* of the prompt that was reported last */
     bool said_thinking;
 };
 
 /* ---- printing ---- */
 
-/* Without UTF-8 what is not ASCII is shown as '?', one for each character. */
+/* Without UTF-8, each character that is not ASCII is printed as '?'. */
 static void put(struct plain *p, const char *text, size_t n)
 {
     if (n == 0)
@@ -90,7 +90,7 @@ static void sink(void *ctx, const char *text, size_t n, size_t src, size_t src_n
     put(ctx, text, n);
 }
 
-/* ---- what the conversation wants shown ---- */
+/* ---- how the conversation is shown ---- */
 
 static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
 {
@@ -184,7 +184,7 @@ static void on_context_full(void *ctx)
 static void on_dropped(void *ctx, size_t n)
 {
     (void)ctx;
-    (void)n; /* the notice says it */
+    (void)n; /* a notice reports it */
 }
 
 static void on_rewound(void *ctx, size_t n)
@@ -205,7 +205,7 @@ static void on_restored(void *ctx)
     put_line(p, line);
 }
 
-/* How far the prompt is, in quarters. */
+/* Report the progress of the prompt, a quarter at a time. */
 static void on_changed(void *ctx)
 {
     struct plain *p = ctx;
@@ -248,7 +248,7 @@ static int on_act(void *ctx, enum talk_action action, const char *arg, struct er
     (void)ctx;
     (void)action;
     (void)arg;
-    return err_set(e, ERR_UNSUPPORTED, "that is for the screen; this is plain mode");
+    return err_set(e, ERR_UNSUPPORTED, "plain mode cannot do that; it needs the screen");
 }
 
 static void on_quit(void *ctx)
@@ -260,7 +260,7 @@ static void on_quit(void *ctx)
 
 /* ---- lines ---- */
 
-/* A sheet's answer: a number, or yes. */
+/* Take the answer to a sheet: a number, or yes. */
 static void answer_sheet(struct plain *p, const char *line)
 {
     struct sheet *s = p->sheet;
@@ -272,7 +272,7 @@ static void answer_sheet(struct plain *p, const char *line)
     else if (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0)
         sheet_enter(s);
     else
-        put_line(p, "* left as it was");
+        put_line(p, "* nothing was changed");
     sheet_free(s);
 }
 
@@ -289,7 +289,7 @@ static void take_line(struct plain *p, char *line)
         command_enter(p->talk, line);
 }
 
-/* Take the first whole message of what was typed: a line, and those behind a backslash. */
+/* Take the first complete message: a line, and the lines after a backslash at its end. */
 static bool take_typed(struct plain *p)
 {
     for (size_t i = 0; i < p->n_typed; i++) {
@@ -357,7 +357,7 @@ static void on_signal(struct plain *p)
         p->is_leaving = saving_may_leave(talk_saving(p->talk));
     } else {
         p->leave_ns = now + LEAVE_NS;
-        put_line(p, "* Ctrl-C again or Ctrl-D leaves");
+        put_line(p, "* Ctrl-C again or Ctrl-D quits");
     }
 }
 
@@ -371,7 +371,7 @@ static int loop(struct plain *p, struct err *e)
     uint64_t wait;
 
     while (!p->is_leaving) {
-        /* Lines that were piped in wait for their turn; a person may type ahead. */
+        /* Piped lines are read when the engine is free; a person may type ahead. */
         bool reads = !p->at_end && (p->is_tty || is_idle(p));
         struct pollfd fds[] = { { p->signal_fd, POLLIN, 0 },
                                 { talk_fd(p->talk), POLLIN, 0 },
@@ -384,7 +384,7 @@ static int loop(struct plain *p, struct err *e)
         if (is_idle(p) && p->at_end && p->n_typed == 0 && talk_outbox(p->talk)->n_queue == 0)
             break;
         if (is_idle(p))
-            put_prompt(p, p->sheet == NULL ? "> " : "number or y, else nothing is done: ");
+            put_prompt(p, p->sheet == NULL ? "> " : "number or y, anything else cancels: ");
         fflush(stdout);
         fds[1].fd = talk_fd(p->talk);
         wait = talk_wait(p->talk);

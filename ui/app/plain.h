@@ -1,15 +1,15 @@
 /*
- * plain.h - the chat line by line: for screen readers, serial lines, TERM=dumb.
+ * plain.h - the chat line by line, for screen readers, serial lines and TERM=dumb.
  *
- * Nothing is drawn over and nothing is coloured; what is printed stays.  Lines come from
- * standard input in whatever mode the terminal has.
+ * Plain mode only appends lines, without colours.  It reads lines from standard input and
+ * leaves the terminal's modes alone.
  */
 #ifndef MEMWALL_UI_APP_PLAIN_H
 #define MEMWALL_UI_APP_PLAIN_H
 
 #include "ui/ui.h"
 
-/* As ui_chat. */
+/* The same as ui_chat. */
 int plain_chat(const struct ui_chat_options *o, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* memwall replay: a recording in the dashboard, with pause, step, speed and going back. */
+/* memwall replay: plays a recording in the dashboard, with pause, steps, speed and rewind. */
 #include "config.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static void tick(struct replay *r)
 
 static void seek(struct replay *r, double by)
 {
-    struct err ignored = ERR_INIT; /* it was read once; then it stays where it is */
+    struct err ignored = ERR_INIT; /* on failure it stays at its position */
 
     (void)player_seek(r->player, r->dash, fmax(player_now_s(r->player) + by, 0), &ignored);
 }
@@ -144,7 +144,7 @@ static void on_char(struct replay *r, uint32_t ch)
     }
 }
 
-/* A layer is chosen by the mouse as well. */
+/* The mouse chooses a layer too. */
 static void on_mouse(struct replay *r, const struct key *key)
 {
     struct canvas screen = term_canvas(r->term);

@@ -28,7 +28,7 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Of the newest tokens, as the dashboard has it; else of the last answer. */
+/* Returns the rate of the newest tokens, as in the dashboard, or of the last answer. */
 static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
 {
     const struct mw_receipt *last = talk_last(t);

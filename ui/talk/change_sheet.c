@@ -158,7 +158,7 @@ static void say_what_is_kept(const struct talk *t, struct sheet *s, const struct
 
 /* ---- the proposal ---- */
 
-/* What Enter on a proposal applies. */
+/* A proposal that Enter applies. */
 struct proposal {
     struct talk *t;
     struct mw_chat_options options;

@@ -6,8 +6,8 @@
 
 #include "ui/talk/talk.h"
 
-/* Show the plan that `wanted` would have beside the plan in force; Enter applies it.  what
- * names the change ("context 8192").  If it does not fit, report what would. */
+/* Show the plan that `wanted` would have beside the plan in force; Enter applies it.  The
+ * title calls the change `what` ("context 8192").  If it does not fit, report sizes that do. */
 void change_propose(struct talk *t, const struct mw_chat_options *wanted, const char *what);
 
 /* Describe what these options would cost in one line: "8,192 tokens, -12 MiB of pinned

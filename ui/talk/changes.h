@@ -12,7 +12,7 @@
 
 #include "engine/memwall.h"
 
-/* What to do when the engine has applied a change. */
+/* Actions after the engine has applied a change. */
 enum changes_then {
     THEN_NOTHING = 0,
     THEN_ANNOUNCE = 1, /* show the new plan */

@@ -1,4 +1,4 @@
-/* Commands that change what the engine does. */
+/* Commands that change options of the engine. */
 #include "config.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "ui/talk/command_list.h"
 #include "ui/text/clean.h"
 
-/* "8192", "32k"; false: no such number. */
+/* Parse "8192" or "32k".  false: it is not a number from low to high. */
 static bool read_count(const char *text, uint32_t low, uint32_t high, uint32_t *out)
 {
     uint64_t n;
@@ -106,8 +106,9 @@ void run_io(struct talk *t, const char *args)
         return;
     }
     if (io < 0) {
-        talk_error(t, "\"%s\" is not a way to read: auto, direct, buffered, mmap, mmap:drop",
-                   args);
+        talk_error(
+            t, "\"%s\" is not a way to read weights: auto, direct, buffered, mmap, mmap:drop",
+            args);
         return;
     }
     o.engine.io = (enum mw_io)io;
@@ -138,7 +139,7 @@ void run_threads(struct talk *t, const char *args)
     change_propose(t, &o, what);
 }
 
-/* ---- sampling: at once ---- */
+/* ---- sampling, without a proposal ---- */
 
 static bool read_number(struct talk *t, const char *args, double low, double high, double *out)
 {
@@ -148,7 +149,7 @@ static bool read_number(struct talk *t, const char *args, double low, double hig
     return false;
 }
 
-/* A float of the sampling: shown without an argument, set with one. */
+/* Show a float of the sampling, or set it to the argument. */
 static void number(struct talk *t, const char *args, const char *name, size_t at, double low,
                    double high)
 {
@@ -212,7 +213,7 @@ void run_seed(struct talk *t, const char *args)
 
     if (args[0] == '\0') {
         if (o.sampling.seed == 0)
-            talk_notice(t, "every answer has a new seed");
+            talk_notice(t, "every answer gets a new random seed");
         else
             talk_notice(t, "the seed is %llu", (unsigned long long)o.sampling.seed);
         return;
@@ -222,7 +223,8 @@ void run_seed(struct talk *t, const char *args)
         return;
     }
     talk_change(t, &o, THEN_NOTHING);
-    talk_notice(t, o.sampling.seed == 0 ? "every answer has a new seed" : "the seed is set");
+    talk_notice(t, o.sampling.seed == 0 ? "every answer gets a new random seed"
+                                        : "the seed is set");
 }
 
 void run_predict(struct talk *t, const char *args)
@@ -233,7 +235,7 @@ void run_predict(struct talk *t, const char *args)
         if (o.n_predict == 0)
             talk_notice(t, "an answer may fill the context");
         else
-            talk_notice(t, "an answer has %u tokens at most", o.n_predict);
+            talk_notice(t, "answers are limited to %u tokens", o.n_predict);
         return;
     }
     if (!read_count(args, 0, UINT32_MAX, &o.n_predict)) {
@@ -256,9 +258,11 @@ void run_shift(struct talk *t, const char *args)
         o.engine.ctx_shift = strcmp(args, "on") == 0;
         talk_change(t, &o, THEN_NOTHING);
     }
-    talk_notice(t, o.engine.ctx_shift
-                       ? "when the context is full the oldest turns are dropped, and named"
-                       : "when the context is full the answer ends");
+    talk_notice(
+        t,
+        o.engine.ctx_shift
+            ? "when the context is full, the oldest turns are dropped and a notice names them"
+            : "when the context is full, the answer ends");
 }
 
 void run_think(struct talk *t, const char *args)
@@ -295,7 +299,7 @@ void run_system(struct talk *t, const char *args)
     }
     o.system = strcmp(args, "none") == 0 ? NULL : args;
     talk_change(t, &o, THEN_NOTHING);
-    talk_notice(t, o.system == NULL ? "there is no system message any more"
-                                    : "the system message holds from the next message on; the "
-                                      "conversation is evaluated again then");
+    talk_notice(t, o.system == NULL ? "system message removed"
+                                    : "the system message applies from the next message on, "
+                                      "which evaluates the conversation again");
 }

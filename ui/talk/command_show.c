@@ -1,4 +1,4 @@
-/* Commands that show what is known, and how the screen looks. */
+/* Commands that show figures, and commands about the screen and the configuration. */
 #include "config.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ void run_help(struct talk *t, const char *args)
     talk_show(t, s);
 }
 
-/* ---- what is known ---- */
+/* ---- figures ---- */
 
 void run_why(struct talk *t, const char *args)
 {
@@ -92,7 +92,7 @@ void run_why(struct talk *t, const char *args)
         return;
     talk_sample(t, s);
     if (talk_last(t) == NULL)
-        talk_error(t, "there was no answer yet");
+        talk_error(t, "there is no answer yet");
     else
         talk_notice(t, "%s", receipt_why(text, sizeof text, talk_last(t), s));
     free(s);
@@ -215,7 +215,7 @@ void run_stats(struct talk *t, const char *args)
     talk_show(t, sheet);
 }
 
-/* ---- how it looks ---- */
+/* ---- the screen ---- */
 
 static void act(struct talk *t, enum talk_action action, const char *args)
 {

@@ -39,7 +39,7 @@ struct slash_command {
 
 extern const struct slash_command slash_commands[]; /* sorted by name; a NULL name ends */
 
-/* What Enter does with a line: a command, or a message.  A second slash in front sends a line
+/* Run a line that was entered: a command, or a message.  A second slash in front sends a line
  * that begins with a slash as a message. */
 void command_enter(struct talk *t, const char *line);
 

@@ -16,7 +16,7 @@
 
 #define CONFIG_MAX_BYTES ((long)1 << 20)
 
-/* "" for a file that is not there; for free().  NULL with *e. */
+/* Returns the contents, "" if there is no file, to be freed; NULL with *e on failure. */
 static char *read_old(const char *path, struct err *e)
 {
     int fd = path_open_file(path, e);
@@ -50,7 +50,7 @@ static char *read_old(const char *path, struct err *e)
     return text;
 }
 
-/* Does this line set key? */
+/* Returns whether this line sets key. */
 static bool sets(const char *line, const char *key)
 {
     size_t n = strlen(key);
@@ -62,7 +62,7 @@ static bool sets(const char *line, const char *key)
     return line[strspn(line, " \t")] == '=';
 }
 
-/* The value as the file has it: quoted where blanks, quotes or a comment would be lost. */
+/* Write a setting.  The value is quoted if blanks, quotes or a comment would be lost. */
 static void put_value(FILE *f, const char *key, const char *value)
 {
     bool plain = value[0] != '\0';

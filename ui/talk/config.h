@@ -1,15 +1,16 @@
 /*
- * config.h - one setting, written into the configuration file.
+ * config.h - writes one setting into the configuration file.
  *
- * The file is the person's: lines that are there stay as they are, the one that sets the
- * key is replaced, else one is added at the end.  Reading it is src/'s business.
+ * A person edits the file too.  The line that sets the key is replaced, or a line is added at
+ * the end; all other lines stay as they are.  src/config_file.c reads the file.
  */
 #ifndef MEMWALL_UI_TALK_CONFIG_H
 #define MEMWALL_UI_TALK_CONFIG_H
 
 #include "engine/memwall.h"
 
-/* Whole or not at all; the folder is made if it is not there. */
+/* Replace the file with one that has the setting; creates its folder.  -1 with *e: the file is
+ * unchanged. */
 int config_write(const char *path, const char *key, const char *value, struct err *e);
 
 #endif

@@ -2,7 +2,7 @@
  * saving.h - the copy of a conversation on disk.
  *
  * The store has all of the conversation, whether it can be written or not.  When a write
- * fails, the person is told once that saving is suspended.  Every later write, and
+ * fails, a notice reports once that saving is suspended.  Every later write, and
  * saving_tick from time to time, tries to write everything that is missing.
  *
  *     SAVING_WORKS <──> SAVING_SUSPENDED ──leave──> SAVING_GIVEN_UP ──leave──> the program ends
@@ -64,7 +64,7 @@ bool saving_may_leave(struct saving *s);
  * -1 with *e: the file does not have everything. */
 int saving_finish(struct saving *s, char *path, size_t n, struct err *e);
 
-/* What happens in the conversation.  Functions that return an item return STORE_NO_ITEM if
+/* Save an event of the conversation.  Functions that return its item return STORE_NO_ITEM if
  * there is no store. */
 uint32_t saving_user(struct saving *s, const char *text, size_t n);
 uint32_t saving_queued_user(struct saving *s, const char *text, size_t n); /* it was queued */

@@ -92,11 +92,11 @@ void talk_sample(struct talk *t, struct mw_sample *out);
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e);
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
                   uint32_t *largest_ctx);
-/* What sending text, files included, would cost.  false: not known. */
+/* Estimate the cost of sending text with the attached files.  false: not known. */
 bool talk_cost(struct talk *t, const char *text, struct mw_cost *out);
 /* The tokens of the file that was attached last; 0: not known. */
 uint32_t talk_file_tokens(struct talk *t);
-/* What it would cost to evaluate all of the conversation again under another plan. */
+/* Estimate the cost of evaluating all of the conversation again under another plan. */
 void talk_cost_again(const struct talk *t, const struct plan *plan, struct mw_cost *out);
 
 /* ---- messages to the person; cleaned here ---- */

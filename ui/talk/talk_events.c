@@ -1,4 +1,4 @@
-/* What the engine reports, and what follows from it. */
+/* Events of the engine. */
 #include "config.h"
 
 #include <stdio.h>

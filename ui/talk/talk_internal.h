@@ -25,7 +25,7 @@ struct answer {
  *
  *     PROBE ──can be read, or does not fit beside the old one──> NEW ──fails──> BACK
  *
- * PROBE reads the header within the memory that the old engine leaves, so a path that is no
+ * PROBE reads the header within the memory that the old engine leaves, so a path without a
  * model changes nothing.  NEW and BACK close the engine that there is and open the new model,
  * or the old one again.
  */
