@@ -226,6 +226,21 @@ static void a_change_is_in_force_when_the_engine_has_applied_it(void **state)
     expect_said("now: context 2048");
 }
 
+static void a_message_waits_until_a_change_is_applied(void **state)
+{
+    (void)state;
+    command_enter(t, "/ctx 2048");
+    command_enter(t, "say hello");
+    assert_int_equal(talk_state(t), TALK_READY);
+    assert_int_equal(talk_outbox(t)->n_queue, 1);
+    talk_stop(t); /* there is no answer to stop */
+    pump_until(TALK_ANSWERING);
+    assert_int_equal(talk_plan(t)->n_ctx, 2048);
+    assert_int_equal(talk_outbox(t)->n_queue, 0);
+    pump_until(TALK_READY);
+    assert_int_equal(talk_ledger(t)->n, 2);
+}
+
 /* ---- another model ---- */
 
 static void a_path_that_is_no_model_changes_nothing(void **state)
@@ -285,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_long_line_is_not_tokenized_whole, begin, end),
         cmocka_unit_test_setup_teardown(a_change_is_in_force_when_the_engine_has_applied_it,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(a_message_waits_until_a_change_is_applied, begin, end),
         cmocka_unit_test_setup_teardown(a_path_that_is_no_model_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_model_that_does_not_fit_gives_way_to_the_old_one,
                                         begin, end),

@@ -84,6 +84,7 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
         talk_continue(t);
     if ((then & THEN_ANNOUNCE) != 0)
         announce_plan(t, changed);
+    talk_send_waiting(t);
 }
 
 /* ---- the answer ---- */
@@ -210,7 +211,9 @@ static void on_error(struct talk *t, const struct mw_event *ev)
     talk_report(t, &ev->err);
     if (t->state == TALK_LOADING) {
         t->state = TALK_FAILED;
-    } else if (!changes_failed(&t->changes) && talk_is_answering(t)) {
+    } else if (changes_failed(&t->changes)) {
+        talk_send_waiting(t);
+    } else if (talk_is_answering(t)) {
         t->state = TALK_READY;
         messages_return_waiting(t);
     }

@@ -86,6 +86,13 @@ void messages_begin_answer(struct talk *t, bool resumes)
     changed(t);
 }
 
+/* The engine is free.  While it applies a change, which may take seconds, messages wait here:
+ * talk_stop would drop one that waits in the engine, without an answer. */
+static bool is_free(const struct talk *t)
+{
+    return t->state == TALK_READY && t->changes.n_pending == 0;
+}
+
 /* Give a message to the engine; from_queue: it is the first of those that were queued. */
 static void send_now(struct talk *t, const char *message, bool from_queue)
 {
@@ -132,7 +139,7 @@ void talk_send(struct talk *t, const char *text)
         talk_draft(t, text);
         return;
     }
-    if (t->state == TALK_READY) {
+    if (is_free(t)) {
         outbox_drop_files(&t->outbox);
         send_now(t, message, false);
         free(message);
@@ -154,7 +161,7 @@ void talk_send_waiting(struct talk *t)
     struct outbox *b = &t->outbox;
     char *next;
 
-    if (b->n_queue == 0 || t->state != TALK_READY)
+    if (b->n_queue == 0 || !is_free(t))
         return;
     if (b->n_resumed > 0)
         talk_notice(t, "sending what waited when this chat was left: %zu message%s",
