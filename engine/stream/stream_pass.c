@@ -36,6 +36,9 @@ static void forget_failure(struct stream *s)
         reader_restart(s);
     }
     reader_change(s, EVENT_PASS);
+    /* Tries that a read ahead has used up before its pass do not count in it. */
+    for (uint32_t i = 0; i < s->depth; i++)
+        s->ops[i].tries = 0;
 }
 
 void stream_pass_begin(struct stream *s, bool is_prompt)
