@@ -121,3 +121,19 @@ done:
     arena_unmap(&a);
     return rc;
 }
+
+double forward_prompt_flops(const struct model_desc *d)
+{
+    double sum = 0;
+
+    for (uint32_t l = 0; l <= d->last_kv_layer; l++) {
+        const struct layer_desc *layer = &d->layers[l];
+        uint32_t n_mat = desc_n_prompt_mat(d, l);
+
+        for (uint32_t i = 0; i < n_mat; i++)
+            sum += 2.0 * layer->mats[i].n_row * layer->mats[i].n_k;
+        if (n_mat == N_LAYER_MAT)
+            sum += 6.0 * layer->experts.n_used * layer->experts.n_ff * d->n_embd;
+    }
+    return sum;
+}

@@ -121,8 +121,8 @@ static void *member_of(struct layer_desc *layer, const struct member *m)
     return (char *)layer + m->at;
 }
 
-static void describe_experts(struct finder *f, const struct hparams *hp,
-                             struct experts_desc *x, uint32_t l)
+static void describe_experts(struct finder *f, const struct hparams *hp, struct experts_desc *x,
+                             uint32_t l)
 {
     x->n_expert = hp->n_expert;
     x->n_used = hp->n_expert_used;

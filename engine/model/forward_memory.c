@@ -1,0 +1,194 @@
+/*
+ * The memory of the forward pass.  carve_all() names every buffer once: run without an arena it
+ * counts them for the plan, run with one it takes them.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "engine/model/forward_internal.h"
+
+struct widths {
+    uint32_t q, k, v, att, ff, packed_k, rot[2];
+};
+
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct widths widest(const struct model_desc *d)
+{
+    struct widths w = { 0 };
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *layer = &d->layers[l];
+
+        w.q = max_u32(w.q, layer->n_head * layer->head_dim_k);
+        w.att = max_u32(w.att, layer->n_head * layer->head_dim_v);
+        w.k = max_u32(w.k, layer->n_head_kv * layer->head_dim_k);
+        w.v = max_u32(w.v, layer->n_head_kv * max_u32(layer->head_dim_v,
+                                                      layer->v_is_k ? layer->head_dim_k : 0));
+        w.ff = max_u32(w.ff, max_u32(layer->n_ff, 2 * layer->experts.n_ff));
+    }
+    w.packed_k = max_u32(max_u32(w.ff, w.att), max_u32(d->n_embd, d->n_embd_per_layer));
+    w.rot[0] = d->hp->rope.n_rot;
+    w.rot[1] = d->hp->rope_swa.n_rot;
+    return w;
+}
+
+/* Every piece of the activations in one place: run once to count, once to take. */
+struct carver {
+    struct arena *arena; /* NULL: count */
+    uint32_t chunk;
+    int n_blas_thread;
+    uint64_t fixed_bytes; /* of all pieces, whatever the chunk is */
+    uint64_t col_bytes;   /* of all pieces, one column */
+    uint32_t n_piece;
+    struct err *e;
+    bool failed;
+};
+
+static void *carve_both(struct carver *c, uint64_t fixed_bytes, uint64_t col_bytes)
+{
+    void *p = NULL;
+
+    c->fixed_bytes += fixed_bytes;
+    c->col_bytes += col_bytes;
+    c->n_piece++;
+    if (c->arena != NULL && !c->failed) {
+        p = arena_take(c->arena, fixed_bytes + c->chunk * col_bytes, c->e);
+        c->failed = p == NULL;
+    }
+    return p;
+}
+
+static void *carve(struct carver *c, uint64_t col_bytes)
+{
+    return carve_both(c, 0, col_bytes);
+}
+
+static float *carve_floats(struct carver *c, uint64_t n)
+{
+    return carve(c, n * sizeof(float));
+}
+
+static void carve_tiles(struct forward *f, uint32_t widest_k, struct carver *c)
+{
+    uint64_t col = c->n_blas_thread > 0 ? act_bytes(ACT_F32, widest_k) : 0;
+    uint64_t n_thread = c->n_blas_thread < BLAS_THREADS ? c->n_blas_thread : BLAS_THREADS;
+    uint64_t fixed = tiles_scratch_bytes(TILES_SPARE);
+
+    f->tile_cols = carve_both(c, TILES_SPARE * col, col);
+    f->tile_scratch = carve_both(c, n_thread * fixed,
+                                 n_thread * (tiles_scratch_bytes(TILES_SPARE + 1) - fixed));
+}
+
+static void carve_all(struct forward *f, const struct model_desc *d, struct carver *c)
+{
+    struct widths w = widest(d);
+    uint32_t n_expert = d->hp->n_expert;
+
+    f->x = carve_floats(c, d->n_embd);
+    f->h = carve_floats(c, d->n_embd);
+    f->y = carve_floats(c, d->n_embd);
+    f->embd = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd : 0);
+    f->q = carve_floats(c, w.q);
+    f->k = carve_floats(c, w.k);
+    f->v = carve_floats(c, w.v);
+    f->att = carve_floats(c, w.att);
+    f->gate = carve_floats(c, w.ff);
+    f->up = carve_floats(c, max_u32(w.ff, n_expert > 0 ? d->n_embd : 0));
+    f->ple = carve_floats(c, d->n_embd_per_layer);
+    f->ple_row = carve_floats(c, d->n_embd_per_layer);
+    f->ple_blocks = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd_per_layer + 512u : 0);
+    for (int i = 0; i < 2; i++) {
+        f->cosine[i] = carve_floats(c, w.rot[i] / 2);
+        f->sine[i] = carve_floats(c, w.rot[i] / 2);
+    }
+    f->packed = carve(c, act_bytes(ACT_Q8, w.packed_k));
+    carve_tiles(f, w.packed_k, c);
+    f->pos = carve(c, sizeof(uint32_t));
+    f->row_of = carve(c, sizeof(uint32_t));
+    f->lookups = carve(c, 2 * sizeof(struct stream_lookup));
+    f->moe_weight = carve_floats(c, n_expert);
+    f->moe_sum = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
+    f->moe_h = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
+}
+
+static uint64_t table_row_bytes(const struct tensor_info *t)
+{
+    return t != NULL ? tensor_row_bytes(t->type, t->ne[0]) : 0;
+}
+
+void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out)
+{
+    struct carver count = { .chunk = 0, .n_blas_thread = n_blas_thread };
+    struct forward f = { 0 };
+    uint64_t rows[2] = { table_row_bytes(d->token_embd), table_row_bytes(d->ple_embd) };
+
+    carve_all(&f, d, &count);
+    out->act_col = count.col_bytes;
+    out->act_fixed = count.fixed_bytes + count.n_piece * arena_size(1) * 2;
+    out->rows_col = rows[0] + rows[1];
+    out->rows_fixed = 2 * arena_size(1);
+    out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
+    out->experts = d->hp->n_expert > 0 ? arena_size(experts_buf_bytes(d)) : 0;
+}
+
+uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row)
+{
+    return arena_size((uint64_t)n_row * d->n_vocab * sizeof(float));
+}
+
+int forward_new(struct forward **out, const struct forward_parts *parts, struct err *e)
+{
+    const struct model_desc *d = parts->desc;
+    struct forward *f = calloc(1, sizeof *f);
+    struct carver take = { .arena = parts->activations, .chunk = parts->chunk, .e = e };
+
+    if (parts->products != NULL)
+        take.n_blas_thread = pool_threads(parts->pool);
+
+    *out = NULL;
+    if (f == NULL)
+        return err_memory(e, "the pass");
+    f->p = *parts;
+    rope_init(&f->rope[0], &d->hp->rope, d->hp->rope_interleaved, parts->n_ctx,
+              d->hp->n_ctx_train);
+    rope_init(&f->rope[1], &d->hp->rope_swa, d->hp->rope_interleaved, parts->n_ctx,
+              d->hp->n_ctx_train);
+    carve_all(f, d, &take);
+    if (take.failed)
+        goto fail;
+    f->embd_row_bytes = table_row_bytes(d->token_embd);
+    f->ple_row_bytes = table_row_bytes(d->ple_embd);
+    f->embd_rows = arena_take(parts->rows, parts->chunk * f->embd_row_bytes, e);
+    f->ple_rows = arena_take(parts->rows, parts->chunk * f->ple_row_bytes, e);
+    f->logits =
+        arena_take(parts->logits, (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
+    if (f->embd_rows == NULL || f->ple_rows == NULL || f->logits == NULL)
+        goto fail;
+    if (d->hp->n_expert > 0) {
+        f->expert_buf_bytes = parts->experts->size - parts->experts->used;
+        f->expert_buf = arena_take(parts->experts, experts_buf_bytes(d), e);
+        if (f->expert_buf == NULL)
+            goto fail;
+    }
+    *out = f;
+    return 0;
+
+fail:
+    free(f);
+    return -1;
+}
+
+void forward_free(struct forward *f)
+{
+    free(f);
+}
+
+float *forward_logits(struct forward *f)
+{
+    return f->logits;
+}

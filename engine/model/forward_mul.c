@@ -1,0 +1,173 @@
+/*
+ * Products of weights with the columns of a pass, split over the workers: by our kernels, or by
+ * OpenBLAS in tiles of columns (tiles.c).
+ */
+#include "config.h"
+
+#include <assert.h>
+
+#include "engine/model/forward_internal.h"
+
+struct mul_job {
+    const struct forward *f;
+    const struct kernels *kern;
+    enum tensor_type type;
+    enum act_form form;
+    const unsigned char *w;
+    size_t n_row, n_k, row_bytes;
+    const void *x;
+    size_t x_stride, n_col;
+    float *y;
+    size_t ldy;
+    bool in_tiles;
+    struct tiles tiles;
+    size_t row; /* of the matrix: the first of w */
+};
+
+static void mul_tiles(const struct mul_job *j, int thread, int n_thread)
+{
+    struct blas_product p = { .type = j->type,
+                              .w = j->w,
+                              .row = j->row,
+                              .n_row = j->n_row,
+                              .n_k = j->n_k,
+                              .y = j->y,
+                              .ldy = j->ldy };
+
+    tiles_multiply(j->f, &j->tiles, &p, thread, n_thread);
+}
+
+static void mul_part(void *ctx, int thread, int n_thread)
+{
+    const struct mul_job *j = ctx;
+    /* Whole groups of 16 rows a worker: results lie in cache lines of their own. */
+    size_t n_group = (j->n_row + 15) / 16;
+    size_t from = n_group * (size_t)thread / (size_t)n_thread * 16;
+    size_t to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
+
+    if (to > j->n_row)
+        to = j->n_row;
+    if (j->in_tiles)
+        mul_tiles(j, thread, n_thread);
+    else if (from < to)
+        j->kern->mul(j->type, j->form, j->w + from * j->row_bytes, to - from, j->n_k, j->x,
+                     j->x_stride, j->n_col, j->y + from, j->ldy);
+}
+
+struct pack_job {
+    struct forward *f;
+    enum act_form form;
+    const float *x;
+    size_t ldx, n_k, stride;
+};
+
+static void pack_col(void *ctx, uint32_t col)
+{
+    const struct pack_job *j = ctx;
+
+    j->f->p.kernels->act_pack(j->form, j->x + col * j->ldx, j->n_k,
+                              j->f->packed + col * j->stride);
+}
+
+struct col_job {
+    void (*fn)(void *ctx, uint32_t col);
+    void *ctx;
+    uint32_t n_col;
+};
+
+static void col_part(void *ctx, int thread, int n_thread)
+{
+    const struct col_job *j = ctx;
+
+    for (uint32_t c = (uint32_t)thread; c < j->n_col; c += (uint32_t)n_thread)
+        j->fn(j->ctx, c);
+}
+
+static void each_col(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, uint32_t col),
+                     void *ctx)
+{
+    struct col_job job = { fn, ctx, n_col };
+
+    if (n_col == 1)
+        fn(ctx, 0);
+    else
+        pool_run(f->p.pool, col_part, &job);
+}
+
+void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx)
+{
+    each_col(f, f->n_col, fn, ctx);
+}
+
+/* Columns in the form that the weight type wants: a pointer and a stride. */
+static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size_t n_k,
+                                  const float *x, size_t ldx, uint32_t n_col, size_t ldy)
+{
+    struct mul_job job = { .f = f,
+                           .kern = f->p.kernels,
+                           .type = type,
+                           .form = act_form_of(type, f->p.exact),
+                           .n_k = n_k,
+                           .row_bytes = tensor_row_bytes(type, n_k),
+                           .n_col = n_col,
+                           .ldy = ldy,
+                           .x = x,
+                           .x_stride = ldx * sizeof(float) };
+
+    if (job.form != ACT_F32) {
+        struct pack_job pack = { f, job.form, x, ldx, n_k, act_bytes(job.form, n_k) };
+
+        each_col(f, n_col, pack_col, &pack);
+        job.x = f->packed;
+        job.x_stride = pack.stride;
+    }
+    return job;
+}
+
+/* The same for all columns of a streamed matrix, which may go through OpenBLAS. */
+static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m, const float *x,
+                                      size_t ldx, size_t ldy)
+{
+    enum tensor_type type = m->tensor->type;
+    struct mul_job job = { .f = f, .type = type, .n_k = m->n_k, .ldy = ldy, .in_tiles = true };
+
+    if (!tiles_take(f, type))
+        return mul_prepare(f, type, m->n_k, x, ldx, f->n_col, ldy);
+    tiles_lay(f, act_form_of(type, f->p.exact), x, ldx, m->n_k, &job.tiles);
+    return job;
+}
+
+void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
+                     size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y,
+                     size_t ldy)
+{
+    struct mul_job job = mul_prepare(f, type, n_k, x, ldx, n_col, ldy);
+
+    job.w = w;
+    job.n_row = n_row;
+    job.y = y;
+    pool_run(f->p.pool, mul_part, &job);
+}
+
+int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
+                size_t ldy, struct err *e)
+{
+    struct mul_job job = mul_prepare_mat(f, m, x, ldx, ldy);
+
+    for (uint64_t done = 0; done < m->n_row; done += job.n_row) {
+        struct stream_block block;
+
+        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
+            return err_set(e, ERR_CANCELLED, "stopped");
+        if (stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
+            return -1;
+        assert(block.span == m->span && block.row == done);
+        job.w = block.data;
+        job.n_row = block.n_row;
+        job.row = done;
+        job.y = y + done;
+        pool_run(f->p.pool, mul_part, &job);
+        stream_give(f->p.stream, &block);
+    }
+    return 0;
+}
