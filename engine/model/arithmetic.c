@@ -1,10 +1,10 @@
 /*
- * How fast this machine multiplies the matrices of a model: the limit of a prompt's speed.
+ * Measure how fast this machine multiplies the matrices of a model, which limits prompts.
  *
- * Those of the first layer in turn, in pieces of about a block, with as many columns as make
- * the weights' way from memory not count.  Attention, norms and waiting for each other take
- * their share of a prompt: of what is measured here, prompts of 500 tokens came to 0.65
- * (Gemma 4 E2B, BF16) to 0.9 (1 B, Q4_K).
+ * The matrices of the first layer are multiplied one after the other, in pieces of about a
+ * block, using enough columns that memory bandwidth does not limit the rate.  A prompt also
+ * needs time for attention, norms and waiting for other threads: prompts of 500 tokens reached
+ * 0.65 (Gemma 4 E2B, BF16) to 0.9 (1 B, Q4_K) of this rate.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 
 #define COLUMNS    64
 #define MOST_BYTES ((uint64_t)4 << 20) /* of weights, about a block of the stream */
-#define SHARE      0.75                /* of this rate that is left to a prompt */
+#define SHARE      0.75                /* of this rate that a prompt reaches */
 
 struct product {
     const struct kernels *kernels;
@@ -36,7 +36,7 @@ static void multiply_part(void *ctx, int thread, int n_thread)
                         p->mat->n_k, p->x, p->x_stride, COLUMNS, p->y + from, p->n_row);
 }
 
-/* Rows of m that are multiplied at once. */
+/* Returns the number of rows of m that are multiplied at once. */
 static size_t rows_of(const struct mat *m)
 {
     uint64_t row_bytes = tensor_row_bytes(m->tensor->type, m->n_k);
@@ -45,7 +45,7 @@ static size_t rows_of(const struct mat *m)
     return m->n_row < most ? m->n_row : (size_t)most;
 }
 
-/* The buffers that the largest of the matrices needs. */
+/* Bytes of the buffers for the largest matrix. */
 struct sizes {
     size_t w, x, y;
 };
@@ -60,7 +60,7 @@ static void widen(struct sizes *s, const struct mat *m, bool exact)
     s->y = rows * COLUMNS * sizeof(float) > s->y ? rows * COLUMNS * sizeof(float) : s->y;
 }
 
-/* Each of the matrices once; returns the operations. */
+/* Multiply with each of the matrices once.  Returns the operations. */
 static double multiply_all(struct product *p, const struct layer_desc *layer, bool exact,
                            struct pool *pool)
 {
@@ -97,8 +97,8 @@ int forward_measure(const struct model_desc *d, const struct kernels *kernels, b
     for (int i = 0; i < N_LAYER_MAT; i++)
         if (layer->mats[i].tensor != NULL)
             widen(&sizes, &layer->mats[i], exact);
-    /* Of zeros, which cost what numbers cost; touched, for pages that nobody has written to
-     * are all the same one. */
+    /* Zero-filled buffers are as slow to multiply as other numbers.  They are touched first:
+     * untouched anonymous pages all map the shared zero page. */
     if (arena_map(&a, "activations",
                   arena_size(sizes.w) + arena_size(sizes.x) + arena_size(sizes.y), true,
                   e) != 0)

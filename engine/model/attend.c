@@ -1,13 +1,13 @@
 /*
- * Attention over what the store holds, block by block with a running maximum and sum, so
- * that a position is read once however long the context is.
+ * Attention over the positions of the store, block by block with a running maximum and sum, so
+ * that each position is read once, even in a long context.
  *
- * Work is cut by column and by groups of query heads that share a key head; a query's
- * result does not depend on the cut, nor do blocks, which always start at multiples of
+ * An item of work is a column and a group of query heads that share a key head.  The result of
+ * a query does not depend on how the work is cut, because blocks always start at multiples of
  * ATTN_BLOCK.
  *
- * Where the store holds rotated rows, an item rotates its queries before and its sums
- * afterwards; no other item reads either.
+ * If the store has rotated rows, an item rotates its queries before and its sums afterwards. No
+ * other item reads them.
  */
 #include "config.h"
 
@@ -71,7 +71,7 @@ static void attend_part(void *ctx, int thread, int n_thread)
     const struct attend_job *j = ctx;
     uint32_t n_item = j->f->n_col * j->n_group;
 
-    /* Later columns see more: dealing items out in turn keeps the workers even. */
+    /* Later columns see more positions, so items are dealt out round robin. */
     for (uint32_t i = (uint32_t)thread; i < n_item; i += (uint32_t)n_thread)
         attend_item(j, i / j->n_group, i % j->n_group);
 }

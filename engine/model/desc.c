@@ -24,8 +24,8 @@ static void fail_at(struct finder *f, const struct tensor_info *t)
     err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
 }
 
-/* The tensor, or the part of a fused one, that the model reads under this id.  Shapes were
- * checked when the catalogue was opened; whether there are kernels for the type was not. */
+/* Find the tensor, or the part of a fused one, that the model reads under this id.  Its shape
+ * was checked when the catalogue was opened.  Kernels for its type are checked here. */
 static bool find(struct finder *f, enum tensor_id id, uint32_t l, struct tensor_part *p)
 {
     const struct tensor_type_info *type;
@@ -158,7 +158,7 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
         *(struct vec *)member_of(layer, &layer_vecs[i]) = find_vec(f, layer_vecs[i].id, l);
     layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL;
-    /* One tensor holds the rows of all layers. */
+    /* One tensor has the rows of all layers. */
     layer->ple_proj = find_mat(f, T_PER_LAYER_PROJ, l);
     layer->ple_proj.n_row = d->n_embd_per_layer;
     layer->ple_proj.row0 = (uint64_t)l * d->n_embd_per_layer;
@@ -168,9 +168,9 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
 
 /* --- which keys and values a layer reads --- */
 
-/* The store that each layer reads: its own, or for the last n_layer_kv_shared ones that of the
- * last layer before them of the same kind.  hparams_finish checked that there is one of the
- * same shape. */
+/* Assign the store that each layer reads: its own, or for the last n_layer_kv_shared layers
+ * that of the last layer of the same kind before them.  hparams_finish() checked that there is
+ * one of the same shape. */
 static void assign_kv(struct model_desc *d)
 {
     uint32_t first_shared = d->n_layer - d->hp->n_layer_kv_shared;
@@ -325,8 +325,8 @@ static int add_read_vec(void *ctx, struct vec *v, struct err *e)
     return 0;
 }
 
-/* Count from the finished description, not from the names that were looked up: a tensor that
- * was found and then forgotten is left out too. */
+/* Count from the finished description instead of the names that were looked up, so that a
+ * tensor that was found and then forgotten is reported, too. */
 static int check_use(struct model_desc *d, struct err *e)
 {
     struct reading r = { .c = d->catalogue };

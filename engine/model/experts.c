@@ -1,10 +1,10 @@
 /*
  * Mixture of experts beside a dense branch (Gemma 4 26B-A4B).
  *
- * The router reads the stream itself: normed without weights, times a vector and
- * 1/sqrt(n_embd).  Of the chosen experts only the weights are read, when the router has
- * spoken.  Experts are taken in rising order and each column adds its own, so that a
- * column's sum does not depend on its neighbours.
+ * The router reads the residual stream, normed without weights, times a vector and
+ * 1/sqrt(n_embd).  Only the weights of the experts that it chooses are read.  Experts are
+ * computed in ascending order and each column adds those that it chose, so the sum of a column
+ * does not depend on its neighbours.
  */
 #include "config.h"
 
@@ -43,7 +43,7 @@ struct route {
     const struct layer_desc *layer;
 };
 
-/* Weights of the chosen experts of one column into moe_weight, 0 for the others. */
+/* Set the moe_weight of one column: of the experts that it chooses; 0 for the others. */
 static void route_col(void *ctx, uint32_t c)
 {
     const struct route *r = ctx;
@@ -63,7 +63,7 @@ static void route_col(void *ctx, uint32_t c)
               d->n_embd * sizeof(float), 1, p, x->n_expert);
     for (uint32_t i = 0; i < x->n_expert; i++)
         top = fmaxf(top, p[i]);
-    /* The softmax's own sum cancels when the chosen ones are divided by theirs. */
+    /* The sum of the softmax cancels when the chosen weights are divided by their own sum. */
     for (uint32_t i = 0; i < x->n_expert; i++)
         p[i] = expf(p[i] - top);
     for (; n_left > 0; n_left--) {
@@ -73,7 +73,7 @@ static void route_col(void *ctx, uint32_t c)
             if (p[i] > p[best])
                 best = i;
         sum += p[best];
-        p[best] = -p[best]; /* taken: marked by the sign */
+        p[best] = -p[best]; /* the sign marks it as chosen */
     }
     for (uint32_t i = 0; i < x->n_expert; i++)
         p[i] = p[i] < 0 ? -p[i] / sum * x->expert_scale.w[i] : 0;
@@ -110,7 +110,7 @@ static int read_expert(struct forward *f, const struct experts_desc *x, uint32_t
     return 0;
 }
 
-/* Columns that take this expert are computed one by one: few ever share one. */
+/* Columns that choose this expert are computed one by one: few share an expert. */
 static void run_expert(struct forward *f, const struct layer_desc *layer, uint32_t expert,
                        const unsigned char *gate_up, const unsigned char *down)
 {

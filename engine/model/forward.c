@@ -1,7 +1,7 @@
 /*
- * The forward pass, for each layer of all columns (tokens of the chunk):
+ * The forward pass.  Each layer computes for all columns, which are the tokens of the chunk:
  *
- *   h = norm(x)                        x: residual stream, starts as the embedding
+ *   h = norm(x)                        x: residual stream, at first the embedding
  *   k, v = K.h, V.h                    layers that own keys and values: bias, norms, rope, then
  *                                      into the KV store.  After the last of these layers only
  *                                      columns whose logits are requested go on
@@ -13,8 +13,8 @@
  *   x += norm(P.(gelu(I.x) * ple))     per-layer input, Gemma 4
  *   x *= out_scale                     Gemma 4
  *
- * and at the end logits = softcap(head.norm(x)).  Matrices come from the stream in the order of
- * layer_desc.mats, which forward_mul() asserts.
+ * After the last layer, logits = softcap(head.norm(x)).  The matrices come from the stream in
+ * the order of layer_desc.mats, which forward_mul() asserts.
  */
 #include "config.h"
 
@@ -100,7 +100,8 @@ static void rope_heads(struct forward *f, const struct layer_desc *layer, const 
     }
 }
 
-/* Bias, norms and rope on keys and values of one column, then into the store. */
+/* Apply bias, norms and rope to the keys and values of one column, and write them to the store.
+ */
 static void store_col(void *ctx, uint32_t c)
 {
     const struct layer_job *s = ctx;
@@ -207,8 +208,8 @@ static int feed_forward(struct forward *f, const struct layer_desc *layer, struc
     return 0;
 }
 
-/* The layer's part of a row of the per-layer table, which is layer-major.  Whole blocks of
- * the type are decoded; the part may begin and end inside one. */
+/* Decode the part of layer l in a row of the per-layer table, where layer follows layer. Blocks
+ * of the type are decoded completely; the part may begin and end inside one. */
 static void table_part(struct forward *f, uint32_t col, uint32_t l, float *out)
 {
     const struct tensor_info *t = f->p.desc->ple_embd;
@@ -278,7 +279,7 @@ static void scale_col(void *ctx, uint32_t c)
     s->f->p.kernels->scale(s->f->x + (size_t)c * n, s->layer->out_scale.w[0], n);
 }
 
-/* Only the last column goes on. */
+/* Continue with the last column only. */
 static void keep_last_col(struct forward *f)
 {
     const struct model_desc *d = f->p.desc;
@@ -402,9 +403,9 @@ static int accounted(struct forward *f, uint32_t l, enum want want, struct err *
 }
 
 /*
- * Layer l of n_run is done.  A layer of n tokens takes as long as reading it once, plus
- * arithmetic that grows with n; those behind the last that stores run for one token, and so
- * does the head.
+ * Report that layer l of n_run is done.  The time of a layer is estimated as reading it once,
+ * plus arithmetic that grows with its n tokens.  Layers after the last one that stores keys and
+ * values run for one token, and so does the head.
  */
 static void report_progress(const struct forward *f, uint32_t l, uint32_t n, uint32_t n_run,
                             enum want want)
@@ -426,7 +427,7 @@ void forward_set_progress(struct forward *f, forward_progress_fn *fn, void *ctx)
     f->progress_ctx = ctx;
 }
 
-/* Is layer l of an evaluation that is repeated the one whose output is not numbers? */
+/* When a pass is repeated to find damage, check the output of layer l. */
 static int check_layer(struct forward *f, uint32_t l, struct err *e)
 {
     char source[24];
@@ -463,7 +464,7 @@ static int embed(struct forward *f, const uint32_t *ids, uint32_t n, struct err 
                          : 0;
 }
 
-/* One pass over the model.  Keys and values are written, but not committed. */
+/* Run one pass over the model.  Keys and values are written, but not committed. */
 static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
                     struct err *e)
 {

@@ -1,13 +1,12 @@
 /*
- * forward.h - one pass over the model: token ids in, keys, values and logits out.
+ * forward.h - the forward pass: token ids in, keys, values and logits out.
  *
- * The pass takes its weights block by block from the stream, in the order that
- * desc_spans() gave it, and computes a chunk of tokens (columns) with each block while it
- * is in memory.
+ * The pass takes its weights block by block from the stream, in the order of desc_spans().  It
+ * multiplies a chunk of tokens (columns) with each block while the block is in memory.
  *
- * Only what is read is computed: a token whose logits nobody wants has done its part when
- * its last keys and values are stored, so behind the last layer that stores some, only
- * wanted tokens go on, and a chunk without a wanted token ends there (a prompt pass).
+ * Only values that are read are computed.  A token without requested logits is done when its
+ * last keys and values are stored.  So after the last layer that stores them, only tokens with
+ * requested logits continue, and a chunk without such a token ends there (a prompt pass).
  */
 #ifndef MEMWALL_ENGINE_MODEL_FORWARD_H
 #define MEMWALL_ENGINE_MODEL_FORWARD_H
@@ -31,7 +30,7 @@ struct forward;
 enum want { WANT_NONE, WANT_LAST, WANT_ALL };
 
 struct forward_parts {
-    struct model_desc *desc; /* weights of its vecs loaded */
+    struct model_desc *desc; /* with its small weights loaded */
     const struct kernels *kernels;
     struct pool *pool;
     struct stream *stream;
@@ -41,28 +40,27 @@ struct forward_parts {
     struct arena *rows;
     struct arena *logits; /* forward_logit_bytes() */
     struct arena *experts;
-    uint32_t chunk;       /* most tokens of a pass */
-    uint32_t n_logit_row; /* most rows of logits wanted at once */
+    uint32_t chunk;       /* maximum tokens per pass */
+    uint32_t n_logit_row; /* maximum rows of logits per pass */
     uint32_t n_ctx;
     bool exact;
-    const struct products *products; /* of long prompts by OpenBLAS; NULL: none */
+    const struct products *products; /* choice of OpenBLAS for long prompts; NULL: never */
     const atomic_bool *cancel;       /* read at every block */
 };
 
-/* What forward_new takes from its arenas: fixed + chunk * col.  Pure. */
+/* Bytes that forward_new() takes from its arenas: fixed + chunk * col. */
 struct forward_bytes {
     uint64_t act_fixed, act_col;
     uint64_t rows_fixed, rows_col; /* lookup rows of a chunk, as in the file */
     uint64_t lookup;               /* the stream's buffers for lookups */
-    uint64_t experts;              /* smallest room for expert weights */
+    uint64_t experts;              /* smallest buffer for expert weights */
 };
-/* n_blas_thread: threads that call OpenBLAS; 0: none does. */
+/* n_blas_thread: threads that call OpenBLAS, or 0. */
 void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out);
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);
 
 /*
- * Called after each layer with the share of the pass that is done, for who waits for a long
- * one; fn NULL: nobody does.  An estimate: layers that run for one token of n count less.
+ * Call fn after each layer with the share of the pass that is done, an estimate; NULL: do not.
  */
 typedef void forward_progress_fn(void *ctx, double share);
 void forward_set_progress(struct forward *f, forward_progress_fn *fn, void *ctx);
@@ -71,25 +69,27 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
 void forward_free(struct forward *f);
 
 /*
- * Evaluate n ids (1 … chunk, each < n_vocab) at the positions behind what kv holds.
- * Logits go to forward_logits(): none, the last token's, or all n rows (n <= n_logit_row).
- * in_tiles: in the layers that other tokens read from, OpenBLAS multiplies the weight types
- * of parts.products.  The rest of a pass, which a prompt runs for one token only, never does:
- * a tile would be computed for one column.
+ * Evaluate n ids (1 … chunk, each < n_vocab) at the positions after those that kv holds.
+ * forward_logits() then has no row, that of the last token, or all n (n <= n_logit_row).
+ *
+ * With in_tiles, OpenBLAS multiplies the weight types of parts.products, in the layers up to
+ * the last one that stores keys and values.  The other layers of a prompt run for one token,
+ * where a whole tile would be computed for one column.
+ *
  * Returns 0 with the positions committed, or -1 with *e and kv as before.
  */
 int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
                 bool in_tiles, struct err *e);
 
-/* [rows wanted][n_vocab], soft-capped; until the next run. */
+/* [rows][n_vocab], soft-capped.  Valid until the next run. */
 float *forward_logits(struct forward *f);
 
-/* Operations (multiply-adds times two) for one prompt token without logits: it goes only
- * through the layers up to the last one that writes KV. */
+/* Operations (two per multiply-add) for a prompt token without logits, which runs through the
+ * layers up to the last one that stores keys and values. */
 double forward_prompt_flops(const struct model_desc *d);
 
-/* Multiply matrices as a prompt does for about so many seconds: operations a second.  Takes
- * some MiB, and gives them back. */
+/* Measure the operations per second of a prompt, for about `seconds`.  Takes a few MiB and
+ * frees them again. */
 int forward_measure(const struct model_desc *d, const struct kernels *kernels, bool exact,
                     int n_thread, double seconds, double *flops_s, struct err *e);
 

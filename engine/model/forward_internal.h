@@ -1,4 +1,4 @@
-/* forward_internal.h - the state of a pass, shared by the files that make its steps. */
+/* forward_internal.h - the state of a forward pass, for the files that implement it. */
 #ifndef MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
 #define MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
 
-/* Columns: tokens of the chunk that are still computed.  Arrays are [chunk][width]. */
+/* A column is a token of the chunk that is still computed.  Arrays are [chunk][width]. */
 struct forward {
     struct forward_parts p;
     forward_progress_fn *progress;
@@ -46,11 +46,11 @@ struct forward {
     bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS ... */
     bool is_tail;  /* ... but not after the last keys and values */
     uint64_t stall_ns, attention_ns, lookup_ns;
-    bool is_damaged;      /* the pass met values that are not numbers; later passes say where */
-    uint32_t damaged_pos; /* of the token whose logits are not */
+    bool is_damaged; /* a pass had values that are not numbers; a repeated pass finds where */
+    uint32_t damaged_pos; /* position of the token whose logits are not numbers */
 };
 
-/* y[c][r] = sum_k m[r][k] * x[c][k] for all columns; blocks are taken from the stream. */
+/* y[c][r] = sum_k m[r][k] * x[c][k] for all columns.  Takes the blocks of m from the stream. */
 int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
                 size_t ldy, struct err *e);
 
@@ -60,8 +60,8 @@ void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, si
                      size_t ldy);
 
 /*
- * Products through OpenBLAS: ask whether this weight type takes that way now, lay the columns
- * out, then multiply rows with them, on each thread.  p: type, rows and destination.
+ * Products through OpenBLAS: ask whether it multiplies this weight type now, lay the columns
+ * out, then multiply rows with them on each thread.  p has type, rows and destination.
  */
 #define TILES_SPARE (2 * (BLAS_COLS - 1)) /* empty places before and after a chunk */
 
@@ -74,10 +74,10 @@ void tiles_lay(struct forward *f, enum act_form form, const float *x, size_t ldx
                struct tiles *out);
 void tiles_multiply(const struct forward *f, const struct tiles *t, struct blas_product *p,
                     int thread, int n_thread);
-/* Of one thread, with so many columns, TILES_SPARE included. */
+/* Bytes for one thread and n_col columns, including TILES_SPARE. */
 uint64_t tiles_scratch_bytes(uint32_t n_col);
 
-/* fn(ctx, column) for all columns, split over the workers. */
+/* Call fn(ctx, column) for all columns, split over the workers. */
 void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx);
 
 /*
@@ -87,10 +87,10 @@ void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), vo
 int forward_check_numbers(struct forward *f, const float *rows, size_t n, const char *source,
                           struct err *e);
 
-/* Queries of all columns over what the layer's store holds: q -> att. */
+/* Attention of all columns over the positions of the layer's store: q -> att. */
 void forward_attend(struct forward *f, const struct layer_desc *layer);
 
-/* Adds the experts' branch to the dense one: y holds the dense branch, x the stream. */
+/* Add the branch of the experts to the dense one.  y has the dense branch, x the residual. */
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e);
 uint64_t experts_buf_bytes(const struct model_desc *d);
 

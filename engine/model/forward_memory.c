@@ -37,13 +37,13 @@ static struct widths widest(const struct model_desc *d)
     return w;
 }
 
-/* Every piece of the activations in one place: run once to count, once to take. */
+/* Takes or counts every buffer of the activations. */
 struct carver {
     struct arena *arena; /* NULL: count */
     uint32_t chunk;
     int n_blas_thread;
-    uint64_t fixed_bytes; /* of all pieces, whatever the chunk is */
-    uint64_t col_bytes;   /* of all pieces, one column */
+    uint64_t fixed_bytes; /* of all buffers, independent of the chunk */
+    uint64_t col_bytes;   /* of all buffers, per column */
     uint32_t n_piece;
     struct err *e;
     bool failed;
@@ -152,7 +152,7 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
 
     *out = NULL;
     if (f == NULL)
-        return err_memory(e, "the pass");
+        return err_memory(e, "the forward pass");
     f->p = *parts;
     rope_init(&f->rope[0], &d->hp->rope, d->hp->rope_interleaved, parts->n_ctx,
               d->hp->n_ctx_train);

@@ -40,7 +40,8 @@ static void mul_tiles(const struct mul_job *j, int thread, int n_thread)
 static void mul_part(void *ctx, int thread, int n_thread)
 {
     const struct mul_job *j = ctx;
-    /* Whole groups of 16 rows a worker: results lie in cache lines of their own. */
+    /* Each worker takes whole groups of 16 rows, so that no two write to the same cache line.
+     */
     size_t n_group = (j->n_row + 15) / 16;
     size_t from = n_group * (size_t)thread / (size_t)n_thread * 16;
     size_t to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
@@ -99,7 +100,7 @@ void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), vo
     each_col(f, f->n_col, fn, ctx);
 }
 
-/* Columns in the form that the weight type wants: a pointer and a stride. */
+/* Bring the columns into the form that the weight type needs: a pointer and a stride. */
 static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size_t n_k,
                                   const float *x, size_t ldx, uint32_t n_col, size_t ldy)
 {
@@ -124,7 +125,7 @@ static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size
     return job;
 }
 
-/* The same for all columns of a streamed matrix, which may go through OpenBLAS. */
+/* The same for all columns of a streamed matrix, which OpenBLAS may multiply. */
 static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m, const float *x,
                                       size_t ldx, size_t ldy)
 {

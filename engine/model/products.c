@@ -6,13 +6,13 @@
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
 
-/* The shape is the same for all models: rates are kept for a weight type. */
+/* All models are measured with one shape, because rates are stored by weight type. */
 #define ROWS    128
 #define N_K     2048
 #define SECONDS 0.02 /* for each weight type */
 #define ROUNDS  3    /* at least */
 
-/* One product, by both ways. */
+/* One product, for both ways to compute it. */
 struct trial {
     const struct kernels *kernels;
     enum tensor_type type;
@@ -44,7 +44,7 @@ static double multiply_s(const struct trial *t, bool by_blas)
     return clock_s() - start;
 }
 
-/* The shortest of the times: a busy neighbour only ever lengthens them. */
+/* Returns the shortest of the times: other processes can only lengthen them. */
 static void compare(const struct trial *t, bool has_blas, struct product_rate *out)
 {
     double flops = 2.0 * ROWS * (double)t->n_k * (double)t->n_col;
@@ -62,7 +62,7 @@ static void compare(const struct trial *t, bool has_blas, struct product_rate *o
     out->blas = best[1] > 0 ? flops / best[1] : 0;
 }
 
-/* Zeros cost what other numbers cost. */
+/* Zeros are as slow as other numbers. */
 static int measure_type(const struct kernels *kernels, bool exact, bool has_blas,
                         uint32_t n_col, struct product_rate *out, struct err *e)
 {

@@ -1,5 +1,5 @@
 /*
- * products.h - who multiplies the matrices of a prompt: our kernels or OpenBLAS.
+ * products.h - choose our kernels or OpenBLAS for the matrices of a prompt.
  *
  * OpenBLAS is used for a weight type if it is at least PRODUCTS_MARGIN times as fast as the
  * kernels with BLAS_COLS columns.  The margin covers the library's memory, and it keeps
@@ -24,28 +24,28 @@
 
 struct products {
     bool by_blas[TYPE_COUNT]; /* weight types that OpenBLAS multiplies in prompts */
-    uint32_t n_col;           /* it does if so many columns or more share a tile */
+    uint32_t n_col;           /* it does if at least this many columns share a tile */
 };
 
-/* Operations a second of one thread with n_col columns. */
+/* Operations per second of one thread with n_col columns. */
 struct product_rate {
     enum tensor_type type;
-    double kernels, blas; /* blas 0: there is no library */
+    double kernels, blas; /* blas is 0 without the library */
 };
 
-/* The weight types of the layers' matrices, at most `most` of them, with rates of 0. */
+/* List at most `most` weight types of the matrices of the layers, with rates of 0. */
 uint32_t products_list(const struct model_desc *d, struct product_rate *rates, uint32_t most);
 
 /*
- * Measure n listed weight types for a few hundredths of a second each; has_blas: blas_open()
- * returned true.  Takes some MiB and gives them back.  Returns 0, or -1 with *e.
+ * Measure n listed weight types for a few hundredths of a second each.  has_blas: blas_open()
+ * returned true.  Takes a few MiB and frees them again.  Returns 0, or -1 with *e.
  */
 int products_measure(const struct kernels *kernels, bool exact, bool has_blas, uint32_t n_col,
                      struct product_rate *rates, uint32_t n, struct err *e);
 
 /*
- * Is a token evaluated through OpenBLAS?  pos: position of the first of the n tokens of a
- * prompt that are new.  Tiles begin at positions that are multiples of BLAS_COLS.
+ * Returns whether OpenBLAS multiplies a token.  pos is the position of the first of n new
+ * tokens of a prompt.  Tiles begin at positions that are multiples of BLAS_COLS.
  */
 bool products_tile_prompt(const struct products *p, uint32_t pos, uint32_t n);
 

@@ -6,7 +6,8 @@
 
 #define TWO_PI 6.283185307179586476925
 
-/* yarn: low frequencies are stretched by the factor, high ones kept, a ramp between. */
+/* yarn stretches low frequencies by the factor and keeps high ones, with a ramp between them.
+ */
 static void yarn(struct rope *r, const struct rope_hparams *hp)
 {
     double n_rot = hp->n_rot, n_orig = hp->n_ctx_orig;

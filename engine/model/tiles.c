@@ -1,6 +1,6 @@
 /*
- * Columns of a long prompt, laid out in tiles for OpenBLAS: the column of position p has the
- * place p % BLAS_COLS (see blas.h).  Each thread has a scratch of its own.
+ * Columns of a long prompt, laid out in tiles for OpenBLAS.  The column of position p has place
+ * p % BLAS_COLS of its tile (see blas.h).  Each thread has a scratch buffer of its own.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@ struct layout {
     struct tiles *t;
 };
 
-/* A column that the kernels would take in 8 bits has the same values here. */
+/* If the kernels would round a column to 8 bits, it has the rounded values here, too. */
 static void lay_col(void *ctx, uint32_t c)
 {
     const struct layout *l = ctx;

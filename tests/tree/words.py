@@ -21,6 +21,7 @@ REWRITTEN = [
     "engine/machine",
     "engine/telemetry",
     "engine/memwall.h",
+    "engine/model",
     "engine/session",
     "man",
     "src",
