@@ -1,5 +1,5 @@
 /*
- * What an answer costs beside the pass: sampling a row of logits, and being watched.
+ * Measure the cost of an answer outside the forward pass: sampling, and telemetry.
  *
  *   bench_answer MODEL [ROUNDS]
  *

@@ -523,7 +523,7 @@ static double attend_s(const struct item *a, bool is_rotated)
     return clock_s() - start;
 }
 
-/* What the rotation adds to attention over rows of the quantised types. */
+/* Measure the cost of the rotation in attention over quantised rows. */
 static void bench_rotation(const struct kernels *set)
 {
     static const struct {

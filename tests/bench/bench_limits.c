@@ -1,5 +1,5 @@
 /*
- * What disk, memory and arithmetic give for a model, as one line of JSON: the limits that other
+ * Measure disk, memory and arithmetic for a model, as one line of JSON: the limits that other
  * benchmarks divide by.
  *
  *     bench_limits MODEL [SECONDS]

@@ -9,7 +9,7 @@
  * kept for the other.  Prints GB/s of both and the ratio.  Nothing is computed: the consumer
  * gives each block back at once, or after `work` nanoseconds a KiB.
  *
- * First what the probes of the program say, which predictions stand on.
+ * First the probes of the program, on which predictions are based.
  *
  * Names: target (KiB), slots, depth, pread (1: no io_uring), pinned (MiB), work.
  * With any of them only that one configuration is run.

@@ -163,7 +163,7 @@ static int compare_row(void *ctx, uint32_t pos, const float *logits, struct err 
     return 0;
 }
 
-/* Decode greedily behind the prompt; how many ids are the expected ones from the start. */
+/* Decode greedily after the prompt; returns how many ids match from the start. */
 static size_t greedy_run(struct mw_session *s, const struct compare *c, const uint32_t *want,
                          size_t n_want)
 {

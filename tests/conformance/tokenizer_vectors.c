@@ -264,7 +264,7 @@ static void each_line(const char *path, struct sum *s,
         struct json_line *v = json_line_parse(line, (size_t)n);
 
         if (v == NULL)
-            die(path, "a line is no JSON");
+            die(path, "a line is not JSON");
         s->n++;
         s->line = line;
         s->len = (size_t)n;
@@ -315,7 +315,7 @@ static long peak_kib(void)
     return kib;
 }
 
-/* A folder with tokenizer.json alone is no model, but has a vocabulary. */
+/* A folder with only tokenizer.json is not a model, but has a vocabulary. */
 static struct catalogue *open_model(const char *path)
 {
     static struct catalogue folder;
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
     if (COUNTS_MEMORY && peak_kib() - before > MAX_PEAK_KIB)
         die(argv[2], "took too much memory while it was opened");
     if (tokenizer_bytes(t) > tokenizer_bytes_bound(tokenizer_info(t)))
-        die(argv[2], "takes more than was said beforehand");
+        die(argv[2], "takes more memory than predicted");
     in_folder(argv[3], "vectors", vector_line);
     in_folder(argv[3], "pieces", piece_line);
     in_folder(argv[3], "stream", stream_line);

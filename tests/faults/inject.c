@@ -37,7 +37,7 @@ static bool is_due(atomic_int *skip, atomic_int *times)
     return atomic_load(times) > 0 && atomic_fetch_sub(times, 1) > 0;
 }
 
-/* What a read of n bytes is made into. */
+/* Change the result of a read of n bytes. */
 static int64_t spoil(int64_t n)
 {
     static atomic_uint count;

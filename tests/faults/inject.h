@@ -25,7 +25,7 @@ struct inject {
     atomic_int register_error; /* of both registrations */
     atomic_int enter_error;    /* of submitting … */
     atomic_int enter_skip;     /* … after so many … */
-    atomic_int enter_times;    /* … and then for so many; INT_MAX: for ever */
+    atomic_int enter_times;    /* … and then for this many calls; INT_MAX: all */
 
     /* whatever takes memory or a thread: the n-th call from now fails; < 0: none */
     atomic_int resource_skip;

@@ -545,7 +545,7 @@ static void loading_ends_when_it_is_asked_to(void **state)
     if (mw_chat_open(&c, fresh, &o, &e) != 0)
         fail_with(&e);
     assert_false(mw_chat_stop(c, 1));
-    /* What was waited for comes after all: nothing more is loaded. */
+    /* The late data arrives after all, and nothing more is loaded. */
     inject.reads_wait = false;
     assert_true(mw_chat_stop(c, 60000));
     while (mw_chat_next(c, &event)) {

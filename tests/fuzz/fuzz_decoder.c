@@ -2,7 +2,7 @@
  * Text there and back, and ids as a model may send them.  The first byte chooses the
  * vocabulary; the rest is a text, and once more a row of ids.
  *
- * What must hold: decoding what was encoded gives the text (broken sequences replaced);
+ * It checks: decoding what was encoded gives the text (broken sequences replaced);
  * whatever ids come, what is shown is valid UTF-8 and, taken together, the pieces'
  * bytes with broken sequences replaced; thinking and answer together lose nothing but
  * marks, labels and newlines.
@@ -107,13 +107,12 @@ static void any_ids(const struct tokenizer *t, const char *format, const uint8_t
     static uint32_t id[MAX_INPUT];
     static char bytes[MAX_INPUT * 16], want[3 * sizeof bytes];
     struct err e = ERR_INIT;
-    struct answer_parser p = { .format = chat_format_named(format, &e),
-                               .tokenizer = t };
+    struct answer_parser p = { .format = chat_format_named(format, &e), .tokenizer = t };
     size_t n_bytes = 0, n_want, n_got, n_shown = 0, n_mark = 0, len;
     char *got, buf[DECODE_MAX + 64];
     bool is_thinking;
 
-    /* Bytes above 0xf0 stand for the ids that are no bytes, and some behind the last. */
+    /* Bytes above 0xf0 stand for ids that are not bytes, and for some after the last id. */
     for (size_t i = 0; i < n; i++)
         id[i] = data[i] < 0xf0 ? data[i] : 256u + (data[i] & 0x0fu);
     for (size_t i = 0; i < n; i++)

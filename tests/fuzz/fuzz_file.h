@@ -1,5 +1,5 @@
 /*
- * fuzz_file.h - a target's bytes as an open file, made anew for each input.
+ * fuzz_file.h - a target's bytes as an open file, created again for each input.
  */
 #ifndef MEMWALL_TESTS_FUZZ_FUZZ_FILE_H
 #define MEMWALL_TESTS_FUZZ_FUZZ_FILE_H

@@ -1,5 +1,5 @@
 /*
- * A GGUF file, opened as a model and as a mere container.  What is accepted must keep the
+ * A GGUF file, opened as a model and as a mere container.  An accepted file must keep the
  * promises that everything above relies on.
  */
 #include "config.h"
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     err_text(&e, text, sizeof text);
     if (c != NULL || e.code == ERR_NONE || e.what[0] == '\0')
         abort();
-    /* What is no model may still be listed. */
+    /* A file that is not a model can still be listed. */
     if (e.code == ERR_UNSUPPORTED && catalogue_open_bare(&c, path, &e) == 0) {
         check_tensors(c);
         read_arrays(c->gguf);

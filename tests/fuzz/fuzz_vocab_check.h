@@ -38,7 +38,7 @@ static inline void fuzz_encode(const struct tokenizer *t, const char *text, size
     ids_free(&ids);
 }
 
-/* Of the text only the end is used: what is slow with a sanitizer finds nothing more. */
+/* Use only the end of the text: longer inputs are slow with a sanitizer and find no more. */
 static inline void fuzz_check_tokenizer(const struct tokenizer *t, const char *text, size_t len)
 {
     const size_t most = 400;

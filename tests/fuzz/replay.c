@@ -6,8 +6,8 @@
  * Feeds each file to the target, then the same bytes cut off and with small changes from
  * a generator whose seed never changes: an old crash stays a test with any compiler, and
  * a new one is found now and then.  Without arguments the folder is corpus/NAME beside the
- * source.  The bytes lie in a block of exactly their size, so that a sanitizer sees the
- * first byte read behind them.
+ * source.  The bytes are in a block of exactly their size, so that a sanitizer sees the
+ * first byte read after them.
  */
 #include "config.h"
 
@@ -97,7 +97,7 @@ static void feed_file(const char *path)
         feed_changed(data, n);
     free(data);
     printf("ok %s\n", strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path);
-    /* What runs when the target crashes must be readable in the log. */
+    /* Print the name first, so that the log shows the input of a crash. */
     fflush(stdout);
 }
 

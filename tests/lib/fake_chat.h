@@ -1,8 +1,8 @@
 /*
  * fake_chat.h - mw_chat_* without a model.
  *
- * Linked instead of the engine into programs that test the terminal.  What the "model"
- * answers is told by the message:
+ * Linked instead of the engine into programs that test the terminal.  The message
+ * determines the answer of the "model":
  *
  *     say TEXT      TEXT, word by word
  *     lines N       N numbered lines

@@ -20,7 +20,7 @@ struct json_line {
     struct json_line *first, *last, *next;
 };
 
-/* NULL if text is no JSON value. */
+/* Returns NULL if text is not a JSON value. */
 struct json_line *json_line_parse(const char *text, size_t len);
 void json_line_free(struct json_line *v);
 

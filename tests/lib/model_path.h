@@ -11,7 +11,7 @@
  * Static buffer, until the next call. */
 const char *model_path(const char *name);
 
-/* Whole file as malloc'ed bytes with a NUL behind; NULL if it is not there. */
+/* Read a whole file, with a NUL after it; the caller frees it.  NULL if it is missing. */
 void *model_read(const char *name, size_t *len);
 
 #endif

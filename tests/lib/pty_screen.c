@@ -36,7 +36,7 @@ struct pty_screen {
     char *raw; /* all that was read ... */
     size_t n_raw, room;
     size_t n_shown;       /* ... and how much of it the screen has seen */
-    bool is_gone;         /* nobody has the other end any more */
+    bool is_gone;         /* the other end is closed */
     bool is_in_frame;     /* of synchronized output: what is shown is half of something */
     struct termios modes; /* as they were when the program started */
     char row[4096];
@@ -68,7 +68,7 @@ static bool keep_raw(struct pty_screen *s, const char *bytes, size_t n)
     return true;
 }
 
-/* What the program has written is kept, not shown yet. */
+/* Keep the output of the program without showing it yet. */
 static bool read_more(struct pty_screen *s, int timeout_ms)
 {
     struct pollfd fd = { s->master, POLLIN, 0 };
@@ -102,8 +102,8 @@ static void write_all(struct pty_screen *s, const char *bytes, size_t n)
     }
 }
 
-/* The terminal's own words, from within vterm_input_write: there is nothing to be read now.
- * Who does not read them does not get them. */
+/* The terminal's own answers, from within vterm_input_write, where nothing can be read.  A
+ * program that does not read them loses them. */
 static void answer(const char *bytes, size_t n, void *ctx)
 {
     struct pty_screen *s = ctx;
@@ -124,7 +124,7 @@ static size_t next_part(struct pty_screen *s)
     return at == NULL ? s->n_raw - s->n_shown : (size_t)(at - s->raw) + len - s->n_shown;
 }
 
-/* The last mark in the newest n bytes shown and the few before them tells. */
+/* Find the last mark in the newest n bytes and the few before them. */
 static void look_for_frame(struct pty_screen *s, size_t n)
 {
     static const char mark[] = "\033[?2026";
@@ -336,7 +336,7 @@ const char *pty_row(struct pty_screen *s, int y)
         vterm_screen_get_cell(s->screen, (VTermPos){ y, x }, &cell);
         if (cell.chars[0] == (uint32_t)-1)
             continue;             /* the right half of a wide one */
-        if (cell.chars[0] == 0) { /* erased: nothing behind it is set */
+        if (cell.chars[0] == 0) { /* erased: the rest is unset */
             cell.chars[0] = ' ';
             cell.chars[1] = 0;
         }

@@ -19,15 +19,15 @@ struct pty_screen;
 struct pty_start {
     int rows, cols;
     const char *term;        /* TERM; NULL: xterm-256color */
-    const char *const *env;  /* "NAME=value" or "NAME" (unset), NULL behind; may be NULL */
-    const char *const *argv; /* argv[0] is a path; NULL behind */
+    const char *const *env;  /* "NAME=value" or "NAME" (unset), ended by NULL; may be NULL */
+    const char *const *argv; /* argv[0] is a path; ended by NULL */
 };
 
 struct pty_screen *pty_new(const struct pty_start *o);
 /* Kills the program if it is still there. */
 void pty_free(struct pty_screen *s);
 
-/* What was written before is taken first: the screen is as the user saw it. */
+/* Takes earlier output first, so that the screen is as the user saw it. */
 void pty_send(struct pty_screen *s, const char *bytes);
 void pty_send_n(struct pty_screen *s, const char *bytes, size_t n);
 void pty_resize(struct pty_screen *s, int rows, int cols);
@@ -41,7 +41,7 @@ void pty_hang_up(struct pty_screen *s);
  * it wrote something. */
 bool pty_take(struct pty_screen *s, int timeout_ms);
 
-/* Until the screen shows text somewhere in a row / does not show it any more. */
+/* Wait until the screen shows text somewhere in a row / no longer shows it. */
 bool pty_sees(struct pty_screen *s, const char *text);
 bool pty_loses(struct pty_screen *s, const char *text);
 /* Until row y (negative: from below, -1 is the last) shows text / does not. */
@@ -65,7 +65,7 @@ bool pty_is_alternate(const struct pty_screen *s);
 bool pty_has_modes(const struct pty_screen *s);
 /* All rows, each ended by a newline, for free(). */
 char *pty_text(struct pty_screen *s);
-/* The same with colours and attributes of each cell behind each row. */
+/* The same with colours and attributes of the cells after each row. */
 char *pty_cells(struct pty_screen *s);
 void pty_print(struct pty_screen *s);
 

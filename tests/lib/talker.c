@@ -40,7 +40,7 @@ static bool is_known(const struct pieces *p, const char *s, size_t n)
     return false;
 }
 
-/* A word and the blanks behind it; more words while the piece is one that was there. */
+/* Take a word and the blanks after it, and more words while the piece already exists. */
 static int cut(struct pieces *p, const char *text)
 {
     size_t at = 0;
@@ -223,7 +223,7 @@ static bool is_negative(uint32_t token, uint32_t i)
     return (x ^ x >> 31) & 1;
 }
 
-/* Which token is it that `token` follows; itself if none. */
+/* Returns the token before `token`, or `token` itself if there is none. */
 static uint32_t before(const struct model *m, uint32_t token)
 {
     uint32_t last = ID_TEXT + m->pieces.n - 1;

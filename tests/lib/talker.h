@@ -1,11 +1,11 @@
 /*
- * talker.h - writes a small model file that says what it is told to say.
+ * talker.h - writes a small model file that gives a predetermined answer.
  *
  * The engine that runs it is the real one.  The text is cut into tokens that differ from
  * each other; every token is a random code of +1 and -1, attention and feed-forward add
  * nothing, and the head's row of a token is the code of the token before it: so the
  * likeliest next token is always the next piece of the text, whatever the sampling.  An
- * answer begins behind the newline that ends a ChatML prompt.
+ * answer begins after the newline that ends a ChatML prompt.
  */
 #ifndef MEMWALL_TESTS_TALKER_H
 #define MEMWALL_TESTS_TALKER_H

@@ -11,7 +11,7 @@ struct fake_run {
     char home[64];
 };
 
-/* args: further arguments, NULL behind; may be NULL.  Waits until it is ready. */
+/* args: further arguments, ended by NULL; may be NULL.  Waits until it is ready. */
 void fake_begin(struct fake_run *f, int rows, int cols, const char *term,
                 const char *const *args);
 /* Again in the same home, after it has ended. */

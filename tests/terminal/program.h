@@ -19,7 +19,7 @@ struct program_start {
     int rows, cols;
     const char *term;        /* NULL: xterm-256color */
     const char *model;       /* NULL: the talker; else a path */
-    const char *const *args; /* further ones, NULL behind; may be NULL */
+    const char *const *args; /* further ones, ended by NULL; may be NULL */
     const char *const *env;  /* as for pty_new; may be NULL */
     const char *script;      /* NULL, or of a shell with job control, whose "$@" it is */
 };
@@ -49,7 +49,7 @@ void program_sync(struct program *p);
 /* Is what the terminal shows what it would show if all were drawn again? */
 bool program_is_drawn_right(struct program *p);
 
-/* What the talker says: a heading, lists, a table, code, Chinese, emoji, then
+/* The answer of the talker: a heading, lists, a table, code, Chinese, emoji, then
  * "Line 1: ..." to "Line 400: ...", and from the start again. */
 const char *program_text(void);
 /* The path of the talker's model, and of one that is slower: a hundred tokens a second or so.

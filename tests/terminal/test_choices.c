@@ -1,4 +1,4 @@
-/* What the program proposes before it does it: plans, a full context, commands misread. */
+/* Proposals that the program makes before it acts: plans, a full context, wrong commands. */
 #include "config.h"
 
 #include <setjmp.h>

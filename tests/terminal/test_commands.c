@@ -88,7 +88,7 @@ static void without_a_conversation_commands_say_what_is_missing(void **state)
         go_through(&empty_rows[i], 1);
     program_line(&run, empty_rows[7].line);
     sees(&run, empty_rows[7].shows);
-    assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* to be mended */
+    assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* to be corrected */
     pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);
@@ -200,7 +200,7 @@ static void sheets_open_close_and_apply(void **state)
     begin((const char *[]){ "-n", "20", "--refresh", "60000", NULL });
     program_say(&run, "hello");
     go_through(sheet_rows, 10);
-    /* What was changed is what the plain forms say now. */
+    /* The plain forms now report the changed values. */
     for (size_t i = 0; i < 4; i++) {
         static const char *const lines[][2] = {
             { "/kv", "keys are q8_0 (rotated), values are q8_0 (rotated)" },

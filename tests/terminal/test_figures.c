@@ -1,9 +1,9 @@
 /*
- * What the screen says is what --telemetry of the same run says.
+ * The figures on the screen equal those of --telemetry of the same run.
  *
- * The figures of an answer that is over do not change any more, so they must be equal up to
- * the digits shown.  What the kernel says of memory is sampled at other moments for the
- * screen than for the file: it must lie between the least and the most of the file, or near
+ * The figures of a finished answer no longer change, so they must be equal up to
+ * the digits shown.  The kernel's figures of memory are sampled at other moments for the
+ * screen than for the file: they must be between the least and the most of the file, or near
  * them.
  */
 #include "config.h"
@@ -32,7 +32,7 @@ static int end_run(void **state)
 
 /* ---- what the screen says ---- */
 
-/* Of text: a number with its unit, "1.07 MiB", "4,096", "54 %", "12 ms"; NAN: none. */
+/* Parse a number with its unit, "1.07 MiB", "4,096", "54 %", "12 ms"; NAN: none. */
 static double read_figure(const char *text)
 {
     static const struct {
@@ -58,7 +58,7 @@ static double read_figure(const char *text)
     return value;
 }
 
-/* Behind label in the only row that has `row`. */
+/* Returns the number after label in the only row that has `row`. */
 static double shown(const char *row, const char *label)
 {
     int y = pty_find(run.s, row);
@@ -253,7 +253,7 @@ static void read_plan(struct plan_row *out)
         text = pty_row(run.s, pty_find(run.s, name));
         snprintf(label, sizeof label, "%s", strstr(text, rows[i]) + strlen(rows[i]));
         out[i].planned = read_figure(label);
-        at = strstr(label, "B "); /* behind the first unit */
+        at = strstr(label, "B "); /* after the first unit */
         assert_non_null(at);
         out[i].held = read_figure(at + 1);
     }

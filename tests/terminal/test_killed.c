@@ -28,7 +28,7 @@ static int end_run(void **state)
 
 static struct program_start start = { .rows = 24, .cols = 100 };
 
-/* The number behind the last "Line " that the screen shows. */
+/* Returns the number after the last "Line " on the screen. */
 static int last_line(void)
 {
     int last = 0;
@@ -64,7 +64,7 @@ static void nothing_but_the_token_in_flight_is_lost(void **state)
     program_again(&run, &start);
     snprintf(line, sizeof line, "Line %d: here%d", shown - 1, shown - 1);
     sees(&run, line);
-    /* What is there is the text without a gap: the lines above are those before it. */
+    /* The text has no gap: the lines above are those before it. */
     for (int i = shown - 2; i > shown - 6; i--) {
         snprintf(line, sizeof line, "Line %d: here%d there%d \xe7\xac\xac%d\xe8\xa1\x8c", i, i,
                  i, i);

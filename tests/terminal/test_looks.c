@@ -137,7 +137,7 @@ static void talks(void **state)
     assert_int_equal(is_ascii, look->is_ascii);
 }
 
-/* What the status bar and each layout must have. */
+/* The status bar and each layout must have these. */
 static void shows_the_panes_that_fit(void **state)
 {
     static const struct {

@@ -101,7 +101,7 @@ static size_t saved_bytes(void)
     return n;
 }
 
-/* What stands at the top stays there, whatever comes below. */
+/* The text at the top stays there, whatever comes below. */
 static void the_view_stays_where_it_was_put_while_text_arrives(void **state)
 {
     char *before, top[200];

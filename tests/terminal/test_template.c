@@ -1,4 +1,4 @@
-/* What the screen shows when a model's chat template is not used as it stands. */
+/* The screen of a model whose chat template is not used, or not as it is. */
 #include "config.h"
 
 #include <setjmp.h>

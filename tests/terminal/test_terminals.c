@@ -1,5 +1,5 @@
 /*
- * What the program sends to terminals of many kinds, and how it plays a recording there.
+ * The output for many kinds of terminals, and a recording played there.
  *
  * It is memwall itself, with `replay`: that needs no model.
  */
@@ -21,7 +21,7 @@ static struct pty_screen *screen;
 
 #define MAX_ENV 4
 
-/* Of memwall and of the recording, 4096 bytes each. */
+/* Paths of memwall and of the recording. */
 static void paths(char *program, char *recording)
 {
     const char *build = getenv("MW_BUILDDIR"), *source = getenv("MW_SRCDIR");

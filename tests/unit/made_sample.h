@@ -1,7 +1,7 @@
 /*
  * made_sample.h - samples for tests, as a session would give them.
  *
- * A Gemma 4 E2B shape of 35 layers at a budget of 2 GiB, streamed directly: what is pinned
+ * A Gemma 4 E2B shape of 35 layers at a budget of 2 GiB, streamed directly: pinned blocks
  * is spread over the layers, the disk binds.  Every figure follows from the arguments, so
  * pictures and recordings made from it never change by themselves.
  */

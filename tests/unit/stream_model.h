@@ -24,7 +24,7 @@ struct stream_model {
 void model_seed(uint64_t seed);
 uint64_t model_random(uint64_t below);
 
-/* Two files, sizes that are no multiple of anything, and random spans in them. */
+/* Two files, sizes that are not a multiple of anything, and random spans in them. */
 void model_make(struct stream_model *m, uint64_t file_bytes);
 void model_remove(struct stream_model *m);
 

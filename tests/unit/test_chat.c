@@ -1,6 +1,6 @@
 /*
- * A conversation on its own thread: what is sent is answered, what is held is not evaluated
- * again, a stop keeps what was said, and a change of options keeps the words.
+ * A conversation on its own thread: messages are answered, tokens in the KV store are not
+ * evaluated again, a stop keeps what was said, and a change of options keeps the words.
  */
 #include "config.h"
 
@@ -444,7 +444,7 @@ static void limits_tell_the_cost_before_the_first_prompt(void **state)
     if (mw_limits_measure(model, &o.engine, 0.03, &limits, &e) != 0)
         fail_with(&e);
     assert_true(limits.memory_bytes_s > 0 &&
-                limits.flops_s > 0); /* so small a file tells no disk */
+                limits.flops_s > 0); /* too small a file to measure the disk */
     mw_model_set_limits(model, &limits);
     assert_int_equal(mw_chat_cost(c, 1, &cost, &e), 0);
     assert_false(cost.is_at_least);

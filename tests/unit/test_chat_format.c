@@ -432,7 +432,7 @@ static void channels_are_taken_apart(void **state)
 static void a_channel_without_a_label_is_thought(void **state)
 {
     static const char text[] =
-        "there is no newline for more than sixty-four bytes, so this is no label at all";
+        "there is no newline for more than sixty-four bytes, so this is not a label";
     struct tokenizer *t = open_tiny(&gemma4);
     uint32_t id[128] = { CHANNEL };
     struct parts p;

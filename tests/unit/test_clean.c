@@ -153,7 +153,7 @@ static void what_comes_out_is_harmless(void **state)
                 fail_msg("seed %llu at byte %zu", (unsigned long long)seed, at);
             at += (size_t)step;
         }
-        /* What is clean stays as it is. */
+        /* Clean text stays as it is. */
         assert_int_equal(clean_text(twice, sizeof twice, out, used), used);
         assert_string_equal(out, twice);
     }

@@ -2,7 +2,7 @@
  * Pictures of the dashboard, and what must hold for any of them.
  *
  * A picture is the text of the cells; for some also one letter a cell that says its role.
- * They lie in tests/data/dash; `make check UPDATE_GOLDEN=1` writes them anew.
+ * They are in tests/data/dash; `make check UPDATE_GOLDEN=1` updates them.
  */
 #include "config.h"
 
@@ -135,7 +135,7 @@ static struct picture pictures[] = {
     { "cursor-100x66", push_cursor, 100, 66, UI_GRAPH_BRAILLE, false },
 };
 
-/* A letter for a role; what is bold or reverse is a capital. */
+/* A letter for a role, a capital if it is bold or reverse. */
 static char role_letter(struct ui_style style)
 {
     static const char letters[UI_ROLES] = {
@@ -265,7 +265,7 @@ static void any_size_is_drawn_inside_its_bounds(void **state)
     canvas_target_free(t);
 }
 
-/* Two samples of one state differ only in digits: no number moves what stands beside it. */
+/* Two samples of one state differ only in digits: no number moves the text next to it. */
 static void numbers_do_not_move_what_stands_beside_them(void **state)
 {
     struct picture p = { "", push_decode, 120, 40, UI_GRAPH_ASCII, false };

@@ -1,4 +1,4 @@
-/* Single GGUF files made on the spot: values, arrays, and files that are no models. */
+/* Single GGUF files made on the spot: values, arrays, and files that are not models. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -308,7 +308,7 @@ int main(void)
     for (size_t i = 0; i < N; i++)
         tests[i] =
             (struct CMUnitTest){ kinds[i].name, says_what_it_is, NULL, remove_file, &kinds[i] };
-    failed = cmocka_run_group_tests_name("files that are no models", tests, NULL, NULL);
+    failed = cmocka_run_group_tests_name("files that are not models", tests, NULL, NULL);
     failed += cmocka_run_group_tests_name("gguf", others, NULL, NULL);
     return failed;
 }

@@ -1,5 +1,5 @@
 /*
- * What was typed before: kept in a file that a second start reads, in a folder that need
+ * The history: kept in a file that a second start reads, in a folder that need
  * not be there, found again by a part of it.
  */
 #include "config.h"

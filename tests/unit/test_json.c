@@ -104,7 +104,7 @@ struct bad {
 static struct bad bad[] = {
     { "an empty text", "", 0 },
     { "a text that ends early", "{\"a\":[1,", 8 },
-    { "bytes behind the text", "{} x", 3 },
+    { "bytes after the text", "{} x", 3 },
     { "a comment", "{/* */}", 1 },
     { "the word NaN", "{\"a\":NaN}", 5 },
     { "a raw control character", "[\"\n\"]", 1 },

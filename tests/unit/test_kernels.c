@@ -68,7 +68,7 @@ static void problem_drop(struct problem *p)
     fenced_free(p->x, p->n_col * p->x_stride);
 }
 
-/* What a packed column stands for. */
+/* Unpack a column. */
 static double column_value(const struct problem *p, size_t c, size_t k)
 {
     const uint8_t *column = p->x + c * p->x_stride;

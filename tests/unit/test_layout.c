@@ -1,5 +1,5 @@
 /*
- * Which part of the screen is for what: nothing overlaps or leaves the screen at any size,
+ * The parts of the screen: nothing overlaps or leaves the screen at any size,
  * and the divider goes where it is put.
  */
 #include "config.h"

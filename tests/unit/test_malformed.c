@@ -39,7 +39,7 @@ static struct row rows[MAX_CASE];
 static size_t n_row;
 static char folder[256];
 
-/* What a child reports. */
+/* The report of a child process. */
 struct result {
     int accepted;
     char text[600];

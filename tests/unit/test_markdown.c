@@ -36,7 +36,7 @@ static struct row rows[] = {
     { "line breaks of the source stay", 40, "one\ntwo  \nthree", "one\ntwo\nthree", "one\ntwo\nthree" },
     { "paragraphs are parted", 40, "one\n\n\n\ntwo\n", "one\n\ntwo", NULL },
     { "markup goes, text stays", 40, "**b** *i* ~~s~~ `c` \\*", "b i s c *", "b i s c *" },
-    { "a heading has room before it", 40, "text\n## Head\nmore", "text\n\nHead\nmore", NULL },
+    { "a heading has an empty line before it", 40, "text\n## Head\nmore", "text\n\nHead\nmore", NULL },
     { "a list with a hanging indent", 12, "- one two three\n- four", BULLET "one two\n  three\n" BULLET "four", "- one two three\n- four" },
     { "lists in lists", 40, "- a\n  - b\n    1. c\n", BULLET "a\n  " BULLET "b\n    1. c", NULL },
     { "numbers as they are written", 40, "3. c\n4. d\n", "3. c\n4. d", "3. c\n4. d" },
@@ -56,7 +56,7 @@ static struct row rows[] = {
     { "a table that does not fit", 8, "|a|bb|\n|---|---|\n|long cell|d|\n|e|f|", "a: long\ncell\nbb: d\n\na: e\nbb: f", NULL },
     { "a table of wide characters", 40, "|\xe4\xb8\xad|b|\n|---|---|\n|c|d|\n", "\xe4\xb8\xad " BAR "b\n\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80\nc  " BAR "d", NULL },
     { "a link says where it leads", 60, "[text](http://a.example)", "text (http://a.example)", "text (http://a.example)" },
-    { "a link that says it is not told twice", 60, "<http://a.example> and www.b.example", "http://a.example and www.b.example", NULL },
+    { "a link whose text is its address is not repeated", 60, "<http://a.example> and www.b.example", "http://a.example and www.b.example", NULL },
     { "a title is text too", 60, "[t](u \"why\")", "t (u why)", NULL },
     { "an image", 60, "![alt](p.png)", "[image] alt (p.png)", NULL },
     { "a definition is not lost", 60, "[a]: http://x.example\n", "[a]: http://x.example", "[a]: http://x.example" },
@@ -213,7 +213,7 @@ static void colours(void **state)
     assert_string_equal(got, s->want);
 }
 
-/* Pieces of Markdown that change what stands before or after them. */
+/* Pieces of Markdown that change the text before or after them. */
 static const char *const pieces[] = {
     "word ",
     "**",
@@ -331,7 +331,7 @@ static void no_word_is_dropped(void **state)
     }
 }
 
-/* What a piece costs must not grow with the text before it. */
+/* The cost of a piece must not grow with the text before it. */
 static void a_piece_renders_the_open_end_only(void **state)
 {
     static const char *const kinds[] = { "words of a paragraph\n\n", "- an item\n",

@@ -60,7 +60,7 @@ static void every_allocation_may_fail(void **state)
 
         left = n;
         rc = catalogue_open(&c, path, &e);
-        if (left >= 0) { /* nothing failed any more */
+        if (left >= 0) { /* no allocation failed */
             left = -1;
             assert_int_equal(rc, 0);
             catalogue_close(c);

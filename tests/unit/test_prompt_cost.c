@@ -1,4 +1,4 @@
-/* What a prompt will cost: chunks, what is streamed, and the longer of disk and arithmetic. */
+/* The predicted cost of a prompt: chunks, streamed bytes, the longer of disk and arithmetic. */
 #include "config.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What an answer costs, in words. */
+/* The cost of an answer, in words. */
 #include "config.h"
 
 #include <setjmp.h>

@@ -329,7 +329,7 @@ static struct broken broken[] = {
     { "another version", "{\"event\":\"start\",\"version\":2}\n",
       "line 1: the recording does not have version 1, the only supported one" },
     { "no event", START_LINE "{\"t_ns\":5}\n", "line 2: has no \"event\"" },
-    { "an event behind its groups", START_LINE "{\"io\":{},\"event\":\"second\"}\n",
+    { "an event after its groups", START_LINE "{\"io\":{},\"event\":\"second\"}\n",
       "line 2: does not begin with \"event\"" },
     { "a number that is too large",
       START_LINE "{\"event\":\"second\",\"t_ns\":99999999999999999999}\n",
@@ -423,7 +423,7 @@ static void a_line_without_end_is_refused(void **state)
 
 /* ---- documentation ---- */
 
-/* Every key that can be written stands in the manual page, in bold at the start of a line
+/* Every key that can be written is in the manual page, in bold at the start of a line
  * or of a tagged paragraph. */
 static void assert_documented(const char *page, const char *key)
 {

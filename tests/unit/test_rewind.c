@@ -1,5 +1,5 @@
 /*
- * Going back: whatever was evaluated, taken back, changed and evaluated anew, the session says
+ * Going back: whatever was evaluated, taken back, changed and evaluated again, the session says
  * what one says that evaluated the same ids once, bit for bit; and going back to the beginning
  * of a turn costs no evaluation.
  */
@@ -207,7 +207,7 @@ static bool has_folder(void)
     return ok;
 }
 
-/* Without room in memory the copies go to the folder, if there is one; memory that falls
+/* If memory is too small, the copies go to the folder, if there is one; memory that falls
  * moves them there. */
 static void copies_without_room_go_to_the_folder(void **state)
 {

@@ -188,7 +188,7 @@ static void pinned_blocks_are_spread_evenly_and_nested(void **state)
         assert_int_equal(pinned_set(&p, n * 4096, &e), 0);
         assert_int_equal(chosen(&p, set), n);
         for (uint32_t i = 0; i < BLOCKS; i++)
-            assert_true(set[i] >= before[i]); /* more room keeps what was kept */
+            assert_true(set[i] >= before[i]); /* a larger set contains a smaller one */
         for (uint32_t i = 0; i + WINDOW <= BLOCKS; i++) {
             int32_t sum = 0, want = (int32_t)(n * WINDOW / BLOCKS);
 

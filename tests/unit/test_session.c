@@ -1,7 +1,7 @@
 /*
  * A session's promises: the same bits at every budget, chunk, thread count, way of reading
- * and after every change while it lives; going back is exact; what cannot be done is
- * refused and changes nothing.
+ * and after every change while it lives; going back is exact; an impossible
+ * request is refused and changes nothing.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@
 #define N_CTX   96
 #define N_VOCAB 512
 
-/* What a session says: last row of a prompt, and of three tokens decoded behind it. */
+/* The answer of a session: the last row of a prompt, and of three tokens after it. */
 struct answer {
     uint32_t n_vocab;
     float rows[4][N_VOCAB];
@@ -379,7 +379,7 @@ static void no_row_holds_more_than_planned(void **state)
 
 /*
  * A prompt a hundred times as long: chunk by chunk through the same buffers.  Only the keys
- * and values of what all tokens see grow, as planned, out of what was lent until then.
+ * and values of what all tokens see grow, as planned, out of the borrowed space.
  */
 static void a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values(void **state)
 {

@@ -475,7 +475,7 @@ static void a_blob_without_a_suffix_is_told_by_its_content(void **state)
     catalogue_close(c);
 }
 
-/* Pages of the file behind fd that are cached; -1 where the kernel does not tell. */
+/* Returns the cached pages of the file fd; -1 if the kernel does not report them. */
 static long cached_pages(int fd)
 {
     struct {
@@ -518,7 +518,7 @@ static void opening_leaves_no_page_in_the_cache(void **state)
     make_cache(dirs);
     snprintf(to, sizeof to, "%s/d/copy.gguf", cache);
     fd = copy_cold(from, to);
-    if (cached_pages(fd) != 0) { /* kept in memory by its file system, or not told */
+    if (cached_pages(fd) != 0) { /* kept in memory by its file system, or unknown */
         close(fd);
         skip();
     }

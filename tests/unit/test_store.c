@@ -356,7 +356,7 @@ static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
     say(s, "q");
     piece(s, "a", true);
     piece(s, "b", false);
-    piece(s, "c", true); /* thinking again, behind text */
+    piece(s, "c", true); /* thinking again, after text */
     ok(store_add(s, STORE_NOTICE, "n", 1, NULL, &e));
     say(s, "queued");
     piece(s, "d", false);

@@ -25,7 +25,7 @@ static struct err e;
 static struct store *store;
 static const struct mw_receipt receipt = { .done = MW_DONE_STOP, .n_prompt = 3 };
 
-/* What was said: a number for each item, as it is in its text. */
+/* The text of each item has its number. */
 static struct {
     enum store_kind kind;
     uint32_t text;

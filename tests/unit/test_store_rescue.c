@@ -100,7 +100,7 @@ static void expect_talk(const char *second_answer)
     expect(4, NULL, second_answer);
 }
 
-/* What the next memwall sees. */
+/* The file as the next start sees it. */
 static void reopen(void)
 {
     char path[4096];
@@ -179,7 +179,7 @@ static void a_cut_file_is_left_alone_and_the_chat_goes_to_another(void **state)
     assert_moved(true, 0);
     assert_string_not_equal(store_path(store), path);
     assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_size, 10); /* no hole, nothing behind it */
+    assert_int_equal(st.st_size, 10); /* no hole, nothing after it */
     assert_false(has_nul(store_path(store)));
     ok(store_done(store, &receipt, 60, &e));
     reopen();
@@ -285,7 +285,7 @@ static void a_message_that_waits_is_in_the_file_at_once(void **state)
     talk();
     ok(store_queue(store, "a \"quoted\" one", 14, &e));
     ok(store_queue(store, "another", 7, &e));
-    piece(" answer", false); /* its line goes on behind them */
+    piece(" answer", false); /* its line continues after them */
     /* As after kill -9: a copy of the file as it is now. */
     snprintf(copy, sizeof copy, "%s/copy.jsonl", dir);
     snprintf(command, sizeof command, "cp %s %s", store_path(store), copy);

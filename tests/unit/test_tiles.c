@@ -181,7 +181,7 @@ static void bring(struct side *a, const uint32_t *ids, uint32_t keep, uint32_t n
     a->n_evaluated += n - kept;
 }
 
-/* A session that has room for copies of its rings evaluates less again than one without. */
+/* A session with copies of its rings evaluates less again than one without. */
 static void bits_do_not_depend_on_copies_after_going_back(void **state)
 {
     struct mw_model *m = open_model(*state);

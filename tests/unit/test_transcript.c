@@ -1,6 +1,6 @@
 /*
  * The transcript on a grid in memory: what is seen, how it scrolls, what is found.  Pictures
- * lie in tests/data/chat; `make check UPDATE_GOLDEN=1` writes them anew.
+ * are in tests/data/chat; `make check UPDATE_GOLDEN=1` updates them.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@ static struct transcript *conversation(void)
     piece(t,
           "# The memory wall\n\nA model that is *larger than memory* must be read "
           "from disk for **every** token:\n\n- the disk sets the pace\n- the processor "
-          "waits, `stall_ns` tells how long\n\n| what | GB/s |\n|------|-----:|\n| memory "
+          "waits, `stall_ns` shows how long\n\n| what | GB/s |\n|------|-----:|\n| memory "
           "| 40 |\n| disk | 3.5 |\n\n```c\n/* the wall */\ndouble t = bytes / 3.5e9; // "
           "seconds\n```\n\n\xe5\x86\x85\xe5\xad\x98\xe5\xa2\x99\xef\xbc\x9a\xe6\xa8\xa1"
           "\xe5\x9e\x8b\xe6\xaf\x94\xe5\x86\x85\xe5\xad\x98\xe5\xa4\xa7\xe3\x80\x82 "

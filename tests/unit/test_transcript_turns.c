@@ -219,7 +219,7 @@ static void the_turn_cursor_walks_over_what_was_asked(void **state)
     assert_false(transcript_turn(t, 1));
     transcript_rewind(t, 2);
     assert_int_equal(transcript_messages(t), 2);
-    assert_true(sees(t, "- note")); /* stands before the turn that is gone */
+    assert_true(sees(t, "- note")); /* it is before the turn that is gone */
     assert_int_equal(transcript_turn_keep(t), -1);
     transcript_turn_end(t);
     transcript_rewind(t, 0);

@@ -1,4 +1,4 @@
-/* What binds, and the numbers of the advice. */
+/* The limit of the speed, and the numbers of the advice. */
 #include "config.h"
 
 #include <math.h>
@@ -189,7 +189,7 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     assert_true(r.overlap >= 0 && r.overlap <= 1);
 }
 
-/* The first token comes from the prompt's pass, which is no measure for those behind. */
+/* The first token comes from the prompt's pass, which does not predict the later ones. */
 static void the_prompts_pass_is_no_token(void **state)
 {
     struct mw_sample *s = *state;

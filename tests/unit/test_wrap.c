@@ -131,7 +131,7 @@ static void growing_gives_what_wrapping_at_once_gives(void **state)
                 memcmp(grown.row, whole.row, whole.n_row * sizeof *whole.row) != 0)
                 fail_msg("seed %llu at %zu", (unsigned long long)seed, at);
         }
-        /* Now another end behind a common beginning. */
+        /* Now another end after a common beginning. */
         at = n == 0 ? 0 : chance_below(&chance, (uint32_t)n);
         while (at > 0 && ((unsigned char)line[at] & 0xc0) == 0x80)
             at--;
