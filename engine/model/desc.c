@@ -78,6 +78,7 @@ struct member {
     size_t at; /* in struct layer_desc */
 };
 
+/* The tensor of each matrix.  The order does not matter here: layer_desc.mats states it. */
 static const struct member layer_mats[] = {
     { T_ATTN_K, offsetof(struct layer_desc, k) },
     { T_ATTN_V, offsetof(struct layer_desc, v) },

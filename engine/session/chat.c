@@ -801,6 +801,7 @@ uint32_t mw_chat_tokens(struct mw_chat *c)
     ahead = c->n_ahead;
     is_working = c->is_working;
     pthread_mutex_unlock(&c->lock);
+    /* The two differ by the marks of the next turn, which are not worth reporting. */
     if (is_working || (held < ahead + AGAIN_MIN && ahead < held + AGAIN_MIN))
         return held;
     return ahead;
