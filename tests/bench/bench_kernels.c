@@ -263,14 +263,14 @@ static void bench_many(struct pool *pool, const struct kernels *set)
  */
 static void take_best(struct pool *pool, struct way *ways, size_t n)
 {
-    double start = now();
+    double start = clock_s();
 
-    for (int turn = 0; turn < TURNS && (turn < 2 || now() - start < 1); turn++)
+    for (int turn = 0; turn < TURNS && (turn < 2 || clock_s() - start < 1); turn++)
         for (size_t i = 0; i < n; i++) {
-            double from = now(), t;
+            double from = clock_s(), t;
 
             pool_run(pool, run_part, &ways[i]);
-            t = now() - from;
+            t = clock_s() - from;
             if (turn == 0 || t < ways[i].t[0])
                 ways[i].t[0] = t;
         }
@@ -345,14 +345,14 @@ static void bench_blas_attention(const struct kernels *set, enum kv_type type, s
     for (size_t j = 0; j < n_pos; j++)
         set->kv_store(type, q, dim, rows + j * row);
     for (int turn = 0; turn < TURNS; turn++) {
-        double start = now();
+        double start = clock_s();
 
         for (size_t i = 0; i < N_Q; i += N_HEAD)
             for (size_t j = 0; j < n_pos; j += ATTN_BLOCK)
                 set->attn(type, type, q + i * dim, N_HEAD, rows + j * row, row, rows + j * row,
                           row, ATTN_BLOCK, dim, dim, 0.06f, 0, m + i, l + i, out + i * dim);
-        t[0][turn] = now() - start;
-        start = now();
+        t[0][turn] = clock_s() - start;
+        start = clock_s();
         for (size_t j = 0; j < n_pos; j += TILE_POS)
             for (int value = 0; value < 2; value++) {
                 for (size_t i = 0; i < TILE_POS; i++)
@@ -365,7 +365,7 @@ static void bench_blas_attention(const struct kernels *set, enum kv_type type, s
                     cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, TILE_POS, N_Q,
                                 (int)dim, 1, tile, (int)dim, q, (int)dim, 0, scores, TILE_POS);
             }
-        t[1][turn] = now() - start;
+        t[1][turn] = clock_s() - start;
     }
     printf(
         "%-10s attention %-5s head %3zu, %4zu positions: %8.2f ms, products alone %8.2f ms\n",
