@@ -211,3 +211,15 @@ void blas_multiply(const struct blas_product *p, int thread, int n_thread, void 
     for (size_t i = n * part / n_part; i < n * (part + 1) / n_part; i++)
         multiply_rows(p, rows_of_tile(p, first + i), scratch);
 }
+
+void blas_scores(const float *q, const float *k, size_t n, float *scores)
+{
+    lib.sgemm(CblasColMajor, CblasTrans, CblasNoTrans, BLAS_COLS, BLAS_COLS, (int)n, 1, k,
+              (int)n, q, (int)n, 0, scores, BLAS_COLS);
+}
+
+void blas_gather(const float *p, const float *v, size_t n, float *out)
+{
+    lib.sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)n, BLAS_COLS, BLAS_COLS, 1, v,
+              (int)n, p, BLAS_COLS, 1, out, (int)n);
+}

@@ -77,4 +77,12 @@ struct blas_product {
 void blas_multiply(const struct blas_product *p, int thread, int n_thread, void *scratch);
 size_t blas_scratch_bytes(size_t n_tile);
 
+/*
+ * Attention of BLAS_COLS queries over BLAS_COLS positions:
+ *     scores[c][j] = q[c] . k[j]        q, k: [BLAS_COLS][n]
+ *     out[c] += sum_j p[c][j] * v[j]    v, out: [BLAS_COLS][n]
+ */
+void blas_scores(const float *q, const float *k, size_t n, float *scores);
+void blas_gather(const float *p, const float *v, size_t n, float *out);
+
 #endif

@@ -163,7 +163,10 @@ static int attention(struct forward *f, const struct layer_desc *layer, struct e
         return -1;
     forward_each_col(f, rope_q_col, &s);
     start = clock_ns();
-    forward_attend(f, layer);
+    if (f->in_tiles && !f->is_tail)
+        forward_attend_tiles(f, layer);
+    else
+        forward_attend(f, layer);
     f->attention_ns += clock_ns() - start;
     if (forward_mul(f, &layer->o, f->att, (size_t)layer->n_head * layer->head_dim_v, f->y,
                     n_embd, e) != 0)

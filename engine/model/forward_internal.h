@@ -23,14 +23,15 @@ struct forward {
     float *gate, *up;     /* [chunk][n_ff] */
     float *ple, *ple_row; /* [chunk][n_embd_per_layer] */
     float *ple_blocks;    /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
-    float *cosine[2], *sine[2];  /* [chunk][n_rot / 2], global and sliding */
-    unsigned char *packed;       /* [chunk][widest packed column] */
-    float *tile_cols;            /* [chunk + TILES_SPARE][widest column], tiles for OpenBLAS */
-    unsigned char *tile_scratch; /* [threads][tiles_scratch_bytes()] */
-    uint32_t *pos;               /* [chunk] */
-    float *moe_weight;           /* [chunk][n_expert], 0: not taken */
-    float *moe_sum;              /* [chunk][n_embd] */
-    float *moe_h;                /* [chunk][n_embd] */
+    float *cosine[2], *sine[2]; /* [chunk][n_rot / 2], global and sliding */
+    unsigned char *packed;      /* [chunk][widest packed column] */
+    float *tile_cols;           /* [chunk + TILES_SPARE][widest column], tiles for OpenBLAS */
+    unsigned char *attend_scratch; /* [threads][attend_tiles_bytes()] */
+    unsigned char *tile_scratch;   /* [threads][tiles_scratch_bytes()] */
+    uint32_t *pos;                 /* [chunk] */
+    float *moe_weight;             /* [chunk][n_expert], 0: not taken */
+    float *moe_sum;                /* [chunk][n_embd] */
+    float *moe_h;                  /* [chunk][n_embd] */
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
     unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
@@ -68,6 +69,10 @@ void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, si
 struct tiles {
     size_t first, n_col, ldx;
 };
+
+/* Attention of these columns through OpenBLAS, like forward_attend(). */
+void forward_attend_tiles(struct forward *f, const struct layer_desc *layer);
+uint64_t attend_tiles_bytes(const struct model_desc *d); /* of one thread */
 
 bool tiles_take(const struct forward *f, enum tensor_type type);
 void tiles_lay(struct forward *f, enum act_form form, const float *x, size_t ldx, size_t n_k,

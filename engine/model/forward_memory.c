@@ -73,12 +73,14 @@ static float *carve_floats(struct carver *c, uint64_t n)
     return carve(c, n * sizeof(float));
 }
 
-static void carve_tiles(struct forward *f, uint32_t widest_k, struct carver *c)
+static void carve_tiles(struct forward *f, const struct model_desc *d, uint32_t widest_k,
+                        struct carver *c)
 {
     uint64_t col = c->n_blas_thread > 0 ? act_bytes(ACT_F32, widest_k) : 0;
     uint64_t n_thread = c->n_blas_thread < BLAS_THREADS ? c->n_blas_thread : BLAS_THREADS;
     uint64_t fixed = tiles_scratch_bytes(TILES_SPARE);
 
+    f->attend_scratch = carve_both(c, n_thread * attend_tiles_bytes(d), 0);
     f->tile_cols = carve_both(c, TILES_SPARE * col, col);
     f->tile_scratch = carve_both(c, n_thread * fixed,
                                  n_thread * (tiles_scratch_bytes(TILES_SPARE + 1) - fixed));
@@ -107,7 +109,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
         f->sine[i] = carve_floats(c, w.rot[i] / 2);
     }
     f->packed = carve(c, act_bytes(ACT_Q8, w.packed_k));
-    carve_tiles(f, w.packed_k, c);
+    carve_tiles(f, d, w.packed_k, c);
     f->pos = carve(c, sizeof(uint32_t));
     f->row_of = carve(c, sizeof(uint32_t));
     f->lookups = carve(c, 2 * sizeof(struct stream_lookup));

@@ -6,6 +6,11 @@
  * noise from deciding: with AVX-512 and AVX2 both are about as fast (0.7 to 1.3), on a CPU
  * without kernels of ours the library is 10 times as fast or more.
  *
+ * Attention of a token goes the same way as its matrices.  OpenBLAS wins there by more: with
+ * the generic set, attention of a prompt of 1024 tokens (32 heads of 64) took 8.5 to 10 s with
+ * the kernel and 1.0 s with OpenBLAS; with SSE4.1 the kernel takes 7 to 13 times as long as the
+ * two products, with AVX2 1.5 to 5 times, with AVX-512 0.9 to 1.1 times.
+ *
  * The two round differently.  The choice therefore depends on the CPU, the kernel set and the
  * weight types only, never on the budget, the threads, or the width of a chunk.
  */

@@ -51,6 +51,7 @@ struct row {
 #define CACHE(m, k, r, s) { m, m, 0, { #k, true, MW_BLAS_NEVER, k, r, s, false }, "" }
 #define BLAS_EXACT(m)       { m, m, 0, { "exact, openblas", true, MW_BLAS_ALWAYS, MW_KV_F32, 0, 1, true }, "" }
 #define BLAS_PLAIN(m, r, s) { m, m, 0, { "default, openblas", false, MW_BLAS_ALWAYS, MW_KV_F16, r, s, false }, "" }
+#define BLAS_CACHE(m, k, r, s) { m, m, 0, { #k ", openblas", true, MW_BLAS_ALWAYS, k, r, s, false }, "" }
 /* clang-format on */
 
 /* clang-format off */
@@ -64,6 +65,8 @@ static struct row rows[] = {
     BLAS_EXACT("gemma3-tiny"), BLAS_EXACT("phi3-tiny"), BLAS_EXACT("phi3-swa-tiny"),
     BLAS_EXACT("phi3-longrope-tiny"), BLAS_PLAIN("gemma4-tiny-q4_k_m", 0.08, 0.80),
     BLAS_PLAIN("llama-tiny-mix", 0.08, 0.90), BLAS_PLAIN("qwen2-tiny-q8_0", 0.08, 0.90),
+    BLAS_CACHE("gemma4-tiny-q4_k_m", MW_KV_Q8_0, 0.03, 0.93),
+    BLAS_CACHE("gemma4-tiny-q6_k", MW_KV_Q4_0, 0.25, 0.65),
 
     EXACT("gemma4-tiny"), EXACT("gemma4-tiny2"), EXACT_AS("gemma4-tiny-hf", "gemma4-tiny2"),
     EXACT("gemma4-tiny-q8_0"), EXACT("gemma4-tiny-q4_0"), EXACT("gemma4-tiny-q4_k_m"),
