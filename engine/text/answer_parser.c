@@ -13,9 +13,9 @@
 
 enum {
     AT_START, /* nothing but white space yet: a tag may come */
-    IN_LABEL, /* behind <|channel>: its name up to the newline is dropped */
+    IN_LABEL, /* after <|channel>: its name up to the newline is dropped */
     IN_THOUGHT,
-    AFTER, /* behind the thinking: newlines are dropped */
+    AFTER, /* after the thinking: newlines are dropped */
     IN_ANSWER,
 };
 
@@ -105,21 +105,21 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
         }
     }
     if (chat_find((struct span){ buf, n }, tag, false, &at)) {
-        size_t behind = at + strlen(tag), rest = n - behind;
+        size_t after = at + strlen(tag), rest = n - after;
         bool opens = p->state == AT_START;
 
         *is_thinking = !opens;
         p->state = opens ? IN_THOUGHT : AFTER;
         if (opens || at == 0) {
-            memmove(buf, buf + behind, rest);
+            memmove(buf, buf + after, rest);
             return take_tagged(p, buf, rest, is_thinking);
         }
         if (rest <= sizeof p->held) {
-            memcpy(p->held, buf + behind, rest);
+            memcpy(p->held, buf + after, rest);
             p->n_held = rest;
             return at;
         }
-        memmove(buf + at, buf + behind, rest); /* too long to wait: shown as thinking */
+        memmove(buf + at, buf + after, rest); /* too long to wait: shown as thinking */
         return at + rest;
     }
     keep = p->state == AT_START ? n : tail_of((struct span){ buf, n }, tag);

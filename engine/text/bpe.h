@@ -2,7 +2,7 @@
  * bpe.h - byte pair encoding of one run of symbols.
  *
  * Always the pair of lowest rank, among equal ones the leftmost, until no pair merges.
- * Ranks of neighbouring pairs lie in an array at the place of their left symbol; above it
+ * Ranks of neighbouring pairs are in an array at the index of their left symbol; above it
  * stand the minima of 16, of 256, ... of them:
  *
  *     level 2        [ 7 ]
@@ -27,7 +27,7 @@
 #define BPE_LEVELS 8
 #define BPE_SMALL  256 /* symbols that need no mapping */
 
-/* What runs are worked in; start from { 0 } and end with bpe_free. */
+/* The working memory for runs; start from { 0 } and end with bpe_free. */
 struct bpe {
     uint32_t *id;   /* [cap] symbols of the run, to be filled by the caller */
     uint32_t *rank; /* [cap] of the pair that begins at this symbol */
@@ -41,10 +41,10 @@ struct bpe {
     uint32_t small_level[BPE_SMALL / 16 + 16 + 16];
 };
 
-/* Make room for a run of n symbols; what id held is lost. */
+/* Grow the buffers for a run of n symbols; the contents of id are lost. */
 int bpe_reserve(struct bpe *b, size_t n, struct err *e);
 
-/* Merge id[0..n); the result stands in id again.  Returns how many are left. */
+/* Merge id[0..n) in place.  Returns the number of symbols left. */
 size_t bpe_run(struct bpe *b, const struct pairs *pairs, size_t n);
 
 void bpe_free(struct bpe *b);

@@ -1,4 +1,4 @@
-/* Which chat format a model gets, and why. */
+/* Choose the chat format of a model, and give the reason. */
 #include "config.h"
 
 #include <stdio.h>
@@ -138,7 +138,7 @@ static bool can_render(const struct tokenizer *t, const char *name)
     return can;
 }
 
-/* What is left when no template is evaluated. */
+/* Choose without a template. */
 static int guess(struct chat_choice *x, const struct tokenizer *t, const char *text, size_t len,
                  struct err *e)
 {

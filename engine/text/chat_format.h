@@ -36,8 +36,8 @@ struct chat_options {
 
 struct chat_format;
 
-/* Returns the built-in format of that name, static; "raw" is completion.  NULL if there is none,
- * with *e listing the names. */
+/* Returns the built-in format of that name, static; "raw" is completion.  NULL if there is
+ * none, with *e listing the names. */
 const struct chat_format *chat_format_named(const char *name, struct err *e);
 /* "template" for the model's own template that is evaluated. */
 const char *chat_format_name(const struct chat_format *f);
@@ -88,7 +88,6 @@ bool chat_choice_notice(const struct chat_choice *choice, bool has_system, char 
 
 /* ---- use ---- */
 
-
 /*
  * Append the ids of the whole conversation.  ERR_ARGUMENT: the template refuses these
  * messages, *e has its own words.
@@ -99,7 +98,7 @@ int chat_format_render(const struct chat_format *f, const struct tokenizer *t,
 
 struct json_node;
 
-/* What a prompt looks like: the text as the template prints it, and the ids. */
+/* A prompt: the text as the template prints it, and the ids. */
 struct chat_prompt {
     char *text; /* owned, a NUL follows */
     size_t len;
@@ -144,9 +143,9 @@ struct answer_parser {
 void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n);
 
 /*
- * What id adds to the answer.  *text gets len bytes (buf holds DECODE_MAX + 64);
- * *is_thinking tells to which part it belongs.  Returns the length, 0 if nothing is to be
- * shown yet.
+ * Add a token to the answer and store its text in buf, which has DECODE_MAX + 64 bytes;
+ * *is_thinking is the part it belongs to.  Returns the length, 0 if there is no text to show
+ * yet.
  */
 size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking);
 size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking);

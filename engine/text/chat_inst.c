@@ -46,7 +46,7 @@ static void put_system(struct chat_writer *w, struct span system)
 }
 
 static void answer(struct chat_writer *w, const struct chat_message *m, const char *before,
-                   bool trims, const char *behind)
+                   bool trims, const char *after)
 {
     struct span s = { m->content, m->len };
 
@@ -58,7 +58,7 @@ static void answer(struct chat_writer *w, const struct chat_message *m, const ch
         chat_text(w, before);
         chat_bytes(w, s.s, s.n);
     }
-    chat_text(w, behind);
+    chat_text(w, after);
     chat_control(w, "</s>");
 }
 

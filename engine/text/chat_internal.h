@@ -12,10 +12,10 @@ struct chat_writer;
 /* Formats whose turns all look alike; each NULL is left out. */
 struct turn_style {
     const char *open;      /* control token before the role */
-    const char *role_end;  /* control token behind the role */
-    const char *role_text; /* text behind that */
-    const char *close;     /* control token behind the content */
-    const char *behind;    /* text behind that */
+    const char *role_end;  /* control token after the role */
+    const char *role_text; /* text after role_end */
+    const char *close;     /* control token after the content */
+    const char *after;     /* text after close */
     const char *assistant; /* what the model's own role is called */
     bool has_bos, trims, folds_system;
 };
@@ -44,7 +44,7 @@ struct chat_format {
     const struct inst_style *inst;
     enum think_kind think;
     bool can_switch; /* thinking can be asked for or not */
-    bool is_large;   /* Gemma 4: an empty channel says that no thinking is wanted */
+    bool is_large;   /* Gemma 4: an empty channel turns thinking off */
     bool has_dates;  /* Llama 3.1: a system turn with dates always comes first */
     const char *default_system;
     struct chat_template *template; /* evaluated; NULL: a built-in format */
@@ -66,7 +66,7 @@ struct jinja_value;
 int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
                        size_t len, struct err *e);
 void chat_template_close(struct chat_format *f);
-/* What it does with a system message. */
+/* The treatment of a system message. */
 enum system_kind { SYSTEM_PRINTED, SYSTEM_REFUSED, SYSTEM_LEFT_OUT };
 enum system_kind chat_template_system(const struct chat_template *x);
 void chat_render_template(struct chat_writer *w, const struct chat_format *f,
@@ -106,7 +106,7 @@ struct chat_writer {
     size_t start; /* ids that were there before */
     char *text;   /* collected */
     size_t len, cap;
-    bool strips;    /* the last control token swallows white space behind it */
+    bool strips;    /* the last control token swallows white space after it */
     bool continues; /* the text goes on after ids of an answer, not after a control token */
     struct chat_prompt *shown; /* NULL, or its text grows by what is written, unstripped */
     size_t shown_cap;

@@ -154,7 +154,7 @@ int chat_format_check_json(const struct json_node *messages, struct err *e)
     return 0;
 }
 
-/* Every member of the messages as it stands, and their bytes. */
+/* Every member of the messages unchanged, and their bytes. */
 static struct jinja_value *json_list(struct jinja_data *d, const void *ctx)
 {
     return jinja_messages(d, ctx);

@@ -17,8 +17,8 @@
 
 /*
  * The most memory that the values of one rendering may take: a constant, a share for each
- * message and a multiple of their text.  session/plan_input.c plans for it.  Published templates
- * need less than half.  It is given back before the text is encoded.
+ * message and a multiple of their text.  session/plan_input.c plans for it.  Published
+ * templates need less than half.  It is given back before the text is encoded.
  */
 #define MEMORY_BASE        ((size_t)1 << 20)
 #define MEMORY_PER_MESSAGE 1024
@@ -349,7 +349,7 @@ static void find_end(struct chat_format *f, const struct jinja_text *text, size_
     }
 }
 
-/* What stands between the question and its answer, against what makes the model answer. */
+/* Compare the text between question and answer with the generation prompt. */
 static void find_gap(struct chat_template *x, struct span before_answer)
 {
     static const enum chat_role user[] = { CHAT_USER };

@@ -33,7 +33,7 @@ static void open_turn(struct chat_writer *w, const struct turn_style *s, const c
 static void close_turn(struct chat_writer *w, const struct turn_style *s)
 {
     chat_control(w, s->close);
-    chat_text(w, s->behind);
+    chat_text(w, s->after);
 }
 
 static const char *role_name(const struct turn_style *s, enum chat_role role)
@@ -151,8 +151,8 @@ void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
         chat_text(w, "<think>\n\n</think>\n\n");
 }
 
-/* What the template keeps of an answer: of each part before a <channel|> only what
- * stands before its <|channel>. */
+/* Write the part of an answer that the template keeps: of each part before a <channel|> only
+ * the text before its <|channel>. */
 static void channel_answer(struct chat_writer *w, const struct chat_message *m)
 {
     struct span rest = { m->content, m->len };

@@ -51,7 +51,7 @@ struct encoder {
     struct seen *seen; /* [SEEN_SLOTS] or NULL */
     size_t per_byte;   /* symbols that a byte can give: 3 where U+2581 is not a token */
 
-    /* Of a text that comes in pieces. */
+    /* The state of a text that comes in pieces. */
     bool parse_special;
     enum begins begins; /* of what is pending */
     size_t run_max;     /* bytes of text without a cut; 0: no limit */
@@ -98,7 +98,7 @@ static void seen_store(struct seen *s, const char *text, size_t len, const uint3
     memcpy(s->id, id, n * sizeof *id);
 }
 
-/* Characters of a piece to symbols; a character that is no token becomes its bytes. */
+/* Turn the characters of a piece into symbols; one that is not a token becomes its bytes. */
 static size_t char_symbols(const struct tokenizer *t, uint32_t *id, const char *text,
                            size_t len, bool prefix)
 {
@@ -137,7 +137,7 @@ static int check_run(const struct encoder *x, size_t len, struct err *e)
                : 0;
 }
 
-/* One run of merging.  prefix: a U+2581 stands in front. */
+/* One run of merging.  prefix: a U+2581 comes first. */
 static int merge_chars(struct encoder *x, const char *text, size_t len, bool prefix,
                        struct err *e)
 {
@@ -260,7 +260,7 @@ static int encode_segment(struct encoder *x, const char *text, size_t len, enum 
     return encode_bytes(x, text, len, e);
 }
 
-/* The end of text[from..to) without the white space that a token behind it swallows. */
+/* Returns the end of text[from..to) without the white space that the next token swallows. */
 static size_t strip_end(const char *text, size_t from, size_t to)
 {
     while (to > from) {
@@ -441,7 +441,7 @@ static bool is_dense_letter(uint32_t cp)
 }
 
 /*
- * Does every published pattern (split.c) end a piece between these two, whatever stands
+ * Does every published pattern (split.c) end a piece between these two, whatever is
  * around them?  In none of them does a blank follow something else than white space within
  * a piece, and none continues a word or a number with a sign other than an apostrophe.  No
  * pattern looks back, and only white space looks ahead.  The second character never joins
@@ -459,7 +459,7 @@ static bool is_seam_of_patterns(uint32_t before, uint32_t after)
 
 /*
  * Do the ids of text[0..at) and of the rest not depend on each other, as far as merges go?
- * Never behind white space, which a token may swallow.
+ * Never after white space, which a token may swallow.
  */
 static bool is_seam(const struct encoder *x, const char *text, size_t len, size_t at)
 {

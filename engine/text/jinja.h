@@ -9,8 +9,8 @@
  *
  * Every byte of every string has a source.  Source 0 is the template and whatever else the
  * program vouches for; text from a message has a source of its own.  Sources survive
- * slicing, joining, trimming, replacing and every other operation.  Whoever turns the output
- * into ids therefore knows which bytes may spell a control token.
+ * slicing, joining, trimming, replacing and every other operation.  The code that turns the
+ * output into ids therefore knows which bytes may spell a control token.
  *
  * Differences from the reference, all of which end in an error: integers of more than 64 bits;
  * block, include, import, extends and autoescape; the filters filesizeformat, pprint, random,

@@ -278,7 +278,7 @@ static void write_converted(struct vm *vm, const struct str *s, size_t at, uint3
         jv_write_cp(vm, to[i], source);
 }
 
-/* Which case a character gets, given the one before. */
+/* Returns the case of a character, given the one before. */
 static enum str_case case_here(enum str_case c, uint32_t cp, bool first, bool after_cased)
 {
     switch (c) {

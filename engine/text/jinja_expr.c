@@ -126,7 +126,7 @@ static bool ends_part(const struct parser *p)
     return jp_is_op(&p->now, ']') || jp_is_op(&p->now, ',');
 }
 
-/* What is in brackets after a value: an expression or a slice. */
+/* Parse the brackets after a value: an expression or a slice. */
 static struct node *parse_subscript(struct parser *p)
 {
     struct node *n = NULL, *slice;

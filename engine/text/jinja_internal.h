@@ -508,8 +508,8 @@ struct args {
 
 /*
  * Match arguments with the parameters in names ("width first blank", at most JV_ARGS_MAX);
- * out[i] is V_MISSING if there is none.  The first `need` must be given.  what is the name in
- * messages.
+ * out[i] is V_MISSING if there is none.  The first `need` must be given.  Messages
+ * use the name in what.
  */
 void jv_bind(struct vm *vm, const struct args *a, const char *what, const char *names,
              size_t need, val *out);

@@ -1,6 +1,6 @@
 /*
  * utf8proc keeps four bytes a character while it works, so it gets only the stretches
- * that need it.  An ASCII character never joins what stands before it, so the text may be
+ * that need it.  An ASCII character never joins the one before it, so the text may be
  * cut before each of them; what follows may join it, so the last one goes with what
  * follows:
  *

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* A third of the slots stay free: then a pair that is not there costs about 5 probes,
- * which lie in one or two cache lines. */
+ * which are in one or two cache lines. */
 static uint32_t slots_for(uint32_t n_merge)
 {
     return n_merge + n_merge / 2 + 16;

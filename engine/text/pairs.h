@@ -3,7 +3,7 @@
  *
  * A flat hash table of 64-bit entries: left id, right id and rank packed side by side,
  * so that a lookup that finds nothing (most do) touches one or two cache lines.  The
- * merged id stands in a list by rank.  Gemma: 514,906 merges in 5.9 + 2.1 MB.
+ * merged id is in a list by rank.  Gemma: 514,906 merges in 5.9 + 2.1 MB.
  *
  * With it goes the set of seams: the pairs (last character of left, first character of
  * right) over all merges.  Where a text has a seam that is not in the set, no merge can

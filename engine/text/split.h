@@ -13,7 +13,7 @@
 
 #include "engine/base/err.h"
 
-/* What a split and its machine code take, roughly; counted with the tokenizer. */
+/* The approximate size of a split and its machine code; counted with the tokenizer. */
 #define SPLIT_BYTES ((size_t)128 << 10)
 
 struct split;

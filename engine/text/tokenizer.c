@@ -243,8 +243,8 @@ static int on_merge(void *ctx, const char *left, size_t n_left, const char *righ
         const char *text = pair.left != NO_ID && pair.right == NO_ID ? joined + nl : joined;
         size_t len = pair.left == NO_ID ? nl : pair.right == NO_ID ? nr : nl + nr;
 
-        return err_set(e, ERR_FORMAT, "merge %u needs \"%.*s\", which is no token", b->list.n,
-                       (int)(len < 60 ? len : 60), text);
+        return err_set(e, ERR_FORMAT, "merge %u needs \"%.*s\", which is not a token",
+                       b->list.n, (int)(len < 60 ? len : 60), text);
     }
     /* One that would make a control token of text keeps its rank, as a pair that no text
      * has. */

@@ -46,7 +46,7 @@ const struct vocab_info *tokenizer_info(const struct tokenizer *t);
 /*
  * Append the ids of text (len bytes, may hold NUL; invalid UTF-8 becomes U+FFFD).
  * No begin token is added.  Control tokens are recognised only if parse_special is
- * set: user text never becomes one.  is_start: text stands at the very start of the
+ * set: user text never becomes one.  is_start: text is at the very start of the
  * input (matters to vocabularies that prefix a space there).
  */
 int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
@@ -87,7 +87,7 @@ int64_t tokenizer_find(const struct tokenizer *t, const char *text, size_t len);
 
 enum token_kind tokenizer_kind(const struct tokenizer *t, uint32_t id);
 
-/* Does a control token swallow the white space of the text before and behind it? */
+/* Does a control token swallow the white space of the text before and after it? */
 void tokenizer_strips(const struct tokenizer *t, uint32_t id, bool *left, bool *right);
 
 /*
@@ -115,7 +115,7 @@ struct decoder {
 #define DECODE_MAX 4096
 size_t decoder_push(struct decoder *d, const struct tokenizer *t, uint32_t id, char *buf);
 
-/* What is left at the end: U+FFFD for a leftover, or nothing. */
+/* Decode the rest at the end: U+FFFD for an incomplete character, or nothing. */
 size_t decoder_end(struct decoder *d, char *buf);
 
 #endif
