@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "engine/base/thread.h"
@@ -89,6 +90,8 @@ int start_process(int (*run)(int argc, char **argv), int argc, char **argv)
     open_descriptors();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    /* OpenBLAS starts its threads while it is loaded, before blas.c can ask it for one. */
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
         limit.rlim_cur >= STACK_ENOUGH)
         return run(argc, argv);

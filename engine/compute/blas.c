@@ -2,6 +2,8 @@
 
 #include "engine/compute/blas.h"
 
+#include <sys/resource.h>
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -94,12 +96,20 @@ static bool load_quietly(void)
     return is_loaded;
 }
 
+/* OpenBLAS retries without end when a limit of the address space denies it memory. */
+static bool is_memory_limited(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 bool blas_open(void)
 {
     bool is_open;
 
     pthread_mutex_lock(&lib.lock);
-    is_open = lib.n_user > 0 || load_quietly();
+    is_open = lib.n_user > 0 || (!is_memory_limited() && load_quietly());
     if (is_open)
         lib.n_user++;
     pthread_mutex_unlock(&lib.lock);

@@ -42,7 +42,8 @@
 #define BLAS_THREADS 48
 
 /*
- * Load the library.  Returns false if there is none.  Call blas_close() once for each call
+ * Load the library.  Returns false if there is none, or if the address space of the process is
+ * limited (ulimit -v), which OpenBLAS does not survive.  Call blas_close() once for each call
  * that returned true; the last one unloads the library.  Any thread may call both.
  */
 bool blas_open(void);
