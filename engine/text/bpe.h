@@ -1,18 +1,18 @@
 /*
  * bpe.h - byte pair encoding of one run of symbols.
  *
- * Always the pair of lowest rank, among equal ones the leftmost, until no pair merges.
- * Ranks of neighbouring pairs are in an array at the index of their left symbol; above it
- * stand the minima of 16, of 256, ... of them:
+ * Each round merges the pair of lowest rank, and the leftmost among equal ranks, until no
+ * pair merges.  An array holds the rank of each neighbouring pair at the index of its left
+ * symbol.  Higher levels hold the minima of 16, of 256, ... ranks:
  *
  *     level 2        [ 7 ]
  *     level 1   [ 7 ][ 9 ][ 31 ]
  *     ranks     12 - 7 40 ...        - : no pair begins here
  *
- * The next merge is found from the top, and a merge changes three places and the few
- * minima above them: O(n log n) like a heap, but half its memory (12.8 bytes a symbol)
- * and its next place is nearly always beside the last one.  10 MB of one letter take a
- * fifth of the time that a binary heap needs.
+ * The search for the next merge starts at the top level.  A merge changes three ranks and
+ * the few minima above them.  This is O(n log n) like a heap, but takes half the memory
+ * (12.8 bytes per symbol), and the next merge is nearly always close to the last one.
+ * 10 MB of one letter take a fifth of the time that a binary heap needs.
  */
 #ifndef MEMWALL_ENGINE_TEXT_BPE_H
 #define MEMWALL_ENGINE_TEXT_BPE_H
@@ -25,14 +25,14 @@
 #include "engine/text/pairs.h"
 
 #define BPE_LEVELS 8
-#define BPE_SMALL  256 /* symbols that need no mapping */
+#define BPE_SMALL  256 /* longest run that needs no mapping */
 
-/* The working memory for runs; start from { 0 } and end with bpe_free. */
+/* Working memory for runs.  Start from { 0 }, end with bpe_free. */
 struct bpe {
-    uint32_t *id;   /* [cap] symbols of the run, to be filled by the caller */
-    uint32_t *rank; /* [cap] of the pair that begins at this symbol */
-    uint16_t *fwd;  /* [cap] at a symbol's first place: how many it covers */
-    uint16_t *back; /* [cap] at its last place: the same */
+    uint32_t *id;   /* [cap] symbols of the run, filled in by the caller */
+    uint32_t *rank; /* [cap] rank of the pair that begins at this symbol */
+    uint16_t *fwd;  /* [cap] at a symbol's first position: number of positions it covers */
+    uint16_t *back; /* [cap] the same number at its last position */
     uint32_t *level[BPE_LEVELS];
     size_t cap;
     struct arena large;

@@ -1,5 +1,5 @@
 /*
- * chat_internal.h - a format's row in the table, and the writer that turns control
+ * chat_internal.h - the description of a chat format, and the writer that turns control
  * tokens and text into ids.
  */
 #ifndef MEMWALL_ENGINE_TEXT_CHAT_INTERNAL_H
@@ -9,14 +9,14 @@
 
 struct chat_writer;
 
-/* Formats whose turns all look alike; each NULL is left out. */
+/* Formats whose turns all look alike.  A NULL prints nothing. */
 struct turn_style {
     const char *open;      /* control token before the role */
     const char *role_end;  /* control token after the role */
     const char *role_text; /* text after role_end */
     const char *close;     /* control token after the content */
     const char *after;     /* text after close */
-    const char *assistant; /* what the model's own role is called */
+    const char *assistant; /* name of the model's own role */
     bool has_bos, trims, folds_system;
 };
 
@@ -24,7 +24,7 @@ struct turn_style {
 struct inst_style {
     bool is_control;          /* the marks are control tokens, not text */
     const char *before;       /* text in front of the first mark */
-    const char *open, *close; /* text around the user's, inside the marks */
+    const char *open, *close; /* text around the user message, inside the marks */
     const char *reply;        /* text before an answer */
     bool trims_reply;
     enum { SYSTEM_FIRST, SYSTEM_LAST, SYSTEM_OWN } system;
@@ -43,42 +43,41 @@ struct chat_format {
     const struct turn_style *turn;
     const struct inst_style *inst;
     enum think_kind think;
-    bool can_switch; /* thinking can be asked for or not */
-    bool is_large;   /* Gemma 4: an empty channel turns thinking off */
+    bool can_switch; /* thinking can be switched on or off */
+    bool is_large;   /* Gemma 4: an empty channel switches thinking off */
     bool has_dates;  /* Llama 3.1: a system turn with dates always comes first */
     const char *default_system;
-    struct chat_template *template; /* evaluated; NULL: a built-in format */
-    bool has_end;                   /* end: the template prints it after an answer */
+    struct chat_template *template; /* the evaluated template; NULL: a built-in format */
+    bool has_end;                   /* the template prints the token `end` after an answer */
     uint32_t end;
 };
 
 #define CHAT_TEMPLATE_NAME "template"
 
-/* ---- a template that is evaluated: chat_template.c ---- */
+/* ---- evaluated templates: chat_template.c ---- */
 
 struct jinja_data;
 struct jinja_value;
 
 /*
- * Parse a template and find out by trial how it treats messages; *f becomes its format.
+ * Parse a template, find out by trial how it treats messages, and fill *f with its format.
  * Returns -1 with *e if it cannot be parsed or cannot render a message.
  */
 int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
                        size_t len, struct err *e);
 void chat_template_close(struct chat_format *f);
-/* The treatment of a system message. */
+/* How the template treats a system message. */
 enum system_kind { SYSTEM_PRINTED, SYSTEM_REFUSED, SYSTEM_LEFT_OUT };
 enum system_kind chat_template_system(const struct chat_template *x);
 void chat_render_template(struct chat_writer *w, const struct chat_format *f,
                           const struct chat_message *m, size_t n, const struct chat_options *o);
-/* The same with a list of n messages of so many bytes that the caller makes: source 1 and up.
- */
+/* The same for n messages with `bytes` bytes of text that list makes, with sources from 1. */
 typedef struct jinja_value *chat_list_fn(struct jinja_data *d, const void *ctx);
 void chat_template_render_list(struct chat_writer *w, const struct chat_format *f,
                                chat_list_fn *list, const void *ctx, size_t n, size_t bytes,
                                const struct chat_options *o);
 
-/* Rows that chat_turns.c and chat_inst.c fill. */
+/* Renderers of the built-in formats, in chat_turns.c and chat_inst.c. */
 void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
                        const struct chat_message *m, size_t n, const struct chat_options *o);
 void chat_render_gemma4(struct chat_writer *w, const struct chat_format *f,
@@ -95,20 +94,20 @@ void chat_render_raw(struct chat_writer *w, const struct chat_format *f,
                      const struct chat_message *m, size_t n, const struct chat_options *o);
 
 /*
- * The writer.  Text is collected and encoded as one run when a control token follows,
- * as the reference does; so the template's text and the content beside it merge.
- * The first error stays and what follows does nothing.
+ * The writer collects text and encodes it as one run when a control token follows, like the
+ * reference.  The template's text therefore merges with the content next to it.  After an
+ * error all calls do nothing.
  */
 struct chat_writer {
     const struct chat_format *format;
     const struct tokenizer *t;
     struct ids *out;
-    size_t start; /* ids that were there before */
-    char *text;   /* collected */
+    size_t start; /* number of ids before the first call */
+    char *text;   /* text that is not encoded yet */
     size_t len, cap;
-    bool strips;    /* the last control token swallows white space after it */
-    bool continues; /* the text goes on after ids of an answer, not after a control token */
-    struct chat_prompt *shown; /* NULL, or its text grows by what is written, unstripped */
+    bool strips;               /* the last control token absorbs the white space after it */
+    bool continues;            /* the text follows the ids of an answer, not a control token */
+    struct chat_prompt *shown; /* if not NULL: all output is appended to its text, unstripped */
     size_t shown_cap;
     int rc;
     struct err *e;
@@ -116,28 +115,28 @@ struct chat_writer {
 
 void chat_bos(struct chat_writer *w);
 void chat_control(struct chat_writer *w, const char *name);
-void chat_text(struct chat_writer *w, const char *text); /* NULL: nothing */
+void chat_text(struct chat_writer *w, const char *text); /* NULL: does nothing */
 void chat_bytes(struct chat_writer *w, const char *text, size_t len);
 void chat_ids(struct chat_writer *w, const uint32_t *id, size_t n);
 void chat_flush(struct chat_writer *w, bool strip_end);
-/* A control token by its id. */
+/* Write a control token by its id. */
 void chat_control_id(struct chat_writer *w, uint32_t id);
-/* Ids of an answer as it was generated, without its thinking and its end marks. */
+/* Write the ids of an answer as it was generated, without its thinking and its end marks. */
 void chat_answer_ids(struct chat_writer *w, const struct chat_message *m);
 
-/* A piece of a text. */
+/* Part of a text. */
 struct span {
     const char *s;
     size_t n;
 };
 
-/* Without white space at both ends, as Python's str.strip(). */
+/* Returns s without white space at both ends, like Python's str.strip(). */
 struct span chat_trim(struct span s);
 struct span chat_trim_newlines(struct span s, bool start, bool end);
 
 bool chat_same(struct span a, struct span b);
 
-/* The first or the last place of what in s; false if it is not there. */
+/* Find the first or the last position of what in s.  Returns false if it does not occur. */
 bool chat_find(struct span s, const char *what, bool last, size_t *at);
 
 #endif

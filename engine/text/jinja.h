@@ -41,7 +41,7 @@ struct jinja; /* a parsed template: immutable, so any thread may render it */
  * syntax error, ERR_UNSUPPORTED for Jinja outside the subset.  e->what names the line.
  */
 int jinja_parse(struct jinja **out, const char *text, size_t len, struct err *e);
-void jinja_free(struct jinja *j); /* NULL: nothing happens */
+void jinja_free(struct jinja *j); /* NULL: does nothing */
 
 /* ---- variables ---- */
 
@@ -57,13 +57,13 @@ struct jinja_value; /* owned by its jinja_data */
 int jinja_data_new(struct jinja_data **out, size_t memory_max, struct err *e);
 void jinja_data_free(struct jinja_data *d);
 
-/* Builders return NULL when memory or memory_max is exhausted.  Functions that take a value
- * accept that NULL and do nothing; jinja_render then reports the error. */
+/* Builders return NULL if memory or memory_max is exhausted.  Functions that take a value
+ * accept that NULL and do nothing.  jinja_render then reports the error. */
 struct jinja_value *jinja_none(struct jinja_data *d);
 struct jinja_value *jinja_bool(struct jinja_data *d, bool b);
 struct jinja_value *jinja_int(struct jinja_data *d, int64_t n);
 struct jinja_value *jinja_float(struct jinja_data *d, double x);
-/* len bytes of s, which are not copied: they must outlive d.  All have this source. */
+/* Make a string of len bytes with one source.  They are not copied and must outlive d. */
 struct jinja_value *jinja_string(struct jinja_data *d, const char *s, size_t len,
                                  uint32_t source);
 struct jinja_value *jinja_list(struct jinja_data *d);
@@ -92,7 +92,7 @@ struct jinja_value *jinja_from_json(struct jinja_data *d, const struct json_node
  */
 struct jinja_value *jinja_messages(struct jinja_data *d, const struct json_node *array);
 
-/* Bytes that d has taken of its memory_max.  Never more than memory_max. */
+/* Returns the bytes that d uses, at most memory_max. */
 size_t jinja_data_used(const struct jinja_data *d);
 
 /* ---- rendering ---- */
@@ -119,7 +119,7 @@ void jinja_text_free(struct jinja_text *t);
  *   ERR_FORMAT       an operation that Jinja refuses as well (wrong type, undefined name)
  *   ERR_UNSUPPORTED  a filter, test or method outside the subset; e->what names it
  *   ERR_BUDGET       steps, memory, depth or output exceeded their bound
- *   ERR_MEMORY       the system gave no memory
+ *   ERR_MEMORY       an allocation failed
  * e->what names the line of the template.
  */
 int jinja_render(const struct jinja *j, struct jinja_data *d, const struct tm *now,

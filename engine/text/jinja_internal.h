@@ -1,5 +1,5 @@
 /*
- * jinja_internal.h - what the files of the template evaluator share.
+ * jinja_internal.h - declarations shared by the files of the template evaluator.
  *
  *   jinja_lex.c      text -> tokens
  *   jinja_expr.c     tokens -> expressions
@@ -29,8 +29,8 @@
 #define JINJA_EVAL_DEPTH  600     /* nesting while rendering, macro calls included */
 #define JINJA_NAMES_MAX   1024    /* different variable names of a template */
 #define JINJA_RANGE_MAX   100000  /* like the reference's sandbox */
-#define JINJA_STEPS       3000000 /* of a rendering... */
-#define JINJA_STEPS_EACH  1000    /* ...and more for each value and each 16 bytes of its data */
+#define JINJA_STEPS       3000000 /* limit for one rendering... */
+#define JINJA_STEPS_EACH  1000 /* ...plus this for each value and each 16 bytes of its data */
 
 typedef struct jinja_value val;
 
@@ -46,7 +46,7 @@ enum val_kind {
     V_TUPLE, /* flag 1: group of the groupby filter */
     V_DICT,
     V_VIEW, /* flag: enum view_kind */
-    V_ITER, /* what Python calls a generator or iterator: can be read once, has no length */
+    V_ITER, /* a generator or iterator of Python: can be read once, has no length */
     V_RANGE,
     V_NAMESPACE,
     V_MACRO,
@@ -97,7 +97,7 @@ struct seg {
 
 /*
  * Bytes with several sources, or with room to grow.  Strings are slices of it.  A string that
- * ends where the store ends may be extended in place: nobody sees bytes after its own end.
+ * ends where the store ends may be extended in place: no string sees bytes after its end.
  */
 struct store {
     char *bytes;
@@ -112,7 +112,7 @@ struct str {
     const char *p;
     size_t len;
     size_t n_cp;         /* code points, or CP_UNKNOWN */
-    struct store *store; /* NULL: all bytes have the one source */
+    struct store *store; /* NULL: all bytes have the same source */
     uint32_t first;      /* segment of the first byte */
     uint32_t source;
     bool markup; /* Markup of the reference: joining it with other text escapes the other */
@@ -249,7 +249,7 @@ struct jinja {
     uint32_t n_name;
 };
 
-/* Names that the evaluator knows itself; the parser gives them these indices. */
+/* Names built into the evaluator.  The parser assigns these indices to them. */
 enum { NAME_LOOP, NAME_CALLER, NAME_KWARGS, NAME_VARARGS, N_OWN_NAMES };
 
 /* ---- a rendering ---- */
@@ -316,8 +316,7 @@ struct jinja_data {
 
 /* ---- jinja_value.c ---- */
 
-/* Replace bytes that a terminal would obey, and cut a character that is not whole at the end.
- */
+/* Replace control bytes, and cut an incomplete character at the end. */
 void jinja_clean_message(char *s);
 
 /* End the rendering with an error of this line.  Never returns. */
@@ -339,7 +338,7 @@ static inline void jv_charge_bytes(struct vm *vm, size_t n)
     jv_charge(vm, 1 + n / 16);
 }
 
-/* Guard of everything recursive: jv_enter before, jv_leave after. */
+/* Limit the depth of recursion: call jv_enter before, jv_leave after. */
 static inline void jv_enter(struct vm *vm)
 {
     if (++vm->depth > JINJA_EVAL_DEPTH)
@@ -356,10 +355,10 @@ void *jv_take(struct vm *vm, size_t n);
 struct list *jv_list_new(struct vm *vm, size_t room);
 void jv_push(struct vm *vm, struct list *l, val v);
 val jv_of_list(struct list *l, enum val_kind kind);
-val jv_iter(struct vm *vm, struct list *l, const char *name); /* takes l's items over */
+val jv_iter(struct vm *vm, struct list *l, const char *name); /* takes ownership of l's items */
 
 struct dict *jv_dict_new(struct vm *vm);
-/* NULL if there is none.  Fails if key cannot be one. */
+/* Returns the value of key, or NULL.  Fails if key has a type that cannot be a key. */
 val *jv_dict_get(struct vm *vm, const struct dict *d, val key);
 void jv_dict_set(struct vm *vm, struct dict *d, val key, val v);
 
@@ -399,31 +398,31 @@ static inline val jv_sourced(val v, uint32_t source)
     return v;
 }
 
-/* Source of a byte that both a and b decide: the untrusted one. */
+/* Returns the source of a byte that depends on both a and b: the untrusted one. */
 static inline uint32_t jv_worst(uint32_t a, uint32_t b)
 {
     return a != JINJA_TRUSTED ? a : b;
 }
 
-/* "int", "str": Python's name of the type, for messages. */
+/* Returns Python's name of the type for messages: "int", "str". */
 const char *jv_type_name(val v);
-/* The error that any use of an undefined value is. */
+/* Fail because an undefined value was used. */
 _Noreturn void jv_fail_undef(struct vm *vm, val v);
 
 /* ---- jinja_str.c ---- */
 
 val jv_new_str(struct vm *vm, const char *p, size_t len, uint32_t source); /* not copied */
 size_t jv_cps(struct vm *vm, const struct str *s);
-/* Byte offset of code point i (0 to jv_cps). */
+/* Returns the byte offset of code point i (0 to jv_cps). */
 size_t jv_offset(struct vm *vm, const struct str *s, size_t i);
-/* Bytes [from, to) of s. */
+/* Returns bytes [from, to) of s. */
 val jv_cut(struct vm *vm, const struct str *s, size_t from, size_t to);
-/* The pieces of bytes [at, to) of s, one after the other; false at the end. */
+/* Returns the next piece of bytes [at, to) of s and advances *at; false at the end. */
 bool jv_piece(const struct str *s, size_t *at, size_t to, struct piece *out);
-/* Source of the bytes of s taken together; of its byte at. */
+/* Returns the source of all bytes of s together, or of the byte at `at`. */
 uint32_t jv_str_source(const struct str *s);
 uint32_t jv_source_at(const struct str *s, size_t at);
-/* The n parts (n > 0) one after the other. */
+/* Concatenate n parts (n > 0). */
 val jv_join(struct vm *vm, const struct str *const *part, size_t n);
 val jv_markup(struct vm *vm, val s);
 val jv_plain(struct vm *vm, val s);
@@ -431,7 +430,8 @@ bool jv_same(const struct str *a, const struct str *b);
 bool jv_is(const struct str *s, const char *literal);
 
 /*
- * The buffer: note jv_begin, write, then take the text written since as a string.  Uses nest.
+ * The buffer.  Call jv_begin, write, then jv_end to get the text written since then as a
+ * string.  Uses may nest.
  */
 struct mark {
     size_t len, run, run_base;
@@ -439,7 +439,7 @@ struct mark {
 struct mark jv_begin(struct vm *vm);
 val jv_end(struct vm *vm, struct mark m);
 void jv_drop(struct vm *vm, struct mark m);
-/* Room for len bytes after the text; nothing is written. */
+/* Reserve space for len bytes after the text without writing. */
 char *jv_reserve(struct vm *vm, size_t len);
 void jv_write(struct vm *vm, const char *p, size_t len, uint32_t source);
 void jv_puts(struct vm *vm, const char *literal, uint32_t source);
@@ -449,7 +449,7 @@ void jv_write_part(struct vm *vm, const struct str *s, size_t from, size_t to);
 void jv_write_escaped(struct vm *vm, const struct str *s); /* for HTML */
 void jv_write_cp(struct vm *vm, uint32_t cp, uint32_t source);
 
-/* Position of needle in bytes [from, to) of s, or SIZE_MAX. */
+/* Returns the position of needle in bytes [from, to) of s, or SIZE_MAX. */
 size_t jv_find(struct vm *vm, const struct str *s, size_t from, size_t to,
                const struct str *needle);
 size_t jv_rfind(struct vm *vm, const struct str *s, size_t from, size_t to,
@@ -457,9 +457,9 @@ size_t jv_rfind(struct vm *vm, const struct str *s, size_t from, size_t to,
 
 /* ---- jinja_print.c ---- */
 
-void jv_print(struct vm *vm, val v); /* str(v) into the buffer */
+void jv_print(struct vm *vm, val v); /* writes str(v) to the buffer */
 void jv_repr(struct vm *vm, val v);
-val jv_to_str(struct vm *vm, val v); /* str(v); a string is returned as it is */
+val jv_to_str(struct vm *vm, val v); /* returns str(v), or v if it is a string */
 size_t jv_float_text(double x, char buf[32]);
 
 /* ---- jinja_ops.c ---- */
@@ -467,30 +467,30 @@ size_t jv_float_text(double x, char buf[32]);
 bool jv_true(struct vm *vm, val v);
 bool jv_equal(struct vm *vm, val a, val b);
 bool jv_identical(val a, val b);
-/* a < b; op is for the message. */
+/* Returns a < b.  op is for the error message. */
 bool jv_less(struct vm *vm, val a, val b, const char *op);
 bool jv_contains(struct vm *vm, val container, val v);
 val jv_arith(struct vm *vm, enum link op, val a, val b);
 val jv_negate(struct vm *vm, val v);
-/* Stable order of n keys: positions into order[n]. */
+/* Sort n keys stably and store their positions in order[n]. */
 void jv_sort(struct vm *vm, const val *key, size_t *order, size_t n, bool reverse);
 bool jv_compare(struct vm *vm, enum link op, val a, val b);
-/* Fails for values that cannot be keys. */
+/* Returns a hash of v.  Fails if v cannot be a key. */
 uint64_t jv_hash(struct vm *vm, val v);
 uint64_t jv_hash_text(const char *p, size_t len);
-/* The items of anything that Python can iterate over. */
+/* Returns the items of any value that Python can iterate over. */
 struct list jv_items(struct vm *vm, val v);
 bool jv_can_iterate(val v);
-/* len(v), or -1 if it has none. */
+/* Returns len(v), or -1 if v has no length. */
 int64_t jv_length(struct vm *vm, val v);
-bool jv_as_int(val v, int64_t *out); /* bool or int */
+bool jv_as_int(val v, int64_t *out); /* true for bool and int */
 bool jv_as_float(val v, double *out);
 bool jv_is_number(val v);
 
 /* ---- jinja_attr.c ---- */
 
 val jv_attr(struct vm *vm, val v, const struct str *name);
-val jv_attr_only(struct vm *vm, val v, const struct str *name); /* items do not count */
+val jv_attr_only(struct vm *vm, val v, const struct str *name); /* attributes only, no items */
 val jv_item(struct vm *vm, val v, val key);
 val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val *step);
 
@@ -508,12 +508,12 @@ struct args {
 
 /*
  * Match arguments with the parameters in names ("width first blank", at most JV_ARGS_MAX);
- * out[i] is V_MISSING if there is none.  The first `need` must be given.  Messages
- * use the name in what.
+ * out[i] is V_MISSING for a parameter without argument.  The first `need` are required.
+ * Messages use the name in what.
  */
 void jv_bind(struct vm *vm, const struct args *a, const char *what, const char *names,
              size_t need, val *out);
-/* An argument as text, number, ...; fails if it is something else. */
+/* Returns an argument as text, number, ...  Fails if it has another type. */
 const struct str *jv_want_str(struct vm *vm, val v, const char *what);
 int64_t jv_want_int(struct vm *vm, val v, const char *what);
 
@@ -524,7 +524,7 @@ enum flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE };
 enum flow jv_exec(struct vm *vm, const struct node *kids);
 enum flow jv_for(struct vm *vm, const struct node *n, val iterable, int64_t depth0);
 val jv_eval(struct vm *vm, const struct node *n);
-void jv_print_node(struct vm *vm, const struct node *n); /* its value into the buffer */
+void jv_print_node(struct vm *vm, const struct node *n); /* writes its value to the buffer */
 void jv_assign(struct vm *vm, const struct node *target, val v);
 void jv_bind_name(struct vm *vm, uint32_t name, val v);
 val jv_lookup(struct vm *vm, uint32_t name);
@@ -544,12 +544,12 @@ enum func_id {
     FUNC_LOOP_CYCLE,
     FUNC_LOOP_CHANGED,
 };
-/* V_FUNC of a global name, or V_MISSING. */
+/* Returns the V_FUNC of a global name, or V_MISSING. */
 val jv_global(const struct str *name);
 
 /* ---- filters, tests, methods ---- */
 
-/* Index of a filter or test, or -1. */
+/* Returns the index of a filter or test, or -1. */
 int jinja_filter_id(const char *name, size_t len);
 int jinja_test_id(const char *name, size_t len);
 val jv_filter(struct vm *vm, int id, const struct str *name, val v, const struct args *a);
@@ -564,17 +564,17 @@ filter_fn jf_abs, jf_attr, jf_batch, jf_capitalize, jf_center, jf_default, jf_di
     jf_slice, jf_sort, jf_string, jf_sum, jf_title, jf_tojson, jf_trim, jf_truncate, jf_unique,
     jf_upper, jf_wordcount;
 
-/* Index of a method of this kind of value, or -1; of one that changes the value: -2; of one
- * that Python has and the subset has not: -3. */
+/* Returns the index of a method of this kind of value, or -1.  -2: the method changes the
+ * value.  -3: Python has the method, but the subset does not. */
 int jv_method_id(enum val_kind kind, const struct str *name);
 val jv_call_method(struct vm *vm, val self, int id, const struct args *a);
 
-/* s with old replaced by new, at most count times (negative: everywhere). */
+/* Replace old by new in s, at most count times (negative: everywhere). */
 val jv_replace(struct vm *vm, const struct str *s, const struct str *old, const struct str *new,
                int64_t count);
-/* The line of s that begins at *next: bytes [*at, *end); *next is moved past its break. */
+/* Find the line of s that begins at *next, bytes [*at, *end).  Moves *next past its break. */
 bool jv_next_line(struct vm *vm, const struct str *s, size_t *at, size_t *end, size_t *next);
-/* Key and value of every member, as tuples. */
+/* Returns key and value of every member as tuples. */
 struct list *jv_pairs(struct vm *vm, const struct dict *d);
 
 /* ---- jinja_format.c ---- */
@@ -585,14 +585,14 @@ val jv_format(struct vm *vm, const struct str *format, const struct args *a);
 /* ---- jinja_case.c ---- */
 
 enum str_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE, CASE_SWAP };
-/* Bytes [from, to) of s with another case, into the buffer. */
+/* Write bytes [from, to) of s with another case to the buffer. */
 void jv_write_case(struct vm *vm, const struct str *s, size_t from, size_t to, enum str_case c);
 bool jv_is_space(uint32_t cp);
-/* isalpha, isdigit, ...: Python's predicate of this name. */
+/* Returns the result of Python's predicate of this name: isalpha, isdigit, ... */
 bool jv_all(struct vm *vm, const struct str *s, const char *predicate);
 bool jv_is_printable(uint32_t cp);
 bool jv_is_word(uint32_t cp);
-/* s without the code points of chars (NULL: white space) at its ends. */
+/* Returns s without the code points of chars (NULL: white space) at its ends. */
 val jv_strip(struct vm *vm, const struct str *s, const struct str *chars, bool left,
              bool right);
 
@@ -609,7 +609,7 @@ enum tok {
     T_STRING,
     T_INT,
     T_FLOAT,
-    T_OP, /* op: the characters, "**" is '*' << 8 | '*' */
+    T_OP, /* op holds the characters; "**" is '*' << 8 | '*' */
 };
 
 struct token {
@@ -631,11 +631,11 @@ struct parser {
     uint32_t line;
     bool in_tag, tag_is_block, line_starting;
     unsigned n_open;
-    char open[JINJA_PARSE_DEPTH * 2]; /* brackets of the tag */
+    char open[JINJA_PARSE_DEPTH * 2]; /* open brackets of the tag */
     struct token now, ahead;
     bool has_ahead;
-    unsigned depth;  /* of the recursion */
-    unsigned n_loop; /* loops around, in this macro */
+    unsigned depth;  /* recursion depth */
+    unsigned n_loop; /* enclosing loops in this macro */
     unsigned macro_uses;
     uint32_t bucket[256]; /* 1 + name */
     uint32_t chain[JINJA_NAMES_MAX];
@@ -647,7 +647,7 @@ _Noreturn void jp_fail(struct parser *p, enum err_code code, uint32_t line, cons
                        ...) __attribute__((format(printf, 4, 5)));
 void *jp_take(struct parser *p, size_t n);
 void jp_start(struct parser *p);
-void jp_next(struct parser *p); /* moves p->now */
+void jp_next(struct parser *p); /* advances p->now */
 const struct token *jp_look(struct parser *p);
 bool jp_is_name(const struct token *t, const char *name);
 bool jp_is_op(const struct token *t, int op);
@@ -656,18 +656,19 @@ bool jp_skip_op(struct parser *p, int op);
 void jp_expect_op(struct parser *p, int op);
 void jp_expect_name(struct parser *p, const char *name);
 _Noreturn void jp_unexpected(struct parser *p, const char *expected);
-/* How a token looks in a message. */
+/* Write a token the way messages show it. */
 void jp_describe(const struct token *t, char *buf, size_t n);
 
 struct node *jp_node(struct parser *p, enum node_type type, uint32_t line);
-/* Hang k below n, as the last of its kids (tail: the last one so far), or as a single child. */
+/* Add k to n: jp_add after the last kid so far, which is *tail, jp_child as a single child.
+ * Both update the depth of n. */
 void jp_add(struct parser *p, struct node *n, struct node **tail, struct node *k);
 struct node *jp_child(struct parser *p, struct node *n, struct node *k);
 uint32_t jp_name(struct parser *p, const char *s, size_t len);
-val jp_str(struct parser *p, const char *s, size_t len); /* s stays */
+val jp_str(struct parser *p, const char *s, size_t len); /* s is not copied */
 
 struct node *jp_expression(struct parser *p, bool with_cond);
-/* end: name that ends a tuple as well, or NULL. */
+/* Parse a tuple.  The name `end`, if not NULL, ends it, too. */
 struct node *jp_tuple(struct parser *p, bool with_cond, bool parentheses, const char *end);
 struct node *jp_target(struct parser *p, bool with_namespace, const char *end);
 struct node *jp_filters(struct parser *p, struct node *n, bool start_inline);

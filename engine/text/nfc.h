@@ -1,5 +1,5 @@
 /*
- * nfc.h - Unicode's composed normal form of a text.
+ * nfc.h - convert text to Unicode's composed normal form.
  */
 #ifndef MEMWALL_ENGINE_TEXT_NFC_H
 #define MEMWALL_ENGINE_TEXT_NFC_H
@@ -8,7 +8,7 @@
 
 #include "engine/base/err.h"
 
-/* The normal form of valid UTF-8, malloc'ed; or *out NULL where it is the text itself. */
+/* Store the normal form of valid UTF-8 in *out (malloc'ed), or NULL if text already has it. */
 int nfc_text(const char *text, size_t len, char **out, size_t *n, struct err *e);
 
 #endif

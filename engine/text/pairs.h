@@ -1,14 +1,14 @@
 /*
- * pairs.h - which two neighbouring tokens merge, in which order, into what.
+ * pairs.h - the merges of a vocabulary: pairs of neighbouring tokens, with rank and result.
  *
- * A flat hash table of 64-bit entries: left id, right id and rank packed side by side,
- * so that a lookup that finds nothing (most do) touches one or two cache lines.  The
- * merged id is in a list by rank.  Gemma: 514,906 merges in 5.9 + 2.1 MB.
+ * The table is a flat hash table of 64-bit entries.  Each packs left id, right id and rank,
+ * so a lookup that finds nothing (the common case) touches one or two cache lines.  A list
+ * indexed by rank holds the merged ids.  Gemma: 514,906 merges in 5.9 + 2.1 MB.
  *
- * With it goes the set of seams: the pairs (last character of left, first character of
- * right) over all merges.  Where a text has a seam that is not in the set, no merge can
- * ever cross, so the text may be cut there without changing an id.  English is cut
- * at every word, and the memory of the merging stays small.
+ * The set of seams contains the pair (last character of left, first character of right) of
+ * every merge.  If two neighbouring characters of a text are not in the set, no merge can
+ * join them, so the text may be cut between them without changing an id.  English text is
+ * cut at every word, which keeps the memory for merging small.
  */
 #ifndef MEMWALL_ENGINE_TEXT_PAIRS_H
 #define MEMWALL_ENGINE_TEXT_PAIRS_H
@@ -36,17 +36,17 @@ struct pairs {
     uint32_t n_merge;
 };
 
-/* Bytes that pairs_start takes from its arena. */
+/* Returns the number of bytes that pairs_start takes from its arena. */
 size_t pairs_bytes(uint32_t n_merge);
 
-/* An empty table for n_merge merges of ids below n_token. */
+/* Make an empty table for n_merge merges of ids below n_token. */
 int pairs_start(struct pairs *p, struct arena *a, uint32_t n_token, uint32_t n_merge,
                 struct err *e);
 
-/* Enter the merge of this rank.  A pair that is there already keeps its rank. */
+/* Add the merge of this rank.  A pair that is already in the table keeps its rank. */
 void pairs_add(struct pairs *p, uint32_t rank, const struct pair *pair);
 
-/* The slot where the search for a pair begins. */
+/* Returns the slot where the search for a pair begins. */
 static inline uint64_t pairs_slot(const struct pairs *p, uint64_t key)
 {
     return (keyed_mix(&p->key, key) >> 32) * p->n_slot >> 32;
@@ -69,8 +69,8 @@ static inline uint32_t pairs_rank(const struct pairs *p, uint32_t left, uint32_t
     }
 }
 
-/* Bits of the set of seams; pairs of bytes are exact, pairs of code points hashed, which
- * can only make a cut not be taken. */
+/* Index bits of the set of seams.  Pairs of bytes are exact.  Pairs of code points are hashed;
+ * a collision can only prevent a cut. */
 #define SEAM_BITS_BYTES 16
 #define SEAM_BITS_CHARS 20
 

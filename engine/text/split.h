@@ -1,10 +1,10 @@
 /*
- * split.h - the published pre-tokenizer patterns, run through PCRE2.
+ * split.h - split text with the published pre-tokenizer patterns, using PCRE2.
  *
- * Byte-level vocabularies cut a text into words, numbers, runs of signs and of white
- * space before anything merges.  Each pattern is a list of regular expressions: the
- * first cuts the text, the next each piece of it, and so on; stretches between matches
- * are pieces too.
+ * Byte-level vocabularies cut text into words, numbers, runs of punctuation and runs of
+ * white space before any merge.  Each pattern is a list of regular expressions.  The first
+ * one cuts the text, the next one cuts each of the pieces, and so on.  The text between two
+ * matches is a piece, too.
  */
 #ifndef MEMWALL_ENGINE_TEXT_SPLIT_H
 #define MEMWALL_ENGINE_TEXT_SPLIT_H
@@ -13,19 +13,19 @@
 
 #include "engine/base/err.h"
 
-/* The approximate size of a split and its machine code; counted with the tokenizer. */
+/* Approximate size of a split and its machine code, counted with the tokenizer. */
 #define SPLIT_BYTES ((size_t)128 << 10)
 
 struct split;
 
-/* name is vocab_info's pre.  Any thread may use a split. */
+/* name is the pre-tokenizer of vocab_info.  Any thread may use a split. */
 int split_new(struct split **out, const char *name, struct err *e);
 void split_free(struct split *s);
 
-/* Called for each piece in order; -1 ends the splitting. */
+/* Receives each piece in order.  Returns -1 to stop. */
 typedef int split_piece(void *ctx, const char *text, size_t len, struct err *e);
 
-/* text is valid UTF-8. */
+/* text must be valid UTF-8. */
 int split_text(const struct split *s, const char *text, size_t len, split_piece *piece,
                void *ctx, struct err *e);
 
