@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -75,6 +76,15 @@ static void equals_the_reference(void **state)
     fenced_free(want, n_want);
 }
 
+/* The shared folder has blocks of quantised weights for some types only. */
+static bool lacks_weights(const char *shared, enum tensor_type type)
+{
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s.blocks", shared, tensor_type_info(type)->name);
+    return access(shared, F_OK) == 0 && access(path, F_OK) != 0;
+}
+
 int main(void)
 {
     static char local[900], shared[900];
@@ -95,6 +105,8 @@ int main(void)
                     struct row *r = &rows[n];
 
                     if (computed_types[t] == TYPE_F32) /* the identity has no file */
+                        continue;
+                    if (f == 1 && k == 1 && lacks_weights(shared, computed_types[t]))
                         continue;
                     *r = (struct row){ .set = *set,
                                        .type = computed_types[t],
