@@ -57,7 +57,7 @@ void added_sort(struct added *x, const struct tokenizer *t)
     }
 }
 
-/* Byte at place depth of the token, or -1 where its text ends. */
+/* Returns the byte of a token at position depth, or -1 at the end of its text. */
 static int byte_at(const struct added *x, const struct tokenizer *t, uint32_t i, size_t depth)
 {
     size_t n;
@@ -66,7 +66,7 @@ static int byte_at(const struct added *x, const struct tokenizer *t, uint32_t i,
     return depth < n ? (unsigned char)s[depth] : -1;
 }
 
-/* The first of [low, high) whose byte at depth is at least c. */
+/* Returns the first token of [low, high) whose byte at depth is at least c. */
 static uint32_t lower(const struct added *x, const struct tokenizer *t, uint32_t low,
                       uint32_t high, size_t depth, int c)
 {
@@ -81,7 +81,7 @@ static uint32_t lower(const struct added *x, const struct tokenizer *t, uint32_t
     return low;
 }
 
-/* The longest token that text begins with; its length, or 0. */
+/* Find the longest token that text begins with.  Returns its length, or 0. */
 static size_t longest_at(const struct added *x, const struct tokenizer *t, const char *text,
                          size_t len, uint32_t *id)
 {

@@ -1,9 +1,9 @@
 /*
- * An answer, split into what the model thinks and what it says.
+ * Split an answer into thinking and text.
  *
- * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags; a
- * vocabulary without such tokens spells the tags, which may then come in pieces: an end
- * of text that could begin a tag is held back until it is known.
+ * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags.  A
+ * vocabulary without such tokens spells the tags, so they may arrive in pieces.  The parser
+ * therefore holds back the end of a text while it could be the beginning of a tag.
  */
 #include "config.h"
 
@@ -12,10 +12,10 @@
 #include "engine/text/chat_internal.h"
 
 enum {
-    AT_START, /* nothing but white space yet: a tag may come */
-    IN_LABEL, /* after <|channel>: its name up to the newline is dropped */
+    AT_START, /* only white space so far: a tag may follow */
+    IN_LABEL, /* after <|channel>: the label up to the newline is dropped */
     IN_THOUGHT,
-    AFTER, /* after the thinking: newlines are dropped */
+    AFTER, /* right after thinking: newlines are dropped */
     IN_ANSWER,
 };
 
@@ -42,7 +42,7 @@ static size_t drop_newlines(char *buf, size_t n)
     return s.n;
 }
 
-/* The label of a channel is held until its newline; one without an end is text. */
+/* Hold the label of a channel until its newline.  A label that gets too long is text. */
 static size_t take_label(struct answer_parser *p, char *buf, size_t n)
 {
     const char *newline = memchr(buf, '\n', n);
@@ -68,7 +68,7 @@ static size_t take_label(struct answer_parser *p, char *buf, size_t n)
     return held + n;
 }
 
-/* How many bytes at the end of s could be the beginning of the tag. */
+/* Returns the number of bytes at the end of s that could be the beginning of the tag. */
 static size_t tail_of(struct span s, const char *tag)
 {
     size_t n = strlen(tag) - 1 < s.n ? strlen(tag) - 1 : s.n;
@@ -78,7 +78,7 @@ static size_t tail_of(struct span s, const char *tag)
     return n;
 }
 
-/* Text that may hold tags.  Returns what may be shown; the rest is held. */
+/* Handle text that may contain tags.  Returns the length that can be shown, holds the rest. */
 static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is_thinking)
 {
     const char *tag = p->state == IN_THOUGHT ? CLOSE : OPEN;
@@ -119,7 +119,7 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
             p->n_held = rest;
             return at;
         }
-        memmove(buf + at, buf + after, rest); /* too long to wait: shown as thinking */
+        memmove(buf + at, buf + after, rest); /* too long to hold: show it as thinking */
         return at + rest;
     }
     keep = p->state == AT_START ? n : tail_of((struct span){ buf, n }, tag);
@@ -131,7 +131,7 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
     return n - keep;
 }
 
-/* Is id the token that begins or ends thinking?  Then the state is changed. */
+/* Change the state if id begins or ends thinking.  Returns whether it does. */
 static bool take_mark(struct answer_parser *p, uint32_t id)
 {
     bool is_channel = p->format->think == THINK_CHANNEL;
@@ -155,7 +155,7 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
 
     if (p->format->think != THINK_TAGS)
         return;
-    /* The last bytes of the prompt, filled from the end. */
+    /* Collect the last bytes of the prompt from its end. */
     while (n > 0 && used > 0) {
         size_t len = tokenizer_piece(p->tokenizer, prompt[--n], true, piece, sizeof piece);
         size_t have = len < sizeof piece ? len : sizeof piece;
@@ -189,7 +189,7 @@ size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking)
 
     *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
     memcpy(buf, p->held, n);
-    if (p->state == IN_LABEL) /* a label and nothing else */
+    if (p->state == IN_LABEL) /* only a label: drop it */
         n = 0;
     if (p->state == AFTER)
         n = drop_newlines(buf, n);

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #define FAN   16
-#define FEW   32 /* up to here moving the rest up is cheaper than any structure */
+#define FEW   32 /* up to this length, moving the rest up is cheaper than any structure */
 #define UP(n) (((n) + FAN - 1) / FAN)
 
-/* Places of level k over n symbols, rounded up so that a block is always whole. */
+/* Returns the size of level k for n symbols, rounded up to complete blocks. */
 static size_t level_size(size_t n, int k)
 {
     for (int i = 0; i < k; i++)
@@ -58,7 +58,7 @@ void bpe_free(struct bpe *b)
     b->cap = 0;
 }
 
-/* A handful of symbols: arrays without holes. */
+/* Merge a few symbols in arrays without holes. */
 static size_t run_few(struct bpe *b, const struct pairs *pairs, size_t n)
 {
     uint32_t *id = b->id, *rank = b->rank;
@@ -105,7 +105,7 @@ static size_t first_of(const uint32_t *v, uint32_t want)
     return i;
 }
 
-/* rank[i] has changed: bring the minima above it up to date. */
+/* Update the minima above rank[i] after it changed. */
 static void climb(struct bpe *b, int top, size_t i)
 {
     for (int k = 1; k <= top; k++) {
@@ -119,7 +119,7 @@ static void climb(struct bpe *b, int top, size_t i)
     }
 }
 
-/* Fill ranks and minima; returns the number of the level that has one block. */
+/* Fill ranks and minima.  Returns the level that consists of one block. */
 static int build(struct bpe *b, const struct pairs *pairs, size_t n)
 {
     size_t size = n;

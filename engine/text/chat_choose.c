@@ -12,21 +12,21 @@ struct chat_choice {
     const struct chat_format *format;
     enum chat_source source;
     struct chat_format evaluated; /* the format of the template */
-    bool has_template;            /* the model has one */
-    bool is_given;                /* the caller gave it */
-    struct err why;               /* the template is not evaluated */
+    bool has_template;            /* the model or the caller gave a template */
+    bool is_given;                /* the caller gave the template */
+    struct err why;               /* why the template is not evaluated */
 };
 
-/* ---- templates that a built-in format is equal to ---- */
+/* ---- templates that equal a built-in format ---- */
 
-/* Published templates by the SHA-256 of their text.  The tests render each of them both
- * ways. */
+/* Published templates by the SHA-256 of their text.  The tests render each of them both with
+ * the template and with the built-in format. */
 static const struct known {
     const char *sha256, *format;
 } known[] = {
     /* Llama 2 */
     { "ea2472f29dbd93c3eb696795f6403228fcc4b775518869c771f83fbae5c11dbf", "llama2" },
-    /* Mistral 7B and Mixtral, the first version */
+    /* the first version of Mistral 7B and Mixtral */
     { "26a59556925c987317ce5291811ba3b7f32ec4c647c400c6cc7e3a9993007ba7", "mistral-v1-old" },
 };
 
@@ -43,8 +43,8 @@ static const char *by_fingerprint(const char *text, size_t len)
 
 /* ---- guesses ---- */
 
-/* Words of a template, and the format that it then is.  The first row whose words are
- * all in the template decides. */
+/* Words of a template and the format that they indicate.  The first row whose words all
+ * occur in the template decides. */
 struct clue {
     const char *word[3];
     const char *format;
@@ -74,7 +74,7 @@ static const struct clue clues[] = {
     { { "[INST]" }, "mistral-v1-old" },
 };
 
-/* Control tokens that tell a format where there is no template. */
+/* Control tokens that indicate a format if there is no template. */
 static const struct clue tokens[] = {
     { { "<|turn>" }, "gemma4" },
     { { "<start_of_turn>" }, "gemma3" },
@@ -120,7 +120,7 @@ static int choose_named(struct chat_choice *x, const char *name, enum chat_sourc
     return x->format != NULL ? 0 : -1;
 }
 
-/* Has the vocabulary the control tokens of this format? */
+/* Returns true if the vocabulary has the control tokens of this format. */
 static bool can_render(const struct tokenizer *t, const char *name)
 {
     const struct chat_message m[] = {
@@ -138,13 +138,13 @@ static bool can_render(const struct tokenizer *t, const char *name)
     return can;
 }
 
-/* Choose without a template. */
+/* Choose a format without evaluating a template. */
 static int guess(struct chat_choice *x, const struct tokenizer *t, const char *text, size_t len,
                  struct err *e)
 {
     const char *name = text != NULL ? by_template(text, len) : NULL;
 
-    /* The two differ by spaces only, and those by the vocabulary. */
+    /* The two v7 formats differ only in spaces.  The kind of vocabulary decides. */
     if (name != NULL && strcmp(name, "mistral-v7") == 0 &&
         tokenizer_info(t)->model == VOCAB_BPE_BYTES)
         name = "mistral-v7-tekken";

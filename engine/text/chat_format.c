@@ -125,7 +125,7 @@ static int no_format(const char *name, struct err *e)
     for (size_t i = 0; i < N_FORMAT && n < sizeof list; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? " " : "",
                               formats[i].name);
-    return err_set(e, ERR_ARGUMENT, "no chat format \"%.30s\"; use %s", name, list);
+    return err_set(e, ERR_ARGUMENT, "unknown chat format \"%.30s\"; use %s", name, list);
 }
 
 const struct chat_format *chat_format_named(const char *name, struct err *e)

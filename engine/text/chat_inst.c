@@ -1,7 +1,7 @@
 /*
- * Formats with [INST] ... [/INST]: Mistral's, where the marks became control tokens on
- * the way, and Llama 2's.  They have no turn of the system: it goes in front of what the
- * user says, in the first or in the last turn.
+ * Formats with [INST] ... [/INST]: those of Mistral, whose later versions use control tokens
+ * as marks, and the one of Llama 2.  Most of them have no system turn.  The system text goes
+ * before the user's text, in the first or the last turn.
  */
 #include "config.h"
 
@@ -19,10 +19,10 @@ static size_t last_of(const struct chat_message *m, size_t n, enum chat_role rol
 {
     while (n > 0 && m[n - 1].role != role)
         n--;
-    return n; /* index + 1, or 0 */
+    return n; /* its index + 1, or 0 */
 }
 
-/* The system's text that goes into the user's turn i, or an empty one with s NULL. */
+/* Returns the system text that belongs in user turn i, with s NULL if there is none. */
 static struct span folded(const struct inst_style *s, const struct chat_message *m, size_t n,
                           size_t i)
 {
@@ -51,7 +51,7 @@ static void answer(struct chat_writer *w, const struct chat_message *m, const ch
     struct span s = { m->content, m->len };
 
     if (m->ids != NULL) {
-        /* They came right after the prompt, which lacks the text before an answer. */
+        /* The prompt of these ids ended without the text before an answer. */
         chat_answer_ids(w, m);
     } else {
         s = trims ? chat_trim(s) : s;
@@ -89,7 +89,7 @@ void chat_render_inst(struct chat_writer *w, const struct chat_format *f,
     }
 }
 
-/* The user's text together with the system's, trimmed as one. */
+/* Write the system text and the user's text, trimmed like one text. */
 static void llama2_user(struct chat_writer *w, const struct chat_message *m, size_t i)
 {
     struct span s = { m[i].content, m[i].len };
@@ -97,7 +97,7 @@ static void llama2_user(struct chat_writer *w, const struct chat_message *m, siz
 
     chat_text(w, "[INST] ");
     if (has_system) {
-        /* It begins with a mark, so only its end is trimmed. */
+        /* The joined text begins with a mark, so only its end is trimmed. */
         struct span both = chat_trim(s);
 
         chat_text(w, "<<SYS>>\n");

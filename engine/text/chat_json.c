@@ -1,4 +1,4 @@
-/* Conversations written as JSON: what a template is debugged with. */
+/* Render conversations written as JSON, mainly for debugging templates. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "engine/text/chat_internal.h"
 #include "engine/text/jinja.h"
 
-/* Messages as the built-in formats take them; texts made of parts are its own. */
+/* Messages for a built-in format.  Owns the texts that were joined from parts. */
 struct plain {
     struct chat_message *m;
-    char **text; /* [n], NULL where the content is one string */
+    char **text; /* [n], NULL if the content is one string */
     size_t n;
 };
 
@@ -90,7 +90,7 @@ static bool role_of(const struct json_node *n, enum chat_role *out)
     return false;
 }
 
-/* One message; -1 with ERR_UNSUPPORTED if it has more than a built-in format can print. */
+/* Add a message.  ERR_UNSUPPORTED: it contains more than a built-in format can print. */
 static int add_plain(struct plain *p, const struct json_node *message, struct err *e)
 {
     struct chat_message *m = &p->m[p->n];
@@ -115,7 +115,8 @@ static int add_plain(struct plain *p, const struct json_node *message, struct er
             m->reasoning = n->text;
             m->reasoning_len = n->len;
         } else {
-            return err_set(e, ERR_UNSUPPORTED, "message %zu has \"%.40s\"", p->n + 1, n->key);
+            return err_set(e, ERR_UNSUPPORTED, "message %zu has the member \"%.40s\"", p->n + 1,
+                           n->key);
         }
     }
     if (m->content == NULL)
@@ -132,7 +133,7 @@ static int make_plain(struct plain *p, const struct json_node *messages, struct 
         return err_memory(e, "%u messages", messages->n);
     for (const struct json_node *n = messages->first; n != NULL; n = n->next)
         if (add_plain(p, n, e) != 0) {
-            p->n++; /* its parts are freed too */
+            p->n++; /* plain_free frees its text, too */
             return -1;
         }
     return 0;
@@ -154,7 +155,7 @@ int chat_format_check_json(const struct json_node *messages, struct err *e)
     return 0;
 }
 
-/* Every member of the messages unchanged, and their bytes. */
+/* Make a list of the messages with all their members. */
 static struct jinja_value *json_list(struct jinja_data *d, const void *ctx)
 {
     return jinja_messages(d, ctx);
@@ -164,13 +165,13 @@ static size_t json_bytes(const struct json_node *n)
 {
     size_t bytes = n->len;
 
-    /* Depth is bounded by the reader of JSON. */
+    /* The JSON reader bounds the depth. */
     for (const struct json_node *in = n->first; in != NULL; in = in->next)
         bytes += json_bytes(in) + 16;
     return bytes;
 }
 
-/* Are the messages what a chat sends: one of its roles, and content that is one string? */
+/* Returns true if the messages have only roles of a chat, and one string as content. */
 static bool is_chat(const struct json_node *messages)
 {
     for (const struct json_node *n = messages->first; n != NULL; n = n->next) {
@@ -204,8 +205,8 @@ int chat_format_render_json(const struct chat_format *f, const struct tokenizer 
     } else if (make_plain(&p, messages, &rich) == 0) {
         f->render(&w, f, p.m, p.n, options);
     } else if (rich.code == ERR_UNSUPPORTED) {
-        w.rc = err_set(e, rich.code, "%s, which the built-in format %s does not print",
-                       rich.what, f->name);
+        w.rc = err_set(e, rich.code, "%s; the built-in format %s cannot print it", rich.what,
+                       f->name);
     } else {
         w.rc = -1;
         *e = rich;

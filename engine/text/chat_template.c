@@ -1,10 +1,10 @@
 /*
- * The model's own template, evaluated for a conversation and turned into ids.
+ * Evaluate the model's own template for a conversation and turn the output into ids.
  *
- * The evaluator keeps a source for every byte that it prints.  Control tokens are looked
- * for only inside stretches that come from the template or from the program, so a message
- * cannot spell one, whatever the template does with its text.  All text between two
- * control tokens is encoded as one run, as the reference does.
+ * The evaluator records the source of every byte that it prints.  Control tokens are
+ * recognised only in text from the template or the program, so a message cannot spell one,
+ * whatever the template does with its text.  All text between two control tokens is encoded
+ * as one run, as in the reference.
  */
 #include "config.h"
 
@@ -16,9 +16,9 @@
 #include "engine/text/jinja.h"
 
 /*
- * The most memory that the values of one rendering may take: a constant, a share for each
- * message and a multiple of their text.  session/plan_input.c plans for it.  Published
- * templates need less than half.  It is given back before the text is encoded.
+ * Limit of the memory for the values of one rendering: a constant, a share per message and a
+ * multiple of their text.  engine/session/plan_input.c includes it in the plan.  Published
+ * templates need less than half.  The memory is freed before the text is encoded.
  */
 #define MEMORY_BASE        ((size_t)1 << 20)
 #define MEMORY_PER_MESSAGE 1024
@@ -27,13 +27,13 @@
 struct chat_template {
     struct jinja *jinja;
     const struct tokenizer *t;
-    struct tm now; /* of the opening: a date that moved would change old prompts */
+    struct tm now; /* time of opening: a date that changes would change old prompts */
     char bos[VOCAB_MAX_TEXT], eos[VOCAB_MAX_TEXT], unk[VOCAB_MAX_TEXT], pad[VOCAB_MAX_TEXT];
     size_t n_bos, n_eos, n_unk, n_pad;
-    char gap[8]; /* white space before an old answer that the generation prompt lacks */
+    char gap[8]; /* white space before old answers that the generation prompt lacks */
     size_t n_gap;
     enum system_kind system;
-    bool joins; /* two messages of one role in a row are refused: they are joined */
+    bool joins; /* join messages of the same role, because the template refuses them */
 };
 
 /* ---- variables ---- */
@@ -48,7 +48,7 @@ static void define_token(struct jinja_data *d, const char *name, const char *tex
     jinja_define(d, name, jinja_string(d, text, n, JINJA_TRUSTED));
 }
 
-/* The variables that transformers passes, besides the messages. */
+/* Define the variables that transformers passes besides the messages. */
 static void define_common(const struct chat_template *x, struct jinja_data *d,
                           const struct chat_options *o)
 {
@@ -134,7 +134,7 @@ static int render(const struct chat_template *x, chat_list_fn *list, const void 
 
 /* ---- output to ids ---- */
 
-/* The white space at the start of a text. */
+/* Returns the length of the white space at the start of s. */
 static size_t leading_space(struct span s)
 {
     struct span rest = chat_trim(s);
@@ -143,9 +143,9 @@ static size_t leading_space(struct span s)
 }
 
 /*
- * Bytes of a message: as they were generated, if that is known and nothing but white space
- * at the ends is missing.  Generated ids came right after a prompt, so the white space that
- * only old answers have before them is taken back.
+ * Write text s of a message.  If the generated ids are known and s equals the content apart
+ * from white space at its ends, write the ids.  They were generated right after a prompt, so
+ * white space that the template prints only before old answers is removed.
  */
 static void put_message(struct chat_writer *w, const struct chat_message *m, struct span s)
 {
@@ -194,13 +194,13 @@ static void put_text(struct chat_writer *w, const struct jinja_text *text,
     }
 }
 
-/* ---- messages that the template does not take ---- */
+/* ---- messages that the template refuses ---- */
 
-/* A list in which messages are joined; the joined texts are its own. */
+/* A list in which some messages are joined.  Owns the joined texts. */
 struct joined {
     struct chat_message *m;
     size_t n;
-    char **text; /* [n], NULL where the message's own text serves */
+    char **text; /* [n], NULL if the message was not joined */
 };
 
 static void joined_free(struct joined *j)
@@ -253,7 +253,7 @@ static int join_messages(const struct chat_template *x, struct joined *j,
             continue;
         }
         j->m[j->n++] = m[i];
-        /* Without a question after it the system message is one itself. */
+        /* If no question follows, the system message becomes the question. */
         if (is_folded && (i + 1 == n || m[i + 1].role == CHAT_ASSISTANT))
             j->m[j->n - 1].role = CHAT_USER;
     }
@@ -284,7 +284,7 @@ void chat_render_template(struct chat_writer *w, const struct chat_format *f,
     w->rc = join_messages(f->template, &j, m, n, o->is_strict, w->e);
     for (size_t i = 0; i < j.n; i++)
         bytes += j.m[i].len + j.m[i].reasoning_len;
-    /* Text that cannot fit is not rendered first. */
+    /* Refuse text that cannot fit before rendering it. */
     if (w->rc == 0 && w->out->max > 0 && tokenizer_least_ids(w->t, bytes) > w->out->max)
         w->rc = err_set(w->e, ERR_CONTEXT, "more than %zu tokens do not fit the context",
                         w->out->max);
@@ -317,7 +317,7 @@ static int try_roles(const struct chat_template *x, const enum chat_role *roles,
     return render(x, message_list, &(struct list){ m, n }, n, n * strlen(TRIAL), &o, out, e);
 }
 
-/* Where the first text of this source ends in the output; false: there is none. */
+/* Find the end of the first text of this source in the output.  false: there is none. */
 static bool find_source(const struct jinja_text *text, uint32_t source, size_t *run,
                         size_t *end)
 {
@@ -330,7 +330,7 @@ static bool find_source(const struct jinja_text *text, uint32_t source, size_t *
     return false;
 }
 
-/* The token that the template prints after an answer, white space aside. */
+/* Find the token that the template prints after an answer, ignoring white space. */
 static void find_end(struct chat_format *f, const struct jinja_text *text, size_t run,
                      size_t end)
 {
@@ -349,7 +349,7 @@ static void find_end(struct chat_format *f, const struct jinja_text *text, size_
     }
 }
 
-/* Compare the text between question and answer with the generation prompt. */
+/* Find white space before old answers that the generation prompt does not end with. */
 static void find_gap(struct chat_template *x, struct span before_answer)
 {
     static const enum chat_role user[] = { CHAT_USER };
@@ -371,7 +371,7 @@ static void find_gap(struct chat_template *x, struct span before_answer)
     jinja_text_free(&text);
 }
 
-/* How an old answer is printed. */
+/* Find out how the template prints an old answer. */
 static void try_answer(struct chat_format *f)
 {
     static const enum chat_role roles[] = { CHAT_USER, CHAT_ASSISTANT, CHAT_USER };
@@ -431,7 +431,7 @@ static bool mentions(struct span text, const char *word)
     return chat_find(text, word, false, &at);
 }
 
-/* How an answer's thinking is marked, from the template and the vocabulary. */
+/* Find the marks of thinking from the template and the vocabulary. */
 static void find_thinking(struct chat_format *f, struct span text)
 {
     const struct tokenizer *t = f->template->t;

@@ -1,6 +1,6 @@
 /*
- * Formats whose turns all look alike (ChatML, Gemma, Llama 3, Phi-4) and the two Phi-3.
- * The rules are those of the models' own templates.
+ * Formats whose turns all look alike (ChatML, Gemma, Llama 3, Phi-4), and the two formats of
+ * Phi-3.  The rules follow the models' own templates.
  */
 #include "config.h"
 
@@ -46,7 +46,7 @@ static const char *role_name(const struct turn_style *s, enum chat_role role)
     return "user";
 }
 
-/* The index of the last message of the user, or -1. */
+/* Returns the index of the last user message, or -1. */
 static ptrdiff_t last_user(const struct chat_message *m, size_t n)
 {
     for (size_t i = n; i > 0; i--)
@@ -55,7 +55,7 @@ static ptrdiff_t last_user(const struct chat_message *m, size_t n)
     return -1;
 }
 
-/* Qwen 3: what an answer consists of, whether its thinking is a field or in its text. */
+/* Qwen 3: split an answer into thinking, which is a field or part of the text, and text. */
 static void split_thinking(const struct chat_message *m, struct span *think, struct span *text)
 {
     size_t at;
@@ -100,7 +100,7 @@ static void dates(struct chat_writer *w, const struct chat_options *o)
     chat_text(w, "\n\n");
 }
 
-/* A first turn that the template puts there itself. */
+/* Write the system turn that the template adds if the conversation has none. */
 static void first_system(struct chat_writer *w, const struct chat_format *f,
                          const struct chat_options *o)
 {
@@ -151,8 +151,8 @@ void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
         chat_text(w, "<think>\n\n</think>\n\n");
 }
 
-/* Write the part of an answer that the template keeps: of each part before a <channel|> only
- * the text before its <|channel>. */
+/* Write an answer without its channels: the template drops everything from each <|channel> to
+ * the next <channel|>. */
 static void channel_answer(struct chat_writer *w, const struct chat_message *m)
 {
     struct span rest = { m->content, m->len };
@@ -247,7 +247,7 @@ static void phi3_turn(struct chat_writer *w, const char *open, const struct chat
     chat_text(w, "\n");
 }
 
-/* The user's turn ends with the mark of the answer; a system message is dropped. */
+/* A user turn ends with <|assistant|>.  System messages are dropped. */
 void chat_render_phi3(struct chat_writer *w, const struct chat_format *f,
                       const struct chat_message *m, size_t n, const struct chat_options *o)
 {

@@ -6,7 +6,7 @@
 #include "engine/base/utf8.h"
 #include "engine/text/chat_internal.h"
 
-/* The white space of Python's str.strip(): White_Space and four old separators. */
+/* Returns true for white space of Python's str.strip(): White_Space and four separators. */
 static bool is_trimmed(uint32_t cp)
 {
     return utf8_is_white(cp) || (cp >= 0x1c && cp <= 0x1f);
@@ -140,7 +140,7 @@ void chat_control(struct chat_writer *w, const char *name)
     if (id < 0 || tokenizer_kind(w->t, (uint32_t)id) != TOKEN_CONTROL) {
         w->rc = err_set(w->e, ERR_UNSUPPORTED,
                         "the vocabulary has no control token %s, which the chat format \"%s\" "
-                        "needs. --format chooses another",
+                        "needs; choose another one with --format",
                         name, w->format->name);
         return;
     }
@@ -200,7 +200,7 @@ void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
         chat_ids(w, m->ids, n);
         return;
     }
-    /* A prompt that ends inside the thinking has its opening mark. */
+    /* If thinking ends without having begun, the prompt already contains the opening mark. */
     for (size_t k = 0; k < n && !is_token(w, m->ids[k], open); k++)
         if (is_token(w, m->ids[k], close))
             thinks = true;
@@ -213,7 +213,7 @@ void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
         if (!closes)
             continue;
         thinks = false;
-        /* The newlines between the thinking and the answer go with the thinking. */
+        /* The newlines between thinking and answer belong to the thinking. */
         while (think == THINK_TAGS && i + 1 < n && is_newlines(w->t, m->ids[i + 1]))
             i++;
     }

@@ -1,4 +1,4 @@
-/* Ids to text, whole or as they come. */
+/* Decode ids to text, at once or one by one. */
 #include "config.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "engine/format/vocab_rules.h"
 #include "engine/text/tokenizer_internal.h"
 
-/* U+2581 to spaces; out may be NULL.  Returns the length. */
+/* Convert U+2581 to spaces.  out may be NULL.  Returns the length. */
 static size_t blocks_to_spaces(const char *text, size_t len, char *out, size_t n)
 {
     size_t used = 0;

@@ -1,21 +1,21 @@
 /*
- * Text to ids:
+ * Convert text to ids:
  *
  *     text -> cut at added tokens -> segments
  *     segment, characters: each space becomes U+2581 on the fly, cut at safe seams
  *     segment, bytes:      normal form, cut by the pattern, then at safe seams
  *     piece -> looked up among pieces seen before in this text, else merged
  *
- * The text is never copied whole unless it is broken UTF-8.  Words repeat, so the small
- * table of pieces makes English three times faster; it belongs to one encoder, so that
- * a tokenizer can be shared by threads.
+ * The text is copied as a whole only if it is broken UTF-8.  Words repeat, so a small table
+ * of pieces makes English three times faster.  Each encoder has its own table, so threads can
+ * share a tokenizer.
  *
- * An encoder that is fed in pieces keeps what it has not encoded yet and cuts it where the
- * ids before and after the cut do not depend on each other:
+ * An encoder that receives text in pieces keeps the text that is not encoded yet.  It cuts it
+ * where the ids before and after the cut do not depend on each other:
  *
  *     pending   ... the quick brown| fox <start_of  ...
- *                                  cut   ^ within the longest added token of the end: not
- *                                          decided before more text comes
+ *                                  cut   ^ closer to the end than the longest added token:
+ *                                          undecided until more text arrives
  */
 #include "config.h"
 
@@ -31,16 +31,16 @@
 #define SEEN_SLOTS 4096 /* 256 KiB: fits a second-level cache */
 #define SEEN_TEXT  22
 #define SEEN_IDS   10
-#define SEEN_FROM  1024 /* shorter texts are not worth the table */
+#define SEEN_FROM  1024 /* the table does not pay off for shorter texts */
 
-/* A piece and its ids: one cache line. */
+/* A piece and its ids, in one cache line. */
 struct seen {
     uint8_t len, n;
     char text[SEEN_TEXT];
     uint32_t id[SEEN_IDS];
 };
 
-/* Where a text begins: it decides whether a space is put in front of it. */
+/* The position of a text, which decides whether a space is inserted before it. */
 enum begins { AT_START, AT_SEGMENT, INSIDE };
 
 struct encoder {
@@ -49,14 +49,14 @@ struct encoder {
     struct bpe bpe;
     struct arena table;
     struct seen *seen; /* [SEEN_SLOTS] or NULL */
-    size_t per_byte;   /* symbols that a byte can give: 3 where U+2581 is not a token */
+    size_t per_byte;   /* maximum symbols per byte: 3 if U+2581 is not a token */
 
-    /* The state of a text that comes in pieces. */
+    /* State of a text that comes in pieces. */
     bool parse_special;
-    enum begins begins; /* of what is pending */
-    size_t run_max;     /* bytes of text without a cut; 0: no limit */
+    enum begins begins; /* position of the pending text */
+    size_t run_max;     /* limit of text without a cut; 0: no limit */
     size_t longest;     /* bytes of the longest added token */
-    uint64_t offset;    /* of pending in the text */
+    uint64_t offset;    /* offset of pending in the text */
     char *pending;
     size_t n, room;
 };
@@ -98,7 +98,7 @@ static void seen_store(struct seen *s, const char *text, size_t len, const uint3
     memcpy(s->id, id, n * sizeof *id);
 }
 
-/* Turn the characters of a piece into symbols; one that is not a token becomes its bytes. */
+/* Convert a piece to symbols.  A character that is not a token becomes its bytes. */
 static size_t char_symbols(const struct tokenizer *t, uint32_t *id, const char *text,
                            size_t len, bool prefix)
 {
@@ -128,16 +128,16 @@ static size_t char_symbols(const struct tokenizer *t, uint32_t *id, const char *
     return n;
 }
 
-/* Merging takes 13 bytes a symbol. */
+/* Limit the memory of merging, which takes 13 bytes per symbol. */
 static int check_run(const struct encoder *x, size_t len, struct err *e)
 {
     return x->out->max > 0 && len > TOKENIZER_RUN_MAX
-               ? err_set(e, ERR_CONTEXT, "%zu bytes of text have no place where a token ends",
-                         len)
+               ? err_set(e, ERR_CONTEXT,
+                         "%zu bytes of text cannot be split; insert spaces or line breaks", len)
                : 0;
 }
 
-/* One run of merging.  prefix: a U+2581 comes first. */
+/* Merge one run.  prefix: insert U+2581 before it. */
 static int merge_chars(struct encoder *x, const char *text, size_t len, bool prefix,
                        struct err *e)
 {
@@ -197,7 +197,7 @@ static int encode_chars(struct encoder *x, const char *text, size_t len, enum be
     return len > from || prefix ? merge_chars(x, text + from, len - from, prefix, e) : 0;
 }
 
-/* A piece of the pattern: the whole of it may be a token, else it is merged. */
+/* Encode one piece of the pattern: as one token if it is one, else by merging. */
 static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
 {
     struct encoder *x = ctx;
@@ -233,7 +233,7 @@ static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
     return 0;
 }
 
-/* Normal form and pattern of one segment. */
+/* Normalise one segment and split it with the pattern. */
 static int encode_bytes(struct encoder *x, const char *text, size_t len, struct err *e)
 {
     char *form = NULL;
@@ -260,7 +260,7 @@ static int encode_segment(struct encoder *x, const char *text, size_t len, enum 
     return encode_bytes(x, text, len, e);
 }
 
-/* Returns the end of text[from..to) without the white space that the next token swallows. */
+/* Returns the end of text[from..to) without white space that the next token absorbs. */
 static size_t strip_end(const char *text, size_t from, size_t to)
 {
     while (to > from) {
@@ -317,7 +317,7 @@ static int encode_all(struct encoder *x, const char *text, size_t len, enum begi
     return encode_segment(x, text + from, len - from, from == 0 ? begins : AT_SEGMENT, e);
 }
 
-/* The same of text that may be broken. */
+/* The same for text that may be broken UTF-8. */
 static int encode_repaired(struct encoder *x, const char *text, size_t len, enum begins begins,
                            struct err *e)
 {
@@ -417,7 +417,7 @@ void encoder_free(struct encoder *x)
     free(x);
 }
 
-/* The character that ends before text[at]; UTF8_BAD if none does. */
+/* Returns the character that ends before text[at], or UTF8_BAD if none does. */
 static uint32_t char_before(const char *text, size_t at)
 {
     size_t from = utf8_start(text, at > 4 ? at - 4 : 0, at - 1);
@@ -432,8 +432,8 @@ static bool is_ascii_word(uint32_t cp)
     return (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z') || (cp >= 'a' && cp <= 'z');
 }
 
-/* Letters of scripts that are written without spaces: kana, Chinese characters and Hangul
- * that no normal form changes. */
+/* Returns true for letters of scripts without spaces: kana, Chinese characters and Hangul that
+ * normalisation does not change. */
 static bool is_dense_letter(uint32_t cp)
 {
     return (cp >= 0x3041 && cp <= 0x3096) || (cp >= 0x30a1 && cp <= 0x30fa) ||
@@ -441,11 +441,11 @@ static bool is_dense_letter(uint32_t cp)
 }
 
 /*
- * Does every published pattern (split.c) end a piece between these two, whatever is
- * around them?  In none of them does a blank follow something else than white space within
- * a piece, and none continues a word or a number with a sign other than an apostrophe.  No
- * pattern looks back, and only white space looks ahead.  The second character never joins
- * the first in a normal form.
+ * Returns true if every published pattern (split.c) ends a piece between these two characters,
+ * whatever surrounds them.  No pattern has a blank inside a piece after anything but white
+ * space, and none continues a word or number with punctuation other than an apostrophe.  No
+ * pattern looks back, and only the rules for white space look ahead.  Normalisation never
+ * joins these two characters.
  */
 static bool is_seam_of_patterns(uint32_t before, uint32_t after)
 {
@@ -458,8 +458,8 @@ static bool is_seam_of_patterns(uint32_t before, uint32_t after)
 }
 
 /*
- * Do the ids of text[0..at) and of the rest not depend on each other, as far as merges go?
- * Never after white space, which a token may swallow.
+ * Returns true if no merge can join text[0..at) with the rest.  Always false after white
+ * space, because the next token may absorb it.
  */
 static bool is_seam(const struct encoder *x, const char *text, size_t len, size_t at)
 {
@@ -479,8 +479,8 @@ static bool is_seam(const struct encoder *x, const char *text, size_t len, size_
            !seam_has(t->seams, seam_of_chars(before, after));
 }
 
-/* The last place where pending can be cut; 0: there is none.  Added tokens that begin
- * before the last `longest` bytes are complete. */
+/* Returns the last position where pending can be cut, or 0.  Added tokens that begin before
+ * the last `longest` bytes are complete. */
 static size_t find_cut(const struct encoder *x)
 {
     const struct added *added = added_of(x);
@@ -520,7 +520,7 @@ static int encode_pending(struct encoder *x, size_t n, struct ids *out, struct e
     return 0;
 }
 
-/* Make room, by encoding what can be, else by keeping more. */
+/* Make room by encoding the text before a cut, or by growing the buffer. */
 static int make_room(struct encoder *x, struct ids *out, struct err *e)
 {
     size_t cut = find_cut(x), room = x->room == 0 ? ENCODER_BLOCK : x->room * 2;
@@ -530,7 +530,8 @@ static int make_room(struct encoder *x, struct ids *out, struct err *e)
         return encode_pending(x, cut, out, e);
     if (x->run_max > 0 && x->n >= x->run_max)
         return err_set(e, ERR_UNSUPPORTED,
-                       "%zu bytes from byte %llu on have no place where the text can be cut",
+                       "%zu bytes from byte %llu on cannot be split; insert spaces or "
+                       "line breaks",
                        x->n, (unsigned long long)x->offset);
     if (x->run_max > 0 && room > x->run_max)
         room = x->run_max;

@@ -92,7 +92,7 @@ static val macro_attr(struct vm *vm, val v, const struct str *name)
 }
 
 /*
- * An attribute in Python's sense, without looking at items.  V_MISSING if there is none.
+ * Returns an attribute in Python's sense, ignoring items, or V_MISSING.
  */
 static val own_attr(struct vm *vm, val v, const struct str *name)
 {
@@ -125,7 +125,7 @@ static val own_attr(struct vm *vm, val v, const struct str *name)
     if (got.kind == V_UNDEF && got.flag == UNDEF_HINT)
         return got;
     if (name->len > 0 && name->p[0] == '_') {
-        /* All that Python has of this form is out of a template's reach. */
+        /* Templates may not use any of Python's attributes of this form. */
         return (val){ .kind = V_MISSING };
     }
     id = jv_method_id(v.kind, name);
@@ -137,7 +137,7 @@ static val own_attr(struct vm *vm, val v, const struct str *name)
     return id >= 0 ? method(vm, v, id) : (val){ .kind = V_MISSING };
 }
 
-/* v[key] in Python's sense; V_MISSING if that raises TypeError or LookupError. */
+/* Returns v[key], or V_MISSING where Python raises TypeError or LookupError. */
 static val own_item(struct vm *vm, val v, val key)
 {
     const val *found;
@@ -202,7 +202,7 @@ val jv_item(struct vm *vm, val v, val key)
     return jv_hint("there is no such element");
 }
 
-/* Bounds of a slice as Python's slice.indices() gives them. */
+/* Compute the bounds of a slice like Python's slice.indices(). */
 static void slice_bounds(struct vm *vm, int64_t n, const val *start, const val *stop,
                          const val *step, int64_t *from, int64_t *to, int64_t *by)
 {
@@ -282,7 +282,7 @@ val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val 
     if (v.kind == V_RANGE) {
         struct range *r = jv_take(vm, sizeof *r);
 
-        /* Keep Python's bounds: the stop is printed even where no element reaches it. */
+        /* Keep Python's bounds: the stop is printed even if no element reaches it. */
         if (__builtin_mul_overflow(by, v.u.range->step, &r->step) ||
             __builtin_mul_overflow(from, v.u.range->step, &r->start) ||
             __builtin_mul_overflow(to, v.u.range->step, &r->stop) ||

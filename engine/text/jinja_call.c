@@ -1,5 +1,5 @@
 /*
- * Calls: arguments, macros, and the functions that a template finds defined.
+ * Calls: arguments, macros, and the built-in functions.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@ void jv_bind(struct vm *vm, const struct args *a, const char *what, const char *
             if (!is_word(word, len, a->key[i].u.s))
                 continue;
             if (out[n].kind != V_MISSING)
-                jv_fail(vm, ERR_FORMAT, "%s gets \"%.*s\" twice", what, (int)len, word);
+                jv_fail(vm, ERR_FORMAT, "%s got \"%.*s\" twice", what, (int)len, word);
             out[n] = a->kw[i];
             used++;
         }
@@ -40,7 +40,7 @@ void jv_bind(struct vm *vm, const struct args *a, const char *what, const char *
     if (a->n > n)
         jv_fail(vm, ERR_FORMAT, "%s takes %zu arguments, not %zu", what, n, a->n);
     if (used < a->n_kw)
-        jv_fail(vm, ERR_FORMAT, "%s gets an argument that it does not know", what);
+        jv_fail(vm, ERR_FORMAT, "%s got an unknown argument", what);
 }
 
 const struct str *jv_want_str(struct vm *vm, val v, const char *what)
@@ -65,7 +65,7 @@ int64_t jv_want_int(struct vm *vm, val v, const char *what)
 
 /* ---- macros ---- */
 
-/* The keyword arguments that no parameter took. */
+/* Returns the keyword arguments that do not belong to a parameter. */
 static val rest_of_keywords(struct vm *vm, const struct args *a, const bool *taken)
 {
     struct dict *d = jv_dict_new(vm);
@@ -139,7 +139,7 @@ static void bind_params(struct vm *vm, const struct node *n, const struct args *
     if ((n->flag & USES_KWARGS) != 0)
         jv_bind_name(vm, NAME_KWARGS, rest_of_keywords(vm, a, taken));
     else if (left > 0 || caller.kind != V_MISSING)
-        jv_fail(vm, ERR_FORMAT, "the macro \"%.*s\" gets an argument that it does not know",
+        jv_fail(vm, ERR_FORMAT, "the macro \"%.*s\" got an unknown argument",
                 (int)n->v.u.s->len, n->v.u.s->p);
     if ((n->flag & USES_VARARGS) != 0)
         jv_bind_name(vm, NAME_VARARGS, rest_of_args(vm, a, n->c->n_kid));
@@ -294,7 +294,7 @@ static void write_number(struct vm *vm, int n, int width, char pad, uint32_t sou
 
 static void write_time(struct vm *vm, const char *format, uint32_t source);
 
-/* One conversion, in English whatever the locale. */
+/* Write one conversion, in English regardless of the locale. */
 static void write_time_part(struct vm *vm, char c, uint32_t source)
 {
     static const char *const day[] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
@@ -376,7 +376,8 @@ static val call_strftime(struct vm *vm, const struct args *a)
     jv_bind(vm, a, "strftime_now", "format", 1, arg);
     s = jv_want_str(vm, arg[0], "the format of strftime_now");
     if (s->len >= sizeof format || memchr(s->p, '\0', s->len) != NULL)
-        jv_fail(vm, ERR_UNSUPPORTED, "the format of strftime_now has %zu bytes", s->len);
+        jv_fail(vm, ERR_UNSUPPORTED, "the format of strftime_now is too long (%zu bytes)",
+                s->len);
     memcpy(format, s->p, s->len);
     format[s->len] = '\0';
     m = jv_begin(vm);
@@ -409,7 +410,7 @@ static val call_method(struct vm *vm, const struct method *m, const struct args 
     }
 }
 
-/* loop(...) in a recursive loop: the same body for other items. */
+/* loop(...) in a recursive loop: run the same body for other items. */
 static val recurse(struct vm *vm, const struct loop *l, const struct args *a)
 {
     struct scope *outer = vm->scope;

@@ -1,5 +1,5 @@
 /*
- * Classes and case of characters, as Python's str has them.
+ * Classes and case of characters, as in Python's str.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include "engine/text/jinja_internal.h"
 
 /* clang-format off */
-/* Characters whose upper or title case is more than the one that utf8proc knows. */
+/* Characters whose upper or title case has more characters than utf8proc returns. */
 static const struct special {
     uint32_t cp, upper[3], title[3];
 } special[] = {
@@ -101,7 +101,7 @@ static bool is_decimal(uint32_t cp)
     return category(cp) == UTF8PROC_CATEGORY_ND;
 }
 
-/* Decimal digits, and those that stand for a digit: superscripts, circled digits. */
+/* Decimal digits, and characters that represent one: superscripts, circled digits. */
 static bool is_digit(uint32_t cp)
 {
     static const uint32_t ranges[][2] = {
@@ -154,7 +154,7 @@ static uint32_t to_lower(uint32_t cp)
     return (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
 }
 
-/* Letters that have case, and the few symbols that have. */
+/* Upper case letters, and the few symbols that have case. */
 static bool is_upper(uint32_t cp)
 {
     return category(cp) == UTF8PROC_CATEGORY_LU || (cp >= 0x2160 && cp <= 0x216f) ||
@@ -180,7 +180,7 @@ static bool is_cased(uint32_t cp)
            (is_upper(cp) || is_lower(cp) || category(cp) == UTF8PROC_CATEGORY_LT);
 }
 
-/* Characters between letters that do not end a word, as far as the final sigma goes. */
+/* Characters between letters that do not end a word for the rule of the final sigma. */
 static bool is_ignorable(uint32_t cp)
 {
     switch (category(cp)) {
@@ -197,7 +197,7 @@ static bool is_ignorable(uint32_t cp)
     }
 }
 
-/* A capital sigma at the end of a word has a small form of its own. */
+/* A capital sigma at the end of a word has a special small form. */
 static uint32_t small_sigma(struct vm *vm, const struct str *s, size_t at)
 {
     bool before = false, after = false;
@@ -231,7 +231,7 @@ static uint32_t small_sigma(struct vm *vm, const struct str *s, size_t at)
     return before && !after ? 0x3c2 : 0x3c3;
 }
 
-/* Other case of one character: up to three, the rest of out is 0. */
+/* Store the other case of a character: up to three characters, the rest of out is 0. */
 static void convert(uint32_t cp, enum str_case c, uint32_t out[3])
 {
     out[0] = cp;
@@ -361,7 +361,7 @@ static bool holds(enum predicate p, uint32_t cp)
     }
 }
 
-/* isupper, islower, istitle: cased characters are right, and there is one. */
+/* isupper, islower, istitle: all cased characters match, and there is at least one. */
 static bool cased_right(struct vm *vm, const struct str *s, enum predicate p)
 {
     bool any = false, after_cased = false;

@@ -154,8 +154,8 @@ static bool is_plain_text(val v)
 }
 
 /*
- * The operands from left to right.  Neighbouring texts are joined in one go, or printed without
- * being joined at all; then the result is V_MISSING.
+ * Evaluate the operands from left to right.  Neighbouring texts are joined at once.  If
+ * print is set, they may be printed without joining.  Then the result is V_MISSING.
  */
 static val eval_chain(struct vm *vm, const struct node *n, bool print)
 {
@@ -279,8 +279,8 @@ static val eval(struct vm *vm, const struct node *n)
     case N_CONCAT: return eval_concat(vm, n);
     case N_COMPARE: return eval_compare(vm, n);
     case N_COND: return eval_cond(vm, n);
-    case N_SLICE: /* of several parts, which nothing in the subset has */
-        jv_fail(vm, ERR_FORMAT, "a slice with a comma is not possible");
+    case N_SLICE: /* a slice with several parts, which no type of the subset supports */
+        jv_fail(vm, ERR_FORMAT, "a slice cannot contain a comma");
     default: jv_fail(vm, ERR_FORMAT, "this is not an expression");
     }
 }

@@ -71,7 +71,7 @@ void jv_assign(struct vm *vm, const struct node *target, val v)
 
 /* ---- loops ---- */
 
-/* The items for which the condition of the loop holds. */
+/* Returns the items that satisfy the condition of the loop. */
 static struct list select_items(struct vm *vm, const struct node *n, struct list items)
 {
     struct scope *outer = vm->scope;
@@ -133,7 +133,7 @@ static enum flow exec_if(struct vm *vm, const struct node *n)
     return FLOW_ON;
 }
 
-/* Runs a body in a scope of its own.  *out is its text, if it was not left by a jump. */
+/* Run a body in its own scope.  *out is its text, unless a jump left the body. */
 static enum flow capture(struct vm *vm, const struct node *kids, val *out)
 {
     struct scope *outer = vm->scope;
@@ -183,7 +183,7 @@ static enum flow exec_with(struct vm *vm, const struct node *n)
     enum flow flow;
 
     for (const struct node *k = n->c->kid; k != NULL; k = k->next) {
-        val v = jv_eval(vm, k->b); /* sees the variables outside only */
+        val v = jv_eval(vm, k->b); /* sees only the outer variables */
 
         vm->scope = inner;
         jv_assign(vm, k->a, v);
@@ -195,7 +195,7 @@ static enum flow exec_with(struct vm *vm, const struct node *n)
     return flow;
 }
 
-/* Everything that can see this scope keeps it. */
+/* Keep all scopes that are visible here.  Loops must not reuse them. */
 static void capture_scopes(struct vm *vm)
 {
     for (struct scope *s = vm->scope; s != NULL && !s->captured; s = s->parent)
@@ -297,7 +297,7 @@ static void define_variables(struct vm *vm)
     vm->scope = s;
 }
 
-/* Runs of one string: ends become lengths. */
+/* Move the output to *out, and convert the ends of runs to lengths. */
 static void hand_over(struct vm *vm, struct jinja_text *out)
 {
     size_t last = 0;

@@ -45,7 +45,7 @@ static struct node *parse_dict(struct parser *p)
     return n;
 }
 
-/* Neighbouring strings are one. */
+/* Neighbouring strings form one string. */
 static struct node *parse_string(struct parser *p)
 {
     struct node *n = jp_node(p, N_CONST, p->now.line);
@@ -184,7 +184,7 @@ static struct node *parse_brackets(struct parser *p, struct node *of)
     return n;
 }
 
-/* "(a, b=c, *d, **e)": onto the kids of n. */
+/* Parse "(a, b=c, *d, **e)" into the kids of n. */
 static void parse_args(struct parser *p, struct node *n)
 {
     uint32_t line = p->now.line;
@@ -223,7 +223,7 @@ static void parse_args(struct parser *p, struct node *n)
             arg = jp_expression(p, true);
         }
         if (!ok)
-            jp_fail(p, ERR_FORMAT, line, "a call has its arguments in the wrong order");
+            jp_fail(p, ERR_FORMAT, line, "the arguments of a call are in the wrong order");
         jp_add(p, n, &tail, arg);
     }
     jp_next(p);
@@ -252,7 +252,7 @@ static struct node *parse_postfix(struct parser *p, struct node *n)
     }
 }
 
-/* The name of a filter or test, which may hold dots. */
+/* Parse the name of a filter or test, which may contain dots. */
 static val parse_long_name(struct parser *p)
 {
     char buf[128];
@@ -262,8 +262,8 @@ static val parse_long_name(struct parser *p)
         if (p->now.type != T_NAME)
             jp_unexpected(p, "a name");
         if (n + p->now.len + 1 >= sizeof buf)
-            jp_fail(p, ERR_UNSUPPORTED, p->now.line, "a filter or test has a name of %zu bytes",
-                    n + p->now.len);
+            jp_fail(p, ERR_UNSUPPORTED, p->now.line,
+                    "the name of a filter or test is too long (%zu bytes)", n + p->now.len);
         memcpy(buf + n, p->now.p, p->now.len);
         n += p->now.len;
         jp_next(p);
@@ -434,7 +434,7 @@ static struct node *parse_operand(struct parser *p, enum level level)
     return n;
 }
 
-/* Operands joined by the operators of one level: one node for all of them. */
+/* Parse the operands of one level of operators into a single node. */
 static struct node *parse_level(struct parser *p, enum level level)
 {
     static const enum node_type types[] = {
@@ -488,7 +488,7 @@ static bool ends_tuple(const struct parser *p, const char *end)
            (end != NULL && jp_is_name(&p->now, end));
 }
 
-/* One expression, or several with commas between them. */
+/* Parse one expression, or several with commas between them. */
 static struct node *tuple(struct parser *p, bool simple, bool with_namespace, bool with_cond,
                           bool parentheses, const char *end)
 {

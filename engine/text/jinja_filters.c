@@ -96,7 +96,7 @@ static bool given(val v)
     return v.kind != V_MISSING;
 }
 
-/* v as the text that a filter for text sees; Markup stays. */
+/* Returns v as text for a filter.  Markup stays Markup. */
 static const struct str *text_of(struct vm *vm, val v)
 {
     return jv_to_str(vm, v).u.s;
@@ -199,7 +199,7 @@ val jf_center(struct vm *vm, val v, const struct args *a)
         width = jv_want_int(vm, arg[0], "\"width\" of center");
     if (width > 0 && (size_t)width > n)
         pad = (size_t)width - n;
-    left = pad / 2 + (pad & (size_t)width & 1); /* as Python splits what is odd */
+    left = pad / 2 + (pad & (size_t)width & 1); /* like Python if the padding is odd */
     m = jv_begin(vm);
     jv_fill(vm, " ", 1, JINJA_TRUSTED, left);
     jv_write_str(vm, s);
@@ -338,9 +338,9 @@ val jf_truncate(struct vm *vm, val v, const struct args *a)
         leeway = jv_want_int(vm, arg[3], "\"leeway\" of truncate");
     n_end = jv_cps(vm, end);
     if (length < 0 || (size_t)length < n_end || leeway < 0)
-        jv_fail(vm, ERR_FORMAT, "truncate gets a length that is too small");
+        jv_fail(vm, ERR_FORMAT, "the length of truncate is too small");
     if (n >= 0 && (n <= length || n - length <= leeway))
-        return v; /* a list that is short enough as well */
+        return v; /* also returns a list that is short enough */
     s = jv_want_str(vm, v, "what is truncated");
     to = jv_offset(vm, s, (size_t)length - n_end);
     if (!jv_true(vm, arg[1])) {
@@ -425,7 +425,7 @@ val jf_format(struct vm *vm, val v, const struct args *a)
 
 /* ---- numbers ---- */
 
-/* Python's int(text, base).  Returns whether text is one. */
+/* Python's int(text, base).  Returns whether text is an integer. */
 static bool parse_int(struct vm *vm, const struct str *s, int64_t base, int64_t *out)
 {
     const struct str *t = jv_strip(vm, s, NULL, true, true).u.s;
@@ -482,7 +482,7 @@ static bool parse_float(struct vm *vm, const struct str *s, double *out)
     for (size_t i = 0; i < t->len; i++) {
         char c = t->p[i];
 
-        if (c == '_') { /* between digits only */
+        if (c == '_') { /* allowed only between digits */
             if (i == 0 || i + 1 == t->len || t->p[i - 1] < '0' || t->p[i - 1] > '9' ||
                 t->p[i + 1] < '0' || t->p[i + 1] > '9')
                 return false;
@@ -562,14 +562,14 @@ val jf_abs(struct vm *vm, val v, const struct args *a)
     return i < 0 ? jv_negate(vm, v) : jv_sourced(jv_int(i), v.source);
 }
 
-/* An int rounded to tens, hundreds...: half goes to the even one. */
+/* Round an int to tens, hundreds, ...; half rounds to even. */
 static int64_t round_int(struct vm *vm, int64_t n, int64_t digits)
 {
     int64_t unit = 1, rest, low;
 
     for (; digits < 0; digits++) {
         if (__builtin_mul_overflow(unit, (int64_t)10, &unit))
-            return 0; /* more than half of it is not reached */
+            return 0; /* the unit does not fit 64 bits */
     }
     rest = n % unit;
     if (rest < 0)
@@ -622,7 +622,7 @@ val jf_round(struct vm *vm, val v, const struct args *a)
     if (!ceiling && !(arg[1].kind == V_STR && jv_is(arg[1].u.s, "floor")))
         jv_fail(vm, ERR_FORMAT, "the method of round must be common, ceil or floor");
     if (digits < -300 || digits > 300 || !isfinite(f))
-        jv_fail(vm, ERR_FORMAT, "round gets a number that is too large");
+        jv_fail(vm, ERR_FORMAT, "the number is too large for round");
     unit = pow(10, (double)digits);
     f = ceiling ? ceil(f * unit) : floor(f * unit);
     return jv_sourced(jv_float(f / unit), v.source);

@@ -84,7 +84,7 @@ val jf_items(struct vm *vm, val v, const struct args *a)
     return iterator(vm, jv_pairs(vm, v.u.dict));
 }
 
-/* The first item without reading the others of an iterator. */
+/* Return the first item without reading the rest of an iterator. */
 val jf_first(struct vm *vm, val v, const struct args *a)
 {
     jv_bind(vm, a, "first", "", 0, NULL);
@@ -134,10 +134,10 @@ val jf_reverse(struct vm *vm, val v, const struct args *a)
 
 /* ---- attributes of items ---- */
 
-/* "a.b.0": the value of an item at the end of a path; v itself if attribute is none. */
+/* Gets the value at a path like "a.b.0" of an item, or the item if attribute is none. */
 struct getter {
-    val attribute, fallback; /* fallback V_MISSING: undefined stays undefined */
-    bool lower;              /* text in small letters, for comparing */
+    val attribute, fallback; /* fallback V_MISSING: keep undefined values */
+    bool lower;              /* convert text to lower case to compare it */
 };
 
 static val path_value(struct vm *vm, const struct str *path, size_t from, size_t to, val v,
@@ -192,7 +192,7 @@ static val get(struct vm *vm, const struct getter *g, val item)
     return g->lower ? lowered(vm, item) : item;
 }
 
-/* Several paths with commas between them: a list of values. */
+/* Returns a list with the values of several paths, separated by commas. */
 static val get_all(struct vm *vm, const struct getter *g, val item)
 {
     static const struct str comma = { .p = ",", .len = 1, .n_cp = 1 };
@@ -388,7 +388,7 @@ val jf_groupby(struct vm *vm, val v, const struct args *a)
     return jv_of_list(groups, V_LIST);
 }
 
-/* ---- taking together and apart ---- */
+/* ---- joining and splitting ---- */
 
 val jf_join(struct vm *vm, val v, const struct args *a)
 {

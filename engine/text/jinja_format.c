@@ -11,9 +11,9 @@
 #include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
 
-#define WIDTH_MAX 100000 /* of one conversion; precisions of numbers are smaller */
+#define WIDTH_MAX 100000 /* limit of one conversion; precisions of numbers are smaller */
 
-/* One conversion: what both notations have in common. */
+/* One conversion, common to both notations. */
 struct spec {
     const struct str *fill; /* NULL: a blank */
     char align;             /* '<', '>', '=', '^', or 0 for the default */
@@ -23,7 +23,7 @@ struct spec {
     char type;
 };
 
-/* Writes what was written since m again, filled up to the width. */
+/* Pad the text written since m to the width. */
 static void pad(struct vm *vm, struct mark m, const struct spec *sp, char align, size_t n_sign)
 {
     const struct str *s = jv_end(vm, m).u.s;
@@ -59,7 +59,7 @@ static void write_text(struct vm *vm, const struct spec *sp, const struct str *s
     pad(vm, m, sp, align, 0);
 }
 
-/* Digits with a separator between groups of three (or four). */
+/* Store digits with a separator between groups of three (or four). */
 static size_t group_digits(char *buf, size_t n, size_t size, size_t whole, char group,
                            size_t every)
 {
@@ -77,7 +77,7 @@ static size_t group_digits(char *buf, size_t n, size_t size, size_t whole, char 
     return n + extra;
 }
 
-/* sign, prefix and digits, then padding. */
+/* Write sign, prefix and digits, then pad. */
 static void write_digits(struct vm *vm, const struct spec *sp, bool minus, const char *prefix,
                          const char *digits, size_t n, uint32_t source, char align)
 {
@@ -132,7 +132,7 @@ static void write_int(struct vm *vm, const struct spec *sp, val v, char align, b
                  : sp->type == 'o' ? "0o"
                                    : "0b";
     len = int_digits(n < 0 ? 0 - (uint64_t)n : (uint64_t)n, base, sp->type == 'X', buf);
-    if (percent && sp->precision > (int64_t)len) { /* as many digits at least */
+    if (percent && sp->precision > (int64_t)len) { /* minimum number of digits */
         if (sp->precision > 100)
             jv_fail(vm, ERR_UNSUPPORTED, "a format has a precision of more than 100");
         zeros = (size_t)sp->precision - len;
@@ -145,7 +145,7 @@ static void write_int(struct vm *vm, const struct spec *sp, val v, char align, b
     write_digits(vm, sp, n < 0, prefix, buf, len, v.source, align);
 }
 
-/* The digits of f, which is finite and not negative. */
+/* Store the digits of f, which must be finite and not negative. */
 static size_t float_digits(struct vm *vm, double f, const struct spec *sp, char type, char *buf,
                            size_t size)
 {
@@ -161,7 +161,7 @@ static size_t float_digits(struct vm *vm, double f, const struct spec *sp, char 
     case 'g':
     case 'n': n = snprintf(buf, size, "%.*g", precision, f); break;
     case 'G': n = snprintf(buf, size, "%.*G", precision, f); break;
-    default: /* none: like str(), or g with a digit after the point */
+    default: /* no type: like str(), or g with a digit after the point */
         if (sp->precision < 0)
             return jv_float_text(f, buf);
         n = snprintf(buf, size, "%.*g", precision > 0 ? precision : 1, f);
@@ -223,7 +223,7 @@ static void write_char(struct vm *vm, const struct spec *sp, val v, char align)
     pad(vm, m, sp, align, 0);
 }
 
-/* Digits at *at of s, into *out; false if there are none. */
+/* Parse digits at *at of s into *out.  Returns false if there are none. */
 static bool number_at(struct vm *vm, const struct str *s, size_t *at, int64_t *out)
 {
     size_t from = *at;
@@ -255,7 +255,7 @@ static val next_value(struct vm *vm, struct values *v)
     jv_fail(vm, ERR_FORMAT, "a format has more places than values");
 }
 
-/* "(name)" at *at. */
+/* Parse "(name)" at *at.  Returns the value of name. */
 static val named_value(struct vm *vm, const struct str *f, size_t *at, struct values *v)
 {
     size_t from = ++*at, depth = 1;
@@ -352,7 +352,7 @@ static void percent_value(struct vm *vm, const struct str *f, struct spec *sp, v
     write_int(vm, sp, v, number, true);
 }
 
-/* One conversion; *at is after the %. */
+/* Write one conversion; *at is after the %. */
 static void percent_one(struct vm *vm, const struct str *f, size_t *at, struct values *values)
 {
     struct spec sp = { .width = -1, .precision = -1 };
@@ -435,7 +435,7 @@ val jv_percent(struct vm *vm, const struct str *f, val arg)
 struct fields {
     const struct args *args;
     size_t next;
-    bool automatic, manual; /* how fields are numbered: one way only */
+    bool automatic, manual; /* numbering of the fields; cannot be mixed */
 };
 
 static char at_or_nul(const struct str *s, size_t at)
@@ -472,7 +472,7 @@ static void parse_spec(struct vm *vm, const struct str *s, struct spec *sp)
     if (at_or_nul(s, at) == '0') {
         sp->zero = sp->fill == NULL;
         if (sp->align == '\0')
-            sp->align = '0'; /* '=' for numbers; text refuses it later */
+            sp->align = '0'; /* '=' for numbers; text rejects it later */
         at++;
     }
     (void)number_at(vm, s, &at, &sp->width);
@@ -486,7 +486,7 @@ static void parse_spec(struct vm *vm, const struct str *s, struct spec *sp)
     if (at < s->len)
         sp->type = s->p[at++];
     if (at < s->len)
-        jv_fail(vm, ERR_FORMAT, "a format specification cannot be understood");
+        jv_fail(vm, ERR_FORMAT, "invalid format specification");
 }
 
 static void format_number(struct vm *vm, struct spec *sp, val v)
@@ -533,7 +533,7 @@ static void format_value(struct vm *vm, const struct str *spec, val v)
     write_text(vm, &sp, v.u.s, sp.align == '\0' || sp.align == '0' ? '<' : sp.align);
 }
 
-/* "0", "name" or nothing, then ".attribute" and "[item]". */
+/* Returns the value of "0", "name" or nothing, then ".attribute" and "[item]". */
 static val field_value(struct vm *vm, const struct str *name, struct fields *f)
 {
     size_t at = 0;
@@ -554,7 +554,7 @@ static val field_value(struct vm *vm, const struct str *name, struct fields *f)
             index = -1;
     }
     if (f->automatic && f->manual)
-        jv_fail(vm, ERR_FORMAT, "a format has numbered fields and others");
+        jv_fail(vm, ERR_FORMAT, "a format cannot mix numbered fields with others");
     if (index >= 0 && (uint64_t)index < f->args->n)
         v = f->args->pos[index];
     for (size_t i = 0; index < 0 && i < f->args->n_kw; i++) {
@@ -576,7 +576,7 @@ static val field_value(struct vm *vm, const struct str *name, struct fields *f)
         part = jv_cut(vm, name, from, at).u.s;
         end = 0;
         if (part->len == 0 || (item && at == name->len))
-            jv_fail(vm, ERR_FORMAT, "a field of a format cannot be understood");
+            jv_fail(vm, ERR_FORMAT, "invalid field in a format");
         if (!item)
             v = jv_attr(vm, v, part);
         else if (number_at(vm, part, &end, &index) && end == part->len)
@@ -585,14 +585,14 @@ static val field_value(struct vm *vm, const struct str *name, struct fields *f)
             v = jv_item(vm, v, jv_str(part));
         at += item;
         if (item && at < name->len && name->p[at] != '.' && name->p[at] != '[')
-            jv_fail(vm, ERR_FORMAT, "a field of a format cannot be understood");
+            jv_fail(vm, ERR_FORMAT, "invalid field in a format");
     }
     return v;
 }
 
 static void format_part(struct vm *vm, const struct str *s, struct fields *f, unsigned level);
 
-/* One field: s is what is between its braces. */
+/* Write one field; s is the text between its braces. */
 static void format_field(struct vm *vm, const struct str *s, struct fields *f, unsigned level)
 {
     static const struct str nothing = { .p = "" };
@@ -611,9 +611,9 @@ static void format_field(struct vm *vm, const struct str *s, struct fields *f, u
         conversion = at_or_nul(s, end + 1);
         end += 2;
         if ((conversion != 's' && conversion != 'r') || (end < s->len && s->p[end] != ':'))
-            jv_fail(vm, ERR_FORMAT, "a conversion of a format cannot be understood");
+            jv_fail(vm, ERR_FORMAT, "invalid conversion in a format");
     }
-    if (end < s->len) { /* the specification may have fields itself */
+    if (end < s->len) { /* the specification may contain fields, too */
         m = jv_begin(vm);
         format_part(vm, jv_cut(vm, s, end + 1, s->len).u.s, f, level + 1);
         spec = jv_end(vm, m).u.s;

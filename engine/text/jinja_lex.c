@@ -1,5 +1,5 @@
 /*
- * Text of a template -> tokens, as Jinja's lexer does with trim_blocks and lstrip_blocks.
+ * Split a template into tokens, like Jinja's lexer with trim_blocks and lstrip_blocks.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
 
-/* White space of Python's \s. */
+/* White space as in Python's \s. */
 static bool is_space_at(const struct parser *p, size_t at, size_t *len)
 {
     uint32_t cp;
@@ -45,7 +45,7 @@ static void count_lines(struct parser *p, size_t from, size_t to)
         p->line++;
 }
 
-/* Go to `to`, which is the end of a piece that the lexer has understood. */
+/* Advance to `to`, the end of a token. */
 static void advance(struct parser *p, size_t to)
 {
     count_lines(p, p->at, to);
@@ -74,7 +74,7 @@ static char sign_at(const struct parser *p, size_t at)
     return at < p->len && (p->text[at] == '-' || p->text[at] == '+') ? p->text[at] : '\0';
 }
 
-/* Where the text [from, to) before a tag ends once white space is removed. */
+/* Returns the end of the text [from, to) before a tag, without removed white space. */
 static size_t text_end(const struct parser *p, size_t from, size_t to, char sign, bool variable)
 {
     size_t end = to;
@@ -118,13 +118,13 @@ static bool data_token(struct parser *p, struct token *t, size_t from, size_t to
     return to > from;
 }
 
-/* After "{% raw %}": the text up to "{% endraw %}". */
+/* Read the text from "{% raw %}" to "{% endraw %}". */
 static bool raw(struct parser *p, struct token *t)
 {
     uint32_t line = p->line;
     size_t from = p->at;
 
-    if (from == p->len) /* a tag that is the end of the template is let pass */
+    if (from == p->len) /* the reference accepts a tag at the end of the template */
         return false;
     for (size_t at = from; at < p->len; at++) {
         const char *q = memchr(p->text + at, '{', p->len - at);
@@ -169,7 +169,7 @@ static void comment(struct parser *p)
     jp_fail(p, ERR_FORMAT, line, "a comment is never closed");
 }
 
-/* Text up to the next tag, and the tag's beginning.  Returns whether *t is a token. */
+/* Read text up to the next tag, or the start of the tag.  Returns whether *t is a token. */
 static bool outside(struct parser *p, struct token *t)
 {
     size_t from = p->at, at = from;
@@ -194,7 +194,7 @@ static bool outside(struct parser *p, struct token *t)
     size_t end = text_end(p, from, at, sign, kind == '{');
     size_t past_raw = kind == '%' ? raw_begin(p, at) : 0;
 
-    if (end > from && p->at < at) { /* the text first; the tag is found again */
+    if (end > from && p->at < at) { /* return the text first; the tag is found again */
         data_token(p, t, from, end);
         advance(p, at);
         return true;
@@ -230,7 +230,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Digits with single underscores between them; returns the first byte after them. */
+/* Skip digits with single underscores between them.  Returns the first byte after them. */
 static size_t digits(const struct parser *p, size_t from)
 {
     size_t at = from;
@@ -325,7 +325,7 @@ static void number(struct parser *p, struct token *t)
         int_token(p, t);
 }
 
-/* \x, \u, \U and octal: returns the bytes read after the backslash, *cp. */
+/* Parse \x, \u, \U or octal into *cp.  Returns the bytes read after the backslash. */
 static size_t numeric_escape(struct parser *p, const char *s, size_t n, uint32_t *cp)
 {
     size_t want = s[0] == 'x' ? 2 : s[0] == 'u' ? 4 : 8, i;
@@ -359,21 +359,22 @@ static size_t unescape(struct parser *p, const char *s, size_t n, char *out)
             out[used++] = s[i];
             continue;
         }
-        i++; /* the expression for strings lets no backslash be the last */
+        i++; /* a string never ends with a backslash, see string() */
         found = memchr(from, s[i], sizeof from - 1);
         if (found != NULL) {
             out[used++] = to[found - from];
         } else if (s[i] == '\n') {
-            /* a line that goes on */
+            /* continued on the next line */
         } else if (s[i] == 'x' || s[i] == 'u' || s[i] == 'U' || (s[i] >= '0' && s[i] <= '7')) {
             i += numeric_escape(p, s + i, n - i, &cp) - 1;
             if (cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
-                jp_fail(p, ERR_UNSUPPORTED, p->line, "a string escapes no character: %#x", cp);
+                jp_fail(p, ERR_UNSUPPORTED, p->line,
+                        "an escape in a string is not a character: %#x", cp);
             used += utf8_encode(cp, out + used);
         } else if (s[i] == 'N') {
             jp_fail(p, ERR_UNSUPPORTED, p->line, "the escape \\N is not supported");
         } else if ((unsigned char)s[i] >= 0x80) {
-            /* The reference decodes after it has spelled the character in ASCII. */
+            /* The reference escapes the character to ASCII before it decodes. */
             size_t len = utf8_decode(s + i, n - i, &cp);
 
             used += (size_t)sprintf(out + used,
@@ -534,7 +535,7 @@ const struct token *jp_look(struct parser *p)
     return &p->ahead;
 }
 
-/* Line breaks become \n, and the last one goes, as the reference does. */
+/* Convert line breaks to \n and remove the last one, like the reference. */
 void jp_start(struct parser *p)
 {
     size_t used = 0;

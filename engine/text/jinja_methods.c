@@ -180,7 +180,7 @@ static struct table table_of(enum val_kind kind)
     }
 }
 
-/* The id of a predicate says which one it is. */
+/* Ids from here on are predicates. */
 #define IS_FIRST 1000
 
 int jv_method_id(enum val_kind kind, const struct str *name)
@@ -207,7 +207,7 @@ static val like(struct vm *vm, const struct str *s, val made)
     return s->markup ? jv_markup(vm, made) : made;
 }
 
-/* An argument of a method of Markup is escaped first. */
+/* Methods of Markup escape their arguments. */
 static const struct str *text_arg(struct vm *vm, const struct str *s, val v)
 {
     const struct str *t = jv_want_str(vm, v, "an argument of a method");
@@ -245,7 +245,7 @@ static val part(struct vm *vm, const struct str *s, size_t from, size_t to)
     return jv_cut(vm, s, from, to);
 }
 
-/* split() without a separator: words. */
+/* split() without a separator: split into words. */
 static void split_words(struct vm *vm, const struct str *s, int64_t max, struct list *l)
 {
     size_t at = 0;
@@ -286,7 +286,7 @@ static void reverse(struct list *l)
     }
 }
 
-/* Where the character that ends at `to` begins. */
+/* Returns the start of the character that ends at `to`. */
 static size_t before(const struct str *s, size_t to)
 {
     size_t at = to - 1;
@@ -390,7 +390,7 @@ static val partition(struct vm *vm, const struct str *s, const struct args *a, b
     if (sep->len == 0)
         jv_fail(vm, ERR_FORMAT, "the separator of partition is empty");
     found = right ? jv_rfind(vm, s, 0, s->len, sep) : jv_find(vm, s, 0, s->len, sep);
-    if (found == SIZE_MAX) { /* all of it is the first part, or the last */
+    if (found == SIZE_MAX) { /* all text is the first part, or the last */
         for (int i = 0; i < 3; i++)
             jv_push(vm, l, i == (right ? 2 : 0) ? jv_str(s) : part(vm, s, 0, 0));
     } else {
@@ -401,8 +401,8 @@ static val partition(struct vm *vm, const struct str *s, const struct args *a, b
     return jv_of_list(l, V_TUPLE);
 }
 
-/* The bytes between the optional arguments "start" and "end" of find, count, startswith.
- * Returns false if start is past the end. */
+/* Compute the byte range of the optional arguments "start" and "end" of find, count and
+ * startswith.  Returns false if start is past the end. */
 static bool bounds(struct vm *vm, const struct str *s, const val *start, const val *end,
                    size_t *from, size_t *to)
 {
@@ -443,7 +443,7 @@ static val find(struct vm *vm, const struct str *s, const struct args *a, bool r
     if (found != SIZE_MAX)
         return jv_int(cps_before(vm, s, found));
     if (must)
-        jv_fail(vm, ERR_FORMAT, "the text that index looks for is not there");
+        jv_fail(vm, ERR_FORMAT, "index did not find the text");
     return jv_int(-1);
 }
 
@@ -561,7 +561,7 @@ static val justify(struct vm *vm, const struct str *s, const struct args *a, enu
     if (given(arg[1]))
         fill = text_arg(vm, s, arg[1]);
     if (jv_cps(vm, fill) != 1)
-        jv_fail(vm, ERR_FORMAT, "the character that fills is not one character");
+        jv_fail(vm, ERR_FORMAT, "the fill character must be one character");
     if (width > 0 && (size_t)width > n)
         pad = (size_t)width - n;
     left = align == ALIGN_LEFT    ? 0
@@ -697,7 +697,7 @@ static val list_index(struct vm *vm, const struct list *l, const struct args *a)
         if (jv_equal(vm, l->item[i], arg[0]))
             return jv_int(i);
     }
-    jv_fail(vm, ERR_FORMAT, "the value that index looks for is not in the list");
+    jv_fail(vm, ERR_FORMAT, "index did not find the value in the list");
 }
 
 static val list_count(struct vm *vm, const struct list *l, const struct args *a)

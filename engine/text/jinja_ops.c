@@ -108,7 +108,7 @@ bool jv_true(struct vm *vm, val v)
 
 /* ---- equality and order ---- */
 
-/* An int and a float compare exactly, not after rounding. */
+/* Compare an int and a float exactly, not after rounding. */
 static int compare_mixed(int64_t i, double f)
 {
     double whole;
@@ -257,7 +257,7 @@ bool jv_contains(struct vm *vm, val c, val v)
 
     if (c.kind == V_STR) {
         if (v.kind != V_STR)
-            jv_fail(vm, ERR_FORMAT, "\"in\" needs text to look for in text, not %s",
+            jv_fail(vm, ERR_FORMAT, "\"in\" can only search text for text, not for %s",
                     jv_type_name(v));
         return jv_find(vm, c.u.s, 0, c.u.s->len, v.u.s) != SIZE_MAX;
     }
@@ -266,7 +266,7 @@ bool jv_contains(struct vm *vm, val c, val v)
     items = jv_items(vm, c);
     for (size_t i = 0; i < items.n; i++) {
         if (jv_equal(vm, items.item[i], v)) {
-            if (c.kind == V_ITER) /* what follows can still be read */
+            if (c.kind == V_ITER) /* the rest can still be read */
                 c.u.iter->at = c.u.iter->list.n - items.n + i + 1;
             return true;
         }
@@ -286,7 +286,7 @@ bool jv_compare(struct vm *vm, enum link op, val a, val b)
     default: break;
     }
     if (compare_numbers(a, b, &order) && order == 2)
-        return false; /* nothing is less or more than NaN */
+        return false; /* comparisons with NaN are false */
     switch (op) {
     case LINK_LT: return jv_less(vm, a, b, "<");
     case LINK_GT: return jv_less(vm, b, a, ">");
@@ -348,7 +348,7 @@ bool jv_can_iterate(val v)
 
 static struct list characters(struct vm *vm, const struct str *s)
 {
-    struct list *l = jv_list_new(vm, jv_cps(vm, s) + 1); /* a broken one may begin it */
+    struct list *l = jv_list_new(vm, jv_cps(vm, s) + 1); /* the first may be incomplete */
 
     s = jv_plain(vm, jv_str(s)).u.s; /* Python's characters of Markup are plain text */
 
@@ -495,7 +495,7 @@ static val float_arith(struct vm *vm, enum link op, double a, double b)
         jv_fail(vm, ERR_FORMAT, "division by zero");
     if (op == LINK_DIV)
         return jv_float(a / b);
-    /* As Python computes them: the remainder has the sign of the divisor. */
+    /* As in Python, the remainder has the sign of the divisor. */
     r = fmod(a, b);
     if (op == LINK_MOD) {
         if (r != 0) {

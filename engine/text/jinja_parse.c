@@ -12,8 +12,8 @@
 #include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
 
-#define TREE_BYTES_MAX ((size_t)2 << 20) /* published templates need 15 bytes a byte */
-#define TREE_PER_BYTE  256               /* of the template, more than any syntax needs */
+#define TREE_BYTES_MAX ((size_t)2 << 20) /* published templates need 15 bytes per byte */
+#define TREE_PER_BYTE  256 /* per byte of the template; more than any syntax needs */
 #define TREE_BYTES_MIN ((size_t)64 << 10)
 #define PIECE_BYTES    ((size_t)16 << 10)
 
@@ -133,8 +133,8 @@ static void expect_block_end(struct parser *p)
 }
 
 /*
- * Statements onto the kids of n up to "{% end %}" or "{% other %}" (NULL: the end of the
- * template), whose name is then p->now.
+ * Parse statements into the kids of n, up to "{% end %}" or "{% other %}" (NULL: the end of
+ * the template).  Then p->now is that name.
  */
 static void body(struct parser *p, struct node *n, const char *end, const char *other,
                  const char *third)
@@ -180,7 +180,7 @@ static void body(struct parser *p, struct node *n, const char *end, const char *
     jp_leave(p);
 }
 
-/* The body of a statement whose tag is not closed yet; the end's name is skipped. */
+/* Parse the body of a statement whose tag is still open.  Skips the name of the end. */
 static void body_to(struct parser *p, struct node *n, const char *end)
 {
     jp_skip_op(p, ':');
@@ -267,7 +267,7 @@ static struct node *parse_param(struct parser *p)
     return n;
 }
 
-/* "(a, b=1)" after the name of a macro. */
+/* Parse "(a, b=1)" after the name of a macro. */
 static struct node *parse_signature(struct parser *p)
 {
     struct node *n = jp_node(p, N_BODY, p->now.line), *tail = NULL;
@@ -295,7 +295,7 @@ static struct node *parse_signature(struct parser *p)
     return n;
 }
 
-/* The body of a macro or call block: a scope of its own, in which loops outside are closed. */
+/* Parse the body of a macro or call block.  Jumps cannot leave it to an outer loop. */
 static void macro_body(struct parser *p, struct node *n, const char *end)
 {
     unsigned n_loop = p->n_loop, uses = p->macro_uses;
@@ -304,7 +304,7 @@ static void macro_body(struct parser *p, struct node *n, const char *end)
     p->macro_uses = 0;
     body_to(p, n, end);
     n->flag = (uint8_t)p->macro_uses;
-    p->macro_uses |= uses; /* a macro in a macro leaves it to the outer one, too */
+    p->macro_uses |= uses; /* a use in an inner macro counts for the outer one, too */
     p->n_loop = n_loop;
 }
 
@@ -343,7 +343,7 @@ static struct node *parse_call_block(struct parser *p)
     return n;
 }
 
-/* transformers' extension: prints its body, which is the body of a nameless macro. */
+/* Parse transformers' extension: a nameless macro that is printed. */
 static struct node *parse_generation(struct parser *p)
 {
     struct node *n = jp_node(p, N_CALLBLOCK, p->now.line);
@@ -479,7 +479,7 @@ int jinja_parse(struct jinja **out, const char *text, size_t len, struct err *e)
 
     *out = NULL;
     if (len > JINJA_TEMPLATE_MAX)
-        return err_set(e, ERR_BUDGET, "a chat template of %zu bytes is longer than %zu", len,
+        return err_set(e, ERR_BUDGET, "the chat template has %zu bytes; the limit is %zu", len,
                        JINJA_TEMPLATE_MAX);
     if (!utf8_is_valid(text, len))
         return err_set(e, ERR_FORMAT, "the chat template is not UTF-8");

@@ -1,5 +1,5 @@
 /*
- * Values as text: Python's str() and repr(), and JSON as json.dumps writes it.
+ * Print values: Python's str() and repr(), and JSON like json.dumps.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include "engine/base/utf8.h"
 #include "engine/text/jinja_internal.h"
 
-/* The shortest digits that read back as x, in Python's layout. */
+/* Store the shortest digits that read back as x, in Python's layout. */
 size_t jv_float_text(double x, char buf[32])
 {
     char digits[32], *e;
@@ -299,7 +299,7 @@ static void json_key(struct vm *vm, val key, const struct json_style *style)
     jv_write_str(vm, style->key);
 }
 
-/* The order of the keys, as positions. */
+/* Returns the positions of the keys in sorted order. */
 static const size_t *sorted_keys(struct vm *vm, const struct dict *d)
 {
     struct list *l = jv_list_new(vm, d->n);
@@ -366,7 +366,7 @@ static void json_value(struct vm *vm, val v, const struct json_style *style, siz
     jv_leave(vm);
 }
 
-/* transformers' filter, not Jinja's own: nothing is escaped for HTML. */
+/* The filter of transformers, not of Jinja: it does not escape for HTML. */
 val jf_tojson(struct vm *vm, val v, const struct args *a)
 {
     static const struct str comma = { .p = ",", .len = 1, .n_cp = 1 },
@@ -388,7 +388,8 @@ val jf_tojson(struct vm *vm, val v, const struct args *a)
         jv_fill(vm, " ", 1, JINJA_TRUSTED, n > 0 ? (size_t)n : 0);
         style.indent = jv_end(vm, blanks).u.s;
     } else if (arg[1].kind != V_NONE && arg[1].kind != V_MISSING) {
-        jv_fail(vm, ERR_FORMAT, "\"indent\" of tojson is of type %s", jv_type_name(arg[1]));
+        jv_fail(vm, ERR_FORMAT, "\"indent\" of tojson cannot be of type %s",
+                jv_type_name(arg[1]));
     }
     style.item = style.indent != NULL ? &comma : &comma_blank;
     if (arg[2].kind != V_NONE && arg[2].kind != V_MISSING) {

@@ -1,5 +1,5 @@
 /*
- * Strings whose bytes have sources, and the buffer in which they are built.
+ * Strings whose bytes have sources, and the buffer that builds them.
  */
 #include "config.h"
 
@@ -22,8 +22,8 @@ val jv_new_str(struct vm *vm, const char *p, size_t len, uint32_t source)
     return jv_str(s);
 }
 
-/* Strings of the template may be shared by threads, so nothing is stored in those; theirs are
- * known from the beginning. */
+/* Threads may share the strings of the template, so nothing is stored in them.  Their number
+ * of code points is known from the start. */
 size_t jv_cps(struct vm *vm, const struct str *s)
 {
     size_t n = 0;
@@ -61,7 +61,7 @@ size_t jv_offset(struct vm *vm, const struct str *s, size_t i)
     return at;
 }
 
-/* The segment of the byte at `at` of the store, counted from segment `from`. */
+/* Returns the segment of the byte at `at` of the store, searching from segment `from`. */
 static uint32_t find_seg(const struct store *st, uint32_t from, size_t at)
 {
     size_t low = from, high = st->n_seg - 1;
@@ -251,12 +251,12 @@ val jv_join(struct vm *vm, const struct str *const *part, size_t n)
 
 /* ---- the buffer ---- */
 
-/* Room for `need` things of this size.  Each time it moves it grows by a share of itself, so
- * that all moves together cost no more than what is written. */
+/* Grow a buffer to `need` elements of this size.  It grows by a fraction of itself, so all
+ * moves together cost no more than the writes. */
 static void *grow(struct vm *vm, void *old, size_t *cap, size_t need, size_t size)
 {
     size_t whole = vm->d->memory.size, taken = vm->d->memory.used + vm->d->buffer;
-    size_t room = taken < whole ? (whole - taken) / size : 0; /* both are there meanwhile */
+    size_t room = taken < whole ? (whole - taken) / size : 0; /* both exist during the move */
     size_t more = *cap > 0 ? *cap * 2 : 4096 / size;
     void *grown;
 

@@ -1,5 +1,5 @@
 /*
- * The tests: what "is" asks about a value.
+ * The tests of the operator "is".
  */
 #include "config.h"
 
@@ -95,11 +95,11 @@ int jinja_test_id(const char *name, size_t len)
     return -1;
 }
 
-/* v % by == rest */
+/* Returns v % by == rest. */
 static bool divides(struct vm *vm, val v, val by, int64_t rest)
 {
-    if (v.kind == V_STR) /* the reference formats it and compares text with a number */
-        jv_fail(vm, ERR_FORMAT, "the remainder of text is not a number");
+    if (v.kind == V_STR) /* the reference formats it, then compares text with a number */
+        jv_fail(vm, ERR_FORMAT, "text cannot be divided");
     return jv_equal(vm, jv_arith(vm, LINK_MOD, v, by), jv_int(rest));
 }
 

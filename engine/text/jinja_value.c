@@ -14,7 +14,7 @@
 #include "engine/text/jinja_internal.h"
 
 #define PIECE_BYTES  ((size_t)4 << 10)
-#define SMALL_DICT   8 /* members that are found without an index */
+#define SMALL_DICT   8 /* up to this size, members are found without an index */
 #define DATA_MIN     ((size_t)16 << 10)
 #define MESSAGE_ROOM 200
 
@@ -67,9 +67,9 @@ static void *take(struct jinja_data *d, size_t n, struct err *e)
         d->piece += n;
         return d->piece - n;
     }
-    /* The buffers of the rendering come out of the same sum. */
+    /* The buffers of the rendering count towards the same limit. */
     if (d->buffer > left || arena_size(apart ? n : PIECE_BYTES) > left - d->buffer) {
-        err_set(e, ERR_BUDGET, "the chat template needs more than %zu bytes", d->max);
+        err_set(e, ERR_BUDGET, "the chat template needs more than %zu bytes of memory", d->max);
         return NULL;
     }
     got = arena_take(&d->memory, apart ? n : PIECE_BYTES, e);
@@ -95,12 +95,12 @@ int jinja_data_new(struct jinja_data **out, size_t memory_max, struct err *e)
 
     *out = NULL;
     if (memory_max < DATA_MIN)
-        return err_set(e, ERR_ARGUMENT, "a chat template cannot work with %zu bytes",
-                       memory_max);
+        return err_set(e, ERR_ARGUMENT,
+                       "%zu bytes of memory are too little for a chat template", memory_max);
     d = calloc(1, sizeof *d);
     if (d == NULL)
         return err_memory(e, "a chat template");
-    /* Whole pages: arena_map rounds up. */
+    /* Complete pages, because arena_map rounds up. */
     d->max = memory_max / 4096 * 4096;
     if (arena_map(&d->memory, "chat template", d->max, false, e) != 0) {
         free(d);
@@ -179,7 +179,7 @@ uint64_t jv_hash_text(const char *p, size_t len)
     return keyed_hash(hash_key(), p, len);
 }
 
-/* Where key is or would be in the index. */
+/* Returns the position of key in the index, or the one where it belongs. */
 static size_t find_slot(const struct dict *d, uint64_t hash, val key,
                         bool (*same)(void *ctx, val a, val b), void *ctx, bool *found)
 {
@@ -199,7 +199,7 @@ static bool same_in_vm(void *ctx, val a, val b)
     return jv_equal(ctx, a, b);
 }
 
-/* Keys of a builder are strings. */
+/* Builders use only strings as keys. */
 static bool same_text(void *ctx, val a, val b)
 {
     (void)ctx;
@@ -249,7 +249,7 @@ static uint64_t hash_text(void *ctx, val v)
     return jv_hash_text(v.u.s->p, v.u.s->len);
 }
 
-/* The value of key, or NULL; *at is its place in the index if there is one. */
+/* Returns the value of key, or NULL.  *at is its position if there is an index. */
 static val *find(const struct dict *d, uint64_t hash, val key, bool (*same)(void *, val, val),
                  void *ctx, size_t *at)
 {
@@ -276,7 +276,7 @@ struct dict *jv_dict_new(struct vm *vm)
 
 val *jv_dict_get(struct vm *vm, const struct dict *d, val key)
 {
-    uint64_t hash = jv_hash(vm, key); /* fails for what cannot be a key */
+    uint64_t hash = jv_hash(vm, key); /* fails if key cannot be a key */
     size_t at;
 
     jv_charge(vm, 1);

@@ -1,8 +1,8 @@
 /*
- * utf8proc keeps four bytes a character while it works, so it gets only the stretches
- * that need it.  An ASCII character never joins the one before it, so the text may be
- * cut before each of them; what follows may join it, so the last one goes with what
- * follows:
+ * utf8proc uses four bytes per character while it works, so it gets only the parts that need
+ * it.  An ASCII character never joins the character before it, so the text may be cut before
+ * each of them.  The next character may join it, so the last ASCII character belongs to the
+ * part that is normalised:
  *
  *     plain wor|ds e\u0301\u00e9|, more
  *              copied    ^^^^^^^^ normalised
@@ -49,7 +49,7 @@ static int put_normalised(struct out *o, const char *text, size_t n, struct err 
 
     if (got < 0)
         return err_set(e, got == UTF8PROC_ERROR_NOMEM ? ERR_MEMORY : ERR_FORMAT,
-                       "could not bring the text to its normal form: %s", utf8proc_errmsg(got));
+                       "cannot normalise the text: %s", utf8proc_errmsg(got));
     rc = put(o, (const char *)form, (size_t)got, e);
     free(form);
     return rc;
@@ -63,7 +63,7 @@ static bool is_ascii(char c)
 int nfc_text(const char *text, size_t len, char **out, size_t *n, struct err *e)
 {
     struct out o = { 0 };
-    size_t from = 0; /* what is before it is done */
+    size_t from = 0; /* everything before it is done */
 
     *out = NULL;
     *n = 0;

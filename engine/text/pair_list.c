@@ -1,4 +1,4 @@
-/* Merges while a vocabulary is read; and the merges that follow from scores. */
+/* Collect the merges of a vocabulary, or derive them from its scores. */
 #include "config.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@ int pair_list_add(struct pair_list *list, struct pair pair, struct err *e)
     uint32_t chunk = list->n / PAIR_CHUNK;
 
     if (list->n == VOCAB_MAX_MERGE)
-        return err_set(e, ERR_UNSUPPORTED, "more than %u merges", VOCAB_MAX_MERGE);
+        return err_set(e, ERR_UNSUPPORTED, "the vocabulary has more than %u merges",
+                       VOCAB_MAX_MERGE);
     if (list->pairs[chunk] == NULL) {
         size_t bytes = PAIR_CHUNK * sizeof(struct pair);
 
@@ -35,8 +36,8 @@ void pair_list_free(struct pair_list *list)
     memset(list, 0, sizeof *list);
 }
 
-/* A pair whose joined text is a token.  SentencePiece takes the pair of highest score and
- * knows no ranks: sorting gives them. */
+/* A pair whose joined text is a token.  SentencePiece merges the pair of highest score and has
+ * no ranks.  Sorting the pairs gives them ranks. */
 struct candidate {
     float score;
     uint16_t left_chars, right_chars;
@@ -75,7 +76,7 @@ static bool is_part(const struct tokenizer *t, uint32_t id)
     return kind == TOKEN_NORMAL || kind == TOKEN_USER;
 }
 
-/* All cuts of one token's text into two tokens. */
+/* Add all pairs of tokens whose texts together are the text of token id. */
 static int cut_token(struct candidate *list, uint32_t *n, uint32_t max,
                      const struct tokenizer *t, const struct token_hash *hash, uint32_t id,
                      float score, struct err *e)
@@ -100,8 +101,8 @@ static int cut_token(struct candidate *list, uint32_t *n, uint32_t max,
             continue;
         if (*n == max)
             return err_set(e, ERR_UNSUPPORTED,
-                           "the scores of %u tokens give more than %u merges", t->info.n_token,
-                           max);
+                           "the scores of %u tokens result in more than %u merges",
+                           t->info.n_token, max);
         list[(*n)++] = (struct candidate){
             score, before, (uint16_t)(n_char - before), { left, right, id }
         };
@@ -123,8 +124,8 @@ int scores_to_pairs(struct pair_list *out, const struct tokenizer *t,
     for (uint32_t id = 0; rc == 0 && list != NULL && id < t->info.n_token; id++) {
         size_t len;
         const char *text = token_text(t, id, &len);
-        /* User tokens were matched before anything merges; as parts of each other
-         * (runs of spaces) they come first. */
+        /* User tokens are matched before any merge.  Where they are parts of each other
+         * (runs of spaces), they merge first. */
         float s = token_kind(t, id) == TOKEN_USER ? HUGE_VALF : score[id];
 
         if (id % 1024 == 0)

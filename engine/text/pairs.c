@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* A third of the slots stay free: then a pair that is not there costs about 5 probes,
- * which are in one or two cache lines. */
+/* A third of the slots is free.  A failed lookup then takes about 5 probes, which are in one or
+ * two cache lines. */
 static uint32_t slots_for(uint32_t n_merge)
 {
     return n_merge + n_merge / 2 + 16;
@@ -33,7 +33,8 @@ int pairs_start(struct pairs *p, struct arena *a, uint32_t n_token, uint32_t n_m
     p->rank_bits = bits_for(n_merge);
     if (2 * p->id_bits + p->rank_bits > 63)
         return err_set(e, ERR_UNSUPPORTED,
-                       "%u tokens and %u merges are more than memwall holds", n_token, n_merge);
+                       "a vocabulary of %u tokens and %u merges is too large", n_token,
+                       n_merge);
     p->slot = arena_take(a, (size_t)p->n_slot * 8, e);
     p->merged = arena_take(a, (size_t)n_merge * 4, e);
     if (p->slot == NULL || p->merged == NULL)

@@ -1,7 +1,7 @@
 /*
- * Notes on the patterns: \s is not used, since with UCP it also matches U+180E, which the
- * reference's engine does not.  Possessive marks change no match and spare backtracking
- * over runs of millions of equal characters.
+ * Notes on the patterns: they avoid \s, which with UCP also matches U+180E, unlike in the
+ * reference's engine.  Possessive quantifiers do not change any match.  They avoid
+ * backtracking over runs of millions of equal characters.
  */
 #include "config.h"
 
@@ -14,13 +14,13 @@
 
 #define MAX_STEP 4
 
-/* Inside a class: white space, and the same without \r and \n. */
+/* W: white space inside a class.  B: the same without \r and \n. */
 #define REST                                                                                   \
     " \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 #define W       "\\t-\\r" REST
 #define B       "\\t\\x0b\\x0c" REST
 #define C       "(?i:'(?:[sdmt]|ll|ve|re))"
-#define NEWLINE "(?:[" B "]*+[\\r\\n]++)++" /* as \s*[\r\n]+ */
+#define NEWLINE "(?:[" B "]*+[\\r\\n]++)++" /* same as \s*[\r\n]+ */
 #define T       NEWLINE "|[" W "]+(?![^" W "])|[" W "]+"
 #define U       "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define L       "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -70,9 +70,9 @@ static int compile(struct split *s, const char *regex, struct err *e)
 
     if (re == NULL)
         return err_set(e, code == PCRE2_ERROR_HEAP_FAILED ? ERR_MEMORY : ERR_UNSUPPORTED,
-                       "the pre-tokenizer's pattern does not compile: error %d at %zu", code,
-                       at);
-    /* Where machine code is not allowed, the interpreter gives the same matches. */
+                       "cannot compile the pre-tokenizer's pattern: PCRE2 error %d at %zu",
+                       code, at);
+    /* If the system forbids machine code, the interpreter finds the same matches. */
     pcre2_jit_compile(re, PCRE2_JIT_COMPLETE);
     s->code[s->n_step++] = re;
     return 0;
@@ -88,16 +88,13 @@ int split_new(struct split **out, const char *name, struct err *e)
         if (strcmp(patterns[i].name, name) == 0)
             p = &patterns[i];
     if (p == NULL)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "the pre-tokenizer \"%s\" is not one that memwall "
-                       "knows",
-                       name);
+        return err_set(e, ERR_UNSUPPORTED, "unknown pre-tokenizer \"%s\"", name);
     s = calloc(1, sizeof *s);
     if (s == NULL || (s->match = pcre2_match_context_create(NULL)) == NULL) {
         split_free(s);
         return err_memory(e, "the pre-tokenizer");
     }
-    /* The default ends matches in runs of some millions of equal characters. */
+    /* The default limits would abort in runs of some millions of equal characters. */
     pcre2_set_match_limit(s->match, UINT32_MAX);
     pcre2_set_depth_limit(s->match, UINT32_MAX);
     for (int i = 0; i < MAX_STEP && p->step[i] != NULL; i++)
@@ -119,7 +116,7 @@ void split_free(struct split *s)
     free(s);
 }
 
-/* One splitting: what each step needs. */
+/* One call of split_text. */
 struct run {
     const struct split *s;
     pcre2_match_data *data;
@@ -143,10 +140,10 @@ static int split_step(struct run *r, int step, const char *text, size_t len, str
             break;
         if (rc < 0)
             return err_set(e, rc == PCRE2_ERROR_NOMEMORY ? ERR_MEMORY : ERR_UNSUPPORTED,
-                           "the pre-tokenizer failed with error %d", rc);
+                           "the pre-tokenizer failed with PCRE2 error %d", rc);
         from = at[0];
         to = at[1];
-        if (to <= done) /* no pattern matches an empty text */
+        if (to <= done) /* an empty match, which no pattern has */
             break;
         if (from > done && split_step(r, step + 1, text + done, from - done, e) != 0)
             return -1;

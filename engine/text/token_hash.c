@@ -1,4 +1,4 @@
-/* Texts of tokens -> ids, and characters -> ids. */
+/* Find ids by token text or by character. */
 #include "config.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static uint32_t hash_of(const struct token_hash *h, const char *text, size_t len
     return (uint32_t)(keyed_hash(h->key, text, len) >> 32);
 }
 
-/* A slot: the id in the low bits, and some of the hash above, so that a text that is
- * another is seldom looked at. */
+/* A slot has the id in the low bits and part of the hash above it, so that different texts are
+ * rarely compared. */
 #define ID_BITS 20
 #define EMPTY   UINT32_MAX
 _Static_assert(VOCAB_MAX_TOKEN <= (uint32_t)1 << ID_BITS, "ids fit their bits");
@@ -51,7 +51,7 @@ static bool has_text(const struct tokenizer *t, uint32_t id, const char *text, s
     return n == len && memcmp(own, text, len) == 0;
 }
 
-/* The slot where a text is, or the free one where it would go. */
+/* Returns the slot of a text, or the free slot where it belongs. */
 static uint32_t find_slot(const struct token_hash *h, const struct tokenizer *t,
                           const char *text, size_t len, uint32_t hash)
 {
@@ -73,7 +73,7 @@ uint32_t token_hash_start(const struct token_hash *h, const char *text, size_t l
 
 static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tokens)
 {
-    enum { AHEAD = 8 }; /* slots on their way from memory */
+    enum { AHEAD = 8 }; /* number of slots prefetched */
     uint32_t hashes[AHEAD] = { 0 };
 
     for (uint32_t at = 0; at < t->info.n_token + AHEAD; at++) {
@@ -91,7 +91,7 @@ static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tok
         if (len == 0 || is_text_token(t, id) != text_tokens)
             continue;
         i = find_slot(h, t, text, len, hash);
-        if (h->slot[i] == EMPTY) /* of tokens with one text the first counts */
+        if (h->slot[i] == EMPTY) /* the first token with a text wins */
             h->slot[i] = slot_of(hash, id);
     }
 }

@@ -1,10 +1,9 @@
 /*
- * Building a tokenizer from the events of a vocabulary.
+ * Build a tokenizer from the events of a vocabulary.
  *
- * Tokens come first and go straight to their final place; then a table of their texts
- * is made, through which each merge becomes three ids.  When the number of merges is
- * known, the tables for encoding are carved and filled, and what was only needed for
- * building is given back.
+ * Tokens come first and are stored at their final position.  A table of their texts then
+ * turns each merge into three ids.  When the number of merges is known, the tables for
+ * encoding are allocated and filled, and the temporary memory is freed.
  */
 #include "config.h"
 
@@ -18,19 +17,19 @@
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
 
-#define LOOK_EVERY      1024 /* tokens or merges between two looks at whether to go on */
+#define LOOK_EVERY      1024 /* tokens or merges between two checks for cancelling */
 #define SEAM_BITS(info) ((info)->model == VOCAB_BPE_BYTES ? SEAM_BITS_BYTES : SEAM_BITS_CHARS)
 
 struct build {
     struct tokenizer *t;
     const struct catalogue *from;
-    uint32_t n_token; /* seen so far */
-    size_t used;      /* of the texts */
+    uint32_t n_token; /* read so far */
+    size_t used;      /* bytes of texts so far */
     struct arena tmp;
-    float *score; /* [n_token]; only of score vocabularies */
+    float *score; /* [n_token]; only for vocabularies with scores */
     struct token_hash hash;
     struct pair_list list;
-    bool is_ready; /* hash and byte_id are made */
+    bool is_ready; /* hash and byte_id are complete */
 };
 
 static size_t token_bytes(const struct vocab_info *info)
@@ -54,7 +53,7 @@ static size_t table_bytes(const struct vocab_info *info, uint32_t n_merge)
 uint64_t tokenizer_bytes_bound(const struct vocab_info *info)
 {
     uint32_t n_merge = info->model == VOCAB_SCORES ? scores_max_pairs(info) : info->n_merge;
-    const uint64_t page = 65536; /* both mappings are rounded up */
+    const uint64_t page = 65536; /* arena_map rounds both mappings up */
 
     return token_bytes(info) + table_bytes(info, n_merge) + sizeof(struct tokenizer) +
            SPLIT_BYTES + 2 * page;
@@ -90,9 +89,8 @@ static int start_tokens(struct build *b, struct err *e)
 }
 
 /*
- * Byte-level texts are written in an alphabet of 256 letters: printable bytes stand for
- * themselves, the other 68 in rising order are U+0100 to U+0143.  Returns the byte of a
- * letter, or -1.
+ * Byte-level texts use an alphabet of 256 letters.  Printable bytes represent themselves; the
+ * other 68, in ascending order, are U+0100 to U+0143.  Returns the byte of a letter, or -1.
  */
 static int letter_byte(uint32_t cp)
 {
@@ -105,7 +103,7 @@ static int letter_byte(uint32_t cp)
     return cp == 0x143 ? 0xad : -1;
 }
 
-/* Letters to bytes; a text with other characters stays as it is.  out has n bytes. */
+/* Convert letters to bytes.  A text with other characters is copied.  out has n bytes. */
 static size_t letters_to_bytes(const char *text, size_t n, char *out)
 {
     size_t used = 0;
@@ -125,7 +123,7 @@ static size_t letters_to_bytes(const char *text, size_t n, char *out)
     return used;
 }
 
-/* Tokens that stand for pictures and sound: a chat of texts never samples them. */
+/* Returns true for tokens of images and sound, which a text chat never samples. */
 static bool is_media(const char *text, size_t len)
 {
     static const char *const names[] = {
@@ -172,7 +170,7 @@ static int on_token(void *ctx, uint32_t id, const char *text, size_t len, float 
     return 0;
 }
 
-/* Every byte must have a token, or there would be texts without ids. */
+/* Find the token of each byte.  If one were missing, some texts would have no ids. */
 static int find_bytes(struct tokenizer *t, struct err *e)
 {
     for (int c = 0; c < 256; c++)
@@ -224,7 +222,8 @@ static int on_merge(void *ctx, const char *left, size_t n_left, const char *righ
         (b->list.n % LOOK_EVERY == 0 && catalogue_go_on(b->from, e) != 0))
         return -1;
     if (n_left > VOCAB_MAX_TEXT || n_right > VOCAB_MAX_TEXT)
-        return err_set(e, ERR_FORMAT, "merge %u joins texts of %zu and %zu bytes", b->list.n,
+        return err_set(e, ERR_FORMAT,
+                       "merge %u is too long: it joins texts of %zu and %zu bytes", b->list.n,
                        n_left, n_right);
     if (t->info.model == VOCAB_BPE_BYTES) {
         nl = letters_to_bytes(left, n_left, joined);
@@ -246,15 +245,15 @@ static int on_merge(void *ctx, const char *left, size_t n_left, const char *righ
         return err_set(e, ERR_FORMAT, "merge %u needs \"%.*s\", which is not a token",
                        b->list.n, (int)(len < 60 ? len : 60), text);
     }
-    /* One that would make a control token of text keeps its rank, as a pair that no text
-     * has. */
+    /* Text must not merge into other kinds of tokens.  Such a merge keeps its rank, but as a
+     * pair that never occurs. */
     if (!is_text_token(t, pair.left) || !is_text_token(t, pair.right) ||
         !is_text_token(t, pair.merged))
         pair = (struct pair){ t->info.n_token, t->info.n_token, 0 };
     return pair_list_add(&b->list, pair, e);
 }
 
-/* Enter where the merge joins two characters. */
+/* Add the two characters that a merge joins to the set of seams. */
 static void add_seam(struct tokenizer *t, const struct pair *pair)
 {
     size_t nl, nr, last;
@@ -269,7 +268,7 @@ static void add_seam(struct tokenizer *t, const struct pair *pair)
     last = utf8_start(left, 0, nl - 1);
     utf8_decode(left + last, nl - last, &before);
     utf8_decode(right, nr, &after);
-    /* A merge of byte tokens says nothing about characters: then nothing is cut. */
+    /* A merge of byte tokens may join any characters, so it disables all cuts. */
     if (before >= UTF8_SHORT || after >= UTF8_SHORT ||
         token_kind(t, pair->left) == TOKEN_BYTE || token_kind(t, pair->right) == TOKEN_BYTE)
         memset(t->seams, 0xff, ((size_t)1 << SEAM_BITS(&t->info)) / 8);
@@ -422,7 +421,7 @@ void tokenizer_strips(const struct tokenizer *t, uint32_t id, bool *left, bool *
 
 uint64_t tokenizer_least_ids(const struct tokenizer *t, uint64_t len)
 {
-    /* A normal form may be a third of what was given. */
+    /* Normalised text may have a third of the bytes. */
     uint64_t per_id = (uint64_t)t->longest * (t->info.nfc ? 3 : 1);
 
     for (uint32_t i = 0; i < t->all.n; i++)
