@@ -42,6 +42,12 @@ static int check_shape(const struct check *k, const struct tensor_info *t)
         /* One dimension too many is reported with the key of the last one. */
         uint32_t last = i;
 
+        /* The embedding itself sets this dimension; 0: catalogue.c does not take its rows. */
+        if (d == DIM_VOCAB && expected == 0) {
+            err_set(k->e, ERR_FORMAT, "it has %llu rows; expected 1 to %lld",
+                    (unsigned long long)t->ne[i], (long long)MAX_N_VOCAB);
+            return report(k, t);
+        }
         if (t->ne[i] == expected)
             continue;
         while (last >= 3 || dims[last] == DIM_NONE)
