@@ -568,8 +568,12 @@ static int64_t round_int(struct vm *vm, int64_t n, int64_t digits)
     int64_t unit = 1, rest, low;
 
     for (; digits < 0; digits++) {
-        if (__builtin_mul_overflow(unit, (int64_t)10, &unit))
-            return 0; /* the unit does not fit 64 bits */
+        if (unit == INT64_C(1000000000000000000)) { /* the next unit does not fit 64 bits */
+            if (digits == -1 && (n > 5 * unit || n < -5 * unit))
+                jv_fail(vm, ERR_BUDGET, "an integer does not fit 64 bits");
+            return 0;
+        }
+        unit *= 10;
     }
     rest = n % unit;
     if (rest < 0)

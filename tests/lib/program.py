@@ -11,6 +11,11 @@ MODELS = os.path.join(SRCDIR, "tests", "data", "models")
 TIMEOUT_S = 300  # only for what hangs; sanitizers are slow
 
 
+def budget(mib):
+    """A budget for --memory.  The program itself takes about 60 MiB more with sanitizers."""
+    return f"{mib + (128 if 'MW_SANITIZED' in os.environ else 0)}M"
+
+
 def environment(home, **more):
     env = dict(os.environ, HOME=home, **more)
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",

@@ -204,6 +204,7 @@ class Header(unittest.TestCase):
                      for path in (self.path, MODEL))
         self.assertGreater(fat["rows"]["program"], thin["rows"]["program"] + self.N * 150)
 
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
     def test_a_budget_without_room_for_it_is_refused_while_it_is_read(self):
         small = plan("-b", "300M")["smallest_budget_bytes"]
         for command in (["run", "-n", "1", "-m", self.path, "hi"], ["plan", self.path]):

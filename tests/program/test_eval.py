@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MODELS, memwall  # noqa: E402
+from program import MODELS, budget, memwall  # noqa: E402
 
 NAMES = ("llama-tiny", "gemma4-tiny-q4_0")
 
@@ -191,8 +191,8 @@ class Text(unittest.TestCase):
 class Plan(unittest.TestCase):
     def test_the_rows_add_up_and_stay_within_the_budget(self):
         for name in NAMES:
-            for budget in ("96M", "256M", "2G"):
-                r = memwall("plan", model(name), "-b", budget, "--json")
+            for size in (budget(96), budget(256), "2G"):
+                r = memwall("plan", model(name), "-b", size, "--json")
                 self.assertEqual((0, ""), (r.returncode, r.stderr))
                 d = json.loads(r.stdout)
                 self.assertTrue(d["fits"])

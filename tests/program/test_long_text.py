@@ -10,7 +10,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment, memwall  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 LLAMA = os.path.join(MODELS, "llama-tiny.gguf")
@@ -94,10 +94,10 @@ class LongText(unittest.TestCase):
 
     def test_ids_beyond_what_the_budget_holds_are_not_held(self):
         path = self.file("ids", "5 ", LONG)
-        code, said, peak = self.run_it("eval", MODEL, "--greedy", "1", "-b", "120M", "--ids", path)
+        code, said, peak = self.run_it("eval", MODEL, "--greedy", "1", "-b", budget(120), "--ids", path)
         self.assertEqual(1, code)
         self.assertRegex(said, r"too many ids; the limit is \d+")
-        self.assertLess(peak, 120 * MIB)
+        self.assertLess(peak, int(budget(120)[:-1]) * MIB)
 
     def test_a_text_is_evaluated_while_it_is_read(self):
         # The recording is opened with the first window: no more of the text was read.
@@ -132,7 +132,7 @@ class LongText(unittest.TestCase):
         """Plain mode on a terminal: wait for a text, type a line, and so on to the end.  The
         probe of the machine takes half of the budget, which must be less than a long text."""
         master, slave = pty.openpty()
-        p = subprocess.Popen([*self.measured, "-m", MODEL, "-b", "64M", "--ctx", "256", "-n", "2",
+        p = subprocess.Popen([*self.measured, "-m", MODEL, "-b", budget(64), "--ctx", "256", "-n", "2",
                               "--temp", "0", "--plain", "--continue"], stdin=slave, stdout=slave,
                              stderr=slave, env=environment(self.folder))
         os.close(slave)

@@ -13,25 +13,25 @@ MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 
 class Once(unittest.TestCase):
     def test_the_dashboard_is_printed_as_text(self):
-        r = memwall("chat", "--once", "-m", MODEL, "-b", "96M")
+        r = memwall("chat", "--once", "-m", MODEL, "-b", "256M")
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         self.assertNotIn("\x1b", r.stdout)
-        for words in ("of 96.0 MiB", "p program", "tokens       0 of 4,096", "head"):
+        for words in ("of  256 MiB", "p program", "tokens       0 of 4,096", "head"):
             self.assertIn(words, r.stdout)
 
     def test_the_same_without_the_name_of_the_command(self):
-        r = memwall("--once", "-m", MODEL, "-b", "96M")
+        r = memwall("--once", "-m", MODEL, "-b", "256M")
         self.assertEqual(0, r.returncode)
-        self.assertIn("of 96.0 MiB", r.stdout)
+        self.assertIn("of  256 MiB", r.stdout)
 
     def test_json_has_its_figures(self):
         for args in (("--once", "--json"), ("--json",)):
-            r = memwall("chat", *args, "-m", MODEL, "-b", "96M", "-c", "2k", "--kv", "f32")
+            r = memwall("chat", *args, "-m", MODEL, "-b", "256M", "-c", "2k", "--kv", "f32")
             self.assertEqual((0, ""), (r.returncode, r.stderr))
             self.assertEqual(1, r.stdout.count("\n"))
             figures = json.loads(r.stdout)
             self.assertEqual("idle", figures["state"])
-            self.assertEqual((2048, 96 << 20, "f32"),
+            self.assertEqual((2048, 256 << 20, "f32"),
                              tuple(figures["run"][k] for k in ("ctx", "budget_bytes", "kv_k")))
             self.assertEqual(0, figures["kv"]["tokens"])
             self.assertGreater(figures["mem"]["plan_kv_global"], 0)

@@ -23,7 +23,7 @@ class Tmux(unittest.TestCase):
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", "cat")
         # The shell reports the exit: tmux 3.3a sometimes misses the SIGCHLD of a pane.
         self.tmux("respawn-pane", "-k",
-                  f"'{MEMWALL}' chat -m '{MODEL}' -b 128M -t 1 --temp 0 -n 400; "
+                  f"'{MEMWALL}' chat -m '{MODEL}' -b 256M -t 1 --temp 0 -n 400; "
                   "echo exit status $?; cat")
 
     def tearDown(self):
@@ -52,7 +52,7 @@ class Tmux(unittest.TestCase):
         self.keys("hello", "Enter")
         self.sees("> hello", " tokens \u00b7 ", "ready")
         self.tmux("resize-window", "-x", "80", "-y", "24")
-        self.sees("ctx ", "of 128 MiB")
+        self.sees("ctx ", "of 256 MiB")
         self.assertEqual(24, len(self.screen().splitlines()))
         self.keys("/help", "Enter")
         self.sees("PgDn")

@@ -524,6 +524,8 @@ static const struct {
       ERR_UNSUPPORTED },
     { "{{ 99999999999999999999 }}", "line 1: an integer does not fit 64 bits",
       ERR_UNSUPPORTED },
+    { "{{ 9000000000000000000|round(-19) }}", "line 1: an integer does not fit 64 bits",
+      ERR_BUDGET },
     { "{% macro f(a) %}{% endmacro %}\n{{ f(1, 2) }}",
       "line 2: the macro \"f\" takes 1 arguments, not 2", ERR_FORMAT },
 };
