@@ -285,7 +285,7 @@ struct size {
 };
 
 static struct size sizes[] = {
-    { "with_all_weights_in_memory", "100M", "60", false },
+    { "with_all_weights_in_memory", "256M", "60", false },
     { "with_weights_that_are_streamed", NULL, "40", true },
 };
 
