@@ -417,7 +417,7 @@ static enum mw_done answer(struct mw_chat *c, const char *text, char **out, stru
         while (access(text + 6, F_OK) != 0)
             if (!say_words(c, out, "not yet ", false))
                 return MW_DONE_CANCELLED;
-        return say_words(c, out, "now it is", false) ? MW_DONE_STOP : MW_DONE_CANCELLED;
+        return say_words(c, out, "opened", false) ? MW_DONE_STOP : MW_DONE_CANCELLED;
     }
     if (strcmp(text, "think") == 0)
         return say_words(c, out, "let me think about this for a while", true) &&

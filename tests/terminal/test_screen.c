@@ -163,7 +163,7 @@ static void a_message_typed_during_an_answer_waits(void **state)
     f = fopen(gate, "w");
     assert_non_null(f);
     fclose(f);
-    sees(&run, "now it is");
+    sees(&run, "opened");
     sees(&run, "> say second");
     loses(&run, "queued; next");
 }
