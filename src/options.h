@@ -104,7 +104,7 @@ struct options {
     bool ctx_shift;
     const char *ids_file, *logits, *text;
     uint32_t greedy;
-    bool products; /* measure who multiplies faster */
+    bool products; /* measure whether our kernels or OpenBLAS multiply faster */
     bool tensors, ids, special, decode;
     bool chat, text_out, no_prompt;
     const char *template;

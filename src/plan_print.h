@@ -11,8 +11,9 @@
 /* Print one line: name, type, layers, sizes. */
 void plan_print_model(FILE *to, const struct mw_model_info *info);
 
-/* Print the model, the KV types of o, who multiplies (products), the table, and the predicted
- * speed.  is_mapped: the weights are read with mmap, so the budget does not cover them. */
+/* Print the model, the KV types of o, the code that multiplies (products), the table, and the
+ * predicted speed.  is_mapped: the weights are read with mmap, so the budget does not cover
+ * them. */
 void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
                 const struct mw_options *o, const struct mw_io_choice *io, const char *products,
                 bool is_mapped);

@@ -69,7 +69,7 @@ struct mw_run {
     char kv_k[8], kv_v[8];
     uint32_t threads;
     char isa[16];
-    char products[128];  /* who multiplies the matrices */
+    char products[128];  /* the code that multiplies the matrices */
     uint64_t hot_bytes;  /* of the weights that decoding one token uses */
     uint64_t file_bytes; /* of the model's files */
 };

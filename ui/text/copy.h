@@ -4,7 +4,7 @@
  *     OSC 52          a sequence that the caller writes to the terminal
  *     tmux            it ignores OSC 52 from programs by default; text is piped to
  *                     `tmux load-buffer -w -`
- *     a file          if the text is too long for both, or neither is available
+ *     a file          for text that is too long, or without OSC 52 and tmux
  *
  * The clipboard is never read.
  */
