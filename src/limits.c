@@ -143,9 +143,9 @@ static void keep_limits(const char *path, const struct key *k, const struct mw_l
     keep(path, line);
 }
 
-/* A line of the other file: processor, kernels, "exact" or "usual", weight type, operations a
- * second of the kernels and of OpenBLAS, its name.  The last line for a type is not needed: new
- * ones come first. */
+/* A line of the other file: program, processor, kernels, "exact" or "usual", weight type,
+ * operations a second of the kernels and of OpenBLAS, its name.  The last line for a type is
+ * not needed: new ones come first. */
 static bool find_product(const char *path, const char *cpu, struct mw_products *all,
                          struct mw_product *p)
 {
@@ -156,14 +156,14 @@ static bool find_product(const char *path, const char *cpu, struct mw_products *
     if (f == NULL)
         return false;
     while (!is_found && fgets(line, sizeof line, f) != NULL) {
-        char found[64], kernels[16], exact[8], type[16], blas[64];
+        char build[48], found[64], kernels[16], exact[8], type[16], blas[64];
         double a, b;
 
-        if (sscanf(line, "%63s %15s %7s %15s %lf %lf %63[^\n]", found, kernels, exact, type, &a,
-                   &b, blas) != 7 ||
-            strcmp(found, cpu) != 0 || strcmp(kernels, all->kernels) != 0 ||
-            strcmp(type, p->type) != 0 || (strcmp(exact, "exact") == 0) != all->exact ||
-            !(a > 0) || !(b >= 0))
+        if (sscanf(line, "%47s %63s %15s %7s %15s %lf %lf %63[^\n]", build, found, kernels,
+                   exact, type, &a, &b, blas) != 8 ||
+            strcmp(build, BUILD_NAME) != 0 || strcmp(found, cpu) != 0 ||
+            strcmp(kernels, all->kernels) != 0 || strcmp(type, p->type) != 0 ||
+            (strcmp(exact, "exact") == 0) != all->exact || !(a > 0) || !(b >= 0))
             continue;
         is_found = true;
         p->kernels_flops_s = a;
@@ -191,7 +191,8 @@ static bool find_products(const char *path, const char *cpu, struct mw_model *m,
 
 /*
  * These rates are kept for good: OpenBLAS and the kernels round differently, so that a choice
- * that changed from day to day would change answers.
+ * that changed from day to day would change answers.  Another version of the program has other
+ * kernels and measures again.
  */
 static void ensure_products(struct mw_model *m, const struct mw_options *o,
                             const struct paths *paths)
@@ -215,7 +216,7 @@ static void ensure_products(struct mw_model *m, const struct mw_options *o,
     for (uint32_t i = 0; i < p.n; i++) {
         char line[256];
 
-        snprintf(line, sizeof line, "%s %s %s %s %.0f %.0f %s\n", cpu, p.kernels,
+        snprintf(line, sizeof line, "%s %s %s %s %s %.0f %.0f %s\n", BUILD_NAME, cpu, p.kernels,
                  p.exact ? "exact" : "usual", p.product[i].type, p.product[i].kernels_flops_s,
                  p.product[i].blas_flops_s, p.blas[0] != '\0' ? p.blas : "none");
         keep(path, line);

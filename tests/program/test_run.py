@@ -323,5 +323,46 @@ class Wrong(unittest.TestCase):
         self.assertGreater(len(r.stdout), 1)
 
 
+class Products(unittest.TestCase):
+    """Who multiplies the matrices of prompts is measured once and kept."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = folder.name
+        self.kept = os.path.join(self.home, ".cache", "memwall", "products")
+
+    def products(self):
+        r = subprocess.run([MEMWALL, "plan", os.path.join(MODELS, "llama-tiny.gguf"), "-b", "1G"],
+                           env=environment(self.home), capture_output=True, text=True,
+                           timeout=TIMEOUT_S, check=True)
+        return next(x for x in r.stdout.splitlines() if x.startswith("products"))
+
+    def keep(self, build, kernels, blas):
+        """Change the kept line; its fields begin with the build, the rates are the sixth and
+        seventh."""
+        with open(self.kept, encoding="utf-8") as f:
+            words = f.readline().split(" ")
+        words[0], words[5], words[6] = build or words[0], kernels, blas
+        with open(self.kept, "w", encoding="utf-8") as f:
+            f.write(" ".join(words))
+
+    def test_kept_rates_decide_and_those_of_another_build_do_not(self):
+        self.products()
+        with open(self.kept, encoding="utf-8") as f:
+            line = f.read()
+        build = line.split(" ")[0]
+        if line.endswith(" none\n"):
+            self.skipTest("OpenBLAS cannot be loaded")
+        self.keep(build, "1e9", "1e12")
+        self.assertIn("openblas", self.products())
+        self.keep(build, "1e12", "1e9")
+        self.assertNotIn("openblas", self.products())
+        self.keep("0.0.0", "1e9", "1e12")
+        self.products()
+        with open(self.kept, encoding="utf-8") as f:
+            self.assertEqual([build, "0.0.0"], [x.split(" ")[0] for x in f])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
