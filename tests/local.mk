@@ -48,6 +48,7 @@ include tests/unit/text.mk
 include tests/unit/compute.mk
 include tests/unit/stream.mk
 include tests/unit/engine.mk
+include tests/unit/hub.mk
 include tests/unit/telemetry.mk
 include tests/unit/dash.mk
 include tests/unit/ui.mk

@@ -18,6 +18,7 @@ RANK = {
         "stream": 3, "kv": 3, "compute": 3, "text": 3,
         "model": 4,
         "session": 5,
+        "hub": 6,
     },
     "ui": {
         "term": 0,
@@ -28,7 +29,7 @@ RANK = {
     },
 }
 # Headers outside the rooms, and the only rooms that may include them (None: every room).
-FACES = {"engine/memwall.h": {"session"}, "ui/ui.h": None}
+FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": None}
 MAX_LINES = 900
 
 # What only src/ and ui/ may do: print, end the process, read the environment, take signals,
