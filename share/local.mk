@@ -1,8 +1,15 @@
-# share: completions, themes
+# share: completions, themes, and what a desktop shows of the program
 THEMES = share/themes/dark.theme share/themes/light.theme \
 	share/themes/high-contrast.theme share/themes/colour-blind.theme
 themesdir = $(pkgdatadir)/themes
 dist_themes_DATA = $(THEMES)
+
+iconsdir = $(datadir)/icons/hicolor/scalable/apps
+dist_icons_DATA = share/icons/memwall.svg
+applicationsdir = $(datadir)/applications
+dist_applications_DATA = share/applications/memwall.desktop
+metainfodir = $(datadir)/metainfo
+dist_metainfo_DATA = share/metainfo/org.memwall.memwall.metainfo.xml
 
 # The program writes completions and parts of the man pages from its tables.  After a change
 # of a table run "make update-tables"; a test compares.

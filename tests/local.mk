@@ -24,6 +24,7 @@ EXTRA_DIST += tests/tree/words.py tests/tree/references.py \
 	tests/lib/program.py tests/lib/gguf_template.py \
 	tests/lib/deny.py tests/lib/fail_with.h
 dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py \
+	tests/tree/test_package.py \
 	tests/program/test_budget.py tests/program/test_run.py tests/program/test_eval.py \
 	tests/program/test_long_text.py tests/program/test_once.py \
 	tests/program/test_surroundings.py tests/program/test_outputs.py \
