@@ -375,6 +375,8 @@ struct mw_chat;
 
 enum mw_role { MW_SYSTEM, MW_USER, MW_ASSISTANT };
 
+#define MW_STOP_BYTES 256 /* maximum length of a stop string */
+
 struct mw_chat_options {
     struct mw_options engine;
     struct mw_sampling sampling;
@@ -382,8 +384,10 @@ struct mw_chat_options {
     const char *format; /* name of a chat format; NULL: the model's own */
     bool raw;           /* use no chat format: continue the text as it is */
     enum mw_think think;
-    uint32_t n_predict;      /* maximum tokens of an answer; 0: until the context is full */
-    const char *const *stop; /* strings that end an answer, then NULL; or NULL */
+    uint32_t n_predict; /* maximum tokens of an answer; 0: until the context is full */
+    /* Texts that end an answer, of 1 to MW_STOP_BYTES bytes, then NULL; or NULL.  Neither the
+     * answer nor the conversation has the text. */
+    const char *const *stop;
 };
 
 struct mw_message {
@@ -395,7 +399,7 @@ struct mw_message {
 };
 
 enum mw_done {
-    MW_DONE_STOP,      /* the model ended its turn */
+    MW_DONE_STOP,      /* the model ended its turn, or a stop string came */
     MW_DONE_LENGTH,    /* n_predict was reached */
     MW_DONE_CANCELLED, /* mw_chat_cancel(); the text so far stays */
     MW_DONE_CONTEXT,   /* the context is full */
@@ -479,7 +483,8 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
 /* Change any options.  Posts MW_EVENT_PLAN (MW_EVENT_READY if the model was not loaded), or
  * MW_EVENT_ERROR: then all old options stay in force. */
 int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e);
-/* Stop the answer within one block, and drop queued messages.  Not queued itself. */
+/* Stop the answer within one block, and drop queued messages: each posts MW_EVENT_DONE with
+ * MW_DONE_CANCELLED.  Not queued itself. */
 void mw_chat_cancel(struct mw_chat *c);
 
 /* Any thread, at any time. */

@@ -79,6 +79,7 @@ static int run_chat(const struct options *o)
     c.chat.raw = o->raw;
     c.chat.think = (enum mw_think)o->think;
     c.chat.n_predict = o->predict;
+    c.chat.stop = o->stop;
     c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                  paths.data_dir };
     rc = ui_chat(&c, &e);

@@ -272,7 +272,7 @@ static int check(const struct options *o, struct err *e)
         return err_set(e, ERR_ARGUMENT, "--chat and --special cannot be combined");
     if (o->text_out && o->ids)
         return err_set(e, ERR_ARGUMENT, "--ids and --text cannot be combined");
-    if (o->template != NULL && (o->on_line >> OPT_FORMAT & 1) != 0)
+    if (o->template != NULL && o->on_line[OPT_FORMAT])
         return err_set(e, ERR_ARGUMENT, "--format and --template cannot be combined");
     for (size_t i = 0; !o->chat && i < sizeof of_chat / sizeof of_chat[0]; i++)
         if (options_given(o, of_chat[i].id))

@@ -9,8 +9,6 @@
 
 #include "src/command.h"
 
-_Static_assert(N_OPTION <= 64, "options.given has a bit for each option");
-
 void options_default(struct options *o)
 {
     *o = (struct options){ .speed = 1, .split = 0, .refresh = 0 };
@@ -18,7 +16,7 @@ void options_default(struct options *o)
 
 bool options_given(const struct options *o, enum option_id id)
 {
-    return (o->given >> id & 1) != 0;
+    return o->given[id];
 }
 
 int options_find(const char *name, size_t len, unsigned bits)
@@ -74,6 +72,26 @@ static void list_words(const char *choices, char *buf, size_t n)
     buf[at] = '\0';
 }
 
+/* Append a text to those of an option that can be given several times. */
+static int add_text(const struct option *row, const char **texts, const char *text,
+                    struct err *e)
+{
+    size_t len = strlen(text), n = 0;
+    char expected[80];
+
+    if (len < (size_t)row->min || len > (size_t)row->max) {
+        snprintf(expected, sizeof expected, "a text of %.0f to %.0f bytes", row->min, row->max);
+        return bad_value(row, text, expected, e);
+    }
+    while (texts[n] != NULL)
+        n++;
+    if (n == OPTIONS_TEXTS)
+        return err_set(e, ERR_ARGUMENT, "--%s can be given at most %d times", row->name,
+                       OPTIONS_TEXTS);
+    texts[n] = text;
+    return 0;
+}
+
 int options_set(struct options *o, enum option_id id, const char *text, struct err *e)
 {
     const struct option *row = &options_table[id];
@@ -87,6 +105,10 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
     case KIND_FLAG: *(bool *)to = true; break;
     case KIND_SET: *(int *)to = (int)row->min; break;
     case KIND_TEXT: *(const char **)to = text; break;
+    case KIND_TEXTS:
+        if (add_text(row, to, text, e) != 0)
+            return -1;
+        break;
     case KIND_FILE:
         if (text[0] == '\0')
             return bad_value(row, text, "a file name", e);
@@ -136,7 +158,7 @@ int options_set(struct options *o, enum option_id id, const char *text, struct e
         *(double *)to = x;
         break;
     }
-    o->given |= (uint64_t)1 << id;
+    o->given[id] = true;
     return 0;
 }
 
@@ -197,7 +219,11 @@ static int unknown(const struct command *c, const char *name, size_t len, struct
 /* Take a value from the command line, which overrides the configuration file. */
 static int take_value(struct options *o, int id, const char *value, struct err *e)
 {
-    o->on_line |= (uint64_t)1 << id;
+    const struct option *row = &options_table[id];
+
+    if (row->kind == KIND_TEXTS && !o->on_line[id]) /* remove those of the file */
+        memset((char *)o + row->at, 0, sizeof(const char * [OPTIONS_TEXTS + 1]));
+    o->on_line[id] = true;
     return options_set(o, (enum option_id)id, value, e);
 }
 
@@ -262,7 +288,7 @@ static int take_positional(struct options *o, const struct command *c, const cha
         o->arg = text;
         return 0;
     }
-    if (!c->takes_arg && c->needs_model && (o->on_line >> OPT_MODEL & 1) == 0)
+    if (!c->takes_arg && c->needs_model && !o->on_line[OPT_MODEL])
         return take_value(o, OPT_MODEL, text, e);
     return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", text);
 }

@@ -39,6 +39,7 @@ enum option_id {
     OPT_RAW,
     OPT_THINK,
     OPT_NO_THINK,
+    OPT_STOP,
     OPT_CTX_SHIFT,
     OPT_IDS_FILE,
     OPT_LOGITS,
@@ -85,6 +86,8 @@ enum option_id {
     N_OPTION,
 };
 
+#define OPTIONS_TEXTS 16 /* maximum values of an option that may be given several times */
+
 /* The values.  Texts point into the argument vector.  options_given() reports whether an
  * option was given; otherwise it has the value that options_default() stores. */
 struct options {
@@ -101,6 +104,7 @@ struct options {
     const char *system, *format;
     bool raw;
     int think; /* enum mw_think */
+    const char *stop[OPTIONS_TEXTS + 1]; /* then NULL */
     bool ctx_shift;
     const char *ids_file, *logits, *text;
     uint32_t greedy;
@@ -126,15 +130,16 @@ struct options {
     int blas; /* enum mw_blas */
     bool no_uring, sync_frames, count_bytes;
 
-    const char *arg;  /* the positional that is not the model, or NULL */
-    uint64_t given;   /* one bit per enum option_id: on the command line or in a file */
-    uint64_t on_line; /* the bits of given that come from the command line */
+    const char *arg;        /* the positional that is not the model, or NULL */
+    bool given[N_OPTION];   /* on the command line or in a file */
+    bool on_line[N_OPTION]; /* on the command line */
 };
 
 enum option_kind {
     KIND_FLAG,   /* bool: true */
     KIND_SET,    /* int: the row's min */
     KIND_TEXT,   /* const char *: any text */
+    KIND_TEXTS,  /* const char *[]: a text of min to max bytes per time it is given */
     KIND_FILE,   /* const char *: a path, for completion */
     KIND_SIZE,   /* const char *: "auto", 512M, 2G, 50% */
     KIND_WORD,   /* const char *: a word of choices */

@@ -141,6 +141,7 @@ void settings_chat(const struct options *o, const struct mw_model *m,
     out->raw = o->raw;
     out->think = (enum mw_think)o->think;
     out->n_predict = o->predict;
+    out->stop = o->stop;
 }
 
 /* True if the terminal cannot draw a screen, or the user has set ACCESSIBLE. */

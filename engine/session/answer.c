@@ -17,7 +17,7 @@ struct run {
     struct ids answer;           /* generated so far, also before it was stopped */
     size_t turn;                 /* of the answer in the conversation */
     struct answer_parser parser; /* thinking or text; decodes in raw mode too */
-    char held[256];              /* text that may be the beginning of a stop string */
+    char held[MW_STOP_BYTES];    /* text that may be the beginning of a stop string */
     size_t n_held;
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
@@ -62,7 +62,7 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
         for (size_t i = 0; a->stop[i] != NULL; i++) {
             size_t n = strlen(a->stop[i]), left = len - at;
 
-            if (n == 0 || memcmp(text + at, a->stop[i], n < left ? n : left) != 0)
+            if (memcmp(text + at, a->stop[i], n < left ? n : left) != 0)
                 continue;
             if (n <= left)
                 return at;
@@ -73,7 +73,8 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
     return len;
 }
 
-/* Append text of the answer up to a stop string.  Returns whether there was one. */
+/* Append text of the answer up to a stop string.  Returns whether there was one.  Then the ids
+ * are those of a longer text: drop them, and the next prompt makes them from the text. */
 static bool say_filtered(struct run *r, const char *text, size_t len, bool is_last)
 {
     char all[sizeof r->held + DECODE_MAX + 128];
@@ -86,9 +87,10 @@ static bool say_filtered(struct run *r, const char *text, size_t len, bool is_la
     if (end < n) {
         say(r, all, end, false);
         r->n_held = 0;
+        ids_free(&r->answer);
         return true;
     }
-    if (is_last || keep > sizeof r->held)
+    if (is_last)
         keep = 0;
     say(r, all, n - keep, false);
     memcpy(r->held, all + n - keep, keep);

@@ -4,7 +4,9 @@
  *   program --commands--> queue --> engine thread --events--> queue + descriptor --> program
  *
  * Commands run one after the other, in the order in which they were queued.  A cancel is not
- * queued.  Only the engine thread uses the conversation and changes the session.
+ * queued.  It marks the messages in the queue, and the engine thread takes a marked message out
+ * with the same event as an answer that was stopped.  Only the engine thread uses the
+ * conversation and changes the session.
  */
 #include "config.h"
 
@@ -37,6 +39,7 @@ struct settings {
 struct command {
     struct command *next;
     enum command_kind kind;
+    bool is_cancelled; /* a message that the conversation does not get */
     char *text;
     size_t len;
     size_t n;
@@ -89,16 +92,32 @@ static const char *put_string(char **at, const char *text)
     return copy;
 }
 
+/* Count the stop strings and their bytes. */
+static int count_stops(const char *const *stop, size_t *n, size_t *bytes, struct err *e)
+{
+    *n = *bytes = 0;
+    for (; stop != NULL && stop[*n] != NULL; ++*n) {
+        size_t len = strlen(stop[*n]);
+
+        if (len == 0 || len > MW_STOP_BYTES)
+            return err_set(e, ERR_ARGUMENT,
+                           "a stop string of %zu bytes is not of 1 to %d bytes", len,
+                           MW_STOP_BYTES);
+        *bytes += len + 1;
+    }
+    return 0;
+}
+
 static int settings_copy(struct settings *out, const struct mw_chat_options *o, struct err *e)
 {
-    size_t n_stop = 0, bytes = string_bytes(o->system) + string_bytes(o->format) +
-                               string_bytes(o->engine.isa) +
-                               string_bytes(o->engine.cache_folder);
+    size_t n_stop, bytes;
     const char **stop;
     char *at;
 
-    while (o->stop != NULL && o->stop[n_stop] != NULL)
-        bytes += string_bytes(o->stop[n_stop++]);
+    if (count_stops(o->stop, &n_stop, &bytes, e) != 0)
+        return -1;
+    bytes += string_bytes(o->system) + string_bytes(o->format) + string_bytes(o->engine.isa) +
+             string_bytes(o->engine.cache_folder);
     stop = malloc((n_stop + 1) * sizeof *stop + bytes);
     if (stop == NULL)
         return err_memory(e, "the options");
@@ -320,6 +339,12 @@ static void do_send(struct mw_chat *c, struct command *command)
 {
     struct err e = ERR_INIT;
 
+    if (command->is_cancelled) {
+        events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_DONE,
+                                                   .receipt.done = MW_DONE_CANCELLED,
+                                                   .err = ERR_INIT });
+        return;
+    }
     if (conversation_add(&c->conversation, CHAT_USER, command->text, command->len, &e) ==
         NULL) {
         post_error(c, &e);
@@ -683,35 +708,13 @@ int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *
 
 void mw_chat_cancel(struct mw_chat *c)
 {
-    struct command *dropped = NULL, **end = &dropped;
-
     pthread_mutex_lock(&c->lock);
     atomic_store(&c->cancel, true);
-    /* Drop queued messages, but no other commands. */
-    for (struct command **at = &c->first; *at != NULL;) {
-        struct command *command = *at;
-
-        if (command->kind != DO_SEND) {
-            at = &command->next;
-            continue;
-        }
-        *at = command->next;
-        command->next = NULL;
-        *end = command;
-        end = &command->next;
-    }
-    c->last = c->first;
-    while (c->last != NULL && c->last->next != NULL)
-        c->last = c->last->next;
+    for (struct command *command = c->first; command != NULL; command = command->next)
+        command->is_cancelled = command->kind == DO_SEND;
     if (c->session != NULL)
         mw_session_cancel(c->session);
     pthread_mutex_unlock(&c->lock);
-    while (dropped != NULL) {
-        struct command *next = dropped->next;
-
-        command_free(dropped);
-        dropped = next;
-    }
 }
 
 void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)

@@ -111,6 +111,30 @@ class Output(unittest.TestCase):
             self.assertIn(word, r.stderr)
         self.assertEqual(memwall("run", *GREEDY, "hello").stdout, r.stdout)
 
+    def test_an_answer_ends_before_the_first_of_the_stop_strings(self):
+        whole = memwall("run", *GREEDY, "--raw", "hello").stdout
+        early, late = whole[-9:-7], whole[-3:-1]
+        self.assertLess(0, whole.index(early))
+        for stops in ((late, early), (early, late)):
+            r = memwall("run", *GREEDY, "--raw", "hello",
+                        *(word for text in stops for word in ("--stop", text)))
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+            self.assertEqual(whole[:whole.index(early)], r.stdout)
+
+    def test_stop_strings_of_the_command_line_replace_those_of_the_file(self):
+        whole = memwall("run", *GREEDY, "--raw", "hello").stdout
+        early, late = whole[-9:-7], whole[-3:-1]
+        config = f'stop = nowhere\nstop = "{early}"\n'
+        r = memwall("run", *GREEDY, "--raw", "hello", config=config)
+        self.assertEqual(whole[:whole.index(early)], r.stdout, r.stderr)
+        r = memwall("run", *GREEDY, "--raw", "--stop", late, "hello", config=config)
+        self.assertEqual(whole[:whole.index(late)], r.stdout, r.stderr)
+
+    def test_a_stop_string_must_not_be_empty(self):
+        r = memwall("run", *GREEDY, "--stop", "", "hello")
+        self.assertEqual(2, r.returncode)
+        self.assertIn("--stop", r.stderr)
+
     def test_the_same_seed_gives_the_same_answer(self):
         args = ("run", "-m", MODEL, "--temp", "1", "-n", "30", "hello")
         a, b, c = (memwall(*args, "--seed", s).stdout for s in ("1", "1", "2"))

@@ -53,7 +53,7 @@ static enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said)
         struct mw_event event;
 
         if (poll(&p, 1, 60000) != 1)
-            fail_msg("no event for a minute");
+            fail_msg("no event came within a minute");
         while (mw_chat_next(c, &event)) {
             said->last = event.kind;
             if (event.kind == MW_EVENT_TEXT && said->len + event.len < sizeof said->text) {
@@ -589,6 +589,56 @@ static void a_stop_string_ends_the_answer_before_itself(void **state)
     mw_chat_close(c);
 }
 
+static void the_next_prompt_has_the_answer_without_its_stop_string(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_message messages[2] = { { .role = MW_USER, .text = "hello there", .len = 11 },
+                                      { .role = MW_ASSISTANT } };
+    struct mw_chat *c = open_chat(&o);
+    struct said whole, cut, next, fresh;
+    char stop[4] = { 0 };
+    const char *stops[] = { stop, NULL };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "hello there", &whole);
+    mw_chat_close(c);
+    memcpy(stop, whole.text + whole.len / 2, 3);
+    o.stop = stops;
+    c = open_chat(&o);
+    ask(c, "hello there", &cut);
+    assert_in_range(cut.len, 1, whole.len / 2);
+    ask(c, "again", &next);
+    mw_chat_close(c);
+
+    messages[1].text = cut.text;
+    messages[1].len = cut.len;
+    c = open_chat(&o);
+    assert_int_equal(mw_chat_restore(c, messages, 2, 0, &e), 0);
+    ask(c, "again", &fresh);
+    assert_int_equal(next.receipt.n_prompt + next.receipt.n_reused, fresh.receipt.n_prompt);
+    assert_string_equal(next.text, fresh.text);
+    mw_chat_close(c);
+}
+
+static void a_stop_string_that_is_empty_or_too_long_is_refused(void **state)
+{
+    char text[MW_STOP_BYTES + 2] = { 0 };
+    const char *stops[] = { "a", text, NULL };
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o.stop = stops;
+    assert_int_equal(mw_chat_open(&c, model, &o, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+    memset(text, 'x', MW_STOP_BYTES + 1);
+    assert_int_equal(mw_chat_open(&c, model, &o, &e), -1);
+    text[MW_STOP_BYTES] = '\0';
+    mw_chat_close(open_chat(&o));
+}
+
 static void a_cancel_stops_and_the_chat_goes_on(void **state)
 {
     struct mw_chat_options o = base_options();
@@ -617,6 +667,30 @@ static void a_cancel_stops_and_the_chat_goes_on(void **state)
                     said.receipt.done == MW_DONE_STOP || said.receipt.done == MW_DONE_CONTEXT);
         assert_int_equal(mw_chat_rewind(c, 0, &e), 0);
     }
+    mw_chat_close(c);
+}
+
+static void every_message_that_a_cancel_drops_ends_with_an_event(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(&o);
+    struct said first, said;
+    struct mw_event event;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "one", &first);
+    assert_int_equal(mw_chat_rewind(c, 0, &e), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(mw_chat_send(c, "go", 2, &e), 0);
+    mw_chat_cancel(c);
+    settle(c);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+    assert_false(mw_chat_next(c, &event));
+    assert_int_equal(mw_chat_rewind(c, 0, &e), 0);
+    ask(c, "one", &said);
+    assert_string_equal(said.text, first.text);
     mw_chat_close(c);
 }
 
@@ -698,7 +772,10 @@ int main(void)
         cmocka_unit_test(with_the_shift_on_the_oldest_turns_are_dropped),
         cmocka_unit_test(older_messages_that_are_not_held_end_in_a_full_context_or_are_dropped),
         cmocka_unit_test(a_stop_string_ends_the_answer_before_itself),
+        cmocka_unit_test(the_next_prompt_has_the_answer_without_its_stop_string),
+        cmocka_unit_test(a_stop_string_that_is_empty_or_too_long_is_refused),
         cmocka_unit_test(a_cancel_stops_and_the_chat_goes_on),
+        cmocka_unit_test(every_message_that_a_cancel_drops_ends_with_an_event),
         cmocka_unit_test(a_budget_below_the_floor_can_be_raised),
         cmocka_unit_test(a_chat_that_did_not_load_is_not_half_loaded_by_a_change_that_fails),
     };

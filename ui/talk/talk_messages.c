@@ -86,8 +86,8 @@ void messages_begin_answer(struct talk *t, bool resumes)
     changed(t);
 }
 
-/* The engine is free.  While it applies a change, which may take seconds, messages wait here:
- * talk_stop would drop one that waits in the engine, without an answer. */
+/* The engine is free.  While it applies a change, which may take seconds, messages wait here,
+ * and talk_stop() puts them back into the input line. */
 static bool is_free(const struct talk *t)
 {
     return t->state == TALK_READY && t->changes.n_pending == 0;
