@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
+#include "engine/base/json_write.h"
 #include "src/command.h"
 #include "src/eval_text.h"
 #include "src/id_list.h"
@@ -55,14 +57,18 @@ static int write_row(void *ctx, uint32_t pos, const float *logits, struct err *e
     return 0;
 }
 
-/* Print o->greedy ids, starting with id; each is evaluated for the next one. */
+/* Print o->greedy ids, starting with id; each is evaluated for the next one.  j is NULL, or the
+ * object that gets them. */
 static int print_greedy(struct mw_session *s, const struct options *o, uint32_t n_vocab,
-                        uint32_t id, struct progress *p, struct err *e)
+                        uint32_t id, struct json *j, struct progress *p, struct err *e)
 {
-    if (o->json)
-        fputs("{\"greedy\":[", stdout);
+    if (j != NULL)
+        json_array(j, "greedy");
     for (uint32_t i = 0; i < o->greedy; i++) {
-        printf("%s%" PRIu32, i == 0 ? "" : o->json ? "," : " ", id);
+        if (j != NULL)
+            json_u64(j, NULL, id);
+        else
+            printf("%s%" PRIu32, i == 0 ? "" : " ", id);
         report_flush();
         if (progress_is_due(p))
             progress_count(p, "greedy", "tokens", i, o->greedy);
@@ -72,7 +78,10 @@ static int print_greedy(struct mw_session *s, const struct options *o, uint32_t 
             return -1;
         id = most_likely(mw_session_logits(s), n_vocab);
     }
-    puts(o->json ? "]}" : "");
+    if (j != NULL)
+        json_end(j);
+    else
+        puts("");
     return 0;
 }
 
@@ -95,6 +104,30 @@ static int write_logits(struct mw_session *s, const struct mw_model *m, const st
     return r == 0 ? 0 : err_at(e, o->logits, ERR_NO_OFFSET, NULL);
 }
 
+/* Print the greedy ids, if requested.  With --json, print one object in any case. */
+static int print_result(struct mw_session *s, const struct options *o, const struct rows *rows,
+                        uint64_t from_ns, struct err *e)
+{
+    struct json out, *j = o->json ? &out : NULL;
+
+    if (j != NULL) {
+        json_start_stream(j, stdout);
+        json_object(j, NULL);
+        json_u64(j, "n_evaluated", rows->n_total);
+        json_double(j, "seconds", (double)(clock_ns() - from_ns) / 1e9, 3);
+    }
+    if (o->greedy > 0) {
+        progress_restart(rows->progress, 0);
+        if (print_greedy(s, o, rows->n_vocab, rows->best, j, rows->progress, e) != 0)
+            return -1;
+    }
+    if (j != NULL) {
+        json_end(j);
+        json_line(j);
+    }
+    return 0;
+}
+
 static int eval_id_list(struct mw_model *m, struct mw_options *engine, const struct options *o,
                         struct eval_watch *w, struct err *e)
 {
@@ -103,6 +136,7 @@ static int eval_id_list(struct mw_model *m, struct mw_options *engine, const str
     struct progress p;
     struct rows rows;
     uint32_t *ids = NULL;
+    uint64_t from_ns;
     uint32_t max;
     size_t n = 0;
     int r = -1;
@@ -122,16 +156,15 @@ static int eval_id_list(struct mw_model *m, struct mw_options *engine, const str
     }
     if (mw_session_open(&s, m, engine, e) != 0 || eval_watch_open(w, s, m, o, e) != 0)
         goto done;
+    from_ns = clock_ns();
     if (o->logits != NULL)
         r = write_logits(s, m, o, ids, n, &rows, e);
     else
         r = mw_session_eval(s, ids, n, NULL, NULL, e);
     if (r == 0 && o->logits == NULL)
         rows.best = most_likely(mw_session_logits(s), info.n_vocab);
-    if (r == 0 && o->greedy > 0) {
-        progress_restart(&p, 0);
-        r = print_greedy(s, o, info.n_vocab, rows.best, &p, e);
-    }
+    if (r == 0)
+        r = print_result(s, o, &rows, from_ns, e);
 done:
     progress_clear(&p);
     if (eval_watch_close(w, r == 0 ? e : NULL) != 0)

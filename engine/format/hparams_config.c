@@ -154,18 +154,18 @@ static void read_heads_by_kind(struct config_lookup *l, struct hparams *h)
     const struct json_node *own = json_get(l->node, "per_layer_config");
 
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
-        struct layer_hparams *y = &h->layers[i];
+        struct layer_hparams *layer = &h->layers[i];
         struct config_lookup one = { .e = l->e };
         char index[16];
 
         snprintf(index, sizeof index, "%u", i);
         one.node = json_get(own, index);
         refuse_members(&one);
-        y->head_dim_k = (uint32_t)config_int(&one, "head_dim", 1, MAX_HEAD_DIM,
-                                             y->is_sliding ? dim : global_dim);
-        y->head_dim_v = y->head_dim_k;
-        y->n_head_kv = (uint32_t)config_int(&one, "num_key_value_heads", 1, MAX_N_HEAD,
-                                            y->is_sliding ? kv : global_kv);
+        layer->head_dim_k = (uint32_t)config_int(&one, "head_dim", 1, MAX_HEAD_DIM,
+                                                 layer->is_sliding ? dim : global_dim);
+        layer->head_dim_v = layer->head_dim_k;
+        layer->n_head_kv = (uint32_t)config_int(&one, "num_key_value_heads", 1, MAX_N_HEAD,
+                                                layer->is_sliding ? kv : global_kv);
         l->failed = l->failed || one.failed;
     }
 }
@@ -196,12 +196,12 @@ static void read_layers(struct config_lookup *l, struct hparams *h)
         config_fail(l, "head_dim");
     }
     for (uint32_t i = 0; i < h->n_layer; i++) {
-        struct layer_hparams *y = &h->layers[i];
+        struct layer_hparams *layer = &h->layers[i];
 
-        y->n_head = (uint32_t)heads;
-        y->n_head_kv = (uint32_t)kv;
-        y->head_dim_k = y->head_dim_v = (uint32_t)dim;
-        y->n_ff = (uint32_t)ff;
+        layer->n_head = (uint32_t)heads;
+        layer->n_head_kv = (uint32_t)kv;
+        layer->head_dim_k = layer->head_dim_v = (uint32_t)dim;
+        layer->n_ff = (uint32_t)ff;
     }
     if (arch_has(h->arch, TRAIT_HEADS_BY_KIND) && !l->failed)
         read_heads_by_kind(l, h);

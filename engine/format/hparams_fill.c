@@ -102,18 +102,18 @@ static int check_heads(const struct catalogue *c, struct err *e)
     const struct hparams *h = &c->hparams;
 
     for (uint32_t i = 0; i < h->n_layer; i++) {
-        const struct layer_hparams *y = &h->layers[i];
+        const struct layer_hparams *layer = &h->layers[i];
 
-        if (y->n_head % y->n_head_kv != 0) {
+        if (layer->n_head % layer->n_head_kv != 0) {
             err_set(e, ERR_FORMAT, "layer %u has %u KV heads, which do not divide its %u heads",
-                    i, y->n_head_kv, y->n_head);
+                    i, layer->n_head_kv, layer->n_head);
             return at_word(c, WORD_N_HEAD_KV, e);
         }
         /* Keeps every product of sizes below well under 63 bits. */
-        if ((uint64_t)y->n_head * y->head_dim_k > (1u << 24) ||
-            (uint64_t)y->n_head * y->head_dim_v > (1u << 24)) {
-            err_set(e, ERR_FORMAT, "%u heads of %u values are too many", y->n_head,
-                    y->head_dim_k);
+        if ((uint64_t)layer->n_head * layer->head_dim_k > (1u << 24) ||
+            (uint64_t)layer->n_head * layer->head_dim_v > (1u << 24)) {
+            err_set(e, ERR_FORMAT, "%u heads of %u values are too many", layer->n_head,
+                    layer->head_dim_k);
             return at_word(c, WORD_N_HEAD, e);
         }
     }
@@ -127,13 +127,13 @@ static int check_shared(const struct catalogue *c, struct err *e)
     uint32_t first = h->n_layer - h->n_layer_kv_shared;
 
     for (uint32_t i = first; i < h->n_layer; i++) {
-        const struct layer_hparams *y = &h->layers[i], *donor = NULL;
+        const struct layer_hparams *layer = &h->layers[i], *donor = NULL;
 
         for (uint32_t j = 0; j < first; j++)
-            if (h->layers[j].is_sliding == y->is_sliding)
+            if (h->layers[j].is_sliding == layer->is_sliding)
                 donor = &h->layers[j];
-        if (donor == NULL || donor->n_head_kv != y->n_head_kv ||
-            donor->head_dim_k != y->head_dim_k || donor->head_dim_v != y->head_dim_v) {
+        if (donor == NULL || donor->n_head_kv != layer->n_head_kv ||
+            donor->head_dim_k != layer->head_dim_k || donor->head_dim_v != layer->head_dim_v) {
             err_set(e, ERR_FORMAT,
                     "layer %u has no earlier layer whose keys and values it could use", i);
             return at_word(c, WORD_N_LAYER_KV_SHARED, e);

@@ -267,14 +267,14 @@ static void read_heads(struct lookup *l, struct hparams *h)
     k_swa = get_int(l, "attention.key_length_swa", 1, MAX_HEAD_DIM, k);
     v_swa = get_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, v);
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
-        struct layer_hparams *y = &h->layers[i];
-        bool own_size = y->is_sliding && arch_has(h->arch, TRAIT_HEADS_BY_KIND);
+        struct layer_hparams *layer = &h->layers[i];
+        bool own_size = layer->is_sliding && arch_has(h->arch, TRAIT_HEADS_BY_KIND);
 
-        y->n_head = (uint32_t)heads[i];
-        y->n_head_kv = (uint32_t)(kv[i] < 0 ? heads[i] : kv[i]);
-        y->n_ff = (uint32_t)ff[i];
-        y->head_dim_k = (uint32_t)(own_size ? k_swa : k);
-        y->head_dim_v = (uint32_t)(own_size ? v_swa : v);
+        layer->n_head = (uint32_t)heads[i];
+        layer->n_head_kv = (uint32_t)(kv[i] < 0 ? heads[i] : kv[i]);
+        layer->n_ff = (uint32_t)ff[i];
+        layer->head_dim_k = (uint32_t)(own_size ? k_swa : k);
+        layer->head_dim_v = (uint32_t)(own_size ? v_swa : v);
     }
     if (!l->failed && k == 0) {
         spell(l, "attention.key_length");

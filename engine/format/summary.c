@@ -112,9 +112,9 @@ static void add_table(struct summary *s, const struct catalogue *c, const struct
 
 /* Adds a tensor that the model reads: its parameters, and the bytes that a token reads. */
 static void add_used(struct summary *s, const struct catalogue *c, const struct tensor_info *t,
-                     enum summary_use use, int32_t layer)
+                     enum summary_use use, int32_t number)
 {
-    struct summary_layer *y = layer >= 0 ? &s->layers[layer] : NULL;
+    struct summary_layer *layer = number >= 0 ? &s->layers[number] : NULL;
     uint64_t n = params_of(t), hot = t->bytes, active = n;
 
     s->n_param += n;
@@ -127,8 +127,8 @@ static void add_used(struct summary *s, const struct catalogue *c, const struct 
         active = n / s->n_expert * s->n_expert_used;
     }
     s->n_param_active += active;
-    if (y != NULL)
-        y->n_param += n;
+    if (layer != NULL)
+        layer->n_param += n;
     if (use == SUMMARY_RESIDENT) {
         s->resident_bytes += t->bytes;
         return;
@@ -138,9 +138,9 @@ static void add_used(struct summary *s, const struct catalogue *c, const struct 
         s->n_param_embd += n;
     }
     s->hot_bytes += hot;
-    if (y != NULL) {
-        y->bytes += t->bytes;
-        y->hot_bytes += hot;
+    if (layer != NULL) {
+        layer->bytes += t->bytes;
+        layer->hot_bytes += hot;
     }
 }
 
@@ -182,24 +182,24 @@ static void describe_layers(struct summary *s, const struct hparams *h)
 
     for (uint32_t i = 0; i < h->n_layer; i++) {
         const struct layer_hparams *from = &h->layers[i];
-        struct summary_layer *y = &s->layers[i];
+        struct summary_layer *layer = &s->layers[i];
 
-        y->is_sliding = from->is_sliding;
-        y->n_head = from->n_head;
-        y->n_head_kv = from->n_head_kv;
-        y->head_dim_k = from->head_dim_k;
-        y->head_dim_v = from->head_dim_v;
-        y->n_ff = from->n_ff;
+        layer->is_sliding = from->is_sliding;
+        layer->n_head = from->n_head;
+        layer->n_head_kv = from->n_head_kv;
+        layer->head_dim_k = from->head_dim_k;
+        layer->head_dim_v = from->head_dim_v;
+        layer->n_ff = from->n_ff;
         if (i < first) {
             last[from->is_sliding] = (int32_t)i;
-            y->kv_values =
+            layer->kv_values =
                 (uint64_t)from->n_head_kv * ((uint64_t)from->head_dim_k + from->head_dim_v);
             if (from->is_sliding)
-                s->kv_sliding_values += y->kv_values;
+                s->kv_sliding_values += layer->kv_values;
             else
-                s->kv_global_values += y->kv_values;
+                s->kv_global_values += layer->kv_values;
         }
-        y->kv_from = last[from->is_sliding];
+        layer->kv_from = last[from->is_sliding];
     }
 }
 

@@ -64,8 +64,16 @@ class Ids(unittest.TestCase):
             r = memwall("eval", model(name), "--ids", os.path.join(MODELS, name + ".ids"),
                         "--greedy", "32", "--exact", "--kv", "f32", "--json")
             self.assertEqual(0, r.returncode, r.stderr)
-            self.assertEqual([int(x) for x in text_of(name + ".greedy").split()],
-                             json.loads(r.stdout)["greedy"])
+            d = json.loads(r.stdout)
+            self.assertEqual([int(x) for x in text_of(name + ".greedy").split()], d["greedy"])
+            self.assertEqual(len(text_of(name + ".ids").split()), d["n_evaluated"])
+            self.assertGreaterEqual(d["seconds"], 0)
+
+    def test_json_is_one_object_even_if_only_logits_are_written(self):
+        r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6 7"),
+                    "--logits", self.path("out"), "--json")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        self.assertEqual({"n_evaluated", "seconds"}, set(json.loads(r.stdout)))
 
     def test_ids_may_be_separated_as_one_likes(self):
         ids = text_of("llama-tiny.ids").split()

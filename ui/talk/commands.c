@@ -2,7 +2,6 @@
 
 #include "ui/talk/commands.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,31 +177,6 @@ static void offer_words(struct offer *o, const char *words)
     }
 }
 
-static void offer_themes(struct offer *o, struct talk *t)
-{
-    const char *folder = talk_settings(t)->paths.config_dir;
-    char path[4200];
-    struct dirent *entry;
-    DIR *dir;
-
-    for (size_t i = 0; theme_texts[i].name != NULL; i++)
-        offer(o, theme_texts[i].name);
-    if (folder == NULL)
-        return;
-    snprintf(path, sizeof path, "%s/themes", folder);
-    dir = opendir(path);
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        size_t n = strlen(entry->d_name);
-
-        if (n > 6 && strcmp(entry->d_name + n - 6, ".theme") == 0) {
-            snprintf(path, sizeof path, "%.*s", (int)(n - 6), entry->d_name);
-            offer(o, path);
-        }
-    }
-    if (dir != NULL)
-        closedir(dir);
-}
-
 static void offer_chats(struct offer *o, struct talk *t)
 {
     struct store_entry *list = NULL;
@@ -229,7 +203,7 @@ static void offer_settings(struct offer *o, struct talk *t)
         o->head += n + 1;
         o->typed += n + 1;
         if (row != NULL && row->argument == ARG_THEME)
-            offer_themes(o, t);
+            theme_names(talk_settings(t)->paths.config_dir, offer, o);
         else if (row != NULL && row->words != NULL)
             offer_words(o, row->words);
         return;
@@ -275,7 +249,7 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
     case ARG_PATH:
     case ARG_OUTPUT: path_complete(o.typed, offer, &o); break;
     case ARG_WORDS: offer_words(&o, row->words); break;
-    case ARG_THEME: offer_themes(&o, t); break;
+    case ARG_THEME: theme_names(talk_settings(t)->paths.config_dir, offer, &o); break;
     case ARG_CHAT: offer_chats(&o, t); break;
     case ARG_COMMAND:
         for (size_t i = 0; slash_commands[i].name != NULL; i++)

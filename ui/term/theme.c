@@ -8,9 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/term/path.h"
-
 #define THEME_FILE_MAX 65536
+#define SUFFIX         ".theme"
 
 static const struct ui_color own = { -1, -1, -1 };
 
@@ -252,7 +251,7 @@ int theme_find(struct theme *out, const char *name, const char *config_dir, stru
     if (strchr(name, '/') != NULL)
         return from_file(out, name, name, e);
     if (config_dir != NULL) {
-        snprintf(path, sizeof path, "%s/themes/%s.theme", config_dir, name);
+        snprintf(path, sizeof path, "%s/themes/%s" SUFFIX, config_dir, name);
         if (from_file(out, name, path, e) == 0)
             return 0;
         if (e->sys != ENOENT)
@@ -263,4 +262,37 @@ int theme_find(struct theme *out, const char *name, const char *config_dir, stru
             return theme_parse(out, name, theme_texts[i].text, e);
     return err_set(e, ERR_ARGUMENT,
                    "unknown theme \"%.40s\" (dark, light, high-contrast, colour-blind)", name);
+}
+
+struct names {
+    path_add_fn *add;
+    void *list;
+    size_t folder; /* bytes of a path before the name */
+};
+
+static void add_file(void *ctx, const char *path)
+{
+    const struct names *to = ctx;
+    const char *file = path + to->folder;
+    size_t n = strlen(file), suffix = strlen(SUFFIX);
+    char name[256];
+
+    if (n <= suffix || strcmp(file + n - suffix, SUFFIX) != 0)
+        return;
+    snprintf(name, sizeof name, "%.*s", (int)(n - suffix), file);
+    to->add(to->list, name);
+}
+
+void theme_names(const char *config_dir, path_add_fn *add, void *list)
+{
+    struct names to = { .add = add, .list = list };
+    char folder[4096];
+
+    for (size_t i = 0; theme_texts[i].name != NULL; i++)
+        add(list, theme_texts[i].name);
+    if (config_dir == NULL)
+        return;
+    to.folder = (size_t)snprintf(folder, sizeof folder, "%s/themes/", config_dir);
+    if (to.folder < sizeof folder)
+        path_complete(folder, add_file, &to);
 }

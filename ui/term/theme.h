@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "ui/term/path.h"
 #include "ui/term/role.h"
 
 enum ui_colors { UI_COLOR_NONE, UI_COLOR_16, UI_COLOR_256, UI_COLOR_RGB };
@@ -61,5 +62,8 @@ int theme_parse(struct theme *out, const char *name, const char *text, struct er
  * with a '/' is a path.  config_dir may be NULL.
  */
 int theme_find(struct theme *out, const char *name, const char *config_dir, struct err *e);
+
+/* Calls add(list, name) for each theme that theme_find() finds without a '/'. */
+void theme_names(const char *config_dir, path_add_fn *add, void *list);
 
 #endif
