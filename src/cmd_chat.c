@@ -8,19 +8,12 @@
 
 #include "engine/base/folder.h"
 #include "src/command.h"
-#include "src/config_file.h"
 #include "src/limits.h"
 #include "src/once.h"
 #include "src/paths.h"
 #include "src/plan_print.h"
 #include "src/settings.h"
 #include "ui/ui.h"
-
-/* Apply the options of the command line to the model's recommendation. */
-static void overlay(void *ctx, struct mw_sampling *s)
-{
-    settings_overlay(ctx, s);
-}
 
 static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
 {
@@ -44,48 +37,35 @@ static int refuse(const struct options *o, const struct mw_options *engine, cons
 
 static int run_chat(const struct options *o)
 {
-    struct ui_chat_options c = { .model_path = o->model,
-                                 .limits = limits,
-                                 .overlay = overlay,
-                                 .overlay_ctx = (void *)(uintptr_t)o,
-                                 .open_chat = o->last_chat ? "" : o->open_chat,
-                                 .telemetry = o->telemetry,
-                                 .force = o->force,
-                                 .no_save = o->no_save,
-                                 .quiet = o->quiet,
-                                 .check_setting = config_file_check,
-                                 .setting_names = config_file_keys() };
+    struct options used = *o;
+    struct mw_options *engine = &used.chat.engine;
+    struct ui_chat_options c = { .options = &used, .limits = limits };
     struct settings_notice notice;
     struct err e = ERR_INIT;
     struct paths paths;
     int rc;
 
-    settings_screen(o, &c.ui);
+    settings_screen(o, &used.ui);
+    settings_engine(o, engine, &notice);
     if (o->once || o->json) {
-        if (settings_engine(o, &c.chat.engine, &notice, &e) != 0)
-            return report_error(&e);
         settings_report(o, &notice);
-        return once_chat(o, &c.chat.engine, &e) == 0 ? EXIT_OK : refuse(o, &c.chat.engine, &e);
+        return once_chat(o, engine, &e) == 0 ? EXIT_OK : refuse(o, engine, &e);
     }
-    if (!isatty(STDOUT_FILENO) || (!c.ui.plain && !ui_can_draw()))
+    if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw()))
         return cmd_run.run(o);
-    if (settings_engine(o, &c.chat.engine, &notice, &e) != 0 || paths_find(&paths, &e) != 0)
+    if (paths_find(&paths, &e) != 0)
         return report_error(&e);
     folder_make(paths.cache_dir); /* if that fails, nothing is cached */
+    engine->cache_folder = paths.cache_dir;
+    used.chat.stop = o->stop;
+    used.open_chat = o->last_chat ? "" : o->open_chat;
     c.notice = notice.lowered;
-    c.chat.engine.cache_folder = paths.cache_dir;
-    c.chat.system = o->system;
-    c.chat.format = o->format;
-    c.chat.raw = o->raw;
-    c.chat.think = (enum mw_think)o->think;
-    c.chat.n_predict = o->predict;
-    c.chat.stop = o->stop;
     c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                  paths.data_dir };
     rc = ui_chat(&c, &e);
     if (rc < 0) {
         settings_report(o, &notice);
-        return refuse(o, &c.chat.engine, &e);
+        return refuse(o, engine, &e);
     }
     return rc;
 }

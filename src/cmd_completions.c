@@ -20,6 +20,14 @@ static bool is_shown(const struct option *row, const struct command *c)
     return (row->commands & c->bit) != 0 && !row->is_hidden;
 }
 
+/* The help of a row with its default, until the next call. */
+static const char *help_of(const struct option *row)
+{
+    static char text[200];
+
+    return options_help(row, text, sizeof text);
+}
+
 static bool takes_file(const struct option *row)
 {
     return row->kind == KIND_FILE;
@@ -42,8 +50,8 @@ static void bash_command(const struct command *c)
         printf("        --%s", row->name);
         if (row->letter != 0)
             printf(" | -%c", row->letter);
-        if (row->choices != NULL)
-            printf(") words=\"%s\" ;;\n", row->choices);
+        if (row->words != NULL)
+            printf(") words=\"%s\" ;;\n", row->words);
         else
             printf(") %s ;;\n", takes_file(row) ? "words=:files" : "words=:none");
     }
@@ -122,13 +130,13 @@ static void zsh_option(const struct option *row)
     if (row->arg != NULL && row->letter == 0)
         putchar('=');
     putchar('[');
-    zsh_text(row->help);
+    zsh_text(help_of(row));
     putchar(']');
     if (row->arg != NULL) {
         printf(":%s:", row->arg);
-        if (row->choices != NULL) {
+        if (row->words != NULL) {
             putchar('(');
-            zsh_text(row->choices);
+            zsh_text(row->words);
             putchar(')');
         } else if (takes_file(row)) {
             fputs("_files", stdout);
@@ -198,14 +206,14 @@ static void fish_command(const struct command *c)
         printf("complete -c memwall -n '__memwall_is %s' -l %s", c->name, row->name);
         if (row->letter != 0)
             printf(" -s %c", row->letter);
-        if (row->choices != NULL) {
+        if (row->words != NULL) {
             fputs(" -x -a ", stdout);
-            fish_text(row->choices);
+            fish_text(row->words);
         } else if (row->arg != NULL) {
             fputs(takes_file(row) ? " -r -F" : " -x", stdout);
         }
         fputs(" -d ", stdout);
-        fish_text(row->help);
+        fish_text(help_of(row));
         putchar('\n');
     }
 }
@@ -281,7 +289,7 @@ static void print_man_options(const struct command *c)
             else
                 putchar('"');
             putchar('\n');
-            roff_text(row->help);
+            roff_text(help_of(row));
             putchar('\n');
         }
     }
@@ -328,7 +336,7 @@ static void print_list(void)
             if (is_shown(row, c))
                 printf("%s\t--%s\t%c\t%s\t%s\t%s\n", c->name, row->name,
                        row->letter != 0 ? row->letter : '-', row->arg != NULL ? row->arg : "-",
-                       option_group_title(row->group), row->help);
+                       option_group_title(row->group), help_of(row));
         }
     }
 }

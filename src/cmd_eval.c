@@ -195,8 +195,7 @@ static int run_eval(const struct options *o)
         err_set(&e, ERR_ARGUMENT, "--logits and --greedy need --ids");
         return report_usage(&cmd_eval, &e);
     }
-    if (settings_engine(o, &engine, &notice, &e) != 0)
-        return e.code == ERR_ARGUMENT ? report_usage(&cmd_eval, &e) : report_error(&e);
+    settings_engine(o, &engine, &notice);
     settings_report(o, &notice);
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
         return report_error(&e);

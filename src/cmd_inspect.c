@@ -33,8 +33,7 @@ static int inspect_products(const struct options *o)
     struct err e = ERR_INIT;
     int code = EXIT_OK;
 
-    if (settings_engine(o, &engine, &notice, &e) != 0)
-        return report_usage(&cmd_inspect, &e);
+    settings_engine(o, &engine, &notice);
     if (mw_model_open(&m, o->model, &e) != 0)
         return report_error(&e);
     limits_ensure(m, o->model, &engine, false);

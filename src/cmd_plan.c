@@ -23,8 +23,7 @@ static int run_plan(const struct options *o)
     uint32_t largest = 0;
     int code = EXIT_OK;
 
-    if (settings_engine(o, &engine, &notice, &e) != 0)
-        return report_error(&e);
+    settings_engine(o, &engine, &notice);
     if (notice.lowered[0] != '\0')
         report_notice(notice.lowered, strlen(notice.lowered));
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)

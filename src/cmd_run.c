@@ -229,7 +229,7 @@ static int run_chat(struct run *r, const char *text, size_t len)
 
     r->signals = block_signals(&before);
     progress_open(&r->progress, o->quiet || o->json);
-    answer_out_open(&r->out, o->json, o->raw);
+    answer_out_open(&r->out, o->json, o->chat.raw);
     /* Start watching before the engine: memory in use now belongs to the program. */
     if (r->progress.is_on || o->stats || o->json || o->telemetry != NULL)
         if (mw_watch_new(&r->watch, r->model, &e) != 0)
@@ -278,14 +278,11 @@ static int run_run(const struct options *o)
         return report_error(&e);
     }
     r->o = o;
-    if (settings_engine(o, &r->chat_options.engine, &notice, &e) != 0) {
-        free(r);
-        return report_usage(&cmd_run, &e);
-    }
+    settings_engine(o, &r->chat_options.engine, &notice);
     settings_report(o, &notice);
     if (mw_model_open_within(&r->model, o->model, r->chat_options.engine.memory_bytes, &e) != 0)
         code = report_error(&e);
-    else if (prompt_make(o->arg, o->raw, mw_text_bytes(r->model, &r->chat_options.engine),
+    else if (prompt_make(o->arg, o->chat.raw, mw_text_bytes(r->model, &r->chat_options.engine),
                          &text, &len, &e) != 0)
         code = e.code == ERR_ARGUMENT ? report_usage(&cmd_run, &e) : report_error(&e);
     else {

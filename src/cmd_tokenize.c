@@ -228,10 +228,10 @@ static int print_prompt(const struct mw_vocab *v, const struct options *o,
 static int tokenize_chat(const struct mw_vocab *v, const struct options *o, const char *path,
                          struct err *e)
 {
-    struct mw_prompt_options how = { .format = o->template == NULL ? o->format : NULL,
+    struct mw_prompt_options how = { .format = o->template == NULL ? o->chat.format : NULL,
                                      .name = strcmp(path, "-") == 0 ? "standard input" : path,
                                      .template_name = o->template,
-                                     .think = (enum mw_think)o->think,
+                                     .think = o->chat.think,
                                      .no_generation_prompt = o->no_prompt };
     struct mw_prompt prompt = { 0 };
     char *template = NULL, *json = NULL;
@@ -266,15 +266,15 @@ static int check(const struct options *o, struct err *e)
 
     if (o->decode && o->ids)
         return err_set(e, ERR_ARGUMENT, "--ids and --decode cannot be combined");
-    if (o->decode && o->chat)
+    if (o->decode && o->render)
         return err_set(e, ERR_ARGUMENT, "--chat and --decode cannot be combined");
-    if (o->chat && o->special)
+    if (o->render && o->special)
         return err_set(e, ERR_ARGUMENT, "--chat and --special cannot be combined");
     if (o->text_out && o->ids)
         return err_set(e, ERR_ARGUMENT, "--ids and --text cannot be combined");
     if (o->template != NULL && o->on_line[OPT_FORMAT])
         return err_set(e, ERR_ARGUMENT, "--format and --template cannot be combined");
-    for (size_t i = 0; !o->chat && i < sizeof of_chat / sizeof of_chat[0]; i++)
+    for (size_t i = 0; !o->render && i < sizeof of_chat / sizeof of_chat[0]; i++)
         if (options_given(o, of_chat[i].id))
             return err_set(e, ERR_ARGUMENT, "%s needs --chat", of_chat[i].name);
     return 0;
@@ -290,7 +290,7 @@ static int run_tokenize(const struct options *o)
     if (check(o, &e) != 0)
         return report_usage(&cmd_tokenize, &e);
     if (mw_vocab_open(&v, o->model, &e) == 0)
-        rc = o->chat     ? tokenize_chat(v, o, path, &e)
+        rc = o->render   ? tokenize_chat(v, o, path, &e)
              : o->decode ? decode(v, o, path, &e)
                          : tokenize(v, o, path, &e);
     mw_vocab_close(v);

@@ -1,9 +1,10 @@
 /*
  * command.h - the subcommands.
  *
- * To add one: a file cmd_NAME.c that defines struct command cmd_NAME, a line in COMMANDS below,
- * a page man/memwall-NAME.1 (both files listed in src/local.mk).  `make update-tables` then
- * writes the completions, the options and examples of the new page, and the list in memwall(1).
+ * To add one: a file cmd_NAME.c that defines struct command cmd_NAME, a line in COMMANDS of
+ * ui/options/subcommands.h, a page man/memwall-NAME.1 (both files listed in src/local.mk).
+ * `make update-tables` then writes the completions, the options and examples of the new page,
+ * and the list in memwall(1).
  */
 #ifndef MEMWALL_SRC_COMMAND_H
 #define MEMWALL_SRC_COMMAND_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "src/options.h"
+#include "ui/options/options.h"
 
 enum exit_code {
     EXIT_OK = 0,
@@ -20,38 +21,6 @@ enum exit_code {
     EXIT_NO_FIT = 3,   /* does not fit the memory budget */
     EXIT_STOPPED = 130 /* stopped by Ctrl-C */
 };
-
-/* One line per subcommand, in the order in which --help lists them.  A line defines the bit
- * CMD_NAME, declares cmd_name and puts it into command_table. */
-/* clang-format off */
-#define COMMANDS(X) \
-    X(CHAT, chat) \
-    X(RUN, run) \
-    X(PLAN, plan) \
-    X(EVAL, eval) \
-    X(REPLAY, replay) \
-    X(INSPECT, inspect) \
-    X(TOKENIZE, tokenize) \
-    X(COMPLETIONS, completions)
-
-enum command_index {
-#define X(NAME, name) COMMAND_##NAME,
-    COMMANDS(X)
-#undef X
-    N_COMMAND
-};
-
-/* Subcommands as bits: a row of options_table names all that take the option. */
-enum command_bit {
-#define X(NAME, name) CMD_##NAME = 1 << COMMAND_##NAME,
-    COMMANDS(X)
-#undef X
-    CMD_EVERY = (1 << N_COMMAND) - 1,
-    CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
-    CMD_TALK = CMD_CHAT | CMD_RUN,
-    CMD_SCREEN = CMD_CHAT | CMD_REPLAY,
-};
-/* clang-format on */
 
 struct command {
     const char *name;

@@ -15,7 +15,7 @@
 
 #include "engine/memwall.h"
 #include "src/eval_watch.h"
-#include "src/options.h"
+#include "ui/options/options.h"
 
 int eval_text(struct mw_model *m, struct mw_options *engine, const struct options *o,
               struct eval_watch *w, struct err *e);

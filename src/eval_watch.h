@@ -5,7 +5,7 @@
 #define MEMWALL_SRC_EVAL_WATCH_H
 
 #include "engine/memwall.h"
-#include "src/options.h"
+#include "ui/options/options.h"
 
 struct eval_watch {
     struct mw_session *session;

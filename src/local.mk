@@ -3,8 +3,8 @@ bin_PROGRAMS += memwall
 memwall_SOURCES = \
 	src/main.c src/start.h src/start.c \
 	src/command.h src/commands.c src/help.c src/report.c \
-	src/options.h src/options.c src/options_table.c \
-	src/config_file.h src/config_file.c src/paths.h src/paths.c \
+	src/command_line.h src/command_line.c \
+	src/paths.h src/paths.c \
 	src/settings.h src/settings.c \
 	src/limits.h src/limits.c \
 	src/inspect_print.h src/inspect_print.c src/products_print.h src/products_print.c src/inspect_json.c \

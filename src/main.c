@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 #include "src/command.h"
-#include "src/config_file.h"
+#include "src/command_line.h"
 #include "src/paths.h"
 #include "src/start.h"
+#include "ui/options/config_file.h"
 
 static bool is_option(const char *arg, const char *letter, const char *name)
 {
@@ -39,7 +40,7 @@ static int run_command(const struct command *c, int argc, char **argv)
     int code;
 
     options_default(&o);
-    if (options_parse(&o, c, argc, argv, &e) != 0)
+    if (command_line_parse(&o, c, argc, argv, &e) != 0)
         return report_usage(c, &e);
     if (o.help) {
         help_command(c);
@@ -51,10 +52,11 @@ static int run_command(const struct command *c, int argc, char **argv)
     }
     options_default(&o);
     /* Without a home directory there is no file.  Commands that need the folders report it. */
-    if (paths_find(&paths, &e) == 0 &&
-        config_file_read(&o, c, paths.config_file, &config, &e) != 0)
+    if (c->reads_config && paths_find(&paths, &e) == 0 &&
+        config_file_read(&o, c->bit, paths.config_file, &config, &e) != 0)
         code = report_error(&e);
-    else if (options_parse(&o, c, argc, argv, &e) != 0 || options_check(&o, c, &e) != 0)
+    else if (command_line_parse(&o, c, argc, argv, &e) != 0 ||
+             command_line_check(&o, c, &e) != 0)
         code = report_usage(c, &e);
     else
         code = c->run(&o);

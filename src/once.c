@@ -30,7 +30,7 @@ void once_look(const struct options *o, struct once_look *out)
 {
     struct winsize size;
 
-    out->ascii = o->ascii || (!o->utf8 && strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
+    out->ascii = o->ui.ascii || (!o->ui.utf8 && strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
     out->width = from_environment("COLUMNS", TEXT_WIDTH);
     out->height = from_environment("LINES", TEXT_HEIGHT);
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 1) {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "src/options.h"
+#include "ui/options/options.h"
 
 /* The size of a printed dashboard: the terminal, COLUMNS and LINES, or 80 x 40. */
 struct once_look {

@@ -122,27 +122,6 @@ int prompt_read_file(const char *path, size_t max_bytes, char **out, size_t *len
     return 0;
 }
 
-int prompt_read_settings(const char *path, size_t max_bytes, char **out, size_t *len,
-                         struct err *e)
-{
-    struct whole w = { .max = max_bytes };
-    int rc, fd = path_open_file(path, e);
-
-    if (fd < 0)
-        return -1;
-    rc = keep(&w, "", 0, e);
-    if (rc == 0)
-        rc = stream_fd(fd, path, keep, &w, e);
-    close(fd);
-    if (rc != 0) {
-        free(w.text);
-        return err_at(e, path, ERR_NO_OFFSET, NULL);
-    }
-    *out = w.text;
-    *len = w.n;
-    return 0;
-}
-
 static int too_long(size_t max_bytes, struct err *e)
 {
     return err_set(e, ERR_CONTEXT,

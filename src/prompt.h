@@ -25,10 +25,6 @@ uint64_t prompt_file_bytes(const char *path);
 int prompt_read_file(const char *path, size_t max_bytes, char **out, size_t *len,
                      struct err *e);
 
-/* The same for a configuration file, which must be a regular file. */
-int prompt_read_settings(const char *path, size_t max_bytes, char **out, size_t *len,
-                         struct err *e);
-
 /*
  * Build the text to send in *out; the caller frees it.  Standard input is read unless it is a
  * terminal.  It follows the argument as attached text, after an empty line.  The last newline

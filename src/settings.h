@@ -5,7 +5,7 @@
 #define MEMWALL_SRC_SETTINGS_H
 
 #include "engine/memwall.h"
-#include "src/options.h"
+#include "ui/options/options.h"
 #include "ui/ui.h"
 
 /* Notices about the settings, for the user, before the engine starts. */
@@ -14,19 +14,12 @@ struct settings_notice {
     bool is_mapped;    /* weights are mapped, so the budget does not cover them */
 };
 
-/* Returns -1 with *e naming the option.  Texts in *out point into *o. */
-int settings_engine(const struct options *o, struct mw_options *out,
-                    struct settings_notice *notice, struct err *e);
+/* The options of the engine, with a budget that this machine can give. */
+void settings_engine(const struct options *o, struct mw_options *out,
+                     struct settings_notice *notice);
 
 /* Print the notices to standard error; with --quiet only that the budget is lowered. */
 void settings_report(const struct options *o, const struct settings_notice *notice);
-
-/* Fill in the sampling: the given options, otherwise the model's recommendation. */
-void settings_sampling(const struct options *o, const struct mw_model *m,
-                       struct mw_sampling *out);
-
-/* Change only the sampling values that were given. */
-void settings_overlay(const struct options *o, struct mw_sampling *out);
 
 /* Fill in everything but out->engine from the options and the model's recommendation. */
 void settings_chat(const struct options *o, const struct mw_model *m,

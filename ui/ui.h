@@ -40,29 +40,16 @@ struct ui_paths {
     const char *data_dir;  /* chats */
 };
 
+struct options;
+
 struct ui_chat_options {
-    struct ui_options ui;
+    const struct options *options; /* options.h; the budget is one that the machine can give */
     struct ui_paths paths;
-    const char *model_path;      /* as for mw_model_open */
-    struct mw_chat_options chat; /* sampling comes from the model and overlay */
-    /* NULL, or changes the model's recommendation to the person's choices. */
-    void (*overlay)(void *ctx, struct mw_sampling *s);
-    void *overlay_ctx;
     /* NULL, or gives the model the limits of this machine, for predictions.  May be called on
      * another thread. */
     void (*limits)(struct mw_model *m, const char *path, const struct mw_options *o);
-    const char *open_chat; /* NULL: a new one; "": the last one; else a chat's name */
-    const char *first;     /* NULL, or a message that is sent at once */
-    const char *notice;    /* NULL, "", or something to show when the chat begins */
-    bool force;            /* outputs named by options may replace files */
-    const char *telemetry; /* NULL, or a file to record to */
-    bool no_save;          /* do not keep the chat on disk */
-    bool quiet;            /* no lines on the ordinary screen after leaving */
-    /* NULL, or checks with the table of options that the configuration may set key to value;
-     * for /set. */
-    int (*check_setting)(const char *key, const char *value, struct err *e);
-    /* Keys of the configuration for completion, with NULL at the end; may be NULL. */
-    const char *const *setting_names;
+    const char *first;  /* NULL, or a message that is sent at once */
+    const char *notice; /* NULL, "", or something to show when the chat begins */
 };
 
 /*

@@ -160,11 +160,6 @@ const char *mw_mmap_notice(void)
     return "the budget does not cover mapped weights";
 }
 
-const char *mw_version(void)
-{
-    return "0.0";
-}
-
 void mw_options_default(struct mw_options *o)
 {
     *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_chat.h"
+#include "ui/options/options.h"
 #include "ui/ui.h"
 
 static const char *value(int argc, char **argv, int *i)
@@ -25,14 +26,16 @@ static const char *value(int argc, char **argv, int *i)
 
 int main(int argc, char **argv)
 {
-    struct ui_chat_options o = { .model_path = "fake.gguf" };
+    struct options options;
+    struct ui_chat_options o = { .options = &options };
     const char *home = "/tmp/fake_memwall";
     static char config[4096], state[4096], data[4096];
     struct err e = ERR_INIT;
     char text[700];
     int rc;
 
-    mw_options_default(&o.chat.engine);
+    options_default(&options);
+    options.model = "fake.gguf";
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
 
@@ -43,29 +46,29 @@ int main(int argc, char **argv)
         else if (strcmp(a, "--home") == 0)
             home = value(argc, argv, &i);
         else if (strcmp(a, "--theme") == 0)
-            o.ui.theme = value(argc, argv, &i);
+            options.ui.theme = value(argc, argv, &i);
         else if (strcmp(a, "--open") == 0)
-            o.open_chat = value(argc, argv, &i);
+            options.open_chat = value(argc, argv, &i);
         else if (strcmp(a, "--first") == 0)
             o.first = value(argc, argv, &i);
         else if (strcmp(a, "--continue") == 0)
-            o.open_chat = "";
+            options.open_chat = "";
         else if (strcmp(a, "--no-save") == 0)
-            o.no_save = true;
+            options.no_save = true;
         else if (strcmp(a, "--plain") == 0)
-            o.ui.plain = true;
+            options.ui.plain = true;
         else if (strcmp(a, "--ascii") == 0)
-            o.ui.ascii = true;
+            options.ui.ascii = true;
         else if (strcmp(a, "--no-mouse") == 0)
-            o.ui.no_mouse = true;
+            options.ui.no_mouse = true;
         else if (strcmp(a, "--count-bytes") == 0)
-            o.ui.count_bytes = true;
+            options.ui.count_bytes = true;
         else if (strcmp(a, "--sync-frames") == 0)
-            o.ui.sync_frames = true;
+            options.ui.sync_frames = true;
         else if (strcmp(a, "--no-color") == 0)
-            o.ui.color = UI_COLOR_NEVER;
+            options.ui.color = UI_COLOR_NEVER;
         else
-            o.model_path = a;
+            options.model = a;
     }
     snprintf(config, sizeof config, "%s/config", home);
     snprintf(state, sizeof state, "%s/state", home);

@@ -64,7 +64,8 @@ class Usage(unittest.TestCase):
         for option, values in {
             "--ctx": ["0", "-1", "12x", "", " 5", "1e3", "4294967296", "99999999999999999999"],
             "--memory": ["", "3X", "-1G", "101%", "nan", "G"],
-            "--kv": ["f64", "", "q8", "f16 q8_0", "F16"],
+            "--kv": ["f64", "", "q8", "f16 q8", "f16 q8_0 ", "F16"],
+            "--kv-k": ["f16 q8_0"],
             "--io": ["fast", "mmap:", "mmap:keep:drop"],
             "--threads": ["0", "1025", "two"],
             "--temp": ["nan", "inf", "-0.1", "0x1", "1,5", "1.0 ", ""],
@@ -79,7 +80,7 @@ class Usage(unittest.TestCase):
 
     def test_good_values_get_as_far_as_the_model(self):
         for args in (["--ctx", "32k"], ["--ctx=1"], ["-c8192"], ["--memory", "1.5GiB"],
-                     ["-b", "50%"], ["--memory=auto"], ["--kv-k", "q8_0", "--kv-v", "q4_0"],
+                     ["-b", "50%"], ["--memory=auto"], ["--kv", "f16 q8_0"], ["--kv-k", "q8_0", "--kv-v", "q4_0"],
                      ["--io", "mmap:drop"], ["--temp", "0"], ["--temp", ".5"],
                      ["--seed", "18446744073709551615"], ["-qn", "5"], ["-qn5"],
                      ["--system", "--odd"], ["--raw", "--", "--prompt"]):
@@ -116,7 +117,7 @@ class Usage(unittest.TestCase):
 class Config(unittest.TestCase):
     def test_a_wrong_line_is_named(self):
         for text, want in {
-            "\n# fine\nmemory = 3X\n": 'line 3: --memory: "3X"',
+            "\n# fine\nmemory = 3X\n": 'line 3: memory: "3X"',
             "ctx\n": "line 1",
             "colour = never\n": '"colour" is not a setting',
             "quiet = perhaps\n": 'quiet: "perhaps"',

@@ -155,15 +155,18 @@ static void pump_until_answered(size_t n)
 
 static int begin(void **state)
 {
+    static struct options options;
     static struct ui_chat_options o;
     struct err e = ERR_INIT;
 
     (void)state;
-    o = (struct ui_chat_options){ .model_path = "fake", .no_save = true };
+    options_default(&options);
+    options.model = "fake";
+    options.no_save = true;
+    o = (struct ui_chat_options){ .options = &options };
     o.paths.data_dir = "/nowhere";
-    mw_options_default(&o.chat.engine);
-    o.chat.engine.n_ctx = 131072;
-    o.chat.engine.memory_bytes = (uint64_t)8 << 30;
+    options.chat.engine.n_ctx = 131072;
+    options.chat.engine.memory_bytes = (uint64_t)8 << 30;
     said[0] = '\0';
     has_quit = false;
     fake_chat_pace(100);

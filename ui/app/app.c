@@ -117,7 +117,7 @@ static void read_keys(struct app *a)
 
 static uint64_t sample_every(const struct app *a)
 {
-    int refresh_ms = talk_settings(a->talk)->ui.refresh_ms;
+    int refresh_ms = talk_settings(a->talk)->options->ui.refresh_ms;
     uint64_t ns = (uint64_t)(refresh_ms > 0 ? refresh_ms : 250) * 1000000u;
     bool busy = talk_state(a->talk) != TALK_READY;
 
@@ -245,8 +245,9 @@ static int screen_failed(const struct err *e)
 static int open_all(struct app *a, const struct ui_chat_options *o, struct err *e)
 {
     struct transcript_options t = { .load = app_load, .load_ctx = a, .show_receipts = true };
-    enum ui_graph graph = o->ui.graph;
-    struct term_options term = { .ui = &o->ui };
+    const struct ui_options *ui = &o->options->ui;
+    enum ui_graph graph = ui->graph;
+    struct term_options term = { .ui = ui };
     struct talk_front front = app_front(a);
     char log[4096], history[4096];
 
@@ -254,15 +255,15 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     snprintf(history, sizeof history, "%s/history", o->paths.state_dir);
     term.log_path = log;
     folder_make(o->paths.state_dir);
-    if (theme_find(&a->theme, o->ui.theme == NULL ? "dark" : o->ui.theme, o->paths.config_dir,
-                   e) != 0)
+    if (theme_find(&a->theme, ui->theme == NULL ? "dark" : ui->theme, o->paths.config_dir, e) !=
+        0)
         return -1;
     if (term_new(&a->term, &term, e) != 0)
         return screen_failed(e);
     a->keys = keys_new();
     a->transcript = transcript_new(&t);
-    a->latency = o->ui.count_bytes ? calloc(1, sizeof *a->latency) : NULL;
-    if (a->keys == NULL || a->transcript == NULL || (o->ui.count_bytes && a->latency == NULL))
+    a->latency = ui->count_bytes ? calloc(1, sizeof *a->latency) : NULL;
+    if (a->keys == NULL || a->transcript == NULL || (ui->count_bytes && a->latency == NULL))
         return err_memory(e, "the screen");
     if (talk_open(&a->talk, o, &front, e) != 0 || history_open(&a->history, history, e) != 0)
         return -1;
@@ -271,7 +272,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     a->dash = dash_new(graph, e);
     if (a->dash == NULL)
         return -1;
-    dash_set_cap(a->dash, o->chat.n_predict);
+    dash_set_cap(a->dash, o->options->chat.n_predict);
     edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;
     return term_start(a->term, &a->theme, e) == 0 ? 0 : screen_failed(e);
@@ -281,7 +282,7 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
 {
     struct term_counts counts = { 0 };
     bool counted = a->has_edit && a->latency != NULL;
-    bool quiet = o->quiet || !a->has_edit;
+    bool quiet = o->options->quiet || !a->has_edit;
     char path[4096] = "";
     int rc = 0;
 
@@ -308,26 +309,27 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
 
 int ui_chat(const struct ui_chat_options *o, struct err *e)
 {
+    const struct ui_options *ui = &o->options->ui;
     struct app *a;
     struct err ignored = ERR_INIT;
     char text[700];
     int rc;
 
-    if (o->ui.plain)
+    if (ui->plain)
         return plain_chat(o, e);
     a = calloc(1, sizeof *a);
     if (a == NULL)
         return err_memory(e, "the screen");
-    a->view = o->ui.view;
-    a->permille = o->ui.split_percent * 10;
+    a->view = ui->view;
+    a->permille = ui->split_percent * 10;
     a->has_focus = true;
-    a->mouse = !o->ui.no_mouse;
+    a->mouse = !ui->no_mouse;
     rc = open_all(a, o, e);
     if (rc == 0) {
         a->n_ahead = term_typed_ahead(a->term);
         keys_set_mouse(a->keys, a->mouse);
         take_size(a);
-        if (o->open_chat != NULL)
+        if (o->options->open_chat != NULL)
             app_show_saved(a);
         talk_greet(a->talk);
         if (o->first != NULL)

@@ -164,7 +164,7 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
     (void)id;
     if (had_text)
         clean_end(&p->clean, sink, p);
-    if (had_text && !talk_settings(p->talk)->quiet) {
+    if (had_text && !talk_settings(p->talk)->options->quiet) {
         if (!p->at_line_start)
             putchar('\n');
         p->at_line_start = true;
@@ -214,7 +214,7 @@ static void on_changed(void *ctx)
     char line[200];
     double share;
 
-    if (!talk_progress(p->talk, &progress) || talk_settings(p->talk)->quiet ||
+    if (!talk_progress(p->talk, &progress) || talk_settings(p->talk)->options->quiet ||
         progress.total < 256)
         return;
     quarter = (unsigned)(4 * progress.done / progress.total);
@@ -409,8 +409,8 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
     sigset_t set;
 
     setlocale(LC_CTYPE, "");
-    p->is_utf8 = strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0 || o->ui.utf8;
-    p->is_utf8 = p->is_utf8 && !o->ui.ascii;
+    p->is_utf8 = strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0 || o->options->ui.utf8;
+    p->is_utf8 = p->is_utf8 && !o->options->ui.ascii;
     p->is_tty = isatty(STDIN_FILENO) == 1;
     p->at_line_start = true;
     sigemptyset(&set);
@@ -454,9 +454,9 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
     sigemptyset(&before);
     rc = open_all(&p, o, &before, e);
     if (rc == 0) {
-        if (o->open_chat != NULL)
+        if (o->options->open_chat != NULL)
             on_restored(&p);
-        if (p.is_tty && !o->quiet)
+        if (p.is_tty && !o->options->quiet)
             put_line(&p, "* memwall in plain mode; /help lists the commands");
         talk_greet(p.talk);
         if (o->first != NULL)
@@ -472,7 +472,7 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
             }
         }
         talk_close(p.talk);
-        if (path[0] != '\0' && !o->quiet)
+        if (path[0] != '\0' && !o->options->quiet)
             printf("* the chat is saved in %s\n", path);
         fflush(stdout);
     }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/options/config_file.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
-#include "ui/talk/config.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
@@ -255,26 +255,23 @@ static void apply_now(struct talk *t, const char *key, const char *value)
 
 void run_set(struct talk *t, const char *args)
 {
-    const struct ui_chat_options *o = talk_settings(t);
-    const char *file = o->paths.config_file;
+    const char *file = talk_settings(t)->paths.config_file;
     struct err e = ERR_INIT;
     size_t n = strcspn(args, " \t=");
     const char *value = args + n + strspn(args + n, " \t=");
-    char key[64];
+    int id = options_find_setting(args, n);
 
-    snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), args);
-    if (args[0] == '\0' || *value == '\0') {
+    if (args[0] == '\0' || *value == '\0')
         talk_error(t, "/set KEY VALUE writes a setting to %s",
                    file == NULL ? "the configuration" : file);
-        return;
-    }
-    if (file == NULL) {
+    else if (id < 0)
+        talk_error(t, "\"%.*s\" is not a setting", (int)(n < 60 ? n : 60), args);
+    else if (file == NULL)
         talk_error(t, "there is no configuration file");
-    } else if ((o->check_setting != NULL && o->check_setting(key, value, &e) != 0) ||
-               config_write(file, key, value, &e) != 0) {
+    else if (config_file_write(file, (enum option_id)id, value, &e) != 0)
         talk_report(t, &e);
-    } else {
-        talk_notice(t, "%s = %s is in %s", key, value, file);
-        apply_now(t, key, value);
+    else {
+        talk_notice(t, "%s = %s is in %s", options_table[id].name, value, file);
+        apply_now(t, options_table[id].name, value);
     }
 }

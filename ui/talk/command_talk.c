@@ -297,7 +297,7 @@ void run_save(struct talk *t, const char *args, bool replaces)
 
     if (args[0] != '\0')
         export_to(t, args, replaces, "/save! FILE");
-    else if (talk_settings(t)->no_save && saving_path(saving)[0] == '\0')
+    else if (talk_settings(t)->options->no_save && saving_path(saving)[0] == '\0')
         talk_notice(t, "this chat is not saved (--no-save); /save FILE writes it to a file");
     else if (!saving_retry(saving))
         talk_error(t, "saving is suspended: %s. /save FILE writes the chat somewhere else",

@@ -192,24 +192,30 @@ static void offer_chats(struct offer *o, struct talk *t)
     free(list);
 }
 
-/* KEY, and after it the words of the command with that name. */
+/* KEY, and after it the values of that setting. */
 static void offer_settings(struct offer *o, struct talk *t)
 {
-    const char *const *names = talk_settings(t)->setting_names;
     size_t n = strcspn(o->typed, " ");
-    const struct slash_command *row = command_find(o->typed, n);
+    int id = options_find_setting(o->typed, n);
 
     if (o->typed[n] == ' ') {
+        const struct option *row = id < 0 ? NULL : &options_table[id];
+
         o->head += n + 1;
         o->typed += n + 1;
-        if (row != NULL && row->argument == ARG_THEME)
+        if (id == OPT_THEME)
             theme_names(talk_settings(t)->paths.config_dir, offer, o);
-        else if (row != NULL && row->words != NULL)
-            offer_words(o, row->words);
+        else if (row != NULL && (row->tips != NULL || row->words != NULL))
+            offer_words(o, row->tips != NULL ? row->tips : row->words);
+        else if (row != NULL && row->arg == NULL)
+            offer_words(o, "yes no");
+        else if (row != NULL && row->kind == KIND_FILE)
+            path_complete(o->typed, offer, o);
         return;
     }
-    for (size_t i = 0; names != NULL && names[i] != NULL; i++)
-        offer(o, names[i]);
+    for (int i = 0; i < N_OPTION; i++)
+        if (options_table[i].reach != REACH_LINE)
+            offer(o, options_table[i].name);
 }
 
 static void offer_commands(const char *line, size_t n, command_add_fn *add, void *list)

@@ -7,7 +7,6 @@ libui_a_SOURCES += \
 	ui/talk/command_show.c \
 	ui/talk/command_talk.c \
 	ui/talk/commands.c ui/talk/commands.h \
-	ui/talk/config.c ui/talk/config.h \
 	ui/talk/context_full.c ui/talk/context_full.h \
 	ui/talk/front.c ui/talk/front.h \
 	ui/talk/ledger.c ui/talk/ledger.h \

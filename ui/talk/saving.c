@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "ui/options/options.h"
 
 #define RETRY_NS ((uint64_t)5 * 1000 * 1000 * 1000)
 
@@ -27,7 +28,7 @@ int saving_begin(struct saving *s, const char *model, struct err *e)
     saving_folder(s, dir, sizeof dir);
     saving_close(s);
     s->said_gone = false;
-    return store_new(&s->store, s->o->no_save ? NULL : dir, model, e);
+    return store_new(&s->store, s->o->options->no_save ? NULL : dir, model, e);
 }
 
 int saving_open(const struct saving *s, const char *name, struct store **out, struct err *e)

@@ -14,7 +14,7 @@
 
 static int open_all(struct talk *t, struct err *e)
 {
-    struct mw_output telemetry = { t->o->telemetry, t->o->force, "--force" };
+    struct mw_output telemetry = { t->o->options->telemetry, t->o->options->force, "--force" };
 
     if (model_open_first(t, e) != 0 || saved_begin(t, e) != 0)
         return -1;
@@ -32,7 +32,7 @@ int talk_open(struct talk **out, const struct ui_chat_options *o,
     t->o = o;
     t->front = *front;
     t->saving = (struct saving){ .front = &t->front, .o = o };
-    changes_begin(&t->changes, &o->chat);
+    changes_begin(&t->changes, &o->options->chat);
     if (open_all(t, e) == 0)
         return 0;
     talk_close(t);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "ui/options/options.h"
 #include "ui/talk/changes.h"
 #include "ui/talk/front.h"
 #include "ui/talk/ledger.h"

@@ -18,7 +18,7 @@ static void introduce(struct talk *t)
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
     char budget[16], clean[200], rate[24], speed[48] = "";
 
-    if (t->o->quiet)
+    if (t->o->options->quiet)
         return;
     clean_line(clean, sizeof clean, name, strlen(name));
     if (t->plan.decode_tps > 0)

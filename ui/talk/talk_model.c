@@ -31,8 +31,7 @@ static int start_engine(struct talk *t, struct mw_model *model, struct err *e)
     outbox_forget_tokens(&t->outbox); /* they were of another tokenizer */
     mw_model_info(model, &t->info);
     mw_sampling_default(model, &o.sampling);
-    if (t->o->overlay != NULL)
-        t->o->overlay(t->o->overlay_ctx, &o.sampling);
+    options_overlay(t->o->options, &o.sampling);
     if (changes_ask(&t->changes, NULL, &o, THEN_NOTHING, e) != 0 ||
         mw_plan(model, &o.engine, &plan, e) != 0 ||
         mw_watch_new(&t->engine.watch, model, e) != 0 ||
@@ -47,7 +46,7 @@ static int start_engine(struct talk *t, struct mw_model *model, struct err *e)
  * or on disk yet: a signal ends the program as it would without a handler. */
 static int open_model(struct mw_model **out, const struct ui_chat_options *o, struct err *e)
 {
-    const struct mw_options *engine = &o->chat.engine;
+    const struct mw_options *engine = &o->options->chat.engine;
     sigset_t ending, before;
     int rc;
 
@@ -56,9 +55,9 @@ static int open_model(struct mw_model **out, const struct ui_chat_options *o, st
     sigaddset(&ending, SIGTERM);
     sigaddset(&ending, SIGHUP);
     pthread_sigmask(SIG_UNBLOCK, &ending, &before);
-    rc = mw_model_open_within(out, o->model_path, engine->memory_bytes, e);
+    rc = mw_model_open_within(out, o->options->model, engine->memory_bytes, e);
     if (rc == 0 && o->limits != NULL)
-        o->limits(*out, o->model_path, engine);
+        o->limits(*out, o->options->model, engine);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
@@ -67,7 +66,7 @@ int model_open_first(struct talk *t, struct err *e)
 {
     struct mw_model *model;
 
-    t->model_path = strdup(t->o->model_path);
+    t->model_path = strdup(t->o->options->model);
     if (t->model_path == NULL)
         return err_memory(e, "the path of the model");
     return open_model(&model, t->o, e) != 0 ? -1 : start_engine(t, model, e);

@@ -79,7 +79,7 @@ static int open_saved(struct talk *t, const char *name, struct err *e)
 
 int saved_begin(struct talk *t, struct err *e)
 {
-    const char *name = t->o->open_chat;
+    const char *name = t->o->options->open_chat;
 
     if (name == NULL)
         return saving_begin(&t->saving, t->info.name, e);

@@ -1,0 +1,21 @@
+/*
+ * command_line.h - read the arguments of a subcommand into struct options.
+ */
+#ifndef MEMWALL_SRC_COMMAND_LINE_H
+#define MEMWALL_SRC_COMMAND_LINE_H
+
+#include "ui/options/options.h"
+
+struct command;
+
+/*
+ * Parse the arguments of a subcommand: --name VALUE, --name=VALUE, -n VALUE, -nVALUE and
+ * -qn VALUE; "--" ends the options.  Returns -1 with *e, a message for the user.
+ */
+int command_line_parse(struct options *o, const struct command *c, int argc, char **argv,
+                       struct err *e);
+
+/* Check that everything the subcommand requires was given, by file or command line. */
+int command_line_check(const struct options *o, const struct command *c, struct err *e);
+
+#endif

@@ -1,0 +1,254 @@
+#include "config.h"
+
+#include "ui/options/config_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/folder.h"
+#include "engine/base/new_file.h"
+#include "ui/term/path.h"
+
+#define CONFIG_MAX_BYTES ((size_t)1 << 20)
+
+/* ---- the file as text ---- */
+
+static int read_all(FILE *f, const char *path, char **text, size_t *len, struct err *e)
+{
+    char *fitting;
+
+    *text = malloc(CONFIG_MAX_BYTES + 1);
+    if (*text == NULL)
+        return err_memory(e, "reading \"%.150s\"", path);
+    errno = 0;
+    *len = fread(*text, 1, CONFIG_MAX_BYTES + 1, f);
+    if (ferror(f) != 0)
+        err_sys(e, "cannot read \"%.150s\"", path);
+    else if (*len > CONFIG_MAX_BYTES)
+        err_set(e, ERR_ARGUMENT, "\"%.150s\" is longer than %zu bytes", path, CONFIG_MAX_BYTES);
+    else {
+        (*text)[*len] = '\0';
+        fitting = realloc(*text, *len + 1);
+        *text = fitting != NULL ? fitting : *text;
+        return 0;
+    }
+    free(*text);
+    *text = NULL;
+    return -1;
+}
+
+/* Read the file with a NUL after it; a missing one is empty.  The caller frees *text. */
+static int read_file(const char *path, char **text, size_t *len, struct err *e)
+{
+    int fd = path_open_file(path, e), rc;
+    FILE *f;
+
+    *text = NULL;
+    *len = 0;
+    if (fd < 0 && (e->sys == ENOENT || e->sys == ENOTDIR)) {
+        *e = (struct err)ERR_INIT;
+        *text = calloc(1, 1);
+        return *text != NULL ? 0 : err_memory(e, "the configuration");
+    }
+    if (fd < 0)
+        return -1;
+    f = fdopen(fd, "r");
+    if (f == NULL) {
+        close(fd);
+        return err_memory(e, "reading \"%.150s\"", path);
+    }
+    rc = read_all(f, path, text, len, e);
+    fclose(f);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static char *trim(char *s)
+{
+    size_t n;
+
+    while (isspace((unsigned char)*s))
+        s++;
+    n = strlen(s);
+    while (n > 0 && isspace((unsigned char)s[n - 1]))
+        s[--n] = '\0';
+    return s;
+}
+
+/* Remove the quotes around a value in place and decode \", \\ and \n. */
+static int unquote(char **value, struct err *e)
+{
+    char *from = *value, *to = *value;
+
+    if (*from != '"')
+        return 0;
+    for (from++; *from != '"'; from++) {
+        if (*from == '\0')
+            return err_set(e, ERR_ARGUMENT, "the closing quote is missing");
+        if (*from == '\\' && from[1] != '\0') {
+            from++;
+            *to++ = *from == 'n' ? '\n' : *from;
+        } else {
+            *to++ = *from;
+        }
+    }
+    if (*trim(from + 1) != '\0')
+        return err_set(e, ERR_ARGUMENT, "unexpected text after the closing quote");
+    *to = '\0';
+    return 0;
+}
+
+/* Set a key if the subcommand takes it; otherwise only check its value. */
+static int set_key(struct options *o, unsigned command, const char *key, const char *value,
+                   struct err *e)
+{
+    struct options aside;
+    int id = options_find_setting(key, strlen(key));
+
+    if (id < 0)
+        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a setting", key);
+    if ((options_table[id].commands & command) == 0) {
+        options_default(&aside);
+        o = &aside;
+    }
+    if (options_set(o, (enum option_id)id, value, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, key);
+    return 0;
+}
+
+static int take_line(struct options *o, unsigned command, char *line, size_t len, struct err *e)
+{
+    char *key, *value;
+
+    if (memchr(line, '\0', len) != NULL)
+        return err_set(e, ERR_ARGUMENT, "NUL bytes are not allowed");
+    key = trim(line);
+    if (*key == '\0' || *key == '#')
+        return 0;
+    value = strchr(key, '=');
+    if (value == NULL)
+        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not of the form key = value", key);
+    *value++ = '\0';
+    value = trim(value);
+    if (unquote(&value, e) != 0)
+        return -1;
+    return set_key(o, command, trim(key), value, e);
+}
+
+int config_file_read(struct options *o, unsigned command, const char *path, char **text,
+                     struct err *e)
+{
+    size_t len, n = 1;
+    char *line;
+
+    if (read_file(path, text, &len, e) != 0)
+        return -1;
+    line = *text;
+    for (char *p = *text; p <= *text + len; p++) {
+        char place[32];
+
+        if (*p != '\n' && p < *text + len)
+            continue;
+        *p = '\0';
+        if (take_line(o, command, line, (size_t)(p - line), e) != 0) {
+            struct err inner = *e;
+
+            snprintf(place, sizeof place, "line %zu", n);
+            err_set(e, ERR_ARGUMENT, "%s%s%s", inner.field, inner.field[0] != '\0' ? ": " : "",
+                    inner.what);
+            return err_at(e, path, ERR_NO_OFFSET, place);
+        }
+        line = p + 1;
+        n++;
+    }
+    return 0;
+}
+
+/* ---- writing ---- */
+
+/* Returns whether this line sets key. */
+static bool sets(const char *line, const char *key)
+{
+    size_t n = strlen(key);
+
+    line += strspn(line, " \t");
+    if (strncmp(line, key, n) != 0)
+        return false;
+    line += n;
+    return line[strspn(line, " \t")] == '=';
+}
+
+/* Write a setting.  The value is quoted if blanks, quotes or a comment would be lost. */
+static void put_value(FILE *f, const char *key, const char *value)
+{
+    bool plain = value[0] != '\0';
+
+    for (const char *c = value; *c != '\0'; c++)
+        plain = plain && (isalnum((unsigned char)*c) || strchr("._-+:/%~", *c) != NULL);
+    fprintf(f, "%s = ", key);
+    if (plain) {
+        fprintf(f, "%s\n", value);
+        return;
+    }
+    fputc('"', f);
+    for (const char *c = value; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            fputc('\\', f);
+        if (*c == '\n')
+            fputs("\\n", f);
+        else
+            fputc(*c, f);
+    }
+    fputs("\"\n", f);
+}
+
+static void put_all(FILE *f, const char *old, const char *key, const char *value)
+{
+    bool is_set = false;
+
+    while (*old != '\0') {
+        size_t n = strcspn(old, "\n");
+
+        if (!sets(old, key)) {
+            fprintf(f, "%.*s\n", (int)n, old);
+        } else if (!is_set) {
+            put_value(f, key, value);
+            is_set = true;
+        }
+        old += n + (old[n] == '\n');
+    }
+    if (!is_set)
+        put_value(f, key, value);
+}
+
+int config_file_write(const char *path, enum option_id id, const char *value, struct err *e)
+{
+    const char *key = options_table[id].name;
+    struct options aside;
+    struct new_file file;
+    char *old;
+    size_t n;
+
+    options_default(&aside);
+    if (options_set(&aside, id, value, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, key);
+    if (read_file(path, &old, &n, e) != 0)
+        return -1;
+    if (memchr(old, '\0', n) != NULL) {
+        free(old);
+        return err_set(e, ERR_FORMAT, "\"%s\" holds a NUL byte; it is left as it is", path);
+    }
+    folder_make_parent(path);
+    if (new_file_begin(&file, path, true, e) != 0) {
+        free(old);
+        return -1;
+    }
+    put_all(file.f, old, key, value);
+    free(old);
+    return new_file_end(&file, e);
+}

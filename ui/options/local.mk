@@ -1,0 +1,6 @@
+# ui/options: everything that can be set: the table, values, the configuration file.
+libui_a_SOURCES += \
+	ui/options/config_file.c ui/options/config_file.h \
+	ui/options/options.c ui/options/options.h \
+	ui/options/subcommands.h \
+	ui/options/table.c

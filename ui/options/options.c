@@ -1,0 +1,322 @@
+/* The values of options: see options.h. */
+#include "config.h"
+
+#include "ui/options/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void options_default(struct options *o)
+{
+    *o = (struct options){ .speed = 1 };
+    mw_options_default(&o->chat.engine);
+}
+
+bool options_given(const struct options *o, enum option_id id)
+{
+    return o->given[id];
+}
+
+char *options_help(const struct option *row, char *buf, size_t n)
+{
+    if (row->otherwise != NULL)
+        snprintf(buf, n, "%s (default: %s)", row->help, row->otherwise);
+    else
+        snprintf(buf, n, "%s", row->help);
+    return buf;
+}
+
+int options_find(const char *name, size_t len, unsigned bits)
+{
+    for (int i = 0; i < N_OPTION; i++) {
+        const struct option *row = &options_table[i];
+
+        if ((row->commands & bits) != 0 && strlen(row->name) == len &&
+            memcmp(row->name, name, len) == 0)
+            return i;
+    }
+    return -1;
+}
+
+int options_find_setting(const char *name, size_t len)
+{
+    for (int i = 0; i < N_OPTION; i++) {
+        const struct option *row = &options_table[i];
+
+        if (row->reach != REACH_LINE && strlen(row->name) == len &&
+            memcmp(row->name, name, len) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* ---- reading values ---- */
+
+static int bad_value(const char *text, const char *expected, struct err *e)
+{
+    return err_set(e, ERR_ARGUMENT, "\"%.60s\" is not %s", text, expected);
+}
+
+/* Return the index of word[0 .. len) in a list separated by blanks, or -1. */
+static int word_index(const char *words, const char *word, size_t len)
+{
+    int i = 0;
+
+    for (const char *p = words; *p != '\0'; i++) {
+        size_t n = strcspn(p, " ");
+
+        if (n == len && memcmp(p, word, n) == 0)
+            return i;
+        p += n + (p[n] == ' ');
+    }
+    return -1;
+}
+
+/* Report that text is none of the row's words. */
+static int bad_word(const struct option *row, const char *text, struct err *e)
+{
+    char expected[160] = "one of ";
+    size_t at = strlen(expected);
+
+    for (const char *p = row->words; *p != '\0' && at + 3 < sizeof expected; p++) {
+        if (*p == ' ')
+            expected[at++] = ',';
+        expected[at++] = *p;
+    }
+    expected[at] = '\0';
+    return bad_value(text, expected, e);
+}
+
+static int set_bool(bool *to, const char *text, struct err *e)
+{
+    static const char *const words[][2] = {
+        { "no", "yes" }, { "off", "on" }, { "false", "true" }, { "0", "1" }
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        for (int b = 0; b < 2; b++)
+            if (strcmp(text, words[i][b]) == 0) {
+                *to = b == 1;
+                return 0;
+            }
+    return bad_value(text, "a boolean (yes or no)", e);
+}
+
+static int set_switch(int *to, const char *text, struct err *e)
+{
+    bool on;
+
+    if (strcmp(text, "default") == 0) {
+        *to = MW_THINK_DEFAULT;
+        return 0;
+    }
+    if (set_bool(&on, text, e) != 0)
+        return bad_value(text, "on, off or default", e);
+    *to = on ? MW_THINK_ON : MW_THINK_OFF;
+    return 0;
+}
+
+/* Append a text to those of an option that can be given several times. */
+static int add_text(const struct option *row, const char **texts, const char *text,
+                    struct err *e)
+{
+    size_t len = strlen(text), n = 0;
+    char expected[80];
+
+    if (len < (size_t)row->min || len > (size_t)row->max) {
+        snprintf(expected, sizeof expected, "a text of %.0f to %.0f bytes", row->min, row->max);
+        return bad_value(text, expected, e);
+    }
+    while (texts[n] != NULL)
+        n++;
+    if (n == OPTIONS_TEXTS)
+        return err_set(e, ERR_ARGUMENT, "can be given at most %d times", OPTIONS_TEXTS);
+    texts[n] = text;
+    return 0;
+}
+
+static int set_size(uint64_t *to, const char *text, struct err *e)
+{
+    struct mw_machine machine = { 0 };
+    uint64_t bytes = 0;
+
+    if (strcmp(text, "auto") != 0) {
+        bool is_share = strchr(text, '%') != NULL;
+
+        if (is_share)
+            mw_machine_read(&machine);
+        if (is_share && machine.memory_bytes == 0)
+            return err_set(e, ERR_ARGUMENT,
+                           "\"%.20s\" of an unknown size: neither /proc/meminfo nor sysinfo(2) "
+                           "reports the memory of this machine. Give a budget in bytes, for "
+                           "example 2G",
+                           text);
+        if (units_parse_size(text, machine.memory_bytes, &bytes, e) != 0)
+            return bad_value(text, "a size (512M, 2G, 50% or auto)", e);
+        if (bytes == 0)
+            return err_set(e, ERR_ARGUMENT, "the budget must be larger than 0 bytes");
+    }
+    *to = bytes;
+    return 0;
+}
+
+/* One type, for what kv-k and kv-v have not chosen themselves, or one for each of both. */
+static int set_kv(struct options *o, const struct option *row, const char *text, struct err *e)
+{
+    size_t n = strcspn(text, " ");
+    int k = word_index(row->words, text, n), v = k;
+
+    if (text[n] == ' ')
+        v = word_index(row->words, text + n + 1, strlen(text + n + 1));
+    if (k < 0 || v < 0)
+        return bad_word(row, text, e);
+    if (!o->given[OPT_KV_K])
+        o->chat.engine.kv_k = (enum mw_kv)k;
+    if (!o->given[OPT_KV_V])
+        o->chat.engine.kv_v = (enum mw_kv)v;
+    return 0;
+}
+
+static int set_io(struct mw_options *o, const struct option *row, const char *text,
+                  struct err *e)
+{
+    bool drops;
+    int io = mw_io_parse(text, &drops);
+
+    if (io < 0)
+        return bad_word(row, text, e);
+    o->io = (enum mw_io)io;
+    o->mmap_drop = drops;
+    return 0;
+}
+
+static int set_isa(const char **to, const char *text, struct err *e)
+{
+    for (int i = 0; mw_isa(i) != NULL; i++)
+        if (strcmp(mw_isa(i), text) == 0) {
+            *to = mw_isa(i);
+            return 0;
+        }
+    return err_set(e, ERR_ARGUMENT,
+                   "kernel set \"%.20s\" is not available on this CPU (see memwall --version)",
+                   text);
+}
+
+static int set_whole(const struct option *row, void *to, const char *text, struct err *e)
+{
+    char expected[100];
+    uint64_t n;
+
+    if (!units_parse_whole(text, row->kind == KIND_COUNT, (uint64_t)row->min,
+                           (uint64_t)row->max, &n)) {
+        snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f%s", row->min,
+                 row->max, row->kind == KIND_COUNT ? " (8k is 8192)" : "");
+        return bad_value(text, expected, e);
+    }
+    *(uint32_t *)to = (uint32_t)n;
+    return 0;
+}
+
+static int set_number(const struct option *row, float *to, const char *text, struct err *e)
+{
+    char expected[100];
+    double x;
+
+    if (!units_parse_number(text, row->min, row->max, &x)) {
+        snprintf(expected, sizeof expected, "a number from %g to %g", row->min, row->max);
+        return bad_value(text, expected, e);
+    }
+    *to = (float)x;
+    return 0;
+}
+
+static int set_text(const struct option *row, const char **to, const char *text, struct err *e)
+{
+    if (row->kind == KIND_FILE && text[0] == '\0')
+        return bad_value(text, "a file name", e);
+    *to = row->kind == KIND_OPTIONAL && strcmp(text, "none") == 0 ? NULL : text;
+    return 0;
+}
+
+static int set_choice(const struct option *row, int *to, const char *text, struct err *e)
+{
+    int word = word_index(row->words, text, strlen(text));
+
+    if (word < 0)
+        return bad_word(row, text, e);
+    *to = word;
+    return 0;
+}
+
+/* "no" leaves the other option as it is. */
+static int set_fixed(const struct option *row, int *to, const char *text, struct err *e)
+{
+    bool on;
+
+    if (set_bool(&on, text, e) != 0)
+        return -1;
+    if (on)
+        *to = (int)row->min;
+    return 0;
+}
+
+static int set_value(struct options *o, const struct option *row, const char *text,
+                     struct err *e)
+{
+    void *to = (char *)o + row->at;
+
+    switch (row->kind) {
+    case KIND_FLAG: return set_bool(to, text, e);
+    case KIND_FIXED: return set_fixed(row, to, text, e);
+    case KIND_SWITCH: return set_switch(to, text, e);
+    case KIND_TEXT:
+    case KIND_OPTIONAL:
+    case KIND_FILE: return set_text(row, to, text, e);
+    case KIND_TEXTS: return add_text(row, to, text, e);
+    case KIND_SIZE: return set_size(to, text, e);
+    case KIND_CHOICE: return set_choice(row, to, text, e);
+    case KIND_KV: return set_kv(o, row, text, e);
+    case KIND_IO: return set_io(&o->chat.engine, row, text, e);
+    case KIND_ISA: return set_isa(to, text, e);
+    case KIND_U32:
+    case KIND_COUNT: return set_whole(row, to, text, e);
+    case KIND_U64:
+        return units_parse_whole(text, false, 0, UINT64_MAX, to)
+                   ? 0
+                   : bad_value(text, "a whole number", e);
+    case KIND_NUMBER: return set_number(row, to, text, e);
+    }
+    return -1;
+}
+
+int options_set(struct options *o, enum option_id id, const char *text, struct err *e)
+{
+    if (set_value(o, &options_table[id], text, e) != 0)
+        return -1;
+    o->given[id] = true;
+    return 0;
+}
+
+void options_clear(struct options *o, enum option_id id)
+{
+    const struct option *row = &options_table[id];
+
+    if (row->kind == KIND_TEXTS)
+        memset((char *)o + row->at, 0, sizeof(const char * [OPTIONS_TEXTS + 1]));
+}
+
+/* ---- values and the engine ---- */
+
+void options_overlay(const struct options *o, struct mw_sampling *to)
+{
+    const size_t begin = offsetof(struct options, chat.sampling);
+
+    for (int i = 0; i < N_OPTION; i++) {
+        size_t at = options_table[i].at;
+
+        if (o->given[i] && at >= begin && at < begin + sizeof *to)
+            memcpy((char *)to + (at - begin), (const char *)o + at,
+                   options_table[i].kind == KIND_U64 ? sizeof(uint64_t) : sizeof(uint32_t));
+    }
+}
