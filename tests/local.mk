@@ -1,4 +1,6 @@
-# tests: unit tests are cmocka programs, one a module; slow ones have their own commands.
+# The tests.  To add one: a name in a list of tests/unit, tests/terminal or tests/fuzz, or a
+# script in the list below.  The source of tests/unit/test_base is tests/unit/test_base.c;
+# shared code is in tests/libtest.a.
 AM_TESTS_ENVIRONMENT = LC_ALL=C.UTF-8; export LC_ALL; \
 	MW_SRCDIR='$(abs_top_srcdir)'; export MW_SRCDIR; \
 	MW_BUILDDIR='$(abs_top_builddir)'; export MW_BUILDDIR; \
@@ -9,53 +11,83 @@ AM_TESTS_ENVIRONMENT += MW_SANITIZED=1; export MW_SANITIZED; \
 	LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/leaks_of_others'; export LSAN_OPTIONS;
 endif
 
-EXTRA_DIST += tests/README.md tests/summary.sh tests/skip.sh tests/leaks_of_others
+dist_check_SCRIPTS += \
+	tests/conformance/test_chat_templates.py \
+	tests/conformance/test_inspect.py \
+	tests/conformance/test_jinja.py \
+	tests/conformance/test_tokenize_command.py \
+	tests/conformance/test_tokenizers.py \
+	tests/conformance/test_whole_model.py \
+	tests/program/test_budget.py \
+	tests/program/test_eval.py \
+	tests/program/test_kv_rotation.py \
+	tests/program/test_long_text.py \
+	tests/program/test_once.py \
+	tests/program/test_outputs.py \
+	tests/program/test_run.py \
+	tests/program/test_surroundings.py \
+	tests/terminal/test_tmux.py \
+	tests/tree/test_options.py \
+	tests/tree/test_package.py \
+	tests/tree/test_tree.py
 
-# What the last "make check" found, case by case; the last line has the sums.
+# Programs without libraries of their own, which are the tests, link with these.  The linker
+# drops those that a test does not use.
+LDADD = tests/libtest.a $(UI_LIBS) $(ENGINE_LIBS) $(CMOCKA_LIBS) $(VTERM_LIBS) -lutil
+
+check_LIBRARIES += tests/libtest.a
+tests_libtest_a_SOURCES = \
+	tests/lib/model_path.c tests/lib/model_path.h \
+	tests/lib/tiny_vocab.c tests/lib/tiny_vocab.h
+if HAVE_CMOCKA
+tests_libtest_a_SOURCES += \
+	tests/lib/calls.c tests/lib/calls.h \
+	tests/lib/chance.h \
+	tests/lib/fail_with.h \
+	tests/lib/gguf_write.h \
+	tests/lib/kernel_data.c tests/lib/kernel_data.h \
+	tests/lib/made_sample.c tests/lib/made_sample.h \
+	tests/lib/random_text.h \
+	tests/lib/stream_model.c tests/lib/stream_model.h \
+	tests/lib/transcript_pane.c tests/lib/transcript_pane.h \
+	tests/lib/tree.c tests/lib/tree.h
+if HAVE_VTERM
+tests_libtest_a_SOURCES += \
+	tests/lib/pty_screen.c tests/lib/pty_screen.h \
+	tests/lib/talker.c tests/lib/talker.h \
+	tests/terminal/fake_run.c tests/terminal/fake_run.h \
+	tests/terminal/program.c tests/terminal/program.h
+endif
+endif
+
+EXTRA_DIST += \
+	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
+	tests/data \
+	tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py \
+	tests/lib/program.py tests/lib/tiny_model.py \
+	tests/tree/references.py tests/tree/words.py
+
+# Print the cases that the last "make check" skipped or failed, and the totals.
 summary:
 	@$(SHELL) $(top_srcdir)/tests/summary.sh $(TEST_LOGS)
 .PHONY: summary
 
-# Reference vocabularies, unpacked by the test of tokenizers.
+# Reference vocabularies, unpacked by tests/conformance/test_tokenizers.py.
 clean-local:
 	rm -rf tests/conformance/vocabularies
 
-EXTRA_DIST += tests/tree/words.py tests/tree/references.py \
-	tests/lib/program.py tests/lib/gguf_template.py \
-	tests/lib/deny.py tests/lib/fail_with.h
-dist_check_SCRIPTS += tests/tree/test_tree.py tests/tree/test_options.py \
-	tests/tree/test_package.py \
-	tests/program/test_budget.py tests/program/test_run.py tests/program/test_eval.py \
-	tests/program/test_long_text.py tests/program/test_once.py \
-	tests/program/test_surroundings.py tests/program/test_outputs.py \
-	tests/terminal/test_tmux.py
+# Programs that scripts in tests/conformance run.
+noinst_PROGRAMS += tests/conformance/jinja_cases tests/conformance/tokenizer_vectors
+tests_conformance_jinja_cases_LDADD = $(ENGINE_LIBS)
+tests_conformance_tokenizer_vectors_SOURCES = tests/conformance/tokenizer_vectors.c \
+	tests/lib/json_line.c tests/lib/json_line.h
+tests_conformance_tokenizer_vectors_LDADD = $(ENGINE_LIBS)
 
-if HAVE_CMOCKA
-UNIT_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-UNIT_LIBS = $(ENGINE_LIBS) $(CMOCKA_LIBS)
+# A program of at most 80 lines that uses only engine/memwall.h.
+noinst_PROGRAMS += tests/example/greedy
+tests_example_greedy_LDADD = $(ENGINE_LIBS)
 
-check_PROGRAMS += tests/unit/test_base
-tests_unit_test_base_SOURCES = tests/unit/test_base.c
-tests_unit_test_base_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_base_LDADD = $(UNIT_LIBS)
-check_PROGRAMS += tests/unit/test_files
-tests_unit_test_files_SOURCES = tests/unit/test_files.c tests/unit/tree.c tests/unit/tree.h
-tests_unit_test_files_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_files_LDADD = $(UNIT_LIBS)
-endif
-
-include tests/unit/format.mk
-include tests/unit/text.mk
-include tests/unit/compute.mk
-include tests/unit/stream.mk
-include tests/unit/engine.mk
-include tests/unit/hub.mk
-include tests/unit/telemetry.mk
-include tests/unit/dash.mk
-include tests/unit/ui.mk
-include tests/unit/chat.mk
-include tests/unit/src.mk
+include tests/unit/local.mk
 include tests/terminal/local.mk
 include tests/fuzz/local.mk
-include tests/fuzz/fuzz.mk
-include tests/fuzz/chat.mk
+include tests/bench/local.mk

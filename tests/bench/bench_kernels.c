@@ -23,7 +23,7 @@
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
 #include "engine/compute/pool.h"
-#include "tests/unit/kernel_data.h"
+#include "tests/lib/kernel_data.h"
 
 #define TURNS     9
 #define MOST_COLS 2048 /* of any shape */

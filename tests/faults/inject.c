@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "inject.h"
+#include "tests/faults/inject.h"
 
 #include <sys/mman.h>
 

@@ -24,18 +24,12 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
-#include "inject.h"
+#include "tests/faults/inject.h"
+#include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 #define NAME "gemma4-tiny-q4_0.gguf"
-
-struct said {
-    char text[16384];
-    size_t len;
-    struct mw_receipt receipt;
-    struct err err;
-};
 
 struct mode {
     const char *name;
@@ -56,64 +50,24 @@ static struct said want; /* what is said when nothing fails */
 /* Every answer reads from the file: the smallest budget pins nothing. */
 static struct mw_chat_options options(const struct mode *m)
 {
-    struct mw_chat_options o = { .n_predict = 12 };
-    struct err e = ERR_INIT;
-    uint32_t ctx;
+    struct mw_chat_options o = { .engine = small_options(128), .n_predict = 12 };
 
-    mw_options_default(&o.engine);
-    o.engine.n_ctx = 128;
-    o.engine.n_thread = 2;
     o.engine.io = m->io;
     o.engine.no_uring = m->no_uring;
-    if (mw_plan_fit(model, &o.engine, &o.engine.memory_bytes, &ctx, &e) != 0)
-        fail_with(&e);
+    o.engine.memory_bytes = smallest_budget(model, &o.engine);
     return o;
 }
 
-static enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said)
-{
-    memset(said, 0, sizeof *said);
-    for (;;) {
-        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
-        struct mw_event event;
-
-        if (poll(&p, 1, 60000) != 1)
-            fail_msg("no event for a minute");
-        while (mw_chat_next(c, &event)) {
-            if (event.kind == MW_EVENT_TEXT && said->len + event.len < sizeof said->text) {
-                memcpy(said->text + said->len, event.text, event.len);
-                said->len += event.len;
-            }
-            said->receipt = event.receipt;
-            said->err = event.err;
-            if (event.kind == MW_EVENT_READY || event.kind == MW_EVENT_DONE ||
-                event.kind == MW_EVENT_PLAN || event.kind == MW_EVENT_ERROR)
-                return event.kind;
-        }
-    }
-}
-
-static struct mw_chat *open_chat(const struct mode *m)
+static struct mw_chat *open_mode(const struct mode *m)
 {
     struct mw_chat_options o = options(m);
-    struct err e = ERR_INIT;
-    struct mw_chat *c;
-    struct said said;
 
-    if (mw_chat_open(&c, model, &o, &e) != 0)
-        fail_with(&e);
-    if (wait_for_end(c, &said) != MW_EVENT_READY)
-        fail_with(&said.err);
-    return c;
+    return open_chat(model, &o);
 }
 
-static enum mw_done ask(struct mw_chat *c, struct said *said)
+static enum mw_done greet(struct mw_chat *c, struct said *said)
 {
-    struct err e = ERR_INIT;
-
-    if (mw_chat_send(c, "hello there", 11, &e) != 0)
-        fail_with(&e);
-    assert_int_equal(wait_for_end(c, said), MW_EVENT_DONE);
+    ask(c, "hello there", said);
     return said->receipt.done;
 }
 
@@ -134,7 +88,7 @@ static void assert_as_wanted(const struct said *said)
 static void a_failed_read_ends_one_answer_and_not_the_next(void **state)
 {
     const struct mode *m = *state;
-    struct mw_chat *c = open_chat(m);
+    struct mw_chat *c = open_mode(m);
     int n_failed = 0;
 
     for (int skip = 0; skip < 300; skip = skip * 2 + 1) {
@@ -145,7 +99,7 @@ static void a_failed_read_ends_one_answer_and_not_the_next(void **state)
         inject.read_times = 1000000;
         inject.read_error = EIO;
         forget(c);
-        if (ask(c, &said) == MW_DONE_ERROR) {
+        if (greet(c, &said) == MW_DONE_ERROR) {
             n_failed++;
             assert_int_equal(said.err.code, ERR_IO);
             assert_int_equal(said.err.sys, EIO);
@@ -157,7 +111,7 @@ static void a_failed_read_ends_one_answer_and_not_the_next(void **state)
         }
         inject_nothing();
         forget(c);
-        ask(c, &said);
+        greet(c, &said);
         assert_as_wanted(&said);
     }
     assert_true(n_failed > 3);
@@ -166,7 +120,7 @@ static void a_failed_read_ends_one_answer_and_not_the_next(void **state)
 
 static void an_answer_that_failed_can_be_made_again(void **state)
 {
-    struct mw_chat *c = open_chat(&uring);
+    struct mw_chat *c = open_mode(&uring);
     struct err e = ERR_INIT;
     struct said said;
 
@@ -174,7 +128,7 @@ static void an_answer_that_failed_can_be_made_again(void **state)
     inject.read_skip = 100;
     inject.read_times = 1000000;
     inject.read_error = EIO;
-    assert_int_equal(ask(c, &said), MW_DONE_ERROR);
+    assert_int_equal(greet(c, &said), MW_DONE_ERROR);
     inject_nothing();
     assert_int_equal(mw_chat_retry(c, &e), 0);
     assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
@@ -188,8 +142,8 @@ static void reads_that_bring_less_change_nothing(void **state)
     struct said said;
 
     inject.short_one_in = 3;
-    c = open_chat(*state);
-    ask(c, &said);
+    c = open_mode(*state);
+    greet(c, &said);
     inject_nothing();
     assert_as_wanted(&said);
     mw_chat_close(c);
@@ -207,8 +161,8 @@ static void a_ring_that_is_refused_is_done_without(void **state)
             inject.init_error = EPERM;
         else
             inject.register_error = ENOMEM;
-        c = open_chat(&uring);
-        ask(c, &said);
+        c = open_mode(&uring);
+        greet(c, &said);
         assert_as_wanted(&said);
         mw_chat_close(c);
     }
@@ -222,13 +176,13 @@ static void a_ring_that_breaks_costs_no_word(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        struct mw_chat *c = open_chat(&uring);
+        struct mw_chat *c = open_mode(&uring);
         struct said said;
 
         inject.enter_skip = 20;
         inject.enter_times = errors[i] == EBADF ? 1000000 : 5;
         inject.enter_error = errors[i];
-        ask(c, &said);
+        greet(c, &said);
         inject_nothing();
         assert_as_wanted(&said);
         mw_chat_close(c);
@@ -278,13 +232,13 @@ static void a_file_that_is_cut_ends_each_answer_with_its_name(void **state)
     struct stat st;
 
     model = open_copy();
-    c = open_chat(*state);
-    ask(c, &said);
+    c = open_mode(*state);
+    greet(c, &said);
     assert_as_wanted(&said);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(truncate(path, st.st_size / 2), 0);
     for (int i = 0; i < 2; i++) {
-        ask(c, &said);
+        greet(c, &said);
         assert_file_named(&said, "");
     }
     mw_chat_close(c);
@@ -301,8 +255,8 @@ static void a_file_that_is_another_one_now_ends_the_answer(void **state)
     FILE *f;
 
     model = open_copy();
-    c = open_chat(*state);
-    ask(c, &said);
+    c = open_mode(*state);
+    greet(c, &said);
     assert_as_wanted(&said);
     snprintf(other, sizeof other, "%s.new", path);
     f = fopen(other, "wb");
@@ -310,7 +264,7 @@ static void a_file_that_is_another_one_now_ends_the_answer(void **state)
     fputs("something else", f);
     fclose(f);
     assert_int_equal(rename(other, path), 0);
-    ask(c, &said);
+    greet(c, &said);
     assert_file_named(&said, "");
     mw_chat_close(c);
     mw_model_close(model);
@@ -391,11 +345,11 @@ static bool change(const struct mw_chat_options *old, const struct mw_chat_optio
                    bool *is_over)
 {
     struct err e = ERR_INIT;
-    struct mw_chat *c = open_chat(&uring);
+    struct mw_chat *c = open_mode(&uring);
     enum mw_event_kind kind = MW_EVENT_ERROR;
     struct said said;
 
-    ask(c, &said);
+    greet(c, &said);
     forget(c);
     while (mw_chat_is_busy(c))
         usleep(100);
@@ -406,7 +360,7 @@ static bool change(const struct mw_chat_options *old, const struct mw_chat_optio
     }
     *is_over = atomic_load(&inject.resource_skip) >= 0;
     inject_nothing();
-    assert_int_equal(ask(c, &said), MW_DONE_LENGTH);
+    assert_int_equal(greet(c, &said), MW_DONE_LENGTH);
     if (kind == MW_EVENT_PLAN) {
         assert_int_equal(said.receipt.n_decoded, new->n_predict);
     } else {
@@ -499,8 +453,8 @@ static int start(void **state)
              NAME);
     if (mw_model_open(&model, model_path(NAME), &e) != 0)
         return -1;
-    c = open_chat(&uring);
-    ask(c, &want);
+    c = open_mode(&uring);
+    greet(c, &want);
     mw_chat_close(c);
     return want.receipt.done == MW_DONE_LENGTH ? 0 : -1;
 }
@@ -564,7 +518,7 @@ static void loading_ends_when_it_is_asked_to(void **state)
 
 static void an_answer_that_waits_for_the_disk_can_be_left(void **state)
 {
-    struct mw_chat *c = open_chat(*state);
+    struct mw_chat *c = open_mode(*state);
     struct err e = ERR_INIT;
 
     inject.reads_wait = true;

@@ -25,8 +25,8 @@
 #include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
 #include "engine/stream/stream.h"
-#include "inject.h"
-#include "tests/unit/stream_model.h"
+#include "tests/faults/inject.h"
+#include "tests/lib/stream_model.h"
 
 #define TARGET 40000
 #define BLOCKS 140 /* of the model of these tests: 20 spans of 7 */

@@ -15,7 +15,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/text/chat_format.h"
-#include "tests/unit/tiny_vocab.h"
+#include "tests/lib/tiny_vocab.h"
 
 #define MAX_INPUT         4096
 #define CONTROL(id, text) "{\"id\":" #id ",\"content\":\"" text "\",\"special\":true}"

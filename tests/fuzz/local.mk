@@ -1,24 +1,52 @@
-# tests/fuzz: one LLVMFuzzerTestOneInput a file, with a folder of inputs beside it.
+# Fuzz targets.  Each is a source with LLVMFuzzerTestOneInput(), a folder of inputs in
+# tests/fuzz/corpus, and maybe NAME.dict with words of its language.
 #
-# To add one:
-#   fuzz_programs += tests/fuzz/fuzz_gguf
-#   tests_fuzz_fuzz_gguf_SOURCES = tests/fuzz/fuzz_gguf.c $(FUZZ_MAIN)
-#   tests_fuzz_fuzz_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-#   tests_fuzz_fuzz_gguf_LDADD = $(ENGINE_LIBS)
-#   EXTRA_DIST += tests/fuzz/corpus/gguf
-# In the ordinary build it is a test that replays tests/fuzz/corpus/gguf with a few
-# thousand small changes; with --enable-fuzzers it is a libFuzzer program, and
+# The normal build makes each a test that replays its inputs with a few thousand small changes.
+# With --enable-fuzzers it is a libFuzzer program, and
 #     make fuzz [RUNS=10000000] [FUZZ="gguf index_json"]
-# runs one after another until one finds something.  What they learn stays in fuzz-new/.
-# NAME.dict beside the target holds words of its language.
-fuzz_programs =
-EXTRA_DIST += tests/fuzz/replay.c
+# runs one after the other until one finds something.  New inputs are kept in fuzz-new/.
+#
+# To add a target: its name in this list, and a line with its LDFLAGS.
+fuzz_programs = \
+	tests/fuzz/fuzz_chatlog \
+	tests/fuzz/fuzz_clean \
+	tests/fuzz/fuzz_config_json \
+	tests/fuzz/fuzz_decoder \
+	tests/fuzz/fuzz_gguf \
+	tests/fuzz/fuzz_index_json \
+	tests/fuzz/fuzz_jinja \
+	tests/fuzz/fuzz_markdown \
+	tests/fuzz/fuzz_mutate \
+	tests/fuzz/fuzz_safetensors \
+	tests/fuzz/fuzz_telemetry \
+	tests/fuzz/fuzz_tokenizer_config \
+	tests/fuzz/fuzz_tokenizer_json \
+	tests/fuzz/fuzz_vocab_gguf
+tests_fuzz_fuzz_chatlog_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_clean_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_config_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_decoder_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_index_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_markdown_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_safetensors_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_tokenizer_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_tokenizer_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_vocab_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+
+tests_fuzz_fuzz_mutate_SOURCES = tests/fuzz/fuzz_mutate.c \
+	tests/fuzz/fuzz_model.c tests/fuzz/fuzz_model.h
+
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/fuzz_file.h \
+	tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/replay.c
 
 RUNS = 10000000
 FUZZ = $(fuzz_programs:tests/fuzz/fuzz_%=%)
 
 if ENABLE_FUZZERS
-FUZZ_MAIN =
 noinst_PROGRAMS += $(fuzz_programs)
 
 fuzz: $(FUZZ:%=tests/fuzz/fuzz_%)
@@ -32,16 +60,10 @@ fuzz: $(FUZZ:%=tests/fuzz/fuzz_%)
 	        fuzz-new/$$name $(srcdir)/tests/fuzz/corpus/$$name || exit 1; \
 	done
 else
-FUZZ_MAIN = tests/fuzz/replay.c
+tests_libtest_a_SOURCES += tests/fuzz/replay.c # main() of the fuzz targets
 check_PROGRAMS += $(fuzz_programs)
 
 fuzz:
 	@echo "make fuzz: configure with CC=clang --enable-fuzzers first" >&2; exit 1
 endif
 .PHONY: fuzz
-
-fuzz_programs += tests/fuzz/fuzz_telemetry
-tests_fuzz_fuzz_telemetry_SOURCES = tests/fuzz/fuzz_telemetry.c $(FUZZ_MAIN)
-tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-tests_fuzz_fuzz_telemetry_LDADD = $(ENGINE_LIBS)
-EXTRA_DIST += tests/fuzz/corpus/telemetry

@@ -149,6 +149,6 @@ int main(int argc, char **argv)
     name = name != NULL ? name + 1 : argv[0];
     if (strncmp(name, "fuzz_", 5) == 0)
         name += 5;
-    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/%s", src != NULL ? src : MW_SRCDIR, name);
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/%s", src != NULL ? src : ".", name);
     return feed_path(path);
 }

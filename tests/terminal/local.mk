@@ -1,4 +1,5 @@
-# tests of the program as a whole on a pseudo-terminal
+# The chat on a pseudo-terminal: fake_memwall has the screen without an engine; the other tests
+# run ./memwall with a model of tests/lib/talker.c.
 noinst_PROGRAMS += tests/terminal/fake_memwall
 tests_terminal_fake_memwall_SOURCES = tests/terminal/fake_memwall.c \
 	tests/lib/fake_chat.c tests/lib/fake_chat.h
@@ -6,27 +7,19 @@ tests_terminal_fake_memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)
 
 if HAVE_CMOCKA
 if HAVE_VTERM
-TERMINAL_CPPFLAGS = $(UNIT_CPPFLAGS) $(VTERM_CFLAGS)
-TERMINAL_LIBS = $(CMOCKA_LIBS) $(VTERM_LIBS) -lutil
-TERMINAL_SOURCES = tests/lib/pty_screen.c tests/lib/pty_screen.h \
-	tests/terminal/fake_run.c tests/terminal/fake_run.h
-
-check_PROGRAMS += tests/terminal/test_screen
-tests_terminal_test_screen_SOURCES = tests/terminal/test_screen.c $(TERMINAL_SOURCES)
-tests_terminal_test_screen_CPPFLAGS = $(TERMINAL_CPPFLAGS)
-tests_terminal_test_screen_LDADD = $(TERMINAL_LIBS)
-
-check_PROGRAMS += tests/terminal/test_choices
-tests_terminal_test_choices_SOURCES = tests/terminal/test_choices.c $(TERMINAL_SOURCES)
-tests_terminal_test_choices_CPPFLAGS = $(TERMINAL_CPPFLAGS)
-tests_terminal_test_choices_LDADD = $(TERMINAL_LIBS)
-
-check_PROGRAMS += tests/terminal/test_terminals
-tests_terminal_test_terminals_SOURCES = tests/terminal/test_terminals.c \
-	tests/lib/pty_screen.c tests/lib/pty_screen.h
-tests_terminal_test_terminals_CPPFLAGS = $(TERMINAL_CPPFLAGS)
-tests_terminal_test_terminals_LDADD = $(TERMINAL_LIBS)
-
-include tests/terminal/program.mk
+check_PROGRAMS += \
+	tests/terminal/test_choices \
+	tests/terminal/test_commands \
+	tests/terminal/test_figures \
+	tests/terminal/test_killed \
+	tests/terminal/test_looks \
+	tests/terminal/test_plain_mode \
+	tests/terminal/test_reading \
+	tests/terminal/test_saving \
+	tests/terminal/test_screen \
+	tests/terminal/test_stopping \
+	tests/terminal/test_storm \
+	tests/terminal/test_template \
+	tests/terminal/test_terminals
 endif
 endif

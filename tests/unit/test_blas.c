@@ -13,7 +13,7 @@
 
 #include "engine/compute/blas.h"
 #include "engine/compute/dequant.h"
-#include "tests/unit/kernel_data.h"
+#include "tests/lib/kernel_data.h"
 
 enum { N_ROW = 150, N_COL = 170, MOST_K = 1280, PLACE = 23 };
 

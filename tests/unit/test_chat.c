@@ -16,91 +16,27 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
+#include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 static struct mw_model *model;
 
-/* All that one answer said. */
-struct said {
-    char text[16384];
-    size_t len;
-    struct mw_receipt receipt;
-    enum mw_event_kind last;
-    struct err err;
-    char notice[256];
-};
-
 static struct mw_chat_options base_options(void)
 {
-    struct mw_chat_options o = { .n_predict = 12 };
+    struct mw_chat_options o = { .engine = small_options(256), .n_predict = 12 };
 
-    mw_options_default(&o.engine);
-    o.engine.n_ctx = 256;
-    o.engine.memory_bytes = 128 * MIB;
-    o.engine.n_thread = 2;
     mw_sampling_default(model, &o.sampling);
     o.sampling.temp = 0;
     return o;
 }
 
-/* Take events until one of the kinds that end something; text is collected. */
-static enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said)
-{
-    memset(said, 0, sizeof *said);
-    for (;;) {
-        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
-        struct mw_event event;
-
-        if (poll(&p, 1, 60000) != 1)
-            fail_msg("no event came within a minute");
-        while (mw_chat_next(c, &event)) {
-            said->last = event.kind;
-            if (event.kind == MW_EVENT_TEXT && said->len + event.len < sizeof said->text) {
-                memcpy(said->text + said->len, event.text, event.len);
-                said->len += event.len;
-            }
-            if (event.kind == MW_EVENT_NOTICE)
-                snprintf(said->notice, sizeof said->notice, "%.*s", (int)event.len, event.text);
-            said->receipt = event.receipt;
-            said->err = event.err;
-            if (event.kind == MW_EVENT_READY || event.kind == MW_EVENT_DONE ||
-                event.kind == MW_EVENT_PLAN || event.kind == MW_EVENT_ERROR)
-                return event.kind;
-        }
-    }
-}
-
-static struct mw_chat *open_chat(const struct mw_chat_options *o)
-{
-    struct err e = ERR_INIT;
-    struct mw_chat *c;
-    struct said said;
-
-    if (mw_chat_open(&c, model, o, &e) != 0)
-        fail_with(&e);
-    if (wait_for_end(c, &said) != MW_EVENT_READY)
-        fail_with(&said.err);
-    return c;
-}
-
-static void ask(struct mw_chat *c, const char *text, struct said *said)
-{
-    struct err e = ERR_INIT;
-
-    if (mw_chat_send(c, text, strlen(text), &e) != 0)
-        fail_with(&e);
-    assert_int_equal(wait_for_end(c, said), MW_EVENT_DONE);
-}
-
 static void a_question_is_answered_the_same_at_every_budget(void **state)
 {
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said first, second;
     uint64_t least;
-    uint32_t ctx;
-    struct err e = ERR_INIT;
 
     (void)state;
     ask(c, "hello there", &first);
@@ -108,9 +44,9 @@ static void a_question_is_answered_the_same_at_every_budget(void **state)
     assert_int_equal(first.receipt.n_decoded, 12);
     assert_true(first.len > 0);
     mw_chat_close(c);
-    assert_int_equal(mw_plan_fit(model, &o.engine, &least, &ctx, &e), 0);
+    least = smallest_budget(model, &o.engine);
     o.engine.memory_bytes = least;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     ask(c, "hello there", &second);
     assert_string_equal(first.text, second.text);
     mw_chat_close(c);
@@ -119,7 +55,7 @@ static void a_question_is_answered_the_same_at_every_budget(void **state)
 static void a_follow_up_evaluates_only_what_is_new(void **state)
 {
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said first, second;
 
     (void)state;
@@ -143,11 +79,10 @@ static void every_turn_of_a_template_extends_the_last_one(void **state)
         struct mw_chat_options o;
         struct mw_chat *c;
         uint32_t held = 0;
-        struct err e = ERR_INIT;
 
-        assert_int_equal(mw_model_open(&model, model_path(names[i]), &e), 0);
+        model = open_model(names[i]);
         o = base_options();
-        c = open_chat(&o);
+        c = open_chat(model, &o);
         for (int turn = 0; turn < 4; turn++) {
             struct said said;
 
@@ -167,7 +102,7 @@ static void every_turn_of_a_template_extends_the_last_one(void **state)
 static void an_answer_made_again_is_the_same(void **state)
 {
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said first, second, again;
     struct err e = ERR_INIT;
 
@@ -194,11 +129,11 @@ static void a_cut_answer_goes_on_where_it_was(void **state)
 
     (void)state;
     o.n_predict = 24;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     ask(c, "tell me", &whole);
     mw_chat_close(c);
     o.n_predict = 12;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     ask(c, "tell me", &head);
     assert_int_equal(mw_chat_continue(c, &e), 0);
     assert_int_equal(wait_for_end(c, &tail), MW_EVENT_DONE);
@@ -211,7 +146,7 @@ static void a_cut_answer_goes_on_where_it_was(void **state)
 static void a_saved_conversation_is_taken_over(void **state)
 {
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said first, second, restored;
     struct mw_message messages[2];
     struct err e = ERR_INIT;
@@ -223,7 +158,7 @@ static void a_saved_conversation_is_taken_over(void **state)
     messages[0] = (struct mw_message){ .role = MW_USER, .text = "one", .len = 3 };
     messages[1] =
         (struct mw_message){ .role = MW_ASSISTANT, .text = first.text, .len = first.len };
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     assert_int_equal(mw_chat_restore(c, messages, 2, 0, &e), 0);
     ask(c, "two", &restored);
     assert_true(restored.receipt.n_prompt > second.receipt.n_prompt);
@@ -234,16 +169,15 @@ static void a_saved_conversation_is_taken_over(void **state)
 static void options_change_between_answers(void **state)
 {
     struct mw_chat_options o = base_options(), other;
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said first, second, changed, said;
     struct err e = ERR_INIT;
     uint64_t least;
-    uint32_t ctx;
 
     (void)state;
     ask(c, "one", &first);
     ask(c, "two", &second);
-    assert_int_equal(mw_plan_fit(model, &o.engine, &least, &ctx, &e), 0);
+    least = smallest_budget(model, &o.engine);
     for (int i = 0; i < 4; i++) {
         other = o;
         if (i == 0)
@@ -275,7 +209,7 @@ static void options_change_between_answers(void **state)
 static void go_on(const struct mw_chat_options *o, const struct mw_chat_options *then,
                   struct said *rest)
 {
-    struct mw_chat *c = open_chat(o);
+    struct mw_chat *c = open_chat(model, o);
     struct err e = ERR_INIT;
     struct said said;
 
@@ -294,12 +228,10 @@ static void an_answer_goes_on_with_the_same_words_after_a_change(void **state)
 {
     struct mw_chat_options o = base_options(), other;
     struct said unchanged, changed;
-    struct err e = ERR_INIT;
     uint64_t least;
-    uint32_t ctx;
 
     (void)state;
-    assert_int_equal(mw_plan_fit(model, &o.engine, &least, &ctx, &e), 0);
+    least = smallest_budget(model, &o.engine);
     go_on(&o, NULL, &unchanged);
     assert_true(unchanged.len > 0);
     for (int i = 0; i < 4; i++) {
@@ -325,7 +257,7 @@ static void a_saved_answer_that_was_cut_goes_on_behind_its_text(void **state)
         { MW_ASSISTANT, "A ring is a buffer that", 23, NULL, 0 },
     };
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said begun, gone_on;
     struct err e = ERR_INIT;
 
@@ -352,7 +284,7 @@ static void settle(struct mw_chat *c)
 static void a_context_shorter_than_what_is_held_drops_only_what_was_taken_back(void **state)
 {
     struct mw_chat_options o = base_options(), shorter = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said said, again;
     struct err e = ERR_INIT;
 
@@ -386,7 +318,7 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
 
     (void)state;
     full.engine.kv_k = full.engine.kv_v = MW_KV_F32;
-    changed = open_chat(&half);
+    changed = open_chat(model, &half);
     assert_int_equal(mw_chat_restore(changed, earlier, 2, 0, &e), 0);
     ask(changed, "And a page?", &said); /* keys and values are there now, of the other type */
     assert_int_equal(mw_chat_rewind(changed, 2, &e), 0);
@@ -395,7 +327,7 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
     ask(changed, "And a slot?", &after);
     assert_int_equal(after.receipt.n_reused, 0);
 
-    fresh = open_chat(&full);
+    fresh = open_chat(model, &full);
     assert_int_equal(mw_chat_restore(fresh, earlier, 2, 0, &e), 0);
     ask(fresh, "And a slot?", &want);
     assert_string_equal(after.text, want.text);
@@ -412,7 +344,7 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
 static void the_cost_of_a_message_counts_what_must_be_evaluated_again(void **state)
 {
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct mw_cost before, cost;
     struct err e = ERR_INIT;
 
@@ -433,7 +365,7 @@ static void limits_tell_the_cost_before_the_first_prompt(void **state)
 {
     struct mw_limits none = { 0 }, limits;
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct err e = ERR_INIT;
     struct mw_cost cost;
     struct plan plan;
@@ -458,7 +390,7 @@ static void limits_tell_the_cost_before_the_first_prompt(void **state)
 static void a_change_that_does_not_fit_leaves_all_as_it_was(void **state)
 {
     struct mw_chat_options o = base_options(), small = o;
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said first, said, again;
     struct err e = ERR_INIT;
 
@@ -484,7 +416,7 @@ static void a_full_context_stops_and_says_so(void **state)
     o.engine.n_ctx = 32;
     o.n_predict = 0;
     o.sampling.seed = 1;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     ask(c, "one two three", &said);
     assert_true(said.receipt.done == MW_DONE_CONTEXT || said.receipt.done == MW_DONE_STOP);
     ask(c, "a second question that is a little longer than what is left of the context", &said);
@@ -506,7 +438,7 @@ static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
     o.engine.n_ctx = 64;
     o.engine.ctx_shift = true;
     o.n_predict = 8;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     for (int i = 0; i < 8; i++) {
         ask(c, "again", &said);
         assert_true(said.receipt.done == MW_DONE_LENGTH || said.receipt.done == MW_DONE_STOP);
@@ -539,7 +471,7 @@ static void older_messages_that_are_not_held_end_in_a_full_context_or_are_droppe
     struct mw_message messages[] = { { .role = MW_USER, .text = "hello", .len = 5 },
                                      { .role = MW_ASSISTANT, .text = "so", .len = 2 } };
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct err e = ERR_INIT;
     struct said said;
     char *long_text;
@@ -569,7 +501,7 @@ static void older_messages_that_are_not_held_end_in_a_full_context_or_are_droppe
 static void a_stop_string_ends_the_answer_before_itself(void **state)
 {
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said whole, cut;
     char stop[8] = { 0 };
     const char *stops[] = { stop, NULL };
@@ -581,7 +513,7 @@ static void a_stop_string_ends_the_answer_before_itself(void **state)
         skip();
     memcpy(stop, whole.text + whole.len / 2, 2);
     o.stop = stops;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     ask(c, "hello there", &cut);
     assert_int_equal(cut.receipt.done, MW_DONE_STOP);
     assert_null(strstr(cut.text, stop));
@@ -594,7 +526,7 @@ static void the_next_prompt_has_the_answer_without_its_stop_string(void **state)
     struct mw_chat_options o = base_options();
     struct mw_message messages[2] = { { .role = MW_USER, .text = "hello there", .len = 11 },
                                       { .role = MW_ASSISTANT } };
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said whole, cut, next, fresh;
     char stop[4] = { 0 };
     const char *stops[] = { stop, NULL };
@@ -605,7 +537,7 @@ static void the_next_prompt_has_the_answer_without_its_stop_string(void **state)
     mw_chat_close(c);
     memcpy(stop, whole.text + whole.len / 2, 3);
     o.stop = stops;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     ask(c, "hello there", &cut);
     assert_in_range(cut.len, 1, whole.len / 2);
     ask(c, "again", &next);
@@ -613,7 +545,7 @@ static void the_next_prompt_has_the_answer_without_its_stop_string(void **state)
 
     messages[1].text = cut.text;
     messages[1].len = cut.len;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     assert_int_equal(mw_chat_restore(c, messages, 2, 0, &e), 0);
     ask(c, "again", &fresh);
     assert_int_equal(next.receipt.n_prompt + next.receipt.n_reused, fresh.receipt.n_prompt);
@@ -636,7 +568,7 @@ static void a_stop_string_that_is_empty_or_too_long_is_refused(void **state)
     memset(text, 'x', MW_STOP_BYTES + 1);
     assert_int_equal(mw_chat_open(&c, model, &o, &e), -1);
     text[MW_STOP_BYTES] = '\0';
-    mw_chat_close(open_chat(&o));
+    mw_chat_close(open_chat(model, &o));
 }
 
 static void a_cancel_stops_and_the_chat_goes_on(void **state)
@@ -648,7 +580,7 @@ static void a_cancel_stops_and_the_chat_goes_on(void **state)
 
     (void)state;
     o.n_predict = 200;
-    c = open_chat(&o);
+    c = open_chat(model, &o);
     for (int i = 0; i < 10; i++) {
         struct mw_event event;
         bool is_started = false;
@@ -673,7 +605,7 @@ static void a_cancel_stops_and_the_chat_goes_on(void **state)
 static void every_message_that_a_cancel_drops_ends_with_an_event(void **state)
 {
     struct mw_chat_options o = base_options();
-    struct mw_chat *c = open_chat(&o);
+    struct mw_chat *c = open_chat(model, &o);
     struct said first, said;
     struct mw_event event;
     struct err e = ERR_INIT;
@@ -736,15 +668,14 @@ static void a_chat_that_did_not_load_is_not_half_loaded_by_a_change_that_fails(v
     mw_chat_close(c);
 }
 
-static int open_model(void **state)
+static int begin(void **state)
 {
-    struct err e = ERR_INIT;
-
     (void)state;
-    return mw_model_open(&model, model_path("gemma4-tiny-q4_0.gguf"), &e);
+    model = open_model("gemma4-tiny-q4_0.gguf");
+    return 0;
 }
 
-static int close_model(void **state)
+static int end(void **state)
 {
     (void)state;
     mw_model_close(model);
@@ -780,5 +711,5 @@ int main(void)
         cmocka_unit_test(a_chat_that_did_not_load_is_not_half_loaded_by_a_change_that_fails),
     };
 
-    return cmocka_run_group_tests_name("chat", tests, open_model, close_model);
+    return cmocka_run_group_tests_name("chat", tests, begin, end);
 }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/text/chat_format.h"
-#include "tests/unit/tiny_vocab.h"
+#include "tests/lib/tiny_vocab.h"
 
 #define F TINY_FIRST
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <utf8proc.h>
 
-#include "tests/unit/chat_random.h"
+#include "tests/lib/random_text.h"
 #include "ui/text/clean.h"
 
 #define BAD "\xef\xbf\xbd"

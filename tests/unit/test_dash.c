@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "engine/telemetry/verdict.h"
-#include "tests/unit/made_sample.h"
+#include "tests/lib/made_sample.h"
 #include "ui/dash/arrange.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/dash.h"

@@ -19,7 +19,7 @@
 
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
-#include "tests/unit/tree.h"
+#include "tests/lib/tree.h"
 
 static char root[256];
 

@@ -17,7 +17,7 @@
 
 #include "engine/format/catalogue.h"
 #include "engine/format/gguf.h"
-#include "gguf_write.h"
+#include "tests/lib/gguf_write.h"
 
 static char path[256];
 

@@ -19,7 +19,7 @@
 #include "engine/compute/kernels.h"
 #include "engine/compute/kv_types.h"
 #include "engine/compute/quants.h"
-#include "tests/unit/kernel_data.h"
+#include "tests/lib/kernel_data.h"
 
 struct row {
     char name[96];

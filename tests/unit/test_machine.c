@@ -21,7 +21,7 @@
 #include "engine/machine/pagecache.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/psi.h"
-#include "tests/unit/tree.h"
+#include "tests/lib/tree.h"
 
 static char root[512];
 

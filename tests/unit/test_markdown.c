@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/chat_random.h"
+#include "tests/lib/random_text.h"
 #include "ui/term/cluster.h"
 #include "ui/text/body.h"
 #include "ui/text/entity.h"

@@ -15,7 +15,7 @@
 #include "engine/base/units.h"
 #include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
-#include "stream_model.h"
+#include "tests/lib/stream_model.h"
 
 static struct stream_model model;
 

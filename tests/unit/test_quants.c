@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "engine/compute/kernels.h"
-#include "tests/unit/kernel_data.h"
+#include "tests/lib/kernel_data.h"
 
 struct row {
     char name[96];
@@ -95,7 +95,7 @@ int main(void)
     const char *mw_shared = getenv("MW_SHARED");
     size_t n = 0;
 
-    snprintf(local, sizeof local, "%s/tests/data/quants", srcdir != NULL ? srcdir : MW_SRCDIR);
+    snprintf(local, sizeof local, "%s/tests/data/quants", srcdir != NULL ? srcdir : ".");
     snprintf(shared, sizeof shared, "%s/conformance/quants",
              mw_shared != NULL ? mw_shared : "");
     for (const char *const *set = kernels_names(); *set != NULL; set++)

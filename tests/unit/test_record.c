@@ -19,8 +19,8 @@
 #include "engine/telemetry/fields.h"
 #include "engine/telemetry/telemetry.h"
 #include "engine/telemetry/verdict.h"
-#include "tests/unit/made_sample.h"
-#include "tests/unit/tree.h"
+#include "tests/lib/made_sample.h"
+#include "tests/lib/tree.h"
 
 static char root[512], path[600];
 

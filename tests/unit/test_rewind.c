@@ -21,62 +21,15 @@
 #include <cmocka.h>
 
 #include "engine/session/session.h"
+#include "tests/lib/calls.h"
+#include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
-#include "tests/lib/model_path.h"
 
 #define N_CTX 160
 
 static struct mw_model *model;
 static uint32_t n_vocab;
-static uint64_t seed;
-
-static uint32_t random_below(uint32_t n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed % n);
-}
-
-static struct mw_options base_options(void)
-{
-    struct mw_options o;
-
-    mw_options_default(&o);
-    o.n_ctx = N_CTX;
-    o.memory_bytes = 128 * MIB;
-    o.n_thread = 2;
-    return o;
-}
-
-static struct mw_session *open_session(const struct mw_options *o)
-{
-    struct err e = ERR_INIT;
-    struct mw_session *s;
-
-    if (mw_session_open(&s, model, o, &e) != 0)
-        fail_with(&e);
-    return s;
-}
-
-static uint64_t smallest_budget(const struct mw_options *o)
-{
-    struct err e = ERR_INIT;
-    uint64_t budget;
-    uint32_t ctx;
-
-    if (mw_plan_fit(model, o, &budget, &ctx, &e) != 0)
-        fail_with(&e);
-    return budget;
-}
-
-static void eval(struct mw_session *s, const uint32_t *ids, size_t n)
-{
-    struct err e = ERR_INIT;
-
-    if (mw_session_eval(s, ids, n, NULL, NULL, &e) != 0)
-        fail_with(&e);
-}
+static struct chance chance;
 
 static uint32_t rewind_to(struct mw_session *s, uint32_t n)
 {
@@ -103,7 +56,7 @@ static void check(struct mw_session *s, struct mw_session *fresh, const uint32_t
 static void new_ids(uint32_t *ids, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = random_below(n_vocab);
+        ids[i] = chance_below(&chance, n_vocab);
 }
 
 /* One step of a walk: on, back, a mark, or another budget. */
@@ -111,17 +64,17 @@ static uint32_t step(struct mw_session *s, uint32_t *ids, uint32_t n, uint64_t l
 {
     struct err e = ERR_INIT;
 
-    switch (random_below(6)) {
-    case 0: return rewind_to(s, n > 0 ? random_below(n) : 0);
-    case 1: return rewind_to(s, n > 5 ? n - random_below(5) : n);
+    switch (chance_below(&chance, 6)) {
+    case 0: return rewind_to(s, n > 0 ? chance_below(&chance, n) : 0);
+    case 1: return rewind_to(s, n > 5 ? n - chance_below(&chance, 5) : n);
     case 2: session_mark(s); return n;
     case 3:
         /* Around the floor chunk, ring and copies change with each MiB. */
-        if (mw_session_set_memory(s, least + random_below(3 * MIB), &e) != 0)
+        if (mw_session_set_memory(s, least + chance_below(&chance, 3 * MIB), &e) != 0)
             fail_with(&e);
         return n;
     default: {
-        uint32_t more = 1 + random_below(40);
+        uint32_t more = 1 + chance_below(&chance, 40);
 
         more = more < N_CTX - n ? more : N_CTX - n;
         new_ids(ids + n, more);
@@ -134,14 +87,14 @@ static uint32_t step(struct mw_session *s, uint32_t *ids, uint32_t n, uint64_t l
 
 static void walk(const char *name, const char *cache_folder)
 {
-    struct mw_options o = base_options();
-    struct mw_session *fresh = open_session(&o), *s;
-    uint64_t least = smallest_budget(&o);
+    struct mw_options o = small_options(N_CTX);
+    struct mw_session *fresh = open_session(model, &o), *s;
+    uint64_t least = smallest_budget(model, &o);
     uint32_t ids[N_CTX], n = 0;
 
-    seed = 0x9e3779b97f4a7c15u;
+    chance.state = 0x9e3779b97f4a7c15u;
     o.cache_folder = cache_folder;
-    s = open_session(&o);
+    s = open_session(model, &o);
     for (int i = 0; i < 300; i++) {
         n = step(s, ids, n, least);
         /* The last of the ids again, so that there is a row to compare. */
@@ -175,15 +128,15 @@ static void turns_of_30(struct mw_session *s, const uint32_t *ids, uint32_t n)
 
 static void the_beginning_of_a_turn_is_held_for_nothing(void **state)
 {
-    struct mw_options o = base_options();
-    struct mw_session *fresh = open_session(&o), *s;
+    struct mw_options o = small_options(N_CTX);
+    struct mw_session *fresh = open_session(model, &o), *s;
     uint32_t ids[N_CTX];
 
     (void)state;
-    seed = 1;
+    chance.state = 1;
     new_ids(ids, N_CTX);
     o.chunk = 4;
-    s = open_session(&o);
+    s = open_session(model, &o);
     turns_of_30(s, ids, 5);
     for (uint32_t turn = 4; turn > 0; turn--) {
         assert_int_equal(rewind_to(s, turn * 30), turn * 30);
@@ -211,8 +164,8 @@ static bool has_folder(void)
  * moves them there. */
 static void copies_without_room_go_to_the_folder(void **state)
 {
-    struct mw_options o = base_options();
-    struct mw_session *fresh = open_session(&o), *s;
+    struct mw_options o = small_options(N_CTX);
+    struct mw_session *fresh = open_session(model, &o), *s;
     struct err e = ERR_INIT;
     uint32_t ids[N_CTX];
     struct plan plan;
@@ -220,17 +173,17 @@ static void copies_without_room_go_to_the_folder(void **state)
     (void)state;
     if (!has_folder())
         skip();
-    seed = 2;
+    chance.state = 2;
     new_ids(ids, N_CTX);
     for (int round = 0; round < 3; round++) {
         o.cache_folder = round > 0 ? getenv("MW_BUILDDIR") : NULL;
-        o.memory_bytes = round < 2 ? smallest_budget(&o) : 128 * MIB;
-        s = open_session(&o);
+        o.memory_bytes = round < 2 ? smallest_budget(model, &o) : 128 * MIB;
+        s = open_session(model, &o);
         mw_session_plan(s, &plan);
         assert_int_equal(plan.n_copy, round < 2 ? 0 : PLAN_COPIES);
         turns_of_30(s, ids, 5);
         if (round == 2)
-            assert_int_equal(mw_session_set_memory(s, smallest_budget(&o), &e), 0);
+            assert_int_equal(mw_session_set_memory(s, smallest_budget(model, &o), &e), 0);
         for (uint32_t turn = 4; turn > 0; turn--) {
             uint32_t kept = rewind_to(s, turn * 30);
 
@@ -245,16 +198,16 @@ static void copies_without_room_go_to_the_folder(void **state)
 
 static void a_folder_that_is_not_there_costs_only_time(void **state)
 {
-    struct mw_options o = base_options();
-    struct mw_session *fresh = open_session(&o), *s;
+    struct mw_options o = small_options(N_CTX);
+    struct mw_session *fresh = open_session(model, &o), *s;
     uint32_t ids[N_CTX], kept;
 
     (void)state;
-    seed = 3;
+    chance.state = 3;
     new_ids(ids, N_CTX);
     o.cache_folder = "/nonexistent";
-    o.memory_bytes = smallest_budget(&o);
-    s = open_session(&o);
+    o.memory_bytes = smallest_budget(model, &o);
+    s = open_session(model, &o);
     turns_of_30(s, ids, 3);
     kept = rewind_to(s, 60);
     eval(s, ids + kept, 61 - kept);
@@ -263,20 +216,18 @@ static void a_folder_that_is_not_there_costs_only_time(void **state)
     mw_session_close(fresh);
 }
 
-static int open_model(void **state)
+static int begin(void **state)
 {
-    struct err e = ERR_INIT;
     struct mw_model_info info;
 
     (void)state;
-    if (mw_model_open(&model, model_path("gemma4-tiny-q4_0.gguf"), &e) != 0)
-        return -1;
+    model = open_model("gemma4-tiny-q4_0.gguf");
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
     return 0;
 }
 
-static int close_model(void **state)
+static int end(void **state)
 {
     (void)state;
     mw_model_close(model);
@@ -292,5 +243,5 @@ int main(void)
         cmocka_unit_test(a_folder_that_is_not_there_costs_only_time),
     };
 
-    return cmocka_run_group_tests_name("rewind", tests, open_model, close_model);
+    return cmocka_run_group_tests_name("rewind", tests, begin, end);
 }

@@ -20,7 +20,7 @@
 #include "engine/compute/kv_types.h"
 #include "engine/kv/kv.h"
 #include "tests/lib/fail_with.h"
-#include "tests/unit/kernel_data.h"
+#include "tests/lib/kernel_data.h"
 
 #define LONGEST 1024
 

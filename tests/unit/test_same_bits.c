@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "engine/memwall.h"
-#include "tests/lib/model_path.h"
+#include "tests/lib/calls.h"
+#include "tests/lib/fail_with.h"
 
 #define N_IDS   44
 #define N_CTX   80
@@ -50,38 +50,20 @@ static const struct way ways[] = {
 
 static uint32_t ids[N_IDS + 2];
 
-static void fail_with(const struct err *e, const char *name)
-{
-    char text[600];
-
-    err_text(e, text, sizeof text);
-    fail_msg("%s: %s", name, text);
-}
-
-static void eval(struct mw_session *s, const uint32_t *at, size_t n)
-{
-    struct err e = ERR_INIT;
-
-    if (mw_session_eval(s, at, n, NULL, NULL, &e) != 0)
-        fail_with(&e, "eval");
-}
-
 static void answer(struct mw_model *m, const struct mw_options *o, bool changes, uint64_t least,
                    struct answer *a)
 {
     struct mw_model_info info;
+    struct mw_session *s = open_session(m, o);
     struct err e = ERR_INIT;
-    struct mw_session *s;
 
     mw_model_info(m, &info);
     assert_true(info.n_vocab <= N_VOCAB);
     memset(a, 0, sizeof *a);
-    if (mw_session_open(&s, m, o, &e) != 0)
-        fail_with(&e, "open");
     for (uint32_t at = 0; at < N_IDS; at += 11) {
         eval(s, ids + at, 11);
         if (changes && mw_session_set_memory(s, least + at * 40 * KIB, &e) != 0)
-            fail_with(&e, "set_memory");
+            fail_with(&e);
     }
     eval(s, ids + N_IDS - 1, 1);
     memcpy(a->rows[0], mw_session_logits(s), info.n_vocab * sizeof(float));
@@ -95,9 +77,7 @@ static void answer(struct mw_model *m, const struct mw_options *o, bool changes,
 static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
 {
     struct answer *want = malloc(sizeof *want), *got = malloc(sizeof *got);
-    struct err e = ERR_INIT;
     uint64_t least;
-    uint32_t ctx;
 
     answer(m, &o, false, 0, want);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
@@ -109,8 +89,7 @@ static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
         other.mmap_drop = w->mmap_drop;
         other.n_thread = w->n_thread;
         other.chunk = w->chunk;
-        if (mw_plan_fit(m, &other, &least, &ctx, &e) != 0)
-            fail_with(&e, name);
+        least = smallest_budget(m, &other);
         if (w->is_small)
             other.memory_bytes = least;
         answer(m, &other, w->changes, least, got);
@@ -130,28 +109,18 @@ static const char *const names[] = {
 
 static void a_model_gives_the_same_bits_in_all_ways(void **state)
 {
-    const char *path = model_path(*state);
-    struct mw_options o;
+    struct mw_options o = small_options(N_CTX);
+    struct mw_model *m = open_model(*state);
     struct mw_model_info info;
-    struct err e = ERR_INIT;
-    struct mw_model *m;
 
-    if (path == NULL)
-        skip();
-    if (mw_model_open(&m, path, &e) != 0)
-        fail_with(&e, *state);
     mw_model_info(m, &info);
     for (uint32_t i = 0; i < N_IDS + 2; i++)
         ids[i] = 5 + i * 7919 % (info.n_vocab - 5);
-    mw_options_default(&o);
-    o.n_ctx = N_CTX;
-    o.memory_bytes = 128 * MIB;
-    o.n_thread = 2;
     all_ways(m, *state, o);
     o.exact = true;
     o.kv_k = o.kv_v = MW_KV_F32;
     all_ways(m, *state, o);
-    if (strstr(path, "q4_k_m") != NULL || strstr(path, "mix") != NULL) { /* heads of 64 */
+    if (strstr(*state, "q4_k_m") != NULL || strstr(*state, "mix") != NULL) { /* heads of 64 */
         o.exact = false;
         o.kv_k = MW_KV_Q8_0;
         o.kv_v = MW_KV_Q4_0;

@@ -16,7 +16,7 @@
 #include "engine/stream/lookup.h"
 #include "engine/stream/pinned.h"
 #include "engine/stream/schedule.h"
-#include "stream_model.h"
+#include "tests/lib/stream_model.h"
 
 enum { SPANS = 200 };
 

@@ -17,8 +17,7 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
-#include "tests/lib/fail_with.h"
-#include "tests/lib/model_path.h"
+#include "tests/lib/calls.h"
 
 #define N_IDS   48
 #define N_CTX   96
@@ -32,35 +31,6 @@ struct answer {
 
 static struct mw_model *model;
 static uint32_t ids[N_IDS + 4];
-
-static struct mw_options base_options(void)
-{
-    struct mw_options o;
-
-    mw_options_default(&o);
-    o.n_ctx = N_CTX;
-    o.memory_bytes = 128 * MIB;
-    o.n_thread = 2;
-    return o;
-}
-
-static struct mw_session *open_session(const struct mw_options *o)
-{
-    struct err e = ERR_INIT;
-    struct mw_session *s;
-
-    if (mw_session_open(&s, model, o, &e) != 0)
-        fail_with(&e);
-    return s;
-}
-
-static void eval(struct mw_session *s, const uint32_t *at, size_t n)
-{
-    struct err e = ERR_INIT;
-
-    if (mw_session_eval(s, at, n, NULL, NULL, &e) != 0)
-        fail_with(&e);
-}
 
 static void take_row(struct mw_session *s, struct answer *a, int row)
 {
@@ -83,7 +53,7 @@ static void rest_of_answer(struct mw_session *s, struct answer *a)
 
 static void answer_with(const struct mw_options *o, struct answer *a)
 {
-    struct mw_session *s = open_session(o);
+    struct mw_session *s = open_session(model, o);
 
     memset(a, 0, sizeof *a);
     eval(s, ids, N_IDS);
@@ -96,30 +66,19 @@ static void assert_same(const struct answer *a, const struct answer *b)
     assert_memory_equal(a, b, sizeof *a);
 }
 
-static uint64_t smallest_budget(const struct mw_options *o)
-{
-    struct err e = ERR_INIT;
-    uint64_t budget;
-    uint32_t ctx;
-
-    if (mw_plan_fit(model, o, &budget, &ctx, &e) != 0)
-        fail_with(&e);
-    return budget;
-}
-
 static void the_smallest_budget_is_the_smallest_whatever_was_asked(void **state)
 {
     static const uint64_t asked[] = { 1, 40 * MIB, 256 * MIB, 4096 * MIB };
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct err e = ERR_INIT;
     struct plan plan;
     uint64_t least;
 
     (void)state;
-    least = smallest_budget(&o);
+    least = smallest_budget(model, &o);
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         o.memory_bytes = asked[i];
-        assert_int_equal(smallest_budget(&o), least);
+        assert_int_equal(smallest_budget(model, &o), least);
     }
     o.memory_bytes = least;
     assert_int_equal(mw_plan(model, &o, &plan, &e), 0);
@@ -130,7 +89,7 @@ static void the_smallest_budget_is_the_smallest_whatever_was_asked(void **state)
 
 static void the_bits_do_not_depend_on_chunks(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct answer want, got;
 
     (void)state;
@@ -144,7 +103,7 @@ static void the_bits_do_not_depend_on_chunks(void **state)
 
 static void the_bits_do_not_depend_on_threads(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct answer want, got;
 
     (void)state;
@@ -158,9 +117,9 @@ static void the_bits_do_not_depend_on_threads(void **state)
 
 static void the_bits_do_not_depend_on_the_budget(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct answer want, got;
-    uint64_t least = smallest_budget(&o);
+    uint64_t least = smallest_budget(model, &o);
 
     (void)state;
     answer_with(&o, &want);
@@ -174,7 +133,7 @@ static void the_bits_do_not_depend_on_the_budget(void **state)
 static void the_bits_do_not_depend_on_how_the_file_is_read(void **state)
 {
     static const enum mw_io ways[] = { MW_IO_AUTO, MW_IO_BUFFERED, MW_IO_MMAP };
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct answer want, got;
 
     (void)state;
@@ -182,7 +141,7 @@ static void the_bits_do_not_depend_on_how_the_file_is_read(void **state)
     o.no_uring = true;
     answer_with(&o, &got);
     assert_same(&want, &got);
-    o.memory_bytes = smallest_budget(&o);
+    o.memory_bytes = smallest_budget(model, &o);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         o.io = ways[i];
         answer_with(&o, &got);
@@ -192,11 +151,11 @@ static void the_bits_do_not_depend_on_how_the_file_is_read(void **state)
 
 static void the_budget_may_change_while_the_session_lives(void **state)
 {
-    struct mw_options o = base_options();
-    uint64_t least = smallest_budget(&o);
+    struct mw_options o = small_options(N_CTX);
+    uint64_t least = smallest_budget(model, &o);
     struct answer want, got = { 0 };
     struct err e = ERR_INIT;
-    struct mw_session *s = open_session(&o);
+    struct mw_session *s = open_session(model, &o);
     struct plan plan;
 
     (void)state;
@@ -218,10 +177,10 @@ static void the_budget_may_change_while_the_session_lives(void **state)
 
 static void a_budget_below_the_floor_is_refused_and_changes_nothing(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct answer want, got = { 0 };
     struct err e = ERR_INIT;
-    struct mw_session *s = open_session(&o);
+    struct mw_session *s = open_session(model, &o);
     struct mw_options small = o;
     struct mw_session *none;
 
@@ -241,10 +200,10 @@ static void a_budget_below_the_floor_is_refused_and_changes_nothing(void **state
 
 static void going_back_and_on_gives_the_same_bits(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct answer want, got;
     struct err e = ERR_INIT;
-    struct mw_session *s = open_session(&o);
+    struct mw_session *s = open_session(model, &o);
 
     (void)state;
     answer_with(&o, &want);
@@ -265,13 +224,13 @@ static void going_back_and_on_gives_the_same_bits(void **state)
 
 static void what_does_not_fit_the_context_is_refused(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct err e = ERR_INIT;
     struct mw_session *s;
 
     (void)state;
     o.n_ctx = N_IDS + 1;
-    s = open_session(&o);
+    s = open_session(model, &o);
     eval(s, ids, N_IDS);
     assert_int_equal(mw_session_eval(s, ids, 2, NULL, NULL, &e), -1);
     assert_int_equal(e.code, ERR_CONTEXT);
@@ -282,9 +241,9 @@ static void what_does_not_fit_the_context_is_refused(void **state)
 
 static void an_id_outside_of_the_vocabulary_is_refused(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct err e = ERR_INIT;
-    struct mw_session *s = open_session(&o);
+    struct mw_session *s = open_session(model, &o);
     uint32_t bad[] = { 1, 2, 4000000000u };
 
     (void)state;
@@ -302,14 +261,14 @@ static void *cancel_soon(void *ctx)
 
 static void a_cancelled_session_goes_on_as_if_nothing_had_been(void **state)
 {
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     struct answer want, got;
     struct mw_session *s;
 
     (void)state;
     answer_with(&o, &want);
     o.chunk = 2;
-    s = open_session(&o);
+    s = open_session(model, &o);
     for (int round = 0; round < 20; round++) {
         struct err e = ERR_INIT;
         pthread_t thread;
@@ -343,8 +302,8 @@ static void a_cancelled_session_goes_on_as_if_nothing_had_been(void **state)
 /* Every row of the plan is an upper bound of what it is for. */
 static void no_row_holds_more_than_planned(void **state)
 {
-    struct mw_options o = base_options();
-    uint64_t least = smallest_budget(&o);
+    struct mw_options o = small_options(N_CTX);
+    uint64_t least = smallest_budget(model, &o);
     struct mw_sample *sample = malloc(sizeof *sample);
 
     (void)state;
@@ -355,7 +314,7 @@ static void no_row_holds_more_than_planned(void **state)
         struct plan plan;
 
         o.memory_bytes = least + more;
-        s = open_session(&o);
+        s = open_session(model, &o);
         eval(s, ids, N_IDS);
         eval(s, ids, 1);
         mw_session_sample(s, sample);
@@ -386,7 +345,7 @@ static void a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values(v
     enum { SHORT = 200, LONG = 20000, CTX = 20480 };
     uint32_t *many = malloc(LONG * sizeof *many);
     struct mw_sample *few = malloc(sizeof *few), *all = malloc(sizeof *all);
-    struct mw_options o = base_options();
+    struct mw_options o = small_options(N_CTX);
     uint64_t lent = 300 * KIB;
     struct mw_session *s;
 
@@ -397,8 +356,8 @@ static void a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values(v
     for (uint32_t i = 0; i < LONG; i++)
         many[i] = ids[i % N_IDS];
     o.n_ctx = CTX;
-    o.memory_bytes = smallest_budget(&o) + lent;
-    s = open_session(&o);
+    o.memory_bytes = smallest_budget(model, &o) + lent;
+    s = open_session(model, &o);
     eval(s, many, SHORT);
     mw_session_sample(s, few);
     eval(s, many + SHORT, LONG - SHORT);
@@ -424,21 +383,19 @@ static void a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values(v
     free(all);
 }
 
-static int open_model(void **state)
+static int begin(void **state)
 {
-    struct err e = ERR_INIT;
     struct mw_model_info info;
 
     (void)state;
-    if (mw_model_open(&model, model_path("gemma4-tiny-q4_0.gguf"), &e) != 0)
-        return -1;
+    model = open_model("gemma4-tiny-q4_0.gguf");
     mw_model_info(model, &info);
     for (uint32_t i = 0; i < N_IDS + 4; i++)
         ids[i] = 5 + i * 7919 % (info.n_vocab - 5);
     return 0;
 }
 
-static int close_model(void **state)
+static int end(void **state)
 {
     (void)state;
     mw_model_close(model);
@@ -463,5 +420,5 @@ int main(void)
         cmocka_unit_test(a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values),
     };
 
-    return cmocka_run_group_tests_name("session", tests, open_model, close_model);
+    return cmocka_run_group_tests_name("session", tests, begin, end);
 }

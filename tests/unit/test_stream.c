@@ -13,7 +13,7 @@
 
 #include "engine/base/units.h"
 #include "engine/stream/stream.h"
-#include "stream_model.h"
+#include "tests/lib/stream_model.h"
 
 struct mode {
     const char *name;

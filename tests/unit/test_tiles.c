@@ -14,76 +14,24 @@
 #include <cmocka.h>
 
 #include "engine/session/session.h"
+#include "tests/lib/calls.h"
+#include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
-#include "tests/lib/model_path.h"
 
 #define N_CTX   256
 #define N_VOCAB 1024
 
 static const char *const names[] = { "gemma4-tiny-q4_0.gguf", "llama-tiny-mix.gguf" };
 
-static uint64_t seed = 1;
-
-static uint32_t random_below(uint32_t n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed % n);
-}
-
-static struct mw_model *open_model(const char *name)
-{
-    const char *path = model_path(name);
-    struct err e = ERR_INIT;
-    struct mw_model *m;
-
-    if (path == NULL)
-        skip();
-    if (mw_model_open(&m, path, &e) != 0)
-        fail_with(&e);
-    return m;
-}
+static struct chance chance = { 1 };
 
 static struct mw_options base_options(void)
 {
-    struct mw_options o;
+    struct mw_options o = small_options(N_CTX);
 
-    mw_options_default(&o);
-    o.n_ctx = N_CTX;
     o.memory_bytes = 256 * MIB;
-    o.n_thread = 2;
     o.blas = MW_BLAS_ALWAYS;
     return o;
-}
-
-static struct mw_session *open_session(struct mw_model *m, const struct mw_options *o)
-{
-    struct err e = ERR_INIT;
-    struct mw_session *s;
-
-    if (mw_session_open(&s, m, o, &e) != 0)
-        fail_with(&e);
-    return s;
-}
-
-static uint64_t smallest_budget(struct mw_model *m, const struct mw_options *o)
-{
-    struct err e = ERR_INIT;
-    uint64_t budget;
-    uint32_t ctx;
-
-    if (mw_plan_fit(m, o, &budget, &ctx, &e) != 0)
-        fail_with(&e);
-    return budget;
-}
-
-static void eval(struct mw_session *s, const uint32_t *ids, size_t n)
-{
-    struct err e = ERR_INIT;
-
-    if (mw_session_eval(s, ids, n, NULL, NULL, &e) != 0)
-        fail_with(&e);
 }
 
 static void sampled(struct mw_session *s, uint32_t id)
@@ -97,7 +45,7 @@ static void sampled(struct mw_session *s, uint32_t id)
 static void new_ids(uint32_t *ids, uint32_t n, uint32_t n_vocab)
 {
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = random_below(n_vocab);
+        ids[i] = chance_below(&chance, n_vocab);
 }
 
 /* --- chunks, threads, budgets --- */
@@ -203,12 +151,12 @@ static void bits_do_not_depend_on_copies_after_going_back(void **state)
     a.s = open_session(m, &o);
     b.s = open_session(m, &small);
     for (int turn = 0; turn < 20; turn++) {
-        uint32_t keep = n > 0 && random_below(2) == 0 ? random_below(n) : n;
-        uint32_t more = 1 + random_below(40), answer = random_below(30);
+        uint32_t keep = n > 0 && chance_below(&chance, 2) == 0 ? chance_below(&chance, n) : n;
+        uint32_t more = 1 + chance_below(&chance, 40), answer = chance_below(&chance, 30);
 
         if (keep + more + answer > N_CTX)
             keep = 0;
-        if (random_below(3) > 0) /* else the same text again, as far as there is one */
+        if (chance_below(&chance, 3) > 0) /* else the same text again, as far as there is one */
             new_ids(ids + keep, more, info.n_vocab);
         n = keep + more;
         bring(&a, ids, keep, n);
@@ -218,7 +166,7 @@ static void bits_do_not_depend_on_copies_after_going_back(void **state)
                                 info.n_vocab * sizeof(float));
             if (i == answer)
                 break;
-            ids[n] = random_below(info.n_vocab);
+            ids[n] = chance_below(&chance, info.n_vocab);
             sampled(a.s, ids[n]);
             sampled(b.s, ids[n++]);
         }

@@ -13,7 +13,7 @@
 
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
-#include "tests/unit/tiny_vocab.h"
+#include "tests/lib/tiny_vocab.h"
 
 #define F (TINY_FIRST)
 

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/chat_random.h"
-#include "tests/unit/transcript_pane.h"
+#include "tests/lib/random_text.h"
+#include "tests/lib/transcript_pane.h"
 #include "ui/term/canvas.h"
 
 /* ---- pictures ---- */

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/transcript_pane.h"
+#include "tests/lib/transcript_pane.h"
 #include "ui/term/canvas.h"
 
 /* ---- selection ---- */

@@ -15,7 +15,7 @@
 #include "engine/base/units.h"
 #include "engine/telemetry/rates.h"
 #include "engine/telemetry/verdict.h"
-#include "tests/unit/made_sample.h"
+#include "tests/lib/made_sample.h"
 
 #define MS ((uint64_t)1000000)
 

@@ -13,7 +13,7 @@
 
 #include "engine/base/units.h"
 #include "engine/telemetry/watch.h"
-#include "tests/unit/tree.h"
+#include "tests/lib/tree.h"
 
 static char root[512];
 

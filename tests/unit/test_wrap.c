@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/chat_random.h"
+#include "tests/lib/random_text.h"
 #include "ui/term/cluster.h"
 #include "ui/text/clean.h"
 #include "ui/text/wrap.h"

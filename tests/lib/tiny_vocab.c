@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tests/unit/tiny_vocab.h"
+#include "tests/lib/tiny_vocab.h"
 
 #include <fcntl.h>
 #include <stdio.h>

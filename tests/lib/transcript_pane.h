@@ -2,8 +2,8 @@
  * transcript_pane.h - a transcript on a grid in memory, for its tests: what is said, and
  * what is then seen.
  */
-#ifndef MEMWALL_TESTS_UNIT_TRANSCRIPT_PANE_H
-#define MEMWALL_TESTS_UNIT_TRANSCRIPT_PANE_H
+#ifndef MEMWALL_TESTS_LIB_TRANSCRIPT_PANE_H
+#define MEMWALL_TESTS_LIB_TRANSCRIPT_PANE_H
 
 #include <stdbool.h>
 

@@ -1,26 +1,15 @@
 /*
- * chat_random.h - random texts for tests of laws, from a seed that a failure prints.
+ * random_text.h - random texts for tests of laws, from a seed that a failure prints.
  */
-#ifndef MEMWALL_TESTS_UNIT_CHAT_RANDOM_H
-#define MEMWALL_TESTS_UNIT_CHAT_RANDOM_H
+#ifndef MEMWALL_TESTS_LIB_RANDOM_TEXT_H
+#define MEMWALL_TESTS_LIB_RANDOM_TEXT_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-struct chance {
-    uint64_t state; /* not 0 */
-};
+#include "tests/lib/chance.h"
 
-static inline uint32_t chance_below(struct chance *c, uint32_t n)
-{
-    c->state ^= c->state << 13;
-    c->state ^= c->state >> 7;
-    c->state ^= c->state << 17;
-    return (uint32_t)(c->state >> 32) % n;
-}
-
-/* Pieces that make trouble: wide, joined, combining, right to left, hidden, broken. */
+/* Characters that are hard to draw: wide, joined, combining, right to left, hidden, broken. */
 static const char *const chance_pieces[] = {
     "a",
     "Z",
@@ -70,7 +59,7 @@ static const char *const chance_pieces[] = {
     "\xc2\xa0",
 };
 
-/* About n bytes into buf[0 .. n + 32). */
+/* Write about n bytes to buf[0 .. n + 32).  Returns their number. */
 static inline size_t chance_text(struct chance *c, char *buf, size_t n)
 {
     size_t used = 0;

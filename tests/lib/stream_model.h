@@ -1,8 +1,8 @@
 /*
  * stream_model.h - files of random bytes, as a catalogue that streams can be opened on.
  */
-#ifndef MEMWALL_TESTS_UNIT_STREAM_MODEL_H
-#define MEMWALL_TESTS_UNIT_STREAM_MODEL_H
+#ifndef MEMWALL_TESTS_LIB_STREAM_MODEL_H
+#define MEMWALL_TESTS_LIB_STREAM_MODEL_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tests/unit/tree.h"
+#include "tests/lib/tree.h"
 
 #include <sys/stat.h>
 

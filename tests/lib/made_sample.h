@@ -5,8 +5,8 @@
  * is spread over the layers, the disk binds.  Every figure follows from the arguments, so
  * pictures and recordings made from it never change by themselves.
  */
-#ifndef MEMWALL_TESTS_UNIT_MADE_SAMPLE_H
-#define MEMWALL_TESTS_UNIT_MADE_SAMPLE_H
+#ifndef MEMWALL_TESTS_LIB_MADE_SAMPLE_H
+#define MEMWALL_TESTS_LIB_MADE_SAMPLE_H
 
 #include "engine/telemetry/sample.h"
 

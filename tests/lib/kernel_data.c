@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tests/unit/kernel_data.h"
+#include "tests/lib/kernel_data.h"
 
 #include <sys/mman.h>
 

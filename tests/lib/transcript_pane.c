@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tests/unit/transcript_pane.h"
+#include "tests/lib/transcript_pane.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

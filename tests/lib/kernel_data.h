@@ -2,8 +2,8 @@
  * kernel_data.h - random rows of every weight type, in memory that ends at a page nobody
  * may touch, for the tests and benchmarks of kernels.
  */
-#ifndef MEMWALL_TESTS_UNIT_KERNEL_DATA_H
-#define MEMWALL_TESTS_UNIT_KERNEL_DATA_H
+#ifndef MEMWALL_TESTS_LIB_KERNEL_DATA_H
+#define MEMWALL_TESTS_LIB_KERNEL_DATA_H
 
 #include <stddef.h>
 #include <stdint.h>

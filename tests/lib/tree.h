@@ -1,8 +1,8 @@
 /*
  * tree.h - folders and files for a test, made and removed again.
  */
-#ifndef MEMWALL_TESTS_UNIT_TREE_H
-#define MEMWALL_TESTS_UNIT_TREE_H
+#ifndef MEMWALL_TESTS_LIB_TREE_H
+#define MEMWALL_TESTS_LIB_TREE_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "stream_model.h"
+#include "tests/lib/stream_model.h"
 
 #include <sys/stat.h>
 

@@ -7,8 +7,8 @@
  *     gguf_put_tensor(&g, "a.weight", 0, 32, 1, 0);
  *     gguf_put_data(&g, 128);
  */
-#ifndef MEMWALL_TESTS_UNIT_GGUF_WRITE_H
-#define MEMWALL_TESTS_UNIT_GGUF_WRITE_H
+#ifndef MEMWALL_TESTS_LIB_GGUF_WRITE_H
+#define MEMWALL_TESTS_LIB_GGUF_WRITE_H
 
 #include <assert.h>
 #include <stddef.h>

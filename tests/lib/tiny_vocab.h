@@ -2,8 +2,8 @@
  * tiny_vocab.h - tokenizer.json files of a few hundred bytes to some KB for tests, in a
  * folder of their own.
  */
-#ifndef MEMWALL_TESTS_UNIT_TINY_VOCAB_H
-#define MEMWALL_TESTS_UNIT_TINY_VOCAB_H
+#ifndef MEMWALL_TESTS_LIB_TINY_VOCAB_H
+#define MEMWALL_TESTS_LIB_TINY_VOCAB_H
 
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"

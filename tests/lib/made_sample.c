@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tests/unit/made_sample.h"
+#include "tests/lib/made_sample.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,20 @@
+# Measurements, run by hand.  Only bench_tokenize is built by default; for the others:
+# make tests/bench/bench_kernels
+noinst_PROGRAMS += tests/bench/bench_tokenize
+tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
+
+EXTRA_PROGRAMS += \
+	tests/bench/bench_answer \
+	tests/bench/bench_kernels \
+	tests/bench/bench_limits \
+	tests/bench/bench_stream
+tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
+	tests/lib/kernel_data.c tests/lib/kernel_data.h
+tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
+tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS) $(OPENBLAS_LIBS)
+tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
+
+# cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
+EXTRA_DIST += tests/bench/cage.py tests/bench/kv_error.py tests/bench/screen.py

@@ -1,0 +1,118 @@
+#include "config.h"
+
+#include "tests/lib/calls.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/fail_with.h"
+#include "tests/lib/model_path.h"
+
+#define END_MS 60000 /* longer than any answer of a test takes */
+
+struct mw_model *open_model(const char *name)
+{
+    const char *path = model_path(name);
+    struct err e = ERR_INIT;
+    struct mw_model *m;
+
+    if (path == NULL)
+        skip();
+    if (mw_model_open(&m, path, &e) != 0)
+        fail_with(&e);
+    return m;
+}
+
+struct mw_options small_options(uint32_t n_ctx)
+{
+    struct mw_options o;
+
+    mw_options_default(&o);
+    o.n_ctx = n_ctx;
+    o.memory_bytes = 128 * MIB;
+    o.n_thread = 2;
+    return o;
+}
+
+uint64_t smallest_budget(struct mw_model *m, const struct mw_options *o)
+{
+    struct err e = ERR_INIT;
+    uint64_t budget;
+    uint32_t ctx;
+
+    if (mw_plan_fit(m, o, &budget, &ctx, &e) != 0)
+        fail_with(&e);
+    return budget;
+}
+
+struct mw_session *open_session(struct mw_model *m, const struct mw_options *o)
+{
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    if (mw_session_open(&s, m, o, &e) != 0)
+        fail_with(&e);
+    return s;
+}
+
+void eval(struct mw_session *s, const uint32_t *ids, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_session_eval(s, ids, n, NULL, NULL, &e) != 0)
+        fail_with(&e);
+}
+
+enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said)
+{
+    memset(said, 0, sizeof *said);
+    for (;;) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+        struct mw_event event;
+
+        if (poll(&p, 1, END_MS) != 1)
+            fail_msg("no event within a minute");
+        while (mw_chat_next(c, &event)) {
+            if (event.kind == MW_EVENT_TEXT && said->len + event.len < sizeof said->text) {
+                memcpy(said->text + said->len, event.text, event.len);
+                said->len += event.len;
+            }
+            if (event.kind == MW_EVENT_NOTICE)
+                snprintf(said->notice, sizeof said->notice, "%.*s", (int)event.len, event.text);
+            said->receipt = event.receipt;
+            said->err = event.err;
+            if (event.kind == MW_EVENT_READY || event.kind == MW_EVENT_DONE ||
+                event.kind == MW_EVENT_PLAN || event.kind == MW_EVENT_ERROR)
+                return event.kind;
+        }
+    }
+}
+
+struct mw_chat *open_chat(struct mw_model *m, const struct mw_chat_options *o)
+{
+    struct err e = ERR_INIT;
+    struct mw_chat *c;
+    struct said said;
+
+    if (mw_chat_open(&c, m, o, &e) != 0)
+        fail_with(&e);
+    if (wait_for_end(c, &said) != MW_EVENT_READY)
+        fail_with(&said.err);
+    return c;
+}
+
+void ask(struct mw_chat *c, const char *text, struct said *said)
+{
+    struct err e = ERR_INIT;
+
+    if (mw_chat_send(c, text, strlen(text), &e) != 0)
+        fail_with(&e);
+    assert_int_equal(wait_for_end(c, said), MW_EVENT_DONE);
+}

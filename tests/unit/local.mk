@@ -1,0 +1,87 @@
+# Tests of modules, and the tests that compare whole models with reference results.
+if HAVE_CMOCKA
+check_PROGRAMS += \
+	tests/conformance/test_models \
+	tests/unit/test_base \
+	tests/unit/test_blas \
+	tests/unit/test_bpe \
+	tests/unit/test_cache_layout \
+	tests/unit/test_canvas \
+	tests/unit/test_catalogue \
+	tests/unit/test_chat \
+	tests/unit/test_chat_format \
+	tests/unit/test_chat_template \
+	tests/unit/test_clean \
+	tests/unit/test_config \
+	tests/unit/test_copy \
+	tests/unit/test_dash \
+	tests/unit/test_files \
+	tests/unit/test_gguf \
+	tests/unit/test_history \
+	tests/unit/test_jinja \
+	tests/unit/test_json \
+	tests/unit/test_kernels \
+	tests/unit/test_keys \
+	tests/unit/test_layout \
+	tests/unit/test_machine \
+	tests/unit/test_malformed \
+	tests/unit/test_mapping \
+	tests/unit/test_markdown \
+	tests/unit/test_no_memory \
+	tests/unit/test_plan \
+	tests/unit/test_pool \
+	tests/unit/test_probe \
+	tests/unit/test_prompt_cost \
+	tests/unit/test_quants \
+	tests/unit/test_receipt \
+	tests/unit/test_record \
+	tests/unit/test_rewind \
+	tests/unit/test_rotate \
+	tests/unit/test_same_bits \
+	tests/unit/test_sampler \
+	tests/unit/test_schedule \
+	tests/unit/test_session \
+	tests/unit/test_snapshot \
+	tests/unit/test_store \
+	tests/unit/test_store_parts \
+	tests/unit/test_store_rescue \
+	tests/unit/test_stream \
+	tests/unit/test_summary \
+	tests/unit/test_talk \
+	tests/unit/test_telemetry \
+	tests/unit/test_tensor_table \
+	tests/unit/test_tiles \
+	tests/unit/test_tokenizer \
+	tests/unit/test_transcript \
+	tests/unit/test_transcript_turns \
+	tests/unit/test_verdict \
+	tests/unit/test_watch \
+	tests/unit/test_wrap
+
+# This one talks to a chat without an engine.
+tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \
+	tests/lib/fake_chat.c tests/lib/fake_chat.h
+
+# These make calls of the engine fail: the linker replaces the calls by functions of the test.
+check_PROGRAMS += \
+	tests/faults/test_chat_faults \
+	tests/faults/test_memory_out \
+	tests/faults/test_stream_faults
+tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_faults_test_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
+	-Wl,--wrap=realloc,--wrap=mmap,--wrap=pthread_create
+tests_faults_test_chat_faults_SOURCES = tests/faults/test_chat_faults.c \
+	tests/faults/inject.c tests/faults/inject.h
+tests_faults_test_chat_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+tests_faults_test_stream_faults_SOURCES = tests/faults/test_stream_faults.c \
+	tests/faults/inject.c tests/faults/inject.h
+tests_faults_test_stream_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+FAULTS_WRAP = -Wl,--wrap=pread,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup \
+	-Wl,--wrap=free,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create
+if HAVE_LIBURING
+FAULTS_WRAP += -Wl,--wrap=io_uring_queue_init_params,--wrap=io_uring_register_files \
+	-Wl,--wrap=io_uring_register_buffers,--wrap=io_uring_submit \
+	-Wl,--wrap=io_uring_submit_and_wait
+endif
+endif
