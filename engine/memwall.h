@@ -509,6 +509,123 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
  * bytes. */
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out);
 
+/* ---- models on this machine ---- */
+
+/* Programs that keep models, and other places. */
+enum mw_store {
+    MW_STORE_GUIDE,  /* installed with memwall */
+    MW_STORE_MODELS, /* the user's folder of models */
+    MW_STORE_HUB,    /* the cache of the Hugging Face hub */
+    MW_STORE_OLLAMA,
+    MW_STORE_LM_STUDIO,
+    MW_STORE_LLAMA_CPP,
+    MW_STORE_FOLDER, /* the current folder */
+    MW_STORE_RECENT, /* somewhere else; it was opened before */
+};
+const char *mw_store_name(enum mw_store s); /* "hub" */
+
+struct mw_place {
+    enum mw_store store;
+    const char *folder; /* which need not exist */
+};
+
+struct mw_places {
+    const struct mw_place *place; /* [n] */
+    size_t n;
+    const char *recent; /* file for mw_models_used(); NULL: none */
+};
+
+/* The result of running a model here with given options. */
+enum mw_outlook {
+    MW_OUTLOOK_FITS,        /* all its weights are pinned */
+    MW_OUTLOOK_STREAMS,     /* weights are read for each token */
+    MW_OUTLOOK_TOO_LARGE,   /* not even the smallest plan fits the budget */
+    MW_OUTLOOK_UNSUPPORTED, /* memwall cannot run it */
+};
+
+struct mw_found {
+    const char *name; /* "gemma-4-E2B-it:Q4_0", "ORG/NAME:Q4_0", "llama3.2:1b"; safe to print */
+    const char *path; /* for mw_model_open(); not safe to print */
+    enum mw_store store;
+    uint64_t file_bytes; /* of all its files */
+    int64_t changed_s;   /* seconds since 1970: when they were written ... */
+    int64_t used_s;      /* ... and when mw_models_used() was called for it; 0: never */
+
+    /* Filled by mw_describe(). */
+    bool is_described;
+    char arch[32], type[16]; /* "": unknown, as in struct mw_model_info */
+    uint32_t n_ctx_train;
+    uint64_t n_param;
+    enum mw_outlook outlook;
+    char why[200]; /* MW_OUTLOOK_UNSUPPORTED: the reason */
+    /* MW_OUTLOOK_FITS and _STREAMS: the plan.  MW_OUTLOOK_TOO_LARGE: the smallest one. */
+    struct plan plan;
+};
+
+struct mw_models;
+
+/*
+ * List the models in these places, sorted by name.  Reads no file of a model.  A model that is
+ * in several places is listed once, at the first of them; in Ollama's store, once for each
+ * name.  Folders that cannot be read and broken stores are skipped.
+ */
+int mw_models_find(struct mw_models **out, const struct mw_places *places, struct err *e);
+void mw_models_free(struct mw_models *m);
+size_t mw_models_count(const struct mw_models *m);
+const struct mw_found *mw_models_at(const struct mw_models *m, size_t i);
+
+/* By name; the largest first; the last used first, then the newest. */
+enum mw_models_order { MW_BY_NAME, MW_BY_SIZE, MW_BY_USE };
+void mw_models_sort(struct mw_models *m, enum mw_models_order order);
+
+/*
+ * Find the models that a name can refer to.  Upper and lower case are the same, and so is the
+ * end ":latest" to none.  Of these, the first that any model meets counts:
+ *
+ *     the name; the name without the organisation; the name without the part after ':', which
+ *     may also be the weight type or the file; the beginning of a name; a part of a name
+ *
+ * Stores the indices of the first n matches and returns the number of all.
+ */
+size_t mw_models_match(const struct mw_models *m, const char *name, size_t *found, size_t n);
+/* Store the indices of at most n models whose names are similar.  Returns their number. */
+size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *found, size_t n);
+
+/*
+ * Write the path of the model that the user means by a name: an existing file or folder, or
+ * else the one model that matches.  A path that does not exist is copied, so that opening it
+ * reports it.  Returns -1 with *e if several models match (ERR_ARGUMENT), or none (ERR_IO): it
+ * names those that match or are similar.
+ */
+int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
+                      struct err *e);
+
+/* Does the description of a model contain every word of the filter?  Upper and lower case are
+ * the same.  The description is name, architecture, weight type and store. */
+bool mw_found_has(const struct mw_found *f, const char *filter);
+
+/* Write to the file `recent` that a model was opened now.  Does nothing if it cannot. */
+void mw_models_used(const char *recent, const char *model_path);
+
+/* Limits of this machine for a model at path whose weights have this type; false: unknown. */
+typedef bool mw_limits_fn(void *ctx, const char *path, const char *type,
+                          const struct mw_options *o, struct mw_limits *out);
+
+/*
+ * A describer reads the headers of found models and makes the plan of each.  It keeps what it
+ * reads in a file, which may be deleted at any time: a model that did not change is described
+ * without opening it.  The plan is that of mw_plan() without OpenBLAS.
+ */
+struct mw_describer;
+int mw_describer_new(struct mw_describer **out, const struct mw_options *o, const char *file,
+                     mw_limits_fn *limits, void *ctx, struct err *e);
+void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i);
+/* Write the file if it changed, and free d, which may be NULL. */
+void mw_describer_free(struct mw_describer *d);
+
+/* Write the outlook in words: "fits", "streams, about 1.2 tok/s in 2 GiB". */
+void mw_outlook_text(const struct mw_found *f, char *buf, size_t n);
+
 /* ---- figures of the operating system, for programs that show a session ---- */
 
 /*

@@ -9,6 +9,7 @@
 #include "engine/base/folder.h"
 #include "src/command.h"
 #include "src/limits.h"
+#include "src/models.h"
 #include "src/once.h"
 #include "src/paths.h"
 #include "src/plan_print.h"
@@ -18,6 +19,7 @@
 static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
 {
     limits_ensure(m, path, o, true);
+    models_used(path);
 }
 
 /* Report an error.  If the budget is too small, print the plan first. */

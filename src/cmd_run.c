@@ -20,6 +20,7 @@
 #include "src/answer_out.h"
 #include "src/command.h"
 #include "src/limits.h"
+#include "src/models.h"
 #include "src/plan_print.h"
 #include "src/progress.h"
 #include "src/prompt.h"
@@ -288,6 +289,7 @@ static int run_run(const struct options *o)
     else {
         settings_chat(o, r->model, &r->chat_options);
         limits_ensure(r->model, o->model, &r->chat_options.engine, false);
+        models_used(o->model);
         code = run_chat(r, text, len);
     }
     free(text);

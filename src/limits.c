@@ -42,24 +42,31 @@ static void make_cpu(char *cpu, size_t n)
             *c = '_';
 }
 
-static void make_key(struct key *k, const struct mw_model *m, const char *model_path,
+static void make_key(struct key *k, const char *path, const char *type,
                      const struct mw_options *o)
 {
     const char *isa = o->isa != NULL ? o->isa : mw_isa(0);
-    struct mw_model_info info;
-    struct mw_machine machine;
     struct stat st;
 
     memset(k, 0, sizeof *k);
-    mw_machine_read(&machine);
-    mw_model_info(m, &info);
-    snprintf(k->arithmetic, sizeof k->arithmetic, "%s/%s%s", info.type, isa,
+    snprintf(k->arithmetic, sizeof k->arithmetic, "%s/%s%s", type, isa,
              o->exact ? "/exact" : "");
-    make_cpu(k->cpu, sizeof k->cpu);
     snprintf(k->io, sizeof k->io, "%s", mw_io_name(o->io));
-    k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_cpu;
-    if (stat(model_path, &st) == 0)
+    k->n_thread = o->n_thread;
+    if (stat(path, &st) == 0)
         k->dev = st.st_dev;
+}
+
+/* The part of a key that is the same for all models. */
+static void complete_key(struct key *k)
+{
+    struct mw_machine machine;
+
+    make_cpu(k->cpu, sizeof k->cpu);
+    if (k->n_thread > 0)
+        return;
+    mw_machine_read(&machine);
+    k->n_thread = machine.n_cpu;
 }
 
 /*
@@ -228,6 +235,7 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
 {
     struct err ignored = ERR_INIT;
     struct paths paths;
+    struct mw_model_info info;
     struct mw_limits l;
     char path[560];
     struct key k;
@@ -235,7 +243,9 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
 
     if (o->blas == MW_BLAS_AUTO)
         ensure_products(m, o, has_folder ? &paths : NULL);
-    make_key(&k, m, model_path, o);
+    mw_model_info(m, &info);
+    make_key(&k, model_path, info.type, o);
+    complete_key(&k);
     if (has_folder) {
         snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
         if (find_kept(path, &k, &l)) {
@@ -250,4 +260,56 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
         folder_make(paths.cache_dir);
         keep_limits(path, &k, &l);
     }
+}
+
+struct limits_book {
+    struct key same; /* for all models: processor, threads */
+    char lines[KEEP_LINES + 1][256];
+    int n;
+};
+
+struct limits_book *limits_book_read(void)
+{
+    struct limits_book *b = calloc(1, sizeof *b);
+    struct err ignored = ERR_INIT;
+    struct paths paths;
+    char path[560];
+    FILE *f;
+
+    if (b == NULL || paths_find(&paths, &ignored) != 0) {
+        free(b);
+        return NULL;
+    }
+    complete_key(&b->same);
+    snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
+    f = open_kept(path);
+    while (f != NULL && b->n <= KEEP_LINES && fgets(b->lines[b->n], 256, f) != NULL)
+        b->n++;
+    if (f != NULL)
+        fclose(f);
+    return b;
+}
+
+bool limits_kept(void *book, const char *path, const char *type, const struct mw_options *o,
+                 struct mw_limits *out)
+{
+    const struct limits_book *b = book;
+    int64_t now = (int64_t)time(NULL);
+    struct key k;
+    bool is_found = false;
+
+    if (b == NULL)
+        return false;
+    make_key(&k, path, type, o);
+    memcpy(k.cpu, b->same.cpu, sizeof k.cpu);
+    if (k.n_thread <= 0)
+        k.n_thread = b->same.n_thread;
+    for (int i = 0; i < b->n; i++)
+        is_found |= read_line(b->lines[i], &k, now, out);
+    return is_found;
+}
+
+void limits_book_free(struct limits_book *b)
+{
+    free(b);
 }

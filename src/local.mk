@@ -1,12 +1,13 @@
 # src: the program.  Of the engine it includes memwall.h and base only.
 bin_PROGRAMS += memwall
+memwall_CPPFLAGS = $(AM_CPPFLAGS) -DPKGDATADIR='"$(pkgdatadir)"'
 memwall_SOURCES = \
 	src/main.c src/start.h src/start.c \
 	src/command.h src/commands.c src/help.c src/report.c \
 	src/command_line.h src/command_line.c \
 	src/paths.h src/paths.c \
 	src/settings.h src/settings.c \
-	src/limits.h src/limits.c \
+	src/limits.h src/limits.c src/models.h src/models.c \
 	src/inspect_print.h src/inspect_print.c src/products_print.h src/products_print.c src/inspect_json.c \
 	src/plan_print.h src/plan_print.c \
 	src/prompt.h src/prompt.c src/progress.h src/progress.c \
@@ -17,9 +18,9 @@ memwall_SOURCES = \
 
 # The subcommands: a source and a man page each.
 memwall_SOURCES += \
-	src/cmd_chat.c src/cmd_run.c src/cmd_plan.c src/cmd_eval.c src/cmd_replay.c \
+	src/cmd_chat.c src/cmd_run.c src/cmd_list.c src/cmd_plan.c src/cmd_eval.c src/cmd_replay.c \
 	src/cmd_inspect.c src/cmd_tokenize.c src/cmd_completions.c
 dist_man_MANS += \
-	man/memwall-chat.1 man/memwall-run.1 man/memwall-plan.1 man/memwall-eval.1 \
+	man/memwall-chat.1 man/memwall-run.1 man/memwall-list.1 man/memwall-plan.1 man/memwall-eval.1 \
 	man/memwall-replay.1 man/memwall-inspect.1 man/memwall-tokenize.1
 memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)

@@ -15,6 +15,7 @@
 
 #include "src/command.h"
 #include "src/command_line.h"
+#include "src/models.h"
 #include "src/paths.h"
 #include "src/start.h"
 #include "ui/options/config_file.h"
@@ -27,7 +28,7 @@ static bool is_option(const char *arg, const char *letter, const char *name)
 /* May a first word that is not a command be a model?  A mistyped command is not. */
 static bool may_be_model(const char *arg)
 {
-    return strchr(arg, '/') != NULL || strchr(arg, '.') != NULL || access(arg, F_OK) == 0;
+    return strpbrk(arg, "/.:") != NULL || access(arg, F_OK) == 0;
 }
 
 /* Read the configuration file before the command line, so that the command line wins. */
@@ -37,7 +38,7 @@ static int run_command(const struct command *c, int argc, char **argv)
     struct options o;
     struct paths paths;
     char *config = NULL;
-    int code;
+    int code = EXIT_OK;
 
     options_default(&o);
     if (command_line_parse(&o, c, argc, argv, &e) != 0)
@@ -59,6 +60,8 @@ static int run_command(const struct command *c, int argc, char **argv)
              command_line_check(&o, c, &e) != 0)
         code = report_usage(c, &e);
     else
+        code = c->needs_model ? models_resolve(&o) : EXIT_OK;
+    if (code == EXIT_OK)
         code = c->run(&o);
     free(config);
     return code;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char *home(void)
+const char *paths_home(void)
 {
     const char *h = getenv("HOME");
     const struct passwd *pw;
@@ -28,9 +28,9 @@ static int find(char *to, size_t n, const char *variable, const char *below_home
     if (base != NULL && base[0] == '/') {
         len = snprintf(to, n, "%s/memwall", base);
     } else {
-        if (home() == NULL)
+        if (paths_home() == NULL)
             return err_set(e, ERR_ARGUMENT, "neither HOME nor %s is set", variable);
-        len = snprintf(to, n, "%s/%s/memwall", home(), below_home);
+        len = snprintf(to, n, "%s/%s/memwall", paths_home(), below_home);
     }
     if (len < 0 || (size_t)len >= n)
         return err_set(e, ERR_ARGUMENT, "the folder name in %s is longer than %zu bytes",

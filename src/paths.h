@@ -14,6 +14,9 @@ struct paths {
     char cache_dir[512];   /* may be deleted at any time */
 };
 
+/* Returns the home directory, or NULL. */
+const char *paths_home(void);
+
 /* Read the folders from the environment; nothing is created.  Returns -1 with *e if there is no
  * home directory or a name is too long. */
 int paths_find(struct paths *p, struct err *e);

@@ -23,6 +23,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_kv_rotation.py \
 	tests/program/test_long_text.py \
 	tests/program/test_once.py \
+	tests/program/test_models.py \
 	tests/program/test_outputs.py \
 	tests/program/test_run.py \
 	tests/program/test_surroundings.py \

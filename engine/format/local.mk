@@ -26,6 +26,7 @@ libengine_a_SOURCES += \
 	engine/format/snapshot_index.c engine/format/snapshot_index.h \
 	engine/format/summary.c engine/format/summary.h \
 	engine/format/summary_foreign.c \
+	engine/format/split_name.c engine/format/split_name.h \
 	engine/format/tensor_check.c \
 	engine/format/tensor_table.c engine/format/tensor_table.h \
 	engine/format/tensor_use.c engine/format/tensor_use.h \

@@ -12,35 +12,7 @@
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
 #include "engine/format/gguf.h"
-
-/* A name of the form PREFIX-00001-of-00003.gguf. */
-struct split_name {
-    int prefix; /* bytes before "-00001-of-" */
-    uint32_t number, count;
-};
-
-static bool five_digits(const char *p, uint32_t *v)
-{
-    *v = 0;
-    for (int i = 0; i < 5; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-        *v = *v * 10 + (uint32_t)(p[i] - '0');
-    }
-    return true;
-}
-
-static bool parse_split_name(const char *path, struct split_name *s)
-{
-    static const char form[] = "-00001-of-00003.gguf";
-    size_t n = strlen(path), m = sizeof form - 1;
-    const char *p = path + n - m;
-
-    if (n <= m || p[0] != '-' || strncmp(p + 6, "-of-", 4) != 0 || strcmp(p + 15, ".gguf") != 0)
-        return false;
-    s->prefix = (int)(n - m);
-    return five_digits(p + 1, &s->number) && five_digits(p + 10, &s->count);
-}
+#include "engine/format/split_name.h"
 
 /* Reads a header.  If the file is not GGUF, its first bytes may show what it is. */
 static int open_header(struct gguf **g, struct model_file *f, struct header_room *room,
@@ -111,7 +83,7 @@ static int open_rest(struct catalogue *c, const struct split_name *s, struct err
         int64_t file = -1;
         int rc;
 
-        snprintf(path, room, "%.*s-%05u-of-%05u.gguf", s->prefix, c->path, i, s->count);
+        split_name_write(path, room, c->path, s, i);
         rc = model_file_open(&f, AT_FDCWD, path, path, e);
         if (rc == 0)
             rc = open_header(&g, &f, c->index->room, e);
@@ -139,7 +111,7 @@ static int open_split_set(struct catalogue *c, const struct gguf *g, struct err 
 {
     struct split_name s = { 0 };
     int64_t number = 0, count = 1, total;
-    bool named = parse_split_name(c->path, &s);
+    bool named = split_name_parse(c->path, &s);
 
     if (gguf_int(g, "split.count", &count, e) < 0 || gguf_int(g, "split.no", &number, e) < 0)
         return err_at(e, c->path, ERR_NO_OFFSET, NULL);

@@ -85,18 +85,19 @@ void mw_options_default(struct mw_options *o)
     *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
 }
 
-/*
- * The budget if none is given: enough to pin all hot weights, but at most three quarters of
- * the memory that this process can have.  0: the machine does not report its memory.
- */
+uint64_t options_default_budget(uint64_t hot_bytes, uint64_t machine_budget_bytes)
+{
+    uint64_t enough = hot_bytes + 512 * MIB, most = machine_budget_bytes / 4 * 3;
+
+    return enough < most ? enough : most;
+}
+
 static uint64_t default_budget(const struct mw_model *m)
 {
     struct mw_machine machine;
-    uint64_t enough = m->hot_bytes + 512 * MIB, most;
 
     mw_machine_read(&machine);
-    most = machine.budget_bytes / 4 * 3;
-    return enough < most ? enough : most;
+    return options_default_budget(m->hot_bytes, machine.budget_bytes);
 }
 
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o)

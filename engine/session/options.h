@@ -16,6 +16,12 @@
  */
 int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e);
 
+/*
+ * The budget if none is given: enough to pin all hot weights, but at most three quarters of
+ * the memory that this process can have.  0: the machine does not report its memory.
+ */
+uint64_t options_default_budget(uint64_t hot_bytes, uint64_t machine_budget_bytes);
+
 /* The context in tokens that these options ask for. */
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o);
 

@@ -9,11 +9,6 @@ import re
 
 # name: why only tests call it.  A name that is used or gone must be removed from the list.
 ONLY_TESTS_CALL = {
-    "cache_is_digest": "finding and fetching models are built on it next",
-    "cache_is_file": "as cache_is_digest",
-    "cache_is_name": "as cache_is_digest",
-    "cache_path": "as cache_is_digest",
-    "cache_repo_of": "as cache_is_digest",
     "canvas_peek": "reads back a cell that was drawn; nothing else can",
     "jinja_data_used": "shows that a template stays within its memory",
     "jinja_from_json": "sets any variable; the program only sets messages and tools",

@@ -98,8 +98,8 @@ class Usage(unittest.TestCase):
         self.wrong(["plan"], "--model")
         self.wrong(["plan", "x", "y"], '"y"')
         self.wrong(["plan", "x", "--temp", "1"], '"--temp"')
-        self.wrong(["eval", "x"], "--ids", "--text")
-        self.wrong(["eval", "x", "--ids", "a", "--text", "b"], "--text")
+        self.wrong(["eval", "x.gguf"], "--ids", "--text")
+        self.wrong(["eval", "x.gguf", "--ids", "a", "--text", "b"], "--text")
         self.wrong([], "--model")
 
     def test_a_hostile_argument_is_shown_harmless(self):

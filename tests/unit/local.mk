@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	tests/unit/test_copy \
 	tests/unit/test_dash \
 	tests/unit/test_files \
+	tests/unit/test_find \
 	tests/unit/test_gguf \
 	tests/unit/test_history \
 	tests/unit/test_jinja \

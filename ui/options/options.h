@@ -50,6 +50,8 @@ enum option_id {
     OPT_LOGITS,
     OPT_GREEDY,
     OPT_TEXT,
+    OPT_SORT,
+    OPT_NAMES,
     OPT_TENSORS,
     OPT_PRODUCTS,
     OPT_IDS,
@@ -104,6 +106,8 @@ struct options {
     const char *ids_file, *logits, *text;
     uint32_t greedy;
     bool products; /* measure whether our kernels or OpenBLAS multiply faster */
+    int sort; /* enum mw_models_order */
+    bool names;
     bool tensors, ids, special, decode;
     bool render, text_out, no_prompt;
     const char *template;

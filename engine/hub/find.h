@@ -1,0 +1,98 @@
+/*
+ * find.h - the list of models while it is made; private to hub/.
+ *
+ *     find.c           the list, its order, mw_models_find()
+ *     find_walk.c      folders of files that people name
+ *     find_hub.c       the hub's cache: repositories, refs, snapshots
+ *     find_ollama.c    Ollama's store: manifests, blobs
+ *     find_recent.c    the models that were opened before
+ *     find_name.c      names from files
+ *     find_match.c     models from names
+ *     find_describe.c  figures from headers, and the plan made from them
+ *     find_record.c    descriptions on disk
+ *
+ * Finding reads folders and the sizes of files, no headers, so a name is resolved before any
+ * budget counts.  Everything on disk is hostile.  Depth, folders, entries of folders and
+ * results are bounded, every folder is entered once, and a file whose name is not safe to print
+ * is left out.
+ */
+#ifndef MEMWALL_ENGINE_HUB_FIND_H
+#define MEMWALL_ENGINE_HUB_FIND_H
+
+#include "engine/memwall.h"
+
+#define FIND_MAX         4096  /* models */
+#define FIND_MAX_FOLDERS 2048  /* entered in one place */
+#define FIND_MAX_ENTRIES 65536 /* of folders, read in one place */
+#define FIND_LABEL       24
+
+/* The identity of a model's files: a description holds as long as it is the same. */
+struct find_id {
+    uint64_t dev, ino; /* of the first file; of config.json of a snapshot */
+    uint64_t bytes;    /* of all files with weights */
+    int64_t mtime_ns;  /* the newest of them */
+};
+
+struct find_entry {
+    struct mw_found found; /* its name and path are allocated */
+    struct find_id id;
+    char label[FIND_LABEL]; /* the weight type in the file's name: "Q4_K_M"; "": none */
+    char *file;             /* path in the repository without ".gguf"; NULL outside of one */
+};
+
+struct mw_models {
+    struct find_entry *entries;
+    size_t n, n_room;
+};
+
+/* find.c */
+
+/* Returns the entry with these files, or NULL. */
+struct find_entry *find_same(const struct mw_models *m, const struct find_id *id);
+
+/*
+ * Add a model unless its files are in the list, or the list is full.  name is copied; file and
+ * label may be NULL.  Returns -1 with *e only if memory is short.
+ */
+struct find_new {
+    enum mw_store store;
+    const char *name, *path, *file, *label;
+    struct find_id id;
+};
+int find_add(struct mw_models *m, const struct find_new *new, struct err *e);
+
+/* Free the strings of an entry that leaves the list. */
+void find_drop(struct find_entry *entry);
+
+/* find_walk.c */
+
+/* Read the identity of a GGUF file, the first file of a split set, or the folder of a snapshot.
+ * Returns false if path is none of them. */
+bool find_identify(const char *path, struct find_id *id);
+/* The same for one regular file of any name. */
+bool find_identify_file(const char *path, struct find_id *id);
+
+/*
+ * Add the models in a folder and `depth` levels below it.  Those of a repository get the name
+ * that find_name_repo() gives them later, others the name of their file.
+ */
+int find_walk(struct mw_models *m, enum mw_store store, const char *folder, const char *repo,
+              unsigned depth, struct err *e);
+
+/* find_hub.c, find_ollama.c: add the models of a store. */
+int find_hub(struct mw_models *m, const char *folder, struct err *e);
+int find_ollama(struct mw_models *m, const char *folder, struct err *e);
+
+/* find_recent.c: set when models were used, and add those that are in no store. */
+int find_recent(struct mw_models *m, const char *list, struct err *e);
+
+/* find_name.c */
+
+/* Returns the length of a file's name (or path) without ".gguf", the number in a split set and
+ * the label, and writes the label, or "" if the name has none. */
+size_t find_stem(const char *file, char label[FIND_LABEL]);
+
+/* Name the entries from `first` on, which are all of one repository. */
+int find_name_repo(struct mw_models *m, size_t first, const char *repo, struct err *e);
+
+#endif

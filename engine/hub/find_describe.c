@@ -1,0 +1,230 @@
+/* Figures from the headers of found models, and the plan made from them. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/format/hparams_fill.h"
+#include "engine/hub/find.h"
+#include "engine/hub/find_record.h"
+#include "engine/session/options.h"
+#include "engine/session/plan_input.h"
+#include "engine/stream/shape.h"
+
+struct mw_describer {
+    struct mw_options options;
+    struct mw_machine machine;
+    struct record_list records;
+    char *file;
+    mw_limits_fn *limits;
+    void *ctx;
+};
+
+int mw_describer_new(struct mw_describer **out, const struct mw_options *o, const char *file,
+                     mw_limits_fn *limits, void *ctx, struct err *e)
+{
+    struct mw_describer *d = calloc(1, sizeof *d);
+
+    *out = NULL;
+    if (d == NULL || (file != NULL && (d->file = strdup(file)) == NULL)) {
+        free(d);
+        return err_memory(e, "the descriptions of models");
+    }
+    d->options = *o;
+    d->limits = limits;
+    d->ctx = ctx;
+    mw_machine_read(&d->machine);
+    if (d->options.n_thread <= 0)
+        d->options.n_thread = d->machine.n_cpu;
+    if (file != NULL)
+        record_list_read(&d->records, file);
+    *out = d;
+    return 0;
+}
+
+void mw_describer_free(struct mw_describer *d)
+{
+    if (d == NULL)
+        return;
+    if (d->file != NULL)
+        record_list_write(&d->records, d->file);
+    record_list_free(&d->records);
+    free(d->file);
+    free(d);
+}
+
+static uint64_t budget_of(const struct mw_describer *d, uint64_t hot_bytes)
+{
+    return d->options.memory_bytes > 0
+               ? d->options.memory_bytes
+               : options_default_budget(hot_bytes, d->machine.budget_bytes);
+}
+
+/* FNV-1a over the options that a plan input depends on, besides the budget. */
+static uint64_t hash_options(const struct mw_describer *d)
+{
+    const struct mw_options *o = &d->options;
+    char text[160];
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %u %u %s", o->n_ctx, (int)o->kv_k,
+             (int)o->kv_v, o->io == MW_IO_MMAP, o->n_thread, o->exact, (int)o->blas, o->chunk,
+             o->n_logit_row, o->isa != NULL ? o->isa : "");
+    for (const char *c = text; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    return hash;
+}
+
+/* ---- reading headers ---- */
+
+/* The reason without the file's name, which the list shows anyway. */
+static void write_reason(struct record *r, const struct err *e)
+{
+    struct err short_e = *e;
+    char text[400];
+
+    short_e.file[0] = '\0';
+    short_e.offset = ERR_NO_OFFSET;
+    err_text(&short_e, text, sizeof text);
+    clean_name(r->why, sizeof r->why, text, strlen(text));
+}
+
+static void read_runnable(const struct mw_describer *d, struct mw_model *m, struct record *r)
+{
+    struct mw_limits relative = { .flops_s = 1 };
+    struct mw_options o = d->options;
+    struct mw_model_info info;
+    struct err e = ERR_INIT;
+
+    mw_model_info(m, &info);
+    snprintf(r->arch, sizeof r->arch, "%s", info.arch);
+    snprintf(r->type, sizeof r->type, "%s", info.type);
+    r->n_ctx_train = info.n_ctx_train;
+    r->n_param = info.n_param;
+    mw_model_set_limits(m, &relative);
+    o.memory_bytes = budget_of(d, info.hot_bytes);
+    if (options_resolve(m, &o, &e) == 0 && plan_input_of(m, &o, &r->input, &e) == 0)
+        r->runs = 1;
+    else
+        write_reason(r, &e);
+}
+
+static void read_foreign(const char *path, struct record *r)
+{
+    struct err ignored = ERR_INIT;
+    const struct summary *s;
+    struct mw_inspect *i;
+
+    if (mw_inspect_open(&i, path, &ignored) != 0)
+        return;
+    s = mw_inspect_summary(i);
+    snprintf(r->arch, sizeof r->arch, "%s", s->arch);
+    if (s->n_type > 0)
+        snprintf(r->type, sizeof r->type, "%s", s->types[0].name);
+    r->n_ctx_train = s->n_ctx_train;
+    r->n_param = s->n_param;
+    mw_inspect_close(i);
+}
+
+static void read_headers(const struct mw_describer *d, const char *path, struct record *r)
+{
+    struct err e = ERR_INIT;
+    struct mw_model *m;
+
+    if (mw_model_open(&m, path, &e) == 0) {
+        read_runnable(d, m, r);
+        mw_model_close(m);
+        return;
+    }
+    read_foreign(path, r);
+    write_reason(r, &e);
+}
+
+/* ---- the outlook ---- */
+
+static void look_ahead(const struct mw_describer *d, struct mw_found *f, const struct record *r)
+{
+    struct mw_limits limits = { 0 };
+    struct plan_input in = r->input;
+    struct err e = ERR_INIT;
+
+    in.budget_bytes = budget_of(d, in.hot_bytes);
+    if (d->limits != NULL && d->limits(d->ctx, f->path, f->type, &d->options, &limits)) {
+        in.disk_bytes_s = limits.disk_bytes_s;
+        in.memory_bytes_s = limits.memory_bytes_s;
+        in.flops_s *= limits.flops_s;
+    } else {
+        in.flops_s = 0;
+    }
+    if (plan_make(&in, &f->plan, &e) != 0)
+        f->outlook = MW_OUTLOOK_TOO_LARGE;
+    else
+        f->outlook = f->plan.streamed_bytes > 0 ? MW_OUTLOOK_STREAMS : MW_OUTLOOK_FITS;
+}
+
+/* Blocks have a size that depends on the budget, so a plan input holds for some budgets. */
+static bool is_valid(const struct mw_describer *d, const struct record *r)
+{
+    return r->runs == 0 || shape_target(budget_of(d, r->input.hot_bytes)) ==
+                               shape_target(r->input.budget_bytes);
+}
+
+void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
+{
+    struct find_entry *entry = &m->entries[i];
+    struct mw_found *f = &entry->found;
+    uint64_t options = hash_options(d);
+    const struct record *known = record_find(&d->records, &entry->id, options);
+    struct record r;
+
+    if (f->is_described)
+        return;
+    if (known == NULL || !is_valid(d, known)) {
+        memset(&r, 0, sizeof r);
+        r.id = entry->id;
+        r.options = options;
+        read_headers(d, f->path, &r);
+        record_add(&d->records, &r);
+        known = &r;
+    }
+    memcpy(f->arch, known->arch, sizeof f->arch);
+    memcpy(f->type, known->type, sizeof f->type);
+    memcpy(f->why, known->why, sizeof f->why);
+    f->n_ctx_train = known->n_ctx_train;
+    f->n_param = known->n_param;
+    f->outlook = MW_OUTLOOK_UNSUPPORTED;
+    if (known->runs != 0)
+        look_ahead(d, f, known);
+    f->is_described = true;
+}
+
+/* "1.2", "0.35", "120" */
+static void rate_text(char *buf, size_t n, double tps)
+{
+    snprintf(buf, n, "%.*f", tps < 0.095 ? 3 : tps < 0.95 ? 2 : tps < 9.5 ? 1 : 0, tps);
+}
+
+void mw_outlook_text(const struct mw_found *f, char *buf, size_t n)
+{
+    char size[16], rate[24], need[16];
+
+    units_size(size, sizeof size, f->plan.budget_bytes);
+    rate_text(rate, sizeof rate, f->plan.decode_tps);
+    switch (f->outlook) {
+    case MW_OUTLOOK_FITS:
+        snprintf(buf, n, f->plan.decode_tps > 0 ? "fits, about %s tok/s" : "fits", rate);
+        break;
+    case MW_OUTLOOK_STREAMS:
+        if (f->plan.decode_tps > 0)
+            snprintf(buf, n, "streams, about %s tok/s in %s", rate, size);
+        else
+            snprintf(buf, n, "streams in %s", size);
+        break;
+    case MW_OUTLOOK_TOO_LARGE:
+        snprintf(buf, n, "too large: needs %s, the budget is %s",
+                 units_size(need, sizeof need, f->plan.sum_bytes), size);
+        break;
+    case MW_OUTLOOK_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
+    }
+}

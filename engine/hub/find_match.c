@@ -1,0 +1,283 @@
+/* Models from the names that a user types: see find.h. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "engine/hub/find.h"
+
+#define LATEST ":latest"
+
+/* A name in its parts: "ORG/" base ":" tag. */
+struct parts {
+    const char *whole, *base, *tag; /* tag: NULL if there is none */
+    size_t n_whole, n_base;         /* n_whole: without ":latest" */
+};
+
+static struct parts parts_of(const char *name)
+{
+    struct parts p = { .whole = name, .n_whole = strlen(name), .base = name };
+    size_t n_latest = strlen(LATEST), colon;
+
+    if (p.n_whole > n_latest && strcasecmp(name + p.n_whole - n_latest, LATEST) == 0)
+        p.n_whole -= n_latest;
+    for (colon = 0; colon < p.n_whole && name[colon] != ':'; colon++)
+        if (name[colon] == '/')
+            p.base = name + colon + 1;
+    p.n_base = (size_t)(name + colon - p.base);
+    if (colon < p.n_whole)
+        p.tag = name + colon + 1;
+    return p;
+}
+
+static bool same(const char *a, size_t n, const char *b, size_t m)
+{
+    return n == m && strncasecmp(a, b, n) == 0;
+}
+
+static size_t without_ending(const char *file, size_t n)
+{
+    return n > 5 && strncasecmp(file + n - 5, ".gguf", 5) == 0 ? n - 5 : n;
+}
+
+/* Is text the path of a file in a repository, or its last part, with ".gguf" or without? */
+static bool is_file(const char *file, const char *text, size_t n)
+{
+    const char *base = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
+
+    n = without_ending(text, n);
+    return same(text, n, file, without_ending(file, strlen(file))) ||
+           same(text, n, base, without_ending(base, strlen(base)));
+}
+
+/* Is the tag that was typed the one of this entry, its weight type, or its file? */
+static bool is_tag(const struct find_entry *entry, const struct parts *typed,
+                   const struct parts *own)
+{
+    size_t n;
+
+    if (typed->tag == NULL)
+        return true;
+    n = (size_t)(typed->whole + typed->n_whole - typed->tag);
+    if (own->tag != NULL &&
+        same(typed->tag, n, own->tag, (size_t)(own->whole + own->n_whole - own->tag)))
+        return true;
+    if (same(typed->tag, n, entry->label, strlen(entry->label)))
+        return true;
+    return entry->file != NULL && is_file(entry->file, typed->tag, n);
+}
+
+/* The length of "ORG/base". */
+static size_t n_repo(const struct parts *p)
+{
+    return (size_t)(p->base - p->whole) + p->n_base;
+}
+
+enum rule { RULE_NAME, RULE_NO_ORG, RULE_REPO, RULE_BASE, RULE_BEGIN, RULE_PART, RULES };
+
+static bool meets(const struct find_entry *entry, const struct parts *typed, enum rule rule)
+{
+    struct parts own = parts_of(entry->found.name);
+    bool has_org = typed->base != typed->whole;
+
+    switch (rule) {
+    case RULE_NAME: return same(typed->whole, typed->n_whole, own.whole, own.n_whole);
+    case RULE_NO_ORG:
+        return same(typed->whole, typed->n_whole, own.base,
+                    (size_t)(own.whole + own.n_whole - own.base));
+    case RULE_REPO:
+        return same(typed->whole, n_repo(typed), own.whole, n_repo(&own)) &&
+               is_tag(entry, typed, &own);
+    case RULE_BASE:
+        return !has_org && same(typed->base, typed->n_base, own.base, own.n_base) &&
+               is_tag(entry, typed, &own);
+    case RULE_BEGIN: {
+        const char *begin = has_org ? own.whole : own.base;
+        size_t n = n_repo(typed);
+
+        return n > 0 && n <= (size_t)(own.base + own.n_base - begin) &&
+               strncasecmp(typed->whole, begin, n) == 0 && is_tag(entry, typed, &own);
+    }
+    case RULE_PART: {
+        size_t n = n_repo(typed), most = n_repo(&own);
+
+        for (size_t at = 0; n > 0 && at + n <= most; at++)
+            if (strncasecmp(own.whole + at, typed->whole, n) == 0 && is_tag(entry, typed, &own))
+                return true;
+        return false;
+    }
+    case RULES: break;
+    }
+    return false;
+}
+
+/* Two names of one file do not make a name ambiguous. */
+static bool is_among(const struct mw_models *m, const struct find_entry *entry,
+                     const size_t *found, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&m->entries[found[i]].id, &entry->id, sizeof entry->id) == 0)
+            return true;
+    return false;
+}
+
+size_t mw_models_match(const struct mw_models *m, const char *name, size_t *found, size_t n)
+{
+    struct parts typed = parts_of(name);
+    size_t n_found = 0;
+
+    for (enum rule rule = 0; rule < RULES && n_found == 0; rule++)
+        for (size_t i = 0; i < m->n; i++)
+            if (meets(&m->entries[i], &typed, rule) &&
+                !is_among(m, &m->entries[i], found, n_found < n ? n_found : n)) {
+                if (n_found < n)
+                    found[n_found] = i;
+                n_found++;
+            }
+    return n_found;
+}
+
+/* The share of pairs of letters that two texts have in common, from 0 to 1.  A changed, missing
+ * or moved word costs little, which is how names of models are mistyped. */
+static double similarity(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), common = 0;
+    bool used[128] = { false };
+
+    if (n < 2 || m < 2)
+        return 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        for (size_t j = 0; j + 1 < m && j < sizeof used; j++)
+            if (!used[j] && strncasecmp(a + i, b + j, 2) == 0) {
+                used[j] = true;
+                common++;
+                break;
+            }
+    return 2.0 * (double)common / (double)(n + m - 2);
+}
+
+size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *found, size_t n)
+{
+    double best[16];
+    size_t n_found = 0;
+
+    if (n > sizeof best / sizeof best[0])
+        n = sizeof best / sizeof best[0];
+    for (size_t i = 0; i < m->n; i++) {
+        struct parts own = parts_of(m->entries[i].found.name);
+        double share = similarity(name, own.whole), without = similarity(name, own.base);
+        size_t at;
+
+        share = share > without ? share : without;
+        if (share < 0.5)
+            continue;
+        for (at = n_found; at > 0 && best[at - 1] < share; at--)
+            if (at < n) {
+                best[at] = best[at - 1];
+                found[at] = found[at - 1];
+            }
+        if (at < n) {
+            best[at] = share;
+            found[at] = i;
+            n_found += n_found < n;
+        }
+    }
+    return n_found;
+}
+
+static bool has_word(const struct mw_found *f, const char *word)
+{
+    return strcasestr(f->name, word) != NULL || strcasestr(f->arch, word) != NULL ||
+           strcasestr(f->type, word) != NULL ||
+           strcasestr(mw_store_name(f->store), word) != NULL;
+}
+
+bool mw_found_has(const struct mw_found *f, const char *filter)
+{
+    char word[64];
+
+    for (;;) {
+        size_t n;
+
+        filter += strspn(filter, " ");
+        n = strcspn(filter, " ");
+        if (n == 0)
+            return true;
+        snprintf(word, sizeof word, "%.*s", (int)n, filter);
+        if (!has_word(f, word))
+            return false;
+        filter += n;
+    }
+}
+
+/* ---- a path or a name ---- */
+
+/* Is it a path, although no file has it?  A name has no such beginning, and a name with the
+ * ending of a file has a colon. */
+static bool is_path(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strchr("/.~", name[0]) != NULL ||
+           (strchr(name, ':') == NULL &&
+            (without_ending(name, n) < n || strstr(name, ".safetensors") != NULL));
+}
+
+/* Append names to text as "a", "b", as many as fit. */
+static void list_names(const struct mw_models *m, const size_t *found, size_t n, char *text,
+                       size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        const char *name = m->entries[found[i]].found.name;
+
+        if (used + strlen(name) + 8 > size)
+            break;
+        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", i > 0 ? ", " : "", name);
+    }
+}
+
+static int refuse(const struct mw_models *m, const char *name, const size_t *found,
+                  size_t n_found, struct err *e)
+{
+    size_t similar[3], n;
+    char names[160];
+
+    if (n_found > 0) {
+        list_names(m, found, n_found < 8 ? n_found : 8, names, sizeof names);
+        return err_set(e, ERR_ARGUMENT, "\"%.60s\" can be %zu models: %s", name, n_found,
+                       names);
+    }
+    n = mw_models_similar(m, name, similar, 3);
+    list_names(m, similar, n, names, sizeof names);
+    err_set(e, ERR_IO, "no file or model is named \"%.60s\"%s%s%s", name,
+            names[0] != '\0' ? "; did you mean " : "", names, names[0] != '\0' ? "?" : "");
+    return -1;
+}
+
+int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
+                      struct err *e)
+{
+    const char *to = name;
+    struct mw_models *m = NULL;
+    size_t found[8], n_found;
+    int rc = 0;
+
+    if (access(name, F_OK) != 0 && !is_path(name)) {
+        if (mw_models_find(&m, places, e) != 0)
+            return -1;
+        n_found = mw_models_match(m, name, found, sizeof found / sizeof found[0]);
+        if (n_found == 1)
+            to = m->entries[found[0]].found.path;
+        else
+            rc = refuse(m, name, found, n_found, e);
+    }
+    if (rc == 0 && (size_t)snprintf(path, n, "%s", to) >= n)
+        rc = err_set(e, ERR_ARGUMENT, "the path of a model is longer than %zu bytes", n - 1);
+    mw_models_free(m);
+    return rc;
+}

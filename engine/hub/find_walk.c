@@ -1,0 +1,236 @@
+/* Models in folders of files: see find.h. */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/format/split_name.h"
+#include "engine/hub/cache_layout.h"
+#include "engine/hub/find.h"
+
+#define SINGLE_FILE "model.safetensors"
+#define INDEX_FILE  "model.safetensors.index.json"
+
+static bool ends_in(const char *s, const char *tail)
+{
+    size_t n = strlen(s), m = strlen(tail);
+
+    return n > m && strcasecmp(s + n - m, tail) == 0;
+}
+
+/* Add a file to an identity; the first one gives device and inode. */
+static bool add_file(struct find_id *id, const char *path)
+{
+    struct stat st;
+    int64_t mtime_ns;
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (id->ino == 0) {
+        id->dev = (uint64_t)st.st_dev;
+        id->ino = (uint64_t)st.st_ino;
+    }
+    mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    if (mtime_ns > id->mtime_ns)
+        id->mtime_ns = mtime_ns;
+    id->bytes += (uint64_t)st.st_size;
+    return true;
+}
+
+/* A set of which files are missing is listed, too: opening it names the first missing one. */
+static void add_split_files(struct find_id *id, const char *path, const struct split_name *s)
+{
+    char other[PATH_MAX];
+
+    for (uint32_t i = 2; i <= s->count; i++) {
+        split_name_write(other, sizeof other, path, s, i);
+        if (!add_file(id, other))
+            return;
+    }
+}
+
+/* The weights of a snapshot, and config.json, which is where the identity comes from. */
+static bool identify_snapshot(const char *folder, struct find_id *id)
+{
+    char path[PATH_MAX];
+    uint64_t config_bytes;
+    bool has_weights = false;
+    const struct dirent *entry;
+    int n_left = FIND_MAX_FOLDERS;
+    DIR *dir;
+
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    if (!add_file(id, path))
+        return false;
+    config_bytes = id->bytes;
+    dir = opendir(folder);
+    while (dir != NULL && n_left-- > 0 && (entry = readdir(dir)) != NULL) {
+        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= PATH_MAX)
+            continue;
+        if (strcmp(entry->d_name, SINGLE_FILE) == 0 || strcmp(entry->d_name, INDEX_FILE) == 0)
+            has_weights = true;
+        if (ends_in(entry->d_name, ".safetensors"))
+            add_file(id, path);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    id->bytes -= config_bytes;
+    return has_weights;
+}
+
+bool find_identify_file(const char *path, struct find_id *id)
+{
+    *id = (struct find_id){ .dev = 0 };
+    return add_file(id, path);
+}
+
+bool find_identify(const char *path, struct find_id *id)
+{
+    struct split_name split;
+
+    *id = (struct find_id){ .dev = 0 };
+    if (strlen(path) >= PATH_MAX - 64)
+        return false;
+    if (!ends_in(path, ".gguf"))
+        return identify_snapshot(path, id);
+    if (!add_file(id, path))
+        return false;
+    if (split_name_parse(path, &split))
+        add_split_files(id, path, &split);
+    return true;
+}
+
+/* ---- folders ---- */
+
+struct walk {
+    struct mw_models *m;
+    enum mw_store store;
+    const char *repo;
+    unsigned n_entry, n_folder;
+    struct {
+        dev_t dev;
+        ino_t ino;
+    } folders[FIND_MAX_FOLDERS]; /* entered; links can lead back to one */
+};
+
+/* Is it the first visit to this folder? */
+static bool enter(struct walk *w, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || w->n_folder == FIND_MAX_FOLDERS)
+        return false;
+    for (unsigned i = 0; i < w->n_folder; i++)
+        if (w->folders[i].ino == st.st_ino && w->folders[i].dev == st.st_dev)
+            return false;
+    w->folders[w->n_folder].dev = st.st_dev;
+    w->folders[w->n_folder++].ino = st.st_ino;
+    return true;
+}
+
+static bool contains(const char *name, const char *part)
+{
+    return strcasestr(name, part) != NULL;
+}
+
+/* Projectors of images and matrices of importance are GGUF files, but not language models.
+ */
+static bool is_model_file(const char *name)
+{
+    struct split_name split;
+
+    return ends_in(name, ".gguf") && !contains(name, "mmproj") && !contains(name, "imatrix") &&
+           (!split_name_parse(name, &split) || split.number == 1);
+}
+
+/* path is below the first folder as rel. */
+static int add_model(struct walk *w, const char *path, const char *rel, struct err *e)
+{
+    struct find_new new = { .store = w->store, .path = path };
+    char name[CACHE_MAX_FILE + 1], label[FIND_LABEL] = "", *whole = NULL;
+    const char *base;
+    int rc;
+
+    if (!find_identify(path, &new.id))
+        return 0;
+    if (rel[0] == '\0' && w->repo == NULL) {
+        whole = realpath(path, NULL);
+        rel = whole != NULL ? strrchr(whole, '/') + 1 : "";
+    }
+    base = ends_in(rel, ".gguf") && w->repo == NULL && strchr(rel, '/') != NULL
+               ? strrchr(rel, '/') + 1
+               : rel;
+    if (ends_in(rel, ".gguf")) {
+        size_t n = find_stem(base, label);
+
+        snprintf(name, sizeof name, "%.*s%s%s", (int)n, base, label[0] != '\0' ? ":" : "",
+                 label);
+    } else {
+        snprintf(name, sizeof name, "%s", base);
+    }
+    new.name = name;
+    new.label = label;
+    new.file = w->repo != NULL ? rel : NULL;
+    rc = w->repo != NULL || cache_is_file(name) ? find_add(w->m, &new, e) : 0;
+    free(whole);
+    return rc;
+}
+
+static bool may_be_folder(const struct dirent *entry)
+{
+    return entry->d_type == DT_DIR || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
+}
+
+static int walk_folder(struct walk *w, const char *path, const char *rel, unsigned depth,
+                       struct err *e)
+{
+    const struct dirent *entry;
+    int rc = 0;
+    DIR *dir;
+
+    if (!enter(w, path))
+        return 0;
+    if (add_model(w, path, rel, e) != 0)
+        return -1;
+    dir = opendir(path);
+    while (dir != NULL && rc == 0 && w->n_entry < FIND_MAX_ENTRIES &&
+           (entry = readdir(dir)) != NULL) {
+        char below[PATH_MAX], below_rel[CACHE_MAX_FILE + 1];
+
+        w->n_entry++;
+        if (!cache_is_name(entry->d_name) ||
+            snprintf(below, sizeof below, "%s/%s", path, entry->d_name) >= PATH_MAX ||
+            snprintf(below_rel, sizeof below_rel, "%s%s%s", rel, rel[0] != '\0' ? "/" : "",
+                     entry->d_name) > CACHE_MAX_FILE)
+            continue;
+        if (is_model_file(entry->d_name))
+            rc = add_model(w, below, below_rel, e);
+        else if (depth > 0 && may_be_folder(entry))
+            rc = walk_folder(w, below, below_rel, depth - 1, e);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return rc;
+}
+
+int find_walk(struct mw_models *m, enum mw_store store, const char *folder, const char *repo,
+              unsigned depth, struct err *e)
+{
+    struct walk *w = calloc(1, sizeof *w);
+    int rc;
+
+    if (w == NULL)
+        return err_memory(e, "the folders of models");
+    w->m = m;
+    w->store = store;
+    w->repo = repo;
+    rc = walk_folder(w, folder, "", depth, e);
+    free(w);
+    return rc;
+}

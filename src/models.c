@@ -1,0 +1,194 @@
+/* See models.h. */
+#include "config.h"
+
+#include "src/models.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/command.h"
+#include "src/paths.h"
+#include "ui/text/clean.h"
+
+#define MAX_PLACES 20
+
+static struct {
+    bool is_read;
+    struct mw_places places;
+    struct mw_place place[MAX_PLACES];
+    char folder[MAX_PLACES][PATH_MAX];
+    char recent[PATH_MAX], cache[PATH_MAX];
+} known;
+
+/* Add the folder that the format gives, unless it is cut. */
+static void add(enum mw_store store, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void add(enum mw_store store, const char *fmt, ...)
+{
+    char *folder = known.folder[known.places.n];
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(folder, PATH_MAX, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && n < PATH_MAX)
+        known.place[known.places.n++] = (struct mw_place){ store, folder };
+}
+
+/* The value of a variable that names a folder, or NULL. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/*
+ * The guide is installed in the data folder.  The program of a build tree takes the one of its
+ * source tree, and a copy of an installed tree the one of that tree.
+ */
+static void add_guide(void)
+{
+    static const char *const from_program[] = { "share/models", "../share/models",
+                                                "../share/memwall/models" };
+    char program[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    program[n > 0 ? n : 0] = '\0';
+    if (strrchr(program, '/') != NULL)
+        *strrchr(program, '/') = '\0';
+    for (size_t i = 0; n > 0 && i < sizeof from_program / sizeof from_program[0]; i++)
+        add(MW_STORE_GUIDE, "%s/%s", program, from_program[i]);
+    add(MW_STORE_GUIDE, "%s/models", PKGDATADIR);
+}
+
+static void add_hub(const char *cache)
+{
+    const char *hub = variable("HF_HUB_CACHE"), *home = variable("HF_HOME");
+
+    if (hub == NULL)
+        hub = variable("HUGGINGFACE_HUB_CACHE");
+    if (hub != NULL)
+        add(MW_STORE_HUB, "%s", hub);
+    if (home != NULL) {
+        add(MW_STORE_HUB, "%s/hub", home);
+        add(MW_STORE_HUB, "%s", home);
+    }
+    if (hub == NULL && home == NULL && cache[0] != '\0')
+        add(MW_STORE_HUB, "%s/huggingface/hub", cache);
+}
+
+static void add_ollama(const char *home)
+{
+    const char *models = variable("OLLAMA_MODELS");
+
+    if (models != NULL)
+        add(MW_STORE_OLLAMA, "%s", models);
+    else if (home[0] != '\0')
+        add(MW_STORE_OLLAMA, "%s/.ollama/models", home);
+    /* Where its service for all users keeps them. */
+    add(MW_STORE_OLLAMA, "/usr/share/ollama/.ollama/models");
+    add(MW_STORE_OLLAMA, "/var/lib/ollama/.ollama/models");
+}
+
+static void read_places(void)
+{
+    const char *llama = variable("LLAMA_CACHE"), *base = variable("XDG_CACHE_HOME");
+    struct err ignored = ERR_INIT;
+    char cache[PATH_MAX] = "";
+    const char *home = paths_home() != NULL ? paths_home() : "";
+    struct paths paths;
+
+    known.is_read = true;
+    known.places.place = known.place;
+    if (base != NULL && base[0] == '/')
+        snprintf(cache, sizeof cache, "%s", base);
+    else if (home[0] != '\0')
+        snprintf(cache, sizeof cache, "%.4000s/.cache", home);
+    add_guide();
+    if (paths_find(&paths, &ignored) == 0) {
+        add(MW_STORE_MODELS, "%s/models", paths.data_dir);
+        snprintf(known.recent, sizeof known.recent, "%s/models", paths.state_dir);
+        known.places.recent = known.recent;
+        snprintf(known.cache, sizeof known.cache, "%s/models", paths.cache_dir);
+    }
+    add_hub(cache);
+    add_ollama(home);
+    if (home[0] != '\0') {
+        add(MW_STORE_LM_STUDIO, "%s/.lmstudio/models", home);
+        add(MW_STORE_LM_STUDIO, "%s/.cache/lm-studio/models", home);
+    }
+    if (llama != NULL)
+        add(MW_STORE_LLAMA_CPP, "%s", llama);
+    else if (cache[0] != '\0')
+        add(MW_STORE_LLAMA_CPP, "%s/llama.cpp", cache);
+    add(MW_STORE_FOLDER, ".");
+}
+
+const struct mw_places *models_places(void)
+{
+    if (!known.is_read)
+        read_places();
+    return &known.places;
+}
+
+const char *models_cache_file(void)
+{
+    models_places();
+    return known.cache[0] != '\0' ? known.cache : NULL;
+}
+
+/* Print the models that a name can be, one on a line. */
+static void print_candidates(const char *name)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_models *m;
+    size_t *found, n, n_found;
+
+    if (mw_models_find(&m, models_places(), &ignored) != 0)
+        return;
+    n = mw_models_count(m);
+    found = calloc(n + 1, sizeof *found);
+    n_found = found != NULL ? mw_models_match(m, name, found, n) : 0;
+    for (size_t i = 0; i < n_found; i++) {
+        const struct mw_found *f = mw_models_at(m, found[i]);
+        char path[PATH_MAX];
+
+        clean_line(path, sizeof path, f->path, strlen(f->path));
+        fprintf(stderr, "  %s  (%s)\n", f->name, path);
+    }
+    free(found);
+    mw_models_free(m);
+}
+
+int models_resolve(struct options *o)
+{
+    static char path[PATH_MAX];
+    struct err e = ERR_INIT;
+    int code;
+
+    if (mw_models_resolve(models_places(), o->model, path, sizeof path, &e) == 0) {
+        o->model = path;
+        return EXIT_OK;
+    }
+    code = report_error(&e);
+    if (e.code == ERR_ARGUMENT) {
+        print_candidates(o->model);
+        code = EXIT_USAGE;
+    }
+    fputs("memwall: \"memwall list\" shows the models on this machine\n", stderr);
+    return code;
+}
+
+void models_used(const char *path)
+{
+    const char *recent = models_places()->recent;
+
+    if (recent != NULL)
+        mw_models_used(recent, path);
+}

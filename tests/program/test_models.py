@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Models found on this machine: `memwall list`, and names for -m."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment  # noqa: E402
+
+DIGEST = "7" * 64
+
+
+def put(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.home = holder.name
+        self.cwd = os.path.join(self.home, "here")
+        os.makedirs(self.cwd)
+
+    def memwall(self, *args, **more):
+        env = environment(self.home)
+        for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "OLLAMA_MODELS",
+                     "LLAMA_CACHE"):
+            env.pop(name, None)
+        env.update(more)
+        return subprocess.run([MEMWALL, *args], env=env, cwd=self.cwd, capture_output=True,
+                              text=True, input="", timeout=TIMEOUT_S)
+
+    def copy(self, model, to):
+        to = os.path.join(self.home, to)
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        shutil.copyfile(os.path.join(MODELS, model), to)
+
+    def fill(self):
+        """A model for each variable and default folder."""
+        self.copy("llama-tiny.gguf", ".local/share/memwall/models/own-F32.gguf")
+        self.copy("gemma4-tiny-q4_0.gguf",
+                  ".cache/huggingface/hub/models--org--gemma/snapshots/" + "a" * 40 +
+                  "/gemma-Q4_0.gguf")
+        self.copy("llama-tiny.gguf", f".ollama/models/blobs/sha256-{DIGEST}")
+        put(os.path.join(self.home,
+                         ".ollama/models/manifests/registry.ollama.ai/library/tiny/1b"),
+            json.dumps({"layers": [{"mediaType": "application/vnd.ollama.image.model",
+                                    "digest": "sha256:" + DIGEST}]}))
+        self.copy("llama-tiny.gguf", ".lmstudio/models/a/b/studio-F32.gguf")
+        self.copy("llama-tiny.gguf", ".cache/llama.cpp/org_cached-F32.gguf")
+        self.copy("llama-tiny.gguf", "here/here.gguf")
+
+    def listed(self, *args, **more):
+        r = self.memwall("list", "--json", *args, **more)
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        return json.loads(r.stdout)
+
+    def names(self, **more):
+        r = self.memwall("list", "--names", **more)
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        return [n for n in r.stdout.split("\n") if n not in ("", "memwall-guide")]
+
+    def test_every_place_is_listed(self):
+        self.fill()
+        self.assertEqual(["here", "org/gemma:Q4_0", "org_cached:F32", "own:F32", "studio:F32",
+                          "tiny:1b"], self.names())
+        by_name = {m["name"]: m for m in self.listed()}
+        self.assertEqual("ollama", by_name["tiny:1b"]["where"])
+        self.assertEqual("gemma4", by_name["org/gemma:Q4_0"]["arch"])
+        self.assertEqual("fits", by_name["org/gemma:Q4_0"]["here"][:4])
+        self.assertEqual("here.gguf", by_name["here"]["path"])
+
+    def test_variables_move_the_places(self):
+        self.fill()
+        moved = {"HF_HUB_CACHE": "hub", "OLLAMA_MODELS": "ollama", "LLAMA_CACHE": "llama",
+                 "XDG_DATA_HOME": "data"}
+        self.copy("llama-tiny.gguf", "llama/moved-llama.gguf")
+        self.copy("llama-tiny.gguf", "data/memwall/models/moved-data.gguf")
+        self.copy("llama-tiny.gguf", "hub/models--moved/snapshots/x/hub-Q8_0.gguf")
+        self.assertEqual(["here", "moved-data", "moved-llama", "moved:Q8_0", "studio:F32"],
+                         self.names(**{k: os.path.join(self.home, v) for k, v in moved.items()}))
+        self.copy("llama-tiny.gguf", "hf/hub/models--a--b/snapshots/x/c.gguf")
+        self.assertIn("a/b:c.gguf", self.names(HF_HOME=os.path.join(self.home, "hf")))
+
+    def test_the_table_has_a_line_for_each_that_the_filter_lets_through(self):
+        self.fill()
+        lines = self.memwall("list", "llama f32", "--sort", "size").stdout.split("\n")
+        self.assertRegex(lines[0], "^NAME +SIZE +TYPE +CONTEXT +WHERE +HERE$")
+        self.assertGreater(len(lines), 3)
+        r = self.memwall("list", "no-such-model")
+        self.assertEqual((0, ""), (r.returncode, r.stdout))
+        self.assertIn("no model matches", r.stderr)
+
+    def test_an_empty_machine_has_no_models(self):
+        r = self.memwall("list", "--json")
+        self.assertEqual([], [m for m in json.loads(r.stdout) if m["where"] != "guide"
+                              and not m["path"].startswith(("/usr/", "/var/"))])
+
+    def test_an_unsupported_file_is_listed_with_its_reason(self):
+        put(os.path.join(self.cwd, "broken-Q4_0.gguf"), "this is not a model")
+        model, = self.listed("broken")
+        self.assertFalse(model["supported"])
+        self.assertTrue(model["here"].startswith("unsupported: "), model["here"])
+
+    def test_a_budget_changes_the_outlook(self):
+        self.copy("gemma4-tiny-q4_0.gguf", "here/gemma.gguf")
+        self.assertTrue(self.listed("--memory", "1M", "gemma")[0]["here"].startswith("too large"))
+        self.assertTrue(self.listed("--memory", budget(200), "gemma")[0]["fits"])
+
+    def test_a_model_can_be_named(self):
+        self.fill()
+        for name in ("org/gemma:Q4_0", "gemma", "org/gemma", "GEMMA:q4_0", "org/gemma:gemma-Q4_0.gguf"):
+            r = self.memwall("plan", "-m", name, "--memory", budget(200), "--json")
+            self.assertEqual(0, r.returncode, r.stderr)
+            self.assertEqual("gemma4", json.loads(r.stdout)["arch"])
+        self.assertEqual(0, self.memwall("inspect", "tiny:1b").returncode)
+
+    def test_a_file_comes_before_a_name(self):
+        self.fill()
+        self.copy("llama-tiny.gguf", "here/gemma")
+        r = self.memwall("inspect", "gemma", "--json")
+        self.assertEqual("llama", json.loads(r.stdout)["arch"])
+
+    def test_an_ambiguous_name_lists_the_models(self):
+        self.fill()
+        r = self.memwall("plan", "-m", "F32")  # a type, not a name
+        self.assertEqual(1, r.returncode, r.stderr)
+        self.copy("llama-tiny.gguf", "here/own-BF16.gguf")
+        r = self.memwall("plan", "-m", "own")
+        self.assertEqual(2, r.returncode)
+        self.assertIn('"own" can be 2 models', r.stderr)
+        self.assertIn("  own:F32  (", r.stderr)
+        self.assertIn("  own:BF16  (own-BF16.gguf)", r.stderr)
+
+    def test_an_unknown_name_suggests_similar_ones(self):
+        self.fill()
+        r = self.memwall("plan", "-m", "org/gema:Q4_0")
+        self.assertEqual(1, r.returncode)
+        self.assertIn('did you mean "org/gemma:Q4_0"', r.stderr)
+        self.assertIn('"memwall list"', r.stderr)
+
+    def test_a_path_that_does_not_exist_is_an_error_of_the_file(self):
+        for path in ("./gemma", "gemma.gguf", "/gemma", "below/gemma.gguf"):
+            r = self.memwall("plan", "-m", path)
+            self.assertEqual(1, r.returncode)
+            self.assertIn("No such file", r.stderr)
+
+    def test_a_model_that_ran_is_recent(self):
+        self.copy("llama-tiny.gguf", "elsewhere/far-F32.gguf")
+        self.copy("gemma4-tiny-q4_0.gguf", "here/near.gguf")
+        self.assertEqual(["near"], self.names())
+        r = self.memwall("run", "-m", "../elsewhere/far-F32.gguf", "-n", "1", "--raw", "hi")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertEqual(["far:F32", "near"],
+                         [m["name"] for m in self.listed("--sort", "recent")
+                          if m["where"] != "guide"])
+        self.assertEqual("recent", self.listed("far")[0]["where"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
