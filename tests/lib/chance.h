@@ -1,5 +1,5 @@
 /*
- * chance.h - random numbers, the same in every run.
+ * chance.h - random numbers, which are the same in every run.
  */
 #ifndef MEMWALL_TESTS_LIB_CHANCE_H
 #define MEMWALL_TESTS_LIB_CHANCE_H

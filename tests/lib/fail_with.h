@@ -1,7 +1,7 @@
 /*
- * fail_with.h - a test ends with the words of an error that it did not expect.
+ * fail_with.h - end a test with the message of an error that it did not expect.
  *
- * Wants cmocka.h before it.
+ * Include cmocka.h first.
  */
 #ifndef MEMWALL_TESTS_LIB_FAIL_WITH_H
 #define MEMWALL_TESTS_LIB_FAIL_WITH_H

@@ -57,7 +57,7 @@ struct mw_model {
     char path[256];
 };
 
-/* A path that contains "until:FILE" opens when there is such a file. */
+/* A path that contains "until:FILE" opens as soon as FILE exists. */
 static void wait_for_file(const char *path)
 {
     const char *file = strstr(path, "until:");
@@ -245,7 +245,7 @@ struct mw_chat {
     struct mw_event event[MAX_EVENTS];
     char *event_text[MAX_EVENTS];
     size_t n_event, event_from;
-    char *held; /* of the event that was given out */
+    char *held; /* of the event that the program has taken last */
 
     char *message[MAX_MESSAGES];
     size_t n_message;
@@ -302,7 +302,7 @@ static bool stopped(struct mw_chat *c)
     return yes;
 }
 
-/* One token's time; false: cancelled meanwhile. */
+/* Wait as long as a token takes.  Returns false if cancelled. */
 static bool work(struct mw_chat *c)
 {
     uint64_t end = clock_ns() + token_us * 1000ull;
@@ -352,7 +352,7 @@ static void say(struct mw_chat *c, char **answer, const char *text, bool is_thin
     post(c, (struct mw_event){ .kind = MW_EVENT_TEXT, .is_thinking = is_thinking }, text);
 }
 
-/* Word by word; false: stopped. */
+/* Say a text word by word.  Returns false if cancelled. */
 static bool say_words(struct mw_chat *c, char **answer, const char *text, bool is_thinking)
 {
     while (*text != '\0') {
@@ -648,7 +648,7 @@ bool mw_chat_stop(struct mw_chat *c, unsigned ms)
 {
     (void)c;
     (void)ms;
-    return true; /* closing never waits for a disk */
+    return true; /* closing never waits for the disk */
 }
 
 void mw_chat_close(struct mw_chat *c)
@@ -748,7 +748,8 @@ void mw_chat_cancel(struct mw_chat *c)
 
 void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)
 {
-    /* The real one reads without a lock; here the sample is one struct that all write. */
+    /* The real engine copies its counters without a lock.  Here all threads write one
+     * struct. */
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&c->lock;
 
     pthread_mutex_lock(lock);
@@ -774,7 +775,7 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
     return 0;
 }
 
-/* ---- the tokenizer: four bytes are a token ---- */
+/* ---- the tokenizer: each token is four bytes ---- */
 
 struct mw_encoder {
     size_t n_byte;
@@ -827,7 +828,7 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
 
 uint32_t mw_chat_tokens(struct mw_chat *c)
 {
-    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock is not state */
+    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock may change */
     uint32_t tokens;
 
     pthread_mutex_lock(&own->lock);
@@ -836,7 +837,7 @@ uint32_t mw_chat_tokens(struct mw_chat *c)
     return tokens;
 }
 
-/* ---- figures of the kernel ---- */
+/* ---- the kernel's figures ---- */
 
 struct mw_watch {
     int unused;

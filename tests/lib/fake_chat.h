@@ -1,19 +1,19 @@
 /*
  * fake_chat.h - mw_chat_* without a model.
  *
- * Linked instead of the engine into programs that test the terminal.  The message
- * determines the answer of the "model":
+ * Programs that test the terminal link with it instead of the engine.  The message determines
+ * the answer of the "model":
  *
  *     say TEXT      TEXT, word by word
  *     lines N       N numbered lines
- *     endless       words until it is stopped
- *     until FILE    words until there is such a file
- *     think         thinking, then an answer
- *     markdown      one of everything
+ *     endless       words until the answer is stopped
+ *     until FILE    words until FILE exists
+ *     think         some thinking, then an answer
+ *     markdown      an answer with every element of Markdown
  *     wide          Chinese, emoji, marks
- *     evil          bytes that a terminal would obey
- *     slow          a prompt that takes many steps
- *     error, full, length    answers that end so
+ *     evil          control sequences
+ *     slow          a prompt that takes many steps of progress
+ *     error, full, length    answers that end in this way
  *     anything else          "You said: …"
  *
  * Memory, layers and times in the samples are made up, and the same every time.
@@ -23,11 +23,11 @@
 
 #include <stdint.h>
 
-/* Bytes of text that were tokenized so far. */
+/* Returns the number of bytes of text that were tokenized so far. */
 uint64_t fake_chat_encoded(void);
-/* How long a token takes; microseconds. */
+/* Set the time of a token in microseconds. */
 void fake_chat_pace(uint32_t token_us);
-/* As if each token's arithmetic kept all CPUs busy: spinning threads beside it. */
+/* Spin n threads during each token, as if its arithmetic kept the CPUs busy. */
 void fake_chat_burn(int n_thread);
 
 #endif

@@ -43,7 +43,7 @@ static float largest(const float *x, size_t n)
     return top;
 }
 
-/* Any bytes are a block.  Those with values of a usual size are taken. */
+/* Any bytes are a valid block.  Make blocks until the values have a usual size. */
 static void random_block(enum tensor_type type, uint8_t *p, uint64_t *seed)
 {
     const struct tensor_type_info *info = tensor_type_info(type);

@@ -1,6 +1,6 @@
 /*
- * kernel_data.h - random rows of every weight type, in memory that ends at a page nobody
- * may touch, for the tests and benchmarks of kernels.
+ * kernel_data.h - random rows of every weight type for tests and benchmarks of kernels.  The
+ * memory ends at a page that nobody may read or write.
  */
 #ifndef MEMWALL_TESTS_LIB_KERNEL_DATA_H
 #define MEMWALL_TESTS_LIB_KERNEL_DATA_H
@@ -10,17 +10,17 @@
 
 #include "engine/format/tensor_type.h"
 
-/* The types that have kernels.  The last entry is TYPE_COUNT. */
+/* The types that have kernels; ends with TYPE_COUNT. */
 extern const enum tensor_type computed_types[];
 
-/* A small generator; equal seeds give equal numbers everywhere. */
+/* A small generator of random numbers.  Equal seeds give equal numbers on every machine. */
 uint32_t random_u32(uint64_t *seed);
-float random_float(uint64_t *seed); /* about normal, sigma 1 */
+float random_float(uint64_t *seed); /* about normal, with sigma 1 */
 
-/* n values of random blocks.  The largest value of a block is between 1/32 and 4. */
+/* Make n values in random blocks.  The largest value of a block is between 1/32 and 4. */
 void random_blocks(enum tensor_type type, void *dst, size_t n, uint64_t *seed);
 
-/* Memory of n bytes whose end is the end of what may be read. */
+/* Allocate n bytes that end at a page that cannot be read. */
 void *fenced_new(size_t n);
 void fenced_free(void *p, size_t n);
 

@@ -89,7 +89,7 @@ static void fill_layers(struct mw_sample *s, uint64_t n_pass)
 static void fill_os(struct mw_sample *s)
 {
     struct mw_os *os = &s->os;
-    uint64_t used = 3 * MIB; /* that no row explains */
+    uint64_t used = 3 * MIB; /* memory that the plan does not list */
 
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         used += s->mem.used[i];

@@ -1,22 +1,23 @@
 /*
- * made_sample.h - samples for tests, as a session would give them.
+ * made_sample.h - samples for tests, as a session would report them.
  *
- * A Gemma 4 E2B shape of 35 layers at a budget of 2 GiB, streamed directly: pinned blocks
- * is spread over the layers, the disk binds.  Every figure follows from the arguments, so
- * pictures and recordings made from it never change by themselves.
+ * The shape is that of Gemma 4 E2B, 35 layers, at a budget of 2 GiB.  Weights are read
+ * directly,
+ * pinned blocks are spread over the layers, and the disk limits the speed.  All figures follow
+ * from the arguments, so pictures and recordings that are made from them never change.
  */
 #ifndef MEMWALL_TESTS_LIB_MADE_SAMPLE_H
 #define MEMWALL_TESTS_LIB_MADE_SAMPLE_H
 
 #include "engine/telemetry/sample.h"
 
-/* Loaded, nothing asked yet. */
+/* The model is loaded and idle. */
 void made_idle(struct mw_sample *s);
 
 /* n_done tokens of a prompt of 2048 are evaluated. */
 void made_prefill(struct mw_sample *s, uint64_t n_done);
 
-/* n tokens of the answer are decoded, one each 320 ms, 250 ms of them stall. */
+/* n tokens of the answer are decoded.  Each takes 320 ms, of which 250 ms are a stall. */
 void made_decode(struct mw_sample *s, uint64_t n);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * model_path.h - where the small models for tests lie: two in tests/data, the others beside
- * the tree when they are there.
+ * model_path.h - find the small models for tests: two are in tests/data, the others in
+ * MW_SHARED if that exists.
  */
 #ifndef MEMWALL_TESTS_LIB_MODEL_PATH_H
 #define MEMWALL_TESTS_LIB_MODEL_PATH_H
 
 #include <stddef.h>
 
-/* Path of file "gemma4-tiny.gguf" or folder "gemma4-tiny-hf"; NULL: neither place has it.
- * Static buffer, until the next call. */
+/* Returns the path of a file such as "gemma4-tiny.gguf" or a folder such as "gemma4-tiny-hf",
+ * or NULL if it is missing.  The text is valid until the next call. */
 const char *model_path(const char *name);
 
-/* Read a whole file, with a NUL after it; the caller frees it.  NULL if it is missing. */
+/* Read a whole file and append a NUL; the caller frees it.  Returns NULL if it is missing. */
 void *model_read(const char *name, size_t *len);
 
 #endif

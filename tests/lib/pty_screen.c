@@ -21,7 +21,7 @@
 #include <vterm.h>
 
 #ifndef WAIT_MS
-#define WAIT_MS 60000 /* bound of every wait; sanitizers on a busy machine are slow */
+#define WAIT_MS 60000 /* maximum time of every wait; sanitizers on a busy machine are slow */
 #endif
 
 struct pty_screen {
@@ -33,12 +33,12 @@ struct pty_screen {
     VTermScreen *screen;
     bool is_alternate;
     int rows, cols;
-    char *raw; /* all that was read ... */
+    char *raw; /* all bytes that were read */
     size_t n_raw, room;
-    size_t n_shown;       /* ... and how much of it the screen has seen */
+    size_t n_shown;       /* how many of them the screen has got */
     bool is_gone;         /* the other end is closed */
-    bool is_in_frame;     /* of synchronized output: what is shown is half of something */
-    struct termios modes; /* as they were when the program started */
+    bool is_in_frame;     /* inside a bracketed frame, which is shown only in part */
+    struct termios modes; /* terminal modes before the program started */
     char row[4096];
 };
 
@@ -68,14 +68,14 @@ static bool keep_raw(struct pty_screen *s, const char *bytes, size_t n)
     return true;
 }
 
-/* Keep the output of the program without showing it yet. */
+/* Keep output of the program without showing it yet. */
 static bool read_more(struct pty_screen *s, int timeout_ms)
 {
     struct pollfd fd = { s->master, POLLIN, 0 };
     char bytes[16384];
     ssize_t n;
 
-    if (poll(&fd, 1, timeout_ms) <= 0) /* also where it was hung up */
+    if (poll(&fd, 1, timeout_ms) <= 0) /* also after a hang-up */
         return false;
     n = read(s->master, bytes, sizeof bytes);
     s->is_gone = n <= 0;
@@ -88,7 +88,7 @@ static void write_all(struct pty_screen *s, const char *bytes, size_t n)
         struct pollfd fd = { s->master, POLLOUT, 0 };
         ssize_t done;
 
-        if (poll(&fd, 1, 10) <= 0) { /* full: it waits for us to read */
+        if (poll(&fd, 1, 10) <= 0) { /* full: the program waits for us to read */
             read_more(s, 0);
             continue;
         }
@@ -102,8 +102,8 @@ static void write_all(struct pty_screen *s, const char *bytes, size_t n)
     }
 }
 
-/* The terminal's own answers, from within vterm_input_write, where nothing can be read.  A
- * program that does not read them loses them. */
+/* The terminal's own answers. libvterm calls this inside vterm_input_write, where we cannot
+ * read.  Answers that the program does not read are lost. */
 static void answer(const char *bytes, size_t n, void *ctx)
 {
     struct pty_screen *s = ctx;
@@ -113,22 +113,23 @@ static void answer(const char *bytes, size_t n, void *ctx)
         return;
 }
 
-/* The next frame, or all there is where no frame ends. */
+/* Show the next frame, or all output if it ends no frame. */
 static size_t next_part(struct pty_screen *s)
 {
     static const char end[] = "\033[?2026l";
     size_t len = sizeof end - 1;
-    size_t from = s->n_shown >= len ? s->n_shown - len + 1 : 0; /* it may be in two parts */
+    size_t from = s->n_shown >= len ? s->n_shown - len + 1
+                                    : 0; /* the mark may be split between two reads */
     const char *at = memmem(s->raw + from, s->n_raw - from, end, len);
 
     return at == NULL ? s->n_raw - s->n_shown : (size_t)(at - s->raw) + len - s->n_shown;
 }
 
-/* Find the last mark in the newest n bytes and the few before them. */
+/* Find the last mark in the newest n bytes and the few bytes before them. */
 static void look_for_frame(struct pty_screen *s, size_t n)
 {
     static const char mark[] = "\033[?2026";
-    size_t len = sizeof mark; /* with the letter */
+    size_t len = sizeof mark; /* including the letter */
 
     for (size_t at = s->n_shown; at >= len && at + n >= s->n_shown; at--)
         if (memcmp(s->raw + at - len, mark, len - 1) == 0) {
@@ -255,8 +256,8 @@ void pty_free(struct pty_screen *s)
     free(s);
 }
 
-/* Terminals do so when their size changes.  libvterm 0.1.4 does not, and scrolls rows that it
- * no longer has. */
+/* Terminals clip the cursor when their size changes. libvterm 0.1.4 does not, and scrolls rows
+ * that no longer exist. */
 static void forget_scroll_region(struct pty_screen *s)
 {
     char bytes[64];
@@ -300,7 +301,7 @@ void pty_hang_up(struct pty_screen *s)
     s->master = -1;
 }
 
-/* ---- what is seen ---- */
+/* ---- reading the screen ---- */
 
 static size_t put_utf8(char *out, uint32_t c)
 {
@@ -335,8 +336,8 @@ const char *pty_row(struct pty_screen *s, int y)
 
         vterm_screen_get_cell(s->screen, (VTermPos){ y, x }, &cell);
         if (cell.chars[0] == (uint32_t)-1)
-            continue;             /* the right half of a wide one */
-        if (cell.chars[0] == 0) { /* erased: the rest is unset */
+            continue;             /* the right half of a wide character */
+        if (cell.chars[0] == 0) { /* erased: the rest of the cell is not set */
             cell.chars[0] = ' ';
             cell.chars[1] = 0;
         }
@@ -370,7 +371,7 @@ void pty_print(struct pty_screen *s)
     fprintf(stderr, "----\n");
 }
 
-/* Until `wanted` is what the screen says of text at row y (-1: anywhere). */
+/* Wait until row y (-1: any row) shows text, or no longer shows it, as `wanted` says. */
 static bool wait_for(struct pty_screen *s, int y, const char *text, bool wanted)
 {
     uint64_t end = now_ms() + WAIT_MS;
@@ -463,7 +464,7 @@ bool pty_is_alternate(const struct pty_screen *s)
     return s->is_alternate;
 }
 
-/* The last of "set" and "reset" in what was written. */
+/* Find the last of "set" and "reset" in the bytes written. */
 static bool is_set(const struct pty_screen *s, const char *mode)
 {
     char text[16];
@@ -519,7 +520,7 @@ char *pty_cells(struct pty_screen *s)
             VTermScreenCell c;
 
             vterm_screen_get_cell(s->screen, (VTermPos){ y, x }, &c);
-            if (c.chars[0] == (uint32_t)-1) /* libvterm leaves the old colours there */
+            if (c.chars[0] == (uint32_t)-1) /* libvterm keeps old colours there */
                 continue;
             if (c.chars[0] == 0 || c.chars[0] == ' ')
                 fprintf(f, "%d.%d,", c.attrs.reverse, c.bg.indexed.idx);

@@ -1,11 +1,13 @@
 /*
- * pty_screen.h - a program on a pseudo-terminal, and what its screen shows.
+ * pty_screen.h - run a program on a pseudo-terminal and look at its screen.
  *
- * The terminal is libvterm in this process: what the program writes is fed to it, what it
- * answers goes back.  A test waits for what the screen is to show, never for a time; the
- * waits are bounded and fail with the screen printed.  Frames that the program brackets
- * (--sync-frames) are looked at when they are whole, and one after the other, however late
- * the test is: what is shown for a moment is seen.
+ * The terminal is libvterm in this process: it gets the bytes that the program writes, and its
+ * answers go back to the program.  A test waits until the screen shows something, never for a
+ * time.  Every wait is bounded, and fails with a print of the screen.
+ *
+ * If the program brackets its frames (--sync-frames), a test sees complete frames only, and
+ * sees
+ * each of them, however late it looks.  So it cannot miss a text that is shown for a moment.
  */
 #ifndef MEMWALL_TESTS_PTY_SCREEN_H
 #define MEMWALL_TESTS_PTY_SCREEN_H
@@ -19,60 +21,62 @@ struct pty_screen;
 struct pty_start {
     int rows, cols;
     const char *term;        /* TERM; NULL: xterm-256color */
-    const char *const *env;  /* "NAME=value" or "NAME" (unset), ended by NULL; may be NULL */
-    const char *const *argv; /* argv[0] is a path; ended by NULL */
+    const char *const *env;  /* "NAME=value", or "NAME" to unset it, then NULL; may be NULL */
+    const char *const *argv; /* argv[0] is a path; ends with NULL */
 };
 
 struct pty_screen *pty_new(const struct pty_start *o);
-/* Kills the program if it is still there. */
+/* Kill the program if it still runs, and free everything. */
 void pty_free(struct pty_screen *s);
 
-/* Takes earlier output first, so that the screen is as the user saw it. */
+/* Change the size.  Takes earlier output first, so that the screen is as the user saw it. */
 void pty_send(struct pty_screen *s, const char *bytes);
 void pty_send_n(struct pty_screen *s, const char *bytes, size_t n);
 void pty_resize(struct pty_screen *s, int rows, int cols);
 void pty_signal(struct pty_screen *s, int sig);
-/* To the group that has the terminal. */
+/* Send a signal to the foreground process group. */
 void pty_signal_foreground(struct pty_screen *s, int sig);
-/* As a window that is closed. */
+/* Close the terminal, like a window that is closed. */
 void pty_hang_up(struct pty_screen *s);
 
-/* Take the next frame of what the program has written, or all where it has no frames; true:
- * it wrote something. */
+/* Show the next frame of the output, or all output if it has no frames.  Returns whether there
+ * was any. */
 bool pty_take(struct pty_screen *s, int timeout_ms);
 
-/* Wait until the screen shows text somewhere in a row / no longer shows it. */
+/* Wait until a row shows text, or until no row shows it. */
 bool pty_sees(struct pty_screen *s, const char *text);
 bool pty_loses(struct pty_screen *s, const char *text);
-/* Until row y (negative: from below, -1 is the last) shows text / does not. */
+/* The same for row y; negative y counts from below, -1 is the last row. */
 bool pty_sees_at(struct pty_screen *s, int y, const char *text);
 bool pty_loses_at(struct pty_screen *s, int y, const char *text);
-/* Until the program has ended: its exit status, or 128 + signal; -1: it goes on. */
+/* Wait until the program has ended.  Returns its exit status, 128 + its signal, or -1 if it
+ * still runs. */
 int pty_end(struct pty_screen *s);
-/* Did it stop (Ctrl-Z)?  Waits for that. */
+/* Wait until the program is stopped (Ctrl-Z).  Returns whether it is. */
 bool pty_stops(struct pty_screen *s);
 
-/* Row y without blanks at its end, until the next call. */
+/* Returns row y without blanks at its end; valid until the next call. */
 const char *pty_row(struct pty_screen *s, int y);
-bool pty_shows(struct pty_screen *s, const char *text); /* now */
-/* The row that shows text now, or -1. */
+bool pty_shows(struct pty_screen *s, const char *text); /* right now */
+/* Returns the row that shows text right now, or -1. */
 int pty_find(struct pty_screen *s, const char *text);
 int pty_rows(const struct pty_screen *s);
 int pty_cols(const struct pty_screen *s);
 void pty_cursor(const struct pty_screen *s, int *y, int *x);
 bool pty_is_alternate(const struct pty_screen *s);
-/* Is bracketed paste, the mouse, focus or synchronized output still asked for? */
+/* Returns whether bracketed paste, the mouse, focus or synchronized output is still
+ * requested. */
 bool pty_has_modes(const struct pty_screen *s);
-/* All rows, each ended by a newline, for free(). */
+/* Returns all rows, each with a newline; the caller frees the text. */
 char *pty_text(struct pty_screen *s);
-/* The same with colours and attributes of the cells after each row. */
+/* The same, with colours and attributes of the cells after each row. */
 char *pty_cells(struct pty_screen *s);
 void pty_print(struct pty_screen *s);
 
-/* All bytes taken so far, and how many. */
+/* Returns all bytes taken so far, and their number in *n. */
 uint64_t pty_bytes(const struct pty_screen *s);
 const char *pty_raw(const struct pty_screen *s, size_t *n);
-/* Do the terminal's modes say that lines are edited by the kernel (as a shell left it)? */
+/* Returns whether the kernel edits lines, as a shell leaves the terminal. */
 bool pty_is_cooked(const struct pty_screen *s);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * random_text.h - random texts for tests of laws, from a seed that a failure prints.
+ * random_text.h - random texts for tests of invariants.  They follow from a seed that a failed
+ * test prints.
  */
 #ifndef MEMWALL_TESTS_LIB_RANDOM_TEXT_H
 #define MEMWALL_TESTS_LIB_RANDOM_TEXT_H

@@ -78,7 +78,7 @@ void model_random_spans(struct stream_model *m, uint64_t span_bytes)
         rows_max = (m->files[p->file].size - p->offset) / p->row_bytes;
         p->n_row = model_random(span_bytes / p->row_bytes + 2);
         if (p->n_row > rows_max || model_random(8) == 0)
-            p->n_row = rows_max > 50 ? 50 : rows_max; /* often up to the very end */
+            p->n_row = rows_max > 50 ? 50 : rows_max; /* often at the very end */
         p->in_prompt = i < n_prompt;
     }
     m->n_layer = layer;

@@ -18,14 +18,14 @@
 enum { ID_UNKNOWN, ID_BEGIN, ID_END, ID_OPEN, ID_CLOSE, ID_SPACE, ID_BYTES };
 enum { ID_TEXT = ID_BYTES + N_BYTE };
 
-/* The text's pieces: text[at[i] .. at[i + 1]). */
+/* The pieces of the text: text[at[i] .. at[i + 1]). */
 struct pieces {
     const char *text;
     size_t at[MAX_TOK + 1];
     uint32_t n;
 };
 
-/* ---- the text into pieces that differ ---- */
+/* ---- cut the text into pieces that differ ---- */
 
 static size_t piece_len(const struct pieces *p, uint32_t i)
 {
@@ -40,7 +40,7 @@ static bool is_known(const struct pieces *p, const char *s, size_t n)
     return false;
 }
 
-/* Take a word and the blanks after it, and more words while the piece already exists. */
+/* Take a word and the blanks after it.  If the piece already exists, add more words. */
 static int cut(struct pieces *p, const char *text)
 {
     size_t at = 0;
@@ -65,7 +65,7 @@ static int cut(struct pieces *p, const char *text)
     return 0;
 }
 
-/* ---- bytes of the file ---- */
+/* ---- the bytes of the file ---- */
 
 static void put_u32(FILE *f, uint32_t v)
 {
@@ -169,7 +169,7 @@ struct model {
     struct pieces pieces;
     struct tensor *tensor;
     uint64_t n_tensor;
-    uint64_t end; /* of the data so far */
+    uint64_t end; /* of the data written so far */
 };
 
 static void add(struct model *m, const char *name, uint64_t width, uint64_t rows)
@@ -213,7 +213,7 @@ static void add_all(struct model *m)
     }
 }
 
-/* The code of a token: element i is +1 or -1. */
+/* Element i of the code of a token: +1 or -1. */
 static bool is_negative(uint32_t token, uint32_t i)
 {
     uint64_t x = ((uint64_t)token << 8 | i) + 0x9e3779b97f4a7c15u;
@@ -244,7 +244,7 @@ static void put_row(FILE *f, uint32_t token)
     }
 }
 
-/* The first piece follows two tokens where the text is endless: half of each code. */
+/* If the text is endless, the first piece follows two tokens: half of each code. */
 static void put_first_row(FILE *f, uint32_t one, uint32_t other)
 {
     for (uint32_t i = 0; i < WIDTH; i++) {
@@ -271,7 +271,7 @@ static void put_tensor(FILE *f, const struct model *m, const struct tensor *x)
 
         for (uint64_t i = 0; i < x->dim[0]; i++)
             fwrite(&one, sizeof one, 1, f);
-    } /* the others are zeros: a hole in the file */
+    } /* the other tensors are zeros: a hole in the file */
 }
 
 static const char chatml[] =
@@ -285,7 +285,7 @@ static void put_header(FILE *f, const struct model *m)
     fwrite("GGUF", 1, 4, f);
     put_u32(f, 3);
     put_u64(f, m->n_tensor);
-    put_u64(f, 18); /* keys */
+    put_u64(f, 18); /* number of keys */
     key_string(f, "general.architecture", "llama");
     key_string(f, "general.name", "Talker");
     key_u32(f, "general.alignment", ALIGN);

@@ -1,11 +1,11 @@
 /*
- * talker.h - writes a small model file that gives a predetermined answer.
+ * talker.h - write a small model file whose answer is a given text.  The real engine runs it.
  *
- * The engine that runs it is the real one.  The text is cut into tokens that differ from
- * each other; every token is a random code of +1 and -1, attention and feed-forward add
- * nothing, and the head's row of a token is the code of the token before it: so the
- * likeliest next token is always the next piece of the text, whatever the sampling.  An
- * answer begins after the newline that ends a ChatML prompt.
+ * The text is cut into tokens that differ from each other.  Each token is a random code of +1
+ * and -1.  Attention and feed-forward add nothing.  The head's row of a token is the code of
+ * the
+ * token before it, so the likeliest next token is always the next piece of the text, with any
+ * sampling.  An answer begins after the newline that ends a ChatML prompt.
  */
 #ifndef MEMWALL_TESTS_TALKER_H
 #define MEMWALL_TESTS_TALKER_H
@@ -14,14 +14,14 @@
 #include <stdint.h>
 
 struct talker {
-    const char *text; /* of every answer */
-    bool is_endless;  /* then from the start again, else the end of the turn */
-    uint32_t n_layer; /* more of them: slower */
+    const char *text; /* the text of every answer */
+    bool is_endless;  /* repeat the text without an end; otherwise end the turn */
+    uint32_t n_layer; /* more layers are slower */
     uint32_t n_ff;
-    const char *template; /* of the chat; NULL: ChatML */
+    const char *template; /* the chat template; NULL: ChatML */
 };
 
-/* 0, or -1 with a line on standard error. */
+/* Returns 0, or -1 after a line on standard error. */
 int talker_write(const char *path, const struct talker *t);
 
 #endif

@@ -33,7 +33,7 @@ static void letter(FILE *f, int byte)
         fprintf(f, "\\u%04x", (unsigned)cp);
 }
 
-/* How many strings a JSON list without brackets has. */
+/* Count the strings of a JSON list that has no brackets. */
 static void number_texts(FILE *f, const char *texts)
 {
     int id = TINY_FIRST;

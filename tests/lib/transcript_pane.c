@@ -50,7 +50,7 @@ void answer(struct transcript *t, const char *text)
     transcript_done(t, NULL);
 }
 
-/* A letter for the roles that tests look at. */
+/* Returns a letter for each role that tests look at. */
 static char letter(struct ui_style style)
 {
     static const char letters[UI_ROLES] = {

@@ -1,6 +1,5 @@
 /*
- * transcript_pane.h - a transcript on a grid in memory, for its tests: what is said, and
- * what is then seen.
+ * transcript_pane.h - a transcript on a grid in memory.
  */
 #ifndef MEMWALL_TESTS_LIB_TRANSCRIPT_PANE_H
 #define MEMWALL_TESTS_LIB_TRANSCRIPT_PANE_H
@@ -16,18 +15,18 @@ extern const struct mw_receipt pane_receipt;
 /* An empty transcript of HEIGHT rows and WIDTH columns. */
 struct transcript *begin(void);
 void say(struct transcript *t, enum transcript_kind kind, const char *text);
-/* More of the answer that runs. */
+/* Append text to the answer in progress. */
 void piece(struct transcript *t, const char *text);
-/* A whole answer. */
+/* Add a complete answer. */
 void answer(struct transcript *t, const char *text);
-/* An answer that runs, of n lines. */
+/* Begin an answer of n lines, which stays in progress. */
 struct transcript *numbered(int n);
 
-/* The pane as text, or as letters of roles; for free(). */
+/* Returns the pane as text, or as letters of roles; the caller frees it. */
 char *drawn(struct transcript *t, int height, int width, bool ascii, bool roles);
 void expect(struct transcript *t, const char *want);
 bool sees(struct transcript *t, const char *what);
-/* Row y as letters of roles. */
+/* Returns row y as letters of roles. */
 void roles_of_row(struct transcript *t, int y, char *row);
 
 #endif

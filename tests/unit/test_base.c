@@ -1,4 +1,4 @@
-/* The error value, the arena, the clock, threads, sizes, UTF-8, JSON, hashes. */
+/* Errors, the arena, the clock, threads, sizes, UTF-8, JSON and hashes. */
 #include "config.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "engine/base/units.h"
 #include "engine/base/utf8.h"
 
-static void an_error_says_where_and_what(void **state)
+static void an_error_names_its_place_and_its_cause(void **state)
 {
     struct err e = ERR_INIT;
     char text[600];
@@ -40,7 +40,7 @@ static void an_error_says_where_and_what(void **state)
                               "not a multiple of 32");
 }
 
-static void an_error_of_the_system_keeps_its_number(void **state)
+static void a_system_error_keeps_its_number(void **state)
 {
     struct err e = ERR_INIT;
     char text[600];
@@ -53,7 +53,7 @@ static void an_error_of_the_system_keeps_its_number(void **state)
     assert_string_equal(text, "cannot open \"x?[2J\": No such file or directory");
 }
 
-static void an_error_of_memory_names_what_did_not_fit(void **state)
+static void a_memory_error_names_the_object_that_did_not_fit(void **state)
 {
     struct err e = ERR_INIT;
     char text[600];
@@ -116,7 +116,7 @@ static void *look_around(void *arg)
     return NULL;
 }
 
-static void a_thread_has_the_stack_asked_for_and_no_signals_but_faults(void **state)
+static void a_thread_has_the_requested_stack_and_takes_no_signals_but_faults(void **state)
 {
     static const int blocked[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCHLD };
     static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
@@ -136,7 +136,7 @@ static void a_thread_has_the_stack_asked_for_and_no_signals_but_faults(void **st
     assert_int_equal(sigismember(&mine, SIGINT), 0);
 }
 
-static void a_thread_that_cannot_start_says_why(void **state)
+static void a_thread_that_cannot_start_reports_why(void **state)
 {
     pthread_t thread;
 
@@ -315,7 +315,7 @@ static void a_json_string_may_come_in_pieces(void **state)
     json_release(&j);
 }
 
-/* The reference implementation's own vectors: key 00..0f, text n is 00..n-1. */
+/* The reference implementation's vectors: the key is 00..0f, text n is 00..n-1. */
 static void texts_are_hashed_as_the_reference_does(void **state)
 {
     static const struct hash_key key = { 0x0706050403020100u, 0x0f0e0d0c0b0a0908u };
@@ -343,9 +343,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Flipping these bits of two neighbouring words cancels in hashes that fold each word by a
- * multiplication, whatever their seed. */
-static void texts_made_to_collide_do_not(void **state)
+/* Flipping these bits in two neighbouring words cancels out in hashes that fold each word by a
+ * multiplication, for any seed. */
+static void texts_that_are_made_to_collide_do_not(void **state)
 {
     enum { BITS = 12, N = 1 << BITS };
     static uint64_t hash[N];
@@ -368,8 +368,8 @@ static void texts_made_to_collide_do_not(void **state)
         assert_true(hash[i] != hash[i - 1]);
 }
 
-/* Numbers in any arithmetic progression spread over a table: the fullest of 1024 buckets
- * holds few more than its share, also under a key that is bad for one multiplication. */
+/* Numbers in an arithmetic progression must spread over a table: the fullest of 1024 buckets
+ * holds little more than its share, also with a key that is bad for one multiplication. */
 static void numbers_spread_over_a_table(void **state)
 {
     static const struct hash_key keys[] = { { 0x243f6a8885a308d3u, 0x13198a2e03707344u },
@@ -392,7 +392,7 @@ static void numbers_spread_over_a_table(void **state)
 
 static void sha256_is_that_of_the_standard(void **state)
 {
-    /* Texts and digests of FIPS 180-4, and lengths around the end of a block. */
+    /* Texts and digests of FIPS 180-4, and lengths near the end of a block. */
     static const struct {
         const char *text;
         size_t times;
@@ -424,13 +424,13 @@ static void sha256_is_that_of_the_standard(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_error_says_where_and_what),
-        cmocka_unit_test(an_error_of_the_system_keeps_its_number),
-        cmocka_unit_test(an_error_of_memory_names_what_did_not_fit),
+        cmocka_unit_test(an_error_names_its_place_and_its_cause),
+        cmocka_unit_test(a_system_error_keeps_its_number),
+        cmocka_unit_test(a_memory_error_names_the_object_that_did_not_fit),
         cmocka_unit_test(an_arena_refuses_more_than_it_holds),
         cmocka_unit_test(a_wait_ends_when_the_clock_reaches_its_time),
-        cmocka_unit_test(a_thread_has_the_stack_asked_for_and_no_signals_but_faults),
-        cmocka_unit_test(a_thread_that_cannot_start_says_why),
+        cmocka_unit_test(a_thread_has_the_requested_stack_and_takes_no_signals_but_faults),
+        cmocka_unit_test(a_thread_that_cannot_start_reports_why),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(numbers_are_whole_texts_within_their_range),
         cmocka_unit_test(every_code_point_survives_encoding_and_decoding),
@@ -438,7 +438,7 @@ int main(void)
         cmocka_unit_test(json_is_the_same_in_memory_and_on_a_stream),
         cmocka_unit_test(a_json_string_may_come_in_pieces),
         cmocka_unit_test(texts_are_hashed_as_the_reference_does),
-        cmocka_unit_test(texts_made_to_collide_do_not),
+        cmocka_unit_test(texts_that_are_made_to_collide_do_not),
         cmocka_unit_test(numbers_spread_over_a_table),
         cmocka_unit_test(sha256_is_that_of_the_standard),
     };

@@ -1,4 +1,5 @@
-/* Products through OpenBLAS: right, and the same bits however rows and columns are cut. */
+/* Products through OpenBLAS are right, and have the same bits for every division into blocks
+ * and chunks. */
 #include "config.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static const struct {
 struct data {
     struct blas_product p;
     uint8_t *w;
-    float *x; /* tiles, the first column at PLACE */
+    float *x; /* tiles; the first column is at PLACE */
     void *scratch;
     size_t x_bytes, w_bytes, scratch_bytes;
 };
@@ -96,7 +97,8 @@ static void a_product_is_the_sum_of_its_terms(void **state)
     }
 }
 
-/* Rows in blocks of n_r, columns in chunks of n_c; columns keep their places in the tiles. */
+/* Multiply rows in blocks of n_r and columns in chunks of n_c.  Columns keep their places in
+ * the tiles. */
 static void multiply_parts(const struct data *d, size_t n_r, size_t n_c, int n_thread)
 {
     size_t row_bytes = d->w_bytes / N_ROW;

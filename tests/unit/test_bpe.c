@@ -1,4 +1,4 @@
-/* Merging: whatever structure is used, the result is that of the rule, taken literally. */
+/* Merging: the result is that of the rule applied literally. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -30,8 +30,8 @@ struct table {
     uint32_t length[N_TOKEN]; /* symbols of each token */
 };
 
-/* Merges of a vocabulary whose first n_letter tokens are single; each later token is one
- * merge's result and is as long as its parts. */
+/* The merges of a vocabulary.  Its first n_letter tokens are letters; each later token is the
+ * result of one merge and as long as its two parts. */
 static void make_table(struct table *t, uint32_t n_letter)
 {
     struct err e = ERR_INIT;
@@ -48,7 +48,7 @@ static void make_table(struct table *t, uint32_t n_letter)
         t->length[n_token] = t->length[a] + t->length[b];
         t->list[n++] = (struct pair){ a, b, n_token++ };
     }
-    /* Ranks in another order than ids. */
+    /* Ranks are in another order than ids. */
     for (uint32_t i = n; i > 1; i--) {
         uint32_t k = random_below(i);
         struct pair swap = t->list[i - 1];
@@ -62,7 +62,7 @@ static void make_table(struct table *t, uint32_t n_letter)
         pairs_add(&t->pairs, i, &t->list[i]);
 }
 
-/* The rule itself. */
+/* Apply the rule literally. */
 static size_t merge_literally(const struct table *t, uint32_t *id, size_t n)
 {
     for (;;) {
@@ -127,7 +127,7 @@ static void runs_of_one_letter_merge_from_the_left(void **state)
     size_t left;
 
     (void)state;
-    /* 0 0 -> 1, 1 1 -> 2, 2 2 -> 3: eights from the left, then what is left over. */
+    /* 0 0 -> 1, 1 1 -> 2, 2 2 -> 3: groups of eight from the left, then the remainder. */
     assert_int_equal(arena_map(&a, "test", pairs_bytes(3), false, &e), 0);
     assert_int_equal(pairs_start(&p, &a, 4, 3, &e), 0);
     for (uint32_t i = 0; i < 3; i++)
@@ -144,7 +144,7 @@ static void runs_of_one_letter_merge_from_the_left(void **state)
     arena_unmap(&a);
 }
 
-static void a_pair_that_comes_twice_keeps_its_first_rank(void **state)
+static void a_pair_that_is_listed_twice_keeps_its_first_rank(void **state)
 {
     struct err e = ERR_INIT;
     struct arena a;
@@ -179,7 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merging_follows_the_rule_at_every_length),
         cmocka_unit_test(runs_of_one_letter_merge_from_the_left),
-        cmocka_unit_test(a_pair_that_comes_twice_keeps_its_first_rank),
+        cmocka_unit_test(a_pair_that_is_listed_twice_keeps_its_first_rank),
         cmocka_unit_test(too_large_a_vocabulary_is_refused),
     };
 

@@ -1,4 +1,5 @@
-/* Cells in memory: clipping, widths, hostile text; and the same on a window of ncurses. */
+/* Cells in memory: clipping, widths and hostile text.  A window of ncurses gets the same
+ * cells. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -123,7 +124,7 @@ static void an_ascii_target_shows_only_ascii(void **state)
     canvas_target_free(t);
 }
 
-static void text_is_put_right_and_cut(void **state)
+static void text_is_aligned_right_and_cut(void **state)
 {
     struct canvas_target *t = grid(2, 10, false);
     struct canvas c = canvas_of(t);
@@ -199,7 +200,7 @@ static void a_window_gets_the_same_cells(void **state)
     fclose(in);
 }
 
-static void a_size_is_cut_to_what_may_be_drawn(void **state)
+static void a_size_is_limited_to_the_largest_canvas(void **state)
 {
     static const struct {
         int height, width, rows, cols;
@@ -228,12 +229,12 @@ static void a_size_is_cut_to_what_may_be_drawn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_size_is_cut_to_what_may_be_drawn),
+        cmocka_unit_test(a_size_is_limited_to_the_largest_canvas),
         cmocka_unit_test(clusters_are_as_wide_as_every_terminal_shows_them),
         cmocka_unit_test(drawing_stays_inside),
         cmocka_unit_test(wide_characters_are_drawn_whole_or_not_at_all),
         cmocka_unit_test(an_ascii_target_shows_only_ascii),
-        cmocka_unit_test(text_is_put_right_and_cut),
+        cmocka_unit_test(text_is_aligned_right_and_cut),
         cmocka_unit_test(a_bar_is_filled_to_an_eighth_of_a_cell),
         cmocka_unit_test(a_window_gets_the_same_cells),
     };

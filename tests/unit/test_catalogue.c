@@ -1,4 +1,4 @@
-/* Opening models: what the catalogue says of files whose content is known. */
+/* Opening models: the catalogue describes files whose contents are known. */
 #include "config.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
-/* Open a conformance model; skips the test where the models are not at hand. */
+/* Open a conformance model; skip the test if it is missing. */
 static struct catalogue *open_model(const char *name)
 {
     const char *path = model_path(name);
@@ -97,7 +97,7 @@ static void a_llama_3_file_divides_its_frequencies(void **state)
     catalogue_close(c);
 }
 
-static void longrope_is_told_by_its_tensors(void **state)
+static void longrope_is_recognised_by_its_tensors(void **state)
 {
     struct catalogue *c = open_model("phi3-longrope-tiny.gguf");
     const struct rope_hparams *r = &c->hparams.rope;
@@ -160,7 +160,7 @@ static void every_conformance_file_opens(void **state)
     }
 }
 
-static void a_window_in_a_llama_file_holds_for_every_layer(void **state)
+static void a_window_in_a_llama_file_applies_to_every_layer(void **state)
 {
     struct catalogue *c = open_model("mistral-window-tiny.gguf");
 
@@ -178,9 +178,9 @@ int main(void)
         cmocka_unit_test(a_gemma_4_file_is_described_layer_by_layer),
         cmocka_unit_test(a_mixture_of_experts_is_described),
         cmocka_unit_test(a_llama_3_file_divides_its_frequencies),
-        cmocka_unit_test(longrope_is_told_by_its_tensors),
+        cmocka_unit_test(longrope_is_recognised_by_its_tensors),
         cmocka_unit_test(yarn_and_linear_scaling_are_read),
-        cmocka_unit_test(a_window_in_a_llama_file_holds_for_every_layer),
+        cmocka_unit_test(a_window_in_a_llama_file_applies_to_every_layer),
         cmocka_unit_test(every_conformance_file_opens),
     };
 

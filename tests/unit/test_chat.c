@@ -1,6 +1,7 @@
 /*
  * A conversation on its own thread: messages are answered, tokens in the KV store are not
- * evaluated again, a stop keeps what was said, and a change of options keeps the words.
+ * evaluated again, a cancelled answer keeps its text, and a change of options keeps the
+ * conversation.
  */
 #include "config.h"
 
@@ -62,7 +63,7 @@ static void a_follow_up_evaluates_only_what_is_new(void **state)
     ask(c, "one", &first);
     ask(c, "two", &second);
     assert_int_equal(first.receipt.n_reused, 0);
-    /* Everything up to the end of the first answer but its last token. */
+    /* Everything but the last token of the first answer. */
     assert_true(second.receipt.n_reused >=
                 first.receipt.n_prompt + first.receipt.n_decoded - 1);
     mw_chat_close(c);
@@ -88,7 +89,7 @@ static void every_turn_of_a_template_extends_the_last_one(void **state)
 
             ask(c, turn % 2 == 0 ? "hello there" : "and now?", &said);
             assert_true(said.receipt.n_decoded > 0);
-            /* All but the last token of an answer has been evaluated. */
+            /* All but the last token of an answer is evaluated. */
             assert_true(said.receipt.n_reused + 1 >= held);
             assert_true(said.receipt.n_prompt < 32);
             held = said.receipt.n_reused + said.receipt.n_prompt + said.receipt.n_decoded;
@@ -113,7 +114,7 @@ static void an_answer_made_again_is_the_same(void **state)
     assert_int_equal(wait_for_end(c, &again), MW_EVENT_DONE);
     assert_string_equal(second.text, again.text);
     assert_true(again.receipt.n_reused > 0);
-    /* Back to the first question, another way to the same place. */
+    /* Go back to the first question and ask the second one again. */
     assert_int_equal(mw_chat_rewind(c, 2, &e), 0);
     ask(c, "two", &again);
     assert_string_equal(second.text, again.text);
@@ -195,7 +196,7 @@ static void options_change_between_answers(void **state)
         assert_string_equal(second.text, changed.text);
         assert_true(changed.receipt.n_reused > 0);
     }
-    /* Another KV type: the conversation is evaluated again, as from a fresh start. */
+    /* With another KV type, the conversation is evaluated again. */
     other = o;
     other.engine.kv_k = other.engine.kv_v = MW_KV_F32;
     assert_int_equal(mw_chat_set(c, &other, &e), 0);
@@ -205,7 +206,7 @@ static void options_change_between_answers(void **state)
     mw_chat_close(c);
 }
 
-/* The rest of an answer that was cut, after options have changed in between. */
+/* Continue an answer that was cut, after a change of options. */
 static void go_on(const struct mw_chat_options *o, const struct mw_chat_options *then,
                   struct said *rest)
 {
@@ -246,11 +247,11 @@ static void an_answer_goes_on_with_the_same_words_after_a_change(void **state)
             other.engine.n_thread = 1;
         go_on(&o, &other, &changed);
         assert_string_equal(unchanged.text, changed.text);
-        assert_true(changed.receipt.n_reused > 0); /* what was computed is still there */
+        assert_true(changed.receipt.n_reused > 0); /* old keys and values are used */
     }
 }
 
-static void a_saved_answer_that_was_cut_goes_on_behind_its_text(void **state)
+static void a_saved_answer_that_was_cut_goes_on_after_its_text(void **state)
 {
     static const struct mw_message cut[] = {
         { MW_USER, "What is a ring?", 15, NULL, 0 },
@@ -268,20 +269,20 @@ static void a_saved_answer_that_was_cut_goes_on_behind_its_text(void **state)
     assert_int_equal(mw_chat_restore(c, cut, 2, 0, &e), 0);
     assert_int_equal(mw_chat_continue(c, &e), 0);
     assert_int_equal(wait_for_end(c, &gone_on), MW_EVENT_DONE);
-    /* The model has seen the words that were there. */
+    /* The model has read the words of the cut answer. */
     assert_true(gone_on.receipt.n_prompt + gone_on.receipt.n_reused >
                 begun.receipt.n_prompt + begun.receipt.n_reused);
     mw_chat_close(c);
 }
 
-/* Until the engine has done all that it was given. */
+/* Wait until the engine has run all commands. */
 static void settle(struct mw_chat *c)
 {
     while (mw_chat_is_busy(c))
         poll(NULL, 0, 1);
 }
 
-static void a_context_shorter_than_what_is_held_drops_only_what_was_taken_back(void **state)
+static void a_context_shorter_than_the_held_tokens_drops_only_rewound_ones(void **state)
 {
     struct mw_chat_options o = base_options(), shorter = base_options();
     struct mw_chat *c = open_chat(model, &o);
@@ -308,7 +309,7 @@ static const struct mw_message earlier[] = {
       NULL, 0 },
 };
 
-static void another_kv_type_is_as_from_a_fresh_start(void **state)
+static void another_kv_type_gives_the_same_as_a_fresh_start(void **state)
 {
     struct mw_chat_options half = base_options(), full = base_options();
     struct mw_chat *changed, *fresh;
@@ -320,7 +321,8 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
     full.engine.kv_k = full.engine.kv_v = MW_KV_F32;
     changed = open_chat(model, &half);
     assert_int_equal(mw_chat_restore(changed, earlier, 2, 0, &e), 0);
-    ask(changed, "And a page?", &said); /* keys and values are there now, of the other type */
+    ask(changed, "And a page?",
+        &said); /* the store now holds keys and values of the other type */
     assert_int_equal(mw_chat_rewind(changed, 2, &e), 0);
     assert_int_equal(mw_chat_set(changed, &full, &e), 0);
     assert_int_equal(wait_for_end(changed, &said), MW_EVENT_PLAN);
@@ -333,7 +335,7 @@ static void another_kv_type_is_as_from_a_fresh_start(void **state)
     assert_string_equal(after.text, want.text);
     assert_int_equal(after.receipt.n_prompt, want.receipt.n_prompt);
 
-    /* All of it is held now: the next message costs itself. */
+    /* The whole conversation is held, so nothing is evaluated again for the next message. */
     settle(fresh);
     assert_int_equal(mw_chat_cost(fresh, 1, &cost, &e), 0);
     assert_int_equal(cost.n_again, 0);
@@ -361,7 +363,7 @@ static void the_cost_of_a_message_counts_what_must_be_evaluated_again(void **sta
     mw_chat_close(c);
 }
 
-static void limits_tell_the_cost_before_the_first_prompt(void **state)
+static void limits_predict_the_cost_before_the_first_prompt(void **state)
 {
     struct mw_limits none = { 0 }, limits;
     struct mw_chat_options o = base_options();
@@ -376,7 +378,7 @@ static void limits_tell_the_cost_before_the_first_prompt(void **state)
     if (mw_limits_measure(model, &o.engine, 0.03, &limits, &e) != 0)
         fail_with(&e);
     assert_true(limits.memory_bytes_s > 0 &&
-                limits.flops_s > 0); /* too small a file to measure the disk */
+                limits.flops_s > 0); /* the file is too small to measure the disk */
     mw_model_set_limits(model, &limits);
     assert_int_equal(mw_chat_cost(c, 1, &cost, &e), 0);
     assert_false(cost.is_at_least);
@@ -387,7 +389,7 @@ static void limits_tell_the_cost_before_the_first_prompt(void **state)
     mw_chat_close(c);
 }
 
-static void a_change_that_does_not_fit_leaves_all_as_it_was(void **state)
+static void a_change_that_does_not_fit_changes_nothing(void **state)
 {
     struct mw_chat_options o = base_options(), small = o;
     struct mw_chat *c = open_chat(model, &o);
@@ -406,7 +408,7 @@ static void a_change_that_does_not_fit_leaves_all_as_it_was(void **state)
     mw_chat_close(c);
 }
 
-static void a_full_context_stops_and_says_so(void **state)
+static void a_full_context_stops_the_answer_and_reports_it(void **state)
 {
     struct mw_chat_options o = base_options();
     struct mw_chat *c;
@@ -425,14 +427,14 @@ static void a_full_context_stops_and_says_so(void **state)
     mw_chat_close(c);
 }
 
-static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
+static void with_ctx_shift_the_oldest_turns_are_dropped(void **state)
 {
     struct mw_chat_options o = base_options();
     struct mw_message all[16];
     struct err e = ERR_INIT;
     struct mw_chat *c;
     struct said said;
-    bool was_told = false;
+    bool was_noticed = false;
 
     (void)state;
     o.engine.n_ctx = 64;
@@ -442,11 +444,12 @@ static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
     for (int i = 0; i < 8; i++) {
         ask(c, "again", &said);
         assert_true(said.receipt.done == MW_DONE_LENGTH || said.receipt.done == MW_DONE_STOP);
-        was_told |= said.notice[0] != '\0';
+        was_noticed |= said.notice[0] != '\0';
     }
-    assert_true(was_told);
+    assert_true(was_noticed);
 
-    /* A longer context does not bring them back: nothing is evaluated again for it ... */
+    /* A longer context does not bring dropped turns back, so nothing is evaluated again for
+     * it. */
     o.engine.n_ctx = 256;
     assert_int_equal(mw_chat_set(c, &o, &e), 0);
     assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
@@ -455,7 +458,7 @@ static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
     assert_true(said.receipt.n_reused > 16);
     assert_string_equal(said.notice, "");
 
-    /* ... taking over the conversation does. */
+    /* Restoring the conversation brings them back. */
     for (int i = 0; i < 16; i++)
         all[i] = (struct mw_message){ .role = i % 2 ? MW_ASSISTANT : MW_USER,
                                       .text = "so",
@@ -466,7 +469,7 @@ static void with_the_shift_on_the_oldest_turns_are_dropped(void **state)
     mw_chat_close(c);
 }
 
-static void older_messages_that_are_not_held_end_in_a_full_context_or_are_dropped(void **state)
+static void older_messages_that_are_not_held_fill_the_context_or_are_dropped(void **state)
 {
     struct mw_message messages[] = { { .role = MW_USER, .text = "hello", .len = 5 },
                                      { .role = MW_ASSISTANT, .text = "so", .len = 2 } };
@@ -480,7 +483,7 @@ static void older_messages_that_are_not_held_end_in_a_full_context_or_are_droppe
     assert_int_equal(mw_chat_restore(c, messages, 2, 10, &e), 0);
     ask(c, "again", &said);
     assert_int_equal(said.receipt.done, MW_DONE_CONTEXT);
-    /* Kept: ten that are not held, two that are, and the question. */
+    /* Keep ten messages that are not held, two that are, and the question. */
     assert_int_equal(mw_chat_rewind(c, 12, &e), 0);
     o.engine.ctx_shift = true;
     assert_int_equal(mw_chat_set(c, &o, &e), 0);
@@ -693,15 +696,15 @@ int main(void)
         cmocka_unit_test(a_saved_conversation_is_taken_over),
         cmocka_unit_test(options_change_between_answers),
         cmocka_unit_test(an_answer_goes_on_with_the_same_words_after_a_change),
-        cmocka_unit_test(a_context_shorter_than_what_is_held_drops_only_what_was_taken_back),
-        cmocka_unit_test(a_saved_answer_that_was_cut_goes_on_behind_its_text),
-        cmocka_unit_test(another_kv_type_is_as_from_a_fresh_start),
+        cmocka_unit_test(a_context_shorter_than_the_held_tokens_drops_only_rewound_ones),
+        cmocka_unit_test(a_saved_answer_that_was_cut_goes_on_after_its_text),
+        cmocka_unit_test(another_kv_type_gives_the_same_as_a_fresh_start),
         cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
-        cmocka_unit_test(limits_tell_the_cost_before_the_first_prompt),
-        cmocka_unit_test(a_change_that_does_not_fit_leaves_all_as_it_was),
-        cmocka_unit_test(a_full_context_stops_and_says_so),
-        cmocka_unit_test(with_the_shift_on_the_oldest_turns_are_dropped),
-        cmocka_unit_test(older_messages_that_are_not_held_end_in_a_full_context_or_are_dropped),
+        cmocka_unit_test(limits_predict_the_cost_before_the_first_prompt),
+        cmocka_unit_test(a_change_that_does_not_fit_changes_nothing),
+        cmocka_unit_test(a_full_context_stops_the_answer_and_reports_it),
+        cmocka_unit_test(with_ctx_shift_the_oldest_turns_are_dropped),
+        cmocka_unit_test(older_messages_that_are_not_held_fill_the_context_or_are_dropped),
         cmocka_unit_test(a_stop_string_ends_the_answer_before_itself),
         cmocka_unit_test(the_next_prompt_has_the_answer_without_its_stop_string),
         cmocka_unit_test(a_stop_string_that_is_empty_or_too_long_is_refused),

@@ -1,4 +1,4 @@
-/* Chat formats: which is chosen, what content can not do, answers taken apart. */
+/* Chat formats: the choice of one, hostile content, and parsing of answers. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -59,15 +59,15 @@ static const struct chat_format *format_named(const char *name)
     return f;
 }
 
-/* ---- which format ---- */
+/* ---- the choice ---- */
 
 struct choice {
     const char *template, *want;
-    const char *added; /* the vocabulary's control tokens, where there is no template */
+    const char *added; /* a vocabulary's control tokens, if there is no template */
     bool byte_level;
 };
 
-/* Control tokens of every family: a format is chosen only where its own are there. */
+/* Control tokens of every family.  A format is chosen only if its own tokens are there. */
 static const char
     every_token[] =
         CONTROL(256,
@@ -115,7 +115,7 @@ static struct choice choices[] = {
     { NULL, "raw", NULL, false },
 };
 
-static void the_template_decides_else_the_vocabulary(void **state)
+static void the_template_decides_or_else_the_vocabulary(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
@@ -136,7 +136,7 @@ static void the_template_decides_else_the_vocabulary(void **state)
     }
 }
 
-static void a_template_may_stand_in_the_configuration(void **state)
+static void a_template_may_be_in_the_configuration(void **state)
 {
     static const char *const configs[] = {
         "{\"chat_template\":\"<|im_start|> enable_thinking\"}",
@@ -160,7 +160,7 @@ static void a_template_may_stand_in_the_configuration(void **state)
     }
 }
 
-static void a_template_may_stand_in_the_processors_file(void **state)
+static void a_template_may_be_in_the_processors_file(void **state)
 {
     static const char here[] = "tokenizer_config.json", there[] = "chat_template.json";
     struct catalogue *c =
@@ -179,7 +179,7 @@ static void a_template_may_stand_in_the_processors_file(void **state)
     tiny_close(c);
 }
 
-/* Call fn with each name that the error for an unknown format lists; returns their number. */
+/* Call fn with each name that the error for an unknown format lists.  Returns their number. */
 static size_t each_listed_format(void (*fn)(const char *name, void *ctx), void *ctx)
 {
     struct err e = ERR_INIT;
@@ -202,7 +202,7 @@ static void has_that_name(const char *name, void *ctx)
     *(bool *)ctx = strcmp(name, "raw") == 0;
 }
 
-static void an_unknown_format_is_answered_with_the_names_of_all(void **state)
+static void the_error_for_an_unknown_format_lists_all_names(void **state)
 {
     bool ends_with_raw = false;
 
@@ -246,7 +246,7 @@ static void content_never_becomes_a_control_token(void **state)
     tokenizer_close(t);
 }
 
-static void generated_ids_stand_for_their_text(void **state)
+static void generated_ids_replace_their_text(void **state)
 {
     const uint32_t generated[] = { CHANNEL, 't', '\n', 'h', CHANNEL_END, 'o', 'k', TURN_END };
     const struct chat_message m[] = {
@@ -291,7 +291,7 @@ static void generated_tags_and_their_newlines_are_left_out(void **state)
     tokenizer_close(t);
 }
 
-static void a_format_of_another_vocabulary_says_what_is_missing(void **state)
+static void a_format_of_another_vocabulary_names_the_missing_token(void **state)
 {
     const struct chat_message m = { .role = CHAT_USER, .content = "a", .len = 1 };
     const struct chat_options o = { 0 };
@@ -337,7 +337,7 @@ static void an_empty_conversation_is_a_prompt(void **state)
 
 static void only_control_tokens_end_an_answer(void **state)
 {
-    /* 2 would be </s> of a Llama; here it is a byte, and </s> is text. */
+    /* In a Llama 2 would be </s>.  Here 2 is a byte, and </s> is text. */
     struct tiny tiny = { .texts = "\"</s>\",\"<eos>\"",
                          .added = CONTROL(258, "<turn|>") "," CONTROL(259, "<|im_end|>"),
                          .config = "{\"eos_token\":\"<|im_end|>\"}" };
@@ -402,7 +402,7 @@ static size_t ids_of_text(uint32_t *id, const char *text)
     return n;
 }
 
-static void channels_are_taken_apart(void **state)
+static void channels_are_separated(void **state)
 {
     struct tokenizer *t = open_tiny(&gemma4);
     uint32_t id[64] = { CHANNEL };
@@ -417,7 +417,7 @@ static void channels_are_taken_apart(void **state)
     assert_string_equal(p.thought, "hm\xc3\xa9\n");
     assert_string_equal(p.answer, "yes\n");
 
-    /* An empty channel, as the large models write it; no channel at all. */
+    /* The large models write an empty channel or none. */
     n = 1 + ids_of_text(id + 1, "thought\n");
     id[n++] = CHANNEL_END;
     n += ids_of_text(id + n, "a");
@@ -429,7 +429,7 @@ static void channels_are_taken_apart(void **state)
     tokenizer_close(t);
 }
 
-static void a_channel_without_a_label_is_thought(void **state)
+static void a_channel_without_a_label_is_thinking(void **state)
 {
     static const char text[] =
         "there is no newline for more than sixty-four bytes, so this is not a label";
@@ -444,7 +444,7 @@ static void a_channel_without_a_label_is_thought(void **state)
     tokenizer_close(t);
 }
 
-static void tags_that_are_tokens_are_taken_apart(void **state)
+static void tags_that_are_tokens_are_recognised(void **state)
 {
     struct tokenizer *t = open_tiny(&qwen3);
     uint32_t id[64] = { F + 2 };
@@ -460,7 +460,7 @@ static void tags_that_are_tokens_are_taken_apart(void **state)
     tokenizer_close(t);
 }
 
-static void tags_that_are_text_are_taken_apart(void **state)
+static void tags_that_are_text_are_recognised(void **state)
 {
     static const struct {
         const char *text, *thought, *answer;
@@ -501,20 +501,20 @@ static void a_format_without_thinking_shows_everything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_template_decides_else_the_vocabulary),
-        cmocka_unit_test(a_template_may_stand_in_the_configuration),
-        cmocka_unit_test(a_template_may_stand_in_the_processors_file),
-        cmocka_unit_test(an_unknown_format_is_answered_with_the_names_of_all),
+        cmocka_unit_test(the_template_decides_or_else_the_vocabulary),
+        cmocka_unit_test(a_template_may_be_in_the_configuration),
+        cmocka_unit_test(a_template_may_be_in_the_processors_file),
+        cmocka_unit_test(the_error_for_an_unknown_format_lists_all_names),
         cmocka_unit_test(content_never_becomes_a_control_token),
-        cmocka_unit_test(generated_ids_stand_for_their_text),
+        cmocka_unit_test(generated_ids_replace_their_text),
         cmocka_unit_test(generated_tags_and_their_newlines_are_left_out),
-        cmocka_unit_test(a_format_of_another_vocabulary_says_what_is_missing),
+        cmocka_unit_test(a_format_of_another_vocabulary_names_the_missing_token),
         cmocka_unit_test(an_empty_conversation_is_a_prompt),
         cmocka_unit_test(only_control_tokens_end_an_answer),
-        cmocka_unit_test(channels_are_taken_apart),
-        cmocka_unit_test(a_channel_without_a_label_is_thought),
-        cmocka_unit_test(tags_that_are_tokens_are_taken_apart),
-        cmocka_unit_test(tags_that_are_text_are_taken_apart),
+        cmocka_unit_test(channels_are_separated),
+        cmocka_unit_test(a_channel_without_a_label_is_thinking),
+        cmocka_unit_test(tags_that_are_tokens_are_recognised),
+        cmocka_unit_test(tags_that_are_text_are_recognised),
         cmocka_unit_test(a_format_without_thinking_shows_everything),
     };
 

@@ -1,4 +1,5 @@
-/* The model's own template: against built-in formats, turn after turn, thinking, ends. */
+/* The model's own template: compared with built-in formats, rendered turn after turn, with
+ * thinking and end tokens. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 
 #define F TINY_FIRST
 
-/* Control tokens of the tokenizer.json, the first of them F. */
+/* Control tokens of the tokenizer.json; the first one has id F. */
 #define C(n, text)  "{\"id\":" #n ",\"content\":\"" text "\",\"special\":true}"
 #define SENTENCE(x) "<\uff5c" x "\uff5c>"
 
@@ -48,12 +49,12 @@ static const char vicuna[] =
     "{% endif %}";
 
 struct model {
-    const char *name;     /* of a file in tests/data/templates, or NULL */
-    const char *template; /* its text, where there is no file */
+    const char *name;     /* name of a file in tests/data/templates, or NULL */
+    const char *template; /* the template itself, if there is no file */
     const char *added, *config;
-    bool has_words; /* byte fallback and a space before each segment, as Llama 2 */
+    bool has_words; /* byte fallback and a space before each segment, as in Llama 2 */
     bool opens_thinking, can_switch;
-    uint32_t end; /* what the template prints after an answer */
+    uint32_t end; /* printed by the template after an answer */
 };
 
 static const struct model models[] = {
@@ -197,7 +198,8 @@ static const char *const contents[] = {
 
 #define N_CONTENT (sizeof contents / sizeof contents[0])
 
-/* Conversation number i: whether it has a system message, how many turns, with which texts. */
+/* Make conversation number i, which decides on a system message, the number of turns and their
+ * texts. */
 static size_t conversation(struct chat_message *m, size_t i)
 {
     size_t n = 0, has_system = i % 2, n_turn = 1 + i / 2 % 5;
@@ -259,7 +261,7 @@ static void a_fast_format_is_equal_to_its_template(void **state)
 
 /* ---- turn after turn ---- */
 
-/* The ids of an answer as a model gives them after a prompt: text that goes on. */
+/* The ids of an answer as a model gives them after a prompt: a text without a beginning. */
 static void generate(const struct opened *x, const char *text, struct ids *out, char *shown)
 {
     struct decoder d = { 0 };
@@ -289,7 +291,7 @@ static void assert_extends(const struct ids *longer, const struct ids *prompt,
 static void each_prompt_extends_the_last_one(void **state)
 {
     const struct chat_options o = { .add_generation_prompt = true };
-    /* As models answer: at once, after a space, with white space at the end. */
+    /* Answers as models give them: at once, after a space, with white space at the end. */
     static const char *const answers[] = { "Hello", " Hello there", "Hi \n", "\nyes", "a" };
 
     (void)state;
@@ -327,7 +329,7 @@ static void each_prompt_extends_the_last_one(void **state)
     }
 }
 
-/* If encoding the whole answer again gives its ids, keeping them changes nothing. */
+/* If encoding the whole answer again gives its ids, keeping the ids changes nothing. */
 static void kept_ids_are_those_of_the_text(void **state)
 {
     const struct chat_options o = { .add_generation_prompt = true };
@@ -341,7 +343,7 @@ static void kept_ids_are_those_of_the_text(void **state)
         struct err e;
 
         open_model(&x, &models[i], true);
-        /* After a SentencePiece prompt the space before the word is the answer's. */
+        /* After a SentencePiece prompt, the space before the word belongs to the answer. */
         generate(&x, models[i].has_words && models[i].template != NULL ? " Hello" : "Hello",
                  &said, shown);
         m[1] = say(CHAT_ASSISTANT, "Hello");
@@ -438,7 +440,7 @@ static void a_prompt_that_opens_thinking_begins_the_answer_there(void **state)
         }
         close_model(&x);
     }
-    assert_int_equal(n, 3); /* two that open it, one of them can be switched */
+    assert_int_equal(n, 3); /* two of them open thinking, and one of these can switch it off */
 }
 
 /* ---- messages that a template refuses ---- */
@@ -463,7 +465,7 @@ static void questions_in_a_row_are_joined_where_roles_must_alternate(void **stat
     close_model(&x);
 }
 
-static void a_refusal_has_the_templates_own_words(void **state)
+static void a_refusal_has_the_message_of_the_template(void **state)
 {
     static const struct model m = {
         .template = "{% for m in messages %}{% if m.content == 'bad' %}{{ raise_exception('say "
@@ -523,7 +525,7 @@ int main(void)
         cmocka_unit_test(the_token_after_an_answer_ends_one),
         cmocka_unit_test(a_prompt_that_opens_thinking_begins_the_answer_there),
         cmocka_unit_test(questions_in_a_row_are_joined_where_roles_must_alternate),
-        cmocka_unit_test(a_refusal_has_the_templates_own_words),
+        cmocka_unit_test(a_refusal_has_the_message_of_the_template),
         cmocka_unit_test(a_template_cannot_take_all_memory),
     };
 

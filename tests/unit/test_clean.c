@@ -1,4 +1,4 @@
-/* Foreign text to a form that a terminal cannot be commanded by. */
+/* Foreign text becomes text that cannot control a terminal. */
 #include "config.h"
 
 #include <locale.h>
@@ -86,7 +86,7 @@ static void collect(void *ctx, const char *text, size_t n, size_t src, size_t sr
     h->n += n;
 }
 
-static void code_shows_what_is_hidden(void **state)
+static void code_shows_hidden_characters(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -103,7 +103,7 @@ static void code_shows_what_is_hidden(void **state)
     }
 }
 
-static void any_cuts_give_the_same(void **state)
+static void text_in_pieces_gives_the_same(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++) {
@@ -131,7 +131,7 @@ static void any_cuts_give_the_same(void **state)
     }
 }
 
-static void what_comes_out_is_harmless(void **state)
+static void the_output_is_harmless(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++) {
@@ -176,9 +176,9 @@ int main(void)
 {
     enum { N = sizeof rows / sizeof rows[0] };
     struct CMUnitTest tests[N + 4] = {
-        cmocka_unit_test(code_shows_what_is_hidden),
-        cmocka_unit_test(any_cuts_give_the_same),
-        cmocka_unit_test(what_comes_out_is_harmless),
+        cmocka_unit_test(code_shows_hidden_characters),
+        cmocka_unit_test(text_in_pieces_gives_the_same),
+        cmocka_unit_test(the_output_is_harmless),
         cmocka_unit_test(a_small_buffer_is_cut_between_characters),
     };
     size_t n = 4;

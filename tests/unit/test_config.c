@@ -1,6 +1,6 @@
 /*
- * config.json in its many forms: what files leave out, both layouts, rope rules against
- * published figures, and what is refused rather than computed wrongly.
+ * config.json in its many forms: missing fields, both layouts, rope rules compared with
+ * published figures, and refusals of models that would be computed wrongly.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ static struct json_doc *parse(const char *text)
     return d;
 }
 
-/* Hyper-parameters of a config (and generation settings, or NULL) into c. */
+/* Read hyper-parameters from a config and generation settings (or NULL) into c. */
 static int read_config(const char *config, const char *generation)
 {
     struct json_doc *d = parse(config), *g = generation != NULL ? parse(generation) : NULL;
@@ -96,7 +96,7 @@ static void llama3_divisors_are_the_published_ones(void **state)
     assert_true(r->factors[63] == 8.0f);
 }
 
-static void yarn_has_its_magnitude(void **state)
+static void yarn_computes_its_magnitude(void **state)
 {
     (void)state;
     accept("{\"model_type\":\"qwen2\",\"hidden_size\":3584,\"intermediate_size\":18944,"
@@ -140,7 +140,7 @@ static void longrope_computes_its_magnitude(void **state)
     assert_int_equal(c.hparams.layers[0].n_head_kv, 32);
 }
 
-static void gemma_3_relies_on_what_it_leaves_out(void **state)
+static void gemma_3_relies_on_defaults_for_missing_fields(void **state)
 {
     const struct hparams *h = &c.hparams;
 
@@ -223,7 +223,7 @@ static void qwens_window_begins_at_a_layer(void **state)
     "\"num_key_value_heads\":16,\"head_dim\":256,\"sliding_window\":1024,"                     \
     "\"hidden_size_per_layer_input\":null,\"final_logit_softcapping\":30.0" more "}}"
 
-static void gemma_4_has_global_layers_of_their_own_size(void **state)
+static void gemma_4_has_global_layers_of_another_size(void **state)
 {
     const struct hparams *h = &c.hparams;
 
@@ -262,7 +262,7 @@ static void shared_layers_may_be_twice_as_wide(void **state)
     assert_int_equal(c.hparams.layers[6].n_ff, 43008);
 }
 
-static void generation_settings_are_taken_where_they_make_sense(void **state)
+static void generation_settings_are_used_if_they_make_sense(void **state)
 {
     const struct generation_hparams *g = &c.generation;
 
@@ -285,10 +285,11 @@ static void generation_settings_are_taken_where_they_make_sense(void **state)
     "{\"model_type\":\"gemma3_text\",\"hidden_size\":64,\"intermediate_size\":64,"             \
     "\"num_hidden_layers\":2" more "}"
 
-static void what_changes_nothing_is_accepted(void **state)
+static void settings_that_change_nothing_are_accepted(void **state)
 {
     (void)state;
-    accept(LLAMA(",\"partial_rotary_factor\":0.5")); /* as transformers: outside phi3 no part */
+    accept(LLAMA(
+        ",\"partial_rotary_factor\":0.5")); /* as transformers does: only phi3 sets a part */
     assert_int_equal(c.hparams.rope.n_rot, 128);
     accept(LLAMA(",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e4,"
                  "\"partial_rotary_factor\":0.5}"));
@@ -386,19 +387,19 @@ int main(void)
     enum { N = sizeof refusals / sizeof refusals[0] };
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(llama3_divisors_are_the_published_ones),
-        cmocka_unit_test(what_changes_nothing_is_accepted),
-        cmocka_unit_test(yarn_has_its_magnitude),
+        cmocka_unit_test(settings_that_change_nothing_are_accepted),
+        cmocka_unit_test(yarn_computes_its_magnitude),
         cmocka_unit_test(a_stated_magnitude_replaces_yarns),
         cmocka_unit_test(longrope_computes_its_magnitude),
-        cmocka_unit_test(gemma_3_relies_on_what_it_leaves_out),
+        cmocka_unit_test(gemma_3_relies_on_defaults_for_missing_fields),
         cmocka_unit_test(a_newer_layout_states_two_ropes),
         cmocka_unit_test(gemma_2_has_caps_and_a_window_by_default),
         cmocka_unit_test(mistral_has_a_window_unless_it_says_null),
         cmocka_unit_test(qwens_window_begins_at_a_layer),
-        cmocka_unit_test(gemma_4_has_global_layers_of_their_own_size),
+        cmocka_unit_test(gemma_4_has_global_layers_of_another_size),
         cmocka_unit_test(gemma_4_may_state_layers_one_by_one),
         cmocka_unit_test(shared_layers_may_be_twice_as_wide),
-        cmocka_unit_test(generation_settings_are_taken_where_they_make_sense),
+        cmocka_unit_test(generation_settings_are_used_if_they_make_sense),
     };
     struct CMUnitTest tests[N];
     int failed;

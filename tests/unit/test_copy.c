@@ -1,4 +1,4 @@
-/* Text on its way to the clipboard. */
+/* Copying text to the clipboard. */
 #include "config.h"
 
 #include <sys/stat.h>
@@ -64,7 +64,7 @@ static void the_sequence_is_base64_in_osc_52(void **state)
     }
 }
 
-static void the_way_depends_on_length_and_terminal(void **state)
+static void the_method_depends_on_length_and_terminal(void **state)
 {
     (void)state;
     assert_int_equal(copy_choose(1000, false, false), COPY_OSC52);
@@ -75,7 +75,7 @@ static void the_way_depends_on_length_and_terminal(void **state)
     assert_int_equal(copy_choose(SIZE_MAX, false, false), COPY_FILE);
 }
 
-static void a_file_is_there_whole_or_not_at_all(void **state)
+static void a_file_is_complete_or_absent(void **state)
 {
     struct err e = ERR_INIT;
     struct stat st;
@@ -96,7 +96,7 @@ static void a_file_is_there_whole_or_not_at_all(void **state)
     assert_int_equal(copy_file("", "x", 1, &e), -1);
 }
 
-/* A tmux that keeps what it is given, or refuses, or never reads. */
+/* A tmux that keeps the text, refuses it, or never reads it. */
 static void write_tmux(const char *script)
 {
     FILE *f = fopen(in_dir("tmux"), "w");
@@ -107,7 +107,7 @@ static void write_tmux(const char *script)
     assert_int_equal(chmod(at, 0700), 0);
 }
 
-static void tmux_is_given_the_text(void **state)
+static void tmux_gets_the_text(void **state)
 {
     enum { BIG = 300000 };
     struct err e = ERR_INIT;
@@ -124,7 +124,7 @@ static void tmux_is_given_the_text(void **state)
     assert_int_equal(copy_tmux(text, BIG, &e), 0);
     assert_int_equal(stat(in_dir("given"), &st), 0);
     assert_int_equal(st.st_size, BIG);
-    write_tmux("exit 1"); /* and does not read: no SIGPIPE here */
+    write_tmux("exit 1"); /* and does not read: the program gets no SIGPIPE */
     assert_int_equal(copy_tmux(text, BIG, &e), -1);
     assert_string_equal(e.what, "tmux did not take the text");
     free(text);
@@ -134,9 +134,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_sequence_is_base64_in_osc_52),
-        cmocka_unit_test(the_way_depends_on_length_and_terminal),
-        cmocka_unit_test(a_file_is_there_whole_or_not_at_all),
-        cmocka_unit_test(tmux_is_given_the_text),
+        cmocka_unit_test(the_method_depends_on_length_and_terminal),
+        cmocka_unit_test(a_file_is_complete_or_absent),
+        cmocka_unit_test(tmux_gets_the_text),
     };
 
     return cmocka_run_group_tests_name("copy", tests, set_up, tear_down);
