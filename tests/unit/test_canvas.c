@@ -200,7 +200,7 @@ static void a_window_gets_the_same_cells(void **state)
     fclose(in);
 }
 
-static void a_size_is_limited_to_the_largest_canvas(void **state)
+static void a_size_is_limited_to_what_a_canvas_holds(void **state)
 {
     static const struct {
         int height, width, rows, cols;
@@ -229,7 +229,7 @@ static void a_size_is_limited_to_the_largest_canvas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_size_is_limited_to_the_largest_canvas),
+        cmocka_unit_test(a_size_is_limited_to_what_a_canvas_holds),
         cmocka_unit_test(clusters_are_as_wide_as_every_terminal_shows_them),
         cmocka_unit_test(drawing_stays_inside),
         cmocka_unit_test(wide_characters_are_drawn_whole_or_not_at_all),

@@ -1,8 +1,9 @@
 /*
- * Pictures of the dashboard, and what must hold for any of them.
+ * Pictures of the dashboard, and rules that hold for all of them.
  *
- * A picture is the text of the cells; for some also one letter a cell that says its role.
- * They are in tests/data/dash; `make check UPDATE_GOLDEN=1` updates them.
+ * A picture is the text of the cells, for some also a letter per cell for its role.  The
+ * pictures
+ * are in tests/data/dash; `make check UPDATE_GOLDEN=1` updates them.
  */
 #include "config.h"
 
@@ -67,7 +68,7 @@ static void push_decode(struct dash *d)
     }
 }
 
-/* The same model through a mapping: the page cache fills, faults come. */
+/* The same model through a mapping: the page cache fills, and pages fault. */
 static void push_mmap(struct dash *d)
 {
     for (uint64_t n = 1; n <= 60; n++) {
@@ -87,7 +88,7 @@ static void push_mmap(struct dash *d)
     }
 }
 
-/* Nothing of the kernel could be read, nothing was measured. */
+/* The kernel reports nothing, and nothing is measured. */
 static void push_blind(struct dash *d)
 {
     made_idle(&sample);
@@ -108,7 +109,7 @@ struct picture {
     const char *name;
     void (*push)(struct dash *d);
     int width, height;
-    enum ui_graph graph; /* UI_GRAPH_ASCII: an ASCII target too */
+    enum ui_graph graph; /* UI_GRAPH_ASCII also makes the target ASCII */
     bool has_roles;
 };
 
@@ -135,7 +136,7 @@ static struct picture pictures[] = {
     { "cursor-100x66", push_cursor, 100, 66, UI_GRAPH_BRAILLE, false },
 };
 
-/* A letter for a role, a capital if it is bold or reverse. */
+/* A letter for each role; a capital if it is bold or reverse. */
 static char role_letter(struct ui_style style)
 {
     static const char letters[UI_ROLES] = {
@@ -197,7 +198,7 @@ static char *draw(const struct picture *p)
     return text;
 }
 
-static void looks_as_it_looked(void **state)
+static void looks_as_before(void **state)
 {
     const struct picture *p = *state;
     char path[600], *is = draw(p), *was = calloc(1, 1 << 18);
@@ -215,15 +216,15 @@ static void looks_as_it_looked(void **state)
     assert_true(fread(was, 1, (1 << 18) - 1, f) > 0);
     fclose(f);
     if (strcmp(is, was) != 0)
-        fail_msg("%s looks otherwise now:\n%s", p->name, is);
+        fail_msg("%s has changed:\n%s", p->name, is);
     free(is);
     free(was);
 }
 
-/* ---- what holds for all of them ---- */
+/* ---- rules for all pictures ---- */
 
-/* A canvas in the middle of a larger grid: whatever the size, nothing is drawn outside, and
- * every widget has at least what it asks for. */
+/* Draw on a canvas in the middle of a larger grid, at every size: nothing is drawn outside of
+ * it, and every widget has at least its minimum size. */
 static void any_size_is_drawn_inside_its_bounds(void **state)
 {
     struct err e = ERR_INIT;
@@ -266,7 +267,7 @@ static void any_size_is_drawn_inside_its_bounds(void **state)
 }
 
 /* Two samples of one state differ only in digits: no number moves the text next to it. */
-static void numbers_do_not_move_what_stands_beside_them(void **state)
+static void numbers_do_not_move_the_text_beside_them(void **state)
 {
     struct picture p = { "", push_decode, 120, 40, UI_GRAPH_ASCII, false };
     struct err e = ERR_INIT;
@@ -297,7 +298,7 @@ static void numbers_do_not_move_what_stands_beside_them(void **state)
 
             canvas_peek(t[0], y, x, a, &style);
             canvas_peek(t[1], y, x, b, &style);
-            /* A label's letter in one must be the same in the other; units may change. */
+            /* A letter of a label must be the same in both; units may change. */
             if (a[0] >= L'a' && a[0] <= L'z' && b[0] >= L'a' && b[0] <= L'z')
                 assert_int_equal(a[0], b[0]);
         }
@@ -364,7 +365,7 @@ static void a_click_on_a_layer_inspects_it(void **state)
 
 /* ---- histories ---- */
 
-static void every_token_is_in_the_history_however_rarely_samples_come(void **state)
+static void every_token_is_in_the_history_even_if_samples_are_rare(void **state)
 {
     struct dash *often = new_dash(UI_GRAPH_ASCII), *rarely = new_dash(UI_GRAPH_ASCII);
 
@@ -405,7 +406,7 @@ static void a_new_answer_leaves_a_gap(void **state)
     dash_free(d);
 }
 
-static void another_recording_begins_anew(void **state)
+static void another_recording_starts_with_an_empty_history(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
 
@@ -418,7 +419,7 @@ static void another_recording_begins_anew(void **state)
     dash_free(d);
 }
 
-static void a_history_keeps_what_fits(void **state)
+static void a_history_keeps_as_many_values_as_fit(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
 
@@ -434,7 +435,7 @@ static void a_history_keeps_what_fits(void **state)
 
 /* ---- figures ---- */
 
-static void figures_have_their_width_whatever_the_number(void **state)
+static void figures_have_the_same_width_for_every_number(void **state)
 {
     static const uint64_t sizes[] = {
         0, 1, 1023, 1024, 99999, 1048575, 1 << 20, 1073741823, (uint64_t)1 << 40, UINT64_MAX
@@ -545,14 +546,14 @@ int main(void)
 {
     const struct CMUnitTest plain[] = {
         cmocka_unit_test(any_size_is_drawn_inside_its_bounds),
-        cmocka_unit_test(numbers_do_not_move_what_stands_beside_them),
+        cmocka_unit_test(numbers_do_not_move_the_text_beside_them),
         cmocka_unit_test(widgets_of_equal_importance_are_both_shown),
         cmocka_unit_test(a_click_on_a_layer_inspects_it),
-        cmocka_unit_test(every_token_is_in_the_history_however_rarely_samples_come),
+        cmocka_unit_test(every_token_is_in_the_history_even_if_samples_are_rare),
         cmocka_unit_test(a_new_answer_leaves_a_gap),
-        cmocka_unit_test(another_recording_begins_anew),
-        cmocka_unit_test(a_history_keeps_what_fits),
-        cmocka_unit_test(figures_have_their_width_whatever_the_number),
+        cmocka_unit_test(another_recording_starts_with_an_empty_history),
+        cmocka_unit_test(a_history_keeps_as_many_values_as_fit),
+        cmocka_unit_test(figures_have_the_same_width_for_every_number),
         cmocka_unit_test(a_curve_leaves_gaps_and_shows_every_trace),
         cmocka_unit_test(the_verdict_is_one_sentence),
         cmocka_unit_test(the_parts_add_up_to_the_kernels_figure),
@@ -564,7 +565,7 @@ int main(void)
     setlocale(LC_CTYPE, "C.UTF-8");
     memcpy(tests, plain, sizeof plain);
     for (size_t i = 0; i < N; i++)
-        tests[N_PLAIN + i] = (struct CMUnitTest){ pictures[i].name, looks_as_it_looked, NULL,
-                                                  NULL, &pictures[i] };
+        tests[N_PLAIN + i] =
+            (struct CMUnitTest){ pictures[i].name, looks_as_before, NULL, NULL, &pictures[i] };
     return cmocka_run_group_tests_name("dash", tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void expect_file(const char *name, const char *text)
     assert_string_equal(got, text);
 }
 
-/* Entries of the folder, to see that no temporary file is left. */
+/* Assert that the folder has n entries, so that no temporary file is left. */
 static void expect_entries(int n)
 {
     DIR *d = opendir(root);
@@ -155,7 +155,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
     expect_entries(1);
 }
 
-static void names_that_cannot_be_are_refused(void **state)
+static void impossible_names_are_refused(void **state)
 {
     struct err e = ERR_INIT;
     struct new_file n;
@@ -199,7 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_file_appears_when_it_is_complete),     CASE(a_replaced_file_keeps_its_mode),
         CASE(a_file_that_may_not_be_replaced_stays),  CASE(a_dropped_file_leaves_nothing),
-        CASE(a_full_disk_leaves_the_old_file),        CASE(names_that_cannot_be_are_refused),
+        CASE(a_full_disk_leaves_the_old_file),        CASE(impossible_names_are_refused),
         CASE(folders_are_made_with_those_above_them),
     };
 

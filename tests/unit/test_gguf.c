@@ -1,4 +1,4 @@
-/* Single GGUF files made on the spot: values, arrays, and files that are not models. */
+/* Single GGUF files, made by each test: values, arrays, and files that are not models. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -21,7 +21,7 @@
 
 static char path[256];
 
-/* The bytes as a file of the name that the test ends with. */
+/* Write the bytes to a file that is named after the test. */
 static const char *write_file(const struct gguf_out *g)
 {
     const char *tmp = getenv("TMPDIR");
@@ -71,7 +71,7 @@ static struct kind kinds[] = {
       "architecture \"gemma3n\" is not supported; memwall runs: gemma2, " },
 };
 
-static void says_what_it_is(void **state)
+static void a_file_that_is_not_a_model_is_named(void **state)
 {
     const struct kind *k = *state;
     struct gguf_out g = { .n = 0 };
@@ -221,7 +221,7 @@ static void arrays_are_read_in_order_from_the_file(void **state)
     close(fd);
 }
 
-static void a_long_text_is_read_when_it_is_asked_for(void **state)
+static void a_long_text_is_read_on_request(void **state)
 {
     static char text[3000];
     struct gguf_out g = { .n = 0 };
@@ -268,7 +268,7 @@ static void a_file_that_shrinks_is_an_error_and_not_zeros(void **state)
     catalogue_close(c);
 }
 
-static void another_file_under_the_name_is_noticed(void **state)
+static void a_replaced_file_is_noticed(void **state)
 {
     struct gguf_out g = { .n = 0 };
     struct catalogue *c = NULL;
@@ -285,7 +285,7 @@ static void another_file_under_the_name_is_noticed(void **state)
     assert_int_equal(rename(other, first), 0);
     assert_int_equal(catalogue_check_files(c, &e), -1);
     assert_int_equal(unlink(first), 0);
-    assert_int_equal(catalogue_check_files(c, &e), 0); /* still what it was */
+    assert_int_equal(catalogue_check_files(c, &e), 0); /* still the old contents */
     catalogue_close(c);
 }
 
@@ -298,16 +298,16 @@ int main(void)
                                   remove_file),
         cmocka_unit_test(integers_pass_in_any_type_that_holds_them),
         cmocka_unit_test(arrays_are_read_in_order_from_the_file),
-        cmocka_unit_test(a_long_text_is_read_when_it_is_asked_for),
+        cmocka_unit_test(a_long_text_is_read_on_request),
         cmocka_unit_test_teardown(a_file_that_shrinks_is_an_error_and_not_zeros, remove_file),
-        cmocka_unit_test_teardown(another_file_under_the_name_is_noticed, remove_file),
+        cmocka_unit_test_teardown(a_replaced_file_is_noticed, remove_file),
     };
     struct CMUnitTest tests[N];
     int failed;
 
     for (size_t i = 0; i < N; i++)
-        tests[i] =
-            (struct CMUnitTest){ kinds[i].name, says_what_it_is, NULL, remove_file, &kinds[i] };
+        tests[i] = (struct CMUnitTest){ kinds[i].name, a_file_that_is_not_a_model_is_named,
+                                        NULL, remove_file, &kinds[i] };
     failed = cmocka_run_group_tests_name("files that are not models", tests, NULL, NULL);
     failed += cmocka_run_group_tests_name("gguf", others, NULL, NULL);
     return failed;

@@ -1,6 +1,6 @@
 /*
- * The history: kept in a file that a second start reads, in a folder that need
- * not be there, found again by a part of it.
+ * The history of the input line: it is kept in a file that the next start reads, its folder is
+ * made, and entries are found by a part of them.
  */
 #include "config.h"
 
@@ -59,7 +59,7 @@ static void add(struct history *h, const char *text)
         fail_msg("%s", e.what);
 }
 
-static void makes_the_folders_above_it(void **state)
+static void makes_the_folders_that_it_needs(void **state)
 {
     struct history *h = open_history();
 
@@ -69,14 +69,14 @@ static void makes_the_folders_above_it(void **state)
     assert_int_equal(access(path, R_OK), 0);
 }
 
-static void a_second_start_has_what_the_first_one_wrote(void **state)
+static void a_second_start_has_the_lines_of_the_first(void **state)
 {
     struct history *h = open_history();
 
     (void)state;
     add(h, "one");
     add(h, "two lines\nand a \\ backslash\\n");
-    add(h, "two lines\nand a \\ backslash\\n"); /* the same again is one */
+    add(h, "two lines\nand a \\ backslash\\n"); /* a repeated line is one entry */
     history_close(h);
     h = open_history();
     assert_int_equal(history_count(h), 2);
@@ -95,7 +95,8 @@ static void finds_older_and_newer_entries_by_a_part(void **state)
     add(h, "how fast is it?");
     assert_int_equal(history_find(h, "how", 3, false), 2);
     assert_int_equal(history_find(h, "how", 2, false), 0);
-    assert_int_equal(history_find(h, "How", 3, false), 0); /* upper case matters if typed */
+    assert_int_equal(history_find(h, "How", 3, false),
+                     0); /* case matters if a capital is typed */
     assert_int_equal(history_find(h, "how", 0, true), 2);
     assert_int_equal(history_find(h, "never", 3, false), -1);
     history_close(h);
@@ -104,9 +105,8 @@ static void finds_older_and_newer_entries_by_a_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(makes_the_folders_above_it, begin, end),
-        cmocka_unit_test_setup_teardown(a_second_start_has_what_the_first_one_wrote, begin,
-                                        end),
+        cmocka_unit_test_setup_teardown(makes_the_folders_that_it_needs, begin, end),
+        cmocka_unit_test_setup_teardown(a_second_start_has_the_lines_of_the_first, begin, end),
         cmocka_unit_test_setup_teardown(finds_older_and_newer_entries_by_a_part, begin, end),
     };
 

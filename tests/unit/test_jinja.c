@@ -1,6 +1,6 @@
 /*
- * test_jinja.c - what the comparison with the reference cannot see: sources of bytes, bounds,
- * messages, building values.
+ * test_jinja.c - parts that the comparison with the reference does not cover: sources of bytes,
+ * bounds, messages and building values.
  */
 #include "config.h"
 
@@ -24,7 +24,8 @@
 
 static const struct tm now = { .tm_year = 124, .tm_mon = 6, .tm_mday = 26, .tm_wday = 5 };
 
-/* m and k are text of sources 1 and 2, i a number of source 3, l both texts and the number. */
+/* m and k are texts of sources 1 and 2, i is a number of source 3, and l has both texts and the
+ * number. */
 static void define(struct jinja_data *d)
 {
     struct jinja_value *list = jinja_list(d), *dict = jinja_dict(d);
@@ -162,7 +163,7 @@ static void sources_survive(void **state)
 
 /* ---- bounds ---- */
 
-/* Each of them ends, in the error named. */
+/* Each template ends with the given error. */
 static const struct {
     const char *template;
     enum err_code code;
@@ -258,7 +259,8 @@ static void hostile_templates_end(void **state)
     }
 }
 
-/* prefix, then n times part, then end: every form of nesting is refused, not followed. */
+/* Repeat part n times between prefix and end: every kind of nesting is refused before the stack
+ * is used up. */
 static void deep_templates_are_refused(void **state)
 {
     static const char *const parts[][3] = {
@@ -354,7 +356,7 @@ static void templates_have_a_size(void **state)
     free(text);
 }
 
-/* A long conversation costs a small multiple of its text. */
+/* The memory for a long conversation is a small multiple of its text. */
 static void memory_follows_the_text(void **state)
 {
     static const char template[] =

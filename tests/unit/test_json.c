@@ -1,4 +1,4 @@
-/* The JSON reader: values, limits, and where an error is. */
+/* The JSON reader: values, limits, and the places of errors. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ static struct json_doc *parse_bytes(const char *text, size_t n)
     rc = json_read(&d, fd, n, &e);
     assert_int_equal(rc, d != NULL ? 0 : -1);
     close(fd);
-    /* The same text in memory. */
+    /* Read the same text from memory. */
     assert_int_equal(json_parse(&again, text, n, &e_again), rc);
     assert_string_equal(e_again.what, e.what);
     assert_true(e_again.offset == e.offset);
@@ -43,7 +43,7 @@ static struct json_doc *parse(const char *text)
     return parse_bytes(text, strlen(text));
 }
 
-static void values_are_what_they_are(void **state)
+static void values_are_read_by_their_type(void **state)
 {
     struct json_doc *d = parse("{\"i\":-7,\"f\":2.0,\"h\":2.5,\"e\":1e3,\"s\":\"a\\u00e9\","
                                "\"t\":true,\"n\":null,\"l\":[1,[2],{}],\"i\":8,"
@@ -65,14 +65,14 @@ static void values_are_what_they_are(void **state)
     assert_null(json_as_string(json_get(r, "i")));
     assert_true(json_as_bool(json_get(r, "t"), &t) && t);
     assert_non_null(json_member(r, "n"));
-    assert_null(json_get(r, "n")); /* null is absent */
+    assert_null(json_get(r, "n")); /* null counts as absent */
     assert_int_equal(json_get(r, "l")->n, 3);
     assert_int_equal(json_get(r, "l")->first->next->kind, JSON_IS_ARRAY);
     assert_null(json_get(json_get(r, "i"), "x"));
     json_free(d);
 }
 
-static void a_string_with_nul_is_no_string_for_names(void **state)
+static void a_string_with_nul_is_not_a_name(void **state)
 {
     struct json_doc *d = parse("{\"s\":\"a\\u0000b\"}");
 
@@ -88,7 +88,7 @@ static void numbers_do_not_depend_on_the_locale(void **state)
     double f = 0;
 
     (void)state;
-    /* Where no such locale is installed, this shows nothing and harms nobody. */
+    /* If no such locale is installed, this tests nothing. */
     setlocale(LC_NUMERIC, "de_DE.UTF-8");
     assert_true(json_as_float(json_root(d)->first, &f));
     setlocale(LC_NUMERIC, "C");
@@ -150,7 +150,7 @@ static int ignore(void *ctx, enum json_event event, const char *text, size_t len
     return 0;
 }
 
-/* A string of n letters as a JSON text; returns what json_stream returns. */
+/* Read a string of n letters as JSON. Returns the result of json_stream. */
 static int stream_string(size_t n, size_t *longest)
 {
     char *text = test_malloc(n + 2);
@@ -183,8 +183,8 @@ int main(void)
 {
     enum { N = sizeof bad / sizeof bad[0] };
     static const struct CMUnitTest others[] = {
-        cmocka_unit_test(values_are_what_they_are),
-        cmocka_unit_test(a_string_with_nul_is_no_string_for_names),
+        cmocka_unit_test(values_are_read_by_their_type),
+        cmocka_unit_test(a_string_with_nul_is_not_a_name),
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(a_string_is_bounded),

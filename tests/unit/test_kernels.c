@@ -1,6 +1,6 @@
 /*
- * Every set of kernels against sums in double, and the promise that a column's result
- * has the same bits whatever is computed beside it and wherever the weights lie.
+ * Every set of kernels is compared with sums in double.  The result of a column must have the
+ * same bits for all other columns and for every address of the weights.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@ struct row {
     enum kv_type kt, vt;
 };
 
-/* mul */
+/* the product that is tested */
 
 struct problem {
     enum tensor_type type;
@@ -104,7 +104,7 @@ static void check_against_double(const struct problem *p, const float *y, size_t
     free(wr);
 }
 
-/* Any cut of rows and columns, and any address of the weights, gives the bits of y. */
+/* Every division into rows and columns and every address of the weights gives the bits of y. */
 static void check_cuts(const struct problem *p, const struct kernels *set, const float *y,
                        size_t ldy)
 {
@@ -214,7 +214,8 @@ static void packs_columns_in_eight_bits(void **state)
     fenced_free(again, bytes);
 }
 
-/* Vectors: each against the formula in double, for lengths around the vector's */
+/* Vectors: each function is compared with its formula in double, for lengths near the
+ * vector's */
 
 enum { LONGEST = 70 };
 
@@ -404,7 +405,7 @@ struct attention {
     float *out;     /* [n_q][dv] */
 };
 
-/* All positions from first on, in blocks. */
+/* Attend to all positions from first on, block by block. */
 static void attend(const struct row *t, struct attention *a, size_t q0, size_t n_q, float scale,
                    float cap)
 {
@@ -427,7 +428,7 @@ static void attend(const struct row *t, struct attention *a, size_t q0, size_t n
             a->out[(q0 + i) * a->dv + d] /= l[i];
 }
 
-/* A stored row, widened. */
+/* Returns a stored row as floats. */
 static void widen(enum kv_type type, const uint8_t *row, size_t n, float *out)
 {
     static const enum tensor_type same[] = { TYPE_F32, TYPE_F16, TYPE_Q8_0, TYPE_Q4_0 };
@@ -519,7 +520,7 @@ static void attends(void **state)
         attend(t, &a, 0, a.n_q, cases[i].scale, cases[i].cap);
         check_attention(t, &a, cases[i].scale, cases[i].cap);
 
-        /* One query alone gives the bits that it gave among others. */
+        /* A single query gives the same bits as among others. */
         float *together = calloc(1, out_bytes);
 
         memcpy(together, a.out, out_bytes);

@@ -1,4 +1,5 @@
-/* Bytes of a terminal to keys: whole units only, pastes as one, Esc when nothing follows. */
+/* Bytes of a terminal become keys: complete units only, a paste as one unit, and Esc if nothing
+ * follows. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -57,7 +58,7 @@ static void a_paste_is_one_unit_however_it_is_cut(void **state)
     }
 }
 
-static void a_paste_without_its_end_is_over_when_nothing_comes(void **state)
+static void a_paste_without_its_end_ends_when_input_stops(void **state)
 {
     struct key key;
 
@@ -76,7 +77,7 @@ static void a_paste_without_its_end_is_over_when_nothing_comes(void **state)
     assert_int_equal(key.kind, KEYS_CHAR);
 }
 
-/* The rest of a slow one must not be typed: its line ends would send it. */
+/* The rest of a slow paste must not count as typed: its line ends would send the message. */
 static void a_paste_that_pauses_goes_on(void **state)
 {
     struct key key;
@@ -116,8 +117,8 @@ static void control_c_and_escape_end_a_paste(void **state)
     assert_int_equal(key.n, 4);
 }
 
-/* Memory for pastes is bounded, and what follows one is read again. */
-static void a_paste_beyond_all_measure_is_dropped(void **state)
+/* Memory for pastes is bounded.  Keys after a dropped paste are read again. */
+static void a_paste_that_is_too_long_is_dropped(void **state)
 {
     static unsigned char block[4096];
     struct key key;
@@ -142,7 +143,7 @@ static void a_paste_beyond_all_measure_is_dropped(void **state)
 static void line_ends_of_a_paste_are_newlines(void **state)
 {
     (void)state;
-    feed("\033[200~a\rb\r\nc\nd\r\r\033[201~"); /* what terminals send for Enter is \r */
+    feed("\033[200~a\rb\r\nc\nd\r\r\033[201~"); /* terminals send \r for Enter */
     expect_paste("a\nb\nc\nd\n\n");
 }
 
@@ -177,7 +178,7 @@ static void enter_and_its_relatives_are_told_apart(void **state)
     assert_int_equal(key.name, KEYS_NEWLINE);
 }
 
-static void a_drag_of_the_mouse_says_where(void **state)
+static void a_drag_of_the_mouse_has_its_place(void **state)
 {
     struct key key;
 
@@ -194,16 +195,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_paste_is_one_unit_however_it_is_cut, begin, end),
-        cmocka_unit_test_setup_teardown(a_paste_without_its_end_is_over_when_nothing_comes,
-                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_paste_without_its_end_ends_when_input_stops, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_paste_that_pauses_goes_on, begin, end),
         cmocka_unit_test_setup_teardown(control_c_and_escape_end_a_paste, begin, end),
-        cmocka_unit_test_setup_teardown(a_paste_beyond_all_measure_is_dropped, begin, end),
+        cmocka_unit_test_setup_teardown(a_paste_that_is_too_long_is_dropped, begin, end),
         cmocka_unit_test_setup_teardown(line_ends_of_a_paste_are_newlines, begin, end),
         cmocka_unit_test_setup_teardown(an_escape_alone_is_a_key_when_its_time_is_over, begin,
                                         end),
         cmocka_unit_test_setup_teardown(enter_and_its_relatives_are_told_apart, begin, end),
-        cmocka_unit_test_setup_teardown(a_drag_of_the_mouse_says_where, begin, end),
+        cmocka_unit_test_setup_teardown(a_drag_of_the_mouse_has_its_place, begin, end),
     };
 
     return cmocka_run_group_tests_name("keys", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * The parts of the screen: nothing overlaps or leaves the screen at any size,
- * and the divider goes where it is put.
+ * The panes of the screen: they never overlap or leave the screen at any size, and the divider
+ * moves to the requested place.
  */
 #include "config.h"
 
@@ -58,7 +58,7 @@ static void every_cell_has_one_owner_at_every_size(void **state)
                 }
 }
 
-static void a_wide_screen_has_two_fifths_at_the_right(void **state)
+static void a_wide_screen_gives_the_dashboard_two_fifths(void **state)
 {
     struct layout l;
 
@@ -111,7 +111,7 @@ static void keys_move_it_both_ways(void **state)
     assert_int_equal(l.dash.width, before);
 }
 
-static void the_smallest_that_chats_has_a_line_for_it(void **state)
+static void the_smallest_chat_has_a_line_of_text(void **state)
 {
     struct layout l;
 
@@ -120,18 +120,18 @@ static void the_smallest_that_chats_has_a_line_for_it(void **state)
     assert_int_equal(cells(&l.dash), 0);
     assert_int_equal(l.chat.height, 9);
     layout_make(&l, 12, 40, UI_VIEW_BOTH, 0, 30);
-    assert_true(l.chat.height >= 5); /* however long the message is */
+    assert_true(l.chat.height >= 5); /* even if the message is long */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_has_one_owner_at_every_size),
-        cmocka_unit_test(a_wide_screen_has_two_fifths_at_the_right),
+        cmocka_unit_test(a_wide_screen_gives_the_dashboard_two_fifths),
         cmocka_unit_test(a_narrow_one_has_a_strip_that_grows_by_keys_and_mouse),
         cmocka_unit_test(the_divider_goes_where_it_is_dragged),
         cmocka_unit_test(keys_move_it_both_ways),
-        cmocka_unit_test(the_smallest_that_chats_has_a_line_for_it),
+        cmocka_unit_test(the_smallest_chat_has_a_line_of_text),
     };
 
     return cmocka_run_group_tests_name("layout", tests, NULL, NULL);

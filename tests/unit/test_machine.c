@@ -1,4 +1,4 @@
-/* Figures of the kernel, read from trees that stand for /proc and /sys. */
+/* The kernel's figures, read from trees that replace /proc and /sys. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -92,7 +92,7 @@ static void a_system_without_proc_gives_reasons_and_no_numbers(void **state)
     assert_false(m.is_alone);
 }
 
-static void the_system_tells_memory_swap_and_refaults(void **state)
+static void the_system_reports_memory_swap_and_refaults(void **state)
 {
     struct proc p;
     struct proc_system system;
@@ -227,7 +227,7 @@ static void the_root_group_of_version_2_has_no_charge(void **state)
     assert_string_equal(m.limit.why_not, "no limit is set");
 }
 
-static void broken_files_of_the_kernel_are_no_figures(void **state)
+static void broken_files_of_the_kernel_give_no_figures(void **state)
 {
     struct cgroup c;
     struct cgroup_memory m;
@@ -257,7 +257,7 @@ static void pressure_is_read_in_hundredths(void **state)
     assert_non_null(psi_some10(-1).why_not);
 }
 
-static void the_machine_is_what_its_limits_leave(void **state)
+static void the_machine_is_as_large_as_its_limits(void **state)
 {
     struct mw_machine m;
 
@@ -281,7 +281,8 @@ static void the_machine_is_what_its_limits_leave(void **state)
     assert_true(m.available_bytes <= m.memory_bytes);
 }
 
-/* Returns the rest of a budget of that many bytes in the tree, with the reason in why. */
+/* Apply the limits in the tree to a budget of that many bytes.  Returns the result, and the
+ * reason in why. */
 static uint64_t lowered(uint64_t bytes, char why[320])
 {
     bool is_lower;
@@ -304,13 +305,14 @@ static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "314572800\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "3145728\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
-    assert_int_equal(lowered(300 * MIB, why), 300 * MIB); /* alone: up to the last byte */
+    assert_int_equal(lowered(300 * MIB, why),
+                     300 * MIB); /* alone in the group: up to the last byte */
     assert_string_equal(why, "");
     assert_int_equal(lowered(GIB, why), 300 * MIB);
     assert_string_equal(why, "the budget is lowered from 1.00 GiB to 300 MiB: "
                              "memory.limit_in_bytes of the control group /a/b is 300 MiB");
 
-    /* Another process has 2 of the 3 MiB, and page cache that can be dropped does not count. */
+    /* Another process has 2 of the 3 MiB. Page cache that can be dropped does not count. */
     tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n4712\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "8388608\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.stat", "total_inactive_file 5242880\n");
@@ -319,7 +321,7 @@ static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
     assert_non_null(strstr(why, "of which others use 2.00 MiB"));
     assert_int_equal(lowered(298 * MIB, why), 298 * MIB);
 
-    /* A group above it has less left. */
+    /* The group above it has less left. */
     tree_put(root, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "419430400\n");
     tree_put(root, "/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "315621376\n");
     assert_int_equal(lowered(GIB, why), 100 * MIB);
@@ -346,7 +348,7 @@ static void memory_high_of_version_2_lowers_a_budget_too(void **state)
     assert_non_null(strstr(why, "memory.max of the control group /x.slice is 256 MiB"));
 }
 
-static void a_budget_above_what_the_machine_has_left_is_lowered(void **state)
+static void a_budget_above_the_available_memory_is_lowered(void **state)
 {
     char why[320];
 
@@ -362,7 +364,7 @@ static void a_budget_above_what_the_machine_has_left_is_lowered(void **state)
     assert_non_null(strstr(why, "the budget of 8.00 GiB is lowered by 4.00 KiB"));
 }
 
-static void without_proc_limits_are_looked_for_where_containers_have_them(void **state)
+static void without_proc_limits_are_read_where_containers_have_them(void **state)
 {
     struct mw_machine m;
     char why[320];
@@ -395,8 +397,8 @@ static void cpu_quota_is_the_smallest_of_all_levels(void **state)
     assert_true(cgroup_cpu_quota(root) > 1.49 && cgroup_cpu_quota(root) < 1.51);
 }
 
-/* Both ways of asking agree about a file whose pages were just written and are then
- * dropped; the kernel may have either or neither, then it says so. */
+/* Both ways to count cached pages agree about a file whose pages were written and then dropped.
+ * If the kernel has neither way, the test only checks the reason. */
 static void cached_pages_of_a_file_are_counted(void **state)
 {
     enum { N = 37 };
@@ -427,18 +429,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_a_tree(rss_is_split_as_the_kernel_splits_it),
         in_a_tree(a_system_without_proc_gives_reasons_and_no_numbers),
-        in_a_tree(the_system_tells_memory_swap_and_refaults),
+        in_a_tree(the_system_reports_memory_swap_and_refaults),
         in_a_tree(version_1_takes_the_smallest_limit_of_all_levels),
         in_a_tree(version_2_reads_max_and_high_and_the_kernel_part),
         in_a_tree(a_path_outside_of_the_mount_becomes_its_root),
         in_a_tree(the_root_group_of_version_2_has_no_charge),
-        in_a_tree(broken_files_of_the_kernel_are_no_figures),
+        in_a_tree(broken_files_of_the_kernel_give_no_figures),
         in_a_tree(pressure_is_read_in_hundredths),
-        in_a_tree(the_machine_is_what_its_limits_leave),
+        in_a_tree(the_machine_is_as_large_as_its_limits),
         in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
         in_a_tree(memory_high_of_version_2_lowers_a_budget_too),
-        in_a_tree(a_budget_above_what_the_machine_has_left_is_lowered),
-        in_a_tree(without_proc_limits_are_looked_for_where_containers_have_them),
+        in_a_tree(a_budget_above_the_available_memory_is_lowered),
+        in_a_tree(without_proc_limits_are_read_where_containers_have_them),
         in_a_tree(cpu_quota_is_the_smallest_of_all_levels),
         in_a_tree(cached_pages_of_a_file_are_counted),
     };

@@ -1,8 +1,8 @@
 /*
- * Broken model files, each opened in a process of its own with little address space: the
- * verdict, and an error that names the file and what is wrong in it.
+ * Broken model files.  Each is opened in a process of its own with little address space.  The
+ * verdict must be right, and the error must name the file and the fault.
  *
- * The cases are written by make_malformed.py; its index says for each what has to happen.
+ * make_malformed.py writes the cases, and an index with the expected result of each.
  */
 #include "config.h"
 
@@ -27,9 +27,9 @@
 #include "engine/format/vocab.h"
 
 #define MAX_CASE 512
-#define MEMORY   ((rlim_t)64 << 20) /* of address space beyond that of an idle start */
-#define PATIENCE 120                /* seconds until a case counts as hanging */
-#define CPU_TIME 1                  /* seconds of work that it may cost, without a sanitizer */
+#define MEMORY   ((rlim_t)64 << 20) /* of address space, more than an idle start uses */
+#define PATIENCE 120                /* seconds after which a case counts as hanging */
+#define CPU_TIME 1                  /* maximum CPU seconds of a case without a sanitizer */
 
 struct row {
     char path[160], kind[16], verdict[16], field[128];
@@ -45,7 +45,7 @@ struct result {
     char text[600];
 };
 
-/* Bytes of address space in use now; 0 under a sanitizer, which maps terabytes. */
+/* Returns the bytes of address space in use; 0 under a sanitizer, which maps terabytes. */
 static rlim_t address_space(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -78,7 +78,7 @@ static void open_case(const struct row *c, struct result *r)
         rc = catalogue_open(&model, path, &e);
     if (rc == 0 && strcmp(c->kind, "safetensors") != 0)
         rc = vocab_read(model, &info, &nobody, &e);
-    /* The snapshots' own tokenizer is one that is sound but not computed. */
+    /* The snapshots' own tokenizer is valid but not supported. */
     if (rc != 0 && e.code == ERR_UNSUPPORTED && strcmp(c->kind, "snapshot") == 0 &&
         model != NULL)
         rc = 0;
@@ -88,7 +88,7 @@ static void open_case(const struct row *c, struct result *r)
         err_text(&e, r->text, sizeof r->text);
 }
 
-/* Returns whether the child ended by itself; its result in *r, its end in *status. */
+/* Returns whether the child exited by itself.  Its result is in *r, its status in *status. */
 static bool run_case(const struct row *c, struct result *r, int *status)
 {
     int ends[2];
@@ -134,7 +134,7 @@ static void gets_its_verdict(void **state)
         fail_msg("%s was accepted", c->path);
     if (r.accepted)
         return;
-    if (strcmp(c->kind, "split") == 0) /* any file of the set may be the one at fault */
+    if (strcmp(c->kind, "split") == 0) /* any file of the set may have the fault */
         base = "/m-00";
     if (strstr(r.text, base) == NULL)
         fail_msg("does not name the file: %s", r.text);
@@ -188,7 +188,7 @@ static bool read_index(void)
     return n_row > 100;
 }
 
-/* Run the script that writes the cases; false where it or its interpreter is missing. */
+/* Run the script that writes the cases.  Returns false if it or its interpreter is missing. */
 static bool make_cases(void)
 {
     const char *shared = getenv("MW_SHARED"), *tmp = getenv("TMPDIR");

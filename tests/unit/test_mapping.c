@@ -1,4 +1,4 @@
-/* Mapped files that are cut: the fault is repaired, and said as an error. */
+/* Mapped files that are cut: the fault is handled and becomes an error. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
     n_repaired++;
 }
 
-/* In the test itself: around each, cmocka installs a handler of its own. */
+/* Called inside the test itself: cmocka installs its own handler around each test. */
 static void catch_bus(void)
 {
     struct sigaction action = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
@@ -57,7 +57,7 @@ static int make_files(void **state)
         snprintf(names[i], sizeof names[i], "file-%d", i);
         files[i].fd = memfd_create(names[i], MFD_CLOEXEC);
         files[i].path = names[i];
-        /* The first ends within a page. */
+        /* The first file ends within a page. */
         files[i].size = (uint64_t)(PAGES * page - (i == 0 ? 100 : 0));
         assert_int_equal(write(files[i].fd, bytes, files[i].size), files[i].size);
         free(bytes);
@@ -83,7 +83,7 @@ static size_t count(const unsigned char *p, uint64_t n, unsigned char what)
     return found;
 }
 
-static void a_cut_after_the_check_is_an_error_and_no_signal(void **state)
+static void a_cut_after_the_check_is_an_error_and_not_a_signal(void **state)
 {
     struct err e = ERR_INIT;
     struct mapping m, other;
@@ -98,7 +98,7 @@ static void a_cut_after_the_check_is_an_error_and_no_signal(void **state)
     assert_true(p != NULL && q != NULL);
     assert_int_equal(count(p, files[1].size, 'b'), files[1].size);
     assert_int_equal(mapping_check(&m, &e), 0);
-    /* Between the look at its size and the use of its bytes. */
+    /* Cut the file after its size is checked and before its bytes are used. */
     assert_int_equal(ftruncate(files[1].fd, 2 * page), 0);
     assert_int_equal(count(p, files[1].size, 'b'), 2 * page);
     assert_int_equal(n_repaired, PAGES - 2);
@@ -107,11 +107,11 @@ static void a_cut_after_the_check_is_an_error_and_no_signal(void **state)
     assert_int_equal(e.code, ERR_IO);
     assert_string_equal(e.file, "file-1");
     assert_non_null(strstr(e.what, "it now ends at byte"));
-    /* For good, whatever the file is made into. */
+    /* The mapping keeps its error, even if the file grows again. */
     assert_int_equal(ftruncate(files[1].fd, (off_t)files[1].size), 0);
     assert_null(mapping_at(&m, 1, 0, 1, &e));
     assert_null(mapping_at(&m, 0, 0, 1, &e));
-    /* Another mapping of the same files has met nothing. */
+    /* Another mapping of the same files is not affected. */
     assert_int_equal(mapping_check(&other, &e), 0);
     mapping_close(&m);
     mapping_close(&other);
@@ -161,7 +161,7 @@ static void ranges_are_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_cut_after_the_check_is_an_error_and_no_signal,
+        cmocka_unit_test_setup_teardown(a_cut_after_the_check_is_an_error_and_not_a_signal,
                                         make_files, close_files),
         cmocka_unit_test_setup_teardown(a_signal_of_another_mapping_is_not_touched, make_files,
                                         close_files),

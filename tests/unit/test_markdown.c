@@ -1,4 +1,4 @@
-/* Markdown to lines as they are shown, whole and while it streams. */
+/* Markdown becomes the lines that are shown, complete or while it streams. */
 #include "config.h"
 
 #include <locale.h>
@@ -22,7 +22,7 @@
 struct row {
     const char *name;
     int width;
-    const char *text, *want, *copied; /* NULL: not looked at */
+    const char *text, *want, *copied; /* NULL: not checked */
 };
 
 #define RULE   "\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80"
@@ -70,7 +70,7 @@ static struct row rows[] = {
 };
 /* clang-format on */
 
-/* All rows, parted by newlines; blank rows where segments have gaps. */
+/* Returns all rows, separated by newlines, with blank rows for gaps between segments. */
 static char *shown(struct body *b, int width, bool ascii)
 {
     struct body_look look = { width, ascii, ROLE_TEXT };
@@ -104,7 +104,7 @@ static char *copied(struct body *b, int width)
         const struct rich *r = body_rich(b, s, &look);
 
         if (n > 0)
-            out[n++] = '\n'; /* rich_copy leaves room for a NUL */
+            out[n++] = '\n'; /* rich_copy needs a byte for the NUL */
         assert_true(rich_copy(r, 0, r->n_text, b->text, &out, &n));
     }
     return out;
@@ -155,7 +155,7 @@ static void code_has_a_label_above_and_a_line_below(void **state)
     body_free(&b);
 }
 
-/* One letter a byte for what it is. */
+/* A letter for the kind of each byte. */
 static const char letters[UI_ROLES + 1] = {
     [ROLE_TEXT] = '.',         [ROLE_HEADING] = 'H',     [ROLE_CODE] = 'c',
     [ROLE_CODE_KEYWORD] = 'k', [ROLE_CODE_STRING] = 's', [ROLE_CODE_COMMENT] = '/',
@@ -165,7 +165,7 @@ static const char letters[UI_ROLES + 1] = {
 };
 
 static struct styled {
-    const char *name, *text, *want; /* lines parted by | */
+    const char *name, *text, *want; /* lines, separated by | */
 } styles[] = {
     { "words in a paragraph", "a **b** `c` [d](e)", "....c.Ldd.d" },
     { "C", "```c\nint x = 0x1f; // y\n```", "_|kkkccccc0000cc////|_" },
@@ -266,7 +266,7 @@ static size_t random_markdown(struct chance *c, char *buf, size_t n)
     return used;
 }
 
-static void any_cuts_look_in_the_end_as_the_whole_does(void **state)
+static void text_in_pieces_looks_like_the_whole_in_the_end(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -310,7 +310,7 @@ static void no_word_is_dropped(void **state)
         while (n < 1200) {
             size_t piece = chance_below(&chance, sizeof pieces / sizeof pieces[0]);
 
-            /* Columns that a table's head does not have are not shown, by its rules. */
+            /* Markdown drops columns that a table's head does not have. */
             if (strchr(pieces[piece], '|') != NULL)
                 continue;
             n += (size_t)sprintf(text + n, "%s", pieces[piece]);
@@ -388,7 +388,7 @@ static bool collect(void *ctx, const char *label, size_t label_n, const char *co
     return true;
 }
 
-static void code_blocks_are_copied_as_they_were_written(void **state)
+static void code_blocks_are_copied_unchanged(void **state)
 {
     static const char text[] =
         "```make\nall:\n\tgcc x\n  \ty\n```\n- item\n\n  ```sh x\n  a\n\n"
@@ -432,11 +432,11 @@ int main(void)
 {
     const struct CMUnitTest fixed[] = {
         cmocka_unit_test(code_has_a_label_above_and_a_line_below),
-        cmocka_unit_test(any_cuts_look_in_the_end_as_the_whole_does),
+        cmocka_unit_test(text_in_pieces_looks_like_the_whole_in_the_end),
         cmocka_unit_test(no_word_is_dropped),
         cmocka_unit_test(a_piece_renders_the_open_end_only),
         cmocka_unit_test(a_hostile_table_is_shown_as_it_is),
-        cmocka_unit_test(code_blocks_are_copied_as_they_were_written),
+        cmocka_unit_test(code_blocks_are_copied_unchanged),
         cmocka_unit_test(a_language_has_many_names),
         cmocka_unit_test(entities_have_bounds),
     };

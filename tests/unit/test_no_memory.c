@@ -1,7 +1,7 @@
 /*
- * Opening a model while memory runs out: the n-th allocation fails, for every n until
- * none is left to fail.  Each time there is an error, nothing is left behind (a leak
- * checker sees it), and the next try finds everything as it was.
+ * Opening a model while memory runs out: the n-th allocation fails, for every n until none
+ * fails.  Each time there is an error, nothing leaks (a leak checker sees it), and the next try
+ * works.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@ void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 
-static long left = -1; /* allocations until one fails; -1: none does */
+static long left = -1; /* allocations until one fails; -1: none fails */
 
 static bool fails(void)
 {

@@ -24,7 +24,7 @@ static uint64_t random_below(uint64_t n)
     return n > 0 ? seed % n : 0;
 }
 
-/* About Gemma 4 E2B in BF16 at 4k, f16 keys and values. */
+/* About Gemma 4 E2B in BF16 at 4k with f16 keys and values. */
 static struct plan_input orientation(void)
 {
     return (struct plan_input){
@@ -82,7 +82,7 @@ static struct plan_input random_input(void)
     return in;
 }
 
-/* cmocka's own compares floats. */
+/* cmocka's own macro compares floats. */
 static void assert_near(double got, double want)
 {
     assert_true(got > want - 1e-9 && got < want + 1e-9);
@@ -198,8 +198,8 @@ static void a_larger_budget_never_pins_less(void **state)
     }
 }
 
-/* Once ring and chunk have what they want, no more than a page is left over. */
-static void pinned_takes_all_that_remains(void **state)
+/* When ring and chunk have their sizes, at most a page remains. */
+static void pinned_weights_take_all_remaining_memory(void **state)
 {
     struct plan_input in = orientation();
     struct err e = ERR_INIT;
@@ -213,7 +213,7 @@ static void pinned_takes_all_that_remains(void **state)
     }
 }
 
-static void orientation_fits_256_mib(void **state)
+static void gemma_4_e2b_fits_256_mib(void **state)
 {
     struct plan_input in = orientation();
     struct err e = ERR_INIT;
@@ -226,7 +226,7 @@ static void orientation_fits_256_mib(void **state)
     assert_true(p.decode_tps > 0.3 && p.decode_tps < 0.4);
 }
 
-static void a_refusal_names_what_would_fit(void **state)
+static void a_refusal_names_settings_that_fit(void **state)
 {
     struct plan_input in = orientation();
     struct err e = ERR_INIT;
@@ -239,7 +239,7 @@ static void a_refusal_names_what_would_fit(void **state)
     assert_int_equal(e.code, ERR_BUDGET);
     assert_non_null(strstr(e.what, "the budget is 256 MiB"));
     assert_non_null(strstr(e.what, "or a context of "));
-    /* Both proposals hold when they are followed. */
+    /* Both proposals work. */
     assert_int_equal(sscanf(e.what, "needs %llu MiB", (unsigned long long *)&mib), 1);
     in.budget_bytes = mib * MIB;
     assert_int_equal(plan_make(&in, &p, &e), 0);
@@ -297,7 +297,8 @@ static void the_larger_term_binds(void **state)
     assert_near(plan_prefill_s(&in, 0, 50), 1);
 }
 
-/* Computing a chunk takes as long as reading its weights: more would only delay. */
+/* Computing a chunk takes as long as reading its weights.  A larger chunk would only delay the
+ * first token. */
 static void the_chunk_balances_disk_and_arithmetic(void **state)
 {
     struct plan_input in = orientation();
@@ -314,7 +315,8 @@ static void the_chunk_balances_disk_and_arithmetic(void **state)
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.chunk, PLAN_CHUNK_EVEN);
 
-    /* Nothing to balance: all is in memory, or nobody knows what will be read. */
+    /* There is nothing to balance: everything is in memory, or the amount to read is
+     * unknown. */
     in.budget_bytes = 8 * GIB;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.n_slot, 0);
@@ -353,9 +355,9 @@ int main(void)
         cmocka_unit_test(the_smallest_budget_is_tight),
         cmocka_unit_test(the_largest_context_is_tight),
         cmocka_unit_test(a_larger_budget_never_pins_less),
-        cmocka_unit_test(pinned_takes_all_that_remains),
-        cmocka_unit_test(orientation_fits_256_mib),
-        cmocka_unit_test(a_refusal_names_what_would_fit),
+        cmocka_unit_test(pinned_weights_take_all_remaining_memory),
+        cmocka_unit_test(gemma_4_e2b_fits_256_mib),
+        cmocka_unit_test(a_refusal_names_settings_that_fit),
         cmocka_unit_test(sums_that_overflow_are_refused),
         cmocka_unit_test(the_larger_term_binds),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),

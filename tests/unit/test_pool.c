@@ -1,4 +1,4 @@
-/* The workers: every part once, in order of rounds, by its own thread. */
+/* The workers run every part once, in the order of rounds, each on its own thread. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -17,10 +17,10 @@
 struct tally {
     int n_thread;
     pid_t caller;
-    int seen[MOST]; /* written by one worker each */
+    int seen[MOST]; /* each written by one worker */
     pid_t ran_on[MOST];
     uint64_t sum;        /* of the round before, written by the caller */
-    uint64_t part[MOST]; /* what each worker made of it */
+    uint64_t part[MOST]; /* computed from it by each worker */
 };
 
 static void count(void *ctx, int thread, int n_thread)
@@ -60,7 +60,7 @@ static void run_rounds(int n_thread, int n_round)
     pool_free(p);
 }
 
-static void every_part_runs_once_a_round(void **state)
+static void every_part_runs_once_per_round(void **state)
 {
     (void)state;
     run_rounds(1, 100);
@@ -68,7 +68,7 @@ static void every_part_runs_once_a_round(void **state)
     run_rounds(3, 1000);
 }
 
-/* Such workers never spin: each round finds them asleep. */
+/* With more workers than CPUs, workers never spin, so each round finds them asleep. */
 static void more_workers_than_cpus_finish_too(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void impossible_counts_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_runs_once_a_round),
+        cmocka_unit_test(every_part_runs_once_per_round),
         cmocka_unit_test(more_workers_than_cpus_finish_too),
         cmocka_unit_test(an_unused_pool_can_be_freed),
         cmocka_unit_test(impossible_counts_are_refused),

@@ -1,4 +1,4 @@
-/* The probes: what they may take, when they end, that each block is read once. */
+/* The probes: their bounds, their end, and that each block is read once. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Time enough for all: then every whole block was read, and none of them twice. */
+/* There is time for everything, so every complete block is read once. */
 static void a_small_file_is_read_once(void **state)
 {
     const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
@@ -55,7 +55,7 @@ static void a_small_file_is_read_once(void **state)
     }
 }
 
-/* Direct and buffered reads get different blocks, and each of them its share. */
+/* Direct and buffered reads get different blocks, and both get some. */
 static void both_kinds_of_read_share_the_blocks(void **state)
 {
     const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
@@ -74,7 +74,7 @@ static void both_kinds_of_read_share_the_blocks(void **state)
     assert_true(direct.bytes_s > 0 && buffered.bytes_s > 0);
 }
 
-/* Pages that another program maps cannot be dropped: reading them would measure memory. */
+/* Pages that another program maps cannot be dropped, so reading them would measure memory. */
 static void a_file_that_stays_cached_is_not_compared(void **state)
 {
     const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
@@ -142,7 +142,7 @@ static void a_cancelled_probe_ends(void **state)
     assert_int_equal(e.code, ERR_CANCELLED);
 }
 
-static void a_file_that_is_no_block_long_measures_nothing(void **state)
+static void a_file_shorter_than_a_block_measures_nothing(void **state)
 {
     const struct probe_options o = { .seconds = 1, .buffer_bytes = 64 * MIB };
     struct probe_rate r;
@@ -177,7 +177,7 @@ int main(void)
         TEST(a_file_without_a_whole_block_gives_no_rate),
         TEST(blocks_shrink_to_the_buffers_allowed),
         TEST(a_cancelled_probe_ends),
-        TEST(a_file_that_is_no_block_long_measures_nothing),
+        TEST(a_file_shorter_than_a_block_measures_nothing),
         TEST(memory_is_summed_by_all_threads),
     };
 

@@ -1,4 +1,5 @@
-/* The predicted cost of a prompt: chunks, streamed bytes, the longer of disk and arithmetic. */
+/* The predicted cost of a prompt: chunks, streamed bytes, and the longer of disk and
+ * arithmetic. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -27,7 +28,7 @@ static void a_short_message_costs_one_pass(void **state)
     cost_estimate(&basis, &c);
     assert_int_equal(c.bytes, 6000000000);
     assert_int_equal((int)(c.seconds * 10), 30);
-    assert_true(c.is_at_least); /* of the arithmetic nothing is known */
+    assert_true(c.is_at_least); /* the speed of arithmetic is unknown */
 }
 
 static void chunks_but_the_last_read_the_prompts_part(void **state)
@@ -40,7 +41,7 @@ static void chunks_but_the_last_read_the_prompts_part(void **state)
     assert_int_equal((int)(c.seconds * 10), 50);
 }
 
-static void arithmetic_counts_where_it_is_the_longer(void **state)
+static void arithmetic_counts_if_it_takes_longer(void **state)
 {
     struct cost_basis slow = basis;
     struct mw_cost c = { .n_token = 1000, .n_again = 1000 };
@@ -67,7 +68,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_message_costs_one_pass),
         cmocka_unit_test(chunks_but_the_last_read_the_prompts_part),
-        cmocka_unit_test(arithmetic_counts_where_it_is_the_longer),
+        cmocka_unit_test(arithmetic_counts_if_it_takes_longer),
         cmocka_unit_test(nothing_known_gives_no_time),
     };
 

@@ -1,6 +1,6 @@
 /*
- * Reading of weights, bit for bit: every set of kernels against blocks of the reference
- * implementation (a few in tests/data, all of them where the shared folder is there).
+ * Weights are unpacked bit for bit: every set of kernels against blocks of the reference
+ * implementation.  Some blocks are in tests/data, all of them in MW_SHARED.
  */
 #include "config.h"
 
@@ -24,10 +24,10 @@ struct row {
     enum tensor_type type;
     const char *kind; /* "" or ".random" */
     const char *folder;
-    bool may_miss; /* only in the shared folder */
+    bool may_miss; /* only in MW_SHARED */
 };
 
-/* The whole file at *n bytes, or NULL. */
+/* Returns the whole file and its size in *n, or NULL. */
 static void *read_file(const char *path, size_t *n)
 {
     FILE *f = fopen(path, "rb");
@@ -76,7 +76,7 @@ static void equals_the_reference(void **state)
     fenced_free(want, n_want);
 }
 
-/* The shared folder has blocks of quantised weights for some types only. */
+/* MW_SHARED has blocks of quantised weights for some types only. */
 static bool lacks_weights(const char *shared, enum tensor_type type)
 {
     char path[1024];

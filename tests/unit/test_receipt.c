@@ -36,7 +36,7 @@ static void a_receipt_is_one_line(void **state)
     assert_string_equal(receipt_short(buf, sizeof buf, &some), "3.5 tok/s, 71 % disk");
 }
 
-static void what_was_not_measured_is_left_out(void **state)
+static void figures_that_were_not_measured_are_left_out(void **state)
 {
     struct mw_receipt r = { .done = MW_DONE_CANCELLED, .n_decoded = 1 };
     char buf[200];
@@ -56,7 +56,7 @@ static void a_small_buffer_is_cut(void **state)
     assert_string_equal(receipt_why(buf, sizeof buf, &some, NULL), "12 toke");
 }
 
-static void why_is_three_sentences(void **state)
+static void the_explanation_has_three_sentences(void **state)
 {
     struct mw_sample *s = calloc(1, sizeof *s);
     char buf[600];
@@ -79,7 +79,7 @@ static void why_is_three_sentences(void **state)
     assert_non_null(strstr(buf, " A larger budget, a smaller weight type"));
 }
 
-static void why_says_when_nothing_was_read(void **state)
+static void the_explanation_says_if_nothing_was_read(void **state)
 {
     struct mw_receipt r = { .n_decoded = 5, .decode_ns = 1000000000 };
     char buf[600];
@@ -93,7 +93,7 @@ static void why_says_when_nothing_was_read(void **state)
                         "or a smaller weight type would help, a faster disk would not.");
 }
 
-static void the_cost_is_told_before(void **state)
+static void the_cost_is_predicted(void **state)
 {
     struct mw_cost c = {
         .n_token = 2140, .n_ctx_left = 4000, .seconds = 55, .bytes = 9000000000
@@ -117,7 +117,7 @@ static void the_cost_is_told_before(void **state)
                         "about 2,140 tokens, but only 512 fit the context");
 }
 
-static void a_prompt_shows_how_far_and_how_long(void **state)
+static void a_prompt_shows_its_progress_and_remaining_time(void **state)
 {
     char buf[200];
     double share;
@@ -131,7 +131,7 @@ static void a_prompt_shows_how_far_and_how_long(void **state)
     assert_true(share >= 0 && share <= 0);
 }
 
-static void numbers_are_read_easily(void **state)
+static void numbers_are_rounded_for_reading(void **state)
 {
     static const struct {
         double seconds;
@@ -164,13 +164,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_receipt_is_one_line),
-        cmocka_unit_test(what_was_not_measured_is_left_out),
+        cmocka_unit_test(figures_that_were_not_measured_are_left_out),
         cmocka_unit_test(a_small_buffer_is_cut),
-        cmocka_unit_test(why_is_three_sentences),
-        cmocka_unit_test(why_says_when_nothing_was_read),
-        cmocka_unit_test(the_cost_is_told_before),
-        cmocka_unit_test(a_prompt_shows_how_far_and_how_long),
-        cmocka_unit_test(numbers_are_read_easily),
+        cmocka_unit_test(the_explanation_has_three_sentences),
+        cmocka_unit_test(the_explanation_says_if_nothing_was_read),
+        cmocka_unit_test(the_cost_is_predicted),
+        cmocka_unit_test(a_prompt_shows_its_progress_and_remaining_time),
+        cmocka_unit_test(numbers_are_rounded_for_reading),
     };
 
     return cmocka_run_group_tests_name("receipt", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Recordings: what is written is what is read back, and nothing else can be. */
+/* Recordings: replay returns what was recorded, and refuses everything else. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -69,7 +69,7 @@ static unsigned count(const char *text, const char *what)
 
 /* ---- writing ---- */
 
-/* The line of a sample, for free(). */
+/* Returns the line of a sample; the caller frees it. */
 static char *sample_text(const struct mw_sample *s, const char *event)
 {
     struct json j;
@@ -103,7 +103,7 @@ static void every_line_of_a_sample_is_json(void **state)
     free(s);
 }
 
-static void what_is_not_known_is_null_and_has_a_reason(void **state)
+static void unknown_values_are_null_and_have_a_reason(void **state)
 {
     struct mw_sample *s = calloc(1, sizeof *s);
     char *text;
@@ -208,7 +208,7 @@ static void a_new_plan_has_a_line(void **state)
     free(from.t);
 }
 
-/* While the model is loaded nothing is known: the first line waits for the plan. */
+/* While the model loads, nothing is known: the first line waits for the plan. */
 static void the_first_line_has_the_plan(void **state)
 {
     struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
@@ -232,7 +232,7 @@ static void the_first_line_has_the_plan(void **state)
     free(from.t);
 }
 
-static void a_full_disk_is_told_when_the_recorder_is_closed(void **state)
+static void a_full_disk_is_reported_when_the_recorder_is_closed(void **state)
 {
     struct source from = { calloc(1, sizeof(struct telemetry)), { 0 } };
     struct err e = ERR_INIT;
@@ -270,7 +270,7 @@ static void write_token(FILE *f, const struct mw_token *token)
     json_line(&j);
 }
 
-static void a_recording_gives_back_what_was_recorded(void **state)
+static void replay_returns_the_recorded_samples(void **state)
 {
     struct mw_sample *was = calloc(1, sizeof *was), *is = calloc(1, sizeof *is);
     struct err e = ERR_INIT;
@@ -423,8 +423,8 @@ static void a_line_without_end_is_refused(void **state)
 
 /* ---- documentation ---- */
 
-/* Every key that can be written is in the manual page, in bold at the start of a line
- * or of a tagged paragraph. */
+/* Every key that can be written is in the manual page, in bold at the start of a line or of a
+ * tagged paragraph. */
 static void assert_documented(const char *page, const char *key)
 {
     char bold[80];
@@ -458,8 +458,8 @@ static bool is_written(const char *key, size_t n)
 #undef IS
 }
 
-/* Tagged paragraphs of the sections about keys name what is written, and nothing else. */
-static void the_manual_page_tells_of_nothing_else(void **state)
+/* Tagged paragraphs of the sections about keys name keys that are written, and no others. */
+static void the_manual_page_lists_no_other_keys(void **state)
 {
     char *page, *at;
     unsigned n = 0;
@@ -481,7 +481,7 @@ static void the_manual_page_tells_of_nothing_else(void **state)
     free(page);
 }
 
-static void every_field_stands_in_the_manual_page(void **state)
+static void every_field_is_in_the_manual_page(void **state)
 {
     char *page;
 
@@ -504,17 +504,17 @@ int main(void)
 #define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
     const struct CMUnitTest plain[] = {
         in_a_tree(every_line_of_a_sample_is_json),
-        in_a_tree(what_is_not_known_is_null_and_has_a_reason),
+        in_a_tree(unknown_values_are_null_and_have_a_reason),
         in_a_tree(each_token_has_a_line_and_the_last_second_too),
         in_a_tree(tokens_that_were_too_fast_are_counted_as_lost),
         in_a_tree(a_new_plan_has_a_line),
         in_a_tree(the_first_line_has_the_plan),
-        in_a_tree(a_full_disk_is_told_when_the_recorder_is_closed),
-        in_a_tree(a_recording_gives_back_what_was_recorded),
+        in_a_tree(a_full_disk_is_reported_when_the_recorder_is_closed),
+        in_a_tree(replay_returns_the_recorded_samples),
         in_a_tree(keys_of_newer_and_older_programs_are_skipped),
         in_a_tree(a_line_without_end_is_refused),
-        cmocka_unit_test(every_field_stands_in_the_manual_page),
-        cmocka_unit_test(the_manual_page_tells_of_nothing_else),
+        cmocka_unit_test(every_field_is_in_the_manual_page),
+        cmocka_unit_test(the_manual_page_lists_no_other_keys),
     };
     enum { N_PLAIN = sizeof plain / sizeof plain[0], N = sizeof broken / sizeof broken[0] };
     struct CMUnitTest tests[N_PLAIN + N];

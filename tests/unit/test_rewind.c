@@ -1,7 +1,7 @@
 /*
- * Going back: whatever was evaluated, taken back, changed and evaluated again, the session says
- * what one says that evaluated the same ids once, bit for bit; and going back to the beginning
- * of a turn costs no evaluation.
+ * Going back: after any sequence of evaluating and rewinding, a session has the same bits as
+ * one that evaluated the same ids once.  Going back to the beginning of a turn evaluates
+ * nothing again.
  */
 #include "config.h"
 
@@ -43,7 +43,7 @@ static uint32_t rewind_to(struct mw_session *s, uint32_t n)
     return kept;
 }
 
-/* Is the last row what a session says that evaluates all ids at once? */
+/* The last row must be that of a session that evaluates all ids at once. */
 static void check(struct mw_session *s, struct mw_session *fresh, const uint32_t *ids,
                   uint32_t n)
 {
@@ -59,7 +59,7 @@ static void new_ids(uint32_t *ids, uint32_t n)
         ids[i] = chance_below(&chance, n_vocab);
 }
 
-/* One step of a walk: on, back, a mark, or another budget. */
+/* One random action: evaluate, rewind, mark, or change the budget. */
 static uint32_t step(struct mw_session *s, uint32_t *ids, uint32_t n, uint64_t least)
 {
     struct err e = ERR_INIT;
@@ -69,7 +69,7 @@ static uint32_t step(struct mw_session *s, uint32_t *ids, uint32_t n, uint64_t l
     case 1: return rewind_to(s, n > 5 ? n - chance_below(&chance, 5) : n);
     case 2: session_mark(s); return n;
     case 3:
-        /* Around the floor chunk, ring and copies change with each MiB. */
+        /* Near the smallest budget, chunk, ring and copies change with each MiB. */
         if (mw_session_set_memory(s, least + chance_below(&chance, 3 * MIB), &e) != 0)
             fail_with(&e);
         return n;
@@ -97,7 +97,7 @@ static void walk(const char *name, const char *cache_folder)
     s = open_session(model, &o);
     for (int i = 0; i < 300; i++) {
         n = step(s, ids, n, least);
-        /* The last of the ids again, so that there is a row to compare. */
+        /* Evaluate the last id again, so that there is a row to compare. */
         if (n > 0 && mw_session_logits(s) == NULL) {
             n = rewind_to(s, n - 1) + 1;
             eval(s, ids + n - 1, 1);
@@ -110,14 +110,14 @@ static void walk(const char *name, const char *cache_folder)
     mw_session_close(fresh);
 }
 
-static void any_walk_ends_where_the_ids_say(void **state)
+static void any_walk_gives_the_bits_of_its_ids(void **state)
 {
     (void)state;
     walk("in memory", NULL);
     walk("in memory and on disk", getenv("MW_BUILDDIR"));
 }
 
-/* Turns of 30 tokens; the window is 16, so rings hold the last turn at most. */
+/* Turns of 30 tokens.  The window is 16, so rings hold at most the last turn. */
 static void turns_of_30(struct mw_session *s, const uint32_t *ids, uint32_t n)
 {
     for (uint32_t turn = 0; turn < n; turn++) {
@@ -126,7 +126,7 @@ static void turns_of_30(struct mw_session *s, const uint32_t *ids, uint32_t n)
     }
 }
 
-static void the_beginning_of_a_turn_is_held_for_nothing(void **state)
+static void going_to_the_beginning_of_a_turn_evaluates_nothing(void **state)
 {
     struct mw_options o = small_options(N_CTX);
     struct mw_session *fresh = open_session(model, &o), *s;
@@ -148,7 +148,7 @@ static void the_beginning_of_a_turn_is_held_for_nothing(void **state)
     mw_session_close(fresh);
 }
 
-/* Some file systems have no files without a name, or none past the page cache. */
+/* Some file systems have no unnamed files, or none without the page cache. */
 static bool has_folder(void)
 {
     int fd = open(getenv("MW_BUILDDIR"), O_RDWR | O_TMPFILE | O_DIRECT | O_CLOEXEC, 0600);
@@ -160,9 +160,8 @@ static bool has_folder(void)
     return ok;
 }
 
-/* If memory is too small, the copies go to the folder, if there is one; memory that falls
- * moves them there. */
-static void copies_without_room_go_to_the_folder(void **state)
+/* If memory is too small, copies go to the folder.  If memory shrinks, copies move there. */
+static void copies_that_do_not_fit_memory_go_to_the_folder(void **state)
 {
     struct mw_options o = small_options(N_CTX);
     struct mw_session *fresh = open_session(model, &o), *s;
@@ -196,7 +195,7 @@ static void copies_without_room_go_to_the_folder(void **state)
     mw_session_close(fresh);
 }
 
-static void a_folder_that_is_not_there_costs_only_time(void **state)
+static void a_missing_folder_costs_only_time(void **state)
 {
     struct mw_options o = small_options(N_CTX);
     struct mw_session *fresh = open_session(model, &o), *s;
@@ -237,10 +236,10 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_walk_ends_where_the_ids_say),
-        cmocka_unit_test(the_beginning_of_a_turn_is_held_for_nothing),
-        cmocka_unit_test(copies_without_room_go_to_the_folder),
-        cmocka_unit_test(a_folder_that_is_not_there_costs_only_time),
+        cmocka_unit_test(any_walk_gives_the_bits_of_its_ids),
+        cmocka_unit_test(going_to_the_beginning_of_a_turn_evaluates_nothing),
+        cmocka_unit_test(copies_that_do_not_fit_memory_go_to_the_folder),
+        cmocka_unit_test(a_missing_folder_costs_only_time),
     };
 
     return cmocka_run_group_tests_name("rewind", tests, begin, end);

@@ -1,7 +1,7 @@
 /*
- * The rotation of quantised keys and values: the transform of every set against its
- * definition, what the KV store keeps, and how much accuracy it gains when a few channels
- * are much larger than the others.
+ * The rotation of quantised keys and values: every set is compared with the definition of the
+ * transform, the KV store keeps rotated rows, and the accuracy improves if a few channels are
+ * much larger than the others.
  */
 #include "config.h"
 
@@ -138,7 +138,7 @@ static void spreads_a_channel_over_its_run_only(void **state)
 
 enum { HEADS = 3, HEAD = 96, POSITIONS = 40 };
 
-/* One layer of the given types, with positions 0 … POSITIONS - 1 written. */
+/* Make one layer of the given types and write positions 0 to POSITIONS - 1. */
 static struct kv *store_new(enum kv_type k, enum kv_type v, const float *keys,
                             const float *values)
 {
@@ -160,8 +160,8 @@ static struct kv *store_new(enum kv_type k, enum kv_type v, const float *keys,
     return kv;
 }
 
-/* Stored rows, rotated back in runs of run (0: not), are src up to the share `step` of the
- * largest value of a head; a step of 0 means equal bits. */
+/* Stored rows, rotated back in runs of run (0: not rotated), equal src up to the share `step`
+ * of the largest value of a head.  A step of 0 requires equal bits. */
 static void check_rows(const struct kv *kv, enum kv_type type, bool is_key, uint32_t run,
                        const float *src, float step)
 {
@@ -205,7 +205,7 @@ static void store_rotates_quantised_types_only(void **state)
         }
 }
 
-/* The largest power of two that divides the head. */
+/* The largest power of two that divides the head size. */
 static void runs_follow_the_head_size(void **state)
 {
     static const struct {
@@ -231,7 +231,7 @@ static void runs_follow_the_head_size(void **state)
 
 enum { DIM = 64, N_POS = 96 };
 
-/* Attention of one query over rows of the types, rotated in runs of run (0: not). */
+/* Attention of one query over rows of the given types, rotated in runs of run (0: not). */
 static void attend(const struct kernels *set, enum kv_type kt, enum kv_type vt, size_t run,
                    const float *query, float (*keys)[DIM], float (*values)[DIM], float *out)
 {
@@ -260,9 +260,9 @@ static void attend(const struct kernels *set, enum kv_type kt, enum kv_type vt, 
         set->rotate(out, DIM, run);
 }
 
-/* Channels 10 times too large, as biases of real models make them, cost 4 bits most of
- * their accuracy; rotated rows lose little. */
-static void loses_less_to_large_channels(void **state)
+/* Channels that are 10 times too large, as biases of real models make them, cost 4-bit types
+ * most of their accuracy.  Rotated rows lose little. */
+static void large_channels_cost_rotated_rows_less(void **state)
 {
     static float keys[N_POS][DIM], values[N_POS][DIM];
     const struct kernels *set = *state;
@@ -286,7 +286,7 @@ static void loses_less_to_large_channels(void **state)
             for (int rotated = 0; rotated < 2; rotated++) {
                 attend(set, (enum kv_type)t, (enum kv_type)t, rotated != 0 ? DIM : 0, q, keys,
                        values, out);
-                /* Large channels of the values are as wrong as they are large. */
+                /* The error of large channels in the values grows with their size. */
                 for (size_t d = 0; d < DIM; d++)
                     if (d != 5 && d != 45)
                         square[rotated][t] += pow((double)out[d] - want[d], 2);
@@ -325,7 +325,7 @@ int main(void)
         add(gives_the_bits_of_the_definition, set, "gives the definition's bits");
         add(is_orthonormal_and_its_own_inverse, set, "is orthonormal, its own inverse");
         add(spreads_a_channel_over_its_run_only, set, "spreads a channel over its run only");
-        add(loses_less_to_large_channels, set, "loses less to large channels");
+        add(large_channels_cost_rotated_rows_less, set, "loses less to large channels");
     }
     return _cmocka_run_group_tests("rotate", tests, n_test, NULL, NULL);
 }

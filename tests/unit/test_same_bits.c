@@ -1,7 +1,7 @@
 /*
- * One model, one mode, one prompt: the same bits whatever the threads, the chunk, the budget,
- * the way of reading, and however the budget changes on the way.  Every family of models that
- * the engine knows, as far as their files are there; the smallest budget streams every block.
+ * One model, one mode and one prompt give the same bits for all threads, chunks, budgets and
+ * ways of reading, and also if the budget changes in between.  Tests every family of models
+ * whose file is present.  The smallest budget streams every block.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ struct way {
     int n_thread;
     uint32_t chunk;
     bool is_small; /* the smallest budget */
-    bool changes;  /* of the budget, between the parts of the prompt */
+    bool changes;  /* the budget changes between the parts of the prompt */
 };
 
 static const struct way ways[] = {
@@ -94,7 +94,7 @@ static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
             other.memory_bytes = least;
         answer(m, &other, w->changes, least, got);
         if (memcmp(want, got, sizeof *want) != 0)
-            fail_msg("%s, kv %s%s: other bits with %s", name, mw_kv_name(o.kv_k),
+            fail_msg("%s, kv %s%s: different bits with %s", name, mw_kv_name(o.kv_k),
                      o.exact ? ", exact" : "", w->name);
     }
     free(want);

@@ -1,6 +1,7 @@
 /*
- * The next id from a row of logits: drawn as often as its share says, among those that
- * top-k, top-p and min-p leave, which are worked out here by sorting everything.
+ * The next id from a row of logits: ids are drawn as often as their probabilities say, among
+ * those that top-k, top-p and min-p keep.  The expected probabilities are computed by sorting
+ * all of them.
  */
 #include "config.h"
 
@@ -47,7 +48,7 @@ static int close_model(void **state)
     return 0;
 }
 
-/* Logits of a shape: 0 flat, 1 spread, 2 steep. */
+/* Make logits: shape 0 is flat, 1 spread, 2 steep. */
 static void fill(float *logits, int shape)
 {
     uint64_t x = 88172645463325252u;
@@ -84,7 +85,7 @@ static int descending(const void *a, const void *b)
     return x->id < y->id ? -1 : 1;
 }
 
-/* The probability of each id, by the definition. */
+/* Compute the probability of each id by the definition. */
 static void expect(const struct mw_sampling *s, const float *logits, double *p)
 {
     struct choice all[N_MAX];
@@ -190,7 +191,7 @@ static void without_a_temperature_the_first_of_the_greatest_is_taken(void **stat
     assert_int_equal(best_of(&s, row, NULL, 0), a);
 }
 
-static void ids_that_no_text_has_are_never_drawn(void **state)
+static void ids_without_a_text_are_never_drawn(void **state)
 {
     struct mw_sampling s = { .temp = 0, .top_p = 1 };
     float row[N_MAX] = { 0 };
@@ -226,7 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_drawn_as_often_as_their_shares_say),
         cmocka_unit_test(without_a_temperature_the_first_of_the_greatest_is_taken),
-        cmocka_unit_test(ids_that_no_text_has_are_never_drawn),
+        cmocka_unit_test(ids_without_a_text_are_never_drawn),
         cmocka_unit_test(an_id_of_the_window_is_penalised_once),
     };
 

@@ -1,4 +1,5 @@
-/* Spans cut into blocks, the pinned set, lookups cut into reads: without a disk. */
+/* Without a disk: spans are cut into blocks, blocks are chosen for pinning, lookups are cut
+ * into reads. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -93,7 +94,7 @@ static void blocks_cover_the_spans_in_order(void **state)
     }
 }
 
-/* Blocks of a span are about equal: a small rest would cost a read of its own. */
+/* Blocks of a span have about the same size: a small rest would cost a read of its own. */
 static void no_block_is_a_small_rest(void **state)
 {
     struct layout l = { .n_span = 1 };
@@ -202,7 +203,7 @@ static void pinned_blocks_are_spread_evenly_and_nested(void **state)
     free(table);
 }
 
-static void pinned_blocks_never_overlap_nor_exceed_the_room(void **state)
+static void pinned_blocks_neither_overlap_nor_exceed_their_space(void **state)
 {
     static struct layout l;
     struct err e = ERR_INIT;
@@ -316,7 +317,7 @@ static void neighbours_share_a_read(void **state)
     struct read_op *op;
 
     (void)state;
-    /* Out of order and one of them twice. */
+    /* Out of order, and one of them twice. */
     for (uint64_t i = 0; i < 5; i++)
         rows[i] = (struct stream_lookup){ .offset = 1000000 + (i * 3 % 4) * 3072,
                                           .bytes = 3072,
@@ -338,7 +339,7 @@ int main(void)
         cmocka_unit_test(impossible_spans_are_refused),
         cmocka_unit_test(a_shape_fits_its_blocks_and_bounds),
         cmocka_unit_test(pinned_blocks_are_spread_evenly_and_nested),
-        cmocka_unit_test(pinned_blocks_never_overlap_nor_exceed_the_room),
+        cmocka_unit_test(pinned_blocks_neither_overlap_nor_exceed_their_space),
         cmocka_unit_test(lookups_fetch_every_row_from_few_reads),
         cmocka_unit_test(neighbours_share_a_read),
     };

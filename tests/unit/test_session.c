@@ -1,7 +1,7 @@
 /*
- * A session's promises: the same bits at every budget, chunk, thread count, way of reading
- * and after every change while it lives; going back is exact; an impossible
- * request is refused and changes nothing.
+ * A session's promises: the same bits for every budget, chunk, thread count and way of reading,
+ * and after every change during its life.  Going back is exact.  An impossible request is
+ * refused and changes nothing.
  */
 #include "config.h"
 
@@ -23,7 +23,7 @@
 #define N_CTX   96
 #define N_VOCAB 512
 
-/* The answer of a session: the last row of a prompt, and of three tokens after it. */
+/* The answer of a session: the last row of a prompt, and the rows of three tokens after it. */
 struct answer {
     uint32_t n_vocab;
     float rows[4][N_VOCAB];
@@ -66,7 +66,7 @@ static void assert_same(const struct answer *a, const struct answer *b)
     assert_memory_equal(a, b, sizeof *a);
 }
 
-static void the_smallest_budget_is_the_smallest_whatever_was_asked(void **state)
+static void the_smallest_budget_does_not_depend_on_the_requested_one(void **state)
 {
     static const uint64_t asked[] = { 1, 40 * MIB, 256 * MIB, 4096 * MIB };
     struct mw_options o = small_options(N_CTX);
@@ -222,7 +222,7 @@ static void going_back_and_on_gives_the_same_bits(void **state)
     mw_session_close(s);
 }
 
-static void what_does_not_fit_the_context_is_refused(void **state)
+static void tokens_that_do_not_fit_the_context_are_refused(void **state)
 {
     struct mw_options o = small_options(N_CTX);
     struct err e = ERR_INIT;
@@ -259,7 +259,7 @@ static void *cancel_soon(void *ctx)
     return NULL;
 }
 
-static void a_cancelled_session_goes_on_as_if_nothing_had_been(void **state)
+static void a_cancelled_session_goes_on_with_the_same_bits(void **state)
 {
     struct mw_options o = small_options(N_CTX);
     struct answer want, got;
@@ -278,7 +278,7 @@ static void a_cancelled_session_goes_on_as_if_nothing_had_been(void **state)
         if (mw_session_eval(s, ids, N_IDS, NULL, NULL, &e) != 0)
             assert_int_equal(e.code, ERR_CANCELLED);
         pthread_join(thread, NULL);
-        /* A cancel that came too late hits the next evaluation, which then just goes on. */
+        /* A cancel that came too late stops the next evaluation, which can be continued. */
         kept = mw_session_tokens(s);
         while (kept < N_IDS) {
             if (mw_session_eval(s, ids + kept, N_IDS - kept, NULL, NULL, &e) == 0)
@@ -299,8 +299,8 @@ static void a_cancelled_session_goes_on_as_if_nothing_had_been(void **state)
     mw_session_close(s);
 }
 
-/* Every row of the plan is an upper bound of what it is for. */
-static void no_row_holds_more_than_planned(void **state)
+/* Every row of the plan is an upper bound. */
+static void no_row_uses_more_than_planned(void **state)
 {
     struct mw_options o = small_options(N_CTX);
     uint64_t least = smallest_budget(model, &o);
@@ -319,12 +319,12 @@ static void no_row_holds_more_than_planned(void **state)
         eval(s, ids, 1);
         mw_session_sample(s, sample);
         for (int i = 0; i < MW_PLAN_ROWS; i++) {
-            /* These two lend to each other: together. */
+            /* These two borrow from each other, so only their sum is bounded. */
             if (i == MW_ROW_PINNED || i == MW_ROW_KV_GLOBAL) {
                 kv_and_pinned += sample->mem.used[i];
                 kv_and_pinned_plan += sample->mem.plan[i];
             } else if (sample->mem.used[i] > sample->mem.plan[i]) {
-                fail_msg("row %s holds %llu of %llu bytes", mw_plan_row_name(i),
+                fail_msg("row %s uses %llu of %llu planned bytes", mw_plan_row_name(i),
                          (unsigned long long)sample->mem.used[i],
                          (unsigned long long)sample->mem.plan[i]);
             }
@@ -337,10 +337,10 @@ static void no_row_holds_more_than_planned(void **state)
 }
 
 /*
- * A prompt a hundred times as long: chunk by chunk through the same buffers.  Only the keys
- * and values of what all tokens see grow, as planned, out of the borrowed space.
+ * A prompt that is a hundred times as long uses the same buffers, chunk by chunk.  Only keys
+ * and values of global layers grow, as planned, in borrowed space.
  */
-static void a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values(void **state)
+static void a_long_prompt_needs_more_memory_for_keys_and_values_only(void **state)
 {
     enum { SHORT = 200, LONG = 20000, CTX = 20480 };
     uint32_t *many = malloc(LONG * sizeof *many);
@@ -364,7 +364,7 @@ static void a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values(v
     mw_session_sample(s, all);
     assert_int_equal(all->kv.tokens, LONG);
     for (int i = 0; i < MW_PLAN_ROWS; i++) {
-        if (i == MW_ROW_PROGRAM || i == MW_ROW_RESERVE) /* the kernel's figures, now */
+        if (i == MW_ROW_PROGRAM || i == MW_ROW_RESERVE) /* current figures of the kernel */
             continue;
         if (i == MW_ROW_KV_GLOBAL)
             assert_true(all->mem.used[i] > few->mem.used[i] * (LONG / SHORT / 2));
@@ -412,12 +412,12 @@ int main(void)
         cmocka_unit_test(the_budget_may_change_while_the_session_lives),
         cmocka_unit_test(a_budget_below_the_floor_is_refused_and_changes_nothing),
         cmocka_unit_test(going_back_and_on_gives_the_same_bits),
-        cmocka_unit_test(what_does_not_fit_the_context_is_refused),
+        cmocka_unit_test(tokens_that_do_not_fit_the_context_are_refused),
         cmocka_unit_test(an_id_outside_of_the_vocabulary_is_refused),
-        cmocka_unit_test(a_cancelled_session_goes_on_as_if_nothing_had_been),
-        cmocka_unit_test(no_row_holds_more_than_planned),
-        cmocka_unit_test(the_smallest_budget_is_the_smallest_whatever_was_asked),
-        cmocka_unit_test(a_long_prompt_takes_what_a_short_one_takes_and_its_keys_and_values),
+        cmocka_unit_test(a_cancelled_session_goes_on_with_the_same_bits),
+        cmocka_unit_test(no_row_uses_more_than_planned),
+        cmocka_unit_test(the_smallest_budget_does_not_depend_on_the_requested_one),
+        cmocka_unit_test(a_long_prompt_needs_more_memory_for_keys_and_values_only),
     };
 
     return cmocka_run_group_tests_name("session", tests, begin, end);

@@ -1,7 +1,7 @@
 /*
- * A snapshot and the GGUF file made of it are one model: equal hyper-parameters, the same
- * tensors, the same values bit for bit.  Three differences are the converter's: vectors
- * are widened to F32, Gemma's norms get their 1, and llama's rows of q and k are permuted.
+ * A snapshot and the GGUF file made from it are one model: equal hyper-parameters, the same
+ * tensors, the same values bit for bit.  The converter makes three differences: it widens
+ * vectors to F32, adds 1 to Gemma's norms, and permutes llama's rows of q and k.
  */
 #include "config.h"
 
@@ -161,7 +161,8 @@ static float value(const uint8_t *bytes, enum tensor_type type, uint64_t i)
     return 0;
 }
 
-/* Row of the snapshot's tensor that the converter put at row r of the GGUF file's. */
+/* Returns the row of the snapshot's tensor that the converter moved to row r of the GGUF
+ * file's. */
 static uint64_t source_row(const struct catalogue *gguf, const struct tensor_info *t,
                            uint64_t r)
 {
@@ -178,7 +179,7 @@ static void compare_values(const struct catalogue *hf, const struct tensor_info 
                            const struct catalogue *gguf, const struct tensor_info *b)
 {
     uint8_t *x = read_tensor(hf, a), *y = read_tensor(gguf, b);
-    /* A vector's entries are permuted as a matrix's rows are. */
+    /* A vector is permuted like the rows of a matrix. */
     bool is_vector = a->n_dims == 1;
     uint64_t rows = is_vector ? a->ne[0] : tensor_rows(a), cols = is_vector ? 1 : a->ne[0];
 
@@ -212,7 +213,7 @@ static void a_snapshot_is_the_model_of_its_gguf_file(void **state)
         const struct tensor_info *b = &gguf->tensors[i], *a = catalogue_find(hf, b->name);
 
         if (strncmp(b->name, "rope_f", 6) == 0)
-            continue; /* made by the converter, compared with the hyper-parameters */
+            continue; /* computed by the converter; compared with the hyper-parameters */
         if (a == NULL)
             fail_msg("%s is not in the snapshot", b->name);
         assert_true(a->is_text && b->is_text);
@@ -228,7 +229,7 @@ static void a_snapshot_is_the_model_of_its_gguf_file(void **state)
     catalogue_close(gguf);
 }
 
-static void towers_are_left_out_of_every_sum(void **state)
+static void towers_count_in_no_sum(void **state)
 {
     struct catalogue *c = open_model("gemma4-tiny-hf");
     uint64_t n = 0, bytes = 0;
@@ -264,7 +265,7 @@ static void generation_settings_come_from_their_own_file(void **state)
     catalogue_close(c);
 }
 
-static void a_window_in_mistrals_config_holds_for_every_layer(void **state)
+static void a_window_in_mistrals_config_applies_to_every_layer(void **state)
 {
     struct catalogue *c = open_model("mistral-tiny-hf");
 
@@ -275,7 +276,7 @@ static void a_window_in_mistrals_config_holds_for_every_layer(void **state)
     catalogue_close(c);
 }
 
-static void the_factor_of_scores_is_the_configs(void **state)
+static void the_scale_of_scores_comes_from_the_config(void **state)
 {
     struct catalogue *c = open_model("gemma2-tiny-hf");
 
@@ -284,7 +285,7 @@ static void the_factor_of_scores_is_the_configs(void **state)
     catalogue_close(c);
 }
 
-static void one_of_its_files_names_the_snapshot(void **state)
+static void any_file_of_a_snapshot_names_it(void **state)
 {
     struct catalogue *a = open_model("llama-tiny-hf/model-00001-of-00002.safetensors");
     struct catalogue *b = open_model("llama-tiny-hf/model.safetensors.index.json");
@@ -297,8 +298,8 @@ static void one_of_its_files_names_the_snapshot(void **state)
     catalogue_close(b);
 }
 
-/* The names of the files are read before their tensors and count in the same room. */
-static void the_index_takes_room_of_the_header(void **state)
+/* The names of the files are read before their tensors and count toward the same limit. */
+static void the_index_counts_toward_the_limit_of_headers(void **state)
 {
     struct catalogue *c = open_model("llama-tiny-hf");
     struct header_room room = { 0 };
@@ -334,7 +335,7 @@ static void a_cancelled_vocabulary_is_not_read(void **state)
     catalogue_close(c);
 }
 
-/* A folder for links into the conformance models; removed by remove_cache. */
+/* A folder for links into the conformance models; remove_cache removes it. */
 static char cache[256];
 
 static void link_into_cache(const char *dir, const char *name, const char *target)
@@ -388,7 +389,7 @@ static struct catalogue *open_in_cache(const char *name)
     return c;
 }
 
-static void the_hubs_cache_is_read_in_place(void **state)
+static void the_cache_of_the_hub_is_read_in_place(void **state)
 {
     static const char *const dirs[] = { "models--acme--tiny-7b", "models--acme--tiny-7b/blobs",
                                         "models--acme--tiny-7b/snapshots",
@@ -415,7 +416,8 @@ static void the_hubs_cache_is_read_in_place(void **state)
     catalogue_close(c);
 }
 
-/* Folders of every shape give a name; only those of the hub's cache give the repository's. */
+/* Every folder gives a name.  Only folders of the hub's cache give the name of the
+ * repository. */
 static void a_folder_of_any_name_gives_a_name(void **state)
 {
     static const struct {
@@ -461,7 +463,7 @@ static void a_folder_of_any_name_gives_a_name(void **state)
     }
 }
 
-static void a_blob_without_a_suffix_is_told_by_its_content(void **state)
+static void a_blob_without_a_suffix_is_recognised_by_its_content(void **state)
 {
     static const char *const dirs[] = { "blobs", NULL };
     struct catalogue *c = open_model("llama-tiny.gguf");
@@ -475,7 +477,7 @@ static void a_blob_without_a_suffix_is_told_by_its_content(void **state)
     catalogue_close(c);
 }
 
-/* Returns the cached pages of the file fd; -1 if the kernel does not report them. */
+/* Returns the number of cached pages of file fd; -1 if the kernel does not report it. */
 static long cached_pages(int fd)
 {
     struct {
@@ -488,7 +490,7 @@ static long cached_pages(int fd)
     return syscall(451, fd, &range, &count, 0) == 0 ? (long)count.cache : -1;
 }
 
-/* A copy, written through to the disk and out of the page cache. */
+/* Make a copy, write it to the disk, and drop it from the page cache. */
 static int copy_cold(const char *from, const char *to)
 {
     char bytes[65536];
@@ -518,7 +520,7 @@ static void opening_leaves_no_page_in_the_cache(void **state)
     make_cache(dirs);
     snprintf(to, sizeof to, "%s/d/copy.gguf", cache);
     fd = copy_cold(from, to);
-    if (cached_pages(fd) != 0) { /* kept in memory by its file system, or unknown */
+    if (cached_pages(fd) != 0) { /* unknown, or its file system keeps it in memory */
         close(fd);
         skip();
     }
@@ -528,7 +530,7 @@ static void opening_leaves_no_page_in_the_cache(void **state)
     close(fd);
 }
 
-static void an_assistant_says_what_it_is(void **state)
+static void an_assistant_model_is_named(void **state)
 {
     static const char *const names[] = { "gemma4-tiny-assistant-hf",
                                          "gemma4-tiny-assistant.gguf" };
@@ -557,18 +559,19 @@ int main(void)
 {
     enum { N = sizeof pairs / sizeof pairs[0] };
     static const struct CMUnitTest others[] = {
-        cmocka_unit_test(towers_are_left_out_of_every_sum),
+        cmocka_unit_test(towers_count_in_no_sum),
         cmocka_unit_test(generation_settings_come_from_their_own_file),
-        cmocka_unit_test(a_window_in_mistrals_config_holds_for_every_layer),
-        cmocka_unit_test(the_factor_of_scores_is_the_configs),
-        cmocka_unit_test(one_of_its_files_names_the_snapshot),
-        cmocka_unit_test(the_index_takes_room_of_the_header),
+        cmocka_unit_test(a_window_in_mistrals_config_applies_to_every_layer),
+        cmocka_unit_test(the_scale_of_scores_comes_from_the_config),
+        cmocka_unit_test(any_file_of_a_snapshot_names_it),
+        cmocka_unit_test(the_index_counts_toward_the_limit_of_headers),
         cmocka_unit_test(a_cancelled_vocabulary_is_not_read),
-        cmocka_unit_test_teardown(the_hubs_cache_is_read_in_place, remove_cache),
+        cmocka_unit_test_teardown(the_cache_of_the_hub_is_read_in_place, remove_cache),
         cmocka_unit_test_teardown(a_folder_of_any_name_gives_a_name, remove_cache),
-        cmocka_unit_test_teardown(a_blob_without_a_suffix_is_told_by_its_content, remove_cache),
+        cmocka_unit_test_teardown(a_blob_without_a_suffix_is_recognised_by_its_content,
+                                  remove_cache),
         cmocka_unit_test_teardown(opening_leaves_no_page_in_the_cache, remove_cache),
-        cmocka_unit_test(an_assistant_says_what_it_is),
+        cmocka_unit_test(an_assistant_model_is_named),
     };
     struct CMUnitTest tests[N];
     int failed;

@@ -1,4 +1,4 @@
-/* Chats on disk: what is written, what survives, what is refused. */
+/* Chats on disk: the format, damaged files, and refusals. */
 #include "config.h"
 
 #include <sys/resource.h>
@@ -100,7 +100,7 @@ static void expect(const struct store *s, uint32_t item, enum store_kind kind,
     store_text_free(&t);
 }
 
-/* The whole file, for free(). */
+/* Returns the whole file; the caller frees it. */
 static char *slurp(const char *path, size_t *n)
 {
     struct stat st;
@@ -126,7 +126,7 @@ static void spill(const char *path, const char *s, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
-static void a_chat_in_which_nothing_was_said_leaves_nothing(void **state)
+static void a_chat_without_messages_leaves_no_file(void **state)
 {
     struct store *s = begin();
     struct store_entry *all;
@@ -144,7 +144,7 @@ static void a_chat_in_which_nothing_was_said_leaves_nothing(void **state)
     assert_int_equal(n, 0);
 }
 
-static void what_was_said_is_read_again(void **state)
+static void saved_messages_are_read_again(void **state)
 {
     struct store *s = begin();
     struct mw_receipt whole = receipt;
@@ -184,7 +184,7 @@ static void what_was_said_is_read_again(void **state)
     store_close(s);
 }
 
-/* Times become T. */
+/* Replace times by T. */
 static void blank_times(char *s)
 {
     for (char *p = s; (p = strstr(p, "\":\"20")) != NULL;) {
@@ -226,7 +226,7 @@ static void the_file_can_be_read_by_a_person_and_harms_no_terminal(void **state)
     free(all);
 }
 
-/* Something of everything, with an answer that is being written. */
+/* Write one of each kind of line, and an answer that is still being written. */
 static void talk(struct store *s)
 {
     say(s, "first \xe4\xb8\xad \xf0\x9f\x98\x80 \x1b \"");
@@ -245,7 +245,7 @@ static bool is_beginning(const char *whole, const char *s)
     return strncmp(whole, s, strlen(s)) == 0;
 }
 
-static void a_program_that_is_killed_loses_only_what_was_not_written(void **state)
+static void a_killed_program_loses_only_text_that_was_not_written(void **state)
 {
     static const char answer[] = "one \xf0\x9f\x98\x80 two\n\x7f\xf3\xa0\x80\xa1";
     static const char last[] = "an answer that is not over \xe4\xb8\xad\xf3\xa0\x80\xa1";
@@ -283,7 +283,7 @@ static void a_program_that_is_killed_loses_only_what_was_not_written(void **stat
             store_text_free(&t);
             assert_int_equal(store_item(s, 4)->done, MW_DONE_CANCELLED);
         }
-        /* It goes on, and is whole. */
+        /* The next start continues it, and nothing is missing. */
         say(s, "more");
         store_close(s);
         ok(store_open(&s, path, &e));
@@ -294,7 +294,7 @@ static void a_program_that_is_killed_loses_only_what_was_not_written(void **stat
     free(all);
 }
 
-static void a_tail_of_rubbish_is_left_out(void **state)
+static void rubbish_at_the_end_is_ignored(void **state)
 {
     struct store *s = begin();
     char path[4096];
@@ -307,7 +307,7 @@ static void a_tail_of_rubbish_is_left_out(void **state)
     f = fopen(path, "a");
     assert_non_null(f);
     for (int i = 0; i < 5000; i++)
-        fputc('\0', f); /* what a loss of power can leave */
+        fputc('\0', f); /* as a power failure can leave */
     fclose(f);
     ok(store_open(&s, path, &e));
     assert_int_equal(store_count(s), 1);
@@ -378,7 +378,7 @@ static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
     }
 }
 
-static void a_long_message_lies_in_lines_that_can_be_read_back(void **state)
+static void a_long_message_is_split_into_lines(void **state)
 {
     enum { LONG = 3000000 };
     struct store *s = begin();
@@ -403,7 +403,7 @@ static void a_long_message_lies_in_lines_that_can_be_read_back(void **state)
     free(text);
 }
 
-static void one_chat_is_open_once(void **state)
+static void a_chat_can_be_open_only_once(void **state)
 {
     struct store *s = begin(), *other;
 
@@ -415,7 +415,7 @@ static void one_chat_is_open_once(void **state)
     store_close(s);
 }
 
-static void what_does_not_fit_on_the_disk_is_written_later(void **state)
+static void text_that_does_not_fit_the_disk_is_written_later(void **state)
 {
     struct store *s = begin();
     struct rlimit was, small;
@@ -444,7 +444,7 @@ static void what_does_not_fit_on_the_disk_is_written_later(void **state)
 }
 
 /* A disk that stays full must not fill the memory. */
-static void a_full_disk_leaves_room_for_one_mebibyte_of_text(void **state)
+static void a_full_disk_lets_one_mebibyte_of_text_wait(void **state)
 {
     struct store *s = begin();
     struct rlimit was, small;
@@ -517,7 +517,7 @@ static void refuses(void **state)
     assert_string_equal(text, want);
 }
 
-static void a_line_beyond_all_measure_is_refused(void **state)
+static void a_line_that_is_too_long_is_refused(void **state)
 {
     char path[128], text[700];
     struct store *s;
@@ -538,7 +538,7 @@ static void a_line_beyond_all_measure_is_refused(void **state)
     assert_non_null(strstr(text, "line 2: is longer than 2097152 bytes"));
 }
 
-static void what_is_not_known_is_passed_over(void **state)
+static void unknown_lines_are_skipped(void **state)
 {
     static const char file[] = HEAD
         "{\"future\":{\"text\":[1,2,{\"a\":null}]},\"role\":\"user\",\"text\":\"x\"}\n"
@@ -557,7 +557,7 @@ static void what_is_not_known_is_passed_over(void **state)
     store_close(s);
 }
 
-static void a_name_that_is_no_file_is_refused(void **state)
+static void a_name_that_is_not_a_file_is_refused(void **state)
 {
     struct store *s;
     char path[128];
@@ -659,7 +659,7 @@ static void a_chat_is_exported(void **state)
     snprintf(path, sizeof path, "%s/out.JSON", dir);
     assert_int_equal(store_format_of(path), STORE_JSON);
     ok(store_export(s, path, STORE_JSON, false, &e));
-    /* A file that is there keeps its content until it may be replaced. */
+    /* An existing file keeps its content until replacing is allowed. */
     assert_int_equal(store_export(s, path, STORE_MARKDOWN, false, &e), -1);
     assert_int_equal(e.sys, EEXIST);
     e = (struct err)ERR_INIT;
@@ -679,20 +679,20 @@ static void a_chat_is_exported(void **state)
 int main(void)
 {
     const struct CMUnitTest fixed[] = {
-        TEST(a_chat_in_which_nothing_was_said_leaves_nothing),
-        TEST(what_was_said_is_read_again),
+        TEST(a_chat_without_messages_leaves_no_file),
+        TEST(saved_messages_are_read_again),
         TEST(the_file_can_be_read_by_a_person_and_harms_no_terminal),
-        TEST(a_program_that_is_killed_loses_only_what_was_not_written),
-        TEST(a_tail_of_rubbish_is_left_out),
+        TEST(a_killed_program_loses_only_text_that_was_not_written),
+        TEST(rubbish_at_the_end_is_ignored),
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
         TEST(an_answer_that_is_interrupted_or_continued_is_one),
-        TEST(a_long_message_lies_in_lines_that_can_be_read_back),
-        TEST(one_chat_is_open_once),
-        TEST(what_does_not_fit_on_the_disk_is_written_later),
-        TEST(a_full_disk_leaves_room_for_one_mebibyte_of_text),
-        TEST(a_line_beyond_all_measure_is_refused),
-        TEST(what_is_not_known_is_passed_over),
-        TEST(a_name_that_is_no_file_is_refused),
+        TEST(a_long_message_is_split_into_lines),
+        TEST(a_chat_can_be_open_only_once),
+        TEST(text_that_does_not_fit_the_disk_is_written_later),
+        TEST(a_full_disk_lets_one_mebibyte_of_text_wait),
+        TEST(a_line_that_is_too_long_is_refused),
+        TEST(unknown_lines_are_skipped),
+        TEST(a_name_that_is_not_a_file_is_refused),
         TEST(chats_are_listed_newest_first),
         TEST(a_long_first_message_still_has_a_title),
         TEST(a_chat_is_exported),

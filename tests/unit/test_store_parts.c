@@ -1,5 +1,5 @@
-/* Chats of more items than are kept in memory: all of them can be read, in the order and with
- * the numbers that they were said with, whatever was taken back in between. */
+/* Chats with more items than memory keeps: all of them can be read in their order and with
+ * their numbers, after any number of rewinds. */
 #include "config.h"
 
 #include <sys/stat.h>
@@ -151,7 +151,7 @@ static void reopen(void)
     ok(store_open(&store, path, &e));
 }
 
-/* Exchanges, steps back of any size, answers that go on, and a look at all of it. */
+/* Random messages, rewinds and continued answers; then everything is checked. */
 static void talk(void)
 {
     for (int round = 0; round < 12; round++) {
@@ -181,7 +181,7 @@ static int end(void **state)
     return 0;
 }
 
-static void every_item_can_be_read_whatever_was_taken_back(void **state)
+static void every_item_can_be_read_after_rewinds(void **state)
 {
     (void)state;
     begin();
@@ -190,7 +190,7 @@ static void every_item_can_be_read_whatever_was_taken_back(void **state)
     reopen();
     check(1);
     ok(store_queue(store, "later", 5, &e));
-    rewind_to(1); /* what waits is not taken back with the rest */
+    rewind_to(1); /* queued messages are not rewound */
     reopen();
     check(1);
     assert_int_equal(store_queue_count(store), 1);
@@ -226,7 +226,7 @@ static void a_chat_that_is_written_again_has_every_item(void **state)
     check(1);
 }
 
-static void items_keep_their_numbers_when_their_lines_are_lost(void **state)
+static void items_keep_their_numbers_if_lines_are_lost(void **state)
 {
     uint32_t n_lost, count, item;
 
@@ -249,7 +249,7 @@ static void items_keep_their_numbers_when_their_lines_are_lost(void **state)
     assert_int_equal(item, count);
 }
 
-/* Whether line n (from 1) of a file contains text. */
+/* Returns whether line n (from 1) of a file contains text. */
 static bool file_has_in_line(const char *path, int n, const char *text)
 {
     char line[256] = "";
@@ -281,7 +281,7 @@ static void a_chat_that_is_not_saved_keeps_its_newest_text(void **state)
         store_text_free(&t);
     }
     oldest = store_oldest(store);
-    assert_in_range(5000 - oldest, 25, 52); /* half of STORE_MEMORY_BYTES, to all of it */
+    assert_in_range(5000 - oldest, 25, 52); /* from half of STORE_MEMORY_BYTES to all of it */
     assert_int_equal(store_text(store, oldest - 1, &t, &e), -1);
     ok(store_text(store, oldest, &t, &e));
     assert_int_equal(strtoul(t.text, NULL, 10), oldest);
@@ -334,7 +334,7 @@ static int make_dir(void **state)
 {
     (void)state;
     setlocale(LC_CTYPE, "C.UTF-8");
-    /* Every exchange is synced: a file system in memory has nothing to wait for. */
+    /* Every message is synced, so use a file system in memory. */
     strcpy(dir, "/dev/shm/memwall-parts.XXXXXX");
     if (mkdtemp(dir) != NULL)
         return 0;
@@ -345,11 +345,11 @@ static int make_dir(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(every_item_can_be_read_whatever_was_taken_back, end),
+        cmocka_unit_test_teardown(every_item_can_be_read_after_rewinds, end),
         cmocka_unit_test_teardown(a_chat_that_is_written_again_has_every_item, end),
         cmocka_unit_test_teardown(a_chat_that_is_not_saved_keeps_its_newest_text, end),
         cmocka_unit_test_teardown(only_the_beginning_of_a_long_text_is_read, end),
-        cmocka_unit_test_teardown(items_keep_their_numbers_when_their_lines_are_lost, end),
+        cmocka_unit_test_teardown(items_keep_their_numbers_if_lines_are_lost, end),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_all);

@@ -1,4 +1,4 @@
-/* Chats on disk while other programs spoil their files, and messages that wait. */
+/* Saved chats whose files are changed by other programs, and queued messages. */
 #include "config.h"
 
 #include <sys/stat.h>
@@ -62,7 +62,7 @@ static void piece(const char *text, bool is_thinking)
     ok(store_piece(store, text, strlen(text), is_thinking, false, NULL, &e));
 }
 
-/* A question, an answer that is over, and another that has begun. */
+/* Add a question, a complete answer, and the start of another. */
 static void talk(void)
 {
     ok(store_add(store, STORE_SYSTEM, "be brief", 8, NULL, &e));
@@ -74,7 +74,7 @@ static void talk(void)
     piece("second", false);
 }
 
-/* Item number is text; thinking may be NULL. */
+/* Assert that item number has this text; thinking may be NULL. */
 static void expect(uint32_t number, const char *thinking, const char *text)
 {
     struct store_text t;
@@ -100,7 +100,7 @@ static void expect_talk(const char *second_answer)
     expect(4, NULL, second_answer);
 }
 
-/* The file as the next start sees it. */
+/* Open the file again, as the next start does. */
 static void reopen(void)
 {
     char path[4096];
@@ -186,7 +186,7 @@ static void a_cut_file_is_left_alone_and_the_chat_goes_to_another(void **state)
     expect_talk("second answer");
 }
 
-static void lines_of_others_are_not_written_over(void **state)
+static void lines_of_other_programs_are_not_overwritten(void **state)
 {
     char path[4096], line[64] = "";
     FILE *f;
@@ -230,7 +230,7 @@ static void a_moved_file_stays_where_it_is(void **state)
     expect(5, NULL, "third question");
 }
 
-/* Only the end is kept in memory: what was before it goes with the file. */
+/* Memory keeps only the end.  The text before it is lost with the file. */
 static void a_long_chat_that_is_cut_keeps_its_end_and_its_numbers(void **state)
 {
     static char text[100001];
@@ -265,7 +265,7 @@ static void a_long_chat_that_is_cut_keeps_its_end_and_its_numbers(void **state)
     expect(60, NULL, "on we go");
 }
 
-/* ---- messages that wait ---- */
+/* ---- queued messages ---- */
 
 static void expect_queued(uint32_t i, const char *text)
 {
@@ -277,7 +277,7 @@ static void expect_queued(uint32_t i, const char *text)
     store_text_free(&t);
 }
 
-static void a_message_that_waits_is_in_the_file_at_once(void **state)
+static void a_queued_message_is_in_the_file_at_once(void **state)
 {
     char copy[80], command[4400];
 
@@ -286,7 +286,7 @@ static void a_message_that_waits_is_in_the_file_at_once(void **state)
     ok(store_queue(store, "a \"quoted\" one", 14, &e));
     ok(store_queue(store, "another", 7, &e));
     piece(" answer", false); /* its line continues after them */
-    /* As after kill -9: a copy of the file as it is now. */
+    /* As after kill -9: use a copy of the file as it is now. */
     snprintf(copy, sizeof copy, "%s/copy.jsonl", dir);
     snprintf(command, sizeof command, "cp %s %s", store_path(store), copy);
     assert_int_equal(system(command), 0);
@@ -299,7 +299,7 @@ static void a_message_that_waits_is_in_the_file_at_once(void **state)
     expect_queued(1, "another");
 }
 
-static void what_waited_is_sent_or_taken_back(void **state)
+static void queued_messages_are_sent_or_removed(void **state)
 {
     uint32_t item;
 
@@ -327,7 +327,7 @@ static void what_waited_is_sent_or_taken_back(void **state)
     assert_int_equal(store_queue_count(store), 0);
 }
 
-static void a_long_message_waits_in_several_lines(void **state)
+static void a_long_queued_message_takes_several_lines(void **state)
 {
     size_t n = STORE_MAX_LINE / 4;
     char *text = malloc(n + 1);
@@ -345,7 +345,7 @@ static void a_long_message_waits_in_several_lines(void **state)
     free(text);
 }
 
-static void what_waits_survives_the_loss_of_the_file(void **state)
+static void queued_messages_survive_the_loss_of_the_file(void **state)
 {
     (void)state;
     talk();
@@ -359,7 +359,7 @@ static void what_waits_survives_the_loss_of_the_file(void **state)
     expect_queued(1, "even later");
 }
 
-static void too_many_are_refused_and_passed_over(void **state)
+static void too_many_queued_messages_are_refused_and_skipped(void **state)
 {
     char path[80];
     FILE *f;
@@ -415,14 +415,14 @@ int main(void)
         TEST(a_removed_file_is_written_again_under_its_name),
         TEST(a_removed_folder_is_made_again),
         TEST(a_cut_file_is_left_alone_and_the_chat_goes_to_another),
-        TEST(lines_of_others_are_not_written_over),
+        TEST(lines_of_other_programs_are_not_overwritten),
         TEST(a_moved_file_stays_where_it_is),
         TEST(a_long_chat_that_is_cut_keeps_its_end_and_its_numbers),
-        TEST(a_message_that_waits_is_in_the_file_at_once),
-        TEST(what_waited_is_sent_or_taken_back),
-        TEST(a_long_message_waits_in_several_lines),
-        TEST(what_waits_survives_the_loss_of_the_file),
-        TEST(too_many_are_refused_and_passed_over),
+        TEST(a_queued_message_is_in_the_file_at_once),
+        TEST(queued_messages_are_sent_or_removed),
+        TEST(a_long_queued_message_takes_several_lines),
+        TEST(queued_messages_survive_the_loss_of_the_file),
+        TEST(too_many_queued_messages_are_refused_and_skipped),
         TEST(a_chat_in_memory_can_be_read_and_exported),
     };
 

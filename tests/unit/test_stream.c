@@ -1,4 +1,4 @@
-/* The stream: whatever the options, a pass gives exactly the bytes of the files. */
+/* The stream: with any options, a pass delivers exactly the bytes of the files. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -52,7 +52,8 @@ static uint64_t all_bytes(const struct stream_model *m)
     return bytes;
 }
 
-/* Opens with what a plan would give; false: no direct reads on this file system. */
+/* Open a stream with settings that a plan would give.  Returns false if the file system has no
+ * direct reads. */
 static bool open_stream(struct stream **out, const struct stream_model *m,
                         const struct mode *mode, size_t target, uint32_t depth,
                         struct stream_options *o)
@@ -75,7 +76,8 @@ static bool open_stream(struct stream **out, const struct stream_model *m,
     return true;
 }
 
-/* Take blocks in order, up to `hold` of them at once, until the pass or `blocks` end. */
+/* Take blocks in order, holding at most `hold` at once, until the end of the pass or after
+ * `blocks` of them. */
 static void run_pass(struct stream *s, const struct stream_model *m, bool is_prompt,
                      uint64_t blocks, uint32_t hold)
 {
@@ -101,14 +103,14 @@ static void run_pass(struct stream *s, const struct stream_model *m, bool is_pro
         assert_true(row <= m->spans[span].n_row);
         if (++n_taken < hold)
             continue;
-        /* Looked at as late as possible: nobody may have written there since. */
+        /* Check as late as possible that nobody has written there. */
         assert_true(model_holds(m, &taken[0]));
         stream_give(s, &taken[0]);
         memmove(taken, taken + 1, --n_taken * sizeof taken[0]);
     }
     for (uint32_t i = 0; i < n_taken; i++) {
         assert_true(model_holds(m, &taken[i]));
-        if (n != blocks) /* ended early, some are not given back */
+        if (n != blocks) /* a pass that ends early keeps some blocks */
             stream_give(s, &taken[i]);
     }
     no_error(stream_pass_end(s, &e), &e);
@@ -136,7 +138,7 @@ static void look_up(struct stream *s, const struct stream_model *m, size_t n)
             rows[i].file = rows[i - 1].file;
             rows[i].offset = rows[i - 1].offset - rows[i].bytes;
         }
-        /* Often where it may be read to without a copy. */
+        /* Often a place that can be read to without a copy. */
         memory[i] = aligned_alloc(4096, align_up(rows[i].bytes, 4096) + 4096);
         rows[i].dst =
             (unsigned char *)memory[i] + (model_random(2) ? rows[i].offset % 4096 : 0);
@@ -165,7 +167,7 @@ static void change_memory(struct stream *s, struct stream_options *o, uint64_t a
         int result = stream_set_memory(s, n_slot, o->pinned_bytes, &e);
 
         if (result != 0 && e.code == ERR_BUDGET && n_slot == 0) {
-            /* Not everything fits: nothing has changed. */
+            /* It does not fit, so nothing has changed. */
             o->pinned_bytes = UINT64_MAX;
             return;
         }
@@ -208,7 +210,7 @@ static void one_session(struct stream_model *m, const struct mode *mode)
     stream_close(s);
 }
 
-static void gives_the_bytes_of_the_files(void **state)
+static void delivers_the_bytes_of_the_files(void **state)
 {
     const struct mode *mode = *state;
     struct stream_model m;
@@ -223,7 +225,7 @@ static void gives_the_bytes_of_the_files(void **state)
     model_remove(&m);
 }
 
-/* Three layers in two files, the last one is not of the prompt. */
+/* Three layers in two files.  The prompt does not use the last layer. */
 static void three_layers(struct stream_model *m)
 {
     m->n_span = 6;
@@ -257,8 +259,8 @@ static void the_counters_add_up(void **state)
     run_pass(s, &m, true, UINT64_MAX, 1);
     no_error(stream_set_memory(s, o.n_slot, 200000, &e), &e);
     run_pass(s, &m, false, UINT64_MAX, 1);
-    /* Pinned and filled: from now on a pass reads the rest only.  The reader has to stand
-     * for the counters to be compared. */
+    /* All pinned blocks are filled: from now on a pass reads only the others.  The reader must
+     * be stopped before counters are compared. */
     no_error(stream_set_memory(s, o.n_slot, 200000, &e), &e);
     stream_close(s);
     before = 0;
@@ -266,7 +268,7 @@ static void the_counters_add_up(void **state)
         before += counter_get(&telemetry.layer[i].read_bytes);
         timed += counter_get(&telemetry.layer[i].read_ns) > 0;
     }
-    /* Where the reader stood when it was stopped, the next pass may just have begun. */
+    /* The reader was stopped at any place, so the next pass may have just begun. */
     assert_true(timed > 0);
     assert_int_equal(before, counter_get(&telemetry.bytes_read));
     assert_true(before >= 3 * 300000 - 100000);
@@ -276,7 +278,7 @@ static void the_counters_add_up(void **state)
     model_remove(&m);
 }
 
-static void what_is_pinned_is_read_once(void **state)
+static void pinned_blocks_are_read_once(void **state)
 {
     struct stream_options o = { .n_slot = 0 };
     struct stream_model m;
@@ -337,7 +339,7 @@ static void io_is_chosen_for_a_reason(void **state)
     model_make(&m, 1000000);
     if (!open_stream(&s, &m, &mode, 20000, SHAPE_DEPTH_MIN, &o) ||
         strstr(stream_io_reason(s), "not possible") != NULL)
-        skip(); /* no direct reads here */
+        skip(); /* the file system has no direct reads */
     assert_int_equal(strncmp(stream_io_name(s), c->choice, strlen(c->choice)), 0);
     assert_int_equal(strncmp(stream_io_reason(s), c->reason, strlen(c->reason)), 0);
     run_pass(s, &m, false, UINT64_MAX, 1);
@@ -345,7 +347,7 @@ static void io_is_chosen_for_a_reason(void **state)
     model_remove(&m);
 }
 
-static void options_that_cannot_be_are_refused(void **state)
+static void impossible_options_are_refused(void **state)
 {
     struct stream_options good = { .io = STREAM_BUFFERED, .n_slot = 2 }, o;
     struct stream_model m;
@@ -384,16 +386,16 @@ int main(void)
     enum { MODES = sizeof modes / sizeof modes[0] };
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(the_counters_add_up),
-        cmocka_unit_test(what_is_pinned_is_read_once),
-        cmocka_unit_test(options_that_cannot_be_are_refused),
+        cmocka_unit_test(pinned_blocks_are_read_once),
+        cmocka_unit_test(impossible_options_are_refused),
     };
     enum { COMPARED = sizeof comparisons / sizeof comparisons[0] };
     enum { OTHERS = sizeof others / sizeof others[0] };
     struct CMUnitTest tests[MODES + COMPARED + OTHERS];
 
     for (size_t i = 0; i < MODES; i++)
-        tests[i] = (struct CMUnitTest){ modes[i].name, gives_the_bytes_of_the_files, NULL, NULL,
-                                        &modes[i] };
+        tests[i] = (struct CMUnitTest){ modes[i].name, delivers_the_bytes_of_the_files, NULL,
+                                        NULL, &modes[i] };
     for (size_t i = 0; i < COMPARED; i++)
         tests[MODES + i] = (struct CMUnitTest){ comparisons[i].name, io_is_chosen_for_a_reason,
                                                 NULL, NULL, &comparisons[i] };

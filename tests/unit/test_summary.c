@@ -1,4 +1,5 @@
-/* The sums of a model, against figures computed apart from its tensor table. */
+/* The totals of a model, compared with figures that were computed from its tensor table
+ * separately. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -30,7 +31,7 @@ static struct catalogue *open_model(const char *name, bool bare)
     return c;
 }
 
-static void keys_and_values_of_shared_layers_count_nowhere(void **state)
+static void keys_and_values_of_shared_layers_do_not_count(void **state)
 {
     struct catalogue *c = open_model("gemma4-tiny.gguf", false);
 
@@ -74,7 +75,7 @@ static void a_token_reads_only_the_experts_it_uses(void **state)
     catalogue_close(c);
 }
 
-static void an_own_head_is_read_and_the_embedding_looked_up(void **state)
+static void a_separate_head_is_read_and_the_embedding_looked_up(void **state)
 {
     struct catalogue *c = open_model("llama-tiny.gguf", false);
 
@@ -109,7 +110,7 @@ static void bytes_by_type_add_up(void **state)
     catalogue_close(c);
 }
 
-static void a_snapshots_sums_are_those_of_its_gguf_file(void **state)
+static void a_snapshot_has_the_same_totals_as_its_gguf_file(void **state)
 {
     struct catalogue *c = open_model("gemma4-tiny2.gguf", false);
     struct summary gguf = s;
@@ -126,7 +127,7 @@ static void a_snapshots_sums_are_those_of_its_gguf_file(void **state)
     catalogue_close(c);
 }
 
-static void every_tensor_says_what_it_is_for(void **state)
+static void every_tensor_has_a_use(void **state)
 {
     struct catalogue *c = open_model("gemma4-moe-tiny.gguf", false);
 
@@ -148,7 +149,7 @@ static void every_tensor_says_what_it_is_for(void **state)
     catalogue_close(c);
 }
 
-static void what_is_no_model_still_has_types(void **state)
+static void a_file_that_is_not_a_model_still_has_types(void **state)
 {
     struct catalogue *c = open_model("gemma4-tiny-assistant.gguf", true);
 
@@ -163,13 +164,13 @@ static void what_is_no_model_still_has_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_and_values_of_shared_layers_count_nowhere),
+        cmocka_unit_test(keys_and_values_of_shared_layers_do_not_count),
         cmocka_unit_test(a_token_reads_only_the_experts_it_uses),
-        cmocka_unit_test(an_own_head_is_read_and_the_embedding_looked_up),
+        cmocka_unit_test(a_separate_head_is_read_and_the_embedding_looked_up),
         cmocka_unit_test(bytes_by_type_add_up),
-        cmocka_unit_test(a_snapshots_sums_are_those_of_its_gguf_file),
-        cmocka_unit_test(every_tensor_says_what_it_is_for),
-        cmocka_unit_test(what_is_no_model_still_has_types),
+        cmocka_unit_test(a_snapshot_has_the_same_totals_as_its_gguf_file),
+        cmocka_unit_test(every_tensor_has_a_use),
+        cmocka_unit_test(a_file_that_is_not_a_model_still_has_types),
     };
 
     return cmocka_run_group_tests_name("summary", tests, NULL, NULL);

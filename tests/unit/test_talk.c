@@ -21,10 +21,10 @@
 #include "ui/text/sheet.h"
 
 static struct talk *t;
-static char said[8192]; /* notices and errors, a line each */
+static char said[8192]; /* notices and errors, one per line */
 static bool has_quit;
 
-/* ---- a front that writes down what is said ---- */
+/* ---- a front that records its calls ---- */
 
 static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
 {
@@ -140,8 +140,8 @@ static void pump_until(enum talk_state state)
     }
 }
 
-/* Until the conversation has n messages.  An answer may begin and end in one talk_pump(), so
- * the state TALK_ANSWERING may never be seen. */
+/* Wait until the conversation has n messages.  An answer may begin and end in one talk_pump(),
+ * so a test may never see the state TALK_ANSWERING. */
 static void pump_until_answered(size_t n)
 {
     while (talk_ledger(t)->n != n || talk_state(t) != TALK_READY) {
@@ -189,9 +189,9 @@ static void expect_said(const char *text)
         fail_msg("\"%s\" is not in: %s", text, said);
 }
 
-/* ---- what a message costs ---- */
+/* ---- the cost of a message ---- */
 
-static void attached_text_is_tokenized_once_and_not_all_of_it(void **state)
+static void attached_text_is_tokenized_once_and_in_part(void **state)
 {
     size_t n = 3000000;
     char *text = malloc(n + 1);
@@ -209,7 +209,7 @@ static void attached_text_is_tokenized_once_and_not_all_of_it(void **state)
     assert_true(fake_chat_encoded() - before <= 65536 + 50 * strlen("what is this?"));
 }
 
-static void a_long_line_is_not_tokenized_whole(void **state)
+static void a_long_line_is_tokenized_in_part(void **state)
 {
     size_t n = 2000000;
     char *text = malloc(n + 1);
@@ -231,7 +231,7 @@ static void a_long_line_is_not_tokenized_whole(void **state)
 static void a_change_is_in_force_when_the_engine_has_applied_it(void **state)
 {
     (void)state;
-    command_enter(t, "/ctx 2048"); /* the sheet is entered at once */
+    command_enter(t, "/ctx 2048"); /* press Enter on the sheet at once */
     assert_int_equal(talk_options(t)->engine.n_ctx, 2048);
     while (talk_plan(t)->n_ctx != 2048) {
         struct pollfd fd = { talk_fd(t), POLLIN, 0 };
@@ -257,7 +257,7 @@ static void a_message_waits_until_a_change_is_applied(void **state)
 
 /* ---- another model ---- */
 
-static void a_path_that_is_no_model_changes_nothing(void **state)
+static void a_path_that_is_not_a_model_changes_nothing(void **state)
 {
     (void)state;
     command_enter(t, "/model missing.gguf");
@@ -307,13 +307,13 @@ static void the_program_can_end_while_a_model_opens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(attached_text_is_tokenized_once_and_not_all_of_it,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(a_long_line_is_not_tokenized_whole, begin, end),
+        cmocka_unit_test_setup_teardown(attached_text_is_tokenized_once_and_in_part, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_long_line_is_tokenized_in_part, begin, end),
         cmocka_unit_test_setup_teardown(a_change_is_in_force_when_the_engine_has_applied_it,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_message_waits_until_a_change_is_applied, begin, end),
-        cmocka_unit_test_setup_teardown(a_path_that_is_no_model_changes_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_path_that_is_not_a_model_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_model_that_does_not_fit_gives_way_to_the_old_one,
                                         begin, end),
         cmocka_unit_test_setup_teardown(

@@ -1,4 +1,5 @@
-/* The block of counters: what is read together belongs together, no token is lost. */
+/* The block of counters: values that are read together belong together, and no token is
+ * lost. */
 #include "config.h"
 
 #include <pthread.h>
@@ -92,7 +93,7 @@ static void *decode(void *block)
     return NULL;
 }
 
-/* The reader copies while the writer writes; whatever it gets must be of one pass. */
+/* The reader copies while the writer writes.  Each copy must be of one pass. */
 static void a_reader_never_sees_half_a_token(void **state)
 {
     struct telemetry *t = *state;

@@ -1,6 +1,7 @@
 /*
- * Prompts through OpenBLAS, which rounds other than the kernels: the same bits whatever the
- * chunk, the threads and the budget, also after going back; and the choice between the two.
+ * Prompts through OpenBLAS, which rounds differently from the kernels: the bits are the same
+ * for every chunk, thread count and budget, also after going back.  Then the choice between the
+ * two.
  */
 #include "config.h"
 
@@ -50,7 +51,7 @@ static void new_ids(uint32_t *ids, uint32_t n, uint32_t n_vocab)
 
 /* --- chunks, threads, budgets --- */
 
-/* Two prompts and three tokens of an answer. */
+/* Evaluate two prompts and three tokens of an answer. */
 static void talk(struct mw_model *m, const struct mw_options *o, const uint32_t *ids,
                  uint32_t n_vocab, float *logits)
 {
@@ -83,7 +84,7 @@ static void bits_do_not_depend_on_chunk_threads_and_budget(void **state)
     mw_model_info(m, &info);
     assert_true(info.n_vocab <= N_VOCAB);
     new_ids(ids, 104, info.n_vocab);
-    /* Rotated rows need heads of 32 values or more. */
+    /* Rotation needs heads of 32 values or more. */
     for (int mode = 0; mode < (strstr(*state, "mix") != NULL ? 3 : 2); mode++) {
         bool exact = mode == 1;
         size_t bytes = 2 * info.n_vocab * sizeof(float);
@@ -122,7 +123,7 @@ struct side {
     uint64_t n_evaluated;
 };
 
-/* The tokens ids[0 .. n) are the text; the session evaluates what it does not hold. */
+/* Bring a session to ids[0 .. n): it evaluates what it does not hold. */
 static void bring(struct side *a, const uint32_t *ids, uint32_t keep, uint32_t n)
 {
     struct err e = ERR_INIT;
@@ -135,7 +136,7 @@ static void bring(struct side *a, const uint32_t *ids, uint32_t keep, uint32_t n
     a->n_evaluated += n - kept;
 }
 
-/* A session with copies of its rings evaluates less again than one without. */
+/* A session with copies of its rings evaluates less than one without. */
 static void bits_do_not_depend_on_copies_after_going_back(void **state)
 {
     struct mw_model *m = open_model(*state);
@@ -156,7 +157,7 @@ static void bits_do_not_depend_on_copies_after_going_back(void **state)
 
         if (keep + more + answer > N_CTX)
             keep = 0;
-        if (chance_below(&chance, 3) > 0) /* else the same text again, as far as there is one */
+        if (chance_below(&chance, 3) > 0) /* otherwise the same text again, if there is one */
             new_ids(ids + keep, more, info.n_vocab);
         n = keep + more;
         bring(&a, ids, keep, n);
@@ -193,7 +194,7 @@ static void openblas_is_chosen_where_it_is_much_faster(void **state)
     o.blas = MW_BLAS_AUTO;
     mw_products_list(m, &o, &p);
     assert_in_range(p.n, 1, MW_PRODUCTS_MAX);
-    assert_false(mw_products_use_blas(m, &o)); /* nothing is measured */
+    assert_false(mw_products_use_blas(m, &o)); /* nothing is measured yet */
     assert_int_equal(mw_plan(m, &o, &without, &e), 0);
     for (uint32_t i = 0; i < p.n; i++) {
         p.product[i].kernels_flops_s = 1e9;
@@ -209,7 +210,7 @@ static void openblas_is_chosen_where_it_is_much_faster(void **state)
     assert_int_equal(mw_plan(m, &o, &with, &e), 0);
     assert_in_range(with.row[MW_ROW_PROGRAM] - without.row[MW_ROW_PROGRAM], 5 * MIB, 200 * MIB);
     assert_true(with.row[MW_ROW_ACTIVATIONS] > without.row[MW_ROW_ACTIVATIONS]);
-    o.exact = !o.exact; /* measured for other products */
+    o.exact = !o.exact; /* the measured products are those of the other mode */
     assert_false(mw_products_use_blas(m, &o));
     o.exact = !o.exact;
     o.blas = MW_BLAS_NEVER;

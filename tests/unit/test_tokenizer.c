@@ -1,4 +1,4 @@
-/* Small vocabularies: the rules that reference data does not reach, and broken files. */
+/* Small vocabularies: rules that the reference data does not reach, and broken files. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void a_character_without_a_token_becomes_its_bytes(void **state)
     tokenizer_close(t);
 }
 
-static void spaces_have_bytes_where_the_block_is_no_token(void **state)
+static void spaces_become_bytes_if_their_block_is_not_a_token(void **state)
 {
     struct tokenizer *t = open_tiny(&(struct tiny){ .texts = "\"a\"" });
 
@@ -81,9 +81,9 @@ static void each_broken_sequence_becomes_one_replacement_character(void **state)
 
     (void)state;
     EXPECT(t, "a\xff\x61", F, F + 1, F);
-    EXPECT(t, "\xe2\x96", F + 1);                   /* cut off: one */
-    EXPECT(t, "\xe2\x96\x61", F + 1, F);            /* broken off: one */
-    EXPECT(t, "\xed\xa0\x80", F + 1, F + 1, F + 1); /* a surrogate is none */
+    EXPECT(t, "\xe2\x96", F + 1);                   /* a sequence that is cut off: one */
+    EXPECT(t, "\xe2\x96\x61", F + 1, F);            /* a sequence that is broken off: one */
+    EXPECT(t, "\xed\xa0\x80", F + 1, F + 1, F + 1); /* a surrogate is not a character */
     EXPECT(t, "\xf4\x90\x80\x80", F + 1, F + 1, F + 1, F + 1);
     EXPECT(t, "\xc0\xaf", F + 1, F + 1);
     tokenizer_close(t);
@@ -91,7 +91,7 @@ static void each_broken_sequence_becomes_one_replacement_character(void **state)
 
 static void merges_never_cross_a_cut_that_none_of_them_joins(void **state)
 {
-    /* b and c meet in no merge, a and b do, so "ab" "c" are found whatever is around. */
+    /* No merge joins b and c, but one joins a and b, so "ab" "c" are found in any context. */
     struct tokenizer *t =
         open_tiny(&(struct tiny){ .texts = "\"a\",\"b\",\"c\",\"ab\",\"ca\",\"abab\"",
                                   .merges = "\"c a\",\"a b\",\"ab ab\"" });
@@ -136,7 +136,7 @@ static void a_prepended_space_comes_before_every_segment(void **state)
     tokenizer_close(t);
 }
 
-static void metaspace_puts_a_space_where_none_is(void **state)
+static void metaspace_adds_a_missing_space(void **state)
 {
     struct tokenizer *t = open_tiny(&(struct tiny){
         .texts = SPACE_TEXTS,
@@ -189,16 +189,16 @@ static void added_tokens_match_leftmost_then_longest(void **state)
     (void)state;
     expect_ids(t, "<a><b>", 6, true, true, (const uint32_t[]){ 258 }, 1);
     expect_ids(t, "<a><c>", 6, true, true, (const uint32_t[]){ 257, '<', 'c', '>' }, 4);
-    /* Control tokens stay text where they are not wanted; user tokens match always. */
+    /* Control tokens stay text unless they are requested; user tokens always match. */
     EXPECT(t, "<a><b>", '<', F, '>', '<', 259);
-    /* One of the form of a control token is one, whatever the file says. */
+    /* A token with the form of a control token is one, even if the file says otherwise. */
     EXPECT(t, "<|x|>", '<', '|', 'x', '|', '>');
     assert_int_equal(tokenizer_kind(t, 260), TOKEN_CONTROL);
     assert_int_equal(tokenizer_kind(t, 259), TOKEN_USER);
     tokenizer_close(t);
 }
 
-static void strips_swallow_white_space_beside_a_token(void **state)
+static void strips_remove_white_space_beside_a_token(void **state)
 {
     struct tokenizer *t = open_tiny(&(struct tiny){
         .texts = "\"a\"",
@@ -244,7 +244,7 @@ static void words_and_numbers_are_cut_before_they_merge(void **state)
     tokenizer_close(t);
 }
 
-static void the_normal_form_is_made_first(void **state)
+static void text_is_normalized_first(void **state)
 {
     struct tokenizer *t =
         open_tiny(&(struct tiny){ .byte_level = true, .normalizer = "{\"type\":\"NFC\"}" });
@@ -293,7 +293,7 @@ static uint32_t next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* LONG_TEXT bytes of these parts in random order; malloc'ed. */
+/* Join parts in random order to LONG_TEXT bytes; the caller frees the text. */
 static char *mix(const char *const *parts, uint32_t seed)
 {
     char *text = malloc(LONG_TEXT + 64);
@@ -348,7 +348,7 @@ static void expect_same(const struct tokenizer *t, const char *text, size_t len,
     ids_free(&pieces);
 }
 
-static void pieces_of_characters_give_the_same_ids(void **state)
+static void text_that_is_cut_inside_characters_gives_the_same_ids(void **state)
 {
     static const char *const parts[] = {
         "ab",   "b ",           "  ",       "\n",  " a", "a",
@@ -382,7 +382,7 @@ static void pieces_of_characters_give_the_same_ids(void **state)
     }
 }
 
-/* Every pair of these bytes merges, so that ids show where pieces are cut. */
+/* Every pair of these bytes merges, so the ids show where the text is cut. */
 static struct tokenizer *open_all_pairs(void)
 {
     static const char *const letters[] = { "a", "B", "1", "s", "\u0120", "\u010a",
@@ -404,7 +404,7 @@ static struct tokenizer *open_all_pairs(void)
     return open_tiny(&(struct tiny){ .byte_level = true, .texts = texts, .merges = merges });
 }
 
-static void pieces_give_the_same_ids_with_every_pattern(void **state)
+static void text_in_pieces_gives_the_same_ids_with_every_pattern(void **state)
 {
     static const char *const names[] = { "llama3", "qwen2",  "qwen35",      "gpt2",   "smollm",
                                          "tekken", "gpt-4o", "deepseek-v3", "default" };
@@ -509,13 +509,13 @@ static void text_comes_out_in_whole_characters(void **state)
                "a");
     decode_all(t, (const uint32_t[]){ 0xe2, 0x96 }, 2, false, "\xef\xbf\xbd");
     decode_all(t, (const uint32_t[]){ 0x80, 0x80 }, 2, false, "\xef\xbf\xbd\xef\xbf\xbd");
-    decode_all(t, (const uint32_t[]){ 100000, F }, 2, false, "a"); /* no such id */
+    decode_all(t, (const uint32_t[]){ 100000, F }, 2, false, "a"); /* this id does not exist */
     assert_true(tokenizer_is_unusable(t, 259));
     assert_false(tokenizer_is_unusable(t, 258));
     tokenizer_close(t);
 }
 
-static void pieces_tell_their_length_when_the_room_is_short(void **state)
+static void pieces_report_their_length_if_the_buffer_is_too_small(void **state)
 {
     struct tokenizer *t = open_tiny(&(struct tiny){ .texts = "\"\u2581hello\"" });
     char buf[4] = "xxx";
@@ -532,8 +532,8 @@ static void pieces_tell_their_length_when_the_room_is_short(void **state)
 struct broken {
     const char *name;
     struct tiny tiny;
-    const char *text; /* instead of tiny: the file */
-    const char *want; /* in the message */
+    const char *text; /* the whole file, in place of tiny */
+    const char *want; /* part of the message */
 };
 
 #define ADDED(id, text) "{\"id\":" id ",\"content\":\"" text "\",\"special\":true}"
@@ -655,7 +655,7 @@ static void refuses(void **state)
     if (strstr(text, b->want) == NULL || strstr(text, "tokenizer") == NULL)
         fail_msg("said: %s", text);
     assert_null(strchr(text, '\n'));
-    vocab_info(c, &info, &e); /* counts alone: any result, no crash */
+    vocab_info(c, &info, &e); /* only the counts: any result, but no crash */
     tiny_close(c);
 }
 
@@ -666,22 +666,22 @@ int main(void)
     enum { N_BROKEN = sizeof broken_files / sizeof broken_files[0] };
     struct CMUnitTest tests[N_PLAIN + N_BROKEN] = {
         cmocka_unit_test(a_character_without_a_token_becomes_its_bytes),
-        cmocka_unit_test(spaces_have_bytes_where_the_block_is_no_token),
+        cmocka_unit_test(spaces_become_bytes_if_their_block_is_not_a_token),
         cmocka_unit_test(each_broken_sequence_becomes_one_replacement_character),
         cmocka_unit_test(merges_never_cross_a_cut_that_none_of_them_joins),
         cmocka_unit_test(a_prepended_space_comes_before_every_segment),
-        cmocka_unit_test(metaspace_puts_a_space_where_none_is),
+        cmocka_unit_test(metaspace_adds_a_missing_space),
         cmocka_unit_test(added_tokens_match_leftmost_then_longest),
-        cmocka_unit_test(strips_swallow_white_space_beside_a_token),
+        cmocka_unit_test(strips_remove_white_space_beside_a_token),
         cmocka_unit_test(a_whole_piece_may_be_a_token),
         cmocka_unit_test(words_and_numbers_are_cut_before_they_merge),
-        cmocka_unit_test(the_normal_form_is_made_first),
+        cmocka_unit_test(text_is_normalized_first),
         cmocka_unit_test(an_object_may_name_its_members_in_any_order),
-        cmocka_unit_test(pieces_of_characters_give_the_same_ids),
-        cmocka_unit_test(pieces_give_the_same_ids_with_every_pattern),
+        cmocka_unit_test(text_that_is_cut_inside_characters_gives_the_same_ids),
+        cmocka_unit_test(text_in_pieces_gives_the_same_ids_with_every_pattern),
         cmocka_unit_test(a_run_without_a_cut_is_bounded),
         cmocka_unit_test(text_comes_out_in_whole_characters),
-        cmocka_unit_test(pieces_tell_their_length_when_the_room_is_short),
+        cmocka_unit_test(pieces_report_their_length_if_the_buffer_is_too_small),
     };
 
     for (size_t i = 0; i < N_BROKEN; i++)

@@ -1,6 +1,7 @@
 /*
- * The transcript on a grid in memory: what is seen, how it scrolls, what is found.  Pictures
- * are in tests/data/chat; `make check UPDATE_GOLDEN=1` updates them.
+ * The transcript on a grid in memory: display, scrolling and search.
+ *
+ * Pictures are in tests/data/chat; `make check UPDATE_GOLDEN=1` updates them.
  */
 #include "config.h"
 
@@ -61,7 +62,7 @@ static struct picture pictures[] = {
     { "raw-60x40", 40, 60, false, false, true, false, false },
 };
 
-static void looks_as_it_looked(void **state)
+static void looks_as_before(void **state)
 {
     const struct picture *p = *state;
     struct transcript *t = conversation();
@@ -92,7 +93,7 @@ static void looks_as_it_looked(void **state)
     assert_true(fread(was, 1, (1 << 16) - 1, f) > 0);
     fclose(f);
     if (strcmp(is, was) != 0)
-        fail_msg("%s looks otherwise now:\n%s", p->name, is);
+        fail_msg("%s has changed:\n%s", p->name, is);
     free(text);
     free(roles);
     free(is);
@@ -102,7 +103,7 @@ static void looks_as_it_looked(void **state)
 
 /* ---- following and scrolling ---- */
 
-static void the_view_follows_what_arrives(void **state)
+static void the_view_follows_new_text(void **state)
 {
     struct transcript *t = numbered(30);
 
@@ -153,7 +154,7 @@ static void scrolling_to_the_end_follows_again(void **state)
     transcript_free(t);
 }
 
-static void pages_leave_a_row_and_come_back(void **state)
+static void pages_overlap_by_a_row_and_come_back(void **state)
 {
     struct transcript *t = numbered(100);
     char *first, *again;
@@ -162,7 +163,8 @@ static void pages_leave_a_row_and_come_back(void **state)
     transcript_scroll(t, -61);
     first = drawn(t, HEIGHT, WIDTH, true, false);
     transcript_page(t, -1);
-    assert_true(sees(t, "line 64\n-")); /* the uppermost of the page before is the lowest now */
+    assert_true(
+        sees(t, "line 64\n-")); /* the top row of the page before is the lowest row now */
     transcript_page(t, -2);
     transcript_page(t, 3);
     again = drawn(t, HEIGHT, WIDTH, true, false);
@@ -174,7 +176,7 @@ static void pages_leave_a_row_and_come_back(void **state)
     transcript_free(t);
 }
 
-static void what_fits_does_not_scroll(void **state)
+static void text_that_fits_does_not_scroll(void **state)
 {
     struct transcript *t = numbered(3);
 
@@ -231,7 +233,8 @@ static void a_narrower_pane_keeps_its_place(void **state)
     again = drawn(t, 7, 17, true, false);
     first[strcspn(first, " ")] = '\0';
     again[strcspn(again, "\n")] = '\0';
-    assert_non_null(strstr(again, first)); /* the word that began it is in the first row */
+    assert_non_null(
+        strstr(again, first)); /* the first row has the word that was there before */
     first[strlen(first)] = ' ';
     free(again);
     transcript_size(t, HEIGHT, WIDTH);
@@ -242,7 +245,7 @@ static void a_narrower_pane_keeps_its_place(void **state)
     transcript_free(t);
 }
 
-static void any_size_and_any_key_leaves_it_whole(void **state)
+static void any_size_and_any_key_keep_it_valid(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -328,7 +331,7 @@ static void a_receipt_unfolds(void **state)
     transcript_free(t);
 }
 
-static void raw_text_is_one_key_away(void **state)
+static void a_key_shows_the_raw_text(void **state)
 {
     struct transcript *t = begin();
 
@@ -351,7 +354,7 @@ static void search_goes_up_and_marks_what_it_finds(void **state)
 
     (void)state;
     assert_true(transcript_search(t, "line 1"));
-    assert_true(sees(t, "line 19")); /* the nearest one above */
+    assert_true(sees(t, "line 19")); /* the nearest match above */
     assert_false(transcript_follows(t));
     roles_of_row(t, 3, row);
     assert_string_equal(row, "MMMMMM");
@@ -363,7 +366,7 @@ static void search_goes_up_and_marks_what_it_finds(void **state)
     for (int i = 0; i < 9; i++)
         assert_true(transcript_search_next(t, 1));
     assert_true(sees(t, "line 1\n"));
-    assert_false(transcript_search_next(t, 1)); /* and stays */
+    assert_false(transcript_search_next(t, 1)); /* and stays there */
     assert_true(sees(t, "line 1\n"));
     assert_true(transcript_search_next(t, -1));
     assert_true(transcript_is_searching(t));
@@ -375,7 +378,7 @@ static void search_goes_up_and_marks_what_it_finds(void **state)
     transcript_free(t);
 }
 
-static void search_looks_at_what_is_shown(void **state)
+static void search_looks_at_the_displayed_text(void **state)
 {
     struct transcript *t = begin();
     char row[512];
@@ -383,10 +386,10 @@ static void search_looks_at_what_is_shown(void **state)
     (void)state;
     answer(t, "Some **bold** words, \xc3\x84rger \xe4\xb8\xad\xe6\x96\x87 a\xe2\x80\x8b"
               "b.");
-    assert_true(transcript_search(t, "some bold")); /* over markup */
+    assert_true(transcript_search(t, "some bold")); /* across markup */
     roles_of_row(t, 0, row);
     assert_string_equal(row, "MMMMMMMMM");
-    assert_false(transcript_search(t, "some Bold")); /* case as it was typed */
+    assert_false(transcript_search(t, "some Bold")); /* a capital makes the search exact */
     assert_true(transcript_search(t, "\xc3\xa4RGER") == false);
     assert_true(transcript_search(t, "\xc3\xa4rger"));
     assert_true(transcript_search(t, "\xe6\x96\x87"));
@@ -424,19 +427,19 @@ static void search_below_when_there_is_none_above(void **state)
 int main(void)
 {
     const struct CMUnitTest fixed[] = {
-        cmocka_unit_test(the_view_follows_what_arrives),
+        cmocka_unit_test(the_view_follows_new_text),
         cmocka_unit_test(the_view_stays_where_it_was_put),
         cmocka_unit_test(scrolling_to_the_end_follows_again),
-        cmocka_unit_test(pages_leave_a_row_and_come_back),
-        cmocka_unit_test(what_fits_does_not_scroll),
+        cmocka_unit_test(pages_overlap_by_a_row_and_come_back),
+        cmocka_unit_test(text_that_fits_does_not_scroll),
         cmocka_unit_test(every_row_is_reached_by_scrolling),
         cmocka_unit_test(a_narrower_pane_keeps_its_place),
-        cmocka_unit_test(any_size_and_any_key_leaves_it_whole),
+        cmocka_unit_test(any_size_and_any_key_keep_it_valid),
         cmocka_unit_test(thinking_is_one_line_that_opens),
         cmocka_unit_test(a_receipt_unfolds),
-        cmocka_unit_test(raw_text_is_one_key_away),
+        cmocka_unit_test(a_key_shows_the_raw_text),
         cmocka_unit_test(search_goes_up_and_marks_what_it_finds),
-        cmocka_unit_test(search_looks_at_what_is_shown),
+        cmocka_unit_test(search_looks_at_the_displayed_text),
         cmocka_unit_test(a_match_over_two_rows_is_marked_in_both),
         cmocka_unit_test(search_below_when_there_is_none_above),
     };
@@ -450,7 +453,7 @@ int main(void)
     for (size_t i = 0; i < FIXED; i++)
         tests[i] = fixed[i];
     for (size_t i = 0; i < PICTURES; i++)
-        tests[FIXED + i] = (struct CMUnitTest){ pictures[i].name, looks_as_it_looked, NULL,
-                                                NULL, &pictures[i] };
+        tests[FIXED + i] =
+            (struct CMUnitTest){ pictures[i].name, looks_as_before, NULL, NULL, &pictures[i] };
     return cmocka_run_group_tests_name("transcript", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * The transcript and its turns: what is marked and copied, the cursor that walks over them,
- * and old ones that come back from the saved chat.
+ * Turns of the transcript: selecting and copying, the cursor that moves over turns, and old
+ * turns that are read from the saved chat.
  */
 #include "config.h"
 
@@ -47,7 +47,7 @@ static void dragging_marks_clusters(void **state)
     roles_of_row(t, 0, row);
     assert_string_equal(row, "....sss");
     expect_copy(t, "two");
-    transcript_drag(t, 1, 3); /* over the wrap: no newline comes of it */
+    transcript_drag(t, 1, 3); /* over the wrap, which adds no newline */
     expect_copy(t, "two three four five six seven eight nine");
     transcript_drag(t, 3, 30);
     expect_copy(t, "two three four five six seven eight nine ten\n\nlast");
@@ -66,7 +66,7 @@ static void wide_and_joined_characters_are_marked_whole(void **state)
     answer(t, "a\xe4\xb8\xad\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb"
               "e\xcc\x81z");
     free(drawn(t, HEIGHT, WIDTH, false, false));
-    transcript_press(t, 0, 2, TRANSCRIPT_CLUSTER); /* the second half of the wide one */
+    transcript_press(t, 0, 2, TRANSCRIPT_CLUSTER); /* the second half of a wide character */
     transcript_drag(t, 0, 3);
     expect_copy(t, "\xe4\xb8\xad\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb");
     transcript_press(t, 0, 5, TRANSCRIPT_CLUSTER);
@@ -105,7 +105,7 @@ static void a_selection_goes_over_messages(void **state)
     transcript_free(t);
 }
 
-static void a_drag_from_what_is_gone_marks_nothing(void **state)
+static void a_drag_from_removed_text_marks_nothing(void **state)
 {
     struct transcript *t = begin();
 
@@ -144,7 +144,7 @@ static void a_selection_stays_while_text_arrives(void **state)
 
 /* ---- copying answers and code ---- */
 
-static void an_answer_is_copied_as_it_came(void **state)
+static void an_answer_is_copied_unchanged(void **state)
 {
     static const char text[] = "# Head\n\n* item &amp; \x1b[1m\n\n```\ncode\n```\n";
     struct transcript *t = begin();
@@ -167,7 +167,7 @@ static void an_answer_is_copied_as_it_came(void **state)
     transcript_free(t);
 }
 
-static void code_blocks_come_one_by_one_from_the_last(void **state)
+static void code_blocks_are_copied_from_the_last_to_the_first(void **state)
 {
     static const char *const want[] = { "b2", "b1", "b2" };
     static const char *const names[] = { "block 2 of 2", "block 1 of 2 (sh)", "block 2 of 2" };
@@ -191,7 +191,7 @@ static void code_blocks_come_one_by_one_from_the_last(void **state)
 
 /* ---- turns ---- */
 
-static void the_turn_cursor_walks_over_what_was_asked(void **state)
+static void the_turn_cursor_moves_over_questions(void **state)
 {
     struct transcript *t = begin();
     char row[512], *text;
@@ -227,7 +227,7 @@ static void the_turn_cursor_walks_over_what_was_asked(void **state)
     transcript_free(t);
 }
 
-static void what_the_model_sees_no_more_is_marked(void **state)
+static void messages_that_the_model_no_longer_sees_are_marked(void **state)
 {
     struct transcript *t = begin();
     char row[512];
@@ -243,7 +243,7 @@ static void what_the_model_sees_no_more_is_marked(void **state)
     transcript_set_receipts(t, false);
     free(drawn(t, 20, WIDTH, true, false));
     roles_of_row(t, 2, row);
-    assert_string_equal(row, "ddddd"); /* not by the mark alone */
+    assert_string_equal(row, "ddddd"); /* not only by the mark */
     transcript_rewind(t, 1);
     assert_true(sees(t, "x one"));
     transcript_set_unseen(t, 0);
@@ -270,7 +270,7 @@ static void an_interrupted_answer_goes_on(void **state)
     transcript_free(t);
 }
 
-static void a_queued_message_stands_below_the_answer_that_runs(void **state)
+static void a_queued_message_is_below_the_running_answer(void **state)
 {
     struct transcript *t = begin();
 
@@ -320,7 +320,7 @@ static void old_turns_come_back_from_the_saved_chat(void **state)
     for (uint32_t i = 0; i < ITEMS; i++)
         assert_true(
             transcript_add_saved(t, i % 2 == 0 ? TRANSCRIPT_USER : TRANSCRIPT_ANSWER, i, NULL));
-    assert_int_equal(saved.n_load, 0); /* opening a long chat reads nothing of it */
+    assert_int_equal(saved.n_load, 0); /* opening a long chat reads no text of it */
     fixed = transcript_bytes(t);
     transcript_size(t, HEIGHT, WIDTH);
     assert_true(sees(t, "text of item 2999"));
@@ -344,7 +344,7 @@ static void old_turns_come_back_from_the_saved_chat(void **state)
     transcript_free(t);
 }
 
-static void an_answer_that_was_saved_is_dropped_and_comes_back(void **state)
+static void a_saved_answer_is_dropped_and_comes_back(void **state)
 {
     struct saved saved = { 0 };
     struct transcript *t = transcript_new(
@@ -379,7 +379,7 @@ static void an_answer_that_was_saved_is_dropped_and_comes_back(void **state)
     transcript_free(t);
 }
 
-static void what_was_never_saved_stays(void **state)
+static void text_that_was_never_saved_stays(void **state)
 {
     struct transcript *t = transcript_new(&(struct transcript_options){ .limit_bytes = 1000 });
 
@@ -401,20 +401,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dragging_marks_clusters),
-        cmocka_unit_test(a_drag_from_what_is_gone_marks_nothing),
+        cmocka_unit_test(a_drag_from_removed_text_marks_nothing),
         cmocka_unit_test(wide_and_joined_characters_are_marked_whole),
         cmocka_unit_test(words_and_paragraphs_are_marked_at_once),
         cmocka_unit_test(a_selection_goes_over_messages),
         cmocka_unit_test(a_selection_stays_while_text_arrives),
-        cmocka_unit_test(an_answer_is_copied_as_it_came),
-        cmocka_unit_test(code_blocks_come_one_by_one_from_the_last),
-        cmocka_unit_test(the_turn_cursor_walks_over_what_was_asked),
-        cmocka_unit_test(what_the_model_sees_no_more_is_marked),
+        cmocka_unit_test(an_answer_is_copied_unchanged),
+        cmocka_unit_test(code_blocks_are_copied_from_the_last_to_the_first),
+        cmocka_unit_test(the_turn_cursor_moves_over_questions),
+        cmocka_unit_test(messages_that_the_model_no_longer_sees_are_marked),
         cmocka_unit_test(an_interrupted_answer_goes_on),
-        cmocka_unit_test(a_queued_message_stands_below_the_answer_that_runs),
+        cmocka_unit_test(a_queued_message_is_below_the_running_answer),
         cmocka_unit_test(old_turns_come_back_from_the_saved_chat),
-        cmocka_unit_test(an_answer_that_was_saved_is_dropped_and_comes_back),
-        cmocka_unit_test(what_was_never_saved_stays),
+        cmocka_unit_test(a_saved_answer_is_dropped_and_comes_back),
+        cmocka_unit_test(text_that_was_never_saved_stays),
     };
 
     setlocale(LC_CTYPE, "C.UTF-8");

@@ -1,4 +1,4 @@
-/* The limit of the speed, and the numbers of the advice. */
+/* The verdict: the limit of the speed, and the figures of the advice. */
 #include "config.h"
 
 #include <math.h>
@@ -71,9 +71,9 @@ static void nothing_measured_binds_nothing(void **state)
     assert_true(r.decode_last < 0 && r.decode_mean < 0 && r.stall_share < 0 && r.first_s < 0);
 }
 
-/* 70 ms of 100 wait while 1 GiB is read: 10.7 GB/s; computing alone takes 30 ms, in which
- * 0.3 GiB are read, so 0.7 GiB more in memory make it compute-bound at 33 tok/s. */
-static void a_disk_that_is_waited_for_binds_and_budget_helps(void **state)
+/* 70 of 100 ms are stalls while 1 GiB is read: 10.7 GB/s.  Computing alone takes 30 ms, in
+ * which 0.3 GiB are read, so 0.7 GiB more in memory make it compute-bound at 33 tok/s. */
+static void a_slow_disk_binds_and_a_larger_budget_helps(void **state)
 {
     struct mw_sample *s = *state;
 
@@ -107,7 +107,7 @@ static void advice_gives_no_more_than_the_machine_has(void **state)
     assert_near(s->verdict.advice_to, 20);
 }
 
-static void long_contexts_bind_by_their_keys_and_values(void **state)
+static void long_contexts_are_bound_by_keys_and_values(void **state)
 {
     struct mw_sample *s = *state;
 
@@ -123,7 +123,7 @@ static void long_contexts_bind_by_their_keys_and_values(void **state)
 }
 
 /* 4 GiB in 90 ms are 47.7 GB/s. */
-static void weights_in_memory_bind_by_bandwidth_or_by_arithmetic(void **state)
+static void weights_in_memory_are_bound_by_bandwidth_or_arithmetic(void **state)
 {
     struct mw_sample *s = *state;
 
@@ -140,7 +140,7 @@ static void weights_in_memory_bind_by_bandwidth_or_by_arithmetic(void **state)
     assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
 }
 
-static void swapping_comes_before_everything_else(void **state)
+static void swapping_is_reported_before_everything_else(void **state)
 {
     struct mw_sample *s = *state;
 
@@ -155,7 +155,7 @@ static void swapping_comes_before_everything_else(void **state)
     assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
 }
 
-static void faults_of_a_mapping_are_a_disk_that_binds(void **state)
+static void faults_of_a_mapping_count_as_disk(void **state)
 {
     struct mw_sample *s = *state;
 
@@ -173,7 +173,7 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     struct mw_rates r;
 
     tokens(s, 200, 70, 5, GIB);
-    for (uint64_t i = 195; i < 200; i++) /* a slow end: one a second */
+    for (uint64_t i = 195; i < 200; i++) /* a slow end: one token per second */
         s->recent[i % MW_RECENT].t_ns = 19500 * MS + (i - 194) * 1000 * MS;
     mw_rates(s, &r);
     assert_near(r.decode_last, 1);
@@ -189,8 +189,8 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     assert_true(r.overlap >= 0 && r.overlap <= 1);
 }
 
-/* The first token comes from the prompt's pass, which does not predict the later ones. */
-static void the_prompts_pass_is_no_token(void **state)
+/* The first token comes from the prompt's pass, which does not predict later tokens. */
+static void the_pass_of_the_prompt_is_not_a_token(void **state)
 {
     struct mw_sample *s = *state;
     struct mw_rates r;
@@ -207,8 +207,8 @@ static void the_prompts_pass_is_no_token(void **state)
     assert_near(r.stall_share, 160.0 / 1024);
 }
 
-/* All weights are in memory; a token waits for its row of the embedding table. */
-static void no_weights_are_advised_where_only_rows_are_read(void **state)
+/* All weights are in memory.  A token waits for its row of the embedding table. */
+static void no_more_memory_is_advised_if_only_rows_are_read(void **state)
 {
     struct mw_sample *s = *state;
 
@@ -224,15 +224,15 @@ int main(void)
 #define with_a_sample(test) cmocka_unit_test_setup_teardown(test, make_sample, drop_sample)
     const struct CMUnitTest tests[] = {
         with_a_sample(nothing_measured_binds_nothing),
-        with_a_sample(a_disk_that_is_waited_for_binds_and_budget_helps),
+        with_a_sample(a_slow_disk_binds_and_a_larger_budget_helps),
         with_a_sample(advice_gives_no_more_than_the_machine_has),
-        with_a_sample(long_contexts_bind_by_their_keys_and_values),
-        with_a_sample(weights_in_memory_bind_by_bandwidth_or_by_arithmetic),
-        with_a_sample(swapping_comes_before_everything_else),
-        with_a_sample(faults_of_a_mapping_are_a_disk_that_binds),
+        with_a_sample(long_contexts_are_bound_by_keys_and_values),
+        with_a_sample(weights_in_memory_are_bound_by_bandwidth_or_arithmetic),
+        with_a_sample(swapping_is_reported_before_everything_else),
+        with_a_sample(faults_of_a_mapping_count_as_disk),
         with_a_sample(rates_are_those_of_the_newest_tokens),
-        with_a_sample(no_weights_are_advised_where_only_rows_are_read),
-        with_a_sample(the_prompts_pass_is_no_token),
+        with_a_sample(no_more_memory_is_advised_if_only_rows_are_read),
+        with_a_sample(the_pass_of_the_prompt_is_not_a_token),
     };
 
     return cmocka_run_group_tests_name("verdict", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* The slow sampler: a tree that stands for the system, and the system itself. */
+/* The slow sampler, on a tree that replaces the system and on the system itself. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void put_system(const char *procs)
     tree_put(root, "/proc/pressure/io", "some avg10=7.50 avg60=0.00\n");
 }
 
-static void a_group_of_our_own_tells_our_charge(void **state)
+static void a_group_of_our_own_reports_our_charge(void **state)
 {
     struct err e = ERR_INIT;
     struct mw_watch *w;
@@ -70,7 +70,7 @@ static void a_group_of_our_own_tells_our_charge(void **state)
     mw_watch_free(w);
 }
 
-static void a_group_with_others_does_not(void **state)
+static void a_shared_group_does_not_report_our_charge(void **state)
 {
     struct err e = ERR_INIT;
     struct mw_watch *w;
@@ -88,9 +88,9 @@ static void a_group_with_others_does_not(void **state)
     free(s);
 }
 
-/* 3000 KiB of 4000 were resident when the model was opened, 1000 of them file pages, of
- * which the group is charged with 400 KiB only. */
-static void rows_that_only_the_kernel_knows_are_completed(void **state)
+/* When the model was opened, 3000 of 4000 KiB were resident. 1000 of them are file pages, of
+ * which the group is charged with only 400 KiB. */
+static void rows_that_only_the_kernel_knows_are_filled_in(void **state)
 {
     struct err e = ERR_INIT;
     struct mw_watch *w;
@@ -106,7 +106,7 @@ static void rows_that_only_the_kernel_knows_are_completed(void **state)
     assert_int_equal(s->mem.used[MW_ROW_RESERVE], 64 * KIB);
     assert_int_equal(s->os.model_charged.value, 0);
     mw_watch_free(w);
-    put_system("12\n13\n"); /* shared: what the process has of its own */
+    put_system("12\n13\n"); /* shared: only the part of the process */
     assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
     s->mem.used[MW_ROW_PROGRAM] = 3000 * KIB;
     mw_watch_complete(w, s);
@@ -116,8 +116,8 @@ static void rows_that_only_the_kernel_knows_are_completed(void **state)
     free(s);
 }
 
-/* The kernel's peak is over all that ever lived in the group. */
-static void the_peak_of_who_was_here_before_is_not_ours(void **state)
+/* The kernel's peak covers every process that was ever in the group. */
+static void the_peak_of_earlier_processes_is_not_ours(void **state)
 {
     struct err e = ERR_INIT;
     struct mw_watch *w;
@@ -135,8 +135,8 @@ static void the_peak_of_who_was_here_before_is_not_ours(void **state)
     mw_watch_free(w);
 }
 
-/* 3 MB of page cache that a process before us left, of which we map nothing. */
-static void what_others_left_in_the_cache_is_not_the_program(void **state)
+/* A process before us left 3 MB of page cache, and we map none of it. */
+static void page_cache_of_other_processes_is_not_the_program(void **state)
 {
     struct err e = ERR_INIT;
     struct mw_watch *w;
@@ -155,7 +155,7 @@ static void what_others_left_in_the_cache_is_not_the_program(void **state)
 }
 
 /* The rows of a sample are compared with figures of the same moment. */
-static void what_the_meter_is_made_of_is_read_when_it_is_asked_for(void **state)
+static void the_parts_of_the_meter_are_read_on_request(void **state)
 {
     struct err e = ERR_INIT;
     struct mw_watch *w;
@@ -195,12 +195,12 @@ int main(void)
 {
 #define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
     const struct CMUnitTest tests[] = {
-        in_a_tree(a_group_of_our_own_tells_our_charge),
-        in_a_tree(a_group_with_others_does_not),
-        in_a_tree(rows_that_only_the_kernel_knows_are_completed),
-        in_a_tree(the_peak_of_who_was_here_before_is_not_ours),
-        in_a_tree(what_others_left_in_the_cache_is_not_the_program),
-        in_a_tree(what_the_meter_is_made_of_is_read_when_it_is_asked_for),
+        in_a_tree(a_group_of_our_own_reports_our_charge),
+        in_a_tree(a_shared_group_does_not_report_our_charge),
+        in_a_tree(rows_that_only_the_kernel_knows_are_filled_in),
+        in_a_tree(the_peak_of_earlier_processes_is_not_ours),
+        in_a_tree(page_cache_of_other_processes_is_not_the_program),
+        in_a_tree(the_parts_of_the_meter_are_read_on_request),
         in_a_tree(this_system_can_be_watched),
     };
 

@@ -20,7 +20,7 @@ struct row {
     const char *name;
     int first, rest;
     enum wrap_how how;
-    const char *text, *want; /* rows parted by | */
+    const char *text, *want; /* rows, separated by | */
 };
 
 /* clang-format off */
@@ -64,7 +64,7 @@ static void breaks(void **state)
     assert_string_equal(got, r->want);
 }
 
-/* Clean text of one line. */
+/* Make a line of clean text. */
 static size_t random_line(struct chance *chance, char *line, size_t size)
 {
     char in[600];
@@ -92,7 +92,7 @@ static void rows_never_exceed_the_width_and_lose_nothing(void **state)
 
             if (width > (i == 0 ? first : rest) || r.start < at || r.end < r.start)
                 fail_msg("seed %llu row %u", (unsigned long long)seed, i);
-            /* Between two rows there are blanks at most, in code nothing. */
+            /* Only blanks may be missing between two rows; in code nothing. */
             for (; at < r.start; at++)
                 if (how == WRAP_CODE || (line[at] != ' ' && (line[at] & 0x80) == 0))
                     fail_msg("seed %llu loses byte %zu", (unsigned long long)seed, at);
@@ -105,8 +105,8 @@ static void rows_never_exceed_the_width_and_lose_nothing(void **state)
     }
 }
 
-/* Text that grows, and whose end is replaced, as it does while Markdown streams. */
-static void growing_gives_what_wrapping_at_once_gives(void **state)
+/* Text that grows and whose end is replaced, as in Markdown that streams. */
+static void growing_text_wraps_like_complete_text(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 1000; seed++) {
@@ -131,7 +131,7 @@ static void growing_gives_what_wrapping_at_once_gives(void **state)
                 memcmp(grown.row, whole.row, whole.n_row * sizeof *whole.row) != 0)
                 fail_msg("seed %llu at %zu", (unsigned long long)seed, at);
         }
-        /* Now another end after a common beginning. */
+        /* Replace the end, and keep the common beginning. */
         at = n == 0 ? 0 : chance_below(&chance, (uint32_t)n);
         while (at > 0 && ((unsigned char)line[at] & 0xc0) == 0x80)
             at--;
@@ -148,7 +148,7 @@ static void growing_gives_what_wrapping_at_once_gives(void **state)
     }
 }
 
-static void too_narrow_has_no_rows(void **state)
+static void a_pane_that_is_too_narrow_has_no_rows(void **state)
 {
     struct wrap w = { 0 };
 
@@ -164,8 +164,8 @@ int main(void)
     enum { N = sizeof rows / sizeof rows[0] };
     struct CMUnitTest tests[N + 3] = {
         cmocka_unit_test(rows_never_exceed_the_width_and_lose_nothing),
-        cmocka_unit_test(growing_gives_what_wrapping_at_once_gives),
-        cmocka_unit_test(too_narrow_has_no_rows),
+        cmocka_unit_test(growing_text_wraps_like_complete_text),
+        cmocka_unit_test(a_pane_that_is_too_narrow_has_no_rows),
     };
 
     setlocale(LC_CTYPE, "C.UTF-8");
