@@ -1,14 +1,16 @@
 /*
- * Measure the cost of an answer outside the forward pass: sampling, and telemetry.
+ * Measure the cost of an answer outside the forward pass: sampling and telemetry.
  *
  *   bench_answer MODEL [ROUNDS]
  *
- * Sampling: CPU time of a row, for the settings below; the row's values are spread as a text
- * model's are, a few high and very many low.  Watching: tokens decoded by turns without and
- * with the recorder (all lines, to /dev/null) and the sampler of the kernel's figures, on a
- * session that holds its model if memory allows.
+ * Sampling is measured as CPU time per row, for the settings below.  The values of a row are
+ * spread like those of a text model: a few are high and very many are low.
  *
- * On a machine that has other things to do: chrt -f 1 bench_answer MODEL.
+ * For telemetry, tokens are decoded in turns without and with the recorder (all lines, to
+ * /dev/null) and the sampler of the kernel's figures.  The session pins its model if memory
+ * allows.
+ *
+ * On a busy machine: chrt -f 1 bench_answer MODEL.
  */
 #include "config.h"
 
@@ -23,8 +25,8 @@
 #include "engine/memwall.h"
 
 #define ROWS   40
-#define ROUNDS 12 /* each way, at most */
-#define TOKENS 20 /* of a round */
+#define ROUNDS 12 /* per way, at most */
+#define TOKENS 20 /* per round */
 
 struct row {
     const char *name;
@@ -72,7 +74,7 @@ static double cpu_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* *dearest: seconds of a row with the setting that takes longest. */
+/* *dearest: seconds per row with the slowest setting. */
 static int bench_sampling(struct mw_model *m, double *dearest, struct err *e)
 {
     static uint32_t before[256];
@@ -137,7 +139,7 @@ static double median(double *v, size_t n)
     return v[n / 2];
 }
 
-/* Wall and CPU seconds of one more token. */
+/* Measure the wall and CPU seconds of one more token. */
 static int one_token(struct mw_session *s, double *wall, double *cpu, struct err *e)
 {
     static const uint32_t id = 5;

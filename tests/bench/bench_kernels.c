@@ -1,15 +1,17 @@
 /*
- * bench_kernels - how fast the kernels are here, in figures that can be compared.
+ * bench_kernels - measure the speed of the kernels.
  *
- * Everything that is compared is measured in turns within one run, and the median of the
- * turns is shown, so that a busy neighbour slows all alike.
+ * Compared ways take turns within one run, and the median of the turns is shown, so that a busy
+ * machine slows all of them alike.
  *
  *     bench_kernels [few|many|blas|other] [SET]
  *
- * few: one column, where weights come from memory: bytes of weights per second, beside
- * plain reading of the same memory.  many: prefill, beside cblas_sgemm on weights that are
- * floats already.  blas: the kernels and OpenBLAS by type and number of columns, matrices and
- * attention.  other: what is not a matrix.
+ * few: one column, where weights come from memory; prints bytes of weights per second, and the
+ * speed of plain reading of the same memory.  many: prompts, and cblas_sgemm on weights that
+ * are
+ * floats already.  blas: the kernels and OpenBLAS by type and number of columns, for matrices
+ * and
+ * attention.  other: everything but matrices.
  */
 #include "config.h"
 
@@ -26,7 +28,7 @@
 #include "tests/lib/kernel_data.h"
 
 #define TURNS     9
-#define MOST_COLS 2048 /* of any shape */
+#define MOST_COLS 2048 /* any shape does */
 
 static int by_size(const void *a, const void *b)
 {
@@ -44,7 +46,7 @@ static double median(double *t, int n)
 /* One way to compute a product, run by every thread of a pool on rows of its own. */
 struct way {
     const char *name;
-    const struct kernels *set; /* NULL: sgemm, or plain reading */
+    const struct kernels *set; /* NULL: sgemm or plain reading */
     bool through_blas;         /* blas_multiply */
     enum tensor_type type;
     enum act_form form;
@@ -88,7 +90,7 @@ static void run_part(void *ctx, int thread, int n_thread)
                     (int)(act_bytes(p->form, p->n_k) / sizeof(float)), 0, p->y + from,
                     (int)p->n_row);
     } else {
-        /* Plain reading: the fastest that memory can give one thread. */
+        /* Plain reading: the fastest that one thread can read memory. */
         const uint64_t *q = (const void *)(p->w + from * row_bytes);
         uint64_t sum[8] = { 0 };
 
@@ -104,7 +106,7 @@ static void *columns_new(const struct kernels *set, enum act_form form, size_t n
                          size_t n_col)
 {
     size_t stride = act_bytes(form, n_k);
-    /* Whole tiles for OpenBLAS. */
+    /* Complete tiles for OpenBLAS. */
     uint8_t *x = calloc(blas_tiles(0, n_col) * BLAS_COLS, stride);
     float *f = calloc(n_k, sizeof *f);
     uint64_t seed = 3;
@@ -118,7 +120,7 @@ static void *columns_new(const struct kernels *set, enum act_form form, size_t n
     return x;
 }
 
-/* Random rows, repeated: making gigabytes of random blocks would take longer than the rest. */
+/* Random rows, repeated: making gigabytes of random blocks would take too long. */
 static uint8_t *weights_new(enum tensor_type type, size_t n_row, size_t n_k)
 {
     size_t row_bytes = (size_t)tensor_row_bytes(type, n_k);
@@ -259,8 +261,8 @@ static void bench_many(struct pool *pool, const struct kernels *set)
             bench_many_shape(pool, set, shapes[s].n_row, shapes[s].n_k, cols[c]);
 }
 
-/* The shortest time of a way: a busy neighbour only ever lengthens it.  In turns with others.
- */
+/* The shortest time of a way.  Ways take turns, because a busy machine only ever makes a time
+ * longer. */
 static void take_best(struct pool *pool, struct way *ways, size_t n)
 {
     double start = clock_s();
@@ -276,7 +278,8 @@ static void take_best(struct pool *pool, struct way *ways, size_t n)
         }
 }
 
-/* Rates of the kernels and of OpenBLAS with one shape, as `memwall inspect --products`. */
+/* The rates of the kernels and of OpenBLAS for one shape, as in `memwall inspect
+ * --products`. */
 static void bench_blas_type(struct pool *pool, const struct kernels *set, enum tensor_type type,
                             bool exact)
 {
@@ -325,7 +328,7 @@ static double shortest(const double *t)
 }
 
 /*
- * Attention of 64 tokens with 4 heads a key head over n_pos positions: our kernel, and the two
+ * Attention of 64 tokens over n_pos positions, with 4 heads per key head: our kernel, and two
  * products by OpenBLAS in tiles of 64 positions, without the softmax between them.
  */
 static void bench_blas_attention(const struct kernels *set, enum kv_type type, size_t dim,
@@ -493,7 +496,8 @@ static void bench_other(const struct kernels *set)
     free(y);
 }
 
-/* One item of attention: n_q queries that share a key head, all blocks of n_pos positions. */
+/* One task of attention: n_q queries that share a key head, over all blocks of n_pos
+ * positions. */
 struct item {
     const struct kernels *set;
     enum kv_type type;
@@ -502,7 +506,7 @@ struct item {
     uint8_t *rows;  /* [ATTN_BLOCK] of keys, which serve as values, too */
 };
 
-/* Seconds, with or without the rotation of queries and result. */
+/* Returns seconds, with or without rotating queries and result. */
 static double attend_s(const struct item *a, bool is_rotated)
 {
     size_t row = kv_row_bytes(a->type, a->dim);

@@ -1,6 +1,6 @@
 /*
- * Measure disk, memory and arithmetic for a model, as one line of JSON: the limits that other
- * benchmarks divide by.
+ * Measure disk, memory and arithmetic for a model, and print them as one line of JSON.  Other
+ * benchmarks divide by these limits.
  *
  *     bench_limits MODEL [SECONDS]
  */

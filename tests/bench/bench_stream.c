@@ -1,18 +1,21 @@
 /*
- * bench_stream MODEL [SECONDS [NAME=VALUE]…]: the stream against a plain loop of reads.
+ * bench_stream MODEL [SECONDS [NAME=VALUE]…]: compare the stream with a plain loop of reads.
  *
- * Reads the tensors of a model in the order of the file through the stream, with several
- * slot sizes, rings and depths, and as often, taking turns in slices of a few tenths of a
- * second, a plain loop of large direct reads (four threads, 4 MiB each): a disk that
- * others use or that has moods treats both alike.  Each goes on where it stopped, the
- * loop half a file away, so that neither reads what a disk or a host below it has just
- * kept for the other.  Prints GB/s of both and the ratio.  Nothing is computed: the consumer
- * gives each block back at once, or after `work` nanoseconds a KiB.
+ * The stream reads the tensors of a model in the order of the file, with several slot sizes,
+ * rings
+ * and depths.  A plain loop of large direct reads (four threads, 4 MiB each) takes turns with
+ * it in
+ * slices of a few tenths of a second, so that a busy or unsteady disk slows both alike.  Each
+ * goes
+ * on where it stopped, the loop half a file away, so that neither reads data that a disk or a
+ * host
+ * has just cached for the other.  Prints GB/s of both and the ratio.  Nothing is computed: the
+ * consumer returns each block at once, or after `work` nanoseconds per KiB.
  *
- * First the probes of the program, on which predictions are based.
+ * The probes of the program run first; predictions are based on them.
  *
  * Names: target (KiB), slots, depth, pread (1: no io_uring), pinned (MiB), work.
- * With any of them only that one configuration is run.
+ * With any of them, only that configuration runs.
  */
 #include "config.h"
 
@@ -51,7 +54,7 @@ static const struct setting settings[] = {
 
 struct loop {
     int fd;
-    uint64_t size, at; /* next read, shared */
+    uint64_t size, at; /* next read, shared by the threads */
     pthread_mutex_t lock;
     uint64_t bytes, end_ns;
     struct area buffer;
@@ -95,7 +98,7 @@ static void *loop_main(void *arg)
     return NULL;
 }
 
-/* Reads for a slice; seconds that it took. */
+/* Read for a slice of time.  Returns the seconds that it took. */
 static double run_loop(struct loop *l)
 {
     struct loop_thread t[LOOP_THREADS];
@@ -115,7 +118,7 @@ static double run_loop(struct loop *l)
 
 /* --- the stream --- */
 
-/* From the tensor that holds byte `from` on, once round. */
+/* Start at the tensor that holds byte `from`, and go round once. */
 static struct stream_span *make_spans(const struct catalogue *c, uint64_t from,
                                       uint32_t *n_span)
 {
@@ -161,7 +164,7 @@ struct walk {
     struct stream *s;
     const struct stream_span *spans;
     uint32_t n_block, n_left;      /* of a pass */
-    uint64_t stall_ns, passes, at; /* where in the file */
+    uint64_t stall_ns, passes, at; /* position in the file */
 };
 
 static void run_stream(struct walk *w, unsigned work, uint64_t slice_ns)
@@ -291,7 +294,7 @@ int main(int argc, char **argv)
     if (l.fd < 0)
         die(&e);
     l.size = c->files[0].size;
-    /* Huge pages, as the ring has: without them a request is cut into many segments. */
+    /* Use huge pages, as the ring does: without them a request is cut into many segments. */
     if (area_reserve(&l.buffer, "loop", LOOP_THREADS * LOOP_BYTES, &e) != 0 ||
         area_hold(&l.buffer, LOOP_THREADS * LOOP_BYTES, true, &e) != 0)
         die(&e);

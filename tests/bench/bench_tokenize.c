@@ -1,9 +1,10 @@
 /*
  * bench_tokenize MODEL [TEXT]...
  *
- * How long a model and its tokenizer take to open and what the latter keeps, and how fast it
- * encodes: each file named, and long lines of one kind of character, each at a tenth of the
- * length and at the whole, so that it shows whether time goes with the length.
+ * Measure how long a model and its tokenizer take to open, the memory of the tokenizer, and the
+ * speed of encoding.  It encodes each given file, and long lines of one kind of character, each
+ * at
+ * a tenth of the length and at full length.  This shows whether the time grows with the length.
  */
 #include "config.h"
 
@@ -26,11 +27,11 @@ static double now(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* others may use the machine */
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* other programs may use the machine */
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A figure of /proc/self/status in KiB. */
+/* Returns a figure of /proc/self/status in KiB. */
 static long status_kib(const char *name)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -45,7 +46,7 @@ static long status_kib(const char *name)
     return kib;
 }
 
-/* How long opening the model takes; a folder that has a tokenizer only is not one. */
+/* Measure how long opening the model takes; a folder with only a tokenizer is not a model. */
 static void measure_open(const char *path)
 {
     struct err e = ERR_INIT;
@@ -64,7 +65,7 @@ static void measure_open(const char *path)
     catalogue_close(c);
 }
 
-/* From here on the peak is that of what comes. */
+/* Reset the peak of memory. */
 static void forget_peak(void)
 {
     int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);

@@ -1,11 +1,14 @@
 /*
- * jinja_cases.c - templates and conversations against what the reference made of them.
+ * jinja_cases.c - compare templates and conversations with results of the reference.
  *
  *     jinja_cases FILE...
  *
- * Each line is a JSON object: name, template, variables (an object), and text, error (the
- * reference refuses the template as well; its value is a note) or refused (the reference has a
- * text, the evaluator does not support it).  "messages" among the variables gets sources.
+ * Each line is a JSON object with name, template, variables (an object), and one of three:
+ * text;
+ * error (the reference refuses the template, too; the value is a note); or refused (the
+ * reference
+ * has a text, but the evaluator does not support the template).  "messages" among the variables
+ * gets sources.
  */
 #include "config.h"
 
@@ -64,7 +67,7 @@ static int render(const struct json_node *template, const struct json_node *vari
     return got;
 }
 
-/* Runs that are of the length of the text, each another source than the one before. */
+/* Runs that cover the text, each from another source than the one before. */
 static bool runs_are_right(const struct jinja_text *t)
 {
     size_t sum = 0;

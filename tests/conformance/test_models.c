@@ -1,10 +1,12 @@
 /*
- * Small models with random weights against the reference's logits and greedy ids, through
- * the engine's public face.
+ * Small models with random weights, compared with the reference's logits and greedy ids,
+ * through
+ * engine/memwall.h.
  *
- * In exact mode every logit within 5e-4 and the greedy ids equal.  The other modes within
- * the bounds that rounding allows (relative rms of the whole file, share of rows whose
- * greatest logit is the same).
+ * In exact mode every logit must be within 5e-4, and greedy ids must be equal.  Other modes
+ * must be
+ * within the bounds that rounding allows: relative rms of the whole file, and the share of rows
+ * whose greatest logit is the same.
  */
 #include "config.h"
 
@@ -166,7 +168,7 @@ static int compare_row(void *ctx, uint32_t pos, const float *logits, struct err 
     return 0;
 }
 
-/* Decode greedily after the prompt; returns how many ids match from the start. */
+/* Decode greedily after the prompt.  Returns how many ids match from the start. */
 static size_t greedy_run(struct mw_session *s, const struct compare *c, const uint32_t *want,
                          size_t n_want)
 {
@@ -202,7 +204,7 @@ static void agrees_with_the_reference(void **state)
     snprintf(file, sizeof file, "%s.gguf", r->model);
     path = model_path(file);
     if (path == NULL)
-        path = model_path(r->model); /* a snapshot's folder */
+        path = model_path(r->model); /* a folder with a snapshot */
     if (path == NULL)
         skip();
     if (mw_model_open(&m, path, &e) != 0)

@@ -1,10 +1,11 @@
 /*
  * tokenizer_vectors NAME MODEL FOLDER [CHAT.jsonl]...
  *
- * Compare a tokenizer with reference data: FOLDER has vectors.jsonl (text -> ids, and the
- * text that the ids decode to), pieces.jsonl (id -> bytes) and stream.jsonl (what may be
- * shown after each id); a CHAT file has conversations and their ids.  MODEL is a GGUF or
- * a folder with tokenizer.json.  One line of result for each kind of data.
+ * Compare a tokenizer with reference data.  FOLDER has vectors.jsonl (text -> ids, and the text
+ * that the ids decode to), pieces.jsonl (id -> bytes) and stream.jsonl (text that may be shown
+ * after each id).  A CHAT file has conversations and their ids.  MODEL is a GGUF file or a
+ * folder
+ * with tokenizer.json.  Prints one line of result for each kind of data.
  */
 #include "config.h"
 
@@ -21,12 +22,12 @@
 #include "engine/text/chat_format.h"
 #include "tests/lib/json_line.h"
 
-#define MAX_PEAK_KIB (48000000L / 1024) /* what opening any of them may take */
+#define MAX_PEAK_KIB (48000000L / 1024) /* maximum memory to open a model */
 
 struct sum {
     const char *name;
     size_t n, n_bad, n_left_out;
-    const char *line; /* that is being read */
+    const char *line; /* the line that is being read */
     size_t len;
 };
 
@@ -71,7 +72,7 @@ static bool same_ids(const struct ids *a, const struct ids *b)
     return a->n == b->n && (a->n == 0 || memcmp(a->id, b->id, a->n * sizeof *a->id) == 0);
 }
 
-/* Text of ids in one go. */
+/* Returns the text of ids, decoded at once. */
 static char *decode(const struct ids *ids, bool show_control, size_t *len)
 {
     struct decoder d = { .show_control = show_control };
@@ -136,7 +137,7 @@ static void piece_line(struct sum *s, const struct json_line *v)
         snprintf(hex + 2 * i, 3, "%02x", (unsigned char)piece[i]);
     if (strcmp(hex, bytes->text) != 0)
         bad(s, bytes->text, hex, strlen(hex));
-    /* Some that a tokenizer.json does not call special count as control tokens here. */
+    /* Some tokens that a tokenizer.json does not call special are control tokens here. */
     if (is_control && tokenizer_kind(tokenizer, id) != TOKEN_CONTROL &&
         tokenizer_kind(tokenizer, id) != TOKEN_UNKNOWN)
         bad(s, kind->text, piece, n);
@@ -168,7 +169,7 @@ static enum chat_role role_of(const char *name)
                                             : CHAT_SYSTEM;
 }
 
-/* The names of the data are those of models. */
+/* The data names formats by a model. */
 static const char *format_of(const char *name)
 {
     return strcmp(name, "gemma4-e2b") == 0   ? "gemma4"
@@ -176,7 +177,7 @@ static const char *format_of(const char *name)
                                              : name;
 }
 
-/* The same conversation as JSON, with the text that the template prints. */
+/* The same conversation as JSON, and the text that the template prints. */
 static void chat_json(struct sum *s, const struct chat_format *f, const struct chat_options *o,
                       const struct json_line *text, const struct ids *want)
 {
@@ -249,7 +250,7 @@ static void chat_line(struct sum *s, const struct json_line *v)
     ids_free(&got);
 }
 
-/* Call fn for each line of a file.  Only \n ends a line: other separators stand raw. */
+/* Call fn for each line of a file.  Only \n ends a line: other separators are part of it. */
 static void each_line(const char *path, struct sum *s,
                       void (*fn)(struct sum *, const struct json_line *))
 {
@@ -300,7 +301,7 @@ static void in_folder(const char *folder, const char *name,
 #define COUNTS_MEMORY 1
 #endif
 
-/* The most memory that the process has had, in KiB. */
+/* Returns the process's peak of memory in KiB. */
 static long peak_kib(void)
 {
     FILE *f = fopen("/proc/self/status", "r");

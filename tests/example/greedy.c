@@ -1,10 +1,10 @@
 /*
- * greedy.c - a whole program on engine/memwall.h: ids in, the ids that follow out.
+ * greedy.c - a complete program on engine/memwall.h: reads ids, prints the ids that follow.
  *
  *     greedy MODEL BUDGET N ID...
  *
- * Shows what a session needs (a model, options, ids) and that the budget is all that has
- * to be said.  On standard error what the counters say at the end.
+ * A session needs a model, options and ids; the budget is the only option that must be set.
+ * At the end, the counters are printed to standard error.
  */
 #include "config.h"
 

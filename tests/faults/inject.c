@@ -29,7 +29,8 @@ void inject_nothing(void)
     inject.resource_skip = -1;
 }
 
-/* Counted down to 0 and then for `times`: is this call one of them? */
+/* Count down to 0 and then for `times` more calls.  Returns whether this call is one of
+ * those. */
 static bool is_due(atomic_int *skip, atomic_int *times)
 {
     if (atomic_load(skip) > 0 && atomic_fetch_sub(skip, 1) > 0)
@@ -191,8 +192,8 @@ int __wrap_io_uring_register_buffers(struct io_uring *ring, const struct iovec *
     return __real_io_uring_register_buffers(ring, v, n);
 }
 
-/* Completions are spoilt where they lie, each once: the engine takes all that it sees
- * after each of these calls. */
+/* Change completions in place, each once: after each of these calls the engine takes all
+ * completions that it sees. */
 static void spoil_completions(struct io_uring *ring)
 {
     struct io_uring_cqe *cqe;

@@ -1,8 +1,8 @@
 /*
- * inject.h - system calls that fail when a test wants it.
+ * inject.h - system calls that fail on request.
  *
- * Linked in with the linker's --wrap: every call from the engine goes through here.
- * Counters are atomic, since readers call from threads of their own.
+ * The linker's --wrap sends every call of the engine through these functions.  Counters are
+ * atomic, because readers call from threads of their own.
  */
 #ifndef MEMWALL_TESTS_FAULTS_INJECT_H
 #define MEMWALL_TESTS_FAULTS_INJECT_H
@@ -13,23 +13,23 @@
 
 struct inject {
     /* pread and reads of io_uring */
-    atomic_int read_error;    /* errno, 0: none … */
-    atomic_int read_skip;     /* … after so many reads … */
-    atomic_int read_times;    /* … and then for so many */
-    atomic_uint short_one_in; /* bring less than wanted, now and then; 0: never */
-    atomic_bool reads_wait;   /* hold pread back until it is false again */
-    atomic_int direct_us;     /* that pread takes longer from a file opened with O_DIRECT */
+    atomic_int read_error;    /* errno of a failed read; 0: none fails */
+    atomic_int read_skip;     /* reads that succeed first */
+    atomic_int read_times;    /* reads that fail then */
+    atomic_uint short_one_in; /* reads return less than requested now and then; 0: never */
+    atomic_bool reads_wait;   /* pread waits until it is false again */
+    atomic_int direct_us;     /* extra time of pread on a file that was opened with O_DIRECT */
 
     /* io_uring */
-    atomic_int init_error;     /* of io_uring_queue_init_params */
-    atomic_int register_error; /* of both registrations */
-    atomic_int enter_error;    /* of submitting … */
-    atomic_int enter_skip;     /* … after so many … */
-    atomic_int enter_times;    /* … and then for this many calls; INT_MAX: all */
+    atomic_int init_error;     /* errno of io_uring_queue_init_params */
+    atomic_int register_error; /* errno of both registrations */
+    atomic_int enter_error;    /* errno of submitting */
+    atomic_int enter_skip;     /* calls that succeed first */
+    atomic_int enter_times;    /* calls that fail then; INT_MAX: all */
 
-    /* whatever takes memory or a thread: the n-th call from now fails; < 0: none */
+    /* the n-th call from now that takes memory or a thread fails; negative: none */
     atomic_int resource_skip;
-    atomic_int n_alloc; /* calls of malloc, calloc, realloc and free so far */
+    atomic_int n_alloc; /* number of calls of malloc, calloc, realloc and free */
 };
 
 extern struct inject inject;

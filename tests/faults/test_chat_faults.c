@@ -1,7 +1,8 @@
 /*
- * A conversation on a failing disk, a changing file, a kernel that refuses and a machine
- * without memory: the answer ends with one clear sentence, and where the cause goes away the
- * next answer says what it would have said anyway.
+ * A conversation with a failing disk, a changing file, a kernel that refuses requests, and a
+ * machine without memory.  The answer ends with one clear sentence.  When the cause is gone,
+ * the
+ * next answer is the same as without it.
  *
  * Also: nothing is allocated between two tokens.
  */
@@ -43,11 +44,11 @@ static struct mode buffered = { "buffered", MW_IO_BUFFERED, false };
 static struct mode buffered_threads = { "buffered pread", MW_IO_BUFFERED, true };
 static struct mode mapped = { "mmap", MW_IO_MMAP, false };
 
-static char path[4352]; /* a copy of the model that a test may spoil */
+static char path[4352]; /* a copy of the model that a test may damage */
 static struct mw_model *model;
-static struct said want; /* what is said when nothing fails */
+static struct said want; /* the answer if nothing fails */
 
-/* Every answer reads from the file: the smallest budget pins nothing. */
+/* The smallest budget pins nothing, so every answer reads from the file. */
 static struct mw_chat_options options(const struct mode *m)
 {
     struct mw_chat_options o = { .engine = small_options(128), .n_predict = 12 };
@@ -71,7 +72,7 @@ static enum mw_done greet(struct mw_chat *c, struct said *said)
     return said->receipt.done;
 }
 
-/* Nothing asked before: the same question has the same answer again. */
+/* Remove all messages, so that the same question has the same answer again. */
 static void forget(struct mw_chat *c)
 {
     struct err e = ERR_INIT;
@@ -136,7 +137,7 @@ static void an_answer_that_failed_can_be_made_again(void **state)
     mw_chat_close(c);
 }
 
-static void reads_that_bring_less_change_nothing(void **state)
+static void short_reads_change_nothing(void **state)
 {
     struct mw_chat *c;
     struct said said;
@@ -149,7 +150,7 @@ static void reads_that_bring_less_change_nothing(void **state)
     mw_chat_close(c);
 }
 
-static void a_ring_that_is_refused_is_done_without(void **state)
+static void a_refused_ring_is_replaced(void **state)
 {
     struct said said;
     struct mw_chat *c;
@@ -169,8 +170,8 @@ static void a_ring_that_is_refused_is_done_without(void **state)
     inject_nothing();
 }
 
-/* A ring that takes no more reads (full, or gone) in the middle of an answer. */
-static void a_ring_that_breaks_costs_no_word(void **state)
+/* A ring that accepts no more reads, full or broken, in the middle of an answer. */
+static void a_ring_that_breaks_loses_no_text(void **state)
 {
     static const int errors[] = { EAGAIN, EBUSY, EBADF, EINTR };
 
@@ -246,7 +247,7 @@ static void a_file_that_is_cut_ends_each_answer_with_its_name(void **state)
     model = whole;
 }
 
-static void a_file_that_is_another_one_now_ends_the_answer(void **state)
+static void a_replaced_file_ends_the_answer(void **state)
 {
     struct mw_model *whole = model;
     struct mw_chat *c;
@@ -273,7 +274,7 @@ static void a_file_that_is_another_one_now_ends_the_answer(void **state)
 
 /* --- memory --- */
 
-/* From opening the model to the last word.  False: something was refused. */
+/* Open the model, ask, and close it.  Returns false if something failed. */
 static bool use(const struct mw_chat_options *o, struct said *said)
 {
     struct err e = ERR_INIT;
@@ -288,7 +289,7 @@ static bool use(const struct mw_chat_options *o, struct said *said)
     if (ok && (ok = mw_chat_send(c, "hello there", 11, &e) == 0)) {
         ok = wait_for_end(c, said) == MW_EVENT_DONE && said->receipt.done == MW_DONE_LENGTH;
         e = said->err;
-        if (!ok && m != NULL) { /* the process lives on, and so does the chat */
+        if (!ok && m != NULL) { /* the process and the chat go on */
             struct said again;
             struct err none = ERR_INIT;
 
@@ -325,7 +326,7 @@ static void each_allocation_may_fail(void **state)
         inject_nothing();
         if (is_over)
             break;
-        /* Some parts can be done without. */
+        /* Some parts are optional. */
         if (ok)
             assert_as_wanted(&said);
         else
@@ -337,9 +338,9 @@ static void each_allocation_may_fail(void **state)
 }
 
 /*
- * Change the options of a chat while allocation n of the change fails, then ask.  The answer
- * must follow the new options if the change was reported as done, else the old ones.  Returns
- * whether it was done; *is_over: the change makes no n allocations.
+ * Change the options of a chat while allocation n of the change fails, then ask.  If the change
+ * was reported as done, the answer must follow the new options, otherwise the old ones.
+ * Returns whether it was done. *is_over: the change makes fewer allocations.
  */
 static bool change(const struct mw_chat_options *old, const struct mw_chat_options *new, int n,
                    bool *is_over)
@@ -372,7 +373,7 @@ static bool change(const struct mw_chat_options *old, const struct mw_chat_optio
     return kind == MW_EVENT_PLAN;
 }
 
-static void options_change_whole_or_not_at_all(void **state)
+static void options_change_completely_or_not_at_all(void **state)
 {
     static const char *const stop[] = { "no text has this", NULL };
     struct mw_chat_options old = options(&uring), new = old;
@@ -392,7 +393,7 @@ static void options_change_whole_or_not_at_all(void **state)
     assert_true(n_refused > 3);
 }
 
-/* --- no allocation between two tokens --- */
+/* --- no allocations between two tokens --- */
 
 static void wait_for_text(struct mw_chat *c)
 {
@@ -432,7 +433,7 @@ static void nothing_is_allocated_between_two_tokens(void **state)
         int now = atomic_load(&inject.n_alloc);
         struct mw_event event;
 
-        /* The end of an answer, when its room is given back, does not count. */
+        /* The end of an answer, which frees unused space, does not count. */
         mw_chat_sample(c, &sample);
         if (sample.n_decoded < o.n_predict)
             assert_int_equal(now, before);
@@ -481,9 +482,9 @@ static int calm(void **state)
 #define in_all(test)                                                                           \
     with(test, uring), with(test, threads), with(test, buffered), with(test, buffered_threads)
 
-/* ---- a disk that does not answer ---- */
+/* ---- a disk that does not respond ---- */
 
-static void loading_ends_when_it_is_asked_to(void **state)
+static void loading_can_be_stopped(void **state)
 {
     struct mw_chat_options o = options(&threads);
     struct err e = ERR_INIT;
@@ -499,7 +500,7 @@ static void loading_ends_when_it_is_asked_to(void **state)
     if (mw_chat_open(&c, fresh, &o, &e) != 0)
         fail_with(&e);
     assert_false(mw_chat_stop(c, 1));
-    /* The late data arrives after all, and nothing more is loaded. */
+    /* The data arrives late, and nothing more is loaded. */
     inject.reads_wait = false;
     assert_true(mw_chat_stop(c, 60000));
     while (mw_chat_next(c, &event)) {
@@ -516,14 +517,14 @@ static void loading_ends_when_it_is_asked_to(void **state)
     mw_model_close(fresh);
 }
 
-static void an_answer_that_waits_for_the_disk_can_be_left(void **state)
+static void an_answer_that_waits_for_the_disk_can_be_abandoned(void **state)
 {
     struct mw_chat *c = open_mode(*state);
     struct err e = ERR_INIT;
 
     inject.reads_wait = true;
     assert_int_equal(mw_chat_send(c, "hello", 5, &e), 0);
-    (void)mw_chat_stop(c, 1); /* no read may have been under way */
+    (void)mw_chat_stop(c, 1); /* maybe no read was in flight */
     inject.reads_wait = false;
     assert_true(mw_chat_stop(c, 60000));
     mw_chat_close(c);
@@ -534,21 +535,21 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_all(a_failed_read_ends_one_answer_and_not_the_next),
         cmocka_unit_test_teardown(an_answer_that_failed_can_be_made_again, calm),
-        in_all(reads_that_bring_less_change_nothing),
-        cmocka_unit_test_teardown(a_ring_that_is_refused_is_done_without, calm),
-        cmocka_unit_test_teardown(a_ring_that_breaks_costs_no_word, calm),
+        in_all(short_reads_change_nothing),
+        cmocka_unit_test_teardown(a_refused_ring_is_replaced, calm),
+        cmocka_unit_test_teardown(a_ring_that_breaks_loses_no_text, calm),
         in_all(a_file_that_is_cut_ends_each_answer_with_its_name),
         with(a_file_that_is_cut_ends_each_answer_with_its_name, mapped),
-        in_all(a_file_that_is_another_one_now_ends_the_answer),
-        with(a_file_that_is_another_one_now_ends_the_answer, mapped),
+        in_all(a_replaced_file_ends_the_answer),
+        with(a_replaced_file_ends_the_answer, mapped),
         cmocka_unit_test_teardown(each_allocation_may_fail, calm),
-        cmocka_unit_test_teardown(options_change_whole_or_not_at_all, calm),
+        cmocka_unit_test_teardown(options_change_completely_or_not_at_all, calm),
         with(nothing_is_allocated_between_two_tokens, uring),
         with(nothing_is_allocated_between_two_tokens, threads),
         with(nothing_is_allocated_between_two_tokens, mapped),
-        cmocka_unit_test_teardown(loading_ends_when_it_is_asked_to, calm),
-        with(an_answer_that_waits_for_the_disk_can_be_left, threads),
-        with(an_answer_that_waits_for_the_disk_can_be_left, buffered_threads),
+        cmocka_unit_test_teardown(loading_can_be_stopped, calm),
+        with(an_answer_that_waits_for_the_disk_can_be_abandoned, threads),
+        with(an_answer_that_waits_for_the_disk_can_be_abandoned, buffered_threads),
     };
 
     return cmocka_run_group_tests_name("chat_faults", tests, start, end);

@@ -1,10 +1,9 @@
 /*
- * Every allocation of opening a model, a session and two passes fails once: each time
- * there is a sentence, nothing leaks (sanitizers look), and the next try succeeds with the
- * same words.
+ * Every allocation of opening a model, a session and two passes fails once.  Each time there is
+ * an error message, nothing leaks (sanitizers check), and the next try gives the same result.
  *
- * The linker puts these wrappers before the allocator of everything that is linked in
- * statically, the engine that is.
+ * The linker puts these wrappers before the allocator for all code that is linked statically,
+ * which is the engine.
  */
 #include "config.h"
 
@@ -85,7 +84,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     return fails() ? EAGAIN : __real_pthread_create(thread, attr, fn, ctx);
 }
 
-/* Open, evaluate, decode one: the sum of the last row, to compare. */
+/* Open a model and evaluate six tokens. *sum is a sum over the last row, to compare. */
 static int use(double *sum, struct err *e)
 {
     static const uint32_t ids[] = { 2, 7, 11, 13, 17 };
@@ -132,9 +131,9 @@ static void each_allocation_may_fail(void **state)
         atomic_store(&countdown, n);
         rc = use(&got, &e);
         if (atomic_load(&countdown) >= 0)
-            break; /* so many calls are never made */
+            break; /* there are fewer calls */
         atomic_store(&countdown, -1);
-        /* Some parts can do without (a ring of the kernel, a larger buffer): then the
+        /* Some parts are optional (a ring of the kernel, a larger buffer).  Without them the
          * result is the same. */
         if (rc == 0)
             assert_true(got == want);

@@ -1,6 +1,6 @@
 /*
- * Disks that fail, files that change, kernels that refuse: one clear error, nothing
- * leaked, and the next pass works when the cause is gone.
+ * Disks that fail, files that change, kernels that refuse requests: there is one clear error,
+ * nothing leaks, and the next pass works when the cause is gone.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@
 #include "tests/lib/stream_model.h"
 
 #define TARGET 40000
-#define BLOCKS 140 /* of the model of these tests: 20 spans of 7 */
+#define BLOCKS 140 /* the model of these tests has 20 spans of 7 blocks */
 
 struct mode {
     const char *name;
@@ -49,7 +49,7 @@ static struct stream_model model;
 static struct stream *stream;
 static uint32_t ring_slots, n_block; /* of the stream */
 
-/* One span after the other over both files, so that each block is a different place. */
+/* Spans one after the other in both files, so that each block is in a different place. */
 static void even_spans(struct stream_model *m)
 {
     m->n_span = 20;
@@ -120,8 +120,8 @@ static int set_pinned(uint64_t pinned_bytes, struct err *e)
     return stream_set_memory(stream, ring_slots, pinned_bytes, e);
 }
 
-/* Blocks until the end or an error; all of them must be right.  Returns their number;
- * *code: what ended it. */
+/* Take blocks until the end or an error; all of them must be right.  Returns their number, and
+ * in *code the reason of the end. */
 static uint32_t run(struct err *e)
 {
     struct stream_block b;
@@ -173,7 +173,7 @@ static void assert_names_place(const struct err *e, int sys)
     assert_true(e->offset != ERR_NO_OFFSET);
 }
 
-static void a_read_that_always_fails_ends_the_pass_only(void **state)
+static void a_read_that_always_fails_ends_only_the_pass(void **state)
 {
     struct err e = ERR_INIT;
 
@@ -185,7 +185,7 @@ static void a_read_that_always_fails_ends_the_pass_only(void **state)
         run(&e);
         assert_names_place(&e, EIO);
         assert_non_null(strstr(e.what, "Input/output error"));
-        /* The same again while it lasts, also through a cancel in between. */
+        /* The same for as long as the fault lasts, also with a cancel in between. */
         assert_int_equal(stream_pass_end(stream, &e), 0);
         run(&e);
         assert_names_place(&e, EIO);
@@ -204,7 +204,7 @@ static void a_pinned_block_that_fails_is_tried_by_the_next_pass(void **state)
 
     open_or_skip(*state, 0, 100000000);
     inject.read_skip = 33;
-    inject.read_times = 3; /* one block, given up */
+    inject.read_times = 3; /* one block, which was given up */
     inject.read_error = EIO;
     for (int pass = 0; pass < 3 && run(&e) < BLOCKS; pass++) {
         assert_names_place(&e, EIO);
@@ -228,14 +228,14 @@ static void short_and_interrupted_reads_are_completed(void **state)
     a_whole_pass_works();
 }
 
-static void a_lookup_that_fails_says_so(void **state)
+static void a_failed_lookup_is_reported(void **state)
 {
     unsigned char a[3000], b[5000];
     struct stream_lookup rows[] = { { 0, 12345, sizeof a, a }, { 1, 999, sizeof b, b } };
     struct err e = ERR_INIT;
 
     open_or_skip(*state, 0, 100000000);
-    a_whole_pass_works(); /* nothing but lookups is read from now on */
+    a_whole_pass_works(); /* from now on only lookups are read */
     inject.read_times = INT32_MAX;
     inject.read_error = EIO;
     stream_lookup_start(stream, rows, 2);
@@ -270,7 +270,7 @@ static void a_truncated_file_ends_the_answer(void **state)
     a_whole_pass_works();
     assert_int_equal(truncate(model.files[1].path, 1000123), 0);
     n = run(&e);
-    assert_true(n >= 105 && n < BLOCKS); /* everything before the cut came */
+    assert_true(n >= 105 && n < BLOCKS); /* all blocks before the cut came */
     assert_int_equal(e.code, ERR_IO);
     assert_string_equal(e.file, model.files[1].path);
     assert_true(e.offset != ERR_NO_OFFSET);
@@ -278,7 +278,7 @@ static void a_truncated_file_ends_the_answer(void **state)
     assert_int_equal(stream_pass_end(stream, &e), -1);
     assert_string_equal(e.file, model.files[1].path);
 
-    /* The session lives on: when the file is what it was, so is everything else. */
+    /* The session goes on: when the file is restored, everything works again. */
     fd = open(model.files[1].path, O_WRONLY | O_CLOEXEC);
     assert_true(pwrite(fd, model.bytes[1], model.files[1].size, 0) ==
                 (ssize_t)model.files[1].size);
@@ -306,7 +306,7 @@ static void a_replaced_file_is_read_as_it_was_and_noticed(void **state)
     assert_string_equal(e.file, model.files[0].path);
 }
 
-static void a_name_that_is_gone_does_not_matter(void **state)
+static void a_removed_name_does_not_matter(void **state)
 {
     open_or_skip(*state, 2, 0);
     assert_int_equal(unlink(model.files[0].path), 0);
@@ -354,7 +354,7 @@ static void a_cancel_ends_a_wait_for_the_disk(void **state)
 
 /* --- kernels that refuse --- */
 
-static void without_io_uring_threads_read(void **state)
+static void without_io_uring_threads_do_the_reads(void **state)
 {
     static const int errors[] = { ENOSYS, EPERM, ENOMEM, EINVAL };
 
@@ -371,7 +371,7 @@ static void without_io_uring_threads_read(void **state)
     }
 }
 
-static void without_registration_io_uring_reads(void **state)
+static void io_uring_reads_without_registration(void **state)
 {
     (void)state;
     inject.register_error = ENOMEM;
@@ -408,7 +408,7 @@ static void a_ring_that_is_full_is_tried_again(void **state)
     for (int i = 0; i < 5; i++) {
         inject.enter_skip = 3;
         inject.enter_error = EBUSY;
-        /* A few in a row, cleared by the next pass. */
+        /* A few in a row; the next pass clears the error. */
         struct stream_block b;
         uint64_t stall = 0;
         struct err e = ERR_INIT;
@@ -445,7 +445,7 @@ static void a_broken_ring_without_threads_is_an_error(void **state)
     assert_int_equal(set_pinned(1000000, &e), 0);
 }
 
-static void each_refused_resource_is_an_error_or_done_without(void **state)
+static void each_refused_resource_is_an_error_or_replaced(void **state)
 {
     const struct mode *mode = *state;
     struct err e = ERR_INIT;
@@ -475,11 +475,11 @@ static void each_refused_resource_is_an_error_or_done_without(void **state)
     assert_true(n_refused >= 5);
 }
 
-/* A disk whose direct reads are slow: the probe finds it, and the stream reads through the
- * page cache and reports why. */
+/* Direct reads are slow.  The probe finds it, and the stream reads through the page cache and
+ * reports why. */
 static void auto_measures_slow_direct_reads_and_avoids_them(void **state)
 {
-    /* Every block once, not for a time: a busy machine must not decide. */
+    /* Read every block once instead of for a time: a busy machine must not decide. */
     const struct probe_options probe = { .seconds = 1e9, .buffer_bytes = MIB };
     struct stream_options o = { .n_slot = 4 };
     struct probe_rate direct, through_cache;
@@ -492,7 +492,8 @@ static void auto_measures_slow_direct_reads_and_avoids_them(void **state)
         probe_disk_both(model.files[0].fd, 2, 64 * KIB, &probe, &direct, &through_cache, &e),
         0);
     if (direct.bytes == 0 || through_cache.bytes == 0)
-        skip(); /* no direct reads here, or a page cache that keeps the file */
+        skip(); /* no direct reads on this file system, or it keeps the file in the page cache
+                 */
     o.direct_bytes_s = direct.bytes_s;
     o.buffered_bytes_s = through_cache.bytes_s;
     shape_make(&shape, model.spans, model.n_span, TARGET);
@@ -505,7 +506,7 @@ static void auto_measures_slow_direct_reads_and_avoids_them(void **state)
     a_whole_pass_works();
 }
 
-/* --- what it leaves and takes --- */
+/* --- memory and page cache --- */
 
 static void nothing_is_allocated_between_blocks(void **state)
 {
@@ -562,7 +563,7 @@ static void leaves_no_page_in_the_page_cache(void **state)
     assert_int_equal(cached_bytes(), 0);
 }
 
-/* Resident anonymous memory, which is what unpinning has to lower. */
+/* Resident anonymous memory, which unpinning must lower. */
 static uint64_t resident_bytes(void)
 {
     FILE *f = fopen("/proc/self/smaps_rollup", "r");
@@ -577,7 +578,7 @@ static uint64_t resident_bytes(void)
     return kib * 1024;
 }
 
-static void shrinking_gives_memory_back_at_once(void **state)
+static void shrinking_frees_memory_at_once(void **state)
 {
     struct err e = ERR_INIT;
     uint64_t full, less, pinned;
@@ -610,14 +611,14 @@ static void shrinking_gives_memory_back_at_once(void **state)
     assert_true(resident_bytes() + 18 * MIB <= less);
 }
 
-/* A smaller ring is unmapped before it is mapped again, and the system may refuse then. */
+/* A smaller ring is unmapped before it is mapped again, and the second step may fail. */
 static void a_lost_ring_fails_passes_until_memory_is_changed_again(void **state)
 {
     struct err e = ERR_INIT;
 
     open_or_skip(*state, 8, 500000);
     a_whole_pass_works();
-    inject.resource_skip = 1; /* the mprotect after the mmap that gives the ring back */
+    inject.resource_skip = 1; /* the mprotect after the mmap that releases the ring */
     assert_int_equal(stream_set_memory(stream, 4, 500000, &e), -1);
     inject.resource_skip = -1;
     for (int pass = 0; pass < 2; pass++) {
@@ -645,29 +646,29 @@ int main(void)
                                         &mapped, &mapped_drop };
     static const struct CMUnitTest of_readers[] = {
         TEST(a_read_that_fails_once_is_repeated, NULL),
-        TEST(a_read_that_always_fails_ends_the_pass_only, NULL),
+        TEST(a_read_that_always_fails_ends_only_the_pass, NULL),
         TEST(a_pinned_block_that_fails_is_tried_by_the_next_pass, NULL),
         TEST(short_and_interrupted_reads_are_completed, NULL),
-        TEST(a_lookup_that_fails_says_so, NULL),
+        TEST(a_failed_lookup_is_reported, NULL),
         TEST(leaves_no_page_in_the_page_cache, NULL),
     };
     static const struct CMUnitTest of_all[] = {
         TEST(a_truncated_file_ends_the_answer, NULL),
         TEST(a_replaced_file_is_read_as_it_was_and_noticed, NULL),
-        TEST(a_name_that_is_gone_does_not_matter, NULL),
-        TEST(each_refused_resource_is_an_error_or_done_without, NULL),
+        TEST(a_removed_name_does_not_matter, NULL),
+        TEST(each_refused_resource_is_an_error_or_replaced, NULL),
         TEST(nothing_is_allocated_between_blocks, NULL),
     };
     static const struct CMUnitTest once[] = {
         TEST(a_cancel_ends_a_wait_for_the_disk, NULL),
-        TEST(shrinking_gives_memory_back_at_once, NULL),
+        TEST(shrinking_frees_memory_at_once, NULL),
         TEST(auto_measures_slow_direct_reads_and_avoids_them, NULL),
         TEST(leaves_no_page_in_the_page_cache, &mapped_drop),
         TEST(a_lost_ring_fails_passes_until_memory_is_changed_again, &uring),
         TEST(a_lost_ring_fails_passes_until_memory_is_changed_again, &buffered_threads),
 #ifdef HAVE_LIBURING
-        TEST(without_io_uring_threads_read, NULL),
-        TEST(without_registration_io_uring_reads, NULL),
+        TEST(without_io_uring_threads_do_the_reads, NULL),
+        TEST(io_uring_reads_without_registration, NULL),
         TEST(a_ring_that_breaks_is_replaced_by_threads, NULL),
         TEST(a_ring_that_is_full_is_tried_again, NULL),
         TEST(a_broken_ring_without_threads_is_an_error, NULL),

@@ -1,4 +1,4 @@
-/* A saved chat that anybody may have written: it is opened, or refused, and can go on. */
+/* A saved chat that anybody may have written is opened and can continue, or is refused. */
 #include "config.h"
 
 #include <locale.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every text is there, as long as it was said to be. */
+/* Every text is there, with the length that the item states. */
 static void read_all(const struct store *s)
 {
     for (uint32_t i = 0; i < store_count(s); i++) {

@@ -1,4 +1,4 @@
-/* Foreign text: whatever it is and however it is cut, what comes out is harmless. */
+/* Any foreign text, cut into any pieces, becomes harmless text. */
 #include "config.h"
 
 #include <locale.h>
@@ -46,7 +46,7 @@ static void check_harmless(const char *s, size_t n)
         if (used <= 0 || (cp != '\n' && width < 0) || (cp >= 0x202a && cp <= 0x202e) ||
             (cp >= 0x2066 && cp <= 0x2069))
             abort();
-        /* A cluster has an end. */
+        /* A cluster has a maximum length. */
         zero = width == 0 ? zero + 1 : 0;
         if (zero > 64)
             abort();

@@ -1,4 +1,4 @@
-/* config.json: hyper-parameters that are accepted are ones that can be computed with. */
+/* config.json: the program can compute with any hyper-parameters that it accepts. */
 #include "config.h"
 
 #include <math.h>

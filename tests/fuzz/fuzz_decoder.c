@@ -1,11 +1,10 @@
 /*
- * Text there and back, and ids as a model may send them.  The first byte chooses the
- * vocabulary; the rest is a text, and once more a row of ids.
+ * Text to ids and back, and ids as a model may send them.
  *
- * It checks: decoding what was encoded gives the text (broken sequences replaced);
- * whatever ids come, what is shown is valid UTF-8 and, taken together, the pieces'
- * bytes with broken sequences replaced; thinking and answer together lose nothing but
- * marks, labels and newlines.
+ * The first byte chooses the vocabulary.  The rest is a text, and also a row of ids.  Decoding
+ * the encoded text must give the text, with broken sequences replaced.  For any ids, the shown
+ * text is valid UTF-8 and equals the bytes of the pieces with broken sequences replaced.
+ * Thinking and answer together lose nothing but marks, labels and newlines.
  */
 #include "config.h"
 
@@ -50,7 +49,7 @@ static void open_all(void)
     }
 }
 
-/* Every U+2581 as the space that decoding makes of it. */
+/* Replace every U+2581 by a space, as decoding does. */
 static size_t blocks_to_spaces(char *text, size_t n)
 {
     size_t used = 0;
@@ -129,7 +128,7 @@ static void any_ids(const struct tokenizer *t, const char *format, const uint8_t
         n_mark += tokenizer_kind(t, id[i]) == TOKEN_CONTROL;
     }
     len = answer_parser_end(&p, buf, &is_thinking);
-    /* A mark inside a character leaves up to three bytes that are broken each. */
+    /* A mark inside a character leaves up to three bytes, each of which is broken. */
     if (len > sizeof buf || !utf8_is_valid(buf, len) || n_shown + len > n_got + 9 * n_mark)
         abort();
     free(got);

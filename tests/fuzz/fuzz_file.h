@@ -1,5 +1,5 @@
 /*
- * fuzz_file.h - a target's bytes as an open file, created again for each input.
+ * fuzz_file.h - the bytes of an input as an open file, which is rewritten for each input.
  */
 #ifndef MEMWALL_TESTS_FUZZ_FUZZ_FILE_H
 #define MEMWALL_TESTS_FUZZ_FUZZ_FILE_H
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* One descriptor for all inputs; -1: the system has none to give. */
+/* Returns one descriptor for all inputs; -1: the system has none. */
 static inline int fuzz_file(const uint8_t *data, size_t size)
 {
     static int fd = -1;

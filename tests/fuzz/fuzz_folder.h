@@ -1,6 +1,6 @@
 /*
- * fuzz_folder.h - a snapshot's folder in which one file is a target's bytes: a link to
- * the descriptor of fuzz_file.h, made once.
+ * fuzz_folder.h - a folder of a snapshot in which one file has the bytes of the input: a link
+ * to the descriptor of fuzz_file.h, made once.
  */
 #ifndef MEMWALL_TESTS_FUZZ_FUZZ_FOLDER_H
 #define MEMWALL_TESTS_FUZZ_FUZZ_FOLDER_H
@@ -24,7 +24,7 @@ static void fuzz_folder_remove(void)
     rmdir(fuzz_folder_path);
 }
 
-/* False if the system does not give what is needed. */
+/* Returns false if the system has no descriptor or folder. */
 static inline bool fuzz_folder(struct catalogue *c, const char *name, const uint8_t *data,
                                size_t size)
 {

@@ -1,6 +1,6 @@
 /*
- * A GGUF file, opened as a model and as a mere container.  An accepted file must keep the
- * promises that everything above relies on.
+ * A GGUF file, opened as a model and as a plain container.  An accepted file must keep the
+ * promises that the rest of the engine relies on.
  */
 #include "config.h"
 
@@ -53,7 +53,7 @@ static void check_model(const struct catalogue *c)
         abort();
 }
 
-/* Every array of the header, element by element. */
+/* Read every array of the header, element by element. */
 static void read_arrays(const struct gguf *g)
 {
     for (uint32_t i = 0; i < g->n_key; i++) {

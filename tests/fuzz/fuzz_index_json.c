@@ -1,4 +1,4 @@
-/* The index of a sharded snapshot: no name that it gives leaves the folder. */
+/* The index of a sharded snapshot: none of its names leaves the folder. */
 #include "config.h"
 
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /*
- * Templates of chats.  The first byte chooses the conversation, the rest is the template.
+ * Chat templates.
  *
- * Texts of the conversation hold characters that stand for their source and that nothing else
- * makes.  So none of them may come out as another source's byte, and least of all as the
- * template's own.
+ * The first byte chooses the conversation, the rest is the template.  Texts of the conversation
+ * contain characters that mark their source and that nothing else can produce.  So none of them
+ * may come out as a byte of another source, and above all not as one of the template.
  */
 #include "config.h"
 
@@ -94,7 +94,7 @@ static bool has(const char *s, size_t len, const char *what)
     return memmem(s, len, what, strlen(what)) != NULL;
 }
 
-/* Whether the template might make a private character by its number. */
+/* Returns whether the template might make a private character from its number. */
 static bool may_spell(const char *s, size_t len)
 {
     if (has(s, len, MARK) || has(s, len, "\\U"))

@@ -1,6 +1,6 @@
 /*
- * An answer: however it is cut while it streams, it looks in the end as it does at once; no
- * row is wider than the pane, and each run is what it says of the source.
+ * An answer looks the same in the end, whether it streams in any pieces or comes at once.  No
+ * row is wider than the pane, and each run is what it states about the source.
  */
 #include "config.h"
 

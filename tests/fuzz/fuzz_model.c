@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Widths of all models; block types need rows of 32. */
+/* Sizes of all models; block types need rows of 32. */
 #define EMBD    32
 #define HEADS   2
 #define HEADS_K 1
@@ -37,20 +37,20 @@ struct key {
     char name[64];
     uint32_t type;
     uint32_t n;
-    uint8_t value[640]; /* as in the file; of a snapshot: JSON text */
+    uint8_t value[640]; /* as in the file; for a snapshot, JSON text */
 };
 
 struct tensor {
     char name[72];
     uint32_t type, n_dims;
     uint64_t ne[5];
-    uint64_t shift; /* added to the offset that it ought to have */
+    uint64_t shift; /* added to the correct offset */
 };
 
 static struct made {
     bool is_snapshot;
     uint32_t version;
-    uint64_t extra_keys, extra_tensors; /* added to the counts that the header states */
+    uint64_t extra_keys, extra_tensors; /* added to the counts in the header */
     uint64_t cut;                       /* bytes missing at the end */
     struct key keys[MAX_KEY];
     struct tensor tensors[MAX_TENSOR];
@@ -89,7 +89,7 @@ static const float floats[] = {
     10000.f, 1e29f, 30.f,  1e-45f, -0.0f, 3.4e38f, 0.f / 1.f, 8.0f
 };
 
-/* Also infinity and not-a-number. */
+/* Includes infinity and not-a-number. */
 static float take_float(void)
 {
     static const uint32_t odd[] = { 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x7f800001u };
@@ -462,7 +462,7 @@ static void set_word(struct key *k, const char *word)
     k->n = (uint32_t)put_string(k->value, word);
 }
 
-/* A number, written in the form that the key's type has. */
+/* A number, written in the type of the key. */
 static void set_number(struct key *k, uint64_t n)
 {
     static const uint8_t sizes[G_TYPES] = { 1, 1, 2, 2, 4, 4, 4, 1, 8, 4, 8, 8, 8 };
@@ -571,7 +571,7 @@ static void change_tensors(uint32_t what, uint32_t i)
     }
 }
 
-/* Bytes of the data: which, and what they become. */
+/* Bytes of the data: their places and new values. */
 #define MAX_POKE 8
 static struct {
     uint32_t at;
@@ -602,7 +602,7 @@ static void change(void)
     }
 }
 
-/* ---- to files ---- */
+/* ---- writing files ---- */
 
 static uint8_t file[MAX_FILE];
 static size_t n_file;
@@ -631,8 +631,8 @@ static void put_name(const char *name)
     put(name, strlen(name));
 }
 
-/* Values of one block and its bytes, of the types that models are made with; others are
- * taken to have one byte a value. */
+/* Values and bytes of a block, for the types of the models; other types count as one byte per
+ * value. */
 static void block_of(uint32_t type, uint64_t *n, uint64_t *bytes)
 {
     static const struct {
@@ -659,8 +659,8 @@ static uint64_t tensor_bytes(const struct tensor *t)
     return n / per * bytes;
 }
 
-/* Small numbers, whatever type they are read as: 16 bits that are good halves and floats'
- * upper halves.  Vectors are between 1 and 2: among them are factors that divide. */
+/* Small numbers for any type: 16 bits that are valid halves and upper halves of floats.
+ * Vectors are between 1 and 2, because some of them are divisors. */
 static void make_pattern(uint8_t *out, size_t n, uint32_t type, uint64_t bytes, bool is_vector)
 {
     uint32_t state = 12345;
@@ -681,7 +681,7 @@ static void make_pattern(uint8_t *out, size_t n, uint32_t type, uint64_t bytes, 
     }
 }
 
-/* Made once for each type: this is where most of the bytes of a file come from. */
+/* Made once per type: most of the bytes of a file come from here. */
 static void fill(uint8_t *out, uint64_t n, uint32_t type, bool is_vector)
 {
     enum { TYPES = 64, SIZE = 8192 };
@@ -770,7 +770,7 @@ static const char *dtype(uint32_t type)
     return type == 30 ? "BF16" : names[type % (sizeof names / sizeof names[0])];
 }
 
-/* Rows come first in a snapshot's shapes. */
+/* In a snapshot's shapes, rows come first. */
 static void write_safetensors(void)
 {
     uint64_t offsets[MAX_TENSOR], n = place_data(offsets), length;

@@ -1,5 +1,5 @@
 /*
- * fuzz_model.h - tiny valid models, changed as an input says, as files in memory.
+ * fuzz_model.h - small valid models in memory, changed as an input says.
  */
 #ifndef MEMWALL_TESTS_FUZZ_FUZZ_MODEL_H
 #define MEMWALL_TESTS_FUZZ_FUZZ_MODEL_H
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * The path of the model that the input describes, a GGUF file or a folder; it is good until
- * the next call.  The first two bytes choose one of the models and its weight type, each
- * further group of bytes is one change.  NULL: the system gives no files.
+ * Returns the path of the model that the input describes, a GGUF file or a folder, valid until
+ * the next call.  The first two bytes choose a model and its weight type; each further group of
+ * bytes is one change.  Returns NULL if the system has no files.
  */
 const char *fuzz_model_make(const uint8_t *data, size_t size);
 

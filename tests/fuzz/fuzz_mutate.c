@@ -1,11 +1,13 @@
 /*
- * Structured mutations of valid models.  The input chooses a tiny model, GGUF or snapshot,
- * and then changes to it that keep its outer form: values, types, names, shapes, the order
- * and number of its parts.  Such files get past the readers to what is computed from them,
- * which mutated bytes hardly ever do.
+ * Structured mutations of valid models.
  *
- * The file is opened, described, planned and, if all accept it, evaluated twice, with
- * chunks of one and of two tokens: equal bits or equal refusals, each with a text.
+ * The input chooses a small model, GGUF or snapshot, and changes that keep its outer form:
+ * values, types, names, shapes, the order and number of its parts.  Such files get past the
+ * readers to the code that computes with them; files with mutated bytes hardly ever do.  The
+ * file
+ * is opened, described, planned and, if all accept it, evaluated twice, with chunks of one and
+ * of
+ * two tokens.  Both must give equal bits, or equal refusals with a text.
  */
 #include "config.h"
 
@@ -23,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define N_EVAL 3
 
-/* ---- what is done with it ---- */
+/* ---- using the model ---- */
 
 static void check_error(const struct err *e)
 {
@@ -64,7 +66,7 @@ static void describe(const char *path)
     mw_inspect_close(i);
 }
 
-/* The logits after N_EVAL ids, or how they were refused. */
+/* The logits after N_EVAL ids, or the error. */
 struct outcome {
     bool is_refused;
     struct err err;
@@ -98,7 +100,7 @@ static void evaluate(struct mw_model *m, const struct mw_options *o, uint32_t ch
     mw_session_close(s);
 }
 
-/* A wider chunk may need more memory than there is; nothing else may depend on it. */
+/* A larger chunk may need more memory than there is; nothing else may depend on it. */
 static bool is_room(const struct outcome *o)
 {
     return o->is_refused && (o->err.code == ERR_BUDGET || o->err.code == ERR_MEMORY);

@@ -1,4 +1,4 @@
-/* The header of a safetensors file: the byte ranges it returns are in the file and fill it. */
+/* The header of a safetensors file: its byte ranges are in the file and fill it. */
 #include "config.h"
 
 #include <stdint.h>

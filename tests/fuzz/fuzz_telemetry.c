@@ -1,4 +1,4 @@
-/* A recording of telemetry: whatever is in it, it is read to its end or refused. */
+/* Any recording of telemetry is read to its end or refused. */
 #include "config.h"
 
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct mw_rates rates;
         struct json j;
 
-        /* Writing costs more than reading: only the first ones. */
+        /* Writing is slower than reading, so write only the first samples. */
         for (int n = 0; mw_replay_next(r, &sample, &e) == 1; n++) {
             mw_rates(&sample, &rates);
             if (n >= 2)

@@ -1,4 +1,4 @@
-/* tokenizer_config.json: special tokens, and the chat template that is found in it. */
+/* tokenizer_config.json: special tokens and the chat template. */
 #include "config.h"
 
 #include "engine/format/vocab_rules.h"

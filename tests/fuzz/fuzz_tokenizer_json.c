@@ -1,4 +1,4 @@
-/* tokenizer.json: a vocabulary that is accepted encodes any text, this file's own too. */
+/* tokenizer.json: an accepted vocabulary encodes any text, its own file included. */
 #include "config.h"
 
 #include "engine/text/tokenizer.h"

@@ -1,5 +1,5 @@
 /*
- * fuzz_vocab_check.h - what must hold of any vocabulary that was accepted.
+ * fuzz_vocab_check.h - rules for every accepted vocabulary.
  */
 #ifndef MEMWALL_TESTS_FUZZ_FUZZ_VOCAB_CHECK_H
 #define MEMWALL_TESTS_FUZZ_FUZZ_VOCAB_CHECK_H
@@ -10,7 +10,7 @@
 #include "engine/base/utf8.h"
 #include "engine/text/tokenizer.h"
 
-/* Encode, look at the ids, decode. */
+/* Encode, check the ids, decode. */
 static inline void fuzz_encode(const struct tokenizer *t, const char *text, size_t len,
                                bool special)
 {

@@ -1,4 +1,4 @@
-/* The vocabulary of a GGUF: as fuzz_tokenizer_json. */
+/* The vocabulary of a GGUF file, with the rules of fuzz_tokenizer_json. */
 #include "config.h"
 
 #include "engine/text/chat_format.h"

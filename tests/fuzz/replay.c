@@ -1,13 +1,13 @@
 /*
- * replay.c - a main for fuzz targets where there is no libFuzzer.
+ * replay.c - main() for fuzz targets without libFuzzer.
  *
  *     fuzz_NAME [FILE|FOLDER]...
  *
- * Feeds each file to the target, then the same bytes cut off and with small changes from
- * a generator whose seed never changes: an old crash stays a test with any compiler, and
- * a new one is found now and then.  Without arguments the folder is corpus/NAME beside the
- * source.  The bytes are in a block of exactly their size, so that a sanitizer sees the
- * first byte read after them.
+ * Feed each file to the target, then the same bytes cut short and with small changes.  The
+ * random generator has a fixed seed, so an old crash stays a test with any compiler, and a new
+ * one is found now and then.  Without arguments the folder is tests/fuzz/corpus/NAME.  The
+ * bytes
+ * are in a block of exactly their size, so a sanitizer sees the first byte read after them.
  */
 #include "config.h"
 
@@ -61,7 +61,7 @@ static void feed_changed(const uint8_t *data, size_t n)
             case 0: copy[at] ^= (uint8_t)(1u << next_random() % 8); break;
             case 1: copy[at] = edges[next_random() % sizeof edges]; break;
             case 2: len = at; break;
-            default: /* eight bytes of a size or an offset */
+            default: /* eight bytes that may be a size or an offset */
                 for (size_t b = at; b < n && b < at + 8; b++)
                     copy[b] = edges[next_random() % 5];
             }

@@ -1,5 +1,5 @@
 /*
- * fake_run.h - fake_memwall on a pseudo-terminal, in a home folder of its own.
+ * fake_run.h - run fake_memwall on a pseudo-terminal, in a home folder of its own.
  */
 #ifndef MEMWALL_TESTS_FAKE_RUN_H
 #define MEMWALL_TESTS_FAKE_RUN_H
@@ -11,15 +11,16 @@ struct fake_run {
     char home[64];
 };
 
-/* args: further arguments, ended by NULL; may be NULL.  Waits until it is ready. */
+/* Start it and wait until it is ready.  args are further arguments, then NULL; args may be
+ * NULL. */
 void fake_begin(struct fake_run *f, int rows, int cols, const char *term,
                 const char *const *args);
-/* Again in the same home, after it has ended. */
+/* Start it again in the same home, after it has ended. */
 void fake_again(struct fake_run *f, int rows, int cols, const char *const *args);
-/* Kill it if need be, remove the home. */
+/* Kill it if it still runs, and remove the home. */
 void fake_end(struct fake_run *f);
 
-/* Type line and Enter. */
+/* Type a line and Enter. */
 void fake_line(struct fake_run *f, const char *line);
 
 #define sees(f, text)  assert_true(pty_sees((f)->s, text))

@@ -117,7 +117,7 @@ void program_again(struct program *p, const struct program_start *o)
     argv[n++] = "chat";
     argv[n++] = "--model";
     argv[n++] = o->model == NULL ? program_model() : o->model;
-    argv[n++] = "--threads"; /* more would wait for each other where the machine is busy */
+    argv[n++] = "--threads"; /* more threads would wait for each other on a busy machine */
     argv[n++] = "1";
     argv[n++] = "--sync-frames";
     for (const char *const *a = o->args; a != NULL && *a != NULL && n < MAX_ARGS - 1; a++)
@@ -170,7 +170,7 @@ void program_say(struct program *p, const char *text)
     pty_send(p->s, text);
     assert_true(pty_sees_at(p->s, -2, text));
     pty_send(p->s, "\r");
-    assert_true(pty_loses_at(p->s, -2, text)); /* now the bar knows of the answer */
+    assert_true(pty_loses_at(p->s, -2, text)); /* the status bar has noticed the answer */
     assert_true(pty_sees_at(p->s, -1, "ready"));
 }
 
@@ -259,7 +259,7 @@ const char *program_chat(const struct program *p)
     DIR *dir = opendir(program_path(p, folder));
     struct dirent *entry;
 
-    /* Their names are times. */
+    /* Chats are named by their time. */
     while (dir != NULL && (entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, newest) > 0)
             snprintf(newest, sizeof newest, "%s", entry->d_name);

@@ -1,9 +1,9 @@
 /*
- * program.h - ./memwall on a pseudo-terminal, in a home folder of its own.
+ * program.h - run ./memwall on a pseudo-terminal, in a home folder of its own.
  *
- * Without another model it talks to one of talker.h: its answer is program_text(), to the
- * byte.  The folder that holds this model and the machine's measured limits is shared by
- * the runs of one test program.
+ * By default it talks to a model of talker.h, whose answer is program_text(), byte for byte.
+ * The runs of one test program share the folder with this model and the measured limits of the
+ * machine.
  */
 #ifndef MEMWALL_TESTS_PROGRAM_H
 #define MEMWALL_TESTS_PROGRAM_H
@@ -18,49 +18,49 @@ struct program {
 struct program_start {
     int rows, cols;
     const char *term;        /* NULL: xterm-256color */
-    const char *model;       /* NULL: the talker; else a path */
-    const char *const *args; /* further ones, ended by NULL; may be NULL */
-    const char *const *env;  /* as for pty_new; may be NULL */
-    const char *script;      /* NULL, or of a shell with job control, whose "$@" it is */
+    const char *model;       /* NULL: the talker; otherwise a path */
+    const char *const *args; /* further arguments, then NULL; may be NULL */
+    const char *const *env;  /* as in pty_new; may be NULL */
+    const char *script;      /* NULL, or a script for a shell with job control that runs "$@" */
 };
 
-/* A group's set-up and tear-down: the shared folder. */
+/* Set-up and tear-down of a group: the shared folder. */
 int program_group_setup(void **state);
 int program_group_teardown(void **state);
 
-/* In an empty home. */
+/* Start in an empty home. */
 void program_begin(struct program *p, const struct program_start *o);
-/* In the same home, after it has ended or been killed. */
+/* Start in the same home, after it has ended or was killed. */
 void program_again(struct program *p, const struct program_start *o);
-/* Kill it if need be, remove the home. */
+/* Kill it if it still runs, and remove the home. */
 void program_end(struct program *p);
 
-/* Type line and Enter. */
+/* Type a line and Enter. */
 void program_line(struct program *p, const char *line);
-/* The same, until the screen shows text. */
+/* The same, and wait until the screen shows text. */
 void program_ask(struct program *p, const char *line, const char *text);
-/* Send a message and wait for the end of its answer.  The screen is wide enough for the
- * status bar to say "ready" (100 columns). */
+/* Send a message and wait for the end of its answer.  The screen must be wide enough for
+ * "ready" in the status bar (100 columns). */
 void program_say(struct program *p, const char *text);
-/* /quit; the exit status must be 0 and the terminal as it was. */
+/* Leave with /quit.  The exit status must be 0, and the terminal as it was before. */
 void program_quit(struct program *p);
-/* Every key that was sent so far is on the screen.  The line must be empty. */
+/* Wait until the screen shows every key that was sent so far.  The line must be empty. */
 void program_sync(struct program *p);
-/* Is what the terminal shows what it would show if all were drawn again? */
+/* Returns whether drawing everything again changes nothing on the screen. */
 bool program_is_drawn_right(struct program *p);
 
-/* The answer of the talker: a heading, lists, a table, code, Chinese, emoji, then
- * "Line 1: ..." to "Line 400: ...", and from the start again. */
+/* The answer of the talker: a heading, lists, a table, code, Chinese, emoji, then "Line 1: ..."
+ * to "Line 400: ...", and then the same again. */
 const char *program_text(void);
-/* The path of the talker's model, and of one that is slower: a hundred tokens a second or so.
- */
+/* The path of the talker's model, and of a model that makes about a hundred tokens a second. */
 const char *program_model(void);
 const char *program_slow_model(void);
-/* The path of a file in the run's home; for four calls. */
+/* The path of a file in the run's home; valid for four calls. */
 const char *program_path(const struct program *p, const char *name);
-/* Contents of a file in the home, for free(); NULL: not there. */
+/* Returns the contents of a file in the home, which the caller frees; NULL: there is no such
+ * file. */
 char *program_file(const struct program *p, const char *name);
-/* The path of the newest saved chat, below the home; NULL: there is none. */
+/* Returns the path of the newest saved chat, relative to the home; NULL: there is none. */
 const char *program_chat(const struct program *p);
 
 #define sees(p, text)  assert_true(pty_sees((p)->s, text))

@@ -1,4 +1,4 @@
-/* Proposals that the program makes before it acts: plans, a full context, wrong commands. */
+/* Proposals before the program acts: plans, a full context, wrong commands. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static int end_run(void **state)
     return 0;
 }
 
-static void a_change_is_shown_beside_the_plan_in_force_and_done_on_enter(void **state)
+static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
@@ -38,10 +38,10 @@ static void a_change_is_shown_beside_the_plan_in_force_and_done_on_enter(void **
     pty_send(run.s, "\033");
     loses(&run, "computed again");
     fake_line(&run, "/kv");
-    sees(&run, "keys are f16"); /* nothing was done */
+    sees(&run, "keys are f16"); /* nothing has changed */
 }
 
-static void a_narrow_screen_says_the_keys_of_a_sheet(void **state)
+static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)
 {
     (void)state;
     fake_begin(&run, 12, 40, NULL, NULL);
@@ -83,7 +83,7 @@ static void a_paste_without_its_end_swallows_no_keys(void **state)
     fake_begin(&run, 24, 80, NULL, NULL);
     sees(&run, "ready");
     pty_send(run.s, "\033[200~no end");
-    sees(&run, "> no end"); /* when nothing more comes */
+    sees(&run, "> no end"); /* when no more input comes */
     pty_send(run.s, "\003");
     loses(&run, "> no end");
     fake_line(&run, "hello");
@@ -144,9 +144,9 @@ static void keys_work_while_another_model_opens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_change_is_shown_beside_the_plan_in_force_and_done_on_enter,
-                                  end_run),
-        cmocka_unit_test_teardown(a_narrow_screen_says_the_keys_of_a_sheet, end_run),
+        cmocka_unit_test_teardown(
+            a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
+        cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),
         cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
         cmocka_unit_test_teardown(a_paste_of_several_lines_is_one_message, end_run),
         cmocka_unit_test_teardown(a_paste_without_its_end_swallows_no_keys, end_run),

@@ -1,7 +1,7 @@
 /*
- * Every command: what it does, what it says without an argument, and what it says to a wrong
- * one.  The table of the program (ui/talk/commands.h) is gone through, so that a command
- * without a row here is a failure.
+ * Every command: its effect, its reply without an argument, and its reply to a wrong one.  The
+ * test goes through the table of the program (ui/talk/commands.h), so a command without a row
+ * here is a failure.
  */
 #include "config.h"
 
@@ -39,11 +39,11 @@ static void begin(const char *const *args)
     sees(&run, "Talker");
 }
 
-/* A command whose words are not on the screen yet: then they are. */
+/* A command and the text that it shows, which must not be on the screen before. */
 struct row {
     const char *line, *shows;
-    const char *key;  /* then this key, or NULL */
-    const char *then; /* and this is shown; NULL: shows is gone */
+    const char *key;  /* then press this key; or NULL */
+    const char *then; /* and wait for this text; NULL: until shows is gone */
 };
 
 static void go_through(const struct row *rows, size_t n)
@@ -80,7 +80,7 @@ static const struct row empty_rows[] = {
     { "/nonsense", "there is no command \"/nonsense\"", NULL, NULL },
 };
 
-static void without_a_conversation_commands_say_what_is_missing(void **state)
+static void without_a_conversation_commands_name_what_is_missing(void **state)
 {
     (void)state;
     begin(NULL);
@@ -88,13 +88,13 @@ static void without_a_conversation_commands_say_what_is_missing(void **state)
         go_through(&empty_rows[i], 1);
     program_line(&run, empty_rows[7].line);
     sees(&run, empty_rows[7].shows);
-    assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* to be corrected */
+    assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* in the line, to be corrected */
     pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);
 }
 
-/* ---- options: shown, set, refused ---- */
+/* ---- options are shown, set and refused ---- */
 
 static const struct row option_rows[] = {
     { "/temp", "the temperature is 0.8", NULL, NULL },
@@ -165,7 +165,7 @@ static void options_are_shown_set_and_refused(void **state)
     (void)state;
     begin(NULL);
     for (size_t i = 0; i < sizeof option_rows / sizeof option_rows[0]; i++) {
-        /* The chat is scrolled away, so that the next words are new. */
+        /* The chat is scrolled away, so the next words are new on the screen. */
         if (i % 3 == 0) {
             program_line(&run, "/clear");
             if (i > 0)
@@ -196,11 +196,11 @@ static const struct row sheet_rows[] = {
 static void sheets_open_close_and_apply(void **state)
 {
     (void)state;
-    /* The figures stand still, so that two pictures of the same state are equal. */
+    /* Figures do not change, so two pictures of the same state are equal. */
     begin((const char *[]){ "-n", "20", "--refresh", "60000", NULL });
     program_say(&run, "hello");
     go_through(sheet_rows, 10);
-    /* The plain forms now report the changed values. */
+    /* Without an argument, commands now report the changed values. */
     for (size_t i = 0; i < 4; i++) {
         static const char *const lines[][2] = {
             { "/kv", "keys are q8_0 (rotated), values are q8_0 (rotated)" },
@@ -264,7 +264,7 @@ static void commands_write_and_read_files(void **state)
     expect_file(program_chat(&run), "what is written here");
 }
 
-/* The folder for temporary files may have any name, and nothing stays in it. */
+/* The folder for temporary files may have any name.  Nothing remains in it. */
 static void the_line_is_edited_in_an_editor(void **state)
 {
     char folder[] = "/tmp/memwall test-XXXXXX", tmpdir[64];
@@ -302,7 +302,7 @@ static void the_conversation_is_cleared_listed_and_opened_again(void **state)
     loses(&run, "> the first chat");
     program_say(&run, "the second chat");
     program_ask(&run, "/chats", "the first chat");
-    pty_send(run.s, "\033[B\033[B\033[B" ENTER); /* the last of them is the oldest */
+    pty_send(run.s, "\033[B\033[B\033[B" ENTER); /* the last one is the oldest */
     sees(&run, "> the first chat");
     loses(&run, "> the second chat");
     program_say(&run, "more of it");
@@ -359,7 +359,7 @@ static void looks_are_changed(void **state)
     program_quit(&run);
 }
 
-/* ---- help and completion, for all of them ---- */
+/* ---- help and completion of all commands ---- */
 
 static bool has_row(const char *name)
 {
@@ -447,7 +447,8 @@ static void arguments_are_completed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(without_a_conversation_commands_say_what_is_missing, end_run),
+        cmocka_unit_test_teardown(without_a_conversation_commands_name_what_is_missing,
+                                  end_run),
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),

@@ -1,10 +1,8 @@
 /*
- * The figures on the screen equal those of --telemetry of the same run.
- *
- * The figures of a finished answer no longer change, so they must be equal up to
- * the digits shown.  The kernel's figures of memory are sampled at other moments for the
- * screen than for the file: they must be between the least and the most of the file, or near
- * them.
+ * The figures on the screen equal those of --telemetry of the same run.  Figures of a finished
+ * answer no longer change, so they must be equal up to the displayed digits.  The screen and
+ * the file sample the kernel's figures of memory at different moments: a figure on the screen
+ * must be between the smallest and the largest in the file, or near them.
  */
 #include "config.h"
 
@@ -30,9 +28,10 @@ static int end_run(void **state)
     return 0;
 }
 
-/* ---- what the screen says ---- */
+/* ---- reading the screen ---- */
 
-/* Parse a number with its unit, "1.07 MiB", "4,096", "54 %", "12 ms"; NAN: none. */
+/* Parse a number with its unit: "1.07 MiB", "4,096", "54 %", "12 ms".  Returns NAN if there is
+ * none. */
 static double read_figure(const char *text)
 {
     static const struct {
@@ -58,7 +57,7 @@ static double read_figure(const char *text)
     return value;
 }
 
-/* Returns the number after label in the only row that has `row`. */
+/* Returns the number after label in the only row that contains `row`. */
 static double shown(const char *row, const char *label)
 {
     int y = pty_find(run.s, row);
@@ -70,9 +69,9 @@ static double shown(const char *row, const char *label)
     return read_figure(at + strlen(label));
 }
 
-/* ---- what the file says ---- */
+/* ---- reading the file ---- */
 
-/* The number of "key" in "group" of a line; group NULL: of the line itself. */
+/* Returns the number "key" of "group" in a line.  If group is NULL, of the line itself. */
 static double recorded(const char *line, const char *group, const char *key)
 {
     char text[80];
@@ -126,7 +125,7 @@ static void read_record(struct record *r, const char *path)
     assert_non_null(r->plan);
 }
 
-/* ---- compared ---- */
+/* ---- comparing ---- */
 
 #define A_TIME (-1.0)
 
@@ -134,10 +133,10 @@ struct figure {
     const char *row, *label; /* on the screen */
     bool in_plan;
     const char *group, *key; /* in the file */
-    double scale;            /* the file's in units of the screen's; 0: 1 */
-    double least;            /* a difference that is none: half of the last digit shown;
-                              * A_TIME: that of a time */
-    double share;            /* of the figure; 0: 0.6 %, three digits */
+    double scale;            /* factor from the file's unit to the screen's; 0: 1 */
+    double least; /* allowed difference: half of the last displayed digit; A_TIME: that of a
+                     time */
+    double share; /* relative difference; 0: 0.6 %, three digits */
 };
 
 static void compare(const struct figure *f, double on_screen, const struct record *r)
@@ -157,7 +156,8 @@ static void compare(const struct figure *f, double on_screen, const struct recor
         fail_msg("\"%s\" shows %g, %s of the file is %g", f->label, on_screen, f->key, wanted);
 }
 
-/* A figure of the kernel: between the least and the most, give or take a tenth. */
+/* A figure of the kernel must be between the smallest and the largest, or within a tenth of
+ * them. */
 static void compare_range(const struct figure *f, double on_screen, const struct record *r)
 {
     double least = NAN, most = NAN;
@@ -165,7 +165,7 @@ static void compare_range(const struct figure *f, double on_screen, const struct
     for (size_t i = 0; i < r->n_second; i++) {
         double value = recorded(r->second[i], f->group, f->key);
 
-        least = fmin(least, value); /* of a number and NAN the number */
+        least = fmin(least, value); /* fmin ignores NAN */
         most = fmax(most, value);
     }
     if (isnan(most) && isnan(on_screen))
@@ -179,7 +179,7 @@ static const struct figure bar[] = {
     { "left of", "context ", false, "kv", "tokens", 0, 0, 1e-9 },
     { "left of", "left of ", false, "kv", "capacity", 0, 0, 1e-9 },
     { "left of", "MiB of ", true, "run", "budget_bytes", 0, 0, 0 },
-    { "left of", "|  ", false, NULL, NULL, 0, 0, 0 }, /* what the rows hold: below */
+    { "left of", "|  ", false, NULL, NULL, 0, 0, 0 }, /* the rows of memory are checked below */
     { "left of", "-bound ", false, "verdict", "share", 0, 0.0051, 0 },
 };
 
@@ -236,7 +236,7 @@ static void compare_all(const struct figure *f, size_t n, const double *on_scree
             compare(&f[i], on_screen[i], r);
 }
 
-/* /plan: what each row may have and has. */
+/* /plan shows the planned and the used bytes of each row. */
 struct plan_row {
     double planned, held;
 };
@@ -269,7 +269,7 @@ static void compare_plan(const struct plan_row *plan, const struct record *r)
 
         snprintf(key, sizeof key, "plan_%s", rows[i]);
         compare(&f, plan[i].planned, r);
-        /* Program and reserve are what the kernel says at that moment. */
+        /* Program and reserve are the kernel's figures of that moment. */
         snprintf(key, sizeof key, "used_%s", rows[i]);
         f.in_plan = false;
         f.least = i == 0 || i + 1 == N_OF(rows) ? 2 * 1048576.0 : 0;
@@ -279,7 +279,8 @@ static void compare_plan(const struct plan_row *plan, const struct record *r)
 
 struct size {
     const char *name;
-    const char *budget; /* NULL: 1 MiB above the smallest, so that weights are streamed */
+    const char
+        *budget; /* NULL: 1 MiB above the smallest budget, so that weights are streamed */
     const char *n;
     bool slow;
 };
@@ -289,7 +290,7 @@ static struct size sizes[] = {
     { "with_weights_that_are_streamed", NULL, "40", true },
 };
 
-/* The smallest budget depends on the program's files, which differ between systems. */
+/* The smallest budget depends on the program's libraries, which differ between systems. */
 static void small_budget(const char *model, char *budget, size_t n)
 {
     const char *build = getenv("MW_BUILDDIR"), *key = "\"smallest_budget_bytes\":", *at;

@@ -1,6 +1,6 @@
 /*
- * The program is killed in the middle of an answer: what was said is on the disk, and
- * --continue goes on where it was.
+ * The program is killed in the middle of an answer.  The text is on the disk, and --continue
+ * resumes it.
  */
 #include "config.h"
 
@@ -57,14 +57,14 @@ static void nothing_but_the_token_in_flight_is_lost(void **state)
     program_ask(&run, "hello \xe4\xb8\x96\xe7\x95\x8c", "Line 30:");
     while (pty_take(run.s, 0))
         ;
-    shown = last_line(); /* of these the last may have been half there */
+    shown = last_line(); /* the last lines may have been shown only in part */
     pty_signal(run.s, SIGKILL);
     assert_int_equal(pty_end(run.s), 128 + SIGKILL);
     start.args = again;
     program_again(&run, &start);
     snprintf(line, sizeof line, "Line %d: here%d", shown - 1, shown - 1);
     sees(&run, line);
-    /* The text has no gap: the lines above are those before it. */
+    /* The text has no gap: the lines above are the ones before it. */
     for (int i = shown - 2; i > shown - 6; i--) {
         snprintf(line, sizeof line, "Line %d: here%d there%d \xe7\xac\xac%d\xe8\xa1\x8c", i, i,
                  i, i);
@@ -74,7 +74,7 @@ static void nothing_but_the_token_in_flight_is_lost(void **state)
     sees(&run, "> hello \xe4\xb8\x96\xe7\x95\x8c");
     pty_send(run.s, "\033[F");
     assert_true(pty_sees_at(run.s, -1, "ready"));
-    program_line(&run, "/continue"); /* from the token that was lost on */
+    program_line(&run, "/continue"); /* from the lost token on */
     snprintf(line, sizeof line, "Line %d: here%d there%d \xe7\xac\xac%d\xe8\xa1\x8c",
              shown + 20, shown + 20, shown + 20, shown + 20);
     sees(&run, line);
@@ -84,7 +84,7 @@ static void nothing_but_the_token_in_flight_is_lost(void **state)
     program_quit(&run);
 }
 
-/* Killed again and again, also while it starts and while nothing is said. */
+/* Kill it again and again, also while it starts and while it is idle. */
 static void many_deaths_leave_one_chat_that_opens(void **state)
 {
     const char *args[] = { "-n", "20", NULL };
@@ -106,7 +106,7 @@ static void many_deaths_leave_one_chat_that_opens(void **state)
         snprintf(line, sizeof line, "> message number %d", i - 1);
         sees(&run, line);
         assert_true(pty_sees_at(run.s, -1, "ready"));
-        if (i % 2 == 0) { /* in the middle of the answer, or before it */
+        if (i % 2 == 0) { /* in the middle of the answer or before it */
             snprintf(line, sizeof line, "message number %d", i);
             program_line(&run, line);
             assert_true(pty_loses_at(run.s, -2, line)); /* sent, not only typed */
@@ -123,7 +123,7 @@ static void many_deaths_leave_one_chat_that_opens(void **state)
     sees(&run, "> message number 7");
     pty_send(run.s, "\033[H");
     sees(&run, "> message number 0");
-    pty_send(run.s, "\033[F"); /* the slash would search */
+    pty_send(run.s, "\033[F"); /* the slash would start a search */
     sees(&run, "> message number 7");
     program_quit(&run);
 }

@@ -1,7 +1,7 @@
 /*
- * The program from start to end at several sizes, on several terminals, with and without
- * colours: it starts, a message with Chinese and emoji is answered, the answer can be seen,
- * nothing on the screen is left from another frame, and leaving gives the terminal back.
+ * The program from start to end, at several sizes, on several terminals, with and without
+ * colours.  It starts, answers a message with Chinese and emoji, shows the answer, leaves
+ * nothing of an old frame on the screen, and restores the terminal.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 
 #include "tests/terminal/program.h"
 
-#define WORLD "\xe4\xb8\x96\xe7\x95\x8c" /* two characters of two cells */
+#define WORLD "\xe4\xb8\x96\xe7\x95\x8c" /* two characters of two cells each */
 #define SMILE "\xf0\x9f\x98\x80"
 
 static struct program run;
@@ -36,7 +36,7 @@ struct look {
     int rows, cols;
     const char *term;
     enum inks inks;
-    const char *env; /* one variable, or NULL */
+    const char *env; /* an environment variable, or NULL */
     bool is_ascii;
 };
 
@@ -58,7 +58,8 @@ static struct look looks[] = {
     { "with_true_colour", 40, 120, NULL, MANY, "COLORTERM=truecolor", false },
 };
 
-/* The strongest colours among the sequences that end in m; also whether all is ASCII. */
+/* Returns the richest colours among the sequences that end in m, and whether all bytes are
+ * ASCII. */
 static enum inks inks_of(const char *raw, size_t n, bool *is_ascii)
 {
     enum inks most = MONO;
@@ -86,7 +87,7 @@ static enum inks inks_of(const char *raw, size_t n, bool *is_ascii)
                 break;
             if (code == 38 || code == 48)
                 most = MANY;
-            else if (most < FEW && code != 39 && code != 49 && /* these two: its own */
+            else if (most < FEW && code != 39 && code != 49 && /* not the terminal's own */
                      ((code >= 30 && code <= 47) || (code >= 90 && code <= 107)))
                 most = FEW;
         }
@@ -97,7 +98,7 @@ static enum inks inks_of(const char *raw, size_t n, bool *is_ascii)
 static void talks(void **state)
 {
     const struct look *look = *state;
-    /* The figures stand still, so that two pictures of the same state are equal. */
+    /* Figures do not change, so two pictures of the same state are equal. */
     const char *args[] = { "-n", "60", "--refresh", "60000", NULL };
     const char *env[] = { look->env, NULL };
     struct program_start start = { look->rows, look->cols, look->term, NULL, args, env, NULL };
@@ -121,7 +122,7 @@ static void talks(void **state)
     sees(&run, look->is_ascii ? "hello x" : "hello " WORLD SMILE "x");
     sees(&run, "tokens ");
     sees(&run, "token limit");
-    pty_send(run.s, "\033[1;2A"); /* Shift-Up: a line */
+    pty_send(run.s, "\033[1;2A"); /* Shift-Up: scroll a line */
     if (look->rows > 30) {
         sees(&run, "A tour");
         sees(&run, "int main(void)");
@@ -137,7 +138,7 @@ static void talks(void **state)
     assert_int_equal(is_ascii, look->is_ascii);
 }
 
-/* The status bar and each layout must have these. */
+/* The status bar and each layout must show these. */
 static void shows_the_panes_that_fit(void **state)
 {
     static const struct {
@@ -187,7 +188,7 @@ static void f2_and_control_t_cycle_the_panes(void **state)
     program_quit(&run);
 }
 
-/* Three cells by two: nothing to draw on, and no reason to end. */
+/* A screen of three cells by two is too small to draw on, but not a reason to end. */
 static void a_screen_that_is_too_small_says_so_and_lives_on(void **state)
 {
     struct program_start start = { .rows = 2, .cols = 12 };

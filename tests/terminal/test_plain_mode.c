@@ -1,6 +1,6 @@
 /*
- * Line by line: --plain, a dumb terminal, ACCESSIBLE.  Nothing is drawn, nothing moves the
- * cursor, commands and answers are lines.  And what is not a terminal gets the answer alone.
+ * Plain mode: --plain, a dumb terminal, ACCESSIBLE. Nothing is drawn, the cursor never moves
+ * back, and commands and answers are lines.  Without a terminal, only the answer is printed.
  */
 #include "config.h"
 
@@ -37,7 +37,7 @@ static void expect_no_escapes(void)
 
 struct way {
     const char *name, *term, *env, *option;
-    const char *says; /* besides, or NULL */
+    const char *says; /* and this text, or NULL */
 };
 
 static struct way ways[] = {
@@ -112,8 +112,8 @@ static void ends_on_SIGTERM(void **state)
     assert_true(pty_is_cooked(run.s));
 }
 
-/* A pipe at the other end: as `memwall run`. */
-static void what_is_no_terminal_gets_the_answer_alone(void **state)
+/* The other end is a pipe: the same as `memwall run`. */
+static void a_pipe_gets_only_the_answer(void **state)
 {
     static const char script[] =
         "echo hello | \"$@\" > \"$HOME/out\" 2> \"$HOME/err\"; echo $? done";
@@ -141,7 +141,7 @@ int main(void)
     struct CMUnitTest tests[N_REST + N_WAY] = {
         cmocka_unit_test_teardown(control_c_stops_and_leaves, end_run),
         cmocka_unit_test_teardown(ends_on_SIGTERM, end_run),
-        cmocka_unit_test_teardown(what_is_no_terminal_gets_the_answer_alone, end_run),
+        cmocka_unit_test_teardown(a_pipe_gets_only_the_answer, end_run),
     };
 
     for (size_t i = 0; i < N_WAY; i++)

@@ -1,7 +1,6 @@
 /*
- * An answer is read while it comes and afterwards: it streams, the view follows or stays
- * where it was put, keys and wheel scroll, words are found, and the conversation can go back
- * to any of its messages.
+ * Reading an answer during and after it: it streams, the view follows or stays, keys and wheel
+ * scroll, words are found, and the conversation can go back to any message.
  */
 #include "config.h"
 
@@ -35,7 +34,7 @@ static int end_run(void **state)
 
 static void begin(int rows, int cols, const char *model, const char *n)
 {
-    /* The figures stand still, so that two pictures of the same state are equal. */
+    /* Figures do not change, so two pictures of the same state are equal. */
     const char *args[] = { "-c", "32k", "-n", n, "--view", "chat", "--refresh", "60000", NULL };
     struct program_start start = { rows, cols, NULL, model, args, NULL, NULL };
 
@@ -48,7 +47,7 @@ static void an_answer_streams(void **state)
     (void)state;
     begin(24, 100, program_slow_model(), "0");
     program_line(&run, "hello");
-    for (int i = 1; i < 60; i += 13) { /* each of them while it is still being written */
+    for (int i = 1; i < 60; i += 13) { /* each line while the answer is still being written */
         char line[40];
 
         snprintf(line, sizeof line, "Line %d: here%d", i, i);
@@ -75,7 +74,7 @@ static void keys_and_wheel_scroll(void **state)
     pty_send(run.s, PAGE_DOWN);
     loses(&run, "A tour");
     sees(&run, "Line 2:");
-    pty_send(run.s, "\033[1;2B"); /* Shift-Down: a line */
+    pty_send(run.s, "\033[1;2B"); /* Shift-Down: scroll a line */
     program_sync(&run);
     sees(&run, "Line 2:");
     pty_send(run.s, PAGE_UP);
@@ -101,7 +100,7 @@ static size_t saved_bytes(void)
     return n;
 }
 
-/* The text at the top stays there, whatever comes below. */
+/* The text at the top stays there while text is added below. */
 static void the_view_stays_where_it_was_put_while_text_arrives(void **state)
 {
     char *before, top[200];
@@ -114,7 +113,7 @@ static void the_view_stays_where_it_was_put_while_text_arrives(void **state)
     program_sync(&run);
     snprintf(top, sizeof top, "%s", pty_row(run.s, 0));
     before = strdup(pty_row(run.s, 15));
-    for (size_t n = saved_bytes() + 1000; saved_bytes() < n;) /* more of it has come */
+    for (size_t n = saved_bytes() + 1000; saved_bytes() < n;) /* more text has come */
         pty_take(run.s, 20);
     pty_send(run.s, ESC);
     assert_true(pty_sees_at(run.s, -1, "ready"));
@@ -140,10 +139,10 @@ static void words_are_found_upwards_and_downwards(void **state)
     sees(&run, "more below");
     pty_send(run.s, "/");
     sees(&run, "search:");
-    pty_send(run.s, "here5\r"); /* also of Line 50 to 59 */
+    pty_send(run.s, "here5\r"); /* also in Line 50 to 59 */
     sees(&run, "Line 59:");
     sees(&run, "n: older match");
-    pty_send(run.s, "nnnnnnnnnn"); /* 58 to 50 are nine of two each: here and there */
+    pty_send(run.s, "nnnnnnnnnn"); /* 58 to 50 are nine lines with two matches each */
     program_sync(&run);
     for (int i = 0; i < 40 && !pty_shows(run.s, "Line 5: here5"); i++) {
         pty_send(run.s, "n");
@@ -171,7 +170,7 @@ static void words_are_found_upwards_and_downwards(void **state)
     program_quit(&run);
 }
 
-static void f3_shows_the_text_as_it_came(void **state)
+static void f3_shows_the_raw_text(void **state)
 {
     (void)state;
     begin(40, 120, NULL, "60");
@@ -241,7 +240,7 @@ int main(void)
         cmocka_unit_test_teardown(keys_and_wheel_scroll, end_run),
         cmocka_unit_test_teardown(the_view_stays_where_it_was_put_while_text_arrives, end_run),
         cmocka_unit_test_teardown(words_are_found_upwards_and_downwards, end_run),
-        cmocka_unit_test_teardown(f3_shows_the_text_as_it_came, end_run),
+        cmocka_unit_test_teardown(f3_shows_the_raw_text, end_run),
         cmocka_unit_test_teardown(goes_back_to_a_message_and_edits_it, end_run),
         cmocka_unit_test_teardown(picks_a_message_with_the_arrows, end_run),
     };

@@ -1,6 +1,6 @@
 /*
- * A conversation is not lost: the disk refuses it and takes it later, another program removes
- * its file, the program is killed while messages wait.
+ * A conversation is not lost if the disk refuses it for a while, if another program removes its
+ * file, or if the program is killed while messages are queued.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ static int end_run(void **state)
 
 /* ---- the disk refuses ---- */
 
-/* A file is where the folder of chats would be. */
+/* A file has the name of the folder of chats. */
 static void block(void)
 {
     FILE *f;
@@ -47,7 +47,7 @@ static void unblock(void)
     assert_int_equal(unlink(program_path(&run, ".local/share")), 0);
 }
 
-/* In a home where nothing can be saved. */
+/* Run in a home where nothing can be saved. */
 static void begin_blocked(const char *mode, const char *ctx)
 {
     const char *args[] = { "-n", "20", "-c", ctx, mode, NULL };
@@ -55,7 +55,7 @@ static void begin_blocked(const char *mode, const char *ctx)
                                    NULL, NULL };
     struct program_start start = { 50, 200, NULL, NULL, args, NULL, NULL };
 
-    program_begin(&run, &quick); /* only for its home */
+    program_begin(&run, &quick); /* only to make its home */
     assert_int_equal(pty_end(run.s), 0);
     block();
     program_again(&run, &start);
@@ -92,7 +92,7 @@ static void saving_resumes_with_the_next_message(void **state)
     expect_in_file(program_chat(&run), "second question");
 }
 
-static void saving_resumes_without_anybody_s_doing(void **state)
+static void saving_resumes_by_itself(void **state)
 {
     begin_blocked(*state, "4k");
     program_ask(&run, "first question", "saving is suspended");
@@ -103,7 +103,7 @@ static void saving_resumes_without_anybody_s_doing(void **state)
     pty_end(run.s);
 }
 
-static void who_leaves_is_asked_once(void **state)
+static void leaving_asks_once(void **state)
 {
     begin_blocked(*state, "4k");
     program_ask(&run, "first question", "token limit");
@@ -113,7 +113,7 @@ static void who_leaves_is_asked_once(void **state)
     sees(&run, "memwall: not all of the chat is saved");
 }
 
-/* Text that waits for a full disk is kept in memory, so there must be an end to it. */
+/* Text that waits for a full disk is kept in memory, so it must have a limit. */
 static void a_message_is_refused_when_too_much_waits_for_the_disk(void **state)
 {
     enum { BYTES = 1200000 };
@@ -141,7 +141,7 @@ static void a_message_is_refused_when_too_much_waits_for_the_disk(void **state)
     pty_end(run.s);
 }
 
-static void what_is_not_saved_can_be_exported(void **state)
+static void an_unsaved_chat_can_be_exported(void **state)
 {
     const char *args[] = { "-n", "20", "--no-save", *state, NULL };
     struct program_start start = { 50, 200, NULL, NULL, args, NULL, NULL };
@@ -180,9 +180,9 @@ static void a_removed_chat_is_written_again(void **state)
     expect_in_file(name, "second question");
 }
 
-/* ---- messages that wait ---- */
+/* ---- queued messages ---- */
 
-static void messages_that_wait_survive_the_program(void **state)
+static void queued_messages_survive_the_program(void **state)
 {
     const char *plain = *state;
     const char *args[] = { "-c", "32k", plain, NULL };
@@ -196,7 +196,7 @@ static void messages_that_wait_survive_the_program(void **state)
     if (plain == NULL) {
         sees(&run, "1 queued");
     } else {
-        sees(&run, "what waits"); /* echoed; then the program has a word to say */
+        sees(&run, "what waits"); /* echoed; then the program prints a line */
         program_ask(&run, "/temp 7", "the temperature is 7");
     }
     pty_signal(run.s, SIGKILL);
@@ -212,7 +212,7 @@ static void messages_that_wait_survive_the_program(void **state)
     expect_in_file(program_chat(&run), ",\"queued\":true,\"text\":\"what waits\"}");
 }
 
-static void what_is_taken_back_waits_no_more(void **state)
+static void removed_messages_are_no_longer_queued(void **state)
 {
     const char *args[] = { "-c", "32k", *state, NULL };
     struct program_start start = { 50, 160, NULL, program_slow_model(), args, NULL, NULL };
@@ -242,14 +242,14 @@ int main(void)
     static char plain[] = "--plain";
     const struct CMUnitTest tests[] = {
         BOTH(saving_resumes_with_the_next_message),
-        BOTH(saving_resumes_without_anybody_s_doing),
-        BOTH(who_leaves_is_asked_once),
+        BOTH(saving_resumes_by_itself),
+        BOTH(leaving_asks_once),
         cmocka_unit_test_teardown(a_message_is_refused_when_too_much_waits_for_the_disk,
                                   end_run),
-        BOTH(what_is_not_saved_can_be_exported),
+        BOTH(an_unsaved_chat_can_be_exported),
         BOTH(a_removed_chat_is_written_again),
-        BOTH(messages_that_wait_survive_the_program),
-        cmocka_unit_test_teardown(what_is_taken_back_waits_no_more, end_run),
+        BOTH(queued_messages_survive_the_program),
+        cmocka_unit_test_teardown(removed_messages_are_no_longer_queued, end_run),
     };
 
     return cmocka_run_group_tests_name("saving", tests, program_group_setup,

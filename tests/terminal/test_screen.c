@@ -72,7 +72,7 @@ static void shows_wide_text_in_its_columns(void **state)
     sees(&run, nihao);
     pty_send(run.s, "\xe4\xb8\x96\xe7\x95\x8c\xf0\x9f\x98\x80x");
     sees(&run, "> \xe4\xb8\x96\xe7\x95\x8c\xf0\x9f\x98\x80x");
-    pty_send(run.s, "\033[D\033[D\x7f"); /* before the emoji: takes one wide character away */
+    pty_send(run.s, "\033[D\033[D\x7f"); /* before the emoji: remove one wide character */
     sees(&run, "> \xe4\xb8\x96\xf0\x9f\x98\x80x");
 }
 
@@ -84,7 +84,7 @@ static void an_escape_sequence_of_the_model_is_shown_and_not_obeyed(void **state
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     fake_line(&run, "evil");
-    sees(&run, "disk wait"); /* the receipt: it is whole */
+    sees(&run, "disk wait"); /* the receipt: the answer is complete */
     sees(&run, "^[[2J");
     raw = pty_raw(run.s, &n);
     assert_null(memmem(raw, n, "\033]0;", 4));
@@ -92,7 +92,7 @@ static void an_escape_sequence_of_the_model_is_shown_and_not_obeyed(void **state
     assert_null(memmem(raw, n, "\xe2\x80\xae", 3));
 }
 
-static void control_c_stops_the_answer_and_keeps_what_was_said(void **state)
+static void control_c_stops_the_answer_and_keeps_its_text(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
@@ -142,7 +142,7 @@ static void twice_control_c_leaves(void **state)
     loses(&run, "some text");
     pty_send(run.s, "\003");
     sees(&run, "again");
-    pty_send(run.s, "\003\003"); /* two: the first may have come too long ago */
+    pty_send(run.s, "\003\003"); /* press it twice: the first may have come too long ago */
     assert_int_equal(pty_end(run.s), 0);
     assert_true(pty_is_cooked(run.s));
 }
@@ -189,7 +189,7 @@ static void gives_the_terminal_back(void **state)
     sees(&run, "word20");
     pty_signal(run.s, d->signal);
     if ((d->signal == SIGSEGV || d->signal == SIGABRT) && getenv("MW_SANITIZED") != NULL) {
-        pty_end(run.s); /* the program leaves these to the sanitizer */
+        pty_end(run.s); /* sanitizers keep these handlers */
         return;
     }
     assert_int_equal(pty_end(run.s), d->status);
@@ -208,7 +208,7 @@ int main(void)
         cmocka_unit_test_teardown(shows_wide_text_in_its_columns, end_run),
         cmocka_unit_test_teardown(an_escape_sequence_of_the_model_is_shown_and_not_obeyed,
                                   end_run),
-        cmocka_unit_test_teardown(control_c_stops_the_answer_and_keeps_what_was_said, end_run),
+        cmocka_unit_test_teardown(control_c_stops_the_answer_and_keeps_its_text, end_run),
         cmocka_unit_test_teardown(escape_stops_the_answer_and_leaves_the_draft, end_run),
         cmocka_unit_test_teardown(a_prompt_that_is_stopped_comes_back_into_the_line, end_run),
         cmocka_unit_test_teardown(twice_control_c_leaves, end_run),

@@ -1,6 +1,6 @@
 /*
- * An answer is stopped, the program is left, suspended and ended from outside: what was said
- * stays, and the terminal is given back each time.
+ * An answer is stopped; the program is left, suspended, and ended from outside.  Each time the
+ * text stays, and the terminal is restored.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@ static int end_run(void **state)
 
 static void begin(const char *script)
 {
-    /* The figures stand still, so that two pictures of the same state are equal. */
+    /* Figures do not change, so two pictures of the same state are equal. */
     const char *args[] = { "-c", "32k", "--no-mouse", "--refresh", "60000", NULL };
     struct program_start start = { 24, 100, NULL, program_slow_model(), args, NULL, script };
 
@@ -93,13 +93,13 @@ static void a_prompt_that_is_stopped_comes_back_into_the_line(void **state)
     pty_send(run.s, text);
     pty_send(run.s, " the end\033[201~");
     sees(&run, "xxx the end");
-    sees(&run, "about 6,0"); /* what it would cost */
+    sees(&run, "about 6,0"); /* the predicted cost */
     pty_send(run.s, "\r");
     sees(&run, "reading prompt");
     pty_send(run.s, "\003");
     assert_true(pty_sees_at(run.s, -1, "ready"));
     sees(&run, "xxx the end");
-    assert_false(pty_shows(run.s, "the beginning")); /* nothing of it is in the chat */
+    assert_false(pty_shows(run.s, "the beginning")); /* the chat has nothing of it */
     pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);
@@ -113,9 +113,9 @@ static void a_message_typed_during_an_answer_waits_its_turn(void **state)
     begin(NULL);
     program_line(&run, "/predict 200");
     sees(&run, "limited to 200 tokens");
-    pty_send(run.s, "first\rsecond\r"); /* at once: however late it comes, it is not too late */
+    pty_send(run.s, "first\rsecond\r"); /* early: it is queued however late it arrives */
     sees(&run, "1 queued");
-    loses(&run, "1 queued"); /* it is sent, and answered too; a fast answer scrolls it away */
+    loses(&run, "1 queued"); /* it is sent and answered; a fast answer scrolls it away */
     assert_true(pty_sees_at(run.s, -1, "ready"));
     program_sync(&run);
     text = program_file(&run, program_chat(&run));
@@ -127,7 +127,7 @@ static void a_message_typed_during_an_answer_waits_its_turn(void **state)
     program_quit(&run);
 }
 
-static void what_waits_comes_back_when_the_answer_is_stopped(void **state)
+static void queued_messages_come_back_when_the_answer_is_stopped(void **state)
 {
     (void)state;
     begin(NULL);
@@ -190,7 +190,7 @@ static void ends_on_a_signal(void **state)
     expect_ordinary_terminal();
 }
 
-/* Its last word cannot be read, but it does end, and what was said is saved. */
+/* The last message cannot be read, but the program ends, and the text is saved. */
 static void ends_when_the_window_is_closed(void **state)
 {
     char *saved;
@@ -269,7 +269,7 @@ static void sigtstp_suspends_as_the_key_does(void **state)
     suspend_and_return();
 }
 
-/* Nobody can restore anything before SIGSTOP; but the screen comes back whole. */
+/* Nothing can restore the terminal before SIGSTOP, but the screen comes back complete. */
 static void comes_back_after_sigstop(void **state)
 {
     (void)state;
@@ -277,7 +277,7 @@ static void comes_back_after_sigstop(void **state)
     pty_signal_foreground(run.s, SIGSTOP);
     pty_sees(run.s, "shell has it");
     pty_send(run.s, "\r");
-    pty_send(run.s, "\n"); /* raw mode: one of them is what the shell waits for */
+    pty_send(run.s, "\n"); /* raw mode: the shell waits for one of these keys */
     loses(&run, "shell has it");
     program_sync(&run);
     assert_true(program_is_drawn_right(&run));
@@ -300,7 +300,7 @@ int main(void)
     struct CMUnitTest tests[N_REST + N_STOP + N_LEAVE + N_DEADLY] = {
         WITH_END(a_prompt_that_is_stopped_comes_back_into_the_line),
         WITH_END(a_message_typed_during_an_answer_waits_its_turn),
-        WITH_END(what_waits_comes_back_when_the_answer_is_stopped),
+        WITH_END(queued_messages_come_back_when_the_answer_is_stopped),
         WITH_END(ends_when_the_window_is_closed),
         WITH_END(control_z_suspends_and_comes_back),
         WITH_END(control_z_during_an_answer_keeps_the_answer),

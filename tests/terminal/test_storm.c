@@ -1,8 +1,7 @@
 /*
- * The terminal changes its size at any moment, also during an answer: nothing crashes, and in
- * the end every cell is what it would be if all were drawn again.
- *
- * The sizes are random, the seed is the same every time; another one can be given as argument.
+ * The terminal changes its size at any moment, also during an answer: nothing crashes, and at
+ * the end every cell is as if everything were drawn again.  The sizes are random with a fixed
+ * seed; an argument gives another one.
  */
 #include "config.h"
 
@@ -36,11 +35,11 @@ static unsigned draw(unsigned n)
     return (unsigned)(seed >> 33) % n;
 }
 
-/* Every other size is drawn for, those between come too fast. */
+/* Wait for the drawing of every other size; the sizes between come too fast. */
 static void resize_at_random(int i)
 {
-    /* One in eight is a size that nothing fits into.  Not one column: libvterm follows a
-     * null pointer when a wide character comes then. */
+    /* One in eight is a size that nothing fits into.  Never one column: libvterm then follows a
+     * null pointer when a wide character comes. */
     int rows = draw(8) == 0 ? 1 + (int)draw(4) : 3 + (int)draw(58);
     int cols = draw(8) == 0 ? 2 + (int)draw(20) : 16 + (int)draw(185);
     uint64_t before = pty_bytes(run.s);
@@ -74,11 +73,11 @@ static const char *const keys[] = {
     "\033[F",                                     /* End */
     "\033OQ",                                     /* F2 */
     "\033OR",                                     /* F3 */
-    "\xe4\xb8\x96\xe7\x95\x8c \xf0\x9f\x98\x80 ", /* typed */
-    "\033[200~a\nb\nc\033[201~",                  /* lines */
-    "\025",                                       /* empties the line */
-    "\033,",                                      /* the divider */
-    "\033[<64;10;3M",                             /* the wheel */
+    "\xe4\xb8\x96\xe7\x95\x8c \xf0\x9f\x98\x80 ", /* type text */
+    "\033[200~a\nb\nc\033[201~",                  /* add lines */
+    "\025",                                       /* empty the line */
+    "\033,",                                      /* drag the divider */
+    "\033[<64;10;3M",                             /* turn the wheel */
 };
 
 static void resized(void **state)
@@ -108,7 +107,7 @@ static void resized(void **state)
     program_quit(&run);
 }
 
-/* To another size and back before the program looks: the terminal has cut what was there. */
+/* Change the size and back before the program looks: the terminal has cut its contents. */
 static void back_to_the_size_that_it_was(void **state)
 {
     const char *args[] = { "-n", "100", "--refresh", "60000", NULL };
@@ -128,7 +127,7 @@ static void back_to_the_size_that_it_was(void **state)
     program_quit(&run);
 }
 
-/* The dashboard with moving figures: what it wrote beside them is gone. */
+/* The dashboard with changing figures: text that it wrote beside them is gone. */
 static void resized_with_a_dashboard_that_moves(void **state)
 {
     const char *args[] = { "-c", "32k", "--refresh", "50", "--view", "dashboard", NULL };

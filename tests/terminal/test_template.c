@@ -1,4 +1,4 @@
-/* The screen of a model whose chat template is not used, or not as it is. */
+/* The screen if a chat template is not used, or is changed. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static int end_run(void **state)
     return 0;
 }
 
-/* A model that says "Fine." under this template. */
+/* Make a model that says "Fine." with this template. */
 static const char *model_with(const char *template)
 {
     struct talker t = {
@@ -108,7 +108,7 @@ static void a_refused_message_is_an_error_in_the_templates_words(void **state)
     program_say(&run, "good");
     sees(&run, "Fine. Thank you.");
     program_ask(&run, "bad", "say please");
-    program_line(&run, "/undo"); /* the message is in the line again, nothing is lost */
+    program_line(&run, "/undo"); /* the message is back in the line */
     loses(&run, "say please");
     pty_send(run.s, "\025");
     program_say(&run, "better");

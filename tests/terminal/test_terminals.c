@@ -1,7 +1,6 @@
 /*
- * The output for many kinds of terminals, and a recording played there.
- *
- * It is memwall itself, with `replay`: that needs no model.
+ * Output for many kinds of terminals, with a recording.  It is memwall itself, with `replay`,
+ * which needs no model.
  */
 #include "config.h"
 
@@ -55,7 +54,7 @@ static int end_replay(void **state)
 
 #define sees(text) assert_true(pty_sees(screen, text))
 
-/* Was this written? */
+/* Returns whether this was written. */
 static bool sent(const char *bytes)
 {
     size_t n;
@@ -64,7 +63,7 @@ static bool sent(const char *bytes)
     return memmem(raw, n, bytes, strlen(bytes)) != NULL;
 }
 
-/* Any colour but the terminal's own. */
+/* Returns whether a colour other than the terminal's own was set. */
 static bool sent_colours(void)
 {
     char sequence[16];
@@ -133,7 +132,7 @@ static void sends_colours(void **state)
 
 /* ---- characters ---- */
 
-static void writes_ascii_where_the_locale_is_not_utf8(void **state)
+static void writes_ascii_if_the_locale_is_not_utf8(void **state)
 {
     static const char *const env[] = { "LC_ALL=C", NULL };
     const char *raw;
@@ -150,7 +149,7 @@ static void writes_ascii_where_the_locale_is_not_utf8(void **state)
         assert_true((unsigned char)raw[i] < 0x80);
 }
 
-static void writes_ascii_where_it_is_asked_for(void **state)
+static void writes_ascii_if_requested(void **state)
 {
     (void)state;
     replay(24, 80, NULL, NULL, "--ascii", NULL);
@@ -170,7 +169,7 @@ static void draws_no_braille_on_a_linux_console(void **state)
     leave();
 }
 
-static void prints_text_where_nothing_can_be_drawn(void **state)
+static void prints_text_if_nothing_can_be_drawn(void **state)
 {
     (void)state;
     replay(24, 80, "dumb", NULL, NULL, NULL);
@@ -246,7 +245,8 @@ static void inspects_a_layer(void **state)
     leave();
 }
 
-/* Below a shell that controls jobs: who has no parent in its session is never stopped. */
+/* Run below a shell that controls jobs: a process without a parent in its session is never
+ * stopped. */
 static void stops_and_comes_back(void **state)
 {
     static const char script[] =
@@ -282,10 +282,10 @@ int main(void)
         N_REST = 7
     };
     struct CMUnitTest tests[N_COLOUR + N_SIZE + N_REST] = {
-        cmocka_unit_test_teardown(writes_ascii_where_the_locale_is_not_utf8, end_replay),
-        cmocka_unit_test_teardown(writes_ascii_where_it_is_asked_for, end_replay),
+        cmocka_unit_test_teardown(writes_ascii_if_the_locale_is_not_utf8, end_replay),
+        cmocka_unit_test_teardown(writes_ascii_if_requested, end_replay),
         cmocka_unit_test_teardown(draws_no_braille_on_a_linux_console, end_replay),
-        cmocka_unit_test_teardown(prints_text_where_nothing_can_be_drawn, end_replay),
+        cmocka_unit_test_teardown(prints_text_if_nothing_can_be_drawn, end_replay),
         cmocka_unit_test_teardown(pauses_steps_and_changes_its_speed, end_replay),
         cmocka_unit_test_teardown(inspects_a_layer, end_replay),
         cmocka_unit_test_teardown(stops_and_comes_back, end_replay),
