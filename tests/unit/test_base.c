@@ -20,6 +20,7 @@
 #include "engine/base/err.h"
 #include "engine/base/json_write.h"
 #include "engine/base/keyed_hash.h"
+#include "engine/base/sha1.h"
 #include "engine/base/sha256.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
@@ -390,33 +391,54 @@ static void numbers_spread_over_a_table(void **state)
     }
 }
 
-static void sha256_is_that_of_the_standard(void **state)
+static void hashes_are_those_of_the_standard(void **state)
 {
     /* Texts and digests of FIPS 180-4, and lengths near the end of a block. */
     static const struct {
         const char *text;
         size_t times;
-        const char *hex;
+        const char *sha256, *sha1;
     } rows[] = {
-        { "", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
-        { "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+        { "", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+          "da39a3ee5e6b4b0d3255bfef95601890afd80709" },
+        { "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+          "a9993e364706816aba3e25717850c26c9cd0d89d" },
         { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
-          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
-        { "a", 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318" },
-        { "a", 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a" },
-        { "a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb" },
-        { "a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+          "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
+        { "a", 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318",
+          "c1c8bbdc22796e28c0e15163d20899b65621d65a" },
+        { "a", 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a",
+          "c2db330f6083854c99d4b5bfb6e8f29f201be699" },
+        { "a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb",
+          "0098ba824b5c16427bd7a1122a5a442a25ec644d" },
+        { "a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+          "34aa973cd4c4daa4f61eeb2bdbad27316534016f" },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        size_t n = strlen(rows[i].text);
-        char *text = malloc(n * rows[i].times + 1), hex[SHA256_HEX];
+        size_t n = strlen(rows[i].text), len = n * rows[i].times;
+        char *text = malloc(len + 1), hex[SHA256_HEX];
+        struct sha256 sha256;
+        struct sha1 sha1;
 
         for (size_t k = 0; k < rows[i].times; k++)
             memcpy(text + k * n, rows[i].text, n);
-        sha256_hex(text, n * rows[i].times, hex);
-        assert_string_equal(hex, rows[i].hex);
+        sha256_hex(text, len, hex);
+        assert_string_equal(hex, rows[i].sha256);
+        /* The same in pieces of 1, 2, 3 ... bytes. */
+        sha256_start(&sha256);
+        sha1_start(&sha1);
+        for (size_t at = 0, piece = 1; at < len; at += piece, piece++) {
+            piece = piece < len - at ? piece : len - at;
+            sha256_add(&sha256, text + at, piece);
+            sha1_add(&sha1, text + at, piece);
+        }
+        sha256_end(&sha256, hex);
+        assert_string_equal(hex, rows[i].sha256);
+        sha1_end(&sha1, hex);
+        assert_string_equal(hex, rows[i].sha1);
         free(text);
     }
 }
@@ -440,7 +462,7 @@ int main(void)
         cmocka_unit_test(texts_are_hashed_as_the_reference_does),
         cmocka_unit_test(texts_that_are_made_to_collide_do_not),
         cmocka_unit_test(numbers_spread_over_a_table),
-        cmocka_unit_test(sha256_is_that_of_the_standard),
+        cmocka_unit_test(hashes_are_those_of_the_standard),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
