@@ -86,6 +86,27 @@ void progress_count(struct progress *p, const char *what, const char *unit, uint
     progress_text(p, text);
 }
 
+void progress_bytes(struct progress *p, const char *what, uint64_t n, uint64_t total)
+{
+    double seconds = (double)(clock_ns() - p->from_ns) / 1e9;
+    char text[128], left[24], size[16], per_s[16];
+    double rate;
+
+    units_size(size, sizeof size, total);
+    if (n <= p->n_from || seconds <= 0) {
+        snprintf(text, sizeof text, "%s %3.0f %% of %s", what,
+                 total > 0 ? 100.0 * (double)n / (double)total : 0, size);
+        progress_text(p, text);
+        return;
+    }
+    rate = (double)(n - p->n_from) / seconds;
+    time_text(left, sizeof left, (double)(total - n) / rate);
+    snprintf(text, sizeof text, "%s %3.0f %% of %s, %s/s, about %s left", what,
+             100.0 * (double)n / (double)total, size,
+             units_size(per_s, sizeof per_s, (uint64_t)rate), left);
+    progress_text(p, text);
+}
+
 void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thinking)
 {
     char text[160], memory[64] = "", binds[40] = "", rate[32] = "", a[16], b[16];

@@ -37,6 +37,9 @@ void progress_text(struct progress *p, const char *text);
 void progress_count(struct progress *p, const char *what, const char *unit, uint64_t n,
                     uint64_t total);
 
+/* The same for bytes: "fetching  45 % of 3.18 GiB, 31.2 MiB/s, about 1:38 left". */
+void progress_bytes(struct progress *p, const char *what, uint64_t n, uint64_t total);
+
 /* Restart the rate: count from n on. */
 void progress_restart(struct progress *p, uint64_t n);
 

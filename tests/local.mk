@@ -25,6 +25,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_once.py \
 	tests/program/test_models.py \
 	tests/program/test_outputs.py \
+	tests/program/test_pull.py \
 	tests/program/test_run.py \
 	tests/program/test_surroundings.py \
 	tests/terminal/test_tmux.py \
@@ -64,7 +65,7 @@ endif
 EXTRA_DIST += \
 	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
 	tests/data \
-	tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py \
+	tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/hub.py \
 	tests/lib/program.py tests/lib/tiny_model.py \
 	tests/tree/references.py tests/tree/words.py
 

@@ -1,4 +1,4 @@
-# engine/hub: where models are kept on this machine.
+# engine/hub: where models are kept on this machine, and fetched from.
 libengine_a_SOURCES += \
 	engine/hub/cache_layout.c engine/hub/cache_layout.h \
 	engine/hub/find.c engine/hub/find.h \
@@ -10,3 +10,15 @@ libengine_a_SOURCES += \
 	engine/hub/find_recent.c \
 	engine/hub/find_record.c engine/hub/find_record.h \
 	engine/hub/find_walk.c
+
+# Models fetched from a hub.
+libengine_a_SOURCES += \
+	engine/hub/http.c engine/hub/http.h \
+	engine/hub/libcurl.c engine/hub/libcurl.h \
+	engine/hub/pull.c \
+	engine/hub/pull_blob.c engine/hub/pull_blob.h \
+	engine/hub/pull_choice.c engine/hub/pull_choice.h \
+	engine/hub/pull_header.c engine/hub/pull_header.h \
+	engine/hub/pull_list.c engine/hub/pull_list.h \
+	engine/hub/pull_place.c engine/hub/pull_place.h \
+	engine/hub/repo.c engine/hub/repo.h

@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat run list plan eval replay inspect tokenize
+set -g __memwall_commands chat run list pull plan eval replay inspect tokenize
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -14,6 +14,7 @@ end
 complete -c memwall -n __memwall_is_first -a chat -d 'talk to a model in the terminal, next to a dashboard'
 complete -c memwall -n __memwall_is_first -a run -d 'answer one prompt on standard output'
 complete -c memwall -n __memwall_is_first -a list -d 'list the models on this machine, and how they would run'
+complete -c memwall -n __memwall_is_first -a pull -d 'fetch a model from the Hugging Face hub'
 complete -c memwall -n __memwall_is_first -a plan -d 'show what fits into memory and predict the speed; load nothing'
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
 complete -c memwall -n __memwall_is_first -a replay -d 'play a recording made with --telemetry in the dashboard'
@@ -113,6 +114,20 @@ complete -c memwall -n '__memwall_is list' -l sort -x -a 'name size recent' -d '
 complete -c memwall -n '__memwall_is list' -l json -d 'print JSON'
 complete -c memwall -n '__memwall_is list' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is list' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is pull' -l ctx -s c -x -d 'set the context in tokens; 32k is 32768 (default: 4096; eval: as needed)'
+complete -c memwall -n '__memwall_is pull' -l memory -s b -x -d 'set the memory budget: 512M, 2G, 50% of memory, or auto (default: auto)'
+complete -c memwall -n '__memwall_is pull' -l kv -x -a 'f32 f16 q8_0 q4_0' -d 'store keys and values as f32, f16, q8_0 or q4_0 (default: f16)'
+complete -c memwall -n '__memwall_is pull' -l kv-k -x -a 'f32 f16 q8_0 q4_0' -d 'store keys as TYPE (default: as --kv)'
+complete -c memwall -n '__memwall_is pull' -l kv-v -x -a 'f32 f16 q8_0 q4_0' -d 'store values as TYPE (default: as --kv)'
+complete -c memwall -n '__memwall_is pull' -l io -x -a 'auto direct buffered mmap mmap:keep mmap:drop' -d 'read weights with auto, direct, buffered, mmap, mmap:keep or mmap:drop (default: auto)'
+complete -c memwall -n '__memwall_is pull' -l threads -s t -x -d 'compute with N threads (default: one per core)'
+complete -c memwall -n '__memwall_is pull' -l revision -x -d 'fetch from this branch, tag or commit (default: main)'
+complete -c memwall -n '__memwall_is pull' -l list -s n -d 'list the models; fetch none'
+complete -c memwall -n '__memwall_is pull' -l yes -s y -d 'ask nothing: take the best model that fits, or the named one in any case'
+complete -c memwall -n '__memwall_is pull' -l json -d 'print JSON'
+complete -c memwall -n '__memwall_is pull' -l quiet -s q -d 'print only errors to standard error'
+complete -c memwall -n '__memwall_is pull' -l help -s h -d 'show this help'
+complete -c memwall -n '__memwall_is pull' -l version -s V -d 'show version, build features and the kernels of this CPU'
 complete -c memwall -n '__memwall_is plan' -l model -s m -r -F -d 'load this file or folder, or the model of this name in memwall list'
 complete -c memwall -n '__memwall_is plan' -l ctx -s c -x -d 'set the context in tokens; 32k is 32768 (default: 4096; eval: as needed)'
 complete -c memwall -n '__memwall_is plan' -l memory -s b -x -d 'set the memory budget: 512M, 2G, 50% of memory, or auto (default: auto)'

@@ -61,6 +61,9 @@ enum option_id {
     OPT_TEXT_OUT,
     OPT_TEMPLATE,
     OPT_NO_PROMPT,
+    OPT_REVISION,
+    OPT_LIST,
+    OPT_YES,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_STATS,
@@ -111,6 +114,8 @@ struct options {
     bool tensors, ids, special, decode;
     bool render, text_out, no_prompt;
     const char *template;
+    const char *revision; /* of a repository */
+    bool list_only, yes;
     const char *telemetry;
     bool force; /* outputs may replace files */
     bool stats, json, quiet;

@@ -11,6 +11,7 @@
     X(CHAT, chat) \
     X(RUN, run) \
     X(LIST, list) \
+    X(PULL, pull) \
     X(PLAN, plan) \
     X(EVAL, eval) \
     X(REPLAY, replay) \
@@ -32,7 +33,7 @@ enum command_bit {
 #undef X
     CMD_EVERY = (1 << N_COMMAND) - 1,
     CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
-    CMD_PLANS = CMD_ENGINE | CMD_LIST,                     /* show or use a plan */
+    CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL,          /* show or use a plan */
     CMD_TALK = CMD_CHAT | CMD_RUN,
     CMD_SCREEN = CMD_CHAT | CMD_REPLAY,
 };

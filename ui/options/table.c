@@ -177,13 +177,21 @@ const struct option options_table[N_OPTION] = {
         .help = "use this Jinja template instead of the model's" },
     [OPT_NO_PROMPT] = { "no-generation-prompt", 0, IN(EVAL, CMD_TOKENIZE),
         .kind = KIND_FLAG, AT(no_prompt), .help = "leave out the start of the answer" },
+    [OPT_REVISION] = { "revision", 0, IN(EVAL, CMD_PULL),
+        .kind = KIND_TEXT, AT(revision), .arg = "REV",
+        .help = "fetch from this branch, tag or commit", .otherwise = "main" },
+    [OPT_LIST] = { "list", 'n', IN(EVAL, CMD_PULL),
+        .kind = KIND_FLAG, AT(list_only), .help = "list the models; fetch none" },
+    [OPT_YES] = { "yes", 'y', IN(EVAL, CMD_PULL),
+        .kind = KIND_FLAG, AT(yes),
+        .help = "ask nothing: take the best model that fits, or the named one in any case" },
 
     [OPT_STATS] = { "stats", 0, IN(OUTPUT, CMD_RUN),
         .kind = KIND_FLAG, AT(stats), .help = "print a summary to standard error at the end",
         .reach = REACH_FILE },
     [OPT_JSON] = { "json", 0,
-        IN(OUTPUT, CMD_CHAT | CMD_RUN | CMD_LIST | CMD_PLAN | CMD_EVAL | CMD_INSPECT | CMD_TOKENIZE |
-           CMD_REPLAY),
+        IN(OUTPUT, CMD_CHAT | CMD_RUN | CMD_LIST | CMD_PULL | CMD_PLAN | CMD_EVAL | CMD_INSPECT |
+           CMD_TOKENIZE | CMD_REPLAY),
         .kind = KIND_FLAG, AT(json), .help = "print JSON" },
     [OPT_TELEMETRY] = { "telemetry", 0, IN(OUTPUT, CMD_TALK | CMD_EVAL),
         .kind = KIND_FILE, AT(telemetry), .arg = "FILE",
@@ -192,7 +200,7 @@ const struct option options_table[N_OPTION] = {
     [OPT_FORCE] = { "force", 0, IN(OUTPUT, CMD_TALK | CMD_EVAL),
         .kind = KIND_FLAG, AT(force), .help = "replace existing output files",
         .reach = REACH_FILE },
-    [OPT_QUIET] = { "quiet", 'q', IN(OUTPUT, CMD_TALK | CMD_EVAL),
+    [OPT_QUIET] = { "quiet", 'q', IN(OUTPUT, CMD_TALK | CMD_EVAL | CMD_PULL),
         .kind = KIND_FLAG, AT(quiet), .help = "print only errors to standard error",
         .reach = REACH_FILE },
 

@@ -1,0 +1,533 @@
+#include "config.h"
+
+#include "engine/hub/http.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/base/clock.h"
+#include "engine/hub/libcurl.h"
+
+#define CONNECT_S      20
+#define ERROR_BODY_MAX 65536 /* bytes of a page that goes with an error */
+#define TEXT_ATTEMPTS  4
+#define PAUSE_FIRST_MS 250
+#define PAUSE_MOST_MS  30000
+
+struct http {
+    const struct libcurl *lib;
+    CURLM *multi;
+    struct curl_slist *token; /* the header with the token, or NULL */
+    char *endpoint;
+    size_t origin_len; /* of endpoint: "https://huggingface.co" */
+    int stop_fd;
+};
+
+/* The length of "scheme://host:port" at the start of a URL; 0: it has none. */
+static size_t origin_length(const char *url)
+{
+    const char *host = strstr(url, "://");
+
+    return host == NULL ? 0 : (size_t)(host - url) + 3 + strcspn(host + 3, "/?#");
+}
+
+static int check_endpoint(const char *url, struct err *e)
+{
+    size_t scheme = strncasecmp(url, "https://", 8) == 0  ? 8
+                    : strncasecmp(url, "http://", 7) == 0 ? 7
+                                                          : 0;
+
+    for (const char *c = url; *c != '\0'; c++)
+        if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
+            scheme = 0;
+    if (scheme == 0 || url[scheme] == '\0' || url[scheme] == '/' || strlen(url) > 512 ||
+        strpbrk(url, "@?#") != NULL)
+        return err_set(e, ERR_FORMAT,
+                       "HF_ENDPOINT: \"%.80s\" is not the address of a hub; give one like "
+                       "https://huggingface.co",
+                       url);
+    return 0;
+}
+
+static int make_token(struct http *h, const char *token, struct err *e)
+{
+    char header[1200];
+
+    if (token == NULL || token[0] == '\0')
+        return 0;
+    for (const char *c = token; *c != '\0'; c++)
+        if (*c <= ' ' || *c >= 0x7f || c - token > 1000)
+            return err_set(e, ERR_FORMAT,
+                           "the access token has a character that tokens do not have; check "
+                           "HF_TOKEN or the file with the token");
+    snprintf(header, sizeof header, "Authorization: Bearer %s", token);
+    h->token = h->lib->slist_append(NULL, header);
+    return h->token != NULL ? 0 : err_memory(e, "a request");
+}
+
+int http_open(struct http **out, const struct http_options *o, struct err *e)
+{
+    const struct libcurl *lib;
+    struct http *h;
+
+    *out = NULL;
+    if (check_endpoint(o->endpoint, e) != 0)
+        return -1;
+    lib = libcurl_load(e);
+    if (lib == NULL)
+        return -1;
+    h = calloc(1, sizeof *h);
+    if (h == NULL)
+        return err_memory(e, "a connection");
+    h->lib = lib;
+    h->stop_fd = o->stop_fd;
+    h->endpoint = strdup(o->endpoint);
+    h->multi = lib->multi_init();
+    if (h->endpoint == NULL || h->multi == NULL) {
+        http_close(h);
+        return err_memory(e, "a connection");
+    }
+    h->origin_len = origin_length(h->endpoint);
+    /* Several ranges over one connection would share its rate. */
+    lib->multi_setopt(h->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+    if (make_token(h, o->token, e) != 0) {
+        http_close(h);
+        return -1;
+    }
+    *out = h;
+    return 0;
+}
+
+void http_close(struct http *h)
+{
+    if (h == NULL)
+        return;
+    if (h->multi != NULL)
+        h->lib->multi_cleanup(h->multi);
+    h->lib->slist_free_all(h->token);
+    free(h->endpoint);
+    free(h);
+}
+
+bool http_is_hub(const struct http *h, const char *url)
+{
+    return origin_length(url) == h->origin_len &&
+           strncasecmp(url, h->endpoint, h->origin_len) == 0;
+}
+
+/* ---- headers ---- */
+
+static bool parse_number(const char **p, uint64_t *out)
+{
+    uint64_t n = 0;
+    const char *c = *p;
+
+    if (*c < '0' || *c > '9')
+        return false;
+    for (; *c >= '0' && *c <= '9'; c++)
+        if (__builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*c - '0'), &n))
+            return false;
+    *p = c;
+    *out = n;
+    return true;
+}
+
+/* "bytes 0-99/1234" */
+static void read_range(struct http_reply *r, const char *p)
+{
+    uint64_t from, last, total;
+
+    if (strncasecmp(p, "bytes ", 6) != 0)
+        return;
+    p += 6;
+    if (!parse_number(&p, &from) || *p++ != '-' || !parse_number(&p, &last) || *p++ != '/' ||
+        !parse_number(&p, &total) || last == UINT64_MAX || *p != '\0')
+        return;
+    r->from = from;
+    r->to = last + 1;
+    r->total = total;
+}
+
+static void read_header(struct http_reply *r, const char *name, const char *value)
+{
+    uint64_t n;
+
+    if (strcasecmp(name, "Content-Length") == 0) {
+        if (parse_number(&value, &n))
+            r->length = n;
+    } else if (strcasecmp(name, "Content-Range") == 0) {
+        read_range(r, value);
+    } else if (strcasecmp(name, "X-Error-Code") == 0) {
+        snprintf(r->error_code, sizeof r->error_code, "%.31s", value);
+    } else if (strcasecmp(name, "Retry-After") == 0) {
+        if (parse_number(&value, &n))
+            r->retry_after_s = n < 3600 ? (uint32_t)n : 3600;
+    }
+}
+
+static void clear_reply(struct http_reply *r)
+{
+    *r = (struct http_reply){
+        .length = HTTP_UNKNOWN, .from = HTTP_UNKNOWN, .to = HTTP_UNKNOWN, .total = HTTP_UNKNOWN
+    };
+}
+
+/* Called for each line of the headers of each reply; a status line begins another reply. */
+static size_t on_header(char *data, size_t size, size_t n, void *ctx)
+{
+    struct http_request *r = ctx;
+    char line[512], *colon;
+    size_t len = size * n;
+
+    if (len >= 5 && strncasecmp(data, "HTTP/", 5) == 0) {
+        clear_reply(&r->reply);
+        return len;
+    }
+    if (len >= sizeof line || memchr(data, '\0', len) != NULL)
+        return len;
+    memcpy(line, data, len);
+    line[len] = '\0';
+    colon = strchr(line, ':');
+    if (colon == NULL)
+        return len;
+    *colon++ = '\0';
+    colon += strspn(colon, " \t");
+    for (size_t end = strlen(colon); end > 0 && strchr("\r\n \t", colon[end - 1]) != NULL;)
+        colon[--end] = '\0';
+    read_header(&r->reply, line, colon);
+    return len;
+}
+
+/* Status and address of the reply that has begun. */
+static void read_info(struct http_request *r)
+{
+    const struct libcurl *lib = r->http->lib;
+    char *url = NULL;
+
+    if (r->reply.status != 0)
+        return;
+    lib->easy_getinfo(r->handle, CURLINFO_RESPONSE_CODE, &r->reply.status);
+    lib->easy_getinfo(r->handle, CURLINFO_EFFECTIVE_URL, &url);
+    if (url != NULL && strlen(url) < sizeof r->reply.url)
+        memcpy(r->reply.url, url, strlen(url) + 1);
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *ctx)
+{
+    struct http_request *r = ctx;
+    size_t len = size * n, taken;
+
+    read_info(r);
+    if (r->reply.status / 100 != 2)
+        return len <= ERROR_BODY_MAX ? len : 0;
+    taken = r->sink(r, data, len);
+    if (taken == HTTP_PAUSE)
+        return CURL_WRITEFUNC_PAUSE;
+    if (taken == HTTP_STOP) {
+        r->is_stopped = true;
+        return 0;
+    }
+    return taken;
+}
+
+/* ---- requests ---- */
+
+static void set_limits(const struct libcurl *lib, CURL *c, bool is_https)
+{
+    lib->easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    lib->easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
+    lib->easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+    lib->easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    lib->easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)HTTP_STALL_S);
+    lib->easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    lib->easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+    lib->easy_setopt(c, CURLOPT_MAXREDIRS, (long)HTTP_REDIRECTS);
+    lib->easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    lib->easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, is_https ? "https" : "http,https");
+    lib->easy_setopt(c, CURLOPT_BUFFERSIZE, 262144L);
+}
+
+static void set_range(const struct libcurl *lib, CURL *c, const struct http_request *r)
+{
+    char range[48];
+
+    if (r->to == 0)
+        return;
+    snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, r->from, r->to - 1);
+    lib->easy_setopt(c, CURLOPT_RANGE, range);
+}
+
+int http_start(struct http *h, struct http_request *r, struct err *e)
+{
+    const struct libcurl *lib = h->lib;
+    CURL *c = lib->easy_init();
+
+    r->handle = c;
+    r->http = h;
+    r->is_done = r->is_stopped = r->is_fatal = false;
+    r->err = (struct err)ERR_INIT;
+    r->message[0] = '\0';
+    clear_reply(&r->reply);
+    if (c == NULL)
+        return err_memory(e, "a request");
+    set_limits(lib, c, strncasecmp(r->url, "https:", 6) == 0);
+    set_range(lib, c, r);
+    lib->easy_setopt(c, CURLOPT_URL, r->url);
+    lib->easy_setopt(c, CURLOPT_USERAGENT, "memwall/" PACKAGE_VERSION);
+    lib->easy_setopt(c, CURLOPT_ERRORBUFFER, r->message);
+    lib->easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    lib->easy_setopt(c, CURLOPT_HEADERDATA, r);
+    lib->easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    lib->easy_setopt(c, CURLOPT_WRITEDATA, r);
+    lib->easy_setopt(c, CURLOPT_PRIVATE, r);
+    /* libcurl drops this header when a redirect leads to another host, port or scheme. */
+    if (http_is_hub(h, r->url))
+        lib->easy_setopt(c, CURLOPT_HTTPHEADER, h->token);
+    if (lib->multi_add_handle(h->multi, c) != CURLM_OK) {
+        lib->easy_cleanup(c);
+        r->handle = NULL;
+        return err_memory(e, "a request");
+    }
+    return 0;
+}
+
+void http_end(struct http_request *r)
+{
+    const struct libcurl *lib = r->handle != NULL ? r->http->lib : NULL;
+
+    if (lib == NULL)
+        return;
+    lib->multi_remove_handle(r->http->multi, r->handle);
+    lib->easy_cleanup(r->handle);
+    r->handle = NULL;
+}
+
+void http_resume(struct http_request *r)
+{
+    if (!r->is_done)
+        r->http->lib->easy_pause(r->handle, CURLPAUSE_CONT);
+}
+
+/* The host of a URL, for messages. */
+static void host_of(const char *url, char *buf, size_t n)
+{
+    const char *host = strstr(url, "://");
+
+    host = host != NULL ? host + 3 : url;
+    snprintf(buf, n, "%.*s", (int)strcspn(host, "/?#"), host);
+}
+
+static void finish(struct http_request *r, CURLcode code)
+{
+    char host[128];
+
+    read_info(r);
+    r->is_done = true;
+    if (code == CURLE_OK || r->is_stopped)
+        return;
+    r->is_fatal = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_URL_MALFORMAT ||
+                  code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_TOO_MANY_REDIRECTS ||
+                  code == CURLE_SSL_CACERT_BADFILE || code == CURLE_COULDNT_RESOLVE_PROXY;
+    host_of(r->reply.url[0] != '\0' ? r->reply.url : r->url, host, sizeof host);
+    err_set(&r->err, ERR_IO, "%.100s: %s", host,
+            r->message[0] != '\0' ? r->message : r->http->lib->easy_strerror(code));
+}
+
+/* Returns whether a request is done. */
+static bool take_finished(struct http *h)
+{
+    bool any = false;
+    CURLMsg *msg;
+    int left;
+
+    while ((msg = h->lib->multi_info_read(h->multi, &left)) != NULL) {
+        struct http_request *r = NULL;
+
+        if (msg->msg != CURLMSG_DONE)
+            continue;
+        h->lib->easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &r);
+        finish(r, msg->data.result);
+        any = true;
+    }
+    return any;
+}
+
+static bool wants_stop(int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+int http_wait(struct http *h, int ms, struct err *e)
+{
+    struct curl_waitfd stop = { .fd = h->stop_fd, .events = CURL_WAIT_POLLIN };
+    CURLMcode code;
+    int n;
+
+    if (wants_stop(h->stop_fd))
+        return err_set(e, ERR_CANCELLED, "stopped");
+    code = h->lib->multi_perform(h->multi, &n);
+    if (code == CURLM_OK && !take_finished(h)) {
+        code = h->lib->multi_poll(h->multi, &stop, h->stop_fd >= 0, ms, &n);
+        if (code == CURLM_OK)
+            code = h->lib->multi_perform(h->multi, &n);
+        take_finished(h);
+    }
+    if (code != CURLM_OK)
+        return err_set(e, ERR_IO, "libcurl: %s", h->lib->multi_strerror(code));
+    return 0;
+}
+
+bool http_is_transient(const struct http_request *r)
+{
+    long s = r->reply.status;
+
+    if (r->err.code != ERR_NONE)
+        return !r->is_fatal;
+    return s == 408 || s == 429 || s == 500 || s == 502 || s == 503 || s == 504;
+}
+
+int http_pause_ms(uint32_t n, const struct http_reply *reply)
+{
+    uint64_t ms = (uint64_t)PAUSE_FIRST_MS << (n < 16 ? n - 1 : 15);
+
+    if (reply->retry_after_s > 0)
+        ms = (uint64_t)reply->retry_after_s * 1000;
+    return ms < PAUSE_MOST_MS ? (int)ms : PAUSE_MOST_MS;
+}
+
+/* ---- texts ---- */
+
+struct text {
+    char *bytes;
+    size_t n, room, max;
+    bool is_too_long;
+};
+
+static size_t keep_text(struct http_request *r, const char *data, size_t n)
+{
+    struct text *t = r->ctx;
+
+    if (n > t->max - t->n) {
+        t->is_too_long = true;
+        return HTTP_STOP;
+    }
+    if (n >= t->room - t->n) {
+        size_t room = (t->n + n) * 2 + 4096;
+        char *larger = realloc(t->bytes, room);
+
+        if (larger == NULL)
+            return HTTP_STOP;
+        t->bytes = larger;
+        t->room = room;
+    }
+    memcpy(t->bytes + t->n, data, n);
+    t->n += n;
+    t->bytes[t->n] = '\0';
+    return n;
+}
+
+static int sleep_ms(struct http *h, int ms, struct err *e)
+{
+    uint64_t until = clock_ns() + (uint64_t)ms * 1000000, now;
+
+    while ((now = clock_ns()) < until)
+        if (http_wait(h, (int)((until - now) / 1000000) + 1, e) != 0)
+            return -1;
+    return 0;
+}
+
+/* One request.  is_stopped in *r if the sink ended it. */
+static int get_once(struct http *h, struct http_request *r, struct err *e)
+{
+    int rc = http_start(h, r, e);
+
+    while (rc == 0 && !r->is_done)
+        rc = http_wait(h, 1000, e);
+    http_end(r);
+    return rc;
+}
+
+/* Requests until one is answered, or fails for good.  *n is what a sink counted. */
+static int get(struct http *h, struct http_request *r, size_t *n, struct err *e)
+{
+    for (uint32_t i = 1;; i++) {
+        *n = 0;
+        if (get_once(h, r, e) != 0)
+            return -1;
+        if (!http_is_transient(r) || i == TEXT_ATTEMPTS)
+            break;
+        if (sleep_ms(h, http_pause_ms(i, &r->reply), e) != 0)
+            return -1;
+    }
+    if (r->err.code == ERR_NONE)
+        return 0;
+    *e = r->err;
+    return -1;
+}
+
+int http_get_text(struct http *h, const char *url, size_t max, char **text, size_t *len,
+                  struct http_reply *reply, struct err *e)
+{
+    struct text t = { .max = max };
+    struct http_request r = { .url = url, .sink = keep_text, .ctx = &t };
+    int rc = get(h, &r, &t.n, e);
+
+    *text = NULL;
+    *len = 0;
+    *reply = r.reply;
+    if (rc == 0 && r.is_stopped)
+        rc = t.is_too_long
+                 ? err_set(e, ERR_FORMAT, "the answer of the hub is longer than %zu bytes", max)
+                 : err_memory(e, "the answer of the hub");
+    if (rc != 0 || r.reply.status != 200 || t.bytes == NULL) {
+        free(t.bytes);
+        return rc;
+    }
+    *text = t.bytes;
+    *len = t.n;
+    return 0;
+}
+
+/* ---- ranges ---- */
+
+struct part {
+    char *data;
+    size_t n;
+};
+
+static size_t keep_part(struct http_request *r, const char *data, size_t n)
+{
+    struct part *p = r->ctx;
+    size_t left = (size_t)(r->to - r->from) - p->n;
+    bool is_right = r->reply.status == 206 ? r->reply.from == r->from : r->from == 0;
+
+    if (!is_right)
+        return HTTP_STOP;
+    memcpy(p->data + p->n, data, n < left ? n : left);
+    p->n += n < left ? n : left;
+    return n <= left ? n : HTTP_STOP;
+}
+
+int http_get_range(struct http *h, const char *url, uint64_t from, uint64_t to, void *data,
+                   struct err *e)
+{
+    struct part p = { .data = data };
+    struct http_request r = {
+        .url = url, .from = from, .to = to, .sink = keep_part, .ctx = &p
+    };
+
+    if (get(h, &r, &p.n, e) != 0)
+        return -1;
+    if (r.reply.status / 100 != 2)
+        return err_set(e, ERR_IO, "the server answered with status %ld", r.reply.status);
+    if (p.n < to - from)
+        return err_set(e, ERR_IO, "the server sends no ranges");
+    return 0;
+}

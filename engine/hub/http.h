@@ -1,0 +1,109 @@
+/*
+ * http.h - GET requests to a hub, several at once, on the caller's thread.
+ *
+ * Redirects are followed, at most HTTP_REDIRECTS of them, and never from https to http.  The
+ * access token goes to the hub itself and to no other host.  Proxies come from the environment
+ * (https_proxy, http_proxy, all_proxy, no_proxy), which libcurl reads.
+ *
+ *     http_start(h, &r, e);
+ *     while (!r.is_done && http_wait(h, 1000, e) == 0)
+ *         ;                      r.sink was called with the bytes
+ *     http_end(h, &r);
+ *
+ * A server may send anything.  The sink receives the body of a 2xx reply only.  It must end the
+ * request with HTTP_STOP when it has enough, because a server can send more than it promised.
+ */
+#ifndef MEMWALL_ENGINE_HUB_HTTP_H
+#define MEMWALL_ENGINE_HUB_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+
+#define HTTP_REDIRECTS 10
+#define HTTP_URL_MAX   4096
+#define HTTP_UNKNOWN   UINT64_MAX
+#define HTTP_STALL_S   30 /* a connection without a byte for so long is given up */
+
+struct http;
+
+struct http_options {
+    const char *endpoint; /* "https://huggingface.co", without a slash at the end */
+    const char *token;    /* or NULL */
+    int stop_fd;          /* readable once the user wants to stop; -1: never */
+};
+
+/* Strings in options are copied.  Fails if libcurl is not installed, or if endpoint or token
+ * are not what they should be. */
+int http_open(struct http **out, const struct http_options *o, struct err *e);
+/* Does not wait for an answer of a name server.  h may be NULL. */
+void http_close(struct http *h);
+
+struct http_reply {
+    long status;              /* of the last reply; 0: none came */
+    uint64_t length;          /* Content-Length, or HTTP_UNKNOWN */
+    uint64_t from, to, total; /* Content-Range: [from, to) of total; HTTP_UNKNOWN */
+    char error_code[32];      /* X-Error-Code: "GatedRepo" */
+    uint32_t retry_after_s;   /* Retry-After; 0: none */
+    char url[HTTP_URL_MAX];   /* of the last reply, once it has begun; "": too long */
+};
+
+struct http_request;
+
+/* Takes the next n bytes.  Returns n, HTTP_PAUSE (offered again after http_resume()), or
+ * HTTP_STOP. */
+typedef size_t http_sink(struct http_request *r, const char *data, size_t n);
+#define HTTP_PAUSE ((size_t)-1)
+#define HTTP_STOP  ((size_t)-2)
+
+struct http_request {
+    /* Set by the caller; the rest starts as zero. */
+    const char *url;
+    uint64_t from, to; /* bytes [from, to); to 0: all, without asking for a range */
+    http_sink *sink;
+    void *ctx;
+
+    struct http_reply reply;
+    bool is_done, is_stopped; /* is_stopped: by the sink */
+    bool is_fatal;            /* another attempt cannot help */
+    struct err err;           /* why it failed; code ERR_NONE: it did not.  Status codes are
+                                 not failures */
+    void *handle;             /* private */
+    struct http *http;        /* private */
+    char message[256];        /* private */
+};
+
+int http_start(struct http *h, struct http_request *r, struct err *e);
+/* Transfer bytes and call sinks for at most ms milliseconds, less if a request is done.
+ * Returns -1 with *e (ERR_CANCELLED) once the user wants to stop. */
+int http_wait(struct http *h, int ms, struct err *e);
+/* Offer the bytes again to a sink that returned HTTP_PAUSE. */
+void http_resume(struct http_request *r);
+/* Free what http_start() took; ends the request if it still runs. */
+void http_end(struct http_request *r);
+
+/* Is this URL at the hub, which may see the token? */
+bool http_is_hub(const struct http *h, const char *url);
+
+/* May another attempt succeed, after a network error or with this status? */
+bool http_is_transient(const struct http_request *r);
+
+/* The pause before attempt n (from 1 on) of a request, in milliseconds: it doubles. */
+int http_pause_ms(uint32_t n, const struct http_reply *reply);
+
+/*
+ * Get a text of at most max bytes, with a NUL after it; the caller frees *text.  Repeats
+ * transient failures a few times.  Returns 0 with the reply, whose status may be any; the text
+ * is NULL unless it is 200.
+ */
+int http_get_text(struct http *h, const char *url, size_t max, char **text, size_t *len,
+                  struct http_reply *reply, struct err *e);
+
+/* Get bytes [from, to) of a file, which has that many, into data.  Repeats transient failures.
+ * Returns -1 with *e if anything else comes. */
+int http_get_range(struct http *h, const char *url, uint64_t from, uint64_t to, void *data,
+                   struct err *e);
+
+#endif

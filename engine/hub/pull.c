@@ -1,0 +1,375 @@
+/* Models of a repository: listed, described, fetched.  See "models fetched" in memwall.h. */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/units.h"
+#include "engine/hub/pull_blob.h"
+#include "engine/hub/pull_choice.h"
+#include "engine/hub/pull_header.h"
+#include "engine/hub/pull_place.h"
+#include "engine/memwall.h"
+
+struct mw_pull {
+    struct http *http;
+    char *endpoint, *cache, *temp;
+    bool has_token;
+    struct repo repo;
+    struct pull_list list;
+    struct pull_choices choices;
+    struct mw_pull_choice *shown; /* [choices.n] */
+    struct pull_place place;
+    struct pull_header header; /* of the first GGUF model that was described */
+    uint32_t header_of;        /* its choice */
+    uint64_t header_left;
+};
+
+/* ---- the list ---- */
+
+static void show_choices(struct mw_pull *p)
+{
+    for (uint32_t i = 0; i < p->choices.n; i++) {
+        const struct pull_choice *c = &p->choices.all[i];
+        struct mw_pull_choice *s = &p->shown[i];
+
+        s->label = c->label;
+        s->file = p->list.files[c->files[0]].name;
+        s->n_file = c->n_file;
+        s->bytes = c->bytes;
+        for (uint32_t k = 0; k < c->n_file; k++)
+            s->have_bytes += pull_place_have(&p->place, &p->list.files[c->files[k]]);
+    }
+}
+
+static int list_models(struct mw_pull *p, struct err *e)
+{
+    if (pull_list_get(&p->list, p->http, p->endpoint, &p->repo, p->has_token, e) != 0 ||
+        pull_choices_make(&p->choices, &p->list, e) != 0)
+        return -1;
+    if (p->choices.n == 0)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "%.100s has neither a complete GGUF model nor a complete safetensors "
+                       "snapshot",
+                       p->repo.name);
+    p->shown = calloc(p->choices.n, sizeof *p->shown);
+    if (p->shown == NULL)
+        return err_memory(e, "a list of %u models", p->choices.n);
+    p->place = (struct pull_place){ p->cache, &p->repo, p->list.commit };
+    show_choices(p);
+    return 0;
+}
+
+int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *repo,
+                 const char *revision, struct err *e)
+{
+    struct mw_pull *p = calloc(1, sizeof *p);
+    struct http_options o = { hub->endpoint, hub->token, hub->stop_fd };
+
+    *out = NULL;
+    if (p == NULL)
+        return err_memory(e, "a list of models");
+    p->endpoint = strdup(hub->endpoint);
+    p->cache = strdup(hub->cache);
+    p->temp = strdup(hub->temp);
+    p->has_token = hub->token != NULL && hub->token[0] != '\0';
+    p->header_left = PULL_HEADERS;
+    if (p->endpoint == NULL || p->cache == NULL || p->temp == NULL)
+        err_memory(e, "a list of models");
+    else if (repo_parse(&p->repo, repo, revision, p->endpoint, e) == 0 &&
+             http_open(&p->http, &o, e) == 0 && list_models(p, e) == 0) {
+        *out = p;
+        return 0;
+    }
+    mw_pull_close(p);
+    return -1;
+}
+
+void mw_pull_close(struct mw_pull *p)
+{
+    if (p == NULL)
+        return;
+    pull_header_free(&p->header);
+    pull_choices_free(&p->choices);
+    pull_list_free(&p->list);
+    http_close(p->http);
+    free(p->shown);
+    free(p->endpoint);
+    free(p->cache);
+    free(p->temp);
+    free(p);
+}
+
+void mw_pull_info(const struct mw_pull *p, struct mw_pull_info *out)
+{
+    *out = (struct mw_pull_info){
+        .repo = p->repo.name,
+        .revision = p->repo.revision,
+        .commit = p->list.commit,
+        .choice = p->repo.choice,
+        .free_bytes = pull_place_free(&p->place),
+        .n_unsafe = p->list.n_unsafe,
+        .n_broken = p->choices.n_broken,
+    };
+}
+
+size_t mw_pull_count(const struct mw_pull *p)
+{
+    return p->choices.n;
+}
+
+const struct mw_pull_choice *mw_pull_at(const struct mw_pull *p, size_t i)
+{
+    return &p->shown[i];
+}
+
+size_t mw_pull_match(const struct mw_pull *p, const char *text, size_t *first)
+{
+    uint32_t found = 0;
+    uint32_t n = pull_choices_match(&p->choices, &p->list, text, &found);
+
+    *first = found;
+    return n;
+}
+
+/* ---- descriptions ---- */
+
+static bool make_url(const struct mw_pull *p, const struct pull_file *f, char *url, size_t n)
+{
+    int len = snprintf(url, n, "%s/%s/resolve/%s/", p->endpoint, p->repo.name, p->list.commit);
+
+    return len > 0 && (size_t)len < n && repo_append_url(url, n, f->name, true);
+}
+
+/* Is another header of the same model there?  Its files have the same name but for the type. */
+static struct pull_header *known_header(struct mw_pull *p, uint32_t choice)
+{
+    const struct pull_choice *c = &p->choices.all[choice], *k = &p->choices.all[p->header_of];
+    const char *own = p->list.files[c->files[0]].name;
+    const char *known = p->list.files[k->files[0]].name;
+
+    if (c->n_file > 1)
+        return NULL;
+    if (p->header.bytes == NULL)
+        p->header_of = choice;
+    else if (c->n_stem != k->n_stem || strncmp(own, known, c->n_stem) != 0)
+        return NULL;
+    return &p->header;
+}
+
+static const char *base_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return slash != NULL ? slash + 1 : name;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+/* Vocabularies are large, and no plan needs them. */
+static bool is_for_plan(const char *name)
+{
+    return ends_in(name, ".gguf") || ends_in(name, ".safetensors") ||
+           ends_in(name, ".index.json") || strcmp(name, "config.json") == 0;
+}
+
+static int fetch_headers(struct mw_pull *p, uint32_t choice, const char *folder, struct err *e)
+{
+    const struct pull_choice *c = &p->choices.all[choice];
+    char url[HTTP_URL_MAX], path[PULL_PATH_MAX];
+
+    for (uint32_t i = 0; i < c->n_file; i++) {
+        const struct pull_file *f = &p->list.files[c->files[i]];
+        struct pull_remote r = { p->http, url, f->size, &p->header_left };
+        int rc;
+
+        if (c->is_snapshot && !is_for_plan(f->name))
+            continue;
+        if (!make_url(p, f, url, sizeof url) ||
+            snprintf(path, sizeof path, "%s/%s", folder, base_of(f->name)) >= (int)sizeof path)
+            return err_set(e, ERR_ARGUMENT, "\"%.100s\" is too long", f->name);
+        if (!c->is_snapshot)
+            rc = pull_header_gguf(&r, path, known_header(p, choice), e);
+        else if (ends_in(f->name, ".safetensors"))
+            rc = pull_header_safetensors(&r, path, e);
+        else
+            rc = pull_header_all(&r, path, e);
+        if (rc != 0)
+            return err_at(e, f->name, ERR_NO_OFFSET, NULL);
+    }
+    return 0;
+}
+
+static void delete_headers(const struct mw_pull *p, uint32_t choice, const char *folder)
+{
+    const struct pull_choice *c = &p->choices.all[choice];
+    char path[PULL_PATH_MAX];
+
+    for (uint32_t i = 0; i < c->n_file; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, base_of(p->list.files[c->files[i]].name));
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+/* Describe the model in the folder like any other on this machine. */
+static int describe(struct mw_pull_choice *s, struct mw_describer *d, const char *folder,
+                    struct err *e)
+{
+    const struct mw_place place = { MW_STORE_FOLDER, folder };
+    const struct mw_places places = { .place = &place, .n = 1 };
+    struct mw_models *models;
+
+    if (mw_models_find(&models, &places, e) != 0)
+        return -1;
+    if (mw_models_count(models) == 1) {
+        mw_describe(d, models, 0);
+        s->model = *mw_models_at(models, 0);
+        s->model.name = s->model.path = NULL;
+        s->is_described = true;
+    } else {
+        err_set(e, ERR_FORMAT, "the headers are not those of a model");
+    }
+    mw_models_free(models);
+    return s->is_described ? 0 : -1;
+}
+
+/* Describe a model from headers in a folder of their own. */
+static int describe_from(struct mw_pull *p, uint32_t i, struct mw_describer *d, struct err *e)
+{
+    char folder[PULL_PATH_MAX / 2];
+    int rc;
+
+    if (snprintf(folder, sizeof folder, "%s/memwall-XXXXXX", p->temp) >= (int)sizeof folder)
+        return err_set(e, ERR_ARGUMENT, "the name of the folder for headers is too long");
+    if (mkdtemp(folder) == NULL)
+        return err_sys(e, "could not make \"%.100s\"", folder);
+    rc = fetch_headers(p, i, folder, e);
+    if (rc == 0)
+        rc = describe(&p->shown[i], d, folder, e);
+    delete_headers(p, i, folder);
+    return rc;
+}
+
+int mw_pull_describe(struct mw_pull *p, size_t i, struct mw_describer *d, struct err *e)
+{
+    struct mw_pull_choice *s = &p->shown[i];
+    struct err why = ERR_INIT;
+
+    if (s->is_described || describe_from(p, (uint32_t)i, d, &why) == 0)
+        return 0;
+    snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, why.what);
+    if (why.code == ERR_FORMAT) {
+        s->model.outlook = MW_OUTLOOK_UNSUPPORTED;
+        memcpy(s->model.why, s->why, sizeof s->model.why);
+        s->is_described = true;
+    }
+    if (why.code != ERR_CANCELLED)
+        return 0;
+    *e = why;
+    return -1;
+}
+
+/* ---- fetching ---- */
+
+static int check_space(const struct mw_pull *p, const struct pull_choice *c, struct err *e)
+{
+    uint64_t need = 0, free_bytes = pull_place_free(&p->place);
+    char a[16], b[16];
+
+    for (uint32_t i = 0; i < c->n_file; i++) {
+        const struct pull_file *f = &p->list.files[c->files[i]];
+
+        if (f->etag[0] == '\0') {
+            err_set(e, ERR_UNSUPPORTED, "the hub reports no hash of its content to check");
+            return err_at(e, f->name, ERR_NO_OFFSET, NULL);
+        }
+        need += f->size - pull_place_have(&p->place, f);
+    }
+    if (need <= free_bytes)
+        return 0;
+    err_set(e, ERR_IO,
+            "%s are needed, and %s are free; make space, or set HF_HOME to a folder on a "
+            "larger disk",
+            units_size(a, sizeof a, need), units_size(b, sizeof b, free_bytes));
+    return err_at(e, p->cache, ERR_NO_OFFSET, NULL);
+}
+
+struct relay {
+    struct mw_pull_progress shown;
+    uint64_t before; /* of the files that are complete */
+    mw_pull_fn *fn;
+    void *ctx;
+};
+
+static void on_progress(void *ctx, const struct pull_progress *p)
+{
+    struct relay *r = ctx;
+
+    r->shown.file = p->file->name;
+    r->shown.is_checking = p->is_checking;
+    r->shown.done = r->before + p->done;
+    r->fn(r->ctx, &r->shown);
+}
+
+static int fetch_file(struct mw_pull *p, const struct pull_file *f, struct relay *r,
+                      struct err *e)
+{
+    char url[HTTP_URL_MAX], path[PULL_PATH_MAX], incomplete[PULL_PATH_MAX];
+    struct pull_blob b = { p->http, url, f, path, incomplete, on_progress, r };
+    struct http_reply reply;
+    int rc = 0, lock;
+
+    if (!make_url(p, f, url, sizeof url))
+        return err_set(e, ERR_ARGUMENT, "\"%.100s\" is too long", f->name);
+    if (pull_place_blob(&p->place, f, path, incomplete, e) != 0)
+        return -1;
+    lock = pull_place_lock(&p->place, f, e);
+    if (lock < 0)
+        return -1;
+    /* Another program may have fetched it meanwhile. */
+    if (!pull_place_has(&p->place, f))
+        rc = pull_blob(&b, &reply, e);
+    if (rc != 0 && reply.status != 0)
+        pull_explain(&reply, p->endpoint, &p->repo, p->has_token, e);
+    close(lock);
+    return rc;
+}
+
+int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path,
+                  size_t n_path, struct err *e)
+{
+    const struct pull_choice *c = &p->choices.all[i];
+    struct relay r = { .shown.total = c->bytes, .fn = fn, .ctx = ctx };
+    char first[PULL_PATH_MAX];
+
+    if (check_space(p, c, e) != 0)
+        return -1;
+    for (uint32_t k = 0; k < c->n_file; k++) {
+        const struct pull_file *f = &p->list.files[c->files[k]];
+
+        if (!pull_place_has(&p->place, f) && fetch_file(p, f, &r, e) != 0)
+            return -1;
+        if (pull_place_link(&p->place, f, e) != 0)
+            return -1;
+        r.before += f->size;
+    }
+    if (pull_place_ref(&p->place, e) != 0 ||
+        pull_place_file(&p->place, &p->list.files[c->files[0]], first, e) != 0)
+        return -1;
+    if (c->is_snapshot)
+        *strrchr(first, '/') = '\0';
+    if (snprintf(path, n_path, "%s", first) >= (int)n_path)
+        return err_set(e, ERR_ARGUMENT, "the path of the model is too long");
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* A hub's list of files: no name leaves its folder, and every model has files of the list. */
+#include "config.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/hub/pull_choice.h"
+#include "engine/hub/pull_list.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_file(const struct pull_file *f)
+{
+    if (!cache_is_file(f->name) || strstr(f->name, "..") == f->name || f->name[0] == '/' ||
+        strpbrk(f->name, "\n\033\177") != NULL || f->size > PULL_SIZE_MAX)
+        abort();
+    if (f->etag[0] != '\0' &&
+        (!cache_is_digest(f->etag) || f->is_large != (strlen(f->etag) == 64)))
+        abort();
+}
+
+static void check_choices(const struct pull_list *l)
+{
+    struct pull_choices c = { .n = 0 };
+    struct err e = ERR_INIT;
+    uint32_t first;
+
+    if (pull_choices_make(&c, l, &e) != 0)
+        abort();
+    for (uint32_t i = 0; i < c.n; i++) {
+        uint64_t bytes = 0;
+
+        for (uint32_t k = 0; k < c.all[i].n_file; k++)
+            bytes += l->files[c.all[i].files[k]].size;
+        if (c.all[i].n_file == 0 || bytes != c.all[i].bytes ||
+            pull_choices_match(&c, l, l->files[c.all[i].files[0]].name, &first) >
+                (c.all[i].is_snapshot ? c.n : 1))
+            abort();
+    }
+    pull_choices_free(&c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct pull_list l = { .n = 0 };
+    struct err e = ERR_INIT;
+
+    if (pull_list_parse(&l, (const char *)data, size, &e) == 0) {
+        for (uint32_t i = 0; i < l.n; i++) {
+            check_file(&l.files[i]);
+            if (i > 0 && strcasecmp(l.files[i - 1].name, l.files[i].name) >= 0)
+                abort();
+        }
+        check_choices(&l);
+    } else if (e.code == ERR_NONE || e.what[0] == '\0') {
+        abort();
+    }
+    pull_list_free(&l);
+    return 0;
+}

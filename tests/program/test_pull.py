@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""memwall pull against a hub on 127.0.0.1 that lies, stops and breaks."""
+import hashlib
+import json
+import os
+import pty
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from hub import Hub, git_digest  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment  # noqa: E402
+import tiny_model  # noqa: E402
+
+
+
+def noise(n, seed=1):
+    return random.Random(seed).randbytes(n)
+
+
+def content(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.hub = Hub()
+        self.addCleanup(self.hub.__exit__)
+        self.temp = os.path.join(self.folder.name, "temp")
+        os.mkdir(self.temp)
+        self.cache = os.path.join(self.folder.name, ".cache", "huggingface", "hub")
+
+    def environment(self, **more):
+        env = environment(self.folder.name, HF_ENDPOINT=self.hub.url, TMPDIR=self.temp)
+        for name in list(env):
+            if name.lower().endswith("_proxy") or name.startswith("HF_") and \
+                    name != "HF_ENDPOINT":
+                del env[name]
+        return {**env, **more}
+
+    def start(self, *args, env=None, **more):
+        options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       text=True) | more
+        return subprocess.Popen([MEMWALL, "pull", *args],
+                                env=self.environment(**(env or {})), **options)
+
+    def pull(self, *args, **more):
+        p = self.start(*args, **more)
+        out, err = p.communicate(timeout=TIMEOUT_S)
+        return subprocess.CompletedProcess(args, p.returncode, out, err)
+
+    def fetched(self, data, *args, **more):
+        """The path that was printed, after checking its content."""
+        r = self.pull(*args, **more)
+        self.assertEqual(0, r.returncode, r.stderr)
+        path = r.stdout.rstrip("\n")
+        self.assertTrue(content(path) == data, "the content is another")
+        return path
+
+    def refused(self, r, *texts, code=1):
+        self.assertEqual(code, r.returncode, r.stdout + r.stderr)
+        self.assertEqual("", r.stdout)
+        for text in texts:
+            self.assertIn(text, r.stderr)
+
+    def blob(self, repo, data, end=".incomplete"):
+        return os.path.join(self.cache, "models--" + repo.replace("/", "--"), "blobs",
+                            hashlib.sha256(data).hexdigest() + end)
+
+    def listed(self, repo, *args):
+        r = self.pull(repo, "--list", "--json", *args)
+        self.assertEqual(0, r.returncode, r.stderr)
+        return json.loads(r.stdout)
+
+
+class Layout(Case):
+    def test_a_file_is_where_the_program_of_the_hub_puts_it(self):
+        data = content(os.path.join(MODELS, "llama-tiny.gguf"))
+        repo = self.hub.add("org/name", {"sub/llama-BF16.gguf": data, "README.md": b"x"})
+        path = self.fetched(data, "org/name")
+        top = os.path.join(self.cache, "models--org--name")
+        digest = hashlib.sha256(data).hexdigest()
+        self.assertEqual(os.path.join(top, "snapshots", repo.commit, "sub/llama-BF16.gguf"), path)
+        self.assertEqual("../../../blobs/" + digest, os.readlink(path))
+        self.assertEqual(repo.commit.encode(), content(os.path.join(top, "refs", "main")))
+        self.assertEqual([digest], os.listdir(os.path.join(top, "blobs")))
+        self.assertEqual([digest + ".lock"],
+                         os.listdir(os.path.join(self.cache, ".locks", "models--org--name")))
+
+    def test_a_complete_file_is_not_fetched_again(self):
+        data = noise(300000)
+        self.hub.add("org/name", {"a-Q4_0.gguf": data})
+        path = self.fetched(data, "org/name", "--yes")
+        before = self.hub.sent("a-Q4_0.gguf")
+        os.unlink(path)
+        self.assertEqual(path, self.fetched(data, "org/name", "--yes"))
+        self.assertLessEqual(self.hub.sent("a-Q4_0.gguf") - before, 256 << 10)
+
+    def test_a_commit_writes_no_ref(self):
+        data = noise(300000)
+        repo = self.hub.add("org/name", {"a-Q4_0.gguf": data})
+        self.fetched(data, "org/name", "--yes", "--revision", repo.commit)
+        self.assertFalse(os.path.exists(os.path.join(self.cache, "models--org--name", "refs")))
+
+    def test_variables_name_other_folders(self):
+        data = noise(20000)
+        self.hub.add("org/name", {"a-Q4_0.gguf": data})
+        for variable, below in (("HF_HOME", "hub/"), ("HF_HUB_CACHE", ""),
+                                ("XDG_CACHE_HOME", "huggingface/hub/")):
+            folder = os.path.join(self.folder.name, variable)
+            path = self.fetched(data, "org/name", "--yes", env={variable: folder})
+            self.assertTrue(path.startswith(f"{folder}/{below}models--org--name/"), path)
+
+    def test_a_split_set_is_fetched_completely(self):
+        names = [f"big/m-Q8_0-{i:05}-of-00003.gguf" for i in (1, 2, 3)]
+        files = {name: noise(30000, seed) for seed, name in enumerate(names)}
+        self.hub.add("org/name", files)
+        path = self.fetched(files[names[0]], "org/name:q8_0", "--yes")
+        self.assertTrue(path.endswith(names[0]))
+        for name in names:
+            self.assertEqual(files[name], content(path.replace(names[0], name)))
+
+    def test_a_set_without_a_part_is_left_out(self):
+        self.hub.add("org/name", {"m-Q8_0-00001-of-00003.gguf": noise(30000),
+                                  "m-Q8_0-00003-of-00003.gguf": noise(30000),
+                                  "m-Q4_0.gguf": noise(20000)})
+        listed = self.listed("org/name")
+        self.assertEqual(["Q4_0"], [m["label"] for m in listed["models"]])
+        self.assertEqual(1, listed["sets_left_out"])
+
+    def test_a_snapshot_is_fetched_without_what_it_does_not_need(self):
+        folder = tiny_model.Model().snapshot(os.path.join(self.folder.name, "made"))
+        files = {name: content(os.path.join(folder, name)) for name in os.listdir(folder)}
+        files["tokenizer.json"] = noise(50000)
+        self.hub.add("org/name", {**files, "pytorch_model.bin": noise(90000), "README.md": b"x",
+                                  "consolidated.safetensors": noise(90000)})
+        model = self.listed("org/name")["models"][0]
+        self.assertEqual(("safetensors", "llama", True),
+                         (model["label"], model["arch"], model["supported"]))
+        self.assertEqual(0, self.hub.sent("tokenizer.json"))
+        r = self.pull("org/name:safetensors")
+        self.assertEqual(0, r.returncode, r.stderr)
+        path = r.stdout.rstrip("\n")
+        self.assertEqual(sorted(files), sorted(os.listdir(path)))
+        for name, data in files.items():
+            self.assertEqual(data, content(os.path.join(path, name)))
+
+    def test_small_files_are_checked_by_their_hash_in_git(self):
+        folder = tiny_model.Model().snapshot(os.path.join(self.folder.name, "made"))
+        files = {name: content(os.path.join(folder, name)) for name in os.listdir(folder)}
+        repo = self.hub.add("org/name", files)
+
+        def lie(answer):
+            for row in answer["siblings"]:
+                if row["rfilename"] == "config.json":
+                    row["blobId"] = git_digest(b"other")
+            return answer
+        repo.change = lie
+        self.refused(self.pull("org/name"), "config.json", "git hash")
+
+
+class Token(Case):
+    def setUp(self):
+        super().setUp()
+        self.data = noise(300000)
+        self.repo = self.hub.add("org/name", {"a-Q4_0.gguf": self.data})
+
+    def tokens(self, server):
+        return {headers.get("Authorization") for name, _, headers in self.hub.requests
+                if name == server}
+
+    def test_it_is_sent_to_the_hub_and_not_to_where_that_leads(self):
+        self.repo.private = True
+        self.fetched(self.data, "org/name", "--yes", env={"HF_TOKEN": "hf_good"})
+        self.assertEqual({"Bearer hf_good"}, self.tokens("hub"))
+        self.assertEqual({None}, self.tokens("cdn"))
+        self.assertIn("cdn", {name for name, _, _ in self.hub.requests})
+
+    def test_it_is_read_from_its_file(self):
+        self.repo.private = True
+        os.makedirs(os.path.dirname(self.cache))
+        with open(os.path.join(os.path.dirname(self.cache), "token"), "w") as f:
+            f.write("hf_good\n")
+        self.fetched(self.data, "org/name", "--yes")
+
+    def test_one_that_would_be_another_header_is_refused(self):
+        self.refused(self.pull("org/name", env={"HF_TOKEN": "a\r\nX-Evil: 1"}), "HF_TOKEN")
+        self.assertEqual([], self.hub.requests)
+
+    def test_a_private_repository_looks_like_a_missing_one(self):
+        self.repo.private = True
+        self.refused(self.pull("org/name"), "org/name", "private", "HF_TOKEN")
+        self.refused(self.pull("org/none"), "no repository org/none")
+        self.refused(self.pull("org/name", env={"HF_TOKEN": "hf_bad"}), "what the token may read")
+
+    def test_a_gated_repository_says_where_to_ask(self):
+        self.repo.gated = True
+        self.refused(self.pull("org/name", "--yes"), "gated", self.hub.url + "/org/name",
+                     "HF_TOKEN")
+
+    def test_a_missing_revision_is_named(self):
+        self.refused(self.pull("org/name", "--revision", "v9"), '"v9"', "--revision")
+
+
+class Proxy(Case):
+    def test_requests_go_through_a_proxy(self):
+        data = noise(30000)
+        self.hub.add("org/name", {"a-Q4_0.gguf": data})
+        self.hub.redirects = False
+        self.fetched(data, "org/name", "--yes",
+                     env={"HF_ENDPOINT": "http://hub.invalid", "http_proxy": self.hub.url})
+        for path in self.hub.paths():
+            self.assertTrue(path.startswith("http://hub.invalid/"), path)
+
+
+class Choice(Case):
+    def setUp(self):
+        super().setUp()
+        self.q4 = content(os.path.join(MODELS, "gemma4-tiny-q4_0.gguf"))
+        self.bf = content(os.path.join(MODELS, "llama-tiny.gguf"))
+        self.hub.add("org/name", {"a-Q4_0.gguf": self.q4, "a-BF16.gguf": self.bf,
+                                  "mmproj-F16.gguf": noise(20000), "README.md": b"x"})
+
+    def test_without_a_terminal_the_models_are_listed_and_none_is_fetched(self):
+        r = self.pull("org/name")
+        self.refused(r, "Q4_0", "BF16", "fits", "there are several models", code=2)
+        self.assertNotIn("mmproj", r.stderr)
+        self.assertEqual([], [n for n in self.hub.paths() if "README" in n])
+        self.assertFalse(os.path.exists(self.blob("org/name", self.q4)))
+
+    def test_a_type_and_a_file_choose(self):
+        for choice in ("Q4_0", "q4_0", "a-Q4_0.gguf", "a-Q4_0"):
+            self.fetched(self.q4, "org/name:" + choice)
+        self.fetched(self.bf, self.hub.url + "/org/name:bf16")
+
+    def test_an_unknown_type_lists_those_there_are(self):
+        self.refused(self.pull("org/name:Q5_K_M"), '"Q5_K_M"', "BF16", code=2)
+
+    def test_two_files_of_a_type_need_a_file(self):
+        self.hub.add("org/two", {"a-Q4_0.gguf": self.q4, "b-Q4_0.gguf": self.q4})
+        self.refused(self.pull("org/two:Q4_0"), "2 models", code=2)
+
+    def test_yes_takes_the_largest_that_fits(self):
+        self.fetched(self.q4, "org/name", "--yes")
+
+    def test_one_that_does_not_fit_is_not_fetched_unasked(self):
+        self.refused(self.pull("org/name:Q4_0", "--memory", "20M"), "too large", "--yes", code=3)
+        self.fetched(self.q4, "org/name:Q4_0", "--memory", "20M", "--yes")
+
+    def test_a_file_that_is_no_model_is_not_fetched_unasked(self):
+        self.hub.add("org/noise", {"a-Q4_0.gguf": noise(300000)})
+        self.refused(self.pull("org/noise"), "is not a GGUF file", "--yes")
+
+    def test_a_repository_without_models_says_so(self):
+        self.hub.add("org/none", {"README.md": b"x", "model.bin": noise(20000)})
+        self.refused(self.pull("org/none"), "org/none", "GGUF")
+
+    def test_in_a_terminal_a_number_chooses(self):
+        for answer, data in ((b"1\n", self.bf), (b"9\nx\nBF16\n", self.bf), (b"\n", self.q4)):
+            main, side = pty.openpty()
+            p = self.start("org/name", stdin=side, stderr=side)
+            os.close(side)
+            os.write(main, answer)
+            out, _ = p.communicate(timeout=TIMEOUT_S)
+            shown = b""
+            try:
+                while block := os.read(main, 65536):
+                    shown += block
+            except OSError:  # EIO: the other side is closed
+                pass
+            os.close(main)
+            self.assertEqual(0, p.returncode, shown)
+            self.assertIn(b"Which one? [2]", shown)
+            self.assertIn(b"*  2  Q4_0", shown)
+            self.assertTrue(content(out.rstrip("\n")) == data)
+
+    def test_the_prediction_is_that_of_plan(self):
+        for model in self.listed("org/name", "--memory", "80M", "--ctx", "2k")["models"]:
+            path = self.pull("org/name:" + model["label"]).stdout.rstrip("\n")
+            r = subprocess.run([MEMWALL, "plan", path, "--memory", "80M", "--ctx", "2k",
+                                "--json", "--blas", "never"], capture_output=True, text=True,
+                               env=self.environment(), timeout=TIMEOUT_S)
+            plan = json.loads(r.stdout)
+            self.assertEqual(os.path.getsize(path), model["bytes"])
+            self.assertEqual(plan["budget_bytes"], model["budget_bytes"])
+            self.assertEqual(plan["streamed_bytes"], model["streamed_bytes"])
+
+
+class Headers(Case):
+    """Models of some MB whose vocabulary is most of the header."""
+
+    def model(self, seed, more_keys=(), n_token=60000):
+        m = tiny_model.Model(seed=seed)
+        keys = m.keys()
+        keys.update(more_keys)
+        keys["names.of.a.test"] = [f"token number {i}" for i in range(n_token)]
+        keys["last.key"] = "x" * (100 * seed)
+        path = os.path.join(self.folder.name, "made.gguf")
+        tiny_model.write_gguf(path, keys, m.gguf_tensors())
+        return content(path) + bytes(8 << 20)
+
+    def test_only_headers_are_read_and_the_vocabulary_once(self):
+        files = {f"a-{t}.gguf": self.model(i + 1)
+                 for i, t in enumerate(("Q2_K", "Q4_0", "Q8_0"))}
+        header = len(files["a-Q2_K.gguf"]) - (8 << 20)
+        self.hub.add("org/name", files)
+        models = self.listed("org/name")["models"]
+        self.assertEqual([True] * 3, [m.get("supported") for m in models], models)
+        sent = sorted(self.hub.sent(name) for name in files)
+        self.assertLess(sent[2], header + (5 << 20))
+        self.assertLess(sent[1], 200 << 10)
+        for name, data in files.items():
+            self.assertLess(self.hub.sent(name), len(data))
+        self.assertEqual([], os.listdir(self.temp))
+
+    def test_another_model_in_the_repository_has_its_own_header(self):
+        files = {"a-Q4_0.gguf": self.model(1), "b-Q8_0.gguf": self.model(2, n_token=90000)}
+        self.hub.add("org/name", files)
+        models = self.listed("org/name")["models"]
+        self.assertEqual([True, True], [m.get("supported") for m in models], models)
+
+    def test_a_server_without_ranges_leaves_the_speed_unknown(self):
+        self.hub.ranges = False
+        self.hub.add("org/name", {"a-Q4_0.gguf": self.model(1)})
+        r = self.pull("org/name", "--list")
+        self.assertEqual(0, r.returncode)
+        self.assertIn("unknown", r.stdout)
+
+    def test_a_header_without_end_is_given_up(self):
+        endless = b"GGUF" + struct.pack("<IQQ", 3, 1 << 16, 1 << 16) + struct.pack("<Q", 1 << 60)
+        strings = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + tiny_model.pack_text("k")
+        strings += struct.pack("<IIQ", 9, 8, 1 << 62) + bytes(8 << 20)
+        self.hub.add("org/name", {"a-Q4_0.gguf": endless + bytes(1 << 20),
+                                  "b-Q8_0.gguf": strings})
+        models = self.listed("org/name")["models"]
+        self.assertEqual([False, False], [m["supported"] for m in models])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
