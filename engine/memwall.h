@@ -210,6 +210,7 @@ struct mw_options {
     enum mw_io io;         /* the way weights are read */
     bool mmap_drop;        /* with MW_IO_MMAP: drop pages after they were used */
     bool no_uring;         /* read with pread(2) even if io_uring is available */
+    uint64_t disk_rate;    /* read at most this many bytes a second; 0: no limit */
     int n_thread;          /* 0: one for each CPU */
     bool exact;            /* keep activations in float */
     enum mw_blas blas;     /* OpenBLAS in long prompts; auto: see mw_model_set_products() */

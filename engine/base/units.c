@@ -10,25 +10,39 @@
 #include <string.h>
 #include <strings.h>
 
+/* Parse the unit of bytes: "", "M", "MB" or "MiB".  M is kilo * kilo bytes, MiB always 2^20.
+ * Returns 0 for another text. */
+static double unit_bytes(const char *unit, double kilo)
+{
+    static const char letters[] = "KMGT";
+    const char *letter =
+        unit[0] != '\0' ? strchr(letters, toupper((unsigned char)unit[0])) : NULL;
+    const char *rest = unit + (letter != NULL);
+    bool is_binary = letter != NULL && strcasecmp(rest, "iB") == 0;
+
+    if (!is_binary && rest[0] != '\0' && strcasecmp(rest, "B") != 0)
+        return 0;
+    return letter == NULL ? 1 : pow(is_binary ? 1024 : kilo, (double)(letter - letters + 1));
+}
+
+/* Parse a decimal number and the blanks after it; *end is the rest. */
+static bool parse_decimal(const char *text, double *value, char **end)
+{
+    if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+        return false;
+    *value = strtod(text, end);
+    while (**end == ' ')
+        ++*end;
+    return *end != text;
+}
+
 int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct err *e)
 {
-    static const struct {
-        const char *name;
-        double factor;
-    } suffixes[] = {
-        { "", 1 },         { "B", 1 },        { "K", 0x1p10 },   { "KB", 0x1p10 },
-        { "KiB", 0x1p10 }, { "M", 0x1p20 },   { "MB", 0x1p20 },  { "MiB", 0x1p20 },
-        { "G", 0x1p30 },   { "GB", 0x1p30 },  { "GiB", 0x1p30 }, { "T", 0x1p40 },
-        { "TB", 0x1p40 },  { "TiB", 0x1p40 },
-    };
+    double value, unit;
     char *end;
-    double value;
 
-    if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+    if (!parse_decimal(text, &value, &end))
         return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a size (512M, 2G or 50%%)", text);
-    value = strtod(text, &end);
-    while (*end == ' ')
-        end++;
     if (strcmp(end, "%") == 0) {
         if (whole == 0 || value > 100)
             return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a percentage of the memory",
@@ -36,16 +50,32 @@ int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct e
         *bytes = (uint64_t)(value / 100 * (double)whole);
         return 0;
     }
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        if (strcasecmp(end, suffixes[i].name) != 0)
-            continue;
-        value *= suffixes[i].factor;
-        if (!(value < 0x1p62))
-            break;
-        *bytes = (uint64_t)value;
-        return 0;
-    }
-    return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a size (512M, 2G or 50%%)", text);
+    unit = unit_bytes(end, 1024);
+    if (unit == 0 || !(value * unit < 0x1p62))
+        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a size (512M, 2G or 50%%)", text);
+    *bytes = (uint64_t)(value * unit);
+    return 0;
+}
+
+bool units_parse_rate(const char *text, uint64_t *bytes)
+{
+    double value, unit;
+    char name[8];
+    char *end;
+    size_t n;
+
+    if (!parse_decimal(text, &value, &end))
+        return false;
+    n = strcspn(end, "/");
+    if (n >= sizeof name || (end[n] == '/' && strcmp(end + n, "/s") != 0))
+        return false;
+    memcpy(name, end, n);
+    name[n] = '\0';
+    unit = unit_bytes(name, 1000);
+    if (unit == 0 || !(value * unit < 0x1p62))
+        return false;
+    *bytes = (uint64_t)(value * unit);
+    return true;
 }
 
 bool units_parse_whole(const char *text, bool k_allowed, uint64_t low, uint64_t high,
@@ -102,5 +132,14 @@ char *units_size(char *buf, size_t n, uint64_t bytes)
         i++;
     }
     snprintf(buf, n, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, names[i]);
+    return buf;
+}
+
+char *units_rate(char *buf, size_t n, double bytes_s)
+{
+    if (bytes_s < 999.5e6)
+        snprintf(buf, n, "%.3g MB/s", bytes_s / 1e6);
+    else
+        snprintf(buf, n, "%.3g GB/s", bytes_s / 1e9);
     return buf;
 }

@@ -1,6 +1,7 @@
 /*
- * units.h - sizes and numbers as people type and read them.  KiB, MiB and GiB are powers
- * of 1024 everywhere; K, M and G typed by the user mean the same.
+ * units.h - sizes, rates and numbers as people type and read them.  KiB, MiB and GiB are
+ * powers of 1024 everywhere; K, M and G of a size typed by the user mean the same.  Rates are in
+ * MB/s and GB/s, powers of 1000, as on the box of a disk.
  */
 #ifndef MEMWALL_ENGINE_BASE_UNITS_H
 #define MEMWALL_ENGINE_BASE_UNITS_H
@@ -21,6 +22,10 @@
  */
 int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct err *e);
 
+/* Parse a number of bytes per second: "20M" and "20 MB/s" are 20 million, "20 MiB/s" is a little
+ * more.  Returns false and leaves *bytes unchanged for any other text. */
+bool units_parse_rate(const char *text, uint64_t *bytes);
+
 /*
  * Parse an integer from low to high: decimal digits only, or with k_allowed "32k" for
  * 32 * 1024.  Returns false and leaves *out unchanged for any other text or number.
@@ -34,6 +39,9 @@ bool units_parse_number(const char *text, double low, double high, double *out);
 
 /* Write "1.46 GiB", "512 MiB", "17 B": at most 10 characters.  Returns buf. */
 char *units_size(char *buf, size_t n, uint64_t bytes);
+
+/* Write "23.4 MB/s", "1.5 GB/s": at most 15 characters.  Returns buf. */
+char *units_rate(char *buf, size_t n, double bytes_s);
 
 /* Round up to a multiple of a power of two. */
 static inline uint64_t align_up(uint64_t n, uint64_t a)

@@ -762,7 +762,7 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
     basis = (struct cost_basis){ .prompt_bytes = c->m->prompt_bytes,
                                  .hot_bytes = c->m->hot_bytes,
                                  .pinned_bytes = sample->mem.used[MW_ROW_PINNED],
-                                 .disk_bytes_s = c->m->limits.disk_bytes_s };
+                                 .disk_bytes_s = (double)sample->disk_limit };
     pthread_mutex_lock(&c->lock);
     basis.chunk = c->plan.chunk;
     basis.compute_s = token_compute_s(c);
@@ -781,12 +781,12 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
     struct cost_basis basis = { .chunk = plan->chunk,
                                 .prompt_bytes = c->m->prompt_bytes,
                                 .hot_bytes = c->m->hot_bytes,
-                                .pinned_bytes = plan->pinned_bytes,
-                                .disk_bytes_s = c->m->limits.disk_bytes_s };
+                                .pinned_bytes = plan->pinned_bytes };
 
     *out = (struct mw_cost){ 0 };
     pthread_mutex_lock(&c->lock);
     basis.compute_s = token_compute_s(c);
+    basis.disk_bytes_s = limits_disk(c->m, &c->settings.o.engine);
     out->n_again = c->n_ahead;
     pthread_mutex_unlock(&c->lock);
     if (out->n_again > 0)

@@ -86,6 +86,13 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
     return 0;
 }
 
+double limits_disk(const struct mw_model *m, const struct mw_options *o)
+{
+    double measured = m->limits.disk_bytes_s, limit = (double)o->disk_rate;
+
+    return limit > 0 && (measured <= 0 || limit < measured) ? limit : measured;
+}
+
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
 {
     m->limits = *limits;
@@ -95,6 +102,7 @@ int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw
                  struct err *e)
 {
     const struct stream_options so = { .io = (enum stream_io)o->io,
+                                       .bytes_s = o->disk_rate,
                                        .direct_bytes_s = m->limits.direct_bytes_s,
                                        .buffered_bytes_s = m->limits.buffered_bytes_s };
     struct io_choice choice;

@@ -117,6 +117,9 @@ int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *
         mw_machine_read(&machine);
         o->n_thread = machine.n_cpu;
     }
+    if (o->disk_rate > 0 && o->io == MW_IO_MMAP)
+        return err_set(e, ERR_ARGUMENT,
+                       "a disk rate cannot be set for mapped weights; use another --io");
     o->n_ctx = options_ctx(m, o);
     if (o->memory_bytes == 0)
         o->memory_bytes = default_budget(m);

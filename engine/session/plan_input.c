@@ -115,7 +115,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .prompt_bytes = m->prompt_bytes,
         .streams = o->io != MW_IO_MMAP,
         .experts_bytes = bytes.experts,
-        .disk_bytes_s = m->limits.disk_bytes_s,
+        .disk_bytes_s = limits_disk(m, o),
         .memory_bytes_s = m->limits.memory_bytes_s,
         .flops_s = m->limits.flops_s * choice.speedup,
         .flops_prompt_token = forward_prompt_flops(d),

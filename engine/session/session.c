@@ -148,7 +148,7 @@ static void publish_plan(struct mw_session *s)
                 s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
     counter_set(&t->kv_capacity, s->o.n_ctx);
     counter_set(&t->kv_reserved, kv_reserved_bytes(s->kv));
-    counter_set(&t->disk_limit, (uint64_t)s->m->limits.disk_bytes_s);
+    counter_set(&t->disk_limit, (uint64_t)limits_disk(s->m, &s->o));
     counter_set(&t->memory_limit, (uint64_t)s->m->limits.memory_bytes_s);
     for (uint32_t l = 0; l <= s->m->desc->n_layer; l++)
         counter_set(&t->layer[l].kind,
@@ -164,6 +164,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .io = options_stream_io(o->io),
         .mmap_drop = o->mmap_drop,
         .no_uring = o->no_uring,
+        .bytes_s = o->disk_rate,
         .n_slot = plan->n_slot,
         .pinned_bytes = pinned_room(plan, kv_global_bytes(s->kv)),
         .direct_bytes_s = s->m->limits.direct_bytes_s,
@@ -521,8 +522,8 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         return -1;
     if (same_shape(&before, &plan) && wanted.io == s->o.io &&
         wanted.mmap_drop == s->o.mmap_drop && wanted.no_uring == s->o.no_uring &&
-        wanted.exact == s->o.exact && wanted.blas == s->o.blas &&
-        wanted.n_thread == s->o.n_thread &&
+        wanted.disk_rate == s->o.disk_rate && wanted.exact == s->o.exact &&
+        wanted.blas == s->o.blas && wanted.n_thread == s->o.n_thread &&
         shape_target(wanted.memory_bytes) == s->mach.shape.target) {
         copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;

@@ -55,8 +55,9 @@ enum { BACKEND_BUFFERS = 2 };
 struct backend_options {
     const struct source *source;
     struct backend_buffer buffers[BACKEND_BUFFERS];
-    uint32_t n_op;  /* reads in flight at most */
-    uint32_t depth; /* of them, reads of blocks */
+    uint32_t n_op;    /* reads in flight at most */
+    uint32_t depth;   /* of them, reads of blocks */
+    uint64_t bytes_s; /* see stream_options; 0: as fast as the disk */
 };
 
 struct backend;

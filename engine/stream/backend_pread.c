@@ -1,4 +1,9 @@
-/* Reads by threads that call pread: works everywhere. */
+/*
+ * Reads by threads that call pread: works everywhere.
+ *
+ * A limit of the read rate makes them a slower disk: one that delivers one byte after the
+ * other, so that a read is done when its last byte would have arrived there.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -6,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/stream/backend.h"
 
@@ -23,6 +29,9 @@ struct backend {
     pthread_cond_t news; /* something in done, or woken */
     struct queue todo, urgent, done;
     bool woken, quit;
+    uint64_t bytes_s;    /* limit of the read rate; 0: none */
+    uint64_t busy_ns;    /* until then the slower disk delivers reads that are done here */
+    pthread_cond_t stop; /* quit is set; waits by the clock */
     uint32_t n_thread;
     pthread_t threads[THREADS_MAX];
 };
@@ -46,6 +55,22 @@ static struct read_op *take(struct queue *q)
     return op;
 }
 
+/* Wait until a disk of the limited rate would have finished a read that began at start_ns.
+ * Under the lock. */
+static void pace(struct backend *b, uint64_t start_ns, int64_t result)
+{
+    uint64_t due_ns;
+
+    if (b->bytes_s == 0 || result <= 0)
+        return;
+    if (b->busy_ns < start_ns)
+        b->busy_ns = start_ns;
+    b->busy_ns += (uint64_t)((double)result * 1e9 / (double)b->bytes_s);
+    due_ns = b->busy_ns;
+    while (!b->quit && clock_cond_wait(&b->stop, &b->lock, due_ns))
+        ;
+}
+
 static void *thread_main(void *arg)
 {
     struct backend *b = arg;
@@ -53,6 +78,7 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&b->lock);
     for (;;) {
         struct read_op *op = take(&b->urgent);
+        uint64_t start_ns;
         size_t at;
         ssize_t n;
 
@@ -65,11 +91,13 @@ static void *thread_main(void *arg)
             continue;
         }
         pthread_mutex_unlock(&b->lock);
+        start_ns = clock_ns();
         at = read_op_at(op);
         n = pread(b->source->files[op->file].fd, op->dst + at, op->bytes - at,
                   (off_t)(op->offset + at));
         op->result = n < 0 ? -errno : n;
         pthread_mutex_lock(&b->lock);
+        pace(b, start_ns, op->result);
         put(&b->done, op);
         pthread_cond_signal(&b->news);
     }
@@ -82,9 +110,11 @@ static bool close_pread(struct backend *b)
     pthread_mutex_lock(&b->lock);
     b->quit = true;
     pthread_cond_broadcast(&b->work);
+    pthread_cond_broadcast(&b->stop);
     pthread_mutex_unlock(&b->lock);
     for (uint32_t i = 0; i < b->n_thread; i++)
         pthread_join(b->threads[i], NULL);
+    pthread_cond_destroy(&b->stop);
     pthread_cond_destroy(&b->news);
     pthread_cond_destroy(&b->work);
     pthread_mutex_destroy(&b->lock);
@@ -117,6 +147,8 @@ static int open_pread(struct backend **out, const struct backend_options *option
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->work, NULL);
     pthread_cond_init(&b->news, NULL);
+    clock_cond_init(&b->stop);
+    b->bytes_s = options->bytes_s;
     errno = start_threads(b, n > 0 ? n : 1);
     if (errno != 0) {
         err_sys(e, "cannot start a reading thread");

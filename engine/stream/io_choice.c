@@ -3,6 +3,9 @@
 #include "engine/stream/io_choice.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "engine/base/units.h"
 
 /* Two probes of one disk differ by up to a fifth, so a smaller share would be noise. */
 #define SLOW_SHARE 0.7
@@ -42,6 +45,8 @@ static int open_auto(struct io_choice *out, struct source *s, const struct catal
 int io_choice_open(struct io_choice *out, struct source *s, const struct catalogue *c,
                    const struct stream_options *options, struct err *e)
 {
+    char rate[24];
+    size_t len;
     int result;
 
     snprintf(out->reason, sizeof out->reason, "as requested");
@@ -49,6 +54,11 @@ int io_choice_open(struct io_choice *out, struct source *s, const struct catalog
         result = open_auto(out, s, c, options, e);
     else
         result = source_open(s, c, options->io == STREAM_DIRECT, e);
+    if (result == 0 && options->bytes_s > 0) {
+        len = strlen(out->reason);
+        snprintf(out->reason + len, sizeof out->reason - len, "; limited to %s",
+                 units_rate(rate, sizeof rate, (double)options->bytes_s));
+    }
     out->name = options->io == STREAM_MMAP ? "mmap" : s->is_direct ? "direct" : "buffered";
     return result;
 }

@@ -358,6 +358,7 @@ static struct backend_options backend_options(const struct stream *s)
                      { s->lookup_area.base, s->lookup_area.held } },
         .n_op = s->depth + LOOKUP_CELLS,
         .depth = s->depth,
+        .bytes_s = s->bytes_s,
     };
 }
 

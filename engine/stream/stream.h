@@ -49,6 +49,9 @@ struct stream_options {
     uint32_t n_slot;       /* of the ring, 2 to STREAM_SLOTS_MAX; 0: everything is pinned */
     uint64_t pinned_bytes; /* for pinned blocks, rounding included */
     uint64_t lookup_bytes; /* from stream_lookup_bytes(); 0: the smallest that works */
+    /* Slow all reads down to this many bytes per second, to show how a slower disk would do; 0:
+     * no limit.  Uses pread threads.  Mapped reads cannot be slowed down. */
+    uint64_t bytes_s;
     /* Measured on this file system, 0 if not: auto compares them (io_choice.h). */
     double direct_bytes_s, buffered_bytes_s;
 };

@@ -114,6 +114,7 @@ struct stream {
     void *spans, *pinned_table;
     uint32_t depth;
     size_t slot_bytes;
+    uint64_t bytes_s; /* limit of the read rate; 0: none */
     pthread_t thread;
     const struct backend_kind *first_kind; /* that the reader tries */
     char reason[MW_REASON_MAX];

@@ -143,7 +143,10 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
     s->drops = options->mmap_drop;
     s->slot_bytes = shape->slot_bytes;
     s->depth = shape->depth;
-    s->first_kind = options->no_uring || backend_uring == NULL ? &backend_pread : backend_uring;
+    s->bytes_s = options->bytes_s;
+    s->first_kind = options->no_uring || options->bytes_s > 0 || backend_uring == NULL
+                        ? &backend_pread
+                        : backend_uring;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->news, NULL);
     pthread_cond_init(&s->wakeup, NULL);

@@ -216,6 +216,23 @@ class Io(unittest.TestCase):
         plan = json.loads(self.at_home("plan", "--json", "--io", "mmap").stdout)
         self.assertEqual(("mmap", "as requested"), (plan["io"], plan["io_reason"]))
 
+    def test_a_disk_rate_slows_reads_down_as_predicted(self):
+        plan = json.loads(self.at_home("plan", "--memory", "1G", "--json").stdout)
+        limited = ("--memory", str(plan["smallest_budget_bytes"]), "--disk-rate", "2M")
+        plan = json.loads(self.at_home("plan", *limited, "--json").stdout)
+        self.assertEqual("disk", plan["binds"])
+        self.assertAlmostEqual(2e6, plan["streamed_bytes"] * plan["decode_tps"], delta=1e5)
+        self.assertRegex(plan["io_reason"], "; limited to 2 MB/s$")
+        done = json.loads(self.at_home("run", "--temp", "0", "-n", "8", "--json", *limited,
+                                       "hello").stdout.splitlines()[-1])
+        self.assertGreater(done["decode_ns"], 7 * 0.8e9 / plan["decode_tps"])
+        self.assertIn("; limited to 2 MB/s", done["io_reason"])
+
+    def test_a_disk_rate_is_refused_for_mapped_weights(self):
+        r = memwall("plan", MODEL, "--io", "mmap", "--disk-rate", "2M")
+        self.assertEqual((1, ""), (r.returncode, r.stdout))
+        self.assertIn("a disk rate cannot be set for mapped weights", r.stderr)
+
 
 class Terminal(unittest.TestCase):
     """Standard output and standard error on a pseudo-terminal."""

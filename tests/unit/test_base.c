@@ -177,6 +177,39 @@ static void sizes_are_read_as_people_write_them(void **state)
     assert_string_equal(units_size(buf, sizeof buf, 1023 * MIB + 900 * KIB), "1.00 GiB");
 }
 
+static void rates_are_read_in_powers_of_1000(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t want;
+    } rows[] = {
+        { "20M", 20000000 },    { "1.5G", 1500000000 }, { "20 MB/s", 20000000 },
+        { "1MiB/s", 1u << 20 }, { "800", 800 },         { "64 kb", 64000 },
+    };
+    static const char *const bad[] = {
+        "", "M", "-1G", "50%", "20M/h", "20M/s ", "20MegaBytes/s"
+    };
+
+    char buf[24];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t got = 0;
+
+        assert_true(units_parse_rate(rows[i].text, &got));
+        assert_int_equal(got, rows[i].want);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint64_t got = 7;
+
+        assert_false(units_parse_rate(bad[i], &got));
+        assert_int_equal(got, 7);
+    }
+    assert_string_equal(units_rate(buf, sizeof buf, 20e6), "20 MB/s");
+    assert_string_equal(units_rate(buf, sizeof buf, 23456789), "23.5 MB/s");
+    assert_string_equal(units_rate(buf, sizeof buf, 999.9e6), "1 GB/s");
+}
+
 static void numbers_are_whole_texts_within_their_range(void **state)
 {
     static const char *const bad[] = { "",    "-1",   "+1",         " 1",  "1 ", "0x10",
@@ -454,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_thread_has_the_requested_stack_and_takes_no_signals_but_faults),
         cmocka_unit_test(a_thread_that_cannot_start_reports_why),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
+        cmocka_unit_test(rates_are_read_in_powers_of_1000),
         cmocka_unit_test(numbers_are_whole_texts_within_their_range),
         cmocka_unit_test(every_code_point_survives_encoding_and_decoding),
         cmocka_unit_test(each_maximal_broken_part_becomes_one_replacement),

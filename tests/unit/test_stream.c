@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/units.h"
 #include "engine/stream/stream.h"
 #include "tests/lib/stream_model.h"
@@ -305,6 +306,29 @@ static void pinned_blocks_are_read_once(void **state)
     model_remove(&m);
 }
 
+/* At least: a busy machine is slower still. */
+static void a_limited_rate_makes_a_slower_disk(void **state)
+{
+    struct stream_options o = { .n_slot = 4, .bytes_s = 1000000 };
+    struct stream_model m;
+    struct stream *s;
+    uint64_t start_ns;
+
+    (void)state;
+    model_seed(25);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    memset(&telemetry, 0, sizeof telemetry);
+    assert_true(open_stream(&s, &m, &modes[2], 20000, SHAPE_DEPTH_MIN, &o));
+    assert_string_equal(stream_io_reason(s), "as requested; limited to 1 MB/s");
+    start_ns = clock_ns();
+    run_pass(s, &m, false, UINT64_MAX, 1);
+    assert_true(clock_ns() - start_ns >=
+                200000000); /* 300000 bytes, at most 80000 read before */
+    stream_close(s);
+    model_remove(&m);
+}
+
 struct comparison {
     const char *name;
     enum stream_io io;
@@ -387,6 +411,7 @@ int main(void)
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(the_counters_add_up),
         cmocka_unit_test(pinned_blocks_are_read_once),
+        cmocka_unit_test(a_limited_rate_makes_a_slower_disk),
         cmocka_unit_test(impossible_options_are_refused),
     };
     enum { COMPARED = sizeof comparisons / sizeof comparisons[0] };

@@ -161,6 +161,16 @@ static int set_size(uint64_t *to, const char *text, struct err *e)
     return 0;
 }
 
+static int set_rate(uint64_t *to, const char *text, struct err *e)
+{
+    uint64_t rate = 0;
+
+    if (strcmp(text, "none") != 0 && (!units_parse_rate(text, &rate) || rate == 0))
+        return bad_value(text, "a rate in bytes per second (20M, 1.5G or none)", e);
+    *to = rate;
+    return 0;
+}
+
 /* One type, for what kv-k and kv-v have not chosen themselves, or one for each of both. */
 static int set_kv(struct options *o, const struct option *row, const char *text, struct err *e)
 {
@@ -275,6 +285,7 @@ static int set_value(struct options *o, const struct option *row, const char *te
     case KIND_FILE: return set_text(row, to, text, e);
     case KIND_TEXTS: return add_text(row, to, text, e);
     case KIND_SIZE: return set_size(to, text, e);
+    case KIND_RATE: return set_rate(to, text, e);
     case KIND_CHOICE: return set_choice(row, to, text, e);
     case KIND_KV: return set_kv(o, row, text, e);
     case KIND_IO: return set_io(&o->chat.engine, row, text, e);

@@ -89,6 +89,7 @@ enum option_id {
     OPT_ISA,
     OPT_BLAS,
     OPT_NO_URING,
+    OPT_DISK_RATE,
     OPT_SYNC_FRAMES,
     OPT_COUNT_BYTES,
     OPT_HELP,
@@ -139,6 +140,7 @@ enum option_kind {
     KIND_OPTIONAL, /* const char *: any text; "none" is NULL */
     KIND_FILE,     /* const char *: a path, for completion */
     KIND_SIZE,     /* uint64_t: 512M, 2G, 50% of memory; "auto" is 0 */
+    KIND_RATE,     /* uint64_t: bytes per second, 20M; "none" is 0 */
     KIND_CHOICE,   /* int: index of a word in words */
     KIND_KV,       /* enum mw_kv of keys and of values: a word of words, or one for each */
     KIND_IO,       /* enum mw_io and mmap_drop: a word of words */

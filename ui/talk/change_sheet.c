@@ -84,6 +84,15 @@ static const char *kv_text(char *buf, size_t n, const struct mw_options *o)
     return buf;
 }
 
+static const char *disk_text(char *buf, size_t n, uint64_t rate)
+{
+    if (rate > 0)
+        units_rate(buf, n, (double)rate);
+    else
+        snprintf(buf, n, "any rate");
+    return buf;
+}
+
 static void option_rows(const struct talk *t, struct sheet *s, const struct mw_options *b,
                         const struct plan *then)
 {
@@ -96,6 +105,9 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
     count_row(s, "context", now->n_ctx, then->n_ctx);
     word_row(s, "kv", kv_text(x, sizeof x, a), kv_text(y, sizeof y, b));
     word_row(s, "io", mw_io_name(a->io), mw_io_name(b->io));
+    if (a->disk_rate != b->disk_rate)
+        word_row(s, "disk", disk_text(x, sizeof x, a->disk_rate),
+                 disk_text(y, sizeof y, b->disk_rate));
     if (a->n_thread != b->n_thread)
         count_row(s, "threads", (uint32_t)a->n_thread, (uint32_t)b->n_thread);
     speed_row(s, "tokens/s", now->decode_tps, then->decode_tps);

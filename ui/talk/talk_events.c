@@ -41,11 +41,12 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
 
 /* ---- options ---- */
 
-/* Options that changed beside the sizes: ", kv q8_0/q8_0, io buffered, 2 threads" */
+/* Options that changed beside the sizes: ", kv q8_0/q8_0, io buffered, 2 threads, disk at most
+ * 20 MB/s" */
 static void changed_text(char *buf, size_t n, const struct mw_options *was,
                          const struct mw_options *is)
 {
-    char kv[48] = "", io[24] = "", threads[32] = "";
+    char kv[48] = "", io[24] = "", threads[32] = "", disk[48] = "", rate[24];
 
     if (was->kv_k != is->kv_k || was->kv_v != is->kv_v)
         snprintf(kv, sizeof kv, ", kv %s/%s", mw_kv_name(is->kv_k), mw_kv_name(is->kv_v));
@@ -54,7 +55,12 @@ static void changed_text(char *buf, size_t n, const struct mw_options *was,
     if (was->n_thread != is->n_thread)
         snprintf(threads, sizeof threads, ", %d thread%s", is->n_thread,
                  is->n_thread == 1 ? "" : "s");
-    snprintf(buf, n, "%s%s%s", kv, io, threads);
+    if (was->disk_rate != is->disk_rate && is->disk_rate > 0)
+        snprintf(disk, sizeof disk, ", disk at most %s",
+                 units_rate(rate, sizeof rate, (double)is->disk_rate));
+    else if (was->disk_rate != is->disk_rate)
+        snprintf(disk, sizeof disk, ", disk not limited");
+    snprintf(buf, n, "%s%s%s%s", kv, io, threads, disk);
 }
 
 static void announce_plan(struct talk *t, const char *changed)
@@ -71,7 +77,7 @@ static void announce_plan(struct talk *t, const char *changed)
 static void on_plan(struct talk *t, const struct mw_event *ev)
 {
     struct err e = ERR_INIT;
-    char changed[110];
+    char changed[150];
     unsigned then;
 
     model_set_plan(t, &ev->plan);
