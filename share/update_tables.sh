@@ -7,7 +7,8 @@
 # subcommand the lines between
 #     .\" options: begin
 #     .\" options: end
-# and the same with "examples", in memwall.1 the same with "commands".
+# and the same with "examples"; in memwall.1 and memwall-chat.1 the same with "commands", in
+# memwall.conf.5 with "settings".
 # With --check, nothing is written; differences are shown and the exit status is 1.
 set -eu
 
@@ -58,11 +59,19 @@ fill()
     cp "$work/page" "$3"
 }
 
-page=$srcdir/man/memwall.1
-cp "$page" "$work/out"
-"$memwall" completions commands >"$work/list"
-fill commands "$work/list" "$work/out"
-put "$work/out" "$page"
+# put_part LIST PART PAGE: replace one list of a page.
+put_part()
+{
+    page=$srcdir/man/$3
+    cp "$page" "$work/out"
+    "$memwall" completions "$1" >"$work/list"
+    fill "$2" "$work/list" "$work/out"
+    put "$work/out" "$page"
+}
+
+put_part commands commands memwall.1
+put_part settings settings memwall.conf.5
+put_part slash commands memwall-chat.1
 
 for command in $("$memwall" completions list | cut -f 1 | sort -u); do
     page=$srcdir/man/memwall-$command.1

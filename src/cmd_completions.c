@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "src/command.h"
+#include "ui/talk/commands.h"
 
 static const char head[] = "written by \"memwall completions\" from the table of options";
 
@@ -324,6 +325,56 @@ static void print_man_commands(void)
     }
 }
 
+/* The list of memwall-chat(1): the commands of the chat. */
+static void print_man_slash(void)
+{
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
+        printf(".TP\n.%s \"/", c->args[0] != '\0' ? "BI" : "B");
+        roff_text(c->name);
+        putchar('"');
+        if (c->args[0] != '\0')
+            printf(" \" %s\"", c->args);
+        putchar('\n');
+        roff_text(c->help);
+        putchar('\n');
+    }
+}
+
+/* The commands that read a setting from the configuration. */
+static void print_readers(const struct option *row)
+{
+    const struct command *c;
+    const char *comma = "";
+
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
+        if (c->reads_config && (row->commands & c->bit) != 0) {
+            printf("%s%s", comma, c->name);
+            comma = ", ";
+        }
+}
+
+/* The list of memwall.conf(5): each setting, its range, who reads it. */
+static void print_man_settings(void)
+{
+    for (int i = 0; i < N_OPTION; i++) {
+        const struct option *row = &options_table[i];
+
+        if (row->reach == REACH_LINE)
+            continue;
+        fputs(".TP\n.BI \"", stdout);
+        roff_text(row->name);
+        printf(" = \" %s\n", option_form(row));
+        roff_text(help_of(row));
+        if (row->max > 0 && row->max < INT32_MAX)
+            printf("; from %g to %.10g", row->min, row->max);
+        fputs("\n.br\nFor ", stdout);
+        print_readers(row);
+        if ((row->commands & CMD_CHAT) != 0)
+            printf("; a chat applies it %s", option_reach_text(row->reach));
+        puts(".");
+    }
+}
+
 /* One option per line: command, option, letter, argument, group, help, with tabs between. */
 static void print_list(void)
 {
@@ -352,6 +403,8 @@ static int run_completions(const struct options *o)
         { "fish", print_fish },
         { "list", print_list },
         { "commands", print_man_commands },
+        { "slash", print_man_slash },
+        { "settings", print_man_settings },
     };
     static const struct {
         const char *prefix;
@@ -387,10 +440,10 @@ const struct command cmd_completions = {
     .name = "completions",
     .args = "bash|zsh|fish",
     .help = "print shell completions",
-    .about =
-        "Print the completions of a shell.  For the source tree: \"list\" prints all\n"
-        "options, one per line; \"commands\", \"options-COMMAND\" and \"examples-COMMAND\"\n"
-        "print the generated parts of the man pages.",
+    .about = "Print the completions of a shell.  For the source tree: \"list\" prints all\n"
+             "options, one per line; \"commands\", \"slash\", \"settings\", "
+             "\"options-COMMAND\" and\n"
+             "\"examples-COMMAND\" print the generated parts of the man pages.",
     .examples = "source <(memwall completions bash)\n",
     .bit = CMD_COMPLETIONS,
     .is_hidden = true,

@@ -87,7 +87,7 @@ static int take_long(struct options *o, const struct command *c, int argc, char 
     if (options_table[id].arg == NULL) {
         if (value != NULL)
             return err_set(e, ERR_ARGUMENT, "--%s takes no value", options_table[id].name);
-        return take_value(o, id, "yes", e);
+        return take_value(o, id, "on", e);
     }
     if (value == NULL && *i + 1 < argc)
         value = argv[++*i];
@@ -116,7 +116,7 @@ static int take_short(struct options *o, const struct command *c, int argc, char
         if (id < 0)
             return err_set(e, ERR_ARGUMENT, "unknown option \"-%c\"", *p);
         if (options_table[id].arg == NULL) {
-            if (take_value(o, id, "yes", e) != 0)
+            if (take_value(o, id, "on", e) != 0)
                 return -1;
             continue;
         }

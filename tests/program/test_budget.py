@@ -88,9 +88,9 @@ class TooLarge(unittest.TestCase):
     def test_slash_memory_proposes_the_lower_one(self):
         out = chat("-b", "300M", lines=["/memory 900T", "n", "/memory 200M", "n", "/quit"])
         self.assertRegex(out, r"\* the budget is lowered from 900 TiB to [0-9.]+ [MGT]iB: ")
-        self.assertRegex(out, r"Change: budget [0-9.]+ [MGT]iB\r?\n")
-        self.assertNotIn("Change: budget 900", out)
-        self.assertIn("Change: budget 200M", out)
+        self.assertRegex(out, r"Change: memory [0-9.]+ [MGT]iB\r?\n")
+        self.assertNotIn("Change: memory 900", out)
+        self.assertIn("Change: memory 200 MiB", out)
 
     def test_a_chat_says_it_when_it_begins(self):
         out = chat("-b", "900T", lines=["/quit"])

@@ -27,7 +27,7 @@ static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void
     fake_line(&run, "say something");
     sees(&run, "disk wait");
     fake_line(&run, "/ctx 8k");
-    sees(&run, "Change: context 8192");
+    sees(&run, "Change: ctx 8192");
     sees(&run, "4096       8192");
     sees(&run, "grows");
     sees(&run, "nothing is evaluated");
@@ -38,7 +38,7 @@ static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void
     pty_send(run.s, "\033");
     loses(&run, "computed again");
     fake_line(&run, "/kv");
-    sees(&run, "keys are f16"); /* nothing has changed */
+    sees(&run, "keys and values are stored as f16"); /* nothing has changed */
 }
 
 static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)

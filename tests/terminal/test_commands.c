@@ -99,45 +99,45 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
 static const struct row option_rows[] = {
     { "/temp", "the temperature is 0.8", NULL, NULL },
     { "/temp 0.25", "the temperature is 0.25", NULL, NULL },
-    { "/temp hot", "\"hot\" is not a number from 0 to 100", NULL, NULL },
+    { "/temp hot", "/temp: \"hot\" is not a number from 0 to 100", NULL, NULL },
     { "/top-k", "top-k is 40", NULL, NULL },
     { "/top-k 7", "top-k is 7", NULL, NULL },
-    { "/top-k -1", "\"-1\" is not a number of tokens", NULL, NULL },
+    { "/top-k -1", "\"-1\" is not a whole number", NULL, NULL },
     { "/top-p", "top-p is 0.95", NULL, NULL },
-    { "/top-p 0.5", "top-p is 0.5 ", NULL, NULL },
+    { "/top-p 0.5", "top-p is 0.5, from", NULL, NULL },
     { "/top-p 2", "\"2\" is not a number from 0 to 1", NULL, NULL },
     { "/min-p", "min-p is 0.05", NULL, NULL },
     { "/min-p 0.125", "min-p is 0.125", NULL, NULL },
     { "/min-p x", "\"x\" is not a number from 0 to 1", NULL, NULL },
-    { "/repeat-penalty", "the repeat penalty is 1", NULL, NULL },
-    { "/repeat-penalty 1.5", "the repeat penalty is 1.5", NULL, NULL },
+    { "/repeat-penalty", "repeat-penalty is 1", NULL, NULL },
+    { "/repeat-penalty 1.5", "repeat-penalty is 1.5", NULL, NULL },
     { "/repeat-penalty 0", "\"0\" is not a number from 0.01", NULL, NULL },
     { "/seed", "every answer gets a new random", NULL, NULL },
-    { "/seed 11", "the seed is set", NULL, NULL },
-    { "/seed of", "\"of\" is not a seed", NULL, NULL },
+    { "/seed 11", "the seed is 11", NULL, NULL },
+    { "/seed of", "\"of\" is not a whole number", NULL, NULL },
     { "/predict", "an answer may fill the context", NULL, NULL },
     { "/predict 33", "answers are limited to 33 tokens", NULL, NULL },
-    { "/predict all", "\"all\" is not a number of tokens", NULL, NULL },
+    { "/predict all", "\"all\" is not a whole number", NULL, NULL },
     { "/shift", "when the context is full, the answer ends", NULL, NULL },
     { "/shift on", "the oldest turns are dropped", NULL, NULL },
-    { "/shift maybe", "/shift on or /shift off", NULL, NULL },
+    { "/shift maybe", "/shift: \"maybe\" is not on or off", NULL, NULL },
     { "/think", "thinking: default", NULL, NULL },
     { "/think on", "thinking: on", NULL, NULL },
-    { "/think hard", "/think on, /think off or", NULL, NULL },
-    { "/system", "there is no system message; /system", NULL, NULL },
-    { "/system Be kind", "the system message applies", NULL, NULL },
-    { "/system", "the system message is:", NULL, NULL },
-    { "/system none", "system message removed", NULL, NULL },
-    { "/threads", "1 thread computes", NULL, NULL },
-    { "/threads none", "\"none\" is not a number of threads", NULL, NULL },
+    { "/think hard", "\"hard\" is not on, off or default", NULL, NULL },
+    { "/system", "there is no system message", NULL, NULL },
+    { "/system Be kind", "the system message is \"Be kind\", from", NULL, NULL },
+    { "/system", "the system message is \"Be kind\" ", NULL, NULL },
+    { "/system none", "there is no system message, from", NULL, NULL },
+    { "/threads", "the number of threads is 1", NULL, NULL },
+    { "/threads none", "\"none\" is not a whole number from 1 to 1024", NULL, NULL },
     { "/io", "weights are read by", NULL, NULL },
-    { "/io sideways", "\"sideways\" is not a way to read", NULL, NULL },
-    { "/kv", "keys are f16, values are f16", NULL, NULL },
-    { "/kv q3", "\"q3\" is not a type of keys and values", NULL, NULL },
+    { "/io sideways", "\"sideways\" is not one of auto, direct", NULL, NULL },
+    { "/kv", "keys and values are stored as f16", NULL, NULL },
+    { "/kv q3", "\"q3\" is not one of f32, f16, q8_0, q4_0", NULL, NULL },
     { "/ctx", "the context is 4096 tokens", NULL, NULL },
-    { "/ctx wide", "\"wide\" is not a number of tokens", NULL, NULL },
+    { "/ctx wide", "\"wide\" is not a whole number from 1 to", NULL, NULL },
     { "/memory", "the budget is", NULL, NULL },
-    { "/memory lots", "lots", NULL, NULL },
+    { "/memory lots", "\"lots\" is not a size", NULL, NULL },
     { "/memory 1M", "the budget is 1 MiB", NULL, NULL },
     { "/model", "Talker: llama, BF16, 6 layers", NULL, NULL },
     { "/model /nowhere.gguf", "/nowhere.gguf", NULL, NULL },
@@ -146,10 +146,12 @@ static const struct row option_rows[] = {
     { "/mouse up", "/mouse on or /mouse off", NULL, NULL },
     { "/theme", "the theme is dark", NULL, NULL },
     { "/theme beige", "beige", NULL, NULL },
-    { "/set", "/set KEY VALUE writes", NULL, NULL },
+    { "/set refresh", "refresh is 250", NULL, NULL },
+    { "/view", "the view is both", NULL, NULL },
+    { "/mouse", "the mouse is captured", NULL, NULL },
     { "/set colour 5", "\"colour\"", NULL, NULL },
-    { "/view sideways", "/view chat, /view both", NULL, NULL },
-    { "/help kv", "/kv [TYPE]: change the type", NULL, NULL },
+    { "/view sideways", "\"sideways\" is not one of both, chat", NULL, NULL },
+    { "/help kv", "/kv [TYPE]: store keys and values", NULL, NULL },
     { "/help everything", "there is no command \"everything\"", NULL, NULL },
     { "/record", "/record FILE begins", NULL, NULL },
     { "/export", "/export FILE (Markdown", NULL, NULL },
@@ -184,9 +186,10 @@ static const struct row sheet_rows[] = {
     { "/stats", "context          ", ESC, NULL },
     { "/plan", "held now", "q", NULL },
     { "/chats", "Enter opens", ESC, NULL },
-    { "/ctx 8k", "Change: context 8192", ESC, NULL },
-    { "/ctx 8k", "Change: context 8192", ENTER, "now: context 8192" },
-    { "/memory 200M", "Change: budget 200M", ENTER, "budget 200 MiB" },
+    { "/set", "/set NAME VALUE keeps one", ESC, NULL },
+    { "/ctx 8k", "Change: ctx 8192", ESC, NULL },
+    { "/ctx 8k", "Change: ctx 8192", ENTER, "now: context 8192" },
+    { "/memory 200M", "Change: memory 200 MiB", ENTER, "budget 200 MiB" },
     { "/kv q8_0", "Change: kv q8_0", ENTER, "200 MiB, kv q8_0/q8_0" },
     { "/io buffered", "Change: io buffered", ENTER, "200 MiB, io buffered" },
     { "/threads 2", "Change: threads 2", ENTER, "200 MiB, 2 threads" },
@@ -199,19 +202,31 @@ static void sheets_open_close_and_apply(void **state)
     /* Figures do not change, so two pictures of the same state are equal. */
     begin((const char *[]){ "-n", "20", "--refresh", "60000", NULL });
     program_say(&run, "hello");
-    go_through(sheet_rows, 10);
+    go_through(sheet_rows, 11);
     /* Without an argument, commands now report the changed values. */
     for (size_t i = 0; i < 4; i++) {
         static const char *const lines[][2] = {
-            { "/kv", "keys are q8_0 (rotated), values are q8_0 (rotated)" },
+            { "/kv", "keys and values are stored as q8_0 (rotated)" },
             { "/io", "weights are read by buffered (as requested)" },
-            { "/threads", "2 threads compute" },
+            { "/threads", "the number of threads is 2" },
             { "/ctx", "the context is 8192 tokens" },
         };
 
         program_ask(&run, lines[i][0], lines[i][1]);
     }
     assert_true(program_is_drawn_right(&run));
+    program_quit(&run);
+}
+
+/* A limit that is set in the chat is that of the dashboard, too. */
+static void the_dashboard_knows_a_new_limit_of_answers(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "40", NULL });
+    program_ask(&run, "/predict 25", "answers are limited to 25 tokens");
+    program_say(&run, "hello");
+    program_line(&run, "/view dashboard");
+    sees(&run, "at most      25");
     program_quit(&run);
 }
 
@@ -391,7 +406,7 @@ static void every_command_is_tried_helped_and_completed(void **state)
 
     (void)state;
     begin(NULL);
-    for (const struct slash_command *c = slash_commands; c->name != NULL; c++) {
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
         if (!has_row(c->name))
             fail_msg("/%s is not tried by this test", c->name);
         snprintf(line, sizeof line, "/%.*s", (int)strlen(c->name) - 1, c->name);
@@ -420,6 +435,8 @@ static void arguments_are_completed(void **state)
         { "/copy c", "> /copy code" },
         { "/mouse of", "> /mouse off" },
         { "/shift of", "> /shift off" },
+        { "/set ascii of", "> /set ascii off" },
+        { "/set color al", "> /set color always" },
         { "/set repeat-p", "> /set repeat-penalty" },
         { "/help wh", "> /help why" },
     };
@@ -451,6 +468,7 @@ int main(void)
                                   end_run),
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
+        cmocka_unit_test_teardown(the_dashboard_knows_a_new_limit_of_answers, end_run),
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),
         cmocka_unit_test_teardown(the_line_is_edited_in_an_editor, end_run),
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),

@@ -23,6 +23,7 @@
 static struct talk *t;
 static char said[8192]; /* notices and errors, one per line */
 static bool has_quit;
+static struct ui_options look; /* of the screen that there is not */
 
 /* ---- a front that records its calls ---- */
 
@@ -103,6 +104,22 @@ static int on_act(void *ctx, enum talk_action action, const char *arg, struct er
     return err_set(e, ERR_UNSUPPORTED, "no screen");
 }
 
+static void on_look(void *ctx, struct ui_options *out)
+{
+    (void)ctx;
+    *out = look;
+}
+
+static int on_set_look(void *ctx, enum option_id what, const struct ui_options *wanted,
+                       struct err *e)
+{
+    (void)ctx;
+    (void)what;
+    (void)e;
+    look = *wanted;
+    return 0;
+}
+
 static void on_quit(void *ctx)
 {
     (void)ctx;
@@ -124,6 +141,8 @@ static const struct talk_front front = {
     .draft = on_draft,
     .text_of = on_text_of,
     .act = on_act,
+    .look = on_look,
+    .set_look = on_set_look,
     .quit = on_quit,
 };
 

@@ -117,7 +117,7 @@ static void read_keys(struct app *a)
 
 static uint64_t sample_every(const struct app *a)
 {
-    int refresh_ms = talk_settings(a->talk)->options->ui.refresh_ms;
+    int refresh_ms = a->ui.refresh_ms;
     uint64_t ns = (uint64_t)(refresh_ms > 0 ? refresh_ms : 250) * 1000000u;
     bool busy = talk_state(a->talk) != TALK_READY;
 
@@ -320,14 +320,13 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
     a = calloc(1, sizeof *a);
     if (a == NULL)
         return err_memory(e, "the screen");
-    a->view = ui->view;
+    a->ui = *ui;
     a->permille = ui->split_percent * 10;
     a->has_focus = true;
-    a->mouse = !ui->no_mouse;
     rc = open_all(a, o, e);
     if (rc == 0) {
         a->n_ahead = term_typed_ahead(a->term);
-        keys_set_mouse(a->keys, a->mouse);
+        keys_set_mouse(a->keys, !a->ui.no_mouse);
         take_size(a);
         if (o->options->open_chat != NULL)
             app_show_saved(a);

@@ -64,12 +64,12 @@ struct app {
     size_t n_older; /* messages before the first in the transcript */
     struct dash *dash;
     struct theme theme;
+    struct ui_options ui; /* but for theme and split, which are below */
 
     struct layout layout;
-    enum ui_view view;
     int permille;  /* the dashboard's share; 0: the layout chooses */
     unsigned dirt; /* enum app_dirt */
-    bool has_edit, has_focus, mouse;
+    bool has_edit, has_focus;
     bool is_leaving;
     int status; /* that ui_chat returns */
 

@@ -44,7 +44,7 @@ void app_layout(struct app *a)
     int y, x, rows = input_rows(&in, screen.width, &y, &x);
     struct layout before = a->layout;
 
-    layout_make(&a->layout, screen.height, screen.width, a->view, a->permille, rows);
+    layout_make(&a->layout, screen.height, screen.width, a->ui.view, a->permille, rows);
     if (memcmp(&before, &a->layout, sizeof before) == 0)
         return;
     transcript_size(a->transcript, a->layout.chat.height, a->layout.chat.width);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/app/app.h"
+#include "ui/dash/state.h"
 #include "ui/store/store.h"
 #include "ui/talk/context_full.h"
 #include "ui/text/clean.h"
@@ -188,8 +189,10 @@ static void on_changed(void *ctx)
 {
     struct app *a = ctx;
 
-    if (!talk_is_answering(a->talk))
+    if (!talk_is_answering(a->talk) && a->dash != NULL) {
         a->sample_ns = 0; /* show the result at once */
+        dash_set_cap(a->dash, talk_options(a->talk)->n_predict);
+    }
     app_dirty(a, DIRT_STATUS | DIRT_INPUT | DIRT_CHAT);
 }
 
@@ -241,13 +244,6 @@ static int set_theme(struct app *a, const char *name, struct err *e)
 {
     struct theme theme;
 
-    if (name[0] == '\0') {
-        talk_notice(a->talk,
-                    "the theme is %s; there are dark, light, high-contrast, "
-                    "colour-blind, and your own in %s/themes",
-                    a->theme.name, talk_settings(a->talk)->paths.config_dir);
-        return 0;
-    }
     if (theme_find(&theme, name, talk_settings(a->talk)->paths.config_dir, e) != 0)
         return -1;
     a->theme = theme;
@@ -256,25 +252,31 @@ static int set_theme(struct app *a, const char *name, struct err *e)
     return 0;
 }
 
-static int set_view(struct app *a, const char *name, struct err *e)
+static void on_look(void *ctx, struct ui_options *out)
 {
-    static const char *const names[] = {
-        [UI_VIEW_BOTH] = "both", [UI_VIEW_CHAT] = "chat", [UI_VIEW_DASH] = "dashboard"
-    };
+    const struct app *a = ctx;
 
-    for (int i = 0; i < 3; i++)
-        if (strcmp(name, names[i]) == 0) {
-            app_set_view(a, (enum ui_view)i);
-            return 0;
-        }
-    return err_set(e, ERR_ARGUMENT, "/view chat, /view both or /view dashboard");
+    *out = a->ui;
+    out->theme = a->theme.name;
+    out->split_percent = a->permille / 10;
 }
 
-static int set_mouse(struct app *a, const char *word, struct err *e)
+static int on_set_look(void *ctx, enum option_id what, const struct ui_options *look,
+                       struct err *e)
 {
-    if (strcmp(word, "on") != 0 && strcmp(word, "off") != 0)
-        return err_set(e, ERR_ARGUMENT, "/mouse on or /mouse off");
-    app_set_mouse(a, strcmp(word, "on") == 0);
+    struct app *a = ctx;
+
+    switch (what) {
+    case OPT_THEME: return set_theme(a, look->theme, e);
+    case OPT_VIEW: app_set_view(a, look->view); break;
+    case OPT_NO_MOUSE: app_set_mouse(a, !look->no_mouse); break;
+    case OPT_REFRESH: a->ui.refresh_ms = look->refresh_ms; break;
+    case OPT_SPLIT:
+        a->permille = look->split_percent * 10;
+        app_set_view(a, a->ui.view);
+        break;
+    default: break;
+    }
     return 0;
 }
 
@@ -334,10 +336,8 @@ static int on_act(void *ctx, enum talk_action action, const char *arg, struct er
 {
     struct app *a = ctx;
 
+    (void)e;
     switch (action) {
-    case ACTION_THEME: return set_theme(a, arg, e);
-    case ACTION_VIEW: return set_view(a, arg, e);
-    case ACTION_MOUSE: return set_mouse(a, arg, e);
     case ACTION_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
     case ACTION_PICK_TURN: app_pick_turn(a); return 0;
     }
@@ -362,6 +362,8 @@ struct talk_front app_front(struct app *a)
         .draft = on_draft,
         .text_of = on_text_of,
         .act = on_act,
+        .look = on_look,
+        .set_look = on_set_look,
         .quit = on_quit,
     };
 }

@@ -41,7 +41,7 @@ void app_open_sheet(struct app *a, struct sheet *s)
 
 void app_set_view(struct app *a, enum ui_view view)
 {
-    a->view = view;
+    a->ui.view = view;
     if (view == UI_VIEW_CHAT && a->mode == MODE_DASH)
         app_enter(a, MODE_LINE);
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
@@ -54,12 +54,12 @@ static void next_view(struct app *a)
                                           [UI_VIEW_DASH] = UI_VIEW_CHAT,
                                           [UI_VIEW_CHAT] = UI_VIEW_BOTH };
 
-    app_set_view(a, after[a->view]);
+    app_set_view(a, after[a->ui.view]);
 }
 
 void app_set_mouse(struct app *a, bool on)
 {
-    a->mouse = on;
+    a->ui.no_mouse = !on;
     term_set_mouse(a->term, on);
     keys_set_mouse(a->keys, on);
     app_hint(a, on ? "mouse captured; hold Shift for the terminal's own selection"
@@ -221,7 +221,7 @@ static bool function_key(struct app *a, const struct key *key)
     case KEYS_F5:
         transcript_set_receipts(a->transcript, !transcript_shows_receipts(a->transcript));
         break;
-    case KEYS_F6: app_set_mouse(a, !a->mouse); break;
+    case KEYS_F6: app_set_mouse(a, a->ui.no_mouse); break;
     case KEYS_F7: app_copy_part(a, false); break;
     case KEYS_F8: app_copy_part(a, true); break;
     case KEYS_F9: app_pick_turn(a); break;
@@ -237,7 +237,7 @@ static bool control_key(struct app *a, const struct key *key)
         return false;
     if (key->mods == KEYS_ALT && (key->ch == ',' || key->ch == '.')) {
         a->permille = layout_step(&a->layout, key->ch == ',' ? 1 : -1);
-        app_set_view(a, a->view);
+        app_set_view(a, a->ui.view);
         return true;
     }
     if (key->mods != 0)

@@ -63,7 +63,7 @@ static void drag(struct app *a, int y, int x)
 {
     if (a->drag == DRAG_DIVIDER) {
         a->permille = layout_permille(&a->layout, y, x);
-        app_set_view(a, a->view);
+        app_set_view(a, a->ui.view);
     } else if (a->drag == DRAG_SELECTION) {
         transcript_drag(a->transcript, y - a->layout.chat.y, x - a->layout.chat.x);
         app_dirty(a, DIRT_CHAT);

@@ -251,6 +251,21 @@ static int on_act(void *ctx, enum talk_action action, const char *arg, struct er
     return err_set(e, ERR_UNSUPPORTED, "plain mode cannot do that; it needs the screen");
 }
 
+static void on_look(void *ctx, struct ui_options *out)
+{
+    const struct plain *p = ctx;
+
+    *out = talk_settings(p->talk)->options->ui;
+}
+
+static int on_set_look(void *ctx, enum option_id what, const struct ui_options *look,
+                       struct err *e)
+{
+    (void)what;
+    (void)look;
+    return on_act(ctx, ACTION_COPY, "", e);
+}
+
 static void on_quit(void *ctx)
 {
     struct plain *p = ctx;
@@ -438,6 +453,8 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
         .draft = on_draft,
         .text_of = on_text_of,
         .act = on_act,
+        .look = on_look,
+        .set_look = on_set_look,
         .quit = on_quit,
     };
     return talk_open(&p->talk, o, &front, e);

@@ -18,12 +18,37 @@ bool options_given(const struct options *o, enum option_id id)
     return o->given[id];
 }
 
+/* Turn "auto always never" into "auto, always, never". */
+static void list_words(const char *words, char *buf, size_t n)
+{
+    size_t at = 0;
+
+    for (; *words != '\0' && at + 3 < n; words++) {
+        if (*words == ' ')
+            buf[at++] = ',';
+        buf[at++] = *words;
+    }
+    buf[at] = '\0';
+}
+
+const char *option_form(const struct option *row)
+{
+    if (row->arg != NULL)
+        return row->arg;
+    return row->kind == KIND_SWITCH ? "on|off|default" : "on|off";
+}
+
 char *options_help(const struct option *row, char *buf, size_t n)
 {
+    char words[120] = "", otherwise[60] = "";
+
+    if (row->words != NULL) {
+        snprintf(words, sizeof words, ": ");
+        list_words(row->words, words + 2, sizeof words - 2);
+    }
     if (row->otherwise != NULL)
-        snprintf(buf, n, "%s (default: %s)", row->help, row->otherwise);
-    else
-        snprintf(buf, n, "%s", row->help);
+        snprintf(otherwise, sizeof otherwise, " (default: %s)", row->otherwise);
+    snprintf(buf, n, "%s%s%s", row->help, words, otherwise);
     return buf;
 }
 
@@ -58,9 +83,10 @@ static int bad_value(const char *text, const char *expected, struct err *e)
     return err_set(e, ERR_ARGUMENT, "\"%.60s\" is not %s", text, expected);
 }
 
-/* Return the index of word[0 .. len) in a list separated by blanks, or -1. */
-static int word_index(const char *words, const char *word, size_t len)
+/* Return the index of word in a list separated by blanks, or -1. */
+static int word_index(const char *words, const char *word)
 {
+    size_t len = strlen(word);
     int i = 0;
 
     for (const char *p = words; *p != '\0'; i++) {
@@ -76,15 +102,10 @@ static int word_index(const char *words, const char *word, size_t len)
 /* Report that text is none of the row's words. */
 static int bad_word(const struct option *row, const char *text, struct err *e)
 {
-    char expected[160] = "one of ";
-    size_t at = strlen(expected);
+    char words[120], expected[140];
 
-    for (const char *p = row->words; *p != '\0' && at + 3 < sizeof expected; p++) {
-        if (*p == ' ')
-            expected[at++] = ',';
-        expected[at++] = *p;
-    }
-    expected[at] = '\0';
+    list_words(row->words, words, sizeof words);
+    snprintf(expected, sizeof expected, "one of %s", words);
     return bad_value(text, expected, e);
 }
 
@@ -100,7 +121,7 @@ static int set_bool(bool *to, const char *text, struct err *e)
                 *to = b == 1;
                 return 0;
             }
-    return bad_value(text, "a boolean (yes or no)", e);
+    return bad_value(text, "on or off", e);
 }
 
 static int set_switch(int *to, const char *text, struct err *e)
@@ -171,14 +192,26 @@ static int set_rate(uint64_t *to, const char *text, struct err *e)
     return 0;
 }
 
+static int set_kv_one(const struct option *row, enum mw_kv *to, const char *text, struct err *e)
+{
+    int type = mw_kv_parse(text);
+
+    if (type < 0)
+        return bad_word(row, text, e);
+    *to = (enum mw_kv)type;
+    return 0;
+}
+
 /* One type, for what kv-k and kv-v have not chosen themselves, or one for each of both. */
 static int set_kv(struct options *o, const struct option *row, const char *text, struct err *e)
 {
     size_t n = strcspn(text, " ");
-    int k = word_index(row->words, text, n), v = k;
+    char first[16];
+    int k, v;
 
-    if (text[n] == ' ')
-        v = word_index(row->words, text + n + 1, strlen(text + n + 1));
+    snprintf(first, sizeof first, "%.*s", (int)n, text);
+    k = mw_kv_parse(first);
+    v = text[n] == ' ' ? mw_kv_parse(text + n + 1) : k;
     if (k < 0 || v < 0)
         return bad_word(row, text, e);
     if (!o->given[OPT_KV_K])
@@ -251,7 +284,7 @@ static int set_text(const struct option *row, const char **to, const char *text,
 
 static int set_choice(const struct option *row, int *to, const char *text, struct err *e)
 {
-    int word = word_index(row->words, text, strlen(text));
+    int word = word_index(row->words, text);
 
     if (word < 0)
         return bad_word(row, text, e);
@@ -288,6 +321,7 @@ static int set_value(struct options *o, const struct option *row, const char *te
     case KIND_RATE: return set_rate(to, text, e);
     case KIND_CHOICE: return set_choice(row, to, text, e);
     case KIND_KV: return set_kv(o, row, text, e);
+    case KIND_KV_ONE: return set_kv_one(row, to, text, e);
     case KIND_IO: return set_io(&o->chat.engine, row, text, e);
     case KIND_ISA: return set_isa(to, text, e);
     case KIND_U32:
@@ -315,6 +349,96 @@ void options_clear(struct options *o, enum option_id id)
 
     if (row->kind == KIND_TEXTS)
         memset((char *)o + row->at, 0, sizeof(const char * [OPTIONS_TEXTS + 1]));
+}
+
+/* ---- printing values ---- */
+
+/* Print with as few digits as give the same float. */
+static void print_number(char *buf, size_t n, float x)
+{
+    for (int digits = 1; digits <= 9; digits++) {
+        snprintf(buf, n, "%.*g", digits, (double)x);
+        if (strtof(buf, NULL) == x)
+            return;
+    }
+}
+
+/* Print "2G", with suffixes that are powers of base. */
+static void print_units(char *buf, size_t n, uint64_t value, uint64_t base, const char *none)
+{
+    static const char suffixes[] = " KMGT";
+    int i = 0;
+
+    if (value == 0) {
+        snprintf(buf, n, "%s", none);
+        return;
+    }
+    for (; suffixes[i + 1] != '\0' && value % base == 0; i++)
+        value /= base;
+    snprintf(buf, n, "%llu%.*s", (unsigned long long)value, i > 0, &suffixes[i]);
+}
+
+static void print_word(char *buf, size_t n, const char *words, int index)
+{
+    for (; index > 0; index--)
+        words += strcspn(words, " ") + 1;
+    snprintf(buf, n, "%.*s", (int)strcspn(words, " "), words);
+}
+
+static void print_io(char *buf, size_t n, const struct mw_options *o)
+{
+    snprintf(buf, n, "%s%s", mw_io_name(o->io),
+             o->io == MW_IO_MMAP && o->mmap_drop ? ":drop" : "");
+}
+
+static void print_kv(char *buf, size_t n, const struct mw_options *o)
+{
+    if (o->kv_k == o->kv_v)
+        snprintf(buf, n, "%s", mw_kv_name(o->kv_k));
+    else
+        snprintf(buf, n, "%s %s", mw_kv_name(o->kv_k), mw_kv_name(o->kv_v));
+}
+
+static void print_text(char *buf, size_t n, const struct option *row, const char *text)
+{
+    snprintf(buf, n, "%s", text != NULL ? text : row->kind == KIND_OPTIONAL ? "none" : "");
+}
+
+char *options_print(const struct options *o, enum option_id id, char *buf, size_t n)
+{
+    static const char *const switches[] = {
+        [MW_THINK_DEFAULT] = "default", [MW_THINK_ON] = "on", [MW_THINK_OFF] = "off"
+    };
+    const struct option *row = &options_table[id];
+    const void *from = (const char *)o + row->at;
+
+    buf[0] = '\0';
+    switch (row->kind) {
+    case KIND_FLAG: snprintf(buf, n, "%s", *(const bool *)from ? "on" : "off"); break;
+    case KIND_FIXED:
+        snprintf(buf, n, "%s", *(const int *)from == (int)row->min ? "on" : "off");
+        break;
+    case KIND_SWITCH: snprintf(buf, n, "%s", switches[*(const int *)from]); break;
+    case KIND_TEXT:
+    case KIND_OPTIONAL:
+    case KIND_TEXTS:
+    case KIND_FILE:
+    case KIND_ISA: print_text(buf, n, row, *(const char *const *)from); break;
+    case KIND_SIZE: print_units(buf, n, *(const uint64_t *)from, 1024, "auto"); break;
+    case KIND_RATE: print_units(buf, n, *(const uint64_t *)from, 1000, "none"); break;
+    case KIND_CHOICE: print_word(buf, n, row->words, *(const int *)from); break;
+    case KIND_KV: print_kv(buf, n, &o->chat.engine); break;
+    case KIND_KV_ONE: snprintf(buf, n, "%s", mw_kv_name(*(const enum mw_kv *)from)); break;
+    case KIND_IO: print_io(buf, n, &o->chat.engine); break;
+    case KIND_U32:
+    case KIND_COUNT:
+        if (*(const uint32_t *)from > 0 || !(row->min > 0)) /* else the default */
+            snprintf(buf, n, "%u", *(const uint32_t *)from);
+        break;
+    case KIND_U64: snprintf(buf, n, "%llu", (unsigned long long)*(const uint64_t *)from); break;
+    case KIND_NUMBER: print_number(buf, n, *(const float *)from); break;
+    }
+    return buf;
 }
 
 /* ---- values and the engine ---- */

@@ -142,7 +142,8 @@ enum option_kind {
     KIND_SIZE,     /* uint64_t: 512M, 2G, 50% of memory; "auto" is 0 */
     KIND_RATE,     /* uint64_t: bytes per second, 20M; "none" is 0 */
     KIND_CHOICE,   /* int: index of a word in words */
-    KIND_KV,       /* enum mw_kv of keys and of values: a word of words, or one for each */
+    KIND_KV_ONE,   /* enum mw_kv: a word of words */
+    KIND_KV,       /* kv_k and kv_v: a word of words, or one for each */
     KIND_IO,       /* enum mw_io and mmap_drop: a word of words */
     KIND_ISA,      /* const char *: a kernel set of this CPU */
     KIND_U32,      /* uint32_t or int from min to max */
@@ -162,25 +163,28 @@ enum option_group {
 };
 const char *option_group_title(enum option_group g);
 
-/* Where a value can be given besides the command line, and how a running chat applies it. */
+/* How far a value reaches besides the command line, and when a running chat applies it. */
 enum option_reach {
     REACH_LINE,   /* the command line only */
-    REACH_FILE,   /* the configuration file; a running chat keeps its value */
-    REACH_ANSWER, /* and a running chat: from the next answer on */
-    REACH_PLAN,   /* and a running chat: a new plan, which is shown first */
-    REACH_SCREEN, /* and a running chat: at once */
-    REACH_MODEL,  /* and a running chat: opens another model */
+    REACH_FILE,   /* the configuration file; not a running chat */
+    REACH_PLAN,   /* both; the new plan is shown first, and Enter applies it */
+    REACH_PROMPT, /* both; with the next message, which evaluates the conversation again */
+    REACH_ANSWER, /* both; with the next answer */
+    REACH_NOW,    /* both; at once */
+    N_REACH,
 };
+/* When a running chat applies a value: "from the next answer on".  "" for REACH_LINE. */
+const char *option_reach_text(enum option_reach reach);
 
 struct option {
     const char *name; /* without the dashes */
     char letter;      /* 0: none */
     bool is_hidden;   /* for tests; not in --help */
     enum option_group group;
-    const char *arg;   /* "FILE"; NULL: takes none on the command line */
-    const char *words; /* the values, separated by blanks; NULL: others */
-    const char *tips;  /* values that completion offers; NULL: words */
-    const char *help;
+    const char *arg;       /* "FILE"; NULL: takes none on the command line */
+    const char *words;     /* all values, separated by blanks; NULL: not a list */
+    const char *tips;      /* values that completion offers if words is NULL */
+    const char *help;      /* without words and default, which options_help() adds */
     const char *otherwise; /* the default in words; NULL: none */
     unsigned commands;     /* enum command_bit */
     enum option_kind kind;
@@ -188,13 +192,15 @@ struct option {
     double min, max;
     enum option_reach reach;
     const char *slash; /* its command in a chat, without the slash; NULL: only /set */
-    /* A sentence about the value, which replaces "%"; and one for 0, false or no text.  NULL:
-     * "name is %". */
-    const char *says, *says_none;
+    const char *says;  /* a sentence about the value, which replaces "%"; NULL: "name is %" */
+    const char *says_none; /* the same for 0, off or none; NULL: says */
 };
 extern const struct option options_table[N_OPTION];
 
-/* Write the help with the default in parentheses.  Returns buf. */
+/* The form of a value in the file and in a chat: "FILE", "on|off". */
+const char *option_form(const struct option *row);
+
+/* Write the help with the words and the default.  Returns buf. */
 char *options_help(const struct option *row, char *buf, size_t n);
 
 void options_default(struct options *o);
@@ -207,13 +213,17 @@ int options_find_setting(const char *name, size_t len);
 
 /*
  * Check text and store it as the value of an option.  The text must outlive o.  Options without
- * a value on the command line take "yes" and "no" (also on, off, true, false, 1, 0).  Returns
+ * a value on the command line take "on" and "off" (also yes, no, true, false, 1, 0).  Returns
  * -1 with *e, which does not name the option.
  */
 int options_set(struct options *o, enum option_id id, const char *text, struct err *e);
 
 /* Remove the values of an option that can be given several times. */
 void options_clear(struct options *o, enum option_id id);
+
+/* Write the value to buf in the form that options_set() takes; "" if there is none.  Returns
+ * buf. */
+char *options_print(const struct options *o, enum option_id id, char *buf, size_t n);
 
 /* Copy the values of sampling that were given to *to; leave the others, which the model
  * recommends. */

@@ -29,8 +29,17 @@ static const char *keep_text(struct changes *c, const char *text, struct err *e)
         if (more[c->n_text] != NULL)
             return more[c->n_text++];
     }
-    err_memory(e, "the system message");
+    err_memory(e, "an option");
     return NULL;
+}
+
+/* Make *to a copy of itself unless it is the text that is in force, or none. */
+static int keep_new(struct changes *c, const char **to, const char *now, struct err *e)
+{
+    if (*to == NULL || *to == now)
+        return 0;
+    *to = keep_text(c, *to, e);
+    return *to != NULL ? 0 : -1;
 }
 
 int changes_ask(struct changes *c, struct mw_chat *chat, const struct mw_chat_options *o,
@@ -38,8 +47,8 @@ int changes_ask(struct changes *c, struct mw_chat *chat, const struct mw_chat_op
 {
     struct mw_chat_options asked = *o;
 
-    if (o->system != NULL && o->system != c->asked.system &&
-        (asked.system = keep_text(c, o->system, e)) == NULL)
+    if (keep_new(c, &asked.system, c->asked.system, e) != 0 ||
+        keep_new(c, &asked.format, c->asked.format, e) != 0)
         return -1;
     if (chat == NULL) {
         c->asked = c->applied = asked;

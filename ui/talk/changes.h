@@ -23,7 +23,7 @@ struct changes {
     struct mw_chat_options asked, applied;
     unsigned n_pending; /* changes without an answer */
     unsigned then;      /* enum changes_then, after the last of them */
-    char **text;        /* system messages that options point to; kept until the end */
+    char **text;        /* texts that options point to; kept until the end */
     size_t n_text;
 };
 
@@ -31,7 +31,7 @@ void changes_begin(struct changes *c, const struct mw_chat_options *o);
 void changes_free(struct changes *c);
 
 /*
- * Request o of chat; NULL: no engine runs, and o is in force at once.  o->system is copied.
+ * Request o of chat; NULL: no engine runs, and o is in force at once.  Texts are copied.
  * -1 with *e: nothing has changed.
  */
 int changes_ask(struct changes *c, struct mw_chat *chat, const struct mw_chat_options *o,

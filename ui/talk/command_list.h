@@ -21,31 +21,14 @@ void run_rewind(struct talk *t, const char *args);
 void run_save(struct talk *t, const char *args, bool replaces);
 void run_undo(struct talk *t, const char *args);
 
-/* command_options.c: what the engine does */
-void run_ctx(struct talk *t, const char *args);
-void run_io(struct talk *t, const char *args);
-void run_kv(struct talk *t, const char *args);
-void run_memory(struct talk *t, const char *args);
-void run_min_p(struct talk *t, const char *args);
-void run_predict(struct talk *t, const char *args);
-void run_repeat_penalty(struct talk *t, const char *args);
-void run_seed(struct talk *t, const char *args);
-void run_shift(struct talk *t, const char *args);
-void run_system(struct talk *t, const char *args);
-void run_temp(struct talk *t, const char *args);
-void run_think(struct talk *t, const char *args);
-void run_threads(struct talk *t, const char *args);
-void run_top_k(struct talk *t, const char *args);
-void run_top_p(struct talk *t, const char *args);
-
-/* command_show.c: what is known, and how it looks */
-void run_help(struct talk *t, const char *args);
+/* command_settings.c */
 void run_mouse(struct talk *t, const char *args);
-void run_plan(struct talk *t, const char *args);
 void run_set(struct talk *t, const char *args);
+
+/* command_show.c: what is known */
+void run_help(struct talk *t, const char *args);
+void run_plan(struct talk *t, const char *args);
 void run_stats(struct talk *t, const char *args);
-void run_theme(struct talk *t, const char *args);
-void run_view(struct talk *t, const char *args);
 void run_why(struct talk *t, const char *args);
 
 #endif

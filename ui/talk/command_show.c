@@ -1,11 +1,10 @@
-/* Commands that show figures, and commands about the screen and the configuration. */
+/* Commands that show help and figures. */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/options/config_file.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
 #include "ui/text/clean.h"
@@ -53,11 +52,16 @@ void run_help(struct talk *t, const char *args)
 {
     const struct slash_command *one = command_find(args, strlen(args));
     struct sheet *s;
+    char text[200];
 
     if (args[0] == '/')
         one = command_find(args + 1, strlen(args) - 1);
     if (one != NULL) {
-        talk_notice(t, "/%s %s: %s", one->name, one->args, one->help);
+        const char *help = one->argument == ARG_VALUE
+                               ? options_help(&options_table[one->setting], text, sizeof text)
+                               : one->help;
+
+        talk_notice(t, "/%s %s: %s", one->name, one->args, help);
         return;
     }
     if (args[0] != '\0') {
@@ -68,11 +72,10 @@ void run_help(struct talk *t, const char *args)
     if (s == NULL)
         return;
     sheet_line(s, ROLE_HEADING, "Commands");
-    for (size_t i = 0; slash_commands[i].name != NULL; i++) {
-        sheet_line(
-            s, ROLE_ACCENT, "  /%s %s%*s", slash_commands[i].name, slash_commands[i].args,
-            (int)(27 - strlen(slash_commands[i].name) - strlen(slash_commands[i].args)), "");
-        sheet_more(s, ROLE_TEXT, "%s", slash_commands[i].help);
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
+        sheet_line(s, ROLE_ACCENT, "  /%s %s%*s", c->name, c->args,
+                   (int)(25 - strlen(c->name) - strlen(c->args)), "");
+        sheet_more(s, ROLE_TEXT, "%s", c->help);
     }
     sheet_line(s, ROLE_TEXT, "  a message that begins with a slash: //");
     sheet_line(s, ROLE_TEXT, "%s", "");
@@ -213,65 +216,4 @@ void run_stats(struct talk *t, const char *args)
                    saving_path(talk_saving(t)));
     free(s);
     talk_show(t, sheet);
-}
-
-/* ---- the screen ---- */
-
-static void act(struct talk *t, enum talk_action action, const char *args)
-{
-    struct err e = ERR_INIT;
-
-    if (talk_act(t, action, args, &e) != 0)
-        talk_report(t, &e);
-}
-
-void run_theme(struct talk *t, const char *args)
-{
-    act(t, ACTION_THEME, args);
-}
-
-void run_view(struct talk *t, const char *args)
-{
-    act(t, ACTION_VIEW, args);
-}
-
-void run_mouse(struct talk *t, const char *args)
-{
-    act(t, ACTION_MOUSE, args);
-}
-
-/* ---- the configuration ---- */
-
-/* Options that are commands too take effect at once. */
-static void apply_now(struct talk *t, const char *key, const char *value)
-{
-    char line[400];
-
-    if (command_find(key, strlen(key)) == NULL || strcmp(key, "model") == 0)
-        return;
-    snprintf(line, sizeof line, "/%s %s", key, value);
-    command_enter(t, line);
-}
-
-void run_set(struct talk *t, const char *args)
-{
-    const char *file = talk_settings(t)->paths.config_file;
-    struct err e = ERR_INIT;
-    size_t n = strcspn(args, " \t=");
-    const char *value = args + n + strspn(args + n, " \t=");
-    int id = options_find_setting(args, n);
-
-    if (args[0] == '\0' || *value == '\0')
-        talk_error(t, "/set KEY VALUE writes a setting to %s",
-                   file == NULL ? "the configuration" : file);
-    else if (id < 0)
-        talk_error(t, "\"%.*s\" is not a setting", (int)(n < 60 ? n : 60), args);
-    else if (file == NULL)
-        talk_error(t, "there is no configuration file");
-    else if (config_file_write(file, (enum option_id)id, value, &e) != 0)
-        talk_report(t, &e);
-    else {
-        talk_notice(t, "%s = %s is in %s", options_table[id].name, value, file);
-        apply_now(t, options_table[id].name, value);
-    }
 }

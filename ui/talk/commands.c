@@ -8,80 +8,78 @@
 
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
+#include "ui/talk/command_settings.h"
 #include "ui/term/path.h"
 #include "ui/term/theme.h"
 
 /* clang-format off */
-const struct slash_command slash_commands[] = {
+static const struct slash_command own_commands[] = {
     { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL, { run_chats } },
     { "clear", "", "start a new chat", ARG_NONE, NULL, { run_clear } },
     { "continue", "", "resume a stopped answer", ARG_NONE, NULL, { run_continue } },
     { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", { run_copy } },
-    { "ctx", "[N]", "change the context, in tokens", ARG_WORDS, "2k 4k 8k 16k 32k 64k 128k",
-      { run_ctx } },
     { "export", "FILE", "write the chat to a .md or .json file", ARG_OUTPUT, NULL,
       { .write = run_export } },
     { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL,
       { run_file } },
     { "help", "[COMMAND]", "show commands and keys", ARG_COMMAND, NULL, { run_help } },
-    { "io", "[MODE]", "change how weights are read", ARG_WORDS,
-      "auto direct buffered mmap mmap:keep mmap:drop", { run_io } },
-    { "kv", "[TYPE]", "change the type of keys and values", ARG_WORDS, "f32 f16 q8_0 q4_0",
-      { run_kv } },
-    { "memory", "[SIZE]", "change the budget: 2G, 50%, auto", ARG_WORDS,
-      "auto 50% 512M 1G 2G 4G 8G 16G", { run_memory } },
-    { "min-p", "[P]", "skip tokens less likely than P times the best", ARG_TEXT, NULL,
-      { run_min_p } },
     { "model", "[PATH]", "switch models, keeping the conversation", ARG_PATH, NULL,
       { run_model } },
     { "mouse", "[on|off]", "capture the mouse, or release it", ARG_WORDS, "on off",
       { run_mouse } },
     { "plan", "", "show how memory is allocated", ARG_NONE, NULL, { run_plan } },
-    { "predict", "[N]", "limit the length of answers, in tokens", ARG_TEXT, NULL,
-      { run_predict } },
     { "quit", "", "quit; the chat is saved", ARG_NONE, NULL, { run_quit } },
     { "record", "[FILE]", "start or stop recording the engine's counters", ARG_OUTPUT, NULL,
       { .write = run_record } },
-    { "repeat-penalty", "[X]", "make recent tokens less likely", ARG_TEXT, NULL,
-      { run_repeat_penalty } },
     { "retry", "", "generate the last answer again", ARG_NONE, NULL, { run_retry } },
     { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL,
       { run_rewind } },
     { "save", "[FILE]", "show where the chat is saved, or save it to a file", ARG_OUTPUT,
       NULL, { .write = run_save } },
-    { "seed", "[N]", "set the random seed", ARG_TEXT, NULL, { run_seed } },
-    { "set", "KEY VALUE", "write a setting to the configuration file", ARG_SETTING, NULL,
+    { "set", "[NAME VALUE]", "list settings, or keep one in the configuration", ARG_SETTING, NULL,
       { run_set } },
-    { "shift", "[on|off]", "drop the oldest turns when the context is full", ARG_WORDS,
-      "on off",
-      { run_shift } },
     { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats } },
-    { "system", "[TEXT]", "set the system message; none removes it", ARG_WORDS, "none",
-      { run_system } },
-    { "temp", "[T]", "set the temperature; 0: always the likeliest token", ARG_TEXT, NULL,
-      { run_temp } },
-    { "theme", "[NAME]", "change the colour theme", ARG_THEME, NULL, { run_theme } },
-    { "think", "[on|off]", "let the model think before it answers", ARG_WORDS,
-      "on off default", { run_think } },
-    { "threads", "[N]", "change the number of threads", ARG_TEXT, NULL, { run_threads } },
-    { "top-k", "[N]", "sample from the N most likely tokens", ARG_TEXT, NULL, { run_top_k } },
-    { "top-p", "[P]", "sample from the fewest tokens that sum to P", ARG_TEXT, NULL,
-      { run_top_p } },
     { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL, { run_undo } },
-    { "view", "[chat|both|dashboard]", "choose the panes to show", ARG_WORDS,
-      "chat both dashboard",
-      { run_view } },
     { "why", "", "explain why the last answer took so long", ARG_NONE, NULL, { run_why } },
-    { NULL, NULL, NULL, ARG_NONE, NULL, { NULL } },
 };
 /* clang-format on */
 
+enum { N_OWN = sizeof own_commands / sizeof own_commands[0] };
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct slash_command *)a)->name,
+                  ((const struct slash_command *)b)->name);
+}
+
+const struct slash_command *command_list(void)
+{
+    static struct slash_command all[N_OWN + N_OPTION + 1];
+    static char args[N_OPTION][24];
+    size_t n = N_OWN;
+
+    if (all[0].name != NULL)
+        return all;
+    memcpy(all, own_commands, sizeof own_commands);
+    for (int i = 0; i < N_OPTION; i++) {
+        const struct option *row = &options_table[i];
+
+        if (row->slash == NULL)
+            continue;
+        snprintf(args[i], sizeof args[i], "[%s]", option_form(row));
+        all[n++] =
+            (struct slash_command){ row->slash, args[i], row->help,
+                                    ARG_VALUE,  NULL,    { .setting = (enum option_id)i } };
+    }
+    qsort(all, n, sizeof all[0], by_name);
+    return all;
+}
+
 const struct slash_command *command_find(const char *word, size_t n)
 {
-    for (size_t i = 0; slash_commands[i].name != NULL; i++)
-        if (strlen(slash_commands[i].name) == n &&
-            strncmp(slash_commands[i].name, word, n) == 0)
-            return &slash_commands[i];
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++)
+        if (strlen(c->name) == n && strncmp(c->name, word, n) == 0)
+            return c;
     return NULL;
 }
 
@@ -102,6 +100,8 @@ static void run_row(struct talk *t, const struct slash_command *row, const char 
         talk_error(t, "/%s takes no argument", row->name);
     else if (row->argument == ARG_OUTPUT)
         row->write(t, args, replaces);
+    else if (row->argument == ARG_VALUE)
+        setting_enter(t, row->setting, args);
     else
         row->run(t, args);
 }
@@ -192,25 +192,32 @@ static void offer_chats(struct offer *o, struct talk *t)
     free(list);
 }
 
-/* KEY, and after it the values of that setting. */
+/* Values of a setting. */
+static void offer_values(struct offer *o, struct talk *t, enum option_id id)
+{
+    const struct option *row = &options_table[id];
+
+    if (id == OPT_THEME)
+        theme_names(talk_settings(t)->paths.config_dir, offer, o);
+    else if (row->words != NULL || row->tips != NULL)
+        offer_words(o, row->words != NULL ? row->words : row->tips);
+    else if (row->arg == NULL)
+        offer_words(o, "on off");
+    else if (row->kind == KIND_FILE)
+        path_complete(o->typed, offer, o);
+}
+
+/* The name of a setting, or after it its values. */
 static void offer_settings(struct offer *o, struct talk *t)
 {
     size_t n = strcspn(o->typed, " ");
     int id = options_find_setting(o->typed, n);
 
     if (o->typed[n] == ' ') {
-        const struct option *row = id < 0 ? NULL : &options_table[id];
-
         o->head += n + 1;
         o->typed += n + 1;
-        if (id == OPT_THEME)
-            theme_names(talk_settings(t)->paths.config_dir, offer, o);
-        else if (row != NULL && (row->tips != NULL || row->words != NULL))
-            offer_words(o, row->tips != NULL ? row->tips : row->words);
-        else if (row != NULL && row->arg == NULL)
-            offer_words(o, "yes no");
-        else if (row != NULL && row->kind == KIND_FILE)
-            path_complete(o->typed, offer, o);
+        if (id >= 0)
+            offer_values(o, t, (enum option_id)id);
         return;
     }
     for (int i = 0; i < N_OPTION; i++)
@@ -222,9 +229,9 @@ static void offer_commands(const char *line, size_t n, command_add_fn *add, void
 {
     char text[64];
 
-    for (size_t i = 0; slash_commands[i].name != NULL; i++)
-        if (strncmp(slash_commands[i].name, line + 1, n - 1) == 0) {
-            snprintf(text, sizeof text, "/%s", slash_commands[i].name);
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++)
+        if (strncmp(c->name, line + 1, n - 1) == 0) {
+            snprintf(text, sizeof text, "/%s", c->name);
             add(list, text);
         }
 }
@@ -255,11 +262,11 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
     case ARG_PATH:
     case ARG_OUTPUT: path_complete(o.typed, offer, &o); break;
     case ARG_WORDS: offer_words(&o, row->words); break;
-    case ARG_THEME: theme_names(talk_settings(t)->paths.config_dir, offer, &o); break;
+    case ARG_VALUE: offer_values(&o, t, row->setting); break;
     case ARG_CHAT: offer_chats(&o, t); break;
     case ARG_COMMAND:
-        for (size_t i = 0; slash_commands[i].name != NULL; i++)
-            offer(&o, slash_commands[i].name);
+        for (const struct slash_command *c = command_list(); c->name != NULL; c++)
+            offer(&o, c->name);
         break;
     case ARG_SETTING:
         *space = strchr(o.typed, ' ') == NULL;

@@ -2,8 +2,8 @@
  * commands.h - lines that begin with a slash.
  *
  * Each command is a row with its name, arguments, one line of help, how the argument is
- * completed, and its function.  The help page, completion and the manual's list are made from
- * the rows.
+ * completed, and its function.  Settings with a command (ui/options) add rows of their own.
+ * The help page, completion and the manual's list are made from the rows.
  */
 #ifndef MEMWALL_UI_TALK_COMMANDS_H
 #define MEMWALL_UI_TALK_COMMANDS_H
@@ -19,7 +19,7 @@ enum command_argument {
     ARG_PATH,
     ARG_OUTPUT, /* a path to write to; "/name! PATH" replaces an existing file */
     ARG_WORDS,  /* one of the row's words */
-    ARG_THEME,
+    ARG_VALUE,  /* of a setting */
     ARG_CHAT,
     ARG_COMMAND,
     ARG_SETTING,
@@ -34,10 +34,12 @@ struct slash_command {
     union {
         void (*run)(struct talk *t, const char *args);
         void (*write)(struct talk *t, const char *args, bool replaces); /* ARG_OUTPUT */
+        enum option_id setting;                                         /* ARG_VALUE */
     };
 };
 
-extern const struct slash_command slash_commands[]; /* sorted by name; a NULL name ends */
+/* All commands, sorted by name; a NULL name ends. */
+const struct slash_command *command_list(void);
 
 /* Run a line that was entered: a command, or a message.  A second slash in front sends a line
  * that begins with a slash as a message. */

@@ -13,13 +13,14 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "ui/options/options.h"
 
 struct sheet;
 
 enum talk_say { SAY_NOTICE, SAY_ERROR };
 
 /* Actions that only the screen can do. */
-enum talk_action { ACTION_THEME, ACTION_VIEW, ACTION_MOUSE, ACTION_COPY, ACTION_PICK_TURN };
+enum talk_action { ACTION_COPY, ACTION_PICK_TURN };
 
 struct talk_front {
     void *ctx;
@@ -44,6 +45,11 @@ struct talk_front {
     char *(*text_of)(void *ctx, size_t n);
     /* -1 with *e if this front cannot do it. */
     int (*act)(void *ctx, enum talk_action action, const char *arg, struct err *e);
+    /* The options of the screen as they are now; and a change of one of them.  -1 with *e if
+     * this front cannot do it. */
+    void (*look)(void *ctx, struct ui_options *out);
+    int (*set_look)(void *ctx, enum option_id what, const struct ui_options *look,
+                    struct err *e);
     void (*quit)(void *ctx);
 };
 

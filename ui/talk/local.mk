@@ -3,7 +3,7 @@ libui_a_SOURCES += \
 	ui/talk/change_sheet.c ui/talk/change_sheet.h \
 	ui/talk/changes.c ui/talk/changes.h \
 	ui/talk/command_list.h \
-	ui/talk/command_options.c \
+	ui/talk/command_settings.c ui/talk/command_settings.h \
 	ui/talk/command_show.c \
 	ui/talk/command_talk.c \
 	ui/talk/commands.c ui/talk/commands.h \

@@ -32,6 +32,7 @@ int talk_open(struct talk **out, const struct ui_chat_options *o,
     t->o = o;
     t->front = *front;
     t->saving = (struct saving){ .front = &t->front, .o = o };
+    memcpy(t->given, o->options->given, sizeof t->given);
     changes_begin(&t->changes, &o->options->chat);
     if (open_all(t, e) == 0)
         return 0;
@@ -95,6 +96,15 @@ bool talk_is_loaded(const struct talk *t)
 const struct ui_chat_options *talk_settings(const struct talk *t)
 {
     return t->o;
+}
+
+void talk_values(const struct talk *t, struct options *out)
+{
+    *out = *t->o->options;
+    out->chat = t->changes.asked;
+    out->model = t->model_path;
+    memcpy(out->given, t->given, sizeof out->given);
+    t->front.look(t->front.ctx, &out->ui);
 }
 
 const struct mw_chat_options *talk_options(const struct talk *t)
@@ -209,6 +219,12 @@ void talk_report(struct talk *t, const struct err *e)
 void talk_show(struct talk *t, struct sheet *s)
 {
     t->front.sheet(t->front.ctx, s);
+}
+
+int talk_set_look(struct talk *t, enum option_id what, const struct ui_options *look,
+                  struct err *e)
+{
+    return t->front.set_look(t->front.ctx, what, look, e);
 }
 
 int talk_act(struct talk *t, enum talk_action action, const char *arg, struct err *e)

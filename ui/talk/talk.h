@@ -110,6 +110,8 @@ void talk_report(struct talk *t, const struct err *e);
 
 void talk_show(struct talk *t, struct sheet *s);
 int talk_act(struct talk *t, enum talk_action action, const char *arg, struct err *e);
+int talk_set_look(struct talk *t, enum option_id what, const struct ui_options *look,
+                  struct err *e);
 void talk_draft(struct talk *t, const char *text);
 void talk_quit(struct talk *t);
 
@@ -146,6 +148,10 @@ char *talk_text_of(struct talk *t, size_t n);
 
 /* ---- options and model ---- */
 
+/* The values of this chat: those requested, and those of the screen. */
+void talk_values(const struct talk *t, struct options *out);
+/* Request the value of one option, which replaces the model's recommendation from now on. */
+void talk_choose(struct talk *t, enum option_id id, const struct options *o);
 /* Request other options; see changes.h. */
 void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then);
 /* Start to switch to another model, which keeps the conversation.  The state must be READY or

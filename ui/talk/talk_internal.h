@@ -53,6 +53,7 @@ struct talk {
     char recorder_path[256];
 
     struct changes changes;
+    bool given[N_OPTION]; /* options that the person chose */
     struct outbox outbox;
     struct ledger ledger;
     struct saving saving;

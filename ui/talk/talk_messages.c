@@ -282,6 +282,12 @@ void talk_clear(struct talk *t)
 
 /* ---- options ---- */
 
+void talk_choose(struct talk *t, enum option_id id, const struct options *o)
+{
+    t->given[id] = true;
+    talk_change(t, &o->chat, THEN_NOTHING);
+}
+
 void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then)
 {
     struct err e = ERR_INIT;

@@ -25,13 +25,15 @@ void model_set_plan(struct talk *t, const struct plan *plan)
 static int start_engine(struct talk *t, struct mw_model *model, struct err *e)
 {
     struct mw_chat_options o = *talk_options(t);
+    struct options chosen;
     struct plan plan;
 
     t->engine.model = model;
     outbox_forget_tokens(&t->outbox); /* they were of another tokenizer */
     mw_model_info(model, &t->info);
     mw_sampling_default(model, &o.sampling);
-    options_overlay(t->o->options, &o.sampling);
+    talk_values(t, &chosen);
+    options_overlay(&chosen, &o.sampling);
     if (changes_ask(&t->changes, NULL, &o, THEN_NOTHING, e) != 0 ||
         mw_plan(model, &o.engine, &plan, e) != 0 ||
         mw_watch_new(&t->engine.watch, model, e) != 0 ||

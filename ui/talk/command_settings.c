@@ -1,0 +1,271 @@
+/* Settings of the running chat: their commands, and /set.  The rows of ui/options say what
+ * there is; only figures that the engine chooses itself are special here. */
+#include "config.h"
+
+#include "ui/talk/command_settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/options/config_file.h"
+#include "ui/talk/change_sheet.h"
+#include "ui/talk/command_list.h"
+#include "ui/term/theme.h"
+#include "ui/text/clean.h"
+#include "ui/text/sheet.h"
+
+/* ---- showing ---- */
+
+/* The values of the chat, with what the engine has chosen where it was free to choose. */
+static void values_in_force(struct talk *t, struct options *o, struct mw_sample *s)
+{
+    const struct plan *plan = talk_plan(t);
+    struct err ignored = ERR_INIT;
+
+    talk_values(t, o);
+    talk_sample(t, s);
+    o->chat.engine.n_ctx = plan->n_ctx;
+    o->chat.engine.memory_bytes = plan->budget_bytes;
+    o->chat.engine.chunk = plan->chunk;
+    o->chat.engine.n_thread = (int)s->run.threads;
+    (void)options_set(o, OPT_IO, s->run.io, &ignored);
+}
+
+/* The value of an option as people read it. */
+static void value_text(const struct options *o, enum option_id id, char *buf, size_t n)
+{
+    const char *otherwise = options_table[id].otherwise;
+
+    if (options_table[id].kind == KIND_SIZE)
+        units_size(buf, n, o->chat.engine.memory_bytes);
+    else if (options_print(o, id, buf, n)[0] == '\0' && otherwise != NULL)
+        snprintf(buf, n, "%s", otherwise);
+}
+
+/* A list of names that grows in a buffer of n bytes. */
+struct names {
+    char *buf;
+    size_t n;
+};
+
+static void add_name(void *list, const char *name)
+{
+    struct names *names = list;
+    size_t len = strlen(names->buf);
+
+    snprintf(names->buf + len, names->n - len, "%s%s", len == 0 ? "; there are " : ", ", name);
+}
+
+/* Something to add to the sentence about a value; or "". */
+static void note(struct talk *t, enum option_id id, const struct options *o,
+                 const struct mw_sample *s, char *buf, size_t n)
+{
+    const struct mw_options *engine = &o->chat.engine;
+
+    buf[0] = '\0';
+    if (id == OPT_CTX)
+        snprintf(buf, n, "; the model was trained for %u", talk_info(t)->n_ctx_train);
+    else if (id == OPT_IO)
+        snprintf(buf, n, " (%s)", s->run.io_reason);
+    else if (id == OPT_KV && (mw_kv_is_rotated(engine->kv_k) || mw_kv_is_rotated(engine->kv_v)))
+        snprintf(buf, n, " (rotated)");
+    else if (id == OPT_THEME)
+        theme_names(talk_settings(t)->paths.config_dir, add_name, &(struct names){ buf, n });
+}
+
+/* "the temperature is 0.8" */
+static void sentence(const struct option *row, const char *value, char *buf, size_t n)
+{
+    static const char *const none[] = { "", "0", "off", "none" };
+    const char *says = row->says;
+
+    for (size_t i = 0; row->says_none != NULL && i < sizeof none / sizeof none[0]; i++)
+        if (strcmp(value, none[i]) == 0)
+            says = row->says_none;
+    if (says == NULL)
+        snprintf(buf, n, "%s is %s", row->name, value[0] != '\0' ? value : "not set");
+    else
+        snprintf(buf, n, "%.*s%s%s", (int)strcspn(says, "%"), says,
+                 strchr(says, '%') != NULL ? value : "",
+                 strchr(says, '%') != NULL ? strchr(says, '%') + 1 : "");
+}
+
+static void show(struct talk *t, enum option_id id)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    char value[1800], text[2000], more[MW_REASON_MAX + 8];
+    struct options o;
+
+    if (s == NULL)
+        return;
+    values_in_force(t, &o, s);
+    value_text(&o, id, value, sizeof value);
+    sentence(&options_table[id], value, text, sizeof text);
+    note(t, id, &o, s, more, sizeof more);
+    talk_notice(t, "%s%s", text, more);
+    free(s);
+}
+
+/* All settings, by group: name, value, help. */
+static void show_all(struct talk *t)
+{
+    struct sheet *sheet = sheet_new("Settings", "/set NAME VALUE keeps one; Esc: back");
+    struct mw_sample *s = malloc(sizeof *s);
+    struct options o;
+
+    if (sheet == NULL || s == NULL) {
+        sheet_free(sheet);
+        free(s);
+        return;
+    }
+    values_in_force(t, &o, s);
+    for (int g = 0; g < N_GROUP; g++) {
+        bool any = false;
+
+        for (int i = 0; i < N_OPTION; i++) {
+            const struct option *row = &options_table[i];
+            char value[1800], line[40];
+
+            if ((int)row->group != g || row->reach == REACH_LINE)
+                continue;
+            if (!any)
+                sheet_line(sheet, ROLE_HEADING, "%s", option_group_title(row->group));
+            any = true;
+            value_text(&o, (enum option_id)i, value, sizeof value);
+            clean_line(line, sizeof line, value, strlen(value));
+            sheet_line(sheet, ROLE_ACCENT, "  %-15s", row->name);
+            sheet_more(sheet, ROLE_TEXT, "%-10s ", line);
+            sheet_more(sheet, ROLE_DIM, "%s", row->help);
+        }
+    }
+    free(s);
+    talk_show(t, sheet);
+}
+
+/* ---- applying ---- */
+
+/* Show the plan that a value makes; Enter applies it. */
+static void propose(struct talk *t, enum option_id id, struct options *o)
+{
+    struct mw_options *engine = &o->chat.engine;
+    uint32_t n_train = talk_info(t)->n_ctx_train;
+    char what[60], why[320], value[40];
+
+    if (id == OPT_MEMORY && mw_budget_lower(&engine->memory_bytes, why, sizeof why))
+        talk_notice(t, "%s", why);
+    if (id == OPT_CTX && n_train > 0 && engine->n_ctx > n_train)
+        talk_notice(t, "that is more than the %u tokens that the model was trained for",
+                    n_train);
+    value_text(o, id, value, sizeof value);
+    snprintf(what, sizeof what, "%s %s", options_table[id].name, value);
+    change_propose(t, &o->chat, what);
+}
+
+static void use(struct talk *t, enum option_id id, const struct options *o)
+{
+    const struct option *row = &options_table[id];
+    char value[1800], text[2000];
+
+    talk_choose(t, id, o);
+    options_print(o, id, value, sizeof value);
+    sentence(row, value, text, sizeof text);
+    if (row->reach == REACH_NOW)
+        talk_notice(t, "%s", text);
+    else
+        talk_notice(t, "%s, %s", text, option_reach_text(row->reach));
+}
+
+/* An option of the screen, which shows what it does. */
+static bool is_of_screen(const struct option *row)
+{
+    const size_t begin = offsetof(struct options, ui);
+
+    return row->at >= begin && row->at < begin + sizeof(struct ui_options);
+}
+
+static int apply(struct talk *t, enum option_id id, const char *value, struct err *e)
+{
+    struct options o;
+
+    talk_values(t, &o);
+    /* A new kv replaces kv-k and kv-v, too. */
+    memset(o.given, 0, sizeof o.given);
+    if (options_set(&o, id, value, e) != 0)
+        return -1;
+    switch (options_table[id].reach) {
+    case REACH_PLAN: propose(t, id, &o); break;
+    case REACH_PROMPT:
+    case REACH_ANSWER: use(t, id, &o); break;
+    case REACH_NOW:
+        if (is_of_screen(&options_table[id]))
+            return talk_set_look(t, id, &o.ui, e);
+        use(t, id, &o);
+        break;
+    default: break; /* from the next start on */
+    }
+    return 0;
+}
+
+void setting_enter(struct talk *t, enum option_id id, const char *value)
+{
+    struct err e = ERR_INIT;
+    char name[40];
+
+    if (value[0] == '\0') {
+        show(t, id);
+    } else if (apply(t, id, value, &e) != 0) {
+        snprintf(name, sizeof name, "/%s",
+                 options_table[id].slash != NULL ? options_table[id].slash
+                                                 : options_table[id].name);
+        err_at(&e, NULL, ERR_NO_OFFSET, name);
+        talk_report(t, &e);
+    }
+}
+
+/* Write a setting to the configuration file and apply it. */
+static void keep(struct talk *t, enum option_id id, const char *value)
+{
+    const char *file = talk_settings(t)->paths.config_file;
+    const struct option *row = &options_table[id];
+    struct err e = ERR_INIT;
+
+    if (file == NULL) {
+        talk_error(t, "there is no configuration file");
+    } else if (config_file_write(file, id, value, &e) != 0) {
+        talk_report(t, &e);
+    } else {
+        talk_notice(t, "%s = %s is in %s%s%s", row->name, value, file,
+                    row->reach == REACH_FILE ? "; it applies " : "",
+                    row->reach == REACH_FILE ? option_reach_text(row->reach) : "");
+        if (apply(t, id, value, &e) != 0)
+            talk_report(t, &e);
+    }
+}
+
+void run_set(struct talk *t, const char *args)
+{
+    size_t n = strcspn(args, " \t=");
+    const char *value = args + n + strspn(args + n, " \t=");
+    int id = options_find_setting(args, n);
+
+    if (args[0] == '\0')
+        show_all(t);
+    else if (id < 0)
+        talk_error(t, "\"%.*s\" is not a setting; /set lists them", (int)(n < 60 ? n : 60),
+                   args);
+    else if (*value == '\0')
+        show(t, (enum option_id)id);
+    else
+        keep(t, (enum option_id)id, value);
+}
+
+void run_mouse(struct talk *t, const char *args)
+{
+    if (args[0] == '\0')
+        show(t, OPT_NO_MOUSE);
+    else if (strcmp(args, "on") != 0 && strcmp(args, "off") != 0)
+        talk_error(t, "/mouse on or /mouse off");
+    else
+        setting_enter(t, OPT_NO_MOUSE, strcmp(args, "on") == 0 ? "off" : "on");
+}
