@@ -486,7 +486,9 @@ int http_get_text(struct http *h, const char *url, size_t max, char **text, size
         rc = t.is_too_long
                  ? err_set(e, ERR_FORMAT, "the answer of the hub is longer than %zu bytes", max)
                  : err_memory(e, "the answer of the hub");
-    if (rc != 0 || r.reply.status != 200 || t.bytes == NULL) {
+    if (rc == 0 && r.reply.status == 200 && t.bytes == NULL) /* an empty text */
+        rc = (t.bytes = calloc(1, 1)) != NULL ? 0 : err_memory(e, "the answer of the hub");
+    if (rc != 0 || r.reply.status != 200) {
         free(t.bytes);
         return rc;
     }

@@ -27,6 +27,7 @@
 struct range {
     struct http_request request;
     struct fetch *fetch;
+    char url[HTTP_URL_MAX];
     bool is_used, is_running, is_paused;
     bool is_checked;    /* the reply is one for this request */
     uint64_t at, to;    /* the next byte, and the end */
@@ -277,7 +278,8 @@ static int start_range(struct range *g, struct err *e)
 {
     struct fetch *f = g->fetch;
 
-    g->request.url = f->url[0] != '\0' ? f->url : f->b->url;
+    snprintf(g->url, sizeof g->url, "%s", f->url[0] != '\0' ? f->url : f->b->url);
+    g->request.url = g->url;
     g->request.from = g->at;
     g->request.to = g->to;
     g->request.sink = on_bytes;
@@ -342,7 +344,7 @@ static int retry(struct fetch *f, struct range *g, struct err *e)
     if (r->is_stopped)
         return give_up(f, g, e);
     f->n_failed++;
-    if (is_refused && f->url[0] != '\0' && strcmp(r->url, f->url) == 0)
+    if (is_refused && !http_is_hub(f->b->http, g->url))
         f->url[0] = '\0'; /* addresses of other hosts expire: ask the hub for another */
     else if (is_refused && !http_is_transient(r))
         return give_up(f, g, e);

@@ -17,6 +17,8 @@ import threading
 import urllib.parse
 
 LARGE = 10000
+HEADER = 256 << 10        # the first request for a header
+HEADER_OF = " (header)"   # these are counted, and answered with faults, apart
 
 
 def git_digest(data):
@@ -84,6 +86,7 @@ class Hub:
         self.repos, self.faults, self.requests, self.counts = {}, {}, [], {}
         self.lock = threading.Lock()
         self.redirects, self.ranges = True, True
+        self.n_redirect = 0
         self.servers = []
         for name in ("hub", "cdn"):
             server = Server(("127.0.0.1", 0), Request)
@@ -111,6 +114,10 @@ class Hub:
         self.faults[file] = fault
 
     def sent(self, file):
+        return self.counts.get(file, 0) + self.counts.get(file + HEADER_OF, 0)
+
+    def sent_of_file(self, file):
+        """Without the first request for a header."""
         return self.counts.get(file, 0)
 
     def paths(self, server=None):
@@ -146,18 +153,25 @@ class Hub:
         if repo.gated and r.server.name == "hub" and r.headers.get("Authorization") is None:
             return r.end(401, X_Error_Code="GatedRepo")
         if self.redirects and r.server.name == "hub" and len(data) >= LARGE:
-            return r.end(302, Location=self.cdn + "/cdn" + r.path + "?signed=1")
+            self.n_redirect += 1
+            return r.end(302, Location=f"{self.cdn}/cdn{r.path}?signed={self.n_redirect}")
         part = r.range(len(data)) if self.ranges else None
         first, to = part if part is not None else (0, len(data))
+        if part == (0, HEADER):
+            name += HEADER_OF
         fault = self.faults.get(name)
         if fault is not None and fault(r, data, first, to):
             return None
-        r.send_response(206 if part is not None else 200)
-        if part is not None:
-            r.send_header("Content-Range", f"bytes {first}-{to - 1}/{len(data)}")
-        r.send_header("Content-Length", str(to - first))
-        r.end_headers()
+        self.begin(r, data, first, to, part is not None)
         return self.send(r, name, data[first:to])
+
+    def begin(self, r, data, first, to, is_range=True, length=None):
+        """The headers of a good reply; length replaces Content-Length."""
+        r.send_response(206 if is_range else 200)
+        if is_range:
+            r.send_header("Content-Range", f"bytes {first}-{to - 1}/{len(data)}")
+        r.send_header("Content-Length", str(to - first if length is None else length))
+        r.end_headers()
 
     def send(self, r, name, data, step=65536):
         for i in range(0, len(data), step):
