@@ -1,4 +1,4 @@
-# share: completions, themes, and what a desktop shows of the program
+# share: completions, themes, and files for desktops
 THEMES = share/themes/dark.theme share/themes/light.theme \
 	share/themes/high-contrast.theme share/themes/colour-blind.theme
 themesdir = $(pkgdatadir)/themes
@@ -11,8 +11,8 @@ dist_applications_DATA = share/applications/memwall.desktop
 metainfodir = $(datadir)/metainfo
 dist_metainfo_DATA = share/metainfo/org.memwall.memwall.metainfo.xml
 
-# The program writes completions and parts of the man pages from its tables.  After a change
-# of a table run "make update-tables"; a test compares.
+# The program writes completions and parts of the man pages from its tables.  After a change of a
+# table, run "make update-tables"; a test compares them.
 bashcompdir = $(datadir)/bash-completion/completions
 zshcompdir = $(datadir)/zsh/site-functions
 fishcompdir = $(datadir)/fish/vendor_completions.d

@@ -3,13 +3,13 @@
 #
 # Usage: update_tables.sh MEMWALL SRCDIR [--check]
 #
-# These are the completions of three shells, and parts of man pages: in the page of a
-# subcommand the lines between
+# These are the completions of three shells, and parts of man pages.  In the page of a
+# subcommand, they are the lines between
 #     .\" options: begin
 #     .\" options: end
 # and the same with "examples"; in memwall.1 and memwall-chat.1 the same with "commands", in
 # memwall.conf.5 with "settings".
-# With --check, nothing is written; differences are shown and the exit status is 1.
+# With --check, nothing is written.  Differences are shown, and the exit status is 1.
 set -eu
 
 memwall=$1

@@ -1,4 +1,4 @@
-# src: the program.  Of the engine it includes memwall.h and base only.
+# src: the program.  It includes only memwall.h and base of the engine.
 bin_PROGRAMS += memwall
 memwall_CPPFLAGS = $(AM_CPPFLAGS) -DPKGDATADIR='"$(pkgdatadir)"'
 memwall_SOURCES = \
@@ -17,7 +17,7 @@ memwall_SOURCES = \
 	src/once.h src/once.c \
 	src/hub.h src/hub.c src/pull_print.h src/pull_print.c
 
-# The subcommands: a source and a man page each.
+# Each subcommand is a source and a man page.
 memwall_SOURCES += \
 	src/cmd_chat.c src/cmd_run.c src/cmd_list.c src/cmd_pull.c src/cmd_plan.c src/cmd_eval.c \
 	src/cmd_replay.c src/cmd_inspect.c src/cmd_tokenize.c src/cmd_completions.c

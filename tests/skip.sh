@@ -1,4 +1,4 @@
 #!/bin/sh
-# Stands in for an interpreter that is not installed: the test is skipped.
+# Replaces an interpreter that is not installed, and skips the test.
 echo "skip $(basename "$1"): its interpreter is not installed"
 exit 77

@@ -1,15 +1,15 @@
 #!/bin/sh
-# summary.sh - count the cases of the last "make check" and say what failed.
+# summary.sh - count the cases of the last "make check" and print those that failed.
 #
-# Usage: summary.sh LOG...   (the .log files of all tests; each has a .trs beside it)
+# Usage: summary.sh LOG...   (the .log files of all tests; each needs its .trs file)
 #
 # A case is a line that a test printed:
 #   cmocka               [       OK ] name   [  FAILED  ] name   [  SKIPPED ] name
 #   scripts              ok name   not ok name   skip name: why
 #   Python's unittest    name ... ok   name ... FAIL   name ... skipped 'why'
-# A test that printed none is one case, by its exit status.  A test that failed without a
-# failed case (a crash, a leak) is one more failed case; so is one that did not run.
-# The names of skipped cases and the ends of failed logs come first, the sums last.
+# A test that printed none is one case, by its exit status.  A test that failed without a failed
+# case (a crash, a leak) counts as one more failed case, and so does a test that did not run.
+# The output is the names of skipped cases, the ends of failed logs, and the totals.
 set -u
 
 tab=$(printf '\t')
@@ -18,7 +18,7 @@ trap 'rm -f "$list"' EXIT
 
 cases_of()
 {
-    # The cmocka report names failed and skipped cases a second time behind "run.".
+    # After "run." the cmocka report names failed and skipped cases a second time.
     awk -v OFS='\t' '
         function rest(mark) { return substr($0, index($0, mark) + length(mark)) }
         /^\[==========\] .*[Rr]unning [0-9]+ test/ { closed = 0 }

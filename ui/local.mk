@@ -1,10 +1,10 @@
-# ui: the screen.  Of the engine it includes memwall.h and base only.
+# ui: the screen.  It includes only memwall.h and base of the engine.
 noinst_LIBRARIES += libui.a
 libui_a_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(READLINE_CFLAGS) $(MD4C_CFLAGS) \
 	$(UTF8PROC_CFLAGS) $(YAJL_CFLAGS)
 libui_a_SOURCES = ui/ui.h
 EXTRA_DIST += ui/README.md
-# What a program that draws links with, in front of ENGINE_LIBS.
+# The libraries of a program that draws, before ENGINE_LIBS.
 UI_LIBS = libui.a $(READLINE_LIBS) $(NCURSES_LIBS) $(MD4C_LIBS) $(UTF8PROC_LIBS) $(YAJL_LIBS)
 
 include ui/term/local.mk

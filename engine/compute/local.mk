@@ -1,4 +1,4 @@
-# engine/compute: see the header of each module for what it is.
+# engine/compute: kernels, the worker pool and OpenBLAS.
 libengine_a_SOURCES += \
 	engine/compute/blas.c engine/compute/blas.h \
 	engine/compute/dequant.c engine/compute/dequant.h \
@@ -27,7 +27,7 @@ noinst_LIBRARIES += libkernels_sse41.a libkernels_avx2.a libkernels_avx512.a \
 KERNEL_LIBS += libkernels_sse41.a libkernels_avx2.a libkernels_avx512.a \
 	libkernels_avx512vnni.a libengine.a
 
-# Runs of 32 bytes are passed to inlined functions only: no ABI is concerned.
+# Runs of 32 bytes are passed to inlined functions only: no ABI is affected.
 libkernels_sse41_a_SOURCES = engine/compute/kernels_sse41.c
 libkernels_sse41_a_CFLAGS = $(AM_CFLAGS) -mssse3 -msse4.1 -Wno-psabi
 libkernels_avx2_a_SOURCES = engine/compute/kernels_avx2.c

@@ -1,4 +1,4 @@
-# engine/machine: what this computer is and what the kernel counts for us.
+# engine/machine: the limits of this computer, and figures of the kernel.
 libengine_a_SOURCES += \
 	engine/machine/kernel_file.c engine/machine/kernel_file.h \
 	engine/machine/proc.c engine/machine/proc.h \

@@ -1,3 +1,3 @@
-# engine/plan: how much memory, how fast: arithmetic only.
+# engine/plan: the memory plan and the predicted speed; arithmetic only.
 libengine_a_SOURCES += \
 	engine/plan/plan.c engine/plan/plan.h

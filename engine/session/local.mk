@@ -1,4 +1,4 @@
-# engine/session: a conversation: evaluate, sample, rewind; what chat, run and eval call.
+# engine/session: the interface of chat, run and eval: evaluate, sample, rewind, converse.
 libengine_a_SOURCES += \
 	engine/session/model.c engine/session/model.h \
 	engine/session/options.c engine/session/options.h \

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""cage.py - the budget's promise, proven: each run inside a memory cage of exactly its size.
+"""cage.py - prove the promise of the budget: run inside a control group of exactly that size.
 
     cage.py MEMWALL LIMITS MODEL [--budgets 256M,512M,…] [-n TOKENS] [--cold]
 
-MEMWALL is the program, LIMITS the probe built beside it (tests/bench/bench_limits), MODEL a
-model file.  For every budget the program answers the same question greedily inside a control
-group (v1 or v2) whose limit is the budget, with swap forbidden.  A table tells the peak that
-the kernel charged, what is left of the model in the page cache, the decoding rate, and the
-rate that the machine's own limits would allow:
+MEMWALL is the program, LIMITS the benchmark tests/bench/bench_limits, MODEL a model file.  For
+every budget, the program answers the same question greedily inside a control group (v1 or v2)
+whose limit is the budget, without swap.  A table shows the peak that the kernel charged, the
+bytes of the model that remain in the page cache, the decoding rate, and the rate that the
+limits of the machine allow:
 
-    limit = min(direct-read bandwidth / bytes read a token, memory bandwidth / hot bytes)
+    limit = min(direct-read bandwidth / bytes read per token, memory bandwidth / hot bytes)
 
-both measured in the same run, before each budget, since a shared disk changes by the minute.
-With --cold every run is a first start: it uses copies of the program and of its libraries
-that are not in the page cache, so that reading them is charged to the run.
-Exit status 1 if a promise is broken: a kill, a peak above the budget, a page of the model in
-the cache, or another answer than at the first budget.  A ratio below 0.85 is marked, not an
-error: it is a measurement.
+Both bandwidths are measured again before each budget, because a shared disk changes by the
+minute.  With --cold every run is a first start: it uses copies of the program and of its
+libraries that are not in the page cache, so that reading them is charged to the run.
 
-Needs root and python3, nothing else.
+The exit status is 1 if a promise is broken: the program was killed, the peak is above the
+budget, a page of the model is in the cache, or the answer differs from that of the first
+budget.  A ratio below 0.85 is marked.  It is a measurement, not an error.
+
+Needs only root and python3.
 """
 import argparse
 import ctypes
@@ -55,7 +56,7 @@ def read(path):
 
 
 class Cage:
-    """A control group of its own; processes enter it between fork and exec."""
+    """A new control group.  Processes enter it between fork and exec."""
 
     def __init__(self, limit):
         self.v1 = os.path.exists(f"{V1}/memory.limit_in_bytes")
@@ -91,7 +92,7 @@ class Cage:
 
 
 def cached_bytes(path):
-    """Bytes of a file in the page cache, by mincore."""
+    """Returns the bytes of a file in the page cache, by mincore."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
@@ -114,7 +115,7 @@ def drop_cache(path):
 
 
 class ColdCopy:
-    """The program and its libraries in a folder of their own, dropped from the page cache."""
+    """Copy the program and its libraries to a folder, and drop them from the page cache."""
 
     def __init__(self, program):
         self.folder = tempfile.mkdtemp(prefix="memwall-cold.", dir="/var/tmp")
@@ -187,7 +188,7 @@ def main():
             continue
         done = json.loads(p.stdout.splitlines()[-1])
         tokens = token_lines(a.telemetry)
-        # The first token is the prompt's pass, which also fills what is pinned.
+        # The first token comes from the prompt's pass, which also fills pinned blocks.
         passes = [t for t in tokens if t["n_col"] == 1] or tokens[1:]
         wall = statistics.median(t["wall_ns"] for t in passes) / 1e9
         streamed = statistics.median(t["bytes_pass"] for t in passes)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""kv_error.py - what quantised keys and values cost in accuracy.
+"""kv_error.py - measure the accuracy that quantised keys and values cost.
 
     kv_error.py MODEL IDS PROGRAM... [--kv K/V,...] [--logits FILE...]
 
-MODEL is a model file, IDS a file of token ids of a text that the model knows how to continue,
-PROGRAM one or more builds of memwall.  The first program evaluates the ids with --exact and
+MODEL is a model file.  IDS is a file of token ids of a text that the model can continue.  PROGRAM
+is one or more builds of memwall.  The first program evaluates the ids with --exact and
 --kv f32; the table compares every other result with these logits:
 
     KLD     mean over all positions of sum p ln(p / q), p exact
@@ -12,7 +12,7 @@ PROGRAM one or more builds of memwall.  The first program evaluates the ids with
     ppl     perplexity of the ids
 
 --kv lists the types, "q8_0" or "q8_0/q4_0" for keys and values.  Weights and activations are
-the same in all rows (--exact), so the differences come from the store alone.  --logits adds
+the same in all rows (--exact), so all differences come from the KV store.  --logits adds
 rows for files of float32 logits that another program wrote, one row of the vocabulary per id.
 
 The figures below led to the rotation in engine/kv/kv.c and to the length of its runs.  Two
@@ -73,7 +73,7 @@ def log_softmax(row):
 
 
 def compare(exact, other, ids):
-    """KLD, share of equal top tokens, perplexity; exact is a list of rows of logarithms."""
+    """Returns KLD, share of equal top tokens, perplexity.  exact is a list of rows of logarithms."""
     n = len(exact[0])
     kld = nll = 0.0
     same = 0

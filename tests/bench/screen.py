@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""What the screen costs: how long a key takes to be seen, and bytes written per token.
+"""Measure the cost of the screen: the latency of keys, and bytes written per token.
 
     tests/bench/screen.py [--keys N] [--seconds S] [--size 160x50] MEMWALL MODEL [option ...]
 
-memwall runs on a pseudo-terminal of that size with a home of its own.  First the bytes that
-it writes from the second token of an answer on are counted for S seconds, nothing being
-typed; tokens are those of --telemetry between the same two moments.  Then N keys are typed
-during the answer, one at a time, and for each the time is taken from write(2) to the read(2)
-that brings it back: what a person would see, scheduler and all.  On a machine that others
-use too this is their load, not memwall's.
+memwall runs on a pseudo-terminal of that size with a home of its own.  From the second token of
+an answer on, the script counts the bytes that memwall writes in S seconds without keys;
+--telemetry has the tokens of the same time.  Then it types N keys during the answer, one at a
+time, and measures for each the time from write(2) to the read(2) that shows it.  A person sees
+this time, scheduler included.  On a busy machine it measures the load of other programs.
 """
 import argparse
 import fcntl
@@ -52,7 +51,7 @@ class Screen:
 
 
 def tokens(path):
-    """(t_ns, wall_ns) of each token that is recorded so far."""
+    """Returns (t_ns, wall_ns) of each token recorded so far."""
     out = []
     with open(path) as f:
         for line in f:
@@ -106,7 +105,7 @@ def main():
         screen.wait(b"ready", 300)
         screen.send(b"Tell me a long story.\r")
         screen.wait(b"answering", 300)
-        while len(tokens(record)) < 2:  # the prompt is over, and its figures are drawn
+        while len(tokens(record)) < 2:  # the prompt is evaluated, and its figures are drawn
             screen.take(0.1)
         total, start, end = count_bytes(screen, args.seconds)
         late = key_times(screen, args.keys)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """memwall tokenize --chat: templates of models, evaluated for conversations.
 
-Published templates and their renderings by transformers lie in $MW_SHARED.  Each template
+$MW_SHARED has published templates and their renderings by transformers.  Each template
 goes into a folder with a vocabulary of bytes and the control tokens that it prints.
 """
 import json
@@ -35,7 +35,7 @@ CHATML = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['cont
 
 
 def letter(byte):
-    """What stands for a byte in a byte-level vocabulary."""
+    """Returns the character for a byte in a byte-level vocabulary."""
     plain = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
     if byte in plain:
         return chr(byte)
@@ -43,7 +43,7 @@ def letter(byte):
 
 
 def write_folder(folder, template, tokens=(None, "<|im_end|>", "<|im_start|>"), **config):
-    """A vocabulary of bytes and control tokens, with a chat template."""
+    """Make a vocabulary of bytes and control tokens, with a chat template."""
     names = list(dict.fromkeys(t for t in tokens if t is not None))
     vocabulary = {letter(b): b for b in range(256)}
     model = {"type": "BPE", "byte_fallback": False, "vocab": vocabulary, "merges": []}
@@ -70,7 +70,7 @@ def user(text):
 
 
 class Published(unittest.TestCase):
-    """Every rendering that comes with the templates."""
+    """All published renderings."""
     maxDiff = None
 
     def setUp(self):
@@ -140,8 +140,8 @@ class Folder(unittest.TestCase):
 
 
 class Injection(Folder):
-    # What templates do with content, and how often each prints a control token for one
-    # message.
+    # Templates that treat content in different ways, and the number of control tokens that each
+# prints for one message.
     TEMPLATES = (
         ("{{ '<|im_start|>' + messages[0].content + '<|im_end|>' }}", 2),
         ("<|im_start|>{{ messages[0]['content'] | trim }}<|im_end|>", 2),
@@ -156,7 +156,7 @@ class Injection(Folder):
         ("<|im_start|>{% set s = 'a' ~ messages[0]['content'] %}{{ s[1:] }}<|im_end|>", 2),
         ("{% macro p(x) %}<|im_start|>{{ x }}<|im_end|>{% endmacro %}"
          "{{ p(messages[0].content) }}", 2),
-        # Halves: the template has the one, the message the other.
+        # Two halves of a control token: one in the template, the other in the message.
         ("<|im_{{ messages[0].content }}|>", 0),
         ("<{{ messages[0].content }}>", 0),
         ("<|im_start{{ messages[0].content }}", 0),
@@ -232,13 +232,13 @@ class Choice(Folder):
         self.assertEqual("hi", r.stdout)
         self.assertIn("without a chat format", r.stderr)
 
-    def test_without_template_and_tokens_text_goes_out_as_it_is(self):
+    def test_without_template_and_control_tokens_the_text_is_unchanged(self):
         self.write(None, (None, "<|stop|>"))
         r = self.describe()
         self.assertEqual("hi", r.stdout)
         self.assertIn("no chat template", r.stderr)
 
-    def test_control_tokens_choose_where_there_is_no_template(self):
+    def test_control_tokens_choose_if_there_is_no_template(self):
         self.write(None)
         r = self.describe()
         self.assertEqual("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", r.stdout)
@@ -265,7 +265,7 @@ class Choice(Folder):
 
 
 class Messages(Folder):
-    def test_what_a_template_refuses_is_an_error_in_its_own_words(self):
+    def test_a_refusal_of_a_template_is_an_error_with_its_message(self):
         self.write("{% for m in messages %}{% if m.content == 'bad' %}"
                    "{{ raise_exception('not this one') }}{% endif %}{{ m.content }}{% endfor %}")
         r = chat(self.folder, user("bad"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memwall inspect: its sums against the list of tensors, and what is no model."""
+"""memwall inspect: totals, compared with the list of tensors, and files that are not models."""
 import glob
 import json
 import math
@@ -29,7 +29,7 @@ def whole(path):
 
 
 def gguf_of(kind):
-    """A GGUF without tensors whose only key is general.type."""
+    """Returns a GGUF file without tensors whose only key is general.type."""
     def text(s):
         return struct.pack("<Q", len(s)) + s.encode()
     return (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("general.type") +
@@ -44,7 +44,7 @@ class Models(unittest.TestCase):
                 with self.subTest(os.path.basename(path)):
                     yield whole(path)
 
-    def test_sums_are_those_of_the_tensors(self):
+    def test_totals_are_those_of_the_tensors(self):
         for m in self.each():
             by = {}
             for t in m["tensors"]:
@@ -88,7 +88,7 @@ class Models(unittest.TestCase):
         self.assertEqual(m["chat_format_choice"], "the model's template (evaluated)")
         self.assertEqual(m["n_token"], m["n_vocab"])
 
-    def test_the_table_for_people_names_all_of_it(self):
+    def test_the_text_output_names_everything(self):
         run = inspect(MODELS + "/gemma4-tiny2.gguf")
         self.assertEqual(run.returncode, 0)
         for word in ("parameters", "chat format", "hot", "lookup tables", "BF16", "sliding",
@@ -96,7 +96,7 @@ class Models(unittest.TestCase):
             self.assertIn(word, run.stdout)
         self.assertEqual(max(len(line) for line in run.stdout.split("\n")) <= 100, True)
 
-    def test_a_drafting_model_says_so_and_is_listed(self):
+    def test_a_drafting_model_is_named_and_listed(self):
         path = MODELS + "/gemma4-tiny-assistant.gguf"
         run = inspect(path)
         self.assertEqual(run.returncode, 1)
@@ -107,7 +107,7 @@ class Models(unittest.TestCase):
         self.assertIn("nextn.pre_projection.weight", run.stdout)
 
 
-    def test_a_broken_vocabulary_is_told_beside_the_rest(self):
+    def test_a_broken_vocabulary_is_reported_beside_the_rest(self):
         with tempfile.TemporaryDirectory() as folder:
             for path in glob.glob(MODELS + "/llama-tiny-hf/*"):
                 if not path.endswith("/tokenizer.json"):
@@ -121,7 +121,7 @@ class Models(unittest.TestCase):
 
 
 class Unsupported(unittest.TestCase):
-    """Models that memwall cannot run are described, and the error says what does run."""
+    """Models that memwall cannot run are described, and the error lists those that it runs."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -200,7 +200,7 @@ class Unsupported(unittest.TestCase):
                                   "llama.logit_scale: is 8")
         self.assertIn("layers        2, width 32", shown)
 
-    def test_keys_that_nobody_knows_are_listed(self):
+    def test_unknown_keys_are_listed(self):
         path = Model().gguf(os.path.join(self.folder, "m.gguf"),
                             keys={"llama.what_is_this": 7, "llama.and.that": 1.5})
         run = inspect(path)
@@ -222,7 +222,7 @@ class Others(unittest.TestCase):
         for word in words + (f.name,):
             self.assertIn(word, run.stderr)
 
-    def test_what_is_no_model_says_what_it_is(self):
+    def test_a_file_that_is_not_a_model_is_named(self):
         self.says(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git-lfs")
         self.says(b"<!DOCTYPE html><html>404</html>", "HTML page")
         self.says(b"", "empty file")
@@ -233,14 +233,14 @@ class Others(unittest.TestCase):
                             ("mmproj", "projector")):
             self.says(gguf_of(kind), "general.type", words)
 
-    def test_weights_by_themselves_say_what_is_wrong_with_them(self):
+    def test_weights_without_a_config_are_refused_with_the_reason(self):
         self.says(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git-lfs",
                   suffix=".safetensors")
         self.says(b"\x02\0\0\0\0\0\0\0{}tail", "byte", suffix=".safetensors")
         self.says(b"\x02\0\0\0\0\0\0\0{}", "config.json", suffix=".safetensors")
         self.says(b"tjgg\1\0\0\0", "GGML file")
 
-    def test_a_folder_says_what_it_holds(self):
+    def test_the_contents_of_a_folder_are_named(self):
         with tempfile.TemporaryDirectory() as folder:
             for name, words in (("nothing", "no config.json"), ("a.gguf", "\"a.gguf\""),
                                 ("adapter_config.json", "an adapter")):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Chat templates rendered as the reference renders them.
+"""Chat templates are rendered as by the reference.
 
-tests/data/jinja holds expressions and templates with the text of the reference; $MW_SHARED
-holds published templates with conversations.  jinja_cases does the comparing.
+tests/data/jinja has expressions and templates with the text of the reference; $MW_SHARED has
+published templates with conversations.  jinja_cases compares them.
 """
 import json
 import os
@@ -16,7 +16,7 @@ SHARED = os.environ.get("MW_SHARED", "")
 DATA = os.path.join(SRCDIR, "tests", "data", "jinja")
 PUBLISHED = os.path.join(SHARED, "conformance", "chat-templates")
 
-# What the reference printed for bos_token and eos_token.
+# The reference printed these for bos_token and eos_token.
 TOKENS = {
     "deepseek-r1-distill": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
     "phi4-mini": ("<|endoftext|>", "<|endoftext|>"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memwall tokenize: what it prints, and that ids lead back to their text."""
+"""memwall tokenize: its output, and ids that lead back to their text."""
 import json
 import os
 import subprocess
@@ -25,7 +25,7 @@ class Tokenize(unittest.TestCase):
         back = run("-m", GEMMA, "--decode", text=ids.stdout)
         self.assertEqual(back.stdout, TEXT)
 
-    def test_a_control_token_is_text_unless_it_is_asked_for(self):
+    def test_a_control_token_is_text_unless_requested(self):
         plain = run("-m", GEMMA, "--ids", text=b"<turn|>").stdout.split()
         special = run("-m", GEMMA, "--ids", "--special", text=b"<turn|>").stdout.split()
         self.assertGreater(len(plain), 1)
@@ -43,7 +43,7 @@ class Tokenize(unittest.TestCase):
         self.assertEqual(data, TEXT)
         self.assertIn("control", [t["kind"] for t in tokens])
 
-    def test_lines_for_people_hold_nothing_that_a_terminal_obeys(self):
+    def test_text_output_has_no_control_characters(self):
         out = run("-m", GEMMA, text=TEXT).stdout
         self.assertNotIn(b"\x1b", out)
         self.assertNotIn(b"\0", out)
@@ -57,7 +57,7 @@ class Tokenize(unittest.TestCase):
             self.assertEqual(run("-m", GEMMA, "--ids", f.name).stdout,
                              run("-m", GEMMA, "--ids", text=TEXT).stdout)
 
-    def test_nothing_in_nothing_out(self):
+    def test_empty_input_gives_empty_output(self):
         self.assertEqual(run("-m", GEMMA, "--ids").stdout, b"\n")
         self.assertEqual(run("-m", GEMMA, "--decode").stdout, b"")
         self.assertEqual(run("-m", GEMMA).stdout, b"")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Every tokenizer and chat format against the reference data, from GGUF and tokenizer.json.
+"""Every tokenizer and chat format, from GGUF and tokenizer.json, compared with reference data.
 Some conversations also go through `memwall tokenize --chat`.
 
-The vocabularies lie packed in $MW_SHARED; what is unpacked and converted is kept in the
-build folder.  tokenizer_vectors does the comparing.
+$MW_SHARED has the vocabularies
+in packed form.  The build folder keeps unpacked and converted ones.  tokenizer_vectors compares
+them.
 """
 import json
 import lzma
@@ -27,7 +28,7 @@ CHATS = {
 
 
 def keep(name, write):
-    """Make a file or folder of the kept data, unless it is there."""
+    """Make a file or folder of the kept data if it is missing."""
     path = os.path.join(KEPT, name)
     if not os.path.exists(path):
         write(path + ".new")
@@ -43,7 +44,7 @@ def unpack(packed):
 
 
 def snapshot(folder, text=None):
-    """tokenizer.json, as published or as another text, and its configuration."""
+    """Write tokenizer.json, as published or with another text, and its configuration."""
     def write(path):
         os.mkdir(path)
         with open(os.path.join(path, "tokenizer.json"), "wb") as out:
@@ -57,7 +58,7 @@ def snapshot(folder, text=None):
 
 
 def other_order(folder):
-    """The same tokenizer.json with merges before the tokens, the model first, a line a value."""
+    """The same tokenizer.json with the model first, merges before tokens, a value per line."""
     def write(path):
         tok = json.load(lzma.open(os.path.join(folder, "tokenizer.json.xz"), "rt",
                                   encoding="utf-8"))
@@ -68,7 +69,7 @@ def other_order(folder):
 
 
 def gguf(folder, model=None, called=None):
-    """A GGUF with the vocabulary; called: another tokenizer.ggml.model than it is made as."""
+    """Write a GGUF file with the vocabulary.  called replaces its tokenizer.ggml.model."""
     def write(path):
         tok = vocab_gguf.load_json(os.path.join(folder, "tokenizer.json.xz"))
         config = vocab_gguf.load_json(os.path.join(folder, "tokenizer_config.json"))
@@ -80,7 +81,7 @@ def gguf(folder, model=None, called=None):
 
 
 def changed(folder, model, change):
-    """A GGUF as other converters write it: change gets its keys as a dictionary."""
+    """Write a GGUF file as other converters do: change() gets a dictionary of its keys."""
     def write(path):
         tok = vocab_gguf.load_json(os.path.join(folder, "tokenizer.json.xz"))
         config = vocab_gguf.load_json(os.path.join(folder, "tokenizer_config.json"))
@@ -91,7 +92,7 @@ def changed(folder, model, change):
 
 
 def as_ollama(kv):
-    """Byte tokens typed normal, <eos> too, ids as scores, the model's name in "pre"."""
+    """Byte tokens and <eos> are normal tokens, ids are scores, "pre" is the name of the model."""
     kv["tokenizer.ggml.model"] = (vocab_gguf.STR, "llama")
     kv["tokenizer.ggml.pre"] = (vocab_gguf.STR, "gemma4")
     kind, types = kv["tokenizer.ggml.token_type"]
@@ -104,7 +105,7 @@ def as_ollama(kv):
 
 
 def user_scores(kv):
-    """llama.cpp's converter gives user tokens a score that says nothing."""
+    """llama.cpp's converter gives user tokens a meaningless score."""
     types = kv["tokenizer.ggml.token_type"][1]
     kind, scores = kv["tokenizer.ggml.scores"]
     scores = [-1000.0 if t == vocab_gguf.USER_DEFINED else s for s, t in zip(scores, types)]
@@ -112,7 +113,7 @@ def user_scores(kv):
 
 
 def sources(family):
-    """Names and paths of all the forms that a family's vocabulary is tested in."""
+    """Yields name and path of each form of a family's vocabulary."""
     folder = os.path.join(DATA, family)
     packed = os.path.join(folder, "vocab.gguf.xz")
     if os.path.exists(packed):
@@ -135,7 +136,7 @@ def sources(family):
 
 
 def chat_line(path, line, form):
-    """One conversation through `memwall tokenize --chat`; None, or what is wrong."""
+    """Check one conversation with `memwall tokenize --chat`.  Returns None or the mistake."""
     case = json.loads(line)
     if "error" in case:
         return None
@@ -160,7 +161,7 @@ def chat_line(path, line, form):
 
 
 def chat_command(name, path, chat):
-    """Some conversations of a file, by turns their ids and text; True if all are right.
+    """Check some conversations of a file, ids and text in turns.  Returns whether all are right.
 
     tokenizer_vectors renders all of them, in one process."""
     with open(chat, encoding="utf-8", newline="\n") as f:
@@ -190,7 +191,7 @@ def main():
             sys.stdout.flush()
             command = [PROGRAM, name, path, os.path.join(DATA, family)] + chats
             failed += subprocess.run(command, check=False).returncode != 0
-        for chat in chats:  # once a family, from its GGUF
+        for chat in chats:  # once per family, from its GGUF file
             failed += not chat_command(name, path, chat)
     return 1 if failed else 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Nothing of a model file is left out: biases are added, and a tensor or a value that memwall
-does not use is an error that names it."""
+"""No part of a model file is ignored: biases are added, and a tensor or a value that memwall does
+not use is an error with its name."""
 import array
 import json
 import math
@@ -28,7 +28,7 @@ class Case(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def rows(self, model, *args):
-        """The logits file of IDS, as bytes."""
+        """Returns the logits file of IDS as bytes."""
         out = self.path("logits")
         r = memwall("eval", model, "--ids", "-", "--logits", out, "--exact", "--kv", "f32",
                     *args, stdin=" ".join(map(str, IDS)))
@@ -113,7 +113,7 @@ class Biases(Case):
 
 
 class Leftovers(Case):
-    def test_a_tensor_that_nothing_reads_is_named(self):
+    def test_an_unused_tensor_is_named(self):
         model, t = Model(), ((32,), [1.0] * 32)
         for name in ("blk.0.attn_q_norm.weight", "blk.1.post_attention_norm.weight",
                      "blk.0.attn_sinks.weight", "blk.1.layer_output_scale.weight",
@@ -123,7 +123,7 @@ class Leftovers(Case):
             self.refused(model.gguf(self.path("m.gguf"), more={name: t}), self.path("m.gguf"),
                          name, "llama", "do not use this tensor")
 
-    def test_both_forms_of_a_matrix_are_one_too_many(self):
+    def test_a_matrix_in_both_forms_is_refused(self):
         model = Model(attn_bias="qkv")
         fused = model.gguf_tensors(fuse=True)
         self.refused(model.gguf(self.path("m.gguf"), more={
@@ -132,7 +132,7 @@ class Leftovers(Case):
             "blk.0.attn_q.bias": model.gguf_tensors()["blk.0.attn_q.bias"]}),
             "blk.0.attn_q.bias", "do not use this tensor")
 
-    def test_known_leftovers_and_towers_are_left_out(self):
+    def test_known_leftovers_and_towers_are_ignored(self):
         model, t = Model(), ((4,), [1.0] * 4)
         want = self.runs(model.gguf(self.path("m.gguf")))
         for name in ("blk.0.attn_rot_embd.weight", "v.blk.0.attn_k.weight", "a.blk.1.ln.weight",
@@ -144,7 +144,7 @@ class Leftovers(Case):
                      "model.embed_audio.x"):
             self.assertEqual(want, self.runs(model.snapshot(self.path("m"), more={name: t})))
 
-    def test_a_tensor_of_a_snapshot_that_nothing_reads_is_named(self):
+    def test_an_unused_tensor_of_a_snapshot_is_named(self):
         model, t = Model(), ((32,), [1.0] * 32)
         for name in ("model.layers.1.self_attn.q_norm.weight", "model.layers.0.mlp.scale",
                      "model.layers.0.self_attn.k_proj.weight_scale", "lm_head.bias",
@@ -153,7 +153,7 @@ class Leftovers(Case):
             self.refused(model.snapshot(self.path("m"), more={name: t}),
                          self.path("m") + "/model.safetensors", name, "do not use this tensor")
 
-    def test_a_head_of_its_own_that_is_missing_is_named(self):
+    def test_a_missing_separate_head_is_named(self):
         model = Model()
         for config in ({}, {"tie_word_embeddings": None}):
             self.refused(model.snapshot(self.path("m"), config, {"lm_head.weight": None}),
@@ -163,7 +163,7 @@ class Leftovers(Case):
 
 
 class Values(Case):
-    """Keys of a GGUF file that memwall does not compute with."""
+    """Keys of a GGUF file that memwall does not support."""
 
     def test_a_value_that_would_change_the_answers_is_named(self):
         model = Model()
@@ -198,7 +198,7 @@ class Values(Case):
         self.runs(model.gguf(self.path("m.gguf"), "qwen2", keys={
             key: 16, key + "_pattern": [True, False]}))
 
-    def test_what_changes_nothing_is_accepted(self):
+    def test_values_that_change_nothing_are_accepted(self):
         model = Model()
         want = self.rows(model.gguf(self.path("m.gguf")))
         scale = 1 / math.sqrt(model.dim)
@@ -214,7 +214,7 @@ class Values(Case):
                               keys={"llama." + k: v for k, v in keys.items()})
             self.assertTrue(want == self.rows(path), keys)
 
-    def test_a_part_of_each_head_is_rotated_in_phi3_only(self):
+    def test_only_phi3_rotates_a_part_of_each_head(self):
         model = Model()
         path = model.snapshot(self.path("m"), {"partial_rotary_factor": 0.5})
         self.assertTrue(self.rows(path) == self.rows(model.snapshot(self.path("n"))))
@@ -229,13 +229,13 @@ class Gemma4(Case):
         self.refused(gemma4(path, more={"blk.0.inp_gate.weight": ((16, 64), 0)}),
                      "blk.0.inp_gate.weight", "do not use this tensor")
 
-    def test_keys_and_values_of_layers_that_read_another_s_are_idle(self):
+    def test_keys_and_values_of_layers_with_shared_kv_are_unused(self):
         path = gemma4(self.path("m.gguf"), {"attention.shared_kv_layers": 2},
                       sliding=(1, 0, 1, 0))
         self.runs(path)
         self.assertIn("never read", memwall("inspect", path).stdout)
 
-    def test_of_a_fused_tensor_a_layer_that_reads_another_s_uses_the_queries(self):
+    def test_a_layer_with_shared_kv_uses_only_the_queries_of_a_fused_tensor(self):
         fused = {"blk.3.attn_qkv.weight": ((128, 64), 2), "blk.3.attn_q.weight": None,
                  "blk.3.attn_k.weight": None, "blk.3.attn_v.weight": None}
         path = gemma4(self.path("m.gguf"), {"attention.shared_kv_layers": 2}, fused,
@@ -244,7 +244,7 @@ class Gemma4(Case):
         tensors = json.loads(memwall("inspect", "--json", "--tensors", path).stdout)["tensors"]
         self.assertEqual("layer", next(t["use"] for t in tensors if ".attn_qkv." in t["name"]))
 
-    def test_keys_serve_as_values_of_their_own_size_only(self):
+    def test_keys_serve_as_values_only_if_sizes_are_equal(self):
         path, no_v = self.path("m.gguf"), {"blk.1.attn_v.weight": None}
         self.runs(gemma4(path, sliding=(1, 0), more=no_v))
         for n in (64, 16):
@@ -270,7 +270,7 @@ class Gemma4(Case):
 
 
 class NotNumbers(Case):
-    """Weights that are not numbers, one at a time, in every tensor of a model."""
+    """One weight that is not a number, in every tensor of a model in turn."""
 
     def poisoned(self, tensor, value):
         shape, values = tensor
@@ -303,7 +303,7 @@ class NotNumbers(Case):
                         self.assertRegex(r.stderr, r"logits are not numbers after \d+ token")
 
     def quantised(self, name, tensor):
-        """The small model with a scale of tensor that is not a number."""
+        """The small model; a scale in tensor is not a number."""
         with open(os.path.join(MODELS, name), "rb") as f:
             data = bytearray(f.read())
         tensors = json.loads(memwall("inspect", "--json", "--tensors",
@@ -349,7 +349,7 @@ class NotNumbers(Case):
         self.assertEqual((2, 0), (shown.count("logits are not numbers"), status), shown)
 
     def talk(self, path, messages, answer):
-        """A chat on a terminal: each message after the answer to the one before."""
+        """Run a chat on a terminal.  Each message waits for the answer to the one before."""
         pid, fd = pty.fork()
         if pid == 0:
             os.environ.update(environment(self.folder))

@@ -1,4 +1,4 @@
-"""Refuse system calls in a child: a seccomp filter, set between fork and exec."""
+"""Refuse system calls in a child, by a seccomp filter that is set between fork and exec."""
 import ctypes
 import platform
 import struct
@@ -7,7 +7,7 @@ BPF_LD_W_ABS, BPF_JEQ, BPF_RET = 0x20, 0x15, 0x06
 SECCOMP_RET_ERRNO, SECCOMP_RET_ALLOW = 0x00050000, 0x7fff0000
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 
-# Numbers of x86-64; elsewhere there is nothing that can be refused by these names.
+# Numbers of x86-64.  On other machines nothing can be refused by name.
 NUMBERS = {
     "poll": 7, "pread64": 17, "mremap": 25, "madvise": 28, "uname": 63, "flock": 73, "fsync": 74,
     "fdatasync": 75, "sysinfo": 99, "fstatfs": 138, "mlock": 149, "prctl": 157,
@@ -24,7 +24,7 @@ class _Program(ctypes.Structure):
 
 
 def deny(numbers, error):
-    """A preexec_fn under which the system calls with these numbers fail with error."""
+    """Returns a preexec_fn that makes system calls with these numbers fail with error."""
     steps = [(BPF_LD_W_ABS, 0, 0, 0)]
     for n in numbers:
         steps += [(BPF_JEQ, 0, 1, n), (BPF_RET, 0, 0, SECCOMP_RET_ERRNO | error)]
@@ -37,5 +37,5 @@ def deny(numbers, error):
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "seccomp")
-        _ = code  # lives as long as this function
+        _ = code  # must live as long as the function
     return apply

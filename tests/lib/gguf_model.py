@@ -1,4 +1,4 @@
-"""Small model files with random weights, for tests that need a shape of their own.
+"""Write small model files with random weights, for tests that need a special shape.
 
     m = llama(head_dim=64)
     m.tensors["blk.0.attn_k.weight"].scale_rows([3], 12)
@@ -17,7 +17,7 @@ VOCAB = 128
 
 
 class Tensor:
-    """rows x cols values, row after row; a vector has one row."""
+    """rows x cols values, one row after the other.  A vector has one row."""
 
     def __init__(self, rows, cols, values, is_vector=False):
         self.rows, self.cols, self.is_vector = rows, cols, is_vector
@@ -50,7 +50,7 @@ class Model:
                                            for _ in range(n)), True)
 
     def add_vocab(self):
-        """Tokens that no test looks at: bytes, and names for the rest."""
+        """Returns tokens that no test checks: bytes, and names for the rest."""
         names = [chr(33 + i) for i in range(94)] + [f"t{i}" for i in range(94, VOCAB)]
         self.keys += [("tokenizer.ggml.model", STRING, "gpt2"),
                       ("tokenizer.ggml.pre", STRING, "gpt-2"),
@@ -129,7 +129,7 @@ def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1):
 
 def gemma4(head_dim, head_dim_sliding, window=16, heads=4, n_embd=64, n_ff=96,
            keys_as_values=False, seed=1):
-    """Sliding, global, and one of each that reads the first two's keys and values.  With
+    """A sliding and a global layer, and one of each that uses their keys and values.  With
     keys_as_values, global layers have no values of their own."""
     m = Model("gemma4", seed)
     sliding = [True, False, True, False]

@@ -1,4 +1,4 @@
-"""A copy of a GGUF file with another chat template."""
+"""Copy a GGUF file and replace its chat template."""
 import struct
 
 STRING, ARRAY = 8, 9
@@ -39,7 +39,7 @@ def pack(text):
 
 
 def with_template(source, target, template):
-    """Copy source to target; template None: without any."""
+    """Copy source to target.  If template is None, remove the template."""
     with open(source, "rb") as f:
         r = Reader(f.read())
     head = r.take(8)

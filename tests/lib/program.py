@@ -1,4 +1,4 @@
-"""Starts ./memwall for tests written in Python: a home of its own, a time limit."""
+"""Run ./memwall in a home folder of its own, with a time limit."""
 import os
 import subprocess
 import tempfile
@@ -8,11 +8,11 @@ SRCDIR = os.environ.get("MW_SRCDIR") or os.path.abspath(os.path.join(HERE, "..",
 BUILDDIR = os.environ.get("MW_BUILDDIR") or SRCDIR
 MEMWALL = os.path.join(BUILDDIR, "memwall")
 MODELS = os.path.join(SRCDIR, "tests", "data", "models")
-TIMEOUT_S = 300  # only for what hangs; sanitizers are slow
+TIMEOUT_S = 300  # only for programs that hang; sanitizers are slow
 
 
 def budget(mib):
-    """A budget for --memory.  The program itself takes about 60 MiB more with sanitizers."""
+    """Returns a budget for --memory.  With sanitizers the program takes about 60 MiB more."""
     return f"{mib + (128 if 'MW_SANITIZED' in os.environ else 0)}M"
 
 
@@ -25,7 +25,7 @@ def environment(home, **more):
 
 
 def memwall(*args, config=None, stdin="", text=True, **more):
-    """Run to the end with pipes; config is the text of the settings file."""
+    """Run to the end with pipes.  config is the text of the configuration file."""
     with tempfile.TemporaryDirectory() as home:
         if config is not None:
             os.makedirs(os.path.join(home, ".config", "memwall"))

@@ -1,5 +1,5 @@
 """Small dense models with random weights, as GGUF files and as snapshots, and a plain forward
-pass in double precision that says what their logits are."""
+pass in double precision that computes their logits."""
 import json
 import math
 import os
@@ -29,7 +29,7 @@ def pack_value(v):
 
 
 def write_gguf(path, keys, tensors):
-    """keys: name to value; tensors: name to (shape, floats), the shape's row length last."""
+    """keys: name to value.  tensors: name to (shape, floats); a shape ends with the row length."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     for key, value in keys.items():
         head += pack_text(key) + pack_value(value)
@@ -46,8 +46,8 @@ def write_gguf(path, keys, tensors):
 
 
 def write_sparse_gguf(path, keys, tensors):
-    """tensors: name to (shape, ggml type); zeros that take no room on the disk, except that
-    frequencies are divided by 1."""
+    """tensors: name to (shape, ggml type).  All values are zeros that take no space on the disk,
+    except divisors of frequencies, which are 1."""
     block = {0: (1, 4), 1: (1, 2), 2: (32, 18), 42: (64, 18)}
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     for key, value in keys.items():
@@ -72,7 +72,7 @@ def write_sparse_gguf(path, keys, tensors):
 
 
 def gemma4(path, keys=None, more=None, n_embd=64, n_ff=32, n_expert=0, n_ff_expert=32, sliding=()):
-    """A Gemma 4 file of zeros with heads of 32; keys and more replace, None takes away."""
+    """Write a Gemma 4 file of zeros with heads of 32.  keys and more replace; None removes."""
     a, b, f32, q4 = "gemma4.", "blk.%d.", 0, 2
     n_layer = len(sliding) if sliding else 1
     k = {"general.architecture": "gemma4", a + "block_count": n_layer,
@@ -131,12 +131,12 @@ def to_f32(x):
 
 
 class Model:
-    """A llama, with the biases asked for.  Weights have the row order of a snapshot."""
+    """Make a llama with the requested biases.  Weights have the row order of a snapshot."""
     n_layer, n_embd, n_head, n_kv, dim, n_ff, n_vocab = 2, 32, 4, 2, 8, 48, 40
     eps, base = 1e-5, 10000.0
 
     def __init__(self, attn_bias="", ffn_bias=False, seed=1):
-        """attn_bias: the letters of q, k, v, o that have one."""
+        """attn_bias: letters of q, k, v, o that have a bias."""
         self.random = random.Random(seed)
         d, kv, ff = self.n_head * self.dim, self.n_kv * self.dim, self.n_ff
         self.outside = {"embed_tokens.weight": self.matrix(self.n_vocab, self.n_embd),
@@ -195,7 +195,7 @@ class Model:
         return folder
 
     def permuted(self, tensor, n_head):
-        """Rows of q or k as a converter orders them for llama: pairs become neighbours."""
+        """Returns rows of q or k in the order of llama's converter: pairs become neighbours."""
         shape, values = tensor
         width = shape[1] if len(shape) == 2 else 1
         half, out = self.dim // 2, []
@@ -248,7 +248,7 @@ class Model:
         return tensors
 
     def gguf(self, path, arch="llama", fuse=False, keys=None, more=None):
-        """keys and more are added or replace; None takes away."""
+        """keys and more are added or replaced; None removes."""
         tensors = {**self.gguf_tensors(arch, fuse), **(more or {})}
         keys = {**self.keys(arch), **(keys or {})}
         write_gguf(path, {k: v for k, v in keys.items() if v is not None},
@@ -289,7 +289,7 @@ class Model:
         return out
 
     def logits(self, ids):
-        """A row of logits after each id."""
+        """Returns a row of logits for each id."""
         cache, rows = [([], []) for _ in self.layers], []
         for pos, token in enumerate(ids):
             (_, n), table = self.outside["embed_tokens.weight"]

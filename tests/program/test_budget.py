@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The memory budget: what the plan counts, and what happens when it cannot be kept."""
+"""The memory budget: the items of the plan, and budgets that cannot be kept."""
 import fcntl
 import json
 import os
@@ -26,14 +26,14 @@ def plan(*args, **more):
 
 
 def libraries():
-    """Paths of the shared libraries that the loader takes, without running the program."""
+    """Returns the paths of the shared libraries that the loader finds, without a run."""
     out = subprocess.run([MEMWALL], env=dict(os.environ, LD_TRACE_LOADED_OBJECTS="1"),
                          capture_output=True, text=True, check=True).stdout
     return re.findall(r"(?:=> |^\s*)(/\S+) \(0x", out, re.M)
 
 
 def chat(*args, lines):
-    """What plain mode prints; it takes its lines from a pipe and prints to a terminal."""
+    """Returns the output of plain mode, which reads from a pipe and prints to a terminal."""
     parent, child = pty.openpty()
     with tempfile.TemporaryDirectory() as home:
         p = subprocess.Popen([MEMWALL, "-m", MODEL, "--plain", *args], stdin=subprocess.PIPE,
@@ -68,7 +68,7 @@ class FirstStart(unittest.TestCase):
 
 
 class TooLarge(unittest.TestCase):
-    def test_a_budget_that_the_machine_does_not_have_is_lowered_and_said(self):
+    def test_a_budget_above_the_memory_of_the_machine_is_lowered_and_reported(self):
         for args in (["run", "-m", MODEL, "-n", "1", "-q", "hello"], ["plan", MODEL]):
             with self.subTest(command=args[0]):
                 r = memwall(*args, "-b", "900T")
@@ -76,44 +76,44 @@ class TooLarge(unittest.TestCase):
                 self.assertRegex(r.stderr, r"^memwall: the budget is lowered from 900 TiB to "
                                            r"[0-9.]+ [MGT]iB: .+ is [0-9.]+ [MGT]iB.*\n$")
 
-    def test_the_configuration_is_lowered_too(self):
+    def test_a_budget_of_the_configuration_is_lowered_too(self):
         r = memwall("plan", MODEL, config="memory = 900T\n")
         self.assertEqual(0, r.returncode, r.stderr)
         self.assertIn("the budget is lowered from 900 TiB", r.stderr)
         self.assertNotIn("900 TiB", r.stdout)
 
-    def test_the_plan_of_a_lowered_budget_has_the_lower_one(self):
+    def test_the_plan_has_the_lowered_budget(self):
         self.assertLess(plan("-b", "900T")["budget_bytes"], 900 << 40)
 
-    def test_slash_memory_proposes_the_lower_one(self):
+    def test_slash_memory_proposes_the_lowered_budget(self):
         out = chat("-b", "300M", lines=["/memory 900T", "n", "/memory 200M", "n", "/quit"])
         self.assertRegex(out, r"\* the budget is lowered from 900 TiB to [0-9.]+ [MGT]iB: ")
         self.assertRegex(out, r"Change: memory [0-9.]+ [MGT]iB\r?\n")
         self.assertNotIn("Change: memory 900", out)
         self.assertIn("Change: memory 200 MiB", out)
 
-    def test_a_chat_says_it_when_it_begins(self):
+    def test_a_chat_reports_it_at_the_start(self):
         out = chat("-b", "900T", lines=["/quit"])
         self.assertIn("* the budget is lowered from 900 TiB to ", out)
 
 
 class Mapped(unittest.TestCase):
-    """Weights that are mapped are page cache: the budget does not cover them, and that is said."""
+    """Mapped weights are page cache.  The budget does not cover them, and a notice says this."""
     NOTICE = "page cache, which the budget does not cover"
 
-    def test_the_plan_says_so(self):
+    def test_the_plan_reports_it(self):
         for mode, covers in (("mmap", False), ("mmap:drop", False), ("direct", True)):
             with self.subTest(mode=mode):
                 r = memwall("plan", MODEL, "-b", "300M", "--io", mode)
                 self.assertEqual(not covers, self.NOTICE in r.stdout)
                 self.assertEqual(covers, plan("-b", "300M", "--io", mode)["covers_weights"])
 
-    def test_run_says_so_unless_it_is_quiet(self):
+    def test_run_reports_it_unless_it_is_quiet(self):
         args = ("run", "-m", MODEL, "-b", "300M", "-n", "1", "--io", "mmap", "hello")
         self.assertIn(self.NOTICE, memwall(*args).stderr)
         self.assertEqual("", memwall(*args, "-q").stderr)
 
-    def test_the_chat_says_so_at_the_start_and_before_a_change(self):
+    def test_the_chat_reports_it_at_the_start_and_before_a_change(self):
         self.assertIn(self.NOTICE, chat("-b", "300M", "--io", "mmap", lines=["/quit"]))
         out = chat("-b", "300M", lines=["/io mmap", "n", "/quit"])
         self.assertIn(self.NOTICE, " ".join(out.split()))
@@ -121,7 +121,7 @@ class Mapped(unittest.TestCase):
 
 @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers need /proc")
 class WithoutProc(unittest.TestCase):
-    """An empty /proc, in a name space of its own; only root can make one."""
+    """An empty /proc in a name space of its own, which only root can make."""
 
     def setUp(self):
         probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/proc"],
@@ -148,7 +148,7 @@ class WithoutProc(unittest.TestCase):
 
 
 class Header(unittest.TestCase):
-    """Tensors that the text model does not use still cost memory: the plan has it, or refuses."""
+    """Unused tensors still take memory.  The plan counts them or refuses."""
     N = 60000
 
     @classmethod
@@ -163,7 +163,7 @@ class Header(unittest.TestCase):
 
     @staticmethod
     def with_tensors(data, n):
-        """The file with n more tensors, of a vision tower, that share the bytes of none."""
+        """Add n tensors of a vision tower to the file.  Their bytes do not overlap."""
         numbers = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 
         def u32(at):
@@ -186,7 +186,7 @@ class Header(unittest.TestCase):
         for _ in range(n_key):
             at += 8 + u64(at)
             at = after_value(u32(at), at + 4)
-        end = 0  # of the data, counted from its start
+        end = 0  # of the data section
         for _ in range(n_tensor):
             at += 8 + u64(at)
             at += 4 + 8 * u32(at)
@@ -199,13 +199,13 @@ class Header(unittest.TestCase):
         head += bytes(-len(head) % 32)
         return head + data[start:].ljust(end, b"\0") + bytes(32 * n)
 
-    def test_the_plan_counts_it(self):
+    def test_the_plan_counts_them(self):
         fat, thin = (json.loads(memwall("plan", path, "--json", "-b", "300M").stdout)
                      for path in (self.path, MODEL))
         self.assertGreater(fat["rows"]["program"], thin["rows"]["program"] + self.N * 150)
 
     @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
-    def test_a_budget_without_room_for_it_is_refused_while_it_is_read(self):
+    def test_a_budget_that_does_not_fit_them_is_refused_while_the_file_is_read(self):
         small = plan("-b", "300M")["smallest_budget_bytes"]
         for command in (["run", "-n", "1", "-m", self.path, "hi"], ["plan", self.path]):
             r = memwall(*command, "-b", str(small))
@@ -223,7 +223,7 @@ class Header(unittest.TestCase):
     @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
     def test_the_peak_is_below_the_budget(self):
         small = plan("-b", "300M")["smallest_budget_bytes"]
-        # A small process in between: the peak of a child begins with that of its parent.
+        # Use a small process in between: the peak of a child starts with that of its parent.
         script = ("import os, resource, sys; "
                   "pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]); os.waitpid(pid, 0); "
                   "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
@@ -235,10 +235,10 @@ class Header(unittest.TestCase):
 
 
 class Screen(unittest.TestCase):
-    """A terminal of any size costs no more than the plan has for the screen."""
+    """A terminal of any size needs no more memory than the plan has for the screen."""
 
     def peak(self, first, then=None):
-        """Peak of resident memory of a chat on a terminal of this size, resized to the other."""
+        """Returns the peak of resident memory of a chat on a terminal whose size changes."""
         parent, child = pty.openpty()
         self.addCleanup(os.close, parent)
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", *first, 0, 0))
@@ -259,7 +259,7 @@ class Screen(unittest.TestCase):
             return int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1]) * 1024
 
     def until(self, fd, words):
-        """Read until words come; the dashboard draws often, so the number of reads is limited."""
+        """Read until words come.  The dashboard draws often, so the number of reads is limited."""
         out = b""
         for _ in range(400):
             out += os.read(fd, 65536)
@@ -272,7 +272,7 @@ class Screen(unittest.TestCase):
         self.assertLess(self.peak((1000, 1000)), 48 * MIB)
 
     @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
-    def test_so_is_one_that_grows(self):
+    def test_a_terminal_that_becomes_huge_is_drawn_in_part(self):
         self.assertLess(self.peak((24, 80), (1000, 1000)), 48 * MIB)
 
 

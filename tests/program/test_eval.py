@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memwall eval and memwall plan: ids in, logits and ids out; the table of memory."""
+"""memwall eval (logits and ids of token ids, perplexity) and memwall plan (the table of memory)."""
 import array
 import json
 import math
@@ -45,7 +45,7 @@ class Ids(unittest.TestCase):
             f.write(text)
         return self.path("ids")
 
-    def test_logits_and_greedy_ids_are_the_reference_s(self):
+    def test_logits_and_greedy_ids_are_those_of_the_reference(self):
         for name in NAMES:
             out = self.path("logits." + name)
             r = memwall("eval", "-m", model(name), "--ids", os.path.join(MODELS, name + ".ids"),
@@ -75,7 +75,7 @@ class Ids(unittest.TestCase):
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         self.assertEqual({"n_evaluated", "seconds"}, set(json.loads(r.stdout)))
 
-    def test_ids_may_be_separated_as_one_likes(self):
+    def test_ids_may_be_separated_in_any_way(self):
         ids = text_of("llama-tiny.ids").split()
         want = memwall("eval", model("llama-tiny"), "--greedy", "4", "--ids", "-",
                        stdin=" ".join(ids)).stdout
@@ -84,7 +84,7 @@ class Ids(unittest.TestCase):
             self.assertEqual(want, memwall("eval", model("llama-tiny"), "--greedy", "4",
                                            "--ids", self.ids_file(text)).stdout)
 
-    def test_what_is_no_id_is_named_with_its_place(self):
+    def test_a_word_that_is_not_an_id_is_named_with_its_place(self):
         for text, place in {"1 2 x3": "at byte 4", "1 2.5": "at byte 2", "-1": "at byte 0",
                             "5 999999": "at byte 2", "5 99999999999999999999": "at byte 2",
                             "0x10": "at byte 0", "1;2": "at byte 0", "": "no token ids",
@@ -103,7 +103,7 @@ class Ids(unittest.TestCase):
         self.assertEqual((1, ""), (r.returncode, r.stdout))
         self.assertIn("32", r.stderr)
 
-    def test_a_file_that_cannot_be_written_is_told(self):
+    def test_a_file_that_cannot_be_written_is_reported(self):
         with open("/dev/full", "wb") as full:
             for path, text in {f"/dev/fd/{full.fileno()}": "No space left",
                                "/nonexistent/x": "No such file"}.items():
@@ -137,7 +137,7 @@ class Text(unittest.TestCase):
         self.assertGreater(d["standard_error"], 0)
 
     def rows(self, ids):
-        """One row of logits for each id, from nothing before them."""
+        """Returns a row of logits for each id, in an empty context."""
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out")
             r = memwall("eval", model("gemma4-tiny-q4_0"), "--ids", "-", "--logits", out,
@@ -148,7 +148,7 @@ class Text(unittest.TestCase):
         vocab = len(flat) // len(ids)
         return [flat[i * vocab:(i + 1) * vocab] for i in range(len(ids))]
 
-    def test_it_is_the_mean_of_what_the_logits_say(self):
+    def test_it_is_the_mean_over_the_logits(self):
         text = "some words to be scored, one after the other, in more than a window or two"
         ids = memwall("tokenize", "-m", model("gemma4-tiny-q4_0"), "--ids", stdin=text)
         ids = [int(x) for x in ids.stdout.split()]
@@ -207,14 +207,14 @@ class Plan(unittest.TestCase):
                 self.assertEqual(d["sum_bytes"], sum(d["rows"].values()))
                 self.assertLessEqual(d["sum_bytes"], d["budget_bytes"])
 
-    def test_the_smallest_budget_it_names_fits_and_one_less_does_not(self):
+    def test_the_smallest_budget_fits_and_a_smaller_one_does_not(self):
         d = json.loads(memwall("plan", model("llama-tiny"), "-b", "1G", "--json").stdout)
         least = d["smallest_budget_bytes"]
         self.assertEqual(0, memwall("plan", model("llama-tiny"), "-b", str(least)).returncode)
         self.assertEqual(3, memwall("plan", model("llama-tiny"), "-b",
                                     str(least - 65536)).returncode)
 
-    def test_what_does_not_fit_is_still_shown(self):
+    def test_a_plan_that_does_not_fit_is_still_shown(self):
         r = memwall("plan", model("llama-tiny"), "-b", "1M", "--json")
         self.assertEqual(3, r.returncode)
         d = json.loads(r.stdout)
@@ -235,13 +235,13 @@ class Plan(unittest.TestCase):
         self.assertRegex(r.stdout, r"Answers ~[\d.e+]+ tok/s; .*  Prompts ~[\d.e+]+ tok/s\.")
 
     def test_a_percentage_is_of_the_machine(self):
-        # Small ones: a share that others use is lowered.
+        # Use small budgets: memory that other programs use would lower large ones.
         half, whole = (json.loads(memwall("plan", model("llama-tiny"), "-b", p,
                                           "--json").stdout)["budget_bytes"]
                        for p in ("10%", "20%"))
         self.assertAlmostEqual(0.5, half / whole, places=3)
 
-    def test_a_full_disk_is_told(self):
+    def test_a_full_disk_is_reported(self):
         with open("/dev/full", "wb") as full:
             r = memwall("plan", model("llama-tiny"), capture_output=False, stdout=full,
                         stderr=subprocess.PIPE)

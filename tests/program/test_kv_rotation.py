@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Quantised keys and values of models in which a few channels are much larger than others.
+"""Quantised keys and values if a few channels of a model are much larger than the others.
 
-Each model comes twice: as it is, and with channels of keys (or values) 12 times larger and the
-matching ones of queries (or of the output matrix) 12 times smaller, which is the same function.
-Quantised keys and values must then be about as accurate as in the first.
+Each model comes twice: unchanged, and with channels of keys (or values) 12 times larger and the
+matching ones of queries (or of the output matrix) 12 times smaller.  Both compute the same
+function.  Quantised keys and values must be about as accurate in the second as in the first.
 """
 import array
 import math
@@ -21,7 +21,7 @@ IDS = [5 + i * 37 % 120 for i in range(96)]
 
 
 def large_keys(m, heads, heads_kv, head_dim, layers):
-    """Two rotary pairs of each key head."""
+    """Enlarge two rotary pairs of each key head."""
     for i in range(layers):
         for h in range(heads_kv):
             rows = [h * head_dim + r for r in (2, 3, head_dim - 10, head_dim - 9)]
@@ -43,7 +43,7 @@ def large_values(m, heads, heads_kv, head_dim, layers):
 
 
 def large_norms(m, head_dim, head_dim_sliding):
-    """The same through the norms of keys and queries, which rotate in pairs of halves."""
+    """The same through the norms of keys and queries, whose heads rotate in pairs of halves."""
     for i, d in enumerate((head_dim_sliding, head_dim) * 2):
         channels = (3, 3 + d // 2)
         m.tensors[f"blk.{i}.attn_k_norm.weight"].scale_cols(channels, LARGE)
@@ -73,7 +73,7 @@ class LargeChannels(unittest.TestCase):
         return a
 
     def error(self, model, keys, values):
-        """Relative rms of the logits, and the exact ones."""
+        """Returns the relative rms error of the logits, and the exact logits."""
         exact = self.logits(model, "f32", "f32")
         other = self.logits(model, keys, values)
         mean = math.fsum(exact) / len(exact)

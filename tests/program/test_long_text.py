@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Texts, prompts and ids of any length: they take the memory of short ones."""
+"""Texts, prompts and ids of any length need only the memory of short ones."""
 import json
 import os
 import pty
@@ -17,10 +17,10 @@ MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 LLAMA = os.path.join(MODELS, "llama-tiny.gguf")
 MIB = 1 << 20
 LONG = 48 * MIB
-ROOM = 8 * MIB  # what a long text may take above a short one
+ROOM = 8 * MIB  # allowed difference between a long and a short text
 
-# A small process that starts memwall and writes its peak to a file.  The peak of a child begins
-# at that of its parent, and this program once held a large text.
+# A small process that starts memwall and writes its peak to a file.  The peak of a child starts
+# at that of its parent, and this program has held a large text.
 MEASURE = """
 import os, resource, sys
 status = os.spawnv(os.P_WAIT, sys.argv[2], sys.argv[2:])
@@ -46,12 +46,12 @@ class LongText(unittest.TestCase):
         return os.path.join(self.folder, "peak")
 
     def peak(self):
-        """Of resident memory of the last process that ran as self.measured, in bytes."""
+        """Returns the peak of resident bytes of the last process that self.measured ran."""
         with open(self.peak_path(), encoding="ascii") as f:
             return int(f.read())
 
     def file(self, name, text, size):
-        """text repeated up to size bytes."""
+        """Write text again and again, up to size bytes."""
         part = (text * (65536 // len(text) + 1))[:65536]
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as f:
@@ -60,13 +60,13 @@ class LongText(unittest.TestCase):
         return path
 
     def run_it(self, *args, stdin=os.devnull):
-        """Exit code, standard error, peak of resident memory."""
+        """Returns exit code, standard error and peak of resident memory."""
         with open(stdin, "rb") as f:
             r = subprocess.run([*self.measured, *args], env=environment(self.folder), stdin=f,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         return r.returncode, r.stderr, self.peak()
 
-    def test_a_prompt_that_cannot_fit_is_refused_before_it_is_held(self):
+    def test_a_prompt_that_cannot_fit_is_refused_before_it_is_in_memory(self):
         args = ("run", "-m", MODEL, "-n", "1", "-b", "200M", "--ctx", "256", "-q")
         code, said, short = self.run_it(*args, "hi")
         self.assertEqual((0, ""), (code, said))
@@ -83,7 +83,7 @@ class LongText(unittest.TestCase):
             self.assertEqual((1, "memwall: more than 256 tokens do not fit the context\n"),
                              (code, said))
 
-    def test_ids_beyond_the_context_are_not_held(self):
+    def test_ids_beyond_the_context_are_not_kept(self):
         args = ("eval", MODEL, "--greedy", "1", "-b", "200M", "--ctx", "32")
         code, said, short = self.run_it(*args, "--ids", self.file("ids", "5 ", 20))
         self.assertEqual((0, ""), (code, said))
@@ -93,7 +93,7 @@ class LongText(unittest.TestCase):
             self.assertIn(why, said)
             self.assertLess(peak - short, ROOM)
 
-    def test_ids_beyond_what_the_budget_holds_are_not_held(self):
+    def test_ids_beyond_the_budget_are_not_kept(self):
         path = self.file("ids", "5 ", LONG)
         code, said, peak = self.run_it("eval", MODEL, "--greedy", "1", "-b", budget(120), "--ids", path)
         self.assertEqual(1, code)
@@ -101,7 +101,7 @@ class LongText(unittest.TestCase):
         self.assertLess(peak, int(budget(120)[:-1]) * MIB)
 
     def test_a_text_is_evaluated_while_it_is_read(self):
-        # The recording is opened with the first window: no more of the text was read.
+        # The first window opens the recording.  No more of the text was read before.
         args = ("eval", MODEL, "-b", "200M", "--telemetry", "/nonexistent/x", "--text")
         _, said, short = self.run_it(*args, self.file("text", "some words ", 20000))
         self.assertIn("/nonexistent/x", said)
@@ -117,7 +117,7 @@ class LongText(unittest.TestCase):
         self.assertEqual((len(ids) + 1) // 128 * 128, d["n_evaluated"])  # and a begin token
 
     def chat(self, size, text="lorem ipsum " * 200):
-        """A saved chat of about so many bytes, the only one."""
+        """Make the only saved chat, of about this many bytes."""
         folder = os.path.join(self.folder, ".local", "share", "memwall", "chats")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "20260101-000000.jsonl")
@@ -130,15 +130,16 @@ class LongText(unittest.TestCase):
         return path
 
     def talk(self, *steps):
-        """Plain mode on a terminal: wait for a text, type a line, and so on to the end.  The
-        probe of the machine takes half of the budget, which must be less than a long text."""
+        """Run plain mode on a terminal: wait for a text, type a line, and so on.
+
+        The probe of the machine takes half of the budget, which must be less than a long text."""
         master, slave = pty.openpty()
         p = subprocess.Popen([*self.measured, "-m", MODEL, "-b", budget(64), "--ctx", "256",
                               "-n", "2", "--temp", "0", "--plain", "--continue"],
                              stdin=slave, stdout=slave, stderr=slave,
                              env=environment(self.folder), start_new_session=True)
         os.close(slave)
-        # The measuring process and memwall, which holds the terminal.
+        # The measuring process, and memwall, which has the terminal.
         limit = threading.Timer(TIMEOUT_S, os.killpg, (p.pid, signal.SIGKILL))
         limit.start()
         said = ""
@@ -192,7 +193,7 @@ class LongText(unittest.TestCase):
         self.assertLess(n - LONG, 100)
         self.assertGreaterEqual(n, LONG)
 
-    def test_messages_that_waited_and_cannot_fit_are_not_read(self):
+    def test_queued_messages_that_cannot_fit_are_not_read(self):
         self.chat(6000, "hi")
         _, _, short = self.talk((self.READY, "/quit"))
         path = self.chat(1, "hi")
@@ -207,7 +208,7 @@ class LongText(unittest.TestCase):
             self.assertIn('{"unqueued":24}\n', f.readlines()[-3:])
 
     def many(self, n):
-        """A saved chat of n messages as short as they get."""
+        """Make a saved chat of n very short messages."""
         folder = os.path.join(self.folder, ".local", "share", "memwall", "chats")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "20260101-000000.jsonl")

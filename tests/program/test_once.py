@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memwall --once: the dashboard as text, and its figures with --json, before anything is said."""
+"""memwall --once prints the dashboard of an idle chat as text, or its figures with --json."""
 import json
 import os
 import sys
@@ -19,7 +19,7 @@ class Once(unittest.TestCase):
         for words in ("of  256 MiB", "p program", "tokens       0 of 4,096", "head"):
             self.assertIn(words, r.stdout)
 
-    def test_the_same_without_the_name_of_the_command(self):
+    def test_the_name_of_the_command_is_optional(self):
         r = memwall("--once", "-m", MODEL, "-b", "256M")
         self.assertEqual(0, r.returncode)
         self.assertIn("of  256 MiB", r.stdout)
@@ -37,12 +37,12 @@ class Once(unittest.TestCase):
             self.assertGreater(figures["mem"]["plan_kv_global"], 0)
             self.assertGreater(figures["os"]["rss"], 0)
 
-    def test_what_does_not_fit_is_refused_as_ever(self):
+    def test_a_model_that_does_not_fit_is_refused(self):
         r = memwall("chat", "--once", "-m", MODEL, "-b", "1M")
         self.assertEqual((3, ""), (r.returncode, r.stdout))
         self.assertIn("pinned", r.stderr)
 
-    def test_settings_cannot_ask_for_it(self):
+    def test_the_configuration_cannot_set_it(self):
         r = memwall("run", "-m", MODEL, "hello", config="once = yes\n")
         self.assertEqual(1, r.returncode)
         self.assertIn("once", r.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that the program writes: nothing is overwritten unasked, the model never."""
+"""Files that the program writes: it replaces files only on request, and the model never."""
 import json
 import os
 import pty
@@ -103,7 +103,7 @@ class Options(Folder):
                 self.refused(write(self.folder.name, *more), "a folder")
                 self.refused(write("/dev/zero", *more), "a device")
 
-    def test_the_null_device_and_open_descriptors_are_files_too(self):
+    def test_the_null_device_and_open_descriptors_can_be_written_to(self):
         self.assertEqual(0, self.telemetry("/dev/null").returncode)
         r = self.telemetry("/dev/stdout")
         self.assertEqual(0, r.returncode, r.stderr)
@@ -131,7 +131,7 @@ class Settings(Folder):
                 yield name, r
                 os.remove(os.path.join(home, folder, "memwall", name))
 
-    def test_a_fifo_in_their_place_is_not_waited_for(self):
+    def test_a_fifo_in_their_place_does_not_block(self):
         for name, r in self.run_at_home("run", "-m", self.model, "-n", "1", "-q", "hi"):
             if name == "config":
                 self.refused(r, "not a regular file")
@@ -140,7 +140,7 @@ class Settings(Folder):
 
 
 class Chat(Folder):
-    """Commands of a chat in plain mode, which needs a terminal to print to."""
+    """Commands of a chat in plain mode, which prints to a terminal."""
 
     def chat(self, *lines, more=()):
         main, side = pty.openpty()

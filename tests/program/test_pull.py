@@ -113,7 +113,7 @@ class Token(Case):
         return {headers.get("Authorization") for name, _, headers in self.hub.requests
                 if name == server}
 
-    def test_it_is_sent_to_the_hub_and_not_to_where_that_leads(self):
+    def test_it_is_sent_to_the_hub_and_not_to_its_redirections(self):
         self.repo.private = True
         self.fetched(self.data, "org/name", "--yes", env={"HF_TOKEN": "hf_good"})
         self.assertEqual({"Bearer hf_good"}, self.tokens("hub"))
@@ -127,7 +127,7 @@ class Token(Case):
             f.write("hf_good\n")
         self.fetched(self.data, "org/name", "--yes")
 
-    def test_one_that_would_be_another_header_is_refused(self):
+    def test_a_token_with_a_newline_is_refused(self):
         self.refused(self.pull("org/name", env={"HF_TOKEN": "a\r\nX-Evil: 1"}), "HF_TOKEN")
         self.assertEqual([], self.hub.requests)
 
@@ -177,7 +177,7 @@ class Choice(Case):
             self.fetched(self.q4, "org/name:" + choice)
         self.fetched(self.bf, self.hub.url + "/org/name:bf16")
 
-    def test_an_unknown_type_lists_those_there_are(self):
+    def test_an_unknown_type_lists_the_available_ones(self):
         self.refused(self.pull("org/name:Q5_K_M"), '"Q5_K_M"', "BF16", code=2)
 
     def test_two_files_of_a_type_need_a_file(self):
@@ -187,11 +187,11 @@ class Choice(Case):
     def test_yes_takes_the_largest_that_fits(self):
         self.fetched(self.q4, "org/name", "--yes")
 
-    def test_one_that_does_not_fit_is_not_fetched_unasked(self):
+    def test_a_model_that_does_not_fit_is_fetched_only_on_request(self):
         self.refused(self.pull("org/name:Q4_0", "--memory", "20M"), "too large", "--yes", code=3)
         self.fetched(self.q4, "org/name:Q4_0", "--memory", "20M", "--yes")
 
-    def test_a_file_that_is_no_model_is_not_fetched_unasked(self):
+    def test_a_file_that_is_not_a_model_is_fetched_only_on_request(self):
         self.hub.add("org/noise", {"a-Q4_0.gguf": noise(300000)})
         self.refused(self.pull("org/noise"), "is not a GGUF file", "--yes")
 

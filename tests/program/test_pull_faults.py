@@ -95,7 +95,7 @@ class Interrupted(OneFile):
         code, err = self.interrupt(signal.SIGTERM)
         self.assertEqual(143, code, err)
 
-    def test_what_another_program_fetched_is_continued(self):
+    def test_a_download_of_another_program_is_continued(self):
         os.makedirs(os.path.dirname(self.incomplete))
         have = RANGE + 4321
         with open(self.incomplete, "wb") as f:

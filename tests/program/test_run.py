@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memwall run: what goes where, how it stops, what it says when something is wrong."""
+"""memwall run: its outputs, how it stops, and its error messages."""
 import json
 import os
 import pty
@@ -19,12 +19,12 @@ GREEDY = ("-m", MODEL, "--temp", "0", "-n", "24")
 
 
 def start(*args, **more):
-    """Not waited for; its home is the folder that the caller keeps."""
+    """Start the program without waiting for it.  The caller keeps its home folder."""
     return subprocess.Popen([MEMWALL, *args], stdin=subprocess.DEVNULL, bufsize=0, **more)
 
 
 class Template(unittest.TestCase):
-    """What is said about the chat template that a model carries."""
+    """Notices about the chat template of a model."""
 
     def run_with(self, template, *args):
         with tempfile.TemporaryDirectory() as folder:
@@ -34,11 +34,11 @@ class Template(unittest.TestCase):
         self.assertEqual(0, r.returncode, r.stderr)
         return r
 
-    def test_one_that_works_is_not_mentioned(self):
+    def test_a_template_that_works_is_not_mentioned(self):
         self.assertEqual("", self.run_with("{{ bos_token }}{{ messages[0].content }}").stderr)
-        self.assertEqual("", self.run_with(None).stderr)  # known by its control tokens
+        self.assertEqual("", self.run_with(None).stderr)  # recognised by its control tokens
 
-    def test_one_that_cannot_be_used_is_named_once_with_what_replaces_it(self):
+    def test_a_template_that_cannot_be_used_is_named_once_with_its_replacement(self):
         r = self.run_with("{{ '<|turn>' }}\n{% for %}")
         self.assertEqual(1, r.stderr.count("\n"), r.stderr)
         for word in ("cannot be used", "line 2", "gemma4"):
@@ -80,12 +80,12 @@ class Output(unittest.TestCase):
         a, b = (json.loads(r.stdout.splitlines()[-1]) for r in (both, joined))
         self.assertEqual((a["text"], a["n_prompt"]), (b["text"], b["n_prompt"]))
 
-    def test_without_a_prompt_it_says_so(self):
+    def test_a_missing_prompt_is_reported(self):
         r = memwall("run", *GREEDY)
         self.assertEqual((2, ""), (r.returncode, r.stdout))
         self.assertIn("no prompt", r.stderr)
 
-    def test_json_is_one_object_a_line_and_the_last_has_all(self):
+    def test_json_is_one_object_per_line_and_the_last_has_everything(self):
         r = memwall("run", *GREEDY, "hello", "--json")
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         lines = [json.loads(line) for line in r.stdout.splitlines()]
@@ -158,7 +158,7 @@ class Output(unittest.TestCase):
 
 
 class Io(unittest.TestCase):
-    """How weights are read, and why, is the same wherever it is shown."""
+    """The way in which weights are read, and the reason, are the same in every output."""
 
     def setUp(self):
         self.home = tempfile.TemporaryDirectory()
@@ -173,7 +173,7 @@ class Io(unittest.TestCase):
         return r
 
     def write_limits(self, *rates):
-        """The line that a plan keeps, with these rates of disk, direct and buffered reads."""
+        """Write the line of cached limits, with these rates of disk, direct and buffered reads."""
         self.at_home("plan")
         with open(self.limits) as f:
             line = f.readline().split()
@@ -235,7 +235,7 @@ class Io(unittest.TestCase):
 
 
 class Terminal(unittest.TestCase):
-    """Standard output and standard error on a pseudo-terminal."""
+    """Run with standard output and standard error on a pseudo-terminal."""
 
     def on_terminal(self, *args, also_stderr=True):
         main, side = pty.openpty()
@@ -256,7 +256,7 @@ class Terminal(unittest.TestCase):
         return p.returncode, shown
 
     def test_no_control_character_of_the_model_gets_through(self):
-        # A model of random weights writes them sooner or later.
+        # A model with random weights writes them sooner or later.
         code, shown = self.on_terminal("run", "-m", MODEL, "--temp", "5", "--seed", "7", "-n",
                                        "300", "-q", "hello")
         self.assertEqual(0, code)
@@ -264,11 +264,11 @@ class Terminal(unittest.TestCase):
             self.assertTrue(byte >= 0x20 and byte != 0x7f or byte in b"\r\n", hex(byte))
         self.assertNotRegex(shown.decode("utf-8"), "[\u0080-\u009f]")
 
-    def test_the_line_of_progress_is_taken_away(self):
+    def test_the_line_of_progress_is_removed(self):
         code, shown = self.on_terminal("run", *GREEDY, "hello")
         self.assertEqual(0, code)
         self.assertIn(b"loading", shown)
-        # What remains of each line of the terminal is what follows its last return.
+        # Text after the last carriage return of a line remains on the terminal.
         rest = [line.split(b"\r")[-1] for line in shown.replace(b"\r\n", b"\n").split(b"\n")]
         self.assertNotIn(b"loading", b"\n".join(rest))
         self.assertNotIn(b"\x1b", shown)
@@ -280,7 +280,7 @@ class Terminal(unittest.TestCase):
 
 
 class Stopping(unittest.TestCase):
-    # A model that goes on for ever, so that it is certainly stopped in the middle.
+    # A model that never ends its answer, so that it is stopped in the middle.
     LONG = ("run", "-m", os.path.join(MODELS, "llama-tiny.gguf"), "--temp", "0.5", "--seed",
             "1", "--ctx", "64k", "hello")
 
@@ -293,14 +293,14 @@ class Stopping(unittest.TestCase):
             out, err = p.communicate(timeout=TIMEOUT_S)
         return p.returncode, first + out, err
 
-    def test_ctrl_c_stops_and_keeps_what_was_said(self):
+    def test_ctrl_c_stops_and_keeps_the_text(self):
         code, out, err = self.stop_with(signal.SIGINT)
         self.assertEqual((130, b""), (code, err))
         self.assertTrue(out.endswith(b"\n"))
         self.assertGreater(len(out), 1)
         out.decode("utf-8")
 
-    def test_an_orderly_end_on_term(self):
+    def test_sigterm_stops_and_keeps_the_text(self):
         code, out, err = self.stop_with(signal.SIGTERM)
         self.assertEqual((143, b""), (code, err))
 
@@ -315,7 +315,7 @@ class Stopping(unittest.TestCase):
             self.assertEqual(1, p.wait(TIMEOUT_S))
         self.assertEqual(b"", err)
 
-    def test_a_full_disk_is_told(self):
+    def test_a_full_disk_is_reported(self):
         with open("/dev/full", "wb") as full:
             r = memwall("run", *GREEDY, "hello", capture_output=False, stdout=full,
                         stderr=subprocess.PIPE)
@@ -330,11 +330,11 @@ class Wrong(unittest.TestCase):
             self.assertIn(text, r.stderr)
         self.assertEqual(1, r.stderr.count("memwall: "), r.stderr)
 
-    def test_a_model_that_is_not_there(self):
+    def test_a_missing_model_is_reported(self):
         self.one_line(memwall("run", "-m", "/nonexistent/x.gguf", "hi"), 1,
                       "/nonexistent/x.gguf", "No such file")
 
-    def test_a_file_that_is_no_model(self):
+    def test_a_file_that_is_not_a_model_is_refused(self):
         self.one_line(memwall("run", "-m", os.path.join(MODELS, "llama-tiny.ids"), "hi"), 1,
                       "llama-tiny.ids")
 
@@ -347,17 +347,17 @@ class Wrong(unittest.TestCase):
     def test_a_prompt_longer_than_the_context(self):
         self.one_line(memwall("run", "-m", MODEL, "--ctx", "64", "word " * 400), 1, "64")
 
-    def test_kernels_that_are_not_there(self):
+    def test_unavailable_kernels_are_refused(self):
         r = memwall("run", "-m", MODEL, "--isa", "abacus", "hi")
         self.assertEqual(2, r.returncode)
         self.assertIn('--isa: kernel set "abacus" is not available', r.stderr)
 
-    def test_a_recording_that_cannot_be_written(self):
+    def test_a_recording_that_cannot_be_written_is_an_error(self):
         r = memwall("run", *GREEDY, "--telemetry", "/nonexistent/t", "hi")
         self.assertEqual(1, r.returncode)
         self.assertIn("/nonexistent/t", r.stderr)
 
-    def test_a_context_that_becomes_full(self):
+    def test_a_full_context_ends_the_answer(self):
         r = memwall("run", "-m", MODEL, "--temp", "0", "--ctx", "40", "hello")
         self.assertEqual(1, r.returncode)
         self.assertIn("the context of 40 tokens is full", r.stderr)
@@ -365,7 +365,7 @@ class Wrong(unittest.TestCase):
 
 
 class Products(unittest.TestCase):
-    """Who multiplies the matrices of prompts is measured once and kept."""
+    """The choice between kernels and OpenBLAS for prompts is measured once and cached."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -380,15 +380,14 @@ class Products(unittest.TestCase):
         return next(x for x in r.stdout.splitlines() if x.startswith("products"))
 
     def keep(self, build, kernels, blas):
-        """Change the kept line; its fields begin with the build, the rates are the sixth and
-        seventh."""
+        """Change the cached line.  Field 1 is the build; fields 6 and 7 are the rates."""
         with open(self.kept, encoding="utf-8") as f:
             words = f.readline().split(" ")
         words[0], words[5], words[6] = build or words[0], kernels, blas
         with open(self.kept, "w", encoding="utf-8") as f:
             f.write(" ".join(words))
 
-    def test_kept_rates_decide_and_those_of_another_build_do_not(self):
+    def test_cached_rates_decide_and_those_of_another_build_do_not(self):
         self.products()
         with open(self.kept, encoding="utf-8") as f:
             line = f.read()

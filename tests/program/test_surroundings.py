@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A process that is started badly: closed descriptors, low limits, refused system calls,
-no /proc, broken settings.  It works, or it ends with a message; never with a signal."""
+"""A bad environment: closed descriptors, low limits, refused system calls, no /proc, broken
+settings.  The program works or ends with a message, and never with a signal."""
 import errno
 import os
 import resource
@@ -43,7 +43,7 @@ def limit(which, soft):
 
 class Surroundings(unittest.TestCase):
     def ends_well(self, r, says=""):
-        """Works, or fails with a message."""
+        """Assert that the program works or fails with a message."""
         self.assertIn(r.returncode, (0, 1), r)
         if r.returncode == 1:
             self.assertRegex(r.stderr, "^memwall: .*" + says)
@@ -58,12 +58,12 @@ class Descriptors(Surroundings):
         r = start(*RUN, preexec_fn=closing(0))
         self.assertEqual((0, self.answer, ""), (r.returncode, r.stdout, r.stderr))
 
-    def test_closed_input_is_no_prompt(self):
+    def test_closed_input_is_not_a_prompt(self):
         r = start(*RUN[:-1], preexec_fn=closing(0))
         self.assertEqual((2, ""), (r.returncode, r.stdout))
         self.assertIn("no prompt", r.stderr)
 
-    def test_closed_input_holds_no_ids(self):
+    def test_closed_input_has_no_ids(self):
         r = start(*IDS, preexec_fn=closing(0))
         self.assertEqual((1, ""), (r.returncode, r.stdout))
         self.assertEqual("memwall: standard input: contains no token ids\n", r.stderr)
@@ -127,7 +127,7 @@ class Limits(Surroundings):
 @unittest.skipUnless(NUMBERS, "numbers of system calls are known for x86-64 only")
 @unittest.skipIf(SANITIZED, "a sanitizer has system calls of its own")
 class Refused(Surroundings):
-    def test_each_refused_call_is_done_without_or_named(self):
+    def test_each_refused_call_is_replaced_or_named(self):
         for name, number in NUMBERS.items():
             if name == "pread64":  # the loader needs it
                 continue
@@ -138,12 +138,12 @@ class Refused(Surroundings):
                     if r.returncode == 0:
                         self.assertEqual(self.answer, r.stdout)
 
-    def test_what_cannot_be_waited_for_is_said(self):
+    def test_a_failed_poll_is_reported(self):
         r = start(*RUN, preexec_fn=deny([NUMBERS["poll"], NUMBERS["ppoll"]], errno.EPERM))
         self.assertEqual(1, r.returncode)
         self.assertIn("cannot wait for the answer: Operation not permitted", r.stderr)
 
-    def test_without_threads_the_message_is_ours(self):
+    def test_without_threads_memwall_prints_its_own_message(self):
         r = start(*RUN, preexec_fn=deny([NUMBERS["clone3"]], errno.EPERM))
         self.assertEqual((1, ""), (r.returncode, r.stdout))
         self.assertEqual("memwall: cannot start the engine's thread: Operation not permitted\n",

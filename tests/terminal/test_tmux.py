@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""memwall inside tmux, as people run it: begin, chat, a smaller window, help, quit."""
+"""memwall inside tmux: start, chat, a smaller window, help, quit."""
 import os
 import shutil
 import subprocess
@@ -38,7 +38,7 @@ class Tmux(unittest.TestCase):
         return self.tmux("capture-pane", "-p")
 
     def sees(self, *words):
-        """Looks again until all the words are there: tmux tells nobody when they are."""
+        """Look again until all words are there, because tmux sends no event."""
         end = time.monotonic() + TIMEOUT_S
         while not all(word in (shown := self.screen()) for word in words):
             if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""Functions with external linkage that nothing but tests calls.
+"""Find functions with external linkage that only tests call.
 
 A function is declared in a header of engine, ui or src.  It is used if its name appears in the
 program outside its declaration and its definition: in a .c file, or in an inline function or a
@@ -7,7 +7,7 @@ engine/memwall.h.
 """
 import re
 
-# name: why only tests call it.  A name that is used or gone must be removed from the list.
+# name: the reason.  A name that is used or gone must be removed from the list.
 ONLY_TESTS_CALL = {
     "canvas_peek": "reads back a cell that was drawn; nothing else can",
     "jinja_data_used": "shows that a template stays within its memory",
@@ -24,7 +24,7 @@ PROTOTYPE = re.compile(r"^(?!typedef\b|static\b|#|\s)[A-Za-z_][\w \t*]*[ \t*](\w
 
 
 def declared(headers):
-    """{name: header} of the functions that the headers (path: code) declare."""
+    """Returns {name: header} of the functions that the headers (path: code) declare."""
     names = {}
     for path, code in headers.items():
         for m in PROTOTYPE.finditer(code):
@@ -33,7 +33,7 @@ def declared(headers):
 
 
 def unused(headers, sources):
-    """[(name, header)] of declared functions that no code of headers and sources uses."""
+    """Returns [(name, header)] of declared functions that neither headers nor sources use."""
     names = declared(headers)
     count = dict.fromkeys(names, 0)
     for code in sources.values():

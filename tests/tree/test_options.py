@@ -11,7 +11,7 @@ from program import MEMWALL, SRCDIR, memwall  # noqa: E402
 
 
 def table():
-    """(command, option, letter, argument, group, help) of every option of every command."""
+    """Yields (command, option, letter, argument, group, help) of every option of every command."""
     lines = memwall("completions", "list").stdout.splitlines()
     return [line.split("\t") for line in lines]
 
@@ -39,7 +39,7 @@ class Help(unittest.TestCase):
             self.assertRegex(r.stdout, rf"(?m)^  {command} ")
         self.assertLessEqual(max(map(len, r.stdout.splitlines())), 80)
 
-    def test_help_is_shown_even_when_the_rest_is_wrong(self):
+    def test_help_is_shown_even_if_other_arguments_are_wrong(self):
         self.assertEqual(0, memwall("run", "--help", "--memory").returncode)
         self.assertEqual(0, memwall("run", "--help", config="nonsense").returncode)
 
@@ -102,7 +102,7 @@ class Usage(unittest.TestCase):
         self.wrong(["eval", "x.gguf", "--ids", "a", "--text", "b"], "--text")
         self.wrong([], "--model")
 
-    def test_a_hostile_argument_is_shown_harmless(self):
+    def test_a_hostile_argument_is_cleaned_for_display(self):
         self.wrong(["run", "-m", "x", "--kv", "\x1b]0;title\x07"], "--kv")
         self.wrong(["\x1b[2J"], "neither")
 
@@ -130,7 +130,7 @@ class Config(unittest.TestCase):
             self.assertIn(want, r.stderr)
             self.assertIn("memwall/config", r.stderr)
 
-    def test_the_command_line_stands_above_the_file(self):
+    def test_the_command_line_overrides_the_file(self):
         file = 'model = /nonexistent/file.gguf\nmemory = "2G"\nquiet = off\n'
         self.assertIn("/nonexistent/file.gguf", memwall("run", "hi", config=file).stderr)
         self.assertIn("/nonexistent/line.gguf",
@@ -203,7 +203,7 @@ class Tables(unittest.TestCase):
             name = name.replace("\\\\", "\\")
             self.assertIn(f'.B "{name}"\n{text}\n', page, name)
 
-    def test_every_option_is_of_some_command_and_explained(self):
+    def test_every_option_belongs_to_a_command_and_has_help(self):
         for row in table():
             self.assertEqual(6, len(row), row)
             self.assertRegex(row[1], r"^--[a-z0-9-]+$")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files that a package needs: one version everywhere, and what a desktop reads is valid."""
+"""The files that a package needs: one version everywhere, and valid files for desktops."""
 import configparser
 import os
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tree itself: who may include whom, what the engine must not call, marks left behind."""
+"""Rules for the tree: includes, calls that the engine must not make, file lists, plain English."""
 import os
 import re
 import unittest
@@ -9,7 +9,7 @@ import words
 
 SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(os.path.dirname(__file__), "..", "..")
 
-# A room may include rooms of a lower rank; among equals the arrows must not form a ring.
+# A room may include rooms of a lower rank; among equals there must be no cycle.
 RANK = {
     "engine": {
         "base": 0,
@@ -32,17 +32,17 @@ RANK = {
 FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": None}
 MAX_LINES = 900
 
-# What only src/ and ui/ may do: print, end the process, read the environment, take signals,
-# know of the terminal.
+# Only src/ and ui/ may print, end the process, read the environment, take signals and use the
+# terminal.
 FORBIDDEN = re.compile(
     r"\b(printf|puts|putchar|perror|vprintf|exit|_exit|_Exit|quick_exit|abort|getenv|"
     r"secure_getenv|setenv|signal|sigaction|setlocale|system|popen)\s*\(|"
     r"\b(stdout|stderr|environ)\b|#\s*include\s*<(curses|ncurses|term|readline)")
-# Pure arithmetic: neither memory nor files.
+# The plan is arithmetic: it uses neither memory nor files.
 IMPURE = re.compile(r"\b(malloc|calloc|realloc|free|mmap|open|read|pread|fopen|time|"
                     r"clock_gettime)\s*\(")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|WIP)\b")
-# Folders of whoever built it last have no place in the tree.
+# Folders of one machine do not belong in the tree.
 FOREIGN_PATH = re.compile(r"(?<![\w.$)}/-])/(work|home|Users|workspace)/\w")
 
 
@@ -61,15 +61,15 @@ def files(*folders, ext=(".c", ".h")):
 
 
 def prose(top):
-    """Files that people read: one file, or those of a folder; a missing one is an error."""
+    """Returns the files that people read: one file, or those of a folder.  It must exist."""
     path = os.path.join(SRCDIR, top)
     if os.path.isdir(path):
-        return list(files(top, ext=(".c", ".h", ".md", ".1", ".5")))
+        return list(files(top, ext=words.TYPES))
     return [top]
 
 
 def code_only(text):
-    """Comments and the contents of strings away; the lines stay where they are."""
+    """Remove comments and the contents of strings.  Lines keep their numbers."""
     def blank(m):
         s = m.group(0)
         return '""' if s[0] == '"' else "''" if s[0] == "'" else "\n" * s.count("\n")
@@ -82,7 +82,7 @@ def includes(path):
 
 
 def reachable(start, arrows):
-    """Everything that the arrows lead to from start, with start if a ring comes back."""
+    """Returns everything that start leads to; start itself only if it is in a cycle."""
     seen, todo = set(), list(arrows.get(start, ()))
     while todo:
         at = todo.pop()
@@ -98,7 +98,7 @@ class Tree(unittest.TestCase):
     def none(self, complaints):
         self.assertEqual([], complaints, "\n" + "\n".join(complaints))
 
-    def test_src_and_ui_include_only_the_face_of_the_engine_and_its_base(self):
+    def test_src_and_ui_include_only_memwall_h_and_base_of_the_engine(self):
         self.none([f"{f}: {i}" for f in files("src", "ui") for i in includes(f)
                    if i.startswith("engine/") and i != "engine/memwall.h"
                    and not i.startswith("engine/base/")])
@@ -140,8 +140,8 @@ class Tree(unittest.TestCase):
                     bad.append(f"rooms in a ring: {start}, {sorted(ring)}")
         self.none(bad)
 
-    def test_modules_of_ui_do_not_include_each_other_in_a_ring(self):
-        """A module is NAME.c, NAME.h and NAME_internal.h: rings through any of them count."""
+    def test_modules_of_ui_have_no_include_cycles(self):
+        """A module is NAME.c, NAME.h and NAME_internal.h.  A cycle through any of them counts."""
         def module(path):
             return re.sub(r"(_internal)?\.[ch]$", "", path)
 
@@ -175,12 +175,12 @@ class Tree(unittest.TestCase):
                     bad.append(f"{f}:{n}: {line.strip()}")
         self.none(bad)
 
-    def test_no_file_is_longer_than_two_ideas(self):
+    def test_no_file_is_too_long(self):
         self.none([f"{f}: {n} lines" for f in files("engine", "src", "ui", "tests",
                                                      ext=(".c", ".h", ".py", ".sh"))
                    if (n := read(f).count("\n")) > MAX_LINES])
 
-    def test_no_unfinished_marks(self):
+    def test_there_are_no_marks_of_unfinished_work(self):
         bad = []
         for f in files("engine", "src", "ui", "share", "man",
                        ext=(".c", ".h", ".mk", ".1", ".5", ".py", ".sh")):
@@ -189,7 +189,7 @@ class Tree(unittest.TestCase):
                     bad.append(f"{f}:{n}: {line.strip()}")
         self.none(bad)
 
-    def test_no_path_of_one_machine(self):
+    def test_there_are_no_paths_of_one_machine(self):
         bad = []
         tops = [f for f in ("README.md", "configure.ac", "Makefile.am", "bootstrap", ".ci/run")
                 if os.path.exists(os.path.join(SRCDIR, f))]
@@ -229,7 +229,7 @@ class Tree(unittest.TestCase):
                     bad.append(f"{f}: {found[0]}")
         self.none(bad)
 
-    def test_no_fast_math(self):
+    def test_fast_math_is_not_used(self):
         self.none([f for f in ["Makefile.am", "configure.ac"] +
                    list(files("engine", "src", "ui", "tests", ext=(".mk",)))
                    if re.search(r"^[^#\n]*-f(fast-math|associative-math)", read(f), re.M)])

@@ -5,18 +5,23 @@ passes where one should do.  The table keeps the worst of these idioms from comi
 cannot check good English, only known bad phrases, so every pattern must be precise enough
 that a match is always wrong.
 """
+import ast
+import io
 import re
+import tokenize
 
-# Everything below these folders is checked.  A README file below them is, too.
-TOPS = ["README.md", "engine", "man", "src", "tests", "ui"]
+# These files, and these folders with all that is below them.
+TOPS = ["README.md", "Makefile.am", "configure.ac", "bootstrap", "engine", "man", "share", "src",
+        "tests", "ui"]
+TYPES = (".c", ".h", ".md", ".1", ".5", ".py", ".sh", ".mk")
 
 COMMENT, STRING, PAGE = "comment", "string", "page"
 ALL = (COMMENT, STRING, PAGE)
 PROSE = (COMMENT, PAGE)
 
-# (pattern, what to write instead, where it is checked, a text it must find).  A space in a
-# pattern also matches a line break.  Upper and lower case are the same
-# except inside (?-i:...).
+# (pattern, a hint, where it is checked, a text it must find).  A space in a pattern also matches
+# a line break.  Upper and lower case are the same except inside (?-i:...).  A name of a test is
+# checked like a comment.
 WORDS = [
     # a clause used as a noun
     (r"^(?-i:What|Who|Which|Whose)\b[^?]*$", 'start with the subject: "Blocks that are ...", '
@@ -70,13 +75,19 @@ RULES = [(re.compile(pattern, re.I), instead, where) for pattern, instead, where
 SPAN = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*'
                   r"|'(?:\\.|[^'\\\n])*'|/\*.*?\*/|//[^\n]*", re.S)
 FENCE = re.compile(r"^```.*?^```|^\.EX$.*?^\.EE$", re.S | re.M)
+HASHES = re.compile(r"^[ \t]*#(?!!).*(?:\n[ \t]*#.*)*", re.M)
+TEST = re.compile(r"^static void (\w+)\(void \*\*state\)$|^ *def test_(\w+)\(", re.M)
 
 
-def spans(path, text):
-    """(where, offset, text) of everything in a file that a person reads."""
-    if not path.endswith((".c", ".h")):
-        yield PAGE, 0, FENCE.sub(lambda m: re.sub(r"\S", " ", m.group(0)), text)
-        return
+def names(text):
+    """The names of tests as sentences."""
+    for m in TEST.finditer(text):
+        at = 1 if m.group(1) else 2
+        sentence = m.group(at).replace("_", " ")
+        yield COMMENT, m.start(at), sentence[0].upper() + sentence[1:]
+
+
+def c_spans(text):
     for m in SPAN.finditer(text):
         begin = text.rfind("\n", 0, m.start()) + 1
         is_include = text[begin:m.start()].lstrip().startswith("#")
@@ -86,11 +97,41 @@ def spans(path, text):
             yield STRING, m.start(), m.group(0)
 
 
+def python_spans(text):
+    """Docstrings and comments."""
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and \
+                ast.get_docstring(node) is not None:
+            begin = starts[node.body[0].lineno - 1]
+            yield COMMENT, begin, text[begin:starts[node.body[0].end_lineno]].replace('"""', "   ")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        begin = starts[token.start[0] - 1]
+        if token.type == tokenize.COMMENT and text[begin:begin + token.start[1]].strip():
+            yield COMMENT, begin + token.start[1], token.string
+
+
+def spans(path, text):
+    """Yields (where, offset, text) of everything in a file that a person reads."""
+    if path.endswith((".c", ".h")):
+        yield from c_spans(text)
+    elif path.endswith((".md", ".1", ".5")):
+        yield PAGE, 0, FENCE.sub(lambda m: re.sub(r"\S", " ", m.group(0)), text)
+    else:
+        if path.endswith(".py"):
+            yield from python_spans(text)
+        for m in HASHES.finditer(text):
+            yield COMMENT, m.start(), m.group(0)
+    yield from names(text)
+
+
 def flow(text, where):
-    """The words of a text with one space between them, and the offset of each word."""
+    """Returns the words of a text, joined by spaces, and the offset of each word."""
     words = [(m.group(0), m.start()) for m in re.finditer(r"\S+", text)]
     if where == COMMENT:
-        words = [w for w in words if w[0] not in ("/*", "*", "*/", "//", "/**")]
+        words = [w for w in words if w[0] not in ("/*", "*", "*/", "//", "/**", "#")]
     line, at = "", []
     for word, offset in words:
         at.append((len(line), offset))
@@ -99,7 +140,7 @@ def flow(text, where):
 
 
 def found(path, text):
-    """(line, words found, what to write instead) for each match in the text of a file."""
+    """Yields (line, words found, hint) for each match in the text of a file."""
     for where, offset, span in spans(path, text):
         if where == STRING:
             span = re.sub(r'"\s*"', lambda m: " " * len(m.group(0)), span[1:])

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Write expressions.jsonl and styles.jsonl again:  tests/data/jinja/make_cases.py
+"""Write expressions.jsonl and styles.jsonl:  tests/data/jinja/make_cases.py
 
-Needs Jinja2 (3.1; Debian: python3-jinja2), which is the reference.  expressions.txt holds one
-expression or template a line; a template has tags, and "\\n" in it is written as ¶.  A line that
-begins with ! is refused by the evaluator on purpose although the reference accepts it.
-styles/*.jinja are whole templates, each rendered with every conversation of conversations.json.
+Needs Jinja2 (3.1; Debian: python3-jinja2), which is the reference.  expressions.txt has one
+expression or template per line.  A template has tags, and ¶ stands for "\\n" in it.  The evaluator
+refuses lines that begin with ! on purpose, although the reference accepts them.
+styles/*.jinja are complete templates.  Each is rendered with every conversation of
+conversations.json.
 """
 import json
 import os
@@ -41,7 +42,7 @@ def expressions():
             template = text if "{%" in text or "{{" in text or "{#" in text else "{{ " + text + " }}"
             got = case(f"expressions:{n}", template,
                        {k: v for k, v in VARIABLES.items() if k in template})
-            if refused or " at 0x" in got.get("text", ""):  # an address is printed
+            if refused or " at 0x" in got.get("text", ""):  # it prints an address
                 got["refused"] = got.pop("text")
             yield got
 

@@ -1,4 +1,4 @@
-"""The reference: Jinja2 set up as transformers' apply_chat_template does it."""
+"""The reference: Jinja2, set up as in transformers' apply_chat_template."""
 import datetime
 import json
 
@@ -11,7 +11,7 @@ NOW = datetime.datetime(2024, 7, 26, 13, 5, 9)
 
 
 class Generation(Extension):
-    """{% generation %}: prints its body, which is that of a call block."""
+    """{% generation %} prints its body, like a call block."""
     tags = {"generation"}
 
     def parse(self, parser):
@@ -46,10 +46,10 @@ ENV = environment()
 
 
 def case(name, template, variables):
-    """One line of a case file: with the text, or with the error of the reference."""
+    """Returns a line of a case file, with the text or the error of the reference."""
     got = {"name": name, "template": template, "variables": variables}
     try:
         got["text"] = ENV.from_string(template).render(**json.loads(json.dumps(variables)))
-    except Exception as e:  # whatever it is, the template is refused
+    except Exception as e:  # any error refuses the template
         got["error"] = f"{type(e).__name__}: {e}"[:120]
     return got

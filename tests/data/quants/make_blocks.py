@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make reference blocks of weight types: TYPE.random.blocks and TYPE.random.f32.
 
-usage: make_blocks.py [--check FOLDER] [TYPE ...]
+Usage: make_blocks.py [--check FOLDER] [TYPE ...]
 
 Decodes by the published definition of each type, one value at a time, and shares no code
 with the engine.  All products are exact in double and in float32.  With --check, decode
@@ -30,17 +30,17 @@ def u16(b, at):
 
 
 def bits(b, at, first, n):
-    """n bits of the little-endian number that starts at byte `at`."""
+    """Returns n bits of the little-endian number that starts at byte `at`."""
     return int.from_bytes(b[at:at + 8], "little") >> first & (2 ** n - 1)
 
 
 def signs_of(k):
-    """7 stored bits and one that makes the number of ones even, as factors."""
+    """Returns 7 stored bits, and one that makes the number of ones even, as factors +1 and -1."""
     k |= bin(k).count("1") % 2 << 7
     return [-1 if k >> i & 1 else 1 for i in range(8)]
 
 
-# For each code book the values of its levels.
+# The values of the levels of each code book.
 LEVELS = {
     "iq1": (-1, 0, 1),
     "iq2_xxs": (8, 25, 43),
@@ -53,7 +53,7 @@ LEVELS = {
 
 @functools.cache
 def grid(name):
-    """A code book: for each entry its values, which the number spells from the lowest bits."""
+    """Returns a code book.  The number of an entry spells its values, from the lowest bits on."""
     levels = LEVELS[name]
     n, width = (8, 2) if len(levels) == 3 else (4, 3)
     with open(os.path.join(HERE, "../../../engine/compute/grids.c"), encoding="utf-8") as f:
@@ -151,7 +151,7 @@ def iq1_m(b):
             yield d * (2 * scale + 1) * (v + delta)
 
 
-# type: values and bytes per block, where the f16 scale is (None: not an f16), decoder
+# type: values and bytes per block, offset of the f16 scale (None: it is not an f16), decoder
 TYPES = {
     "MXFP4": (32, 17, None, mxfp4),
     "TQ1_0": (256, 54, 52, tq1_0),
@@ -167,7 +167,7 @@ TYPES = {
 
 
 def f16_scale(rng, i):
-    """Ordinary numbers first, then every exponent, both signs, subnormals and zeros."""
+    """Returns ordinary numbers, then every exponent, both signs, subnormals and zeros."""
     if i < 2:
         return struct.pack("<e", (1.0, -0.5)[i])
     return struct.pack("<H", rng.choice([0x0000, 0x8000, 0x0001, 0x03ff, 0x7bff, 0xfbff]
@@ -185,7 +185,7 @@ def make_blocks(name):
             block[scale_at:scale_at + 2] = f16_scale(rng, i)
         elif name == "MXFP4":
             block[0] = (127, 0, 1, 2, 252)[i] if i < 5 else rng.randrange(253)
-        elif name == "IQ1_M":  # a nibble of the scale on top of each of the last 4 words
+        elif name == "IQ1_M":  # the top nibble of each of the last 4 words is a part of the scale
             half = struct.unpack("<H", f16_scale(rng, i))[0]
             for j in range(4):
                 block[49 + 2 * j] = block[49 + 2 * j] & 15 | (half >> 4 * j & 15) << 4
