@@ -496,7 +496,8 @@ bool mw_chat_is_busy(struct mw_chat *c);
  * otherwise those that come before the next message, which are fewer after going back. */
 uint32_t mw_chat_tokens(struct mw_chat *c);
 
-/* The cost of sending a text of n_token tokens, from the plan and from rates measured so far. */
+/* The cost of sending a text of n_token tokens, from the plan and from rates measured so far.
+ */
 struct mw_cost {
     uint32_t n_token;    /* of the text, template included */
     uint32_t n_again;    /* of the conversation, evaluated again before it */
@@ -617,9 +618,15 @@ typedef bool mw_limits_fn(void *ctx, const char *path, const char *type,
  * reads in a file, which may be deleted at any time: a model that did not change is described
  * without opening it.  The plan is that of mw_plan() without OpenBLAS.
  */
+struct mw_describe_options {
+    const char *file;     /* NULL: nothing is kept */
+    mw_limits_fn *limits; /* NULL: without them there is no prediction */
+    void *limits_ctx;
+    uint64_t header_bytes; /* a budget for the program and a header; 0: no limit */
+};
 struct mw_describer;
-int mw_describer_new(struct mw_describer **out, const struct mw_options *o, const char *file,
-                     mw_limits_fn *limits, void *ctx, struct err *e);
+int mw_describer_new(struct mw_describer **out, const struct mw_options *o,
+                     const struct mw_describe_options *how, struct err *e);
 void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i);
 /* Write the file if it changed, and free d, which may be NULL. */
 void mw_describer_free(struct mw_describer *d);

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -37,6 +38,54 @@ static int refuse(const struct options *o, const struct mw_options *engine, cons
     return report_error(e);
 }
 
+/* Let the user choose a model.  Returns an exit code, or -1 if one is chosen. */
+static int pick_model(struct options *o, const struct mw_options *engine,
+                      const struct ui_chat_options *c)
+{
+    static char path[PATH_MAX];
+    struct ui_pick_options p = {
+        .ui = o->ui, .paths = c->paths, .models = c->models, .engine = engine
+    };
+    struct err e = ERR_INIT;
+    int rc = ui_pick(&p, path, sizeof path, &e);
+
+    o->model = path;
+    if (rc == 0)
+        return -1;
+    if (rc < 0)
+        return report_error(&e);
+    return rc == UI_PICK_NONE ? EXIT_OK : rc;
+}
+
+/* Open the screen, and before it the picker if no model is given. */
+static int run_screen(struct options *o, struct ui_chat_options *c)
+{
+    bool may_pick = o->model == NULL && !o->ui.plain && models_has_others();
+    struct mw_options *engine = &o->chat.engine;
+    struct settings_notice notice;
+    struct err e = ERR_INIT;
+    char text[700];
+    int rc;
+
+    settings_engine(o, engine, &notice);
+    c->notice = notice.lowered;
+    if (may_pick && (rc = pick_model(o, engine, c)) >= 0)
+        return rc;
+    if (o->model == NULL) {
+        if (models_use_guide(o, &e) != 0)
+            return report_usage(&cmd_chat, &e);
+        snprintf(text, sizeof text, "%s%s%s", notice.lowered,
+                 notice.lowered[0] != '\0' ? "; " : "", models_guide_notice);
+        c->notice = text;
+    }
+    rc = ui_chat(c, &e);
+    if (rc < 0) {
+        settings_report(o, &notice);
+        return refuse(o, engine, &e);
+    }
+    return rc;
+}
+
 static int run_chat(const struct options *o)
 {
     struct options used = *o;
@@ -45,13 +94,14 @@ static int run_chat(const struct options *o)
     struct settings_notice notice;
     struct err e = ERR_INIT;
     struct paths paths;
-    int rc;
 
     settings_screen(o, &used.ui);
-    settings_engine(o, engine, &notice);
     if (o->once || o->json) {
+        settings_engine(o, engine, &notice);
         settings_report(o, &notice);
-        return once_chat(o, engine, &e) == 0 ? EXIT_OK : refuse(o, engine, &e);
+        if (used.model == NULL && models_use_guide(&used, &e) != 0)
+            return report_usage(&cmd_chat, &e);
+        return once_chat(&used, engine, &e) == 0 ? EXIT_OK : refuse(&used, engine, &e);
     }
     if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw()))
         return cmd_run.run(o);
@@ -61,15 +111,10 @@ static int run_chat(const struct options *o)
     engine->cache_folder = paths.cache_dir;
     used.chat.stop = o->stop;
     used.open_chat = o->last_chat ? "" : o->open_chat;
-    c.notice = notice.lowered;
     c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                  paths.data_dir };
-    rc = ui_chat(&c, &e);
-    if (rc < 0) {
-        settings_report(o, &notice);
-        return refuse(o, engine, &e);
-    }
-    return rc;
+    c.models = (struct ui_models){ models_places(), models_describe_options() };
+    return run_screen(&used, &c);
 }
 
 const struct command cmd_chat = {
@@ -85,6 +130,7 @@ const struct command cmd_chat = {
                 "memwall -m model.gguf --memory 2G --once\n",
     .bit = CMD_CHAT,
     .needs_model = true,
+    .has_guide = true,
     .reads_config = true,
     .run = run_chat,
 };

@@ -11,7 +11,6 @@
 
 #include "engine/base/json_write.h"
 #include "src/command.h"
-#include "src/limits.h"
 #include "src/models.h"
 #include "src/settings.h"
 #include "ui/term/cluster.h"
@@ -193,21 +192,18 @@ static int list_models(const struct options *o, struct mw_models *m, struct tabl
     struct settings_notice notice;
     struct mw_describer *d;
     struct mw_options engine;
-    struct limits_book *book;
+    struct mw_describe_options how;
 
     settings_engine(o, &engine, &notice);
-    book = limits_book_read();
-    if (mw_describer_new(&d, &engine, models_cache_file(), limits_kept, book, e) != 0) {
-        limits_book_free(book);
+    how = models_describe_options();
+    if (mw_describer_new(&d, &engine, &how, e) != 0)
         return -1;
-    }
     for (size_t i = 0; i < mw_models_count(m); i++) {
         mw_describe(d, m, i);
         if (o->arg == NULL || mw_found_has(mw_models_at(m, i), o->arg))
             t->models[t->n++] = mw_models_at(m, i);
     }
     mw_describer_free(d);
-    limits_book_free(book);
     if (o->json) {
         print_json(t);
         return 0;

@@ -30,7 +30,6 @@ struct pull {
     const struct options *o;
     struct mw_hub hub;
     struct mw_pull *list;
-    struct limits_book *book;
     struct progress progress;
     bool is_started, is_checking;
     double line_s; /* when the last line of progress was printed */
@@ -46,7 +45,7 @@ static bool limits_of_cache(void *ctx, const char *path, const char *type,
     const struct pull *p = ctx;
 
     (void)path;
-    return limits_kept(p->book, p->hub.cache, type, o, out);
+    return limits_kept(NULL, p->hub.cache, type, o, out);
 }
 
 /* Describe model `only`, or all of them.  A model that cannot be described is listed without.
@@ -56,13 +55,14 @@ static int describe(struct pull *p, size_t only, struct err *e)
     size_t n = mw_pull_count(p->list);
     struct settings_notice notice;
     struct mw_options engine;
+    struct mw_describe_options how = { .limits = limits_of_cache, .limits_ctx = p };
     struct mw_describer *d;
     char text[64];
     int rc = 0;
 
     settings_engine(p->o, &engine, &notice);
     settings_report(p->o, &notice);
-    if (mw_describer_new(&d, &engine, NULL, limits_of_cache, p, e) != 0)
+    if (mw_describer_new(&d, &engine, &how, e) != 0)
         return -1;
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (only != SIZE_MAX && i != only)
@@ -312,13 +312,11 @@ static int run_pull(const struct options *o)
     if (hub_settings(&p.hub, &e) != 0)
         return report_error(&e);
     p.hub.stop_fd = block_signals(&before);
-    p.book = limits_book_read();
     progress_open(&p.progress, o->quiet);
     if (pull(&p, &e) != 0)
         code = exit_code(&p, &e);
     progress_clear(&p.progress);
     mw_pull_close(p.list);
-    limits_book_free(p.book);
     if (p.hub.stop_fd >= 0)
         close(p.hub.stop_fd);
     return code;

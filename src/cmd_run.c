@@ -265,8 +265,21 @@ done:
     return code;
 }
 
-static int run_run(const struct options *o)
+/* The guide answers if no model is given. */
+static int choose_model(struct options *o, struct err *e)
 {
+    if (o->model != NULL)
+        return 0;
+    if (models_use_guide(o, e) != 0)
+        return -1;
+    if (!o->quiet)
+        report_notice(models_guide_notice, strlen(models_guide_notice));
+    return 0;
+}
+
+static int run_run(const struct options *given)
+{
+    struct options used = *given, *o = &used;
     struct run *r = calloc(1, sizeof *r);
     struct settings_notice notice;
     struct err e = ERR_INIT;
@@ -277,6 +290,10 @@ static int run_run(const struct options *o)
     if (r == NULL) {
         err_memory(&e, "an answer");
         return report_error(&e);
+    }
+    if (choose_model(o, &e) != 0) {
+        free(r);
+        return report_usage(&cmd_run, &e);
     }
     r->o = o;
     settings_engine(o, &r->chat_options.engine, &notice);
@@ -312,6 +329,7 @@ const struct command cmd_run = {
                 "git diff | memwall run -m model.gguf -q \"Write a commit message.\"\n",
     .bit = CMD_RUN,
     .needs_model = true,
+    .has_guide = true,
     .takes_arg = true,
     .reads_config = true,
     .run = run_run,

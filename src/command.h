@@ -31,6 +31,7 @@ struct command {
     unsigned bit;         /* enum command_bit */
     bool is_hidden;
     bool needs_model;  /* -m, or the first positional */
+    bool has_guide;    /* without a model, the one that is installed answers */
     bool takes_arg;    /* has a positional of its own, so the model needs -m */
     bool reads_config; /* takes settings from memwall.conf(5) */
     int (*run)(const struct options *o); /* returns enum exit_code */

@@ -168,7 +168,9 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
 
 int command_line_check(const struct options *o, const struct command *c, struct err *e)
 {
-    if (c->needs_model && o->model == NULL)
-        return err_set(e, ERR_ARGUMENT, "no model given; use --model FILE");
+    if (c->needs_model && !c->has_guide && o->model == NULL)
+        return err_set(e, ERR_ARGUMENT,
+                       "no model given. Use -m FILE, or run \"memwall list\" to see the models "
+                       "on this machine");
     return 0;
 }

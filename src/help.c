@@ -73,7 +73,10 @@ void help_command(const struct command *c)
 {
     printf("memwall %s - %s\n\nUsage: memwall %s ", c->name, c->help, c->name);
     if (c->needs_model)
-        fputs(c->takes_arg ? "-m MODEL " : "[-m] MODEL ", stdout);
+        fputs(!c->takes_arg  ? "[-m] MODEL "
+              : c->has_guide ? "[-m MODEL] "
+                             : "-m MODEL ",
+              stdout);
     printf("[options]%s%s\n\n%s\n", c->args != NULL ? " " : "", c->args != NULL ? c->args : "",
            c->about);
     for (int g = 0; g < N_GROUP; g++) {

@@ -262,54 +262,49 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
     }
 }
 
-struct limits_book {
-    struct key same; /* for all models: processor, threads */
+/* The file of limits, and the part of a key that is the same for all models. */
+struct book {
+    bool is_read;
+    struct key same;
     char lines[KEEP_LINES + 1][256];
     int n;
 };
 
-struct limits_book *limits_book_read(void)
+static void read_book(struct book *b)
 {
-    struct limits_book *b = calloc(1, sizeof *b);
     struct err ignored = ERR_INIT;
     struct paths paths;
     char path[560];
     FILE *f;
 
-    if (b == NULL || paths_find(&paths, &ignored) != 0) {
-        free(b);
-        return NULL;
-    }
+    b->is_read = true;
     complete_key(&b->same);
+    if (paths_find(&paths, &ignored) != 0)
+        return;
     snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
     f = open_kept(path);
     while (f != NULL && b->n <= KEEP_LINES && fgets(b->lines[b->n], 256, f) != NULL)
         b->n++;
     if (f != NULL)
         fclose(f);
-    return b;
 }
 
-bool limits_kept(void *book, const char *path, const char *type, const struct mw_options *o,
+bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
                  struct mw_limits *out)
 {
-    const struct limits_book *b = book;
+    static struct book book;
     int64_t now = (int64_t)time(NULL);
     struct key k;
     bool is_found = false;
 
-    if (b == NULL)
-        return false;
+    (void)ctx;
+    if (!book.is_read)
+        read_book(&book);
     make_key(&k, path, type, o);
-    memcpy(k.cpu, b->same.cpu, sizeof k.cpu);
+    memcpy(k.cpu, book.same.cpu, sizeof k.cpu);
     if (k.n_thread <= 0)
-        k.n_thread = b->same.n_thread;
-    for (int i = 0; i < b->n; i++)
-        is_found |= read_line(b->lines[i], &k, now, out);
+        k.n_thread = book.same.n_thread;
+    for (int i = 0; i < book.n; i++)
+        is_found |= read_line(book.lines[i], &k, now, out);
     return is_found;
-}
-
-void limits_book_free(struct limits_book *b)
-{
-    free(b);
 }

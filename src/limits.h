@@ -14,14 +14,9 @@
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
                    bool may_measure);
 
-/*
- * The limits in the cache folder, for models that are listed and not opened.  limits_kept() is
- * a mw_limits_fn whose ctx is a book.
- */
-struct limits_book;
-struct limits_book *limits_book_read(void); /* NULL if none are kept */
-bool limits_kept(void *book, const char *path, const char *type, const struct mw_options *o,
+/* A mw_limits_fn: the cached limits, for models that are listed and not opened.  They are read
+ * at the first call; ctx is not used.  One thread. */
+bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
                  struct mw_limits *out);
-void limits_book_free(struct limits_book *b);
 
 #endif

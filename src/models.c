@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/command.h"
+#include "src/limits.h"
 #include "src/paths.h"
 #include "ui/text/clean.h"
 
@@ -137,11 +138,56 @@ const struct mw_places *models_places(void)
     return &known.places;
 }
 
-const char *models_cache_file(void)
+struct mw_describe_options models_describe_options(void)
 {
+    struct mw_describe_options how = { .limits = limits_kept };
+
     models_places();
-    return known.cache[0] != '\0' ? known.cache : NULL;
+    if (known.cache[0] != '\0')
+        how.file = known.cache;
+    return how;
 }
+
+/* ---- the guide ---- */
+
+#define GUIDE_FILE "memwall-guide.gguf"
+
+const char models_guide_notice[] =
+    "this is the guide, a small model that knows only memwall; \"memwall list\" shows the other "
+    "models on this machine, \"memwall pull\" fetches one, and -m NAME opens one";
+
+int models_use_guide(struct options *o, struct err *e)
+{
+    static char path[PATH_MAX];
+    const struct mw_places *places = models_places();
+
+    for (size_t i = 0; i < places->n; i++)
+        if (places->place[i].store == MW_STORE_GUIDE &&
+            snprintf(path, sizeof path, "%s/" GUIDE_FILE, places->place[i].folder) < PATH_MAX &&
+            access(path, R_OK) == 0) {
+            o->model = path;
+            return 0;
+        }
+    return err_set(e, ERR_ARGUMENT,
+                   "no model given. Use -m FILE, or run \"memwall list\" to see the models on "
+                   "this machine");
+}
+
+bool models_has_others(void)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_models *m;
+    bool has = false;
+
+    if (mw_models_find(&m, models_places(), &ignored) != 0)
+        return false;
+    for (size_t i = 0; i < mw_models_count(m); i++)
+        has |= mw_models_at(m, i)->store != MW_STORE_GUIDE;
+    mw_models_free(m);
+    return has;
+}
+
+/* ---- names ---- */
 
 /* Print the models that a name can be, one on a line. */
 static void print_candidates(const char *name)

@@ -7,19 +7,26 @@
 #include "engine/memwall.h"
 #include "ui/options/options.h"
 
-#define GUIDE_FILE "memwall-guide.gguf"
-
 /* The places are read from the environment once and stay for the life of the process. */
 const struct mw_places *models_places(void);
 
-/* The file with descriptions of models; NULL without a home directory. */
-const char *models_cache_file(void);
+/* The file of descriptions and the limits that were measured before. */
+struct mw_describe_options models_describe_options(void);
 
 /*
  * Replace o->model by the path that it means (mw_models_resolve()).  Returns an exit code; if
  * it is not EXIT_OK, the reason was printed, with the models that the name can be.
  */
 int models_resolve(struct options *o);
+
+/* Is there a model besides the guide? */
+bool models_has_others(void);
+
+/* Use the guide: set o->model.  Returns -1 with *e if it is not installed. */
+int models_use_guide(struct options *o, struct err *e);
+
+/* A sentence for the user of the guide. */
+extern const char models_guide_notice[];
 
 /* Remember that a model was opened. */
 void models_used(const char *path);

@@ -10,6 +10,7 @@ UI_LIBS = libui.a $(READLINE_LIBS) $(NCURSES_LIBS) $(MD4C_LIBS) $(UTF8PROC_LIBS)
 include ui/term/local.mk
 include ui/options/local.mk
 include ui/text/local.mk
+include ui/pick/local.mk
 include ui/store/local.mk
 include ui/talk/local.mk
 include ui/dash/local.mk

@@ -42,14 +42,21 @@ struct ui_paths {
 
 struct options;
 
+/* The models on this machine. */
+struct ui_models {
+    const struct mw_places *places;
+    struct mw_describe_options describe;
+};
+
 struct ui_chat_options {
     const struct options *options; /* options.h; the budget is one that the machine can give */
     struct ui_paths paths;
     /* NULL, or gives the model the limits of this machine, for predictions.  May be called on
      * another thread. */
     void (*limits)(struct mw_model *m, const char *path, const struct mw_options *o);
-    const char *first;  /* NULL, or a message that is sent at once */
-    const char *notice; /* NULL, "", or something to show when the chat begins */
+    struct ui_models models; /* for /model */
+    const char *first;       /* NULL, or a message that is sent at once */
+    const char *notice;      /* NULL, "", or something to show when the chat begins */
 };
 
 /*
@@ -61,6 +68,19 @@ int ui_chat(const struct ui_chat_options *o, struct err *e);
 /* Returns whether the screen can be used: /dev/tty exists, TERM is not dumb, and standard
  * output is a terminal. */
 bool ui_can_draw(void);
+
+struct ui_pick_options {
+    struct ui_options ui;
+    struct ui_paths paths;
+    struct ui_models models;
+    const struct mw_options *engine; /* for the plans */
+};
+
+#define UI_PICK_NONE 1 /* nothing was chosen */
+
+/* Let the user choose one of the models.  Returns 0 with its path in path[0 .. n),
+ * UI_PICK_NONE, 128 + k if signal k ended it, or -1 with *e. */
+int ui_pick(const struct ui_pick_options *o, char *path, size_t n, struct err *e);
 
 struct ui_replay_options {
     struct ui_options ui;

@@ -14,31 +14,30 @@
 
 struct mw_describer {
     struct mw_options options;
+    struct mw_describe_options how; /* its file is allocated */
     struct mw_machine machine;
     struct record_list records;
-    char *file;
-    mw_limits_fn *limits;
-    void *ctx;
 };
 
-int mw_describer_new(struct mw_describer **out, const struct mw_options *o, const char *file,
-                     mw_limits_fn *limits, void *ctx, struct err *e)
+int mw_describer_new(struct mw_describer **out, const struct mw_options *o,
+                     const struct mw_describe_options *how, struct err *e)
 {
     struct mw_describer *d = calloc(1, sizeof *d);
 
     *out = NULL;
-    if (d == NULL || (file != NULL && (d->file = strdup(file)) == NULL)) {
+    if (d == NULL)
+        return err_memory(e, "the descriptions of models");
+    d->options = *o;
+    d->how = *how;
+    if (how->file != NULL && (d->how.file = strdup(how->file)) == NULL) {
         free(d);
         return err_memory(e, "the descriptions of models");
     }
-    d->options = *o;
-    d->limits = limits;
-    d->ctx = ctx;
     mw_machine_read(&d->machine);
     if (d->options.n_thread <= 0)
         d->options.n_thread = d->machine.n_cpu;
-    if (file != NULL)
-        record_list_read(&d->records, file);
+    if (how->file != NULL)
+        record_list_read(&d->records, how->file);
     *out = d;
     return 0;
 }
@@ -47,10 +46,10 @@ void mw_describer_free(struct mw_describer *d)
 {
     if (d == NULL)
         return;
-    if (d->file != NULL)
-        record_list_write(&d->records, d->file);
+    if (d->how.file != NULL)
+        record_list_write(&d->records, d->how.file);
     record_list_free(&d->records);
-    free(d->file);
+    free((char *)(uintptr_t)d->how.file);
     free(d);
 }
 
@@ -127,18 +126,22 @@ static void read_foreign(const char *path, struct record *r)
     mw_inspect_close(i);
 }
 
-static void read_headers(const struct mw_describer *d, const char *path, struct record *r)
+/* Returns whether the record will hold the next time, too. */
+static bool read_headers(const struct mw_describer *d, const char *path, struct record *r)
 {
     struct err e = ERR_INIT;
     struct mw_model *m;
 
-    if (mw_model_open(&m, path, &e) == 0) {
+    if (mw_model_open_within(&m, path, d->how.header_bytes, &e) == 0) {
         read_runnable(d, m, r);
         mw_model_close(m);
-        return;
+        return true;
     }
-    read_foreign(path, r);
     write_reason(r, &e);
+    if (e.code != ERR_UNSUPPORTED && e.code != ERR_FORMAT)
+        return false;
+    read_foreign(path, r);
+    return true;
 }
 
 /* ---- the outlook ---- */
@@ -150,7 +153,8 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
     struct err e = ERR_INIT;
 
     in.budget_bytes = budget_of(d, in.hot_bytes);
-    if (d->limits != NULL && d->limits(d->ctx, f->path, f->type, &d->options, &limits)) {
+    if (d->how.limits != NULL &&
+        d->how.limits(d->how.limits_ctx, f->path, f->type, &d->options, &limits)) {
         in.disk_bytes_s = limits.disk_bytes_s;
         in.memory_bytes_s = limits.memory_bytes_s;
         in.flops_s *= limits.flops_s;
@@ -184,8 +188,8 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
         memset(&r, 0, sizeof r);
         r.id = entry->id;
         r.options = options;
-        read_headers(d, f->path, &r);
-        record_add(&d->records, &r);
+        if (read_headers(d, f->path, &r))
+            record_add(&d->records, &r);
         known = &r;
     }
     memcpy(f->arch, known->arch, sizeof f->arch);

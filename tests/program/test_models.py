@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment  # noqa: E402
 
 DIGEST = "7" * 64
+NO_MODEL = 'no model given. Use -m FILE, or run "memwall list" to see the models on this machine'
 
 
 def put(path, text):
@@ -20,7 +21,9 @@ def put(path, text):
         f.write(text)
 
 
-class Models(unittest.TestCase):
+class Home(unittest.TestCase):
+    program = MEMWALL
+
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
@@ -34,7 +37,7 @@ class Models(unittest.TestCase):
                      "LLAMA_CACHE"):
             env.pop(name, None)
         env.update(more)
-        return subprocess.run([MEMWALL, *args], env=env, cwd=self.cwd, capture_output=True,
+        return subprocess.run([self.program, *args], env=env, cwd=self.cwd, capture_output=True,
                               text=True, input="", timeout=TIMEOUT_S)
 
     def copy(self, model, to):
@@ -67,6 +70,8 @@ class Models(unittest.TestCase):
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         return [n for n in r.stdout.split("\n") if n not in ("", "memwall-guide")]
 
+
+class Models(Home):
     def test_every_place_is_listed(self):
         self.fill()
         self.assertEqual(["here", "org/gemma:Q4_0", "org_cached:F32", "own:F32", "studio:F32",
@@ -162,6 +167,53 @@ class Models(unittest.TestCase):
                          [m["name"] for m in self.listed("--sort", "recent")
                           if m["where"] != "guide"])
         self.assertEqual("recent", self.listed("far")[0]["where"])
+
+
+class Guide(Home):
+    """A copy of the installed tree, in which a tiny model is the guide."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = os.path.join(self.home, "prefix", "bin", "memwall")
+        os.makedirs(os.path.dirname(self.program))
+        shutil.copy2(MEMWALL, self.program)
+
+    def install_guide(self):
+        self.copy("gemma4-tiny-q4_0.gguf", "prefix/share/memwall/models/memwall-guide.gguf")
+
+    def test_the_guide_answers_if_no_model_is_given(self):
+        self.install_guide()
+        r = self.memwall("run", "-n", "2", "--raw", "hi")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn("memwall: this is the guide, a small model that knows only memwall", r.stderr)
+        self.assertIn('"memwall list"', r.stderr)
+        self.assertEqual(1, len(r.stderr.splitlines()), r.stderr)
+        quiet = self.memwall("run", "-q", "-n", "2", "--raw", "--seed", "1", "hi")
+        self.assertEqual((0, ""), (quiet.returncode, quiet.stderr))
+
+    def test_the_guide_is_in_the_list_and_has_a_name(self):
+        self.install_guide()
+        self.assertEqual("guide", self.listed("memwall-guide")[0]["where"])
+        self.assertEqual(0, self.memwall("inspect", "memwall-guide").returncode)
+
+    def test_a_configured_model_comes_before_the_guide(self):
+        self.install_guide()
+        self.copy("llama-tiny.gguf", "here/own.gguf")
+        put(os.path.join(self.home, ".config/memwall/config"), "model = own.gguf\n")
+        r = self.memwall("run", "-n", "1", "--raw", "hi")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+
+    def test_other_commands_need_a_model(self):
+        self.install_guide()
+        r = self.memwall("plan")
+        self.assertEqual(2, r.returncode)
+        self.assertIn(NO_MODEL, r.stderr)
+
+    def test_without_a_guide_the_error_shows_what_to_do(self):
+        for args in (["run", "hi"], [], ["--once"]):
+            r = self.memwall(*args)
+            self.assertEqual(2, r.returncode, r.stderr)
+            self.assertIn(NO_MODEL, r.stderr)
 
 
 if __name__ == "__main__":

@@ -95,12 +95,11 @@ class Usage(unittest.TestCase):
         self.wrong(["run", "-m"], "-m", "MODEL")
         self.wrong(["run", "-m", "x", "--raw=yes"], "--raw")
         self.wrong(["run", "-m", "x", "one", "two"], '"two"')
-        self.wrong(["plan"], "--model")
+        self.wrong(["plan"], "-m FILE", "memwall list")
         self.wrong(["plan", "x", "y"], '"y"')
         self.wrong(["plan", "x", "--temp", "1"], '"--temp"')
         self.wrong(["eval", "x.gguf"], "--ids", "--text")
         self.wrong(["eval", "x.gguf", "--ids", "a", "--text", "b"], "--text")
-        self.wrong([], "--model")
 
     def test_a_hostile_argument_is_cleaned_for_display(self):
         self.wrong(["run", "-m", "x", "--kv", "\x1b]0;title\x07"], "--kv")

@@ -386,20 +386,21 @@ static void copy_model(const char *name, const char *to)
 static bool some_limits(void *ctx, const char *path, const char *type,
                         const struct mw_options *o, struct mw_limits *out)
 {
-    (void)path, (void)type, (void)o;
+    (void)ctx, (void)path, (void)type, (void)o;
     *out = (struct mw_limits){ .disk_bytes_s = 1e6, .memory_bytes_s = 1e9, .flops_s = 1e9 };
-    return ctx != NULL;
+    return true;
 }
 
 static void describe_with(const struct mw_options *o, bool has_limits)
 {
+    struct mw_describe_options how;
     struct mw_describer *d;
     struct err e = ERR_INIT;
 
     find();
-    assert_int_equal(mw_describer_new(&d, o, below("/cache/models"), some_limits,
-                                      has_limits ? &e : NULL, &e),
-                     0);
+    how = (struct mw_describe_options){ .file = below("/cache/models"),
+                                        .limits = has_limits ? some_limits : NULL };
+    assert_int_equal(mw_describer_new(&d, o, &how, &e), 0);
     for (size_t i = 0; i < mw_models_count(models); i++)
         mw_describe(d, models, i);
     mw_describer_free(d);

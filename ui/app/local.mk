@@ -8,6 +8,7 @@ libui_a_SOURCES += \
 	ui/app/editor.c ui/app/editor.h \
 	ui/app/latency.c ui/app/latency.h \
 	ui/app/layout.c ui/app/layout.h \
+	ui/app/picker.c \
 	ui/app/plain.c ui/app/plain.h \
 	ui/app/replay.c \
 	ui/app/status.c ui/app/status.h
