@@ -120,51 +120,6 @@ int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smalle
     return 0;
 }
 
-static const char *const kv_names[] = { "f32", "f16", "q8_0", "q4_0" };
-static const char *const io_names[] = { "auto", "direct", "buffered", "mmap" };
-
-const char *mw_kv_name(enum mw_kv t)
-{
-    return kv_names[t];
-}
-
-bool mw_kv_is_rotated(enum mw_kv t)
-{
-    return t >= MW_KV_Q8_0;
-}
-
-int mw_kv_parse(const char *name)
-{
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, kv_names[i]) == 0)
-            return i;
-    return -1;
-}
-
-const char *mw_io_name(enum mw_io io)
-{
-    return io_names[io];
-}
-
-int mw_io_parse(const char *name, bool *mmap_drop)
-{
-    *mmap_drop = strcmp(name, "mmap:drop") == 0;
-    for (int i = 0; i < 4; i++)
-        if (strncmp(name, io_names[i], strlen(io_names[i])) == 0)
-            return i;
-    return -1;
-}
-
-const char *mw_mmap_notice(void)
-{
-    return "the budget does not cover mapped weights";
-}
-
-void mw_options_default(struct mw_options *o)
-{
-    *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
-}
-
 void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s)
 {
     (void)m;

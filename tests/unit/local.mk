@@ -42,6 +42,7 @@ check_PROGRAMS += \
 	tests/unit/test_sampler \
 	tests/unit/test_schedule \
 	tests/unit/test_session \
+	tests/unit/test_settings \
 	tests/unit/test_snapshot \
 	tests/unit/test_store \
 	tests/unit/test_store_parts \
@@ -58,6 +59,9 @@ check_PROGRAMS += \
 	tests/unit/test_verdict \
 	tests/unit/test_watch \
 	tests/unit/test_wrap
+
+# This one reads command lines as the program does.
+tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 
 # This one talks to a chat without an engine.
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \

@@ -11,11 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/lib/fail_with.h"
 #include "tests/lib/fake_chat.h"
+#include "tests/lib/setting_values.h"
+#include "tests/lib/tree.h"
+#include "ui/options/config_file.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/talk.h"
 #include "ui/text/sheet.h"
@@ -23,6 +27,7 @@
 static struct talk *t;
 static char said[8192]; /* notices and errors, one per line */
 static bool has_quit;
+static char theme[40];
 static struct ui_options look; /* of the screen that there is not */
 
 /* ---- a front that records its calls ---- */
@@ -117,6 +122,10 @@ static int on_set_look(void *ctx, enum option_id what, const struct ui_options *
     (void)what;
     (void)e;
     look = *wanted;
+    if (wanted->theme != NULL) {
+        snprintf(theme, sizeof theme, "%s", wanted->theme);
+        look.theme = theme;
+    }
     return 0;
 }
 
@@ -172,10 +181,11 @@ static void pump_until_answered(size_t n)
     }
 }
 
+static struct ui_chat_options o;
+
 static int begin(void **state)
 {
     static struct options options;
-    static struct ui_chat_options o;
     struct err e = ERR_INIT;
 
     (void)state;
@@ -274,6 +284,108 @@ static void a_message_waits_until_a_change_is_applied(void **state)
     assert_int_equal(talk_outbox(t)->n_queue, 0);
 }
 
+/* ---- settings, as tests/unit/test_settings.c without a chat ---- */
+
+static void expect_printed(const struct options *values, enum option_id id,
+                           const char *expected, const char *where)
+{
+    char text[200];
+
+    if (strcmp(options_print(values, id, text, sizeof text), expected) != 0)
+        fail_msg("%s %s is \"%s\", not \"%s\": %s", options_table[id].name, where, text,
+                 expected, said);
+}
+
+/* Returns whether the chat has applied it; a plan may not fit. */
+static bool set_in_chat(enum option_id id, const char *value)
+{
+    const struct option *row = &options_table[id];
+    struct err e = ERR_INIT;
+    struct options values;
+    char line[200], expected[200], *text;
+
+    options_default(&values);
+    assert_int_equal(options_set(&values, id, value, &e), 0);
+    options_print(&values, id, expected, sizeof expected);
+
+    said[0] = '\0';
+    snprintf(line, sizeof line, "/set %s %s", row->name, value);
+    command_enter(t, line);
+    expect_said(" is in ");
+    options_default(&values);
+    if (config_file_read(&values, row->commands, o.paths.config_file, &text, &e) != 0)
+        fail_with(&e);
+    expect_printed(&values, id, expected, "in the file");
+    free(text);
+    if (strstr(said, "error: ") != NULL)
+        return false;
+    talk_values(t, &values);
+    if (row->reach != REACH_FILE)
+        expect_printed(&values, id, expected, "in the chat");
+    return true;
+}
+
+static void refuse_in_chat(enum option_id id, const char *value)
+{
+    const struct option *row = &options_table[id];
+    struct err e = ERR_INIT;
+    struct options values;
+    char line[400];
+
+    options_default(&values);
+    assert_int_equal(options_set(&values, id, value, &e), -1);
+    said[0] = '\0';
+    snprintf(line, sizeof line, "/set %s %s", row->name, value);
+    command_enter(t, line);
+    snprintf(line, sizeof line, "error: %s: %s", row->name, e.what);
+    expect_said(line);
+    if (row->slash == NULL)
+        return;
+    snprintf(line, sizeof line, "/%s %s", row->slash, value);
+    command_enter(t, line);
+    snprintf(line, sizeof line, "error: /%s: %s", row->slash, e.what);
+    expect_said(line);
+}
+
+static void every_setting_can_be_set_in_a_chat(void **state)
+{
+    const char *root = tree_new(), *value;
+    char path[300];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/config", root);
+    o.paths.config_file = path;
+    for (int id = 0; id < N_OPTION; id++) {
+        const struct option *row = &options_table[id];
+        bool is_applied = false;
+
+        if (row->reach == REACH_LINE)
+            continue;
+        for (size_t i = 0; (value = setting_value(row, true, i)) != NULL; i++)
+            is_applied =
+                (value[0] != '\0' && set_in_chat((enum option_id)id, value)) || is_applied;
+        if (!is_applied)
+            fail_msg("no value of %s was applied: %s", row->name, said);
+        for (size_t i = 0; (value = setting_value(row, false, i)) != NULL; i++)
+            if (value[strspn(value, " ")] != '\0' && value[0] != ' ')
+                refuse_in_chat((enum option_id)id, value);
+        unlink(path);
+    }
+    tree_remove(root);
+}
+
+static void values_chosen_in_a_chat_survive_another_model(void **state)
+{
+    (void)state;
+    command_enter(t, "/temp 0.25");
+    pump_until(TALK_READY);
+    command_enter(t, "/model other");
+    pump_until(TALK_LOADING);
+    pump_until(TALK_READY);
+    assert_true(talk_options(t)->sampling.temp == 0.25f);
+    assert_int_equal(talk_options(t)->sampling.top_k, 64); /* of the model */
+}
+
 /* ---- another model ---- */
 
 static void a_path_that_is_not_a_model_changes_nothing(void **state)
@@ -332,6 +444,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_is_in_force_when_the_engine_has_applied_it,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_message_waits_until_a_change_is_applied, begin, end),
+        cmocka_unit_test_setup_teardown(every_setting_can_be_set_in_a_chat, begin, end),
+        cmocka_unit_test_setup_teardown(values_chosen_in_a_chat_survive_another_model, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_path_that_is_not_a_model_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_model_that_does_not_fit_gives_way_to_the_old_one,
                                         begin, end),

@@ -1,0 +1,247 @@
+/*
+ * Every setting: the command line, the configuration file and options_set() take the same
+ * values, refuse the same values with the same sentence, and a value that is written is read
+ * back.  (test_talk.c does the same with /set in a chat.)
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "src/command.h"
+#include "src/command_line.h"
+#include "tests/lib/fail_with.h"
+#include "tests/lib/setting_values.h"
+#include "tests/lib/tree.h"
+#include "ui/options/config_file.h"
+
+static const char *root;
+static char path[300];
+
+static int begin(void **state)
+{
+    (void)state;
+    root = tree_new();
+    snprintf(path, sizeof path, "%s/memwall/config", root);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tree_remove(root);
+    return 0;
+}
+
+/* The subcommands that take a row. */
+static struct command taker(const struct option *row)
+{
+    return (struct command){ .name = "test", .bit = row->commands };
+}
+
+static const char *printed(const struct options *o, int id)
+{
+    static char text[2000];
+
+    return options_print(o, (enum option_id)id, text, sizeof text);
+}
+
+static void expect_printed(const struct options *o, int id, const char *expected,
+                           const char *by)
+{
+    if (strcmp(printed(o, id), expected) != 0)
+        fail_msg("%s: %s gives \"%s\", not \"%s\"", options_table[id].name, by, printed(o, id),
+                 expected);
+}
+
+static void read_file(struct options *o, int id, char **text)
+{
+    struct err e = ERR_INIT;
+
+    options_default(o);
+    if (config_file_read(o, options_table[id].commands, path, text, &e) != 0)
+        fail_with(&e);
+}
+
+static void accepts(int id, const char *value)
+{
+    const struct option *row = &options_table[id];
+    const struct command c = taker(row);
+    struct err e = ERR_INIT;
+    struct options o;
+    char arg[200], expected[2000], *text, *argv[1] = { arg };
+
+    options_default(&o);
+    if (options_set(&o, (enum option_id)id, value, &e) != 0)
+        fail_with(&e);
+    snprintf(expected, sizeof expected, "%s", printed(&o, id));
+
+    options_default(&o);
+    if (expected[0] != '\0' && options_set(&o, (enum option_id)id, expected, &e) != 0)
+        fail_with(&e);
+    expect_printed(&o, id, expected, "the printed value");
+
+    if (row->arg != NULL || strcmp(value, "on") == 0) {
+        options_default(&o);
+        snprintf(arg, sizeof arg, row->arg != NULL ? "--%s=%s" : "--%s", row->name, value);
+        if (command_line_parse(&o, &c, 1, argv, &e) != 0)
+            fail_with(&e);
+        expect_printed(&o, id, expected, "the command line");
+    }
+
+    if (config_file_write(path, (enum option_id)id, value, &e) != 0)
+        fail_with(&e);
+    read_file(&o, id, &text);
+    expect_printed(&o, id, expected, "the file");
+    assert_true(options_given(&o, (enum option_id)id));
+    free(text);
+}
+
+static void refuses(int id, const char *value)
+{
+    const struct option *row = &options_table[id];
+    const struct command c = taker(row);
+    struct err set = ERR_INIT, line = ERR_INIT, file = ERR_INIT, write = ERR_INIT;
+    struct options o;
+    char arg[200], *text, *argv[1] = { arg };
+
+    options_default(&o);
+    if (options_set(&o, (enum option_id)id, value, &set) == 0)
+        fail_msg("%s takes \"%s\"", row->name, value);
+    assert_false(options_given(&o, (enum option_id)id));
+    if (row->arg != NULL) {
+        snprintf(arg, sizeof arg, "--%s=%s", row->name, value);
+        assert_int_equal(command_line_parse(&o, &c, 1, argv, &line), -1);
+        assert_string_equal(line.what, set.what);
+        assert_int_equal(strncmp(line.field, "--", 2), 0);
+        assert_string_equal(line.field + 2, row->name);
+    }
+
+    assert_int_equal(config_file_write(path, (enum option_id)id, value, &write), -1);
+    assert_string_equal(write.what, set.what);
+    assert_string_equal(write.field, row->name);
+    snprintf(arg, sizeof arg, "%s = \"%s\"\n", row->name, value);
+    tree_put(root, "/memwall/config", arg);
+    options_default(&o);
+    assert_int_equal(config_file_read(&o, row->commands, path, &text, &file), -1);
+    free(text);
+    if (strstr(file.what, set.what) == NULL)
+        fail_msg("the file: %s; else: %s", file.what, set.what);
+    unlink(path);
+}
+
+static void every_setting_is_read_and_written_alike_everywhere(void **state)
+{
+    const char *value;
+
+    (void)state;
+    for (int id = 0; id < N_OPTION; id++) {
+        const struct option *row = &options_table[id];
+
+        if (row->reach == REACH_LINE)
+            continue;
+        for (size_t i = 0; (value = setting_value(row, true, i)) != NULL; i++)
+            accepts(id, value);
+        unlink(path);
+        for (size_t i = 0; (value = setting_value(row, false, i)) != NULL; i++)
+            refuses(id, value);
+    }
+}
+
+static void every_row_is_complete(void **state)
+{
+    (void)state;
+    for (int id = 0; id < N_OPTION; id++) {
+        const struct option *row = &options_table[id];
+
+        if (row->name == NULL)
+            fail_msg("option %d has no row", id);
+        assert_true(row->help != NULL && row->commands != 0);
+        assert_true(row->arg != NULL || row->kind == KIND_FLAG || row->kind == KIND_FIXED ||
+                    row->kind == KIND_SWITCH);
+        if (row->reach == REACH_LINE)
+            assert_null(row->slash);
+        else
+            assert_int_equal(options_find_setting(row->name, strlen(row->name)), id);
+        if (row->slash != NULL && strlen(row->help) > 50)
+            fail_msg("the help of /%s does not fit 80 columns", row->slash);
+    }
+}
+
+static void a_setting_of_the_command_line_only_is_not_one_of_the_file(void **state)
+{
+    struct err e = ERR_INIT;
+    struct options o;
+    char *text;
+
+    (void)state;
+    tree_put(root, "/memwall/config", "version = on\n");
+    options_default(&o);
+    assert_int_equal(config_file_read(&o, CMD_EVERY, path, &text, &e), -1);
+    assert_string_equal(e.what, "\"version\" is not a setting");
+    free(text);
+}
+
+static void writing_a_setting_keeps_the_other_lines(void **state)
+{
+    static const char before[] = "# mine\ntemp = 1\n\nquiet=yes # not a comment\n temp=2\nx";
+    static const char after[] = "# mine\ntemp = 0.5\n\nquiet=yes # not a comment\nx\n";
+    struct err e = ERR_INIT;
+    char text[200];
+    size_t n;
+    FILE *f;
+
+    (void)state;
+    tree_put(root, "/memwall/config", before);
+    assert_int_equal(config_file_write(path, OPT_TEMP, "0.5", &e), 0);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    n = fread(text, 1, sizeof text - 1, f);
+    text[n] = '\0';
+    fclose(f);
+    assert_string_equal(text, after);
+}
+
+static void kv_gives_way_to_kv_k_and_kv_v_in_any_order(void **state)
+{
+    static const char *const orders[][2] = { { "kv", "kv-k" }, { "kv-k", "kv" } };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct err e = ERR_INIT;
+        struct options o;
+
+        options_default(&o);
+        for (size_t k = 0; k < 2; k++) {
+            int id = options_find_setting(orders[i][k], strlen(orders[i][k]));
+
+            assert_int_equal(
+                options_set(&o, (enum option_id)id, id == OPT_KV ? "q4_0" : "q8_0", &e), 0);
+        }
+        assert_int_equal(o.chat.engine.kv_k, MW_KV_Q8_0);
+        assert_int_equal(o.chat.engine.kv_v, MW_KV_Q4_0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test_setup_teardown(every_setting_is_read_and_written_alike_everywhere,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_setting_of_the_command_line_only_is_not_one_of_the_file, begin, end),
+        cmocka_unit_test_setup_teardown(writing_a_setting_keeps_the_other_lines, begin, end),
+        cmocka_unit_test(kv_gives_way_to_kv_k_and_kv_v_in_any_order),
+    };
+
+    return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}
