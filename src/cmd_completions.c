@@ -26,7 +26,7 @@ static const char *help_of(const struct option *row)
 {
     static char text[200];
 
-    return options_help(row, text, sizeof text);
+    return option_help(row, text, sizeof text);
 }
 
 static bool takes_file(const struct option *row)

@@ -49,7 +49,7 @@ static void print_option(const struct option *row)
     if (row->arg != NULL)
         n += snprintf(left + n, sizeof left - (size_t)n, " %s", row->arg);
     fputs(left, stdout);
-    print_wrapped(options_help(row, text, sizeof text), OPTION_AT, n);
+    print_wrapped(option_help(row, text, sizeof text), OPTION_AT, n);
 }
 
 /* Print the lines of text, each indented by two columns. */

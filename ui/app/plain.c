@@ -243,12 +243,17 @@ static char *on_text_of(void *ctx, size_t n)
     return talk_saved_text(p->talk, n);
 }
 
+static int needs_screen(struct err *e)
+{
+    return err_set(e, ERR_UNSUPPORTED, "plain mode cannot do that; it needs the screen");
+}
+
 static int on_act(void *ctx, enum talk_action action, const char *arg, struct err *e)
 {
     (void)ctx;
     (void)action;
     (void)arg;
-    return err_set(e, ERR_UNSUPPORTED, "plain mode cannot do that; it needs the screen");
+    return needs_screen(e);
 }
 
 static void on_look(void *ctx, struct ui_options *out)
@@ -261,9 +266,10 @@ static void on_look(void *ctx, struct ui_options *out)
 static int on_set_look(void *ctx, enum option_id what, const struct ui_options *look,
                        struct err *e)
 {
+    (void)ctx;
     (void)what;
     (void)look;
-    return on_act(ctx, ACTION_COPY, "", e);
+    return needs_screen(e);
 }
 
 static void on_quit(void *ctx)

@@ -38,7 +38,7 @@ const char *option_form(const struct option *row)
     return row->kind == KIND_SWITCH ? "on|off|default" : "on|off";
 }
 
-char *options_help(const struct option *row, char *buf, size_t n)
+char *option_help(const struct option *row, char *buf, size_t n)
 {
     char words[120] = "", otherwise[60] = "";
 

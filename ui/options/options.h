@@ -110,7 +110,7 @@ struct options {
     const char *ids_file, *logits, *text;
     uint32_t greedy;
     bool products; /* measure whether our kernels or OpenBLAS multiply faster */
-    int sort; /* enum mw_models_order */
+    int sort;      /* enum mw_models_order */
     bool names;
     bool tensors, ids, special, decode;
     bool render, text_out, no_prompt;
@@ -184,7 +184,7 @@ struct option {
     const char *arg;       /* "FILE"; NULL: takes none on the command line */
     const char *words;     /* all values, separated by blanks; NULL: not a list */
     const char *tips;      /* values that completion offers if words is NULL */
-    const char *help;      /* without words and default, which options_help() adds */
+    const char *help;      /* without words and default, which option_help() adds */
     const char *otherwise; /* the default in words; NULL: none */
     unsigned commands;     /* enum command_bit */
     enum option_kind kind;
@@ -201,7 +201,7 @@ extern const struct option options_table[N_OPTION];
 const char *option_form(const struct option *row);
 
 /* Write the help with the words and the default.  Returns buf. */
-char *options_help(const struct option *row, char *buf, size_t n);
+char *option_help(const struct option *row, char *buf, size_t n);
 
 void options_default(struct options *o);
 bool options_given(const struct options *o, enum option_id id);

@@ -1,5 +1,5 @@
-/* Settings of the running chat: their commands, and /set.  The rows of ui/options say what
- * there is; only figures that the engine chooses itself are special here. */
+/* Settings of the running chat: their commands, and /set.  All facts about a setting are in its
+ * row in ui/options; only values that the engine chooses itself are special here. */
 #include "config.h"
 
 #include "ui/talk/command_settings.h"
@@ -37,7 +37,7 @@ static void value_text(const struct options *o, enum option_id id, char *buf, si
 {
     const char *otherwise = options_table[id].otherwise;
 
-    if (options_table[id].kind == KIND_SIZE)
+    if (id == OPT_MEMORY && o->chat.engine.memory_bytes > 0)
         units_size(buf, n, o->chat.engine.memory_bytes);
     else if (options_print(o, id, buf, n)[0] == '\0' && otherwise != NULL)
         snprintf(buf, n, "%s", otherwise);
@@ -78,17 +78,18 @@ static void note(struct talk *t, enum option_id id, const struct options *o,
 static void sentence(const struct option *row, const char *value, char *buf, size_t n)
 {
     static const char *const none[] = { "", "0", "off", "none" };
-    const char *says = row->says;
+    const char *says = row->says, *mark;
 
     for (size_t i = 0; row->says_none != NULL && i < sizeof none / sizeof none[0]; i++)
         if (strcmp(value, none[i]) == 0)
             says = row->says_none;
+    mark = says == NULL ? NULL : strchr(says, '%');
     if (says == NULL)
         snprintf(buf, n, "%s is %s", row->name, value[0] != '\0' ? value : "not set");
+    else if (mark == NULL)
+        snprintf(buf, n, "%s", says);
     else
-        snprintf(buf, n, "%.*s%s%s", (int)strcspn(says, "%"), says,
-                 strchr(says, '%') != NULL ? value : "",
-                 strchr(says, '%') != NULL ? strchr(says, '%') + 1 : "");
+        snprintf(buf, n, "%.*s%s%s", (int)(mark - says), says, value, mark + 1);
 }
 
 static void show(struct talk *t, enum option_id id)

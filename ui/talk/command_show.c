@@ -58,7 +58,7 @@ void run_help(struct talk *t, const char *args)
         one = command_find(args + 1, strlen(args) - 1);
     if (one != NULL) {
         const char *help = one->argument == ARG_VALUE
-                               ? options_help(&options_table[one->setting], text, sizeof text)
+                               ? option_help(&options_table[one->setting], text, sizeof text)
                                : one->help;
 
         talk_notice(t, "/%s %s: %s", one->name, one->args, help);
