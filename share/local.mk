@@ -1,4 +1,4 @@
-# share: completions, themes, and files for desktops
+# share: completions, themes, the guide, and files for desktops
 THEMES = share/themes/dark.theme share/themes/light.theme \
 	share/themes/high-contrast.theme share/themes/colour-blind.theme
 themesdir = $(pkgdatadir)/themes
@@ -24,3 +24,18 @@ EXTRA_DIST += share/update_tables.sh
 update-tables: memwall
 	@$(SHELL) $(top_srcdir)/share/update_tables.sh ./memwall $(top_srcdir)
 .PHONY: update-tables
+
+# The model in the box.  "make guide" trains it again: hours, and it can be interrupted.
+GUIDE_TRAIN = share/models/train
+EXTRA_DIST += share/models/README.md \
+	$(GUIDE_TRAIN)/corpus.py $(GUIDE_TRAIN)/evaluate.py $(GUIDE_TRAIN)/export.py \
+	$(GUIDE_TRAIN)/kernels.c $(GUIDE_TRAIN)/model.py $(GUIDE_TRAIN)/ops.py \
+	$(GUIDE_TRAIN)/reference.py $(GUIDE_TRAIN)/sample.py $(GUIDE_TRAIN)/tokenizer.py \
+	$(GUIDE_TRAIN)/train.py $(GUIDE_TRAIN)/corpus/grammar.txt \
+	$(GUIDE_TRAIN)/corpus/machine.txt $(GUIDE_TRAIN)/corpus/model.txt \
+	$(GUIDE_TRAIN)/corpus/program.txt $(GUIDE_TRAIN)/heldback.txt \
+	$(GUIDE_TRAIN)/synonyms.txt $(GUIDE_TRAIN)/system.txt $(GUIDE_TRAIN)/validation.txt
+
+guide:
+	$(PYTHON3) $(top_srcdir)/$(GUIDE_TRAIN)/train.py
+.PHONY: guide

@@ -20,6 +20,7 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_whole_model.py \
 	tests/program/test_budget.py \
 	tests/program/test_eval.py \
+	tests/program/test_guide.py \
 	tests/program/test_kv_rotation.py \
 	tests/program/test_long_text.py \
 	tests/program/test_once.py \
@@ -67,8 +68,8 @@ endif
 EXTRA_DIST += \
 	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
 	tests/data \
-	tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/hub.py \
-	tests/lib/pull_case.py \
+	tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
+	tests/lib/hub.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/tiny_model.py \
 	tests/tree/references.py tests/tree/words.py
 

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Train the guide, the model in the box, and write it as a GGUF file.
+
+    python3 train.py                     train and write ../memwall-guide.gguf
+
+The command may be stopped at any time, also by SIGKILL; the same command goes on from the last
+checkpoint and ends with the same weights.  Only --rounds decides how long it takes: a round is
+2048 conversations.
+"""
+import argparse
+import concurrent.futures
+import math
+import os
+import random
+import time
+
+os.environ["OMP_NUM_THREADS"] = "1"  # a batch is cut into shards, one thread each
+
+import torch  # noqa: E402
+from torch import nn
+from torch.nn import functional as F
+
+import corpus as corpus_module
+import evaluate
+import export
+import ops
+import sample
+import tokenizer as tok
+from model import Guide, Shape, count, multiply
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROUND = 2048           # conversations
+BATCH_TOKENS = 4096    # with padding
+SHARDS = 2             # of a batch; more threads do not help
+QUESTION_WEIGHT = 0.1  # of the loss on a question's tokens, relative to an answer's
+TOPIC_WEIGHT = 1.0     # of the loss of the classifier of topics
+PEAK_RATE = 3e-3
+WARM_UP = 0.02         # of all rounds
+DECAY = 0.1
+LARGEST_GRADIENT = 1.0
+DROPOUT = 0.1
+CHECKPOINT_SECONDS = 120
+VALIDATE_ROUNDS = 10
+GAP = 0.3              # how often positions jump before an unrelated question
+# The beginning of an answer shows whether the question was understood, and the rest is learned
+# soon: most last answers are cut after some tokens, which leaves time for more questions.
+CUT = 0.8
+CUT_TOKENS = (4, 24)
+SEED = 20
+
+
+class Trainer:
+    def __init__(self, args):
+        self.args = args
+        torch.manual_seed(SEED)
+        self.corpus = corpus_module.Corpus()
+        self.sampler = sample.Sampler(self.corpus, SEED)
+        self.tokenizer = tok.train(self._vocabulary_texts(), Shape.vocab)
+        self.model = Guide(Shape(vocab=len(self.tokenizer.tokens)))
+        self.topics = {name: i for i, name in enumerate(self.sampler.names)}
+        # A classifier on the place where the answer begins.  It teaches the stream to know the
+        # topic before the first word; it is not part of the exported model.
+        self.classifier = nn.Parameter(torch.zeros(len(self.topics), Shape.hidden))
+        self.parameters = [*self.model.parameters(), self.classifier]
+        self.optimizer = ops.Adam(self.parameters, DECAY)
+        self.pool = concurrent.futures.ThreadPoolExecutor(args.threads)
+        self.round, self.step, self.seconds = 0, 0, 0.0
+
+    def _vocabulary_texts(self):
+        r = random.Random(SEED)
+        for topic in self.corpus.topics.values():
+            yield from [topic.answer] * 4
+            for _ in range(20):
+                text = corpus_module.tidy(self.corpus.expand(r.choice(topic.asks), r))
+                yield text
+                yield text[:1].upper() + text[1:]
+        yield from ["user\n", "model\n", "system\n"] * 10000
+
+    def rate(self, done):
+        """The learning rate after a share of all rounds: a short rise, then half a cosine."""
+        if done < WARM_UP:
+            return PEAK_RATE * done / WARM_UP
+        return PEAK_RATE * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
+
+    def _last_answer_tokens(self):
+        r = self.sampler.random
+        return r.randrange(*CUT_TOKENS) if r.random() < CUT else 10 ** 6
+
+    def conversation(self):
+        """Ids, positions, weights of the loss, and topics of the places where answers begin."""
+        ids, weights, positions, places, at = [tok.BOS], [0.0], [0], {}, 1
+        r = self.sampler.random
+        for role, text, topic, follows in self.sampler.conversation():
+            turn = self.tokenizer.turn(role, text)
+            if role == "user" and len(ids) > 64 and not follows and r.random() < GAP:
+                at += r.randrange(1000)
+            n = 2 + len(self.tokenizer.encode(role)) if role != "model" else 3
+            weight = {"system": 0.0, "user": QUESTION_WEIGHT, "model": 1.0}[role]
+            if role == "model":
+                places[len(ids) + n - 1] = self.topics[topic]
+            ids += turn
+            weights += [0.0] * n + [weight] * (len(turn) - n - 1) + [0.0]
+            positions += range(at, at + len(turn))
+            at += len(turn)
+        n = max(places) + 1 + self._last_answer_tokens()
+        return ids[:n], positions[:n], weights[:n], places
+
+    def batches(self):
+        rows = sorted((self.conversation() for _ in range(ROUND)), key=lambda c: len(c[0]))
+        out, batch = [], []
+        for row in rows:
+            if (len(batch) + 1) * len(row[0]) > BATCH_TOKENS:
+                out.append(batch)
+                batch = []
+            batch.append(row)
+        out.append(batch)
+        self.sampler.random.shuffle(out)
+        return out
+
+    def gradients(self, rows, seed, scale):
+        """Losses and gradients of some rows; scale holds the factors of both losses."""
+        n = max(len(ids) for ids, _, _, _ in rows)
+        ids = torch.tensor([r[0] + [tok.PAD] * (n - len(r[0])) for r in rows])
+        positions = torch.tensor([r[1] + list(range(r[1][-1] + 1, r[1][-1] + 1 + n - len(r[1])))
+                                  for r in rows])
+        weights = torch.tensor([r[2] + [0.0] * (n - len(r[2])) for r in rows])
+        x = self.model(ids, positions, dropout=DROPOUT, seed=seed)
+        row, col = weights[:, 1:].nonzero(as_tuple=True)
+        w = weights[:, 1:][row, col] * scale[0]
+        logits = multiply(x[row, col], self.model.token_embd)
+        loss = ops.CrossEntropy.apply(logits, ids[row, col + 1], w, Shape.cap)
+        places = [(i, j, t) for i, r in enumerate(rows) for j, t in r[3].items()]
+        row, col, topics = (torch.tensor(p) for p in zip(*places))
+        guess = multiply(x[row, col], self.classifier).float()
+        topic_loss = F.cross_entropy(guess, topics, reduction="sum") * scale[1]
+        total = loss + TOPIC_WEIGHT * topic_loss
+        return loss.item(), topic_loss.item(), torch.autograd.grad(total, self.parameters)
+
+    def train_batch(self, batch, done):
+        scale = (1 / sum(sum(r[2][1:]) for r in batch), 1 / sum(len(r[3]) for r in batch))
+        parts = [(batch[i::SHARDS], self.step * SHARDS + i, scale) for i in range(SHARDS)]
+        results = list(self.pool.map(lambda a: self.gradients(*a), (p for p in parts if p[0])))
+        gradients = [sum(gs[1:], gs[0]) for gs in zip(*(r[2] for r in results))]
+        self.optimizer.step(gradients, self.rate(done), LARGEST_GRADIENT)
+        self.step += 1
+        return sum(r[0] for r in results), sum(r[1] for r in results)
+
+    def run(self):
+        start, saved = time.time() - self.seconds, time.time()
+        print(f"{count(self.model)} parameters, {len(self.corpus.topics)} topics, "
+              f"{self.args.rounds} rounds", flush=True)
+        while self.round < self.args.rounds:
+            batches = self.batches()
+            sums = [0.0, 0.0]
+            for i, batch in enumerate(batches):
+                done = (self.round + i / len(batches)) / self.args.rounds
+                for j, v in enumerate(self.train_batch(batch, done)):
+                    sums[j] += v / len(batches)
+            self.round += 1
+            self.seconds = time.time() - start
+            self.report(sums)
+            if time.time() - saved > CHECKPOINT_SECONDS or self.round == self.args.rounds:
+                self.save()
+                saved = time.time()
+
+    def report(self, sums):
+        left = self.seconds / self.round * (self.args.rounds - self.round)
+        line = (f"round {self.round}/{self.args.rounds}, step {self.step}: loss {sums[0]:.4f}, "
+                f"topic loss {sums[1]:.4f}, {self.seconds / 60:.1f} min, "
+                f"{left / 60:.1f} min left")
+        if self.round % VALIDATE_ROUNDS == 0:
+            n, wrong = evaluate.wrong(self.corpus, self.model, self.tokenizer)
+            line += f", validation {100 * (n - len(wrong)) / n:.1f} % right"
+        print(line, flush=True)
+
+    def save(self):
+        state = {"model": self.model.state_dict(), "classifier": self.classifier.data,
+                 "moments": self.optimizer.moments, "merges": self.tokenizer.merges,
+                 "shape": vars(self.model.shape), "round": self.round, "step": self.step,
+                 "seconds": self.seconds, "random": self.sampler.random.getstate(),
+                 "order": self.sampler.order, "topics": self.sampler.names}
+        torch.save(state, self.args.checkpoint + ".new")
+        os.replace(self.args.checkpoint + ".new", self.args.checkpoint)
+
+    def restore(self):
+        if not os.path.exists(self.args.checkpoint):
+            return
+        state = torch.load(self.args.checkpoint)
+        if state["topics"] != self.sampler.names or state["merges"] != self.tokenizer.merges:
+            raise SystemExit(f"{self.args.checkpoint} is from another corpus; delete it to "
+                             "begin again")
+        self.model.load_state_dict(state["model"])
+        self.classifier.data.copy_(state["classifier"])
+        self.optimizer.moments, self.optimizer.steps = state["moments"], state["step"]
+        self.round, self.step, self.seconds = state["round"], state["step"], state["seconds"]
+        self.sampler.random.setstate(state["random"])
+        self.sampler.order = state["order"]
+
+
+def main():
+    p = argparse.ArgumentParser(description="Train the guide.")
+    p.add_argument("--rounds", type=int, default=80, help="set the number of rounds")
+    p.add_argument("--threads", type=int, default=2, help="compute with this many threads")
+    p.add_argument("--checkpoint", default="guide.checkpoint", help="set the checkpoint's path")
+    p.add_argument("--out", default=os.path.join(HERE, "..", "memwall-guide.gguf"),
+                   help="set the path of the model")
+    t = Trainer(p.parse_args())
+    t.restore()
+    t.run()
+    export.write(t.args.out, t.model, t.tokenizer, export.TYPE_Q8_0)
+
+
+if __name__ == "__main__":
+    main()
