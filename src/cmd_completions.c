@@ -34,6 +34,17 @@ static bool takes_file(const struct option *row)
     return row->kind == KIND_FILE;
 }
 
+static bool takes_model(const struct option *row)
+{
+    return row == &options_table[OPT_MODEL];
+}
+
+/* Can the first positional of the command be a model? */
+static bool has_model(const struct command *c)
+{
+    return c->needs_model && !c->takes_arg;
+}
+
 /* ---- bash ---- */
 
 static void bash_command(const struct command *c)
@@ -54,9 +65,14 @@ static void bash_command(const struct command *c)
         if (row->words != NULL)
             printf(") words=\"%s\" ;;\n", row->words);
         else
-            printf(") %s ;;\n", takes_file(row) ? "words=:files" : "words=:none");
+            printf(") words=:%s ;;\n", takes_model(row)  ? "models"
+                                       : takes_file(row) ? "files"
+                                                         : "none");
     }
-    puts("        esac\n        ;;");
+    puts("        esac");
+    if (has_model(c))
+        puts("        [[ -z $words && $cur != -* ]] && words=:models");
+    puts("        ;;");
 }
 
 static void print_bash(void)
@@ -64,9 +80,21 @@ static void print_bash(void)
     const struct command *c;
 
     printf("# bash completion for memwall, %s\n", head);
-    puts("_memwall()\n"
-         "{\n"
-         "    local cur=$2 prev=$3 command=chat options='' words=''");
+    puts(
+        "# Bash cuts words at colons, which names of models have: $2 is the last piece of $1.\n"
+        "_memwall_models()\n"
+        "{\n"
+        "    local name keep=${1%\"$2\"}\n"
+        "    while IFS= read -r name; do\n"
+        "        if [[ ${name,,} == \"${1,,}\"* ]]; then\n"
+        "            name=${name:${#keep}}\n"
+        "            COMPREPLY+=(\"${name// /\\\\ }\")\n"
+        "        fi\n"
+        "    done < <(memwall list --names 2>/dev/null)\n"
+        "}\n"
+        "_memwall()\n"
+        "{\n"
+        "    local cur=$2 prev=$3 command=chat options='' words='' model=$2 at");
     fputs("    local commands=\" ", stdout);
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
         printf("%s ", c->name);
@@ -76,6 +104,12 @@ static void print_bash(void)
          "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
          "    elif [[ $cur == '=' ]]; then\n"
          "        cur=''\n"
+         "    elif [[ $prev == ':' || $cur == ':' ]]; then\n"
+         "        at=$((COMP_CWORD - 1))\n"
+         "        [[ $cur == ':' ]] && cur=''\n"
+         "        [[ $prev == ':' ]] && at=$((at - 1))\n"
+         "        model=${COMP_WORDS[at]}:$cur\n"
+         "        prev=${COMP_WORDS[at - 1]}\n"
          "    fi\n"
          "    if [[ $COMP_CWORD -gt 1 && $commands == *\" ${COMP_WORDS[1]} \"* ]]; then\n"
          "        command=${COMP_WORDS[1]}\n"
@@ -87,7 +121,7 @@ static void print_bash(void)
          "    COMPREPLY=()\n"
          "    case $words in\n"
          "    :none) return ;;\n"
-         "    '' | :files) ;;\n"
+         "    '' | :files | :models) ;;\n"
          "    *)\n"
          "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
          "        return\n"
@@ -99,6 +133,10 @@ static void print_bash(void)
          "    fi\n"
          "    if [[ $COMP_CWORD -eq 1 ]]; then\n"
          "        mapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$cur\")\n"
+         "    fi\n"
+         "    if [[ $words == :models ]]; then\n"
+         "        _memwall_models \"$model\" \"$cur\"\n"
+         "        [[ ${#COMPREPLY[@]} -gt 0 ]] && return\n"
          "    fi\n"
          "    compopt -o filenames\n"
          "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$cur\")\n"
@@ -139,6 +177,8 @@ static void zsh_option(const struct option *row)
             putchar('(');
             zsh_text(row->words);
             putchar(')');
+        } else if (takes_model(row)) {
+            fputs("_memwall_models", stdout);
         } else if (takes_file(row)) {
             fputs("_files", stdout);
         }
@@ -151,7 +191,13 @@ static void print_zsh(void)
     const struct command *c;
 
     printf("#compdef memwall\n# zsh completion for memwall, %s\n", head);
-    puts("_memwall() {\n"
+    puts("_memwall_models() {\n"
+         "    local -a models\n"
+         "    models=(${(f)\"$(memwall list --names 2>/dev/null)\"})\n"
+         "    compadd -M 'm:{a-zA-Z}={A-Za-z}' -a models\n"
+         "    _files\n"
+         "}\n"
+         "_memwall() {\n"
          "    local -a names\n"
          "    local name=chat\n"
          "    names=(");
@@ -163,7 +209,7 @@ static void print_zsh(void)
     puts("    )\n"
          "    if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
          "        _describe command names\n"
-         "        _files\n"
+         "        _memwall_models\n"
          "        return\n"
          "    fi\n"
          "    if (( ${names[(I)$words[2]:*]} )); then\n"
@@ -177,7 +223,8 @@ static void print_zsh(void)
         for (int k = 0; k < N_OPTION; k++)
             if (is_shown(&options_table[k], c))
                 zsh_option(&options_table[k]);
-        puts("            '*:argument:_files'\n        ;;");
+        printf("            '*:argument:%s'\n        ;;\n",
+               has_model(c) ? "_memwall_models" : "_files");
     }
     puts("    esac\n"
          "}\n"
@@ -199,6 +246,10 @@ static void fish_text(const char *s)
 
 static void fish_command(const struct command *c)
 {
+    if (has_model(c))
+        printf("complete -c memwall -n '__memwall_is %s' -a '(memwall list --names "
+               "2>/dev/null)'\n",
+               c->name);
     for (int i = 0; i < N_OPTION; i++) {
         const struct option *row = &options_table[i];
 
@@ -210,6 +261,8 @@ static void fish_command(const struct command *c)
         if (row->words != NULL) {
             fputs(" -x -a ", stdout);
             fish_text(row->words);
+        } else if (takes_model(row)) {
+            fputs(" -r -F -a '(memwall list --names 2>/dev/null)'", stdout);
         } else if (row->arg != NULL) {
             fputs(takes_file(row) ? " -r -F" : " -x", stdout);
         }

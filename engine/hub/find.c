@@ -3,6 +3,7 @@
 
 #include "engine/hub/find.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -193,4 +194,34 @@ void mw_models_sort(struct mw_models *m, enum mw_models_order order)
 
     if (m->n > 0)
         qsort(m->entries, m->n, sizeof m->entries[0], compare[order]);
+}
+
+/* "1.2", "0.35", "120" */
+static void rate_text(char *buf, size_t n, double tps)
+{
+    snprintf(buf, n, "%.*f", tps < 0.095 ? 3 : tps < 0.95 ? 2 : tps < 9.5 ? 1 : 0, tps);
+}
+
+void mw_outlook_text(const struct mw_found *f, char *buf, size_t n)
+{
+    char size[16], rate[24], need[16];
+
+    units_size(size, sizeof size, f->plan.budget_bytes);
+    rate_text(rate, sizeof rate, f->plan.decode_tps);
+    switch (f->outlook) {
+    case MW_OUTLOOK_FITS:
+        snprintf(buf, n, f->plan.decode_tps > 0 ? "fits, about %s tok/s" : "fits", rate);
+        break;
+    case MW_OUTLOOK_STREAMS:
+        if (f->plan.decode_tps > 0)
+            snprintf(buf, n, "streams, about %s tok/s in %s", rate, size);
+        else
+            snprintf(buf, n, "streams in %s", size);
+        break;
+    case MW_OUTLOOK_TOO_LARGE:
+        snprintf(buf, n, "too large: needs %s, the budget is %s",
+                 units_size(need, sizeof need, f->plan.sum_bytes), size);
+        break;
+    case MW_OUTLOOK_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
+    }
 }

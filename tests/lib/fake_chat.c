@@ -120,6 +120,26 @@ int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smalle
     return 0;
 }
 
+/* ---- found models: their headers are not read ---- */
+
+int mw_describer_new(struct mw_describer **out, const struct mw_options *o,
+                     const struct mw_describe_options *how, struct err *e)
+{
+    (void)o, (void)how;
+    *out = NULL;
+    return err_set(e, ERR_UNSUPPORTED, "models are not described here");
+}
+
+void mw_describer_free(struct mw_describer *d)
+{
+    (void)d;
+}
+
+void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
+{
+    (void)d, (void)m, (void)i;
+}
+
 void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s)
 {
     (void)m;

@@ -139,7 +139,6 @@ static const struct row option_rows[] = {
     { "/memory", "the budget is", NULL, NULL },
     { "/memory lots", "\"lots\" is not a size", NULL, NULL },
     { "/memory 1M", "the budget is 1 MiB", NULL, NULL },
-    { "/model", "Talker: llama, BF16, 6 layers", NULL, NULL },
     { "/model /nowhere.gguf", "/nowhere.gguf", NULL, NULL },
     { "/mouse off", "mouse released", NULL, NULL },
     { "/mouse on", "mouse captured", NULL, NULL },

@@ -356,6 +356,36 @@ static void the_guide_is_listed_with_other_models(void **state)
     expect_end(0);
 }
 
+static void model_switches_by_the_list_and_by_name(void **state)
+{
+    static const char *const args[] = { "-m", "talker", NULL };
+
+    (void)state;
+    fill();
+    start_program(program(), 30, 110, args, NULL);
+    assert_true(pty_sees(s, "ready"));
+    pty_send(s, "/model\r");
+    assert_true(pty_sees_at(s, 0, "models"));
+    assert_true(pty_sees(s, "* talker:BF16")); /* the open one */
+    pty_send(s, "gemma");
+    assert_true(pty_sees(s, "gemma4, Q4_0"));
+    pty_send(s, "\033");
+    assert_true(pty_loses_at(s, 0, "models"));
+    assert_true(pty_sees(s, "Talker: llama, BF16, 6 layers"));
+    pty_send(s, "/model\rgemma\r");
+    assert_true(pty_sees(s, "loading"));
+    assert_true(pty_sees(s, "ready"));
+    pty_send(s, "/model talk\t");
+    assert_true(pty_sees(s, "/model talker:BF16"));
+    pty_send(s, "\025/model nothing-like-it\r");
+    assert_true(pty_sees(s, "no file or model is named \"nothing-like-it\""));
+    pty_send(s, "/model TALKER\r");
+    assert_true(pty_sees(s, "loading Talker"));
+    assert_true(pty_sees(s, "ready"));
+    pty_send(s, "/quit\r");
+    expect_end(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(works_at_every_size, begin, end),
         cmocka_unit_test_setup_teardown(looks_are_those_of_the_chat, begin, end),
         cmocka_unit_test_setup_teardown(signals_end_it_cleanly, begin, end),
+        cmocka_unit_test_setup_teardown(model_switches_by_the_list_and_by_name, begin, end),
         cmocka_unit_test_setup_teardown(the_guide_opens_directly_if_there_is_no_other_model,
                                         begin, end),
         cmocka_unit_test_setup_teardown(the_guide_is_listed_with_other_models, begin, end),

@@ -214,6 +214,7 @@ class Bash(unittest.TestCase):
         script = f"""
             source "$1"; shift
             compopt() {{ :; }}
+            memwall() {{ printf '%s\\n' gemma-4-E2B-it:Q4_0 gemma-4-E2B-it:BF16 org/name:Q8_0; }}
             COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
             _memwall memwall "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD - 1]}}"
             printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -238,6 +239,15 @@ class Bash(unittest.TestCase):
         self.assertEqual(["--temp"], self.complete("memwall", "--temp"))
         self.assertEqual([], self.complete("memwall", "plan", "--temp"))
         self.assertIn("README.md", self.complete("memwall", "run", "-m", "READ"))
+
+    def test_names_of_models(self):
+        self.assertEqual(["org/name:Q8_0"], self.complete("memwall", "run", "-m", "org/"))
+        self.assertEqual(["org/name:Q8_0"], self.complete("memwall", "plan", "ORG/n"))
+        # Bash cuts the word at the colon, and so are the offers.
+        self.assertEqual(["Q4_0", "BF16"],
+                         self.complete("memwall", "run", "-m", "gemma-4-E2B-it", ":"))
+        self.assertEqual(["Q4_0"],
+                         self.complete("memwall", "run", "-m", "gemma-4-E2B-it", ":", "Q4"))
 
 
 if __name__ == "__main__":

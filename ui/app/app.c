@@ -140,6 +140,8 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
                     : a->cost.due_ns > now ? a->cost.due_ns - now
                                            : 0;
 
+    if (a->models.has_work)
+        return 0;
     if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
         wait = left(a->frame_ns, FRAME_NS, now);
     wait = cost < wait ? cost : wait;
@@ -220,6 +222,7 @@ static int loop(struct app *a, struct err *e)
         if (a->is_leaving)
             break;
         talk_tick(a->talk);
+        app_models_work(a);
         take_sample(a);
         price(a);
         show(a);
@@ -303,6 +306,7 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     transcript_free(a->transcript);
     keys_free(a->keys);
     sheet_free(a->sheet);
+    app_leave_models(a);
     free(a->latency);
     return rc;
 }

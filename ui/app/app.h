@@ -6,6 +6,7 @@
  *     app_keys.c  keys
  *     app_mouse.c the mouse
  *     app_draw.c  the panes
+ *     app_models.c  the list of models
  */
 #ifndef MEMWALL_UI_APP_APP_H
 #define MEMWALL_UI_APP_APP_H
@@ -15,6 +16,7 @@
 
 #include "ui/app/latency.h"
 #include "ui/app/layout.h"
+#include "ui/pick/pick.h"
 #include "ui/talk/talk.h"
 #include "ui/term/edit.h"
 #include "ui/term/history.h"
@@ -41,15 +43,17 @@ enum app_dirt {
  *     LINE ── Tab on an empty line ───> DASH  ── Tab, Esc, other keys ──> LINE
  *     any ─── F9, /rewind ────────────> PICK  ── Enter, Esc, other keys > LINE
  *     any ─── a command opens one ────> SHEET ── Enter, Esc, q ─────────> LINE
+ *     any ─── /model ─────────────────> MODELS ─ Enter, Esc, q ─────────> LINE
  *
  * Only app_enter changes the mode.
  */
 enum app_mode {
-    MODE_LINE,  /* the input line */
-    MODE_DASH,  /* the dashboard, whose cursor inspects a layer */
-    MODE_FIND,  /* the text to search for in the chat */
-    MODE_PICK,  /* the choice of an earlier message */
-    MODE_SHEET, /* the sheet that covers the panes */
+    MODE_LINE,   /* the input line */
+    MODE_DASH,   /* the dashboard, whose cursor inspects a layer */
+    MODE_FIND,   /* the text to search for in the chat */
+    MODE_PICK,   /* the choice of an earlier message */
+    MODE_SHEET,  /* the sheet that covers the panes */
+    MODE_MODELS, /* the list of models, which covers the screen */
 };
 
 /* The object that the pressed mouse button drags; independent of the mode of the keys. */
@@ -78,7 +82,11 @@ struct app {
 
     enum app_mode mode;
     struct sheet *sheet; /* in MODE_SHEET, else NULL */
-    char find[128];      /* typed in MODE_FIND */
+    struct {
+        struct pick *pick; /* in MODE_MODELS, else NULL */
+        bool has_work;     /* models are still to be described */
+    } models;
+    char find[128]; /* typed in MODE_FIND */
     enum app_drag drag;
     struct {
         int y, x, count;
@@ -115,6 +123,12 @@ void app_set_mouse(struct app *a, bool on);
 void app_pick_turn(struct app *a); /* F9 */
 /* app_mouse.c */
 void app_mouse(struct app *a, const struct key *key);
+
+/* app_models.c */
+int app_pick_model(struct app *a, struct err *e);
+void app_leave_models(struct app *a); /* free the list */
+bool app_models_key(struct app *a, const struct key *key);
+void app_models_work(struct app *a);
 
 /* app_draw.c */
 struct input_line app_typed(const struct app *a); /* the contents of the input line */

@@ -210,6 +210,10 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
         canvas_text(&screen, 0, 0, style_of(ROLE_TEXT), "too small");
         return;
     }
+    if (a->mode == MODE_MODELS) {
+        pick_draw(a->models.pick, &screen, cursor_y, cursor_x);
+        return;
+    }
     draw_panes(a, &screen);
     draw_matches(a, &screen);
     draw_rule(a, &screen);

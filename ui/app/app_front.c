@@ -336,10 +336,10 @@ static int on_act(void *ctx, enum talk_action action, const char *arg, struct er
 {
     struct app *a = ctx;
 
-    (void)e;
     switch (action) {
     case ACTION_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
     case ACTION_PICK_TURN: app_pick_turn(a); return 0;
+    case ACTION_PICK_MODEL: return app_pick_model(a, e);
     }
     return 0;
 }

@@ -28,6 +28,7 @@ void app_enter(struct app *a, enum app_mode mode)
         transcript_turn_end(a->transcript);
     sheet_free(a->sheet);
     a->sheet = NULL;
+    app_leave_models(a);
     a->drag = DRAG_NOTHING;
     a->mode = mode;
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
@@ -384,7 +385,7 @@ static void take_turn(struct app *a)
     free(text);
 }
 
-static bool pick_key(struct app *a, const struct key *key)
+static bool turn_key(struct app *a, const struct key *key)
 {
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
     if (key->kind == KEYS_NAMED && (key->name == KEYS_UP || key->name == KEYS_DOWN)) {
@@ -470,20 +471,25 @@ static bool line_mode_key(struct app *a, const struct key *key)
 /* The handler of each mode.  false: the mode was left, and the key is for the line. */
 static bool (*const mode_keys[])(struct app *a, const struct key *key) = {
     [MODE_LINE] = line_mode_key, [MODE_DASH] = dash_key,        [MODE_FIND] = find_key,
-    [MODE_PICK] = pick_key,      [MODE_SHEET] = sheet_mode_key,
+    [MODE_PICK] = turn_key,      [MODE_SHEET] = sheet_mode_key, [MODE_MODELS] = app_models_key,
 };
 
 /* Everything that is not a key on the keyboard; false: it is one. */
 static bool other_input(struct app *a, const struct key *key)
 {
     switch (key->kind) {
-    case KEYS_MOUSE: app_mouse(a, key); return true;
+    case KEYS_MOUSE:
+        if (a->mode == MODE_MODELS)
+            app_models_key(a, key);
+        else
+            app_mouse(a, key);
+        return true;
     case KEYS_FOCUS_IN:
     case KEYS_FOCUS_OUT: a->has_focus = key->kind == KEYS_FOCUS_IN; return true;
     case KEYS_REPLY:
     case KEYS_UNKNOWN: return true;
     case KEYS_PASTE:
-        if (a->mode != MODE_SHEET)
+        if (a->mode != MODE_SHEET && a->mode != MODE_MODELS)
             paste(a, key);
         return true;
     case KEYS_PASTE_LONG:

@@ -4,6 +4,7 @@ libui_a_SOURCES += \
 	ui/app/app_draw.c \
 	ui/app/app_front.c \
 	ui/app/app_keys.c \
+	ui/app/app_models.c \
 	ui/app/app_mouse.c \
 	ui/app/editor.c ui/app/editor.h \
 	ui/app/latency.c ui/app/latency.h \

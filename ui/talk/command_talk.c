@@ -394,25 +394,37 @@ void run_copy(struct talk *t, const char *args)
         talk_report(t, &e);
 }
 
+/* The path that a path or a name means. */
+static int find_model(struct talk *t, const char *name, char *path, size_t n, struct err *e)
+{
+    const struct mw_places *places = talk_settings(t)->models.places;
+    char expanded[4096];
+
+    path_expand(expanded, sizeof expanded, name);
+    if (places != NULL)
+        return mw_models_resolve(places, expanded, path, n, e);
+    snprintf(path, n, "%s", expanded);
+    return 0;
+}
+
 void run_model(struct talk *t, const char *args)
 {
     const struct mw_model_info *info = talk_info(t);
-    struct err e = ERR_INIT;
+    struct err e = ERR_INIT, ignored = ERR_INIT;
     char path[4096], size[16];
 
-    if (args[0] == '\0') {
-        talk_notice(t, "%s: %s, %s, %u layers, %s", info->name, info->arch, info->type,
-                    info->n_layer, units_size(size, sizeof size, info->file_bytes));
-        return;
-    }
+    if (args[0] == '\0')
+        talk_notice(t, "%s: %s, %s, %u layers, %s; /model NAME opens another", info->name,
+                    info->arch, info->type, info->n_layer,
+                    units_size(size, sizeof size, info->file_bytes));
     if (is_busy(t))
         return;
-    if (talk_state(t) == TALK_LOADING) {
+    if (talk_state(t) == TALK_LOADING)
         talk_error(t, "the model is being loaded: wait until it is ready");
-        return;
-    }
-    path_expand(path, sizeof path, args);
-    if (talk_open_model(t, path, &e) != 0)
+    else if (args[0] == '\0')
+        (void)talk_act(t, ACTION_PICK_MODEL, "", &ignored); /* plain mode has the notice */
+    else if (find_model(t, args, path, sizeof path, &e) != 0 ||
+             talk_open_model(t, path, &e) != 0)
         talk_report(t, &e);
 }
 

@@ -23,7 +23,7 @@ static const struct slash_command own_commands[] = {
     { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL,
       { run_file } },
     { "help", "[COMMAND]", "show commands and keys", ARG_COMMAND, NULL, { run_help } },
-    { "model", "[PATH]", "switch models, keeping the conversation", ARG_PATH, NULL,
+    { "model", "[NAME]", "switch models, keeping the conversation", ARG_MODEL, NULL,
       { run_model } },
     { "mouse", "[on|off]", "capture the mouse, or release it", ARG_WORDS, "on off",
       { run_mouse } },
@@ -192,6 +192,21 @@ static void offer_chats(struct offer *o, struct talk *t)
     free(list);
 }
 
+/* Files, and the names of the models on this machine. */
+static void offer_models(struct offer *o, struct talk *t)
+{
+    const struct mw_places *places = talk_settings(t)->models.places;
+    struct err ignored = ERR_INIT;
+    struct mw_models *m;
+
+    path_complete(o->typed, offer, o);
+    if (places == NULL || mw_models_find(&m, places, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < mw_models_count(m); i++)
+        offer(o, mw_models_at(m, i)->name);
+    mw_models_free(m);
+}
+
 /* Values of a setting. */
 static void offer_values(struct offer *o, struct talk *t, enum option_id id)
 {
@@ -199,6 +214,8 @@ static void offer_values(struct offer *o, struct talk *t, enum option_id id)
 
     if (id == OPT_THEME)
         theme_names(talk_settings(t)->paths.config_dir, offer, o);
+    else if (id == OPT_MODEL)
+        offer_models(o, t);
     else if (row->words != NULL || row->tips != NULL)
         offer_words(o, row->words != NULL ? row->words : row->tips);
     else if (row->arg == NULL)
@@ -261,6 +278,7 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
     case ARG_TEXT: break;
     case ARG_PATH:
     case ARG_OUTPUT: path_complete(o.typed, offer, &o); break;
+    case ARG_MODEL: offer_models(&o, t); break;
     case ARG_WORDS: offer_words(&o, row->words); break;
     case ARG_VALUE: offer_values(&o, t, row->setting); break;
     case ARG_CHAT: offer_chats(&o, t); break;

@@ -17,6 +17,7 @@ enum command_argument {
     ARG_NONE,
     ARG_TEXT,
     ARG_PATH,
+    ARG_MODEL,
     ARG_OUTPUT, /* a path to write to; "/name! PATH" replaces an existing file */
     ARG_WORDS,  /* one of the row's words */
     ARG_VALUE,  /* of a setting */

@@ -117,6 +117,11 @@ const struct mw_model *talk_model(const struct talk *t)
     return t->engine.model;
 }
 
+const char *talk_model_path(const struct talk *t)
+{
+    return t->model_path;
+}
+
 const struct mw_model_info *talk_info(const struct talk *t)
 {
     return &t->info;

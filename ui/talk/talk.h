@@ -72,6 +72,7 @@ const struct ui_chat_options *talk_settings(const struct talk *t); /* as for tal
 const struct mw_chat_options *talk_options(const struct talk *t);  /* requested */
 const struct mw_model *talk_model(const struct talk *t);
 const struct mw_model_info *talk_info(const struct talk *t);
+const char *talk_model_path(const struct talk *t);
 const struct plan *talk_plan(const struct talk *t);
 const struct mw_receipt *talk_last(const struct talk *t); /* the last answer's; or NULL */
 const struct ledger *talk_ledger(const struct talk *t);
