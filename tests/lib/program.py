@@ -34,3 +34,15 @@ def memwall(*args, config=None, stdin="", text=True, **more):
         return subprocess.run([MEMWALL, *args], env=environment(home), input=stdin, text=text,
                               timeout=TIMEOUT_S,
                               **(dict(capture_output=True) | more))
+
+
+def read_terminal(fd):
+    """Read from a pseudo-terminal until its other side is closed, and close it."""
+    shown = b""
+    try:
+        while block := os.read(fd, 65536):
+            shown += block
+    except OSError:  # EIO: the other side is closed
+        pass
+    os.close(fd)
+    return shown

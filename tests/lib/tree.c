@@ -14,23 +14,35 @@
 
 #include <cmocka.h>
 
-const char *tree_new(void)
+char tree_root[512];
+
+int tree_make(void **state)
 {
-    static char path[512];
     const char *folder = getenv("TMPDIR");
 
-    snprintf(path, sizeof path, "%s/memwall-test-XXXXXX", folder != NULL ? folder : "/tmp");
-    assert_non_null(mkdtemp(path));
-    return path;
+    (void)state;
+    snprintf(tree_root, sizeof tree_root, "%s/memwall-test-XXXXXX",
+             folder != NULL ? folder : "/tmp");
+    return mkdtemp(tree_root) != NULL ? 0 : -1;
 }
 
-void tree_put(const char *root, const char *path, const char *text)
+const char *tree_path(const char *path)
+{
+    static char paths[4][1024];
+    static int next;
+    char *full = paths[next++ % 4];
+
+    snprintf(full, sizeof paths[0], "%s%s", tree_root, path);
+    return full;
+}
+
+void tree_put(const char *path, const char *text)
 {
     char full[1024];
     FILE *f;
 
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *at = full + strlen(root) + 1; (at = strchr(at, '/')) != NULL; at++) {
+    snprintf(full, sizeof full, "%s", tree_path(path));
+    for (char *at = full + strlen(tree_root) + 1; (at = strchr(at, '/')) != NULL; at++) {
         *at = '\0';
         mkdir(full, 0700);
         *at = '/';
@@ -47,7 +59,8 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
-void tree_remove(const char *root)
+int tree_drop(void **state)
 {
-    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)state;
+    return nftw(tree_root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }

@@ -1,18 +1,20 @@
 /*
- * tree.h - folders and files for a test.
+ * tree.h - a folder for the files of a test.
  */
 #ifndef MEMWALL_TESTS_LIB_TREE_H
 #define MEMWALL_TESTS_LIB_TREE_H
 
-#include <stddef.h>
+/* The folder of the running test, below $TMPDIR. */
+extern char tree_root[512];
 
-/* Make an empty folder below $TMPDIR.  Returns its path, valid until the next call. */
-const char *tree_new(void);
+/* Set-up and tear-down of a test: make the folder, remove it with everything in it. */
+int tree_make(void **state);
+int tree_drop(void **state);
 
-/* Write text to root + path, and make the folders that it needs. */
-void tree_put(const char *root, const char *path, const char *text);
+/* Returns tree_root + path; valid for four calls. */
+const char *tree_path(const char *path);
 
-/* Remove a folder of tree_new() and everything in it. */
-void tree_remove(const char *root);
+/* Write text to tree_root + path, and make the folders that it needs. */
+void tree_put(const char *path, const char *text);
 
 #endif

@@ -13,7 +13,7 @@ import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall, read_terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 MIB = 1 << 20
@@ -42,13 +42,7 @@ def chat(*args, lines):
         os.close(child)
         p.stdin.write("".join(line + "\n" for line in lines).encode())
         p.stdin.close()
-        out = b""
-        try:
-            while piece := os.read(parent, 65536):
-                out += piece
-        except OSError:  # the terminal ends with the program
-            pass
-        os.close(parent)
+        out = read_terminal(parent)
         p.wait(TIMEOUT_S)
     return out.decode()
 

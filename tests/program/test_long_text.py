@@ -116,18 +116,23 @@ class LongText(unittest.TestCase):
         d = json.loads(memwall("eval", LLAMA, "--text", path, "--json", "--ctx", "128").stdout)
         self.assertEqual((len(ids) + 1) // 128 * 128, d["n_evaluated"])  # and a begin token
 
-    def chat(self, size, text="lorem ipsum " * 200):
-        """Make the only saved chat, of about this many bytes."""
+    def saved_chat(self, lines):
+        """Make the only saved chat, with a header and these lines."""
         folder = os.path.join(self.folder, ".local", "share", "memwall", "chats")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "20260101-000000.jsonl")
         with open(path, "w", encoding="utf-8") as f:
             f.write('{"memwall":"chat","version":1,"created":"2026-01-01T00:00:00Z",'
                     '"model":"tiny"}\n')
-            for i in range(max(size // (2 * len(text)), 1)):
-                for role, more in ("user", {}), ("assistant", {"done": "stop"}):
-                    f.write(json.dumps({"role": role, "text": f"{i} {text}", **more}) + "\n")
+            f.writelines(lines)
         return path
+
+    def chat(self, size, text="lorem ipsum " * 200):
+        """Make a saved chat of about this many bytes."""
+        return self.saved_chat(
+            json.dumps({"role": role, "text": f"{i} {text}", **more}) + "\n"
+            for i in range(max(size // (2 * len(text)), 1))
+            for role, more in (("user", {}), ("assistant", {"done": "stop"})))
 
     def talk(self, *steps):
         """Run plain mode on a terminal: wait for a text, type a line, and so on.
@@ -209,16 +214,9 @@ class LongText(unittest.TestCase):
 
     def many(self, n):
         """Make a saved chat of n very short messages."""
-        folder = os.path.join(self.folder, ".local", "share", "memwall", "chats")
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "20260101-000000.jsonl")
-        with open(path, "w", encoding="utf-8") as f:
-            f.write('{"memwall":"chat","version":1,"created":"2026-01-01T00:00:00Z",'
-                    '"model":"tiny"}\n')
-            for i in range(0, n, 2):
-                f.write(f'{{"role":"user","text":"q{i}"}}\n'
-                        f'{{"role":"assistant","text":"a{i}","done":"stop"}}\n')
-        return path
+        return self.saved_chat(f'{{"role":"user","text":"q{i}"}}\n'
+                               f'{{"role":"assistant","text":"a{i}","done":"stop"}}\n'
+                               for i in range(0, n, 2))
 
     def test_a_chat_of_many_messages_resumes_in_the_memory_of_one_of_few(self):
         self.many(100)

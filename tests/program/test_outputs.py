@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall, read_terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "llama-tiny.gguf")
 SHARED = os.environ.get("MW_SHARED", "")
@@ -150,13 +150,7 @@ class Chat(Folder):
         os.close(side)
         p.stdin.write("".join(line + "\n" for line in lines).encode())
         p.stdin.close()
-        shown = b""
-        try:
-            while block := os.read(main, 65536):
-                shown += block
-        except OSError:  # EIO: the other side is closed
-            pass
-        os.close(main)
+        shown = read_terminal(main)
         self.assertEqual(0, p.wait(TIMEOUT_S), shown)
         return shown.decode("utf-8", "replace").replace("\r\n", "\n")
 

@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from hub import git_digest  # noqa: E402
-from program import MEMWALL, MODELS, TIMEOUT_S  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, read_terminal  # noqa: E402
 from pull_case import Case, content, noise  # noqa: E402
 import tiny_model  # noqa: E402
 
@@ -206,13 +206,7 @@ class Choice(Case):
             os.close(side)
             os.write(main, answer)
             out, _ = p.communicate(timeout=TIMEOUT_S)
-            shown = b""
-            try:
-                while block := os.read(main, 65536):
-                    shown += block
-            except OSError:  # EIO: the other side is closed
-                pass
-            os.close(main)
+            shown = read_terminal(main)
             self.assertEqual(0, p.returncode, shown)
             self.assertIn(b"Which one? [2]", shown)
             self.assertIn(b"*  2  Q4_0", shown)

@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_template import with_template  # noqa: E402
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall, read_terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 GREEDY = ("-m", MODEL, "--temp", "0", "-n", "24")
@@ -243,13 +243,7 @@ class Terminal(unittest.TestCase):
             p = start(*args, stdout=side, env=environment(home),
                       stderr=side if also_stderr else subprocess.PIPE)
             os.close(side)
-            shown = b""
-            try:
-                while block := os.read(main, 65536):
-                    shown += block
-            except OSError:  # EIO: the other side is closed
-                pass
-            os.close(main)
+            shown = read_terminal(main)
             p.wait(TIMEOUT_S)
             if p.stderr:
                 p.stderr.close()

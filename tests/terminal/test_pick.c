@@ -34,18 +34,16 @@
 #define PAGE  "\033[6~"
 #define WORLD "\xe4\xb8\x96\xe7\x95\x8c" /* two characters of two cells */
 
-static char home[512];
 static struct pty_screen *s;
 
 static void copy(const char *from, const char *to, mode_t mode)
 {
-    char path[1024], bytes[65536];
+    char bytes[65536];
     ssize_t n;
     int in = open(from, O_RDONLY), out;
 
-    tree_put(home, to, "");
-    snprintf(path, sizeof path, "%s%s", home, to);
-    out = open(path, O_WRONLY);
+    tree_put(to, "");
+    out = open(tree_path(to), O_WRONLY);
     assert_true(in >= 0 && out >= 0);
     while ((n = read(in, bytes, sizeof bytes)) > 0)
         assert_int_equal(write(out, bytes, (size_t)n), n);
@@ -61,19 +59,17 @@ static void put_model(const char *name, const char *to)
 
 static int begin(void **state)
 {
-    (void)state;
-    snprintf(home, sizeof home, "%s", tree_new());
-    tree_put(home, "/here/x", "");
-    return 0;
+    int rc = tree_make(state);
+
+    tree_put("/here/x", "");
+    return rc;
 }
 
 static int end(void **state)
 {
-    (void)state;
     pty_free(s);
     s = NULL;
-    tree_remove(home);
-    return 0;
+    return tree_drop(state);
 }
 
 /* Three models and a file that is not one. */
@@ -82,7 +78,7 @@ static void fill(void)
     copy(program_model(), "/.lmstudio/models/a/b/talker-BF16.gguf", 0600);
     put_model("gemma4-tiny-q4_0.gguf", "/.local/share/memwall/models/gemma-4-tiny-Q4_0.gguf");
     put_model("llama-tiny.gguf", "/.cache/llama.cpp/" WORLD "-F32.gguf");
-    tree_put(home, "/here/broken.gguf", "not a model");
+    tree_put("/here/broken.gguf", "not a model");
 }
 
 static void start_program(const char *program, int rows, int cols, const char *const *args,
@@ -106,8 +102,8 @@ static void start_program(const char *program, int rows, int cols, const char *c
     struct pty_start start = { rows, cols, NULL, env, argv };
     size_t n = 5;
 
-    snprintf(home_is, sizeof home_is, "HOME=%s", home);
-    snprintf(shell, sizeof shell, "cd '%s/here' && exec \"$@\"", home);
+    snprintf(home_is, sizeof home_is, "HOME=%s", tree_root);
+    snprintf(shell, sizeof shell, "cd '%s/here' && exec \"$@\"", tree_root);
     for (size_t i = 0; args != NULL && args[i] != NULL; i++)
         argv[n++] = args[i];
     argv[n++] = "--sync-frames";
@@ -240,7 +236,7 @@ static void keys_and_the_wheel_move_through_a_long_list(void **state)
     (void)state;
     for (int i = 0; i < 60; i++) {
         snprintf(name, sizeof name, "/here/many-%02d.gguf", i);
-        tree_put(home, name, "not a model");
+        tree_put(name, "not a model");
     }
     start(12, 60);
     pty_send(s, "\t" HOME);
@@ -330,7 +326,7 @@ static const char *installed(void)
 
     copy(program(), "/prefix/bin/memwall", 0755);
     copy(program_model(), "/prefix/share/memwall/models/memwall-guide.gguf", 0600);
-    snprintf(path, sizeof path, "%s/prefix/bin/memwall", home);
+    snprintf(path, sizeof path, "%s/prefix/bin/memwall", tree_root);
     return path;
 }
 

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "engine/telemetry/verdict.h"
+#include "tests/lib/golden.h"
 #include "tests/lib/made_sample.h"
 #include "ui/dash/arrange.h"
 #include "ui/dash/curve.h"
@@ -201,24 +202,10 @@ static char *draw(const struct picture *p)
 static void looks_as_before(void **state)
 {
     const struct picture *p = *state;
-    char path[600], *is = draw(p), *was = calloc(1, 1 << 18);
-    FILE *f;
+    char *text = draw(p);
 
-    snprintf(path, sizeof path, "%s/tests/data/dash/%s.txt", getenv("MW_SRCDIR"), p->name);
-    if (getenv("UPDATE_GOLDEN") != NULL) {
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fputs(is, f);
-        fclose(f);
-    }
-    f = fopen(path, "r");
-    assert_non_null(f);
-    assert_true(fread(was, 1, (1 << 18) - 1, f) > 0);
-    fclose(f);
-    if (strcmp(is, was) != 0)
-        fail_msg("%s has changed:\n%s", p->name, is);
-    free(is);
-    free(was);
+    golden_assert("dash", p->name, text);
+    free(text);
 }
 
 /* ---- rules for all pictures ---- */

@@ -21,19 +21,9 @@
 #include "engine/base/new_file.h"
 #include "tests/lib/tree.h"
 
-static char root[256];
-
-static const char *below(const char *name)
-{
-    static char path[512];
-
-    snprintf(path, sizeof path, "%s%s", root, name);
-    return path;
-}
-
 static void expect_file(const char *name, const char *text)
 {
-    FILE *f = fopen(below(name), "r");
+    FILE *f = fopen(tree_path(name), "r");
     char got[64] = "";
 
     assert_non_null(f);
@@ -45,27 +35,13 @@ static void expect_file(const char *name, const char *text)
 /* Assert that the folder has n entries, so that no temporary file is left. */
 static void expect_entries(int n)
 {
-    DIR *d = opendir(root);
+    DIR *d = opendir(tree_root);
 
     assert_non_null(d);
     while (readdir(d) != NULL)
         n--;
     closedir(d);
     assert_int_equal(n, -2); /* "." and ".." */
-}
-
-static int make_root(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof root, "%s", tree_new());
-    return 0;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
 }
 
 static void a_file_appears_when_it_is_complete(void **state)
@@ -75,13 +51,13 @@ static void a_file_appears_when_it_is_complete(void **state)
     struct stat st;
 
     (void)state;
-    assert_int_equal(new_file_begin(&n, below("/a"), false, &e), 0);
+    assert_int_equal(new_file_begin(&n, tree_path("/a"), false, &e), 0);
     fputs("text", n.f);
     fflush(n.f);
-    assert_int_not_equal(access(below("/a"), F_OK), 0);
+    assert_int_not_equal(access(tree_path("/a"), F_OK), 0);
     assert_int_equal(new_file_end(&n, &e), 0);
     expect_file("/a", "text");
-    assert_int_equal(stat(below("/a"), &st), 0);
+    assert_int_equal(stat(tree_path("/a"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     expect_entries(1);
 }
@@ -93,14 +69,14 @@ static void a_replaced_file_keeps_its_mode(void **state)
     struct stat st;
 
     (void)state;
-    tree_put(root, "/a", "old");
-    assert_int_equal(chmod(below("/a"), 0640), 0);
-    assert_int_equal(new_file_begin(&n, below("/a"), true, &e), 0);
+    tree_put("/a", "old");
+    assert_int_equal(chmod(tree_path("/a"), 0640), 0);
+    assert_int_equal(new_file_begin(&n, tree_path("/a"), true, &e), 0);
     fputs("new", n.f);
     expect_file("/a", "old");
     assert_int_equal(new_file_end(&n, &e), 0);
     expect_file("/a", "new");
-    assert_int_equal(stat(below("/a"), &st), 0);
+    assert_int_equal(stat(tree_path("/a"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
     expect_entries(1);
 }
@@ -111,8 +87,8 @@ static void a_file_that_may_not_be_replaced_stays(void **state)
     struct new_file n;
 
     (void)state;
-    assert_int_equal(new_file_begin(&n, below("/a"), false, &e), 0);
-    tree_put(root, "/a", "old");
+    assert_int_equal(new_file_begin(&n, tree_path("/a"), false, &e), 0);
+    tree_put("/a", "old");
     assert_int_equal(new_file_end(&n, &e), -1);
     assert_int_equal(e.sys, EEXIST);
     expect_file("/a", "old");
@@ -125,7 +101,7 @@ static void a_dropped_file_leaves_nothing(void **state)
     struct new_file n;
 
     (void)state;
-    assert_int_equal(new_file_begin(&n, below("/a"), true, &e), 0);
+    assert_int_equal(new_file_begin(&n, tree_path("/a"), true, &e), 0);
     fputs("text", n.f);
     new_file_drop(&n);
     new_file_drop(&n);
@@ -140,8 +116,8 @@ static void a_full_disk_leaves_the_old_file(void **state)
     int rc;
 
     (void)state;
-    tree_put(root, "/a", "old");
-    assert_int_equal(new_file_begin(&n, below("/a"), true, &e), 0);
+    tree_put("/a", "old");
+    assert_int_equal(new_file_begin(&n, tree_path("/a"), true, &e), 0);
     fputs("more than four bytes", n.f);
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
@@ -168,7 +144,7 @@ static void impossible_names_are_refused(void **state)
     assert_int_equal(e.code, ERR_ARGUMENT);
     assert_int_equal(new_file_begin(&n, longest, true, &e), -1);
     assert_int_equal(e.code, ERR_ARGUMENT);
-    assert_int_equal(new_file_begin(&n, below("/no/a"), true, &e), -1);
+    assert_int_equal(new_file_begin(&n, tree_path("/no/a"), true, &e), -1);
     assert_int_equal(e.sys, ENOENT);
     assert_int_equal(folder_make(longest), -1);
     assert_int_equal(errno, ENAMETOOLONG);
@@ -179,23 +155,23 @@ static void folders_are_made_with_those_above_them(void **state)
     struct stat st;
 
     (void)state;
-    assert_int_equal(folder_make(below("/a/b/c")), 0);
-    assert_int_equal(folder_make(below("/a/b/c/")), 0);
-    assert_int_equal(stat(below("/a/b"), &st), 0);
+    assert_int_equal(folder_make(tree_path("/a/b/c")), 0);
+    assert_int_equal(folder_make(tree_path("/a/b/c/")), 0);
+    assert_int_equal(stat(tree_path("/a/b"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
-    assert_int_equal(folder_make_parent(below("/d/e/file")), 0);
-    assert_int_equal(access(below("/d/e"), F_OK), 0);
-    assert_int_not_equal(access(below("/d/e/file"), F_OK), 0);
+    assert_int_equal(folder_make_parent(tree_path("/d/e/file")), 0);
+    assert_int_equal(access(tree_path("/d/e"), F_OK), 0);
+    assert_int_not_equal(access(tree_path("/d/e/file"), F_OK), 0);
     assert_int_equal(folder_make_parent("file"), 0);
     assert_int_equal(folder_make_parent("/file"), 0);
-    tree_put(root, "/f", "");
-    assert_int_equal(folder_make(below("/f/g")), -1);
+    tree_put("/f", "");
+    assert_int_equal(folder_make(tree_path("/f/g")), -1);
     assert_int_equal(errno, ENOTDIR);
 }
 
 int main(void)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, make_root, remove_root)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, tree_make, tree_drop)
     const struct CMUnitTest tests[] = {
         CASE(a_file_appears_when_it_is_complete),     CASE(a_replaced_file_keeps_its_mode),
         CASE(a_file_that_may_not_be_replaced_stays),  CASE(a_dropped_file_leaves_nothing),

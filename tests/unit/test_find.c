@@ -25,39 +25,20 @@
 #define REPO     "/hub/models--org--name"
 #define OLLAMA   "/ollama/manifests/registry.ollama.ai"
 
-static char root[512];
 static struct mw_models *models;
 static size_t found[8];
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof root, "%s", tree_new());
-    return 0;
-}
 
 static int end(void **state)
 {
     (void)state;
     mw_models_free(models);
     models = NULL;
-    tree_remove(root);
-    return 0;
-}
-
-static const char *below(const char *name)
-{
-    static char paths[4][1024];
-    static int next;
-    char *path = paths[next++ % 4];
-
-    snprintf(path, 1024, "%s%s", root, name);
-    return path;
+    return tree_drop(state);
 }
 
 static void link_to(const char *target, const char *name)
 {
-    assert_int_equal(symlink(target, below(name)), 0);
+    assert_int_equal(symlink(target, tree_path(name)), 0);
 }
 
 /* A manifest of Ollama whose weights have the digest. */
@@ -70,26 +51,26 @@ static void put_manifest(const char *name, const char *digest)
              "{\"mediaType\":\"application/vnd.ollama.image.license\",\"digest\":\"x\"},"
              "{\"mediaType\":\"application/vnd.ollama.image.model\",\"digest\":\"%s\"}]}",
              digest);
-    tree_put(root, name, text);
+    tree_put(name, text);
 }
 
 static void find(void)
 {
     struct mw_place places[] = {
-        { MW_STORE_GUIDE, below("/guide") },
-        { MW_STORE_HUB, below("/hub") },
-        { MW_STORE_OLLAMA, below("/ollama") },
-        { MW_STORE_LM_STUDIO, below("/lm-studio") },
+        { MW_STORE_GUIDE, tree_path("/guide") },
+        { MW_STORE_HUB, tree_path("/hub") },
+        { MW_STORE_OLLAMA, tree_path("/ollama") },
+        { MW_STORE_LM_STUDIO, tree_path("/lm-studio") },
     };
-    /* below() has four buffers */
+    /* tree_path() has four buffers */
     char folder[1024], llama[1024], recent[1024];
     struct mw_place all[7];
     struct err e = ERR_INIT;
 
     memcpy(all, places, sizeof places);
-    snprintf(llama, sizeof llama, "%s/llama.cpp", root);
-    snprintf(folder, sizeof folder, "%s/folder", root);
-    snprintf(recent, sizeof recent, "%s/recent", root);
+    snprintf(llama, sizeof llama, "%s/llama.cpp", tree_root);
+    snprintf(folder, sizeof folder, "%s/folder", tree_root);
+    snprintf(recent, sizeof recent, "%s/recent", tree_root);
     all[4] = (struct mw_place){ MW_STORE_LLAMA_CPP, llama };
     all[5] = (struct mw_place){ MW_STORE_FOLDER, folder };
     all[6] = (struct mw_place){ MW_STORE_MODELS, "/nonexistent/models" };
@@ -122,22 +103,22 @@ static const struct mw_found *named(const char *name)
 static void lists_the_models_of_every_store(void **state)
 {
     (void)state;
-    tree_put(root, "/guide/memwall-guide.gguf", "guide");
-    tree_put(root, REPO "/refs/main", COMMIT_A);
-    tree_put(root, REPO "/blobs/1", "one");
-    tree_put(root, REPO "/blobs/2", "two");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/README.md", "");
+    tree_put("/guide/memwall-guide.gguf", "guide");
+    tree_put(REPO "/refs/main", COMMIT_A);
+    tree_put(REPO "/blobs/1", "one");
+    tree_put(REPO "/blobs/2", "two");
+    tree_put(REPO "/snapshots/" COMMIT_A "/README.md", "");
     link_to("../../blobs/1", REPO "/snapshots/" COMMIT_A "/name-Q4_K_M.gguf");
     link_to("../../blobs/2", REPO "/snapshots/" COMMIT_A "/name-UD-Q8_K_XL.gguf");
-    tree_put(root, "/ollama/blobs/sha256-" DIGEST, "ollama");
+    tree_put("/ollama/blobs/sha256-" DIGEST, "ollama");
     put_manifest(OLLAMA "/library/llama3.2/1b", "sha256:" DIGEST);
     put_manifest(OLLAMA "/library/llama3.2/latest", "sha256:" DIGEST);
     put_manifest(OLLAMA "/person/tuned/7b", "sha256:" DIGEST);
     put_manifest("/ollama/manifests/hf.co/org/repo/Q4_0", "sha256:" DIGEST);
-    tree_put(root, "/lm-studio/publisher/model/ocelot-v1-q4_0.gguf", "ocelot");
-    tree_put(root, "/llama.cpp/ggml-org_gemma_gemma-3-1b-it-Q8_0.gguf", "gemma");
-    tree_put(root, "/folder/plain.gguf", "plain");
-    tree_put(root, "/folder/below/second.f16.gguf", "second");
+    tree_put("/lm-studio/publisher/model/ocelot-v1-q4_0.gguf", "ocelot");
+    tree_put("/llama.cpp/ggml-org_gemma_gemma-3-1b-it-Q8_0.gguf", "gemma");
+    tree_put("/folder/plain.gguf", "plain");
+    tree_put("/folder/below/second.f16.gguf", "second");
     find();
     expect("ggml-org_gemma_gemma-3-1b-it:Q8_0", "hf.co/org/repo:Q4_0", "llama3.2:1b",
            "llama3.2:latest", "memwall-guide", "ocelot-v1:q4_0", "org/name:Q4_K_M",
@@ -145,39 +126,39 @@ static void lists_the_models_of_every_store(void **state)
     assert_int_equal(named("plain")->store, MW_STORE_FOLDER);
     assert_int_equal(named("plain")->file_bytes, 5);
     assert_int_equal(named("org/name:q4_k_m")->store, MW_STORE_HUB);
-    assert_string_equal(named("llama3.2:1b")->path, below("/ollama/blobs/sha256-" DIGEST));
+    assert_string_equal(named("llama3.2:1b")->path, tree_path("/ollama/blobs/sha256-" DIGEST));
 }
 
 static void split_sets_and_snapshots_are_one_model(void **state)
 {
     (void)state;
-    tree_put(root, "/folder/big-Q4_0-00001-of-00003.gguf", "1");
-    tree_put(root, "/folder/big-Q4_0-00002-of-00003.gguf", "22");
-    tree_put(root, "/folder/big-Q4_0-00003-of-00003.gguf", "333");
-    tree_put(root, "/folder/snapshot/config.json", "{}");
-    tree_put(root, "/folder/snapshot/model.safetensors", "4444");
-    tree_put(root, "/folder/sharded/config.json", "{}");
-    tree_put(root, "/folder/sharded/model.safetensors.index.json", "{}");
-    tree_put(root, "/folder/sharded/model-00001-of-00002.safetensors", "1");
-    tree_put(root, "/folder/sharded/model-00002-of-00002.safetensors", "1");
-    tree_put(root, "/folder/no-weights/config.json", "{}");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/config.json", "{}");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/model.safetensors", "12");
+    tree_put("/folder/big-Q4_0-00001-of-00003.gguf", "1");
+    tree_put("/folder/big-Q4_0-00002-of-00003.gguf", "22");
+    tree_put("/folder/big-Q4_0-00003-of-00003.gguf", "333");
+    tree_put("/folder/snapshot/config.json", "{}");
+    tree_put("/folder/snapshot/model.safetensors", "4444");
+    tree_put("/folder/sharded/config.json", "{}");
+    tree_put("/folder/sharded/model.safetensors.index.json", "{}");
+    tree_put("/folder/sharded/model-00001-of-00002.safetensors", "1");
+    tree_put("/folder/sharded/model-00002-of-00002.safetensors", "1");
+    tree_put("/folder/no-weights/config.json", "{}");
+    tree_put(REPO "/snapshots/" COMMIT_A "/config.json", "{}");
+    tree_put(REPO "/snapshots/" COMMIT_A "/model.safetensors", "12");
     find();
     expect("big:Q4_0", "org/name", "sharded", "snapshot", NULL);
     assert_int_equal(named("big")->file_bytes, 6);
     assert_int_equal(named("snapshot")->file_bytes, 4);
     assert_int_equal(named("sharded")->file_bytes, 2);
-    assert_string_equal(named("sharded")->path, below("/folder/sharded"));
+    assert_string_equal(named("sharded")->path, tree_path("/folder/sharded"));
 }
 
 static void the_commit_of_main_comes_before_older_ones(void **state)
 {
     (void)state;
-    tree_put(root, REPO "/refs/main", COMMIT_B "\n");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/a-Q4_0.gguf", "old");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/a-Q8_0.gguf", "only here");
-    tree_put(root, REPO "/snapshots/" COMMIT_B "/a-Q4_0.gguf", "new version");
+    tree_put(REPO "/refs/main", COMMIT_B "\n");
+    tree_put(REPO "/snapshots/" COMMIT_A "/a-Q4_0.gguf", "old");
+    tree_put(REPO "/snapshots/" COMMIT_A "/a-Q8_0.gguf", "only here");
+    tree_put(REPO "/snapshots/" COMMIT_B "/a-Q4_0.gguf", "new version");
     find();
     expect("org/name:Q4_0", "org/name:Q8_0", NULL);
     assert_int_equal(named("org/name:Q4_0")->file_bytes, 11);
@@ -187,9 +168,9 @@ static void the_commit_of_main_comes_before_older_ones(void **state)
 static void files_with_one_type_are_named_by_their_files(void **state)
 {
     (void)state;
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/small-Q4_0.gguf", "1");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/large/large-Q4_0-00001-of-00002.gguf", "2");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/large/large-Q4_0-00002-of-00002.gguf", "2");
+    tree_put(REPO "/snapshots/" COMMIT_A "/small-Q4_0.gguf", "1");
+    tree_put(REPO "/snapshots/" COMMIT_A "/large/large-Q4_0-00001-of-00002.gguf", "2");
+    tree_put(REPO "/snapshots/" COMMIT_A "/large/large-Q4_0-00002-of-00002.gguf", "2");
     find();
     expect("org/name:large/large-Q4_0-00001-of-00002.gguf", "org/name:small-Q4_0.gguf", NULL);
     assert_int_equal(named("org/name:small-Q4_0")->file_bytes, 1);
@@ -200,8 +181,8 @@ static void files_with_one_type_are_named_by_their_files(void **state)
 static void a_file_in_two_stores_is_listed_once(void **state)
 {
     (void)state;
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/a-Q4_0.gguf", "1");
-    tree_put(root, "/folder/x", "");
+    tree_put(REPO "/snapshots/" COMMIT_A "/a-Q4_0.gguf", "1");
+    tree_put("/folder/x", "");
     link_to("../hub/models--org--name/snapshots/" COMMIT_A "/a-Q4_0.gguf", "/folder/b.gguf");
     find();
     expect("org/name:Q4_0", NULL);
@@ -210,23 +191,23 @@ static void a_file_in_two_stores_is_listed_once(void **state)
 static void hostile_trees_are_bounded(void **state)
 {
     (void)state;
-    tree_put(root, "/folder/a.gguf", "1");
-    tree_put(root, "/folder/deep/x", "");
+    tree_put("/folder/a.gguf", "1");
+    tree_put("/folder/deep/x", "");
     link_to("..", "/folder/deep/up");
     link_to(".", "/folder/self");
     link_to("missing.gguf", "/folder/broken.gguf");
-    assert_int_equal(mkfifo(below("/folder/fifo.gguf"), 0600), 0);
-    assert_int_equal(mkdir(below("/folder/folder.gguf"), 0700), 0);
-    tree_put(root, "/folder/esc\033[2J.gguf", "1");
-    tree_put(root, "/folder/\xe2\x80\xae.gguf", "1");
-    tree_put(root, "/folder/\xff.gguf", "1");
-    tree_put(root, "/folder/.hidden.gguf", "1");
-    tree_put(root, "/folder/mmproj-a-F16.gguf", "1");
-    tree_put(root, "/folder/imatrix.gguf", "1");
-    tree_put(root, "/lm-studio/1/2/3/4/5/too-deep.gguf", "1");
-    tree_put(root, "/hub/models--..--x/snapshots/" COMMIT_A "/a.gguf", "1");
-    tree_put(root, "/hub/models--a--b--c/snapshots/" COMMIT_A "/a.gguf", "1");
-    assert_int_equal(mkfifo(below("/recent"), 0600), 0);
+    assert_int_equal(mkfifo(tree_path("/folder/fifo.gguf"), 0600), 0);
+    assert_int_equal(mkdir(tree_path("/folder/folder.gguf"), 0700), 0);
+    tree_put("/folder/esc\033[2J.gguf", "1");
+    tree_put("/folder/\xe2\x80\xae.gguf", "1");
+    tree_put("/folder/\xff.gguf", "1");
+    tree_put("/folder/.hidden.gguf", "1");
+    tree_put("/folder/mmproj-a-F16.gguf", "1");
+    tree_put("/folder/imatrix.gguf", "1");
+    tree_put("/lm-studio/1/2/3/4/5/too-deep.gguf", "1");
+    tree_put("/hub/models--..--x/snapshots/" COMMIT_A "/a.gguf", "1");
+    tree_put("/hub/models--a--b--c/snapshots/" COMMIT_A "/a.gguf", "1");
+    assert_int_equal(mkfifo(tree_path("/recent"), 0600), 0);
     find();
     expect("a", NULL);
 }
@@ -234,13 +215,13 @@ static void hostile_trees_are_bounded(void **state)
 static void folders_that_lead_back_end(void **state)
 {
     (void)state;
-    tree_put(root, "/lm-studio/a/b/c.gguf", "1");
+    tree_put("/lm-studio/a/b/c.gguf", "1");
     link_to("../..", "/lm-studio/a/b/loop");
     link_to("..", "/lm-studio/a/loop");
     link_to("/", "/lm-studio/everything");
     find();
     assert_true(mw_models_count(models) >= 1);
-    assert_string_equal(named("c")->path, below("/lm-studio/a/b/c.gguf"));
+    assert_string_equal(named("c")->path, tree_path("/lm-studio/a/b/c.gguf"));
 }
 
 static void broken_manifests_are_skipped(void **state)
@@ -258,10 +239,10 @@ static void broken_manifests_are_skipped(void **state)
     char name[200];
 
     (void)state;
-    tree_put(root, "/ollama/blobs/sha256-" DIGEST, "ollama");
+    tree_put("/ollama/blobs/sha256-" DIGEST, "ollama");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         snprintf(name, sizeof name, OLLAMA "/library/broken/%zu", i);
-        tree_put(root, name, texts[i]);
+        tree_put(name, texts[i]);
     }
     put_manifest(OLLAMA "/library/a/path", "sha256:../../../../etc/passwd");
     put_manifest(OLLAMA "/library/a/short", "sha256:77");
@@ -279,15 +260,15 @@ static void recently_used_models_are_listed_and_come_first(void **state)
     char elsewhere[1200], recent[1024];
 
     (void)state;
-    snprintf(recent, sizeof recent, "%s", below("/recent"));
-    tree_put(root, "/folder/a.gguf", "1");
-    tree_put(root, "/folder/b.gguf", "12");
-    tree_put(root, "/elsewhere/c-Q4_0.gguf", "123");
+    snprintf(recent, sizeof recent, "%s", tree_path("/recent"));
+    tree_put("/folder/a.gguf", "1");
+    tree_put("/folder/b.gguf", "12");
+    tree_put("/elsewhere/c-Q4_0.gguf", "123");
     snprintf(elsewhere, sizeof elsewhere, "7 %s/elsewhere/c-Q4_0.gguf\n8 relative\nx /y\n",
-             root);
-    tree_put(root, "/recent", elsewhere);
-    mw_models_used(recent, below("/folder/b.gguf"));
-    mw_models_used(recent, below("/nonexistent"));
+             tree_root);
+    tree_put("/recent", elsewhere);
+    mw_models_used(recent, tree_path("/folder/b.gguf"));
+    mw_models_used(recent, tree_path("/nonexistent"));
     find();
     expect("a", "b", "c:Q4_0", NULL);
     assert_int_equal(named("a")->used_s, 0);
@@ -332,12 +313,12 @@ static void a_name_finds_the_models_it_can_refer_to(void **state)
     };
 
     (void)state;
-    tree_put(root, "/folder/gemma-4-E2B-it-Q4_0.gguf", "1");
-    tree_put(root, "/folder/gemma-4-E2B-it-BF16.gguf", "1");
-    tree_put(root, "/folder/gemma-4-E4B-it-Q4_0.gguf", "1");
-    tree_put(root, REPO "/snapshots/" COMMIT_A "/file-Q5_K.gguf", "1");
-    tree_put(root, "/ollama/blobs/sha256-" DIGEST, "ollama");
-    tree_put(root, "/ollama/blobs/sha256-" COMMIT_A "aaaaaaaaaaaaaaaaaaaaaaaa", "ollama");
+    tree_put("/folder/gemma-4-E2B-it-Q4_0.gguf", "1");
+    tree_put("/folder/gemma-4-E2B-it-BF16.gguf", "1");
+    tree_put("/folder/gemma-4-E4B-it-Q4_0.gguf", "1");
+    tree_put(REPO "/snapshots/" COMMIT_A "/file-Q5_K.gguf", "1");
+    tree_put("/ollama/blobs/sha256-" DIGEST, "ollama");
+    tree_put("/ollama/blobs/sha256-" COMMIT_A "aaaaaaaaaaaaaaaaaaaaaaaa", "ollama");
     put_manifest(OLLAMA "/library/llama3.2/latest", "sha256:" DIGEST);
     put_manifest(OLLAMA "/library/llama3.2/3b", "sha256:" COMMIT_A "aaaaaaaaaaaaaaaaaaaaaaaa");
     find();
@@ -358,7 +339,7 @@ static void a_name_finds_the_models_it_can_refer_to(void **state)
 static void two_names_of_one_file_are_not_ambiguous(void **state)
 {
     (void)state;
-    tree_put(root, "/ollama/blobs/sha256-" DIGEST, "ollama");
+    tree_put("/ollama/blobs/sha256-" DIGEST, "ollama");
     put_manifest(OLLAMA "/library/a/1b", "sha256:" DIGEST);
     put_manifest(OLLAMA "/library/a/1b-it", "sha256:" DIGEST);
     find();
@@ -375,8 +356,8 @@ static void copy_model(const char *name, const char *to)
     FILE *f;
 
     assert_non_null(bytes);
-    tree_put(root, to, "");
-    f = fopen(below(to), "w");
+    tree_put(to, "");
+    f = fopen(tree_path(to), "w");
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     assert_int_equal(fclose(f), 0);
@@ -398,7 +379,7 @@ static void describe_with(const struct mw_options *o, bool has_limits)
     struct err e = ERR_INIT;
 
     find();
-    how = (struct mw_describe_options){ .file = below("/cache/models"),
+    how = (struct mw_describe_options){ .file = tree_path("/cache/models"),
                                         .limits = has_limits ? some_limits : NULL };
     assert_int_equal(mw_describer_new(&d, o, &how, &e), 0);
     for (size_t i = 0; i < mw_models_count(models); i++)
@@ -434,7 +415,7 @@ static void the_outlook_is_that_of_the_plan(void **state)
     (void)state;
     copy_model("gemma4-tiny-q4_0.gguf", "/folder/gemma.gguf");
     copy_model("llama-tiny.gguf", "/folder/llama.gguf");
-    tree_put(root, "/folder/text.gguf", "no model");
+    tree_put("/folder/text.gguf", "no model");
     describe();
     assert_string_equal(outlook("gemma"), "fits");
     assert_string_equal(outlook("text"), "unsupported: magic: is not \"GGUF\"");
@@ -468,7 +449,7 @@ static void the_outlook_is_that_of_the_plan(void **state)
 static void spoil(const char *name)
 {
     struct stat st;
-    int fd = open(below(name), O_WRONLY);
+    int fd = open(tree_path(name), O_WRONLY);
 
     assert_true(fd >= 0);
     assert_int_equal(fstat(fd, &st), 0);
@@ -486,7 +467,7 @@ static void a_model_that_did_not_change_is_not_opened_again(void **state)
     spoil("/folder/llama.gguf");
     describe();
     assert_string_equal(outlook("llama"), "fits");
-    assert_int_equal(utimensat(AT_FDCWD, below("/folder/llama.gguf"), NULL, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, tree_path("/folder/llama.gguf"), NULL, 0), 0);
     describe();
     assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNSUPPORTED);
 }
@@ -500,7 +481,7 @@ static void a_damaged_list_of_descriptions_is_ignored(void **state)
     spoil("/cache/models");
     describe();
     assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNSUPPORTED);
-    tree_put(root, "/cache/models", "short");
+    tree_put("/cache/models", "short");
     describe();
     assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNSUPPORTED);
 }
@@ -508,23 +489,27 @@ static void a_damaged_list_of_descriptions_is_ignored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lists_the_models_of_every_store, begin, end),
-        cmocka_unit_test_setup_teardown(split_sets_and_snapshots_are_one_model, begin, end),
-        cmocka_unit_test_setup_teardown(the_commit_of_main_comes_before_older_ones, begin, end),
-        cmocka_unit_test_setup_teardown(files_with_one_type_are_named_by_their_files, begin,
+        cmocka_unit_test_setup_teardown(lists_the_models_of_every_store, tree_make, end),
+        cmocka_unit_test_setup_teardown(split_sets_and_snapshots_are_one_model, tree_make, end),
+        cmocka_unit_test_setup_teardown(the_commit_of_main_comes_before_older_ones, tree_make,
                                         end),
-        cmocka_unit_test_setup_teardown(a_file_in_two_stores_is_listed_once, begin, end),
-        cmocka_unit_test_setup_teardown(hostile_trees_are_bounded, begin, end),
-        cmocka_unit_test_setup_teardown(folders_that_lead_back_end, begin, end),
-        cmocka_unit_test_setup_teardown(broken_manifests_are_skipped, begin, end),
-        cmocka_unit_test_setup_teardown(recently_used_models_are_listed_and_come_first, begin,
+        cmocka_unit_test_setup_teardown(files_with_one_type_are_named_by_their_files, tree_make,
                                         end),
-        cmocka_unit_test_setup_teardown(a_name_finds_the_models_it_can_refer_to, begin, end),
-        cmocka_unit_test_setup_teardown(two_names_of_one_file_are_not_ambiguous, begin, end),
-        cmocka_unit_test_setup_teardown(the_outlook_is_that_of_the_plan, begin, end),
-        cmocka_unit_test_setup_teardown(a_model_that_did_not_change_is_not_opened_again, begin,
+        cmocka_unit_test_setup_teardown(a_file_in_two_stores_is_listed_once, tree_make, end),
+        cmocka_unit_test_setup_teardown(hostile_trees_are_bounded, tree_make, end),
+        cmocka_unit_test_setup_teardown(folders_that_lead_back_end, tree_make, end),
+        cmocka_unit_test_setup_teardown(broken_manifests_are_skipped, tree_make, end),
+        cmocka_unit_test_setup_teardown(recently_used_models_are_listed_and_come_first,
+                                        tree_make, end),
+        cmocka_unit_test_setup_teardown(a_name_finds_the_models_it_can_refer_to, tree_make,
                                         end),
-        cmocka_unit_test_setup_teardown(a_damaged_list_of_descriptions_is_ignored, begin, end),
+        cmocka_unit_test_setup_teardown(two_names_of_one_file_are_not_ambiguous, tree_make,
+                                        end),
+        cmocka_unit_test_setup_teardown(the_outlook_is_that_of_the_plan, tree_make, end),
+        cmocka_unit_test_setup_teardown(a_model_that_did_not_change_is_not_opened_again,
+                                        tree_make, end),
+        cmocka_unit_test_setup_teardown(a_damaged_list_of_descriptions_is_ignored, tree_make,
+                                        end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

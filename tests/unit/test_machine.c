@@ -23,22 +23,6 @@
 #include "engine/machine/psi.h"
 #include "tests/lib/tree.h"
 
-static char root[512];
-
-static int make_tree(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof root, "%s", tree_new());
-    return 0;
-}
-
-static int drop_tree(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
-
 static void assert_value(struct mw_os_value v, uint64_t want)
 {
     assert_null(v.why_not);
@@ -51,11 +35,11 @@ static void rss_is_split_as_the_kernel_splits_it(void **state)
     struct proc_self self;
 
     (void)state;
-    tree_put(root, "/proc/self/status",
+    tree_put("/proc/self/status",
              "Name:\tx\nVmHWM:\t  5000 kB\nVmRSS:\t  4000 kB\nRssAnon:\t  3000 kB\n"
              "RssFile:\t   900 kB\nRssShmem:\t   100 kB\nVmPTE:\t    48 kB\n");
-    tree_put(root, "/proc/self/stat", "7 (a b) c) R 1 2 3 4 5 6 7 8 99 10 11\n");
-    proc_open(&p, root);
+    tree_put("/proc/self/stat", "7 (a b) c) R 1 2 3 4 5 6 7 8 99 10 11\n");
+    proc_open(&p, tree_root);
     proc_read_self(&p, &self);
     proc_close(&p);
     assert_value(self.rss, 4000 * KIB);
@@ -76,11 +60,11 @@ static void a_system_without_proc_gives_reasons_and_no_numbers(void **state)
     struct cgroup_memory m;
 
     (void)state;
-    proc_open(&p, root);
+    proc_open(&p, tree_root);
     proc_read_self(&p, &self);
     proc_read_system(&p, &system);
     proc_close(&p);
-    cgroup_open(&c, root);
+    cgroup_open(&c, tree_root);
     cgroup_read_memory(&c, &m);
     cgroup_close(&c);
     assert_non_null(self.rss.why_not);
@@ -98,12 +82,12 @@ static void the_system_reports_memory_swap_and_refaults(void **state)
     struct proc_system system;
 
     (void)state;
-    tree_put(root, "/proc/meminfo",
+    tree_put("/proc/meminfo",
              "MemTotal:       16000000 kB\nMemFree: 1 kB\nMemAvailable:    9000000 kB\n"
              "Cached:          4000000 kB\nSwapCached: 5 kB\nSwapTotal:       1000000 kB\n"
              "SwapFree:         400000 kB\n");
-    tree_put(root, "/proc/vmstat", "pgmajfault 5\nworkingset_refault_file 14600\n");
-    proc_open(&p, root);
+    tree_put("/proc/vmstat", "pgmajfault 5\nworkingset_refault_file 14600\n");
+    proc_open(&p, tree_root);
     proc_read_system(&p, &system);
     proc_close(&p);
     assert_value(system.total, 16000000 * KIB);
@@ -125,21 +109,21 @@ static void version_1_takes_the_smallest_limit_of_all_levels(void **state)
     struct cgroup_memory m;
 
     (void)state;
-    tree_put(root, "/proc/self/cgroup", "9:name=systemd:/\n4:memory:/a/b\n1:cpu,cpuacct:/\n");
-    tree_put(root, "/proc/self/mountinfo", V1_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000000000\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "900000000\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/memory.stat",
+    tree_put("/proc/self/cgroup", "9:name=systemd:/\n4:memory:/a/b\n1:cpu,cpuacct:/\n");
+    tree_put("/proc/self/mountinfo", V1_MOUNT);
+    tree_put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    tree_put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000000000\n");
+    tree_put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "900000000\n");
+    tree_put("/sys/fs/cgroup/memory/a/memory.stat",
              "inactive_file 5\ntotal_inactive_file 100000000\ntotal_active_file 50000000\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "2000000000\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "123456\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.max_usage_in_bytes", "234567\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.kmem.usage_in_bytes", "4096\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.stat",
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "2000000000\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "123456\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.max_usage_in_bytes", "234567\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.kmem.usage_in_bytes", "4096\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.stat",
              "cache 8192\nworkingset_refault_file 77\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
-    cgroup_open(&c, root);
+    tree_put("/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
+    cgroup_open(&c, tree_root);
     cgroup_read_memory(&c, &m);
     assert_int_equal(c.version, CGROUP_V1);
     assert_int_equal(c.n_level, 3);
@@ -160,20 +144,20 @@ static void version_2_reads_max_and_high_and_the_kernel_part(void **state)
     struct cgroup_memory m;
 
     (void)state;
-    tree_put(root, "/proc/self/cgroup", "0::/user.slice/x.scope\n");
-    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/cgroup.procs", "");
-    tree_put(root, "/sys/fs/cgroup/user.slice/memory.max", "max\n");
-    tree_put(root, "/sys/fs/cgroup/user.slice/memory.high", "800000000\n");
-    tree_put(root, "/sys/fs/cgroup/user.slice/memory.current", "300000000\n");
-    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.max", "900000000\n");
-    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.current", "200000000\n");
-    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.stat",
+    tree_put("/proc/self/cgroup", "0::/user.slice/x.scope\n");
+    tree_put("/proc/self/mountinfo", V2_MOUNT);
+    tree_put("/sys/fs/cgroup/cgroup.procs", "");
+    tree_put("/sys/fs/cgroup/user.slice/memory.max", "max\n");
+    tree_put("/sys/fs/cgroup/user.slice/memory.high", "800000000\n");
+    tree_put("/sys/fs/cgroup/user.slice/memory.current", "300000000\n");
+    tree_put("/sys/fs/cgroup/user.slice/x.scope/memory.max", "900000000\n");
+    tree_put("/sys/fs/cgroup/user.slice/x.scope/memory.current", "200000000\n");
+    tree_put("/sys/fs/cgroup/user.slice/x.scope/memory.stat",
              "anon 1\nfile 5000\nkernel 65536\nworkingset_refault_file 3\n");
-    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/cgroup.procs", "1\n2\n");
-    tree_put(root, "/sys/fs/cgroup/user.slice/x.scope/memory.pressure",
+    tree_put("/sys/fs/cgroup/user.slice/x.scope/cgroup.procs", "1\n2\n");
+    tree_put("/sys/fs/cgroup/user.slice/x.scope/memory.pressure",
              "some avg10=12.34 avg60=0.00 avg300=0.00 total=9\n");
-    cgroup_open(&c, root);
+    cgroup_open(&c, tree_root);
     cgroup_read_memory(&c, &m);
     assert_int_equal(c.version, CGROUP_V2);
     assert_value(psi_some10(c.pressure_memory), 1234);
@@ -194,17 +178,17 @@ static void a_path_outside_of_the_mount_becomes_its_root(void **state)
     struct cgroup_memory m;
 
     (void)state;
-    tree_put(root, "/proc/self/cgroup", "4:memory:/docker/abc\n");
-    tree_put(root, "/proc/self/mountinfo",
+    tree_put("/proc/self/cgroup", "4:memory:/docker/abc\n");
+    tree_put("/proc/self/mountinfo",
              "35 31 0:32 /docker/abc /my\\040mount rw - cgroup cgroup rw,memory\n");
-    tree_put(root, "/my mount/memory.usage_in_bytes", "42\n");
-    cgroup_open(&c, root);
+    tree_put("/my mount/memory.usage_in_bytes", "42\n");
+    cgroup_open(&c, tree_root);
     cgroup_read_memory(&c, &m);
     cgroup_close(&c);
     assert_value(m.charged, 42);
 
-    tree_put(root, "/proc/self/cgroup", "4:memory:/../../elsewhere\n");
-    cgroup_open(&c, root);
+    tree_put("/proc/self/cgroup", "4:memory:/../../elsewhere\n");
+    cgroup_open(&c, tree_root);
     cgroup_read_memory(&c, &m);
     assert_string_equal(c.folder, "/my mount");
     cgroup_close(&c);
@@ -217,10 +201,10 @@ static void the_root_group_of_version_2_has_no_charge(void **state)
     struct cgroup_memory m;
 
     (void)state;
-    tree_put(root, "/proc/self/cgroup", "0::/\n");
-    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/cgroup.procs", "1\n");
-    cgroup_open(&c, root);
+    tree_put("/proc/self/cgroup", "0::/\n");
+    tree_put("/proc/self/mountinfo", V2_MOUNT);
+    tree_put("/sys/fs/cgroup/cgroup.procs", "1\n");
+    cgroup_open(&c, tree_root);
     cgroup_read_memory(&c, &m);
     cgroup_close(&c);
     assert_string_equal(m.charged.why_not, "the root group has no figures of its own");
@@ -233,12 +217,12 @@ static void broken_files_of_the_kernel_give_no_figures(void **state)
     struct cgroup_memory m;
 
     (void)state;
-    tree_put(root, "/proc/self/cgroup", "\n:\n::\n4:memory\nmemory:4:/x\n0::/a\n");
-    tree_put(root, "/proc/self/mountinfo", "x - \n - cgroup2\n1 2 - cgroup2 a b\n" V2_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/a/memory.current", "-5\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.max", "\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.stat", "kernel\nkernelx 5\nkernel x\n");
-    cgroup_open(&c, root);
+    tree_put("/proc/self/cgroup", "\n:\n::\n4:memory\nmemory:4:/x\n0::/a\n");
+    tree_put("/proc/self/mountinfo", "x - \n - cgroup2\n1 2 - cgroup2 a b\n" V2_MOUNT);
+    tree_put("/sys/fs/cgroup/a/memory.current", "-5\n");
+    tree_put("/sys/fs/cgroup/a/memory.max", "\n");
+    tree_put("/sys/fs/cgroup/a/memory.stat", "kernel\nkernelx 5\nkernel x\n");
+    cgroup_open(&c, tree_root);
     cgroup_read_memory(&c, &m);
     cgroup_close(&c);
     assert_non_null(m.charged.why_not);
@@ -262,14 +246,14 @@ static void the_machine_is_as_large_as_its_limits(void **state)
     struct mw_machine m;
 
     (void)state;
-    tree_put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
-    tree_put(root, "/proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU\n");
-    tree_put(root, "/proc/self/cgroup", "0::/a\n");
-    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/a/memory.max", "2000000000\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.current", "500000000\n");
-    tree_put(root, "/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
-    machine_read(root, &m);
+    tree_put("/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
+    tree_put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU\n");
+    tree_put("/proc/self/cgroup", "0::/a\n");
+    tree_put("/proc/self/mountinfo", V2_MOUNT);
+    tree_put("/sys/fs/cgroup/a/memory.max", "2000000000\n");
+    tree_put("/sys/fs/cgroup/a/memory.current", "500000000\n");
+    tree_put("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+    machine_read(tree_root, &m);
     assert_int_equal(m.memory_bytes, 2000000000);
     assert_int_equal(m.available_bytes, 1500000000);
     assert_int_equal(m.n_cpu, 1);
@@ -288,7 +272,7 @@ static uint64_t lowered(uint64_t bytes, char why[320])
     bool is_lower;
 
     why[0] = '\0';
-    is_lower = machine_budget_lower(root, &bytes, why, 320);
+    is_lower = machine_budget_lower(tree_root, &bytes, why, 320);
     assert_int_equal(is_lower, why[0] != '\0');
     return bytes;
 }
@@ -298,13 +282,13 @@ static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
     char why[320];
 
     (void)state;
-    tree_put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
-    tree_put(root, "/proc/self/status", "VmRSS: 1 kB\nRssAnon: 1024 kB\nRssShmem: 0 kB\n");
-    tree_put(root, "/proc/self/cgroup", "4:memory:/a/b\n");
-    tree_put(root, "/proc/self/mountinfo", V1_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "314572800\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "3145728\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
+    tree_put("/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
+    tree_put("/proc/self/status", "VmRSS: 1 kB\nRssAnon: 1024 kB\nRssShmem: 0 kB\n");
+    tree_put("/proc/self/cgroup", "4:memory:/a/b\n");
+    tree_put("/proc/self/mountinfo", V1_MOUNT);
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "314572800\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "3145728\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n");
     assert_int_equal(lowered(300 * MIB, why),
                      300 * MIB); /* alone in the group: up to the last byte */
     assert_string_equal(why, "");
@@ -313,17 +297,17 @@ static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
                              "memory.limit_in_bytes of the control group /a/b is 300 MiB");
 
     /* Another process has 2 of the 3 MiB. Page cache that can be dropped does not count. */
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n4712\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "8388608\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/b/memory.stat", "total_inactive_file 5242880\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n4712\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "8388608\n");
+    tree_put("/sys/fs/cgroup/memory/a/b/memory.stat", "total_inactive_file 5242880\n");
     assert_int_equal(lowered(300 * MIB, why), 298 * MIB);
     assert_non_null(strstr(why, "from 300 MiB to 298 MiB"));
     assert_non_null(strstr(why, "of which others use 2.00 MiB"));
     assert_int_equal(lowered(298 * MIB, why), 298 * MIB);
 
     /* The group above it has less left. */
-    tree_put(root, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "419430400\n");
-    tree_put(root, "/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "315621376\n");
+    tree_put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "419430400\n");
+    tree_put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "315621376\n");
     assert_int_equal(lowered(GIB, why), 100 * MIB);
     assert_non_null(strstr(why, "control group /a is 400 MiB, of which others use 300 MiB"));
 }
@@ -333,17 +317,17 @@ static void memory_high_of_version_2_lowers_a_budget_too(void **state)
     char why[320];
 
     (void)state;
-    tree_put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
-    tree_put(root, "/proc/self/cgroup", "0::/x.slice/y.scope\n");
-    tree_put(root, "/proc/self/mountinfo", V2_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/memory.max", "1073741824\n");
-    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/memory.high", "536870912\n");
-    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/memory.current", "1048576\n");
-    tree_put(root, "/sys/fs/cgroup/x.slice/y.scope/cgroup.procs", "9\n");
+    tree_put("/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 9000000 kB\n");
+    tree_put("/proc/self/cgroup", "0::/x.slice/y.scope\n");
+    tree_put("/proc/self/mountinfo", V2_MOUNT);
+    tree_put("/sys/fs/cgroup/x.slice/y.scope/memory.max", "1073741824\n");
+    tree_put("/sys/fs/cgroup/x.slice/y.scope/memory.high", "536870912\n");
+    tree_put("/sys/fs/cgroup/x.slice/y.scope/memory.current", "1048576\n");
+    tree_put("/sys/fs/cgroup/x.slice/y.scope/cgroup.procs", "9\n");
     assert_int_equal(lowered(GIB, why), 512 * MIB);
     assert_non_null(strstr(why, "memory.high of the control group /x.slice/y.scope is 512"));
-    tree_put(root, "/sys/fs/cgroup/x.slice/memory.max", "268435456\n");
-    tree_put(root, "/sys/fs/cgroup/x.slice/memory.current", "1048576\n");
+    tree_put("/sys/fs/cgroup/x.slice/memory.max", "268435456\n");
+    tree_put("/sys/fs/cgroup/x.slice/memory.current", "1048576\n");
     assert_int_equal(lowered(GIB, why), 255 * MIB);
     assert_non_null(strstr(why, "memory.max of the control group /x.slice is 256 MiB"));
 }
@@ -353,8 +337,8 @@ static void a_budget_above_the_available_memory_is_lowered(void **state)
     char why[320];
 
     (void)state;
-    tree_put(root, "/proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8387584 kB\n");
-    tree_put(root, "/proc/self/status", "RssAnon: 1024 kB\nRssShmem: 0 kB\n");
+    tree_put("/proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8387584 kB\n");
+    tree_put("/proc/self/status", "RssAnon: 1024 kB\nRssShmem: 0 kB\n");
     assert_int_equal(lowered(8 * GIB, why), 8 * GIB);
     assert_int_equal(lowered(100 * GIB, why), 8 * GIB);
     assert_string_equal(why,
@@ -370,17 +354,17 @@ static void without_proc_limits_are_read_where_containers_have_them(void **state
     char why[320];
 
     (void)state;
-    machine_read(root, &m);
+    machine_read(tree_root, &m);
     assert_int_equal(m.budget_bytes, 0);
     assert_int_equal(lowered(100 * GIB, why), 100 * GIB); /* nothing is known */
-    tree_put(root, "/sys/fs/cgroup/memory.max", "104857600\n");
-    tree_put(root, "/sys/fs/cgroup/memory.current", "4194304\n");
+    tree_put("/sys/fs/cgroup/memory.max", "104857600\n");
+    tree_put("/sys/fs/cgroup/memory.current", "4194304\n");
     assert_int_equal(lowered(GIB, why), 96 * MIB);
-    machine_read(root, &m);
+    machine_read(tree_root, &m);
     assert_int_equal(m.memory_bytes, 100 * MIB);
     assert_int_equal(m.available_bytes, 96 * MIB);
-    tree_put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "52428800\n");
-    tree_put(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n");
+    tree_put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "52428800\n");
+    tree_put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n");
     assert_int_equal(lowered(GIB, why), 50 * MIB);
     assert_non_null(strstr(why, "memory.limit_in_bytes of the control group / is 50.0 MiB"));
 }
@@ -388,13 +372,13 @@ static void without_proc_limits_are_read_where_containers_have_them(void **state
 static void cpu_quota_is_the_smallest_of_all_levels(void **state)
 {
     (void)state;
-    tree_put(root, "/proc/self/cgroup", "1:cpu,cpuacct:/a/b\n");
-    tree_put(root, "/proc/self/mountinfo", V1_MOUNT);
-    tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
-    tree_put(root, "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
-    tree_put(root, "/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
-    tree_put(root, "/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
-    assert_true(cgroup_cpu_quota(root) > 1.49 && cgroup_cpu_quota(root) < 1.51);
+    tree_put("/proc/self/cgroup", "1:cpu,cpuacct:/a/b\n");
+    tree_put("/proc/self/mountinfo", V1_MOUNT);
+    tree_put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
+    tree_put("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    tree_put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+    tree_put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
+    assert_true(cgroup_cpu_quota(tree_root) > 1.49 && cgroup_cpu_quota(tree_root) < 1.51);
 }
 
 /* Both ways to count cached pages agree about a file whose pages were written and then dropped.
@@ -408,8 +392,8 @@ static void cached_pages_of_a_file_are_counted(void **state)
     int fd;
 
     (void)state;
-    tree_put(root, "/file", "");
-    snprintf(path, sizeof path, "%s/file", root);
+    tree_put("/file", "");
+    snprintf(path, sizeof path, "%s/file", tree_root);
     fd = open(path, O_RDWR | O_CLOEXEC);
     for (uint64_t i = 0; i < N * page / sizeof block; i++)
         assert_int_equal(write(fd, block, sizeof block), sizeof block);
@@ -425,7 +409,7 @@ static void cached_pages_of_a_file_are_counted(void **state)
 
 int main(void)
 {
-#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
+#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
     const struct CMUnitTest tests[] = {
         in_a_tree(rss_is_split_as_the_kernel_splits_it),
         in_a_tree(a_system_without_proc_gives_reasons_and_no_numbers),

@@ -22,21 +22,14 @@
 #include "tests/lib/made_sample.h"
 #include "tests/lib/tree.h"
 
-static char root[512], path[600];
+static char path[600];
 
-static int make_tree(void **state)
+static int begin(void **state)
 {
-    (void)state;
-    snprintf(root, sizeof root, "%s", tree_new());
-    snprintf(path, sizeof path, "%s/recording", root);
-    return 0;
-}
+    int rc = tree_make(state);
 
-static int drop_tree(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
+    snprintf(path, sizeof path, "%s/recording", tree_root);
+    return rc;
 }
 
 static int new_file(void)
@@ -361,8 +354,8 @@ static void a_broken_recording_gives_one_clear_error(void **state)
     struct mw_replay *r;
     char text[600], want[600];
 
-    make_tree(state);
-    tree_put(root, "/recording", b->text);
+    begin(state);
+    tree_put("/recording", b->text);
     snprintf(want, sizeof want, "%.180s: %s", path, b->want);
     if (mw_replay_open(&r, path, &e) == 0) {
         assert_int_equal(mw_replay_next(r, s, &e), -1);
@@ -375,7 +368,7 @@ static void a_broken_recording_gives_one_clear_error(void **state)
     err_text(&e, text, sizeof text);
     assert_string_equal(text, want);
     free(s);
-    drop_tree(state);
+    tree_drop(state);
 }
 
 static void keys_of_newer_and_older_programs_are_skipped(void **state)
@@ -385,7 +378,7 @@ static void keys_of_newer_and_older_programs_are_skipped(void **state)
     struct mw_replay *r;
 
     (void)state;
-    tree_put(root, "/recording",
+    tree_put("/recording",
              START_LINE "{\"event\":\"weather\",\"t_ns\":1,\"io\":{\"reads\":3}}\n"
                         "{\"event\":\"second\",\"t_ns\":7,\"new\":{\"a\":[1,{\"b\":null}]},"
                         "\"io\":{\"reads\":5,\"colour\":\"red\"},\"time\":{\"draft_ns\":4},"
@@ -501,7 +494,7 @@ static void every_field_is_in_the_manual_page(void **state)
 
 int main(void)
 {
-#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
+#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, begin, tree_drop)
     const struct CMUnitTest plain[] = {
         in_a_tree(every_line_of_a_sample_is_json),
         in_a_tree(unknown_values_are_null_and_have_a_reason),

@@ -23,22 +23,14 @@
 #include "tests/lib/tree.h"
 #include "ui/options/config_file.h"
 
-static const char *root;
 static char path[300];
 
 static int begin(void **state)
 {
-    (void)state;
-    root = tree_new();
-    snprintf(path, sizeof path, "%s/memwall/config", root);
-    return 0;
-}
+    int rc = tree_make(state);
 
-static int end(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
+    snprintf(path, sizeof path, "%s", tree_path("/memwall/config"));
+    return rc;
 }
 
 /* The subcommands that take a row. */
@@ -129,7 +121,7 @@ static void refuses(int id, const char *value)
     assert_string_equal(write.what, set.what);
     assert_string_equal(write.field, row->name);
     snprintf(arg, sizeof arg, "%s = \"%s\"\n", row->name, value);
-    tree_put(root, "/memwall/config", arg);
+    tree_put("/memwall/config", arg);
     options_default(&o);
     assert_int_equal(config_file_read(&o, row->commands, path, &text, &file), -1);
     free(text);
@@ -183,7 +175,7 @@ static void a_setting_of_the_command_line_only_is_not_one_of_the_file(void **sta
     char *text;
 
     (void)state;
-    tree_put(root, "/memwall/config", "version = on\n");
+    tree_put("/memwall/config", "version = on\n");
     options_default(&o);
     assert_int_equal(config_file_read(&o, CMD_EVERY, path, &text, &e), -1);
     assert_string_equal(e.what, "\"version\" is not a setting");
@@ -200,7 +192,7 @@ static void writing_a_setting_keeps_the_other_lines(void **state)
     FILE *f;
 
     (void)state;
-    tree_put(root, "/memwall/config", before);
+    tree_put("/memwall/config", before);
     assert_int_equal(config_file_write(path, OPT_TEMP, "0.5", &e), 0);
     f = fopen(path, "r");
     assert_non_null(f);
@@ -236,10 +228,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_complete),
         cmocka_unit_test_setup_teardown(every_setting_is_read_and_written_alike_everywhere,
-                                        begin, end),
+                                        begin, tree_drop),
         cmocka_unit_test_setup_teardown(
-            a_setting_of_the_command_line_only_is_not_one_of_the_file, begin, end),
-        cmocka_unit_test_setup_teardown(writing_a_setting_keeps_the_other_lines, begin, end),
+            a_setting_of_the_command_line_only_is_not_one_of_the_file, begin, tree_drop),
+        cmocka_unit_test_setup_teardown(writing_a_setting_keeps_the_other_lines, begin,
+                                        tree_drop),
         cmocka_unit_test(kv_gives_way_to_kv_k_and_kv_v_in_any_order),
     };
 

@@ -349,11 +349,11 @@ static void refuse_in_chat(enum option_id id, const char *value)
 
 static void every_setting_can_be_set_in_a_chat(void **state)
 {
-    const char *root = tree_new(), *value;
-    char path[300];
+    const char *value;
+    char path[600];
 
-    (void)state;
-    snprintf(path, sizeof path, "%s/config", root);
+    assert_int_equal(tree_make(state), 0);
+    snprintf(path, sizeof path, "%s", tree_path("/config"));
     o.paths.config_file = path;
     for (int id = 0; id < N_OPTION; id++) {
         const struct option *row = &options_table[id];
@@ -371,7 +371,7 @@ static void every_setting_can_be_set_in_a_chat(void **state)
                 refuse_in_chat((enum option_id)id, value);
         unlink(path);
     }
-    tree_remove(root);
+    tree_drop(state);
 }
 
 static void values_chosen_in_a_chat_survive_another_model(void **state)

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/golden.h"
 #include "tests/lib/random_text.h"
 #include "tests/lib/transcript_pane.h"
 #include "ui/term/canvas.h"
@@ -66,8 +67,7 @@ static void looks_as_before(void **state)
 {
     const struct picture *p = *state;
     struct transcript *t = conversation();
-    char path[600], *text, *roles, *is, *was = calloc(1, 1 << 16);
-    FILE *f;
+    char *text, *roles, *is;
 
     transcript_size(t, p->height, p->width);
     transcript_set_thinking(t, p->open);
@@ -81,23 +81,10 @@ static void looks_as_before(void **state)
     roles = drawn(t, p->height, p->width, p->ascii, true);
     is = malloc(strlen(text) + strlen(roles) + 20);
     sprintf(is, "%s--- roles\n%s", text, roles);
-    snprintf(path, sizeof path, "%s/tests/data/chat/%s.txt", getenv("MW_SRCDIR"), p->name);
-    if (getenv("UPDATE_GOLDEN") != NULL) {
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fputs(is, f);
-        fclose(f);
-    }
-    f = fopen(path, "r");
-    assert_non_null(f);
-    assert_true(fread(was, 1, (1 << 16) - 1, f) > 0);
-    fclose(f);
-    if (strcmp(is, was) != 0)
-        fail_msg("%s has changed:\n%s", p->name, is);
+    golden_assert("chat", p->name, is);
     free(text);
     free(roles);
     free(is);
-    free(was);
     transcript_free(t);
 }
 

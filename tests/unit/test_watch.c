@@ -15,36 +15,19 @@
 #include "engine/telemetry/watch.h"
 #include "tests/lib/tree.h"
 
-static char root[512];
-
-static int make_tree(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof root, "%s", tree_new());
-    return 0;
-}
-
-static int drop_tree(void **state)
-{
-    (void)state;
-    tree_remove(root);
-    return 0;
-}
-
 static void put_system(const char *procs)
 {
-    tree_put(root, "/proc/self/status",
+    tree_put("/proc/self/status",
              "VmHWM: 5000 kB\nVmRSS: 4000 kB\nRssAnon: 3000 kB\nRssFile: 1000 kB\n"
              "RssShmem: 0 kB\nVmPTE: 100 kB\nVmSwap: 20 kB\n");
-    tree_put(root, "/proc/self/stat", "7 (x) R 1 2 3 4 5 6 7 8 99 10 11\n");
-    tree_put(root, "/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\n");
-    tree_put(root, "/proc/self/cgroup", "0::/a\n");
-    tree_put(root, "/proc/self/mountinfo",
-             "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.max", "2048000000\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.current", "1000000\n");
-    tree_put(root, "/sys/fs/cgroup/a/cgroup.procs", procs);
-    tree_put(root, "/proc/pressure/io", "some avg10=7.50 avg60=0.00\n");
+    tree_put("/proc/self/stat", "7 (x) R 1 2 3 4 5 6 7 8 99 10 11\n");
+    tree_put("/proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\n");
+    tree_put("/proc/self/cgroup", "0::/a\n");
+    tree_put("/proc/self/mountinfo", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree_put("/sys/fs/cgroup/a/memory.max", "2048000000\n");
+    tree_put("/sys/fs/cgroup/a/memory.current", "1000000\n");
+    tree_put("/sys/fs/cgroup/a/cgroup.procs", procs);
+    tree_put("/proc/pressure/io", "some avg10=7.50 avg60=0.00\n");
 }
 
 static void a_group_of_our_own_reports_our_charge(void **state)
@@ -55,7 +38,7 @@ static void a_group_of_our_own_reports_our_charge(void **state)
 
     (void)state;
     put_system("12\n");
-    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
     watch_read(w, &os);
     assert_null(os.charged.why_not);
     assert_int_equal(os.charged.value, 1000000);
@@ -64,7 +47,7 @@ static void a_group_of_our_own_reports_our_charge(void **state)
     assert_int_equal(os.psi_io_some10.value, 750);
     assert_non_null(os.psi_memory_some10.why_not);
     assert_int_equal(os.majflt.value, 0); /* since the watch began */
-    tree_put(root, "/proc/self/stat", "7 (x) R 1 2 3 4 5 6 7 8 104 10 11\n");
+    tree_put("/proc/self/stat", "7 (x) R 1 2 3 4 5 6 7 8 104 10 11\n");
     watch_read(w, &os);
     assert_int_equal(os.majflt.value, 5);
     mw_watch_free(w);
@@ -78,7 +61,7 @@ static void a_shared_group_does_not_report_our_charge(void **state)
 
     (void)state;
     put_system("12\n13\n");
-    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
     mw_watch_complete(w, s);
     assert_string_equal(s->os.charged.why_not, "other processes share the control group");
     assert_int_equal(s->os.limit.value, 2048000000);
@@ -98,8 +81,8 @@ static void rows_that_only_the_kernel_knows_are_filled_in(void **state)
 
     (void)state;
     put_system("12\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.stat", "file 409600\nkernel 65536\n");
-    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    tree_put("/sys/fs/cgroup/a/memory.stat", "file 409600\nkernel 65536\n");
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
     s->mem.used[MW_ROW_PROGRAM] = 3000 * KIB;
     mw_watch_complete(w, s);
     assert_int_equal(s->mem.used[MW_ROW_PROGRAM], 2400 * KIB);
@@ -107,7 +90,7 @@ static void rows_that_only_the_kernel_knows_are_filled_in(void **state)
     assert_int_equal(s->os.model_charged.value, 0);
     mw_watch_free(w);
     put_system("12\n13\n"); /* shared: only the part of the process */
-    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
     s->mem.used[MW_ROW_PROGRAM] = 3000 * KIB;
     mw_watch_complete(w, s);
     assert_int_equal(s->mem.used[MW_ROW_PROGRAM], 3000 * KIB);
@@ -125,11 +108,11 @@ static void the_peak_of_earlier_processes_is_not_ours(void **state)
 
     (void)state;
     put_system("12\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.peak", "900000000\n");
-    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    tree_put("/sys/fs/cgroup/a/memory.peak", "900000000\n");
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
     watch_read(w, &os);
     assert_int_equal(os.charged_peak.value, 1000000);
-    tree_put(root, "/sys/fs/cgroup/a/memory.peak", "900004096\n");
+    tree_put("/sys/fs/cgroup/a/memory.peak", "900004096\n");
     watch_read(w, &os);
     assert_int_equal(os.charged_peak.value, 900004096);
     mw_watch_free(w);
@@ -144,8 +127,8 @@ static void page_cache_of_other_processes_is_not_the_program(void **state)
 
     (void)state;
     put_system("12\n");
-    tree_put(root, "/sys/fs/cgroup/a/memory.stat", "file 4096000\nkernel 65536\n");
-    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
+    tree_put("/sys/fs/cgroup/a/memory.stat", "file 4096000\nkernel 65536\n");
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
     s->mem.used[MW_ROW_PROGRAM] = 3000 * KIB;
     mw_watch_complete(w, s);
     assert_int_equal(s->os.model_charged.value, 4096000 - 1000 * KIB);
@@ -163,9 +146,9 @@ static void the_parts_of_the_meter_are_read_on_request(void **state)
 
     (void)state;
     put_system("12\n");
-    assert_int_equal(watch_start(&w, root, NULL, 0, &e), 0);
-    tree_put(root, "/sys/fs/cgroup/a/memory.current", "7000000\n");
-    tree_put(root, "/proc/self/status",
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
+    tree_put("/sys/fs/cgroup/a/memory.current", "7000000\n");
+    tree_put("/proc/self/status",
              "VmRSS: 9000 kB\nRssAnon: 8000 kB\nRssFile: 1000 kB\nVmPTE: 100 kB\n");
     mw_watch_complete(w, s);
     assert_int_equal(s->os.charged.value, 7000000);
@@ -193,7 +176,7 @@ static void this_system_can_be_watched(void **state)
 
 int main(void)
 {
-#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, make_tree, drop_tree)
+#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
     const struct CMUnitTest tests[] = {
         in_a_tree(a_group_of_our_own_reports_our_charge),
         in_a_tree(a_shared_group_does_not_report_our_charge),
