@@ -254,6 +254,10 @@ struct mw_limits {
  * freed again. */
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
+/* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
+ * without a name, and read it. */
+int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,
+                           struct mw_limits *out, struct err *e);
 /* Use these limits in later plans and sessions of m. */
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits);
 

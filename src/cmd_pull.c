@@ -62,6 +62,10 @@ static int describe(struct pull *p, size_t only, struct err *e)
 
     settings_engine(p->o, &engine, &notice);
     settings_report(p->o, &notice);
+    if (only == SIZE_MAX) {
+        progress_text(&p->progress, "measuring the disk");
+        limits_ensure_folder(p->hub.cache, &engine);
+    }
     if (mw_describer_new(&d, &engine, &how, e) != 0)
         return -1;
     for (size_t i = 0; i < n && rc == 0; i++) {

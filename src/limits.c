@@ -27,8 +27,11 @@ struct key {
     char io[16];
     int n_thread;
     char cpu[64];
-    char arithmetic[64]; /* weight type, kernels, form of activations */
+    char arithmetic[64]; /* weight type, kernels, form of activations; "": any */
 };
+
+/* The arithmetic of a line with the rates of disk and memory alone. */
+#define NO_ARITHMETIC "none"
 
 /* The processor as one word. */
 static void make_cpu(char *cpu, size_t n)
@@ -88,8 +91,12 @@ static bool read_line(const char *line, const struct key *k, int64_t now, struct
         return false;
     if (at > now || now - at > KEEP_SECONDS || found.dev != k->dev ||
         found.n_thread != k->n_thread || strcmp(found.io, k->io) != 0 ||
-        strcmp(found.cpu, k->cpu) != 0 || strcmp(found.arithmetic, k->arithmetic) != 0 ||
-        !(l.disk_bytes_s > 0) || !(l.memory_bytes_s > 0) || !(l.flops_s > 0))
+        strcmp(found.cpu, k->cpu) != 0 || !(l.disk_bytes_s > 0) || !(l.memory_bytes_s > 0) ||
+        !(l.flops_s >= 0))
+        return false;
+    if (k->arithmetic[0] == '\0')
+        l.flops_s = 0;
+    else if (strcmp(found.arithmetic, k->arithmetic) != 0)
         return false;
     *out = l;
     return true;
@@ -306,5 +313,31 @@ bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_
         k.n_thread = book.same.n_thread;
     for (int i = 0; i < book.n; i++)
         is_found |= read_line(book.lines[i], &k, now, out);
+    /* Disk and memory are as fast for other types. */
+    k.arithmetic[0] = '\0';
+    for (int i = 0; i < book.n && !is_found; i++)
+        is_found = read_line(book.lines[i], &k, now, out);
     return is_found;
+}
+
+void limits_ensure_folder(const char *folder, const struct mw_options *o)
+{
+    struct err ignored = ERR_INIT;
+    struct paths paths;
+    struct mw_limits l;
+    char path[560];
+    struct key k;
+
+    make_key(&k, folder, "", o);
+    complete_key(&k);
+    k.arithmetic[0] = '\0';
+    if (paths_find(&paths, &ignored) != 0)
+        return;
+    snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
+    if (find_kept(path, &k, &l) ||
+        mw_limits_measure_disk(folder, o, MEASURE_SECONDS / 2, &l, &ignored) != 0)
+        return;
+    snprintf(k.arithmetic, sizeof k.arithmetic, NO_ARITHMETIC);
+    folder_make(paths.cache_dir);
+    keep_limits(path, &k, &l);
 }

@@ -14,8 +14,14 @@
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
                    bool may_measure);
 
-/* A mw_limits_fn: the cached limits, for models that are listed and not opened.  They are read
- * at the first call; ctx is not used.  One thread. */
+/* Measure the disk of a folder, where a model will be, and memory, unless they are cached. */
+void limits_ensure_folder(const char *folder, const struct mw_options *o);
+
+/*
+ * A mw_limits_fn: the cached limits, for models that are listed and not opened.  They are read
+ * at the first call; ctx is not used.  One thread.  For a weight type that was not measured on
+ * that disk, it gives the rates of disk and memory alone.
+ */
 bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
                  struct mw_limits *out);
 

@@ -9,168 +9,14 @@
 #include <unistd.h>
 
 #include "engine/base/units.h"
-#include "engine/format/gguf.h"
+#include "engine/hub/gguf_walk.h"
 
-#define FIRST_BYTES  (256 * KIB) /* of the first request for a header; later ones are larger */
-#define MOST_BYTES   (8 * MIB)
-#define AROUND       (64 * KIB) /* bytes by which a list of tensors may be elsewhere */
-#define HEAD_BYTES   24         /* magic, version, counts of tensors and keys */
-#define DATA_ALIGN   32
-#define SMALL_FILE   (32 * MIB)
-#define TENSOR_FIXED 12 /* bytes after the dimensions: type and offset */
-
-/* ---- the end of a header ---- */
-
-/* A walk over a header of which more and more bytes are there. */
-struct walk {
-    const unsigned char *p;
-    uint64_t n, at; /* bytes that are there; the next one to look at */
-    uint64_t n_tensor, n_key;
-    uint64_t n_element; /* strings left of an array */
-    uint64_t n_left;    /* tensors left */
-    uint64_t tensors;   /* where their list begins; 0: not there yet */
-    bool is_bad, is_done;
-};
-
-static bool has(const struct walk *w, uint64_t n)
-{
-    return w->at <= w->n && n <= w->n - w->at;
-}
-
-static uint64_t number(const struct walk *w, uint64_t at, unsigned bytes)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = 0; i < bytes; i++)
-        v |= (uint64_t)w->p[w->at + at + i] << (8 * i);
-    return v;
-}
-
-/* Skip n bytes, which may not be there yet. */
-static bool skip(struct walk *w, uint64_t n)
-{
-    if (n > PULL_HEADER_MAX || w->at + n > PULL_HEADER_MAX) {
-        w->is_bad = true;
-        return false;
-    }
-    w->at += n;
-    return true;
-}
-
-static bool bad(struct walk *w)
-{
-    w->is_bad = true;
-    return false;
-}
-
-/* Each step returns false if more bytes are needed, or the header is bad. */
-static bool step_string(struct walk *w)
-{
-    if (!has(w, 8))
-        return false;
-    w->n_element--;
-    return skip(w, number(w, 0, 8)) && skip(w, 8);
-}
-
-/* An array of which the type of elements is at byte `at`. */
-static bool step_array(struct walk *w, uint64_t at)
-{
-    uint64_t type, count;
-
-    if (!has(w, at + 12))
-        return false;
-    type = number(w, at, 4);
-    count = number(w, at + 4, 8);
-    if (type == GGUF_ARRAY || type >= GGUF_TYPE_COUNT || count > PULL_HEADER_MAX)
-        return bad(w);
-    w->n_key--;
-    if (type != GGUF_STRING)
-        return skip(w, at + 12 + count * gguf_type_bytes((enum gguf_type)type));
-    w->n_element = count;
-    return skip(w, at + 12);
-}
-
-static bool step_key(struct walk *w)
-{
-    uint64_t at, type;
-
-    if (!has(w, 8))
-        return false;
-    at = number(w, 0, 8);
-    if (at > PULL_HEADER_MAX)
-        return bad(w);
-    at += 8 + 4;
-    if (!has(w, at))
-        return false;
-    type = number(w, at - 4, 4);
-    if (type == GGUF_ARRAY)
-        return step_array(w, at);
-    if (type == GGUF_STRING && !has(w, at + 8))
-        return false;
-    if (type >= GGUF_TYPE_COUNT)
-        return bad(w);
-    w->n_key--;
-    return type == GGUF_STRING ? skip(w, number(w, at, 8)) && skip(w, at + 8)
-                               : skip(w, at + gguf_type_bytes((enum gguf_type)type));
-}
-
-/* Returns the bytes of a tensor's entry; 0: more are needed, or it is bad. */
-static uint64_t tensor_bytes(struct walk *w)
-{
-    uint64_t at, n_dims;
-
-    if (!has(w, 8))
-        return 0;
-    at = number(w, 0, 8);
-    if (at > PULL_HEADER_MAX)
-        return bad(w);
-    at += 8;
-    if (!has(w, at + 4))
-        return 0;
-    n_dims = number(w, at, 4);
-    if (n_dims == 0 || n_dims > 4)
-        return bad(w);
-    at += 4 + 8 * n_dims + TENSOR_FIXED;
-    return has(w, at) ? at : 0;
-}
-
-static bool step_head(struct walk *w)
-{
-    if (!has(w, HEAD_BYTES))
-        return false;
-    w->n_tensor = number(w, 8, 8);
-    w->n_key = number(w, 16, 8);
-    if (memcmp(w->p, "GGUF", 4) != 0 || number(w, 4, 4) < 2 || number(w, 4, 4) > 3 ||
-        w->n_tensor > GGUF_MAX_TENSOR || w->n_key > GGUF_MAX_KEY)
-        return bad(w);
-    return skip(w, HEAD_BYTES);
-}
-
-static bool step_tensor(struct walk *w)
-{
-    uint64_t n = tensor_bytes(w);
-
-    if (n == 0)
-        return false;
-    w->n_left--;
-    return skip(w, n);
-}
-
-/* Walk as far as the bytes go. */
-static void walk_on(struct walk *w)
-{
-    bool more = w->at > 0 || step_head(w);
-
-    while (more && (w->n_element > 0 || w->n_key > 0))
-        more = w->n_element > 0 ? step_string(w) : step_key(w);
-    if (more && w->tensors == 0) {
-        w->tensors = w->at;
-        w->n_left = w->n_tensor;
-    }
-    while (more && w->n_left > 0)
-        more = step_tensor(w);
-    w->is_done = more && w->at <= w->n;
-}
+#define FIRST_BYTES (256 * KIB) /* of the first request for a header; later ones are larger */
+#define MOST_BYTES  (8 * MIB)
+#define AROUND      (64 * KIB) /* bytes by which a list of tensors may be elsewhere */
+#define HEAD_BYTES  24         /* magic, version, counts of tensors and keys */
+#define DATA_ALIGN  32
+#define SMALL_FILE  (32 * MIB)
 
 /* ---- fetching ---- */
 
@@ -186,13 +32,12 @@ static int fetch(const struct pull_remote *r, uint64_t from, uint64_t to, void *
 /* Fetch a header completely, in requests that grow. */
 static int fetch_header(const struct pull_remote *r, struct pull_header *h, struct err *e)
 {
-    struct walk w = { 0 };
+    struct gguf_walk w = { 0 };
     uint64_t step = FIRST_BYTES;
 
     while (!w.is_done) {
         uint64_t to = h->n + step < r->size ? h->n + step : r->size;
-        unsigned char *larger =
-            to > h->n && to <= PULL_HEADER_MAX ? realloc(h->bytes, to) : NULL;
+        unsigned char *larger = to > h->n && to <= GGUF_WALK_MAX ? realloc(h->bytes, to) : NULL;
 
         if (larger == NULL)
             return err_set(e, ERR_FORMAT, "has a header that is too long, or is cut");
@@ -201,7 +46,7 @@ static int fetch_header(const struct pull_remote *r, struct pull_header *h, stru
             return -1;
         h->n = w.n = to;
         w.p = h->bytes;
-        walk_on(&w);
+        gguf_walk_on(&w);
         if (w.is_bad)
             return err_set(e, ERR_FORMAT, "is not a GGUF file");
         step = step * 4 < MOST_BYTES ? step * 4 : MOST_BYTES;
@@ -250,16 +95,17 @@ static int write_file(const char *path, uint64_t size, const unsigned char *a, u
 
 /* Do n_tensor entries from byte `at` of the walk name the model's tensors in order?  Returns
  * the byte after them, or 0. */
-static uint64_t match_tensors(struct walk *w, uint64_t at, const struct pull_header *model)
+static uint64_t match_tensors(struct gguf_walk *w, uint64_t at, const struct pull_header *model)
 {
-    struct walk known = { .p = model->bytes, .n = model->end, .at = model->tensors };
+    struct gguf_walk known = { .p = model->bytes, .n = model->end, .at = model->tensors };
 
     w->at = at;
     for (uint64_t i = 0; i < model->n_tensor; i++) {
-        uint64_t n = tensor_bytes(&known);
+        uint64_t n = gguf_walk_tensor(&known);
 
         /* All but type and offset is the same. */
-        if (!has(w, n) || memcmp(w->p + w->at, model->bytes + known.at, n - TENSOR_FIXED) != 0)
+        if (n > w->n - w->at ||
+            memcmp(w->p + w->at, model->bytes + known.at, n - GGUF_WALK_FIXED) != 0)
             return 0;
         w->at += n;
         known.at += n;
@@ -268,15 +114,16 @@ static uint64_t match_tensors(struct walk *w, uint64_t at, const struct pull_hea
 }
 
 /* Returns the first byte of the list in the walk's bytes; 0 with *end if there is none. */
-static uint64_t find_tensors(struct walk *w, const struct pull_header *model, uint64_t *end)
+static uint64_t find_tensors(struct gguf_walk *w, const struct pull_header *model,
+                             uint64_t *end)
 {
-    struct walk known = { .p = model->bytes, .n = model->end, .at = model->tensors };
-    uint64_t n = tensor_bytes(&known), at = 0;
+    struct gguf_walk known = { .p = model->bytes, .n = model->end, .at = model->tensors };
+    uint64_t n = gguf_walk_tensor(&known), at = 0;
 
     *end = 0;
-    while (n > TENSOR_FIXED && at < w->n) {
+    while (n > GGUF_WALK_FIXED && at < w->n) {
         const unsigned char *found =
-            memmem(w->p + at, w->n - at, model->bytes + model->tensors, n - TENSOR_FIXED);
+            memmem(w->p + at, w->n - at, model->bytes + model->tensors, n - GGUF_WALK_FIXED);
 
         if (found == NULL)
             return 0;
@@ -297,7 +144,7 @@ static int borrow(const struct pull_remote *r, const char *path,
     uint64_t from = model->tensors > AROUND ? model->tensors - AROUND : 0;
     uint64_t to = model->end + AROUND < r->size ? model->end + AROUND : r->size;
     uint64_t begin, end, n, size;
-    struct walk w = { 0 };
+    struct gguf_walk w = { 0 };
     unsigned char *bytes;
     int rc = 0;
 
@@ -358,7 +205,7 @@ int pull_header_safetensors(const struct pull_remote *r, const char *path, struc
 
     for (unsigned i = 0; rc == 0 && i < 8 && i < n; i++)
         need += (uint64_t)bytes[i] << (8 * i);
-    if (rc == 0 && (need < 8 || need > r->size || need > PULL_HEADER_MAX))
+    if (rc == 0 && (need < 8 || need > r->size || need > GGUF_WALK_MAX))
         rc = err_set(e, ERR_FORMAT, "is not a safetensors file");
     if (rc == 0 && need > n) {
         unsigned char *larger = realloc(bytes, need);

@@ -18,8 +18,7 @@
 #include "engine/base/err.h"
 #include "engine/hub/http.h"
 
-#define PULL_HEADER_MAX ((uint64_t)64 << 20)  /* bytes of one header */
-#define PULL_HEADERS    ((uint64_t)128 << 20) /* of all headers of one listing */
+#define PULL_HEADERS ((uint64_t)128 << 20) /* of all headers of one listing */
 
 /* A header of GGUF. */
 struct pull_header {

@@ -4,8 +4,12 @@
  */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "engine/machine/machine.h"
 #include "engine/machine/probe.h"
 #include "engine/model/forward.h"
 #include "engine/session/model.h"
@@ -19,6 +23,9 @@
 #define MOST_BUFFER (256 * MIB)
 /* Fewer bytes of either kind of read compare nothing: 32 MiB take some 10 ms. */
 #define COMPARE_BYTES (32 * MIB)
+/* A file that is written to measure a disk, and the buffers for it. */
+#define DISK_FILE   (128 * MIB)
+#define DISK_BUFFER (64 * MIB)
 
 /* Returns the largest file of the model. */
 static const struct model_file *main_file(const struct mw_model *m)
@@ -37,12 +44,12 @@ static const struct model_file *main_file(const struct mw_model *m)
  * the rate of the kind that it will choose.  Buffered reads take page cache as well as
  * buffers, which is why they get half of what p allows.
  */
-static int measure_disk(const struct mw_model *m, enum mw_io io, double seconds,
-                        const struct probe_options *p, struct mw_limits *out, struct err *e)
+static int measure_disk(int fd, enum mw_io io, double seconds, const struct probe_options *p,
+                        struct mw_limits *out, struct err *e)
 {
     struct probe_options disk = { .seconds = seconds, .buffer_bytes = p->buffer_bytes / 2 };
     struct probe_rate direct = { 0 }, buffered = { 0 };
-    int fd = main_file(m)->fd, rc;
+    int rc;
 
     if (io != MW_IO_AUTO) {
         rc = probe_disk(fd, io == MW_IO_DIRECT, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk,
@@ -77,7 +84,7 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
         return -1;
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    if (measure_disk(m, o->io, seconds / 2, &p, out, e) != 0 ||
+    if (measure_disk(main_file(m)->fd, o->io, seconds / 2, &p, out, e) != 0 ||
         probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
         forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
                         &out->flops_s, e) != 0)
@@ -91,6 +98,56 @@ double limits_disk(const struct mw_model *m, const struct mw_options *o)
     double measured = m->limits.disk_bytes_s, limit = (double)o->disk_rate;
 
     return limit > 0 && (measured <= 0 || limit < measured) ? limit : measured;
+}
+
+/* Open a file of noise, which no file system compresses, without a name.  Returns a descriptor,
+ * or -1 with *e. */
+static int open_noise(const char *folder, struct err *e)
+{
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    uint64_t *piece = fd >= 0 ? malloc(MIB) : NULL, x = 0x9e3779b97f4a7c15u;
+    uint64_t left = piece != NULL ? DISK_FILE : 0;
+
+    while (left > 0) {
+        for (size_t i = 0; i < MIB / sizeof *piece; i++) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            piece[i] = x;
+        }
+        if (write(fd, piece, MIB) != (ssize_t)MIB)
+            break;
+        left -= MIB;
+    }
+    if (piece == NULL || left > 0 || fsync(fd) != 0) {
+        err_sys(e, "could not write a file to measure the disk of \"%.150s\"", folder);
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
+    }
+    free(piece);
+    return fd;
+}
+
+int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,
+                           struct mw_limits *out, struct err *e)
+{
+    struct probe_options p = { .seconds = seconds / 2, .buffer_bytes = DISK_BUFFER };
+    struct probe_rate memory = { 0 };
+    struct mw_machine machine;
+    int fd, rc;
+
+    *out = (struct mw_limits){ 0 };
+    mw_machine_read(&machine);
+    fd = open_noise(folder, e);
+    if (fd < 0)
+        return -1;
+    rc = measure_disk(fd, o->io, seconds / 2, &p, out, e);
+    close(fd);
+    if (rc == 0)
+        rc = probe_memory(o->n_thread > 0 ? o->n_thread : machine.n_cpu, &p, &memory, e);
+    out->memory_bytes_s = memory.bytes_s;
+    return rc;
 }
 
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)

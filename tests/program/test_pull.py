@@ -214,6 +214,7 @@ class Choice(Case):
 
     def test_the_prediction_is_that_of_plan(self):
         for model in self.listed("org/name", "--memory", "80M", "--ctx", "2k")["models"]:
+            self.assertGreater(model["decode_tps"], 0)
             path = self.pull("org/name:" + model["label"]).stdout.rstrip("\n")
             r = subprocess.run([MEMWALL, "plan", path, "--memory", "80M", "--ctx", "2k",
                                 "--json", "--blas", "never"], capture_output=True, text=True,
