@@ -109,7 +109,7 @@ static void open_or_skip(const struct mode *mode, uint32_t n_slot, uint64_t pinn
     if (try_open(mode, n_slot, pinned_bytes, &e) == 0)
         return;
     if (e.code == ERR_UNSUPPORTED && mode->io == STREAM_DIRECT) {
-        print_message("no direct reads here\n");
+        print_message("this file system has no direct reads\n");
         skip();
     }
     fail_msg("%s", e.what);

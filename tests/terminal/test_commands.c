@@ -57,12 +57,12 @@ static void go_through(const struct row *rows, size_t n)
         }
         program_line(&run, r->line);
         if (!pty_sees(run.s, r->shows))
-            fail_msg("after %s", r->line);
+            fail_msg("wrong screen after %s", r->line);
         if (r->key == NULL)
             continue;
         pty_send(run.s, r->key);
         if (r->then == NULL ? !pty_loses(run.s, r->shows) : !pty_sees(run.s, r->then))
-            fail_msg("after %s and a key", r->line);
+            fail_msg("wrong screen after %s and its key", r->line);
     }
     program_sync(&run);
 }
@@ -407,7 +407,7 @@ static void every_command_is_tried_helped_and_completed(void **state)
     begin(NULL);
     for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
         if (!has_row(c->name))
-            fail_msg("/%s is not tried by this test", c->name);
+            fail_msg("/%s has no row in this test", c->name);
         snprintf(line, sizeof line, "/%.*s", (int)strlen(c->name) - 1, c->name);
         pty_send(run.s, line);
         pty_send(run.s, "\t");

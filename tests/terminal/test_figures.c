@@ -147,7 +147,7 @@ static void compare(const struct figure *f, double on_screen, const struct recor
     wanted *= f->scale == 0 ? 1 : f->scale;
     if (isnan(wanted)) {
         if (!isnan(on_screen))
-            fail_msg("%s shows %g, the file has nothing", f->label, on_screen);
+            fail_msg("%s shows %g, but the file has no such figure", f->label, on_screen);
         return;
     }
     if (least == A_TIME) /* milliseconds, then tenths of a second, then seconds */
@@ -352,7 +352,7 @@ static void equal_what_telemetry_recorded(void **state)
     for (size_t i = 0; i < N_OF(rows); i++)
         sum += plan[i].held;
     if (fabs(sum - in_bar[3]) > 0.02 * sum + 2 * 1048576.0)
-        fail_msg("the bar says that %g is held, the rows %g", in_bar[3], sum);
+        fail_msg("the bar shows %g bytes used, the rows %g", in_bar[3], sum);
     free(r.text);
 }
 

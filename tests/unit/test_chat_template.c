@@ -177,7 +177,7 @@ static int render(const struct opened *x, const struct chat_message *m, size_t n
 static void assert_same_ids(const struct ids *a, const struct ids *b, const char *what)
 {
     if (a->n != b->n || (a->n > 0 && memcmp(a->id, b->id, a->n * sizeof *a->id) != 0))
-        fail_msg("%s: %zu ids and %zu", what, a->n, b->n);
+        fail_msg("%s: %zu and %zu ids differ", what, a->n, b->n);
 }
 
 /* ---- equal formats ---- */
@@ -379,7 +379,7 @@ static void the_token_after_an_answer_ends_one(void **state)
         while (k < n && stop[k] != models[i].end)
             k++;
         if (k == n)
-            fail_msg("%s: its end does not end an answer",
+            fail_msg("%s: the token after an answer does not end one",
                      models[i].name != NULL ? models[i].name : models[i].template);
         close_model(&x);
     }

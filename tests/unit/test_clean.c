@@ -127,7 +127,7 @@ static void text_in_pieces_gives_the_same(void **state)
         }
         clean_end(&c, collect, &cut);
         if (whole.n != cut.n || memcmp(whole.text, cut.text, cut.n) != 0)
-            fail_msg("seed %llu", (unsigned long long)seed);
+            fail_msg("seed %llu: the pieces give another text", (unsigned long long)seed);
     }
 }
 
@@ -150,7 +150,7 @@ static void the_output_is_harmless(void **state)
 
             if (step <= 0 || (cp != '\n' && wcwidth((wchar_t)cp) < 0) ||
                 (cp >= 0x202a && cp <= 0x202e) || cp == '\t')
-                fail_msg("seed %llu at byte %zu", (unsigned long long)seed, at);
+                fail_msg("seed %llu: byte %zu is not harmless", (unsigned long long)seed, at);
             at += (size_t)step;
         }
         /* Clean text stays as it is. */

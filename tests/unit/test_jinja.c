@@ -254,7 +254,7 @@ static void hostile_templates_end(void **state)
         struct jinja_text out;
 
         if (render(hostile[i].template, MEMORY, &out, &e) != -1 || e.code != hostile[i].code)
-            fail_msg("%s: %d %s", hostile[i].template, e.code, e.what);
+            fail_msg("%s: wrong error %d, %s", hostile[i].template, e.code, e.what);
         assert_null(out.bytes);
     }
 }

@@ -324,7 +324,7 @@ static void no_word_is_dropped(void **state)
 
             snprintf(word, sizeof word, "w%zuw", i);
             if (strstr(got, word) == NULL)
-                fail_msg("seed %llu loses %s", (unsigned long long)seed, word);
+                fail_msg("seed %llu: %s is lost", (unsigned long long)seed, word);
         }
         free(got);
         body_free(&b);

@@ -60,7 +60,7 @@ static void equals_the_reference(void **state)
     if (blocks == NULL || want == NULL) {
         if (r->may_miss)
             skip();
-        fail_msg("%s is not there", path);
+        fail_msg("%s is missing", path);
     }
 
     size_t n = n_want / 4;

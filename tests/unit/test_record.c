@@ -424,7 +424,7 @@ static void assert_documented(const char *page, const char *key)
 
     snprintf(bold, sizeof bold, "\n.B %s\n", key);
     if (strstr(page, bold) == NULL)
-        fail_msg("memwall-telemetry(5) does not tell what \"%s\" is", key);
+        fail_msg("memwall-telemetry(5) does not describe \"%s\"", key);
 }
 
 static bool is_written(const char *key, size_t n)

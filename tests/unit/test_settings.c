@@ -126,7 +126,7 @@ static void refuses(int id, const char *value)
     assert_int_equal(config_file_read(&o, row->commands, path, &text, &file), -1);
     free(text);
     if (strstr(file.what, set.what) == NULL)
-        fail_msg("the file: %s; else: %s", file.what, set.what);
+        fail_msg("the file reports \"%s\" instead of \"%s\"", file.what, set.what);
     unlink(path);
 }
 

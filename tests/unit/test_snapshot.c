@@ -157,7 +157,7 @@ static float value(const uint8_t *bytes, enum tensor_type type, uint64_t i)
     case TYPE_F16: memcpy(&half, bytes + 2 * i, 2); return half_to_float(half);
     default: break;
     }
-    fail_msg("type %d is not expected", (int)type);
+    fail_msg("unexpected type %d", (int)type);
     return 0;
 }
 

@@ -163,7 +163,7 @@ static void pump_until(enum talk_state state)
         struct pollfd fd = { talk_fd(t), POLLIN, 0 };
 
         if (poll(&fd, 1, 20000) <= 0)
-            fail_msg("state %d does not come: %s", state, said);
+            fail_msg("state %d is never reached: %s", state, said);
         talk_pump(t);
     }
 }
@@ -176,7 +176,7 @@ static void pump_until_answered(size_t n)
         struct pollfd fd = { talk_fd(t), POLLIN, 0 };
 
         if (poll(&fd, 1, 20000) <= 0)
-            fail_msg("%zu messages do not come: %s", n, said);
+            fail_msg("the conversation never has %zu messages: %s", n, said);
         talk_pump(t);
     }
 }

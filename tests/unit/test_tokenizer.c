@@ -653,7 +653,7 @@ static void refuses(void **state)
     assert_null(t);
     err_text(&e, text, sizeof text);
     if (strstr(text, b->want) == NULL || strstr(text, "tokenizer") == NULL)
-        fail_msg("said: %s", text);
+        fail_msg("wrong message: %s", text);
     assert_null(strchr(text, '\n'));
     vocab_info(c, &info, &e); /* only the counts: any result, but no crash */
     tiny_close(c);

@@ -91,16 +91,17 @@ static void rows_never_exceed_the_width_and_lose_nothing(void **state)
             int width = cluster_width(line + r.start, r.end - r.start);
 
             if (width > (i == 0 ? first : rest) || r.start < at || r.end < r.start)
-                fail_msg("seed %llu row %u", (unsigned long long)seed, i);
+                fail_msg("seed %llu: row %u is wrong", (unsigned long long)seed, i);
             /* Only blanks may be missing between two rows; in code nothing. */
             for (; at < r.start; at++)
                 if (how == WRAP_CODE || (line[at] != ' ' && (line[at] & 0x80) == 0))
-                    fail_msg("seed %llu loses byte %zu", (unsigned long long)seed, at);
+                    fail_msg("seed %llu: byte %zu is lost", (unsigned long long)seed, at);
             at = r.end;
         }
         for (; at < n; at++)
             if (line[at] != ' ' && (line[at] & 0x80) == 0)
-                fail_msg("seed %llu loses the end at %zu", (unsigned long long)seed, at);
+                fail_msg("seed %llu: the end from byte %zu on is lost",
+                         (unsigned long long)seed, at);
         wrap_free(&w);
     }
 }
@@ -129,7 +130,8 @@ static void growing_text_wraps_like_complete_text(void **state)
             assert_true(wrap_text(&whole, line, at, width, width, how, 0));
             if (grown.n_row != whole.n_row ||
                 memcmp(grown.row, whole.row, whole.n_row * sizeof *whole.row) != 0)
-                fail_msg("seed %llu at %zu", (unsigned long long)seed, at);
+                fail_msg("seed %llu: text that grew to %zu bytes has other rows",
+                         (unsigned long long)seed, at);
         }
         /* Replace the end, and keep the common beginning. */
         at = n == 0 ? 0 : chance_below(&chance, (uint32_t)n);
@@ -142,7 +144,8 @@ static void growing_text_wraps_like_complete_text(void **state)
         assert_true(wrap_text(&whole, other, at + n_other, width, width, how, 0));
         if (grown.n_row != whole.n_row ||
             memcmp(grown.row, whole.row, whole.n_row * sizeof *whole.row) != 0)
-            fail_msg("seed %llu replaced at %zu", (unsigned long long)seed, at);
+            fail_msg("seed %llu: text replaced at byte %zu has other rows",
+                     (unsigned long long)seed, at);
         wrap_free(&grown);
         wrap_free(&whole);
     }
