@@ -554,8 +554,8 @@ struct mw_found {
     const char *path; /* for mw_model_open(); not safe to print */
     enum mw_store store;
     uint64_t file_bytes; /* of all its files */
-    int64_t changed_s;   /* seconds since 1970: when they were written ... */
-    int64_t used_s;      /* ... and when mw_models_used() was called for it; 0: never */
+    int64_t changed_s;   /* when they were written, in seconds since 1970 */
+    int64_t used_s;      /* when mw_models_used() was called for it; 0: never */
 
     /* Filled by mw_describe(). */
     bool is_described;
@@ -649,7 +649,8 @@ struct mw_hub {
     const char *token;    /* sent to the endpoint only; or NULL */
     const char *cache;    /* the folder of the cache */
     const char *temp;     /* a folder for headers, which are deleted again */
-    int stop_fd; /* readable once the user wants to stop: calls fail with ERR_CANCELLED; or -1 */
+    int stop_fd; /* readable once the user wants to stop: calls fail with ERR_CANCELLED; or -1
+                  */
 };
 
 struct mw_pull;

@@ -16,8 +16,8 @@ struct mw_machine {
     /* The largest budget that can be kept now: available_bytes and own_bytes.  0 if neither
      * /proc nor the system call reports it. */
     uint64_t budget_bytes;
-    uint64_t budget_of;   /* the limit that budget_bytes comes from ... */
-    char budget_why[200]; /* ... and its name: "memory.max of the control group /a" */
+    uint64_t budget_of;   /* the limit that budget_bytes comes from */
+    char budget_why[200]; /* name of that limit: "memory.max of the control group /a" */
     char cpu[64];
 };
 

@@ -44,8 +44,8 @@ struct forward {
     uint64_t expert_buf_bytes;
 
     uint32_t n_col;
-    bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS ... */
-    bool is_tail;  /* ... but not after the last keys and values */
+    bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS */
+    bool is_tail;  /* no tiles after the last keys and values */
     uint64_t stall_ns, attention_ns, lookup_ns;
     bool is_damaged; /* a pass had values that are not numbers; a repeated pass finds where */
     uint32_t damaged_pos; /* position of the token whose logits are not numbers */

@@ -21,8 +21,8 @@
 struct copy {
     uint32_t n_token;
     size_t bytes;        /* written */
-    struct arena memory; /* base NULL: the copy is in the file … */
-    int place;           /* … at this multiple of MAX_BYTES */
+    struct arena memory; /* base NULL: the copy is in the file */
+    int place;           /* in the file: offset / MAX_BYTES */
 };
 
 struct copies {

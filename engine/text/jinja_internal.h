@@ -29,8 +29,8 @@
 #define JINJA_EVAL_DEPTH  600     /* nesting while rendering, macro calls included */
 #define JINJA_NAMES_MAX   1024    /* different variable names of a template */
 #define JINJA_RANGE_MAX   100000  /* like the reference's sandbox */
-#define JINJA_STEPS       3000000 /* limit for one rendering... */
-#define JINJA_STEPS_EACH  1000 /* ...plus this for each value and each 16 bytes of its data */
+#define JINJA_STEPS       3000000 /* limit for one rendering */
+#define JINJA_STEPS_EACH  1000    /* added for each value and each 16 bytes of its data */
 
 typedef struct jinja_value val;
 

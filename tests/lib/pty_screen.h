@@ -7,7 +7,7 @@
  *
  * If the program brackets its frames (--sync-frames), a test sees complete frames only, and
  * sees
- * each of them, however late it looks.  So it cannot miss a text that is shown for a moment.
+ * each of them, even if it looks late.  So it cannot miss a text that is shown for a moment.
  */
 #ifndef MEMWALL_TESTS_PTY_SCREEN_H
 #define MEMWALL_TESTS_PTY_SCREEN_H

@@ -189,7 +189,7 @@ static void f2_and_control_t_cycle_the_panes(void **state)
 }
 
 /* A screen of three cells by two is too small to draw on, but not a reason to end. */
-static void a_screen_that_is_too_small_says_so_and_lives_on(void **state)
+static void a_screen_that_is_too_small_reports_it_and_goes_on(void **state)
 {
     struct program_start start = { .rows = 2, .cols = 12 };
 
@@ -211,7 +211,7 @@ int main(void)
     struct CMUnitTest tests[N_REST + N_LOOK] = {
         cmocka_unit_test_teardown(shows_the_panes_that_fit, end_run),
         cmocka_unit_test_teardown(f2_and_control_t_cycle_the_panes, end_run),
-        cmocka_unit_test_teardown(a_screen_that_is_too_small_says_so_and_lives_on, end_run),
+        cmocka_unit_test_teardown(a_screen_that_is_too_small_reports_it_and_goes_on, end_run),
     };
 
     for (size_t i = 0; i < N_LOOK; i++)

@@ -113,7 +113,7 @@ static void a_message_typed_during_an_answer_waits_its_turn(void **state)
     begin(NULL);
     program_line(&run, "/predict 200");
     sees(&run, "limited to 200 tokens");
-    pty_send(run.s, "first\rsecond\r"); /* early: it is queued however late it arrives */
+    pty_send(run.s, "first\rsecond\r"); /* early: it is queued even if it arrives late */
     sees(&run, "1 queued");
     loses(&run, "1 queued"); /* it is sent and answered; a fast answer scrolls it away */
     assert_true(pty_sees_at(run.s, -1, "ready"));

@@ -36,6 +36,7 @@ WORDS = [
     (r"\b(to|of|by|from|for) who (?!m)", "the caller, the process that ...", ALL,
      "freed by who asked"),
     (r"; who\b", "start a sentence with its subject", PROSE, "no limit; who measures keeps it"),
+    (r"^(\.\.\.|…) ?\w", "start a comment with its subject", (COMMENT,), "... and its end"),
     # verbs
     (r"\b(stands|lies)\b(?! for\b)", "is", ALL, "the cursor stands at the end"),
     (r"\b(stand|lie|stood) (in|at|on|there|beside|behind|before|above|below|between|side)\b",

@@ -43,7 +43,7 @@ static void expect_paste(const char *text)
     assert_memory_equal(key.bytes, text, key.n);
 }
 
-static void a_paste_is_one_unit_however_it_is_cut(void **state)
+static void a_paste_in_pieces_is_one_unit(void **state)
 {
     static const char whole[] = "\033[200~two\nlines \033[A\033[201~";
     struct key key;
@@ -194,7 +194,7 @@ static void a_drag_of_the_mouse_has_its_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_paste_is_one_unit_however_it_is_cut, begin, end),
+        cmocka_unit_test_setup_teardown(a_paste_in_pieces_is_one_unit, begin, end),
         cmocka_unit_test_setup_teardown(a_paste_without_its_end_ends_when_input_stops, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_paste_that_pauses_goes_on, begin, end),

@@ -202,7 +202,7 @@ static void writing_a_setting_keeps_the_other_lines(void **state)
     assert_string_equal(text, after);
 }
 
-static void kv_gives_way_to_kv_k_and_kv_v_in_any_order(void **state)
+static void kv_k_and_kv_v_override_kv_in_any_order(void **state)
 {
     static const char *const orders[][2] = { { "kv", "kv-k" }, { "kv-k", "kv" } };
 
@@ -233,7 +233,7 @@ int main(void)
             a_setting_of_the_command_line_only_is_not_one_of_the_file, begin, tree_drop),
         cmocka_unit_test_setup_teardown(writing_a_setting_keeps_the_other_lines, begin,
                                         tree_drop),
-        cmocka_unit_test(kv_gives_way_to_kv_k_and_kv_v_in_any_order),
+        cmocka_unit_test(kv_k_and_kv_v_override_kv_in_any_order),
     };
 
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);

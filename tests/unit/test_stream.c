@@ -104,7 +104,7 @@ static void run_pass(struct stream *s, const struct stream_model *m, bool is_pro
         assert_true(row <= m->spans[span].n_row);
         if (++n_taken < hold)
             continue;
-        /* Check as late as possible that nobody has written there. */
+        /* Check as late as possible that the blocks are unchanged. */
         assert_true(model_holds(m, &taken[0]));
         stream_give(s, &taken[0]);
         memmove(taken, taken + 1, --n_taken * sizeof taken[0]);

@@ -403,7 +403,7 @@ static void a_path_that_is_not_a_model_changes_nothing(void **state)
     pump_until(TALK_READY);
 }
 
-static void a_model_that_does_not_fit_gives_way_to_the_old_one(void **state)
+static void a_model_that_does_not_fit_leaves_the_old_one(void **state)
 {
     (void)state;
     command_enter(t, "say hello");
@@ -448,8 +448,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(values_chosen_in_a_chat_survive_another_model, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_path_that_is_not_a_model_changes_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(a_model_that_does_not_fit_gives_way_to_the_old_one,
-                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_model_that_does_not_fit_leaves_the_old_one, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(
             options_that_are_set_while_a_model_opens_are_its_options, begin, end),
         cmocka_unit_test_setup_teardown(the_program_can_end_while_a_model_opens, begin, end),

@@ -44,7 +44,7 @@ struct old_part {
 struct store {
     char dir[4096], path[4096], name[64];
     struct store_head head;
-    int fd; /* -1: no file yet */
+    int fd;           /* -1: no file yet */
     bool in_memory;   /* never has a file */
     bool is_said;     /* has a message, so it needs a file */
     bool is_nameless; /* the file had no name when it was opened (/proc/self/fd/3) */
@@ -69,8 +69,8 @@ struct store {
     bool is_view;
     bool is_beyond; /* the last line was of a later item */
     uint32_t view_end, first_message;
-    uint32_t n_inside;      /* messages before the later ones ... */
-    bool ends_with_message; /* ... the first of which is one */
+    uint32_t n_inside;      /* messages before the first later item */
+    bool ends_with_message; /* the first later item is a message */
 
     uint32_t n_record, room_record;
     struct piece *piece; /* [n_piece] */

@@ -12,8 +12,8 @@
 struct inlines {
     struct rich *r;
     struct clean clean;
-    size_t src;   /* position in the source of the current piece ... */
-    size_t fed;   /* ... and clean.at at its start */
+    size_t src;   /* position in the source of the current piece */
+    size_t fed;   /* clean.at at the start of that piece */
     size_t src_n; /* > 0: the piece represents this many bytes of the source */
     enum rich_kind kind;
     enum ui_role role;

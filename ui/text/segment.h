@@ -49,9 +49,9 @@ struct segments {
     uint32_t n_line;     /* complete lines in the tail */
     bool has_text;       /* one of them is not blank */
     bool blank;          /* the previous line is blank */
-    bool in_list;        /* the tail begins with an item ... */
-    uint32_t offset;     /* ... with this indentation of its text */
-    char mark;           /* ... and this mark ('1' for a number) */
+    bool in_list;        /* the tail begins with an item of a list */
+    uint32_t offset;     /* indentation of the text of that item */
+    char mark;           /* mark of that item ('1' for a number) */
     char fence;          /* in code: the character of the fence, else 0 */
     uint32_t fence_n;
     uint8_t open; /* in code: state of the highlighter at line */

@@ -65,14 +65,14 @@ struct transcript {
     bool follows;
     struct spot top; /* the top row, while the view does not follow */
     bool has_pin;
-    struct point pin; /* the text at the top when the size changed ... */
-    uint32_t pin_row; /* ... and its row at that time */
+    struct point pin; /* the text at the top when the size changed */
+    uint32_t pin_row; /* row of pin at that time */
 
     char query[128]; /* "": no search */
     bool match_case;
     bool has_match;
-    struct point match; /* its start ... */
-    uint32_t match_end; /* ... and end */
+    struct point match; /* its start */
+    uint32_t match_end; /* its end */
 
     bool has_selection;
     bool is_pressed; /* the button is down since from */
