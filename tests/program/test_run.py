@@ -225,7 +225,11 @@ class Io(unittest.TestCase):
         self.assertRegex(plan["io_reason"], "; limited to 2 MB/s$")
         done = json.loads(self.at_home("run", "--temp", "0", "-n", "8", "--json", *limited,
                                        "hello").stdout.splitlines()[-1])
-        self.assertGreater(done["decode_ns"], 7 * 0.8e9 / plan["decode_tps"])
+        # On a busy machine, weights of several passes are read during the prompt, so only the sum
+        # of both times has a lower bound.
+        self.assertGreater(done["bytes_read"], 6 * plan["streamed_bytes"])
+        self.assertGreater(done["prefill_ns"] + done["decode_ns"],
+                           0.9e9 * done["bytes_read"] / 2e6)
         self.assertIn("; limited to 2 MB/s", done["io_reason"])
 
     def test_a_disk_rate_is_refused_for_mapped_weights(self):
