@@ -547,6 +547,7 @@ enum mw_outlook {
     MW_OUTLOOK_STREAMS,     /* weights are read for each token */
     MW_OUTLOOK_TOO_LARGE,   /* not even the smallest plan fits the budget */
     MW_OUTLOOK_UNSUPPORTED, /* memwall cannot run it */
+    MW_OUTLOOK_UNKNOWN,     /* its headers could not be read */
 };
 
 struct mw_found {
@@ -563,7 +564,7 @@ struct mw_found {
     uint32_t n_ctx_train;
     uint64_t n_param;
     enum mw_outlook outlook;
-    char why[200]; /* MW_OUTLOOK_UNSUPPORTED: the reason */
+    char why[200]; /* MW_OUTLOOK_UNSUPPORTED and _UNKNOWN: the reason */
     /* MW_OUTLOOK_FITS and _STREAMS: the plan.  MW_OUTLOOK_TOO_LARGE: the smallest one. */
     struct plan plan;
 };
@@ -579,6 +580,9 @@ int mw_models_find(struct mw_models **out, const struct mw_places *places, struc
 void mw_models_free(struct mw_models *m);
 size_t mw_models_count(const struct mw_models *m);
 const struct mw_found *mw_models_at(const struct mw_models *m, size_t i);
+/* Returns the first model with the files at path, under whatever name; NULL: it is not listed.
+ */
+const struct mw_found *mw_models_of(const struct mw_models *m, const char *path);
 
 /* By name; the largest first; the last used first, then the newest. */
 enum mw_models_order { MW_BY_NAME, MW_BY_SIZE, MW_BY_USE };
@@ -589,7 +593,8 @@ void mw_models_sort(struct mw_models *m, enum mw_models_order order);
  * end ":latest" to none.  Of these, the first that any model meets counts:
  *
  *     the name; the name without the organisation; the name without the part after ':', which
- *     may also be the weight type or the file; the beginning of a name; a part of a name
+ *     may also be the file or the weight type in its name; the beginning of a name; a part of a
+ * name
  *
  * Stores the indices of the first n matches and returns the number of all.
  */

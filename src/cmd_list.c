@@ -162,7 +162,7 @@ static void print_json(const struct table *t)
         json_string(&j, "type", f->type);
         json_u64(&j, "n_ctx_train", f->n_ctx_train);
         json_u64(&j, "n_param", f->n_param);
-        json_bool(&j, "supported", f->outlook != MW_OUTLOOK_UNSUPPORTED);
+        json_bool(&j, "supported", f->outlook < MW_OUTLOOK_UNSUPPORTED);
         json_bool(&j, "fits",
                   f->outlook == MW_OUTLOOK_FITS || f->outlook == MW_OUTLOOK_STREAMS);
         json_string(&j, "here", outlook);

@@ -156,6 +156,16 @@ const struct mw_found *mw_models_at(const struct mw_models *m, size_t i)
     return &m->entries[i].found;
 }
 
+const struct mw_found *mw_models_of(const struct mw_models *m, const char *path)
+{
+    const struct find_entry *entry = NULL;
+    struct find_id id;
+
+    if (find_identify_any(path, &id))
+        entry = find_same(m, &id);
+    return entry != NULL ? &entry->found : NULL;
+}
+
 static int by_name(const void *a, const void *b)
 {
     const struct mw_found *x = a, *y = b;
@@ -223,5 +233,6 @@ void mw_outlook_text(const struct mw_found *f, char *buf, size_t n)
                  units_size(need, sizeof need, f->plan.sum_bytes), size);
         break;
     case MW_OUTLOOK_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
+    case MW_OUTLOOK_UNKNOWN: snprintf(buf, n, "not read: %s", f->why); break;
     }
 }

@@ -71,6 +71,8 @@ void find_drop(struct find_entry *entry);
 bool find_identify(const char *path, struct find_id *id);
 /* The same for one regular file of any name. */
 bool find_identify_file(const char *path, struct find_id *id);
+/* The same for a path that may be any of them, as users open models. */
+bool find_identify_any(const char *path, struct find_id *id);
 
 /*
  * Add the models in a folder and `depth` levels below it.  Those of a repository get the name

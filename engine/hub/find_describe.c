@@ -126,7 +126,7 @@ static void read_foreign(const char *path, struct record *r)
     mw_inspect_close(i);
 }
 
-/* Returns whether the record will hold the next time, too. */
+/* Returns false if the headers could not be read this time. */
 static bool read_headers(const struct mw_describer *d, const char *path, struct record *r)
 {
     struct err e = ERR_INIT;
@@ -184,12 +184,15 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
 
     if (f->is_described)
         return;
+    f->outlook = MW_OUTLOOK_UNSUPPORTED;
     if (known == NULL || !is_valid(d, known)) {
         memset(&r, 0, sizeof r);
         r.id = entry->id;
         r.options = options;
         if (read_headers(d, f->path, &r))
             record_add(&d->records, &r);
+        else
+            f->outlook = MW_OUTLOOK_UNKNOWN;
         known = &r;
     }
     memcpy(f->arch, known->arch, sizeof f->arch);
@@ -197,7 +200,6 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
     memcpy(f->why, known->why, sizeof f->why);
     f->n_ctx_train = known->n_ctx_train;
     f->n_param = known->n_param;
-    f->outlook = MW_OUTLOOK_UNSUPPORTED;
     if (known->runs != 0)
         look_ahead(d, f, known);
     f->is_described = true;

@@ -84,8 +84,8 @@ static int add_line(struct mw_models *m, const struct line *line, struct err *e)
     char name[CACHE_MAX_NAME + FIND_LABEL], label[FIND_LABEL] = "";
     size_t n;
 
-    if ((!find_identify(line->path, &new.id) && !find_identify_file(line->path, &new.id)) ||
-        mark(m, &new.id, line->used_s) || !cache_is_name(base))
+    if (!find_identify_any(line->path, &new.id) || mark(m, &new.id, line->used_s) ||
+        !cache_is_name(base))
         return 0;
     n = find_stem(base, label);
     snprintf(name, sizeof name, "%.*s%s%s", (int)n, base, label[0] != '\0' ? ":" : "", label);

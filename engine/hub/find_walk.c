@@ -106,6 +106,11 @@ bool find_identify(const char *path, struct find_id *id)
     return true;
 }
 
+bool find_identify_any(const char *path, struct find_id *id)
+{
+    return find_identify(path, id) || find_identify_file(path, id);
+}
+
 /* ---- folders ---- */
 
 struct walk {

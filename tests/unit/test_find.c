@@ -445,6 +445,31 @@ static void the_outlook_is_that_of_the_plan(void **state)
     assert_non_null(strstr(outlook("gemma"), " tok/s in "));
 }
 
+static void a_model_that_cannot_be_read_is_tried_again(void **state)
+{
+    struct mw_describe_options how = { .file = tree_path("/cache/models") };
+    struct mw_describer *d;
+    struct err e = ERR_INIT;
+    struct mw_options o;
+
+    (void)state;
+    mw_options_default(&o);
+    copy_model("llama-tiny.gguf", "/folder/llama.gguf");
+    assert_int_equal(rename(tree_path("/folder/llama.gguf"), tree_path("/folder/moved")), 0);
+    link_to("moved", "/folder/llama.gguf");
+    find();
+    assert_int_equal(unlink(tree_path("/folder/llama.gguf")), 0);
+    assert_int_equal(mw_describer_new(&d, &o, &how, &e), 0);
+    mw_describe(d, models, 0);
+    mw_describer_free(d);
+    assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNKNOWN);
+    assert_string_equal(outlook("llama"),
+                        "not read: cannot open the file: No such file or directory");
+    link_to("moved", "/folder/llama.gguf");
+    describe();
+    assert_string_equal(outlook("llama"), "fits");
+}
+
 /* Change the bytes of a file, but neither its size nor its time. */
 static void spoil(const char *name)
 {
@@ -506,6 +531,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_names_of_one_file_are_not_ambiguous, tree_make,
                                         end),
         cmocka_unit_test_setup_teardown(the_outlook_is_that_of_the_plan, tree_make, end),
+        cmocka_unit_test_setup_teardown(a_model_that_cannot_be_read_is_tried_again, tree_make,
+                                        end),
         cmocka_unit_test_setup_teardown(a_model_that_did_not_change_is_not_opened_again,
                                         tree_make, end),
         cmocka_unit_test_setup_teardown(a_damaged_list_of_descriptions_is_ignored, tree_make,

@@ -13,7 +13,9 @@
 #include <cmocka.h>
 
 #include "engine/format/catalogue.h"
+#include "engine/memwall.h"
 #include "tests/lib/model_path.h"
+#include "tests/lib/tree.h"
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -75,6 +77,32 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 10);
 }
 
+static void finding_models_may_fail(void **state)
+{
+    struct mw_place place = { MW_STORE_LM_STUDIO, tree_root };
+    struct mw_places places = { &place, 1, NULL };
+    struct mw_models *m = NULL;
+    int rc = -1;
+    long n = 0;
+
+    (void)state;
+    tree_put("/a/b/model.gguf", "");
+    for (; rc != 0; n++) {
+        struct err e = ERR_INIT;
+
+        left = n;
+        rc = mw_models_find(&m, &places, &e);
+        left = -1;
+        if (rc != 0) {
+            assert_null(m);
+            assert_int_equal(e.code, ERR_MEMORY);
+        }
+    }
+    assert_true(n > 3);
+    assert_int_equal(mw_models_count(m), 1);
+    mw_models_free(m);
+}
+
 static char gemma[] = "gemma4-tiny-q4_0.gguf", llama[] = "llama31-tiny.gguf";
 static char snapshot[] = "gemma4-tiny-hf";
 
@@ -83,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         { "gemma4-tiny-q4_0.gguf", every_allocation_may_fail, NULL, NULL, gemma },
         { "llama31-tiny.gguf", every_allocation_may_fail, NULL, NULL, llama },
+        cmocka_unit_test_setup_teardown(finding_models_may_fail, tree_make, tree_drop),
         { "gemma4-tiny-hf", every_allocation_may_fail, NULL, NULL, snapshot },
     };
 

@@ -15,7 +15,8 @@ enum ui_role outlook_role(const struct mw_found *f)
     case MW_OUTLOOK_FITS: return ROLE_GOOD;
     case MW_OUTLOOK_STREAMS: return ROLE_WARN;
     case MW_OUTLOOK_TOO_LARGE: return ROLE_BAD;
-    case MW_OUTLOOK_UNSUPPORTED: return ROLE_DIM;
+    case MW_OUTLOOK_UNSUPPORTED:
+    case MW_OUTLOOK_UNKNOWN: break;
     }
     return ROLE_DIM;
 }
@@ -191,6 +192,6 @@ void details_draw(const struct canvas *c, const struct mw_found *f)
     y = draw_wrapped(c, y, 3, style_of(ROLE_DIM), f->path);
     if (c->height >= 16)
         y = draw_place(c, y, f) + 1;
-    if (f->is_described && f->outlook != MW_OUTLOOK_UNSUPPORTED && y < c->height)
+    if (f->is_described && f->outlook < MW_OUTLOOK_UNSUPPORTED && y < c->height)
         draw_plan(c, y, f);
 }

@@ -25,7 +25,7 @@
 struct pick {
     struct mw_models *models;
     struct mw_describer *describer;
-    char *current;
+    const char *current; /* path of the open model in the list; NULL: none */
     enum mw_models_order order;
     char filter[64];
     bool has_filter; /* "/" was typed, so that a filter can begin with q */
@@ -89,15 +89,15 @@ struct pick *pick_new(struct mw_models *models, struct mw_describer *describer,
     p->models = models;
     p->describer = describer;
     p->shown = malloc((n + 1) * sizeof *p->shown);
-    if (current != NULL)
-        p->current = strdup(current);
-    if (p->shown == NULL || (current != NULL && p->current == NULL)) {
+    if (p->shown == NULL) {
         pick_free(p);
         return NULL;
     }
+    if (current != NULL && mw_models_of(models, current) != NULL)
+        p->current = mw_models_of(models, current)->path;
     p->order = MW_BY_USE;
     mw_models_sort(models, p->order);
-    list(p, current);
+    list(p, p->current);
     return p;
 }
 
@@ -107,7 +107,6 @@ void pick_free(struct pick *p)
         return;
     mw_describer_free(p->describer);
     mw_models_free(p->models);
-    free(p->current);
     free(p->shown);
     free(p);
 }
@@ -290,7 +289,8 @@ static void short_outlook(const struct mw_found *f, int width, char *buf, size_t
     static const char *const words[] = { [MW_OUTLOOK_FITS] = "fits",
                                          [MW_OUTLOOK_STREAMS] = "streams",
                                          [MW_OUTLOOK_TOO_LARGE] = "too large",
-                                         [MW_OUTLOOK_UNSUPPORTED] = "unsupported" };
+                                         [MW_OUTLOOK_UNSUPPORTED] = "unsupported",
+                                         [MW_OUTLOOK_UNKNOWN] = "not read" };
 
     if (!f->is_described)
         snprintf(buf, n, "...");
