@@ -68,6 +68,15 @@ static void drop(struct data *d)
 
 static float y[N_COL][N_ROW], part[N_COL][N_ROW];
 
+/* Make case i and its product in y. */
+static void multiply(struct data *d, size_t i)
+{
+    make(d, i);
+    d->p.y = y[0];
+    d->p.ldy = N_ROW;
+    blas_multiply(&d->p, 0, 1, d->scratch);
+}
+
 static void a_product_is_the_sum_of_its_terms(void **state)
 {
     static float wide[MOST_K];
@@ -76,10 +85,7 @@ static void a_product_is_the_sum_of_its_terms(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct data d;
 
-        make(&d, i);
-        d.p.y = y[0];
-        d.p.ldy = N_ROW;
-        blas_multiply(&d.p, 0, 1, d.scratch);
+        multiply(&d, i);
         for (size_t r = 0; r < N_ROW; r++) {
             dequant_row(d.p.type, d.w + r * (d.w_bytes / N_ROW), wide, d.p.n_k);
             for (size_t c = 0; c < N_COL; c++) {
@@ -133,10 +139,7 @@ static void bits_do_not_depend_on_blocks_chunks_and_threads(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct data d;
 
-        make(&d, i);
-        d.p.y = y[0];
-        d.p.ldy = N_ROW;
-        blas_multiply(&d.p, 0, 1, d.scratch);
+        multiply(&d, i);
         for (size_t j = 0; j < sizeof cuts / sizeof cuts[0]; j++) {
             memset(part, 0, sizeof part);
             multiply_parts(&d, cuts[j].n_r, cuts[j].n_c, cuts[j].n_thread);
@@ -152,10 +155,7 @@ static void other_columns_of_a_tile_have_no_influence(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct data d;
 
-        make(&d, i);
-        d.p.y = y[0];
-        d.p.ldy = N_ROW;
-        blas_multiply(&d.p, 0, 1, d.scratch);
+        multiply(&d, i);
         for (size_t c = 0; c < blas_tiles(PLACE, N_COL) * BLAS_COLS; c++)
             if (c % 3 != 0)
                 memset(d.x + c * d.p.ldx, 0, d.p.ldx * sizeof *d.x);

@@ -220,17 +220,24 @@ static void expect_said(const char *text)
 
 /* ---- the cost of a message ---- */
 
+static char *long_line(size_t n)
+{
+    char *text = malloc(n + 1);
+
+    assert_non_null(text);
+    memset(text, 'x', n);
+    text[n] = '\0';
+    return text;
+}
+
 static void attached_text_is_tokenized_once_and_in_part(void **state)
 {
     size_t n = 3000000;
-    char *text = malloc(n + 1);
+    char *text = long_line(n);
     uint64_t before = fake_chat_encoded();
     struct mw_cost cost;
 
     (void)state;
-    assert_non_null(text);
-    memset(text, 'x', n);
-    text[n] = '\0';
     assert_true(talk_attach(t, "long.txt", text, n));
     for (int i = 0; i < 50; i++)
         assert_true(talk_cost(t, "what is this?", &cost));
@@ -241,14 +248,11 @@ static void attached_text_is_tokenized_once_and_in_part(void **state)
 static void a_long_line_is_tokenized_in_part(void **state)
 {
     size_t n = 2000000;
-    char *text = malloc(n + 1);
+    char *text = long_line(n);
     uint64_t before = fake_chat_encoded();
     struct mw_cost cost;
 
     (void)state;
-    assert_non_null(text);
-    memset(text, 'x', n);
-    text[n] = '\0';
     assert_true(talk_cost(t, text, &cost));
     assert_in_range(cost.n_token, n / 4, n / 4 + 100);
     assert_true(fake_chat_encoded() - before <= 65536);
