@@ -324,18 +324,21 @@ static void host_of(const char *url, char *buf, size_t n)
 
 static void finish(struct http_request *r, CURLcode code)
 {
+    bool is_certificate =
+        code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
     char host[128];
 
     read_info(r);
     r->is_done = true;
     if (code == CURLE_OK || r->is_stopped)
         return;
-    r->is_fatal = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_URL_MALFORMAT ||
+    r->is_fatal = is_certificate || code == CURLE_URL_MALFORMAT ||
                   code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_TOO_MANY_REDIRECTS ||
-                  code == CURLE_SSL_CACERT_BADFILE || code == CURLE_COULDNT_RESOLVE_PROXY;
+                  code == CURLE_COULDNT_RESOLVE_PROXY;
     host_of(r->reply.url[0] != '\0' ? r->reply.url : r->url, host, sizeof host);
-    err_set(&r->err, ERR_IO, "%.100s: %s", host,
-            r->message[0] != '\0' ? r->message : r->http->lib->easy_strerror(code));
+    err_set(&r->err, ERR_IO, "%.80s: %.120s%s", host,
+            r->message[0] != '\0' ? r->message : r->http->lib->easy_strerror(code),
+            is_certificate ? "; check the clock and the package ca-certificates" : "");
 }
 
 /* Returns whether a request is done. */
@@ -527,6 +530,8 @@ int http_get_range(struct http *h, const char *url, uint64_t from, uint64_t to, 
 
     if (get(h, &r, &p.n, e) != 0)
         return -1;
+    if (r.reply.status == 401 || r.reply.status == 403)
+        return err_set(e, ERR_IO, "the hub denies access to its header");
     if (r.reply.status / 100 != 2)
         return err_set(e, ERR_IO, "the server answered with status %ld", r.reply.status);
     if (p.n < to - from)

@@ -33,6 +33,7 @@ struct range {
     uint64_t at, to;    /* the next byte, and the end */
     uint64_t skip;      /* bytes before `at` that the server sends anyway */
     uint64_t asked_at;  /* `at` when the request began */
+    uint32_t n_failed;  /* failures in a row, without a byte for any range */
     uint64_t resume_ns; /* when to ask again */
 };
 
@@ -46,9 +47,8 @@ struct fetch {
     uint64_t got[N_SLOT];
     uint64_t to_disk, dropped; /* bytes handed to the disk; dropped from the page cache */
     struct range ranges[PULL_CONNECTIONS];
-    char url[HTTP_URL_MAX];  /* where redirects led to; "": not known yet */
-    bool is_known, is_whole; /* a reply came; the server sends no ranges */
-    uint32_t n_failed;
+    char url[HTTP_URL_MAX];   /* where redirects led to; "": not known yet */
+    bool is_known, is_whole;  /* a reply came; the server sends no ranges */
     struct http_reply *reply; /* that ended it */
     struct sha256 sha256;
     struct sha1 sha1;
@@ -266,8 +266,8 @@ static size_t on_bytes(struct http_request *r, const char *data, size_t n)
     store(f, g->at, data + skip, take);
     g->skip -= skip;
     g->at += take;
-    if (take > 0)
-        f->n_failed = 0;
+    for (int i = 0; i < PULL_CONNECTIONS && take > 0; i++)
+        f->ranges[i].n_failed = 0;
     /* More bytes than requested are not wanted, however many there are. */
     return skip + take == n ? n : HTTP_STOP;
 }
@@ -343,14 +343,14 @@ static int retry(struct fetch *f, struct range *g, struct err *e)
         return 0;
     if (r->is_stopped)
         return give_up(f, g, e);
-    f->n_failed++;
+    g->n_failed++;
     if (is_refused && !http_is_hub(f->b->http, g->url))
         f->url[0] = '\0'; /* addresses of other hosts expire: ask the hub for another */
     else if (is_refused && !http_is_transient(r))
         return give_up(f, g, e);
-    if (r->is_fatal || f->n_failed >= (f->is_known ? PULL_ATTEMPTS : PULL_ATTEMPTS_FIRST))
+    if (r->is_fatal || g->n_failed >= (f->is_known ? PULL_ATTEMPTS : PULL_ATTEMPTS_FIRST))
         return give_up(f, g, e);
-    g->resume_ns = clock_ns() + (uint64_t)http_pause_ms(f->n_failed, &r->reply) * 1000000;
+    g->resume_ns = clock_ns() + (uint64_t)http_pause_ms(g->n_failed, &r->reply) * 1000000;
     return 0;
 }
 

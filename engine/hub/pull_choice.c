@@ -10,6 +10,7 @@
 #include "engine/format/split_name.h"
 
 #define INDEX_FILE "model.safetensors.index.json"
+#define MIXTURE    "UD-" /* begins the label of a mixture of types, and may be left out */
 
 /* Files of a snapshot besides the weights; only the first is needed. */
 static const char *const snapshot_files[] = { "config.json",
@@ -191,20 +192,31 @@ static bool is_file_of(const struct pull_choice *c, const struct pull_list *l, c
     return false;
 }
 
+/* Count the choices whose label is `before` and the text, and store the first. */
+static uint32_t match_label(const struct pull_choices *c, const char *text, const char *before,
+                            uint32_t *first)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = c->n; i-- > 0;)
+        if (strncasecmp(c->all[i].label, before, strlen(before)) == 0 &&
+            strcasecmp(c->all[i].label + strlen(before), text) == 0) {
+            *first = i;
+            n++;
+        }
+    return n;
+}
+
 uint32_t pull_choices_match(const struct pull_choices *c, const struct pull_list *l,
                             const char *text, uint32_t *first)
 {
-    uint32_t n = 0;
+    uint32_t n;
 
     for (uint32_t i = 0; i < c->n; i++)
         if (is_file_of(&c->all[i], l, text)) {
             *first = i;
             return 1;
         }
-    for (uint32_t i = c->n; i-- > 0;)
-        if (strcasecmp(c->all[i].label, text) == 0) {
-            *first = i;
-            n++;
-        }
-    return n;
+    n = match_label(c, text, "", first);
+    return n > 0 ? n : match_label(c, text, MIXTURE, first);
 }

@@ -177,6 +177,18 @@ class Choice(Case):
             self.fetched(self.q4, "org/name:" + choice)
         self.fetched(self.bf, self.hub.url + "/org/name:bf16")
 
+    def test_a_mixture_of_types_is_found_without_its_mark(self):
+        self.hub.add("org/ud", {"a-UD-Q4_K_XL.gguf": self.q4, "a-Q8_0.gguf": self.bf})
+        self.fetched(self.q4, "org/ud:Q4_K_XL")
+        self.fetched(self.q4, "org/ud:UD-Q4_K_XL")
+
+    def test_the_model_has_the_same_name_afterwards(self):
+        for choice in ("Q4_0", "BF16"):
+            self.assertEqual(0, self.pull("org/name:" + choice).returncode)
+            r = subprocess.run([MEMWALL, "inspect", "org/name:" + choice], capture_output=True,
+                               text=True, env=self.environment(), timeout=TIMEOUT_S)
+            self.assertEqual(0, r.returncode, r.stderr)
+
     def test_an_unknown_type_lists_the_available_ones(self):
         self.refused(self.pull("org/name:Q5_K_M"), '"Q5_K_M"', "BF16", code=2)
 
