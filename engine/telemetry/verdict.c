@@ -19,7 +19,8 @@
 #define BANDWIDTH_BINDS 0.7
 /* Below this fraction of the hot bytes, all reads are lookups. */
 #define ROWS_ONLY 0.02
-/* Advice for a larger budget leaves this to the rest of the machine. */
+/* Advice for a larger budget leaves this to the rest of the machine.  A few MiB are advised only
+ * if they are all that is missing. */
 #define KEEP_FREE (512 * MIB)
 #define SMALLEST  (64 * MIB)
 
@@ -75,7 +76,7 @@ static void advise_disk(struct mw_sample *s, const struct mw_rates *r)
     }
     useful = r->read_per_token - rate * compute_s;
     amount = useful < room(s) ? useful : room(s);
-    if (amount >= (double)SMALLEST) {
+    if (amount >= (double)SMALLEST || (amount > 0 && amount >= useful)) {
         double t = token_s(r->read_per_token - amount, rate, compute_s);
 
         advise(s, "more_budget", from, 1 / t, amount);

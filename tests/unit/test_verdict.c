@@ -107,6 +107,20 @@ static void advice_gives_no_more_than_the_machine_has(void **state)
     assert_near(s->verdict.advice_to, 20);
 }
 
+static void a_little_more_budget_is_advice_if_it_suffices(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 10, 70, 5, 4 * MIB);
+    s->run.hot_bytes = 4 * MIB;
+    s->os.t_ns = 1;
+    s->os.available.value = 8 * GIB;
+    verdict_fill(s);
+    assert_string_equal(s->verdict.advice, "more_budget");
+    assert_near(s->verdict.advice_to, 33.33);
+    assert_near(s->verdict.advice_amount, 2.8 * (double)MIB);
+}
+
 static void long_contexts_are_bound_by_keys_and_values(void **state)
 {
     struct mw_sample *s = *state;
@@ -226,6 +240,7 @@ int main(void)
         with_a_sample(nothing_measured_binds_nothing),
         with_a_sample(a_slow_disk_binds_and_a_larger_budget_helps),
         with_a_sample(advice_gives_no_more_than_the_machine_has),
+        with_a_sample(a_little_more_budget_is_advice_if_it_suffices),
         with_a_sample(long_contexts_are_bound_by_keys_and_values),
         with_a_sample(weights_in_memory_are_bound_by_bandwidth_or_arithmetic),
         with_a_sample(swapping_is_reported_before_everything_else),
