@@ -37,6 +37,9 @@ static_assert(PLAN_ATTN_BLOCK == ATTN_BLOCK, "rings hold complete blocks of atte
  * them; an encoder keeps such a run, a table of 256 KiB, and one id for each of ENCODER_BLOCK
  * bytes.
  */
+/* A limited disk delivers one read after the other: one slot is computed, one is read, and one
+ * is ready. */
+#define SLOTS_LIMITED    3
 #define TEXT_BASE        (64 * KIB)
 #define TEXT_TOKEN_BYTES 32
 #define TEXT_FIXED       (8 * MIB)
@@ -124,7 +127,8 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         in->blas_bytes = blas_heap_bytes(o->n_thread);
     shape_make(&shape, m->spans, m->n_span, shape_target(o->memory_bytes));
     in->slot_bytes = shape.slot_bytes;
-    in->n_slot = shape.n_slot;
+    in->n_slot =
+        o->disk_rate > 0 && shape.n_slot > SLOTS_LIMITED ? SLOTS_LIMITED : shape.n_slot;
     in->n_block = shape.n_block;
     in->ring_fixed_bytes =
         stream_overhead_bytes(m->n_span, shape.n_block, m->catalogue->n_file);

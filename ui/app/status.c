@@ -79,12 +79,25 @@ static void binds_text(char *buf, size_t n, const struct talk *t, const struct m
         snprintf(buf, n, "nothing binds");
 }
 
-#define LEVELS 4 /* wordings, the longest first */
+/* The limit of the disk after the text before it; "" without one. */
+static void disk_text(char *buf, size_t n, const struct talk *t, int level)
+{
+    static const char *const before[] = { "  |  disk limited to ",
+                                          "  disk<=", "  disk<=", " <=", " <=" };
+    uint64_t limit = talk_options(t)->engine.disk_rate;
+    char rate[24];
+
+    buf[0] = '\0';
+    if (limit > 0)
+        snprintf(buf, n, "%s%s", before[level], units_rate(rate, sizeof rate, (double)limit));
+}
+
+#define LEVELS 5 /* wordings, the longest first */
 
 static void status_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s,
                         int level)
 {
-    char used[16], left[16], all[16], have[16], budget[16], speed[32], binds[40];
+    char used[16], left[16], all[16], have[16], budget[16], speed[32], binds[40], disk[48];
     uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : talk_plan(t)->n_ctx;
     uint64_t tokens = talk_tokens(t);
 
@@ -95,26 +108,28 @@ static void status_text(char *buf, size_t n, const struct talk *t, const struct 
     units_size(budget, sizeof budget, talk_plan(t)->budget_bytes);
     speed_text(speed, sizeof speed, t, s);
     binds_text(binds, sizeof binds, t, s);
+    disk_text(disk, sizeof disk, t, level);
     switch (level) {
     case 0:
-        snprintf(buf, n, "%-14s  context %s used, %s left of %s  |  %s of %s  |  %s  |  %s",
-                 state_word(t), used, left, all, have, budget, speed, binds);
+        snprintf(buf, n, "%-14s  context %s used, %s left of %s  |  %s of %s  |  %s  |  %s%s",
+                 state_word(t), used, left, all, have, budget, speed, binds, disk);
         break;
     case 1:
-        snprintf(buf, n, "%s  ctx %s, %s left  %s of %s  %s  %s", state_word(t), used, left,
-                 have, budget, speed, binds);
+        snprintf(buf, n, "%s  ctx %s, %s left  %s of %s  %s  %s%s", state_word(t), used, left,
+                 have, budget, speed, binds, disk);
         break;
     case 2:
-        snprintf(buf, n, "ctx %s, %s left  %s/%s  %s  %s", used, left, have, budget, speed,
-                 binds);
+        snprintf(buf, n, "ctx %s, %s left  %s/%s  %s  %s%s", used, left, have, budget, speed,
+                 binds, disk);
         break;
+    case 3: snprintf(buf, n, "%s/%s %s %s %s%s", used, all, budget, speed, binds, disk); break;
     default: {
         double tps = tokens_per_s(t, s);
 
-        snprintf(buf, n, "%s ctx %s left %.1f/%.1fG %.1ft/s %.4s", used, left,
+        snprintf(buf, n, "%s ctx %s left %.1f/%.1fG %.1ft/s %.4s%s", used, left,
                  (double)held(s) / (double)GIB,
                  (double)talk_plan(t)->budget_bytes / (double)GIB,
-                 tps > 0 ? tps : talk_plan(t)->decode_tps, binds);
+                 tps > 0 ? tps : talk_plan(t)->decode_tps, binds, disk);
         break;
     }
     }

@@ -56,9 +56,12 @@ struct figure figure_rate5(double per_second)
     return three_digits(per_second, 5);
 }
 
-struct figure figure_gbps5(double bytes_per_second)
+double figure_disk_unit(const struct mw_sample *s, const char **name)
 {
-    return three_digits(bytes_per_second / 1e9, 5);
+    bool is_slow = s->disk_limit > 0 && s->disk_limit < 100000000;
+
+    *name = is_slow ? "MB/s" : "GB/s";
+    return is_slow ? 1e6 : 1e9;
 }
 
 struct figure figure_percent5(double share)

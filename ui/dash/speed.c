@@ -97,9 +97,12 @@ static void draw_disk(const struct dash *d, const struct canvas *c, int y)
     double limit = s->disk_limit > 0 ? fmax((double)s->disk_limit, seen) : -1;
     int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "disk") + 1;
     int bar_end = c->width - 15;
+    const char *name;
+    double unit = figure_disk_unit(s, &name);
 
-    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s of %s GB/s",
-                       figure_gbps5(d->rates.read_bytes_s).text, figure_gbps5(limit).text) +
+    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s of %s %s",
+                       figure_rate5(d->rates.read_bytes_s / unit).text,
+                       figure_rate5(limit / unit).text, name) +
          1;
     if (bar_end - x >= 4)
         canvas_bar(c, y, x, bar_end - x, limit > 0 ? d->rates.read_bytes_s / limit : 0,
@@ -133,6 +136,9 @@ static int draw_io(const struct dash *d, const struct canvas *c, int y)
  * token. */
 static void draw_curves(const struct dash *d, const struct canvas *c)
 {
+    const char *name;
+    double unit = figure_disk_unit(&d->now, &name);
+    char disk_label[40];
     const struct {
         const struct past *history;
         const char *label;
@@ -140,11 +146,12 @@ static void draw_curves(const struct dash *d, const struct canvas *c)
         enum ui_role role;
     } curves[] = {
         { &d->tps, "tok/s, each token", 1, ROLE_GRAPH },
-        { &d->read_rate, "disk GB/s, each second", 1e9, ROLE_GRAPH_2 },
+        { &d->read_rate, disk_label, unit, ROLE_GRAPH_2 },
         { &d->stall_share, "waiting %, each token", 0.01, ROLE_WARN },
     };
     int n = c->height >= 3 * CURVE_TALL ? 3 : c->height >= 2 * CURVE_TALL ? 2 : 1;
 
+    snprintf(disk_label, sizeof disk_label, "disk %s, each second", name);
     for (int i = 0; i < n; i++) {
         int from = c->height * i / n, to = c->height * (i + 1) / n;
         int label = n > 1 ? 1 : 0;

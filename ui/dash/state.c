@@ -208,6 +208,8 @@ void dash_push(struct dash *d, const struct mw_sample *s)
     push_kv(d, s);
     push_layers(d, s);
     push_reads(d, s);
+    if (d->now.disk_limit != s->disk_limit)
+        d->fastest_read = 0; /* of another disk */
     d->now = *s;
     hold_layers(d);
     d->has_sample = true;

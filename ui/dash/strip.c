@@ -35,9 +35,12 @@ static void draw_first(const struct dash *d, const struct canvas *c)
     x = widget_pair(c, 0, x, "wait", figure_percent5(d->rates.stall_share).text,
                     d->rates.stall_share >= 0.1 ? ROLE_WARN : ROLE_TEXT);
     if (c->width - x >= 16) {
+        const char *name;
+        double unit = figure_disk_unit(&d->now, &name);
         char text[64];
 
-        snprintf(text, sizeof text, "%s GB/s", figure_gbps5(d->rates.read_bytes_s).text);
+        snprintf(text, sizeof text, "%s %s", figure_rate5(d->rates.read_bytes_s / unit).text,
+                 name);
         widget_pair(c, 0, x, "disk", text, ROLE_TEXT);
     }
 }
