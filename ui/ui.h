@@ -57,6 +57,7 @@ struct ui_chat_options {
     struct ui_models models; /* for /model */
     const char *first;       /* NULL, or a message that is sent at once */
     const char *notice;      /* NULL, "", or something to show when the chat begins */
+    bool tour;               /* begin with the tour of memwall demo (tour.h) */
 };
 
 /*

@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat run list pull plan eval replay inspect tokenize
+set -g __memwall_commands chat demo run list pull plan eval replay inspect tokenize
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -12,6 +12,7 @@ function __memwall_is_first
     test (count (commandline -opc)) -eq 1
 end
 complete -c memwall -n __memwall_is_first -a chat -d 'talk to a model in the terminal, next to a dashboard'
+complete -c memwall -n __memwall_is_first -a demo -d 'take a tour of one minute with the model in the box'
 complete -c memwall -n __memwall_is_first -a run -d 'answer one prompt on standard output'
 complete -c memwall -n __memwall_is_first -a list -d 'list the models on this machine, and how they would run'
 complete -c memwall -n __memwall_is_first -a pull -d 'fetch a model from the Hugging Face hub'
@@ -70,6 +71,19 @@ complete -c memwall -n '__memwall_is chat' -l no-uring -d 'read with threads ins
 complete -c memwall -n '__memwall_is chat' -l disk-rate -x -d 'read at most RATE bytes per second, to see how a slower disk would do (default: none)'
 complete -c memwall -n '__memwall_is chat' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is chat' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is demo' -l threads -s t -x -d 'compute with N threads (default: one per core)'
+complete -c memwall -n '__memwall_is demo' -l theme -r -F -d 'use a colour theme: a name or a file (default: dark)'
+complete -c memwall -n '__memwall_is demo' -l color -x -a 'auto always never' -d 'use colours: auto, always, never (default: auto)'
+complete -c memwall -n '__memwall_is demo' -l graph -x -a 'auto braille block ascii' -d 'draw graphs with KIND: auto, braille, block, ascii (default: auto)'
+complete -c memwall -n '__memwall_is demo' -l ascii -d 'draw with ASCII characters only'
+complete -c memwall -n '__memwall_is demo' -l utf8 -d 'assume that the terminal shows UTF-8, whatever the locale'
+complete -c memwall -n '__memwall_is demo' -l plain -d 'print line by line, for screen readers and serial lines'
+complete -c memwall -n '__memwall_is demo' -l no-mouse -d 'leave the mouse to the terminal'
+complete -c memwall -n '__memwall_is demo' -l view -x -a 'both chat dashboard' -d 'choose the panes to show: both, chat, dashboard (default: both)'
+complete -c memwall -n '__memwall_is demo' -l split -x -d 'give the dashboard PERCENT of the width (default: 40)'
+complete -c memwall -n '__memwall_is demo' -l refresh -x -d 'update the dashboard every MS milliseconds (default: 250)'
+complete -c memwall -n '__memwall_is demo' -l help -s h -d 'show this help'
+complete -c memwall -n '__memwall_is demo' -l version -s V -d 'show version, build features and the kernels of this CPU'
 complete -c memwall -n '__memwall_is run' -l model -s m -r -F -a '(memwall list --names 2>/dev/null)' -d 'load this file or folder, or the model of this name in memwall list'
 complete -c memwall -n '__memwall_is run' -l ctx -s c -x -d 'set the context in tokens; 32k is 32768 (default: 4096; eval: as needed)'
 complete -c memwall -n '__memwall_is run' -l memory -s b -x -d 'set the memory budget: 512M, 2G, 50% or auto (default: auto)'

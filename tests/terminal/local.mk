@@ -21,6 +21,7 @@ check_PROGRAMS += \
 	tests/terminal/test_stopping \
 	tests/terminal/test_storm \
 	tests/terminal/test_template \
-	tests/terminal/test_terminals
+	tests/terminal/test_terminals \
+	tests/terminal/test_tour
 endif
 endif

@@ -129,6 +129,8 @@ static const struct row option_rows[] = {
     { "/system", "the system message is \"Be kind\" ", NULL, NULL },
     { "/system none", "there is no system message, from", NULL, NULL },
     { "/threads", "the number of threads is 1", NULL, NULL },
+    { "/disk-rate", "reads are as fast as the disk", NULL, NULL },
+    { "/disk-rate 0", "\"0\" is not a rate in bytes per second", NULL, NULL },
     { "/threads none", "\"none\" is not a whole number from 1 to 1024", NULL, NULL },
     { "/io", "weights are read by", NULL, NULL },
     { "/io sideways", "\"sideways\" is not one of auto, direct", NULL, NULL },
@@ -192,6 +194,8 @@ static const struct row sheet_rows[] = {
     { "/kv q8_0", "Change: kv q8_0", ENTER, "200 MiB, kv q8_0/q8_0" },
     { "/io buffered", "Change: io buffered", ENTER, "200 MiB, io buffered" },
     { "/threads 2", "Change: threads 2", ENTER, "200 MiB, 2 threads" },
+    { "/disk-rate 500M", "Change: disk-rate 500M", ENTER, "disk at most 500 MB/s" },
+    { "/disk-rate none", "Change: disk-rate none", ENTER, "disk not limited" },
     { "/view chat", "> say", NULL, NULL },
 };
 

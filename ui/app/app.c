@@ -131,6 +131,12 @@ static uint64_t left(uint64_t since, uint64_t length, uint64_t now)
     return now - since >= length ? 0 : length - (now - since);
 }
 
+/* The tour waits while the person looks at a sheet or at a layer. */
+static bool runs_tour(const struct app *a)
+{
+    return a->tour != NULL && a->mode == MODE_LINE;
+}
+
 /* Returns the nanoseconds until something is due. */
 static uint64_t wait_ns(const struct app *a, uint64_t now)
 {
@@ -146,6 +152,8 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
         wait = left(a->frame_ns, FRAME_NS, now);
     wait = cost < wait ? cost : wait;
     wait = talk_wait(a->talk) < wait ? talk_wait(a->talk) : wait;
+    if (runs_tour(a) && tour_wait(a->tour) < wait)
+        wait = tour_wait(a->tour);
     return keys < wait ? keys : wait;
 }
 
@@ -177,6 +185,21 @@ static void price(struct app *a)
         cost.n_token <= cost.n_ctx_left)
         return;
     receipt_cost(a->cost.text, sizeof a->cost.text, &cost);
+    app_dirty(a, DIRT_INPUT);
+}
+
+/* Typing ends the tour. */
+static void take_tour(struct app *a)
+{
+    if (!runs_tour(a))
+        return;
+    if (!edit_is_empty())
+        tour_end(a->tour);
+    tour_tick(a->tour);
+    if (!tour_is_over(a->tour))
+        return;
+    tour_free(a->tour);
+    a->tour = NULL;
     app_dirty(a, DIRT_INPUT);
 }
 
@@ -223,6 +246,7 @@ static int loop(struct app *a, struct err *e)
             break;
         talk_tick(a->talk);
         app_models_work(a);
+        take_tour(a);
         take_sample(a);
         price(a);
         show(a);
@@ -307,6 +331,7 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     keys_free(a->keys);
     sheet_free(a->sheet);
     app_leave_models(a);
+    tour_free(a->tour);
     free(a->latency);
     return rc;
 }
@@ -337,6 +362,8 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
         talk_greet(a->talk);
         if (o->first != NULL)
             talk_send(a->talk, o->first);
+        if (o->tour)
+            a->tour = tour_new(a->talk, true);
         rc = loop(a, e);
     }
     if (rc >= 0)

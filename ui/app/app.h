@@ -17,6 +17,7 @@
 #include "ui/app/latency.h"
 #include "ui/app/layout.h"
 #include "ui/pick/pick.h"
+#include "ui/app/tour.h"
 #include "ui/talk/talk.h"
 #include "ui/term/edit.h"
 #include "ui/term/history.h"
@@ -93,6 +94,7 @@ struct app {
         uint64_t at_ns;
     } click;
 
+    struct tour *tour; /* NULL: none, or it is over */
     char hint[256];    /* shown in the rule until the next key */
     uint64_t leave_ns; /* until then a second Ctrl-C on an empty line leaves */
     struct {

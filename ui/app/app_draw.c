@@ -79,6 +79,8 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "Enter searches upwards, Esc cancels");
     else if (edit_is_searching())
         snprintf(buf, n, "Ctrl-R older, Ctrl-S newer, Enter accepts, Esc cancels");
+    else if (a->tour != NULL)
+        tour_line(a->tour, buf, n);
     else if (a->cost.text[0] != '\0')
         snprintf(buf, n, "%s", a->cost.text);
     else if (o->n_queue > 0)

@@ -452,8 +452,33 @@ static bool sheet_mode_key(struct app *a, const struct key *key)
     return true;
 }
 
+/* During the tour: go on, or end it.  Keys that scroll or type do what they always do, and
+ * typing ends the tour. */
+static bool tour_key(struct app *a, const struct key *key)
+{
+    bool is_char = key->kind == KEYS_CHAR && key->mods == 0;
+
+    if (a->tour == NULL || !edit_is_empty())
+        return false;
+    if (key->kind == KEYS_NAMED && key->name == KEYS_ESC) {
+        tour_end(a->tour);
+        return true;
+    }
+    if (is_char && key->ch == CTRL('C'))
+        tour_end(a->tour);
+    if ((is_char && (key->ch == ' ' || key->ch == '\r' || key->ch == '\t')) ||
+        (key->kind == KEYS_NAMED && key->mods == 0 && key->name >= KEYS_UP &&
+         key->name <= KEYS_LEFT)) {
+        tour_next(a->tour);
+        return true;
+    }
+    return false;
+}
+
 static bool line_mode_key(struct app *a, const struct key *key)
 {
+    if (tour_key(a, key))
+        return true;
     if (enter_dash(a, key))
         return true;
     if (key->kind == KEYS_NAMED && key->name == KEYS_ESC && !edit_wants_esc()) {

@@ -12,4 +12,5 @@ libui_a_SOURCES += \
 	ui/app/picker.c \
 	ui/app/plain.c ui/app/plain.h \
 	ui/app/replay.c \
-	ui/app/status.c ui/app/status.h
+	ui/app/status.c ui/app/status.h \
+	ui/app/tour.c ui/app/tour.h

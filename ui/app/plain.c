@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "ui/app/tour.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/context_full.h"
 #include "ui/talk/talk.h"
@@ -27,6 +28,7 @@
 
 struct plain {
     struct talk *talk;
+    struct tour *tour; /* NULL: none, or it is over */
     int signal_fd;
     bool is_tty, is_utf8;
     bool at_end; /* of standard input */
@@ -122,10 +124,13 @@ static void on_sheet(void *ctx, struct sheet *s)
 static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
 {
     struct plain *p = ctx;
+    char line[200];
 
-    (void)text;
-    (void)n;
     (void)id;
+    if (p->tour != NULL) { /* nobody typed it */
+        snprintf(line, sizeof line, "> %.*s", (int)n, text);
+        put_line(p, line);
+    }
     p->quarter = 0;
     p->said_thinking = false;
     p->has_prompt = false;
@@ -304,6 +309,12 @@ static void take_line(struct plain *p, char *line)
     if (n > 0 && line[n - 1] == '\r')
         line[n - 1] = '\0';
     p->has_prompt = false;
+    if (p->tour != NULL && line[0] == '\0') {
+        tour_next(p->tour);
+        return;
+    }
+    if (p->tour != NULL)
+        tour_end(p->tour);
     if (p->sheet != NULL)
         answer_sheet(p, line);
     else
@@ -373,6 +384,8 @@ static void on_signal(struct plain *p)
         p->status = 128 + (int)info.ssi_signo;
         p->is_leaving = true;
     } else if (talk_is_answering(p->talk)) {
+        if (p->tour != NULL)
+            tour_end(p->tour);
         talk_stop(p->talk);
     } else if (now < p->leave_ns) {
         p->is_leaving = saving_may_leave(talk_saving(p->talk));
@@ -387,10 +400,38 @@ static bool is_idle(const struct plain *p)
     return talk_state(p->talk) == TALK_READY || talk_state(p->talk) == TALK_FAILED;
 }
 
+/* In a pipe the tour is all there is. */
+static void begin_tour(struct plain *p)
+{
+    bool is_seen = isatty(STDOUT_FILENO) == 1;
+
+    p->tour = tour_new(p->talk, is_seen);
+    p->at_end = !is_seen;
+}
+
+static void take_tour(struct plain *p)
+{
+    if (p->tour == NULL)
+        return;
+    tour_tick(p->tour);
+    if (!tour_is_over(p->tour))
+        return;
+    tour_free(p->tour);
+    p->tour = NULL;
+}
+
+/* Returns the milliseconds until something is due, -1 for never. */
+static int wait_ms(const struct plain *p)
+{
+    uint64_t wait = talk_wait(p->talk);
+
+    if (p->tour != NULL && tour_wait(p->tour) < wait)
+        wait = tour_wait(p->tour);
+    return wait == UINT64_MAX ? -1 : (int)(wait / 1000000 + 1);
+}
+
 static int loop(struct plain *p, struct err *e)
 {
-    uint64_t wait;
-
     while (!p->is_leaving) {
         /* Piped lines are read when the engine is free; a person may type ahead. */
         bool reads = !p->at_end && (p->is_tty || is_idle(p));
@@ -402,15 +443,14 @@ static int loop(struct plain *p, struct err *e)
             ;
         if (p->is_leaving)
             break;
-        if (is_idle(p) && p->at_end && p->n_typed == 0 && talk_outbox(p->talk)->n_queue == 0)
+        if (is_idle(p) && p->at_end && p->n_typed == 0 && p->tour == NULL &&
+            talk_outbox(p->talk)->n_queue == 0)
             break;
-        if (is_idle(p))
+        if (is_idle(p) && p->tour == NULL)
             put_prompt(p, p->sheet == NULL ? "> " : "number or y, anything else cancels: ");
         fflush(stdout);
         fds[1].fd = talk_fd(p->talk);
-        wait = talk_wait(p->talk);
-        if (poll(fds, 3, wait == UINT64_MAX ? -1 : (int)(wait / 1000000 + 1)) < 0 &&
-            errno != EINTR)
+        if (poll(fds, 3, wait_ms(p)) < 0 && errno != EINTR)
             return err_sys(e, "cannot wait for lines");
         if (fds[0].revents != 0)
             on_signal(p);
@@ -419,6 +459,7 @@ static int loop(struct plain *p, struct err *e)
         if (fds[2].revents != 0)
             read_lines(p);
         talk_tick(p->talk);
+        take_tour(p);
     }
     return p->status;
 }
@@ -484,6 +525,8 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
         talk_greet(p.talk);
         if (o->first != NULL)
             talk_send(p.talk, o->first);
+        if (o->tour)
+            begin_tour(&p);
         rc = loop(&p, e);
         if (p.has_prompt)
             putchar('\n');
@@ -500,6 +543,7 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
         fflush(stdout);
     }
     sheet_free(p.sheet);
+    tour_free(p.tour);
     free(p.typed);
     if (p.signal_fd >= 0)
         close(p.signal_fd);

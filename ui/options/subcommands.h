@@ -9,6 +9,7 @@
 /* clang-format off */
 #define COMMANDS(X) \
     X(CHAT, chat) \
+    X(DEMO, demo) \
     X(RUN, run) \
     X(LIST, list) \
     X(PULL, pull) \
@@ -35,7 +36,7 @@ enum command_bit {
     CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
     CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL,          /* show or use a plan */
     CMD_TALK = CMD_CHAT | CMD_RUN,
-    CMD_SCREEN = CMD_CHAT | CMD_REPLAY,
+    CMD_SCREEN = CMD_CHAT | CMD_DEMO | CMD_REPLAY,
 };
 /* clang-format on */
 

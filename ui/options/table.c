@@ -76,7 +76,7 @@ const struct option options_table[N_OPTION] = {
         .help = "read weights with MODE",
         .otherwise = "auto",
         .reach = REACH_PLAN, .slash = "io", .says = "weights are read by %" },
-    [OPT_THREADS] = { "threads", 't', IN(MODEL, CMD_PLANS),
+    [OPT_THREADS] = { "threads", 't', IN(MODEL, CMD_PLANS | CMD_DEMO),
         .kind = KIND_U32, AT(chat.engine.n_thread), RANGE(1, 1024), .arg = "N",
         .help = "compute with N threads", .otherwise = "one per core",
         .reach = REACH_PLAN, .slash = "threads", .says = "the number of threads is %" },
@@ -269,7 +269,7 @@ const struct option options_table[N_OPTION] = {
         .help = "set the playback speed; 1 is real time", .otherwise = "1",
         .reach = REACH_FILE },
 
-    [OPT_ONCE] = { "once", 0, IN(OUTPUT, CMD_SCREEN),
+    [OPT_ONCE] = { "once", 0, IN(OUTPUT, CMD_CHAT | CMD_REPLAY),
         .kind = KIND_FLAG, AT(once), .help = "print the dashboard as text and exit" },
 
     [OPT_EXACT] = { "exact", 0, IN(ADVANCED, CMD_ENGINE | CMD_INSPECT),
@@ -298,7 +298,8 @@ const struct option options_table[N_OPTION] = {
         .tips = "none 20M 100M 500M 2G",
         .help = "read at most RATE bytes per second, to see how a slower disk would do",
         .otherwise = "none",
-        .reach = REACH_PLAN, .says = "reads are limited to % bytes per second",
+        .reach = REACH_PLAN, .slash = "disk-rate",
+        .says = "reads are limited to % bytes per second",
         .says_none = "reads are as fast as the disk" },
     [OPT_SYNC_FRAMES] = { "sync-frames", 0, IN(ADVANCED, CMD_SCREEN),
         .is_hidden = true, .kind = KIND_FLAG, AT(ui.sync_frames),

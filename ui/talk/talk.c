@@ -93,6 +93,11 @@ bool talk_is_loaded(const struct talk *t)
     return t->state >= TALK_READY;
 }
 
+bool talk_has_text(const struct talk *t)
+{
+    return t->answer.has_text;
+}
+
 const struct ui_chat_options *talk_settings(const struct talk *t)
 {
     return t->o;

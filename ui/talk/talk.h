@@ -67,6 +67,7 @@ uint64_t talk_wait(const struct talk *t);
 enum talk_state talk_state(const struct talk *t);
 bool talk_is_answering(const struct talk *t); /* PREFILL, ANSWERING or STOPPING */
 bool talk_is_loaded(const struct talk *t);    /* READY or answering */
+bool talk_has_text(const struct talk *t);     /* the answer, so far; or the last one had */
 
 const struct ui_chat_options *talk_settings(const struct talk *t); /* as for talk_open */
 const struct mw_chat_options *talk_options(const struct talk *t);  /* requested */

@@ -1,0 +1,118 @@
+/* memwall demo: the tour of the memory wall, with the guide and a disk that is slowed down. */
+#include "config.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "engine/base/folder.h"
+#include "src/command.h"
+#include "src/limits.h"
+#include "src/models.h"
+#include "src/paths.h"
+#include "src/settings.h"
+#include "ui/ui.h"
+
+#define DEMO_CTX      512
+#define DEMO_CHUNK    32  /* a larger one would take the memory of the weights that are shown */
+#define TOKEN_SECONDS 0.3 /* of a token that reads all weights: slow enough to watch */
+
+static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
+{
+    limits_ensure(m, path, o, true);
+}
+
+/* Round to two digits: the rate is shown all the time. */
+static uint64_t round_rate(double bytes_s)
+{
+    double unit = pow(10, floor(log10(bytes_s)) - 1);
+
+    return (uint64_t)(round(bytes_s / unit) * unit);
+}
+
+/* Choose the smallest budget, and a disk that reads all weights in TOKEN_SECONDS unless this
+ * one is slower. */
+static int choose(struct mw_model *m, const char *path, struct mw_options *o, struct err *e)
+{
+    struct plan plan;
+    uint32_t ignored;
+
+    o->n_ctx = DEMO_CTX;
+    o->chunk = DEMO_CHUNK;
+    if (mw_plan_fit(m, o, &o->memory_bytes, &ignored, e) != 0)
+        return -1;
+    limits(m, path, o); /* within this budget */
+    if (mw_plan(m, o, &plan, e) != 0)
+        return -1;
+    if (plan.streamed_bytes > 0 &&
+        !(plan.decode_tps > 0 && plan.decode_tps < 1 / TOKEN_SECONDS))
+        o->disk_rate = round_rate((double)plan.streamed_bytes / TOKEN_SECONDS);
+    return 0;
+}
+
+static int use_model(struct options *o, struct err *e)
+{
+    struct mw_model *m;
+    int rc;
+
+    if (mw_model_open(&m, o->model, e) != 0)
+        return -1;
+    rc = choose(m, o->model, &o->chat.engine, e);
+    mw_model_close(m);
+    return rc;
+}
+
+/* The guide, unless the command line names another model. */
+static int find_model(struct options *o)
+{
+    struct err e = ERR_INIT;
+
+    if (o->arg != NULL) {
+        o->model = o->arg;
+        return models_resolve(o);
+    }
+    return models_use_guide(o, &e) == 0 ? EXIT_OK : report_error(&e);
+}
+
+static int run_demo(const struct options *o)
+{
+    struct options used = *o;
+    struct ui_chat_options c = { .options = &used, .limits = limits, .tour = true };
+    struct err e = ERR_INIT;
+    struct paths paths;
+    int code = find_model(&used), rc;
+
+    if (code != EXIT_OK)
+        return code;
+    settings_screen(o, &used.ui);
+    used.ui.plain = used.ui.plain || !isatty(STDOUT_FILENO) || !ui_can_draw();
+    used.no_save = true;
+    if (paths_find(&paths, &e) != 0)
+        return report_error(&e);
+    folder_make(paths.cache_dir); /* if that fails, nothing is cached */
+    used.chat.engine.cache_folder = paths.cache_dir;
+    if (use_model(&used, &e) != 0)
+        return report_error(&e);
+    c.models = (struct ui_models){ models_places(), models_describe_options() };
+    c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
+                                 paths.data_dir };
+    rc = ui_chat(&c, &e);
+    return rc < 0 ? report_error(&e) : rc;
+}
+
+const struct command cmd_demo = {
+    .name = "demo",
+    .args = "[MODEL]",
+    .help = "take a tour of one minute with the model in the box",
+    .about = "Open the chat with a small budget and a disk that is slowed down, ask the guide\n"
+             "four questions, and change budget and context in between, so that stalls,\n"
+             "pinned weights and the verdict change.  Space goes on, Esc ends the tour.  Then\n"
+             "it is an ordinary chat, which is not saved.  If standard output is not a\n"
+             "terminal, the tour is printed.",
+    .examples = "memwall demo\n"
+                "memwall demo --plain\n"
+                "memwall demo model.gguf\n",
+    .bit = CMD_DEMO,
+    .takes_arg = true,
+    .reads_config = true,
+    .run = run_demo,
+};
