@@ -99,7 +99,7 @@ static int run_chat(const struct options *o)
     if (o->once || o->json) {
         settings_engine(o, engine, &notice);
         settings_report(o, &notice);
-        if (used.model == NULL && models_use_guide(&used, &e) != 0)
+        if (models_choose(&used, &e) != 0)
             return report_usage(&cmd_chat, &e);
         return once_chat(&used, engine, &e) == 0 ? EXIT_OK : refuse(&used, engine, &e);
     }

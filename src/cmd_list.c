@@ -257,7 +257,7 @@ const struct command cmd_list = {
              "before.  A name of the list can be given to -m.  FILTER is words that name,\n"
              "architecture, type or place must contain.  Only headers are read.",
     .examples = "memwall list\n"
-                "memwall list gemma q4 --memory 2G\n"
+                "memwall list \"gemma q4\" --memory 2G\n"
                 "memwall list --sort recent --json\n",
     .bit = CMD_LIST,
     .takes_arg = true,

@@ -265,18 +265,6 @@ done:
     return code;
 }
 
-/* The guide answers if no model is given. */
-static int choose_model(struct options *o, struct err *e)
-{
-    if (o->model != NULL)
-        return 0;
-    if (models_use_guide(o, e) != 0)
-        return -1;
-    if (!o->quiet)
-        report_notice(models_guide_notice, strlen(models_guide_notice));
-    return 0;
-}
-
 static int run_run(const struct options *given)
 {
     struct options used = *given, *o = &used;
@@ -291,7 +279,7 @@ static int run_run(const struct options *given)
         err_memory(&e, "an answer");
         return report_error(&e);
     }
-    if (choose_model(o, &e) != 0) {
+    if (models_choose(o, &e) != 0) {
         free(r);
         return report_usage(&cmd_run, &e);
     }

@@ -174,6 +174,17 @@ int models_use_guide(struct options *o, struct err *e)
                    "this machine");
 }
 
+int models_choose(struct options *o, struct err *e)
+{
+    if (o->model != NULL)
+        return 0;
+    if (models_use_guide(o, e) != 0)
+        return -1;
+    if (!o->quiet)
+        report_notice(models_guide_notice, strlen(models_guide_notice));
+    return 0;
+}
+
 bool models_has_others(void)
 {
     struct err ignored = ERR_INIT;

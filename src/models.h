@@ -28,6 +28,9 @@ int models_use_guide(struct options *o, struct err *e);
 /* A sentence for the user of the guide. */
 extern const char models_guide_notice[];
 
+/* Use the guide if no model is given, with the sentence on standard error unless o->quiet. */
+int models_choose(struct options *o, struct err *e);
+
 /* Remember that a model was opened. */
 void models_used(const char *path);
 

@@ -191,6 +191,13 @@ class Guide(Home):
         quiet = self.memwall("run", "-q", "-n", "2", "--raw", "--seed", "1", "hi")
         self.assertEqual((0, ""), (quiet.returncode, quiet.stderr))
 
+    def test_the_dashboard_of_the_guide_is_printed(self):
+        self.install_guide()
+        r = self.memwall("--once")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn("memwall: this is the guide", r.stderr)
+        self.assertIn("memory", r.stdout)
+
     def test_the_guide_is_in_the_list_and_has_a_name(self):
         self.install_guide()
         self.assertEqual("guide", self.listed("memwall-guide")[0]["where"])
