@@ -33,13 +33,18 @@ static bool ends_in(const char *name, const char *end)
     return n > m && strcasecmp(name + n - m, end) == 0;
 }
 
+static int by_name(const void *key, const void *file)
+{
+    return strcasecmp(key, ((const struct pull_file *)file)->name);
+}
+
 /* Returns the index of the file, or UINT32_MAX. */
 static uint32_t find_file(const struct pull_list *l, const char *name)
 {
-    for (uint32_t i = 0; i < l->n; i++)
-        if (strcmp(l->files[i].name, name) == 0)
-            return i;
-    return UINT32_MAX;
+    const struct pull_file *f =
+        l->n > 0 ? bsearch(name, l->files, l->n, sizeof *f, by_name) : NULL;
+
+    return f != NULL && strcmp(f->name, name) == 0 ? (uint32_t)(f - l->files) : UINT32_MAX;
 }
 
 static struct pull_choice *add_choice(struct pull_choices *c, uint32_t n_file, struct err *e)
@@ -83,21 +88,24 @@ static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t 
                     struct err *e)
 {
     const char *name = l->files[file].name;
-    struct split_name split = { .count = 1 };
+    struct split_name split;
     bool is_split = split_name_parse(name, &split);
+    uint32_t n_part = is_split ? split.count : 1;
     char part[CACHE_MAX_FILE + 1];
     struct pull_choice *new;
 
-    if (is_split && (split.number != 1 || split.count > l->n)) {
-        c->n_broken += split.number == 1;
+    if (is_split && split.number != 1)
+        return 0;
+    if (n_part == 0 || n_part > l->n) {
+        c->n_broken++;
         return 0;
     }
-    new = add_choice(c, split.count, e);
+    new = add_choice(c, n_part, e);
     if (new == NULL)
         return -1;
     new->n_stem = find_stem(name, new->label);
     add_file(new, l, file);
-    for (uint32_t i = 2; i <= split.count; i++) {
+    for (uint32_t i = 2; i <= n_part; i++) {
         uint32_t other;
 
         split_name_write(part, sizeof part, name, &split, i);

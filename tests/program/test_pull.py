@@ -67,10 +67,13 @@ class Layout(Case):
     def test_a_set_without_a_part_is_left_out(self):
         self.hub.add("org/name", {"m-Q8_0-00001-of-00003.gguf": noise(30000),
                                   "m-Q8_0-00003-of-00003.gguf": noise(30000),
+                                  "n-Q8_0-00001-of-00000.gguf": noise(30000),
+                                  "n-Q8_0-00001-of-99999.gguf": noise(30000),
+                                  "n-Q5_0-00001-of-0000+.gguf": noise(30000),
                                   "m-Q4_0.gguf": noise(20000)})
         listed = self.listed("org/name")
-        self.assertEqual(["Q4_0"], [m["label"] for m in listed["models"]])
-        self.assertEqual(1, listed["sets_left_out"])
+        self.assertEqual(["Q4_0", ""], [m["label"] for m in listed["models"]])
+        self.assertEqual(3, listed["sets_left_out"])
 
     def test_a_snapshot_is_fetched_without_what_it_does_not_need(self):
         folder = tiny_model.Model().snapshot(os.path.join(self.folder.name, "made"))

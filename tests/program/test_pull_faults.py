@@ -15,6 +15,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from hub import HEADER_OF  # noqa: E402
 from program import MEMWALL, TIMEOUT_S  # noqa: E402
 from pull_case import Case, content, noise  # noqa: E402
 
@@ -268,6 +269,35 @@ class Servers(OneFile):
                 return True
             self.on(fault)
             self.refused(self.get(), text)
+
+    def stopped(self, set_fault):
+        """Send Ctrl-C to a program that waits for a server that never answers."""
+        process, known, over = [], threading.Event(), threading.Event()
+
+        def silent(*_):
+            known.wait()
+            process[0].send_signal(signal.SIGINT)
+            over.wait()
+            return True
+        set_fault(silent)
+        process.append(self.start("org/name", "--yes"))
+        known.set()
+        _, err = process[0].communicate(timeout=TIMEOUT_S)
+        over.set()
+        self.assertEqual(130, process[0].returncode, err)
+
+    def test_ctrl_c_does_not_wait_for_a_silent_server(self):
+        self.stopped(self.on)
+        self.stopped(lambda fault: self.hub.on(FILE + HEADER_OF, fault))
+        self.stopped(lambda fault: setattr(self.hub, "list", fault))
+
+    def test_bytes_that_trickle_are_taken(self):
+        def fault(r, data, first, to):
+            self.hub.begin(r, data, first, to)
+            self.hub.send(r, FILE, data[first:to], step=1000)
+            return True
+        self.on(fault)
+        self.good()
 
     def test_a_hub_that_is_not_there_is_named(self):
         self.refused(self.get(env={"HF_ENDPOINT": "http://127.0.0.1:1"}), "127.0.0.1:1")
