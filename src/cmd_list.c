@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/json_write.h"
 #include "src/command.h"
 #include "src/models.h"
+#include "src/progress.h"
 #include "src/settings.h"
 #include "ui/term/cluster.h"
 
@@ -29,11 +31,10 @@ enum column {
 static const struct {
     const char *title;
     bool is_number;
-    int least; /* columns of the terminal; 0: left out rather than cut */
 } columns[N_COLUMN] = {
-    [COLUMN_NAME] = { "NAME", false, 24 },  [COLUMN_SIZE] = { "SIZE", true, 0 },
-    [COLUMN_TYPE] = { "TYPE", false, 0 },   [COLUMN_CONTEXT] = { "CONTEXT", true, 0 },
-    [COLUMN_WHERE] = { "WHERE", false, 0 }, [COLUMN_HERE] = { "HERE", false, 16 },
+    [COLUMN_NAME] = { "NAME", false },   [COLUMN_SIZE] = { "SIZE", true },
+    [COLUMN_TYPE] = { "TYPE", false },   [COLUMN_CONTEXT] = { "CONTEXT", true },
+    [COLUMN_WHERE] = { "WHERE", false }, [COLUMN_HERE] = { "HERE", false },
 };
 
 #define GAP 2 /* blanks between two columns */
@@ -72,12 +73,8 @@ static int sum_width(const struct table *t)
     return sum;
 }
 
-/* Make the columns as wide as their texts, then fit them to the terminal: leave out the less
- * important ones, and cut names and outlooks. */
-static void fit(struct table *t, int terminal)
+static void measure(struct table *t)
 {
-    static const enum column less_important[] = { COLUMN_WHERE, COLUMN_CONTEXT, COLUMN_TYPE };
-    static const enum column cut[] = { COLUMN_NAME, COLUMN_HERE };
     char text[512];
 
     for (int c = 0; c < N_COLUMN; c++) {
@@ -90,17 +87,34 @@ static void fit(struct table *t, int terminal)
             t->width[c] = width > t->width[c] ? width : t->width[c];
         }
     }
-    /* A long reason is cut before a column is left out. */
-    if (terminal > 0 && t->width[COLUMN_HERE] > 36 && sum_width(t) > terminal)
-        t->width[COLUMN_HERE] = 36;
-    for (size_t i = 0; terminal > 0 && i < 3 && sum_width(t) > terminal; i++)
-        t->width[less_important[i]] = 0;
-    for (size_t i = 0; terminal > 0 && i < 2 && sum_width(t) > terminal; i++) {
-        int over = sum_width(t) - terminal, *width = &t->width[cut[i]];
+}
 
-        *width = *width - over > columns[cut[i]].least ? *width - over : columns[cut[i]].least;
-    }
-    if (terminal > 0 && sum_width(t) < terminal)
+/* Cut a column to `least` columns of the terminal if the table is too wide. */
+static void cut(struct table *t, enum column column, int least, int terminal)
+{
+    int over = sum_width(t) - terminal, width = t->width[column] - over;
+
+    if (over > 0 && t->width[column] > least)
+        t->width[column] = width > least ? width : least;
+}
+
+/* Fit the table to the terminal: cut long reasons, leave out the less important columns, then
+ * cut outlooks and names in turn. */
+static void fit(struct table *t, int terminal)
+{
+    static const enum column less_important[] = { COLUMN_WHERE, COLUMN_CONTEXT, COLUMN_TYPE };
+
+    measure(t);
+    if (terminal == 0)
+        return;
+    cut(t, COLUMN_HERE, 36, terminal);
+    for (size_t i = 0; i < 3 && sum_width(t) > terminal; i++)
+        t->width[less_important[i]] = 0;
+    cut(t, COLUMN_NAME, 30, terminal);
+    cut(t, COLUMN_HERE, 20, terminal);
+    cut(t, COLUMN_NAME, 14, terminal);
+    cut(t, COLUMN_HERE, 8, terminal);
+    if (sum_width(t) < terminal)
         t->width[COLUMN_HERE] += terminal - sum_width(t);
 }
 
@@ -186,29 +200,51 @@ static int terminal_width(void)
     return size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* Show how many are described once it takes a while, as the first time. */
+static void show_progress(struct progress *p, size_t done, size_t n)
+{
+    char text[64];
+
+    if (clock_ns() - p->from_ns < PROGRESS_EVERY_MS * 1000000ull || !progress_is_due(p))
+        return;
+    snprintf(text, sizeof text, "reading headers, %zu of %zu", done, n);
+    progress_text(p, text);
+}
+
+static int describe_all(const struct options *o, struct mw_models *m, struct err *e)
+{
+    struct mw_describe_options how = models_describe_options();
+    struct settings_notice notice;
+    struct mw_options engine;
+    struct mw_describer *d;
+    struct progress progress;
+    size_t n = mw_models_count(m);
+
+    settings_engine(o, &engine, &notice);
+    settings_report(o, &notice);
+    if (mw_describer_new(&d, &engine, &how, e) != 0)
+        return -1;
+    progress_open(&progress, false);
+    for (size_t i = 0; i < n; i++) {
+        show_progress(&progress, i, n);
+        mw_describe(d, m, i);
+    }
+    progress_clear(&progress);
+    mw_describer_free(d);
+    return 0;
+}
+
 static int list_models(const struct options *o, struct mw_models *m, struct table *t,
                        struct err *e)
 {
-    struct settings_notice notice;
-    struct mw_describer *d;
-    struct mw_options engine;
-    struct mw_describe_options how;
-
-    settings_engine(o, &engine, &notice);
-    how = models_describe_options();
-    if (mw_describer_new(&d, &engine, &how, e) != 0)
+    if (describe_all(o, m, e) != 0)
         return -1;
-    for (size_t i = 0; i < mw_models_count(m); i++) {
-        mw_describe(d, m, i);
+    for (size_t i = 0; i < mw_models_count(m); i++)
         if (o->arg == NULL || mw_found_has(mw_models_at(m, i), o->arg))
             t->models[t->n++] = mw_models_at(m, i);
-    }
-    mw_describer_free(d);
     if (o->json) {
         print_json(t);
-        return 0;
-    }
-    if (t->n > 0) {
+    } else if (t->n > 0) {
         fit(t, terminal_width());
         print_table(t);
     }

@@ -224,6 +224,17 @@ static void print_candidates(const char *name)
     mw_models_free(m);
 }
 
+/* Is it written as ORG/NAME or ORG/NAME:TYPE? */
+static bool is_like_repo(const char *name)
+{
+    size_t n =
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:");
+    const char *slash = strchr(name, '/');
+
+    return name[n] == '\0' && slash != NULL && slash != name && slash[1] != '\0' &&
+           strchr(slash + 1, '/') == NULL;
+}
+
 int models_resolve(struct options *o)
 {
     static char path[PATH_MAX];
@@ -237,9 +248,12 @@ int models_resolve(struct options *o)
     code = report_error(&e);
     if (e.code == ERR_ARGUMENT) {
         print_candidates(o->model);
-        code = EXIT_USAGE;
+        return EXIT_USAGE;
     }
-    fputs("memwall: \"memwall list\" shows the models on this machine\n", stderr);
+    fputs("memwall: \"memwall list\" shows the models on this machine", stderr);
+    if (is_like_repo(o->model))
+        fprintf(stderr, ", \"memwall pull %s\" fetches one from the hub", o->model);
+    fputc('\n', stderr);
     return code;
 }
 

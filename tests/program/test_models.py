@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Models found on this machine: `memwall list`, and names for -m."""
+import fcntl
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
@@ -150,6 +153,36 @@ class Models(Home):
         self.assertEqual(1, r.returncode)
         self.assertIn('did you mean "org/gemma:Q4_0"', r.stderr)
         self.assertIn('"memwall list"', r.stderr)
+
+    def test_an_unknown_repository_can_be_fetched(self):
+        for name, offers in (("org/name", True), ("org/name:Q4_0", True), ("a/b/c", False),
+                             ("name", False), ("a/b;ls", False)):
+            r = self.memwall("plan", "-m", name)
+            self.assertEqual(1, r.returncode)
+            self.assertEqual(offers, f'"memwall pull {name}" fetches one from the hub' in r.stderr,
+                             r.stderr)
+
+    def test_the_table_fits_a_terminal(self):
+        self.fill()
+        put(os.path.join(self.cwd, "a-name-that-is-longer-than-any-terminal-" * 3 + ".gguf"), "x")
+        for width in (40, 60, 80, 100, 200):
+            ours, theirs = os.openpty()
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+            p = subprocess.Popen([MEMWALL, "list"], env=environment(self.home), cwd=self.cwd,
+                                 stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE)
+            os.close(theirs)
+            text = b""
+            try:
+                while True:
+                    text += os.read(ours, 4096)
+            except OSError:  # the other side is closed
+                pass
+            os.close(ours)
+            self.assertEqual(b"", p.communicate()[1])
+            lines = text.decode().split("\r\n")
+            self.assertGreater(len(lines), 6)
+            self.assertLessEqual(max(map(len, lines)), width, text.decode())
+            self.assertIn("HERE", lines[0])
 
     def test_a_path_that_does_not_exist_is_an_error_of_the_file(self):
         for path in ("./gemma", "gemma.gguf", "/gemma", "below/gemma.gguf"):
