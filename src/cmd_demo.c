@@ -64,13 +64,18 @@ static int use_model(struct options *o, struct err *e)
 /* The guide, unless the command line names another model. */
 static int find_model(struct options *o)
 {
-    struct err e = ERR_INIT;
+    struct err e = ERR_INIT, ignored = ERR_INIT;
 
     if (o->arg != NULL) {
         o->model = o->arg;
         return models_resolve(o);
     }
-    return models_use_guide(o, &e) == 0 ? EXIT_OK : report_error(&e);
+    if (models_use_guide(o, &ignored) == 0)
+        return EXIT_OK;
+    err_set(
+        &e, ERR_ARGUMENT,
+        "the guide is not installed; \"memwall demo MODEL\" takes the tour with another model");
+    return report_error(&e);
 }
 
 static int run_demo(const struct options *o)

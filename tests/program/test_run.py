@@ -223,6 +223,7 @@ class Io(unittest.TestCase):
         self.assertEqual("disk", plan["binds"])
         self.assertAlmostEqual(2e6, plan["streamed_bytes"] * plan["decode_tps"], delta=1e5)
         self.assertRegex(plan["io_reason"], "; limited to 2 MB/s$")
+        self.assertLessEqual(plan["n_slot"], 3)  # more reads in flight would add nothing
         done = json.loads(self.at_home("run", "--temp", "0", "-n", "8", "--json", *limited,
                                        "hello").stdout.splitlines()[-1])
         # On a busy machine, weights of several passes are read during the prompt, so only the sum

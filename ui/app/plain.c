@@ -407,6 +407,8 @@ static void begin_tour(struct plain *p)
 
     p->tour = tour_new(p->talk, is_seen);
     p->at_end = !is_seen;
+    if (p->is_tty && is_seen)
+        put_line(p, "* Enter goes on to the next step of the tour; a message ends it");
 }
 
 static void take_tour(struct plain *p)

@@ -34,8 +34,8 @@ static const struct {
     const char *title, *question;
 } steps[N_STEP] = {
     { "nothing pinned", "What is the memory wall?" },
-    { "half pinned", "Why does a larger budget make it faster?" },
-    { "everything pinned", "What happens when all weights are pinned?" },
+    { "half pinned", "Does more memory make it faster?" },
+    { "everything pinned", "All weights are pinned. Does more budget help?" },
     { "a longer context", "What is the KV cache?" },
 };
 
@@ -169,8 +169,8 @@ static void explain(struct tour *t, const struct mw_options *o)
         break;
     case 2:
         talk_notice(t->talk,
-                    "tour 3 of 4: /memory %.1fM. All weights stay in memory. No layer is "
-                    "read again, and the slow disk no longer matters.",
+                    "tour 3 of 4: /memory %.1fM. All weights stay in memory. A token "
+                    "reads only a few rows of tables, and the slow disk hardly matters.",
                     mib);
         break;
     case 3: explain_context(t, o); break;
@@ -209,7 +209,8 @@ static void limit_text(const struct mw_sample *s, const struct mw_rates *r, char
     double share = s->verdict.share * 100;
 
     if (s->verdict.binds == MW_BINDS_DISK && strcmp(s->verdict.advice, "rows_only") == 0)
-        snprintf(buf, n, "only rows of tables are read, which take %.0f %% of the time", share);
+        snprintf(buf, n, "only table rows are read: %.0f %% waiting, %.0f %% computing", share,
+                 100 - share);
     else if (s->verdict.binds == MW_BINDS_DISK)
         snprintf(buf, n, "disk-bound, %.0f %% of the time is spent waiting", share);
     else if (s->verdict.binds != MW_BINDS_NONE)
