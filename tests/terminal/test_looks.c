@@ -55,6 +55,8 @@ static struct look looks[] = {
     { "in_screen", 24, 80, "screen", FEW, NULL, false },
     { "in_tmux", 40, 120, "tmux-256color", MANY, NULL, false },
     { "on_a_terminal_that_is_not_known", 24, 80, "xterm-kitty", MANY, NULL, false },
+    { "on_a_terminal_that_is_UTF-8_in_a_locale_that_is_not", 24, 80, "tmux-256color", MANY,
+      "LC_ALL=C", false },
     { "with_true_colour", 40, 120, NULL, MANY, "COLORTERM=truecolor", false },
 };
 

@@ -78,13 +78,15 @@ static bool surely_utf8(const char *name)
     return false;
 }
 
-/* Set only LC_CTYPE: LC_ALL could change the decimal point in files. */
+/* Set only LC_CTYPE: LC_ALL could change the decimal point in files.  readline reads the
+ * environment and sets LC_CTYPE again, so the environment must agree. */
 static bool choose_locale(const struct ui_options *ui, const char *name)
 {
     setlocale(LC_CTYPE, "");
     if (strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0)
         return true;
-    return (ui->utf8 || surely_utf8(name)) && setlocale(LC_CTYPE, "C.UTF-8") != NULL;
+    return (ui->utf8 || surely_utf8(name)) && setlocale(LC_CTYPE, "C.UTF-8") != NULL &&
+           setenv("LC_ALL", "C.UTF-8", 1) == 0;
 }
 
 /* ---- opening ---- */
