@@ -64,6 +64,65 @@ static void one_enter_goes_on_when_the_context_is_full(void **state)
     sees(&run, "now: context 8192");
 }
 
+static void a_full_context_does_not_come_between_the_keys_of_a_line(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, (const char *[]){ "--pace", "300000", NULL });
+    fake_line(&run, "full");
+    sees(&run, "as far");
+    pty_send(run.s, "something else");
+    sees(&run, "/continue resumes, or shows");
+    assert_false(pty_shows(run.s, "a longer context"));
+    assert_true(pty_sees_at(run.s, -2, "> something else"));
+}
+
+static void keys_of_a_line_close_a_sheet_and_change_nothing(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "full");
+    sees(&run, "a longer context");
+    pty_send(run.s, "bjq okay");
+    assert_true(pty_sees_at(run.s, -2, "> bjq okay"));
+    loses(&run, "a longer context");
+    pty_send(run.s, "\r");
+    sees(&run, "You said: bjq okay");
+    fake_line(&run, "/ctx 8k");
+    sees(&run, "Change: ctx 8192");
+    fake_line(&run, "/ctx");
+    sees(&run, "the context is 4096 tokens");
+    fake_line(&run, "/ctx 8k");
+    sees(&run, "Change: ctx 8192");
+    pty_send(run.s, "\033[200~pasted\033[201~");
+    assert_true(pty_sees_at(run.s, -2, "> pasted"));
+}
+
+/* The longest context is in use and its types are the smallest. */
+static void no_choice_that_removes_something_is_the_default(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "/ctx 8k");
+    sees(&run, "Change: ctx 8192");
+    pty_send(run.s, "\r");
+    sees(&run, "now: context 8192");
+    fake_line(&run, "/kv q4_0");
+    sees(&run, "Change: kv q4_0");
+    pty_send(run.s, "\r");
+    sees(&run, "kv q4_0/q4_0");
+    fake_line(&run, "/memory 256M");
+    sees(&run, "Change: memory");
+    pty_send(run.s, "\r");
+    sees(&run, "budget 256 MiB");
+    fake_line(&run, "full");
+    sees(&run, "take the last exchange back");
+    assert_false(pty_shows(run.s, "a longer context"));
+    pty_send(run.s, "\r\033");
+    loses(&run, "take the last exchange back");
+    fake_line(&run, "/stats");
+    sees(&run, "messages                  2"); /* nothing was removed */
+}
+
 static void a_paste_of_several_lines_is_one_message(void **state)
 {
     (void)state;
@@ -148,6 +207,10 @@ int main(void)
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),
         cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
+        cmocka_unit_test_teardown(a_full_context_does_not_come_between_the_keys_of_a_line,
+                                  end_run),
+        cmocka_unit_test_teardown(keys_of_a_line_close_a_sheet_and_change_nothing, end_run),
+        cmocka_unit_test_teardown(no_choice_that_removes_something_is_the_default, end_run),
         cmocka_unit_test_teardown(a_paste_of_several_lines_is_one_message, end_run),
         cmocka_unit_test_teardown(a_paste_without_its_end_swallows_no_keys, end_run),
         cmocka_unit_test_teardown(a_command_typed_while_reading_is_not_lost_in_the_search,

@@ -66,7 +66,7 @@ static void chats_line_by_line(void **state)
     sees(&run, "\xe4\xbd\xa0\xe5\xa5\xbd");
     program_ask(&run, "/temp", "* the temperature is 0.8");
     program_ask(&run, "/temp 1e9", "error: ");
-    program_ask(&run, "/ctx 8k", "number or y");
+    program_ask(&run, "/ctx 8k", "apply? y or n:");
     program_ask(&run, "y", "now: context 8192");
     program_ask(&run, "/kv q8_0", "Change: kv q8_0");
     program_ask(&run, "n", "nothing was changed");

@@ -72,7 +72,10 @@ static void on_context_full(void *ctx)
 {
     struct app *a = ctx;
 
-    context_full_offer(a->talk);
+    context_full_say(a->talk);
+    /* Nobody asked for this sheet, so it does not come between the keys of a line. */
+    if (a->mode == MODE_LINE && edit_is_empty() && !edit_is_searching())
+        context_full_offer(a->talk);
 }
 
 static void on_rewound(void *ctx, size_t n)

@@ -449,7 +449,7 @@ static bool sheet_mode_key(struct app *a, const struct key *key)
     if (result == SHEET_ENTERS)
         sheet_enter(s);
     sheet_free(s);
-    return true;
+    return result != SHEET_TYPED;
 }
 
 /* During the tour: go on, or end it.  Keys that scroll or type do what they always do, and
@@ -514,7 +514,9 @@ static bool other_input(struct app *a, const struct key *key)
     case KEYS_REPLY:
     case KEYS_UNKNOWN: return true;
     case KEYS_PASTE:
-        if (a->mode != MODE_SHEET && a->mode != MODE_MODELS)
+        if (a->mode == MODE_SHEET)
+            app_enter(a, MODE_LINE);
+        if (a->mode != MODE_MODELS)
             paste(a, key);
         return true;
     case KEYS_PASTE_LONG:

@@ -183,6 +183,7 @@ static void on_context_full(void *ctx)
 {
     struct plain *p = ctx;
 
+    context_full_say(p->talk);
     context_full_offer(p->talk);
 }
 
@@ -286,20 +287,31 @@ static void on_quit(void *ctx)
 
 /* ---- lines ---- */
 
-/* Take the answer to a sheet: a number, or yes. */
+/* Take the answer to a sheet: a number, yes or no.  Any other line is a message or a command.
+ */
 static void answer_sheet(struct plain *p, const char *line)
 {
     struct sheet *s = p->sheet;
     uint64_t n;
 
     p->sheet = NULL;
-    if (units_parse_whole(line, false, 1, INT32_MAX, &n))
+    if (sheet_has_choice(s) && units_parse_whole(line, false, 1, INT32_MAX, &n))
         sheet_enter_row(s, (long)n - 1);
-    else if (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0)
+    else if (!sheet_has_choice(s) &&
+             (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0))
         sheet_enter(s);
-    else
+    else if (line[0] == '\0' || strcasecmp(line, "n") == 0 || strcasecmp(line, "no") == 0)
         put_line(p, "* nothing was changed");
+    else
+        command_enter(p->talk, line);
     sheet_free(s);
+}
+
+static const char *prompt_of(const struct plain *p)
+{
+    if (p->sheet == NULL)
+        return "> ";
+    return sheet_has_choice(p->sheet) ? "number, or n for none: " : "apply? y or n: ";
 }
 
 static void take_line(struct plain *p, char *line)
@@ -449,7 +461,7 @@ static int loop(struct plain *p, struct err *e)
             talk_outbox(p->talk)->n_queue == 0)
             break;
         if (is_idle(p) && p->tour == NULL)
-            put_prompt(p, p->sheet == NULL ? "> " : "number or y, anything else cancels: ");
+            put_prompt(p, prompt_of(p));
         fflush(stdout);
         fds[1].fd = talk_fd(p->talk);
         if (poll(fds, 3, wait_ms(p)) < 0 && errno != EINTR)

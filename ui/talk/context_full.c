@@ -48,7 +48,10 @@ static void choose(void *ctx, long number)
 /* The last line of s offers these options. */
 static void offer(struct offers *all, struct sheet *s, const struct mw_chat_options *o)
 {
-    sheet_choice(s, (long)all->n);
+    if (o->engine.ctx_shift && !talk_options(all->t)->engine.ctx_shift)
+        sheet_choice_removes(s, (long)all->n);
+    else
+        sheet_choice(s, (long)all->n);
     all->options[all->n++] = *o;
 }
 
@@ -108,16 +111,20 @@ static void offer_shift(struct offers *all, struct sheet *s)
     offer(all, s, &o);
 }
 
-void context_full_offer(struct talk *t)
+void context_full_say(struct talk *t)
 {
-    struct sheet *s = sheet_new("The context is full", "Enter does it, Esc leaves it");
-    struct offers *all = calloc(1, sizeof *all);
-
     talk_error(t,
                "the context of %u tokens is full; nothing was dropped. /ctx makes it longer, "
-               "/kv smaller, /shift on drops the oldest turns, /undo takes the last one back; "
-               "then /continue resumes",
+               "/kv smaller, /shift on drops the oldest turns, /undo takes the last one back. "
+               "/continue resumes, or shows these ways and their price",
                talk_plan(t)->n_ctx);
+}
+
+void context_full_offer(struct talk *t)
+{
+    struct sheet *s = sheet_new("The context is full", "Enter: choose   Esc: close");
+    struct offers *all = calloc(1, sizeof *all);
+
     if (s == NULL || all == NULL) {
         sheet_free(s);
         free(all);
@@ -131,8 +138,8 @@ void context_full_offer(struct talk *t)
     offer_shift(all, s);
     sheet_text(s, ROLE_DIM, "Or:");
     sheet_line(s, ROLE_TEXT, "take the last exchange back");
-    sheet_choice(s, TAKE_BACK);
+    sheet_choice_removes(s, TAKE_BACK);
     sheet_line(s, ROLE_TEXT, "begin a new chat");
-    sheet_choice(s, BEGIN_NEW);
+    sheet_choice_removes(s, BEGIN_NEW);
     talk_show(t, s);
 }

@@ -6,7 +6,9 @@
 
 #include "ui/talk/talk.h"
 
-/* For talk_front.context_full. */
+/* For talk_front.context_full: say that the context is full. */
+void context_full_say(struct talk *t);
+/* Show the ways to continue. */
 void context_full_offer(struct talk *t);
 
 #endif

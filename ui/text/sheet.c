@@ -26,9 +26,10 @@ struct sheet {
     char title[96], hint[96];
     struct line *line;
     size_t n, room;
-    size_t cursor; /* index of a line; n: none */
+    size_t cursor; /* index of a line; SIZE_MAX: none */
     int top;       /* first visible row */
     int rows, height;
+    bool has_choice;
     bool hides_hint; /* the hint did not fit next to the title */
     sheet_enter_fn *enter;
     void (*release)(void *ctx);
@@ -117,13 +118,19 @@ void sheet_text(struct sheet *s, enum ui_role role, const char *text)
     line->wraps = true;
 }
 
-void sheet_choice(struct sheet *s, long number)
+void sheet_choice_removes(struct sheet *s, long number)
 {
     if (s->n == 0)
         return;
     s->line[s->n - 1].is_choice = true;
     s->line[s->n - 1].number = number;
-    if (s->cursor == SIZE_MAX)
+    s->has_choice = true;
+}
+
+void sheet_choice(struct sheet *s, long number)
+{
+    sheet_choice_removes(s, number);
+    if (s->cursor == SIZE_MAX && s->n > 0)
         s->cursor = s->n - 1;
 }
 
@@ -138,6 +145,11 @@ void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void
 bool sheet_can_enter(const struct sheet *s)
 {
     return s->enter != NULL;
+}
+
+bool sheet_has_choice(const struct sheet *s)
+{
+    return s->has_choice;
 }
 
 void sheet_enter(const struct sheet *s)
@@ -173,6 +185,7 @@ void sheet_scroll(struct sheet *s, int rows)
 
 static void move_cursor(struct sheet *s, int direction)
 {
+    /* From SIZE_MAX, down leads to 0. */
     for (size_t i = s->cursor + (size_t)direction; i < s->n; i += (size_t)direction)
         if (s->line[i].is_choice) {
             s->cursor = i;
@@ -182,7 +195,7 @@ static void move_cursor(struct sheet *s, int direction)
 
 static void step(struct sheet *s, int direction)
 {
-    if (s->cursor < s->n)
+    if (s->has_choice)
         move_cursor(s, direction);
     else
         sheet_scroll(s, direction);
@@ -202,7 +215,7 @@ static enum sheet_result named_key(struct sheet *s, enum key_name name)
         sheet_scroll(s, -page);
         break;
     case KEYS_PAGE_DOWN:
-        for (int i = 0; i < (s->cursor < s->n ? page : 0); i++)
+        for (int i = 0; i < (s->has_choice ? page : 0); i++)
             move_cursor(s, 1);
         sheet_scroll(s, page);
         break;
@@ -213,6 +226,18 @@ static enum sheet_result named_key(struct sheet *s, enum key_name name)
     return SHEET_STAYS;
 }
 
+static enum sheet_result pager_key(struct sheet *s, uint32_t ch)
+{
+    switch (ch) {
+    case 'q': return SHEET_CLOSES;
+    case 'k': step(s, -1); return SHEET_STAYS;
+    case 'j': step(s, 1); return SHEET_STAYS;
+    case ' ': return named_key(s, KEYS_PAGE_DOWN);
+    case 'b': return named_key(s, KEYS_PAGE_UP);
+    }
+    return SHEET_TYPED;
+}
+
 enum sheet_result sheet_key(struct sheet *s, const struct key *key)
 {
     if (key->kind == KEYS_NAMED)
@@ -221,17 +246,17 @@ enum sheet_result sheet_key(struct sheet *s, const struct key *key)
         return SHEET_STAYS;
     switch (key->ch) {
     case '\r':
-    case '\n': return s->enter != NULL ? SHEET_ENTERS : SHEET_CLOSES;
-    case 'q':
+    case '\n':
+        if (s->has_choice && s->cursor == SIZE_MAX)
+            return SHEET_STAYS;
+        return s->enter != NULL ? SHEET_ENTERS : SHEET_CLOSES;
     case 'C' - 64: return SHEET_CLOSES;
-    case 'k':
-    case 'P' - 64: step(s, -1); break;
-    case 'j':
-    case 'N' - 64: step(s, 1); break;
-    case ' ': return named_key(s, KEYS_PAGE_DOWN);
-    case 'b': return named_key(s, KEYS_PAGE_UP);
+    case 'P' - 64: step(s, -1); return SHEET_STAYS;
+    case 'N' - 64: step(s, 1); return SHEET_STAYS;
     }
-    return SHEET_STAYS;
+    if (key->ch < 0x20 || key->ch == 0x7f)
+        return SHEET_STAYS;
+    return s->enter != NULL ? SHEET_TYPED : pager_key(s, key->ch);
 }
 
 /* ---- drawing ---- */

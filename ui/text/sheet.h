@@ -28,8 +28,11 @@ void sheet_line(struct sheet *s, enum ui_role role, const char *fmt, ...)
 /* Append to the last line. */
 void sheet_more(struct sheet *s, enum ui_role role, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Make the last line a choice; the Enter action receives number. */
+/* Make the last line a choice; the Enter action receives number.  The cursor begins at the
+ * first choice. */
 void sheet_choice(struct sheet *s, long number);
+/* The same for a choice that removes something: the cursor never begins at it. */
+void sheet_choice_removes(struct sheet *s, long number);
 /* Add a paragraph, which is wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
@@ -38,14 +41,21 @@ void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void *ctx),
                     void *ctx);
 
-enum sheet_result { SHEET_STAYS, SHEET_CLOSES, SHEET_ENTERS };
-/* Process a key.  Returns SHEET_STAYS also for keys without a meaning in a sheet. */
+enum sheet_result {
+    SHEET_STAYS, /* also for keys without a meaning in a sheet */
+    SHEET_CLOSES,
+    SHEET_ENTERS,
+    SHEET_TYPED, /* the key is text for the input line, and the sheet closes */
+};
+/* Process a key.  A sheet with an action takes no printable key, so that it cannot act on what
+ * was meant for the line; the other sheets scroll with those of a pager. */
 enum sheet_result sheet_key(struct sheet *s, const struct key *key);
 /* Run the action of Enter. */
 void sheet_enter(const struct sheet *s);
 /* The same for the choice with this number; nothing for a number without a choice. */
 void sheet_enter_row(const struct sheet *s, long number);
 bool sheet_can_enter(const struct sheet *s);
+bool sheet_has_choice(const struct sheet *s);
 
 void sheet_draw(struct sheet *s, const struct canvas *c);
 /* Returns the hint (its keys) if it did not fit the screen, else "". */
