@@ -664,6 +664,7 @@ struct mw_pull;
 struct mw_pull_choice {
     const char *label; /* "Q4_K_M", "safetensors", or "" */
     const char *file;  /* the first file; safe to print */
+    bool is_snapshot;
     uint32_t n_file;
     uint64_t bytes, have_bytes; /* of all files; of these, on this disk */
 

@@ -102,6 +102,16 @@ static size_t best_of(const struct mw_pull *list)
 
 /* ---- the choice ---- */
 
+/* The type of a model, or its file if that is not the only one of the type. */
+static const char *name_of(const struct mw_pull *list, size_t i)
+{
+    const struct mw_pull_choice *c = mw_pull_at(list, i);
+    size_t first;
+
+    return c->label[0] != '\0' && mw_pull_match(list, c->label, &first) == 1 ? c->label
+                                                                             : c->file;
+}
+
 /* Find the model that the user named.  Returns its index, SIZE_MAX if none was named and there
  * are several, or SIZE_MAX with *e. */
 static size_t named(const struct pull *p, struct err *e)
@@ -176,10 +186,9 @@ static int confirm(const struct pull *p, size_t choice, bool can_ask, struct err
         return 0;
     pull_outlook(c, outlook, sizeof outlook);
     if (!can_ask)
-        return err_set(e,
-                       c->model.outlook == MW_OUTLOOK_TOO_LARGE ? ERR_BUDGET : ERR_UNSUPPORTED,
-                       "%.60s: %.150s; --yes fetches it anyway",
-                       c->label[0] != '\0' ? c->label : c->file, outlook);
+        return err_set(
+            e, c->model.outlook == MW_OUTLOOK_TOO_LARGE ? ERR_BUDGET : ERR_UNSUPPORTED,
+            "%.60s: %.150s; --yes fetches it anyway", name_of(p->list, choice), outlook);
     fputs("This model does not run here.  Fetch it anyway? [y/N] ", stderr);
     if (read_answer(p, line, sizeof line, e) != 0)
         return -1;
@@ -227,48 +236,55 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
     puts(path);
     if (!p->o->quiet)
         fprintf(stderr, "memwall: fetched and checked; start a chat with: memwall -m %s%s%s\n",
-                info.repo, c->label[0] != '\0' ? ":" : "", c->label);
+                info.repo, c->is_snapshot ? "" : ":",
+                c->is_snapshot ? "" : name_of(p->list, choice));
     return 0;
 }
 
-/* List, choose and fetch. */
-static int pull(struct pull *p, struct err *e)
+/* Choose a model.  e->code is set if the user named one that is not there. */
+static int choose(struct pull *p, size_t *choice, struct err *e)
 {
     bool can_ask = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !p->o->json;
-    size_t choice, best;
+    size_t best = best_of(p->list);
 
-    if (mw_pull_open(&p->list, &p->hub, p->o->arg, p->o->revision, e) != 0)
-        return -1;
-    choice = named(p, e);
-    if (describe(p, p->o->list_only || e->code != ERR_NONE ? SIZE_MAX : choice, e) != 0)
-        return -1;
-    best = best_of(p->list);
-    if (p->o->list_only && e->code == ERR_NONE) {
-        if (p->o->json)
-            pull_print_json(stdout, p->list, p->hub.cache, 0, NULL);
-        else
-            pull_print(stdout, p->list, p->hub.cache, best);
-        return 0;
-    }
-    if (choice == SIZE_MAX && e->code == ERR_NONE && p->o->yes)
-        choice = best;
-    if (choice != SIZE_MAX) {
-        if (!p->o->quiet)
-            pull_print_one(stderr, p->list, choice);
-    } else {
+    if (*choice == SIZE_MAX && e->code == ERR_NONE && p->o->yes)
+        *choice = best;
+    if (*choice == SIZE_MAX) {
         pull_print(stderr, p->list, p->hub.cache, best);
         if (e->code != ERR_NONE)
             return -1;
         if (!can_ask || p->o->yes)
             return err_set(e, ERR_ARGUMENT,
-                           "there are several models; name one, for example %.100s:%.40s",
-                           p->o->arg, mw_pull_at(p->list, best != SIZE_MAX ? best : 0)->label);
-        if (ask_which(p, best, &choice, e) != 0)
+                           "there are several models; name one, for example %.100s:%.100s",
+                           p->o->arg, name_of(p->list, best != SIZE_MAX ? best : 0));
+        if (ask_which(p, best, choice, e) != 0)
             return -1;
+    } else if (!p->o->quiet) {
+        pull_print_one(stderr, p->list, *choice);
     }
-    if (confirm(p, choice, can_ask, e) != 0)
+    return confirm(p, *choice, can_ask, e);
+}
+
+/* List, choose and fetch. */
+static int pull(struct pull *p, struct err *e)
+{
+    size_t choice;
+
+    if (mw_pull_open(&p->list, &p->hub, p->o->arg, p->o->revision, e) != 0)
         return -1;
-    return fetch(p, choice, e);
+    choice = named(p, e);
+    if (e->code != ERR_NONE)
+        return describe(p, SIZE_MAX, e) != 0 ? -1 : choose(p, &choice, e);
+    if (!p->o->list_only)
+        return describe(p, choice, e) != 0 || choose(p, &choice, e) != 0 ? -1
+                                                                         : fetch(p, choice, e);
+    if (describe(p, SIZE_MAX, e) != 0)
+        return -1;
+    if (p->o->json)
+        pull_print_json(stdout, p->list, p->hub.cache, 0, NULL);
+    else
+        pull_print(stdout, p->list, p->hub.cache, best_of(p->list));
+    return 0;
 }
 
 /* Block the signals, and return a descriptor that is readable once one came. */

@@ -40,6 +40,7 @@ static void show_choices(struct mw_pull *p)
 
         s->label = c->label;
         s->file = p->list.files[c->files[0]].name;
+        s->is_snapshot = c->is_snapshot;
         s->n_file = c->n_file;
         s->bytes = c->bytes;
         for (uint32_t k = 0; k < c->n_file; k++)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -185,12 +186,26 @@ class Choice(Case):
         self.fetched(self.q4, "org/ud:Q4_K_XL")
         self.fetched(self.q4, "org/ud:UD-Q4_K_XL")
 
-    def test_the_model_has_the_same_name_afterwards(self):
-        for choice in ("Q4_0", "BF16"):
-            self.assertEqual(0, self.pull("org/name:" + choice).returncode)
-            r = subprocess.run([MEMWALL, "inspect", "org/name:" + choice], capture_output=True,
-                               text=True, env=self.environment(), timeout=TIMEOUT_S)
+    def test_the_name_that_is_shown_opens_the_model(self):
+        made = tiny_model.Model()
+        plain = os.path.join(self.folder.name, "plain.gguf")
+        tiny_model.write_gguf(plain, made.keys(), made.gguf_tensors())
+        self.hub.add("org/two", {"x/a-Q4_0.gguf": self.q4, "b-Q4_0.gguf": self.bf,
+                                 "plain.gguf": content(plain)})
+        folder = made.snapshot(os.path.join(self.folder.name, "made"))
+        self.hub.add("org/snap", {name: content(os.path.join(folder, name))
+                                  for name in os.listdir(folder)})
+        for name in ("org/name:Q4_0", "org/two:x/a-Q4_0.gguf", "org/two:b-Q4_0",
+                     "org/two:plain", "org/snap"):
+            r = self.pull(name)
             self.assertEqual(0, r.returncode, r.stderr)
+            shown = re.search(r"memwall -m (\S+)", r.stderr).group(1)
+            path = r.stdout.rstrip("\n")
+            names = [subprocess.run([MEMWALL, "inspect", "--tensors", x], capture_output=True,
+                                    text=True, env=self.environment(), timeout=TIMEOUT_S)
+                     for x in (path, shown)]
+            self.assertEqual([0, 0], [n.returncode for n in names], (shown, names[1].stderr))
+            self.assertEqual(names[0].stdout, names[1].stdout)
 
     def test_an_unknown_type_lists_the_available_ones(self):
         self.refused(self.pull("org/name:Q5_K_M"), '"Q5_K_M"', "BF16", code=2)
