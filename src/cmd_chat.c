@@ -38,7 +38,8 @@ static int refuse(const struct options *o, const struct mw_options *engine, cons
     return report_error(e);
 }
 
-/* Let the user choose a model.  Returns an exit code, or -1 if one is chosen. */
+/* Let the user choose a model.  Returns an exit code, or -1 to go on: with the chosen model, or
+ * without one on a terminal that has no screen. */
 static int pick_model(struct options *o, const struct mw_options *engine,
                       const struct ui_chat_options *c)
 {
@@ -49,8 +50,9 @@ static int pick_model(struct options *o, const struct mw_options *engine,
     struct err e = ERR_INIT;
     int rc = ui_pick(&p, path, sizeof path, &e);
 
-    o->model = path;
     if (rc == 0)
+        o->model = path;
+    if (rc == 0 || (rc < 0 && e.code == ERR_UNSUPPORTED))
         return -1;
     if (rc < 0)
         return report_error(&e);

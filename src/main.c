@@ -88,7 +88,8 @@ static int run(int argc, char **argv)
         argc--;
         argv++;
     } else if (argc > 0 && argv[0][0] != '-' && !may_be_model(argv[0])) {
-        err_set(&e, ERR_ARGUMENT, "\"%.60s\" is neither a command nor a file", argv[0]);
+        err_set(&e, ERR_ARGUMENT,
+                "\"%.60s\" is neither a command nor a file; -m takes names of models", argv[0]);
         return report_usage(NULL, &e);
     } else {
         c = command_named("chat");

@@ -341,6 +341,16 @@ static void the_guide_opens_directly_if_there_is_no_other_model(void **state)
     expect_end(0);
 }
 
+static void a_terminal_without_a_screen_gets_the_guide(void **state)
+{
+    (void)state;
+    fill();
+    start_program(installed(), 24, 80, NULL, "TERM=unknown-terminal");
+    assert_true(pty_sees(s, "this is the guide"));
+    pty_send(s, "/quit\r");
+    assert_int_equal(pty_end(s), 0);
+}
+
 static void the_guide_is_listed_with_other_models(void **state)
 {
     (void)state;
@@ -398,6 +408,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(model_switches_by_the_list_and_by_name, begin, end),
         cmocka_unit_test_setup_teardown(the_guide_opens_directly_if_there_is_no_other_model,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(a_terminal_without_a_screen_gets_the_guide, begin, end),
         cmocka_unit_test_setup_teardown(the_guide_is_listed_with_other_models, begin, end),
     };
 
