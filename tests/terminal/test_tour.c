@@ -78,10 +78,10 @@ static void the_tour_shows_four_steps_and_leaves_a_chat(void **state)
     sees(&run, "disk<=");
     sees(&run, "measured: ");
     sees(&run, "0 % of the weights pinned");
-    sees(&run, "tour 2/4: half pinned"); /* by itself */
+    sees(&run, "tour 2/4: larger budget"); /* by itself */
     sees(&run, "tok/s (");
     pty_send(run.s, " ");
-    sees(&run, "tour 3/4: everything pinned");
+    sees(&run, "tour 3/4: largest budget");
     sees(&run, "100 % of the weights pinned");
     pty_send(run.s, DOWN);
     sees(&run, "tour 4 of 4: /ctx 4096");

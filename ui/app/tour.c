@@ -33,10 +33,10 @@ struct tour {
 static const struct {
     const char *title, *question;
 } steps[N_STEP] = {
-    { "nothing pinned", "What is the memory wall?" },
-    { "half pinned", "Does more memory make it faster?" },
-    { "everything pinned", "All weights are pinned. Does more budget help?" },
-    { "a longer context", "What is the KV cache?" },
+    { "smallest budget", "What is the memory wall?" },
+    { "larger budget", "Does more memory make it faster?" },
+    { "largest budget", "All weights are pinned. Does more budget help?" },
+    { "longer context", "What is the KV cache?" },
 };
 
 struct tour *tour_new(struct talk *talk, bool pauses)
@@ -123,9 +123,16 @@ static void choose(struct tour *t, struct mw_options *o)
     }
 }
 
-static void explain_first(struct tour *t)
+/* The share of the weights that a plan pins. */
+static double planned_share(const struct tour *t, const struct plan *plan)
 {
-    const struct plan *plan = talk_plan(t->talk);
+    uint64_t hot = talk_info(t->talk)->hot_bytes;
+
+    return hot > 0 ? 1 - (double)plan->streamed_bytes / (double)hot : 0;
+}
+
+static void explain_smallest(struct tour *t, const struct plan *plan)
+{
     uint64_t rate = talk_options(t->talk)->engine.disk_rate;
     char budget[16], read[16], limit[24], disk[48] = "";
 
@@ -133,48 +140,67 @@ static void explain_first(struct tour *t)
         snprintf(disk, sizeof disk, ", and a disk slowed down to %s",
                  units_rate(limit, sizeof limit, (double)rate));
     talk_notice(t->talk,
-                "tour 1 of 4: the smallest budget, %s%s. No weights stay in memory, so "
-                "every token reads all %s of them.",
+                "tour 1 of 4: the smallest budget, %s%s. No weights fit into memory, so "
+                "every token reads %s of them.",
                 units_size(budget, sizeof budget, plan->budget_bytes), disk,
                 units_size(read, sizeof read, plan->streamed_bytes));
 }
 
-static void explain_context(struct tour *t, const struct mw_options *o)
+static void explain_larger(struct tour *t, const struct plan *plan)
 {
-    const struct plan *now = talk_plan(t->talk);
-    struct err ignored = ERR_INIT;
-    struct plan then = { 0 };
+    double before = talk_plan(t->talk)->decode_tps;
+    char times[48] = "";
+
+    if (before > 0 && plan->decode_tps > 0)
+        snprintf(times, sizeof times, " and should come %.1f times as fast",
+                 plan->decode_tps / before);
+    talk_notice(t->talk,
+                "tour 2 of 4: /memory %.1fM. %.0f %% of the weights stay in memory (pinned). A "
+                "token reads only the rest%s.",
+                (double)plan->budget_bytes / (double)MIB, planned_share(t, plan) * 100, times);
+}
+
+static void explain_largest(struct tour *t, const struct plan *plan)
+{
+    double mib = (double)plan->budget_bytes / (double)MIB;
+
+    if (plan->streamed_bytes == 0)
+        talk_notice(
+            t->talk,
+            "tour 3 of 4: /memory %.1fM. All weights stay in memory. A token reads only "
+            "a few rows of tables, and the slow disk hardly matters.",
+            mib);
+    else
+        talk_notice(
+            t->talk,
+            "tour 3 of 4: /memory %.1fM, all that this machine can give. %.0f %% of the "
+            "weights stay in memory.",
+            mib, planned_share(t, plan) * 100);
+}
+
+static void explain_context(struct tour *t, const struct plan *plan)
+{
     char a[16], b[16];
 
-    talk_try_plan(t->talk, o, &then, &ignored);
     talk_notice(t->talk,
                 "tour 4 of 4: /ctx %u. The conversation may get longer: its keys and values "
                 "get %s in place of %s, and weights make room for them.",
-                o->n_ctx, units_size(b, sizeof b, then.row[MW_ROW_KV_GLOBAL]),
-                units_size(a, sizeof a, now->row[MW_ROW_KV_GLOBAL]));
+                plan->n_ctx, units_size(b, sizeof b, plan->row[MW_ROW_KV_GLOBAL]),
+                units_size(a, sizeof a, talk_plan(t->talk)->row[MW_ROW_KV_GLOBAL]));
 }
 
 static void explain(struct tour *t, const struct mw_options *o)
 {
-    double mib = (double)o->memory_bytes / (double)MIB;
+    static void (*const texts[N_STEP])(struct tour *, const struct plan *) = {
+        explain_smallest, explain_larger, explain_largest, explain_context
+    };
+    struct plan plan = { 0 };
+    struct err e = ERR_INIT;
 
-    switch (t->step) {
-    case 0: explain_first(t); break;
-    case 1:
-        talk_notice(
-            t->talk,
-            "tour 2 of 4: /memory %.1fM. Half of the weights stay in memory (pinned). A "
-            "token reads only the other half and comes twice as fast.",
-            mib);
-        break;
-    case 2:
-        talk_notice(t->talk,
-                    "tour 3 of 4: /memory %.1fM. All weights stay in memory. A token "
-                    "reads only a few rows of tables, and the slow disk hardly matters.",
-                    mib);
-        break;
-    case 3: explain_context(t, o); break;
-    }
+    if (talk_try_plan(t->talk, o, &plan, &e) == 0)
+        texts[t->step](t, &plan);
+    else
+        talk_report(t->talk, &e);
 }
 
 static void begin(struct tour *t)
@@ -253,12 +279,11 @@ static void finish(struct tour *t)
 
     o.engine.memory_bytes = budget_for(t, &o.engine, 0);
     o.n_predict = t->n_predict;
-    talk_notice(
-        t->talk,
-        "That was the tour: with /memory %.1fM, all weights and the KV cache fit. Ask "
-        "anything; /help lists commands and keys. After /quit, \"memwall list\" shows the "
-        "models on this machine, and \"memwall pull\" fetches one.",
-        (double)o.engine.memory_bytes / (double)MIB);
+    talk_notice(t->talk,
+                "That was the tour. With /memory %.1fM, the weights and the KV cache fit. Ask "
+                "anything; /help lists commands and keys. After /quit, \"memwall list\" "
+                "shows the models on this machine, and \"memwall pull\" fetches one.",
+                (double)o.engine.memory_bytes / (double)MIB);
     talk_change(t->talk, &o, THEN_NOTHING);
     t->phase = PHASE_OVER;
 }
