@@ -728,6 +728,9 @@ int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e)
 void mw_watch_free(struct mw_watch *w);
 /* Fill in sample->os, and sample->verdict from measured shares of time. */
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
+/* Measure the largest memory of an answer: peak_charged and peak_resident of its receipt. */
+void mw_watch_begin_answer(struct mw_watch *w);
+void mw_watch_end_answer(struct mw_watch *w, uint64_t *peak_charged, uint64_t *peak_resident);
 
 /* ---- mapped files that are truncated ---- */
 

@@ -21,6 +21,15 @@
 #define PERIOD_NS   500000000u
 #define STACK_BYTES ((size_t)1 << 20)
 
+/*
+ * The peak since some moment.  The kernel's own peak includes all that was before, also earlier
+ * processes of a group.  It is ours if it has grown since; else ours is the largest value read.
+ */
+struct peak {
+    uint64_t start; /* the kernel's peak at that moment */
+    uint64_t seen;  /* largest value read since */
+};
+
 struct mw_watch {
     struct proc proc;
     struct cgroup group;
@@ -30,8 +39,9 @@ struct mw_watch {
     uint64_t majflt_start, refaults_start; /* counts at the start */
     uint64_t file_start; /* bytes of files in rss at the start: program and libraries */
     uint64_t heap_start; /* bytes used by malloc at the start */
-    uint64_t peak_start; /* peak of the group at the start, from earlier processes */
-    uint64_t peak_seen;  /* largest charge read so far; under lock */
+    /* All under lock. */
+    struct peak charged;                         /* since the start */
+    struct peak answer_charged, answer_resident; /* since mw_watch_begin_answer */
 
     pthread_t thread;
     pthread_mutex_t lock;
@@ -90,20 +100,18 @@ static struct mw_os_value if_alone(struct mw_os_value v, bool is_alone)
                : os_unknown("other processes share the control group");
 }
 
-/* The peak of a group includes all earlier processes.  Ours is a value above the peak at the
- * start, or else the largest charge that was read. */
-static struct mw_os_value own_peak(const struct mw_watch *w, struct mw_os_value peak)
+static struct mw_os_value own_peak(const struct peak *p, struct mw_os_value kernel)
 {
-    if (peak.why_not == NULL && peak.value <= w->peak_start)
-        peak.value = w->peak_seen;
-    return peak;
+    if (kernel.why_not == NULL && kernel.value <= p->start)
+        kernel.value = p->seen;
+    return kernel;
 }
 
 static void read_group(const struct mw_watch *w, struct mw_os *out, struct cgroup_memory *m)
 {
     cgroup_read_memory(&w->group, m);
     out->charged = if_alone(m->charged, m->is_alone);
-    out->charged_peak = own_peak(w, if_alone(m->peak, m->is_alone));
+    out->charged_peak = own_peak(&w->charged, if_alone(m->peak, m->is_alone));
     out->charged_kernel = if_alone(m->kernel, m->is_alone);
     out->charged_file = if_alone(m->file, m->is_alone);
     out->limit = m->limit;
@@ -190,10 +198,17 @@ static bool wait_for_next(struct mw_watch *w, uint64_t *until_ns)
     return !w->closing;
 }
 
-static void note_peak(struct mw_watch *w, const struct mw_os *os)
+static void note(struct peak *p, struct mw_os_value v)
 {
-    if (os->charged.why_not == NULL && os->charged.value > w->peak_seen)
-        w->peak_seen = os->charged.value;
+    if (v.why_not == NULL && v.value > p->seen)
+        p->seen = v.value;
+}
+
+static void note_peaks(struct mw_watch *w, const struct mw_os *os)
+{
+    note(&w->charged, os->charged);
+    note(&w->answer_charged, os->charged);
+    note(&w->answer_resident, os->rss);
 }
 
 static void *watch(void *arg)
@@ -209,7 +224,7 @@ static void *watch(void *arg)
         watch_read(w, &os);
         pthread_mutex_lock(&w->lock);
         w->os = os;
-        note_peak(w, &os);
+        note_peaks(w, &os);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -258,9 +273,9 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
     w->majflt_start = w->os.majflt.value;
     w->refaults_start = w->os.refaults.value;
     if (w->os.charged_peak.why_not == NULL)
-        w->peak_start = w->os.charged_peak.value;
+        w->charged.start = w->os.charged_peak.value;
     watch_read(w, &w->os);
-    note_peak(w, &w->os);
+    note_peaks(w, &w->os);
     errno = thread_start(&w->thread, STACK_BYTES, watch, w);
     if (errno != 0) {
         err_sys(e, "cannot start the thread that watches the system");
@@ -345,11 +360,44 @@ void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample)
 
         read_group(w, &sample->os, &m);
         sample->os.refaults = refaults;
-        note_peak(w, &sample->os);
     }
+    note_peaks(w, &sample->os);
     pthread_mutex_unlock(&w->lock);
     sample->os.model_charged = model_charged(w, &sample->os);
     add_foreign_cache(&sample->os);
     complete_rows(w, sample);
     verdict_fill(sample);
+}
+
+void mw_watch_begin_answer(struct mw_watch *w)
+{
+    struct cgroup_memory m;
+    struct mw_os os;
+
+    pthread_mutex_lock(&w->lock);
+    read_process(w, &os);
+    cgroup_read_memory(&w->group, &m);
+    os.charged = if_alone(m.charged, m.is_alone);
+    w->answer_charged = (struct peak){ .start = m.peak.value };
+    w->answer_resident = (struct peak){ .start = os.rss_peak.value };
+    note_peaks(w, &os);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void mw_watch_end_answer(struct mw_watch *w, uint64_t *peak_charged, uint64_t *peak_resident)
+{
+    struct mw_os_value charged, resident;
+    struct cgroup_memory m;
+    struct mw_os os;
+
+    pthread_mutex_lock(&w->lock);
+    read_process(w, &os);
+    cgroup_read_memory(&w->group, &m);
+    os.charged = if_alone(m.charged, m.is_alone);
+    note_peaks(w, &os);
+    charged = own_peak(&w->answer_charged, if_alone(m.peak, m.is_alone));
+    resident = own_peak(&w->answer_resident, os.rss_peak);
+    pthread_mutex_unlock(&w->lock);
+    *peak_charged = charged.why_not == NULL ? charged.value : 0;
+    *peak_resident = charged.why_not != NULL && resident.why_not == NULL ? resident.value : 0;
 }

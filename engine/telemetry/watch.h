@@ -31,6 +31,11 @@ void mw_watch_free(struct mw_watch *w);
 /* Fill os with the last figures, and the verdict.  Any thread may call it. */
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 
+/* Measure the largest memory of an answer. */
+void mw_watch_begin_answer(struct mw_watch *w);
+/* 0: unknown.  The peak of resident memory only replaces that of the charge. */
+void mw_watch_end_answer(struct mw_watch *w, uint64_t *peak_charged, uint64_t *peak_resident);
+
 /* Read all figures once, as the thread does; for tests and benchmarks. */
 void watch_read(struct mw_watch *w, struct mw_os *out);
 

@@ -118,6 +118,39 @@ static void the_peak_of_earlier_processes_is_not_ours(void **state)
     mw_watch_free(w);
 }
 
+static void put_peaks(const char *charged, const char *peak, const char *status)
+{
+    tree_put("/sys/fs/cgroup/a/memory.current", charged);
+    tree_put("/sys/fs/cgroup/a/memory.peak", peak);
+    tree_put("/proc/self/status", status);
+}
+
+/* A small answer after a large one: the kernel's peaks are those of the large one. */
+static void the_peak_of_an_answer_is_its_own(void **state)
+{
+    struct err e = ERR_INIT;
+    uint64_t charged, resident;
+    struct mw_watch *w;
+
+    (void)state;
+    put_system("12\n");
+    put_peaks("9000000\n", "9000000\n", "VmHWM: 9000 kB\nVmRSS: 9000 kB\n");
+    assert_int_equal(watch_start(&w, tree_root, NULL, 0, &e), 0);
+    put_peaks("2000000\n", "9000000\n", "VmHWM: 9000 kB\nVmRSS: 2000 kB\n");
+    mw_watch_begin_answer(w);
+    put_peaks("3000000\n", "9000000\n", "VmHWM: 9000 kB\nVmRSS: 3000 kB\n");
+    mw_watch_end_answer(w, &charged, &resident);
+    assert_int_equal(charged, 3000000);
+    tree_put("/sys/fs/cgroup/a/cgroup.procs", "12\n13\n"); /* our charge is not known */
+    mw_watch_end_answer(w, &charged, &resident);
+    assert_int_equal(charged, 0);
+    assert_int_equal(resident, 3000 * KIB);
+    put_peaks("3000000\n", "9500000\n", "VmHWM: 9500 kB\nVmRSS: 3000 kB\n");
+    mw_watch_end_answer(w, &charged, &resident);
+    assert_int_equal(resident, 9500 * KIB);
+    mw_watch_free(w);
+}
+
 /* A process before us left 3 MB of page cache, and we map none of it. */
 static void page_cache_of_other_processes_is_not_the_program(void **state)
 {
@@ -182,6 +215,7 @@ int main(void)
         in_a_tree(a_shared_group_does_not_report_our_charge),
         in_a_tree(rows_that_only_the_kernel_knows_are_filled_in),
         in_a_tree(the_peak_of_earlier_processes_is_not_ours),
+        in_a_tree(the_peak_of_an_answer_is_its_own),
         in_a_tree(page_cache_of_other_processes_is_not_the_program),
         in_a_tree(the_parts_of_the_meter_are_read_on_request),
         in_a_tree(this_system_can_be_watched),

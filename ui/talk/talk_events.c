@@ -119,27 +119,6 @@ static void on_text(struct talk *t, const struct mw_event *ev)
     t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
 }
 
-/* Complete the receipt with the kernel's figures, which the engine does not read.  Returns
- * the tokens in the context. */
-static uint64_t complete_receipt(struct talk *t)
-{
-    struct mw_sample *s = malloc(sizeof *s);
-    uint64_t context;
-
-    if (s == NULL)
-        return 0;
-    talk_sample(t, s);
-    if (t->last.peak_charged == 0 && s->os.t_ns != 0) {
-        if (s->os.charged_peak.why_not == NULL)
-            t->last.peak_charged = s->os.charged_peak.value;
-        else if (s->os.rss_peak.why_not == NULL)
-            t->last.peak_resident = s->os.rss_peak.value;
-    }
-    context = s->kv.tokens;
-    free(s);
-    return context;
-}
-
 /* An answer that was stopped before its first token leaves no trace. */
 static void on_cancelled(struct talk *t)
 {
@@ -153,14 +132,13 @@ static void on_done(struct talk *t, const struct mw_event *ev)
 {
     enum mw_done done = ev->receipt.done;
     uint32_t id = STORE_NO_ITEM;
-    uint64_t context;
 
     t->state = TALK_READY;
     t->last = ev->receipt;
     t->has_last = true;
-    context = complete_receipt(t);
+    mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
     if (t->answer.has_text) {
-        id = saving_done(&t->saving, &t->last, context);
+        id = saving_done(&t->saving, &t->last, talk_tokens(t));
         if (!t->answer.resumes)
             ledger_add(&t->ledger, false);
     }

@@ -83,6 +83,7 @@ void messages_begin_answer(struct talk *t, bool resumes)
 {
     t->state = TALK_ANSWERING;
     t->answer = (struct answer){ .resumes = resumes };
+    mw_watch_begin_answer(t->engine.watch);
     changed(t);
 }
 
