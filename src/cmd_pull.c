@@ -6,11 +6,8 @@
  */
 #include "config.h"
 
-#include <sys/signalfd.h>
-
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +20,7 @@
 #include "src/progress.h"
 #include "src/pull_print.h"
 #include "src/settings.h"
+#include "src/signals.h"
 
 #define LINE_EVERY_S 10 /* without a terminal, progress is a line so often */
 
@@ -287,35 +285,17 @@ static int pull(struct pull *p, struct err *e)
     return 0;
 }
 
-/* Block the signals, and return a descriptor that is readable once one came. */
-static int block_signals(sigset_t *before)
-{
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, before);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        pthread_sigmask(SIG_SETMASK, before, NULL);
-    return fd;
-}
-
 /* The exit code after an error; that of a signal if one came. */
 static int exit_code(const struct pull *p, const struct err *e)
 {
-    struct signalfd_siginfo info;
+    int signo;
 
     if (e->code != ERR_CANCELLED)
         return e->code == ERR_ARGUMENT ? report_usage(&cmd_pull, e) : report_error(e);
     if (p->is_started && !p->o->quiet)
         fputs("memwall: stopped; the same command goes on from here\n", stderr);
-    if (p->hub.stop_fd >= 0 && read(p->hub.stop_fd, &info, sizeof info) == sizeof info)
-        return 128 + (int)info.ssi_signo;
-    return EXIT_STOPPED;
+    signo = signals_take(p->hub.stop_fd);
+    return signo != 0 ? 128 + signo : EXIT_STOPPED;
 }
 
 static int run_pull(const struct options *o)
@@ -331,7 +311,7 @@ static int run_pull(const struct options *o)
     }
     if (hub_settings(&p.hub, &e) != 0)
         return report_error(&e);
-    p.hub.stop_fd = block_signals(&before);
+    p.hub.stop_fd = signals_block(&before);
     progress_open(&p.progress, o->quiet);
     if (pull(&p, &e) != 0)
         code = exit_code(&p, &e);

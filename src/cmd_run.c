@@ -6,8 +6,6 @@
  */
 #include "config.h"
 
-#include <sys/signalfd.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -25,6 +23,7 @@
 #include "src/progress.h"
 #include "src/prompt.h"
 #include "src/settings.h"
+#include "src/signals.h"
 #include "src/summary.h"
 
 #define STOP_MS 500 /* time to stop after a signal */
@@ -38,7 +37,7 @@ struct run {
     struct mw_recorder *recorder;
     struct answer_out out;
     struct progress progress;
-    int signals; /* signalfd */
+    int signals; /* of signals_block() */
     bool is_started, is_answering, is_thinking;
     int stopped_by; /* the first signal; 0: none */
     bool is_stuck;  /* the engine did not stop: leave chat and model open */
@@ -149,16 +148,16 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
 /* The first signal stops the answer and keeps its text; the second one exits at once. */
 static bool take_signal(struct run *r)
 {
-    struct signalfd_siginfo info;
+    int signo = signals_take(r->signals);
 
-    if (read(r->signals, &info, sizeof info) != sizeof info)
+    if (signo == 0)
         return false;
     if (r->stopped_by != 0) {
         progress_clear(&r->progress);
         fflush(stdout);
-        _exit(128 + (int)info.ssi_signo);
+        _exit(128 + signo);
     }
-    r->stopped_by = (int)info.ssi_signo;
+    r->stopped_by = signo;
     mw_chat_cancel(r->chat);
     return !r->is_started; /* there is no answer to stop */
 }
@@ -187,24 +186,6 @@ static int talk(struct run *r)
     }
 }
 
-/* Block the signals and return a descriptor that delivers them; later threads inherit the mask.
- * Without a descriptor (-1) signals are not blocked and end the program at once. */
-static int block_signals(sigset_t *before)
-{
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, before);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        pthread_sigmask(SIG_SETMASK, before, NULL);
-    return fd;
-}
-
 /* Close the chat.  After a signal, do not wait longer than STOP_MS for a disk that hangs. */
 static void close_chat(struct run *r)
 {
@@ -228,7 +209,7 @@ static int run_chat(struct run *r, const char *text, size_t len)
     sigset_t before;
     int code = EXIT_FAILED;
 
-    r->signals = block_signals(&before);
+    r->signals = signals_block(&before);
     progress_open(&r->progress, o->quiet || o->json);
     answer_out_open(&r->out, o->json, o->chat.raw);
     /* Start watching before the engine: memory in use now belongs to the program. */

@@ -15,7 +15,7 @@ memwall_SOURCES = \
 	src/id_list.h src/id_list.c src/eval_watch.h src/eval_watch.c \
 	src/eval_text.h src/eval_text.c \
 	src/once.h src/once.c \
-	src/hub.h src/hub.c src/pull_print.h src/pull_print.c
+	src/signals.h src/signals.c src/hub.h src/hub.c src/pull_print.h src/pull_print.c
 
 # Each subcommand is a source and a man page.
 memwall_SOURCES += \

@@ -10,5 +10,4 @@ libengine_a_SOURCES += \
 	engine/base/json_write.c engine/base/json_write.h \
 	engine/base/thread.c engine/base/thread.h \
 	engine/base/keyed_hash.c engine/base/keyed_hash.h \
-	engine/base/sha1.c engine/base/sha1.h \
-	engine/base/sha256.c engine/base/sha256.h
+	engine/base/digest.c engine/base/digest.h

@@ -74,6 +74,13 @@ bool find_identify_file(const char *path, struct find_id *id);
 /* The same for a path that may be any of them, as users open models. */
 bool find_identify_any(const char *path, struct find_id *id);
 
+/* Does a name end in `tail`, upper and lower case being the same? */
+bool find_ends_in(const char *name, const char *tail);
+
+/* Is it the name of a GGUF file with a language model, or of the first file of a set?
+ * Projectors of images and matrices of importance are GGUF files, too. */
+bool find_is_model_file(const char *name);
+
 /*
  * Add the models in a folder and `depth` levels below it.  Those of a repository get the name
  * that find_name_repo() gives them later, others the name of their file.

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/digest.h"
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
-#include "engine/base/sha256.h"
 
 #define MAX_RECORDS 4096
 
@@ -70,28 +70,28 @@ static char *read_all(const char *file, size_t most, size_t *n)
 static bool is_whole(const char *bytes, size_t n)
 {
     struct header expected, h;
-    char digest[SHA256_HEX];
+    char digest[DIGEST_HEX];
 
     if (n < sizeof h)
         return false;
     memcpy(&h, bytes, sizeof h);
-    if (h.n > MAX_RECORDS || n != sizeof h + h.n * sizeof(struct record) + SHA256_HEX)
+    if (h.n > MAX_RECORDS || n != sizeof h + h.n * sizeof(struct record) + DIGEST_HEX)
         return false;
     make_header(&expected, h.n);
     if (memcmp(&h, &expected, sizeof h) != 0)
         return false;
-    sha256_hex(bytes, n - SHA256_HEX, digest);
-    return memcmp(digest, bytes + n - SHA256_HEX, SHA256_HEX) == 0;
+    digest_sha256(bytes, n - DIGEST_HEX, digest);
+    return memcmp(digest, bytes + n - DIGEST_HEX, DIGEST_HEX) == 0;
 }
 
 void record_list_read(struct record_list *list, const char *file)
 {
-    size_t most = sizeof(struct header) + MAX_RECORDS * sizeof(struct record) + SHA256_HEX, n;
+    size_t most = sizeof(struct header) + MAX_RECORDS * sizeof(struct record) + DIGEST_HEX, n;
     char *bytes = read_all(file, most, &n);
 
     *list = (struct record_list){ .n = 0 };
     if (bytes != NULL && is_whole(bytes, n)) {
-        list->n = (n - sizeof(struct header) - SHA256_HEX) / sizeof(struct record);
+        list->n = (n - sizeof(struct header) - DIGEST_HEX) / sizeof(struct record);
         list->n_room = list->n;
         list->records = malloc(list->n_room * sizeof(struct record));
         if (list->records == NULL)
@@ -147,16 +147,16 @@ void record_list_write(const struct record_list *list, const char *file)
 
     if (list->n_new == 0)
         return;
-    bytes = malloc(n_bytes + SHA256_HEX);
+    bytes = malloc(n_bytes + DIGEST_HEX);
     if (bytes == NULL)
         return;
     make_header(&h, n);
     memcpy(bytes, &h, sizeof h);
     memcpy(bytes + sizeof h, list->records + (list->n - n), n * sizeof(struct record));
-    sha256_hex(bytes, n_bytes, bytes + n_bytes);
+    digest_sha256(bytes, n_bytes, bytes + n_bytes);
     (void)folder_make_parent(file);
     if (new_file_begin(&to, file, true, &ignored) == 0) {
-        fwrite(bytes, 1, n_bytes + SHA256_HEX, to.f);
+        fwrite(bytes, 1, n_bytes + DIGEST_HEX, to.f);
         (void)new_file_end(&to, &ignored);
     }
     free(bytes);

@@ -17,7 +17,7 @@
 #define SINGLE_FILE "model.safetensors"
 #define INDEX_FILE  "model.safetensors.index.json"
 
-static bool ends_in(const char *s, const char *tail)
+bool find_ends_in(const char *s, const char *tail)
 {
     size_t n = strlen(s), m = strlen(tail);
 
@@ -75,7 +75,7 @@ static bool identify_snapshot(const char *folder, struct find_id *id)
             continue;
         if (strcmp(entry->d_name, SINGLE_FILE) == 0 || strcmp(entry->d_name, INDEX_FILE) == 0)
             has_weights = true;
-        if (ends_in(entry->d_name, ".safetensors"))
+        if (find_ends_in(entry->d_name, ".safetensors"))
             add_file(id, path);
     }
     if (dir != NULL)
@@ -97,7 +97,7 @@ bool find_identify(const char *path, struct find_id *id)
     *id = (struct find_id){ .dev = 0 };
     if (strlen(path) >= PATH_MAX - 64)
         return false;
-    if (!ends_in(path, ".gguf"))
+    if (!find_ends_in(path, ".gguf"))
         return identify_snapshot(path, id);
     if (!add_file(id, path))
         return false;
@@ -144,14 +144,12 @@ static bool contains(const char *name, const char *part)
     return strcasestr(name, part) != NULL;
 }
 
-/* Projectors of images and matrices of importance are GGUF files, but not language models.
- */
-static bool is_model_file(const char *name)
+bool find_is_model_file(const char *name)
 {
     struct split_name split;
 
-    return ends_in(name, ".gguf") && !contains(name, "mmproj") && !contains(name, "imatrix") &&
-           (!split_name_parse(name, &split) || split.number == 1);
+    return find_ends_in(name, ".gguf") && !contains(name, "mmproj") &&
+           !contains(name, "imatrix") && (!split_name_parse(name, &split) || split.number == 1);
 }
 
 /* path is below the first folder as rel. */
@@ -168,10 +166,10 @@ static int add_model(struct walk *w, const char *path, const char *rel, struct e
         whole = realpath(path, NULL);
         rel = whole != NULL ? strrchr(whole, '/') + 1 : "";
     }
-    base = ends_in(rel, ".gguf") && w->repo == NULL && strchr(rel, '/') != NULL
+    base = find_ends_in(rel, ".gguf") && w->repo == NULL && strchr(rel, '/') != NULL
                ? strrchr(rel, '/') + 1
                : rel;
-    if (ends_in(rel, ".gguf")) {
+    if (find_ends_in(rel, ".gguf")) {
         size_t n = find_stem(base, label);
 
         snprintf(name, sizeof name, "%.*s%s%s", (int)n, base, label[0] != '\0' ? ":" : "",
@@ -214,7 +212,7 @@ static int walk_folder(struct walk *w, const char *path, const char *rel, unsign
             snprintf(below_rel, sizeof below_rel, "%s%s%s", rel, rel[0] != '\0' ? "/" : "",
                      entry->d_name) > CACHE_MAX_FILE)
             continue;
-        if (is_model_file(entry->d_name))
+        if (find_is_model_file(entry->d_name))
             rc = add_model(w, below, below_rel, e);
         else if (depth > 0 && may_be_folder(entry))
             rc = walk_folder(w, below, below_rel, depth - 1, e);

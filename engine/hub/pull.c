@@ -170,18 +170,11 @@ static const char *base_of(const char *name)
     return slash != NULL ? slash + 1 : name;
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 /* Vocabularies are large, and no plan needs them. */
 static bool is_for_plan(const char *name)
 {
-    return ends_in(name, ".gguf") || ends_in(name, ".safetensors") ||
-           ends_in(name, ".index.json") || strcmp(name, "config.json") == 0;
+    return find_ends_in(name, ".gguf") || find_ends_in(name, ".safetensors") ||
+           find_ends_in(name, ".index.json") || strcmp(name, "config.json") == 0;
 }
 
 static int fetch_headers(struct mw_pull *p, uint32_t choice, const char *folder, struct err *e)
@@ -201,7 +194,7 @@ static int fetch_headers(struct mw_pull *p, uint32_t choice, const char *folder,
             return err_set(e, ERR_ARGUMENT, "\"%.100s\" is too long", f->name);
         if (!c->is_snapshot)
             rc = pull_header_gguf(&r, path, known_header(p, choice), e);
-        else if (ends_in(f->name, ".safetensors"))
+        else if (find_ends_in(f->name, ".safetensors"))
             rc = pull_header_safetensors(&r, path, e);
         else
             rc = pull_header_all(&r, path, e);

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/sha1.h"
-#include "engine/base/sha256.h"
+#include "engine/base/digest.h"
 #include "engine/base/units.h"
 
 #define N_SLOT     (PULL_WINDOW / PULL_RANGE)
@@ -50,8 +49,7 @@ struct fetch {
     char url[HTTP_URL_MAX];   /* where redirects led to; "": not known yet */
     bool is_known, is_whole;  /* a reply came; the server sends no ranges */
     struct http_reply *reply; /* that ended it */
-    struct sha256 sha256;
-    struct sha1 sha1;
+    struct digest digest;
     struct pull_progress progress;
 };
 
@@ -62,27 +60,16 @@ static void hash_start(struct fetch *f)
     char header[32];
     int n = snprintf(header, sizeof header, "blob %" PRIu64, f->size);
 
-    sha256_start(&f->sha256);
-    sha1_start(&f->sha1);
-    sha1_add(&f->sha1, header, (size_t)n + 1);
-}
-
-static void hash_add(struct fetch *f, const void *data, size_t n)
-{
-    if (f->b->file->is_large)
-        sha256_add(&f->sha256, data, n);
-    else
-        sha1_add(&f->sha1, data, n);
+    digest_start(&f->digest, f->b->file->is_large ? DIGEST_SHA256 : DIGEST_SHA1);
+    if (!f->b->file->is_large)
+        digest_add(&f->digest, header, (size_t)n + 1);
 }
 
 static bool hash_is_right(struct fetch *f)
 {
-    char hex[SHA256_HEX];
+    char hex[DIGEST_HEX];
 
-    if (f->b->file->is_large)
-        sha256_end(&f->sha256, hex);
-    else
-        sha1_end(&f->sha1, hex);
+    digest_end(&f->digest, hex);
     return strcmp(hex, f->b->file->etag) == 0;
 }
 
@@ -113,7 +100,7 @@ static int check_base(struct fetch *f, struct err *e)
                 errno = EIO;
             return failed_file(f, "read", e);
         }
-        hash_add(f, f->window, (size_t)got);
+        digest_add(&f->digest, f->window, (size_t)got);
         at += (uint64_t)got;
         posix_fadvise(f->fd, 0, (off_t)align_down(at, PAGE), POSIX_FADV_DONTNEED);
         report(f, true, at);
@@ -144,7 +131,7 @@ static void settle(struct fetch *f)
 
 static int write_bytes(struct fetch *f, const unsigned char *data, size_t n, struct err *e)
 {
-    hash_add(f, data, n);
+    digest_add(&f->digest, data, n);
     while (n > 0) {
         ssize_t put = pwrite(f->fd, data, n, (off_t)f->written);
 

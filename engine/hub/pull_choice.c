@@ -26,13 +26,6 @@ static const char *const snapshot_files[] = { "config.json",
                                               "chat_template.json",
                                               INDEX_FILE };
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-
-    return n > m && strcasecmp(name + n - m, end) == 0;
-}
-
 static int by_name(const void *key, const void *file)
 {
     return strcasecmp(key, ((const struct pull_file *)file)->name);
@@ -74,16 +67,6 @@ static void add_file(struct pull_choice *c, const struct pull_list *l, uint32_t 
 
 /* ---- GGUF ---- */
 
-/* Is the name one of a file that memwall runs?  Projectors and tables of importance are GGUF
- * files, too. */
-static bool is_model(const char *name)
-{
-    const char *base = strrchr(name, '/') != NULL ? strrchr(name, '/') + 1 : name;
-
-    return ends_in(name, ".gguf") && strcasestr(base, "mmproj") == NULL &&
-           strcasestr(base, "imatrix") == NULL;
-}
-
 static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t file,
                     struct err *e)
 {
@@ -94,8 +77,6 @@ static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t 
     char part[CACHE_MAX_FILE + 1];
     struct pull_choice *new;
 
-    if (is_split && split.number != 1)
-        return 0;
     if (n_part == 0 || n_part > l->n) {
         c->n_broken++;
         return 0;
@@ -170,9 +151,13 @@ static int by_size(const void *a, const void *b)
 
 int pull_choices_make(struct pull_choices *out, const struct pull_list *l, struct err *e)
 {
-    for (uint32_t i = 0; i < l->n; i++)
-        if (is_model(l->files[i].name) && add_gguf(out, l, i, e) != 0)
+    for (uint32_t i = 0; i < l->n; i++) {
+        const char *slash = strrchr(l->files[i].name, '/');
+
+        if (find_is_model_file(slash != NULL ? slash + 1 : l->files[i].name) &&
+            add_gguf(out, l, i, e) != 0)
             return -1;
+    }
     if (add_snapshot(out, l, e) != 0)
         return -1;
     if (out->n > 0)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/sha256.h"
+#include "engine/base/digest.h"
 #include "engine/text/chat_internal.h"
 
 struct chat_choice {
@@ -32,9 +32,9 @@ static const struct known {
 
 static const char *by_fingerprint(const char *text, size_t len)
 {
-    char hex[SHA256_HEX];
+    char hex[DIGEST_HEX];
 
-    sha256_hex(text, len, hex);
+    digest_sha256(text, len, hex);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i].sha256, hex) == 0)
             return known[i].format;

@@ -6,7 +6,9 @@ import hashlib
 import json
 import mmap
 import os
+import pty
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -290,6 +292,31 @@ class Servers(OneFile):
         self.stopped(self.on)
         self.stopped(lambda fault: self.hub.on(FILE + HEADER_OF, fault))
         self.stopped(lambda fault: setattr(self.hub, "list", fault))
+
+    def test_progress_shows_rate_and_time_left(self):
+        shown_rate = threading.Event()
+
+        def fault(_, __, first, ___):
+            if first == 2 * RANGE:
+                shown_rate.wait()
+            return False
+        self.on(fault)
+        main, side = pty.openpty()
+        p = self.start("org/name", "--yes", stderr=side)
+        os.close(side)
+        shown = b""
+        try:
+            while block := os.read(main, 65536):
+                shown += block
+                if re.search(rb"fetching +[1-9]\d* % of 24.0 MiB, \S+ \S+/s, about \S+ left",
+                             shown):
+                    shown_rate.set()
+        except OSError:  # EIO: the other side is closed
+            pass
+        shown_rate.set()
+        p.communicate(timeout=TIMEOUT_S)
+        os.close(main)
+        self.assertEqual(0, p.returncode, shown)
 
     def test_bytes_that_trickle_are_taken(self):
         def fault(r, data, first, to):

@@ -17,11 +17,10 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
+#include "engine/base/digest.h"
 #include "engine/base/err.h"
 #include "engine/base/json_write.h"
 #include "engine/base/keyed_hash.h"
-#include "engine/base/sha1.h"
-#include "engine/base/sha256.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
 #include "engine/base/utf8.h"
@@ -452,25 +451,24 @@ static void hashes_are_those_of_the_standard(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t n = strlen(rows[i].text), len = n * rows[i].times;
-        char *text = malloc(len + 1), hex[SHA256_HEX];
-        struct sha256 sha256;
-        struct sha1 sha1;
+        char *text = malloc(len + 1), hex[DIGEST_HEX];
+        struct digest sha256, sha1;
 
         for (size_t k = 0; k < rows[i].times; k++)
             memcpy(text + k * n, rows[i].text, n);
-        sha256_hex(text, len, hex);
+        digest_sha256(text, len, hex);
         assert_string_equal(hex, rows[i].sha256);
         /* The same in pieces of 1, 2, 3 ... bytes. */
-        sha256_start(&sha256);
-        sha1_start(&sha1);
+        digest_start(&sha256, DIGEST_SHA256);
+        digest_start(&sha1, DIGEST_SHA1);
         for (size_t at = 0, piece = 1; at < len; at += piece, piece++) {
             piece = piece < len - at ? piece : len - at;
-            sha256_add(&sha256, text + at, piece);
-            sha1_add(&sha1, text + at, piece);
+            digest_add(&sha256, text + at, piece);
+            digest_add(&sha1, text + at, piece);
         }
-        sha256_end(&sha256, hex);
+        digest_end(&sha256, hex);
         assert_string_equal(hex, rows[i].sha256);
-        sha1_end(&sha1, hex);
+        digest_end(&sha1, hex);
         assert_string_equal(hex, rows[i].sha1);
         free(text);
     }

@@ -1,10 +1,17 @@
 #include "config.h"
 
-#include "engine/base/sha256.h"
+#include "engine/base/digest.h"
 
 #include <string.h>
 
-#define BLOCK SHA256_BLOCK
+#define BLOCK DIGEST_BLOCK
+
+static uint32_t rotate(uint32_t x, unsigned n)
+{
+    return x >> n | x << (32 - n);
+}
+
+/* ---- SHA-256 ---- */
 
 static const uint32_t k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
@@ -18,11 +25,6 @@ static const uint32_t k[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
     0xc67178f2,
 };
-
-static uint32_t rotate(uint32_t x, unsigned n)
-{
-    return x >> n | x << (32 - n);
-}
 
 static uint32_t choose(uint32_t x, uint32_t y, uint32_t z)
 {
@@ -45,7 +47,7 @@ static uint32_t majority(uint32_t x, uint32_t y, uint32_t z)
     } while (0)
 
 /* 2.5 to 3.6 times as fast as moving the words with memmove() in each round. */
-static void add_block(uint32_t h[8], const unsigned char *p)
+static void add_sha256(uint32_t h[8], const unsigned char *p)
 {
     uint32_t s0 = h[0], s1 = h[1], s2 = h[2], s3 = h[3], s4 = h[4], s5 = h[5], s6 = h[6],
              s7 = h[7];
@@ -79,57 +81,111 @@ static void add_block(uint32_t h[8], const unsigned char *p)
     h[7] += s7;
 }
 
-void sha256_start(struct sha256 *s)
-{
-    static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+/* ---- SHA-1 ---- */
 
-    memcpy(s->h, first, sizeof first);
-    s->n = 0;
+static uint32_t rotate_left(uint32_t x, unsigned n)
+{
+    return rotate(x, 32 - n);
 }
 
-void sha256_add(struct sha256 *s, const void *data, size_t len)
+static void add_sha1(uint32_t h[8], const unsigned char *p)
+{
+    uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
+    uint32_t w[80];
+
+    for (size_t i = 0; i < 16; i++, p += 4)
+        w[i] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+    for (size_t i = 16; i < 80; i++)
+        w[i] = rotate_left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    for (size_t i = 0; i < 80; i++) {
+        uint32_t f = i < 20   ? (b & c) | (~b & d)
+                     : i < 40 ? b ^ c ^ d
+                     : i < 60 ? (b & c) | (b & d) | (c & d)
+                              : b ^ c ^ d;
+        uint32_t add = i < 20   ? 0x5a827999
+                       : i < 40 ? 0x6ed9eba1
+                       : i < 60 ? 0x8f1bbcdc
+                                : 0xca62c1d6;
+        uint32_t sum = rotate_left(a, 5) + f + e + add + w[i];
+
+        e = d;
+        d = c;
+        c = rotate_left(b, 30);
+        b = a;
+        a = sum;
+    }
+    h[0] += a;
+    h[1] += b;
+    h[2] += c;
+    h[3] += d;
+    h[4] += e;
+}
+
+/* ---- both ---- */
+
+static const struct {
+    void (*add)(uint32_t h[8], const unsigned char *block);
+    unsigned n_digit;
+    uint32_t first[8];
+} kinds[] = {
+    [DIGEST_SHA1] = { add_sha1,
+                      40,
+                      { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 } },
+    [DIGEST_SHA256] = { add_sha256,
+                        64,
+                        { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                          0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } },
+};
+
+void digest_start(struct digest *d, enum digest_kind kind)
+{
+    d->kind = kind;
+    memcpy(d->h, kinds[kind].first, sizeof d->h);
+    d->n = 0;
+}
+
+void digest_add(struct digest *d, const void *data, size_t len)
 {
     const unsigned char *p = data;
-    size_t held = s->n % BLOCK;
+    size_t held = d->n % BLOCK;
 
-    s->n += len;
+    d->n += len;
     if (held > 0) {
         size_t n = len < BLOCK - held ? len : BLOCK - held;
 
-        memcpy(s->held + held, p, n);
+        memcpy(d->held + held, p, n);
         if (held + n < BLOCK)
             return;
-        add_block(s->h, s->held);
+        kinds[d->kind].add(d->h, d->held);
         p += n;
         len -= n;
     }
     for (; len >= BLOCK; p += BLOCK, len -= BLOCK)
-        add_block(s->h, p);
+        kinds[d->kind].add(d->h, p);
     if (len > 0)
-        memcpy(s->held, p, len);
+        memcpy(d->held, p, len);
 }
 
-void sha256_end(struct sha256 *s, char out[SHA256_HEX])
+void digest_end(struct digest *d, char out[DIGEST_HEX])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char last[BLOCK + 8] = { 0x80 };
-    uint64_t bits = s->n * 8;
-    size_t held = s->n % BLOCK, n = (held < BLOCK - 8 ? BLOCK : 2 * BLOCK) - held;
+    uint64_t bits = d->n * 8;
+    size_t held = d->n % BLOCK, n = (held < BLOCK - 8 ? BLOCK : 2 * BLOCK) - held, i;
 
-    for (size_t i = 0; i < 8; i++)
+    for (i = 0; i < 8; i++)
         last[n - 1 - i] = (unsigned char)(bits >> (8 * i));
-    sha256_add(s, last, n);
-    for (size_t i = 0; i < 64; i++)
-        out[i] = digits[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
-    out[64] = '\0';
+    digest_add(d, last, n);
+    for (i = 0; i < kinds[d->kind].n_digit; i++)
+        out[i] = digits[d->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
+    out[i] = '\0';
 }
 
-void sha256_hex(const void *data, size_t len, char out[SHA256_HEX])
+void digest_sha256(const void *data, size_t len, char out[DIGEST_HEX])
 {
-    struct sha256 s;
+    struct digest d;
 
-    sha256_start(&s);
-    sha256_add(&s, data, len);
-    sha256_end(&s, out);
+    digest_start(&d, DIGEST_SHA256);
+    digest_add(&d, data, len);
+    digest_end(&d, out);
 }
