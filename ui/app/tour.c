@@ -229,7 +229,7 @@ static double pinned_share(const struct mw_sample *s)
     return all > 0 ? (double)pinned / (double)all : 0;
 }
 
-/* Say what limited the speed: "disk-bound (waits take 92 % of the time)". */
+/* Say what limited the speed: "disk-bound, 92 % of the time is spent waiting". */
 static void limit_text(const struct mw_sample *s, const struct mw_rates *r, char *buf, size_t n)
 {
     double share = s->verdict.share * 100;
@@ -276,14 +276,19 @@ static void report(struct tour *t)
 static void finish(struct tour *t)
 {
     struct mw_chat_options o = *talk_options(t->talk);
+    struct err ignored = ERR_INIT;
+    struct plan plan = { .streamed_bytes = 1 };
 
     o.engine.memory_bytes = budget_for(t, &o.engine, 0);
     o.n_predict = t->n_predict;
-    talk_notice(t->talk,
-                "That was the tour. With /memory %.1fM, the weights and the KV cache fit. Ask "
-                "anything; /help lists commands and keys. After /quit, \"memwall list\" "
-                "shows the models on this machine, and \"memwall pull\" fetches one.",
-                (double)o.engine.memory_bytes / (double)MIB);
+    talk_try_plan(t->talk, &o.engine, &plan, &ignored);
+    talk_notice(
+        t->talk,
+        "That was the tour. The budget is set to %.1fM now%s. Ask anything; /help lists "
+        "commands and keys. After /quit, \"memwall list\" shows the models on this "
+        "machine, and \"memwall pull\" fetches one.",
+        (double)o.engine.memory_bytes / (double)MIB,
+        plan.streamed_bytes == 0 ? ", enough for the weights and the KV cache" : "");
     talk_change(t->talk, &o, THEN_NOTHING);
     t->phase = PHASE_OVER;
 }
