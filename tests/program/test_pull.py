@@ -282,6 +282,29 @@ class Headers(Case):
             self.assertLess(self.hub.sent(name), len(data))
         self.assertEqual([], os.listdir(self.temp))
 
+    def test_a_split_set_is_described_from_all_its_headers(self):
+        made = tiny_model.Model()
+        tensors = list(made.gguf_tensors().items())
+        files, cut = {}, [0, 0, 9, len(tensors)]  # the first file has no tensors
+        for i in range(3):
+            keys = {"split.no": i, "split.count": 3, "split.tensors.count": len(tensors)}
+            path = os.path.join(self.folder.name, "part.gguf")
+            tiny_model.write_gguf(path, {**(made.keys() if i == 0 else {}), **keys},
+                                  dict(tensors[cut[i]:cut[i + 1]]))
+            files[f"sub/m-F32-{i + 1:05}-of-00003.gguf"] = content(path)
+        self.hub.add("org/name", files)
+        model, = self.listed("org/name")["models"]
+        self.assertEqual(("F32", 3, True, "llama"),
+                         (model["label"], model["files"], model.get("supported"),
+                          model.get("arch")), model)
+        self.assertEqual(sum(map(len, files.values())), model["bytes"])
+        r = self.pull("org/name:f32")
+        self.assertEqual(0, r.returncode, r.stderr)
+        r = subprocess.run([MEMWALL, "plan", r.stdout.rstrip("\n"), "--json"],
+                           capture_output=True, text=True, env=self.environment(),
+                           timeout=TIMEOUT_S)
+        self.assertEqual(0, r.returncode, r.stderr)
+
     def test_another_model_in_the_repository_has_its_own_header(self):
         files = {"a-Q4_0.gguf": self.model(1), "b-Q8_0.gguf": self.model(2, n_token=90000)}
         self.hub.add("org/name", files)
