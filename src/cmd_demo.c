@@ -33,10 +33,14 @@ static uint64_t round_rate(double bytes_s)
  * one is slower. */
 static int choose(struct mw_model *m, const char *path, struct mw_options *o, struct err *e)
 {
+    struct mw_model_info info;
     struct plan plan;
     uint32_t ignored;
 
+    mw_model_info(m, &info);
     o->n_ctx = DEMO_CTX;
+    if (info.n_ctx_train > 1 && info.n_ctx_train < 2 * DEMO_CTX)
+        o->n_ctx = info.n_ctx_train / 2; /* the last step doubles it */
     o->chunk = DEMO_CHUNK;
     if (mw_plan_fit(m, o, &o->memory_bytes, &ignored, e) != 0)
         return -1;

@@ -2,15 +2,15 @@
  * tour.h - the tour of `memwall demo`: budget and context change while the model answers.
  *
  * The tour asks and changes options as a person would, through talk.h, and watches the state of
- * the conversation.  The chat was opened with TOUR_CTX, the smallest budget, and a disk so slow
- * that a token takes a third of a second.
+ * the conversation.  The chat was opened with a short context, the smallest budget, and a disk so
+ * slow that a token takes a third of a second.
  *
- *     step  budget                 context    the person sees
- *     1     the smallest           TOUR_CTX   nothing is pinned: the disk limits the speed
- *     2     for half the weights   TOUR_CTX   twice the speed
- *     3     for all the weights    TOUR_CTX   nothing is read: computing limits the speed
- *     4     as before              long       KV cache instead of weights: the disk again
- *     end   for everything         long       an ordinary chat
+ *     step  budget                 context  the person sees
+ *     1     the smallest           short    nothing is pinned: the disk limits the speed
+ *     2     for half the weights   short    twice the speed
+ *     3     for all the weights    short    only table rows are read: the disk hardly matters
+ *     4     as before              long     KV cache instead of weights: the disk again
+ *     end   for everything         long     an ordinary chat
  *
  *     LOAD ──ready──> ASK ──answered──> READ ──some seconds, or tour_next()──> ASK …, or OVER
  *
