@@ -17,5 +17,6 @@ tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
 
 # cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
-EXTRA_DIST += tests/bench/cage.py tests/bench/kv_error.py tests/bench/list_many.py \
-	tests/bench/screen.py
+# guide_quality.py F32.gguf: the guide with other weight types and KV types.
+EXTRA_DIST += tests/bench/cage.py tests/bench/guide_quality.py tests/bench/kv_error.py \
+	tests/bench/list_many.py tests/bench/screen.py

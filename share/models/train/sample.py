@@ -155,9 +155,11 @@ class Sampler:
         return word[:i] + row[max(0, min(at, len(row) - 1))] + word[i + 1:]
 
     def next_topic(self):
-        """Topics come in random order, each once in a round."""
+        """Topics come in random order.  In a round each comes once, or once per 8 phrasings:
+        there are many ways to ask for what the guide does not know."""
         if not self.order:
-            self.order = self.names[:]
+            self.order = [name for name in self.names
+                          for _ in range(max(1, len(self.corpus.topics[name].asks) // 8))]
             self.random.shuffle(self.order)
         return self.corpus.topics[self.order.pop()]
 

@@ -33,7 +33,10 @@ ROUND = 2048           # conversations
 BATCH_TOKENS = 4096    # with padding
 SHARDS = 2             # of a batch; more threads do not help
 QUESTION_WEIGHT = 0.1  # of the loss on a question's tokens, relative to an answer's
-TOPIC_WEIGHT = 1.0     # of the loss of the classifier of topics
+FIRST_WEIGHT = 9.0     # of the first token of an answer, relative to a late one
+TOPIC_WEIGHT = 0.5     # of the loss of the classifier where an answer begins
+TOPIC_AGAIN = 0.2      # of this loss at each of the next places of the answer
+TOPIC_TOKENS = 12      # at so many places
 PEAK_RATE = 3e-3
 WARM_UP = 0.02         # of all rounds
 DECAY = 0.1
@@ -58,8 +61,10 @@ class Trainer:
         self.tokenizer = tok.train(self._vocabulary_texts(), Shape.vocab)
         self.model = Guide(Shape(vocab=len(self.tokenizer.tokens)))
         self.topics = {name: i for i, name in enumerate(self.sampler.names)}
-        # A classifier on the place where the answer begins.  It teaches the stream to know the
-        # topic before the first word; it is not part of the exported model.
+        # A classifier on the first places of an answer.  It teaches the stream to know the
+        # topic before the first word, and again at each of the next ones: later layers read
+        # only keys and values of the first layers, so each place must find it by itself.  The
+        # classifier is not part of the exported model.
         self.classifier = nn.Parameter(torch.zeros(len(self.topics), Shape.hidden))
         self.parameters = [*self.model.parameters(), self.classifier]
         self.optimizer = ops.Adam(self.parameters, DECAY)
@@ -87,22 +92,28 @@ class Trainer:
         return r.randrange(*CUT_TOKENS) if r.random() < CUT else 10 ** 6
 
     def conversation(self):
-        """Ids, positions, weights of the loss, and topics of the places where answers begin."""
-        ids, weights, positions, places, at = [tok.BOS], [0.0], [0], {}, 1
+        """Ids, positions, weights of the loss, and for the first places of answers: the topic
+        and whether the answer begins there."""
+        ids, weights, positions, places, at, begin = [tok.BOS], [0.0], [0], {}, 1, 0
         r = self.sampler.random
         for role, text, topic, follows in self.sampler.conversation():
             turn = self.tokenizer.turn(role, text)
             if role == "user" and len(ids) > 64 and not follows and r.random() < GAP:
                 at += r.randrange(1000)
             n = 2 + len(self.tokenizer.encode(role)) if role != "model" else 3
-            weight = {"system": 0.0, "user": QUESTION_WEIGHT, "model": 1.0}[role]
+            weight = QUESTION_WEIGHT if role == "user" else 0.0
+            weights += [0.0] * n + [weight] * (len(turn) - n)
             if role == "model":
-                places[len(ids) + n - 1] = self.topics[topic]
+                begin = len(ids) + n
+                for i in range(len(turn) - n - 1):
+                    weights[begin + i] = 1 + (FIRST_WEIGHT - 1) * math.exp(-i / 5)
+                for i in range(min(TOPIC_TOKENS, len(turn) - n)):
+                    places[begin - 1 + i] = self.topics[topic], i == 0
             ids += turn
-            weights += [0.0] * n + [weight] * (len(turn) - n - 1) + [0.0]
             positions += range(at, at + len(turn))
             at += len(turn)
-        n = max(places) + 1 + self._last_answer_tokens()
+        n = begin + self._last_answer_tokens()
+        places = {i: t for i, t in places.items() if i < n}
         return ids[:n], positions[:n], weights[:n], places
 
     def batches(self):
@@ -129,15 +140,18 @@ class Trainer:
         w = weights[:, 1:][row, col] * scale[0]
         logits = multiply(x[row, col], self.model.token_embd)
         loss = ops.CrossEntropy.apply(logits, ids[row, col + 1], w, Shape.cap)
-        places = [(i, j, t) for i, r in enumerate(rows) for j, t in r[3].items()]
-        row, col, topics = (torch.tensor(p) for p in zip(*places))
+        places = [(i, j, *t) for i, r in enumerate(rows) for j, t in r[3].items()]
+        row, col, topics, begins = (torch.tensor(p) for p in zip(*places))
         guess = multiply(x[row, col], self.classifier).float()
-        topic_loss = F.cross_entropy(guess, topics, reduction="sum") * scale[1]
-        total = loss + TOPIC_WEIGHT * topic_loss
+        each = F.cross_entropy(guess, topics, reduction="none")
+        topic_loss = each[begins].sum() * scale[1]
+        again = each[~begins].sum() * scale[1]
+        total = loss + TOPIC_WEIGHT * (topic_loss + TOPIC_AGAIN * again)
         return loss.item(), topic_loss.item(), torch.autograd.grad(total, self.parameters)
 
     def train_batch(self, batch, done):
-        scale = (1 / sum(sum(r[2][1:]) for r in batch), 1 / sum(len(r[3]) for r in batch))
+        answers = sum(begins for r in batch for _, begins in r[3].values())
+        scale = (1 / sum(sum(r[2][1:]) for r in batch), 1 / answers)
         parts = [(batch[i::SHARDS], self.step * SHARDS + i, scale) for i in range(SHARDS)]
         results = list(self.pool.map(lambda a: self.gradients(*a), (p for p in parts if p[0])))
         gradients = [sum(gs[1:], gs[0]) for gs in zip(*(r[2] for r in results))]
