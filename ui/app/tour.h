@@ -2,8 +2,8 @@
  * tour.h - the tour of `memwall demo`: budget and context change while the model answers.
  *
  * The tour asks and changes options as a person would, through talk.h, and watches the state of
- * the conversation.  The chat was opened with a short context, the smallest budget, and a disk so
- * slow that a token takes a third of a second.
+ * the conversation.  The chat was opened with a short context, the smallest budget, and a disk
+ * so slow that a token takes a third of a second.
  *
  *     step  budget                 context  the person sees
  *     1     the smallest           short    nothing is pinned: the disk limits the speed
@@ -27,7 +27,8 @@
 
 struct tour;
 
-/* Start the tour of a chat that was opened; pauses: somebody reads along.  NULL without memory. */
+/* Start the tour of a chat that was opened; pauses: somebody reads along.  NULL without memory.
+ */
 struct tour *tour_new(struct talk *t, bool pauses);
 void tour_free(struct tour *t);
 
