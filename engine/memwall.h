@@ -654,8 +654,8 @@ struct mw_hub {
     const char *token;    /* sent to the endpoint only; or NULL */
     const char *cache;    /* the folder of the cache */
     const char *temp;     /* a folder for headers, which are deleted again */
-    int stop_fd; /* readable once the user wants to stop: calls fail with ERR_CANCELLED; or -1
-                  */
+    /* Readable once the user wants to stop: calls then fail with ERR_CANCELLED.  -1: never. */
+    int stop_fd;
 };
 
 struct mw_pull;

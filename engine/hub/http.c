@@ -13,7 +13,8 @@
 #include "engine/hub/libcurl.h"
 
 #define CONNECT_S      20
-#define ERROR_BODY_MAX 65536 /* bytes of a page that goes with an error */
+#define ERROR_BODY_MAX 65536               /* bytes of a page that goes with an error */
+#define HEADERS_MAX    ((size_t)256 << 10) /* of all replies to a request */
 #define TEXT_ATTEMPTS  4
 #define PAUSE_FIRST_MS 250
 #define PAUSE_MOST_MS  30000
@@ -184,6 +185,9 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
     char line[512], *colon;
     size_t len = size * n;
 
+    r->n_header += len;
+    if (r->n_header > HEADERS_MAX)
+        return 0;
     if (len >= 5 && strncasecmp(data, "HTTP/", 5) == 0) {
         clear_reply(&r->reply);
         return len;
@@ -223,8 +227,10 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
     size_t len = size * n, taken;
 
     read_info(r);
-    if (r->reply.status / 100 != 2)
-        return len <= ERROR_BODY_MAX ? len : 0;
+    if (r->reply.status / 100 != 2) {
+        r->n_ignored += len;
+        return r->n_ignored <= ERROR_BODY_MAX ? len : 0;
+    }
     taken = r->sink(r, data, len);
     if (taken == HTTP_PAUSE)
         return CURL_WRITEFUNC_PAUSE;
@@ -272,6 +278,7 @@ int http_start(struct http *h, struct http_request *r, struct err *e)
     r->is_done = r->is_stopped = r->is_fatal = false;
     r->err = (struct err)ERR_INIT;
     r->message[0] = '\0';
+    r->n_header = r->n_ignored = 0;
     clear_reply(&r->reply);
     if (c == NULL)
         return err_memory(e, "a request");
@@ -330,14 +337,16 @@ static void finish(struct http_request *r, CURLcode code)
 
     read_info(r);
     r->is_done = true;
-    if (code == CURLE_OK || r->is_stopped)
+    if (code == CURLE_OK || r->is_stopped || r->n_ignored > ERROR_BODY_MAX)
         return;
-    r->is_fatal = is_certificate || code == CURLE_URL_MALFORMAT ||
+    r->is_fatal = is_certificate || r->n_header > HEADERS_MAX || code == CURLE_URL_MALFORMAT ||
                   code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_TOO_MANY_REDIRECTS ||
                   code == CURLE_COULDNT_RESOLVE_PROXY;
     host_of(r->reply.url[0] != '\0' ? r->reply.url : r->url, host, sizeof host);
     err_set(&r->err, ERR_IO, "%.80s: %.120s%s", host,
-            r->message[0] != '\0' ? r->message : r->http->lib->easy_strerror(code),
+            r->n_header > HEADERS_MAX ? "the headers of the answer are too long"
+            : r->message[0] != '\0'   ? r->message
+                                      : r->http->lib->easy_strerror(code),
             is_certificate ? "; check the clock and the package ca-certificates" : "");
 }
 

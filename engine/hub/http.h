@@ -66,13 +66,14 @@ struct http_request {
     void *ctx;
 
     struct http_reply reply;
-    bool is_done, is_stopped; /* is_stopped: by the sink */
-    bool is_fatal;            /* another attempt cannot help */
-    struct err err;           /* why it failed; code ERR_NONE: it did not.  Status codes are
-                                 not failures */
-    void *handle;             /* private */
-    struct http *http;        /* private */
-    char message[256];        /* private */
+    bool is_done, is_stopped;   /* is_stopped: by the sink */
+    bool is_fatal;              /* another attempt cannot help */
+    struct err err;             /* why it failed; code ERR_NONE: it did not.  Status codes are
+                                   not failures */
+    void *handle;               /* private */
+    struct http *http;          /* private */
+    char message[256];          /* private */
+    size_t n_header, n_ignored; /* private: bytes of headers, and of bodies with an error */
 };
 
 int http_start(struct http *h, struct http_request *r, struct err *e);

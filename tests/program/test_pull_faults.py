@@ -506,6 +506,27 @@ class Hostile(OneFile):
         self.hub.list = endless
         self.refused(self.get(), "longer than")
 
+    def test_a_page_with_an_error_may_not_go_on_forever(self):
+        def endless(r, *_):
+            r.close_connection = True
+            r.send_response(404)
+            r.send_header("X-Error-Code", "RevisionNotFound")
+            r.end_headers()
+            while True:
+                r.wfile.write(b" " * 65536)
+        self.hub.list = endless
+        self.refused(self.get(), "--revision")
+
+    def test_headers_may_not_go_on_forever(self):
+        def endless(r, *_):
+            r.close_connection = True
+            r.send_response(200)
+            r.flush_headers()
+            while True:
+                r.wfile.write(b"X-More: 1\r\n" * 1000)
+        self.hub.list = endless
+        self.refused(self.get(), "headers", "too long")
+
     def test_names_of_repositories_are_checked(self):
         for name in ("../x", "a/b/c", "a--b/c", "org/..", "org/name:../x", "org/name:", "",
                      "-/x", "org/na me", "org/\x1b[2J", "/org/name"):
