@@ -63,7 +63,7 @@ struct mw_model;
 struct mw_model_info {
     char name[128]; /* safe to print on a terminal; may be "" */
     char arch[32];
-    char type[16]; /* the weight type of most bytes: "Q4_K" */
+    char type[16]; /* the weight type of most bytes of the layers: "Q4_K" */
     uint32_t n_layer, n_embd, n_vocab, n_ctx_train;
     uint64_t n_param;    /* parameters of the text model */
     uint64_t file_bytes; /* of all its files */

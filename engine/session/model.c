@@ -15,14 +15,15 @@
 #include "engine/session/plan_input.h"
 #include "engine/stream/stream.h"
 
-/* Returns the weight type of most bytes of the text model. */
+/* Returns the weight type of most bytes in the layers.  Tables of embeddings do not count: in
+ * small models they are larger than the layers, and often have a better type. */
 static const char *main_type(const struct catalogue *c)
 {
     uint64_t bytes[TYPE_COUNT] = { 0 };
     uint32_t best = 0;
 
     for (uint32_t i = 0; i < c->n_tensor; i++)
-        if (c->tensors[i].is_text)
+        if (c->tensors[i].is_text && strncmp(c->tensors[i].name, "blk.", 4) == 0)
             bytes[c->tensors[i].type] += c->tensors[i].bytes;
     for (uint32_t i = 1; i < TYPE_COUNT; i++)
         if (bytes[i] > bytes[best])

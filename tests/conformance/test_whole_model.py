@@ -229,6 +229,11 @@ class Gemma4(Case):
         self.refused(gemma4(path, more={"blk.0.inp_gate.weight": ((16, 64), 0)}),
                      "blk.0.inp_gate.weight", "do not use this tensor")
 
+    def test_the_weight_type_is_that_of_the_layers(self):
+        path = gemma4(self.path("m.gguf"), more={"token_embd.weight": ((96, 64), 0)})
+        r = memwall("plan", path, "--json")
+        self.assertEqual("Q4_0", json.loads(r.stdout)["type"], r.stderr)
+
     def test_keys_and_values_of_layers_with_shared_kv_are_unused(self):
         path = gemma4(self.path("m.gguf"), {"attention.shared_kv_layers": 2},
                       sliding=(1, 0, 1, 0))
