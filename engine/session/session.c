@@ -503,6 +503,12 @@ static int rebuild(struct mw_session *s, const struct mw_options *wanted,
     return -1;
 }
 
+static bool same_speed(const struct plan *a, const struct plan *b)
+{
+    return a->budget_bytes == b->budget_bytes && a->n_ctx == b->n_ctx &&
+           a->pinned_bytes == b->pinned_bytes;
+}
+
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
     struct mw_options wanted = *o;
@@ -527,6 +533,8 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         shape_target(wanted.memory_bytes) == s->mach.shape.target) {
         copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;
+        if (!same_speed(&before, &plan))
+            telemetry_new_plan(s->telemetry);
         rc = settle_memory(s, 0, e);
         if (rc == 0)
             s->o = wanted;
@@ -534,6 +542,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
             s->mach.plan = before;
     } else {
         rc = rebuild(s, &wanted, &plan, e);
+        telemetry_new_plan(s->telemetry);
     }
     if (s->mach.forward != NULL)
         publish_plan(s);

@@ -12,10 +12,12 @@ static const struct mw_token *token_at(const struct mw_sample *s, uint64_t i)
     return &s->recent[i % MW_RECENT];
 }
 
-/* Returns how many of the newest tokens are of the current answer and still known. */
+/* Returns how many of the newest tokens are of the current answer and plan, and still known. */
 static uint64_t known_tokens(const struct mw_sample *s)
 {
-    uint64_t n = s->n_token < s->n_decoded ? s->n_token : s->n_decoded;
+    uint64_t n = s->n_token > s->n_token_before ? s->n_token - s->n_token_before : 0;
+
+    n = n < s->n_decoded ? n : s->n_decoded;
 
     return n < MW_RECENT ? n : MW_RECENT;
 }

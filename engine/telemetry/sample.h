@@ -129,6 +129,7 @@ struct mw_sample {
     /* Token i since the start is recent[i % MW_RECENT], for the last MW_RECENT of n_token
      * tokens.  A reader that samples often enough misses no token. */
     uint64_t n_token;
+    uint64_t n_token_before; /* tokens made with an earlier plan, which no rate counts */
     struct mw_token recent[MW_RECENT];
 
     struct {

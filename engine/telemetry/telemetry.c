@@ -61,6 +61,18 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     telemetry_end(t);
 }
 
+void telemetry_new_plan(struct telemetry *t)
+{
+    telemetry_begin(t);
+    counter_set(&t->n_token_before, counter_get(&t->n_token));
+    counter_set(&t->pass.wall_ns, 0);
+    counter_set(&t->pass.stall_ns, 0);
+    counter_set(&t->pass.compute_ns, 0);
+    counter_set(&t->pass.attention_ns, 0);
+    counter_set(&t->pass.bytes_pass, 0);
+    telemetry_end(t);
+}
+
 /* Store a token in the slot that is not valid for readers, then make it valid. */
 static void keep_token(struct telemetry *t, const struct mw_token *token)
 {
@@ -147,6 +159,7 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->pass.lookup_ns = counter_get(&t->pass.lookup_ns);
         out->pass.bytes_pass = counter_get(&t->pass.bytes_pass);
         out->pass.n_col = counter_get(&t->pass.n_col);
+        out->n_token_before = counter_get(&t->n_token_before);
         out->n_prompt = counter_get(&t->n_prompt);
         out->n_decoded = counter_get(&t->n_decoded);
         out->t_start_ns = counter_get(&t->t_start_ns);

@@ -79,7 +79,8 @@ struct telemetry {
     counter seq; /* guards pass */
     struct telemetry_pass pass;
 
-    counter n_token; /* tokens finished since the start */
+    counter n_token;        /* tokens finished since the start */
+    counter n_token_before; /* those of earlier plans */
     struct telemetry_token recent[MW_RECENT + 1];
 
     struct telemetry_layer layer[MW_MAX_LAYER + 1];
@@ -94,6 +95,9 @@ struct telemetry {
 
 /* Publish the figures that change only with the plan. */
 void telemetry_set_run(struct telemetry *t, const struct mw_run *run);
+
+/* Engine thread: a new plan is used, so what was measured before no longer counts. */
+void telemetry_new_plan(struct telemetry *t);
 
 /* Begin and end writing figures that are read together. */
 void telemetry_begin(struct telemetry *t);

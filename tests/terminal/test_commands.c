@@ -233,6 +233,23 @@ static void the_dashboard_knows_a_new_limit_of_answers(void **state)
     program_quit(&run);
 }
 
+/* The speed before a change says nothing about the speed after it. */
+static void figures_are_predicted_again_after_a_change(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "20", NULL });
+    program_say(&run, "hello");
+    assert_true(pty_loses_at(run.s, -1, "~"));
+    program_ask(&run, "/memory 200M", "Change: memory 200 MiB");
+    pty_send(run.s, ENTER);
+    sees(&run, "now: context");
+    assert_true(pty_sees_at(run.s, -1, "~"));
+    assert_true(pty_sees_at(run.s, -1, "tok/s  |  ~"));
+    program_say(&run, "again");
+    assert_true(pty_loses_at(run.s, -1, "~"));
+    program_quit(&run);
+}
+
 /* ---- files ---- */
 
 static void expect_file(const char *name, const char *what)
@@ -472,6 +489,7 @@ int main(void)
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
         cmocka_unit_test_teardown(the_dashboard_knows_a_new_limit_of_answers, end_run),
+        cmocka_unit_test_teardown(figures_are_predicted_again_after_a_change, end_run),
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),
         cmocka_unit_test_teardown(the_line_is_edited_in_an_editor, end_run),
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "engine/telemetry/rates.h"
 #include "engine/telemetry/telemetry.h"
 
 static int make_block(void **state)
@@ -63,6 +64,30 @@ static void a_token_is_kept_with_the_pass_that_made_it(void **state)
     assert_int_equal(s->n_decoded, 0);
     assert_int_equal(s->t_first_ns, 0);
     assert_int_equal(s->n_token, 1);
+    free(s);
+}
+
+static void a_new_plan_forgets_the_rates_of_the_old_one(void **state)
+{
+    struct telemetry *t = *state;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_rates r;
+
+    telemetry_answer(t, 1);
+    for (uint64_t i = 1; i < 9; i++)
+        finish_token(t, i);
+    telemetry_sample(t, s);
+    mw_rates(s, &r);
+    assert_true(r.decode_last > 0 && r.stall_share > 0);
+    telemetry_new_plan(t);
+    telemetry_sample(t, s);
+    mw_rates(s, &r);
+    assert_true(r.decode_last < 0 && r.stall_share < 0);
+    finish_token(t, 1);
+    finish_token(t, 1);
+    telemetry_sample(t, s);
+    mw_rates(s, &r);
+    assert_true(r.decode_last > 0 && r.stall_share > 0);
     free(s);
 }
 
@@ -122,6 +147,7 @@ int main(void)
 #define with_a_block(test) cmocka_unit_test_setup_teardown(test, make_block, drop_block)
     const struct CMUnitTest tests[] = {
         with_a_block(a_token_is_kept_with_the_pass_that_made_it),
+        with_a_block(a_new_plan_forgets_the_rates_of_the_old_one),
         with_a_block(a_sample_knows_the_last_tokens_in_order),
         with_a_block(a_reader_never_sees_half_a_token),
     };

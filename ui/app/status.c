@@ -28,18 +28,14 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Returns the rate of the newest tokens, as in the dashboard, or of the last answer. */
+/* Returns the rate of the newest tokens, as in the dashboard, or of the last answer; 0 if none
+ * was made with this plan. */
 static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
 {
-    const struct mw_receipt *last = talk_last(t);
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    if (rates.decode_last > 0)
-        return rates.decode_last;
-    if (last != NULL && last->n_decoded > 1 && last->decode_ns > 0)
-        return 1e9 * (double)(last->n_decoded - 1) / (double)last->decode_ns;
-    return 0;
+    return rates.decode_last > 0 ? rates.decode_last : talk_measured(t);
 }
 
 static const char *state_word(const struct talk *t)

@@ -157,6 +157,11 @@ struct saving *talk_saving(struct talk *t)
     return &t->saving;
 }
 
+double talk_measured(const struct talk *t)
+{
+    return t->measured_tps;
+}
+
 uint32_t talk_tokens(const struct talk *t)
 {
     return t->engine.chat == NULL ? 0 : mw_chat_tokens(t->engine.chat);

@@ -76,6 +76,8 @@ const struct mw_model_info *talk_info(const struct talk *t);
 const char *talk_model_path(const struct talk *t);
 const struct plan *talk_plan(const struct talk *t);
 const struct mw_receipt *talk_last(const struct talk *t); /* the last answer's; or NULL */
+/* Tokens per second of the last answer; 0 if the plan has changed since. */
+double talk_measured(const struct talk *t);
 const struct ledger *talk_ledger(const struct talk *t);
 const struct outbox *talk_outbox(const struct talk *t);
 struct saving *talk_saving(struct talk *t);

@@ -34,6 +34,7 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
     if (t->state == TALK_FAILED) /* other options made it fit */
         changes_done(&t->changes);
     t->state = TALK_READY;
+    t->measured_tps = 0;
     model_set_plan(t, &ev->plan);
     introduce(t);
     talk_send_waiting(t);
@@ -80,8 +81,11 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
     char changed[150];
     unsigned then;
 
-    model_set_plan(t, &ev->plan);
     changed_text(changed, sizeof changed, &t->changes.applied.engine, &t->changes.asked.engine);
+    if (changed[0] != '\0' || t->plan.budget_bytes != ev->plan.budget_bytes ||
+        t->plan.n_ctx != ev->plan.n_ctx)
+        t->measured_tps = 0;
+    model_set_plan(t, &ev->plan);
     then = changes_done(&t->changes);
     if (t->ledger.n_absent > 0 && t->plan.n_ctx > t->ledger.restored_ctx &&
         saved_restore(t, &e) != 0)
@@ -136,6 +140,8 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->state = TALK_READY;
     t->last = ev->receipt;
     t->has_last = true;
+    if (t->last.n_decoded > 1 && t->last.decode_ns > 0)
+        t->measured_tps = 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
     if (t->answer.has_text) {
         id = saving_done(&t->saving, &t->last, talk_tokens(t));

@@ -60,6 +60,7 @@ struct talk {
     struct answer answer;
     struct mw_receipt last; /* of the last answer */
     bool has_last;
+    double measured_tps; /* of the last answer under this plan; 0: not known */
 };
 
 /* ---- talk_model.c ---- */
