@@ -433,7 +433,8 @@ enum mw_event_kind {
     MW_EVENT_DONE,     /* the answer is complete: receipt, err */
     MW_EVENT_PLAN,     /* new options are in force: plan */
     MW_EVENT_NOTICE,   /* a sentence to show to the user: text */
-    MW_EVENT_ERROR,    /* a command failed and changed nothing: err */
+    MW_EVENT_REFUSED,  /* new options were refused, and the old ones are in force: err */
+    MW_EVENT_ERROR,    /* another command failed and changed nothing: err */
 };
 
 struct mw_event {
@@ -485,9 +486,22 @@ int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e);
  */
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
                     size_t n_before, struct err *e);
-/* Change any options.  Posts MW_EVENT_PLAN (MW_EVENT_READY if the model was not loaded), or
- * MW_EVENT_ERROR: then all old options stay in force. */
+/*
+ * Change any options.  Posts MW_EVENT_PLAN (MW_EVENT_READY if the model was not loaded), or
+ * MW_EVENT_REFUSED.
+ *
+ * An answer that is being made goes on with the new options from its next pass, if
+ * mw_keeps_answer() allows that and the new context holds its tokens.  Otherwise the change
+ * waits for the end of the answer, and later changes wait for it.  Such a change overtakes
+ * messages in the queue only if it was queued during the answer.  A new n_predict applies from
+ * the next answer on.
+ */
 int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e);
+/* Whether an answer can go on with the options `then` in place of `now`. */
+bool mw_keeps_answer(const struct mw_chat_options *now, const struct mw_chat_options *then);
+/* Whether keys and values can be used on.  If not, the next message evaluates the conversation
+ * again. */
+bool mw_keeps_kv(const struct mw_options *now, const struct mw_options *then);
 /* Stop the answer within one block, and drop queued messages: each posts MW_EVENT_DONE with
  * MW_DONE_CANCELLED.  Not queued itself. */
 void mw_chat_cancel(struct mw_chat *c);

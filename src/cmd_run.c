@@ -137,6 +137,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
             report_notice(ev->text, ev->len);
         return false;
     case MW_EVENT_DONE: *code = finish(r, ev); return true;
+    case MW_EVENT_REFUSED:
     case MW_EVENT_ERROR:
         progress_clear(&r->progress);
         *code = refuse(r, &ev->err);

@@ -19,8 +19,10 @@ struct run {
     struct answer_parser parser; /* thinking or text; decodes in raw mode too */
     char held[MW_STOP_BYTES];    /* text that may be the beginning of a stop string */
     size_t n_held;
+    uint32_t n_predict; /* of the options at the start */
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
+    uint64_t change_ns; /* spent on changes of options, in the prompt */
     uint64_t prefill_stall_ns;
     bool is_lost; /* memory ran out and a piece of text was lost: err */
     struct err err;
@@ -188,17 +190,29 @@ static int fit_prompt(struct run *r, struct err *e)
     return 0;
 }
 
-static void post_progress(void *ctx, uint32_t done, uint32_t total, bool is_within)
+static void post_progress(struct run *r, uint32_t done, uint32_t total)
 {
-    struct run *r = ctx;
-
-    struct telemetry *t = session_telemetry(r->a->session);
-
-    if (!is_within)
-        r->prefill_stall_ns += counter_get(&t->pass.stall_ns); /* of the finished chunk */
-    counter_set(&t->n_prompt_done, done);
+    counter_set(&session_telemetry(r->a->session)->n_prompt_done, done);
     events_post(r->a->events,
                 &(struct mw_event){ .kind = MW_EVENT_PROGRESS, .n = done, .total = total });
+}
+
+/* A chunk or a layer of the prompt was evaluated.  After the last chunk nothing changes before
+ * its logits were sampled. */
+static void on_progress(void *ctx, uint32_t done, uint32_t total, bool is_within)
+{
+    struct run *r = ctx;
+    uint64_t start;
+
+    post_progress(r, done, total);
+    if (is_within)
+        return;
+    r->prefill_stall_ns += counter_get(&session_telemetry(r->a->session)->pass.stall_ns);
+    if (done == total)
+        return;
+    start = clock_ns();
+    r->a->change(r->a->change_ctx, r->prompt.n);
+    r->change_ns += clock_ns() - start;
 }
 
 /* Note how long the arithmetic of a prompt token took, for estimates.  The time of a pass with
@@ -221,7 +235,7 @@ static int prefill(struct run *r, struct err *e)
     struct telemetry *t = session_telemetry(s);
     const uint32_t *held = session_ids(s);
     uint32_t n_held = mw_session_tokens(s), same = 0, kept;
-    uint64_t start = clock_ns();
+    uint64_t start = clock_ns(), change_before = r->change_ns;
     int rc;
 
     while (same < n_held && same + 1 < r->prompt.n && held[same] == r->prompt.id[same])
@@ -237,10 +251,10 @@ static int prefill(struct run *r, struct err *e)
     events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_STARTED,
                                                   .n = r->receipt.n_prompt,
                                                   .total = r->prompt.n });
-    session_set_progress(s, post_progress, r);
+    session_set_progress(s, on_progress, r);
     rc = mw_session_eval(s, r->prompt.id + kept, r->prompt.n - kept, NULL, NULL, e);
     session_set_progress(s, NULL, NULL);
-    r->receipt.prefill_ns += clock_ns() - start;
+    r->receipt.prefill_ns += clock_ns() - start - (r->change_ns - change_before);
     counter_set(&t->prefill_ns, r->receipt.prefill_ns);
     if (rc == 0)
         note_pace(r);
@@ -317,8 +331,10 @@ static enum mw_done generate(struct run *r)
             return MW_DONE_STOP;
         if (r->is_lost)
             return MW_DONE_ERROR;
-        if (a->n_predict > 0 && r->receipt.n_decoded >= a->n_predict)
+        if (r->n_predict > 0 && r->receipt.n_decoded >= r->n_predict)
             return MW_DONE_LENGTH;
+        /* The logits were used, and this token is evaluated with the new options. */
+        a->change(a->change_ctx, mw_session_tokens(a->session) + 1);
         if (mw_session_tokens(a->session) == session_options(a->session)->n_ctx) {
             if (make_room(r, &r->err) != 0)
                 return r->err.code == ERR_CONTEXT ? MW_DONE_CONTEXT : MW_DONE_ERROR;
@@ -365,8 +381,8 @@ static int reserve_answer(struct run *r, struct err *e)
 {
     uint32_t n = session_options(r->a->session)->n_ctx;
 
-    if (r->a->n_predict > 0 && r->a->n_predict < n)
-        n = r->a->n_predict;
+    if (r->n_predict > 0 && r->n_predict < n)
+        n = r->n_predict;
     if (n > MOST_RESERVED)
         n = MOST_RESERVED;
     if (ids_reserve(&r->answer, r->answer.n + n, e) != 0)
@@ -402,6 +418,7 @@ void answer_run(struct answerer *a, bool is_continued)
 {
     struct telemetry *t = session_telemetry(a->session);
     struct run r = { .a = a,
+                     .n_predict = a->n_predict,
                      .start_ns = clock_ns(),
                      .bytes_before = counter_get(&t->bytes_read),
                      .parser = { .format = a->parser_format,

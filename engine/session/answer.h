@@ -11,6 +11,10 @@
 #include "engine/session/events.h"
 #include "engine/session/session.h"
 
+/* Called between two passes of an answer, whose tokens need a context of more than n_token
+ * tokens.  May change the session's options and the answerer. */
+typedef void answer_change_fn(void *ctx, size_t n_token);
+
 struct answerer {
     struct mw_model *m;
     struct mw_session *session;
@@ -26,6 +30,8 @@ struct answerer {
     uint32_t n_predict;
     bool ctx_shift;
     const atomic_bool *cancel;
+    answer_change_fn *change;
+    void *change_ctx;
     double prompt_compute_s; /* set by answer_run: arithmetic per token of the last prompt */
 };
 

@@ -3,10 +3,18 @@
  *
  *   program --commands--> queue --> engine thread --events--> queue + descriptor --> program
  *
- * Commands run one after the other, in the order in which they were queued.  A cancel is not
- * queued.  It marks the messages in the queue, and the engine thread takes a marked message out
- * with the same event as an answer that was stopped.  Only the engine thread uses the
- * conversation and changes the session.
+ * Commands run one after the other, in the order in which they were queued.  Only changes of
+ * options may go ahead: between two passes of an answer, the engine thread takes the next
+ * change out of the queue and applies it, if the answer can go on with it.
+ *
+ *     runs        queue
+ *     answer 1    send 2, set A, set B    both were queued during answer 1: apply A, then B
+ *     answer 1    set A, send 2, set B    while A waits for the end of answer 1, B waits, too
+ *     answer 2    set B                   B is first: apply it
+ *
+ * A cancel is not queued.  It marks the messages in the queue, and the engine thread takes a
+ * marked message out with the same event as an answer that was stopped.  Only the engine thread
+ * uses the conversation and changes the session.
  */
 #include "config.h"
 
@@ -21,7 +29,10 @@
 #include "engine/model/forward.h"
 #include "engine/session/answer.h"
 #include "engine/session/model.h"
+#include "engine/session/options.h"
 #include "engine/session/prompt_cost.h"
+#include "engine/session/sampler.h"
+#include "engine/session/settings.h"
 
 #define TURN_MARKS 8  /* tokens around a message, for estimates */
 #define AGAIN_MIN  32 /* fewer tokens than this are only the marks of the next turn */
@@ -30,16 +41,11 @@
 
 enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET };
 
-/* Options and the block that their strings are in. */
-struct settings {
-    struct mw_chat_options o;
-    void *block;
-};
-
 struct command {
     struct command *next;
     enum command_kind kind;
     bool is_cancelled; /* a message that the conversation does not get */
+    uint64_t n_taken;  /* commands that were taken before this one was queued */
     char *text;
     size_t len;
     size_t n;
@@ -63,7 +69,8 @@ struct mw_chat {
         n_again; /* tokens of the conversation, and those that must be evaluated again */
     double prompt_compute_s; /* as answer.h has it */
     bool is_working, quits;
-    bool is_over; /* the engine thread uses nothing any longer */
+    uint64_t n_taken; /* commands, with the one that runs */
+    bool is_over;     /* the engine thread uses nothing any longer */
     atomic_bool cancel;
 
     /* engine thread only */
@@ -72,74 +79,16 @@ struct mw_chat {
     struct conversation conversation;
 };
 
-/* --- options with their strings --- */
-
-static size_t string_bytes(const char *text)
-{
-    return text != NULL ? strlen(text) + 1 : 0;
-}
-
-/* Copy text to *at and advance *at.  NULL stays NULL. */
-static const char *put_string(char **at, const char *text)
-{
-    size_t n = string_bytes(text);
-    char *copy = *at;
-
-    if (text == NULL)
-        return NULL;
-    memcpy(copy, text, n);
-    *at += n;
-    return copy;
-}
-
-/* Count the stop strings and their bytes. */
-static int count_stops(const char *const *stop, size_t *n, size_t *bytes, struct err *e)
-{
-    *n = *bytes = 0;
-    for (; stop != NULL && stop[*n] != NULL; ++*n) {
-        size_t len = strlen(stop[*n]);
-
-        if (len == 0 || len > MW_STOP_BYTES)
-            return err_set(e, ERR_ARGUMENT,
-                           "a stop string of %zu bytes is not of 1 to %d bytes", len,
-                           MW_STOP_BYTES);
-        *bytes += len + 1;
-    }
-    return 0;
-}
-
-static int settings_copy(struct settings *out, const struct mw_chat_options *o, struct err *e)
-{
-    size_t n_stop, bytes;
-    const char **stop;
-    char *at;
-
-    if (count_stops(o->stop, &n_stop, &bytes, e) != 0)
-        return -1;
-    bytes += string_bytes(o->system) + string_bytes(o->format) + string_bytes(o->engine.isa) +
-             string_bytes(o->engine.cache_folder);
-    stop = malloc((n_stop + 1) * sizeof *stop + bytes);
-    if (stop == NULL)
-        return err_memory(e, "the options");
-    out->block = stop;
-    out->o = *o;
-    out->o.stop = stop;
-    at = (char *)(stop + n_stop + 1);
-    for (size_t i = 0; i < n_stop; i++)
-        stop[i] = put_string(&at, o->stop[i]);
-    stop[n_stop] = NULL;
-    out->o.system = put_string(&at, o->system);
-    out->o.format = put_string(&at, o->format);
-    out->o.engine.isa = put_string(&at, o->engine.isa);
-    out->o.engine.cache_folder = put_string(&at, o->engine.cache_folder);
-    return 0;
-}
-
 /* --- the engine thread --- */
 
 static void post_error(struct mw_chat *c, const struct err *e)
 {
     events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_ERROR, .err = *e });
+}
+
+static void post_refused(struct mw_chat *c, const struct err *e)
+{
+    events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_REFUSED, .err = *e });
 }
 
 static void post_plan(struct mw_chat *c, enum mw_event_kind kind)
@@ -242,14 +191,6 @@ static void take_answerer(struct mw_chat *c, struct answerer *a)
     c->conversation.system = c->settings.o.system;
 }
 
-static bool needs_new_session(const struct mw_options *a, const struct mw_options *b)
-{
-    const char *isa_a = a->isa != NULL ? a->isa : "", *isa_b = b->isa != NULL ? b->isa : "";
-
-    return a->kv_k != b->kv_k || a->kv_v != b->kv_v || a->exact != b->exact ||
-           a->blas != b->blas || strcmp(isa_a, isa_b) != 0;
-}
-
 /* Returns how many tokens of the conversation the session holds.  *n is the number of all its
  * tokens, at most the context. */
 static size_t held_of_it(struct mw_chat *c, size_t *n)
@@ -291,7 +232,7 @@ static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, stru
     bool had_session = s != NULL;
     struct err ignored = ERR_INIT;
 
-    if (had_session && !needs_new_session(&c->settings.o.engine, wanted))
+    if (had_session && mw_keeps_kv(&c->settings.o.engine, wanted))
         return shorten(c, wanted->n_ctx, e) != 0 ? -1 : session_set(s, wanted, e);
     set_session(c, NULL);
     mw_session_close(s);
@@ -304,34 +245,115 @@ static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, stru
     return -1;
 }
 
+/* Make the settings of a command those in force.  The old ones are freed with the command. */
+static void take_settings(struct mw_chat *c, struct command *command)
+{
+    struct settings old = c->settings;
+
+    pthread_mutex_lock(&c->lock);
+    c->settings = command->settings;
+    pthread_mutex_unlock(&c->lock);
+    command->settings = old;
+}
+
 static void do_set(struct mw_chat *c, struct command *command)
 {
     struct err e = ERR_INIT;
     bool was_loaded = c->session != NULL;
-    struct settings old = c->settings;
     struct answerer answerer;
 
     if (prepare_answerer(c, &command->settings.o, &answerer, &e) != 0) {
-        post_error(c, &e);
+        post_refused(c, &e);
         return;
     }
     if (apply_engine(c, &command->settings.o.engine, &e) != 0) {
         answerer_free(&answerer, &c->answerer);
-        post_error(c, &e);
+        post_refused(c, &e);
         return;
     }
-    pthread_mutex_lock(&c->lock);
-    c->settings = command->settings;
-    pthread_mutex_unlock(&c->lock);
+    take_settings(c, command);
     take_answerer(c, &answerer);
-    command->settings = old; /* freed with the command */
     post_plan(c, was_loaded ? MW_EVENT_PLAN : MW_EVENT_READY);
     post_format_notice(c);
 }
 
+/* --- changes during an answer --- */
+
+/* Whether the answer that is being made can go on with other options. */
+static bool can_go_on(const struct mw_chat *c, const struct mw_chat_options *o, size_t n_token)
+{
+    return mw_keeps_answer(&c->settings.o, o) && options_ctx(c->m, &o->engine) > n_token;
+}
+
+/* Take the next change out of the queue, or return NULL if there is none for now. */
+static struct command *take_change(struct mw_chat *c, size_t n_token)
+{
+    struct command *change, *before = NULL;
+
+    pthread_mutex_lock(&c->lock);
+    for (change = c->first; change != NULL && change->kind != DO_SET; change = change->next)
+        before = change;
+    if (change != NULL && !c->quits && !atomic_load(&c->cancel) &&
+        (before == NULL || change->n_taken == c->n_taken) &&
+        can_go_on(c, &change->settings.o, n_token)) {
+        *(before != NULL ? &before->next : &c->first) = change->next;
+        if (c->last == change)
+            c->last = before;
+    } else {
+        change = NULL;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return change;
+}
+
+/* The answerer keeps its chat format: an answer cannot go on with another one. */
+static void change_answerer(struct mw_chat *c)
+{
+    const struct mw_chat_options *o = &c->settings.o;
+    struct answerer *a = &c->answerer;
+
+    a->stop = o->stop;
+    a->n_predict = o->n_predict;
+    a->ctx_shift = o->engine.ctx_shift;
+    sampler_set(a->sampler, &o->sampling);
+    c->conversation.system = o->system;
+}
+
+static void command_free(struct command *command)
+{
+    free(command->text);
+    conversation_free(&command->restored);
+    settings_free(&command->settings);
+    free(command);
+}
+
+/* Apply the changes that were queued during an answer, between two of its passes. */
+static void change_now(void *ctx, size_t n_token)
+{
+    struct mw_chat *c = ctx;
+    struct command *command;
+
+    while ((command = take_change(c, n_token)) != NULL) {
+        struct err e = ERR_INIT;
+
+        if (session_set(c->session, &command->settings.o.engine, &e) == 0) {
+            take_settings(c, command);
+            change_answerer(c);
+            post_plan(c, MW_EVENT_PLAN);
+        } else {
+            post_refused(c, &e);
+        }
+        command_free(command);
+    }
+}
+
+/* --- commands --- */
+
 static void do_answer(struct mw_chat *c, bool is_continued)
 {
     c->answerer.session = c->session;
+    c->answerer.change = change_now;
+    c->answerer.change_ctx = c;
     answer_run(&c->answerer, is_continued);
 }
 
@@ -422,14 +444,6 @@ static void look_ahead(struct mw_chat *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-static void command_free(struct command *command)
-{
-    free(command->text);
-    conversation_free(&command->restored);
-    free(command->settings.block);
-    free(command);
-}
-
 /* Wait for the next command.  Returns NULL if the chat is being closed. */
 static struct command *take_command(struct mw_chat *c)
 {
@@ -448,6 +462,7 @@ static struct command *take_command(struct mw_chat *c)
     if (c->first == NULL)
         c->last = NULL;
     c->is_working = true;
+    c->n_taken++;
     /* A cancel stops the command that was running, not the ones after it. */
     atomic_store(&c->cancel, false);
     pthread_mutex_unlock(&c->lock);
@@ -535,6 +550,7 @@ fail:
 static int push(struct mw_chat *c, struct command *command)
 {
     pthread_mutex_lock(&c->lock);
+    command->n_taken = c->n_taken;
     if (c->last != NULL)
         c->last->next = command;
     else
@@ -608,7 +624,7 @@ void mw_chat_close(struct mw_chat *c)
     answerer_free(&c->answerer, &(struct answerer){ 0 });
     mw_session_close(c->session);
     conversation_free(&c->conversation);
-    free(c->settings.block);
+    settings_free(&c->settings);
     events_free(c->events);
     pthread_cond_destroy(&c->wake);
     pthread_mutex_destroy(&c->lock);
@@ -776,18 +792,28 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
     return 0;
 }
 
+/* Tokens whose keys and values are held.  The lock is held. */
+static uint32_t held_now(const struct mw_chat *c)
+{
+    return c->session == NULL
+               ? 0
+               : (uint32_t)counter_get(&session_telemetry(c->session)->kv_tokens);
+}
+
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
 {
     struct cost_basis basis = { .chunk = plan->chunk,
                                 .prompt_bytes = c->m->prompt_bytes,
                                 .hot_bytes = c->m->hot_bytes,
                                 .pinned_bytes = plan->pinned_bytes };
+    uint32_t n_held;
 
     *out = (struct mw_cost){ 0 };
     pthread_mutex_lock(&c->lock);
+    n_held = c->is_working ? held_now(c) : 0;
     basis.compute_s = token_compute_s(c);
     basis.disk_bytes_s = limits_disk(c->m, &c->settings.o.engine);
-    out->n_again = c->n_ahead;
+    out->n_again = c->n_ahead > n_held ? c->n_ahead : n_held;
     pthread_mutex_unlock(&c->lock);
     if (out->n_again > 0)
         cost_estimate(&basis, out);
@@ -795,12 +821,11 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
 
 uint32_t mw_chat_tokens(struct mw_chat *c)
 {
-    uint32_t held = 0, ahead;
+    uint32_t held, ahead;
     bool is_working;
 
     pthread_mutex_lock(&c->lock);
-    if (c->session != NULL)
-        held = (uint32_t)counter_get(&session_telemetry(c->session)->kv_tokens);
+    held = held_now(c);
     ahead = c->n_ahead;
     is_working = c->is_working;
     pthread_mutex_unlock(&c->lock);

@@ -11,6 +11,7 @@ libengine_a_SOURCES += \
 	engine/session/conversation.c engine/session/conversation.h \
 	engine/session/answer.c engine/session/answer.h \
 	engine/session/events.c engine/session/events.h \
+	engine/session/settings.c engine/session/settings.h \
 	engine/session/chat.c \
 	engine/session/prompt_cost.c engine/session/prompt_cost.h \
 	engine/session/vocab.c engine/session/vocab.h \

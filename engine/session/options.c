@@ -132,3 +132,23 @@ int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *
                        "--memory 2G");
     return 0;
 }
+
+/* --- changes --- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+bool mw_keeps_kv(const struct mw_options *now, const struct mw_options *then)
+{
+    return now->kv_k == then->kv_k && now->kv_v == then->kv_v && now->exact == then->exact &&
+           now->blas == then->blas && same_text(now->isa, then->isa);
+}
+
+bool mw_keeps_answer(const struct mw_chat_options *now, const struct mw_chat_options *then)
+{
+    return mw_keeps_kv(&now->engine, &then->engine) && same_text(now->system, then->system) &&
+           same_text(now->format, then->format) && now->raw == then->raw &&
+           now->think == then->think;
+}

@@ -134,6 +134,15 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
     return 0;
 }
 
+void sampler_set(struct mw_sampler *p, const struct mw_sampling *s)
+{
+    bool is_new = s->seed != p->s.seed;
+
+    p->s = *s;
+    if (is_new)
+        seed(p);
+}
+
 void mw_sampler_free(struct mw_sampler *p)
 {
     if (p == NULL)

@@ -355,25 +355,30 @@ static int eval_rows(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx
     return 0;
 }
 
-static int check_eval(const struct mw_session *s, const uint32_t *ids, size_t n, struct err *e)
+static int check_machinery(const struct mw_session *s, struct err *e)
 {
-    if (s->mach.forward == NULL)
-        return err_set(
-            e, ERR_MEMORY,
-            "changing options failed, and the previous options could not be restored");
-    return check_ids(s, ids, n, e);
+    if (s->mach.forward != NULL)
+        return 0;
+    return err_set(e, ERR_MEMORY,
+                   "changing options failed, and the previous options could not be restored");
 }
 
-/* The n tokens that follow the held ones in the list. */
-static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx,
-                       struct err *e)
+/* Maximum tokens of a chunk, by the plan in force. */
+static uint32_t chunk_max(const struct mw_session *s, bool has_rows)
 {
     uint32_t most = s->mach.plan.chunk;
 
-    if (row != NULL && most > s->o.n_logit_row)
-        most = s->o.n_logit_row;
+    return has_rows && most > s->o.n_logit_row ? s->o.n_logit_row : most;
+}
+
+/* The n tokens that follow the held ones in the list.  The options may change after each chunk
+ * but the last, whose logits are still used. */
+static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx,
+                       struct err *e)
+{
     for (uint32_t done = 0; done < n;) {
-        uint32_t chunk = tokens_chunk(&s->tokens, kv_tokens(s->kv), n - done, most);
+        uint32_t chunk =
+            tokens_chunk(&s->tokens, kv_tokens(s->kv), n - done, chunk_max(s, row != NULL));
         bool is_last = done + chunk == n;
         int rc;
 
@@ -389,6 +394,8 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
         done += chunk;
         if (s->progress != NULL)
             s->progress(s->progress_ctx, done, n, false);
+        if (check_machinery(s, e) != 0)
+            return -1;
     }
     s->has_logits = row == NULL && n > 0;
     return 0;
@@ -400,7 +407,7 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
     const struct products *products = s->choice.has_blas ? &s->choice.products : NULL;
 
     s->has_logits = false;
-    if (check_eval(s, ids, n, e) != 0)
+    if (check_machinery(s, e) != 0 || check_ids(s, ids, n, e) != 0)
         return -1;
     tokens_add_prompt(&s->tokens, products, kv_tokens(s->kv), ids, (uint32_t)n);
     return eval_tokens(s, (uint32_t)n, row, ctx, e);
@@ -409,7 +416,7 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
 int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e)
 {
     s->has_logits = false;
-    if (check_eval(s, &id, 1, e) != 0)
+    if (check_machinery(s, e) != 0 || check_ids(s, &id, 1, e) != 0)
         return -1;
     tokens_add_sampled(&s->tokens, kv_tokens(s->kv), id);
     return eval_tokens(s, 1, NULL, NULL, e);
@@ -546,6 +553,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     }
     if (s->mach.forward != NULL)
         publish_plan(s);
+    session_set_progress(s, s->progress, s->progress_ctx); /* of a new forward pass, too */
     return rc;
 }
 

@@ -22,7 +22,7 @@ float *session_logits(struct mw_session *s);
 void session_mark(struct mw_session *s);
 
 /* Receives the number of evaluated tokens after each chunk of a prompt, and an estimate of it
- * after each layer (is_within). */
+ * after each layer (is_within).  After a chunk, it may call session_set(). */
 typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool is_within);
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
 
@@ -35,7 +35,7 @@ const struct mw_options *session_options(const struct mw_session *s);
 /*
  * Change budget, context, I/O or threads.  The session keeps its tokens, so the KV types must
  * stay the same and the tokens must fit the context.  Returns 0, or -1 with *e and the session
- * as before.
+ * as before.  The last row of logits may be lost.
  */
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e);
 

@@ -347,7 +347,7 @@ static bool change(const struct mw_chat_options *old, const struct mw_chat_optio
 {
     struct err e = ERR_INIT;
     struct mw_chat *c = open_mode(&uring);
-    enum mw_event_kind kind = MW_EVENT_ERROR;
+    enum mw_event_kind kind = MW_EVENT_REFUSED;
     struct said said;
 
     greet(c, &said);
@@ -393,7 +393,7 @@ static void options_change_completely_or_not_at_all(void **state)
     assert_true(n_refused > 3);
 }
 
-/* --- no allocations between two tokens --- */
+/* --- during an answer --- */
 
 static void wait_for_text(struct mw_chat *c)
 {
@@ -408,6 +408,65 @@ static void wait_for_text(struct mw_chat *c)
             assert_true(event.kind != MW_EVENT_DONE && event.kind != MW_EVENT_ERROR);
         }
     }
+}
+
+/* As change(), in the middle of an answer, which goes on with the new options or the old ones,
+ * or ends if neither is possible.  Returns whether it went on with the old ones. */
+static bool change_midway(const struct mw_chat_options *old, const struct mw_chat_options *new,
+                          int n, bool *is_over)
+{
+    struct mw_chat *c = open_chat(model, old);
+    enum mw_event_kind kind = MW_EVENT_REFUSED;
+    struct said first, said;
+    struct err e = ERR_INIT;
+
+    assert_int_equal(mw_chat_send(c, "hello there", 11, &e), 0);
+    wait_for_text(c);
+    atomic_store(&inject.resource_skip, n);
+    if (mw_chat_set(c, new, &e) == 0) {
+        kind = wait_for_end(c, &first);
+        assert_true(kind == MW_EVENT_PLAN || kind == MW_EVENT_REFUSED);
+    }
+    *is_over = atomic_load(&inject.resource_skip) >= 0;
+    inject_nothing();
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+    if (said.receipt.done != MW_DONE_ERROR) {
+        assert_int_equal(said.receipt.done, MW_DONE_LENGTH);
+        assert_int_equal(said.receipt.n_decoded, old->n_predict);
+        assert_true(strlen(said.text) < strlen(want.text));
+        assert_string_equal(said.text, want.text + strlen(want.text) - strlen(said.text));
+    }
+    /* There is memory again. */
+    assert_int_equal(mw_chat_set(c, old, &e), 0);
+    assert_int_equal(wait_for_end(c, &first), MW_EVENT_PLAN);
+    forget(c);
+    greet(c, &first);
+    assert_as_wanted(&first);
+    mw_chat_close(c);
+    return kind == MW_EVENT_REFUSED && said.receipt.done != MW_DONE_ERROR;
+}
+
+static void an_answer_survives_a_change_without_memory(void **state)
+{
+    struct mw_chat_options old = options(&threads), new;
+    struct mw_model_info info;
+    bool is_over = false;
+    int n = 0, n_went_on = 0;
+
+    (void)state;
+    mw_model_info(model, &info);
+    old.engine.disk_rate = info.hot_bytes * 50; /* a token takes 20 ms */
+    new = old;
+    new.engine.memory_bytes += 8 * MIB;
+    new.engine.n_ctx = 256;
+    new.engine.n_thread = 3;
+    while (!is_over) {
+        n_went_on += change_midway(&old, &new, n, &is_over);
+        n++;
+    }
+    print_message("%d allocations, each failed once: %d answers went on as before\n", n,
+                  n_went_on);
+    assert_true(n_went_on > 3);
 }
 
 static void nothing_is_allocated_between_two_tokens(void **state)
@@ -544,6 +603,7 @@ int main(void)
         with(a_replaced_file_ends_the_answer, mapped),
         cmocka_unit_test_teardown(each_allocation_may_fail, calm),
         cmocka_unit_test_teardown(options_change_completely_or_not_at_all, calm),
+        cmocka_unit_test_teardown(an_answer_survives_a_change_without_memory, calm),
         with(nothing_is_allocated_between_two_tokens, uring),
         with(nothing_is_allocated_between_two_tokens, threads),
         with(nothing_is_allocated_between_two_tokens, mapped),

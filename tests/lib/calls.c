@@ -89,7 +89,8 @@ enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said)
             said->receipt = event.receipt;
             said->err = event.err;
             if (event.kind == MW_EVENT_READY || event.kind == MW_EVENT_DONE ||
-                event.kind == MW_EVENT_PLAN || event.kind == MW_EVENT_ERROR)
+                event.kind == MW_EVENT_PLAN || event.kind == MW_EVENT_REFUSED ||
+                event.kind == MW_EVENT_ERROR)
                 return event.kind;
         }
     }

@@ -27,7 +27,7 @@ struct said {
     struct err err;
 };
 
-/* Take events up to READY, DONE, PLAN or ERROR, and return which of them came. */
+/* Take events up to READY, DONE, PLAN, REFUSED or ERROR, and return which of them came. */
 enum mw_event_kind wait_for_end(struct mw_chat *c, struct said *said);
 
 /* Open a chat and wait until its model is loaded. */

@@ -552,7 +552,7 @@ static void run_command(struct mw_chat *c, struct command *cmd)
         break;
     case SET:
         if (mw_plan(c->model, &cmd->options.engine, &ev.plan, &ev.err) != 0) {
-            ev.kind = MW_EVENT_ERROR;
+            ev.kind = MW_EVENT_REFUSED;
         } else {
             pthread_mutex_lock(&c->lock);
             c->options = cmd->options;

@@ -400,7 +400,7 @@ static void a_change_that_does_not_fit_changes_nothing(void **state)
     ask(c, "one", &first);
     small.engine.memory_bytes = 3 * MIB;
     assert_int_equal(mw_chat_set(c, &small, &e), 0);
-    assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_REFUSED);
     assert_int_equal(said.err.code, ERR_BUDGET);
     assert_int_equal(mw_chat_retry(c, &e), 0);
     assert_int_equal(wait_for_end(c, &again), MW_EVENT_DONE);
@@ -663,7 +663,7 @@ static void a_chat_that_did_not_load_is_not_half_loaded_by_a_change_that_fails(v
     o.format = NULL;
     o.engine.memory_bytes = 3 * MIB;
     assert_int_equal(mw_chat_set(c, &o, &e), 0);
-    assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_REFUSED);
     assert_int_equal(said.err.code, ERR_BUDGET);
     assert_int_equal(mw_chat_send(c, "one", 3, &e), 0);
     assert_int_equal(wait_for_end(c, &said), MW_EVENT_ERROR);

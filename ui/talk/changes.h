@@ -4,8 +4,8 @@
  * Every change goes through changes_ask().  The engine applies changes one after the other
  * and answers each; until the last answer, requested and in force may differ.
  *
- *     changes_ask ──> engine ──> MW_EVENT_PLAN  ──> changes_done    applied = asked
- *                           └──> MW_EVENT_ERROR ──> changes_failed  asked = applied
+ *     changes_ask ──> engine ──> MW_EVENT_PLAN    ──> changes_done    applied = asked
+ *                           └──> MW_EVENT_REFUSED ──> changes_failed  asked = applied
  */
 #ifndef MEMWALL_UI_TALK_CHANGES_H
 #define MEMWALL_UI_TALK_CHANGES_H

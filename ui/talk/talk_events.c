@@ -75,9 +75,19 @@ static void announce_plan(struct talk *t, const char *changed)
                 units_size(budget, sizeof budget, t->plan.budget_bytes), changed, speed);
 }
 
-static void on_plan(struct talk *t, const struct mw_event *ev)
+/* Give the engine messages that did not fit a shorter context.  While it answers, the answer
+ * is missing in the saved chat. */
+static void restore_more(struct talk *t)
 {
     struct err e = ERR_INIT;
+
+    if (!talk_is_answering(t) && t->ledger.n_absent > 0 &&
+        t->plan.n_ctx > t->ledger.restored_ctx && saved_restore(t, &e) != 0)
+        talk_report(t, &e);
+}
+
+static void on_plan(struct talk *t, const struct mw_event *ev)
+{
     char changed[150];
     unsigned then;
 
@@ -87,9 +97,7 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
         t->measured_tps = 0;
     model_set_plan(t, &ev->plan);
     then = changes_done(&t->changes);
-    if (t->ledger.n_absent > 0 && t->plan.n_ctx > t->ledger.restored_ctx &&
-        saved_restore(t, &e) != 0)
-        talk_report(t, &e);
+    restore_more(t);
     if ((then & THEN_CONTINUE) != 0)
         talk_continue(t);
     if ((then & THEN_ANNOUNCE) != 0)
@@ -149,6 +157,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
             ledger_add(&t->ledger, false);
     }
     t->front.done(t->front.ctx, &t->last, t->answer.has_text, id);
+    restore_more(t);
     switch (done) {
     case MW_DONE_STOP: break;
     case MW_DONE_LENGTH: talk_notice(t, "token limit reached; /continue resumes"); break;
@@ -195,18 +204,24 @@ static void on_notice(struct talk *t, const struct mw_event *ev)
     t->front.say(t->front.ctx, SAY_NOTICE, clean, saving_notice(&t->saving, clean));
 }
 
-/* A command failed: loading, a change of options, or a message. */
+/* A command failed: loading, or a message. */
 static void on_error(struct talk *t, const struct mw_event *ev)
 {
     talk_report(t, &ev->err);
     if (t->state == TALK_LOADING) {
         t->state = TALK_FAILED;
-    } else if (changes_failed(&t->changes)) {
-        talk_send_waiting(t);
     } else if (talk_is_answering(t)) {
         t->state = TALK_READY;
         messages_return_waiting(t);
     }
+}
+
+/* A change of options failed.  An answer goes on with the old ones. */
+static void on_refused(struct talk *t, const struct mw_event *ev)
+{
+    talk_report(t, &ev->err);
+    changes_failed(&t->changes);
+    talk_send_waiting(t);
 }
 
 static void on_event(struct talk *t, const struct mw_event *ev)
@@ -222,6 +237,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_DONE: on_done(t, ev); break;
     case MW_EVENT_PLAN: on_plan(t, ev); break;
     case MW_EVENT_NOTICE: on_notice(t, ev); break;
+    case MW_EVENT_REFUSED: on_refused(t, ev); break;
     case MW_EVENT_ERROR: on_error(t, ev); break;
     }
     t->front.changed(t->front.ctx);

@@ -1,0 +1,73 @@
+#include "config.h"
+
+#include "engine/session/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t string_bytes(const char *text)
+{
+    return text != NULL ? strlen(text) + 1 : 0;
+}
+
+/* Copy text to *at and advance *at.  NULL stays NULL. */
+static const char *put_string(char **at, const char *text)
+{
+    size_t n = string_bytes(text);
+    char *copy = *at;
+
+    if (text == NULL)
+        return NULL;
+    memcpy(copy, text, n);
+    *at += n;
+    return copy;
+}
+
+/* Count the stop strings and their bytes. */
+static int count_stops(const char *const *stop, size_t *n, size_t *bytes, struct err *e)
+{
+    *n = *bytes = 0;
+    for (; stop != NULL && stop[*n] != NULL; ++*n) {
+        size_t len = strlen(stop[*n]);
+
+        if (len == 0 || len > MW_STOP_BYTES)
+            return err_set(e, ERR_ARGUMENT,
+                           "a stop string of %zu bytes is not of 1 to %d bytes", len,
+                           MW_STOP_BYTES);
+        *bytes += len + 1;
+    }
+    return 0;
+}
+
+int settings_copy(struct settings *out, const struct mw_chat_options *o, struct err *e)
+{
+    size_t n_stop, bytes;
+    const char **stop;
+    char *at;
+
+    if (count_stops(o->stop, &n_stop, &bytes, e) != 0)
+        return -1;
+    bytes += string_bytes(o->system) + string_bytes(o->format) + string_bytes(o->engine.isa) +
+             string_bytes(o->engine.cache_folder);
+    stop = malloc((n_stop + 1) * sizeof *stop + bytes);
+    if (stop == NULL)
+        return err_memory(e, "the options");
+    out->block = stop;
+    out->o = *o;
+    out->o.stop = stop;
+    at = (char *)(stop + n_stop + 1);
+    for (size_t i = 0; i < n_stop; i++)
+        stop[i] = put_string(&at, o->stop[i]);
+    stop[n_stop] = NULL;
+    out->o.system = put_string(&at, o->system);
+    out->o.format = put_string(&at, o->format);
+    out->o.engine.isa = put_string(&at, o->engine.isa);
+    out->o.engine.cache_folder = put_string(&at, o->engine.cache_folder);
+    return 0;
+}
+
+void settings_free(struct settings *s)
+{
+    free(s->block);
+    *s = (struct settings){ .block = NULL };
+}
