@@ -60,10 +60,15 @@ class Request(http.server.BaseHTTPRequestHandler):
         hub = self.server.hub
         with hub.lock:
             hub.requests.append((self.server.name, self.path, dict(self.headers)))
+            hub.n_active += 1
         try:
             hub.answer(self)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+        finally:
+            with hub.lock:
+                hub.n_active -= 1
+                hub.lock.notify_all()
 
     def end(self, status, body=b"", **headers):
         self.send_response(status)
@@ -84,7 +89,7 @@ class Request(http.server.BaseHTTPRequestHandler):
 class Hub:
     def __init__(self):
         self.repos, self.faults, self.requests, self.counts = {}, {}, [], {}
-        self.lock = threading.Lock()
+        self.lock, self.n_active = threading.Condition(), 0
         self.redirects, self.ranges = True, True
         self.n_redirect = 0
         self.servers = []
@@ -117,8 +122,10 @@ class Hub:
         return self.counts.get(file, 0) + self.counts.get(file + HEADER_OF, 0)
 
     def sent_of_file(self, file):
-        """Without the first request for a header."""
-        return self.counts.get(file, 0)
+        """Without the first request for a header, once all answers have ended."""
+        with self.lock:
+            self.lock.wait_for(lambda: self.n_active == 0)
+            return self.counts.get(file, 0)
 
     def paths(self, server=None):
         return [path for name, path, _ in self.requests if server in (None, name)]
