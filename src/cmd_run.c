@@ -294,7 +294,7 @@ const struct command cmd_run = {
              "the input as attached text.  Only the answer goes to standard output.  If\n"
              "standard error is a terminal, a line there shows the progress.  Ctrl-C stops\n"
              "the answer; a second Ctrl-C exits at once.",
-    .examples = "memwall run -m model.gguf \"Why is the sky blue?\"\n"
+    .examples = "memwall run model.gguf \"Why is the sky blue?\"\n"
                 "memwall run -m model.gguf \"Sum this up.\" < notes.txt\n"
                 "git diff | memwall run -m model.gguf -q \"Write a commit message.\"\n",
     .bit = CMD_RUN,

@@ -3,61 +3,55 @@
 
 #include "src/command_line.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/near.h"
 #include "src/command.h"
 
-/* Count the changes of one letter that lead from a to b, up to 9. */
-static int distance(const char *a, size_t n, const char *b)
+static int unknown(const struct command *c, const char *dashes, const char *name, size_t len,
+                   struct err *e)
 {
-    int row[48];
-    size_t m = strlen(b);
+    static const char *const commands[] = {
+#define X(NAME, name) #name,
+        COMMANDS(X)
+#undef X
+    };
+    struct near near = { .word = name, .len = len };
+    const char *before = "--";
 
-    if (m + 1 > sizeof row / sizeof row[0] || n > 40)
-        return 9;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= n; i++) {
-        int diagonal = row[0];
-
-        row[0] = (int)i;
-        for (size_t j = 1; j <= m; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-        }
+    for (int i = 0; i < N_OPTION; i++)
+        if ((options_table[i].commands & c->bit) != 0 && !options_table[i].is_hidden)
+            near_try(&near, options_table[i].name);
+    for (size_t i = 0; near.name == NULL && i < N_COMMAND; i++) {
+        near_try(&near, commands[i]);
+        before = "memwall ";
     }
-    return row[m] < 9 ? row[m] : 9;
+    len = len < 60 ? len : 60;
+    if (near.name == NULL)
+        return err_set(e, ERR_ARGUMENT, "unknown option \"%s%.*s\"", dashes, (int)len, name);
+    return err_set(e, ERR_ARGUMENT, "unknown option \"%s%.*s\"; did you mean \"%s%s\"?", dashes,
+                   (int)len, name, before, near.name);
 }
 
-static int unknown(const struct command *c, const char *name, size_t len, struct err *e)
+/* Find an option by its name, or by a beginning that only its name has. */
+static int find_long(const char *name, size_t len, unsigned bits)
 {
-    const struct option *near = NULL;
-    int least = 3; /* allow two typing errors */
+    int id = options_find(name, len, bits), found = -1;
 
+    if (id >= 0 || len == 0)
+        return id;
     for (int i = 0; i < N_OPTION; i++) {
         const struct option *row = &options_table[i];
-        int d;
 
-        if ((row->commands & c->bit) == 0 || row->is_hidden)
+        if ((row->commands & bits) == 0 || row->is_hidden || strncmp(row->name, name, len) != 0)
             continue;
-        d = distance(name, len, row->name);
-        if (d < least && d < (int)len) {
-            least = d;
-            near = row;
-        }
+        if (found >= 0)
+            return -1;
+        found = i;
     }
-    if (near != NULL)
-        return err_set(e, ERR_ARGUMENT, "unknown option \"--%.*s\"; did you mean \"--%s\"?",
-                       (int)(len < 60 ? len : 60), name, near->name);
-    return err_set(e, ERR_ARGUMENT, "unknown option \"--%.*s\"", (int)(len < 60 ? len : 60),
-                   name);
+    return found;
 }
 
 /* Take a value, which replaces that of the configuration file. */
@@ -80,10 +74,10 @@ static int take_long(struct options *o, const struct command *c, int argc, char 
     const char *name = argv[*i] + 2;
     size_t len = strcspn(name, "=");
     const char *value = name[len] == '=' ? name + len + 1 : NULL;
-    int id = options_find(name, len, c->bit);
+    int id = find_long(name, len, c->bit);
 
     if (id < 0)
-        return unknown(c, name, len, e);
+        return unknown(c, "--", name, len, e);
     if (options_table[id].arg == NULL) {
         if (value != NULL)
             return err_set(e, ERR_ARGUMENT, "--%s takes no value", options_table[id].name);
@@ -105,6 +99,12 @@ static int find_letter(char letter, unsigned bits)
     return -1;
 }
 
+/* "-ngl 99" and "-temp 1" are options of other programs, not -n and -t with a value. */
+static bool takes_count(int id)
+{
+    return options_table[id].kind == KIND_U32 || options_table[id].kind == KIND_COUNT;
+}
+
 /* Take -q, -qn 5 or -n5: letters without a value can be combined. */
 static int take_short(struct options *o, const struct command *c, int argc, char **argv, int *i,
                       struct err *e)
@@ -113,8 +113,11 @@ static int take_short(struct options *o, const struct command *c, int argc, char
         int id = find_letter(*p, c->bit);
         const char *value;
 
-        if (id < 0)
-            return err_set(e, ERR_ARGUMENT, "unknown option \"-%c\"", *p);
+        if (id < 0 && p > argv[*i] + 1)
+            return err_set(e, ERR_ARGUMENT, "unknown option \"-%c\" in \"%.40s\"", *p,
+                           argv[*i]);
+        if (id < 0 || (takes_count(id) && isalpha((unsigned char)p[1])))
+            return unknown(c, "-", p, strlen(p), e);
         if (options_table[id].arg == NULL) {
             if (take_value(o, id, "on", e) != 0)
                 return -1;
@@ -135,9 +138,27 @@ static int take_positional(struct options *o, const struct command *c, const cha
         o->arg = text;
         return 0;
     }
-    if (!c->takes_arg && c->needs_model && !o->on_line[OPT_MODEL])
-        return take_value(o, OPT_MODEL, text, e);
+    if (c->needs_model && !o->on_line[OPT_MODEL]) {
+        const char *model = c->takes_arg ? o->arg : text;
+
+        if (c->takes_arg)
+            o->arg = text;
+        return take_value(o, OPT_MODEL, model, e);
+    }
     return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", text);
+}
+
+/* -p TEXT is the prompt, so a positional is the model. */
+static int take_prompt(struct options *o, struct err *e)
+{
+    if (o->prompt == NULL)
+        return 0;
+    if (o->arg != NULL && o->on_line[OPT_MODEL])
+        return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", o->arg);
+    if (o->arg != NULL && take_value(o, OPT_MODEL, o->arg, e) != 0)
+        return -1;
+    o->arg = o->prompt;
+    return 0;
 }
 
 int command_line_parse(struct options *o, const struct command *c, int argc, char **argv,
@@ -163,7 +184,7 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
         if (o->help || o->version)
             return 0;
     }
-    return 0;
+    return take_prompt(o, e);
 }
 
 int command_line_check(const struct options *o, const struct command *c, struct err *e)

@@ -12,6 +12,7 @@
 #include "engine/base/json_write.h"
 #include "src/progress.h"
 #include "src/prompt.h"
+#include "ui/text/receipt.h"
 
 #define WINDOW     512
 #define LOGIT_ROWS 16
@@ -89,14 +90,15 @@ static void print_score(const struct score *s, bool json, double seconds)
     double mean = s->sum / n;
     double variance = s->sum_squares / n - mean * mean;
     double error = n > 1 && variance > 0 ? sqrt(variance / (n - 1)) : 0;
+    char rate[24];
 
     if (json)
         print_score_json(s, mean, error, seconds);
     else
         printf("perplexity %.4f +- %.4f over %" PRIu64 " tokens (%" PRIu64
-               " evaluated, %.3g tok/s)\n",
+               " evaluated, %s tok/s)\n",
                exp(mean), exp(mean) * error, s->n_scored, s->n_done,
-               seconds > 0 ? (double)s->n_done / seconds : 0);
+               receipt_rate(rate, sizeof rate, seconds > 0 ? (double)s->n_done / seconds : 0));
 }
 
 int eval_max_tokens(struct mw_model *m, const struct mw_options *engine, uint32_t *max,

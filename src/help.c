@@ -112,7 +112,7 @@ void help_program(void)
          "  memwall plan model.gguf --memory 1G      show what would fit; load nothing\n"
          "  memwall -m model.gguf --memory 1G        chat; keep everything under 1 GiB\n"
          "  memwall run -m model.gguf \"Why is the sky blue?\"");
-    puts("\n\"memwall COMMAND --help\" lists the options of a command.  Without a command,\n"
+    puts("\n\"memwall help COMMAND\" lists the options of a command.  Without a command,\n"
          "the options are those of chat.  Manual: memwall(1).");
     print_exit_codes();
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/near.h"
 #include "src/command.h"
 #include "src/command_line.h"
 #include "src/models.h"
@@ -67,10 +68,41 @@ static int run_command(const struct command *c, int argc, char **argv)
     return code;
 }
 
+/* Report a word that is not a command. */
+static int refuse_word(const char *word)
+{
+    struct near near = { .word = word, .len = strlen(word) };
+    const struct command *c;
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
+        near_try(&near, c->name);
+    if (near.name != NULL)
+        err_set(&e, ERR_ARGUMENT, "there is no command \"%.60s\"; did you mean \"memwall %s\"?",
+                word, near.name);
+    else
+        err_set(&e, ERR_ARGUMENT,
+                "\"%.60s\" is neither a command nor a file; -m takes names of models", word);
+    return report_usage(NULL, &e);
+}
+
+/* memwall help [COMMAND] */
+static int show_help(const char *name)
+{
+    const struct command *c = name != NULL ? command_named(name) : NULL;
+
+    if (name != NULL && c == NULL)
+        return refuse_word(name);
+    if (c != NULL)
+        help_command(c);
+    else
+        help_program();
+    return EXIT_OK;
+}
+
 static int run(int argc, char **argv)
 {
     const struct command *c = NULL;
-    struct err e = ERR_INIT;
 
     argc--;
     argv++;
@@ -82,15 +114,15 @@ static int run(int argc, char **argv)
         help_version();
         return EXIT_OK;
     }
+    if (argc > 0 && strcmp(argv[0], "help") == 0)
+        return show_help(argv[1]);
     if (argc > 0 && argv[0][0] != '-')
         c = command_named(argv[0]);
     if (c != NULL) {
         argc--;
         argv++;
     } else if (argc > 0 && argv[0][0] != '-' && !may_be_model(argv[0])) {
-        err_set(&e, ERR_ARGUMENT,
-                "\"%.60s\" is neither a command nor a file; -m takes names of models", argv[0]);
-        return report_usage(NULL, &e);
+        return refuse_word(argv[0]);
     } else {
         c = command_named("chat");
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "engine/base/json_write.h"
+#include "ui/text/receipt.h"
 
 static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_PROGRAM] = "code, libraries and their buffers, screen",
@@ -64,7 +65,7 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
                 const struct mw_options *o, const struct mw_io_choice *io, const char *products,
                 bool is_mapped)
 {
-    char a[16], b[16], c[16];
+    char a[16], b[16], c[16], rate[24];
 
     plan_print_model(to, info);
     fprintf(to, "context %u tokens, prompts in chunks of %u tokens\n", p->n_ctx, p->chunk);
@@ -83,9 +84,11 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
                 units_size(a, sizeof a, p->streamed_bytes),
                 units_size(b, sizeof b, p->pinned_bytes), c);
     if (p->decode_tps > 0) {
-        fprintf(to, "Answers ~%.3g tok/s; %s.", p->decode_tps, binds_text(p->binds));
+        fprintf(to, "Answers ~%s tok/s; %s.", receipt_rate(rate, sizeof rate, p->decode_tps),
+                binds_text(p->binds));
         if (p->prefill_tps > 0)
-            fprintf(to, "  Prompts ~%.3g tok/s.", p->prefill_tps);
+            fprintf(to, "  Prompts ~%s tok/s.",
+                    receipt_rate(rate, sizeof rate, p->prefill_tps));
         fputc('\n', to);
     }
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "ui/text/receipt.h"
 
 #define LINE_MAX_COLUMNS 77 /* a line that wraps cannot be redrawn */
 #define ECHO_COLUMNS     2  /* "^C", which the terminal prints after the text */
@@ -61,7 +62,7 @@ void progress_count(struct progress *p, const char *what, const char *unit, uint
                     uint64_t total)
 {
     double seconds = (double)(clock_ns() - p->from_ns) / 1e9;
-    char text[128], left[24];
+    char text[128], left[24], per_s[24];
     const char *about = p->is_about ? "~" : "";
     double rate;
 
@@ -80,8 +81,9 @@ void progress_count(struct progress *p, const char *what, const char *unit, uint
     }
     rate = (double)(n - p->n_from) / seconds;
     time_text(left, sizeof left, (double)(total - n) / rate);
-    snprintf(text, sizeof text, "%s %3.0f %% of %s%" PRIu64 " %s, %.3g %s/s, about %s left",
-             what, 100.0 * (double)n / (double)total, about, total, unit, rate,
+    snprintf(text, sizeof text, "%s %3.0f %% of %s%" PRIu64 " %s, %s %s/s, about %s left", what,
+             100.0 * (double)n / (double)total, about, total, unit,
+             receipt_rate(per_s, sizeof per_s, rate),
              strcmp(unit, "tokens") == 0 ? "tok" : unit, left);
     progress_text(p, text);
 }
@@ -110,12 +112,14 @@ void progress_bytes(struct progress *p, const char *what, uint64_t n, uint64_t t
 void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thinking)
 {
     char text[160], memory[64] = "", binds[40] = "", rate[32] = "", a[16], b[16];
+    char per_s[24];
 
     if (!p->is_on)
         return;
     if (s->decode_ns > 0 && s->n_decoded > 0)
-        snprintf(rate, sizeof rate, ", %.3g tok/s",
-                 (double)s->n_decoded * 1e9 / (double)s->decode_ns);
+        snprintf(rate, sizeof rate, ", %s tok/s",
+                 receipt_rate(per_s, sizeof per_s,
+                              (double)s->n_decoded * 1e9 / (double)s->decode_ns));
     if (s->os.t_ns != 0 && s->os.charged.why_not == NULL)
         snprintf(memory, sizeof memory, ", %s of %s",
                  units_size(a, sizeof a, s->os.charged.value),

@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "ui/text/receipt.h"
+
 const char *summary_done_name(enum mw_done done)
 {
     switch (done) {
@@ -44,15 +46,16 @@ static uint64_t peak(const struct mw_receipt *r, const struct mw_sample *s)
 
 void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample *s)
 {
-    char a[16], b[16];
+    char a[16], b[16], tps[24];
 
-    fprintf(to, "prompt   %" PRIu32 " tokens in %.1f s (%.3g tok/s)", r->n_prompt,
-            seconds(r->prefill_ns), rate(r->n_prompt, r->prefill_ns));
+    fprintf(to, "prompt   %" PRIu32 " tokens in %.1f s (%s tok/s)", r->n_prompt,
+            seconds(r->prefill_ns),
+            receipt_rate(tps, sizeof tps, rate(r->n_prompt, r->prefill_ns)));
     if (r->n_reused > 0)
         fprintf(to, ", %" PRIu32 " reused", r->n_reused);
-    fprintf(to,
-            "\nanswer   %" PRIu32 " tokens in %.1f s (%.3g tok/s), the first after %.1f s\n",
-            r->n_decoded, seconds(r->decode_ns), rate(r->n_decoded, r->decode_ns),
+    fprintf(to, "\nanswer   %" PRIu32 " tokens in %.1f s (%s tok/s), the first after %.1f s\n",
+            r->n_decoded, seconds(r->decode_ns),
+            receipt_rate(tps, sizeof tps, rate(r->n_decoded, r->decode_ns)),
             seconds(r->first_ns));
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));

@@ -58,6 +58,51 @@ class Template(unittest.TestCase):
         self.assertEqual("", self.run_with(refuses).stderr)
 
 
+class CommandLine(unittest.TestCase):
+    def says(self, *args, code=2):
+        r = memwall(*args)
+        self.assertEqual(code, r.returncode, r.stderr)
+        return r.stderr + r.stdout
+
+    def test_mistyped_words_get_a_suggestion(self):
+        for args, meant in (
+                (("--list",), "memwall list"), (("rnu",), "memwall run"), (("pla",), "memwall plan"),
+                (("run", "--tepm", "1"), "--temp"), (("run", "-temp", "1"), "--temp"),
+                (("run", "--t", "1"), "--threads"), (("help", "evla"), "memwall eval")):
+            self.assertIn('did you mean "%s"?' % meant, self.says(*args))
+
+    def test_options_of_other_programs_are_not_numbers_of_ours(self):
+        self.assertIn('unknown option "-ngl"', self.says("run", "-ngl", "99", "hi"))
+
+    def test_the_beginning_of_an_option_is_enough(self):
+        r = memwall("run", "--mod", MODEL, "--pred", "3", "--temp", "0", "-q", "hello")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+
+    def test_the_model_may_come_before_the_prompt(self):
+        rest = ("--temp", "0", "-n", "8", "-q")
+        want = memwall("run", "-m", MODEL, *rest, "hello").stdout
+        for args in (("run", MODEL, "hello"), ("run", MODEL, "-p", "hello"),
+                     ("run", "-p", "hello", MODEL), ("run", "-m", MODEL, "-p", "hello")):
+            r = memwall(*args, *rest)
+            self.assertEqual((0, want), (r.returncode, r.stdout), r.stderr)
+        self.assertIn("unexpected argument", self.says("run", MODEL, "one", "two"))
+
+    def test_help_is_a_command(self):
+        self.assertEqual(memwall("--help").stdout, self.says("help", code=0))
+        self.assertEqual(memwall("run", "--help").stdout, self.says("help", "run", code=0))
+
+    def test_a_budget_without_a_unit_is_refused(self):
+        self.assertIn("units are M and G", self.says("plan", MODEL, "-b", "3"))
+
+    def test_a_file_that_is_not_a_model_is_named(self):
+        self.assertIn("this is not a GGUF file", self.says("plan", __file__, code=1))
+
+    def test_speeds_have_no_exponents(self):
+        text = self.says("run", *GREEDY, "--stats", "-q", "hello", code=0)
+        self.assertRegex(text, r"\([\d.,]+ tok/s\)")
+        self.assertNotRegex(text, r"\de[+-]\d")
+
+
 class Output(unittest.TestCase):
     def test_only_the_answer_goes_to_standard_output(self):
         r = memwall("run", *GREEDY, "hello", text=False, stdin=b"")

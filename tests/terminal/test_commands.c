@@ -91,6 +91,9 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
     assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* in the line, to be corrected */
     pty_send(run.s, "\003");
     program_sync(&run);
+    program_ask(&run, "/mem", "did you mean /memory?");
+    pty_send(run.s, "\003");
+    program_sync(&run);
     program_quit(&run);
 }
 
@@ -131,7 +134,7 @@ static const struct row option_rows[] = {
     { "/threads", "the number of threads is 1", NULL, NULL },
     { "/disk-rate", "reads are as fast as the disk", NULL, NULL },
     { "/disk-rate 0", "\"0\" is not a rate in bytes per second", NULL, NULL },
-    { "/threads none", "\"none\" is not a whole number from 1 to 1024", NULL, NULL },
+    { "/threads none", "\"none\" is not a whole number from 1 to 256", NULL, NULL },
     { "/io", "weights are read by", NULL, NULL },
     { "/io sideways", "\"sideways\" is not one of auto, direct", NULL, NULL },
     { "/kv", "keys and values are stored as f16", NULL, NULL },
@@ -140,6 +143,7 @@ static const struct row option_rows[] = {
     { "/ctx wide", "\"wide\" is not a whole number from 1 to", NULL, NULL },
     { "/memory", "the budget is", NULL, NULL },
     { "/memory lots", "\"lots\" is not a size", NULL, NULL },
+    { "/memory 3", "smaller than 1 MiB; units are M and G", NULL, NULL },
     { "/memory 1M", "the budget is 1 MiB", NULL, NULL },
     { "/model /nowhere.gguf", "/nowhere.gguf", NULL, NULL },
     { "/mouse off", "mouse released", NULL, NULL },

@@ -7,15 +7,13 @@
 
 #include "ui/text/receipt.h"
 
-/* "1234", "12.3k", "123k" */
+/* "12345", "121k"; k is 1024, as in --ctx. */
 static char *short_count(char *buf, size_t n, uint64_t value)
 {
-    if (value < 10000)
+    if (value < 100000)
         snprintf(buf, n, "%u", (unsigned)value);
-    else if (value < 100000)
-        snprintf(buf, n, "%.1fk", (double)value / 1000);
     else
-        snprintf(buf, n, "%uk", (unsigned)(value / 1000));
+        snprintf(buf, n, "%uk", (unsigned)(value / 1024));
     return buf;
 }
 
@@ -97,6 +95,8 @@ static void status_text(char *buf, size_t n, const struct talk *t, const struct 
     uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : talk_plan(t)->n_ctx;
     uint64_t tokens = talk_tokens(t);
 
+    if (tokens > capacity) /* the next message drops turns */
+        tokens = capacity;
     short_count(used, sizeof used, tokens);
     short_count(all, sizeof all, capacity);
     short_count(left, sizeof left, capacity > tokens ? capacity - tokens : 0);

@@ -175,8 +175,11 @@ static int set_size(uint64_t *to, const char *text, struct err *e)
                            text);
         if (units_parse_size(text, machine.memory_bytes, &bytes, e) != 0)
             return bad_value(text, "a size (512M, 2G, 50% or auto)", e);
-        if (bytes == 0)
-            return err_set(e, ERR_ARGUMENT, "the budget must be larger than 0 bytes");
+        if (bytes < MIB)
+            return err_set(e, ERR_ARGUMENT,
+                           "a budget of \"%.20s\" is smaller than 1 MiB; units are M and G "
+                           "(512M, 2G)",
+                           text);
     }
     *to = bytes;
     return 0;

@@ -66,6 +66,7 @@ enum option_id {
     OPT_YES,
     OPT_TELEMETRY,
     OPT_FORCE,
+    OPT_PROMPT,
     OPT_STATS,
     OPT_JSON,
     OPT_QUIET,
@@ -126,6 +127,7 @@ struct options {
     float speed;
     bool once, help, version;
 
+    const char *prompt;     /* replaces arg */
     const char *arg;        /* the positional that is not the model, or NULL */
     bool given[N_OPTION];   /* on the command line or in a file */
     bool on_line[N_OPTION]; /* on the command line */

@@ -132,7 +132,7 @@ static bool keeps_kv(const struct mw_options *a, const struct mw_options *b)
     return a->kv_k == b->kv_k && a->kv_v == b->kv_v && a->exact == b->exact;
 }
 
-static void say_what_is_kept(const struct talk *t, struct sheet *s, const struct mw_options *b,
+static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_options *b,
                              const struct plan *then)
 {
     struct mw_cost cost = { 0 };
@@ -145,6 +145,14 @@ static void say_what_is_kept(const struct talk *t, struct sheet *s, const struct
                  "message drops its oldest turns, and a notice names them.",
                  receipt_count(count, sizeof count, tokens));
         sheet_text(s, ROLE_WARN, line);
+        return;
+    }
+    if (keeps_kv(&talk_options(t)->engine, b) && talk_cost(t, "", &cost) && cost.n_again > 0) {
+        snprintf(line, sizeof line,
+                 "The conversation is kept.  The next message evaluates %s tokens of it, as it "
+                 "would without this change.",
+                 receipt_count(count, sizeof count, cost.n_again));
+        sheet_text(s, ROLE_TEXT, line);
         return;
     }
     if (keeps_kv(&talk_options(t)->engine, b)) {

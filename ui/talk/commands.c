@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/near.h"
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/command_settings.h"
@@ -106,6 +107,21 @@ static void run_row(struct talk *t, const struct slash_command *row, const char 
         row->run(t, args);
 }
 
+/* Report that the first n letters after the slash are not a command. */
+static void refuse_line(struct talk *t, const char *line, size_t n)
+{
+    struct near near = { .word = line + 1, .len = n };
+
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++)
+        near_try(&near, c->name);
+    talk_error(t,
+               "there is no command \"%.*s\"%s%s%s; /help lists them, a second slash in front "
+               "sends the line as it is",
+               (int)(n < 40 ? n + 1 : 40), line, near.name != NULL ? ", did you mean /" : "",
+               near.name != NULL ? near.name : "", near.name != NULL ? "?" : "");
+    talk_draft(t, line);
+}
+
 static void run_line(struct talk *t, const char *line)
 {
     size_t n = strcspn(line + 1, " \t\n"), len;
@@ -115,11 +131,7 @@ static void run_line(struct talk *t, const char *line)
     char *trimmed = row == NULL ? NULL : strdup(args);
 
     if (row == NULL) {
-        talk_error(t,
-                   "there is no command \"%.*s\"; /help lists them, a second slash in front "
-                   "sends the line as it is",
-                   (int)(n < 40 ? n + 1 : 40), line);
-        talk_draft(t, line);
+        refuse_line(t, line, n);
         return;
     }
     if (trimmed == NULL) {
