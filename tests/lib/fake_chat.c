@@ -277,6 +277,30 @@ static bool stopped(struct mw_chat *c)
     return yes;
 }
 
+static void set_options(struct mw_chat *c, const struct mw_chat_options *o);
+
+/* As the real engine, apply changes between two tokens unless they need other keys and values.
+ */
+static void apply_changes(struct mw_chat *c)
+{
+    for (;;) {
+        struct command *cmd;
+
+        pthread_mutex_lock(&c->lock);
+        cmd = c->first;
+        if (cmd == NULL || cmd->kind != SET ||
+            !mw_keeps_kv(&c->options.engine, &cmd->options.engine))
+            cmd = NULL;
+        else
+            c->first = cmd->next;
+        pthread_mutex_unlock(&c->lock);
+        if (cmd == NULL)
+            return;
+        set_options(c, &cmd->options);
+        free(cmd);
+    }
+}
+
 /* Wait as long as a token takes.  Returns false if cancelled. */
 static bool work(struct mw_chat *c)
 {
@@ -306,6 +330,7 @@ static bool work(struct mw_chat *c)
     }
     pthread_mutex_unlock(&c->lock);
     atomic_store(&burning, 0);
+    apply_changes(c);
     return !stopped(c);
 }
 
@@ -514,10 +539,24 @@ static void fill_sample(struct mw_chat *c)
         };
 }
 
-static void run_command(struct mw_chat *c, struct command *cmd)
+static void set_options(struct mw_chat *c, const struct mw_chat_options *o)
 {
     struct mw_event ev = { .kind = MW_EVENT_PLAN };
 
+    if (mw_plan(c->model, &o->engine, &ev.plan, &ev.err) != 0) {
+        ev.kind = MW_EVENT_REFUSED;
+    } else {
+        pthread_mutex_lock(&c->lock);
+        c->options = *o;
+        c->plan = ev.plan;
+        fill_sample(c);
+        pthread_mutex_unlock(&c->lock);
+    }
+    post(c, ev, NULL);
+}
+
+static void run_command(struct mw_chat *c, struct command *cmd)
+{
     switch (cmd->kind) {
     case SEND:
         if (c->n_message + 2 < MAX_MESSAGES)
@@ -550,18 +589,7 @@ static void run_command(struct mw_chat *c, struct command *cmd)
         for (size_t i = 0; i < cmd->n && c->n_message < MAX_MESSAGES; i++)
             c->message[c->n_message++] = strdup("restored");
         break;
-    case SET:
-        if (mw_plan(c->model, &cmd->options.engine, &ev.plan, &ev.err) != 0) {
-            ev.kind = MW_EVENT_REFUSED;
-        } else {
-            pthread_mutex_lock(&c->lock);
-            c->options = cmd->options;
-            c->plan = ev.plan;
-            fill_sample(c);
-            pthread_mutex_unlock(&c->lock);
-        }
-        post(c, ev, NULL);
-        break;
+    case SET: set_options(c, &cmd->options); break;
     }
 }
 

@@ -254,6 +254,65 @@ static void figures_are_predicted_again_after_a_change(void **state)
     program_quit(&run);
 }
 
+/* ---- during an answer ---- */
+
+/* Returns the smallest budget in MiB that the slow model runs in with a context of 512. */
+static unsigned smallest_mib(void)
+{
+    const char *build = getenv("MW_BUILDDIR");
+    char line[4400], *at = NULL;
+    double mib = 0;
+    FILE *plan;
+
+    snprintf(line, sizeof line, "%s/memwall plan -b 1G -c 512 -t 1 -m %s",
+             build == NULL ? "." : build, program_slow_model());
+    plan = popen(line, "r");
+    assert_non_null(plan);
+    while (at == NULL && fgets(line, sizeof line, plan) != NULL)
+        at = strstr(line, "The smallest budget for this context is ");
+    assert_true(at != NULL && sscanf(strstr(at, " is "), " is %lf MiB", &mib) == 1);
+    pclose(plan);
+    return (unsigned)mib + 1;
+}
+
+/* The answer has no end and a token takes more than half a second. */
+static void a_budget_grows_in_the_middle_of_an_answer(void **state)
+{
+    char budget[16], text[80];
+    unsigned least = smallest_mib();
+    struct program_start start = { .rows = 40, .cols = 160 };
+
+    (void)state;
+    snprintf(budget, sizeof budget, "%uM", least);
+    start.model = program_slow_model();
+    start.args = (const char *[]){ "-c", "512", "-b", budget, "--disk-rate", "16M", NULL };
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_line(&run, "hello");
+    assert_true(pty_sees_at(run.s, -1, "answering"));
+    snprintf(text, sizeof text, "/memory %uM", least + 4); /* most weights are still read */
+    program_line(&run, text);
+    sees(&run, "It applies at the next token, and the answer goes on.");
+    pty_send(run.s, ENTER);
+    snprintf(text, sizeof text, "next token: memory %u.0 MiB", least + 4);
+    assert_true(pty_sees_at(run.s, -1, text));
+    snprintf(text, sizeof text, "now: context 512, budget %u.0 MiB", least + 4);
+    sees(&run, text);
+    snprintf(text, sizeof text, " of %u.0 MiB", least + 4);
+    assert_true(pty_sees_at(run.s, -1, text));
+    assert_true(pty_loses_at(run.s, -1, "next token"));
+    assert_true(pty_sees_at(run.s, -1, "answering"));
+    program_line(&run, "/kv q8_0");
+    sees(&run, "It applies after this answer.");
+    pty_send(run.s, ENTER);
+    sees(&run, "the next message then evaluates the conversation again");
+    assert_true(pty_sees_at(run.s, -1, "after the answer: kv q8_0"));
+    pty_send(run.s, "\003");
+    sees(&run, " MiB, kv q8_0/q8_0");
+    assert_true(pty_loses_at(run.s, -1, "kv q8_0"));
+    program_quit(&run);
+}
+
 /* ---- files ---- */
 
 static void expect_file(const char *name, const char *what)
@@ -494,6 +553,7 @@ int main(void)
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
         cmocka_unit_test_teardown(the_dashboard_knows_a_new_limit_of_answers, end_run),
         cmocka_unit_test_teardown(figures_are_predicted_again_after_a_change, end_run),
+        cmocka_unit_test_teardown(a_budget_grows_in_the_middle_of_an_answer, end_run),
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),
         cmocka_unit_test_teardown(the_line_is_edited_in_an_editor, end_run),
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),

@@ -275,10 +275,87 @@ static void a_change_is_in_force_when_the_engine_has_applied_it(void **state)
     expect_said("now: context 2048");
 }
 
+static void pump_once(void)
+{
+    struct pollfd fd = { talk_fd(t), POLLIN, 0 };
+
+    if (poll(&fd, 1, 20000) <= 0)
+        fail_msg("the engine says nothing: %s", said);
+    talk_pump(t);
+}
+
+static void expect_pending(const char *expected)
+{
+    char text[200];
+
+    assert_string_equal(talk_pending(t, text, sizeof text), expected);
+}
+
+static void a_change_during_an_answer_is_in_force_before_its_end(void **state)
+{
+    (void)state;
+    fake_chat_pace(20000);
+    command_enter(t, "slow"); /* a long prompt */
+    pump_until(TALK_PREFILL);
+    command_enter(t, "/memory 6G");
+    command_enter(t, "/temp 0.25");
+    expect_said("memory 6.00 GiB applies at the next token");
+    expect_said("the temperature is 0.25, from the next token on");
+    expect_pending("next token: memory 6.00 GiB, temp 0.25");
+    while (talk_plan(t)->budget_bytes != (uint64_t)6 << 30)
+        pump_once();
+    assert_int_equal(talk_state(t), TALK_PREFILL);
+    expect_said("now: context 131072, budget 6.00 GiB");
+    while (talk_options(t)->sampling.temp != 0.25f)
+        pump_once();
+    pump_until(TALK_READY);
+    expect_pending("");
+}
+
+static void another_kv_type_waits_for_the_end_of_an_answer(void **state)
+{
+    (void)state;
+    fake_chat_pace(20000);
+    command_enter(t, "slow");
+    pump_until(TALK_PREFILL);
+    command_enter(t, "/kv q8_0");
+    command_enter(t, "/ctx 65536");
+    expect_said("kv q8_0 applies after this answer; the next message then evaluates the "
+                "conversation again, at least ");
+    expect_said("ctx 65536 applies after this answer");
+    expect_pending("after the answer: kv q8_0, ctx 65536");
+    pump_until(TALK_READY);
+    while (talk_plan(t)->n_ctx != 65536)
+        pump_once();
+    expect_pending("");
+}
+
+static void a_refused_change_leaves_the_answer_and_the_other_changes(void **state)
+{
+    struct mw_chat_options small;
+
+    (void)state;
+    fake_chat_pace(20000);
+    command_enter(t, "slow");
+    pump_until(TALK_PREFILL);
+    small = *talk_options(t);
+    small.engine.memory_bytes = 1;
+    talk_change(t, &small, THEN_NOTHING, "memory 1");
+    command_enter(t, "/memory 6G");
+    while (strstr(said, "error: ") == NULL)
+        pump_once();
+    while (talk_plan(t)->budget_bytes != (uint64_t)6 << 30)
+        pump_once();
+    assert_int_equal(talk_state(t), TALK_PREFILL);
+    assert_true(talk_options(t)->engine.memory_bytes == (uint64_t)6 << 30);
+    pump_until(TALK_READY);
+}
+
 static void a_message_waits_until_a_change_is_applied(void **state)
 {
     (void)state;
     command_enter(t, "/ctx 2048");
+    expect_pending("applying ctx 2048");
     command_enter(t, "say hello");
     assert_int_equal(talk_state(t), TALK_READY);
     assert_int_equal(talk_outbox(t)->n_queue, 1);
@@ -448,6 +525,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_is_in_force_when_the_engine_has_applied_it,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_message_waits_until_a_change_is_applied, begin, end),
+        cmocka_unit_test_setup_teardown(a_change_during_an_answer_is_in_force_before_its_end,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(another_kv_type_waits_for_the_end_of_an_answer, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            a_refused_change_leaves_the_answer_and_the_other_changes, begin, end),
         cmocka_unit_test_setup_teardown(every_setting_can_be_set_in_a_chat, begin, end),
         cmocka_unit_test_setup_teardown(values_chosen_in_a_chat_survive_another_model, begin,
                                         end),

@@ -134,17 +134,22 @@ static void status_text(char *buf, size_t n, const struct talk *t, const struct 
 void status_draw(const struct canvas *c, const struct talk *t, const struct mw_sample *s,
                  const char *mode)
 {
-    char text[256];
-    int mode_width = mode[0] == '\0' ? 0 : (int)strlen(mode) + 3;
+    char text[256], pending[200];
+    const char *right = talk_pending(t, pending, sizeof pending)[0] != '\0' ? pending : mode;
+    int right_width = right[0] == '\0' ? 0 : cluster_width(right, strlen(right)) + 3;
 
     canvas_blank(c, 0, 0, c->width, style_of(ROLE_STATUS));
     for (int level = 0; level < LEVELS; level++) {
         status_text(text, sizeof text, t, s, level);
-        if (cluster_width(text, strlen(text)) + 2 + mode_width <= c->width)
+        if (cluster_width(text, strlen(text)) + 2 + right_width <= c->width)
             break;
+    }
+    if (right == pending && cluster_width(text, strlen(text)) + 2 + right_width > c->width) {
+        canvas_put(c, 0, 0, c->width, style_of(ROLE_STATUS_STRONG), pending, strlen(pending));
+        return;
     }
     canvas_put(c, 0, c->width > 44 ? 1 : 0, c->width, style_of(ROLE_STATUS), text,
                strlen(text));
-    if (mode_width > 0 && c->width > 60)
-        canvas_right(c, 0, c->width - 1, style_of(ROLE_STATUS_STRONG), mode);
+    if (right_width > 0 && c->width > 60)
+        canvas_right(c, 0, c->width - 1, style_of(ROLE_STATUS_STRONG), right);
 }

@@ -210,7 +210,7 @@ static void begin(struct tour *t)
     choose(t, &o.engine);
     o.n_predict = LONGEST;
     explain(t, &o.engine);
-    talk_change(t->talk, &o, THEN_NOTHING);
+    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
     talk_send(t->talk, steps[t->step].question);
     t->phase = PHASE_ASK;
     t->skips = false;
@@ -289,7 +289,7 @@ static void finish(struct tour *t)
         "machine, and \"memwall pull\" fetches one.",
         (double)o.engine.memory_bytes / (double)MIB,
         plan.streamed_bytes == 0 ? ", enough for the weights and the KV cache" : "");
-    talk_change(t->talk, &o, THEN_NOTHING);
+    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
     t->phase = PHASE_OVER;
 }
 
@@ -301,7 +301,7 @@ void tour_end(struct tour *t)
         return;
     t->phase = PHASE_OVER;
     o.n_predict = t->n_predict;
-    talk_change(t->talk, &o, THEN_NOTHING);
+    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
     talk_notice(t->talk,
                 "The tour has ended. /memory changes the budget, /disk-rate the limit of "
                 "the disk, /ctx the context.");

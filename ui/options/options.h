@@ -172,6 +172,7 @@ enum option_reach {
     REACH_PLAN,   /* both; the new plan is shown first, and Enter applies it */
     REACH_PROMPT, /* both; with the next message, which evaluates the conversation again */
     REACH_ANSWER, /* both; with the next answer */
+    REACH_TOKEN,  /* both; with the next token */
     REACH_NOW,    /* both; at once */
     N_REACH,
 };

@@ -126,12 +126,6 @@ static void memory_rows(struct sheet *s, const struct plan *now, const struct pl
 
 /* ---- the conversation ---- */
 
-/* Whether the session keeps the keys and values it has computed. */
-static bool keeps_kv(const struct mw_options *a, const struct mw_options *b)
-{
-    return a->kv_k == b->kv_k && a->kv_v == b->kv_v && a->exact == b->exact;
-}
-
 static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_options *b,
                              const struct plan *then)
 {
@@ -147,7 +141,8 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
         sheet_text(s, ROLE_WARN, line);
         return;
     }
-    if (keeps_kv(&talk_options(t)->engine, b) && talk_cost(t, "", &cost) && cost.n_again > 0) {
+    if (mw_keeps_kv(&talk_options(t)->engine, b) && !talk_is_answering(t) &&
+        talk_cost(t, "", &cost) && cost.n_again > 0) {
         snprintf(line, sizeof line,
                  "The conversation is kept.  The next message evaluates %s tokens of it, as it "
                  "would without this change.",
@@ -155,7 +150,7 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
         sheet_text(s, ROLE_TEXT, line);
         return;
     }
-    if (keeps_kv(&talk_options(t)->engine, b)) {
+    if (mw_keeps_kv(&talk_options(t)->engine, b)) {
         sheet_text(s, ROLE_TEXT,
                    "The conversation is kept, and so are its keys and values: nothing is "
                    "evaluated again.");
@@ -176,12 +171,23 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
     sheet_text(s, cost.n_again > 0 ? ROLE_WARN : ROLE_TEXT, line);
 }
 
+/* The time at which a change applies, while an answer is made. */
+static void say_when(const struct talk *t, struct sheet *s, const struct mw_chat_options *o)
+{
+    if (talk_is_answering(t))
+        sheet_text(s, ROLE_TEXT,
+                   talk_would_wait(t, o)
+                       ? "It applies after this answer."
+                       : "It applies at the next token, and the answer goes on.");
+}
+
 /* ---- the proposal ---- */
 
 /* A proposal that Enter applies. */
 struct proposal {
     struct talk *t;
     struct mw_chat_options options;
+    char what[60];
 };
 
 static void apply(void *ctx, long row)
@@ -189,7 +195,7 @@ static void apply(void *ctx, long row)
     const struct proposal *p = ctx;
 
     (void)row;
-    talk_change(p->t, &p->options, THEN_ANNOUNCE);
+    talk_change(p->t, &p->options, THEN_ANNOUNCE, p->what);
 }
 
 static void say_why_not(struct talk *t, const struct mw_options *wanted, const struct err *e)
@@ -222,7 +228,8 @@ static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options
         talk_error(t, "no memory to show the change");
         return NULL;
     }
-    *p = (struct proposal){ t, *wanted };
+    *p = (struct proposal){ .t = t, .options = *wanted };
+    snprintf(p->what, sizeof p->what, "%s", what);
     sheet_on_enter(s, apply, free, p);
     return s;
 }
@@ -255,6 +262,7 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
         return;
     option_rows(t, s, b, &then);
     sheet_line(s, ROLE_TEXT, "%s", "");
+    say_when(t, s, wanted);
     say_what_is_kept(t, s, b, &then);
     if (b->io == MW_IO_MMAP) {
         snprintf(line, sizeof line, "With io mmap %s.", mw_mmap_notice());
@@ -278,7 +286,7 @@ bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *bu
     if (then.decode_tps > 0)
         snprintf(speed, sizeof speed, ", about %s tok/s",
                  receipt_rate(rate, sizeof rate, then.decode_tps));
-    if (!keeps_kv(&talk_options(t)->engine, &wanted->engine)) {
+    if (!mw_keeps_kv(&talk_options(t)->engine, &wanted->engine)) {
         talk_cost_again(t, &then, &cost);
         snprintf(again, sizeof again, "; %s tokens again: %s",
                  receipt_count(count, sizeof count, cost.n_again),

@@ -2,6 +2,7 @@
 
 #include "ui/talk/changes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ void changes_free(struct changes *c)
     while (c->n_text > 0)
         free(c->text[--c->n_text]);
     free(c->text);
+    free(c->pending);
     *c = (struct changes){ 0 };
 }
 
@@ -42,50 +44,94 @@ static int keep_new(struct changes *c, const char **to, const char *now, struct 
     return *to != NULL ? 0 : -1;
 }
 
-int changes_ask(struct changes *c, struct mw_chat *chat, const struct mw_chat_options *o,
-                unsigned then, struct err *e)
+/* Allocate space for one more pending change. */
+static int make_room(struct changes *c, struct err *e)
 {
-    struct mw_chat_options asked = *o;
+    size_t room = c->room * 2 + 4;
+    struct change *more;
 
-    if (keep_new(c, &asked.system, c->asked.system, e) != 0 ||
-        keep_new(c, &asked.format, c->asked.format, e) != 0)
+    if (c->n_pending < c->room)
+        return 0;
+    more = realloc(c->pending, room * sizeof *more);
+    if (more == NULL)
+        return err_memory(e, "a change of options");
+    c->pending = more;
+    c->room = room;
+    return 0;
+}
+
+int changes_ask(struct changes *c, struct mw_chat *chat, const struct change *change,
+                struct err *e)
+{
+    struct change new = *change;
+
+    if (keep_new(c, &new.o.system, c->asked.system, e) != 0 ||
+        keep_new(c, &new.o.format, c->asked.format, e) != 0)
         return -1;
     if (chat == NULL) {
-        c->asked = c->applied = asked;
+        c->asked = c->applied = new.o;
         return 0;
     }
-    if (mw_chat_set(chat, &asked, e) != 0)
+    if (make_room(c, e) != 0 || mw_chat_set(chat, &new.o, e) != 0)
         return -1;
-    c->asked = asked;
-    c->n_pending++;
-    c->then = then | (c->then & THEN_CONTINUE);
+    c->asked = new.o;
+    c->pending[c->n_pending++] = new;
     return 0;
+}
+
+static void drop_first(struct changes *c)
+{
+    memmove(c->pending, c->pending + 1, --c->n_pending * sizeof c->pending[0]);
 }
 
 unsigned changes_done(struct changes *c)
 {
-    unsigned then = c->then;
+    unsigned then;
 
-    if (c->n_pending == 0 || --c->n_pending > 0)
+    if (c->n_pending == 0)
         return THEN_NOTHING;
-    c->applied = c->asked;
-    c->then = THEN_NOTHING;
+    then = c->pending[0].then;
+    c->applied = c->pending[0].o;
+    drop_first(c);
     return then;
 }
 
-bool changes_failed(struct changes *c)
+void changes_failed(struct changes *c)
 {
     if (c->n_pending == 0)
-        return false;
-    if (--c->n_pending == 0)
+        return;
+    drop_first(c);
+    if (c->n_pending == 0)
         c->asked = c->applied;
-    c->then = THEN_NOTHING;
-    return true;
 }
 
 void changes_forget(struct changes *c)
 {
     c->applied = c->asked;
     c->n_pending = 0;
-    c->then = THEN_NOTHING;
+}
+
+bool changes_wait(const struct changes *c)
+{
+    return c->n_pending > 0 && c->pending[c->n_pending - 1].waits;
+}
+
+char *changes_text(const struct changes *c, bool is_answering, char *buf, size_t n)
+{
+    buf[0] = '\0';
+    for (size_t i = 0; i < c->n_pending; i++) {
+        const struct change *change = &c->pending[i];
+        bool is_first = i == 0 || (is_answering && change->waits != change[-1].waits);
+        const char *when = !is_answering   ? "applying "
+                           : change->waits ? "after the answer: "
+                                           : "next token: ";
+        size_t len = strlen(buf);
+
+        snprintf(buf + len, n - len, "%s%s%s",
+                 i == 0     ? ""
+                 : is_first ? "; "
+                            : ", ",
+                 is_first ? when : "", change->what);
+    }
+    return buf;
 }

@@ -2,10 +2,13 @@
  * changes.h - the options of a conversation: those requested and those in force.
  *
  * Every change goes through changes_ask().  The engine applies changes one after the other
- * and answers each; until the last answer, requested and in force may differ.
+ * and replies to each.  Until the last reply, requested and in force may differ.
  *
- *     changes_ask ──> engine ──> MW_EVENT_PLAN    ──> changes_done    applied = asked
- *                           └──> MW_EVENT_REFUSED ──> changes_failed  asked = applied
+ *     changes_ask ──> pending ──> engine ──> MW_EVENT_PLAN    ──> changes_done    applied
+ *                                       └──> MW_EVENT_REFUSED ──> changes_failed
+ *
+ * An answer that is being made goes on with most changes from its next token on.  The others
+ * wait for its end, and so do all changes after them.
  */
 #ifndef MEMWALL_UI_TALK_CHANGES_H
 #define MEMWALL_UI_TALK_CHANGES_H
@@ -19,11 +22,18 @@ enum changes_then {
     THEN_CONTINUE = 2, /* continue the answer that was cut */
 };
 
+struct change {
+    struct mw_chat_options o; /* all options, as they then are */
+    char what[48];            /* its name: "memory 600 MiB" */
+    unsigned then;            /* enum changes_then */
+    bool waits;               /* for the end of the answer that is being made */
+};
+
 struct changes {
     struct mw_chat_options asked, applied;
-    unsigned n_pending; /* changes without an answer */
-    unsigned then;      /* enum changes_then, after the last of them */
-    char **text;        /* texts that options point to; kept until the end */
+    struct change *pending; /* without a reply, oldest first */
+    size_t n_pending, room;
+    char **text; /* texts that options point to; kept until the end */
     size_t n_text;
 };
 
@@ -31,16 +41,21 @@ void changes_begin(struct changes *c, const struct mw_chat_options *o);
 void changes_free(struct changes *c);
 
 /*
- * Request o of chat; NULL: no engine runs, and o is in force at once.  Texts are copied.
+ * Request a change of chat; NULL: no engine runs, and it is in force at once.  Texts are copied.
  * -1 with *e: nothing has changed.
  */
-int changes_ask(struct changes *c, struct mw_chat *chat, const struct mw_chat_options *o,
-                unsigned then, struct err *e);
-/* The engine has applied a change.  Returns what to do now (enum changes_then); THEN_NOTHING
- * while others are pending. */
+int changes_ask(struct changes *c, struct mw_chat *chat, const struct change *change,
+                struct err *e);
+/* The engine has applied the oldest pending change.  Returns what to do now (enum
+ * changes_then). */
 unsigned changes_done(struct changes *c);
-/* The engine has refused a change.  Returns false if none was pending. */
-bool changes_failed(struct changes *c);
+/* The engine has refused the oldest pending change. */
+void changes_failed(struct changes *c);
+/* Whether a pending change waits for the end of the answer. */
+bool changes_wait(const struct changes *c);
+/* Name the pending changes: "next token: memory 600 MiB, threads 2; after the answer: kv q8_0".
+ * "" if there are none. */
+char *changes_text(const struct changes *c, bool is_answering, char *buf, size_t n);
 /* Another engine begins with what was requested; there will be no answer to that. */
 void changes_forget(struct changes *c);
 

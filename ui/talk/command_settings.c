@@ -166,15 +166,18 @@ static void propose(struct talk *t, enum option_id id, struct options *o)
 static void use(struct talk *t, enum option_id id, const struct options *o)
 {
     const struct option *row = &options_table[id];
-    char value[1800], text[2000];
+    bool waits = row->reach == REACH_TOKEN && talk_would_wait(t, &o->chat);
+    char value[1800], text[2000], what[48];
 
-    talk_choose(t, id, o);
     options_print(o, id, value, sizeof value);
+    snprintf(what, sizeof what, "%s %.30s", row->name, value);
+    talk_choose(t, id, o, what);
     sentence(row, value, text, sizeof text);
     if (row->reach == REACH_NOW)
         talk_notice(t, "%s", text);
     else
-        talk_notice(t, "%s, %s", text, option_reach_text(row->reach));
+        talk_notice(t, "%s, %s", text,
+                    waits ? "after this answer" : option_reach_text(row->reach));
 }
 
 /* An option of the screen, which shows what it does. */
@@ -197,7 +200,8 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
     switch (options_table[id].reach) {
     case REACH_PLAN: propose(t, id, &o); break;
     case REACH_PROMPT:
-    case REACH_ANSWER: use(t, id, &o); break;
+    case REACH_ANSWER:
+    case REACH_TOKEN: use(t, id, &o); break;
     case REACH_NOW:
         if (is_of_screen(&options_table[id]))
             return talk_set_look(t, id, &o.ui, e);

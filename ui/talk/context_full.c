@@ -37,8 +37,10 @@ static void choose(void *ctx, long number)
     } else if (number >= 0 && (size_t)number < o->n) {
         const struct mw_chat_options *chosen = &o->options[number];
         bool shifts = chosen->engine.ctx_shift && !talk_options(o->t)->engine.ctx_shift;
+        char what[24];
 
-        talk_change(o->t, chosen, shifts ? THEN_CONTINUE : THEN_CONTINUE | THEN_ANNOUNCE);
+        snprintf(what, sizeof what, shifts ? "shift on" : "ctx %u", chosen->engine.n_ctx);
+        talk_change(o->t, chosen, shifts ? THEN_CONTINUE : THEN_CONTINUE | THEN_ANNOUNCE, what);
         if (shifts)
             talk_notice(o->t, "the oldest turns will now be dropped as needed; a notice will "
                               "name them");

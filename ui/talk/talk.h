@@ -155,9 +155,14 @@ char *talk_text_of(struct talk *t, size_t n);
 /* The values of this chat: those requested, and those of the screen. */
 void talk_values(const struct talk *t, struct options *out);
 /* Request the value of one option, which replaces the model's recommendation from now on. */
-void talk_choose(struct talk *t, enum option_id id, const struct options *o);
+void talk_choose(struct talk *t, enum option_id id, const struct options *o, const char *what);
 /* Request other options; see changes.h. */
-void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then);
+void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then,
+                 const char *what);
+/* Whether such a change would wait for the end of the answer that is being made. */
+bool talk_would_wait(const struct talk *t, const struct mw_chat_options *o);
+/* Name the changes that are not in force yet; as changes_text(). */
+char *talk_pending(const struct talk *t, char *buf, size_t n);
 /* Start to switch to another model, which keeps the conversation.  The state must be READY or
  * FAILED.  If the model cannot be opened, the old one is used again.  -1 with *e: nothing has
  * changed. */

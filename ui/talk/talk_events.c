@@ -88,15 +88,19 @@ static void restore_more(struct talk *t)
 
 static void on_plan(struct talk *t, const struct mw_event *ev)
 {
+    struct mw_options was;
     char changed[150];
     unsigned then;
 
-    changed_text(changed, sizeof changed, &t->changes.applied.engine, &t->changes.asked.engine);
-    if (changed[0] != '\0' || t->plan.budget_bytes != ev->plan.budget_bytes ||
-        t->plan.n_ctx != ev->plan.n_ctx)
-        t->measured_tps = 0;
-    model_set_plan(t, &ev->plan);
+    was = t->changes.applied.engine;
     then = changes_done(&t->changes);
+    changed_text(changed, sizeof changed, &was, &t->changes.applied.engine);
+    if (changed[0] != '\0' || t->plan.budget_bytes != ev->plan.budget_bytes ||
+        t->plan.n_ctx != ev->plan.n_ctx) {
+        t->answer.has_new_plan = true;
+        t->measured_tps = 0;
+    }
+    model_set_plan(t, &ev->plan);
     restore_more(t);
     if ((then & THEN_CONTINUE) != 0)
         talk_continue(t);
@@ -111,6 +115,7 @@ static void on_started(struct talk *t, const struct mw_event *ev)
 {
     t->answer.prefill_done = 0;
     t->answer.prefill_total = ev->n;
+    t->answer.prompt_total = ev->total;
     t->answer.started_ns = clock_ns();
     if (t->state == TALK_ANSWERING)
         t->state = TALK_PREFILL;
@@ -148,7 +153,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->state = TALK_READY;
     t->last = ev->receipt;
     t->has_last = true;
-    if (t->last.n_decoded > 1 && t->last.decode_ns > 0)
+    if (!t->answer.has_new_plan && t->last.n_decoded > 1 && t->last.decode_ns > 0)
         t->measured_tps = 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
     if (t->answer.has_text) {

@@ -18,6 +18,8 @@ struct answer {
     bool resumes;  /* it continues the last one */
     bool has_text; /* at least a piece */
     uint64_t prefill_done, prefill_total, started_ns;
+    uint64_t prompt_total; /* with the tokens that are held */
+    bool has_new_plan;     /* since it began */
 };
 
 /*

@@ -1,6 +1,7 @@
 /* Messages: sending and stopping, going back, making an answer again. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,18 +284,51 @@ void talk_clear(struct talk *t)
 
 /* ---- options ---- */
 
-void talk_choose(struct talk *t, enum option_id id, const struct options *o)
+/* Tokens that a context must hold for the answer to go on. */
+static uint64_t tokens_needed(const struct talk *t)
 {
-    t->given[id] = true;
-    talk_change(t, &o->chat, THEN_NOTHING);
+    uint64_t prompt = t->answer.prompt_total, held = talk_tokens(t);
+
+    return prompt > held ? prompt : held;
 }
 
-void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then)
+bool talk_would_wait(const struct talk *t, const struct mw_chat_options *o)
 {
+    uint64_t n_ctx = o->engine.n_ctx;
+
+    return talk_is_answering(t) &&
+           (changes_wait(&t->changes) || !mw_keeps_answer(talk_options(t), o) ||
+            (n_ctx > 0 && n_ctx <= tokens_needed(t) + 1));
+}
+
+void talk_choose(struct talk *t, enum option_id id, const struct options *o, const char *what)
+{
+    t->given[id] = true;
+    talk_change(t, &o->chat, THEN_NOTHING, what);
+}
+
+void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then,
+                 const char *what)
+{
+    struct change change = { .o = *o, .then = then, .waits = talk_would_wait(t, o) };
+    bool keeps_kv = mw_keeps_kv(&talk_options(t)->engine, &o->engine);
     struct err e = ERR_INIT;
 
-    if (changes_ask(&t->changes, t->engine.chat, o, then, &e) != 0)
+    snprintf(change.what, sizeof change.what, "%s", what);
+    if (changes_ask(&t->changes, t->engine.chat, &change, &e) != 0)
         talk_report(t, &e);
+    else if ((then & THEN_ANNOUNCE) != 0 && talk_is_answering(t) && !keeps_kv)
+        talk_notice(t,
+                    "%s applies after this answer; the next message then evaluates the "
+                    "conversation again, at least %u tokens",
+                    change.what, talk_tokens(t));
     else if ((then & THEN_ANNOUNCE) != 0 && talk_is_answering(t))
-        talk_notice(t, "takes effect after this answer");
+        talk_notice(t, "%s applies %s", change.what,
+                    change.waits ? "after this answer" : "at the next token");
+    changed(t);
+}
+
+char *talk_pending(const struct talk *t, char *buf, size_t n)
+{
+    return changes_text(&t->changes, talk_is_answering(t), buf, n);
 }

@@ -34,7 +34,7 @@ static int start_engine(struct talk *t, struct mw_model *model, struct err *e)
     mw_sampling_default(model, &o.sampling);
     talk_values(t, &chosen);
     options_overlay(&chosen, &o.sampling);
-    if (changes_ask(&t->changes, NULL, &o, THEN_NOTHING, e) != 0 ||
+    if (changes_ask(&t->changes, NULL, &(struct change){ .o = o }, e) != 0 ||
         mw_plan(model, &o.engine, &plan, e) != 0 ||
         mw_watch_new(&t->engine.watch, model, e) != 0 ||
         mw_chat_open(&t->engine.chat, model, talk_options(t), e) != 0)
