@@ -92,10 +92,10 @@ static void a_wait_ends_when_the_clock_reaches_its_time(void **state)
     pthread_mutex_lock(&lock);
     while (clock_cond_wait(&cond, &lock, until_ns))
         assert_true(clock_ns() < until_ns + 60 * (uint64_t)1000000000);
-    pthread_mutex_unlock(&lock);
     assert_true(clock_ns() >= until_ns);
     assert_true(clock_s() * 1e9 >= (double)until_ns);
     assert_false(clock_cond_wait(&cond, &lock, until_ns));
+    pthread_mutex_unlock(&lock);
     pthread_cond_destroy(&cond);
 }
 
@@ -131,7 +131,8 @@ static void a_thread_has_the_requested_stack_and_takes_no_signals_but_faults(voi
         assert_int_equal(sigismember(&seen.blocked, blocked[i]), 1);
     for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
         assert_int_equal(sigismember(&seen.blocked, open[i]), 0);
-    assert_in_range(seen.stack_bytes, 300 * KIB, 400 * KIB);
+    /* A sanitizer adds some of its own; the default would be 8 MiB. */
+    assert_in_range(seen.stack_bytes, 300 * KIB, MIB);
     pthread_sigmask(SIG_SETMASK, NULL, &mine);
     assert_int_equal(sigismember(&mine, SIGINT), 0);
 }
