@@ -219,7 +219,7 @@ static void another_temperature_applies_from_the_next_token_on(void **state)
 
 /* ---- within a prompt ---- */
 
-static void options_change_between_two_chunks_of_a_prompt(void **state)
+static void change_within_a_prompt(enum mw_blas blas)
 {
     static const char text[] = "A ring is a buffer that never ends. A page is a part of it. A "
                                "block is a run of rows. A pass reads all blocks once.";
@@ -228,7 +228,8 @@ static void options_change_between_two_chunks_of_a_prompt(void **state)
     struct said want, said = { .len = 0 };
     uint64_t n_progress = 0;
 
-    (void)state;
+    o.engine.blas = blas;
+    o.engine.memory_bytes = smallest_budget(model, &o.engine);
     o.engine.chunk = 8;
     o.n_predict = 12;
     answer_of(&o, text, &want);
@@ -252,6 +253,13 @@ static void options_change_between_two_chunks_of_a_prompt(void **state)
     assert_int_equal(n_progress, want.receipt.n_prompt);
     end_answer(&want, &said);
     mw_chat_close(chat);
+}
+
+static void options_change_between_two_chunks_of_a_prompt(void **state)
+{
+    (void)state;
+    change_within_a_prompt(MW_BLAS_NEVER);
+    change_within_a_prompt(MW_BLAS_ALWAYS);
 }
 
 static void a_context_shorter_than_the_prompt_waits_for_the_end(void **state)
