@@ -34,6 +34,12 @@ static bool takes_file(const struct option *row)
     return row->kind == KIND_FILE;
 }
 
+/* Returns values to offer, separated by blanks, or NULL. */
+static const char *values_of(const struct option *row)
+{
+    return row->words != NULL ? row->words : row->tips;
+}
+
 static bool takes_model(const struct option *row)
 {
     return row == &options_table[OPT_MODEL];
@@ -62,8 +68,8 @@ static void bash_command(const struct command *c)
         printf("        --%s", row->name);
         if (row->letter != 0)
             printf(" | -%c", row->letter);
-        if (row->words != NULL)
-            printf(") words=\"%s\" ;;\n", row->words);
+        if (values_of(row) != NULL)
+            printf(") words=\"%s\" ;;\n", values_of(row));
         else
             printf(") words=:%s ;;\n", takes_model(row)  ? "models"
                                        : takes_file(row) ? "files"
@@ -173,9 +179,9 @@ static void zsh_option(const struct option *row)
     putchar(']');
     if (row->arg != NULL) {
         printf(":%s:", row->arg);
-        if (row->words != NULL) {
+        if (values_of(row) != NULL) {
             putchar('(');
-            zsh_text(row->words);
+            zsh_text(values_of(row));
             putchar(')');
         } else if (takes_model(row)) {
             fputs("_memwall_models", stdout);
@@ -258,9 +264,9 @@ static void fish_command(const struct command *c)
         printf("complete -c memwall -n '__memwall_is %s' -l %s", c->name, row->name);
         if (row->letter != 0)
             printf(" -s %c", row->letter);
-        if (row->words != NULL) {
+        if (values_of(row) != NULL) {
             fputs(" -x -a ", stdout);
-            fish_text(row->words);
+            fish_text(values_of(row));
         } else if (takes_model(row)) {
             fputs(" -r -F -a '(memwall list --names 2>/dev/null)'", stdout);
         } else if (row->arg != NULL) {

@@ -29,6 +29,7 @@ static int run_plan(const struct options *o)
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
         return report_error(&e);
     mw_model_info(m, &info);
+    settings_report_context(o, &info);
     limits_ensure(m, o->model, &engine, true);
     if (mw_io_choose(m, &engine, &io, &e) != 0) {
         code = report_error(&e);
@@ -41,6 +42,8 @@ static int run_plan(const struct options *o)
     }
     mw_products_text(m, &engine, products, sizeof products);
     mw_plan_fit(m, &engine, &smallest, &largest, &ignored);
+    if (info.n_ctx_train > 0 && largest > info.n_ctx_train)
+        largest = info.n_ctx_train;
     if (o->json) {
         plan_print_json(stdout, &p, &info, &io, products, code == EXIT_OK, notice.is_mapped,
                         smallest, largest);

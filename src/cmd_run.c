@@ -251,6 +251,7 @@ static int run_run(const struct options *given)
 {
     struct options used = *given, *o = &used;
     struct run *r = calloc(1, sizeof *r);
+    struct mw_model_info info;
     struct settings_notice notice;
     struct err e = ERR_INIT;
     char *text = NULL;
@@ -275,6 +276,8 @@ static int run_run(const struct options *given)
         code = e.code == ERR_ARGUMENT ? report_usage(&cmd_run, &e) : report_error(&e);
     else {
         settings_chat(o, r->model, &r->chat_options);
+        mw_model_info(r->model, &info);
+        settings_report_context(o, &info);
         limits_ensure(r->model, o->model, &r->chat_options.engine, false);
         models_used(o->model);
         code = run_chat(r, text, len);

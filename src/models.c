@@ -13,6 +13,7 @@
 #include "src/command.h"
 #include "src/limits.h"
 #include "src/paths.h"
+#include "ui/term/path.h"
 #include "ui/text/clean.h"
 
 #define MAX_PLACES 20
@@ -237,10 +238,12 @@ static bool is_like_repo(const char *name)
 
 int models_resolve(struct options *o)
 {
-    static char path[PATH_MAX];
+    static char path[PATH_MAX], expanded[PATH_MAX];
     struct err e = ERR_INIT;
     int code;
 
+    /* The shell does not expand "~/" in the configuration file. */
+    o->model = path_expand(expanded, sizeof expanded, o->model);
     if (mw_models_resolve(models_places(), o->model, path, sizeof path, &e) == 0) {
         o->model = path;
         return EXIT_OK;

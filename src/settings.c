@@ -3,6 +3,7 @@
 
 #include "src/settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,20 @@ void settings_report(const struct options *o, const struct settings_notice *noti
         report_notice(notice->lowered, strlen(notice->lowered));
     if (notice->is_mapped && !o->quiet)
         report_notice(mw_mmap_notice(), strlen(mw_mmap_notice()));
+}
+
+void settings_report_context(const struct options *o, const struct mw_model_info *info)
+{
+    uint32_t n_ctx = o->chat.engine.n_ctx;
+    char text[120];
+    int n;
+
+    if (o->quiet || info->n_ctx_train == 0 || n_ctx <= info->n_ctx_train)
+        return;
+    n = snprintf(text, sizeof text,
+                 "a context of %u is more than the %u tokens that the model was trained for",
+                 n_ctx, info->n_ctx_train);
+    report_notice(text, (size_t)n);
 }
 
 void settings_chat(const struct options *o, const struct mw_model *m,

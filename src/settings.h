@@ -21,6 +21,9 @@ void settings_engine(const struct options *o, struct mw_options *out,
 /* Print the notices to standard error; with --quiet only that the budget is lowered. */
 void settings_report(const struct options *o, const struct settings_notice *notice);
 
+/* Report a context that is longer than those the model was trained with. */
+void settings_report_context(const struct options *o, const struct mw_model_info *info);
+
 /* Fill in everything but out->engine from the options and the model's recommendation. */
 void settings_chat(const struct options *o, const struct mw_model *m,
                    struct mw_chat_options *out);

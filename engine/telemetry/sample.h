@@ -35,7 +35,8 @@ enum mw_plan_row {
     MW_ROW_RESERVE,
     MW_PLAN_ROWS,
 };
-const char *mw_plan_row_name(enum mw_plan_row r); /* "kv_global" */
+const char *mw_plan_row_name(enum mw_plan_row r);  /* "kv_global", as in JSON */
+const char *mw_plan_row_label(enum mw_plan_row r); /* "full KV", for people */
 
 enum mw_layer_kind {
     MW_LAYER_SLIDING,

@@ -11,6 +11,10 @@ static const char *const row_names[MW_PLAN_ROWS] = {
     "program",   "tokenizer",  "activations", "logits", "ring",    "rows",
     "kv_global", "kv_sliding", "experts",     "pinned", "reserve",
 };
+static const char *const row_labels[MW_PLAN_ROWS] = {
+    "program", "tokenizer",  "activations", "token scores",   "read buffers", "table rows",
+    "full KV", "sliding KV", "experts",     "pinned weights", "kernel",
+};
 static const char *const kind_names[] = { "sliding", "global", "shared sliding",
                                           "shared global", "head" };
 static const char *const binds_names[] = { "none", "disk", "memory", "compute", "kv", "swap" };
@@ -23,6 +27,11 @@ const char *mw_state_name(enum mw_state s)
 const char *mw_plan_row_name(enum mw_plan_row r)
 {
     return row_names[r];
+}
+
+const char *mw_plan_row_label(enum mw_plan_row r)
+{
+    return row_labels[r];
 }
 
 const char *mw_layer_kind_name(enum mw_layer_kind k)

@@ -234,6 +234,17 @@ class Plan(unittest.TestCase):
         r = memwall("plan", model("llama-tiny"), "-b", "256M")
         self.assertRegex(r.stdout, r"Answers ~[\d.,]+ tok/s; .*  Prompts ~[\d.,]+ tok/s\.")
 
+    def test_a_context_above_the_trained_one_is_reported_and_not_recommended(self):
+        r = memwall("plan", model("llama-tiny"), "-b", "256M", "-c", "2k")
+        self.assertIn("more than the 512 tokens that the model was trained for", r.stderr)
+        self.assertIn("largest context for this budget is 512.", r.stdout)
+        r = memwall("run", "-m", model("llama-tiny"), "-c", "2k", "-n", "1", "hi")
+        self.assertIn("more than the 512 tokens", r.stderr)
+
+    def test_items_without_memory_have_no_row(self):
+        r = memwall("plan", model("llama-tiny"), "-b", "256M")
+        self.assertNotIn(" 0 B ", r.stdout)
+
     def test_a_percentage_is_of_the_machine(self):
         # Use small budgets: memory that other programs use would lower large ones.
         half, whole = (json.loads(memwall("plan", model("llama-tiny"), "-b", p,

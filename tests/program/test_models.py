@@ -242,6 +242,9 @@ class Guide(Home):
         put(os.path.join(self.home, ".config/memwall/config"), "model = own.gguf\n")
         r = self.memwall("run", "-n", "1", "--raw", "hi")
         self.assertEqual((0, ""), (r.returncode, r.stderr))
+        put(os.path.join(self.home, ".config/memwall/config"), "model = ~/here/own.gguf\n")
+        r = self.memwall("run", "-n", "1", "--raw", "hi")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
 
     def test_other_commands_need_a_model(self):
         self.install_guide()

@@ -46,7 +46,7 @@ static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)
     (void)state;
     fake_begin(&run, 12, 40, NULL, NULL);
     fake_line(&run, "/ctx 8k");
-    sees(&run, "Enter applies, Esc leaves it");
+    sees(&run, "Enter: apply   Esc: cancel");
 }
 
 static void one_enter_goes_on_when_the_context_is_full(void **state)

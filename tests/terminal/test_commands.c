@@ -190,7 +190,7 @@ static const struct row sheet_rows[] = {
     { "/help", "PgDn: more", ESC, NULL },
     { "/stats", "context          ", ESC, NULL },
     { "/plan", "held now", "q", NULL },
-    { "/chats", "Enter opens", ESC, NULL },
+    { "/chats", "Enter: open", ESC, NULL },
     { "/set", "/set NAME VALUE keeps one", ESC, NULL },
     { "/ctx 8k", "Change: ctx 8192", ESC, NULL },
     { "/ctx 8k", "Change: ctx 8192", ENTER, "now: context 8192" },

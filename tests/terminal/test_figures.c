@@ -215,6 +215,10 @@ static const struct figure stats[] = {
     { "resident", "resident", false, "os", "rss", 0, 0, 0 },
 };
 
+/* Items of the plan: names in a recording, and on the screen. */
+static const char *const labels[] = { "program",      "tokenizer",      "activations",
+                                      "token scores", "read buffers",   "table rows",
+                                      "full KV",      "pinned weights", "kernel" };
 static const char *const rows[] = { "program", "tokenizer", "activations", "logits", "ring",
                                     "rows",    "kv_global", "pinned",      "reserve" };
 
@@ -249,9 +253,9 @@ static void read_plan(struct plan_row *out)
         char label[40], name[40];
         const char *text, *at;
 
-        snprintf(name, sizeof name, " %-12s", rows[i]);
+        snprintf(name, sizeof name, " %-14s", labels[i]);
         text = pty_row(run.s, pty_find(run.s, name));
-        snprintf(label, sizeof label, "%s", strstr(text, rows[i]) + strlen(rows[i]));
+        snprintf(label, sizeof label, "%s", strstr(text, labels[i]) + strlen(labels[i]));
         out[i].planned = read_figure(label);
         at = strstr(label, "B "); /* after the first unit */
         assert_non_null(at);

@@ -66,6 +66,8 @@ static void chats_line_by_line(void **state)
     sees(&run, "\xe4\xbd\xa0\xe5\xa5\xbd");
     program_ask(&run, "/temp", "* the temperature is 0.8");
     program_ask(&run, "/temp 1e9", "error: ");
+    program_ask(&run, "/nonsense", "there is no command");
+    program_ask(&run, "/help", "/why");
     program_ask(&run, "/ctx 8k", "apply? y or n:");
     program_ask(&run, "y", "now: context 8192");
     program_ask(&run, "/kv q8_0", "Change: kv q8_0");
@@ -75,6 +77,8 @@ static void chats_line_by_line(void **state)
     assert_int_equal(pty_end(run.s), 0);
     assert_true(pty_is_cooked(run.s));
     expect_no_escapes();
+    assert_false(pty_shows(run.s, "taken back"));
+    assert_false(pty_shows(run.s, "F1"));
     saved = program_file(&run, program_chat(&run));
     assert_non_null(strstr(saved, "hello"));
     free(saved);

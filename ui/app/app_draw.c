@@ -76,9 +76,9 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "/%s %s: %s", command_of_line()->name, command_of_line()->args,
                  command_of_line()->help);
     else if (a->mode == MODE_FIND)
-        snprintf(buf, n, "Enter searches upwards, Esc cancels");
+        snprintf(buf, n, "Enter: search upwards   Esc: cancel");
     else if (edit_is_searching())
-        snprintf(buf, n, "Ctrl-R older, Ctrl-S newer, Enter accepts, Esc cancels");
+        snprintf(buf, n, "Ctrl-R: older   Ctrl-S: newer   Enter: accept   Esc: cancel");
     else if (a->tour != NULL)
         tour_line(a->tour, buf, n);
     else if (a->cost.text[0] != '\0')
@@ -89,9 +89,9 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "with the next message: %s%s", name,
                  o->n_file > 1 ? " and others" : "");
     else if (transcript_is_searching(a->transcript))
-        snprintf(buf, n, "n: older match, N: newer, Esc: end the search");
+        snprintf(buf, n, "n: older match   N: newer match   Esc: end");
     else if (!transcript_follows(a->transcript))
-        snprintf(buf, n, "/ searches, End follows");
+        snprintf(buf, n, "/: search   End: follow");
 }
 
 static void draw_rule(struct app *a, const struct canvas *screen)

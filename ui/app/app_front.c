@@ -351,6 +351,7 @@ struct talk_front app_front(struct app *a)
 {
     return (struct talk_front){
         .ctx = a,
+        .has_screen = true,
         .say = on_say,
         .sheet = on_sheet,
         .user = on_user,

@@ -121,7 +121,7 @@ static bool meant_a_command(struct app *a)
 static void search(struct app *a)
 {
     if (transcript_search(a->transcript, a->find)) {
-        app_hint(a, "n: older match, N: newer, Esc: end");
+        app_hint(a, "n: older match   N: newer match   Esc: end");
         return;
     }
     transcript_search(a->transcript, ""); /* n and / are typed again */
@@ -350,7 +350,7 @@ static void paste(struct app *a, const struct key *key)
 
 /* ---- F9: go back to an earlier message ---- */
 
-#define PICK_HINT "Up, Down: choose a message; Enter: go back to it; Esc: cancel"
+#define PICK_HINT "Up, Down: choose a message   Enter: go back to it   Esc: cancel"
 
 void app_pick_turn(struct app *a)
 {
@@ -430,7 +430,7 @@ static bool enter_dash(struct app *a, const struct key *key)
     app_enter(a, MODE_DASH);
     if (dash_cursor(a->dash) < 0)
         dash_set_cursor(a->dash, 0);
-    app_hint(a, "Up, Down: choose a layer; Tab: back to the line");
+    app_hint(a, "Up, Down: choose a layer   Tab: back to the line");
     return true;
 }
 

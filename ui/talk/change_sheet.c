@@ -29,7 +29,7 @@ static void size_row(struct sheet *s, const char *name, uint64_t now, uint64_t t
 {
     char a[16], b[16], d[24];
 
-    sheet_line(s, now == then ? ROLE_DIM : ROLE_TEXT, "%-12s %10s %10s", name,
+    sheet_line(s, now == then ? ROLE_DIM : ROLE_TEXT, "%-14s %10s %10s", name,
                units_size(a, sizeof a, now), units_size(b, sizeof b, then));
     difference(d, sizeof d, now, then);
     if (d[0] != '\0')
@@ -38,13 +38,13 @@ static void size_row(struct sheet *s, const char *name, uint64_t now, uint64_t t
 
 static void count_row(struct sheet *s, const char *name, uint32_t now, uint32_t then)
 {
-    sheet_line(s, now == then ? ROLE_DIM : ROLE_TEXT, "%-12s %10u %10u", name, now, then);
+    sheet_line(s, now == then ? ROLE_DIM : ROLE_TEXT, "%-14s %10u %10u", name, now, then);
 }
 
 static void word_row(struct sheet *s, const char *name, const char *now, const char *then)
 {
     if (strcmp(now, then) != 0)
-        sheet_line(s, ROLE_TEXT, "%-12s %10s %10s", name, now, then);
+        sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, now, then);
 }
 
 static void speed_row(struct sheet *s, const char *name, double now, double then)
@@ -57,7 +57,7 @@ static void speed_row(struct sheet *s, const char *name, double now, double then
         snprintf(a, sizeof a, "~%s", receipt_rate(rate, sizeof rate, now));
     if (then > 0)
         snprintf(b, sizeof b, "~%s", receipt_rate(rate, sizeof rate, then));
-    sheet_line(s, ROLE_TEXT, "%-12s %10s %10s", name, a, b);
+    sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, a, b);
     if (now > 0 && then > 0 && (then / now > 1.01 || then / now < 0.99))
         sheet_more(s, then > now ? ROLE_GOOD : ROLE_WARN, "  %+.0f %%, %s",
                    (then / now - 1) * 100, then > now ? "faster" : "slower");
@@ -71,7 +71,7 @@ static void measured_row(const struct talk *t, struct sheet *s)
     char rate[24];
 
     if (last != NULL && last->n_decoded > 4 && seconds > 0)
-        sheet_line(s, ROLE_DIM, "%-12s %10s %10s  in the last answer", "measured",
+        sheet_line(s, ROLE_DIM, "%-14s %10s %10s  in the last answer", "measured",
                    receipt_rate(rate, sizeof rate, last->n_decoded / seconds), "");
 }
 
@@ -100,7 +100,7 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
     const struct plan *now = talk_plan(t);
     char x[24], y[24];
 
-    sheet_line(s, ROLE_DIM, "%-12s %10s %10s", "", "now", "then");
+    sheet_line(s, ROLE_DIM, "%-14s %10s %10s", "", "now", "then");
     size_row(s, "budget", now->budget_bytes, then->budget_bytes);
     count_row(s, "context", now->n_ctx, then->n_ctx);
     word_row(s, "kv", kv_text(x, sizeof x, a), kv_text(y, sizeof y, b));
@@ -119,8 +119,8 @@ static void memory_rows(struct sheet *s, const struct plan *now, const struct pl
 {
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         if (now->row[i] != 0 || then->row[i] != 0)
-            size_row(s, mw_plan_row_name((enum mw_plan_row)i), now->row[i], then->row[i]);
-    size_row(s, "sum", now->sum_bytes, then->sum_bytes);
+            size_row(s, mw_plan_row_label((enum mw_plan_row)i), now->row[i], then->row[i]);
+    size_row(s, "total", now->sum_bytes, then->sum_bytes);
     size_row(s, "read a token", now->streamed_bytes, then->streamed_bytes);
 }
 
@@ -222,7 +222,7 @@ static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options
     struct proposal *p = malloc(sizeof *p);
 
     snprintf(title, sizeof title, "Change: %s", what);
-    s = p == NULL ? NULL : sheet_new(title, "Enter applies, Esc leaves it");
+    s = p == NULL ? NULL : sheet_new(title, "Enter: apply   Esc: cancel");
     if (s == NULL) {
         free(p);
         talk_error(t, "no memory to show the change");

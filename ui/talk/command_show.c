@@ -68,7 +68,7 @@ void run_help(struct talk *t, const char *args)
         talk_error(t, "there is no command \"%s\"", args);
         return;
     }
-    s = sheet_new("Help", "PgDn: more, Esc: back");
+    s = sheet_new("Help", "PgDn: more   Esc: close");
     if (s == NULL)
         return;
     sheet_line(s, ROLE_HEADING, "Commands");
@@ -78,8 +78,10 @@ void run_help(struct talk *t, const char *args)
         sheet_more(s, ROLE_TEXT, "%s", c->help);
     }
     sheet_line(s, ROLE_TEXT, "  a message that begins with a slash: //");
-    sheet_line(s, ROLE_TEXT, "%s", "");
-    help_keys(s);
+    if (talk_has_screen(t)) {
+        sheet_line(s, ROLE_TEXT, "%s", "");
+        help_keys(s);
+    }
     talk_show(t, s);
 }
 
@@ -105,7 +107,7 @@ static void size_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t
 {
     char x[16], y[16];
 
-    sheet_line(sheet, ROLE_TEXT, "%-12s %10s %10s", name, units_size(x, sizeof x, a),
+    sheet_line(sheet, ROLE_TEXT, "%-14s %10s %10s", name, units_size(x, sizeof x, a),
                units_size(y, sizeof y, b));
 }
 
@@ -124,18 +126,20 @@ void run_plan(struct talk *t, const char *args)
         return;
     }
     talk_sample(t, s);
-    sheet_line(sheet, ROLE_DIM, "%-12s %10s %10s", "", "planned", "held now");
+    sheet_line(sheet, ROLE_DIM, "%-14s %10s %10s", "", "planned", "held now");
     for (int i = 0; i < MW_PLAN_ROWS; i++) {
         if (plan->row[i] != 0 || s->mem.used[i] != 0)
-            size_row(sheet, mw_plan_row_name((enum mw_plan_row)i), plan->row[i],
+            size_row(sheet, mw_plan_row_label((enum mw_plan_row)i), plan->row[i],
                      s->mem.used[i]);
         used += s->mem.used[i];
     }
-    size_row(sheet, "sum", plan->sum_bytes, used);
+    size_row(sheet, "total", plan->sum_bytes, used);
     size_row(sheet, "budget", plan->budget_bytes, plan->budget_bytes);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
-    sheet_line(sheet, ROLE_TEXT, "context %u tokens, prompt in chunks of %u, ring of %u slots",
-               plan->n_ctx, plan->chunk, plan->n_slot);
+    sheet_line(sheet, ROLE_TEXT, "context %u tokens, prompts in chunks of %u", plan->n_ctx,
+               plan->chunk);
+    if (plan->n_slot > 0)
+        sheet_more(sheet, ROLE_TEXT, ", %u read buffers", plan->n_slot);
     sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
                units_size(streamed, sizeof streamed, plan->streamed_bytes),
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
@@ -161,6 +165,7 @@ static void value_row(struct sheet *sheet, const char *name, const struct mw_os_
 static void rate_rows(struct sheet *sheet, const struct mw_sample *s)
 {
     struct mw_rates r;
+    char rate[24];
 
     mw_rates(s, &r);
     if (r.decode_mean > 0)
@@ -172,7 +177,8 @@ static void rate_rows(struct sheet *sheet, const struct mw_sample *s)
         sheet_line(sheet, ROLE_TEXT, "waits for disk   %.0f %% of a token",
                    r.stall_share * 100);
     if (r.read_bytes_s > 0)
-        sheet_line(sheet, ROLE_TEXT, "reads            %.2f GB/s", r.read_bytes_s / 1e9);
+        sheet_line(sheet, ROLE_TEXT, "reads            %s",
+                   units_rate(rate, sizeof rate, r.read_bytes_s));
 }
 
 void run_stats(struct talk *t, const char *args)

@@ -119,7 +119,8 @@ static void refuse_line(struct talk *t, const char *line, size_t n)
                "sends the line as it is",
                (int)(n < 40 ? n + 1 : 40), line, near.name != NULL ? ", did you mean /" : "",
                near.name != NULL ? near.name : "", near.name != NULL ? "?" : "");
-    talk_draft(t, line);
+    if (talk_has_screen(t)) /* to be corrected */
+        talk_draft(t, line);
 }
 
 static void run_line(struct talk *t, const char *line)

@@ -61,10 +61,11 @@ static void offer_longer(struct offers *all, struct sheet *s)
 {
     struct mw_chat_options o = *talk_options(all->t);
     uint32_t now = talk_plan(all->t)->n_ctx, largest = 0;
+    uint32_t trained = talk_info(all->t)->n_ctx_train;
     uint64_t smallest;
     char price[160];
 
-    o.engine.n_ctx = now * 2;
+    o.engine.n_ctx = trained > now && trained / 2 < now ? trained : now * 2;
     if (!change_price(all->t, &o, price, sizeof price)) {
         if (!talk_try_fit(all->t, &talk_options(all->t)->engine, &smallest, &largest) ||
             largest <= now)
@@ -124,7 +125,7 @@ void context_full_say(struct talk *t)
 
 void context_full_offer(struct talk *t)
 {
-    struct sheet *s = sheet_new("The context is full", "Enter: choose   Esc: close");
+    struct sheet *s = sheet_new("The context is full", "Enter: choose   Esc: cancel");
     struct offers *all = calloc(1, sizeof *all);
 
     if (s == NULL || all == NULL) {

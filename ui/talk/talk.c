@@ -247,6 +247,11 @@ int talk_act(struct talk *t, enum talk_action action, const char *arg, struct er
     return t->front.act(t->front.ctx, action, arg, e);
 }
 
+bool talk_has_screen(const struct talk *t)
+{
+    return t->front.has_screen;
+}
+
 void talk_draft(struct talk *t, const char *text)
 {
     t->front.draft(t->front.ctx, text);

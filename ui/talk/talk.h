@@ -117,6 +117,7 @@ int talk_act(struct talk *t, enum talk_action action, const char *arg, struct er
 int talk_set_look(struct talk *t, enum option_id what, const struct ui_options *look,
                   struct err *e);
 void talk_draft(struct talk *t, const char *text);
+bool talk_has_screen(const struct talk *t);
 void talk_quit(struct talk *t);
 
 /* ---- messages ---- */

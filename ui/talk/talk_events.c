@@ -27,6 +27,9 @@ static void introduce(struct talk *t)
     talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
                 clean, t->info.arch, t->info.type,
                 units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx, speed);
+    if (t->info.n_ctx_train > 0 && t->plan.n_ctx > t->info.n_ctx_train)
+        talk_notice(t, "that context is more than the %u tokens that the model was trained for",
+                    t->info.n_ctx_train);
 }
 
 static void on_ready(struct talk *t, const struct mw_event *ev)

@@ -92,20 +92,6 @@ char *receipt_rate(char *buf, size_t n, double per_s)
     return receipt_count(buf, n, (uint64_t)(round(per_s / unit) * unit));
 }
 
-char *receipt_traffic(char *buf, size_t n, uint64_t bytes)
-{
-    static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB" };
-    double value = (double)bytes;
-    size_t i = 0;
-
-    while (value >= 999.5 && i + 1 < sizeof unit / sizeof unit[0]) {
-        value /= 1000;
-        i++;
-    }
-    snprintf(buf, n, "%.*f %s", i > 0 && value < 9.95 ? 1 : 0, value, unit[i]);
-    return buf;
-}
-
 /* "3.5", "41" */
 static void add_rate(struct text *t, double per_s)
 {
@@ -149,7 +135,7 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
         add_rate(&t, rate(r->n_decoded, r->decode_ns));
     }
     part(&t, ascii);
-    add(&t, "%s read", receipt_traffic(word, sizeof word, r->bytes_read));
+    add(&t, "%s read", units_size(word, sizeof word, r->bytes_read));
     if (r->decode_ns > 0) {
         part(&t, ascii);
         add(&t, "%.0f %% disk wait", stall_share(r) * 100);
@@ -223,10 +209,10 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
         add(t, " %.0f %% of that time was spent waiting for the disk", share * 100);
         if (pass > 0)
             add(t, ": each token reads %s of weights that the budget of %s cannot keep",
-                receipt_traffic(word, sizeof word, pass),
+                units_size(word, sizeof word, pass),
                 units_size(budget, sizeof budget, s->run.budget_bytes));
         else
-            add(t, "; %s were read in all", receipt_traffic(word, sizeof word, r->bytes_read));
+            add(t, "; %s were read in all", units_size(word, sizeof word, r->bytes_read));
         if (share < 0.5)
             add(t, ", most of it while the processor was computing");
         add(t, ".");
@@ -312,7 +298,7 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
             receipt_time(word, sizeof word, c->seconds));
     if (c->bytes > 0)
         add(&t, "%s %s of reads", c->seconds > 0 ? "," : ":",
-            receipt_traffic(word, sizeof word, c->bytes));
+            units_size(word, sizeof word, c->bytes));
     return buf;
 }
 

@@ -13,7 +13,7 @@
 
 #include "engine/memwall.h"
 
-/* "12 tokens · 3.4 s · 3.5 tok/s · 41 GB read · 71 % disk wait · peak 1.42 GiB".
+/* "12 tokens · 3.4 s · 3.5 tok/s · 38.2 GiB read · 71 % disk wait · peak 1.42 GiB".
  * Returns buf, NUL-terminated; figures that were not measured are left out. */
 char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii);
 
@@ -34,9 +34,8 @@ char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64
 
 /* "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
 char *receipt_rate(char *buf, size_t n, double per_s);
-/* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min", "41 GB" */
+/* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min" */
 char *receipt_count(char *buf, size_t n, uint64_t value);
 char *receipt_time(char *buf, size_t n, double seconds);
-char *receipt_traffic(char *buf, size_t n, uint64_t bytes);
 
 #endif

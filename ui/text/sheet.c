@@ -43,7 +43,7 @@ struct sheet *sheet_new(const char *title, const char *hint)
     if (s == NULL)
         return NULL;
     snprintf(s->title, sizeof s->title, "%s", title);
-    snprintf(s->hint, sizeof s->hint, "%s", hint == NULL ? "Esc closes" : hint);
+    snprintf(s->hint, sizeof s->hint, "%s", hint == NULL ? "Esc: close" : hint);
     s->cursor = SIZE_MAX;
     return s;
 }
