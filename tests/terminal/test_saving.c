@@ -132,7 +132,7 @@ static void a_message_is_refused_when_too_much_waits_for_the_disk(void **state)
     free(text);
     snprintf(line, sizeof line, "/file %s", program_path(&run, "long.txt"));
     program_ask(&run, line, "goes with the next message");
-    program_ask(&run, "question", "number or y, anything else cancels");
+    program_ask(&run, "question", "number, or n for none");
     program_line(&run, "");
     program_ask(&run, "one more", "KiB of this chat are not saved, and saving fails: cannot");
     unblock();

@@ -300,7 +300,7 @@ const struct option options_table[N_OPTION] = {
     [OPT_DISK_RATE] = { "disk-rate", 0, IN(ADVANCED, CMD_ENGINE),
         .kind = KIND_RATE, AT(chat.engine.disk_rate), .arg = "RATE",
         .tips = "none 20M 100M 500M 2G",
-        .help = "read at most RATE bytes per second, to see how a slower disk would do",
+        .help = "limit disk reads to RATE bytes per second",
         .otherwise = "none",
         .reach = REACH_PLAN, .slash = "disk-rate",
         .says = "reads are limited to % bytes per second",
