@@ -49,6 +49,19 @@ static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)
     sees(&run, "Enter: apply   Esc: cancel");
 }
 
+static void a_narrow_screen_wraps_the_lines_of_a_sheet(void **state)
+{
+    (void)state;
+    fake_begin(&run, 20, 40, NULL, NULL);
+    fake_line(&run, "/help");
+    sees(&run, "    list saved chats, or open one");
+    assert_true(pty_shows(run.s, "more below"));
+    pty_send(run.s, "\033");
+    loses(&run, "more below");
+    fake_line(&run, "/memory 2G");
+    sees(&run, "    +"); /* the change, below its row */
+}
+
 static void one_enter_goes_on_when_the_context_is_full(void **state)
 {
     (void)state;
@@ -206,6 +219,7 @@ int main(void)
         cmocka_unit_test_teardown(
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),
+        cmocka_unit_test_teardown(a_narrow_screen_wraps_the_lines_of_a_sheet, end_run),
         cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
         cmocka_unit_test_teardown(a_full_context_does_not_come_between_the_keys_of_a_line,
                                   end_run),

@@ -237,6 +237,23 @@ static void the_dashboard_knows_a_new_limit_of_answers(void **state)
     program_quit(&run);
 }
 
+/* Keys and values of another type are computed with the next message.  A change before it does
+ * not keep them. */
+static void a_change_after_a_new_kv_type_counts_what_is_evaluated(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "200", NULL });
+    program_say(&run, "hello");
+    program_ask(&run, "/kv q8_0", "Change: kv q8_0");
+    pty_send(run.s, ENTER);
+    sees(&run, "kv q8_0/q8_0");
+    program_ask(&run, "/ctx 8k", "Change: ctx 8192");
+    sees(&run, "without this change");
+    pty_send(run.s, ESC);
+    loses(&run, "without this change");
+    program_quit(&run);
+}
+
 /* The speed before a change says nothing about the speed after it. */
 static void figures_are_predicted_again_after_a_change(void **state)
 {
@@ -552,6 +569,8 @@ int main(void)
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
         cmocka_unit_test_teardown(the_dashboard_knows_a_new_limit_of_answers, end_run),
+        cmocka_unit_test_teardown(a_change_after_a_new_kv_type_counts_what_is_evaluated,
+                                  end_run),
         cmocka_unit_test_teardown(figures_are_predicted_again_after_a_change, end_run),
         cmocka_unit_test_teardown(a_budget_grows_in_the_middle_of_an_answer, end_run),
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),

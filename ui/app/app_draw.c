@@ -152,8 +152,7 @@ static void draw_matches(struct app *a, const struct canvas *screen)
         }
         canvas_text(&c, i, 1, style_of(ROLE_STATUS_STRONG), text);
         if (row != NULL)
-            canvas_printf(&c, i, 18, style_of(ROLE_STATUS), "%s%s%s", row->args,
-                          row->args[0] != '\0' ? "  " : "", row->help);
+            canvas_printf(&c, i, 18, style_of(ROLE_STATUS), "%-15s %s", row->args, row->help);
     }
 }
 

@@ -277,45 +277,56 @@ static size_t next_row(const char *text, int width, size_t *skip)
     return cut;
 }
 
-/* Draw the visible part of a line whose first row is at y.  Returns its number of rows. */
-static int draw_line(const struct line *line, const struct canvas *c, int y, bool is_chosen)
+#define INDENT 4 /* of the rows after the first of a line of several parts */
+
+/* Draw text at column *x of row y, with rows broken at blanks; c is NULL to count.  Returns the
+ * rows that were begun. */
+static int draw_part(const struct canvas *c, int width, int y, int *x, int indent,
+                     struct ui_style style, const char *text)
 {
-    int x = 0, rows = 0;
+    int rows = 0;
 
-    if (line->wraps) {
-        const char *at = line->part[0].text;
-
-        do {
-            size_t skip, n = next_row(at, c->width, &skip);
-
-            canvas_put(c, y + rows++, 0, c->width, style_of(line->part[0].role), at, n);
-            at += n + skip;
-        } while (*at != '\0');
-        return rows;
+    if (*x > 0 && *x + cluster_width(text, strlen(text)) > width) {
+        text += strspn(text, " ");
+        *x = indent;
+        rows++;
     }
-    if (is_chosen)
-        canvas_blank(c, y, 0, c->width, style_of(ROLE_SELECTED));
+    while (*text != '\0') {
+        size_t skip, n = next_row(text, width - *x, &skip);
+
+        if (c != NULL)
+            canvas_put(c, y + rows, *x, width - *x, style, text, n);
+        *x += cluster_width(text, n);
+        text += n + skip;
+        if (*text != '\0') {
+            *x = indent;
+            rows++;
+        }
+    }
+    return rows;
+}
+
+/* Draw a line whose first row is at y; c is NULL to count.  Returns its number of rows. */
+static int draw_line(const struct line *line, const struct canvas *c, int width, int y,
+                     bool is_chosen)
+{
+    int indent = line->wraps || width <= 2 * INDENT ? 0 : INDENT, x = 0, rows = 1;
+
+    if (c != NULL && is_chosen)
+        canvas_blank(c, y, 0, width, style_of(ROLE_SELECTED));
     for (size_t i = 0; i < line->n_part; i++)
-        x += canvas_text(c, y, x,
-                         is_chosen ? style_of(ROLE_SELECTED) : style_of(line->part[i].role),
-                         line->part[i].text);
-    return 1;
+        rows += draw_part(c, width, y + rows - 1, &x, indent,
+                          style_of(is_chosen ? ROLE_SELECTED : line->part[i].role),
+                          line->part[i].text);
+    return rows;
 }
 
 static int count_rows(const struct sheet *s, int width, size_t until)
 {
     int rows = 0;
 
-    for (size_t i = 0; i < until; i++) {
-        const char *at = s->line[i].wraps ? s->line[i].part[0].text : "";
-
-        do {
-            size_t skip, n = next_row(at, width, &skip);
-
-            at += n + skip;
-            rows++;
-        } while (*at != '\0');
-    }
+    for (size_t i = 0; i < until; i++)
+        rows += draw_line(&s->line[i], NULL, width, 0, false);
     return rows;
 }
 
@@ -333,8 +344,10 @@ void sheet_draw(struct sheet *s, const struct canvas *c)
     s->hides_hint = c->width <= hint_width + cluster_width(s->title, strlen(s->title)) + 8;
     if (!s->hides_hint)
         canvas_printf(c, 0, c->width - hint_width - 3, style_of(ROLE_HINT), " %s ", s->hint);
-    s->height = body.height;
     s->rows = count_rows(s, body.width, s->n);
+    if (s->rows > body.height && body.height > 1) /* the last row says so */
+        body.height--;
+    s->height = body.height;
     sheet_scroll(s, 0);
     if (s->cursor < s->n) {
         int at = count_rows(s, body.width, s->cursor);
@@ -346,7 +359,7 @@ void sheet_draw(struct sheet *s, const struct canvas *c)
     }
     y = -s->top;
     for (size_t i = 0; i < s->n && y < body.height; i++)
-        y += draw_line(&s->line[i], &body, y, i == s->cursor);
+        y += draw_line(&s->line[i], &body, body.width, y, i == s->cursor);
     if (s->top + s->height < s->rows)
         canvas_right(c, c->height - 1, c->width, style_of(ROLE_HINT), " more below ");
 }
