@@ -25,6 +25,13 @@ update-tables: memwall
 	@$(SHELL) $(top_srcdir)/share/update_tables.sh ./memwall $(top_srcdir)
 .PHONY: update-tables
 
+# Pictures of the screen: "make pictures" draws them from this program and the guide.
+EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py
+
+pictures: memwall
+	$(PYTHON3) $(top_srcdir)/share/pictures/record.py ./memwall
+.PHONY: pictures
+
 # The model in the box.  "make guide" trains it again: hours, and it can be interrupted.
 GUIDE_TRAIN = share/models/train
 EXTRA_DIST += share/models/README.md \
