@@ -42,6 +42,7 @@ static int choose(struct mw_model *m, const char *path, struct mw_options *o, st
     if (info.n_ctx_train > 1 && info.n_ctx_train < 2 * DEMO_CTX)
         o->n_ctx = info.n_ctx_train / 2; /* the last step doubles it */
     o->chunk = DEMO_CHUNK;
+    o->blas = MW_BLAS_NEVER; /* its memory would hide that of the weights */
     if (mw_plan_fit(m, o, &o->memory_bytes, &ignored, e) != 0)
         return -1;
     limits(m, path, o); /* within this budget */

@@ -482,8 +482,10 @@ static int read_header(struct gguf *g, struct reader *r, struct err *e)
 
     if (reader_copy(r, magic, 4, e) != 0)
         return at(e, 0, "magic");
-    if (memcmp(magic, "GGUF", 4) != 0)
-        return err_set(e, ERR_FORMAT, "this is not a GGUF file");
+    if (memcmp(magic, "GGUF", 4) != 0) {
+        err_set(e, ERR_FORMAT, "this is not a GGUF file");
+        return at(e, 0, "magic");
+    }
     if (read_version(g, r, e) != 0 || read_counts(r, &n_tensor, &n_key, e) != 0)
         return -1;
     if (g->room != NULL)

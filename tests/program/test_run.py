@@ -326,7 +326,7 @@ class Terminal(unittest.TestCase):
 class Stopping(unittest.TestCase):
     # A model that never ends its answer, so that it is stopped in the middle.
     LONG = ("run", "-m", os.path.join(MODELS, "llama-tiny.gguf"), "--temp", "0.5", "--seed",
-            "1", "--ctx", "64k", "hello")
+            "1", "--ctx", "64k", "-q", "hello")
 
     def stop_with(self, sig):
         with tempfile.TemporaryDirectory() as home:
