@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/units.h"
 #include "tests/terminal/program.h"
 #include "ui/talk/commands.h"
 
@@ -295,12 +296,13 @@ static unsigned smallest_mib(void)
 /* The answer has no end and a token takes more than half a second. */
 static void a_budget_grows_in_the_middle_of_an_answer(void **state)
 {
-    char budget[16], text[80];
+    char budget[16], larger[16], text[80];
     unsigned least = smallest_mib();
     struct program_start start = { .rows = 40, .cols = 160 };
 
     (void)state;
     snprintf(budget, sizeof budget, "%uM", least);
+    units_size(larger, sizeof larger, (least + 4) * MIB);
     start.model = program_slow_model();
     start.args = (const char *[]){ "-c", "512", "-b", budget, "--disk-rate", "16M", NULL };
     program_begin(&run, &start);
@@ -311,11 +313,11 @@ static void a_budget_grows_in_the_middle_of_an_answer(void **state)
     program_line(&run, text);
     sees(&run, "It applies at the next token, and the answer goes on.");
     pty_send(run.s, ENTER);
-    snprintf(text, sizeof text, "next token: memory %u.0 MiB", least + 4);
+    snprintf(text, sizeof text, "next token: memory %s", larger);
     assert_true(pty_sees_at(run.s, -1, text));
-    snprintf(text, sizeof text, "now: context 512, budget %u.0 MiB", least + 4);
+    snprintf(text, sizeof text, "now: context 512, budget %s", larger);
     sees(&run, text);
-    snprintf(text, sizeof text, " of %u.0 MiB", least + 4);
+    snprintf(text, sizeof text, " of %s", larger);
     assert_true(pty_sees_at(run.s, -1, text));
     assert_true(pty_loses_at(run.s, -1, "next token"));
     assert_true(pty_sees_at(run.s, -1, "answering"));
