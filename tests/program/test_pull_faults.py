@@ -527,7 +527,7 @@ class Hostile(OneFile):
         self.hub.list = endless
         r = self.get()
         self.refused(r, "headers")
-        # libcurl has a limit of its own from 8.10 on.
+        # The libcurl of Debian 13 has a limit of its own.
         self.assertRegex(r.stderr, "too long|Too many")
 
     def test_names_of_repositories_are_checked(self):
