@@ -106,6 +106,7 @@ static void many_deaths_leave_one_chat_that_opens(void **state)
         snprintf(line, sizeof line, "> message number %d", i - 1);
         sees(&run, line);
         assert_true(pty_sees_at(run.s, -1, "ready"));
+        sees(&run, "/help lists commands"); /* the model is open */
         if (i % 2 == 0) { /* in the middle of the answer or before it */
             snprintf(line, sizeof line, "message number %d", i);
             program_line(&run, line);
