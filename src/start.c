@@ -70,7 +70,7 @@ static int run_on_thread(struct call *c)
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &c->mask);
-    errno = thread_start(&thread, STACK_BYTES, call, c);
+    errno = thread_start(&thread, "memwall", STACK_BYTES, call, c);
     if (errno != 0) {
         err_sys(&e,
                 "the stack limit is %llu KiB, and memwall cannot allocate a stack of %zu MiB; "

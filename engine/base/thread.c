@@ -4,7 +4,8 @@
 
 #include <signal.h>
 
-int thread_start(pthread_t *out, size_t stack_bytes, void *(*fn)(void *), void *arg)
+int thread_start(pthread_t *out, const char *name, size_t stack_bytes, void *(*fn)(void *),
+                 void *arg)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
     pthread_attr_t attr;
@@ -20,6 +21,8 @@ int thread_start(pthread_t *out, size_t stack_bytes, void *(*fn)(void *), void *
     pthread_sigmask(SIG_SETMASK, &set, &before);
     if (rc == 0)
         rc = pthread_create(out, &attr, fn, arg);
+    if (rc == 0)
+        pthread_setname_np(*out, name);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     return rc;

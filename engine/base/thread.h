@@ -13,11 +13,12 @@
 
 /*
  * Start fn(arg) on a thread with a stack of stack_bytes, of which only touched pages are
- * charged.  All signals are blocked there except those that report a fault of the thread
- * itself, so a crash handler still runs.
+ * charged.  The name has at most 15 bytes; tools such as top show it.  All signals are blocked
+ * there except those that report a fault of the thread itself, so a crash handler still runs.
  *
  * Returns 0, or the error number if no thread was started.
  */
-int thread_start(pthread_t *out, size_t stack_bytes, void *(*fn)(void *), void *arg);
+int thread_start(pthread_t *out, const char *name, size_t stack_bytes, void *(*fn)(void *),
+                 void *arg);
 
 #endif

@@ -151,7 +151,7 @@ static int start_workers(struct pool *p, struct err *e)
         struct worker *w = &p->worker[p->n_started];
 
         *w = (struct worker){ .pool = p, .index = p->n_started + 1 };
-        rc = thread_start(&w->id, STACK_BYTES, work, w);
+        rc = thread_start(&w->id, "worker", STACK_BYTES, work, w);
         if (rc == 0)
             p->n_started++;
     }

@@ -8,4 +8,5 @@ libengine_a_SOURCES += \
 	engine/machine/machine.c engine/machine/machine.h \
 	engine/machine/probe.c engine/machine/probe.h \
 	engine/machine/program.c engine/machine/program.h \
+	engine/machine/thread_use.c engine/machine/thread_use.h \
 	engine/machine/os_value.h

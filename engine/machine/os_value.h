@@ -11,4 +11,12 @@ struct mw_os_value {
     const char *why_not; /* NULL if value is valid, else a short static reason */
 };
 
+#define MW_MAX_THREAD 128 /* threads whose CPU time is read */
+
+/* The CPU time of one thread. */
+struct mw_thread {
+    char name[16];
+    double busy; /* share of the time between the last two readings, 0 to 1 */
+};
+
 #endif

@@ -91,8 +91,8 @@ static int start(struct crew *c, struct member *members, int n)
     while (started < n && failed == 0) {
         members[started].crew = c;
         members[started].i = started;
-        failed =
-            thread_start(&members[started].thread, STACK_BYTES, member_main, &members[started]);
+        failed = thread_start(&members[started].thread, "probe", STACK_BYTES, member_main,
+                              &members[started]);
         started += failed == 0;
     }
     errno = failed;

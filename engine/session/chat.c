@@ -533,7 +533,7 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
     clock_cond_init(&c->wake);
     if (events_new(&c->events, e) != 0 || settings_copy(&c->settings, o, e) != 0)
         goto fail;
-    errno = thread_start(&c->thread, STACK_BYTES, engine_thread, c);
+    errno = thread_start(&c->thread, "engine", STACK_BYTES, engine_thread, c);
     if (errno != 0) {
         err_sys(e, "cannot start the engine's thread");
         goto fail;

@@ -134,6 +134,9 @@ static void publish_plan(struct mw_session *s)
     mw_products_text(s->m, &s->o, run.products, sizeof run.products);
     run.hot_bytes = info.hot_bytes;
     run.file_bytes = info.file_bytes;
+    run.predicted_decode = a->plan.decode_tps;
+    run.predicted_prefill = a->plan.prefill_tps;
+    run.predicted_binds = a->plan.binds;
     telemetry_set_run(t, &run);
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         counter_set(&t->plan[i], a->plan.row[i]);

@@ -127,7 +127,7 @@ static int start_threads(struct backend *b, uint32_t n)
     int failed = 0;
 
     while (b->n_thread < n && failed == 0) {
-        failed = thread_start(&b->threads[b->n_thread], STACK_BYTES, thread_main, b);
+        failed = thread_start(&b->threads[b->n_thread], "reads", STACK_BYTES, thread_main, b);
         if (failed == 0)
             b->n_thread++;
     }

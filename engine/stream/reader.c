@@ -256,10 +256,14 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
 
     if (!is_read) {
         pinned_mark(&s->pinned, op->target, BLOCK_WANTED);
+        s->ahead_end = 0; /* only a pass reads it again */
+        counter_set(&s->telemetry->ahead_bytes, 0);
         return;
     }
     before = atomic_fetch_add_explicit(&s->pinned.held_bytes, op->bytes, memory_order_relaxed);
     count_held(s, before, before + op->bytes);
+    if (op->target < s->ahead_end)
+        counter_add(&s->telemetry->ahead_done_bytes, op->bytes);
     counter_add(&layer_of(s, op)->pinned_bytes, op->need - op->lead);
     pinned_mark(&s->pinned, op->target, BLOCK_HELD);
 }

@@ -150,6 +150,7 @@ struct stream {
     /* Reader, under the lock. */
     struct schedule_at walk;
     uint64_t walk_pass;
+    uint32_t ahead_end; /* the first block that the walk does not reach before a pass */
     struct read_op ops[STREAM_DEPTH_MAX]; /* of blocks; the first depth are used */
     uint32_t n_flying;                    /* of ops */
     bool wants_slot;                      /* the walk waits until one is free */
@@ -184,6 +185,10 @@ void reader_restart(struct stream *s);
 void stream_discard(struct stream *s, uint64_t last);
 
 /* --- stream_memory.c --- */
+
+/* Count the pinned blocks that are read before the first pass, and those of them in memory.
+ * Under the lock, or before the reader starts. */
+void stream_count_ahead(struct stream *s);
 
 /* Whether the ring and the pinned area together have a place for every block. */
 int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,

@@ -75,7 +75,7 @@ static int start_reader(struct stream *s, struct err *e)
     int result = 0;
 
     pthread_mutex_lock(&s->lock);
-    errno = thread_start(&s->thread, STACK_BYTES, reader_main, s);
+    errno = thread_start(&s->thread, "reader", STACK_BYTES, reader_main, s);
     if (errno != 0) {
         result = err_sys(e, "cannot start the reading thread");
     } else {
@@ -100,6 +100,8 @@ static void count_layers(struct stream *s)
         counter_set(&t->layer[i].pinned_bytes, 0);
         counter_set(&t->layer[i].read_ns, 0);
     }
+    counter_set(&t->ahead_bytes, 0);
+    counter_set(&t->ahead_done_bytes, 0);
     for (uint32_t i = 0; i < s->schedule.n_span; i++) {
         const struct stream_span *p = &s->schedule.spans[i].span;
 
@@ -124,6 +126,7 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
         return mapping_open(&s->mapping, &s->source, e);
     if (open_memory(s, o, e) != 0)
         return -1;
+    stream_count_ahead(s);
     reader_restart(s);
     return start_reader(s, e);
 }

@@ -13,6 +13,7 @@
 #define IO(member)          { "io", #member, OF(io.member), 0, FIELD_U64, IN_SECOND }
 #define PLAN(row, name)     { "mem", "plan_" name, OF(mem.plan[row]), 0, FIELD_U64, IN_ALL }, \
                             { "mem", "used_" name, OF(mem.used[row]), 0, FIELD_U64, IN_SECOND }
+#define MEM(member)         { "mem", #member, OF(mem.member), 0, FIELD_U64, IN_SECOND }
 #define KV(member)          { "kv", #member, OF(kv.member), 0, FIELD_U64, IN_SECOND }
 #define OS(member)          { "os", #member, OF(os.member), 0, FIELD_OS, IN_SECOND }
 #define VERDICT(member)     { "verdict", #member, OF(verdict.member), 0, FIELD_DOUBLE, IN_SECOND }
@@ -37,6 +38,9 @@ const struct field sample_fields[] = {
     TEXT(run, products),
     RUN(hot_bytes, FIELD_U64),
     RUN(file_bytes, FIELD_U64),
+    RUN(predicted_decode, FIELD_DOUBLE),
+    RUN(predicted_prefill, FIELD_DOUBLE),
+    RUN(predicted_binds, FIELD_BINDS),
 
     TOKEN(n_prompt),
     TOKEN(n_prompt_done),
@@ -78,7 +82,9 @@ const struct field sample_fields[] = {
     PLAN(MW_ROW_EXPERTS, "experts"),
     PLAN(MW_ROW_PINNED, "pinned"),
     PLAN(MW_ROW_RESERVE, "reserve"),
-    { "mem", "lent_bytes", OF(mem.lent_bytes), 0, FIELD_U64, IN_SECOND },
+    MEM(lent_bytes),
+    MEM(ahead_bytes),
+    MEM(ahead_done_bytes),
 
     KV(tokens),
     KV(capacity),
@@ -154,9 +160,17 @@ const struct field layer_fields[] = {
 };
 const size_t n_layer_fields = sizeof layer_fields / sizeof layer_fields[0];
 
+const struct field thread_fields[] = {
+    { "thread", "name", offsetof(struct mw_thread, name), sizeof ((struct mw_thread *)0)->name,
+      FIELD_TEXT, 0 },
+    { "thread", "busy", offsetof(struct mw_thread, busy), 0, FIELD_DOUBLE, 0 },
+};
+const size_t n_thread_fields = sizeof thread_fields / sizeof thread_fields[0];
+
 const char *const rate_names[] = {
     "decode_last",  "decode_mean", "prefill",         "first_s", "read_bytes_s",
     "stall_share",  "overlap",     "attention_share", "wall_s",  "read_per_token",
+    "loading",
 };
 const size_t n_rate_names = sizeof rate_names / sizeof rate_names[0];
 /* clang-format on */

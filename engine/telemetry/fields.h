@@ -34,7 +34,7 @@ enum field_event {
 struct field {
     const char *group; /* "" for the line itself */
     const char *key;
-    size_t offset; /* in struct mw_sample, mw_token or mw_sample_layer */
+    size_t offset; /* in struct mw_sample, mw_token, mw_sample_layer or mw_thread */
     size_t size;   /* of FIELD_TEXT */
     enum field_type type;
     unsigned events;
@@ -47,6 +47,8 @@ extern const struct field token_fields[];
 extern const size_t n_token_fields;
 extern const struct field layer_fields[];
 extern const size_t n_layer_fields;
+extern const struct field thread_fields[];
+extern const size_t n_thread_fields;
 
 /* Names of the rates in the group "rate", which is written but never read. */
 extern const char *const rate_names[];

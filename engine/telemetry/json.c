@@ -98,15 +98,27 @@ static void write_reasons(struct json *j, const struct mw_sample *s)
     json_end(j);
 }
 
+static void write_row(struct json *j, const struct field *fields, size_t n, const void *base)
+{
+    json_object(j, NULL);
+    for (size_t i = 0; i < n; i++)
+        write_field(j, &fields[i], base);
+    json_end(j);
+}
+
 static void write_layers(struct json *j, const struct mw_sample *s)
 {
     json_array(j, "layer");
-    for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
-        json_object(j, NULL);
-        for (size_t k = 0; k < n_layer_fields; k++)
-            write_field(j, &layer_fields[k], &s->layer[i]);
-        json_end(j);
-    }
+    for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++)
+        write_row(j, layer_fields, n_layer_fields, &s->layer[i]);
+    json_end(j);
+}
+
+static void write_threads(struct json *j, const struct mw_sample *s)
+{
+    json_array(j, "thread");
+    for (uint32_t i = 0; i < s->os.n_thread; i++)
+        write_row(j, thread_fields, n_thread_fields, &s->os.thread[i]);
     json_end(j);
 }
 
@@ -114,7 +126,7 @@ static void write_layers(struct json *j, const struct mw_sample *s)
 static void write_rates(struct json *j, const struct mw_sample *s)
 {
     struct mw_rates r;
-    double value[10];
+    double value[11];
 
     mw_rates(s, &r);
     value[0] = r.decode_last;
@@ -127,6 +139,7 @@ static void write_rates(struct json *j, const struct mw_sample *s)
     value[7] = r.attention_share;
     value[8] = r.wall_s;
     value[9] = r.read_per_token;
+    value[10] = r.loading;
     json_object(j, "rate");
     for (size_t i = 0; i < n_rate_names; i++) {
         if (value[i] < 0)
@@ -151,6 +164,7 @@ void mw_sample_json(struct json *j, const struct mw_sample *s, const char *event
         write_reasons(j, s);
         write_rates(j, s);
         write_layers(j, s);
+        write_threads(j, s);
     }
     json_end(j);
 }

@@ -97,6 +97,14 @@ static double overlap_of(const struct sums *sum, uint64_t limit)
     return beside < shorter ? beside / shorter : 1;
 }
 
+/* Passes read the rest, so nothing is loaded ahead while one runs. */
+static double loading(const struct mw_sample *s)
+{
+    uint64_t bytes = s->mem.ahead_bytes, done = s->mem.ahead_done_bytes;
+
+    return s->state == MW_IDLE && done < bytes ? (double)done / (double)bytes : MW_RATE_UNKNOWN;
+}
+
 void mw_rates(const struct mw_sample *s, struct mw_rates *out)
 {
     struct sums sum = { 0 };
@@ -107,6 +115,7 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->prefill = per_second((double)s->n_prompt_done, prefill_ns(s));
     out->first_s = s->t_first_ns > s->t_start_ns ? (double)(s->t_first_ns - s->t_start_ns) / 1e9
                                                  : MW_RATE_UNKNOWN;
+    out->loading = loading(s);
     out->n_pass = sum_passes(s, &sum);
     if (out->n_pass == 0)
         add(&sum, s->pass.wall_ns, s->pass.stall_ns, s->pass.compute_ns, s->pass.attention_ns,

@@ -202,7 +202,7 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
         recorder_free(r);
         return -1;
     }
-    errno = thread_start(&r->thread, STACK_BYTES, record, r);
+    errno = thread_start(&r->thread, "recorder", STACK_BYTES, record, r);
     if (errno != 0) {
         err_sys(e, "cannot start the recorder's thread");
         recorder_free(r);

@@ -45,7 +45,7 @@ struct mw_replay {
     bool at_event, at_version;
     uint64_t version;
     bool in_reasons;
-    uint32_t layer, n_layer; /* the layer being read, and the layers in the line so far */
+    uint32_t n_layer, n_thread; /* in the line so far; the last one is being read */
     struct mw_token token;
 
     char reason[REASONS][64];
@@ -87,7 +87,9 @@ static void *target(struct mw_replay *r)
     if (r->at >= token_fields && r->at < token_fields + n_token_fields)
         return (char *)&r->token + r->at->offset;
     if (r->at >= layer_fields && r->at < layer_fields + n_layer_fields)
-        return (char *)&r->sample.layer[r->layer] + r->at->offset;
+        return (char *)&r->sample.layer[r->n_layer - 1] + r->at->offset;
+    if (r->at >= thread_fields && r->at < thread_fields + n_thread_fields)
+        return (char *)&r->sample.os.thread[r->n_thread - 1] + r->at->offset;
     return (char *)&r->sample + r->at->offset;
 }
 
@@ -310,6 +312,8 @@ static int on_key(void *ctx, const unsigned char *s, size_t n)
             r->at = NULL;
     } else if (r->depth == 3 && strcmp(r->group, "layer") == 0) {
         r->at = find(layer_fields, n_layer_fields, "layer", key, n);
+    } else if (r->depth == 3 && strcmp(r->group, "thread") == 0) {
+        r->at = find(thread_fields, n_thread_fields, "thread", key, n);
     }
     return 1;
 }
@@ -337,7 +341,12 @@ static int on_map(void *ctx)
     if (r->depth == 3 && strcmp(r->group, "layer") == 0) {
         if (r->n_layer > MW_MAX_LAYER)
             return refuse(fail(r, ERR_FORMAT, "has more than %d layers", MW_MAX_LAYER));
-        r->layer = r->n_layer++;
+        r->n_layer++;
+    }
+    if (r->depth == 3 && strcmp(r->group, "thread") == 0) {
+        if (r->n_thread == MW_MAX_THREAD)
+            return refuse(fail(r, ERR_FORMAT, "has more than %d threads", MW_MAX_THREAD));
+        r->n_thread++;
     }
     return 1;
 }
@@ -384,7 +393,7 @@ static int parse(struct mw_replay *r, size_t n)
     r->depth = 0;
     r->at = NULL;
     r->at_event = r->at_version = r->in_reasons = false;
-    r->n_layer = 0;
+    r->n_layer = r->n_thread = 0;
     memset(&r->token, 0, sizeof r->token);
     status = yajl_parse(h, (const unsigned char *)r->text, n);
     if (status == yajl_status_ok)
@@ -461,6 +470,8 @@ static int check_sample(struct mw_replay *r)
         return fail(r, ERR_FORMAT, "has figures for %u layers, expected %u and the head",
                     r->n_layer, s->run.n_layer);
     s->n_layer = s->run.n_layer;
+    if (r->event == EVENT_SECOND)
+        s->os.n_thread = r->n_thread;
     return 0;
 }
 

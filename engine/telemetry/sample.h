@@ -73,6 +73,9 @@ struct mw_run {
     char products[128];  /* the code that multiplies the matrices */
     uint64_t hot_bytes;  /* of the weights that decoding one token uses */
     uint64_t file_bytes; /* of the model's files */
+    /* The plan's predictions; 0 if a limit was not measured. */
+    double predicted_decode, predicted_prefill; /* tokens per second */
+    enum mw_binds predicted_binds;
 };
 
 struct mw_sample_layer {
@@ -109,6 +112,8 @@ struct mw_os {
     struct mw_os_value swap_own;                         /* pages of this process */
     struct mw_os_value majflt, refaults;                 /* counts since the start */
     struct mw_os_value psi_memory_some10, psi_io_some10; /* hundredths of a percent */
+    uint32_t n_thread;                                   /* 0: not read yet */
+    struct mw_thread thread[MW_MAX_THREAD];              /* in the order they were started */
 };
 
 struct mw_sample {
@@ -140,6 +145,9 @@ struct mw_sample {
     struct {
         uint64_t plan[MW_PLAN_ROWS], used[MW_PLAN_ROWS];
         uint64_t lent_bytes;
+        /* Pinned weights that are read before the first token is evaluated, and the part of
+         * them that is in memory.  The others are read by the first passes. */
+        uint64_t ahead_bytes, ahead_done_bytes;
     } mem;
 
     struct {

@@ -71,9 +71,11 @@ struct telemetry {
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
     counter lent_bytes;
+    counter ahead_bytes;
 
     /* reader thread */
     counter bytes_read, reads, read_ns, lookup_bytes, retries, depth_gauge;
+    counter ahead_done_bytes;
     counter pinned_held; /* bytes of pinned blocks, not included in used[MW_ROW_PINNED] */
 
     counter seq; /* guards pass */

@@ -15,6 +15,7 @@
 #include "engine/machine/pagecache.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/psi.h"
+#include "engine/machine/thread_use.h"
 #include "engine/telemetry/telemetry.h"
 #include "engine/telemetry/verdict.h"
 
@@ -32,6 +33,7 @@ struct peak {
 
 struct mw_watch {
     struct proc proc;
+    struct thread_use threads; /* of the thread that calls watch_read() */
     struct cgroup group;
     int psi_memory, psi_io; /* of the system */
     struct watch_file *files;
@@ -185,6 +187,7 @@ void watch_read(struct mw_watch *w, struct mw_os *out)
         out->available = m.room;
     read_pressure(w, out);
     out->refaults = since(out->refaults, w->refaults_start);
+    out->n_thread = thread_use_read(&w->threads, out->thread);
     out->model_cached = model_cached(w);
     out->model_charged = model_charged(w, out);
 }
@@ -235,6 +238,7 @@ static void open_all(struct mw_watch *w, const char *root)
     pthread_mutex_init(&w->lock, NULL);
     clock_cond_init(&w->wake);
     proc_open(&w->proc, root);
+    thread_use_open(&w->threads, root);
     cgroup_open(&w->group, root);
     w->psi_memory = kernel_file_open(root, "/proc/pressure/memory");
     w->psi_io = kernel_file_open(root, "/proc/pressure/io");
@@ -243,6 +247,7 @@ static void open_all(struct mw_watch *w, const char *root)
 static void release(struct mw_watch *w)
 {
     proc_close(&w->proc);
+    thread_use_close(&w->threads);
     cgroup_close(&w->group);
     kernel_file_close(w->psi_memory);
     kernel_file_close(w->psi_io);
@@ -276,7 +281,7 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
         w->charged.start = w->os.charged_peak.value;
     watch_read(w, &w->os);
     note_peaks(w, &w->os);
-    errno = thread_start(&w->thread, STACK_BYTES, watch, w);
+    errno = thread_start(&w->thread, "watch", STACK_BYTES, watch, w);
     if (errno != 0) {
         err_sys(e, "cannot start the thread that watches the system");
         release(w);

@@ -32,6 +32,9 @@ static void fill_run(struct mw_sample *s)
     r->threads = 4;
     r->hot_bytes = 4581 * MIB;
     r->file_bytes = 8870 * MIB;
+    r->predicted_decode = 3.3;
+    r->predicted_prefill = 260;
+    r->predicted_binds = MW_BINDS_DISK;
 }
 
 static void fill_memory(struct mw_sample *s)
@@ -47,6 +50,7 @@ static void fill_memory(struct mw_sample *s)
     s->mem.used[MW_ROW_PROGRAM] = 44 * MIB;
     s->mem.used[MW_ROW_RESERVE] = 19 * MIB;
     s->mem.lent_bytes = 30 * MIB;
+    s->mem.ahead_bytes = s->mem.ahead_done_bytes = 20 * MIB;
 }
 
 static void fill_kv(struct mw_sample *s, uint64_t tokens)
@@ -86,6 +90,21 @@ static void fill_layers(struct mw_sample *s, uint64_t n_pass)
     }
 }
 
+static void fill_threads(struct mw_os *os, bool is_busy)
+{
+    static const struct mw_thread threads[] = {
+        { "memwall", 0.01 }, { "watch", 0 },     { "engine", 0.29 }, { "worker", 0.25 },
+        { "worker", 0.24 },  { "worker", 0.23 }, { "reader", 0.12 },
+    };
+
+    os->n_thread = sizeof threads / sizeof threads[0];
+    for (uint32_t i = 0; i < os->n_thread; i++) {
+        os->thread[i] = threads[i];
+        if (!is_busy)
+            os->thread[i].busy = 0;
+    }
+}
+
 static void fill_os(struct mw_sample *s)
 {
     struct mw_os *os = &s->os;
@@ -108,6 +127,7 @@ static void fill_os(struct mw_sample *s)
     os->available.value = 4100 * MIB;
     os->majflt.value = 12;
     os->psi_io_some10.value = 6210;
+    fill_threads(os, s->state != MW_IDLE);
 }
 
 static void begin(struct mw_sample *s, enum mw_state state, uint64_t t_ns)

@@ -100,6 +100,7 @@ static void a_wait_ends_when_the_clock_reaches_its_time(void **state)
 }
 
 struct seen {
+    char name[16];
     sigset_t blocked;
     size_t stack_bytes;
 };
@@ -110,6 +111,9 @@ static void *look_around(void *arg)
     pthread_attr_t attr;
 
     pthread_sigmask(SIG_SETMASK, NULL, &seen->blocked);
+    while (pthread_getname_np(pthread_self(), seen->name, sizeof seen->name) == 0 &&
+           strcmp(seen->name, "look") != 0)
+        sched_yield(); /* the thread that started this one sets it */
     pthread_getattr_np(pthread_self(), &attr);
     pthread_attr_getstacksize(&attr, &seen->stack_bytes);
     pthread_attr_destroy(&attr);
@@ -125,8 +129,9 @@ static void a_thread_has_the_requested_stack_and_takes_no_signals_but_faults(voi
     pthread_t thread;
 
     (void)state;
-    assert_int_equal(thread_start(&thread, 300 * KIB, look_around, &seen), 0);
+    assert_int_equal(thread_start(&thread, "look", 300 * KIB, look_around, &seen), 0);
     pthread_join(thread, NULL);
+    assert_string_equal(seen.name, "look");
     for (size_t i = 0; i < sizeof blocked / sizeof blocked[0]; i++)
         assert_int_equal(sigismember(&seen.blocked, blocked[i]), 1);
     for (size_t i = 0; i < sizeof open / sizeof open[0]; i++)
@@ -142,8 +147,8 @@ static void a_thread_that_cannot_start_reports_why(void **state)
     pthread_t thread;
 
     (void)state;
-    assert_int_equal(thread_start(&thread, 1, look_around, NULL), EINVAL);
-    assert_int_equal(thread_start(&thread, (size_t)1 << 50, look_around, NULL), EAGAIN);
+    assert_int_equal(thread_start(&thread, "look", 1, look_around, NULL), EINVAL);
+    assert_int_equal(thread_start(&thread, "look", (size_t)1 << 50, look_around, NULL), EAGAIN);
 }
 
 static void sizes_are_read_as_people_write_them(void **state)

@@ -429,7 +429,8 @@ static void assert_documented(const char *page, const char *key)
 
 static bool is_written(const char *key, size_t n)
 {
-    static const char *const more[] = { "version", "n", "t_ns", "os_why", "layer", "rate" };
+    static const char *const more[] = { "version", "n",    "t_ns",  "os_why",
+                                        "layer",   "rate", "thread" };
 
 #define IS(name) (strlen(name) == n && memcmp(name, key, n) == 0)
     for (size_t i = 0; i < n_sample_fields; i++)
@@ -440,6 +441,9 @@ static bool is_written(const char *key, size_t n)
             return true;
     for (size_t i = 0; i < n_layer_fields; i++)
         if (IS(layer_fields[i].key))
+            return true;
+    for (size_t i = 0; i < n_thread_fields; i++)
+        if (IS(thread_fields[i].key))
             return true;
     for (size_t i = 0; i < n_rate_names; i++)
         if (IS(rate_names[i]))
@@ -487,6 +491,8 @@ static void every_field_is_in_the_manual_page(void **state)
         assert_documented(page, token_fields[i].key);
     for (size_t i = 0; i < n_layer_fields; i++)
         assert_documented(page, layer_fields[i].key);
+    for (size_t i = 0; i < n_thread_fields; i++)
+        assert_documented(page, thread_fields[i].key);
     for (size_t i = 0; i < n_rate_names; i++)
         assert_documented(page, rate_names[i]);
     free(page);

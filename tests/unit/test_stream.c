@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -306,6 +307,48 @@ static void pinned_blocks_are_read_once(void **state)
     model_remove(&m);
 }
 
+/* Waits until the reader is idle and no slot is free. */
+static uint64_t ahead_when_done(void)
+{
+    struct timespec ms = { 0, 1000000 };
+
+    for (int i = 0; i < 5000; i++) {
+        if (counter_get(&telemetry.ahead_done_bytes) == counter_get(&telemetry.ahead_bytes))
+            break;
+        nanosleep(&ms, NULL);
+    }
+    assert_int_equal(counter_get(&telemetry.ahead_done_bytes),
+                     counter_get(&telemetry.ahead_bytes));
+    return counter_get(&telemetry.ahead_bytes);
+}
+
+/* With all blocks pinned those are the blocks of the two layers of a prompt; with two slots, those before the third streamed
+ * block. */
+static void blocks_read_ahead_of_a_pass_are_counted(void **state)
+{
+    struct stream_options o = { .n_slot = 0 };
+    struct err e = ERR_INIT;
+    struct stream_model m;
+    struct stream *s;
+    uint64_t all;
+
+    (void)state;
+    model_seed(22);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    memset(&telemetry, 0, sizeof telemetry);
+    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
+    all = ahead_when_done();
+    assert_true(all >= 200000 && all < 300000);
+    assert_int_equal(all, stream_pinned_now(s));
+    no_error(stream_set_memory(s, 2, 200000, &e), &e);
+    assert_in_range(ahead_when_done(), 1, 200000);
+    run_pass(s, &m, false, UINT64_MAX, 1);
+    ahead_when_done();
+    stream_close(s);
+    model_remove(&m);
+}
+
 /* At least: a busy machine is slower still. */
 static void a_limited_rate_makes_a_slower_disk(void **state)
 {
@@ -411,6 +454,7 @@ int main(void)
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(the_counters_add_up),
         cmocka_unit_test(pinned_blocks_are_read_once),
+        cmocka_unit_test(blocks_read_ahead_of_a_pass_are_counted),
         cmocka_unit_test(a_limited_rate_makes_a_slower_disk),
         cmocka_unit_test(impossible_options_are_refused),
     };

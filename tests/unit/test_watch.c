@@ -1,6 +1,7 @@
 /* The slow sampler, on a tree that replaces the system and on the system itself. */
 #include "config.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "engine/base/units.h"
+#include "engine/machine/thread_use.h"
 #include "engine/telemetry/watch.h"
 #include "tests/lib/tree.h"
 
@@ -190,6 +193,60 @@ static void the_parts_of_the_meter_are_read_on_request(void **state)
     free(s);
 }
 
+static void put_thread(const char *id, const char *name, unsigned ticks)
+{
+    char path[64], text[160];
+
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", id);
+    snprintf(text, sizeof text, "%s (%s) R 1 2 3 4 5 6 7 8 9 10 %u %u 0 0 20 0\n", id, name,
+             ticks / 2, ticks - ticks / 2);
+    tree_put(path, text);
+}
+
+/* A clock tick is 10 ms.  The thread "late" is new, so all of its time counts. */
+static void the_cpu_time_of_each_thread_is_a_share_of_the_time_between(void **state)
+{
+    struct mw_thread thread[MW_MAX_THREAD];
+    struct timespec part = { 0, 100000000 };
+    struct thread_use u;
+    uint64_t start;
+    double s;
+
+    (void)state;
+    put_thread("7", "memwall", 1000);
+    put_thread("9", "a (b) c", 500);
+    thread_use_open(&u, tree_root);
+    assert_int_equal(thread_use_read(&u, thread), 0);
+    start = u.t_ns;
+    nanosleep(&part, NULL);
+    put_thread("7", "memwall", 1000);
+    put_thread("9", "a (b) c", 505);
+    put_thread("12", "late", 1000000);
+    assert_int_equal(thread_use_read(&u, thread), 3);
+    s = (double)(u.t_ns - start) / 1e9;
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(thread[i].name, "memwall") == 0)
+            assert_true(thread[i].busy == 0);
+        else if (strcmp(thread[i].name, "late") == 0)
+            assert_true(thread[i].busy == 1);
+        else
+            assert_true(fabs(thread[i].busy - 0.05 / s) < 1e-6);
+    }
+    thread_use_close(&u);
+}
+
+static void without_proc_no_thread_is_listed(void **state)
+{
+    struct mw_thread thread[MW_MAX_THREAD];
+    struct thread_use u;
+
+    (void)state;
+    thread_use_open(&u, tree_root);
+    assert_int_equal(thread_use_read(&u, thread), 0);
+    assert_int_equal(thread_use_read(&u, thread), 0);
+    thread_use_close(&u);
+}
+
 static void this_system_can_be_watched(void **state)
 {
     struct err e = ERR_INIT;
@@ -203,6 +260,8 @@ static void this_system_can_be_watched(void **state)
     assert_true(s->os.rss.value > 0);
     assert_true(s->os.own.value >= s->os.rss_anon.value);
     assert_int_equal(s->os.model_cached.value, 0);
+    assert_int_equal(s->os.n_thread, 1); /* the watcher was not started yet */
+    assert_string_not_equal(s->os.thread[0].name, "");
     mw_watch_free(w);
     free(s);
 }
@@ -218,6 +277,8 @@ int main(void)
         in_a_tree(the_peak_of_an_answer_is_its_own),
         in_a_tree(page_cache_of_other_processes_is_not_the_program),
         in_a_tree(the_parts_of_the_meter_are_read_on_request),
+        in_a_tree(the_cpu_time_of_each_thread_is_a_share_of_the_time_between),
+        in_a_tree(without_proc_no_thread_is_listed),
         in_a_tree(this_system_can_be_watched),
     };
 

@@ -72,7 +72,7 @@ int opening_start(struct opening **out, const struct opening_job *job, struct er
     o->path = strdup(job->path);
     errno = o->path == NULL ? ENOMEM
             : o->fd < 0     ? errno
-                            : thread_start(&o->thread, STACK_BYTES, open_thread, o);
+                            : thread_start(&o->thread, "opening", STACK_BYTES, open_thread, o);
     if (errno != 0) {
         err_sys(e, "cannot start a thread to open \"%.200s\"", job->path);
         opening_free(o);
