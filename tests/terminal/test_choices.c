@@ -30,7 +30,7 @@ static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void
     sees(&run, "Change: ctx 8192");
     sees(&run, "4096       8192");
     sees(&run, "grows");
-    sees(&run, "nothing is evaluated");
+    sees(&run, "nothing is evaluated again");
     pty_send(run.s, "\r");
     sees(&run, "now: context 8192");
     fake_line(&run, "/kv q8_0");
@@ -41,12 +41,30 @@ static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void
     sees(&run, "keys and values are stored as f16"); /* nothing has changed */
 }
 
+/* The box is over the chat; the dashboard beside it and the ends of the rows below it stay. */
+static void a_sheet_is_a_box_that_leaves_the_rest_visible(void **state)
+{
+    (void)state;
+    fake_begin(&run, 40, 160, NULL, NULL);
+    fake_line(&run, "say something");
+    sees(&run, "disk wait");
+    fake_line(&run, "/ctx 8k");
+    sees(&run, "\u256d\u2500 Change: ctx 8192 \u2500");
+    assert_true(pty_shows(run.s, "\u2570\u2500 Enter: apply   Esc: close \u2500"));
+    assert_true(pty_shows(run.s, "disk wait"));
+    assert_true(pty_shows(run.s, "verdict"));
+    pty_send(run.s, "\033[<0;1;2M\033[<0;1;2m"); /* a click beside it */
+    loses(&run, "Change: ctx 8192");
+    fake_line(&run, "/ctx");
+    sees(&run, "the context is 4096 tokens");
+}
+
 static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)
 {
     (void)state;
     fake_begin(&run, 12, 40, NULL, NULL);
     fake_line(&run, "/ctx 8k");
-    sees(&run, "Enter: apply   Esc: cancel");
+    sees(&run, "Enter: apply   Esc: close");
 }
 
 static void a_narrow_screen_wraps_the_lines_of_a_sheet(void **state)
@@ -218,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
+        cmocka_unit_test_teardown(a_sheet_is_a_box_that_leaves_the_rest_visible, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_wraps_the_lines_of_a_sheet, end_run),
         cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),

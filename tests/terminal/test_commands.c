@@ -188,11 +188,11 @@ static void options_are_shown_set_and_refused(void **state)
 /* ---- sheets ---- */
 
 static const struct row sheet_rows[] = {
-    { "/help", "PgDn: more", ESC, NULL },
+    { "/help", "more below", ESC, NULL },
     { "/stats", "context          ", ESC, NULL },
     { "/plan", "held now", "q", NULL },
     { "/chats", "Enter: open", ESC, NULL },
-    { "/set", "/set NAME VALUE keeps one", ESC, NULL },
+    { "/set", "/set NAME VALUE   Esc: close", ESC, NULL },
     { "/ctx 8k", "Change: ctx 8192", ESC, NULL },
     { "/ctx 8k", "Change: ctx 8192", ENTER, "now: context 8192" },
     { "/memory 200M", "Change: memory 200 MiB", ENTER, "budget 200 MiB" },

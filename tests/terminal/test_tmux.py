@@ -55,7 +55,7 @@ class Tmux(unittest.TestCase):
         self.sees("ctx ", "of 256 MiB")
         self.assertEqual(24, len(self.screen().splitlines()))
         self.keys("/help", "Enter")
-        self.sees("PgDn")
+        self.sees("Esc: close")
         self.keys("Escape")
         self.sees("> hello")
         self.keys("/quit", "Enter")

@@ -137,6 +137,26 @@ static void text_is_aligned_right_and_cut(void **state)
     canvas_target_free(t);
 }
 
+static void a_box_has_round_corners_or_pluses(void **state)
+{
+    static const char *const want[] = {
+        "\u256d\u2500\u2500\u256e\n\u2502x \u2502\n\u2570\u2500\u2500\u256f\n",
+        "+--+\n|x |\n+--+\n"
+    };
+
+    (void)state;
+    for (int ascii = 0; ascii < 2; ascii++) {
+        struct canvas_target *t = grid(3, 4, ascii);
+        struct canvas c = canvas_of(t), nothing = canvas_sub(&c, 0, 0, 0, 0);
+
+        canvas_text(&c, 1, 1, style_of(ROLE_TEXT), "x");
+        canvas_box(&c, style_of(ROLE_BORDER));
+        canvas_box(&nothing, style_of(ROLE_BORDER));
+        assert_grid(t, want[ascii]);
+        canvas_target_free(t);
+    }
+}
+
 static void a_bar_is_filled_to_an_eighth_of_a_cell(void **state)
 {
     struct canvas_target *t = grid(1, 4, false);
@@ -235,6 +255,7 @@ int main(void)
         cmocka_unit_test(wide_characters_are_drawn_whole_or_not_at_all),
         cmocka_unit_test(an_ascii_target_shows_only_ascii),
         cmocka_unit_test(text_is_aligned_right_and_cut),
+        cmocka_unit_test(a_box_has_round_corners_or_pluses),
         cmocka_unit_test(a_bar_is_filled_to_an_eighth_of_a_cell),
         cmocka_unit_test(a_window_gets_the_same_cells),
     };

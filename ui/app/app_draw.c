@@ -70,15 +70,13 @@ static void rule_text(const struct app *a, char *buf, size_t n)
     buf[0] = '\0';
     if (a->hint[0] != '\0')
         snprintf(buf, n, "%s", a->hint);
-    else if (a->mode == MODE_SHEET)
-        snprintf(buf, n, "%s", sheet_hidden_hint(a->sheet));
     else if (command_of_line() != NULL)
         snprintf(buf, n, "/%s %s: %s", command_of_line()->name, command_of_line()->args,
                  command_of_line()->help);
     else if (a->mode == MODE_FIND)
-        snprintf(buf, n, "Enter: search upwards   Esc: cancel");
+        snprintf(buf, n, "Enter: search upwards   Esc: close");
     else if (edit_is_searching())
-        snprintf(buf, n, "Ctrl-R: older   Ctrl-S: newer   Enter: accept   Esc: cancel");
+        snprintf(buf, n, "Ctrl-R: older   Ctrl-S: newer   Enter: accept   Esc: close");
     else if (a->tour != NULL)
         tour_line(a->tour, buf, n);
     else if (a->cost.text[0] != '\0')
@@ -89,7 +87,7 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "with the next message: %s%s", name,
                  o->n_file > 1 ? " and others" : "");
     else if (transcript_is_searching(a->transcript))
-        snprintf(buf, n, "n: older match   N: newer match   Esc: end");
+        snprintf(buf, n, "n: older match   N: newer match   Esc: close");
     else if (!transcript_follows(a->transcript))
         snprintf(buf, n, "/: search   End: follow");
 }
@@ -178,17 +176,19 @@ static void draw_chat(struct app *a, const struct canvas *screen)
     transcript_draw(a->transcript, &c);
 }
 
+static void draw_sheet(struct app *a, const struct canvas *screen)
+{
+    struct canvas chat = part(screen, &a->layout.chat), all;
+    int rule = a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y;
+
+    all = canvas_sub(screen, 0, 0, rule, screen->width);
+    sheet_draw(a->sheet, &chat, &all);
+}
+
 static void draw_panes(struct app *a, const struct canvas *screen)
 {
     struct canvas c;
 
-    if (a->mode == MODE_SHEET) {
-        c = canvas_sub(screen, 0, 0,
-                       a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y,
-                       screen->width);
-        sheet_draw(a->sheet, &c);
-        return;
-    }
     if (a->layout.chat.height > 0 && (a->dirt & DIRT_CHAT))
         draw_chat(a, screen);
     if (a->layout.dash.height > 0 && (a->dirt & DIRT_DASH)) {
@@ -197,6 +197,8 @@ static void draw_panes(struct app *a, const struct canvas *screen)
     }
     if (a->layout.divider.height > 0)
         draw_divider(a, screen);
+    if (a->mode == MODE_SHEET)
+        draw_sheet(a, screen);
 }
 
 void app_draw(struct app *a, int *cursor_y, int *cursor_x)

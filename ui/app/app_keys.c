@@ -121,7 +121,7 @@ static bool meant_a_command(struct app *a)
 static void search(struct app *a)
 {
     if (transcript_search(a->transcript, a->find)) {
-        app_hint(a, "n: older match   N: newer match   Esc: end");
+        app_hint(a, "n: older match   N: newer match   Esc: close");
         return;
     }
     transcript_search(a->transcript, ""); /* n and / are typed again */
@@ -350,7 +350,7 @@ static void paste(struct app *a, const struct key *key)
 
 /* ---- F9: go back to an earlier message ---- */
 
-#define PICK_HINT "Up, Down: choose a message   Enter: go back to it   Esc: cancel"
+#define PICK_HINT "Up, Down: choose a message   Enter: go back to it   Esc: close"
 
 void app_pick_turn(struct app *a)
 {

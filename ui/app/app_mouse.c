@@ -12,7 +12,7 @@
 
 static void wheel(struct app *a, int y, int x, int rows)
 {
-    if (a->mode == MODE_SHEET)
+    if (a->mode == MODE_SHEET && sheet_holds(a->sheet, y, x))
         sheet_scroll(a->sheet, rows);
     else if (area_holds(&a->layout.chat, y, x))
         transcript_scroll(a->transcript, rows);
@@ -37,8 +37,11 @@ static void press(struct app *a, int y, int x)
     const struct layout *l = &a->layout;
 
     a->drag = DRAG_NOTHING;
-    if (a->mode == MODE_SHEET)
+    if (a->mode == MODE_SHEET) {
+        if (!sheet_holds(a->sheet, y, x))
+            app_enter(a, MODE_LINE);
         return;
+    }
     if (area_holds(&l->divider, y, x)) {
         a->drag = DRAG_DIVIDER;
     } else if (area_holds(&l->chat, y, x)) {

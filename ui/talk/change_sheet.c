@@ -115,10 +115,12 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
     speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps);
 }
 
+/* Only rows that change, so that the sheet leaves the answer visible; /plan shows the others.
+ */
 static void memory_rows(struct sheet *s, const struct plan *now, const struct plan *then)
 {
     for (int i = 0; i < MW_PLAN_ROWS; i++)
-        if (now->row[i] != 0 || then->row[i] != 0)
+        if (now->row[i] != then->row[i])
             size_row(s, mw_plan_row_label((enum mw_plan_row)i), now->row[i], then->row[i]);
     size_row(s, "total", now->sum_bytes, then->sum_bytes);
     size_row(s, "read a token", now->streamed_bytes, then->streamed_bytes);
@@ -222,7 +224,7 @@ static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options
     struct proposal *p = malloc(sizeof *p);
 
     snprintf(title, sizeof title, "Change: %s", what);
-    s = p == NULL ? NULL : sheet_new(title, "Enter: apply   Esc: cancel");
+    s = p == NULL ? NULL : sheet_new(title, "Enter: apply   Esc: close");
     if (s == NULL) {
         free(p);
         talk_error(t, "no memory to show the change");

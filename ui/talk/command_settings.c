@@ -111,7 +111,7 @@ static void show(struct talk *t, enum option_id id)
 /* All settings, by group: name, value, help. */
 static void show_all(struct talk *t)
 {
-    struct sheet *sheet = sheet_new("Settings", "/set NAME VALUE keeps one   Esc: close");
+    struct sheet *sheet = sheet_new("Settings", "/set NAME VALUE   Esc: close");
     struct mw_sample *s = malloc(sizeof *s);
     struct options o;
 

@@ -68,7 +68,7 @@ void run_help(struct talk *t, const char *args)
         talk_error(t, "there is no command \"%s\"", args);
         return;
     }
-    s = sheet_new("Help", "PgDn: more   Esc: close");
+    s = sheet_new("Help", NULL);
     if (s == NULL)
         return;
     sheet_line(s, ROLE_HEADING, "Commands");

@@ -137,7 +137,7 @@ __attribute__((format(printf, 2, 3))) static void choice(struct choices *c, cons
 
 static void list_turns(struct talk *t)
 {
-    struct choices *c = choices_new(t, "Go back to a message", "Enter: go there   Esc: cancel");
+    struct choices *c = choices_new(t, "Go back to a message", "Enter: go there   Esc: close");
     long message;
 
     if (c == NULL)
@@ -207,7 +207,7 @@ static void open_chat(struct talk *t, const char *name)
 
 static void list_chats(struct talk *t, const struct store_entry *list, size_t n)
 {
-    struct choices *c = choices_new(t, "Chats", "Enter: open   Esc: cancel");
+    struct choices *c = choices_new(t, "Chats", "Enter: open   Esc: close");
 
     if (c == NULL) {
         talk_error(t, "no memory to list the chats");

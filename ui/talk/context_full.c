@@ -125,7 +125,7 @@ void context_full_say(struct talk *t)
 
 void context_full_offer(struct talk *t)
 {
-    struct sheet *s = sheet_new("The context is full", "Enter: choose   Esc: cancel");
+    struct sheet *s = sheet_new("The context is full", "Enter: choose   Esc: close");
     struct offers *all = calloc(1, sizeof *all);
 
     if (s == NULL || all == NULL) {

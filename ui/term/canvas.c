@@ -302,6 +302,22 @@ void canvas_vline(const struct canvas *c, int y, int x, int n, struct ui_style s
         canvas_cell(c, y + i, x, style, c->target->ascii ? L'|' : L'\u2502');
 }
 
+void canvas_box(const struct canvas *c, struct ui_style style)
+{
+    static const wchar_t round[] = L"\u256d\u256e\u2570\u256f", ascii[] = L"++++";
+    const wchar_t *corner = c->target->ascii ? ascii : round;
+    int right = c->width - 1, bottom = c->height - 1;
+
+    canvas_hline(c, 0, 1, right - 1, style);
+    canvas_hline(c, bottom, 1, right - 1, style);
+    canvas_vline(c, 1, 0, bottom - 1, style);
+    canvas_vline(c, 1, right, bottom - 1, style);
+    canvas_cell(c, 0, 0, style, corner[0]);
+    canvas_cell(c, 0, right, style, corner[1]);
+    canvas_cell(c, bottom, 0, style, corner[2]);
+    canvas_cell(c, bottom, right, style, corner[3]);
+}
+
 void canvas_bar(const struct canvas *c, int y, int x, int width, double share,
                 struct ui_style fill, struct ui_style rest)
 {

@@ -106,6 +106,9 @@ void canvas_repeat(const struct canvas *c, int y, int x, int n, struct ui_style 
 
 void canvas_hline(const struct canvas *c, int y, int x, int n, struct ui_style style);
 void canvas_vline(const struct canvas *c, int y, int x, int n, struct ui_style style);
+/* Draw a line with rounded corners along the edges of c; the inside stays as it is.  Titles go
+ * over row 0 and over the last row. */
+void canvas_box(const struct canvas *c, struct ui_style style);
 
 /*
  * Draw a bar of width cells from column x, filled by share (0 to 1), with a resolution of an

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PARTS 6
+#define MAX_PARTS  6
+#define PARAGRAPH  58 /* columns of a paragraph */
+#define MORE_WIDTH 22 /* columns for "more below" and the blanks around the keys */
 
 struct part {
     enum ui_role role;
@@ -30,7 +32,7 @@ struct sheet {
     int top;       /* first visible row */
     int rows, height;
     bool has_choice;
-    bool hides_hint; /* the hint did not fit next to the title */
+    struct canvas box; /* at the last draw */
     sheet_enter_fn *enter;
     void (*release)(void *ctx);
     void *enter_ctx;
@@ -167,11 +169,6 @@ void sheet_enter_row(const struct sheet *s, long number)
         }
 }
 
-const char *sheet_hidden_hint(const struct sheet *s)
-{
-    return s->hides_hint ? s->hint : "";
-}
-
 /* ---- keys ---- */
 
 void sheet_scroll(struct sheet *s, int rows)
@@ -277,7 +274,7 @@ static size_t next_row(const char *text, int width, size_t *skip)
     return cut;
 }
 
-#define INDENT 4 /* of the rows after the first of a line of several parts */
+#define INDENT 4 /* of the rows after the first, unless the first part is a short column */
 
 /* Draw text at column *x of row y, with rows broken at blanks; c is NULL to count.  Returns the
  * rows that were begun. */
@@ -306,11 +303,21 @@ static int draw_part(const struct canvas *c, int width, int y, int *x, int inden
     return rows;
 }
 
+static int indent_of(const struct line *line, int width)
+{
+    int first;
+
+    if (line->wraps || width <= 2 * INDENT || line->n_part == 0)
+        return 0;
+    first = cluster_width(line->part[0].text, strlen(line->part[0].text));
+    return line->n_part > 1 && first <= width / 2 ? first : INDENT;
+}
+
 /* Draw a line whose first row is at y; c is NULL to count.  Returns its number of rows. */
 static int draw_line(const struct line *line, const struct canvas *c, int width, int y,
                      bool is_chosen)
 {
-    int indent = line->wraps || width <= 2 * INDENT ? 0 : INDENT, x = 0, rows = 1;
+    int indent = indent_of(line, width), x = 0, rows = 1;
 
     if (c != NULL && is_chosen)
         canvas_blank(c, y, 0, width, style_of(ROLE_SELECTED));
@@ -330,38 +337,116 @@ static int count_rows(const struct sheet *s, int width, size_t until)
     return rows;
 }
 
-void sheet_draw(struct sheet *s, const struct canvas *c)
+/* Returns the columns of the longest row; paragraphs have at most PARAGRAPH. */
+static int widest(const struct sheet *s)
 {
-    int margin = c->width > 50 ? 1 : 0;
-    struct canvas body = canvas_sub(c, 1, margin, c->height - 1, c->width - 2 * margin);
-    int y, hint_width = cluster_width(s->hint, strlen(s->hint));
+    int most = cluster_width(s->title, strlen(s->title)) + 4;
+    int keys = cluster_width(s->hint, strlen(s->hint)) + MORE_WIDTH;
 
-    canvas_clear(c, style_of(ROLE_TEXT));
-    if (c->height < 2 || body.width < 4)
-        return;
-    canvas_hline(c, 0, 0, c->width, style_of(ROLE_BORDER));
-    canvas_printf(c, 0, 1, style_with(ROLE_ACCENT, UI_BOLD), " %s ", s->title);
-    s->hides_hint = c->width <= hint_width + cluster_width(s->title, strlen(s->title)) + 8;
-    if (!s->hides_hint)
-        canvas_printf(c, 0, c->width - hint_width - 3, style_of(ROLE_HINT), " %s ", s->hint);
-    s->rows = count_rows(s, body.width, s->n);
-    if (s->rows > body.height && body.height > 1) /* the last row says so */
-        body.height--;
-    s->height = body.height;
-    sheet_scroll(s, 0);
-    if (s->cursor < s->n) {
-        int at = count_rows(s, body.width, s->cursor);
+    most = keys > most ? keys : most;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct line *line = &s->line[i];
+        int width = 0;
 
-        if (at < s->top)
-            s->top = at;
-        if (at >= s->top + s->height)
-            s->top = at - s->height + 1;
+        for (size_t k = 0; k < line->n_part; k++)
+            width += cluster_width(line->part[k].text, strlen(line->part[k].text));
+        if (line->wraps && width > PARAGRAPH)
+            width = PARAGRAPH;
+        most = width > most ? width : most;
     }
+    return most;
+}
+
+/* Returns the columns between a border and the text. */
+static int padding(int width)
+{
+    return width > 60 ? 1 : 0;
+}
+
+/* Draw the keys, and how much is below, into the lower border. */
+static void draw_foot(const struct sheet *s, const struct canvas *box)
+{
+    int y = box->height - 1, below = s->rows - s->top - s->height, free;
+    int used = canvas_put(box, y, 2, box->width - 4, style_of(ROLE_HINT), " ", 1);
+    char more[40];
+
+    used +=
+        canvas_put(box, y, 3, box->width - 5, style_of(ROLE_HINT), s->hint, strlen(s->hint));
+    used += canvas_put(box, y, 2 + used, 1, style_of(ROLE_HINT), " ", 1);
+    free = box->width - 4 - used;
+    if (below <= 0)
+        return;
+    snprintf(more, sizeof more, " %d more below ", below);
+    if ((int)strlen(more) > free)
+        snprintf(more, sizeof more, " +%d ", below);
+    if ((int)strlen(more) <= free)
+        canvas_right(box, y, box->width - 2, style_of(ROLE_HINT), more);
+}
+
+/* Scroll to the line of the cursor. */
+static void show_cursor(struct sheet *s, int width)
+{
+    int at;
+
+    sheet_scroll(s, 0);
+    if (s->cursor >= s->n)
+        return;
+    at = count_rows(s, width, s->cursor);
+    if (at < s->top)
+        s->top = at;
+    if (at >= s->top + s->height)
+        s->top = at - s->height + 1;
+}
+
+/* Returns the part of room that the box takes: in its middle, as large as its text. */
+static struct canvas place(struct sheet *s, const struct canvas *room)
+{
+    int pad = padding(room->width), width = widest(s) + 2 + 2 * pad, height;
+
+    if (width > room->width)
+        width = room->width;
+    s->rows = count_rows(s, width - 2 - 2 * pad, s->n);
+    height = s->rows + 2 > room->height ? room->height : s->rows + 2;
+    return canvas_sub(room, (room->height - height) / 2, (room->width - width) / 2, height,
+                      width);
+}
+
+/* Whether the lines are neither wrapped nor scrolled in room, or no less in all. */
+static bool is_enough(const struct sheet *s, const struct canvas *room,
+                      const struct canvas *all)
+{
+    int width = widest(s);
+
+    return width + 2 + 2 * padding(room->width) <= room->width &&
+           (room->height >= all->height || count_rows(s, width, s->n) + 2 <= room->height);
+}
+
+void sheet_draw(struct sheet *s, const struct canvas *chat, const struct canvas *all)
+{
+    const struct canvas *room = is_enough(s, chat, all) ? chat : all;
+    struct canvas box = place(s, room), body;
+    int pad = padding(room->width), y;
+
+    s->box = box;
+    canvas_clear(&box, style_of(ROLE_TEXT));
+    body = canvas_sub(&box, 1, 1 + pad, box.height - 2, box.width - 2 - 2 * pad);
+    if (body.height < 1 || body.width < 4)
+        return;
+    s->height = body.height;
+    show_cursor(s, body.width);
     y = -s->top;
     for (size_t i = 0; i < s->n && y < body.height; i++)
         y += draw_line(&s->line[i], &body, body.width, y, i == s->cursor);
-    if (s->top + s->height < s->rows)
-        canvas_right(c, c->height - 1, c->width, style_of(ROLE_HINT), " more below ");
+    canvas_box(&box, style_of(ROLE_BORDER));
+    canvas_printf(&box, 0, 2, style_with(ROLE_ACCENT, UI_BOLD), " %.*s ",
+                  (int)cluster_fit(s->title, strlen(s->title), box.width - 6), s->title);
+    draw_foot(s, &box);
+}
+
+bool sheet_holds(const struct sheet *s, int y, int x)
+{
+    return y >= s->box.y && y < s->box.y + s->box.height && x >= s->box.x &&
+           x < s->box.x + s->box.width;
 }
 
 void sheet_print(const struct sheet *s, void (*put)(void *ctx, const char *line), void *ctx)

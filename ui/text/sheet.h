@@ -1,5 +1,10 @@
 /*
- * sheet.h - a page of lines shown over the chat: help, the list of chats, a plan.
+ * sheet.h - a box of lines over the chat: help, the list of chats, a plan.
+ *
+ *     ╭─ Change: ctx 8192 ──────────────────────╮
+ *     │                    now       then       │   as large as its lines, in the middle
+ *     │ context           4096       8192       │
+ *     ╰─ Enter: apply   Esc: close ─ 9 more be…─╯
  *
  * A sheet scrolls.  Some of its lines may be choices that a cursor selects, with an action on
  * Enter.  The opener fills the sheet and passes it on.  Plain mode prints its lines.
@@ -57,9 +62,10 @@ void sheet_enter_row(const struct sheet *s, long number);
 bool sheet_can_enter(const struct sheet *s);
 bool sheet_has_choice(const struct sheet *s);
 
-void sheet_draw(struct sheet *s, const struct canvas *c);
-/* Returns the hint (its keys) if it did not fit the screen, else "". */
-const char *sheet_hidden_hint(const struct sheet *s);
+/* Draw the box in the middle of chat, or of all if its lines need more room than chat has. */
+void sheet_draw(struct sheet *s, const struct canvas *chat, const struct canvas *all);
+/* Whether this cell of the screen is part of the box. */
+bool sheet_holds(const struct sheet *s, int y, int x);
 void sheet_scroll(struct sheet *s, int rows);
 
 /* Calls put with the text of each line, for plain mode. */
