@@ -141,21 +141,23 @@ class Guide(nn.Module):
         angle = positions.double().unsqueeze(-1) * f
         return angle.cos().float(), angle.sin().float()
 
-    def _per_layer_inputs(self, ids, e):
+    def _per_layer_inputs(self, ids, e, table):
         """[layers, B, T, per_layer]"""
         s, (b, t) = self.shape, ids.shape
         c = multiply(e, self.per_layer_model_proj).float() * s.hidden ** -0.5
         c = ops.Norm.apply(c.view(b, t, s.layers, -1), self.per_layer_proj_norm, s.eps)
-        table = F.embedding(ids, self.per_layer_token_embd) * s.per_layer ** 0.5
-        u = (c + table.view(b, t, s.layers, -1)) * 2 ** -0.5
+        rows = F.embedding(ids, table) * s.per_layer ** 0.5
+        u = (c + rows.view(b, t, s.layers, -1)) * 2 ** -0.5
         return u.bfloat16().permute(2, 0, 1, 3).contiguous()
 
-    def forward(self, ids, positions, store=None, past=None, dropout=0.0, seed=0):
+    def forward(self, ids, positions, store=None, past=None, tables=None, dropout=0.0, seed=0):
         """The stream before the output head, [B, T, hidden], in bfloat16.  To continue rows,
-        give the same store and the positions it holds."""
+        give the same store and the positions it holds.  tables: the embedding and the per-layer
+        embedding, if they are not the model's own."""
         s, store = self.shape, {} if store is None else store
-        x = F.embedding(ids, self.token_embd) * s.hidden ** 0.5
-        u = self._per_layer_inputs(ids, x)
+        embedding, per_layer = tables or (self.token_embd, self.per_layer_token_embd)
+        x = F.embedding(ids, embedding) * s.hidden ** 0.5
+        u = self._per_layer_inputs(ids, x, per_layer)
         seen = (positions if past is None else torch.cat((past, positions), 1)).contiguous()
         rope = {k: self.rope(positions, k) for k in (True, False)}
         for i, layer in enumerate(self.blk):

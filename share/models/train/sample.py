@@ -81,7 +81,11 @@ class Sampler:
         if x < 0.09:
             a, b = self.ask(topic).split(), self.ask(topic).split()
             return " ".join(a[:r.randrange(len(a)) + 1] + b[r.randrange(len(b)):])
-        if x < 0.15:
+        if x < 0.17:
+            words = self.ask(topic).split()
+            at = r.randrange(len(words))
+            return " ".join(words[at:]) + r.choice([", ", " - ", " "]) + " ".join(words[:at])
+        if x < 0.22:
             words = topic.answer.replace("`", "").split()
             at, n = r.randrange(max(1, len(words) - 5)), r.randrange(4, 11)
             text = " ".join(words[at:at + n]).strip(".,;: ")
@@ -93,6 +97,8 @@ class Sampler:
         r = self.random
         if r.random() < 0.35:
             text = self.finder.sub(self._synonym, text)
+        if r.random() < 0.3:
+            text = text.replace("'", "")
         words = text.split()
         if r.random() < 0.15:
             words = [w for w in words

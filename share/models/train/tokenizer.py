@@ -59,6 +59,13 @@ class Tokenizer:
                 data += self.tokens[i].replace(SPACE, " ").encode()
         return data.decode(errors="replace")
 
+    def words(self):
+        """For each token the number of its word: equal for tokens that differ in capitals or in
+        the space before them."""
+        numbers = {}
+        return [numbers.setdefault(i if i < FIRST_BYTE + 256 else t.lstrip(SPACE).lower(),
+                                   len(numbers)) for i, t in enumerate(self.tokens)]
+
     def turn(self, role, text):
         """One finished turn, as the chat template writes it."""
         return [TURN, *self.encode(f"{role}\n{text}"), END_TURN, *self.encode("\n")]

@@ -42,13 +42,14 @@ WARM_UP = 0.02         # of all rounds
 DECAY = 0.1
 LARGEST_GRADIENT = 1.0
 DROPOUT = 0.1
+OWN_ROWS = 0.3         # size of a token's own rows at the start, relative to its word's
 CHECKPOINT_SECONDS = 120
 VALIDATE_ROUNDS = 10
 GAP = 0.3              # how often positions jump before an unrelated question
 # The beginning of an answer shows whether the question was understood, and the rest is learned
 # soon: most last answers are cut after some tokens, which leaves time for more questions.
-CUT = 0.8
-CUT_TOKENS = (4, 24)
+CUT = 0.9
+CUT_TOKENS = (3, 16)
 SEED = 20
 
 
@@ -66,7 +67,15 @@ class Trainer:
         # only keys and values of the first layers, so each place must find it by itself.  The
         # classifier is not part of the exported model.
         self.classifier = nn.Parameter(torch.zeros(len(self.topics), Shape.hidden))
-        self.parameters = [*self.model.parameters(), self.classifier]
+        # "What", "what" and their forms with a space are different tokens.  While training, the
+        # rows of a token are the sum of its own and of its word's: a word that is common inside
+        # sentences is then known as the first word of a question, too.
+        self.words = torch.tensor(self.tokenizer.words())
+        self.shared = []
+        for p in (self.model.token_embd, self.model.per_layer_token_embd):
+            self.shared.append(nn.Parameter(p.data[:max(self.words) + 1].clone()))
+            p.data.mul_(OWN_ROWS)
+        self.parameters = [*self.model.parameters(), *self.shared, self.classifier]
         self.optimizer = ops.Adam(self.parameters, DECAY)
         self.pool = concurrent.futures.ThreadPoolExecutor(args.threads)
         self.round, self.step, self.seconds = 0, 0, 0.0
@@ -128,6 +137,18 @@ class Trainer:
         self.sampler.random.shuffle(out)
         return out
 
+    def tables(self):
+        """The embedding and the per-layer embedding: rows of tokens plus rows of words."""
+        own = self.model.token_embd, self.model.per_layer_token_embd
+        return tuple(o + s[self.words] for o, s in zip(own, self.shared))
+
+    def whole(self):
+        """The model as it is used, with its sums in its tables."""
+        model = Guide(self.model.shape)
+        model.load_state_dict(self.model.state_dict())
+        model.token_embd.data, model.per_layer_token_embd.data = (t.data for t in self.tables())
+        return model
+
     def gradients(self, rows, seed, scale):
         """Losses and gradients of some rows; scale holds the factors of both losses."""
         n = max(len(ids) for ids, _, _, _ in rows)
@@ -135,10 +156,11 @@ class Trainer:
         positions = torch.tensor([r[1] + list(range(r[1][-1] + 1, r[1][-1] + 1 + n - len(r[1])))
                                   for r in rows])
         weights = torch.tensor([r[2] + [0.0] * (n - len(r[2])) for r in rows])
-        x = self.model(ids, positions, dropout=DROPOUT, seed=seed)
+        tables = self.tables()
+        x = self.model(ids, positions, tables=tables, dropout=DROPOUT, seed=seed)
         row, col = weights[:, 1:].nonzero(as_tuple=True)
         w = weights[:, 1:][row, col] * scale[0]
-        logits = multiply(x[row, col], self.model.token_embd)
+        logits = multiply(x[row, col], tables[0])
         loss = ops.CrossEntropy.apply(logits, ids[row, col + 1], w, Shape.cap)
         places = [(i, j, *t) for i, r in enumerate(rows) for j, t in r[3].items()]
         row, col, topics, begins = (torch.tensor(p) for p in zip(*places))
@@ -183,13 +205,14 @@ class Trainer:
                 f"topic loss {sums[1]:.4f}, {self.seconds / 60:.1f} min, "
                 f"{left / 60:.1f} min left")
         if self.round % VALIDATE_ROUNDS == 0:
-            n, wrong = evaluate.wrong(self.corpus, self.model, self.tokenizer)
+            n, wrong = evaluate.wrong(self.corpus, self.whole(), self.tokenizer)
             line += f", validation {100 * (n - len(wrong)) / n:.1f} % right"
         print(line, flush=True)
 
     def save(self):
-        state = {"model": self.model.state_dict(), "classifier": self.classifier.data,
-                 "moments": self.optimizer.moments, "merges": self.tokenizer.merges,
+        state = {"model": self.whole().state_dict(), "merges": self.tokenizer.merges,
+                 "parameters": [p.data for p in self.parameters],
+                 "moments": self.optimizer.moments,
                  "shape": vars(self.model.shape), "round": self.round, "step": self.step,
                  "seconds": self.seconds, "random": self.sampler.random.getstate(),
                  "order": self.sampler.order, "topics": self.sampler.names}
@@ -203,8 +226,8 @@ class Trainer:
         if state["topics"] != self.sampler.names or state["merges"] != self.tokenizer.merges:
             raise SystemExit(f"{self.args.checkpoint} is from another corpus; delete it to "
                              "begin again")
-        self.model.load_state_dict(state["model"])
-        self.classifier.data.copy_(state["classifier"])
+        for p, data in zip(self.parameters, state["parameters"]):
+            p.data.copy_(data)
         self.optimizer.moments, self.optimizer.steps = state["moments"], state["step"]
         self.round, self.step, self.seconds = state["round"], state["step"], state["seconds"]
         self.sampler.random.setstate(state["random"])
@@ -213,7 +236,7 @@ class Trainer:
 
 def main():
     p = argparse.ArgumentParser(description="Train the guide.")
-    p.add_argument("--rounds", type=int, default=80, help="set the number of rounds")
+    p.add_argument("--rounds", type=int, default=160, help="set the number of rounds")
     p.add_argument("--threads", type=int, default=2, help="compute with this many threads")
     p.add_argument("--checkpoint", default="guide.checkpoint", help="set the checkpoint's path")
     p.add_argument("--out", default=os.path.join(HERE, "..", "memwall-guide.gguf"),
@@ -221,7 +244,7 @@ def main():
     t = Trainer(p.parse_args())
     t.restore()
     t.run()
-    export.write(t.args.out, t.model, t.tokenizer, export.TYPE_Q8_0)
+    export.write(t.args.out, t.whole(), t.tokenizer, export.TYPE_Q8_0)
 
 
 if __name__ == "__main__":
