@@ -594,7 +594,7 @@ int mw_models_find(struct mw_models **out, const struct mw_places *places, struc
 void mw_models_free(struct mw_models *m);
 size_t mw_models_count(const struct mw_models *m);
 const struct mw_found *mw_models_at(const struct mw_models *m, size_t i);
-/* Returns the first model with the files at path, under whatever name; NULL: it is not listed.
+/* Returns the first model with the files at path, under any name, or NULL if it is not listed.
  */
 const struct mw_found *mw_models_of(const struct mw_models *m, const char *path);
 

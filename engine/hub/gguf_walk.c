@@ -48,7 +48,7 @@ static bool step_string(struct gguf_walk *w)
     return skip(w, number(w, 0, 8)) && skip(w, 8);
 }
 
-/* An array of which the type of elements is at byte `at`. */
+/* An array; the type of its elements is at byte `at`. */
 static bool step_array(struct gguf_walk *w, uint64_t at)
 {
     uint64_t type, count;

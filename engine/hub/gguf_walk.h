@@ -1,5 +1,5 @@
 /*
- * gguf_walk.h - the end of a GGUF header of which the bytes arrive in pieces.
+ * gguf_walk.h - finds the end of a GGUF header whose bytes arrive in pieces.
  *
  * gguf_read() of format/ checks a header that is there.  This only finds out how long it is: it
  * skips keys and tensors, and can go on when more bytes have come.

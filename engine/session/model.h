@@ -44,7 +44,7 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e);
 int model_load_small(struct mw_model *m, struct err *e);
 
 /* Rate at which the disk delivers weights with these options: measured, or the limit they set
- * if that is lower.  0: neither is known. */
+ * if that is lower.  0 if neither is known. */
 double limits_disk(const struct mw_model *m, const struct mw_options *o);
 
 #endif

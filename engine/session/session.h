@@ -11,7 +11,7 @@ struct telemetry *session_telemetry(struct mw_session *s);
 
 /* The ids that the session holds, [mw_session_tokens]. */
 const uint32_t *session_ids(const struct mw_session *s);
-/* Evaluate a sampled token.  The kernels multiply it, whatever was at its position before. */
+/* Evaluate a sampled token, with the kernels also at a position that a prompt had before. */
 int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e);
 
 /* The last row of logits.  A sampler may change it; the next evaluation overwrites it. */

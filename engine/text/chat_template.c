@@ -2,8 +2,8 @@
  * Evaluate the model's own template for a conversation and turn the output into ids.
  *
  * The evaluator records the source of every byte that it prints.  Control tokens are
- * recognised only in text from the template or the program, so a message cannot spell one,
- * whatever the template does with its text.  All text between two control tokens is encoded
+ * recognised only in text from the template or the program, so a message cannot spell one
+ * in any template.  All text between two control tokens is encoded
  * as one run, as in the reference.
  */
 #include "config.h"

@@ -441,8 +441,8 @@ static bool is_dense_letter(uint32_t cp)
 }
 
 /*
- * Returns true if every published pattern (split.c) ends a piece between these two characters,
- * whatever surrounds them.  No pattern has a blank inside a piece after anything but white
+ * Returns true if every published pattern (split.c) ends a piece between these two characters
+ * in any text.  No pattern has a blank inside a piece after anything but white
  * space, and none continues a word or number with punctuation other than an apostrophe.  No
  * pattern looks back, and only the rules for white space look ahead.  Normalisation never
  * joins these two characters.

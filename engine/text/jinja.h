@@ -7,8 +7,8 @@
  * template, the depth of its expressions, the steps of a rendering, the memory of its values
  * and the length of its output are all bounded, and each bound ends in an error.
  *
- * Every byte of every string has a source.  Source 0 is the template and whatever else the
- * program vouches for; text from a message has a source of its own.  Sources survive
+ * Every byte of every string has a source.  Source 0 is the template and other text that
+ * the program vouches for; text from a message has a source of its own.  Sources survive
  * slicing, joining, trimming, replacing and every other operation.  The code that turns the
  * output into ids therefore knows which bytes may spell a control token.
  *

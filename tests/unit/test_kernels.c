@@ -618,7 +618,7 @@ static void add_set(const struct kernels *set)
     add_named(norms_vectors, set, "norms vectors");
     add_named(adds_and_scales, set, "adds and scales");
     add_named(curves_are_smooth_and_saturate, set, "has curves that saturate");
-    add_named(a_value_does_not_depend_on_its_place, set, "gives a value whatever its place");
+    add_named(a_value_does_not_depend_on_its_place, set, "gives a value at any place");
     for (int t = 0; t < KV_TYPE_COUNT; t++) {
         r = add_test(stores_keys_and_values, set);
         r->kt = (enum kv_type)t;

@@ -2,7 +2,7 @@
  * widget.h - the interface of dashboard widgets.
  *
  * To add one: a file with its functions and a constant of this struct, its name in
- * DASH_WIDGETS, and the file in local.mk.  A widget draws into whatever it is given, at least
+ * DASH_WIDGETS, and the file in local.mk.  A widget draws into a canvas of at least
  * min_height x min_width; its first line is its head (widget_head).
  */
 #ifndef MEMWALL_UI_DASH_WIDGET_H

@@ -3,7 +3,7 @@
  *
  * A canvas is a view of a target: an ncurses window, or a grid in memory (for `--once` and
  * for golden pictures in tests).  It is a small value; canvas_sub() returns a part of it.
- * Drawing is clipped to the canvas, whatever the coordinates are.
+ * Drawing is clipped to the canvas at any coordinates.
  *
  *     y, x from 0 at the top left, sizes in cells; a wide character takes two cells
  *     and is not drawn if only one of them is inside.
@@ -34,7 +34,7 @@ struct canvas {
 /* ---- targets ---- */
 
 /*
- * Maximum number of cells, whatever size the terminal reports.  ncurses keeps three copies
+ * Maximum number of cells, for a terminal of any size.  ncurses keeps three copies
  * of a 28-byte cell, so the screen takes at most 10.5 MiB of the memory budget.  A display of
  * 3840 x 2160 pixels with characters of 6 x 11 has 125,000 cells.
  */
