@@ -165,6 +165,10 @@ static const struct row option_rows[] = {
     { "/file /nowhere.txt", "cannot open \"/nowhere.txt\"", NULL, NULL },
     { "/copy all", "/copy answer or /copy code", NULL, NULL },
     { "/chats nothing-like-it", "no saved chat", NULL, NULL },
+    { "/delete", "/delete NAME; /chats lists", NULL, NULL },
+    { "/rename", "/rename OLD -> NEW", NULL, NULL },
+    { "/rename a/b", "cannot have \"/\"", NULL, NULL },
+    { "/open nothing", "no saved chat", NULL, NULL },
     { "/plan now", "/plan takes no argument", NULL, NULL },
 };
 
@@ -430,6 +434,46 @@ static void the_conversation_is_cleared_listed_and_opened_again(void **state)
     program_quit(&run);
 }
 
+static void chats_are_named_listed_and_deleted(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "10", NULL });
+    program_say(&run, "the first chat");
+    program_ask(&run, "/rename ../secret", "cannot have \"/\"");
+    program_ask(&run, "/rename holiday", "this chat is now \"holiday\"");
+    program_line(&run, "/clear");
+    loses(&run, "> the first chat");
+    program_say(&run, "the second chat");
+    /* The list shows name, messages, model and first words. */
+    program_ask(&run, "/chats", "r: rename");
+    sees(&run, "holiday");
+    sees(&run, "messages  model");
+    sees(&run, "Talker");
+    sees(&run, "the second chat (on the screen)");
+    pty_send(run.s, "\033[Br"); /* the older one */
+    sees(&run, "> /rename holiday ->");
+    pty_send(run.s, "journey" ENTER);
+    sees(&run, "\"holiday\" is now \"journey\"");
+    /* d asks, and the cursor is not at the choice that deletes. */
+    program_ask(&run, "/chats", "r: rename");
+    pty_send(run.s, "\033[Bd");
+    sees(&run, "Delete this chat?");
+    pty_send(run.s, ENTER);
+    loses(&run, "Delete this chat?");
+    program_ask(&run, "/chats", "journey ");
+    pty_send(run.s, ESC);
+    loses(&run, "r: rename");
+    /* Enter opens, with the name that completion offers. */
+    pty_send(run.s, "/open jou\t" ENTER);
+    sees(&run, "> the first chat");
+    program_ask(&run, "/delete jour", "Delete this chat?");
+    pty_send(run.s, "\033[B" ENTER);
+    sees(&run, "deleted \"journey\"");
+    loses(&run, "> the first chat");
+    program_ask(&run, "/open journey", "no saved chat \"journey\"");
+    program_quit(&run);
+}
+
 static void another_model_continues_the_conversation(void **state)
 {
     char line[300];
@@ -578,6 +622,7 @@ int main(void)
         cmocka_unit_test_teardown(commands_write_and_read_files, end_run),
         cmocka_unit_test_teardown(the_line_is_edited_in_an_editor, end_run),
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),
+        cmocka_unit_test_teardown(chats_are_named_listed_and_deleted, end_run),
         cmocka_unit_test_teardown(another_model_continues_the_conversation, end_run),
         cmocka_unit_test_teardown(looks_are_changed, end_run),
         cmocka_unit_test_teardown(every_command_is_tried_helped_and_completed, end_run),

@@ -615,6 +615,148 @@ static void chats_are_listed_newest_first(void **state)
     free(all);
 }
 
+/* The name of the file of s, without the suffix. */
+static const char *name_of(const struct store *s)
+{
+    static char name[64];
+    const char *base = strrchr(store_path(s), '/');
+
+    assert_non_null(base);
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - 1 - strlen(STORE_SUFFIX)),
+             base + 1);
+    return name;
+}
+
+static void a_name_survives_a_program_that_is_killed(void **state)
+{
+    struct store *s = begin(), *open;
+    char path[4096], first[4096];
+
+    (void)state;
+    say(s, "hello");
+    strcpy(first, store_path(s));
+    ok(store_rename(s, "my holiday", &e));
+    assert_int_equal(access(first, F_OK), -1);
+    /* Nothing is written after this: the file already has its name. */
+    ok(store_find(chats, "my hol", path, sizeof path, &e));
+    assert_string_equal(path, store_path(s));
+    assert_string_equal(name_of(s), "my holiday");
+    assert_non_null(strstr(path, "/my holiday.jsonl"));
+    say(s, "more"); /* into the renamed file, not into a new one */
+    store_close(s);
+    ok(store_open(&open, path, &e));
+    assert_int_equal(store_messages(open), 2);
+    store_close(open);
+}
+
+static void a_chat_can_be_named_before_its_first_message(void **state)
+{
+    struct store *s = begin();
+
+    (void)state;
+    ok(store_rename(s, "plans", &e));
+    assert_string_equal(store_path(s), "");
+    say(s, "hello");
+    assert_non_null(strstr(store_path(s), "/plans.jsonl"));
+    store_close(s);
+    s = begin();
+    assert_int_equal(store_rename(s, "plans", &e), -1);
+    assert_string_equal(e.what, "there is already a chat \"plans\"");
+    store_close(s);
+    ok(store_new(&s, NULL, "m", &e));
+    assert_int_equal(store_rename(s, "plans", &e), -1);
+    store_close(s);
+}
+
+static void hostile_names_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "../../etc/passwd",
+        "a/b",
+        ".hidden",
+        "-m",
+        " x",
+        "x ",
+        "a\nb",
+        "a\033[31m",
+        "a\xe2\x80\xae"
+        "b",
+        "\xff",
+        "a -> b",
+        "x.jsonl",
+        "a name that is longer than the name of a file in the list can be",
+    };
+    struct store *s = begin();
+
+    (void)state;
+    say(s, "hello");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        e = (struct err)ERR_INIT;
+        if (store_rename(s, bad[i], &e) != -1 || strstr(e.what, "the name of a chat") == NULL)
+            fail_msg("\"%s\" became a name: %s", bad[i], e.what);
+    }
+    ok(store_rename(s, "Grüße & 漢字", &e));
+    store_close(s);
+}
+
+static void a_chat_that_is_open_is_not_renamed_or_deleted(void **state)
+{
+    struct store *s = begin();
+    char old[64], path[4096];
+    struct store_entry *all;
+    uint32_t n_message;
+    size_t n;
+
+    (void)state;
+    say(s, "hello");
+    piece(s, "hi", false);
+    ok(store_done(s, &receipt, 46, &e));
+    strcpy(path, store_path(s));
+    strcpy(old, name_of(s));
+    assert_int_equal(store_delete(chats, old, &e), -1);
+    assert_non_null(strstr(e.what, "is open in another memwall"));
+    assert_int_equal(store_rename_saved(chats, old, "new", &e), -1);
+    assert_int_equal(access(path, F_OK), 0);
+    store_close(s);
+    assert_int_equal(store_rename_saved(chats, old, "../new", &e), -1);
+    ok(store_rename_saved(chats, old, "new", &e));
+    ok(store_list(chats, &all, &n, &e));
+    assert_int_equal(n, 1);
+    assert_string_equal(all[0].name, "new");
+    assert_true(all[0].is_named);
+    assert_true(store_count_saved(chats, all[0].name, &n_message));
+    assert_int_equal(n_message, 2);
+    free(all);
+    assert_int_equal(store_delete(chats, "ne", &e), -1);
+    assert_int_equal(store_delete(chats, "../chats/new", &e), -1);
+    ok(store_delete(chats, "new", &e));
+    ok(store_list(chats, &all, &n, &e));
+    assert_int_equal(n, 0);
+    free(all);
+}
+
+static void a_name_never_replaces_another_chat(void **state)
+{
+    struct store *a = begin(), *b;
+    char name[64];
+
+    (void)state;
+    say(a, "the first");
+    ok(store_rename(a, "taken", &e));
+    b = begin();
+    say(b, "the second");
+    strcpy(name, name_of(b));
+    assert_int_equal(store_rename(b, "taken", &e), -1);
+    assert_string_equal(name_of(b), name);
+    say(b, "goes on");
+    store_close(b);
+    assert_int_equal(store_rename_saved(chats, name, "taken", &e), -1);
+    assert_string_equal(e.what, "there is already a chat \"taken\"");
+    expect(a, 0, STORE_USER, NULL, "the first");
+    store_close(a);
+}
+
 static void a_long_first_message_still_has_a_title(void **state)
 {
     char *text = malloc(40001);
@@ -694,6 +836,11 @@ int main(void)
         TEST(unknown_lines_are_skipped),
         TEST(a_name_that_is_not_a_file_is_refused),
         TEST(chats_are_listed_newest_first),
+        TEST(a_name_survives_a_program_that_is_killed),
+        TEST(a_chat_can_be_named_before_its_first_message),
+        TEST(hostile_names_are_refused),
+        TEST(a_chat_that_is_open_is_not_renamed_or_deleted),
+        TEST(a_name_never_replaces_another_chat),
         TEST(a_long_first_message_still_has_a_title),
         TEST(a_chat_is_exported),
     };

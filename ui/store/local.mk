@@ -7,5 +7,6 @@ libui_a_SOURCES += \
 	ui/store/store_internal.h \
 	ui/store/store_items.c \
 	ui/store/store_list.c \
+	ui/store/store_name.c \
 	ui/store/store_read.c \
 	ui/store/store_rescue.c

@@ -1,5 +1,5 @@
 /*
-The file.  All writes go through out.  Bytes that could not be written (a full disk) stay
+ * The file.  All writes go through out.  Bytes that could not be written (a full disk) stay
  * there and are written before the next line, so the file never has a gap.
  */
 #include "config.h"
@@ -62,8 +62,8 @@ static void take_name(struct store *s)
 
     base = base == NULL ? s->path : base + 1;
     n = strlen(base);
-    if (n > 6 && strcmp(base + n - 6, ".jsonl") == 0)
-        n -= 6;
+    if (n > strlen(STORE_SUFFIX) && strcmp(base + n - strlen(STORE_SUFFIX), STORE_SUFFIX) == 0)
+        n -= strlen(STORE_SUFFIX);
     snprintf(s->name, sizeof s->name, "%.*s",
              (int)(n < sizeof s->name ? n : sizeof s->name - 1), base);
 }
@@ -92,7 +92,14 @@ static int take_file(struct store *s, const char *path)
     return s->fd;
 }
 
-/* Use an unused name: path, or the time, with a number if two chats begin in one second. */
+static const char *name_in(char *buf, size_t n, const char *dir, const char *name)
+{
+    snprintf(buf, n, "%.3900s/%.90s" STORE_SUFFIX, dir, name);
+    return buf;
+}
+
+/* Use an unused name: path, the name that was given, or the time, with a number if two chats
+ * begin in one second. */
 int store_make_file(struct store *s, const char *path, struct err *e)
 {
     char stamp[32], name[sizeof s->path];
@@ -102,12 +109,14 @@ int store_make_file(struct store *s, const char *path, struct err *e)
     now(stamp, true);
     if (path != NULL)
         take_file(s, path);
+    else if (s->name[0] != '\0')
+        take_file(s, name_in(name, sizeof name, s->dir, s->name));
     for (int i = 1; i < 1000 && s->fd < 0; i++) {
         char number[16] = "";
 
         if (i > 1)
             snprintf(number, sizeof number, "-%d", i);
-        snprintf(name, sizeof name, "%.4000s/%s%s.jsonl", s->dir, stamp, number);
+        snprintf(name, sizeof name, "%.4000s/%s%s" STORE_SUFFIX, s->dir, stamp, number);
         if (take_file(s, name) < 0 && errno != EEXIST)
             break;
     }

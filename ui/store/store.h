@@ -26,6 +26,9 @@
  * line and by store_sync.  If another program removes, moves or changes the file, the next
  * write notices it and writes the whole chat to a new file; store_take_moved reports that.
  *
+ * The name of a file is the name of its chat: the time of the first message, or a name that a
+ * person gave it.
+ *
  * Files have mode 0600, are locked while open (a second program is refused), and are synced
  * after each turn.  Files are untrusted: line length, nesting and counts are limited, and an
  * error names file and line.
@@ -48,6 +51,9 @@
 #define STORE_KEPT_ITEMS      4096              /* approximate number in memory */
 #define STORE_MEMORY_BYTES    ((size_t)1 << 20) /* unsaved text; part of the plan */
 #define STORE_NO_ITEM         UINT32_MAX
+#define STORE_NAME_BYTES      64 /* with the suffix of the file, and NUL */
+#define STORE_SUFFIX          ".jsonl"
+#define STORE_NAME_ARROW      "->" /* "/rename OLD -> NEW" */
 
 struct store;
 
@@ -147,10 +153,12 @@ void store_text_free(struct store_text *t);
 /* ---- all chats ---- */
 
 struct store_entry {
-    char name[64];
+    char name[STORE_NAME_BYTES];
+    bool is_named;  /* by a person; else the name is the time of the first message */
     char title[96]; /* start of the first message, clean, one line */
     char model[64]; /* clean */
     time_t changed;
+    long changed_ns;  /* of that second */
     uint64_t context; /* tokens; 0: not known */
     uint64_t bytes;
 };
@@ -158,8 +166,26 @@ struct store_entry {
 /* List the chats in dir, newest first, for free().  A missing folder has none; other files are
  * skipped. */
 int store_list(const char *dir, struct store_entry **out, size_t *n, struct err *e);
+/* Returns the chat of a list with this name, or with this unique start of a name; "" is the
+ * first.  NULL with *e: there is none. */
+const struct store_entry *store_choose(const struct store_entry *all, size_t n,
+                                       const char *name, struct err *e);
 /* Find a chat in dir by name or by a unique prefix; NULL or "" is the newest one. */
 int store_find(const char *dir, const char *name, char *path, size_t n, struct err *e);
+
+/*
+ * The name of a chat is that of its file without the suffix.  store_check_name: -1 with *e for
+ * a name that cannot be one, or that could harm the list or a command line.
+ */
+int store_check_name(const char *name, struct err *e);
+/* Name an open chat.  The file gets the name at once; another chat is never replaced. */
+int store_rename(struct store *s, const char *name, struct err *e);
+/* Name or delete a chat in dir that no memwall has open; old and name are complete names. */
+int store_rename_saved(const char *dir, const char *old, const char *name, struct err *e);
+int store_delete(const char *dir, const char *name, struct err *e);
+/* Count the messages of a chat in dir.  Returns false if the file is too long for a list, or is
+ * not a chat. */
+bool store_count_saved(const char *dir, const char *name, uint32_t *n_message);
 
 /* ---- export: written to a temporary name, synced, renamed ---- */
 

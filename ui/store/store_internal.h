@@ -1,7 +1,7 @@
 /*
  * store_internal.h - shared by the file (store.c), items (store_items.c), reading
- * (store_read.c), damaged files (store_rescue.c), lists of chats (store_list.c) and export
- * (store_export.c).
+ * (store_read.c), damaged files (store_rescue.c), lists of chats (store_list.c), their names
+ * (store_name.c) and export (store_export.c).
  *
  *     file      head line │ lines … │ open line of the answer
  *     out                                           │ bytes not written yet
@@ -42,7 +42,7 @@ struct old_part {
 };
 
 struct store {
-    char dir[4096], path[4096], name[64];
+    char dir[4096], path[4096], name[STORE_NAME_BYTES];
     struct store_head head;
     int fd;           /* -1: no file yet */
     bool in_memory;   /* never has a file */

@@ -17,7 +17,7 @@
 
 #define LOOK 16384 /* bytes read at both ends */
 
-static const char suffix[] = ".jsonl";
+static const char suffix[] = STORE_SUFFIX;
 
 /* Read a complete or cut line. */
 static bool read_line(const char *s, size_t n, struct chatline *l)
@@ -100,6 +100,18 @@ static ssize_t read_at(int fd, char *buf, uint64_t offset)
     return n;
 }
 
+/* Is it a name made from the time: "20260801-120000", "20260801-120000-2"? */
+static bool is_time(const char *name)
+{
+    static const char form[] = "dddddddd-dddddd";
+    size_t i = 0;
+
+    for (; form[i] != '\0'; i++)
+        if (form[i] == 'd' ? name[i] < '0' || name[i] > '9' : name[i] != form[i])
+            return false;
+    return name[i] == '\0' || name[i] == '-';
+}
+
 static bool look(int dir, const char *file, struct store_entry *out)
 {
     int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -118,7 +130,9 @@ static bool look(int dir, const char *file, struct store_entry *out)
             look_at_end(buf, (size_t)n, out);
         snprintf(out->name, sizeof out->name, "%.*s", (int)(strlen(file) - strlen(suffix)),
                  file);
-        out->changed = st.st_mtime;
+        out->is_named = !is_time(out->name);
+        out->changed = st.st_mtim.tv_sec;
+        out->changed_ns = st.st_mtim.tv_nsec;
         out->bytes = (uint64_t)st.st_size;
     }
     free(buf);
@@ -133,6 +147,8 @@ static int newest_first(const void *a, const void *b)
 
     if (x->changed != y->changed)
         return x->changed > y->changed ? -1 : 1;
+    if (x->changed_ns != y->changed_ns)
+        return x->changed_ns > y->changed_ns ? -1 : 1;
     return -strcmp(x->name, y->name);
 }
 
@@ -180,9 +196,8 @@ int store_list(const char *dir, struct store_entry **out, size_t *n, struct err 
     return 0;
 }
 
-/* Returns the chat whose name begins with name; an exact match wins. */
-static const struct store_entry *choose(const struct store_entry *all, size_t n,
-                                        const char *name, struct err *e)
+const struct store_entry *store_choose(const struct store_entry *all, size_t n,
+                                       const char *name, struct err *e)
 {
     const struct store_entry *found = NULL;
     size_t len = strlen(name);
@@ -227,7 +242,7 @@ int store_find(const char *dir, const char *name, char *path, size_t n, struct e
     }
     if (store_list(dir, &all, &count, e) != 0)
         return -1;
-    found = choose(all, count, name == NULL ? "" : name, e);
+    found = store_choose(all, count, name == NULL ? "" : name, e);
     if (found != NULL && (size_t)snprintf(path, n, "%s/%s%s", dir, found->name, suffix) >= n) {
         err_set(e, ERR_ARGUMENT, "the path of the folder for chats is too long");
         found = NULL;

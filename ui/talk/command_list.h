@@ -6,8 +6,16 @@
 
 #include "ui/talk/talk.h"
 
-/* command_talk.c: the conversation and its files */
+/* Returns true, and says so, if the conversation cannot be changed now (command_talk.c). */
+bool command_is_busy(struct talk *t);
+
+/* command_chats.c: saved chats */
 void run_chats(struct talk *t, const char *args);
+void run_delete(struct talk *t, const char *args);
+void run_open(struct talk *t, const char *args);
+void run_rename(struct talk *t, const char *args);
+
+/* command_talk.c: the conversation and its files */
 void run_clear(struct talk *t, const char *args);
 void run_continue(struct talk *t, const char *args);
 void run_copy(struct talk *t, const char *args);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
@@ -19,8 +18,7 @@
 #include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
 
-/* Returns true, and says so, if the conversation cannot be changed now. */
-static bool is_busy(struct talk *t)
+bool command_is_busy(struct talk *t)
 {
     if (talk_is_answering(t))
         talk_error(t, "an answer is being written: stop it first (Esc)");
@@ -39,7 +37,7 @@ void run_quit(struct talk *t, const char *args)
 void run_clear(struct talk *t, const char *args)
 {
     (void)args;
-    if (is_busy(t))
+    if (command_is_busy(t))
         return;
     talk_clear(t);
     if (saving_path(talk_saving(t))[0] == '\0')
@@ -49,14 +47,14 @@ void run_clear(struct talk *t, const char *args)
 void run_retry(struct talk *t, const char *args)
 {
     (void)args;
-    if (!is_busy(t))
+    if (!command_is_busy(t))
         talk_retry(t);
 }
 
 void run_continue(struct talk *t, const char *args)
 {
     (void)args;
-    if (!is_busy(t))
+    if (!command_is_busy(t))
         talk_continue(t);
 }
 
@@ -65,7 +63,7 @@ void run_undo(struct talk *t, const char *args)
     long last = ledger_user(talk_ledger(t), 1);
 
     (void)args;
-    if (is_busy(t))
+    if (command_is_busy(t))
         return;
     if (last < 0)
         talk_error(t, "there is nothing to take back");
@@ -162,7 +160,7 @@ void run_rewind(struct talk *t, const char *args)
     struct err e = ERR_INIT;
     uint64_t n = 0;
 
-    if (is_busy(t))
+    if (command_is_busy(t))
         return;
     if (ledger_user(l, 1) < 0) {
         talk_error(t, "there is nothing to go back to");
@@ -176,87 +174,7 @@ void run_rewind(struct talk *t, const char *args)
     }
 }
 
-/* ---- saved chats ---- */
-
-static char *age(char *buf, size_t n, time_t then)
-{
-    double s = difftime(time(NULL), then);
-
-    if (s < 90)
-        snprintf(buf, n, "now");
-    else if (s < 5400)
-        snprintf(buf, n, "%.0f min", s / 60);
-    else if (s < 129600)
-        snprintf(buf, n, "%.0f h", s / 3600);
-    else
-        snprintf(buf, n, "%.0f days", s / 86400);
-    return buf;
-}
-
-static void open_chat(struct talk *t, const char *name)
-{
-    struct err e = ERR_INIT;
-
-    if (talk_open_saved(t, name, &e) != 0) {
-        talk_report(t, &e);
-        return;
-    }
-    talk_notice(t, "opened; the next message evaluates it");
-    talk_send_waiting(t);
-}
-
-static void list_chats(struct talk *t, const struct store_entry *list, size_t n)
-{
-    struct choices *c = choices_new(t, "Chats", "Enter: open   Esc: close");
-
-    if (c == NULL) {
-        talk_error(t, "no memory to list the chats");
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        char when[32], tokens[24];
-
-        sheet_line(c->sheet, ROLE_DIM, "%8s ", age(when, sizeof when, list[i].changed));
-        sheet_more(c->sheet, ROLE_DIM, "%7s tok  ",
-                   list[i].context > 0 ? receipt_count(tokens, sizeof tokens, list[i].context)
-                                       : "-");
-        sheet_more(c->sheet, ROLE_TEXT, "%s", list[i].title);
-        choice(c, "/chats %s", list[i].name);
-    }
-    talk_show(t, c->sheet);
-}
-
-void run_chats(struct talk *t, const char *args)
-{
-    struct err e = ERR_INIT;
-    struct store_entry *list = NULL;
-    char dir[4096];
-    size_t n = 0;
-
-    if (is_busy(t))
-        return;
-    if (args[0] != '\0') {
-        open_chat(t, args);
-        return;
-    }
-    saving_folder(talk_saving(t), dir, sizeof dir);
-    if (store_list(dir, &list, &n, &e) != 0)
-        talk_report(t, &e);
-    else if (n == 0)
-        talk_notice(t, "there are no saved chats");
-    else
-        list_chats(t, list, n);
-    free(list);
-}
-
-/* Whether path is the file that the chat is saved in, under any name. */
-static bool is_own_file(const char *saved, const char *path)
-{
-    struct stat own, st;
-
-    return saved[0] != '\0' && stat(saved, &own) == 0 && stat(path, &st) == 0 &&
-           own.st_dev == st.st_dev && own.st_ino == st.st_ino;
-}
+/* ---- copies in files ---- */
 
 /* again: the command that may replace a file. */
 static void export_to(struct talk *t, const char *args, bool replaces, const char *again)
@@ -269,7 +187,7 @@ static void export_to(struct talk *t, const char *args, bool replaces, const cha
     path_expand(path, sizeof path, args);
     if (saving->store == NULL)
         talk_error(t, "there is no memory for a copy of this chat, so none can be written");
-    else if (is_own_file(saving_path(saving), path))
+    else if (saving_is_file(saving, path))
         talk_error(t, "%s is where this chat is saved; name another file", path);
     else if (mw_output_check(talk_model(t), &file, &e) != 0 ||
              store_export(saving->store, path, store_format_of(path), replaces, &e) != 0)
@@ -417,7 +335,7 @@ void run_model(struct talk *t, const char *args)
         talk_notice(t, "%s: %s, %s, %u layers, %s; /model NAME opens another", info->name,
                     info->arch, info->type, info->n_layer,
                     units_size(size, sizeof size, info->file_bytes));
-    if (is_busy(t))
+    if (command_is_busy(t))
         return;
     if (talk_state(t) == TALK_LOADING)
         talk_error(t, "the model is being loaded: wait until it is ready");
@@ -456,7 +374,7 @@ void run_record(struct talk *t, const char *args, bool replaces)
             talk_error(t, "/record FILE begins, /record ends");
         return;
     }
-    if (talk_state(t) == TALK_SWITCHING && is_busy(t))
+    if (talk_state(t) == TALK_SWITCHING && command_is_busy(t))
         return;
     path_expand(path, sizeof path, args);
     if (talk_record(t, &file, &e) != 0)

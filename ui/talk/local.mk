@@ -2,6 +2,7 @@
 libui_a_SOURCES += \
 	ui/talk/change_sheet.c ui/talk/change_sheet.h \
 	ui/talk/changes.c ui/talk/changes.h \
+	ui/talk/command_chats.c \
 	ui/talk/command_list.h \
 	ui/talk/command_settings.c ui/talk/command_settings.h \
 	ui/talk/command_show.c \

@@ -2,6 +2,8 @@
 
 #include "ui/talk/saving.h"
 
+#include <sys/stat.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,15 @@ void saving_folder(const struct saving *s, char *buf, size_t n)
 const char *saving_path(const struct saving *s)
 {
     return s->store == NULL ? "" : store_path(s->store);
+}
+
+bool saving_is_file(const struct saving *s, const char *path)
+{
+    const char *saved = saving_path(s);
+    struct stat own, st;
+
+    return saved[0] != '\0' && stat(saved, &own) == 0 && stat(path, &st) == 0 &&
+           own.st_dev == st.st_dev && own.st_ino == st.st_ino;
 }
 
 int saving_begin(struct saving *s, const char *model, struct err *e)
@@ -162,6 +173,17 @@ int saving_finish(struct saving *s, char *path, size_t n, struct err *e)
         return err_set(e, ERR_IO, "not all of the chat is saved: %s", why);
     }
     return 0;
+}
+
+int saving_rename(struct saving *s, const char *name, struct err *e)
+{
+    int rc;
+
+    if (s->store == NULL)
+        return err_set(e, ERR_ARGUMENT, "this chat is not saved");
+    rc = store_rename(s->store, name, e);
+    report_losses(s);
+    return rc;
 }
 
 /* ---- what happens in the conversation ---- */

@@ -48,6 +48,10 @@ void saving_close(struct saving *s);
 /* The folder of all chats, and the file of this one ("" if there is none). */
 void saving_folder(const struct saving *s, char *buf, size_t n);
 const char *saving_path(const struct saving *s);
+/* Is path the file of this chat, under any name? */
+bool saving_is_file(const struct saving *s, const char *path);
+/* Name this chat, as store_rename. */
+int saving_rename(struct saving *s, const char *name, struct err *e);
 
 /* Try to write what is missing.  Returns whether the file has everything. */
 bool saving_retry(struct saving *s);

@@ -36,6 +36,9 @@ struct sheet {
     sheet_enter_fn *enter;
     void (*release)(void *ctx);
     void *enter_ctx;
+    char letters[8];
+    sheet_letter_fn *on_letter;
+    uint32_t letter; /* that was typed; 0: Enter */
 };
 
 struct sheet *sheet_new(const char *title, const char *hint)
@@ -144,6 +147,12 @@ void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void
     s->enter_ctx = ctx;
 }
 
+void sheet_on_letters(struct sheet *s, const char *letters, sheet_letter_fn *letter)
+{
+    snprintf(s->letters, sizeof s->letters, "%s", letters);
+    s->on_letter = letter;
+}
+
 bool sheet_can_enter(const struct sheet *s)
 {
     return s->enter != NULL;
@@ -156,8 +165,12 @@ bool sheet_has_choice(const struct sheet *s)
 
 void sheet_enter(const struct sheet *s)
 {
-    if (s->enter != NULL)
-        s->enter(s->enter_ctx, s->cursor < s->n ? s->line[s->cursor].number : -1);
+    long row = s->cursor < s->n ? s->line[s->cursor].number : -1;
+
+    if (s->letter != 0)
+        s->on_letter(s->enter_ctx, s->letter, row);
+    else if (s->enter != NULL)
+        s->enter(s->enter_ctx, row);
 }
 
 void sheet_enter_row(const struct sheet *s, long number)
@@ -253,6 +266,10 @@ enum sheet_result sheet_key(struct sheet *s, const struct key *key)
     }
     if (key->ch < 0x20 || key->ch == 0x7f)
         return SHEET_STAYS;
+    if (key->ch < 0x80 && strchr(s->letters, (int)key->ch) != NULL) {
+        s->letter = key->ch;
+        return SHEET_ENTERS;
+    }
     return s->enter != NULL ? SHEET_TYPED : pager_key(s, key->ch);
 }
 

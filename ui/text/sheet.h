@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ui/term/canvas.h"
 #include "ui/term/keys.h"
@@ -46,14 +47,20 @@ void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void *ctx),
                     void *ctx);
 
+/* Make letters run letter() with the line of the cursor, as Enter runs its action; ctx is that
+ * of sheet_on_enter.  Such a letter must do nothing that cannot be undone: it may be the start
+ * of a text that was meant for the line. */
+typedef void sheet_letter_fn(void *ctx, uint32_t letter, long row);
+void sheet_on_letters(struct sheet *s, const char *letters, sheet_letter_fn *letter);
+
 enum sheet_result {
     SHEET_STAYS, /* also for keys without a meaning in a sheet */
     SHEET_CLOSES,
     SHEET_ENTERS,
     SHEET_TYPED, /* the key is text for the input line, and the sheet closes */
 };
-/* Process a key.  A sheet with an action takes no printable key, so that it cannot act on what
- * was meant for the line; the other sheets scroll with those of a pager. */
+/* Process a key.  A sheet with an action takes no printable key but its letters, so that it
+ * cannot act on what was meant for the line; the other sheets scroll with those of a pager. */
 enum sheet_result sheet_key(struct sheet *s, const struct key *key);
 /* Run the action of Enter. */
 void sheet_enter(const struct sheet *s);
