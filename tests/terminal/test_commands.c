@@ -92,7 +92,60 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
     assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* in the line, to be corrected */
     pty_send(run.s, "\003");
     program_sync(&run);
-    program_ask(&run, "/mem", "did you mean /memory?");
+    program_ask(&run, "/memroy", "did you mean /memory?");
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+}
+
+static void the_beginning_of_a_name_is_enough(void **state)
+{
+    (void)state;
+    begin(NULL);
+    program_ask(&run, "/mem", "the budget is");
+    program_ask(&run, "/te 0.25", "the temperature is 0.25");
+    program_ask(&run, "/me!", "there is no command \"/me!\""); /* it writes no file */
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_ask(&run, "/mo", "is short for several commands: /model, /mouse");
+    assert_true(pty_sees_at(run.s, -2, "> /mo"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+}
+
+/* ---- the menu of commands ---- */
+
+static void arrow_keys_walk_in_the_menu_of_commands(void **state)
+{
+    (void)state;
+    begin(NULL);
+    pty_send(run.s, "/t");
+    sees(&run, "/temp     [T]               set the temperature");
+    sees(&run, "/threads  [N]               compute with N threads");
+    pty_send(run.s, "\033[B\033[B\033[B\r"); /* temp, theme, think */
+    assert_true(pty_sees_at(run.s, -2, "> /think"));
+    loses(&run, "/threads  [N]");
+    pty_send(run.s, "on\r");
+    sees(&run, "thinking: on");
+    pty_send(run.s, "/to");
+    sees(&run, "/top-p");
+    pty_send(run.s, "\033[A\t"); /* the last one */
+    assert_true(pty_sees_at(run.s, -2, "> /top-p"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    pty_send(run.s, "/s");
+    sees(&run, "/stats");
+    pty_send(run.s, "\033");
+    loses(&run, "/stats");
+    assert_true(pty_sees_at(run.s, -2, "> /s")); /* Esc closes only the menu */
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    /* Entries of the history do not open it. */
+    program_ask(&run, "/why", "there is no answer yet");
+    program_ask(&run, "/seed", "new random seed");
+    pty_send(run.s, "\033[A\033[A");
+    assert_true(pty_sees_at(run.s, -2, "> /why"));
     pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);
@@ -612,6 +665,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(without_a_conversation_commands_name_what_is_missing,
                                   end_run),
+        cmocka_unit_test_teardown(the_beginning_of_a_name_is_enough, end_run),
+        cmocka_unit_test_teardown(arrow_keys_walk_in_the_menu_of_commands, end_run),
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
         cmocka_unit_test_teardown(the_dashboard_knows_a_new_limit_of_answers, end_run),

@@ -10,7 +10,7 @@
 #include "ui/talk/commands.h"
 #include "ui/text/receipt.h"
 
-#define MAX_OFFERS 16 /* rows of completions */
+#define MAX_OFFERS 16 /* rows of the menu */
 
 static struct canvas part(const struct canvas *screen, const struct area *a)
 {
@@ -59,7 +59,7 @@ static const struct slash_command *command_of_line(void)
     const char *text = edit_text();
     size_t n = strcspn(text, " ");
 
-    return text[0] == '/' && text[n] == ' ' ? command_find(text + 1, n - 1) : NULL;
+    return text[0] == '/' && text[n] == ' ' ? command_match(text + 1, n - 1) : NULL;
 }
 
 static void rule_text(const struct app *a, char *buf, size_t n)
@@ -118,39 +118,77 @@ static void draw_divider(struct app *a, const struct canvas *screen)
         canvas_hline(&c, 0, 0, c.width, style);
 }
 
-/* ---- completions, over the lowest lines of the chat ---- */
+/* ---- the menu of completions, over the lowest lines of the chat ---- */
+
+/* Columns of names and of arguments; 0 arguments: there is no room for them. */
+struct menu_columns {
+    int name, args;
+};
+
+static const struct slash_command *command_of_match(size_t i)
+{
+    const char *text = edit_match(i);
+
+    return text[0] == '/' ? command_find(text + 1, strlen(text + 1)) : NULL;
+}
+
+static struct menu_columns fit_menu(size_t n, int width)
+{
+    struct menu_columns c = { 0, 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        const struct slash_command *row = command_of_match(i);
+        int name = cluster_width(edit_match(i), strlen(edit_match(i)));
+        int args = row == NULL ? 0 : (int)strlen(row->args);
+
+        c.name = name > c.name ? name : c.name;
+        c.args = args > c.args ? args : c.args;
+    }
+    if (c.name + c.args + 40 > width)
+        c.args = 0;
+    return c;
+}
+
+static void draw_match(const struct canvas *c, int y, size_t i, struct menu_columns columns)
+{
+    const struct slash_command *row = command_of_match(i);
+    bool is_chosen = (long)i == edit_match_chosen();
+    struct ui_style style = style_of(is_chosen ? ROLE_SELECTED : ROLE_STATUS);
+    int x = columns.name + 3;
+
+    canvas_blank(c, y, 0, row != NULL ? c->width : columns.name + 2, style);
+    canvas_text(c, y, 1, is_chosen ? style : style_of(ROLE_STATUS_STRONG), edit_match(i));
+    if (row == NULL)
+        return;
+    if (columns.args > 0) {
+        canvas_text(c, y, x, style, row->args);
+        x += columns.args + 2;
+    }
+    canvas_text(c, y, x, style, row->help);
+}
 
 static void draw_matches(struct app *a, const struct canvas *screen)
 {
-    int n = (int)edit_match_count(), rows = n, widest = 0;
-    struct canvas c;
+    size_t n = edit_match_count(), first = 0, shown;
     int bottom = a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y;
+    int rows = (int)n < MAX_OFFERS ? (int)n : MAX_OFFERS;
+    struct menu_columns columns = fit_menu(n, screen->width - 4);
+    struct canvas c;
 
-    if (n == 0 || a->mode == MODE_SHEET)
+    if (n == 0 || a->mode == MODE_SHEET || bottom < 2)
         return;
     if (rows > bottom - 1)
         rows = bottom - 1;
-    if (rows > MAX_OFFERS)
-        rows = MAX_OFFERS;
-    for (int i = 0; i < n; i++) {
-        int width = cluster_width(edit_match((size_t)i), strlen(edit_match((size_t)i)));
-
-        widest = width > widest ? width : widest;
-    }
+    shown = (size_t)rows < n && rows > 1 ? (size_t)rows - 1 : (size_t)rows;
+    if (edit_match_chosen() >= (long)shown)
+        first = (size_t)edit_match_chosen() - shown + 1;
     c = canvas_sub(screen, bottom - rows, 2, rows, screen->width - 4);
-    for (int i = 0; i < rows; i++) {
-        const char *text = edit_match((size_t)i);
-        const struct slash_command *row =
-            text[0] == '/' ? command_find(text + 1, strlen(text + 1)) : NULL;
-
-        canvas_blank(&c, i, 0, row != NULL ? c.width : widest + 2, style_of(ROLE_STATUS));
-        if (i == rows - 1 && rows < n) {
-            canvas_printf(&c, i, 1, style_of(ROLE_STATUS), "and %d more", n - rows + 1);
-            break;
-        }
-        canvas_text(&c, i, 1, style_of(ROLE_STATUS_STRONG), text);
-        if (row != NULL)
-            canvas_printf(&c, i, 18, style_of(ROLE_STATUS), "%-15s %s", row->args, row->help);
+    for (size_t i = 0; i < shown; i++)
+        draw_match(&c, (int)i, first + i, columns);
+    if (shown < (size_t)rows) {
+        canvas_blank(&c, rows - 1, 0, c.width, style_of(ROLE_STATUS));
+        canvas_printf(&c, rows - 1, 1, style_of(ROLE_STATUS), "%zu more; Up and Down walk",
+                      n - shown);
     }
 }
 

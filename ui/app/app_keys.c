@@ -317,12 +317,31 @@ static void line_key(struct app *a, const struct key *key)
     case EDIT_NOTHING:
     case EDIT_UNKNOWN: break;
     }
-    if (edit_match_count() == 0 && edit_text()[0] == '/' && edit_text()[1] != '/' &&
-        strpbrk(edit_text(), " \n") == NULL)
+    if (key->kind == KEYS_CHAR && edit_match_count() == 0 && edit_text()[0] == '/' &&
+        edit_text()[1] != '/' && strpbrk(edit_text(), " \n") == NULL)
         edit_offer();
     typed_something(a);
     if (had_matches || edit_match_count() > 0)
         app_dirty(a, DIRT_CHAT | DIRT_DASH);
+}
+
+/* Keys of the menu of completions: arrows walk, Enter and Tab take the highlighted row. */
+static bool menu_key(struct app *a, const struct key *key)
+{
+    if (edit_match_count() == 0 || key->mods != 0)
+        return false;
+    if (key->kind == KEYS_NAMED && (key->name == KEYS_UP || key->name == KEYS_DOWN))
+        edit_match_move(key->name == KEYS_DOWN ? 1 : -1);
+    else if (key->kind == KEYS_NAMED && key->name == KEYS_ESC)
+        edit_match_close();
+    else if (key->kind == KEYS_CHAR && (key->ch == '\r' || key->ch == '\t') &&
+             edit_match_chosen() >= 0)
+        edit_match_take();
+    else
+        return false;
+    typed_something(a);
+    app_dirty(a, DIRT_CHAT | DIRT_DASH);
+    return true;
 }
 
 /* A long paste is attached like a file; a short one goes into the line. */
@@ -479,7 +498,7 @@ static bool line_mode_key(struct app *a, const struct key *key)
 {
     if (tour_key(a, key))
         return true;
-    if (enter_dash(a, key))
+    if (menu_key(a, key) || enter_dash(a, key))
         return true;
     if (key->kind == KEYS_NAMED && key->name == KEYS_ESC && !edit_wants_esc()) {
         escape(a);

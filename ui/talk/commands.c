@@ -88,13 +88,29 @@ const struct slash_command *command_find(const char *word, size_t n)
     return NULL;
 }
 
+const struct slash_command *command_match(const char *word, size_t n)
+{
+    const struct slash_command *exact = command_find(word, n), *only = NULL;
+
+    if (exact != NULL || n == 0)
+        return exact;
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
+        if (strncmp(c->name, word, n) != 0)
+            continue;
+        if (only != NULL)
+            return NULL;
+        only = c;
+    }
+    return only;
+}
+
 /* The row of a word that may end in "!".  Only commands that write a file take that. */
 static const struct slash_command *find_forced(const char *word, size_t n, bool *replaces)
 {
     const struct slash_command *row;
 
     *replaces = n > 0 && word[n - 1] == '!';
-    row = command_find(word, *replaces ? n - 1 : n);
+    row = command_match(word, *replaces ? n - 1 : n);
     return row != NULL && *replaces && row->argument != ARG_OUTPUT ? NULL : row;
 }
 
@@ -111,11 +127,28 @@ static void run_row(struct talk *t, const struct slash_command *row, const char 
         row->run(t, args);
 }
 
-/* Report that the first n letters after the slash are not a command. */
-static void refuse_line(struct talk *t, const char *line, size_t n)
+/* Write the names that begin with word[0 .. n): "/memory, /min-p".  "" if there are none. */
+static char *candidates(char *buf, size_t size, const char *word, size_t n)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++)
+        if (n > 0 && strncmp(c->name, word, n) == 0 && used < size)
+            used += (size_t)snprintf(buf + used, size - used, "%s/%s", used > 0 ? ", " : "",
+                                     c->name);
+    return buf;
+}
+
+static void refuse_name(struct talk *t, const char *line, size_t n)
 {
     struct near near = { .word = line + 1, .len = n };
+    char names[200];
 
+    if (candidates(names, sizeof names, line + 1, n)[0] != '\0') {
+        talk_error(t, "\"%.*s\" is short for several commands: %s", (int)n + 1, line, names);
+        return;
+    }
     for (const struct slash_command *c = command_list(); c->name != NULL; c++)
         near_try(&near, c->name);
     talk_error(t,
@@ -123,6 +156,12 @@ static void refuse_line(struct talk *t, const char *line, size_t n)
                "sends the line as it is",
                (int)(n < 40 ? n + 1 : 40), line, near.name != NULL ? ", did you mean /" : "",
                near.name != NULL ? near.name : "", near.name != NULL ? "?" : "");
+}
+
+/* Report that the first n letters after the slash are not a command. */
+static void refuse_line(struct talk *t, const char *line, size_t n)
+{
+    refuse_name(t, line, n);
     if (talk_has_screen(t)) /* to be corrected */
         talk_draft(t, line);
 }

@@ -3,7 +3,8 @@
  *
  * Each command is a row with its name, arguments, one line of help, how the argument is
  * completed, and its function.  Settings with a command (ui/options) add rows of their own.
- * The help page, completion and the manual's list are made from the rows.
+ * The help page, completion and the manual's list are made from the rows.  The beginning of a
+ * name is enough if no other name begins with it.
  */
 #ifndef MEMWALL_UI_TALK_COMMANDS_H
 #define MEMWALL_UI_TALK_COMMANDS_H
@@ -48,6 +49,9 @@ void command_enter(struct talk *t, const char *line);
 
 /* The row whose name is word[0 .. n), or NULL. */
 const struct slash_command *command_find(const char *word, size_t n);
+
+/* The same, or the only row whose name begins with word[0 .. n). */
+const struct slash_command *command_match(const char *word, size_t n);
 
 /* Completion, as edit.h calls it; ctx is a struct talk. */
 typedef void command_add_fn(void *list, const char *line);

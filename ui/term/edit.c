@@ -38,7 +38,9 @@ static struct {
     void *complete_ctx;
     char *match[MAX_MATCHES]; /* whole lines */
     size_t n_match, shown_from;
+    long chosen; /* highlighted match, or -1 */
     bool is_offer;
+    bool wants_space; /* after a complete match */
 } line;
 
 /* Commands that must not run: they corrupt memory, print, or hang (see edit.h). */
@@ -402,6 +404,7 @@ static void forget_matches(void)
 {
     while (line.n_match > 0)
         free(line.match[--line.n_match]);
+    line.chosen = -1;
     line.is_offer = false;
 }
 
@@ -424,15 +427,14 @@ static char *next_match(const char *text, int state)
 
 static char **attempt(const char *text, int start, int end)
 {
-    bool space = false;
-
     rl_attempted_completion_over = 1; /* no file name completion by readline */
     forget_matches();
     if (start != line_start(end) || line.complete == NULL)
         return NULL;
-    line.shown_from =
-        line.complete(line.complete_ctx, text, strlen(text), add_match, NULL, &space);
-    rl_completion_append_character = space ? ' ' : '\0';
+    line.wants_space = false;
+    line.shown_from = line.complete(line.complete_ctx, text, strlen(text), add_match, NULL,
+                                    &line.wants_space);
+    rl_completion_append_character = line.wants_space ? ' ' : '\0';
     return rl_completion_matches(text, next_match);
 }
 
@@ -446,12 +448,10 @@ static void show_matches(char **matches, int n, int longest)
 
 void edit_offer(void)
 {
-    bool space;
-
     forget_matches();
     if (line.complete != NULL && rl_point == rl_end && line_start(rl_point) == 0)
         line.shown_from = line.complete(line.complete_ctx, rl_line_buffer, (size_t)rl_end,
-                                        add_match, NULL, &space);
+                                        add_match, NULL, &line.wants_space);
     line.is_offer = true;
 }
 
@@ -466,6 +466,35 @@ const char *edit_match(size_t i)
     const char *m = line.match[i];
 
     return strlen(m) >= line.shown_from ? m + line.shown_from : m;
+}
+
+void edit_match_move(int direction)
+{
+    long n = (long)edit_match_count();
+
+    if (n > 0)
+        line.chosen =
+            line.chosen < 0 ? (direction > 0 ? 0 : n - 1) : (line.chosen + direction + n) % n;
+}
+
+long edit_match_chosen(void)
+{
+    return line.chosen;
+}
+
+void edit_match_take(void)
+{
+    if (line.chosen < 0)
+        return;
+    replace(line.match[line.chosen]);
+    if (line.wants_space)
+        rl_insert_text(" ");
+    forget_matches();
+}
+
+void edit_match_close(void)
+{
+    forget_matches();
 }
 
 /* ---- opening and keys ---- */

@@ -65,5 +65,11 @@ void edit_offer(void);
 /* Matches of the last completion, for display; 0 if there are none or the text changed. */
 size_t edit_match_count(void);
 const char *edit_match(size_t i); /* only the differing part */
+/* Highlight the next (+1) or previous (-1) match, from none to the first or the last one. */
+void edit_match_move(int direction);
+long edit_match_chosen(void); /* the highlighted match, or -1 */
+/* Replace the text with the highlighted match. */
+void edit_match_take(void);
+void edit_match_close(void);
 
 #endif
