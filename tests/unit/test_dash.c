@@ -28,6 +28,7 @@
 #include "ui/dash/dash.h"
 #include "ui/dash/figure.h"
 #include "ui/dash/state.h"
+#include "ui/term/box.h"
 
 #define MAX_HEIGHT 70
 #define MAX_WIDTH  250
@@ -120,8 +121,8 @@ static struct picture pictures[] = {
     { "prefill-40x12", push_prefill, 40, 12, UI_GRAPH_BRAILLE, false },
     { "prefill-80x24", push_prefill, 80, 24, UI_GRAPH_BRAILLE, true },
     { "prefill-strip-40x3", push_prefill, 40, 3, UI_GRAPH_BRAILLE, true },
-    { "decode-strip-40x3", push_decode, 40, 3, UI_GRAPH_BRAILLE, true },
-    { "decode-strip-80x3", push_decode, 80, 3, UI_GRAPH_ASCII, false },
+    { "decode-strip-40x4", push_decode, 40, 4, UI_GRAPH_BRAILLE, true },
+    { "decode-strip-80x4", push_decode, 80, 4, UI_GRAPH_ASCII, false },
     { "decode-40x12", push_decode, 40, 12, UI_GRAPH_BRAILLE, false },
     { "decode-80x24", push_decode, 80, 24, UI_GRAPH_BRAILLE, true },
     { "decode-64x46", push_decode, 64, 46, UI_GRAPH_BLOCK, false },
@@ -239,9 +240,13 @@ static void any_size_is_drawn_inside_its_bounds(void **state)
                     assert_int_equal(text[0], L' ');
                 }
             for (int i = 0; i < n; i++) {
-                assert_true(place[i].height >= place[i].widget->min_height);
-                assert_true(place[i].width >= place[i].widget->min_width);
+                const struct dash_widget *w = place[i].widget;
+                bool is_folded = w->folds != NULL && w->folds(d);
+
+                assert_true(place[i].height >= (is_folded ? 1 : w->min_height));
+                assert_true(place[i].width - 2 * box_inset(place[i].width) >= w->min_width);
                 assert_true(place[i].y + place[i].height <= height);
+                assert_true(place[i].bottom < height);
                 assert_true(place[i].x + place[i].width <= width);
             }
             for (int y = -1; y <= height; y += 3)
@@ -300,6 +305,46 @@ static int no_step(const struct dash *d, int width, int height)
     (void)width;
     (void)height;
     return 0;
+}
+
+static bool always(const struct dash *d)
+{
+    (void)d;
+    return true;
+}
+
+/* Low columns share the lines between boxes; a folded widget is a line of the box above it. */
+static void boxes_share_lines_where_lines_are_few(void **state)
+{
+    const struct dash_widget one = { .name = "one", .min_height = 3, .step = no_step },
+                             two = { .name = "two", .min_height = 4, .step = no_step },
+                             line = { .name = "line",
+                                      .min_height = 3,
+                                      .step = no_step,
+                                      .folds = always };
+    const struct dash_widget *const widgets[] = { &one, &line, &two, &line, NULL };
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    struct place p[ARRANGE_MAX];
+
+    (void)state;
+    push_decode(d);
+    assert_int_equal(arrange(p, widgets, d, 12, 64), 4);
+    assert_int_equal(p[0].y, 0);
+    assert_false(p[0].joins);
+    assert_int_equal(p[0].bottom, -1);
+    assert_int_equal(p[1].y, 3);
+    assert_true(p[1].joins);
+    assert_int_equal(p[2].y, 4);
+    assert_true(p[2].joins);
+    assert_int_equal(p[3].y, 8);
+    assert_int_equal(p[3].bottom, 8);
+    assert_int_equal(arrange(p, widgets, d, ARRANGE_APART, 64), 4);
+    assert_int_equal(p[1].y, 3);
+    assert_int_equal(p[1].bottom, 3);
+    assert_int_equal(p[2].y, 4);
+    assert_false(p[2].joins);
+    assert_int_equal(p[3].bottom, 8);
+    dash_free(d);
 }
 
 static void widgets_of_equal_importance_are_both_shown(void **state)
@@ -534,6 +579,7 @@ int main(void)
     const struct CMUnitTest plain[] = {
         cmocka_unit_test(any_size_is_drawn_inside_its_bounds),
         cmocka_unit_test(numbers_do_not_move_the_text_beside_them),
+        cmocka_unit_test(boxes_share_lines_where_lines_are_few),
         cmocka_unit_test(widgets_of_equal_importance_are_both_shown),
         cmocka_unit_test(a_click_on_a_layer_inspects_it),
         cmocka_unit_test(every_token_is_in_the_history_even_if_samples_are_rare),

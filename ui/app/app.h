@@ -16,8 +16,8 @@
 
 #include "ui/app/latency.h"
 #include "ui/app/layout.h"
-#include "ui/pick/pick.h"
 #include "ui/app/tour.h"
+#include "ui/pick/pick.h"
 #include "ui/talk/talk.h"
 #include "ui/term/edit.h"
 #include "ui/term/history.h"
@@ -94,9 +94,10 @@ struct app {
         uint64_t at_ns;
     } click;
 
-    struct tour *tour; /* NULL: none, or it is over */
-    char hint[256];    /* shown in the rule until the next key */
-    uint64_t leave_ns; /* until then a second Ctrl-C on an empty line leaves */
+    struct tour *tour;     /* NULL: none, or it is over */
+    char hint[256];        /* shown in the rule until the next key */
+    bool hint_covers_dash; /* in the last frame */
+    uint64_t leave_ns;     /* until then a second Ctrl-C on an empty line leaves */
     struct {
         uint64_t due_ns; /* when to estimate; 0: not */
         char text[160];  /* what sending the line would cost; "": not known */

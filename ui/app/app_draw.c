@@ -8,6 +8,7 @@
 #include "ui/app/status.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
+#include "ui/term/box.h"
 #include "ui/text/receipt.h"
 
 #define MAX_OFFERS 16 /* rows of the menu */
@@ -92,30 +93,56 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "/: search   End: follow");
 }
 
-static void draw_rule(struct app *a, const struct canvas *screen)
+/* Returns the columns of the rule that no box of the dashboard ends in. */
+static int own_columns(const struct layout *l)
+{
+    return l->dash.height > 0 && l->dash.y + l->dash.height > l->rule.y ? l->dash.x
+                                                                        : l->rule.width;
+}
+
+/* A hint that covers the boxes of the dashboard is removed by drawing them again. */
+static void uncover_dash(struct app *a, const char *hint)
+{
+    int end = hint[0] == '\0' ? 0 : 4 + cluster_width(hint, strlen(hint));
+    bool covers = end > own_columns(&a->layout);
+
+    if (covers || a->hint_covers_dash)
+        a->dirt |= DIRT_DASH;
+    a->hint_covers_dash = covers;
+}
+
+static void draw_rule(struct app *a, const struct canvas *screen, const char *hint)
 {
     struct canvas c = part(screen, &a->layout.rule);
-    char text[256];
+    struct canvas own = canvas_sub(&c, 0, 0, 1, own_columns(&a->layout));
 
-    canvas_hline(&c, 0, 0, c.width, style_of(ROLE_BORDER));
-    rule_text(a, text, sizeof text);
-    if (text[0] != '\0' && c.width > 6) {
-        int x = canvas_put(&c, 0, 2, c.width - 4, style_of(ROLE_HINT), text, strlen(text)) + 2;
+    if (a->layout.frame.height > 0)
+        box_line(&own, 0, BOX_BOTTOM, ROLE_BORDER);
+    else
+        canvas_hline(&own, 0, 0, own.width, style_of(ROLE_BORDER));
+    if (hint[0] != '\0' && c.width > 6) {
+        int x = canvas_put(&c, 0, 3, c.width - 5, style_of(ROLE_HINT), hint, strlen(hint)) + 3;
 
-        canvas_blank(&c, 0, 1, 1, style_of(ROLE_HINT));
+        canvas_blank(&c, 0, 2, 1, style_of(ROLE_HINT));
         canvas_blank(&c, 0, x, 1, style_of(ROLE_HINT));
     }
 }
 
-static void draw_divider(struct app *a, const struct canvas *screen)
+/* The frame, or the line at the side of a low dashboard. */
+static void draw_frame(struct app *a, const struct canvas *screen)
 {
-    struct canvas c = part(screen, &a->layout.divider);
-    struct ui_style style = style_of(a->mode == MODE_DASH ? ROLE_ACCENT : ROLE_BORDER);
+    struct canvas c = part(screen, &a->layout.frame);
+    int inset = box_inset(c.width);
+    struct canvas title = canvas_sub(&c, 0, inset, 1, c.width - 2 * inset);
 
-    if (a->layout.is_beside)
-        canvas_vline(&c, 0, 0, c.height, style);
-    else
-        canvas_hline(&c, 0, 0, c.width, style);
+    if (c.height > 0) {
+        box_line(&c, 0, BOX_TOP, ROLE_BORDER);
+        box_sides(&c, 1, c.height - 2, ROLE_BORDER);
+        box_title(&title, "chat", "", style_of(ROLE_TEXT));
+    } else if (a->layout.is_beside) {
+        c = part(screen, &a->layout.divider);
+        canvas_vline(&c, 0, 0, c.height, style_of(ROLE_BORDER));
+    }
 }
 
 /* ---- the menu of completions, over the lowest lines of the chat ---- */
@@ -227,14 +254,14 @@ static void draw_panes(struct app *a, const struct canvas *screen)
 {
     struct canvas c;
 
-    if (a->layout.chat.height > 0 && (a->dirt & DIRT_CHAT))
+    if (a->layout.chat.height > 0 && (a->dirt & DIRT_CHAT)) {
+        draw_frame(a, screen);
         draw_chat(a, screen);
+    }
     if (a->layout.dash.height > 0 && (a->dirt & DIRT_DASH)) {
         c = part(screen, &a->layout.dash);
         dash_draw(a->dash, &c);
     }
-    if (a->layout.divider.height > 0)
-        draw_divider(a, screen);
     if (a->mode == MODE_SHEET)
         draw_sheet(a, screen);
 }
@@ -243,6 +270,7 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
 {
     struct canvas screen = term_canvas(a->term), c;
     struct input_line in = app_typed(a);
+    char hint[256];
 
     *cursor_y = -1;
     *cursor_x = 0;
@@ -255,9 +283,11 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
         pick_draw(a->models.pick, &screen, cursor_y, cursor_x);
         return;
     }
+    rule_text(a, hint, sizeof hint);
+    uncover_dash(a, hint);
     draw_panes(a, &screen);
     draw_matches(a, &screen);
-    draw_rule(a, &screen);
+    draw_rule(a, &screen, hint);
     c = part(&screen, &a->layout.input);
     input_draw(&in, &c, cursor_y, cursor_x);
     *cursor_y += c.y;

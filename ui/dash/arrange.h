@@ -6,8 +6,11 @@
  *     from 100 columns   two columns
  *
  * In a column, widgets get their smallest height in the order of importance.  Then they grow
- * in the same order, one step at a time.  Remaining lines become blank lines between widgets,
- * and after that go to widgets that stretch.  Arithmetic only.
+ * in the same order, one step at a time.  Remaining lines go to widgets that stretch.
+ *
+ * Every widget is in a box.  Low columns are one box: widgets share the lines between them.
+ * High ones have a box for each widget.  A folded widget is a title in the lower border of the
+ * box above it.  Arithmetic only.
  */
 #ifndef MEMWALL_UI_DASH_ARRANGE_H
 #define MEMWALL_UI_DASH_ARRANGE_H
@@ -16,13 +19,16 @@
 
 #define ARRANGE_MAX   8
 #define ARRANGE_STRIP 4   /* maximum height of the strip */
-#define ARRANGE_LEAST 30  /* narrower dashboards are a strip */
+#define ARRANGE_LEAST 32  /* narrower dashboards are a strip */
+#define ARRANGE_APART 36  /* minimum height for boxes that share no lines */
 #define ARRANGE_TWO   100 /* minimum width for two columns */
-#define ARRANGE_SPARE 14  /* free lines below the layers that other widgets need */
+#define ARRANGE_SPARE 16  /* free lines below the layers that other widgets need */
 
 struct place {
     const struct dash_widget *widget;
-    int y, x, height, width;
+    int y, x, height, width; /* of the widget's box without its lower border */
+    bool joins;              /* its upper border belongs to the box above, too */
+    int bottom;              /* row of the lower border; -1: the next one joins */
 };
 
 /* Place widgets (at most ARRANGE_MAX, NULL at the end), listed from top to bottom.  Returns the

@@ -5,9 +5,12 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
+
+#define FEW 50 /* cached pages below this part of the model are few */
 
 /* Returns the figure per token of the current answer; negative: unknown. */
 static double a_token(const struct dash *d, struct mw_os_value now, uint64_t start)
@@ -16,6 +19,16 @@ static double a_token(const struct dash *d, struct mw_os_value now, uint64_t sta
         now.value < start)
         return -1;
     return (double)(now.value - start) / (double)d->now.n_decoded;
+}
+
+/* Direct reads leave no pages of the model. */
+static bool cache_folds(const struct dash *d)
+{
+    struct mw_os_value model = d->now.os.model_cached;
+    bool has_pages = d->now.os.t_ns != 0 && model.why_not == NULL &&
+                     model.value > d->now.run.file_bytes / FEW;
+
+    return strncmp(d->now.run.io, "direct", 6) == 0 && !has_pages;
 }
 
 /* Show a curve only if it has values. */
@@ -67,6 +80,7 @@ const struct dash_widget dash_cache_widget = {
     .min_width = 24,
     .min_height = 3,
     .importance = 5,
+    .folds = cache_folds,
     .step = cache_step,
     .draw = cache_draw,
 };

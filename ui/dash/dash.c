@@ -6,6 +6,29 @@
 #include <stdlib.h>
 
 #include "ui/dash/arrange.h"
+#include "ui/term/box.h"
+
+/* The rows and columns that a widget draws. */
+static struct canvas inside(const struct canvas *c, const struct place *p)
+{
+    int inset = box_inset(p->width);
+
+    return canvas_sub(c, p->y, p->x + inset, p->height, p->width - 2 * inset);
+}
+
+static void draw_box(const struct canvas *c, const struct place *p)
+{
+    struct canvas box = canvas_sub(c, 0, p->x, c->height, p->width);
+
+    box_line(&box, p->y,
+             !p->joins           ? BOX_TOP
+             : p->bottom == p->y ? BOX_BOTTOM
+                                 : BOX_JOINT,
+             ROLE_BORDER);
+    box_sides(&box, p->y + 1, p->height - 1, ROLE_BORDER);
+    if (p->bottom > p->y)
+        box_line(&box, p->bottom, BOX_BOTTOM, ROLE_BORDER);
+}
 
 void dash_draw(const struct dash *d, const struct canvas *c)
 {
@@ -18,9 +41,9 @@ void dash_draw(const struct dash *d, const struct canvas *c)
     if (n == 0)
         strip_draw(d, c);
     for (int i = 0; i < n; i++) {
-        struct canvas part =
-            canvas_sub(c, place[i].y, place[i].x, place[i].height, place[i].width);
+        struct canvas part = inside(c, &place[i]);
 
+        draw_box(c, &place[i]);
         place[i].widget->draw(d, &part);
     }
 }
@@ -32,10 +55,11 @@ bool dash_click(struct dash *d, int height, int width, int y, int x)
 
     for (int i = 0; i < n; i++) {
         const struct place *p = &place[i];
+        int inset = box_inset(p->width), wide = p->width - 2 * inset;
 
-        if (y >= p->y && y < p->y + p->height && x >= p->x && x < p->x + p->width)
+        if (y >= p->y && y < p->y + p->height && x >= p->x + inset && x < p->x + inset + wide)
             return p->widget->click != NULL &&
-                   p->widget->click(d, p->height, p->width, y - p->y, x - p->x);
+                   p->widget->click(d, p->height, wide, y - p->y, x - p->x - inset);
     }
     return false;
 }

@@ -299,6 +299,8 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
+#define LEGEND_AT 8 /* after the name */
+
 /* Draw the longest legend that fits the head. */
 static void draw_legend(const struct canvas *c, int from)
 {
@@ -313,10 +315,10 @@ static void draw_legend(const struct canvas *c, int from)
         const char *text = texts[canvas_is_ascii(c)][i];
         int width = cluster_width(text, strlen(text));
 
-        if (7 + width + 1 > from)
+        if (LEGEND_AT + width + 1 > from)
             continue;
-        canvas_blank(c, 0, 7, width + 1, style_of(ROLE_DIM));
-        canvas_text(c, 0, 7, style_of(ROLE_DIM), text);
+        canvas_blank(c, 0, LEGEND_AT, width + 1, style_of(ROLE_DIM));
+        canvas_text(c, 0, LEGEND_AT, style_of(ROLE_DIM), text);
         return;
     }
 }
@@ -362,7 +364,7 @@ static void layers_draw(const struct dash *d, const struct canvas *c)
             head, sizeof head, "slowest is %d  %s ms", slowest,
             figure_ms6(d->now.layer[slowest].stall_ns + d->now.layer[slowest].compute_ns).text);
     widget_head(c, "layers", head);
-    draw_legend(c, c->width - (int)strlen(head));
+    draw_legend(c, c->width - (int)strlen(head) - 2);
     if (d->now.n_layer == 0)
         return;
     columns = columns_for(d, body.height, body.width);

@@ -49,6 +49,7 @@ struct bar {
     const struct canvas *c;
     int y, x;
     double scale, at; /* cells per byte; bytes drawn so far */
+    bool has_letters;
 };
 
 /* Draw up to the rounded end of all bytes so far, so that rounding errors do not add up. */
@@ -64,19 +65,19 @@ static void bar_add(struct bar *b, uint64_t bytes, char letter, enum ui_role rol
         return;
     canvas_repeat(b->c, b->y, start, end - start, style_of(role),
                   canvas_is_ascii(b->c) ? L'#' : L'\u2588');
-    if (letter != '\0')
+    if (b->has_letters)
         canvas_cell(b->c, b->y, start,
                     (struct ui_style){ .role = (uint8_t)role, .attr = UI_REVERSE },
                     (wchar_t)letter);
     b->x = end;
 }
 
-void memory_bar(const struct dash *d, const struct canvas *c, int y)
+void memory_bar(const struct dash *d, const struct canvas *c, int y, bool has_letters)
 {
     const struct mw_sample *s = &d->now;
     struct dash_total total;
     uint64_t whole, borrowed = s->mem.lent_bytes;
-    struct bar b = { c, y, 0, 0, 0 };
+    struct bar b = { c, y, 0, 0, 0, has_letters };
 
     dash_total(d, &total);
     whole = s->run.budget_bytes > total.used ? s->run.budget_bytes : total.used;
@@ -205,11 +206,11 @@ static void by_size(const struct dash *d, struct part out[N_PART])
     }
 }
 
-/* Draw "w pinned 827 MiB  a activations 91.1 MiB …" in n lines, as far as they fit. */
-static void draw_largest(const struct dash *d, const struct canvas *c, int y, int lines)
+/* "w pinned 827 MiB  a activations 91.1 MiB …" */
+void memory_key(const struct dash *d, const struct canvas *c, int y, int n)
 {
     struct part parts[N_PART];
-    int end = y + lines, x = 0;
+    int end = y + n, x = 0;
 
     by_size(d, parts);
     for (size_t i = 0; i < N_PART && parts[i].bytes > 0; i++) {
@@ -301,7 +302,7 @@ static void memory_draw(const struct dash *d, const struct canvas *c)
     snprintf(head, sizeof head, "%s %s of %s", total.is_charge ? "charged" : "own",
              figure_os8(total.bytes).text, figure_budget8(&d->now).text);
     widget_head(c, "memory", c->width >= 36 ? head : head + (total.is_charge ? 8 : 4));
-    memory_bar(d, c, 1);
+    memory_bar(d, c, 1, true);
     if (c->height >= y + pair_rows(c->width) + row_lines(d, c->width)) {
         draw_rows(d, c, y);
         y += row_lines(d, c->width);
@@ -309,7 +310,7 @@ static void memory_draw(const struct dash *d, const struct canvas *c)
         int lines = c->height - y - pair_rows(c->width);
 
         lines = lines < LARGEST ? lines : LARGEST;
-        draw_largest(d, c, y, lines);
+        memory_key(d, c, y, lines);
         y += lines;
     }
     draw_kernel(d, c, y);

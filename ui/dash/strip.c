@@ -1,9 +1,13 @@
 /*
- * The dashboard in three lines, for small screens:
+ * The dashboard in four lines, for small screens:
  *
- *     decode  3.12 tok/s  disk  8.72 GB/s  wait 78 %
+ *     ── decode  3.12 tok/s  wait 78 %  disk 8.72 GB/s ───
  *     p█a█w███████████████k█····· 1.98 of 2.00 GiB
- *     disk-bound: 78 % of each token waits; +0.8 GiB …
+ *     w pinned 827 MiB  a activations 91.1 MiB …
+ *     78 % of each token waits; +0.8 GiB …
+ *
+ * A sentence that needs two lines takes the line of the key of letters; then the bar has no
+ * letters.
  */
 #include "config.h"
 
@@ -13,39 +17,48 @@
 #include "ui/dash/dash.h"
 #include "ui/dash/widget.h"
 
-static void draw_first(const struct dash *d, const struct canvas *c)
+#define TALL 4
+
+/* Draw "label value" over the line in row 0.  Returns the column after it. */
+static int draw_item(const struct canvas *c, int x, const char *label, const char *value,
+                     struct ui_style style)
+{
+    int wide = (int)(strlen(label) + (label[0] != '\0')) + cluster_width(value, strlen(value));
+
+    if (x + wide + 2 > c->width)
+        return x;
+    canvas_blank(c, 0, x, wide + 2, style_of(ROLE_TEXT));
+    if (label[0] != '\0')
+        x += canvas_text(c, 0, x + 1, style_of(ROLE_DIM), label) + 1;
+    return x + canvas_text(c, 0, x + 1, style, value) + 3;
+}
+
+static void draw_title(const struct dash *d, const struct canvas *c)
 {
     const struct mw_sample *s = &d->now;
     bool is_prefill = s->state == MW_PREFILL;
+    double share = s->n_prompt > 0 ? (double)s->n_prompt_done / (double)s->n_prompt : 0;
+    const char *name;
+    double unit = figure_disk_unit(s, &name);
+    char text[64];
     int x;
 
-    x = canvas_printf(c, 0, 0, style_with(ROLE_ACCENT, UI_BOLD), "%-7s",
-                      mw_state_name(s->state));
-    x +=
-        canvas_printf(c, 0, x + 1, style_of(ROLE_TEXT), "%s tok/s",
-                      figure_rate5(is_prefill ? d->rates.prefill : d->rates.decode_last).text) +
-        3;
+    canvas_hline(c, 0, 0, c->width, style_of(ROLE_BORDER));
+    snprintf(text, sizeof text, "%s tok/s",
+             figure_rate5(is_prefill ? d->rates.prefill : d->rates.decode_last).text);
+    x = draw_item(c, 1, mw_state_name(s->state), text, style_with(ROLE_ACCENT, UI_BOLD));
     if (is_prefill) {
-        double share = s->n_prompt > 0 ? (double)s->n_prompt_done / (double)s->n_prompt : 0;
-
-        x += canvas_text(c, 0, x, style_of(ROLE_TEXT), figure_percent5(share).text) + 1;
+        x = draw_item(c, x, "", figure_percent5(share).text, style_of(ROLE_TEXT));
         canvas_bar(c, 0, x, c->width - x, share, style_of(ROLE_GOOD), style_of(ROLE_FILL_FREE));
         return;
     }
-    x = widget_pair(c, 0, x, "wait", figure_percent5(d->rates.stall_share).text,
-                    d->rates.stall_share >= 0.1 ? ROLE_WARN : ROLE_TEXT);
-    if (c->width - x >= 16) {
-        const char *name;
-        double unit = figure_disk_unit(&d->now, &name);
-        char text[64];
-
-        snprintf(text, sizeof text, "%s %s", figure_rate5(d->rates.read_bytes_s / unit).text,
-                 name);
-        widget_pair(c, 0, x, "disk", text, ROLE_TEXT);
-    }
+    x = draw_item(c, x, "wait", figure_percent5(d->rates.stall_share).text,
+                  style_of(d->rates.stall_share >= 0.1 ? ROLE_WARN : ROLE_TEXT));
+    snprintf(text, sizeof text, "%s %s", figure_rate5(d->rates.read_bytes_s / unit).text, name);
+    draw_item(c, x, "disk", text, style_of(ROLE_TEXT));
 }
 
-static void draw_second(const struct dash *d, const struct canvas *c)
+static void draw_memory(const struct dash *d, const struct canvas *c, bool has_letters)
 {
     struct dash_total total;
     char text[64];
@@ -58,18 +71,36 @@ static void draw_second(const struct dash *d, const struct canvas *c)
     if (wide >= 8) {
         struct canvas bar = canvas_sub(c, 1, 0, 1, wide);
 
-        memory_bar(d, &bar, 0);
+        memory_bar(d, &bar, 0, has_letters);
     }
     canvas_right(c, 1, c->width, style_of(ROLE_TEXT), text);
+}
+
+/* Returns the sentence.  The status bar names the bottleneck, too, so the first word is left
+ * out if that makes it fit. */
+static const char *sentence(const struct dash *d, int width, char *buf, size_t n)
+{
+    const char *rest;
+
+    dash_verdict(buf, n, &d->now);
+    rest = strstr(buf, ": ");
+    return rest == NULL || cluster_width(buf, strlen(buf)) <= width ? buf : rest + 2;
 }
 
 void strip_draw(const struct dash *d, const struct canvas *c)
 {
     char text[256];
+    const char *verdict = sentence(d, c->width, text, sizeof text);
+    bool has_key = c->height >= TALL && cluster_width(verdict, strlen(verdict)) <= c->width;
+    int y = has_key ? 3 : 2;
+    struct canvas below = canvas_sub(c, y, 0, TALL - y, c->width);
 
-    draw_first(d, c);
-    draw_second(d, c);
-    dash_verdict(text, sizeof text, &d->now);
-    canvas_text(c, 2, 0, style_of(text[0] != '\0' ? ROLE_TEXT : ROLE_DIM),
-                text[0] != '\0' ? text : "-");
+    draw_title(d, c);
+    draw_memory(d, c, has_key);
+    if (has_key)
+        memory_key(d, c, 2, 1);
+    if (verdict[0] != '\0')
+        widget_wrap(&below, style_of(ROLE_TEXT), verdict);
+    else
+        canvas_text(&below, 0, 0, style_of(ROLE_DIM), "-");
 }

@@ -78,25 +78,6 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
     return buf;
 }
 
-/* Draw text, wrapped at words. */
-static void wrap(const struct canvas *c, struct ui_style style, const char *text)
-{
-    int row = 0, x = 0;
-
-    while (*text != '\0') {
-        size_t len = strcspn(text, " ");
-        int columns = cluster_width(text, len);
-
-        if (x > 0 && x + 1 + columns > c->width)
-            row++, x = 0;
-        if (x > 0)
-            x++;
-        canvas_put(c, row, x, c->width - x, style, text, len);
-        x += columns;
-        text += len + (text[len] == ' ');
-    }
-}
-
 static const char *sentence(char *buf, size_t n, const struct dash *d)
 {
     dash_verdict(buf, n, &d->now);
@@ -124,7 +105,7 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
 
     widget_head(c, "verdict",
                 d->now.verdict.binds == MW_BINDS_NONE ? "" : bound_names[d->now.verdict.binds]);
-    wrap(&below, style_of(roles[d->now.verdict.binds]), sentence(text, sizeof text, d));
+    widget_wrap(&below, style_of(roles[d->now.verdict.binds]), sentence(text, sizeof text, d));
 }
 
 const struct dash_widget dash_verdict_widget = {

@@ -3,7 +3,8 @@
  *
  * To add one: a file with its functions and a constant of this struct, its name in
  * DASH_WIDGETS, and the file in local.mk.  A widget draws into a canvas of at least
- * min_height x min_width; its first line is its head (widget_head).
+ * min_height x min_width, which is the inside of a box (box.h) and its upper border: row 0,
+ * for the head of the widget (widget_head).  A folded widget is only its head.
  */
 #ifndef MEMWALL_UI_DASH_WIDGET_H
 #define MEMWALL_UI_DASH_WIDGET_H
@@ -18,6 +19,8 @@ struct dash_widget {
     int importance; /* 0 gets space first */
     bool is_tall;   /* prefers a column of its own if there are two */
     bool stretches; /* takes the remaining height */
+    /* NULL, or returns whether its head says all that there is now. */
+    bool (*folds)(const struct dash *d);
     /* NULL, or returns the lines it needs now in addition to min_height. */
     int (*wants)(const struct dash *d);
     /* Returns the next larger height that improves it at this width; 0: none. */
@@ -36,7 +39,7 @@ DASH_WIDGETS(DASH_DECLARE)
 
 extern const struct dash_widget *const dash_widgets[]; /* NULL at the end */
 
-/* Draw "name ──────────── figure" in row 0. */
+/* Draw " name " and " figure " over the border in row 0. */
 void widget_head(const struct canvas *c, const char *name, const char *figure);
 
 /* Draw a label and a value at x; role is the role of the value.  Returns the column after them
@@ -44,10 +47,15 @@ void widget_head(const struct canvas *c, const char *name, const char *figure);
 int widget_pair(const struct canvas *c, int y, int x, const char *label, const char *value,
                 enum ui_role role);
 
-/* Draw the stacked bar of the memory meter across row y. */
-void memory_bar(const struct dash *d, const struct canvas *c, int y);
+/* Draw text, wrapped at words. */
+void widget_wrap(const struct canvas *c, struct ui_style style, const char *text);
 
-/* Draw the dashboard in three lines. */
+/* Draw the stacked bar of the memory meter across row y.  Letters need a key. */
+void memory_bar(const struct dash *d, const struct canvas *c, int y, bool has_letters);
+/* Draw the key of its letters, the largest segments first, in n lines as far as they fit. */
+void memory_key(const struct dash *d, const struct canvas *c, int y, int n);
+
+/* Draw the dashboard in at most four lines. */
 void strip_draw(const struct dash *d, const struct canvas *c);
 
 #endif

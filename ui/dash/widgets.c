@@ -1,10 +1,10 @@
 /* The table of widgets and shared drawing functions. */
 #include "config.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "ui/dash/widget.h"
+#include "ui/term/box.h"
 
 #define WIDGET_ROW(name) &dash_##name##_widget,
 
@@ -12,11 +12,7 @@ const struct dash_widget *const dash_widgets[] = { DASH_WIDGETS(WIDGET_ROW) NULL
 
 void widget_head(const struct canvas *c, const char *name, const char *figure)
 {
-    int used = canvas_text(c, 0, 0, style_with(ROLE_ACCENT, UI_BOLD), name);
-    int end = canvas_right(c, 0, c->width, style_of(ROLE_TEXT), figure);
-
-    canvas_hline(c, 0, used + 1, end - used - (figure[0] != '\0' ? 2 : 1),
-                 style_of(ROLE_BORDER));
+    box_title(c, name, figure, style_of(ROLE_TEXT));
 }
 
 int widget_pair(const struct canvas *c, int y, int x, const char *label, const char *value,
@@ -25,4 +21,22 @@ int widget_pair(const struct canvas *c, int y, int x, const char *label, const c
     x += canvas_text(c, y, x, style_of(ROLE_DIM), label) + 1;
     x += canvas_text(c, y, x, style_of(role), value);
     return x + 2;
+}
+
+void widget_wrap(const struct canvas *c, struct ui_style style, const char *text)
+{
+    int row = 0, x = 0;
+
+    while (*text != '\0') {
+        size_t len = strcspn(text, " ");
+        int columns = cluster_width(text, len);
+
+        if (x > 0 && x + 1 + columns > c->width)
+            row++, x = 0;
+        if (x > 0)
+            x++;
+        canvas_put(c, row, x, c->width - x, style, text, len);
+        x += columns;
+        text += len + (text[len] == ' ');
+    }
 }
