@@ -1,6 +1,13 @@
 # share: completions, themes, the guide, and files for desktops
 THEMES = share/themes/dark.theme share/themes/light.theme \
-	share/themes/high-contrast.theme share/themes/colour-blind.theme
+	share/themes/high-contrast.theme share/themes/high-contrast-light.theme \
+	share/themes/colour-blind.theme \
+	share/themes/catppuccin-latte.theme share/themes/catppuccin-mocha.theme \
+	share/themes/dracula.theme \
+	share/themes/gruvbox-dark.theme share/themes/gruvbox-light.theme \
+	share/themes/nord.theme \
+	share/themes/solarized-dark.theme share/themes/solarized-light.theme \
+	share/themes/tokyo-night.theme
 themesdir = $(pkgdatadir)/themes
 dist_themes_DATA = $(THEMES)
 

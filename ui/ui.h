@@ -18,7 +18,7 @@ enum ui_view { UI_VIEW_BOTH, UI_VIEW_CHAT, UI_VIEW_DASH };
 
 /* Appearance and behaviour of the screen; all zero is a good default. */
 struct ui_options {
-    const char *theme; /* NULL: "dark"; a name or a path */
+    const char *theme; /* NULL: "auto"; a name or a path */
     enum ui_color_wish color;
     enum ui_graph graph;
     bool ascii; /* draw with ASCII only */

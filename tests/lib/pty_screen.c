@@ -33,6 +33,7 @@ struct pty_screen {
     VTermScreen *screen;
     bool is_alternate;
     int rows, cols;
+    const char *background;
     char *raw; /* all bytes that were read */
     size_t n_raw, room;
     size_t n_shown;       /* how many of them the screen has got */
@@ -145,6 +146,11 @@ bool pty_take(struct pty_screen *s, int timeout_ms)
     if (s->n_shown == s->n_raw && !read_more(s, timeout_ms))
         return false;
     n = next_part(s);
+    if (s->background != NULL && memmem(s->raw + s->n_shown, n, "\033]11;?", 6) != NULL) {
+        char text[80];
+
+        answer(text, (size_t)snprintf(text, sizeof text, "\033]11;%s\033\\", s->background), s);
+    }
     vterm_input_write(s->vt, s->raw + s->n_shown, n);
     vterm_screen_flush_damage(s->screen);
     s->n_shown += n;
@@ -194,8 +200,9 @@ static void set_env(const char *const *env)
 
 struct pty_screen *pty_new(const struct pty_start *o)
 {
-    static const char *const gone[] = { "LINES", "COLUMNS", "NO_COLOR", "COLORTERM", "TMUX",
-                                        "STY",   "VISUAL",  "EDITOR",   "ACCESSIBLE" };
+    static const char *const gone[] = { "LINES",      "COLUMNS",  "NO_COLOR", "COLORTERM",
+                                        "TMUX",       "STY",      "VISUAL",   "EDITOR",
+                                        "ACCESSIBLE", "COLORFGBG" };
     struct pty_screen *s = calloc(1, sizeof *s);
     struct winsize size = { (unsigned short)o->rows, (unsigned short)o->cols, 0, 0 };
     int slave;
@@ -239,6 +246,11 @@ struct pty_screen *pty_new(const struct pty_start *o)
         return NULL;
     }
     return s;
+}
+
+void pty_set_background(struct pty_screen *s, const char *colour)
+{
+    s->background = colour;
 }
 
 void pty_free(struct pty_screen *s)

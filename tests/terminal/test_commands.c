@@ -203,7 +203,7 @@ static const struct row option_rows[] = {
     { "/mouse off", "mouse released", NULL, NULL },
     { "/mouse on", "mouse captured", NULL, NULL },
     { "/mouse up", "/mouse on or /mouse off", NULL, NULL },
-    { "/theme", "the theme is dark", NULL, NULL },
+    { "/theme", "the theme is auto", NULL, NULL },
     { "/theme beige", "beige", NULL, NULL },
     { "/set refresh", "refresh is 250", NULL, NULL },
     { "/view", "the view is both", NULL, NULL },

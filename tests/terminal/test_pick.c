@@ -281,7 +281,7 @@ static void works_at_every_size(void **state)
 
 static void looks_are_those_of_the_chat(void **state)
 {
-    static const char *const themes[] = { "dark", "light", "high-contrast", "colour-blind" };
+    static const char *const themes[] = { "auto", "dark", "light", "high-contrast", "nord" };
     static const char *const ascii[] = { "--ascii", NULL };
     const char *raw;
     size_t n;

@@ -130,6 +130,108 @@ static void sends_colours(void **state)
     leave();
 }
 
+/* ---- the background ---- */
+
+#define ACCENT_DARK  "\033[38;5;75m"
+#define ACCENT_LIGHT "\033[38;5;25m"
+#define ASKS         "\033]11;?"
+
+struct ground {
+    const char *name, *term, *env[2], *answer;
+    bool is_asked, is_light;
+};
+
+static struct ground grounds[] = {
+    { "is_light_on_a_terminal_that_reports_white",
+      "xterm-256color",
+      { NULL },
+      "rgb:ffff/ffff/ffff",
+      true,
+      true },
+    { "is_dark_on_a_terminal_that_reports_black",
+      "xterm-256color",
+      { "COLORFGBG=0;15" },
+      "rgb:0000/0000/0000",
+      true,
+      false },
+    { "is_dark_on_a_terminal_that_reports_nothing",
+      "xterm-256color",
+      { NULL },
+      NULL,
+      true,
+      false },
+    { "is_light_where_COLORFGBG_says_it",
+      "xterm-256color",
+      { "COLORFGBG=0;15" },
+      NULL,
+      true,
+      true },
+    { "does_not_ask_GNU_screen", "screen-256color", { NULL }, NULL, false, false },
+    { "asks_tmux_under_the_name_of_screen",
+      "screen-256color",
+      { "TMUX=/tmp/x,1,0" },
+      "rgb:ffff/ffff/ffff",
+      true,
+      true },
+};
+
+static void takes_the_background(void **state)
+{
+    const struct ground *g = *state;
+
+    replay(24, 80, g->term, g->env, NULL, NULL);
+    pty_set_background(screen, g->answer);
+    sees("memory");
+    pty_send(screen, " ");
+    sees("paused");
+    assert_true(sent(ASKS) == g->is_asked);
+    assert_true(sent(ACCENT_LIGHT) == g->is_light);
+    assert_true(sent(ACCENT_DARK) == !g->is_light);
+    leave();
+}
+
+static void does_not_ask_a_linux_console(void **state)
+{
+    (void)state;
+    replay(24, 80, "linux", NULL, NULL, NULL);
+    sees("memory");
+    assert_false(sent("\033]"));
+    leave();
+}
+
+static void does_not_ask_without_colours(void **state)
+{
+    (void)state;
+    replay(24, 80, NULL, NULL, "--color", "never");
+    sees("memory");
+    assert_false(sent(ASKS));
+    leave();
+}
+
+static void takes_a_late_report_of_the_background(void **state)
+{
+    (void)state;
+    replay(24, 80, NULL, NULL, NULL, NULL);
+    sees("memory");
+    assert_false(sent(ACCENT_LIGHT));
+    pty_send(screen, "\033]11;rgb:ffff/ffff/ffff\033\\ ");
+    sees("paused");
+    assert_true(sent(ACCENT_LIGHT));
+    leave();
+}
+
+/* The keys come between the halves of the report, as they do from a person who types. */
+static void keeps_the_keys_typed_while_it_asks(void **state)
+{
+    (void)state;
+    replay(24, 80, NULL, NULL, NULL, NULL);
+    pty_set_background(screen, "rgb:ffff/ffff/ffff\033\\ +\033]10;?");
+    sees("paused");
+    sees("x2 ");
+    assert_true(sent(ACCENT_LIGHT));
+    leave();
+}
+
 /* ---- characters ---- */
 
 static void writes_ascii_if_the_locale_is_not_utf8(void **state)
@@ -279,9 +381,14 @@ int main(void)
     enum {
         N_COLOUR = sizeof colours / sizeof colours[0],
         N_SIZE = sizeof sizes / sizeof sizes[0],
-        N_REST = 7
+        N_GROUND = sizeof grounds / sizeof grounds[0],
+        N_REST = 11
     };
-    struct CMUnitTest tests[N_COLOUR + N_SIZE + N_REST] = {
+    struct CMUnitTest tests[N_COLOUR + N_SIZE + N_GROUND + N_REST] = {
+        cmocka_unit_test_teardown(does_not_ask_a_linux_console, end_replay),
+        cmocka_unit_test_teardown(does_not_ask_without_colours, end_replay),
+        cmocka_unit_test_teardown(takes_a_late_report_of_the_background, end_replay),
+        cmocka_unit_test_teardown(keeps_the_keys_typed_while_it_asks, end_replay),
         cmocka_unit_test_teardown(writes_ascii_if_the_locale_is_not_utf8, end_replay),
         cmocka_unit_test_teardown(writes_ascii_if_requested, end_replay),
         cmocka_unit_test_teardown(draws_no_braille_on_a_linux_console, end_replay),
@@ -297,5 +404,9 @@ int main(void)
     for (size_t i = 0; i < N_SIZE; i++)
         tests[N_REST + N_COLOUR + i] =
             (struct CMUnitTest){ sizes[i].name, plays, NULL, end_replay, &sizes[i] };
+    for (size_t i = 0; i < N_GROUND; i++)
+        tests[N_REST + N_COLOUR + N_SIZE + i] =
+            (struct CMUnitTest){ grounds[i].name, takes_the_background, NULL, end_replay,
+                                 &grounds[i] };
     return cmocka_run_group_tests_name("terminals", tests, NULL, NULL);
 }

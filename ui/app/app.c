@@ -274,7 +274,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     struct transcript_options t = { .load = app_load, .load_ctx = a, .show_receipts = true };
     const struct ui_options *ui = &o->options->ui;
     enum ui_graph graph = ui->graph;
-    struct term_options term = { .ui = ui };
+    struct term_options term = { .ui = ui, .config_dir = o->paths.config_dir };
     struct talk_front front = app_front(a);
     char log[4096], history[4096];
 
@@ -282,9 +282,6 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     snprintf(history, sizeof history, "%s/history", o->paths.state_dir);
     term.log_path = log;
     folder_make(o->paths.state_dir);
-    if (theme_find(&a->theme, ui->theme == NULL ? "dark" : ui->theme, o->paths.config_dir, e) !=
-        0)
-        return -1;
     if (term_new(&a->term, &term, e) != 0)
         return screen_failed(e);
     a->keys = keys_new();
@@ -302,7 +299,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     dash_set_cap(a->dash, o->options->chat.n_predict);
     edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;
-    return term_start(a->term, &a->theme, e) == 0 ? 0 : screen_failed(e);
+    return term_start(a->term, a->keys, e) == 0 ? 0 : screen_failed(e);
 }
 
 static int close_all(struct app *a, const struct ui_chat_options *o, struct err *e)

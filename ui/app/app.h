@@ -68,8 +68,7 @@ struct app {
     struct transcript *transcript;
     size_t n_older; /* messages before the first in the transcript */
     struct dash *dash;
-    struct theme theme;
-    struct ui_options ui; /* but for theme and split, which are below */
+    struct ui_options ui; /* but for theme, which the terminal has, and split, below */
 
     struct layout layout;
     int permille;  /* the dashboard's share; 0: the layout chooses */

@@ -245,12 +245,8 @@ static char *on_text_of(void *ctx, size_t n)
 
 static int set_theme(struct app *a, const char *name, struct err *e)
 {
-    struct theme theme;
-
-    if (theme_find(&theme, name, talk_settings(a->talk)->paths.config_dir, e) != 0)
+    if (term_set_theme(a->term, name, e) != 0)
         return -1;
-    a->theme = theme;
-    term_set_theme(a->term, &theme);
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
     return 0;
 }
@@ -260,7 +256,7 @@ static void on_look(void *ctx, struct ui_options *out)
     const struct app *a = ctx;
 
     *out = a->ui;
-    out->theme = a->theme.name;
+    out->theme = term_theme(a->term);
     out->split_percent = a->permille / 10;
 }
 

@@ -531,6 +531,9 @@ static bool other_input(struct app *a, const struct key *key)
     case KEYS_FOCUS_IN:
     case KEYS_FOCUS_OUT: a->has_focus = key->kind == KEYS_FOCUS_IN; return true;
     case KEYS_REPLY:
+        if (term_take_reply(a->term, key))
+            app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
     case KEYS_UNKNOWN: return true;
     case KEYS_PASTE:
         if (a->mode == MODE_SHEET)

@@ -53,6 +53,8 @@ static void leave(struct picker *r, int status)
 
 static void on_key(struct picker *r, const struct key *key)
 {
+    if (key->kind == KEYS_REPLY)
+        r->is_large |= term_take_reply(r->term, key);
     switch (pick_key(r->pick, key)) {
     case PICK_IGNORES:
         if (key->kind == KEYS_CHAR && key->ch == 'L' - 64) {
@@ -146,14 +148,11 @@ static int loop(struct picker *r, struct err *e)
 
 static int open_all(struct picker *r, const struct ui_pick_options *o, struct err *e)
 {
-    struct term_options term = { .ui = &o->ui };
+    struct term_options term = { .ui = &o->ui, .config_dir = o->paths.config_dir };
     struct mw_describer *describer;
     struct mw_models *models;
-    struct theme theme;
 
-    if (theme_find(&theme, o->ui.theme == NULL ? "dark" : o->ui.theme, o->paths.config_dir,
-                   e) != 0 ||
-        mw_models_find(&models, o->models.places, e) != 0)
+    if (mw_models_find(&models, o->models.places, e) != 0)
         return -1;
     if (mw_describer_new(&describer, o->engine, &o->models.describe, e) != 0) {
         mw_models_free(models);
@@ -164,7 +163,7 @@ static int open_all(struct picker *r, const struct ui_pick_options *o, struct er
     if (r->pick == NULL || r->keys == NULL)
         return err_memory(e, "the list of models");
     keys_set_mouse(r->keys, !o->ui.no_mouse);
-    if (term_new(&r->term, &term, e) != 0 || term_start(r->term, &theme, e) != 0)
+    if (term_new(&r->term, &term, e) != 0 || term_start(r->term, r->keys, e) != 0)
         return -1;
     r->has_work = r->is_large = true;
     draw(r);

@@ -177,6 +177,8 @@ static void take_keys(struct replay *r, bool readable)
             on_char(r, key.ch);
         else if (key.kind == KEYS_MOUSE)
             on_mouse(r, &key);
+        else if (key.kind == KEYS_REPLY)
+            r->is_large |= term_take_reply(r->term, &key);
     }
 }
 
@@ -231,12 +233,9 @@ static int loop(struct replay *r, struct err *e)
 
 static int play(struct replay *r, const struct ui_replay_options *o, struct err *e)
 {
-    struct term_options term = { .ui = &o->ui };
-    struct theme theme;
+    struct term_options term = { .ui = &o->ui, .config_dir = o->paths.config_dir };
 
-    if (theme_find(&theme, o->ui.theme == NULL ? "dark" : o->ui.theme, o->paths.config_dir,
-                   e) != 0 ||
-        player_open(&r->player, o->path, e) != 0 || term_new(&r->term, &term, e) != 0)
+    if (player_open(&r->player, o->path, e) != 0 || term_new(&r->term, &term, e) != 0)
         return -1;
     r->dash = dash_new(o->ui.graph == UI_GRAPH_AUTO ? term_graph(r->term) : o->ui.graph, e);
     r->keys = keys_new();
@@ -244,7 +243,7 @@ static int play(struct replay *r, const struct ui_replay_options *o, struct err 
         keys_set_mouse(r->keys, !o->ui.no_mouse);
     if (r->dash == NULL || r->keys == NULL)
         return err_memory(e, "the dashboard");
-    if (term_start(r->term, &theme, e) != 0)
+    if (term_start(r->term, r->keys, e) != 0)
         return -1;
     player_step(r->player, r->dash);
     r->tick_ns = clock_ns();

@@ -231,7 +231,7 @@ const struct option options_table[N_OPTION] = {
         .reach = REACH_FILE },
     [OPT_THEME] = { "theme", 0, IN(SCREEN, CMD_SCREEN),
         .kind = KIND_FILE, AT(ui.theme), .arg = "NAME",
-        .help = "use a colour theme: a name or a file", .otherwise = "dark",
+        .help = "use a colour theme: a name or a file", .otherwise = "auto",
         .reach = REACH_NOW, .slash = "theme", .says = "the theme is %" },
     [OPT_COLOR] = { "color", 0, IN(SCREEN, CMD_SCREEN),
         .kind = KIND_CHOICE, AT(ui.color), .arg = "WHEN", .words = "auto always never",

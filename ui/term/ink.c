@@ -16,7 +16,7 @@ void ink_init(struct ink *ink, enum ui_colors colors, int n_color, int max_pair)
 
 void ink_set_theme(struct ink *ink, const struct theme *theme)
 {
-    ink->theme = *theme;
+    ink->theme = theme;
     for (size_t role = 0; role < UI_ROLES; role++)
         for (size_t on = 0; on < UI_ROLES; on++)
             ink->cache[role][on].pair = -1;
@@ -73,8 +73,9 @@ static unsigned attributes(unsigned attr)
 
 static struct canvas_ink make(struct ink *ink, enum ui_role role, enum ui_role on)
 {
-    const struct theme_role *look = &ink->theme.role[role];
-    const struct theme_role *ground = &ink->theme.role[on];
+    const struct theme_role *look = &ink->theme->role[role];
+    const struct theme_role *text = &ink->theme->role[ROLE_TEXT];
+    const struct theme_role *ground = &ink->theme->role[on];
     bool fg_bold = false, bg_bold = false;
     int fg = colour(ink, look->fg, &fg_bold);
     int bg = on != 0 ? colour(ink, ground->fg, &bg_bold) : colour(ink, look->bg, &bg_bold);
@@ -82,6 +83,10 @@ static struct canvas_ink make(struct ink *ink, enum ui_role role, enum ui_role o
     bool is_plain = fg == -1 && bg == -1;
     struct canvas_ink out;
 
+    if (fg == -1)
+        fg = colour(ink, text->fg, &fg_bold);
+    if (bg == -1 && on == 0)
+        bg = colour(ink, text->bg, &bg_bold);
     out.attrs = attributes(is_plain ? look->mono : look->attr);
     if (fg_bold)
         out.attrs |= A_BOLD;

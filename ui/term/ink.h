@@ -20,12 +20,13 @@ struct ink {
     } pair[512];
     /* [role][on], for the current theme; pair -1: not allocated yet */
     struct canvas_ink cache[UI_ROLES][UI_ROLES];
-    struct theme theme;
+    const struct theme *theme;
 };
 
 /* Call after newterm and start_color. */
 void ink_init(struct ink *ink, enum ui_colors colors, int n_color, int max_pair);
-/* Change the theme; pairs of the previous theme are reused where they match. */
+/* Change the theme, which must outlive ink; pairs of the previous theme are reused where they
+ * match. */
 void ink_set_theme(struct ink *ink, const struct theme *theme);
 /* A canvas_ink_fn; ctx is a struct ink. */
 struct canvas_ink ink_of(void *ctx, struct ui_style style);

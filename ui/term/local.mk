@@ -1,5 +1,6 @@
 # ui/term: the terminal: its modes, keys, cells, colours and the line that is edited.
 libui_a_SOURCES += \
+	ui/term/background.c ui/term/background.h \
 	ui/term/box.c ui/term/box.h \
 	ui/term/canvas.c ui/term/canvas.h \
 	ui/term/capability.c ui/term/capability.h \

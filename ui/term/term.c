@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include <curses.h>
 #include <termios.h>
 
+#include "engine/base/clock.h"
+#include "ui/term/background.h"
 #include "ui/term/capability.h"
 #include "ui/term/fatal.h"
 #include "ui/term/ink.h"
@@ -46,6 +49,9 @@ struct term {
     bool is_cut; /* the terminal is larger than CANVAS_MAX_CELLS */
     bool is_ascii, wants_mouse, syncs, counts_bytes;
     enum ui_color_wish color;
+    const char *config_dir;
+    struct theme theme;
+    enum background background;
     struct ink *ink;
     struct canvas_target *target;
     struct term_counts counts;
@@ -109,6 +115,16 @@ static int block_signals(struct term *t, struct err *e)
     return 0;
 }
 
+static int find_theme(struct term *t, const char *name, struct err *e)
+{
+    struct theme theme;
+
+    if (theme_find(&theme, name, t->config_dir, t->background == BACKGROUND_LIGHT, e) != 0)
+        return -1;
+    t->theme = theme;
+    return 0;
+}
+
 int term_new(struct term **out, const struct term_options *o, struct err *e)
 {
     const char *name = getenv("TERM");
@@ -122,14 +138,18 @@ int term_new(struct term **out, const struct term_options *o, struct err *e)
     t = calloc(1, sizeof *t);
     if (t == NULL)
         return err_memory(e, "the terminal");
+    t->config_dir = o->config_dir;
     t->fd = t->signal_fd = t->kept[0] = t->kept[1] = -1;
     t->is_ascii = !choose_locale(o->ui, name) || o->ui->ascii;
     t->wants_mouse = !o->ui->no_mouse;
     t->syncs = o->ui->sync_frames;
     t->counts_bytes = o->ui->count_bytes;
     t->color = o->ui->color;
+    t->background = background_of_colorfgbg(getenv("COLORFGBG"));
     if (o->log_path != NULL)
         snprintf(t->log_path, sizeof t->log_path, "%s", o->log_path);
+    if (find_theme(t, o->ui->theme == NULL ? THEME_AUTO : o->ui->theme, e) != 0)
+        goto fail;
     t->fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (t->fd < 0 || tcgetattr(t->fd, &t->modes) != 0) {
         err_sys(e, "cannot open the terminal");
@@ -317,7 +337,93 @@ static void modes_off(struct term *t)
     t->is_up = false;
 }
 
-int term_start(struct term *t, const struct theme *theme, struct err *e)
+/* ---- the background ---- */
+
+static void use_theme(struct term *t)
+{
+    static const struct ui_style plain;
+    struct canvas_ink ink;
+    cchar_t blank;
+
+    ink_set_theme(t->ink, &t->theme);
+    ink = ink_of(t->ink, plain);
+    if (setcchar(&blank, L" ", 0, (short)ink.pair, NULL) == OK)
+        wbkgrndset(stdscr, &blank);
+    erase();
+}
+
+/* Read what there is.  Returns its bytes, with Enter as raw mode gives it. */
+static size_t read_waiting(struct term *t, unsigned char *bytes, size_t room, uint64_t wait_ns)
+{
+    struct pollfd fd = { t->fd, POLLIN, 0 };
+    struct timespec wait = { 0, (long)wait_ns };
+    ssize_t n;
+
+    if (ppoll(&fd, 1, &wait, NULL) <= 0)
+        return 0;
+    n = read(t->fd, bytes, room);
+    for (ssize_t i = 0; i < n && t->typed_ahead > 0; i++, t->typed_ahead--)
+        if (bytes[i] == '\n')
+            bytes[i] = '\r';
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Take the units that arrived.  Those that answer no question are typed, so keys gets them.
+ * Returns whether the last answer was among them. */
+static bool take_replies(struct term *t, struct keys *arrived, uint64_t now, struct keys *keys)
+{
+    bool is_last = false;
+    struct key key;
+
+    while (keys_next(arrived, now, &key)) {
+        enum background found = background_of_reply(&key);
+
+        if (found != BACKGROUND_UNKNOWN)
+            t->background = found;
+        else if (background_is_last_reply(&key))
+            is_last = true;
+        else
+            keys_feed(keys, key.bytes, key.n, now);
+    }
+    return is_last;
+}
+
+static void ask_background(struct term *t, struct keys *keys)
+{
+    uint64_t now = clock_ns(), end = now + BACKGROUND_WAIT_NS;
+    struct keys *arrived = keys_new();
+    unsigned char bytes[512];
+    size_t room = keys_room(keys);
+
+    if (arrived == NULL)
+        return;
+    send_text(t, BACKGROUND_ASK);
+    for (bool is_last = false; !is_last && now < end && room > sizeof bytes;) {
+        size_t n = read_waiting(t, bytes, sizeof bytes, end - now);
+
+        now = clock_ns();
+        room -= n;
+        keys_feed(arrived, bytes, n, now);
+        is_last = take_replies(t, arrived, now, keys);
+    }
+    /* Give up on incomplete units: half an answer, or half a key. */
+    take_replies(t, arrived, now + 2 * KEYS_PASTE_NS, keys);
+    keys_free(arrived);
+}
+
+bool term_take_reply(struct term *t, const struct key *key)
+{
+    enum background found = background_of_reply(key);
+    struct err ignored = ERR_INIT; /* the theme stays as it is */
+
+    if (found == BACKGROUND_UNKNOWN || found == t->background)
+        return false;
+    t->background = found;
+    return strcmp(t->theme.name, THEME_AUTO) == 0 &&
+           term_set_theme(t, THEME_AUTO, &ignored) == 0;
+}
+
+int term_start(struct term *t, struct keys *keys, struct err *e)
 {
     static const int defaults[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
     enum ui_colors colors;
@@ -341,7 +447,11 @@ int term_start(struct term *t, const struct theme *theme, struct err *e)
     typeahead(-1);
     colors = choose_colors(t); /* sets COLORS and COLOR_PAIRS */
     ink_init(t->ink, colors, COLORS, COLOR_PAIRS);
-    ink_set_theme(t->ink, theme);
+    if (colors != UI_COLOR_NONE && background_can_ask(getenv("TERM"), getenv("TMUX") != NULL))
+        ask_background(t, keys);
+    if (strcmp(t->theme.name, THEME_AUTO) == 0 && find_theme(t, THEME_AUTO, e) != 0)
+        return -1;
+    use_theme(t);
     t->target = canvas_on_window(stdscr, t->is_ascii, ink_of, t->ink, e);
     if (t->target == NULL)
         return -1;
@@ -424,9 +534,17 @@ enum ui_graph term_graph(const struct term *t)
     return name != NULL && strncmp(name, "linux", 5) == 0 ? UI_GRAPH_BLOCK : UI_GRAPH_BRAILLE;
 }
 
-void term_set_theme(struct term *t, const struct theme *theme)
+int term_set_theme(struct term *t, const char *name, struct err *e)
 {
-    ink_set_theme(t->ink, theme);
+    if (find_theme(t, name, e) != 0)
+        return -1;
+    use_theme(t);
+    return 0;
+}
+
+const char *term_theme(const struct term *t)
+{
+    return t->theme.name;
 }
 
 struct term_counts term_counts(const struct term *t)

@@ -21,6 +21,7 @@
 
 #include "engine/memwall.h"
 #include "ui/term/canvas.h"
+#include "ui/term/keys.h"
 #include "ui/term/theme.h"
 #include "ui/ui.h"
 
@@ -28,12 +29,15 @@ struct term;
 
 struct term_options {
     const struct ui_options *ui;
-    const char *log_path; /* NULL: output printed while the screen is up is lost */
+    const char *log_path;   /* NULL: output printed while the screen is up is lost */
+    const char *config_dir; /* of the user's themes; must outlive the terminal; may be NULL */
 };
 
 /* Returns -1 with *e; ERR_UNSUPPORTED: only plain mode works on this terminal. */
 int term_new(struct term **out, const struct term_options *o, struct err *e);
-int term_start(struct term *t, const struct theme *theme, struct err *e);
+/* Show the screen.  Asks the terminal for its background, at most 200 ms long; keys gets what
+ * was typed meanwhile. */
+int term_start(struct term *t, struct keys *keys, struct err *e);
 void term_free(struct term *t); /* t may be NULL */
 
 FILE *term_in(struct term *t);
@@ -46,7 +50,12 @@ int term_signal(struct term *t);
 
 bool term_is_ascii(const struct term *t);
 enum ui_graph term_graph(const struct term *t); /* best characters for curves */
-void term_set_theme(struct term *t, const struct theme *theme);
+/* Change the theme; everything must be drawn again.  Returns -1 with *e if there is none. */
+int term_set_theme(struct term *t, const char *name, struct err *e);
+const char *term_theme(const struct term *t); /* its name */
+/* Take a unit of input that may report the background late, or has it changed.  Returns whether
+ * the colours are others now. */
+bool term_take_reply(struct term *t, const struct key *key);
 
 /* Returns the whole screen.  Draw, then call term_frame. */
 struct canvas term_canvas(struct term *t);

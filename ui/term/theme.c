@@ -244,7 +244,22 @@ static int from_file(struct theme *out, const char *name, const char *path, stru
     return rc;
 }
 
-int theme_find(struct theme *out, const char *name, const char *config_dir, struct err *e)
+static int from_table(struct theme *out, const char *name, struct err *e)
+{
+    char names[300] = THEME_AUTO;
+
+    for (size_t i = 0; theme_texts[i].name != NULL; i++) {
+        size_t n = strlen(names);
+
+        if (strcmp(theme_texts[i].name, name) == 0)
+            return theme_parse(out, name, theme_texts[i].text, e);
+        snprintf(names + n, sizeof names - n, ", %s", theme_texts[i].name);
+    }
+    return err_set(e, ERR_ARGUMENT, "unknown theme \"%.40s\"; there are %s", name, names);
+}
+
+static int find_file_or_table(struct theme *out, const char *name, const char *config_dir,
+                              struct err *e)
 {
     char path[4096];
 
@@ -257,11 +272,18 @@ int theme_find(struct theme *out, const char *name, const char *config_dir, stru
         if (e->sys != ENOENT)
             return -1;
     }
-    for (size_t i = 0; theme_texts[i].name != NULL; i++)
-        if (strcmp(theme_texts[i].name, name) == 0)
-            return theme_parse(out, name, theme_texts[i].text, e);
-    return err_set(e, ERR_ARGUMENT,
-                   "unknown theme \"%.40s\" (dark, light, high-contrast, colour-blind)", name);
+    return from_table(out, name, e);
+}
+
+int theme_find(struct theme *out, const char *name, const char *config_dir, bool is_light,
+               struct err *e)
+{
+    if (strcmp(name, THEME_AUTO) != 0)
+        return find_file_or_table(out, name, config_dir, e);
+    if (find_file_or_table(out, is_light ? "light" : "dark", config_dir, e) != 0)
+        return -1;
+    snprintf(out->name, sizeof out->name, THEME_AUTO);
+    return 0;
 }
 
 struct names {
@@ -288,6 +310,7 @@ void theme_names(const char *config_dir, path_add_fn *add, void *list)
     struct names to = { .add = add, .list = list };
     char folder[4096];
 
+    add(list, THEME_AUTO);
     for (size_t i = 0; theme_texts[i].name != NULL; i++)
         add(list, theme_texts[i].name);
     if (config_dir == NULL)

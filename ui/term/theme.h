@@ -8,6 +8,7 @@
  *
  * A theme file has one role a line, `#` begins a comment line:
  *
+ *     text = #ebdbb2 187 16:7 on #282828 235 16:0
  *     user = #5fafff 75 16:12 bold
  *     match = #000000 16 16:0 on #ffd700 220 16:3 mono reverse
  *
@@ -15,6 +16,10 @@
  * without colour.  A colour is #rrggbb, a number of the 256 palette, 16:N or 16:default, or
  * several of these; missing depths are computed from the others.  Attributes are bold, dim,
  * italic, underline, reverse, strike.
+ *
+ * A role without a foreground or a background takes those of "text".  A theme whose text has
+ * no colours leaves those of the terminal, and fits only terminals that are dark, or light.
+ * "auto" is dark or light, as the background of the terminal is (background.h).
  */
 #ifndef MEMWALL_UI_TERM_THEME_H
 #define MEMWALL_UI_TERM_THEME_H
@@ -57,11 +62,14 @@ extern const struct theme_text theme_texts[];
  * field is "line N", and leaves *out unchanged. */
 int theme_parse(struct theme *out, const char *name, const char *text, struct err *e);
 
+#define THEME_AUTO "auto"
+
 /*
  * Find a theme by name: the file config_dir/themes/NAME.theme, or a built-in one.  A name
- * with a '/' is a path.  config_dir may be NULL.
+ * with a '/' is a path.  config_dir may be NULL.  is_light decides for "auto".
  */
-int theme_find(struct theme *out, const char *name, const char *config_dir, struct err *e);
+int theme_find(struct theme *out, const char *name, const char *config_dir, bool is_light,
+               struct err *e);
 
 /* Calls add(list, name) for each theme that theme_find() finds without a '/'. */
 void theme_names(const char *config_dir, path_add_fn *add, void *list);
