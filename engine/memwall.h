@@ -237,6 +237,22 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
 
 /* ---- plan ---- */
 
+/* Reasons to doubt a measured rate, as bits. */
+enum mw_doubt {
+    MW_DOUBT_SPREAD = 1,  /* the slices of the measurement are far apart */
+    MW_DOUBT_BUSY = 2,    /* other programs used the processors */
+    MW_DOUBT_CACHED = 4,  /* the page cache would not let go of the file */
+    MW_DOUBT_DIFFERS = 8, /* far from an earlier measurement of the same disk */
+    MW_DOUBT_ALL = 15
+};
+
+/* How sure a rate is. */
+struct mw_sure {
+    double spread;      /* half the distance of its slices, as a share of it */
+    uint32_t doubt;     /* bits of enum mw_doubt; 0: none */
+    int64_t observed_s; /* Unix time when work corrected it (observe.h); 0: never */
+};
+
 /*
  * Measured limits of this machine, from which speed is predicted and explained.  They hold for
  * one machine and file system and change with time, so the caller decides how long to keep
@@ -248,10 +264,23 @@ struct mw_limits {
     double flops_s;        /* multiplying the model's matrices as a prompt does */
     /* Both ways to read, from which MW_IO_AUTO chooses; 0: not compared. */
     double direct_bytes_s, buffered_bytes_s;
+    struct mw_sure disk, memory;
+    double load;        /* share of the processors that other programs used meanwhile */
+    int64_t measured_s; /* Unix time of the measurement; 0: unknown */
 };
 
-/* Measure for about `seconds`, in buffers of at most half of the options' budget, which are
- * freed again. */
+/* The limits in words at Unix time now_s: "disk 2 GB/s, spread 4 %; memory 21 GB/s, spread 1 %;
+ * measured 3 h ago", with reasons for doubt.  "not measured" without them. */
+#define MW_LIMITS_TEXT 256
+void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t n);
+/* The name of one bit: "spread", "busy", "cached", "differs". */
+const char *mw_doubt_name(enum mw_doubt bit);
+/* The doubts of either rate in words, "" without any: "doubtful: the machine was busy". */
+#define MW_DOUBT_TEXT 160
+void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
+
+/* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in buffers
+ * of at most half of the options' budget, which are freed again. */
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
@@ -260,6 +289,11 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
                            struct mw_limits *out, struct err *e);
 /* Use these limits in later plans and sessions of m. */
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits);
+/* Copy the limits in use, which the work of a session corrects.  Any thread. */
+void mw_model_limits(const struct mw_model *m, struct mw_limits *out);
+/* Call fn when m is closed: with the limits if work corrected them, else with NULL. */
+typedef void mw_limits_keep_fn(void *ctx, const struct mw_limits *corrected);
+void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx);
 
 /* The way in which weights are read, and the reason for it. */
 struct mw_io_choice {

@@ -16,6 +16,7 @@ static int run_plan(const struct options *o)
     struct mw_model_info info;
     struct settings_notice notice;
     struct mw_options engine;
+    struct mw_limits limits;
     struct mw_io_choice io;
     char products[MW_PRODUCTS_TEXT];
     struct plan p = { 0 };
@@ -45,12 +46,13 @@ static int run_plan(const struct options *o)
     if (info.n_ctx_train > 0 && largest > info.n_ctx_train)
         largest = info.n_ctx_train;
     if (o->json) {
-        plan_print_json(stdout, &p, &info, &io, products, code == EXIT_OK, notice.is_mapped,
-                        smallest, largest);
+        mw_model_limits(m, &limits);
+        plan_print_json(stdout, &p, &info, &io, products, &limits, code == EXIT_OK,
+                        notice.is_mapped, smallest, largest);
     } else if (code == EXIT_OK) {
         char size[16];
 
-        plan_print(stdout, &p, &info, &engine, &io, products, notice.is_mapped);
+        plan_print(stdout, m, &p, &engine, &io, products, notice.is_mapped);
         printf("The smallest budget for this context is %s; the largest context for this "
                "budget is %u.\n",
                units_size(size, sizeof size, smallest), largest);

@@ -18,6 +18,7 @@
 #include "src/answer_out.h"
 #include "src/command.h"
 #include "src/limits.h"
+#include "src/limits_print.h"
 #include "src/models.h"
 #include "src/plan_print.h"
 #include "src/progress.h"
@@ -87,8 +88,10 @@ static int finish(struct run *r, const struct mw_event *ev)
     take_sample(r, s);
     progress_clear(&r->progress);
     answer_out_done(&r->out, &ev->receipt, s);
-    if (r->o->stats)
+    if (r->o->stats) {
         summary_print(stderr, &ev->receipt, s);
+        limits_print(stderr, 9, r->model);
+    }
     switch (ev->receipt.done) {
     case MW_DONE_STOP:
     case MW_DONE_LENGTH: return EXIT_OK;

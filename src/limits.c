@@ -5,30 +5,20 @@
 
 #include <sys/stat.h>
 
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
+#include "src/limits_book.h"
 #include "src/paths.h"
-#include "ui/term/path.h"
 
-#define KEEP_SECONDS    86400
-#define KEEP_LINES      40
 #define MEASURE_SECONDS 1.6
-
-/* A cached line is valid only for the same key. */
-struct key {
-    uint64_t dev;
-    char io[16];
-    int n_thread;
-    char cpu[64];
-    char arithmetic[64]; /* weight type, kernels, form of activations; "": any */
-};
+#define FAR_OFF         4.0 /* a factor between two rates of one disk */
+#define PRODUCT_LINES   40
 
 /* The arithmetic of a line with the rates of disk and memory alone. */
 #define NO_ARITHMETIC "none"
@@ -45,7 +35,7 @@ static void make_cpu(char *cpu, size_t n)
             *c = '_';
 }
 
-static void make_key(struct key *k, const char *path, const char *type,
+static void make_key(struct limits_key *k, const char *path, const char *type,
                      const struct mw_options *o)
 {
     const char *isa = o->isa != NULL ? o->isa : mw_isa(0);
@@ -61,7 +51,7 @@ static void make_key(struct key *k, const char *path, const char *type,
 }
 
 /* The part of a key that is the same for all models. */
-static void complete_key(struct key *k)
+static void complete_key(struct limits_key *k)
 {
     struct mw_machine machine;
 
@@ -72,89 +62,23 @@ static void complete_key(struct key *k)
     k->n_thread = machine.n_cpu;
 }
 
-/*
- * Parse a line: time, device, I/O mode, threads, processor, arithmetic, then bytes per second
- * of disk and memory, operations per second, and bytes per second of direct and of buffered
- * reads (0 if they were not compared).  Lines of older versions end before the last two and
- * are measured again.
- */
-static bool read_line(const char *line, const struct key *k, int64_t now, struct mw_limits *out)
+/* Write the new line and the PRODUCT_LINES newest old ones. */
+static void keep_product(const char *path, const char *new_line)
 {
-    struct key found = { 0 };
-    int64_t at;
-    struct mw_limits l;
-
-    if (sscanf(line, "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf %lf %lf", &at,
-               &found.dev, found.io, &found.n_thread, found.cpu, found.arithmetic,
-               &l.disk_bytes_s, &l.memory_bytes_s, &l.flops_s, &l.direct_bytes_s,
-               &l.buffered_bytes_s) != 11)
-        return false;
-    if (at > now || now - at > KEEP_SECONDS || found.dev != k->dev ||
-        found.n_thread != k->n_thread || strcmp(found.io, k->io) != 0 ||
-        strcmp(found.cpu, k->cpu) != 0 || !(l.disk_bytes_s > 0) || !(l.memory_bytes_s > 0) ||
-        !(l.flops_s >= 0))
-        return false;
-    if (k->arithmetic[0] == '\0')
-        l.flops_s = 0;
-    else if (strcmp(found.arithmetic, k->arithmetic) != 0)
-        return false;
-    *out = l;
-    return true;
-}
-
-static FILE *open_kept(const char *path)
-{
-    struct err ignored = ERR_INIT;
-    int fd = path_open_file(path, &ignored);
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-
-    if (f == NULL && fd >= 0)
-        close(fd);
-    return f;
-}
-
-static bool find_kept(const char *path, const struct key *k, struct mw_limits *out)
-{
-    FILE *f = open_kept(path);
-    char line[256];
-    bool is_found = false;
-
-    if (f == NULL)
-        return false;
-    while (fgets(line, sizeof line, f) != NULL)
-        is_found |= read_line(line, k, (int64_t)time(NULL), out);
-    fclose(f);
-    return is_found;
-}
-
-/* Write the new line and the KEEP_LINES newest old ones. */
-static void keep(const char *path, const char *new_line)
-{
-    FILE *old = open_kept(path);
+    FILE *old = limits_book_open(path);
     struct err ignored = ERR_INIT;
     struct new_file file;
     char line[256];
 
     if (new_file_begin(&file, path, true, &ignored) == 0) {
         fputs(new_line, file.f);
-        for (int i = 0; i < KEEP_LINES && old != NULL && fgets(line, sizeof line, old) != NULL;
-             i++)
+        for (int i = 0;
+             i < PRODUCT_LINES && old != NULL && fgets(line, sizeof line, old) != NULL; i++)
             fputs(line, file.f);
         new_file_end(&file, &ignored);
     }
     if (old != NULL)
         fclose(old);
-}
-
-static void keep_limits(const char *path, const struct key *k, const struct mw_limits *l)
-{
-    char line[256];
-
-    snprintf(
-        line, sizeof line, "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f %.0f\n",
-        (int64_t)time(NULL), k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
-        l->memory_bytes_s, l->flops_s, l->direct_bytes_s, l->buffered_bytes_s);
-    keep(path, line);
 }
 
 /* A line of the other file: program, processor, kernels, "exact" or "usual", weight type,
@@ -163,7 +87,7 @@ static void keep_limits(const char *path, const struct key *k, const struct mw_l
 static bool find_product(const char *path, const char *cpu, struct mw_products *all,
                          struct mw_product *p)
 {
-    FILE *f = open_kept(path);
+    FILE *f = limits_book_open(path);
     char line[256];
     bool is_found = false;
 
@@ -233,8 +157,155 @@ static void ensure_products(struct mw_model *m, const struct mw_options *o,
         snprintf(line, sizeof line, "%s %s %s %s %s %.0f %.0f %s\n", BUILD_NAME, cpu, p.kernels,
                  p.exact ? "exact" : "usual", p.product[i].type, p.product[i].kernels_flops_s,
                  p.product[i].blas_flops_s, p.blas[0] != '\0' ? p.blas : "none");
-        keep(path, line);
+        keep_product(path, line);
     }
+}
+
+/* --- limits --- */
+
+/* Where limits are kept, and for what. */
+struct place {
+    char path[560]; /* ""; nothing is kept */
+    struct limits_key key;
+};
+
+static void make_place(struct place *p, const char *model_path, const char *type,
+                       const struct mw_options *o)
+{
+    struct err ignored = ERR_INIT;
+    struct paths paths;
+
+    p->path[0] = '\0';
+    make_key(&p->key, model_path, type, o);
+    complete_key(&p->key);
+    if (paths_find(&paths, &ignored) != 0)
+        return;
+    snprintf(p->path, sizeof p->path, "%s/limits", paths.cache_dir);
+}
+
+static void keep_limits(const struct place *p, const struct mw_limits *l)
+{
+    struct limits_book book;
+
+    if (p->path[0] == '\0' || folder_make_parent(p->path) != 0)
+        return;
+    limits_book_read(&book, p->path);
+    limits_book_add(&book, &p->key, l);
+    limits_book_write(&book, p->path);
+}
+
+/* A mw_limits_keep_fn; ctx is a struct place. */
+static void keep_corrected(void *ctx, const struct mw_limits *corrected)
+{
+    if (corrected != NULL)
+        keep_limits(ctx, corrected);
+    free(ctx);
+}
+
+static void use_limits(struct mw_model *m, const struct place *p, const struct mw_limits *l)
+{
+    struct place *copy = malloc(sizeof *copy);
+
+    mw_model_set_limits(m, l);
+    if (copy == NULL)
+        return;
+    *copy = *p;
+    mw_model_keep_limits(m, keep_corrected, copy);
+}
+
+static bool is_far_off(double a, double b)
+{
+    return a > 0 && b > 0 && (a > FAR_OFF * b || b > FAR_OFF * a);
+}
+
+typedef int measure_fn(void *ctx, struct mw_limits *out, struct err *e);
+
+/* Measure, and once more if the rate of the disk is far off the earlier one: of both, the
+ * nearer counts. */
+static int measure(measure_fn *fn, void *ctx, double earlier, struct mw_limits *out,
+                   struct err *e)
+{
+    struct mw_limits again;
+
+    if (fn(ctx, out, e) != 0)
+        return -1;
+    if (!is_far_off(out->disk_bytes_s, earlier))
+        return 0;
+    if (fn(ctx, &again, e) != 0)
+        return -1;
+    if (fabs(log(again.disk_bytes_s / earlier)) < fabs(log(out->disk_bytes_s / earlier)))
+        *out = again;
+    if (is_far_off(out->disk_bytes_s, earlier))
+        out->disk.doubt |= MW_DOUBT_DIFFERS;
+    return 0;
+}
+
+struct model_job {
+    const struct mw_model *m;
+    const struct mw_options *o;
+};
+
+static int measure_model(void *ctx, struct mw_limits *out, struct err *e)
+{
+    const struct model_job *job = ctx;
+
+    return mw_limits_measure(job->m, job->o, MEASURE_SECONDS, out, e);
+}
+
+/* A file that is too small to measure: its disk is as fast as for others. */
+static void borrow_disk(struct mw_limits *l, double earlier)
+{
+    if (l->disk_bytes_s <= 0)
+        l->disk_bytes_s = earlier;
+}
+
+static double earlier_disk(const struct place *p)
+{
+    struct limits_book book;
+
+    limits_book_read(&book, p->path);
+    return limits_book_disk(&book, &p->key, (int64_t)time(NULL));
+}
+
+static int measure_and_keep(struct mw_model *m, const struct place *p,
+                            const struct mw_options *o, struct err *e)
+{
+    struct model_job job = { m, o };
+    double earlier = earlier_disk(p);
+    struct mw_limits l;
+
+    if (measure(measure_model, &job, earlier, &l, e) != 0)
+        return -1;
+    keep_limits(p, &l);
+    borrow_disk(&l, earlier);
+    use_limits(m, p, &l);
+    return 0;
+}
+
+static void make_model_place(struct place *p, const struct mw_model *m, const char *model_path,
+                             const struct mw_options *o)
+{
+    struct mw_model_info info;
+
+    mw_model_info(m, &info);
+    make_place(p, model_path, info.type, o);
+}
+
+static bool use_kept(struct mw_model *m, const struct place *p)
+{
+    int64_t now_s = (int64_t)time(NULL);
+    const struct mw_limits *kept;
+    struct limits_book book;
+    struct mw_limits l;
+
+    limits_book_read(&book, p->path);
+    kept = limits_book_find(&book, &p->key, now_s);
+    if (kept == NULL)
+        return false;
+    l = *kept;
+    borrow_disk(&l, limits_book_disk(&book, &p->key, now_s));
+    use_limits(m, p, &l);
+    return true;
 }
 
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
@@ -242,102 +313,78 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
 {
     struct err ignored = ERR_INIT;
     struct paths paths;
-    struct mw_model_info info;
-    struct mw_limits l;
-    char path[560];
-    struct key k;
+    struct place place;
     bool has_folder = paths_find(&paths, &ignored) == 0;
 
     if (o->blas == MW_BLAS_AUTO)
         ensure_products(m, o, has_folder ? &paths : NULL);
-    mw_model_info(m, &info);
-    make_key(&k, model_path, info.type, o);
-    complete_key(&k);
-    if (has_folder) {
-        snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
-        if (find_kept(path, &k, &l)) {
-            mw_model_set_limits(m, &l);
-            return;
-        }
-    }
-    if (!may_measure || mw_limits_measure(m, o, MEASURE_SECONDS, &l, &ignored) != 0)
-        return;
-    mw_model_set_limits(m, &l);
-    if (has_folder) {
-        folder_make(paths.cache_dir);
-        keep_limits(path, &k, &l);
-    }
-}
-
-/* The file of limits, and the part of a key that is the same for all models. */
-struct book {
-    bool is_read;
-    struct key same;
-    char lines[KEEP_LINES + 1][256];
-    int n;
-};
-
-static void read_book(struct book *b)
-{
-    struct err ignored = ERR_INIT;
-    struct paths paths;
-    char path[560];
-    FILE *f;
-
-    b->is_read = true;
-    complete_key(&b->same);
-    if (paths_find(&paths, &ignored) != 0)
-        return;
-    snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
-    f = open_kept(path);
-    while (f != NULL && b->n <= KEEP_LINES && fgets(b->lines[b->n], 256, f) != NULL)
-        b->n++;
-    if (f != NULL)
-        fclose(f);
+    make_model_place(&place, m, model_path, o);
+    if (!use_kept(m, &place) && may_measure)
+        (void)measure_and_keep(m, &place, o, &ignored);
 }
 
 bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
                  struct mw_limits *out)
 {
-    static struct book book;
-    int64_t now = (int64_t)time(NULL);
-    struct key k;
-    bool is_found = false;
+    static struct limits_book book;
+    static struct place any; /* the parts that are the same for all models */
+    int64_t now_s = (int64_t)time(NULL);
+    const struct mw_limits *l;
+    struct limits_key k;
 
     (void)ctx;
-    if (!book.is_read)
-        read_book(&book);
+    if (any.key.cpu[0] == '\0') {
+        make_place(&any, path, type, o);
+        limits_book_read(&book, any.path);
+    }
     make_key(&k, path, type, o);
-    memcpy(k.cpu, book.same.cpu, sizeof k.cpu);
+    memcpy(k.cpu, any.key.cpu, sizeof k.cpu);
     if (k.n_thread <= 0)
-        k.n_thread = book.same.n_thread;
-    for (int i = 0; i < book.n; i++)
-        is_found |= read_line(book.lines[i], &k, now, out);
+        k.n_thread = any.key.n_thread;
+    l = limits_book_find(&book, &k, now_s);
+    if (l != NULL) {
+        *out = *l;
+        borrow_disk(out, limits_book_disk(&book, &k, now_s));
+        return true;
+    }
     /* Disk and memory are as fast for other types. */
     k.arithmetic[0] = '\0';
-    for (int i = 0; i < book.n && !is_found; i++)
-        is_found = read_line(book.lines[i], &k, now, out);
-    return is_found;
+    l = limits_book_find(&book, &k, now_s);
+    if (l == NULL)
+        return false;
+    *out = *l;
+    out->flops_s = 0;
+    return true;
+}
+
+struct folder_job {
+    const char *folder;
+    const struct mw_options *o;
+};
+
+static int measure_folder(void *ctx, struct mw_limits *out, struct err *e)
+{
+    const struct folder_job *job = ctx;
+
+    return mw_limits_measure_disk(job->folder, job->o, MEASURE_SECONDS / 2, out, e);
 }
 
 void limits_ensure_folder(const char *folder, const struct mw_options *o)
 {
+    struct folder_job job = { folder, o };
     struct err ignored = ERR_INIT;
-    struct paths paths;
+    struct limits_book book;
     struct mw_limits l;
-    char path[560];
-    struct key k;
+    struct place place;
 
-    make_key(&k, folder, "", o);
-    complete_key(&k);
-    k.arithmetic[0] = '\0';
-    if (paths_find(&paths, &ignored) != 0)
+    make_place(&place, folder, "", o);
+    if (place.path[0] == '\0')
         return;
-    snprintf(path, sizeof path, "%s/limits", paths.cache_dir);
-    if (find_kept(path, &k, &l) ||
-        mw_limits_measure_disk(folder, o, MEASURE_SECONDS / 2, &l, &ignored) != 0)
+    place.key.arithmetic[0] = '\0';
+    limits_book_read(&book, place.path);
+    if (limits_book_find(&book, &place.key, (int64_t)time(NULL)) != NULL ||
+        measure(measure_folder, &job, earlier_disk(&place), &l, &ignored) != 0)
         return;
-    snprintf(k.arithmetic, sizeof k.arithmetic, NO_ARITHMETIC);
-    folder_make(paths.cache_dir);
-    keep_limits(path, &k, &l);
+    snprintf(place.key.arithmetic, sizeof place.key.arithmetic, NO_ARITHMETIC);
+    keep_limits(&place, &l);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "engine/base/json_write.h"
+#include "src/limits_print.h"
 #include "ui/text/receipt.h"
 
 static const char *const row_texts[MW_PLAN_ROWS] = {
@@ -64,20 +65,24 @@ static const char *rotated_text(enum mw_kv t)
     return mw_kv_is_rotated(t) ? " (rotated)" : "";
 }
 
-void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
+void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
                 const struct mw_options *o, const struct mw_io_choice *io, const char *products,
                 bool is_mapped)
 {
     char a[16], b[16], c[16], rate[24];
+    struct mw_model_info info;
 
-    plan_print_model(to, info);
+    mw_model_info(m, &info);
+    plan_print_model(to, &info);
     fprintf(to, "context %u tokens, prompts in chunks of %u tokens\n", p->n_ctx, p->chunk);
     fprintf(to, "keys %s%s, values %s%s\n", mw_kv_name(o->kv_k), rotated_text(o->kv_k),
             mw_kv_name(o->kv_v), rotated_text(o->kv_v));
     fprintf(to, "io %s (%s)\n", io->name, io->reason);
-    fprintf(to, "products by %s\n\n", products);
+    fprintf(to, "products by %s\n", products);
+    limits_print(to, 7, m);
+    fputc('\n', to);
     plan_print_rows(to, p);
-    units_size(c, sizeof c, info->hot_bytes);
+    units_size(c, sizeof c, info.hot_bytes);
     if (is_mapped)
         fprintf(to, "\nMore memory than this will be used: %s.\n", mw_mmap_notice());
     if (p->streamed_bytes == 0)
@@ -97,8 +102,9 @@ void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info
 }
 
 void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                     const struct mw_io_choice *io, const char *products, bool fits,
-                     bool is_mapped, uint64_t smallest_budget, uint32_t largest_ctx)
+                     const struct mw_io_choice *io, const char *products,
+                     const struct mw_limits *limits, bool fits, bool is_mapped,
+                     uint64_t smallest_budget, uint32_t largest_ctx)
 {
     struct json j;
 
@@ -110,6 +116,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info 
     json_string(&j, "io", io->name);
     json_string(&j, "io_reason", io->reason);
     json_string(&j, "products", products);
+    limits_json(&j, limits);
     json_u64(&j, "n_layer", info->n_layer);
     json_u64(&j, "file_bytes", info->file_bytes);
     json_u64(&j, "hot_bytes", info->hot_bytes);

@@ -11,10 +11,10 @@
 /* Print one line: name, type, layers, sizes. */
 void plan_print_model(FILE *to, const struct mw_model_info *info);
 
-/* Print the model, the KV types of o, the code that multiplies (products), the table, and the
- * predicted speed.  is_mapped: the weights are read with mmap, so the budget does not cover
- * them. */
-void plan_print(FILE *to, const struct plan *p, const struct mw_model_info *info,
+/* Print the model, the KV types of o, the code that multiplies (products), the limits that the
+ * predictions use, the table, and the predicted speed.  is_mapped: the weights are read with
+ * mmap, so the budget does not cover them. */
+void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
                 const struct mw_options *o, const struct mw_io_choice *io, const char *products,
                 bool is_mapped);
 
@@ -24,7 +24,8 @@ void plan_print_rows(FILE *to, const struct plan *p);
 /* Print the plan as one JSON object and a newline.  fits: the plan fits the budget;
  * smallest_budget and largest_ctx come from mw_plan_fit(). */
 void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                     const struct mw_io_choice *io, const char *products, bool fits,
-                     bool is_mapped, uint64_t smallest_budget, uint32_t largest_ctx);
+                     const struct mw_io_choice *io, const char *products,
+                     const struct mw_limits *limits, bool fits, bool is_mapped,
+                     uint64_t smallest_budget, uint32_t largest_ctx);
 
 #endif

@@ -7,6 +7,8 @@ libengine_a_SOURCES += \
 	engine/machine/cgroup.c engine/machine/cgroup.h \
 	engine/machine/machine.c engine/machine/machine.h \
 	engine/machine/probe.c engine/machine/probe.h \
+	engine/machine/slices.c engine/machine/slices.h \
+	engine/machine/load.c engine/machine/load.h \
 	engine/machine/program.c engine/machine/program.h \
 	engine/machine/thread_use.c engine/machine/thread_use.h \
 	engine/machine/os_value.h

@@ -30,12 +30,12 @@ struct cachestat_pages {
 static const char no_permission[] = "reported only to users who may write the file";
 static const char no_call[] = "this kernel has no cachestat";
 
-struct mw_os_value pagecache_by_cachestat(int fd)
+struct mw_os_value pagecache_by_cachestat(int fd, uint64_t offset, uint64_t bytes)
 {
-    struct cachestat_range all = { 0, 0 };
+    struct cachestat_range range = { offset, bytes };
     struct cachestat_pages pages = { 0 };
 
-    if (syscall(CACHESTAT_CALL, fd, &all, &pages, 0) == 0)
+    if (syscall(CACHESTAT_CALL, fd, &range, &pages, 0) == 0)
         return os_value(pages.cached * (uint64_t)sysconf(_SC_PAGESIZE));
     return os_unknown(errno == EPERM    ? no_permission
                       : errno == ENOSYS ? no_call
@@ -56,7 +56,7 @@ static bool may_know(int fd)
     return access(path, W_OK) == 0;
 }
 
-struct mw_os_value pagecache_by_mincore(int fd, uint64_t size)
+struct mw_os_value pagecache_by_mincore(int fd, uint64_t offset, uint64_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     unsigned char resident[WINDOW / 4096];
@@ -66,7 +66,7 @@ struct mw_os_value pagecache_by_mincore(int fd, uint64_t size)
         return os_unknown(no_permission);
     for (uint64_t at = 0; at < size; at += WINDOW) {
         size_t bytes = size - at < WINDOW ? (size_t)(size - at) : WINDOW;
-        void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)at);
+        void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)(offset + at));
         bool is_known;
 
         if (map == MAP_FAILED)
@@ -81,12 +81,17 @@ struct mw_os_value pagecache_by_mincore(int fd, uint64_t size)
     return os_value(n_cached * page);
 }
 
-struct mw_os_value pagecache_bytes(int fd, uint64_t size)
+struct mw_os_value pagecache_bytes_at(int fd, uint64_t offset, uint64_t bytes)
 {
-    struct mw_os_value v = pagecache_by_cachestat(fd);
+    struct mw_os_value v = pagecache_by_cachestat(fd, offset, bytes);
 
     /* A sandbox may refuse the newer call with EPERM. */
     if (v.why_not != NULL && (v.why_not != no_permission || may_know(fd)))
-        v = pagecache_by_mincore(fd, size);
+        v = pagecache_by_mincore(fd, offset, bytes);
     return v;
+}
+
+struct mw_os_value pagecache_bytes(int fd, uint64_t size)
+{
+    return pagecache_bytes_at(fd, 0, size);
 }

@@ -16,8 +16,11 @@
 /* Returns the bytes of an open file that are cached, in whole pages. */
 struct mw_os_value pagecache_bytes(int fd, uint64_t size);
 
-/* The two methods alone, for tests. */
-struct mw_os_value pagecache_by_cachestat(int fd);
-struct mw_os_value pagecache_by_mincore(int fd, uint64_t size);
+/* The same for a part of the file; offset is a multiple of the page size. */
+struct mw_os_value pagecache_bytes_at(int fd, uint64_t offset, uint64_t bytes);
+
+/* The two methods alone. */
+struct mw_os_value pagecache_by_cachestat(int fd, uint64_t offset, uint64_t bytes);
+struct mw_os_value pagecache_by_mincore(int fd, uint64_t offset, uint64_t size);
 
 #endif

@@ -15,13 +15,13 @@
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
+#include "engine/machine/load.h"
 #include "engine/machine/pagecache.h"
+#include "engine/machine/slices.h"
 
-#define ALIGN        ((uint64_t)4096) /* enough for direct reads on every device */
-#define HUGE         (2 * MIB)
-#define STACK_BYTES  ((size_t)256 << 10)
-#define CACHED_PARTS 16 /* buffered reads are not compared if more than 1 / 16 is cached */
-#define SLICES       4  /* of a comparison: direct, buffered, direct, buffered */
+#define ALIGN       ((uint64_t)4096) /* enough for direct reads on every device */
+#define HUGE        (2 * MIB)
+#define STACK_BYTES ((size_t)256 << 10)
 
 /* --- threads that measure together --- */
 
@@ -31,6 +31,7 @@ typedef void crew_fn(struct crew *c, int i);
 struct crew {
     const struct probe_options *options;
     crew_fn *fn;
+    void *mapping;
     unsigned char *buffer;
     uint64_t buffer_bytes; /* of all threads */
     double end_s;
@@ -42,6 +43,7 @@ struct crew {
     /* disk */
     int fd;
     bool is_direct;
+    bool takes_cached; /* read blocks that the page cache has, too */
     uint64_t block_bytes, n_block, stride;
     _Atomic uint64_t next;
     uint64_t end; /* `next` stops here */
@@ -99,21 +101,30 @@ static int start(struct crew *c, struct member *members, int n)
     return started;
 }
 
-/* Run fn on n threads for the given time. */
-static int run_crew(struct crew *c, int n, double seconds, struct probe_rate *out,
-                    struct err *e)
+static int map_crew(struct crew *c, struct err *e)
 {
-    struct member members[PROBE_THREADS_MAX];
-    void *mapping = NULL;
-    double start_s;
-    int started, result = 0;
-
-    c->n = n;
-    c->buffer = map_buffer(c->buffer_bytes, &mapping);
+    c->buffer = map_buffer(c->buffer_bytes, &c->mapping);
     if (c->buffer == NULL)
         return err_sys(e, "cannot map a buffer of %llu bytes for measuring",
                        (unsigned long long)c->buffer_bytes);
-    start_s = clock_s();
+    return 0;
+}
+
+static void unmap_crew(struct crew *c)
+{
+    munmap(c->mapping, c->buffer_bytes + HUGE);
+}
+
+/* Run fn on n threads for the given time: one slice, which is added to *out and *slices. */
+static int run_slice(struct crew *c, int n, double seconds, struct probe_rate *out,
+                     struct slices *slices, struct err *e)
+{
+    struct member members[PROBE_THREADS_MAX];
+    double start_s = clock_s(), took_s;
+    int started, result = 0;
+
+    c->n = n;
+    c->bytes = 0;
     c->end_s = start_s + seconds;
     started = start(c, members, n);
     if (started < n) {
@@ -122,16 +133,38 @@ static int run_crew(struct crew *c, int n, double seconds, struct probe_rate *ou
     }
     for (int i = 0; i < started; i++)
         pthread_join(members[i].thread, NULL);
-    out->seconds = clock_s() - start_s;
-    out->bytes = c->bytes;
-    out->bytes_s = out->seconds > 0 ? (double)out->bytes / out->seconds : 0;
-    munmap(mapping, c->buffer_bytes + HUGE);
+    took_s = clock_s() - start_s;
+    out->seconds += took_s;
+    out->bytes += c->bytes;
+    if (c->bytes > 0 && took_s > 0)
+        slices_add(slices, (double)c->bytes / took_s);
     if (result == 0 && c->options->cancelled != NULL && *c->options->cancelled)
         result = err_set(e, ERR_CANCELLED, "cancelled");
     return result;
 }
 
+static void set_rate(struct probe_rate *out, const struct slices *slices,
+                     const struct load *load)
+{
+    out->bytes_s = slices_rate(slices);
+    out->spread = slices_spread(slices);
+    out->load = load_of_others(load, "");
+}
+
+bool probe_is_doubtful(const struct probe_rate *r)
+{
+    return r->spread > PROBE_SPREAD || r->load > PROBE_LOAD;
+}
+
 /* --- disk --- */
+
+/* Are pages of this block in the page cache? */
+static bool is_cached(const struct crew *c, uint64_t at)
+{
+    struct mw_os_value cached = pagecache_bytes_at(c->fd, at, c->block_bytes);
+
+    return cached.why_not == NULL && cached.value > 0;
+}
 
 /* Visit each block once, in an order that is always spread over the file: the disk, or the
  * host of a virtual disk, may have cached the neighbours of a block that was just read. */
@@ -154,6 +187,8 @@ static void read_blocks(struct crew *c, int i)
 
         if (!is_left)
             return;
+        if (!c->takes_cached && is_cached(c, at))
+            continue;
         n = pread(c->fd, p, c->block_bytes, (off_t)at);
         if (n < 0 && errno == EINTR)
             continue;
@@ -196,11 +231,8 @@ static int open_again(int fd, bool is_direct, struct err *e)
         return err_set(e, ERR_UNSUPPORTED, "the file system does not support direct reads");
     if (again < 0)
         return err_sys(e, "cannot reopen the file to measure the disk");
-    if (!is_direct) {
-        /* Cached pages would be measured instead of the disk. */
-        (void)posix_fadvise(again, 0, 0, POSIX_FADV_DONTNEED);
+    if (!is_direct)
         (void)posix_fadvise(again, 0, 0, POSIX_FADV_RANDOM);
-    }
     return again;
 }
 
@@ -218,28 +250,30 @@ static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes
     if (c->block_bytes > o->buffer_bytes / depth)
         c->block_bytes = align_down(o->buffer_bytes / depth, ALIGN);
     if (c->block_bytes == 0)
-        return err_set(e, ERR_BUDGET, "measuring the disk needs a buffer of more than %llu bytes",
+        return err_set(e, ERR_BUDGET,
+                       "measuring the disk needs a buffer of more than %llu bytes",
                        (unsigned long long)o->buffer_bytes);
     c->n_block = c->end = (uint64_t)st.st_size / c->block_bytes;
     c->stride = spread_stride(c->n_block);
     c->buffer_bytes = c->block_bytes * depth;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     return 0;
 }
 
-/* Read blocks until the time is over or block c->end is reached, adding to *out. */
-static int measure_reads(struct crew *c, int fd, bool is_direct, uint32_t depth, double seconds,
-                         struct probe_rate *out, struct err *e)
+/* One slice: read blocks until the time is over or block c->end is reached. */
+static int read_slice(struct crew *c, int fd, bool is_direct, uint32_t depth, double seconds,
+                      struct probe_rate *out, struct slices *slices, struct err *e)
 {
-    struct probe_rate rate = { 0 };
     int result;
 
     c->is_direct = is_direct;
-    c->bytes = 0;
     c->fd = open_again(fd, is_direct, e);
     if (c->fd < 0)
         return -1;
-    result = run_crew(c, (int)depth, seconds, &rate, e);
+    result = run_slice(c, (int)depth, seconds, out, slices, e);
     close(c->fd);
+    if (c->next > c->end)
+        c->next = c->end;
     if (result == 0 && c->error != 0) {
         errno = c->error;
         if (errno == EINVAL && is_direct)
@@ -247,37 +281,104 @@ static int measure_reads(struct crew *c, int fd, bool is_direct, uint32_t depth,
         err_sys(e, "could not read %llu bytes", (unsigned long long)c->block_bytes);
         return err_at(e, NULL, c->error_at, NULL);
     }
-    out->bytes += rate.bytes;
-    out->seconds += rate.seconds;
-    out->bytes_s = out->seconds > 0 ? (double)out->bytes / out->seconds : 0;
     return result;
+}
+
+/* A slice gets its share of the blocks, so that a small file is read in as many slices. */
+static void give_share(struct crew *c)
+{
+    c->end = c->next + c->n_block / PROBE_SLICES + 1;
+    if (c->end > c->n_block)
+        c->end = c->n_block;
+}
+
+static int read_slices(struct crew *c, int fd, bool is_direct, uint32_t depth,
+                       struct probe_rate *out, struct err *e)
+{
+    const struct probe_options *o = c->options;
+    struct slices slices = { 0 };
+    struct load load;
+
+    load_begin(&load, "");
+    c->next = 0;
+    do {
+        give_share(c);
+        if (read_slice(c, fd, is_direct, depth, o->seconds / PROBE_SLICES, out, &slices, e) !=
+            0)
+            return -1;
+        set_rate(out, &slices, &load);
+    } while (c->next < c->n_block &&
+             (out->seconds < o->seconds ||
+              (probe_is_doubtful(out) && out->seconds < o->seconds + o->more_seconds)));
+    return 0;
 }
 
 int probe_disk(int fd, bool is_direct, uint32_t depth, size_t block_bytes,
                const struct probe_options *options, struct probe_rate *out, struct err *e)
 {
     struct crew c = { .options = options, .fn = read_blocks };
+    int rc = 0;
 
     *out = (struct probe_rate){ 0 };
     if (set_blocks(&c, fd, depth, block_bytes, e) != 0)
         return -1;
     if (c.n_block == 0)
         return 0;
-    return measure_reads(&c, fd, is_direct, depth, options->seconds, out, e);
+    if (map_crew(&c, e) != 0)
+        return -1;
+    rc = read_slices(&c, fd, is_direct, depth, out, e);
+    if (rc == 0 && out->bytes == 0) {
+        c.takes_cached = out->is_cached = true;
+        rc = read_slices(&c, fd, is_direct, depth, out, e);
+    }
+    unmap_crew(&c);
+    return rc;
 }
 
-/* Pages that are dirty, or mapped by others, cannot be dropped from the page cache.  Reads of
- * them would measure memory. */
-static bool stays_cached(int fd)
-{
-    struct mw_os_value cached;
-    struct stat st;
+/* The two kinds of read that are compared. */
+struct comparison {
+    struct crew *crew;
+    int fd;
+    uint32_t depth;
+    bool takes_direct;
+    struct probe_rate *rate[2]; /* direct, buffered */
+    struct slices slices[2];
+    struct load load;
+};
 
-    if (fstat(fd, &st) != 0)
-        return false;
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    cached = pagecache_bytes(fd, (uint64_t)st.st_size);
-    return cached.why_not == NULL && cached.value > (uint64_t)st.st_size / CACHED_PARTS;
+static int compare_slice(struct comparison *b, bool is_direct, double seconds, struct err *e)
+{
+    give_share(b->crew);
+    if ((is_direct && !b->takes_direct) || b->crew->end <= b->crew->next)
+        return 0;
+    if (read_slice(b->crew, b->fd, is_direct, b->depth, seconds, b->rate[!is_direct],
+                   &b->slices[!is_direct], e) == 0)
+        return 0;
+    if (!is_direct || e->code != ERR_UNSUPPORTED)
+        return -1;
+    b->takes_direct = false;
+    b->crew->error = 0;
+    return 0;
+}
+
+/* Measure in alternating slices, because other load on the disk comes and goes. */
+static int compare_slices(struct comparison *b, struct err *e)
+{
+    const struct probe_options *o = b->crew->options;
+    double seconds = o->seconds * 2 / PROBE_SLICES, total;
+
+    b->crew->next = 0;
+    do {
+        if (compare_slice(b, true, seconds, e) != 0 || compare_slice(b, false, seconds, e) != 0)
+            return -1;
+        total = b->rate[0]->seconds + b->rate[1]->seconds;
+        for (int i = 0; i < 2; i++)
+            set_rate(b->rate[i], &b->slices[i], &b->load);
+    } while (b->crew->next < b->crew->n_block &&
+             (total < 2 * o->seconds ||
+              ((probe_is_doubtful(b->rate[0]) || probe_is_doubtful(b->rate[1])) &&
+               total < 2 * o->seconds + o->more_seconds)));
+    return 0;
 }
 
 int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
@@ -285,31 +386,28 @@ int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
                     struct probe_rate *buffered, struct err *e)
 {
     struct crew c = { .options = options, .fn = read_blocks };
-    bool takes_direct = true, is_cached = stays_cached(fd);
+    struct comparison b = {
+        .crew = &c, .fd = fd, .depth = depth, .takes_direct = true, .rate = { direct, buffered }
+    };
+    int rc;
 
     *direct = *buffered = (struct probe_rate){ 0 };
     if (set_blocks(&c, fd, depth, block_bytes, e) != 0)
         return -1;
-    /* Measure in alternating slices, because other load on the disk comes and goes.  In a small
-     * file each slice gets its share of the blocks. */
-    for (uint64_t slice = 0; slice < SLICES && c.n_block > 0; slice++) {
-        bool is_direct = slice % 2 == 0;
-        double seconds = options->seconds * 2 / SLICES;
+    if (c.n_block == 0)
+        return 0;
+    if (map_crew(&c, e) != 0)
+        return -1;
+    load_begin(&b.load, "");
+    rc = compare_slices(&b, e);
+    if (rc == 0 && direct->bytes == 0 && buffered->bytes == 0) {
+        struct probe_rate *one = b.takes_direct ? direct : buffered;
 
-        if (is_direct ? !takes_direct : is_cached && takes_direct)
-            continue;
-        c.end = c.next + c.n_block / SLICES + 1;
-        if (c.end > c.n_block)
-            c.end = c.n_block;
-        if (measure_reads(&c, fd, is_direct, depth, seconds, is_direct ? direct : buffered,
-                          e) == 0)
-            continue;
-        if (!is_direct || e->code != ERR_UNSUPPORTED)
-            return -1;
-        takes_direct = false;
-        c.error = 0;
+        c.takes_cached = one->is_cached = true;
+        rc = read_slices(&c, fd, b.takes_direct, depth, one, e);
     }
-    return 0;
+    unmap_crew(&c);
+    return rc;
 }
 
 /* --- memory --- */
@@ -348,6 +446,9 @@ int probe_memory(int n_thread, const struct probe_options *options, struct probe
                  struct err *e)
 {
     struct crew c = { .options = options, .fn = sum_buffer };
+    struct slices slices = { 0 };
+    struct load load;
+    int rc;
 
     *out = (struct probe_rate){ 0 };
     if (n_thread < 1 || n_thread > PROBE_THREADS_MAX)
@@ -356,5 +457,15 @@ int probe_memory(int n_thread, const struct probe_options *options, struct probe
     if (c.buffer_bytes / (uint64_t)n_thread < ALIGN)
         return err_set(e, ERR_BUDGET, "measuring memory needs a buffer of more than %llu bytes",
                        (unsigned long long)options->buffer_bytes);
-    return run_crew(&c, n_thread, options->seconds, out, e);
+    if (map_crew(&c, e) != 0)
+        return -1;
+    load_begin(&load, "");
+    do {
+        rc = run_slice(&c, n_thread, options->seconds / PROBE_SLICES, out, &slices, e);
+        set_rate(out, &slices, &load);
+    } while (rc == 0 && (out->seconds < options->seconds ||
+                         (probe_is_doubtful(out) &&
+                          out->seconds < options->seconds + options->more_seconds)));
+    unmap_crew(&c);
+    return rc;
 }

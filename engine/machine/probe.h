@@ -21,22 +21,38 @@
 
 struct probe_options {
     double seconds;                /* how long to measure; the call takes a little longer */
+    double more_seconds;           /* at most this much longer if the result is doubtful */
     uint64_t buffer_bytes;         /* the maximum for buffers */
     const _Atomic bool *cancelled; /* ends the probe early when true; may be NULL */
 };
 
+/*
+ * Everything is measured in PROBE_SLICES slices or more.  A rate is doubtful if its slices are
+ * more than PROBE_SPREAD apart, or other programs used more than PROBE_LOAD of the processors.
+ */
+#define PROBE_SLICES 4
+#define PROBE_SPREAD 0.2
+#define PROBE_LOAD   0.25
+
 struct probe_rate {
-    double bytes_s; /* 0 if nothing was measured */
+    double bytes_s; /* median of the slices; 0 if nothing was measured */
     uint64_t bytes; /* moved in that time */
     double seconds;
+    double spread;  /* slices_spread() */
+    double load;    /* load_of_others(); negative: unknown */
+    bool is_cached; /* the page cache had all blocks, so they were read in spite of it */
 };
+
+/* Returns whether the slices are too far apart, or the machine was too busy. */
+bool probe_is_doubtful(const struct probe_rate *r);
 
 /*
  * Read blocks of the open file fd with `depth` reads in flight.  A block has block_bytes, or
  * less if buffer_bytes does not allow it.  Each block is read once, and the order is spread
- * over the whole file.  Buffered reads drop the file from the page cache before they start,
- * and each block after it was read.  A small file may be read completely before the time is
- * over.
+ * over the whole file.  The file is dropped from the page cache first.  Pages that are mapped
+ * by others cannot be dropped, nor dirty ones, which a direct read would write first: blocks
+ * with such pages are left out unless there are no others.  Buffered reads drop each block
+ * after it was read.  A small file may be read completely before the time is over.
  *
  * Returns 0, or -1 with *e: ERR_UNSUPPORTED if the file does not support direct reads,
  * ERR_BUDGET if no block fits into buffer_bytes, ERR_CANCELLED, or the error of a read.
@@ -47,9 +63,8 @@ int probe_disk(int fd, bool is_direct, uint32_t depth, size_t block_bytes,
 /*
  * The same for direct and for buffered reads in turn, options->seconds each.  No block is read
  * twice, so neither kind gains from blocks that the other left in a cache of the disk or the
- * host.  *direct is 0 if the file does not support direct reads.  *buffered is 0 if pages of
- * the file cannot be dropped from the page cache (dirty, or mapped by others), because reading
- * them would measure memory.
+ * host.  *direct is 0 if the file does not support direct reads.  *buffered is 0 if the page
+ * cache keeps all blocks, because reading them would measure memory.
  */
 int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
                     const struct probe_options *options, struct probe_rate *direct,

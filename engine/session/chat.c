@@ -760,9 +760,11 @@ bool mw_chat_is_busy(struct mw_chat *c)
  * limits of the machine; 0: unknown.  The lock is held. */
 static double token_compute_s(const struct mw_chat *c)
 {
-    if (c->prompt_compute_s > 0 || !(c->m->limits.flops_s > 0))
+    double flops_s = limits_of(c->m).flops_s;
+
+    if (c->prompt_compute_s > 0 || !(flops_s > 0))
         return c->prompt_compute_s;
-    return forward_prompt_flops(c->m->desc) / c->m->limits.flops_s;
+    return forward_prompt_flops(c->m->desc) / flops_s;
 }
 
 int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struct err *e)

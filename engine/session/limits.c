@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/machine/machine.h"
@@ -39,6 +40,23 @@ static const struct model_file *main_file(const struct mw_model *m)
     return &files[best];
 }
 
+static void set_sure(struct mw_sure *sure, const struct probe_rate *r)
+{
+    *sure = (struct mw_sure){ .spread = r->spread };
+    if (r->spread > PROBE_SPREAD)
+        sure->doubt |= MW_DOUBT_SPREAD;
+    if (r->load > PROBE_LOAD)
+        sure->doubt |= MW_DOUBT_BUSY;
+    if (r->is_cached)
+        sure->doubt |= MW_DOUBT_CACHED;
+}
+
+static void set_disk(struct mw_limits *out, const struct probe_rate *r)
+{
+    out->disk_bytes_s = r->bytes_s;
+    set_sure(&out->disk, r);
+}
+
 /*
  * Rates of the disk for `seconds`.  auto compares direct with buffered reads and then uses
  * the rate of the kind that it will choose.  Buffered reads take page cache as well as
@@ -47,15 +65,17 @@ static const struct model_file *main_file(const struct mw_model *m)
 static int measure_disk(int fd, enum mw_io io, double seconds, const struct probe_options *p,
                         struct mw_limits *out, struct err *e)
 {
-    struct probe_options disk = { .seconds = seconds, .buffer_bytes = p->buffer_bytes / 2 };
+    struct probe_options disk = { .seconds = seconds,
+                                  .more_seconds = seconds,
+                                  .buffer_bytes = p->buffer_bytes / 2 };
     struct probe_rate direct = { 0 }, buffered = { 0 };
-    int rc;
 
     if (io != MW_IO_AUTO) {
-        rc = probe_disk(fd, io == MW_IO_DIRECT, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk,
-                        &direct, e);
-        out->disk_bytes_s = direct.bytes_s;
-        return rc;
+        if (probe_disk(fd, io == MW_IO_DIRECT, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk,
+                       &direct, e) != 0)
+            return -1;
+        set_disk(out, &direct);
+        return 0;
     }
     disk.seconds = seconds / 2;
     if (probe_disk_both(fd, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk, &direct, &buffered,
@@ -65,17 +85,28 @@ static int measure_disk(int fd, enum mw_io io, double seconds, const struct prob
         out->direct_bytes_s = direct.bytes_s;
         out->buffered_bytes_s = buffered.bytes_s;
     }
-    out->disk_bytes_s = direct.bytes_s;
     if (direct.bytes == 0 || io_prefers_buffered(out->direct_bytes_s, out->buffered_bytes_s))
-        out->disk_bytes_s = buffered.bytes_s;
+        set_disk(out, &buffered);
+    else
+        set_disk(out, &direct);
     return 0;
+}
+
+static void set_memory(struct mw_limits *out, const struct probe_rate *r)
+{
+    out->memory_bytes_s = r->bytes_s;
+    set_sure(&out->memory, r);
+    out->load = r->load > 0 ? r->load : 0;
+    out->measured_s = (int64_t)time(NULL);
 }
 
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e)
 {
     struct mw_options resolved = *o;
-    struct probe_options p = { .seconds = seconds / 4, .buffer_bytes = MOST_BUFFER };
+    struct probe_options p = { .seconds = seconds / 4,
+                               .more_seconds = seconds / 8,
+                               .buffer_bytes = MOST_BUFFER };
     const struct kernels *kernels = kernels_of(o, e);
     struct probe_rate memory = { 0 };
 
@@ -89,13 +120,78 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
         forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
                         &out->flops_s, e) != 0)
         return -1;
-    out->memory_bytes_s = memory.bytes_s;
+    set_memory(out, &memory);
     return 0;
+}
+
+struct limits_box *limits_new(void)
+{
+    struct limits_box *b = calloc(1, sizeof *b);
+
+    if (b != NULL)
+        pthread_mutex_init(&b->lock, NULL);
+    return b;
+}
+
+static void let_keep(struct limits_box *b)
+{
+    if (b->keep != NULL)
+        b->keep(b->keep_ctx, b->is_corrected ? &b->now : NULL);
+    b->keep = NULL;
+}
+
+void limits_free(struct limits_box *b)
+{
+    if (b == NULL)
+        return;
+    let_keep(b);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+static void replace(struct limits_box *b, const struct mw_limits *limits, bool is_corrected)
+{
+    pthread_mutex_lock(&b->lock);
+    b->now = *limits;
+    b->is_corrected = is_corrected;
+    pthread_mutex_unlock(&b->lock);
+}
+
+void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
+{
+    replace(m->limits, limits, false);
+}
+
+void limits_correct(const struct mw_model *m, const struct mw_limits *limits)
+{
+    replace(m->limits, limits, true);
+}
+
+void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx)
+{
+    let_keep(m->limits);
+    m->limits->keep = fn;
+    m->limits->keep_ctx = ctx;
+}
+
+struct mw_limits limits_of(const struct mw_model *m)
+{
+    struct mw_limits l;
+
+    pthread_mutex_lock(&m->limits->lock);
+    l = m->limits->now;
+    pthread_mutex_unlock(&m->limits->lock);
+    return l;
+}
+
+void mw_model_limits(const struct mw_model *m, struct mw_limits *out)
+{
+    *out = limits_of(m);
 }
 
 double limits_disk(const struct mw_model *m, const struct mw_options *o)
 {
-    double measured = m->limits.disk_bytes_s, limit = (double)o->disk_rate;
+    double measured = limits_of(m).disk_bytes_s, limit = (double)o->disk_rate;
 
     return limit > 0 && (measured <= 0 || limit < measured) ? limit : measured;
 }
@@ -132,7 +228,9 @@ static int open_noise(const char *folder, struct err *e)
 int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,
                            struct mw_limits *out, struct err *e)
 {
-    struct probe_options p = { .seconds = seconds / 2, .buffer_bytes = DISK_BUFFER };
+    struct probe_options p = { .seconds = seconds / 2,
+                               .more_seconds = seconds / 4,
+                               .buffer_bytes = DISK_BUFFER };
     struct probe_rate memory = { 0 };
     struct mw_machine machine;
     int fd, rc;
@@ -146,22 +244,18 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
     close(fd);
     if (rc == 0)
         rc = probe_memory(o->n_thread > 0 ? o->n_thread : machine.n_cpu, &p, &memory, e);
-    out->memory_bytes_s = memory.bytes_s;
+    set_memory(out, &memory);
     return rc;
-}
-
-void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
-{
-    m->limits = *limits;
 }
 
 int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw_io_choice *out,
                  struct err *e)
 {
+    struct mw_limits l = limits_of(m);
     const struct stream_options so = { .io = (enum stream_io)o->io,
                                        .bytes_s = o->disk_rate,
-                                       .direct_bytes_s = m->limits.direct_bytes_s,
-                                       .buffered_bytes_s = m->limits.buffered_bytes_s };
+                                       .direct_bytes_s = l.direct_bytes_s,
+                                       .buffered_bytes_s = l.buffered_bytes_s };
     struct io_choice choice;
     struct source source;
 

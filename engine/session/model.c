@@ -109,6 +109,11 @@ int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memor
     if (m == NULL)
         return err_memory(e, "the model");
     pthread_mutex_init(&m->lock, NULL);
+    m->limits = limits_new();
+    if (m->limits == NULL) {
+        mw_model_close(m);
+        return err_memory(e, "the model");
+    }
     m->file_bytes = program_file_bytes();
     if (memory_bytes > 0)
         m->header.limit = header_limit(m, memory_bytes);
@@ -136,6 +141,7 @@ void mw_model_close(struct mw_model *m)
 {
     if (m == NULL)
         return;
+    limits_free(m->limits);
     tokenizer_close(m->tokenizer);
     arena_unmap(&m->resident);
     if (m->has_blas)

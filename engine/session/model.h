@@ -13,6 +13,7 @@
 #include "engine/memwall.h"
 #include "engine/model/desc.h"
 #include "engine/model/products.h"
+#include "engine/session/limits.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
 
@@ -31,7 +32,7 @@ struct mw_model {
     pthread_mutex_t lock; /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident; /* small weights, part of the item "pinned" */
     struct tokenizer *tokenizer;
-    struct mw_limits limits;     /* of this machine and this model's file; 0: not measured */
+    struct limits_box *limits;   /* of this machine and this model's file */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
 };
@@ -42,9 +43,5 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e);
 /* Load norms and other small weights as floats.  They stay until the model is closed, so later
  * calls do nothing.  Any thread. */
 int model_load_small(struct mw_model *m, struct err *e);
-
-/* Rate at which the disk delivers weights with these options: measured, or the limit they set
- * if that is lower.  0 if neither is known. */
-double limits_disk(const struct mw_model *m, const struct mw_options *o);
 
 #endif

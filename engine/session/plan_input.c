@@ -87,6 +87,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
                   struct err *e)
 {
     const struct model_desc *d = m->desc;
+    struct mw_limits limits = limits_of(m);
     struct product_choice choice;
     struct forward_bytes bytes;
     struct stream_shape shape;
@@ -119,8 +120,8 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .streams = o->io != MW_IO_MMAP,
         .experts_bytes = bytes.experts,
         .disk_bytes_s = limits_disk(m, o),
-        .memory_bytes_s = m->limits.memory_bytes_s,
-        .flops_s = m->limits.flops_s * choice.speedup,
+        .memory_bytes_s = limits.memory_bytes_s,
+        .flops_s = limits.flops_s * choice.speedup,
         .flops_prompt_token = forward_prompt_flops(d),
     };
     if (choice.has_blas) /* its files are among those of the program now */

@@ -17,12 +17,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/clock.h"
 #include "engine/kv/kv.h"
 #include "engine/model/forward.h"
 #include "engine/session/copies.h"
 #include "engine/session/model.h"
+#include "engine/session/observe.h"
 #include "engine/session/options.h"
 #include "engine/session/plan_input.h"
 #include "engine/session/product_choice.h"
@@ -50,6 +53,8 @@ struct mw_session {
     struct tokens tokens;   /* the first kv_tokens() are held */
     uint64_t pinned_target; /* of the stream, and its slots */
     uint32_t n_slot;
+    struct observer observer;
+    uint64_t pass_end_ns; /* of the last pass */
     bool has_logits;
     atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */
     pthread_mutex_t lock;     /* of `cancelled`, which any thread may use */
@@ -111,6 +116,12 @@ static void publish_memory(struct mw_session *s)
     }
 }
 
+static void publish_limits(struct mw_session *s)
+{
+    counter_set(&s->telemetry->disk_limit, (uint64_t)limits_disk(s->m, &s->o));
+    counter_set(&s->telemetry->memory_limit, (uint64_t)limits_of(s->m).memory_bytes_s);
+}
+
 static void publish_plan(struct mw_session *s)
 {
     struct telemetry *t = s->telemetry;
@@ -151,8 +162,7 @@ static void publish_plan(struct mw_session *s)
                 s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
     counter_set(&t->kv_capacity, s->o.n_ctx);
     counter_set(&t->kv_reserved, kv_reserved_bytes(s->kv));
-    counter_set(&t->disk_limit, (uint64_t)limits_disk(s->m, &s->o));
-    counter_set(&t->memory_limit, (uint64_t)s->m->limits.memory_bytes_s);
+    publish_limits(s);
     for (uint32_t l = 0; l <= s->m->desc->n_layer; l++)
         counter_set(&t->layer[l].kind,
                     l < s->m->desc->n_layer ? s->m->desc->layers[l].kind : MW_LAYER_HEAD);
@@ -162,6 +172,7 @@ static void publish_plan(struct mw_session *s)
 static int machinery_new(struct mw_session *s, const struct mw_options *o,
                          const struct plan *plan, struct machinery *out, struct err *e)
 {
+    struct mw_limits limits = limits_of(s->m);
     struct machinery a = { .plan = *plan };
     struct stream_options so = {
         .io = options_stream_io(o->io),
@@ -170,8 +181,8 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .bytes_s = o->disk_rate,
         .n_slot = plan->n_slot,
         .pinned_bytes = pinned_room(plan, kv_global_bytes(s->kv)),
-        .direct_bytes_s = s->m->limits.direct_bytes_s,
-        .buffered_bytes_s = s->m->limits.buffered_bytes_s,
+        .direct_bytes_s = limits.direct_bytes_s,
+        .buffered_bytes_s = limits.buffered_bytes_s,
     };
     struct forward_parts parts = {
         .desc = s->m->desc,
@@ -333,13 +344,53 @@ static int check_ids(const struct mw_session *s, const uint32_t *ids, size_t n, 
     return 0;
 }
 
+/* A longer pause between two passes ends a window of observe.h: the ring is full meanwhile. */
+#define PAUSE_NS 100000000u
+
+static struct observe_at observe_now(const struct mw_session *s)
+{
+    const struct telemetry *t = s->telemetry;
+
+    return (struct observe_at){ .t_ns = clock_ns(),
+                                .bytes = counter_get(&t->bytes_read),
+                                .busy_ns = counter_get(&t->busy_ns),
+                                .pinned_bytes = stream_pinned_now(s->mach.stream) };
+}
+
+/* Correct the limits by the pass of n tokens that began at from_ns. */
+static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint64_t from_ns)
+{
+    bool is_throttled = s->o.disk_rate > 0 || s->mach.plan.n_slot < s->mach.shape.n_slot;
+    struct observe_at now = observe_now(s);
+    struct mw_limits l = limits_of(s->m);
+    int64_t now_s = (int64_t)time(NULL);
+    bool is_corrected = false;
+
+    if (strncmp(stream_io_name(s->mach.stream), "direct/", 7) == 0)
+        is_corrected = observe_disk(&s->observer, &now, is_throttled, now_s, &l);
+    if (n == 1 && want == WANT_LAST)
+        is_corrected |= observe_memory(s->m->hot_bytes, now.t_ns - from_ns, now_s, &l);
+    if (is_corrected) {
+        limits_correct(s->m, &l);
+        publish_limits(s);
+    }
+    s->pass_end_ns = now.t_ns;
+}
+
 static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
 {
     uint32_t held = kv_tokens(s->kv);
+    uint64_t from_ns = clock_ns();
 
+    if (from_ns - s->pass_end_ns > PAUSE_NS) {
+        struct observe_at now = observe_now(s);
+
+        observe_begin(&s->observer, &now);
+    }
     if (settle_memory(s, n, e) != 0 || forward_run(s->mach.forward, s->tokens.id + held, n,
                                                    want, s->tokens.in_tiles[held], e) != 0)
         return -1;
+    observe_pass(s, n, want, from_ns);
     publish_memory(s);
     return 0;
 }

@@ -436,10 +436,20 @@ static void register_ring(struct stream *s)
     pthread_cond_signal(&s->news);
 }
 
+/* Does the disk have so much to do that it delivers what it can? */
+static bool is_busy(const struct stream *s)
+{
+    uint32_t most = s->n_slot > 0 && s->n_slot < s->depth ? s->n_slot : s->depth;
+
+    return 2 * s->n_flying >= most;
+}
+
 /* Start every read that may start, then wait until one is done or somebody wakes the reader. */
 static void reader_round(struct stream *s)
 {
     struct read_op *done[DONE_MAX];
+    uint64_t from_ns;
+    bool was_busy;
     int n;
 
     if (s->ring_moved)
@@ -450,8 +460,12 @@ static void reader_round(struct stream *s)
         return;
     }
     s->is_waiting = true;
+    was_busy = is_busy(s);
+    from_ns = clock_ns();
     pthread_mutex_unlock(&s->lock);
     n = s->kind->wait(s->backend, done, DONE_MAX, true);
+    if (was_busy)
+        counter_add(&s->telemetry->busy_ns, clock_ns() - from_ns);
     drop_pages(s, done, n);
     pthread_mutex_lock(&s->lock);
     s->is_waiting = false;

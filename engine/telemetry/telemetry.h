@@ -76,6 +76,7 @@ struct telemetry {
     /* reader thread */
     counter bytes_read, reads, read_ns, lookup_bytes, retries, depth_gauge;
     counter ahead_done_bytes;
+    counter busy_ns;     /* at least half of the possible reads of blocks were in flight */
     counter pinned_held; /* bytes of pinned blocks, not included in used[MW_ROW_PINNED] */
 
     counter seq; /* guards pass */

@@ -94,6 +94,12 @@ void mw_model_close(struct mw_model *m)
     free(m);
 }
 
+void mw_model_limits(const struct mw_model *m, struct mw_limits *out)
+{
+    (void)m;
+    *out = (struct mw_limits){ .disk_bytes_s = 2e9, .memory_bytes_s = 2e10 };
+}
+
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out)
 {
     *out = (struct mw_model_info){ .arch = "gemma4",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -224,7 +225,7 @@ class Io(unittest.TestCase):
             line = f.readline().split()
         disk, *compared = rates
         with open(self.limits, "w") as f:
-            print(*line[:6], disk, *line[7:9], *compared, file=f)
+            print(*line[:6], disk, *line[7:9], *compared, *(line[11:] if compared else ()), file=f)
 
     def shown(self):
         plan = json.loads(self.at_home("plan", "--json").stdout)
@@ -255,7 +256,57 @@ class Io(unittest.TestCase):
         self.write_limits(int(1e9))
         self.at_home("plan")
         with open(self.limits) as f:
-            self.assertEqual([11, 9], [len(line.split()) for line in f])
+            self.assertEqual([18], [len(line.split()) for line in f])
+
+    def test_predictions_name_their_limits(self):
+        self.write_limits(int(2e9), int(2e9), int(1e9))
+        with open(self.limits) as f:
+            line = f.read().split()
+        line[0] = int(time.time()) - 3 * 3600
+        line[11:18] = 0.04, 0, 0, 0.01, 0, 0, 0
+        self.write_line(line)
+        said = "disk 2 GB/s, spread 4 %; memory .*B/s, spread 1 %; measured 3 h ago"
+        self.assertRegex(self.at_home("plan").stdout, f"(?m)^limits {said}$")
+        r = self.at_home("run", "--temp", "0", "-n", "2", "--stats", "hello")
+        self.assertRegex(r.stderr, f"(?m)^limits   {said}$")
+        limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
+        self.assertEqual({"bytes_s": 2e9, "spread": 0.04, "doubt": [], "observed": 0},
+                         limits["disk"])
+        self.assertEqual(line[0], limits["measured"])
+        # Doubtful ones say so, and are measured again after an hour.
+        line[0] += 2 * 3600 + 600
+        line[12] = 2 | 8
+        self.write_line(line)
+        self.assertIn("; doubtful: the machine was busy, an earlier rate of this disk is far "
+                      "from it\n", self.at_home("plan").stdout)
+        limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
+        self.assertEqual(["busy", "differs"], sorted(limits["disk"]["doubt"]))
+        line[0] -= 3600
+        self.write_line(line)
+        limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
+        self.assertGreater(limits["measured"], time.time() - 600)
+
+    def write_line(self, line):
+        with open(self.limits, "w") as f:
+            print(*line, file=f)
+
+    def test_a_damaged_file_of_limits_is_ignored(self):
+        self.at_home("plan")
+        for damage in (b"", b"\0" * 9999, b"9" * 100000, b"\xff\xfe\n" * 999,
+                       b"1 " * 18 + b"\n", b"nan " * 18 + b"\n"):
+            with open(self.limits, "wb") as f:
+                f.write(damage)
+            limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
+            self.assertGreater(limits["memory"]["bytes_s"], 0)
+
+    def test_a_small_model_is_measured_once(self):
+        """Its disk cannot be measured: the limits are kept all the same."""
+        self.at_home("plan")
+        with open(self.limits) as f:
+            first = f.read()
+        self.at_home("plan")
+        with open(self.limits) as f:
+            self.assertEqual(first, f.read())
 
     def test_a_requested_mode_is_the_reason(self):
         plan = json.loads(self.at_home("plan", "--json", "--io", "mmap").stdout)

@@ -25,6 +25,7 @@ check_PROGRAMS += \
 	tests/unit/test_kernels \
 	tests/unit/test_keys \
 	tests/unit/test_layout \
+	tests/unit/test_limits \
 	tests/unit/test_machine \
 	tests/unit/test_malformed \
 	tests/unit/test_mapping \
@@ -64,6 +65,9 @@ check_PROGRAMS += \
 
 # This one reads command lines as the program does.
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
+
+# This one reads the file of limits as the program does.
+tests_unit_test_limits_SOURCES = tests/unit/test_limits.c src/limits_book.c
 
 # This one talks to a chat without an engine.
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \

@@ -397,12 +397,13 @@ static void cached_pages_of_a_file_are_counted(void **state)
     fd = open(path, O_RDWR | O_CLOEXEC);
     for (uint64_t i = 0; i < N * page / sizeof block; i++)
         assert_int_equal(write(fd, block, sizeof block), sizeof block);
-    v = pagecache_by_mincore(fd, N * page);
+    v = pagecache_by_mincore(fd, 0, N * page);
     assert_value(v, N * page);
-    v = pagecache_by_cachestat(fd);
+    v = pagecache_by_cachestat(fd, 0, N * page);
     if (v.why_not == NULL)
         assert_int_equal(v.value, N * page);
     assert_value(pagecache_bytes(fd, N * page), N * page);
+    assert_value(pagecache_bytes_at(fd, 5 * page, 3 * page), 3 * page);
     close(fd);
     assert_non_null(pagecache_bytes(-1, N * page).why_not);
 }

@@ -24,6 +24,7 @@ static int set_up(void **state)
     (void)state;
     model_seed(11);
     model_make(&model, 3000000);
+    (void)fsync(model.files[0].fd); /* dirty blocks would be left out */
     return 0;
 }
 
@@ -92,6 +93,49 @@ static void a_file_that_stays_cached_is_not_compared(void **state)
     if (direct.bytes == 0 || pagecache_bytes(model.files[0].fd, size).why_not != NULL)
         skip();
     assert_int_equal(buffered.bytes, 0);
+    assert_true(direct.is_cached);
+}
+
+/* Blocks with pages that cannot be dropped are left out while there are others. */
+static void cached_blocks_are_left_out(void **state)
+{
+    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
+    size_t half = model.files[0].size / 2 / (32 * KIB) * (32 * KIB);
+    uint64_t n_block = model.files[0].size / (32 * KIB);
+    struct probe_rate direct, buffered;
+    struct err e = ERR_INIT;
+    volatile unsigned char *p =
+        mmap(NULL, half, PROT_READ, MAP_SHARED | MAP_POPULATE, model.files[0].fd, 0);
+
+    (void)state;
+    assert_true(p != MAP_FAILED);
+    assert_int_equal(
+        probe_disk_both(model.files[0].fd, 4, 32 * KIB, &o, &direct, &buffered, &e), 0);
+    munmap((void *)(uintptr_t)p, half);
+    if (direct.bytes == 0 ||
+        pagecache_bytes(model.files[0].fd, model.files[0].size).why_not != NULL)
+        skip();
+    assert_int_equal(direct.bytes + buffered.bytes, n_block * 32 * KIB - half);
+    assert_false(direct.is_cached || buffered.is_cached);
+}
+
+static void a_probe_takes_longer_only_if_it_is_doubtful(void **state)
+{
+    const struct probe_rate sure = { .spread = PROBE_SPREAD, .load = PROBE_LOAD },
+                            spread = { .spread = PROBE_SPREAD + 0.01 },
+                            busy = { .load = PROBE_LOAD + 0.01 }, unknown = { .load = -1 };
+    const struct probe_options o = { .seconds = 0.04,
+                                     .more_seconds = 0.02,
+                                     .buffer_bytes = 4 * MIB };
+    struct probe_rate r;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_false(probe_is_doubtful(&sure) || probe_is_doubtful(&unknown));
+    assert_true(probe_is_doubtful(&spread) && probe_is_doubtful(&busy));
+    assert_int_equal(probe_memory(1, &o, &r, &e), 0);
+    assert_true(r.seconds >= (probe_is_doubtful(&r) ? 0.06 : 0.04));
+    assert_true(r.spread >= 0 && r.load <= 1);
 }
 
 static void a_file_without_a_whole_block_gives_no_rate(void **state)
@@ -176,6 +220,8 @@ int main(void)
         TEST(a_file_that_stays_cached_is_not_compared),
         TEST(a_file_without_a_whole_block_gives_no_rate),
         TEST(blocks_shrink_to_the_buffers_allowed),
+        TEST(cached_blocks_are_left_out),
+        TEST(a_probe_takes_longer_only_if_it_is_doubtful),
         TEST(a_cancelled_probe_ends),
         TEST(a_file_shorter_than_a_block_measures_nothing),
         TEST(memory_is_summed_by_all_threads),

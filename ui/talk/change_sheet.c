@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
@@ -75,6 +76,19 @@ static void measured_row(const struct talk *t, struct sheet *s)
                    receipt_rate(rate, sizeof rate, last->n_decoded / seconds), "");
 }
 
+void limits_line(const struct talk *t, struct sheet *s)
+{
+    char limits[MW_LIMITS_TEXT], line[MW_LIMITS_TEXT + 24];
+    struct mw_limits l;
+
+    mw_model_limits(talk_model(t), &l);
+    if (!(l.memory_bytes_s > 0))
+        return;
+    mw_limits_text(&l, (int64_t)time(NULL), limits, sizeof limits);
+    snprintf(line, sizeof line, "Predicted from: %s.", limits);
+    sheet_text(s, (l.disk.doubt | l.memory.doubt) != 0 ? ROLE_WARN : ROLE_DIM, line);
+}
+
 static const char *kv_text(char *buf, size_t n, const struct mw_options *o)
 {
     if (o->kv_k == o->kv_v)
@@ -113,6 +127,8 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
     speed_row(s, "tokens/s", now->decode_tps, then->decode_tps);
     measured_row(t, s);
     speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps);
+    if (then->decode_tps > 0)
+        limits_line(t, s);
 }
 
 /* Only rows that change, so that the sheet leaves the answer visible; /plan shows the others.

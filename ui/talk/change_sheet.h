@@ -14,4 +14,7 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
  * weights, about 3.1 tok/s".  Returns false if they do not fit. */
 bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *buf, size_t n);
 
+/* Add the limits of the machine that predictions use, if they are known. */
+void limits_line(const struct talk *t, struct sheet *s);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
 #include "ui/text/clean.h"
@@ -147,6 +148,7 @@ void run_plan(struct talk *t, const char *args)
         sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s-bound",
                    receipt_rate(rate, sizeof rate, plan->decode_tps),
                    mw_binds_name(plan->binds));
+    limits_line(t, sheet);
     free(s);
     talk_show(t, sheet);
 }

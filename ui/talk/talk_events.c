@@ -16,14 +16,18 @@
 static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
-    char budget[16], clean[200], rate[24], speed[48] = "";
+    char budget[16], clean[200], rate[24], doubt[MW_DOUBT_TEXT], speed[240] = "";
+    struct mw_limits limits;
 
     if (t->o->options->quiet)
         return;
     clean_line(clean, sizeof clean, name, strlen(name));
+    mw_model_limits(t->engine.model, &limits);
+    mw_doubt_text(limits.disk.doubt | limits.memory.doubt, doubt, sizeof doubt);
     if (t->plan.decode_tps > 0)
-        snprintf(speed, sizeof speed, ", about %s tokens a second",
-                 receipt_rate(rate, sizeof rate, t->plan.decode_tps));
+        snprintf(speed, sizeof speed, ", about %s tokens a second%s%s%s",
+                 receipt_rate(rate, sizeof rate, t->plan.decode_tps),
+                 doubt[0] != '\0' ? " (" : "", doubt, doubt[0] != '\0' ? ")" : "");
     talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
                 clean, t->info.arch, t->info.type,
                 units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx, speed);

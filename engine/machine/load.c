@@ -1,0 +1,49 @@
+#include "config.h"
+
+#include "engine/machine/load.h"
+
+#include <sys/resource.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "engine/machine/kernel_file.h"
+
+static double seconds(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+void load_begin(struct load *l, const char *root)
+{
+    uint64_t user, nice, system, idle, wait, irq, soft, steal;
+    struct rusage own;
+    char text[512];
+
+    *l = (struct load){ 0 };
+    if (getrusage(RUSAGE_SELF, &own) == 0)
+        l->own_s = seconds(own.ru_utime) + seconds(own.ru_stime);
+    if (kernel_file_slurp(root, "/proc/stat", text, sizeof text) < 0 ||
+        sscanf(text,
+               "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64 " %" SCNu64,
+               &user, &nice, &system, &idle, &wait, &irq, &soft, &steal) != 8)
+        return;
+    l->busy = user + system + irq + soft + steal;
+    l->all = l->busy + nice + idle + wait;
+}
+
+double load_of_others(const struct load *l, const char *root)
+{
+    double ticks_s = (double)sysconf(_SC_CLK_TCK), busy_s, all_s;
+    struct load now;
+
+    load_begin(&now, root);
+    if (l->all == 0 || now.all <= l->all || now.busy < l->busy || !(ticks_s > 0))
+        return -1;
+    busy_s = (double)(now.busy - l->busy) / ticks_s;
+    all_s = (double)(now.all - l->all) / ticks_s;
+    busy_s -= now.own_s - l->own_s;
+    return busy_s <= 0 ? 0 : busy_s < all_s ? busy_s / all_s : 1;
+}

@@ -1,0 +1,38 @@
+/*
+ * limits.h - the limits of this machine that a model uses.
+ *
+ * The thread of the engine corrects them (observe.h) while others plan with them, so they are
+ * copied under a lock.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_LIMITS_H
+#define MEMWALL_ENGINE_SESSION_LIMITS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "engine/memwall.h"
+
+struct limits_box {
+    pthread_mutex_t lock;
+    struct mw_limits now;
+    bool is_corrected;       /* by work, since they were set */
+    mw_limits_keep_fn *keep; /* called when the model is closed; NULL: none */
+    void *keep_ctx;
+};
+
+/* Returns NULL without memory. */
+struct limits_box *limits_new(void);
+/* Hand corrected limits to the keeper, and free b; NULL is allowed. */
+void limits_free(struct limits_box *b);
+
+/* Copy the limits of m.  Any thread. */
+struct mw_limits limits_of(const struct mw_model *m);
+
+/* Replace them by corrected ones. */
+void limits_correct(const struct mw_model *m, const struct mw_limits *limits);
+
+/* Rate at which the disk delivers weights with these options: measured, or the limit they set
+ * if that is lower.  0 if neither is known. */
+double limits_disk(const struct mw_model *m, const struct mw_options *o);
+
+#endif

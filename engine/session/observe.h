@@ -1,0 +1,57 @@
+/*
+ * observe.h - correct measured rates by what the program sees while it works.  Arithmetic only.
+ *
+ * The disk is watched in windows: runs of at least OBSERVE_BYTES of direct reads without a
+ * pause.  A window gives a rate, and the share of its time in which the disk was busy (at least
+ * half of the reads that the stream keeps in flight).
+ *
+ *   faster than the limit    The disk can do it, so the limit rises to that rate at once.
+ *   slower than 9/10 of it   If the disk was busy for OBSERVE_BUSY of the time, neither
+ *                            --disk-rate nor a small ring throttles it, and no weights were
+ *                            pinned meanwhile, the window counts.  After OBSERVE_SLOW such
+ * windows in a row the limit moves to the fastest of them: all the way if it is doubtful or
+ * older than 12 hours, half the way if it is older than an hour, else a quarter, because the
+ * reason may be another program that will end. anything else            The row of slow windows
+ * begins again.
+ *
+ * The bandwidth of memory has a lower bound: a token that reads nothing from disk reads all
+ * weights from memory.  If that is faster than the limit, the limit rises to it.  Slower says
+ * nothing, because arithmetic may have been the reason.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_OBSERVE_H
+#define MEMWALL_ENGINE_SESSION_OBSERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/memwall.h"
+
+#define OBSERVE_BYTES ((uint64_t)1 << 30)
+#define OBSERVE_BUSY  0.9
+#define OBSERVE_SLOW  3
+/* Weights of fewer bytes may come from a cache of the processor. */
+#define OBSERVE_MEMORY_BYTES ((uint64_t)256 << 20)
+
+/* Counters of the stream at some moment. */
+struct observe_at {
+    uint64_t t_ns, bytes, busy_ns, pinned_bytes;
+};
+
+struct observer {
+    struct observe_at from; /* where the window begins */
+    uint32_t n_slow;        /* slow windows in a row */
+    double fastest_slow;
+};
+
+/* Begin a window: reading starts, or starts again after a pause. */
+void observe_begin(struct observer *w, const struct observe_at *at);
+
+/* Reading went on until `at`.  Returns whether that corrected *l, at Unix time now_s. */
+bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throttled,
+                  int64_t now_s, struct mw_limits *l);
+
+/* A token read `bytes` of weights and keys and values from memory in wall_ns.  Returns whether
+ * that corrected *l. */
+bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_limits *l);
+
+#endif

@@ -1,0 +1,170 @@
+/* See limits_book.h. */
+#include "config.h"
+
+#include "src/limits_book.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/new_file.h"
+#include "ui/term/path.h"
+
+#define HOUR_S        3600
+#define KEEP_S        (24 * HOUR_S)
+#define KEEP_DOUBT_S  HOUR_S
+#define COMPARE_S     (30 * 24 * HOUR_S)
+#define N_FIELD       18
+#define MOST_RATE     1e16 /* bytes or operations per second; no machine has more */
+#define MOST_SPREAD   100.0
+#define LINE_MAX_CHAR 512
+
+static bool is_in(double x, double most)
+{
+    return x >= 0 && x <= most; /* false for NaN */
+}
+
+static bool is_possible(const struct limits_page *p)
+{
+    const struct mw_limits *l = &p->limits;
+
+    return is_in(l->disk_bytes_s, MOST_RATE) && is_in(l->memory_bytes_s, MOST_RATE) &&
+           l->memory_bytes_s > 0 && is_in(l->flops_s, MOST_RATE) &&
+           is_in(l->direct_bytes_s, MOST_RATE) && is_in(l->buffered_bytes_s, MOST_RATE) &&
+           is_in(l->disk.spread, MOST_SPREAD) && is_in(l->memory.spread, MOST_SPREAD) &&
+           is_in(l->load, 1) && l->disk.doubt <= MW_DOUBT_ALL &&
+           l->memory.doubt <= MW_DOUBT_ALL && l->measured_s > 0 && l->disk.observed_s >= 0 &&
+           l->memory.observed_s >= 0;
+}
+
+static bool read_page(const char *line, struct limits_page *p)
+{
+    struct limits_key *k = &p->key;
+    struct mw_limits *l = &p->limits;
+
+    *p = (struct limits_page){ 0 };
+    return sscanf(line,
+                  "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf %lf %lf "
+                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf",
+                  &l->measured_s, &k->dev, k->io, &k->n_thread, k->cpu, k->arithmetic,
+                  &l->disk_bytes_s, &l->memory_bytes_s, &l->flops_s, &l->direct_bytes_s,
+                  &l->buffered_bytes_s, &l->disk.spread, &l->disk.doubt, &l->disk.observed_s,
+                  &l->memory.spread, &l->memory.doubt, &l->memory.observed_s,
+                  &l->load) == N_FIELD &&
+           is_possible(p);
+}
+
+static void write_page(FILE *f, const struct limits_page *p)
+{
+    const struct limits_key *k = &p->key;
+    const struct mw_limits *l = &p->limits;
+
+    fprintf(f,
+            "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f %.0f "
+            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f\n",
+            l->measured_s, k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
+            l->memory_bytes_s, l->flops_s, l->direct_bytes_s, l->buffered_bytes_s,
+            l->disk.spread, l->disk.doubt, l->disk.observed_s, l->memory.spread,
+            l->memory.doubt, l->memory.observed_s, l->load);
+}
+
+FILE *limits_book_open(const char *path)
+{
+    struct err ignored = ERR_INIT;
+    int fd = path_open_file(path, &ignored);
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+    if (f == NULL && fd >= 0)
+        close(fd);
+    return f;
+}
+
+void limits_book_read(struct limits_book *b, const char *path)
+{
+    FILE *f = limits_book_open(path);
+    char line[LINE_MAX_CHAR];
+
+    b->n = 0;
+    if (f == NULL)
+        return;
+    while (b->n < BOOK_PAGES && fgets(line, sizeof line, f) != NULL)
+        b->n += read_page(line, &b->page[b->n]);
+    fclose(f);
+}
+
+static bool is_doubtful(const struct mw_limits *l)
+{
+    return (l->disk.doubt | l->memory.doubt) != 0;
+}
+
+/* The same machine and disk. */
+static bool is_same_place(const struct limits_key *a, const struct limits_key *b)
+{
+    return a->dev == b->dev && a->n_thread == b->n_thread && strcmp(a->io, b->io) == 0 &&
+           strcmp(a->cpu, b->cpu) == 0;
+}
+
+static bool is_same_key(const struct limits_key *a, const struct limits_key *b)
+{
+    return is_same_place(a, b) && strcmp(a->arithmetic, b->arithmetic) == 0;
+}
+
+void limits_book_add(struct limits_book *b, const struct limits_key *k,
+                     const struct mw_limits *l)
+{
+    int kept = 0;
+
+    for (int i = 0; i < b->n; i++)
+        if (!is_same_key(&b->page[i].key, k) ||
+            (is_doubtful(l) && !is_doubtful(&b->page[i].limits)))
+            b->page[kept++] = b->page[i];
+    b->n = kept < BOOK_PAGES ? kept + 1 : BOOK_PAGES;
+    memmove(&b->page[1], &b->page[0], (size_t)(b->n - 1) * sizeof b->page[0]);
+    b->page[0] = (struct limits_page){ *k, *l };
+}
+
+void limits_book_write(const struct limits_book *b, const char *path)
+{
+    struct err ignored = ERR_INIT;
+    struct new_file file;
+
+    if (new_file_begin(&file, path, true, &ignored) != 0)
+        return;
+    for (int i = 0; i < b->n; i++)
+        write_page(file.f, &b->page[i]);
+    new_file_end(&file, &ignored);
+}
+
+static bool is_valid(const struct mw_limits *l, int64_t now_s)
+{
+    int64_t most_s = is_doubtful(l) ? KEEP_DOUBT_S : KEEP_S;
+
+    return l->measured_s <= now_s && now_s - l->measured_s <= most_s;
+}
+
+const struct mw_limits *limits_book_find(const struct limits_book *b,
+                                         const struct limits_key *k, int64_t now_s)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct limits_page *p = &b->page[i];
+
+        if (is_valid(&p->limits, now_s) &&
+            (k->arithmetic[0] == '\0' ? is_same_place(&p->key, k) && p->limits.disk_bytes_s > 0
+                                      : is_same_key(&p->key, k)))
+            return &p->limits;
+    }
+    return NULL;
+}
+
+double limits_book_disk(const struct limits_book *b, const struct limits_key *k, int64_t now_s)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct limits_page *p = &b->page[i];
+
+        if (p->key.dev == k->dev && strcmp(p->key.io, k->io) == 0 &&
+            p->limits.disk_bytes_s > 0 && p->limits.disk.doubt == 0 &&
+            p->limits.measured_s <= now_s && now_s - p->limits.measured_s <= COMPARE_S)
+            return p->limits.disk_bytes_s;
+    }
+    return 0;
+}

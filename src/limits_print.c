@@ -1,0 +1,44 @@
+/* See limits_print.h. */
+#include "config.h"
+
+#include "src/limits_print.h"
+
+#include <time.h>
+
+void limits_print(FILE *to, int at, const struct mw_model *m)
+{
+    char text[MW_LIMITS_TEXT];
+    struct mw_limits l;
+
+    mw_model_limits(m, &l);
+    mw_limits_text(&l, (int64_t)time(NULL), text, sizeof text);
+    fprintf(to, "%-*s%s\n", at, "limits", text);
+}
+
+static void json_sure(struct json *j, const char *name, double bytes_s,
+                      const struct mw_sure *sure)
+{
+    json_object(j, name);
+    json_double(j, "bytes_s", bytes_s, 6);
+    json_double(j, "spread", sure->spread, 3);
+    json_array(j, "doubt");
+    for (uint32_t bit = 1; bit <= MW_DOUBT_ALL; bit *= 2)
+        if ((sure->doubt & bit) != 0)
+            json_string(j, NULL, mw_doubt_name((enum mw_doubt)bit));
+    json_end(j);
+    json_u64(j, "observed", (uint64_t)sure->observed_s);
+    json_end(j);
+}
+
+void limits_json(struct json *j, const struct mw_limits *l)
+{
+    json_object(j, "limits");
+    json_sure(j, "disk", l->disk_bytes_s, &l->disk);
+    json_sure(j, "memory", l->memory_bytes_s, &l->memory);
+    json_double(j, "flops_s", l->flops_s, 6);
+    json_double(j, "direct_bytes_s", l->direct_bytes_s, 6);
+    json_double(j, "buffered_bytes_s", l->buffered_bytes_s, 6);
+    json_double(j, "load", l->load, 3);
+    json_u64(j, "measured", (uint64_t)l->measured_s);
+    json_end(j);
+}

@@ -1,0 +1,357 @@
+/* Measured limits: slices, the load of others, what work corrects, their file, and their words.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/machine/load.h"
+#include "engine/machine/slices.h"
+#include "engine/session/observe.h"
+#include "src/limits_book.h"
+#include "tests/lib/tree.h"
+
+#define NOW    1800000000
+#define HOUR   3600
+#define SECOND 1000000000u
+#define GB     1000000000u
+
+#define assert_near(a, b) assert_true(fabs((a) - (b)) < 1e-6 * fabs(b) + 1e-9)
+
+/* --- slices --- */
+
+static void a_burst_in_one_slice_changes_little(void **state)
+{
+    static const double rates[] = { 2.0, 0.2, 2.1, 1.9 };
+    struct slices s = { 0 };
+
+    (void)state;
+    assert_near(slices_rate(&s), 0.0);
+    for (int i = 0; i < 2; i++)
+        slices_add(&s, rates[i]);
+    assert_true(slices_spread(&s) > 0.8); /* two slices do not tell which one is wrong */
+    for (int i = 2; i < 4; i++)
+        slices_add(&s, rates[i]);
+    assert_near(slices_rate(&s), 1.95);
+    assert_near(slices_spread(&s), 0.1 / 1.95);
+}
+
+static void slices_that_all_differ_are_far_apart(void **state)
+{
+    struct slices s = { 0 };
+
+    (void)state;
+    for (int i = 1; i <= 100; i++)
+        slices_add(&s, i);
+    assert_int_equal(s.n, SLICES_MAX);
+    assert_true(slices_spread(&s) > 0.5);
+}
+
+/* --- load --- */
+
+static void only_other_programs_that_are_not_nice_are_load(void **state)
+{
+    long hz = sysconf(_SC_CLK_TCK);
+    char text[200];
+    struct load l;
+
+    (void)state;
+    tree_put("/proc/stat", "cpu 1000 500 0 9000 0 0 0 0\ncpu0 1 2\n");
+    load_begin(&l, tree_root);
+    /* Two processors ran for 100 s: 80 s for others, 60 s for nice programs. */
+    snprintf(text, sizeof text, "cpu %ld %ld 0 %ld 0 0 0 0\n", 1000 + 80 * hz, 500 + 60 * hz,
+             9000 + 60 * hz);
+    tree_put("/proc/stat", text);
+    assert_true(fabs(load_of_others(&l, tree_root) - 0.4) < 0.01);
+}
+
+static void without_figures_the_load_is_unknown(void **state)
+{
+    struct load l;
+
+    (void)state;
+    load_begin(&l, tree_root);
+    assert_true(load_of_others(&l, tree_root) < 0);
+    tree_put("/proc/stat", "cpu 1 2 three\n");
+    load_begin(&l, tree_root);
+    assert_true(load_of_others(&l, tree_root) < 0);
+    tree_put("/proc/stat", "cpu 10 0 0 10 0 0 0 0\n");
+    load_begin(&l, tree_root);
+    assert_true(load_of_others(&l, tree_root) < 0); /* no tick has passed */
+}
+
+/* --- corrections --- */
+
+/* Feed a window of 2 GB that took `ms` milliseconds. */
+static bool window(struct observer *w, struct observe_at *at, uint64_t ms, double busy,
+                   bool is_throttled, struct mw_limits *l)
+{
+    at->bytes += 2 * (uint64_t)GB;
+    at->t_ns += ms * 1000000u;
+    at->busy_ns += (uint64_t)((double)ms * 1e6 * busy);
+    return observe_disk(w, at, is_throttled, NOW, l);
+}
+
+static void a_faster_disk_raises_the_limit_at_once(void **state)
+{
+    struct mw_limits l = { .disk_bytes_s = 125e6,
+                           .direct_bytes_s = 125e6,
+                           .disk = { .spread = 0.5, .doubt = MW_DOUBT_BUSY },
+                           .measured_s = NOW };
+    struct observe_at at = { 0 };
+    struct observer w = { 0 };
+
+    (void)state;
+    observe_begin(&w, &at);
+    assert_true(window(&w, &at, 1000, 0.1, true, &l)); /* busy or not, throttled or not */
+    assert_near(l.disk_bytes_s, 2e9);
+    assert_near(l.direct_bytes_s, 2e9);
+    assert_int_equal(l.disk.doubt, 0);
+    assert_int_equal(l.disk.observed_s, NOW);
+    assert_false(window(&w, &at, 1050, 1, false, &l));
+    assert_near(l.disk_bytes_s, 2e9);
+}
+
+static void a_short_run_says_nothing(void **state)
+{
+    struct mw_limits l = { .disk_bytes_s = 1e9 };
+    struct observe_at at = { 0 };
+    struct observer w = { 0 };
+
+    (void)state;
+    at.bytes = OBSERVE_BYTES - 1;
+    at.t_ns = 1000;
+    assert_false(observe_disk(&w, &at, false, NOW, &l));
+    at.bytes++;
+    assert_true(observe_disk(&w, &at, false, NOW, &l)); /* the window went on */
+}
+
+static double after_slow_windows(struct mw_limits l, double busy, bool is_throttled)
+{
+    struct observe_at at = { 0 };
+    struct observer w = { 0 };
+
+    for (int i = 0; i < OBSERVE_SLOW; i++)
+        (void)window(&w, &at, i == 1 ? 2000 : 2500, busy, is_throttled,
+                     &l); /* at best 1 GB/s */
+    return l.disk_bytes_s;
+}
+
+static void a_slower_disk_lowers_the_limit_by_its_age(void **state)
+{
+    struct mw_limits l = { .disk_bytes_s = 2e9, .measured_s = NOW - HOUR / 2 };
+
+    (void)state;
+    assert_near(after_slow_windows(l, 0.95, false), 1.75e9);
+    l.measured_s = NOW - 2 * HOUR;
+    assert_near(after_slow_windows(l, 0.95, false), 1.5e9);
+    l.measured_s = NOW - 13 * HOUR;
+    assert_near(after_slow_windows(l, 0.95, false), 1e9);
+    l.disk.observed_s = NOW - HOUR / 2;
+    assert_near(after_slow_windows(l, 0.95, false), 1.75e9);
+    l.disk.doubt = MW_DOUBT_SPREAD;
+    assert_near(after_slow_windows(l, 0.95, false), 1e9);
+}
+
+static void the_limit_stays_if_the_disk_was_not_the_reason(void **state)
+{
+    struct mw_limits l = { .disk_bytes_s = 2e9, .measured_s = NOW - 13 * HOUR };
+    struct observe_at at = { 0 };
+    struct observer w = { 0 };
+
+    (void)state;
+    assert_near(after_slow_windows(l, 0.8, false), 2e9);
+    assert_near(after_slow_windows(l, 0.95, true), 2e9);
+    for (int i = 0; i < OBSERVE_SLOW; i++) {
+        at.pinned_bytes += GB; /* filling fresh memory takes time, too */
+        assert_false(window(&w, &at, 2000, 1, false, &l));
+    }
+    for (int i = 0; i < 4 * OBSERVE_SLOW; i++) /* never three in a row */
+        assert_false(window(&w, &at, i % OBSERVE_SLOW == 0 ? 1050 : 2000, 1, false, &l));
+    assert_near(l.disk_bytes_s, 2e9);
+}
+
+static void faster_products_raise_the_limit_of_memory(void **state)
+{
+    struct mw_limits l = { .memory_bytes_s = 1e10, .memory.doubt = MW_DOUBT_BUSY };
+
+    (void)state;
+    assert_false(observe_memory(GB, SECOND, NOW, &l));
+    assert_true(observe_memory(2 * (uint64_t)GB, SECOND / 10, NOW, &l));
+    assert_near(l.memory_bytes_s, 2e10);
+    assert_int_equal(l.memory.doubt, 0);
+    assert_false(observe_memory(OBSERVE_MEMORY_BYTES - 1, 1000, NOW, &l)); /* a cache */
+}
+
+/* --- the file --- */
+
+static const struct limits_key key = {
+    .dev = 7, .io = "auto", .n_thread = 2, .cpu = "Some_CPU", .arithmetic = "Q4_0/avx2"
+};
+
+static const char *book_path(void)
+{
+    static char path[600];
+
+    snprintf(path, sizeof path, "%s/limits", tree_root);
+    return path;
+}
+
+static struct mw_limits made(double disk, uint32_t doubt, int64_t age_s)
+{
+    return (struct mw_limits){ .disk_bytes_s = disk,
+                               .memory_bytes_s = 2e10,
+                               .flops_s = 1e11,
+                               .disk = { .spread = 0.04, .doubt = doubt },
+                               .load = 0.5,
+                               .measured_s = NOW - age_s };
+}
+
+static void limits_come_back_from_their_file(void **state)
+{
+    struct mw_limits l = made(2e9, 0, 60);
+    struct limits_book b = { 0 }, again;
+
+    (void)state;
+    l.memory = (struct mw_sure){ .spread = 0.25, .doubt = MW_DOUBT_ALL, .observed_s = NOW };
+    limits_book_add(&b, &key, &l);
+    limits_book_write(&b, book_path());
+    limits_book_read(&again, book_path());
+    assert_int_equal(again.n, 1);
+    assert_memory_equal(&again.page[0].key, &key, sizeof key);
+    assert_memory_equal(&again.page[0].limits, &l, sizeof l);
+}
+
+static void other_lines_are_ignored(void **state)
+{
+    static const char text[] =
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 1e11 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 16 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 0 -1 0 0 0 0\n"
+        "1799999999 7 a_mode_with_a_long_name 2 C Q 1e9 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
+        "\n\x01\xff\xfe\n% %s %n\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU";
+    struct limits_book b;
+
+    (void)state;
+    tree_put("/limits", text);
+    limits_book_read(&b, book_path());
+    assert_int_equal(b.n, 1);
+    assert_near(b.page[0].limits.disk_bytes_s, 3e9);
+}
+
+static void doubtful_limits_are_kept_for_an_hour(void **state)
+{
+    struct mw_limits l = made(2e9, 0, 23 * HOUR), doubtful = made(2e9, MW_DOUBT_BUSY, HOUR / 2);
+    struct limits_book b = { 0 };
+
+    (void)state;
+    limits_book_add(&b, &key, &l);
+    assert_non_null(limits_book_find(&b, &key, NOW));
+    assert_null(limits_book_find(&b, &key, NOW + 2 * HOUR));
+    assert_null(limits_book_find(&b, &key, NOW - 24 * HOUR)); /* the clock was set back */
+    limits_book_add(&b, &key, &doubtful);
+    assert_int_equal(limits_book_find(&b, &key, NOW)->disk.doubt, MW_DOUBT_BUSY);
+    assert_int_equal(limits_book_find(&b, &key, NOW + HOUR - 10 * 60)->disk.doubt, 0);
+    assert_int_equal(b.n, 2);
+}
+
+static void a_disk_is_compared_with_its_newest_trustworthy_rate(void **state)
+{
+    struct mw_limits l[] = { made(3e9, 0, 31 * 24 * HOUR), made(2e9, 0, 3 * 24 * HOUR),
+                             made(1e8, MW_DOUBT_BUSY, HOUR), made(0, 0, 60) };
+    struct limits_key k = key, other = key;
+    struct limits_book b = { 0 };
+
+    (void)state;
+    other.dev = 8;
+    for (int i = 0; i < 4; i++) {
+        snprintf(k.arithmetic, sizeof k.arithmetic, "type%d", i);
+        limits_book_add(&b, &k, &l[i]);
+    }
+    limits_book_add(&b, &other, &l[0]);
+    assert_near(limits_book_disk(&b, &key, NOW), 2e9);
+    assert_near(limits_book_disk(&b, &other, NOW), 0.0);
+}
+
+static void a_full_book_forgets_the_oldest_page(void **state)
+{
+    struct mw_limits l = made(2e9, 0, 0);
+    struct limits_book b = { 0 };
+    struct limits_key k = key;
+
+    (void)state;
+    for (int i = 0; i < BOOK_PAGES + 5; i++) {
+        k.dev = (uint64_t)i;
+        limits_book_add(&b, &k, &l);
+        limits_book_add(&b, &k, &l); /* replaces it */
+    }
+    assert_int_equal(b.n, BOOK_PAGES);
+    assert_int_equal(b.page[0].key.dev, BOOK_PAGES + 4);
+    assert_int_equal(b.page[BOOK_PAGES - 1].key.dev, 5);
+}
+
+/* --- words --- */
+
+static void limits_are_described_with_age_and_doubt(void **state)
+{
+    struct mw_limits l = made(2e9, 0, 3 * HOUR), none = { 0 };
+    char text[MW_LIMITS_TEXT];
+
+    (void)state;
+    l.memory.spread = 0.011;
+    mw_limits_text(&l, NOW, text, sizeof text);
+    assert_string_equal(
+        text, "disk 2 GB/s, spread 4 %; memory 20 GB/s, spread 1 %; measured 3 h ago");
+    l.disk = (struct mw_sure){ .doubt = MW_DOUBT_BUSY | MW_DOUBT_DIFFERS };
+    l.memory.observed_s = NOW - 300;
+    mw_limits_text(&l, NOW, text, sizeof text);
+    assert_string_equal(text,
+                        "disk 2 GB/s, spread 0 %; memory 20 GB/s, seen at work 5 min ago; "
+                        "measured 3 h ago; doubtful: the machine was busy, an earlier rate of "
+                        "this disk is far from it");
+    mw_limits_text(&none, NOW, text, sizeof text);
+    assert_string_equal(text, "not measured");
+    l.disk.doubt = MW_DOUBT_ALL;
+    l.disk.observed_s = NOW - 400 * 24 * HOUR;
+    mw_limits_text(&l, NOW, text, sizeof text);
+    assert_true(strlen(text) < sizeof text - 1); /* the longest one fits */
+}
+
+int main(void)
+{
+#define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_burst_in_one_slice_changes_little),
+        cmocka_unit_test(slices_that_all_differ_are_far_apart),
+        in_a_tree(only_other_programs_that_are_not_nice_are_load),
+        in_a_tree(without_figures_the_load_is_unknown),
+        cmocka_unit_test(a_faster_disk_raises_the_limit_at_once),
+        cmocka_unit_test(a_short_run_says_nothing),
+        cmocka_unit_test(a_slower_disk_lowers_the_limit_by_its_age),
+        cmocka_unit_test(the_limit_stays_if_the_disk_was_not_the_reason),
+        cmocka_unit_test(faster_products_raise_the_limit_of_memory),
+        in_a_tree(limits_come_back_from_their_file),
+        in_a_tree(other_lines_are_ignored),
+        cmocka_unit_test(doubtful_limits_are_kept_for_an_hour),
+        cmocka_unit_test(a_disk_is_compared_with_its_newest_trustworthy_rate),
+        cmocka_unit_test(a_full_book_forgets_the_oldest_page),
+        cmocka_unit_test(limits_are_described_with_age_and_doubt),
+    };
+
+    return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}
