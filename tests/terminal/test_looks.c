@@ -147,9 +147,9 @@ static void shows_the_panes_that_fit(void **state)
         int rows, cols;
         const char *status, *dash;
     } sizes[] = {
-        { 12, 40, " left ", NULL },
+        { 12, 40, "ctx ", NULL },
         { 24, 80, " left", "tok/s" },
-        { 40, 120, "context ", "layers" },
+        { 40, 120, " left", "layers" },
         { 60, 200, "context ", "layers" },
     };
 
@@ -168,6 +168,48 @@ static void shows_the_panes_that_fit(void **state)
         program_quit(&run);
         program_end(&run);
     }
+}
+
+/* The model is named, and the figures are complete or left out, never cut. */
+static void the_status_bar_names_the_model_from_80_columns_on(void **state)
+{
+    static const int widths[] = { 80, 100, 160 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        const char *args[] = { "-n", "20", "-c", "4096", "--disk-rate", "500M", NULL };
+        struct program_start start = { 24, widths[i], NULL, NULL, args, NULL, NULL };
+
+        program_begin(&run, &start);
+        sees(&run, "Talker");
+        program_ask(&run, "hello", "tokens ");
+        assert_true(pty_sees_at(run.s, -1, "Talker"));
+        assert_true(pty_sees_at(run.s, -1, "tok/s"));
+        assert_true(pty_sees_at(run.s, -1, "500 MB/s"));
+        /* The counts can be subtracted. */
+        assert_true(pty_sees_at(run.s, -1, widths[i] < 160 ? "ctx " : " of 4,096, "));
+        assert_true(widths[i] < 160 || pty_sees_at(run.s, -1, "kv f16"));
+        program_quit(&run);
+        program_end(&run);
+    }
+}
+
+/* Pinned weights that are still read in the background are not ready. */
+static void ready_waits_for_the_weights(void **state)
+{
+    const char *args[] = { "-n", "20", "-b", "256M", "--disk-rate", "4M", NULL };
+    struct program_start start = { .rows = 40, .cols = 120, .args = args };
+
+    (void)state;
+    start.model = program_slow_model();
+    program_begin(&run, &start);
+    assert_true(pty_sees_at(run.s, -1, "loading "));
+    assert_true(pty_sees_at(run.s, -1, " %"));
+    program_line(&run, "/disk-rate none");
+    sees(&run, "Change: disk-rate none");
+    pty_send(run.s, "\r");
+    assert_true(pty_sees_at(run.s, -1, "ready"));
+    program_quit(&run);
 }
 
 static void f2_and_control_t_cycle_the_panes(void **state)
@@ -209,9 +251,11 @@ static void a_screen_that_is_too_small_reports_it_and_goes_on(void **state)
 
 int main(void)
 {
-    enum { N_LOOK = sizeof looks / sizeof looks[0], N_REST = 3 };
+    enum { N_LOOK = sizeof looks / sizeof looks[0], N_REST = 5 };
     struct CMUnitTest tests[N_REST + N_LOOK] = {
         cmocka_unit_test_teardown(shows_the_panes_that_fit, end_run),
+        cmocka_unit_test_teardown(the_status_bar_names_the_model_from_80_columns_on, end_run),
+        cmocka_unit_test_teardown(ready_waits_for_the_weights, end_run),
         cmocka_unit_test_teardown(f2_and_control_t_cycle_the_panes, end_run),
         cmocka_unit_test_teardown(a_screen_that_is_too_small_reports_it_and_goes_on, end_run),
     };

@@ -75,7 +75,7 @@ static void the_tour_shows_four_steps_and_leaves_a_chat(void **state)
     begin_tour(40, 120);
     sees(&run, "tour 1 of 4: the smallest budget");
     sees(&run, "disk-bound");
-    sees(&run, "disk<=");
+    sees(&run, "disk limited to ");
     sees(&run, "measured: ");
     sees(&run, "0 % of the weights pinned");
     sees(&run, "tour 2/4: larger budget"); /* by itself */
@@ -90,7 +90,7 @@ static void the_tour_shows_four_steps_and_leaves_a_chat(void **state)
     pty_send(run.s, "\r");
     sees(&run, "That was the tour");
     loses(&run, "tour 4/4");
-    sees(&run, "disk<=");
+    sees(&run, "disk limited to ");
     program_say(&run, "hello");
     program_quit(&run);
     nothing_is_kept();

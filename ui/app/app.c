@@ -20,6 +20,7 @@
 
 #define FRAME_NS     ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
 #define IDLE_NS      ((uint64_t)1000 * 1000 * 1000)
+#define LOADING_NS   ((uint64_t)250 * 1000 * 1000)
 #define LONG_MESSAGE 400 /* bytes from which the cost is shown before sending */
 #define UNSEEN_NS    ((uint64_t)2000 * 1000 * 1000) /* without the focus */
 
@@ -120,7 +121,11 @@ static uint64_t sample_every(const struct app *a)
     int refresh_ms = a->ui.refresh_ms;
     uint64_t ns = (uint64_t)(refresh_ms > 0 ? refresh_ms : 250) * 1000000u;
     bool busy = talk_state(a->talk) != TALK_READY;
+    struct mw_rates rates;
 
+    mw_rates(&a->sample, &rates);
+    if (rates.loading >= 0 && ns > LOADING_NS) /* "ready" must not come late */
+        return LOADING_NS;
     if (!a->has_focus && ns < UNSEEN_NS)
         return UNSEEN_NS;
     return busy || ns > IDLE_NS ? ns : IDLE_NS;

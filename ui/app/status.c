@@ -5,17 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/term/cluster.h"
+#include "ui/text/clean.h"
 #include "ui/text/receipt.h"
-
-/* "12345", "121k"; k is 1024, as in --ctx. */
-static char *short_count(char *buf, size_t n, uint64_t value)
-{
-    if (value < 100000)
-        snprintf(buf, n, "%u", (unsigned)value);
-    else
-        snprintf(buf, n, "%uk", (unsigned)(value / 1024));
-    return buf;
-}
 
 static uint64_t held(const struct mw_sample *s)
 {
@@ -36,7 +28,45 @@ static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
     return rates.decode_last > 0 ? rates.decode_last : talk_measured(t);
 }
 
-static const char *state_word(const struct talk *t)
+/* ---- the parts ---- */
+
+/* From left to right. */
+enum part {
+    PART_STATE,
+    PART_MODEL,
+    PART_MEMORY,
+    PART_KV,
+    PART_CONTEXT,
+    PART_SPEED,
+    PART_BINDS,
+    PART_DISK,
+    PARTS,
+};
+
+#define WORDINGS 3 /* of a part, the longest first; an empty one is left out */
+
+struct bar {
+    char text[PARTS][WORDINGS][112];
+    int wording[PARTS]; /* that is shown */
+    bool is_dense;      /* blanks between parts instead of lines */
+};
+
+/* All parts are shown in full, and then give way in this order until they fit. */
+static const struct {
+    enum part part; /* PARTS: the lines between them */
+    int wording;
+} gives_way[] = {
+    { PARTS, 0 },        { PART_STATE, 1 }, { PART_CONTEXT, 1 }, { PART_MODEL, 1 },
+    { PART_MEMORY, 1 },  { PART_KV, 2 },    { PART_BINDS, 1 },   { PART_STATE, 2 },
+    { PART_CONTEXT, 2 }, { PART_DISK, 1 },  { PART_MEMORY, 2 },  { PART_MODEL, 2 },
+    { PART_SPEED, 2 },
+};
+/* The last resort, on screens below MODEL_COLUMNS only. */
+static const enum part drops[] = { PART_MODEL, PART_DISK, PART_MEMORY, PART_BINDS };
+
+#define MODEL_COLUMNS 80 /* from this width on, the name of the model is always shown */
+
+static void state_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
     static const char *const words[] = {
         [TALK_LOADING] = "loading",        [TALK_SWITCHING] = "loading",
@@ -44,112 +74,240 @@ static const char *state_word(const struct talk *t)
         [TALK_PREFILL] = "reading prompt", [TALK_ANSWERING] = "answering",
         [TALK_STOPPING] = "stopping",
     };
+    enum talk_state state = talk_state(t);
+    char word[24];
+    struct mw_rates rates;
 
-    return words[talk_state(t)];
+    mw_rates(s, &rates);
+    snprintf(word, sizeof word, "%s", words[state]);
+    if (state == TALK_READY && rates.loading >= 0)
+        snprintf(word, sizeof word, "loading %.0f %%", rates.loading * 100);
+    snprintf(b->text[PART_STATE][0], sizeof b->text[0][0], "%-14s", word);
+    snprintf(b->text[PART_STATE][1], sizeof b->text[0][0], "%s", word);
 }
 
-static void speed_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s)
+/* Cut a name after columns. */
+static void cut_name(char *buf, size_t n, const char *name, int columns)
 {
-    double tps = tokens_per_s(t, s);
-    char rate[24];
+    snprintf(buf, n, "%.*s", (int)cluster_fit(name, strlen(name), columns), name);
+}
+
+static void model_text(struct bar *b, const struct talk *t)
+{
+    const struct mw_model_info *info = talk_info(t);
+    const char *path = talk_model_path(t), *base = strrchr(path, '/');
+    char name[128];
+
+    if (info->name[0] != '\0')
+        clean_line(name, sizeof name, info->name, strlen(info->name));
+    else
+        clean_line(name, sizeof name, base == NULL ? path : base + 1,
+                   strlen(base == NULL ? path : base + 1));
+    cut_name(b->text[PART_MODEL][1], sizeof b->text[0][0], name, 20);
+    cut_name(b->text[PART_MODEL][2], sizeof b->text[0][0], name, 10);
+    snprintf(b->text[PART_MODEL][0], sizeof b->text[0][0], "%.50s %s", b->text[PART_MODEL][1],
+             info->type);
+}
+
+static void memory_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
+{
+    uint64_t budget = talk_plan(t)->budget_bytes, used = held(s);
+    char have[16], all[16];
+
+    units_size(have, sizeof have, used);
+    units_size(all, sizeof all, budget);
+    snprintf(b->text[PART_MEMORY][0], sizeof b->text[0][0], "%s of %s", have, all);
+    snprintf(b->text[PART_MEMORY][1], sizeof b->text[0][0], "%s/%s", have, all);
+    snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%.1f/%.1fG",
+             (double)used / (double)GIB, (double)budget / (double)GIB);
+}
+
+static void kv_text(struct bar *b, const struct mw_sample *s)
+{
+    const char *k = s->run.kv_k, *v = s->run.kv_v;
+    char *text = b->text[PART_KV][0];
+
+    if (k[0] != '\0' && strcmp(k, v) == 0)
+        snprintf(text, sizeof b->text[0][0], "kv %s", k);
+    else if (k[0] != '\0')
+        snprintf(text, sizeof b->text[0][0], "kv %s/%s", k, v);
+    memcpy(b->text[PART_KV][1], text, sizeof b->text[0][0]);
+}
+
+/* Exact counts: rounded ones cannot be subtracted. */
+static void context_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
+{
+    uint64_t all = s->kv.capacity != 0 ? s->kv.capacity : talk_plan(t)->n_ctx;
+    uint64_t tokens = talk_tokens(t);
+    char used[24], left[24], of[24];
+
+    if (tokens > all) /* the next message drops turns */
+        tokens = all;
+    receipt_count(used, sizeof used, tokens);
+    receipt_count(left, sizeof left, all - tokens);
+    receipt_count(of, sizeof of, all);
+    snprintf(b->text[PART_CONTEXT][0], sizeof b->text[0][0], "context %s of %s, %s left", used,
+             of, left);
+    snprintf(b->text[PART_CONTEXT][1], sizeof b->text[0][0], "ctx %s, %s left", used, left);
+    snprintf(b->text[PART_CONTEXT][2], sizeof b->text[0][0], "ctx %llu/%llu",
+             (unsigned long long)tokens, (unsigned long long)all);
+}
+
+static void speed_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
+{
+    double measured = tokens_per_s(t, s), predicted = talk_plan(t)->decode_tps;
+    double tps = measured > 0 ? measured : predicted;
+    const char *mark = measured > 0 ? "" : "~";
+    char rate[24] = "-";
 
     if (tps > 0)
-        snprintf(buf, n, "%s tok/s", receipt_rate(rate, sizeof rate, tps));
-    else if (talk_plan(t)->decode_tps > 0)
-        snprintf(buf, n, "~%s tok/s",
-                 receipt_rate(rate, sizeof rate, talk_plan(t)->decode_tps));
-    else
-        snprintf(buf, n, "- tok/s");
+        receipt_rate(rate, sizeof rate, tps);
+    snprintf(b->text[PART_SPEED][0], sizeof b->text[0][0], "%s%s tok/s", tps > 0 ? mark : "",
+             rate);
+    memcpy(b->text[PART_SPEED][1], b->text[PART_SPEED][0], sizeof b->text[0][0]);
+    snprintf(b->text[PART_SPEED][2], sizeof b->text[0][0], "%s%st/s", tps > 0 ? mark : "",
+             rate);
 }
 
-static void binds_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s)
+static void binds_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
-    if (s->verdict.binds != MW_BINDS_NONE)
-        snprintf(buf, n, "%s-bound %.0f%%", mw_binds_name(s->verdict.binds),
-                 s->verdict.share * 100);
-    else if (talk_plan(t)->binds != MW_BINDS_NONE)
-        snprintf(buf, n, "~%s-bound", mw_binds_name(talk_plan(t)->binds));
-    else
-        snprintf(buf, n, "nothing binds");
+    if (s->verdict.binds != MW_BINDS_NONE) {
+        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "%s-bound %.0f%%",
+                 mw_binds_name(s->verdict.binds), s->verdict.share * 100);
+        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "%s",
+                 mw_binds_name(s->verdict.binds));
+    } else if (talk_plan(t)->binds != MW_BINDS_NONE) {
+        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "~%s-bound",
+                 mw_binds_name(talk_plan(t)->binds));
+        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "~%s",
+                 mw_binds_name(talk_plan(t)->binds));
+    }
+    memcpy(b->text[PART_BINDS][2], b->text[PART_BINDS][1], sizeof b->text[0][0]);
 }
 
-/* The limit of the disk after the text before it; "" without one. */
-static void disk_text(char *buf, size_t n, const struct talk *t, int level)
+static void disk_text(struct bar *b, const struct talk *t)
 {
-    static const char *const before[] = { "  |  disk limited to ",
-                                          "  disk<=", "  disk<=", " <=", " <=" };
     uint64_t limit = talk_options(t)->engine.disk_rate;
     char rate[24];
 
-    buf[0] = '\0';
-    if (limit > 0)
-        snprintf(buf, n, "%s%s", before[level], units_rate(rate, sizeof rate, (double)limit));
+    if (limit == 0)
+        return;
+    units_rate(rate, sizeof rate, (double)limit);
+    snprintf(b->text[PART_DISK][0], sizeof b->text[0][0], "disk limited to %s", rate);
+    snprintf(b->text[PART_DISK][1], sizeof b->text[0][0], "disk<=%s", rate);
+    memcpy(b->text[PART_DISK][2], b->text[PART_DISK][1], sizeof b->text[0][0]);
 }
 
-#define LEVELS 5 /* wordings, the longest first */
+/* ---- the bar ---- */
 
-static void status_text(char *buf, size_t n, const struct talk *t, const struct mw_sample *s,
-                        int level)
+static const char *part_text(const struct bar *b, int part)
 {
-    char used[16], left[16], all[16], have[16], budget[16], speed[32], binds[40], disk[48];
-    uint64_t capacity = s->kv.capacity != 0 ? s->kv.capacity : talk_plan(t)->n_ctx;
-    uint64_t tokens = talk_tokens(t);
+    return b->wording[part] < WORDINGS ? b->text[part][b->wording[part]] : "";
+}
 
-    if (tokens > capacity) /* the next message drops turns */
-        tokens = capacity;
-    short_count(used, sizeof used, tokens);
-    short_count(all, sizeof all, capacity);
-    short_count(left, sizeof left, capacity > tokens ? capacity - tokens : 0);
-    units_size(have, sizeof have, held(s));
-    units_size(budget, sizeof budget, talk_plan(t)->budget_bytes);
-    speed_text(speed, sizeof speed, t, s);
-    binds_text(binds, sizeof binds, t, s);
-    disk_text(disk, sizeof disk, t, level);
-    switch (level) {
-    case 0:
-        snprintf(buf, n, "%-14s  context %s used, %s left of %s  |  %s of %s  |  %s  |  %s%s",
-                 state_word(t), used, left, all, have, budget, speed, binds, disk);
-        break;
-    case 1:
-        snprintf(buf, n, "%s  ctx %s, %s left  %s of %s  %s  %s%s", state_word(t), used, left,
-                 have, budget, speed, binds, disk);
-        break;
-    case 2:
-        snprintf(buf, n, "ctx %s, %s left  %s/%s  %s  %s%s", used, left, have, budget, speed,
-                 binds, disk);
-        break;
-    case 3: snprintf(buf, n, "%s/%s %s %s %s%s", used, all, budget, speed, binds, disk); break;
-    default: {
-        double tps = tokens_per_s(t, s);
+static const char *separator(const struct bar *b)
+{
+    return b->is_dense ? "  " : "  |  ";
+}
 
-        snprintf(buf, n, "%s ctx %s left %.1f/%.1fG %.1ft/s %.4s%s", used, left,
-                 (double)held(s) / (double)GIB,
-                 (double)talk_plan(t)->budget_bytes / (double)GIB,
-                 tps > 0 ? tps : talk_plan(t)->decode_tps, binds, disk);
-        break;
+static int bar_width(const struct bar *b)
+{
+    int width = 0;
+
+    for (int i = 0; i < PARTS; i++) {
+        const char *text = part_text(b, i);
+
+        if (text[0] != '\0')
+            width +=
+                (width > 0 ? (int)strlen(separator(b)) : 0) + cluster_width(text, strlen(text));
     }
+    return width;
+}
+
+/* Choose the wordings that fit into width columns. */
+static void fit(struct bar *b, int width, bool keeps_model)
+{
+    for (size_t i = 0; i < sizeof gives_way / sizeof gives_way[0]; i++) {
+        if (bar_width(b) <= width)
+            return;
+        if (gives_way[i].part == PARTS)
+            b->is_dense = true;
+        else
+            b->wording[gives_way[i].part] = gives_way[i].wording;
+    }
+    for (size_t i = 0; i < sizeof drops / sizeof drops[0] && bar_width(b) > width; i++)
+        if (drops[i] != PART_MODEL || !keeps_model)
+            b->wording[drops[i]] = WORDINGS;
+}
+
+/* Use columns that are left for longer wordings, the most useful parts first. */
+static void grow(struct bar *b, int width)
+{
+    static const enum part first[] = { PART_SPEED,  PART_BINDS, PART_CONTEXT, PART_MODEL,
+                                       PART_MEMORY, PART_KV,    PART_STATE,   PART_DISK };
+
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        int *wording = &b->wording[first[i]];
+
+        while (*wording > 0) {
+            --*wording;
+            if (bar_width(b) > width) {
+                ++*wording;
+                break;
+            }
+        }
+    }
+}
+
+static void draw_bar(const struct canvas *c, const struct bar *b, int x, int end)
+{
+    bool is_first = true;
+
+    for (int i = 0; i < PARTS && x < end; i++) {
+        const char *text = part_text(b, i);
+        enum ui_role role =
+            i == PART_SPEED || i == PART_BINDS ? ROLE_STATUS_STRONG : ROLE_STATUS;
+
+        if (text[0] == '\0')
+            continue;
+        if (!is_first)
+            x += canvas_put(c, 0, x, end - x, style_of(ROLE_STATUS), separator(b),
+                            strlen(separator(b)));
+        is_first = false;
+        x += canvas_put(c, 0, x, end - x, style_of(role), text, strlen(text));
     }
 }
 
 void status_draw(const struct canvas *c, const struct talk *t, const struct mw_sample *s,
                  const char *mode)
 {
-    char text[256], pending[200];
+    struct bar b = { 0 };
+    char pending[200];
     const char *right = talk_pending(t, pending, sizeof pending)[0] != '\0' ? pending : mode;
     int right_width = right[0] == '\0' ? 0 : cluster_width(right, strlen(right)) + 3;
+    int margin = c->width > 44 ? 1 : 0, width = c->width - 2 * margin, rest;
+    bool keeps_model = c->width >= MODEL_COLUMNS;
 
+    state_text(&b, t, s);
+    model_text(&b, t);
+    memory_text(&b, t, s);
+    kv_text(&b, s);
+    context_text(&b, t, s);
+    speed_text(&b, t, s);
+    binds_text(&b, t, s);
+    disk_text(&b, t);
     canvas_blank(c, 0, 0, c->width, style_of(ROLE_STATUS));
-    for (int level = 0; level < LEVELS; level++) {
-        status_text(text, sizeof text, t, s, level);
-        if (cluster_width(text, strlen(text)) + 2 + right_width <= c->width)
-            break;
-    }
-    if (right == pending && cluster_width(text, strlen(text)) + 2 + right_width > c->width) {
-        canvas_put(c, 0, 0, c->width, style_of(ROLE_STATUS_STRONG), pending, strlen(pending));
+    if (right != pending && c->width <= 60)
+        right_width = 0;
+    fit(&b, width - right_width, keeps_model);
+    grow(&b, width - right_width);
+    rest = width - bar_width(&b) - 3;
+    if (right_width > 0 && rest < right_width - 3 && !keeps_model) {
+        canvas_put(c, 0, margin, width, style_of(ROLE_STATUS_STRONG), right, strlen(right));
         return;
     }
-    canvas_put(c, 0, c->width > 44 ? 1 : 0, c->width, style_of(ROLE_STATUS), text,
-               strlen(text));
-    if (right_width > 0 && c->width > 60)
-        canvas_right(c, 0, c->width - 1, style_of(ROLE_STATUS_STRONG), right);
+    draw_bar(c, &b, margin, c->width);
+    if (right_width > 0)
+        canvas_put(c, 0, c->width - margin - (rest < right_width - 3 ? rest : right_width - 3),
+                   rest, style_of(ROLE_STATUS_STRONG), right, strlen(right));
 }
