@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -203,7 +204,7 @@ static const struct row option_rows[] = {
     { "/mouse off", "mouse released", NULL, NULL },
     { "/mouse on", "mouse captured", NULL, NULL },
     { "/mouse up", "/mouse on or /mouse off", NULL, NULL },
-    { "/theme", "the theme is auto", NULL, NULL },
+    { "/set theme", "the theme is auto", NULL, NULL },
     { "/theme beige", "beige", NULL, NULL },
     { "/set refresh", "refresh is 250", NULL, NULL },
     { "/view", "the view is both", NULL, NULL },
@@ -558,7 +559,7 @@ static void looks_are_changed(void **state)
     program_sync(&run);
     raw = pty_raw(run.s, &n);
     assert_non_null(memmem(raw + before, n - before, "38;5;", 5));
-    program_ask(&run, "/theme", "the theme is light");
+    program_ask(&run, "/set theme", "the theme is light");
     program_line(&run, "/view chat");
     loses(&run, "memory \xe2\x94\x80");
     program_line(&run, "/view dashboard");
@@ -571,6 +572,56 @@ static void looks_are_changed(void **state)
     raw = pty_raw(run.s, &n);
     assert_non_null(memmem(raw, n, code, sizeof code - 1));
     program_quit(&run);
+}
+
+/* Wait until these bytes are sent after byte *from; *from becomes the end. */
+static void sends(size_t *from, const char *bytes)
+{
+    for (int i = 0; i < 600; i++) {
+        size_t n;
+        const char *raw = pty_raw(run.s, &n);
+
+        if (memmem(raw + *from, n - *from, bytes, strlen(bytes)) != NULL) {
+            *from = n;
+            return;
+        }
+        pty_take(run.s, 100);
+    }
+    fail_msg("\"%s\" was not sent", bytes);
+}
+
+#define NORD    "48;5;237m" /* its background */
+#define DRACULA "48;5;236m"
+
+static void themes_are_tried_and_kept_or_left(void **state)
+{
+    size_t from = 0;
+    char *config;
+
+    (void)state;
+    begin((const char *[]){ "--theme", "nord", NULL });
+    program_sync(&run);
+    sends(&from, NORD);
+    program_ask(&run, "/theme", "Enter: keep");
+    pty_send(run.s, "\033[A\033[A\033[A"); /* gruvbox-light, gruvbox-dark, dracula */
+    sends(&from, DRACULA);
+    pty_send(run.s, ESC);
+    sends(&from, NORD);
+    loses(&run, "Enter: keep");
+    program_ask(&run, "/theme", "Enter: keep");
+    pty_send(run.s, "\033[A\033[A\033[A" ENTER);
+    sees(&run, "theme = dracula is in");
+    loses(&run, "Enter: keep");
+    sends(&from, DRACULA);
+    config = program_file(&run, ".config/memwall/config");
+    assert_non_null(config);
+    assert_non_null(strstr(config, "theme = dracula"));
+    free(config);
+    /* A signal ends the program while a theme is tried. */
+    program_ask(&run, "/theme", "Enter: keep");
+    pty_send(run.s, "\033[B");
+    pty_signal(run.s, SIGTERM);
+    assert_int_equal(pty_end(run.s), 128 + SIGTERM);
 }
 
 /* ---- help and completion of all commands ---- */
@@ -680,6 +731,7 @@ int main(void)
         cmocka_unit_test_teardown(chats_are_named_listed_and_deleted, end_run),
         cmocka_unit_test_teardown(another_model_continues_the_conversation, end_run),
         cmocka_unit_test_teardown(looks_are_changed, end_run),
+        cmocka_unit_test_teardown(themes_are_tried_and_kept_or_left, end_run),
         cmocka_unit_test_teardown(every_command_is_tried_helped_and_completed, end_run),
         cmocka_unit_test_teardown(arguments_are_completed, end_run),
     };

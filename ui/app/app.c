@@ -315,6 +315,7 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     char path[4096] = "";
     int rc = 0;
 
+    sheet_free(a->sheet); /* while there is a screen that it may restore */
     if (a->term != NULL)
         counts = term_counts(a->term);
     if (a->talk != NULL)
@@ -331,7 +332,6 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     history_close(a->history);
     transcript_free(a->transcript);
     keys_free(a->keys);
-    sheet_free(a->sheet);
     app_leave_models(a);
     tour_free(a->tour);
     free(a->latency);

@@ -11,6 +11,7 @@
 #include "ui/options/config_file.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
+#include "ui/talk/theme_sheet.h"
 #include "ui/term/theme.h"
 #include "ui/text/clean.h"
 #include "ui/text/sheet.h"
@@ -212,22 +213,6 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
     return 0;
 }
 
-void setting_enter(struct talk *t, enum option_id id, const char *value)
-{
-    struct err e = ERR_INIT;
-    char name[40];
-
-    if (value[0] == '\0') {
-        show(t, id);
-    } else if (apply(t, id, value, &e) != 0) {
-        snprintf(name, sizeof name, "/%s",
-                 options_table[id].slash != NULL ? options_table[id].slash
-                                                 : options_table[id].name);
-        err_at(&e, NULL, ERR_NO_OFFSET, name);
-        talk_report(t, &e);
-    }
-}
-
 /* Write a setting to the configuration file and apply it. */
 static void keep(struct talk *t, enum option_id id, const char *value)
 {
@@ -245,6 +230,24 @@ static void keep(struct talk *t, enum option_id id, const char *value)
                     row->reach == REACH_FILE ? option_reach_text(row->reach) : "");
         if (apply(t, id, value, &e) != 0)
             talk_report(t, &e);
+    }
+}
+
+void setting_enter(struct talk *t, enum option_id id, const char *value)
+{
+    struct err e = ERR_INIT;
+    char name[40];
+
+    if (value[0] == '\0' && id == OPT_THEME && talk_has_screen(t)) {
+        theme_sheet(t, keep);
+    } else if (value[0] == '\0') {
+        show(t, id);
+    } else if (apply(t, id, value, &e) != 0) {
+        snprintf(name, sizeof name, "/%s",
+                 options_table[id].slash != NULL ? options_table[id].slash
+                                                 : options_table[id].name);
+        err_at(&e, NULL, ERR_NO_OFFSET, name);
+        talk_report(t, &e);
     }
 }
 

@@ -20,4 +20,5 @@ libui_a_SOURCES += \
 	ui/talk/talk_messages.c \
 	ui/talk/talk_model.c \
 	ui/talk/talk_saved.c \
+	ui/talk/theme_sheet.c ui/talk/theme_sheet.h \
 	ui/talk/tokens.c ui/talk/tokens.h

@@ -47,8 +47,10 @@ struct theme_role {
     uint8_t mono; /* without colour */
 };
 
+#define THEME_NAME_MAX 256
+
 struct theme {
-    char name[48];
+    char name[THEME_NAME_MAX];
     struct theme_role role[UI_ROLES];
 };
 

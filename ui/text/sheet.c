@@ -36,6 +36,7 @@ struct sheet {
     sheet_enter_fn *enter;
     void (*release)(void *ctx);
     void *enter_ctx;
+    sheet_enter_fn *moved;
     char letters[8];
     sheet_letter_fn *on_letter;
     uint32_t letter; /* that was typed; 0: Enter */
@@ -153,6 +154,18 @@ void sheet_on_letters(struct sheet *s, const char *letters, sheet_letter_fn *let
     s->on_letter = letter;
 }
 
+void sheet_set_cursor(struct sheet *s, long number)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->line[i].is_choice && s->line[i].number == number)
+            s->cursor = i;
+}
+
+void sheet_on_move(struct sheet *s, sheet_enter_fn *moved)
+{
+    s->moved = moved;
+}
+
 bool sheet_can_enter(const struct sheet *s)
 {
     return s->enter != NULL;
@@ -248,7 +261,7 @@ static enum sheet_result pager_key(struct sheet *s, uint32_t ch)
     return SHEET_TYPED;
 }
 
-enum sheet_result sheet_key(struct sheet *s, const struct key *key)
+static enum sheet_result take_key(struct sheet *s, const struct key *key)
 {
     if (key->kind == KEYS_NAMED)
         return named_key(s, key->name);
@@ -271,6 +284,16 @@ enum sheet_result sheet_key(struct sheet *s, const struct key *key)
         return SHEET_ENTERS;
     }
     return s->enter != NULL ? SHEET_TYPED : pager_key(s, key->ch);
+}
+
+enum sheet_result sheet_key(struct sheet *s, const struct key *key)
+{
+    size_t before = s->cursor;
+    enum sheet_result result = take_key(s, key);
+
+    if (s->cursor != before && s->moved != NULL)
+        s->moved(s->enter_ctx, s->line[s->cursor].number);
+    return result;
 }
 
 /* ---- drawing ---- */

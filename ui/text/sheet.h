@@ -39,6 +39,8 @@ void sheet_more(struct sheet *s, enum ui_role role, const char *fmt, ...)
 void sheet_choice(struct sheet *s, long number);
 /* The same for a choice that removes something: the cursor never begins at it. */
 void sheet_choice_removes(struct sheet *s, long number);
+/* Begin with the cursor at the choice with this number. */
+void sheet_set_cursor(struct sheet *s, long number);
 /* Add a paragraph, which is wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
@@ -52,6 +54,10 @@ void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void
  * of a text that was meant for the line. */
 typedef void sheet_letter_fn(void *ctx, uint32_t letter, long row);
 void sheet_on_letters(struct sheet *s, const char *letters, sheet_letter_fn *letter);
+
+/* Run moved(ctx, row) whenever the cursor comes to another choice; ctx is that of
+ * sheet_on_enter. */
+void sheet_on_move(struct sheet *s, sheet_enter_fn *moved);
 
 enum sheet_result {
     SHEET_STAYS, /* also for keys without a meaning in a sheet */
