@@ -56,21 +56,13 @@ static void take_size(struct app *a)
 
 static void on_signal(struct app *a, int sig)
 {
-    switch (sig) {
-    case SIGWINCH:
-        term_resized(a->term);
+    if (term_obey(a->term, sig)) {
         take_size(a);
-        break;
-    case SIGTSTP:
-        term_stop(a->term);
-        take_size(a);
-        break;
-    case SIGCONT:
-        term_retake(a->term);
-        take_size(a);
-        break;
-    case SIGINT: app_stop_or_leave(a); break;
-    default: a->status = 128 + sig; a->is_leaving = true;
+    } else if (sig == SIGINT) {
+        app_stop_or_leave(a);
+    } else {
+        a->status = 128 + sig;
+        a->is_leaving = true;
     }
 }
 

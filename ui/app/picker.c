@@ -39,12 +39,6 @@ static void draw(struct picker *r)
     r->is_dirty = r->is_large = false;
 }
 
-static void resized(struct picker *r)
-{
-    term_resized(r->term);
-    r->is_large = true;
-}
-
 static void leave(struct picker *r, int status)
 {
     r->status = status;
@@ -62,7 +56,7 @@ static void on_key(struct picker *r, const struct key *key)
             r->is_large = true;
         } else if (key->kind == KEYS_CHAR && key->ch == 'Z' - 64) {
             term_stop(r->term);
-            resized(r);
+            r->is_large = true;
         }
         break;
     case PICK_STAYS: break;
@@ -77,18 +71,11 @@ static void on_key(struct picker *r, const struct key *key)
 
 static void take_keys(struct picker *r, bool readable)
 {
-    unsigned char bytes[1024];
     struct key key;
 
-    if (readable) {
-        ssize_t n = read(term_fd(r->term), bytes, sizeof bytes);
-
-        if (n <= 0 && errno != EINTR) {
-            leave(r, 128 + SIGHUP);
-            return;
-        }
-        if (n > 0)
-            keys_feed(r->keys, bytes, (size_t)n, clock_ns());
+    if (readable && !term_read(r->term, r->keys)) {
+        leave(r, 128 + SIGHUP);
+        return;
     }
     while (!r->is_leaving && keys_next(r->keys, clock_ns(), &key))
         on_key(r, &key);
@@ -99,19 +86,10 @@ static void take_signals(struct picker *r)
     int sig;
 
     while ((sig = term_signal(r->term)) != 0)
-        switch (sig) {
-        case SIGWINCH: resized(r); break;
-        case SIGTSTP:
-            term_stop(r->term);
-            resized(r);
-            break;
-        case SIGCONT:
-            term_retake(r->term);
-            resized(r);
-            break;
-        case SIGINT: leave(r, UI_PICK_NONE); break;
-        default: leave(r, 128 + sig);
-        }
+        if (term_obey(r->term, sig))
+            r->is_large = true;
+        else
+            leave(r, sig == SIGINT ? UI_PICK_NONE : 128 + sig);
 }
 
 static void work(struct picker *r)

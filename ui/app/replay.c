@@ -96,12 +96,6 @@ static void set_paused(struct replay *r, bool paused)
 
 /* ---- keys and signals ---- */
 
-static void resized(struct replay *r)
-{
-    term_resized(r->term);
-    r->is_large = true;
-}
-
 static void on_name(struct replay *r, enum key_name name)
 {
     switch (name) {
@@ -139,7 +133,7 @@ static void on_char(struct replay *r, uint32_t ch)
         break;
     case 'Z' - 64:
         term_stop(r->term);
-        resized(r);
+        r->is_large = true;
         break;
     }
 }
@@ -155,19 +149,12 @@ static void on_mouse(struct replay *r, const struct key *key)
 
 static void take_keys(struct replay *r, bool readable)
 {
-    unsigned char bytes[1024];
     struct key key;
 
-    if (readable) {
-        ssize_t n = read(term_fd(r->term), bytes, sizeof bytes);
-
-        if (n <= 0 && errno != EINTR) {
-            r->status = 128 + SIGHUP;
-            r->is_leaving = true;
-            return;
-        }
-        if (n > 0)
-            keys_feed(r->keys, bytes, (size_t)n, clock_ns());
+    if (readable && !term_read(r->term, r->keys)) {
+        r->status = 128 + SIGHUP;
+        r->is_leaving = true;
+        return;
     }
     while (!r->is_leaving && keys_next(r->keys, clock_ns(), &key)) {
         r->is_dirty = true;
@@ -187,18 +174,11 @@ static void take_signals(struct replay *r)
     int sig;
 
     while ((sig = term_signal(r->term)) != 0)
-        switch (sig) {
-        case SIGWINCH: resized(r); break;
-        case SIGTSTP:
-            term_stop(r->term);
-            resized(r);
-            break;
-        case SIGCONT:
-            term_retake(r->term);
-            resized(r);
-            break;
-        case SIGINT: r->is_leaving = true; break;
-        default: r->status = 128 + sig; r->is_leaving = true;
+        if (term_obey(r->term, sig)) {
+            r->is_large = true;
+        } else {
+            r->status = sig == SIGINT ? 0 : 128 + sig;
+            r->is_leaving = true;
         }
 }
 

@@ -423,6 +423,18 @@ bool term_take_reply(struct term *t, const struct key *key)
            term_set_theme(t, THEME_AUTO, &ignored) == 0;
 }
 
+/* Read the size again and redraw everything. */
+static void resized(struct term *t)
+{
+    int rows, cols;
+
+    measure(t, &rows, &cols);
+    resizeterm(rows, cols);
+    /* Redraw even if the size is unchanged: the terminal may have resized twice. */
+    clearok(curscr, TRUE);
+    erase();
+}
+
 int term_start(struct term *t, struct keys *keys, struct err *e)
 {
     static const int defaults[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
@@ -458,7 +470,7 @@ int term_start(struct term *t, struct keys *keys, struct err *e)
     arm(t);
     point_output_at_log(t);
     modes_on(t);
-    term_resized(t);
+    resized(t);
     return 0;
 }
 
@@ -592,17 +604,6 @@ void term_frame(struct term *t, int y, int x, bool is_large)
     t->counts.frames++;
 }
 
-void term_resized(struct term *t)
-{
-    int rows, cols;
-
-    measure(t, &rows, &cols);
-    resizeterm(rows, cols);
-    /* Redraw even if the size is unchanged: the terminal may have resized twice. */
-    clearok(curscr, TRUE);
-    erase();
-}
-
 bool term_is_cut(const struct term *t)
 {
     return t->is_cut;
@@ -624,12 +625,13 @@ static void leave(struct term *t)
     tcsetattr(t->fd, TCSADRAIN, &t->modes);
 }
 
-void term_retake(struct term *t)
+/* Set up the screen again, also after the process was stopped by SIGSTOP. */
+static void retake(struct term *t)
 {
     reset_prog_mode();
     clearok(curscr, TRUE);
     modes_on(t);
-    term_resized(t);
+    resized(t);
 }
 
 void term_stop(struct term *t)
@@ -642,7 +644,28 @@ void term_stop(struct term *t)
     kill(0, SIGTSTP);
     pthread_sigmask(SIG_UNBLOCK, &stop, NULL); /* here the program stops */
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
-    term_retake(t);
+    retake(t);
+}
+
+bool term_obey(struct term *t, int sig)
+{
+    switch (sig) {
+    case SIGWINCH: resized(t); return true;
+    case SIGTSTP: term_stop(t); return true;
+    case SIGCONT: retake(t); return true;
+    default: return false;
+    }
+}
+
+bool term_read(struct term *t, struct keys *k)
+{
+    unsigned char bytes[1024];
+    size_t room = keys_room(k);
+    ssize_t n = read(term_fd(t), bytes, room < sizeof bytes ? room : sizeof bytes);
+
+    if (n > 0)
+        keys_feed(k, bytes, (size_t)n, clock_ns());
+    return n > 0 || (n < 0 && errno == EINTR);
 }
 
 /* Our standard output and error are the log, so the child gets the terminal as descriptors
@@ -681,7 +704,7 @@ int term_run(struct term *t, char *const argv[], struct err *e)
     if (rc == 0)
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
-    term_retake(t);
+    retake(t);
     if (rc != 0) {
         errno = rc;
         return err_sys(e, "cannot start \"%s\"", argv[0]);

@@ -47,6 +47,11 @@ int term_fd(const struct term *t);
 int term_signal_fd(const struct term *t);
 /* Returns the next pending signal, or 0. */
 int term_signal(struct term *t);
+/* Do what sig asks for if it is a new size, a stop or a continuation; everything must be drawn
+ * again then.  Returns false if it is another signal. */
+bool term_obey(struct term *t, int sig);
+/* Read what was typed.  Returns false if the terminal is gone. */
+bool term_read(struct term *t, struct keys *k);
 
 bool term_is_ascii(const struct term *t);
 enum ui_graph term_graph(const struct term *t); /* best characters for curves */
@@ -62,16 +67,12 @@ struct canvas term_canvas(struct term *t);
 /* Show the drawing, with the cursor at y, x (hidden if y is negative).  is_large: many lines
  * changed, so the terminal should show them in one frame. */
 void term_frame(struct term *t, int y, int x, bool is_large);
-/* Read the size again and redraw everything.  Also used for Ctrl-L. */
-void term_resized(struct term *t);
 /* Is the terminal larger than CANVAS_MAX_CELLS? */
 bool term_is_cut(const struct term *t);
 void term_redraw(struct term *t);
 
 /* Leave the screen and stop the process.  Returns after SIGCONT, with the screen restored. */
 void term_stop(struct term *t);
-/* Set up the screen again after the process was stopped by SIGSTOP. */
-void term_retake(struct term *t);
 /* Run a program (argv[0] from PATH) on the terminal.  Returns its exit status, or -1. */
 int term_run(struct term *t, char *const argv[], struct err *e);
 
