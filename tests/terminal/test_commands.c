@@ -214,6 +214,7 @@ static const struct row option_rows[] = {
     { "/help kv", "/kv [TYPE]: store keys and values", NULL, NULL },
     { "/help everything", "there is no command \"everything\"", NULL, NULL },
     { "/record", "/record FILE begins", NULL, NULL },
+    { "/find nothing like it", "not found: nothing like it", NULL, NULL },
     { "/export", "/export FILE (Markdown", NULL, NULL },
     { "/file", "no file goes with the next message", NULL, NULL },
     { "/file /nowhere.txt", "cannot open \"/nowhere.txt\"", NULL, NULL },

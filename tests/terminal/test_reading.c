@@ -170,6 +170,29 @@ static void words_are_found_upwards_and_downwards(void **state)
     program_quit(&run);
 }
 
+/* /find needs no scrolling first, and every match is counted. */
+static void find_counts_the_matches(void **state)
+{
+    (void)state;
+    begin(24, 100, NULL, "900");
+    program_ask(&run, "hello", "token limit");
+    program_ask(&run, "/find line 20", "11 of 11   n: older match");
+    sees(&run, "Line 200:");
+    pty_send(run.s, "n");
+    sees(&run, "10 of 11   n: older match");
+    pty_send(run.s, "N");
+    sees(&run, "11 of 11   n: older match");
+    pty_send(run.s, ESC);
+    loses(&run, "n: older match");
+    program_ask(&run, "/find line 2: here2 ", "1 of 1   n: older match"); /* scrolled up */
+    pty_send(run.s, END);
+    program_ask(&run, "/find", "search:");
+    pty_send(run.s, "here30\r");
+    sees(&run, "2 of 2   n: older match");
+    pty_send(run.s, END);
+    program_quit(&run);
+}
+
 static void f3_shows_the_raw_text(void **state)
 {
     (void)state;
@@ -240,6 +263,7 @@ int main(void)
         cmocka_unit_test_teardown(keys_and_wheel_scroll, end_run),
         cmocka_unit_test_teardown(the_view_stays_where_it_was_put_while_text_arrives, end_run),
         cmocka_unit_test_teardown(words_are_found_upwards_and_downwards, end_run),
+        cmocka_unit_test_teardown(find_counts_the_matches, end_run),
         cmocka_unit_test_teardown(f3_shows_the_raw_text, end_run),
         cmocka_unit_test_teardown(goes_back_to_a_message_and_edits_it, end_run),
         cmocka_unit_test_teardown(picks_a_message_with_the_arrows, end_run),

@@ -337,10 +337,15 @@ static void a_key_shows_the_raw_text(void **state)
 static void search_goes_up_and_marks_what_it_finds(void **state)
 {
     struct transcript *t = numbered(50);
+    struct transcript_matches m;
     char row[512];
 
     (void)state;
+    assert_false(transcript_count(t, &m)); /* no search */
     assert_true(transcript_search(t, "line 1"));
+    assert_true(transcript_count(t, &m));
+    assert_int_equal(m.now, 11);
+    assert_int_equal(m.of, 11);
     assert_true(sees(t, "line 19")); /* the nearest match above */
     assert_false(transcript_follows(t));
     roles_of_row(t, 3, row);
@@ -353,6 +358,8 @@ static void search_goes_up_and_marks_what_it_finds(void **state)
     for (int i = 0; i < 9; i++)
         assert_true(transcript_search_next(t, 1));
     assert_true(sees(t, "line 1\n"));
+    assert_true(transcript_count(t, &m));
+    assert_int_equal(m.now, 1);
     assert_false(transcript_search_next(t, 1)); /* and stays there */
     assert_true(sees(t, "line 1\n"));
     assert_true(transcript_search_next(t, -1));

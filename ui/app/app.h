@@ -40,7 +40,7 @@ enum app_dirt {
 /*
  * Where keys go.
  *
- *     LINE ── "/" while scrolled up ──> FIND  ── Enter, Esc, Ctrl-C ────> LINE
+ *     LINE ── "/" scrolled up, /find ─> FIND  ── Enter, Esc, Ctrl-C ────> LINE
  *     LINE ── Tab on an empty line ───> DASH  ── Tab, Esc, other keys ──> LINE
  *     any ─── F9, /rewind ────────────> PICK  ── Enter, Esc, other keys > LINE
  *     any ─── a command opens one ────> SHEET ── Enter, Esc, q ─────────> LINE
@@ -86,7 +86,8 @@ struct app {
         struct pick *pick; /* in MODE_MODELS, else NULL */
         bool has_work;     /* models are still to be described */
     } models;
-    char find[128]; /* typed in MODE_FIND */
+    char find[128];                    /* typed in MODE_FIND */
+    struct transcript_matches matches; /* of the search; of is 0 if they were not counted */
     enum app_drag drag;
     struct {
         int y, x, count;
@@ -123,6 +124,8 @@ void app_stop_or_leave(struct app *a);               /* Ctrl-C */
 void app_set_view(struct app *a, enum ui_view view);
 void app_set_mouse(struct app *a, bool on);
 void app_pick_turn(struct app *a); /* F9 */
+/* Search for text in the chat; "": let it be typed. */
+void app_find(struct app *a, const char *text);
 /* app_mouse.c */
 void app_mouse(struct app *a, const struct key *key);
 

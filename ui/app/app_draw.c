@@ -63,6 +63,15 @@ static const struct slash_command *command_of_line(void)
     return text[0] == '/' && text[n] == ' ' ? command_match(text + 1, n - 1) : NULL;
 }
 
+static void search_text(const struct app *a, char *buf, size_t n)
+{
+    char count[48] = "";
+
+    if (a->matches.of > 0)
+        snprintf(count, sizeof count, "%zu of %zu   ", a->matches.now, a->matches.of);
+    snprintf(buf, n, "%sn: older match   N: newer match   Esc: close", count);
+}
+
 static void rule_text(const struct app *a, char *buf, size_t n)
 {
     const struct outbox *o = talk_outbox(a->talk);
@@ -78,6 +87,8 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "Enter: search upwards   Esc: close");
     else if (edit_is_searching())
         snprintf(buf, n, "Ctrl-R: older   Ctrl-S: newer   Enter: accept   Esc: close");
+    else if (transcript_is_searching(a->transcript))
+        search_text(a, buf, n);
     else if (a->tour != NULL)
         tour_line(a->tour, buf, n);
     else if (a->cost.text[0] != '\0')
@@ -87,8 +98,6 @@ static void rule_text(const struct app *a, char *buf, size_t n)
     else if (o->n_file > 0)
         snprintf(buf, n, "with the next message: %s%s", name,
                  o->n_file > 1 ? " and others" : "");
-    else if (transcript_is_searching(a->transcript))
-        snprintf(buf, n, "n: older match   N: newer match   Esc: close");
     else if (!transcript_follows(a->transcript))
         snprintf(buf, n, "/: search   End: follow");
 }

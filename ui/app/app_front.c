@@ -339,6 +339,7 @@ static int on_act(void *ctx, enum talk_action action, const char *arg, struct er
     case ACTION_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
     case ACTION_PICK_TURN: app_pick_turn(a); return 0;
     case ACTION_PICK_MODEL: return app_pick_model(a, e);
+    case ACTION_FIND: app_find(a, arg); return 0;
     }
     return 0;
 }

@@ -106,27 +106,48 @@ static void escape(struct app *a)
 
 /* A slash also begins a command.  If the text that was searched for is one, put it into the
  * line. */
-static bool meant_a_command(struct app *a)
+static void meant_a_command(struct app *a)
 {
     char line[sizeof a->find + 1];
 
     if (command_find(a->find, strcspn(a->find, " ")) == NULL)
-        return false;
+        return;
     snprintf(line, sizeof line, "/%s", a->find);
     edit_set(line);
     app_hint(a, "not found; Enter runs it as a command");
-    return true;
 }
 
-static void search(struct app *a)
+static void count_matches(struct app *a)
+{
+    if (!transcript_count(a->transcript, &a->matches))
+        a->matches.of = 0;
+}
+
+static bool search(struct app *a)
 {
     if (transcript_search(a->transcript, a->find)) {
-        app_hint(a, "n: older match   N: newer match   Esc: close");
-        return;
+        count_matches(a);
+        return true;
     }
     transcript_search(a->transcript, ""); /* n and / are typed again */
-    if (!meant_a_command(a))
-        app_hint(a, "not found: %s", a->find);
+    app_hint(a, "not found: %s", a->find);
+    return false;
+}
+
+static void begin_find(struct app *a)
+{
+    app_enter(a, MODE_FIND);
+    a->find[0] = '\0';
+}
+
+void app_find(struct app *a, const char *text)
+{
+    begin_find(a);
+    if (text[0] == '\0')
+        return;
+    app_enter(a, MODE_LINE);
+    clean_line(a->find, sizeof a->find, text, strlen(text));
+    search(a);
 }
 
 static bool find_key(struct app *a, const struct key *key)
@@ -142,7 +163,10 @@ static bool find_key(struct app *a, const struct key *key)
         return true;
     } else if (key->ch == '\r') {
         app_enter(a, MODE_LINE);
-        search(a);
+        if (strncmp(a->find, "find ", 5) == 0) /* the slash was that of /find */
+            memmove(a->find, a->find + 5, strlen(a->find) - 4);
+        if (!search(a))
+            meant_a_command(a);
     } else if (key->ch == 0x7f || key->ch == '\b') {
         if (n > 0)
             a->find[utf8_start(a->find, 0, n - 1)] = '\0';
@@ -162,10 +186,11 @@ static bool reading_key(struct app *a, const struct key *key)
         (transcript_follows(a->transcript) && !transcript_is_searching(a->transcript)))
         return false;
     if (key->ch == '/') {
-        app_enter(a, MODE_FIND);
-        a->find[0] = '\0';
+        begin_find(a);
     } else if ((key->ch == 'n' || key->ch == 'N') && transcript_is_searching(a->transcript)) {
-        if (!transcript_search_next(a->transcript, key->ch == 'n' ? 1 : -1))
+        if (transcript_search_next(a->transcript, key->ch == 'n' ? 1 : -1))
+            count_matches(a);
+        else
             app_hint(a, "no more matches");
     } else {
         return false;

@@ -312,6 +312,14 @@ void run_copy(struct talk *t, const char *args)
         talk_report(t, &e);
 }
 
+void run_find(struct talk *t, const char *args)
+{
+    struct err e = ERR_INIT;
+
+    if (talk_act(t, ACTION_FIND, args, &e) != 0)
+        talk_report(t, &e);
+}
+
 /* The path that a path or a name means. */
 static int find_model(struct talk *t, const char *name, char *path, size_t n, struct err *e)
 {

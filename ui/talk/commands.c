@@ -24,6 +24,7 @@ static const struct slash_command own_commands[] = {
       { .write = run_export } },
     { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL,
       { run_file } },
+    { "find", "[TEXT]", "search the chat", ARG_TEXT, NULL, { run_find } },
     { "help", "[COMMAND]", "show commands and keys", ARG_COMMAND, NULL, { run_help } },
     { "model", "[NAME]", "switch models, keeping the conversation", ARG_MODEL, NULL,
       { run_model } },

@@ -20,7 +20,7 @@ struct sheet;
 enum talk_say { SAY_NOTICE, SAY_ERROR };
 
 /* Actions that only the screen can do. */
-enum talk_action { ACTION_COPY, ACTION_PICK_TURN, ACTION_PICK_MODEL };
+enum talk_action { ACTION_COPY, ACTION_PICK_TURN, ACTION_PICK_MODEL, ACTION_FIND };
 
 struct talk_front {
     void *ctx;

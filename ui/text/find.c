@@ -9,6 +9,9 @@
 #include "ui/text/clean.h"
 #include "ui/text/transcript_internal.h"
 
+/* Text in which matches are counted: less than 10 ms. */
+#define COUNT_BYTES ((size_t)2 << 20)
+
 static uint32_t fold(uint32_t cp)
 {
     if (cp < 0x80)
@@ -112,6 +115,45 @@ static bool below_view(struct transcript *t, struct point *p)
     spot_down(t, &s, h > 0 ? (uint32_t)h - 1 : 0);
     *p = (struct point){ s.at, UINT32_MAX };
     return true;
+}
+
+/* ---- counting ---- */
+
+/* Add the matches of a part; the current one gets its number. */
+static void count_in(struct transcript *t, struct place p, struct transcript_matches *m)
+{
+    const struct rich *r = part_rich(t, p);
+    const struct place *now = &t->match.at;
+    bool is_here = p.item == now->item && p.area == now->area && p.seg == now->seg;
+
+    for (uint32_t line = 0; line < r->n_line; line++) {
+        uint32_t begin = r->line[line].at, n = rich_line_end(r, line) - begin;
+        size_t end = 0;
+
+        for (size_t at = 0; (at = find_match(t, r->text + begin, n, at, &end)) < n; at = end) {
+            m->of++;
+            if (is_here && begin + at == t->match.byte)
+                m->now = m->of;
+        }
+    }
+}
+
+bool transcript_count(struct transcript *t, struct transcript_matches *out)
+{
+    struct place p = { 0 };
+    size_t bytes = 0;
+    uint32_t item;
+
+    *out = (struct transcript_matches){ 0 };
+    if (!t->has_match || !part_first(t, &p))
+        return false;
+    do {
+        item = p.item;
+        count_in(t, p, out);
+        bytes += part_rich(t, p)->n_text;
+        transcript_keep(t, item, item);
+    } while (bytes <= COUNT_BYTES && part_next(t, &p));
+    return bytes <= COUNT_BYTES && out->now > 0;
 }
 
 bool transcript_search(struct transcript *t, const char *text)
