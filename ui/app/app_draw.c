@@ -145,6 +145,7 @@ static void draw_frame(struct app *a, const struct canvas *screen)
     struct canvas title = canvas_sub(&c, 0, inset, 1, c.width - 2 * inset);
 
     if (c.height > 0) {
+        canvas_clear(&c, style_of(ROLE_TEXT)); /* a sheet or a menu may have covered it */
         box_line(&c, 0, BOX_TOP, ROLE_BORDER);
         box_sides(&c, 1, c.height - 2, ROLE_BORDER);
         box_title(&title, "chat", "", style_of(ROLE_TEXT));
