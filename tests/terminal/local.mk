@@ -13,6 +13,7 @@ check_PROGRAMS += \
 	tests/terminal/test_figures \
 	tests/terminal/test_killed \
 	tests/terminal/test_looks \
+	tests/terminal/test_panels \
 	tests/terminal/test_pick \
 	tests/terminal/test_plain_mode \
 	tests/terminal/test_reading \

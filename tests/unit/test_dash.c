@@ -365,6 +365,147 @@ static void widgets_of_equal_importance_are_both_shown(void **state)
     dash_free(d);
 }
 
+/* ---- panels as the user arranges them ---- */
+
+static void panels_are_read_as_they_are_written(void **state)
+{
+    static const char *const valid[] = {
+        "verdict speed memory kv cache layers",
+        "layers:50 -cache speed:5 memory kv:90 verdict",
+    };
+    static const char *const broken[] = {
+        "verdict verdict",
+        "speed:4",
+        "speed:91",
+        "speed:",
+        "speed:5x",
+        "kv cache memmory",
+        "-speed- verdict",
+        "speed:-5",
+        ":30",
+        "-",
+        "speed::5",
+        "-verdict -speed -memory -kv -cache -layers",
+        "speed:99999999999999999999",
+        "speed verdict kv memory cache layers speed",
+    };
+    struct panels p;
+    char text[PANELS_TEXT];
+
+    (void)state;
+    panels_reset(&p);
+    for (size_t i = 0; i < sizeof valid / sizeof valid[0]; i++) {
+        assert_true(panels_parse(&p, valid[i]));
+        assert_string_equal(panels_text(&p, text), valid[i]);
+    }
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        assert_false(panels_parse(&p, broken[i]));
+        assert_string_equal(panels_text(&p, text), valid[1]);
+    }
+    assert_true(panels_parse(&p, "  kv   -layers ")); /* the others keep their order */
+    assert_string_equal(panels_text(&p, text), "kv -layers verdict speed memory cache");
+}
+
+static void the_last_panel_cannot_be_hidden(void **state)
+{
+    struct panels p;
+
+    (void)state;
+    panels_reset(&p);
+    for (int i = 0; i < PANELS - 1; i++)
+        assert_true(panels_toggle(&p, i));
+    assert_false(panels_toggle(&p, PANELS - 1));
+    panels_choose(&p, 1);
+    assert_int_equal(p.chosen, PANELS - 1);
+    panels_move(&p, -1); /* there is nothing to pass */
+    assert_int_equal(p.row[PANELS - 1].widget, PANELS - 1);
+    assert_true(panels_toggle(&p, 0));
+    panels_move(&p, -1);
+    assert_int_equal(p.row[0].widget, PANELS - 1);
+}
+
+/* Whatever the user hides and resizes, all that fits is drawn, and nothing outside. */
+static void resized_panels_stay_in_their_column(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    struct panels *p = dash_panels(d);
+    unsigned seed = 7;
+
+    (void)state;
+    push_cursor(d);
+    for (int round = 0; round < 3000; round++) {
+        int height = 5 + (int)(seed % 60), width = 32 + (int)(seed / 64 % 180);
+        struct place place[ARRANGE_MAX];
+        int n;
+
+        panels_choose(p, 1);
+        switch (seed >> 16 & 7) {
+        case 0: panels_toggle(p, (int)(seed >> 20) % PANELS); break;
+        case 1: panels_move(p, (seed >> 20 & 1) != 0 ? 1 : -1); break;
+        case 2: dash_resize(d, height, width, (int)(seed >> 20) % 9 - 4); break;
+        default: dash_drag_edge(d, height, width, (int)(seed >> 20) % PANELS, height / 2);
+        }
+        n = arrange(place, dash_widgets, d, height, width);
+        for (int i = 0; i < n; i++) {
+            assert_true(place[i].y >= 0 && place[i].y + place[i].height <= height);
+            assert_true(place[i].bottom < height);
+            if (i > 0 && place[i].x == place[i - 1].x)
+                assert_int_equal(place[i].y, place[i - 1].bottom == place[i - 1].y
+                                                 ? place[i - 1].y + 1
+                                                 : place[i - 1].y + place[i - 1].height +
+                                                       (place[i - 1].bottom >= 0));
+        }
+        seed = seed * 1664525u + 1013904223u;
+    }
+    dash_free(d);
+}
+
+static void a_panel_keeps_the_height_that_it_was_given(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    struct place place[ARRANGE_MAX];
+
+    (void)state;
+    push_decode(d);
+    dash_panels(d)->chosen = 2; /* memory */
+    for (int k = 0; k < 5; k++) {
+        int n = arrange(place, dash_widgets, d, 47, 64), before = 0, after = 0;
+
+        for (int i = 0; i < n; i++)
+            before = place[i].widget == &dash_memory_widget ? place[i].height : before;
+        dash_resize(d, 47, 64, k < 3 ? 1 : -1);
+        n = arrange(place, dash_widgets, d, 47, 64);
+        for (int i = 0; i < n; i++)
+            after = place[i].widget == &dash_memory_widget ? place[i].height : after;
+        assert_int_equal(after, before + (k < 3 ? 1 : -1));
+    }
+    dash_free(d);
+}
+
+static void two_columns_are_filled_without_the_layers(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(40, 160, false, &e);
+    struct canvas c = canvas_of(t);
+    struct ui_style style;
+    wchar_t text[CLUSTER_CHARS + 1];
+
+    (void)state;
+    push_decode(d);
+    assert_true(panels_toggle(dash_panels(d), 5));
+    dash_draw(d, &c);
+    canvas_peek(t, 0, 80, text, &style);
+    assert_int_equal(text[0], L'\u256d');
+    for (int i = 0; i < 4; i++)
+        assert_true(panels_toggle(dash_panels(d), i)); /* only the page cache is left */
+    dash_draw(d, &c);
+    canvas_peek(t, 0, 80, text, &style);
+    assert_int_equal(text[0], L'\u2500');
+    dash_free(d);
+    canvas_target_free(t);
+}
+
 static void a_click_on_a_layer_inspects_it(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_BRAILLE);
@@ -581,6 +722,11 @@ int main(void)
         cmocka_unit_test(numbers_do_not_move_the_text_beside_them),
         cmocka_unit_test(boxes_share_lines_where_lines_are_few),
         cmocka_unit_test(widgets_of_equal_importance_are_both_shown),
+        cmocka_unit_test(panels_are_read_as_they_are_written),
+        cmocka_unit_test(the_last_panel_cannot_be_hidden),
+        cmocka_unit_test(resized_panels_stay_in_their_column),
+        cmocka_unit_test(a_panel_keeps_the_height_that_it_was_given),
+        cmocka_unit_test(two_columns_are_filled_without_the_layers),
         cmocka_unit_test(a_click_on_a_layer_inspects_it),
         cmocka_unit_test(every_token_is_in_the_history_even_if_samples_are_rare),
         cmocka_unit_test(a_new_answer_leaves_a_gap),

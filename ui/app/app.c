@@ -294,6 +294,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     if (a->dash == NULL)
         return -1;
     dash_set_cap(a->dash, o->options->chat.n_predict);
+    app_load_panels(a);
     edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;
     return term_start(a->term, a->keys, e) == 0 ? 0 : screen_failed(e);

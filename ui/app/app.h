@@ -7,6 +7,7 @@
  *     app_mouse.c the mouse
  *     app_draw.c  the panes
  *     app_models.c  the list of models
+ *     app_panels.c  the panels of the dashboard, as the user arranges them
  */
 #ifndef MEMWALL_UI_APP_APP_H
 #define MEMWALL_UI_APP_APP_H
@@ -50,7 +51,7 @@ enum app_dirt {
  */
 enum app_mode {
     MODE_LINE,   /* the input line */
-    MODE_DASH,   /* the dashboard, whose cursor inspects a layer */
+    MODE_DASH,   /* the dashboard: its layers and its panels */
     MODE_FIND,   /* the text to search for in the chat */
     MODE_PICK,   /* the choice of an earlier message */
     MODE_SHEET,  /* the sheet that covers the panes */
@@ -58,7 +59,7 @@ enum app_mode {
 };
 
 /* The object that the pressed mouse button drags; independent of the mode of the keys. */
-enum app_drag { DRAG_NOTHING, DRAG_DIVIDER, DRAG_SELECTION };
+enum app_drag { DRAG_NOTHING, DRAG_DIVIDER, DRAG_SELECTION, DRAG_PANEL, DRAG_EDGE };
 
 struct app {
     struct talk *talk;
@@ -89,6 +90,7 @@ struct app {
     char find[128];                    /* typed in MODE_FIND */
     struct transcript_matches matches; /* of the search; of is 0 if they were not counted */
     enum app_drag drag;
+    int dragged; /* the panel of DRAG_PANEL, DRAG_EDGE */
     struct {
         int y, x, count;
         uint64_t at_ns;
@@ -134,6 +136,16 @@ int app_pick_model(struct app *a, struct err *e);
 void app_leave_models(struct app *a); /* free the list */
 bool app_models_key(struct app *a, const struct key *key);
 void app_models_work(struct app *a);
+
+/* app_panels.c */
+void app_load_panels(struct app *a);
+void app_save_panels(struct app *a);
+void app_choose_panel(struct app *a);                      /* for keys */
+bool app_panels_key(struct app *a, const struct key *key); /* false: not one of its keys */
+bool app_panels_press(struct app *a, int y, int x);        /* false: no title or edge */
+void app_panels_drag(struct app *a, int y, int x);
+void app_panels_release(struct app *a, int y, int x);
+void app_panels_right(struct app *a, int y, int x); /* the right button */
 
 /* app_draw.c */
 struct input_line app_typed(const struct app *a); /* the contents of the input line */

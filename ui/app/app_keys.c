@@ -22,8 +22,10 @@
 
 void app_enter(struct app *a, enum app_mode mode)
 {
-    if (a->mode == MODE_DASH)
+    if (a->mode == MODE_DASH) {
         dash_set_cursor(a->dash, -1);
+        dash_panels(a->dash)->chosen = -1;
+    }
     if (a->mode == MODE_PICK)
         transcript_turn_end(a->transcript);
     sheet_free(a->sheet);
@@ -264,6 +266,7 @@ static bool control_key(struct app *a, const struct key *key)
     if (key->mods == KEYS_ALT && (key->ch == ',' || key->ch == '.')) {
         a->permille = layout_step(&a->layout, key->ch == ',' ? 1 : -1);
         app_set_view(a, a->ui.view);
+        app_save_panels(a);
         return true;
     }
     if (key->mods != 0)
@@ -448,6 +451,8 @@ static bool turn_key(struct app *a, const struct key *key)
 static bool dash_key(struct app *a, const struct key *key)
 {
     app_dirty(a, DIRT_DASH);
+    if (app_panels_key(a, key))
+        return true;
     if (key->kind == KEYS_NAMED)
         switch (key->name) {
         case KEYS_UP: dash_move_cursor(a->dash, -1); return true;
@@ -474,7 +479,7 @@ static bool enter_dash(struct app *a, const struct key *key)
     app_enter(a, MODE_DASH);
     if (dash_cursor(a->dash) < 0)
         dash_set_cursor(a->dash, 0);
-    app_hint(a, "Up, Down: choose a layer   Tab: back to the line");
+    app_choose_panel(a);
     return true;
 }
 

@@ -42,7 +42,9 @@ static void press(struct app *a, int y, int x)
             app_enter(a, MODE_LINE);
         return;
     }
-    if (area_holds(&l->divider, y, x)) {
+    if (area_holds(&l->dash, y, x) && app_panels_press(a, y, x)) {
+        app_dirty(a, DIRT_DASH);
+    } else if (area_holds(&l->divider, y, x)) {
         a->drag = DRAG_DIVIDER;
     } else if (area_holds(&l->chat, y, x)) {
         enum transcript_unit unit = count_clicks(a, y, x);
@@ -67,17 +69,23 @@ static void drag(struct app *a, int y, int x)
     if (a->drag == DRAG_DIVIDER) {
         a->permille = layout_permille(&a->layout, y, x);
         app_set_view(a, a->ui.view);
+    } else if (a->drag == DRAG_PANEL || a->drag == DRAG_EDGE) {
+        app_panels_drag(a, y, x);
     } else if (a->drag == DRAG_SELECTION) {
         transcript_drag(a->transcript, y - a->layout.chat.y, x - a->layout.chat.x);
         app_dirty(a, DIRT_CHAT);
     }
 }
 
-static void release(struct app *a)
+static void release(struct app *a, int y, int x)
 {
     size_t n = 0;
 
-    if (a->drag == DRAG_SELECTION && transcript_has_selection(a->transcript)) {
+    if (a->drag == DRAG_PANEL || a->drag == DRAG_EDGE) {
+        app_panels_release(a, y, x);
+    } else if (a->drag == DRAG_DIVIDER) {
+        app_save_panels(a);
+    } else if (a->drag == DRAG_SELECTION && transcript_has_selection(a->transcript)) {
         char *text = transcript_copy_selection(a->transcript, &n);
 
         if (text != NULL && n > 0)
@@ -98,8 +106,11 @@ void app_mouse(struct app *a, const struct key *key)
     case MOUSE_PRESS:
         if (key->mouse.button == 0)
             press(a, y, x);
+        else if (key->mouse.button == 2 && a->mode != MODE_SHEET &&
+                 area_holds(&a->layout.dash, y, x))
+            app_panels_right(a, y, x);
         break;
     case MOUSE_DRAG: drag(a, y, x); break;
-    case MOUSE_RELEASE: release(a); break;
+    case MOUSE_RELEASE: release(a, y, x); break;
     }
 }

@@ -8,21 +8,31 @@
 
 struct column {
     const struct dash_widget *widget[ARRANGE_MAX];
-    int height[ARRANGE_MAX]; /* 0: no room */
-    int order[ARRANGE_MAX];  /* indices of the widgets, the most important first */
+    int height[ARRANGE_MAX];  /* 0: no room */
+    int percent[ARRANGE_MAX]; /* that the user wants; 0: as it fits */
+    int order[ARRANGE_MAX];   /* indices of the widgets, the most important first */
     int n;
     int x, width, inside;
     bool is_apart; /* a box for each widget */
 };
 
+static int wanted_percent(const struct dash *d, const struct dash_widget *w)
+{
+    for (int i = 0; i < PANELS; i++)
+        if (dash_widgets[d->panels.row[i].widget] == w)
+            return d->panels.row[i].percent;
+    return 0;
+}
+
 /* Append a widget.  Of two that are equally important, the upper one comes first. */
-static void add_widget(struct column *c, const struct dash_widget *w)
+static void add_widget(struct column *c, const struct dash *d, const struct dash_widget *w)
 {
     int i = c->n;
 
     for (; i > 0 && c->widget[c->order[i - 1]]->importance > w->importance; i--)
         c->order[i] = c->order[i - 1];
     c->order[i] = c->n;
+    c->percent[c->n] = wanted_percent(d, w);
     c->widget[c->n++] = w;
 }
 
@@ -85,6 +95,18 @@ static void give_least(struct column *c, const struct dash *d, int height)
     }
 }
 
+/* Give widgets the height that the user wants, as far as it fits. */
+static void give_wanted(struct column *c, const struct dash *d, int height)
+{
+    for (int k = 0; k < c->n; k++) {
+        int i = c->order[k], now = c->height[i], rest = height - lines(c, d);
+        int more = (c->percent[i] * height + 50) / 100 - now;
+
+        if (now > 0 && more > 0 && !folds(c->widget[i], d))
+            c->height[i] = now + (more < rest ? more : rest);
+    }
+}
+
 /* Give widgets one step at a time, so that all grow together. */
 static void give_more(struct column *c, const struct dash *d, int height)
 {
@@ -94,7 +116,7 @@ static void give_more(struct column *c, const struct dash *d, int height)
         grew = false;
         for (int k = 0; k < c->n; k++) {
             int i = c->order[k], now = c->height[i];
-            bool grows = now > 0 && !folds(c->widget[i], d);
+            bool grows = now > 0 && c->percent[i] == 0 && !folds(c->widget[i], d);
             int next = grows ? c->widget[i]->step(d, c->inside, now) : 0;
 
             if (next > now && lines(c, d) + next - now <= height) {
@@ -114,7 +136,7 @@ static void give_rest(struct column *c, const struct dash *d, int height)
     while (rest > 0 && gave) {
         gave = false;
         for (int i = 0; i < c->n && rest > 0; i++)
-            if (c->height[i] > 0 && c->widget[i]->stretches) {
+            if (c->height[i] > 0 && c->percent[i] == 0 && c->widget[i]->stretches) {
                 c->height[i]++;
                 rest--;
                 gave = true;
@@ -131,31 +153,51 @@ static int tall_importance(const struct dash_widget *const widgets[])
     return INT_MAX;
 }
 
+/*
+ * Returns which widgets are in the right one of two columns, a bit each: the tall one, and the
+ * less important ones below it if they fit; without a tall one, the second half.
+ */
+static unsigned right_column(const struct dash_widget *const widgets[], int n, bool has_space)
+{
+    int tall = tall_importance(widgets);
+    unsigned right = 0;
+
+    for (int i = 0; i < n; i++)
+        if (tall == INT_MAX
+                ? i >= (n + 1) / 2
+                : widgets[i]->is_tall || (has_space && widgets[i]->importance > tall))
+            right |= 1u << i;
+    return right;
+}
+
 int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widgets[],
             const struct dash *d, int height, int width)
 {
-    int columns = width >= ARRANGE_TWO ? 2 : 1, total = 0;
-    int wide = width / columns;
     bool has_space = height >= (int)d->now.n_layer + 2 + ARRANGE_SPARE;
-    /* The tall widget is at the right, below less important ones if they fit. */
-    int right = has_space ? tall_importance(widgets) : INT_MAX;
+    unsigned right, all;
+    int columns, wide, n_widget = 0, total = 0;
 
     if (height <= ARRANGE_STRIP || width < ARRANGE_LEAST)
         return 0;
+    while (widgets[n_widget] != NULL)
+        n_widget++;
+    all = (1u << n_widget) - 1;
+    right = right_column(widgets, n_widget, has_space);
+    columns = width >= ARRANGE_TWO && right != 0 && right != all ? 2 : 1;
+    wide = width / columns;
     for (int k = 0; k < columns; k++) {
         struct column c = { .x = k * wide,
                             .width = k + 1 < columns ? wide : width - k * wide,
                             .is_apart = height >= ARRANGE_APART };
+        unsigned here = columns == 1 ? all : k == 0 ? all & ~right : right;
         int n;
 
         c.inside = c.width - 2 * box_inset(c.width);
-        for (int i = 0; widgets[i] != NULL; i++) {
-            int at = widgets[i]->is_tall || widgets[i]->importance > right;
-
-            if ((columns == 1 || at == k) && widgets[i]->min_width <= c.inside)
-                add_widget(&c, widgets[i]);
-        }
+        for (int i = 0; i < n_widget; i++)
+            if ((here & 1u << i) != 0 && widgets[i]->min_width <= c.inside)
+                add_widget(&c, d, widgets[i]);
         give_least(&c, d, height);
+        give_wanted(&c, d, height);
         give_more(&c, d, height);
         give_rest(&c, d, height);
         lay(&c, d, out + total, &n);

@@ -4,9 +4,32 @@
 #include "ui/dash/dash.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ui/dash/arrange.h"
 #include "ui/term/box.h"
+
+/* The places of the visible panels. */
+static int places(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width)
+{
+    const struct dash_widget *visible[PANELS + 1];
+    int n = 0;
+
+    for (int i = 0; i < PANELS; i++)
+        if (!d->panels.row[i].is_hidden)
+            visible[n++] = dash_widgets[d->panels.row[i].widget];
+    visible[n] = NULL;
+    return d->has_sample ? arrange(out, visible, d, height, width) : 0;
+}
+
+static int index_of(const struct dash_widget *w)
+{
+    int i = 0;
+
+    while (i < PANELS - 1 && dash_widgets[i] != w)
+        i++;
+    return i;
+}
 
 /* The rows and columns that a widget draws. */
 static struct canvas inside(const struct canvas *c, const struct place *p)
@@ -16,7 +39,7 @@ static struct canvas inside(const struct canvas *c, const struct place *p)
     return canvas_sub(c, p->y, p->x + inset, p->height, p->width - 2 * inset);
 }
 
-static void draw_box(const struct canvas *c, const struct place *p)
+static void draw_upper(const struct canvas *c, const struct place *p, enum ui_role role)
 {
     struct canvas box = canvas_sub(c, 0, p->x, c->height, p->width);
 
@@ -24,34 +47,60 @@ static void draw_box(const struct canvas *c, const struct place *p)
              !p->joins           ? BOX_TOP
              : p->bottom == p->y ? BOX_BOTTOM
                                  : BOX_JOINT,
-             ROLE_BORDER);
-    box_sides(&box, p->y + 1, p->height - 1, ROLE_BORDER);
+             role);
+}
+
+static void draw_box(const struct canvas *c, const struct place *p, enum ui_role role)
+{
+    struct canvas box = canvas_sub(c, 0, p->x, c->height, p->width);
+
+    draw_upper(c, p, role);
+    box_sides(&box, p->y + 1, p->height - 1, role);
     if (p->bottom > p->y)
-        box_line(&box, p->bottom, BOX_BOTTOM, ROLE_BORDER);
+        box_line(&box, p->bottom, BOX_BOTTOM, role);
+}
+
+static void draw_boxes(const struct dash *d, const struct canvas *c, const struct place *place,
+                       int n)
+{
+    for (int i = 0; i < n; i++)
+        draw_box(c, &place[i], ROLE_BORDER);
+    for (int i = 0; i < n && d->panels.chosen >= 0; i++) {
+        if (place[i].widget != dash_widgets[d->panels.chosen])
+            continue;
+        draw_box(c, &place[i], ROLE_ACCENT);
+        if (place[i].bottom < 0) /* it shares its lower border */
+            draw_upper(c, &place[i + 1], ROLE_ACCENT);
+    }
 }
 
 void dash_draw(const struct dash *d, const struct canvas *c)
 {
     struct place place[ARRANGE_MAX];
-    int n = arrange(place, dash_widgets, d, c->height, c->width);
+    int n = places(place, d, c->height, c->width);
 
     canvas_clear(c, style_of(ROLE_TEXT));
     if (!d->has_sample)
         return;
     if (n == 0)
         strip_draw(d, c);
+    draw_boxes(d, c, place, n);
     for (int i = 0; i < n; i++) {
         struct canvas part = inside(c, &place[i]);
 
-        draw_box(c, &place[i]);
         place[i].widget->draw(d, &part);
+        if (d->panels.chosen >= 0) /* the key that hides it */
+            canvas_cell(c, place[i].y, place[i].x + 1, style_with(ROLE_ACCENT, UI_BOLD),
+                        L'1' + index_of(place[i].widget));
     }
 }
+
+/* ---- the mouse ---- */
 
 bool dash_click(struct dash *d, int height, int width, int y, int x)
 {
     struct place place[ARRANGE_MAX];
-    int n = d->has_sample ? arrange(place, dash_widgets, d, height, width) : 0;
+    int n = places(place, d, height, width);
 
     for (int i = 0; i < n; i++) {
         const struct place *p = &place[i];
@@ -62,6 +111,67 @@ bool dash_click(struct dash *d, int height, int width, int y, int x)
                    p->widget->click(d, p->height, wide, y - p->y, x - p->x - inset);
     }
     return false;
+}
+
+/* The line between two panels of one box is the edge of the upper one, but for the name. */
+static struct dash_spot spot_in(const struct place *p, const struct place *next, int y, int x)
+{
+    int end = p->x + box_inset(p->width) + 2 + (int)strlen(p->widget->name);
+    struct dash_spot spot = { DASH_NOTHING, index_of(p->widget) };
+
+    if (x < p->x || x >= p->x + p->width)
+        return spot;
+    if (y == p->y && x < end)
+        spot.part = DASH_TITLE;
+    else if (y == p->y + p->height && next != NULL && next->x == p->x)
+        spot.part = DASH_EDGE;
+    else if (y > p->y && y < p->y + p->height)
+        spot.part = DASH_INSIDE;
+    return spot;
+}
+
+struct dash_spot dash_at(const struct dash *d, int height, int width, int y, int x)
+{
+    struct place place[ARRANGE_MAX];
+    int n = places(place, d, height, width);
+
+    /* From below, since the name in a shared line is above the edge. */
+    for (int i = n - 1; i >= 0; i--) {
+        struct dash_spot spot = spot_in(&place[i], i + 1 < n ? &place[i + 1] : NULL, y, x);
+
+        if (spot.part != DASH_NOTHING)
+            return spot;
+    }
+    return (struct dash_spot){ DASH_NOTHING, -1 };
+}
+
+/* ---- the sizes of panels ---- */
+
+static void set_height(struct dash *d, int widget, int rows, int height)
+{
+    int percent = (rows * 100 + height / 2) / height;
+
+    panels_find(&d->panels, widget)->percent = panels_fit(percent);
+}
+
+void dash_drag_edge(struct dash *d, int height, int width, int widget, int y)
+{
+    struct place place[ARRANGE_MAX];
+    int n = places(place, d, height, width);
+
+    for (int i = 0; i < n; i++)
+        if (place[i].widget == dash_widgets[widget])
+            set_height(d, widget, y - place[i].y, height);
+}
+
+void dash_resize(struct dash *d, int height, int width, int rows)
+{
+    struct place place[ARRANGE_MAX];
+    int n = places(place, d, height, width), chosen = d->panels.chosen;
+
+    for (int i = 0; i < n && chosen >= 0; i++)
+        if (place[i].widget == dash_widgets[chosen])
+            set_height(d, chosen, place[i].height + rows, height);
 }
 
 void ui_dash_json(const struct mw_sample *s, FILE *f)

@@ -26,6 +26,24 @@ void dash_draw(const struct dash *d, const struct canvas *c);
 /* Handle a click at y, x of a canvas of this size.  Returns whether it had an effect. */
 bool dash_click(struct dash *d, int height, int width, int y, int x);
 
+/* A place on a canvas of this size, for the mouse. */
+enum dash_part {
+    DASH_NOTHING,
+    DASH_INSIDE, /* of a panel */
+    DASH_TITLE,  /* of a panel */
+    DASH_EDGE,   /* the line below a panel that has another one below it */
+};
+struct dash_spot {
+    enum dash_part part;
+    int widget; /* index in dash_widgets */
+};
+struct dash_spot dash_at(const struct dash *d, int height, int width, int y, int x);
+
+/* Give a panel the height that puts its edge at row y. */
+void dash_drag_edge(struct dash *d, int height, int width, int widget, int y);
+/* Make the chosen panel higher or lower. */
+void dash_resize(struct dash *d, int height, int width, int rows);
+
 /* Write one sentence about the bottleneck and its remedy.  Returns buf; "" without
  * measurements. */
 char *dash_verdict(char *buf, size_t n, const struct mw_sample *s);

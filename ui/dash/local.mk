@@ -8,6 +8,7 @@ libui_a_SOURCES += \
 	ui/dash/kv.c \
 	ui/dash/layers.c \
 	ui/dash/memory.c \
+	ui/dash/panels.c ui/dash/panels.h \
 	ui/dash/player.c ui/dash/player.h \
 	ui/dash/speed.c \
 	ui/dash/state.c ui/dash/state.h \

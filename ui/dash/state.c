@@ -76,6 +76,7 @@ struct dash *dash_new(enum ui_graph graph, struct err *e)
     }
     d->graph = graph;
     d->cursor = -1;
+    panels_reset(&d->panels);
     begin_anew(d);
     return d;
 }
@@ -249,6 +250,11 @@ int dash_cursor(const struct dash *d)
 double layer_ms(const struct mw_sample_layer *l)
 {
     return (double)(l->stall_ns + l->compute_ns) / 1e6;
+}
+
+struct panels *dash_panels(struct dash *d)
+{
+    return &d->panels;
 }
 
 int dash_slowest(const struct dash *d)

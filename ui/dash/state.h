@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "ui/dash/panels.h"
 #include "ui/ui.h"
 
 #define DASH_TOKENS       512
@@ -33,6 +34,7 @@ struct dash {
     enum ui_graph graph;
     uint32_t n_predict;
     int cursor; /* inspected layer, -1: none */
+    struct panels panels;
 
     struct mw_sample now;
     struct mw_rates rates;
@@ -82,6 +84,9 @@ void dash_set_cap(struct dash *d, uint32_t n_predict);
 void dash_move_cursor(struct dash *d, int by);
 void dash_set_cursor(struct dash *d, int layer);
 int dash_cursor(const struct dash *d);
+
+/* Returns the panels of the dashboard, to change them. */
+struct panels *dash_panels(struct dash *d);
 
 /* Returns the slowest layer of the last pass, without the head; -1 if none ran. */
 int dash_slowest(const struct dash *d);

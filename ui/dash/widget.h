@@ -30,9 +30,7 @@ struct dash_widget {
     bool (*click)(struct dash *d, int height, int width, int y, int x);
 };
 
-/* The widgets, from top to bottom.  X(verdict) stands for dash_verdict_widget. */
-#define DASH_WIDGETS(X) X(verdict) X(speed) X(memory) X(kv) X(cache) X(layers)
-
+/* DASH_WIDGETS is in panels.h; X(verdict) stands for dash_verdict_widget. */
 #define DASH_DECLARE(name) extern const struct dash_widget dash_##name##_widget;
 DASH_WIDGETS(DASH_DECLARE)
 #undef DASH_DECLARE

@@ -38,6 +38,8 @@ static void help_keys(struct sheet *s)
         { "F7, F8", "copy the answer; copy a code block (again: the previous one)" },
         { "F9", "pick an earlier message to go back to" },
         { "Alt-, Alt-.", "move the divider (or drag it)" },
+        { "Tab 1 to 6", "hide or show a panel of the dashboard; 0: all as at first" },
+        { "Tab Left, Right", "choose a panel; K, J: move it; +, -: resize it" },
         { "Ctrl-L", "redraw the screen" },
         { "Ctrl-Z", "suspend" },
     };
