@@ -733,11 +733,30 @@ void mw_chat_cancel(struct mw_chat *c)
     pthread_mutex_unlock(&c->lock);
 }
 
+static uint32_t held_now(const struct mw_chat *c)
+{
+    return c->session == NULL
+               ? 0
+               : (uint32_t)counter_get(&session_telemetry(c->session)->kv_tokens);
+}
+
+/* Returns the tokens of the conversation.  It differs from the tokens held by the marks of the
+ * next turn, which are not worth reporting.  The lock is held. */
+static uint32_t context_now(const struct mw_chat *c)
+{
+    uint32_t held = held_now(c), ahead = c->n_ahead;
+
+    if (c->is_working || (held < ahead + AGAIN_MIN && ahead < held + AGAIN_MIN))
+        return held;
+    return ahead;
+}
+
 void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)
 {
     pthread_mutex_lock(&c->lock);
     if (c->session != NULL) {
         mw_session_sample(c->session, out);
+        out->kv.context = context_now(c);
     } else {
         memset(out, 0, sizeof *out);
         out->state = MW_LOADING;
@@ -795,13 +814,6 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
 }
 
 /* Tokens whose keys and values are held.  The lock is held. */
-static uint32_t held_now(const struct mw_chat *c)
-{
-    return c->session == NULL
-               ? 0
-               : (uint32_t)counter_get(&session_telemetry(c->session)->kv_tokens);
-}
-
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
 {
     struct cost_basis basis = { .chunk = plan->chunk,
@@ -823,16 +835,10 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
 
 uint32_t mw_chat_tokens(struct mw_chat *c)
 {
-    uint32_t held, ahead;
-    bool is_working;
+    uint32_t tokens;
 
     pthread_mutex_lock(&c->lock);
-    held = held_now(c);
-    ahead = c->n_ahead;
-    is_working = c->is_working;
+    tokens = context_now(c);
     pthread_mutex_unlock(&c->lock);
-    /* The two differ by the marks of the next turn, which are not worth reporting. */
-    if (is_working || (held < ahead + AGAIN_MIN && ahead < held + AGAIN_MIN))
-        return held;
-    return ahead;
+    return tokens;
 }

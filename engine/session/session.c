@@ -147,6 +147,7 @@ static void publish_plan(struct mw_session *s)
     run.file_bytes = info.file_bytes;
     run.predicted_decode = a->plan.decode_tps;
     run.predicted_prefill = a->plan.prefill_tps;
+    run.predicted_read = a->plan.streamed_bytes;
     run.predicted_binds = a->plan.binds;
     telemetry_set_run(t, &run);
     for (int i = 0; i < MW_PLAN_ROWS; i++)

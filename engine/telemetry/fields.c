@@ -40,6 +40,7 @@ const struct field sample_fields[] = {
     RUN(file_bytes, FIELD_U64),
     RUN(predicted_decode, FIELD_DOUBLE),
     RUN(predicted_prefill, FIELD_DOUBLE),
+    RUN(predicted_read, FIELD_U64),
     RUN(predicted_binds, FIELD_BINDS),
 
     TOKEN(n_prompt),
@@ -86,6 +87,7 @@ const struct field sample_fields[] = {
     MEM(ahead_bytes),
     MEM(ahead_done_bytes),
 
+    KV(context),
     KV(tokens),
     KV(capacity),
     KV(bytes_used),

@@ -447,7 +447,7 @@ static void apply_token(struct mw_replay *r)
     if (k->n <= 1 || s->t_first_ns == 0)
         s->t_first_ns = k->t_ns;
     s->decode_ns = k->t_ns > s->t_first_ns ? k->t_ns - s->t_first_ns : 0;
-    s->kv.tokens = k->kv_tokens;
+    s->kv.tokens = s->kv.context = k->kv_tokens;
     s->pass.wall_ns = k->wall_ns;
     s->pass.stall_ns = k->stall_ns;
     s->pass.compute_ns = k->compute_ns;

@@ -75,6 +75,7 @@ struct mw_run {
     uint64_t file_bytes; /* of the model's files */
     /* The plan's predictions; 0 if a limit was not measured. */
     double predicted_decode, predicted_prefill; /* tokens per second */
+    uint64_t predicted_read; /* bytes of weights per token of an answer; always known */
     enum mw_binds predicted_binds;
 };
 
@@ -151,6 +152,9 @@ struct mw_sample {
     } mem;
 
     struct {
+        /* Tokens of the conversation.  They differ from `tokens` after turns were taken back or
+         * a chat was opened, until the next prompt is evaluated. */
+        uint64_t context;
         uint64_t tokens, capacity, bytes_used, bytes_reserved, global_bytes, sliding_bytes;
     } kv;
 

@@ -237,7 +237,7 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     out->mem.lent_bytes = counter_get(&t->lent_bytes);
     out->mem.ahead_done_bytes = counter_get(&t->ahead_done_bytes);
     out->mem.ahead_bytes = counter_get(&t->ahead_bytes);
-    out->kv.tokens = counter_get(&t->kv_tokens);
+    out->kv.tokens = out->kv.context = counter_get(&t->kv_tokens);
     out->kv.capacity = counter_get(&t->kv_capacity);
     out->kv.global_bytes = counter_get(&t->kv_global_used);
     out->kv.sliding_bytes = counter_get(&t->kv_sliding_used);

@@ -762,6 +762,7 @@ void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)
 
     pthread_mutex_lock(lock);
     *out = c->sample;
+    out->kv.context = c->tokens;
     pthread_mutex_unlock(lock);
     out->t_ns = clock_ns();
 }

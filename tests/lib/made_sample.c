@@ -34,6 +34,7 @@ static void fill_run(struct mw_sample *s)
     r->file_bytes = 8870 * MIB;
     r->predicted_decode = 3.3;
     r->predicted_prefill = 260;
+    r->predicted_read = 2803 * MIB;
     r->predicted_binds = MW_BINDS_DISK;
 }
 
@@ -55,7 +56,7 @@ static void fill_memory(struct mw_sample *s)
 
 static void fill_kv(struct mw_sample *s, uint64_t tokens)
 {
-    s->kv.tokens = tokens;
+    s->kv.tokens = s->kv.context = tokens;
     s->kv.capacity = 8192;
     s->kv.global_bytes = (tokens + 255) / 256 * 256 * 6 * KIB;
     s->kv.sliding_bytes = tokens < 639 ? tokens * 18 * KIB : 11 * MIB;

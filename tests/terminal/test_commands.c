@@ -293,7 +293,7 @@ static void the_dashboard_knows_a_new_limit_of_answers(void **state)
     program_ask(&run, "/predict 25", "answers are limited to 25 tokens");
     program_say(&run, "hello");
     program_line(&run, "/view dashboard");
-    sees(&run, "at most      25");
+    sees(&run, " / 25 tokens");
     program_quit(&run);
 }
 

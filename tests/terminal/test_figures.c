@@ -188,7 +188,7 @@ static const struct figure dashboard[] = {
     { "mean ", "mean ", false, "rate", "decode_mean", 0, 0.0051, 0 },
     { "mean ", "prompt", false, "rate", "prefill", 0, 0.0051, 0 },
     { "first token", "first token", false, "rate", "first_s", 0, A_TIME, 0 },
-    { "at most", "answer", false, "token", "n_decoded", 0, 0, 1e-9 },
+    { "answer ", "answer", false, "token", "n_decoded", 0, 0, 1e-9 },
     { "tokens  ", "tokens", false, "kv", "tokens", 0, 0, 1e-9 },
     { "tokens  ", " of ", false, "kv", "capacity", 0, 0, 1e-9 },
     { "sliding ", "global ", false, "kv", "global_bytes", 0, 0, 0 },

@@ -168,6 +168,43 @@ static void a_message_typed_during_an_answer_waits(void **state)
     loses(&run, "queued; next");
 }
 
+/* Returns the number before text in any row, without its commas; -1: it is not shown. */
+static long number_before(const char *text)
+{
+    int y = pty_find(run.s, text);
+    const char *row = y < 0 ? NULL : pty_row(run.s, y), *at;
+    long number = 0, place = 1;
+
+    at = row == NULL ? NULL : strstr(row, text);
+    for (; at != NULL && at > row && strchr("0123456789,", at[-1]) != NULL; at--)
+        if (at[-1] != ',') {
+            number += (at[-1] - '0') * place;
+            place *= 10;
+        }
+    return place == 1 ? -1 : number;
+}
+
+static void chat_and_dashboard_show_the_same_progress_of_a_prompt(void **state)
+{
+    const char *args[] = { "--pace", "30000", NULL };
+    int n_seen = 0;
+
+    (void)state;
+    fake_begin(&run, 50, 160, NULL, args);
+    fake_line(&run, "slow");
+    sees(&run, " / 2,000 tokens");
+    while (pty_shows(run.s, " / 2,000 tokens")) {
+        long chat = number_before(" of 2,000 tokens");
+
+        if (chat >= 0) {
+            assert_int_equal(chat, number_before(" / 2,000 tokens"));
+            n_seen++;
+        }
+        pty_take(run.s, 100);
+    }
+    assert_true(n_seen > 10);
+}
+
 struct deadly {
     const char *name;
     int signal, status;
@@ -213,6 +250,8 @@ int main(void)
         cmocka_unit_test_teardown(a_prompt_that_is_stopped_comes_back_into_the_line, end_run),
         cmocka_unit_test_teardown(twice_control_c_leaves, end_run),
         cmocka_unit_test_teardown(a_message_typed_during_an_answer_waits, end_run),
+        cmocka_unit_test_teardown(chat_and_dashboard_show_the_same_progress_of_a_prompt,
+                                  end_run),
     };
 
     for (size_t i = 0; i < N_SIZE; i++)

@@ -31,6 +31,7 @@ check_PROGRAMS += \
 	tests/unit/test_mapping \
 	tests/unit/test_markdown \
 	tests/unit/test_no_memory \
+	tests/unit/test_panels \
 	tests/unit/test_plan \
 	tests/unit/test_pool \
 	tests/unit/test_probe \

@@ -658,6 +658,30 @@ static void a_curve_leaves_gaps_and_shows_every_trace(void **state)
     canvas_target_free(t);
 }
 
+static void a_line_joins_values_that_grow(void **state)
+{
+    static const float value[] = { NAN, 0, 2, 7, 7, 9 };
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(2, 3, false, &e);
+    struct canvas_target *a = canvas_on_grid(2, 6, true, &e);
+    struct canvas c = canvas_of(t);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    (void)state;
+    curve_line(&c, UI_GRAPH_BRAILLE, value, 6, 8, style_of(ROLE_GRAPH));
+    canvas_write_text(t, f);
+    c = canvas_of(a);
+    curve_line(&c, UI_GRAPH_ASCII, value, 6, 8, style_of(ROLE_GRAPH));
+    canvas_write_text(a, f);
+    fclose(f);
+    assert_string_equal(text, " \u28b8\u2809\n\u2880\u280e\n   '''\n .-\n");
+    free(text);
+    canvas_target_free(t);
+    canvas_target_free(a);
+}
+
 /* ---- sentences ---- */
 
 static void the_verdict_is_one_sentence(void **state)
@@ -666,6 +690,16 @@ static void the_verdict_is_one_sentence(void **state)
 
     (void)state;
     made_idle(&sample);
+    assert_string_equal(dash_verdict(text, sizeof text, &sample),
+                        "~disk-bound: the plan predicts ~3.3 tok/s; each token will read "
+                        "~2.74 GiB of weights");
+    sample.run.predicted_read = 0;
+    sample.run.predicted_decode = 11.4;
+    sample.run.predicted_binds = MW_BINDS_COMPUTE;
+    assert_string_equal(dash_verdict(text, sizeof text, &sample),
+                        "~compute-bound: the plan predicts ~11 tok/s; all weights fit the "
+                        "budget");
+    sample.run.predicted_decode = 0;
     assert_string_equal(dash_verdict(text, sizeof text, &sample), "");
     sample.verdict.binds = MW_BINDS_DISK;
     sample.verdict.share = 0.71;
@@ -734,6 +768,7 @@ int main(void)
         cmocka_unit_test(a_history_keeps_as_many_values_as_fit),
         cmocka_unit_test(figures_have_the_same_width_for_every_number),
         cmocka_unit_test(a_curve_leaves_gaps_and_shows_every_trace),
+        cmocka_unit_test(a_line_joins_values_that_grow),
         cmocka_unit_test(the_verdict_is_one_sentence),
         cmocka_unit_test(the_parts_add_up_to_the_kernels_figure),
         cmocka_unit_test(once_prints_the_same_as_the_screen),

@@ -240,6 +240,11 @@ static void draw_chat(struct app *a, const struct canvas *screen)
     bool ascii = term_is_ascii(a->term);
 
     if (talk_progress(a->talk, &progress)) {
+        const struct mw_sample *s = &a->sample;
+
+        if (s->state == MW_PREFILL && s->n_prompt > 0) /* the same as in the dashboard */
+            progress = (struct talk_progress){ s->n_prompt_done, s->n_prompt,
+                                               s->t_ns - s->t_start_ns };
         receipt_prefill(line, sizeof line, progress.done, progress.total, progress.ns, ascii,
                         &share);
         transcript_set_status(a->transcript, line, share);

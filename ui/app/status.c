@@ -81,7 +81,8 @@ static void state_text(struct bar *b, const struct talk *t, const struct mw_samp
     mw_rates(s, &rates);
     snprintf(word, sizeof word, "%s", words[state]);
     if (state == TALK_READY && rates.loading >= 0)
-        snprintf(word, sizeof word, "loading %.0f %%", rates.loading * 100);
+        snprintf(word, sizeof word, "loading %u %%",
+                 (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes));
     snprintf(b->text[PART_STATE][0], sizeof b->text[0][0], "%-14s", word);
     snprintf(b->text[PART_STATE][1], sizeof b->text[0][0], "%s", word);
 }
@@ -138,7 +139,7 @@ static void kv_text(struct bar *b, const struct mw_sample *s)
 static void context_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
     uint64_t all = s->kv.capacity != 0 ? s->kv.capacity : talk_plan(t)->n_ctx;
-    uint64_t tokens = talk_tokens(t);
+    uint64_t tokens = s->kv.context;
     char used[24], left[24], of[24];
 
     if (tokens > all) /* the next message drops turns */

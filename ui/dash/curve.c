@@ -80,6 +80,59 @@ void curve_draw_values(const struct canvas *c, enum ui_graph graph, const float 
     }
 }
 
+/* The dots of a braille cell from the upper to the lower of two levels of its row, 0 at the
+ * bottom. */
+static unsigned dots(bool is_right, int low, int high)
+{
+    static const unsigned char left[] = { 0x40, 0x04, 0x02, 0x01 };
+    static const unsigned char right[] = { 0x80, 0x20, 0x10, 0x08 };
+    unsigned all = 0;
+
+    for (int level = low < 0 ? 0 : low; level <= high && level < 4; level++)
+        all |= is_right ? right[level] : left[level];
+    return all;
+}
+
+/* A mark at the lower, middle or upper third of a cell. */
+static wchar_t line_mark(enum ui_graph graph, int level, int levels)
+{
+    static const wchar_t ascii[] = L".-'", block[] = L"\u2581\u2500\u2594";
+
+    return (graph == UI_GRAPH_BLOCK ? block : ascii)[level * 3 / levels];
+}
+
+void curve_line(const struct canvas *c, enum ui_graph graph, const float *value, uint32_t n,
+                float top, struct ui_style style)
+{
+    int levels = kinds[graph].levels, all = c->height * levels, last = -1;
+    uint32_t step = kinds[graph].values;
+
+    for (uint32_t i = 0; i < n && top > 0; i += step) {
+        int low[2] = { -1, -1 }, high[2] = { -1, -1 };
+
+        for (uint32_t k = 0; k < step && i + k < n; k++) {
+            int level = isnan(value[i + k]) ? -1 : (int)(value[i + k] / top * (float)all);
+
+            level = level >= all ? all - 1 : level;
+            low[k] = high[k] = level;
+            if (level >= 0 && last >= 0 && level > last + 1)
+                low[k] = last + 1; /* join it with the value before */
+            last = level;
+        }
+        for (int y = 0; y < c->height; y++) {
+            int from = (c->height - 1 - y) * levels;
+            unsigned both = dots(false, low[0] - from, high[0] < 0 ? -1 : high[0] - from) |
+                            dots(true, low[1] - from, high[1] < 0 ? -1 : high[1] - from);
+
+            if (graph == UI_GRAPH_BRAILLE && both != 0)
+                canvas_cell(c, y, (int)(i / step), style, (wchar_t)(0x2800 + both));
+            else if (graph != UI_GRAPH_BRAILLE && high[0] >= from && high[0] < from + levels)
+                canvas_cell(c, y, (int)(i / step), style,
+                            line_mark(graph, high[0] - from, levels));
+        }
+    }
+}
+
 void curve_draw(const struct canvas *c, enum ui_graph graph, const struct past *h, float top,
                 struct ui_style style)
 {

@@ -24,6 +24,10 @@ void curve_draw(const struct canvas *c, enum ui_graph graph, const struct past *
 void curve_draw_values(const struct canvas *c, enum ui_graph graph, const float *value,
                        uint32_t n, float top, struct ui_style style);
 
+/* Draw n values (as above) that never fall as a line that is one dot thick. */
+void curve_line(const struct canvas *c, enum ui_graph graph, const float *value, uint32_t n,
+                float top, struct ui_style style);
+
 /* Returns a round number at or above max: 1, 2 or 5 times a power of ten. */
 float curve_top(float max);
 

@@ -2,6 +2,7 @@
 
 #include "ui/dash/figure.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +55,21 @@ struct figure figure_budget8(const struct mw_sample *s)
 struct figure figure_rate5(double per_second)
 {
     return three_digits(per_second, 5);
+}
+
+struct figure figure_rate6(double measured, double predicted)
+{
+    bool is_predicted = !(measured >= 0) && predicted > 0;
+    struct figure f = figure_rate5(is_predicted ? predicted : measured);
+    char text[FIGURE_MAX];
+
+    snprintf(text, sizeof text, "%s%s", is_predicted ? "~" : "", figure_trim(f.text));
+    return right(text, 6);
+}
+
+const char *figure_trim(const char *text)
+{
+    return text + strspn(text, " ");
 }
 
 double figure_disk_unit(const struct mw_sample *s, const char **name)

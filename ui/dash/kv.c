@@ -3,12 +3,15 @@
  *
  *     kv cache ──────────────────── 13.1 MiB of 59.0 MiB
  *     ████████████·······································
- *     2,070 of 8,192 tokens  global 9.00 MiB  sliding 11.0 MiB
- *     full in   6,122 tokens  budget reached in ~3,100
- *     ⣀⣀⣤⣤⣶⣶⣿⣿                ....:::::::::::::::::::
+ *     tokens   2,070 of 8,192  global 9.00 MiB  sliding 11.0 MiB
+ *     full in   6,122 tokens  borrowed 30.0 MiB
+ *                            ⣀⣀⡠⠤⠤⠒⠒⠉⠉│ 59.0 MiB
+ *     ⣀⣀⣤⣤⣶⣶⣿⣿⡠⠤⠤⠒⠒⠒⠉⠉⠉               │
+ *     ⣿⣿⣿⣿⣿⣿⣿⣿          full at 8,192 │        0
  *
  * The curve shows bytes by tokens, from 0 to the full context.  The measured part is filled,
- * the prediction is dotted.
+ * the prediction is a line.  It ends at a wall: the end of the context, or the budget if other
+ * memory uses it up earlier.
  */
 #include "config.h"
 
@@ -29,7 +32,7 @@ static double growth(const struct mw_sample *s)
 
 static uint64_t tokens_left(const struct mw_sample *s)
 {
-    return s->kv.capacity > s->kv.tokens ? s->kv.capacity - s->kv.tokens : 0;
+    return s->kv.capacity > s->kv.context ? s->kv.capacity - s->kv.context : 0;
 }
 
 /* Returns the tokens until free memory and the KV space borrowed by pinned weights are used
@@ -75,6 +78,28 @@ static void measured(const struct dash *d, float *value, uint32_t n)
     }
 }
 
+/* Draw what stops the growth as a vertical line with its label: the budget if it is reached
+ * first, else the end of the context. */
+static void draw_wall(const struct dash *d, const struct canvas *c)
+{
+    const struct mw_sample *s = &d->now;
+    double budget = tokens_to_budget(d);
+    double at = budget >= 0 ? (double)s->kv.tokens + budget : (double)s->kv.capacity;
+    int x = (int)(at / (double)s->kv.capacity * c->width), width;
+    enum ui_role role = budget >= 0 ? ROLE_WARN : ROLE_LIMIT;
+    char text[48];
+
+    x = x < c->width ? x : c->width - 1;
+    canvas_vline(c, 0, x, c->height, style_of(role));
+    snprintf(text, sizeof text, budget >= 0 ? "budget reached at ~%s" : "full at %s",
+             figure_trim(figure_count7((uint64_t)at).text));
+    width = (int)strlen(text);
+    if (x > width) /* below the line, which is at the top there */
+        canvas_text(c, c->height - 1, x - width - 1, style_of(role), text);
+    else
+        canvas_text(c, 0, x + 2, style_of(role), text);
+}
+
 static void draw_curve(const struct dash *d, const struct canvas *c)
 {
     const struct mw_sample *s = &d->now;
@@ -85,16 +110,14 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
 
     if (s->kv.capacity == 0 || top <= 0)
         return;
-    for (int x = 0; x < area.width; x++) {
-        double tokens = (x + 0.5) / area.width * (double)s->kv.capacity;
-        int row;
+    draw_wall(d, &area);
+    for (uint32_t i = 0; i < n; i++) {
+        double tokens = (i + 0.5) / n * (double)s->kv.capacity;
+        bool is_ahead = tokens > (double)s->kv.tokens && growth(s) > 0;
 
-        if (tokens <= (double)s->kv.tokens || growth(s) <= 0)
-            continue;
-        row = area.height - 1 - (int)(projected(s, tokens) / top * area.height);
-        canvas_cell(&area, row < 0 ? 0 : row, x, style_of(ROLE_DIM),
-                    canvas_is_ascii(c) ? L'.' : L'\u00b7');
+        value[i] = is_ahead ? (float)projected(s, tokens) : NAN;
     }
+    curve_line(&area, d->graph, value, n, top, style_of(ROLE_DIM));
     measured(d, value, n);
     curve_draw_values(&area, d->graph, value, n, top, style_of(ROLE_FILL_KV));
     canvas_right(c, 0, c->width, style_of(ROLE_DIM), figure_size8(s->kv.bytes_reserved).text);
@@ -115,11 +138,6 @@ static int kv_step(const struct dash *d, int width, int height)
     return height < text + 3 ? text + 3 : height < text + 6 ? height + 1 : 0;
 }
 
-static const char *trim(const char *s)
-{
-    return s + strspn(s, " ");
-}
-
 static void kv_draw(const struct dash *d, const struct canvas *c)
 {
     const struct mw_sample *s = &d->now;
@@ -134,8 +152,8 @@ static void kv_draw(const struct dash *d, const struct canvas *c)
         c, 1, 0, c->width,
         s->kv.bytes_reserved > 0 ? (double)s->kv.bytes_used / (double)s->kv.bytes_reserved : 0,
         style_of(ROLE_FILL_KV), style_of(ROLE_FILL_FREE));
-    snprintf(text, sizeof text, "%s of %s", figure_count7(s->kv.tokens).text,
-             trim(figure_count7(s->kv.capacity).text));
+    snprintf(text, sizeof text, "%s of %s", figure_count7(s->kv.context).text,
+             figure_trim(figure_count7(s->kv.capacity).text));
     x = widget_pair(c, y, 0, "tokens", text, ROLE_TEXT);
     if (c->width < 60)
         y++, x = 0;
@@ -147,8 +165,12 @@ static void kv_draw(const struct dash *d, const struct canvas *c)
     if (y < c->height) {
         x = widget_pair(c, y, 0, "full in", figure_count7(tokens_left(s)).text, ROLE_TEXT);
         if (budget >= 0) {
-            snprintf(text, sizeof text, "~%s", trim(figure_count7((uint64_t)budget).text));
+            snprintf(text, sizeof text, "~%s",
+                     figure_trim(figure_count7((uint64_t)budget).text));
             widget_pair(c, y, x, "budget in", text, ROLE_WARN);
+        } else if (s->kv.context > s->kv.tokens) {
+            widget_pair(c, y, x, "to evaluate",
+                        figure_count7(s->kv.context - s->kv.tokens).text, ROLE_TEXT);
         } else if (s->mem.lent_bytes > 0) {
             widget_pair(c, y, x, "borrowed", figure_size8(s->mem.lent_bytes).text, ROLE_TEXT);
         }

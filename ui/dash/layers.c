@@ -1,16 +1,17 @@
 /*
- * The layers of the last pass, with their times as bars and figures.  With less space it shows
- * figures in columns, and with little space a strip with one cell per layer.
+ * The layers of the last pass, each with its times as a bar and, in a wide column, as figures.
+ * With less space columns get narrower, and with little space it shows a strip with one cell
+ * per layer.
  *
- *   layer pinned  wait ▒ and compute █        ms: read wait compute
- *    7 s  ◐  ▒▒▒▒▒▒▒▒▒▒▒▒██                       12    9   2.1
- *   >8 s  …                                 running
- *   !9 G  …                                 slowest
- *   head  ○  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███                44   40    12
+ *   layers ┃ read ▒ wait █ compute ● pinned ◐ part ○ streamed
+ *    7 s ◐ ▒▒▒▒▒▒▒▒▒▒▒▒▒┃██                       12    9   2.1
+ *   >8 s …                                 running
+ *   !9 G …                                 slowest
+ *   head ○ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███┃                 44   40    12
  *
- * Kinds: s sliding, G global, in brackets if the layer uses the KV entries of another layer.
- * Pinned: # all, + part, . streamed (or symbols).  The bar of the head has its own scale,
- * since the head is as large as several layers.
+ * Reading goes on beside the rest, so it is a mark on the bar.  Kinds: s sliding, G global, in
+ * brackets if the layer uses the KV entries of another layer.  The bar of the head has its own
+ * scale, since the head is as large as several layers.
  */
 #include "config.h"
 
@@ -22,8 +23,9 @@
 #include "ui/dash/widget.h"
 #include "ui/term/cluster.h"
 
-#define COLUMN_MIN 21 /* width of a column with its gap */
+#define COLUMN_MIN 16 /* width of a column with its gap */
 #define FIGURES    12 /* width: three times a blank and three digits */
+#define TOTAL      4  /* width: a blank and three digits */
 #define BAR_MIN    5
 #define INSPECT    4 /* lines about the inspected layer */
 
@@ -63,13 +65,6 @@ static bool is_running(const struct dash *d, uint32_t i)
     return i == d->now.layer_now && (d->now.state == MW_PREFILL || d->now.state == MW_DECODE);
 }
 
-static double slowest_ms(const struct dash *d)
-{
-    int i = dash_slowest(d);
-
-    return i >= 0 ? layer_ms(&d->now.layer[i]) : 0;
-}
-
 /* Returns the read time in nanoseconds; negative if nothing was read.  Several reads are in
  * flight at once, so the sum of their times exceeds the elapsed time and is scaled. */
 static double read_time(const struct dash *d, const struct mw_sample_layer *l)
@@ -79,19 +74,43 @@ static double read_time(const struct dash *d, const struct mw_sample_layer *l)
     return (double)l->read_ns / d->reads_in_flight;
 }
 
-/* Draw the stall and compute times; width cells represent top milliseconds. */
-static void draw_times(const struct canvas *c, int y, int x, int width,
+/* Returns the longest of a layer's times in milliseconds. */
+static double longest_ms(const struct dash *d, const struct mw_sample_layer *l)
+{
+    return fmax(layer_ms(l), read_time(d, l) / 1e6);
+}
+
+/* Returns the same for all layers without the head. */
+static double scale_ms(const struct dash *d)
+{
+    double top = 0;
+
+    for (uint32_t i = 0; i < d->now.n_layer; i++)
+        if (d->now.layer[i].passes > 0)
+            top = fmax(top, longest_ms(d, &d->now.layer[i]));
+    return top;
+}
+
+/* Draw the times; width cells represent top milliseconds. */
+static void draw_times(const struct dash *d, const struct canvas *c, int y, int x, int width,
                        const struct mw_sample_layer *l, double top)
 {
     bool ascii = canvas_is_ascii(c);
-    double scale = top > 0 ? width / top / 1e6 : 0;
+    double scale = top > 0 ? width / top / 1e6 : 0, read_ns = read_time(d, l);
     int wait = (int)lround((double)l->stall_ns * scale);
     int both = (int)lround((double)(l->stall_ns + l->compute_ns) * scale);
+    int read = (int)lround(read_ns * scale);
 
     both = both > width ? width : both;
     wait = wait > both ? both : wait;
     canvas_repeat(c, y, x, wait, style_of(ROLE_WARN), ascii ? L'-' : L'\u2592');
     canvas_repeat(c, y, x + wait, both - wait, style_of(ROLE_GOOD), ascii ? L'#' : L'\u2588');
+    if (read_ns > 0)
+        canvas_cell(c, y,
+                    x + (read < 1       ? 0
+                         : read > width ? width - 1
+                                        : read - 1),
+                    style_of(ROLE_GRAPH_2), ascii ? L'|' : L'\u2503');
 }
 
 /* The height of the glyph says the same as its colour. */
@@ -121,7 +140,7 @@ static void draw_figures(const struct dash *d, const struct canvas *c, int y,
 static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
                        double top)
 {
-    int x = d->now.n_layer > 100 ? 9 : 8, bar = c->width - FIGURES - x - 1;
+    int x = d->now.n_layer > 100 ? 9 : 8, wide = c->width - x - 1, bar = wide;
     const struct mw_sample_layer *l = &d->now.layer[i];
     bool is_head = i == d->now.n_layer, runs = is_running(d, i);
     bool is_slowest = (int)i == dash_slowest(d);
@@ -145,9 +164,14 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
         canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");
         return;
     }
-    if (bar >= BAR_MIN)
-        draw_times(c, y, x + 1, bar, l, top);
-    draw_figures(d, c, y, l);
+    if (wide >= BAR_MIN + FIGURES) {
+        bar = wide - FIGURES;
+        draw_figures(d, c, y, l);
+    } else if (wide >= BAR_MIN + TOTAL) {
+        bar = wide - TOTAL;
+        canvas_right(c, y, c->width, style_of(ROLE_TEXT), figure_ms3(layer_ms(l) * 1e6).text);
+    }
+    draw_times(d, c, y, x + 1, bar, l, top);
 }
 
 /* ---- bars in columns ---- */
@@ -171,7 +195,7 @@ static int column_height(const struct dash *d, int columns)
 static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
 {
     int high = column_height(d, columns), wide = c->width / columns;
-    double top = slowest_ms(d);
+    double top = scale_ms(d);
     struct canvas row = canvas_sub(c, high, 0, 1, c->width);
 
     for (uint32_t i = 0; i < d->now.n_layer; i++) {
@@ -184,9 +208,7 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
         draw_layer(d, &cell, 0, i, top);
     }
     draw_layer(d, &row, 0, d->now.n_layer,
-               layer_ms(&d->now.layer[d->now.n_layer]) > top
-                   ? layer_ms(&d->now.layer[d->now.n_layer])
-                   : top);
+               fmax(longest_ms(d, &d->now.layer[d->now.n_layer]), top));
 }
 
 /* ---- the strip ---- */
@@ -227,7 +249,8 @@ static int draw_strip(const struct dash *d, const struct canvas *c)
 {
     int n = (int)d->now.n_layer, cell = strip_cell(n, c->width), wide = c->width / cell;
     int rows = strip_rows(n, c->width), lines = c->height >= 2 * rows ? 2 : 1;
-    double top = slowest_ms(d);
+    int slowest = dash_slowest(d);
+    double top = slowest >= 0 ? layer_ms(&d->now.layer[slowest]) : 0;
 
     for (int i = 0; i < n && wide > 0; i++) {
         struct canvas heat = canvas_sub(c, i / wide * lines, i % wide * cell, 1, cell);
@@ -244,8 +267,7 @@ static int draw_strip(const struct dash *d, const struct canvas *c)
 static void draw_small(const struct dash *d, const struct canvas *c)
 {
     uint32_t head = d->now.n_layer;
-    double top = layer_ms(&d->now.layer[head]) > slowest_ms(d) ? layer_ms(&d->now.layer[head])
-                                                               : slowest_ms(d);
+    double top = fmax(longest_ms(d, &d->now.layer[head]), scale_ms(d));
     struct canvas strip = canvas_sub(c, 0, 0, c->height > 1 ? c->height - 1 : 1, c->width);
     struct canvas row;
     int used = draw_strip(d, &strip);
@@ -301,26 +323,46 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
 
 #define LEGEND_AT 8 /* after the name */
 
-/* Draw the longest legend that fits the head. */
-static void draw_legend(const struct canvas *c, int from)
+/* The marks of bars, then those of pinned layers. */
+static const struct {
+    const char *marks[2], *label; /* marks of UTF-8 and ASCII */
+    enum ui_role role;
+} legend[] = {
+    { { "\u2503", "|" }, "read", ROLE_GRAPH_2 },
+    { { "\u2592", "-" }, "wait", ROLE_WARN },
+    { { "\u2588", "#" }, "compute", ROLE_GOOD },
+    { { "\u25cf", "#" }, "pinned", ROLE_FILL_PINNED },
+    { { "\u25d0", "+" }, "part", ROLE_FILL_PINNED },
+    { { "\u25cb", "." }, "streamed", ROLE_DIM },
+};
+#define N_TIMES  3
+#define N_LEGEND 6
+
+static int legend_width(int n)
 {
-    static const char *const texts[2][3] = {
-        { "ms: read \u2592 wait \u2588 compute \u25cf pinned \u25d0 part \u25cb streamed",
-          "ms: read \u2592 wait \u2588 compute", "read wait compute" },
-        { "ms: read - wait # compute # pinned + part . streamed", "ms: read - wait # compute",
-          "read wait compute" },
-    };
+    int width = 1;
 
-    for (int i = 0; i < 3; i++) {
-        const char *text = texts[canvas_is_ascii(c)][i];
-        int width = cluster_width(text, strlen(text));
+    for (int i = 0; i < n; i++)
+        width += (int)strlen(legend[i].label) + 3;
+    return width;
+}
 
-        if (LEGEND_AT + width + 1 > from)
-            continue;
-        canvas_blank(c, 0, LEGEND_AT, width + 1, style_of(ROLE_DIM));
-        canvas_text(c, 0, LEGEND_AT, style_of(ROLE_DIM), text);
-        return;
+/* Draw as much of the legend as fits before column `to`.  Returns whether any did. */
+static bool draw_legend(const struct canvas *c, int to)
+{
+    int n = LEGEND_AT + legend_width(N_LEGEND) <= to  ? N_LEGEND
+            : LEGEND_AT + legend_width(N_TIMES) <= to ? N_TIMES
+                                                      : 0;
+    int x = LEGEND_AT + 1;
+
+    if (n > 0)
+        canvas_blank(c, 0, LEGEND_AT, legend_width(n), style_of(ROLE_DIM));
+    for (int i = 0; i < n; i++) {
+        x +=
+            canvas_text(c, 0, x, style_of(legend[i].role), legend[i].marks[canvas_is_ascii(c)]);
+        x += canvas_text(c, 0, x + 1, style_of(ROLE_DIM), legend[i].label) + 2;
     }
+    return n > 0;
 }
 
 /* Returns the lines for the inspected layer; 0 if they do not fit. */
@@ -363,11 +405,14 @@ static void layers_draw(const struct dash *d, const struct canvas *c)
         snprintf(
             head, sizeof head, "slowest is %d  %s ms", slowest,
             figure_ms6(d->now.layer[slowest].stall_ns + d->now.layer[slowest].compute_ns).text);
+    columns = columns_for(d, body.height, body.width);
+    /* Bars need the legend, so the figure gives way. */
+    if (columns > 0 && LEGEND_AT + legend_width(N_TIMES) > c->width - (int)strlen(head) - 4)
+        head[0] = '\0';
     widget_head(c, "layers", head);
-    draw_legend(c, c->width - (int)strlen(head) - 2);
+    draw_legend(c, c->width - (head[0] != '\0' ? (int)strlen(head) + 4 : 0));
     if (d->now.n_layer == 0)
         return;
-    columns = columns_for(d, body.height, body.width);
     if (columns > 0)
         draw_bars(d, &body, columns);
     else

@@ -6,6 +6,10 @@
  *     p program     44.0 MiB   48 MiB  w pinned  1.70 GiB …
  *     charged 1.98 GiB  peak 1.99 GiB  other 3.00 MiB 0.1 %
  *
+ *      ── budget 2.00 GiB ────────────────────────────────
+ *     ⣿⣿⣿⣿⣿⣿ …                     charged, each second 0
+ *
+ * The upper edge of the curve is the budget.
  * Segments are plan items with their current size.  `other` is memory that the kernel counts
  * and no item explains; the bar ends at the kernel's figure.  `cached` is the part of the model
  * in the page cache that is charged too (never with direct reads); with mmap the budget does
@@ -18,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
 /* In the order of the bar.  Borrowed KV space is part of pinned but has its own segment. */
@@ -234,86 +239,163 @@ void memory_key(const struct dash *d, const struct canvas *c, int y, int n)
 
 /* ---- the kernel's figures ---- */
 
-/* Draw a label and a size in 20 columns. */
-static void pair(const struct canvas *c, int i, int y, const char *label, struct mw_os_value v,
-                 enum ui_role role)
-{
-    int columns = c->width / 20 > 0 ? c->width / 20 : 1;
-    int x = i % columns * 20;
+#define LARGEST        2 /* lines for the largest parts */
+#define MAX_PAIR       8
+#define PRESSURE_SHOWN 50 /* hundredths of a percent, below which it is 0 % */
+#define PAIR_WIDE      20 /* columns of a label and a size */
 
-    canvas_put(c, y + i / columns, x, 10, style_of(ROLE_DIM), label, strlen(label));
-    canvas_text(c, y + i / columns, x + 10, style_of(role), figure_os8(v).text);
+struct pair {
+    const char *label;
+    struct figure value;
+    enum ui_role role;
+};
+
+static void add_size(struct pair *out, int *n, const char *label, struct mw_os_value v,
+                     enum ui_role role)
+{
+    if (v.why_not == NULL)
+        out[(*n)++] = (struct pair){ label, figure_size8(v.value), role };
 }
 
-#define N_PAIR  8
-#define LARGEST 2 /* lines for the largest parts */
-
-static int pair_rows(int width)
+/* Returns the number of figures that are known. */
+static int known_pairs(const struct dash *d, struct pair out[MAX_PAIR])
 {
-    int columns = width / 20 > 0 ? width / 20 : 1;
+    const struct mw_os *os = &d->now.os;
+    const struct mw_os_value *pressure = &os->psi_memory_some10;
+    int n = 0;
 
-    return (N_PAIR + columns - 1) / columns;
+    if (os->t_ns == 0)
+        return 0;
+    add_size(out, &n, "charged", os->charged, ROLE_TEXT);
+    add_size(out, &n, "peak", os->charged_peak, ROLE_TEXT);
+    add_size(out, &n, "rss", os->rss, ROLE_TEXT);
+    add_size(out, &n, "rss anon", os->rss_anon, ROLE_TEXT);
+    add_size(out, &n, "available", os->available, ROLE_TEXT);
+    add_size(out, &n, "limit", os->limit, ROLE_TEXT);
+    add_size(out, &n, "swap own", os->swap_own, os->swap_own.value > 0 ? ROLE_WARN : ROLE_TEXT);
+    if (pressure->why_not == NULL && pressure->value >= PRESSURE_SHOWN) {
+        out[n] = (struct pair){ "pressure", figure_percent5((double)pressure->value / 1e4),
+                                pressure->value >= 1000 ? ROLE_WARN : ROLE_TEXT };
+        n++;
+    }
+    return n;
+}
+
+/* The last column needs no gap. */
+static int pair_columns(int width)
+{
+    int columns = (width + 2) / PAIR_WIDE;
+
+    return columns > 0 ? columns : 1;
+}
+
+static int pair_rows(const struct dash *d, int width)
+{
+    struct pair pairs[MAX_PAIR];
+    int columns = pair_columns(width);
+
+    return (known_pairs(d, pairs) + columns - 1) / columns;
 }
 
 static void draw_kernel(const struct dash *d, const struct canvas *c, int y)
 {
-    const struct mw_os *os = &d->now.os;
-    struct mw_os_value unread = { .why_not = "not read yet" };
-    bool read = os->t_ns != 0;
-    int columns = c->width / 20 > 0 ? c->width / 20 : 1, i = 7;
-    const struct mw_os_value pressure = read ? os->psi_memory_some10 : unread;
+    struct pair pairs[MAX_PAIR];
+    int columns = pair_columns(c->width);
+    int n = known_pairs(d, pairs);
 
-    pair(c, 0, y, "charged", read ? os->charged : unread, ROLE_TEXT);
-    pair(c, 1, y, "peak", read ? os->charged_peak : unread, ROLE_TEXT);
-    pair(c, 2, y, "rss", read ? os->rss : unread, ROLE_TEXT);
-    pair(c, 3, y, "rss anon", read ? os->rss_anon : unread, ROLE_TEXT);
-    pair(c, 4, y, "available", read ? os->available : unread, ROLE_TEXT);
-    pair(c, 5, y, "limit", read ? os->limit : unread, ROLE_TEXT);
-    pair(c, 6, y, "swap own", read ? os->swap_own : unread,
-         read && os->swap_own.why_not == NULL && os->swap_own.value > 0 ? ROLE_WARN
-                                                                        : ROLE_TEXT);
-    canvas_text(c, y + i / columns, i % columns * 20, style_of(ROLE_DIM), "pressure");
-    canvas_printf(
-        c, y + i / columns, i % columns * 20 + 10,
-        style_of(pressure.why_not == NULL && pressure.value >= 1000 ? ROLE_WARN : ROLE_TEXT),
-        "   %s",
-        figure_percent5(pressure.why_not == NULL ? (double)pressure.value / 1e4 : -1).text);
+    for (int i = 0; i < n; i++) {
+        int x = i % columns * PAIR_WIDE;
+
+        canvas_text(c, y + i / columns, x, style_of(ROLE_DIM), pairs[i].label);
+        canvas_printf(c, y + i / columns, x + 10, style_of(pairs[i].role), "%8s",
+                      pairs[i].value.text);
+    }
+}
+
+/* ---- the curve ---- */
+
+#define CURVE_MIN 4 /* lines: the budget, and three of the curve */
+
+/* The line of the budget is red where the memory was above it. */
+static void draw_budget(const struct dash *d, const struct canvas *c, float budget)
+{
+    uint32_t values = curve_values(d->graph, 1), n = d->memory.n;
+    char text[48], size[FIGURE_MAX];
+
+    canvas_hline(c, 0, 0, c->width, style_of(ROLE_LIMIT));
+    for (int x = 0; x < c->width; x++) {
+        uint32_t back = (uint32_t)(c->width - x) * values;
+
+        for (uint32_t k = 0; k < values; k++)
+            if (back - k <= n && past_at(&d->memory, n - back + k) > budget)
+                canvas_hline(c, 0, x, 1, style_of(ROLE_BAD));
+    }
+    units_size(size, sizeof size, d->now.run.budget_bytes);
+    snprintf(text, sizeof text, " budget %s ", size);
+    canvas_text(c, 0, 2, style_of(ROLE_LIMIT), text);
+}
+
+static void draw_curve(const struct dash *d, const struct canvas *c)
+{
+    struct canvas line = canvas_sub(c, 0, 0, 1, c->width - 2);
+    struct canvas area = canvas_sub(c, 1, 0, c->height - 1, c->width - 2);
+    float budget = (float)d->now.run.budget_bytes;
+    struct dash_total total;
+
+    if (budget <= 0)
+        return;
+    dash_total(d, &total);
+    draw_budget(d, &line, budget);
+    curve_draw(&area, d->graph, &d->memory, budget, style_of(ROLE_FILL_PINNED));
+    canvas_text(&area, area.height - 1, 0, style_of(ROLE_DIM),
+                total.is_charge ? "charged, each second" : "own, each second");
+    canvas_right(c, c->height - 1, c->width, style_of(ROLE_DIM), "0");
 }
 
 /* ---- the widget ---- */
 
-/* Heights: bar and one line of kernel figures, all of them, the largest parts, all rows. */
+/* Heights: bar and one line of kernel figures, all of them, the largest parts, the curve, all
+ * rows, a taller curve. */
 static int memory_step(const struct dash *d, int width, int height)
 {
-    int kernel = 2 + pair_rows(width), all = kernel + row_lines(d, width);
+    int kernel = 2 + pair_rows(d, width), some = kernel + LARGEST + CURVE_MIN;
+    int all = kernel + row_lines(d, width) + CURVE_MIN;
 
     if (height < kernel + LARGEST)
         return height < kernel ? kernel : height + 1;
-    return height < all ? all : 0;
+    if (height < some)
+        return some;
+    return height < all ? all : height < all + 4 ? height + 1 : 0;
 }
 
 static void memory_draw(const struct dash *d, const struct canvas *c)
 {
+    int kernel = 2 + pair_rows(d, c->width), rows = row_lines(d, c->width), y = 2;
     struct dash_total total;
     char head[64];
-    int y = 2;
 
     dash_total(d, &total);
     snprintf(head, sizeof head, "%s %s of %s", total.is_charge ? "charged" : "own",
              figure_os8(total.bytes).text, figure_budget8(&d->now).text);
     widget_head(c, "memory", c->width >= 36 ? head : head + (total.is_charge ? 8 : 4));
     memory_bar(d, c, 1, true);
-    if (c->height >= y + pair_rows(c->width) + row_lines(d, c->width)) {
+    if (c->height >= kernel + rows + CURVE_MIN) {
         draw_rows(d, c, y);
-        y += row_lines(d, c->width);
-    } else if (c->height > y + pair_rows(c->width)) {
-        int lines = c->height - y - pair_rows(c->width);
+        y += rows;
+    } else if (c->height > kernel) {
+        int lines = c->height - kernel;
 
         lines = lines < LARGEST ? lines : LARGEST;
         memory_key(d, c, y, lines);
         y += lines;
     }
     draw_kernel(d, c, y);
+    y += kernel - 2;
+    if (c->height - y >= CURVE_MIN) {
+        struct canvas curve = canvas_sub(c, y, 0, c->height - y, c->width);
+
+        draw_curve(d, &curve);
+    }
 }
 
 const struct dash_widget dash_memory_widget = {

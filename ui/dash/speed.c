@@ -1,13 +1,17 @@
 /*
- * Speed: tokens per second now and over time, progress of the prompt, disk.
+ * Speed: tokens per second now and over time, progress, CPU time, disk.
  *
  *     speed ──────────────────────────── decode  3.12 tok/s
- *     now  3.12  mean  3.10 tok/s   first token   8.2 s
- *     answer     112 tokens   left ~2:05 m
- *     disk  8.72 of  9.65 GB/s ███████████████░░  overlap 23 %
+ *     now   3.12  mean   3.10  prompt    250  first token   8.2 s
+ *     answer     112 / 6,257 tokens ███▎······ ~2:05 m left
+ *     cpu   98 %  compute ▃▂▂▂  read ▁  screen ▁
+ *     disk  8.72 of  9.65 GB/s ███████████████░░  overlap ~23 %
  *     io    direct/io_uring (direct 9650 MB/s, buffered 9210 MB/s)
- *     ⣿⣿⣿⣿⣿⣿ …                                          5
- *                                                        0
+ *     tok/s, each token                                 5
+ *     ⣿⣿⣿⣿⣿⣿ …                                          0
+ *
+ * Until the first answer, rates are the plan's predictions, marked with "~".  Unknown figures
+ * have no row.
  */
 #include "config.h"
 
@@ -18,14 +22,15 @@
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
-#define CURVE_TALL 6  /* minimum height of a curve with another one below */
-#define ONE_LINE   54 /* minimum width for all rates on one line */
-#define IO_TALL    10 /* minimum height for how weights are read, and why */
+#define CURVE_TALL  6  /* minimum height of a curve with another one below */
+#define ONE_LINE    59 /* minimum width for all rates on one line */
+#define TOKENS_WIDE 50 /* minimum width for the unit of progress */
+#define IO_TALL     10 /* minimum height for how weights are read, and why */
 
-/* Heights: rates and progress, disk, a curve of at least three lines. */
+/* Heights: rates, progress, CPU and disk, a curve of at least three lines. */
 static int speed_step(const struct dash *d, int width, int height)
 {
-    int text = width >= ONE_LINE ? 4 : 5;
+    int text = width >= ONE_LINE ? 5 : 6;
 
     (void)d;
     if (height < text)
@@ -33,88 +38,202 @@ static int speed_step(const struct dash *d, int width, int height)
     return height < text + 3 ? text + 3 : height < text + 6 ? height + 1 : 0;
 }
 
-static const char *trim(const char *s)
+/* ---- rates ---- */
+
+static int draw_rate(const struct canvas *c, int y, int x, const char *label, double measured,
+                     double predicted)
 {
-    return s + strspn(s, " ");
+    if (!(measured >= 0) && !(predicted > 0))
+        return x;
+    return widget_pair(c, y, x, label, figure_rate6(measured, predicted).text,
+                       measured >= 0 ? ROLE_TEXT : ROLE_DIM);
 }
+
+/* Returns the number of lines. */
+static int draw_rates(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_rates *r = &d->rates;
+    int x = draw_rate(c, y, 0, "now", r->decode_last, d->now.run.predicted_decode);
+
+    x = draw_rate(c, y, x, "mean", r->decode_mean, -1);
+    x = draw_rate(c, y, x, "prompt", r->prefill, d->now.run.predicted_prefill);
+    if (c->width >= ONE_LINE && r->first_s >= 0)
+        x = widget_pair(c, y, x, "first token", figure_time7(r->first_s).text, ROLE_TEXT);
+    return x > 0;
+}
+
+/* ---- progress ---- */
 
 /* Returns the tokens until the limit of the answer or the end of the context. */
 static uint64_t tokens_left(const struct dash *d)
 {
     const struct mw_sample *s = &d->now;
-    uint64_t context = s->kv.capacity > s->kv.tokens ? s->kv.capacity - s->kv.tokens : 0;
+    uint64_t context = s->kv.capacity > s->kv.context ? s->kv.capacity - s->kv.context : 0;
     uint64_t cap = d->n_predict > s->n_decoded ? d->n_predict - s->n_decoded : 0;
 
     return d->n_predict > 0 && cap < context ? cap : context;
 }
 
-static void draw_prefill(const struct dash *d, const struct canvas *c, int y)
+/* Draw "answer     112 / 6,257 tokens ███▎······ ~2:05 m left". */
+static void draw_bar(const struct canvas *c, int y, const char *label, const char *of,
+                     double share, const char *right)
 {
-    const struct mw_sample *s = &d->now;
-    double share = s->n_prompt > 0 ? (double)s->n_prompt_done / (double)s->n_prompt : 0;
-    double left =
-        d->rates.prefill > 0 ? (double)(s->n_prompt - s->n_prompt_done) / d->rates.prefill : -1;
-    int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "prompt") + 1;
+    int x = canvas_text(c, y, 0, style_of(ROLE_DIM), label) + 1, end = c->width;
 
-    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s of %s",
-                       figure_count7(s->n_prompt_done).text, figure_count7(s->n_prompt).text) +
-         1;
-    x += canvas_text(c, y, x, style_of(ROLE_TEXT), figure_percent5(share).text) + 1;
-    if (c->width - x - 10 >= 4)
-        canvas_bar(c, y, x, c->width - x - 10, share, style_of(ROLE_GOOD),
-                   style_of(ROLE_FILL_FREE));
-    if (c->width - x >= 9) {
-        char text[64];
+    x += canvas_text(c, y, x, style_of(ROLE_TEXT), of) + 1;
+    if (x + (int)strlen(right) <= c->width)
+        end = canvas_right(c, y, c->width, style_of(ROLE_TEXT), right) - 1;
+    if (end - x >= 4)
+        canvas_bar(c, y, x, end - x, share, style_of(ROLE_GOOD), style_of(ROLE_FILL_FREE));
+}
 
-        snprintf(text, sizeof text, "~%s", trim(figure_time7(left).text));
-        canvas_right(c, y, c->width, style_of(ROLE_TEXT), left >= 0 ? text : "-");
+static void draw_tokens(const struct canvas *c, int y, const char *label, uint64_t done,
+                        uint64_t all, double left_s)
+{
+    double share = all > 0 ? (double)done / (double)all : 0;
+    char of[64], left[64] = "";
+
+    snprintf(of, sizeof of, "%s / %s%s", figure_count7(done).text,
+             figure_trim(figure_count7(all).text), c->width >= TOKENS_WIDE ? " tokens" : "");
+    if (left_s >= 0) { /* of a fixed width, so that the bar does not change its size */
+        const char *time = figure_trim(figure_time7(left_s).text);
+
+        snprintf(left, sizeof left, "%*s~%s left", 7 - (int)strlen(time), "", time);
     }
+    draw_bar(c, y, label, of, share, left);
 }
 
-/* Draw the maximum time left for the answer. */
-static void draw_answer(const struct dash *d, const struct canvas *c, int y)
+/* Draw how far the weights, the prompt or the answer are.  Returns the number of lines. */
+static int draw_progress(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_sample *s = &d->now;
-    double rate = d->rates.decode_mean > 0 ? d->rates.decode_mean : d->rates.decode_last;
-    char text[64] = "-";
-    int x;
+    const struct mw_rates *r = &d->rates;
+    double rate = r->decode_mean > 0 ? r->decode_mean : r->decode_last;
 
-    x = widget_pair(c, y, 0, "answer", figure_count7(s->n_decoded).text, ROLE_TEXT);
-    if (c->width >= 50)
-        x = widget_pair(c, y, x, "at most", figure_count7(s->n_decoded + tokens_left(d)).text,
-                        ROLE_TEXT);
-    if (s->state == MW_DECODE && rate > 0)
-        snprintf(text, sizeof text, "~%s",
-                 trim(figure_time7((double)tokens_left(d) / rate).text));
-    widget_pair(c, y, x, "left", text, ROLE_TEXT);
+    if (s->state == MW_PREFILL) {
+        double left =
+            r->prefill > 0 ? (double)(s->n_prompt - s->n_prompt_done) / r->prefill : -1;
+
+        draw_tokens(c, y, "prompt", s->n_prompt_done, s->n_prompt, left);
+    } else if (r->loading >= 0) {
+        char of[64], percent[16];
+
+        snprintf(of, sizeof of, "%s / %s", figure_size8(s->mem.ahead_done_bytes).text,
+                 figure_trim(figure_size8(s->mem.ahead_bytes).text));
+        snprintf(percent, sizeof percent, "%u %%",
+                 (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes));
+        draw_bar(c, y, "loading", of, r->loading, percent);
+    } else if (s->n_decoded > 0 || s->state == MW_DECODE) {
+        double left = s->state == MW_DECODE && rate > 0 ? (double)tokens_left(d) / rate : -1;
+
+        draw_tokens(c, y, "answer", s->n_decoded, s->n_decoded + tokens_left(d), left);
+    } else {
+        return 0;
+    }
+    return 1;
 }
 
-static void draw_disk(const struct dash *d, const struct canvas *c, int y)
+/* ---- CPU ---- */
+
+/* Groups of threads by the names that the engine gives them. */
+static const struct {
+    const char *label, *names[3];
+    enum ui_role role;
+} groups[] = {
+    { "compute", { "engine", "worker" }, ROLE_GRAPH },
+    { "read", { "reader", "reads", "iou-" }, ROLE_GRAPH_2 },
+    { "screen", { "memwall" }, ROLE_TEXT },
+};
+#define N_GROUP (sizeof groups / sizeof groups[0])
+
+static bool is_in_group(const struct mw_thread *t, size_t group)
+{
+    for (int i = 0; i < 3 && groups[group].names[i] != NULL; i++)
+        if (strncmp(t->name, groups[group].names[i], strlen(groups[group].names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* A recording may have any number. */
+static double busy(const struct mw_thread *t)
+{
+    return t->busy >= 0 ? fmin(t->busy, 1) : 0;
+}
+
+/* Draw one cell for each thread: an eighth of its height is an eighth of a CPU.  Returns the
+ * number of lines. */
+static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_os *os = &d->now.os;
+    bool ascii = canvas_is_ascii(c);
+    double sum = 0;
+    int x = 4;
+
+    if (os->n_thread == 0)
+        return 0;
+    for (uint32_t i = 0; i < os->n_thread; i++)
+        sum += busy(&os->thread[i]);
+    canvas_text(c, y, 0, style_of(ROLE_DIM), "cpu");
+    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%5.0f %%", sum * 100) + 2;
+    for (size_t g = 0; g < N_GROUP; g++) {
+        int from = x + (int)strlen(groups[g].label) + 1, at = from;
+
+        for (uint32_t i = 0; i < os->n_thread; i++) {
+            int eighths = (int)lround(busy(&os->thread[i]) * (ascii ? 9 : 8));
+
+            if (!is_in_group(&os->thread[i], g))
+                continue;
+            canvas_cell(c, y, at++, style_of(groups[g].role),
+                        ascii          ? (wchar_t)(L'0' + eighths)
+                        : eighths == 0 ? L'\u00b7'
+                                       : (wchar_t)(0x2580 + eighths));
+        }
+        if (at == from)
+            continue;
+        canvas_text(c, y, x, style_of(ROLE_DIM), groups[g].label);
+        x = at + 2;
+    }
+    return 1;
+}
+
+/* ---- disk ---- */
+
+/* Returns the number of lines. */
+static int draw_disk(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_sample *s = &d->now;
     double seen = fmax(d->rates.read_bytes_s, d->fastest_read);
     /* A rate observed since then overrides a probe on a busy machine. */
     double limit = s->disk_limit > 0 ? fmax((double)s->disk_limit, seen) : -1;
-    int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "disk") + 1;
+    int x = 5;
     int bar_end = c->width - 15;
     const char *name;
     double unit = figure_disk_unit(s, &name);
 
-    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s of %s %s",
-                       figure_rate5(d->rates.read_bytes_s / unit).text,
-                       figure_rate5(limit / unit).text, name) +
-         1;
+    if (!(d->rates.read_bytes_s >= 0) && limit < 0)
+        return 0;
+    canvas_text(c, y, 0, style_of(ROLE_DIM), "disk");
+    if (d->rates.read_bytes_s >= 0)
+        x += canvas_text(c, y, x, style_of(ROLE_TEXT),
+                         figure_rate5(d->rates.read_bytes_s / unit).text);
+    if (limit >= 0)
+        x += canvas_printf(c, y, x, style_of(ROLE_TEXT),
+                           d->rates.read_bytes_s >= 0 ? " of %s" : "at most %s",
+                           figure_rate5(limit / unit).text);
+    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), " %s", name) + 1;
+    if (!(d->rates.read_bytes_s >= 0))
+        return 1;
     if (bar_end - x >= 4)
         canvas_bar(c, y, x, bar_end - x, limit > 0 ? d->rates.read_bytes_s / limit : 0,
                    style_of(ROLE_GRAPH_2), style_of(ROLE_FILL_FREE));
-    if (c->width - x >= 14) {
-        char text[64] = "-";
+    if (c->width - x >= 14 && d->rates.overlap >= 0) {
+        char text[64];
 
         canvas_text(c, y, c->width - 14, style_of(ROLE_DIM), "overlap");
-        if (d->rates.overlap >= 0)
-            snprintf(text, sizeof text, "~%.0f %%", d->rates.overlap * 100);
+        snprintf(text, sizeof text, "~%.0f %%", d->rates.overlap * 100);
         canvas_right(c, y, c->width, style_of(ROLE_TEXT), text);
     }
+    return 1;
 }
 
 /* How weights are read, and why; the reason goes to a line of its own if it does not fit. */
@@ -132,8 +251,10 @@ static int draw_io(const struct dash *d, const struct canvas *c, int y)
     return 2;
 }
 
+/* ---- curves ---- */
+
 /* Draw tokens per second; with enough height also the disk rate and the stall share of each
- * token. */
+ * token.  Curves without values are left out. */
 static void draw_curves(const struct dash *d, const struct canvas *c)
 {
     const char *name;
@@ -149,43 +270,44 @@ static void draw_curves(const struct dash *d, const struct canvas *c)
         { &d->read_rate, disk_label, unit, ROLE_GRAPH_2 },
         { &d->stall_share, "waiting %, each token", 0.01, ROLE_WARN },
     };
-    int n = c->height >= 3 * CURVE_TALL ? 3 : c->height >= 2 * CURVE_TALL ? 2 : 1;
+    size_t shown[3], n = 0, most = (size_t)c->height / CURVE_TALL;
 
     snprintf(disk_label, sizeof disk_label, "disk %s, each second", name);
-    for (int i = 0; i < n; i++) {
-        int from = c->height * i / n, to = c->height * (i + 1) / n;
-        int label = n > 1 ? 1 : 0;
-        struct canvas part = canvas_sub(c, from + label, 0, to - from - label, c->width);
+    for (size_t i = 0; i < 3 && (n == 0 || n < most); i++)
+        if (past_max(curves[i].history, DASH_TOKENS) > 0)
+            shown[n++] = i;
+    for (size_t k = 0; k < n; k++) {
+        int from = c->height * (int)k / (int)n, to = c->height * (int)(k + 1) / (int)n;
+        struct canvas part = canvas_sub(c, from, 0, to - from, c->width);
+        struct canvas curve = canvas_sub(&part, 1, 0, part.height - 1, part.width);
 
-        if (label > 0)
-            canvas_text(c, from, 0, style_of(ROLE_DIM), curves[i].label);
-        curve_with_scale(&part, d, curves[i].history, curves[i].unit, style_of(curves[i].role));
+        canvas_text(&part, 0, 0, style_of(ROLE_DIM), curves[shown[k]].label);
+        curve_with_scale(&curve, d, curves[shown[k]].history, curves[shown[k]].unit,
+                         style_of(curves[shown[k]].role));
     }
 }
+
+/* ---- the widget ---- */
 
 static void speed_draw(const struct dash *d, const struct canvas *c)
 {
     const struct mw_sample *s = &d->now;
     bool is_prefill = s->state == MW_PREFILL;
     char head[64];
-    int y = 1, x;
+    int y = 1;
 
-    snprintf(head, sizeof head, "%s %s tok/s", mw_state_name(s->state),
-             figure_rate5(is_prefill ? d->rates.prefill : d->rates.decode_last).text);
+    snprintf(head, sizeof head, "%s%s tok/s", mw_state_name(s->state),
+             figure_rate6(is_prefill ? d->rates.prefill : d->rates.decode_last,
+                          is_prefill ? s->run.predicted_prefill : s->run.predicted_decode)
+                 .text);
     widget_head(c, "speed", head);
-    x = widget_pair(c, y, 0, "now", figure_rate5(d->rates.decode_last).text, ROLE_TEXT);
-    x = widget_pair(c, y, x, "mean", figure_rate5(d->rates.decode_mean).text, ROLE_TEXT);
-    x = widget_pair(c, y, x, "prompt", figure_rate5(d->rates.prefill).text, ROLE_TEXT);
-    if (c->width >= ONE_LINE)
-        widget_pair(c, y, x, "first token", figure_time7(d->rates.first_s).text, ROLE_TEXT);
-    y++;
-    if (is_prefill)
-        draw_prefill(d, c, y++);
-    else
-        draw_answer(d, c, y++);
+    y += draw_rates(d, c, y);
+    y += draw_progress(d, c, y);
     if (y < c->height)
-        draw_disk(d, c, y++);
-    if (y < c->height && c->width < ONE_LINE)
+        y += draw_disk(d, c, y);
+    if (y < c->height)
+        y += draw_cpu(d, c, y);
+    if (y < c->height && c->width < ONE_LINE && d->rates.first_s >= 0)
         widget_pair(c, y++, 0, "first token", figure_time7(d->rates.first_s).text, ROLE_TEXT);
     if (c->height >= IO_TALL && d->now.run.io_reason[0] != '\0')
         y += draw_io(d, c, y);

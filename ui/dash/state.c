@@ -55,6 +55,7 @@ static void begin_anew(struct dash *d)
     past_init(&d->stall_share, d->stall_value, DASH_TOKENS);
     past_init(&d->read_rate, d->read_value, DASH_SECONDS);
     past_init(&d->model_cached, d->cached_value, DASH_SECONDS);
+    past_init(&d->memory, d->memory_value, DASH_SECONDS);
     for (int i = 0; i <= MW_MAX_LAYER; i++) {
         past_init(&d->layer[i], d->layer_value[i], DASH_LAYER_PASSES);
         d->layer_passes[i] = 0;
@@ -119,6 +120,14 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
     d->n_token = s->n_token;
 }
 
+/* The memory of the process according to the kernel. */
+static struct mw_os_value total_bytes(const struct mw_sample *s)
+{
+    if (s->os.t_ns == 0)
+        return (struct mw_os_value){ .why_not = "not read yet" };
+    return s->os.charged.why_not == NULL ? s->os.charged : s->os.own;
+}
+
 static float or_gap(struct mw_os_value v)
 {
     return v.why_not == NULL ? (float)v.value : NAN;
@@ -134,6 +143,7 @@ static void push_second(struct dash *d, const struct mw_sample *s)
         past_push(&d->read_rate,
                   (float)((double)(s->io.bytes_read - d->second_read) * 1e9 / (double)ns));
     past_push(&d->model_cached, s->os.t_ns != 0 ? or_gap(s->os.model_cached) : NAN);
+    past_push(&d->memory, or_gap(total_bytes(s)));
     d->second_ns = s->t_ns;
     d->second_read = s->io.bytes_read;
 }
@@ -279,8 +289,6 @@ void dash_total(const struct dash *d, struct dash_total *out)
         os->t_ns != 0 && os->model_charged.why_not == NULL ? os->model_charged.value : 0;
     out->used += out->model;
     out->is_charge = os->charged.why_not == NULL;
-    out->bytes = out->is_charge ? os->charged : os->own;
-    if (os->t_ns == 0)
-        out->bytes = (struct mw_os_value){ .why_not = "not read yet" };
+    out->bytes = total_bytes(&d->now);
     out->other = out->bytes.why_not == NULL ? (int64_t)(out->bytes.value - out->used) : 0;
 }

@@ -44,8 +44,9 @@ struct dash {
     struct past stall_share; /* per token */
     struct past read_rate;   /* per second: bytes per second */
     struct past model_cached;
+    struct past memory; /* per second: bytes of dash_total() */
     float tps_value[DASH_TOKENS], stall_value[DASH_TOKENS], read_value[DASH_SECONDS],
-        cached_value[DASH_SECONDS];
+        cached_value[DASH_SECONDS], memory_value[DASH_SECONDS];
     double fastest_read;  /* bytes per second, over a few passes */
     uint64_t n_token;     /* tokens in the histories */
     uint64_t token_ns;    /* time of the last one */

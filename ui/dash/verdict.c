@@ -65,23 +65,40 @@ static const char *whole_text(const struct mw_sample *s)
     return s->state == MW_PREFILL ? "the prompt's time" : "each token";
 }
 
+/* Write what the plan predicts, which begins with "~". */
+static void planned_text(char *buf, size_t n, const struct mw_sample *s)
+{
+    double rate = s->run.predicted_decode;
+    char size[24];
+    int len;
+
+    if (!(rate > 0) || s->run.predicted_binds == MW_BINDS_NONE)
+        return;
+    len = snprintf(buf, n, "~%s: the plan predicts ~%.*f tok/s; ",
+                   bound_names[s->run.predicted_binds], rate < 9.95 ? rate < 0.995 ? 2 : 1 : 0,
+                   rate);
+    if (s->run.predicted_read > 0)
+        snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights",
+                 units_size(size, sizeof size, s->run.predicted_read));
+    else
+        snprintf(buf + len, n - (size_t)len, "all weights fit the budget");
+}
+
 char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
 {
     char advice[120];
 
     buf[0] = '\0';
+    if (s->state == MW_LOADING)
+        snprintf(buf, n, "loading the model");
+    else if (s->verdict.binds == MW_BINDS_NONE)
+        planned_text(buf, n, s);
     if (s->verdict.binds == MW_BINDS_NONE)
         return buf;
     advice_text(advice, sizeof advice, s);
     snprintf(buf, n, "%s: %.0f %% of %s %s%s", bound_names[s->verdict.binds],
              s->verdict.share * 100, whole_text(s), share_texts[s->verdict.binds], advice);
     return buf;
-}
-
-static const char *sentence(char *buf, size_t n, const struct dash *d)
-{
-    dash_verdict(buf, n, &d->now);
-    return buf[0] != '\0' ? buf : "-";
 }
 
 /* Returns the lines of the longest sentence, so that widgets below never move. */
@@ -100,12 +117,14 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
         [MW_BINDS_MEMORY] = ROLE_TEXT, [MW_BINDS_COMPUTE] = ROLE_GOOD,
         [MW_BINDS_KV] = ROLE_TEXT,     [MW_BINDS_SWAP] = ROLE_BAD,
     };
-    char text[256];
+    char text[256], bound[40];
     struct canvas below = canvas_sub(c, 1, 0, c->height - 1, c->width);
 
-    widget_head(c, "verdict",
-                d->now.verdict.binds == MW_BINDS_NONE ? "" : bound_names[d->now.verdict.binds]);
-    widget_wrap(&below, style_of(roles[d->now.verdict.binds]), sentence(text, sizeof text, d));
+    dash_verdict(text, sizeof text, &d->now);
+    snprintf(bound, sizeof bound, "%.*s",
+             strchr(text, ':') == NULL ? 0 : (int)strcspn(text, ":"), text);
+    widget_head(c, "verdict", bound);
+    widget_wrap(&below, style_of(roles[d->now.verdict.binds]), text[0] != '\0' ? text : "-");
 }
 
 const struct dash_widget dash_verdict_widget = {

@@ -1,0 +1,253 @@
+/* The contents of the panels of the dashboard. */
+#include "config.h"
+
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/made_sample.h"
+#include "ui/dash/dash.h"
+#include "ui/dash/widget.h"
+
+static struct mw_sample sample;
+
+static struct dash *new_dash(void)
+{
+    struct err e = ERR_INIT;
+    struct dash *d = dash_new(UI_GRAPH_BRAILLE, &e);
+
+    assert_non_null(d);
+    return d;
+}
+
+static void push_decode(struct dash *d)
+{
+    for (uint64_t n = 1; n <= 112; n++) {
+        made_decode(&sample, n);
+        dash_push(d, &sample);
+    }
+}
+
+/* Draw the dashboard.  Returns its text. */
+static char *drawn(const struct dash *d, int width, int height)
+{
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(height, width, false, &e);
+    struct canvas c = canvas_of(t);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    dash_draw(d, &c);
+    canvas_write_text(t, f);
+    fclose(f);
+    canvas_target_free(t);
+    return text;
+}
+
+static unsigned count(const char *text, const char *part)
+{
+    unsigned n = 0;
+
+    for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+        n++;
+    return n;
+}
+
+/* Beside the chat on a screen of 160x50, and on larger and smaller ones. */
+static void every_layer_has_a_bar(void **state)
+{
+    static const int sizes[][2] = { { 64, 46 }, { 60, 50 }, { 100, 66 }, { 120, 40 } };
+    struct dash *d = new_dash();
+
+    (void)state;
+    push_decode(d);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char *text = drawn(d, sizes[i][0], sizes[i][1]);
+
+        assert_int_equal(count(text, "\u25d0 \u2592"), 36); /* pinned in part, then a stall */
+        assert_non_null(strstr(text, "\u2503 read \u2592 wait \u2588 compute"));
+        free(text);
+    }
+    dash_free(d);
+}
+
+/* The role of the first cell with this character in the row with text. */
+static int role_of(const struct canvas_target *t, int y, int width, wchar_t ch)
+{
+    for (int x = 0; x < width; x++) {
+        wchar_t text[CLUSTER_CHARS + 1];
+        struct ui_style style;
+
+        canvas_peek(t, y, x, text, &style);
+        if (text[0] == ch)
+            return style.role;
+    }
+    return -1;
+}
+
+static void the_legend_has_the_marks_and_colours_of_the_bars(void **state)
+{
+    static const wchar_t marks[] = L"\u2503\u2592\u2588";
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(24, 64, false, &e);
+    struct canvas c = canvas_of(t);
+    struct dash *d = new_dash();
+
+    (void)state;
+    push_decode(d);
+    dash_layers_widget.draw(d, &c);
+    for (int i = 0; i < 3; i++) {
+        assert_int_not_equal(role_of(t, 0, 64, marks[i]), -1);
+        assert_int_equal(role_of(t, 0, 64, marks[i]), role_of(t, 3, 64, marks[i]));
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(role_of(t, 0, 64, marks[i]), role_of(t, 0, 64, marks[k]));
+    }
+    dash_free(d);
+    canvas_target_free(t);
+}
+
+static void before_the_first_answer_the_plan_is_shown(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    made_idle(&sample);
+    dash_push(d, &sample);
+    text = drawn(d, 100, 66);
+    assert_non_null(strstr(text, "idle ~3.30 tok/s"));
+    assert_non_null(strstr(text, "now  ~3.30  prompt   ~260"));
+    assert_non_null(strstr(text, "~disk-bound: the plan predicts ~3.3 tok/s"));
+    assert_null(strstr(text, " -  ")); /* an unknown figure */
+    assert_null(strstr(text, "first token"));
+    free(text);
+    dash_free(d);
+}
+
+static void weights_that_are_read_ahead_have_a_bar(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    made_idle(&sample);
+    sample.mem.ahead_bytes = 1000 * MIB;
+    sample.mem.ahead_done_bytes = 580 * MIB;
+    dash_push(d, &sample);
+    text = drawn(d, 80, 24);
+    assert_non_null(strstr(text, "loading  580 MiB / 1000 MiB \u2588"));
+    assert_non_null(strstr(text, " 58 % "));
+    free(text);
+    sample.state = MW_PREFILL; /* its passes read them */
+    dash_push(d, &sample);
+    text = drawn(d, 80, 24);
+    assert_null(strstr(text, "loading"));
+    free(text);
+    dash_free(d);
+}
+
+static void the_wall_of_the_kv_cache_is_what_is_reached_first(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    push_decode(d);
+    text = drawn(d, 200, 60);
+    assert_non_null(strstr(text, "full at 8,192 \u2502"));
+    assert_null(strstr(text, "budget reached at"));
+    free(text);
+    made_decode(&sample, 112);
+    sample.os.charged.value = sample.run.budget_bytes;
+    sample.mem.lent_bytes = 24 * MIB;
+    dash_push(d, &sample);
+    text = drawn(d, 200, 60);
+    assert_non_null(strstr(text, "budget reached at ~6,255 \u2502"));
+    free(text);
+    dash_free(d);
+}
+
+static void tokens_that_are_to_be_evaluated_again_are_shown(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    made_idle(&sample);
+    sample.kv.context = 349;
+    dash_push(d, &sample);
+    text = drawn(d, 100, 66);
+    assert_non_null(strstr(text, "tokens     349 of 8,192"));
+    assert_non_null(strstr(text, "to evaluate     349"));
+    free(text);
+    dash_free(d);
+}
+
+static void memory_over_time_is_below_the_line_of_the_budget(void **state)
+{
+    struct dash *d = new_dash();
+    char *text, *line;
+
+    (void)state;
+    push_decode(d);
+    text = drawn(d, 200, 60);
+    line = strstr(text, "\u2500\u2500 budget 2.00 GiB \u2500");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "charged, each second"));
+    assert_non_null(strstr(line, "\u28ff"));
+    free(text);
+    dash_free(d);
+}
+
+/* A recording may have any numbers and names. */
+static void threads_have_bars_of_their_cpu_time(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    push_decode(d);
+    text = drawn(d, 80, 24);
+    assert_non_null(strstr(text, "cpu   114 %  compute \u2582\u2582\u2582\u2582  read \u2581  "
+                                 "screen \u00b7 "));
+    free(text);
+    sample.os.thread[2].busy = NAN;
+    sample.os.thread[3].busy = INFINITY;
+    sample.os.thread[4].busy = -7;
+    dash_push(d, &sample);
+    text = drawn(d, 80, 24);
+    assert_non_null(strstr(text, "compute \u00b7\u2588\u00b7\u2582"));
+    sample.os.n_thread = 0;
+    free(text);
+    dash_push(d, &sample);
+    text = drawn(d, 80, 24);
+    assert_null(strstr(text, "cpu"));
+    free(text);
+    dash_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_layer_has_a_bar),
+        cmocka_unit_test(the_legend_has_the_marks_and_colours_of_the_bars),
+        cmocka_unit_test(before_the_first_answer_the_plan_is_shown),
+        cmocka_unit_test(weights_that_are_read_ahead_have_a_bar),
+        cmocka_unit_test(the_wall_of_the_kv_cache_is_what_is_reached_first),
+        cmocka_unit_test(tokens_that_are_to_be_evaluated_again_are_shown),
+        cmocka_unit_test(memory_over_time_is_below_the_line_of_the_budget),
+        cmocka_unit_test(threads_have_bars_of_their_cpu_time),
+    };
+
+    setlocale(LC_ALL, "C.UTF-8");
+    return cmocka_run_group_tests_name("panels", tests, NULL, NULL);
+}
