@@ -37,7 +37,12 @@ EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py
 
 pictures: memwall
 	$(PYTHON3) $(top_srcdir)/share/pictures/record.py ./memwall
-.PHONY: pictures
+
+# Pictures of the screen at many sizes and in several themes, to look at: they are not kept.
+# make pictures-review MODEL="FILE --memory 600M"
+pictures-review: memwall
+	$(PYTHON3) $(top_srcdir)/share/pictures/record.py ./memwall review pictures-review $(MODEL)
+.PHONY: pictures pictures-review
 
 # The model in the box.  "make guide" trains it again: hours, and it can be interrupted.
 GUIDE_TRAIN = share/models/train

@@ -2,13 +2,17 @@
 """Draw pictures of the real screen: memwall in tmux, driven as a person would.
 
     share/pictures/record.py MEMWALL [screen] [session]
+    share/pictures/record.py MEMWALL review FOLDER [MODEL [OPTION...]]
 
 Writes screen.svg (one moment) and session.svg (a film) beside this file, or only those that are
 named.  Every figure in them was measured while they were made, so both differ from run to run.
-Needs tmux 3.2 or newer.
+"review" draws the screen at many sizes and in several themes into FOLDER, to be looked at and
+thrown away; rsvg-convert, if there is one, makes PNG files of them.  The chat is with the guide,
+or with MODEL and OPTIONs such as --memory.  Needs tmux 3.2 or newer.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,10 +80,9 @@ class Terminal:
         self.sample()
 
 
-def write(name, frames, cols, rows, title):
-    path = os.path.join(HERE, name)
+def write(path, frames, cols, rows, title, kind="dark"):
     with open(path, "w", encoding="utf-8") as f:
-        f.write(film(frames, cols, rows, title))
+        f.write(film(frames, cols, rows, title, kind))
     print(f"{path}: {len(frames)} frames, {os.path.getsize(path)} bytes")
 
 
@@ -99,7 +102,7 @@ def screen(memwall):
         ask(t, "Why is decoding slow?")
         ask(t, "What does the budget do?")
         t.stay(1)
-        write("screen.svg", t.frames[-1:], t.cols, t.rows,
+        write(os.path.join(HERE, "screen.svg"), t.frames[-1:], t.cols, t.rows,
               "memwall: the conversation and the dashboard")
     finally:
         t.close()
@@ -113,14 +116,77 @@ def session(memwall):
         t.stay(3)
         ask(t, "What is a KV cache?")
         t.stay(3)
-        write("session.svg", t.frames, t.cols, t.rows, "memwall demo: a tour")
+        write(os.path.join(HERE, "session.svg"), t.frames, t.cols, t.rows, "memwall demo: a tour")
     finally:
         t.close()
+
+
+SIZES = (40, 12), (80, 24), (100, 30), (160, 50), (250, 70)
+THEMES = ("dark", "dark"), ("light", "light"), ("gruvbox-dark", "dark"), \
+    ("catppuccin-latte", "light")
+
+
+def picture(t, folder, name, kind):
+    """The screen as it is now."""
+    path = os.path.join(folder, name + ".svg")
+    t.sample()
+    write(path, t.frames[-1:], t.cols, t.rows, f"memwall: {name}", kind)
+    if shutil.which("rsvg-convert"):
+        subprocess.run(["rsvg-convert", "-o", path[:-3] + "png", path], check=True)
+
+
+def review(memwall, folder, model, theme, kind, cols, rows):
+    """Draw one size in one theme: before, during and after an answer, a sheet
+    that was opened, the menu of commands, and all layers."""
+    t = Terminal([memwall, "--theme", theme, "-n", "24", "--temp", "0", *model], cols, rows)
+
+    def draw(moment):
+        picture(t, folder, f"{theme}-{cols}x{rows}-{moment}", kind)
+
+    try:
+        t.wait("(?m)^.?> ", 120)
+        t.stay(1)
+        draw("1-start")
+        t.key("Enter")
+        t.type("Why is decoding slow?")
+        t.key("Enter")
+        t.stay(2)
+        draw("2-answer")
+        t.wait(r"(?s)\A(?!.*\b(answering|reading prompt|loading)\b)", 300)
+        t.stay(1)
+        draw("3-after")
+        for moment, line in (("4-memory", "/memory 2G"), ("5-help", "/help"),
+                             ("6-themes", "/theme")):
+            t.type(line)
+            t.key("Enter")
+            t.stay(0.6)
+            draw(moment)
+            t.key("Escape")
+        t.type("/m")
+        draw("7-menu")
+        t.key("C-c")
+        t.key("F2")
+        t.stay(0.6)
+        draw("8-dashboard")
+    finally:
+        t.close()
+
+
+def review_all(memwall, folder, *model):
+    os.makedirs(folder, exist_ok=True)
+    model = ["-m", os.path.abspath(model[0]), *model[1:]] if model else ["--memory", "54M",
+                                                                       "--disk-rate", "20M"]
+    for theme, kind in THEMES:
+        for cols, rows in SIZES:
+            review(memwall, folder, model, theme, kind, cols, rows)
 
 
 def main():
     pictures = {"screen": screen, "session": session}
     memwall = os.path.abspath(sys.argv[1])
+    if sys.argv[2:3] == ["review"]:
+        review_all(memwall, *sys.argv[3:])
+        return
     for name in sys.argv[2:] or pictures:
         pictures[name](memwall)
 

@@ -8,7 +8,7 @@ import re
 
 CELL_W, CELL_H, BASE = 8.4, 17, 13
 FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-FOREGROUND, BACKGROUND = "#d8dee9", "#1e222a"
+GROUNDS = {"dark": ("#d8dee9", "#1e222a"), "light": ("#1f2328", "#ffffff")}
 ANSI = ["#3b4252", "#bf616a", "#a3be8c", "#ebcb8b", "#81a1c1", "#b48ead", "#88c0d0", "#e5e9f0",
         "#4c566a", "#d06f79", "#b1d196", "#f0d399", "#8cafd2", "#c895bf", "#93ccdc", "#eceff4"]
 SGR = re.compile(r"\x1b\[([0-9;:]*)m")
@@ -26,12 +26,13 @@ def colour(n):
 
 
 class Style:
-    def __init__(self):
+    def __init__(self, ground):
+        self.ground = ground
         self.fg = self.bg = None
         self.bold = self.dim = self.reverse = self.underline = False
 
     def key(self):
-        fg, bg = self.fg or FOREGROUND, self.bg or BACKGROUND
+        fg, bg = self.fg or self.ground[0], self.bg or self.ground[1]
         if self.reverse:
             fg, bg = bg, fg
         return fg, bg, self.bold, self.dim, self.underline
@@ -41,7 +42,7 @@ class Style:
         while codes:
             c = codes.pop(0)
             if c == 0:
-                self.__init__()
+                self.__init__(self.ground)
             elif c in (1, 2, 4, 7):
                 setattr(self, {1: "bold", 2: "dim", 4: "underline", 7: "reverse"}[c], True)
             elif c in (22, 24, 27):
@@ -70,9 +71,10 @@ def width_of(char):
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def cells_of(line):
-    """(column, character, style) of a line that tmux captured with its colours."""
-    style, out, at, col = Style(), [], 0, 0
+def cells_of(line, style):
+    """(column, character, style) of a line that tmux captured with its colours.  style is that
+    of the end of the line before: tmux writes only changes."""
+    out, at, col = [], 0, 0
     while at < len(line):
         m = SGR.match(line, at)
         if m:
@@ -94,8 +96,16 @@ def rect(x, y, w, h):
 
 
 def shape_of(char, x):
-    """The outline of a block or braille character in the cell at x, or None for other text."""
+    """The outline of a line, block or braille character in the cell at x, or None for other
+    text."""
     n = ord(char)
+    if char in LINES:
+        mx, my, t = x + CELL_W / 2, CELL_H / 2, 1.2
+        arms = {"u": rect(mx - t / 2, 0, t, my + t / 2),
+                "d": rect(mx - t / 2, my - t / 2, t, my + t / 2),
+                "l": rect(x, my - t / 2, CELL_W / 2 + t / 2, t),
+                "r": rect(mx - t / 2, my - t / 2, CELL_W / 2 + t / 2, t)}
+        return "".join(arms[a] for a in LINES[char])
     if 0x2581 <= n <= 0x2588:  # lower eighths
         h = CELL_H * (n - 0x2580) / 8
         return rect(x, CELL_H - h, CELL_W, h)
@@ -109,16 +119,18 @@ def shape_of(char, x):
     return None
 
 
+# Lines go from the middle of a cell up, down, left and right.
+LINES = dict(zip("─│┌┐└┘├┤┬┴┼╭╮╯╰", "lr ud dr dl ur ul udr udl dlr ulr udlr dr dl ul ur".split()))
 SHADES = {"░": 0.25, "▒": 0.5, "▓": 0.75}
 
 
-def row_svg(line):
+def row_svg(line, style):
     """The shapes and texts of one line of the screen, its top at 0."""
     backs, paths, texts = [], {}, []
     run = None
-    for col, char, (fg, bg, bold, dim, underline) in cells_of(line):
+    for col, char, (fg, bg, bold, dim, underline) in cells_of(line, style):
         x, w = col * CELL_W, width_of(char) * CELL_W
-        if bg != BACKGROUND:
+        if bg != style.ground[1]:
             if backs and backs[-1][0] == bg and abs(backs[-1][1] + backs[-1][2] - x) < 0.01:
                 backs[-1][2] += w
             else:
@@ -147,21 +159,23 @@ def row_svg(line):
         more += ' text-decoration="underline"' if underline else ""
         if len(text) > 1:
             more += f' textLength="{number((end - col) * CELL_W)}"'
-        paint = "" if fg == FOREGROUND else f' fill="{fg}"'
+        paint = "" if fg == style.ground[0] else f' fill="{fg}"'
         out.append(f'<text x="{number(col * CELL_W)}" y="{BASE}"{paint}{more}>'
                    f'{html.escape(text, quote=False)}</text>')
     return "".join(out)
 
 
-def film(frames, cols, rows, title):
-    """An SVG of frames, each (seconds it stays, list of lines).  One frame gives a still."""
+def film(frames, cols, rows, title, kind="dark"):
+    """An SVG of frames, each (seconds it stays, list of lines).  One frame gives a still.
+    kind is that of the terminal, dark or light."""
+    ground = GROUNDS[kind]
     symbols, body, keys = {}, [], []
     total = sum(stay for stay, _ in frames)
     height, at = rows * CELL_H, 0.0
     for i, (stay, lines) in enumerate(frames):
-        used = []
+        used, style = [], Style(ground)
         for y, line in enumerate(lines[:rows]):
-            svg = row_svg(line)
+            svg = row_svg(line, style)
             if svg:
                 name = symbols.setdefault(svg, f"r{len(symbols)}")
                 used.append(f'<use href="#{name}" y="{y * CELL_H}"/>')
@@ -178,6 +192,6 @@ def film(frames, cols, rows, title):
             f'width="{number(w + 24)}" height="{h + 24}"><title>{html.escape(title)}</title>'
             f"<style>{style}</style>"
             f'<rect x="-12" y="-12" width="{number(w + 24)}" height="{h + 24}" rx="8" '
-            f'fill="{BACKGROUND}"/><defs>{defs}</defs>'
+            f'fill="{ground[1]}"/><defs>{defs}</defs>'
             f'<svg width="{number(w)}" height="{h}" overflow="hidden">'
-            f'<g id="film" fill="{FOREGROUND}">{"".join(body)}</g></svg></svg>\n')
+            f'<g id="film" fill="{ground[0]}">{"".join(body)}</g></svg></svg>\n')
