@@ -9,10 +9,14 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/command.h"
+#include "src/paths.h"
+#include "ui/store/store.h"
 #include "ui/talk/commands.h"
+#include "ui/term/theme.h"
 
 static const char head[] = "written by \"memwall completions\" from the table of options";
 
@@ -29,20 +33,33 @@ static const char *help_of(const struct option *row)
     return option_help(row, text, sizeof text);
 }
 
-static bool takes_file(const struct option *row)
-{
-    return row->kind == KIND_FILE;
-}
-
 /* Returns values to offer, separated by blanks, or NULL. */
 static const char *values_of(const struct option *row)
 {
     return row->words != NULL ? row->words : row->tips;
 }
 
-static bool takes_model(const struct option *row)
+/* Returns the kind of values that are to be listed: models, themes, chats, files or none. */
+static const char *source_of(const struct option *row)
 {
-    return row == &options_table[OPT_MODEL];
+    switch (row - options_table) {
+    case OPT_MODEL: return "models";
+    case OPT_THEME: return "themes";
+    case OPT_OPEN: return "chats";
+    }
+    return row->kind == KIND_FILE ? "files" : "none";
+}
+
+/* Text of a shell for each source; the last row has none. */
+struct offer {
+    const char *source, *text;
+};
+
+static const char *text_of(const struct offer *all, const char *source)
+{
+    while (all->source != NULL && strcmp(all->source, source) != 0)
+        all++;
+    return all->source != NULL ? all->text : "";
 }
 
 /* Can the first positional of the command be a model? */
@@ -71,9 +88,7 @@ static void bash_command(const struct command *c)
         if (values_of(row) != NULL)
             printf(") words=\"%s\" ;;\n", values_of(row));
         else
-            printf(") words=:%s ;;\n", takes_model(row)  ? "models"
-                                       : takes_file(row) ? "files"
-                                                         : "none");
+            printf(") words=:%s ;;\n", source_of(row));
     }
     puts("        esac");
     if (has_model(c))
@@ -88,7 +103,8 @@ static void print_bash(void)
     printf("# bash completion for memwall, %s\n", head);
     puts(
         "# Bash cuts words at colons, which names of models have: $2 is the last piece of $1.\n"
-        "_memwall_models()\n"
+        "# The rest is a command that prints the names.\n"
+        "_memwall_names()\n"
         "{\n"
         "    local name keep=${1%\"$2\"}\n"
         "    while IFS= read -r name; do\n"
@@ -96,7 +112,19 @@ static void print_bash(void)
         "            name=${name:${#keep}}\n"
         "            COMPREPLY+=(\"${name// /\\\\ }\")\n"
         "        fi\n"
-        "    done < <(memwall list --names 2>/dev/null)\n"
+        "    done < <(\"${@:3}\" 2>/dev/null)\n"
+        "}\n"
+        "# Models, and beside them folders and *.gguf; any file if there are none of these.\n"
+        "_memwall_models()\n"
+        "{\n"
+        "    _memwall_names \"$1\" \"$2\" memwall list --names\n"
+        "    [[ $1 == \"$2\" ]] || return\n"
+        "    if [[ ${#COMPREPLY[@]} -eq 0 ]]; then\n"
+        "        compopt -o filenames\n"
+        "        mapfile -t COMPREPLY < <(compgen -d -- \"$2\")\n"
+        "    fi\n"
+        "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -X '!*.gguf' -- \"$2\")\n"
+        "    [[ ${#COMPREPLY[@]} -gt 0 ]] || mapfile -t COMPREPLY < <(compgen -f -- \"$2\")\n"
         "}\n"
         "_memwall()\n"
         "{\n"
@@ -128,6 +156,10 @@ static void print_bash(void)
          "    case $words in\n"
          "    :none) return ;;\n"
          "    '' | :files | :models) ;;\n"
+         "    :themes | :chats)\n"
+         "        _memwall_names \"$model\" \"$cur\" memwall completions \"${words#:}\"\n"
+         "        [[ $words == :chats || $cur != */* ]] && return\n"
+         "        ;;\n"
          "    *)\n"
          "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
          "        return\n"
@@ -142,7 +174,7 @@ static void print_bash(void)
          "    fi\n"
          "    if [[ $words == :models ]]; then\n"
          "        _memwall_models \"$model\" \"$cur\"\n"
-         "        [[ ${#COMPREPLY[@]} -gt 0 ]] && return\n"
+         "        return\n"
          "    fi\n"
          "    compopt -o filenames\n"
          "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$cur\")\n"
@@ -165,6 +197,14 @@ static void zsh_text(const char *s)
     }
 }
 
+static const struct offer zsh_offers[] = {
+    { "models", "_memwall_models" },
+    { "themes", "_memwall_themes" },
+    { "chats", "_memwall_chats" },
+    { "files", "_files" },
+    { NULL, NULL },
+};
+
 static void zsh_option(const struct option *row)
 {
     if (row->letter != 0)
@@ -183,10 +223,8 @@ static void zsh_option(const struct option *row)
             putchar('(');
             zsh_text(values_of(row));
             putchar(')');
-        } else if (takes_model(row)) {
-            fputs("_memwall_models", stdout);
-        } else if (takes_file(row)) {
-            fputs("_files", stdout);
+        } else {
+            fputs(text_of(zsh_offers, source_of(row)), stdout);
         }
     }
     puts("' \\");
@@ -201,7 +239,18 @@ static void print_zsh(void)
          "    local -a models\n"
          "    models=(${(f)\"$(memwall list --names 2>/dev/null)\"})\n"
          "    compadd -M 'm:{a-zA-Z}={A-Za-z}' -a models\n"
-         "    _files\n"
+         "    _files -g '*.gguf'\n"
+         "}\n"
+         "_memwall_themes() {\n"
+         "    local -a themes\n"
+         "    themes=(${(f)\"$(memwall completions themes 2>/dev/null)\"})\n"
+         "    compadd -a themes\n"
+         "    _files -g '*.theme'\n"
+         "}\n"
+         "_memwall_chats() {\n"
+         "    local -a chats\n"
+         "    chats=(${(f)\"$(memwall completions chats 2>/dev/null)\"})\n"
+         "    compadd -a chats\n"
          "}\n"
          "_memwall() {\n"
          "    local -a names\n"
@@ -250,6 +299,16 @@ static void fish_text(const char *s)
     putchar('\'');
 }
 
+static const struct offer fish_offers[] = {
+    { "models",
+      " -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)'" },
+    { "themes", " -r -F -a '(memwall completions themes 2>/dev/null)'" },
+    { "chats", " -x -k -a '(memwall completions chats 2>/dev/null)'" },
+    { "files", " -r -F" },
+    { "none", " -x" },
+    { NULL, NULL },
+};
+
 static void fish_command(const struct command *c)
 {
     if (has_model(c))
@@ -267,10 +326,8 @@ static void fish_command(const struct command *c)
         if (values_of(row) != NULL) {
             fputs(" -x -a ", stdout);
             fish_text(values_of(row));
-        } else if (takes_model(row)) {
-            fputs(" -r -F -a '(memwall list --names 2>/dev/null)'", stdout);
         } else if (row->arg != NULL) {
-            fputs(takes_file(row) ? " -r -F" : " -x", stdout);
+            fputs(text_of(fish_offers, source_of(row)), stdout);
         }
         fputs(" -d ", stdout);
         fish_text(help_of(row));
@@ -451,6 +508,40 @@ static void print_list(void)
     }
 }
 
+/* ---- names, which the completions ask for ---- */
+
+static void print_name(void *ctx, const char *name)
+{
+    (void)ctx;
+    puts(name);
+}
+
+static void print_themes(void)
+{
+    struct err ignored = ERR_INIT; /* without folders there are only the built-in themes */
+    struct paths paths;
+
+    theme_names(paths_find(&paths, &ignored) == 0 ? paths.config_dir : NULL, print_name, NULL);
+}
+
+static void print_chats(void)
+{
+    struct err ignored = ERR_INIT; /* a folder that cannot be read has no chats */
+    struct store_entry *list = NULL;
+    struct paths paths;
+    char dir[600];
+    size_t n = 0;
+
+    if (paths_find(&paths, &ignored) != 0)
+        return;
+    snprintf(dir, sizeof dir, "%s/chats", paths.data_dir);
+    if (store_list(dir, &list, &n, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        puts(list[i].name);
+    free(list);
+}
+
 static int run_completions(const struct options *o)
 {
     static const struct {
@@ -464,6 +555,8 @@ static int run_completions(const struct options *o)
         { "commands", print_man_commands },
         { "slash", print_man_slash },
         { "settings", print_man_settings },
+        { "themes", print_themes },
+        { "chats", print_chats },
     };
     static const struct {
         const char *prefix;
@@ -502,7 +595,9 @@ const struct command cmd_completions = {
     .about = "Print the completions of a shell.  For the source tree: \"list\" prints all\n"
              "options, one per line; \"commands\", \"slash\", \"settings\", "
              "\"options-COMMAND\" and\n"
-             "\"examples-COMMAND\" print the generated parts of the man pages.",
+             "\"examples-COMMAND\" print the generated parts of the man pages; \"themes\" and "
+             "\"chats\"\n"
+             "print the names that the completions offer.",
     .examples = "source <(memwall completions bash)\n",
     .bit = CMD_COMPLETIONS,
     .is_hidden = true,

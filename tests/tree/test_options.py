@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -214,19 +215,31 @@ class Bash(unittest.TestCase):
         script = f"""
             source "$1"; shift
             compopt() {{ :; }}
-            memwall() {{ printf '%s\\n' gemma-4-E2B-it:Q4_0 gemma-4-E2B-it:BF16 org/name:Q8_0; }}
+            memwall() {{
+                case "$*" in
+                "list --names")
+                    printf '%s\\n' gemma-4-E2B-it:Q4_0 gemma-4-E2B-it:BF16 org/name:Q8_0 ;;
+                "completions themes") printf '%s\\n' auto dark gruvbox-dark gruvbox-light ;;
+                "completions chats") printf '%s\\n' 2026-11-20-12.00.00 "a trip to Rome" ;;
+                esac
+            }}
             COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
             _memwall memwall "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD - 1]}}"
             printf '%s\\n' "${{COMPREPLY[@]}}"
         """
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        os.mkdir(os.path.join(folder.name, "models"))
+        for name in "gemma.gguf", "README.md", "mine.theme":
+            open(os.path.join(folder.name, name), "w", encoding="utf-8").close()
         try:
             r = subprocess.run(["bash", "-c", script, "bash",
                                 os.path.join(SRCDIR, "share", "completions", "memwall"), *words],
-                               capture_output=True, text=True, cwd=SRCDIR)
+                               capture_output=True, text=True, cwd=folder.name)
         except FileNotFoundError:
             self.skipTest("bash is not installed")
         self.assertEqual("", r.stderr)
-        return r.stdout.split()
+        return r.stdout.strip().split("\n") if r.stdout.strip() else []
 
     def test_commands_options_and_words(self):
         self.assertEqual(["run"], self.complete("memwall", "ru"))
@@ -240,11 +253,45 @@ class Bash(unittest.TestCase):
         self.assertEqual([], self.complete("memwall", "run", "--threads", ""))
         self.assertEqual(["--temp"], self.complete("memwall", "--temp"))
         self.assertEqual([], self.complete("memwall", "plan", "--temp"))
-        self.assertIn("README.md", self.complete("memwall", "run", "-m", "READ"))
+        self.assertEqual(["README.md"], self.complete("memwall", "run", "-m", "READ"))
+
+    def test_names_of_themes_and_files(self):
+        self.assertEqual(["gruvbox-dark", "gruvbox-light"],
+                         self.complete("memwall", "--theme", "gr"))
+        self.assertEqual(["auto", "dark", "gruvbox-dark", "gruvbox-light"],
+                         self.complete("memwall", "replay", "x.jsonl", "--theme", ""))
+        self.assertEqual(["./mine.theme"], self.complete("memwall", "--theme", "./mi"))
+
+    def test_names_of_chats(self):
+        self.assertEqual(["2026-11-20-12.00.00", "a\\ trip\\ to\\ Rome"],
+                         self.complete("memwall", "--open", ""))
+        self.assertEqual(["a\\ trip\\ to\\ Rome"], self.complete("memwall", "--open", "a"))
+        self.assertEqual([], self.complete("memwall", "--open", "README"))
+
+    def test_the_program_prints_the_names(self):
+        with tempfile.TemporaryDirectory() as home:
+            themes = os.path.join(home, ".config/memwall/themes")
+            chats = os.path.join(home, ".local/share/memwall/chats")
+            os.makedirs(themes)
+            os.makedirs(chats)
+            with open(os.path.join(themes, "mine.theme"), "w", encoding="utf-8") as f:
+                f.write("dim = 7\n")
+            env = {"HOME": home, "PATH": os.environ["PATH"]}
+            r = subprocess.run([MEMWALL, "completions", "themes"], env=env, text=True,
+                               capture_output=True)
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+            for name in "auto", "light", "nord", "mine":
+                self.assertIn(name + "\n", r.stdout)
+            r = subprocess.run([MEMWALL, "completions", "chats"], env=env, text=True,
+                               capture_output=True)
+            self.assertEqual((0, "", ""), (r.returncode, r.stdout, r.stderr))
 
     def test_names_of_models(self):
         self.assertEqual(["org/name:Q8_0"], self.complete("memwall", "run", "-m", "org/"))
         self.assertEqual(["org/name:Q8_0"], self.complete("memwall", "plan", "ORG/n"))
+        self.assertEqual(["gemma-4-E2B-it:Q4_0", "gemma-4-E2B-it:BF16", "gemma.gguf"],
+                         self.complete("memwall", "run", "-m", "gem"))
+        self.assertEqual(["models"], self.complete("memwall", "run", "-m", "mo"))
         # Bash cuts the word at the colon, and so are the offers.
         self.assertEqual(["Q4_0", "BF16"],
                          self.complete("memwall", "run", "-m", "gemma-4-E2B-it", ":"))
