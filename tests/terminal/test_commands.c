@@ -423,7 +423,8 @@ static void commands_write_and_read_files(void **state)
     snprintf(line, sizeof line, "/file %s", program_path(&run, "notes.txt"));
     program_ask(&run, line, "notes.txt goes with the next message");
     program_say(&run, "a question");
-    sees(&run, "what is written here");
+    sees(&run, "> \xe2\x96\xb8 notes.txt, 21 B");
+    assert_false(pty_shows(run.s, "what is written here"));
     program_ask(&run, "/save", "saved as it happens, in");
     snprintf(line, sizeof line, "/save %s", program_path(&run, "saved.md"));
     program_ask(&run, line, "written to");
@@ -526,6 +527,47 @@ static void chats_are_named_listed_and_deleted(void **state)
     sees(&run, "deleted \"journey\"");
     loses(&run, "> the first chat");
     program_ask(&run, "/open journey", "no saved chat \"journey\"");
+    program_quit(&run);
+}
+
+/* The text of a file is folded, here and when the chat is opened again; F4 or a click unfolds
+ * it. */
+static void attached_files_are_folded(void **state)
+{
+    struct program_start again = { .rows = 40, .cols = 120 };
+    char line[600];
+    int y;
+
+    (void)state;
+    begin((const char *[]){ "-n", "10", NULL });
+    write_file("notes.txt", "what is written here\n");
+    write_file("more.txt", "and something else\n");
+    snprintf(line, sizeof line, "/file %s", program_path(&run, "notes.txt"));
+    program_ask(&run, line, "notes.txt goes with the next message");
+    program_say(&run, "one file");
+    snprintf(line, sizeof line, "/file %s", program_path(&run, "notes.txt"));
+    program_ask(&run, line, "notes.txt goes with the next message");
+    snprintf(line, sizeof line, "/file %s", program_path(&run, "more.txt"));
+    program_ask(&run, line, "more.txt goes with the next message");
+    program_say(&run, "two files");
+    sees(&run, "> \xe2\x96\xb8 2 files: notes.txt, more.txt, 40 B, ");
+    program_quit(&run);
+    again.args = (const char *[]){ "--continue", NULL };
+    program_again(&run, &again);
+    sees(&run, "> \xe2\x96\xb8 2 files: notes.txt, more.txt, 40 B, ");
+    assert_false(pty_shows(run.s, "something else"));
+    y = pty_find(run.s, "2 files: ");
+    snprintf(line, sizeof line, "\033[<0;10;%dM\033[<0;10;%dm", y + 1, y + 1);
+    pty_send(run.s, line);
+    sees(&run, "\xe2\x94\x82 and something else");
+    pty_send(run.s, line);
+    loses(&run, "something else");
+    pty_send(run.s, "\033OS"); /* F4 */
+    sees(&run, "\xe2\x94\x82 and something else");
+    /* A message that is taken back has its file. */
+    program_ask(&run, "/undo", "more.txt:");
+    pty_send(run.s, "\003");
+    program_sync(&run);
     program_quit(&run);
 }
 
@@ -730,6 +772,7 @@ int main(void)
         cmocka_unit_test_teardown(the_line_is_edited_in_an_editor, end_run),
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),
         cmocka_unit_test_teardown(chats_are_named_listed_and_deleted, end_run),
+        cmocka_unit_test_teardown(attached_files_are_folded, end_run),
         cmocka_unit_test_teardown(another_model_continues_the_conversation, end_run),
         cmocka_unit_test_teardown(looks_are_changed, end_run),
         cmocka_unit_test_teardown(themes_are_tried_and_kept_or_left, end_run),

@@ -378,6 +378,47 @@ static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
     }
 }
 
+static void attached_files_are_read_again(void **state)
+{
+    static const char lines[] =
+        "{\"role\":\"user\",\"attached\":\"x\",\"attached_bytes\":99,\"text\":\"short\"}\n"
+        "{\"role\":\"user\",\"attached\":\"x\",\"attached_bytes\":2,\"text\":\"a\u00e9b\"}\n"
+        "{\"role\":\"user\",\"attached\":7,\"attached_bytes\":-5,\"text\":\"none\"}\n";
+    static const uint32_t bytes[] = { 6, 0, 6, 0, 1, 0 };
+    const struct attached files = { 6, "notes.txt, \"6 B\"" };
+    struct store *s = begin();
+    struct store_text t;
+    char path[4096];
+    FILE *f;
+
+    (void)state;
+    ok(store_add_user(s, "file: text", 10, &files, NULL, &e));
+    ok(store_queue(s, "file: later", 11, &files, &e));
+    strcpy(path, store_path(s));
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    ok(store_queue_text(s, 0, &t, &e));
+    assert_int_equal(t.attached.bytes, 6);
+    assert_string_equal(t.attached.label, "notes.txt, \"6 B\"");
+    store_text_free(&t);
+    say(s, "without");
+    ok(store_add_queued(s, "file: later", 11, &files, NULL, &e));
+    store_close(s);
+    /* Bytes that are not in the text, or within a character, harm nothing. */
+    f = fopen(path, "a");
+    assert_non_null(f);
+    assert_true(fputs(lines, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_count(s), 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        ok(store_text(s, i, &t, &e));
+        assert_int_equal(t.attached.bytes, i == 3 ? 0 : bytes[i]);
+        store_text_free(&t);
+    }
+    store_close(s);
+}
+
 static void a_long_message_is_split_into_lines(void **state)
 {
     enum { LONG = 3000000 };
@@ -828,6 +869,7 @@ int main(void)
         TEST(rubbish_at_the_end_is_ignored),
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
         TEST(an_answer_that_is_interrupted_or_continued_is_one),
+        TEST(attached_files_are_read_again),
         TEST(a_long_message_is_split_into_lines),
         TEST(a_chat_can_be_open_only_once),
         TEST(text_that_does_not_fit_the_disk_is_written_later),

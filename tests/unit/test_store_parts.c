@@ -189,7 +189,7 @@ static void every_item_can_be_read_after_rewinds(void **state)
     check(1);
     reopen();
     check(1);
-    ok(store_queue(store, "later", 5, &e));
+    ok(store_queue(store, "later", 5, NULL, &e));
     rewind_to(1); /* queued messages are not rewound */
     reopen();
     check(1);

@@ -283,8 +283,8 @@ static void a_queued_message_is_in_the_file_at_once(void **state)
 
     (void)state;
     talk();
-    ok(store_queue(store, "a \"quoted\" one", 14, &e));
-    ok(store_queue(store, "another", 7, &e));
+    ok(store_queue(store, "a \"quoted\" one", 14, NULL, &e));
+    ok(store_queue(store, "another", 7, NULL, &e));
     piece(" answer", false); /* its line continues after them */
     /* As after kill -9: use a copy of the file as it is now. */
     snprintf(copy, sizeof copy, "%s/copy.jsonl", dir);
@@ -308,10 +308,10 @@ static void queued_messages_are_sent_or_removed(void **state)
     for (int i = 0; i < 4; i++) {
         char text[2] = { (char)('1' + i), '\0' };
 
-        ok(store_queue(store, text, 1, &e));
+        ok(store_queue(store, text, 1, NULL, &e));
     }
     ok(store_done(store, &receipt, 50, &e));
-    ok(store_add_queued(store, "1", 1, &item, &e));
+    ok(store_add_queued(store, "1", 1, NULL, &item, &e));
     assert_int_equal(item, 5);
     ok(store_unqueue(store, 1, &e));
     for (int i = 0; i < 2; i++) {
@@ -336,8 +336,8 @@ static void a_long_queued_message_takes_several_lines(void **state)
     assert_non_null(text);
     memset(text, '\n', n);
     text[n] = '\0';
-    ok(store_queue(store, text, n, &e));
-    ok(store_queue(store, "short", 5, &e));
+    ok(store_queue(store, text, n, NULL, &e));
+    ok(store_queue(store, "short", 5, NULL, &e));
     reopen();
     assert_int_equal(store_queue_count(store), 2);
     expect_queued(0, text);
@@ -349,9 +349,9 @@ static void queued_messages_survive_the_loss_of_the_file(void **state)
 {
     (void)state;
     talk();
-    ok(store_queue(store, "later", 5, &e));
+    ok(store_queue(store, "later", 5, NULL, &e));
     assert_int_equal(unlink(store_path(store)), 0);
-    ok(store_queue(store, "even later", 10, &e));
+    ok(store_queue(store, "even later", 10, NULL, &e));
     reopen();
     expect_talk("second");
     assert_int_equal(store_queue_count(store), 2);
@@ -366,8 +366,8 @@ static void too_many_queued_messages_are_refused_and_skipped(void **state)
 
     (void)state;
     for (int i = 0; i < STORE_MAX_QUEUE; i++)
-        ok(store_queue(store, "m", 1, &e));
-    assert_int_equal(store_queue(store, "m", 1, &e), -1);
+        ok(store_queue(store, "m", 1, NULL, &e));
+    assert_int_equal(store_queue(store, "m", 1, NULL, &e), -1);
     store_close(store);
     snprintf(path, sizeof path, "%s/many.jsonl", dir);
     f = fopen(path, "w");
@@ -395,7 +395,7 @@ static void a_chat_in_memory_can_be_read_and_exported(void **state)
     store_close(store);
     ok(store_new(&store, NULL, "Gemma", &e));
     talk();
-    ok(store_queue(store, "later", 5, &e));
+    ok(store_queue(store, "later", 5, NULL, &e));
     piece(" answer", false);
     ok(store_done(store, &receipt, 60, &e));
     expect_talk("second answer");

@@ -48,8 +48,10 @@ static void on_sheet(void *ctx, struct sheet *s)
     sheet_free(s);
 }
 
-static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
+static void on_user(void *ctx, const char *text, size_t n, const struct attached *a,
+                    uint32_t id)
 {
+    (void)a;
     (void)ctx;
     (void)text;
     (void)n;

@@ -94,7 +94,7 @@ static void rule_text(const struct app *a, char *buf, size_t n)
     else if (a->cost.text[0] != '\0')
         snprintf(buf, n, "%s", a->cost.text);
     else if (o->n_queue > 0)
-        snprintf(buf, n, "%zu queued; next: %.100s", o->n_queue, o->queue[0]);
+        snprintf(buf, n, "%zu queued; next: %.100s", o->n_queue, o->queue[0].text);
     else if (o->n_file > 0)
         snprintf(buf, n, "with the next message: %s%s", name,
                  o->n_file > 1 ? " and others" : "");

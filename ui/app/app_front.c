@@ -26,15 +26,19 @@ static void on_sheet(void *ctx, struct sheet *s)
     app_open_sheet(ctx, s);
 }
 
-static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
+static void on_user(void *ctx, const char *text, size_t n, const struct attached *files,
+                    uint32_t id)
 {
     struct app *a = ctx;
+    size_t n_file = files->bytes;
 
     if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * STORE_KEPT_ITEMS) {
         app_show_saved(a); /* with this message */
         return;
     }
-    transcript_add(a->transcript, TRANSCRIPT_USER, text, n, id);
+    if (transcript_add(a->transcript, TRANSCRIPT_USER, text + n_file, n - n_file, id) &&
+        n_file > 0)
+        transcript_attach(a->transcript, files->label, text, n_file);
     transcript_end(a->transcript);
     app_dirty(a, DIRT_CHAT);
 }
@@ -170,6 +174,23 @@ static void say_left(const struct app *a, struct store_text *text)
     text->len += (size_t)n;
 }
 
+/* Move the files at the start of a message to the part that is folded. */
+static void unfold(const struct attached *a, struct transcript_text *out)
+{
+    char *files = malloc((size_t)a->bytes + 1);
+
+    if (files == NULL)
+        return;
+    memcpy(files, out->text, a->bytes);
+    files[a->bytes] = '\0';
+    clean_line(out->label, sizeof out->label, a->label, strlen(a->label));
+    free(out->thinking);
+    out->thinking = files;
+    out->thinking_len = a->bytes;
+    out->len -= a->bytes;
+    memmove(out->text, out->text + a->bytes, out->len + 1);
+}
+
 bool app_load(void *ctx, uint32_t id, struct transcript_text *out)
 {
     struct app *a = ctx;
@@ -185,6 +206,8 @@ bool app_load(void *ctx, uint32_t id, struct transcript_text *out)
                                      .thinking = text.thinking,
                                      .len = text.len,
                                      .thinking_len = text.thinking_len };
+    if (text.attached.bytes > 0)
+        unfold(&text.attached, out);
     return true;
 }
 

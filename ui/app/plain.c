@@ -121,11 +121,13 @@ static void on_sheet(void *ctx, struct sheet *s)
         sheet_free(s);
 }
 
-static void on_user(void *ctx, const char *text, size_t n, uint32_t id)
+static void on_user(void *ctx, const char *text, size_t n, const struct attached *a,
+                    uint32_t id)
 {
     struct plain *p = ctx;
     char line[200];
 
+    (void)a;
     (void)id;
     if (p->tour != NULL) { /* nobody typed it */
         snprintf(line, sizeof line, "> %.*s", (int)n, text);

@@ -36,17 +36,22 @@ enum key {
     KEY_RECEIPT,
     KEY_QUEUED,
     KEY_UNQUEUED,
+    KEY_ATTACHED,
+    KEY_ATTACHED_BYTES,
 };
 
 static const struct {
     const char *name;
     enum key key;
 } keys[] = {
-    { "memwall", KEY_MEMWALL },   { "version", KEY_VERSION },   { "created", KEY_CREATED },
-    { "model", KEY_MODEL },       { "role", KEY_ROLE },         { "text", KEY_TEXT },
-    { "thinking", KEY_THINKING }, { "done", KEY_DONE },         { "continues", KEY_CONTINUES },
-    { "notice", KEY_NOTICE },     { "rewind", KEY_REWIND },     { "receipt", KEY_RECEIPT },
-    { "queued", KEY_QUEUED },     { "unqueued", KEY_UNQUEUED },
+    { "memwall", KEY_MEMWALL },     { "version", KEY_VERSION },
+    { "created", KEY_CREATED },     { "model", KEY_MODEL },
+    { "role", KEY_ROLE },           { "text", KEY_TEXT },
+    { "thinking", KEY_THINKING },   { "done", KEY_DONE },
+    { "continues", KEY_CONTINUES }, { "notice", KEY_NOTICE },
+    { "rewind", KEY_REWIND },       { "receipt", KEY_RECEIPT },
+    { "queued", KEY_QUEUED },       { "unqueued", KEY_UNQUEUED },
+    { "attached", KEY_ATTACHED },   { "attached_bytes", KEY_ATTACHED_BYTES },
 };
 
 struct chatline_reader {
@@ -141,6 +146,8 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_THINKING: return add(r, &l->thinking, s, n);
     case KEY_NOTICE: l->is_notice = true; return add(r, &l->text, s, n);
     case KEY_QUEUED: l->is_queued = true; return add(r, &l->text, s, n);
+    case KEY_ATTACHED: copy(l->attached.label, sizeof l->attached.label, s, n); break;
+    case KEY_ATTACHED_BYTES:
     case KEY_UNQUEUED:
     case KEY_VERSION:
     case KEY_CONTINUES:
@@ -198,6 +205,8 @@ static int on_integer(void *ctx, long long v)
         r->line.is_unqueued = v > 0;
         r->line.unqueued = v;
     }
+    if (r->depth == 1 && r->key == KEY_ATTACHED_BYTES && v > 0 && v <= UINT32_MAX)
+        r->line.attached.bytes = (uint32_t)v;
     if (r->depth == 2 && r->key == KEY_RECEIPT)
         receipt_number(&r->line, r->inner, v);
     return 1;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "ui/store/attached.h"
 #include "ui/store/kind.h"
 
 struct text_of {
@@ -29,6 +30,7 @@ struct chatline {
     struct mw_receipt receipt;
     uint64_t context;
     char model[128], created[32];
+    struct attached attached;      /* the start of the text of a message; not checked */
     struct text_of text, thinking; /* n: their lengths, joined if a key came twice */
 };
 

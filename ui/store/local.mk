@@ -1,5 +1,6 @@
 # ui/store: saved chats.
 libui_a_SOURCES += \
+	ui/store/attached.h \
 	ui/store/chatline.c ui/store/chatline.h \
 	ui/store/kind.h \
 	ui/store/store.c ui/store/store.h \

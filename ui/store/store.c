@@ -325,8 +325,16 @@ static size_t some(const char *s, size_t n)
 /* The kind of a line with text. */
 enum line_kind { LINE_MESSAGE, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
 
+static void print_attached(struct store *s, const struct attached *a)
+{
+    json_print(&s->out, "\"attached\":\"");
+    json_inside(&s->out, a->label, strlen(a->label));
+    json_print(&s->out, "\",\"attached_bytes\":%u,", a->bytes);
+}
+
+/* a: NULL if no files are at the start of this line. */
 static void begin_text(struct store *s, enum line_kind what, enum store_kind kind,
-                       bool continues)
+                       bool continues, const struct attached *a)
 {
     static const char *const roles[] = {
         [STORE_SYSTEM] = "system", [STORE_USER] = "user", [STORE_ANSWER] = "assistant"
@@ -335,17 +343,24 @@ static void begin_text(struct store *s, enum line_kind what, enum store_kind kin
     if (what == LINE_NOTICE) {
         json_print(&s->out, "{\"notice\":");
     } else if (what == LINE_QUEUED) {
-        json_print(&s->out, "{%s\"queued\":", continues ? "\"continues\":true," : "");
+        json_print(&s->out, "{%s", continues ? "\"continues\":true," : "");
+        if (a != NULL)
+            print_attached(s, a);
+        json_print(&s->out, "\"queued\":");
     } else {
         begin_line(s, roles[kind], continues);
-        json_print(&s->out, "%s,\"text\":",
+        json_print(&s->out, "%s,",
                    what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true" : "");
+        if (a != NULL)
+            print_attached(s, a);
+        json_print(&s->out, "\"text\":");
     }
 }
 
 /* Add text as one line, or as several lines that continue it. */
 static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
-                    const char *text, size_t n, uint32_t *item, struct err *e)
+                    const char *text, size_t n, const struct attached *a, uint32_t *item,
+                    struct err *e)
 {
     uint32_t number = 0;
     bool first = true;
@@ -361,7 +376,7 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
         uint64_t at = end_of(s);
         size_t now_n = what == LINE_NOTICE && n > 4096 ? 4096 : some(text, n);
 
-        begin_text(s, what, kind, !first);
+        begin_text(s, what, kind, !first, first && a != NULL && a->bytes > 0 ? a : NULL);
         json_string_n(&s->out, NULL, text, now_n);
         json_print(&s->out, "}");
         l.text.n = now_n;
@@ -382,20 +397,28 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
 int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
               struct err *e)
 {
-    return add_text(s, kind == STORE_NOTICE ? LINE_NOTICE : LINE_MESSAGE, kind, text, n, item,
-                    e);
+    return add_text(s, kind == STORE_NOTICE ? LINE_NOTICE : LINE_MESSAGE, kind, text, n, NULL,
+                    item, e);
 }
 
-int store_queue(struct store *s, const char *text, size_t n, struct err *e)
+int store_add_user(struct store *s, const char *text, size_t n, const struct attached *a,
+                   uint32_t *item, struct err *e)
+{
+    return add_text(s, LINE_MESSAGE, STORE_USER, text, n, a, item, e);
+}
+
+int store_queue(struct store *s, const char *text, size_t n, const struct attached *a,
+                struct err *e)
 {
     if (s->n_queue == STORE_MAX_QUEUE)
         return err_set(e, ERR_ARGUMENT, "%d messages are queued already", STORE_MAX_QUEUE);
-    return add_text(s, LINE_QUEUED, STORE_USER, text, n, NULL, e);
+    return add_text(s, LINE_QUEUED, STORE_USER, text, n, a, NULL, e);
 }
 
-int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item, struct err *e)
+int store_add_queued(struct store *s, const char *text, size_t n, const struct attached *a,
+                     uint32_t *item, struct err *e)
 {
-    return add_text(s, LINE_FROM_QUEUE, STORE_USER, text, n, item, e);
+    return add_text(s, LINE_FROM_QUEUE, STORE_USER, text, n, a, item, e);
 }
 
 int store_unqueue(struct store *s, size_t n, struct err *e)

@@ -12,6 +12,7 @@
  *     {"queued":"…"}
  *     {"role":"user","queued":true,"time":"…","text":"…"}
  *     {"unqueued":1}
+ *     {"role":"user","attached":"notes.txt, …","attached_bytes":1300,"text":"…"}
  *
  * The line of an answer is written while it streams: its start with the first piece, each
  * piece at once, and its end with the answer.  A killed program leaves a line without its end,
@@ -19,8 +20,9 @@
  *
  * rewind keeps the first N messages (user and assistant) and everything before the next one;
  * the lines stay in the file.  queued is a message that waits for its turn.  A user message
- * with "queued":true was the first of them, and unqueued removes the first N.  Readers skip
- * unknown keys.  Control characters in text are escaped, so that `cat` is safe.
+ * with "queued":true was the first of them, and unqueued removes the first N.  The first
+ * attached_bytes of a text are files, which the screen folds.  Readers skip unknown keys.
+ * Control characters in text are escaped, so that `cat` is safe.
  *
  * A line that cannot be written (a full disk) stays in memory and is retried with the next
  * line and by store_sync.  If another program removes, moves or changes the file, the next
@@ -42,6 +44,7 @@
 #include <time.h>
 
 #include "engine/memwall.h"
+#include "ui/store/attached.h"
 #include "ui/store/kind.h"
 
 #define STORE_MAX_LINE        ((size_t)2 << 20)
@@ -71,7 +74,8 @@ struct store_item {
 struct store_text {
     char *text, *thinking; /* NUL-terminated; thinking is NULL if there is none */
     size_t len, thinking_len;
-    uint64_t n_left; /* bytes beyond the requested maximum */
+    uint64_t n_left;          /* bytes beyond the requested maximum */
+    struct attached attached; /* at the start of text; its label is not clean */
 };
 
 struct store_head {
@@ -99,6 +103,9 @@ const struct store_head *store_head(const struct store *s);
 
 int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
               struct err *e);
+/* Add a user message that begins with files; a may be NULL. */
+int store_add_user(struct store *s, const char *text, size_t n, const struct attached *a,
+                   uint32_t *item, struct err *e);
 /* Write a piece of an answer at once.  The first piece begins an answer, or continues the last
  * one if resume is set. */
 int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
@@ -118,10 +125,11 @@ bool store_take_moved(struct store *s, uint32_t *n_lost);
 
 /* ---- queued messages: at most STORE_MAX_QUEUE ---- */
 
-int store_queue(struct store *s, const char *text, size_t n, struct err *e);
+int store_queue(struct store *s, const char *text, size_t n, const struct attached *a,
+                struct err *e);
 /* The first queued message was sent: it becomes the user message text[0 .. n). */
-int store_add_queued(struct store *s, const char *text, size_t n, uint32_t *item,
-                     struct err *e);
+int store_add_queued(struct store *s, const char *text, size_t n, const struct attached *a,
+                     uint32_t *item, struct err *e);
 /* Remove the first n. */
 int store_unqueue(struct store *s, size_t n, struct err *e);
 uint32_t store_queue_count(const struct store *s);

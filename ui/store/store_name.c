@@ -15,8 +15,7 @@
 
 #include "ui/store/store_internal.h"
 
-#define COUNT_BYTES ((off_t)4 << 20) /* messages of longer chats are not counted in the list   \
-                                      */
+#define COUNT_BYTES ((off_t)4 << 20) /* longer chats are not counted */
 
 /* Does every character of s[0 .. n) have a meaning that can be seen? */
 static bool is_visible(const char *s, size_t n)

@@ -302,6 +302,8 @@ int store_read_piece(const struct store *s, const struct piece *p, struct store_
     } else if (!join(&out->text, &out->len, &l.text) ||
                !join(&out->thinking, &out->thinking_len, &l.thinking)) {
         failed = err_memory(e, "a text of the chat");
+    } else if (l.attached.bytes > 0) {
+        out->attached = l.attached;
     }
     chatline_free(&l);
     free(line);
@@ -332,6 +334,12 @@ static int record_text(const struct store *s, const struct store *holder,
         cut(out->thinking, &out->thinking_len, max);
     if (out->len > max - out->thinking_len)
         cut(out->text, &out->len, max - out->thinking_len);
+    if (out->attached.bytes > r->item.text_bytes) /* not written by memwall */
+        out->attached.bytes = 0;
+    if (out->attached.bytes > out->len)
+        out->attached.bytes = (uint32_t)out->len;
+    if (out->text != NULL)
+        out->attached.bytes = (uint32_t)utf8_start(out->text, 0, out->attached.bytes);
     if (max < SIZE_MAX)
         out->n_left = (uint64_t)r->item.text_bytes + r->item.thinking_bytes - out->len -
                       out->thinking_len;

@@ -33,7 +33,7 @@ static void help_keys(struct sheet *s)
         { "F1", "show this help" },
         { "F2, Ctrl-T", "switch between chat, both and dashboard" },
         { "F3", "show the text as received, without Markdown" },
-        { "F4, F5", "fold thinking, fold receipts" },
+        { "F4, F5", "fold thinking and files, fold receipts" },
         { "F6", "release or capture the mouse (Shift always selects)" },
         { "F7, F8", "copy the answer; copy a code block (again: the previous one)" },
         { "F9", "pick an earlier message to go back to" },

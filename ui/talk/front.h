@@ -15,6 +15,7 @@
 #include "engine/memwall.h"
 #include "ui/options/options.h"
 
+struct attached;
 struct sheet;
 
 enum talk_say { SAY_NOTICE, SAY_ERROR };
@@ -30,7 +31,7 @@ struct talk_front {
     /* Shows s, which belongs to the front from now on. */
     void (*sheet)(void *ctx, struct sheet *s);
     /* A message was given to the engine. */
-    void (*user)(void *ctx, const char *text, size_t n, uint32_t id);
+    void (*user)(void *ctx, const char *text, size_t n, const struct attached *a, uint32_t id);
     /* An answer: begin comes with its first piece, done always, even if there was no piece. */
     void (*begin)(void *ctx, bool resumes);
     void (*piece)(void *ctx, const char *text, size_t n, bool is_thinking);

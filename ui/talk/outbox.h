@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ui/store/attached.h"
+
 #define OUTBOX_MAX_QUEUE 32 /* as many as STORE_MAX_QUEUE */
 #define OUTBOX_MAX_FILES 16
 
@@ -22,10 +24,15 @@ struct outbox_file {
     uint32_t n_token; /* 0: not counted yet */
 };
 
+struct outbox_message {
+    char *text;
+    struct attached attached; /* files at its start */
+};
+
 struct outbox {
     struct outbox_file file[OUTBOX_MAX_FILES];
     size_t n_file;
-    char *queue[OUTBOX_MAX_QUEUE]; /* oldest first */
+    struct outbox_message queue[OUTBOX_MAX_QUEUE]; /* oldest first */
     size_t n_queue;
     size_t n_resumed; /* of the queue: from a chat that was opened, not announced yet */
 };
@@ -39,13 +46,14 @@ size_t outbox_bytes(const struct outbox *b);
 bool outbox_attach(struct outbox *b, const char *name, char *text, size_t n);
 void outbox_drop_files(struct outbox *b);
 void outbox_forget_tokens(struct outbox *b);
-/* The message text with the files before it, to be freed; NULL without memory. */
-char *outbox_message(const struct outbox *b, const char *text);
+/* Make the message text with the files before it; its text is to be freed, and NULL without
+ * memory. */
+struct outbox_message outbox_message(const struct outbox *b, const char *text);
 
 /* Append a message and take it over.  Returns false if the queue is full. */
-bool outbox_push(struct outbox *b, char *message);
-/* Remove the first message; the caller frees it.  NULL if none waits. */
-char *outbox_next(struct outbox *b);
+bool outbox_push(struct outbox *b, const struct outbox_message *message);
+/* Remove the first of the messages that wait; the caller frees its text. */
+struct outbox_message outbox_next(struct outbox *b);
 /* Remove all messages, joined by newlines; the caller frees the text.  NULL if none waits or
  * memory is out; then they stay. */
 char *outbox_take_all(struct outbox *b);

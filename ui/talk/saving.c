@@ -198,18 +198,24 @@ static uint32_t add(struct saving *s, enum store_kind kind, const char *text, si
     return item;
 }
 
-uint32_t saving_user(struct saving *s, const char *text, size_t n)
-{
-    return add(s, STORE_USER, text, n);
-}
-
-uint32_t saving_queued_user(struct saving *s, const char *text, size_t n)
+uint32_t saving_user(struct saving *s, const char *text, size_t n, const struct attached *a)
 {
     uint32_t item = STORE_NO_ITEM;
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_add_queued(s->store, text, n, &item, &e), &e);
+        note(s, store_add_user(s->store, text, n, a, &item, &e), &e);
+    return item;
+}
+
+uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
+                            const struct attached *a)
+{
+    uint32_t item = STORE_NO_ITEM;
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_add_queued(s->store, text, n, a, &item, &e), &e);
     return item;
 }
 
@@ -249,12 +255,12 @@ void saving_rewind(struct saving *s, size_t n)
         note(s, store_rewind(s->store, n, &e), &e);
 }
 
-void saving_queue(struct saving *s, const char *text)
+void saving_queue(struct saving *s, const char *text, const struct attached *a)
 {
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_queue(s->store, text, strlen(text), &e), &e);
+        note(s, store_queue(s->store, text, strlen(text), a, &e), &e);
 }
 
 void saving_unqueue(struct saving *s, size_t n)

@@ -70,15 +70,16 @@ int saving_finish(struct saving *s, char *path, size_t n, struct err *e);
 
 /* Save an event of the conversation.  Functions that return its item return STORE_NO_ITEM if
  * there is no store. */
-uint32_t saving_user(struct saving *s, const char *text, size_t n);
-uint32_t saving_queued_user(struct saving *s, const char *text, size_t n); /* it was queued */
+uint32_t saving_user(struct saving *s, const char *text, size_t n, const struct attached *a);
+uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
+                            const struct attached *a); /* it was queued */
 uint32_t saving_system(struct saving *s, const char *text);
 uint32_t saving_notice(struct saving *s, const char *text);
 void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes);
 /* The answer is over; context: tokens in the context after it. */
 uint32_t saving_done(struct saving *s, const struct mw_receipt *r, uint64_t context);
 void saving_rewind(struct saving *s, size_t n);
-void saving_queue(struct saving *s, const char *text);
+void saving_queue(struct saving *s, const char *text, const struct attached *a);
 void saving_unqueue(struct saving *s, size_t n); /* the first n no longer wait */
 
 /* Whether message n can be read, to go back to it.  -1 with *e: it cannot. */

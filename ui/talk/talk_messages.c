@@ -96,8 +96,9 @@ static bool is_free(const struct talk *t)
 }
 
 /* Give a message to the engine; from_queue: it is the first of those that were queued. */
-static void send_now(struct talk *t, const char *message, bool from_queue)
+static void send_now(struct talk *t, const struct outbox_message *m, bool from_queue)
 {
+    const char *message = m->text;
     const char *system = t->changes.asked.system;
     size_t n = strlen(message);
     struct err e = ERR_INIT;
@@ -112,16 +113,17 @@ static void send_now(struct talk *t, const char *message, bool from_queue)
     if (system != NULL && t->saving.store != NULL && store_count(t->saving.store) == 0)
         saving_system(&t->saving, system);
     ledger_add(&t->ledger, true);
-    id = from_queue ? saving_queued_user(&t->saving, message, n)
-                    : saving_user(&t->saving, message, n);
-    t->front.user(t->front.ctx, message, n, id);
+    id = from_queue ? saving_queued_user(&t->saving, message, n, &m->attached)
+                    : saving_user(&t->saving, message, n, &m->attached);
+    t->front.user(t->front.ctx, message, n, &m->attached, id);
     messages_begin_answer(t, false);
 }
 
 void talk_send(struct talk *t, const char *text)
 {
     size_t room = talk_text_room(t), n = strlen(text);
-    char *message;
+    struct outbox_message message;
+    uint32_t n_token = 0;
 
     if (n > room) {
         talk_error(t,
@@ -135,33 +137,35 @@ void talk_send(struct talk *t, const char *text)
         talk_draft(t, text);
         return;
     }
+    if (talk_is_loaded(t))
+        (void)count_files(t, &n_token); /* for the label */
     message = outbox_message(&t->outbox, text);
-    if (message == NULL) {
+    if (message.text == NULL) {
         talk_error(t, "no memory for the message");
         talk_draft(t, text);
         return;
     }
     if (is_free(t)) {
         outbox_drop_files(&t->outbox);
-        send_now(t, message, false);
-        free(message);
+        send_now(t, &message, false);
+        free(message.text);
         return;
     }
-    if (!outbox_push(&t->outbox, message)) {
+    if (!outbox_push(&t->outbox, &message)) {
         talk_error(t, "%d messages are queued already", OUTBOX_MAX_QUEUE);
         talk_draft(t, text);
-        free(message);
+        free(message.text);
         return;
     }
     outbox_drop_files(&t->outbox);
-    saving_queue(&t->saving, message);
+    saving_queue(&t->saving, message.text, &message.attached);
     changed(t);
 }
 
 void talk_send_waiting(struct talk *t)
 {
     struct outbox *b = &t->outbox;
-    char *next;
+    struct outbox_message next;
 
     if (b->n_queue == 0 || !is_free(t))
         return;
@@ -170,8 +174,8 @@ void talk_send_waiting(struct talk *t)
                     b->n_resumed, b->n_resumed == 1 ? "" : "s");
     b->n_resumed = 0;
     next = outbox_next(b);
-    send_now(t, next, true);
-    free(next);
+    send_now(t, &next, true);
+    free(next.text);
 }
 
 void messages_return_waiting(struct talk *t)
@@ -275,7 +279,7 @@ void talk_clear(struct talk *t)
     if (saving_begin(&t->saving, t->info.name, &e) != 0)
         talk_report(t, &e);
     for (size_t i = 0; i < t->outbox.n_queue; i++)
-        saving_queue(&t->saving, t->outbox.queue[i]);
+        saving_queue(&t->saving, t->outbox.queue[i].text, &t->outbox.queue[i].attached);
     ledger_clear(&t->ledger);
     t->has_last = false;
     t->front.restored(t->front.ctx);

@@ -56,7 +56,7 @@ static int take_queue(struct talk *t, struct store *s, struct err *e)
         if (store_queue_text(s, i, &text, e) != 0)
             return -1;
         free(text.thinking);
-        if (!outbox_push(&t->outbox, text.text)) {
+        if (!outbox_push(&t->outbox, &(struct outbox_message){ text.text, text.attached })) {
             free(text.text);
             break;
         }

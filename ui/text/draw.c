@@ -104,7 +104,8 @@ static void draw_gutter(struct transcript *t, const struct canvas *c, int y, str
         return;
     if (p.area == AREA_THINKING)
         canvas_text(c, y, 0, style_of(ROLE_THINKING), t->ascii ? "|" : "\xe2\x94\x82");
-    else if (is_first && p.seg == 0)
+    else if (is_first && p.seg == 0 &&
+             (p.area == AREA_HEAD || !part_is_shown(t, p.item, AREA_HEAD)))
         canvas_text(c, y, 0, style_with(role, UI_BOLD), mark);
 }
 

@@ -350,9 +350,15 @@ char *transcript_copy_code(struct transcript *t, size_t *n, char *which, size_t 
 char *transcript_turn_text(struct transcript *t, size_t *n)
 {
     struct held *h = t->has_turn ? transcript_held(t, t->turn) : NULL;
+    char *out = h == NULL ? NULL : malloc((size_t)h->thinking.n + h->text.n + 1);
 
-    if (h == NULL)
+    if (out == NULL)
         return NULL;
-    *n = h->text.n;
-    return copy(h->text.text, h->text.n);
+    *n = (size_t)h->thinking.n + h->text.n;
+    if (h->thinking.n > 0) /* the files before the text */
+        memcpy(out, h->thinking.text, h->thinking.n);
+    if (h->text.n > 0)
+        memcpy(out + h->thinking.n, h->text.text, h->text.n);
+    out[*n] = '\0';
+    return out;
 }

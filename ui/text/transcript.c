@@ -3,6 +3,7 @@
 
 #include "ui/text/transcript.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,7 @@ struct held *transcript_held(struct transcript *t, uint32_t item)
     } else {
         if (text.text == NULL || !body_take(&h->text, text.text, text.len))
             free(text.text);
+        memcpy(h->label, text.label, sizeof h->label);
         if (text.thinking == NULL || !body_take(&h->thinking, text.thinking, text.thinking_len))
             free(text.thinking);
     }
@@ -199,6 +201,18 @@ bool transcript_add(struct transcript *t, enum transcript_kind kind, const char 
     body_finish(&h->text);
     transcript_counted(t, h, before);
     return true;
+}
+
+bool transcript_attach(struct transcript *t, const char *label, const char *text, size_t n)
+{
+    struct held *h = t->item[t->n_item - 1].held;
+    size_t before = transcript_held_bytes(h);
+    bool ok = body_append(&h->thinking, text, n);
+
+    body_finish(&h->thinking);
+    snprintf(h->label, sizeof h->label, "%s", label);
+    transcript_counted(t, h, before);
+    return ok;
 }
 
 bool transcript_add_saved(struct transcript *t, enum transcript_kind kind, uint32_t id,

@@ -1,7 +1,8 @@
 /*
  * transcript.h - the conversation on the screen: a list of items and a view of it.
  *
- *     item     user message, answer (with thinking and receipt), notice, error
+ *     item     user message (with attached files), answer (with thinking and receipt), notice,
+ *              error
  *     segment  a part of an item that is rendered at once: a paragraph, a piece of a code
  *              block, a table
  *     row      one row of the pane at its current width
@@ -36,10 +37,13 @@ enum transcript_kind {
     TRANSCRIPT_ERROR,
 };
 
+#define TRANSCRIPT_LABEL 128
+
 /* Loaded text, from malloc; the transcript frees it. */
 struct transcript_text {
-    char *text, *thinking;
+    char *text, *thinking; /* thinking of a user message: the files that are attached to it */
     size_t len, thinking_len;
+    char label[TRANSCRIPT_LABEL]; /* of the files, clean */
 };
 /* Load the text of the item saved under id.  Returns false if it is not available; a line in
  * its place reports that. */
@@ -50,7 +54,7 @@ struct transcript_options {
     transcript_load_fn *load; /* NULL: texts are never dropped */
     void *load_ctx;
     bool show_receipts; /* unfolded */
-    bool show_thinking; /* unfolded */
+    bool show_thinking; /* unfolded, and so are attached files */
 };
 
 /* Returns NULL if out of memory. */
@@ -66,6 +70,9 @@ size_t transcript_peak_bytes(const struct transcript *t);
 /* id: the number for load, or TRANSCRIPT_NO_ID. */
 bool transcript_add(struct transcript *t, enum transcript_kind kind, const char *text, size_t n,
                     uint32_t id);
+/* Add the files of the user message that was added last, which are folded under a clean label.
+ */
+bool transcript_attach(struct transcript *t, const char *label, const char *text, size_t n);
 /* Add an item of a saved chat; its text is loaded when it becomes visible.  r may be NULL. */
 bool transcript_add_saved(struct transcript *t, enum transcript_kind kind, uint32_t id,
                           const struct mw_receipt *r);

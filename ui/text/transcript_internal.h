@@ -3,7 +3,7 @@
  * (transcript.c), places and scrolling (view.c), drawing (draw.c), search (find.c),
  * selection and copying (select.c).
  *
- * A part is rendered as a unit: the line above the thinking, a segment of the thinking, a
+ * A part is rendered as a unit: the line above the thinking or the files, a segment of them, a
  * segment of the text, the receipt.  A place names a part and stays valid when later items
  * grow.
  */
@@ -35,7 +35,8 @@ struct point {
 
 /* The text of an item while it is in memory. */
 struct held {
-    struct body text, thinking;
+    struct body text, thinking;   /* thinking of a user message: its files */
+    char label[TRANSCRIPT_LABEL]; /* of the files */
 };
 
 struct item {

@@ -129,8 +129,10 @@ uint32_t part_rows(struct transcript *t, struct place p)
 
 int part_gutter(const struct transcript *t, struct place p)
 {
+    bool is_answer = t->item[p.item].kind == TRANSCRIPT_ANSWER;
+
     return p.area == AREA_THINKING ||
-                   (p.area == AREA_TEXT && t->item[p.item].kind != TRANSCRIPT_ANSWER)
+                   ((p.area == AREA_TEXT || p.area == AREA_HEAD) && !is_answer)
                ? 2
                : 0;
 }
@@ -150,8 +152,8 @@ static uint32_t n_word(const struct body *b)
 }
 
 /* Make a part of one line. */
-static const struct rich *line_of(struct transcript *t, const char *text, enum ui_role role,
-                                  bool shown)
+static const struct rich *line_of(struct transcript *t, int width, const char *text,
+                                  enum ui_role role, bool shown)
 {
     const char *mark =
         t->ascii ? (shown ? "- " : "+ ") : (shown ? "\xe2\x96\xbe " : "\xe2\x96\xb8 ");
@@ -161,7 +163,7 @@ static const struct rich *line_of(struct transcript *t, const char *text, enum u
     rich_line(r, 0, 0, 0, role, WRAP_WORDS);
     rich_add(r, mark, strlen(mark), RICH_FRAME, 0, 0, role, 0);
     rich_add(r, text, strlen(text), RICH_OURS, 0, 0, role, 0);
-    rich_wrap(r, t->width, NULL);
+    rich_wrap(r, width, NULL);
     return r;
 }
 
@@ -173,9 +175,11 @@ static const struct rich *head_of(struct transcript *t, uint32_t item)
     uint32_t n = n_word(b);
     bool still = i->is_open && i->held->text.n == 0;
 
+    if (i->kind == TRANSCRIPT_USER)
+        return line_of(t, t->width - 2, i->held->label, ROLE_USER, shows_thinking(t, i));
     snprintf(text, sizeof text, "%s: %s word%s", still ? "thinking" : "thought",
              receipt_count(count, sizeof count, n), n == 1 ? "" : "s");
-    return line_of(t, text, ROLE_THINKING, shows_thinking(t, i));
+    return line_of(t, t->width, text, ROLE_THINKING, shows_thinking(t, i));
 }
 
 static const struct rich *receipt_of(struct transcript *t, uint32_t item)
@@ -188,7 +192,7 @@ static const struct rich *receipt_of(struct transcript *t, uint32_t item)
         receipt_line(text, sizeof text, &i->receipt, t->ascii);
     else
         receipt_short(text, sizeof text, &i->receipt);
-    return line_of(t, text, ROLE_RECEIPT, shown);
+    return line_of(t, t->width, text, ROLE_RECEIPT, shown);
 }
 
 static enum ui_role role_of(const struct item *i, enum area area)
@@ -598,13 +602,15 @@ bool transcript_turn(struct transcript *t, int direction)
     if (!t->has_turn)
         direction = -1;
     for (; i >= 0 && i < (int64_t)t->n_item; i += direction) {
-        struct point p = { { (uint32_t)i, AREA_TEXT, 0 }, 0 };
+        struct point p = { { (uint32_t)i, AREA_HEAD, 0 }, 0 };
 
         if (t->item[i].kind != TRANSCRIPT_USER)
             continue;
         t->has_turn = true;
         t->turn = (uint32_t)i;
-        if (t->height > 0 && part_is_shown(t, (uint32_t)i, AREA_TEXT))
+        if (!part_is_shown(t, (uint32_t)i, AREA_HEAD))
+            p.at.area = AREA_TEXT;
+        if (t->height > 0 && part_is_shown(t, (uint32_t)i, p.at.area))
             view_show(t, p);
         return true;
     }
