@@ -40,10 +40,10 @@ void plan_print_rows(FILE *to, const struct plan *p)
     for (int i = 0; i < MW_PLAN_ROWS; i++) {
         if (p->row[i] == 0)
             continue;
-        fprintf(to, "  %-12s %9s  %s\n", mw_plan_row_name((enum mw_plan_row)i),
+        fprintf(to, "  %-14s %9s  %s\n", mw_plan_row_label((enum mw_plan_row)i),
                 units_size(size, sizeof size, p->row[i]), row_texts[i]);
     }
-    fprintf(to, "  %-12s %9s  ", "sum", units_size(size, sizeof size, p->sum_bytes));
+    fprintf(to, "  %-14s %9s  ", "total", units_size(size, sizeof size, p->sum_bytes));
     fprintf(to, "of a budget of %s\n", units_size(size, sizeof size, p->budget_bytes));
 }
 

@@ -128,7 +128,7 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
         snprintf(memory, sizeof memory, ", %s of %s", units_size(a, sizeof a, s->os.rss.value),
                  units_size(b, sizeof b, s->run.budget_bytes));
     if (s->verdict.binds != MW_BINDS_NONE)
-        snprintf(binds, sizeof binds, ", %s-bound (%.0f %%)", mw_binds_name(s->verdict.binds),
+        snprintf(binds, sizeof binds, ", %s (%.0f %%)", mw_binds_label(s->verdict.binds),
                  100 * s->verdict.share);
     snprintf(text, sizeof text, "%s%" PRIu64 " tokens%s%s%s", is_thinking ? "thinking, " : "",
              s->n_decoded, rate, memory, binds);

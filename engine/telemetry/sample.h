@@ -56,6 +56,7 @@ enum mw_binds {
     MW_BINDS_SWAP,
 };
 const char *mw_binds_name(enum mw_binds b);
+const char *mw_binds_label(enum mw_binds b); /* "disk-bound", for people */
 
 /* Figures that change only with the plan. */
 struct mw_run {

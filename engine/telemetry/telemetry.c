@@ -18,6 +18,9 @@ static const char *const row_labels[MW_PLAN_ROWS] = {
 static const char *const kind_names[] = { "sliding", "global", "shared sliding",
                                           "shared global", "head" };
 static const char *const binds_names[] = { "none", "disk", "memory", "compute", "kv", "swap" };
+static const char *const binds_labels[] = { "nothing binds yet",   "disk-bound",
+                                            "RAM-bandwidth-bound", "compute-bound",
+                                            "context-bound",       "swapping" };
 
 const char *mw_state_name(enum mw_state s)
 {
@@ -42,6 +45,11 @@ const char *mw_layer_kind_name(enum mw_layer_kind k)
 const char *mw_binds_name(enum mw_binds b)
 {
     return binds_names[b];
+}
+
+const char *mw_binds_label(enum mw_binds b)
+{
+    return binds_labels[b];
 }
 
 void telemetry_begin(struct telemetry *t)

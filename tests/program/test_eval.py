@@ -222,7 +222,7 @@ class Plan(unittest.TestCase):
         self.assertGreater(d["sum_bytes"], d["budget_bytes"])
         r = memwall("plan", model("llama-tiny"), "-b", "1M")
         self.assertEqual(3, r.returncode)
-        self.assertRegex(r.stdout, r"(?m)^  sum +\d.*of a budget of 1.00 MiB$")
+        self.assertRegex(r.stdout, r"(?m)^  total +\d.*of a budget of 1.00 MiB$")
         self.assertEqual(1, r.stderr.count("\n"))
 
     def test_the_speed_of_answers_and_prompts_is_predicted(self):

@@ -436,7 +436,7 @@ class Wrong(unittest.TestCase):
     def test_a_budget_below_the_floor(self):
         r = memwall("run", "-m", MODEL, "--memory", "4M", "hi")
         self.one_line(r, 3, "It fits a budget of")
-        for row in ("program", "tokenizer", "kv_global", "sum"):
+        for row in ("program", "tokenizer", "full KV", "total"):
             self.assertRegex(r.stderr, rf"(?m)^  {row} ")
 
     def test_a_prompt_longer_than_the_context(self):

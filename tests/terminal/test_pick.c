@@ -149,7 +149,9 @@ static void lists_the_models_with_their_outlook(void **state)
     assert_true(pty_sees(s, "1 of "));
     assert_true(pty_sees(s, "gemma4, Q4_0, 0.5 M parameters"));
     assert_true(pty_sees(s, "/.local/share/memwall/models/gemma-4-tiny-Q4_0.gguf"));
-    assert_true(pty_sees(s, "pinned"));
+    assert_true(pty_sees(s, "pinned weights"));
+    assert_true(pty_shows(s, "full KV"));
+    assert_false(pty_shows(s, "kv_global"));
     pty_send(s, "\033");
     expect_end(0);
 }

@@ -173,13 +173,13 @@ static void speed_text(struct bar *b, const struct talk *t, const struct mw_samp
 static void binds_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
     if (s->verdict.binds != MW_BINDS_NONE) {
-        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "%s-bound %.0f%%",
-                 mw_binds_name(s->verdict.binds), s->verdict.share * 100);
+        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "%s %.0f%%",
+                 mw_binds_label(s->verdict.binds), s->verdict.share * 100);
         snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "%s",
                  mw_binds_name(s->verdict.binds));
     } else if (talk_plan(t)->binds != MW_BINDS_NONE) {
-        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "~%s-bound",
-                 mw_binds_name(talk_plan(t)->binds));
+        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "~%s",
+                 mw_binds_label(talk_plan(t)->binds));
         snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "~%s",
                  mw_binds_name(talk_plan(t)->binds));
     }

@@ -240,7 +240,7 @@ static void limit_text(const struct mw_sample *s, const struct mw_rates *r, char
     else if (s->verdict.binds == MW_BINDS_DISK)
         snprintf(buf, n, "disk-bound, %.0f %% of the time is spent waiting", share);
     else if (s->verdict.binds != MW_BINDS_NONE)
-        snprintf(buf, n, "%s-bound, %.0f %%", mw_binds_name(s->verdict.binds), share);
+        snprintf(buf, n, "%s, %.0f %%", mw_binds_label(s->verdict.binds), share);
     else
         snprintf(buf, n, "%.0f %% of the time is spent waiting", r->stall_share * 100);
 }

@@ -7,12 +7,6 @@
 #include "ui/dash/dash.h"
 #include "ui/dash/widget.h"
 
-static const char *const bound_names[] = {
-    [MW_BINDS_NONE] = "nothing binds yet", [MW_BINDS_DISK] = "disk-bound",
-    [MW_BINDS_MEMORY] = "memory-bound",    [MW_BINDS_COMPUTE] = "compute-bound",
-    [MW_BINDS_KV] = "context-bound",       [MW_BINDS_SWAP] = "swapping",
-};
-
 /* The bottlenecks. */
 static const char *const share_texts[] = {
     [MW_BINDS_NONE] = "",
@@ -75,8 +69,8 @@ static void planned_text(char *buf, size_t n, const struct mw_sample *s)
     if (!(rate > 0) || s->run.predicted_binds == MW_BINDS_NONE)
         return;
     len = snprintf(buf, n, "~%s: the plan predicts ~%.*f tok/s; ",
-                   bound_names[s->run.predicted_binds], rate < 9.95 ? rate < 0.995 ? 2 : 1 : 0,
-                   rate);
+                   mw_binds_label(s->run.predicted_binds),
+                   rate < 9.95 ? rate < 0.995 ? 2 : 1 : 0, rate);
     if (s->run.predicted_read > 0)
         snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights",
                  units_size(size, sizeof size, s->run.predicted_read));
@@ -96,7 +90,7 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
     if (s->verdict.binds == MW_BINDS_NONE)
         return buf;
     advice_text(advice, sizeof advice, s);
-    snprintf(buf, n, "%s: %.0f %% of %s %s%s", bound_names[s->verdict.binds],
+    snprintf(buf, n, "%s: %.0f %% of %s %s%s", mw_binds_label(s->verdict.binds),
              s->verdict.share * 100, whole_text(s), share_texts[s->verdict.binds], advice);
     return buf;
 }

@@ -110,7 +110,7 @@ static void draw_item(const struct canvas *c, const struct plan *p, enum mw_plan
     struct ui_style fill = { .role = (uint8_t)fill_of(row) };
     char size[16];
 
-    canvas_text(c, 0, 0, style_of(ROLE_DIM), mw_plan_row_name(row));
+    canvas_text(c, 0, 0, style_of(ROLE_DIM), mw_plan_row_label(row));
     canvas_right(c, 0, ITEM_WIDTH, style_of(ROLE_TEXT),
                  units_size(size, sizeof size, p->row[row]));
     if (c->width > ITEM_WIDTH + 8 && p->budget_bytes > 0)

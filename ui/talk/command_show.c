@@ -147,9 +147,9 @@ void run_plan(struct talk *t, const char *args)
                units_size(streamed, sizeof streamed, plan->streamed_bytes),
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
     if (plan->decode_tps > 0)
-        sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s-bound",
+        sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s",
                    receipt_rate(rate, sizeof rate, plan->decode_tps),
-                   mw_binds_name(plan->binds));
+                   mw_binds_label(plan->binds));
     limits_line(t, sheet);
     free(s);
     talk_show(t, sheet);
