@@ -288,12 +288,28 @@ static void sheets_open_close_and_apply(void **state)
 /* A limit that is set in the chat is that of the dashboard, too. */
 static void the_dashboard_knows_a_new_limit_of_answers(void **state)
 {
+    const char *args[] = { "-n", "40", NULL };
+    struct program_start start = { 40, 120, NULL, program_slow_model(), args, NULL, NULL };
+
     (void)state;
-    begin((const char *[]){ "-n", "40", NULL });
-    program_ask(&run, "/predict 25", "answers are limited to 25 tokens");
-    program_say(&run, "hello");
-    program_line(&run, "/view dashboard");
-    sees(&run, " / 25 tokens");
+    program_begin(&run, &start);
+    sees(&run, "ready");
+    program_ask(&run, "/predict 325", "answers are limited to 325 tokens");
+    program_line(&run, "hello");
+    sees(&run, " / 325 ");
+    program_quit(&run);
+}
+
+/* On a disk of this speed the weights take about two seconds. */
+static void the_screen_shows_that_weights_are_still_read(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "--disk-rate", "300K", NULL });
+    sees(&run, "iB / "); /* in the panel of the speed */
+    assert_non_null(strstr(pty_row(run.s, 39), "loading "));
+    assert_non_null(strstr(pty_row(run.s, 39), " %"));
+    loses(&run, "iB / ");
+    sees(&run, "ready");
     program_quit(&run);
 }
 
@@ -764,6 +780,7 @@ int main(void)
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),
         cmocka_unit_test_teardown(the_dashboard_knows_a_new_limit_of_answers, end_run),
+        cmocka_unit_test_teardown(the_screen_shows_that_weights_are_still_read, end_run),
         cmocka_unit_test_teardown(a_change_after_a_new_kv_type_counts_what_is_evaluated,
                                   end_run),
         cmocka_unit_test_teardown(figures_are_predicted_again_after_a_change, end_run),

@@ -184,7 +184,7 @@ static const struct figure bar[] = {
 };
 
 static const struct figure dashboard[] = {
-    { "mean ", "now ", false, "rate", "decode_last", 0, 0.0051, 0 },
+    { "mean ", "last ", false, "rate", "decode_last", 0, 0.0051, 0 },
     { "mean ", "mean ", false, "rate", "decode_mean", 0, 0.0051, 0 },
     { "mean ", "prompt", false, "rate", "prefill", 0, 0.0051, 0 },
     { "first token", "first token", false, "rate", "first_s", 0, A_TIME, 0 },

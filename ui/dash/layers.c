@@ -91,7 +91,8 @@ static double scale_ms(const struct dash *d)
     return top;
 }
 
-/* Draw the times; width cells represent top milliseconds. */
+/* Draw the times; width cells represent top milliseconds.  A layer that was evaluated has at
+ * least one cell of bar, which the mark of reading does not hide. */
 static void draw_times(const struct dash *d, const struct canvas *c, int y, int x, int width,
                        const struct mw_sample_layer *l, double top)
 {
@@ -99,18 +100,15 @@ static void draw_times(const struct dash *d, const struct canvas *c, int y, int 
     double scale = top > 0 ? width / top / 1e6 : 0, read_ns = read_time(d, l);
     int wait = (int)lround((double)l->stall_ns * scale);
     int both = (int)lround((double)(l->stall_ns + l->compute_ns) * scale);
-    int read = (int)lround(read_ns * scale);
+    int mark = (int)lround(read_ns * scale) - 1;
 
-    both = both > width ? width : both;
+    both = both > width ? width : both < 1 ? 1 : both;
     wait = wait > both ? both : wait;
+    mark = mark > width - 1 ? width - 1 : mark < 1 ? 1 : mark;
     canvas_repeat(c, y, x, wait, style_of(ROLE_WARN), ascii ? L'-' : L'\u2592');
     canvas_repeat(c, y, x + wait, both - wait, style_of(ROLE_GOOD), ascii ? L'#' : L'\u2588');
     if (read_ns > 0)
-        canvas_cell(c, y,
-                    x + (read < 1       ? 0
-                         : read > width ? width - 1
-                                        : read - 1),
-                    style_of(ROLE_GRAPH_2), ascii ? L'|' : L'\u2503');
+        canvas_cell(c, y, x + mark, style_of(ROLE_GRAPH_2), ascii ? L'|' : L'\u2503');
 }
 
 /* The height of the glyph says the same as its colour. */

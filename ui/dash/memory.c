@@ -314,7 +314,7 @@ static void draw_kernel(const struct dash *d, const struct canvas *c, int y)
 
 /* ---- the curve ---- */
 
-#define CURVE_MIN 4 /* lines: the budget, and three of the curve */
+#define CURVE_MIN 3 /* lines: the budget, and two of the curve */
 
 /* The line of the budget is red where the memory was above it. */
 static void draw_budget(const struct dash *d, const struct canvas *c, float budget)
@@ -342,7 +342,7 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
     float budget = (float)d->now.run.budget_bytes;
     struct dash_total total;
 
-    if (budget <= 0)
+    if (budget <= 0 || past_max(&d->memory, DASH_SECONDS) <= 0)
         return;
     dash_total(d, &total);
     draw_budget(d, &line, budget);
@@ -354,18 +354,18 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
-/* Heights: bar and one line of kernel figures, all of them, the largest parts, the curve, all
- * rows, a taller curve. */
+/* Heights: the kernel's figures, a key of the largest parts, the curve, all rows, a taller
+ * curve. */
 static int memory_step(const struct dash *d, int width, int height)
 {
     int kernel = 2 + pair_rows(d, width), some = kernel + LARGEST + CURVE_MIN;
     int all = kernel + row_lines(d, width) + CURVE_MIN;
 
     if (height < kernel + LARGEST)
-        return height < kernel ? kernel : height + 1;
+        return height < kernel ? kernel : kernel + LARGEST;
     if (height < some)
         return some;
-    return height < all ? all : height < all + 4 ? height + 1 : 0;
+    return height < all ? all : height < all + 3 ? height + 1 : 0;
 }
 
 static void memory_draw(const struct dash *d, const struct canvas *c)

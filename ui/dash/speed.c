@@ -49,17 +49,40 @@ static int draw_rate(const struct canvas *c, int y, int x, const char *label, do
                        measured >= 0 ? ROLE_TEXT : ROLE_DIM);
 }
 
+/* Was the last answer made with an earlier plan? */
+static bool is_outdated(const struct mw_sample *s)
+{
+    return s->state == MW_IDLE && s->n_token_before > 0 && s->n_token == s->n_token_before;
+}
+
 /* Returns the number of lines. */
 static int draw_rates(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_rates *r = &d->rates;
-    int x = draw_rate(c, y, 0, "now", r->decode_last, d->now.run.predicted_decode);
+    const struct mw_run *run = &d->now.run;
+    bool is_old = is_outdated(&d->now);
+    const char *newest = d->now.state == MW_IDLE ? "last" : "now";
+    int x = draw_rate(c, y, 0, r->decode_last < 0 ? "answer" : newest, r->decode_last,
+                      run->predicted_decode);
 
-    x = draw_rate(c, y, x, "mean", r->decode_mean, -1);
-    x = draw_rate(c, y, x, "prompt", r->prefill, d->now.run.predicted_prefill);
-    if (c->width >= ONE_LINE && r->first_s >= 0)
+    x = draw_rate(c, y, x, "mean", is_old ? -1 : r->decode_mean, -1);
+    x = draw_rate(c, y, x, "prompt", is_old ? -1 : r->prefill, run->predicted_prefill);
+    if (c->width >= ONE_LINE && r->first_s >= 0 && !is_old)
         x = widget_pair(c, y, x, "first token", figure_time7(r->first_s).text, ROLE_TEXT);
     return x > 0;
+}
+
+/* The rate in the border: that of the prompt, of the newest tokens, or of the last answer. */
+static struct figure main_rate(const struct dash *d)
+{
+    const struct mw_rates *r = &d->rates;
+    const struct mw_run *run = &d->now.run;
+
+    if (d->now.state == MW_PREFILL)
+        return figure_rate6(r->prefill, run->predicted_prefill);
+    if (d->now.state == MW_IDLE)
+        return figure_rate6(is_outdated(&d->now) ? -1 : r->decode_mean, run->predicted_decode);
+    return figure_rate6(r->decode_last, run->predicted_decode);
 }
 
 /* ---- progress ---- */
@@ -123,10 +146,15 @@ static int draw_progress(const struct dash *d, const struct canvas *c, int y)
         snprintf(percent, sizeof percent, "%u %%",
                  (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes));
         draw_bar(c, y, "loading", of, r->loading, percent);
-    } else if (s->n_decoded > 0 || s->state == MW_DECODE) {
-        double left = s->state == MW_DECODE && rate > 0 ? (double)tokens_left(d) / rate : -1;
+    } else if (s->state == MW_DECODE) {
+        double left = rate > 0 ? (double)tokens_left(d) / rate : -1;
 
         draw_tokens(c, y, "answer", s->n_decoded, s->n_decoded + tokens_left(d), left);
+    } else if (s->n_decoded > 0) {
+        char of[64];
+
+        snprintf(of, sizeof of, "%s tokens", figure_count7(s->n_decoded).text);
+        widget_pair(c, y, 0, "answer", of, ROLE_TEXT);
     } else {
         return 0;
     }
@@ -291,15 +319,10 @@ static void draw_curves(const struct dash *d, const struct canvas *c)
 
 static void speed_draw(const struct dash *d, const struct canvas *c)
 {
-    const struct mw_sample *s = &d->now;
-    bool is_prefill = s->state == MW_PREFILL;
     char head[64];
     int y = 1;
 
-    snprintf(head, sizeof head, "%s%s tok/s", mw_state_name(s->state),
-             figure_rate6(is_prefill ? d->rates.prefill : d->rates.decode_last,
-                          is_prefill ? s->run.predicted_prefill : s->run.predicted_decode)
-                 .text);
+    snprintf(head, sizeof head, "%s%s tok/s", mw_state_name(d->now.state), main_rate(d).text);
     widget_head(c, "speed", head);
     y += draw_rates(d, c, y);
     y += draw_progress(d, c, y);

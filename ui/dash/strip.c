@@ -40,18 +40,27 @@ static void draw_title(const struct dash *d, const struct canvas *c)
     double share = s->n_prompt > 0 ? (double)s->n_prompt_done / (double)s->n_prompt : 0;
     const char *name;
     double unit = figure_disk_unit(s, &name);
+    struct figure rate;
     char text[64];
     int x;
 
     canvas_hline(c, 0, 0, c->width, style_of(ROLE_BORDER));
-    snprintf(text, sizeof text, "%s tok/s",
-             figure_rate5(is_prefill ? d->rates.prefill : d->rates.decode_last).text);
+    rate = figure_rate6(is_prefill ? d->rates.prefill : d->rates.decode_last,
+                        is_prefill ? s->run.predicted_prefill : s->run.predicted_decode);
+    snprintf(text, sizeof text, "%s tok/s", rate.text + (rate.text[0] == ' '));
     x = draw_item(c, 1, mw_state_name(s->state), text, style_with(ROLE_ACCENT, UI_BOLD));
+    if (d->rates.loading >= 0) {
+        snprintf(text, sizeof text, "%u %%",
+                 (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes));
+        x = draw_item(c, x, "loading", text, style_of(ROLE_TEXT));
+    }
     if (is_prefill) {
         x = draw_item(c, x, "", figure_percent5(share).text, style_of(ROLE_TEXT));
         canvas_bar(c, 0, x, c->width - x, share, style_of(ROLE_GOOD), style_of(ROLE_FILL_FREE));
         return;
     }
+    if (d->rates.stall_share < 0)
+        return;
     x = draw_item(c, x, "wait", figure_percent5(d->rates.stall_share).text,
                   style_of(d->rates.stall_share >= 0.1 ? ROLE_WARN : ROLE_TEXT));
     snprintf(text, sizeof text, "%s %s", figure_rate5(d->rates.read_bytes_s / unit).text, name);

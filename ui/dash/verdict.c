@@ -108,7 +108,7 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
 {
     static const enum ui_role roles[] = {
         [MW_BINDS_NONE] = ROLE_DIM,    [MW_BINDS_DISK] = ROLE_WARN,
-        [MW_BINDS_MEMORY] = ROLE_TEXT, [MW_BINDS_COMPUTE] = ROLE_GOOD,
+        [MW_BINDS_MEMORY] = ROLE_TEXT, [MW_BINDS_COMPUTE] = ROLE_TEXT,
         [MW_BINDS_KV] = ROLE_TEXT,     [MW_BINDS_SWAP] = ROLE_BAD,
     };
     char text[256], bound[40];
