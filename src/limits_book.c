@@ -14,9 +14,10 @@
 #define KEEP_S        (24 * HOUR_S)
 #define KEEP_DOUBT_S  HOUR_S
 #define COMPARE_S     (30 * 24 * HOUR_S)
-#define N_FIELD       18
+#define N_FIELD       19
 #define MOST_RATE     1e16 /* bytes or operations per second; no machine has more */
 #define MOST_SPREAD   100.0
+#define MOST_LOOKUP   10.0
 #define LINE_MAX_CHAR 512
 
 static bool is_in(double x, double most)
@@ -32,9 +33,9 @@ static bool is_possible(const struct limits_page *p)
            l->memory_bytes_s > 0 && is_in(l->flops_s, MOST_RATE) &&
            is_in(l->direct_bytes_s, MOST_RATE) && is_in(l->buffered_bytes_s, MOST_RATE) &&
            is_in(l->disk.spread, MOST_SPREAD) && is_in(l->memory.spread, MOST_SPREAD) &&
-           is_in(l->load, 1) && l->disk.doubt <= MW_DOUBT_ALL &&
-           l->memory.doubt <= MW_DOUBT_ALL && l->measured_s > 0 && l->disk.observed_s >= 0 &&
-           l->memory.observed_s >= 0;
+           is_in(l->load, 1) && is_in(l->lookup_s, MOST_LOOKUP) &&
+           l->disk.doubt <= MW_DOUBT_ALL && l->memory.doubt <= MW_DOUBT_ALL &&
+           l->measured_s > 0 && l->disk.observed_s >= 0 && l->memory.observed_s >= 0;
 }
 
 static bool read_page(const char *line, struct limits_page *p)
@@ -45,12 +46,12 @@ static bool read_page(const char *line, struct limits_page *p)
     *p = (struct limits_page){ 0 };
     return sscanf(line,
                   "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf %lf %lf "
-                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf",
+                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf %lf",
                   &l->measured_s, &k->dev, k->io, &k->n_thread, k->cpu, k->arithmetic,
                   &l->disk_bytes_s, &l->memory_bytes_s, &l->flops_s, &l->direct_bytes_s,
                   &l->buffered_bytes_s, &l->disk.spread, &l->disk.doubt, &l->disk.observed_s,
-                  &l->memory.spread, &l->memory.doubt, &l->memory.observed_s,
-                  &l->load) == N_FIELD &&
+                  &l->memory.spread, &l->memory.doubt, &l->memory.observed_s, &l->load,
+                  &l->lookup_s) == N_FIELD &&
            is_possible(p);
 }
 
@@ -61,11 +62,11 @@ static void write_page(FILE *f, const struct limits_page *p)
 
     fprintf(f,
             "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f %.0f "
-            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f\n",
+            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f %.7f\n",
             l->measured_s, k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
             l->memory_bytes_s, l->flops_s, l->direct_bytes_s, l->buffered_bytes_s,
             l->disk.spread, l->disk.doubt, l->disk.observed_s, l->memory.spread,
-            l->memory.doubt, l->memory.observed_s, l->load);
+            l->memory.doubt, l->memory.observed_s, l->load, l->lookup_s);
 }
 
 FILE *limits_book_open(const char *path)

@@ -4,7 +4,7 @@
  * Each line is one measurement: Unix time, device number, I/O mode, threads, processor,
  * arithmetic; then bytes per second of disk and memory, operations per second, bytes per second
  * of direct and of buffered reads (0: not compared); spread, doubt and time of correction of
- * the disk, the same of memory, and the load.  New lines come first.  Lines of other versions
+ * the disk, the same of memory, the load, and the seconds of a small read.  New lines come first.  Lines of other versions
  * and lines with values that no machine has are ignored.  The file may be deleted at any time.
  */
 #ifndef MEMWALL_SRC_LIMITS_BOOK_H

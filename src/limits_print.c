@@ -38,6 +38,7 @@ void limits_json(struct json *j, const struct mw_limits *l)
     json_double(j, "flops_s", l->flops_s, 6);
     json_double(j, "direct_bytes_s", l->direct_bytes_s, 6);
     json_double(j, "buffered_bytes_s", l->buffered_bytes_s, 6);
+    json_double(j, "lookup_s", l->lookup_s, 6);
     json_double(j, "load", l->load, 3);
     json_u64(j, "measured", (uint64_t)l->measured_s);
     json_end(j);

@@ -15,7 +15,7 @@ static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_ACTIVATIONS] = "intermediate values of the tokens in a pass",
     [MW_ROW_LOGITS] = "one score per token of the vocabulary",
     [MW_ROW_RING] = "buffers for reads in flight",
-    [MW_ROW_ROWS] = "rows of lookup tables in flight",
+    [MW_ROW_ROWS] = "rows of lookup tables",
     [MW_ROW_KV_GLOBAL] = "keys and values, full attention",
     [MW_ROW_KV_SLIDING] = "keys and values, sliding window",
     [MW_ROW_EXPERTS] = "cache of expert weights",
@@ -86,7 +86,8 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
     if (is_mapped)
         fprintf(to, "\nMore memory than this will be used: %s.\n", mw_mmap_notice());
     if (p->streamed_bytes == 0)
-        fprintf(to, "\nTokens read nothing from disk: all %s of weights are pinned.\n", c);
+        fprintf(to, "\nTokens read nothing from disk%s: all %s of weights are pinned.\n",
+                p->keeps_rows ? "" : " but their rows of the lookup tables", c);
     else
         fprintf(to, "\nEach token reads %s from disk; %s of %s are pinned.\n",
                 units_size(a, sizeof a, p->streamed_bytes),

@@ -157,6 +157,7 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
         d->how.limits(d->how.limits_ctx, f->path, f->type, &d->options, &limits)) {
         in.disk_bytes_s = limits.disk_bytes_s;
         in.memory_bytes_s = limits.memory_bytes_s;
+        in.lookup_s = limits.lookup_s;
         in.flops_s *= limits.flops_s;
     } else {
         in.flops_s = 0;

@@ -38,6 +38,19 @@ uint64_t experts_buf_bytes(const struct model_desc *d)
     return most;
 }
 
+uint64_t experts_token_bytes(const struct model_desc *d)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct experts_desc *x = &d->layers[l].experts;
+
+        if (x->n_expert > 0)
+            bytes += expert_bytes(x) * x->n_used;
+    }
+    return bytes;
+}
+
 struct route {
     struct forward *f;
     const struct layer_desc *layer;

@@ -333,26 +333,45 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
 
 /* --- the pass --- */
 
-static void start_lookups(struct forward *f, const uint32_t *ids, uint32_t n)
+/* Ask for the rows of n tokens in a table, except those that are kept.  Returns how many. */
+static size_t list_rows(const struct tensor_info *t, const struct row_cache *kept,
+                        uint64_t row_bytes, const uint32_t *ids, uint32_t n, unsigned char *dst,
+                        struct stream_lookup *to)
 {
-    const struct tensor_info *embd = f->p.desc->token_embd, *ple = f->p.desc->ple_embd;
     size_t n_lookup = 0;
 
-    for (uint32_t i = 0; i < n; i++)
-        f->lookups[n_lookup++] = (struct stream_lookup){
-            .file = embd->file,
-            .offset = embd->offset + ids[i] * f->embd_row_bytes,
-            .bytes = f->embd_row_bytes,
-            .dst = f->embd_rows + i * f->embd_row_bytes,
-        };
-    for (uint32_t i = 0; ple != NULL && i < n; i++)
-        f->lookups[n_lookup++] = (struct stream_lookup){
-            .file = ple->file,
-            .offset = ple->offset + ids[i] * f->ple_row_bytes,
-            .bytes = f->ple_row_bytes,
-            .dst = f->ple_rows + i * f->ple_row_bytes,
-        };
+    for (uint32_t i = 0; t != NULL && i < n; i++, dst += row_bytes)
+        if (!row_cache_get(kept, ids[i], dst))
+            to[n_lookup++] = (struct stream_lookup){ .file = t->file,
+                                                     .offset = t->offset + ids[i] * row_bytes,
+                                                     .bytes = row_bytes,
+                                                     .dst = dst };
+    return n_lookup;
+}
+
+static void keep_rows(struct row_cache *c, const uint32_t *ids, uint32_t n,
+                      const unsigned char *rows)
+{
+    for (uint32_t i = 0; c->rows != NULL && i < n; i++)
+        row_cache_put(c, ids[i], rows + i * c->row_bytes);
+}
+
+static int look_up(struct forward *f, const uint32_t *ids, uint32_t n, struct err *e)
+{
+    const struct model_desc *d = f->p.desc;
+    size_t n_lookup = list_rows(d->token_embd, &f->embd_cache, f->embd_row_bytes, ids, n,
+                                f->embd_rows, f->lookups);
+
+    n_lookup += list_rows(d->ple_embd, &f->ple_cache, f->ple_row_bytes, ids, n, f->ple_rows,
+                          f->lookups + n_lookup);
+    if (n_lookup == 0)
+        return 0;
     stream_lookup_start(f->p.stream, f->lookups, n_lookup);
+    if (stream_lookup_wait(f->p.stream, e) != 0)
+        return -1;
+    keep_rows(&f->embd_cache, ids, n, f->embd_rows);
+    keep_rows(&f->ple_cache, ids, n, f->ple_rows);
+    return 0;
 }
 
 static void embed_col(void *ctx, uint32_t c)
@@ -458,8 +477,7 @@ static int embed(struct forward *f, const uint32_t *ids, uint32_t n, struct err 
 {
     uint64_t start = clock_ns();
 
-    start_lookups(f, ids, n);
-    if (stream_lookup_wait(f->p.stream, e) != 0)
+    if (look_up(f, ids, n, e) != 0)
         return -1;
     f->lookup_ns = clock_ns() - start;
     forward_each_col(f, embed_col, f);

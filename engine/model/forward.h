@@ -38,6 +38,7 @@ struct forward_parts {
     struct telemetry *telemetry;
     struct arena *activations; /* forward_bytes() */
     struct arena *rows;
+    struct arena *tables; /* forward_bytes(); of size 0: lookup rows are read each time */
     struct arena *logits; /* forward_logit_bytes() */
     struct arena *experts;
     uint32_t chunk;       /* maximum tokens per pass */
@@ -53,7 +54,9 @@ struct forward_bytes {
     uint64_t act_fixed, act_col;
     uint64_t rows_fixed, rows_col; /* lookup rows of a chunk, as in the file */
     uint64_t lookup;               /* the stream's buffers for lookups */
+    uint64_t tables;               /* to keep every lookup row once it was read */
     uint64_t experts;              /* smallest buffer for expert weights */
+    uint64_t experts_token;        /* of expert weights that one token uses */
 };
 /* n_blas_thread: threads that call OpenBLAS, or 0. */
 void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out);
@@ -83,6 +86,9 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
 
 /* [rows][n_vocab], soft-capped.  Valid until the next run. */
 float *forward_logits(struct forward *f);
+
+/* Bytes that the kept lookup rows take now. */
+uint64_t forward_table_bytes(const struct forward *f);
 
 /* Operations (two per multiply-add) for a prompt token without logits, which runs through the
  * layers up to the last one that stores keys and values. */

@@ -5,6 +5,7 @@
 #include "engine/compute/blas.h"
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
+#include "engine/model/row_cache.h"
 
 /* A column is a token of the chunk that is still computed.  Arrays are [chunk][width]. */
 struct forward {
@@ -35,6 +36,7 @@ struct forward {
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
     unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
+    struct row_cache embd_cache, ple_cache;
     uint64_t embd_row_bytes, ple_row_bytes;
     struct stream_lookup *lookups; /* [2 * chunk] */
     uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */
@@ -98,5 +100,7 @@ void forward_attend(struct forward *f, const struct layer_desc *layer);
 /* Add the branch of the experts to the dense one.  y has the dense branch, x the residual. */
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e);
 uint64_t experts_buf_bytes(const struct model_desc *d);
+/* Bytes of the experts that one token uses. */
+uint64_t experts_token_bytes(const struct model_desc *d);
 
 #endif

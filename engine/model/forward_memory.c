@@ -123,6 +123,17 @@ static uint64_t table_row_bytes(const struct tensor_info *t)
     return t != NULL ? tensor_row_bytes(t->type, t->ne[0]) : 0;
 }
 
+static uint64_t table_cache_bytes(const struct tensor_info *t)
+{
+    return t != NULL ? row_cache_bytes(tensor_rows(t), table_row_bytes(t)) : 0;
+}
+
+static int init_cache(struct row_cache *c, const struct tensor_info *t, struct arena *a,
+                      struct err *e)
+{
+    return t != NULL ? row_cache_init(c, a, tensor_rows(t), table_row_bytes(t), e) : 0;
+}
+
 void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out)
 {
     struct carver count = { .chunk = 0, .n_blas_thread = n_blas_thread };
@@ -135,6 +146,8 @@ void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward
     out->rows_col = rows[0] + rows[1];
     out->rows_fixed = 2 * arena_size(1);
     out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
+    out->tables = table_cache_bytes(d->token_embd) + table_cache_bytes(d->ple_embd);
+    out->experts_token = experts_token_bytes(d);
     out->experts = d->hp->n_expert > 0 ? arena_size(experts_buf_bytes(d)) : 0;
 }
 
@@ -171,6 +184,10 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
         arena_take(parts->logits, (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
     if (f->embd_rows == NULL || f->ple_rows == NULL || f->logits == NULL)
         goto fail;
+    if (parts->tables->size > 0 &&
+        (init_cache(&f->embd_cache, d->token_embd, parts->tables, e) != 0 ||
+         init_cache(&f->ple_cache, d->ple_embd, parts->tables, e) != 0))
+        goto fail;
     if (d->hp->n_expert > 0) {
         f->expert_buf_bytes = parts->experts->size - parts->experts->used;
         f->expert_buf = arena_take(parts->experts, experts_buf_bytes(d), e);
@@ -188,6 +205,11 @@ fail:
 void forward_free(struct forward *f)
 {
     free(f);
+}
+
+uint64_t forward_table_bytes(const struct forward *f)
+{
+    return f->embd_cache.held_bytes + f->ple_cache.held_bytes;
 }
 
 float *forward_logits(struct forward *f)

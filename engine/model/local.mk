@@ -2,6 +2,7 @@
 libengine_a_SOURCES += \
 	engine/model/desc.c engine/model/desc.h \
 	engine/model/rope.c engine/model/rope.h \
+	engine/model/row_cache.c engine/model/row_cache.h \
 	engine/model/forward.c engine/model/forward.h engine/model/forward_internal.h \
 	engine/model/forward_memory.c engine/model/forward_mul.c \
 	engine/model/attend.c engine/model/experts.c engine/model/numbers.c \

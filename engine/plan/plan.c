@@ -104,6 +104,7 @@ static uint64_t all_pinned_bytes(const struct plan_input *in)
 struct choice {
     uint32_t n_ctx, chunk, n_slot, n_copy;
     uint64_t pinned_bytes;
+    bool keeps_rows;
 };
 
 /* Fill the table for these choices, whether or not it fits the budget. */
@@ -121,6 +122,8 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     if (in->streams)
         row[MW_ROW_RING] = sum(in->ring_fixed_bytes, product(in->slot_bytes, c->n_slot));
     row[MW_ROW_ROWS] = sum(in->rows_fixed_bytes, product(in->rows_col_bytes, c->chunk));
+    if (c->keeps_rows)
+        row[MW_ROW_ROWS] = sum(row[MW_ROW_ROWS], in->tables_bytes);
     row[MW_ROW_KV_GLOBAL] =
         product(in->kv_global_token_bytes, round_up(c->n_ctx, in->kv_page_tokens));
     row[MW_ROW_KV_SLIDING] = sum(
@@ -138,6 +141,7 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     out->chunk = c->chunk;
     out->n_slot = c->n_slot;
     out->n_copy = c->n_copy;
+    out->keeps_rows = c->keeps_rows;
     out->pinned_bytes = c->pinned_bytes;
 }
 
@@ -245,6 +249,9 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
         return false;
     widen_chunk(in, most, &c);
     add_copies(in, copy_target(in), &c);
+    c.keeps_rows = in->streams && in->tables_bytes > 0;
+    if (!choice_fits(in, &c))
+        c.keeps_rows = false;
     fill(in, &c, out);
     return true;
 }
@@ -274,22 +281,28 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     fill(in, &c, out);
 }
 
-double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, enum mw_binds *binds)
+double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, bool keeps_rows,
+                     enum mw_binds *binds)
 {
     enum mw_binds unused;
     double weights = (double)sum(in->hot_bytes, in->resident_bytes);
     double kv = in->kv_read_token_bytes > 0 ? in->kv_read_token_bytes : 0;
-    double disk_s = 0, memory_s;
+    double experts = (double)in->experts_token_bytes, disk_s = 0, experts_s = 0, memory_s;
 
     if (binds == NULL)
         binds = &unused;
     *binds = MW_BINDS_NONE;
-    if (!(in->memory_bytes_s > 0) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
+    if (!(in->memory_bytes_s > 0) ||
+        ((streamed_bytes > 0 || experts > 0) && !(in->disk_bytes_s > 0)))
         return 0;
+    if (experts > 0)
+        experts_s = experts / in->disk_bytes_s;
     if (streamed_bytes > 0)
-        disk_s = (double)streamed_bytes / in->disk_bytes_s;
-    memory_s = (weights + kv) / in->memory_bytes_s;
-    if (disk_s > memory_s)
+        disk_s = (double)streamed_bytes / in->disk_bytes_s + experts_s;
+    memory_s = (weights + kv + experts) / in->memory_bytes_s + experts_s;
+    if (!keeps_rows && in->lookup_s > 0)
+        memory_s += in->lookup_s;
+    if (disk_s > memory_s || 2 * experts_s > memory_s)
         *binds = MW_BINDS_DISK;
     else
         *binds = kv > weights ? MW_BINDS_KV : MW_BINDS_MEMORY;
@@ -318,7 +331,8 @@ static void predict(const struct plan_input *in, struct plan *out)
     out->streamed_bytes = (uint64_t)((1 - pinned) * (double)in->hot_bytes);
     if (out->pinned_bytes >= all)
         out->streamed_bytes = 0;
-    s = plan_decode_s(in, out->streamed_bytes, &out->binds);
+    s = plan_decode_s(in, out->streamed_bytes, out->keeps_rows, &out->binds);
+    out->streamed_bytes = sum(out->streamed_bytes, in->experts_token_bytes);
     out->decode_tps = s > 0 ? 1 / s : 0;
     s = plan_prefill_s(in, (uint64_t)((1 - pinned) * (double)in->prompt_bytes), out->chunk);
     out->prefill_tps = s > 0 ? out->chunk / s : 0;

@@ -11,7 +11,9 @@
  *   1. the ring, up to the number of slots that adds bandwidth (engine/stream/shape.h);
  *   2. the chunk, until computing it takes as long as reading its weights;
  *   3. copies of the sliding rings, one per turn, for going back;
- *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads).
+ *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads);
+ *   5. lookup rows that stay in memory once they were read, if there is room for all of them:
+ *      then a token reads nothing that was read before.
  */
 #ifndef MEMWALL_ENGINE_PLAN_PLAN_H
 #define MEMWALL_ENGINE_PLAN_PLAN_H
@@ -70,10 +72,13 @@ struct plan_input {
     uint32_t kv_page_tokens;         /* positions per page */
     uint64_t kv_sliding_token_bytes; /* of all sliding layers that own KV */
     uint32_t n_swa;
-    uint64_t experts_bytes; /* smallest cache of expert weights; 0: dense */
+    uint64_t experts_bytes;       /* smallest cache of expert weights; 0: dense */
+    uint64_t experts_token_bytes; /* of experts that a decoded token uses; all are read */
+    uint64_t tables_bytes;        /* to keep every lookup row once it was read */
 
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */
     double disk_bytes_s, memory_bytes_s, flops_s;
+    double lookup_s;            /* to read the lookup rows of a token */
     double flops_prompt_token;  /* operations of one prompt token */
     double kv_read_token_bytes; /* KV that one decoded token reads at n_ctx */
 };
@@ -85,9 +90,11 @@ struct plan {
     uint32_t n_ctx;
     uint32_t chunk;          /* prompt tokens evaluated together */
     uint32_t n_slot;         /* of the ring; 0: everything is pinned */
+    bool keeps_rows;         /* lookup rows stay in memory once they were read */
     uint32_t n_copy;         /* turns whose rings are copied in memory, part of kv_sliding */
     uint64_t pinned_bytes;   /* for pinned blocks, rounding included, without resident */
-    uint64_t streamed_bytes; /* read from disk per decoded token, at the full context */
+    uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
+                                experts and without lookup rows */
     /* Predictions (shown with `~`); 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
     enum mw_binds binds;
@@ -112,11 +119,13 @@ uint64_t plan_smallest_budget(const struct plan_input *in);
 uint32_t plan_largest_ctx(const struct plan_input *in);
 
 /*
- * Seconds per decoded token: max(S / D, (H + A) / M), with S streamed bytes, D disk rate, H hot
- * bytes, A bytes of KV read, M memory rate.  *binds (may be NULL) gets the larger term.
- * Returns 0 and MW_BINDS_NONE if a limit it needs was not measured.
+ * Seconds per decoded token: max((S + E) / D, (H + A + E) / M + E / D + R), with S streamed
+ * bytes, D disk rate, H hot bytes, A bytes of KV read, M memory rate, E bytes of experts and R
+ * the time of lookups (0 if rows are kept).  Experts are read when the router has chosen them,
+ * and nothing is computed meanwhile; so are lookup rows.  *binds (may be NULL) gets the larger
+ * term.  Returns 0 and MW_BINDS_NONE if a limit it needs was not measured.
  */
-double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
+double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, bool keeps_rows,
                      enum mw_binds *binds);
 
 /* Seconds per chunk of a prompt: max(S / D, operations(chunk) / F), with S the bytes that the

@@ -27,6 +27,7 @@
 /* A file that is written to measure a disk, and the buffers for it. */
 #define DISK_FILE   (128 * MIB)
 #define DISK_BUFFER (64 * MIB)
+#define LOOKUP_READ 4096
 
 /* Returns the largest file of the model. */
 static const struct model_file *main_file(const struct mw_model *m)
@@ -100,6 +101,18 @@ static void set_memory(struct mw_limits *out, const struct probe_rate *r)
     out->measured_s = (int64_t)time(NULL);
 }
 
+/* The time of one small read, as of a lookup row.  It is small, so it is measured shortly. */
+static double measure_lookup(int fd, bool is_direct)
+{
+    const struct probe_options p = { .seconds = 0.04, .buffer_bytes = LOOKUP_READ };
+    struct err ignored = ERR_INIT;
+    struct probe_rate r;
+
+    if (probe_disk(fd, is_direct, 1, LOOKUP_READ, &p, &r, &ignored) != 0 || !(r.bytes_s > 0))
+        return 0;
+    return LOOKUP_READ / r.bytes_s;
+}
+
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e)
 {
@@ -121,6 +134,7 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
                         &out->flops_s, e) != 0)
         return -1;
     set_memory(out, &memory);
+    out->lookup_s = measure_lookup(main_file(m)->fd, o->io != MW_IO_BUFFERED);
     return 0;
 }
 

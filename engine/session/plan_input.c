@@ -119,8 +119,11 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .prompt_bytes = m->prompt_bytes,
         .streams = o->io != MW_IO_MMAP,
         .experts_bytes = bytes.experts,
+        .experts_token_bytes = bytes.experts_token,
+        .tables_bytes = bytes.tables,
         .disk_bytes_s = limits_disk(m, o),
         .memory_bytes_s = limits.memory_bytes_s,
+        .lookup_s = limits.lookup_s,
         .flops_s = limits.flops_s * choice.speedup,
         .flops_prompt_token = forward_prompt_flops(d),
     };

@@ -35,7 +35,7 @@
 struct machinery {
     struct plan plan;
     struct stream_shape shape;
-    struct arena activations, rows, logits, experts;
+    struct arena activations, rows, tables, logits, experts;
     struct stream *stream;
     struct forward *forward;
 };
@@ -80,6 +80,7 @@ static void machinery_free(struct machinery *a)
     stream_close(a->stream);
     arena_unmap(&a->activations);
     arena_unmap(&a->rows);
+    arena_unmap(&a->tables);
     arena_unmap(&a->logits);
     arena_unmap(&a->experts);
     memset(a, 0, sizeof *a);
@@ -95,6 +96,15 @@ static uint64_t pinned_room(const struct plan *p, uint64_t kv_used)
     return p->pinned_bytes + lent + (p->budget_bytes - p->sum_bytes);
 }
 
+/* Lookup rows in flight take their part of the item from the start, kept ones as they come. */
+static uint64_t rows_used(const struct mw_session *s)
+{
+    const struct machinery *a = &s->mach;
+
+    return a->plan.row[MW_ROW_ROWS] - (a->rows.size - a->rows.used) - a->tables.size +
+           forward_table_bytes(a->forward);
+}
+
 static void publish_memory(struct mw_session *s)
 {
     struct telemetry *t = s->telemetry;
@@ -106,6 +116,7 @@ static void publish_memory(struct mw_session *s)
     counter_set(&t->kv_sliding_used, kv_sliding_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_GLOBAL], kv_global_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_SLIDING], kv_sliding_bytes(s->kv) + copies_bytes(s->copies));
+    counter_set(&t->used[MW_ROW_ROWS], rows_used(s));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->lent_bytes, pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0);
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
@@ -155,8 +166,6 @@ static void publish_plan(struct mw_session *s)
     counter_set(&t->used[MW_ROW_PROGRAM], s->m->program_bytes);
     counter_set(&t->used[MW_ROW_ACTIVATIONS], a->activations.used);
     counter_set(&t->used[MW_ROW_LOGITS], a->logits.used);
-    counter_set(&t->used[MW_ROW_ROWS],
-                a->plan.row[MW_ROW_ROWS] - (a->rows.size - a->rows.used));
     counter_set(&t->used[MW_ROW_EXPERTS], a->experts.used);
     counter_set(&t->used[MW_ROW_RING], a->plan.row[MW_ROW_RING]);
     counter_set(&t->used[MW_ROW_TOKENIZER],
@@ -193,6 +202,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .telemetry = s->telemetry,
         .activations = &out->activations,
         .rows = &out->rows,
+        .tables = &out->tables,
         .logits = &out->logits,
         .experts = &out->experts,
         .chunk = plan->chunk,
@@ -213,6 +223,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
         arena_map(&a.rows, "rows", plan->chunk * bytes.rows_col + bytes.rows_fixed, true, e) !=
             0 ||
+        arena_map(&a.tables, "tables", plan->keeps_rows ? bytes.tables : 0, false, e) != 0 ||
         arena_map(&a.logits, "logits", plan->row[MW_ROW_LOGITS], true, e) != 0 ||
         arena_map(&a.experts, "experts", plan->row[MW_ROW_EXPERTS], true, e) != 0)
         goto fail;

@@ -256,14 +256,14 @@ class Io(unittest.TestCase):
         self.write_limits(int(1e9))
         self.at_home("plan")
         with open(self.limits) as f:
-            self.assertEqual([18], [len(line.split()) for line in f])
+            self.assertEqual([19], [len(line.split()) for line in f])
 
     def test_predictions_name_their_limits(self):
         self.write_limits(int(2e9), int(2e9), int(1e9))
         with open(self.limits) as f:
             line = f.read().split()
         line[0] = int(time.time()) - 3 * 3600
-        line[11:18] = 0.04, 0, 0, 0.01, 0, 0, 0
+        line[11:] = 0.04, 0, 0, 0.01, 0, 0, 0, 0.0001
         self.write_line(line)
         said = "disk 2 GB/s, spread 4 %; memory .*B/s, spread 1 %; measured 3 h ago"
         self.assertRegex(self.at_home("plan").stdout, f"(?m)^limits {said}$")
@@ -293,7 +293,7 @@ class Io(unittest.TestCase):
     def test_a_damaged_file_of_limits_is_ignored(self):
         self.at_home("plan")
         for damage in (b"", b"\0" * 9999, b"9" * 100000, b"\xff\xfe\n" * 999,
-                       b"1 " * 18 + b"\n", b"nan " * 18 + b"\n"):
+                       b"1 " * 19 + b"\n", b"nan " * 19 + b"\n"):
             with open(self.limits, "wb") as f:
                 f.write(damage)
             limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]

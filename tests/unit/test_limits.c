@@ -212,6 +212,7 @@ static struct mw_limits made(double disk, uint32_t doubt, int64_t age_s)
                                .flops_s = 1e11,
                                .disk = { .spread = 0.04, .doubt = doubt },
                                .load = 0.5,
+                               .lookup_s = 0.000125,
                                .measured_s = NOW - age_s };
 }
 
@@ -235,15 +236,15 @@ static void other_lines_are_ignored(void **state)
     static const char text[] =
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 1e11 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 16 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 0 -1 0 0 0 0\n"
-        "1799999999 7 a_mode_with_a_long_name 2 C Q 1e9 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 1e11 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 16 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 0 -1 0 0 0 0 0\n"
+        "1799999999 7 a_mode_with_a_long_name 2 C Q 1e9 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
         "\n\x01\xff\xfe\n% %s %n\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 1e11 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
         "1799999999 7 auto 2 Some_CPU";
     struct limits_book b;
 

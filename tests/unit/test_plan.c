@@ -270,6 +270,62 @@ static void sums_that_overflow_are_refused(void **state)
     assert_sound(&in, &p);
 }
 
+/* They come last: only when everything else is in memory and all of them fit. */
+static void lookup_rows_are_kept_if_everything_else_is(void **state)
+{
+    struct plan_input in = orientation();
+    struct plan without, p;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    in.budget_bytes = 6 * GIB;
+    assert_int_equal(plan_make(&in, &without, &e), 0);
+    assert_int_equal(without.streamed_bytes, 0);
+    in.tables_bytes = in.budget_bytes - without.sum_bytes;
+    assert_int_equal(plan_make(&in, &p, &e), 0); /* there is no room for their page tables */
+    assert_false(p.keeps_rows);
+    assert_memory_equal(p.row, without.row, sizeof p.row);
+    in.tables_bytes = in.tables_bytes / 513 * 512;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.keeps_rows && p.sum_bytes <= in.budget_bytes);
+    assert_int_equal(p.row[MW_ROW_ROWS], without.row[MW_ROW_ROWS] + in.tables_bytes);
+    assert_int_equal(p.chunk, without.chunk);
+    assert_int_equal(p.pinned_bytes, without.pinned_bytes);
+    in.streams = false; /* mapped: nothing is kept */
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_false(p.keeps_rows);
+}
+
+static void lookups_and_experts_take_time(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    enum mw_binds binds;
+    struct plan p;
+
+    (void)state;
+    in.resident_bytes = 0;
+    in.kv_read_token_bytes = 0;
+    in.lookup_s = 0.001;
+    assert_near(plan_decode_s(&in, 0, false, &binds), 4.531 / 15 + 0.001);
+    assert_near(plan_decode_s(&in, 0, true, &binds), 4.531 / 15);
+    assert_near(plan_decode_s(&in, 3000000000u, false, &binds), 2); /* while blocks are read */
+    in.lookup_s = 0;
+    in.experts_token_bytes = 150000000;
+    assert_near(plan_decode_s(&in, 0, false, &binds), 4.681 / 15 + 0.1);
+    assert_int_equal(binds, MW_BINDS_MEMORY);
+    assert_near(plan_decode_s(&in, 3000000000u, false, &binds), 2.1);
+    in.experts_token_bytes = 1500000000;
+    assert_near(plan_decode_s(&in, 0, false, &binds), 6.031 / 15 + 1);
+    assert_int_equal(binds, MW_BINDS_DISK);
+    in.budget_bytes = 8 * GIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.streamed_bytes, in.experts_token_bytes);
+    assert_near(p.decode_tps, 1 / (6.031 / 15 + 1));
+    in.disk_bytes_s = 0;
+    assert_near(plan_decode_s(&in, 0, false, &binds), 0);
+}
+
 static void the_larger_term_binds(void **state)
 {
     struct plan_input in = orientation();
@@ -278,19 +334,19 @@ static void the_larger_term_binds(void **state)
     (void)state;
     in.resident_bytes = 0;
     in.kv_read_token_bytes = 0;
-    assert_near(plan_decode_s(&in, 3000000000u, &binds), 2);
+    assert_near(plan_decode_s(&in, 3000000000u, false, &binds), 2);
     assert_int_equal(binds, MW_BINDS_DISK);
-    assert_near(plan_decode_s(&in, 0, &binds), 4.531 / 15);
+    assert_near(plan_decode_s(&in, 0, false, &binds), 4.531 / 15);
     assert_int_equal(binds, MW_BINDS_MEMORY);
     in.kv_read_token_bytes = 9e9;
-    assert_near(plan_decode_s(&in, 0, &binds), 13.531 / 15);
+    assert_near(plan_decode_s(&in, 0, false, &binds), 13.531 / 15);
     assert_int_equal(binds, MW_BINDS_KV);
     in.disk_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 1, &binds), 0);
+    assert_near(plan_decode_s(&in, 1, false, &binds), 0);
     assert_int_equal(binds, MW_BINDS_NONE);
-    assert_true(plan_decode_s(&in, 0, NULL) > 0);
+    assert_true(plan_decode_s(&in, 0, false, NULL) > 0);
     in.memory_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 0, &binds), 0);
+    assert_near(plan_decode_s(&in, 0, false, &binds), 0);
 
     in.disk_bytes_s = 1e9;
     assert_near(plan_prefill_s(&in, 2000000000, 50), 2);
@@ -359,6 +415,8 @@ int main(void)
         cmocka_unit_test(gemma_4_e2b_fits_256_mib),
         cmocka_unit_test(a_refusal_names_settings_that_fit),
         cmocka_unit_test(sums_that_overflow_are_refused),
+        cmocka_unit_test(lookup_rows_are_kept_if_everything_else_is),
+        cmocka_unit_test(lookups_and_experts_take_time),
         cmocka_unit_test(the_larger_term_binds),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),

@@ -130,6 +130,46 @@ static void the_bits_do_not_depend_on_the_budget(void **state)
     }
 }
 
+static uint64_t bytes_read(struct mw_session *s)
+{
+    static struct mw_sample sample;
+
+    mw_session_sample(s, &sample);
+    assert_true(sample.mem.used[MW_ROW_ROWS] <= sample.mem.plan[MW_ROW_ROWS]);
+    return sample.io.bytes_read;
+}
+
+/* Nothing is read twice that there was room to keep, rows of lookup tables included. */
+static void known_tokens_read_nothing_when_all_fits(void **state)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct err e = ERR_INIT;
+    struct answer want, got;
+    struct mw_session *s;
+    struct plan plan;
+    uint64_t before;
+    uint32_t kept;
+
+    (void)state;
+    o.memory_bytes = smallest_budget(model, &o);
+    answer_with(&o, &want);
+    o.memory_bytes = 256 * MIB;
+    assert_int_equal(mw_plan(model, &o, &plan, &e), 0);
+    assert_true(plan.keeps_rows);
+    assert_int_equal(plan.streamed_bytes, 0);
+    s = open_session(model, &o);
+    for (int i = 0; i < 2; i++) {
+        before = bytes_read(s);
+        memset(&got, 0, sizeof got);
+        eval(s, ids, N_IDS);
+        rest_of_answer(s, &got);
+        assert_same(&want, &got);
+        assert_int_equal(mw_session_rewind(s, 0, &kept, &e), 0);
+    }
+    assert_int_equal(bytes_read(s), before);
+    mw_session_close(s);
+}
+
 static void the_bits_do_not_depend_on_how_the_file_is_read(void **state)
 {
     static const enum mw_io ways[] = { MW_IO_AUTO, MW_IO_BUFFERED, MW_IO_MMAP };
@@ -408,6 +448,7 @@ int main(void)
         cmocka_unit_test(the_bits_do_not_depend_on_chunks),
         cmocka_unit_test(the_bits_do_not_depend_on_threads),
         cmocka_unit_test(the_bits_do_not_depend_on_the_budget),
+        cmocka_unit_test(known_tokens_read_nothing_when_all_fits),
         cmocka_unit_test(the_bits_do_not_depend_on_how_the_file_is_read),
         cmocka_unit_test(the_budget_may_change_while_the_session_lives),
         cmocka_unit_test(a_budget_below_the_floor_is_refused_and_changes_nothing),
