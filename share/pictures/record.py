@@ -29,7 +29,7 @@ class Terminal:
     """memwall in a tmux server of its own, with a home of its own."""
 
     def __init__(self, argv, cols, rows):
-        self.home = tempfile.TemporaryDirectory()
+        self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.socket = os.path.join(self.home.name, "tmux")
         self.cols, self.rows = cols, rows
         self.frames = []
@@ -152,7 +152,7 @@ def review(memwall, folder, model, theme, kind, cols, rows):
         t.key("Enter")
         t.stay(2)
         draw("2-answer")
-        t.wait(r"(?s)\A(?!.*\b(answering|reading prompt|loading)\b)", 300)
+        t.wait("\N{BLACK DOWN-POINTING SMALL TRIANGLE} [0-9]+ tokens", 300)
         t.stay(1)
         draw("3-after")
         for moment, line in (("4-memory", "/memory 2G"), ("5-help", "/help"),

@@ -107,7 +107,7 @@ static void every_role_of_every_theme_is_legible(void **state)
 {
     /* Where the terminal's background stays: black and a usual dark one, or white and a usual
      * light one. */
-    static const int32_t grounds[2][2] = { { 0x000000, 0x282c34 }, { 0xffffff, 0xfdf6e3 } };
+    static const int32_t grounds[2][2] = { { 0x000000, 0x282c34 }, { 0xffffff, 0xfafafa } };
     int n = 0;
 
     (void)state;

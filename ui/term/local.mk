@@ -5,6 +5,7 @@ libui_a_SOURCES += \
 	ui/term/canvas.c ui/term/canvas.h \
 	ui/term/capability.c ui/term/capability.h \
 	ui/term/cluster.c ui/term/cluster.h \
+	ui/term/direct.c ui/term/direct.h \
 	ui/term/edit.c ui/term/edit.h \
 	ui/term/fatal.c ui/term/fatal.h \
 	ui/term/history.c ui/term/history.h \

@@ -24,6 +24,7 @@
 #include "engine/base/clock.h"
 #include "ui/term/background.h"
 #include "ui/term/capability.h"
+#include "ui/term/direct.h"
 #include "ui/term/fatal.h"
 #include "ui/term/ink.h"
 
@@ -197,6 +198,25 @@ static void measure(struct term *t, int *rows, int *cols)
     t->is_cut = *rows < height || *cols < width;
 }
 
+/* Set a variable.  Returns its value before, for put_back. */
+static char *set_variable(const char *name, const char *value)
+{
+    const char *text = getenv(name);
+    char *before = text != NULL ? strdup(text) : NULL;
+
+    setenv(name, value, 1);
+    return before;
+}
+
+static void put_back(const char *name, char *before)
+{
+    if (before != NULL)
+        setenv(name, before, 1);
+    else
+        unsetenv(name);
+    free(before);
+}
+
 /* ncurses allocates for the whole terminal at once; only these variables limit it. */
 static SCREEN *new_cut_screen(struct term *t, const char *name)
 {
@@ -207,21 +227,38 @@ static SCREEN *new_cut_screen(struct term *t, const char *name)
 
     measure(t, &size[0], &size[1]);
     for (int i = 0; i < 2; i++) {
-        const char *text = getenv(names[i]);
-
-        before[i] = text != NULL ? strdup(text) : NULL;
         snprintf(number, sizeof number, "%d", size[i]);
-        setenv(names[i], number, 1);
+        before[i] = set_variable(names[i], number);
     }
     s = newterm(name, t->out, t->in);
-    for (int i = 0; i < 2; i++) {
-        if (before[i] != NULL)
-            setenv(names[i], before[i], 1);
-        else
-            unsetenv(names[i]);
-        free(before[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        put_back(names[i], before[i]);
     return s;
+}
+
+static bool wants_colour(const struct term *t)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return t->color != UI_COLOR_NEVER &&
+           (t->color != UI_COLOR_AUTO || no_color == NULL || *no_color == '\0');
+}
+
+/* A screen with true colour, where the terminal promises it; else with the colours of its
+ * entry.  NULL: there is no entry with this name. */
+static SCREEN *new_named_screen(struct term *t, const char *name)
+{
+    bool is_direct = wants_colour(t) && direct_is_promised(getenv("TERM"));
+    char *entry = is_direct ? direct_entry(name) : NULL, *before;
+    SCREEN *s = NULL;
+
+    if (entry != NULL) {
+        before = set_variable("TERMINFO", entry);
+        s = new_cut_screen(t, name);
+        put_back("TERMINFO", before);
+    }
+    free(entry);
+    return s != NULL ? s : new_cut_screen(t, name);
 }
 
 /* Over ssh from a newer terminal the terminfo entry may be missing: use a similar one. */
@@ -229,27 +266,18 @@ static SCREEN *new_screen(struct term *t)
 {
     static const char *const cousins[] = { "alacritty", "contour", "foot",  "ghostty", "kitty",
                                            "rio",       "wezterm", "xterm", NULL };
-    const char *name = getenv("TERM"), *deep = getenv("COLORTERM");
-    SCREEN *s = NULL;
+    const char *name = getenv("TERM");
+    SCREEN *s = new_named_screen(t, name);
 
-    if (t->color != UI_COLOR_NEVER && deep != NULL && strcmp(name, "xterm-256color") == 0 &&
-        (strcmp(deep, "truecolor") == 0 || strcmp(deep, "24bit") == 0) &&
-        getenv("TMUX") == NULL && getenv("STY") == NULL)
-        s = new_cut_screen(t, "xterm-direct");
-    if (s == NULL)
-        s = new_cut_screen(t, NULL);
     if (s == NULL && starts_with_any(name, cousins))
-        s = new_cut_screen(t, "xterm-256color");
+        s = new_named_screen(t, "xterm-256color");
     return s;
 }
 
 static enum ui_colors choose_colors(const struct term *t)
 {
-    const char *no_color = getenv("NO_COLOR");
-
-    if (t->color == UI_COLOR_NEVER ||
-        (t->color == UI_COLOR_AUTO && no_color != NULL && *no_color != '\0'))
-        return UI_COLOR_NONE; /* start_color would set white on black */
+    if (!wants_colour(t)) /* start_color would set white on black */
+        return UI_COLOR_NONE;
     if (!has_colors() || start_color() != OK)
         return UI_COLOR_NONE;
     use_default_colors();
