@@ -57,13 +57,16 @@ static double read_figure(const char *text)
     return value;
 }
 
-/* Returns the number after label in the only row that contains `row`. */
+/* Returns the number after label in the only row that contains `row`, after that text if label
+ * is there, too: two panels may share a row. */
 static double shown(const char *row, const char *label)
 {
     int y = pty_find(run.s, row);
     const char *text = y < 0 ? NULL : pty_row(run.s, y), *at;
 
-    at = text == NULL ? NULL : strstr(text, label);
+    at = text == NULL ? NULL : strstr(strstr(text, row), label);
+    if (at == NULL && text != NULL)
+        at = strstr(text, label);
     if (at == NULL)
         fail_msg("\"%s\" is not shown in a row with \"%s\"", label, row);
     return read_figure(at + strlen(label));

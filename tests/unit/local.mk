@@ -2,6 +2,7 @@
 if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/conformance/test_models \
+	tests/unit/test_arrange \
 	tests/unit/test_base \
 	tests/unit/test_blas \
 	tests/unit/test_bpe \

@@ -107,8 +107,22 @@ static void give_wanted(struct column *c, const struct dash *d, int height)
     }
 }
 
+/* Returns the next height of a widget; 0: none.  First it gets only what its figures need. */
+static int next_height(const struct column *c, int i, const struct dash *d, bool only_figures)
+{
+    const struct dash_widget *w = c->widget[i];
+    int next;
+
+    if (c->height[i] == 0 || c->percent[i] != 0 || folds(w, d))
+        return 0;
+    next = w->step(d, c->inside, c->height[i]);
+    if (only_figures && w->enough != NULL && next > w->enough(d, c->inside))
+        return 0;
+    return next;
+}
+
 /* Give widgets one step at a time, so that all grow together. */
-static void give_more(struct column *c, const struct dash *d, int height)
+static void give_more(struct column *c, const struct dash *d, int height, bool only_figures)
 {
     bool grew = true;
 
@@ -116,8 +130,7 @@ static void give_more(struct column *c, const struct dash *d, int height)
         grew = false;
         for (int k = 0; k < c->n; k++) {
             int i = c->order[k], now = c->height[i];
-            bool grows = now > 0 && c->percent[i] == 0 && !folds(c->widget[i], d);
-            int next = grows ? c->widget[i]->step(d, c->inside, now) : 0;
+            int next = next_height(c, i, d, only_figures);
 
             if (next > now && lines(c, d) + next - now <= height) {
                 c->height[i] = next;
@@ -193,12 +206,18 @@ int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widge
         int n;
 
         c.inside = c.width - 2 * box_inset(c.width);
-        for (int i = 0; i < n_widget; i++)
-            if ((here & 1u << i) != 0 && widgets[i]->min_width <= c.inside)
-                add_widget(&c, d, widgets[i]);
+        /* Folded ones are at the end, as the lower border of the column. */
+        for (int i = 0; i < 2 * n_widget; i++) {
+            const struct dash_widget *w = widgets[i % n_widget];
+
+            if ((here & 1u << i % n_widget) != 0 && w->min_width <= c.inside &&
+                folds(w, d) == (i >= n_widget))
+                add_widget(&c, d, w);
+        }
         give_least(&c, d, height);
         give_wanted(&c, d, height);
-        give_more(&c, d, height);
+        give_more(&c, d, height, true);
+        give_more(&c, d, height, false);
         give_rest(&c, d, height);
         lay(&c, d, out + total, &n);
         total += n;

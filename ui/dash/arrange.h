@@ -6,8 +6,9 @@
  *     from 100 columns   two columns
  *
  * In a column, widgets get their smallest height in the order of importance, and those that the
- * user has resized (panels.h) their size.  Then the others grow in the same order, one step at a
- * time.  Remaining lines go to widgets that stretch.
+ * user has resized (panels.h) their size.  Then the others grow in the same order, one step at
+ * a time: first until all figures are shown, then for curves and bars.  Remaining lines go to
+ * widgets that stretch.
  *
  * Every widget is in a box.  Low columns are one box: widgets share the lines between them.
  * High ones have a box for each widget.  A folded widget is a title in the lower border of the

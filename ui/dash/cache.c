@@ -31,6 +31,12 @@ static bool cache_folds(const struct dash *d)
     return strncmp(d->now.run.io, "direct", 6) == 0 && !has_pages;
 }
 
+static int cache_enough(const struct dash *d, int width)
+{
+    (void)width;
+    return d->now.os.model_cached.why_not != NULL ? 4 : 3;
+}
+
 /* Show a curve only if it has values. */
 static int cache_step(const struct dash *d, int width, int height)
 {
@@ -81,6 +87,7 @@ const struct dash_widget dash_cache_widget = {
     .min_height = 3,
     .importance = 5,
     .folds = cache_folds,
+    .enough = cache_enough,
     .step = cache_step,
     .draw = cache_draw,
 };

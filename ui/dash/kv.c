@@ -127,12 +127,18 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
-/* Heights: bar and tokens, text, a curve of at least three lines. */
+/* Bar, tokens and text. */
+static int kv_enough(const struct dash *d, int width)
+{
+    (void)d;
+    return width >= 60 ? 4 : 5;
+}
+
+/* Heights: the figures, a curve of at least three lines. */
 static int kv_step(const struct dash *d, int width, int height)
 {
-    int text = width >= 60 ? 4 : 5;
+    int text = kv_enough(d, width);
 
-    (void)d;
     if (height < text)
         return height + 1;
     return height < text + 3 ? text + 3 : height < text + 6 ? height + 1 : 0;
@@ -189,6 +195,7 @@ const struct dash_widget dash_kv_widget = {
     .min_height = 3,
     .importance = 4,
     .stretches = true,
+    .enough = kv_enough,
     .step = kv_step,
     .draw = kv_draw,
 };

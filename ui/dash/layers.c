@@ -376,17 +376,22 @@ static int layers_wants(const struct dash *d)
     return d->cursor >= 0 ? INSPECT : 0;
 }
 
+/* The strip. */
+static int layers_enough(const struct dash *d, int width)
+{
+    return 2 + 2 * strip_rows((int)d->now.n_layer, width) + layers_wants(d);
+}
+
 /* Heights: the strip, then bars in as few columns as possible. */
 static int layers_step(const struct dash *d, int width, int height)
 {
     int n = (int)d->now.n_layer, most = width / COLUMN_MIN > 0 ? width / COLUMN_MIN : 1;
     int inspect = d->cursor >= 0 ? INSPECT + 2 : 0;
-    int strip = 2 + 2 * strip_rows(n, width) + layers_wants(d);
 
     if (n == 0)
         return 0;
-    if (height < strip)
-        return strip;
+    if (height < layers_enough(d, width))
+        return layers_enough(d, width);
     for (int columns = most; columns >= 1; columns--)
         if ((n + columns - 1) / columns + 2 + inspect > height)
             return (n + columns - 1) / columns + 2 + inspect;
@@ -471,6 +476,7 @@ const struct dash_widget dash_layers_widget = {
     .importance = 3,
     .is_tall = true,
     .wants = layers_wants,
+    .enough = layers_enough,
     .step = layers_step,
     .draw = layers_draw,
     .click = layers_click,

@@ -6,6 +6,7 @@ libui_a_SOURCES += \
 	ui/dash/dash.c ui/dash/dash.h \
 	ui/dash/figure.c ui/dash/figure.h \
 	ui/dash/kv.c \
+	ui/dash/large.c ui/dash/large.h \
 	ui/dash/layers.c \
 	ui/dash/memory.c \
 	ui/dash/panels.c ui/dash/panels.h \

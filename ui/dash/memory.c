@@ -53,8 +53,8 @@ static const struct segment segments[] = {
 struct bar {
     const struct canvas *c;
     int y, x;
-    double scale, at; /* cells per byte; bytes drawn so far */
-    bool has_letters;
+    double scale, at;    /* cells per byte; bytes drawn so far */
+    const char *letters; /* those with a key; NULL: all */
 };
 
 /* Draw up to the rounded end of all bytes so far, so that rounding errors do not add up. */
@@ -70,19 +70,19 @@ static void bar_add(struct bar *b, uint64_t bytes, char letter, enum ui_role rol
         return;
     canvas_repeat(b->c, b->y, start, end - start, style_of(role),
                   canvas_is_ascii(b->c) ? L'#' : L'\u2588');
-    if (b->has_letters)
+    if (b->letters == NULL || strchr(b->letters, letter) != NULL)
         canvas_cell(b->c, b->y, start,
                     (struct ui_style){ .role = (uint8_t)role, .attr = UI_REVERSE },
                     (wchar_t)letter);
     b->x = end;
 }
 
-void memory_bar(const struct dash *d, const struct canvas *c, int y, bool has_letters)
+void memory_bar(const struct dash *d, const struct canvas *c, int y, const char *letters)
 {
     const struct mw_sample *s = &d->now;
     struct dash_total total;
     uint64_t whole, borrowed = s->mem.lent_bytes;
-    struct bar b = { c, y, 0, 0, 0, has_letters };
+    struct bar b = { c, y, 0, 0, 0, letters };
 
     dash_total(d, &total);
     whole = s->run.budget_bytes > total.used ? s->run.budget_bytes : total.used;
@@ -179,7 +179,7 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
 
 /* ---- the largest parts, if not all rows fit ---- */
 
-#define N_PART (N_SEGMENT + 2)
+#define N_PART (N_SEGMENT + 3)
 
 struct part {
     char letter;
@@ -188,37 +188,46 @@ struct part {
     uint64_t bytes;
 };
 
-/* Sort all segments, cached and other by size, largest first. */
+static void sort_in(struct part *out, size_t n, struct part p)
+{
+    for (; n > 0 && out[n - 1].bytes < p.bytes; n--)
+        out[n] = out[n - 1];
+    out[n] = p;
+}
+
+/* Sort all segments, borrowed, cached and other by size, largest first. */
 static void by_size(const struct dash *d, struct part out[N_PART])
 {
     struct dash_total total;
+    uint64_t borrowed = d->now.mem.lent_bytes;
     size_t n = 0;
 
     dash_total(d, &total);
-    for (size_t i = 0; i < N_PART; i++) {
-        const struct segment *g = &segments[i < N_SEGMENT ? i : 0];
-        struct part p = { g->letter, g->name, g->role, d->now.mem.used[g->row] };
-        size_t k = n++;
+    for (; n < N_SEGMENT; n++) {
+        const struct segment *g = &segments[n];
+        uint64_t bytes = d->now.mem.used[g->row];
 
-        if (i == N_SEGMENT)
-            p = (struct part){ 'c', "cached", ROLE_GRAPH_2, total.model };
-        else if (i > N_SEGMENT)
-            p = (struct part){ 'o', "other", ROLE_BAD,
-                               total.other > 0 ? (uint64_t)total.other : 0 };
-        for (; k > 0 && out[k - 1].bytes < p.bytes; k--)
-            out[k] = out[k - 1];
-        out[k] = p;
+        if (g->row == MW_ROW_PINNED && borrowed <= bytes)
+            bytes -= borrowed;
+        sort_in(out, n, (struct part){ g->letter, g->name, g->role, bytes });
     }
+    sort_in(out, n++, (struct part){ 'b', "borrowed", ROLE_FILL_LENT, borrowed });
+    sort_in(out, n++, (struct part){ 'c', "cached", ROLE_GRAPH_2, total.model });
+    sort_in(
+        out, n,
+        (struct part){ 'o', "other", ROLE_BAD, total.other > 0 ? (uint64_t)total.other : 0 });
 }
 
 /* "w pinned 827 MiB  a activations 91.1 MiB …" */
-void memory_key(const struct dash *d, const struct canvas *c, int y, int n)
+void memory_key(const struct dash *d, const struct canvas *c, int y, int n,
+                char letters[MEMORY_LETTERS])
 {
     struct part parts[N_PART];
     int end = y + n, x = 0;
+    size_t i = 0;
 
     by_size(d, parts);
-    for (size_t i = 0; i < N_PART && parts[i].bytes > 0; i++) {
+    for (; i < N_PART && parts[i].bytes > 0; i++) {
         char size[FIGURE_MAX], mark[2] = { parts[i].letter, '\0' };
         int wide;
 
@@ -228,6 +237,7 @@ void memory_key(const struct dash *d, const struct canvas *c, int y, int n)
             x = 0, y++;
         if (y >= end)
             break;
+        letters[i] = parts[i].letter;
         canvas_text(c, y, x,
                     (struct ui_style){ .role = (uint8_t)parts[i].role, .attr = UI_REVERSE },
                     mark);
@@ -235,7 +245,10 @@ void memory_key(const struct dash *d, const struct canvas *c, int y, int n)
         canvas_text(c, y, x + wide - (int)strlen(size), style_of(ROLE_TEXT), size);
         x += wide + 2;
     }
+    letters[i] = '\0';
 }
+
+_Static_assert(N_PART < MEMORY_LETTERS, "a letter for each part, and a NUL");
 
 /* ---- the kernel's figures ---- */
 
@@ -354,43 +367,54 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
-/* Heights: the kernel's figures, a key of the largest parts, the curve, all rows, a taller
- * curve. */
+/* Bar, key and kernel figures. */
+static int memory_enough(const struct dash *d, int width)
+{
+    return 2 + LARGEST + pair_rows(d, width);
+}
+
+/* Heights: bar and key, the kernel's figures, the curve, all rows, a taller curve. */
 static int memory_step(const struct dash *d, int width, int height)
 {
-    int kernel = 2 + pair_rows(d, width), some = kernel + LARGEST + CURVE_MIN;
-    int all = kernel + row_lines(d, width) + CURVE_MIN;
+    int text = memory_enough(d, width), all = text - LARGEST + row_lines(d, width) + CURVE_MIN;
 
-    if (height < kernel + LARGEST)
-        return height < kernel ? kernel : kernel + LARGEST;
-    if (height < some)
-        return some;
+    if (height < text)
+        return height + 1;
+    if (height < text + CURVE_MIN)
+        return text + CURVE_MIN;
     return height < all ? all : height < all + 3 ? height + 1 : 0;
+}
+
+/* Draw the bar and the key of its letters.  Returns the row below. */
+static int draw_parts(const struct dash *d, const struct canvas *c)
+{
+    int rows = row_lines(d, c->width), lines = c->height - 2;
+    char letters[MEMORY_LETTERS] = "";
+
+    if (c->height >= 2 + rows + pair_rows(d, c->width) + CURVE_MIN) {
+        memory_bar(d, c, 1, NULL);
+        draw_rows(d, c, 2);
+        return 2 + rows;
+    }
+    lines = lines < LARGEST ? lines : LARGEST;
+    memory_key(d, c, 2, lines, letters);
+    memory_bar(d, c, 1, letters);
+    return 2 + lines;
 }
 
 static void memory_draw(const struct dash *d, const struct canvas *c)
 {
-    int kernel = 2 + pair_rows(d, c->width), rows = row_lines(d, c->width), y = 2;
     struct dash_total total;
     char head[64];
+    int y;
 
     dash_total(d, &total);
     snprintf(head, sizeof head, "%s %s of %s", total.is_charge ? "charged" : "own",
              figure_os8(total.bytes).text, figure_budget8(&d->now).text);
     widget_head(c, "memory", c->width >= 36 ? head : head + (total.is_charge ? 8 : 4));
-    memory_bar(d, c, 1, true);
-    if (c->height >= kernel + rows + CURVE_MIN) {
-        draw_rows(d, c, y);
-        y += rows;
-    } else if (c->height > kernel) {
-        int lines = c->height - kernel;
-
-        lines = lines < LARGEST ? lines : LARGEST;
-        memory_key(d, c, y, lines);
-        y += lines;
-    }
+    y = draw_parts(d, c);
     draw_kernel(d, c, y);
-    y += kernel - 2;
+    y += pair_rows(d, c->width);
     if (c->height - y >= CURVE_MIN) {
         struct canvas curve = canvas_sub(c, y, 0, c->height - y, c->width);
 
@@ -402,7 +426,8 @@ const struct dash_widget dash_memory_widget = {
     .name = "memory",
     .min_width = 24,
     .min_height = 3,
-    .importance = 2,
+    .importance = 1,
+    .enough = memory_enough,
     .step = memory_step,
     .draw = memory_draw,
 };

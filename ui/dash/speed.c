@@ -27,12 +27,18 @@
 #define TOKENS_WIDE 50 /* minimum width for the unit of progress */
 #define IO_TALL     10 /* minimum height for how weights are read, and why */
 
-/* Heights: rates, progress, CPU and disk, a curve of at least three lines. */
+/* Rates, progress, CPU and disk. */
+static int speed_enough(const struct dash *d, int width)
+{
+    (void)d;
+    return width >= ONE_LINE ? 5 : 6;
+}
+
+/* Heights: the figures, a curve of at least three lines. */
 static int speed_step(const struct dash *d, int width, int height)
 {
-    int text = width >= ONE_LINE ? 5 : 6;
+    int text = speed_enough(d, width);
 
-    (void)d;
     if (height < text)
         return height + 1;
     return height < text + 3 ? text + 3 : height < text + 6 ? height + 1 : 0;
@@ -73,7 +79,7 @@ static int draw_rates(const struct dash *d, const struct canvas *c, int y)
 }
 
 /* The rate in the border: that of the prompt, of the newest tokens, or of the last answer. */
-static struct figure main_rate(const struct dash *d)
+struct figure speed_now(const struct dash *d)
 {
     const struct mw_rates *r = &d->rates;
     const struct mw_run *run = &d->now.run;
@@ -322,8 +328,8 @@ static void speed_draw(const struct dash *d, const struct canvas *c)
     char head[64];
     int y = 1;
 
-    snprintf(head, sizeof head, "%s%s tok/s", mw_state_name(d->now.state), main_rate(d).text);
-    widget_head(c, "speed", head);
+    snprintf(head, sizeof head, "%s%s tok/s", mw_state_name(d->now.state), speed_now(d).text);
+    widget_headline(c, "speed", head, style_with(ROLE_ACCENT, UI_BOLD));
     y += draw_rates(d, c, y);
     y += draw_progress(d, c, y);
     if (y < c->height)
@@ -347,6 +353,7 @@ const struct dash_widget dash_speed_widget = {
     .min_height = 3,
     .importance = 0,
     .stretches = true,
+    .enough = speed_enough,
     .step = speed_step,
     .draw = speed_draw,
 };

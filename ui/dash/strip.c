@@ -40,13 +40,11 @@ static void draw_title(const struct dash *d, const struct canvas *c)
     double share = s->n_prompt > 0 ? (double)s->n_prompt_done / (double)s->n_prompt : 0;
     const char *name;
     double unit = figure_disk_unit(s, &name);
-    struct figure rate;
+    struct figure rate = speed_now(d);
     char text[64];
     int x;
 
     canvas_hline(c, 0, 0, c->width, style_of(ROLE_BORDER));
-    rate = figure_rate6(is_prefill ? d->rates.prefill : d->rates.decode_last,
-                        is_prefill ? s->run.predicted_prefill : s->run.predicted_decode);
     snprintf(text, sizeof text, "%s tok/s", rate.text + (rate.text[0] == ' '));
     x = draw_item(c, 1, mw_state_name(s->state), text, style_with(ROLE_ACCENT, UI_BOLD));
     if (d->rates.loading >= 0) {
@@ -67,7 +65,7 @@ static void draw_title(const struct dash *d, const struct canvas *c)
     draw_item(c, x, "disk", text, style_of(ROLE_TEXT));
 }
 
-static void draw_memory(const struct dash *d, const struct canvas *c, bool has_letters)
+static void draw_memory(const struct dash *d, const struct canvas *c, const char *letters)
 {
     struct dash_total total;
     char text[64];
@@ -80,7 +78,7 @@ static void draw_memory(const struct dash *d, const struct canvas *c, bool has_l
     if (wide >= 8) {
         struct canvas bar = canvas_sub(c, 1, 0, 1, wide);
 
-        memory_bar(d, &bar, 0, has_letters);
+        memory_bar(d, &bar, 0, letters);
     }
     canvas_right(c, 1, c->width, style_of(ROLE_TEXT), text);
 }
@@ -98,16 +96,16 @@ static const char *sentence(const struct dash *d, int width, char *buf, size_t n
 
 void strip_draw(const struct dash *d, const struct canvas *c)
 {
-    char text[256];
+    char text[256], letters[MEMORY_LETTERS] = "";
     const char *verdict = sentence(d, c->width, text, sizeof text);
     bool has_key = c->height >= TALL && cluster_width(verdict, strlen(verdict)) <= c->width;
     int y = has_key ? 3 : 2;
     struct canvas below = canvas_sub(c, y, 0, TALL - y, c->width);
 
     draw_title(d, c);
-    draw_memory(d, c, has_key);
     if (has_key)
-        memory_key(d, c, 2, 1);
+        memory_key(d, c, 2, 1, letters);
+    draw_memory(d, c, letters);
     if (verdict[0] != '\0')
         widget_wrap(&below, style_of(ROLE_TEXT), verdict);
     else

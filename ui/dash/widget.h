@@ -23,6 +23,9 @@ struct dash_widget {
     bool (*folds)(const struct dash *d);
     /* NULL, or returns the lines it needs now in addition to min_height. */
     int (*wants)(const struct dash *d);
+    /* NULL, or returns the height for all of its figures.  It grows beyond, to curves and bars,
+     * after all other widgets have theirs. */
+    int (*enough)(const struct dash *d, int width);
     /* Returns the next larger height that improves it at this width; 0: none. */
     int (*step)(const struct dash *d, int width, int height);
     void (*draw)(const struct dash *d, const struct canvas *c);
@@ -39,19 +42,28 @@ extern const struct dash_widget *const dash_widgets[]; /* NULL at the end */
 
 /* Draw " name " and " figure " over the border in row 0. */
 void widget_head(const struct canvas *c, const char *name, const char *figure);
+/* The same for the figures that the eye should find first. */
+void widget_headline(const struct canvas *c, const char *name, const char *figure,
+                     struct ui_style style);
 
 /* Draw a label and a value at x; role is the role of the value.  Returns the column after them
  * and two blanks. */
 int widget_pair(const struct canvas *c, int y, int x, const char *label, const char *value,
                 enum ui_role role);
 
+/* Returns the rate of the moment; a predicted one begins with "~". */
+struct figure speed_now(const struct dash *d);
+
 /* Draw text, wrapped at words. */
 void widget_wrap(const struct canvas *c, struct ui_style style, const char *text);
 
-/* Draw the stacked bar of the memory meter across row y.  Letters need a key. */
-void memory_bar(const struct dash *d, const struct canvas *c, int y, bool has_letters);
-/* Draw the key of its letters, the largest segments first, in n lines as far as they fit. */
-void memory_key(const struct dash *d, const struct canvas *c, int y, int n);
+/* Draw the stacked bar of the memory meter across row y, with these letters; NULL: all. */
+void memory_bar(const struct dash *d, const struct canvas *c, int y, const char *letters);
+/* Draw the key of its letters in n lines, the largest segments first, as far as they fit.
+ * Writes the letters that have a key. */
+#define MEMORY_LETTERS 16
+void memory_key(const struct dash *d, const struct canvas *c, int y, int n,
+                char letters[MEMORY_LETTERS]);
 
 /* Draw the dashboard in at most four lines. */
 void strip_draw(const struct dash *d, const struct canvas *c);

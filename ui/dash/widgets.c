@@ -12,7 +12,13 @@ const struct dash_widget *const dash_widgets[] = { DASH_WIDGETS(WIDGET_ROW) NULL
 
 void widget_head(const struct canvas *c, const char *name, const char *figure)
 {
-    box_title(c, name, figure, style_of(ROLE_TEXT));
+    widget_headline(c, name, figure, style_of(ROLE_TEXT));
+}
+
+void widget_headline(const struct canvas *c, const char *name, const char *figure,
+                     struct ui_style style)
+{
+    box_title(c, name, figure, style);
 }
 
 int widget_pair(const struct canvas *c, int y, int x, const char *label, const char *value,
