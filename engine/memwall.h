@@ -32,6 +32,7 @@
 #include "engine/base/err.h"
 #include "engine/base/units.h"
 #include "engine/format/summary.h"
+#include "engine/machine/fact.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/plan.h"
 #include "engine/telemetry/json.h"
@@ -295,6 +296,24 @@ void mw_model_limits(const struct mw_model *m, struct mw_limits *out);
 /* Call fn when m is closed: with the limits if work corrected them, else with NULL. */
 typedef void mw_limits_keep_fn(void *ctx, const struct mw_limits *corrected);
 void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx);
+
+/* ---- doctor ---- */
+
+/* The receiver of facts while a machine is examined (machine/fact.h). */
+struct mw_doctor {
+    mw_fact_fn *fact;
+    void (*step)(void *ctx, const char *doing); /* the measurement that begins now; or NULL */
+    void *ctx;
+    const _Atomic bool *cancelled; /* ends with ERR_CANCELLED; may be NULL */
+};
+
+/* Examine memory, a disk, and the processors, for a few seconds each.  -1 with *e: it could not
+ * be completed, after some facts. */
+int mw_doctor_memory(const struct mw_doctor *d, struct err *e);
+/* Read the largest file of m, or with m NULL a temporary file of 128 MiB in folder. */
+int mw_doctor_disk(const struct mw_doctor *d, const struct mw_model *m, const char *folder,
+                   struct err *e);
+int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e);
 
 /* The way in which weights are read, and the reason for it. */
 struct mw_io_choice {

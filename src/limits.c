@@ -291,6 +291,15 @@ static void make_model_place(struct place *p, const struct mw_model *m, const ch
     make_place(p, model_path, info.type, o);
 }
 
+int limits_measure_again(struct mw_model *m, const char *model_path,
+                         const struct mw_options *o, struct err *e)
+{
+    struct place place;
+
+    make_model_place(&place, m, model_path, o);
+    return measure_and_keep(m, &place, o, e);
+}
+
 static bool use_kept(struct mw_model *m, const struct place *p)
 {
     int64_t now_s = (int64_t)time(NULL);

@@ -17,6 +17,10 @@
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
                    bool may_measure);
 
+/* Measure although there are cached limits, which the new ones replace.  -1 with *e. */
+int limits_measure_again(struct mw_model *m, const char *model_path,
+                         const struct mw_options *o, struct err *e);
+
 /* Measure the disk of a folder, where a model will be, and memory, unless they are cached. */
 void limits_ensure_folder(const char *folder, const struct mw_options *o);
 

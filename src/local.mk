@@ -8,7 +8,7 @@ memwall_SOURCES = \
 	src/paths.h src/paths.c \
 	src/settings.h src/settings.c \
 	src/limits.h src/limits.c src/limits_book.h src/limits_book.c \
-	src/limits_print.h src/limits_print.c src/models.h src/models.c \
+	src/limits_print.h src/limits_print.c src/doctor_print.h src/doctor_print.c src/models.h src/models.c \
 	src/inspect_print.h src/inspect_print.c src/products_print.h src/products_print.c src/inspect_json.c \
 	src/plan_print.h src/plan_print.c \
 	src/prompt.h src/prompt.c src/progress.h src/progress.c \
@@ -20,9 +20,9 @@ memwall_SOURCES = \
 
 # Each subcommand is a source and a man page.
 memwall_SOURCES += \
-	src/cmd_chat.c src/cmd_demo.c src/cmd_run.c src/cmd_list.c src/cmd_pull.c src/cmd_plan.c \
+	src/cmd_chat.c src/cmd_demo.c src/cmd_run.c src/cmd_list.c src/cmd_pull.c src/cmd_plan.c src/cmd_doctor.c \
 	src/cmd_eval.c src/cmd_replay.c src/cmd_inspect.c src/cmd_tokenize.c src/cmd_completions.c
 dist_man_MANS += \
-	man/memwall-chat.1 man/memwall-demo.1 man/memwall-run.1 man/memwall-list.1 man/memwall-pull.1 man/memwall-plan.1 \
+	man/memwall-chat.1 man/memwall-demo.1 man/memwall-run.1 man/memwall-list.1 man/memwall-pull.1 man/memwall-plan.1 man/memwall-doctor.1 \
 	man/memwall-eval.1 man/memwall-replay.1 man/memwall-inspect.1 man/memwall-tokenize.1
 memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)

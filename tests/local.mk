@@ -23,6 +23,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_guide.py \
 	tests/program/test_kv_rotation.py \
 	tests/program/test_long_text.py \
+	tests/program/test_doctor.py \
 	tests/program/test_once.py \
 	tests/program/test_models.py \
 	tests/program/test_outputs.py \

@@ -23,6 +23,7 @@ struct probe_options {
     double seconds;                /* how long to measure; the call takes a little longer */
     double more_seconds;           /* at most this much longer if the result is doubtful */
     uint64_t buffer_bytes;         /* the maximum for buffers */
+    uint64_t first;                /* begin with this block, so that calls read other blocks */
     const _Atomic bool *cancelled; /* ends the probe early when true; may be NULL */
 };
 
@@ -69,6 +70,13 @@ int probe_disk(int fd, bool is_direct, uint32_t depth, size_t block_bytes,
 int probe_disk_both(int fd, uint32_t depth, size_t block_bytes,
                     const struct probe_options *options, struct probe_rate *direct,
                     struct probe_rate *buffered, struct err *e);
+
+/*
+ * Let the kernel map windows of the file and read their pages, one after the other, as programs
+ * do that map their models.  Pages are dropped from the page cache first and afterwards.
+ */
+int probe_mapped(int fd, const struct probe_options *options, struct probe_rate *out,
+                 struct err *e);
 
 /*
  * Sum a buffer repeatedly with n_thread threads.  No matrix product can read memory faster.

@@ -24,13 +24,10 @@
 #define MOST_BUFFER (256 * MIB)
 /* Fewer bytes of either kind of read compare nothing: 32 MiB take some 10 ms. */
 #define COMPARE_BYTES (32 * MIB)
-/* A file that is written to measure a disk, and the buffers for it. */
-#define DISK_FILE   (128 * MIB)
-#define DISK_BUFFER (64 * MIB)
-#define LOOKUP_READ 4096
+#define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
+#define LOOKUP_READ   4096
 
-/* Returns the largest file of the model. */
-static const struct model_file *main_file(const struct mw_model *m)
+int limits_file(const struct mw_model *m)
 {
     const struct model_file *files = m->catalogue->files;
     uint32_t best = 0;
@@ -38,7 +35,7 @@ static const struct model_file *main_file(const struct mw_model *m)
     for (uint32_t i = 1; i < m->catalogue->n_file; i++)
         if (files[i].size > files[best].size)
             best = i;
-    return &files[best];
+    return files[best].fd;
 }
 
 static void set_sure(struct mw_sure *sure, const struct probe_rate *r)
@@ -128,13 +125,13 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
         return -1;
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    if (measure_disk(main_file(m)->fd, o->io, seconds / 2, &p, out, e) != 0 ||
+    if (measure_disk(limits_file(m), o->io, seconds / 2, &p, out, e) != 0 ||
         probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
         forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
                         &out->flops_s, e) != 0)
         return -1;
     set_memory(out, &memory);
-    out->lookup_s = measure_lookup(main_file(m)->fd, o->io != MW_IO_BUFFERED);
+    out->lookup_s = measure_lookup(limits_file(m), o->io != MW_IO_BUFFERED);
     return 0;
 }
 
@@ -210,9 +207,7 @@ double limits_disk(const struct mw_model *m, const struct mw_options *o)
     return limit > 0 && (measured <= 0 || limit < measured) ? limit : measured;
 }
 
-/* Open a file of noise, which no file system compresses, without a name.  Returns a descriptor,
- * or -1 with *e. */
-static int open_noise(const char *folder, struct err *e)
+int limits_open_noise(const char *folder, struct err *e)
 {
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     uint64_t *piece = fd >= 0 ? malloc(MIB) : NULL, x = 0x9e3779b97f4a7c15u;
@@ -251,7 +246,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
 
     *out = (struct mw_limits){ 0 };
     mw_machine_read(&machine);
-    fd = open_noise(folder, e);
+    fd = limits_open_noise(folder, e);
     if (fd < 0)
         return -1;
     rc = measure_disk(fd, o->io, seconds / 2, &p, out, e);

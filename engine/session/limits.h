@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "engine/base/units.h"
 #include "engine/memwall.h"
 
 struct limits_box {
@@ -30,6 +31,13 @@ struct mw_limits limits_of(const struct mw_model *m);
 
 /* Replace them by corrected ones. */
 void limits_correct(const struct mw_model *m, const struct mw_limits *limits);
+
+/* A descriptor of the largest file of m, which m keeps. */
+int limits_file(const struct mw_model *m);
+/* Open a file of DISK_FILE bytes of noise, which no file system compresses, without a name.
+ * Returns a descriptor, or -1 with *e. */
+#define DISK_FILE (128 * MIB)
+int limits_open_noise(const char *folder, struct err *e);
 
 /* Rate at which the disk delivers weights with these options: measured, or the limit they set
  * if that is lower.  0 if neither is known. */

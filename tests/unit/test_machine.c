@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -21,6 +23,7 @@
 #include "engine/machine/pagecache.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/psi.h"
+#include "engine/machine/survey.h"
 #include "tests/lib/tree.h"
 
 static void assert_value(struct mw_os_value v, uint64_t want)
@@ -408,6 +411,108 @@ static void cached_pages_of_a_file_are_counted(void **state)
     assert_non_null(pagecache_bytes(-1, N * page).why_not);
 }
 
+/* --- facts --- */
+
+struct facts {
+    struct mw_fact fact[32];
+    int n;
+};
+
+static void take_fact(void *ctx, const struct mw_fact *f)
+{
+    struct facts *all = ctx;
+
+    assert_true(all->n < 32);
+    assert_true(f->key != NULL && f->label != NULL);
+    all->fact[all->n++] = *f;
+}
+
+static const struct mw_fact *fact(const struct facts *all, const char *key)
+{
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->fact[i].key, key) == 0)
+            return &all->fact[i];
+    fail_msg("there is no fact \"%s\"", key);
+    return NULL;
+}
+
+static void facts_of_memory_come_from_the_kernel(void **state)
+{
+    struct facts all = { .n = 0 };
+
+    (void)state;
+    tree_put("/proc/meminfo", "MemTotal: 2000 kB\nMemAvailable: 1000 kB\nSwapTotal: 500 kB\n"
+                              "SwapFree: 400 kB\n");
+    tree_put("/proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 1 0 5\n");
+    tree_put("/proc/sys/vm/swappiness", "60\n");
+    tree_put("/proc/sys/vm/overcommit_memory", "2\n");
+    tree_put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    tree_put("/proc/pressure/memory", "some avg10=12.50 avg60=0.00 avg300=0.00 total=1\n");
+    survey_memory(tree_root, take_fact, &all);
+    assert_int_equal((int)fact(&all, "total")->value, 2000 * KIB);
+    assert_int_equal((int)fact(&all, "swap_total")->value, 500 * KIB);
+    assert_string_equal(fact(&all, "swap_kind")->text, "yes, in memory (zram)");
+    assert_string_equal(fact(&all, "swappiness")->text, "60");
+    assert_string_equal(fact(&all, "overcommit")->text, "2: never");
+    assert_string_equal(fact(&all, "huge_pages")->text, "madvise");
+    assert_int_equal((int)(fact(&all, "pressure")->value * 1000 + 0.5), 125);
+    assert_non_null(fact(&all, "cgroup")->why_not);
+    assert_non_null(fact(&all, "numa_nodes")->why_not);
+}
+
+static void a_system_without_facts_gives_reasons(void **state)
+{
+    struct facts all = { .n = 0 };
+
+    (void)state;
+    tree_put("/proc/sys/vm/overcommit_memory", "");
+    tree_put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise");
+    survey_memory(tree_root, take_fact, &all);
+    assert_true(all.n > 10);
+    assert_non_null(fact(&all, "total")->why_not);
+    assert_string_equal(fact(&all, "huge_pages")->text, "madvise");
+    all.n = 0;
+    survey_processor(tree_root, take_fact, &all);
+    assert_non_null(fact(&all, "quota")->why_not);
+    assert_non_null(fact(&all, "governor")->why_not);
+    assert_non_null(fact(&all, "steal")->why_not);
+}
+
+static void a_disk_is_found_by_its_mount(void **state)
+{
+    struct facts all = { .n = 0 };
+    char text[300], path[600];
+    struct stat st;
+    int fd;
+
+    (void)state;
+    tree_put("/file", "");
+    snprintf(path, sizeof path, "%s/file", tree_root);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fstat(fd, &st), 0);
+    survey_disk(tree_root, fd, take_fact, &all);
+    assert_non_null(fact(&all, "file_system")->why_not);
+    assert_non_null(fact(&all, "rotational")->why_not);
+    snprintf(text, sizeof text,
+             "broken\n22 1 %u:%u / / rw shared:1 - nfs4 server:/models rw\n9 9 99:99 / / -\n",
+             major(st.st_dev), minor(st.st_dev));
+    tree_put("/proc/self/mountinfo", text);
+    snprintf(path, sizeof path, "/sys/dev/block/%u:%u/queue/rotational", major(st.st_dev),
+             minor(st.st_dev));
+    tree_put(path, "0\n");
+    snprintf(path, sizeof path, "/sys/dev/block/%u:%u/dm/uuid", major(st.st_dev),
+             minor(st.st_dev));
+    tree_put(path, "CRYPT-LUKS2-0123\n");
+    all.n = 0;
+    survey_disk(tree_root, fd, take_fact, &all);
+    close(fd);
+    assert_string_equal(fact(&all, "file_system")->text, "nfs4");
+    assert_string_equal(fact(&all, "device")->text, "server:/models");
+    assert_string_equal(fact(&all, "network")->text, "yes");
+    assert_string_equal(fact(&all, "rotational")->text, "no");
+    assert_string_equal(fact(&all, "encrypted")->text, "yes");
+}
+
 int main(void)
 {
 #define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
@@ -428,6 +533,9 @@ int main(void)
         in_a_tree(without_proc_limits_are_read_where_containers_have_them),
         in_a_tree(cpu_quota_is_the_smallest_of_all_levels),
         in_a_tree(cached_pages_of_a_file_are_counted),
+        in_a_tree(facts_of_memory_come_from_the_kernel),
+        in_a_tree(a_system_without_facts_gives_reasons),
+        in_a_tree(a_disk_is_found_by_its_mount),
     };
 
     return cmocka_run_group_tests_name("machine", tests, NULL, NULL);

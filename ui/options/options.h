@@ -64,6 +64,7 @@ enum option_id {
     OPT_REVISION,
     OPT_LIST,
     OPT_YES,
+    OPT_NO_DISK,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_PROMPT,
@@ -118,6 +119,7 @@ struct options {
     const char *template;
     const char *revision; /* of a repository */
     bool list_only, yes;
+    bool no_disk; /* of doctor */
     const char *telemetry;
     bool force; /* outputs may replace files */
     bool stats, json, quiet;

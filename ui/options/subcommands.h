@@ -14,6 +14,7 @@
     X(LIST, list) \
     X(PULL, pull) \
     X(PLAN, plan) \
+    X(DOCTOR, doctor) \
     X(EVAL, eval) \
     X(REPLAY, replay) \
     X(INSPECT, inspect) \
@@ -34,7 +35,7 @@ enum command_bit {
 #undef X
     CMD_EVERY = (1 << N_COMMAND) - 1,
     CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
-    CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL,          /* show or use a plan */
+    CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL | CMD_DOCTOR, /* show or use a plan */
     CMD_TALK = CMD_CHAT | CMD_RUN,
     CMD_SCREEN = CMD_CHAT | CMD_DEMO | CMD_REPLAY,
 };

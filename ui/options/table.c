@@ -204,12 +204,15 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_FLAG, AT(yes),
         .help = "ask nothing: take the best model that fits, or the named one in any case" },
 
+    [OPT_NO_DISK] = { "no-disk", 0, IN(EVAL, CMD_DOCTOR),
+        .kind = KIND_FLAG, AT(no_disk), .help = "measure no disk, and write no file" },
+
     [OPT_STATS] = { "stats", 0, IN(OUTPUT, CMD_RUN),
         .kind = KIND_FLAG, AT(stats), .help = "print a summary to standard error at the end",
         .reach = REACH_FILE },
     [OPT_JSON] = { "json", 0,
         IN(OUTPUT, CMD_CHAT | CMD_RUN | CMD_LIST | CMD_PULL | CMD_PLAN | CMD_EVAL | CMD_INSPECT |
-           CMD_TOKENIZE | CMD_REPLAY),
+           CMD_DOCTOR |           CMD_TOKENIZE | CMD_REPLAY),
         .kind = KIND_FLAG, AT(json), .help = "print JSON" },
     [OPT_TELEMETRY] = { "telemetry", 0, IN(OUTPUT, CMD_TALK | CMD_EVAL),
         .kind = KIND_FILE, AT(telemetry), .arg = "FILE",

@@ -1,0 +1,255 @@
+/* memwall doctor: measure this machine, and say what limits a model on it. */
+#include "config.h"
+
+#include <sys/stat.h>
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/command.h"
+#include "src/doctor_print.h"
+#include "src/limits.h"
+#include "src/limits_print.h"
+#include "src/models.h"
+#include "src/paths.h"
+#include "src/progress.h"
+#include "src/settings.h"
+#include "ui/text/receipt.h"
+
+#define EVERYTHING ((uint64_t)1 << 50) /* a budget for all weights */
+
+static _Atomic bool
+    cancelled; /* set by Ctrl-C: the measurement ends, what there is is printed */
+
+static void cancel(int signo)
+{
+    (void)signo;
+    atomic_store(&cancelled, true);
+}
+
+struct visit {
+    const struct options *o;
+    struct mw_options engine;
+    struct doctor_print print;
+    struct progress progress;
+    struct mw_model *m; /* NULL: none was given */
+    char folder[4096];  /* where a file to read is written, without a model */
+    bool is_complete;
+};
+
+static void on_fact(void *ctx, const struct mw_fact *f)
+{
+    struct visit *v = ctx;
+
+    if (f->depth == 0)
+        progress_clear(&v->progress);
+    doctor_print_fact(&v->print, f);
+}
+
+static void on_step(void *ctx, const char *doing)
+{
+    struct visit *v = ctx;
+
+    progress_text(&v->progress, doing);
+}
+
+/* --- the model --- */
+
+static void put_rate(struct visit *v, const char *key, const char *label, double tps)
+{
+    struct mw_fact f = { .key = key, .label = label, .unit = MW_UNIT_COUNT, .value = tps };
+
+    if (!(tps > 0))
+        f.why_not = "not predicted";
+    on_fact(v, &f);
+}
+
+static void put_bytes(struct visit *v, const char *key, const char *label, uint64_t bytes)
+{
+    struct mw_fact f = {
+        .key = key, .label = label, .unit = MW_UNIT_BYTES, .value = (double)bytes
+    };
+
+    on_fact(v, &f);
+}
+
+static void put_text(struct visit *v, const char *key, const char *label, const char *text)
+{
+    struct mw_fact f = { .key = key, .label = label };
+
+    snprintf(f.text, sizeof f.text, "%s", text);
+    on_fact(v, &f);
+}
+
+/* The budget with which all weights stay in memory: the first thing to change. */
+static void put_all_pinned(struct visit *v)
+{
+    struct mw_options o = v->engine;
+    struct err ignored = ERR_INIT;
+    struct plan all;
+
+    o.memory_bytes = EVERYTHING;
+    if (mw_plan(v->m, &o, &all, &ignored) != 0)
+        return;
+    put_bytes(v, "all_pinned_bytes", "budget that keeps all in memory", all.sum_bytes);
+    put_rate(v, "all_pinned_tps", "tokens per second with it, ~", all.decode_tps);
+}
+
+static void put_limits(struct visit *v)
+{
+    char text[MW_LIMITS_TEXT];
+    struct mw_limits l;
+
+    mw_model_limits(v->m, &l);
+    if (v->o->json) {
+        limits_json(&v->print.json, &l);
+        return;
+    }
+    mw_limits_text(&l, (int64_t)time(NULL), text, sizeof text);
+    progress_clear(&v->progress);
+    printf("  %s\n", text);
+}
+
+static int visit_model(struct visit *v, struct err *e)
+{
+    struct mw_model_info info;
+    struct plan plan = { 0 };
+
+    mw_model_info(v->m, &info);
+    put_text(v, "name", "model", info.name[0] != '\0' ? info.name : info.arch);
+    if (!v->o->no_disk) {
+        on_step(v, "measuring with this model");
+        if (limits_measure_again(v->m, v->o->arg, &v->engine, e) != 0)
+            return -1;
+    } else {
+        limits_ensure(v->m, v->o->arg, &v->engine, false);
+    }
+    put_limits(v);
+    if (mw_plan(v->m, &v->engine, &plan, e) != 0) {
+        put_bytes(v, "smallest_budget_bytes", "smallest budget", plan.sum_bytes);
+        return -1;
+    }
+    put_bytes(v, "budget_bytes", "budget", plan.budget_bytes);
+    put_bytes(v, "streamed_bytes", "read from disk per token", plan.streamed_bytes);
+    put_rate(v, "decode_tps", "tokens per second of answers, ~", plan.decode_tps);
+    put_rate(v, "prefill_tps", "tokens per second of prompts, ~", plan.prefill_tps);
+    put_text(v, "binds", "what limits answers", mw_binds_name(plan.binds));
+    if (plan.streamed_bytes > 0)
+        put_all_pinned(v);
+    return 0;
+}
+
+/* --- the sections --- */
+
+/* A section that fails does not keep the others from being measured. */
+static void end_section(struct visit *v, int rc, const struct err *e)
+{
+    progress_clear(&v->progress);
+    if (rc == 0)
+        return;
+    v->is_complete = false;
+    doctor_print_error(&v->print, e);
+}
+
+static void examine(struct visit *v)
+{
+    const struct mw_doctor d = {
+        .fact = on_fact, .step = on_step, .ctx = v, .cancelled = &cancelled
+    };
+    struct err e = ERR_INIT;
+
+    doctor_print_section(&v->print, "memory");
+    end_section(v, mw_doctor_memory(&d, &e), &e);
+    if (!v->o->no_disk && !cancelled) {
+        doctor_print_section(&v->print, "disk");
+        end_section(v, mw_doctor_disk(&d, v->m, v->folder, &e), &e);
+    }
+    if (!cancelled) {
+        doctor_print_section(&v->print, "arithmetic");
+        end_section(v, mw_doctor_arithmetic(&d, &e), &e);
+    }
+    if (v->m != NULL && !cancelled) {
+        doctor_print_section(&v->print, "model");
+        end_section(v, visit_model(v, &e), &e);
+    }
+    v->is_complete &= !cancelled;
+    doctor_print_close(&v->print, v->is_complete);
+}
+
+/* The argument is a model, or a folder where models will be.  Without one, it is the folder in
+ * which memwall keeps models, or the current one. */
+static int find_place(struct visit *v, struct options *o)
+{
+    struct err e = ERR_INIT;
+    struct paths paths;
+    struct stat st;
+    bool is_folder;
+
+    if (o->arg == NULL) {
+        if (paths_find(&paths, &e) != 0 || stat(paths.data_dir, &st) != 0)
+            snprintf(v->folder, sizeof v->folder, ".");
+        else
+            snprintf(v->folder, sizeof v->folder, "%s", paths.data_dir);
+        return EXIT_OK;
+    }
+    is_folder = stat(o->arg, &st) == 0 && S_ISDIR(st.st_mode);
+    if (is_folder && mw_model_open_within(&v->m, o->arg, v->engine.memory_bytes, &e) != 0) {
+        snprintf(v->folder, sizeof v->folder, "%s", o->arg);
+        return EXIT_OK;
+    }
+    if (is_folder)
+        return EXIT_OK;
+    o->model = o->arg;
+    if (models_resolve(o) != EXIT_OK)
+        return EXIT_FAILED;
+    o->arg = o->model;
+    if (mw_model_open_within(&v->m, o->model, v->engine.memory_bytes, &e) != 0)
+        return report_error(&e);
+    return EXIT_OK;
+}
+
+static int run_doctor(const struct options *given)
+{
+    struct sigaction on_stop = { .sa_handler = cancel };
+    struct options o = *given;
+    struct visit v = { .o = &o, .is_complete = true };
+    struct settings_notice notice;
+    int code;
+
+    settings_engine(&o, &v.engine, &notice);
+    if (notice.lowered[0] != '\0')
+        report_notice(notice.lowered, strlen(notice.lowered));
+    code = find_place(&v, &o);
+    if (code != EXIT_OK)
+        return code;
+    sigaction(SIGINT, &on_stop, NULL);
+    sigaction(SIGTERM, &on_stop, NULL);
+    progress_open(&v.progress, false);
+    doctor_print_open(&v.print, stdout, o.json);
+    examine(&v);
+    mw_model_close(v.m);
+    return cancelled ? EXIT_STOPPED : EXIT_OK;
+}
+
+const struct command cmd_doctor = {
+    .name = "doctor",
+    .args = "[MODEL|FOLDER]",
+    .help = "measure memory, disk and arithmetic of this machine",
+    .about = "Measure this machine in some ten seconds: how fast memory is read, how fast the\n"
+             "disk under the model or folder is read, by block size and reads in flight, and\n"
+             "how fast the processors multiply.  With a model, measure the limits of its\n"
+             "predictions again, keep them, and show what limits its answers.  For a folder,\n"
+             "a temporary file of 128 MiB is written there and removed.  Nothing else is\n"
+             "written.",
+    .examples = "memwall doctor\n"
+                "memwall doctor model.gguf\n"
+                "memwall doctor model.gguf --memory 2G --json\n"
+                "memwall doctor --no-disk\n",
+    .bit = CMD_DOCTOR,
+    .takes_arg = true,
+    .reads_config = true,
+    .run = run_doctor,
+};

@@ -1,0 +1,33 @@
+/*
+ * doctor_print.h - the facts of `memwall doctor`, as text or as one JSON object.
+ *
+ * Text is printed as the facts arrive, sizes in GiB and rates in GB/s.  JSON has exact numbers;
+ * a fact that is not known is null, and KEY_why has the reason.
+ */
+#ifndef MEMWALL_SRC_DOCTOR_PRINT_H
+#define MEMWALL_SRC_DOCTOR_PRINT_H
+
+#include <stdio.h>
+
+#include "engine/base/json_write.h"
+#include "engine/memwall.h"
+
+#define DOCTOR_CELLS 16
+
+struct doctor_print {
+    FILE *to;
+    bool is_json;
+    struct json json;
+    struct mw_fact cell[DOCTOR_CELLS]; /* of the table that is being collected */
+    int n_cell;
+};
+
+void doctor_print_open(struct doctor_print *p, FILE *to, bool is_json);
+/* Begin a section, "memory", "disk", "arithmetic" or "model", and end the one before. */
+void doctor_print_section(struct doctor_print *p, const char *name);
+void doctor_print_fact(struct doctor_print *p, const struct mw_fact *f);
+/* Print that a section could not be completed, and why. */
+void doctor_print_error(struct doctor_print *p, const struct err *e);
+void doctor_print_close(struct doctor_print *p, bool is_complete);
+
+#endif
