@@ -208,6 +208,39 @@ static void memory_over_time_is_below_the_line_of_the_budget(void **state)
     dash_free(d);
 }
 
+/* The letters of the bar have a key wherever the bar is. */
+static void the_memory_bar_has_a_key_at_every_size(void **state)
+{
+    static const int sizes[][2] = { { 40, 12 }, { 80, 24 }, { 64, 46 }, { 200, 60 } };
+    struct dash *d = new_dash();
+
+    (void)state;
+    push_decode(d);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char *text = drawn(d, sizes[i][0], sizes[i][1]);
+
+        assert_non_null(strstr(text, "w pinned"));
+        free(text);
+    }
+    dash_free(d);
+}
+
+static void unknown_figures_of_the_page_cache_are_left_out(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    made_idle(&sample);
+    snprintf(sample.run.io, sizeof sample.run.io, "mmap");
+    dash_push(d, &sample);
+    text = drawn(d, 100, 66);
+    assert_non_null(strstr(text, "system 3.12 GiB"));
+    assert_null(strstr(text, "refaults"));
+    free(text);
+    dash_free(d);
+}
+
 /* A recording may have any numbers and names. */
 static void threads_have_bars_of_their_cpu_time(void **state)
 {
@@ -245,6 +278,8 @@ int main(void)
         cmocka_unit_test(the_wall_of_the_kv_cache_is_what_is_reached_first),
         cmocka_unit_test(tokens_that_are_to_be_evaluated_again_are_shown),
         cmocka_unit_test(memory_over_time_is_below_the_line_of_the_budget),
+        cmocka_unit_test(the_memory_bar_has_a_key_at_every_size),
+        cmocka_unit_test(unknown_figures_of_the_page_cache_are_left_out),
         cmocka_unit_test(threads_have_bars_of_their_cpu_time),
     };
 

@@ -48,13 +48,29 @@ static int cache_step(const struct dash *d, int width, int height)
     return height < 6 ? 6 : height < 9 ? height + 1 : 0;
 }
 
+static int draw_known(const struct canvas *c, int x, const char *label, double rate)
+{
+    if (rate < 0 || c->width - x < (int)strlen(label) + 6)
+        return x;
+    return widget_pair(c, 2, x, label, figure_rate5(rate).text, ROLE_TEXT);
+}
+
+static void draw_curve(const struct dash *d, const struct canvas *c)
+{
+    if (past_max(&d->model_cached, DASH_SECONDS) <= 0)
+        return;
+    curve_with_scale(c, d, &d->model_cached, 0, style_of(ROLE_GRAPH_2));
+    canvas_text(c, c->height - 1, 0, style_of(ROLE_DIM), "cached, each second");
+}
+
 static void cache_draw(const struct dash *d, const struct canvas *c)
 {
     const struct mw_os *os = &d->now.os;
     struct mw_os_value model = os->model_cached;
     double file = (double)d->now.run.file_bytes;
+    struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
     char head[64];
-    int x;
+    int x = 0;
 
     if (os->t_ns == 0)
         model.why_not = "not read yet";
@@ -64,21 +80,14 @@ static void cache_draw(const struct dash *d, const struct canvas *c)
     canvas_bar(c, 1, 0, c->width,
                model.why_not == NULL && file > 0 ? (double)model.value / file : 0,
                style_of(ROLE_GRAPH_2), style_of(ROLE_FILL_FREE));
-    x = widget_pair(c, 2, 0, "system",
-                    os->t_ns != 0 ? figure_os8(os->system_cached).text : "       -", ROLE_TEXT);
-    x = widget_pair(c, 2, x, "faults/tok",
-                    figure_rate5(a_token(d, os->majflt, d->answer_majflt)).text, ROLE_TEXT);
-    if (c->width - x >= 17)
-        widget_pair(c, 2, x, "refaults",
-                    figure_rate5(a_token(d, os->refaults, d->answer_refaults)).text, ROLE_TEXT);
-    if (model.why_not != NULL && c->height > 3) {
-        canvas_text(c, 3, 0, style_of(ROLE_DIM), model.why_not);
-    } else if (c->height > 3) {
-        struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
-
-        if (past_max(&d->model_cached, DASH_SECONDS) > 0)
-            curve_with_scale(&curve, d, &d->model_cached, 0, style_of(ROLE_GRAPH_2));
-    }
+    if (os->t_ns != 0 && os->system_cached.why_not == NULL)
+        x = widget_pair(c, 2, 0, "system", figure_os8(os->system_cached).text, ROLE_TEXT);
+    x = draw_known(c, x, "faults/tok", a_token(d, os->majflt, d->answer_majflt));
+    draw_known(c, x, "refaults", a_token(d, os->refaults, d->answer_refaults));
+    if (model.why_not != NULL)
+        canvas_text(&curve, 0, 0, style_of(ROLE_DIM), model.why_not);
+    else
+        draw_curve(d, &curve);
 }
 
 const struct dash_widget dash_cache_widget = {
