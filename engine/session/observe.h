@@ -5,18 +5,20 @@
  * pause.  A window gives a rate, and the share of its time in which the disk was busy (at least
  * half of the reads that the stream keeps in flight).
  *
- *   faster than the limit    The disk can do it, so the limit rises to that rate at once.
- *   slower than 9/10 of it   If the disk was busy for OBSERVE_BUSY of the time, neither
- *                            --disk-rate nor a small ring throttles it, and no weights were
- *                            pinned meanwhile, the window counts.  After OBSERVE_SLOW such
- * windows in a row the limit moves to the fastest of them: all the way if it is doubtful or
- * older than 12 hours, half the way if it is older than an hour, else a quarter, because the
- * reason may be another program that will end. anything else            The row of slow windows
- * begins again.
+ *   1. Faster than the limit: the disk can do it, so the limit rises to that rate at once.
  *
- * The bandwidth of memory has a lower bound: a token that reads nothing from disk reads all
- * weights from memory.  If that is faster than the limit, the limit rises to it.  Slower says
- * nothing, because arithmetic may have been the reason.
+ *   2. Slower than 9/10 of the limit: the window counts if the disk was busy for
+ *      OBSERVE_BUSY of its time, neither --disk-rate nor a small ring throttled it, and no
+ *      weights were pinned meanwhile (clearing fresh memory takes time, too).  After
+ *      OBSERVE_SLOW windows that count, the limit moves to the fastest of them: all the way
+ *      if it is doubtful or older than 12 hours, half the way if it is older than an hour,
+ *      else a quarter, because the reason may be another program that will end.
+ *
+ *   3. In between: the disk is as fast as expected, and the count begins again.
+ *
+ * The bandwidth of memory has a lower bound: a token multiplies with all weights, so it reads
+ * them from memory.  If that is faster than the limit, the limit rises to it.  Slower says
+ * nothing, because arithmetic or the disk may have been the reason.
  */
 #ifndef MEMWALL_ENGINE_SESSION_OBSERVE_H
 #define MEMWALL_ENGINE_SESSION_OBSERVE_H
@@ -39,7 +41,7 @@ struct observe_at {
 
 struct observer {
     struct observe_at from; /* where the window begins */
-    uint32_t n_slow;        /* slow windows in a row */
+    uint32_t n_slow;        /* windows that count */
     double fastest_slow;
 };
 
