@@ -107,7 +107,7 @@ static void the_view_stays_where_it_was_put(void **state)
 {
     struct transcript *t = numbered(30);
     static const char held[] = "line 19\n\nline 20\n\nline 21\n\nline 22\n\nline 23\n"
-                               "------ v more below - End follows ------\n";
+                               "------ v more below - End: latest ------\n";
 
     (void)state;
     transcript_scroll(t, -11);

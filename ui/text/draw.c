@@ -86,6 +86,8 @@ static void draw_text(struct transcript *t, const struct canvas *c, int y, int x
     }
 }
 
+/* The first row of an item has its mark.  The other rows of a user message, its files and
+ * thinking have a line, so that they differ from an answer without colours. */
 static void draw_gutter(struct transcript *t, const struct canvas *c, int y, struct place p,
                         bool is_first)
 {
@@ -98,15 +100,17 @@ static void draw_gutter(struct transcript *t, const struct canvas *c, int y, str
                         : kind == TRANSCRIPT_ERROR ? ROLE_BAD
                                                    : ROLE_NOTICE;
     bool is_unseen = p.item < t->n_unseen && kind == TRANSCRIPT_USER;
+    bool is_begin = is_first && p.seg == 0 && p.area != AREA_THINKING &&
+                    (p.area == AREA_HEAD || !part_is_shown(t, p.item, AREA_HEAD));
     char mark[2] = { is_unseen ? 'x' : marks[kind], '\0' };
 
     if (part_gutter(t, p) == 0)
         return;
-    if (p.area == AREA_THINKING)
-        canvas_text(c, y, 0, style_of(ROLE_THINKING), t->ascii ? "|" : "\xe2\x94\x82");
-    else if (is_first && p.seg == 0 &&
-             (p.area == AREA_HEAD || !part_is_shown(t, p.item, AREA_HEAD)))
+    if (is_begin)
         canvas_text(c, y, 0, style_with(role, UI_BOLD), mark);
+    else if (p.area == AREA_THINKING || kind == TRANSCRIPT_USER)
+        canvas_text(c, y, 0, style_of(kind == TRANSCRIPT_USER ? ROLE_USER : ROLE_THINKING),
+                    t->ascii ? "|" : "\xe2\x94\x82");
 }
 
 static void draw_row(struct transcript *t, const struct canvas *c, int y, struct spot s)
@@ -118,7 +122,7 @@ static void draw_row(struct transcript *t, const struct canvas *c, int y, struct
     const char *prefix;
     int x;
 
-    if (s.row < gap && s.at.area == AREA_THINKING && s.at.seg > 0)
+    if (s.row < gap && s.at.seg > 0)
         draw_gutter(t, c, y, s.at, false);
     if (s.row < gap || row >= r->n_row)
         return;
@@ -167,9 +171,9 @@ static void draw_hold(struct transcript *t, const struct canvas *c, int y)
 {
     const char *text =
         transcript_more_below(t)
-            ? (t->ascii ? " v more below - End follows "
-                        : " \xe2\x96\xbc more below \xc2\xb7 End follows ")
-            : (t->ascii ? " held here - End follows " : " held here \xc2\xb7 End follows ");
+            ? (t->ascii ? " v more below - End: latest "
+                        : " \xe2\x96\xbc more below \xc2\xb7 End: latest ")
+            : (t->ascii ? " scrolled up - End: latest " : " scrolled up \xc2\xb7 End: latest ");
     int width = cluster_width(text, strlen(text)), x = (c->width - width) / 2;
 
     x = x > 0 ? x : 0;
