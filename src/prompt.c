@@ -163,7 +163,7 @@ int prompt_make(const char *arg, bool raw, size_t max_bytes, char **out, size_t 
     if (w.n == 0) {
         free(w.text);
         return err_set(e, ERR_ARGUMENT,
-                       "no prompt: give one as an argument or on standard input");
+                       "no prompt given: pass one as an argument or on standard input");
     }
     w.text[w.n] = '\0';
     *out = w.text;

@@ -31,9 +31,8 @@ static int count_stops(const char *const *stop, size_t *n, size_t *bytes, struct
         size_t len = strlen(stop[*n]);
 
         if (len == 0 || len > MW_STOP_BYTES)
-            return err_set(e, ERR_ARGUMENT,
-                           "a stop string of %zu bytes is not of 1 to %d bytes", len,
-                           MW_STOP_BYTES);
+            return err_set(e, ERR_ARGUMENT, "a stop string must have 1 to %d bytes, not %zu",
+                           MW_STOP_BYTES, len);
         *bytes += len + 1;
     }
     return 0;

@@ -77,7 +77,7 @@ static const struct row empty_rows[] = {
     { "/rewind", "there is nothing to go back to", NULL, NULL },
     { "/retry", "there is no answer to make again", NULL, NULL },
     { "/continue", "there is nothing to continue", NULL, NULL },
-    { "/save", "nothing was said yet", NULL, NULL },
+    { "/save", "nothing to save yet", NULL, NULL },
     { "/copy", "there is nothing to copy", NULL, NULL },
     { "/nonsense", "there is no command \"/nonsense\"", NULL, NULL },
 };
@@ -216,7 +216,7 @@ static const struct row option_rows[] = {
     { "/record", "/record FILE begins", NULL, NULL },
     { "/find nothing like it", "not found: nothing like it", NULL, NULL },
     { "/export", "/export FILE (Markdown", NULL, NULL },
-    { "/file", "no file goes with the next message", NULL, NULL },
+    { "/file", "no file is attached", NULL, NULL },
     { "/file /nowhere.txt", "cannot open \"/nowhere.txt\"", NULL, NULL },
     { "/copy all", "/copy answer or /copy code", NULL, NULL },
     { "/chats nothing-like-it", "no saved chat", NULL, NULL },
@@ -259,7 +259,7 @@ static const struct row sheet_rows[] = {
     { "/io buffered", "Change: io buffered", ENTER, "200 MiB, io buffered" },
     { "/threads 2", "Change: threads 2", ENTER, "200 MiB, 2 threads" },
     { "/disk-rate 500M", "Change: disk-rate 500M", ENTER, "disk at most 500 MB/s" },
-    { "/disk-rate none", "Change: disk-rate none", ENTER, "disk not limited" },
+    { "/disk-rate none", "Change: disk-rate none", ENTER, "disk limit removed" },
     { "/view chat", "> say", NULL, NULL },
 };
 
@@ -441,7 +441,7 @@ static void commands_write_and_read_files(void **state)
     program_say(&run, "a question");
     sees(&run, "> \xe2\x96\xb8 notes.txt, 21 B");
     assert_false(pty_shows(run.s, "what is written here"));
-    program_ask(&run, "/save", "saved as it happens, in");
+    program_ask(&run, "/save", "saved as you go, in");
     snprintf(line, sizeof line, "/save %s", program_path(&run, "saved.md"));
     program_ask(&run, line, "written to");
     snprintf(line, sizeof line, "/export %s", program_path(&run, "chat.json"));

@@ -235,9 +235,9 @@ static void goes_back_to_a_message_and_edits_it(void **state)
     assert_true(pty_sees_at(run.s, -2, ">"));
     program_say(&run, "/retry");
     sees(&run, "> first question");
-    program_ask(&run, "/rewind 4294967297", "\"4294967297\" is not one of your messages");
+    program_ask(&run, "/rewind 4294967297", "\"4294967297\" is not the number of a message");
     program_line(&run, "/rewind 9");
-    sees(&run, "is not one of your messages");
+    sees(&run, "is not the number of a message");
     program_quit(&run);
 }
 

@@ -204,7 +204,7 @@ static void queued_messages_survive_the_program(void **state)
     expect_in_file(program_chat(&run), "{\"queued\":\"what waits\"}");
     start.args = again;
     program_again(&run, &start);
-    sees(&run, "sending what waited when this chat was left: 1 message");
+    sees(&run, "sending 1 message that waited when this chat was left");
     sees(&run, "token limit");
     program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);

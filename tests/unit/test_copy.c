@@ -126,7 +126,7 @@ static void tmux_gets_the_text(void **state)
     assert_int_equal(st.st_size, BIG);
     write_tmux("exit 1"); /* and does not read: the program gets no SIGPIPE */
     assert_int_equal(copy_tmux(text, BIG, &e), -1);
-    assert_string_equal(e.what, "tmux did not take the text");
+    assert_string_equal(e.what, "tmux refused the text");
     free(text);
 }
 

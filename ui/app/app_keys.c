@@ -384,7 +384,7 @@ static void paste(struct app *a, const struct key *key)
     if (n > talk_text_room(a->talk)) {
         app_hint(a, "the pasted text of %zu bytes is too long for the context", n);
     } else if (n > LONG_PASTE) {
-        app_hint(a, "the pasted text of %zu bytes goes with the message; /file - drops it", n);
+        app_hint(a, "the pasted text of %zu bytes goes with the message; /file - removes it", n);
         if (!talk_attach(a->talk, "pasted text", text, n))
             app_hint(a, "no more than %d texts go with a message", OUTBOX_MAX_FILES);
         text = NULL;

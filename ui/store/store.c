@@ -411,7 +411,7 @@ int store_queue(struct store *s, const char *text, size_t n, const struct attach
                 struct err *e)
 {
     if (s->n_queue == STORE_MAX_QUEUE)
-        return err_set(e, ERR_ARGUMENT, "%d messages are queued already", STORE_MAX_QUEUE);
+        return err_set(e, ERR_ARGUMENT, "%d messages are already queued", STORE_MAX_QUEUE);
     return add_text(s, LINE_QUEUED, STORE_USER, text, n, a, NULL, e);
 }
 

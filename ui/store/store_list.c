@@ -217,7 +217,7 @@ const struct store_entry *store_choose(const struct store_entry *all, size_t n,
             return &all[i];
         if (found != NULL) {
             err_set(e, ERR_ARGUMENT,
-                    "several saved chats have names that begin with "
+                    "several saved chats begin with "
                     "\"%.60s\"",
                     name);
             return NULL;

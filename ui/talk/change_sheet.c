@@ -243,7 +243,7 @@ static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options
     s = p == NULL ? NULL : sheet_new(title, "Enter: apply   Esc: close");
     if (s == NULL) {
         free(p);
-        talk_error(t, "no memory to show the change");
+        talk_error(t, "not enough memory to show the change");
         return NULL;
     }
     *p = (struct proposal){ .t = t, .options = *wanted };

@@ -56,7 +56,7 @@ static void open_chat(struct talk *t, const char *name)
         talk_report(t, &e);
         return;
     }
-    talk_notice(t, "opened; the next message evaluates it");
+    talk_notice(t, "opened; it is evaluated with the next message");
     talk_send_waiting(t);
 }
 

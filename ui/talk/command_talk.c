@@ -41,7 +41,7 @@ void run_clear(struct talk *t, const char *args)
         return;
     talk_clear(t);
     if (saving_path(talk_saving(t))[0] == '\0')
-        talk_notice(t, "a new conversation; /chats has the others");
+        talk_notice(t, "a new chat; /chats lists the others");
 }
 
 void run_retry(struct talk *t, const char *args)
@@ -168,7 +168,7 @@ void run_rewind(struct talk *t, const char *args)
         if (talk_act(t, ACTION_PICK_TURN, "", &e) != 0)
             list_turns(t);
     } else if (!units_parse_whole(args, false, 1, l->n, &n) || ledger_user(l, n) < 0) {
-        talk_error(t, "\"%s\" is not one of your messages, counted from the last (1)", args);
+        talk_error(t, "\"%s\" is not the number of a message; your last one is 1", args);
     } else {
         talk_take_back(t, (size_t)ledger_user(l, n));
     }
@@ -186,7 +186,7 @@ static void export_to(struct talk *t, const char *args, bool replaces, const cha
 
     path_expand(path, sizeof path, args);
     if (saving->store == NULL)
-        talk_error(t, "there is no memory for a copy of this chat, so none can be written");
+        talk_error(t, "there was not enough memory to keep this chat, so it cannot be written");
     else if (saving_is_file(saving, path))
         talk_error(t, "%s is where this chat is saved; name another file", path);
     else if (mw_output_check(talk_model(t), &file, &e) != 0 ||
@@ -221,9 +221,9 @@ void run_save(struct talk *t, const char *args, bool replaces)
         talk_error(t, "saving is suspended: %s. /save FILE writes the chat somewhere else",
                    saving->why);
     else if (saving_path(saving)[0] != '\0')
-        talk_notice(t, "saved as it happens, in %s", saving_path(saving));
+        talk_notice(t, "saved as you go, in %s", saving_path(saving));
     else
-        talk_notice(t, "nothing was said yet; chats are saved as they happen");
+        talk_notice(t, "nothing to save yet; chats are saved as you go");
 }
 
 /* ---- files ---- */
@@ -267,7 +267,7 @@ static void list_files(struct talk *t)
     const struct outbox *b = talk_outbox(t);
 
     if (b->n_file == 0)
-        talk_notice(t, "no file goes with the next message; /file PATH attaches one");
+        talk_notice(t, "no file is attached; /file PATH attaches one");
     for (size_t i = 0; i < b->n_file; i++)
         talk_notice(t, "with the next message: %s (%zu bytes)", b->file[i].name, b->file[i].n);
 }
@@ -296,10 +296,10 @@ void run_file(struct talk *t, const char *args)
     if (!talk_attach(t, name, text, n))
         talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
     else if (talk_file_tokens(t) > 0)
-        talk_notice(t, "%s goes with the next message, about %s tokens; /file - drops it", name,
-                    receipt_count(tokens, sizeof tokens, talk_file_tokens(t)));
+        talk_notice(t, "%s goes with the next message, about %s tokens; /file - removes it",
+                    name, receipt_count(tokens, sizeof tokens, talk_file_tokens(t)));
     else
-        talk_notice(t, "%s goes with the next message; /file - drops it", name);
+        talk_notice(t, "%s goes with the next message; /file - removes it", name);
 }
 
 void run_copy(struct talk *t, const char *args)

@@ -180,7 +180,7 @@ static void run_line(struct talk *t, const char *line)
         return;
     }
     if (trimmed == NULL) {
-        talk_error(t, "no memory for the command");
+        talk_error(t, "not enough memory for the command");
         return;
     }
     len = strlen(trimmed);

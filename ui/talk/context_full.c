@@ -42,8 +42,9 @@ static void choose(void *ctx, long number)
         snprintf(what, sizeof what, shifts ? "shift on" : "ctx %u", chosen->engine.n_ctx);
         talk_change(o->t, chosen, shifts ? THEN_CONTINUE : THEN_CONTINUE | THEN_ANNOUNCE, what);
         if (shifts)
-            talk_notice(o->t, "the oldest turns will now be dropped as needed; a notice will "
-                              "name them");
+            talk_notice(o->t,
+                        "the oldest turns are dropped from now on when necessary; a notice "
+                        "names them");
     }
 }
 
@@ -116,11 +117,12 @@ static void offer_shift(struct offers *all, struct sheet *s)
 
 void context_full_say(struct talk *t)
 {
-    talk_error(t,
-               "the context of %u tokens is full; nothing was dropped. /ctx makes it longer, "
-               "/kv smaller, /shift on drops the oldest turns, /undo takes the last one back. "
-               "/continue resumes, or shows these ways and their price",
-               talk_plan(t)->n_ctx);
+    talk_error(
+        t,
+        "the context of %u tokens is full; nothing was dropped. Use /ctx for a longer "
+        "context, /kv for smaller keys and values, /shift on to drop the oldest turns, or "
+        "/undo to take back the last one. /continue resumes, or shows the cost of each",
+        talk_plan(t)->n_ctx);
 }
 
 void context_full_offer(struct talk *t)

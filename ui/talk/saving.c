@@ -81,10 +81,11 @@ static void report_losses(struct saving *s)
     }
     if (!s->said_gone && store_oldest(s->store) > 0) {
         s->said_gone = true;
-        front_say(s->front, SAY_NOTICE,
-                  "this chat is not saved and has become long: of its text, only about the "
-                  "newest %zu MiB are kept in memory",
-                  STORE_MEMORY_BYTES >> 20);
+        front_say(
+            s->front, SAY_NOTICE,
+            "this chat is not saved and has become long: only about %zu MiB of its newest "
+            "text stay in memory",
+            STORE_MEMORY_BYTES >> 20);
     }
 }
 

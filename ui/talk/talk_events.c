@@ -67,7 +67,7 @@ static void changed_text(char *buf, size_t n, const struct mw_options *was,
         snprintf(disk, sizeof disk, ", disk at most %s",
                  units_rate(rate, sizeof rate, (double)is->disk_rate));
     else if (was->disk_rate != is->disk_rate)
-        snprintf(disk, sizeof disk, ", disk not limited");
+        snprintf(disk, sizeof disk, ", disk limit removed");
     snprintf(buf, n, "%s%s%s%s", kv, io, threads, disk);
 }
 

@@ -141,7 +141,7 @@ void talk_send(struct talk *t, const char *text)
         (void)count_files(t, &n_token); /* for the label */
     message = outbox_message(&t->outbox, text);
     if (message.text == NULL) {
-        talk_error(t, "no memory for the message");
+        talk_error(t, "not enough memory for the message");
         talk_draft(t, text);
         return;
     }
@@ -152,7 +152,7 @@ void talk_send(struct talk *t, const char *text)
         return;
     }
     if (!outbox_push(&t->outbox, &message)) {
-        talk_error(t, "%d messages are queued already", OUTBOX_MAX_QUEUE);
+        talk_error(t, "%d messages are already queued", OUTBOX_MAX_QUEUE);
         talk_draft(t, text);
         free(message.text);
         return;
@@ -170,7 +170,7 @@ void talk_send_waiting(struct talk *t)
     if (b->n_queue == 0 || !is_free(t))
         return;
     if (b->n_resumed > 0)
-        talk_notice(t, "sending what waited when this chat was left: %zu message%s",
+        talk_notice(t, "sending %zu message%s that waited when this chat was left",
                     b->n_resumed, b->n_resumed == 1 ? "" : "s");
     b->n_resumed = 0;
     next = outbox_next(b);

@@ -139,7 +139,7 @@ static void leave_old_model(struct talk *t)
 
     if (talk_recording(t) != NULL) {
         talk_record_end(t, &ignored);
-        talk_notice(t, "recording stopped: the model is changed");
+        talk_notice(t, "recording stopped, because another model is opened");
     }
     if (start_step(t, SWITCH_NEW, t->switching.path, &e) != 0)
         stay(t, &e);

@@ -147,7 +147,7 @@ int copy_tmux(const char *text, size_t n, struct err *e)
     fed = feed(pair[1], text, n) == 0;
     close(pair[1]);
     if (finish(pid, fed) != 0 || !fed)
-        return err_set(e, ERR_IO, "tmux did not take the text");
+        return err_set(e, ERR_IO, "tmux refused the text");
     return 0;
 }
 
