@@ -215,7 +215,7 @@ static void keys_work_while_another_model_opens(void **state)
 
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    sees(&run, "Fake Gemma");
+    sees(&run, "Fake Gemma E2B (");
     snprintf(gate, sizeof gate, "%s/gate", run.home);
     snprintf(line, sizeof line, "/model other-until:%s", gate);
     fake_line(&run, line);

@@ -38,7 +38,7 @@ static void begin(const char *const *args)
     struct program_start start = { 40, 120, NULL, NULL, args, NULL, NULL };
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
 }
 
 /* A command and the text that it shows, which must not be on the screen before. */
@@ -381,7 +381,7 @@ static void a_budget_grows_in_the_middle_of_an_answer(void **state)
     start.model = program_slow_model();
     start.args = (const char *[]){ "-c", "512", "-b", budget, "--disk-rate", "16M", NULL };
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_line(&run, "hello");
     assert_true(pty_sees_at(run.s, -1, "answering"));
     snprintf(text, sizeof text, "/memory %uM", least + 4); /* most weights are still read */
@@ -468,7 +468,7 @@ static void the_line_is_edited_in_an_editor(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", folder);
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     write_file("edit.sh", "dirname \"$1\" > \"$HOME/where\"\necho \" and edited\" >> \"$1\"\n");
     pty_send(run.s, "typed");
     pty_send(run.s, "\030\005");
@@ -520,7 +520,7 @@ static void chats_are_named_listed_and_deleted(void **state)
     program_ask(&run, "/chats", "r: rename");
     sees(&run, "holiday");
     sees(&run, "messages  model");
-    sees(&run, "Talker");
+    sees(&run, "2  Talker  ");
     sees(&run, "the second chat (on the screen)");
     pty_send(run.s, "\033[Br"); /* the older one */
     sees(&run, "> /rename holiday ->");

@@ -335,7 +335,7 @@ static void equal_what_telemetry_recorded(void **state)
         snprintf(budget, sizeof budget, "%s", size->budget);
     snprintf(file, sizeof file, "%s.%s.jsonl", program_model(), size->name);
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_say(&run, "hello");
     program_say(&run, "hello again");
     program_line(&run, "/view dashboard");

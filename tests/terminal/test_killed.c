@@ -53,7 +53,7 @@ static void nothing_but_the_token_in_flight_is_lost(void **state)
     start.model = program_slow_model();
     start.args = args;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "hello \xe4\xb8\x96\xe7\x95\x8c", "Line 30:");
     while (pty_take(run.s, 0))
         ;
@@ -94,7 +94,7 @@ static void many_deaths_leave_one_chat_that_opens(void **state)
     start.model = NULL;
     start.args = args;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_say(&run, "message number 0");
     for (int i = 1; i < 8; i++) {
         char line[100];
@@ -139,14 +139,14 @@ static void continue_resumes_the_last_chat_and_open_a_named_one(void **state)
     start.model = NULL;
     start.args = args;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_say(&run, "an early chat");
     program_quit(&run);
     name = program_chat(&run);
     first = strdup(strrchr(name, '/') + 1);
     *strstr(first, ".jsonl") = '\0';
     program_again(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_say(&run, "a late chat");
     program_quit(&run);
     start.args = again;
@@ -170,7 +170,7 @@ static void a_chat_that_is_not_kept_leaves_nothing(void **state)
     start.model = NULL;
     start.args = args;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_say(&run, "a secret");
     program_ask(&run, "/save", "not saved (--no-save)");
     program_quit(&run);

@@ -110,7 +110,7 @@ static void talks(void **state)
     int y, x;
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     sees(&run, ">");
     pty_send(run.s, "hello " WORLD SMILE "x");
     if (look->is_ascii) {
@@ -160,7 +160,7 @@ static void shows_the_panes_that_fit(void **state)
                                        args,          NULL,          NULL };
 
         program_begin(&run, &start);
-        sees(&run, "Talker");
+        sees(&run, "Talker (");
         program_ask(&run, "hello", "tokens ");
         assert_true(pty_sees_at(run.s, -1, sizes[i].status));
         if (sizes[i].dash != NULL)
@@ -181,7 +181,7 @@ static void the_status_bar_names_the_model_from_80_columns_on(void **state)
         struct program_start start = { 24, widths[i], NULL, NULL, args, NULL, NULL };
 
         program_begin(&run, &start);
-        sees(&run, "Talker");
+        sees(&run, "Talker (");
         program_ask(&run, "hello", "tokens ");
         assert_true(pty_sees_at(run.s, -1, "Talker"));
         assert_true(pty_sees_at(run.s, -1, "tok/s"));
@@ -218,7 +218,7 @@ static void f2_and_control_t_cycle_the_panes(void **state)
 
     (void)state;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     sees(&run, "memory");
     pty_send(run.s, "\033OQ"); /* F2: the dashboard alone */
     loses(&run, "Talker (");
@@ -241,7 +241,7 @@ static void a_screen_that_is_too_small_reports_it_and_goes_on(void **state)
     program_begin(&run, &start);
     sees(&run, "too small");
     pty_resize(run.s, 24, 80);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     pty_resize(run.s, 1, 2);
     pty_resize(run.s, 24, 80);
     loses(&run, "too small");

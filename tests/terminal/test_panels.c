@@ -33,7 +33,7 @@ static int end_run(void **state)
 static void begin(void)
 {
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     sees(&run, "layers");
 }
 
@@ -41,7 +41,7 @@ static void again(void)
 {
     program_quit(&run);
     program_again(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     sees(&run, "layers");
 }
 
@@ -212,7 +212,7 @@ static void a_damaged_layout_is_ignored_and_replaced(void **state)
         fputs(texts[i], f);
         fclose(f);
         program_again(&run, &start);
-        sees(&run, "Talker");
+        sees(&run, "Talker (");
         sees(&run, "kv cache");
         program_sync(&run);
         assert_int_equal(row_of("verdict"), first);

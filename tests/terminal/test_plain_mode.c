@@ -58,7 +58,7 @@ static void chats_line_by_line(void **state)
     char *saved;
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     if (way->says != NULL)
         sees(&run, way->says);
     program_ask(&run, "hello \xe4\xb8\x96\xe7\x95\x8c", "int main(void)");
@@ -91,7 +91,7 @@ static void control_c_stops_and_leaves(void **state)
 
     (void)state;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "hello", "Line 2:");
     pty_send(run.s, "\003");
     sees(&run, "stopped; /continue resumes");
@@ -110,7 +110,7 @@ static void ends_on_SIGTERM(void **state)
 
     (void)state;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     pty_signal(run.s, SIGTERM);
     assert_int_equal(pty_end(run.s), 128 + SIGTERM);
     assert_true(pty_is_cooked(run.s));

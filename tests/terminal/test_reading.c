@@ -39,7 +39,7 @@ static void begin(int rows, int cols, const char *model, const char *n)
     struct program_start start = { rows, cols, NULL, model, args, NULL, NULL };
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
 }
 
 static void an_answer_streams(void **state)

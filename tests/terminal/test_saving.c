@@ -59,7 +59,7 @@ static void begin_blocked(const char *mode, const char *ctx)
     assert_int_equal(pty_end(run.s), 0);
     block();
     program_again(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
 }
 
 static void expect_in_file(const char *name, const char *text)
@@ -148,7 +148,7 @@ static void an_unsaved_chat_can_be_exported(void **state)
     char line[600];
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "a secret", "token limit");
     program_ask(&run, "/save", "not saved (--no-save)");
     snprintf(line, sizeof line, "/export %s", program_path(&run, "out.json"));
@@ -168,7 +168,7 @@ static void a_removed_chat_is_written_again(void **state)
     char name[400];
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "first question", "token limit");
     snprintf(name, sizeof name, "%s", program_chat(&run));
     assert_int_equal(unlink(program_path(&run, name)), 0);
@@ -190,7 +190,7 @@ static void queued_messages_survive_the_program(void **state)
     struct program_start start = { 50, 160, NULL, program_slow_model(), args, NULL, NULL };
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "hello", "Line 2:");
     program_line(&run, "what waits");
     if (plain == NULL) {
@@ -218,7 +218,7 @@ static void removed_messages_are_no_longer_queued(void **state)
     struct program_start start = { 50, 160, NULL, program_slow_model(), args, NULL, NULL };
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "hello", "Line 2:");
     program_line(&run, "what waits");
     sees(&run, "1 queued");

@@ -33,7 +33,7 @@ static void begin(const char *script)
     struct program_start start = { 24, 100, NULL, program_slow_model(), args, NULL, script };
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
 }
 
 static void expect_ordinary_terminal(void)

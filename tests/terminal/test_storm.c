@@ -89,7 +89,7 @@ static void resized(void **state)
                                    args,    NULL,    NULL };
 
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "hello \xe4\xb8\x96\xe7\x95\x8c", "Line 2:");
     for (int i = 0; i < N_SIZE; i++) {
         resize_at_random(i);
@@ -115,7 +115,7 @@ static void back_to_the_size_that_it_was(void **state)
 
     (void)state;
     program_begin(&run, &start);
-    sees(&run, "Talker");
+    sees(&run, "Talker (");
     program_ask(&run, "hello", "token limit");
     for (int i = 0; i < 20; i++) {
         pty_resize(run.s, 10 + i, 30);
