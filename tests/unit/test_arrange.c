@@ -179,6 +179,52 @@ static void panels_give_way_in_the_order_of_their_worth(void **state)
     assert_int_equal(n, 5);
 }
 
+/* Without the room for a sentence, its end is worth most. */
+static void a_small_screen_shows_the_remedy(void **state)
+{
+    static const struct {
+        int width, height;
+        const char *text;
+    } sizes[] = {
+        { 80, 4,
+          "disk-bound: 79 % of each token waits; +2.15 GiB of budget would give ~15 tok/s" },
+        { 72, 4, "\n79 % of each token waits; +2.15 GiB of budget would give ~15 tok/s\n" },
+        { 40, 12, "|+2.15 GiB of budget would give" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char *text = drawn(sizes[i].width, sizes[i].height);
+
+        assert_non_null(strstr(text, sizes[i].text));
+        free(text);
+    }
+}
+
+/* A folded panel is a title in the lower border, whose line goes on up to the figure. */
+static void the_page_cache_is_a_line_while_reads_are_direct(void **state)
+{
+    char *text = drawn(64, 47);
+
+    (void)state;
+    assert_non_null(strstr(text, "---- 0 B of 8.66 GiB -+\n"));
+    free(text);
+}
+
+static void the_right_column_is_filled_to_its_end(void **state)
+{
+    struct dash *d = new_dash();
+    struct place p[ARRANGE_MAX];
+    int n = arrange(p, dash_widgets, d, 47, 160), last = 0;
+
+    (void)state;
+    for (int i = 0; i < n; i++)
+        if (p[i].x > 0 && p[i].bottom > last)
+            last = p[i].bottom;
+    assert_int_equal(last, 46);
+    dash_free(d);
+}
+
 /* Every letter in the bar of memory has its key below it, at any size. */
 static void every_letter_of_the_bar_has_a_key(void **state)
 {
@@ -376,6 +422,9 @@ int main(void)
         cmocka_unit_test(figures_come_before_curves),
         cmocka_unit_test(panels_give_way_in_the_order_of_their_worth),
         cmocka_unit_test(every_letter_of_the_bar_has_a_key),
+        cmocka_unit_test(a_small_screen_shows_the_remedy),
+        cmocka_unit_test(the_page_cache_is_a_line_while_reads_are_direct),
+        cmocka_unit_test(the_right_column_is_filled_to_its_end),
         cmocka_unit_test(widgets_of_equal_importance_are_both_shown),
         cmocka_unit_test(panels_are_read_as_they_are_written),
         cmocka_unit_test(the_last_panel_cannot_be_hidden),

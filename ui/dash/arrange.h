@@ -24,7 +24,7 @@
 #define ARRANGE_LEAST 32  /* narrower dashboards are a strip */
 #define ARRANGE_APART 36  /* minimum height for boxes that share no lines */
 #define ARRANGE_TWO   100 /* minimum width for two columns */
-#define ARRANGE_SPARE 16  /* free lines below the layers that other widgets need */
+#define ARRANGE_SPARE 9   /* free lines below the layers that other widgets need */
 
 struct place {
     const struct dash_widget *widget;

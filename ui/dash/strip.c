@@ -83,31 +83,20 @@ static void draw_memory(const struct dash *d, const struct canvas *c, const char
     canvas_right(c, 1, c->width, style_of(ROLE_TEXT), text);
 }
 
-/* Returns the sentence.  The status bar names the bottleneck, too, so the first word is left
- * out if that makes it fit. */
-static const char *sentence(const struct dash *d, int width, char *buf, size_t n)
-{
-    const char *rest;
-
-    dash_verdict(buf, n, &d->now);
-    rest = strstr(buf, ": ");
-    return rest == NULL || cluster_width(buf, strlen(buf)) <= width ? buf : rest + 2;
-}
-
 void strip_draw(const struct dash *d, const struct canvas *c)
 {
     char text[256], letters[MEMORY_LETTERS] = "";
-    const char *verdict = sentence(d, c->width, text, sizeof text);
-    bool has_key = c->height >= TALL && cluster_width(verdict, strlen(verdict)) <= c->width;
-    int y = has_key ? 3 : 2;
-    struct canvas below = canvas_sub(c, y, 0, TALL - y, c->width);
+    const char *rest;
+    struct canvas below;
+    bool has_key;
 
+    dash_verdict(text, sizeof text, &d->now);
+    rest = strchr(text, ':'); /* the title of the strip names the share */
+    has_key = c->height >= TALL && widget_lines(rest != NULL ? rest + 2 : text, c->width) == 1;
     draw_title(d, c);
     if (has_key)
         memory_key(d, c, 2, 1, letters);
     draw_memory(d, c, letters);
-    if (verdict[0] != '\0')
-        widget_wrap(&below, style_of(ROLE_TEXT), verdict);
-    else
-        canvas_text(&below, 0, 0, style_of(ROLE_DIM), "-");
+    below = canvas_sub(c, has_key ? 3 : 2, 0, has_key ? 1 : TALL - 2, c->width);
+    widget_wrap(&below, style_of(verdict_role(d)), text[0] != '\0' ? text : "-");
 }

@@ -99,7 +99,7 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
 /* ---- the widget ---- */
 
 #define LARGE_HEIGHT (1 + LARGE_ROWS + 1) /* of a widget with a large figure and its unit */
-#define LARGE_SPARE  36                   /* columns for the sentence beside it */
+#define LARGE_SPARE  24                   /* columns for the sentence beside it */
 
 /* The lines of the longest sentence, so that widgets below never move. */
 static int verdict_enough(const struct dash *d, int width)
@@ -135,14 +135,20 @@ static struct canvas draw_large(const struct dash *d, const struct canvas *c)
     return canvas_sub(c, 0, LARGE_WIDTH + 2, c->height, c->width - LARGE_WIDTH - 2);
 }
 
-static void verdict_draw(const struct dash *d, const struct canvas *c)
+enum ui_role verdict_role(const struct dash *d)
 {
     static const enum ui_role roles[] = {
         [MW_BINDS_NONE] = ROLE_DIM,    [MW_BINDS_DISK] = ROLE_WARN,
         [MW_BINDS_MEMORY] = ROLE_TEXT, [MW_BINDS_COMPUTE] = ROLE_TEXT,
         [MW_BINDS_KV] = ROLE_TEXT,     [MW_BINDS_SWAP] = ROLE_BAD,
     };
-    enum ui_role role = roles[d->now.verdict.binds];
+
+    return roles[d->now.verdict.binds];
+}
+
+static void verdict_draw(const struct dash *d, const struct canvas *c)
+{
+    enum ui_role role = verdict_role(d);
     char text[256], bound[40];
     struct canvas below = canvas_sub(c, 1, 0, c->height - 1, c->width);
 

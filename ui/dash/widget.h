@@ -54,8 +54,14 @@ int widget_pair(const struct canvas *c, int y, int x, const char *label, const c
 /* Returns the rate of the moment; a predicted one begins with "~". */
 struct figure speed_now(const struct dash *d);
 
-/* Draw text, wrapped at words. */
+/* Returns the role of the verdict. */
+enum ui_role verdict_role(const struct dash *d);
+
+/* Draw a sentence, wrapped at words.  If it does not fit, it begins after its first ": " or
+ * "; ": titles name the bottleneck, and the remedy at the end is worth most. */
 void widget_wrap(const struct canvas *c, struct ui_style style, const char *text);
+/* Returns the lines of a text. */
+int widget_lines(const char *text, int width);
 
 /* Draw the stacked bar of the memory meter across row y, with these letters; NULL: all. */
 void memory_bar(const struct dash *d, const struct canvas *c, int y, const char *letters);

@@ -29,7 +29,8 @@ int widget_pair(const struct canvas *c, int y, int x, const char *label, const c
     return x + 2;
 }
 
-void widget_wrap(const struct canvas *c, struct ui_style style, const char *text)
+/* Draw text, or count its lines if c is NULL. */
+static int wrap(const struct canvas *c, int width, struct ui_style style, const char *text)
 {
     int row = 0, x = 0;
 
@@ -37,12 +38,30 @@ void widget_wrap(const struct canvas *c, struct ui_style style, const char *text
         size_t len = strcspn(text, " ");
         int columns = cluster_width(text, len);
 
-        if (x > 0 && x + 1 + columns > c->width)
+        if (x > 0 && x + 1 + columns > width)
             row++, x = 0;
         if (x > 0)
             x++;
-        canvas_put(c, row, x, c->width - x, style, text, len);
+        if (c != NULL)
+            canvas_put(c, row, x, c->width - x, style, text, len);
         x += columns;
         text += len + (text[len] == ' ');
     }
+    return row + 1;
+}
+
+int widget_lines(const char *text, int width)
+{
+    return wrap(NULL, width, style_of(ROLE_TEXT), text);
+}
+
+void widget_wrap(const struct canvas *c, struct ui_style style, const char *text)
+{
+    const char *next = text;
+
+    while (widget_lines(text, c->width) > c->height && (next = strpbrk(next, ":;")) != NULL) {
+        next += strspn(next, ":; ");
+        text = next;
+    }
+    wrap(c, c->width, style, text);
 }

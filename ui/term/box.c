@@ -33,8 +33,10 @@ void box_title(const struct canvas *c, const char *title, const char *figure,
                struct ui_style figure_style)
 {
     int used = canvas_printf(c, 0, 0, style_with(ROLE_ACCENT, UI_BOLD), " %s ", title);
-    int wide = cluster_width(figure, strlen(figure));
+    int wide;
 
+    figure += strspn(figure, " "); /* the line goes on up to the figure */
+    wide = cluster_width(figure, strlen(figure));
     if (wide == 0 || used + wide + 2 > c->width)
         return;
     canvas_blank(c, 0, c->width - wide - 2, wide + 2, figure_style);
