@@ -72,12 +72,41 @@ static void a_narrow_screen_wraps_the_lines_of_a_sheet(void **state)
     (void)state;
     fake_begin(&run, 20, 40, NULL, NULL);
     fake_line(&run, "/help");
-    sees(&run, "    list saved chats, or open one");
-    assert_true(pty_shows(run.s, "more below"));
+    sees(&run, "    resume a stopped answer");
+    assert_true(pty_shows(run.s, "Esc: close \u2500\u2500\u2500 +")); /* rows below */
     pty_send(run.s, "\033");
-    loses(&run, "more below");
+    loses(&run, "Esc: close");
     fake_line(&run, "/memory 2G");
     sees(&run, "    +"); /* the change, below its row */
+}
+
+static void typing_filters_the_help_and_f1_goes_on_to_the_dashboard(void **state)
+{
+    (void)state;
+    fake_begin(&run, 30, 130, NULL, NULL);
+    pty_send(run.s, "\033OP");
+    sees(&run, "\u2500 Help \u2500");
+    pty_send(run.s, "Temperature");
+    sees(&run, "filter: Temperature");
+    sees(&run, "Answers and sampling");
+    assert_true(pty_shows(run.s, "/temp [T]"));
+    assert_false(pty_shows(run.s, "/clear"));
+    pty_send(run.s, " nothing");
+    sees(&run, "(no match)");
+    pty_send(run.s, "\025screen"); /* Ctrl-U; the name of a group shows all of it */
+    sees(&run, "/theme [NAME]");
+    assert_false(pty_shows(run.s, "/temp [T]"));
+    pty_send(run.s, "\033OP");
+    sees(&run, "\u2500 The dashboard \u2500");
+    assert_true(pty_shows(run.s, "verdict \u2500")); /* the dashboard is beside it */
+    pty_send(run.s, "borrowed");
+    sees(&run, "KV space with pinned weights");
+    pty_send(run.s, "\033OP");
+    sees(&run, "\u2500 Help \u2500");
+    pty_send(run.s, "/"); /* a command */
+    loses(&run, "\u2500 Help \u2500");
+    pty_send(run.s, "why\r");
+    sees(&run, "there is no answer yet");
 }
 
 static void one_enter_goes_on_when_the_context_is_full(void **state)
@@ -239,6 +268,8 @@ int main(void)
         cmocka_unit_test_teardown(a_sheet_is_a_box_that_leaves_the_rest_visible, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_wraps_the_lines_of_a_sheet, end_run),
+        cmocka_unit_test_teardown(typing_filters_the_help_and_f1_goes_on_to_the_dashboard,
+                                  end_run),
         cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
         cmocka_unit_test_teardown(a_full_context_does_not_come_between_the_keys_of_a_line,
                                   end_run),

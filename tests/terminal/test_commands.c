@@ -211,8 +211,7 @@ static const struct row option_rows[] = {
     { "/mouse", "the mouse is captured", NULL, NULL },
     { "/set colour 5", "\"colour\"", NULL, NULL },
     { "/view sideways", "\"sideways\" is not one of both, chat", NULL, NULL },
-    { "/help kv", "/kv [TYPE]: store keys and values", NULL, NULL },
-    { "/help everything", "there is no command \"everything\"", NULL, NULL },
+    { "/help everything", "there is no command \"everything\", and no help", NULL, NULL },
     { "/record", "/record FILE begins", NULL, NULL },
     { "/find nothing like it", "not found: nothing like it", NULL, NULL },
     { "/export", "/export FILE (Markdown", NULL, NULL },
@@ -248,6 +247,11 @@ static void options_are_shown_set_and_refused(void **state)
 
 static const struct row sheet_rows[] = {
     { "/help", "more below", ESC, NULL },
+    { "/help kv", "q8_0: 8 bits and a scale for 32 values", ESC, NULL },
+    { "/help /kv", "/set kv TYPE", ESC, NULL },
+    { "/help sampling", "set the random seed", ESC, NULL },
+    { "/help keys", "edit the line in $EDITOR", ESC, NULL },
+    { "/help dashboard", "a token waits for weights that are not", ESC, NULL },
     { "/stats", "context          ", ESC, NULL },
     { "/plan", "held now", "q", NULL },
     { "/chats", "Enter: open", ESC, NULL },
@@ -269,7 +273,7 @@ static void sheets_open_close_and_apply(void **state)
     /* Figures do not change, so two pictures of the same state are equal. */
     begin((const char *[]){ "-n", "20", "--refresh", "60000", NULL });
     program_say(&run, "hello");
-    go_through(sheet_rows, 11);
+    go_through(sheet_rows, sizeof sheet_rows / sizeof sheet_rows[0] - 3);
     /* Without an argument, commands now report the changed values. */
     for (size_t i = 0; i < 4; i++) {
         static const char *const lines[][2] = {
@@ -727,8 +731,13 @@ static void every_command_is_tried_helped_and_completed(void **state)
         program_sync(&run);
         snprintf(line, sizeof line, "/help %s", c->name);
         program_line(&run, line);
-        snprintf(line, sizeof line, "/%s %s: %.30s", c->name, c->args, c->help);
+        snprintf(line, sizeof line, "\u2500 /%s%s%s \u2500", c->name,
+                 c->args[0] != '\0' ? " " : "", c->args);
         sees(&run, line);
+        snprintf(line, sizeof line, "%.30s", c->help);
+        assert_true(pty_shows(run.s, line));
+        pty_send(run.s, ESC);
+        loses(&run, "Esc: close");
     }
     program_quit(&run);
 }

@@ -196,7 +196,7 @@ class Tables(unittest.TestCase):
                 return f.read()
 
         page = read("man", "memwall-chat.1").replace("\\-", "-").replace("\\e", "\\")
-        table = read("ui", "talk", "command_show.c").split("rows[] = {")[1].split("sheet_line")[0]
+        table = read("ui", "talk", "help.c").split("rows[] = {")[1].split("sheet_line")[0]
         keys = re.findall(r'\{ "([^"]*)", "([^"]*)" \}', table)
         self.assertGreater(len(keys), 15)
         for name, text in keys:

@@ -26,6 +26,7 @@
 #include "ui/dash/arrange.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/dash.h"
+#include "ui/dash/explain.h"
 #include "ui/dash/figure.h"
 #include "ui/dash/state.h"
 #include "ui/term/box.h"
@@ -542,6 +543,27 @@ static void once_prints_the_same_as_the_screen(void **state)
     free(text);
 }
 
+static void every_widget_is_explained(void **state)
+{
+    size_t n_panel = 0, n_widget = 0;
+    const char *panel = "";
+
+    (void)state;
+    for (const struct dash_note *n = dash_notes(); n->panel != NULL; n++) {
+        n_panel += strcmp(n->panel, panel) != 0; /* a panel's notes are together */
+        panel = n->panel;
+    }
+    for (; dash_widgets[n_widget] != NULL; n_widget++) {
+        const struct dash_note *n = dash_notes();
+
+        while (n->panel != NULL && strcmp(n->panel, dash_widgets[n_widget]->name) != 0)
+            n++;
+        if (n->panel == NULL)
+            fail_msg("%s has no notes in explain.c", dash_widgets[n_widget]->name);
+    }
+    assert_int_equal(n_panel, n_widget);
+}
+
 int main(void)
 {
     const struct CMUnitTest plain[] = {
@@ -558,6 +580,7 @@ int main(void)
         cmocka_unit_test(the_verdict_is_one_sentence),
         cmocka_unit_test(the_parts_add_up_to_the_kernels_figure),
         cmocka_unit_test(once_prints_the_same_as_the_screen),
+        cmocka_unit_test(every_widget_is_explained),
     };
     enum { N_PLAIN = sizeof plain / sizeof plain[0], N = sizeof pictures / sizeof pictures[0] };
     struct CMUnitTest tests[N_PLAIN + N];

@@ -20,6 +20,25 @@
 
 /* ---- modes ---- */
 
+/* Where the box cut a wide character in two, ncurses (6.4) leaves cells of the box on the
+ * screen, unless it sends the rows again. */
+static void uncover(struct app *a, const struct sheet *s)
+{
+    int y, n;
+
+    sheet_rows(s, &y, &n);
+    term_redraw_rows(a->term, y, n);
+}
+
+static void close_sheet(struct app *a)
+{
+    if (a->sheet == NULL)
+        return;
+    uncover(a, a->sheet);
+    sheet_free(a->sheet);
+    a->sheet = NULL;
+}
+
 void app_enter(struct app *a, enum app_mode mode)
 {
     if (a->mode == MODE_DASH) {
@@ -28,10 +47,10 @@ void app_enter(struct app *a, enum app_mode mode)
     }
     if (a->mode == MODE_PICK)
         transcript_turn_end(a->transcript);
-    sheet_free(a->sheet);
-    a->sheet = NULL;
+    close_sheet(a);
     app_leave_models(a);
     a->drag = DRAG_NOTHING;
+    a->helps = false;
     a->mode = mode;
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
 }
@@ -237,10 +256,19 @@ static bool scroll_key(struct app *a, const struct key *key)
     return true;
 }
 
+/* Help, then the dashboard explained, then help again. */
+static void next_help(struct app *a)
+{
+    bool explains = a->mode == MODE_SHEET && a->helps;
+
+    command_enter(a->talk, explains ? "/help dashboard" : "/help");
+    a->helps = !explains;
+}
+
 static bool function_key(struct app *a, const struct key *key)
 {
     switch (key->name) {
-    case KEYS_F1: command_enter(a->talk, "/help"); break;
+    case KEYS_F1: next_help(a); break;
     case KEYS_F2: next_view(a); break;
     case KEYS_F3: transcript_set_raw(a->transcript, !transcript_is_raw(a->transcript)); break;
     case KEYS_F4:
@@ -462,6 +490,10 @@ static bool dash_key(struct app *a, const struct key *key)
         case KEYS_ESC: app_enter(a, MODE_LINE); return true;
         default: break;
         }
+    if (key->kind == KEYS_CHAR && key->mods == 0 && key->ch == '?') {
+        command_enter(a->talk, "/help dashboard");
+        return true;
+    }
     if (key->kind == KEYS_CHAR && key->mods == 0 && (key->ch == 'k' || key->ch == 'j')) {
         dash_move_cursor(a->dash, key->ch == 'k' ? -1 : 1);
         return true;
@@ -493,6 +525,7 @@ static bool sheet_mode_key(struct app *a, const struct key *key)
     app_dirty(a, DIRT_ALL);
     if (result == SHEET_STAYS)
         return true;
+    uncover(a, s);
     a->sheet = NULL; /* its action may open another sheet */
     app_enter(a, MODE_LINE);
     if (result == SHEET_ENTERS)

@@ -81,7 +81,8 @@ static void changed(struct app *a)
 
 /* ---- keys ---- */
 
-#define KEYS_HINT "1-6: hide, show  Left, Right: choose  K, J: move  +, -: size  0: reset"
+#define KEYS_HINT \
+    "?: explain  1-6: hide, show  Left, Right: choose  K, J: move  +, -: size  0: reset"
 
 void app_choose_panel(struct app *a)
 {

@@ -191,6 +191,7 @@ struct option {
     const char *tips;      /* values that completion offers if words is NULL */
     const char *help;      /* without words and default, which option_help() adds */
     const char *otherwise; /* the default in words; NULL: none */
+    const char *more;      /* paragraphs of /help NAME, separated by newlines; NULL: none */
     unsigned commands;     /* enum command_bit */
     enum option_kind kind;
     size_t at; /* offset in struct options */

@@ -50,6 +50,10 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_SIZE, AT(chat.engine.memory_bytes), .arg = "SIZE",
         .tips = "auto 50% 512M 1G 2G 4G 8G 16G",
         .help = "set the memory budget: 512M, 2G, 50% or auto",
+        .more = "Everything counts: program, buffers, keys and values, pinned weights. More "
+                "budget pins more weights, so a token reads less from disk.\n"
+                "auto takes what the model needs, at most three quarters of the limit of this "
+                "machine.",
         .otherwise = "auto",
         .reach = REACH_PLAN, .slash = "memory", .says = "the budget is %" },
     [OPT_CTX] = { "ctx", 'c', IN(MODEL, CMD_PLANS),
@@ -61,6 +65,12 @@ const struct option options_table[N_OPTION] = {
     [OPT_KV] = { "kv", 0, IN(MODEL, CMD_PLANS),
         .kind = KIND_KV, AT(chat.engine.kv_k), .arg = "TYPE", .words = KV_WORDS,
         .help = "store keys and values as TYPE",
+        .more = "f32: 4 bytes per value, twice as much as f16, for comparisons.\n"
+                "f16: 2 bytes per value, the default.\n"
+                "q8_0: 8 bits and a scale for 32 values, 53 % of f16; close to it.\n"
+                "q4_0: 4 bits and a scale for 32 values, 28 % of f16; answers change.\n"
+                "Keys need more bits than values: \"/kv q8_0 q4_0\" sets both. Another type "
+                "evaluates the conversation again.",
         .otherwise = "f16",
         .reach = REACH_PLAN, .slash = "kv", .says = "keys and values are stored as %" },
     [OPT_KV_K] = { "kv-k", 0, IN(MODEL, CMD_PLANS),
@@ -75,6 +85,12 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_IO, AT(chat.engine.io), .arg = "MODE",
         .words = "auto direct buffered mmap mmap:keep mmap:drop",
         .help = "read weights with MODE",
+        .more = "direct: past the page cache, within the budget.\n"
+                "buffered: through the page cache, which the kernel may keep.\n"
+                "mmap: mapped pages, outside of the budget; mmap:drop drops them after use, "
+                "mmap:keep does not.\n"
+                "auto measures direct and buffered reads of this model and takes direct ones unless they "
+                "are much slower.",
         .otherwise = "auto",
         .reach = REACH_PLAN, .slash = "io", .says = "weights are read by %" },
     [OPT_THREADS] = { "threads", 't', IN(MODEL, CMD_PLANS | CMD_DEMO),

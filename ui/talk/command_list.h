@@ -34,8 +34,10 @@ void run_undo(struct talk *t, const char *args);
 void run_mouse(struct talk *t, const char *args);
 void run_set(struct talk *t, const char *args);
 
-/* command_show.c: what is known */
+/* help.c */
 void run_help(struct talk *t, const char *args);
+
+/* command_show.c: what is known */
 void run_plan(struct talk *t, const char *args);
 void run_stats(struct talk *t, const char *args);
 void run_why(struct talk *t, const char *args);

@@ -7,86 +7,9 @@
 
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
-#include "ui/talk/commands.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
-
-/* ---- help ---- */
-
-static void help_keys(struct sheet *s)
-{
-    static const struct {
-        const char *keys, *what;
-    } rows[] = {
-        { "Enter", "send; while an answer runs, the message is queued" },
-        { "Alt-Enter, Ctrl-J, \\ Enter", "start a new line" },
-        { "Esc, Ctrl-C", "stop the answer; the text so far stays" },
-        { "Ctrl-C", "clear the line; twice on an empty line: quit" },
-        { "Ctrl-D", "quit (on an empty line)" },
-        { "Tab", "complete; on an empty line: switch to the dashboard and back" },
-        { "Up, Down, Ctrl-R", "move in the history, search it" },
-        { "Ctrl-X Ctrl-E", "edit the line in $EDITOR" },
-        { "PgUp, PgDn, wheel", "scroll; Shift-Up and Shift-Down scroll one line" },
-        { "Home, End", "on an empty line: go to the start, or to the end and follow" },
-        { "/ n N", "while scrolled up: search, older match, newer match" },
-        { "F1", "show this help" },
-        { "F2, Ctrl-T", "switch between chat, both and dashboard" },
-        { "F3", "show the text as received, without Markdown" },
-        { "F4, F5", "fold thinking and files, fold receipts" },
-        { "F6", "release or capture the mouse (Shift always selects)" },
-        { "F7, F8", "copy the answer; copy a code block (again: the previous one)" },
-        { "F9", "pick an earlier message to go back to" },
-        { "Alt-, Alt-.", "move the divider (or drag it)" },
-        { "Tab 1 to 6", "hide or show a panel of the dashboard; 0: all as at first" },
-        { "Tab Left, Right", "choose a panel; K, J: move it; +, -: resize it" },
-        { "Ctrl-L", "redraw the screen" },
-        { "Ctrl-Z", "suspend" },
-    };
-
-    sheet_line(s, ROLE_HEADING, "Keys");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        sheet_line(s, ROLE_ACCENT, "  %-28s", rows[i].keys);
-        sheet_more(s, ROLE_TEXT, " %s", rows[i].what);
-    }
-}
-
-void run_help(struct talk *t, const char *args)
-{
-    const struct slash_command *one = command_find(args, strlen(args));
-    struct sheet *s;
-    char text[200];
-
-    if (args[0] == '/')
-        one = command_find(args + 1, strlen(args) - 1);
-    if (one != NULL) {
-        const char *help = one->argument == ARG_VALUE
-                               ? option_help(&options_table[one->setting], text, sizeof text)
-                               : one->help;
-
-        talk_notice(t, "/%s %s: %s", one->name, one->args, help);
-        return;
-    }
-    if (args[0] != '\0') {
-        talk_error(t, "there is no command \"%s\"", args);
-        return;
-    }
-    s = sheet_new("Help", NULL);
-    if (s == NULL)
-        return;
-    sheet_line(s, ROLE_HEADING, "Commands");
-    for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
-        sheet_line(s, ROLE_ACCENT, "  /%s %s%*s", c->name, c->args,
-                   (int)(25 - strlen(c->name) - strlen(c->args)), "");
-        sheet_more(s, ROLE_TEXT, "%s", c->help);
-    }
-    sheet_line(s, ROLE_TEXT, "  a message that begins with a slash: //");
-    if (talk_has_screen(t)) {
-        sheet_line(s, ROLE_TEXT, "%s", "");
-        help_keys(s);
-    }
-    talk_show(t, s);
-}
 
 /* ---- figures ---- */
 

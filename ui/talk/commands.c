@@ -15,40 +15,68 @@
 
 /* clang-format off */
 static const struct slash_command own_commands[] = {
-    { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL, { run_chats } },
-    { "clear", "", "start a new chat", ARG_NONE, NULL, { run_clear } },
-    { "continue", "", "resume a stopped answer", ARG_NONE, NULL, { run_continue } },
-    { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code", { run_copy } },
-    { "delete", "NAME", "delete a saved chat; asks before", ARG_CHAT, NULL, { run_delete } },
+    { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL,
+      { run_chats }, SUBJECT_FILES },
+    { "clear", "", "start a new chat", ARG_NONE, NULL, { run_clear }, SUBJECT_CHAT },
+    { "continue", "", "resume a stopped answer", ARG_NONE, NULL,
+      { run_continue }, SUBJECT_CHAT },
+    { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code",
+      { run_copy }, SUBJECT_FILES },
+    { "delete", "NAME", "delete a saved chat; asks before", ARG_CHAT, NULL,
+      { run_delete }, SUBJECT_FILES },
     { "export", "FILE", "write the chat to a .md or .json file", ARG_OUTPUT, NULL,
-      { .write = run_export } },
+      { .write = run_export }, SUBJECT_FILES },
     { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL,
-      { run_file } },
-    { "find", "[TEXT]", "search the chat", ARG_TEXT, NULL, { run_find } },
-    { "help", "[COMMAND]", "show commands and keys", ARG_COMMAND, NULL, { run_help } },
+      { run_file }, SUBJECT_FILES },
+    { "find", "[TEXT]", "search the chat", ARG_TEXT, NULL, { run_find }, SUBJECT_CHAT },
+    { "help", "[WORD]", "show help: a command, keys, dashboard or any word", ARG_COMMAND, NULL,
+      { run_help }, SUBJECT_CHAT },
     { "model", "[NAME]", "switch models, keeping the conversation", ARG_MODEL, NULL,
-      { run_model } },
+      { run_model }, SUBJECT_SPEED },
     { "mouse", "[on|off]", "capture the mouse, or release it", ARG_WORDS, "on off",
-      { run_mouse } },
-    { "open", "NAME", "open a saved chat", ARG_CHAT, NULL, { run_open } },
-    { "plan", "", "show how memory is allocated", ARG_NONE, NULL, { run_plan } },
-    { "quit", "", "quit; the chat is saved", ARG_NONE, NULL, { run_quit } },
+      { run_mouse }, SUBJECT_SCREEN },
+    { "open", "NAME", "open a saved chat", ARG_CHAT, NULL, { run_open }, SUBJECT_FILES },
+    { "plan", "", "show how memory is allocated", ARG_NONE, NULL, { run_plan }, SUBJECT_SPEED },
+    { "quit", "", "quit; the chat is saved", ARG_NONE, NULL, { run_quit }, SUBJECT_CHAT },
     { "record", "[FILE]", "start or stop recording the engine's counters", ARG_OUTPUT, NULL,
-      { .write = run_record } },
+      { .write = run_record }, SUBJECT_SPEED },
     { "rename", "NAME", "name this chat, or OLD -> NEW: another one", ARG_CHAT, NULL,
-      { run_rename } },
-    { "retry", "", "generate the last answer again", ARG_NONE, NULL, { run_retry } },
+      { run_rename }, SUBJECT_FILES },
+    { "retry", "", "generate the last answer again", ARG_NONE, NULL,
+      { run_retry }, SUBJECT_CHAT },
     { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL,
-      { run_rewind } },
-    { "save", "[FILE]", "show where the chat is saved, or save it to a file", ARG_OUTPUT,
-      NULL, { .write = run_save } },
-    { "set", "[NAME VALUE]", "list settings, or keep one in the configuration", ARG_SETTING, NULL,
-      { run_set } },
-    { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats } },
-    { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL, { run_undo } },
-    { "why", "", "explain why the last answer took so long", ARG_NONE, NULL, { run_why } },
+      { run_rewind }, SUBJECT_CHAT },
+    { "save", "[FILE]", "show where the chat is saved, or save it to a file", ARG_OUTPUT, NULL,
+      { .write = run_save }, SUBJECT_FILES },
+    { "set", "[NAME VALUE]", "list settings, or keep one in the configuration", ARG_SETTING,
+      NULL, { run_set }, SUBJECT_SCREEN },
+    { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats }, SUBJECT_SPEED },
+    { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL,
+      { run_undo }, SUBJECT_CHAT },
+    { "why", "", "explain why the last answer took so long", ARG_NONE, NULL,
+      { run_why }, SUBJECT_SPEED },
 };
 /* clang-format on */
+
+const char *command_subject_title(enum command_subject subject)
+{
+    static const char *const titles[N_SUBJECT] = {
+        [SUBJECT_CHAT] = "Chat",
+        [SUBJECT_SPEED] = "Memory and speed",
+        [SUBJECT_SAMPLING] = "Answers and sampling",
+        [SUBJECT_FILES] = "Files and chats",
+        [SUBJECT_SCREEN] = "Screen",
+    };
+
+    return titles[subject];
+}
+
+static enum command_subject subject_of(enum option_group group)
+{
+    return group == GROUP_ANSWER   ? SUBJECT_SAMPLING
+           : group == GROUP_SCREEN ? SUBJECT_SCREEN
+                                   : SUBJECT_SPEED;
+}
 
 enum { N_OWN = sizeof own_commands / sizeof own_commands[0] };
 
@@ -73,9 +101,13 @@ const struct slash_command *command_list(void)
         if (row->slash == NULL)
             continue;
         snprintf(args[i], sizeof args[i], "[%s]", option_form(row));
-        all[n++] =
-            (struct slash_command){ row->slash, args[i], row->help,
-                                    ARG_VALUE,  NULL,    { .setting = (enum option_id)i } };
+        all[n++] = (struct slash_command){ row->slash,
+                                           args[i],
+                                           row->help,
+                                           ARG_VALUE,
+                                           NULL,
+                                           { .setting = (enum option_id)i },
+                                           subject_of(row->group) };
     }
     qsort(all, n, sizeof all[0], by_name);
     return all;
@@ -342,6 +374,8 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
     case ARG_COMMAND:
         for (const struct slash_command *c = command_list(); c->name != NULL; c++)
             offer(&o, c->name);
+        offer(&o, "dashboard");
+        offer(&o, "keys");
         break;
     case ARG_SETTING:
         *space = strchr(o.typed, ' ') == NULL;

@@ -27,6 +27,17 @@ enum command_argument {
     ARG_SETTING,
 };
 
+/* Groups of the help. */
+enum command_subject {
+    SUBJECT_CHAT,
+    SUBJECT_SPEED,
+    SUBJECT_SAMPLING,
+    SUBJECT_FILES,
+    SUBJECT_SCREEN,
+    N_SUBJECT,
+};
+const char *command_subject_title(enum command_subject subject);
+
 struct slash_command {
     const char *name; /* without the slash */
     const char *args; /* "" or "[N]" */
@@ -38,6 +49,7 @@ struct slash_command {
         void (*write)(struct talk *t, const char *args, bool replaces); /* ARG_OUTPUT */
         enum option_id setting;                                         /* ARG_VALUE */
     };
+    enum command_subject subject;
 };
 
 /* All commands, sorted by name; a NULL name ends. */

@@ -10,6 +10,7 @@ libui_a_SOURCES += \
 	ui/talk/commands.c ui/talk/commands.h \
 	ui/talk/context_full.c ui/talk/context_full.h \
 	ui/talk/front.c ui/talk/front.h \
+	ui/talk/help.c \
 	ui/talk/ledger.c ui/talk/ledger.h \
 	ui/talk/opening.c ui/talk/opening.h \
 	ui/talk/outbox.c ui/talk/outbox.h \

@@ -643,6 +643,13 @@ void term_redraw(struct term *t)
     clearok(curscr, TRUE);
 }
 
+void term_redraw_rows(struct term *t, int y, int n)
+{
+    (void)t;
+    if (n > 0)
+        wredrawln(stdscr, y, n);
+}
+
 /* ---- suspend and resume ---- */
 
 static void leave(struct term *t)

@@ -70,6 +70,8 @@ void term_frame(struct term *t, int y, int x, bool is_large);
 /* Is the terminal larger than CANVAS_MAX_CELLS? */
 bool term_is_cut(const struct term *t);
 void term_redraw(struct term *t);
+/* Send all cells of n rows with the next frame, without clearing the screen first. */
+void term_redraw_rows(struct term *t, int y, int n);
 
 /* Leave the screen and stop the process.  Returns after SIGCONT, with the screen restored. */
 void term_stop(struct term *t);

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/utf8.h"
+
 #define MAX_PARTS  6
 #define PARAGRAPH  58 /* columns of a paragraph */
+#define MIN_NARROW 44 /* columns in which a narrow sheet wraps its lines */
 #define MORE_WIDTH 22 /* columns for "more below" and the blanks around the keys */
 
 struct part {
@@ -21,6 +24,7 @@ struct line {
     size_t n_part;
     bool wraps; /* has one part, wrapped at blanks */
     bool is_choice;
+    bool is_hidden; /* by the filter */
     long number;
 };
 
@@ -31,7 +35,11 @@ struct sheet {
     size_t cursor; /* index of a line; SIZE_MAX: none */
     int top;       /* first visible row */
     int rows, height;
+    int most_rows; /* without a filter */
     bool has_choice;
+    bool filters;      /* typing filters the lines */
+    char filter[64];   /* words; a line must contain all of them */
+    bool is_narrow;    /* wraps its lines to leave the dashboard visible */
     struct canvas box; /* at the last draw */
     sheet_enter_fn *enter;
     void (*release)(void *ctx);
@@ -195,6 +203,84 @@ void sheet_enter_row(const struct sheet *s, long number)
         }
 }
 
+/* ---- the filter ---- */
+
+/* Whether the line, read with the heading above it, contains every word of the filter. */
+static bool line_matches(const struct sheet *s, const char *heading, const struct line *line)
+{
+    char text[2048], words[sizeof s->filter], *rest = words, *word;
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", heading);
+
+    for (size_t i = 0; i < line->n_part && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "\n%s", line->part[i].text);
+    memcpy(words, s->filter, sizeof words);
+    while ((word = strsep(&rest, " ")) != NULL)
+        if (strcasestr(text, word) == NULL)
+            return false;
+    return true;
+}
+
+static bool is_heading(const struct line *line)
+{
+    return line->n_part == 1 && line->part[0].role == ROLE_HEADING;
+}
+
+/* Show the lines that match, each with the heading above it. */
+static bool apply_filter(struct sheet *s)
+{
+    struct line *heading = NULL;
+    bool any = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        struct line *line = &s->line[i];
+
+        if (is_heading(line)) {
+            heading = line;
+            line->is_hidden = s->filter[0] != '\0';
+            continue;
+        }
+        line->is_hidden = !line_matches(s, heading == NULL ? "" : heading->part[0].text, line);
+        if (line->is_hidden)
+            continue;
+        any = true;
+        if (heading != NULL)
+            heading->is_hidden = false;
+    }
+    s->top = 0;
+    return any;
+}
+
+bool sheet_filter(struct sheet *s, const char *words)
+{
+    s->filters = true;
+    snprintf(s->filter, sizeof s->filter, "%s", words);
+    return apply_filter(s);
+}
+
+static enum sheet_result filter_key(struct sheet *s, const struct key *key)
+{
+    size_t n = strlen(s->filter);
+
+    if (key->ch == '/' && n == 0)
+        return SHEET_TYPED; /* a command */
+    if (key->ch == 0x7f || key->ch == '\b') {
+        if (n > 0)
+            s->filter[utf8_start(s->filter, 0, n - 1)] = '\0';
+    } else if (key->ch == 'U' - 64) {
+        s->filter[0] = '\0';
+    } else if (key->ch >= 0x20 && n + key->n < sizeof s->filter) {
+        memcpy(s->filter + n, key->bytes, key->n);
+        s->filter[n + key->n] = '\0';
+    }
+    apply_filter(s);
+    return SHEET_STAYS;
+}
+
+void sheet_set_narrow(struct sheet *s)
+{
+    s->is_narrow = true;
+}
+
 /* ---- keys ---- */
 
 void sheet_scroll(struct sheet *s, int rows)
@@ -277,6 +363,8 @@ static enum sheet_result take_key(struct sheet *s, const struct key *key)
     case 'P' - 64: step(s, -1); return SHEET_STAYS;
     case 'N' - 64: step(s, 1); return SHEET_STAYS;
     }
+    if (s->filters)
+        return filter_key(s, key);
     if (key->ch < 0x20 || key->ch == 0x7f)
         return SHEET_STAYS;
     if (key->ch < 0x80 && strchr(s->letters, (int)key->ch) != NULL) {
@@ -373,7 +461,8 @@ static int count_rows(const struct sheet *s, int width, size_t until)
     int rows = 0;
 
     for (size_t i = 0; i < until; i++)
-        rows += draw_line(&s->line[i], NULL, width, 0, false);
+        if (!s->line[i].is_hidden)
+            rows += draw_line(&s->line[i], NULL, width, 0, false);
     return rows;
 }
 
@@ -423,6 +512,17 @@ static void draw_foot(const struct sheet *s, const struct canvas *box)
         canvas_right(box, y, box->width - 2, style_of(ROLE_HINT), more);
 }
 
+/* Draw the words of the filter into the upper border. */
+static void draw_filter(const struct sheet *s, const struct canvas *box)
+{
+    char text[sizeof s->filter + 40];
+
+    if (!s->filters || s->filter[0] == '\0')
+        return;
+    snprintf(text, sizeof text, " filter: %s%s ", s->filter, s->rows == 0 ? " (no match)" : "");
+    canvas_right(box, 0, box->width - 2, style_of(ROLE_HINT), text);
+}
+
 /* Scroll to the line of the cursor. */
 static void show_cursor(struct sheet *s, int width)
 {
@@ -438,7 +538,8 @@ static void show_cursor(struct sheet *s, int width)
         s->top = at - s->height + 1;
 }
 
-/* Returns the part of room that the box takes: in its middle, as large as its text. */
+/* Returns the part of room that the box takes: in its middle, as large as its text.  It does
+ * not shrink while a filter is typed. */
 static struct canvas place(struct sheet *s, const struct canvas *room)
 {
     int pad = padding(room->width), width = widest(s) + 2 + 2 * pad, height;
@@ -446,7 +547,9 @@ static struct canvas place(struct sheet *s, const struct canvas *room)
     if (width > room->width)
         width = room->width;
     s->rows = count_rows(s, width - 2 - 2 * pad, s->n);
-    height = s->rows + 2 > room->height ? room->height : s->rows + 2;
+    if (!s->filters || s->most_rows < s->rows)
+        s->most_rows = s->rows;
+    height = s->most_rows + 2 > room->height ? room->height : s->most_rows + 2;
     return canvas_sub(room, (room->height - height) / 2, (room->width - width) / 2, height,
                       width);
 }
@@ -455,10 +558,13 @@ static struct canvas place(struct sheet *s, const struct canvas *room)
 static bool is_enough(const struct sheet *s, const struct canvas *room,
                       const struct canvas *all)
 {
+    bool is_tall = room->height + 2 >= all->height; /* two rows for the frame of the chat */
     int width = widest(s);
 
+    if (s->is_narrow && room->width >= MIN_NARROW && is_tall)
+        return true;
     return width + 2 + 2 * padding(room->width) <= room->width &&
-           (room->height >= all->height || count_rows(s, width, s->n) + 2 <= room->height);
+           (is_tall || count_rows(s, width, s->n) + 2 <= room->height);
 }
 
 void sheet_draw(struct sheet *s, const struct canvas *chat, const struct canvas *all)
@@ -476,11 +582,19 @@ void sheet_draw(struct sheet *s, const struct canvas *chat, const struct canvas 
     show_cursor(s, body.width);
     y = -s->top;
     for (size_t i = 0; i < s->n && y < body.height; i++)
-        y += draw_line(&s->line[i], &body, body.width, y, i == s->cursor);
+        if (!s->line[i].is_hidden)
+            y += draw_line(&s->line[i], &body, body.width, y, i == s->cursor);
     canvas_box(&box, style_of(ROLE_BORDER));
     canvas_printf(&box, 0, 2, style_with(ROLE_ACCENT, UI_BOLD), " %.*s ",
                   (int)cluster_fit(s->title, strlen(s->title), box.width - 6), s->title);
+    draw_filter(s, &box);
     draw_foot(s, &box);
+}
+
+void sheet_rows(const struct sheet *s, int *y, int *n)
+{
+    *y = s->box.y;
+    *n = s->box.height;
 }
 
 bool sheet_holds(const struct sheet *s, int y, int x)
@@ -496,6 +610,8 @@ void sheet_print(const struct sheet *s, void (*put)(void *ctx, const char *line)
         char text[1200] = "";
         size_t used = 0;
 
+        if (s->line[i].is_hidden)
+            continue;
         if (s->line[i].is_choice)
             used = (size_t)snprintf(text, sizeof text, "%ld: ", s->line[i].number + 1);
         if (s->line[i].wraps) {

@@ -44,6 +44,12 @@ void sheet_set_cursor(struct sheet *s, long number);
 /* Add a paragraph, which is wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
+/* Let typing filter the lines: those stay that contain every word, or whose heading (a line in
+ * ROLE_HEADING above them) does, and their headings.  Returns whether any line matches. */
+bool sheet_filter(struct sheet *s, const char *words);
+/* Wrap the lines rather than cover the dashboard beside the chat. */
+void sheet_set_narrow(struct sheet *s);
+
 /* Set the action of Enter, which runs after the sheet closes.  Without one, Enter closes.
  * release(ctx), which may be NULL, is called when the sheet is freed. */
 void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void *ctx),
@@ -79,6 +85,8 @@ bool sheet_has_choice(const struct sheet *s);
 void sheet_draw(struct sheet *s, const struct canvas *chat, const struct canvas *all);
 /* Whether this cell of the screen is part of the box. */
 bool sheet_holds(const struct sheet *s, int y, int x);
+/* Get the rows of the screen that the box covers; none before the first draw. */
+void sheet_rows(const struct sheet *s, int *y, int *n);
 void sheet_scroll(struct sheet *s, int rows);
 
 /* Calls put with the text of each line, for plain mode. */

@@ -1,0 +1,72 @@
+#include "config.h"
+
+#include "ui/dash/explain.h"
+
+#include <stddef.h>
+
+/* clang-format off */
+static const struct dash_note notes[] = {
+    { "verdict", "...-bound", "what limits the speed, and its share of a token's time" },
+    { "verdict", "disk", "a token waits for weights that are not in memory" },
+    { "verdict", "memory", "weights come from memory as fast as it can deliver them" },
+    { "verdict", "compute", "arithmetic takes longer than reading" },
+    { "verdict", "context", "keys and values of the context take most of the time" },
+    { "verdict", "swapping", "the system is out of memory: use a smaller budget" },
+
+    { "speed", "tok/s", "tokens per second of the newest tokens" },
+    { "speed", "now, mean", "the newest tokens, and all tokens of the answer" },
+    { "speed", "prompt", "tokens of a prompt evaluated per second" },
+    { "speed", "first token", "time from Enter to the first token of the answer" },
+    { "speed", "answer", "tokens of this answer, its limit, and the time left" },
+    { "speed", "disk", "bytes read per second, of the most that was measured" },
+    { "speed", "overlap", "share of reading that went on while the CPU computed" },
+    { "speed", "waiting %", "share of a token in which the CPU waited for the disk" },
+    { "speed", "cpu", "use of all CPUs (100 % is one); a cell for each thread" },
+    { "speed", "io", "how weights are read, and why: see memwall-plan(1)" },
+
+    { "memory", "the bar", "the budget; each part begins with its letter" },
+    { "memory", "p program", "the program and its libraries" },
+    { "memory", "t tokenizer", "the vocabulary" },
+    { "memory", "a activations", "results of a layer that the next one needs" },
+    { "memory", "g logits", "one score for each token of the vocabulary" },
+    { "memory", "e rows", "rows of lookup tables for the next tokens" },
+    { "memory", "r ring", "read buffers: weights that wait to be used" },
+    { "memory", "m experts", "experts that are kept in memory" },
+    { "memory", "w pinned", "weights that stay in memory; the others are read again" },
+    { "memory", "k, s", "keys and values of full (k) and sliding (s) layers" },
+    { "memory", "x kernel", "memory that the kernel needs for this process" },
+    { "memory", "b borrowed", "KV space with pinned weights in it until the context fills" },
+    { "memory", "c cached", "pages of the model in the page cache" },
+    { "memory", "o other", "charged memory of unknown origin" },
+    { "memory", "charged, peak", "the kernel's count for the control group, now and at most" },
+    { "memory", "rss, rss anon", "resident memory of the process, and without files" },
+    { "memory", "pressure", "share of time in which the system waited for memory" },
+
+    { "kv cache", "tokens", "tokens in the context, of the most it holds" },
+    { "kv cache", "global, sliding", "bytes for layers that see all tokens, or only the last" },
+    { "kv cache", "full in", "tokens until the context is full" },
+    { "kv cache", "budget in", "tokens until the budget is used up, if that is sooner" },
+    { "kv cache", "to evaluate", "tokens that the next message evaluates again" },
+    { "kv cache", "borrowed", "space that pinned weights use until the context needs it" },
+
+    { "page cache", "of", "how much of the model the kernel keeps; direct reads: none" },
+    { "page cache", "system", "the page cache of all programs" },
+    { "page cache", "faults/tok", "waits for a page per token, with --io mmap" },
+    { "page cache", "refaults", "pages that were dropped and read again" },
+
+    { "layers", "s, G", "a sliding layer (sees the last tokens), a global one (all)" },
+    { "layers", "(s), (G)", "the same; it shares the keys and values of another layer" },
+    { "layers", "circle", "full: weights pinned; half: some; empty: all are streamed" },
+    { "layers", "read", "milliseconds in which the layer's weights were read" },
+    { "layers", "wait", "milliseconds in which the CPU waited for them (a stall)" },
+    { "layers", "compute", "milliseconds of arithmetic" },
+    { "layers", ">, !", "runs now; was the slowest" },
+    { "layers", "head", "the output head, which makes scores from the last layer" },
+    { NULL, NULL, NULL },
+};
+/* clang-format on */
+
+const struct dash_note *dash_notes(void)
+{
+    return notes;
+}
