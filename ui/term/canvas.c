@@ -228,8 +228,37 @@ void canvas_clear(const struct canvas *c, struct ui_style style)
         canvas_blank(c, y, 0, c->width, style);
 }
 
+/* Is this cell the right half of a wide character? */
+static bool is_right_half(WINDOW *w, int y, int x)
+{
+    attr_t half; /* ncurses counts the columns of a character here, from 1 */
+    cchar_t ch;
+
+    if (x >= getmaxx(w) || mvwin_wch(w, y, x, &ch) != OK)
+        return false;
+    half = ch.attr & A_CHARTEXT;
+    return half > 1 && half < 32;
+}
+
+/* Blank the halves that remain of wide characters at the ends of a run that is overwritten.
+ * ncurses keeps them, and later draws the row one column off. */
+static void cut_wide(const struct canvas *c, int y, int x, int width)
+{
+    WINDOW *w = c->target->window;
+
+    y += c->y;
+    x += c->x;
+    if (x > 0 && is_right_half(w, y, x))
+        (void)mvwaddch(w, y, x - 1, ' ');
+    if (is_right_half(w, y, x + width))
+        (void)mvwaddch(w, y, x + width, ' ');
+}
+
 void canvas_blank(const struct canvas *c, int y, int x, int width, struct ui_style style)
 {
+    if (c->target->window != NULL && y >= 0 && y < c->height && x >= 0 && width > 0 &&
+        x + width <= c->width)
+        cut_wide(c, y, x, width);
     canvas_repeat(c, y, x, width, style, L' ');
 }
 
