@@ -228,11 +228,11 @@ static void the_strip_of_a_small_screen_grows_by_keys(void **state)
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     sees(&run, "ready");
-    assert_false(pty_shows(run.s, "verdict"));
+    assert_false(pty_shows(run.s, "memory"));
     pty_send(run.s, "\033,");
-    sees(&run, "verdict");
+    sees(&run, "memory");
     pty_send(run.s, "\033.");
-    loses(&run, "verdict");
+    loses(&run, "memory");
 }
 
 /* ---- another model ---- */

@@ -363,10 +363,41 @@ static void equal_what_telemetry_recorded(void **state)
     free(r.text);
 }
 
+/* After turns were taken back, and after a chat was opened again, keys and values are not those
+ * of the conversation. */
+static void the_bar_and_the_panel_count_the_same_tokens(void **state)
+{
+    const char *args[] = { "-n", "60", NULL }, *again[] = { "-n", "60", "--continue", NULL };
+    struct program_start start = { 60, 200, NULL, NULL, args, NULL, NULL };
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "Talker");
+    program_say(&run, "hello");
+    program_say(&run, "hello again");
+    program_line(&run, "/undo");
+    assert_true(pty_sees_at(run.s, -2, "hello again"));
+    pty_send(run.s, "\003");
+    assert_true(pty_loses_at(run.s, -2, "hello again"));
+    program_sync(&run);
+    assert_true(shown(" left  |", "context ") > 32);
+    assert_true(shown(" left  |", "context ") == shown("sliding ", "tokens"));
+    program_quit(&run);
+    start.args = again;
+    program_again(&run, &start);
+    sees(&run, "to evaluate");
+    program_sync(&run);
+    assert_true(shown(" left  |", "context ") > 32);
+    assert_true(shown(" left  |", "context ") == shown("sliding ", "tokens"));
+    program_quit(&run);
+}
+
 int main(void)
 {
     enum { N = sizeof sizes / sizeof sizes[0] };
-    struct CMUnitTest tests[N];
+    struct CMUnitTest tests[N + 1] = {
+        [N] = cmocka_unit_test_teardown(the_bar_and_the_panel_count_the_same_tokens, end_run)
+    };
 
     for (size_t i = 0; i < N; i++)
         tests[i] = (struct CMUnitTest){ sizes[i].name, equal_what_telemetry_recorded, NULL,

@@ -251,7 +251,7 @@ static void threads_have_bars_of_their_cpu_time(void **state)
     push_decode(d);
     text = drawn(d, 80, 24);
     assert_non_null(strstr(text, "cpu   114 %  compute \u2582\u2582\u2582\u2582  read \u2581  "
-                                 "screen \u00b7 "));
+                                 "main \u00b7 "));
     free(text);
     sample.os.thread[2].busy = NAN;
     sample.os.thread[3].busy = INFINITY;

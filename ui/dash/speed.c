@@ -4,7 +4,7 @@
  *     speed ──────────────────────────── decode  3.12 tok/s
  *     now   3.12  mean   3.10  prompt    250  first token   8.2 s
  *     answer     112 / 6,257 tokens ███▎······ ~2:05 m left
- *     cpu   98 %  compute ▃▂▂▂  read ▁  screen ▁
+ *     cpu   98 %  compute ▃▂▂▂  read ▁  main ▁
  *     disk  8.72 of  9.65 GB/s ███████████████░░  overlap ~23 %
  *     io    direct/io_uring (direct 9650 MB/s, buffered 9210 MB/s)
  *     tok/s, each token                                 5
@@ -176,12 +176,18 @@ static const struct {
 } groups[] = {
     { "compute", { "engine", "worker" }, ROLE_GRAPH },
     { "read", { "reader", "reads", "iou-" }, ROLE_GRAPH_2 },
-    { "screen", { "memwall" }, ROLE_TEXT },
+    { "main", { "memwall" }, ROLE_TEXT },
 };
-#define N_GROUP (sizeof groups / sizeof groups[0])
+#define N_GROUP    (sizeof groups / sizeof groups[0])
+#define GROUP_MAIN 2
 
-static bool is_in_group(const struct mw_thread *t, size_t group)
+/* The first thread has the name of the program, whatever that is. */
+static bool is_in_group(const struct mw_os *os, uint32_t thread, size_t group)
 {
+    const struct mw_thread *t = &os->thread[thread];
+
+    if (thread == 0)
+        return group == GROUP_MAIN;
     for (int i = 0; i < 3 && groups[group].names[i] != NULL; i++)
         if (strncmp(t->name, groups[group].names[i], strlen(groups[group].names[i])) == 0)
             return true;
@@ -215,7 +221,7 @@ static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
         for (uint32_t i = 0; i < os->n_thread; i++) {
             int eighths = (int)lround(busy(&os->thread[i]) * (ascii ? 9 : 8));
 
-            if (!is_in_group(&os->thread[i], g))
+            if (!is_in_group(os, i, g))
                 continue;
             canvas_cell(c, y, at++, style_of(groups[g].role),
                         ascii          ? (wchar_t)(L'0' + eighths)
