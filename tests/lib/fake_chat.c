@@ -152,6 +152,7 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s)
     *s = (struct mw_sampling){ .temp = 1.0f, .top_k = 64, .top_p = 0.95f, .repeat_penalty = 1 };
 }
 
+double fake_chat_disk = 2;
 static uint64_t kv_token_bytes(const struct mw_options *o)
 {
     static const uint64_t quarter[] = { 16, 8, 4, 2 };
@@ -161,9 +162,8 @@ static uint64_t kv_token_bytes(const struct mw_options *o)
 
 int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e)
 {
-    uint64_t budget = o->memory_bytes != 0 ? o->memory_bytes : 1500 * MIB;
+    uint64_t budget = o->memory_bytes != 0 ? o->memory_bytes : 1500 * MIB, sum = 0, left;
     uint32_t ctx = o->n_ctx != 0 ? o->n_ctx : 4096;
-    uint64_t sum = 0, left;
 
     if (strstr(m->path, "huge") != NULL)
         return err_set(e, ERR_BUDGET, "a huge model does not fit");
@@ -192,7 +192,7 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
     out->pinned_bytes = out->row[MW_ROW_PINNED];
     out->sum_bytes = sum + out->pinned_bytes;
     out->streamed_bytes = HOT_BYTES - out->pinned_bytes;
-    out->decode_tps = 1e9 / (0.05e9 + (double)out->streamed_bytes / 2.0);
+    out->decode_tps = 1e9 / (0.05e9 + (double)out->streamed_bytes / fake_chat_disk);
     out->prefill_tps = 40;
     out->binds = out->streamed_bytes > 0 ? MW_BINDS_DISK : MW_BINDS_MEMORY;
     return 0;

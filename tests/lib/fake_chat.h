@@ -30,4 +30,7 @@ void fake_chat_pace(uint32_t token_us);
 /* Spin n threads during each token, as if its arithmetic kept the CPUs busy. */
 void fake_chat_burn(int n_thread);
 
+/* Rate of the disk from which plans predict, in bytes per nanosecond. */
+extern double fake_chat_disk;
+
 #endif

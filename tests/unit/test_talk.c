@@ -314,6 +314,24 @@ static void a_change_during_an_answer_is_in_force_before_its_end(void **state)
     expect_pending("");
 }
 
+/* The engine corrects the limits of the machine while it answers. */
+static void predictions_follow_corrected_limits(void **state)
+{
+    double before, corrected;
+
+    (void)state;
+    command_enter(t, "/memory 3G");
+    while (talk_plan(t)->budget_bytes != (uint64_t)3 << 30)
+        pump_once();
+    before = talk_plan(t)->decode_tps;
+    fake_chat_disk = 8;
+    command_enter(t, "say one");
+    pump_until_answered(2);
+    corrected = talk_plan(t)->decode_tps;
+    fake_chat_disk = 2;
+    assert_true(corrected > before);
+}
+
 static void another_kv_type_waits_for_the_end_of_an_answer(void **state)
 {
     (void)state;
@@ -529,6 +547,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_message_waits_until_a_change_is_applied, begin, end),
         cmocka_unit_test_setup_teardown(a_change_during_an_answer_is_in_force_before_its_end,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(predictions_follow_corrected_limits, begin, end),
         cmocka_unit_test_setup_teardown(another_kv_type_waits_for_the_end_of_an_answer, begin,
                                         end),
         cmocka_unit_test_setup_teardown(
