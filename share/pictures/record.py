@@ -96,7 +96,7 @@ def ask(t, question):
 
 def screen(memwall):
     """The conversation and the dashboard after two answers, on a disk of 20 MB/s."""
-    t = Terminal([memwall, "--memory", "54M", "--disk-rate", "20M"], 132, 42)
+    t = Terminal([memwall, "--memory", "56M", "--disk-rate", "20M"], 132, 42)
     try:
         t.wait("tokens a second")
         ask(t, "Why is decoding slow?")
@@ -174,7 +174,7 @@ def review(memwall, folder, model, theme, kind, cols, rows):
 
 def review_all(memwall, folder, *model):
     os.makedirs(folder, exist_ok=True)
-    model = ["-m", os.path.abspath(model[0]), *model[1:]] if model else ["--memory", "54M",
+    model = ["-m", os.path.abspath(model[0]), *model[1:]] if model else ["--memory", "56M",
                                                                        "--disk-rate", "20M"]
     for theme, kind in THEMES:
         for cols, rows in SIZES:

@@ -31,7 +31,7 @@ static void add_choice(void *list, const char *name)
     clean_line(line, sizeof line, name, strlen(name));
     sheet_line(c->sheet, ROLE_TEXT, "%s", line);
     if (strcmp(name, THEME_AUTO) == 0)
-        sheet_more(c->sheet, ROLE_DIM, " dark or light, as the terminal is");
+        sheet_more(c->sheet, ROLE_DIM, " follows the terminal: dark or light");
     sheet_choice(c->sheet, (long)c->n);
     if (strcmp(name, c->before) == 0)
         sheet_set_cursor(c->sheet, (long)c->n);
@@ -88,7 +88,7 @@ void theme_sheet(struct talk *t,
                  void (*keep)(struct talk *t, enum option_id id, const char *value))
 {
     struct choices *c = calloc(1, sizeof *c);
-    struct sheet *s = sheet_new("Themes", "Up, Down: try   Enter: keep   Esc: close");
+    struct sheet *s = sheet_new("Themes", "Enter: keep   Esc: close");
     struct options now;
 
     if (c == NULL || s == NULL) {

@@ -19,6 +19,9 @@
  *
  * A role without a foreground or a background takes those of "text".  A theme whose text has
  * no colours leaves those of the terminal, and fits only terminals that are dark, or light.
+ * Such a theme also writes less: ncurses sends both colours with each change of one.  An answer
+ * of 12 tokens at 160x50 was 55 kB with dark at 256 colours, 62 kB with dark at true colour and
+ * 100 kB with nord.
  * "auto" is dark or light, as the background of the terminal is (background.h).
  */
 #ifndef MEMWALL_UI_TERM_THEME_H
