@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -211,8 +212,8 @@ class Io(unittest.TestCase):
         self.addCleanup(self.home.cleanup)
         self.limits = os.path.join(self.home.name, ".cache", "memwall", "limits")
 
-    def at_home(self, command, *args):
-        r = subprocess.run([MEMWALL, command, "-m", MODEL, *args], text=True, timeout=TIMEOUT_S,
+    def at_home(self, command, *args, model=MODEL):
+        r = subprocess.run([MEMWALL, command, "-m", model, *args], text=True, timeout=TIMEOUT_S,
                            env=environment(self.home.name), stdin=subprocess.DEVNULL,
                            capture_output=True)
         self.assertEqual(0, r.returncode, r.stderr)
@@ -285,6 +286,28 @@ class Io(unittest.TestCase):
         self.write_line(line)
         limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
         self.assertGreater(limits["measured"], time.time() - 600)
+
+    def test_a_rate_that_is_far_off_an_earlier_one_is_doubtful(self):
+        """An hour ago, with weights of another type, the same disk was 1000 times as fast."""
+        model = os.path.join(self.home.name, "padded.gguf")
+        shutil.copy(MODEL, model)
+        with open(model, "ab") as f:
+            f.write(os.urandom(32 << 20))
+            os.fsync(f.fileno())
+        self.at_home("plan", model=model)
+        with open(self.limits) as f:
+            line = f.read().split()
+        if float(line[6]) == 0:
+            self.skipTest("the disk cannot be measured")
+        line[0], line[5] = int(time.time()) - 3600, "OTHER/none"
+        line[6], line[12] = float(line[6]) * 1000, 0
+        self.write_line(line)
+        limits = json.loads(self.at_home("plan", "--json", model=model).stdout)["limits"]
+        self.assertIn("differs", limits["disk"]["doubt"])
+        self.assertLess(limits["disk"]["bytes_s"], line[6] / 4)
+        # The tiny file cannot be measured; its disk is that of the newest trustworthy rate.
+        limits = json.loads(self.at_home("plan", "--json", "--exact").stdout)["limits"]
+        self.assertEqual(line[6], limits["disk"]["bytes_s"])
 
     def write_line(self, line):
         with open(self.limits, "w") as f:
