@@ -59,6 +59,18 @@ static void a_sheet_is_a_box_that_leaves_the_rest_visible(void **state)
     sees(&run, "the context is 4096 tokens");
 }
 
+static void f10_proposes_what_the_verdict_advises(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "say something");
+    sees(&run, "71 % of each token waits; F10: /memory 2300M for ~0.7 tok/s");
+    pty_send(run.s, "\033[21~");
+    sees(&run, "Change: memory 2.25 GiB");
+    pty_send(run.s, "\r");
+    sees(&run, "budget 2.25 GiB");
+}
+
 static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)
 {
     (void)state;
@@ -228,11 +240,11 @@ static void the_strip_of_a_small_screen_grows_by_keys(void **state)
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     sees(&run, "ready");
-    assert_false(pty_shows(run.s, "memory"));
+    assert_false(pty_shows(run.s, "\u2500 memory \u2500"));
     pty_send(run.s, "\033,");
-    sees(&run, "memory");
+    sees(&run, "\u2500 memory \u2500");
     pty_send(run.s, "\033.");
-    loses(&run, "memory");
+    loses(&run, "\u2500 memory \u2500");
 }
 
 /* ---- another model ---- */
@@ -266,6 +278,7 @@ int main(void)
         cmocka_unit_test_teardown(
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
         cmocka_unit_test_teardown(a_sheet_is_a_box_that_leaves_the_rest_visible, end_run),
+        cmocka_unit_test_teardown(f10_proposes_what_the_verdict_advises, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_wraps_the_lines_of_a_sheet, end_run),
         cmocka_unit_test_teardown(typing_filters_the_help_and_f1_goes_on_to_the_dashboard,

@@ -15,6 +15,7 @@
 #include "engine/base/folder.h"
 #include "ui/app/plain.h"
 #include "ui/dash/dash.h"
+#include "ui/talk/advice.h"
 #include "ui/talk/commands.h"
 #include "ui/text/receipt.h"
 
@@ -157,11 +158,13 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
 static void take_sample(struct app *a)
 {
     uint64_t now = clock_ns();
+    char command[40];
 
     if (left(a->sample_ns, sample_every(a), now) > 0)
         return;
     talk_sample(a->talk, &a->sample);
     dash_push(a->dash, &a->sample);
+    dash_set_remedy(a->dash, advice_command(a->talk, &a->sample, command, sizeof command));
     a->sample_ns = now;
     app_dirty(a,
               DIRT_STATUS | DIRT_DASH | (talk_state(a->talk) == TALK_PREFILL ? DIRT_CHAT : 0u));

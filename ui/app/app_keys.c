@@ -10,6 +10,7 @@
 #include "ui/app/app.h"
 #include "ui/app/editor.h"
 #include "ui/dash/dash.h"
+#include "ui/talk/advice.h"
 #include "ui/talk/commands.h"
 #include "ui/text/clean.h"
 
@@ -265,6 +266,17 @@ static void next_help(struct app *a)
     a->helps = !explains;
 }
 
+/* Run the command that the verdict names. */
+static void follow_advice(struct app *a)
+{
+    char command[40];
+
+    if (advice_command(a->talk, &a->sample, command, sizeof command)[0] == '\0')
+        app_hint(a, "the verdict advises no command");
+    else
+        command_enter(a->talk, command);
+}
+
 static bool function_key(struct app *a, const struct key *key)
 {
     switch (key->name) {
@@ -281,6 +293,7 @@ static bool function_key(struct app *a, const struct key *key)
     case KEYS_F7: app_copy_part(a, false); break;
     case KEYS_F8: app_copy_part(a, true); break;
     case KEYS_F9: app_pick_turn(a); break;
+    case KEYS_F10: follow_advice(a); break;
     default: return false;
     }
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
@@ -412,7 +425,8 @@ static void paste(struct app *a, const struct key *key)
     if (n > talk_text_room(a->talk)) {
         app_hint(a, "the pasted text of %zu bytes is too long for the context", n);
     } else if (n > LONG_PASTE) {
-        app_hint(a, "the pasted text of %zu bytes goes with the message; /file - removes it", n);
+        app_hint(a, "the pasted text of %zu bytes goes with the message; /file - removes it",
+                 n);
         if (!talk_attach(a->talk, "pasted text", text, n))
             app_hint(a, "no more than %d texts go with a message", OUTBOX_MAX_FILES);
         text = NULL;

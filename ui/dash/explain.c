@@ -7,6 +7,7 @@
 /* clang-format off */
 static const struct dash_note notes[] = {
     { "verdict", "...-bound", "what limits the speed, and its share of a token's time" },
+    { "verdict", "F10", "the key that runs the advised command; you confirm it" },
     { "verdict", "disk", "a token waits for weights that are not in memory" },
     { "verdict", "memory", "weights come from memory as fast as it can deliver them" },
     { "verdict", "compute", "arithmetic takes longer than reading" },

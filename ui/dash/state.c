@@ -3,6 +3,7 @@
 #include "ui/dash/state.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,11 @@ void dash_free(struct dash *d)
 void dash_set_cap(struct dash *d, uint32_t n_predict)
 {
     d->n_predict = n_predict;
+}
+
+void dash_set_remedy(struct dash *d, const char *command)
+{
+    snprintf(d->remedy, sizeof d->remedy, "%s", command);
 }
 
 /* Add all tokens since the last sample. */

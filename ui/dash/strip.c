@@ -90,7 +90,7 @@ void strip_draw(const struct dash *d, const struct canvas *c)
     struct canvas below;
     bool has_key;
 
-    dash_verdict(text, sizeof text, &d->now);
+    dash_verdict(text, sizeof text, &d->now, d->remedy);
     rest = strchr(text, ':'); /* the title of the strip names the share */
     has_key = c->height >= TALL && widget_lines(rest != NULL ? rest + 2 : text, c->width) == 1;
     draw_title(d, c);

@@ -31,13 +31,26 @@ static const struct {
     { "direct_io", "--io direct", "--io direct would read without the page cache" },
 };
 
+/* Write the command that F10 runs. */
+static void remedy_text(char *buf, size_t n, const char *remedy, double to)
+{
+    if (to > 0)
+        snprintf(buf, n, "; F10: %s for ~%.*f tok/s", remedy, to < 9.95, to);
+    else
+        snprintf(buf, n, "; F10: %s", remedy);
+}
+
 /* Write the advice with a leading "; "; nothing for unknown keys. */
-static void advice_text(char *buf, size_t n, const struct mw_sample *s)
+static void advice_text(char *buf, size_t n, const struct mw_sample *s, const char *remedy)
 {
     double to = s->verdict.advice_to;
     char size[24];
 
     buf[0] = '\0';
+    if (remedy[0] != '\0') {
+        remedy_text(buf, n, remedy, to);
+        return;
+    }
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
         if (strcmp(s->verdict.advice, advices[i].key) != 0)
             continue;
@@ -79,7 +92,7 @@ static void planned_text(char *buf, size_t n, const struct mw_sample *s)
         snprintf(buf + len, n - (size_t)len, "all weights fit the budget");
 }
 
-char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
+char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, const char *remedy)
 {
     char advice[120];
 
@@ -90,7 +103,7 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s)
         planned_text(buf, n, s);
     if (s->verdict.binds == MW_BINDS_NONE)
         return buf;
-    advice_text(advice, sizeof advice, s);
+    advice_text(advice, sizeof advice, s, remedy);
     snprintf(buf, n, "%s: %.0f %% of %s %s%s", mw_binds_label(s->verdict.binds),
              s->verdict.share * 100, whole_text(s), share_texts[s->verdict.binds], advice);
     return buf;
@@ -152,7 +165,7 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
     char text[256], bound[40];
     struct canvas below = canvas_sub(c, 1, 0, c->height - 1, c->width);
 
-    dash_verdict(text, sizeof text, &d->now);
+    dash_verdict(text, sizeof text, &d->now, d->remedy);
     snprintf(bound, sizeof bound, "%.*s",
              strchr(text, ':') == NULL ? 0 : (int)strcspn(text, ":"), text);
     widget_headline(c, "verdict", bound, style_with(role, UI_BOLD));

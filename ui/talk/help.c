@@ -34,6 +34,7 @@ static void help_keys(struct sheet *s)
         { "F6", "release or capture the mouse (Shift always selects)" },
         { "F7, F8", "copy the answer; copy a code block (again: the previous one)" },
         { "F9", "pick an earlier message to go back to" },
+        { "F10", "run the command that the verdict advises" },
         { "Alt-, Alt-.", "move the divider (or drag it)" },
         { "Tab 1 to 6", "hide or show a panel of the dashboard; 0: all as at first" },
         { "Tab Left, Right", "choose a panel; K, J: move it; +, -: resize it" },
