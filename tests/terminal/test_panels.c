@@ -182,6 +182,24 @@ static void the_divider_is_where_it_was_left(void **state)
     program_quit(&run);
 }
 
+/* The strip is too low for panels: the hint says where they are. */
+static void the_strip_names_the_keys_to_its_panels(void **state)
+{
+    static const struct program_start small = { .rows = 24, .cols = 80 };
+
+    (void)state;
+    program_begin(&run, &small);
+    sees(&run, "Talker");
+    pty_send(run.s, TAB);
+    sees(&run, "the strip has no panels: Alt-, enlarges it");
+    pty_send(run.s, TAB "\033,\033," TAB);
+    sees(&run, "1-6: hide");
+    pty_send(run.s, "2");
+    sees(&run, "speed is hidden");
+    pty_send(run.s, TAB);
+    program_quit(&run);
+}
+
 static void a_damaged_layout_is_ignored_and_replaced(void **state)
 {
     static const char *const texts[] = { "",
@@ -231,6 +249,7 @@ int main(void)
         cmocka_unit_test_teardown(keys_move_and_resize_the_chosen_panel, end_run),
         cmocka_unit_test_teardown(the_mouse_moves_resizes_and_hides_panels, end_run),
         cmocka_unit_test_teardown(the_divider_is_where_it_was_left, end_run),
+        cmocka_unit_test_teardown(the_strip_names_the_keys_to_its_panels, end_run),
         cmocka_unit_test_teardown(a_damaged_layout_is_ignored_and_replaced, end_run),
     };
 

@@ -81,8 +81,8 @@ static void changed(struct app *a)
 
 /* ---- keys ---- */
 
-#define KEYS_HINT \
-    "?: explain  1-6: hide, show  Left, Right: choose  K, J: move  +, -: size  0: reset"
+static const char keys_hint[] =
+    "?: explain  1-6: hide, show  Left, Right: choose  K, J: move  +, -: size  0: reset";
 
 void app_choose_panel(struct app *a)
 {
@@ -90,7 +90,10 @@ void app_choose_panel(struct app *a)
 
     if (p->chosen < 0)
         panels_choose(p, -1);
-    app_hint(a, KEYS_HINT);
+    app_hint(a, "%s",
+             a->layout.dash.height > LAYOUT_STRIP_LINES
+                 ? keys_hint
+                 : "the strip has no panels: Alt-, enlarges it, F2 shows the dashboard");
 }
 
 static void toggle(struct app *a, int widget)
@@ -126,7 +129,7 @@ static bool named_key(struct app *a, const struct key *key)
 
     if (key->name == KEYS_LEFT || key->name == KEYS_RIGHT) {
         panels_choose(p, key->name == KEYS_LEFT ? -1 : 1);
-        app_hint(a, KEYS_HINT);
+        app_choose_panel(a);
         return true;
     }
     if (!is_shift || (key->name != KEYS_UP && key->name != KEYS_DOWN))
