@@ -52,8 +52,6 @@ void row_cache_put(struct row_cache *c, uint32_t row, const void *src)
     unsigned char *place = c->rows + row * c->row_bytes;
     uint64_t from = (uint64_t)((uintptr_t)c->rows % PAGE) + row * c->row_bytes;
 
-    if (c->rows == NULL)
-        return;
     memcpy(place, src, c->row_bytes);
     c->has[row / 8] |= (unsigned char)(1u << row % 8);
     for (uint64_t p = from / PAGE; p <= (from + c->row_bytes - 1) / PAGE; p++) {

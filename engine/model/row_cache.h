@@ -27,7 +27,7 @@ int row_cache_init(struct row_cache *c, struct arena *a, uint64_t n_row, uint64_
 
 /* Copy a row to dst.  False: it was not read yet. */
 bool row_cache_get(const struct row_cache *c, uint32_t row, void *dst);
-/* Keep a row that was read. */
+/* Keep a row that was read; c keeps rows. */
 void row_cache_put(struct row_cache *c, uint32_t row, const void *src);
 
 #endif
