@@ -52,7 +52,7 @@ class Tmux(unittest.TestCase):
         self.keys("hello", "Enter")
         self.sees("> hello", " tokens \u00b7 ", "ready")
         self.tmux("resize-window", "-x", "80", "-y", "24")
-        self.sees("ctx ", "of 256 MiB")
+        self.sees("ctx ", "/256 MiB")
         self.assertEqual(24, len(self.screen().splitlines()))
         self.keys("/help", "Enter")
         self.sees("Esc: close")
