@@ -119,8 +119,12 @@ static void memory_text(struct bar *b, const struct talk *t, const struct mw_sam
     units_size(all, sizeof all, budget);
     snprintf(b->text[PART_MEMORY][0], sizeof b->text[0][0], "%s of %s", have, all);
     snprintf(b->text[PART_MEMORY][1], sizeof b->text[0][0], "%s/%s", have, all);
-    snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%.1f/%.1fG",
-             (double)used / (double)GIB, (double)budget / (double)GIB);
+    if (budget < GIB)
+        snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%.0f/%.0fM",
+                 (double)used / (double)MIB, (double)budget / (double)MIB);
+    else
+        snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%.1f/%.1fG",
+                 (double)used / (double)GIB, (double)budget / (double)GIB);
 }
 
 static void kv_text(struct bar *b, const struct mw_sample *s)
