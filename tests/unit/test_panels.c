@@ -208,6 +208,26 @@ static void memory_over_time_is_below_the_line_of_the_budget(void **state)
     dash_free(d);
 }
 
+/* A pass takes 320 ms. */
+static void layers_change_once_per_second(void **state)
+{
+    struct dash *d = new_dash();
+    int changes = 0;
+
+    (void)state;
+    for (uint64_t n = 1; n <= 100; n++) {
+        uint64_t before = d->now.layer[3].compute_ns;
+
+        made_decode(&sample, n);
+        sample.layer[3].compute_ns = n * 1000000;
+        dash_push(d, &sample);
+        changes += d->now.layer[3].compute_ns != before;
+    }
+    assert_in_range(changes, 24, 26); /* the first that is a second later is the fourth */
+    assert_int_equal(d->layer[3].n, DASH_LAYER_PASSES);
+    dash_free(d);
+}
+
 /* The letters of the bar have a key wherever the bar is. */
 static void the_memory_bar_has_a_key_at_every_size(void **state)
 {
@@ -278,6 +298,7 @@ int main(void)
         cmocka_unit_test(the_wall_of_the_kv_cache_is_what_is_reached_first),
         cmocka_unit_test(tokens_that_are_to_be_evaluated_again_are_shown),
         cmocka_unit_test(memory_over_time_is_below_the_line_of_the_budget),
+        cmocka_unit_test(layers_change_once_per_second),
         cmocka_unit_test(the_memory_bar_has_a_key_at_every_size),
         cmocka_unit_test(unknown_figures_of_the_page_cache_are_left_out),
         cmocka_unit_test(threads_have_bars_of_their_cpu_time),

@@ -15,7 +15,9 @@ static const struct dash_note notes[] = {
     { "verdict", "swapping", "the system is out of memory: use a smaller budget" },
 
     { "speed", "tok/s", "tokens per second of the newest tokens" },
-    { "speed", "now, mean", "the newest tokens, and all tokens of the answer" },
+    { "speed", "now, last", "the newest tokens, while they are made and after it" },
+    { "speed", "mean", "all tokens of the answer" },
+    { "speed", "~", "a prediction of the plan, until there is a measurement" },
     { "speed", "prompt", "tokens of a prompt evaluated per second" },
     { "speed", "first token", "time from Enter to the first token of the answer" },
     { "speed", "answer", "tokens of this answer, its limit, and the time left" },
@@ -41,6 +43,7 @@ static const struct dash_note notes[] = {
     { "memory", "o other", "charged memory of unknown origin" },
     { "memory", "charged, peak", "the kernel's count for the control group, now and at most" },
     { "memory", "rss, rss anon", "resident memory of the process, and without files" },
+    { "memory", "the curve", "memory in each second, below the line of the budget" },
     { "memory", "pressure", "share of time in which the system waited for memory" },
 
     { "kv cache", "tokens", "tokens in the context, of the most it holds" },
@@ -49,6 +52,7 @@ static const struct dash_note notes[] = {
     { "kv cache", "budget in", "tokens until the budget is used up, if that is sooner" },
     { "kv cache", "to evaluate", "tokens that the next message evaluates again" },
     { "kv cache", "borrowed", "space that pinned weights use until the context needs it" },
+    { "kv cache", "the line", "how the cache will grow, up to what stops it" },
 
     { "page cache", "of", "how much of the model the kernel keeps; direct reads: none" },
     { "page cache", "system", "the page cache of all programs" },

@@ -190,15 +190,21 @@ static void push_reads(struct dash *d, const struct mw_sample *s)
 static void push_layers(struct dash *d, const struct mw_sample *s)
 {
     for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
-        if (s->layer[i].passes != d->layer_passes[i])
+        bool is_done = s->layer[i].passes != d->layer_passes[i];
+        bool is_due = d->layer_last[i].passes == 0 || s->t_ns - d->layer_ns[i] >= SECOND_NS;
+
+        if (is_done)
             past_push(&d->layer[i], (float)layer_ms(&s->layer[i]));
-        if (s->layer[i].passes != d->layer_passes[i] || !d->has_sample)
+        if ((is_done && is_due) || !d->has_sample) {
             d->layer_last[i] = s->layer[i];
+            d->layer_ns[i] = s->t_ns;
+        }
         d->layer_passes[i] = s->layer[i].passes;
     }
 }
 
-/* Layer times are those of a complete pass, so they change once per pass. */
+/* Layer times are those of a complete pass.  They change once per pass, and at most once per
+ * second: nobody reads them faster, and on a screen of 160x50 all of them take 1.5 KB. */
 static void hold_layers(struct dash *d)
 {
     for (uint32_t i = 0; i <= d->now.n_layer && d->now.n_layer > 0; i++) {

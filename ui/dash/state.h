@@ -34,7 +34,7 @@ struct dash {
     enum ui_graph graph;
     uint32_t n_predict;
     char remedy[40]; /* the command that follows the verdict's advice, or "" */
-    int cursor; /* inspected layer, -1: none */
+    int cursor;      /* inspected layer, -1: none */
     struct panels panels;
 
     struct mw_sample now;
@@ -66,7 +66,8 @@ struct dash {
     struct past layer[MW_MAX_LAYER + 1];
     float layer_value[MW_MAX_LAYER + 1][DASH_LAYER_PASSES];
     uint64_t layer_passes[MW_MAX_LAYER + 1];
-    struct mw_sample_layer layer_last[MW_MAX_LAYER + 1]; /* at the end of its last pass */
+    struct mw_sample_layer layer_last[MW_MAX_LAYER + 1]; /* at the end of a pass: those shown */
+    uint64_t layer_ns[MW_MAX_LAYER + 1];                 /* when they were taken */
     double reads_in_flight; /* average of recent passes, at least 1; 0: unknown */
 };
 
