@@ -4,11 +4,11 @@
     python3 train.py                     train and write ../memwall-guide.gguf
 
 The command may be stopped at any time, also by SIGKILL; the same command goes on from the last
-checkpoint and ends with the same weights.  Only --rounds decides how long it takes: a round is
-2048 conversations.
+checkpoint and ends with the same weights.
 """
 import argparse
 import concurrent.futures
+import dataclasses
 import math
 import os
 import random
@@ -37,8 +37,7 @@ FIRST_WEIGHT = 9.0     # of the first token of an answer, relative to a late one
 TOPIC_WEIGHT = 0.5     # of the loss of the classifier where an answer begins
 TOPIC_AGAIN = 0.2      # of this loss at each of the next places of the answer
 TOPIC_TOKENS = 12      # at so many places
-PEAK_RATE = 3e-3
-WARM_UP = 0.02         # of all rounds
+WARM_UP = 0.02         # of the rounds of a phase
 DECAY = 0.1
 LARGEST_GRADIENT = 1.0
 DROPOUT = 0.1
@@ -46,11 +45,22 @@ OWN_ROWS = 0.3         # size of a token's own rows at the start, relative to it
 CHECKPOINT_SECONDS = 120
 VALIDATE_ROUNDS = 10
 GAP = 0.3              # how often positions jump before an unrelated question
-# The beginning of an answer shows whether the question was understood, and the rest is learned
-# soon: most last answers are cut after some tokens, which leaves time for more questions.
-CUT = 0.9
-CUT_TOKENS = (3, 16)
 SEED = 20
+
+
+@dataclasses.dataclass
+class Phase:
+    """The learning rate rises to its peak and falls to 0 in each phase.  The beginning of an
+    answer shows whether the question was understood, and the rest is learned soon: most last
+    answers are cut, which leaves time for more questions."""
+    rounds: int
+    peak: float
+    cut: float           # share of last answers that are cut
+    cut_tokens: tuple    # tokens that a cut answer keeps: from, to before
+
+
+PHASES = (Phase(160, 3e-3, 0.9, (3, 16)),
+          Phase(100, 1.5e-3, 0.95, (1, 5)))
 
 
 class Trainer:
@@ -78,6 +88,7 @@ class Trainer:
         self.parameters = [*self.model.parameters(), *self.shared, self.classifier]
         self.optimizer = ops.Adam(self.parameters, DECAY)
         self.pool = concurrent.futures.ThreadPoolExecutor(args.threads)
+        self.rounds = sum(p.rounds for p in PHASES)
         self.round, self.step, self.seconds = 0, 0, 0.0
 
     def _vocabulary_texts(self):
@@ -90,15 +101,26 @@ class Trainer:
                 yield text[:1].upper() + text[1:]
         yield from ["user\n", "model\n", "system\n"] * 10000
 
-    def rate(self, done):
-        """The learning rate after a share of all rounds: a short rise, then half a cosine."""
+    def phase(self):
+        """The phase of this round, and how many rounds came before it."""
+        before = 0
+        for phase in PHASES[:-1]:
+            if self.round < before + phase.rounds:
+                return phase, before
+            before += phase.rounds
+        return PHASES[-1], before
+
+    def rate(self, batch_share):
+        """The learning rate after a share of this round: a short rise, then half a cosine."""
+        phase, before = self.phase()
+        done = (self.round - before + batch_share) / phase.rounds
         if done < WARM_UP:
-            return PEAK_RATE * done / WARM_UP
-        return PEAK_RATE * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
+            return phase.peak * done / WARM_UP
+        return phase.peak * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))
 
     def _last_answer_tokens(self):
-        r = self.sampler.random
-        return r.randrange(*CUT_TOKENS) if r.random() < CUT else 10 ** 6
+        r, (phase, _) = self.sampler.random, self.phase()
+        return r.randrange(*phase.cut_tokens) if r.random() < phase.cut else 10 ** 6
 
     def conversation(self):
         """Ids, positions, weights of the loss, and for the first places of answers: the topic
@@ -171,37 +193,37 @@ class Trainer:
         total = loss + TOPIC_WEIGHT * (topic_loss + TOPIC_AGAIN * again)
         return loss.item(), topic_loss.item(), torch.autograd.grad(total, self.parameters)
 
-    def train_batch(self, batch, done):
+    def train_batch(self, batch, rate):
         answers = sum(begins for r in batch for _, begins in r[3].values())
         scale = (1 / sum(sum(r[2][1:]) for r in batch), 1 / answers)
         parts = [(batch[i::SHARDS], self.step * SHARDS + i, scale) for i in range(SHARDS)]
         results = list(self.pool.map(lambda a: self.gradients(*a), (p for p in parts if p[0])))
         gradients = [sum(gs[1:], gs[0]) for gs in zip(*(r[2] for r in results))]
-        self.optimizer.step(gradients, self.rate(done), LARGEST_GRADIENT)
+        self.optimizer.step(gradients, rate, LARGEST_GRADIENT)
         self.step += 1
         return sum(r[0] for r in results), sum(r[1] for r in results)
 
     def run(self):
         start, saved = time.time() - self.seconds, time.time()
         print(f"{count(self.model)} parameters, {len(self.corpus.topics)} topics, "
-              f"{self.args.rounds} rounds", flush=True)
-        while self.round < self.args.rounds:
+              f"{self.rounds} rounds", flush=True)
+        while self.round < self.rounds:
             batches = self.batches()
             sums = [0.0, 0.0]
             for i, batch in enumerate(batches):
-                done = (self.round + i / len(batches)) / self.args.rounds
-                for j, v in enumerate(self.train_batch(batch, done)):
+                rate = self.rate(i / len(batches))
+                for j, v in enumerate(self.train_batch(batch, rate)):
                     sums[j] += v / len(batches)
             self.round += 1
             self.seconds = time.time() - start
             self.report(sums)
-            if time.time() - saved > CHECKPOINT_SECONDS or self.round == self.args.rounds:
+            if time.time() - saved > CHECKPOINT_SECONDS or self.round == self.rounds:
                 self.save()
                 saved = time.time()
 
     def report(self, sums):
-        left = self.seconds / self.round * (self.args.rounds - self.round)
-        line = (f"round {self.round}/{self.args.rounds}, step {self.step}: loss {sums[0]:.4f}, "
+        left = self.seconds / self.round * (self.rounds - self.round)
+        line = (f"round {self.round}/{self.rounds}, step {self.step}: loss {sums[0]:.4f}, "
                 f"topic loss {sums[1]:.4f}, {self.seconds / 60:.1f} min, "
                 f"{left / 60:.1f} min left")
         if self.round % VALIDATE_ROUNDS == 0:
@@ -236,7 +258,6 @@ class Trainer:
 
 def main():
     p = argparse.ArgumentParser(description="Train the guide.")
-    p.add_argument("--rounds", type=int, default=160, help="set the number of rounds")
     p.add_argument("--threads", type=int, default=2, help="compute with this many threads")
     p.add_argument("--checkpoint", default="guide.checkpoint", help="set the checkpoint's path")
     p.add_argument("--out", default=os.path.join(HERE, "..", "memwall-guide.gguf"),
