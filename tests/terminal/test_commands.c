@@ -117,6 +117,24 @@ static void the_beginning_of_a_name_is_enough(void **state)
 
 /* ---- the menu of commands ---- */
 
+static void a_command_and_its_reply_share_a_row(void **state)
+{
+    (void)state;
+    begin(NULL);
+    program_ask(&run, "/temp 0.25", "- /temp 0.25 \u00b7 the temperature is 0.25");
+    program_ask(&run, "/copy", "- /copy \u00b7 there is nothing to copy");
+    pty_send(run.s, "x"); /* a hint would go with the next key */
+    assert_true(pty_sees_at(run.s, -2, "> x"));
+    assert_true(pty_shows(run.s, "there is nothing to copy"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_ask(&run, "/ctx 8k", "Change: ctx 8192");
+    pty_send(run.s, ENTER);
+    sees(&run, "now: context 8192");
+    assert_true(pty_shows(run.s, "- /ctx 8k"));
+    program_quit(&run);
+}
+
 static void arrow_keys_walk_in_the_menu_of_commands(void **state)
 {
     (void)state;
@@ -536,7 +554,8 @@ static void chats_are_named_listed_and_deleted(void **state)
     sees(&run, "Delete this chat?");
     pty_send(run.s, ENTER);
     loses(&run, "Delete this chat?");
-    program_ask(&run, "/chats", "journey ");
+    program_ask(&run, "/chats", "r: rename");
+    sees(&run, "journey ");
     pty_send(run.s, ESC);
     loses(&run, "r: rename");
     /* Enter opens, with the name that completion offers. */
@@ -627,9 +646,9 @@ static void looks_are_changed(void **state)
     loses(&run, "memory \xe2\x94\x80");
     program_line(&run, "/view dashboard");
     sees(&run, "memory \xe2\x94\x80");
-    loses(&run, "tokens \xc2\xb7");
+    loses(&run, "token limit \xc2\xb7");
     program_line(&run, "/view both");
-    sees(&run, "tokens \xc2\xb7");
+    sees(&run, "token limit \xc2\xb7");
     program_line(&run, "/copy code");
     sees(&run, "sent to the terminal");
     raw = pty_raw(run.s, &n);
@@ -785,6 +804,7 @@ int main(void)
         cmocka_unit_test_teardown(without_a_conversation_commands_name_what_is_missing,
                                   end_run),
         cmocka_unit_test_teardown(the_beginning_of_a_name_is_enough, end_run),
+        cmocka_unit_test_teardown(a_command_and_its_reply_share_a_row, end_run),
         cmocka_unit_test_teardown(arrow_keys_walk_in_the_menu_of_commands, end_run),
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),
         cmocka_unit_test_teardown(sheets_open_close_and_apply, end_run),

@@ -99,6 +99,7 @@ struct app {
 
     struct tour *tour;     /* NULL: none, or it is over */
     char hint[256];        /* shown in the rule until the next key */
+    char echo[200];        /* the command whose first reply is still to come, or "" */
     bool hint_covers_dash; /* in the last frame */
     uint64_t leave_ns;     /* until then a second Ctrl-C on an empty line leaves */
     struct {
@@ -123,7 +124,8 @@ void app_copy_part(struct app *a, bool code);
 void app_key(struct app *a, const struct key *key);
 void app_enter(struct app *a, enum app_mode mode);
 void app_open_sheet(struct app *a, struct sheet *s); /* takes it over */
-void app_stop_or_leave(struct app *a);               /* Ctrl-C */
+void app_command(struct app *a, const char *line);
+void app_stop_or_leave(struct app *a); /* Ctrl-C */
 void app_set_view(struct app *a, enum ui_view view);
 void app_set_mouse(struct app *a, bool on);
 void app_pick_turn(struct app *a); /* F9 */

@@ -12,10 +12,35 @@
 #include "ui/text/clean.h"
 #include "ui/text/copy.h"
 
+#define ECHO_MARGIN 4 /* columns of a row of the chat that a notice leaves free */
+
+/* Name the command before its reply, in the same row if both fit.  Replies that name it
+ * themselves need nothing.  buf is for the joined text, which is returned. */
+static const char *add_echo(struct app *a, const char *text, char *buf, size_t n)
+{
+    size_t word = strcspn(a->echo, " ");
+    char name[64];
+
+    snprintf(name, sizeof name, "%.*s", (int)word, a->echo);
+    if (strstr(text, name) != NULL)
+        return text;
+    snprintf(buf, n, "%s %s %s", a->echo, term_is_ascii(a->term) ? "-" : "\u00b7", text);
+    if (strchr(text, '\n') == NULL &&
+        cluster_width(buf, strlen(buf)) + ECHO_MARGIN <= a->layout.chat.width)
+        return buf;
+    transcript_add(a->transcript, TRANSCRIPT_NOTICE, a->echo, strlen(a->echo),
+                   TRANSCRIPT_NO_ID);
+    return text;
+}
+
 static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
 {
     struct app *a = ctx;
+    char both[4400];
 
+    if (a->echo[0] != '\0' && id == TRANSCRIPT_NO_ID)
+        text = add_echo(a, text, both, sizeof both);
+    a->echo[0] = '\0';
     transcript_add(a->transcript, kind == SAY_ERROR ? TRANSCRIPT_ERROR : TRANSCRIPT_NOTICE,
                    text, strlen(text), id);
     app_dirty(a, DIRT_CHAT);
@@ -47,6 +72,7 @@ static void on_begin(void *ctx, bool resume)
 {
     struct app *a = ctx;
 
+    a->echo[0] = '\0'; /* the command is over */
     transcript_set_status(a->transcript, NULL, -1);
     transcript_begin(a->transcript, resume);
     app_dirty(a, DIRT_CHAT);
@@ -274,6 +300,16 @@ static int set_theme(struct app *a, const char *name, struct err *e)
     return 0;
 }
 
+/* A key replies with a hint in the rule; the reply of a command goes into the chat. */
+static void reply(struct app *a)
+{
+    char text[sizeof a->hint];
+
+    memcpy(text, a->hint, sizeof text);
+    a->hint[0] = '\0';
+    talk_notice(a->talk, "%s", text);
+}
+
 static void on_look(void *ctx, struct ui_options *out)
 {
     const struct app *a = ctx;
@@ -291,7 +327,10 @@ static int on_set_look(void *ctx, enum option_id what, const struct ui_options *
     switch (what) {
     case OPT_THEME: return set_theme(a, look->theme, e);
     case OPT_VIEW: app_set_view(a, look->view); break;
-    case OPT_NO_MOUSE: app_set_mouse(a, !look->no_mouse); break;
+    case OPT_NO_MOUSE:
+        app_set_mouse(a, !look->no_mouse);
+        reply(a);
+        break;
     case OPT_REFRESH: a->ui.refresh_ms = look->refresh_ms; break;
     case OPT_SPLIT:
         a->permille = look->split_percent * 10;
@@ -359,7 +398,10 @@ static int on_act(void *ctx, enum talk_action action, const char *arg, struct er
     struct app *a = ctx;
 
     switch (action) {
-    case ACTION_COPY: app_copy_part(a, strcmp(arg, "code") == 0); return 0;
+    case ACTION_COPY:
+        app_copy_part(a, strcmp(arg, "code") == 0);
+        reply(a);
+        return 0;
     case ACTION_PICK_TURN: app_pick_turn(a); return 0;
     case ACTION_PICK_MODEL: return app_pick_model(a, e);
     case ACTION_FIND: app_find(a, arg); return 0;

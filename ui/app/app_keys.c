@@ -124,6 +124,17 @@ static void escape(struct app *a)
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
 }
 
+/* Enter a line.  The first reply to a command names it; that of a sheet comes after Enter. */
+void app_command(struct app *a, const char *line)
+{
+    a->echo[0] = '\0';
+    if (line[0] == '/' && line[1] != '/')
+        clean_line(a->echo, sizeof a->echo, line, strlen(line));
+    command_enter(a->talk, line);
+    if (a->mode != MODE_SHEET)
+        a->echo[0] = '\0';
+}
+
 /* ---- search in the chat ---- */
 
 /* A slash also begins a command.  If the text that was searched for is one, put it into the
@@ -274,7 +285,7 @@ static void follow_advice(struct app *a)
     if (advice_command(a->talk, &a->sample, command, sizeof command)[0] == '\0')
         app_hint(a, "the verdict advises no command");
     else
-        command_enter(a->talk, command);
+        app_command(a, command);
 }
 
 static bool function_key(struct app *a, const struct key *key)
@@ -349,7 +360,7 @@ static void submit(struct app *a)
     if (history_add(a->history, line, &e) != 0)
         talk_report(a->talk, &e);
     edit_clear(); /* the history has one more entry now */
-    command_enter(a->talk, line);
+    app_command(a, line);
     free(line);
 }
 
@@ -544,6 +555,8 @@ static bool sheet_mode_key(struct app *a, const struct key *key)
     app_enter(a, MODE_LINE);
     if (result == SHEET_ENTERS)
         sheet_enter(s);
+    else
+        a->echo[0] = '\0';
     sheet_free(s);
     return result != SHEET_TYPED;
 }

@@ -186,7 +186,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     restore_more(t);
     switch (done) {
     case MW_DONE_STOP: break;
-    case MW_DONE_LENGTH: talk_notice(t, "token limit reached; /continue resumes"); break;
+    case MW_DONE_LENGTH: talk_notice(t, "/continue resumes the answer"); break;
     case MW_DONE_CANCELLED: on_cancelled(t); break;
     case MW_DONE_CONTEXT: t->front.context_full(t->front.ctx); break;
     case MW_DONE_ERROR: talk_report(t, &ev->err); break;

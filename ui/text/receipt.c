@@ -119,7 +119,7 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
 {
     static const char *const ended[] = {
         [MW_DONE_STOP] = "",
-        [MW_DONE_LENGTH] = "cut at the limit of an answer",
+        [MW_DONE_LENGTH] = "", /* after the number of tokens */
         [MW_DONE_CANCELLED] = "stopped",
         [MW_DONE_CONTEXT] = "the context is full",
         [MW_DONE_ERROR] = "ended by an error",
@@ -127,7 +127,8 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     struct text t = begin(buf, n);
     char word[32];
 
-    add(&t, "%s token%s", receipt_count(word, sizeof word, r->n_decoded), plural(r->n_decoded));
+    add(&t, "%s token%s%s", receipt_count(word, sizeof word, r->n_decoded),
+        plural(r->n_decoded), r->done == MW_DONE_LENGTH ? ", token limit" : "");
     if (r->decode_ns > 0) {
         part(&t, ascii);
         add(&t, "%s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
