@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Measure the cost of the screen: the latency of keys, and bytes written per token.
+"""Measure the cost of the screen: the latency of keys, bytes written per token, and idle CPU.
 
-    tests/bench/screen.py [--keys N] [--seconds S] [--size 160x50] MEMWALL MODEL [option ...]
+    tests/bench/screen.py [--keys N] [--seconds S] [--idle S] [--size 160x50] MEMWALL MODEL
+                          [option ...]
 
 memwall runs on a pseudo-terminal of that size with a home of its own.  From the second token of
 an answer on, the script counts the bytes that memwall writes in S seconds without keys;
 --telemetry has the tokens of the same time.  Then it types N keys during the answer, one at a
 time, and measures for each the time from write(2) to the read(2) that shows it.  A person sees
-this time, scheduler included.  On a busy machine it measures the load of other programs.
+this time, scheduler included.  On a busy machine it measures the load of other programs; the
+program's own count (--count-bytes), printed next to it, begins when it reads the key.  At the
+end the answer is stopped, and the CPU time of memwall is read --idle seconds apart.
+
+    tests/bench/screen.py build/memwall model.gguf -b 600M -t 2 --disk-rate 400M
 """
 import argparse
 import fcntl
@@ -15,6 +20,7 @@ import json
 import os
 import pty
 import random
+import re
 import select
 import shutil
 import signal
@@ -87,10 +93,46 @@ def key_times(screen, n):
     return sorted(late)
 
 
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rest(screen, seconds):
+    """Read, and discard, what the program writes in this time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        screen.take(max(0, end - time.monotonic()))
+
+
+def idle_share(screen, seconds):
+    screen.send(b"\x15\x1b")  # an empty line; stop the answer
+    screen.wait(b"ready", 60)
+    rest(screen, 5)  # the figures of the answer are drawn, and rates settle
+    before, start = cpu_seconds(screen.pid), time.monotonic()
+    rest(screen, seconds)
+    return (cpu_seconds(screen.pid) - before) / (time.monotonic() - start)
+
+
+def own_count(screen):
+    """Leave the program.  Returns what it counted itself."""
+    seen, end = b"", time.monotonic() + 30
+    screen.send(b"/quit\r")
+    try:
+        while b"longest" not in seen and time.monotonic() < end:
+            seen += screen.take(1)
+    except OSError:  # the program has ended
+        pass
+    found = re.search(rb"frames \d+[^\r\n]*", seen)
+    return found.group().decode() if found else "nothing"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--keys", type=int, default=400)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--idle", type=int, default=20)
     parser.add_argument("--size", default="160x50")
     parser.add_argument("memwall")
     parser.add_argument("model")
@@ -99,7 +141,8 @@ def main():
     cols, rows = map(int, args.size.split("x"))
     home = tempfile.mkdtemp(prefix="memwall-bench-")
     record = os.path.join(home, "record.jsonl")
-    screen = Screen([args.memwall, "chat", "-m", args.model, "--telemetry", record]
+    screen = Screen([args.memwall, "chat", "-m", args.model, "--telemetry", record,
+                     "--count-bytes"]
                     + args.option, rows, cols, home)
     try:
         screen.wait(b"ready", 300)
@@ -119,6 +162,8 @@ def main():
               f"{sum(typed) / max(1, len(typed)) / 1e6:.0f} ms: median "
               f"{late[len(late) // 2]:.2f} ms, 99 % {late[len(late) * 99 // 100]:.2f} ms, "
               f"longest {late[-1]:.2f} ms")
+        print(f"idle: {idle_share(screen, args.idle) * 100:.2f} % of a CPU")
+        print(f"counted by memwall: {own_count(screen)}")
     finally:
         os.kill(screen.pid, signal.SIGKILL)
         os.waitpid(screen.pid, 0)
