@@ -400,7 +400,7 @@ static int layers_step(const struct dash *d, int width, int height)
 
 static void layers_draw(const struct dash *d, const struct canvas *c)
 {
-    int slowest = dash_slowest(d), inspect = inspect_lines(d, c->height), columns;
+    int slowest = dash_slowest(d), inspect = inspect_lines(d, c->height), columns, room;
     struct canvas body = canvas_sub(c, 1, 0, c->height - 1 - inspect, c->width);
     char head[64] = "";
 
@@ -409,11 +409,13 @@ static void layers_draw(const struct dash *d, const struct canvas *c)
             head, sizeof head, "slowest is %d  %s ms", slowest,
             figure_ms6(d->now.layer[slowest].stall_ns + d->now.layer[slowest].compute_ns).text);
     columns = columns_for(d, body.height, body.width);
+    /* The layer has one digit or two, and the legend must not depend on it. */
+    room = c->width - (int)strlen(head) - (slowest < 10) - 4;
     /* Bars need the legend, so the figure gives way. */
-    if (columns > 0 && LEGEND_AT + legend_width(N_TIMES) > c->width - (int)strlen(head) - 4)
+    if (columns > 0 && LEGEND_AT + legend_width(N_TIMES) > room)
         head[0] = '\0';
     widget_head(c, "layers", head);
-    draw_legend(c, c->width - (head[0] != '\0' ? (int)strlen(head) + 4 : 0));
+    draw_legend(c, head[0] != '\0' ? room : c->width);
     if (d->now.n_layer == 0)
         return;
     if (columns > 0)
