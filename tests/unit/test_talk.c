@@ -41,9 +41,13 @@ static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
     snprintf(said + n, sizeof said - n, "%s%s\n", kind == SAY_ERROR ? "error: " : "", text);
 }
 
+/* The prediction for the current plan when a sheet opened. */
+static double now_tps;
+
 static void on_sheet(void *ctx, struct sheet *s)
 {
     (void)ctx;
+    now_tps = talk_plan(t)->decode_tps;
     sheet_enter(s);
     sheet_free(s);
 }
@@ -332,6 +336,22 @@ static void predictions_follow_corrected_limits(void **state)
     assert_true(corrected > before);
 }
 
+/* Both columns of a change come from the limits as they are when its sheet opens. */
+static void a_change_is_compared_with_a_prediction_from_the_same_limits(void **state)
+{
+    double before;
+
+    (void)state;
+    command_enter(t, "/memory 3G");
+    while (talk_plan(t)->budget_bytes != (uint64_t)3 << 30)
+        pump_once();
+    before = talk_plan(t)->decode_tps;
+    fake_chat_disk = 8;
+    command_enter(t, "/threads 2");
+    fake_chat_disk = 2;
+    assert_true(now_tps > before);
+}
+
 static void another_kv_type_waits_for_the_end_of_an_answer(void **state)
 {
     (void)state;
@@ -548,6 +568,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_during_an_answer_is_in_force_before_its_end,
                                         begin, end),
         cmocka_unit_test_setup_teardown(predictions_follow_corrected_limits, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_change_is_compared_with_a_prediction_from_the_same_limits, begin, end),
         cmocka_unit_test_setup_teardown(another_kv_type_waits_for_the_end_of_an_answer, begin,
                                         end),
         cmocka_unit_test_setup_teardown(

@@ -107,6 +107,15 @@ static const char *disk_text(char *buf, size_t n, uint64_t rate)
     return buf;
 }
 
+static const char *threads_text(char *buf, size_t n, const struct mw_options *o)
+{
+    if (o->n_thread > 0)
+        snprintf(buf, n, "%d", o->n_thread);
+    else
+        snprintf(buf, n, "auto");
+    return buf;
+}
+
 static void option_rows(const struct talk *t, struct sheet *s, const struct mw_options *b,
                         const struct plan *then)
 {
@@ -123,7 +132,7 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
         word_row(s, "disk", disk_text(x, sizeof x, a->disk_rate),
                  disk_text(y, sizeof y, b->disk_rate));
     if (a->n_thread != b->n_thread)
-        count_row(s, "threads", (uint32_t)a->n_thread, (uint32_t)b->n_thread);
+        word_row(s, "threads", threads_text(x, sizeof x, a), threads_text(y, sizeof y, b));
     speed_row(s, "tokens/s", now->decode_tps, then->decode_tps);
     measured_row(t, s);
     speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps);
@@ -139,7 +148,7 @@ static void memory_rows(struct sheet *s, const struct plan *now, const struct pl
         if (now->row[i] != then->row[i])
             size_row(s, mw_plan_row_label((enum mw_plan_row)i), now->row[i], then->row[i]);
     size_row(s, "total", now->sum_bytes, then->sum_bytes);
-    size_row(s, "read a token", now->streamed_bytes, then->streamed_bytes);
+    size_row(s, "read per token", now->streamed_bytes, then->streamed_bytes);
 }
 
 /* ---- the conversation ---- */
@@ -268,6 +277,7 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
         say_why_not(t, b, &e);
         return;
     }
+    talk_predict_again(t); /* both columns from the same limits */
     if (talk_tokens(t) > then.n_ctx && !b->ctx_shift) {
         talk_error(t,
                    "the conversation has %u tokens, more than a context of %u holds: take some "

@@ -95,6 +95,9 @@ void talk_sample(struct talk *t, struct mw_sample *out);
 
 /* The plan that options would have; as mw_plan and mw_plan_fit. */
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e);
+/* Predict the speed of the current plan from the limits of the machine as they are known now:
+ * forward passes correct them. */
+void talk_predict_again(struct talk *t);
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
                   uint32_t *largest_ctx);
 /* Estimate the cost of sending text with the attached files.  false: not known. */

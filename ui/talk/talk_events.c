@@ -152,8 +152,7 @@ static void on_cancelled(struct talk *t)
         talk_take_back(t, t->ledger.n - 1);
 }
 
-/* An answer may have corrected the limits of the machine: predict the speed again. */
-static void predict_again(struct talk *t)
+void talk_predict_again(struct talk *t)
 {
     struct err ignored = ERR_INIT;
     struct plan again;
@@ -173,7 +172,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->state = TALK_READY;
     t->last = ev->receipt;
     t->has_last = true;
-    predict_again(t);
+    talk_predict_again(t);
     if (!t->answer.has_new_plan && t->last.n_decoded > 1 && t->last.decode_ns > 0)
         t->measured_tps = 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);

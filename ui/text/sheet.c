@@ -507,7 +507,7 @@ static void draw_foot(const struct sheet *s, const struct canvas *box)
         return;
     snprintf(more, sizeof more, " %d more below ", below);
     if ((int)strlen(more) > free)
-        snprintf(more, sizeof more, " +%d ", below);
+        snprintf(more, sizeof more, " %d more ", below);
     if ((int)strlen(more) <= free)
         canvas_right(box, y, box->width - 2, style_of(ROLE_HINT), more);
 }
