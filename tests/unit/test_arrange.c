@@ -68,7 +68,7 @@ static bool always(const struct dash *d)
     return true;
 }
 
-/* Low columns share the lines between boxes; folded widgets are lines at the end. */
+/* Low columns share the lines between boxes; folded widgets are rows of the last box. */
 static void boxes_share_lines_where_lines_are_few(void **state)
 {
     const struct dash_widget one = { .name = "one", .min_height = 3, .step = no_step },
@@ -90,16 +90,18 @@ static void boxes_share_lines_where_lines_are_few(void **state)
     assert_ptr_equal(p[1].widget, &two);
     assert_true(p[1].joins);
     assert_int_equal(p[2].y, 7);
-    assert_true(p[2].joins);
+    assert_true(p[2].is_row);
+    assert_int_equal(p[2].bottom, -1);
     assert_int_equal(p[3].y, 8);
-    assert_int_equal(p[3].bottom, 8);
+    assert_true(p[3].is_row);
+    assert_int_equal(p[3].bottom, 9);
     assert_int_equal(arrange(p, widgets, d, ARRANGE_APART, 64), 4);
     assert_int_equal(p[0].bottom, 3);
     assert_int_equal(p[1].y, 4);
     assert_false(p[1].joins);
     assert_int_equal(p[2].y, 8);
     assert_int_equal(p[2].bottom, -1);
-    assert_int_equal(p[3].bottom, 9);
+    assert_int_equal(p[3].bottom, 10);
     dash_free(d);
 }
 
@@ -201,13 +203,15 @@ static void a_small_screen_shows_the_remedy(void **state)
     }
 }
 
-/* A folded panel is a title in the lower border, whose line goes on up to the figure. */
+/* A folded panel is a row inside the box above it, whose lower border is whole. */
 static void the_page_cache_is_a_line_while_reads_are_direct(void **state)
 {
     char *text = drawn(64, 47);
 
     (void)state;
-    assert_non_null(strstr(text, "---- 0 B of 8.66 GiB -+\n"));
+    assert_non_null(strstr(text, "\n| page cache 0 B of 8.66 GiB  "));
+    assert_non_null(
+        strstr(text, "|\n+--------------------------------------------------------------+\n"));
     free(text);
 }
 
@@ -411,6 +415,8 @@ static void two_columns_are_filled_without_the_layers(void **state)
     dash_draw(d, &c);
     canvas_peek(t, 0, 80, text, &style);
     assert_int_equal(text[0], L'\u2500');
+    canvas_peek(t, 1, 0, text, &style); /* in a box of its own */
+    assert_int_equal(text[0], L'\u2502');
     dash_free(d);
     canvas_target_free(t);
 }

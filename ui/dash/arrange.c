@@ -49,6 +49,12 @@ static int next_shown(const struct column *c, int i)
     return i;
 }
 
+/* Only a box above can hold the row of a folded widget. */
+static bool is_row(const struct column *c, int i, const struct dash *d)
+{
+    return folds(c->widget[i], d) && next_shown(c, 0) < i;
+}
+
 /* Place the widgets that have lines.  Returns the lines of the column. */
 static int lay(const struct column *c, const struct dash *d, struct place *out, int *n)
 {
@@ -58,16 +64,19 @@ static int lay(const struct column *c, const struct dash *d, struct place *out, 
     *n = 0;
     for (int i = next_shown(c, 0); i < c->n;) {
         int next = next_shown(c, i + 1);
-        bool is_folded = folds(c->widget[i], d);
-        struct place p = { c->widget[i], y, c->x, c->height[i], c->width, joins, -1 };
+        struct place p = { .widget = c->widget[i],
+                           .y = y,
+                           .x = c->x,
+                           .height = c->height[i],
+                           .width = c->width,
+                           .joins = joins,
+                           .is_row = is_row(c, i, d),
+                           .bottom = -1 };
 
         y += c->height[i];
-        joins = next < c->n &&
-                (!c->is_apart || folds(c->widget[next], d) || (is_folded && !p.joins));
-        if (!joins) {
-            p.bottom = is_folded && p.joins ? p.y : y;
-            y = p.bottom + 1;
-        }
+        joins = next < c->n && (!c->is_apart || is_row(c, next, d));
+        if (!joins)
+            p.bottom = y++;
         out[(*n)++] = p;
         i = next;
     }
@@ -89,7 +98,8 @@ static void give_least(struct column *c, const struct dash *d, int height)
         int i = c->order[k];
         const struct dash_widget *w = c->widget[i];
 
-        c->height[i] = folds(w, d) ? 1 : w->min_height + (w->wants != NULL ? w->wants(d) : 0);
+        c->height[i] =
+            is_row(c, i, d) ? 1 : w->min_height + (w->wants != NULL ? w->wants(d) : 0);
         if (lines(c, d) > height)
             c->height[i] = 0;
     }
@@ -102,7 +112,7 @@ static void give_wanted(struct column *c, const struct dash *d, int height)
         int i = c->order[k], now = c->height[i], rest = height - lines(c, d);
         int more = (c->percent[i] * height + 50) / 100 - now;
 
-        if (now > 0 && more > 0 && !folds(c->widget[i], d))
+        if (now > 0 && more > 0 && !is_row(c, i, d))
             c->height[i] = now + (more < rest ? more : rest);
     }
 }
@@ -113,7 +123,7 @@ static int next_height(const struct column *c, int i, const struct dash *d, bool
     const struct dash_widget *w = c->widget[i];
     int next;
 
-    if (c->height[i] == 0 || c->percent[i] != 0 || folds(w, d))
+    if (c->height[i] == 0 || c->percent[i] != 0 || is_row(c, i, d))
         return 0;
     next = w->step(d, c->inside, c->height[i]);
     if (only_figures && w->enough != NULL && next > w->enough(d, c->inside))
@@ -206,7 +216,7 @@ int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widge
         int n;
 
         c.inside = c.width - 2 * box_inset(c.width);
-        /* Folded ones are at the end, as the lower border of the column. */
+        /* Folded ones are at the end, as rows of the last box. */
         for (int i = 0; i < 2 * n_widget; i++) {
             const struct dash_widget *w = widgets[i % n_widget];
 

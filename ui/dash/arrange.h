@@ -11,8 +11,8 @@
  * widgets that stretch.
  *
  * Every widget is in a box.  Low columns are one box: widgets share the lines between them.
- * High ones have a box for each widget.  A folded widget is a title in the lower border of the
- * box above it.  Arithmetic only.
+ * High ones have a box for each widget.  A folded widget is the last row of the box above it.
+ * Arithmetic only.
  */
 #ifndef MEMWALL_UI_DASH_ARRANGE_H
 #define MEMWALL_UI_DASH_ARRANGE_H
@@ -30,6 +30,7 @@ struct place {
     const struct dash_widget *widget;
     int y, x, height, width; /* of the widget's box without its lower border */
     bool joins;              /* its upper border belongs to the box above, too */
+    bool is_row;             /* of the box above, without an upper border */
     int bottom;              /* row of the lower border; -1: the next one joins */
 };
 

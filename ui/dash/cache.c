@@ -63,6 +63,12 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
     canvas_text(c, c->height - 1, 0, style_of(ROLE_DIM), "cached, each second");
 }
 
+/* The row of the folded panel. */
+static void draw_row(const struct canvas *c, const char *head)
+{
+    widget_pair(c, 0, 0, "page cache", head + strspn(head, " "), ROLE_TEXT);
+}
+
 static void cache_draw(const struct dash *d, const struct canvas *c)
 {
     const struct mw_os *os = &d->now.os;
@@ -76,6 +82,10 @@ static void cache_draw(const struct dash *d, const struct canvas *c)
         model.why_not = "not read yet";
     snprintf(head, sizeof head, "%s of %s", figure_os8(model).text,
              figure_size8(d->now.run.file_bytes).text);
+    if (c->height == 1) {
+        draw_row(c, head);
+        return;
+    }
     widget_head(c, "page cache", head);
     canvas_bar(c, 1, 0, c->width,
                model.why_not == NULL && file > 0 ? (double)model.value / file : 0,

@@ -43,11 +43,10 @@ static void draw_upper(const struct canvas *c, const struct place *p, enum ui_ro
 {
     struct canvas box = canvas_sub(c, 0, p->x, c->height, p->width);
 
-    box_line(&box, p->y,
-             !p->joins           ? BOX_TOP
-             : p->bottom == p->y ? BOX_BOTTOM
-                                 : BOX_JOINT,
-             role);
+    if (p->is_row)
+        box_sides(&box, p->y, 1, role);
+    else
+        box_line(&box, p->y, p->joins ? BOX_JOINT : BOX_TOP, role);
 }
 
 static void draw_box(const struct canvas *c, const struct place *p, enum ui_role role)
@@ -69,7 +68,7 @@ static void draw_boxes(const struct dash *d, const struct canvas *c, const struc
         if (place[i].widget != dash_widgets[d->panels.chosen])
             continue;
         draw_box(c, &place[i], ROLE_ACCENT);
-        if (place[i].bottom < 0) /* it shares its lower border */
+        if (place[i].bottom < 0 && !place[i + 1].is_row) /* it shares its lower border */
             draw_upper(c, &place[i + 1], ROLE_ACCENT);
     }
 }
@@ -90,8 +89,8 @@ void dash_draw(const struct dash *d, const struct canvas *c)
 
         place[i].widget->draw(d, &part);
         if (d->panels.chosen >= 0) /* the key that hides it */
-            canvas_cell(c, place[i].y, place[i].x + 1, style_with(ROLE_ACCENT, UI_BOLD),
-                        L'1' + index_of(place[i].widget));
+            canvas_cell(c, place[i].y, place[i].x + !place[i].is_row,
+                        style_with(ROLE_ACCENT, UI_BOLD), L'1' + index_of(place[i].widget));
     }
 }
 
@@ -121,9 +120,9 @@ static struct dash_spot spot_in(const struct place *p, const struct place *next,
 
     if (x < p->x || x >= p->x + p->width)
         return spot;
-    if (y == p->y && x < end)
+    if (y == p->y && (x < end || p->is_row))
         spot.part = DASH_TITLE;
-    else if (y == p->y + p->height && next != NULL && next->x == p->x)
+    else if (y == p->y + p->height && next != NULL && next->x == p->x && !next->is_row)
         spot.part = DASH_EDGE;
     else if (y > p->y && y < p->y + p->height)
         spot.part = DASH_INSIDE;

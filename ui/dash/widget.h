@@ -4,7 +4,7 @@
  * To add one: a file with its functions and a constant of this struct, its name in
  * DASH_WIDGETS, and the file in local.mk.  A widget draws into a canvas of at least
  * min_height x min_width, which is the inside of a box (box.h) and its upper border: row 0,
- * for the head of the widget (widget_head).  A folded widget is only its head.
+ * for the head of the widget (widget_head).  A folded widget is a row inside the box above it.
  */
 #ifndef MEMWALL_UI_DASH_WIDGET_H
 #define MEMWALL_UI_DASH_WIDGET_H
