@@ -45,6 +45,8 @@ pictures-review: memwall
 .PHONY: pictures pictures-review
 
 # The model in the box.  "make guide" trains it again: hours, and it can be interrupted.
+guidedir = $(pkgdatadir)/models
+dist_guide_DATA = share/models/memwall-guide.gguf
 GUIDE_TRAIN = share/models/train
 EXTRA_DIST += share/models/README.md \
 	$(GUIDE_TRAIN)/corpus.py $(GUIDE_TRAIN)/evaluate.py $(GUIDE_TRAIN)/export.py \

@@ -61,6 +61,7 @@ class Phase:
 
 PHASES = (Phase(160, 3e-3, 0.9, (3, 16)),
           Phase(100, 1.5e-3, 0.95, (1, 5)))
+NEWEST = 0.7           # of the exported weights; the rest are those of the phases before
 
 
 class Trainer:
@@ -90,6 +91,7 @@ class Trainer:
         self.pool = concurrent.futures.ThreadPoolExecutor(args.threads)
         self.rounds = sum(p.rounds for p in PHASES)
         self.round, self.step, self.seconds = 0, 0, 0.0
+        self.mean = None  # weights of the ends of phases, averaged
 
     def _vocabulary_texts(self):
         r = random.Random(SEED)
@@ -171,6 +173,14 @@ class Trainer:
         model.token_embd.data, model.per_layer_token_embd.data = (t.data for t in self.tables())
         return model
 
+    def _end_phase(self):
+        """Take the weights into the mean.  It answers more of the validation questions than the
+        weights of the last phase: where both phases erred, they erred differently."""
+        now = self.whole().state_dict()
+        if self.mean is not None:
+            now = {k: (1 - NEWEST) * v + NEWEST * now[k] for k, v in self.mean.items()}
+        self.mean = now
+
     def gradients(self, rows, seed, scale):
         """Losses and gradients of some rows; scale holds the factors of both losses."""
         n = max(len(ids) for ids, _, _, _ in rows)
@@ -214,7 +224,10 @@ class Trainer:
                 rate = self.rate(i / len(batches))
                 for j, v in enumerate(self.train_batch(batch, rate)):
                     sums[j] += v / len(batches)
+            ending = self.phase()[0]
             self.round += 1
+            if self.round == self.rounds or self.phase()[0] is not ending:
+                self._end_phase()
             self.seconds = time.time() - start
             self.report(sums)
             if time.time() - saved > CHECKPOINT_SECONDS or self.round == self.rounds:
@@ -232,7 +245,9 @@ class Trainer:
         print(line, flush=True)
 
     def save(self):
-        state = {"model": self.whole().state_dict(), "merges": self.tokenizer.merges,
+        is_done = self.round == self.rounds
+        state = {"model": self.mean if is_done else self.whole().state_dict(),
+                 "mean": self.mean, "merges": self.tokenizer.merges,
                  "parameters": [p.data for p in self.parameters],
                  "moments": self.optimizer.moments,
                  "shape": vars(self.model.shape), "round": self.round, "step": self.step,
@@ -251,6 +266,7 @@ class Trainer:
         for p, data in zip(self.parameters, state["parameters"]):
             p.data.copy_(data)
         self.optimizer.moments, self.optimizer.steps = state["moments"], state["step"]
+        self.mean = state["mean"]
         self.round, self.step, self.seconds = state["round"], state["step"], state["seconds"]
         self.sampler.random.setstate(state["random"])
         self.sampler.order = state["order"]
@@ -265,7 +281,9 @@ def main():
     t = Trainer(p.parse_args())
     t.restore()
     t.run()
-    export.write(t.args.out, t.whole(), t.tokenizer, export.TYPE_Q8_0)
+    model = t.whole()
+    model.load_state_dict(t.mean)
+    export.write(t.args.out, model, t.tokenizer, export.TYPE_Q8_0)
 
 
 if __name__ == "__main__":
