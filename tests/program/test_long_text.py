@@ -265,7 +265,7 @@ class LongText(unittest.TestCase):
         big = self.file("big", "some words ", 200000)
         half = self.file("half", "some words ", 40000)
         code, said, _ = self.talk((self.READY, f"/file {big}"), ("tokens", f"/file {half}"),
-                                  ("drops it", f"/file {half}"), ("waits", "/quit"))
+                                  ("removes it", f"/file {half}"), ("waits", "/quit"))
         self.assertEqual(0, code)
         self.assertRegex(said, r'big" has 200000 bytes; with what waits already, 73728 fit')
         self.assertRegex(said, r'half" has 40000 bytes; with what waits already, 33728 fit')
