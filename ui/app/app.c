@@ -77,12 +77,18 @@ static void take_signals(struct app *a)
 
 /* ---- keys ---- */
 
-static void take_keys(struct app *a)
+/* Units that change nothing on the screen, such as reports of the focus, wait for no frame. */
+static void take_keys(struct app *a, uint64_t read_ns)
 {
+    unsigned before = a->dirt;
     struct key key;
 
+    a->dirt = 0;
     while (!a->is_leaving && keys_next(a->keys, clock_ns(), &key))
         app_key(a, &key);
+    if (a->dirt != 0 && a->key_ns == 0)
+        a->key_ns = read_ns;
+    a->dirt |= before;
 }
 
 static void read_keys(struct app *a)
@@ -90,6 +96,7 @@ static void read_keys(struct app *a)
     unsigned char bytes[4096];
     size_t room = keys_room(a->keys);
     ssize_t n = read(term_fd(a->term), bytes, room < sizeof bytes ? room : sizeof bytes);
+    uint64_t now = clock_ns();
 
     if (n < 0 && errno == EINTR)
         return;
@@ -101,10 +108,8 @@ static void read_keys(struct app *a)
     for (ssize_t i = 0; i < n && a->n_ahead > 0; i++, a->n_ahead--)
         if (bytes[i] == '\n') /* Enter, as the kernel gave it to the shell */
             bytes[i] = '\r';
-    if (a->key_ns == 0)
-        a->key_ns = clock_ns();
-    keys_feed(a->keys, bytes, (size_t)n, clock_ns());
-    take_keys(a);
+    keys_feed(a->keys, bytes, (size_t)n, now);
+    take_keys(a, now);
 }
 
 /* ---- time ---- */
@@ -239,7 +244,9 @@ static int loop(struct app *a, struct err *e)
         if (fds[0].revents != 0)
             read_keys(a);
         else
-            take_keys(a);
+            take_keys(a, clock_ns());
+        if (a->key_ns != 0 && !a->is_leaving) /* taking a sample would delay it */
+            show(a);
         if (fds[2].revents != 0)
             talk_pump(a->talk);
         if (a->is_leaving)
