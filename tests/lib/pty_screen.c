@@ -139,7 +139,7 @@ static void look_for_frame(struct pty_screen *s, size_t n)
         }
 }
 
-bool pty_take(struct pty_screen *s, int timeout_ms)
+static bool take_part(struct pty_screen *s, int timeout_ms)
 {
     size_t n;
 
@@ -156,6 +156,15 @@ bool pty_take(struct pty_screen *s, int timeout_ms)
     s->n_shown += n;
     look_for_frame(s, n);
     return true;
+}
+
+bool pty_take(struct pty_screen *s, int timeout_ms)
+{
+    bool any = take_part(s, timeout_ms);
+
+    while (s->is_in_frame && take_part(s, timeout_ms))
+        any = true;
+    return any;
 }
 
 void pty_send_n(struct pty_screen *s, const char *bytes, size_t n)

@@ -234,12 +234,28 @@ static void gives_the_terminal_back(void **state)
     assert_true(pty_is_cooked(run.s));
 }
 
+/* The redraw after the change of size must not pass for the frame of a key. */
+static void a_report_of_the_focus_waits_for_no_frame(void **state)
+{
+    static const char *const args[] = { "--count-bytes", NULL };
+
+    (void)state;
+    fake_begin(&run, 12, 40, NULL, args);
+    sees(&run, ">");
+    pty_send(run.s, "\033[O\033[I");
+    pty_resize(run.s, 40, 140);
+    sees(&run, "layers");
+    pty_send(run.s, "\004"); /* Ctrl-D */
+    assert_int_equal(pty_end(run.s), 0);
+    assert_true(pty_sees(run.s, "keys 0"));
+}
+
 int main(void)
 {
     enum {
         N_SIZE = sizeof sizes / sizeof sizes[0],
         N_DEADLY = sizeof deadlies / sizeof deadlies[0],
-        N_REST = 7
+        N_REST = 9
     };
     struct CMUnitTest tests[N_SIZE + N_DEADLY + N_REST] = {
         cmocka_unit_test_teardown(shows_wide_text_in_its_columns, end_run),
@@ -252,6 +268,7 @@ int main(void)
         cmocka_unit_test_teardown(a_message_typed_during_an_answer_waits, end_run),
         cmocka_unit_test_teardown(chat_and_dashboard_show_the_same_progress_of_a_prompt,
                                   end_run),
+        cmocka_unit_test_teardown(a_report_of_the_focus_waits_for_no_frame, end_run),
     };
 
     for (size_t i = 0; i < N_SIZE; i++)
