@@ -265,6 +265,7 @@ static void options_are_shown_set_and_refused(void **state)
 
 static const struct row sheet_rows[] = {
     { "/help", "more below", ESC, NULL },
+    { "/help a slash", "//TEXT                      send a message", ESC, NULL },
     { "/help kv", "q8_0: 8 bits and a scale for 32 values", ESC, NULL },
     { "/help /kv", "/set kv TYPE", ESC, NULL },
     { "/help sampling", "set the random seed", ESC, NULL },

@@ -45,7 +45,7 @@ static void help_keys(struct sheet *s)
 
     sheet_line(s, ROLE_HEADING, "Keys");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        sheet_line(s, ROLE_ACCENT, "  %-28s", rows[i].keys);
+        sheet_line(s, ROLE_ACCENT, "  %-27s", rows[i].keys);
         sheet_more(s, ROLE_TEXT, " %s", rows[i].what);
     }
 }
@@ -62,7 +62,7 @@ static void help_commands(struct sheet *s, enum command_subject subject)
             sheet_more(s, ROLE_TEXT, " %s", c->help);
         }
     if (subject == SUBJECT_CHAT) {
-        sheet_line(s, ROLE_ACCENT, "  %-28s", "//TEXT");
+        sheet_line(s, ROLE_ACCENT, "  %-27s", "//TEXT");
         sheet_more(s, ROLE_TEXT, " send a message that begins with a slash");
     }
 }
@@ -76,7 +76,7 @@ static void help_settings(struct sheet *s)
 
         if (row->slash != NULL || row->reach == REACH_LINE || row->is_hidden)
             continue;
-        sheet_line(s, ROLE_ACCENT, "  %-28s", row->name);
+        sheet_line(s, ROLE_ACCENT, "  %-27s", row->name);
         sheet_more(s, ROLE_TEXT, " %s", row->help);
     }
 }
