@@ -18,14 +18,14 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Returns the rate of the newest tokens, as in the dashboard, or of the last answer; 0 if none
- * was made with this plan. */
+/* Returns the rate of the newest tokens during an answer, then that of the answer, as in the
+ * border of the dashboard; 0 if none was made with this plan. */
 static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
 {
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    return rates.decode_last > 0 ? rates.decode_last : talk_measured(t);
+    return talk_is_answering(t) && rates.decode_last > 0 ? rates.decode_last : talk_measured(t);
 }
 
 /* ---- the parts ---- */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "ui/text/receipt.h"
+
 enum ui_role outlook_role(const struct mw_found *f)
 {
     if (!f->is_described)
@@ -155,17 +157,18 @@ static void draw_items(const struct canvas *c, int y, const struct plan *p)
 static void draw_plan(const struct canvas *c, int y, const struct mw_found *f)
 {
     const struct plan *p = &f->plan;
-    char budget[16], sum[16], read[16];
+    char budget[16], sum[16], read[16], rate[24];
 
     canvas_printf(c, y++, 0, style_with(ROLE_ACCENT, UI_BOLD),
                   "%s of %s for %" PRIu32 " tokens", units_size(sum, sizeof sum, p->sum_bytes),
                   units_size(budget, sizeof budget, p->budget_bytes), p->n_ctx);
     if (p->decode_tps > 0 && y < c->height) {
-        int x =
-            canvas_printf(c, y, 0, style_of(ROLE_TEXT), "answers ~%.3g tok/s", p->decode_tps);
+        int x = canvas_printf(c, y, 0, style_of(ROLE_TEXT), "answers ~%s tok/s",
+                              receipt_rate(rate, sizeof rate, p->decode_tps));
 
         if (p->prefill_tps > 0)
-            canvas_printf(c, y, x, style_of(ROLE_TEXT), ", prompts ~%.3g", p->prefill_tps);
+            canvas_printf(c, y, x, style_of(ROLE_TEXT), ", prompts ~%s",
+                          receipt_rate(rate, sizeof rate, p->prefill_tps));
         y++;
     } else if (f->outlook != MW_OUTLOOK_TOO_LARGE) {
         canvas_text(c, y++, 0, style_of(ROLE_DIM), "no speed: limits are not measured yet");
