@@ -77,6 +77,7 @@ static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)
     fake_begin(&run, 12, 40, NULL, NULL);
     fake_line(&run, "/ctx 8k");
     sees(&run, "Enter: apply   Esc: close");
+    assert_true(pty_shows(run.s, " more \u2500")); /* rows below */
 }
 
 static void a_narrow_screen_wraps_the_lines_of_a_sheet(void **state)

@@ -508,6 +508,8 @@ static void draw_foot(const struct sheet *s, const struct canvas *box)
     snprintf(more, sizeof more, " %d more below ", below);
     if ((int)strlen(more) > free)
         snprintf(more, sizeof more, " %d more ", below);
+    if ((int)strlen(more) > free)
+        snprintf(more, sizeof more, " +%d ", below);
     if ((int)strlen(more) <= free)
         canvas_right(box, y, box->width - 2, style_of(ROLE_HINT), more);
 }
