@@ -33,7 +33,8 @@ update-tables: memwall
 .PHONY: update-tables
 
 # Pictures of the screen: "make pictures" draws them from this program and the guide.
-EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py
+EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py \
+	share/pictures/screen.svg share/pictures/session.svg
 
 pictures: memwall
 	$(PYTHON3) $(top_srcdir)/share/pictures/record.py ./memwall

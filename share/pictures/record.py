@@ -28,7 +28,8 @@ SAMPLE_S = 0.2
 class Terminal:
     """memwall in a tmux server of its own, with a home of its own."""
 
-    def __init__(self, argv, cols, rows):
+    def __init__(self, argv, cols, rows, sample_s=SAMPLE_S):
+        self.sample_s = sample_s
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.socket = os.path.join(self.home.name, "tmux")
         self.cols, self.rows = cols, rows
@@ -52,12 +53,12 @@ class Terminal:
 
     def sample(self):
         """Add the screen to the film; an unchanged one stays longer."""
-        time.sleep(SAMPLE_S)
+        time.sleep(self.sample_s)
         lines = self.tmux("capture-pane", "-p", "-e", "-N").split("\n")[:self.rows]
         if self.frames and self.frames[-1][1] == lines:
-            self.frames[-1][0] += SAMPLE_S
+            self.frames[-1][0] += self.sample_s
         else:
-            self.frames.append([SAMPLE_S, lines])
+            self.frames.append([self.sample_s, lines])
         return SGR.sub("", "\n".join(lines))
 
     def wait(self, pattern, limit=60):
@@ -67,12 +68,12 @@ class Terminal:
                 raise SystemExit(f"{pattern!r} was not shown:\n" + self.sample())
 
     def stay(self, seconds):
-        for _ in range(round(seconds / SAMPLE_S)):
+        for _ in range(round(seconds / self.sample_s)):
             self.sample()
 
     def type(self, text):
-        for char in text:
-            self.tmux("send-keys", "-l", char)
+        for word in re.findall(r"\S+ *", text):
+            self.tmux("send-keys", "-l", word)
             self.sample()
 
     def key(self, name):
@@ -110,7 +111,7 @@ def screen(memwall):
 
 def session(memwall):
     """The tour, and a question of one's own."""
-    t = Terminal([memwall, "demo"], 112, 34)
+    t = Terminal([memwall, "demo"], 104, 27, 0.7)
     try:
         t.wait("That was the tour", 180)
         t.stay(3)

@@ -50,7 +50,7 @@ class Tmux(unittest.TestCase):
     def test_a_session(self):
         self.sees("verdict", "memory", "layers", "ready")
         self.keys("hello", "Enter")
-        self.sees("> hello", " token limit \u00b7 ", "ready")
+        self.sees("> hello", " tokens \u00b7 ", "ready")
         self.tmux("resize-window", "-x", "80", "-y", "24")
         self.sees("ctx ", "/256 MiB")
         self.assertEqual(24, len(self.screen().splitlines()))
