@@ -311,15 +311,15 @@ static void sheets_open_close_and_apply(void **state)
 /* A limit that is set in the chat is that of the dashboard, too. */
 static void the_dashboard_knows_a_new_limit_of_answers(void **state)
 {
-    const char *args[] = { "-n", "40", NULL };
+    const char *args[] = { "-n", "40", "--refresh", "50", NULL };
     struct program_start start = { 40, 120, NULL, program_slow_model(), args, NULL, NULL };
 
     (void)state;
     program_begin(&run, &start);
     sees(&run, "ready");
-    program_ask(&run, "/predict 325", "answers are limited to 325 tokens");
+    program_ask(&run, "/predict 1500", "answers are limited to 1500 tokens");
     program_line(&run, "hello");
-    sees(&run, " / 325 ");
+    sees(&run, " / 1,500 "); /* during the answer */
     program_quit(&run);
 }
 
