@@ -40,6 +40,8 @@ bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throt
     is_slow = rate < SLOW_SHARE * l->disk_bytes_s && busy >= OBSERVE_BUSY && !is_throttled &&
               at->pinned_bytes == w->from.pinned_bytes;
     w->from = *at;
+    if (!(l->disk_bytes_s > 0))
+        return false;
     if (rate >= SLOW_SHARE * l->disk_bytes_s) {
         w->n_slow = 0;
         w->fastest_slow = 0;

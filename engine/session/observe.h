@@ -5,6 +5,9 @@
  * pause.  A window gives a rate, and the share of its time in which the disk was busy (at least
  * half of the reads that the stream keeps in flight).
  *
+ * A limit that was never measured stays unknown: work that does not wait for the disk would
+ * pass for its rate.
+ *
  *   1. Faster than the limit: the disk can do it, so the limit rises to that rate at once.
  *
  *   2. Slower than 9/10 of the limit: the window counts if the disk was busy for

@@ -120,6 +120,18 @@ static void a_faster_disk_raises_the_limit_at_once(void **state)
     assert_near(l.disk_bytes_s, 2e9);
 }
 
+static void a_limit_that_was_not_measured_stays_unknown(void **state)
+{
+    struct mw_limits l = { .measured_s = 0 };
+    struct observe_at at = { 0 };
+    struct observer w = { 0 };
+
+    (void)state;
+    observe_begin(&w, &at);
+    assert_false(window(&w, &at, 4000, 0.2, false, &l));
+    assert_true(l.disk_bytes_s == 0);
+}
+
 static void a_short_run_says_nothing(void **state)
 {
     struct mw_limits l = { .disk_bytes_s = 1e9 };
@@ -356,6 +368,7 @@ int main(void)
         in_a_tree(only_other_programs_that_are_not_nice_are_load),
         in_a_tree(without_figures_the_load_is_unknown),
         cmocka_unit_test(a_faster_disk_raises_the_limit_at_once),
+        cmocka_unit_test(a_limit_that_was_not_measured_stays_unknown),
         cmocka_unit_test(a_short_run_says_nothing),
         cmocka_unit_test(a_slower_disk_lowers_the_limit_by_its_age),
         cmocka_unit_test(the_limit_stays_if_the_disk_was_not_the_reason),
