@@ -2,16 +2,21 @@
  * Mixture of experts beside a dense branch (Gemma 4 26B-A4B).
  *
  * The router reads the residual stream, normed without weights, times a vector and
- * 1/sqrt(n_embd).  Only the weights of the experts that it chooses are read.  Experts are
- * computed in ascending order and each column adds those that it chose, so the sum of a column
- * does not depend on its neighbours.
+ * 1/sqrt(n_embd).  Only the weights of the experts that it chooses are read.  It runs before
+ * the dense branch, so that the reads have begun while that is computed.
+ *
+ * Each expert is multiplied with all columns that chose it at once, when its weights are in
+ * memory.  Experts come in any order, so their outputs are kept until the experts of a group
+ * are done, and then each column adds its own in ascending order.  The sum of a column
+ * therefore does not depend on its neighbours, the groups, or what was in memory.
  */
 #include "config.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/clock.h"
 #include "engine/model/forward_internal.h"
 
 static uint64_t slab_bytes(const struct tensor_info *t, uint32_t n_expert)
@@ -19,23 +24,22 @@ static uint64_t slab_bytes(const struct tensor_info *t, uint32_t n_expert)
     return t != NULL ? t->bytes / n_expert : 0;
 }
 
-static uint64_t expert_bytes(const struct experts_desc *x)
+static void add_part(struct expert_layer *out, const struct tensor_info *t)
 {
-    return slab_bytes(x->gate_up, x->n_expert) + slab_bytes(x->gate, x->n_expert) +
-           slab_bytes(x->up, x->n_expert) + slab_bytes(x->down, x->n_expert);
+    if (t != NULL)
+        out->part[out->n_part++] =
+            (struct expert_part){ t->file, t->offset, slab_bytes(t, out->n_expert) };
 }
 
-uint64_t experts_buf_bytes(const struct model_desc *d)
+void experts_layer(const struct experts_desc *x, struct expert_layer *out)
 {
-    uint64_t most = 0;
-
-    for (uint32_t l = 0; l < d->n_layer; l++) {
-        const struct experts_desc *x = &d->layers[l].experts;
-        uint64_t n = x->n_expert > 0 ? expert_bytes(x) : 0;
-
-        most = n > most ? n : most;
-    }
-    return most;
+    *out = (struct expert_layer){ .n_expert = x->n_expert };
+    if (x->n_expert == 0)
+        return;
+    add_part(out, x->gate_up);
+    add_part(out, x->gate);
+    add_part(out, x->up);
+    add_part(out, x->down);
 }
 
 uint64_t experts_token_bytes(const struct model_desc *d)
@@ -43,12 +47,55 @@ uint64_t experts_token_bytes(const struct model_desc *d)
     uint64_t bytes = 0;
 
     for (uint32_t l = 0; l < d->n_layer; l++) {
-        const struct experts_desc *x = &d->layers[l].experts;
+        struct expert_layer x;
 
-        if (x->n_expert > 0)
-            bytes += expert_bytes(x) * x->n_used;
+        experts_layer(&d->layers[l].experts, &x);
+        for (uint32_t i = 0; i < x.n_part; i++)
+            bytes += x.part[i].bytes * d->layers[l].experts.n_used;
     }
     return bytes;
+}
+
+/* Describe the experts of all layers; the caller frees the result. */
+static struct expert_layer *all_layers(const struct model_desc *d)
+{
+    struct expert_layer *layers = malloc(d->n_layer * sizeof *layers);
+
+    for (uint32_t l = 0; layers != NULL && l < d->n_layer; l++)
+        experts_layer(&d->layers[l].experts, &layers[l]);
+    return layers;
+}
+
+int experts_open(struct expert_cache **out, const struct model_desc *d, struct stream *s,
+                 struct arena *memory, struct err *e)
+{
+    struct expert_layer *layers;
+    int rc;
+
+    *out = NULL;
+    if (d->hp->n_expert == 0)
+        return 0;
+    layers = all_layers(d);
+    if (layers == NULL)
+        return err_memory(e, "the experts of %u layers", d->n_layer);
+    rc = expert_cache_new(out, s, layers, d->n_layer, memory, e);
+    free(layers);
+    return rc;
+}
+
+uint64_t experts_min_bytes(const struct model_desc *d)
+{
+    uint64_t most = 0;
+
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        struct expert_layer x;
+        uint64_t n;
+
+        experts_layer(&d->layers[l].experts, &x);
+        n = expert_cache_min_bytes(&x);
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 struct route {
@@ -93,63 +140,137 @@ static void route_col(void *ctx, uint32_t c)
     kern->rms_norm(f->x + (size_t)c * d->n_embd, x->pre_norm.w, d->n_embd, d->rms_eps, z);
 }
 
-static int read_expert(struct forward *f, const struct experts_desc *x, uint32_t expert,
-                       const unsigned char **gate_up, const unsigned char **down, struct err *e)
+/* --- the chosen experts --- */
+
+/* The columns that chose one expert, in moe_cols. */
+struct chosen {
+    struct forward *f;
+    const struct layer_desc *layer;
+    float *out; /* [columns][n_embd] */
+};
+
+static uint32_t list_cols(struct forward *f, const struct experts_desc *x, uint32_t expert)
 {
-    const struct tensor_info *parts[] = { x->gate_up, x->gate, x->up, x->down };
-    struct stream_lookup lookups[4];
-    unsigned char *to = f->expert_buf;
-    size_t n = 0;
-    uint64_t start = clock_ns();
+    uint32_t n = 0;
 
-    *gate_up = to;
-    for (size_t i = 0; i < 4; i++) {
-        uint64_t bytes = slab_bytes(parts[i], x->n_expert);
-
-        if (parts[i] == NULL)
-            continue;
-        if (parts[i] == x->down)
-            *down = to;
-        lookups[n++] = (struct stream_lookup){ .file = parts[i]->file,
-                                               .offset = parts[i]->offset + expert * bytes,
-                                               .bytes = bytes,
-                                               .dst = to };
-        to += bytes;
-    }
-    stream_lookup_start(f->p.stream, lookups, n);
-    if (stream_lookup_wait(f->p.stream, e) != 0)
-        return -1;
-    f->stall_ns += clock_ns() - start;
-    return 0;
+    for (uint32_t c = 0; c < f->n_col; c++)
+        if (f->moe_weight[(size_t)c * x->n_expert + expert] != 0)
+            f->moe_cols[n++] = c;
+    return n;
 }
 
-/* Columns that choose this expert are computed one by one: few share an expert. */
-static void run_expert(struct forward *f, const struct layer_desc *layer, uint32_t expert,
-                       const unsigned char *gate_up, const unsigned char *down)
+static void gather_col(void *ctx, uint32_t i)
+{
+    const struct chosen *j = ctx;
+    struct forward *f = j->f;
+    size_t n = f->p.desc->n_embd;
+
+    memcpy(f->h + i * n, f->moe_h + f->moe_cols[i] * n, n * sizeof *f->h);
+}
+
+static void act_col(void *ctx, uint32_t i)
+{
+    const struct chosen *j = ctx;
+    size_t n = j->layer->experts.n_ff;
+    float *gate = j->f->gate + i * 2 * n;
+
+    j->f->p.kernels->gelu_mul(gate, gate + n, n);
+}
+
+/* out[i] = D.(gelu(G.h) * U.h) for the i-th of the columns that chose this expert. */
+static void run_expert(struct forward *f, const struct layer_desc *layer,
+                       const struct expert_weights *w, float *out)
 {
     const struct experts_desc *x = &layer->experts;
-    const struct model_desc *d = f->p.desc;
-    const struct kernels *kern = f->p.kernels;
-    enum tensor_type type = x->gate_up != NULL ? x->gate_up->type : x->gate->type;
-    uint64_t half = tensor_row_bytes(type, d->n_embd) * x->n_ff;
+    uint32_t n_embd = f->p.desc->n_embd, n_ff = x->n_ff;
+    uint32_t n_col = list_cols(f, x, w->expert);
+    struct chosen j = { f, layer, out };
+    uint32_t part = 0;
 
-    for (uint32_t c = 0; c < f->n_col; c++) {
-        float weight = f->moe_weight[(size_t)c * x->n_expert + expert];
-        float *gate = f->gate, *up = f->gate + x->n_ff;
-        const float *h = f->moe_h + (size_t)c * d->n_embd;
-        float *sum = f->moe_sum + (size_t)c * d->n_embd;
+    forward_each(f, n_col, gather_col, &j);
+    if (x->gate_up != NULL) {
+        forward_mul_mem(f, x->gate_up->type, w->part[part++], 2 * n_ff, n_embd, f->h, n_embd,
+                        n_col, f->gate, 2 * n_ff);
+    } else {
+        forward_mul_mem(f, x->gate->type, w->part[part++], n_ff, n_embd, f->h, n_embd, n_col,
+                        f->gate, 2 * n_ff);
+        forward_mul_mem(f, x->up->type, w->part[part++], n_ff, n_embd, f->h, n_embd, n_col,
+                        f->gate + n_ff, 2 * n_ff);
+    }
+    forward_each(f, n_col, act_col, &j);
+    forward_mul_mem(f, x->down->type, w->part[part], n_embd, n_ff, f->gate, 2 * n_ff, n_col,
+                    out, n_embd);
+}
+
+/* Experts moe_list[first] … moe_list[end - 1], whose outputs are kept together in moe_out. */
+struct group {
+    struct forward *f;
+    const struct layer_desc *layer;
+    uint32_t first, end;
+};
+
+/* Take experts into the group while there is room for their outputs, and give each output a
+ * place.  At least one expert fits: a column needs one place. */
+static void fill_group(struct group *g, uint32_t n_list)
+{
+    struct forward *f = g->f;
+    uint32_t n_expert = g->layer->experts.n_expert, n_row = 0;
+
+    for (g->end = g->first; g->end < n_list; g->end++) {
+        uint32_t expert = f->moe_list[g->end];
+        uint32_t n_col = list_cols(f, &g->layer->experts, expert);
+
+        if (n_row + n_col > f->moe_out_rows)
+            break;
+        for (uint32_t i = 0; i < n_col; i++)
+            f->moe_row[(size_t)f->moe_cols[i] * n_expert + expert] = n_row + i;
+        n_row += n_col;
+    }
+    assert(g->end > g->first);
+}
+
+static void add_outputs_col(void *ctx, uint32_t c)
+{
+    const struct group *g = ctx;
+    const struct forward *f = g->f;
+    const struct kernels *kern = f->p.kernels;
+    size_t n_embd = f->p.desc->n_embd, first = (size_t)c * g->layer->experts.n_expert;
+
+    for (uint32_t i = g->first; i < g->end; i++) {
+        float weight = f->moe_weight[first + f->moe_list[i]];
+        float *out;
 
         if (weight == 0)
             continue;
-        forward_mul_mem(f, type, gate_up, x->n_ff, d->n_embd, h, d->n_embd, 1, gate, x->n_ff);
-        forward_mul_mem(f, type, gate_up + half, x->n_ff, d->n_embd, h, d->n_embd, 1, up,
-                        x->n_ff);
-        kern->gelu_mul(gate, up, x->n_ff);
-        forward_mul_mem(f, x->down->type, down, d->n_embd, x->n_ff, gate, x->n_ff, 1, f->up,
-                        d->n_embd);
-        kern->scale(f->up, weight, d->n_embd);
-        kern->add(sum, f->up, d->n_embd);
+        out = f->moe_out + f->moe_row[first + f->moe_list[i]] * n_embd;
+        kern->scale(out, weight, n_embd);
+        kern->add(f->moe_sum + c * n_embd, out, n_embd);
     }
+}
+
+static int run_group(struct group *g, struct err *e)
+{
+    struct forward *f = g->f;
+    uint32_t n_expert = g->layer->experts.n_expert;
+
+    for (uint32_t i = g->first; i < g->end; i++) {
+        struct expert_weights w;
+        uint32_t n_col;
+
+        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
+            return err_set(e, ERR_CANCELLED, "stopped");
+        if (expert_cache_next(f->p.experts, g->end, &w, &f->stall_ns, e) != 0)
+            return -1;
+        n_col = list_cols(f, &g->layer->experts, w.expert);
+        assert(n_col > 0);
+        run_expert(f, g->layer, &w,
+                   f->moe_out +
+                       (size_t)f->moe_row[(size_t)f->moe_cols[0] * n_expert + w.expert] *
+                           f->p.desc->n_embd);
+        expert_cache_give(f->p.experts);
+    }
+    forward_each_col(f, add_outputs_col, g);
+    return 0;
 }
 
 /* y = norm_1(dense branch) + norm_2(sum of experts) */
@@ -166,24 +287,39 @@ static void join_col(void *ctx, uint32_t c)
     f->p.kernels->add(y, sum, d->n_embd);
 }
 
-int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e)
+/* List in moe_list the experts that any column chose.  Returns their number. */
+static uint32_t list_experts(struct forward *f, const struct experts_desc *x)
 {
-    const struct experts_desc *x = &layer->experts;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < x->n_expert; i++)
+        for (uint32_t c = 0; c < f->n_col; c++)
+            if (f->moe_weight[(size_t)c * x->n_expert + i] != 0) {
+                f->moe_list[n++] = i;
+                break;
+            }
+    return n;
+}
+
+void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l)
+{
     struct route r = { f, layer };
 
     forward_each_col(f, route_col, &r);
-    memset(f->moe_sum, 0, (size_t)f->n_col * f->p.desc->n_embd * sizeof *f->moe_sum);
-    for (uint32_t i = 0; i < x->n_expert; i++) {
-        const unsigned char *gate_up, *down = NULL;
-        bool is_wanted = false;
+    f->n_moe_list = list_experts(f, &layer->experts);
+    expert_cache_begin(f->p.experts, l, f->moe_list, f->n_moe_list);
+}
 
-        for (uint32_t c = 0; c < f->n_col; c++)
-            is_wanted |= f->moe_weight[(size_t)c * x->n_expert + i] != 0;
-        if (!is_wanted)
-            continue;
-        if (read_expert(f, x, i, &gate_up, &down, e) != 0)
+int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    struct group g = { .f = f, .layer = layer };
+    struct route r = { f, layer };
+
+    memset(f->moe_sum, 0, (size_t)f->n_col * f->p.desc->n_embd * sizeof *f->moe_sum);
+    for (; g.first < f->n_moe_list; g.first = g.end) {
+        fill_group(&g, f->n_moe_list);
+        if (run_group(&g, e) != 0)
             return -1;
-        run_expert(f, layer, i, gate_up, down);
     }
     forward_each_col(f, join_col, &r);
     return 0;

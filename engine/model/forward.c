@@ -193,11 +193,14 @@ static void gate_col(void *ctx, uint32_t c)
         kern->silu_mul(gate, up, n);
 }
 
-static int feed_forward(struct forward *f, const struct layer_desc *layer, struct err *e)
+static int feed_forward(struct forward *f, const struct layer_desc *layer, uint32_t l,
+                        struct err *e)
 {
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
 
+    if (layer->experts.n_expert > 0)
+        forward_route(f, layer, l);
     norm(f, f->x, &layer->ffn_norm, f->h);
     if (forward_mul(f, &layer->gate, f->h, n_embd, f->gate, layer->n_ff, e) != 0 ||
         forward_mul(f, &layer->up, f->h, n_embd, f->up, layer->n_ff, e) != 0)
@@ -322,7 +325,7 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         if (want == WANT_LAST)
             keep_last_col(f);
     }
-    if (attention(f, layer, e) != 0 || feed_forward(f, layer, e) != 0)
+    if (attention(f, layer, e) != 0 || feed_forward(f, layer, l, e) != 0)
         return -1;
     if (d->n_embd_per_layer > 0 && per_layer_input(f, layer, l, e) != 0)
         return -1;

@@ -22,6 +22,7 @@
 #include "engine/kv/kv.h"
 #include "engine/model/desc.h"
 #include "engine/model/products.h"
+#include "engine/stream/expert_cache.h"
 #include "engine/stream/stream.h"
 #include "engine/telemetry/telemetry.h"
 
@@ -40,9 +41,9 @@ struct forward_parts {
     struct arena *rows;
     struct arena *tables; /* forward_bytes(); of size 0: lookup rows are read each time */
     struct arena *logits; /* forward_logit_bytes() */
-    struct arena *experts;
-    uint32_t chunk;       /* maximum tokens per pass */
-    uint32_t n_logit_row; /* maximum rows of logits per pass */
+    struct expert_cache *experts; /* of experts_open(); NULL: a dense model */
+    uint32_t chunk;               /* maximum tokens per pass */
+    uint32_t n_logit_row;         /* maximum rows of logits per pass */
     uint32_t n_ctx;
     bool exact;
     const struct products *products; /* choice of OpenBLAS for long prompts; NULL: never */
@@ -86,6 +87,10 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
 
 /* [rows][n_vocab], soft-capped.  Valid until the next run. */
 float *forward_logits(struct forward *f);
+
+/* Open the cache of this model's experts; *out is NULL for a dense model. */
+int experts_open(struct expert_cache **out, const struct model_desc *d, struct stream *s,
+                 struct arena *memory, struct err *e);
 
 /* Bytes that the kept lookup rows take now. */
 uint64_t forward_table_bytes(const struct forward *f);

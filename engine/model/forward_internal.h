@@ -30,9 +30,14 @@ struct forward {
     unsigned char *attend_scratch; /* [threads][attend_tiles_bytes()] */
     unsigned char *tile_scratch;   /* [threads][tiles_scratch_bytes()] */
     uint32_t *pos;                 /* [chunk] */
-    float *moe_weight;             /* [chunk][n_expert], 0: not taken */
+    float *moe_weight;             /* [chunk][n_expert], 0: not chosen */
     float *moe_sum;                /* [chunk][n_embd] */
-    float *moe_h;                  /* [chunk][n_embd] */
+    float *moe_h;                  /* [chunk][n_embd] input of the experts */
+    float *moe_out;                /* [moe_out_rows][n_embd] outputs of a group of experts */
+    uint32_t *moe_row;             /* [chunk][n_expert] the row of moe_out */
+    uint32_t *moe_cols;            /* [chunk] columns that chose an expert */
+    uint32_t *moe_list;            /* [n_expert] experts that a column chose, ascending */
+    uint32_t moe_out_rows, n_moe_list;
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
     unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
@@ -41,9 +46,7 @@ struct forward {
     struct stream_lookup *lookups; /* [2 * chunk] */
     uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */
 
-    float *logits;    /* [n_logit_row][n_vocab] */
-    void *expert_buf; /* weights of one expert */
-    uint64_t expert_buf_bytes;
+    float *logits; /* [n_logit_row][n_vocab] */
 
     uint32_t n_col;
     bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS */
@@ -86,6 +89,9 @@ uint64_t tiles_scratch_bytes(uint32_t n_col);
 
 /* Call fn(ctx, column) for all columns, split over the workers. */
 void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx);
+/* The same for 0 … n_col - 1. */
+void forward_each(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, uint32_t col),
+                  void *ctx);
 
 /*
  * Check that the n values of each column in rows are finite.  Returns -1 with *e if not, and
@@ -97,9 +103,15 @@ int forward_check_numbers(struct forward *f, const float *rows, size_t n, const 
 /* Attention of all columns over the positions of the layer's store: q -> att. */
 void forward_attend(struct forward *f, const struct layer_desc *layer);
 
-/* Add the branch of the experts to the dense one.  y has the dense branch, x the residual. */
+/* Choose the experts of layer l for all columns and request their weights.  x has the residual.
+ */
+void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l);
+/* Add the branch of the chosen experts to the dense one, which y has.  Overwrites h, gate, up.
+ */
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e);
-uint64_t experts_buf_bytes(const struct model_desc *d);
+/* Where the weights of a layer's experts are in the files. */
+void experts_layer(const struct experts_desc *x, struct expert_layer *out);
+uint64_t experts_min_bytes(const struct model_desc *d);
 /* Bytes of the experts that one token uses. */
 uint64_t experts_token_bytes(const struct model_desc *d);
 

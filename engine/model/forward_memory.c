@@ -100,7 +100,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->v = carve_floats(c, w.v);
     f->att = carve_floats(c, w.att);
     f->gate = carve_floats(c, w.ff);
-    f->up = carve_floats(c, max_u32(w.ff, n_expert > 0 ? d->n_embd : 0));
+    f->up = carve_floats(c, w.ff);
     f->ple = carve_floats(c, d->n_embd_per_layer);
     f->ple_row = carve_floats(c, d->n_embd_per_layer);
     f->ple_blocks = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd_per_layer + 512u : 0);
@@ -116,6 +116,13 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->moe_weight = carve_floats(c, n_expert);
     f->moe_sum = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
     f->moe_h = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
+    /* The outputs of all experts of one token fit. */
+    f->moe_out_rows = d->hp->n_expert_used + c->chunk;
+    f->moe_out = carve_both(c, (uint64_t)d->hp->n_expert_used * d->n_embd * sizeof(float),
+                            n_expert > 0 ? d->n_embd * sizeof(float) : 0);
+    f->moe_row = carve(c, n_expert * sizeof(uint32_t));
+    f->moe_cols = carve(c, n_expert > 0 ? sizeof(uint32_t) : 0);
+    f->moe_list = carve_both(c, n_expert * sizeof(uint32_t), 0);
 }
 
 static uint64_t table_row_bytes(const struct tensor_info *t)
@@ -148,7 +155,7 @@ void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward
     out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
     out->tables = table_cache_bytes(d->token_embd) + table_cache_bytes(d->ple_embd);
     out->experts_token = experts_token_bytes(d);
-    out->experts = d->hp->n_expert > 0 ? arena_size(experts_buf_bytes(d)) : 0;
+    out->experts = experts_min_bytes(d);
 }
 
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row)
@@ -188,12 +195,6 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
         (init_cache(&f->embd_cache, d->token_embd, parts->tables, e) != 0 ||
          init_cache(&f->ple_cache, d->ple_embd, parts->tables, e) != 0))
         goto fail;
-    if (d->hp->n_expert > 0) {
-        f->expert_buf_bytes = parts->experts->size - parts->experts->used;
-        f->expert_buf = arena_take(parts->experts, experts_buf_bytes(d), e);
-        if (f->expert_buf == NULL)
-            goto fail;
-    }
     *out = f;
     return 0;
 

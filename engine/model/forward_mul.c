@@ -84,8 +84,8 @@ static void col_part(void *ctx, int thread, int n_thread)
         j->fn(j->ctx, c);
 }
 
-static void each_col(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, uint32_t col),
-                     void *ctx)
+void forward_each(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, uint32_t col),
+                  void *ctx)
 {
     struct col_job job = { fn, ctx, n_col };
 
@@ -97,7 +97,7 @@ static void each_col(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, ui
 
 void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx)
 {
-    each_col(f, f->n_col, fn, ctx);
+    forward_each(f, f->n_col, fn, ctx);
 }
 
 /* Bring the columns into the form that the weight type needs: a pointer and a stride. */
@@ -118,7 +118,7 @@ static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size
     if (job.form != ACT_F32) {
         struct pack_job pack = { f, job.form, x, ldx, n_k, act_bytes(job.form, n_k) };
 
-        each_col(f, n_col, pack_col, &pack);
+        forward_each(f, n_col, pack_col, &pack);
         job.x = f->packed;
         job.x_stride = pack.stride;
     }

@@ -37,6 +37,7 @@ struct machinery {
     struct stream_shape shape;
     struct arena activations, rows, tables, logits, experts;
     struct stream *stream;
+    struct expert_cache *cache; /* of experts; NULL: a dense model */
     struct forward *forward;
 };
 
@@ -77,6 +78,7 @@ static void set_cancelled(struct mw_session *s, struct stream *stream)
 static void machinery_free(struct machinery *a)
 {
     forward_free(a->forward);
+    expert_cache_free(a->cache);
     stream_close(a->stream);
     arena_unmap(&a->activations);
     arena_unmap(&a->rows);
@@ -204,7 +206,6 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .rows = &out->rows,
         .tables = &out->tables,
         .logits = &out->logits,
-        .experts = &out->experts,
         .chunk = plan->chunk,
         .n_logit_row = o->n_logit_row,
         .n_ctx = o->n_ctx,
@@ -228,10 +229,12 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         arena_map(&a.experts, "experts", plan->row[MW_ROW_EXPERTS], true, e) != 0)
         goto fail;
     if (stream_open(&a.stream, s->m->catalogue, s->m->spans, s->m->n_span, &a.shape, &so,
-                    s->telemetry, e) != 0)
+                    s->telemetry, e) != 0 ||
+        experts_open(&a.cache, s->m->desc, a.stream, &a.experts, e) != 0)
         goto fail;
     *out = a;
     parts.stream = a.stream;
+    parts.experts = a.cache;
     if (forward_new(&out->forward, &parts, e) != 0) {
         machinery_free(out);
         return -1;

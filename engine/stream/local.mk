@@ -4,6 +4,7 @@ libengine_a_SOURCES += \
 	engine/stream/backend.h \
 	engine/stream/backend_pread.c \
 	engine/stream/backend_uring.c \
+	engine/stream/expert_cache.c engine/stream/expert_cache.h \
 	engine/stream/io_choice.c engine/stream/io_choice.h \
 	engine/stream/lookup.c engine/stream/lookup.h \
 	engine/stream/mapping.c engine/stream/mapping.h \
