@@ -13,6 +13,7 @@ endif
 
 dist_check_SCRIPTS += \
 	tests/conformance/test_chat_templates.py \
+	tests/conformance/test_families.py \
 	tests/conformance/test_inspect.py \
 	tests/conformance/test_jinja.py \
 	tests/conformance/test_tokenize_command.py \
@@ -72,7 +73,7 @@ EXTRA_DIST += \
 	tests/data \
 	tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/hub.py tests/lib/pull_case.py \
-	tests/lib/program.py tests/lib/tiny_model.py \
+	tests/lib/program.py tests/lib/snapshot_gguf.py tests/lib/tiny_model.py \
 	tests/tree/references.py tests/tree/words.py
 
 # Print the cases that the last "make check" skipped or failed, and the totals.

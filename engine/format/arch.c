@@ -11,8 +11,18 @@
 #define N_ARCH (sizeof archs / sizeof archs[0])
 
 #define GEMMA (TRAIT_POST_NORMS | TRAIT_GELU | TRAIT_EMBD_SCALE | TRAIT_TIED | TRAIT_ATTN_BIAS)
+#define OLMO                                                                                   \
+    (TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_WIDE_QK_NORM |              \
+     TRAIT_ATTN_BIAS | TRAIT_SWA_UNSCALED)
 
 static const struct arch archs[] = {
+    {
+        .name = "gemma",
+        .snapshots = { { "gemma", "GemmaForCausalLM" } },
+        .traits = (GEMMA & ~(unsigned)TRAIT_POST_NORMS) | TRAIT_NORM_ADD_ONE,
+        .window = WINDOW_ALL_GGUF,
+        .absent = { 16, 16, 256, 8192, 0, 1e-6, 1e4 },
+    },
     {
         .name = "gemma2",
         .snapshots = { { "gemma2", "Gemma2ForCausalLM" } },
@@ -55,6 +65,14 @@ static const struct arch archs[] = {
         .absent = { 8, 4, 256, 131072, 512, 1e-6, 1e6 },
     },
     {
+        .name = "granite",
+        .snapshots = { { "granite", "GraniteForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS | TRAIT_SCALES,
+        .window = WINDOW_ALL_GGUF,
+        .scale = SCALE_STATED,
+        .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
+    },
+    {
         .name = "llama", /* Llama 2 and 3; Mistral's GGUF files */
         .snapshots = { { "llama", "LlamaForCausalLM" } },
         .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS,
@@ -66,6 +84,30 @@ static const struct arch archs[] = {
         .snapshots = { { "mistral", "MistralForCausalLM" } },
         .window = WINDOW_ALL,
         .absent = { 0, 8, 0, 2048, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "mistral3", /* Mistral Small 3.1 and later, Magistral, Devstral, Ministral 3 */
+        .snapshots = { { "mistral3", "Mistral3ForConditionalGeneration" },
+                       { "ministral3", "Ministral3ForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_TEMPERATURE,
+        .window = WINDOW_ALL,
+        .absent = { 32, 8, 128, 262144, 0, 1e-5, 1e6 },
+    },
+    {
+        .name = "olmo2",
+        .snapshots = { { "olmo2", "Olmo2ForCausalLM" } },
+        .traits = OLMO,
+        .window = WINDOW_PERIOD,
+        .window_period = 4,
+        .absent = { 32, 0, 0, 2048, 0, 1e-5, 1e4 },
+    },
+    {
+        .name = "olmo2", /* Olmo 3, whose GGUF files have the same architecture */
+        .snapshots = { { "olmo3", "Olmo3ForCausalLM" } },
+        .traits = OLMO,
+        .window = WINDOW_PERIOD,
+        .window_period = 4,
+        .absent = { 32, 0, 0, 2048, 4096, 1e-5, 1e4 },
     },
     {
         .name = "phi3",
@@ -88,6 +130,15 @@ static const struct arch archs[] = {
         .traits = TRAIT_QK_NORM | TRAIT_ATTN_BIAS,
         .window = WINDOW_UPPER,
         .absent = { 0, 0, 128, 32768, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "smollm3",
+        .snapshots = { { "smollm3", "SmolLM3ForCausalLM" } },
+        .traits =
+            TRAIT_INTERLEAVED | TRAIT_TIED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS | TRAIT_SKIP_ROPE,
+        .window = WINDOW_LISTED,
+        .ropeless_period = 4,
+        .absent = { 16, 4, 0, 32768, 0, 1e-6, 2e6 },
     },
 };
 
@@ -120,7 +171,7 @@ bool arch_activates(const struct arch *a, const char *activation)
 
 int arch_refuse(const char *name, struct err *e)
 {
-    char list[160];
+    char list[240];
     size_t used = 0;
 
     for (size_t i = 0; i < N_ARCH && used < sizeof list; i++)

@@ -39,7 +39,13 @@ enum arch_trait {
     TRAIT_EXPERTS = 1 << 19, /* may have a mixture of experts beside the dense branch */
     TRAIT_CAP_ATTN = 1 << 20,
     TRAIT_CAP_FINAL = 1 << 21,
-    TRAIT_END = 1 << 22, /* first bit that is free */
+    TRAIT_SCALES = 1 << 22,       /* stated factors of embeddings, residuals and logits */
+    TRAIT_NO_PRE_NORMS = 1 << 23, /* no norms before attention and feed-forward */
+    TRAIT_WIDE_QK_NORM = 1 << 24, /* with QK_NORM: one norm for the queries of all heads */
+    TRAIT_SKIP_ROPE = 1 << 25,    /* some layers do not rotate */
+    TRAIT_TEMPERATURE = 1 << 26,  /* queries may grow with the position */
+    TRAIT_SWA_UNSCALED = 1 << 27, /* sliding layers share the rope base, but are never scaled */
+    TRAIT_END = 1 << 28,          /* first bit that is free */
 };
 #define TRAIT_ALL ((unsigned)TRAIT_END - 1)
 
@@ -50,6 +56,7 @@ enum window_rule {
     WINDOW_PERIOD,         /* all but every n-th */
     WINDOW_PERIOD_OR_LAST, /* all but every n-th and the last; GGUF files must list them */
     WINDOW_UPPER,          /* from max_window_layers on; GGUF files cannot state it */
+    WINDOW_LISTED,         /* none; files must list them */
 };
 
 /* The factor of q.k. */
@@ -57,6 +64,7 @@ enum scale_rule {
     SCALE_HEAD_DIM, /* 1 / sqrt(head_dim) */
     SCALE_ONE,
     SCALE_SCALAR, /* 1 / sqrt(query_pre_attn_scalar) */
+    SCALE_STATED, /* attention_multiplier, attention.scale */
 };
 
 /* The dimensions of a head that rotate. */
@@ -86,6 +94,8 @@ struct arch {
     unsigned traits; /* of enum arch_trait */
     enum window_rule window;
     uint32_t window_period;
+    uint32_t
+        ropeless_period; /* every n-th layer does not rotate, if the file does not list them */
     enum scale_rule scale;
     /* GGUF files do not state query_pre_attn_scalar.  It is n_embd / n_head in the model that
      * has this many layers, and head_dim in all others. */

@@ -78,9 +78,9 @@ static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_h
     }
     if (s->failed)
         return;
-    r->attn_factor = yarn_magnitude(r->factor);
-    if (mscale > 0 && all > 0 && r->factor > 1)
-        r->attn_factor = (0.1 * mscale * log(r->factor) + 1) / (0.1 * all * log(r->factor) + 1);
+    r->attn_factor = yarn_magnitude(r->factor, 1);
+    if (mscale > 0 && all > 0)
+        r->attn_factor = yarn_magnitude(r->factor, mscale) / yarn_magnitude(r->factor, all);
     r->attn_factor = config_float(s, "attention_factor", 1e-6, r->attn_factor);
 }
 
@@ -120,17 +120,32 @@ static void longrope(struct config_lookup *s, struct config_lookup *l, struct hp
     longrope_list(s, "long_factor", r->n_factor, r->factors_long);
 }
 
+/* Scaling of queries with the position. */
+static void read_temperature(struct config_lookup *s, struct hparams *h)
+{
+    double beta = config_float(s, "llama_4_scaling_beta", 0, 0);
+
+    if (s->failed || beta == 0)
+        return;
+    if (!arch_has(h->arch, TRAIT_TEMPERATURE)) {
+        err_set(s->e, ERR_UNSUPPORTED,
+                "is not 0; scaling of queries with the position is not supported for %s",
+                h->arch->name);
+        config_fail(s, "llama_4_scaling_beta");
+        return;
+    }
+    h->temp_scale = (float)beta;
+    h->temp_len = (uint32_t)config_int(s, "original_max_position_embeddings", 1, MAX_N_CTX,
+                                       CONFIG_NEEDED);
+}
+
 static void scale(struct config_lookup *s, struct config_lookup *l, struct hparams *h,
                   struct rope_hparams *r, double partial)
 {
     const char *key = json_get(s->node, "rope_type") != NULL ? "rope_type" : "type";
     const char *type = config_string(s, key);
 
-    if (!s->failed && config_float(s, "llama_4_scaling_beta", 0, 0) != 0) {
-        err_set(s->e, ERR_UNSUPPORTED,
-                "is not 0; scaling of queries with the position is not supported");
-        config_fail(s, "llama_4_scaling_beta");
-    }
+    read_temperature(s, h);
     if (s->failed || type == NULL || strcmp(type, "default") == 0)
         return;
     if (strcmp(type, "linear") == 0) {
@@ -234,6 +249,8 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     if (is_proportional && global == NULL && !l->failed)
         proportional_default(h);
     h->rope_swa = h->rope;
+    if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
+        hparams_unscaled(&h->rope_swa, &h->rope);
     if (arch_has(h->arch, TRAIT_ROPE_BY_KIND))
         one_table(l, sliding, h, &h->rope_swa, dim_of(h, true), local, 1);
 }

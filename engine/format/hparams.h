@@ -41,6 +41,7 @@ enum bias_rule { BIAS_AS_FOUND, BIAS_NONE, BIAS_QKV, BIAS_ALL };
 
 struct layer_hparams {
     bool is_sliding;
+    bool is_ropeless; /* its queries and keys do not rotate */
     uint32_t n_head, n_head_kv;
     uint32_t head_dim_k, head_dim_v;
     uint32_t n_ff;
@@ -60,13 +61,19 @@ struct hparams {
     float rms_eps;
     float softcap_attn, softcap_final; /* 0: none */
     float attn_scale;                  /* factor of q.k, 1/sqrt(head_dim) in most models */
-    struct rope_hparams rope;          /* of global layers */
-    struct rope_hparams rope_swa;      /* of sliding layers */
-    enum bias_rule attn_bias;          /* of q, k, v and the output projection */
-    enum bias_rule ffn_bias;           /* of gate, up and down */
-    bool own_head;                     /* the output head is not tied to the token embedding */
-    bool no_values;        /* Gemma 4: global layers ignore attn_v even if it exists */
-    bool rope_interleaved; /* pairs are neighbours (GGUF llama), not half a head apart */
+    float embd_scale, residual_scale;  /* factors of embeddings and of each branch; 1: none */
+    float logit_scale;                 /* factor of the logits; 1: none */
+    /* The query at position p is multiplied by 1 + temp_scale * log(1 + floor(p / temp_len)).
+     */
+    float temp_scale; /* 0: none */
+    uint32_t temp_len;
+    struct rope_hparams rope;     /* of global layers */
+    struct rope_hparams rope_swa; /* of sliding layers */
+    enum bias_rule attn_bias;     /* of q, k, v and the output projection */
+    enum bias_rule ffn_bias;      /* of gate, up and down */
+    bool own_head;                /* the output head is not tied to the token embedding */
+    bool no_values;               /* Gemma 4: global layers ignore attn_v even if it exists */
+    bool rope_interleaved;        /* pairs are neighbours (GGUF llama), not half a head apart */
     struct layer_hparams layers[MAX_LAYER];
 };
 

@@ -85,6 +85,10 @@ static void slide_by_rule(struct config_lookup *l, struct hparams *h)
             h->layers[h->n_layer - 1].is_sliding = false;
         return;
     case WINDOW_UPPER: from = config_int(l, "max_window_layers", 0, INT32_MAX, 28); break;
+    case WINDOW_LISTED:
+        err_set(l->e, ERR_FORMAT, "is missing, and sliding_window is set");
+        config_fail(l, "layer_types");
+        return;
     case WINDOW_ALL:
     case WINDOW_ALL_GGUF: break;
     }
@@ -100,7 +104,8 @@ static void read_windows(struct config_lookup *l, struct hparams *h)
     int64_t window =
         config_int(l, "sliding_window", 0, MAX_N_CTX, stated ? 0 : h->arch->absent.n_swa);
 
-    if (rule == WINDOW_UPPER && !config_bool(l, "use_sliding_window", false))
+    if ((rule == WINDOW_UPPER || rule == WINDOW_LISTED) &&
+        !config_bool(l, "use_sliding_window", false))
         window = 0;
     h->n_swa = (uint32_t)window;
     if (l->failed)
@@ -310,9 +315,53 @@ static double scale_of(struct config_lookup *l, const struct hparams *h)
     switch (h->arch->scale) {
     case SCALE_ONE: return 1;
     case SCALE_SCALAR: return 1 / sqrt(config_float(l, "query_pre_attn_scalar", 1e-3, 256));
+    case SCALE_STATED: return config_float(l, "attention_multiplier", 1e-6, 1);
     case SCALE_HEAD_DIM: break;
     }
     return 1 / sqrt((double)h->layers[0].head_dim_k);
+}
+
+static double read_factor(struct config_lookup *l, const struct hparams *h, const char *key)
+{
+    return arch_has(h->arch, TRAIT_SCALES) ? config_float(l, key, 1e-6, 1) : 1;
+}
+
+static void read_scales(struct config_lookup *l, struct hparams *h)
+{
+    h->attn_scale = (float)scale_of(l, h);
+    h->embd_scale = arch_has(h->arch, TRAIT_EMBD_SCALE)
+                        ? sqrtf((float)h->n_embd)
+                        : (float)read_factor(l, h, "embedding_multiplier");
+    h->residual_scale = (float)read_factor(l, h, "residual_multiplier");
+    h->logit_scale = (float)(1 / read_factor(l, h, "logits_scaling"));
+}
+
+/* Finds the layers that do not rotate: a list of 0 (no rotation) and 1, or a period. */
+static void read_ropeless(struct config_lookup *l, struct hparams *h)
+{
+    const struct json_node *list = json_get(l->node, "no_rope_layers"), *n;
+    uint32_t i = 0;
+    int64_t rotates;
+
+    if (!arch_has(h->arch, TRAIT_SKIP_ROPE))
+        return;
+    hparams_skip_rope(
+        h, config_int(l, "no_rope_layer_interval", 1, MAX_LAYER, h->arch->ropeless_period));
+    if (list == NULL)
+        return;
+    if (list->kind != JSON_IS_ARRAY || list->n != h->n_layer) {
+        err_set(l->e, ERR_FORMAT, "has %u entries for %u layers", list->n, h->n_layer);
+        config_fail(l, "no_rope_layers");
+        return;
+    }
+    for (n = list->first; n != NULL; n = n->next, i++) {
+        if (!json_as_int(n, &rotates) || rotates < 0 || rotates > 1) {
+            err_set(l->e, ERR_FORMAT, "entry %u is not 0 or 1", i);
+            config_fail(l, "no_rope_layers");
+            return;
+        }
+        h->layers[i].is_ropeless = rotates == 0;
+    }
 }
 
 static void read_model(struct config_lookup *l, struct hparams *h)
@@ -341,8 +390,10 @@ static void read_model(struct config_lookup *l, struct hparams *h)
     read_biases(l, h);
     h->no_values =
         arch_has(h->arch, TRAIT_KEYS_AS_VALUES) && config_bool(l, "attention_k_eq_v", false);
-    h->attn_scale = (float)scale_of(l, h);
-    config_rope(l, h);
+    read_scales(l, h);
+    read_ropeless(l, h);
+    if (!l->failed)
+        config_rope(l, h);
 }
 
 static bool recommended(const struct json_node *n, const char *key, double min, double max,

@@ -53,9 +53,22 @@ void hparams_slide(struct hparams *h, int64_t period)
         h->layers[i].is_sliding = i % period < period - 1;
 }
 
-double yarn_magnitude(double factor)
+void hparams_skip_rope(struct hparams *h, int64_t period)
 {
-    return factor > 1 ? 1 + 0.1 * log(factor) : 1;
+    for (uint32_t i = 0; period > 0 && i < h->n_layer; i++)
+        h->layers[i].is_ropeless = (i + 1) % period == 0;
+}
+
+void hparams_unscaled(struct rope_hparams *out, const struct rope_hparams *r)
+{
+    *out = (struct rope_hparams){
+        .base = r->base, .n_rot = r->n_rot, .factor = 1, .attn_factor = 1
+    };
+}
+
+double yarn_magnitude(double factor, double mscale)
+{
+    return factor > 1 ? 1 + 0.1 * mscale * log(factor) : 1;
 }
 
 static void add_id(uint32_t *ids, uint32_t *n, uint32_t room, int64_t id)
@@ -232,7 +245,7 @@ static bool is_factor(double v)
 int hparams_finish(struct catalogue *c, struct err *e)
 {
     struct hparams *h = &c->hparams;
-    bool own_table = arch_has(h->arch, TRAIT_ROPE_BY_KIND);
+    bool own_table = (h->arch->traits & (TRAIT_ROPE_BY_KIND | TRAIT_SWA_UNSCALED)) != 0;
 
     /* A window as wide as the context hides nothing. */
     if (!own_table && h->n_swa >= h->n_ctx_train)

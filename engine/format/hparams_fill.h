@@ -15,6 +15,7 @@
 #define MAX_HEAD_DIM 8192
 #define MAX_N_VOCAB  ((int64_t)1 << 24)
 #define MAX_N_CTX    UINT32_MAX
+#define MAX_SCALE    1e6 /* stated factors of embeddings, branches and logits */
 #define MAX_ATTN_FACTOR                                                                        \
     1000.0 /* rope's factor on queries and keys; published ones are below 2 */
 
@@ -54,8 +55,15 @@ int hparams_finish(struct catalogue *c, struct err *e);
 /* Make the last of every period layers global and give the others a window. */
 void hparams_slide(struct hparams *h, int64_t period);
 
-/* Returns yarn's factor on queries and keys for a context that is factor times as long. */
-double yarn_magnitude(double factor);
+/* Stop every period-th layer from rotating; 0: none. */
+void hparams_skip_rope(struct hparams *h, int64_t period);
+
+/* Set a rope table to another one's base and size, without its scaling. */
+void hparams_unscaled(struct rope_hparams *out, const struct rope_hparams *r);
+
+/* Returns yarn's factor on queries and keys for a context that is factor times as long.
+ * Published models have a mscale of 1 if they do not state it. */
+double yarn_magnitude(double factor, double mscale);
 
 /* Add an id to a list.  Ids that appear twice, are out of range or do not fit the list are
  * ignored. */

@@ -135,9 +135,12 @@ static void read_rope_scaling(struct lookup *l, struct hparams *h)
 {
     struct rope_hparams *r = &h->rope;
     const char *type = "";
+    double log_mul = 0;
     size_t len = 0;
     int found;
 
+    if (arch_has(h->arch, TRAIT_TEMPERATURE))
+        log_mul = get_float(l, "rope.scaling.yarn_log_multiplier", 0, 100, 0);
     r->factor = get_float(l, "rope.scaling.factor", 1e-6, 1e6,
                           get_float(l, "rope.scale_linear", 1e-6, 1e6, 1));
     /* 0: by the scaling's rule */
@@ -163,7 +166,8 @@ static void read_rope_scaling(struct lookup *l, struct hparams *h)
         r->scaling = ROPE_LINEAR;
     } else if (strcmp(type, "yarn") == 0) {
         r->scaling = ROPE_YARN;
-        r->attn_factor = (r->attn_factor != 0 ? r->attn_factor : 1) * yarn_magnitude(r->factor);
+        r->attn_factor = (r->attn_factor != 0 ? r->attn_factor : 1) *
+                         yarn_magnitude(r->factor, 1) / yarn_magnitude(r->factor, log_mul);
     } else if (strcmp(type, "longrope") != 0) { /* its tensors show that one */
         err_set(l->e, ERR_UNSUPPORTED, "rope scaling \"%s\" is not supported", type);
         fail_at(l);
@@ -187,6 +191,8 @@ static void read_rope(struct lookup *l, struct hparams *h)
         (uint32_t)get_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, global->head_dim_k);
     read_rope_scaling(l, h);
     h->rope_swa = h->rope;
+    if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
+        hparams_unscaled(&h->rope_swa, &h->rope);
     if (!arch_has(h->arch, TRAIT_ROPE_BY_KIND))
         return;
 
@@ -234,7 +240,8 @@ static void read_windows(struct lookup *l, struct hparams *h)
     }
     switch (h->arch->window) {
     case WINDOW_PERIOD: hparams_slide(h, h->arch->window_period); return;
-    case WINDOW_PERIOD_OR_LAST: missing(l); return;
+    case WINDOW_PERIOD_OR_LAST:
+    case WINDOW_LISTED: missing(l); return;
     case WINDOW_UPPER:
         if (h->n_swa < h->n_ctx_train) {
             spell(l, "attention.sliding_window");
@@ -300,15 +307,43 @@ static void read_experts(struct lookup *l, struct hparams *h)
     h->n_ff_expert = (uint32_t)get_int(l, "expert_feed_forward_length", 1, MAX_N_FF, INT64_MIN);
 }
 
-static float scale_of(const struct hparams *h)
+static float scale_of(struct lookup *l, const struct hparams *h)
 {
     const struct layer_hparams *first = &h->layers[0];
+    double stated = 0;
 
     if (h->arch->scale == SCALE_ONE)
         return 1;
+    if (h->arch->scale == SCALE_STATED)
+        stated = get_float(l, "attention.scale", 0, 1e6, 0);
+    if (stated > 0)
+        return (float)stated;
     if (h->arch->scale == SCALE_SCALAR && h->n_layer == h->arch->n_layer_wide_scale)
         return (float)(1 / sqrt((double)h->n_embd / first->n_head));
     return (float)(1 / sqrt((double)first->head_dim_k));
+}
+
+/* A factor that an architecture with TRAIT_SCALES may state; 0 means none. */
+static double get_factor(struct lookup *l, const struct hparams *h, const char *suffix)
+{
+    double v = arch_has(h->arch, TRAIT_SCALES) ? get_float(l, suffix, 0, MAX_SCALE, 0) : 0;
+
+    return v > 0 ? v : 1;
+}
+
+static void read_scales(struct lookup *l, struct hparams *h)
+{
+    h->attn_scale = scale_of(l, h);
+    h->embd_scale = arch_has(h->arch, TRAIT_EMBD_SCALE)
+                        ? sqrtf((float)h->n_embd)
+                        : (float)get_factor(l, h, "embedding_scale");
+    h->residual_scale = (float)get_factor(l, h, "residual_scale");
+    h->logit_scale = (float)(1 / get_factor(l, h, "logit_scale"));
+    if (!arch_has(h->arch, TRAIT_TEMPERATURE))
+        return;
+    h->temp_scale = (float)get_float(l, "attention.temperature_scale", 0, 100, 0);
+    h->temp_len =
+        (uint32_t)get_int(l, "attention.temperature_length", 1, MAX_N_CTX, h->rope.n_ctx_orig);
 }
 
 static void read_model(struct lookup *l, struct hparams *h)
@@ -334,7 +369,8 @@ static void read_model(struct lookup *l, struct hparams *h)
         read_rope(l, h);
     read_experts(l, h);
     if (!l->failed)
-        h->attn_scale = scale_of(h);
+        read_scales(l, h);
+    hparams_skip_rope(h, h->arch->ropeless_period);
     h->rope_interleaved = arch_has(h->arch, TRAIT_INTERLEAVED);
 }
 

@@ -33,7 +33,8 @@ static const struct tensor_spec specs[T_COUNT] = {
         .needed = FACT_NEEDS_HEAD },
 
     [T_ATTN_NORM] = {
-        "attn_norm.weight", "input_layernorm.weight", FORM_VECTOR, { DIM_EMBD } },
+        "attn_norm.weight", "input_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
+        .when = FACT_PRE_NORMS },
     [T_ATTN_QKV] = {
         "attn_qkv.weight", "self_attn.qkv_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_QKV },
         .needed = FACT_NEVER },
@@ -61,10 +62,10 @@ static const struct tensor_spec specs[T_COUNT] = {
         .when = FACT_OWNS_KV | FACT_READS_V | FACT_READS_BIAS,
         .needed = FACT_NEEDS_V | FACT_NEEDS_BIAS, .fused = T_ATTN_QKV_BIAS },
     [T_ATTN_Q_NORM] = {
-        "attn_q_norm.weight", "self_attn.q_norm.weight", FORM_VECTOR, { DIM_HEAD },
+        "attn_q_norm.weight", "self_attn.q_norm.weight", FORM_VECTOR, { DIM_Q_NORM },
         TRAIT_QK_NORM },
     [T_ATTN_K_NORM] = {
-        "attn_k_norm.weight", "self_attn.k_norm.weight", FORM_VECTOR, { DIM_HEAD },
+        "attn_k_norm.weight", "self_attn.k_norm.weight", FORM_VECTOR, { DIM_K_NORM },
         TRAIT_QK_NORM, .when = FACT_OWNS_KV },
     [T_ATTN_OUT] = {
         "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_ATTN, DIM_EMBD } },
@@ -77,7 +78,7 @@ static const struct tensor_spec specs[T_COUNT] = {
 
     [T_FFN_NORM] = {
         "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
-        .plain = "post_attention_layernorm.weight" },
+        .when = FACT_PRE_NORMS, .plain = "post_attention_layernorm.weight" },
     [T_FFN_GATE_UP] = {
         "ffn_up.weight", "mlp.gate_up_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF_TWICE },
         TRAIT_FUSED_GATE_UP },
@@ -212,7 +213,8 @@ static const enum hparam_word dim_words[DIM_COUNT] = {
     [DIM_V] = WORD_N_HEAD_KV,
     [DIM_QKV] = WORD_N_HEAD,
     [DIM_ATTN] = WORD_N_HEAD,
-    [DIM_HEAD] = WORD_HEAD_DIM_K,
+    [DIM_Q_NORM] = WORD_HEAD_DIM_K,
+    [DIM_K_NORM] = WORD_HEAD_DIM_K,
     [DIM_FF] = WORD_N_FF,
     [DIM_FF_TWICE] = WORD_N_FF,
     [DIM_EXPERT] = WORD_N_EXPERT,
@@ -245,7 +247,8 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_V: return v;
     case DIM_QKV: return q + k + v;
     case DIM_ATTN: return (uint64_t)l->n_head * l->head_dim_v;
-    case DIM_HEAD: return l->head_dim_k;
+    case DIM_Q_NORM: return arch_has(h->arch, TRAIT_WIDE_QK_NORM) ? q : l->head_dim_k;
+    case DIM_K_NORM: return arch_has(h->arch, TRAIT_WIDE_QK_NORM) ? k : l->head_dim_k;
     case DIM_FF: return l->n_ff;
     case DIM_FF_TWICE: return 2 * (uint64_t)l->n_ff;
     case DIM_EXPERT: return h->n_expert;
@@ -294,6 +297,7 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned ask
            fact(!(may_lack_v && h->no_values), FACT_READS_V) | fact(!may_lack_v, FACT_NEEDS_V) |
            fact((asked & FACT_FUSED_QKV) != 0 && find_by_id(c, T_ATTN_QKV, layer) != NULL,
                 FACT_FUSED_QKV) |
+           fact(!arch_has(h->arch, TRAIT_NO_PRE_NORMS), FACT_PRE_NORMS) |
            fact(h->attn_bias != BIAS_NONE, FACT_READS_BIAS) |
            fact(arch_has(h->arch, TRAIT_QKV_BIAS) || h->attn_bias >= BIAS_QKV,
                 FACT_NEEDS_BIAS) |

@@ -84,12 +84,13 @@ enum tensor_dim {
     DIM_ONE,
     DIM_EMBD,
     DIM_VOCAB,
-    DIM_Q,    /* queries of all heads */
-    DIM_K,    /* keys of all heads */
-    DIM_V,    /* values of all heads */
-    DIM_QKV,  /* the three */
-    DIM_ATTN, /* outputs of all heads */
-    DIM_HEAD, /* one key */
+    DIM_Q,      /* queries of all heads */
+    DIM_K,      /* keys of all heads */
+    DIM_V,      /* values of all heads */
+    DIM_QKV,    /* the three */
+    DIM_ATTN,   /* outputs of all heads */
+    DIM_Q_NORM, /* what a norm of queries covers: one head or all */
+    DIM_K_NORM,
     DIM_FF,
     DIM_FF_TWICE,
     DIM_EXPERT,
@@ -117,7 +118,8 @@ enum tensor_fact {
     FACT_NEEDS_BIAS_OUT = 1 << 11,  /* it must */
     FACT_READS_BIAS_FFN = 1 << 12,  /* gate, up and down may have biases */
     FACT_NEEDS_BIAS_FFN = 1 << 13,  /* they must */
-    FACT_NEVER = 1 << 14,           /* for .needed: the tensor may always be missing */
+    FACT_PRE_NORMS = 1 << 14,       /* attention and feed-forward have norms before them */
+    FACT_NEVER = 1 << 15,           /* for .needed: the tensor may always be missing */
 };
 
 struct tensor_spec {

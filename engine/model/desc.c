@@ -2,7 +2,6 @@
 
 #include "engine/model/desc.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "engine/base/arena.h"
@@ -153,6 +152,7 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     layer->head_dim_k = from->head_dim_k;
     layer->head_dim_v = from->head_dim_v;
     layer->n_ff = from->n_ff;
+    layer->is_ropeless = from->is_ropeless;
     layer->has_v_norm = arch_has(hp->arch, TRAIT_V_NORM);
     for (size_t i = 0; i < N_MEMBER(layer_mats); i++)
         *(struct mat *)member_of(layer, &layer_mats[i]) = find_mat(f, layer_mats[i].id, l);
@@ -379,7 +379,9 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->n_embd = hp->n_embd;
     d->n_vocab = hp->n_vocab;
     d->n_embd_per_layer = hp->n_embd_per_layer;
-    d->embd_scale = arch_has(hp->arch, TRAIT_EMBD_SCALE) ? sqrtf((float)d->n_embd) : 1;
+    d->embd_scale = hp->embd_scale;
+    d->residual_scale = hp->residual_scale;
+    d->logit_scale = hp->logit_scale;
     d->act = arch_has(hp->arch, TRAIT_GELU) ? ACT_KIND_GELU : ACT_KIND_SILU;
     d->attn_scale = hp->attn_scale;
     d->softcap_attn = hp->softcap_attn;

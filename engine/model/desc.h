@@ -53,8 +53,9 @@ struct layer_desc {
     enum mw_layer_kind kind;
     bool is_sliding;
     bool owns_kv;
-    bool v_is_k;     /* values are the keys before norm and rope */
-    bool has_v_norm; /* values are normed without weights */
+    bool v_is_k;      /* values are the keys before norm and rope */
+    bool has_v_norm;  /* values are normed without weights */
+    bool is_ropeless; /* queries and keys do not rotate */
     uint32_t n_head, n_head_kv, head_dim_k, head_dim_v, n_ff;
     uint32_t kv_layer; /* index of the KV store that it reads, and writes if it owns it */
     uint32_t window;   /* positions seen, itself included; 0: all */
@@ -87,7 +88,8 @@ struct model_desc {
     const struct catalogue *catalogue;
     const struct hparams *hp;
     uint32_t n_layer, n_embd, n_vocab, n_embd_per_layer;
-    float embd_scale, attn_scale, softcap_attn, softcap_final, rms_eps;
+    float embd_scale, residual_scale, logit_scale;
+    float attn_scale, softcap_attn, softcap_final, rms_eps;
     enum act_kind act;
     uint32_t n_kv;            /* layers that own keys and values */
     uint32_t last_kv_layer;   /* after it, only tokens with requested logits continue */

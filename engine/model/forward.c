@@ -46,8 +46,13 @@ static void norm_col(void *ctx, uint32_t c)
     const struct model_desc *d = s->f->p.desc;
     size_t at = (size_t)c * d->n_embd;
 
-    s->f->p.kernels->rms_norm(s->from + at, s->w, d->n_embd, d->rms_eps, s->to + at);
+    if (s->w != NULL)
+        s->f->p.kernels->rms_norm(s->from + at, s->w, d->n_embd, d->rms_eps, s->to + at);
+    else
+        memcpy(s->to + at, s->from + at, d->n_embd * sizeof *s->to);
 }
+
+/* to = norm(from), or from where the architecture has no norm. */
 
 static void norm(struct forward *f, float *from, const struct vec *w, float *to)
 {
@@ -56,7 +61,7 @@ static void norm(struct forward *f, float *from, const struct vec *w, float *to)
     forward_each_col(f, norm_col, &s);
 }
 
-/* y = y + bias;  y = norm(y) if there is a post-norm;  x = x + y */
+/* y = y + bias;  y = norm(y) if there is a post-norm;  x = x + y * residual_scale */
 struct residual {
     struct forward *f;
     const struct vec *bias, *post_norm;
@@ -73,6 +78,8 @@ static void residual_col(void *ctx, uint32_t c)
         kern->add(y, r->bias->w, d->n_embd);
     if (r->post_norm->w != NULL)
         kern->rms_norm(y, r->post_norm->w, d->n_embd, d->rms_eps, y);
+    if (d->residual_scale != 1)
+        kern->scale(y, d->residual_scale, d->n_embd);
     kern->add(r->f->x + (size_t)c * d->n_embd, y, d->n_embd);
 }
 
@@ -91,13 +98,11 @@ static void rope_heads(struct forward *f, const struct layer_desc *layer, const 
     const float *cosine = f->cosine[kind] + (size_t)col * (rope->n_rot / 2);
     const float *sine = f->sine[kind] + (size_t)col * (rope->n_rot / 2);
 
-    for (uint32_t h = 0; h < n_head; h++) {
-        float *head = x + (size_t)h * layer->head_dim_k;
-
-        if (w->w != NULL)
-            f->p.kernels->rms_norm(head, w->w, layer->head_dim_k, f->p.desc->rms_eps, head);
-        rope_apply(rope, cosine, sine, head);
-    }
+    /* A norm has weights for one head, or for all heads in a row. */
+    for (size_t at = 0; w->w != NULL && at < (size_t)n_head * layer->head_dim_k; at += w->n)
+        f->p.kernels->rms_norm(x + at, w->w, w->n, f->p.desc->rms_eps, x + at);
+    for (uint32_t h = 0; !layer->is_ropeless && h < n_head; h++)
+        rope_apply(rope, cosine, sine, x + (size_t)h * layer->head_dim_k);
 }
 
 /* Apply bias, norms and rope to the keys and values of one column, and write them to the store.
@@ -144,12 +149,16 @@ static void rope_q_col(void *ctx, uint32_t c)
 {
     const struct layer_job *s = ctx;
     const struct layer_desc *layer = s->layer;
+    const struct hparams *hp = s->f->p.desc->hp;
     size_t n_q = (size_t)layer->n_head * layer->head_dim_k;
     float *q = s->f->q + c * n_q;
 
     if (layer->bias_q.w != NULL)
         s->f->p.kernels->add(q, layer->bias_q.w, n_q);
     rope_heads(s->f, layer, &layer->q_norm, q, layer->n_head, c);
+    if (hp->temp_scale > 0)
+        s->f->p.kernels->scale(
+            q, 1 + hp->temp_scale * log1pf((float)(s->f->pos[c] / hp->temp_len)), n_q);
 }
 
 static int attention(struct forward *f, const struct layer_desc *layer, struct err *e)
@@ -406,6 +415,8 @@ static int make_logits(struct forward *f, struct err *e)
         forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e) != 0 ||
         forward_check_numbers(f, f->logits, d->n_vocab, "the output head", e) != 0)
         return -1;
+    for (uint32_t c = 0; d->logit_scale != 1 && c < f->n_col; c++)
+        f->p.kernels->scale(f->logits + (size_t)c * d->n_vocab, d->logit_scale, d->n_vocab);
     for (uint32_t c = 0; d->softcap_final > 0 && c < f->n_col; c++)
         f->p.kernels->softcap(f->logits + (size_t)c * d->n_vocab, d->softcap_final, d->n_vocab);
     return 0;

@@ -49,6 +49,8 @@ struct row {
 #define EXACT(m)          { m, m, 0, { "exact", true, MW_BLAS_NEVER, MW_KV_F32, 0, 1, true }, "" }
 #define EXACT_AS(m, x)    { m, x, 0, { "exact", true, MW_BLAS_NEVER, MW_KV_F32, 0, 1, true }, "" }
 #define F16_CACHE(m, g)   { m, m, 0, { "f16 cache", true, MW_BLAS_NEVER, MW_KV_F16, 0.005, 0.95, g }, "" }
+#define F16_CACHE_AS(m, x) { m, x, 0, { "f16 cache", true, MW_BLAS_NEVER, MW_KV_F16, 0.005, 0.95, false }, "" }
+#define PLAIN_AS(m, x) { m, x, 0, { "default", false, MW_BLAS_NEVER, MW_KV_F16, 0.02, 0.90, false }, "" }
 #define PLAIN(m, r, s)    { m, m, 0, { "default", false, MW_BLAS_NEVER, MW_KV_F16, r, s, false }, "" }
 #define CACHE(m, k, r, s) { m, m, 0, { #k, true, MW_BLAS_NEVER, k, r, s, false }, "" }
 #define BLAS_EXACT(m)       { m, m, 0, { "exact, openblas", true, MW_BLAS_ALWAYS, MW_KV_F32, 0, 1, true }, "" }
@@ -57,6 +59,9 @@ struct row {
 /* clang-format on */
 
 /* clang-format off */
+#define FAMILY(m)      EXACT_AS(m "/", m), F16_CACHE_AS(m "/", m), PLAIN_AS(m "/", m)
+#define FAMILY_GGUF(m) EXACT(m), F16_CACHE_AS(m, m), PLAIN_AS(m, m)
+
 static struct row rows[] = {
     BLAS_EXACT("gemma4-tiny"), BLAS_EXACT("gemma4-tiny2"), BLAS_EXACT("gemma4-tiny-q8_0"),
     BLAS_EXACT("gemma4-tiny-q4_0"), BLAS_EXACT("gemma4-tiny-q4_k_m"),
@@ -85,6 +90,8 @@ static struct row rows[] = {
     EXACT("phi3-longrope-tiny"), EXACT_AS("phi3-longrope-tiny-hf", "phi3-longrope-tiny"),
     EXACT("phi3-longrope-short-tiny"),
     EXACT_AS("phi3-longrope-short-tiny-hf", "phi3-longrope-short-tiny"),
+    FAMILY("f-gemma1"), FAMILY("f-granite"), FAMILY("f-ministral3"), FAMILY("f-olmo3"),
+    FAMILY("f-smollm3"), FAMILY_GGUF("f-ministral3"), FAMILY_GGUF("f-smollm3"),
 
     F16_CACHE("gemma4-tiny", true), F16_CACHE("gemma4-tiny2", true),
     F16_CACHE("gemma4-31b-tiny", true), F16_CACHE("llama-tiny", true),

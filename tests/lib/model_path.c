@@ -8,14 +8,20 @@
 
 const char *model_path(const char *name)
 {
+    static const char *const folders[] = { "models", "families" };
     static char path[4352];
     const char *src = getenv("MW_SRCDIR"), *shared = getenv("MW_SHARED");
 
     snprintf(path, sizeof path, "%s/tests/data/models/%s", src != NULL ? src : ".", name);
     if (access(path, R_OK) == 0)
         return path;
-    snprintf(path, sizeof path, "%s/conformance/models/%s", shared != NULL ? shared : "", name);
-    return access(path, R_OK) == 0 ? path : NULL;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        snprintf(path, sizeof path, "%s/conformance/%s/%s", shared != NULL ? shared : "",
+                 folders[i], name);
+        if (access(path, R_OK) == 0)
+            return path;
+    }
+    return NULL;
 }
 
 void *model_read(const char *name, size_t *len)

@@ -6,7 +6,11 @@ import os
 import random
 import struct
 
-U32, F32, BOOL, TEXT, ARRAY = 4, 6, 7, 8, 9
+U32, I32, F32, BOOL, TEXT, ARRAY = 4, 5, 6, 7, 8, 9
+
+
+class Signed(int):
+    """An integer that is stored as I32."""
 
 
 def pack_text(s):
@@ -17,6 +21,8 @@ def pack_text(s):
 def pack_value(v):
     if isinstance(v, bool):
         return struct.pack("<I?", BOOL, v)
+    if isinstance(v, Signed):
+        return struct.pack("<Ii", I32, v)
     if isinstance(v, int):
         return struct.pack("<II", U32, v)
     if isinstance(v, float):

@@ -102,9 +102,19 @@ static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
 }
 
 static const char *const names[] = {
-    "gemma4-tiny-q4_0.gguf", "llama-tiny.gguf",         "gemma4-tiny2.gguf",
-    "gemma4-31b-tiny.gguf",  "gemma4-moe-tiny.gguf",    "gemma4-moe-tiny-q4_0.gguf",
-    "llama-tiny-mix.gguf",   "gemma4-tiny-q4_k_m.gguf",
+    "gemma4-tiny-q4_0.gguf",
+    "llama-tiny.gguf",
+    "gemma4-tiny2.gguf",
+    "gemma4-31b-tiny.gguf",
+    "gemma4-moe-tiny.gguf",
+    "gemma4-moe-tiny-q4_0.gguf",
+    "llama-tiny-mix.gguf",
+    "gemma4-tiny-q4_k_m.gguf",
+    "f-gemma1",
+    "f-granite",
+    "f-ministral3",
+    "f-olmo3",
+    "f-smollm3",
 };
 
 static void a_model_gives_the_same_bits_in_all_ways(void **state)

@@ -1,0 +1,150 @@
+"""Write a GGUF file from a small snapshot, with the keys and tensor names that llama.cpp's
+converter writes.
+
+    convert("f-granite", "granite.gguf")
+
+All tensors are F32.  The vocabulary is made up: tests evaluate ids.
+"""
+import array
+import json
+import os
+import struct
+import sys
+
+from tiny_model import Signed, pack_text, pack_value
+
+LAYER = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+         "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+         "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+         "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+         "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+
+
+class Family:
+    """One architecture: its name and what differs from a plain model."""
+
+    def __init__(self, arch, names=None, keys=None, is_permuted=False, norm_plus_one=False):
+        self.arch, self.names, self.keys = arch, {**LAYER, **(names or {})}, keys
+        self.is_permuted, self.norm_plus_one = is_permuted, norm_plus_one
+
+
+def _granite(c):
+    return {"embedding_scale": c["embedding_multiplier"],
+            "residual_scale": c["residual_multiplier"],
+            "attention.scale": c["attention_multiplier"], "logit_scale": c["logits_scaling"]}
+
+
+def _olmo(c):
+    return {"attention.sliding_window": c["sliding_window"],
+            "attention.sliding_window_pattern":
+                [t == "sliding_attention" for t in c["layer_types"]]}
+
+
+POST_NORMS = {"post_attention_layernorm": "post_attention_norm",
+              "post_feedforward_layernorm": "post_ffw_norm"}
+FAMILIES = {
+    "gemma": Family("gemma", norm_plus_one=True),
+    "granite": Family("granite", keys=_granite, is_permuted=True),
+    "olmo3": Family("olmo2", names=POST_NORMS, keys=_olmo),
+}
+
+
+def read_snapshot(folder):
+    """Returns the configuration, and name to (shape, floats)."""
+    with open(os.path.join(folder, "config.json")) as f:
+        config = json.load(f)
+    with open(os.path.join(folder, "model.safetensors"), "rb") as f:
+        data = f.read()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    tensors = {}
+    for name, t in json.loads(data[8:start]).items():
+        if name == "__metadata__":
+            continue
+        assert t["dtype"] == "BF16", name
+        halves = array.array("H", data[start + t["data_offsets"][0]:start + t["data_offsets"][1]])
+        if sys.byteorder == "big":
+            halves.byteswap()
+        words = array.array("I", (h << 16 for h in halves))
+        tensors[name] = (t["shape"], array.array("f", words.tobytes()))
+    return config, tensors
+
+
+def permuted(shape, values, n_head):
+    """Put the two values of a rope pair next to each other, as llama.cpp's converter does."""
+    dim, cols = shape[0] // n_head, shape[1]
+    out = array.array("f")
+    for head in range(n_head):
+        for i in range(dim):
+            row = head * dim + i // 2 + i % 2 * (dim // 2)
+            out += values[row * cols:(row + 1) * cols]
+    return shape, out
+
+
+def plain_keys(c):
+    heads = c["num_attention_heads"]
+    dim = c.get("head_dim") or c["hidden_size"] // heads
+    keys = {"block_count": c["num_hidden_layers"], "context_length": c["max_position_embeddings"],
+            "embedding_length": c["hidden_size"], "feed_forward_length": c["intermediate_size"],
+            "attention.head_count": heads,
+            "attention.head_count_kv": c["num_key_value_heads"],
+            "attention.key_length": dim, "attention.value_length": dim,
+            "rope.dimension_count": dim, "vocab_size": c["vocab_size"],
+            "attention.layer_norm_rms_epsilon": float(c["rms_norm_eps"]),
+            "rope.freq_base": float(c["rope_parameters"]["rope_theta"])}
+    return keys
+
+
+def vocabulary(n):
+    names = [chr(33 + i) for i in range(94)] + ["t%d" % i for i in range(94, n)]
+    return {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2",
+            "tokenizer.ggml.tokens": names, "tokenizer.ggml.token_type": [Signed(1)] * n,
+            "tokenizer.ggml.merges": ["! !"], "tokenizer.ggml.bos_token_id": n - 1,
+            "tokenizer.ggml.eos_token_id": n - 1}
+
+
+def canonical(family, name):
+    for prefix, new in OUTSIDE.items():
+        if name.startswith(prefix + "."):
+            return new + name[len(prefix):]
+    _, _, layer, rest = name.split(".", 3)
+    stem, dot, tail = rest.rpartition(".")
+    return "blk.%s.%s%s%s" % (layer, family.names[stem], dot, tail)
+
+
+def convert(folder, path):
+    config, tensors = read_snapshot(folder)
+    family = FAMILIES[config["model_type"]]
+    keys = {"general.architecture": family.arch, "general.type": "model"}
+    for key, value in {**plain_keys(config), **(family.keys(config) if family.keys else {})}.items():
+        keys[family.arch + "." + key] = value
+    keys.update(vocabulary(config["vocab_size"]))
+    out = {}
+    for name, (shape, values) in tensors.items():
+        new = canonical(family, name)
+        if family.is_permuted and new.endswith(("attn_q.weight", "attn_k.weight")):
+            heads = "num_attention_heads" if "attn_q" in new else "num_key_value_heads"
+            shape, values = permuted(shape, values, config[heads])
+        if family.norm_plus_one and new.endswith("norm.weight"):
+            values = array.array("f", (v + 1 for v in values))
+        out[new] = (shape, values)
+    write(path, keys, out)
+    return path
+
+
+def write(path, keys, tensors):
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+    for key, value in keys.items():
+        head += pack_text(key) + pack_value(value)
+    data = b""
+    for name, (shape, values) in tensors.items():
+        head += pack_text(name) + struct.pack("<I", len(shape))
+        head += b"".join(struct.pack("<Q", n) for n in reversed(shape))
+        head += struct.pack("<IQ", 0, len(data))
+        if sys.byteorder == "big":
+            values = values[:]
+            values.byteswap()
+        raw = values.tobytes()
+        data += raw + bytes(-len(raw) % 32)
+    with open(path, "wb") as f:
+        f.write(head + bytes(-len(head) % 32) + data)
