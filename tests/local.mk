@@ -58,7 +58,8 @@ tests_libtest_a_SOURCES += \
 	tests/lib/setting_values.c tests/lib/setting_values.h \
 	tests/lib/stream_model.c tests/lib/stream_model.h \
 	tests/lib/transcript_pane.c tests/lib/transcript_pane.h \
-	tests/lib/tree.c tests/lib/tree.h
+	tests/lib/tree.c tests/lib/tree.h \
+	tests/lib/xml_read.c tests/lib/xml_read.h
 if HAVE_VTERM
 tests_libtest_a_SOURCES += \
 	tests/lib/pty_screen.c tests/lib/pty_screen.h \

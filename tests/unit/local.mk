@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	tests/unit/test_canvas \
 	tests/unit/test_catalogue \
 	tests/unit/test_change \
+	tests/unit/test_chart \
 	tests/unit/test_chat \
 	tests/unit/test_chat_format \
 	tests/unit/test_chat_template \

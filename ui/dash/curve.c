@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "ui/chart/ticks.h"
+
 #define SCALE_WIDTH 6
 #define MAX_CELLS   512
 
@@ -146,12 +148,9 @@ void curve_draw(const struct canvas *c, enum ui_graph graph, const struct past *
     curve_draw_values(c, graph, value, room, top, style);
 }
 
-float curve_top(float max)
+static float curve_top(float max)
 {
-    float power = max > 0 ? powf(10, floorf(log10f(max))) : 1;
-    float digit = max / power;
-
-    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+    return (float)tick_round_up((double)max);
 }
 
 /* At most 5 columns, such as 0.02, 2, 500; never an exponent. */

@@ -28,9 +28,6 @@ void curve_draw_values(const struct canvas *c, enum ui_graph graph, const float 
 void curve_line(const struct canvas *c, enum ui_graph graph, const float *value, uint32_t n,
                 float top, struct ui_style style);
 
-/* Returns a round number at or above max: 1, 2 or 5 times a power of ten. */
-float curve_top(float max);
-
 /* Draw a curve with its scale at the right: 6 columns for "top" and "0".  Values are divided by
  * unit; unit 0 shows bytes as 64K, 5M or 10G. */
 void curve_with_scale(const struct canvas *c, const struct dash *d, const struct past *h,
