@@ -10,6 +10,7 @@
 
 #include "engine/base/json_write.h"
 #include "src/command.h"
+#include "src/limits_print.h"
 #include "src/summary.h"
 
 static void write_out(struct answer_out *a, const char *text, size_t n)
@@ -78,7 +79,7 @@ void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_t
 }
 
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
-                     const struct mw_sample *s)
+                     const struct mw_sample *s, const struct mw_limits *predicted)
 {
     struct json j;
 
@@ -92,6 +93,7 @@ void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
         if (a->text.is_cut || a->thinking.is_cut)
             json_bool(&j, "cut", true);
         summary_json(&j, r, s);
+        limits_json(&j, predicted);
         json_end(&j);
         json_line(&j);
     } else {

@@ -31,8 +31,9 @@ struct answer_out {
 
 void answer_out_open(struct answer_out *a, bool json, bool raw);
 void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_thinking);
+/* predicted: the limits that the predictions in s used. */
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
-                     const struct mw_sample *s);
+                     const struct mw_sample *s, const struct mw_limits *predicted);
 void answer_out_close(struct answer_out *a);
 
 #endif

@@ -12,6 +12,8 @@
 #include "engine/base/clock.h"
 #include "engine/base/json_write.h"
 #include "src/command.h"
+#include "src/limits.h"
+#include "src/limits_print.h"
 #include "src/models.h"
 #include "src/progress.h"
 #include "src/settings.h"
@@ -154,7 +156,19 @@ static void print_table(const struct table *t)
     }
 }
 
-static void print_json(const struct table *t)
+/* The limits of the prediction, which are those of mw_describe(); null if there are none. */
+static void print_limits(struct json *j, const struct mw_found *f,
+                         const struct mw_options *engine)
+{
+    struct mw_limits limits;
+
+    if (f->plan.decode_tps > 0 && limits_kept(NULL, f->path, f->type, engine, &limits))
+        limits_json(j, &limits);
+    else
+        json_null(j, "limits");
+}
+
+static void print_json(const struct table *t, const struct mw_options *engine)
 {
     struct json j;
 
@@ -184,6 +198,8 @@ static void print_json(const struct table *t)
         json_u64(&j, "sum_bytes", f->plan.sum_bytes);
         json_u64(&j, "streamed_bytes", f->plan.streamed_bytes);
         json_double(&j, "decode_tps", f->plan.decode_tps, 6);
+        json_string(&j, "binds", mw_binds_name(f->plan.binds));
+        print_limits(&j, f, engine);
         json_end(&j);
     }
     json_end(&j);
@@ -211,18 +227,14 @@ static void show_progress(struct progress *p, size_t done, size_t n)
     progress_text(p, text);
 }
 
-static int describe_all(const struct options *o, struct mw_models *m, struct err *e)
+static int describe_all(const struct mw_options *engine, struct mw_models *m, struct err *e)
 {
     struct mw_describe_options how = models_describe_options();
-    struct settings_notice notice;
-    struct mw_options engine;
     struct mw_describer *d;
     struct progress progress;
     size_t n = mw_models_count(m);
 
-    settings_engine(o, &engine, &notice);
-    settings_report(o, &notice);
-    if (mw_describer_new(&d, &engine, &how, e) != 0)
+    if (mw_describer_new(&d, engine, &how, e) != 0)
         return -1;
     progress_open(&progress, false);
     for (size_t i = 0; i < n; i++) {
@@ -237,13 +249,18 @@ static int describe_all(const struct options *o, struct mw_models *m, struct err
 static int list_models(const struct options *o, struct mw_models *m, struct table *t,
                        struct err *e)
 {
-    if (describe_all(o, m, e) != 0)
+    struct settings_notice notice;
+    struct mw_options engine;
+
+    settings_engine(o, &engine, &notice);
+    settings_report(o, &notice);
+    if (describe_all(&engine, m, e) != 0)
         return -1;
     for (size_t i = 0; i < mw_models_count(m); i++)
         if (o->arg == NULL || mw_found_has(mw_models_at(m, i), o->arg))
             t->models[t->n++] = mw_models_at(m, i);
     if (o->json) {
-        print_json(t);
+        print_json(t, &engine);
     } else if (t->n > 0) {
         fit(t, terminal_width());
         print_table(t);

@@ -36,6 +36,7 @@ struct run {
     struct mw_chat *chat;
     struct mw_watch *watch; /* NULL: no output needs the kernel's figures */
     struct mw_recorder *recorder;
+    struct mw_limits limits; /* at the start: the predictions use them */
     struct answer_out out;
     struct progress progress;
     int signals; /* of signals_block() */
@@ -87,7 +88,7 @@ static int finish(struct run *r, const struct mw_event *ev)
     *s = none;
     take_sample(r, s);
     progress_clear(&r->progress);
-    answer_out_done(&r->out, &ev->receipt, s);
+    answer_out_done(&r->out, &ev->receipt, s, &r->limits);
     if (r->o->stats) {
         summary_print(stderr, &ev->receipt, s);
         limits_print(stderr, 9, r->model);
@@ -282,6 +283,7 @@ static int run_run(const struct options *given)
         mw_model_info(r->model, &info);
         settings_report_context(o, &info);
         limits_ensure(r->model, o->model, &r->chat_options.engine, false);
+        mw_model_limits(r->model, &r->limits);
         models_used(o->model);
         code = run_chat(r, text, len);
     }

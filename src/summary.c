@@ -86,6 +86,9 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
         json_u64(j, "peak_charged", peak(r, s));
     else
         json_null(j, "peak_charged");
+    json_double(j, "predicted_decode_tps", s->run.predicted_decode, 6);
+    json_double(j, "predicted_prefill_tps", s->run.predicted_prefill, 6);
+    json_string(j, "binds", mw_binds_name(s->run.predicted_binds));
     json_string(j, "io", s->run.io);
     json_string(j, "io_reason", s->run.io_reason);
     json_string(j, "products", s->run.products);

@@ -117,6 +117,16 @@ class Models(Home):
         self.assertFalse(model["supported"])
         self.assertTrue(model["here"].startswith("unsupported: "), model["here"])
 
+    def test_predictions_name_their_limits(self):
+        self.copy("gemma4-tiny-q4_0.gguf", "here/gemma.gguf")
+        self.assertIsNone(self.listed("gemma")[0]["limits"])
+        self.memwall("plan", "gemma.gguf")  # measures and keeps them
+        plan = json.loads(self.memwall("plan", "gemma.gguf", "--json").stdout)
+        model = self.listed("gemma")[0]
+        self.assertGreater(model["decode_tps"], 0)
+        self.assertEqual(plan["binds"], model["binds"])
+        self.assertEqual(plan["limits"], model["limits"])
+
     def test_a_budget_changes_the_outlook(self):
         self.copy("gemma4-tiny-q4_0.gguf", "here/gemma.gguf")
         self.assertTrue(self.listed("--memory", "1M", "gemma")[0]["here"].startswith("too large"))

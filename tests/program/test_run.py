@@ -274,6 +274,10 @@ class Io(unittest.TestCase):
         self.assertEqual({"bytes_s": 2e9, "spread": 0.04, "doubt": [], "observed": 0},
                          limits["disk"])
         self.assertEqual(line[0], limits["measured"])
+        done = json.loads(self.at_home("run", "--temp", "0", "-n", "2", "--json",
+                                       "hello").stdout.splitlines()[-1])
+        self.assertEqual(limits, done["limits"])
+        self.assertGreater(done["predicted_decode_tps"], 0)
         # Doubtful ones say so, and are measured again after an hour.
         line[0] += 2 * 3600 + 600
         line[12] = 2 | 8
