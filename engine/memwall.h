@@ -84,6 +84,42 @@ void mw_model_close(struct mw_model *m);
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
 
 /*
+ * Published models by their shape, without a file.  A data file states the facts (known.h); the
+ * plan of such a model is that of its file.
+ */
+struct mw_known;
+
+#define MW_KNOWN_TYPES 4
+
+struct mw_known_info {
+    const char *name;                  /* "gemma-4-E2B"; valid until the list is closed */
+    const char *types[MW_KNOWN_TYPES]; /* of its usual files, "Q4_0" */
+    uint32_t n_type;
+};
+
+int mw_known_open(struct mw_known **out, const char *path, struct err *e);
+void mw_known_close(struct mw_known *k);
+size_t mw_known_count(const struct mw_known *k);
+void mw_known_at(const struct mw_known *k, size_t i, struct mw_known_info *out);
+/*
+ * Find a model by name: "gemma-4-E2B:Q4_0", "google/gemma-4-E2B-it".  Upper and lower case are
+ * the same.  Without a type, *label is its first one.  Returns false if it is not known, or
+ * with *label NULL if the type is not.
+ */
+bool mw_known_find(const struct mw_known *k, const char *name, size_t *i, const char **label);
+/* Write the types that names can have: "BF16, F16, ...". */
+void mw_known_types(char *buf, size_t n);
+/*
+ * Open model i of k as a file of this type would be; k can be closed before it.  It can be planned,
+ * and its limits can be measured, all but those of the disk.  Everything that reads weights or
+ * text fails.  -1 with *e: ERR_UNSUPPORTED if memwall does not run this architecture.
+ */
+int mw_model_open_known(struct mw_model **out, const struct mw_known *k, size_t i,
+                        const char *label, struct err *e);
+/* False for a known model. */
+bool mw_model_has_file(const struct mw_model *m);
+
+/*
  * An encoder turns text of any length into ids, in memory that does not grow with the text.  It
  * adds no begin token and recognises control tokens only if parse_special is set.
  */
@@ -373,6 +409,11 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
  * budget; 0 if none fits. */
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
                 uint32_t *largest_ctx, struct err *e);
+
+/* Bytes of keys and values that one token adds to all layers with full attention, and to all
+ * with a sliding window, for the types of these options. */
+void mw_kv_token_bytes(const struct mw_model *m, const struct mw_options *o, uint64_t *global,
+                       uint64_t *sliding);
 
 /*
  * Maximum bytes of text that are kept for the context of these options: of one message, of

@@ -11,6 +11,9 @@ THEMES = share/themes/dark.theme share/themes/light.theme \
 themesdir = $(pkgdatadir)/themes
 dist_themes_DATA = $(THEMES)
 
+# Shapes of published models: "memwall plan NAME" and "memwall doctor" plan them.
+dist_pkgdata_DATA = share/known-models.json
+
 iconsdir = $(datadir)/icons/hicolor/scalable/apps
 dist_icons_DATA = share/icons/memwall.svg
 applicationsdir = $(datadir)/applications

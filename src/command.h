@@ -31,6 +31,7 @@ struct command {
     unsigned bit;         /* enum command_bit */
     bool is_hidden;
     bool needs_model;  /* -m, or the first positional */
+    bool resolves;     /* turns a name into a path itself: it can be a model without a file */
     bool has_guide;    /* without a model, the one that is installed answers */
     bool takes_arg;    /* has a positional of its own, so the model needs -m */
     bool reads_config; /* takes settings from memwall.conf(5) */

@@ -22,6 +22,9 @@
 
 /* The arithmetic of a line with the rates of disk and memory alone. */
 #define NO_ARITHMETIC "none"
+/* The way of reading in a line of a model without a file: such a model uses the line of one that
+ * has a file, but not the other way round, because that one's own disk can be measured. */
+#define NO_FILE "no-file"
 
 /* The processor as one word. */
 static void make_cpu(char *cpu, size_t n)
@@ -267,6 +270,26 @@ static double earlier_disk(const struct place *p)
     return limits_book_disk(&book, &p->key, (int64_t)time(NULL));
 }
 
+/* A model without a file: the disk of its folder was measured with another one. */
+static void take_disk(struct mw_limits *l, const struct place *p, const struct mw_options *o)
+{
+    struct limits_key any = p->key;
+    const struct mw_limits *kept;
+    struct limits_book book;
+
+    any.arithmetic[0] = '\0';
+    snprintf(any.io, sizeof any.io, "%s", mw_io_name(o->io));
+    limits_book_read(&book, p->path);
+    kept = limits_book_find(&book, &any, (int64_t)time(NULL));
+    if (kept == NULL)
+        return;
+    l->disk_bytes_s = kept->disk_bytes_s;
+    l->direct_bytes_s = kept->direct_bytes_s;
+    l->buffered_bytes_s = kept->buffered_bytes_s;
+    l->disk = kept->disk;
+    l->lookup_s = kept->lookup_s;
+}
+
 static int measure_and_keep(struct mw_model *m, const struct place *p,
                             const struct mw_options *o, struct err *e)
 {
@@ -276,6 +299,8 @@ static int measure_and_keep(struct mw_model *m, const struct place *p,
 
     if (measure(measure_model, &job, earlier, &l, e) != 0)
         return -1;
+    if (!mw_model_has_file(m))
+        take_disk(&l, p, o);
     keep_limits(p, &l);
     borrow_disk(&l, earlier);
     use_limits(m, p, &l);
@@ -327,8 +352,17 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
 
     if (o->blas == MW_BLAS_AUTO)
         ensure_products(m, o, has_folder ? &paths : NULL);
+    if (may_measure && !mw_model_has_file(m))
+        limits_ensure_folder(model_path, o);
     make_model_place(&place, m, model_path, o);
-    if (!use_kept(m, &place) && may_measure)
+    if (use_kept(m, &place))
+        return;
+    if (!mw_model_has_file(m)) {
+        snprintf(place.key.io, sizeof place.key.io, NO_FILE);
+        if (use_kept(m, &place))
+            return;
+    }
+    if (may_measure)
         (void)measure_and_keep(m, &place, o, &ignored);
 }
 

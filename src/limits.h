@@ -12,8 +12,11 @@
 
 #include "engine/memwall.h"
 
-/* Set the limits of m: cached ones, or, with may_measure, new ones, which take about a second
- * and are cached.  A failure is silent: there are no predictions then. */
+/*
+ * Set the limits of m: cached ones, or, with may_measure, new ones, which take about a second
+ * and are cached.  A failure is silent: there are no predictions then.  For a model without a
+ * file, model_path is the folder where it would be.
+ */
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
                    bool may_measure);
 

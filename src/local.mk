@@ -5,7 +5,7 @@ memwall_SOURCES = \
 	src/main.c src/start.h src/start.c \
 	src/command.h src/commands.c src/help.c src/report.c \
 	src/command_line.h src/command_line.c \
-	src/paths.h src/paths.c \
+	src/paths.h src/paths.c src/known.h src/known.c \
 	src/settings.h src/settings.c \
 	src/limits.h src/limits.c src/limits_book.h src/limits_book.c \
 	src/limits_print.h src/limits_print.c src/doctor_print.h src/doctor_print.c src/models.h src/models.c \

@@ -61,7 +61,7 @@ static int run_command(const struct command *c, int argc, char **argv)
              command_line_check(&o, c, &e) != 0)
         code = report_usage(c, &e);
     else
-        code = c->needs_model && o.model != NULL ? models_resolve(&o) : EXIT_OK;
+        code = c->needs_model && !c->resolves && o.model != NULL ? models_resolve(&o) : EXIT_OK;
     if (code == EXIT_OK)
         code = c->run(&o);
     free(config);

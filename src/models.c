@@ -50,23 +50,12 @@ static const char *variable(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/*
- * The guide is installed in the data folder.  The program of a build tree takes the one of its
- * source tree, and a copy of an installed tree the one of that tree.
- */
 static void add_guide(void)
 {
-    static const char *const from_program[] = { "share/models", "../share/models",
-                                                "../share/memwall/models" };
-    char program[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    char folder[PATH_MAX];
 
-    program[n > 0 ? n : 0] = '\0';
-    if (strrchr(program, '/') != NULL)
-        *strrchr(program, '/') = '\0';
-    for (size_t i = 0; n > 0 && i < sizeof from_program / sizeof from_program[0]; i++)
-        add(MW_STORE_GUIDE, "%s/%s", program, from_program[i]);
-    add(MW_STORE_GUIDE, "%s/models", PKGDATADIR);
+    for (int i = 0; paths_share_at(i, "models", folder, sizeof folder); i++)
+        add(MW_STORE_GUIDE, "%s", folder);
 }
 
 static void add_hub(const char *cache)
@@ -258,6 +247,17 @@ int models_resolve(struct options *o)
         fprintf(stderr, ", \"memwall pull %s\" fetches one from the hub", o->model);
     fputc('\n', stderr);
     return code;
+}
+
+bool models_is_here(const char *name)
+{
+    char path[PATH_MAX], expanded[PATH_MAX];
+    struct err e = ERR_INIT;
+
+    return mw_models_resolve(models_places(), path_expand(expanded, sizeof expanded, name),
+                             path, sizeof path, &e) == 0
+               ? access(path, F_OK) == 0
+               : e.code == ERR_ARGUMENT;
 }
 
 void models_used(const char *path)

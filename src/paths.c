@@ -3,9 +3,11 @@
 
 #include "src/paths.h"
 
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 const char *paths_home(void)
@@ -47,4 +49,31 @@ int paths_find(struct paths *p, struct err *e)
         return -1;
     snprintf(p->config_file, sizeof p->config_file, "%s/config", p->config_dir);
     return 0;
+}
+
+bool paths_share_at(int i, const char *name, char *buf, size_t n)
+{
+    static const char *const from_program[] = { "share", "../share", "../share/memwall" };
+    const int n_from = sizeof from_program / sizeof from_program[0];
+    char program[PATH_MAX];
+    ssize_t len;
+
+    if (i == n_from)
+        snprintf(buf, n, "%s/%s", PKGDATADIR, name);
+    if (i >= n_from)
+        return i == n_from;
+    len = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[len > 0 ? len : 0] = '\0';
+    if (strrchr(program, '/') != NULL)
+        *strrchr(program, '/') = '\0';
+    snprintf(buf, n, "%s/%s/%s", program, from_program[i], name);
+    return true;
+}
+
+bool paths_share(const char *name, char *buf, size_t n)
+{
+    for (int i = 0; paths_share_at(i, name, buf, n); i++)
+        if (access(buf, R_OK) == 0)
+            return true;
+    return false;
 }

@@ -21,4 +21,14 @@ const char *paths_home(void);
  * home directory or a name is too long. */
 int paths_find(struct paths *p, struct err *e);
 
+/*
+ * Write the path of a file or folder that is installed in the data folder.  The program of a
+ * build tree uses the one of its source tree, and a copy of an installed tree the one of that
+ * tree.  Returns false if there is none; then it is the path where it should be.
+ */
+bool paths_share(const char *name, char *buf, size_t n);
+
+/* Write candidate i of paths_share(); false after the last one. */
+bool paths_share_at(int i, const char *name, char *buf, size_t n);
+
 #endif

@@ -102,12 +102,28 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
     }
 }
 
-void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                     const struct mw_io_choice *io, const char *products,
-                     const struct mw_limits *limits, bool fits, bool is_mapped,
-                     uint64_t smallest_budget, uint32_t largest_ctx)
+void plan_print_kv_json(struct json *j, const struct mw_model *m, const struct mw_options *o)
 {
+    uint64_t global, sliding;
+
+    mw_kv_token_bytes(m, o, &global, &sliding);
+    json_object(j, "kv_token_bytes");
+    json_u64(j, "global", global);
+    json_u64(j, "sliding", sliding);
+    json_end(j);
+}
+
+void plan_print_json(FILE *to, const struct mw_model *m, const struct plan *p,
+                     const struct mw_options *o, const struct mw_io_choice *io,
+                     const char *products, bool fits, bool is_mapped, uint64_t smallest_budget,
+                     uint32_t largest_ctx)
+{
+    struct mw_model_info model, *info = &model;
+    struct mw_limits limits;
     struct json j;
+
+    mw_model_info(m, info);
+    mw_model_limits(m, &limits);
 
     json_start_stream(&j, to);
     json_object(&j, NULL);
@@ -117,13 +133,15 @@ void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info 
     json_string(&j, "io", io->name);
     json_string(&j, "io_reason", io->reason);
     json_string(&j, "products", products);
-    limits_json(&j, limits);
+    limits_json(&j, &limits);
     json_u64(&j, "n_layer", info->n_layer);
+    json_u64(&j, "n_param", info->n_param);
     json_u64(&j, "file_bytes", info->file_bytes);
     json_u64(&j, "hot_bytes", info->hot_bytes);
     json_bool(&j, "fits", fits);
     json_u64(&j, "budget_bytes", p->budget_bytes);
     json_u64(&j, "ctx", p->n_ctx);
+    plan_print_kv_json(&j, m, o);
     json_u64(&j, "chunk", p->chunk);
     json_u64(&j, "n_slot", p->n_slot);
     json_object(&j, "rows");

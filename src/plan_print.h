@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "engine/base/json_write.h"
 #include "engine/memwall.h"
 
 /* Print one line: name, type, layers, sizes. */
@@ -21,11 +22,14 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
 /* Print only the plan items and the sum, for a budget that is too small. */
 void plan_print_rows(FILE *to, const struct plan *p);
 
-/* Print the plan as one JSON object and a newline.  fits: the plan fits the budget;
- * smallest_budget and largest_ctx come from mw_plan_fit(). */
-void plan_print_json(FILE *to, const struct plan *p, const struct mw_model_info *info,
-                     const struct mw_io_choice *io, const char *products,
-                     const struct mw_limits *limits, bool fits, bool is_mapped,
-                     uint64_t smallest_budget, uint32_t largest_ctx);
+/* Print the plan of m with options o as one JSON object and a newline.  fits: the plan fits the
+ * budget; smallest_budget and largest_ctx come from mw_plan_fit(). */
+void plan_print_json(FILE *to, const struct mw_model *m, const struct plan *p,
+                     const struct mw_options *o, const struct mw_io_choice *io,
+                     const char *products, bool fits, bool is_mapped, uint64_t smallest_budget,
+                     uint32_t largest_ctx);
+
+/* Write the member "kv_token_bytes". */
+void plan_print_kv_json(struct json *j, const struct mw_model *m, const struct mw_options *o);
 
 #endif

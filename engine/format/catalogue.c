@@ -152,42 +152,59 @@ static int open_container(struct catalogue *c, bool bare, struct err *e)
     return open_snapshot(c, bare, e);
 }
 
-/* Reads the hyper-parameters and checks that the tensors form a model. */
-static int read_model(struct catalogue *c, struct err *e)
+int catalogue_finish(struct catalogue *c, struct err *e)
 {
     const struct tensor_info *embd;
-    bool is_gguf = c->kind == CATALOGUE_GGUF;
 
-    if ((is_gguf ? hparams_from_gguf(c, e) : hparams_from_config(c, e)) != 0)
-        return -1;
     catalogue_mark_text(c);
     embd = catalogue_find(c, "token_embd.weight");
     c->hparams.n_vocab =
         embd != NULL && tensor_rows(embd) <= MAX_N_VOCAB ? (uint32_t)tensor_rows(embd) : 0;
-    if (catalogue_check_tensors(c, e) != 0 || (is_gguf && vocab_gguf_check(c, e) != 0))
+    if (catalogue_check_tensors(c, e) != 0 ||
+        (c->kind == CATALOGUE_GGUF && vocab_gguf_check(c, e) != 0))
         return -1;
     return hparams_finish(c, e);
+}
+
+/* Reads the hyper-parameters and checks that the tensors form a model. */
+static int read_model(struct catalogue *c, struct err *e)
+{
+    bool is_gguf = c->kind == CATALOGUE_GGUF;
+
+    if ((is_gguf ? hparams_from_gguf(c, e) : hparams_from_config(c, e)) != 0)
+        return -1;
+    return catalogue_finish(c, e);
+}
+
+struct catalogue *catalogue_new(const char *path, struct header_room *room, struct err *e)
+{
+    struct catalogue *c = calloc(1, sizeof *c);
+
+    if (c == NULL) {
+        err_memory(e, "a catalogue");
+        return NULL;
+    }
+    c->dir_fd = -1;
+    c->path = strdup(path);
+    c->index = calloc(1, sizeof *c->index);
+    if (c->path == NULL || c->index == NULL) {
+        catalogue_close(c);
+        err_memory(e, "a catalogue");
+        return NULL;
+    }
+    c->index->room = c->index->names.room = c->index->pool.room = room;
+    return c;
 }
 
 static int open_any(struct catalogue **out, const char *path, bool bare,
                     struct header_room *room, struct err *e)
 {
-    struct catalogue *c = calloc(1, sizeof *c);
+    struct catalogue *c = catalogue_new(path, room, e);
 
     *out = NULL;
-    if (c == NULL)
-        return err_memory(e, "a catalogue");
-    c->dir_fd = -1;
-    c->path = strdup(path);
-    c->index = calloc(1, sizeof *c->index);
-    if (c->path == NULL || c->index == NULL) {
-        err_memory(e, "a catalogue");
-    } else {
-        c->index->room = c->index->names.room = c->index->pool.room = room;
-        if (open_container(c, bare, e) == 0 && (bare || read_model(c, e) == 0)) {
-            *out = c;
-            return 0;
-        }
+    if (c != NULL && open_container(c, bare, e) == 0 && (bare || read_model(c, e) == 0)) {
+        *out = c;
+        return 0;
     }
     catalogue_close(c);
     return err_at(e, path, ERR_NO_OFFSET, NULL);

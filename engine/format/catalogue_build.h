@@ -24,6 +24,13 @@ struct catalogue_index {
     char *folder;             /* snapshot: the folder of its files */
 };
 
+/* Make an empty catalogue for this path.  Returns NULL with *e. */
+struct catalogue *catalogue_new(const char *path, struct header_room *room, struct err *e);
+
+/* Complete a catalogue whose tensors and hyper-parameters were read: count its vocabulary, and
+ * check that the tensors form a model. */
+int catalogue_finish(struct catalogue *c, struct err *e);
+
 /* Take over an open file and empty f.  Returns its index, or -1 with *e. */
 int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err *e);
 

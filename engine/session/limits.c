@@ -125,13 +125,15 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
         return -1;
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    if (measure_disk(limits_file(m), o->io, seconds / 2, &p, out, e) != 0 ||
+    if ((mw_model_has_file(m) &&
+         measure_disk(limits_file(m), o->io, seconds / 2, &p, out, e) != 0) ||
         probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
         forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
                         &out->flops_s, e) != 0)
         return -1;
     set_memory(out, &memory);
-    out->lookup_s = measure_lookup(limits_file(m), o->io != MW_IO_BUFFERED);
+    if (mw_model_has_file(m))
+        out->lookup_s = measure_lookup(limits_file(m), o->io != MW_IO_BUFFERED);
     return 0;
 }
 
@@ -250,6 +252,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
     if (fd < 0)
         return -1;
     rc = measure_disk(fd, o->io, seconds / 2, &p, out, e);
+    out->lookup_s = measure_lookup(fd, o->io != MW_IO_BUFFERED);
     close(fd);
     if (rc == 0)
         rc = probe_memory(o->n_thread > 0 ? o->n_thread : machine.n_cpu, &p, &memory, e);
@@ -268,6 +271,14 @@ int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw
     struct io_choice choice;
     struct source source;
 
+    if (!mw_model_has_file(m)) {
+        out->name = mw_io_name(o->io != MW_IO_AUTO ? o->io
+                               : io_prefers_buffered(l.direct_bytes_s, l.buffered_bytes_s)
+                                   ? MW_IO_BUFFERED
+                                   : MW_IO_DIRECT);
+        snprintf(out->reason, sizeof out->reason, "assumed: there is no file");
+        return 0;
+    }
     if (io_choice_open(&choice, &source, m->catalogue, &so, e) != 0)
         return -1;
     source_close(&source);

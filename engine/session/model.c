@@ -10,6 +10,7 @@
 
 #include "engine/compute/kernels.h"
 #include "engine/format/arch.h"
+#include "engine/format/known.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
 #include "engine/session/plan_input.h"
@@ -99,42 +100,93 @@ int mw_model_open(struct mw_model **out, const char *path, struct err *e)
     return mw_model_open_within(out, path, 0, e);
 }
 
-int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
-                         struct err *e)
+/* Make a model without a catalogue.  Returns NULL with *e. */
+static struct mw_model *new_model(uint64_t memory_bytes, struct err *e)
 {
     struct mw_model *m = calloc(1, sizeof *m);
-    struct err ignored = ERR_INIT;
 
-    *out = NULL;
-    if (m == NULL)
-        return err_memory(e, "the model");
+    if (m == NULL) {
+        err_memory(e, "the model");
+        return NULL;
+    }
     pthread_mutex_init(&m->lock, NULL);
     m->limits = limits_new();
     if (m->limits == NULL) {
         mw_model_close(m);
-        return err_memory(e, "the model");
+        err_memory(e, "the model");
+        return NULL;
     }
     m->file_bytes = program_file_bytes();
     if (memory_bytes > 0)
         m->header.limit = header_limit(m, memory_bytes);
-    if (catalogue_open_within(&m->catalogue, path, &m->header, e) != 0) {
-        if (e->code == ERR_BUDGET)
-            refuse_header(m, path, memory_bytes, e);
-        mw_model_close(m);
-        return -1;
-    }
+    return m;
+}
+
+/* Describe a model with a catalogue.  Closes m if that fails. */
+static int describe_model(struct mw_model **out, struct mw_model *m, struct err *e)
+{
     if (desc_new(&m->desc, m->catalogue, e) != 0 || make_spans(m, e) != 0) {
         mw_model_close(m);
         return -1;
     }
-    /* A model without a vocabulary can still be evaluated from ids. */
-    m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
 #ifdef HAVE_MALLOC_TRIM
     malloc_trim(0); /* reading the header took more than it keeps */
 #endif
     m->program_bytes = resident_now();
     *out = m;
     return 0;
+}
+
+int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
+                         struct err *e)
+{
+    struct mw_model *m = new_model(memory_bytes, e);
+    struct err ignored = ERR_INIT;
+
+    *out = NULL;
+    if (m == NULL)
+        return -1;
+    if (catalogue_open_within(&m->catalogue, path, &m->header, e) != 0) {
+        if (e->code == ERR_BUDGET)
+            refuse_header(m, path, memory_bytes, e);
+        mw_model_close(m);
+        return -1;
+    }
+    /* A model without a vocabulary can still be evaluated from ids. */
+    m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
+    return describe_model(out, m, e);
+}
+
+int mw_model_open_known(struct mw_model **out, const struct mw_known *known, size_t i,
+                        const char *label, struct err *e)
+{
+    const struct known_model *k = &known->model[i];
+    struct mw_model *m = new_model(0, e);
+
+    *out = NULL;
+    if (m == NULL)
+        return -1;
+    if (known_catalogue(&m->catalogue, k, label, &m->header, e) != 0) {
+        mw_model_close(m);
+        return -1;
+    }
+    m->vocab = k->vocab;
+    m->vocab.n_token = m->catalogue->hparams.n_vocab;
+    m->has_vocab = true;
+    return describe_model(out, m, e);
+}
+
+bool mw_model_has_file(const struct mw_model *m)
+{
+    return m->catalogue->files[0].fd >= 0;
+}
+
+int model_needs_file(const struct mw_model *m, struct err *e)
+{
+    if (mw_model_has_file(m))
+        return 0;
+    return err_set(e, ERR_ARGUMENT, "only the shape of %s is known; there is no file to read",
+                   m->catalogue->hparams.name);
 }
 
 void mw_model_close(struct mw_model *m)
@@ -158,7 +210,8 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
     const struct tokenizer *t;
 
     pthread_mutex_lock(&m->lock);
-    if (m->tokenizer == NULL && tokenizer_open(&m->tokenizer, m->catalogue, e) != 0)
+    if (m->tokenizer == NULL && (model_needs_file(m, e) != 0 ||
+                                 tokenizer_open(&m->tokenizer, m->catalogue, e) != 0))
         m->tokenizer = NULL;
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);

@@ -37,6 +37,9 @@ struct mw_model {
     bool has_blas;               /* OpenBLAS is loaded for this model */
 };
 
+/* Refuse a model that was opened without a file.  Returns 0, or -1 with *e. */
+int model_needs_file(const struct mw_model *m, struct err *e);
+
 /* Returns the tokenizer, or NULL with *e.  The first call loads it.  Any thread. */
 const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e);
 

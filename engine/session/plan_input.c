@@ -51,6 +51,19 @@ uint64_t mw_text_bytes(const struct mw_model *m, const struct mw_options *o)
     return TEXT_BASE + (uint64_t)options_ctx(m, o) * TEXT_TOKEN_BYTES;
 }
 
+void mw_kv_token_bytes(const struct mw_model *m, const struct mw_options *o, uint64_t *global,
+                       uint64_t *sliding)
+{
+    enum kv_type k = options_kv_type(o->kv_k), v = options_kv_type(o->kv_v);
+
+    *global = *sliding = 0;
+    for (uint32_t i = 0; i < m->desc->n_kv; i++) {
+        const struct kv_spec *spec = &m->desc->kv_specs[i];
+
+        *(spec->is_sliding ? sliding : global) += kv_token_bytes(spec, k, v);
+    }
+}
+
 /* Bytes of keys and values: written for each token, and read for one token at the end of the
  * context.  Layers that share keys and values read them, too. */
 static void add_kv(const struct mw_model *m, const struct mw_options *o, struct plan_input *in)
@@ -58,14 +71,7 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     const struct model_desc *d = m->desc;
     enum kv_type k = options_kv_type(o->kv_k), v = options_kv_type(o->kv_v);
 
-    for (uint32_t i = 0; i < d->n_kv; i++) {
-        uint64_t bytes = kv_token_bytes(&d->kv_specs[i], k, v);
-
-        if (d->kv_specs[i].is_sliding)
-            in->kv_sliding_token_bytes += bytes;
-        else
-            in->kv_global_token_bytes += bytes;
-    }
+    mw_kv_token_bytes(m, o, &in->kv_global_token_bytes, &in->kv_sliding_token_bytes);
     in->kv_page_tokens = KV_PAGE;
     in->n_swa = d->hp->n_swa;
     for (uint32_t l = 0; l < d->n_layer; l++) {

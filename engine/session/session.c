@@ -283,7 +283,7 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
     pthread_mutex_init(&s->lock, NULL);
     s->m = m;
     s->o = *o;
-    if (options_resolve(m, &s->o, e) != 0)
+    if (model_needs_file(m, e) != 0 || options_resolve(m, &s->o, e) != 0)
         goto fail;
     s->telemetry = calloc(1, sizeof *s->telemetry);
     if (s->telemetry == NULL) {

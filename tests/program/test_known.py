@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""memwall plan NAME plans published models without their files, as it plans the files."""
+import importlib.util
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import MEMWALL, SRCDIR, TIMEOUT_S, environment, memwall  # noqa: E402
+
+DATA = os.path.join(SRCDIR, "share", "known-models.json")
+SYNTH = os.path.join(os.environ.get("MW_SHARED", ""), "tools", "synth.py")
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+HOME = tempfile.TemporaryDirectory()  # keeps the limits, so that each is measured once
+
+
+def run_plan(name, *args, **how):
+    return subprocess.run([MEMWALL, "plan", name, "--json", *args], text=True,
+                          timeout=TIMEOUT_S, capture_output=True, stdin=subprocess.DEVNULL,
+                          env=environment(HOME.name), cwd=HOME.name, **how)
+
+
+def plan(name, *args):
+    r = run_plan(name, *(args if "--memory" in args else ("--memory", "64M", *args)))
+    assert r.returncode in (0, 3), r.stderr
+    return json.loads(r.stdout)
+
+
+def facts():
+    with open(DATA) as f:
+        return json.load(f)
+
+
+class Known(unittest.TestCase):
+    def test_bytes_read_per_token(self):
+        """Sums of published parameter counts by the bytes of their types, in units of 10^5.
+        They include norms of 4 bytes, which are always in memory."""
+        sums = {"gemma-4-E2B": (0.285987, 14069, 24360, 45601),
+                "gemma-4-E4B": (0.560170, 28270, 49622, 92900),
+                "gemma-4-12B": (0.769840, 69601, 126538, 238162),
+                "gemma-4-31B": (1.331516, 176352, 326198, 613974)}
+        for name, (norms, *expected) in sums.items():
+            for label, units in zip(("Q4_0", "Q8_0", "BF16"), expected):
+                with self.subTest(name=name, label=label):
+                    p = plan(f"{name}:{label}")
+                    self.assertAlmostEqual(units - 40 * norms, p["hot_bytes"] / 1e5, delta=1)
+                    self.assertEqual(label, p["type"])
+
+    def test_parameters(self):
+        params = {"Llama-3.2-1B": 1235814400, "Llama-3.2-3B": 3212749824,
+                  "Llama-3.1-8B": 8030261248, "Llama-3.1-70B": 70553706496,
+                  "Qwen2.5-0.5B": 494032768, "Qwen2.5-1.5B": 1543714304,
+                  "Qwen2.5-3B": 3085938688, "Qwen2.5-7B": 7615616512,
+                  "Qwen2.5-14B": 14770033664, "Qwen2.5-32B": 32763876352,
+                  "Qwen3-0.6B": 596049920, "Qwen3-1.7B": 1720574976, "Qwen3-4B": 4022468096,
+                  "Qwen3-8B": 8190735360, "Qwen3-14B": 14768307200, "Qwen3-32B": 32762123264,
+                  "gemma-2-2b": 2614341888, "gemma-2-9b": 9241705984,
+                  "gemma-2-27b": 27227128320, "gemma-3-1b": 999885952,
+                  "gemma-3-4b": 3880099328, "Phi-3.5-mini": 3821079552,
+                  "Phi-4": 14659507200, "gemma-4-E2B": 4647449891, "gemma-4-E4B": 7518069034,
+                  "gemma-4-12B": 11907350320, "gemma-4-26B-A4B": 25233141790,
+                  "gemma-4-31B": 30697345340}
+        for name, n in params.items():
+            with self.subTest(name=name):
+                self.assertEqual(n, plan(name)["n_param"])
+
+    def test_published_sizes_of_keys_and_values(self):
+        """Bytes per token, all layers together."""
+        all_layers = {"Llama-3.1-8B": 128, "Qwen2.5-7B": 56, "gemma-2-9b": 336,
+                      "Llama-3.2-1B": 32, "Llama-3.2-3B": 112, "Llama-3.1-70B": 320,
+                      "Qwen2.5-0.5B": 12, "Qwen2.5-32B": 256, "Qwen3-4B": 144,
+                      "gemma-2-27b": 368, "gemma-3-1b": 26, "gemma-3-27b": 496,
+                      "Phi-3.5-mini": 384, "Phi-4": 200}
+        for name, kib in all_layers.items():
+            with self.subTest(name=name):
+                kv = plan(name)["kv_token_bytes"]
+                self.assertEqual(kib * KIB, kv["global"] + kv["sliding"])
+
+    def test_keys_and_values_of_gemma_4(self):
+        growing = {"gemma-4-E2B": (6144, 3264, 1728), "gemma-4-E4B": (16384, 8704, 4608),
+                   "gemma-4-12B": (16384, 8704, 4608), "gemma-4-26B-A4B": (20480, 10880, 5760),
+                   "gemma-4-31B": (81920, 43520, 23040)}
+        for name, expected in growing.items():
+            for kv, size in zip(("f16", "q8_0", "q4_0"), expected):
+                with self.subTest(name=name, kv=kv):
+                    self.assertEqual(size, plan(name, "--kv", kv)["kv_token_bytes"]["global"])
+
+    def test_names(self):
+        for name in ("GEMMA-4-e2b:q4_0", "google/gemma-4-E2B-it:Q4_0", "gemma-4-E2B"):
+            p = plan(name)
+            self.assertEqual(["gemma-4-E2B", "Q4_0"], [p["model"], p["type"]])
+        self.assertEqual("Q4_K", plan("Llama-3.1-8B-Instruct:Q4_K_M")["type"])
+        r = run_plan("gemma-4-E2B:IQ9_Z")
+        self.assertEqual(2, r.returncode)
+        self.assertIn("is not one of BF16, F16,", r.stderr)
+        r = run_plan("gemma-4-E3B")
+        self.assertEqual(2, r.returncode)
+        self.assertRegex(r.stderr, 'did you mean "gemma-4-E[24]B"')
+        r = run_plan("no-such-thing")
+        self.assertEqual(1, r.returncode)
+        self.assertIn("no-such-thing", r.stderr)
+
+    def test_every_model_is_planned_or_not_supported_yet(self):
+        for m in facts()["models"]:
+            r = run_plan(m["name"], "--memory", "64M")
+            with self.subTest(name=m["name"]):
+                if r.returncode == 1:
+                    self.assertIn("is not supported", r.stderr)
+                    self.assertIn(m["config"]["model_type"], ("qwen3_moe", "gpt_oss"))
+                else:
+                    self.assertGreater(json.loads(r.stdout)["hot_bytes"], 1e8)
+
+    def test_a_known_model_is_only_planned(self):
+        r = memwall("run", "-m", "gemma-4-E2B:Q4_0", "hello")
+        self.assertEqual(1, r.returncode)
+        self.assertIn("gemma-4-E2B", r.stderr)
+
+    def test_a_damaged_data_file_is_reported(self):
+        with tempfile.TemporaryDirectory() as top:
+            os.mkdir(os.path.join(top, "share"))
+            program = os.path.join(top, "memwall")
+            with open(MEMWALL, "rb") as a, open(program, "wb") as b:
+                b.write(a.read())
+            os.chmod(program, 0o755)
+            path = os.path.join(top, "share", "known-models.json")
+            good = facts()
+            for change, word in ((dict(version=2), "version"), (dict(types=["Q9"]), "types"),
+                                 (dict(tokenizers={}), "tokenizer"),
+                                 (dict(models=[{"name": "x"}]), "models")):
+                with open(path, "w") as f:
+                    json.dump(good | change, f)
+                r = run_plan("Phi-4", executable=program)
+                self.assertEqual(1, r.returncode)
+                self.assertIn(path, r.stderr)
+                self.assertIn(word, r.stderr)
+            with open(path, "w") as f:
+                f.write("{")
+            self.assertIn(path, run_plan("Phi-4", executable=program).stderr)
+
+
+@unittest.skipUnless(os.path.exists(SYNTH), "MW_SHARED has no tools/synth.py")
+class AsFiles(unittest.TestCase):
+    """Headers of files with real shapes, written by a program that knows nothing of memwall."""
+
+    @classmethod
+    def setUpClass(cls):
+        sys.path.insert(0, os.path.dirname(SYNTH))
+        spec = importlib.util.spec_from_file_location("synth", SYNTH)
+        cls.synth = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(cls.synth)
+        cls.vocabs = {}
+
+    def write_header(self, path, shape, label):
+        """The file of the right size, with a header and no weights."""
+        synth = self.synth
+        s = dict(synth.SHAPES[shape], name=shape)
+        s["layers_real"] = s["layers"]
+        tensors = synth.gguf_plan(s, label, False)
+        key = s["family"], s["vocab"]
+        if key not in self.vocabs:
+            tokenizer = synth.tokenizer_for(s, None)
+            self.vocabs[key] = synth.gguf_vocab(s, tokenizer) if tokenizer else None
+
+        class Holes:
+            """Writes the header and tables of factors; all weights are holes."""
+
+            def __init__(self, out, total, quiet):
+                self.f, self.total = open(out, "wb"), total
+
+            def write(self, data):
+                if isinstance(data, bytes):
+                    self.f.write(data)
+                elif data.fill[0] == "values":
+                    self.f.write(struct.pack(f"<{data.count}f", *data.fill[1]))
+                else:
+                    self.f.seek(synth.size_of(data), os.SEEK_CUR)
+
+            def pad(self, align):
+                self.f.seek(-self.f.tell() % align, os.SEEK_CUR)
+
+            def close(self):
+                self.f.truncate(self.total)
+                self.f.close()
+
+        class Tensors:
+            seed = 1
+
+            def pieces(self, t):
+                return [t]
+
+            permuted = pieces
+
+        synth.Writer = Holes
+        vocab = self.vocabs[key] or synth.placeholder_gguf(s["vocab"])
+        synth.write_gguf(path, s, label, tensors, vocab, Tensors(), True)
+        return self.vocabs[key] is not None
+
+    def test_the_plan_is_that_of_the_file(self):
+        cases = [("gemma-4-E2B", ("Q4_0", "Q8_0")), ("gemma-4-26B-A4B", ("Q4_K",)),
+                 ("llama-3.1-8B", ("Q4_K", "BF16")), ("llama-3.2-1B", ("Q6_K",)),
+                 ("qwen2.5-7B", ("Q4_K",)), ("gemma-2-9B", ("Q4_K",)),
+                 ("phi-3.5-mini", ("Q4_K", "Q8_0"))]
+        for shape, labels in cases:
+            for label in labels:
+                with self.subTest(shape=shape, label=label), \
+                        tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, "model.gguf")
+                    has_vocab = self.write_header(path, shape, label)
+                    a = plan(f"{shape}:{label}", "--memory", "3G")
+                    b = plan(path, "--memory", "3G")
+                    self.same(a, b, has_vocab)
+
+    def same(self, a, b, has_vocab):
+        for key in ("arch", "type", "n_layer", "hot_bytes", "ctx", "chunk", "n_slot", "fits",
+                    "kv_token_bytes"):
+            self.assertEqual(a[key], b[key], key)
+        for row in a["rows"]:
+            # Names and keys of the header are in "program", texts of tokens in "tokenizer".
+            room = MIB // 4 if row == "program" else 64 * KIB if row == "tokenizer" else 0
+            if row in ("pinned", "reserve"):
+                room = MIB // 2
+            if has_vocab or row not in ("tokenizer", "pinned", "reserve"):
+                self.assertAlmostEqual(a["rows"][row], b["rows"][row], delta=room, msg=row)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
