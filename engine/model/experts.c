@@ -33,7 +33,7 @@ static void add_part(struct expert_layer *out, const struct tensor_info *t)
 
 void experts_layer(const struct experts_desc *x, struct expert_layer *out)
 {
-    *out = (struct expert_layer){ .n_expert = x->n_expert };
+    *out = (struct expert_layer){ .n_expert = x->n_expert, .n_used = x->n_used };
     if (x->n_expert == 0)
         return;
     add_part(out, x->gate_up);
@@ -67,7 +67,7 @@ static struct expert_layer *all_layers(const struct model_desc *d)
 }
 
 int experts_open(struct expert_cache **out, const struct model_desc *d, struct stream *s,
-                 struct arena *memory, struct err *e)
+                 uint64_t bytes, struct telemetry *t, struct err *e)
 {
     struct expert_layer *layers;
     int rc;
@@ -78,24 +78,19 @@ int experts_open(struct expert_cache **out, const struct model_desc *d, struct s
     layers = all_layers(d);
     if (layers == NULL)
         return err_memory(e, "the experts of %u layers", d->n_layer);
-    rc = expert_cache_new(out, s, layers, d->n_layer, memory, e);
+    rc = expert_cache_open(out, s, layers, d->n_layer, bytes, t, e);
     free(layers);
     return rc;
 }
 
-uint64_t experts_min_bytes(const struct model_desc *d)
+void experts_sizes(const struct model_desc *d, struct expert_sizes *out)
 {
-    uint64_t most = 0;
+    struct expert_layer *layers = all_layers(d);
 
-    for (uint32_t l = 0; l < d->n_layer; l++) {
-        struct expert_layer x;
-        uint64_t n;
-
-        experts_layer(&d->layers[l].experts, &x);
-        n = expert_cache_min_bytes(&x);
-        most = n > most ? n : most;
-    }
-    return most;
+    *out = (struct expert_sizes){ 0 };
+    if (layers != NULL)
+        expert_sizes_of(layers, d->n_layer, out);
+    free(layers);
 }
 
 struct route {
@@ -287,17 +282,20 @@ static void join_col(void *ctx, uint32_t c)
     f->p.kernels->add(y, sum, d->n_embd);
 }
 
-/* List in moe_list the experts that any column chose.  Returns their number. */
+/* List in moe_list the experts that any column chose, and in moe_choice by how many.  Returns
+ * their number. */
 static uint32_t list_experts(struct forward *f, const struct experts_desc *x)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < x->n_expert; i++)
-        for (uint32_t c = 0; c < f->n_col; c++)
-            if (f->moe_weight[(size_t)c * x->n_expert + i] != 0) {
-                f->moe_list[n++] = i;
-                break;
-            }
+    for (uint32_t i = 0; i < x->n_expert; i++) {
+        uint32_t n_col = list_cols(f, x, i);
+
+        if (n_col == 0)
+            continue;
+        f->moe_list[n] = i;
+        f->moe_choice[n++] = n_col;
+    }
     return n;
 }
 
@@ -307,7 +305,7 @@ void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l
 
     forward_each_col(f, route_col, &r);
     f->n_moe_list = list_experts(f, &layer->experts);
-    expert_cache_begin(f->p.experts, l, f->moe_list, f->n_moe_list);
+    expert_cache_begin(f->p.experts, l, f->n_col, f->moe_list, f->moe_choice, f->n_moe_list);
 }
 
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e)

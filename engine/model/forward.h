@@ -56,7 +56,7 @@ struct forward_bytes {
     uint64_t rows_fixed, rows_col; /* lookup rows of a chunk, as in the file */
     uint64_t lookup;               /* the stream's buffers for lookups */
     uint64_t tables;               /* to keep every lookup row once it was read */
-    uint64_t experts;              /* smallest buffer for expert weights */
+    struct expert_sizes experts;   /* of the cache of expert weights */
     uint64_t experts_token;        /* of expert weights that one token uses */
 };
 /* n_blas_thread: threads that call OpenBLAS, or 0. */
@@ -88,9 +88,10 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
 /* [rows][n_vocab], soft-capped.  Valid until the next run. */
 float *forward_logits(struct forward *f);
 
-/* Open the cache of this model's experts; *out is NULL for a dense model. */
+/* Open the cache of this model's experts with `bytes` for its slots; *out is NULL for a dense
+ * model. */
 int experts_open(struct expert_cache **out, const struct model_desc *d, struct stream *s,
-                 struct arena *memory, struct err *e);
+                 uint64_t bytes, struct telemetry *t, struct err *e);
 
 /* Bytes that the kept lookup rows take now. */
 uint64_t forward_table_bytes(const struct forward *f);

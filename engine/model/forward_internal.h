@@ -37,6 +37,7 @@ struct forward {
     uint32_t *moe_row;             /* [chunk][n_expert] the row of moe_out */
     uint32_t *moe_cols;            /* [chunk] columns that chose an expert */
     uint32_t *moe_list;            /* [n_expert] experts that a column chose, ascending */
+    uint32_t *moe_choice;          /* [n_expert] how many columns chose each of them */
     uint32_t moe_out_rows, n_moe_list;
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
@@ -111,7 +112,7 @@ void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e);
 /* Where the weights of a layer's experts are in the files. */
 void experts_layer(const struct experts_desc *x, struct expert_layer *out);
-uint64_t experts_min_bytes(const struct model_desc *d);
+void experts_sizes(const struct model_desc *d, struct expert_sizes *out);
 /* Bytes of the experts that one token uses. */
 uint64_t experts_token_bytes(const struct model_desc *d);
 

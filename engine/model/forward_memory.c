@@ -123,6 +123,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->moe_row = carve(c, n_expert * sizeof(uint32_t));
     f->moe_cols = carve(c, n_expert > 0 ? sizeof(uint32_t) : 0);
     f->moe_list = carve_both(c, n_expert * sizeof(uint32_t), 0);
+    f->moe_choice = carve_both(c, n_expert * sizeof(uint32_t), 0);
 }
 
 static uint64_t table_row_bytes(const struct tensor_info *t)
@@ -155,7 +156,7 @@ void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward
     out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
     out->tables = table_cache_bytes(d->token_embd) + table_cache_bytes(d->ple_embd);
     out->experts_token = experts_token_bytes(d);
-    out->experts = experts_min_bytes(d);
+    experts_sizes(d, &out->experts);
 }
 
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row)

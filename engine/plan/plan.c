@@ -2,6 +2,7 @@
 
 #include "engine/plan/plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,6 +104,7 @@ static uint64_t all_pinned_bytes(const struct plan_input *in)
 /* The plan's choices; everything else follows from the input. */
 struct choice {
     uint32_t n_ctx, chunk, n_slot, n_copy;
+    uint32_t n_expert;
     uint64_t pinned_bytes;
     bool keeps_rows;
 };
@@ -129,7 +131,8 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     row[MW_ROW_KV_SLIDING] = sum(
         product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, c->chunk, c->n_ctx)),
         product(plan_copy_bytes(in), c->n_copy));
-    row[MW_ROW_EXPERTS] = in->experts_bytes;
+    row[MW_ROW_EXPERTS] =
+        sum(in->expert_fixed_bytes, product(in->expert_slot_bytes, c->n_expert));
     row[MW_ROW_PINNED] = sum(in->resident_bytes, c->pinned_bytes);
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         rows = sum(rows, row[i]);
@@ -142,6 +145,7 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     out->n_slot = c->n_slot;
     out->n_copy = c->n_copy;
     out->keeps_rows = c->keeps_rows;
+    out->n_expert = c->n_expert;
     out->pinned_bytes = c->pinned_bytes;
 }
 
@@ -167,7 +171,8 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
 {
     struct choice c = { .n_ctx = n_ctx,
                         .chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN),
-                        .n_slot = in->streams && in->n_block > 0 ? 2 : 0 };
+                        .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
+                        .n_expert = in->n_expert_min };
     struct plan pinned;
 
     fill(in, &c, out);
@@ -184,7 +189,7 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
  * nor the tokens per expert are known in advance. */
 static bool knows_prompts(const struct plan_input *in)
 {
-    return in->flops_s > 0 && in->experts_bytes == 0;
+    return in->flops_s > 0 && in->n_expert_all == 0;
 }
 
 /* The chunk that takes as long to compute as its weights take to read.  A larger one would only
@@ -195,6 +200,7 @@ static uint32_t chunk_target(const struct plan_input *in)
 
     if (in->chunk_max != 0)
         return chunk_limit(in, in->n_ctx, in->chunk_max);
+    /* Every chunk of a mixture of experts reads most experts, so it is as wide as it can be. */
     if (!knows_prompts(in) || !(in->disk_bytes_s > 0) || !(in->flops_prompt_token > 0))
         return chunk_limit(in, in->n_ctx, PLAN_CHUNK_DEFAULT);
     chunk = (double)in->prompt_bytes / in->disk_bytes_s * in->flops_s / in->flops_prompt_token;
@@ -236,6 +242,21 @@ static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c
             return;
 }
 
+/* Cache as many experts as fit. */
+static void add_experts(const struct plan_input *in, struct choice *c)
+{
+    uint32_t least = c->n_expert, most = in->n_expert_all;
+
+    while (least < most) {
+        c->n_expert = least + (most - least + 1) / 2;
+        if (choice_fits(in, c))
+            least = c->n_expert;
+        else
+            most = c->n_expert - 1;
+    }
+    c->n_expert = least;
+}
+
 /* Pin everything and have no ring, if that fits.  Nothing is faster. */
 static bool pin_everything(const struct plan_input *in, struct plan *out)
 {
@@ -243,12 +264,14 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
         chunk_limit(in, in->n_ctx, in->chunk_max != 0 ? in->chunk_max : PLAN_CHUNK_DEFAULT);
     struct choice c = { .n_ctx = in->n_ctx,
                         .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                        .n_expert = in->n_expert_min,
                         .pinned_bytes = in->streams ? all_pinned_bytes(in) : 0 };
 
     if (!choice_fits(in, &c))
         return false;
     widen_chunk(in, most, &c);
     add_copies(in, copy_target(in), &c);
+    add_experts(in, &c);
     c.keeps_rows = in->streams && in->tables_bytes > 0;
     if (!choice_fits(in, &c))
         c.keeps_rows = false;
@@ -265,7 +288,8 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
 {
     struct choice c = { .n_ctx = in->n_ctx,
                         .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
-                        .n_slot = in->n_slot };
+                        .n_slot = in->n_slot,
+                        .n_expert = in->n_expert_min };
     uint32_t copies = copy_target(in);
     uint64_t used, room;
 
@@ -281,28 +305,29 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     fill(in, &c, out);
 }
 
-double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, bool keeps_rows,
-                     enum mw_binds *binds)
+double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
+                     uint64_t missed_bytes, bool keeps_rows, enum mw_binds *binds)
 {
     enum mw_binds unused;
     double weights = (double)sum(in->hot_bytes, in->resident_bytes);
     double kv = in->kv_read_token_bytes > 0 ? in->kv_read_token_bytes : 0;
-    double experts = (double)in->experts_token_bytes, disk_s = 0, experts_s = 0, memory_s;
+    double experts = (double)in->experts_token_bytes, disk_s = 0, missed_s = 0, memory_s;
 
     if (binds == NULL)
         binds = &unused;
     *binds = MW_BINDS_NONE;
     if (!(in->memory_bytes_s > 0) ||
-        ((streamed_bytes > 0 || experts > 0) && !(in->disk_bytes_s > 0)))
+        ((streamed_bytes > 0 || missed_bytes > 0) && !(in->disk_bytes_s > 0)))
         return 0;
-    if (experts > 0)
-        experts_s = experts / in->disk_bytes_s;
+    if (missed_bytes > 0)
+        missed_s = (double)missed_bytes / in->disk_bytes_s;
     if (streamed_bytes > 0)
-        disk_s = (double)streamed_bytes / in->disk_bytes_s + experts_s;
-    memory_s = (weights + kv + experts) / in->memory_bytes_s + experts_s;
+        disk_s = (double)streamed_bytes / in->disk_bytes_s + missed_s;
+    memory_s = (weights + kv) / in->memory_bytes_s;
+    memory_s += fmax(experts / in->memory_bytes_s, missed_s);
     if (!keeps_rows && in->lookup_s > 0)
         memory_s += in->lookup_s;
-    if (disk_s > memory_s || 2 * experts_s > memory_s)
+    if (disk_s > memory_s || 2 * missed_s > memory_s)
         *binds = MW_BINDS_DISK;
     else
         *binds = kv > weights ? MW_BINDS_KV : MW_BINDS_MEMORY;
@@ -321,18 +346,36 @@ double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint
     return disk_s > compute_s ? disk_s : compute_s;
 }
 
+/* The share of used experts that are in memory: the share of all experts, unless the session
+ * has measured how much fewer are missed. */
+static void predict_hits(const struct plan_input *in, struct plan *out)
+{
+    double missed;
+
+    if (in->n_expert_all == 0)
+        return;
+    missed = in->streams ? 1 - (double)out->n_expert / in->n_expert_all : 1;
+    out->hits_measured = in->expert_miss > 0;
+    if (out->hits_measured)
+        missed = fmin(missed * in->expert_miss, 1);
+    out->expert_hits = 1 - missed;
+}
+
 static void predict(const struct plan_input *in, struct plan *out)
 {
     uint64_t all = all_pinned_bytes(in);
     /* The share of pinned blocks; the rounding is in both numbers. */
     double pinned = all > 0 ? (double)out->pinned_bytes / (double)all : 0;
+    uint64_t missed;
     double s;
 
     out->streamed_bytes = (uint64_t)((1 - pinned) * (double)in->hot_bytes);
     if (out->pinned_bytes >= all)
         out->streamed_bytes = 0;
-    s = plan_decode_s(in, out->streamed_bytes, out->keeps_rows, &out->binds);
-    out->streamed_bytes = sum(out->streamed_bytes, in->experts_token_bytes);
+    predict_hits(in, out);
+    missed = (uint64_t)((1 - out->expert_hits) * (double)in->experts_token_bytes);
+    s = plan_decode_s(in, out->streamed_bytes, missed, out->keeps_rows, &out->binds);
+    out->streamed_bytes = sum(out->streamed_bytes, missed);
     out->decode_tps = s > 0 ? 1 / s : 0;
     s = plan_prefill_s(in, (uint64_t)((1 - pinned) * (double)in->prompt_bytes), out->chunk);
     out->prefill_tps = s > 0 ? out->chunk / s : 0;

@@ -12,7 +12,9 @@
  *   2. the chunk, until computing it takes as long as reading its weights;
  *   3. copies of the sliding rings, one per turn, for going back;
  *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads);
- *   5. lookup rows that stay in memory once they were read, if there is room for all of them:
+ *   5. cached experts, up to all of them.  A pinned byte saves a byte per token, but a byte of
+ *      an expert is used only by the tokens that choose it, so pinned weights come first;
+ *   6. lookup rows that stay in memory once they were read, if there is room for all of them:
  *      then a token reads nothing that was read before.
  */
 #ifndef MEMWALL_ENGINE_PLAN_PLAN_H
@@ -72,9 +74,15 @@ struct plan_input {
     uint32_t kv_page_tokens;         /* positions per page */
     uint64_t kv_sliding_token_bytes; /* of all sliding layers that own KV */
     uint32_t n_swa;
-    uint64_t experts_bytes;       /* smallest cache of expert weights; 0: dense */
-    uint64_t experts_token_bytes; /* of experts that a decoded token uses; all are read */
-    uint64_t tables_bytes;        /* to keep every lookup row once it was read */
+    /* The cache of experts takes fixed + n * slot bytes, with n from the minimum to all
+     * experts; n_expert_all 0: a dense model. */
+    uint64_t expert_fixed_bytes, expert_slot_bytes;
+    uint32_t n_expert_min, n_expert_all;
+    uint64_t experts_token_bytes; /* of experts that a decoded token uses */
+    /* Measured: share of the used experts that had to be read, relative to the share of all
+     * experts that was not in memory.  1 for an even choice; 0: not measured, 1 is assumed. */
+    double expert_miss;
+    uint64_t tables_bytes; /* to keep every lookup row once it was read */
 
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */
     double disk_bytes_s, memory_bytes_s, flops_s;
@@ -92,6 +100,9 @@ struct plan {
     uint32_t n_slot;         /* of the ring; 0: everything is pinned */
     bool keeps_rows;         /* lookup rows stay in memory once they were read */
     uint32_t n_copy;         /* turns whose rings are copied in memory, part of kv_sliding */
+    uint32_t n_expert;       /* experts that the cache holds */
+    double expert_hits;      /* predicted share of used experts that are in memory */
+    bool hits_measured;      /* by this session; otherwise an even choice is assumed */
     uint64_t pinned_bytes;   /* for pinned blocks, rounding included, without resident */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */
@@ -119,14 +130,15 @@ uint64_t plan_smallest_budget(const struct plan_input *in);
 uint32_t plan_largest_ctx(const struct plan_input *in);
 
 /*
- * Seconds per decoded token: max((S + E) / D, (H + A + E) / M + E / D + R), with S streamed
- * bytes, D disk rate, H hot bytes, A bytes of KV read, M memory rate, E bytes of experts and R
- * the time of lookups (0 if rows are kept).  Experts are read when the router has chosen them,
- * and nothing is computed meanwhile; so are lookup rows.  *binds (may be NULL) gets the larger
+ * Seconds per decoded token: max((S + N) / D, (H + A) / M + max(E / M, N / D) + R), with S
+ * streamed bytes, D disk rate, H hot bytes, A bytes of KV read, M memory rate, E bytes of
+ * experts, N those that have to be read, and R the time of lookups (0 if rows are kept).
+ * Experts are read when the router has chosen them.  Meanwhile only other experts are computed;
+ * nothing is while lookup rows are read.  *binds (may be NULL) gets the larger
  * term.  Returns 0 and MW_BINDS_NONE if a limit it needs was not measured.
  */
-double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes, bool keeps_rows,
-                     enum mw_binds *binds);
+double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
+                     uint64_t missed_bytes, bool keeps_rows, enum mw_binds *binds);
 
 /* Seconds per chunk of a prompt: max(S / D, operations(chunk) / F), with S the bytes that the
  * chunk reads.  Returns 0 if a limit was not measured, and for a mixture of experts. */

@@ -35,10 +35,17 @@
 struct machinery {
     struct plan plan;
     struct stream_shape shape;
-    struct arena activations, rows, tables, logits, experts;
+    struct expert_sizes expert_sizes;
+    struct arena activations, rows, tables, logits;
     struct stream *stream;
     struct expert_cache *cache; /* of experts; NULL: a dense model */
     struct forward *forward;
+};
+
+/* Memory that changes between passes. */
+struct room {
+    uint32_t n_slot; /* of the ring */
+    uint64_t pinned_bytes, expert_bytes;
 };
 
 struct mw_session {
@@ -51,9 +58,9 @@ struct mw_session {
     struct copies *copies; /* turns to go back to */
     struct machinery mach;
     struct telemetry *telemetry;
-    struct tokens tokens;   /* the first kv_tokens() are held */
-    uint64_t pinned_target; /* of the stream, and its slots */
-    uint32_t n_slot;
+    struct tokens tokens; /* the first kv_tokens() are held */
+    struct room target;   /* of the stream and the cache of experts */
+    double expert_miss;   /* measured by earlier caches of this session; 0: not */
     struct observer observer;
     uint64_t pass_end_ns; /* of the last pass */
     bool has_logits;
@@ -78,24 +85,34 @@ static void set_cancelled(struct mw_session *s, struct stream *stream)
 static void machinery_free(struct machinery *a)
 {
     forward_free(a->forward);
-    expert_cache_free(a->cache);
+    expert_cache_close(a->cache);
     stream_close(a->stream);
     arena_unmap(&a->activations);
     arena_unmap(&a->rows);
     arena_unmap(&a->tables);
     arena_unmap(&a->logits);
-    arena_unmap(&a->experts);
     memset(a, 0, sizeof *a);
 }
 
-/* Bytes for pinned weights: their own item, the unused part of the KV item, and the part of the
- * budget that the plan leaves over. */
-static uint64_t pinned_room(const struct plan *p, uint64_t kv_used)
+/*
+ * The plan's memory for pinned weights and experts, with the unused part of the KV item and the
+ * part of the budget that the plan leaves over.  Without a ring all weights are pinned already,
+ * and experts get these parts.
+ */
+static struct room room_of(const struct plan *p, uint64_t expert_slot_bytes, uint64_t kv_used)
 {
     uint64_t kv_row = p->row[MW_ROW_KV_GLOBAL];
-    uint64_t lent = kv_row > kv_used ? kv_row - kv_used : 0;
+    uint64_t more =
+        (kv_row > kv_used ? kv_row - kv_used : 0) + (p->budget_bytes - p->sum_bytes);
+    struct room r = { .n_slot = p->n_slot,
+                      .pinned_bytes = p->pinned_bytes,
+                      .expert_bytes = p->n_expert * expert_slot_bytes };
 
-    return p->pinned_bytes + lent + (p->budget_bytes - p->sum_bytes);
+    if (p->n_expert > 0 && p->n_slot == 0)
+        r.expert_bytes += more;
+    else
+        r.pinned_bytes += more;
+    return r;
 }
 
 /* Lookup rows in flight take their part of the item from the start, kept ones as they come. */
@@ -111,7 +128,10 @@ static void publish_memory(struct mw_session *s)
 {
     struct telemetry *t = s->telemetry;
     const struct plan *p = &s->mach.plan;
-    uint64_t pinned = stream_pinned_now(s->mach.stream);
+    const struct machinery *a = &s->mach;
+    uint64_t pinned = stream_pinned_now(a->stream);
+    uint64_t experts = a->cache != NULL ? expert_cache_held(a->cache) : 0;
+    uint64_t experts_plan = p->n_expert * a->expert_sizes.slot_bytes;
 
     counter_set(&t->kv_tokens, kv_tokens(s->kv));
     counter_set(&t->kv_global_used, kv_global_bytes(s->kv));
@@ -120,7 +140,9 @@ static void publish_memory(struct mw_session *s)
     counter_set(&t->used[MW_ROW_KV_SLIDING], kv_sliding_bytes(s->kv) + copies_bytes(s->copies));
     counter_set(&t->used[MW_ROW_ROWS], rows_used(s));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
-    counter_set(&t->lent_bytes, pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0);
+    counter_set(&t->used[MW_ROW_EXPERTS], a->expert_sizes.fixed_bytes + experts);
+    counter_set(&t->lent_bytes, (pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0) +
+                                    (experts > experts_plan ? experts - experts_plan : 0));
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
         const struct layer_desc *layer = &s->m->desc->layers[l];
 
@@ -168,7 +190,6 @@ static void publish_plan(struct mw_session *s)
     counter_set(&t->used[MW_ROW_PROGRAM], s->m->program_bytes);
     counter_set(&t->used[MW_ROW_ACTIVATIONS], a->activations.used);
     counter_set(&t->used[MW_ROW_LOGITS], a->logits.used);
-    counter_set(&t->used[MW_ROW_EXPERTS], a->experts.used);
     counter_set(&t->used[MW_ROW_RING], a->plan.row[MW_ROW_RING]);
     counter_set(&t->used[MW_ROW_TOKENIZER],
                 s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
@@ -192,7 +213,6 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .no_uring = o->no_uring,
         .bytes_s = o->disk_rate,
         .n_slot = plan->n_slot,
-        .pinned_bytes = pinned_room(plan, kv_global_bytes(s->kv)),
         .direct_bytes_s = limits.direct_bytes_s,
         .buffered_bytes_s = limits.buffered_bytes_s,
     };
@@ -213,6 +233,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .cancel = &s->cancel,
     };
     struct forward_bytes bytes;
+    struct room room;
 
     if (product_choice_of(s->m, o, &s->choice, e) != 0)
         return -1;
@@ -220,17 +241,19 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         parts.products = &s->choice.products;
     forward_bytes(s->m->desc, s->choice.has_blas ? o->n_thread : 0, &bytes);
     so.lookup_bytes = bytes.lookup;
+    a.expert_sizes = bytes.experts;
+    room = room_of(plan, bytes.experts.slot_bytes, kv_global_bytes(s->kv));
+    so.pinned_bytes = room.pinned_bytes;
     shape_make(&a.shape, s->m->spans, s->m->n_span, shape_target(o->memory_bytes));
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
         arena_map(&a.rows, "rows", plan->chunk * bytes.rows_col + bytes.rows_fixed, true, e) !=
             0 ||
         arena_map(&a.tables, "tables", plan->keeps_rows ? bytes.tables : 0, false, e) != 0 ||
-        arena_map(&a.logits, "logits", plan->row[MW_ROW_LOGITS], true, e) != 0 ||
-        arena_map(&a.experts, "experts", plan->row[MW_ROW_EXPERTS], true, e) != 0)
+        arena_map(&a.logits, "logits", plan->row[MW_ROW_LOGITS], true, e) != 0)
         goto fail;
     if (stream_open(&a.stream, s->m->catalogue, s->m->spans, s->m->n_span, &a.shape, &so,
                     s->telemetry, e) != 0 ||
-        experts_open(&a.cache, s->m->desc, a.stream, &a.experts, e) != 0)
+        experts_open(&a.cache, s->m->desc, a.stream, room.expert_bytes, s->telemetry, e) != 0)
         goto fail;
     *out = a;
     parts.stream = a.stream;
@@ -239,8 +262,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         machinery_free(out);
         return -1;
     }
-    s->pinned_target = so.pinned_bytes;
-    s->n_slot = plan->n_slot;
+    s->target = room;
     copies_set_room(s->copies, plan->n_copy);
     set_cancelled(s, out->stream);
     return 0;
@@ -268,6 +290,9 @@ static int plan_for(struct mw_session *s, const struct mw_options *o, struct pla
 
     if (plan_input_of(s->m, o, &in, e) != 0)
         return -1;
+    if (s->mach.cache != NULL && expert_cache_miss_ratio(s->mach.cache) > 0)
+        s->expert_miss = expert_cache_miss_ratio(s->mach.cache);
+    in.expert_miss = s->expert_miss;
     return plan_make(&in, plan, e);
 }
 
@@ -325,21 +350,38 @@ void mw_session_close(struct mw_session *s)
 
 /* --- evaluation --- */
 
-/* Before n more positions are written, take back borrowed KV space.  After a rewind, let pinned
- * weights borrow the freed space. */
+static int set_experts(struct mw_session *s, uint64_t bytes, struct err *e)
+{
+    if (s->mach.cache == NULL || bytes == s->target.expert_bytes)
+        return 0;
+    if (expert_cache_set_memory(s->mach.cache, bytes, e) != 0)
+        return -1;
+    s->target.expert_bytes = bytes;
+    return 0;
+}
+
+static int set_stream(struct mw_session *s, const struct room *to, struct err *e)
+{
+    if (to->pinned_bytes == s->target.pinned_bytes && to->n_slot == s->target.n_slot)
+        return 0;
+    if (stream_set_memory(s->mach.stream, to->n_slot, to->pinned_bytes, e) != 0)
+        return -1;
+    s->target.pinned_bytes = to->pinned_bytes;
+    s->target.n_slot = to->n_slot;
+    return 0;
+}
+
+/* Before n more positions are written, take back borrowed KV space.  After a rewind, let
+ * weights borrow the freed space.  Areas that shrink go first, so the sum never exceeds the
+ * budget. */
 static int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
 {
     uint64_t used = kv_global_bytes(s->kv) + kv_grow_bytes(s->kv, n);
-    uint64_t target = pinned_room(&s->mach.plan, used);
-    uint32_t n_slot = s->mach.plan.n_slot;
+    struct room to = room_of(&s->mach.plan, s->mach.expert_sizes.slot_bytes, used);
 
-    if (target == s->pinned_target && n_slot == s->n_slot)
-        return 0;
-    if (stream_set_memory(s->mach.stream, n_slot, target, e) != 0)
+    if (to.expert_bytes < s->target.expert_bytes && set_experts(s, to.expert_bytes, e) != 0)
         return -1;
-    s->pinned_target = target;
-    s->n_slot = n_slot;
-    return 0;
+    return set_stream(s, &to, e) != 0 ? -1 : set_experts(s, to.expert_bytes, e);
 }
 
 static int check_ids(const struct mw_session *s, const uint32_t *ids, size_t n, struct err *e)
@@ -582,7 +624,7 @@ static int rebuild(struct mw_session *s, const struct mw_options *wanted,
 static bool same_speed(const struct plan *a, const struct plan *b)
 {
     return a->budget_bytes == b->budget_bytes && a->n_ctx == b->n_ctx &&
-           a->pinned_bytes == b->pinned_bytes;
+           a->pinned_bytes == b->pinned_bytes && a->n_expert == b->n_expert;
 }
 
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)

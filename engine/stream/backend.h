@@ -15,17 +15,17 @@
 #include "engine/base/err.h"
 #include "engine/stream/source.h"
 
-enum read_kind { READ_SLOT, READ_PINNED, READ_LOOKUP };
+enum read_kind { READ_SLOT, READ_PINNED, READ_LOOKUP, READ_FETCH };
 
 /* One read of a range, in one or several system reads. */
 struct read_op {
     enum read_kind kind;
-    uint32_t target; /* slot, block or lookup cell */
+    uint32_t target; /* slot, block, lookup cell, or read of a fetch */
     uint32_t layer;
     uint64_t pass; /* for which it was begun */
     uint32_t file;
     bool is_flying;  /* submitted, not yet reported as done */
-    bool is_urgent;  /* a lookup: goes ahead of waiting reads */
+    bool is_urgent;  /* a lookup or fetch: goes ahead of waiting reads */
     uint64_t offset; /* multiple of SCHEDULE_ALIGN */
     size_t bytes;    /* to request; multiple of SCHEDULE_ALIGN */
     size_t need;     /* bytes that must arrive: fewer at the end of the file */

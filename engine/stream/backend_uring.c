@@ -48,7 +48,8 @@ struct backend {
     bool wake_flying;
     uint32_t n_flying;
     uint32_t failures;
-    struct read_op *todo_first, *todo_last;
+    struct read_op *todo_first, *todo_last; /* urgent reads first */
+    struct read_op *urgent_last;            /* of those; NULL: none */
 };
 
 static void sleep_1ms(void)
@@ -163,6 +164,8 @@ static void queue_reads(struct backend *b)
         if (sqe == NULL)
             return;
         b->todo_first = op->next;
+        if (b->urgent_last == op)
+            b->urgent_last = NULL;
         if (buffer >= 0)
             io_uring_prep_read_fixed(sqe, fd, op->dst + at, bytes, op->offset + at, buffer);
         else
@@ -229,16 +232,19 @@ static int wait_uring(struct backend *b, struct read_op **done, int max, bool bl
 
 static void submit_uring(struct backend *b, struct read_op *op)
 {
-    if (op->is_urgent || b->todo_first == NULL) {
-        op->next = b->todo_first;
-        if (b->todo_first == NULL)
-            b->todo_last = op;
+    struct read_op *before = op->is_urgent ? b->urgent_last : b->todo_last;
+
+    if (b->todo_first == NULL)
+        before = NULL;
+    op->next = before != NULL ? before->next : b->todo_first;
+    if (before != NULL)
+        before->next = op;
+    else
         b->todo_first = op;
-        return;
-    }
-    op->next = NULL;
-    b->todo_last->next = op;
-    b->todo_last = op;
+    if (op->next == NULL)
+        b->todo_last = op;
+    if (op->is_urgent)
+        b->urgent_last = op;
 }
 
 static void wake_uring(struct backend *b)

@@ -7,121 +7,553 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/units.h"
+#include "engine/stream/area.h"
+#include "engine/stream/expert_policy.h"
+#include "engine/stream/schedule.h"
+
+#define NO_SLOT UINT32_MAX
+
+/* Experts that decoded tokens used before the miss ratio is known. */
+#define RATIO_MIN 4096
+
+/* One expert is computed while another is read. */
+#define SLOTS_MIN 2
+
+enum slot_kind { SLOT_EMPTY, SLOT_FETCHING, SLOT_HOLDS };
+
+struct expert_slot {
+    enum slot_kind kind;
+    bool is_requested; /* by the current request, and not given back */
+    uint32_t layer, expert;
+};
+
+/* One expert of the current request. */
+enum entry_state { ENTRY_WAITING, ENTRY_FETCHING, ENTRY_READY, ENTRY_RETURNED };
+
+struct entry {
+    enum entry_state state;
+    uint32_t expert, slot;
+    struct stream_fetch fetch;
+};
 
 struct expert_cache {
     struct stream *stream;
+    struct telemetry *telemetry;
     struct expert_layer *layers; /* [n_layer] */
     uint32_t n_layer;
-    uint32_t layer; /* of the request */
-    uint32_t *experts, n_requested, n_returned;
-    unsigned char *buffer; /* weights of one expert */
+    struct expert_policy policy;
+    struct area area;
+    uint64_t slot_bytes;
+    struct expert_slot *slots; /* [n_all], the first n_slot are used */
+    float *wait;               /* [n_all] of the slots, from the current layer */
+    bool has_waits;            /* they are those of the current layer */
+    uint32_t n_slot, n_all, n_held;
+    uint32_t *slot_of; /* [policy.first[n_layer]] of each expert; NO_SLOT: not in memory */
+
+    uint64_t n_used;         /* experts that decoded tokens used */
+    double missed, expected; /* of them: misses, and their number for an even choice */
+
+    uint32_t layer;        /* of the request */
+    struct entry *entries; /* [most experts of a layer] */
+    uint32_t n_entry;
+    uint32_t returned;            /* the entry of the last expert_cache_next() */
+    struct stream_fetch **flying; /* [most experts of a layer] scratch */
+    uint32_t *flying_entry;
 };
 
-static uint64_t expert_bytes(const struct expert_layer *l)
+/* --- sizes --- */
+
+/* Each part begins at the offset in its page that it has in the file. */
+static uint64_t part_room(const struct expert_part *p)
+{
+    return align_up(p->bytes, SCHEDULE_ALIGN) + SCHEDULE_ALIGN;
+}
+
+static uint64_t expert_room(const struct expert_layer *l)
 {
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < l->n_part; i++)
-        bytes += l->part[i].bytes;
+        bytes += part_room(&l->part[i]);
     return bytes;
 }
 
-static uint64_t buffer_bytes(const struct expert_layer *layers, uint32_t n_layer)
+static uint32_t most_experts(const struct expert_layer *layers, uint32_t n_layer)
 {
-    uint64_t most = 0;
+    uint32_t most = 0;
 
-    for (uint32_t l = 0; l < n_layer; l++) {
-        uint64_t n = expert_bytes(&layers[l]);
-
-        most = n > most ? n : most;
-    }
+    for (uint32_t l = 0; l < n_layer; l++)
+        most = layers[l].n_expert > most ? layers[l].n_expert : most;
     return most;
 }
 
-uint64_t expert_cache_min_bytes(const struct expert_layer *l)
+void expert_sizes_of(const struct expert_layer *layers, uint32_t n_layer,
+                     struct expert_sizes *out)
 {
-    return l->n_expert > 0 ? arena_size(expert_bytes(l)) : 0;
+    uint64_t n_all = 0;
+
+    *out = (struct expert_sizes){ 0 };
+    for (uint32_t l = 0; l < n_layer; l++) {
+        uint64_t bytes = expert_room(&layers[l]);
+
+        n_all += layers[l].n_expert;
+        out->slot_bytes = bytes > out->slot_bytes ? bytes : out->slot_bytes;
+    }
+    if (n_all == 0)
+        return;
+    out->n_all = n_all < NO_SLOT ? (uint32_t)n_all : NO_SLOT;
+    out->n_min = out->n_all < SLOTS_MIN ? out->n_all : SLOTS_MIN;
+    out->fixed_bytes =
+        sizeof(struct expert_cache) + n_layer * sizeof *layers +
+        n_all * (sizeof(struct expert_slot) + sizeof(float) + sizeof(uint32_t)) +
+        most_experts(layers, n_layer) *
+            (sizeof(struct entry) + sizeof(struct stream_fetch *) + sizeof(uint32_t)) +
+        expert_policy_bytes(out->n_all, n_layer);
 }
 
-int expert_cache_new(struct expert_cache **out, struct stream *s,
-                     const struct expert_layer *layers, uint32_t n_layer, struct arena *memory,
-                     struct err *e)
-{
-    struct expert_cache *c = calloc(1, sizeof *c);
-    uint32_t most = 0;
+/* --- life --- */
 
-    *out = NULL;
-    for (uint32_t l = 0; l < n_layer; l++)
-        most = layers[l].n_expert > most ? layers[l].n_expert : most;
-    if (c == NULL)
+static int open_policy(struct expert_cache *c, struct err *e)
+{
+    uint32_t *counts = malloc(2 * (size_t)c->n_layer * sizeof *counts);
+    int rc;
+
+    if (counts == NULL)
         return err_memory(e, "the cache of experts");
-    c->stream = s;
+    for (uint32_t l = 0; l < c->n_layer; l++) {
+        counts[l] = c->layers[l].n_expert;
+        counts[c->n_layer + l] = c->layers[l].n_used;
+    }
+    rc = expert_policy_open(&c->policy, counts, counts + c->n_layer, c->n_layer, e);
+    free(counts);
+    return rc;
+}
+
+static int open_tables(struct expert_cache *c, const struct expert_layer *layers,
+                       uint32_t n_layer, struct err *e)
+{
+    uint32_t most = most_experts(layers, n_layer);
+
     c->n_layer = n_layer;
     c->layers = malloc(n_layer * sizeof *layers);
-    c->experts = malloc(most * sizeof *c->experts);
-    if (c->layers == NULL || c->experts == NULL) {
-        err_memory(e, "the cache of experts");
-        goto fail;
-    }
+    c->slots = calloc(c->n_all, sizeof *c->slots);
+    c->wait = calloc(c->n_all, sizeof *c->wait);
+    c->slot_of = malloc(c->n_all * sizeof *c->slot_of);
+    c->entries = calloc(most, sizeof *c->entries);
+    c->flying = calloc(most, sizeof *c->flying);
+    c->flying_entry = calloc(most, sizeof *c->flying_entry);
+    if (c->layers == NULL || c->slots == NULL || c->wait == NULL || c->slot_of == NULL ||
+        c->entries == NULL || c->flying == NULL || c->flying_entry == NULL)
+        return err_memory(e, "the cache of experts");
     memcpy(c->layers, layers, n_layer * sizeof *layers);
-    c->buffer = arena_take(memory, buffer_bytes(layers, n_layer), e);
-    if (c->buffer == NULL)
-        goto fail;
-    *out = c;
-    return 0;
-
-fail:
-    expert_cache_free(c);
-    return -1;
+    for (uint32_t i = 0; i < c->n_all; i++)
+        c->slot_of[i] = NO_SLOT;
+    return open_policy(c, e);
 }
 
-void expert_cache_free(struct expert_cache *c)
+int expert_cache_open(struct expert_cache **out, struct stream *s,
+                      const struct expert_layer *layers, uint32_t n_layer, uint64_t bytes,
+                      struct telemetry *t, struct err *e)
+{
+    struct expert_cache *c = calloc(1, sizeof *c);
+    struct expert_sizes sizes;
+
+    *out = NULL;
+    if (c == NULL)
+        return err_memory(e, "the cache of experts");
+    expert_sizes_of(layers, n_layer, &sizes);
+    c->stream = s;
+    c->telemetry = t;
+    c->slot_bytes = sizes.slot_bytes;
+    c->n_all = sizes.n_all;
+    if (open_tables(c, layers, n_layer, e) != 0 ||
+        (!stream_is_mapped(s) &&
+         (area_reserve(&c->area, "experts", c->n_all * c->slot_bytes, e) != 0 ||
+          expert_cache_set_memory(c, bytes, e) != 0))) {
+        expert_cache_close(c);
+        return -1;
+    }
+    *out = c;
+    return 0;
+}
+
+/* No read may go on into slots that change their owner. */
+static void drop_request(struct expert_cache *c);
+
+void expert_cache_close(struct expert_cache *c)
 {
     if (c == NULL)
         return;
+    drop_request(c);
+    area_unmap(&c->area);
+    expert_policy_close(&c->policy);
     free(c->layers);
-    free(c->experts);
+    free(c->slots);
+    free(c->wait);
+    free(c->slot_of);
+    free(c->entries);
+    free(c->flying);
+    free(c->flying_entry);
     free(c);
 }
 
-void expert_cache_begin(struct expert_cache *c, uint32_t layer, const uint32_t *experts,
-                        uint32_t n)
+/* --- slots --- */
+
+static uint32_t *place_of(struct expert_cache *c, uint32_t layer, uint32_t expert)
+{
+    return &c->slot_of[c->policy.first[layer] + expert];
+}
+
+static unsigned char *slot_at(const struct expert_cache *c, uint32_t slot)
+{
+    return c->area.base + slot * c->slot_bytes;
+}
+
+static void publish(const struct expert_cache *c)
+{
+    counter_set(&c->telemetry->expert_slots, c->n_slot);
+    counter_set(&c->telemetry->expert_held, c->n_held);
+}
+
+static void empty_slot(struct expert_cache *c, uint32_t slot)
+{
+    struct expert_slot *s = &c->slots[slot];
+
+    if (s->kind == SLOT_EMPTY)
+        return;
+    *place_of(c, s->layer, s->expert) = NO_SLOT;
+    *s = (struct expert_slot){ 0 };
+    c->n_held--;
+}
+
+static void measure_waits(struct expert_cache *c)
+{
+    for (uint32_t i = 0; i < c->n_slot; i++) {
+        const struct expert_slot *s = &c->slots[i];
+
+        c->wait[i] =
+            s->kind == SLOT_EMPTY ? 0 : expert_policy_wait(&c->policy, s->layer, s->expert);
+    }
+    c->has_waits = true;
+}
+
+/* An empty slot, or the one whose expert is expected to be used last; NO_SLOT: all of them are
+ * part of the request. */
+static uint32_t find_victim(struct expert_cache *c)
+{
+    uint32_t victim = NO_SLOT;
+
+    if (!c->has_waits)
+        measure_waits(c);
+    for (uint32_t i = 0; i < c->n_slot; i++) {
+        if (c->slots[i].kind == SLOT_EMPTY)
+            return i;
+        if (!c->slots[i].is_requested && (victim == NO_SLOT || c->wait[i] > c->wait[victim]))
+            victim = i;
+    }
+    return victim;
+}
+
+/* --- memory --- */
+
+/* Move an expert to a slot that is kept, if the expert there is used later.  There is such a
+ * slot until the waits are in order, so every expert that stays is used before those that go.
+ */
+static void keep_sooner(struct expert_cache *c, uint32_t from, uint32_t n_kept)
+{
+    uint32_t to = NO_SLOT;
+
+    for (uint32_t i = 0; i < n_kept && (to == NO_SLOT || c->slots[to].kind != SLOT_EMPTY); i++)
+        if (c->slots[i].kind == SLOT_EMPTY || to == NO_SLOT || c->wait[i] > c->wait[to])
+            to = i;
+    if (to == NO_SLOT || (c->slots[to].kind != SLOT_EMPTY && c->wait[to] <= c->wait[from])) {
+        empty_slot(c, from);
+        return;
+    }
+    empty_slot(c, to);
+    memcpy(slot_at(c, to), slot_at(c, from), c->slot_bytes);
+    c->slots[to] = c->slots[from];
+    c->wait[to] = c->wait[from];
+    *place_of(c, c->slots[to].layer, c->slots[to].expert) = to;
+    c->slots[from] = (struct expert_slot){ 0 };
+}
+
+static int shrink(struct expert_cache *c, uint64_t bytes, struct err *e)
+{
+    uint64_t kept = area_kept(&c->area, bytes);
+    uint32_t n = (uint32_t)(kept / c->slot_bytes);
+
+    measure_waits(c);
+    for (uint32_t i = n; i < c->n_slot; i++)
+        if (c->slots[i].kind != SLOT_EMPTY)
+            keep_sooner(c, i, n);
+    c->n_slot = n;
+    return area_hold(&c->area, kept, false, e);
+}
+
+int expert_cache_set_memory(struct expert_cache *c, uint64_t bytes, struct err *e)
+{
+    uint64_t most = c->n_all * c->slot_bytes;
+    int rc = 0;
+
+    if (stream_is_mapped(c->stream))
+        return 0;
+    drop_request(c);
+    bytes = bytes < most ? bytes : most;
+    if (bytes < SLOTS_MIN * c->slot_bytes && bytes < most)
+        return err_set(e, ERR_BUDGET,
+                       "a cache of %llu bytes for experts is too small: %d of %llu bytes each "
+                       "are needed",
+                       (unsigned long long)bytes, SLOTS_MIN, (unsigned long long)c->slot_bytes);
+    if (bytes < c->area.held) {
+        rc = shrink(c, bytes, e);
+    } else {
+        rc = area_hold(&c->area, align_down(bytes, SCHEDULE_ALIGN), false, e);
+        if (rc == 0)
+            c->n_slot = (uint32_t)(c->area.held / c->slot_bytes);
+    }
+    c->n_slot = c->n_slot < c->n_all ? c->n_slot : c->n_all;
+    c->has_waits = false;
+    publish(c);
+    return rc;
+}
+
+uint64_t expert_cache_held(const struct expert_cache *c)
+{
+    return c->n_held * c->slot_bytes;
+}
+
+/* --- a request --- */
+
+static void drop_request(struct expert_cache *c)
+{
+    bool is_flying = false;
+
+    for (uint32_t i = 0; i < c->n_entry; i++)
+        is_flying |= c->entries[i].state == ENTRY_FETCHING;
+    if (is_flying)
+        stream_fetch_drain(c->stream);
+    for (uint32_t i = 0; i < c->n_entry; i++) {
+        struct entry *x = &c->entries[i];
+
+        if (x->state == ENTRY_WAITING || x->slot == NO_SLOT)
+            continue;
+        c->slots[x->slot].is_requested = false;
+        if (x->state != ENTRY_FETCHING)
+            continue;
+        if (x->fetch.state == FETCH_DONE)
+            c->slots[x->slot].kind = SLOT_HOLDS;
+        else
+            empty_slot(c, x->slot);
+    }
+    c->n_entry = 0;
+    c->returned = NO_SLOT;
+}
+
+/* Read an expert into a slot, which is empty. */
+static void fetch_into(struct expert_cache *c, struct entry *x, uint32_t slot)
+{
+    const struct expert_layer *l = &c->layers[c->layer];
+    unsigned char *to = slot_at(c, slot);
+
+    c->slots[slot] = (struct expert_slot){ SLOT_FETCHING, true, c->layer, x->expert };
+    *place_of(c, c->layer, x->expert) = slot;
+    c->n_held++;
+    c->wait[slot] = expert_policy_wait(&c->policy, c->layer, x->expert);
+    x->slot = slot;
+    x->state = ENTRY_FETCHING;
+    x->fetch = (struct stream_fetch){ .n_range = l->n_part, .layer = c->layer };
+    for (uint32_t i = 0; i < l->n_part; i++) {
+        const struct expert_part *p = &l->part[i];
+        uint64_t from = p->offset + x->expert * p->bytes;
+        uint64_t first = align_down(from, SCHEDULE_ALIGN);
+
+        x->fetch.range[i] = (struct stream_range){
+            .file = p->file,
+            .offset = first,
+            .bytes = (size_t)(align_up(from + p->bytes, SCHEDULE_ALIGN) - first),
+            .need = (size_t)(from + p->bytes - first),
+            .dst = to,
+        };
+        to += part_room(p);
+    }
+    stream_fetch_start(c->stream, &x->fetch);
+}
+
+/* Begin to read as many waiting experts as there are slots for. */
+static void fetch_waiting(struct expert_cache *c)
+{
+    for (uint32_t i = 0; i < c->n_entry; i++) {
+        uint32_t slot;
+
+        if (c->entries[i].state != ENTRY_WAITING)
+            continue;
+        slot = find_victim(c);
+        if (slot == NO_SLOT)
+            break;
+        empty_slot(c, slot);
+        fetch_into(c, &c->entries[i], slot);
+    }
+    publish(c);
+}
+
+static void count_request(struct expert_cache *c, uint32_t n_token)
+{
+    struct telemetry *t = c->telemetry;
+    uint32_t n_hit = 0;
+
+    for (uint32_t i = 0; i < c->n_entry; i++)
+        n_hit += c->entries[i].state == ENTRY_READY;
+    counter_add(&t->expert_hits, n_hit);
+    counter_add(&t->expert_misses, c->n_entry - n_hit);
+    if (n_token > 1)
+        return;
+    c->n_used += c->n_entry;
+    c->missed += c->n_entry - n_hit;
+    c->expected += c->n_entry * (1 - (double)c->n_held / c->n_all);
+}
+
+double expert_cache_miss_ratio(const struct expert_cache *c)
+{
+    return c->n_used >= RATIO_MIN && c->expected > 1 ? c->missed / c->expected : 0;
+}
+
+void expert_cache_begin(struct expert_cache *c, uint32_t layer, uint32_t n_token,
+                        const uint32_t *experts, const uint32_t *n_choice, uint32_t n)
 {
     assert(layer < c->n_layer && n <= c->layers[layer].n_expert);
-    memcpy(c->experts, experts, n * sizeof *experts);
+    drop_request(c);
+    expert_policy_layer(&c->policy, layer, n_token);
     c->layer = layer;
-    c->n_requested = n;
-    c->n_returned = 0;
+    c->n_entry = n;
+    c->has_waits = false;
+    for (uint32_t i = 0; i < n; i++) {
+        struct entry *x = &c->entries[i];
+
+        expert_policy_use(&c->policy, experts[i], n_choice[i]);
+        x->expert = experts[i];
+        x->slot = *place_of(c, layer, experts[i]);
+        x->state = x->slot != NO_SLOT ? ENTRY_READY : ENTRY_WAITING;
+        if (x->slot != NO_SLOT)
+            c->slots[x->slot].is_requested = true;
+    }
+    count_request(c, n_token);
+    if (!stream_is_mapped(c->stream))
+        fetch_waiting(c);
+}
+
+/* The slots are taken by experts that come later: let one of them go, so that entry i can be
+ * read.  Only a cache of fewer slots than experts in a request needs it. */
+static void make_way(struct expert_cache *c, uint32_t i)
+{
+    for (uint32_t j = c->n_entry; j-- > i + 1;) {
+        struct entry *x = &c->entries[j];
+
+        if (x->state != ENTRY_READY)
+            continue;
+        empty_slot(c, x->slot);
+        x->slot = NO_SLOT;
+        x->state = ENTRY_WAITING;
+        return;
+    }
+}
+
+static void return_entry(struct expert_cache *c, uint32_t i, struct expert_weights *out)
+{
+    const struct expert_layer *l = &c->layers[c->layer];
+    struct entry *x = &c->entries[i];
+    unsigned char *at = slot_at(c, x->slot);
+
+    x->state = ENTRY_RETURNED;
+    c->slots[x->slot].kind = SLOT_HOLDS;
+    c->returned = i;
+    out->expert = x->expert;
+    for (uint32_t p = 0; p < l->n_part; p++) {
+        out->part[p] = at + (l->part[p].offset + x->expert * l->part[p].bytes) % SCHEDULE_ALIGN;
+        at += part_room(&l->part[p]);
+    }
+}
+
+static int next_mapped(struct expert_cache *c, struct expert_weights *out, struct err *e)
+{
+    const struct expert_layer *l = &c->layers[c->layer];
+    uint32_t i = 0;
+
+    while (c->entries[i].state == ENTRY_RETURNED)
+        i++;
+    out->expert = c->entries[i].expert;
+    for (uint32_t p = 0; p < l->n_part; p++) {
+        const struct expert_part *from = &l->part[p];
+
+        out->part[p] = stream_mapped_at(
+            c->stream, from->file, from->offset + out->expert * from->bytes, from->bytes, e);
+        if (out->part[p] == NULL)
+            return -1;
+    }
+    c->entries[i].state = ENTRY_RETURNED;
+    c->returned = i;
+    return 0;
 }
 
 int expert_cache_next(struct expert_cache *c, uint32_t end, struct expert_weights *out,
                       uint64_t *stall_ns, struct err *e)
 {
-    const struct expert_layer *l = &c->layers[c->layer];
-    struct stream_lookup lookups[EXPERT_PARTS];
-    unsigned char *to = c->buffer;
-    uint64_t start = clock_ns();
+    uint32_t first = NO_SLOT, n = 0;
+    int found;
 
-    assert(c->n_returned < end && end <= c->n_requested);
-    out->expert = c->experts[c->n_returned++];
-    for (uint32_t i = 0; i < l->n_part; i++) {
-        const struct expert_part *p = &l->part[i];
-
-        out->part[i] = to;
-        lookups[i] = (struct stream_lookup){ .file = p->file,
-                                             .offset = p->offset + out->expert * p->bytes,
-                                             .bytes = p->bytes,
-                                             .dst = to };
-        to += p->bytes;
+    assert(end <= c->n_entry);
+    if (stream_is_mapped(c->stream))
+        return next_mapped(c, out, e);
+    for (uint32_t i = 0; i < end; i++) {
+        if (c->entries[i].state == ENTRY_READY) {
+            return_entry(c, i, out);
+            return 0;
+        }
+        if (c->entries[i].state == ENTRY_FETCHING) {
+            c->flying_entry[n] = i;
+            c->flying[n++] = &c->entries[i].fetch;
+        }
+        if (c->entries[i].state == ENTRY_WAITING && first == NO_SLOT)
+            first = i;
     }
-    stream_lookup_start(c->stream, lookups, l->n_part);
-    if (stream_lookup_wait(c->stream, e) != 0)
+    if (n == 0) {
+        assert(first != NO_SLOT);
+        make_way(c, first);
+        fetch_waiting(c);
+        assert(c->entries[first].state == ENTRY_FETCHING);
+        c->flying_entry[n] = first;
+        c->flying[n++] = &c->entries[first].fetch;
+    }
+    found = stream_fetch_wait(c->stream, c->flying, n, stall_ns, e);
+    if (found < 0) {
+        drop_request(c);
         return -1;
-    *stall_ns += clock_ns() - start;
+    }
+    return_entry(c, c->flying_entry[found], out);
     return 0;
+}
+
+static void give_mapped(struct expert_cache *c, uint32_t expert)
+{
+    const struct expert_layer *l = &c->layers[c->layer];
+
+    for (uint32_t p = 0; p < l->n_part; p++)
+        stream_mapped_give(c->stream, l->part[p].file,
+                           l->part[p].offset + expert * l->part[p].bytes, l->part[p].bytes);
 }
 
 void expert_cache_give(struct expert_cache *c)
 {
-    (void)c;
+    struct entry *x = &c->entries[c->returned];
+
+    assert(c->returned < c->n_entry && x->state == ENTRY_RETURNED);
+    c->returned = NO_SLOT;
+    if (stream_is_mapped(c->stream)) {
+        give_mapped(c, x->expert);
+        return;
+    }
+    c->slots[x->slot].is_requested = false;
+    x->slot = NO_SLOT;
+    fetch_waiting(c);
 }

@@ -1,24 +1,35 @@
 /*
- * expert_cache.h - brings the weights of experts into memory when the router has chosen them.
+ * expert_cache.h - keeps weights of experts in memory, and reads those that are missing.
  *
- *     begin(layer, experts chosen by any column)
- *     next()  -> expert 17, its weights     the caller multiplies with them
+ *     slots:    [ L0 e17 | L0 e90 | L1 e3 |  …  | free ]      slot: all weights of one expert
+ *     request:  L1: experts 3, 40, 77
+ *                   hit  miss miss    -> two fetches, both in flight at once
+ *
+ *     begin(layer, experts that any column chose)
+ *     next() -> expert 3      the caller multiplies with it while the others are read
  *     give()
- *     next()  -> expert 5 …                 in the order in which they are available
+ *     next() -> expert 77 …   in the order in which they arrive
  *
- * Experts come in any order, so a caller that adds them up keeps an order of its own.
+ * Experts come in any order, so a caller that adds them up keeps an order of its own.  Which
+ * expert leaves for another one is decided by expert_policy.h.
+ *
+ * Slots are in one area (area.h), so a smaller cache gives memory back to the kernel at once.
+ * Reads go straight into the slots, in complete pages.  With mapped files there are no slots:
+ * weights are used where they are mapped.
+ *
+ * All calls are of the engine thread.
  */
 #ifndef MEMWALL_ENGINE_STREAM_EXPERT_CACHE_H
 #define MEMWALL_ENGINE_STREAM_EXPERT_CACHE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/arena.h"
 #include "engine/base/err.h"
 #include "engine/stream/stream.h"
 
 /* Tensors with weights of one expert: gate, up, down. */
-enum { EXPERT_PARTS = 4 };
+enum { EXPERT_PARTS = FETCH_RANGES };
 
 /* Expert i has `bytes` bytes at offset + i * bytes. */
 struct expert_part {
@@ -28,7 +39,7 @@ struct expert_part {
 
 /* The experts of one layer; n_expert 0: a dense layer. */
 struct expert_layer {
-    uint32_t n_expert, n_part;
+    uint32_t n_expert, n_used, n_part; /* n_used: chosen by a token */
     struct expert_part part[EXPERT_PARTS];
 };
 
@@ -38,20 +49,38 @@ struct expert_weights {
     const unsigned char *part[EXPERT_PARTS]; /* in the order of expert_layer.part */
 };
 
+/* The memory of a cache: n slots take fixed + n * slot bytes.  All zero: a dense model. */
+struct expert_sizes {
+    uint64_t slot_bytes;
+    uint64_t fixed_bytes; /* tables */
+    uint32_t n_min;       /* slots that a request needs */
+    uint32_t n_all;       /* slots for all experts of the model */
+};
+void expert_sizes_of(const struct expert_layer *layers, uint32_t n_layer,
+                     struct expert_sizes *out);
+
 struct expert_cache;
 
-/* Memory that a cache needs at least for the experts of this layer; 0: a dense layer.  Pure. */
-uint64_t expert_cache_min_bytes(const struct expert_layer *l);
+/* Open a cache with `bytes` of memory for its slots.  layers is copied; the stream must outlive
+ * the cache.  Counters go to t.  Returns 0, or -1 with *e. */
+int expert_cache_open(struct expert_cache **out, struct stream *s,
+                      const struct expert_layer *layers, uint32_t n_layer, uint64_t bytes,
+                      struct telemetry *t, struct err *e);
+void expert_cache_close(struct expert_cache *c); /* NULL is fine */
 
-/* layers is copied; the stream must outlive the cache. */
-int expert_cache_new(struct expert_cache **out, struct stream *s,
-                     const struct expert_layer *layers, uint32_t n_layer, struct arena *memory,
-                     struct err *e);
-void expert_cache_free(struct expert_cache *c); /* NULL is fine */
+/*
+ * Change the memory for slots, between passes.  A smaller cache keeps the experts that are used
+ * soonest, and gives the rest of its memory back at once.  Returns 0, or -1 with *e.
+ */
+int expert_cache_set_memory(struct expert_cache *c, uint64_t bytes, struct err *e);
 
-/* Request n experts of a layer, in ascending order.  `experts` is copied. */
-void expert_cache_begin(struct expert_cache *c, uint32_t layer, const uint32_t *experts,
-                        uint32_t n);
+/*
+ * Request n experts of a layer, in ascending order, in a pass of n_token tokens, of which
+ * n_choice[i] chose experts[i].  A request that is not finished is dropped.  Both arrays are
+ * copied.
+ */
+void expert_cache_begin(struct expert_cache *c, uint32_t layer, uint32_t n_token,
+                        const uint32_t *experts, const uint32_t *n_choice, uint32_t n);
 
 /*
  * Get one of the first `end` requested experts that was not returned yet, and wait for it if it
@@ -63,5 +92,12 @@ int expert_cache_next(struct expert_cache *c, uint32_t end, struct expert_weight
 
 /* Give the weights of the last expert_cache_next() back. */
 void expert_cache_give(struct expert_cache *c);
+
+/* Memory of the slots that hold weights. */
+uint64_t expert_cache_held(const struct expert_cache *c);
+
+/* Experts that decoded tokens missed, relative to the number for an even choice among all
+ * experts with as many in memory; 0: too few tokens yet. */
+double expert_cache_miss_ratio(const struct expert_cache *c);
 
 #endif

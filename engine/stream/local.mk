@@ -5,6 +5,8 @@ libengine_a_SOURCES += \
 	engine/stream/backend_pread.c \
 	engine/stream/backend_uring.c \
 	engine/stream/expert_cache.c engine/stream/expert_cache.h \
+	engine/stream/expert_policy.c engine/stream/expert_policy.h \
+	engine/stream/fetch.c engine/stream/fetch.h \
 	engine/stream/io_choice.c engine/stream/io_choice.h \
 	engine/stream/lookup.c engine/stream/lookup.h \
 	engine/stream/mapping.c engine/stream/mapping.h \
@@ -16,6 +18,7 @@ libengine_a_SOURCES += \
 	engine/stream/source.c engine/stream/source.h \
 	engine/stream/stream.h \
 	engine/stream/stream_internal.h \
+	engine/stream/stream_fetch.c \
 	engine/stream/stream_lookup.c \
 	engine/stream/stream_memory.c \
 	engine/stream/stream_open.c \

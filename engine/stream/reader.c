@@ -154,7 +154,7 @@ static void start_lookups(struct stream *s)
 
     if (s->state == READER_DEAD || s->state == READER_QUITTING)
         return;
-    while ((op = lookup_next(&s->lookup)) != NULL) {
+    while ((op = lookup_next(&s->lookup)) != NULL || (op = fetch_next(&s->fetches)) != NULL) {
         op->start_ns = clock_ns();
         submit_read(s, op);
     }
@@ -166,7 +166,8 @@ static void start_reads(struct stream *s)
     start_lookups(s);
     while (walk_block(s))
         ;
-    counter_set(&s->telemetry->depth_gauge, s->n_flying + s->lookup.n_flying);
+    counter_set(&s->telemetry->depth_gauge,
+                s->n_flying + s->lookup.n_flying + s->fetches.n_flying);
 }
 
 /* --- results of reads --- */
@@ -226,6 +227,8 @@ static void count_read(struct stream *s, const struct read_op *op)
         counter_add(&t->lookup_bytes, op->got);
         return;
     }
+    if (op->kind == READ_FETCH)
+        counter_add(&t->expert_bytes, op->got);
     counter_add(&layer_of(s, op)->read_ns, ns);
     counter_add(&layer_of(s, op)->read_bytes, op->got);
 }
@@ -268,6 +271,11 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
     pinned_mark(&s->pinned, op->target, BLOCK_HELD);
 }
 
+static bool is_of_block(const struct read_op *op)
+{
+    return op->kind == READ_SLOT || op->kind == READ_PINNED;
+}
+
 static void finish_read(struct stream *s, struct read_op *op, bool is_read)
 {
     if (is_read)
@@ -276,8 +284,9 @@ static void finish_read(struct stream *s, struct read_op *op, bool is_read)
     case READ_SLOT: finish_slot(s, op, is_read); break;
     case READ_PINNED: finish_pinned(s, op, is_read); break;
     case READ_LOOKUP: lookup_finish(&s->lookup, op, is_read); break;
+    case READ_FETCH: fetch_finish(&s->fetches, op, is_read); break;
     }
-    if (op->kind != READ_LOOKUP)
+    if (is_of_block(op))
         s->n_flying--;
     op->is_flying = false;
 }
@@ -324,10 +333,12 @@ static void handle_result(struct stream *s, struct read_op *op)
             submit_read(s, op);
             break;
         }
-        if (op->kind == READ_LOOKUP)
-            fail_lookup(s, &e);
-        else
-            fail_block(s, op, &e);
+        switch (op->kind) {
+        case READ_SLOT:
+        case READ_PINNED: fail_block(s, op, &e); break;
+        case READ_LOOKUP: fail_lookup(s, &e); break;
+        case READ_FETCH: s->fetch_failure = e; break;
+        }
         finish_read(s, op, false);
         break;
     }
@@ -345,12 +356,17 @@ static void each_flying(struct stream *s, op_fn *fn)
     for (uint32_t i = 0; i < s->lookup.n_cell; i++)
         if (s->lookup.cells[i].op.is_flying)
             fn(s, &s->lookup.cells[i].op);
+    for (uint32_t i = 0; i < FETCH_DEPTH; i++)
+        if (s->fetches.ops[i].is_flying)
+            fn(s, &s->fetches.ops[i]);
 }
 
 static void abandon_read(struct stream *s, struct read_op *op)
 {
     if (op->kind == READ_LOOKUP)
         fail_lookup(s, &s->failure);
+    else if (op->kind == READ_FETCH)
+        s->fetch_failure = s->failure;
     finish_read(s, op, false);
 }
 
@@ -360,7 +376,7 @@ static struct backend_options backend_options(const struct stream *s)
         .source = &s->source,
         .buffers = { { s->ring.base, s->ring.held },
                      { s->lookup_area.base, s->lookup_area.held } },
-        .n_op = s->depth + LOOKUP_CELLS,
+        .n_op = s->depth + LOOKUP_CELLS + FETCH_DEPTH,
         .depth = s->depth,
         .bytes_s = s->bytes_s,
     };
@@ -441,7 +457,7 @@ static bool is_busy(const struct stream *s)
 {
     uint32_t most = s->n_slot > 0 && s->n_slot < s->depth ? s->n_slot : s->depth;
 
-    return 2 * s->n_flying >= most;
+    return 2 * (s->n_flying + s->fetches.n_flying) >= most;
 }
 
 /* Start every read that may start, then wait until one is done or somebody wakes the reader. */
@@ -491,7 +507,8 @@ void *reader_main(void *arg)
     s->io_name = io_name(s);
     s->io_reason = s->reason;
     pthread_cond_signal(&s->news);
-    while (s->state != READER_QUITTING || s->n_flying > 0 || s->lookup.n_flying > 0)
+    while (s->state != READER_QUITTING || s->n_flying > 0 || s->lookup.n_flying > 0 ||
+           s->fetches.n_flying > 0)
         reader_round(s);
     pthread_mutex_unlock(&s->lock);
     if (s->backend != NULL)

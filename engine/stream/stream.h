@@ -125,6 +125,57 @@ int stream_lookup_wait(struct stream *s, struct err *e);
  * `rows`.  The size is bounded: rows that do not fit at once are read in turn. */
 uint64_t stream_lookup_bytes(const uint64_t *row_bytes, size_t n_table, size_t n_token);
 
+/* --- fetches: engine thread only --- */
+
+/* A range to read into place: offset, dst and bytes are multiples of 4096, and the file has at
+ * least `need` of the bytes. */
+struct stream_range {
+    uint32_t file;
+    uint64_t offset;
+    size_t bytes, need; /* need > bytes - 4096 */
+    unsigned char *dst;
+};
+
+enum { FETCH_RANGES = 8 };
+
+enum fetch_state { FETCH_READING, FETCH_DONE, FETCH_FAILED };
+
+/* The caller sets the first members and keeps the struct until it is not FETCH_READING. */
+struct stream_fetch {
+    struct stream_range range[FETCH_RANGES];
+    uint32_t n_range;
+    uint32_t layer; /* for accounting */
+    /* Under the stream's lock. */
+    enum fetch_state state;
+    uint32_t range_now;
+    size_t at; /* in that range: where the next read begins */
+    uint32_t n_flying;
+    bool has_failed;
+    struct stream_fetch *next;
+};
+
+/* Whether weights are used where the files are mapped; then nothing can be fetched. */
+bool stream_is_mapped(const struct stream *s);
+
+/* Begin to read all ranges, after those of earlier fetches. */
+void stream_fetch_start(struct stream *s, struct stream_fetch *f);
+
+/*
+ * Wait until one of n fetches is done, and return its index; the wait is added to *stall_ns.
+ * Returns -1 with *e if one of them failed, or if the pass was cancelled.
+ */
+int stream_fetch_wait(struct stream *s, struct stream_fetch *const *fetches, uint32_t n,
+                      uint64_t *stall_ns, struct err *e);
+
+/* Begin no more reads of any fetch, and wait for those in flight. */
+void stream_fetch_drain(struct stream *s);
+
+/* The bytes at offset where the file is mapped, or NULL with *e. */
+const void *stream_mapped_at(struct stream *s, uint32_t file, uint64_t offset, uint64_t bytes,
+                             struct err *e);
+/* They were used; with mmap_drop, drop their pages. */
+void stream_mapped_give(struct stream *s, uint32_t file, uint64_t offset, uint64_t bytes);
+
 /* Read a small range now, without leaving it in the page cache (norms at start). */
 int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, uint64_t bytes,
                     void *dst, struct err *e);

@@ -19,7 +19,7 @@
  *
  * The reader is always in one of these states:
  *
- *   state      meaning                           block reads  lookups   a missing block
+ *   state      meaning                           block reads  lookups¹  a missing block
  *   ---------  --------------------------------  -----------  --------  ---------------
  *   NONE       no thread: mmap, or not started   -            -         -
  *   STARTING   the thread opens a backend        no           no        -
@@ -29,6 +29,8 @@
  *   RING_LOST  the ring could not be mapped      no           start     is an error
  *   DEAD       no backend works any longer       no           fail      is an error
  *   QUITTING   stream_close() waits for it       no           no        -
+ *
+ * ¹ and fetches
  *
  * and reader_change() moves it by this table.  "=" changes nothing, "." cannot happen:
  *
@@ -54,6 +56,7 @@
 
 #include "engine/stream/area.h"
 #include "engine/stream/backend.h"
+#include "engine/stream/fetch.h"
 #include "engine/stream/lookup.h"
 #include "engine/stream/mapping.h"
 #include "engine/stream/pinned.h"
@@ -143,7 +146,9 @@ struct stream {
     struct lookup lookup;
     enum lookup_state lookup_state;
     struct err lookup_failure;
-    bool in_pass; /* the current pass has begun; it has pass_blocks blocks */
+    struct fetch_queue fetches;
+    struct err fetch_failure; /* of the last fetch that failed */
+    bool in_pass;             /* the current pass has begun; it has pass_blocks blocks */
     uint32_t pass_blocks;
     bool ring_moved; /* the reader has to give the backend the new ring */
 

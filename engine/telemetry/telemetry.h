@@ -72,9 +72,11 @@ struct telemetry {
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
     counter lent_bytes;
     counter ahead_bytes;
+    counter expert_hits, expert_misses; /* experts that a layer requested, since the start */
+    counter expert_slots, expert_held;  /* experts that fit in memory, and those there now */
 
     /* reader thread */
-    counter bytes_read, reads, read_ns, lookup_bytes, retries, depth_gauge;
+    counter bytes_read, reads, read_ns, lookup_bytes, expert_bytes, retries, depth_gauge;
     counter ahead_done_bytes;
     counter busy_ns;     /* at least half of the possible reads of blocks were in flight */
     counter pinned_held; /* bytes of pinned blocks, not included in used[MW_ROW_PINNED] */

@@ -307,23 +307,36 @@ static void lookups_and_experts_take_time(void **state)
     in.resident_bytes = 0;
     in.kv_read_token_bytes = 0;
     in.lookup_s = 0.001;
-    assert_near(plan_decode_s(&in, 0, false, &binds), 4.531 / 15 + 0.001);
-    assert_near(plan_decode_s(&in, 0, true, &binds), 4.531 / 15);
-    assert_near(plan_decode_s(&in, 3000000000u, false, &binds), 2); /* while blocks are read */
+    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 4.531 / 15 + 0.001);
+    assert_near(plan_decode_s(&in, 0, 0, true, &binds), 4.531 / 15);
+    assert_near(plan_decode_s(&in, 3000000000u, 0, false, &binds),
+                2); /* while blocks are read */
     in.lookup_s = 0;
     in.experts_token_bytes = 150000000;
-    assert_near(plan_decode_s(&in, 0, false, &binds), 4.681 / 15 + 0.1);
+    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 4.681 / 15);
+    assert_near(plan_decode_s(&in, 0, 150000000, false, &binds), 4.531 / 15 + 0.1);
     assert_int_equal(binds, MW_BINDS_MEMORY);
-    assert_near(plan_decode_s(&in, 3000000000u, false, &binds), 2.1);
+    assert_near(plan_decode_s(&in, 3000000000u, 150000000, false, &binds), 2.1);
     in.experts_token_bytes = 1500000000;
-    assert_near(plan_decode_s(&in, 0, false, &binds), 6.031 / 15 + 1);
+    assert_near(plan_decode_s(&in, 0, 1500000000, false, &binds), 4.531 / 15 + 1);
     assert_int_equal(binds, MW_BINDS_DISK);
     in.budget_bytes = 8 * GIB;
+    in.expert_slot_bytes = GIB;
+    in.n_expert_min = 1;
+    in.n_expert_all = 8;
     assert_int_equal(plan_make(&in, &p, &e), 0);
-    assert_int_equal(p.streamed_bytes, in.experts_token_bytes);
-    assert_near(p.decode_tps, 1 / (6.031 / 15 + 1));
+    assert_int_equal(p.n_expert, 3);
+    assert_false(p.hits_measured);
+    assert_near(p.expert_hits, 0.375);
+    assert_int_equal(p.streamed_bytes, 937500000);
+    assert_near(p.decode_tps, 1 / (4.531 / 15 + 0.625));
+    in.expert_miss = 0.5; /* the router prefers the experts in memory */
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.hits_measured);
+    assert_near(p.expert_hits, 0.6875);
+    assert_int_equal(p.streamed_bytes, 468750000);
     in.disk_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 0, false, &binds), 0);
+    assert_near(plan_decode_s(&in, 0, 1, false, &binds), 0);
 }
 
 static void the_larger_term_binds(void **state)
@@ -334,19 +347,19 @@ static void the_larger_term_binds(void **state)
     (void)state;
     in.resident_bytes = 0;
     in.kv_read_token_bytes = 0;
-    assert_near(plan_decode_s(&in, 3000000000u, false, &binds), 2);
+    assert_near(plan_decode_s(&in, 3000000000u, 0, false, &binds), 2);
     assert_int_equal(binds, MW_BINDS_DISK);
-    assert_near(plan_decode_s(&in, 0, false, &binds), 4.531 / 15);
+    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 4.531 / 15);
     assert_int_equal(binds, MW_BINDS_MEMORY);
     in.kv_read_token_bytes = 9e9;
-    assert_near(plan_decode_s(&in, 0, false, &binds), 13.531 / 15);
+    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 13.531 / 15);
     assert_int_equal(binds, MW_BINDS_KV);
     in.disk_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 1, false, &binds), 0);
+    assert_near(plan_decode_s(&in, 1, 0, false, &binds), 0);
     assert_int_equal(binds, MW_BINDS_NONE);
-    assert_true(plan_decode_s(&in, 0, false, NULL) > 0);
+    assert_true(plan_decode_s(&in, 0, 0, false, NULL) > 0);
     in.memory_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 0, false, &binds), 0);
+    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 0);
 
     in.disk_bytes_s = 1e9;
     assert_near(plan_prefill_s(&in, 2000000000, 50), 2);
@@ -378,11 +391,12 @@ static void the_chunk_balances_disk_and_arithmetic(void **state)
     assert_int_equal(p.n_slot, 0);
     assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
     in.budget_bytes = 2 * GIB;
-    in.experts_bytes = MIB;
+    in.expert_slot_bytes = MIB;
+    in.n_expert_min = in.n_expert_all = 1;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
     assert_near(p.prefill_tps, 0);
-    in.experts_bytes = 0;
+    in.n_expert_min = in.n_expert_all = 0;
     in.flops_s = 0;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);

@@ -1,0 +1,101 @@
+#include "config.h"
+
+#include "engine/stream/expert_policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A token counts half after this many others. */
+#define HALF_LIFE 256
+/* Tokens of an even choice that every estimate begins with. */
+#define PRIOR_TOKENS 16
+/* Weights are scaled down before a float loses their differences. */
+#define WEIGHT_MAX 1e9f
+
+int expert_policy_open(struct expert_policy *p, const uint32_t *n_expert,
+                       const uint32_t *n_used, uint32_t n_layer, struct err *e)
+{
+    *p = (struct expert_policy){ .n_layer = n_layer, .weight = 1 };
+    p->first = malloc((n_layer + 1) * sizeof *p->first);
+    p->tokens = calloc(n_layer + 1, sizeof *p->tokens);
+    p->prior = calloc(n_layer + 1, sizeof *p->prior);
+    if (p->first == NULL || p->tokens == NULL || p->prior == NULL)
+        goto fail;
+    p->first[0] = 0;
+    for (uint32_t l = 0; l < n_layer; l++) {
+        p->first[l + 1] = p->first[l] + n_expert[l];
+        p->prior[l] = n_expert[l] > 0 ? (float)n_used[l] / (float)n_expert[l] : 0;
+    }
+    p->uses = calloc(p->first[n_layer] + 1, sizeof *p->uses);
+    if (p->uses == NULL)
+        goto fail;
+    return 0;
+
+fail:
+    expert_policy_close(p);
+    return err_memory(e, "the use of experts");
+}
+
+void expert_policy_close(struct expert_policy *p)
+{
+    free(p->first);
+    free(p->uses);
+    free(p->tokens);
+    free(p->prior);
+    *p = (struct expert_policy){ 0 };
+}
+
+uint64_t expert_policy_bytes(uint32_t n_expert_all, uint32_t n_layer)
+{
+    return (n_expert_all + 1) * sizeof(float) +
+           (n_layer + 1) * (2 * sizeof(float) + sizeof(uint32_t));
+}
+
+static void scale_down(struct expert_policy *p)
+{
+    for (uint32_t i = 0; i < p->first[p->n_layer]; i++)
+        p->uses[i] /= p->weight;
+    for (uint32_t l = 0; l < p->n_layer; l++)
+        p->tokens[l] /= p->weight;
+    p->weight = 1;
+}
+
+void expert_policy_layer(struct expert_policy *p, uint32_t layer, uint32_t n_token)
+{
+    if (layer <= p->layer) { /* a new pass */
+        p->weight *= exp2f((float)n_token / HALF_LIFE);
+        if (p->weight > WEIGHT_MAX)
+            scale_down(p);
+    }
+    p->layer = layer;
+    p->n_token = n_token;
+    p->tokens[layer] += p->weight * (float)n_token;
+}
+
+void expert_policy_use(struct expert_policy *p, uint32_t expert, uint32_t n)
+{
+    p->uses[p->first[p->layer] + expert] += p->weight * (float)n;
+}
+
+/* The share of recent tokens that chose the expert. */
+static float share(const struct expert_policy *p, uint32_t layer, uint32_t expert)
+{
+    float prior = p->weight * PRIOR_TOKENS;
+
+    return (p->uses[p->first[layer] + expert] + prior * p->prior[layer]) /
+           (p->tokens[layer] + prior);
+}
+
+float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t expert)
+{
+    uint32_t ahead = layer > p->layer ? layer - p->layer : layer + p->n_layer - p->layer;
+    float distance = (float)ahead / (float)p->n_layer;
+    float unused = 1 - share(p, layer, expert);
+
+    if (!(unused > 0))
+        return distance;
+    if (p->n_token > 1)
+        unused = powf(unused, (float)p->n_token);
+    return distance + unused / (1 - unused);
+}
