@@ -126,6 +126,22 @@ static size_t next_part(struct pty_screen *s)
     return at == NULL ? s->n_raw - s->n_shown : (size_t)(at - s->raw) + len - s->n_shown;
 }
 
+/* Returns n without a character at the end that is not complete: libvterm 0.1.4 does not join
+ * the halves of one. */
+static size_t without_half(const char *bytes, size_t n)
+{
+    size_t tail = 0, length;
+    unsigned char first;
+
+    while (tail < n && tail < 3 && ((unsigned char)bytes[n - 1 - tail] & 0xc0) == 0x80)
+        tail++;
+    if (tail == n)
+        return n;
+    first = (unsigned char)bytes[n - 1 - tail];
+    length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    return tail + 1 < length ? n - 1 - tail : n;
+}
+
 /* Find the last mark in the newest n bytes and the few bytes before them. */
 static void look_for_frame(struct pty_screen *s, size_t n)
 {
@@ -146,6 +162,10 @@ static bool take_part(struct pty_screen *s, int timeout_ms)
     if (s->n_shown == s->n_raw && !read_more(s, timeout_ms))
         return false;
     n = next_part(s);
+    while (without_half(s->raw + s->n_shown, n) == 0 && read_more(s, timeout_ms))
+        n = next_part(s);
+    if (without_half(s->raw + s->n_shown, n) > 0)
+        n = without_half(s->raw + s->n_shown, n);
     if (s->background != NULL && memmem(s->raw + s->n_shown, n, "\033]11;?", 6) != NULL) {
         char text[80];
 

@@ -19,6 +19,7 @@ check_PROGRAMS += \
 	tests/terminal/test_reading \
 	tests/terminal/test_saving \
 	tests/terminal/test_screen \
+	tests/terminal/test_sgr \
 	tests/terminal/test_stopping \
 	tests/terminal/test_storm \
 	tests/terminal/test_template \

@@ -351,6 +351,72 @@ static void every_token_is_in_the_history_even_if_samples_are_rare(void **state)
     dash_free(rarely);
 }
 
+#define TOKEN_NS 100000000u /* of the samples below */
+
+/* Push the nth pass, in which all layers take ms milliseconds. */
+static void push_pass(struct dash *d, uint64_t n, uint64_t ms)
+{
+    made_decode(&sample, n);
+    sample.t_ns = n * TOKEN_NS;
+    for (uint32_t i = 0; i <= sample.n_layer; i++) {
+        sample.layer[i].passes = n;
+        sample.layer[i].compute_ns = ms * 1000000u;
+        sample.layer[i].stall_ns = 0;
+    }
+    dash_push(d, &sample);
+}
+
+/* Returns how many layers show this time. */
+static uint32_t count_layers(const struct dash *d, double ms)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < d->now.n_layer; i++)
+        n += layer_ms(&d->now.layer[i]) == ms;
+    return n;
+}
+
+static void layers_follow_within_two_seconds_a_few_at_a_time(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    uint32_t before, most = 0;
+    uint64_t n = 1;
+
+    (void)state;
+    push_pass(d, n++, 10);
+    assert_int_equal(count_layers(d, 10), d->now.n_layer);
+    before = 0;
+    for (uint64_t end = n + 20; n < end; n++) {
+        push_pass(d, n, 20);
+        most = count_layers(d, 20) - before > most ? count_layers(d, 20) - before : most;
+        before = count_layers(d, 20);
+    }
+    assert_int_equal(before, d->now.n_layer);
+    assert_in_range(most, 1, d->now.n_layer / 4);
+    for (uint64_t end = n + 20; n < end; n++)
+        push_pass(d, n, 21); /* nobody would see it */
+    assert_int_equal(count_layers(d, 20), d->now.n_layer);
+    dash_free(d);
+}
+
+static void the_slowest_layer_does_not_jump_about(void **state)
+{
+    static const uint64_t ms[] = { 19, 22, 24 }; /* of layer 7; layer 4 takes 20 */
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+
+    (void)state;
+    push_pass(d, 1, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        sample.t_ns += 2000000000u;
+        sample.layer[4].passes = sample.layer[7].passes = 2 + i;
+        sample.layer[4].stall_ns = 20000000;
+        sample.layer[7].stall_ns = ms[i] * 1000000u;
+        dash_push(d, &sample);
+        assert_int_equal(dash_slowest(d), ms[i] > 22 ? 7 : 4);
+    }
+    dash_free(d);
+}
+
 static void a_new_answer_leaves_a_gap(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
@@ -569,6 +635,8 @@ int main(void)
         cmocka_unit_test(numbers_do_not_move_the_text_beside_them),
         cmocka_unit_test(a_click_on_a_layer_inspects_it),
         cmocka_unit_test(every_token_is_in_the_history_even_if_samples_are_rare),
+        cmocka_unit_test(layers_follow_within_two_seconds_a_few_at_a_time),
+        cmocka_unit_test(the_slowest_layer_does_not_jump_about),
         cmocka_unit_test(a_new_answer_leaves_a_gap),
         cmocka_unit_test(another_recording_starts_with_an_empty_history),
         cmocka_unit_test(a_history_keeps_as_many_values_as_fit),

@@ -65,39 +65,19 @@ static bool is_running(const struct dash *d, uint32_t i)
     return i == d->now.layer_now && (d->now.state == MW_PREFILL || d->now.state == MW_DECODE);
 }
 
-/* Returns the read time in nanoseconds; negative if nothing was read.  Several reads are in
- * flight at once, so the sum of their times exceeds the elapsed time and is scaled. */
-static double read_time(const struct dash *d, const struct mw_sample_layer *l)
+/* Returns the time of reading in nanoseconds; negative if nothing was read. */
+static double read_time(const struct mw_sample_layer *l)
 {
-    if (l->read_ns == 0 || d->reads_in_flight <= 0)
-        return -1;
-    return (double)l->read_ns / d->reads_in_flight;
-}
-
-/* Returns the longest of a layer's times in milliseconds. */
-static double longest_ms(const struct dash *d, const struct mw_sample_layer *l)
-{
-    return fmax(layer_ms(l), read_time(d, l) / 1e6);
-}
-
-/* Returns the same for all layers without the head. */
-static double scale_ms(const struct dash *d)
-{
-    double top = 0;
-
-    for (uint32_t i = 0; i < d->now.n_layer; i++)
-        if (d->now.layer[i].passes > 0)
-            top = fmax(top, longest_ms(d, &d->now.layer[i]));
-    return top;
+    return l->read_ns > 0 ? (double)l->read_ns : -1;
 }
 
 /* Draw the times; width cells represent top milliseconds.  A layer that was evaluated has at
  * least one cell of bar, which the mark of reading does not hide. */
-static void draw_times(const struct dash *d, const struct canvas *c, int y, int x, int width,
+static void draw_times(const struct canvas *c, int y, int x, int width,
                        const struct mw_sample_layer *l, double top)
 {
     bool ascii = canvas_is_ascii(c);
-    double scale = top > 0 ? width / top / 1e6 : 0, read_ns = read_time(d, l);
+    double scale = top > 0 ? width / top / 1e6 : 0, read_ns = read_time(l);
     int wait = (int)lround((double)l->stall_ns * scale);
     int both = (int)lround((double)(l->stall_ns + l->compute_ns) * scale);
     int mark = (int)lround(read_ns * scale) - 1;
@@ -105,7 +85,7 @@ static void draw_times(const struct dash *d, const struct canvas *c, int y, int 
     both = both > width ? width : both < 1 ? 1 : both;
     wait = wait > both ? both : wait;
     mark = mark > width - 1 ? width - 1 : mark < 1 ? 1 : mark;
-    canvas_repeat(c, y, x, wait, style_of(ROLE_WARN), ascii ? L'-' : L'\u2592');
+    canvas_repeat(c, y, x, wait, style_of(ROLE_FILL_WORK), ascii ? L'-' : L'\u2592');
     canvas_repeat(c, y, x + wait, both - wait, style_of(ROLE_GOOD), ascii ? L'#' : L'\u2588');
     if (read_ns > 0)
         canvas_cell(c, y, x + mark, style_of(ROLE_GRAPH_2), ascii ? L'|' : L'\u2503');
@@ -122,12 +102,11 @@ static wchar_t heat_glyph(double share, bool ascii)
 }
 
 /* Draw the read, stall and compute times at the right end. */
-static void draw_figures(const struct dash *d, const struct canvas *c, int y,
-                         const struct mw_sample_layer *l)
+static void draw_figures(const struct canvas *c, int y, const struct mw_sample_layer *l)
 {
     int x = c->width - FIGURES + 1;
 
-    canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s %s %s", figure_ms3(read_time(d, l)).text,
+    canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s %s %s", figure_ms3(read_time(l)).text,
                   figure_ms3((double)l->stall_ns).text, figure_ms3((double)l->compute_ns).text);
 }
 
@@ -164,12 +143,12 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
     }
     if (wide >= BAR_MIN + FIGURES) {
         bar = wide - FIGURES;
-        draw_figures(d, c, y, l);
+        draw_figures(c, y, l);
     } else if (wide >= BAR_MIN + TOTAL) {
         bar = wide - TOTAL;
         canvas_right(c, y, c->width, style_of(ROLE_TEXT), figure_ms3(layer_ms(l) * 1e6).text);
     }
-    draw_times(d, c, y, x + 1, bar, l, top);
+    draw_times(c, y, x + 1, bar, l, top);
 }
 
 /* ---- bars in columns ---- */
@@ -193,7 +172,7 @@ static int column_height(const struct dash *d, int columns)
 static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
 {
     int high = column_height(d, columns), wide = c->width / columns;
-    double top = scale_ms(d);
+    double top = d->layers_top_ms;
     struct canvas row = canvas_sub(c, high, 0, 1, c->width);
 
     for (uint32_t i = 0; i < d->now.n_layer; i++) {
@@ -206,7 +185,7 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
         draw_layer(d, &cell, 0, i, top);
     }
     draw_layer(d, &row, 0, d->now.n_layer,
-               fmax(longest_ms(d, &d->now.layer[d->now.n_layer]), top));
+               fmax(layer_longest_ms(&d->now.layer[d->now.n_layer]), top));
 }
 
 /* ---- the strip ---- */
@@ -265,7 +244,7 @@ static int draw_strip(const struct dash *d, const struct canvas *c)
 static void draw_small(const struct dash *d, const struct canvas *c)
 {
     uint32_t head = d->now.n_layer;
-    double top = fmax(longest_ms(d, &d->now.layer[head]), scale_ms(d));
+    double top = fmax(layer_longest_ms(&d->now.layer[head]), d->layers_top_ms);
     struct canvas strip = canvas_sub(c, 0, 0, c->height > 1 ? c->height - 1 : 1, c->width);
     struct canvas row;
     int used = draw_strip(d, &strip);
@@ -284,7 +263,7 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
     uint64_t streamed = l->bytes > l->pinned_bytes ? l->bytes - l->pinned_bytes : 0;
     const struct past *h = &d->layer[i];
     struct canvas curve = canvas_sub(c, 3, 0, c->height - 3, c->width);
-    double read_ns = read_time(d, l);
+    double read_ns = read_time(l);
     char text[120];
     int x, y = 2;
 
@@ -327,7 +306,7 @@ static const struct {
     enum ui_role role;
 } legend[] = {
     { { "\u2503", "|" }, "read", ROLE_GRAPH_2 },
-    { { "\u2592", "-" }, "wait", ROLE_WARN },
+    { { "\u2592", "-" }, "wait", ROLE_FILL_WORK },
     { { "\u2588", "#" }, "compute", ROLE_GOOD },
     { { "\u25cf", "#" }, "pinned", ROLE_FILL_PINNED },
     { { "\u25d0", "+" }, "part", ROLE_FILL_PINNED },

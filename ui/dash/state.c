@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND_NS 1000000000u
-#define LAYERS_NS (10 * (uint64_t)SECOND_NS)
+#define SECOND_NS    1000000000u
+#define LAYERS_NS    ((uint64_t)SECOND_NS)
+#define STEADY       1.1 /* times the slowest layer before another one is the slowest */
+#define STEADY_SCALE 1.5 /* times the longest bar before bars get longer */
 
 /* ---- histories ---- */
 
@@ -65,7 +67,8 @@ static void begin_anew(struct dash *d)
     for (int i = 0; i <= DASH_KV_POINTS; i++)
         d->kv_point[i] = NAN;
     d->kv_capacity = d->n_token = d->token_ns = d->second_ns = d->answer_ns = 0;
-    d->fastest_read = d->reads_in_flight = 0;
+    d->fastest_read = d->reads_in_flight = d->layers_top_ms = 0;
+    d->slowest = -1;
     d->has_sample = false;
 }
 
@@ -188,29 +191,73 @@ static void push_reads(struct dash *d, const struct mw_sample *s)
     d->reads_in_flight += (now - d->reads_in_flight) / (d->reads_in_flight > 0 ? 8 : 1);
 }
 
-static void push_layers(struct dash *d, const struct mw_sample *s)
-{
-    for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
-        const struct mw_sample_layer *last = &d->layer_last[i];
-        bool is_done = s->layer[i].passes != d->layer_passes[i];
-        bool is_due = last->passes == 0 || last->pinned_bytes != s->layer[i].pinned_bytes ||
-                      s->t_ns - d->layer_ns[i] >= LAYERS_NS;
+/* ---- layers ---- */
 
-        if (is_done)
-            past_push(&d->layer[i], (float)layer_ms(&s->layer[i]));
-        if ((is_done && is_due) || !d->has_sample) {
-            d->layer_last[i] = s->layer[i];
-            d->layer_ns[i] = s->t_ns;
-        }
-        d->layer_passes[i] = s->layer[i].passes;
-    }
+double layer_ms(const struct mw_sample_layer *l)
+{
+    return (double)(l->stall_ns + l->compute_ns) / 1e6;
+}
+
+double layer_longest_ms(const struct mw_sample_layer *l)
+{
+    return fmax(layer_ms(l), (double)l->read_ns / 1e6);
+}
+
+/* Each layer has its own moment in the period, so that fast tokens do not change all rows in
+ * the same frame. */
+static bool is_due(const struct mw_sample *s, uint32_t layer, uint64_t since_ns)
+{
+    uint64_t offset = layer * LAYERS_NS / (s->n_layer + 1);
+
+    return (s->t_ns + offset) / LAYERS_NS != (since_ns + offset) / LAYERS_NS;
+}
+
+/* Returns the times of a layer as they are shown: several reads are in flight, so the sum of
+ * their times is longer than the time that passed. */
+static struct mw_sample_layer elapsed(const struct dash *d, const struct mw_sample_layer *l)
+{
+    struct mw_sample_layer e = *l;
+
+    e.read_ns =
+        d->reads_in_flight > 0 ? (uint64_t)((double)l->read_ns / d->reads_in_flight) : 0;
+    return e;
+}
+
+/* Would anybody see the difference?  A sixteenth is less than a cell of most bars. */
+static bool differs(const struct mw_sample_layer *a, const struct mw_sample_layer *b)
+{
+    double little = layer_longest_ms(a) / 16;
+
+    return a->passes == 0 || a->pinned_bytes != b->pinned_bytes ||
+           fabs(layer_ms(a) - layer_ms(b)) > little ||
+           fabs((double)a->stall_ns - (double)b->stall_ns) / 1e6 > little ||
+           fabs((double)a->read_ns - (double)b->read_ns) / 1e6 > little;
 }
 
 /*
- * Layer times are those of a complete pass.  They change every ten seconds, or with the pinned
- * weights: on a screen of 160x50 all of them take 2.5 KB, 6 KB in a theme that paints the
- * background.  Once per second they were three quarters of the bytes at tokens of 2.4 s.
+ * A row changes when its layer was evaluated again, at most once per second, and if its times
+ * differ from those shown: on a screen of 160x50 all rows take 1 KB.
  */
+static void push_layers(struct dash *d, const struct mw_sample *s)
+{
+    for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++) {
+        struct mw_sample_layer *shown = &d->layer_last[i], now = elapsed(d, &s->layer[i]);
+        bool is_done = now.passes != d->layer_passes[i];
+
+        if (is_done)
+            past_push(&d->layer[i], (float)layer_ms(&now));
+        if (!d->has_sample ||
+            (is_done && (shown->passes == 0 || shown->pinned_bytes != now.pinned_bytes ||
+                         is_due(s, i, d->layer_ns[i])))) {
+            if (!d->has_sample || differs(shown, &now))
+                *shown = now;
+            d->layer_ns[i] = s->t_ns;
+        }
+        d->layer_passes[i] = now.passes;
+    }
+}
+
+/* Show the times of complete passes. */
 static void hold_layers(struct dash *d)
 {
     for (uint32_t i = 0; i <= d->now.n_layer && d->now.n_layer > 0; i++) {
@@ -218,6 +265,28 @@ static void hold_layers(struct dash *d)
         d->now.layer[i].stall_ns = d->layer_last[i].stall_ns;
         d->now.layer[i].compute_ns = d->layer_last[i].compute_ns;
     }
+}
+
+/* Choose the slowest layer, and the scale of bars.  Both change only if it matters: if they
+ * followed each pass, all bars would move although no layer changed. */
+static void compare_layers(struct dash *d)
+{
+    const struct mw_sample *s = &d->now;
+    double top = 0;
+    int slowest = -1;
+
+    for (uint32_t i = 0; i < s->n_layer; i++) {
+        if (s->layer[i].passes == 0)
+            continue;
+        top = fmax(top, layer_longest_ms(&s->layer[i]));
+        if (slowest < 0 || layer_ms(&s->layer[i]) > layer_ms(&s->layer[slowest]))
+            slowest = (int)i;
+    }
+    if (d->slowest < 0 || slowest < 0 ||
+        layer_ms(&s->layer[slowest]) > STEADY * layer_ms(&s->layer[d->slowest]))
+        d->slowest = slowest;
+    if (top > d->layers_top_ms || top < d->layers_top_ms / STEADY_SCALE)
+        d->layers_top_ms = top;
 }
 
 void dash_push(struct dash *d, const struct mw_sample *s)
@@ -235,12 +304,13 @@ void dash_push(struct dash *d, const struct mw_sample *s)
     push_tokens(d, s);
     push_second(d, s);
     push_kv(d, s);
-    push_layers(d, s);
     push_reads(d, s);
+    push_layers(d, s);
     if (d->now.disk_limit != s->disk_limit)
         d->fastest_read = 0; /* of another disk */
     d->now = *s;
     hold_layers(d);
+    compare_layers(d);
     d->has_sample = true;
     mw_rates(s, &d->rates);
     if (d->rates.read_bytes_s > d->fastest_read)
@@ -275,11 +345,6 @@ int dash_cursor(const struct dash *d)
 
 /* ---- shared by several widgets ---- */
 
-double layer_ms(const struct mw_sample_layer *l)
-{
-    return (double)(l->stall_ns + l->compute_ns) / 1e6;
-}
-
 struct panels *dash_panels(struct dash *d)
 {
     return &d->panels;
@@ -287,13 +352,7 @@ struct panels *dash_panels(struct dash *d)
 
 int dash_slowest(const struct dash *d)
 {
-    int slowest = -1;
-
-    for (int i = 0; i < (int)d->now.n_layer; i++)
-        if (d->now.layer[i].passes > 0 &&
-            (slowest < 0 || layer_ms(&d->now.layer[i]) > layer_ms(&d->now.layer[slowest])))
-            slowest = i;
-    return slowest;
+    return d->slowest;
 }
 
 void dash_total(const struct dash *d, struct dash_total *out)

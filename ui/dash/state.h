@@ -66,9 +66,13 @@ struct dash {
     struct past layer[MW_MAX_LAYER + 1];
     float layer_value[MW_MAX_LAYER + 1][DASH_LAYER_PASSES];
     uint64_t layer_passes[MW_MAX_LAYER + 1];
-    struct mw_sample_layer layer_last[MW_MAX_LAYER + 1]; /* at the end of a pass: those shown */
-    uint64_t layer_ns[MW_MAX_LAYER + 1];                 /* when they were taken */
-    double reads_in_flight; /* average of recent passes, at least 1; 0: unknown */
+    /* Those shown: at the end of a pass.  read_ns is elapsed time: the sum over all reads is
+     * longer, since several are in flight. */
+    struct mw_sample_layer layer_last[MW_MAX_LAYER + 1];
+    uint64_t layer_ns[MW_MAX_LAYER + 1]; /* when they were taken */
+    int slowest;                         /* of those shown; -1: none */
+    double layers_top_ms;                /* the time of a full bar; the head may be longer */
+    double reads_in_flight;              /* average of recent passes, at least 1; 0: unknown */
 };
 
 /* graph must not be UI_GRAPH_AUTO.  Returns NULL with *e (ERR_MEMORY) on failure. */
@@ -93,10 +97,13 @@ int dash_cursor(const struct dash *d);
 /* Returns the panels of the dashboard, to change them. */
 struct panels *dash_panels(struct dash *d);
 
-/* Returns the slowest layer of the last pass, without the head; -1 if none ran. */
+/* Returns the slowest layer of the last pass, without the head; -1 if none ran.  It stays the
+ * same while no other one is a tenth slower, so that the mark does not jump about. */
 int dash_slowest(const struct dash *d);
 /* Returns the milliseconds of its stalls and computation. */
 double layer_ms(const struct mw_sample_layer *l);
+/* Returns the same, or those of its reads if they took longer. */
+double layer_longest_ms(const struct mw_sample_layer *l);
 
 /* Memory of the process according to the kernel, and the kind of figure. */
 struct dash_total {

@@ -4,6 +4,7 @@ libui_a_SOURCES += \
 	ui/term/box.c ui/term/box.h \
 	ui/term/canvas.c ui/term/canvas.h \
 	ui/term/capability.c ui/term/capability.h \
+	ui/term/catch.c ui/term/catch.h \
 	ui/term/cluster.c ui/term/cluster.h \
 	ui/term/direct.c ui/term/direct.h \
 	ui/term/edit.c ui/term/edit.h \
@@ -14,6 +15,7 @@ libui_a_SOURCES += \
 	ui/term/keys.c ui/term/keys.h \
 	ui/term/path.c ui/term/path.h \
 	ui/term/role.c ui/term/role.h \
+	ui/term/sgr.c ui/term/sgr.h \
 	ui/term/term.c ui/term/term.h \
 	ui/term/theme.c ui/term/theme.h
 

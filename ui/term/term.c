@@ -24,6 +24,7 @@
 #include "engine/base/clock.h"
 #include "ui/term/background.h"
 #include "ui/term/capability.h"
+#include "ui/term/catch.h"
 #include "ui/term/direct.h"
 #include "ui/term/fatal.h"
 #include "ui/term/ink.h"
@@ -48,13 +49,14 @@ struct term {
     SCREEN *screen;
     bool is_up;  /* the alternate screen is shown */
     bool is_cut; /* the terminal is larger than CANVAS_MAX_CELLS */
-    bool is_ascii, wants_mouse, syncs, counts_bytes;
+    bool is_ascii, wants_mouse, syncs;
     enum ui_color_wish color;
     const char *config_dir;
     struct theme theme;
     enum background background;
     struct ink *ink;
     struct canvas_target *target;
+    struct catch catch;
     struct term_counts counts;
 };
 
@@ -140,11 +142,10 @@ int term_new(struct term **out, const struct term_options *o, struct err *e)
     if (t == NULL)
         return err_memory(e, "the terminal");
     t->config_dir = o->config_dir;
-    t->fd = t->signal_fd = t->kept[0] = t->kept[1] = -1;
+    t->fd = t->signal_fd = t->kept[0] = t->kept[1] = t->catch.file = -1;
     t->is_ascii = !choose_locale(o->ui, name) || o->ui->ascii;
     t->wants_mouse = !o->ui->no_mouse;
     t->syncs = o->ui->sync_frames;
-    t->counts_bytes = o->ui->count_bytes;
     t->color = o->ui->color;
     t->background = background_of_colorfgbg(getenv("COLORFGBG"));
     if (o->log_path != NULL)
@@ -350,6 +351,11 @@ static void send_text(struct term *t, const char *s)
     term_send(t, s, strlen(s));
 }
 
+static void send_frame(void *ctx, const char *bytes, size_t n)
+{
+    term_send(ctx, bytes, n);
+}
+
 static void modes_on(struct term *t)
 {
     send_text(t, MODES_ON WHEEL_QUIET);
@@ -360,6 +366,7 @@ static void modes_on(struct term *t)
 
 static void modes_off(struct term *t)
 {
+    catch_settle(&t->catch, send_frame, t);
     if (t->is_up)
         send_text(t, FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN);
     t->is_up = false;
@@ -492,6 +499,7 @@ int term_start(struct term *t, struct keys *keys, struct err *e)
     if (strcmp(t->theme.name, THEME_AUTO) == 0 && find_theme(t, THEME_AUTO, e) != 0)
         return -1;
     use_theme(t);
+    catch_open(&t->catch, fileno(t->out), t->fd, colors >= UI_COLOR_256);
     t->target = canvas_on_window(stdscr, t->is_ascii, ink_of, t->ink, e);
     if (t->target == NULL)
         return -1;
@@ -521,6 +529,7 @@ void term_free(struct term *t)
         fclose(t->in);
     if (t->out != NULL)
         fclose(t->out);
+    catch_close(&t->catch);
     if (t->signal_fd >= 0) {
         close(t->signal_fd);
         pthread_sigmask(SIG_SETMASK, &t->mask, NULL);
@@ -599,34 +608,17 @@ struct canvas term_canvas(struct term *t)
     return canvas_of(t->target);
 }
 
-/* Returns the bytes this thread has written; 0 where the kernel does not count them. */
-static uint64_t written(void)
-{
-    char text[512], *at;
-    int fd = open("/proc/thread-self/io", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    at = strstr(text, "wchar: ");
-    return at == NULL ? 0 : strtoull(at + 7, NULL, 10);
-}
-
 void term_frame(struct term *t, int y, int x, bool is_large)
 {
-    uint64_t before = t->counts_bytes ? written() : 0;
-
     if (is_large || t->syncs)
         send_text(t, FRAME_BEGIN);
+    catch_begin(&t->catch);
     curs_set(y >= 0);
     if (y >= 0)
         move(y, x);
     wnoutrefresh(stdscr);
     doupdate();
-    if (t->counts_bytes)
-        t->counts.bytes +=
-            written() - before - (is_large || t->syncs ? sizeof FRAME_BEGIN - 1 : 0);
+    catch_end(&t->catch, send_frame, t);
     if (is_large || t->syncs)
         send_text(t, FRAME_END);
     t->counts.frames++;

@@ -83,7 +83,7 @@ void term_set_mouse(struct term *t, bool on);
 void term_send(struct term *t, const char *bytes, size_t n);
 
 struct term_counts {
-    uint64_t frames, bytes; /* bytes: only with count_bytes, where the kernel counts them */
+    uint64_t frames, bytes; /* sent to the terminal */
 };
 struct term_counts term_counts(const struct term *t);
 
