@@ -31,7 +31,9 @@
 
 #include "engine/base/err.h"
 #include "engine/base/units.h"
+#include "engine/format/json.h"
 #include "engine/format/summary.h"
+#include "engine/machine/energy.h"
 #include "engine/machine/fact.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/plan.h"
@@ -55,7 +57,8 @@ const char *mw_blas_name(void);
 const char *mw_isa(int i);
 
 /* machine/machine.h describes this computer: struct mw_machine, mw_machine_read() and
- * mw_budget_lower(). */
+ * mw_budget_lower().  machine/energy.h has mw_energy_start() and mw_energy_joules(), and
+ * format/json.h reads JSON: json_parse() and json_get(). */
 
 /* ---- model ---- */
 
@@ -82,6 +85,12 @@ int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memor
                          struct err *e);
 void mw_model_close(struct mw_model *m);
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
+/* Drop the pages of the model's files from the page cache.  Pages that a process has mapped
+ * stay. */
+void mw_model_drop_cache(const struct mw_model *m);
+/* Bytes of the model's files that are holes: nothing is on the disk, and reading gives zeros.  A
+ * file of which only the header was fetched consists of little else. */
+uint64_t mw_model_hole_bytes(const struct mw_model *m);
 
 /*
  * Published models by their shape, without a file.  A data file states the facts (known.h); the

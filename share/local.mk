@@ -13,6 +13,9 @@ dist_themes_DATA = $(THEMES)
 
 # Shapes of published models: "memwall plan NAME" and "memwall doctor" plan them.
 dist_pkgdata_DATA = share/known-models.json
+# The format of results, for programs that read them.
+schemasdir = $(pkgdatadir)/schemas
+dist_schemas_DATA = share/schemas/measurements.schema.json
 
 iconsdir = $(datadir)/icons/hicolor/scalable/apps
 dist_icons_DATA = share/icons/memwall.svg

@@ -102,7 +102,10 @@ static int find_letter(char letter, unsigned bits)
 /* "-ngl 99" and "-temp 1" are options of other programs, not -n and -t with a value. */
 static bool takes_count(int id)
 {
-    return options_table[id].kind == KIND_U32 || options_table[id].kind == KIND_COUNT;
+    const struct option *row = &options_table[id];
+    enum option_kind kind = row->kind == KIND_LIST ? row->item : row->kind;
+
+    return kind == KIND_U32 || kind == KIND_COUNT;
 }
 
 /* Take -q, -qn 5 or -n5: letters without a value can be combined. */

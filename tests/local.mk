@@ -19,6 +19,7 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_tokenize_command.py \
 	tests/conformance/test_tokenizers.py \
 	tests/conformance/test_whole_model.py \
+	tests/program/test_bench.py \
 	tests/program/test_budget.py \
 	tests/program/test_eval.py \
 	tests/program/test_guide.py \
@@ -75,7 +76,8 @@ EXTRA_DIST += \
 	tests/data \
 	tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/hub.py tests/lib/pull_case.py \
-	tests/lib/program.py tests/lib/snapshot_gguf.py tests/lib/tiny_model.py \
+	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
+	tests/lib/tiny_model.py \
 	tests/tree/references.py tests/tree/words.py
 
 # Print the cases that the last "make check" skipped or failed, and the totals.

@@ -18,5 +18,5 @@ libengine_a_SOURCES += \
 	engine/session/prompt_cost.c engine/session/prompt_cost.h \
 	engine/session/vocab.c engine/session/vocab.h \
 	engine/session/vocab_chat.c \
-	engine/session/inspect.c engine/session/output.c \
+	engine/session/inspect.c engine/session/output.c engine/session/model_files.c \
 	engine/session/watch.c engine/session/version.c

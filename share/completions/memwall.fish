@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat demo run list pull plan doctor eval replay inspect tokenize
+set -g __memwall_commands chat demo run list pull plan doctor bench eval replay inspect tokenize
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -18,6 +18,7 @@ complete -c memwall -n __memwall_is_first -a list -d 'list the models on this ma
 complete -c memwall -n __memwall_is_first -a pull -d 'fetch a model from the Hugging Face hub'
 complete -c memwall -n __memwall_is_first -a plan -d 'show what fits into memory and predict the speed; load nothing'
 complete -c memwall -n __memwall_is_first -a doctor -d 'measure memory, disk and arithmetic of this machine'
+complete -c memwall -n __memwall_is_first -a bench -d 'measure prompts and answers over budgets and other settings'
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
 complete -c memwall -n __memwall_is_first -a replay -d 'play a recording made with --telemetry in the dashboard'
 complete -c memwall -n __memwall_is_first -a inspect -d 'describe a model file: sizes, types, layers, tokenizer'
@@ -177,6 +178,33 @@ complete -c memwall -n '__memwall_is doctor' -l no-disk -d 'measure no disk, and
 complete -c memwall -n '__memwall_is doctor' -l json -d 'print JSON'
 complete -c memwall -n '__memwall_is doctor' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is doctor' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is bench' -a '(memwall list --names 2>/dev/null)'
+complete -c memwall -n '__memwall_is bench' -l model -s m -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)' -d 'load this file or folder, or the model of this name in memwall list'
+complete -c memwall -n '__memwall_is bench' -l memory -s b -x -a 'auto 50% 512M 1G 2G 4G 8G 16G 1G,2G,4G' -d 'set the memory budgets: 512M, 2G, 50% or auto (default: auto)'
+complete -c memwall -n '__memwall_is bench' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the contexts in tokens; 32k is 32768 (default: as many as are evaluated)'
+complete -c memwall -n '__memwall_is bench' -l kv -x -a 'f32 f16 q8_0 q4_0' -d 'store keys and values as TYPES: f32, f16, q8_0, q4_0 (default: f16)'
+complete -c memwall -n '__memwall_is bench' -l io -x -a 'auto direct buffered mmap mmap:keep mmap:drop' -d 'read weights with MODES: auto, direct, buffered, mmap, mmap:keep, mmap:drop (default: auto)'
+complete -c memwall -n '__memwall_is bench' -l threads -s t -x -d 'compute with NS threads (default: one per core)'
+complete -c memwall -n '__memwall_is bench' -l chunk -x -d 'evaluate NS prompt tokens at a time (default: planned)'
+complete -c memwall -n '__memwall_is bench' -l n-prompt -s p -x -d 'evaluate prompts of NS tokens (default: 512)'
+complete -c memwall -n '__memwall_is bench' -l n-gen -s n -x -d 'decode NS tokens after the prompt (default: 64)'
+complete -c memwall -n '__memwall_is bench' -l depth -s d -x -d 'evaluate NS tokens before the prompt, without measuring (default: 0)'
+complete -c memwall -n '__memwall_is bench' -l repetitions -s r -x -d 'measure everything N times, in rounds (default: 3)'
+complete -c memwall -n '__memwall_is bench' -l cold -d 'drop the model\'s pages from the page cache before each measurement'
+complete -c memwall -n '__memwall_is bench' -l csv -d 'print CSV'
+complete -c memwall -n '__memwall_is bench' -l markdown -d 'print a Markdown table'
+complete -c memwall -n '__memwall_is bench' -l output -s o -x -d 'write FILE.json, .csv or .md; can be given several times'
+complete -c memwall -n '__memwall_is bench' -l compare -r -F -d 'show an earlier JSON result beside the new one'
+complete -c memwall -n '__memwall_is bench' -l force -d 'replace existing output files'
+complete -c memwall -n '__memwall_is bench' -l json -d 'print JSON'
+complete -c memwall -n '__memwall_is bench' -l quiet -s q -d 'print only errors to standard error'
+complete -c memwall -n '__memwall_is bench' -l exact -d 'keep activations in float32: slower, closest to the reference'
+complete -c memwall -n '__memwall_is bench' -l isa -x -d 'use this set of kernels; --version lists them (default: the best)'
+complete -c memwall -n '__memwall_is bench' -l blas -x -a 'auto always never' -d 'multiply prompts with OpenBLAS: auto, always, never (default: auto, where it is much faster)'
+complete -c memwall -n '__memwall_is bench' -l no-uring -d 'read with threads instead of io_uring'
+complete -c memwall -n '__memwall_is bench' -l disk-rate -x -a 'none 20M 100M 500M 2G' -d 'limit disk reads to RATE bytes per second (default: none)'
+complete -c memwall -n '__memwall_is bench' -l help -s h -d 'show this help'
+complete -c memwall -n '__memwall_is bench' -l version -s V -d 'show version, build features and the kernels of this CPU'
 complete -c memwall -n '__memwall_is eval' -a '(memwall list --names 2>/dev/null)'
 complete -c memwall -n '__memwall_is eval' -l model -s m -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)' -d 'load this file or folder, or the model of this name in memwall list'
 complete -c memwall -n '__memwall_is eval' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the context in tokens; 32k is 32768 (default: 4096; eval: as needed)'

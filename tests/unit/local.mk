@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	tests/unit/test_config \
 	tests/unit/test_copy \
 	tests/unit/test_dash \
+	tests/unit/test_energy \
 	tests/unit/test_files \
 	tests/unit/test_find \
 	tests/unit/test_gguf \
@@ -49,6 +50,7 @@ check_PROGRAMS += \
 	tests/unit/test_session \
 	tests/unit/test_settings \
 	tests/unit/test_snapshot \
+	tests/unit/test_statistics \
 	tests/unit/test_store \
 	tests/unit/test_store_parts \
 	tests/unit/test_store_rescue \
@@ -71,6 +73,7 @@ tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 
 # This one reads the file of limits as the program does.
 tests_unit_test_limits_SOURCES = tests/unit/test_limits.c src/limits_book.c
+tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/statistics.c
 
 # This one talks to a chat without an engine.
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \

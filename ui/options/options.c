@@ -9,7 +9,7 @@
 
 void options_default(struct options *o)
 {
-    *o = (struct options){ .speed = 1 };
+    *o = (struct options){ .speed = 1, .n_prompt = 512, .n_gen = 64, .n_repeat = 3 };
     mw_options_default(&o->chat.engine);
 }
 
@@ -307,6 +307,9 @@ static int set_fixed(const struct option *row, int *to, const char *text, struct
     return 0;
 }
 
+static int set_list(struct options *o, const struct option *row, const char *text,
+                    struct err *e);
+
 static int set_value(struct options *o, const struct option *row, const char *text,
                      struct err *e)
 {
@@ -334,8 +337,79 @@ static int set_value(struct options *o, const struct option *row, const char *te
                    ? 0
                    : bad_value(text, "a whole number", e);
     case KIND_NUMBER: return set_number(row, to, text, e);
+    case KIND_LIST: return set_list(o, row, text, e);
     }
     return -1;
+}
+
+/* ---- lists ---- */
+
+#define ITEM_BYTES 64 /* of the text of an item, with its NUL */
+
+/* Copy item i to item[ITEM_BYTES]; false: there are fewer, or it is too long. */
+static bool copy_item(const char *list, size_t i, char *item)
+{
+    size_t n;
+
+    for (; i > 0; i--) {
+        list += strcspn(list, ",");
+        if (*list++ == '\0')
+            return false;
+    }
+    n = strcspn(list, ",");
+    if (n >= ITEM_BYTES)
+        return false;
+    memcpy(item, list, n);
+    item[n] = '\0';
+    return true;
+}
+
+static size_t count_items(const char *list)
+{
+    size_t n = 1;
+
+    for (; *list != '\0'; list++)
+        n += *list == ',';
+    return n;
+}
+
+/* Store one item; o->list is left as it is. */
+static int set_item(struct options *o, const struct option *row, const char *list, size_t i,
+                    struct err *e)
+{
+    struct option one = *row;
+    char item[ITEM_BYTES];
+
+    one.kind = row->item;
+    if (!copy_item(list, i, item))
+        return bad_value(list, "a list of values separated by commas", e);
+    return set_value(o, &one, item, e);
+}
+
+/* Check every item, so that a wrong one is reported before anything is measured. */
+static int set_list(struct options *o, const struct option *row, const char *text,
+                    struct err *e)
+{
+    struct options unused = *o;
+
+    for (size_t i = 0; i < count_items(text); i++)
+        if (set_item(&unused, row, text, i, e) != 0)
+            return -1;
+    o->list[row - options_table] = text;
+    return 0;
+}
+
+size_t options_items(const struct options *o, enum option_id id)
+{
+    return o->list[id] != NULL ? count_items(o->list[id]) : 1;
+}
+
+void options_set_item(struct options *o, enum option_id id, size_t i)
+{
+    struct err ignored = ERR_INIT; /* set_list() checked it */
+
+    if (o->list[id] != NULL)
+        set_item(o, &options_table[id], o->list[id], i, &ignored);
 }
 
 int options_set(struct options *o, enum option_id id, const char *text, struct err *e)
@@ -416,7 +490,7 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
     const void *from = (const char *)o + row->at;
 
     buf[0] = '\0';
-    switch (row->kind) {
+    switch (row->kind == KIND_LIST ? row->item : row->kind) {
     case KIND_FLAG: snprintf(buf, n, "%s", *(const bool *)from ? "on" : "off"); break;
     case KIND_FIXED:
         snprintf(buf, n, "%s", *(const int *)from == (int)row->min ? "on" : "off");
@@ -440,6 +514,7 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
         break;
     case KIND_U64: snprintf(buf, n, "%llu", (unsigned long long)*(const uint64_t *)from); break;
     case KIND_NUMBER: print_number(buf, n, *(const float *)from); break;
+    case KIND_LIST: break; /* there are no lists of lists */
     }
     return buf;
 }

@@ -65,6 +65,22 @@ enum option_id {
     OPT_LIST,
     OPT_YES,
     OPT_NO_DISK,
+    OPT_BENCH_MEMORY,
+    OPT_BENCH_CTX,
+    OPT_BENCH_KV,
+    OPT_BENCH_IO,
+    OPT_BENCH_THREADS,
+    OPT_BENCH_CHUNK,
+    OPT_N_PROMPT,
+    OPT_N_GEN,
+    OPT_DEPTH,
+    OPT_REPEAT,
+    OPT_COLD,
+    OPT_ONE,
+    OPT_CSV,
+    OPT_MARKDOWN,
+    OPT_OUTPUT,
+    OPT_COMPARE,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_PROMPT,
@@ -101,6 +117,9 @@ enum option_id {
 
 #define OPTIONS_TEXTS 16 /* maximum values of an option that may be given several times */
 
+/* The part of a measurement that a process of its own does. */
+enum options_one { ONE_NOTHING, ONE_PLAN, ONE_RUN };
+
 /* The values.  Texts point to what was parsed.  A field whose option was not given has the
  * value that options_default() stores. */
 struct options {
@@ -120,6 +139,15 @@ struct options {
     const char *revision; /* of a repository */
     bool list_only, yes;
     bool no_disk; /* of doctor */
+
+    /* For bench and sweep. */
+    const char *list[N_OPTION]; /* KIND_LIST: the items, separated by commas; NULL: not given */
+    uint32_t n_prompt, n_gen, depth, n_repeat; /* tokens; tokens; tokens; measurements */
+    bool cold, csv, markdown;
+    int one; /* enum options_one */
+    const char *output[OPTIONS_TEXTS + 1]; /* then NULL */
+    const char *compare;
+
     const char *telemetry;
     bool force; /* outputs may replace files */
     bool stats, json, quiet;
@@ -154,6 +182,7 @@ enum option_kind {
     KIND_COUNT,    /* the same; 32k is 32768 */
     KIND_U64,      /* uint64_t */
     KIND_NUMBER,   /* float from min to max */
+    KIND_LIST,     /* items of kind `item`, separated by commas: see options_set_item() */
 };
 
 enum option_group {
@@ -194,7 +223,8 @@ struct option {
     const char *more;      /* paragraphs of /help NAME, separated by newlines; NULL: none */
     unsigned commands;     /* enum command_bit */
     enum option_kind kind;
-    size_t at; /* offset in struct options */
+    enum option_kind item; /* of KIND_LIST */
+    size_t at;             /* offset in struct options; of KIND_LIST: of one item */
     double min, max;
     enum option_reach reach;
     const char *slash; /* its command in a chat, without the slash; NULL: only /set */
@@ -223,6 +253,12 @@ int options_find_setting(const char *name, size_t len);
  * -1 with *e, which does not name the option.
  */
 int options_set(struct options *o, enum option_id id, const char *text, struct err *e);
+
+/* Returns the number of items of a list; 1 if it was not given, and means its default. */
+size_t options_items(const struct options *o, enum option_id id);
+/* Store item i of a list, as the option that takes one such value would.  Does nothing if the
+ * list was not given. */
+void options_set_item(struct options *o, enum option_id id, size_t i);
 
 /* Remove the values of an option that can be given several times. */
 void options_clear(struct options *o, enum option_id id);

@@ -1,0 +1,34 @@
+/*
+ * measure_child.h - run one plan or measurement (measure.h) in a process of its own.
+ */
+#ifndef MEMWALL_SRC_MEASURE_CHILD_H
+#define MEMWALL_SRC_MEASURE_CHILD_H
+
+#include <signal.h>
+
+#include "src/point.h"
+
+/* Called often while a process works. */
+typedef void measure_stage_fn(void *ctx, const char *stage, uint32_t done, uint32_t total);
+
+struct measure_child {
+    const struct options *o; /* the model, and options that hold for all points */
+    int signals;             /* of signals_block() */
+    const sigset_t *before;  /* the mask that the process starts with */
+    measure_stage_fn *stage;
+    void *ctx;
+    int stopped_by; /* the signal that ended it with ERR_CANCELLED */
+};
+
+/* Write the options that hold for all points as on a command line: "--cold --blas never". */
+void measure_child_options(const struct options *o, char *buf, size_t n);
+
+/*
+ * Plan or measure p.  Returns 0 and the answer, which json_free() frees; or -1 with *e if the
+ * process cannot be started, is killed or answers nothing (ERR_IO), or if a signal came, which
+ * also ends the process (ERR_CANCELLED).  No process is left in any case.
+ */
+int measure_child(struct measure_child *c, const struct point *p, enum options_one part,
+                  struct json_doc **out, struct err *e);
+
+#endif

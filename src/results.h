@@ -1,0 +1,55 @@
+/*
+ * results.h - what bench and sweep have measured, in memory and as a JSON file.
+ *
+ * The format is documented in memwall-bench(1) and share/schemas/measurements.schema.json.
+ */
+#ifndef MEMWALL_SRC_RESULTS_H
+#define MEMWALL_SRC_RESULTS_H
+
+#include <stdio.h>
+
+#include "src/point.h"
+
+struct results {
+    char command[8]; /* "bench" or "sweep" */
+    char version[24];
+    char started[24];  /* "2026-11-22T19:04:11Z" */
+    char options[256]; /* those that hold for all points: "--cold --blas never" */
+    bool is_complete;
+    uint32_t n_repeat;
+    struct {
+        char path[4096]; /* as the user named it; safe to print after cleaning only */
+        char name[128], arch[32], type[16];
+        uint32_t n_layer;
+        uint64_t file_bytes, hot_bytes;
+        int64_t changed_s; /* when the file was written, in seconds since 1970 */
+    } model;
+    struct {
+        char cpu[64], kernels[16];
+        uint32_t n_cpu;
+        uint64_t memory_bytes;
+    } machine;
+    struct point *point; /* [n_point] */
+    size_t n_point;
+};
+
+/* Fill in all but machine, model figures and points, for the model and options of o. */
+void results_begin(struct results *r, const char *command, const struct options *o);
+void results_free(struct results *r);
+
+/* Take the answer of a process that planned or measured p (measure.h). */
+void results_take(struct results *r, struct point *p, const struct json_node *answer,
+                  bool is_run);
+/* The same for a process that failed without an answer. */
+void results_take_failure(struct point *p, const struct err *e);
+
+/* Are two results about the same files, measured by the same version with the same options? */
+bool results_are_comparable(const struct results *a, const struct results *b);
+
+/* Write one JSON object and a newline.  The caller checks the stream. */
+void results_json(FILE *to, const struct results *r);
+/* Read such an object from a file.  Returns -1 with *e, which names the file; *r is then
+ * empty. */
+int results_load(struct results *r, const char *path, struct err *e);
+
+#endif

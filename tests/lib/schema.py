@@ -1,0 +1,45 @@
+"""Check a JSON value against the part of JSON Schema that share/schemas uses."""
+
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+KNOWN = {"$schema", "title", "description", "type", "properties", "required", "enum", "const",
+         "additionalProperties", "items", "minimum"}
+
+
+def _is(value, name):
+    if name == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if name == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def errors(value, schema, where="$"):
+    """Yield a sentence for everything in the value that the schema forbids."""
+    if set(schema) - KNOWN:
+        raise ValueError(f"{where}: the schema uses {set(schema) - KNOWN}")
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(_is(value, t) for t in types):
+        yield f"{where} is {value!r}, not {types}"
+        return
+    if "const" in schema and value != schema["const"]:
+        yield f"{where} is {value!r}, not {schema['const']!r}"
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where} is {value!r}, not one of {schema['enum']}"
+    if "minimum" in schema and value is not None and value < schema["minimum"]:
+        yield f"{where} is {value}, less than {schema['minimum']}"
+    if isinstance(value, dict):
+        for name in schema.get("required", []):
+            if name not in value:
+                yield f"{where} lacks {name}"
+        more = schema.get("additionalProperties", True)
+        for name, part in value.items():
+            if name in schema.get("properties", {}):
+                yield from errors(part, schema["properties"][name], f"{where}.{name}")
+            elif more is False:
+                yield f"{where} has {name}"
+            elif more is not True:
+                yield from errors(part, more, f"{where}.{name}")
+    if isinstance(value, list) and "items" in schema:
+        for i, part in enumerate(value):
+            yield from errors(part, schema["items"], f"{where}[{i}]")
