@@ -9,6 +9,7 @@
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_AVX512_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_AVX512_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,9 +23,6 @@
 /* Registers: 24 sums, 6 columns, 1 row. */
 #define TILE_ROWS 4
 #define TILE_COLS 6
-
-/* Rows per round of 8-bit products. */
-#define Q8_ROWS 4
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -137,6 +135,12 @@ INLINE vf vf_fma(vf a, vf b, vf c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
+/* c - a * b with one rounding */
+INLINE vf vf_fnma(vf a, vf b, vf c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
 /* b if either is NaN */
 INLINE vf vf_max(vf a, vf b)
 {
@@ -247,22 +251,125 @@ INLINE void vb_store(void *p, vb v)
     _mm512_storeu_si512(p, v);
 }
 
-/* Sums of w * x over 4 neighbours, w in 0 .. 127. */
-INLINE vi vb_dot(vb w, vb x)
+INLINE vb vb_all(char b)
 {
-#ifdef __AVX512VNNI__
-    return _mm512_dpbusd_epi32(_mm512_setzero_si512(), w, x);
-#else
-    return _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), _mm512_set1_epi16(1));
-#endif
+    return _mm512_set1_epi8(b);
 }
 
+INLINE vb vb_and(vb a, vb b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+INLINE vb vb_xor(vb a, vb b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+INLINE vb vb_high_nibbles(vb a)
+{
+    return vb_and(_mm512_srli_epi16(a, 4), vb_all(15));
+}
+
+INLINE vi vi_zero(void)
+{
+    return _mm512_setzero_si512();
+}
+
+INLINE vi vi_sub(vi a, vi b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+
+/* sum + the sums of w * x over 4 neighbours.  w is unsigned, at most 127 without VNNI. */
+#ifdef __AVX512VNNI__
+#define DOT_TAKES_255 1
+
+INLINE vi vb_dot_add(vi sum, vb w, vb x)
+{
+    return _mm512_dpbusd_epi32(sum, w, x);
+}
+#else
+#define DOT_TAKES_255 0
+
+INLINE vi vb_dot_add(vi sum, vb w, vb x)
+{
+    vi pairs = _mm512_maddubs_epi16(w, x);
+
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+#endif
+
 /* The same for w in -128 .. 127 and x in -127 .. 127. */
-INLINE vi vb_dot_signed(vb w, vb x)
+INLINE vi vb_dot_add_signed(vi sum, vb w, vb x)
 {
     vb turned = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
 
-    return vb_dot(_mm512_abs_epi8(w), turned);
+    return vb_dot_add(sum, _mm512_abs_epi8(w), turned);
+}
+
+/* 16 bytes from each of p, p + step ... */
+INLINE vb vb_pieces(const uint8_t *p, size_t step)
+{
+    vb v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)p));
+
+    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, _mm_loadu_si128((const void *)(p + step)));
+    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, _mm_loadu_si128((const void *)(p + 2 * step)));
+    return _mm512_mask_broadcast_i32x4(v, 0xf000,
+                                       _mm_loadu_si128((const void *)(p + 3 * step)));
+}
+
+/* From two vectors of runs of 32 bytes: the first, and the second halves of the runs. */
+INLINE void vb_split_runs(vb first, vb second, vb *half)
+{
+    half[0] = _mm512_shuffle_i32x4(first, second, 0x88);
+    half[1] = _mm512_shuffle_i32x4(first, second, 0xdd);
+}
+
+INLINE vb vb_table(const int8_t *table)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)table));
+}
+
+/* table[i] for each byte i below 16 */
+INLINE vb vb_lookup(vb table, vb i)
+{
+    return _mm512_shuffle_epi8(table, i);
+}
+
+/* Add 16 to byte b of w[0] and w[1] if bits b and 16 + b are set in the 4 bytes of its piece
+ * of `head` that start at byte `at`. */
+INLINE void vb_add_fifth_bits(vb head, int at, vb *w)
+{
+    vb bits = _mm512_set1_epi64((long long)0x8040201008040201);
+
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        __m128i of = _mm_set_epi64x((at + 2 * i + 1) * 0x0101010101010101,
+                                    (at + 2 * i) * 0x0101010101010101);
+        vb spread = _mm512_shuffle_epi8(head, _mm512_broadcast_i32x4(of));
+
+        w[i] =
+            _mm512_mask_add_epi8(w[i], _mm512_test_epi8_mask(spread, bits), w[i], vb_all(16));
+    }
+}
+
+/* Lane 4g + r = the sum of lanes 4g .. 4g + 3 of row[r]. */
+INLINE vi vi_sum_rows(const vi *row)
+{
+    vi a = _mm512_add_epi32(_mm512_unpacklo_epi32(row[0], row[1]),
+                            _mm512_unpackhi_epi32(row[0], row[1]));
+    vi b = _mm512_add_epi32(_mm512_unpacklo_epi32(row[2], row[3]),
+                            _mm512_unpackhi_epi32(row[2], row[3]));
+
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/* Lane 4g + r = lane 4g of row[r]. */
+INLINE vi vi_first_of_rows(const vi *row)
+{
+    return _mm512_unpacklo_epi64(_mm512_unpacklo_epi32(row[0], row[1]),
+                                 _mm512_unpacklo_epi32(row[2], row[3]));
 }
 
 /* A vector of bytes holds this many runs of 32. */
@@ -305,12 +412,76 @@ INLINE void scales_of_f16(u16x8 h, vf *s)
     s[0] = _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
 }
 
-/* The scale of each lane of chunk c. */
-INLINE vf scales_of_chunk(const vf *s, int c)
+/* The f16 in the low, and in the high half of each lane. */
+INLINE vf vf_of_low_f16(vi a)
 {
-    vi lanes = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a));
+}
 
-    return _mm512_permutexvar_ps(_mm512_add_epi32(lanes, _mm512_set1_epi32(4 * c)), s[0]);
+INLINE vf vf_of_high_f16(vi a)
+{
+    return vf_of_low_f16(_mm512_srli_epi32(a, 16));
+}
+
+/* half_of_e8m0 of the lowest byte of each lane */
+INLINE vf vf_of_low_e8m0(vi a)
+{
+    vi e = _mm512_and_si512(a, _mm512_set1_epi32(255));
+    vi normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    vi small = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), e);
+
+    return _mm512_castsi512_ps(
+        _mm512_mask_mov_epi32(normal, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), small));
+}
+
+/*
+ * From the 16 scales of each of 4 rows: lane 4g + r of out[step] is the scale of group g of
+ * the step in row r.  Groups of 32 values have two equal scales.
+ */
+INLINE void vf_four_rows(bool by_16, vf row[4][NS], vf *out)
+{
+    typedef double vd __attribute__((vector_size(64)));
+    vf a[2], b[2];
+
+    a[0] = row[0][0], a[1] = row[1][0], b[0] = row[2][0], b[1] = row[3][0];
+#define OF_TWO(p, ...) (vd) __builtin_shufflevector(p[0], p[1], __VA_ARGS__)
+#define LOW            0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH           8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define EVEN           0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
+    vd first = by_16 ? OF_TWO(a, LOW) : OF_TWO(a, EVEN);
+    vd second = by_16 ? OF_TWO(b, LOW) : OF_TWO(b, EVEN);
+
+    out[0] = (vf)__builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
+    out[1] = (vf)__builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
+    if (!by_16)
+        return;
+    first = OF_TWO(a, HIGH);
+    second = OF_TWO(b, HIGH);
+    out[2] = (vf)__builtin_shufflevector(first, second, 0, 8, 1, 9, 2, 10, 3, 11);
+    out[3] = (vf)__builtin_shufflevector(first, second, 4, 12, 5, 13, 6, 14, 7, 15);
+#undef OF_TWO
+#undef LOW
+#undef HIGH
+#undef EVEN
+}
+
+/* Lanes 4g .. 4g + 3 = the value of group g of a step, from 16 values per span.  Groups of 32
+ * values have two, `odd` chooses one. */
+INLINE vf vf_of_groups(const float *of_span, bool by_16, int step, int odd)
+{
+    vi lanes = by_16 ? _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3)
+                     : _mm512_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6);
+
+    lanes = _mm512_add_epi32(lanes, _mm512_set1_epi32(step * (by_16 ? 4 : 8) + odd));
+    return _mm512_permutexvar_ps(lanes, vf_load(of_span));
+}
+
+/* y[r] = the sum of lanes 4g + r */
+INLINE void vf_fold_groups(vf a, float *y)
+{
+    __m256 two = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+
+    _mm_storeu_ps(y, _mm_add_ps(_mm256_castps256_ps128(two), _mm256_extractf128_ps(two, 1)));
 }
 
 #endif
