@@ -25,6 +25,21 @@
 #include <math.h>
 
 #include "engine/compute/set_mul_float.h"
+#if RUNS_PER_CHUNK == 2
+#include "engine/compute/set_unpack_wide.h"
+#else
+INLINE bool unpack_wide(enum tensor_type type, const uint8_t *p, int step, vb *w)
+{
+    (void)type, (void)p, (void)step, (void)w;
+    return false;
+}
+
+INLINE bool wide_scales(enum tensor_type type, const uint8_t *const *p, vf *s, vf *m)
+{
+    (void)type, (void)p, (void)s, (void)m;
+    return false;
+}
+#endif
 
 #define GROUPS (VN / 4)
 
@@ -110,6 +125,8 @@ INLINE void unpack_step(enum tensor_type type, const uint8_t *p, int step, vb *w
 {
     size_t stride;
 
+    if (unpack_wide(type, p, step, w))
+        return;
     if (nibbles_at(type, &stride) != 0) {
         unpack_nibbles(type, p, step, w);
     } else if (by_16(type)) {
@@ -129,6 +146,8 @@ INLINE void scales_of_four(enum tensor_type type, const uint8_t *const *p, vf *s
 {
     vf rs[4][NS], rm[4][NS];
 
+    if (wide_scales(type, p, s, m))
+        return;
     UNROLL
     for (int r = 0; r < 4; r++)
         scales_of(type, p[r], rs[r], rm[r]);
