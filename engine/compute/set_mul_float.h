@@ -18,7 +18,7 @@
 
 #include "engine/compute/set_unpack.h"
 
-#define ROWS_OF_ONE  8                   /* rows of a tile with one column */
+#define ROWS_OF_ONE  4                   /* rows with one column */
 #define COLUMN_CACHE ((size_t)448 << 10) /* bytes of columns per group */
 #define MUL_DEPTH    512
 #define WAITING_COLS (4 * TILE_COLS)
@@ -43,24 +43,14 @@ INLINE void fetch_ahead(const uint8_t *p, size_t n)
         __builtin_prefetch(p + i, 0, 2);
 }
 
-/*
- * acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n).  If is_far, the rows come from memory,
- * and the rows of the next tile are prefetched.
- */
-INLINE void add_tile(enum tensor_type type, bool is_far, size_t n_r, size_t n_c,
-                     const uint8_t *w, size_t w_stride, const float *x, size_t ldx, size_t n,
-                     vf *acc)
+/* acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n) */
+INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                     size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc)
 {
-    const size_t line = type == TYPE_F32 ? 16 : 32; /* values in 64 bytes */
     vf xc[TILE_COLS];
     size_t k = 0;
 
     for (; k + VN <= n; k += VN) {
-        if (is_far && k % line == 0) {
-            UNROLL
-            for (size_t r = 0; r < n_r; r++)
-                fetch_ahead(w + (n_r + r) * w_stride + k * 64 / line, 64);
-        }
         UNROLL
         for (size_t c = 0; c < n_c; c++)
             xc[c] = vf_load(x + c * ldx + k);
@@ -114,8 +104,8 @@ INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         acc[i] = vf_zero();
-    add_tile(type, n_c == 1, n_r, n_c, p->w + r * p->w_stride, p->w_stride, p->x + c * p->ldx,
-             p->ldx, p->n_k, acc);
+    add_tile(type, n_r, n_c, p->w + r * p->w_stride, p->w_stride, p->x + c * p->ldx, p->ldx,
+             p->n_k, acc);
     fold_tile(acc, n_r, n_c, p->y + c * p->ldy + r, p->ldy);
 }
 
@@ -128,8 +118,7 @@ INLINE void add_waiting(size_t n_r, size_t n_c, const float *w, const float *x, 
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         acc[i] = sums[i % n_c * TILE_ROWS + i / n_c];
-    add_tile(TYPE_F32, false, n_r, n_c, (const uint8_t *)w, MUL_DEPTH * sizeof *w, x, ldx, n,
-             acc);
+    add_tile(TYPE_F32, n_r, n_c, (const uint8_t *)w, MUL_DEPTH * sizeof *w, x, ldx, n, acc);
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         sums[i % n_c * TILE_ROWS + i / n_c] = acc[i];
@@ -160,15 +149,31 @@ INLINE size_t at_most(size_t n, size_t limit)
     return n < limit ? n : limit;
 }
 
-/* The weights come from memory, and 8 rows at a time hide each other's latency. */
-INLINE void mul_one_column(enum tensor_type type, const struct product *p)
+/* n_r rows from r on, n_between rows apart, times one column. */
+INLINE void mul_one_column(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
+                           size_t n_between)
 {
-    size_t r = 0;
+    vf acc[ROWS_OF_ONE];
 
-    for (; r + ROWS_OF_ONE <= p->n_row; r += ROWS_OF_ONE)
-        mul_tile(type, ROWS_OF_ONE, 1, p, r, 0);
-    for (; r < p->n_row; r++)
-        mul_tile(type, 1, 1, p, r, 0);
+    UNROLL
+    for (size_t i = 0; i < n_r; i++)
+        acc[i] = vf_zero();
+    add_tile(type, n_r, 1, p->w + r * p->w_stride, n_between * p->w_stride, p->x, p->ldx,
+             p->n_k, acc);
+    UNROLL
+    for (size_t i = 0; i < n_r; i++)
+        p->y[r + i * n_between] = vf_sum(acc[i]);
+}
+
+/* Read the weights as ROWS_OF_ONE long streams, as in set_mul_rows.h. */
+INLINE void mul_streams(enum tensor_type type, const struct product *p)
+{
+    const size_t part = p->n_row / ROWS_OF_ONE;
+
+    for (size_t r = 0; r < part; r++)
+        mul_one_column(type, ROWS_OF_ONE, p, r, part);
+    for (size_t r = part * ROWS_OF_ONE; r < p->n_row; r++)
+        mul_one_column(type, 1, p, r, 1);
 }
 
 INLINE void mul_floats(enum tensor_type type, const struct product *p)
@@ -176,7 +181,7 @@ INLINE void mul_floats(enum tensor_type type, const struct product *p)
     size_t near = COLUMN_CACHE / (p->ldx * sizeof *p->x + 1) / TILE_COLS * TILE_COLS;
 
     if (p->n_col == 1) {
-        mul_one_column(type, p);
+        mul_streams(type, p);
         return;
     }
     if (near == 0)
