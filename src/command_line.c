@@ -10,6 +10,13 @@
 #include "engine/base/near.h"
 #include "src/command.h"
 
+/* Other programs have one command for an answer and for a conversation. */
+static bool means_conversation(const char *name, size_t len)
+{
+    return (len == 1 && name[0] == 'i') ||
+           (len == 11 && strncmp(name, "interactive", len) == 0);
+}
+
 static int unknown(const struct command *c, const char *dashes, const char *name, size_t len,
                    struct err *e)
 {
@@ -21,6 +28,10 @@ static int unknown(const struct command *c, const char *dashes, const char *name
     struct near near = { .word = name, .len = len };
     const char *before = "--";
 
+    if (c->bit == CMD_RUN && means_conversation(name, len))
+        return err_set(e, ERR_ARGUMENT,
+                       "unknown option \"%s%.*s\"; \"memwall chat\" holds a conversation",
+                       dashes, (int)len, name);
     for (int i = 0; i < N_OPTION; i++)
         if ((options_table[i].commands & c->bit) != 0 && !options_table[i].is_hidden)
             near_try(&near, options_table[i].name);

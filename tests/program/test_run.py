@@ -76,6 +76,12 @@ class CommandLine(unittest.TestCase):
     def test_options_of_other_programs_are_not_numbers_of_ours(self):
         self.assertIn('unknown option "-ngl"', self.says("run", "-ngl", "99", "hi"))
 
+    def test_run_holds_no_conversation(self):
+        for option in "-i", "--interactive":
+            said = self.says("run", option)
+            self.assertIn('"memwall chat" holds a conversation', said)
+            self.assertNotIn("--io", said)
+
     def test_the_beginning_of_an_option_is_enough(self):
         r = memwall("run", "--mod", MODEL, "--pred", "3", "--temp", "0", "-q", "hello")
         self.assertEqual((0, ""), (r.returncode, r.stderr))

@@ -94,10 +94,10 @@ static void control_c_stops_and_leaves(void **state)
     sees(&run, "Talker (");
     program_ask(&run, "hello", "Line 2:");
     pty_send(run.s, "\003");
-    sees(&run, "stopped; /continue resumes");
+    sees(&run, "/continue resumes the answer");
     program_ask(&run, "/continue", "Line 20:");
     pty_send(run.s, "\003");
-    sees(&run, "stopped; /continue resumes");
+    sees(&run, "/continue resumes the answer");
     pty_send(run.s, "\004");
     assert_int_equal(pty_end(run.s), 0);
     expect_no_escapes();

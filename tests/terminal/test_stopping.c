@@ -65,7 +65,7 @@ static void stops_the_answer(void **state)
         assert_true(pty_sees_at(run.s, -2, "> a draft"));
     }
     pty_send(run.s, stop->key);
-    sees(&run, "stopped; /continue resumes");
+    sees(&run, "/continue resumes the answer");
     assert_true(pty_sees_at(run.s, -1, "ready"));
     sees(&run, "tokens \xc2\xb7");
     if (stop->has_draft) {

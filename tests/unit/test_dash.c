@@ -417,6 +417,31 @@ static void the_slowest_layer_does_not_jump_about(void **state)
     dash_free(d);
 }
 
+static void tokens_of_one_pass_share_its_time(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    uint64_t ns = 1000000000u;
+
+    (void)state;
+    made_decode(&sample, 1);
+    sample.n_token = 0;
+    dash_push(d, &sample);
+    for (uint64_t n = 1; n <= 9; n++) { /* three passes of a second make four tokens each */
+        bool is_first = n % 4 == 1;
+
+        ns += is_first ? 1000000000u : 100000;
+        sample.recent[(n - 1) % MW_RECENT] =
+            (struct mw_token){ .t_ns = ns, .n = n, .wall_ns = 1000000000u, .n_col = 4 };
+        sample.n_token = n;
+        sample.t_ns += 1;
+        dash_push(d, &sample);
+    }
+    for (uint32_t i = d->tps.n - 5; i < d->tps.n - 1; i++)
+        assert_true(fabsf(past_at(&d->tps, i) - 4) < 0.01F);
+    assert_true(past_max(&d->tps, d->tps.n) < 4.01F);
+    dash_free(d);
+}
+
 static void a_new_answer_leaves_a_gap(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
@@ -583,6 +608,10 @@ static void the_parts_add_up_to_the_kernels_figure(void **state)
     assert_true(total.is_charge);
     assert_int_equal(total.used + (uint64_t)total.other, total.bytes.value);
     assert_int_equal(total.other, 3 * MIB);
+    sample.os.charged.value = total.used - 1; /* read before an item grew */
+    dash_push(d, &sample);
+    dash_total(d, &total);
+    assert_int_equal(total.other, 0);
     sample.os.charged.why_not = "shared";
     dash_push(d, &sample);
     dash_total(d, &total);
@@ -637,6 +666,7 @@ int main(void)
         cmocka_unit_test(every_token_is_in_the_history_even_if_samples_are_rare),
         cmocka_unit_test(layers_follow_within_two_seconds_a_few_at_a_time),
         cmocka_unit_test(the_slowest_layer_does_not_jump_about),
+        cmocka_unit_test(tokens_of_one_pass_share_its_time),
         cmocka_unit_test(a_new_answer_leaves_a_gap),
         cmocka_unit_test(another_recording_starts_with_an_empty_history),
         cmocka_unit_test(a_history_keeps_as_many_values_as_fit),

@@ -55,7 +55,7 @@ enum app_mode {
     MODE_FIND,   /* the text to search for in the chat */
     MODE_PICK,   /* the choice of an earlier message */
     MODE_SHEET,  /* the sheet that covers the panes */
-    MODE_MODELS, /* the list of models, which covers the screen */
+    MODE_MODELS, /* the list of models */
 };
 
 /* The object that the pressed mouse button drags; independent of the mode of the keys. */
@@ -87,6 +87,7 @@ struct app {
     struct {
         struct pick *pick; /* in MODE_MODELS, else NULL */
         bool has_work;     /* models are still to be described */
+        int y, x;          /* of its corner on the screen */
     } models;
     char find[128];                    /* typed in MODE_FIND */
     struct transcript_matches matches; /* of the search; of is 0 if they were not counted */

@@ -281,6 +281,33 @@ static void draw_panes(struct app *a, const struct canvas *screen)
         draw_sheet(a, screen);
 }
 
+#define MODELS_HEIGHT 30 /* at most, and at least this size: else the list covers the screen   \
+                          */
+#define MODELS_WIDTH  120
+#define MODELS_LOW    20
+#define MODELS_NARROW 90
+
+/* The list of models, in a box in the middle as other sheets. */
+static void draw_models(struct app *a, const struct canvas *screen, int *y, int *x)
+{
+    int room = a->layout.rule.height > 0 ? a->layout.rule.y : a->layout.input.y;
+    int height = room - 2 < MODELS_HEIGHT ? room - 2 : MODELS_HEIGHT;
+    int width = screen->width - 8 < MODELS_WIDTH ? screen->width - 8 : MODELS_WIDTH;
+    struct canvas box = *screen, c;
+
+    if (height >= MODELS_LOW && width >= MODELS_NARROW)
+        box =
+            canvas_sub(screen, (room - height) / 2, (screen->width - width) / 2, height, width);
+    c = box.height < screen->height ? canvas_sub(&box, 0, 1, height - 1, width - 2) : box;
+    canvas_clear(&box, style_of(ROLE_TEXT));
+    canvas_box(&box, style_of(ROLE_BORDER));
+    pick_draw(a->models.pick, &c, y, x);
+    a->models.y = c.y;
+    a->models.x = c.x;
+    *y += c.y;
+    *x += c.x;
+}
+
 void app_draw(struct app *a, int *cursor_y, int *cursor_x)
 {
     struct canvas screen = term_canvas(a->term), c;
@@ -292,10 +319,6 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
     if (a->layout.is_too_small) {
         canvas_clear(&screen, style_of(ROLE_TEXT));
         canvas_text(&screen, 0, 0, style_of(ROLE_TEXT), "too small");
-        return;
-    }
-    if (a->mode == MODE_MODELS) {
-        pick_draw(a->models.pick, &screen, cursor_y, cursor_x);
         return;
     }
     rule_text(a, hint, sizeof hint);
@@ -312,4 +335,6 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
         status_draw(&c, a->talk, &a->sample, edit_mode());
     if (a->mode == MODE_DASH || a->mode == MODE_SHEET)
         *cursor_y = -1;
+    if (a->mode == MODE_MODELS)
+        draw_models(a, &screen, cursor_y, cursor_x);
 }

@@ -1,4 +1,4 @@
-/* /model: the list of models over the whole screen. */
+/* /model: the list of models over the panes. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -59,8 +59,14 @@ static void open_chosen(struct app *a)
 
 bool app_models_key(struct app *a, const struct key *key)
 {
+    struct key local = *key;
+
+    if (key->kind == KEYS_MOUSE) {
+        local.mouse.y -= a->models.y;
+        local.mouse.x -= a->models.x;
+    }
     app_dirty(a, DIRT_ALL);
-    switch (pick_key(a->models.pick, key)) {
+    switch (pick_key(a->models.pick, &local)) {
     case PICK_IGNORES:
         return key->kind != KEYS_CHAR || (key->ch != 'L' - 64 && key->ch != 'Z' - 64);
     case PICK_STAYS: a->models.has_work = true; break;
@@ -76,6 +82,6 @@ void app_models_work(struct app *a)
 
     while (a->models.has_work && clock_ns() < end) {
         a->models.has_work = pick_work(a->models.pick);
-        app_dirty(a, DIRT_CHAT);
+        app_dirty(a, DIRT_ALL);
     }
 }

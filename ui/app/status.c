@@ -25,7 +25,9 @@ static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    return talk_is_answering(t) && rates.decode_last > 0 ? rates.decode_last : talk_measured(t);
+    if (talk_is_answering(t) && rates.decode_last > 0)
+        return rates.decode_last;
+    return talk_measured(t) > 0 && rates.decode_mean > 0 ? rates.decode_mean : talk_measured(t);
 }
 
 /* ---- the parts ---- */
@@ -56,10 +58,10 @@ static const struct {
     enum part part; /* PARTS: the lines between them */
     int wording;
 } gives_way[] = {
-    { PARTS, 0 },        { PART_STATE, 1 }, { PART_CONTEXT, 1 }, { PART_MODEL, 1 },
-    { PART_MEMORY, 1 },  { PART_KV, 2 },    { PART_BINDS, 1 },   { PART_STATE, 2 },
-    { PART_CONTEXT, 2 }, { PART_DISK, 1 },  { PART_MEMORY, 2 },  { PART_MODEL, 2 },
-    { PART_SPEED, 2 },
+    { PARTS, 0 },        { PART_STATE, 1 },  { PART_CONTEXT, 1 }, { PART_MODEL, 1 },
+    { PART_MEMORY, 1 },  { PART_KV, 2 },     { PART_BINDS, 1 },   { PART_DISK, 1 },
+    { PART_CONTEXT, 2 }, { PART_MEMORY, 2 }, { PART_MODEL, 2 },   { PART_SPEED, 2 },
+    { PART_STATE, 2 },
 };
 /* The last resort, on screens below MODEL_COLUMNS only. */
 static const enum part drops[] = { PART_MODEL, PART_DISK, PART_MEMORY, PART_BINDS };

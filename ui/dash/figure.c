@@ -127,19 +127,19 @@ struct figure figure_ms6(uint64_t ns)
     return three_digits((double)ns / 1e6, 6);
 }
 
-struct figure figure_ms3(double ns)
+struct figure figure_ms4(double ns)
 {
     char text[FIGURE_MAX];
 
     if (!(ns >= 0))
-        return right("-", 3);
+        return right("-", 4);
     if (ns < 9.95e6)
         snprintf(text, sizeof text, "%.1f", ns / 1e6);
-    else if (ns < 999.5e6)
+    else if (ns < 9999.5e6)
         snprintf(text, sizeof text, "%.0f", ns / 1e6);
-    else if (ns < 99.5e9)
+    else if (ns < 999.5e9)
         snprintf(text, sizeof text, "%.0fs", ns / 1e9);
     else
-        return right(">", 3);
-    return right(text, 3);
+        return right(">", 4);
+    return right(text, 4);
 }

@@ -29,7 +29,7 @@ const char *figure_trim(const char *text);
 struct figure figure_count7(uint64_t n);    /* "  3,100", "999,999", "  1.23M" */
 struct figure figure_time7(double seconds); /* " 8.2 s ", "12:05  " … ; < 0: "-" */
 struct figure figure_ms6(uint64_t ns);      /* " 12.3 " milliseconds */
-struct figure figure_ms3(double ns);        /* "1.2", " 12", "123", " 2s"; < 0: "-" */
+struct figure figure_ms4(double ns);        /* " 1.2", "  12", "2345", " 12s"; < 0: "-" */
 
 /* The unit of disk rates, in bytes per second: GB/s, or MB/s if the disk is slow. */
 double figure_disk_unit(const struct mw_sample *s, const char **name);

@@ -24,8 +24,8 @@
 #include "ui/term/cluster.h"
 
 #define COLUMN_MIN 16 /* width of a column with its gap */
-#define FIGURES    12 /* width: three times a blank and three digits */
-#define TOTAL      4  /* width: a blank and three digits */
+#define FIGURES    15 /* width: three times a blank and four digits */
+#define TOTAL      4  /* width: a blank and three digits; only slow layers need the fourth */
 #define BAR_MIN    5
 #define INSPECT    4 /* lines about the inspected layer */
 
@@ -87,8 +87,10 @@ static void draw_times(const struct canvas *c, int y, int x, int width,
     mark = mark > width - 1 ? width - 1 : mark < 1 ? 1 : mark;
     canvas_repeat(c, y, x, wait, style_of(ROLE_FILL_WORK), ascii ? L'-' : L'\u2592');
     canvas_repeat(c, y, x + wait, both - wait, style_of(ROLE_GOOD), ascii ? L'#' : L'\u2588');
+    /* Its shape says enough: a colour of its own would be a third of a row's bytes. */
     if (read_ns > 0)
-        canvas_cell(c, y, x + mark, style_of(ROLE_GRAPH_2), ascii ? L'|' : L'\u2503');
+        canvas_cell(c, y, x + mark, style_of(mark < wait ? ROLE_FILL_WORK : ROLE_GOOD),
+                    ascii ? L'|' : L'\u2503');
 }
 
 /* The height of the glyph says the same as its colour. */
@@ -106,8 +108,8 @@ static void draw_figures(const struct canvas *c, int y, const struct mw_sample_l
 {
     int x = c->width - FIGURES + 1;
 
-    canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s %s %s", figure_ms3(read_time(l)).text,
-                  figure_ms3((double)l->stall_ns).text, figure_ms3((double)l->compute_ns).text);
+    canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s %s %s", figure_ms4(read_time(l)).text,
+                  figure_ms4((double)l->stall_ns).text, figure_ms4((double)l->compute_ns).text);
 }
 
 /*
@@ -146,7 +148,7 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
         draw_figures(c, y, l);
     } else if (wide >= BAR_MIN + TOTAL) {
         bar = wide - TOTAL;
-        canvas_right(c, y, c->width, style_of(ROLE_TEXT), figure_ms3(layer_ms(l) * 1e6).text);
+        canvas_right(c, y, c->width, style_of(ROLE_TEXT), figure_ms4(layer_ms(l) * 1e6).text);
     }
     draw_times(c, y, x + 1, bar, l, top);
 }
@@ -305,7 +307,7 @@ static const struct {
     const char *marks[2], *label; /* marks of UTF-8 and ASCII */
     enum ui_role role;
 } legend[] = {
-    { { "\u2503", "|" }, "read", ROLE_GRAPH_2 },
+    { { "\u2503", "|" }, "read", ROLE_FILL_WORK },
     { { "\u2592", "-" }, "wait", ROLE_FILL_WORK },
     { { "\u2588", "#" }, "compute", ROLE_GOOD },
     { { "\u25cf", "#" }, "pinned", ROLE_FILL_PINNED },

@@ -86,8 +86,8 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y, const char 
 
     dash_total(d, &total);
     whole = s->run.budget_bytes > total.used ? s->run.budget_bytes : total.used;
-    if (total.other > 0 && whole < total.used + (uint64_t)total.other)
-        whole = total.used + (uint64_t)total.other;
+    if (whole < total.used + total.other)
+        whole = total.used + total.other;
     if (whole == 0)
         return;
     b.scale = (double)c->width / (double)whole;
@@ -101,7 +101,7 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y, const char 
     }
     bar_add(&b, total.model, 'c', ROLE_GRAPH_2);
     if (total.other > 0)
-        bar_add(&b, (uint64_t)total.other, 'o', ROLE_BAD);
+        bar_add(&b, total.other, 'o', ROLE_BAD);
     canvas_repeat(c, y, b.x, c->width - b.x, style_of(ROLE_FILL_FREE),
                   canvas_is_ascii(c) ? L'.' : L'\u00b7');
 }
@@ -148,7 +148,6 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
 {
     int high = row_lines(d, c->width), i = 0;
     struct dash_total total;
-    char size[FIGURE_MAX], other[32], share[32];
 
     for (size_t k = 0; k < N_SEGMENT; k++) {
         const struct segment *g = &segments[k];
@@ -168,13 +167,11 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
              figure_size8(total.model).text,
              strncmp(d->now.run.io, "mmap", 4) == 0 ? "exempt" : NULL);
     i++;
-    units_size(size, sizeof size, (uint64_t)(total.other < 0 ? -total.other : total.other));
-    snprintf(other, sizeof other, "%s%s", total.other < 0 ? "-" : "", size);
-    snprintf(share, sizeof share, "%8s", total.bytes.why_not == NULL ? other : "-");
-    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'o', "other", ROLE_BAD, share, NULL);
+    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'o', "other", ROLE_BAD,
+             total.bytes.why_not == NULL ? figure_size8(total.other).text : "       -", NULL);
     if (total.bytes.why_not == NULL && total.bytes.value > 0)
         canvas_printf(c, y + i % high, i / high * (ROW_WIDTH + 1) + 23, style_of(ROLE_DIM),
-                      "%4.1f %%", fabs((double)total.other) * 100 / (double)total.bytes.value);
+                      "%4.1f %%", (double)total.other * 100 / (double)total.bytes.value);
 }
 
 /* ---- the largest parts, if not all rows fit ---- */
@@ -213,9 +210,7 @@ static void by_size(const struct dash *d, struct part out[N_PART])
     }
     sort_in(out, n++, (struct part){ 'b', "borrowed", ROLE_FILL_LENT, borrowed });
     sort_in(out, n++, (struct part){ 'c', "cached", ROLE_GRAPH_2, total.model });
-    sort_in(
-        out, n,
-        (struct part){ 'o', "other", ROLE_BAD, total.other > 0 ? (uint64_t)total.other : 0 });
+    sort_in(out, n, (struct part){ 'o', "other", ROLE_BAD, total.other });
 }
 
 /* "w pinned 827 MiB  a activations 91.1 MiB …" */

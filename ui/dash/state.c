@@ -67,6 +67,7 @@ static void begin_anew(struct dash *d)
     for (int i = 0; i <= DASH_KV_POINTS; i++)
         d->kv_point[i] = NAN;
     d->kv_capacity = d->n_token = d->token_ns = d->second_ns = d->answer_ns = 0;
+    d->group_n = 0;
     d->fastest_read = d->reads_in_flight = d->layers_top_ms = 0;
     d->slowest = -1;
     d->has_sample = false;
@@ -102,6 +103,28 @@ void dash_set_remedy(struct dash *d, const char *command)
     snprintf(d->remedy, sizeof d->remedy, "%s", command);
 }
 
+/* Returns the stall share of a token. */
+static float stall_of(const struct mw_token *k)
+{
+    return k->wall_ns > 0 ? (float)k->stall_ns / (float)k->wall_ns : NAN;
+}
+
+/* Add a token of the same pass as the one before it.  A draft gives several at once, and the
+ * time of the pass belongs to all of them.  The first pass of an answer has no interval. */
+static void push_same_pass(struct dash *d, const struct mw_token *k)
+{
+    float rate;
+
+    if (d->group_n == 0)
+        return;
+    d->group_n++;
+    rate = (float)(1e9 * d->group_n / (double)d->group_ns);
+    past_push(&d->tps, rate);
+    for (uint32_t i = 1; i < d->group_n && i < d->tps.n; i++)
+        d->tps.value[(d->tps.first + d->tps.n - 1 - i) % d->tps.size] = rate;
+    past_push(&d->stall_share, stall_of(k));
+}
+
 /* Add all tokens since the last sample. */
 static void push_tokens(struct dash *d, const struct mw_sample *s)
 {
@@ -111,19 +134,23 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
         past_gap(&d->tps);
         past_gap(&d->stall_share);
         i = s->n_token - MW_RECENT;
-        d->token_ns = 0;
+        d->token_ns = d->group_n = 0;
     }
     for (; i < s->n_token; i++) {
         const struct mw_token *k = &s->recent[i % MW_RECENT];
 
-        if (k->n <= 1 || d->token_ns == 0 || k->t_ns <= d->token_ns) {
-            /* The first token of an answer has no interval; one pass may produce several. */
+        if (k->n > 1 && d->token_ns != 0 && k->t_ns - d->token_ns < k->wall_ns / 2) {
+            push_same_pass(d, k);
+        } else if (k->n <= 1 || d->token_ns == 0 || k->t_ns <= d->token_ns) {
+            d->group_n = 0;
+            /* The first token of an answer has no interval. */
             if (k->n <= 1)
                 past_gap(&d->tps), past_gap(&d->stall_share);
         } else {
-            past_push(&d->tps, (float)(1e9 / (double)(k->t_ns - d->token_ns)));
-            past_push(&d->stall_share,
-                      k->wall_ns > 0 ? (float)k->stall_ns / (float)k->wall_ns : NAN);
+            d->group_n = 1;
+            d->group_ns = k->t_ns - d->token_ns;
+            past_push(&d->tps, (float)(1e9 / (double)d->group_ns));
+            past_push(&d->stall_share, stall_of(k));
         }
         d->token_ns = k->t_ns;
     }
@@ -367,5 +394,7 @@ void dash_total(const struct dash *d, struct dash_total *out)
     out->used += out->model;
     out->is_charge = os->charged.why_not == NULL;
     out->bytes = total_bytes(&d->now);
-    out->other = out->bytes.why_not == NULL ? (int64_t)(out->bytes.value - out->used) : 0;
+    out->other = out->bytes.why_not == NULL && out->bytes.value > out->used
+                     ? out->bytes.value - out->used
+                     : 0;
 }

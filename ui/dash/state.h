@@ -51,6 +51,8 @@ struct dash {
     double fastest_read;  /* bytes per second, over a few passes */
     uint64_t n_token;     /* tokens in the histories */
     uint64_t token_ns;    /* time of the last one */
+    uint32_t group_n;     /* tokens of the newest pass; 0: none, or its length is unknown */
+    uint64_t group_ns;    /* the time from the pass before it */
     uint64_t second_ns;   /* time of the last entry per second */
     uint64_t second_read; /* bytes_read at that time */
 
@@ -111,7 +113,9 @@ struct dash_total {
     bool is_charge; /* the charge of the cgroup; else the resident set */
     uint64_t used;  /* sum of all plan items and of the model's cached pages */
     uint64_t model; /* thereof the model's pages in the page cache */
-    int64_t other;  /* bytes - used; 0 if unknown */
+    /* bytes - used; 0 if unknown, or if items hold memory that the kernel has not counted yet:
+     * the two are read at different moments */
+    uint64_t other;
 };
 void dash_total(const struct dash *d, struct dash_total *out);
 

@@ -26,6 +26,7 @@ struct pick {
     struct mw_models *models;
     struct mw_describer *describer;
     const char *current; /* path of the open model in the list; NULL: none */
+    bool is_in_chat;     /* leaving it does not end the program */
     enum mw_models_order order;
     char filter[64];
     bool has_filter; /* "/" was typed, so that a filter can begin with q */
@@ -93,6 +94,7 @@ struct pick *pick_new(struct mw_models *models, struct mw_describer *describer,
         pick_free(p);
         return NULL;
     }
+    p->is_in_chat = current != NULL;
     if (current != NULL && mw_models_of(models, current) != NULL)
         p->current = mw_models_of(models, current)->path;
     p->order = MW_BY_USE;
@@ -380,14 +382,17 @@ static void draw_filter(const struct pick *p, const struct canvas *c, int *y, in
         canvas_text(c, FILTER_ROW, at + 1, style_of(ROLE_DIM), "type a part of a name");
 }
 
-static void draw_keys(const struct canvas *c)
+static void draw_keys(const struct pick *p, const struct canvas *c)
 {
-    static const char *const keys[] = {
-        "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc or q quits",
-        "Enter opens, Up Down move, Tab sorts, Esc quits",
-        "Enter opens, Tab sorts, Esc quits",
-        "",
+    static const char *const all[][4] = {
+        { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc or q quits",
+          "Enter opens, Up Down move, Tab sorts, Esc quits",
+          "Enter opens, Tab sorts, Esc quits", "" },
+        { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc or q closes the list",
+          "Enter opens, Up Down move, Tab sorts, Esc closes",
+          "Enter opens, Tab sorts, Esc closes", "" },
     };
+    const char *const *keys = all[p->is_in_chat];
     int y = c->height - 1, i = 0;
 
     canvas_blank(c, y, 0, c->width, style_of(ROLE_STATUS));
@@ -440,5 +445,5 @@ void pick_draw(struct pick *p, const struct canvas *c, int *y, int *x)
     draw_list(p, &part);
     draw_title(p, c);
     draw_filter(p, c, y, x);
-    draw_keys(c);
+    draw_keys(p, c);
 }

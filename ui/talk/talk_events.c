@@ -16,18 +16,17 @@
 static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
-    char budget[16], clean[200], rate[24], doubt[MW_DOUBT_TEXT], speed[240] = "";
+    char budget[16], clean[200], rate[24], speed[80] = "";
     struct mw_limits limits;
 
     if (t->o->options->quiet)
         return;
     clean_line(clean, sizeof clean, name, strlen(name));
     mw_model_limits(t->engine.model, &limits);
-    mw_doubt_text(limits.disk.doubt | limits.memory.doubt, doubt, sizeof doubt);
-    if (t->plan.decode_tps > 0)
-        snprintf(speed, sizeof speed, ", about %s tokens a second%s%s%s",
-                 receipt_rate(rate, sizeof rate, t->plan.decode_tps),
-                 doubt[0] != '\0' ? " (" : "", doubt, doubt[0] != '\0' ? ")" : "");
+    if (t->plan.decode_tps > 0) /* /plan says why a rate is doubtful */
+        snprintf(speed, sizeof speed, ", %s %s tokens a second",
+                 (limits.disk.doubt | limits.memory.doubt) != 0 ? "very roughly" : "about",
+                 receipt_rate(rate, sizeof rate, t->plan.decode_tps));
     talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
                 clean, t->info.arch, t->info.type,
                 units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx, speed);
@@ -147,7 +146,7 @@ static void on_text(struct talk *t, const struct mw_event *ev)
 static void on_cancelled(struct talk *t)
 {
     if (t->answer.has_text)
-        talk_notice(t, "stopped; /continue resumes");
+        talk_notice(t, "/continue resumes the answer"); /* the receipt says that it stopped */
     else if (ledger_ends_with_user(&t->ledger))
         talk_take_back(t, t->ledger.n - 1);
 }
