@@ -40,7 +40,13 @@ update-tables: memwall
 
 # Pictures of the screen: "make pictures" draws them from this program and the guide.
 EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py \
-	share/pictures/screen.svg share/pictures/session.svg
+	share/pictures/README.md share/pictures/picker.svg \
+	share/pictures/screen.svg share/pictures/session.svg \
+	share/pictures/dark-40x12.svg share/pictures/light-40x12.svg \
+	share/pictures/dark-80x24.svg share/pictures/light-80x24.svg \
+	share/pictures/dark-100x30.svg share/pictures/light-100x30.svg \
+	share/pictures/dark-160x50.svg share/pictures/light-160x50.svg \
+	share/pictures/dark-250x70.svg share/pictures/light-250x70.svg
 
 pictures: memwall
 	$(PYTHON3) $(top_srcdir)/share/pictures/record.py ./memwall

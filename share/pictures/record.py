@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Draw pictures of the real screen: memwall in tmux, driven as a person would.
 
-    share/pictures/record.py MEMWALL [screen] [session]
+    share/pictures/record.py MEMWALL [screen] [session] [picker] [sizes]
     share/pictures/record.py MEMWALL review FOLDER [MODEL [OPTION...]]
 
-Writes screen.svg (one moment) and session.svg (a film) beside this file, or only those that are
-named.  Every figure in them was measured while they were made, so both differ from run to run.
+Writes screen.svg (one moment), session.svg (a film), picker.svg (the start without a model) and
+the screen at five sizes in a dark and a light theme beside this file, or only those that are
+named; README.md shows them.  Every figure in them was measured while they were made, so both differ from run to run.
 "review" draws the screen at many sizes and in several themes into FOLDER, to be looked at and
 thrown away; rsvg-convert, if there is one, makes PNG files of them.  The chat is with the guide,
 or with MODEL and OPTIONs such as --memory.  Needs tmux 3.2 or newer.
 """
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -21,6 +24,9 @@ import time
 from terminal_svg import film
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+GUIDE = os.path.join(TOP, "share/models/memwall-guide.gguf")
+sys.path.insert(0, os.path.join(TOP, "tests/lib"))
 SGR = re.compile(r"\x1b\[[0-9;:]*m")
 SAMPLE_S = 0.2
 
@@ -28,7 +34,8 @@ SAMPLE_S = 0.2
 class Terminal:
     """memwall in a tmux server of its own, with a home of its own."""
 
-    def __init__(self, argv, cols, rows, sample_s=SAMPLE_S):
+    def __init__(self, argv, cols, rows, sample_s=SAMPLE_S, fill=None):
+        """fill(home, env) makes files in the home; it is also the current folder then."""
         self.sample_s = sample_s
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.socket = os.path.join(self.home.name, "tmux")
@@ -38,10 +45,13 @@ class Terminal:
         with open(config, "w", encoding="utf-8") as f:
             f.write('set -g default-terminal "tmux-256color"\nset -g status off\n'
                     'set -ga terminal-overrides ",*:RGB"\nset -g escape-time 0\n')
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("TMUX", "NO_COLOR"))}
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("TMUX", "NO_COLOR", "XDG_"))}
         env.update(HOME=self.home.name, LC_ALL="C.UTF-8", COLORTERM="truecolor")
+        if fill is not None:
+            fill(self.home.name, env)
         subprocess.run(["tmux", "-S", self.socket, "-f", config, "new-session", "-d", "-x",
-                        str(cols), "-y", str(rows), *argv], check=True, env=env)
+                        str(cols), "-y", str(rows), *argv], check=True, env=env,
+                       cwd=self.home.name if fill is not None else None)
 
     def close(self):
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], check=False)
@@ -122,6 +132,74 @@ def session(memwall):
         t.close()
 
 
+def copy_to(path, source=GUIDE):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    shutil.copyfile(source, path)
+
+
+def fill_stores(home, memwall, env):
+    """A few small models, each where another program keeps its own; one was used before."""
+    import gguf_model
+
+    small = os.path.join(home, "work", "llama-tiny-F32.gguf")
+    os.makedirs(os.path.dirname(small))
+    gguf_model.llama(32).write(small)
+    gguf_model.gemma4(32, 16).write(os.path.join(home, "gemma4-tiny-F32.gguf"))
+    hub = os.path.join(home, ".cache/huggingface/hub/models--memwall--guide")
+    commit = hashlib.sha1(b"guide").hexdigest()
+    copy_to(os.path.join(hub, "snapshots", commit, "memwall-guide-Q8_0.gguf"))
+    os.makedirs(os.path.join(hub, "refs"))
+    with open(os.path.join(hub, "refs/main"), "w", encoding="utf-8") as f:
+        f.write(commit)
+    with open(GUIDE, "rb") as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    ollama = os.path.join(home, ".ollama/models")
+    copy_to(os.path.join(ollama, "blobs", "sha256-" + digest))
+    manifest = os.path.join(ollama, "manifests/registry.ollama.ai/library/guide/latest")
+    os.makedirs(os.path.dirname(manifest))
+    with open(manifest, "w", encoding="utf-8") as f:
+        json.dump({"layers": [{"mediaType": "application/vnd.ollama.image.model",
+                               "digest": "sha256:" + digest,
+                               "size": os.path.getsize(GUIDE)}]}, f)
+    copy_to(os.path.join(home, ".lmstudio/models/memwall/guide/memwall-guide.gguf"))
+    copy_to(os.path.join(home, ".cache/llama.cpp/memwall_guide.gguf"))
+    used = os.path.join(home, ".lmstudio/models/memwall/guide/memwall-guide.gguf")
+    subprocess.run([memwall, "run", "-q", "-m", used, "-n", "8", "hello"], check=True, env=env,
+                   cwd=home, stdout=subprocess.DEVNULL)
+
+
+def picker(memwall):
+    """The start without a model: those of all stores of this machine."""
+    t = Terminal([memwall, "chat"], 120, 26,
+                 fill=lambda home, env: fill_stores(home, memwall, env))
+    try:
+        t.wait("type a part of a name")
+        t.stay(4)  # the models are described, and the machine is measured
+        write(os.path.join(HERE, "picker.svg"), t.frames[-1:], t.cols, t.rows,
+              "memwall without a model: the models of this machine")
+    finally:
+        t.close()
+
+
+def sizes(memwall):
+    """The screen after an answer, at five sizes in a dark and a light theme."""
+    for theme, kind in THEMES[:2]:
+        for cols, rows in SIZES:
+            t = Terminal([memwall, "--memory", "56M", "--disk-rate", "20M", "--theme", theme],
+                         cols, rows)
+            try:
+                t.wait("(?m)^.?> ")
+                t.stay(2)
+                t.type("Why is decoding slow?")
+                t.key("Enter")
+                t.wait("\N{BLACK DOWN-POINTING SMALL TRIANGLE} [0-9]+ tokens")
+                t.stay(1)
+                write(os.path.join(HERE, f"{theme}-{cols}x{rows}.svg"), t.frames[-1:], cols, rows,
+                      f"memwall at {cols}x{rows}, {theme}", kind)
+            finally:
+                t.close()
+
+
 SIZES = (40, 12), (80, 24), (100, 30), (160, 50), (250, 70)
 THEMES = ("dark", "dark"), ("light", "light"), ("gruvbox-dark", "dark"), \
     ("catppuccin-latte", "light")
@@ -183,7 +261,7 @@ def review_all(memwall, folder, *model):
 
 
 def main():
-    pictures = {"screen": screen, "session": session}
+    pictures = {"screen": screen, "session": session, "picker": picker, "sizes": sizes}
     memwall = os.path.abspath(sys.argv[1])
     if sys.argv[2:3] == ["review"]:
         review_all(memwall, *sys.argv[3:])

@@ -100,7 +100,7 @@ def shape_of(char, x):
     text."""
     n = ord(char)
     if char in LINES:
-        mx, my, t = x + CELL_W / 2, CELL_H / 2, 1.2
+        mx, my, t = x + CELL_W / 2, CELL_H / 2, 3 if char in HEAVY else 1.2
         arms = {"u": rect(mx - t / 2, 0, t, my + t / 2),
                 "d": rect(mx - t / 2, my - t / 2, t, my + t / 2),
                 "l": rect(x, my - t / 2, CELL_W / 2 + t / 2, t),
@@ -121,6 +121,8 @@ def shape_of(char, x):
 
 # Lines go from the middle of a cell up, down, left and right.
 LINES = dict(zip("─│┌┐└┘├┤┬┴┼╭╮╯╰", "lr ud dr dl ur ul udr udl dlr ulr udlr dr dl ul ur".split()))
+HEAVY = {"┃": "ud"}
+LINES.update(HEAVY)
 SHADES = {"░": 0.25, "▒": 0.5, "▓": 0.75}
 
 

@@ -124,12 +124,30 @@ static void escape(struct app *a)
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
 }
 
+/* People who come from a shell type these to leave. */
+static bool means_to_leave(const char *line)
+{
+    static const char *const words[] = { "exit", "quit", ":q", ":wq", "bye" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(line, words[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Enter a line.  The first reply to a command names it; that of a sheet comes after Enter. */
 void app_command(struct app *a, const char *line)
 {
     a->echo[0] = '\0';
-    if (line[0] == '/' && line[1] != '/')
-        clean_line(a->echo, sizeof a->echo, line, strlen(line));
+    if (line[0] == '/' && line[1] != '/') {
+        size_t n = strlen(line);
+
+        while (n > 0 && line[n - 1] == ' ')
+            n--;
+        clean_line(a->echo, sizeof a->echo, line, n);
+    }
+    if (means_to_leave(line))
+        app_hint(a, "\"%s\" was sent to the model; /quit or Ctrl-D leaves", line);
     command_enter(a->talk, line);
     if (a->mode != MODE_SHEET)
         a->echo[0] = '\0';

@@ -24,6 +24,7 @@
 
 #define CURVE_TALL  6  /* minimum height of a curve with another one below */
 #define ONE_LINE    59 /* minimum width for all rates on one line */
+#define RATE        13 /* width of "prompt    250" */
 #define TOKENS_WIDE 50 /* minimum width for the unit of progress */
 #define IO_TALL     10 /* minimum height for how weights are read, and why */
 
@@ -61,21 +62,38 @@ static bool is_outdated(const struct mw_sample *s)
     return s->state == MW_IDLE && s->n_token_before > 0 && s->n_token == s->n_token_before;
 }
 
+static const char *newest_label(const struct dash *d)
+{
+    return d->now.state == MW_IDLE ? "last" : "now";
+}
+
 /* Returns the number of lines. */
 static int draw_rates(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_rates *r = &d->rates;
     const struct mw_run *run = &d->now.run;
     bool is_old = is_outdated(&d->now);
-    const char *newest = d->now.state == MW_IDLE ? "last" : "now";
+    const char *newest = newest_label(d);
     int x = draw_rate(c, y, 0, r->decode_last < 0 ? "answer" : newest, r->decode_last,
                       run->predicted_decode);
 
     x = draw_rate(c, y, x, "mean", is_old ? -1 : r->decode_mean, -1);
-    x = draw_rate(c, y, x, "prompt", is_old ? -1 : r->prefill, run->predicted_prefill);
+    if (x + RATE <= c->width)
+        x = draw_rate(c, y, x, "prompt", is_old ? -1 : r->prefill, run->predicted_prefill);
     if (c->width >= ONE_LINE && r->first_s >= 0 && !is_old)
         x = widget_pair(c, y, x, "first token", figure_time7(r->first_s).text, ROLE_TEXT);
     return x > 0;
+}
+
+/* The line of the first token, with the rate that does not fit above. */
+static void draw_first(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_rates *r = &d->rates;
+    int x = widget_pair(c, y, 0, "first token", figure_time7(r->first_s).text, ROLE_TEXT);
+
+    if (r->decode_mean >= 0 && 2 * RATE + (int)strlen(newest_label(d)) - 4 + RATE > c->width &&
+        !is_outdated(&d->now))
+        draw_rate(c, y, x, "prompt", r->prefill, -1);
 }
 
 /* The rate in the border: that of the prompt, of the newest tokens, or of the last answer. */
@@ -218,6 +236,8 @@ static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
     for (size_t g = 0; g < N_GROUP; g++) {
         int from = x + (int)strlen(groups[g].label) + 1, at = from;
 
+        if (from >= c->width)
+            break;
         for (uint32_t i = 0; i < os->n_thread; i++) {
             int eighths = (int)lround(busy(&os->thread[i]) * (ascii ? 9 : 8));
 
@@ -281,14 +301,16 @@ static int draw_io(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_run *r = &d->now.run;
     int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "io") + 4;
+    struct canvas rest;
 
     x += canvas_text(c, y, x, style_of(ROLE_TEXT), r->io) + 1;
     if (x + (int)strlen(r->io_reason) + 2 <= c->width) {
         canvas_printf(c, y, x, style_of(ROLE_DIM), "(%s)", r->io_reason);
         return 1;
     }
-    canvas_text(c, y + 1, 6, style_of(ROLE_DIM), r->io_reason);
-    return 2;
+    rest = canvas_sub(c, y + 1, 6, 2, c->width - 6);
+    widget_wrap(&rest, style_of(ROLE_DIM), r->io_reason);
+    return 1 + (widget_lines(r->io_reason, rest.width) > 1 ? 2 : 1);
 }
 
 /* ---- curves ---- */
@@ -343,7 +365,7 @@ static void speed_draw(const struct dash *d, const struct canvas *c)
     if (y < c->height)
         y += draw_cpu(d, c, y);
     if (y < c->height && c->width < ONE_LINE && d->rates.first_s >= 0)
-        widget_pair(c, y++, 0, "first token", figure_time7(d->rates.first_s).text, ROLE_TEXT);
+        draw_first(d, c, y++);
     if (c->height >= IO_TALL && d->now.run.io_reason[0] != '\0')
         y += draw_io(d, c, y);
     if (c->height - y >= 2) {

@@ -236,9 +236,7 @@ static void say_why_not(struct talk *t, const struct mw_options *wanted, const s
     if (largest > 0 && smallest > 0)
         talk_notice(t, "/memory %lluM or /ctx %u would fit",
                     (unsigned long long)((smallest + MIB - 1) / MIB), largest);
-    else if (smallest > 0)
-        talk_notice(t, "/memory %lluM would fit",
-                    (unsigned long long)((smallest + MIB - 1) / MIB));
+    /* else the error names the budget that fits */
 }
 
 static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options *wanted,

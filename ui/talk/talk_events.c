@@ -25,7 +25,7 @@ static void introduce(struct talk *t)
     mw_model_limits(t->engine.model, &limits);
     if (t->plan.decode_tps > 0) /* /plan says why a rate is doubtful */
         snprintf(speed, sizeof speed, ", %s %s tokens a second",
-                 (limits.disk.doubt | limits.memory.doubt) != 0 ? "very roughly" : "about",
+                 (limits.disk.doubt | limits.memory.doubt) != 0 ? "roughly" : "about",
                  receipt_rate(rate, sizeof rate, t->plan.decode_tps));
     talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
                 clean, t->info.arch, t->info.type,
