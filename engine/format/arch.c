@@ -62,7 +62,17 @@ static const struct arch archs[] = {
         .window_period = 6,
         .scale = SCALE_ONE,
         .rope_dims = ROPE_PROPORTIONAL,
+        .experts = EXPERTS_BESIDE,
         .absent = { 8, 4, 256, 131072, 512, 1e-6, 1e6 },
+    },
+    {
+        .name = "gpt-oss",
+        .snapshots = { { "gpt_oss", "GptOssForCausalLM" } },
+        .traits = TRAIT_ATTN_BIAS | TRAIT_EXPERTS | TRAIT_SINKS | TRAIT_LATE_NAME,
+        .window = WINDOW_PERIOD,
+        .window_period = 2,
+        .experts = EXPERTS_GPT_OSS,
+        .absent = { 64, 8, 64, 131072, 128, 1e-5, 150000 },
     },
     {
         .name = "granite",
@@ -73,10 +83,11 @@ static const struct arch archs[] = {
         .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
     },
     {
-        .name = "llama", /* Llama 2 and 3; Mistral's GGUF files */
+        .name = "llama", /* Llama 2 and 3; the GGUF files of Mistral and Mixtral */
         .snapshots = { { "llama", "LlamaForCausalLM" } },
-        .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS,
+        .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS | TRAIT_EXPERTS,
         .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_MIXTRAL_GGUF,
         .absent = { 0, 0, 0, 2048, 0, 1e-6, 1e4 },
     },
     {
@@ -84,6 +95,14 @@ static const struct arch archs[] = {
         .snapshots = { { "mistral", "MistralForCausalLM" } },
         .window = WINDOW_ALL,
         .absent = { 0, 8, 0, 2048, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "llama", /* Mixtral's snapshots */
+        .snapshots = { { "mixtral", "MixtralForCausalLM" } },
+        .traits = TRAIT_EXPERTS,
+        .window = WINDOW_ALL,
+        .experts = EXPERTS_MIXTRAL,
+        .absent = { 32, 8, 0, 131072, 0, 1e-5, 1e6 },
     },
     {
         .name = "mistral3", /* Mistral Small 3.1 and later, Magistral, Devstral, Ministral 3 */
@@ -132,6 +151,14 @@ static const struct arch archs[] = {
         .absent = { 0, 0, 128, 32768, 4096, 1e-6, 1e4 },
     },
     {
+        .name = "qwen3moe",
+        .snapshots = { { "qwen3_moe", "Qwen3MoeForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_EXPERTS,
+        .window = WINDOW_UPPER,
+        .experts = EXPERTS_QWEN,
+        .absent = { 32, 4, 0, 32768, 4096, 1e-6, 1e4 },
+    },
+    {
         .name = "smollm3",
         .snapshots = { { "smollm3", "SmolLM3ForCausalLM" } },
         .traits =
@@ -159,6 +186,13 @@ const struct arch *arch_by_snapshot(const char *model_type, const char *class)
                     : class != NULL && strcmp(class, archs[i].snapshots[k].class) == 0)
                 return &archs[i];
     return NULL;
+}
+
+enum expert_rule arch_experts(const struct arch *a, bool is_gguf)
+{
+    if (a->experts == EXPERTS_MIXTRAL_GGUF)
+        return is_gguf ? EXPERTS_MIXTRAL : EXPERTS_NONE;
+    return a->experts;
 }
 
 bool arch_activates(const struct arch *a, const char *activation)

@@ -36,7 +36,7 @@ enum arch_trait {
     TRAIT_SHARED_KV = 1 << 16,      /* the last layers may read another layer's KV */
     TRAIT_KEYS_AS_VALUES = 1 << 17, /* global layers may use their keys as values */
     TRAIT_PER_LAYER_INPUT = 1 << 18,
-    TRAIT_EXPERTS = 1 << 19, /* may have a mixture of experts beside the dense branch */
+    TRAIT_EXPERTS = 1 << 19, /* may have a mixture of experts, see enum expert_rule */
     TRAIT_CAP_ATTN = 1 << 20,
     TRAIT_CAP_FINAL = 1 << 21,
     TRAIT_SCALES = 1 << 22,       /* stated factors of embeddings, residuals and logits */
@@ -45,7 +45,9 @@ enum arch_trait {
     TRAIT_SKIP_ROPE = 1 << 25,    /* some layers do not rotate */
     TRAIT_TEMPERATURE = 1 << 26,  /* queries may grow with the position */
     TRAIT_SWA_UNSCALED = 1 << 27, /* sliding layers share the rope base, but are never scaled */
-    TRAIT_END = 1 << 28,          /* first bit that is free */
+    TRAIT_SINKS = 1 << 28,        /* heads have a score that takes weight from all positions */
+    TRAIT_LATE_NAME = 1 << 29, /* GGUF calls the norm before feed-forward post_attention_norm */
+    TRAIT_END = 1 << 30,       /* first bit that is free */
 };
 #define TRAIT_ALL ((unsigned)TRAIT_END - 1)
 
@@ -72,6 +74,16 @@ enum rope_dims {
     ROPE_WHOLE,        /* all; a partial_rotary_factor is ignored */
     ROPE_PARTIAL,      /* the first ones */
     ROPE_PROPORTIONAL, /* the first ones, at the frequencies of a whole head */
+};
+
+/* The mixture of experts of an architecture with TRAIT_EXPERTS. */
+enum expert_rule {
+    EXPERTS_NONE,
+    EXPERTS_BESIDE,       /* beside the dense branch, with own norms and a scaled router */
+    EXPERTS_MIXTRAL,      /* instead of it */
+    EXPERTS_MIXTRAL_GGUF, /* the same in GGUF files only */
+    EXPERTS_QWEN,         /* instead of it; norm_topk_prob states whether weights are normed */
+    EXPERTS_GPT_OSS,      /* instead of it; biases, a clamped activation */
 };
 
 /* Values of fields that config.json leaves out, as in transformers' class. */
@@ -101,6 +113,7 @@ struct arch {
      * has this many layers, and head_dim in all others. */
     uint32_t n_layer_wide_scale;
     enum rope_dims rope_dims;
+    enum expert_rule experts;
     float softcap_attn, softcap_final; /* of files that leave them out */
     uint32_t n_swa_gguf;               /* of GGUF files that leave it out; 0: no window */
     struct arch_defaults absent;
@@ -119,6 +132,9 @@ const struct arch *arch_by_name(const char *name);
 /* Returns the architecture with this model_type, or with this class if model_type is NULL; NULL
  * if memwall does not run it. */
 const struct arch *arch_by_snapshot(const char *model_type, const char *class);
+
+/* Returns the rule for the experts of its GGUF files or snapshots. */
+enum expert_rule arch_experts(const struct arch *a, bool is_gguf);
 
 /* Returns whether a file's name of an activation means the one that memwall computes. */
 bool arch_activates(const struct arch *a, const char *activation);

@@ -131,6 +131,8 @@ void catalogue_close(struct catalogue *c)
         name_index_free(&c->index->names);
         name_pool_free(&c->index->pool);
         free(c->index->folder);
+        header_room_give(c->index->room, c->index->n_piece * sizeof *c->index->pieces);
+        free(c->index->pieces);
     }
     free(c->index);
     free(c->files);
@@ -173,7 +175,7 @@ static int read_model(struct catalogue *c, struct err *e)
 
     if ((is_gguf ? hparams_from_gguf(c, e) : hparams_from_config(c, e)) != 0)
         return -1;
-    return catalogue_finish(c, e);
+    return catalogue_join_tensors(c, e) == 0 ? catalogue_finish(c, e) : -1;
 }
 
 struct catalogue *catalogue_new(const char *path, struct header_room *room, struct err *e)

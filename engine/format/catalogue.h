@@ -34,6 +34,19 @@ struct model_file {
     int64_t mtime_ns;
 };
 
+/* How a tensor is stored.  Only tensors with the weights of experts are not LAYOUT_ROWS. */
+enum tensor_layout {
+    LAYOUT_ROWS,       /* one row after the other */
+    LAYOUT_PIECES,     /* the same; each expert has its own place */
+    LAYOUT_TRANSPOSED, /* one column of an expert after the other */
+    LAYOUT_SPLIT,      /* MXFP4: the values of all blocks, and at another place all scales */
+};
+
+struct tensor_piece {
+    uint32_t file;
+    uint64_t offset;
+};
+
 struct tensor_info {
     const char *name; /* canonical, "blk.7.ffn_down.weight"; valid as long as the catalogue */
     enum tensor_type type;
@@ -42,6 +55,9 @@ struct tensor_info {
     uint32_t file;   /* index into files */
     uint64_t offset; /* of the first byte, from the start of that file */
     uint64_t bytes;
+    enum tensor_layout layout;
+    uint32_t n_piece;                  /* one per expert; of LAYOUT_SPLIT: values, scales */
+    const struct tensor_piece *pieces; /* [n_piece]; NULL: all bytes are at offset */
     bool is_text; /* belongs to the text model; sums leave out all others */
     bool add_one; /* a norm of a Gemma 2 or 3 snapshot, stored as weight - 1 */
 };

@@ -19,9 +19,11 @@ struct catalogue_index {
     struct name_index names; /* canonical name -> tensor */
     struct name_pool pool;   /* every name */
     uint32_t room_file, room_tensor;
-    struct header_room *room; /* limit for the header's memory; NULL: not counted */
-    char prefix[40];          /* snapshot: the part of names before "layers.N." */
-    char *folder;             /* snapshot: the folder of its files */
+    struct header_room *room;    /* limit for the header's memory; NULL: not counted */
+    char prefix[40];             /* snapshot: the part of names before "layers.N." */
+    char *folder;                /* snapshot: the folder of its files */
+    struct tensor_piece *pieces; /* [n_piece] of joined tensors */
+    uint32_t n_piece;
 };
 
 /* Make an empty catalogue for this path.  Returns NULL with *e. */
@@ -36,6 +38,15 @@ int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err
 
 /* Add a tensor.  t->name is copied; a name that exists is refused. */
 int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struct err *e);
+
+/* Tensors that a joined one consists of: "blk.7.ffn_gate.12.weight" (kind 0 is gate, 1 up, 2
+ * down), and names that end like this. */
+void tensor_piece_name(int kind, uint32_t layer, uint32_t expert, char *buf, size_t n);
+#define MXFP4_VALUES ".values"
+#define MXFP4_SCALES ".scales"
+
+/* Join tensors that are stored in pieces.  c->hparams.arch must be known. */
+int catalogue_join_tensors(struct catalogue *c, struct err *e);
 
 /* Set is_text in all tensors and count those outside the text model. */
 void catalogue_mark_text(struct catalogue *c);

@@ -45,6 +45,8 @@ static const struct value_rule_row fields[] = {
     { .name = "rotary_pct", .rule = RULE_ONE },
     { .name = "rope_interleave", .rule = RULE_OFF },
     { .name = "n_routed_experts", .rule = RULE_OFF },
+    { .name = "mlp_only_layers", .rule = RULE_OFF },
+    { .name = "decoder_sparse_step", .rule = RULE_ONE },
     { .name = "q_lora_rank", .rule = RULE_OFF },
     { .name = "kv_lora_rank", .rule = RULE_OFF },
     { .name = "num_nextn_predict_layers", .rule = RULE_OFF },

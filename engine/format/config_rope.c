@@ -72,10 +72,7 @@ static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_h
     r->beta_slow = config_float(s, "beta_slow", 1e-6, 1);
     mscale = config_float(s, "mscale", 0, 0);
     all = config_float(s, "mscale_all_dim", 0, 0);
-    if (!config_bool(s, "truncate", true) && !s->failed) {
-        err_set(s->e, ERR_UNSUPPORTED, "yarn with truncate = false is not supported");
-        config_fail(s, "truncate");
-    }
+    r->is_untruncated = !config_bool(s, "truncate", true);
     if (s->failed)
         return;
     r->attn_factor = yarn_magnitude(r->factor, 1);

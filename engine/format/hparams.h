@@ -27,6 +27,7 @@ struct rope_hparams {
     double attn_factor;          /* factor on q and k; 1: none */
     uint32_t n_ctx_orig;         /* of yarn and longrope */
     double beta_fast, beta_slow; /* of yarn; 32 and 1 if not stated */
+    bool is_untruncated;         /* yarn's ramp ends between two pairs */
     /* Divisors of the frequencies, n_rot / 2 of them; n_factor 0: none.  A pair with a divisor
      * of 1e20 or more does not rotate.  They come from rope_freqs.weight or are computed from
      * config.json (llama3, Gemma 4's proportional rope).  longrope has its short list here. */
@@ -44,7 +45,7 @@ struct layer_hparams {
     bool is_ropeless; /* its queries and keys do not rotate */
     uint32_t n_head, n_head_kv;
     uint32_t head_dim_k, head_dim_v;
-    uint32_t n_ff;
+    uint32_t n_ff; /* 0: no dense branch */
 };
 
 struct hparams {
@@ -58,6 +59,8 @@ struct hparams {
     uint32_t n_layer_kv_shared; /* the last n layers share KV with an earlier one */
     uint32_t n_embd_per_layer;  /* width of Gemma 4's per-layer inputs; 0: none */
     uint32_t n_expert, n_expert_used, n_ff_expert;
+    bool keeps_expert_weights; /* softmax of all experts; else the chosen ones' sum is 1 */
+    float swiglu_limit;        /* clamp of the gate and up products of gpt-oss; 0: none */
     float rms_eps;
     float softcap_attn, softcap_final; /* 0: none */
     float attn_scale;                  /* factor of q.k, 1/sqrt(head_dim) in most models */

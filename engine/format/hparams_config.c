@@ -187,13 +187,15 @@ static void widen_shared(struct config_lookup *l, struct hparams *h)
 static void read_layers(struct config_lookup *l, struct hparams *h)
 {
     const struct arch_defaults *d = &h->arch->absent;
+    enum expert_rule d_rule = arch_experts(h->arch, false);
     int64_t heads = config_int(l, "num_attention_heads", 1, MAX_N_HEAD,
                                d->n_head != 0 ? d->n_head : CONFIG_NEEDED);
     int64_t kv = config_int(l, "num_key_value_heads", 1, MAX_N_HEAD,
                             d->n_head_kv != 0 ? d->n_head_kv : heads);
     int64_t dim = config_int(l, "head_dim", 1, MAX_HEAD_DIM,
                              d->head_dim != 0 ? d->head_dim : h->n_embd / heads);
-    int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
+    bool is_dense = d_rule == EXPERTS_NONE || d_rule == EXPERTS_BESIDE;
+    int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, is_dense ? CONFIG_NEEDED : 1);
 
     if (!l->failed && dim == 0) {
         err_set(l->e, ERR_FORMAT,
@@ -214,12 +216,30 @@ static void read_layers(struct config_lookup *l, struct hparams *h)
         widen_shared(l, h);
 }
 
+/* Reads the experts of models without a dense branch. */
+static void read_only_experts(struct config_lookup *l, struct hparams *h, enum expert_rule rule)
+{
+    int64_t n = config_int(l, "num_local_experts", 1, 65535, 0);
+
+    h->n_expert = (uint32_t)config_int(l, "num_experts", 1, 65535, n > 0 ? n : CONFIG_NEEDED);
+    h->n_expert_used =
+        (uint32_t)config_int(l, "num_experts_per_tok", 1, h->n_expert, CONFIG_NEEDED);
+    h->n_ff_expert = (uint32_t)config_int(
+        l, rule == EXPERTS_QWEN ? "moe_intermediate_size" : "intermediate_size", 1, MAX_N_FF,
+        CONFIG_NEEDED);
+    hparams_expert_rule(h, rule);
+    h->keeps_expert_weights = rule == EXPERTS_QWEN && !config_bool(l, "norm_topk_prob", false);
+    if (rule == EXPERTS_GPT_OSS)
+        h->swiglu_limit = (float)config_float(l, "swiglu_limit", 1e-3, 7);
+}
+
 static void read_experts(struct config_lookup *l, struct hparams *h)
 {
     static const char *const counts[] = { "num_local_experts", "num_experts" };
+    enum expert_rule rule = arch_experts(h->arch, false);
     int64_t old;
 
-    if (!arch_has(h->arch, TRAIT_EXPERTS)) {
+    if (rule == EXPERTS_NONE) {
         for (size_t i = 0; i < 2; i++) {
             if (config_int(l, counts[i], 0, 65535, 0) == 0 || l->failed)
                 continue;
@@ -227,6 +247,10 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
                     h->arch->name);
             config_fail(l, counts[i]);
         }
+        return;
+    }
+    if (rule != EXPERTS_BESIDE) {
+        read_only_experts(l, h, rule);
         return;
     }
     if (!config_bool(l, "enable_moe_block", false))
@@ -248,6 +272,7 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
                           : "hidden_act";
     const char *act = config_string(l, key);
     const struct json_node *q = json_get(root, "quantization_config");
+    const char *method;
 
     /* Old Gemma 2 files say "gelu" in hidden_act and mean the tanh form. */
     if (act != NULL && !arch_activates(h->arch, act) &&
@@ -258,9 +283,10 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
     }
     if (q == NULL)
         q = json_get(root, "quantization");
-    if (q != NULL && !l->failed) {
-        const char *method = json_as_string(json_get(q, "quant_method"));
-
+    method = json_as_string(json_get(q, "quant_method"));
+    if (q != NULL && !l->failed &&
+        !(h->arch->experts == EXPERTS_GPT_OSS && method != NULL &&
+          strcmp(method, "mxfp4") == 0)) {
         err_set(l->e, ERR_UNSUPPORTED,
                 "the snapshot is quantised (%.40s), which is not supported; use a GGUF file or "
                 "the original snapshot",
@@ -277,7 +303,8 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
 static void read_biases(struct config_lookup *l, struct hparams *h)
 {
     h->attn_bias = arch_has(h->arch, TRAIT_QKV_BIAS) ? BIAS_QKV : BIAS_NONE;
-    if (arch_has(h->arch, TRAIT_ATTN_BIAS) && config_bool(l, "attention_bias", false))
+    if (arch_has(h->arch, TRAIT_ATTN_BIAS) &&
+        config_bool(l, "attention_bias", h->arch->experts == EXPERTS_GPT_OSS))
         h->attn_bias = BIAS_ALL;
     h->ffn_bias = BIAS_NONE;
     if (arch_has(h->arch, TRAIT_FFN_BIAS) && config_bool(l, "mlp_bias", false))

@@ -59,6 +59,14 @@ void hparams_skip_rope(struct hparams *h, int64_t period)
         h->layers[i].is_ropeless = (i + 1) % period == 0;
 }
 
+void hparams_expert_rule(struct hparams *h, enum expert_rule rule)
+{
+    for (uint32_t i = 0; rule != EXPERTS_BESIDE && i < h->n_layer; i++)
+        h->layers[i].n_ff = 0;
+    if (rule == EXPERTS_GPT_OSS)
+        h->swiglu_limit = 7;
+}
+
 void hparams_unscaled(struct rope_hparams *out, const struct rope_hparams *r)
 {
     *out = (struct rope_hparams){

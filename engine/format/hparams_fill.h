@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "engine/base/err.h"
+#include "engine/format/arch.h"
 #include "engine/format/catalogue.h"
 #include "engine/format/gguf.h"
 #include "engine/format/hparams.h"
@@ -57,6 +58,9 @@ void hparams_slide(struct hparams *h, int64_t period);
 
 /* Stop every period-th layer from rotating; 0: none. */
 void hparams_skip_rope(struct hparams *h, int64_t period);
+
+/* Set what follows from the rule for experts: no dense branch, the clamp of gpt-oss. */
+void hparams_expert_rule(struct hparams *h, enum expert_rule rule);
 
 /* Set a rope table to another one's base and size, without its scaling. */
 void hparams_unscaled(struct rope_hparams *out, const struct rope_hparams *r);

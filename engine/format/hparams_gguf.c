@@ -166,6 +166,7 @@ static void read_rope_scaling(struct lookup *l, struct hparams *h)
         r->scaling = ROPE_LINEAR;
     } else if (strcmp(type, "yarn") == 0) {
         r->scaling = ROPE_YARN;
+        r->is_untruncated = h->arch->experts == EXPERTS_GPT_OSS;
         r->attn_factor = (r->attn_factor != 0 ? r->attn_factor : 1) *
                          yarn_magnitude(r->factor, 1) / yarn_magnitude(r->factor, log_mul);
     } else if (strcmp(type, "longrope") != 0) { /* its tensors show that one */
@@ -293,10 +294,15 @@ static void read_heads(struct lookup *l, struct hparams *h)
 
 static void read_experts(struct lookup *l, struct hparams *h)
 {
-    h->n_expert = (uint32_t)get_int(l, "expert_count", 0, 65535, 0);
+    enum expert_rule rule = arch_experts(h->arch, true);
+    bool may_be_dense =
+        rule == EXPERTS_NONE || rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL;
+
+    h->n_expert = (uint32_t)get_int(l, "expert_count", may_be_dense ? 0 : 1, 65535,
+                                    may_be_dense ? 0 : INT64_MIN);
     if (l->failed || h->n_expert == 0)
         return;
-    if (!arch_has(h->arch, TRAIT_EXPERTS)) {
+    if (rule == EXPERTS_NONE) {
         err_set(l->e, ERR_UNSUPPORTED,
                 "%s models with experts (this one has %u) are not supported", h->arch->name,
                 h->n_expert);
@@ -304,7 +310,9 @@ static void read_experts(struct lookup *l, struct hparams *h)
         return;
     }
     h->n_expert_used = (uint32_t)get_int(l, "expert_used_count", 1, h->n_expert, INT64_MIN);
-    h->n_ff_expert = (uint32_t)get_int(l, "expert_feed_forward_length", 1, MAX_N_FF, INT64_MIN);
+    h->n_ff_expert = (uint32_t)get_int(l, "expert_feed_forward_length", 1, MAX_N_FF,
+                                       rule == EXPERTS_MIXTRAL ? h->layers[0].n_ff : INT64_MIN);
+    hparams_expert_rule(h, rule);
 }
 
 static float scale_of(struct lookup *l, const struct hparams *h)

@@ -145,8 +145,9 @@ static bool is_usual(const struct catalogue *c, enum tensor_id id)
     case T_OUT_SCALE: return true;
     /* Models with one tensor for gate and up have one for q, k and v, too. */
     case T_ATTN_QKV: return arch_has(c->hparams.arch, TRAIT_FUSED_GATE_UP);
-    /* Experts of snapshots that have only a fused tensor stay fused. */
-    case T_EXPERTS_GATE_UP: return tensor_spec(T_EXPERTS_GATE)->snapshot == NULL;
+    case T_EXPERTS_GATE_BIAS:
+    case T_EXPERTS_UP_BIAS: return true;
+    case T_EXPERTS_GATE_UP: return c->hparams.arch->experts == EXPERTS_BESIDE;
     default: return false;
     }
 }
@@ -169,7 +170,7 @@ static int add_tensor(struct catalogue *c, enum tensor_id id, uint32_t layer, st
         if (i < 3 && s->dims[i] != DIM_NONE)
             t.n_dims = i + 1;
     }
-    tensor_name(id, layer, name, sizeof name);
+    tensor_name(c->hparams.arch, id, layer, name, sizeof name);
     t.name = name;
     return catalogue_add_tensor(c, &t, e);
 }

@@ -21,6 +21,7 @@
 #include "engine/format/safetensors.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/snapshot_index.h"
+#include "engine/format/tensor_table.h"
 
 #define SINGLE_FILE "model.safetensors"
 #define INDEX_FILE  "model.safetensors.index.json"
@@ -120,6 +121,21 @@ struct adding {
     bool named; /* translate to canonical names */
 };
 
+/* gpt-oss stores experts in columns, unless they are MXFP4. */
+static void note_transposed(const struct arch *arch, struct tensor_info *t)
+{
+    uint64_t n_row = t->ne[0];
+    uint32_t layer;
+    enum tensor_id id = tensor_id_of(arch, t->name, 0, &layer);
+
+    if (arch->experts != EXPERTS_GPT_OSS || t->n_dims != 3 ||
+        (id != T_EXPERTS_GATE_UP && id != T_EXPERTS_DOWN))
+        return;
+    t->ne[0] = t->ne[1];
+    t->ne[1] = n_row;
+    t->layout = LAYOUT_TRANSPOSED;
+}
+
 static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e)
 {
     struct adding *a = ctx;
@@ -143,6 +159,7 @@ static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e
         t.add_one = arch_has(arch, TRAIT_NORM_ADD_ONE) && n >= 11 &&
                     strcmp(s->name + n - 11, "norm.weight") == 0;
         t.name = canonical;
+        note_transposed(arch, &t);
     }
     return catalogue_add_tensor(c, &t, e);
 }

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/format/catalogue_build.h"
@@ -16,12 +17,61 @@ static const char *const prefixes[] = {
     "model.language_model.", "language_model.model.", "language_model.", "model.", "",
 };
 
+/* Names of the parts of a mixture.  The table of tensors has those of EXPERTS_BESIDE. */
+static const struct {
+    enum expert_rule rule;
+    enum tensor_id id;
+    const char *name;
+} expert_names[] = {
+    { EXPERTS_MIXTRAL, T_ROUTER, "block_sparse_moe.gate.weight" },
+    { EXPERTS_QWEN, T_ROUTER, "mlp.gate.weight" },
+    { EXPERTS_QWEN, T_EXPERTS_GATE_UP, "mlp.experts.gate_up_proj" },
+    { EXPERTS_QWEN, T_EXPERTS_DOWN, "mlp.experts.down_proj" },
+    { EXPERTS_GPT_OSS, T_ROUTER, "mlp.router.weight" },
+    { EXPERTS_GPT_OSS, T_ROUTER_BIAS, "mlp.router.bias" },
+    { EXPERTS_GPT_OSS, T_EXPERTS_GATE_UP, "mlp.experts.gate_up_proj" },
+    { EXPERTS_GPT_OSS, T_EXPERTS_DOWN, "mlp.experts.down_proj" },
+    { EXPERTS_GPT_OSS, T_EXPERTS_GATE_UP_BIAS, "mlp.experts.gate_up_proj_bias" },
+    { EXPERTS_GPT_OSS, T_EXPERTS_DOWN_BIAS, "mlp.experts.down_proj_bias" },
+};
+
+/* Experts that are tensors of their own: prefix, number, and the word for gate, up or down. */
+static const struct {
+    enum expert_rule rule;
+    const char *prefix, *words[3];
+} piece_names[] = {
+    { EXPERTS_MIXTRAL,
+      "block_sparse_moe.experts.",
+      { ".w1.weight", ".w3.weight", ".w2.weight" } },
+    { EXPERTS_QWEN,
+      "mlp.experts.",
+      { ".gate_proj.weight", ".up_proj.weight", ".down_proj.weight" } },
+};
+
+/* The two tensors of MXFP4 weights. */
+static const struct {
+    const char *snapshot, *suffix;
+} mxfp4_names[] = {
+    { "mlp.experts.gate_up_proj_blocks", "ffn_gate_up_exps" MXFP4_VALUES },
+    { "mlp.experts.gate_up_proj_scales", "ffn_gate_up_exps" MXFP4_SCALES },
+    { "mlp.experts.down_proj_blocks", "ffn_down_exps" MXFP4_VALUES },
+    { "mlp.experts.down_proj_scales", "ffn_down_exps" MXFP4_SCALES },
+};
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
 /* Returns the name of a row in snapshots of architecture a; NULL if they do not have it. */
 static const char *name_in(const struct arch *a, enum tensor_id id)
 {
     const struct tensor_spec *s = tensor_spec(id);
+    enum expert_rule rule = arch_experts(a, false);
 
     if (!arch_has(a, s->traits))
+        return NULL;
+    for (size_t i = 0; i < COUNT(expert_names); i++)
+        if (expert_names[i].rule == rule && expert_names[i].id == id)
+            return expert_names[i].name;
+    if ((s->when & FACT_HAS_EXPERTS) != 0 && rule != EXPERTS_BESIDE)
         return NULL;
     return s->plain != NULL && !arch_has(a, TRAIT_POST_NORMS) ? s->plain : s->snapshot;
 }
@@ -40,6 +90,35 @@ static const char *skip_layer(const char *name, uint32_t *layer)
     return *layer < MAX_LAYER && *p == '.' ? p + 1 : NULL;
 }
 
+/* Translates the name of a piece of a joined tensor. */
+static bool translate_piece(const struct arch *a, const char *suffix, uint32_t layer, char *buf,
+                            size_t n)
+{
+    enum expert_rule rule = arch_experts(a, false);
+
+    for (size_t i = 0; rule == EXPERTS_GPT_OSS && i < COUNT(mxfp4_names); i++)
+        if (strcmp(suffix, mxfp4_names[i].snapshot) == 0) {
+            snprintf(buf, n, "blk.%u.%s", layer, mxfp4_names[i].suffix);
+            return true;
+        }
+    for (size_t i = 0; i < COUNT(piece_names); i++) {
+        size_t len = strlen(piece_names[i].prefix);
+        unsigned long expert;
+        char *end;
+
+        if (piece_names[i].rule != rule || strncmp(suffix, piece_names[i].prefix, len) != 0 ||
+            suffix[len] < '0' || suffix[len] > '9')
+            continue;
+        expert = strtoul(suffix + len, &end, 10);
+        for (int kind = 0; kind < 3 && expert < UINT32_MAX; kind++)
+            if (strcmp(end, piece_names[i].words[kind]) == 0) {
+                tensor_piece_name(kind, layer, (uint32_t)expert, buf, n);
+                return true;
+            }
+    }
+    return false;
+}
+
 /* Translates a name without its prefix. */
 static bool translate(const struct arch *a, const char *name, char *buf, size_t n)
 {
@@ -51,10 +130,10 @@ static bool translate(const struct arch *a, const char *name, char *buf, size_t 
 
         if (known == NULL || strcmp(known, suffix != NULL ? suffix : name) != 0)
             continue;
-        tensor_name((enum tensor_id)i, layer, buf, n);
+        tensor_name(a, (enum tensor_id)i, layer, buf, n);
         return true;
     }
-    return false;
+    return suffix != NULL && translate_piece(a, suffix, layer, buf, n);
 }
 
 bool snapshot_to_canonical(const struct arch *a, const char *name, char *buf, size_t n,
@@ -64,7 +143,7 @@ bool snapshot_to_canonical(const struct arch *a, const char *name, char *buf, si
 
     if (strcmp(name, head) == 0 ||
         (strncmp(name, "language_model.", 15) == 0 && strcmp(name + 15, head) == 0)) {
-        tensor_name(T_OUTPUT, 0, buf, n);
+        tensor_name(a, T_OUTPUT, 0, buf, n);
         return true;
     }
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {

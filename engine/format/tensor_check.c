@@ -88,7 +88,7 @@ static int check_tensor(const struct catalogue *c, enum tensor_id id, uint32_t l
 
     if (role == ROLE_NONE || tensor_fused(c, id, layer) != NULL)
         return 0;
-    tensor_name(id, layer, k.name, sizeof k.name);
+    tensor_name(c->hparams.arch, id, layer, k.name, sizeof k.name);
     t = catalogue_find(c, k.name);
     if (t != NULL)
         return check_shape(&k, t) != 0 || check_type(&k, t) != 0 ? -1 : 0;
@@ -116,7 +116,7 @@ static int check_keys_as_values(const struct catalogue *c, uint32_t layer, struc
     err_set(e, ERR_FORMAT,
             "the tensor is missing, and keys of %u cannot serve as values of %u (%s)",
             l->head_dim_k, l->head_dim_v, word);
-    tensor_name(T_ATTN_V, layer, k.name, sizeof k.name);
+    tensor_name(c->hparams.arch, T_ATTN_V, layer, k.name, sizeof k.name);
     return report(&k, NULL);
 }
 

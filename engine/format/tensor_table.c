@@ -72,33 +72,37 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_ATTN_OUT_BIAS] = {
         "attn_output.bias", "self_attn.o_proj.bias", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_READS_BIAS_OUT, .needed = FACT_NEEDS_BIAS_OUT },
+    [T_ATTN_SINKS] = {
+        "attn_sinks.weight", "self_attn.sinks", FORM_VECTOR, { DIM_N_HEAD }, TRAIT_SINKS },
     [T_POST_ATTN_NORM] = {
         "post_attention_norm.weight", "post_attention_layernorm.weight",
         FORM_VECTOR, { DIM_EMBD }, TRAIT_POST_NORMS },
 
     [T_FFN_NORM] = {
         "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
-        .when = FACT_PRE_NORMS, .plain = "post_attention_layernorm.weight" },
+        .when = FACT_PRE_NORMS, .late = "post_attention_norm.weight",
+        .plain = "post_attention_layernorm.weight" },
     [T_FFN_GATE_UP] = {
         "ffn_up.weight", "mlp.gate_up_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF_TWICE },
-        TRAIT_FUSED_GATE_UP },
+        TRAIT_FUSED_GATE_UP, .when = FACT_HAS_DENSE },
     [T_FFN_GATE] = {
         "ffn_gate.weight", "mlp.gate_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF },
-        .fused = T_FFN_GATE_UP },
+        .when = FACT_HAS_DENSE, .fused = T_FFN_GATE_UP },
     [T_FFN_UP] = {
         "ffn_up.weight", "mlp.up_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF },
-        .fused = T_FFN_GATE_UP },
+        .when = FACT_HAS_DENSE, .fused = T_FFN_GATE_UP },
     [T_FFN_DOWN] = {
-        "ffn_down.weight", "mlp.down_proj.weight", FORM_MATRIX, { DIM_FF, DIM_EMBD } },
+        "ffn_down.weight", "mlp.down_proj.weight", FORM_MATRIX, { DIM_FF, DIM_EMBD },
+        .when = FACT_HAS_DENSE },
     [T_FFN_GATE_BIAS] = {
         "ffn_gate.bias", "mlp.gate_proj.bias", FORM_VECTOR, { DIM_FF },
-        TRAIT_FFN_BIAS, .when = FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
+        TRAIT_FFN_BIAS, .when = FACT_HAS_DENSE | FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
     [T_FFN_UP_BIAS] = {
         "ffn_up.bias", "mlp.up_proj.bias", FORM_VECTOR, { DIM_FF },
-        TRAIT_FFN_BIAS, .when = FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
+        TRAIT_FFN_BIAS, .when = FACT_HAS_DENSE | FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
     [T_FFN_DOWN_BIAS] = {
         "ffn_down.bias", "mlp.down_proj.bias", FORM_VECTOR, { DIM_EMBD },
-        TRAIT_FFN_BIAS, .when = FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
+        TRAIT_FFN_BIAS, .when = FACT_HAS_DENSE | FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
     [T_POST_FFN_NORM] = {
         "post_ffw_norm.weight", "post_feedforward_layernorm.weight",
         FORM_VECTOR, { DIM_EMBD }, TRAIT_POST_NORMS },
@@ -106,12 +110,14 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_ROUTER] = {
         "ffn_gate_inp.weight", "router.proj.weight", FORM_ROUTER, { DIM_EMBD, DIM_EXPERT },
         .when = FACT_HAS_EXPERTS },
+    [T_ROUTER_BIAS] = {
+        "ffn_gate_inp.bias", NULL, FORM_VECTOR, { DIM_EXPERT }, .when = FACT_EXPERT_BIAS },
     [T_ROUTER_SCALE] = {
         "ffn_gate_inp.scale", "router.scale", FORM_VECTOR, { DIM_EMBD },
-        .when = FACT_HAS_EXPERTS },
+        .when = FACT_EXPERTS_BESIDE },
     [T_EXPERT_SCALE] = {
         "ffn_down_exps.scale", "router.per_expert_scale", FORM_VECTOR, { DIM_EXPERT },
-        .when = FACT_HAS_EXPERTS },
+        .when = FACT_EXPERTS_BESIDE },
     [T_EXPERTS_GATE_UP] = {
         "ffn_gate_up_exps.weight", "experts.gate_up_proj",
         FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT_TWICE, DIM_EXPERT },
@@ -125,15 +131,27 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_EXPERTS_DOWN] = {
         "ffn_down_exps.weight", "experts.down_proj",
         FORM_EXPERTS, { DIM_FF_EXPERT, DIM_EMBD, DIM_EXPERT }, .when = FACT_HAS_EXPERTS },
+    [T_EXPERTS_GATE_UP_BIAS] = {
+        "ffn_gate_up_exps.bias", NULL, FORM_ROUTER, { DIM_FF_EXPERT_TWICE, DIM_EXPERT },
+        .when = FACT_EXPERT_BIAS, .needed = FACT_NEVER },
+    [T_EXPERTS_GATE_BIAS] = {
+        "ffn_gate_exps.bias", NULL, FORM_ROUTER, { DIM_FF_EXPERT, DIM_EXPERT },
+        .when = FACT_EXPERT_BIAS, .needed = FACT_NEVER },
+    [T_EXPERTS_UP_BIAS] = {
+        "ffn_up_exps.bias", NULL, FORM_ROUTER, { DIM_FF_EXPERT, DIM_EXPERT },
+        .when = FACT_EXPERT_BIAS, .needed = FACT_NEVER },
+    [T_EXPERTS_DOWN_BIAS] = {
+        "ffn_down_exps.bias", NULL, FORM_ROUTER, { DIM_EMBD, DIM_EXPERT },
+        .when = FACT_EXPERT_BIAS },
     [T_EXPERTS_PRE_NORM] = {
         "pre_ffw_norm_2.weight", "pre_feedforward_layernorm_2.weight",
-        FORM_VECTOR, { DIM_EMBD }, .when = FACT_HAS_EXPERTS },
+        FORM_VECTOR, { DIM_EMBD }, .when = FACT_EXPERTS_BESIDE },
     [T_DENSE_POST_NORM] = {
         "post_ffw_norm_1.weight", "post_feedforward_layernorm_1.weight",
-        FORM_VECTOR, { DIM_EMBD }, .when = FACT_HAS_EXPERTS },
+        FORM_VECTOR, { DIM_EMBD }, .when = FACT_EXPERTS_BESIDE },
     [T_EXPERTS_POST_NORM] = {
         "post_ffw_norm_2.weight", "post_feedforward_layernorm_2.weight",
-        FORM_VECTOR, { DIM_EMBD }, .when = FACT_HAS_EXPERTS },
+        FORM_VECTOR, { DIM_EMBD }, .when = FACT_EXPERTS_BESIDE },
 
     [T_PER_LAYER_GATE] = {
         "inp_gate.weight", "per_layer_input_gate.weight",
@@ -176,6 +194,13 @@ const char *layer_suffix(const char *name, uint32_t n_layer, uint32_t *layer)
     return p + 1;
 }
 
+static const char *gguf_name(const struct arch *a, enum tensor_id id)
+{
+    const struct tensor_spec *s = &specs[id];
+
+    return s->late != NULL && arch_has(a, TRAIT_LATE_NAME) ? s->late : s->gguf;
+}
+
 enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_layer,
                             uint32_t *layer)
 {
@@ -185,7 +210,7 @@ enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_l
     *layer = 0;
     suffix = layer_suffix(name, n_layer, layer);
     for (int i = suffix != NULL ? T_LAYER : 0; i < (suffix != NULL ? T_COUNT : T_LAYER); i++) {
-        if (strcmp(specs[i].gguf, suffix != NULL ? suffix : name) != 0)
+        if (strcmp(gguf_name(a, (enum tensor_id)i), suffix != NULL ? suffix : name) != 0)
             continue;
         if (arch_has(a, specs[i].traits))
             return (enum tensor_id)i;
@@ -194,12 +219,12 @@ enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_l
     return other;
 }
 
-void tensor_name(enum tensor_id id, uint32_t layer, char *buf, size_t n)
+void tensor_name(const struct arch *a, enum tensor_id id, uint32_t layer, char *buf, size_t n)
 {
     if (id < T_LAYER)
         snprintf(buf, n, "%s", specs[id].gguf);
     else
-        snprintf(buf, n, "blk.%u.%s", layer, specs[id].gguf);
+        snprintf(buf, n, "blk.%u.%s", layer, gguf_name(a, id));
 }
 
 /* --- sizes --- */
@@ -213,6 +238,7 @@ static const enum hparam_word dim_words[DIM_COUNT] = {
     [DIM_V] = WORD_N_HEAD_KV,
     [DIM_QKV] = WORD_N_HEAD,
     [DIM_ATTN] = WORD_N_HEAD,
+    [DIM_N_HEAD] = WORD_N_HEAD,
     [DIM_Q_NORM] = WORD_HEAD_DIM_K,
     [DIM_K_NORM] = WORD_HEAD_DIM_K,
     [DIM_FF] = WORD_N_FF,
@@ -247,6 +273,7 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_V: return v;
     case DIM_QKV: return q + k + v;
     case DIM_ATTN: return (uint64_t)l->n_head * l->head_dim_v;
+    case DIM_N_HEAD: return l->n_head;
     case DIM_Q_NORM: return arch_has(h->arch, TRAIT_WIDE_QK_NORM) ? q : l->head_dim_k;
     case DIM_K_NORM: return arch_has(h->arch, TRAIT_WIDE_QK_NORM) ? k : l->head_dim_k;
     case DIM_FF: return l->n_ff;
@@ -275,7 +302,7 @@ static const struct tensor_info *find_by_id(const struct catalogue *c, enum tens
 {
     char name[96];
 
-    tensor_name(id, layer, name, sizeof name);
+    tensor_name(c->hparams.arch, id, layer, name, sizeof name);
     return catalogue_find(c, name);
 }
 
@@ -289,7 +316,13 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned ask
     bool may_lack_v = arch_has(h->arch, TRAIT_KEYS_AS_VALUES) && !h->layers[layer].is_sliding &&
                       (is_gguf || h->no_values);
 
-    return fact(h->n_expert > 0, FACT_HAS_EXPERTS) |
+    bool has_experts = h->n_expert > 0;
+    enum expert_rule rule = has_experts ? arch_experts(h->arch, is_gguf) : EXPERTS_NONE;
+
+    return fact(has_experts, FACT_HAS_EXPERTS) |
+           fact(rule == EXPERTS_BESIDE, FACT_EXPERTS_BESIDE) |
+           fact(rule == EXPERTS_GPT_OSS, FACT_EXPERT_BIAS) |
+           fact(h->layers[layer].n_ff > 0, FACT_HAS_DENSE) |
            fact(h->n_embd_per_layer > 0, FACT_HAS_PER_LAYER) |
            fact(h->own_head, FACT_NEEDS_HEAD) |
            fact(is_gguf && h->arch->rope_dims == ROPE_PROPORTIONAL, FACT_NEEDS_ROPE_FREQS) |

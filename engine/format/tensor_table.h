@@ -40,6 +40,7 @@ enum tensor_id {
     T_ATTN_K_NORM,
     T_ATTN_OUT,
     T_ATTN_OUT_BIAS,
+    T_ATTN_SINKS,
     T_POST_ATTN_NORM,
     T_FFN_NORM,
     T_FFN_GATE_UP,
@@ -51,12 +52,17 @@ enum tensor_id {
     T_FFN_DOWN_BIAS,
     T_POST_FFN_NORM,
     T_ROUTER,
+    T_ROUTER_BIAS,
     T_ROUTER_SCALE,
     T_EXPERT_SCALE,
     T_EXPERTS_GATE_UP,
     T_EXPERTS_GATE,
     T_EXPERTS_UP,
     T_EXPERTS_DOWN,
+    T_EXPERTS_GATE_UP_BIAS,
+    T_EXPERTS_GATE_BIAS,
+    T_EXPERTS_UP_BIAS,
+    T_EXPERTS_DOWN_BIAS,
     T_EXPERTS_PRE_NORM,
     T_EXPERTS_POST_NORM,
     T_DENSE_POST_NORM,
@@ -70,7 +76,7 @@ enum tensor_id {
 /* How a tensor is stored and used. */
 enum tensor_form {
     FORM_VECTOR,  /* floats, always in memory: norms, biases, scales */
-    FORM_ROUTER,  /* a matrix, always in memory */
+    FORM_ROUTER,  /* a matrix, always in memory: routers, biases of experts */
     FORM_MATRIX,  /* read by every token */
     FORM_EXPERTS, /* one matrix per expert, of which a token reads some */
     FORM_LOOKUP,  /* a token reads one row */
@@ -84,11 +90,12 @@ enum tensor_dim {
     DIM_ONE,
     DIM_EMBD,
     DIM_VOCAB,
-    DIM_Q,      /* queries of all heads */
-    DIM_K,      /* keys of all heads */
-    DIM_V,      /* values of all heads */
-    DIM_QKV,    /* the three */
-    DIM_ATTN,   /* outputs of all heads */
+    DIM_Q,    /* queries of all heads */
+    DIM_K,    /* keys of all heads */
+    DIM_V,    /* values of all heads */
+    DIM_QKV,  /* the three */
+    DIM_ATTN, /* outputs of all heads */
+    DIM_N_HEAD,
     DIM_Q_NORM, /* what a norm of queries covers: one head or all */
     DIM_K_NORM,
     DIM_FF,
@@ -119,7 +126,10 @@ enum tensor_fact {
     FACT_READS_BIAS_FFN = 1 << 12,  /* gate, up and down may have biases */
     FACT_NEEDS_BIAS_FFN = 1 << 13,  /* they must */
     FACT_PRE_NORMS = 1 << 14,       /* attention and feed-forward have norms before them */
-    FACT_NEVER = 1 << 15,           /* for .needed: the tensor may always be missing */
+    FACT_HAS_DENSE = 1 << 15,       /* the layer has a dense branch */
+    FACT_EXPERTS_BESIDE = 1 << 16,  /* of EXPERTS_BESIDE */
+    FACT_EXPERT_BIAS = 1 << 17,     /* router and experts have biases */
+    FACT_NEVER = 1 << 18,           /* for .needed: the tensor may always be missing */
 };
 
 struct tensor_spec {
@@ -131,6 +141,7 @@ struct tensor_spec {
     unsigned when;           /* facts that must all hold for a model to read it */
     unsigned needed;         /* it must exist if these facts hold, too */
     enum tensor_id fused;    /* the tensor that may hold this one as a part; 0: none */
+    const char *late;        /* the name in GGUF files of architectures with TRAIT_LATE_NAME */
     const char *plain; /* the name in snapshots of architectures without TRAIT_POST_NORMS */
 };
 
@@ -146,7 +157,7 @@ enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_l
                             uint32_t *layer);
 
 /* Write the canonical name: "blk.7.attn_q.weight". */
-void tensor_name(enum tensor_id id, uint32_t layer, char *buf, size_t n);
+void tensor_name(const struct arch *a, enum tensor_id id, uint32_t layer, char *buf, size_t n);
 
 /* Return the value of a size in a layer, and the hyper-parameter that states it. */
 uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d);

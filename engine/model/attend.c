@@ -25,6 +25,17 @@ struct attend_job {
     uint32_t n_group; /* items of a column */
 };
 
+float attend_factor(const struct layer_desc *layer, uint32_t head, float m, float l)
+{
+    float sink, top;
+
+    if (layer->sinks.w == NULL)
+        return 1 / l;
+    sink = layer->sinks.w[head];
+    top = fmaxf(m, sink);
+    return expf(m - top) / (l * expf(m - top) + expf(sink - top));
+}
+
 static void attend_item(const struct attend_job *j, uint32_t col, uint32_t group)
 {
     const struct layer_desc *layer = j->layer;
@@ -61,7 +72,8 @@ static void attend_item(const struct attend_job *j, uint32_t col, uint32_t group
         at = end;
     }
     for (uint32_t i = 0; i < j->n_q; i++)
-        f->p.kernels->scale(out + (size_t)i * layer->head_dim_v, 1 / l[i], layer->head_dim_v);
+        f->p.kernels->scale(out + (size_t)i * layer->head_dim_v,
+                            attend_factor(layer, head + i, m[i], l[i]), layer->head_dim_v);
     if (v_run > 0)
         f->p.kernels->rotate(out, (size_t)j->n_q * layer->head_dim_v, v_run);
 }

@@ -157,7 +157,9 @@ static void give_results(const struct item *a)
         float *to = a->f->att + ((size_t)(a->col + c) * a->layer->n_head + a->head) * dv;
 
         memcpy(to, a->out + (a->place + c) * dv, dv * sizeof *to);
-        a->f->p.kernels->scale(to, 1 / a->sum[a->place + c], dv);
+        a->f->p.kernels->scale(
+            to, attend_factor(a->layer, a->head, a->top[a->place + c], a->sum[a->place + c]),
+            dv);
         if (run > 0)
             a->f->p.kernels->rotate(to, dv, run);
     }

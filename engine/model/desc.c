@@ -107,6 +107,12 @@ static const struct member layer_vecs[] = {
     { T_FFN_UP_BIAS, offsetof(struct layer_desc, bias_up) },
     { T_FFN_DOWN_BIAS, offsetof(struct layer_desc, bias_down) },
     { T_ROUTER, offsetof(struct layer_desc, experts.router) },
+    { T_ATTN_SINKS, offsetof(struct layer_desc, sinks) },
+    { T_ROUTER_BIAS, offsetof(struct layer_desc, experts.router_bias) },
+    { T_EXPERTS_GATE_UP_BIAS, offsetof(struct layer_desc, experts.gate_up_bias) },
+    { T_EXPERTS_GATE_BIAS, offsetof(struct layer_desc, experts.gate_bias) },
+    { T_EXPERTS_UP_BIAS, offsetof(struct layer_desc, experts.up_bias) },
+    { T_EXPERTS_DOWN_BIAS, offsetof(struct layer_desc, experts.down_bias) },
     { T_ROUTER_SCALE, offsetof(struct layer_desc, experts.router_scale) },
     { T_EXPERT_SCALE, offsetof(struct layer_desc, experts.expert_scale) },
     { T_EXPERTS_PRE_NORM, offsetof(struct layer_desc, experts.pre_norm) },
@@ -121,18 +127,59 @@ static void *member_of(struct layer_desc *layer, const struct member *m)
     return (char *)layer + m->at;
 }
 
+/* Rows are unpacked on the stack of a worker. */
+static void check_unpacked(struct finder *f, const struct tensor_info *t)
+{
+    if (f->failed || t == NULL || t->layout < LAYOUT_TRANSPOSED ||
+        tensor_row_bytes(t->type, t->ne[0]) <= UNPACK_BYTES)
+        return;
+    err_set(f->e, ERR_UNSUPPORTED, "rows of more than %d KiB are not supported in this layout",
+            UNPACK_BYTES / 1024);
+    fail_at(f, t);
+}
+
+/* Gate and up have their biases in the form of their weights.  The other form is not read, so
+ * that a file with both is refused. */
+static void choose_biases(struct finder *f, struct experts_desc *x, enum expert_rule rule)
+{
+    bool is_fused = x->gate_up != NULL;
+
+    if (is_fused)
+        x->gate_bias = x->up_bias = (struct vec){ 0 };
+    else
+        x->gate_up_bias = (struct vec){ 0 };
+    if (f->failed || rule != EXPERTS_GPT_OSS ||
+        (is_fused ? x->gate_up_bias.tensor != NULL
+                  : x->gate_bias.tensor != NULL && x->up_bias.tensor != NULL))
+        return;
+    err_set(f->e, ERR_FORMAT, "the biases of these experts are missing");
+    fail_at(f, is_fused ? x->gate_up : x->gate);
+}
+
 static void describe_experts(struct finder *f, const struct hparams *hp, struct experts_desc *x,
                              uint32_t l)
 {
+    bool is_gguf = f->c->kind == CATALOGUE_GGUF;
+    enum expert_rule rule = arch_experts(hp->arch, is_gguf);
+
+    x->is_beside = rule == EXPERTS_BESIDE;
+    x->keeps_weights = hp->keeps_expert_weights;
+    x->limit = hp->swiglu_limit;
     x->n_expert = hp->n_expert;
     x->n_used = hp->n_expert_used;
     x->n_ff = hp->n_ff_expert;
     x->gate_up = find_tensor(f, T_EXPERTS_GATE_UP, l);
     x->down = find_tensor(f, T_EXPERTS_DOWN, l);
+    x->rows_alternate = x->gate_up != NULL && rule == EXPERTS_GPT_OSS;
+    check_unpacked(f, x->gate_up);
+    check_unpacked(f, x->down);
+    if (x->gate_up == NULL) {
+        x->gate = find_tensor(f, T_EXPERTS_GATE, l);
+        x->up = find_tensor(f, T_EXPERTS_UP, l);
+    }
+    choose_biases(f, x, rule);
     if (x->gate_up != NULL)
         return;
-    x->gate = find_tensor(f, T_EXPERTS_GATE, l);
-    x->up = find_tensor(f, T_EXPERTS_UP, l);
     if (f->failed || x->gate->type == x->up->type)
         return;
     err_set(f->e, ERR_UNSUPPORTED, "has another type than the experts' gate");

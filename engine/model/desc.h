@@ -38,14 +38,25 @@ struct vec {
 
 struct experts_desc {
     uint32_t n_expert, n_used, n_ff; /* n_expert 0: a dense layer */
-    struct vec router;               /* [n_expert][n_embd] */
-    struct vec router_scale;         /* [n_embd] */
-    struct vec expert_scale;         /* [n_expert] */
+    bool is_beside; /* beside a dense branch, and router and experts have norms of their own */
+    bool keeps_weights;  /* softmax over all experts; else the chosen ones' sum is 1 */
+    bool rows_alternate; /* gate_up has rows of gate and up in turn; else gate's come first */
+    float limit;         /* clamp of gate and up, see forward_clamped_mul(); 0: none */
+    struct vec router;   /* [n_expert][n_embd] */
+    struct vec router_bias;        /* [n_expert] */
+    struct vec router_scale;       /* [n_embd] */
+    struct vec expert_scale;       /* [n_expert] */
+    struct vec gate_up_bias;       /* [n_expert][2 * n_ff], rows as gate_up; or: */
+    struct vec gate_bias, up_bias; /* [n_expert][n_ff] */
+    struct vec down_bias;          /* [n_expert][n_embd] */
     struct vec pre_norm, post_norm_dense, post_norm_experts;
     /* Three-dimensional, one slab per expert; gate_up fused (gate rows first), or up is
      * a tensor of its own. */
     const struct tensor_info *gate_up, *gate, *up, *down;
 };
+
+/* Weights of experts that are not in rows are unpacked in pieces of this size. */
+#define UNPACK_BYTES (32 * 1024)
 
 enum { N_KV_MAT = 2, N_LAYER_MAT = 10 };
 
@@ -56,7 +67,8 @@ struct layer_desc {
     bool v_is_k;      /* values are the keys before norm and rope */
     bool has_v_norm;  /* values are normed without weights */
     bool is_ropeless; /* queries and keys do not rotate */
-    uint32_t n_head, n_head_kv, head_dim_k, head_dim_v, n_ff;
+    uint32_t n_head, n_head_kv, head_dim_k, head_dim_v;
+    uint32_t n_ff;     /* 0: experts only */
     uint32_t kv_layer; /* index of the KV store that it reads, and writes if it owns it */
     uint32_t window;   /* positions seen, itself included; 0: all */
 
@@ -64,6 +76,7 @@ struct layer_desc {
     struct vec ffn_norm, post_ffn_norm, post_ple_norm;
     struct vec bias_q, bias_k, bias_v, bias_o;
     struct vec bias_gate, bias_up, bias_down;
+    struct vec sinks;     /* [n_head] scores that take weight and have no value */
     struct vec out_scale; /* one factor for the residual stream, at the end */
     /* The matrices that are streamed, in the order in which a pass multiplies with them.  Only
      * this declaration states the order; all code that needs it walks mats[]. */

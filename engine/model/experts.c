@@ -1,9 +1,10 @@
 /*
- * Mixture of experts beside a dense branch (Gemma 4 26B-A4B).
+ * Mixtures of experts: instead of the dense branch, or beside it (Gemma 4 26B-A4B).
  *
- * The router reads the residual stream, normed without weights, times a vector and
- * 1/sqrt(n_embd).  Only the weights of the experts that it chooses are read.  It runs before
- * the dense branch, so that the reads have begun while that is computed.
+ * The router reads what the dense branch would read.  With a dense branch beside it, it reads
+ * the residual stream, normed without weights, times a vector and 1/sqrt(n_embd).  Only the
+ * weights of the experts that it chooses are read.  It runs before the dense branch, so that
+ * the reads have begun while that is computed.
  *
  * Each expert is multiplied with all columns that chose it at once, when its weights are in
  * memory.  Experts come in any order, so their outputs are kept until the experts of a group
@@ -26,9 +27,19 @@ static uint64_t slab_bytes(const struct tensor_info *t, uint32_t n_expert)
 
 static void add_part(struct expert_layer *out, const struct tensor_info *t)
 {
-    if (t != NULL)
+    uint64_t bytes = slab_bytes(t, out->n_expert), scales;
+
+    if (t == NULL)
+        return;
+    if (t->layout != LAYOUT_SPLIT) {
+        out->part[out->n_part++] = (struct expert_part){ t->file, t->offset, bytes, t->pieces };
+        return;
+    }
+    scales = bytes / tensor_row_bytes(TYPE_MXFP4, 32); /* one byte of each block */
+    for (int i = 0; i < 2; i++)
         out->part[out->n_part++] =
-            (struct expert_part){ t->file, t->offset, slab_bytes(t, out->n_expert) };
+            (struct expert_part){ t->pieces[i].file, t->pieces[i].offset,
+                                  i == 0 ? bytes - scales : scales, NULL };
 }
 
 void experts_layer(const struct experts_desc *x, struct expert_layer *out)
@@ -98,7 +109,50 @@ struct route {
     const struct layer_desc *layer;
 };
 
-/* Set the moe_weight of one column: of the experts that it chooses; 0 for the others. */
+/* z: the input of the router of one column. */
+static void router_input(const struct forward *f, const struct experts_desc *x, uint32_t c,
+                         float *z)
+{
+    const struct model_desc *d = f->p.desc;
+    size_t at = (size_t)c * d->n_embd;
+
+    if (!x->is_beside) {
+        memcpy(z, f->h + at, d->n_embd * sizeof *z);
+        return;
+    }
+    f->p.kernels->rms_norm(f->x + at, NULL, d->n_embd, d->rms_eps, z);
+    for (uint32_t i = 0; i < d->n_embd; i++)
+        z[i] = z[i] * x->router_scale.w[i] * (1 / sqrtf((float)d->n_embd));
+}
+
+/* Turn the scores p[n_expert] into the weights of the n_used greatest; 0 for the others. */
+static void choose(const struct experts_desc *x, float *p)
+{
+    float top = -INFINITY, all = 0, chosen = 0;
+
+    for (uint32_t i = 0; i < x->n_expert; i++)
+        top = fmaxf(top, p[i]);
+    for (uint32_t i = 0; i < x->n_expert; i++) {
+        p[i] = expf(p[i] - top);
+        all += p[i];
+    }
+    for (uint32_t n_left = x->n_used; n_left > 0; n_left--) {
+        uint32_t best = 0;
+
+        for (uint32_t i = 1; i < x->n_expert; i++)
+            if (p[i] > p[best])
+                best = i;
+        chosen += p[best];
+        p[best] = -p[best]; /* the sign marks it as chosen */
+    }
+    for (uint32_t i = 0; i < x->n_expert; i++) {
+        p[i] = p[i] < 0 ? -p[i] / (x->keeps_weights ? all : chosen) : 0;
+        if (x->expert_scale.w != NULL)
+            p[i] *= x->expert_scale.w[i];
+    }
+}
+
+/* Set the moe_weight of one column, and moe_h, the input of the experts. */
 static void route_col(void *ctx, uint32_t c)
 {
     const struct route *r = ctx;
@@ -108,31 +162,15 @@ static void route_col(void *ctx, uint32_t c)
     const struct kernels *kern = f->p.kernels;
     float *z = f->moe_h + (size_t)c * d->n_embd;
     float *p = f->moe_weight + (size_t)c * x->n_expert;
-    float top = -INFINITY, sum = 0;
-    uint32_t n_left = x->n_used;
 
-    kern->rms_norm(f->x + (size_t)c * d->n_embd, NULL, d->n_embd, d->rms_eps, z);
-    for (uint32_t i = 0; i < d->n_embd; i++)
-        z[i] = z[i] * x->router_scale.w[i] * (1 / sqrtf((float)d->n_embd));
+    router_input(f, x, c, z);
     kern->mul(TYPE_F32, ACT_F32, x->router.w, x->n_expert, d->n_embd, z,
               d->n_embd * sizeof(float), 1, p, x->n_expert);
-    for (uint32_t i = 0; i < x->n_expert; i++)
-        top = fmaxf(top, p[i]);
-    /* The sum of the softmax cancels when the chosen weights are divided by their own sum. */
-    for (uint32_t i = 0; i < x->n_expert; i++)
-        p[i] = expf(p[i] - top);
-    for (; n_left > 0; n_left--) {
-        uint32_t best = 0;
-
-        for (uint32_t i = 1; i < x->n_expert; i++)
-            if (p[i] > p[best])
-                best = i;
-        sum += p[best];
-        p[best] = -p[best]; /* the sign marks it as chosen */
-    }
-    for (uint32_t i = 0; i < x->n_expert; i++)
-        p[i] = p[i] < 0 ? -p[i] / sum * x->expert_scale.w[i] : 0;
-    kern->rms_norm(f->x + (size_t)c * d->n_embd, x->pre_norm.w, d->n_embd, d->rms_eps, z);
+    if (x->router_bias.w != NULL)
+        kern->add(p, x->router_bias.w, x->n_expert);
+    choose(x, p);
+    if (x->is_beside)
+        kern->rms_norm(f->x + (size_t)c * d->n_embd, x->pre_norm.w, d->n_embd, d->rms_eps, z);
 }
 
 /* --- the chosen experts --- */
@@ -141,6 +179,7 @@ static void route_col(void *ctx, uint32_t c)
 struct chosen {
     struct forward *f;
     const struct layer_desc *layer;
+    uint32_t expert;
     float *out; /* [columns][n_embd] */
 };
 
@@ -163,38 +202,89 @@ static void gather_col(void *ctx, uint32_t i)
     memcpy(f->h + i * n, f->moe_h + f->moe_cols[i] * n, n * sizeof *f->h);
 }
 
+/* gate, up: n values each, in turn at first; u is scratch. */
+static void part_rows(float *gate, float *u, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        u[i] = gate[2 * i + 1];
+        gate[i] = gate[2 * i];
+    }
+    memcpy(gate + n, u, n * sizeof *u);
+}
+
+/*
+ * gate = (clamp(up) + 1) * g * sigmoid(1.702 * g), where g is gate without what exceeds the
+ * limit: gpt-oss.  The factor goes through silu as a scale.
+ */
+static void clamped_mul(const struct kernels *kern, float *gate, float *up, size_t n,
+                        float limit)
+{
+    for (size_t i = 0; i < n; i++) {
+        float g = gate[i] < limit ? gate[i] : limit;
+        float u = up[i] < limit ? up[i] : limit;
+
+        gate[i] = 1.702f * g;
+        up[i] = ((u > -limit ? u : -limit) + 1) / 1.702f;
+    }
+    kern->silu_mul(gate, up, n);
+}
+
 static void act_col(void *ctx, uint32_t i)
 {
     const struct chosen *j = ctx;
-    size_t n = j->layer->experts.n_ff;
-    float *gate = j->f->gate + i * 2 * n;
+    const struct experts_desc *x = &j->layer->experts;
+    const struct kernels *kern = j->f->p.kernels;
+    size_t n = x->n_ff, first = (size_t)j->expert * n;
+    float *gate = j->f->gate + i * 2 * n, *up = gate + n;
 
-    j->f->p.kernels->gelu_mul(gate, gate + n, n);
+    if (x->gate_up_bias.w != NULL)
+        kern->add(gate, x->gate_up_bias.w + 2 * first, 2 * n);
+    if (x->rows_alternate)
+        part_rows(gate, j->f->up + i * n, n);
+    if (x->gate_bias.w != NULL)
+        kern->add(gate, x->gate_bias.w + first, n);
+    if (x->up_bias.w != NULL)
+        kern->add(up, x->up_bias.w + first, n);
+    if (x->limit > 0)
+        clamped_mul(kern, gate, up, n, x->limit);
+    else if (j->f->p.desc->act == ACT_KIND_GELU)
+        kern->gelu_mul(gate, up, n);
+    else
+        kern->silu_mul(gate, up, n);
 }
 
-/* out[i] = D.(gelu(G.h) * U.h) for the i-th of the columns that chose this expert. */
+static void down_bias_col(void *ctx, uint32_t i)
+{
+    const struct chosen *j = ctx;
+    size_t n = j->f->p.desc->n_embd;
+
+    j->f->p.kernels->add(j->out + i * n, j->layer->experts.down_bias.w + j->expert * n, n);
+}
+
+/* out[i] = D.(act(G.h) * U.h) for the i-th of the columns that chose this expert. */
 static void run_expert(struct forward *f, const struct layer_desc *layer,
                        const struct expert_weights *w, float *out)
 {
     const struct experts_desc *x = &layer->experts;
     uint32_t n_embd = f->p.desc->n_embd, n_ff = x->n_ff;
     uint32_t n_col = list_cols(f, x, w->expert);
-    struct chosen j = { f, layer, out };
-    uint32_t part = 0;
+    struct chosen j = { f, layer, w->expert, out };
+    const unsigned char *const *part = w->part;
 
     forward_each(f, n_col, gather_col, &j);
     if (x->gate_up != NULL) {
-        forward_mul_mem(f, x->gate_up->type, w->part[part++], 2 * n_ff, n_embd, f->h, n_embd,
-                        n_col, f->gate, 2 * n_ff);
+        forward_mul_expert(f, x->gate_up, part, 2 * n_ff, f->h, n_embd, n_col, f->gate,
+                           2 * n_ff);
+        part += x->gate_up->layout == LAYOUT_SPLIT ? 2 : 1;
     } else {
-        forward_mul_mem(f, x->gate->type, w->part[part++], n_ff, n_embd, f->h, n_embd, n_col,
-                        f->gate, 2 * n_ff);
-        forward_mul_mem(f, x->up->type, w->part[part++], n_ff, n_embd, f->h, n_embd, n_col,
-                        f->gate + n_ff, 2 * n_ff);
+        forward_mul_expert(f, x->gate, part++, n_ff, f->h, n_embd, n_col, f->gate, 2 * n_ff);
+        forward_mul_expert(f, x->up, part++, n_ff, f->h, n_embd, n_col, f->gate + n_ff,
+                           2 * n_ff);
     }
     forward_each(f, n_col, act_col, &j);
-    forward_mul_mem(f, x->down->type, w->part[part], n_embd, n_ff, f->gate, 2 * n_ff, n_col,
-                    out, n_embd);
+    forward_mul_expert(f, x->down, part, n_embd, f->gate, 2 * n_ff, n_col, out, n_embd);
+    if (x->down_bias.w != NULL)
+        forward_each(f, n_col, down_bias_col, &j);
 }
 
 /* Experts moe_list[first] … moe_list[end - 1], whose outputs are kept together in moe_out. */
@@ -268,7 +358,7 @@ static int run_group(struct group *g, struct err *e)
     return 0;
 }
 
-/* y = norm_1(dense branch) + norm_2(sum of experts) */
+/* y = norm_1(dense branch) + norm_2(sum of experts), or the sum alone. */
 static void join_col(void *ctx, uint32_t c)
 {
     const struct route *r = ctx;
@@ -277,6 +367,10 @@ static void join_col(void *ctx, uint32_t c)
     const struct model_desc *d = f->p.desc;
     float *y = f->y + (size_t)c * d->n_embd, *sum = f->moe_sum + (size_t)c * d->n_embd;
 
+    if (!x->is_beside) {
+        memcpy(y, sum, d->n_embd * sizeof *y);
+        return;
+    }
     f->p.kernels->rms_norm(y, x->post_norm_dense.w, d->n_embd, d->rms_eps, y);
     f->p.kernels->rms_norm(sum, x->post_norm_experts.w, d->n_embd, d->rms_eps, sum);
     f->p.kernels->add(y, sum, d->n_embd);

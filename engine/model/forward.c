@@ -9,7 +9,7 @@
  *   att = softmax(q.k) . v             over the positions of the store (attend.c)
  *   x += norm(O.att)                   the norm only where the architecture has it
  *   h = norm(x)
- *   x += norm(D.(act(G.h) * U.h))      feed-forward, with experts beside it (experts.c)
+ *   x += norm(D.(act(G.h) * U.h))      feed-forward, or experts, or both (experts.c)
  *   x += norm(P.(gelu(I.x) * ple))     per-layer input, Gemma 4
  *   x *= out_scale                     Gemma 4
  *
@@ -202,20 +202,25 @@ static void gate_col(void *ctx, uint32_t c)
         kern->silu_mul(gate, up, n);
 }
 
-static int feed_forward(struct forward *f, const struct layer_desc *layer, uint32_t l,
-                        struct err *e)
+static int dense_branch(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
 
-    if (layer->experts.n_expert > 0)
-        forward_route(f, layer, l);
-    norm(f, f->x, &layer->ffn_norm, f->h);
     if (forward_mul(f, &layer->gate, f->h, n_embd, f->gate, layer->n_ff, e) != 0 ||
         forward_mul(f, &layer->up, f->h, n_embd, f->up, layer->n_ff, e) != 0)
         return -1;
     forward_each_col(f, gate_col, &s);
-    if (forward_mul(f, &layer->down, f->gate, layer->n_ff, f->y, n_embd, e) != 0)
+    return forward_mul(f, &layer->down, f->gate, layer->n_ff, f->y, n_embd, e);
+}
+
+static int feed_forward(struct forward *f, const struct layer_desc *layer, uint32_t l,
+                        struct err *e)
+{
+    norm(f, f->x, &layer->ffn_norm, f->h);
+    if (layer->experts.n_expert > 0)
+        forward_route(f, layer, l);
+    if (layer->gate.tensor != NULL && dense_branch(f, layer, e) != 0)
         return -1;
     if (layer->experts.n_expert > 0 && forward_experts(f, layer, e) != 0)
         return -1;

@@ -61,10 +61,16 @@ struct forward {
 int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
                 size_t ldy, struct err *e);
 
-/* The same with weights that are already in memory, n_col columns. */
-void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
-                     size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y,
-                     size_t ldy);
+/* The same for n_col columns with the weights of one expert, which are in memory as t->layout
+ * says.  w: its parts, of which LAYOUT_SPLIT has two. */
+void forward_mul_expert(struct forward *f, const struct tensor_info *t,
+                        const unsigned char *const *w, size_t n_row, const float *x, size_t ldx,
+                        uint32_t n_col, float *y, size_t ldy);
+
+/* Copy rows of an expert's weights so that one follows the other; n bytes of rows at most
+ * UNPACK_BYTES. */
+void unpack_rows(const struct tensor_info *t, const unsigned char *const *w, size_t row,
+                 size_t n_row, unsigned char *to);
 
 /*
  * Products through OpenBLAS: ask whether it multiplies this weight type now, lay the columns
@@ -101,14 +107,18 @@ void forward_each(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, uint3
 int forward_check_numbers(struct forward *f, const float *rows, size_t n, const char *source,
                           struct err *e);
 
+/* Returns the factor of a head's weighted sum of values: m is the maximum of its scores, l the
+ * sum of exp(score - m).  A sink adds its own score to the sum. */
+float attend_factor(const struct layer_desc *layer, uint32_t head, float m, float l);
+
 /* Attention of all columns over the positions of the layer's store: q -> att. */
 void forward_attend(struct forward *f, const struct layer_desc *layer);
 
-/* Choose the experts of layer l for all columns and request their weights.  x has the residual.
- */
+/* Choose the experts of layer l for all columns and request their weights.  x has the residual,
+ * h is its norm. */
 void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l);
-/* Add the branch of the chosen experts to the dense one, which y has.  Overwrites h, gate, up.
- */
+/* Add the branch of the chosen experts to the dense one, which y has if there is one.
+ * Overwrites h, gate and up. */
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e);
 /* Where the weights of a layer's experts are in the files. */
 void experts_layer(const struct experts_desc *x, struct expert_layer *out);

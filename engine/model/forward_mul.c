@@ -21,8 +21,25 @@ struct mul_job {
     size_t ldy;
     bool in_tiles;
     struct tiles tiles;
-    size_t row; /* of the matrix: the first of w */
+    size_t row;                       /* of the matrix: the first of w */
+    const struct tensor_info *packed; /* weights that are unpacked first; NULL: none */
+    const unsigned char *const *parts;
 };
+
+/* Unpack a few rows at a time, and multiply them while they are in the CPU's cache. */
+static void mul_packed(const struct mul_job *j, size_t from, size_t to)
+{
+    _Alignas(64) unsigned char rows[UNPACK_BYTES];
+    size_t n = sizeof rows / j->row_bytes;
+
+    n = n < 16 ? n : 16;
+    for (size_t r = from; r < to; r += n) {
+        n = to - r < n ? to - r : n;
+        unpack_rows(j->packed, j->parts, r, n, rows);
+        j->kern->mul(j->type, j->form, rows, n, j->n_k, j->x, j->x_stride, j->n_col, j->y + r,
+                     j->ldy);
+    }
+}
 
 static void mul_tiles(const struct mul_job *j, int thread, int n_thread)
 {
@@ -50,6 +67,8 @@ static void mul_part(void *ctx, int thread, int n_thread)
         to = j->n_row;
     if (j->in_tiles)
         mul_tiles(j, thread, n_thread);
+    else if (j->packed != NULL)
+        mul_packed(j, from, to);
     else if (from < to)
         j->kern->mul(j->type, j->form, j->w + from * j->row_bytes, to - from, j->n_k, j->x,
                      j->x_stride, j->n_col, j->y + from, j->ldy);
@@ -138,15 +157,19 @@ static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m, co
     return job;
 }
 
-void forward_mul_mem(struct forward *f, enum tensor_type type, const void *w, size_t n_row,
-                     size_t n_k, const float *x, size_t ldx, uint32_t n_col, float *y,
-                     size_t ldy)
+void forward_mul_expert(struct forward *f, const struct tensor_info *t,
+                        const unsigned char *const *w, size_t n_row, const float *x, size_t ldx,
+                        uint32_t n_col, float *y, size_t ldy)
 {
-    struct mul_job job = mul_prepare(f, type, n_k, x, ldx, n_col, ldy);
+    struct mul_job job = mul_prepare(f, t->type, t->ne[0], x, ldx, n_col, ldy);
 
-    job.w = w;
+    job.w = w[0];
     job.n_row = n_row;
     job.y = y;
+    if (t->layout >= LAYOUT_TRANSPOSED) {
+        job.packed = t;
+        job.parts = w;
+    }
     pool_run(f->p.pool, mul_part, &job);
 }
 

@@ -13,7 +13,8 @@ static void yarn(struct rope *r, const struct rope_hparams *hp)
     double n_rot = hp->n_rot, n_orig = hp->n_ctx_orig;
     double fast = n_rot * log(n_orig / (TWO_PI * hp->beta_fast)) / (2 * log(hp->base));
     double slow = n_rot * log(n_orig / (TWO_PI * hp->beta_slow)) / (2 * log(hp->base));
-    double low = fmax(0, floor(fast)), high = fmin(n_rot - 1, ceil(slow));
+    double low = fmax(0, hp->is_untruncated ? fast : floor(fast));
+    double high = fmin(n_rot - 1, hp->is_untruncated ? slow : ceil(slow));
 
     for (uint32_t i = 0; i < r->n_rot / 2; i++) {
         double ramp = fmin(1, fmax(0, (i - low) / fmax(0.001, high - low)));

@@ -366,11 +366,11 @@ static void fetch_into(struct expert_cache *c, struct entry *x, uint32_t slot)
     x->fetch = (struct stream_fetch){ .n_range = l->n_part, .layer = c->layer };
     for (uint32_t i = 0; i < l->n_part; i++) {
         const struct expert_part *p = &l->part[i];
-        uint64_t from = p->offset + x->expert * p->bytes;
-        uint64_t first = align_down(from, SCHEDULE_ALIGN);
+        struct tensor_piece at = expert_part_at(p, x->expert);
+        uint64_t from = at.offset, first = align_down(from, SCHEDULE_ALIGN);
 
         x->fetch.range[i] = (struct stream_range){
-            .file = p->file,
+            .file = at.file,
             .offset = first,
             .bytes = (size_t)(align_up(from + p->bytes, SCHEDULE_ALIGN) - first),
             .need = (size_t)(from + p->bytes - first),
@@ -470,7 +470,7 @@ static void return_entry(struct expert_cache *c, uint32_t i, struct expert_weigh
     c->returned = i;
     out->expert = x->expert;
     for (uint32_t p = 0; p < l->n_part; p++) {
-        out->part[p] = at + (l->part[p].offset + x->expert * l->part[p].bytes) % SCHEDULE_ALIGN;
+        out->part[p] = at + expert_part_at(&l->part[p], x->expert).offset % SCHEDULE_ALIGN;
         at += part_room(&l->part[p]);
     }
 }
@@ -484,10 +484,9 @@ static int next_mapped(struct expert_cache *c, struct expert_weights *out, struc
         i++;
     out->expert = c->entries[i].expert;
     for (uint32_t p = 0; p < l->n_part; p++) {
-        const struct expert_part *from = &l->part[p];
+        struct tensor_piece at = expert_part_at(&l->part[p], out->expert);
 
-        out->part[p] = stream_mapped_at(
-            c->stream, from->file, from->offset + out->expert * from->bytes, from->bytes, e);
+        out->part[p] = stream_mapped_at(c->stream, at.file, at.offset, l->part[p].bytes, e);
         if (out->part[p] == NULL)
             return -1;
     }
@@ -538,9 +537,11 @@ static void give_mapped(struct expert_cache *c, uint32_t expert)
 {
     const struct expert_layer *l = &c->layers[c->layer];
 
-    for (uint32_t p = 0; p < l->n_part; p++)
-        stream_mapped_give(c->stream, l->part[p].file,
-                           l->part[p].offset + expert * l->part[p].bytes, l->part[p].bytes);
+    for (uint32_t p = 0; p < l->n_part; p++) {
+        struct tensor_piece at = expert_part_at(&l->part[p], expert);
+
+        stream_mapped_give(c->stream, at.file, at.offset, l->part[p].bytes);
+    }
 }
 
 void expert_cache_give(struct expert_cache *c)

@@ -26,16 +26,25 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/format/catalogue.h"
 #include "engine/stream/stream.h"
 
 /* Tensors with weights of one expert: gate, up, down. */
 enum { EXPERT_PARTS = FETCH_RANGES };
 
-/* Expert i has `bytes` bytes at offset + i * bytes. */
+/* Expert i has `bytes` bytes at offset + i * bytes, or at each[i]. */
 struct expert_part {
     uint32_t file;
     uint64_t offset, bytes;
+    const struct tensor_piece *each; /* NULL: one after the other */
 };
+
+/* Returns where the part of an expert begins. */
+static inline struct tensor_piece expert_part_at(const struct expert_part *p, uint32_t expert)
+{
+    return p->each != NULL ? p->each[expert]
+                           : (struct tensor_piece){ p->file, p->offset + expert * p->bytes };
+}
 
 /* The experts of one layer; n_expert 0: a dense layer. */
 struct expert_layer {

@@ -91,7 +91,7 @@ static struct row rows[] = {
     EXACT("phi3-longrope-short-tiny"),
     EXACT_AS("phi3-longrope-short-tiny-hf", "phi3-longrope-short-tiny"),
     FAMILY("f-gemma1"), FAMILY("f-granite"), FAMILY("f-ministral3"), FAMILY("f-olmo3"),
-    FAMILY("f-smollm3"), FAMILY_GGUF("f-ministral3"), FAMILY_GGUF("f-smollm3"),
+    FAMILY("f-smollm3"), FAMILY("f-mixtral"), FAMILY("f-qwen3moe"), FAMILY("f-gptoss"), FAMILY_GGUF("f-ministral3"), FAMILY_GGUF("f-smollm3"), FAMILY_GGUF("f-mixtral"), FAMILY_GGUF("f-qwen3moe"),
 
     F16_CACHE("gemma4-tiny", true), F16_CACHE("gemma4-tiny2", true),
     F16_CACHE("gemma4-31b-tiny", true), F16_CACHE("llama-tiny", true),

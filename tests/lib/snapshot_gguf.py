@@ -24,9 +24,11 @@ OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_
 class Family:
     """One architecture: its name and what differs from a plain model."""
 
-    def __init__(self, arch, names=None, keys=None, is_permuted=False, norm_plus_one=False):
+    def __init__(self, arch, names=None, keys=None, is_permuted=False, norm_plus_one=False,
+                 change=None):
+        """keys: from a configuration.  change: from a name, shape and values to a list of them."""
         self.arch, self.names, self.keys = arch, {**LAYER, **(names or {})}, keys
-        self.is_permuted, self.norm_plus_one = is_permuted, norm_plus_one
+        self.is_permuted, self.norm_plus_one, self.change = is_permuted, norm_plus_one, change
 
 
 def _granite(c):
@@ -41,10 +43,46 @@ def _olmo(c):
                 [t == "sliding_attention" for t in c["layer_types"]]}
 
 
+def _gpt_oss(c):
+    rope = c["rope_parameters"]
+    return {"attention.sliding_window": c["sliding_window"],
+            "expert_count": c["num_local_experts"],
+            "expert_used_count": c["num_experts_per_tok"],
+            "expert_feed_forward_length": c["intermediate_size"],
+            "rope.scaling.type": "yarn", "rope.scaling.factor": float(rope["factor"]),
+            "rope.scaling.original_context_length": rope["original_max_position_embeddings"]}
+
+
+def _gpt_oss_experts(name, shape, values):
+    """Experts are stored in columns, and rows of gate and up in turn."""
+    if "_exps" not in name:
+        return [(name, shape, values)]
+    if len(shape) == 3:
+        n, cols, rows = shape
+        values = array.array("f", (values[(e * cols + k) * rows + r] for e in range(n)
+                                   for r in range(rows) for k in range(cols)))
+        shape = [n, rows, cols]
+    if "gate_up" not in name:
+        return [(name, shape, values)]
+    cols = shape[2] if len(shape) == 3 else 1
+    half = [shape[0], shape[1] // 2, *shape[2:]]
+    return [(name.replace("gate_up", word), half,
+             array.array("f", (values[r * cols + k] for r in range(i, shape[0] * shape[1], 2)
+                               for k in range(cols))))
+            for i, word in enumerate(("gate", "up"))]
+
+
+GPT_OSS = {"post_attention_layernorm": "post_attention_norm", "mlp.router": "ffn_gate_inp",
+           "self_attn.sinks": "attn_sinks.weight",
+           "mlp.experts.gate_up_proj": "ffn_gate_up_exps.weight",
+           "mlp.experts.gate_up_proj_bias": "ffn_gate_up_exps.bias",
+           "mlp.experts.down_proj": "ffn_down_exps.weight",
+           "mlp.experts.down_proj_bias": "ffn_down_exps.bias"}
 POST_NORMS = {"post_attention_layernorm": "post_attention_norm",
               "post_feedforward_layernorm": "post_ffw_norm"}
 FAMILIES = {
     "gemma": Family("gemma", norm_plus_one=True),
+    "gpt_oss": Family("gpt-oss", names=GPT_OSS, keys=_gpt_oss, change=_gpt_oss_experts),
     "granite": Family("granite", keys=_granite, is_permuted=True),
     "olmo3": Family("olmo2", names=POST_NORMS, keys=_olmo),
 }
@@ -108,8 +146,10 @@ def canonical(family, name):
         if name.startswith(prefix + "."):
             return new + name[len(prefix):]
     _, _, layer, rest = name.split(".", 3)
-    stem, dot, tail = rest.rpartition(".")
-    return "blk.%s.%s%s%s" % (layer, family.names[stem], dot, tail)
+    if rest in family.names:
+        return "blk.%s.%s" % (layer, family.names[rest])
+    stem, _, tail = rest.rpartition(".")
+    return "blk.%s.%s.%s" % (layer, family.names[stem], tail)
 
 
 def convert(folder, path):
@@ -127,7 +167,9 @@ def convert(folder, path):
             shape, values = permuted(shape, values, config[heads])
         if family.norm_plus_one and new.endswith("norm.weight"):
             values = array.array("f", (v + 1 for v in values))
-        out[new] = (shape, values)
+        for n, s, v in family.change(new, shape, values) if family.change else [
+                (new, shape, values)]:
+            out[n] = (s, v)
     write(path, keys, out)
     return path
 

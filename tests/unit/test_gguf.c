@@ -121,20 +121,20 @@ static void a_mixture_of_experts_of_another_family_is_refused(void **state)
 
     (void)state;
     gguf_put_header(&g, 1, 8);
-    gguf_put_text(&g, "general.architecture", "llama");
-    gguf_put_number(&g, "llama.block_count", 1);
-    gguf_put_number(&g, "llama.embedding_length", 32);
-    gguf_put_number(&g, "llama.context_length", 64);
-    gguf_put_number(&g, "llama.feed_forward_length", 64);
-    gguf_put_number(&g, "llama.attention.head_count", 2);
-    gguf_put_float(&g, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    gguf_put_number(&g, "llama.expert_count", 8);
+    gguf_put_text(&g, "general.architecture", "qwen2");
+    gguf_put_number(&g, "qwen2.block_count", 1);
+    gguf_put_number(&g, "qwen2.embedding_length", 32);
+    gguf_put_number(&g, "qwen2.context_length", 64);
+    gguf_put_number(&g, "qwen2.feed_forward_length", 64);
+    gguf_put_number(&g, "qwen2.attention.head_count", 2);
+    gguf_put_float(&g, "qwen2.attention.layer_norm_rms_epsilon", 1e-5f);
+    gguf_put_number(&g, "qwen2.expert_count", 8);
     gguf_put_tensor(&g, "token_embd.weight", 0, 32, 4, 0);
     gguf_put_data(&g, 512);
     write_file(&g);
     assert_int_equal(catalogue_open(&c, path, &e), -1);
     assert_int_equal(e.code, ERR_UNSUPPORTED);
-    assert_string_equal(e.field, "llama.expert_count");
+    assert_string_equal(e.field, "qwen2.expert_count");
 }
 
 static void integers_pass_in_any_type_that_holds_them(void **state)
