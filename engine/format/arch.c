@@ -208,10 +208,12 @@ int arch_refuse(const char *name, struct err *e)
     char list[240];
     size_t used = 0;
 
+    /* Families whose GGUF files have the name of another one appear as in snapshots. */
     for (size_t i = 0; i < N_ARCH && used < sizeof list; i++)
-        if (arch_by_name(archs[i].name) == &archs[i])
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                     used > 0 ? ", " : "", archs[i].name);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
+                                 arch_by_name(archs[i].name) == &archs[i]
+                                     ? archs[i].name
+                                     : archs[i].snapshots[0].model_type);
     return err_set(e, ERR_UNSUPPORTED,
                    "architecture \"%.60s\" is not supported; memwall runs: %s", name, list);
 }

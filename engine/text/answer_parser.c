@@ -1,7 +1,8 @@
 /*
  * Split an answer into thinking and text.
  *
- * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags.  A
+ * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags.  gpt-oss
+ * writes messages, each with the name of its channel; all but those in "final" are thinking.  A
  * vocabulary without such tokens spells the tags, so they may arrive in pieces.  The parser
  * therefore holds back the end of a text while it could be the beginning of a tag.
  */
@@ -17,6 +18,7 @@ enum {
     IN_THOUGHT,
     AFTER, /* right after thinking: newlines are dropped */
     IN_ANSWER,
+    IN_ROLE, /* gpt-oss: between two messages, dropped */
 };
 
 #define OPEN  "<think>"
@@ -131,11 +133,40 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
     return n - keep;
 }
 
-/* Change the state if id begins or ends thinking.  Returns whether it does. */
+/* Keep the beginning of a channel's name. */
+static void take_channel(struct answer_parser *p, const char *buf, size_t n)
+{
+    size_t room = sizeof p->held - p->n_held;
+
+    memcpy(p->held + p->n_held, buf, n < room ? n : room);
+    p->n_held += n < room ? n : room;
+}
+
+/* Change the state if id is a mark of a message.  Returns whether it is. */
+static bool take_harmony(struct answer_parser *p, uint32_t id)
+{
+    static const char final[] = HARMONY_FINAL;
+    bool is_answer = p->state != IN_LABEL ||
+                     (p->n_held >= strlen(final) && memcmp(p->held, final, strlen(final)) == 0);
+
+    if (is_token(p, id, HARMONY_CHANNEL))
+        switch_to(p, IN_LABEL);
+    else if (is_token(p, id, HARMONY_MESSAGE))
+        switch_to(p, is_answer ? IN_ANSWER : IN_THOUGHT);
+    else if (is_token(p, id, HARMONY_START) || is_token(p, id, HARMONY_END))
+        switch_to(p, IN_ROLE);
+    else
+        return false;
+    return true;
+}
+
+/* Change the state if id begins or ends thinking. Returns whether it does. */
 static bool take_mark(struct answer_parser *p, uint32_t id)
 {
     bool is_channel = p->format->think == THINK_CHANNEL;
 
+    if (p->format->think == THINK_HARMONY)
+        return take_harmony(p, id);
     if (is_token(p, id, is_channel ? "<|channel>" : OPEN)) {
         switch_to(p, is_channel ? IN_LABEL : IN_THOUGHT);
         return true;
@@ -178,6 +209,10 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     if (p->format->think != THINK_NONE && take_mark(p, id))
         return 0;
     n = decoder_push(&p->decoder, p->tokenizer, id, buf);
+    if (p->format->think == THINK_HARMONY && p->state == IN_LABEL)
+        take_channel(p, buf, n);
+    if (p->format->think == THINK_HARMONY && (p->state == IN_LABEL || p->state == IN_ROLE))
+        return 0;
     if (p->format->think == THINK_TAGS)
         return take_tagged(p, buf, n, is_thinking);
     return p->state == IN_LABEL ? take_label(p, buf, n) : n;
@@ -189,7 +224,7 @@ size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking)
 
     *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
     memcpy(buf, p->held, n);
-    if (p->state == IN_LABEL) /* only a label: drop it */
+    if (p->state == IN_LABEL || p->state == IN_ROLE) /* only a label: drop it */
         n = 0;
     if (p->state == AFTER)
         n = drop_newlines(buf, n);

@@ -173,13 +173,23 @@ static size_t add_stop(uint32_t *out, size_t used, size_t n, uint32_t id)
     return used;
 }
 
+static size_t drop_stop(uint32_t *out, size_t used, int64_t id)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < used; i++)
+        if ((int64_t)out[i] != id)
+            out[n++] = out[i];
+    return n;
+}
+
 size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
                      const struct chat_format *f, uint32_t *out, size_t n)
 {
     static const char *const ends[] = {
-        "<eos>",      "</s>",       "<|endoftext|>",    "<|end_of_text|>", "<|eot_id|>",
-        "<|eom_id|>", "<|im_end|>", "<|end|>",          "<end_of_turn>",   "<turn|>",
-        "<|return|>", "<EOT>",      "<|tool_response>", "[EOS]",
+        "<eos>",      "</s>",       "<|endoftext|>", "<|end_of_text|>",  "<|eot_id|>",
+        "<|eom_id|>", "<|im_end|>", "<|end|>",       "<end_of_turn>",    "<turn|>",
+        "<|return|>", "<|call|>",   "<EOT>",         "<|tool_response>", "[EOS]",
     };
     const struct vocab_info *info = tokenizer_info(t);
     size_t used = 0;
@@ -198,5 +208,8 @@ size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
     }
     if (f != NULL && f->has_end)
         used = add_stop(out, used, n, f->end);
+    /* In harmony it only ends a message: another one follows. */
+    if (f != NULL && f->think == THINK_HARMONY)
+        used = drop_stop(out, used, tokenizer_find(t, HARMONY_END, strlen(HARMONY_END)));
     return used;
 }

@@ -34,6 +34,7 @@ enum think_kind {
     THINK_NONE,
     THINK_CHANNEL, /* between <|channel> and <channel|>, with a label */
     THINK_TAGS,    /* between <think> and </think> */
+    THINK_HARMONY, /* gpt-oss: <|channel|>LABEL<|message|>…<|end|>, more than one per answer */
 };
 
 struct chat_format {
@@ -53,6 +54,13 @@ struct chat_format {
 };
 
 #define CHAT_TEMPLATE_NAME "template"
+
+/* The marks of THINK_HARMONY.  Only messages in the channel "final" are the answer. */
+#define HARMONY_START   "<|start|>"
+#define HARMONY_CHANNEL "<|channel|>"
+#define HARMONY_MESSAGE "<|message|>"
+#define HARMONY_END     "<|end|>"
+#define HARMONY_FINAL   "final"
 
 /* ---- evaluated templates: chat_template.c ---- */
 

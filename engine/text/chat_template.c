@@ -438,10 +438,13 @@ static void find_thinking(struct chat_format *f, struct span text)
 
     if (mentions(text, "<|channel>") || (has_token(t, "<|channel>") && has_token(t, "<|turn>")))
         f->think = THINK_CHANNEL;
+    else if (has_token(t, HARMONY_CHANNEL) && has_token(t, HARMONY_MESSAGE))
+        f->think = THINK_HARMONY;
     else if (mentions(text, "</think>") || has_token(t, "</think>"))
         f->think = THINK_TAGS;
-    f->can_switch = mentions(text, "enable_thinking") ||
-                    (f->think != THINK_NONE && mentions(text, "thinking"));
+    f->can_switch =
+        mentions(text, "enable_thinking") ||
+        (f->think != THINK_NONE && f->think != THINK_HARMONY && mentions(text, "thinking"));
 }
 
 int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,

@@ -185,6 +185,40 @@ static bool is_newlines(const struct tokenizer *t, uint32_t id)
     return len > 0 && len <= 2 && piece[0] == '\n' && piece[len - 1] == '\n';
 }
 
+/* Write the messages of the channel "final"; an answer without any mark is written whole. */
+static void harmony_ids(struct chat_writer *w, const struct chat_message *m)
+{
+    char label[16];
+    size_t n_label = 0;
+    bool in_label = false, shows = true;
+
+    for (size_t i = 0; i < m->n_ids; i++) {
+        uint32_t id = m->ids[i];
+        char piece[16];
+
+        if (is_token(w, id, HARMONY_CHANNEL)) {
+            in_label = true;
+            shows = false;
+            n_label = 0;
+        } else if (is_token(w, id, HARMONY_MESSAGE)) {
+            shows = n_label >= strlen(HARMONY_FINAL) &&
+                    memcmp(label, HARMONY_FINAL, strlen(HARMONY_FINAL)) == 0;
+            in_label = false;
+        } else if (tokenizer_kind(w->t, id) == TOKEN_CONTROL) {
+            shows = in_label = false;
+        } else if (in_label) {
+            size_t n = tokenizer_piece(w->t, id, false, piece, sizeof piece);
+
+            if (n <= sizeof label - n_label) {
+                memcpy(label + n_label, piece, n);
+                n_label += n;
+            }
+        } else if (shows) {
+            chat_ids(w, &id, 1);
+        }
+    }
+}
+
 void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
 {
     enum think_kind think = w->format->think;
@@ -193,6 +227,10 @@ void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
     size_t n = m->n_ids, i = 0;
     bool thinks = false;
 
+    if (think == THINK_HARMONY) {
+        harmony_ids(w, m);
+        return;
+    }
     while (n > 0 && tokenizer_kind(w->t, m->ids[n - 1]) == TOKEN_CONTROL &&
            !(think == THINK_CHANNEL && is_token(w, m->ids[n - 1], close)))
         n--;

@@ -19,4 +19,4 @@ tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
 # cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
 # guide_quality.py F32.gguf: the guide with other weight types and KV types.
 EXTRA_DIST += tests/bench/cage.py tests/bench/guide_quality.py tests/bench/kv_error.py \
-	tests/bench/list_many.py tests/bench/ram_table.py tests/bench/screen.py
+	tests/bench/list_many.py tests/bench/ram_table.py tests/bench/screen.py tests/bench/synth_families.py

@@ -155,7 +155,8 @@ class Unsupported(unittest.TestCase):
                        model.gguf_tensors())
             shown, d = self.described(path, "general.architecture: architecture \"" + arch[:5],
                                       "is not supported; memwall runs: gemma, gemma2, gemma3, gemma4, ",
-                                      ", llama, mistral3, ", ", qwen2, qwen3")
+                                      ", llama, mistral, mixtral, mistral3, ",
+                                      ", qwen2, qwen3, qwen3moe, smollm3")
             self.assertNotIn("\x1b", shown + json.dumps(d))
             self.assertNotIn("at byte", d["problem"])
             for text in (arch[:5], "layers        2, width 32, feed-forward 48, 4 heads, 2 of",
@@ -193,7 +194,7 @@ class Unsupported(unittest.TestCase):
     def test_a_tensor_and_a_value_that_are_not_used(self):
         path, model = os.path.join(self.folder, "m.gguf"), Model()
         shown, d = self.described(model.gguf(path, more={
-            "blk.0.attn_sinks.weight": ((4,), [1.0] * 4)}), "blk.0.attn_sinks.weight")
+            "blk.0.attn_tails.weight": ((4,), [1.0] * 4)}), "blk.0.attn_tails.weight")
         self.assertIn("1 tensors that memwall does not know", shown)
         self.assertEqual((1, 16), (d["n_unknown"], d["unknown_bytes"]))
         shown, d = self.described(model.gguf(path, keys={"llama.logit_scale": 8.0}),

@@ -48,6 +48,20 @@ static const char vicuna[] =
     "eos_token }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ 'ASSISTANT:' }}"
     "{% endif %}";
 
+/* The turns of gpt-oss, without its tool branches. */
+static const char harmony[] =
+    "{{ '<|start|>system<|message|>You are ChatGPT.\\nCurrent date: ' + "
+    "strftime_now('%Y-%m-%d') + '\\n\\n# Valid channels: analysis, commentary, final.<|end|>' "
+    "}}{% if messages[0].role == 'system' %}{{ '<|start|>developer<|message|># Instructions' + "
+    "'\\n\\n' + messages[0].content + '<|end|>' }}{% set rest = messages[1:] %}{% else %}"
+    "{% set rest = messages %}{% endif %}{% for m in rest %}{% if m.role == 'assistant' %}"
+    "{{ '<|start|>assistant<|channel|>final<|message|>' + m.content + '<|end|>' }}{% else %}"
+    "{{ '<|start|>' + m.role + '<|message|>' + m.content + '<|end|>' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|start|>assistant' }}{% endif %}";
+static const char harmony_tokens[] =
+    C(256, "<|start|>") "," C(257, "<|end|>") "," C(258, "<|message|>") "," C(
+        259, "<|channel|>") "," C(260, "<|return|>") "," C(261, "<|call|>");
+
 struct model {
     const char *name;     /* name of a file in tests/data/templates, or NULL */
     const char *template; /* the template itself, if there is no file */
@@ -410,6 +424,79 @@ static void parse_after(const struct opened *x, const struct chat_options *o, co
     ids_free(&said);
 }
 
+static void encode_marks(const struct opened *x, const char *text, struct ids *out)
+{
+    struct err e;
+
+    assert_int_equal(tokenizer_encode(x->t, text, strlen(text), true, false, out, &e), 0);
+}
+
+static void parse_ids(const struct opened *x, const struct ids *said, char *thought,
+                      char *answer)
+{
+    struct answer_parser p = { .format = x->f, .tokenizer = x->t };
+    char buf[DECODE_MAX + 64];
+    bool is_thinking;
+    size_t n;
+
+    thought[0] = answer[0] = '\0';
+    for (size_t i = 0; i < said->n; i++) {
+        n = answer_parser_push(&p, said->id[i], buf, &is_thinking);
+        strncat(is_thinking ? thought : answer, buf, n);
+    }
+    n = answer_parser_end(&p, buf, &is_thinking);
+    strncat(is_thinking ? thought : answer, buf, n);
+}
+
+static void only_the_final_channel_of_gpt_oss_is_the_answer(void **state)
+{
+    static const struct model gpt_oss = { .template = harmony,
+                                          .added = harmony_tokens,
+                                          .config = "{\"eos_token\":\"<|return|>\"}" };
+    static const char said[] = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
+                               "<|channel|>final<|message|>yes";
+    const struct chat_options o = { .add_generation_prompt = true };
+    struct chat_message m[] = { say(CHAT_USER, "why?"), say(CHAT_ASSISTANT, "yes"),
+                                say(CHAT_USER, "why?") };
+    struct ids want = { 0 }, got = { 0 }, generated = { 0 }, cut = { 0 };
+    char thought[256], answer[256];
+    uint32_t stop[16];
+    struct opened x;
+    struct err e;
+    size_t n;
+
+    (void)state;
+    open_model(&x, &gpt_oss, true);
+    encode_marks(&x, said, &generated);
+    parse_ids(&x, &generated, thought, answer);
+    assert_string_equal(thought, "hm");
+    assert_string_equal(answer, "yes");
+    parse_after(&x, &o, "yes", thought, answer);
+    assert_string_equal(answer, "yes");
+    encode_marks(&x, "<|channel|>analysis", &cut);
+    parse_ids(&x, &cut, thought, answer);
+    assert_string_equal(thought, "");
+    assert_string_equal(answer, "");
+
+    /* The end of a message does not end an answer; the template prints it after one. */
+    n = chat_stop_ids(x.c, x.t, x.f, stop, 16);
+    for (size_t i = 0; i < n; i++)
+        assert_int_not_equal(stop[i], F + 1);
+    assert_int_equal(n, 2);
+
+    /* The ids of an answer go into the next prompt without their marks and thinking. */
+    assert_int_equal(render(&x, m, 3, &o, &want, &e), 0);
+    m[1].ids = generated.id;
+    m[1].n_ids = generated.n;
+    assert_int_equal(render(&x, m, 3, &o, &got, &e), 0);
+    assert_same_ids(&want, &got, "an answer of two messages");
+    ids_free(&want);
+    ids_free(&got);
+    ids_free(&generated);
+    ids_free(&cut);
+    close_model(&x);
+}
+
 static void a_prompt_that_opens_thinking_begins_the_answer_there(void **state)
 {
     const struct chat_options on = { .add_generation_prompt = true };
@@ -523,6 +610,7 @@ int main(void)
         cmocka_unit_test(each_prompt_extends_the_last_one),
         cmocka_unit_test(kept_ids_are_those_of_the_text),
         cmocka_unit_test(the_token_after_an_answer_ends_one),
+        cmocka_unit_test(only_the_final_channel_of_gpt_oss_is_the_answer),
         cmocka_unit_test(a_prompt_that_opens_thinking_begins_the_answer_there),
         cmocka_unit_test(questions_in_a_row_are_joined_where_roles_must_alternate),
         cmocka_unit_test(a_refusal_has_the_message_of_the_template),

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Write a GGUF file of the shape and size of a published model, with random weights.
+
+    synth_families.py qwen3-30b-a3b model.gguf
+    synth_families.py gpt-oss-20b --type MXFP4 model.gguf
+    synth_families.py                          list the shapes
+
+The text of such a model is noise, but sizes, types and places of its tensors are those of the
+usual files, and activations stay of order one.  --type is the type of the experts, or of all
+matrices of a dense model; the other matrices are Q8_0.  A tile of random blocks is repeated
+through each tensor, so writing is as fast as the disk.  Written pages leave the page cache.
+"""
+import argparse
+import math
+import os
+import random
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tiny_model import Signed, pack_text, pack_value  # noqa: E402
+
+F32, Q4_0, Q8_0, Q3_K, MXFP4 = 0, 2, 8, 11, 39
+TYPES = {"Q4_0": Q4_0, "Q8_0": Q8_0, "Q3_K": Q3_K, "MXFP4": MXFP4}
+BLOCK = {F32: (1, 4), Q4_0: (32, 18), Q8_0: (32, 34), Q3_K: (256, 110), MXFP4: (32, 17)}
+N_TILE = 1009  # blocks; a prime number, so that no two rows begin at the same place
+
+SHAPES = {
+    "qwen3-30b-a3b": dict(
+        arch="qwen3moe", type="Q4_0", n=2048, layers=48, heads=32, kv=4, dim=128, ff=6144,
+        experts=128, used=8, ff_exp=768, vocab=151936, ctx=40960, base=1e6, eps=1e-6,
+        qk_norm=True, keys={}),
+    "gpt-oss-20b": dict(
+        arch="gpt-oss", type="MXFP4", n=2880, layers=24, heads=64, kv=8, dim=64, ff=2880,
+        experts=32, used=4, ff_exp=2880, vocab=201088, ctx=131072, base=150000.0, eps=1e-5,
+        biases=True, keys={"attention.sliding_window": 128, "rope.scaling.type": "yarn",
+                           "rope.scaling.factor": 32.0,
+                           "rope.scaling.original_context_length": 4096}),
+    "mixtral-8x7b": dict(
+        arch="llama", type="Q3_K", n=4096, layers=32, heads=32, kv=8, dim=128, ff=14336,
+        experts=8, used=2, ff_exp=14336, vocab=32000, ctx=32768, base=1e6, eps=1e-5, keys={}),
+    "ministral-3-8b": dict(
+        arch="mistral3", type="Q4_0", n=4096, layers=34, heads=32, kv=8, dim=128, ff=14336,
+        vocab=131072, ctx=262144, base=1e6, eps=1e-5,
+        keys={"rope.scaling.type": "yarn", "rope.scaling.factor": 16.0,
+              "rope.scaling.original_context_length": 16384,
+              "rope.scaling.yarn_log_multiplier": 1.0, "attention.temperature_scale": 0.1}),
+}
+
+
+def tile(kind, sigma, rng):
+    """Returns N_TILE blocks of values with about this standard deviation."""
+    out = bytearray()
+    for _ in range(N_TILE if kind != F32 else 16 * N_TILE):
+        if kind == F32:
+            out += struct.pack("<f", rng.gauss(0, sigma))
+        elif kind == Q4_0:
+            out += struct.pack("<e", sigma / 4.6) + rng.randbytes(16)
+        elif kind == Q8_0:
+            out += struct.pack("<e", sigma / 73.9) + rng.randbytes(32)
+        elif kind == Q3_K:  # scales near 32 are 0, so this one uses their whole range
+            out += rng.randbytes(108) + struct.pack("<e", sigma / 43)
+        else:
+            out += bytes([max(1, 127 + round(math.log2(sigma / 2.6)))]) + rng.randbytes(16)
+    return bytes(out)
+
+
+def tensors(s, kind):
+    """Yields name, shape (row length first), type and standard deviation or centre."""
+    n, q, kv = s["n"], s["heads"] * s["dim"], s["kv"] * s["dim"]
+    dense = Q8_0 if "experts" in s else kind
+
+    def mat(name, cols, rows, of=None):
+        return name, (cols, rows), dense if of is None else of, 1 / math.sqrt(cols), 0
+
+    def vec(name, *shape, centre=0.0):
+        return name, shape, F32, 0.1, centre
+
+    yield mat("token_embd.weight", n, s["vocab"])
+    yield vec("output_norm.weight", n, centre=1.0)
+    yield mat("output.weight", n, s["vocab"])
+    for i in range(s["layers"]):
+        b = "blk.%d." % i
+        yield vec(b + "attn_norm.weight", n, centre=1.0)
+        for word, rows in (("q", q), ("k", kv), ("v", kv)):
+            yield mat(b + "attn_%s.weight" % word, n, rows)
+            if s.get("biases"):
+                yield vec(b + "attn_%s.bias" % word, rows)
+        yield mat(b + "attn_output.weight", q, n)
+        if s.get("qk_norm"):
+            yield vec(b + "attn_q_norm.weight", s["dim"], centre=1.0)
+            yield vec(b + "attn_k_norm.weight", s["dim"], centre=1.0)
+        yield vec(b + ("post_attention_norm" if s.get("biases") else "ffn_norm") + ".weight", n,
+                  centre=1.0)
+        if "experts" not in s:
+            yield mat(b + "ffn_gate.weight", n, s["ff"])
+            yield mat(b + "ffn_up.weight", n, s["ff"])
+            yield mat(b + "ffn_down.weight", s["ff"], n)
+            continue
+        e, ff = s["experts"], s["ff_exp"]
+        yield vec(b + "ffn_gate_inp.weight", n, e)
+        for word, cols, rows in (("gate", n, ff), ("up", n, ff), ("down", ff, n)):
+            yield (b + "ffn_%s_exps.weight" % word, (cols, rows, e), kind, 1 / math.sqrt(cols), 0)
+            if s.get("biases"):
+                yield vec(b + "ffn_%s_exps.bias" % word, rows, e)
+        if s.get("biases"):
+            yield vec(b + "attn_output.bias", n)
+            yield vec(b + "attn_sinks.weight", s["heads"])
+            yield vec(b + "ffn_gate_inp.bias", e)
+
+
+def metadata(s, name):
+    keys = {"block_count": s["layers"], "context_length": s["ctx"], "embedding_length": s["n"],
+            "feed_forward_length": s["ff"], "attention.head_count": s["heads"],
+            "attention.head_count_kv": s["kv"], "attention.key_length": s["dim"],
+            "attention.value_length": s["dim"], "rope.dimension_count": s["dim"],
+            "rope.freq_base": s["base"], "attention.layer_norm_rms_epsilon": s["eps"],
+            **s["keys"]}
+    if "experts" in s:
+        keys.update({"expert_count": s["experts"], "expert_used_count": s["used"],
+                     "expert_feed_forward_length": s["ff_exp"]})
+    out = {"general.architecture": s["arch"], "general.type": "model", "general.name": name}
+    out.update({s["arch"] + "." + k: v for k, v in keys.items()})
+    # The bytes as GPT-2 spells them, and names.
+    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    words = [chr(c) for c in seen + list(range(256, 256 + 256 - len(seen)))] + ["!!"]
+    words += ["t%d" % i for i in range(len(words), s["vocab"])]
+    out.update({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2",
+                "tokenizer.ggml.tokens": words,
+                "tokenizer.ggml.token_type": [Signed(1)] * s["vocab"],
+                "tokenizer.ggml.merges": ["! !"],
+                "tokenizer.ggml.eos_token_id": s["vocab"] - 1})
+    return out
+
+
+def write(path, s, name, kind):
+    rng, tiles, table, offset = random.Random(1), {}, b"", 0
+    listed = []
+    for tensor, shape, t, sigma, centre in tensors(s, kind):
+        n_elem, n_byte = BLOCK[t]
+        size = math.prod(shape) // n_elem * n_byte
+        table += pack_text(tensor) + struct.pack("<I", len(shape)) + b"".join(
+            struct.pack("<Q", d) for d in shape) + struct.pack("<IQ", t, offset)
+        listed.append((t, sigma, centre, size))
+        offset += size + -size % 32
+    keys = metadata(s, name)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(listed), len(keys)) + b"".join(
+        pack_text(k) + pack_value(v) for k, v in keys.items()) + table
+    with open(path, "wb") as f:
+        f.write(head + bytes(-len(head) % 32))
+        for t, sigma, centre, size in listed:
+            if centre:
+                f.write(b"".join(struct.pack("<f", centre + rng.gauss(0, sigma))
+                                 for _ in range(size // 4)))
+                continue
+            if (t, sigma) not in tiles:
+                one = tile(t, sigma, rng)
+                tiles[t, sigma] = one * max(1, (16 << 20) // len(one))
+            block = tiles[t, sigma]
+            for at in range(0, size, len(block)):
+                f.write(block[:size - at])
+            f.write(bytes(-size % 32))
+            f.flush()
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    args.add_argument("shape", nargs="?", choices=SHAPES)
+    args.add_argument("path", nargs="?")
+    args.add_argument("--type", choices=TYPES)
+    a = args.parse_args()
+    if a.path is None:
+        for name, s in SHAPES.items():
+            kind = TYPES[a.type or s["type"]]
+            size = sum(math.prod(shape) // BLOCK[t][0] * BLOCK[t][1]
+                       for _, shape, t, _, _ in tensors(s, kind))
+            print("%-16s %-9s %5.1f GB" % (name, s["arch"], size / 1e9))
+        return
+    s = SHAPES[a.shape]
+    write(a.path, s, a.shape, TYPES[a.type or s["type"]])
+
+
+main()
