@@ -33,6 +33,7 @@
 #include "engine/base/units.h"
 #include "engine/format/json.h"
 #include "engine/format/summary.h"
+#include "engine/machine/cage.h"
 #include "engine/machine/energy.h"
 #include "engine/machine/fact.h"
 #include "engine/machine/machine.h"
@@ -57,8 +58,9 @@ const char *mw_blas_name(void);
 const char *mw_isa(int i);
 
 /* machine/machine.h describes this computer: struct mw_machine, mw_machine_read() and
- * mw_budget_lower().  machine/energy.h has mw_energy_start() and mw_energy_joules(), and
- * format/json.h reads JSON: json_parse() and json_get(). */
+ * mw_budget_lower().  machine/energy.h has mw_energy_start() and mw_energy_joules(),
+ * machine/cage.h puts a process into a memory control group, and format/json.h reads JSON:
+ * json_parse() and json_get(). */
 
 /* ---- model ---- */
 
@@ -256,6 +258,7 @@ struct mw_options {
     enum mw_io io;         /* the way weights are read */
     bool mmap_drop;        /* with MW_IO_MMAP: drop pages after they were used */
     bool no_uring;         /* read with pread(2) even if io_uring is available */
+    uint32_t block_bytes;  /* of one read of weights, at most; 0: chosen by the budget */
     uint64_t disk_rate;    /* read at most this many bytes a second; 0: no limit */
     int n_thread;          /* 0: one for each CPU */
     bool exact;            /* keep activations in float */

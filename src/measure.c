@@ -12,9 +12,9 @@
 
 #include "engine/base/clock.h"
 #include "src/command.h"
-#include "src/figures.h"
 #include "src/limits.h"
 #include "src/limits_print.h"
+#include "src/point.h"
 
 #define STAGE_NS     200000000u          /* between two lines of progress */
 #define EVERYTHING   ((uint64_t)1 << 50) /* a budget for all weights */
@@ -55,19 +55,6 @@ static void stage(struct measure *x, const char *name, uint32_t done, uint32_t t
     report_flush();
 }
 
-static void machine_json(struct json *j)
-{
-    struct mw_machine machine;
-
-    mw_machine_read(&machine);
-    json_object(j, "machine");
-    json_string(j, "cpu", machine.cpu);
-    json_u64(j, "n_cpu", machine.n_cpu > 0 ? (uint64_t)machine.n_cpu : 0);
-    json_u64(j, "memory_bytes", machine.memory_bytes);
-    json_string(j, "kernels", mw_isa(0));
-    json_end(j);
-}
-
 static void model_json(struct json *j, const struct mw_model_info *info)
 {
     json_object(j, "model");
@@ -80,19 +67,36 @@ static void model_json(struct json *j, const struct mw_model_info *info)
     json_end(j);
 }
 
+/* The smallest budget with which a token reads no weights; 0: unknown. */
+static uint64_t all_pinned_budget(struct measure *x, uint64_t smallest)
+{
+    struct mw_options o = x->engine;
+    struct err ignored = ERR_INIT;
+    struct plan p;
+    uint64_t low = smallest, high;
+
+    o.memory_bytes = EVERYTHING;
+    if (o.io == MW_IO_MMAP || mw_plan(x->m, &o, &p, &ignored) != 0)
+        return 0;
+    high = p.sum_bytes;
+    while (low + MIB < high) {
+        o.memory_bytes = low + (high - low) / 2;
+        if (mw_plan(x->m, &o, &p, &ignored) == 0 && p.streamed_bytes == 0)
+            high = o.memory_bytes;
+        else
+            low = o.memory_bytes;
+    }
+    return high;
+}
+
 /* The plan as it was used, and the budgets between which a sweep goes. */
 static void plan_json(struct measure *x, struct json *j)
 {
-    struct mw_options all = x->engine;
     struct err ignored = ERR_INIT;
     struct mw_limits limits;
-    struct plan pinned = { 0 };
     uint64_t smallest = 0;
     uint32_t largest;
 
-    all.memory_bytes = EVERYTHING;
-    if (mw_plan(x->m, &all, &pinned, &ignored) != 0)
-        pinned.sum_bytes = 0;
     mw_plan_fit(x->m, &x->engine, &smallest, &largest, &ignored);
     json_object(j, "plan");
     json_u64(j, "budget_bytes", x->plan.budget_bytes);
@@ -100,7 +104,7 @@ static void plan_json(struct measure *x, struct json *j)
     json_u64(j, "chunk", x->plan.chunk);
     json_u64(j, "pinned_bytes", x->plan.pinned_bytes);
     json_u64(j, "smallest_budget_bytes", smallest);
-    json_u64(j, "all_pinned_budget_bytes", pinned.sum_bytes);
+    json_u64(j, "all_pinned_budget_bytes", all_pinned_budget(x, smallest));
     json_string(j, "binds", mw_binds_name(x->plan.binds));
     mw_model_limits(x->m, &limits);
     limits_json(j, &limits);
@@ -125,7 +129,6 @@ static void result_json(struct measure *x, const struct err *e, bool is_measured
         json_null(&j, "error");
     }
     if (x->m != NULL) {
-        machine_json(&j);
         model_json(&j, &x->info);
         plan_json(x, &j);
         figures_json(&j, "predicted", &x->predicted, true);
@@ -162,8 +165,7 @@ static void predict(struct measure *x)
         x->o->n_prompt > 0 ? (double)x->o->n_prompt / known(p->prefill_tps) : NAN;
     /* Lookup rows that are kept come one by one: a run of some hundred tokens reads few. */
     if (x->engine.io != MW_IO_MMAP)
-        f->value[FIG_PEAK] =
-            (double)(p->sum_bytes - (p->keeps_rows ? p->row[MW_ROW_ROWS] : 0));
+        f->value[FIG_PEAK] = (double)(p->sum_bytes - (p->keeps_rows ? p->row[MW_ROW_ROWS] : 0));
     f->value[FIG_READ] =
         x->o->n_gen > 0 && x->engine.io != MW_IO_MMAP ? (double)p->streamed_bytes : NAN;
 }
@@ -428,10 +430,6 @@ static int run(struct measure *x, struct err *e)
 
 int measure_one(const struct options *given)
 {
-    static const enum option_id lists[] = {
-        OPT_BENCH_MEMORY, OPT_BENCH_CTX, OPT_BENCH_KV, OPT_BENCH_IO, OPT_BENCH_THREADS,
-        OPT_BENCH_CHUNK,  OPT_N_PROMPT,  OPT_N_GEN,    OPT_DEPTH
-    };
     struct options o = *given;
     struct measure *x = calloc(1, sizeof *x);
     struct err e = ERR_INIT;
@@ -442,8 +440,8 @@ int measure_one(const struct options *given)
         err_memory(&e, "a measurement");
         return report_error(&e);
     }
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        options_set_item(&o, lists[i], 0);
+    for (int d = 0; d < N_DIMENSION; d++)
+        options_set_item(&o, dimension_table[d].option, 0);
     x->o = &o;
     figures_clear(&x->predicted);
     figures_clear(&x->figures);

@@ -127,10 +127,11 @@ static int do_one(struct work *w, enum options_one part, struct err *e)
     struct point *p = &r->point[w->point];
     struct err failed = ERR_INIT;
     struct json_doc *answer;
+    uint64_t charge;
 
     w->from_ns = clock_ns();
     draw(w, "start", 0, 0);
-    if (measure_child(&w->child, p, part, &answer, &failed) != 0) {
+    if (measure_child(&w->child, p, part, &answer, &charge, &failed) != 0) {
         if (failed.code == ERR_CANCELLED) {
             *e = failed;
             return -1;
@@ -138,7 +139,7 @@ static int do_one(struct work *w, enum options_one part, struct err *e)
         results_take_failure(p, &failed);
         return 0;
     }
-    results_take(r, p, json_root(answer), part == ONE_RUN);
+    results_take(r, p, json_root(answer), part == ONE_RUN, charge);
     json_free(answer);
     if (part == ONE_RUN && p->status == POINT_OK)
         w->wall_s[w->point] = (double)(clock_ns() - w->from_ns) / 1e9;
@@ -186,7 +187,8 @@ static int code_of(const struct results *r)
     size_t n_refused = 0;
 
     for (size_t i = 0; i < r->n_point; i++) {
-        if (r->point[i].status == POINT_FAILED)
+        /* A cage that is too small for mapped weights is a result. */
+        if (r->point[i].status == POINT_FAILED && !r->point[i].is_caged)
             return EXIT_FAILED;
         n_refused += r->point[i].status == POINT_REFUSED;
     }
@@ -238,7 +240,7 @@ int measure_all(struct measure_all *m)
     if (open_work(&w, m, &before, &e) != 0)
         return report_error(&e);
     r = plan_all(&w, &e);
-    if (r == 0 && !w.is_planning)
+    if (r == 0 && !w.is_planning && !m->is_plan_only)
         r = run_all(&w, &e);
     close_work(&w, &before);
     if (e.code == ERR_CANCELLED)

@@ -16,8 +16,9 @@ typedef int measure_done_fn(void *ctx, const struct results *r, struct err *e);
 struct measure_all {
     const struct options *o;
     struct results *results;
-    measure_done_fn *done;
+    measure_done_fn *done; /* or NULL */
     void *ctx;
+    bool is_plan_only;
 };
 
 /*

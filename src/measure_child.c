@@ -91,6 +91,8 @@ static void make_args(struct args *a, const struct options *o, const struct poin
         if (setting_print(p, (enum dimension)d, value, sizeof value)[0] != '\0')
             add_option(a, dimension_table[d].option, value);
     add_common(a, o);
+    if (p->is_caged && !o->cold) /* pages that others cached are not charged to the cage */
+        add_option(a, OPT_COLD, NULL);
     add_arg(a, "--model");
     a->arg[a->n++] = (char *)(uintptr_t)o->model;
     a->arg[a->n] = NULL;
@@ -108,8 +110,8 @@ struct process {
 };
 
 /* In the new process: a parent that dies takes it along. */
-static void become_program(int out, int err, pid_t parent, const sigset_t *mask,
-                           char *const *arg)
+static void become_program(int out, int err, pid_t parent, const struct mw_cage *cage,
+                           const sigset_t *mask, char *const *arg)
 {
     int null = open("/dev/null", O_RDONLY);
 
@@ -117,13 +119,18 @@ static void become_program(int out, int err, pid_t parent, const sigset_t *mask,
     if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 ||
         dup2(err, 2) < 0)
         _exit(127);
+    if (cage != NULL && mw_cage_enter(cage) != 0) {
+        dprintf(2, "cannot enter its control group: %s\n", strerror(errno));
+        _exit(127);
+    }
     sigprocmask(SIG_SETMASK, mask, NULL);
     execv(PROGRAM, arg);
     dprintf(2, "cannot start %s: %s\n", PROGRAM, strerror(errno));
     _exit(127);
 }
 
-static int start(struct process *p, const sigset_t *mask, char *const *arg, struct err *e)
+static int start(struct process *p, const struct mw_cage *cage, const sigset_t *mask,
+                 char *const *arg, struct err *e)
 {
     int out[2], err[2];
     pid_t parent = getpid();
@@ -138,7 +145,7 @@ static int start(struct process *p, const sigset_t *mask, char *const *arg, stru
     }
     p->pid = fork();
     if (p->pid == 0)
-        become_program(out[1], err[1], parent, mask, arg);
+        become_program(out[1], err[1], parent, cage, mask, arg);
     close(out[1]);
     close(err[1]);
     p->out = out[0];
@@ -297,26 +304,38 @@ static int finish(struct measure_child *c, struct process *p, struct json_doc **
 }
 
 int measure_child(struct measure_child *c, const struct point *p, enum options_one part,
-                  struct json_doc **out, struct err *e)
+                  struct json_doc **out, uint64_t *charge, struct err *e)
 {
     struct process process = { 0 };
+    struct err ignored = ERR_INIT;
+    struct mw_cage *cage = NULL;
     struct args args;
     int r;
 
     *out = NULL;
+    *charge = 0;
     c->stopped_by = 0;
     make_args(&args, c->o, p, part);
-    if (start(&process, c->before, args.arg, e) != 0)
+    if (part == ONE_RUN &&
+        mw_cage_open(&cage, p->is_caged ? p->budget_bytes : 0, p->is_caged ? e : &ignored) !=
+            0 &&
+        p->is_caged)
         return -1;
-    r = follow(c, &process, e);
-    if (r == 0)
-        r = finish(c, &process, out, e);
-    else
-        kill_and_wait(&process);
-    if (process.out >= 0)
-        close(process.out);
-    if (process.err >= 0)
-        close(process.err);
+    r = start(&process, cage, c->before, args.arg, e);
+    if (r == 0) {
+        r = follow(c, &process, e);
+        if (r == 0)
+            r = finish(c, &process, out, e);
+        else
+            kill_and_wait(&process);
+        if (process.out >= 0)
+            close(process.out);
+        if (process.err >= 0)
+            close(process.err);
+    }
+    if (r == 0 && cage != NULL)
+        *charge = mw_cage_peak(cage);
+    mw_cage_close(cage);
     free(process.line);
     free(process.answer);
     return r;

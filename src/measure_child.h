@@ -24,11 +24,14 @@ struct measure_child {
 void measure_child_options(const struct options *o, char *buf, size_t n);
 
 /*
- * Plan or measure p.  Returns 0 and the answer, which json_free() frees; or -1 with *e if the
+ * Plan or measure p.  A measurement gets a control group of its own if that is possible, with
+ * the budget as its limit if p->is_caged.  *charge is the peak of that group, or 0.
+ *
+ * Returns 0 and the answer, which json_free() frees; or -1 with *e if the
  * process cannot be started, is killed or answers nothing (ERR_IO), or if a signal came, which
  * also ends the process (ERR_CANCELLED).  No process is left in any case.
  */
 int measure_child(struct measure_child *c, const struct point *p, enum options_one part,
-                  struct json_doc **out, struct err *e);
+                  struct json_doc **out, uint64_t *charge, struct err *e);
 
 #endif

@@ -23,6 +23,7 @@ const struct dimension_row dimension_table[N_DIMENSION] = {
     [DIM_PROMPT] = { OPT_N_PROMPT, "n_prompt", "p", false, false, false },
     [DIM_GEN] = { OPT_N_GEN, "n_gen", "n", false, false, false },
     [DIM_DEPTH] = { OPT_DEPTH, "depth", "d", false, false, false },
+    [DIM_BLOCK] = { OPT_BENCH_BLOCK, "block_bytes", "block", false, true, true },
 };
 
 const char *point_status_name(enum point_status s)
@@ -41,7 +42,8 @@ static void take_setting(struct setting *s, const struct dimension_row *row,
     if (row->is_text)
         options_print(o, row->option, s->text, sizeof s->text);
     else
-        s->number = row->is_size ? *(const uint64_t *)from : *(const uint32_t *)from;
+        s->number = options_table[row->option].item == KIND_SIZE ? *(const uint64_t *)from
+                                                                 : *(const uint32_t *)from;
 }
 
 static void make_point(struct point *p, const struct options *o, size_t index)
@@ -111,7 +113,7 @@ bool point_is_same(const struct point *a, const struct point *b)
         if (a->setting[d].number != b->setting[d].number ||
             strcmp(a->setting[d].text, b->setting[d].text) != 0)
             return false;
-    return true;
+    return a->is_caged == b->is_caged;
 }
 
 char *setting_print(const struct point *p, enum dimension d, char *buf, size_t n)

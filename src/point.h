@@ -26,6 +26,7 @@ enum dimension {
     DIM_PROMPT,
     DIM_GEN,
     DIM_DEPTH,
+    DIM_BLOCK,
     N_DIMENSION,
 };
 
@@ -35,7 +36,7 @@ struct dimension_row {
     const char *heading; /* of a column */
     bool is_text;        /* else a number */
     bool has_default;    /* 0 means that the program chooses; null in JSON */
-    bool is_size;        /* bytes */
+    bool is_size;        /* bytes, shown in KiB, MiB or GiB */
 };
 extern const struct dimension_row dimension_table[N_DIMENSION];
 
@@ -56,6 +57,7 @@ const char *point_status_name(enum point_status s); /* "pending" */
 
 struct point {
     struct setting setting[N_DIMENSION];
+    bool is_caged; /* in a control group with the budget as its limit */
 
     enum point_status status;
     char error[600];

@@ -11,10 +11,11 @@
 
 #include "engine/base/new_file.h"
 #include "src/results_print.h"
+#include "src/sweep_chart.h"
 
-enum format { FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN, N_FORMAT };
+enum format { FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN, FORMAT_SVG, FORMAT_PNG, N_FORMAT };
 
-static const char *const endings[N_FORMAT] = { ".json", ".csv", ".md" };
+static const char *const endings[N_FORMAT] = { ".json", ".csv", ".md", ".svg", ".png" };
 
 /* Returns an enum format, or -1. */
 static int format_of(const char *path)
@@ -54,9 +55,11 @@ static int resume(struct results *r, const char *path, struct err *e)
     if (!results_are_comparable(&old, r)) {
         results_free(&old);
         return err_set(e, ERR_ARGUMENT,
-                       "\"%.120s\" is of another model, version or option; --force replaces it",
+                       "\"%.120s\" is of another model, machine, version or option; --force "
+                       "replaces it",
                        path);
     }
+    r->model = old.model;
     take_runs(r, &old);
     results_free(&old);
     return 0;
@@ -67,9 +70,14 @@ static int check(struct result_files *f, struct results *r, const char *path, st
     struct mw_output file = { path, f->o->force, "--force" };
     int format = format_of(path);
 
-    if (format < 0)
+    if (format < 0 || (format >= FORMAT_SVG && f->svg == NULL))
         return err_set(e, ERR_ARGUMENT,
-                       "\"%.120s\" does not end in .json, .csv or .md, which choose the format",
+                       "\"%.120s\" does not end in .json, .csv%s, which choose the format",
+                       path, f->svg != NULL ? ", .md, .svg or .png" : " or .md");
+    if (format == FORMAT_PNG && !sweep_can_png())
+        return err_set(e, ERR_UNSUPPORTED,
+                       "\"%.120s\" needs rsvg-convert, which is not installed (Debian: "
+                       "librsvg2-bin); FILE.svg needs nothing",
                        path);
     if (format != FORMAT_JSON)
         return mw_output_check(NULL, &file, e);
@@ -84,14 +92,34 @@ static int check(struct result_files *f, struct results *r, const char *path, st
 int result_files_open(struct result_files *f, const struct options *o, struct results *r,
                       struct err *e)
 {
-    *f = (struct result_files){ .o = o };
+    f->o = o;
+    f->json = NULL;
     for (size_t i = 0; o->output[i] != NULL; i++)
         if (check(f, r, o->output[i], e) != 0)
             return -1;
     return 0;
 }
 
-static int write_one(const struct results *r, const char *path, struct err *e)
+/* Draw into a file without a name, and convert that. */
+static int write_png(const struct result_files *f, FILE *to, struct err *e)
+{
+    FILE *svg = tmpfile();
+    int r = -1;
+
+    if (svg == NULL)
+        return err_sys(e, "cannot make a temporary file");
+    if (f->svg(f->ctx, svg, e) == 0) {
+        if (fflush(svg) != 0 || lseek(fileno(svg), 0, SEEK_SET) != 0)
+            err_sys(e, "cannot write a temporary file");
+        else
+            r = sweep_png(fileno(svg), fileno(to), e);
+    }
+    fclose(svg);
+    return r;
+}
+
+static int write_one(const struct result_files *f, const struct results *r, const char *path,
+                     struct err *e)
 {
     static const struct results_look markdown = { 0 };
     bool is_new = access(path, F_OK) != 0;
@@ -109,6 +137,8 @@ static int write_one(const struct results *r, const char *path, struct err *e)
     switch (format_of(path)) {
     case FORMAT_JSON: results_json(file.f, r); break;
     case FORMAT_CSV: results_csv(file.f, r); break;
+    case FORMAT_SVG: result = f->svg(f->ctx, file.f, e); break;
+    case FORMAT_PNG: result = write_png(f, file.f, e); break;
     default: result = results_print(file.f, r, &markdown, e); break;
     }
     if (result == 0)
@@ -119,13 +149,13 @@ static int write_one(const struct results *r, const char *path, struct err *e)
 
 int result_files_save(const struct result_files *f, const struct results *r, struct err *e)
 {
-    return f->json != NULL ? write_one(r, f->json, e) : 0;
+    return f->json != NULL ? write_one(f, r, f->json, e) : 0;
 }
 
 int result_files_write(const struct result_files *f, const struct results *r, struct err *e)
 {
     for (size_t i = 0; f->o->output[i] != NULL; i++)
-        if (write_one(r, f->o->output[i], e) != 0)
+        if (write_one(f, r, f->o->output[i], e) != 0)
             return -1;
     return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * result_files.h - the files that --output names: JSON, CSV, Markdown, by their last letters.
+ * result_files.h - the files that --output names: JSON, CSV, Markdown, and of a sweep SVG and
+ * PNG.
  *
  * A JSON file is written after each run, and a repeated command continues it.  The others are
  * written at the end.
@@ -9,12 +10,19 @@
 
 #include "src/results.h"
 
+/* Draws the SVG.  Returns -1 with *e. */
+typedef int result_svg_fn(void *ctx, FILE *to, struct err *e);
+
 struct result_files {
     const struct options *o;
-    const char *json; /* the JSON file, or NULL */
+    const char *json;   /* the JSON file, or NULL */
+    result_svg_fn *svg; /* set by the caller; NULL: neither SVG nor PNG is possible */
+    void *ctx;
 };
 
 /*
+ * Set o and json; svg and ctx are set already.
+ *
  * Check all names before anything is measured, and continue the JSON file if there is one: runs
  * of points with the same settings are moved to r.  Writes the JSON file once, so that a folder
  * that cannot be written is known now.  Returns -1 with *e; ERR_ARGUMENT: a wrong name.

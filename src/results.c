@@ -20,6 +20,18 @@
 #define FILE_MAX       ((off_t)JSON_MAX_TREE)
 #define POINTS_MAX     10000
 
+/* Describe this machine: outside of any cage. */
+static void take_machine(struct results *r)
+{
+    struct mw_machine machine;
+
+    mw_machine_read(&machine);
+    snprintf(r->machine.cpu, sizeof r->machine.cpu, "%s", machine.cpu);
+    snprintf(r->machine.kernels, sizeof r->machine.kernels, "%s", mw_isa(0));
+    r->machine.n_cpu = machine.n_cpu > 0 ? (uint32_t)machine.n_cpu : 0;
+    r->machine.memory_bytes = machine.memory_bytes;
+}
+
 void results_begin(struct results *r, const char *command, const struct options *o)
 {
     time_t now = time(NULL);
@@ -33,6 +45,7 @@ void results_begin(struct results *r, const char *command, const struct options 
         strftime(r->started, sizeof r->started, "%Y-%m-%dT%H:%M:%SZ", &tm);
     measure_child_options(o, r->options, sizeof r->options);
     r->n_repeat = o->n_repeat;
+    take_machine(r);
     snprintf(r->model.path, sizeof r->model.path, "%s", o->model);
     if (stat(o->model, &st) == 0)
         r->model.changed_s = (int64_t)st.st_mtime;
@@ -46,9 +59,10 @@ void results_free(struct results *r)
 
 bool results_are_comparable(const struct results *a, const struct results *b)
 {
-    return strcmp(a->version, b->version) == 0 && strcmp(a->options, b->options) == 0 &&
-           strcmp(a->model.path, b->model.path) == 0 &&
-           a->model.changed_s == b->model.changed_s;
+    return strcmp(a->version, b->version) == 0 && strcmp(a->over, b->over) == 0 &&
+           strcmp(a->options, b->options) == 0 && strcmp(a->model.path, b->model.path) == 0 &&
+           a->model.changed_s == b->model.changed_s &&
+           strcmp(a->machine.cpu, b->machine.cpu) == 0 && a->machine.n_cpu == b->machine.n_cpu;
 }
 
 /* --- reading --- */
@@ -132,19 +146,19 @@ static void read_run(struct run *run, const struct json_node *figures,
 }
 
 void results_take(struct results *r, struct point *p, const struct json_node *answer,
-                  bool is_run)
+                  bool is_run, uint64_t charge)
 {
+    struct run *run;
     const struct json_node *plan = json_get(answer, "plan");
 
     p->status = get_status(answer);
     get_text(answer, "error", p->error, sizeof p->error);
-    if (json_get(answer, "model") != NULL) {
-        read_machine(r, json_get(answer, "machine"));
-        read_model(r, json_get(answer, "model"));
-    }
-    if (!is_run) { /* a prediction is made before anything is measured */
+    if (!is_run) { /* a prediction is made before anything is measured, and outside of cages */
+        if (json_get(answer, "model") != NULL)
+            read_model(r, json_get(answer, "model"));
         read_plan(p, plan);
-        figures_read(&p->predicted, json_get(answer, "predicted"));
+        if (!p->is_caged) /* the plan knows nothing of what the kernel does to mapped weights */
+            figures_read(&p->predicted, json_get(answer, "predicted"));
         if (p->status == POINT_OK)
             p->status = POINT_PENDING;
         return;
@@ -153,7 +167,13 @@ void results_take(struct results *r, struct point *p, const struct json_node *an
         return;
     get_text(answer, "io", p->io, sizeof p->io);
     p->n_thread = get_u32(answer, "threads");
-    read_run(&p->run[p->n_run++], json_get(answer, "figures"), json_get(answer, "unknown"));
+    run = &p->run[p->n_run++];
+    read_run(run, json_get(answer, "figures"), json_get(answer, "unknown"));
+    if (charge > 0) {
+        run->figures.value[FIG_PEAK] = (double)charge;
+        run->why[FIG_PEAK][0] = '\0';
+        run->is_charge = true;
+    }
 }
 
 void results_take_failure(struct point *p, const struct err *e)
@@ -185,6 +205,8 @@ static int read_point(struct point *p, const struct json_node *n, uint32_t n_rep
     if (point_reserve(p, n_run > n_repeat ? n_run : n_repeat, e) != 0)
         return -1;
     read_settings(p, json_get(n, "settings"));
+    if (!json_as_bool(json_get(n, "caged"), &p->is_caged))
+        p->is_caged = false;
     p->status = get_status(n);
     get_text(n, "error", p->error, sizeof p->error);
     read_plan(p, json_get(n, "plan"));
@@ -239,6 +261,7 @@ static int read_all(struct results *r, const struct json_node *n, struct err *e)
     get_text(n, "command", r->command, sizeof r->command);
     get_text(n, "version", r->version, sizeof r->version);
     get_text(n, "started", r->started, sizeof r->started);
+    get_text(n, "over", r->over, sizeof r->over);
     get_text(n, "options", r->options, sizeof r->options);
     r->is_complete = json_as_bool(json_get(n, "complete"), &complete) && complete;
     r->n_repeat = get_u32(n, "n_repeat");
@@ -287,6 +310,10 @@ static void write_header(struct json *j, const struct results *r)
     json_string(j, "command", r->command);
     json_string(j, "version", r->version);
     json_string(j, "started", r->started);
+    if (r->over[0] != '\0')
+        json_string(j, "over", r->over);
+    else
+        json_null(j, "over");
     json_string(j, "options", r->options);
     json_u64(j, "n_repeat", r->n_repeat);
     json_bool(j, "complete", r->is_complete);
@@ -366,6 +393,7 @@ static void write_point(struct json *j, const struct point *p)
 
     json_object(j, NULL);
     write_settings(j, p);
+    json_bool(j, "caged", p->is_caged);
     json_string(j, "status", point_status_name(p->status));
     if (p->error[0] != '\0')
         json_string(j, "error", p->error);

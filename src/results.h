@@ -15,6 +15,7 @@ struct results {
     char version[24];
     char started[24];  /* "2026-11-22T19:04:11Z" */
     char options[256]; /* those that hold for all points: "--cold --blas never" */
+    char over[16];     /* the setting that a sweep changed: "budget"; "": a bench */
     bool is_complete;
     uint32_t n_repeat;
     struct {
@@ -33,17 +34,19 @@ struct results {
     size_t n_point;
 };
 
-/* Fill in all but machine, model figures and points, for the model and options of o. */
+/* Fill in all but the points and what is read from the model's file, for the options of o. */
 void results_begin(struct results *r, const char *command, const struct options *o);
 void results_free(struct results *r);
 
-/* Take the answer of a process that planned or measured p (measure.h). */
+/* Take the answer of a process that planned or measured p (measure.h).  charge is the peak of
+ * its control group; 0: unknown. */
 void results_take(struct results *r, struct point *p, const struct json_node *answer,
-                  bool is_run);
+                  bool is_run, uint64_t charge);
 /* The same for a process that failed without an answer. */
 void results_take_failure(struct point *p, const struct err *e);
 
-/* Are two results about the same files, measured by the same version with the same options? */
+/* Are two results about the same file, measured on the same machine by the same version with the
+ * same options? */
 bool results_are_comparable(const struct results *a, const struct results *b);
 
 /* Write one JSON object and a newline.  The caller checks the stream. */

@@ -161,8 +161,13 @@ static int make_table(struct text_table *t, const struct results *r, bool ascii,
     for (size_t row = 0; row < r->n_point; row++) {
         const struct point *p = &r->point[row];
 
-        for (size_t i = 0; i < n_dim; i++)
-            setting_text(p, dims[i], text_table_cell(t, row, i), TEXT_TABLE_CELL);
+        for (size_t i = 0; i < n_dim; i++) {
+            char *cell = text_table_cell(t, row, i);
+
+            setting_text(p, dims[i], cell, TEXT_TABLE_CELL);
+            if (p->is_caged && dims[i] == DIM_IO)
+                snprintf(cell, TEXT_TABLE_CELL, "mmap, caged");
+        }
         for (size_t i = 0; i < n_column; i++)
             (columns[i]->is_prediction ? predicted_text : measured_text)(
                 text_table_cell(t, row, n_dim + i), TEXT_TABLE_CELL, p, columns[i]->id,
@@ -263,8 +268,10 @@ static void print_legend(FILE *to, const struct results *r, bool ascii)
     fprintf(to,
             "~ marks predictions, with the measured difference.\n"
             "peak: %s.\n",
-            is_charge(r) ? "the most that the kernel charged to the control group of a run"
-                         : "the high-water mark of the process and its page tables");
+            is_charge(r)
+                ? "the most that the kernel charged to the control group of a run; pages that "
+                  "others had cached are not part of it"
+                : "the high-water mark of the process and its page tables");
     if (!r->is_complete)
         fputs("The measurement was interrupted; rows have the runs that were finished.\n", to);
 }
@@ -386,8 +393,11 @@ int results_print_changes(FILE *to, const struct results *before, const struct r
         t.column[i].is_left = i < 2 || i == 5;
     }
     change_rows(&t, before, now, look->ascii);
-    fprintf(to, "\nCompared with the result of %s by memwall %s:\n\n", before->started,
-            before->version);
+    fputs("\nCompared with the result of ", to);
+    print_clean(to, before->started);
+    fputs(" by memwall ", to);
+    print_clean(to, before->version);
+    fputs(":\n\n", to);
     if (look->width > 0)
         text_table_print(to, &t, look->width);
     else

@@ -17,6 +17,11 @@ _Static_assert((int)MW_IO_AUTO == STREAM_AUTO && (int)MW_IO_DIRECT == STREAM_DIR
                    (int)MW_IO_BUFFERED == STREAM_BUFFERED && (int)MW_IO_MMAP == STREAM_MMAP,
                "enum mw_io and enum stream_io list the same modes");
 
+size_t options_block(const struct mw_options *o)
+{
+    return o->block_bytes > 0 ? o->block_bytes : shape_target(o->memory_bytes);
+}
+
 enum kv_type options_kv_type(enum mw_kv t)
 {
     return (enum kv_type)t;

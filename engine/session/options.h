@@ -25,6 +25,9 @@ uint64_t options_default_budget(uint64_t hot_bytes, uint64_t machine_budget_byte
 /* The context in tokens that these options ask for. */
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o);
 
+/* The block size that these options ask for. */
+size_t options_block(const struct mw_options *o);
+
 /* The KV type and the I/O mode that a public name stands for. */
 enum kv_type options_kv_type(enum mw_kv t);
 enum stream_io options_stream_io(enum mw_io io);

@@ -138,7 +138,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     };
     if (choice.has_blas) /* its files are among those of the program now */
         in->blas_bytes = blas_heap_bytes(o->n_thread);
-    shape_make(&shape, m->spans, m->n_span, shape_target(o->memory_bytes));
+    shape_make(&shape, m->spans, m->n_span, options_block(o));
     in->slot_bytes = shape.slot_bytes;
     in->n_slot =
         o->disk_rate > 0 && shape.n_slot > SLOTS_LIMITED ? SLOTS_LIMITED : shape.n_slot;

@@ -244,7 +244,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
     a.expert_sizes = bytes.experts;
     room = room_of(plan, bytes.experts.slot_bytes, kv_global_bytes(s->kv));
     so.pinned_bytes = room.pinned_bytes;
-    shape_make(&a.shape, s->m->spans, s->m->n_span, shape_target(o->memory_bytes));
+    shape_make(&a.shape, s->m->spans, s->m->n_span, options_block(o));
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
         arena_map(&a.rows, "rows", plan->chunk * bytes.rows_col + bytes.rows_fixed, true, e) !=
             0 ||
@@ -648,7 +648,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         wanted.mmap_drop == s->o.mmap_drop && wanted.no_uring == s->o.no_uring &&
         wanted.disk_rate == s->o.disk_rate && wanted.exact == s->o.exact &&
         wanted.blas == s->o.blas && wanted.n_thread == s->o.n_thread &&
-        shape_target(wanted.memory_bytes) == s->mach.shape.target) {
+        options_block(&wanted) == s->mach.shape.target) {
         copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;
         if (!same_speed(&before, &plan))

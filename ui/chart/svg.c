@@ -48,34 +48,54 @@ static double text_width(const char *text)
     return (double)n * CHAR_WIDTH;
 }
 
+/* The colours of one theme. */
+struct colors {
+    const char *ink, *dim, *grid, *ground;
+    const char *series[CHART_SERIES_MAX], *heat[SVG_HEAT_LEVELS];
+};
+
+static const struct colors light = {
+    "#1f2328",
+    "#59636e",
+    "#d8dee4",
+    "#fff",
+    { "#0b6bcb", "#b54708", "#0a7d55", "#a3316f", "#6941c6", "#7a6400", "#0e7490", "#8a4b2a" },
+    { "#f1f4f8", "#d5e3f3", "#aecbe9", "#7fabdb", "#4f89c9", "#2c68ad", "#174a86", "#0a2f5c" },
+};
+static const struct colors dark = {
+    "#e6edf3",
+    "#9aa6b2",
+    "#313943",
+    "#12161c",
+    { "#64b1ff", "#f79a55", "#4fd1a0", "#f08cc0", "#b79cff", "#e0c341", "#5cc8e0", "#d9a07e" },
+    { "#1b222b", "#1d3653", "#1f4d7d", "#2768a8", "#3d86cb", "#68a6de", "#9cc6ec", "#d8eafb" },
+};
+
+/* Write plain colours, because many programs that show or convert SVG know no variables. */
+static void write_colors(FILE *to, const struct colors *c)
+{
+    fprintf(to,
+            ".mwc text{fill:%s}.mwc .d{fill:%s}.mwc .bg{fill:%s}.mwc .g{stroke:%s}"
+            ".mwc .m{stroke:%s}.mwc .o{fill:%s}",
+            c->ink, c->dim, c->ground, c->grid, c->dim, c->ground);
+    for (int i = 0; i < CHART_SERIES_MAX; i++)
+        fprintf(to, ".mwc .s%d{stroke:%s}.mwc .f%d{fill:%s}", i, c->series[i], i, c->series[i]);
+    for (int i = 0; i < SVG_HEAT_LEVELS; i++)
+        fprintf(to, ".mwc .h%d{fill:%s}", i, c->heat[i]);
+}
+
 void svg_style(FILE *to)
 {
-    fputs("<style>"
-          ".mwc{font:13px system-ui,sans-serif;color-scheme:light dark;"
-          "--ink:#1f2328;--dim:#59636e;--grid:#d8dee4;--ground:#fff;"
-          "--c0:#0b6bcb;--c1:#b54708;--c2:#0a7d55;--c3:#a3316f;"
-          "--c4:#6941c6;--c5:#7a6400;--c6:#0e7490;--c7:#8a4b2a;"
-          "--h0:#f1f4f8;--h1:#d5e3f3;--h2:#aecbe9;--h3:#7fabdb;"
-          "--h4:#4f89c9;--h5:#2c68ad;--h6:#174a86;--h7:#0a2f5c}"
-          "@media screen and (prefers-color-scheme:dark){.mwc{"
-          "--ink:#e6edf3;--dim:#9aa6b2;--grid:#313943;--ground:#12161c;"
-          "--c0:#64b1ff;--c1:#f79a55;--c2:#4fd1a0;--c3:#f08cc0;"
-          "--c4:#b79cff;--c5:#e0c341;--c6:#5cc8e0;--c7:#d9a07e;"
-          "--h0:#1b222b;--h1:#1d3653;--h2:#1f4d7d;--h3:#2768a8;"
-          "--h4:#3d86cb;--h5:#68a6de;--h6:#9cc6ec;--h7:#d8eafb}}"
-          ".mwc text{fill:var(--ink)}.mwc .d{fill:var(--dim)}"
-          ".mwc .t{font-weight:600;font-size:15px}"
-          ".mwc .bg{fill:var(--ground)}.mwc .g{stroke:var(--grid);fill:none}"
-          ".mwc .m{stroke:var(--dim);stroke-dasharray:2 4;fill:none}"
+    fputs("<style>.mwc{font:13px system-ui,sans-serif;color-scheme:light dark}"
+          ".mwc .t{font-weight:600;font-size:15px}.mwc .g{fill:none}"
+          ".mwc .m{stroke-dasharray:2 4;fill:none}"
           ".mwc .l{fill:none;stroke-width:2;stroke-linejoin:round}"
-          ".mwc .o{fill:var(--ground);stroke-width:2}.mwc .p{stroke-dasharray:7 5}"
-          ".mwc .a{stroke-dasharray:2 4}",
+          ".mwc .o{stroke-width:2}.mwc .p{stroke-dasharray:7 5}.mwc .a{stroke-dasharray:2 4}",
           to);
-    for (int i = 0; i < CHART_SERIES_MAX; i++)
-        fprintf(to, ".mwc .s%d{stroke:var(--c%d)}.mwc .f%d{fill:var(--c%d)}", i, i, i, i);
-    for (int i = 0; i < SVG_HEAT_LEVELS; i++)
-        fprintf(to, ".mwc .h%d{fill:var(--h%d)}", i, i);
-    fputs("</style>\n", to);
+    write_colors(to, &light);
+    fputs("@media screen and (prefers-color-scheme:dark){", to);
+    write_colors(to, &dark);
+    fputs("}</style>\n", to);
 }
 
 void svg_open(FILE *to, const char *id, const char *title, int width, int height)

@@ -71,6 +71,7 @@ enum option_id {
     OPT_BENCH_IO,
     OPT_BENCH_THREADS,
     OPT_BENCH_CHUNK,
+    OPT_BENCH_BLOCK,
     OPT_N_PROMPT,
     OPT_N_GEN,
     OPT_DEPTH,
@@ -81,6 +82,9 @@ enum option_id {
     OPT_MARKDOWN,
     OPT_OUTPUT,
     OPT_COMPARE,
+    OPT_OVER,
+    OPT_POINTS,
+    OPT_AGAINST,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_PROMPT,
@@ -119,6 +123,7 @@ enum option_id {
 
 /* The part of a measurement that a process of its own does. */
 enum options_one { ONE_NOTHING, ONE_PLAN, ONE_RUN };
+enum options_against { AGAINST_NOTHING, AGAINST_MMAP };
 
 /* The values.  Texts point to what was parsed.  A field whose option was not given has the
  * value that options_default() stores. */
@@ -145,6 +150,9 @@ struct options {
     uint32_t n_prompt, n_gen, depth, n_repeat; /* tokens; tokens; tokens; measurements */
     bool cold, csv, markdown;
     int one; /* enum options_one */
+    int over; /* what a sweep changes: an index of the words of --over */
+    uint32_t points;
+    int against; /* enum options_against */
     const char *output[OPTIONS_TEXTS + 1]; /* then NULL */
     const char *compare;
 

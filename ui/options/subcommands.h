@@ -16,6 +16,7 @@
     X(PLAN, plan) \
     X(DOCTOR, doctor) \
     X(BENCH, bench) \
+    X(SWEEP, sweep) \
     X(EVAL, eval) \
     X(REPLAY, replay) \
     X(INSPECT, inspect) \
@@ -38,7 +39,7 @@ enum command_bit {
     CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
     CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL | CMD_DOCTOR, /* show or use a plan */
     CMD_TALK = CMD_CHAT | CMD_RUN,
-    CMD_MEASURES = CMD_BENCH, /* measure points in processes of their own */
+    CMD_MEASURES = CMD_BENCH | CMD_SWEEP, /* measure points in processes of their own */
     CMD_SCREEN = CMD_CHAT | CMD_DEMO | CMD_REPLAY,
 };
 /* clang-format on */

@@ -1,0 +1,85 @@
+"""Run memwall bench and memwall sweep on the guide, and read their results."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import schema
+from program import MEMWALL, SRCDIR, environment
+
+GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
+TIMEOUT_S = 300
+with open(os.path.join(SRCDIR, "share", "schemas", "measurements.schema.json"),
+          encoding="utf-8") as f:
+    SCHEMA = json.load(f)
+
+
+class Case(unittest.TestCase):
+    """A command, a home for all tests of a class, and a folder for the files of each."""
+    maxDiff = None
+    command = None
+
+    @classmethod
+    def setUpClass(cls):
+        """One home for all tests, so that the limits are measured once."""
+        home = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(home.cleanup)
+        cls.home = home.name
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_it(self, *args, model=GUIDE, code=0, env=(), **more):
+        r = subprocess.run([MEMWALL, self.command, model, *args], text=True, timeout=TIMEOUT_S,
+                           env=environment(self.home, **dict(env)), stdin=subprocess.DEVNULL,
+                           **(dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE) | more))
+        if code is not None:
+            self.assertEqual(code, r.returncode, r.stderr)
+        return r
+
+    def check(self, result):
+        self.assertEqual([], list(schema.errors(result, SCHEMA)))
+        return result
+
+    def load(self, name):
+        with open(self.path(name)) as f:
+            return self.check(json.load(f))
+
+    def start(self, *args, model=GUIDE):
+        """Start without waiting; killed at the end of the test."""
+        p = subprocess.Popen([MEMWALL, self.command, model, *args], text=True,
+                             env=environment(self.home), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(p.stdout.close)
+        self.addCleanup(p.stderr.close)
+        self.addCleanup(p.kill)
+        return p
+
+    def wait_for(self, p, condition):
+        """Return the first true value of condition(), which p makes true before it ends."""
+        while not (value := condition()):
+            self.assertIsNone(p.poll(), "the program has ended")
+            os.sched_yield()
+        return value
+
+    def child(self, p):
+        try:
+            with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+                found = f.read().split()
+        except FileNotFoundError:
+            self.skipTest("this kernel does not list children")
+        return int(found[0]) if found else None
+
+    def runs(self, name):
+        """The number of runs in a file of results."""
+        try:
+            with open(self.path(name)) as f:
+                return sum(len(p["runs"]) for p in json.load(f)["points"])
+        except FileNotFoundError:
+            return 0
