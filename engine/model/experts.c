@@ -399,6 +399,8 @@ void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l
 
     forward_each_col(f, route_col, &r);
     f->n_moe_list = list_experts(f, &layer->experts);
+    if (f->n_col == 1)
+        telemetry_trace(f->p.telemetry, f->moe_list, f->n_moe_list);
     expert_cache_begin(f->p.experts, l, f->n_col, f->moe_list, f->moe_choice, f->n_moe_list);
 }
 

@@ -538,11 +538,25 @@ static void find_damage(struct forward *f, const uint32_t *ids, uint32_t n, enum
         *e = found;
 }
 
-static void publish(struct forward *f, uint32_t n, uint64_t wall_ns, uint64_t bytes)
+/* Counters before a pass. */
+struct counted {
+    uint64_t ns, bytes, hits, misses, expert_bytes;
+};
+
+static struct counted counted_now(const struct telemetry *t)
+{
+    return (struct counted){ .ns = clock_ns(),
+                             .bytes = counter_get(&t->bytes_read),
+                             .hits = counter_get(&t->expert_hits),
+                             .misses = counter_get(&t->expert_misses),
+                             .expert_bytes = counter_get(&t->expert_bytes) };
+}
+
+static void publish(struct forward *f, uint32_t n, const struct counted *before)
 {
     struct telemetry *t = f->p.telemetry;
     uint32_t head = f->p.desc->n_layer;
-    uint64_t stall = f->stall_ns + f->lookup_ns;
+    uint64_t stall = f->stall_ns + f->lookup_ns, wall_ns = clock_ns() - before->ns;
 
     telemetry_begin(t);
     counter_set(&t->pass.wall_ns, wall_ns);
@@ -551,8 +565,11 @@ static void publish(struct forward *f, uint32_t n, uint64_t wall_ns, uint64_t by
     counter_set(&t->pass.attention_ns, f->attention_ns);
     counter_set(&t->pass.head_ns, counter_get(&t->layer[head].compute_ns));
     counter_set(&t->pass.lookup_ns, f->lookup_ns);
-    counter_set(&t->pass.bytes_pass, bytes);
+    counter_set(&t->pass.bytes_pass, counter_get(&t->bytes_read) - before->bytes);
     counter_set(&t->pass.n_col, n);
+    counter_set(&t->pass.expert_hits, counter_get(&t->expert_hits) - before->hits);
+    counter_set(&t->pass.expert_misses, counter_get(&t->expert_misses) - before->misses);
+    counter_set(&t->pass.expert_bytes, counter_get(&t->expert_bytes) - before->expert_bytes);
     telemetry_end(t);
 }
 
@@ -560,17 +577,18 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
                 bool in_tiles, struct err *e)
 {
     struct telemetry *t = f->p.telemetry;
-    uint64_t start = clock_ns(), bytes = counter_get(&t->bytes_read);
+    struct counted before = counted_now(t);
 
     assert(n >= 1 && n <= f->p.chunk && (want != WANT_ALL || n <= f->p.n_logit_row));
     f->is_damaged = false;
     f->in_tiles = in_tiles;
+    telemetry_trace_begin(t);
     if (run_pass(f, ids, n, want, e) != 0) {
         if (f->is_damaged)
             find_damage(f, ids, n, want, e);
         return -1;
     }
     kv_commit(f->p.kv, n);
-    publish(f, n, clock_ns() - start, counter_get(&t->bytes_read) - bytes);
+    publish(f, n, &before);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "engine/stream/expert_cache.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,56 @@ void expert_sizes_of(const struct expert_layer *layers, uint32_t n_layer,
         expert_policy_bytes(out->n_all, n_layer);
 }
 
+/* --- figures --- */
+
+static uint32_t *place_of(struct expert_cache *c, uint32_t layer, uint32_t expert)
+{
+    return &c->slot_of[c->policy.first[layer] + expert];
+}
+
+/* The level of a share relative to an even choice: 8 is even, a step is a factor of 2^0.5. */
+static uint8_t level_of(float heat)
+{
+    float level = heat > 0 ? 8 + 2 * log2f(heat) : 0;
+
+    return level < 0 ? 0 : level > 15 ? 15 : (uint8_t)(level + 0.5f);
+}
+
+/* Publish a row of the heat map (struct mw_sample). */
+static void publish_heat(struct expert_cache *c, uint32_t layer)
+{
+    struct telemetry *t = c->telemetry;
+    uint32_t n = c->layers[layer].n_expert, bins = (uint32_t)counter_get(&t->heat_bins);
+
+    for (uint32_t b = 0; b < bins; b++) {
+        uint32_t from = n * b / bins, end = n * (b + 1) / bins, held = 0;
+        float heat = 0;
+
+        for (uint32_t i = from; i < end; i++) {
+            held += *place_of(c, layer, i) != NO_SLOT;
+            heat += expert_policy_heat(&c->policy, layer, i);
+        }
+        if (end > from)
+            atomic_store_explicit(&t->heat[layer * bins + b],
+                                  (uint8_t)((held * 15 / (end - from)) << 4 |
+                                            level_of(heat / (float)(end - from))),
+                                  memory_order_relaxed);
+    }
+}
+
+static void publish_sizes(struct expert_cache *c)
+{
+    struct telemetry *t = c->telemetry;
+    uint32_t most = most_experts(c->layers, c->n_layer);
+    uint32_t bins = most < MW_HEAT_BINS ? most : MW_HEAT_BINS;
+
+    counter_set(&t->n_expert, most);
+    counter_set(&t->expert_all, c->n_all);
+    counter_set(&t->heat_bins, (uint64_t)bins * c->n_layer <= MW_HEAT ? bins : 0);
+    for (uint32_t i = 0; i < MW_HEAT; i++)
+        atomic_store_explicit(&t->heat[i], 0, memory_order_relaxed);
+}
+
 /* --- life --- */
 
 static int open_policy(struct expert_cache *c, struct err *e)
@@ -174,6 +225,7 @@ int expert_cache_open(struct expert_cache **out, struct stream *s,
         expert_cache_close(c);
         return -1;
     }
+    publish_sizes(c);
     *out = c;
     return 0;
 }
@@ -199,11 +251,6 @@ void expert_cache_close(struct expert_cache *c)
 }
 
 /* --- slots --- */
-
-static uint32_t *place_of(struct expert_cache *c, uint32_t layer, uint32_t expert)
-{
-    return &c->slot_of[c->policy.first[layer] + expert];
-}
 
 static unsigned char *slot_at(const struct expert_cache *c, uint32_t slot)
 {
@@ -439,6 +486,7 @@ void expert_cache_begin(struct expert_cache *c, uint32_t layer, uint32_t n_token
             c->slots[x->slot].is_requested = true;
     }
     count_request(c, n_token);
+    publish_heat(c, layer);
     if (!stream_is_mapped(c->stream))
         fetch_waiting(c);
 }

@@ -99,3 +99,8 @@ float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t
         unused = powf(unused, (float)p->n_token);
     return distance + unused / (1 - unused);
 }
+
+float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t expert)
+{
+    return p->prior[layer] > 0 ? share(p, layer, expert) / p->prior[layer] : 0;
+}

@@ -47,4 +47,7 @@ void expert_policy_use(struct expert_policy *p, uint32_t expert, uint32_t n);
 /* Expected passes until the expert is used, seen from the current layer. */
 float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t expert);
 
+/* Share of recent tokens of the layer that chose the expert, relative to an even choice. */
+float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t expert);
+
 #endif

@@ -11,6 +11,7 @@
 #define TOKEN(member)       { "token", #member, OF(member), 0, FIELD_U64, IN_SECOND }
 #define TIME(member)        { "time", #member, OF(pass.member), 0, FIELD_U64, IN_SECOND }
 #define IO(member)          { "io", #member, OF(io.member), 0, FIELD_U64, IN_SECOND }
+#define EXPERTS(member)     { "experts", #member, OF(experts.member), 0, FIELD_U64, IN_SECOND }
 #define PLAN(row, name)     { "mem", "plan_" name, OF(mem.plan[row]), 0, FIELD_U64, IN_ALL }, \
                             { "mem", "used_" name, OF(mem.used[row]), 0, FIELD_U64, IN_SECOND }
 #define MEM(member)         { "mem", #member, OF(mem.member), 0, FIELD_U64, IN_SECOND }
@@ -61,6 +62,9 @@ const struct field sample_fields[] = {
     TIME(lookup_ns),
     TIME(bytes_pass),
     TIME(n_col),
+    TIME(expert_hits),
+    TIME(expert_misses),
+    TIME(expert_bytes),
 
     IO(bytes_read),
     IO(reads),
@@ -68,6 +72,16 @@ const struct field sample_fields[] = {
     IO(lookup_bytes),
     IO(retries),
     IO(depth_gauge),
+
+    EXPERTS(n_expert),
+    EXPERTS(all),
+    EXPERTS(slots),
+    EXPERTS(held),
+    EXPERTS(hits),
+    EXPERTS(misses),
+    EXPERTS(bytes_read),
+    EXPERTS(bins),
+    { "experts", "heat", OF(experts.heat), MW_HEAT, FIELD_HEX, IN_SECOND },
 
     { "limit", "disk", OF(disk_limit), 0, FIELD_U64, IN_ALL },
     { "limit", "memory", OF(memory_limit), 0, FIELD_U64, IN_ALL },
@@ -143,6 +157,9 @@ const struct field token_fields[] = {
     OF_TOKEN(bytes_pass),
     OF_TOKEN(n_col),
     OF_TOKEN(kv_tokens),
+    OF_TOKEN(expert_hits),
+    OF_TOKEN(expert_misses),
+    OF_TOKEN(expert_bytes),
 };
 const size_t n_token_fields = sizeof token_fields / sizeof token_fields[0];
 
@@ -172,7 +189,7 @@ const size_t n_thread_fields = sizeof thread_fields / sizeof thread_fields[0];
 const char *const rate_names[] = {
     "decode_last",  "decode_mean", "prefill",         "first_s", "read_bytes_s",
     "stall_share",  "overlap",     "attention_share", "wall_s",  "read_per_token",
-    "loading",
+    "loading",      "expert_hits", "expert_bytes_per_token",
 };
 const size_t n_rate_names = sizeof rate_names / sizeof rate_names[0];
 /* clang-format on */

@@ -19,6 +19,8 @@ enum field_type {
     FIELD_U32,
     FIELD_DOUBLE,
     FIELD_TEXT,  /* char[size] that ends with NUL */
+    FIELD_HEX,   /* uint8_t[size], as two hexadecimal digits each; zeros at the end are left out
+                  */
     FIELD_STATE, /* enum mw_state by name */
     FIELD_BINDS, /* enum mw_binds by name */
     FIELD_KIND,  /* uint8_t, enum mw_layer_kind by name */

@@ -2,6 +2,7 @@
 
 #include "engine/telemetry/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/telemetry/fields.h"
@@ -27,6 +28,20 @@ static void write_os(struct json *j, const char *key, const void *p)
         json_null(j, key);
 }
 
+static void write_hex(struct json *j, const char *key, const unsigned char *p, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[2 * MW_HEAT];
+
+    while (n > 0 && p[n - 1] == 0)
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        text[2 * i] = digits[p[i] >> 4];
+        text[2 * i + 1] = digits[p[i] & 15];
+    }
+    json_string_n(j, key, text, 2 * n);
+}
+
 static void write_field(struct json *j, const struct field *f, const void *base)
 {
     const char *p = (const char *)base + f->offset;
@@ -46,6 +61,7 @@ static void write_field(struct json *j, const struct field *f, const void *base)
         json_double(j, f->key, real, 4);
         break;
     case FIELD_TEXT: json_string_n(j, f->key, p, strnlen(p, f->size)); break;
+    case FIELD_HEX: write_hex(j, f->key, (const unsigned char *)p, f->size); break;
     case FIELD_STATE:
         memcpy(&state, p, sizeof state);
         json_string(j, f->key, mw_state_name(state));
@@ -126,7 +142,7 @@ static void write_threads(struct json *j, const struct mw_sample *s)
 static void write_rates(struct json *j, const struct mw_sample *s)
 {
     struct mw_rates r;
-    double value[11];
+    double value[13];
 
     mw_rates(s, &r);
     value[0] = r.decode_last;
@@ -140,6 +156,8 @@ static void write_rates(struct json *j, const struct mw_sample *s)
     value[8] = r.wall_s;
     value[9] = r.read_per_token;
     value[10] = r.loading;
+    value[11] = r.expert_hits;
+    value[12] = r.expert_bytes;
     json_object(j, "rate");
     for (size_t i = 0; i < n_rate_names; i++) {
         if (value[i] < 0)
@@ -169,11 +187,28 @@ void mw_sample_json(struct json *j, const struct mw_sample *s, const char *event
     json_end(j);
 }
 
-void token_json(struct json *j, const struct mw_token *token)
+/* The ids of a layer are divided by blanks, and layers by slashes. */
+static void write_trace(struct json *j, const struct mw_expert_trace *trace)
+{
+    char text[6 * MW_TRACE + 1];
+    size_t n = 0;
+
+    for (uint16_t i = 0; i < trace->n; i++)
+        n += (size_t)(trace->id[i] == MW_TRACE_LAYER
+                          ? snprintf(text + n, sizeof text - n, "/")
+                          : snprintf(text + n, sizeof text - n, "%s%u",
+                                     n > 0 && text[n - 1] != '/' ? " " : "", trace->id[i]));
+    if (n > 0)
+        json_string_n(j, "experts", text, n);
+}
+
+void token_json(struct json *j, const struct mw_token *token,
+                const struct mw_expert_trace *trace)
 {
     json_object(j, NULL);
     json_string(j, "event", "token");
     for (size_t i = 0; i < n_token_fields; i++)
         write_field(j, &token_fields[i], token);
+    write_trace(j, trace);
     json_end(j);
 }

@@ -15,6 +15,7 @@
 void mw_sample_json(struct json *j, const struct mw_sample *s, const char *event);
 
 /* Write the line of a token, without a newline. */
-void token_json(struct json *j, const struct mw_token *token);
+void token_json(struct json *j, const struct mw_token *token,
+                const struct mw_expert_trace *trace);
 
 #endif

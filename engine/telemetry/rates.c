@@ -52,7 +52,7 @@ static double decode_last(const struct mw_sample *s)
 }
 
 struct sums {
-    double wall, stall, compute, attention, bytes;
+    double wall, stall, compute, attention, bytes, expert_hits, expert_misses, expert_bytes;
 };
 
 static void add(struct sums *to, uint64_t wall, uint64_t stall, uint64_t compute,
@@ -63,6 +63,13 @@ static void add(struct sums *to, uint64_t wall, uint64_t stall, uint64_t compute
     to->compute += (double)compute;
     to->attention += (double)attention;
     to->bytes += (double)bytes;
+}
+
+static void add_experts(struct sums *to, uint64_t hits, uint64_t misses, uint64_t bytes)
+{
+    to->expert_hits += (double)hits;
+    to->expert_misses += (double)misses;
+    to->expert_bytes += (double)bytes;
 }
 
 /* Add up the passes of the newest tokens.  Returns how many. */
@@ -77,6 +84,7 @@ static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
         if (k->n == 1)
             break; /* from the prompt's last pass, which differs from the others */
         add(out, k->wall_ns, k->stall_ns, k->compute_ns, k->attention_ns, k->bytes_pass);
+        add_experts(out, k->expert_hits, k->expert_misses, k->expert_bytes);
         n++;
     }
     return n;
@@ -117,9 +125,17 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
                                                  : MW_RATE_UNKNOWN;
     out->loading = loading(s);
     out->n_pass = sum_passes(s, &sum);
-    if (out->n_pass == 0)
+    if (out->n_pass == 0) {
         add(&sum, s->pass.wall_ns, s->pass.stall_ns, s->pass.compute_ns, s->pass.attention_ns,
             s->pass.bytes_pass);
+        add_experts(&sum, s->pass.expert_hits, s->pass.expert_misses, s->pass.expert_bytes);
+    }
+    out->expert_hits = sum.expert_hits + sum.expert_misses > 0
+                           ? sum.expert_hits / (sum.expert_hits + sum.expert_misses)
+                           : MW_RATE_UNKNOWN;
+    out->expert_bytes = out->n_pass > 0 && out->expert_hits >= 0
+                            ? sum.expert_bytes / out->n_pass
+                            : MW_RATE_UNKNOWN;
     if (sum.wall <= 0) {
         out->read_bytes_s = out->wall_s = out->stall_share = out->attention_share =
             out->overlap = out->read_per_token = MW_RATE_UNKNOWN;

@@ -24,8 +24,10 @@ struct mw_rates {
     double overlap;        /* reading and computing at the same time, as a share of the shorter
                               of the two; based on the measured disk limit */
     double read_per_token; /* mean bytes streamed per token in these passes */
-    double loading;  /* share of the pinned weights that are read ahead of the first token */
-    uint32_t n_pass; /* number of these passes; 0 for the last pass of a prompt alone */
+    double loading;     /* share of the pinned weights that are read ahead of the first token */
+    double expert_hits; /* share of the chosen experts that were in memory */
+    double expert_bytes; /* mean bytes of experts read per token */
+    uint32_t n_pass;     /* number of these passes; 0 for the last pass of a prompt alone */
 };
 
 void mw_rates(const struct mw_sample *s, struct mw_rates *out);

@@ -38,7 +38,7 @@ struct mw_recorder {
     uint64_t n_token; /* tokens that have a line or were lost */
     uint64_t next_second_ns;
     struct json line; /* being written */
-    struct err err; /* of the first failed write, after which nothing is written */
+    struct err err;   /* of the first failed write, after which nothing is written */
 };
 
 /* Write r->line to the file. */
@@ -90,7 +90,8 @@ static void write_tokens(struct mw_recorder *r)
         r->n_token = s->n_token - MW_RECENT;
     }
     for (; r->n_token < s->n_token && r->err.code == ERR_NONE; r->n_token++) {
-        token_json(&r->line, &s->recent[r->n_token % MW_RECENT]);
+        token_json(&r->line, &s->recent[r->n_token % MW_RECENT],
+                   &s->trace[r->n_token % MW_RECENT]);
         write_line(r);
     }
 }

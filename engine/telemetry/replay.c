@@ -146,6 +146,7 @@ static bool set_number(struct mw_replay *r, const char *digits, size_t n)
     }
     case FIELD_DOUBLE:
     case FIELD_TEXT:
+    case FIELD_HEX:
     case FIELD_STATE:
     case FIELD_BINDS:
     case FIELD_KIND: break;
@@ -188,6 +189,28 @@ static bool set_kind(struct mw_replay *r, const char *text, size_t n)
     return false;
 }
 
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool set_hex(struct mw_replay *r, const char *text, size_t n)
+{
+    unsigned char *to = target(r);
+
+    if (n % 2 != 0 || n / 2 > r->at->size)
+        return false;
+    memset(to, 0, r->at->size);
+    for (size_t i = 0; i < n; i += 2) {
+        int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        to[i / 2] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
 static bool set_text(struct mw_replay *r, const char *text, size_t n)
 {
     char *to = target(r);
@@ -197,6 +220,7 @@ static bool set_text(struct mw_replay *r, const char *text, size_t n)
         memset(to, 0, r->at->size);
         memcpy(to, text, n < r->at->size ? n : r->at->size - 1);
         return true;
+    case FIELD_HEX: return set_hex(r, text, n);
     case FIELD_STATE: return set_state(r, text, n);
     case FIELD_BINDS: return set_binds(r, text, n);
     case FIELD_KIND: return set_kind(r, text, n);
@@ -457,6 +481,9 @@ static void apply_token(struct mw_replay *r)
     s->pass.lookup_ns = k->lookup_ns;
     s->pass.bytes_pass = k->bytes_pass;
     s->pass.n_col = k->n_col;
+    s->pass.expert_hits = k->expert_hits;
+    s->pass.expert_misses = k->expert_misses;
+    s->pass.expert_bytes = k->expert_bytes;
 }
 
 static int check_sample(struct mw_replay *r)

@@ -15,7 +15,10 @@
 
 #define MW_MAX_LAYER  512
 #define MW_REASON_MAX 256
-#define MW_RECENT     64 /* finished tokens in a sample */
+#define MW_RECENT     64   /* finished tokens in a sample */
+#define MW_HEAT       4096 /* cells of the heat map of experts */
+#define MW_HEAT_BINS  64   /* cells of a layer */
+#define MW_TRACE      512  /* experts of a token and marks between layers */
 
 enum mw_state { MW_IDLE, MW_LOADING, MW_PREFILL, MW_DECODE, MW_ERROR };
 const char *mw_state_name(enum mw_state s); /* "idle" … */
@@ -91,10 +94,19 @@ struct mw_token {
     uint64_t t_ns; /* when it was sampled */
     uint64_t n;    /* in its answer, from 1 */
     uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns;
-    uint64_t bytes_pass; /* streamed */
-    uint64_t n_col;      /* tokens evaluated in the pass */
-    uint64_t kv_tokens;  /* tokens in the context */
+    uint64_t bytes_pass;                 /* streamed */
+    uint64_t n_col;                      /* tokens evaluated in the pass */
+    uint64_t kv_tokens;                  /* tokens in the context */
+    uint64_t expert_hits, expert_misses; /* experts that were in memory, and that were not */
+    uint64_t expert_bytes;               /* part of bytes_pass */
 };
+
+/* The experts that a token chose, layer after layer. */
+struct mw_expert_trace {
+    uint16_t n;            /* 0: a dense model, a pass of several tokens, or too many experts */
+    uint16_t id[MW_TRACE]; /* MW_TRACE_LAYER after each layer */
+};
+#define MW_TRACE_LAYER UINT16_MAX
 
 /* Figures reported by Linux, each with a reason if it is not valid. */
 struct mw_os {
@@ -131,7 +143,7 @@ struct mw_sample {
 
     struct {
         uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
-            bytes_pass, n_col;
+            bytes_pass, n_col, expert_hits, expert_misses, expert_bytes;
     } pass; /* the last finished pass */
 
     /* Token i since the start is recent[i % MW_RECENT], for the last MW_RECENT of n_token
@@ -139,10 +151,24 @@ struct mw_sample {
     uint64_t n_token;
     uint64_t n_token_before; /* tokens made with an earlier plan, which no rate counts */
     struct mw_token recent[MW_RECENT];
+    struct mw_expert_trace trace[MW_RECENT]; /* of the same tokens */
 
     struct {
         uint64_t bytes_read, reads, read_ns, lookup_bytes, retries, depth_gauge;
     } io;
+
+    /* The cache of experts; all 0: a dense model. */
+    struct {
+        uint64_t n_expert;         /* of a layer, the most */
+        uint64_t all, slots, held; /* of all layers; that fit in memory; in memory now */
+        uint64_t hits, misses;     /* requests of layers since the start */
+        uint64_t bytes_read;       /* since the start, part of io.bytes_read */
+        /* Cell heat[layer * bins + i] stands for n_expert / bins neighbours.  Upper 4 bits: the
+         * share in memory, from 0 to 15; lower 4 bits: how often tokens choose them lately, 8
+         * is average, and each step is a factor of the square root of two. */
+        uint64_t bins;
+        uint8_t heat[MW_HEAT];
+    } experts;
 
     struct {
         uint64_t plan[MW_PLAN_ROWS], used[MW_PLAN_ROWS];

@@ -90,6 +90,33 @@ void telemetry_new_plan(struct telemetry *t)
     telemetry_end(t);
 }
 
+void telemetry_trace_begin(struct telemetry *t)
+{
+    t->trace_now.n = 0;
+}
+
+void telemetry_trace(struct telemetry *t, const uint32_t *experts, uint32_t n)
+{
+    struct mw_expert_trace *to = &t->trace_now;
+
+    if (n + 1 > MW_TRACE - (uint32_t)to->n) {
+        to->n = MW_TRACE; /* a part is of no use */
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        to->id[to->n++] = (uint16_t)experts[i];
+    to->id[to->n++] = MW_TRACE_LAYER;
+}
+
+static void keep_trace(struct telemetry_trace *to, const struct mw_expert_trace *from)
+{
+    uint16_t n = from->n < MW_TRACE ? from->n : 0;
+
+    for (uint16_t i = 0; i < n; i++)
+        atomic_store_explicit(&to->id[i], from->id[i], memory_order_relaxed);
+    atomic_store_explicit(&to->n, n, memory_order_relaxed);
+}
+
 /* Store a token in the slot that is not valid for readers, then make it valid. */
 static void keep_token(struct telemetry *t, const struct mw_token *token)
 {
@@ -102,6 +129,7 @@ static void keep_token(struct telemetry *t, const struct mw_token *token)
     atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i < N; i++)
         counter_set(&to->field[i], field[i]);
+    keep_trace(&t->trace[n % (MW_RECENT + 1)], &t->trace_now);
     atomic_store_explicit(&t->n_token, n + 1, memory_order_release);
 }
 
@@ -121,6 +149,9 @@ void telemetry_token(struct telemetry *t, uint64_t sample_ns)
         .bytes_pass = counter_get(&t->pass.bytes_pass),
         .n_col = counter_get(&t->pass.n_col),
         .kv_tokens = counter_get(&t->kv_tokens),
+        .expert_hits = counter_get(&t->pass.expert_hits),
+        .expert_misses = counter_get(&t->pass.expert_misses),
+        .expert_bytes = counter_get(&t->pass.expert_bytes),
     };
 
     telemetry_begin(t);
@@ -132,6 +163,13 @@ void telemetry_token(struct telemetry *t, uint64_t sample_ns)
     counter_set(&t->t_last_ns, now);
     telemetry_end(t);
     keep_token(t, &token);
+}
+
+static void copy_trace(const struct telemetry_trace *from, struct mw_expert_trace *to)
+{
+    to->n = atomic_load_explicit(&from->n, memory_order_relaxed);
+    for (uint16_t i = 0; i < to->n && i < MW_TRACE; i++)
+        to->id[i] = atomic_load_explicit(&from->id[i], memory_order_relaxed);
 }
 
 /*
@@ -153,6 +191,7 @@ static void sample_tokens(const struct telemetry *t, struct mw_sample *out)
             for (size_t k = 0; k < N; k++)
                 field[k] = counter_get(&from->field[k]);
             memcpy(&out->recent[i % MW_RECENT], field, sizeof field);
+            copy_trace(&t->trace[i % (MW_RECENT + 1)], &out->trace[i % MW_RECENT]);
         }
         atomic_thread_fence(memory_order_acquire);
         after = counter_get(&t->n_token);
@@ -176,6 +215,9 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->pass.lookup_ns = counter_get(&t->pass.lookup_ns);
         out->pass.bytes_pass = counter_get(&t->pass.bytes_pass);
         out->pass.n_col = counter_get(&t->pass.n_col);
+        out->pass.expert_hits = counter_get(&t->pass.expert_hits);
+        out->pass.expert_misses = counter_get(&t->pass.expert_misses);
+        out->pass.expert_bytes = counter_get(&t->pass.expert_bytes);
         out->n_token_before = counter_get(&t->n_token_before);
         out->n_prompt = counter_get(&t->n_prompt);
         out->n_decoded = counter_get(&t->n_decoded);
@@ -204,6 +246,20 @@ static void sample_layers(const struct telemetry *t, struct mw_sample *out)
         to->stall_ns = counter_get(&from->stall_ns);
         to->compute_ns = counter_get(&from->compute_ns);
     }
+}
+
+static void sample_experts(const struct telemetry *t, struct mw_sample *out)
+{
+    out->experts.n_expert = counter_get(&t->n_expert);
+    out->experts.all = counter_get(&t->expert_all);
+    out->experts.slots = counter_get(&t->expert_slots);
+    out->experts.held = counter_get(&t->expert_held);
+    out->experts.hits = counter_get(&t->expert_hits);
+    out->experts.misses = counter_get(&t->expert_misses);
+    out->experts.bytes_read = counter_get(&t->expert_bytes);
+    out->experts.bins = counter_get(&t->heat_bins);
+    for (uint32_t i = 0; out->experts.bins > 0 && i < MW_HEAT; i++)
+        out->experts.heat[i] = atomic_load_explicit(&t->heat[i], memory_order_relaxed);
 }
 
 static void copy_run(const struct telemetry *t, struct mw_run *out)
@@ -255,6 +311,7 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     out->memory_limit = counter_get(&t->memory_limit);
     out->n_layer = out->run.n_layer <= MW_MAX_LAYER ? out->run.n_layer : 0;
     sample_layers(t, out);
+    sample_experts(t, out);
 }
 
 void telemetry_set_run(struct telemetry *t, const struct mw_run *run)

@@ -55,6 +55,11 @@ struct telemetry_pass {
     counter wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns;
     counter bytes_pass; /* streamed in the pass */
     counter n_col;      /* tokens evaluated in the pass */
+    counter expert_hits, expert_misses, expert_bytes;
+};
+
+struct telemetry_trace {
+    _Atomic uint16_t n, id[MW_TRACE];
 };
 
 /* The fields of struct mw_token. */
@@ -74,6 +79,9 @@ struct telemetry {
     counter ahead_bytes;
     counter expert_hits, expert_misses; /* experts that a layer requested, since the start */
     counter expert_slots, expert_held;  /* experts that fit in memory, and those there now */
+    counter expert_all, n_expert, heat_bins;
+    _Atomic uint8_t heat[MW_HEAT];
+    struct mw_expert_trace trace_now; /* of the pass that runs; read by no other thread */
 
     /* reader thread */
     counter bytes_read, reads, read_ns, lookup_bytes, expert_bytes, retries, depth_gauge;
@@ -87,6 +95,7 @@ struct telemetry {
     counter n_token;        /* tokens finished since the start */
     counter n_token_before; /* those of earlier plans */
     struct telemetry_token recent[MW_RECENT + 1];
+    struct telemetry_trace trace[MW_RECENT + 1];
 
     struct telemetry_layer layer[MW_MAX_LAYER + 1];
 
@@ -117,6 +126,10 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
  * often.
  */
 void telemetry_token(struct telemetry *t, uint64_t sample_ns);
+
+/* Engine thread: a pass begins; a layer of it chose these experts for its only token. */
+void telemetry_trace_begin(struct telemetry *t);
+void telemetry_trace(struct telemetry *t, const uint32_t *experts, uint32_t n);
 
 /* Copy all figures consistently, except os and verdict, which watch.h fills.  Never blocks a
  * writer. */

@@ -285,8 +285,8 @@ static void widgets_of_equal_importance_are_both_shown(void **state)
 static void panels_are_read_as_they_are_written(void **state)
 {
     static const char *const valid[] = {
-        "verdict speed memory kv cache layers",
-        "layers:50 -cache speed:5 memory kv:90 verdict",
+        "verdict speed memory kv cache layers experts",
+        "layers:50 -cache speed:5 memory kv:90 verdict experts",
     };
     static const char *const broken[] = {
         "verdict verdict",
@@ -300,7 +300,7 @@ static void panels_are_read_as_they_are_written(void **state)
         ":30",
         "-",
         "speed::5",
-        "-verdict -speed -memory -kv -cache -layers",
+        "-verdict -speed -memory -kv -cache -layers -experts",
         "speed:99999999999999999999",
         "speed verdict kv memory cache layers speed",
     };
@@ -318,7 +318,7 @@ static void panels_are_read_as_they_are_written(void **state)
         assert_string_equal(panels_text(&p, text), valid[1]);
     }
     assert_true(panels_parse(&p, "  kv   -layers ")); /* the others keep their order */
-    assert_string_equal(panels_text(&p, text), "kv -layers verdict speed memory cache");
+    assert_string_equal(panels_text(&p, text), "kv -layers verdict speed memory cache experts");
 }
 
 static void the_last_panel_cannot_be_hidden(void **state)

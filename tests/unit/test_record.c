@@ -256,10 +256,13 @@ static void write_line(FILE *f, const struct mw_sample *s, const char *event)
 
 static void write_token(FILE *f, const struct mw_token *token)
 {
+    static const struct mw_expert_trace trace = {
+        .n = 5, .id = { 3, 17, MW_TRACE_LAYER, 0, MW_TRACE_LAYER }
+    };
     struct json j;
 
     json_start_stream(&j, f);
-    token_json(&j, token);
+    token_json(&j, token, &trace);
     json_line(&j);
 }
 
@@ -429,8 +432,8 @@ static void assert_documented(const char *page, const char *key)
 
 static bool is_written(const char *key, size_t n)
 {
-    static const char *const more[] = { "version", "n",    "t_ns",  "os_why",
-                                        "layer",   "rate", "thread" };
+    static const char *const more[] = { "version", "n",    "t_ns",   "os_why",
+                                        "layer",   "rate", "thread", "experts" };
 
 #define IS(name) (strlen(name) == n && memcmp(name, key, n) == 0)
     for (size_t i = 0; i < n_sample_fields; i++)

@@ -67,6 +67,13 @@ static const struct dash_note notes[] = {
     { "layers", "compute", "milliseconds of arithmetic" },
     { "layers", ">, !", "runs now; was the slowest" },
     { "layers", "head", "the output head, which makes scores from the last layer" },
+
+    { "experts", "hits", "share of the experts chosen lately that were in memory" },
+    { "experts", "in memory", "experts in memory, of those of all layers" },
+    { "experts", "read/tok", "bytes of experts that a token reads from disk" },
+    { "experts", "the map", "a row per layer, a column per expert or for a few" },
+    { "experts", "glyphs", "the denser, the more of them are in memory" },
+    { "experts", "colours", "the warmer, the more tokens chose them lately" },
     { NULL, NULL, NULL },
 };
 /* clang-format on */

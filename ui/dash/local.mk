@@ -4,6 +4,7 @@ libui_a_SOURCES += \
 	ui/dash/cache.c \
 	ui/dash/curve.c ui/dash/curve.h \
 	ui/dash/dash.c ui/dash/dash.h \
+	ui/dash/experts.c \
 	ui/dash/explain.c ui/dash/explain.h \
 	ui/dash/figure.c ui/dash/figure.h \
 	ui/dash/kv.c \

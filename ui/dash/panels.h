@@ -14,9 +14,9 @@
 #include <stddef.h>
 
 /* The panels, from top to bottom, with the names of their widgets. */
-#define DASH_WIDGETS(X) X(verdict) X(speed) X(memory) X(kv) X(cache) X(layers)
+#define DASH_WIDGETS(X) X(verdict) X(speed) X(memory) X(kv) X(cache) X(layers) X(experts)
 
-#define PANELS      6
+#define PANELS      7
 #define PANELS_TEXT 160 /* bytes of the longest text with its NUL */
 
 struct panels {
