@@ -90,7 +90,7 @@ void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
 /* Drop the pages of the model's files from the page cache.  Pages that a process has mapped
  * stay. */
 void mw_model_drop_cache(const struct mw_model *m);
-/* Bytes of the model's files that are holes: nothing is on the disk, and reading gives zeros.  A
+/* Bytes of the model's files that are holes: nothing is on the disk, and reading gives zeros. A
  * file of which only the header was fetched consists of little else. */
 uint64_t mw_model_hole_bytes(const struct mw_model *m);
 
@@ -121,9 +121,10 @@ bool mw_known_find(const struct mw_known *k, const char *name, size_t *i, const 
 /* Write the types that names can have: "BF16, F16, ...". */
 void mw_known_types(char *buf, size_t n);
 /*
- * Open model i of k as a file of this type would be; k can be closed before it.  It can be planned,
- * and its limits can be measured, all but those of the disk.  Everything that reads weights or
- * text fails.  -1 with *e: ERR_UNSUPPORTED if memwall does not run this architecture.
+ * Open model i of k as a file of this type would be; k can be closed before it.  It can be
+ * planned, and its limits can be measured, all but those of the disk.  Everything that reads
+ * weights or text fails.  -1 with *e: ERR_UNSUPPORTED if memwall does not run this
+ * architecture.
  */
 int mw_model_open_known(struct mw_model **out, const struct mw_known *k, size_t i,
                         const char *label, struct err *e);
@@ -329,8 +330,8 @@ const char *mw_doubt_name(enum mw_doubt bit);
 #define MW_DOUBT_TEXT 160
 void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
 
-/* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in buffers
- * of at most half of the options' budget, which are freed again. */
+/* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in
+ * buffers of at most half of the options' budget, which are freed again. */
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
@@ -527,7 +528,10 @@ struct mw_receipt {
     uint64_t first_ns; /* from the start of the work to the first token */
     uint64_t prefill_ns, decode_ns;
     uint64_t bytes_read;
-    uint64_t stall_ns;      /* spent waiting for the disk while decoding */
+    uint64_t stall_ns; /* spent waiting for the disk while decoding */
+    /* While decoding with a mixture of experts: those that were in memory when a token chose
+     * them, those that were not, and the bytes read for them. */
+    uint64_t expert_hits, expert_misses, expert_bytes;
     uint64_t peak_charged;  /* bytes charged to the cgroup; 0: unknown */
     uint64_t peak_resident; /* bytes, if peak_charged is unknown; 0: unknown, too */
 };

@@ -69,7 +69,7 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
                 const struct mw_options *o, const struct mw_io_choice *io, const char *products,
                 bool is_mapped)
 {
-    char a[16], b[16], c[16], rate[24];
+    char a[16], b[16], c[16], rate[24], experts[128];
     struct mw_model_info info;
 
     mw_model_info(m, &info);
@@ -92,6 +92,8 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
         fprintf(to, "\nEach token reads %s from disk; %s of %s are pinned.\n",
                 units_size(a, sizeof a, p->streamed_bytes),
                 units_size(b, sizeof b, p->pinned_bytes), c);
+    if (p->n_expert_all > 0)
+        fprintf(to, "%s.\n", receipt_experts(experts, sizeof experts, p));
     if (p->decode_tps > 0) {
         fprintf(to, "Answers ~%s tok/s; %s.", receipt_rate(rate, sizeof rate, p->decode_tps),
                 binds_text(p->binds));
@@ -151,6 +153,10 @@ void plan_print_json(FILE *to, const struct mw_model *m, const struct plan *p,
     json_u64(&j, "sum_bytes", p->sum_bytes);
     json_u64(&j, "pinned_bytes", p->pinned_bytes);
     json_u64(&j, "streamed_bytes", p->streamed_bytes);
+    json_u64(&j, "n_expert", p->n_expert);
+    json_u64(&j, "n_expert_all", p->n_expert_all);
+    json_double(&j, "expert_hits", p->expert_hits, 6);
+    json_bool(&j, "expert_hits_measured", p->hits_measured);
     json_double(&j, "decode_tps", p->decode_tps, 6);
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
     json_string(&j, "binds", mw_binds_name(p->binds));

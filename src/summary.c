@@ -59,6 +59,10 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
             seconds(r->first_ns));
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
+    if (r->expert_hits + r->expert_misses > 0 && r->n_decoded > 1)
+        fprintf(to, "experts  %.0f %% of those chosen were in memory; %s read per token\n",
+                100 * share(r->expert_hits, r->expert_hits + r->expert_misses),
+                units_size(a, sizeof a, r->expert_bytes / (r->n_decoded - 1)));
     fprintf(to, "io       %s (%s)\n", s->run.io, s->run.io_reason);
     fprintf(to, "products %s\n", s->run.products);
     if (peak(r, s) > 0)
@@ -81,6 +85,9 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
     json_u64(j, "decode_ns", r->decode_ns);
     json_u64(j, "bytes_read", r->bytes_read);
     json_u64(j, "stall_ns", r->stall_ns);
+    json_u64(j, "expert_hits", r->expert_hits);
+    json_u64(j, "expert_misses", r->expert_misses);
+    json_u64(j, "expert_bytes", r->expert_bytes);
     json_u64(j, "budget_bytes", s->run.budget_bytes);
     if (peak(r, s) > 0)
         json_u64(j, "peak_charged", peak(r, s));

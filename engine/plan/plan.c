@@ -146,6 +146,7 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     out->n_copy = c->n_copy;
     out->keeps_rows = c->keeps_rows;
     out->n_expert = c->n_expert;
+    out->n_expert_all = in->n_expert_all;
     out->pinned_bytes = c->pinned_bytes;
 }
 

@@ -100,7 +100,8 @@ struct plan {
     uint32_t n_slot;         /* of the ring; 0: everything is pinned */
     bool keeps_rows;         /* lookup rows stay in memory once they were read */
     uint32_t n_copy;         /* turns whose rings are copied in memory, part of kv_sliding */
-    uint32_t n_expert;       /* experts that the cache holds */
+    uint32_t n_expert;       /* experts that the cache holds, */
+    uint32_t n_expert_all;   /* of all experts; 0: a dense model */
     double expert_hits;      /* predicted share of used experts that are in memory */
     bool hits_measured;      /* by this session; otherwise an even choice is assumed */
     uint64_t pinned_bytes;   /* for pinned blocks, rounding included, without resident */

@@ -297,6 +297,9 @@ static int decode_one(struct run *r, uint32_t id, struct err *e)
     r->receipt.decode_ns += clock_ns() - start;
     if (rc == 0)
         r->receipt.stall_ns += counter_get(&t->pass.stall_ns);
+    r->receipt.expert_hits += counter_get(&t->pass.expert_hits);
+    r->receipt.expert_misses += counter_get(&t->pass.expert_misses);
+    r->receipt.expert_bytes += counter_get(&t->pass.expert_bytes);
     return rc;
 }
 

@@ -8,6 +8,10 @@
 
 /* A token counts half after this many others. */
 #define HALF_LIFE 256
+/* The same for the share of the last few tokens, and the part of that share in the mean. */
+#define HALF_LIFE_RECENT 4
+#define PART_RECENT      0.3f
+#define DECAYS           (sizeof((struct expert_policy *)0)->decay / sizeof(float))
 /* Tokens of an even choice that every estimate begins with. */
 #define PRIOR_TOKENS 16
 /* Weights are scaled down before a float loses their differences. */
@@ -28,8 +32,12 @@ int expert_policy_open(struct expert_policy *p, const uint32_t *n_expert,
         p->prior[l] = n_expert[l] > 0 ? (float)n_used[l] / (float)n_expert[l] : 0;
     }
     p->uses = calloc(p->first[n_layer] + 1, sizeof *p->uses);
-    if (p->uses == NULL)
+    p->recent = calloc(p->first[n_layer] + 1, sizeof *p->recent);
+    p->seen = calloc(p->first[n_layer] + 1, sizeof *p->seen);
+    if (p->uses == NULL || p->recent == NULL || p->seen == NULL)
         goto fail;
+    for (size_t i = 0; i < DECAYS; i++)
+        p->decay[i] = exp2f(-(float)i / HALF_LIFE_RECENT);
     return 0;
 
 fail:
@@ -41,6 +49,8 @@ void expert_policy_close(struct expert_policy *p)
 {
     free(p->first);
     free(p->uses);
+    free(p->recent);
+    free(p->seen);
     free(p->tokens);
     free(p->prior);
     *p = (struct expert_policy){ 0 };
@@ -48,7 +58,7 @@ void expert_policy_close(struct expert_policy *p)
 
 uint64_t expert_policy_bytes(uint32_t n_expert_all, uint32_t n_layer)
 {
-    return (n_expert_all + 1) * sizeof(float) +
+    return (n_expert_all + 1) * (2 * sizeof(float) + sizeof(uint32_t)) +
            (n_layer + 1) * (2 * sizeof(float) + sizeof(uint32_t));
 }
 
@@ -64,6 +74,7 @@ static void scale_down(struct expert_policy *p)
 void expert_policy_layer(struct expert_policy *p, uint32_t layer, uint32_t n_token)
 {
     if (layer <= p->layer) { /* a new pass */
+        p->clock += n_token;
         p->weight *= exp2f((float)n_token / HALF_LIFE);
         if (p->weight > WEIGHT_MAX)
             scale_down(p);
@@ -73,18 +84,33 @@ void expert_policy_layer(struct expert_policy *p, uint32_t layer, uint32_t n_tok
     p->tokens[layer] += p->weight * (float)n_token;
 }
 
+/* The share of the last few tokens that chose expert i. */
+static float recent_share(const struct expert_policy *p, uint32_t i)
+{
+    uint32_t age = p->clock - p->seen[i];
+
+    return age < DECAYS ? p->recent[i] * p->decay[age] : 0;
+}
+
 void expert_policy_use(struct expert_policy *p, uint32_t expert, uint32_t n)
 {
-    p->uses[p->first[p->layer] + expert] += p->weight * (float)n;
+    uint32_t i = p->first[p->layer] + expert;
+    float part = p->n_token < DECAYS ? 1 - p->decay[p->n_token] : 1;
+
+    p->uses[i] += p->weight * (float)n;
+    p->recent[i] = recent_share(p, i) + part * (float)n / (float)p->n_token;
+    p->seen[i] = p->clock;
 }
 
 /* The share of recent tokens that chose the expert. */
 static float share(const struct expert_policy *p, uint32_t layer, uint32_t expert)
 {
     float prior = p->weight * PRIOR_TOKENS;
+    uint32_t i = p->first[layer] + expert;
+    float slow = (p->uses[i] + prior * p->prior[layer]) / (p->tokens[layer] + prior);
+    float all = (1 - PART_RECENT) * slow + PART_RECENT * recent_share(p, i);
 
-    return (p->uses[p->first[layer] + expert] + prior * p->prior[layer]) /
-           (p->tokens[layer] + prior);
+    return all < 1 ? all : 1;
 }
 
 float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t expert)

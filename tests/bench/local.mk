@@ -7,7 +7,8 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_answer \
 	tests/bench/bench_kernels \
 	tests/bench/bench_limits \
-	tests/bench/bench_stream
+	tests/bench/bench_stream \
+	tests/bench/expert_sim
 tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
@@ -15,6 +16,7 @@ tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
 tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS) $(OPENBLAS_LIBS)
 tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
+tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 
 # cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
 # guide_quality.py F32.gguf: the guide with other weight types and KV types.

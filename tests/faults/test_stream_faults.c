@@ -24,6 +24,7 @@
 #include "engine/base/units.h"
 #include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
+#include "engine/stream/expert_cache.h"
 #include "engine/stream/stream.h"
 #include "tests/faults/inject.h"
 #include "tests/lib/stream_model.h"
@@ -225,6 +226,43 @@ static void short_and_interrupted_reads_are_completed(void **state)
     inject.read_times = 50;
     inject.read_error = EINTR;
     a_whole_pass_works();
+    a_whole_pass_works();
+}
+
+/* The cache keeps nothing of an expert that could not be read, and reads it again. */
+static void an_expert_that_cannot_be_read_is_reported(void **state)
+{
+    const struct expert_layer layer = { .n_expert = 8,
+                                        .n_used = 2,
+                                        .n_part = 2,
+                                        .part = { { 0, 12345, 9000 }, { 1, 999, 5000 } } };
+    const uint32_t experts[] = { 1, 4, 6 }, once[] = { 1, 1, 1 };
+    struct expert_cache *cache;
+    struct expert_weights w;
+    struct err e = ERR_INIT;
+    uint64_t stall = 0;
+
+    open_or_skip(*state, 0, 100000000);
+    a_whole_pass_works(); /* from now on only experts are read */
+    assert_int_equal(expert_cache_open(&cache, stream, &layer, 1, 1000000, &telemetry, &e), 0);
+    inject.read_times = INT32_MAX;
+    inject.read_error = EIO;
+    expert_cache_begin(cache, 0, 1, experts, once, 3);
+    assert_int_equal(expert_cache_next(cache, 3, &w, &stall, &e), -1);
+    assert_names_place(&e, EIO);
+    assert_int_equal(expert_cache_held(cache), 0);
+    inject.read_error = 0;
+    expert_cache_begin(cache, 0, 1, experts, once, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(expert_cache_next(cache, 3, &w, &stall, &e), 0);
+        assert_memory_equal(w.part[0], model.bytes[0] + 12345 + w.expert * 9000, 9000);
+        assert_memory_equal(w.part[1], model.bytes[1] + 999 + w.expert * 5000, 5000);
+        expert_cache_give(cache);
+    }
+    /* A request that is dropped while it is read. */
+    expert_cache_begin(cache, 0, 1, (const uint32_t[]){ 0, 7 }, once, 2);
+    stream_cancel(stream);
+    expert_cache_close(cache);
     a_whole_pass_works();
 }
 
@@ -649,6 +687,7 @@ int main(void)
         TEST(a_read_that_always_fails_ends_only_the_pass, NULL),
         TEST(a_pinned_block_that_fails_is_tried_by_the_next_pass, NULL),
         TEST(short_and_interrupted_reads_are_completed, NULL),
+        TEST(an_expert_that_cannot_be_read_is_reported, NULL),
         TEST(a_failed_lookup_is_reported, NULL),
         TEST(leaves_no_page_in_the_page_cache, NULL),
     };

@@ -19,6 +19,7 @@ check_PROGRAMS += \
 	tests/unit/test_copy \
 	tests/unit/test_dash \
 	tests/unit/test_energy \
+	tests/unit/test_experts \
 	tests/unit/test_files \
 	tests/unit/test_find \
 	tests/unit/test_gguf \

@@ -32,20 +32,23 @@ struct way {
     bool no_uring, mmap_drop;
     int n_thread;
     uint32_t chunk;
-    bool is_small; /* the smallest budget */
-    bool changes;  /* the budget changes between the parts of the prompt */
+    bool is_small;     /* the smallest budget, */
+    uint32_t more_kib; /* and this in addition: experts are in memory in part */
+    bool changes;      /* the budget changes between the parts of the prompt */
 };
 
 static const struct way ways[] = {
-    { "one thread, token by token", MW_IO_AUTO, false, false, 1, 1, false, false },
-    { "three threads, chunks of 7", MW_IO_AUTO, false, false, 3, 7, false, false },
-    { "io_uring", MW_IO_DIRECT, false, false, 2, 0, true, false },
-    { "pread", MW_IO_DIRECT, true, false, 2, 5, true, false },
-    { "buffered", MW_IO_BUFFERED, false, false, 2, 0, true, false },
-    { "buffered pread", MW_IO_BUFFERED, true, false, 1, 3, true, false },
-    { "mmap", MW_IO_MMAP, false, false, 2, 0, true, false },
-    { "mmap:drop", MW_IO_MMAP, false, true, 2, 16, true, false },
-    { "changing budgets", MW_IO_AUTO, false, false, 2, 0, false, true },
+    { "one thread, token by token", MW_IO_AUTO, false, false, 1, 1, false, 0, false },
+    { "three threads, chunks of 7", MW_IO_AUTO, false, false, 3, 7, false, 0, false },
+    { "io_uring", MW_IO_DIRECT, false, false, 2, 0, true, 0, false },
+    { "pread", MW_IO_DIRECT, true, false, 2, 5, true, 0, false },
+    { "buffered", MW_IO_BUFFERED, false, false, 2, 0, true, 0, false },
+    { "buffered pread", MW_IO_BUFFERED, true, false, 1, 3, true, 0, false },
+    { "mmap", MW_IO_MMAP, false, false, 2, 0, true, 0, false },
+    { "mmap:drop", MW_IO_MMAP, false, true, 2, 16, true, 0, false },
+    { "some experts", MW_IO_AUTO, false, false, 2, 5, true, 800, false },
+    { "more experts, chunks of 64", MW_IO_AUTO, false, false, 3, 64, true, 1100, false },
+    { "changing budgets", MW_IO_AUTO, false, false, 2, 0, false, 0, true },
 };
 
 static uint32_t ids[N_IDS + 2];
@@ -91,7 +94,7 @@ static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
         other.chunk = w->chunk;
         least = smallest_budget(m, &other);
         if (w->is_small)
-            other.memory_bytes = least;
+            other.memory_bytes = least + w->more_kib * KIB;
         answer(m, &other, w->changes, least, got);
         if (memcmp(want, got, sizeof *want) != 0)
             fail_msg("%s, kv %s%s: different bits with %s", name, mw_kv_name(o.kv_k),

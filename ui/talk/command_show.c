@@ -43,7 +43,7 @@ void run_plan(struct talk *t, const char *args)
     struct sheet *sheet = sheet_new("Plan", NULL);
     const struct plan *plan = talk_plan(t);
     uint64_t used = 0;
-    char rate[24], streamed[16], hot[16];
+    char rate[24], streamed[16], hot[16], experts[128];
 
     (void)args;
     if (s == NULL || sheet == NULL) {
@@ -69,6 +69,8 @@ void run_plan(struct talk *t, const char *args)
     sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
                units_size(streamed, sizeof streamed, plan->streamed_bytes),
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
+    if (plan->n_expert_all > 0)
+        sheet_line(sheet, ROLE_TEXT, "%s", receipt_experts(experts, sizeof experts, plan));
     if (plan->decode_tps > 0)
         sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s",
                    receipt_rate(rate, sizeof rate, plan->decode_tps),

@@ -141,6 +141,11 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
         part(&t, ascii);
         add(&t, "%.0f %% disk wait", stall_share(r) * 100);
     }
+    if (r->expert_hits + r->expert_misses > 0) {
+        part(&t, ascii);
+        add(&t, "%.0f %% expert hits",
+            100 * (double)r->expert_hits / (double)(r->expert_hits + r->expert_misses));
+    }
     if (r->peak_charged > 0) {
         part(&t, ascii);
         add(&t, "peak %s", units_size(word, sizeof word, r->peak_charged));
@@ -152,6 +157,18 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
         part(&t, ascii);
         add(&t, "%s", ended[r->done]);
     }
+    return buf;
+}
+
+char *receipt_experts(char *buf, size_t n, const struct plan *p)
+{
+    struct text t = begin(buf, n);
+    char held[32], all[32];
+
+    add(&t, "%s of %s experts in memory, %.0f %% of the chosen ones (%s)",
+        receipt_count(held, sizeof held, p->n_expert),
+        receipt_count(all, sizeof all, p->n_expert_all), 100 * p->expert_hits,
+        p->hits_measured ? "measured" : "assumed: all are chosen equally often");
     return buf;
 }
 

@@ -1,0 +1,328 @@
+/* The cache of experts: any size and any way of reading gives the bytes of the files. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/base/units.h"
+#include "engine/stream/expert_cache.h"
+#include "engine/stream/expert_policy.h"
+#include "tests/lib/stream_model.h"
+
+enum { LAYERS = 4, EXPERTS = 24, USED = 6 };
+
+static struct telemetry telemetry;
+static struct stream_model model;
+static struct expert_layer layers[LAYERS];
+static struct expert_sizes sizes;
+
+struct mode {
+    const char *name;
+    enum stream_io io;
+    bool no_uring, drop;
+};
+
+static struct mode modes[] = {
+    { "direct io_uring", STREAM_DIRECT, false, false },
+    { "direct pread", STREAM_DIRECT, true, false },
+    { "buffered", STREAM_BUFFERED, false, false },
+    { "mmap", STREAM_MMAP, false, false },
+    { "mmap drop", STREAM_MMAP, false, true },
+};
+
+static void no_error(int result, const struct err *e)
+{
+    char text[600];
+
+    if (result == 0)
+        return;
+    err_text(e, text, sizeof text);
+    fail_msg("%s", text);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&telemetry, 0, sizeof telemetry);
+    model_seed(7);
+    model_make(&model, 3000000);
+    for (uint32_t l = 0; l < LAYERS; l++) {
+        /* The second layer is dense.  Parts begin anywhere in a page, and the last expert of
+         * one ends with its file. */
+        uint64_t down = model.files[1].size - (uint64_t)EXPERTS * 2777;
+
+        layers[l] = (struct expert_layer){ 0 };
+        if (l == 1)
+            continue;
+        layers[l] = (struct expert_layer){
+            .n_expert = EXPERTS,
+            .n_used = USED,
+            .n_part = 2,
+            .part = { { 0, 11 + l * 400001, 15001 },
+                      { 1, l == 3 ? down : 5 + l * 100003, 2777 } },
+        };
+    }
+    expert_sizes_of(layers, LAYERS, &sizes);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    model_remove(&model);
+    return 0;
+}
+
+static struct stream *open_stream(const struct mode *mode)
+{
+    struct stream_options o = {
+        .io = mode->io, .no_uring = mode->no_uring, .mmap_drop = mode->drop, .n_slot = 2
+    };
+    struct stream_shape shape;
+    struct err e = ERR_INIT;
+    struct stream *s;
+
+    shape_make(&shape, model.spans, model.n_span, 65536);
+    if (stream_open(&s, &model.catalogue, model.spans, model.n_span, &shape, &o, &telemetry,
+                    &e) != 0) {
+        if (e.code == ERR_UNSUPPORTED)
+            skip();
+        no_error(-1, &e);
+    }
+    return s;
+}
+
+static struct expert_cache *open_cache(struct stream *s, uint32_t n_slot)
+{
+    struct expert_cache *c;
+    struct err e = ERR_INIT;
+
+    no_error(
+        expert_cache_open(&c, s, layers, LAYERS, n_slot * sizes.slot_bytes, &telemetry, &e),
+        &e);
+    return c;
+}
+
+static void check_weights(uint32_t layer, const struct expert_weights *w)
+{
+    for (uint32_t p = 0; p < layers[layer].n_part; p++) {
+        const struct expert_part *from = &layers[layer].part[p];
+
+        assert_memory_equal(w->part[p],
+                            model.bytes[from->file] + from->offset + w->expert * from->bytes,
+                            from->bytes);
+    }
+}
+
+/* Request random experts and take them in groups.  Stop after `most` of them. */
+static void request(struct expert_cache *c, uint32_t layer, uint32_t n_token, uint32_t most)
+{
+    uint32_t experts[EXPERTS], n_choice[EXPERTS], n = 0, done = 0;
+    bool is_returned[EXPERTS] = { false };
+    uint64_t stall = 0;
+    struct err e = ERR_INIT;
+
+    for (uint32_t i = 0; i < EXPERTS; i++)
+        if (model_random(EXPERTS) < (n_token > 1 ? EXPERTS - 2 : USED)) {
+            experts[n] = i;
+            n_choice[n++] = 1 + (uint32_t)model_random(n_token);
+        }
+    expert_cache_begin(c, layer, n_token, experts, n_choice, n);
+    for (uint32_t end = 0; end < n && done < most;) {
+        uint32_t first = end;
+
+        end += 1 + (uint32_t)model_random(n - end);
+        for (uint32_t i = first; i < end && done < most; i++, done++) {
+            struct expert_weights w;
+            bool is_in_group = false;
+
+            no_error(expert_cache_next(c, end, &w, &stall, &e), &e);
+            for (uint32_t k = first; k < end; k++)
+                is_in_group |= experts[k] == w.expert;
+            assert_true(is_in_group);
+            assert_false(is_returned[w.expert]);
+            is_returned[w.expert] = true;
+            check_weights(layer, &w);
+            expert_cache_give(c);
+        }
+    }
+}
+
+static void run_passes(struct expert_cache *c, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (uint32_t l = 0; l < LAYERS; l++)
+            if (layers[l].n_expert > 0)
+                request(c, l, i % 4 == 3 ? 9 : 1,
+                        model_random(8) == 0 ? (uint32_t)model_random(3) : EXPERTS);
+}
+
+static void every_size_returns_the_bytes_of_the_files(void **state)
+{
+    static const uint32_t n_slot[] = { 2, 3, 7, 30, 71, 72 };
+
+    for (size_t i = 0; i < sizeof n_slot / sizeof n_slot[0]; i++) {
+        struct stream *s = open_stream(*state);
+        struct expert_cache *c = open_cache(s, n_slot[i]);
+
+        run_passes(c, 24);
+        expert_cache_close(c);
+        stream_close(s);
+    }
+}
+
+static void the_size_changes_between_passes(void **state)
+{
+    struct stream *s = open_stream(*state);
+    struct expert_cache *c = open_cache(s, 40);
+    struct err e = ERR_INIT;
+
+    for (int i = 0; i < 30; i++) {
+        uint64_t bytes = (2 + model_random(75)) * sizes.slot_bytes + model_random(9000);
+
+        run_passes(c, 2);
+        no_error(expert_cache_set_memory(c, bytes, &e), &e);
+        assert_true(expert_cache_held(c) <= bytes);
+        if (!stream_is_mapped(s))
+            assert_true(counter_get(&telemetry.expert_slots) <= bytes / sizes.slot_bytes);
+    }
+    expert_cache_close(c);
+    stream_close(s);
+}
+
+/* With all experts in memory nothing is read again, and a smaller cache reads them again. */
+static void experts_in_memory_are_not_read(void **state)
+{
+    struct stream *s = open_stream(*state);
+    struct expert_cache *c = open_cache(s, sizes.n_all);
+    struct err e = ERR_INIT;
+    uint64_t read;
+
+    run_passes(c, 60);
+    assert_int_equal(counter_get(&telemetry.expert_held), sizes.n_all);
+    read = counter_get(&telemetry.expert_misses);
+    run_passes(c, 10);
+    assert_int_equal(counter_get(&telemetry.expert_misses), read);
+    no_error(expert_cache_set_memory(c, 20 * sizes.slot_bytes, &e), &e);
+    assert_true(expert_cache_held(c) <= 20 * sizes.slot_bytes);
+    run_passes(c, 2);
+    assert_true(counter_get(&telemetry.expert_misses) > read);
+    expert_cache_close(c);
+    stream_close(s);
+}
+
+/* A smaller cache keeps the experts that are used most. */
+static void popular_experts_stay(void **state)
+{
+    struct stream *s = open_stream(*state);
+    struct expert_cache *c = open_cache(s, sizes.n_all);
+    struct err e = ERR_INIT;
+    uint64_t stall = 0, misses;
+
+    run_passes(c, 40);
+    for (int pass = 0; pass < 300; pass++)
+        for (uint32_t l = 0; l < LAYERS; l++) {
+            const uint32_t popular[] = { 3, 20 }, once[] = { 1, 1 };
+            struct expert_weights w;
+
+            if (layers[l].n_expert == 0)
+                continue;
+            if (pass == 299 && l == 0) {
+                no_error(expert_cache_set_memory(c, 8 * sizes.slot_bytes, &e), &e);
+                misses = counter_get(&telemetry.expert_misses);
+            }
+            expert_cache_begin(c, l, 1, popular, once, 2);
+            for (int i = 0; i < 2; i++) {
+                no_error(expert_cache_next(c, 2, &w, &stall, &e), &e);
+                check_weights(l, &w);
+                expert_cache_give(c);
+            }
+            if (pass == 299)
+                assert_int_equal(counter_get(&telemetry.expert_misses), misses);
+        }
+    expert_cache_close(c);
+    stream_close(s);
+}
+
+static void too_little_memory_is_refused(void **state)
+{
+    struct stream *s = open_stream(*state);
+    struct expert_cache *c;
+    struct err e = ERR_INIT;
+
+    assert_int_equal(expert_cache_open(&c, s, layers, LAYERS, sizes.slot_bytes, &telemetry, &e),
+                     -1);
+    assert_int_equal(e.code, ERR_BUDGET);
+    assert_null(c);
+    stream_close(s);
+}
+
+static void the_expert_that_is_used_last_goes_first(void **state)
+{
+    uint32_t n_expert[] = { 8, 8, 8 }, n_used[] = { 2, 2, 2 };
+    struct expert_policy p;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    no_error(expert_policy_open(&p, n_expert, n_used, 3, &e), &e);
+    expert_policy_layer(&p, 1, 1);
+    /* Nothing is known yet: the nearest layer comes first. */
+    assert_true(expert_policy_wait(&p, 2, 0) < expert_policy_wait(&p, 0, 0));
+    assert_true(expert_policy_wait(&p, 0, 0) < expert_policy_wait(&p, 1, 0));
+    for (int i = 0; i < 40; i++) {
+        expert_policy_layer(&p, 1, 1);
+        expert_policy_use(&p, 5, 1);
+        if (i % 4 == 0)
+            expert_policy_use(&p, 6, 1);
+    }
+    assert_true(expert_policy_wait(&p, 1, 5) < expert_policy_wait(&p, 1, 6));
+    assert_true(expert_policy_wait(&p, 1, 6) < expert_policy_wait(&p, 1, 7));
+    assert_true(expert_policy_heat(&p, 1, 5) > 1 && expert_policy_heat(&p, 1, 7) < 1);
+    /* A prompt uses nearly all of them, so they are needed in the order of the layers. */
+    expert_policy_layer(&p, 1, 500);
+    assert_true(expert_policy_wait(&p, 2, 7) < expert_policy_wait(&p, 0, 5));
+    /* Weights of tokens do not overflow. */
+    for (int i = 0; i < 1000; i++) {
+        expert_policy_layer(&p, 0, 512);
+        expert_policy_use(&p, 1, 512);
+    }
+    assert_true(expert_policy_heat(&p, 0, 1) > 2 && expert_policy_heat(&p, 0, 1) < 8);
+    expert_policy_close(&p);
+}
+
+int main(void)
+{
+    static struct CMUnitTest tests[64];
+    static char names[64][96];
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        const struct CMUnitTest here[] = {
+            cmocka_unit_test_prestate_setup_teardown(every_size_returns_the_bytes_of_the_files,
+                                                     set_up, tear_down, &modes[i]),
+            cmocka_unit_test_prestate_setup_teardown(the_size_changes_between_passes, set_up,
+                                                     tear_down, &modes[i]),
+            cmocka_unit_test_prestate_setup_teardown(experts_in_memory_are_not_read, set_up,
+                                                     tear_down, &modes[i]),
+            cmocka_unit_test_prestate_setup_teardown(popular_experts_stay, set_up, tear_down,
+                                                     &modes[i]),
+        };
+
+        for (size_t k = 0; k < (modes[i].io == STREAM_MMAP ? 2 : 4); k++, n++) {
+            tests[n] = here[k];
+            snprintf(names[n], sizeof names[n], "%s: %s", here[k].name, modes[i].name);
+            tests[n].name = names[n];
+        }
+    }
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
+        too_little_memory_is_refused, set_up, tear_down, &modes[2]);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_expert_that_is_used_last_goes_first);
+    return _cmocka_run_group_tests("experts", tests, n, NULL, NULL);
+}
