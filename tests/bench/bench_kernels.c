@@ -57,6 +57,28 @@ struct way {
     double t[TURNS];
 };
 
+typedef uint64_t pair __attribute__((vector_size(16), aligned(1)));
+
+/*
+ * Read n bytes as four streams, the fastest way found: with one stream the prefetcher of the
+ * CPU does not run far enough ahead, and one thread reads half as much.
+ */
+static uint64_t read_streams(const uint8_t *p, size_t n)
+{
+    size_t quarter = n / 4 / sizeof(pair) * sizeof(pair);
+    const uint8_t *q = p + quarter, *r = q + quarter, *s = r + quarter;
+    pair a = { 0 }, b = a, c = a, d = a;
+
+    for (size_t i = 0; i < quarter; i += sizeof(pair)) {
+        a ^= *(const pair *)(const void *)(p + i);
+        b ^= *(const pair *)(const void *)(q + i);
+        c ^= *(const pair *)(const void *)(r + i);
+        d ^= *(const pair *)(const void *)(s + i);
+    }
+    a ^= b ^ c ^ d;
+    return a[0] ^ a[1];
+}
+
 static void run_part(void *ctx, int thread, int n_thread)
 {
     struct way *p = ctx;
@@ -90,15 +112,7 @@ static void run_part(void *ctx, int thread, int n_thread)
                     (int)(act_bytes(p->form, p->n_k) / sizeof(float)), 0, p->y + from,
                     (int)p->n_row);
     } else {
-        /* Plain reading: the fastest that one thread can read memory. */
-        const uint64_t *q = (const void *)(p->w + from * row_bytes);
-        uint64_t sum[8] = { 0 };
-
-        for (size_t i = 0; i + 8 <= (to - from) * row_bytes / 8; i += 8)
-            for (int j = 0; j < 8; j++)
-                sum[j] += q[i + (size_t)j];
-        p->y[from] =
-            (float)(sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7]);
+        p->y[from] = (float)read_streams(p->w + from * row_bytes, (to - from) * row_bytes);
     }
 }
 
