@@ -24,6 +24,7 @@
 #include "tests/lib/calls.h"
 #include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/model_path.h"
 
 #define N_CTX 160
 
@@ -115,6 +116,25 @@ static void any_walk_gives_the_bits_of_its_ids(void **state)
     (void)state;
     walk("in memory", NULL);
     walk("in memory and on disk", getenv("MW_BUILDDIR"));
+}
+
+/* Families with windows; one has experts and sinks, too. */
+static void any_walk_of_a_family_gives_the_bits_of_its_ids(void **state)
+{
+    const char *path = model_path(*state);
+    struct mw_model *gemma4 = model;
+    struct mw_model_info info;
+    uint32_t n = n_vocab;
+
+    if (path == NULL)
+        skip();
+    model = open_model(*state);
+    mw_model_info(model, &info);
+    n_vocab = info.n_vocab;
+    walk(*state, getenv("MW_BUILDDIR"));
+    mw_model_close(model);
+    model = gemma4;
+    n_vocab = n;
 }
 
 /* Turns of 30 tokens.  The window is 16, so rings hold at most the last turn. */
@@ -233,6 +253,12 @@ static int end(void **state)
     return 0;
 }
 
+#define FAMILY(name)                                                                           \
+    {                                                                                          \
+        "any walk of " name, any_walk_of_a_family_gives_the_bits_of_its_ids, NULL, NULL,       \
+            (void *)(uintptr_t)name                                                            \
+    }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +266,8 @@ int main(void)
         cmocka_unit_test(going_to_the_beginning_of_a_turn_evaluates_nothing),
         cmocka_unit_test(copies_that_do_not_fit_memory_go_to_the_folder),
         cmocka_unit_test(a_missing_folder_costs_only_time),
+        FAMILY("f-olmo3"),
+        FAMILY("f-gptoss"),
     };
 
     return cmocka_run_group_tests_name("rewind", tests, begin, end);
