@@ -36,6 +36,7 @@
 #include "engine/machine/cage.h"
 #include "engine/machine/energy.h"
 #include "engine/machine/fact.h"
+#include "engine/machine/limits.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/plan.h"
 #include "engine/telemetry/json.h"
@@ -287,39 +288,6 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
 
 /* ---- plan ---- */
 
-/* Reasons to doubt a measured rate, as bits. */
-enum mw_doubt {
-    MW_DOUBT_SPREAD = 1,  /* the slices of the measurement are far apart */
-    MW_DOUBT_BUSY = 2,    /* other programs used the processors */
-    MW_DOUBT_CACHED = 4,  /* the page cache would not let go of the file */
-    MW_DOUBT_DIFFERS = 8, /* far from an earlier measurement of the same disk */
-    MW_DOUBT_ALL = 15
-};
-
-/* How sure a rate is. */
-struct mw_sure {
-    double spread;      /* half the distance of its slices, as a share of it */
-    uint32_t doubt;     /* bits of enum mw_doubt; 0: none */
-    int64_t observed_s; /* Unix time when work corrected it (observe.h); 0: never */
-};
-
-/*
- * Measured limits of this machine, from which speed is predicted and explained.  They hold for
- * one machine and file system and change with time, so the caller decides how long to keep
- * them.
- */
-struct mw_limits {
-    double disk_bytes_s;   /* reading the model's file as the options ask; 0: not measured */
-    double memory_bytes_s; /* reading memory with the threads of the options */
-    double flops_s;        /* multiplying the model's matrices as a prompt does */
-    /* Both ways to read, from which MW_IO_AUTO chooses; 0: not compared. */
-    double direct_bytes_s, buffered_bytes_s;
-    struct mw_sure disk, memory;
-    double lookup_s;    /* one small read of the disk while nothing else is read */
-    double load;        /* share of the processors that other programs used meanwhile */
-    int64_t measured_s; /* Unix time of the measurement; 0: unknown */
-};
-
 /* The limits in words at Unix time now_s: "disk 2 GB/s, spread 4 %; memory 21 GB/s, spread 1 %;
  * measured 3 h ago", with reasons for doubt.  "not measured" without them. */
 #define MW_LIMITS_TEXT 256
@@ -331,9 +299,17 @@ const char *mw_doubt_name(enum mw_doubt bit);
 void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
 
 /* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in
- * buffers of at most half of the options' budget, which are freed again. */
+ * buffers of at most half of the options' budget, which are freed again.  Rates of weight types
+ * are not measured. */
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
+/* Set out->rate to the names of the weight types of which the model has enough, without rates.
+ */
+void mw_rates_list(const struct mw_model *m, struct mw_limits *out);
+/* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
+ * for two tenths of a second each, in buffers that are freed again.  With a budget below
+ * 16 MiB they stay unmeasured. */
+int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
  * without a name, and read it. */
 int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,
@@ -743,7 +719,9 @@ bool mw_found_has(const struct mw_found *f, const char *filter);
 /* Write to the file `recent` that a model was opened now.  Does nothing if it cannot. */
 void mw_models_used(const char *recent, const char *model_path);
 
-/* Limits of this machine for a model at path whose weights have this type; false: unknown. */
+/* Set *out to the limits of this machine for a model at path whose weights have this type.
+ * out->rate lists the weight types; it keeps the list and sets those rates that are known.
+ * false: unknown. */
 typedef bool mw_limits_fn(void *ctx, const char *path, const char *type,
                           const struct mw_options *o, struct mw_limits *out);
 

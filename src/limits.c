@@ -15,6 +15,7 @@
 #include "engine/base/new_file.h"
 #include "src/limits_book.h"
 #include "src/paths.h"
+#include "src/rates_book.h"
 
 #define MEASURE_SECONDS 1.6
 #define FAR_OFF         4.0 /* a factor between two rates of one disk */
@@ -22,8 +23,8 @@
 
 /* The arithmetic of a line with the rates of disk and memory alone. */
 #define NO_ARITHMETIC "none"
-/* The way of reading in a line of a model without a file: such a model uses the line of one that
- * has a file, but not the other way round, because that one's own disk can be measured. */
+/* The way of reading in a line of a model without a file: such a model uses the line of one
+ * that has a file, but not the other way round, because that one's own disk can be measured. */
 #define NO_FILE "no-file"
 
 /* The processor as one word. */
@@ -170,7 +171,21 @@ static void ensure_products(struct mw_model *m, const struct mw_options *o,
 struct place {
     char path[560]; /* ""; nothing is kept */
     struct limits_key key;
+    char rates_path[560]; /* the same for rates of weight types */
+    struct rates_key rates_key;
 };
+
+static void make_rates_key(struct place *p, const struct mw_options *o)
+{
+    struct rates_key *k = &p->rates_key;
+
+    memset(k, 0, sizeof *k);
+    snprintf(k->build, sizeof k->build, "%s", BUILD_NAME);
+    snprintf(k->cpu, sizeof k->cpu, "%s", p->key.cpu);
+    snprintf(k->kernels, sizeof k->kernels, "%s", o->isa != NULL ? o->isa : mw_isa(0));
+    k->exact = o->exact;
+    k->n_thread = p->key.n_thread;
+}
 
 static void make_place(struct place *p, const char *model_path, const char *type,
                        const struct mw_options *o)
@@ -178,12 +193,14 @@ static void make_place(struct place *p, const char *model_path, const char *type
     struct err ignored = ERR_INIT;
     struct paths paths;
 
-    p->path[0] = '\0';
+    p->path[0] = p->rates_path[0] = '\0';
     make_key(&p->key, model_path, type, o);
     complete_key(&p->key);
+    make_rates_key(p, o);
     if (paths_find(&paths, &ignored) != 0)
         return;
     snprintf(p->path, sizeof p->path, "%s/limits", paths.cache_dir);
+    snprintf(p->rates_path, sizeof p->rates_path, "%s/rates", paths.cache_dir);
 }
 
 static void keep_limits(const struct place *p, const struct mw_limits *l)
@@ -195,6 +212,7 @@ static void keep_limits(const struct place *p, const struct mw_limits *l)
     limits_book_read(&book, p->path);
     limits_book_add(&book, &p->key, l);
     limits_book_write(&book, p->path);
+    rates_book_keep(p->rates_path, &p->rates_key, (int64_t)time(NULL), l);
 }
 
 /* A mw_limits_keep_fn; ctx is a struct place. */
@@ -255,6 +273,25 @@ static int measure_model(void *ctx, struct mw_limits *out, struct err *e)
     return mw_limits_measure(job->m, job->o, MEASURE_SECONDS, out, e);
 }
 
+/* Set the rates of the weight types of m: kept ones, or new ones. */
+static int set_rates(const struct mw_model *m, const struct place *p,
+                     const struct mw_options *o, bool uses_kept, bool may_measure,
+                     struct mw_limits *l, struct err *e)
+{
+    int64_t now_s = (int64_t)time(NULL);
+
+    mw_rates_list(m, l);
+    if (uses_kept && rates_book_find(p->rates_path, &p->rates_key, now_s, l))
+        return 0;
+    if (!may_measure)
+        return 0;
+    if (mw_rates_measure(o, l, e) != 0)
+        return -1;
+    if (p->rates_path[0] != '\0' && folder_make_parent(p->rates_path) == 0)
+        rates_book_keep(p->rates_path, &p->rates_key, now_s, l);
+    return 0;
+}
+
 /* A file that is too small to measure: its disk is as fast as for others. */
 static void borrow_disk(struct mw_limits *l, double earlier)
 {
@@ -291,13 +328,14 @@ static void take_disk(struct mw_limits *l, const struct place *p, const struct m
 }
 
 static int measure_and_keep(struct mw_model *m, const struct place *p,
-                            const struct mw_options *o, struct err *e)
+                            const struct mw_options *o, bool uses_kept_rates, struct err *e)
 {
     struct model_job job = { m, o };
     double earlier = earlier_disk(p);
     struct mw_limits l;
 
-    if (measure(measure_model, &job, earlier, &l, e) != 0)
+    if (measure(measure_model, &job, earlier, &l, e) != 0 ||
+        set_rates(m, p, o, uses_kept_rates, true, &l, e) != 0)
         return -1;
     if (!mw_model_has_file(m))
         take_disk(&l, p, o);
@@ -316,17 +354,19 @@ static void make_model_place(struct place *p, const struct mw_model *m, const ch
     make_place(p, model_path, info.type, o);
 }
 
-int limits_measure_again(struct mw_model *m, const char *model_path,
-                         const struct mw_options *o, struct err *e)
+int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                         struct err *e)
 {
     struct place place;
 
     make_model_place(&place, m, model_path, o);
-    return measure_and_keep(m, &place, o, e);
+    return measure_and_keep(m, &place, o, false, e);
 }
 
-static bool use_kept(struct mw_model *m, const struct place *p)
+static bool use_kept(struct mw_model *m, const struct place *p, const struct mw_options *o,
+                     bool may_measure)
 {
+    struct err ignored = ERR_INIT;
     int64_t now_s = (int64_t)time(NULL);
     const struct mw_limits *kept;
     struct limits_book book;
@@ -338,6 +378,7 @@ static bool use_kept(struct mw_model *m, const struct place *p)
         return false;
     l = *kept;
     borrow_disk(&l, limits_book_disk(&book, &p->key, now_s));
+    (void)set_rates(m, p, o, true, may_measure, &l, &ignored);
     use_limits(m, p, &l);
     return true;
 }
@@ -355,15 +396,15 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
     if (may_measure && !mw_model_has_file(m))
         limits_ensure_folder(model_path, o);
     make_model_place(&place, m, model_path, o);
-    if (use_kept(m, &place))
+    if (use_kept(m, &place, o, may_measure))
         return;
     if (!mw_model_has_file(m)) {
         snprintf(place.key.io, sizeof place.key.io, NO_FILE);
-        if (use_kept(m, &place))
+        if (use_kept(m, &place, o, may_measure))
             return;
     }
     if (may_measure)
-        (void)measure_and_keep(m, &place, o, &ignored);
+        (void)measure_and_keep(m, &place, o, true, &ignored);
 }
 
 bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
@@ -372,7 +413,8 @@ bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_
     static struct limits_book book;
     static struct place any; /* the parts that are the same for all models */
     int64_t now_s = (int64_t)time(NULL);
-    const struct mw_limits *l;
+    struct mw_limits types = *out;
+    const struct mw_limits *found;
     struct limits_key k;
 
     (void)ctx;
@@ -384,19 +426,18 @@ bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_
     memcpy(k.cpu, any.key.cpu, sizeof k.cpu);
     if (k.n_thread <= 0)
         k.n_thread = any.key.n_thread;
-    l = limits_book_find(&book, &k, now_s);
-    if (l != NULL) {
-        *out = *l;
-        borrow_disk(out, limits_book_disk(&book, &k, now_s));
-        return true;
-    }
+    found = limits_book_find(&book, &k, now_s);
     /* Disk and memory are as fast for other types. */
     k.arithmetic[0] = '\0';
-    l = limits_book_find(&book, &k, now_s);
-    if (l == NULL)
+    if (found == NULL)
+        found = limits_book_find(&book, &k, now_s);
+    if (found == NULL)
         return false;
-    *out = *l;
-    out->flops_s = 0;
+    *out = *found;
+    out->n_rate = types.n_rate;
+    memcpy(out->rate, types.rate, sizeof types.rate);
+    borrow_disk(out, limits_book_disk(&book, &k, now_s));
+    (void)rates_book_find(any.rates_path, &any.rates_key, now_s, out);
     return true;
 }
 

@@ -2,7 +2,7 @@
  * limits.h - the speed of disk, memory and arithmetic on this machine, measured and cached.
  *
  * The cache folder keeps limits per file system, processor and weight type for a day, and
- * doubtful ones for an hour (limits_book.h).  Sessions correct them while they work.  A new
+ * doubtful ones for an hour (limits_book.h, rates_book.h).  Sessions correct them while they work.  A new
  * rate of a disk that differs from a trustworthy earlier one by a factor of FAR_OFF or more is
  * measured a second time; if that does not bring it nearer, it is doubtful.  Without a
  * measurement there is no prediction.
@@ -13,8 +13,8 @@
 #include "engine/memwall.h"
 
 /*
- * Set the limits of m: cached ones, or, with may_measure, new ones, which take about a second
- * and are cached.  A failure is silent: there are no predictions then.  For a model without a
+ * Set the limits of m: cached ones, or, with may_measure, new ones, which take one or two
+ * seconds and are cached.  A failure is silent: there are no predictions then.  For a model without a
  * file, model_path is the folder where it would be.
  */
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
@@ -29,8 +29,8 @@ void limits_ensure_folder(const char *folder, const struct mw_options *o);
 
 /*
  * A mw_limits_fn: the cached limits, for models that are listed and not opened.  They are read
- * at the first call; ctx is not used.  One thread.  For a weight type that was not measured on
- * that disk, it gives the rates of disk and memory alone.
+ * at the first call; ctx is not used.  One thread.  For models with a weight type that was not
+ * measured on that disk, it gives the rates of disk and memory of another model.
  */
 bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
                  struct mw_limits *out);

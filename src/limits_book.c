@@ -14,11 +14,10 @@
 #define KEEP_S        (24 * HOUR_S)
 #define KEEP_DOUBT_S  HOUR_S
 #define COMPARE_S     (30 * 24 * HOUR_S)
-#define N_FIELD       19
-#define MOST_RATE     1e16 /* bytes or operations per second; no machine has more */
-#define MOST_SPREAD   100.0
+#define N_FIELD       18
 #define MOST_LOOKUP   10.0
 #define LINE_MAX_CHAR 512
+#define FORM          "v2" /* ends each line; others have other fields */
 
 static bool is_in(double x, double most)
 {
@@ -29,13 +28,14 @@ static bool is_possible(const struct limits_page *p)
 {
     const struct mw_limits *l = &p->limits;
 
-    return is_in(l->disk_bytes_s, MOST_RATE) && is_in(l->memory_bytes_s, MOST_RATE) &&
-           l->memory_bytes_s > 0 && is_in(l->flops_s, MOST_RATE) &&
-           is_in(l->direct_bytes_s, MOST_RATE) && is_in(l->buffered_bytes_s, MOST_RATE) &&
-           is_in(l->disk.spread, MOST_SPREAD) && is_in(l->memory.spread, MOST_SPREAD) &&
-           is_in(l->load, 1) && is_in(l->lookup_s, MOST_LOOKUP) &&
-           l->disk.doubt <= MW_DOUBT_ALL && l->memory.doubt <= MW_DOUBT_ALL &&
-           l->measured_s > 0 && l->disk.observed_s >= 0 && l->memory.observed_s >= 0;
+    return is_in(l->disk_bytes_s, BOOK_MOST_RATE) && is_in(l->memory_bytes_s, BOOK_MOST_RATE) &&
+           l->memory_bytes_s > 0 && is_in(l->direct_bytes_s, BOOK_MOST_RATE) &&
+           is_in(l->buffered_bytes_s, BOOK_MOST_RATE) &&
+           is_in(l->disk.spread, BOOK_MOST_SPREAD) &&
+           is_in(l->memory.spread, BOOK_MOST_SPREAD) && is_in(l->load, 1) &&
+           is_in(l->lookup_s, MOST_LOOKUP) && l->disk.doubt <= MW_DOUBT_ALL &&
+           l->memory.doubt <= MW_DOUBT_ALL && l->measured_s > 0 && l->disk.observed_s >= 0 &&
+           l->memory.observed_s >= 0;
 }
 
 static bool read_page(const char *line, struct limits_page *p)
@@ -43,16 +43,18 @@ static bool read_page(const char *line, struct limits_page *p)
     struct limits_key *k = &p->key;
     struct mw_limits *l = &p->limits;
 
+    int end = 0;
+
     *p = (struct limits_page){ 0 };
     return sscanf(line,
-                  "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf %lf %lf "
-                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf %lf",
+                  "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf %lf "
+                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf %lf " FORM "%n",
                   &l->measured_s, &k->dev, k->io, &k->n_thread, k->cpu, k->arithmetic,
-                  &l->disk_bytes_s, &l->memory_bytes_s, &l->flops_s, &l->direct_bytes_s,
+                  &l->disk_bytes_s, &l->memory_bytes_s, &l->direct_bytes_s,
                   &l->buffered_bytes_s, &l->disk.spread, &l->disk.doubt, &l->disk.observed_s,
                   &l->memory.spread, &l->memory.doubt, &l->memory.observed_s, &l->load,
-                  &l->lookup_s) == N_FIELD &&
-           is_possible(p);
+                  &l->lookup_s, &end) == N_FIELD &&
+           end > 0 && is_possible(p);
 }
 
 static void write_page(FILE *f, const struct limits_page *p)
@@ -61,12 +63,12 @@ static void write_page(FILE *f, const struct limits_page *p)
     const struct mw_limits *l = &p->limits;
 
     fprintf(f,
-            "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f %.0f "
-            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f %.7f\n",
+            "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f "
+            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f %.7f " FORM "\n",
             l->measured_s, k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
-            l->memory_bytes_s, l->flops_s, l->direct_bytes_s, l->buffered_bytes_s,
-            l->disk.spread, l->disk.doubt, l->disk.observed_s, l->memory.spread,
-            l->memory.doubt, l->memory.observed_s, l->load, l->lookup_s);
+            l->memory_bytes_s, l->direct_bytes_s, l->buffered_bytes_s, l->disk.spread,
+            l->disk.doubt, l->disk.observed_s, l->memory.spread, l->memory.doubt,
+            l->memory.observed_s, l->load, l->lookup_s);
 }
 
 FILE *limits_book_open(const char *path)

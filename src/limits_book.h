@@ -2,10 +2,11 @@
  * limits_book.h - the file of measured limits in the cache folder.
  *
  * Each line is one measurement: Unix time, device number, I/O mode, threads, processor,
- * arithmetic; then bytes per second of disk and memory, operations per second, bytes per second
- * of direct and of buffered reads (0: not compared); spread, doubt and time of correction of
- * the disk, the same of memory, the load, and the seconds of a small read.  New lines come first.  Lines of other versions
- * and lines with values that no machine has are ignored.  The file may be deleted at any time.
+ * arithmetic; then bytes per second of disk and memory, bytes per second of direct and of
+ * buffered reads (0: not compared); spread, doubt and time of correction of the disk, the same
+ * of memory, the load, the seconds of a small read, and the form of the line.  New lines come first.  Lines of other
+ * versions and lines with values that no machine has are ignored.  The file may be deleted at
+ * any time.
  */
 #ifndef MEMWALL_SRC_LIMITS_BOOK_H
 #define MEMWALL_SRC_LIMITS_BOOK_H
@@ -15,6 +16,10 @@
 #include "engine/memwall.h"
 
 #define BOOK_PAGES 40
+
+/* No machine has more: bytes or operations per second, and the spread of a rate. */
+#define BOOK_MOST_RATE   1e16
+#define BOOK_MOST_SPREAD 100.0
 
 /* Limits hold only for the same key. */
 struct limits_key {

@@ -15,11 +15,11 @@ void limits_print(FILE *to, int at, const struct mw_model *m)
     fprintf(to, "%-*s%s\n", at, "limits", text);
 }
 
-static void json_sure(struct json *j, const char *name, double bytes_s,
+static void json_sure(struct json *j, const char *name, const char *unit, double rate,
                       const struct mw_sure *sure)
 {
     json_object(j, name);
-    json_double(j, "bytes_s", bytes_s, 6);
+    json_double(j, unit, rate, 6);
     json_double(j, "spread", sure->spread, 3);
     json_array(j, "doubt");
     for (uint32_t bit = 1; bit <= MW_DOUBT_ALL; bit *= 2)
@@ -33,13 +33,24 @@ static void json_sure(struct json *j, const char *name, double bytes_s,
 void limits_json(struct json *j, const struct mw_limits *l)
 {
     json_object(j, "limits");
-    json_sure(j, "disk", l->disk_bytes_s, &l->disk);
-    json_sure(j, "memory", l->memory_bytes_s, &l->memory);
-    json_double(j, "flops_s", l->flops_s, 6);
+    json_sure(j, "disk", "bytes_s", l->disk_bytes_s, &l->disk);
+    json_sure(j, "memory", "bytes_s", l->memory_bytes_s, &l->memory);
     json_double(j, "direct_bytes_s", l->direct_bytes_s, 6);
     json_double(j, "buffered_bytes_s", l->buffered_bytes_s, 6);
     json_double(j, "lookup_s", l->lookup_s, 6);
     json_double(j, "load", l->load, 3);
     json_u64(j, "measured", (uint64_t)l->measured_s);
+    json_array(j, "rates");
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        const struct mw_rate *r = &l->rate[i];
+
+        json_object(j, NULL);
+        json_string(j, "type", r->type);
+        json_u64(j, "measured", (uint64_t)r->measured_s);
+        json_sure(j, "column", "bytes_s", r->column_bytes_s, &r->column);
+        json_sure(j, "chunk", "flops_s", r->chunk_flops_s, &r->chunk);
+        json_end(j);
+    }
+    json_end(j);
     json_end(j);
 }

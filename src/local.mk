@@ -7,7 +7,7 @@ memwall_SOURCES = \
 	src/command_line.h src/command_line.c \
 	src/paths.h src/paths.c src/known.h src/known.c \
 	src/settings.h src/settings.c \
-	src/limits.h src/limits.c src/limits_book.h src/limits_book.c \
+	src/limits.h src/limits.c src/limits_book.h src/limits_book.c src/rates_book.h src/rates_book.c \
 	src/limits_print.h src/limits_print.c src/doctor_print.h src/doctor_print.c src/models.h src/models.c \
 	src/inspect_print.h src/inspect_print.c src/products_print.h src/products_print.c src/inspect_json.c \
 	src/plan_print.h src/plan_print.c \

@@ -91,7 +91,6 @@ static void write_reason(struct record *r, const struct err *e)
 
 static void read_runnable(const struct mw_describer *d, struct mw_model *m, struct record *r)
 {
-    struct mw_limits relative = { .flops_s = 1 };
     struct mw_options o = d->options;
     struct mw_model_info info;
     struct err e = ERR_INIT;
@@ -101,7 +100,6 @@ static void read_runnable(const struct mw_describer *d, struct mw_model *m, stru
     snprintf(r->type, sizeof r->type, "%s", info.type);
     r->n_ctx_train = info.n_ctx_train;
     r->n_param = info.n_param;
-    mw_model_set_limits(m, &relative);
     o.memory_bytes = budget_of(d, info.hot_bytes);
     if (options_resolve(m, &o, &e) == 0 && plan_input_of(m, &o, &r->input, &e) == 0)
         r->runs = 1;
@@ -152,16 +150,11 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
     struct plan_input in = r->input;
     struct err e = ERR_INIT;
 
+    plan_input_types(&in, &limits);
     in.budget_bytes = budget_of(d, in.hot_bytes);
     if (d->how.limits != NULL &&
-        d->how.limits(d->how.limits_ctx, f->path, f->type, &d->options, &limits)) {
-        in.disk_bytes_s = limits.disk_bytes_s;
-        in.memory_bytes_s = limits.memory_bytes_s;
-        in.lookup_s = limits.lookup_s;
-        in.flops_s *= limits.flops_s;
-    } else {
-        in.flops_s = 0;
-    }
+        d->how.limits(d->how.limits_ctx, f->path, f->type, &d->options, &limits))
+        plan_input_limits(&in, &limits);
     if (plan_make(&in, &f->plan, &e) != 0)
         f->outlook = MW_OUTLOOK_TOO_LARGE;
     else

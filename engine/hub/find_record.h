@@ -18,8 +18,7 @@ struct record {
     uint32_t n_ctx_train, runs; /* runs: memwall can run it */
     uint64_t n_param;
     char why[200]; /* the reason why it does not run */
-    /* Without limits; flops_s is the speed-up that the choice of kernels gives. */
-    struct plan_input input;
+    struct plan_input input; /* without limits */
 };
 
 struct record_list {

@@ -11,7 +11,7 @@ libengine_a_SOURCES += \
 	engine/machine/load.c engine/machine/load.h \
 	engine/machine/cage.c engine/machine/cage.h \
 	engine/machine/energy.c engine/machine/energy.h \
-	engine/machine/survey.c engine/machine/survey.h engine/machine/fact.h \
+	engine/machine/survey.c engine/machine/survey.h engine/machine/fact.h engine/machine/limits.h \
 	engine/machine/program.c engine/machine/program.h \
 	engine/machine/thread_use.c engine/machine/thread_use.h \
 	engine/machine/os_value.h

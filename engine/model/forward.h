@@ -96,13 +96,4 @@ int experts_open(struct expert_cache **out, const struct model_desc *d, struct s
 /* Bytes that the kept lookup rows take now. */
 uint64_t forward_table_bytes(const struct forward *f);
 
-/* Operations (two per multiply-add) for a prompt token without logits, which runs through the
- * layers up to the last one that stores keys and values. */
-double forward_prompt_flops(const struct model_desc *d);
-
-/* Measure the operations per second of a prompt, for about `seconds`.  Takes a few MiB and
- * frees them again. */
-int forward_measure(const struct model_desc *d, const struct kernels *kernels, bool exact,
-                    int n_thread, double seconds, double *flops_s, struct err *e);
-
 #endif

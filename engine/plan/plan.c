@@ -186,25 +186,41 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
         *out = pinned;
 }
 
-/* Machine limits cannot predict prompts of mixture-of-experts models: neither the experts read
- * nor the tokens per expert are known in advance. */
-static bool knows_prompts(const struct plan_input *in)
+/* Types of which the model has little are as fast as the first one. */
+static const struct plan_weights *rates_of(const struct plan_input *in, uint32_t i)
 {
-    return in->flops_s > 0 && in->n_expert_all == 0;
+    return in->weights[i].type[0] != '\0' ? &in->weights[i] : &in->weights[0];
+}
+
+double plan_prompt_token_s(const struct plan_input *in)
+{
+    double s = 0;
+
+    if (in->n_expert_all > 0)
+        return 0;
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        const struct plan_weights *r = rates_of(in, i);
+        double speedup = in->weights[i].speedup > 0 ? in->weights[i].speedup : 1;
+
+        if (!(r->chunk_flops_s > 0))
+            return 0;
+        s += in->weights[i].prompt_flops / (r->chunk_flops_s * speedup);
+    }
+    return s;
 }
 
 /* The chunk that takes as long to compute as its weights take to read.  A larger one would only
  * take memory from pinned weights. */
 static uint32_t chunk_target(const struct plan_input *in)
 {
-    double chunk;
+    double chunk, token_s = plan_prompt_token_s(in);
 
     if (in->chunk_max != 0)
         return chunk_limit(in, in->n_ctx, in->chunk_max);
     /* Every chunk of a mixture of experts reads most experts, so it is as wide as it can be. */
-    if (!knows_prompts(in) || !(in->disk_bytes_s > 0) || !(in->flops_prompt_token > 0))
+    if (!(token_s > 0) || !(in->disk_bytes_s > 0))
         return chunk_limit(in, in->n_ctx, PLAN_CHUNK_DEFAULT);
-    chunk = (double)in->prompt_bytes / in->disk_bytes_s * in->flops_s / in->flops_prompt_token;
+    chunk = (double)in->prompt_bytes / in->disk_bytes_s / token_s;
     if (!(chunk > PLAN_CHUNK_EVEN))
         chunk = PLAN_CHUNK_EVEN;
     if (chunk > PLAN_CHUNK_MAX)
@@ -306,13 +322,41 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     fill(in, &c, out);
 }
 
+/* Seconds to multiply with the weights of a decoded token: the experts, or all others. */
+static double multiply_s(const struct plan_input *in, bool of_experts)
+{
+    double s = 0;
+
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        const struct plan_weights *w = &in->weights[i];
+        double rate = rates_of(in, i)->column_bytes_s;
+
+        if (!(rate > 0))
+            rate = in->memory_bytes_s;
+        if (!(rate > 0))
+            return 0;
+        s += (of_experts ? w->expert_bytes : w->token_bytes) / rate;
+    }
+    return s;
+}
+
+double plan_multiply_s(const struct plan_input *in)
+{
+    return multiply_s(in, false);
+}
+
+double plan_experts_s(const struct plan_input *in)
+{
+    return multiply_s(in, true);
+}
+
 double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
                      uint64_t missed_bytes, bool keeps_rows, enum mw_binds *binds)
 {
     enum mw_binds unused;
-    double weights = (double)sum(in->hot_bytes, in->resident_bytes);
+    double weights_s = plan_multiply_s(in), kv_s;
     double kv = in->kv_read_token_bytes > 0 ? in->kv_read_token_bytes : 0;
-    double experts = (double)in->experts_token_bytes, disk_s = 0, missed_s = 0, memory_s;
+    double disk_s = 0, missed_s = 0, memory_s;
 
     if (binds == NULL)
         binds = &unused;
@@ -324,26 +368,26 @@ double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
         missed_s = (double)missed_bytes / in->disk_bytes_s;
     if (streamed_bytes > 0)
         disk_s = (double)streamed_bytes / in->disk_bytes_s + missed_s;
-    memory_s = (weights + kv) / in->memory_bytes_s;
-    memory_s += fmax(experts / in->memory_bytes_s, missed_s);
+    kv_s = kv / in->memory_bytes_s;
+    memory_s = weights_s + (double)in->resident_bytes / in->memory_bytes_s + kv_s;
+    memory_s += fmax(plan_experts_s(in), missed_s);
     if (!keeps_rows && in->lookup_s > 0)
         memory_s += in->lookup_s;
     if (disk_s > memory_s || 2 * missed_s > memory_s)
         *binds = MW_BINDS_DISK;
     else
-        *binds = kv > weights ? MW_BINDS_KV : MW_BINDS_MEMORY;
+        *binds = kv_s > weights_s ? MW_BINDS_KV : MW_BINDS_MEMORY;
     return disk_s > memory_s ? disk_s : memory_s;
 }
 
 double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint32_t chunk)
 {
-    double disk_s = 0, compute_s;
+    double disk_s = 0, compute_s = chunk * plan_prompt_token_s(in);
 
-    if (!knows_prompts(in) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
+    if (!(compute_s > 0) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
         return 0;
     if (streamed_bytes > 0)
         disk_s = (double)streamed_bytes / in->disk_bytes_s;
-    compute_s = in->flops_prompt_token * chunk / in->flops_s;
     return disk_s > compute_s ? disk_s : compute_s;
 }
 

@@ -45,6 +45,18 @@
 #define PLAN_COPIES       4
 #define PLAN_COPIES_BYTES ((uint64_t)64 << 20)
 
+/* Weights of one type, and how fast they are multiplied. */
+struct plan_weights {
+    char type[16];         /* "Q4_K"; "": all types of which the model has little */
+    double token_bytes;    /* that a decoded token multiplies with, without experts */
+    double expert_bytes;   /* of the experts that it uses */
+    double prompt_flops;   /* operations of a prompt token */
+    double column_bytes_s; /* rates of struct mw_rate; 0: not measured */
+    double chunk_flops_s;
+    double speedup; /* of prompts, by the library that multiplies this type */
+};
+#define PLAN_WEIGHTS 5
+
 /* The input of a plan: sums over the model, and the user's choices. */
 struct plan_input {
     uint64_t budget_bytes;
@@ -85,10 +97,11 @@ struct plan_input {
     uint64_t tables_bytes; /* to keep every lookup row once it was read */
 
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */
-    double disk_bytes_s, memory_bytes_s, flops_s;
-    double lookup_s;            /* to read the lookup rows of a token */
-    double flops_prompt_token;  /* operations of one prompt token */
-    double kv_read_token_bytes; /* KV that one decoded token reads at n_ctx */
+    double disk_bytes_s, memory_bytes_s;
+    double lookup_s;                           /* to read the lookup rows of a token */
+    double kv_read_token_bytes;                /* KV that one decoded token reads at n_ctx */
+    struct plan_weights weights[PLAN_WEIGHTS]; /* [n_weights] */
+    uint32_t n_weights;
 };
 
 struct plan {
@@ -131,18 +144,37 @@ uint64_t plan_smallest_budget(const struct plan_input *in);
 uint32_t plan_largest_ctx(const struct plan_input *in);
 
 /*
- * Seconds per decoded token: max((S + N) / D, (H + A) / M + max(E / M, N / D) + R), with S
- * streamed bytes, D disk rate, H hot bytes, A bytes of KV read, M memory rate, E bytes of
- * experts, N those that have to be read, and R the time of lookups (0 if rows are kept).
- * Experts are read when the router has chosen them.  Meanwhile only other experts are computed;
- * nothing is while lookup rows are read.  *binds (may be NULL) gets the larger
- * term.  Returns 0 and MW_BINDS_NONE if a limit it needs was not measured.
+ * Seconds to multiply the weights of a decoded token, without experts: the sum of H / K over
+ * their types, with H the bytes that a token uses and K the rate of one column.  The rate of
+ * memory, which no kernel exceeds, replaces a K that was not measured.  0: neither is known.
+ */
+double plan_multiply_s(const struct plan_input *in);
+/* The same for the experts that a token uses. */
+double plan_experts_s(const struct plan_input *in);
+
+/*
+ * Seconds per decoded token: max((S + N) / D, C + (B + A) / M + max(E, N / D) + R), with S
+ * streamed bytes, D disk rate, C plan_multiply_s(), B bytes of norms and other small weights, A
+ * bytes of KV read, M memory rate, E plan_experts_s(), N bytes of experts that have to be read,
+ * and R the time of lookups (0 if rows are kept).  Experts are read when the router has chosen
+ * them.  Meanwhile only other experts are computed; nothing is while lookup rows are read.
+ * *binds (may be NULL) gets the larger term.  Returns 0 and MW_BINDS_NONE if a limit it needs
+ * was not measured.
  */
 double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
                      uint64_t missed_bytes, bool keeps_rows, enum mw_binds *binds);
 
-/* Seconds per chunk of a prompt: max(S / D, operations(chunk) / F), with S the bytes that the
- * chunk reads.  Returns 0 if a limit was not measured, and for a mixture of experts. */
+/*
+ * Seconds of arithmetic for one prompt token: the sum of its operations / F over the weight
+ * types, F the rate of a chunk.  0: not measured, or a mixture of experts.  Machine limits
+ * cannot predict those: neither the experts read nor the tokens per expert are known in
+ * advance.
+ */
+double plan_prompt_token_s(const struct plan_input *in);
+
+/* Seconds per chunk of a prompt: max(S / D, chunk * plan_prompt_token_s()), with S the bytes
+ * that the chunk reads.  Returns 0 if a limit was not measured, and for a mixture of experts.
+ */
 double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint32_t chunk);
 
 /* Slots of a sliding ring: n_swa + chunk - 1 positions, or the context if that is less,

@@ -26,10 +26,10 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
-#include "engine/model/forward.h"
 #include "engine/session/answer.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
+#include "engine/session/plan_input.h"
 #include "engine/session/prompt_cost.h"
 #include "engine/session/sampler.h"
 #include "engine/session/settings.h"
@@ -779,11 +779,7 @@ bool mw_chat_is_busy(struct mw_chat *c)
  * limits of the machine; 0: unknown.  The lock is held. */
 static double token_compute_s(const struct mw_chat *c)
 {
-    double flops_s = limits_of(c->m).flops_s;
-
-    if (c->prompt_compute_s > 0 || !(flops_s > 0))
-        return c->prompt_compute_s;
-    return forward_prompt_flops(c->m->desc) / flops_s;
+    return c->prompt_compute_s > 0 ? c->prompt_compute_s : kernels_prompt_token_s(c->m);
 }
 
 int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struct err *e)

@@ -7,12 +7,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/machine/machine.h"
 #include "engine/machine/probe.h"
-#include "engine/model/forward.h"
+#include "engine/model/rates.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 #include "engine/session/product_choice.h"
@@ -26,6 +27,7 @@
 #define COMPARE_BYTES (32 * MIB)
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
 #define LOOKUP_READ   4096
+#define RATE_SECONDS  0.08 /* of each rate of a weight type */
 
 int limits_file(const struct mw_model *m)
 {
@@ -114,26 +116,100 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
                       struct mw_limits *out, struct err *e)
 {
     struct mw_options resolved = *o;
-    struct probe_options p = { .seconds = seconds / 4,
-                               .more_seconds = seconds / 8,
+    struct probe_options p = { .seconds = seconds / 3,
+                               .more_seconds = seconds / 6,
                                .buffer_bytes = MOST_BUFFER };
-    const struct kernels *kernels = kernels_of(o, e);
     struct probe_rate memory = { 0 };
 
     *out = (struct mw_limits){ 0 };
-    if (kernels == NULL || options_resolve(m, &resolved, e) != 0)
+    if (options_resolve(m, &resolved, e) != 0)
         return -1;
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
     if ((mw_model_has_file(m) &&
-         measure_disk(limits_file(m), o->io, seconds / 2, &p, out, e) != 0) ||
-        probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
-        forward_measure(m->desc, kernels, resolved.exact, resolved.n_thread, p.seconds,
-                        &out->flops_s, e) != 0)
+         measure_disk(limits_file(m), o->io, seconds * 2 / 3, &p, out, e) != 0) ||
+        probe_memory(resolved.n_thread, &p, &memory, e) != 0)
         return -1;
     set_memory(out, &memory);
     if (mw_model_has_file(m))
         out->lookup_s = measure_lookup(limits_file(m), o->io != MW_IO_BUFFERED);
+    return 0;
+}
+
+void mw_rates_list(const struct mw_model *m, struct mw_limits *out)
+{
+    struct type_rate types[MW_RATES_MAX], others;
+
+    out->n_rate = rates_list(m->desc, types, MW_RATES_MAX, &others);
+    for (uint32_t i = 0; i < out->n_rate; i++) {
+        out->rate[i] = (struct mw_rate){ 0 };
+        snprintf(out->rate[i].type, sizeof out->rate[i].type, "%s",
+                 tensor_type_info(types[i].type)->name);
+    }
+}
+
+/* Returns TYPE_COUNT for a name that no weight type with kernels has. */
+static int type_of_name(const char *name)
+{
+    int type = 0;
+
+    while (type < TYPE_COUNT && !(tensor_type_info((uint32_t)type)->is_computed &&
+                                  strcmp(tensor_type_info((uint32_t)type)->name, name) == 0))
+        type++;
+    return type;
+}
+
+/* List the types that were not measured.  Returns their number; index[i] is the rate of type i.
+ */
+static uint32_t list_unmeasured(const struct mw_limits *l, struct type_rate *types,
+                                uint32_t *index)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        int type = type_of_name(l->rate[i].type);
+
+        if (l->rate[i].measured_s != 0 || type == TYPE_COUNT)
+            continue;
+        index[n] = i;
+        types[n++] = (struct type_rate){ .type = (enum tensor_type)type };
+    }
+    return n;
+}
+
+int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e)
+{
+    struct mw_machine machine;
+    struct rates_options how = { .kernels = kernels_of(o, e),
+                                 .exact = o->exact,
+                                 .n_thread = o->n_thread,
+                                 .seconds = RATE_SECONDS,
+                                 .more_seconds = RATE_SECONDS,
+                                 .buffer_bytes = MOST_BUFFER };
+    struct type_rate types[MW_RATES_MAX];
+    uint32_t index[MW_RATES_MAX], n = list_unmeasured(l, types, index);
+
+    if (how.kernels == NULL)
+        return -1;
+    if (o->memory_bytes > 0 && how.buffer_bytes > o->memory_bytes / 2)
+        how.buffer_bytes = o->memory_bytes / 2;
+    if (how.n_thread <= 0) {
+        mw_machine_read(&machine);
+        how.n_thread = machine.n_cpu;
+    }
+    if (how.buffer_bytes < RATES_LEAST_BUFFER) /* a budget that no model fits */
+        return 0;
+    if (rates_measure(&how, types, n, e) != 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++) {
+        struct mw_rate *r = &l->rate[index[i]];
+
+        r->column_bytes_s = types[i].column.bytes_s;
+        r->chunk_flops_s = types[i].chunk.bytes_s;
+        set_sure(&r->column, &types[i].column);
+        set_sure(&r->chunk, &types[i].chunk);
+        r->measured_s = (int64_t)time(NULL);
+    }
     return 0;
 }
 

@@ -10,12 +10,12 @@ void observe_begin(struct observer *w, const struct observe_at *at)
     w->from = *at;
 }
 
-/* How far the limit moves to a slower rate. */
-static double weight_of(const struct mw_limits *l, int64_t now_s)
+/* How far a limit of measured_s moves to a slower rate. */
+static double weight_of(const struct mw_sure *sure, int64_t measured_s, int64_t now_s)
 {
-    int64_t since_s = l->disk.observed_s > 0 ? l->disk.observed_s : l->measured_s;
+    int64_t since_s = sure->observed_s > 0 ? sure->observed_s : measured_s;
 
-    if (l->disk.doubt != 0 || now_s - since_s > 12 * HOUR_S)
+    if (sure->doubt != 0 || now_s - since_s > 12 * HOUR_S)
         return 1;
     return now_s - since_s > HOUR_S ? 0.5 : 0.25;
 }
@@ -57,7 +57,8 @@ bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throt
     w->fastest_slow = rate > w->fastest_slow ? rate : w->fastest_slow;
     if (++w->n_slow < OBSERVE_SLOW)
         return false;
-    rate = l->disk_bytes_s + weight_of(l, now_s) * (w->fastest_slow - l->disk_bytes_s);
+    rate = l->disk_bytes_s +
+           weight_of(&l->disk, l->measured_s, now_s) * (w->fastest_slow - l->disk_bytes_s);
     correct(&l->disk_bytes_s, &l->disk, rate, now_s);
     w->n_slow = 0;
     w->fastest_slow = 0;
@@ -72,4 +73,71 @@ bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_l
         return false;
     correct(&l->memory_bytes_s, &l->memory, rate, now_s);
     return true;
+}
+
+/* The rate of type i that is watched; *sure gets its doubts. */
+static double *rate_of(struct mw_limits *l, enum observed_products which, uint32_t i,
+                       struct mw_sure **sure)
+{
+    struct mw_rate *r = &l->rate[i];
+
+    *sure = which == OBSERVE_COLUMN ? &r->column : &r->chunk;
+    return which == OBSERVE_COLUMN ? &r->column_bytes_s : &r->chunk_flops_s;
+}
+
+/* Move all rates by factor, or a part of the way: as far as the first type's age allows. */
+static bool scale_rates(struct mw_limits *l, enum observed_products which, double factor,
+                        int64_t now_s)
+{
+    struct mw_sure *sure;
+    double weight = 1;
+    bool is_known = false;
+
+    if (factor < 1 && l->n_rate > 0) {
+        (void)rate_of(l, which, 0, &sure);
+        weight = weight_of(sure, l->rate[0].measured_s, now_s);
+    }
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        double *rate = rate_of(l, which, i, &sure);
+
+        if (!(*rate > 0))
+            continue;
+        is_known = true;
+        correct(rate, sure, *rate * (1 + weight * (factor - 1)), now_s);
+    }
+    return is_known;
+}
+
+static void add_factor(struct product_observer *w, double factor)
+{
+    uint32_t i = w->n++;
+
+    for (; i > 0 && w->factor[i - 1] > factor; i--)
+        w->factor[i] = w->factor[i - 1];
+    w->factor[i] = factor;
+}
+
+bool observe_products(struct product_observer *w, enum observed_products which,
+                      double expected_s, uint64_t wall_ns, int64_t now_s, struct mw_limits *l)
+{
+    double factor;
+
+    if (!(expected_s > 0) || wall_ns == 0)
+        return false;
+    add_factor(w, expected_s * 1e9 / (double)wall_ns);
+    if (w->n < OBSERVE_PASSES)
+        return false;
+    factor = w->factor[OBSERVE_PASSES / 2];
+    w->n = 0;
+    if (factor < SLOW_SHARE) {
+        w->best_slow = factor > w->best_slow ? factor : w->best_slow;
+        if (++w->n_slow < OBSERVE_SLOW)
+            return false;
+        factor = w->best_slow;
+    } else if (factor <= 1) {
+        factor = 0;
+    }
+    w->n_slow = 0;
+    w->best_slow = 0;
+    return factor > 0 && scale_rates(l, which, factor, now_s);
 }

@@ -19,6 +19,16 @@
  *
  *   3. In between: the disk is as fast as expected, and the count begins again.
  *
+ * Products are watched in windows of OBSERVE_PASSES passes that streamed nothing, tokens and
+ * chunks of a prompt apart.  The plan expects a time for such a pass.  The median of (expected
+ * / taken) in a window is a factor for the rates of all weight types, because a pass does not
+ * tell which type was slow.
+ *
+ *   1. Above 1, the processors can do it: the rates rise by the factor at once.
+ *   2. Below 9/10 in OBSERVE_SLOW windows: the rates fall towards the largest of their factors,
+ *      as far as those of the disk fall.
+ *   3. In between, the rates are right, and the count begins again.
+ *
  * The bandwidth of memory has a lower bound: a token multiplies with all weights, so it reads
  * them from memory.  If that is faster than the limit, the limit rises to it.  Slower says
  * nothing, because arithmetic or the disk may have been the reason.
@@ -58,5 +68,20 @@ bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throt
 /* A token read `bytes` of weights and keys and values from memory in wall_ns.  Returns whether
  * that corrected *l. */
 bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_limits *l);
+
+enum observed_products { OBSERVE_COLUMN, OBSERVE_CHUNK };
+
+#define OBSERVE_PASSES 9 /* of a window */
+
+struct product_observer {
+    double factor[OBSERVE_PASSES]; /* of the window so far, in ascending order */
+    uint32_t n;
+    uint32_t n_slow; /* windows */
+    double best_slow;
+};
+
+/* A pass that read nothing from disk took wall_ns.  Returns whether that corrected *l. */
+bool observe_products(struct product_observer *w, enum observed_products which,
+                      double expected_s, uint64_t wall_ns, int64_t now_s, struct mw_limits *l);
 
 #endif

@@ -4,8 +4,11 @@
 #include "engine/session/plan_input.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "engine/model/forward.h"
+#include "engine/model/rates.h"
 #include "engine/session/options.h"
 #include "engine/session/product_choice.h"
 #include "engine/session/sampler.h"
@@ -84,6 +87,68 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     }
 }
 
+static void add_weights(const struct mw_model *m, const struct product_choice *choice,
+                        struct plan_input *in)
+{
+    struct type_rate types[PLAN_WEIGHTS];
+    uint32_t n = rates_list(m->desc, types, MW_RATES_MAX, &types[MW_RATES_MAX]);
+
+    static_assert(PLAN_WEIGHTS == MW_RATES_MAX + 1, "measured types and all others");
+    types[n] = types[MW_RATES_MAX];
+    for (uint32_t i = 0; i <= n; i++) {
+        struct plan_weights *w = &in->weights[i];
+
+        w->token_bytes = types[i].token_bytes;
+        w->expert_bytes = types[i].expert_bytes;
+        w->prompt_flops = types[i].prompt_flops;
+        if (i == n)
+            continue;
+        snprintf(w->type, sizeof w->type, "%s", tensor_type_info(types[i].type)->name);
+        w->speedup = choice->speedup[types[i].type];
+    }
+    in->n_weights = n + 1;
+}
+
+void plan_input_types(const struct plan_input *in, struct mw_limits *l)
+{
+    l->n_rate = 0;
+    for (uint32_t i = 0; i < in->n_weights && l->n_rate < MW_RATES_MAX; i++)
+        if (in->weights[i].type[0] != '\0') {
+            struct mw_rate *r = &l->rate[l->n_rate++];
+
+            *r = (struct mw_rate){ 0 };
+            memcpy(r->type, in->weights[i].type, sizeof r->type);
+        }
+}
+
+void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
+{
+    in->disk_bytes_s = l->disk_bytes_s;
+    in->memory_bytes_s = l->memory_bytes_s;
+    in->lookup_s = l->lookup_s;
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        struct plan_weights *w = &in->weights[i];
+
+        w->column_bytes_s = w->chunk_flops_s = 0;
+        for (uint32_t r = 0; r < l->n_rate; r++)
+            if (strcmp(l->rate[r].type, w->type) == 0) {
+                w->column_bytes_s = l->rate[r].column_bytes_s;
+                w->chunk_flops_s = l->rate[r].chunk_flops_s;
+            }
+    }
+}
+
+double kernels_prompt_token_s(const struct mw_model *m)
+{
+    static const struct product_choice kernels_only;
+    struct mw_limits limits = limits_of(m);
+    struct plan_input in = { 0 };
+
+    add_weights(m, &kernels_only, &in);
+    plan_input_limits(&in, &limits);
+    return plan_prompt_token_s(&in);
+}
+
 uint64_t program_bytes(const struct mw_model *m)
 {
     return PROGRAM_BYTES + m->file_bytes;
@@ -93,7 +158,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
                   struct err *e)
 {
     const struct model_desc *d = m->desc;
-    struct mw_limits limits = limits_of(m);
+    struct mw_limits limits;
     struct product_choice choice;
     struct forward_bytes bytes;
     struct stream_shape shape;
@@ -130,11 +195,6 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .n_expert_all = bytes.experts.n_all,
         .experts_token_bytes = bytes.experts_token,
         .tables_bytes = bytes.tables,
-        .disk_bytes_s = limits_disk(m, o),
-        .memory_bytes_s = limits.memory_bytes_s,
-        .lookup_s = limits.lookup_s,
-        .flops_s = limits.flops_s * choice.speedup,
-        .flops_prompt_token = forward_prompt_flops(d),
     };
     if (choice.has_blas) /* its files are among those of the program now */
         in->blas_bytes = blas_heap_bytes(o->n_thread);
@@ -146,6 +206,10 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     in->ring_fixed_bytes =
         stream_overhead_bytes(m->n_span, shape.n_block, m->catalogue->n_file);
     add_kv(m, o, in);
+    add_weights(m, &choice, in);
+    limits = limits_of(m);
+    limits.disk_bytes_s = limits_disk(m, o);
+    plan_input_limits(in, &limits);
     return 0;
 }
 

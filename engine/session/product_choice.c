@@ -91,23 +91,20 @@ struct weighing {
     const struct mw_model *m;
     const struct mw_options *o;
     const struct kernels *kernels;
-    double kernels_s, choice_s; /* of the measured matrices, one token each */
 };
 
 static void weigh(struct weighing *w, const struct mat *mat, struct product_choice *out)
 {
     enum tensor_type type = mat->tensor->type;
     const struct mw_product *p = measured(w->m, w->o, w->kernels, type);
-    double flops = (double)mat->n_row * mat->n_k;
     bool by_blas = w->o->blas == MW_BLAS_ALWAYS || (w->o->blas == MW_BLAS_AUTO && wins(p));
 
     out->has_blas |= by_blas;
     out->products.by_blas[type] = by_blas;
-    if (p == NULL || !(p->kernels_flops_s > 0) || (by_blas && !(p->blas_flops_s > 0)))
+    if (!by_blas || p == NULL || !(p->kernels_flops_s > 0) || !(p->blas_flops_s > 0))
         return;
-    w->kernels_s += flops / p->kernels_flops_s;
-    w->choice_s += flops / (by_blas ? p->blas_flops_s : p->kernels_flops_s);
-    if (by_blas && w->o->blas == MW_BLAS_AUTO) {
+    out->speedup[type] = p->blas_flops_s / p->kernels_flops_s;
+    if (w->o->blas == MW_BLAS_AUTO) {
         double n = ceil(BLAS_COLS * PRODUCTS_MARGIN * p->kernels_flops_s / p->blas_flops_s);
 
         if (n > out->products.n_col)
@@ -121,15 +118,13 @@ static int choose(const struct mw_model *m, const struct mw_options *o,
 {
     struct weighing w = { .m = m, .o = o, .kernels = kernels_of(o, e) };
 
-    *out = (struct product_choice){ .speedup = 1 };
+    *out = (struct product_choice){ 0 };
     if (w.kernels == NULL)
         return -1;
     for (uint32_t l = 0; l < m->desc->n_layer; l++)
         for (int i = 0; i < N_LAYER_MAT; i++)
             if (m->desc->layers[l].mats[i].tensor != NULL)
                 weigh(&w, &m->desc->layers[l].mats[i], out);
-    if (w.choice_s > 0)
-        out->speedup = w.kernels_s / w.choice_s;
     return 0;
 }
 

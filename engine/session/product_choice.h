@@ -10,8 +10,8 @@
 
 struct product_choice {
     struct products products;
-    bool has_blas;  /* at least one weight type goes through OpenBLAS, which is loaded */
-    double speedup; /* of the matrices of a prompt, against the kernels; 1 if not measured */
+    bool has_blas; /* at least one weight type goes through OpenBLAS, which is loaded */
+    double speedup[TYPE_COUNT]; /* of prompts, against the kernels; 0: the kernels multiply */
 };
 
 /* Choose from resolved options and the rates of the model, and load OpenBLAS if it is used. The

@@ -62,7 +62,9 @@ struct mw_session {
     struct room target;   /* of the stream and the cache of experts */
     double expert_miss;   /* measured by earlier caches of this session; 0: not */
     struct observer observer;
-    uint64_t pass_end_ns; /* of the last pass */
+    struct product_observer column_observer, chunk_observer;
+    struct plan_input input; /* when the window began */
+    uint64_t pass_end_ns;    /* of the last pass */
     bool has_logits;
     atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */
     pthread_mutex_t lock;     /* of `cancelled`, which any thread may use */
@@ -414,6 +416,28 @@ static struct observe_at observe_now(const struct mw_session *s)
                                 .pinned_bytes = stream_pinned_now(s->mach.stream) };
 }
 
+/* A pass with all weights in memory: correct the rates of products by its time. */
+static bool observe_pass_products(struct mw_session *s, uint32_t n, enum want want,
+                                  int64_t now_s, struct mw_limits *l)
+{
+    const struct telemetry *t = s->telemetry;
+    uint64_t ns = counter_get(&t->pass.compute_ns);
+    struct plan_input in = s->input;
+
+    if (s->mach.plan.streamed_bytes > 0 || counter_get(&t->pass.stall_ns) > ns / 100)
+        return false;
+    plan_input_limits(&in, l);
+    if (n == 1 && want == WANT_LAST) {
+        in.kv_read_token_bytes *= (double)kv_tokens(s->kv) / s->o.n_ctx;
+        return observe_products(&s->column_observer, OBSERVE_COLUMN,
+                                plan_decode_s(&in, 0, 0, true, NULL), ns, now_s, l);
+    }
+    if (n < PLAN_CHUNK_EVEN || want != WANT_NONE)
+        return false;
+    return observe_products(&s->chunk_observer, OBSERVE_CHUNK, plan_prefill_s(&in, 0, n), ns,
+                            now_s, l);
+}
+
 /* Correct the limits by the pass of n tokens that began at from_ns. */
 static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint64_t from_ns)
 {
@@ -427,6 +451,7 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
         is_corrected = observe_disk(&s->observer, &now, is_throttled, now_s, &l);
     if (n == 1 && want == WANT_LAST)
         is_corrected |= observe_memory(s->m->hot_bytes, now.t_ns - from_ns, now_s, &l);
+    is_corrected |= observe_pass_products(s, n, want, now_s, &l);
     if (is_corrected) {
         limits_correct(s->m, &l);
         publish_limits(s);
@@ -441,8 +466,11 @@ static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct e
 
     if (from_ns - s->pass_end_ns > PAUSE_NS) {
         struct observe_at now = observe_now(s);
+        struct err ignored = ERR_INIT;
 
         observe_begin(&s->observer, &now);
+        if (plan_input_of(s->m, &s->o, &s->input, &ignored) != 0)
+            s->input = (struct plan_input){ 0 };
     }
     if (settle_memory(s, n, e) != 0 || forward_run(s->mach.forward, s->tokens.id + held, n,
                                                    want, s->tokens.in_tiles[held], e) != 0)

@@ -26,16 +26,21 @@ int main(int argc, char **argv)
     }
     mw_options_default(&o);
     if (mw_model_open(&m, argv[1], &e) != 0 ||
-        mw_limits_measure(m, &o, argc > 2 ? strtod(argv[2], NULL) : 3, &l, &e) != 0) {
+        mw_limits_measure(m, &o, argc > 2 ? strtod(argv[2], NULL) : 3, &l, &e) != 0 ||
+        (mw_rates_list(m, &l), mw_rates_measure(&o, &l, &e)) != 0) {
         err_text(&e, text, sizeof text);
         fprintf(stderr, "bench_limits: %s\n", text);
         return 1;
     }
     mw_model_info(m, &info);
     printf("{\"disk_bytes_s\":%.0f,\"direct_bytes_s\":%.0f,\"buffered_bytes_s\":%.0f,"
-           "\"memory_bytes_s\":%.0f,\"flops_s\":%.0f,\"hot_bytes\":%llu}\n",
-           l.disk_bytes_s, l.direct_bytes_s, l.buffered_bytes_s, l.memory_bytes_s, l.flops_s,
+           "\"memory_bytes_s\":%.0f,\"hot_bytes\":%llu",
+           l.disk_bytes_s, l.direct_bytes_s, l.buffered_bytes_s, l.memory_bytes_s,
            (unsigned long long)info.hot_bytes);
+    for (uint32_t i = 0; i < l.n_rate; i++)
+        printf(",\"%s\":{\"column_bytes_s\":%.0f,\"chunk_flops_s\":%.0f}", l.rate[i].type,
+               l.rate[i].column_bytes_s, l.rate[i].chunk_flops_s);
+    printf("}\n");
     mw_model_close(m);
     return 0;
 }

@@ -377,8 +377,12 @@ static void limits_predict_the_cost_before_the_first_prompt(void **state)
     assert_true(cost.is_at_least);
     if (mw_limits_measure(model, &o.engine, 0.03, &limits, &e) != 0)
         fail_with(&e);
-    assert_true(limits.memory_bytes_s > 0 &&
-                limits.flops_s > 0); /* the file is too small to measure the disk */
+    mw_rates_list(model, &limits);
+    if (mw_rates_measure(&o.engine, &limits, &e) != 0)
+        fail_with(&e);
+    assert_true(limits.memory_bytes_s > 0); /* the file is too small to measure the disk */
+    assert_true(limits.n_rate > 0 && limits.rate[0].column_bytes_s > 0 &&
+                limits.rate[0].chunk_flops_s > 0);
     mw_model_set_limits(model, &limits);
     assert_int_equal(mw_chat_cost(c, 1, &cost, &e), 0);
     assert_false(cost.is_at_least);

@@ -368,7 +368,12 @@ static bool some_limits(void *ctx, const char *path, const char *type,
                         const struct mw_options *o, struct mw_limits *out)
 {
     (void)ctx, (void)path, (void)type, (void)o;
-    *out = (struct mw_limits){ .disk_bytes_s = 1e6, .memory_bytes_s = 1e9, .flops_s = 1e9 };
+    out->disk_bytes_s = 1e6;
+    out->memory_bytes_s = 1e9;
+    for (uint32_t i = 0; i < out->n_rate; i++) {
+        out->rate[i].column_bytes_s = 5e8;
+        out->rate[i].chunk_flops_s = 1e9;
+    }
     return true;
 }
 

@@ -17,6 +17,7 @@
 #include "engine/machine/slices.h"
 #include "engine/session/observe.h"
 #include "src/limits_book.h"
+#include "src/rates_book.h"
 #include "tests/lib/tree.h"
 
 #define NOW    1800000000
@@ -235,7 +236,6 @@ static struct mw_limits made(double disk, uint32_t doubt, int64_t age_s)
 {
     return (struct mw_limits){ .disk_bytes_s = disk,
                                .memory_bytes_s = 2e10,
-                               .flops_s = 1e11,
                                .disk = { .spread = 0.04, .doubt = doubt },
                                .load = 0.5,
                                .lookup_s = 0.000125,
@@ -262,15 +262,17 @@ static void other_lines_are_ignored(void **state)
     static const char text[] =
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 1e11 0 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 16 0 0 0 0 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0 0 0 -1 0 0 0 0 0\n"
-        "1799999999 7 a_mode_with_a_long_name 2 C Q 1e9 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 16 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 0 -1 0 0 0 0 0 v2\n"
+        "1799999999 7 a_mode_with_a_long_name 2 C Q 1e9 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0\n"
         "\n\x01\xff\xfe\n% %s %n\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
         "1799999999 7 auto 2 Some_CPU";
     struct limits_book b;
 
@@ -313,6 +315,103 @@ static void a_disk_is_compared_with_its_newest_trustworthy_rate(void **state)
     limits_book_add(&b, &other, &l[0]);
     assert_near(limits_book_disk(&b, &key, NOW), 2e9);
     assert_near(limits_book_disk(&b, &other, NOW), 0.0);
+}
+
+/* --- rates of weight types --- */
+
+static const struct rates_key rates_key = {
+    .build = "0.1-abc", .cpu = "Some_CPU", .kernels = "avx2", .n_thread = 2
+};
+
+static struct mw_rate made_rate(const char *type, double bytes_s, uint32_t doubt, int64_t age_s)
+{
+    struct mw_rate r = { .column_bytes_s = bytes_s,
+                         .chunk_flops_s = 1e11,
+                         .column = { .spread = 0.05, .doubt = doubt },
+                         .chunk = { .spread = 0.02, .observed_s = NOW - age_s },
+                         .measured_s = NOW - age_s };
+
+    snprintf(r.type, sizeof r.type, "%s", type);
+    return r;
+}
+
+static const char *rates_path(void)
+{
+    return tree_path("/rates");
+}
+
+/* The rate of one type of 2 that is found with this key; 0: it is not. */
+static double found_rate(const struct rates_key *k, int64_t now_s)
+{
+    struct mw_limits l = { .rate = { { .type = "Q4_0" } }, .n_rate = 1 };
+
+    assert_true(rates_book_find(rates_path(), k, now_s, &l) == (l.rate[0].measured_s != 0));
+    return l.rate[0].column_bytes_s;
+}
+
+static void rates_of_types_come_back_from_their_file(void **state)
+{
+    struct mw_limits l = { .n_rate = 2 },
+                     again = { .rate = { { .type = "Q6_K" }, { .type = "Q4_0" } },
+                               .n_rate = 2 };
+    struct rates_key other = rates_key;
+
+    (void)state;
+    tree_put("/rates", "");
+    l.rate[0] = made_rate("Q4_0", 22e9, 0, 60);
+    l.rate[1] = made_rate("Q6_K", 15e9, MW_DOUBT_SPREAD, 60);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_true(rates_book_find(rates_path(), &rates_key, NOW, &again));
+    assert_memory_equal(&again.rate[0], &l.rate[1], sizeof l.rate[0]);
+    assert_memory_equal(&again.rate[1], &l.rate[0], sizeof l.rate[0]);
+    snprintf(again.rate[0].type, sizeof again.rate[0].type, "BF16");
+    again.rate[0].measured_s = 0;
+    assert_false(rates_book_find(rates_path(), &rates_key, NOW, &again));
+    other.exact = true;
+    assert_near(found_rate(&other, NOW), 0.0);
+    other = rates_key;
+    other.n_thread = 4;
+    assert_near(found_rate(&other, NOW), 0.0);
+    other = rates_key;
+    other.build[0] = '1';
+    assert_near(found_rate(&other, NOW), 0.0);
+    assert_near(found_rate(&rates_key, NOW), 22e9);
+    assert_near(found_rate(&rates_key, NOW + 25 * HOUR), 0.0); /* too old */
+}
+
+static void a_doubtful_rate_does_not_replace_a_trustworthy_one(void **state)
+{
+    struct mw_limits l = { .n_rate = 1 };
+
+    (void)state;
+    tree_put("/rates", "");
+    l.rate[0] = made_rate("Q4_0", 8e9, MW_DOUBT_BUSY, 60);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(found_rate(&rates_key, NOW), 8e9); /* better than nothing */
+    assert_near(found_rate(&rates_key, NOW + 2 * HOUR), 0.0);
+    l.rate[0] = made_rate("Q4_0", 22e9, 0, 50);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(found_rate(&rates_key, NOW), 22e9);
+    l.rate[0] = made_rate("Q4_0", 9e9, MW_DOUBT_BUSY, 40);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(found_rate(&rates_key, NOW), 22e9);
+    l.rate[0] = made_rate("Q4_0", 23e9, 0, 30);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(found_rate(&rates_key, NOW), 23e9);
+}
+
+static void lines_without_rates_are_ignored(void **state)
+{
+    (void)state;
+    tree_put("/rates",
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 Q4_0 nan 0 0 0 1e11 0 0 0\n"
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 Q4_0 1e10 0 0 0 inf 0 0 0\n"
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 Q4_0 1e10 0 99 0 1e11 0 0 0\n"
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 Q4_0 1e10 -1 0 0 1e11 0 0 0\n"
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 a_type_with_a_long_name 1e10 0 0 0\n"
+             "\n%s\n"
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 Q4_0 2e10 0 0 0 1e11 0 0 0\n");
+    assert_near(found_rate(&rates_key, NOW), 2e10);
 }
 
 static void a_full_book_forgets_the_oldest_page(void **state)
@@ -359,6 +458,92 @@ static void limits_are_described_with_age_and_doubt(void **state)
     assert_true(strlen(text) < sizeof text - 1); /* the longest one fits */
 }
 
+/* --- products at work --- */
+
+static struct mw_limits with_rates(int64_t age_s)
+{
+    struct mw_limits l = { .n_rate = 2, .measured_s = NOW - age_s };
+
+    l.rate[0] = made_rate("Q4_0", 20e9, 0, age_s);
+    l.rate[1] = made_rate("Q6_K", 10e9, 0, age_s);
+    l.rate[0].chunk.observed_s = l.rate[1].chunk.observed_s = 0;
+    return l;
+}
+
+/* Feed n passes that were expected to take 100 ms. */
+static bool passes(struct product_observer *w, int n, uint64_t ms, struct mw_limits *l)
+{
+    bool is_corrected = false;
+
+    for (int i = 0; i < n; i++)
+        is_corrected |= observe_products(w, OBSERVE_COLUMN, 0.1, ms * 1000000u, NOW, l);
+    return is_corrected;
+}
+
+static void faster_products_raise_all_their_rates(void **state)
+{
+    struct mw_limits l = with_rates(HOUR / 2);
+    struct product_observer w = { 0 };
+
+    (void)state;
+    assert_false(passes(&w, OBSERVE_PASSES - 1, 80, &l));
+    assert_true(passes(&w, 1, 80, &l));
+    assert_near(l.rate[0].column_bytes_s, 25e9);
+    assert_near(l.rate[1].column_bytes_s, 12.5e9);
+    assert_near(l.rate[0].chunk_flops_s, 1e11); /* prompts are another matter */
+    assert_int_equal(l.rate[0].column.observed_s, NOW);
+    assert_int_equal(l.rate[0].column.doubt, 0);
+    assert_true(l.memory_bytes_s == 0);
+}
+
+static void a_burst_of_another_program_changes_no_rate(void **state)
+{
+    struct mw_limits l = with_rates(HOUR / 2);
+    struct product_observer w = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_false(passes(&w, OBSERVE_PASSES / 2 + 1, 101, &l)); /* the median counts */
+        assert_false(passes(&w, OBSERVE_PASSES - OBSERVE_PASSES / 2 - 1, 300, &l));
+    }
+    assert_near(l.rate[0].column_bytes_s, 20e9);
+}
+
+static double column_after_slow_windows(int64_t age_s, uint32_t doubt)
+{
+    struct mw_limits l = with_rates(age_s);
+    struct product_observer w = { 0 };
+
+    l.rate[0].column.doubt = doubt;
+    assert_false(passes(&w, OBSERVE_PASSES * (OBSERVE_SLOW - 1), 250, &l));
+    assert_true(passes(&w, OBSERVE_PASSES, 200, &l)); /* the fastest of the windows */
+    assert_near(l.rate[0].column_bytes_s, 2 * l.rate[1].column_bytes_s);
+    return l.rate[0].column_bytes_s;
+}
+
+static void slower_products_lower_the_rates_by_their_age(void **state)
+{
+    (void)state;
+    assert_near(column_after_slow_windows(HOUR / 2, 0), 20e9 - 10e9 / 4);
+    assert_near(column_after_slow_windows(2 * HOUR, 0), 20e9 - 10e9 / 2);
+    assert_near(column_after_slow_windows(13 * HOUR, 0), 10e9);
+    assert_near(column_after_slow_windows(HOUR / 2, MW_DOUBT_BUSY), 10e9);
+}
+
+static void rates_that_were_not_measured_stay_unknown(void **state)
+{
+    struct mw_limits l = { .n_rate = 1, .rate = { { .type = "Q4_0" } } };
+    struct product_observer w = { 0 };
+
+    (void)state;
+    assert_false(passes(&w, OBSERVE_PASSES, 10, &l));
+    assert_true(l.rate[0].column_bytes_s == 0);
+    /* Nothing was expected, for example of a mixture of experts. */
+    l = with_rates(0);
+    for (int i = 0; i < OBSERVE_PASSES; i++)
+        assert_false(observe_products(&w, OBSERVE_CHUNK, 0, 1000, NOW, &l));
+}
+
 int main(void)
 {
 #define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
@@ -374,10 +559,17 @@ int main(void)
         cmocka_unit_test(the_limit_stays_if_the_disk_was_not_the_reason),
         cmocka_unit_test(windows_that_say_nothing_do_not_reset_the_count),
         cmocka_unit_test(faster_products_raise_the_limit_of_memory),
+        cmocka_unit_test(faster_products_raise_all_their_rates),
+        cmocka_unit_test(a_burst_of_another_program_changes_no_rate),
+        cmocka_unit_test(slower_products_lower_the_rates_by_their_age),
+        cmocka_unit_test(rates_that_were_not_measured_stay_unknown),
         in_a_tree(limits_come_back_from_their_file),
         in_a_tree(other_lines_are_ignored),
         cmocka_unit_test(doubtful_limits_are_kept_for_an_hour),
         cmocka_unit_test(a_disk_is_compared_with_its_newest_trustworthy_rate),
+        in_a_tree(rates_of_types_come_back_from_their_file),
+        in_a_tree(a_doubtful_rate_does_not_replace_a_trustworthy_one),
+        in_a_tree(lines_without_rates_are_ignored),
         cmocka_unit_test(a_full_book_forgets_the_oldest_page),
         cmocka_unit_test(limits_are_described_with_age_and_doubt),
     };

@@ -52,9 +52,12 @@ static struct plan_input orientation(void)
         .n_swa = 512,
         .disk_bytes_s = 1.5e9,
         .memory_bytes_s = 15e9,
-        .flops_s = 60e9,
-        .flops_prompt_token = 1.2e9,
         .kv_read_token_bytes = 70e6,
+        .weights = { { .type = "BF16",
+                       .token_bytes = 4531e6,
+                       .prompt_flops = 1.2e9,
+                       .chunk_flops_s = 60e9 } },
+        .n_weights = 1,
     };
 }
 
@@ -77,7 +80,7 @@ static struct plan_input random_input(void)
     if (random_below(4) == 0)
         in.disk_bytes_s = 0;
     if (random_below(4) == 0)
-        in.flops_s = 0;
+        in.weights[0].chunk_flops_s = 0;
     in.budget_bytes = random_below(8 * GIB);
     return in;
 }
@@ -313,11 +316,13 @@ static void lookups_and_experts_take_time(void **state)
                 2); /* while blocks are read */
     in.lookup_s = 0;
     in.experts_token_bytes = 150000000;
+    in.weights[0].expert_bytes = 150e6;
     assert_near(plan_decode_s(&in, 0, 0, false, &binds), 4.681 / 15);
     assert_near(plan_decode_s(&in, 0, 150000000, false, &binds), 4.531 / 15 + 0.1);
     assert_int_equal(binds, MW_BINDS_MEMORY);
     assert_near(plan_decode_s(&in, 3000000000u, 150000000, false, &binds), 2.1);
     in.experts_token_bytes = 1500000000;
+    in.weights[0].expert_bytes = 1500e6;
     assert_near(plan_decode_s(&in, 0, 1500000000, false, &binds), 4.531 / 15 + 1);
     assert_int_equal(binds, MW_BINDS_DISK);
     in.budget_bytes = 8 * GIB;
@@ -366,6 +371,40 @@ static void the_larger_term_binds(void **state)
     assert_near(plan_prefill_s(&in, 0, 50), 1);
 }
 
+/* 4 GB of Q4_0 at 20 GB/s, 1 GB of Q6_K at 10 GB/s, and 0.1 GB of types that were not measured
+ * and are taken to be as fast as the first. */
+static void each_weight_type_has_its_rate(void **state)
+{
+    struct plan_input in = orientation();
+
+    (void)state;
+    in.resident_bytes = 0;
+    in.kv_read_token_bytes = 0;
+    in.memory_bytes_s = 40e9;
+    in.n_weights = 3;
+    in.weights[0] = (struct plan_weights){ .type = "Q4_0",
+                                           .token_bytes = 4e9,
+                                           .prompt_flops = 8e9,
+                                           .column_bytes_s = 20e9,
+                                           .chunk_flops_s = 100e9 };
+    in.weights[1] = (struct plan_weights){ .type = "Q6_K",
+                                           .token_bytes = 1e9,
+                                           .prompt_flops = 1e9,
+                                           .column_bytes_s = 10e9,
+                                           .chunk_flops_s = 50e9 };
+    in.weights[2] = (struct plan_weights){ .token_bytes = 0.1e9, .prompt_flops = 0.2e9 };
+    assert_near(plan_multiply_s(&in), 0.2 + 0.1 + 0.005);
+    assert_near(plan_decode_s(&in, 0, 0, true, NULL), 0.305);
+    assert_near(plan_prompt_token_s(&in), 0.08 + 0.02 + 0.002);
+    in.weights[1].speedup = 2; /* OpenBLAS */
+    assert_near(plan_prompt_token_s(&in), 0.08 + 0.01 + 0.002);
+
+    /* Memory is the upper bound of a type that was not measured; prompts have none. */
+    in.weights[1].column_bytes_s = in.weights[1].chunk_flops_s = 0;
+    assert_near(plan_multiply_s(&in), 0.2 + 0.025 + 0.005);
+    assert_near(plan_prompt_token_s(&in), 0);
+}
+
 /* Computing a chunk takes as long as reading its weights.  A larger chunk would only delay the
  * first token. */
 static void the_chunk_balances_disk_and_arithmetic(void **state)
@@ -397,7 +436,7 @@ static void the_chunk_balances_disk_and_arithmetic(void **state)
     assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
     assert_near(p.prefill_tps, 0);
     in.n_expert_min = in.n_expert_all = 0;
-    in.flops_s = 0;
+    in.weights[0].chunk_flops_s = 0;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
     in.chunk_max = 100;
@@ -432,6 +471,7 @@ int main(void)
         cmocka_unit_test(lookup_rows_are_kept_if_everything_else_is),
         cmocka_unit_test(lookups_and_experts_take_time),
         cmocka_unit_test(the_larger_term_binds),
+        cmocka_unit_test(each_weight_type_has_its_rate),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
     };

@@ -1,0 +1,259 @@
+/* See rates.h. */
+#include "config.h"
+
+#include "engine/model/rates.h"
+
+#include <stdlib.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/clock.h"
+#include "engine/base/units.h"
+#include "engine/compute/pool.h"
+#include "engine/machine/load.h"
+#include "engine/machine/slices.h"
+#include "engine/stream/area.h"
+
+#define N_K          ((size_t)2048)
+#define MOST_WEIGHT  (160 * MIB) /* several times a last-level cache */
+#define COLUMN_PIECE (2 * MIB)   /* of weights: a block of the stream has 1 to 4 MiB */
+#define CHUNK_PIECE  (256 * KIB)
+
+/* --- what a model uses --- */
+
+struct list {
+    struct type_rate of[TYPE_COUNT];
+};
+
+/* n_used: experts per token with such a matrix; 0: it is not one of an expert. */
+static void count(struct list *list, enum tensor_type type, double n_row, double n_k,
+                  uint32_t n_used, bool in_prompt)
+{
+    struct type_rate *r = &list->of[type];
+    double bytes = n_row * (double)tensor_row_bytes(type, (uint64_t)n_k);
+
+    if (n_used > 0)
+        r->expert_bytes += n_used * bytes;
+    else
+        r->token_bytes += bytes;
+    if (in_prompt)
+        r->prompt_flops += (n_used > 0 ? n_used : 1) * 2 * n_row * n_k;
+}
+
+static void count_experts(struct list *list, const struct model_desc *d,
+                          const struct experts_desc *x, bool in_prompt)
+{
+    const struct tensor_info *inner = x->gate_up != NULL ? x->gate_up : x->gate;
+
+    if (x->n_expert == 0)
+        return;
+    count(list, inner->type, 2.0 * x->n_ff, d->n_embd, x->n_used, in_prompt);
+    count(list, x->down->type, d->n_embd, x->n_ff, x->n_used, in_prompt);
+}
+
+static void count_all(struct list *list, const struct model_desc *d)
+{
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *layer = &d->layers[l];
+        uint32_t n_prompt = l <= d->last_kv_layer ? desc_n_prompt_mat(d, l) : 0;
+
+        for (uint32_t i = 0; i < N_LAYER_MAT; i++) {
+            const struct mat *m = &layer->mats[i];
+
+            if (m->tensor != NULL)
+                count(list, m->tensor->type, m->n_row, m->n_k, 0, i < n_prompt);
+        }
+        count_experts(list, d, &layer->experts, n_prompt == N_LAYER_MAT);
+    }
+    count(list, d->head.tensor->type, d->head.n_row, d->head.n_k, 0, false);
+}
+
+static double all_bytes(const struct type_rate *r)
+{
+    return r->token_bytes + r->expert_bytes;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct type_rate *x = a, *y = b;
+
+    if (all_bytes(x) > all_bytes(y) || all_bytes(x) < all_bytes(y))
+        return all_bytes(x) > all_bytes(y) ? -1 : 1;
+    return (x->type > y->type) - (x->type < y->type);
+}
+
+uint32_t rates_list(const struct model_desc *d, struct type_rate *rates, uint32_t most,
+                    struct type_rate *others)
+{
+    struct list list = { 0 };
+    double all = 0;
+    uint32_t n = 0;
+
+    for (int t = 0; t < TYPE_COUNT; t++)
+        list.of[t].type = (enum tensor_type)t;
+    count_all(&list, d);
+    qsort(list.of, TYPE_COUNT, sizeof list.of[0], by_bytes);
+    for (int t = 0; t < TYPE_COUNT; t++)
+        all += all_bytes(&list.of[t]);
+    *others = (struct type_rate){ 0 };
+    for (int t = 0; t < TYPE_COUNT; t++) {
+        if (n < most && all_bytes(&list.of[t]) > RATES_LEAST_SHARE * all) {
+            rates[n++] = list.of[t];
+        } else {
+            others->token_bytes += list.of[t].token_bytes;
+            others->expert_bytes += list.of[t].expert_bytes;
+            others->prompt_flops += list.of[t].prompt_flops;
+        }
+    }
+    return n;
+}
+
+/* --- measuring --- */
+
+struct trial {
+    const struct kernels *kernels;
+    struct pool *pool;
+    enum tensor_type type;
+    enum act_form form;
+    unsigned char *w, *x;
+    float *y;
+    size_t w_bytes, row_bytes, x_stride;
+    size_t n_row; /* multiplied at once */
+    size_t at, n_col;
+};
+
+static void multiply_part(void *ctx, int thread, int n_thread)
+{
+    const struct trial *t = ctx;
+    size_t n_group = (t->n_row + 15) / 16;
+    size_t from = n_group * (size_t)thread / (size_t)n_thread * 16;
+    size_t to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
+
+    if (to > t->n_row)
+        to = t->n_row;
+    if (from < to)
+        t->kernels->mul(t->type, t->form, t->w + t->at + from * t->row_bytes, to - from, N_K,
+                        t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
+}
+
+/* Multiply with the next rows of the buffer, which is larger than a cache. */
+static void multiply_next(struct trial *t)
+{
+    size_t bytes = t->n_row * t->row_bytes;
+
+    if (t->at + bytes > t->w_bytes)
+        t->at = 0;
+    pool_run(t->pool, multiply_part, t);
+    t->at += bytes;
+}
+
+/* Prepare products of one type with n_col columns.  Zeros are as slow as other numbers. */
+static void set_type(struct trial *t, enum tensor_type type, bool exact, size_t n_col,
+                     size_t piece)
+{
+    t->type = type;
+    t->form = act_form_of(type, exact);
+    t->row_bytes = tensor_row_bytes(type, N_K);
+    t->x_stride = act_bytes(t->form, N_K);
+    t->n_col = n_col;
+    t->n_row = piece / t->row_bytes / 16 * 16;
+    if (t->n_row < 16)
+        t->n_row = 16;
+    t->at = 0;
+}
+
+/* `unit`: bytes or operations of a product. */
+static void measure(struct trial *t, const struct rates_options *o, double unit,
+                    struct probe_rate *out)
+{
+    struct slices slices = { 0 };
+    struct load load;
+
+    *out = (struct probe_rate){ 0 };
+    load_begin(&load, "");
+    multiply_next(t);
+    do {
+        double start = clock_s(), took;
+        uint64_t n = 0;
+
+        do {
+            multiply_next(t);
+            n++;
+            took = clock_s() - start;
+        } while (took < o->seconds / PROBE_SLICES);
+        slices_add(&slices, (double)n * unit / took);
+        out->seconds += took;
+        out->bytes_s = slices_rate(&slices);
+        out->spread = slices_spread(&slices);
+        out->load = load_of_others(&load, "");
+    } while (out->seconds < o->seconds ||
+             (probe_is_doubtful(out) && out->seconds < o->seconds + o->more_seconds));
+}
+
+static void measure_type(struct trial *t, const struct rates_options *o, struct type_rate *r)
+{
+    set_type(t, r->type, o->exact, 1, COLUMN_PIECE);
+    measure(t, o, (double)(t->n_row * t->row_bytes), &r->column);
+    set_type(t, r->type, o->exact, RATES_COLUMNS, CHUNK_PIECE);
+    measure(t, o, 2.0 * (double)(t->n_row * N_K * RATES_COLUMNS), &r->chunk);
+}
+
+/* The largest number of rows that are multiplied at once, of the smallest type. */
+static size_t most_rows(const struct rates_options *o, const struct type_rate *rates,
+                        uint32_t n, size_t n_col, size_t piece)
+{
+    struct trial t = { 0 };
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        set_type(&t, rates[i].type, o->exact, n_col, piece);
+        most = t.n_row > most ? t.n_row : most;
+    }
+    return most;
+}
+
+static int set_buffers(struct trial *t, const struct rates_options *o, struct area *weights,
+                       struct arena *a, size_t y, struct err *e)
+{
+    size_t x = RATES_COLUMNS * act_bytes(ACT_F32, N_K);
+
+    t->w_bytes = o->buffer_bytes - arena_size(x) - arena_size(y);
+    if (t->w_bytes > MOST_WEIGHT)
+        t->w_bytes = MOST_WEIGHT;
+    /* In huge pages, as pinned weights and the ring. */
+    if (area_reserve(weights, "pinned", t->w_bytes, e) != 0 ||
+        area_hold(weights, t->w_bytes, true, e) != 0 ||
+        arena_map(a, "activations", arena_size(x) + arena_size(y), true, e) != 0)
+        return -1;
+    t->w = weights->base;
+    t->x = arena_take(a, x, e);
+    t->y = arena_take(a, y, e);
+    return t->x != NULL && t->y != NULL ? 0 : -1;
+}
+
+int rates_measure(const struct rates_options *o, struct type_rate *rates, uint32_t n,
+                  struct err *e)
+{
+    struct trial t = { .kernels = o->kernels };
+    size_t y = most_rows(o, rates, n, 1, COLUMN_PIECE);
+    size_t y_chunk = most_rows(o, rates, n, RATES_COLUMNS, CHUNK_PIECE) * RATES_COLUMNS;
+    struct area weights = { 0 };
+    struct arena a = { 0 };
+    int rc = -1;
+
+    if (n == 0)
+        return 0;
+    if (o->buffer_bytes < RATES_LEAST_BUFFER)
+        return err_set(
+            e, ERR_BUDGET, "measuring products needs a buffer of %llu bytes, not %llu",
+            (unsigned long long)RATES_LEAST_BUFFER, (unsigned long long)o->buffer_bytes);
+    if (set_buffers(&t, o, &weights, &a, (y > y_chunk ? y : y_chunk) * sizeof(float), e) == 0 &&
+        pool_new(&t.pool, o->n_thread, e) == 0) {
+        for (uint32_t i = 0; i < n; i++)
+            measure_type(&t, o, &rates[i]);
+        rc = 0;
+    }
+    pool_free(t.pool);
+    arena_unmap(&a);
+    area_unmap(&weights);
+    return rc;
+}
