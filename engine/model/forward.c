@@ -582,7 +582,7 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
     assert(n >= 1 && n <= f->p.chunk && (want != WANT_ALL || n <= f->p.n_logit_row));
     f->is_damaged = false;
     f->in_tiles = in_tiles;
-    telemetry_trace_begin(t);
+    telemetry_trace_begin(t, n);
     if (run_pass(f, ids, n, want, e) != 0) {
         if (f->is_damaged)
             find_damage(f, ids, n, want, e);

@@ -90,16 +90,16 @@ void telemetry_new_plan(struct telemetry *t)
     telemetry_end(t);
 }
 
-void telemetry_trace_begin(struct telemetry *t)
+void telemetry_trace_begin(struct telemetry *t, uint32_t n_token)
 {
-    t->trace_now.n = 0;
+    t->trace_now.n = n_token == 1 ? 0 : MW_TRACE;
 }
 
 void telemetry_trace(struct telemetry *t, const uint32_t *experts, uint32_t n)
 {
     struct mw_expert_trace *to = &t->trace_now;
 
-    if (n + 1 > MW_TRACE - (uint32_t)to->n) {
+    if (n + 1 >= MW_TRACE - (uint32_t)to->n) {
         to->n = MW_TRACE; /* a part is of no use */
         return;
     }
