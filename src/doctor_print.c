@@ -19,10 +19,14 @@ void doctor_print_open(struct doctor_print *p, FILE *to, bool is_json)
     json_object(&p->json, NULL);
 }
 
-static void print_value(FILE *to, const struct mw_fact *f)
+void doctor_print_value(FILE *to, const struct mw_fact *f)
 {
     char text[24];
 
+    if (f->why_not != NULL) {
+        fprintf(to, "- (%s)", f->why_not);
+        return;
+    }
     switch (f->unit) {
     case MW_UNIT_TEXT: fputs(f->text, to); break;
     case MW_UNIT_BYTES: fputs(units_size(text, sizeof text, (uint64_t)f->value), to); break;
@@ -123,10 +127,7 @@ void doctor_print_fact(struct doctor_print *p, const struct mw_fact *f)
         return;
     }
     fprintf(p->to, "  %-*s", LABEL_AT - 2, f->label);
-    if (f->why_not != NULL)
-        fprintf(p->to, "- (%s)", f->why_not);
-    else
-        print_value(p->to, f);
+    doctor_print_value(p->to, f);
     fputc('\n', p->to);
     fflush(p->to);
 }

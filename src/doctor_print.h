@@ -22,6 +22,9 @@ struct doctor_print {
     int n_cell;
 };
 
+/* Print the value of a fact that has no cell of the table, or a dash with the reason. */
+void doctor_print_value(FILE *to, const struct mw_fact *f);
+
 void doctor_print_open(struct doctor_print *p, FILE *to, bool is_json);
 /* Begin a section, "memory", "disk", "arithmetic" or "model", and end the one before. */
 void doctor_print_section(struct doctor_print *p, const char *name);

@@ -23,6 +23,11 @@ static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_RESERVE] = "page tables, other kernel memory",
 };
 
+const char *plan_row_text(enum mw_plan_row row)
+{
+    return row_texts[row];
+}
+
 void plan_print_model(FILE *to, const struct mw_model_info *info)
 {
     char files[16], hot[16];

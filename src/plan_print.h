@@ -19,6 +19,9 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
                 const struct mw_options *o, const struct mw_io_choice *io, const char *products,
                 bool is_mapped);
 
+/* The purpose of a plan item: "weights kept in memory". */
+const char *plan_row_text(enum mw_plan_row row);
+
 /* Print only the plan items and the sum, for a budget that is too small. */
 void plan_print_rows(FILE *to, const struct plan *p);
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "src/statistics.h"
-#include "src/text_table.h"
 #include "ui/text/clean.h"
 
 #define SIGNIFICANT 0.05
@@ -137,7 +136,7 @@ static void predicted_text(char *buf, size_t n, const struct point *p, enum figu
         snprintf(buf, n, "~%s (%+.0f %%)", a, 100 * (measured / expected - 1));
 }
 
-static int make_table(struct text_table *t, const struct results *r, bool ascii, struct err *e)
+int results_table(struct text_table *t, const struct results *r, bool ascii, struct err *e)
 {
     enum dimension dims[N_DIMENSION];
     const struct figure_column *columns[N_COLUMN];
@@ -281,7 +280,7 @@ int results_print(FILE *to, const struct results *r, const struct results_look *
 {
     struct text_table t;
 
-    if (make_table(&t, r, look->ascii, e) != 0)
+    if (results_table(&t, r, look->ascii, e) != 0)
         return -1;
     print_heading(to, r);
     print_shared(to, r);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "src/results.h"
+#include "src/text_table.h"
 
 /* How a table is printed. */
 struct results_look {
@@ -15,6 +16,10 @@ struct results_look {
 };
 /* The look of a standard output: a terminal with its width, or Markdown. */
 void results_look(struct results_look *out);
+
+/* Fill a table with a row for each point: the settings that vary, and the figures.  The caller
+ * closes it.  Returns -1 with *e. */
+int results_table(struct text_table *t, const struct results *r, bool ascii, struct err *e);
 
 /* Print model and machine, the table, and what its columns are. */
 int results_print(FILE *to, const struct results *r, const struct results_look *look,

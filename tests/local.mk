@@ -32,6 +32,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_outputs.py \
 	tests/program/test_pull.py \
 	tests/program/test_pull_faults.py \
+	tests/program/test_report.py \
 	tests/program/test_run.py \
 	tests/program/test_surroundings.py \
 	tests/program/test_sweep.py \
@@ -76,7 +77,7 @@ EXTRA_DIST += \
 	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
 	tests/data \
 	tests/lib/bench_case.py tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
-	tests/lib/hub.py tests/lib/pull_case.py \
+	tests/lib/html_page.py tests/lib/hub.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
 	tests/lib/tiny_model.py \
 	tests/tree/references.py tests/tree/words.py

@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat demo run list pull plan doctor bench sweep eval replay inspect tokenize
+set -g __memwall_commands chat demo run list pull plan doctor bench sweep report eval replay inspect tokenize
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -20,6 +20,7 @@ complete -c memwall -n __memwall_is_first -a plan -d 'show what fits into memory
 complete -c memwall -n __memwall_is_first -a doctor -d 'measure memory, disk and arithmetic of this machine'
 complete -c memwall -n __memwall_is_first -a bench -d 'measure prompts and answers over budgets and other settings'
 complete -c memwall -n __memwall_is_first -a sweep -d 'draw the speed of a model over its memory budget'
+complete -c memwall -n __memwall_is_first -a report -d 'write a page about this machine and a model'
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
 complete -c memwall -n __memwall_is_first -a replay -d 'play a recording made with --telemetry in the dashboard'
 complete -c memwall -n __memwall_is_first -a inspect -d 'describe a model file: sizes, types, layers, tokenizer'
@@ -175,7 +176,7 @@ complete -c memwall -n '__memwall_is doctor' -l kv-k -x -a 'f32 f16 q8_0 q4_0' -
 complete -c memwall -n '__memwall_is doctor' -l kv-v -x -a 'f32 f16 q8_0 q4_0' -d 'store values as TYPE: f32, f16, q8_0, q4_0 (default: as --kv)'
 complete -c memwall -n '__memwall_is doctor' -l io -x -a 'auto direct buffered mmap mmap:keep mmap:drop' -d 'read weights with MODE: auto, direct, buffered, mmap, mmap:keep, mmap:drop (default: auto)'
 complete -c memwall -n '__memwall_is doctor' -l threads -s t -x -d 'compute with N threads (default: one per core)'
-complete -c memwall -n '__memwall_is doctor' -l no-disk -d 'measure no disk, and write no file'
+complete -c memwall -n '__memwall_is doctor' -l no-disk -d 'measure no disk'
 complete -c memwall -n '__memwall_is doctor' -l json -d 'print JSON'
 complete -c memwall -n '__memwall_is doctor' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is doctor' -l version -s V -d 'show version, build features and the kernels of this CPU'
@@ -237,6 +238,23 @@ complete -c memwall -n '__memwall_is sweep' -l no-uring -d 'read with threads in
 complete -c memwall -n '__memwall_is sweep' -l disk-rate -x -a 'none 20M 100M 500M 2G' -d 'limit disk reads to RATE bytes per second (default: none)'
 complete -c memwall -n '__memwall_is sweep' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is sweep' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is report' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the context in tokens; 32k is 32768 (default: 4096; eval: as needed)'
+complete -c memwall -n '__memwall_is report' -l memory -s b -x -a 'auto 50% 512M 1G 2G 4G 8G 16G' -d 'set the memory budget: 512M, 2G, 50% or auto (default: auto)'
+complete -c memwall -n '__memwall_is report' -l kv -x -a 'f32 f16 q8_0 q4_0' -d 'store keys and values as TYPE: f32, f16, q8_0, q4_0 (default: f16)'
+complete -c memwall -n '__memwall_is report' -l kv-k -x -a 'f32 f16 q8_0 q4_0' -d 'store keys as TYPE: f32, f16, q8_0, q4_0 (default: as --kv)'
+complete -c memwall -n '__memwall_is report' -l kv-v -x -a 'f32 f16 q8_0 q4_0' -d 'store values as TYPE: f32, f16, q8_0, q4_0 (default: as --kv)'
+complete -c memwall -n '__memwall_is report' -l io -x -a 'auto direct buffered mmap mmap:keep mmap:drop' -d 'read weights with MODE: auto, direct, buffered, mmap, mmap:keep, mmap:drop (default: auto)'
+complete -c memwall -n '__memwall_is report' -l threads -s t -x -d 'compute with N threads (default: one per core)'
+complete -c memwall -n '__memwall_is report' -l no-disk -d 'measure no disk'
+complete -c memwall -n '__memwall_is report' -l no-measure -d 'measure nothing: use the limits that are kept, and given files'
+complete -c memwall -n '__memwall_is report' -l bench -r -F -d 'show this JSON file of memwall bench instead of a short one'
+complete -c memwall -n '__memwall_is report' -l sweep -r -F -d 'show this JSON file of memwall sweep instead of a short one'
+complete -c memwall -n '__memwall_is report' -l recording -r -F -d 'show this recording, made with --telemetry, instead of a new one'
+complete -c memwall -n '__memwall_is report' -l output -s o -r -F -d 'write to FILE (default: memwall-report.html)'
+complete -c memwall -n '__memwall_is report' -l force -d 'replace existing output files'
+complete -c memwall -n '__memwall_is report' -l quiet -s q -d 'print only errors to standard error'
+complete -c memwall -n '__memwall_is report' -l help -s h -d 'show this help'
+complete -c memwall -n '__memwall_is report' -l version -s V -d 'show version, build features and the kernels of this CPU'
 complete -c memwall -n '__memwall_is eval' -a '(memwall list --names 2>/dev/null)'
 complete -c memwall -n '__memwall_is eval' -l model -s m -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)' -d 'load this file or folder, or the model of this name in memwall list'
 complete -c memwall -n '__memwall_is eval' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the context in tokens; 32k is 32768 (default: 4096; eval: as needed)'

@@ -9,7 +9,6 @@ import re
 
 # name: the reason.  A name that is used or gone must be removed from the list.
 ONLY_TESTS_CALL = {
-    "heat_svg": "draws a heat map for files and pages; the report of a recording is being added",
     "jinja_data_used": "shows that a template stays within its memory",
     "jinja_from_json": "sets any variable; the program only sets messages and tools",
     "mw_chat_is_busy": "for programs that poll instead of waiting for events",

@@ -4,6 +4,8 @@
 #include "ui/chart/heat.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ui/chart/markup.h"
 #include "ui/chart/svg.h"
@@ -13,6 +15,8 @@
 #define BELOW       92 /* ticks, name of the axis, and the scale */
 #define MAX_COLUMNS 120
 #define MAX_ROWS    96
+#define SHARED      16
+#define FAR_ABOVE   2
 
 /* A heat map whose cells are means of the table's. */
 struct grid {
@@ -20,7 +24,8 @@ struct grid {
     FILE *to;
     size_t n_row, n_column;
     double cell_width, cell_height;
-    double high; /* the largest mean */
+    double high; /* from here on, cells have the last level */
+    double largest;
 };
 
 /* The mean of the table's values in a cell, or NAN. */
@@ -126,29 +131,55 @@ static void ticks(const struct grid *g)
 /* The eight levels with the values at both ends. */
 static void scale(const struct grid *g, int height)
 {
-    char text[CHART_VALUE];
+    char text[CHART_VALUE + 16];
     double y = height - 22;
 
     label(g, LEFT, y + 11, "end", "0 ");
     for (int l = 0; l < SVG_HEAT_LEVELS; l++)
         fprintf(g->to, "<path class=\"h%d\" d=\"M%d %.1fh24v14h-24z\"/>\n", l, LEFT + 24 * l,
                 y);
-    label(g, LEFT + 24 * SVG_HEAT_LEVELS + 8, y + 11, "start",
-          chart_value(text, &g->h->scale, g->high, 0));
+    chart_value(text, &g->h->scale, g->high, 0);
+    if (g->high < g->largest)
+        strcat(text, " and more");
+    label(g, LEFT + 24 * SVG_HEAT_LEVELS + 8, y + 11, "start", text);
 }
 
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/*
+ * Find the largest mean and its place, and the end of the scale.  A few cells far above all
+ * others, such as those of a first pass, would make the rest look the same.  They share the
+ * last level if they are at most one in SHARED.
+ */
 static void find_high(struct grid *g, size_t *row, size_t *column)
 {
+    double *all = calloc(g->n_row * g->n_column, sizeof *all);
+    size_t n = 0;
+
     for (size_t r = 0; r < g->n_row; r++)
         for (size_t c = 0; c < g->n_column; c++) {
             double v = mean(g, r, c);
 
-            if (v > g->high) {
-                g->high = v;
+            if (all != NULL && v >= 0)
+                all[n++] = v;
+            if (v > g->largest) {
+                g->largest = v;
                 *row = r * g->h->n_row / g->n_row;
                 *column = c * g->h->n_column / g->n_column;
             }
         }
+    g->high = g->largest;
+    if (n > SHARED) {
+        qsort(all, n, sizeof *all, compare);
+        if (all[n - 1 - n / SHARED] * FAR_ABOVE < g->largest && all[n - 1 - n / SHARED] > 0)
+            g->high = all[n - 1 - n / SHARED];
+    }
+    free(all);
 }
 
 void heat_svg(const struct heat *h, int width, int height, FILE *to)
@@ -167,7 +198,7 @@ void heat_svg(const struct heat *h, int width, int height, FILE *to)
         g.cell_height = (double)(height - TOP - BELOW) / (double)g.n_row;
         find_high(&g, &row, &column);
         markup_printf(to, "%zu x %zu cells; the highest is %s at %s %.0f, %s %.0f.", h->n_row,
-                      h->n_column, chart_value(text, &h->scale, g.high, 0),
+                      h->n_column, chart_value(text, &h->scale, g.largest, 0),
                       h->row.label != NULL ? h->row.label : "row", h->first_row + (double)row,
                       h->column.label != NULL ? h->column.label : "column",
                       h->first_column + (double)column);

@@ -19,7 +19,7 @@
 #define FONT        13  /* height of text */
 #define CHAR_WIDTH  7.0 /* mean width of a character, to place texts */
 #define LINE        18  /* height of a line of text */
-#define MANY_POINTS 40  /* above, only some points have markers */
+#define MANY_POINTS 20  /* above, only some points have markers */
 
 /* The plot inside the picture. */
 struct plot {
@@ -76,8 +76,8 @@ static void write_colors(FILE *to, const struct colors *c)
 {
     fprintf(to,
             ".mwc text{fill:%s}.mwc .d{fill:%s}.mwc .bg{fill:%s}.mwc .g{stroke:%s}"
-            ".mwc .m{stroke:%s}.mwc .o{fill:%s}",
-            c->ink, c->dim, c->ground, c->grid, c->dim, c->ground);
+            ".mwc .m{stroke:%s}.mwc .o{fill:%s}.mwc .k{stroke:%s}",
+            c->ink, c->dim, c->ground, c->grid, c->dim, c->ground, c->ground);
     for (int i = 0; i < CHART_SERIES_MAX; i++)
         fprintf(to, ".mwc .s%d{stroke:%s}.mwc .f%d{fill:%s}", i, c->series[i], i, c->series[i]);
     for (int i = 0; i < SVG_HEAT_LEVELS; i++)
@@ -90,7 +90,8 @@ void svg_style(FILE *to)
           ".mwc .t{font-weight:600;font-size:15px}.mwc .g{fill:none}"
           ".mwc .m{stroke-dasharray:2 4;fill:none}"
           ".mwc .l{fill:none;stroke-width:2;stroke-linejoin:round}"
-          ".mwc .o{stroke-width:2}.mwc .p{stroke-dasharray:7 5}.mwc .a{stroke-dasharray:2 4}",
+          ".mwc .o{stroke-width:2}.mwc .p{stroke-dasharray:7 5}.mwc .a{stroke-dasharray:2 4}"
+          ".mwc .k{paint-order:stroke;stroke-width:4px}",
           to);
     write_colors(to, &light);
     fputs("@media screen and (prefers-color-scheme:dark){", to);
@@ -133,9 +134,11 @@ void svg_text(FILE *to, double x, double y, double room, const char *class, cons
     fprintf(to, "%s</text>\n", text[bytes] != '\0' ? "…" : "");
 }
 
-static void anchored(FILE *to, double x, double y, const char *anchor, const char *text)
+static void anchored(FILE *to, double x, double y, const char *anchor, const char *class,
+                     const char *text)
 {
-    fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" class=\"d\" text-anchor=\"%s\">", x, y, anchor);
+    fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\" text-anchor=\"%s\">", x, y, class,
+            anchor);
     markup_text(to, text);
     fputs("</text>\n", to);
 }
@@ -189,7 +192,7 @@ static void axes(const struct plot *p)
         bare = p->c->y;
         bare.symbol = NULL;
         fprintf(p->to, "<path class=\"g\" d=\"M%.1f %.1fH%.1f\"/>\n", p->left, y, right);
-        anchored(p->to, p->left - 8, y + 4, "end",
+        anchored(p->to, p->left - 8, y + 4, "end", "d",
                  chart_value(text, &bare, p->y.at[i], p->y.step));
     }
     for (int i = 0; i < p->x.n; i++) {
@@ -198,7 +201,7 @@ static void axes(const struct plot *p)
         bare = p->c->x;
         bare.symbol = NULL;
         fprintf(p->to, "<path class=\"g\" d=\"M%.1f %.1fv5\"/>\n", x, bottom);
-        anchored(p->to, x, bottom + LINE, "middle",
+        anchored(p->to, x, bottom + LINE, "middle", "d",
                  chart_value(text, &bare, p->x.at[i], p->x.step));
     }
 }
@@ -221,9 +224,24 @@ static void axis_names(const struct plot *p)
     fputs("</text>\n", p->to);
 }
 
-/* Labels of marks take turns between three heights, and are on the side of the line where there
- * is more space. */
-static void marks(const struct plot *p)
+/* The lines of marks are below the series, their labels above. */
+static void mark_lines(const struct plot *p)
+{
+    for (size_t i = 0; i < p->c->n_mark; i++) {
+        const struct chart_mark *m = &p->c->mark[i];
+        double x = at_x(p, m->at), y = at_y(p, m->at);
+
+        if (m->is_level && isfinite(y))
+            fprintf(p->to, "<path class=\"m\" d=\"M%.1f %.1fH%.1f\"/>\n", p->left, y,
+                    p->left + p->width);
+        else if (!m->is_level && isfinite(x))
+            fprintf(p->to, "<path class=\"m\" d=\"M%.1f %.1fv%.1f\"/>\n", x, p->top, p->height);
+    }
+}
+
+/* Labels take turns between three heights, and are on the side of the line where there is more
+ * space. */
+static void mark_labels(const struct plot *p)
 {
     double right = p->left + p->width;
     int n = 0;
@@ -233,15 +251,13 @@ static void marks(const struct plot *p)
         double x = at_x(p, m->at), y = at_y(p, m->at);
 
         if (m->is_level && isfinite(y)) {
-            fprintf(p->to, "<path class=\"m\" d=\"M%.1f %.1fH%.1f\"/>\n", p->left, y, right);
-            anchored(p->to, right - 4, y > p->top + LINE ? y - 5 : y + FONT + 2, "end",
+            anchored(p->to, right - 4, y > p->top + LINE ? y - 5 : y + FONT + 2, "end", "d k",
                      m->label);
         } else if (!m->is_level && isfinite(x)) {
             bool at_left = x > p->left + p->width / 2;
 
-            fprintf(p->to, "<path class=\"m\" d=\"M%.1f %.1fv%.1f\"/>\n", x, p->top, p->height);
             anchored(p->to, at_left ? x - 5 : x + 5, p->top + FONT + LINE * (n++ % 3),
-                     at_left ? "end" : "start", m->label);
+                     at_left ? "end" : "start", "d k", m->label);
         }
     }
 }
@@ -455,11 +471,12 @@ void chart_svg(const struct chart *c, int width, int height, FILE *to)
     p.height = legend_top - 3 * LINE - 2 - p.top;
     axes(&p);
     axis_names(&p);
-    marks(&p);
+    mark_lines(&p);
     for (size_t s = n; s-- > 0;) /* the first series is over the others */
         line(&p, s);
     for (size_t s = n; s-- > 0;)
         points(&p, s);
+    mark_labels(&p);
     legend(c, 12, legend_top, width - 24, to);
     fputs("</svg>\n", to);
 }

@@ -85,6 +85,11 @@ enum option_id {
     OPT_OVER,
     OPT_POINTS,
     OPT_AGAINST,
+    OPT_NO_MEASURE,
+    OPT_BENCH_FILE,
+    OPT_SWEEP_FILE,
+    OPT_RECORDING,
+    OPT_PAGE,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_PROMPT,
@@ -143,7 +148,9 @@ struct options {
     const char *template;
     const char *revision; /* of a repository */
     bool list_only, yes;
-    bool no_disk; /* of doctor */
+    bool no_disk; /* of doctor and report */
+    bool no_measure;
+    const char *bench, *sweep, *recording, *page; /* of report */
 
     /* For bench and sweep. */
     const char *list[N_OPTION]; /* KIND_LIST: the items, separated by commas; NULL: not given */

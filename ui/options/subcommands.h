@@ -17,6 +17,7 @@
     X(DOCTOR, doctor) \
     X(BENCH, bench) \
     X(SWEEP, sweep) \
+    X(REPORT, report) \
     X(EVAL, eval) \
     X(REPLAY, replay) \
     X(INSPECT, inspect) \
@@ -37,7 +38,7 @@ enum command_bit {
 #undef X
     CMD_EVERY = (1 << N_COMMAND) - 1,
     CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
-    CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL | CMD_DOCTOR, /* show or use a plan */
+    CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL | CMD_DOCTOR | CMD_REPORT, /* show or use a plan */
     CMD_TALK = CMD_CHAT | CMD_RUN,
     CMD_MEASURES = CMD_BENCH | CMD_SWEEP, /* measure points in processes of their own */
     CMD_SCREEN = CMD_CHAT | CMD_DEMO | CMD_REPLAY,

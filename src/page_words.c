@@ -1,0 +1,282 @@
+/*
+ * The summary of a report: what fits, what limits, and what to change first.
+ *
+ * Every sentence comes from a figure.  Advice is given only if the plan predicts that it helps.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "src/page.h"
+#include "src/page_html.h"
+#include "ui/chart/markup.h"
+#include "ui/text/receipt.h"
+
+#define WORTH 1.1 /* a change is advised if it makes answers faster by this factor */
+
+struct text {
+    char s[48];
+};
+
+static struct text size_of(uint64_t bytes)
+{
+    struct text t;
+
+    units_size(t.s, sizeof t.s, bytes);
+    return t;
+}
+
+static struct text rate_of(double tps)
+{
+    struct text t;
+
+    receipt_rate(t.s, sizeof t.s, tps);
+    return t;
+}
+
+/* A budget as --memory takes it, rounded up to MiB. */
+static struct text option_of(uint64_t bytes)
+{
+    struct text t;
+
+    snprintf(t.s, sizeof t.s, "--memory %lluM", (unsigned long long)((bytes + MIB - 1) / MIB));
+    return t;
+}
+
+static void card(FILE *to, const char *name, const char *value)
+{
+    fputs("<div><dt>", to);
+    markup_text(to, name);
+    fputs("</dt><dd>", to);
+    markup_text(to, value);
+    fputs("</dd></div>\n", to);
+}
+
+/* --- cards --- */
+
+static void machine_cards(const struct page *p, FILE *to)
+{
+    char text[64];
+
+    card(to, "memory", size_of(p->machine.memory_bytes).s);
+    card(to, "available for a model", size_of(p->machine.budget_bytes).s);
+    snprintf(text, sizeof text, "%d", p->machine.n_cpu);
+    card(to, "processors", text);
+}
+
+bool page_decode(const struct page *p, double *measured, double *predicted)
+{
+    for (size_t i = 0; i < p->bench.n_point && p->plan != NULL; i++) {
+        const struct point *point = &p->bench.point[i];
+
+        if (point->budget_bytes != p->plan->plan.budget_bytes ||
+            strcmp(p->bench.model.name, p->plan->info.name) != 0 ||
+            strcmp(p->bench.model.type, p->plan->info.type) != 0)
+            continue;
+        *measured = point_median(point, FIG_DECODE);
+        *predicted = point->predicted.value[FIG_DECODE];
+        return *measured > 0;
+    }
+    return false;
+}
+
+static void model_cards(const struct page *p, FILE *to)
+{
+    const struct plan *plan = &p->plan->plan;
+    double tps = plan->decode_tps, predicted = 0;
+    bool is_measured = page_decode(p, &tps, &predicted);
+    char text[96];
+
+    card(to, "budget", size_of(plan->budget_bytes).s);
+    if (!p->plan->fits) {
+        card(to, "smallest budget", size_of(p->plan->smallest_budget).s);
+        return;
+    }
+    if (tps > 0) {
+        snprintf(text, sizeof text, "%s%s tok/s", is_measured ? "" : "~", rate_of(tps).s);
+        card(to, is_measured ? "answers, measured" : "answers, predicted", text);
+        card(to, "what limits answers", mw_binds_label(plan->binds));
+    }
+    card(to, "read from disk for each token",
+         plan->streamed_bytes > 0 ? size_of(plan->streamed_bytes).s : "nothing");
+}
+
+/* --- sentences --- */
+
+static void machine_words(const struct page *p, FILE *to)
+{
+    page_html_text(
+        to,
+        "This machine has %s of memory, of which a model can use %s now (%s), and %d "
+        "processor%s.",
+        size_of(p->machine.memory_bytes).s, size_of(p->machine.budget_bytes).s,
+        p->machine.budget_why, p->machine.n_cpu, p->machine.n_cpu == 1 ? "" : "s");
+}
+
+static void fit_words(const struct page *p, FILE *to)
+{
+    const struct page_plan *a = p->plan;
+    const char *name = a->info.name[0] != '\0' ? a->info.name : a->info.arch;
+
+    if (!a->fits) {
+        page_html_text(to,
+                       "%s does not fit a budget of %s with a context of %u tokens: the "
+                       "smallest budget for that is %s.",
+                       name, size_of(a->plan.budget_bytes).s, a->plan.n_ctx,
+                       size_of(a->smallest_budget).s);
+        return;
+    }
+    if (a->plan.streamed_bytes == 0)
+        page_html_text(to,
+                       "%s (%s) fits: with a budget of %s, all %s of weights that a token uses "
+                       "stay in memory, and nothing is read from the disk between tokens.",
+                       name, a->info.type, size_of(a->plan.budget_bytes).s,
+                       size_of(a->info.hot_bytes).s);
+    else
+        page_html_text(
+            to,
+            "%s (%s) streams: a token uses %s of weights. A budget of %s keeps %s of "
+            "them in memory, and each token reads %s from the disk.",
+            name, a->info.type, size_of(a->info.hot_bytes).s, size_of(a->plan.budget_bytes).s,
+            size_of(a->plan.pinned_bytes).s, size_of(a->plan.streamed_bytes).s);
+}
+
+static const char *limit_words(enum mw_binds b)
+{
+    switch (b) {
+    case MW_BINDS_DISK: return "the disk, from which weights are read for each token";
+    case MW_BINDS_MEMORY: return "the memory, from which all weights are read for each token";
+    case MW_BINDS_COMPUTE: return "the arithmetic of the processors";
+    case MW_BINDS_KV: return "reading the keys and values of the context";
+    case MW_BINDS_SWAP: return "swapping";
+    case MW_BINDS_NONE: break;
+    }
+    return "something that was not measured";
+}
+
+static void speed_words(const struct page *p, FILE *to)
+{
+    const struct plan *plan = &p->plan->plan;
+    double measured, predicted;
+
+    if (!p->plan->fits)
+        return;
+    if (plan->decode_tps > 0)
+        page_html_text(to,
+                       "Answers are predicted to come at about %s tokens per second%s%s. They "
+                       "are limited by %s.",
+                       rate_of(plan->decode_tps).s,
+                       plan->prefill_tps > 0 ? ", and prompts to be read at about " : "",
+                       plan->prefill_tps > 0 ? rate_of(plan->prefill_tps).s : "",
+                       limit_words(plan->binds));
+    else
+        page_html_text(to, "The speed is not predicted, since the machine was not measured.");
+    if (page_decode(p, &measured, &predicted) && predicted > 0)
+        page_html_text(to, "Measured were %s tokens per second: %.0f %% %s than predicted.",
+                       rate_of(measured).s, fabs(measured / predicted - 1) * 100,
+                       measured < predicted ? "less" : "more");
+    if (p->track != NULL && p->track->n_token > 1)
+        page_html_text(to,
+                       "In the recording, tokens waited for the disk %.0f %% of their time.",
+                       100 * track_stall_share(p->track));
+}
+
+static void doubt_words(const struct page *p, FILE *to)
+{
+    const struct mw_limits *l = &p->plan->limits;
+    char why[MW_DOUBT_TEXT];
+
+    mw_doubt_text(l->disk.doubt | l->memory.doubt, why, sizeof why);
+    if (why[0] != '\0')
+        page_html_text(to,
+                       "The measured limits are %s. Predictions can be off by more than usual; "
+                       "repeat the report on a quiet machine.",
+                       why);
+}
+
+/* --- advice --- */
+
+static void advice(FILE *to, const char *text)
+{
+    fputs("<p><strong>Change first:</strong> ", to);
+    markup_text(to, text);
+    fputs("</p>\n", to);
+}
+
+static void advise_budget(const struct page *p, FILE *to)
+{
+    const struct plan *plan = &p->plan->plan, *all = &p->plan->all;
+    bool all_fit = all->sum_bytes > 0 && all->sum_bytes <= p->machine.budget_bytes;
+    const struct plan *better = all_fit ? all : &p->most;
+    uint64_t budget = all_fit ? all->sum_bytes : better->budget_bytes;
+    char text[512];
+
+    if (better->sum_bytes == 0 || budget <= plan->budget_bytes ||
+        better->decode_tps < plan->decode_tps * WORTH) {
+        snprintf(text, sizeof text,
+                 "a model of a smaller weight type or with fewer parameters. This machine "
+                 "cannot give a budget that makes this one much faster: all its weights need "
+                 "%s.",
+                 size_of(all->sum_bytes).s);
+    } else if (all_fit) {
+        snprintf(text, sizeof text,
+                 "the budget. With %s all weights stay in memory, and answers come at about %s "
+                 "tokens per second instead of %s. This machine can give that now.",
+                 option_of(budget).s, rate_of(better->decode_tps).s,
+                 rate_of(plan->decode_tps).s);
+    } else {
+        snprintf(text, sizeof text,
+                 "the budget. With %s, nearly all that this machine can give, answers come at "
+                 "about %s tokens per second instead of %s. All weights would need %s; a "
+                 "smaller weight type needs less.",
+                 option_of(budget).s, rate_of(better->decode_tps).s,
+                 rate_of(plan->decode_tps).s, size_of(all->sum_bytes).s);
+    }
+    advice(to, text);
+}
+
+static void advise(const struct page *p, FILE *to)
+{
+    const struct page_plan *a = p->plan;
+    char text[512];
+
+    if (!a->fits) {
+        snprintf(
+            text, sizeof text, "the budget: %s is enough%s.", option_of(a->smallest_budget).s,
+            a->smallest_budget <= p->machine.budget_bytes
+                ? ", and this machine can give it"
+                : ", but more than this machine can give now. A shorter context (--ctx) or "
+                  "a smaller model needs less");
+        advice(to, text);
+        return;
+    }
+    if (a->plan.decode_tps <= 0)
+        return;
+    if (a->plan.streamed_bytes > 0 && a->plan.binds == MW_BINDS_DISK)
+        advise_budget(p, to);
+    else if (a->plan.binds == MW_BINDS_MEMORY)
+        advice(to, "the weight type, if answers should be faster: with fewer bits per weight a "
+                   "token reads less. More budget does not help.");
+    else if (a->plan.binds == MW_BINDS_KV)
+        advice(to, "the type of keys and values: --kv q8_0 halves them. A shorter context "
+                   "(--ctx) reads fewer.");
+    else if (a->plan.binds == MW_BINDS_COMPUTE)
+        advice(to, "the number of processors or the model. More budget does not help.");
+}
+
+void page_words(const struct page *p, FILE *to)
+{
+    fputs("<dl class=\"cards\">\n", to);
+    machine_cards(p, to);
+    if (p->plan != NULL)
+        model_cards(p, to);
+    fputs("</dl>\n", to);
+    machine_words(p, to);
+    if (p->plan == NULL)
+        return;
+    fit_words(p, to);
+    speed_words(p, to);
+    advise(p, to);
+    doubt_words(p, to);
+}

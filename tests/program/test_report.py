@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""memwall report: the page, its faults, and the page in a browser."""
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import gguf_model  # noqa: E402
+from html_page import Page  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment  # noqa: E402
+
+MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Report(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = os.path.join(folder.name, "secret-home")
+        self.cwd = os.path.join(folder.name, "work")
+        os.mkdir(self.home)
+        os.mkdir(self.cwd)
+
+    def memwall(self, *args, code=0, **more):
+        r = subprocess.run([MEMWALL, *args], env=environment(self.home, USER="secretuser"),
+                           cwd=self.cwd, capture_output=True, text=True, timeout=TIMEOUT_S,
+                           stdin=subprocess.DEVNULL, **more)
+        self.assertEqual(code, r.returncode, r.stderr)
+        return r
+
+    def page(self, name="memwall-report.html"):
+        with open(os.path.join(self.cwd, name), encoding="utf-8") as f:
+            text = f.read()
+        page = Page(text)
+        self.assertEqual([], page.errors)
+        for data in page.data:
+            page.json(data.removeprefix("data-"))
+        for name in ("secret-home", "secretuser", self.home, os.path.dirname(MODEL)):
+            self.assertNotIn(name, text)
+        host = socket.gethostname()
+        if len(host) > 4:
+            self.assertNotIn(host, text)
+        return page
+
+
+class Measured(Report):
+    def test_a_model_is_measured_and_shown(self):
+        least = json.loads(self.memwall("plan", MODEL, "--json").stdout)["smallest_budget_bytes"]
+        r = self.memwall("report", MODEL, "--memory", str(least + (2 << 20)))
+        self.assertEqual("memwall-report.html\n", r.stdout)
+        self.assertIn("memwall: measuring this machine takes about", r.stderr)
+        self.assertRegex(r.stderr, r"memwall: running the model takes about \d+ s; ")
+        self.assertEqual(["memwall-report.html"], os.listdir(self.cwd))
+        page = self.page()
+        self.assertEqual({"data-report", "data-doctor", "data-plan", "data-bench", "data-sweep",
+                          "data-recording"}, set(page.data))
+        about = page.json("report")
+        self.assertEqual((1, True, [], "gemma4-tiny-q4_0.gguf"),
+                         (about["version"], about["complete"], about["notes"], about["file"]))
+        self.assertEqual(["memory", "disk", "arithmetic", "complete"],
+                         list(page.json("doctor")))
+        bench, sweep = page.json("bench"), page.json("sweep")
+        track = page.json("recording")
+        self.assertGreater(bench["points"][0]["median"]["decode_tps"], 0)
+        self.assertGreater(len(track["tokens"]), 3)
+        times = [t["t_s"] for t in track["tokens"]]
+        self.assertEqual(sorted(times), times)
+        n_layer = page.json("plan")["n_layer"]
+        self.assertGreater(len(track["passes"]), 3)
+        self.assertEqual({n_layer + 1}, {len(p["layer_ms"]) for p in track["passes"]})
+        # The points of the sweep are within their budgets, the smallest first.
+        self.assertEqual(5, len(sweep["points"]))
+        budgets = [p["plan"]["budget_bytes"] for p in sweep["points"]]
+        self.assertEqual(sorted(budgets), budgets)
+        for p in sweep["points"]:
+            self.assertEqual("ok", p["status"])
+        for part in (bench, sweep):
+            self.assertEqual("gemma4-tiny-q4_0.gguf", part["model"]["path"])
+        words = page.words()
+        for text in ("Summary", "This machine has", "Measured were", "Direct reads", "Sweep"):
+            self.assertIn(text, words)
+        titles = [t for t, a in page.tags if t == "svg"]
+        self.assertGreaterEqual(len(titles), 3)
+        # The summary has the figures of the plan.
+        plan = page.json("plan")
+        self.assertIn("streams:" if plan["streamed_bytes"] else "fits:", words)
+
+    def test_a_machine_without_a_model(self):
+        self.memwall("report", "--no-disk", "-q", "-o", "m.html")
+        page = self.page("m.html")
+        self.assertEqual({"data-report", "data-doctor"}, set(page.data))
+        self.assertEqual(["memory", "arithmetic", "complete"], list(page.json("doctor")))
+        self.assertEqual([], page.images)
+
+    def test_ctrl_c_keeps_what_was_measured(self):
+        p = subprocess.Popen([MEMWALL, "report", MODEL], env=environment(self.home), text=True,
+                             cwd=self.cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertIn("measuring this machine", p.stderr.readline())
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((130, "memwall-report.html\n", ""), (p.returncode, out, err))
+        self.assertEqual(["memwall-report.html"], os.listdir(self.cwd))
+        page = self.page()
+        self.assertFalse(page.json("report")["complete"])
+        self.assertFalse(page.json("doctor")["complete"])
+        self.assertIn("The measurement was stopped", page.words())
+
+
+class Quick(Report):
+    def quick(self, *args, **more):
+        return self.memwall("report", "--no-measure", *args, **more)
+
+    def test_nothing_is_measured_on_request(self):
+        r = self.quick(MODEL)
+        self.assertEqual("", r.stderr)
+        page = self.page()
+        self.assertEqual({"data-report", "data-plan"}, set(page.data))
+        self.assertEqual(0, page.json("plan")["decode_tps"])
+        self.assertIn("was not measured", page.words())
+        self.assertFalse(os.path.exists(os.path.join(self.home, ".cache", "memwall", "limits")))
+
+    def test_a_model_that_does_not_fit(self):
+        self.quick(MODEL, "--memory", "20M", "-o", "small.html")
+        page = self.page("small.html")
+        self.assertFalse(page.json("plan")["fits"])
+        self.assertIn("does not fit a budget of 20.0 MiB", page.words())
+        self.assertIn("Change first: the budget: --memory", page.words())
+
+    def test_a_recording_is_shown(self):
+        self.memwall("run", "-m", MODEL, "--memory", budget(200), "--temp", "0", "-n", "20",
+                     "--telemetry", "t.jsonl", "tell me")
+        self.quick("--recording", "t.jsonl")
+        page = self.page()
+        track = page.json("recording")
+        self.assertEqual(20, len(track["tokens"]))
+        self.assertNotIn("tell me", page.words())
+        self.assertIn("Memory over time", page.words())
+        # One that is damaged is read up to the damage.
+        with open(os.path.join(self.cwd, "t.jsonl"), "ab") as f:
+            f.write(b"{\"event\":<script>\n")
+        self.quick("--recording", "t.jsonl", "--force")
+        page = self.page()
+        self.assertEqual(20, len(page.json("recording")["tokens"]))
+        self.assertIn("The recording is damaged", page.words())
+
+    def test_hostile_names_stay_text(self):
+        name = "</script><script>alert(1)</script><img src=x onerror=y>&\"'\x1b[2J\u202e"
+        model = gguf_model.llama(head_dim=64)
+        model.keys.append(("general.name", gguf_model.STRING, name))
+        model.write(os.path.join(self.cwd, "<b onclick=x>&.gguf"))
+        self.quick("<b onclick=x>&.gguf", "-o", "h.html")
+        page = self.page("h.html")
+        self.assertEqual("<b onclick=x>&.gguf", page.json("report")["file"])
+        self.assertIn("alert(1)", page.words())
+        self.assertNotIn("\u202e", page.words())
+        self.assertEqual({"application/json"}, {a.get("type") for t, a in page.tags
+                                                if t == "script"})
+
+
+    def test_files_of_bench_and_sweep_are_shown(self):
+        self.memwall("bench", MODEL, "--memory", "{},{}".format(budget(150), budget(200)),
+                     "-p", "8", "-n", "4", "-r", "2", "-q", "-o", "b.json")
+        with open(os.path.join(self.cwd, "b.json")) as f:
+            b = json.load(f)
+        b["command"] = "sweep"
+        b["model"]["name"] = "<script>alert(2)</script>"
+        with open(os.path.join(self.cwd, "s.json"), "w") as f:
+            json.dump(b, f)
+        self.quick(MODEL, "--bench", "b.json", "--sweep", "s.json")
+        page = self.page()
+        self.assertEqual(b["points"], page.json("sweep")["points"])
+        self.assertEqual(b["points"], page.json("bench")["points"])
+        words = page.words()
+        self.assertIn("<script>alert(2)</script>", words)
+        self.assertIn("Speed of answers by", words)
+        self.assertIn("measured: 2 points", words)
+
+class Faults(Report):
+    def refused(self, *args, text, code=1, **more):
+        before = sorted(os.listdir(self.cwd))
+        r = self.memwall("report", "--no-measure", *args, code=code, **more)
+        self.assertEqual("", r.stdout)
+        self.assertIn(text, r.stderr)
+        self.assertEqual(1, r.stderr.count("\n"), r.stderr)
+        self.assertEqual(before, sorted(os.listdir(self.cwd)))
+
+    def test_an_existing_file_is_replaced_only_on_request(self):
+        path = os.path.join(self.cwd, "memwall-report.html")
+        with open(path, "w") as f:
+            f.write("mine")
+        self.refused(MODEL, text="--force")
+        with open(path) as f:
+            self.assertEqual("mine", f.read())
+        self.memwall("report", "--no-measure", MODEL, "--force")
+        self.page()
+
+    def test_the_model_is_not_replaced(self):
+        model = os.path.join(self.cwd, "m.gguf")
+        shutil.copy(MODEL, model)
+        self.refused("m.gguf", "-o", "m.gguf", "--force", text="m.gguf")
+
+    def test_a_folder_that_cannot_be_written(self):
+        self.refused(MODEL, "-o", "/proc/x.html", text="/proc/x.html")
+        self.refused(MODEL, "-o", "missing/x.html", text="missing/x.html")
+
+    def test_a_full_disk_leaves_nothing(self):
+        def full():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        self.refused(MODEL, text="cannot write \"memwall-report.html\"", preexec_fn=full)
+
+    def test_missing_files(self):
+        self.refused("missing.gguf", text="missing.gguf")
+        self.refused("--recording", "missing.jsonl", text="missing.jsonl")
+        self.refused("--recording", MODEL, text="gemma4-tiny-q4_0.gguf")
+        self.refused("--bench", "missing.json", text="missing.json")
+        self.refused("--sweep", MODEL, text="gemma4-tiny-q4_0.gguf")
+
+
+def png_rows(path):
+    """Yields the rows of a PNG as lists of (r, g, b)."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at, packed = 8, b""
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    assert depth == 8 and kind in (2, 6)
+    while at < len(data):
+        n, = struct.unpack(">I", data[at:at + 4])
+        if data[at + 4:at + 8] == b"IDAT":
+            packed += data[at + 8:at + 8 + n]
+        at += 12 + n
+    raw, size = zlib.decompress(packed), 3 if kind == 2 else 4
+    before = bytes(width * size)
+    for y in range(height):
+        how, *line = raw[y * (width * size + 1):(y + 1) * (width * size + 1)]
+        line = bytearray(line)
+        for i in range(len(line)):
+            a = line[i - size] if i >= size else 0
+            b, c = before[i], before[i - size] if i >= size else 0
+            p = a + b - c
+            best = min((abs(p - v), k) for k, v in enumerate((a, b, c)))[1]
+            line[i] = (line[i] + (0, a, b, (a + b) // 2, (a, b, c)[best])[how]) & 255
+        before = bytes(line)
+        yield [tuple(line[x:x + 3]) for x in range(0, len(line), size)]
+
+
+@unittest.skipUnless(CHROMIUM, "chromium is not installed")
+class Browser(Report):
+    def setUp(self):
+        super().setUp()
+        self.memwall("report", "--no-measure", MODEL)
+        self.memwall("run", "-m", MODEL, "--memory", budget(200), "--temp", "0", "-n", "20",
+                     "--telemetry", "t.jsonl", "tell me")
+        self.memwall("plan", MODEL)
+        self.memwall("report", "--no-measure", MODEL, "--recording", "t.jsonl", "--force")
+
+    def chromium(self, *args):
+        r = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu",
+                            "--user-data-dir=" + os.path.join(self.home, "browser"), *args,
+                            "file://" + os.path.join(self.cwd, "memwall-report.html")],
+                           cwd=self.cwd, capture_output=True, text=True, timeout=TIMEOUT_S,
+                           env=environment(self.home))
+        if r.returncode != 0:
+            self.skipTest(f"chromium does not start here: {r.stderr[-200:]}")
+        return r.stdout
+
+    def shot(self, name, *args):
+        self.chromium(f"--screenshot={name}", *args)
+        return list(png_rows(os.path.join(self.cwd, name)))
+
+    def test_the_browser_reads_the_same_page(self):
+        seen = Page(self.chromium("--dump-dom"))
+        self.assertEqual([], seen.errors)
+        page = self.page()
+        self.assertEqual(page.ids, seen.ids)
+        self.assertEqual(page.words(), seen.words())
+
+    def test_light_and_dark_and_narrow(self):
+        light = self.shot("light.png", "--window-size=600,400")
+        dark = self.shot("dark.png", "--window-size=600,400",
+                         "--blink-settings=preferredColorScheme=0")
+        self.assertEqual((255, 255, 255), light[-1][2])
+        self.assertLess(max(dark[-1][2]), 64)
+        for rows in (light, dark):
+            self.assertGreater(len({p for row in rows for p in row}), 20)
+        # The text of a narrow window ends before its right edge, and so does that of a wide one.
+        narrow = self.shot("narrow.png", "--window-size=500,400", "--hide-scrollbars")
+        self.assertEqual({(255, 255, 255)}, {row[-3] for row in narrow})
+
+    def test_it_is_printed(self):
+        self.chromium("--print-to-pdf=page.pdf", "--blink-settings=preferredColorScheme=0")
+        with open(os.path.join(self.cwd, "page.pdf"), "rb") as f:
+            pdf = f.read()
+        self.assertTrue(pdf.startswith(b"%PDF-"))
+        self.assertGreater(len(pdf), 10000)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
