@@ -17,6 +17,11 @@
  * Reads go straight into the slots, in complete pages.  With mapped files there are no slots:
  * weights are used where they are mapped.
  *
+ * Nothing is read on a guess.  The router of the next layer, applied to the output of this one,
+ * found 61 % of the eight experts that the next layer then chose (the shape of Gemma 4 26B-A4B
+ * with random weights; by rank 89, 78, 68, 62, 55, 46, 43 and 41 %).  So two of five such reads
+ * would be in vain, they would delay the reads that are needed, and they would evict others.
+ *
  * All calls are of the engine thread.
  */
 #ifndef MEMWALL_ENGINE_STREAM_EXPERT_CACHE_H
