@@ -299,8 +299,8 @@ const char *mw_doubt_name(enum mw_doubt bit);
 void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
 
 /* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in
- * buffers of at most half of the options' budget, which are freed again.  Rates of weight types
- * are not measured. */
+ * buffers of at most half of the options' budget, which are freed again.  For a model without a
+ * file, the disk is left out.  Rates of weight types are not measured. */
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
 /* Set out->rate to the names of the weight types of which the model has enough, without rates.
@@ -398,6 +398,10 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
  * budget; 0 if none fits. */
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
                 uint32_t *largest_ctx, struct err *e);
+
+/* The budget that is chosen on a machine where this much memory is free: what the model needs to
+ * keep its weights, at most three quarters. */
+uint64_t mw_default_budget(const struct mw_model *m, uint64_t free_bytes);
 
 /* Bytes of keys and values that one token adds to all layers with full attention, and to all
  * with a sliding window, for the types of these options. */

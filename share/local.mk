@@ -15,7 +15,8 @@ dist_themes_DATA = $(THEMES)
 dist_pkgdata_DATA = share/known-models.json
 # The format of results, for programs that read them.
 schemasdir = $(pkgdatadir)/schemas
-dist_schemas_DATA = share/schemas/measurements.schema.json
+dist_schemas_DATA = share/schemas/measurements.schema.json \
+	share/schemas/plan.schema.json share/schemas/doctor.schema.json
 
 iconsdir = $(datadir)/icons/hicolor/scalable/apps
 dist_icons_DATA = share/icons/memwall.svg
@@ -41,6 +42,7 @@ update-tables: memwall
 # Pictures of the screen: "make pictures" draws them from this program and the guide.
 EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py \
 	share/pictures/README.md share/pictures/picker.svg \
+	share/pictures/doctor.svg share/pictures/plan.svg \
 	share/pictures/screen.svg share/pictures/session.svg \
 	share/pictures/dark-40x12.svg share/pictures/light-40x12.svg \
 	share/pictures/dark-80x24.svg share/pictures/light-80x24.svg \

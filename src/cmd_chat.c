@@ -19,7 +19,7 @@
 
 static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
 {
-    limits_ensure(m, path, o, true);
+    limits_ensure(m, path, o, LIMITS_MEASURE);
     models_used(path);
 }
 

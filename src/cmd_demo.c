@@ -18,7 +18,7 @@
 
 static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
 {
-    limits_ensure(m, path, o, true);
+    limits_ensure(m, path, o, LIMITS_MEASURE);
 }
 
 /* Round to two digits: the rate is shown all the time. */

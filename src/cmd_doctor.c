@@ -10,16 +10,16 @@
 #include <time.h>
 
 #include "src/command.h"
+#include "src/doctor_advice.h"
 #include "src/doctor_print.h"
+#include "src/doctor_walls.h"
+#include "src/known.h"
 #include "src/limits.h"
 #include "src/limits_print.h"
 #include "src/models.h"
-#include "src/paths.h"
 #include "src/progress.h"
 #include "src/settings.h"
 #include "ui/text/receipt.h"
-
-#define EVERYTHING ((uint64_t)1 << 50) /* a budget for all weights */
 
 static _Atomic bool
     cancelled; /* set by Ctrl-C: the measurement ends, what there is is printed */
@@ -37,6 +37,8 @@ struct visit {
     struct progress progress;
     struct mw_model *m; /* NULL: none was given */
     char folder[4096];  /* where a file to read is written, without a model */
+    const char *section;
+    struct advice_facts facts;
     bool is_complete;
 };
 
@@ -46,7 +48,15 @@ static void on_fact(void *ctx, const struct mw_fact *f)
 
     if (f->depth == 0)
         progress_clear(&v->progress);
+    advice_note(&v->facts, v->section, f);
     doctor_print_fact(&v->print, f);
+}
+
+static void on_clear(void *ctx)
+{
+    struct visit *v = ctx;
+
+    progress_clear(&v->progress);
 }
 
 static void on_step(void *ctx, const char *doing)
@@ -76,6 +86,13 @@ static void put_bytes(struct visit *v, const char *key, const char *label, uint6
     on_fact(v, &f);
 }
 
+static void put_count(struct visit *v, const char *key, const char *label, uint32_t count)
+{
+    struct mw_fact f = { .key = key, .label = label, .unit = MW_UNIT_COUNT, .value = count };
+
+    on_fact(v, &f);
+}
+
 static void put_text(struct visit *v, const char *key, const char *label, const char *text)
 {
     struct mw_fact f = { .key = key, .label = label };
@@ -84,18 +101,28 @@ static void put_text(struct visit *v, const char *key, const char *label, const 
     on_fact(v, &f);
 }
 
-/* The budget with which all weights stay in memory: the first thing to change. */
-static void put_all_pinned(struct visit *v)
+/* The smallest budget, and the largest context for the budget in use. */
+static void put_fit(struct visit *v)
 {
-    struct mw_options o = v->engine;
     struct err ignored = ERR_INIT;
-    struct plan all;
+    struct mw_model_info info;
+    uint64_t smallest;
+    uint32_t largest;
 
-    o.memory_bytes = EVERYTHING;
-    if (mw_plan(v->m, &o, &all, &ignored) != 0)
+    if (mw_plan_fit(v->m, &v->engine, &smallest, &largest, &ignored) != 0)
         return;
-    put_bytes(v, "all_pinned_bytes", "budget that keeps all in memory", all.sum_bytes);
-    put_rate(v, "all_pinned_tps", "tokens per second with it, ~", all.decode_tps);
+    mw_model_info(v->m, &info);
+    if (info.n_ctx_train > 0 && largest > info.n_ctx_train)
+        largest = info.n_ctx_train;
+    put_bytes(v, "smallest_budget_bytes", "smallest budget", smallest);
+    put_count(v, "largest_ctx", "longest context", largest);
+}
+
+static void on_advice(void *ctx, const char *key, const char *text)
+{
+    struct visit *v = ctx;
+
+    doctor_print_advice(&v->print, key, text);
 }
 
 static void put_limits(struct visit *v)
@@ -120,12 +147,18 @@ static int visit_model(struct visit *v, struct err *e)
 
     mw_model_info(v->m, &info);
     put_text(v, "name", "model", info.name[0] != '\0' ? info.name : info.arch);
-    if (!v->o->no_disk) {
+    if (!mw_model_has_file(v->m)) {
+        on_step(v, "measuring the disk for predictions");
+        if (!v->o->no_disk && limits_measure_folder(v->folder, &v->engine, e) != 0)
+            return -1;
+        limits_ensure(v->m, v->o->arg, &v->engine,
+                      v->o->no_disk ? LIMITS_NO_DISK : LIMITS_MEASURE);
+    } else if (!v->o->no_disk) {
         on_step(v, "measuring with this model");
         if (limits_measure_again(v->m, v->o->arg, &v->engine, e) != 0)
             return -1;
     } else {
-        limits_ensure(v->m, v->o->arg, &v->engine, false);
+        limits_ensure(v->m, v->o->arg, &v->engine, LIMITS_KEPT);
     }
     put_limits(v);
     if (mw_plan(v->m, &v->engine, &plan, e) != 0) {
@@ -137,8 +170,10 @@ static int visit_model(struct visit *v, struct err *e)
     put_rate(v, "decode_tps", "tokens per second of answers, ~", plan.decode_tps);
     put_rate(v, "prefill_tps", "tokens per second of prompts, ~", plan.prefill_tps);
     put_text(v, "binds", "what limits answers", mw_binds_name(plan.binds));
-    if (plan.streamed_bytes > 0)
-        put_all_pinned(v);
+    put_fit(v);
+    doctor_print_list(&v->print, "advice", "what to change first");
+    advice_model(v->m, &v->engine, &plan, on_advice, v);
+    doctor_print_end_list(&v->print);
     return 0;
 }
 
@@ -154,6 +189,31 @@ static void end_section(struct visit *v, int rc, const struct err *e)
     doctor_print_error(&v->print, e);
 }
 
+static void begin_section(struct visit *v, const char *name)
+{
+    v->section = name;
+    doctor_print_section(&v->print, name);
+}
+
+/* The model whose file is read; NULL: one is written to the folder. */
+static const struct mw_model *file_of(const struct visit *v)
+{
+    return v->m != NULL && mw_model_has_file(v->m) ? v->m : NULL;
+}
+
+static int visit_walls(struct visit *v, struct err *e)
+{
+    const struct doctor_walls w = { .engine = &v->engine,
+                                    .folder = v->folder,
+                                    .no_disk = v->o->no_disk,
+                                    .cancelled = &cancelled,
+                                    .step = on_step,
+                                    .clear = on_clear,
+                                    .ctx = v };
+
+    return doctor_walls_print(&v->print, &w, e);
+}
+
 static void examine(struct visit *v)
 {
     const struct mw_doctor d = {
@@ -161,19 +221,29 @@ static void examine(struct visit *v)
     };
     struct err e = ERR_INIT;
 
-    doctor_print_section(&v->print, "memory");
+    begin_section(v, "memory");
     end_section(v, mw_doctor_memory(&d, &e), &e);
     if (!v->o->no_disk && !cancelled) {
-        doctor_print_section(&v->print, "disk");
-        end_section(v, mw_doctor_disk(&d, v->m, v->folder, &e), &e);
+        begin_section(v, "disk");
+        end_section(v, mw_doctor_disk(&d, file_of(v), v->folder, &e), &e);
     }
     if (!cancelled) {
-        doctor_print_section(&v->print, "arithmetic");
+        begin_section(v, "arithmetic");
         end_section(v, mw_doctor_arithmetic(&d, &e), &e);
     }
     if (v->m != NULL && !cancelled) {
-        doctor_print_section(&v->print, "model");
+        begin_section(v, "model");
         end_section(v, visit_model(v, &e), &e);
+    }
+    if (v->m == NULL && !cancelled) {
+        begin_section(v, "walls");
+        end_section(v, visit_walls(v, &e), &e);
+    }
+    doctor_print_end_section(&v->print);
+    if (!cancelled) {
+        doctor_print_list(&v->print, "advice", "advice");
+        advice_machine(&v->facts, on_advice, v);
+        doctor_print_end_list(&v->print);
     }
     v->is_complete &= !cancelled;
     doctor_print_close(&v->print, v->is_complete);
@@ -184,17 +254,12 @@ static void examine(struct visit *v)
 static int find_place(struct visit *v, struct options *o)
 {
     struct err e = ERR_INIT;
-    struct paths paths;
     struct stat st;
     bool is_folder;
 
-    if (o->arg == NULL) {
-        if (paths_find(&paths, &e) != 0 || stat(paths.data_dir, &st) != 0)
-            snprintf(v->folder, sizeof v->folder, ".");
-        else
-            snprintf(v->folder, sizeof v->folder, "%s", paths.data_dir);
+    known_folder(v->folder, sizeof v->folder);
+    if (o->arg == NULL)
         return EXIT_OK;
-    }
     is_folder = stat(o->arg, &st) == 0 && S_ISDIR(st.st_mode);
     if (is_folder && mw_model_open_within(&v->m, o->arg, v->engine.memory_bytes, &e) != 0) {
         snprintf(v->folder, sizeof v->folder, "%s", o->arg);
@@ -203,6 +268,15 @@ static int find_place(struct visit *v, struct options *o)
     if (is_folder)
         return EXIT_OK;
     o->model = o->arg;
+    if (!models_is_here(o->model)) {
+        if (known_open_model(&v->m, o->model, &e) == 0) {
+            o->arg = v->folder;
+            return EXIT_OK;
+        }
+        if (e.code != ERR_IO)
+            return report_error(&e);
+        e = (struct err)ERR_INIT;
+    }
     if (models_resolve(o) != EXIT_OK)
         return EXIT_FAILED;
     o->arg = o->model;
@@ -238,15 +312,16 @@ const struct command cmd_doctor = {
     .name = "doctor",
     .args = "[MODEL|FOLDER]",
     .help = "measure memory, disk and arithmetic of this machine",
-    .about = "Measure this machine in some ten seconds: how fast memory is read, how fast the\n"
-             "disk under the model or folder is read, by block size and reads in flight, and\n"
-             "how fast the processors multiply.  With a model, measure the limits of its\n"
-             "predictions again, keep them, and show what limits its answers.  For a folder,\n"
-             "a temporary file of 128 MiB is written there and removed.  Nothing else is\n"
-             "written.",
+    .about = "Measure this machine in less than 20 seconds: how fast memory is read, how fast\n"
+             "the disk under the model or folder is read, by block size and reads in flight,\n"
+             "and how fast the processors multiply.  Then show whether each known model fits,\n"
+             "and how fast it would be; or with a model, what limits its answers and what to\n"
+             "change first.  For a folder, a temporary file of 128 MiB is written there and\n"
+             "removed.  The measured limits are kept in the cache folder.",
     .examples = "memwall doctor\n"
                 "memwall doctor model.gguf\n"
                 "memwall doctor model.gguf --memory 2G --json\n"
+                "memwall doctor gemma-4-12B:Q4_0\n"
                 "memwall doctor --no-disk\n",
     .bit = CMD_DOCTOR,
     .takes_arg = true,

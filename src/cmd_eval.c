@@ -199,7 +199,7 @@ static int run_eval(const struct options *o)
     settings_report(o, &notice);
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
         return report_error(&e);
-    limits_ensure(m, o->model, &engine, false);
+    limits_ensure(m, o->model, &engine, LIMITS_KEPT);
     r = o->text != NULL ? eval_text(m, &engine, o, &watch, &e)
                         : eval_id_list(m, &engine, o, &watch, &e);
     if (r != 0) {

@@ -36,7 +36,7 @@ static int inspect_products(const struct options *o)
     settings_engine(o, &engine, &notice);
     if (mw_model_open(&m, o->model, &e) != 0)
         return report_error(&e);
-    limits_ensure(m, o->model, &engine, false);
+    limits_ensure(m, o->model, &engine, LIMITS_KEPT);
     if (products_print(stdout, m, &engine, o->json, &e) != 0)
         code = report_error(&e);
     mw_model_close(m);

@@ -10,7 +10,9 @@
 #include "src/limits.h"
 #include "src/models.h"
 #include "src/plan_print.h"
+#include "src/plan_table.h"
 #include "src/settings.h"
+#include "src/what_if.h"
 
 /* Open the model of this name on this machine, or else the known one.  place gets the file, or
  * the folder where it would be.  Returns an exit code. */
@@ -43,59 +45,99 @@ static int open_model(struct mw_model **m, struct options *o, uint64_t memory_by
     return EXIT_OK;
 }
 
+/* The engine's options; another machine has its own limit for the budget. */
+static void engine_options(const struct options *o, const struct what_if *w,
+                           struct mw_options *engine)
+{
+    struct settings_notice notice;
+
+    settings_engine(o, engine, &notice);
+    if (w->ram_bytes > 0)
+        engine->memory_bytes = o->chat.engine.memory_bytes;
+    else if (notice.lowered[0] != '\0')
+        report_notice(notice.lowered, strlen(notice.lowered));
+}
+
+static void print(struct mw_model *m, const struct plan *p, const struct mw_options *engine,
+                  const struct plan_print_more *more)
+{
+    char size[16];
+
+    if (more->fits) {
+        plan_print(stdout, m, p, engine, more);
+        printf("The smallest budget for this context is %s; the largest context for this "
+               "budget is %u.\n",
+               units_size(size, sizeof size, more->smallest_budget), more->largest_ctx);
+    } else {
+        struct mw_model_info info;
+
+        mw_model_info(m, &info);
+        plan_print_model(stdout, &info);
+        plan_print_rows(stdout, p);
+    }
+    plan_table_print(stdout, m, engine);
+}
+
+static int make_and_print(struct mw_model *m, const struct options *o,
+                          struct mw_options *engine, const struct what_if *w)
+{
+    struct err e = ERR_INIT, ignored = ERR_INIT;
+    struct mw_io_choice io;
+    char products[MW_PRODUCTS_TEXT];
+    struct plan_print_more more = { .io = &io, .products = products };
+    struct mw_model_info info;
+    struct plan p = { 0 };
+    int code = EXIT_OK;
+
+    if (o->what_if != NULL) {
+        what_if_apply(w, m, engine);
+        more.what_if = w;
+    }
+    if (mw_io_choose(m, engine, &io, &e) != 0)
+        return report_error(&e);
+    if (mw_plan(m, engine, &p, &e) != 0) {
+        code = report_error(&e);
+        if (e.code != ERR_BUDGET)
+            return code;
+    }
+    /* The plans of the table have the same budget. */
+    engine->memory_bytes = p.budget_bytes;
+    mw_products_text(m, engine, products, sizeof products);
+    mw_plan_fit(m, engine, &more.smallest_budget, &more.largest_ctx, &ignored);
+    mw_model_info(m, &info);
+    if (info.n_ctx_train > 0 && more.largest_ctx > info.n_ctx_train)
+        more.largest_ctx = info.n_ctx_train;
+    more.fits = code == EXIT_OK;
+    if (o->json)
+        plan_print_json(stdout, m, &p, engine, &more);
+    else
+        print(m, &p, engine, &more);
+    return code;
+}
+
 static int run_plan(const struct options *given)
 {
     struct options options = *given, *o = &options;
-    struct err e = ERR_INIT, ignored = ERR_INIT;
-    struct mw_model *m = NULL;
+    struct what_if what_if = { 0 };
     struct mw_model_info info;
-    struct settings_notice notice;
+    struct err e = ERR_INIT;
     struct mw_options engine;
-    struct mw_io_choice io;
-    char products[MW_PRODUCTS_TEXT];
-    struct plan p = { 0 };
-    uint64_t smallest = 0;
-    uint32_t largest = 0;
     char place[PATH_MAX];
+    struct mw_model *m;
     int code;
 
-    settings_engine(o, &engine, &notice);
-    if (notice.lowered[0] != '\0')
-        report_notice(notice.lowered, strlen(notice.lowered));
+    if (o->what_if != NULL && what_if_parse(o->what_if, &what_if, &e) != 0) {
+        err_at(&e, NULL, ERR_NO_OFFSET, "--what-if");
+        return report_usage(&cmd_plan, &e);
+    }
+    engine_options(o, &what_if, &engine);
     code = open_model(&m, o, engine.memory_bytes, place, sizeof place);
     if (code != EXIT_OK)
         return code;
     mw_model_info(m, &info);
     settings_report_context(o, &info);
-    limits_ensure(m, place, &engine, true);
-    if (mw_io_choose(m, &engine, &io, &e) != 0) {
-        code = report_error(&e);
-        goto done;
-    }
-    if (mw_plan(m, &engine, &p, &e) != 0) {
-        code = report_error(&e);
-        if (e.code != ERR_BUDGET)
-            goto done;
-    }
-    mw_products_text(m, &engine, products, sizeof products);
-    mw_plan_fit(m, &engine, &smallest, &largest, &ignored);
-    if (info.n_ctx_train > 0 && largest > info.n_ctx_train)
-        largest = info.n_ctx_train;
-    if (o->json) {
-        plan_print_json(stdout, m, &p, &engine, &io, products, code == EXIT_OK,
-                        notice.is_mapped, smallest, largest);
-    } else if (code == EXIT_OK) {
-        char size[16];
-
-        plan_print(stdout, m, &p, &engine, &io, products, notice.is_mapped);
-        printf("The smallest budget for this context is %s; the largest context for this "
-               "budget is %u.\n",
-               units_size(size, sizeof size, smallest), largest);
-    } else {
-        plan_print_model(stdout, &info);
-        plan_print_rows(stdout, &p);
-    }
-done:
+    limits_ensure(m, place, &engine, LIMITS_MEASURE);
+    code = make_and_print(m, o, &engine, &what_if);
     mw_model_close(m);
     return code;
 }
@@ -104,11 +146,13 @@ const struct command cmd_plan = {
     .name = "plan",
     .help = "show what fits into memory and predict the speed; load nothing",
     .about = "Print how the memory budget is divided, and how many tokens per second this\n"
-             "machine would give with it.  A published model that is not on this machine is\n"
+             "machine would give with it; then the same for each context by the type of keys\n"
+             "and values.  A published model that is not on this machine is\n"
              "planned from its shape: \"memwall doctor\" lists those that are known.",
     .examples = "memwall plan model.gguf\n"
                 "memwall plan model.gguf --memory 1G --ctx 32k\n"
-                "memwall plan gemma-4-12B:Q4_0\n",
+                "memwall plan gemma-4-12B:Q4_0\n"
+                "memwall plan model.gguf --what-if RAM=8G,DISK=500M/s,BW=40G/s,CORES=4\n",
     .bit = CMD_PLAN,
     .needs_model = true,
     .resolves = true,

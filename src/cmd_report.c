@@ -123,7 +123,8 @@ static void plan_model(struct job *j)
     struct err e = ERR_INIT;
 
     on_step(j, "measuring with this model");
-    limits_ensure(j->m, j->o->model, &j->engine, !j->o->no_measure && !j->stop.cancelled);
+    limits_ensure(j->m, j->o->model, &j->engine,
+                  !j->o->no_measure && !j->stop.cancelled ? LIMITS_MEASURE : LIMITS_KEPT);
     j->page.plan = calloc(1, sizeof *j->page.plan);
     if (j->page.plan == NULL) {
         err_memory(&e, "a plan");

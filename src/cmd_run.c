@@ -282,7 +282,7 @@ static int run_run(const struct options *given)
         settings_chat(o, r->model, &r->chat_options);
         mw_model_info(r->model, &info);
         settings_report_context(o, &info);
-        limits_ensure(r->model, o->model, &r->chat_options.engine, false);
+        limits_ensure(r->model, o->model, &r->chat_options.engine, LIMITS_KEPT);
         mw_model_limits(r->model, &r->limits);
         models_used(o->model);
         code = run_chat(r, text, len);

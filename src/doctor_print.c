@@ -32,6 +32,7 @@ void doctor_print_value(FILE *to, const struct mw_fact *f)
     case MW_UNIT_BYTES: fputs(units_size(text, sizeof text, (uint64_t)f->value), to); break;
     case MW_UNIT_RATE: fputs(units_rate(text, sizeof text, f->value), to); break;
     case MW_UNIT_FLOPS: fprintf(to, "%.3g GFLOP/s", f->value / 1e9); break;
+    case MW_UNIT_OPS: fprintf(to, "%.3g GOP/s", f->value / 1e9); break;
     case MW_UNIT_COUNT:
         fprintf(to, "%.*f", f->value < 10 && f->value > 0 ? 1 : 0, f->value);
         break;
@@ -132,20 +133,74 @@ void doctor_print_fact(struct doctor_print *p, const struct mw_fact *f)
     fflush(p->to);
 }
 
-static void end_section(struct doctor_print *p)
+void doctor_print_end_section(struct doctor_print *p)
 {
     end_table(p);
-    if (p->is_json && p->json.depth > 1)
+    if (p->is_json && p->has_section)
         json_end(&p->json);
+    p->has_section = false;
 }
 
 void doctor_print_section(struct doctor_print *p, const char *name)
 {
-    end_section(p);
+    doctor_print_end_section(p);
+    p->has_section = true;
     if (p->is_json)
         json_object(&p->json, name);
     else
         fprintf(p->to, "%s\n", name);
+}
+
+/* --- advice --- */
+
+void doctor_print_list(struct doctor_print *p, const char *key, const char *label)
+{
+    end_table(p);
+    p->list = label;
+    if (p->is_json)
+        json_array(&p->json, key);
+}
+
+/* Print a sentence in lines of at most 96 columns. */
+static void print_folded(FILE *to, int indent, const char *text)
+{
+    int room = 96 - indent;
+
+    while (*text != '\0') {
+        int n = (int)strlen(text);
+
+        if (n > room) {
+            for (n = room; n > 0 && text[n] != ' '; n--)
+                ;
+            n = n > 0 ? n : room;
+        }
+        fprintf(to, "%*s%.*s\n", indent, "", n, text);
+        text += n;
+        text += *text == ' ';
+    }
+}
+
+void doctor_print_advice(struct doctor_print *p, const char *key, const char *text)
+{
+    if (p->is_json) {
+        json_object(&p->json, NULL);
+        json_string(&p->json, "key", key);
+        json_string(&p->json, "text", text);
+        json_end(&p->json);
+        return;
+    }
+    if (p->list != NULL) {
+        fprintf(p->to, "%s%s\n", p->has_section ? "  " : "", p->list);
+        p->list = NULL;
+    }
+    print_folded(p->to, p->has_section ? 4 : 2, text);
+}
+
+void doctor_print_end_list(struct doctor_print *p)
+{
+    p->list = NULL;
+    if (p->is_json)
+        json_end(&p->json);
 }
 
 void doctor_print_error(struct doctor_print *p, const struct err *e)
@@ -159,7 +214,7 @@ void doctor_print_error(struct doctor_print *p, const struct err *e)
 
 void doctor_print_close(struct doctor_print *p, bool is_complete)
 {
-    end_section(p);
+    doctor_print_end_section(p);
     if (!p->is_json)
         return;
     json_bool(&p->json, "complete", is_complete);

@@ -20,17 +20,27 @@ struct doctor_print {
     struct json json;
     struct mw_fact cell[DOCTOR_CELLS]; /* of the table that is being collected */
     int n_cell;
+    const char *list; /* label of the list of advice; NULL once it was printed */
+    bool has_section;
 };
 
 /* Print the value of a fact that has no cell of the table, or a dash with the reason. */
 void doctor_print_value(FILE *to, const struct mw_fact *f);
 
 void doctor_print_open(struct doctor_print *p, FILE *to, bool is_json);
-/* Begin a section, "memory", "disk", "arithmetic" or "model", and end the one before. */
+/* Begin a section, "memory", "disk", "arithmetic", "walls" or "model", and end the one before. */
 void doctor_print_section(struct doctor_print *p, const char *name);
 void doctor_print_fact(struct doctor_print *p, const struct mw_fact *f);
 /* Print that a section could not be completed, and why. */
 void doctor_print_error(struct doctor_print *p, const struct err *e);
+/* End the section that was begun last.  Nothing happens without one. */
+void doctor_print_end_section(struct doctor_print *p);
+
+/* A list of advice, in the section that is open or after all of them. */
+void doctor_print_list(struct doctor_print *p, const char *key, const char *label);
+void doctor_print_advice(struct doctor_print *p, const char *key, const char *text);
+void doctor_print_end_list(struct doctor_print *p);
+
 void doctor_print_close(struct doctor_print *p, bool is_complete);
 
 #endif

@@ -23,9 +23,6 @@
 
 /* The arithmetic of a line with the rates of disk and memory alone. */
 #define NO_ARITHMETIC "none"
-/* The way of reading in a line of a model without a file: such a model uses the line of one
- * that has a file, but not the other way round, because that one's own disk can be measured. */
-#define NO_FILE "no-file"
 
 /* The processor as one word. */
 static void make_cpu(char *cpu, size_t n)
@@ -137,7 +134,7 @@ static bool find_products(const char *path, const char *cpu, struct mw_model *m,
  * kernels and measures again.
  */
 static void ensure_products(struct mw_model *m, const struct mw_options *o,
-                            const struct paths *paths)
+                            const struct paths *paths, bool may_measure)
 {
     struct err ignored = ERR_INIT;
     struct mw_products p;
@@ -149,7 +146,7 @@ static void ensure_products(struct mw_model *m, const struct mw_options *o,
         if (find_products(path, cpu, m, o))
             return;
     }
-    if (mw_products_measure(m, o, MW_PRODUCT_COLS, &p, &ignored) != 0)
+    if (!may_measure || mw_products_measure(m, o, MW_PRODUCT_COLS, &p, &ignored) != 0)
         return;
     mw_model_set_products(m, &p);
     if (paths == NULL)
@@ -307,26 +304,6 @@ static double earlier_disk(const struct place *p)
     return limits_book_disk(&book, &p->key, (int64_t)time(NULL));
 }
 
-/* A model without a file: the disk of its folder was measured with another one. */
-static void take_disk(struct mw_limits *l, const struct place *p, const struct mw_options *o)
-{
-    struct limits_key any = p->key;
-    const struct mw_limits *kept;
-    struct limits_book book;
-
-    any.arithmetic[0] = '\0';
-    snprintf(any.io, sizeof any.io, "%s", mw_io_name(o->io));
-    limits_book_read(&book, p->path);
-    kept = limits_book_find(&book, &any, (int64_t)time(NULL));
-    if (kept == NULL)
-        return;
-    l->disk_bytes_s = kept->disk_bytes_s;
-    l->direct_bytes_s = kept->direct_bytes_s;
-    l->buffered_bytes_s = kept->buffered_bytes_s;
-    l->disk = kept->disk;
-    l->lookup_s = kept->lookup_s;
-}
-
 static int measure_and_keep(struct mw_model *m, const struct place *p,
                             const struct mw_options *o, bool uses_kept_rates, struct err *e)
 {
@@ -337,8 +314,6 @@ static int measure_and_keep(struct mw_model *m, const struct place *p,
     if (measure(measure_model, &job, earlier, &l, e) != 0 ||
         set_rates(m, p, o, uses_kept_rates, true, &l, e) != 0)
         return -1;
-    if (!mw_model_has_file(m))
-        take_disk(&l, p, o);
     keep_limits(p, &l);
     borrow_disk(&l, earlier);
     use_limits(m, p, &l);
@@ -383,27 +358,83 @@ static bool use_kept(struct mw_model *m, const struct place *p, const struct mw_
     return true;
 }
 
+/* --- models without a file --- */
+
+#define SEEN_RATES 16 /* weight types of published models */
+
+/* Measure memory and the rates of m, or use those that this process measured before.  No file
+ * is written. */
+static void measure_for_now(const struct mw_model *m, const struct place *p,
+                            const struct mw_options *o, struct mw_limits *l)
+{
+    static struct mw_limits memory;
+    static struct mw_rate seen[SEEN_RATES];
+    static int n_seen;
+    struct err ignored = ERR_INIT;
+
+    if (l->memory_bytes_s == 0) {
+        if (memory.memory_bytes_s == 0)
+            (void)mw_limits_measure(m, o, MEASURE_SECONDS, &memory, &ignored);
+        *l = memory;
+    }
+    mw_rates_list(m, l);
+    if (rates_book_find(p->rates_path, &p->rates_key, (int64_t)time(NULL), l))
+        return;
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        for (int j = 0; j < n_seen && l->rate[i].measured_s == 0; j++)
+            if (strcmp(l->rate[i].type, seen[j].type) == 0)
+                l->rate[i] = seen[j];
+    if (mw_rates_measure(o, l, &ignored) != 0)
+        return;
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        int j = 0;
+
+        while (j < n_seen && strcmp(l->rate[i].type, seen[j].type) != 0)
+            j++;
+        if (j == n_seen && n_seen < SEEN_RATES && l->rate[i].measured_s != 0)
+            seen[n_seen++] = l->rate[i];
+    }
+}
+
+/* Such a model has the disk of its folder, which was measured together with memory. */
+static void use_folder(struct mw_model *m, const struct place *p, const struct mw_options *o,
+                       enum limits_effort effort)
+{
+    struct limits_key any = p->key;
+    struct err ignored = ERR_INIT;
+    const struct mw_limits *kept;
+    struct mw_limits l = { 0 };
+    struct limits_book book;
+
+    any.arithmetic[0] = '\0';
+    limits_book_read(&book, p->path);
+    kept = limits_book_find(&book, &any, (int64_t)time(NULL));
+    if (kept != NULL)
+        l = *kept;
+    if (effort == LIMITS_NO_DISK)
+        measure_for_now(m, p, o, &l);
+    else
+        (void)set_rates(m, p, o, true, effort == LIMITS_MEASURE, &l, &ignored);
+    mw_model_set_limits(m, &l);
+}
+
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
-                   bool may_measure)
+                   enum limits_effort effort)
 {
     struct err ignored = ERR_INIT;
+    bool may_measure = effort == LIMITS_MEASURE;
     struct paths paths;
     struct place place;
     bool has_folder = paths_find(&paths, &ignored) == 0;
 
     if (o->blas == MW_BLAS_AUTO)
-        ensure_products(m, o, has_folder ? &paths : NULL);
+        ensure_products(m, o, has_folder ? &paths : NULL, effort != LIMITS_NO_DISK);
     if (may_measure && !mw_model_has_file(m))
         limits_ensure_folder(model_path, o);
     make_model_place(&place, m, model_path, o);
-    if (use_kept(m, &place, o, may_measure))
-        return;
-    if (!mw_model_has_file(m)) {
-        snprintf(place.key.io, sizeof place.key.io, NO_FILE);
-        if (use_kept(m, &place, o, may_measure))
-            return;
-    }
-    if (may_measure)
+    if (!mw_model_has_file(m))
+        use_folder(m, &place, o, effort);
+    else if (!use_kept(m, &place, o, may_measure) && may_measure)
         (void)measure_and_keep(m, &place, o, true, &ignored);
 }
 
@@ -453,12 +484,24 @@ static int measure_folder(void *ctx, struct mw_limits *out, struct err *e)
     return mw_limits_measure_disk(job->folder, job->o, MEASURE_SECONDS / 2, out, e);
 }
 
-void limits_ensure_folder(const char *folder, const struct mw_options *o)
+int limits_measure_folder(const char *folder, const struct mw_options *o, struct err *e)
 {
     struct folder_job job = { folder, o };
+    struct mw_limits l;
+    struct place place;
+
+    make_place(&place, folder, "", o);
+    if (measure(measure_folder, &job, earlier_disk(&place), &l, e) != 0)
+        return -1;
+    snprintf(place.key.arithmetic, sizeof place.key.arithmetic, NO_ARITHMETIC);
+    keep_limits(&place, &l);
+    return 0;
+}
+
+void limits_ensure_folder(const char *folder, const struct mw_options *o)
+{
     struct err ignored = ERR_INIT;
     struct limits_book book;
-    struct mw_limits l;
     struct place place;
 
     make_place(&place, folder, "", o);
@@ -466,9 +509,6 @@ void limits_ensure_folder(const char *folder, const struct mw_options *o)
         return;
     place.key.arithmetic[0] = '\0';
     limits_book_read(&book, place.path);
-    if (limits_book_find(&book, &place.key, (int64_t)time(NULL)) != NULL ||
-        measure(measure_folder, &job, earlier_disk(&place), &l, &ignored) != 0)
-        return;
-    snprintf(place.key.arithmetic, sizeof place.key.arithmetic, NO_ARITHMETIC);
-    keep_limits(&place, &l);
+    if (limits_book_find(&book, &place.key, (int64_t)time(NULL)) == NULL)
+        (void)limits_measure_folder(folder, o, &ignored);
 }

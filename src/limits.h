@@ -12,19 +12,28 @@
 
 #include "engine/memwall.h"
 
+enum limits_effort {
+    LIMITS_KEPT,    /* use those that are cached */
+    LIMITS_NO_DISK, /* of a model without a file: measure all but the disk; write no file */
+    LIMITS_MEASURE,
+};
+
 /*
- * Set the limits of m: cached ones, or, with may_measure, new ones, which take one or two
- * seconds and are cached.  A failure is silent: there are no predictions then.  For a model without a
+ * Set the limits of m: cached ones, or new ones, which take one or two seconds and are cached.
+ * A failure is silent: there are no predictions then.  For a model without a
  * file, model_path is the folder where it would be.
  */
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
-                   bool may_measure);
+                   enum limits_effort effort);
 
 /* Measure although there are cached limits, which the new ones replace.  -1 with *e. */
 int limits_measure_again(struct mw_model *m, const char *model_path,
                          const struct mw_options *o, struct err *e);
 
-/* Measure the disk of a folder, where a model will be, and memory, unless they are cached. */
+/* Measure the disk of a folder, where a model will be, and memory.  -1 with *e. */
+int limits_measure_folder(const char *folder, const struct mw_options *o, struct err *e);
+
+/* The same, unless they are cached.  A failure is silent. */
 void limits_ensure_folder(const char *folder, const struct mw_options *o);
 
 /*

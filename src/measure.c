@@ -210,7 +210,8 @@ static int make_plan(struct measure *x, struct err *e)
                        "nothing to measure: neither prompt nor answer has a token");
     if (open_model(x, e) != 0)
         return -1;
-    limits_ensure(x->m, x->o->model, &x->engine, x->o->one == ONE_PLAN);
+    limits_ensure(x->m, x->o->model, &x->engine,
+                  x->o->one == ONE_PLAN ? LIMITS_MEASURE : LIMITS_KEPT);
     if (mw_plan(x->m, &x->engine, &x->plan, e) != 0)
         return -1;
     predict(x);

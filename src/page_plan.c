@@ -164,6 +164,13 @@ void page_plan_curve(const struct page_plan *p, const struct chart_point *measur
 
 void page_plan_json(const struct page_plan *p, FILE *to)
 {
-    plan_print_json(to, p->m, &p->plan, &p->engine, &p->io, p->products, p->fits, p->is_mapped,
-                    p->smallest_budget, p->largest_ctx);
+    const struct plan_print_more more = { .io = &p->io,
+                                          .products = p->products,
+                                          .fits = p->fits,
+                                          .smallest_budget = p->smallest_budget,
+                                          .largest_ctx = p->largest_ctx };
+    struct mw_options engine = p->engine;
+
+    engine.memory_bytes = p->plan.budget_bytes;
+    plan_print_json(to, p->m, &p->plan, &engine, &more);
 }

@@ -14,7 +14,7 @@
 #define PLAN_POINTS 24
 
 struct page_plan {
-    const struct mw_model *m; /* must outlive the plan */
+    struct mw_model *m; /* must outlive the plan */
     struct mw_model_info info;
     struct mw_options engine;
     struct mw_limits limits;

@@ -7,6 +7,7 @@
 
 #include "engine/base/json_write.h"
 #include "src/limits_print.h"
+#include "src/plan_table.h"
 #include "ui/text/receipt.h"
 
 static const char *const row_texts[MW_PLAN_ROWS] = {
@@ -71,24 +72,25 @@ static const char *rotated_text(enum mw_kv t)
 }
 
 void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
-                const struct mw_options *o, const struct mw_io_choice *io, const char *products,
-                bool is_mapped)
+                const struct mw_options *o, const struct plan_print_more *more)
 {
     char a[16], b[16], c[16], rate[24], experts[128];
     struct mw_model_info info;
 
     mw_model_info(m, &info);
     plan_print_model(to, &info);
+    if (more->what_if != NULL)
+        what_if_print(to, more->what_if);
     fprintf(to, "context %u tokens, prompts in chunks of %u tokens\n", p->n_ctx, p->chunk);
     fprintf(to, "keys %s%s, values %s%s\n", mw_kv_name(o->kv_k), rotated_text(o->kv_k),
             mw_kv_name(o->kv_v), rotated_text(o->kv_v));
-    fprintf(to, "io %s (%s)\n", io->name, io->reason);
-    fprintf(to, "products by %s\n", products);
+    fprintf(to, "io %s (%s)\n", more->io->name, more->io->reason);
+    fprintf(to, "products by %s\n", more->products);
     limits_print(to, 7, m);
     fputc('\n', to);
     plan_print_rows(to, p);
     units_size(c, sizeof c, info.hot_bytes);
-    if (is_mapped)
+    if (o->io == MW_IO_MMAP)
         fprintf(to, "\nMore memory than this will be used: %s.\n", mw_mmap_notice());
     if (p->streamed_bytes == 0)
         fprintf(to, "\nTokens read nothing from disk%s: all %s of weights are pinned.\n",
@@ -120,10 +122,17 @@ void plan_print_kv_json(struct json *j, const struct mw_model *m, const struct m
     json_end(j);
 }
 
-void plan_print_json(FILE *to, const struct mw_model *m, const struct plan *p,
-                     const struct mw_options *o, const struct mw_io_choice *io,
-                     const char *products, bool fits, bool is_mapped, uint64_t smallest_budget,
-                     uint32_t largest_ctx)
+void plan_print_rows_json(struct json *j, const struct plan *p)
+{
+    json_object(j, "rows");
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        json_u64(j, mw_plan_row_name((enum mw_plan_row)i), p->row[i]);
+    json_end(j);
+    json_u64(j, "sum_bytes", p->sum_bytes);
+}
+
+void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
+                     const struct mw_options *o, const struct plan_print_more *more)
 {
     struct mw_model_info model, *info = &model;
     struct mw_limits limits;
@@ -137,25 +146,24 @@ void plan_print_json(FILE *to, const struct mw_model *m, const struct plan *p,
     json_string(&j, "model", info->name);
     json_string(&j, "arch", info->arch);
     json_string(&j, "type", info->type);
-    json_string(&j, "io", io->name);
-    json_string(&j, "io_reason", io->reason);
-    json_string(&j, "products", products);
+    json_string(&j, "io", more->io->name);
+    json_string(&j, "io_reason", more->io->reason);
+    json_string(&j, "products", more->products);
     limits_json(&j, &limits);
+    if (more->what_if != NULL)
+        what_if_json(&j, more->what_if);
+    json_bool(&j, "has_file", mw_model_has_file(m));
     json_u64(&j, "n_layer", info->n_layer);
     json_u64(&j, "n_param", info->n_param);
     json_u64(&j, "file_bytes", info->file_bytes);
     json_u64(&j, "hot_bytes", info->hot_bytes);
-    json_bool(&j, "fits", fits);
+    json_bool(&j, "fits", more->fits);
     json_u64(&j, "budget_bytes", p->budget_bytes);
     json_u64(&j, "ctx", p->n_ctx);
     plan_print_kv_json(&j, m, o);
     json_u64(&j, "chunk", p->chunk);
     json_u64(&j, "n_slot", p->n_slot);
-    json_object(&j, "rows");
-    for (int i = 0; i < MW_PLAN_ROWS; i++)
-        json_u64(&j, mw_plan_row_name((enum mw_plan_row)i), p->row[i]);
-    json_end(&j);
-    json_u64(&j, "sum_bytes", p->sum_bytes);
+    plan_print_rows_json(&j, p);
     json_u64(&j, "pinned_bytes", p->pinned_bytes);
     json_u64(&j, "streamed_bytes", p->streamed_bytes);
     json_u64(&j, "n_expert", p->n_expert);
@@ -165,9 +173,10 @@ void plan_print_json(FILE *to, const struct mw_model *m, const struct plan *p,
     json_double(&j, "decode_tps", p->decode_tps, 6);
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
     json_string(&j, "binds", mw_binds_name(p->binds));
-    json_bool(&j, "covers_weights", !is_mapped);
-    json_u64(&j, "smallest_budget_bytes", smallest_budget);
-    json_u64(&j, "largest_ctx", largest_ctx);
+    json_bool(&j, "covers_weights", o->io != MW_IO_MMAP);
+    json_u64(&j, "smallest_budget_bytes", more->smallest_budget);
+    json_u64(&j, "largest_ctx", more->largest_ctx);
+    plan_table_json(&j, m, o);
     json_end(&j);
     json_line(&j);
 }

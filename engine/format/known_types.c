@@ -6,8 +6,8 @@
  *     Q4_K         (Q4_K_M) Q6_K for half of the matrices of values and half of ffn_down
  *     MXFP4        experts MXFP4, everything else Q8_0
  *
- * Vectors and routers are floats.  The projection of per-layer inputs stays BF16.  A row that is
- * not a multiple of a type's block gets Q5_0 for Q4_K and Q8_0 for Q6_K.
+ * Vectors and routers are floats.  The projection of per-layer inputs stays BF16.  A row that
+ * is not a multiple of a type's block gets Q5_0 for Q4_K and Q8_0 for Q6_K.
  */
 #include "config.h"
 
@@ -19,18 +19,17 @@
 #include "engine/format/known.h"
 #include "engine/format/tensor_table.h"
 
-/* Tensors of a GGUF file are aligned to this, and follow a header: hardly any begins with a page
- * of the file. */
+/* Tensors of a GGUF file are aligned to this, and follow a header: hardly any begins with a
+ * page of the file. */
 #define DATA_ALIGN 32
 
 static const struct {
     const char *name, *other;
     enum tensor_type type;
 } labels[] = {
-    { "BF16", NULL, TYPE_BF16 },   { "F16", NULL, TYPE_F16 },
-    { "F32", NULL, TYPE_F32 },     { "Q8_0", NULL, TYPE_Q8_0 },
-    { "Q6_K", NULL, TYPE_Q6_K },   { "Q4_K", "Q4_K_M", TYPE_Q4_K },
-    { "Q4_0", NULL, TYPE_Q4_0 },   { "MXFP4", NULL, TYPE_MXFP4 },
+    { "BF16", NULL, TYPE_BF16 }, { "F16", NULL, TYPE_F16 },     { "F32", NULL, TYPE_F32 },
+    { "Q8_0", NULL, TYPE_Q8_0 }, { "Q6_K", NULL, TYPE_Q6_K },   { "Q4_K", "Q4_K_M", TYPE_Q4_K },
+    { "Q4_0", NULL, TYPE_Q4_0 }, { "MXFP4", NULL, TYPE_MXFP4 },
 };
 #define N_LABEL (sizeof labels / sizeof labels[0])
 
@@ -57,8 +56,8 @@ void known_labels(char *buf, size_t n)
 
     buf[0] = '\0';
     for (size_t i = 0; i < N_LABEL && used < n; i++)
-        used += (size_t)snprintf(buf + used, n - used, "%s%s", i > 0 ? ", " : "",
-                                 labels[i].name);
+        used +=
+            (size_t)snprintf(buf + used, n - used, "%s%s", i > 0 ? ", " : "", labels[i].name);
 }
 
 static bool divides(enum tensor_type type, uint64_t n)

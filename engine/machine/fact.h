@@ -10,7 +10,8 @@ enum mw_unit {
     MW_UNIT_TEXT,
     MW_UNIT_BYTES,
     MW_UNIT_RATE,  /* bytes per second */
-    MW_UNIT_FLOPS, /* operations per second */
+    MW_UNIT_FLOPS, /* operations per second, on floats */
+    MW_UNIT_OPS,   /* the same, on integers */
     MW_UNIT_COUNT,
     MW_UNIT_SHARE, /* 0 to 1 */
     MW_UNIT_SECONDS,

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -175,6 +176,8 @@ void survey_memory(const char *root, mw_fact_fn *fn, void *ctx)
 
 /* --- disk --- */
 
+#define MOST_CPUS 1024
+
 #define WORD 64 /* maximum of a type and of a source, with the NUL */
 
 /* Find the mount of a device number, and copy type and source of its file system. */
@@ -215,6 +218,47 @@ static const char *read_block(const struct survey *s, dev_t dev, const char *nam
     return NULL;
 }
 
+/* Block devices whose data is on another machine, by the beginning of their names. */
+static bool is_network_block(const struct survey *s, dev_t dev)
+{
+    static const char *const names[] = { "nbd", "rbd", "drbd", "etherd" };
+    char path[64], text[512], *name;
+
+    snprintf(path, sizeof path, "/sys/dev/block/%u:%u/uevent", major(dev), minor(dev));
+    if (kernel_file_slurp(s->root, path, text, sizeof text) < 0 ||
+        (name = strstr(text, "DEVNAME=")) == NULL)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(name + strlen("DEVNAME="), names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The alignment that direct reads need: what the file reports, or the sector of its disk. */
+static void put_alignment(const struct survey *s, int fd, dev_t dev)
+{
+    char text[MW_FACT_TEXT];
+    const char *sector;
+#ifdef STATX_DIOALIGN
+    struct statx x;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &x) == 0 &&
+        (x.stx_mask & STATX_DIOALIGN) != 0 && x.stx_dio_offset_align > 0) {
+        put_number(s, "direct_align", "alignment of direct reads", MW_UNIT_BYTES,
+                   x.stx_dio_offset_align);
+        return;
+    }
+#else
+    (void)fd;
+#endif
+    sector = read_block(s, dev, "queue/logical_block_size", text, sizeof text);
+    if (sector != NULL)
+        put_number(s, "direct_align", "alignment of direct reads", MW_UNIT_BYTES, atof(sector));
+    else
+        put_value(s, "direct_align", "alignment of direct reads", MW_UNIT_BYTES,
+                  os_unknown(no_file));
+}
+
 void survey_disk(const char *root, int fd, mw_fact_fn *fn, void *ctx)
 {
     static const char *const remote[] = { "nfs", "nfs4",     "cifs",       "smb3",
@@ -232,7 +276,10 @@ void survey_disk(const char *root, int fd, mw_fact_fn *fn, void *ctx)
     put_text(&s, "device", "device", has_mount ? source : NULL);
     for (size_t i = 0; has_mount && i < sizeof remote / sizeof remote[0]; i++)
         is_remote |= strcmp(type, remote[i]) == 0;
+    if (has_mount && !is_remote && is_network_block(&s, st.st_dev))
+        is_remote = true;
     put_text(&s, "network", "on another machine", has_mount ? is_remote ? "yes" : "no" : NULL);
+    put_alignment(&s, fd, st.st_dev);
     found = read_block(&s, st.st_dev, "queue/rotational", text, sizeof text);
     put_text(&s, "rotational", "reported as rotating",
              found == NULL     ? NULL
@@ -241,6 +288,7 @@ void survey_disk(const char *root, int fd, mw_fact_fn *fn, void *ctx)
     found = read_block(&s, st.st_dev, "dm/uuid", text, sizeof text);
     put_text(&s, "encrypted", "encrypted",
              found != NULL && strncmp(found, "CRYPT", 5) == 0 ? "yes" : "not seen");
+    put_pressure(&s, "pressure", "tasks waiting for a disk", "/proc/pressure/io");
 }
 
 /* --- processors --- */
@@ -261,6 +309,28 @@ static void put_steal(const struct survey *s)
     put_number(s, "steal", "taken by the host", MW_UNIT_SHARE, all > 0 ? ticks[7] / all : 0);
 }
 
+/* Times that processors were slowed down because they were too hot, since the start. */
+static void put_throttle(const struct survey *s)
+{
+    char path[96], text[MW_FACT_TEXT];
+    double events = 0;
+    int n = 0;
+
+    for (int cpu = 0; cpu < MOST_CPUS; cpu++) {
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu);
+        if (read_line(s, path, text, sizeof text) == NULL)
+            break;
+        events += atof(text);
+        n++;
+    }
+    if (n > 0)
+        put_number(s, "throttled", "times slowed down by heat", MW_UNIT_COUNT, events);
+    else
+        put_value(s, "throttled", "times slowed down by heat", MW_UNIT_COUNT,
+                  os_unknown(no_file));
+}
+
 void survey_processor(const char *root, mw_fact_fn *fn, void *ctx)
 {
     const struct survey s = { root, fn, ctx };
@@ -276,6 +346,7 @@ void survey_processor(const char *root, mw_fact_fn *fn, void *ctx)
         put_value(&s, "quota", "quota of the group", MW_UNIT_COUNT, os_unknown("none is set"));
     put_file(&s, "governor", "governor",
              "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    put_throttle(&s);
     put_steal(&s);
     put_pressure(&s, "pressure", "tasks waiting for a processor", "/proc/pressure/cpu");
 }

@@ -20,6 +20,7 @@
 #define MEMORY_BUFFER (256 * MIB)
 #define DISK_BUFFER   (64 * MIB)
 #define FRESH_BYTES   (64 * MIB)
+#define HUGE_BYTES    (2 * MIB)
 #define SMALL_READ    4096u
 #define MEMORY_S      0.3 /* of each measurement */
 #define CELL_S        0.15
@@ -65,24 +66,32 @@ static struct probe_options probe_for(const struct mw_doctor *d, double seconds,
 
 /* --- memory --- */
 
-/* The time to get and clear fresh memory, of which a start takes much. */
-static void measure_fresh(const struct mw_doctor *d)
+/*
+ * The time to get and clear fresh memory, of which a start takes much.  advice is one of
+ * madvise(2), which the system may refuse where it has no huge pages.
+ */
+static void measure_fresh(const struct mw_doctor *d, const char *key, const char *label,
+                          int advice)
 {
-    struct mw_fact f = { .key = "fresh_bytes_s",
-                         .label = "getting fresh memory",
-                         .unit = MW_UNIT_RATE };
-    double from_s = clock_s();
-    unsigned char *p =
-        mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct mw_fact f = { .key = key, .label = label, .unit = MW_UNIT_RATE };
+    /* One huge page more, so that the measured part begins at one. */
+    unsigned char *all = mmap(NULL, FRESH_BYTES + HUGE_BYTES, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *p = all + (HUGE_BYTES - (uintptr_t)all % HUGE_BYTES) % HUGE_BYTES;
+    double from_s;
 
-    if (p == MAP_FAILED) {
+    if (all == MAP_FAILED) {
         f.why_not = "there is not enough memory";
+    } else if (madvise(p, FRESH_BYTES, advice) != 0 && advice == MADV_HUGEPAGE) {
+        f.why_not = "this system has no huge pages";
     } else {
+        from_s = clock_s();
         for (size_t i = 0; i < FRESH_BYTES; i += 4096)
             p[i] = 1;
         f.value = FRESH_BYTES / (clock_s() - from_s);
-        munmap(p, FRESH_BYTES);
     }
+    if (all != MAP_FAILED)
+        munmap(all, FRESH_BYTES + HUGE_BYTES);
     put(d, &f);
 }
 
@@ -108,7 +117,8 @@ int mw_doctor_memory(const struct mw_doctor *d, struct err *e)
             return -1;
         put_rate(d, keys[i], labels[i], &r);
     }
-    measure_fresh(d);
+    measure_fresh(d, "fresh_bytes_s", "fresh memory, small pages", MADV_NOHUGEPAGE);
+    measure_fresh(d, "fresh_huge_bytes_s", "fresh memory, huge pages", MADV_HUGEPAGE);
     return 0;
 }
 
@@ -253,12 +263,26 @@ static void put_flops(const struct mw_doctor *d, const char *key, const char *la
     put(d, &f);
 }
 
+/* Weights of Q8_0 are multiplied with activations of 8 bits. */
+static void put_int8(const struct mw_doctor *d, const struct product_rate *r)
+{
+    struct mw_fact f = { .key = "int8_ops_s",
+                         .label = "8 bits by 8 bits, kernels",
+                         .unit = MW_UNIT_OPS,
+                         .value = r->kernels };
+
+    if (act_form_of(TYPE_Q8_0, false) == ACT_F32)
+        f.why_not = "these kernels multiply floats";
+    put(d, &f);
+}
+
 int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e)
 {
     static const struct {
         enum tensor_type type;
         const char *key, *label, *blas_key, *blas_label;
     } types[] = {
+        { TYPE_F32, "f32_flops_s", "F32, kernels", "f32_openblas_flops_s", "F32, OpenBLAS" },
         { TYPE_BF16, "bf16_flops_s", "BF16, kernels", "bf16_openblas_flops_s",
           "BF16, OpenBLAS" },
         { TYPE_Q8_0, "q8_0_flops_s", "Q8_0, kernels", "q8_0_openblas_flops_s",
@@ -292,6 +316,8 @@ int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e)
             break;
         put_flops(d, types[i].key, types[i].label, r.kernels, "these kernels do not have it");
         put_flops(d, types[i].blas_key, types[i].blas_label, r.blas, "it cannot be loaded");
+        if (types[i].type == TYPE_Q8_0)
+            put_int8(d, &r);
     }
     if (has_blas)
         blas_close();

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,9 +286,24 @@ double limits_disk(const struct mw_model *m, const struct mw_options *o)
     return limit > 0 && (measured <= 0 || limit < measured) ? limit : measured;
 }
 
-int limits_open_noise(const char *folder, struct err *e)
+/* Some file systems have no files without a name.  There, the name is removed at once. */
+static int open_unnamed(const char *folder)
 {
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    char path[4096];
+
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) ||
+        snprintf(path, sizeof path, "%s/.memwall-XXXXXX", folder) >= (int)sizeof path)
+        return fd;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+int limits_open_noise(const char *folder, struct err *e)
+{
+    int fd = open_unnamed(folder);
     uint64_t *piece = fd >= 0 ? malloc(MIB) : NULL, x = 0x9e3779b97f4a7c15u;
     uint64_t left = piece != NULL ? DISK_FILE : 0;
 

@@ -210,8 +210,8 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
     const struct tokenizer *t;
 
     pthread_mutex_lock(&m->lock);
-    if (m->tokenizer == NULL && (model_needs_file(m, e) != 0 ||
-                                 tokenizer_open(&m->tokenizer, m->catalogue, e) != 0))
+    if (m->tokenizer == NULL &&
+        (model_needs_file(m, e) != 0 || tokenizer_open(&m->tokenizer, m->catalogue, e) != 0))
         m->tokenizer = NULL;
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);

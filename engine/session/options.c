@@ -97,12 +97,17 @@ uint64_t options_default_budget(uint64_t hot_bytes, uint64_t machine_budget_byte
     return enough < most ? enough : most;
 }
 
+uint64_t mw_default_budget(const struct mw_model *m, uint64_t free_bytes)
+{
+    return options_default_budget(m->hot_bytes, free_bytes);
+}
+
 static uint64_t default_budget(const struct mw_model *m)
 {
     struct mw_machine machine;
 
     mw_machine_read(&machine);
-    return options_default_budget(m->hot_bytes, machine.budget_bytes);
+    return mw_default_budget(m, machine.budget_bytes);
 }
 
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o)

@@ -160,6 +160,7 @@ complete -c memwall -n '__memwall_is plan' -l kv-k -x -a 'f32 f16 q8_0 q4_0' -d 
 complete -c memwall -n '__memwall_is plan' -l kv-v -x -a 'f32 f16 q8_0 q4_0' -d 'store values as TYPE: f32, f16, q8_0, q4_0 (default: as --kv)'
 complete -c memwall -n '__memwall_is plan' -l io -x -a 'auto direct buffered mmap mmap:keep mmap:drop' -d 'read weights with MODE: auto, direct, buffered, mmap, mmap:keep, mmap:drop (default: auto)'
 complete -c memwall -n '__memwall_is plan' -l threads -s t -x -d 'compute with N threads (default: one per core)'
+complete -c memwall -n '__memwall_is plan' -l what-if -x -a 'RAM=8G CORES=4 DISK=500M/s BW=40G/s' -d 'plan for another machine: RAM=8G,DISK=500M/s,BW=40G/s,CORES=4'
 complete -c memwall -n '__memwall_is plan' -l json -d 'print JSON'
 complete -c memwall -n '__memwall_is plan' -l exact -d 'keep activations in float32: slower, closest to the reference'
 complete -c memwall -n '__memwall_is plan' -l chunk -x -d 'evaluate N prompt tokens at a time (default: planned)'

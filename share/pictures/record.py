@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Draw pictures of the real screen: memwall in tmux, driven as a person would.
 
-    share/pictures/record.py MEMWALL [screen] [session] [picker] [sizes]
+    share/pictures/record.py MEMWALL [screen] [session] [picker] [sizes] [doctor] [plan]
     share/pictures/record.py MEMWALL review FOLDER [MODEL [OPTION...]]
 
-Writes screen.svg (one moment), session.svg (a film), picker.svg (the start without a model) and
-the screen at five sizes in a dark and a light theme beside this file, or only those that are
-named; README.md shows them.  Every figure in them was measured while they were made, so both differ from run to run.
+Writes screen.svg (one moment), session.svg (a film), picker.svg (the start without a model), the
+screen at five sizes in a dark and a light theme, and doctor.svg and plan.svg (output of these
+commands) beside this file, or only those that are named; README.md shows them.  Every figure in them was measured while they were made, so both differ from run to run.
 "review" draws the screen at many sizes and in several themes into FOLDER, to be looked at and
 thrown away; rsvg-convert, if there is one, makes PNG files of them.  The chat is with the guide,
 or with MODEL and OPTIONs such as --memory.  Needs tmux 3.2 or newer.
@@ -214,6 +214,26 @@ def picture(t, folder, name, kind):
         subprocess.run(["rsvg-convert", "-o", path[:-3] + "png", path], check=True)
 
 
+def output(memwall, name, args, rows, last):
+    """Draw the output of a command, up to a line that matches `last`."""
+    command = f"memwall {args}"
+    t = Terminal(["sh", "-c", f'echo "$ {command}"; {memwall} {args}; read x'], 98, rows)
+    try:
+        t.wait(last, 180)
+        t.stay(1)
+        write(os.path.join(HERE, f"{name}.svg"), t.frames[-1:], t.cols, t.rows, command)
+    finally:
+        t.close()
+
+
+def doctor(memwall):
+    output(memwall, "doctor", "doctor Llama-3.1-8B:Q4_K --memory 4G", 94, "(?m)^advice$")
+
+
+def plan(memwall):
+    output(memwall, "plan", "plan Llama-3.1-8B:Q4_K --memory 6G", 58, "(?m)^KV in q4_0")
+
+
 def review(memwall, folder, model, theme, kind, cols, rows):
     """Draw one size in one theme: before, during and after an answer, a sheet
     that was opened, the menu of commands, and all layers."""
@@ -261,7 +281,8 @@ def review_all(memwall, folder, *model):
 
 
 def main():
-    pictures = {"screen": screen, "session": session, "picker": picker, "sizes": sizes}
+    pictures = {"screen": screen, "session": session, "picker": picker, "sizes": sizes,
+                "doctor": doctor, "plan": plan}
     memwall = os.path.abspath(sys.argv[1])
     if sys.argv[2:3] == ["review"]:
         review_all(memwall, *sys.argv[3:])

@@ -1,7 +1,9 @@
 """Check a JSON value against the part of JSON Schema that share/schemas uses."""
+import json
+import os
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
-KNOWN = {"$schema", "title", "description", "type", "properties", "required", "enum", "const",
+KNOWN = {"$schema", "$ref", "$defs", "title", "description", "type", "properties", "required", "enum", "const",
          "additionalProperties", "items", "minimum"}
 
 
@@ -13,8 +15,11 @@ def _is(value, name):
     return isinstance(value, TYPES[name])
 
 
-def errors(value, schema, where="$"):
+def errors(value, schema, where="$", root=None):
     """Yield a sentence for everything in the value that the schema forbids."""
+    root = root or schema
+    if "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
     if set(schema) - KNOWN:
         raise ValueError(f"{where}: the schema uses {set(schema) - KNOWN}")
     types = schema.get("type", [])
@@ -35,11 +40,18 @@ def errors(value, schema, where="$"):
         more = schema.get("additionalProperties", True)
         for name, part in value.items():
             if name in schema.get("properties", {}):
-                yield from errors(part, schema["properties"][name], f"{where}.{name}")
+                yield from errors(part, schema["properties"][name], f"{where}.{name}", root)
             elif more is False:
                 yield f"{where} has {name}"
             elif more is not True:
-                yield from errors(part, more, f"{where}.{name}")
+                yield from errors(part, more, f"{where}.{name}", root)
     if isinstance(value, list) and "items" in schema:
         for i, part in enumerate(value):
-            yield from errors(part, schema["items"], f"{where}[{i}]")
+            yield from errors(part, schema["items"], f"{where}[{i}]", root)
+
+
+def check(value, srcdir, name):
+    """Raise AssertionError unless the value is valid for share/schemas/NAME."""
+    with open(os.path.join(srcdir, "share", "schemas", name), encoding="utf-8") as f:
+        wrong = list(errors(value, json.load(f)))
+    assert not wrong, "\n".join(wrong)

@@ -11,7 +11,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, SRCDIR, environment, memwall  # noqa: E402
+import schema  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 TIMEOUT_S = 120
@@ -33,13 +34,15 @@ class Doctor(unittest.TestCase):
         r = self.doctor("--json", *args, **how)
         self.assertEqual("", r.stderr)
         self.assertEqual(1, r.stdout.count("\n"))
-        return json.loads(r.stdout)
+        d = json.loads(r.stdout)
+        schema.check(d, SRCDIR, "doctor.schema.json")
+        return d
 
     def test_a_folder_is_measured_and_left_as_it_was(self):
         with tempfile.TemporaryDirectory(dir=self.home.name) as folder:
             d = self.figures(folder)
             self.assertEqual([], os.listdir(folder))
-        self.assertEqual(["memory", "disk", "arithmetic", "complete"], list(d))
+        self.assertEqual(["memory", "disk", "arithmetic", "walls", "advice", "complete"], list(d))
         self.assertTrue(d["complete"])
         self.assertGreater(d["memory"]["total"], d["memory"]["available"])
         self.assertGreater(d["memory"]["read_1"], 1e6)
@@ -53,14 +56,33 @@ class Doctor(unittest.TestCase):
             for c in cells:
                 self.assertGreater(c["bytes_s"], 0)
         self.assertGreater(d["arithmetic"]["q4_0_flops_s"], 1e6)
+        self.assertGreater(d["arithmetic"]["f32_flops_s"], 1e6)
+        if d["arithmetic"]["int8_ops_s"] is not None:
+            self.assertEqual(d["arithmetic"]["q8_0_flops_s"], d["arithmetic"]["int8_ops_s"])
+        if d["disk"]["direct_align"]:
+            self.assertEqual(0, 4096 % d["disk"]["direct_align"])
         for section in ("memory", "disk", "arithmetic"):
             for key, value in d[section].items():
                 if value is None:
                     self.assertNotEqual("", d[section][key + "_why"])
 
+    def test_advice_names_the_figures_that_support_it(self):
+        d = self.figures(self.home.name)
+        memory = max(v for k, v in d["memory"].items() if re.fullmatch(r"read_\d+", k))
+        advice = {a["key"]: a["text"] for a in d["advice"]}
+        disk = max((c["bytes_s"] for c in d["disk"].get("direct", []) if c["bytes_s"]),
+                   default=d["disk"]["buffered_bytes_s"])
+        self.assertIn("%.3g ms if they are in memory" % (1e12 / memory), advice["wall"])
+        self.assertIn("%.3g ms if they are read" % (1e12 / disk), advice["wall"])
+        self.assertEqual(d["disk"]["small_read_s"] > 2e-3, "small_reads" in advice)
+        self.assertEqual((d["memory"]["pressure"] or 0) > 0.1, "pressure" in advice)
+        self.assertEqual((d["arithmetic"]["steal"] or 0) > 0.1, "steal" in advice)
+        self.assertEqual(d["disk"]["mapped_bytes_s"] < 0.5 * disk, "mapped" in advice)
+
     def test_text_has_the_same_sections(self):
         out = self.doctor(self.home.name).stdout
-        self.assertEqual(["memory", "disk", "arithmetic"], re.findall(r"(?m)^(\w+)$", out))
+        self.assertEqual(["memory", "disk", "arithmetic", "walls", "advice"],
+                         re.findall(r"(?m)^(\w+)$", out))
         self.assertNotIn("\x1b", out)
         if "  direct reads, GB/s" in out:
             table = out.split("  direct reads, GB/s")[1].splitlines()[1:6]
@@ -89,18 +111,43 @@ class Doctor(unittest.TestCase):
 
     def test_without_the_disk_nothing_is_written(self):
         d = self.figures("--no-disk", cwd=self.home.name)
-        self.assertEqual(["memory", "arithmetic", "complete"], list(d))
+        self.assertEqual(["memory", "arithmetic", "walls", "advice", "complete"], list(d))
         self.assertEqual([], os.listdir(self.home.name))
 
     def test_a_model_that_streams_says_what_would_help(self):
         r = memwall("plan", MODEL, "--json")
         least = json.loads(r.stdout)["smallest_budget_bytes"]
         d = self.figures(MODEL, "--memory", str(least))["model"]
-        if d["streamed_bytes"] > 0:
-            self.assertGreater(d["all_pinned_bytes"], least)
+        self.assertEqual(least, d["smallest_budget_bytes"])
+        self.assertGreater(d["largest_ctx"], 0)
+        for advice in d["advice"]:
+            self.assertIn("~" if advice["key"] != "doubt" else "doubtful", advice["text"])
         d = self.figures(MODEL, "--memory", "1M")
         self.assertFalse(d["complete"])
         self.assertIn("the budget is 1 MiB", d["model"]["error"])
+
+    def test_every_known_model_has_its_walls(self):
+        with open(os.path.join(SRCDIR, "share", "known-models.json"), encoding="utf-8") as f:
+            known = json.load(f)
+        d = self.figures("--no-disk", "--memory", "6G", cwd=self.home.name)["walls"]
+        self.assertEqual(6 << 30, d["budget_bytes"])
+        self.assertEqual([(m["name"], t) for m in known["models"]
+                          for t in m.get("types", known["types"])],
+                         [(m["name"], m["type"]) for m in d["models"]])
+        seen = {(m["name"], m["type"]): m for m in d["models"]}
+        for m in d["models"]:
+            if m["outlook"] == "unsupported":
+                continue
+            self.assertLessEqual(m["memory_bytes"] <= 6 << 30, m["outlook"] != "too_large")
+            self.assertEqual(m["outlook"] == "fits", m.get("streamed_bytes") == 0)
+        self.assertEqual("fits", seen["Llama-3.2-1B", "Q4_K"]["outlook"])
+        self.assertGreater(seen["Llama-3.2-1B", "Q4_K"]["decode_tps"], 0)
+        self.assertEqual("streams", seen["Llama-3.1-70B", "Q4_K"]["outlook"])
+
+    def test_a_known_model_is_examined_without_its_file(self):
+        d = self.figures("gemma-4-E2B:Q4_0", "--no-disk", cwd=self.home.name)
+        self.assertEqual(["memory", "arithmetic", "model", "advice", "complete"], list(d))
+        self.assertEqual("gemma-4-E2B", d["model"]["name"])
 
     def test_a_folder_that_cannot_be_written_is_reported(self):
         d = self.figures("/proc")
@@ -124,6 +171,7 @@ class Doctor(unittest.TestCase):
             self.assertEqual([], os.listdir(folder))
         self.assertEqual(130, p.returncode)
         d = json.loads(out)
+        schema.check(d, SRCDIR, "doctor.schema.json")
         self.assertFalse(d["complete"])
         self.assertGreater(d["memory"]["total"], 0)
 

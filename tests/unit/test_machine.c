@@ -476,6 +476,18 @@ static void a_system_without_facts_gives_reasons(void **state)
     assert_non_null(fact(&all, "quota")->why_not);
     assert_non_null(fact(&all, "governor")->why_not);
     assert_non_null(fact(&all, "steal")->why_not);
+    assert_non_null(fact(&all, "throttled")->why_not);
+}
+
+static void heat_is_counted_on_all_processors(void **state)
+{
+    struct facts all = { .n = 0 };
+
+    (void)state;
+    tree_put("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n");
+    tree_put("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4\n");
+    survey_processor(tree_root, take_fact, &all);
+    assert_int_equal((int)fact(&all, "throttled")->value, 7);
 }
 
 static void a_disk_is_found_by_its_mount(void **state)
@@ -503,14 +515,35 @@ static void a_disk_is_found_by_its_mount(void **state)
     snprintf(path, sizeof path, "/sys/dev/block/%u:%u/dm/uuid", major(st.st_dev),
              minor(st.st_dev));
     tree_put(path, "CRYPT-LUKS2-0123\n");
+    snprintf(path, sizeof path, "/sys/dev/block/%u:%u/queue/logical_block_size",
+             major(st.st_dev), minor(st.st_dev));
+    tree_put(path, "4096\n");
+    tree_put("/proc/pressure/io", "some avg10=50.00 avg60=0.00 avg300=0.00 total=1\n");
     all.n = 0;
     survey_disk(tree_root, fd, take_fact, &all);
-    close(fd);
+    assert_int_equal((int)(fact(&all, "pressure")->value * 10 + 0.5), 5);
+    /* The file itself may know better. */
+    assert_null(fact(&all, "direct_align")->why_not);
+    assert_true(fact(&all, "direct_align")->value >= 1);
     assert_string_equal(fact(&all, "file_system")->text, "nfs4");
     assert_string_equal(fact(&all, "device")->text, "server:/models");
     assert_string_equal(fact(&all, "network")->text, "yes");
     assert_string_equal(fact(&all, "rotational")->text, "no");
     assert_string_equal(fact(&all, "encrypted")->text, "yes");
+    snprintf(text, sizeof text, "22 1 %u:%u / / rw shared:1 - ext4 /dev/nbd0 rw\n",
+             major(st.st_dev), minor(st.st_dev));
+    tree_put("/proc/self/mountinfo", text);
+    snprintf(path, sizeof path, "/sys/dev/block/%u:%u/uevent", major(st.st_dev),
+             minor(st.st_dev));
+    tree_put(path, "MAJOR=43\nDEVNAME=nbd0\nDEVTYPE=disk\n");
+    all.n = 0;
+    survey_disk(tree_root, fd, take_fact, &all);
+    assert_string_equal(fact(&all, "network")->text, "yes");
+    tree_put(path, "MAJOR=8\nDEVNAME=sda\nDEVTYPE=disk\n");
+    all.n = 0;
+    survey_disk(tree_root, fd, take_fact, &all);
+    assert_string_equal(fact(&all, "network")->text, "no");
+    close(fd);
 }
 
 int main(void)
@@ -535,6 +568,7 @@ int main(void)
         in_a_tree(cached_pages_of_a_file_are_counted),
         in_a_tree(facts_of_memory_come_from_the_kernel),
         in_a_tree(a_system_without_facts_gives_reasons),
+        in_a_tree(heat_is_counted_on_all_processors),
         in_a_tree(a_disk_is_found_by_its_mount),
     };
 

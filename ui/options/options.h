@@ -90,6 +90,7 @@ enum option_id {
     OPT_SWEEP_FILE,
     OPT_RECORDING,
     OPT_PAGE,
+    OPT_WHAT_IF,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_PROMPT,
@@ -163,6 +164,7 @@ struct options {
     const char *output[OPTIONS_TEXTS + 1]; /* then NULL */
     const char *compare;
 
+    const char *what_if; /* of plan */
     const char *telemetry;
     bool force; /* outputs may replace files */
     bool stats, json, quiet;

@@ -305,6 +305,9 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_FLAG, AT(csv), .help = "print CSV" },
     [OPT_MARKDOWN] = { "markdown", 0, IN(OUTPUT, CMD_MEASURES),
         .kind = KIND_FLAG, AT(markdown), .help = "print a Markdown table" },
+    [OPT_WHAT_IF] = { "what-if", 0, IN(EVAL, CMD_PLAN),
+        .kind = KIND_TEXT, AT(what_if), .arg = "MACHINE", .tips = "RAM=8G CORES=4 DISK=500M/s BW=40G/s",
+        .help = "plan for another machine: RAM=8G,DISK=500M/s,BW=40G/s,CORES=4" },
 
     [OPT_STATS] = { "stats", 0, IN(OUTPUT, CMD_RUN),
         .kind = KIND_FLAG, AT(stats), .help = "print a summary to standard error at the end",

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The table of memwall plan, and --what-if, in text and as JSON that agrees with its schema."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, environment  # noqa: E402
+import schema  # noqa: E402
+
+TINY = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+class Plans(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.home.cleanup)
+
+    def run_plan(self, *args, code=0):
+        r = subprocess.run([MEMWALL, "plan", *args], text=True, timeout=TIMEOUT_S,
+                           capture_output=True, stdin=subprocess.DEVNULL, cwd=self.home.name,
+                           env=environment(self.home.name))
+        self.assertEqual(code, r.returncode, r.stderr)
+        return r
+
+    def plan(self, *args, code=0):
+        d = json.loads(self.run_plan(*args, "--json", code=code).stdout)
+        schema.check(d, SRCDIR, "plan.schema.json")
+        return d
+
+    def groups(self, *args, code=0):
+        return {(g["kv_k"], g["kv_v"]): g for g in self.plan(*args, code=code)["table"]}
+
+
+class Table(Plans):
+    def test_contexts_double_up_to_the_trained_one(self):
+        g = self.groups("Llama-3.1-8B:Q4_K", "--memory", "4G")
+        self.assertEqual([("f16", "f16"), ("q8_0", "q8_0"), ("q4_0", "q4_0")], list(g))
+        for group in g.values():
+            self.assertEqual([1 << n for n in range(11, 18)],
+                             [c["ctx"] for c in group["contexts"]])
+        self.assertEqual([2048, 4096, 8192, 16384, 32768, 40960],
+                         [c["ctx"] for c in self.groups("Qwen3-4B", "--memory", "1G")
+                          ["f16", "f16"]["contexts"]])
+        g = self.groups("Qwen3-0.6B", "--kv-k", "q8_0", "--kv-v", "q4_0")
+        self.assertEqual(("q8_0", "q4_0"), list(g)[0])
+        self.assertEqual(4, len(g))
+
+    def test_cells(self):
+        """Llama 3.1 8B: 128 KiB a token in f16, 34/64 and 18/64 of it in q8_0 and q4_0."""
+        for (k, _), g in self.groups("Llama-3.1-8B:Q4_K", "--memory", "4G").items():
+            per_token = 128 * KIB * {"f16": 64, "q8_0": 34, "q4_0": 18}[k] // 64
+            self.assertEqual({"global": per_token, "sliding": 0}, g["kv_token_bytes"])
+            least = 0
+            for c in g["contexts"]:
+                self.assertEqual(sum(c["rows"].values()), c["sum_bytes"])
+                self.assertEqual(c["fits"], c["sum_bytes"] <= 4 * GIB)
+                self.assertEqual(c["fits"], c["ctx"] <= g["largest_ctx"])
+                self.assertGreaterEqual(c["rows"]["kv_global"], per_token * c["ctx"])
+                self.assertLessEqual(c["rows"]["kv_global"], per_token * c["ctx"] + 16 * MIB)
+                if c["fits"]:
+                    self.assertGreaterEqual(c["streamed_bytes"], least)
+                    least = c["streamed_bytes"]
+                    self.assertEqual(c["streamed_bytes"] == 0,
+                                     c["ctx"] <= g["largest_pinned_ctx"])
+                    self.assertLessEqual(c["pinned_share"], 1)
+
+    def test_bounds_are_the_last_contexts_with_their_property(self):
+        name = "Llama-3.1-8B:Q4_K"
+        g = self.groups(name, "--memory", "5G")["f16", "f16"]
+        for ctx, is_pinned in (g["largest_pinned_ctx"], True), (g["largest_pinned_ctx"] + 256, False):
+            p = self.plan(name, "--memory", "5G", "--ctx", str(ctx))
+            self.assertEqual(is_pinned, p["streamed_bytes"] == 0)
+        self.plan(name, "--memory", "5G", "--ctx", str(g["largest_ctx"]))
+        if g["largest_ctx"] < 131072:
+            self.plan(name, "--memory", "5G", "--ctx", str(g["largest_ctx"] + 256), code=3)
+
+    def test_a_type_that_a_model_cannot_have_is_a_row_with_the_reason(self):
+        f16, *others = self.plan(TINY)["table"]
+        self.assertNotIn("why", f16)
+        for group in others:
+            self.assertEqual([], group["contexts"])
+            self.assertIn("blocks of 32 values", group["why"])
+        self.assertIn("KV in q8_0: - (", self.run_plan(TINY).stdout)
+
+    def test_a_budget_that_is_too_small_still_has_its_table(self):
+        p = self.plan("Phi-4", "--memory", "100M", code=3)
+        self.assertFalse(p["fits"])
+        self.assertFalse(any(c["fits"] for g in p["table"] for c in g["contexts"]
+                             if c["ctx"] > 2048))
+        out = self.run_plan("Phi-4", "--memory", "100M", code=3).stdout
+        self.assertIn("does not fit: needs", out)
+
+    def test_text_agrees_with_json(self):
+        args = "gemma-4-E2B:Q4_0", "--memory", "1G"
+        out = self.run_plan(*args).stdout
+        groups = self.groups(*args)
+        rows = re.findall(r"(?m)^ +(\d+) +[\d.]+ [KMG]iB +[\d.]+ [KMG]iB +[\d.]+ [KMG]iB +(\d+)%",
+                          out)
+        cells = [c for g in groups.values() for c in g["contexts"]]
+        self.assertEqual(len(cells), len(rows))
+        for (ctx, share), c in zip(rows, cells):
+            self.assertEqual(int(ctx), c["ctx"])
+            self.assertAlmostEqual(int(share), 100 * c["pinned_share"], delta=0.6)
+        self.assertIn("KV in q8_0: 3.19 KiB a token and 6.38 KiB in windows", out)
+
+
+class WhatIf(Plans):
+    def rates(self, p):
+        return p["limits"]["disk"]["bytes_s"], p["limits"]["memory"]["bytes_s"]
+
+    def test_the_limits_are_those_of_the_other_machine(self):
+        p = self.plan("Llama-3.1-8B:Q4_K", "--what-if",
+                      "RAM=8G,DISK=500M/s,BW=40G/s,CORES=4", "--memory", "2G")
+        self.assertEqual((500e6, 40e9), self.rates(p))
+        self.assertEqual(dict(ram_bytes=8 * GIB, disk_bytes_s=500000000,
+                              memory_bytes_s=40000000000, cores=4),
+                         {k: v for k, v in p["what_if"].items() if k != "assumed"})
+        # By hand: what is streamed at the rate of the disk is slower than everything at the
+        # rate of memory.
+        self.assertAlmostEqual(500e6 / p["streamed_bytes"], p["decode_tps"],
+                               delta=0.02 * p["decode_tps"])
+        self.assertEqual("disk", p["binds"])
+
+    def test_the_budget_follows_the_memory(self):
+        budgets = [self.plan("Llama-3.1-70B:Q4_K", "--what-if", f"RAM={gib}G")["budget_bytes"]
+                   for gib in (4, 16, 32)]
+        # Three quarters of what others leave, which is all but 1 GiB or a quarter.
+        self.assertEqual([int(0.75 * (gib - 1) * GIB) for gib in (4, 16, 32)], budgets)
+        p = self.plan("Llama-3.1-70B:Q4_K", "--what-if", "RAM=16G", "--memory", "40G")
+        self.assertEqual(15 * GIB, p["budget_bytes"])
+
+    def test_cores_scale_what_is_computed(self):
+        one, four = (self.plan("Llama-3.2-1B:Q8_0", "--what-if", f"CORES={n},RAM=16G,BW=40G/s")
+                     for n in (1, 4))
+        for a, b in zip(one["limits"]["rates"], four["limits"]["rates"]):
+            self.assertAlmostEqual(4, b["chunk"]["flops_s"] / a["chunk"]["flops_s"], delta=0.01)
+            self.assertLessEqual(b["column"]["bytes_s"], 40e9)
+        self.assertAlmostEqual(4, four["prefill_tps"] / one["prefill_tps"], delta=0.1)
+
+    def test_assumptions_are_stated(self):
+        out = self.run_plan("Llama-3.2-1B:Q8_0", "--what-if", "DISK=100M/s").stdout
+        self.assertIn("what if disk 100 MB/s\n", out)
+        self.assertIn("assumed memory is as fast as on this machine\n", out)
+
+    def test_wrong_machines(self):
+        for text, word in (("RAM", "has no value"), ("RAM=8", "at least 1M"),
+                           ("CORES=0", "1 to 256"), ("SPEED=3", "not RAM, DISK, BW or CORES"),
+                           ("DISK=fast", "is not a rate"), ("DISK=0", "is not a rate"),
+                           ("RAM=8G,,BW=1G", "has no value"), ("RAM=" + "9" * 100, "")):
+            r = self.run_plan("Phi-4", "--what-if", text, code=2)
+            self.assertIn("--what-if", r.stderr)
+            self.assertIn(word, r.stderr)
+
+
+class Schema(unittest.TestCase):
+    def test_the_check_finds_what_is_wrong(self):
+        root = {"type": "object", "required": ["a"], "$defs": {"n": {"type": "integer"}},
+                "additionalProperties": False,
+                "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"enum": ["x"]},
+                               "c": {"type": "array", "items": {"type": ["string", "null"]}}}}
+        for value, n in (({"a": 1}, 0), ({}, 1), ({"a": 1.5}, 1), ({"a": True}, 1),
+                         ({"a": 1, "b": "y"}, 1), ({"a": 1, "c": ["s", None, 3]}, 1),
+                         ({"a": 1, "z": 1}, 1), ([], 1)):
+            self.assertEqual(n, len(list(schema.errors(value, root))), value)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
