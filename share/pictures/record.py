@@ -221,7 +221,10 @@ def output(memwall, name, args, rows, last):
     try:
         t.wait(last, 180)
         t.stay(1)
-        write(os.path.join(HERE, f"{name}.svg"), t.frames[-1:], t.cols, t.rows, command)
+        seconds, lines = t.frames[-1]
+        while not SGR.sub("", lines[-1]).strip():
+            lines = lines[:-1]
+        write(os.path.join(HERE, f"{name}.svg"), [[seconds, lines]], t.cols, len(lines), command)
     finally:
         t.close()
 
