@@ -38,6 +38,7 @@
 #include "engine/machine/fact.h"
 #include "engine/machine/limits.h"
 #include "engine/machine/machine.h"
+#include "engine/plan/outlook.h"
 #include "engine/plan/plan.h"
 #include "engine/telemetry/json.h"
 #include "engine/telemetry/rates.h"
@@ -393,6 +394,10 @@ void mw_products_text(const struct mw_model *m, const struct mw_options *o, char
  * the smallest plan exceeds the budget, fails with ERR_BUDGET and stores that plan in *out.
  */
 int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e);
+
+/* Make the plan and predict how a run is after n_token tokens (plan/outlook.h). */
+int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, uint32_t n_token,
+                    struct plan_outlook *out, struct err *e);
 
 /* Find the smallest budget for the context of these options, and the largest context for their
  * budget; 0 if none fits. */

@@ -156,18 +156,25 @@ static double known(double value)
 
 static void predict(struct measure *x)
 {
+    uint32_t n_before = x->o->depth + x->o->n_prompt;
     struct figures *f = &x->predicted;
     const struct plan *p = &x->plan;
+    struct plan_outlook middle, end;
+    struct err ignored = ERR_INIT;
 
     f->value[FIG_PROMPT] = x->o->n_prompt > 0 ? known(p->prefill_tps) : NAN;
-    f->value[FIG_DECODE] = x->o->n_gen > 0 ? known(p->decode_tps) : NAN;
     f->value[FIG_FIRST] =
         x->o->n_prompt > 0 ? (double)x->o->n_prompt / known(p->prefill_tps) : NAN;
-    /* Lookup rows that are kept come one by one: a run of some hundred tokens reads few. */
-    if (x->engine.io != MW_IO_MMAP)
-        f->value[FIG_PEAK] = (double)(p->sum_bytes - (p->keeps_rows ? p->row[MW_ROW_ROWS] : 0));
-    f->value[FIG_READ] =
-        x->o->n_gen > 0 && x->engine.io != MW_IO_MMAP ? (double)p->streamed_bytes : NAN;
+    if (mw_plan_outlook(x->m, &x->engine, n_before + x->o->n_gen / 2, &middle, &ignored) != 0 ||
+        mw_plan_outlook(x->m, &x->engine, n_before + x->o->n_gen, &end, &ignored) != 0)
+        return;
+    if (x->o->n_gen > 0 && middle.decode_s > 0)
+        f->value[FIG_DECODE] = 1 / middle.decode_s;
+    if (x->engine.io == MW_IO_MMAP)
+        return;
+    f->value[FIG_PEAK] = (double)end.peak_bytes;
+    if (x->o->n_gen > 0)
+        f->value[FIG_READ] = (double)middle.streamed_bytes;
 }
 
 /* Refuse a file of which only the header is there: its weights would be zeros that are read

@@ -131,6 +131,27 @@ void plan_print_rows_json(struct json *j, const struct plan *p)
     json_u64(j, "sum_bytes", p->sum_bytes);
 }
 
+/* A run of a usual length: its peak, and the speed of its last token. */
+static void put_outlook(struct json *j, struct mw_model *m, const struct mw_options *o)
+{
+    struct err ignored = ERR_INIT;
+    struct plan_outlook outlook;
+
+    if (mw_plan_outlook(m, o, PLAN_OUTLOOK_TOKENS, &outlook, &ignored) != 0)
+        return;
+    json_object(j, "outlook");
+    json_u64(j, "tokens", outlook.n_token);
+    json_u64(j, "peak_bytes", outlook.peak_bytes);
+    json_u64(j, "pinned_bytes", outlook.pinned_bytes);
+    json_u64(j, "streamed_bytes", outlook.streamed_bytes);
+    json_double(j, "decode_tps", outlook.decode_s > 0 ? 1 / outlook.decode_s : 0, 6);
+    json_object(j, "rows");
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        json_u64(j, mw_plan_row_name((enum mw_plan_row)i), outlook.row[i]);
+    json_end(j);
+    json_end(j);
+}
+
 void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
                      const struct mw_options *o, const struct plan_print_more *more)
 {
@@ -170,6 +191,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     json_u64(&j, "n_expert_all", p->n_expert_all);
     json_double(&j, "expert_hits", p->expert_hits, 6);
     json_bool(&j, "expert_hits_measured", p->hits_measured);
+    put_outlook(&j, m, o);
     json_double(&j, "decode_tps", p->decode_tps, 6);
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
     json_string(&j, "binds", mw_binds_name(p->binds));

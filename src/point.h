@@ -65,7 +65,7 @@ struct point {
     uint64_t budget_bytes, pinned_bytes, smallest_bytes, all_pinned_bytes;
     uint32_t n_ctx, chunk;
     char binds[16];
-    double disk_bytes_s, memory_bytes_s, flops_s; /* the limits that it used; 0: unknown */
+    double disk_bytes_s, memory_bytes_s; /* the limits that it used; 0: unknown */
     struct figures predicted;
     /* From the measurement. */
     char io[24]; /* "direct/io_uring" */

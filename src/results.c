@@ -131,8 +131,6 @@ static void read_plan(struct point *p, const struct json_node *n)
         p->disk_bytes_s = 0;
     if (!json_as_float(json_get(json_get(limits, "memory"), "bytes_s"), &p->memory_bytes_s))
         p->memory_bytes_s = 0;
-    if (!json_as_float(json_get(limits, "flops_s"), &p->flops_s))
-        p->flops_s = 0;
 }
 
 /* Read the figures of a run, and the reasons for those that are not known. */
@@ -368,7 +366,6 @@ static void write_plan(struct json *j, const struct point *p)
     json_object(j, "memory");
     json_double(j, "bytes_s", p->memory_bytes_s, 0);
     json_end(j);
-    json_double(j, "flops_s", p->flops_s, 0);
     json_end(j);
     json_end(j);
 }

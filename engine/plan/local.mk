@@ -1,3 +1,4 @@
 # engine/plan: the memory plan and the predicted speed; arithmetic only.
 libengine_a_SOURCES += \
-	engine/plan/plan.c engine/plan/plan.h
+	engine/plan/plan.c engine/plan/plan.h \
+	engine/plan/outlook.c engine/plan/outlook.h

@@ -65,6 +65,7 @@ struct plan_input {
     int n_thread;
 
     uint64_t program_bytes;    /* the allowance */
+    uint64_t program_now_bytes; /* measured when the model was opened */
     uint64_t blas_bytes;       /* of OpenBLAS, part of the row "program"; 0: not used */
     uint64_t text_token_bytes; /* of texts and ids, per token of the context */
     uint64_t tokenizer_bytes;  /* upper bound, from the counts */
@@ -100,6 +101,7 @@ struct plan_input {
     double disk_bytes_s, memory_bytes_s;
     double lookup_s;                           /* to read the lookup rows of a token */
     double kv_read_token_bytes;                /* KV that one decoded token reads at n_ctx */
+    double kv_far_read_bytes;   /* that it reads less for each token less in the context */
     struct plan_weights weights[PLAN_WEIGHTS]; /* [n_weights] */
     uint32_t n_weights;
 };

@@ -82,6 +82,9 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
         uint32_t seen =
             layer->window > 0 && layer->window < o->n_ctx ? layer->window : o->n_ctx;
 
+        if (seen == o->n_ctx)
+            in->kv_far_read_bytes +=
+                (double)kv_token_bytes(&d->kv_specs[layer->kv_layer], k, v);
         in->kv_read_token_bytes +=
             (double)seen * (double)kv_token_bytes(&d->kv_specs[layer->kv_layer], k, v);
     }
@@ -178,6 +181,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
         .program_bytes = program_bytes(m) + m->header.used + TEXT_FIXED,
+        .program_now_bytes = m->program_bytes,
         .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
@@ -221,6 +225,20 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
     if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
         return -1;
     return plan_make(&in, out, e);
+}
+
+int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, uint32_t n_token,
+                    struct plan_outlook *out, struct err *e)
+{
+    struct mw_options resolved = *o;
+    struct plan_input in;
+    struct plan plan;
+
+    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0 ||
+        plan_make(&in, &plan, e) != 0)
+        return -1;
+    plan_outlook(&in, &plan, n_token, out);
+    return 0;
 }
 
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,

@@ -12,6 +12,7 @@
 
 #include "engine/base/units.h"
 #include "engine/compute/kernels.h"
+#include "engine/plan/outlook.h"
 #include "engine/plan/plan.h"
 
 static uint64_t seed = 0x9e3779b97f4a7c15u;
@@ -444,6 +445,49 @@ static void the_chunk_balances_disk_and_arithmetic(void **state)
     assert_int_equal(p.chunk, 100);
 }
 
+/* By hand: 4096 tokens of 6144 bytes are promised, 768 (three pages of 256) are used after 576;
+ * pinned weights borrow the rest. */
+static void the_outlook_counts_the_memory_of_a_short_run(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    struct plan_outlook o;
+    struct plan p;
+    uint64_t rows = 0;
+
+    (void)state;
+    in.budget_bytes = 1 * GIB;
+    in.program_now_bytes = 7 * MIB;
+    in.tables_bytes = 2 * GIB;
+    in.kv_far_read_bytes = 12288;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    plan_outlook(&in, &p, 576, &o);
+    assert_int_equal(o.row[MW_ROW_PROGRAM], 7 * MIB);
+    assert_int_equal(o.row[MW_ROW_KV_GLOBAL], 768 * 6144);
+    assert_int_equal(o.row[MW_ROW_RING], p.row[MW_ROW_RING]);
+    assert_int_equal(o.row[MW_ROW_KV_SLIDING],
+                     p.row[MW_ROW_KV_SLIDING] - p.n_copy * plan_copy_bytes(&in));
+    assert_int_equal(o.pinned_bytes, p.pinned_bytes + (4096 - 768) * 6144);
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        rows += o.row[i];
+    assert_int_equal(o.peak_bytes, rows);
+    assert_true(o.peak_bytes < p.sum_bytes && o.streamed_bytes < p.streamed_bytes);
+    assert_near(o.kv_bytes / 1e6, 70 - (4096 - 576) * 0.012288);
+
+    /* With everything in memory, only the rows that were read are kept. */
+    in.budget_bytes = 8 * GIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.keeps_rows);
+    plan_outlook(&in, &p, 576, &o);
+    assert_int_equal(o.row[MW_ROW_ROWS],
+                     p.row[MW_ROW_ROWS] - in.tables_bytes + 576 * in.rows_col_bytes);
+    assert_int_equal(o.pinned_bytes, in.hot_bytes + 1200 * 4096);
+    assert_int_equal(o.streamed_bytes, 0);
+    plan_outlook(&in, &p, 99999, &o); /* at most the context */
+    assert_int_equal(o.n_token, 4096);
+    assert_near(o.kv_bytes / 1e6, 70);
+}
+
 static void sliding_rings_are_whole_blocks_of_attention(void **state)
 {
     (void)state;
@@ -472,6 +516,7 @@ int main(void)
         cmocka_unit_test(lookups_and_experts_take_time),
         cmocka_unit_test(the_larger_term_binds),
         cmocka_unit_test(each_weight_type_has_its_rate),
+        cmocka_unit_test(the_outlook_counts_the_memory_of_a_short_run),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
     };
