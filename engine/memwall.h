@@ -677,6 +677,7 @@ struct mw_found {
     char why[200]; /* MW_OUTLOOK_UNSUPPORTED and _UNKNOWN: the reason */
     /* MW_OUTLOOK_FITS and _STREAMS: the plan.  MW_OUTLOOK_TOO_LARGE: the smallest one. */
     struct plan plan;
+    struct mw_limits limits; /* that its prediction used */
 };
 
 struct mw_models;

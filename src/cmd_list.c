@@ -12,7 +12,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/json_write.h"
 #include "src/command.h"
-#include "src/limits.h"
 #include "src/limits_print.h"
 #include "src/models.h"
 #include "src/progress.h"
@@ -156,19 +155,7 @@ static void print_table(const struct table *t)
     }
 }
 
-/* The limits of the prediction, which are those of mw_describe(); null if there are none. */
-static void print_limits(struct json *j, const struct mw_found *f,
-                         const struct mw_options *engine)
-{
-    struct mw_limits limits;
-
-    if (f->plan.decode_tps > 0 && limits_kept(NULL, f->path, f->type, engine, &limits))
-        limits_json(j, &limits);
-    else
-        json_null(j, "limits");
-}
-
-static void print_json(const struct table *t, const struct mw_options *engine)
+static void print_json(const struct table *t)
 {
     struct json j;
 
@@ -199,7 +186,10 @@ static void print_json(const struct table *t, const struct mw_options *engine)
         json_u64(&j, "streamed_bytes", f->plan.streamed_bytes);
         json_double(&j, "decode_tps", f->plan.decode_tps, 6);
         json_string(&j, "binds", mw_binds_name(f->plan.binds));
-        print_limits(&j, f, engine);
+        if (f->plan.decode_tps > 0)
+            limits_json(&j, &f->limits);
+        else
+            json_null(&j, "limits");
         json_end(&j);
     }
     json_end(&j);
@@ -260,7 +250,7 @@ static int list_models(const struct options *o, struct mw_models *m, struct tabl
         if (o->arg == NULL || mw_found_has(mw_models_at(m, i), o->arg))
             t->models[t->n++] = mw_models_at(m, i);
     if (o->json) {
-        print_json(t, &engine);
+        print_json(t);
     } else if (t->n > 0) {
         fit(t, terminal_width());
         print_table(t);

@@ -255,9 +255,8 @@ bool models_is_here(const char *name)
     struct err e = ERR_INIT;
 
     return mw_models_resolve(models_places(), path_expand(expanded, sizeof expanded, name),
-                             path, sizeof path, &e) == 0
-               ? access(path, F_OK) == 0
-               : e.code == ERR_ARGUMENT;
+                             path, sizeof path, &e) == 0 ||
+           e.code == ERR_ARGUMENT;
 }
 
 void models_used(const char *path)

@@ -31,7 +31,7 @@ extern const char models_guide_notice[];
 /* Use the guide if no model is given, with the sentence on standard error unless o->quiet. */
 int models_choose(struct options *o, struct err *e);
 
-/* Is this the path of a file or folder, or does it name models on this machine? */
+/* Is this a path, which need not exist, or does it name models on this machine? */
 bool models_is_here(const char *name);
 
 /* Remember that a model was opened. */

@@ -155,6 +155,7 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
     if (d->how.limits != NULL &&
         d->how.limits(d->how.limits_ctx, f->path, f->type, &d->options, &limits))
         plan_input_limits(&in, &limits);
+    f->limits = limits;
     if (plan_make(&in, &f->plan, &e) != 0)
         f->outlook = MW_OUTLOOK_TOO_LARGE;
     else
