@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """ram_table.py - a table of models and machines: what they do in 4 to 32 GB.
 
-    ram_table.py MEMWALL DISK_RATE FILE.gguf [FILE.gguf ...]
+    ram_table.py MEMWALL DISK_RATE MODEL [MODEL ...]
 
-Runs "memwall plan" for each file with three quarters of the memory as budget and DISK_RATE as
-limit of the disk ("2G" is 2 GiB a second), and prints Markdown.  Only headers are read, but the
-rates of memory and of arithmetic are those of the machine at hand.
+Runs "memwall plan" for each file or known model ("gemma-4-E2B:Q4_0") with three quarters of the
+memory as budget and a disk of DISK_RATE ("2G" is 2 GB a second), and prints Markdown.  The rates
+of memory and of arithmetic are those of the machine at hand, so it should have nothing else to
+do.
 """
 import json
 import subprocess
@@ -16,8 +17,8 @@ MACHINES = (4, 8, 16, 32)
 
 
 def plan(memwall, rate, path, budget):
-    r = subprocess.run([memwall, "plan", path, "--json", "--disk-rate", rate, "--memory",
-                        str(budget)], stdout=subprocess.PIPE, check=False, text=True)
+    r = subprocess.run([memwall, "plan", path, "--json", "--what-if", f"DISK={rate}/s",
+                        "--ctx", "4096", "--memory", str(budget)], stdout=subprocess.PIPE, check=False, text=True)
     return json.loads(r.stdout)
 
 
