@@ -2,10 +2,10 @@
  * limits.h - the speed of disk, memory and arithmetic on this machine, measured and cached.
  *
  * The cache folder keeps limits per file system, processor and weight type for a day, and
- * doubtful ones for an hour (limits_book.h, rates_book.h).  Sessions correct them while they work.  A new
- * rate of a disk that differs from a trustworthy earlier one by a factor of FAR_OFF or more is
- * measured a second time; if that does not bring it nearer, it is doubtful.  Without a
- * measurement there is no prediction.
+ * doubtful ones for an hour (limits_book.h, rates_book.h).  Sessions correct them while they
+ * work.  A new rate of a disk that differs from a trustworthy earlier one by a factor of
+ * FAR_OFF or more is measured a second time; if that does not bring it nearer, it is doubtful.
+ * Without a measurement there is no prediction.
  */
 #ifndef MEMWALL_SRC_LIMITS_H
 #define MEMWALL_SRC_LIMITS_H

@@ -232,7 +232,7 @@ class Io(unittest.TestCase):
             line = f.readline().split()
         disk, *compared = rates
         with open(self.limits, "w") as f:
-            print(*line[:6], disk, *line[7:9], *compared, *(line[11:] if compared else ()), file=f)
+            print(*line[:6], disk, line[7], *compared, *(line[10:] if compared else ()), file=f)
 
     def shown(self):
         plan = json.loads(self.at_home("plan", "--json").stdout)
@@ -270,7 +270,7 @@ class Io(unittest.TestCase):
         with open(self.limits) as f:
             line = f.read().split()
         line[0] = int(time.time()) - 3 * 3600
-        line[11:] = 0.04, 0, 0, 0.01, 0, 0, 0, 0.0001
+        line[10:] = 0.04, 0, 0, 0.01, 0, 0, 0, 0.0001, "v2"
         self.write_line(line)
         said = "disk 2 GB/s, spread 4 %; memory .*B/s, spread 1 %; measured 3 h ago"
         self.assertRegex(self.at_home("plan").stdout, f"(?m)^limits {said}$")
@@ -286,7 +286,7 @@ class Io(unittest.TestCase):
         self.assertGreater(done["predicted_decode_tps"], 0)
         # Doubtful ones say so, and are measured again after an hour.
         line[0] += 2 * 3600 + 600
-        line[12] = 2 | 8
+        line[11] = 2 | 8
         self.write_line(line)
         self.assertIn("; doubtful: the machine was busy, an earlier rate of this disk is far "
                       "from it\n", self.at_home("plan").stdout)
@@ -310,7 +310,7 @@ class Io(unittest.TestCase):
         if float(line[6]) == 0:
             self.skipTest("the disk cannot be measured")
         line[0], line[5] = int(time.time()) - 3600, "OTHER/none"
-        line[6], line[12] = float(line[6]) * 1000, 0
+        line[6], line[11] = float(line[6]) * 1000, 0
         self.write_line(line)
         limits = json.loads(self.at_home("plan", "--json", model=model).stdout)["limits"]
         self.assertIn("differs", limits["disk"]["doubt"])
