@@ -50,9 +50,9 @@ class Tmux(unittest.TestCase):
     def test_a_session(self):
         self.sees("verdict", "memory", "layers", "ready")
         self.keys("hello", "Enter")
-        self.sees("> hello", " tokens \u00b7 ", "ready")
+        self.sees("> hello", " tok/s \u00b7 ", "ready")
         self.tmux("resize-window", "-x", "80", "-y", "24")
-        self.sees("ctx ", "/256 MiB")
+        self.sees("ctx ", "/4096")
         self.assertEqual(24, len(self.screen().splitlines()))
         self.keys("/help", "Enter")
         self.sees("Esc: close")
