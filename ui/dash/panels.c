@@ -27,6 +27,12 @@ const char *panels_name(int widget)
     return names[widget];
 }
 
+/* Some panels show nothing for some models, so at least one of the others has to stay. */
+static bool is_sure(const struct panel *one)
+{
+    return !one->is_hidden && one->widget < PANELS_SURE;
+}
+
 /* ---- as text ---- */
 
 static bool parse_word(struct panel *out, const char *word, size_t n)
@@ -61,14 +67,14 @@ bool panels_parse(struct panels *p, const char *text)
         if (n == PANELS || !parse_word(&one, text, length) || is_named[one.widget])
             return false;
         is_named[one.widget] = true;
-        is_visible |= !one.is_hidden;
+        is_visible |= is_sure(&one);
         new.row[n++] = one;
         text += length;
     }
     for (int i = 0; i < PANELS; i++)
         if (!is_named[i]) {
-            is_visible = true;
-            new.row[n++] = (struct panel){ .widget = i };
+            new.row[n] = (struct panel){ .widget = i };
+            is_visible |= is_sure(&new.row[n++]);
         }
     if (is_visible)
         *p = new;
@@ -133,11 +139,11 @@ void panels_choose(struct panels *p, int direction)
 bool panels_toggle(struct panels *p, int widget)
 {
     struct panel *one = panels_find(p, widget);
-    int n_visible = 0;
+    int n_sure = 0;
 
     for (int i = 0; i < PANELS; i++)
-        n_visible += !p->row[i].is_hidden;
-    if (!one->is_hidden && n_visible == 1)
+        n_sure += is_sure(&p->row[i]);
+    if (is_sure(one) && n_sure == 1)
         return false;
     one->is_hidden = !one->is_hidden;
     if (one->is_hidden && p->chosen == widget)
