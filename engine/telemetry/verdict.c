@@ -60,6 +60,11 @@ static double token_s(double read, double rate, double compute_s)
     return read_s > compute_s ? read_s : compute_s;
 }
 
+static bool reads_rows_only(const struct mw_sample *s, const struct mw_rates *r)
+{
+    return r->read_per_token > 0 && r->read_per_token < ROWS_ONLY * (double)s->run.hot_bytes;
+}
+
 /* A larger budget pins weights that are now streamed.  It helps until computing takes as long
  * as reading, and it is limited by the free memory. */
 static void advise_disk(struct mw_sample *s, const struct mw_rates *r)
@@ -70,7 +75,7 @@ static void advise_disk(struct mw_sample *s, const struct mw_rates *r)
 
     if (r->read_per_token <= 0 || rate <= 0)
         return;
-    if (r->read_per_token < ROWS_ONLY * (double)s->run.hot_bytes) {
+    if (reads_rows_only(s, r)) {
         advise(s, "rows_only", from, 0, 0);
         return;
     }
@@ -87,6 +92,16 @@ static void advise_disk(struct mw_sample *s, const struct mw_rates *r)
     if (amount > 0)
         advise(s, "smaller_type", from,
                1 / token_s(r->read_per_token - amount, rate, compute_s), amount);
+}
+
+/* Lookups do not overlap with computing, so for them the larger share of the time binds. */
+static double least_stall(const struct mw_sample *s, const struct mw_rates *r)
+{
+    double compute_share = 1 - r->stall_share - r->attention_share;
+
+    if (!reads_rows_only(s, r))
+        return STALL_BINDS;
+    return compute_share > r->attention_share ? compute_share : r->attention_share;
 }
 
 static void advise_kv(struct mw_sample *s, const struct mw_rates *r)
@@ -140,7 +155,7 @@ void verdict_fill(struct mw_sample *s)
         return;
     }
     compute_share = 1 - r.stall_share - r.attention_share;
-    if (r.stall_share >= STALL_BINDS) {
+    if (r.stall_share >= least_stall(s, &r)) {
         s->verdict.binds = MW_BINDS_DISK;
         s->verdict.share = r.stall_share;
         if (r.wall_s > 0)

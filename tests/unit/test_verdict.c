@@ -226,11 +226,24 @@ static void no_more_memory_is_advised_if_only_rows_are_read(void **state)
 {
     struct mw_sample *s = *state;
 
-    tokens(s, 20, 40, 5, 8192);
+    tokens(s, 20, 60, 5, 8192);
     verdict_fill(s);
     assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
     assert_string_equal(s->verdict.advice, "rows_only");
     assert_true(s->verdict.advice_to == 0);
+}
+
+static void lookups_bind_only_if_they_take_most_of_the_time(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 20, 40, 5, 8192);
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+    assert_near(s->verdict.share, 0.55);
+    tokens(s, 20, 40, 50, 8192);
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_KV);
 }
 
 int main(void)
@@ -247,6 +260,7 @@ int main(void)
         with_a_sample(faults_of_a_mapping_count_as_disk),
         with_a_sample(rates_are_those_of_the_newest_tokens),
         with_a_sample(no_more_memory_is_advised_if_only_rows_are_read),
+        with_a_sample(lookups_bind_only_if_they_take_most_of_the_time),
         with_a_sample(the_pass_of_the_prompt_is_not_a_token),
     };
 
