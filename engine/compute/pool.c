@@ -221,3 +221,13 @@ void pool_run(struct pool *p, pool_fn *fn, void *ctx)
     fn(ctx, 0, p->n_thread);
     wait_for_workers(p);
 }
+
+void pool_rows(size_t n_row, int thread, int n_thread, size_t *from, size_t *to)
+{
+    size_t n_group = (n_row + 15) / 16;
+
+    *from = n_group * (size_t)thread / (size_t)n_thread * 16;
+    *to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
+    if (*to > n_row)
+        *to = n_row;
+}

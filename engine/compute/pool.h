@@ -6,6 +6,8 @@
 #ifndef MEMWALL_ENGINE_COMPUTE_POOL_H
 #define MEMWALL_ENGINE_COMPUTE_POOL_H
 
+#include <stddef.h>
+
 #include "engine/base/err.h"
 
 struct pool;
@@ -19,5 +21,9 @@ int pool_threads(const struct pool *p);
 
 /* Call fn(ctx, i, n_thread) once for each i < n_thread.  The caller runs i = 0. */
 void pool_run(struct pool *p, pool_fn *fn, void *ctx);
+
+/* The rows [*from, *to) of n_row that a thread computes: whole groups of 16, so that no two
+ * threads write to the same cache line.  There may be none. */
+void pool_rows(size_t n_row, int thread, int n_thread, size_t *from, size_t *to);
 
 #endif

@@ -57,14 +57,9 @@ static void mul_tiles(const struct mul_job *j, int thread, int n_thread)
 static void mul_part(void *ctx, int thread, int n_thread)
 {
     const struct mul_job *j = ctx;
-    /* Each worker takes whole groups of 16 rows, so that no two write to the same cache line.
-     */
-    size_t n_group = (j->n_row + 15) / 16;
-    size_t from = n_group * (size_t)thread / (size_t)n_thread * 16;
-    size_t to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
+    size_t from, to;
 
-    if (to > j->n_row)
-        to = j->n_row;
+    pool_rows(j->n_row, thread, n_thread, &from, &to);
     if (j->in_tiles)
         mul_tiles(j, thread, n_thread);
     else if (j->packed != NULL)

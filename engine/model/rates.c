@@ -124,12 +124,9 @@ struct trial {
 static void multiply_part(void *ctx, int thread, int n_thread)
 {
     const struct trial *t = ctx;
-    size_t n_group = (t->n_row + 15) / 16;
-    size_t from = n_group * (size_t)thread / (size_t)n_thread * 16;
-    size_t to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
+    size_t from, to;
 
-    if (to > t->n_row)
-        to = t->n_row;
+    pool_rows(t->n_row, thread, n_thread, &from, &to);
     if (from < to)
         t->kernels->mul(t->type, t->form, t->w + t->at + from * t->row_bytes, to - from, N_K,
                         t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
