@@ -92,8 +92,8 @@ void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
 /* Drop the pages of the model's files from the page cache.  Pages that a process has mapped
  * stay. */
 void mw_model_drop_cache(const struct mw_model *m);
-/* Bytes of the model's files that are holes: nothing is on the disk, and reading gives zeros. A
- * file of which only the header was fetched consists of little else. */
+/* Bytes of the model's files that are holes: nothing is on the disk, and reading gives zeros.
+ * When only the header of a file was fetched, almost all of it is a hole. */
 uint64_t mw_model_hole_bytes(const struct mw_model *m);
 
 /*
@@ -304,8 +304,7 @@ void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
  * file, the disk is left out.  Rates of weight types are not measured. */
 int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
-/* Set out->rate to the names of the weight types of which the model has enough, without rates.
- */
+/* List the weight types in out->rate that make up enough of the model, without rates. */
 void mw_rates_list(const struct mw_model *m, struct mw_limits *out);
 /* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
  * for two tenths of a second each, in buffers that are freed again.  With a budget below

@@ -177,8 +177,7 @@ static void predict(struct measure *x)
         f->value[FIG_READ] = (double)middle.streamed_bytes;
 }
 
-/* Refuse a file of which only the header is there: its weights would be zeros that are read
- * from no disk. */
+/* Refuse a file that has only its header: its weights would be zeros that no disk read. */
 static int check_weights(struct measure *x, struct err *e)
 {
     uint64_t holes = mw_model_hole_bytes(x->m);
@@ -187,8 +186,8 @@ static int check_weights(struct measure *x, struct err *e)
     if (holes <= x->info.file_bytes / HOLES_SHARE)
         return 0;
     err_set(e, ERR_FORMAT,
-            "the weights are not there: %s of %s are holes, as in a file of which only the "
-            "header was fetched; \"memwall plan\" predicts from the header alone",
+            "the weights are not there: %s of %s are holes, as if only the header had been "
+            "fetched; \"memwall plan\" needs nothing but the header",
             units_size(a, sizeof a, holes), units_size(b, sizeof b, x->info.file_bytes));
     return err_at(e, x->o->model, ERR_NO_OFFSET, NULL);
 }

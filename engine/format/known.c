@@ -69,7 +69,7 @@ static int read_types(const struct json_node *list, struct known_model *m, struc
         const char *label = json_as_string(n);
 
         if (label == NULL || known_label(label) == NULL)
-            return fail(e, "types", "names a type of which the mixture is not known");
+            return fail(e, "types", "names an unknown weight type");
         m->types[m->n_type++] = known_label(label);
     }
     return m->n_type > 0 ? 0 : fail(e, "types", "is empty");

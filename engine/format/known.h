@@ -49,7 +49,7 @@ int known_catalogue(struct catalogue **out, const struct known_model *m, const c
  * if the mixture of types is not known. */
 const char *known_label(const char *label);
 
-/* Write the labels of which the mixtures are known: "BF16, F16, …". */
+/* Write the labels that known_label() accepts: "BF16, F16, …". */
 void known_labels(char *buf, size_t n);
 
 /* Give each tensor of c its type, as converters do for a file with this label, and its size. */

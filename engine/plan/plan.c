@@ -186,7 +186,7 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
         *out = pinned;
 }
 
-/* Types of which the model has little are as fast as the first one. */
+/* Types with few weights count as fast as the main one. */
 static const struct plan_weights *rates_of(const struct plan_input *in, uint32_t i)
 {
     return in->weights[i].type[0] != '\0' ? &in->weights[i] : &in->weights[0];

@@ -47,7 +47,7 @@
 
 /* Weights of one type, and how fast they are multiplied. */
 struct plan_weights {
-    char type[16];         /* "Q4_K"; "": all types of which the model has little */
+    char type[16];         /* "Q4_K"; "": all types with few weights */
     double token_bytes;    /* that a decoded token multiplies with, without experts */
     double expert_bytes;   /* of the experts that it uses */
     double prompt_flops;   /* operations of a prompt token */
@@ -147,8 +147,8 @@ uint32_t plan_largest_ctx(const struct plan_input *in);
 
 /*
  * Seconds to multiply the weights of a decoded token, without experts: the sum of H / K over
- * their types, with H the bytes that a token uses and K the rate of one column.  The rate of
- * memory, which no kernel exceeds, replaces a K that was not measured.  0: neither is known.
+ * their types, with H the bytes that a token uses and K the rate of one column.  Without a
+ * measured K, it is the rate of memory, which no kernel exceeds.  0: neither is known.
  */
 double plan_multiply_s(const struct plan_input *in);
 /* The same for the experts that a token uses. */
