@@ -34,11 +34,12 @@
 #include "engine/format/json.h"
 #include "engine/format/summary.h"
 #include "engine/machine/cage.h"
+#include "engine/machine/disturb.h"
 #include "engine/machine/energy.h"
 #include "engine/machine/fact.h"
 #include "engine/machine/limits.h"
 #include "engine/machine/machine.h"
-#include "engine/plan/outlook.h"
+#include "engine/plan/basis.h"
 #include "engine/plan/plan.h"
 #include "engine/telemetry/json.h"
 #include "engine/telemetry/rates.h"
@@ -61,7 +62,7 @@ const char *mw_isa(int i);
 
 /* machine/machine.h describes this computer: struct mw_machine, mw_machine_read() and
  * mw_budget_lower().  machine/energy.h has mw_energy_start() and mw_energy_joules(),
- * machine/cage.h puts a process into a memory control group, and format/json.h reads JSON:
+ * machine/disturb.h notices what slowed down a measurement, machine/cage.h puts a process into a memory control group, and format/json.h reads JSON:
  * json_parse() and json_get(). */
 
 /* ---- model ---- */
@@ -173,6 +174,10 @@ const struct summary *mw_inspect_summary(const struct mw_inspect *i);
 /* Describe tensor n of summary.n_tensor.  Returns false after the last. */
 bool mw_inspect_tensor(const struct mw_inspect *i, uint32_t n, struct summary_tensor *out);
 
+/* Read up to 64 KiB of each BF16 matrix, or of each F16 one.  Returns 0, or -1 with *e. */
+int mw_inspect_exponents(const struct mw_inspect *i, bool f16, struct mw_exponents *out,
+                         struct err *e);
+
 struct mw_text_info {
     char kind[40]; /* of the tokenizer: "BPE over bytes (qwen2)" */
     uint32_t n_token, n_merge;
@@ -242,6 +247,8 @@ void mw_prompt_free(struct mw_prompt *p);
 /* ---- options ---- */
 
 enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };
+/* Hold pinned BF16 weights in 12 bits, without loss; auto: where it saves memory. */
+enum mw_pack { MW_PACK_AUTO, MW_PACK_ALWAYS, MW_PACK_NEVER };
 enum mw_blas { MW_BLAS_AUTO, MW_BLAS_ALWAYS, MW_BLAS_NEVER };
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 
@@ -265,6 +272,7 @@ struct mw_options {
     uint64_t disk_rate;    /* read at most this many bytes a second; 0: no limit */
     int n_thread;          /* 0: one for each CPU */
     bool exact;            /* keep activations in float */
+    enum mw_pack pack;
     enum mw_blas blas;     /* OpenBLAS in long prompts; auto: see mw_model_set_products() */
     const char *isa;       /* kernel set; NULL: the fastest.  Must outlive the session */
     uint32_t chunk;        /* tokens of a prompt evaluated together; 0: chosen by the plan */
@@ -299,10 +307,14 @@ const char *mw_doubt_name(enum mw_doubt bit);
 #define MW_DOUBT_TEXT 160
 void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
 
+/* The mean size of the reads with which these options stream weights, which is that of the reads
+ * that measure the disk; 0: unknown. */
+size_t mw_read_bytes(struct mw_model *m, const struct mw_options *o);
+
 /* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in
  * buffers of at most half of the options' budget, which are freed again.  For a model without a
  * file, the disk is left out.  Rates of weight types are not measured. */
-int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
+int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
 /* List the weight types in out->rate that make up enough of the model, without rates. */
 void mw_rates_list(const struct mw_model *m, struct mw_limits *out);
@@ -395,17 +407,21 @@ void mw_products_text(const struct mw_model *m, const struct mw_options *o, char
 int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e);
 
 /* Make the plan and predict how a run is after n_token tokens (plan/outlook.h). */
-int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, uint32_t n_token,
+int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, const struct plan_run *run,
                     struct plan_outlook *out, struct err *e);
+
+/* Make the plan of mw_plan() and keep what it was made from, to explain it. */
+int mw_plan_basis(struct mw_model *m, const struct mw_options *o, struct plan_basis *out,
+                  struct err *e);
 
 /* Find the smallest budget for the context of these options, and the largest context for their
  * budget; 0 if none fits. */
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
                 uint32_t *largest_ctx, struct err *e);
 
-/* The budget that is chosen on a machine where this much memory is free: what the model needs to
- * keep its weights, at most three quarters. */
-uint64_t mw_default_budget(const struct mw_model *m, uint64_t free_bytes);
+/* The budget that is chosen with these options on a machine where this much memory is free
+ * (plan_default_budget() in plan/plan.h). */
+uint64_t mw_default_budget(struct mw_model *m, const struct mw_options *o, uint64_t free_bytes);
 
 /* Bytes of keys and values that one token adds to all layers with full attention, and to all
  * with a sliding window, for the types of these options. */
@@ -650,13 +666,13 @@ struct mw_places {
     const char *recent; /* file for mw_models_used(); NULL: none */
 };
 
-/* The result of running a model here with given options. */
-enum mw_outlook {
-    MW_OUTLOOK_FITS,        /* all its weights are pinned */
-    MW_OUTLOOK_STREAMS,     /* weights are read for each token */
-    MW_OUTLOOK_TOO_LARGE,   /* not even the smallest plan fits the budget */
-    MW_OUTLOOK_UNSUPPORTED, /* memwall cannot run it */
-    MW_OUTLOOK_UNKNOWN,     /* its headers could not be read */
+/* How a model fits this machine with given options. */
+enum mw_fit {
+    MW_FIT_FITS,        /* all its weights are pinned */
+    MW_FIT_STREAMS,     /* weights are read for each token */
+    MW_FIT_TOO_LARGE,   /* not even the smallest plan fits the budget */
+    MW_FIT_UNSUPPORTED, /* memwall cannot run it */
+    MW_FIT_UNKNOWN,     /* its headers could not be read */
 };
 
 struct mw_found {
@@ -672,9 +688,9 @@ struct mw_found {
     char arch[32], type[16]; /* "": unknown, as in struct mw_model_info */
     uint32_t n_ctx_train;
     uint64_t n_param;
-    enum mw_outlook outlook;
-    char why[200]; /* MW_OUTLOOK_UNSUPPORTED and _UNKNOWN: the reason */
-    /* MW_OUTLOOK_FITS and _STREAMS: the plan.  MW_OUTLOOK_TOO_LARGE: the smallest one. */
+    enum mw_fit fit;
+    char why[200]; /* MW_FIT_UNSUPPORTED and _UNKNOWN: the reason */
+    /* MW_FIT_FITS and _STREAMS: the plan.  MW_FIT_TOO_LARGE: the smallest one. */
     struct plan plan;
     struct mw_limits limits; /* that its prediction used */
 };
@@ -752,8 +768,8 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i);
 /* Write the file if it changed, and free d, which may be NULL. */
 void mw_describer_free(struct mw_describer *d);
 
-/* Write the outlook in words: "fits", "streams, about 1.2 tok/s in 2 GiB". */
-void mw_outlook_text(const struct mw_found *f, char *buf, size_t n);
+/* Write in words how it fits: "fits", "streams, about 1.2 tok/s in 2 GiB". */
+void mw_fit_text(const struct mw_found *f, char *buf, size_t n);
 
 /* ---- models fetched from a hub ---- */
 

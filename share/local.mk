@@ -42,7 +42,10 @@ update-tables: memwall
 # Pictures of the screen: "make pictures" draws them from this program and the guide.
 EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py \
 	share/pictures/README.md share/pictures/picker.svg \
+	share/pictures/experts.svg \
 	share/pictures/doctor.svg share/pictures/plan.svg \
+	share/pictures/sweep.svg share/pictures/sweep-chart.svg \
+	share/pictures/report.png share/pictures/report-dark.png \
 	share/pictures/screen.svg share/pictures/session.svg \
 	share/pictures/dark-40x12.svg share/pictures/light-40x12.svg \
 	share/pictures/dark-80x24.svg share/pictures/light-80x24.svg \

@@ -6,14 +6,17 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "src/command.h"
 #include "src/doctor_advice.h"
 #include "src/doctor_print.h"
+#include "src/doctor_summary.h"
 #include "src/doctor_walls.h"
 #include "src/known.h"
+#include "src/limit_words.h"
 #include "src/limits.h"
 #include "src/limits_print.h"
 #include "src/models.h"
@@ -30,6 +33,9 @@ static void cancel(int signo)
     atomic_store(&cancelled, true);
 }
 
+#define SUMMARY_MAX 8
+#define UNITS       "  Sizes are in powers of 1024 (GiB), rates in powers of 1000 (GB/s)."
+
 struct visit {
     const struct options *o;
     struct mw_options engine;
@@ -39,6 +45,12 @@ struct visit {
     char folder[4096];  /* where a file to read is written, without a model */
     const char *section;
     struct advice_facts facts;
+    struct sentence {
+        char key[24], text[ADVICE_TEXT];
+    } summary[SUMMARY_MAX];
+    int n_summary;
+    char change[ADVICE_TEXT]; /* what to change first; "": nothing */
+    bool is_hardware;         /* it is not a setting */
     bool is_complete;
 };
 
@@ -125,6 +137,41 @@ static void on_advice(void *ctx, const char *key, const char *text)
     doctor_print_advice(&v->print, key, text);
 }
 
+/* Keep a sentence for the first lines. */
+static void on_summary(void *ctx, const char *key, const char *text)
+{
+    struct visit *v = ctx;
+
+    if (v->n_summary == SUMMARY_MAX)
+        return;
+    snprintf(v->summary[v->n_summary].key, sizeof v->summary[0].key, "%s", key);
+    snprintf(v->summary[v->n_summary++].text, sizeof v->summary[0].text, "%s", text);
+}
+
+/* Print advice about the model, and keep doubts and the best change for the first lines: a
+ * setting if one helps, or else hardware. */
+static void on_change(void *ctx, const char *key, const char *text)
+{
+    struct visit *v = ctx;
+    bool is_hardware = strcmp(key, "disk") == 0 || strcmp(key, "memory_rate") == 0;
+
+    on_advice(v, key, text);
+    if (strcmp(key, "doubt") == 0) {
+        on_summary(v, key, text);
+    } else if (v->change[0] == '\0' || (v->is_hardware && !is_hardware)) {
+        snprintf(v->change, sizeof v->change, "Change first: %.*s", ADVICE_TEXT - 16, text);
+        v->is_hardware = is_hardware;
+    }
+}
+
+/* Print advice about the machine.  A busy one makes all figures doubtful. */
+static void on_machine(void *ctx, const char *key, const char *text)
+{
+    on_advice(ctx, key, text);
+    if (strcmp(key, "busy") == 0)
+        on_summary(ctx, key, text);
+}
+
 static void put_limits(struct visit *v)
 {
     char text[MW_LIMITS_TEXT];
@@ -137,12 +184,13 @@ static void put_limits(struct visit *v)
     }
     mw_limits_text(&l, (int64_t)time(NULL), text, sizeof text);
     progress_clear(&v->progress);
-    printf("  %s\n", text);
+    fprintf(v->print.to, "  %s\n", text);
 }
 
 static int visit_model(struct visit *v, struct err *e)
 {
     struct mw_model_info info;
+    struct mw_limits limits;
     struct plan plan = { 0 };
 
     mw_model_info(v->m, &info);
@@ -163,16 +211,26 @@ static int visit_model(struct visit *v, struct err *e)
     put_limits(v);
     if (mw_plan(v->m, &v->engine, &plan, e) != 0) {
         put_bytes(v, "smallest_budget_bytes", "smallest budget", plan.sum_bytes);
+        on_summary(v, "refused", e->what);
         return -1;
     }
+    mw_model_limits(v->m, &limits);
+    summary_model(info.name[0] != '\0' ? info.name : info.arch, &limits, &plan, on_summary, v);
     put_bytes(v, "budget_bytes", "budget", plan.budget_bytes);
     put_bytes(v, "streamed_bytes", "read from disk per token", plan.streamed_bytes);
     put_rate(v, "decode_tps", "tokens per second of answers, ~", plan.decode_tps);
     put_rate(v, "prefill_tps", "tokens per second of prompts, ~", plan.prefill_tps);
-    put_text(v, "binds", "what limits answers", mw_binds_name(plan.binds));
+    if (v->o->json)
+        put_text(v, "binds", "", mw_binds_name(plan.binds));
+    else
+        put_text(v, "binds", "what limits answers", limit_words(plan.binds));
     put_fit(v);
     doctor_print_list(&v->print, "advice", "what to change first");
-    advice_model(v->m, &v->engine, &plan, on_advice, v);
+    advice_model(v->m, &v->engine, &plan, on_change, v);
+    if (v->change[0] != '\0')
+        on_summary(v, "change", v->change);
+    else if (plan.decode_tps > 0)
+        on_summary(v, "change", "No setting is predicted to make answers 5 % faster here.");
     doctor_print_end_list(&v->print);
     return 0;
 }
@@ -182,11 +240,17 @@ static int visit_model(struct visit *v, struct err *e)
 /* A section that fails does not keep the others from being measured. */
 static void end_section(struct visit *v, int rc, const struct err *e)
 {
+    char text[ADVICE_TEXT];
+
     progress_clear(&v->progress);
     if (rc == 0)
         return;
     v->is_complete = false;
     doctor_print_error(&v->print, e);
+    if (strcmp(v->section, "model") == 0)
+        return; /* the summary has its own sentence */
+    snprintf(text, sizeof text, "%s: %.240s", v->section, e->what);
+    on_summary(v, "incomplete", text);
 }
 
 static void begin_section(struct visit *v, const char *name)
@@ -210,8 +274,13 @@ static int visit_walls(struct visit *v, struct err *e)
                                     .step = on_step,
                                     .clear = on_clear,
                                     .ctx = v };
+    struct doctor_walls_count count;
+    int rc;
 
-    return doctor_walls_print(&v->print, &w, e);
+    rc = doctor_walls_print(&v->print, &w, &count, e);
+    if (rc == 0)
+        summary_walls(&v->facts, &count, on_summary, v);
+    return rc;
 }
 
 static void examine(struct visit *v)
@@ -242,11 +311,39 @@ static void examine(struct visit *v)
     doctor_print_end_section(&v->print);
     if (!cancelled) {
         doctor_print_list(&v->print, "advice", "advice");
-        advice_machine(&v->facts, on_advice, v);
+        advice_machine(&v->facts, on_machine, v);
         doctor_print_end_list(&v->print);
     }
     v->is_complete &= !cancelled;
-    doctor_print_close(&v->print, v->is_complete);
+}
+
+static void print_summary(struct visit *v)
+{
+    doctor_print_list(&v->print, "summary", "summary");
+    for (int i = 0; i < v->n_summary; i++)
+        doctor_print_advice(&v->print, v->summary[i].key, v->summary[i].text);
+    doctor_print_end_list(&v->print);
+}
+
+/* The summary comes first, and is known last: the text of the sections is kept until then. */
+static void examine_as_text(struct visit *v)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *kept = open_memstream(&text, &n);
+
+    if (kept != NULL)
+        v->print.to = kept;
+    examine(v);
+    progress_clear(&v->progress);
+    v->print.to = stdout;
+    if (cancelled)
+        on_summary(v, "stopped", "The measurement was stopped: the figures are not complete.");
+    print_summary(v);
+    puts(UNITS);
+    if (kept != NULL && fclose(kept) == 0)
+        fwrite(text, 1, n, stdout);
+    free(text);
 }
 
 /* The argument is a model, or a folder where models will be.  Without one, it is the folder in
@@ -303,7 +400,13 @@ static int run_doctor(const struct options *given)
     sigaction(SIGTERM, &on_stop, NULL);
     progress_open(&v.progress, false);
     doctor_print_open(&v.print, stdout, o.json);
-    examine(&v);
+    if (o.json) {
+        examine(&v);
+        print_summary(&v);
+        doctor_print_close(&v.print, v.is_complete);
+    } else {
+        examine_as_text(&v);
+    }
     mw_model_close(v.m);
     return cancelled ? EXIT_STOPPED : EXIT_OK;
 }

@@ -33,17 +33,6 @@ struct rows {
     struct progress *progress;
 };
 
-/* Returns the first of equally likely ids. */
-static uint32_t most_likely(const float *logits, uint32_t n)
-{
-    uint32_t best = 0;
-
-    for (uint32_t i = 1; i < n; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return best;
-}
-
 static int write_row(void *ctx, uint32_t pos, const float *logits, struct err *e)
 {
     struct rows *r = ctx;
@@ -51,7 +40,7 @@ static int write_row(void *ctx, uint32_t pos, const float *logits, struct err *e
     if (fwrite(logits, sizeof *logits, r->n_vocab, r->to) != r->n_vocab)
         return err_sys(e, "could not write logits");
     if ((size_t)pos + 1 == r->n_total)
-        r->best = most_likely(logits, r->n_vocab);
+        r->best = id_most_likely(logits, r->n_vocab);
     if (progress_is_due(r->progress))
         progress_count(r->progress, "eval", "tokens", (uint64_t)pos + 1, r->n_total);
     return 0;
@@ -76,7 +65,7 @@ static int print_greedy(struct mw_session *s, const struct options *o, uint32_t 
             break;
         if (mw_session_eval(s, &id, 1, NULL, NULL, e) != 0)
             return -1;
-        id = most_likely(mw_session_logits(s), n_vocab);
+        id = id_most_likely(mw_session_logits(s), n_vocab);
     }
     if (j != NULL)
         json_end(j);
@@ -162,7 +151,7 @@ static int eval_id_list(struct mw_model *m, struct mw_options *engine, const str
     else
         r = mw_session_eval(s, ids, n, NULL, NULL, e);
     if (r == 0 && o->logits == NULL)
-        rows.best = most_likely(mw_session_logits(s), info.n_vocab);
+        rows.best = id_most_likely(mw_session_logits(s), info.n_vocab);
     if (r == 0)
         r = print_result(s, o, &rows, from_ns, e);
 done:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "src/command.h"
+#include "src/exponents_print.h"
 #include "src/inspect_print.h"
 #include "src/limits.h"
 #include "src/products_print.h"
@@ -43,6 +44,26 @@ static int inspect_products(const struct options *o)
     return code;
 }
 
+static int inspect_exponents(const struct options *o)
+{
+    struct mw_exponents counts[2];
+    struct mw_inspect *i = NULL;
+    struct err e = ERR_INIT;
+    int code = EXIT_OK;
+
+    if (mw_inspect_open(&i, o->model, &e) != 0)
+        return report_error(&e);
+    if (mw_inspect_exponents(i, false, &counts[0], &e) != 0 ||
+        mw_inspect_exponents(i, true, &counts[1], &e) != 0)
+        code = report_error(&e);
+    else if (o->json)
+        exponents_print_json(stdout, counts);
+    else
+        exponents_print(stdout, counts);
+    mw_inspect_close(i);
+    return code;
+}
+
 static int run_inspect(const struct options *o)
 {
     struct err e = ERR_INIT, no_text = ERR_INIT;
@@ -51,6 +72,8 @@ static int run_inspect(const struct options *o)
     const struct err *problem;
     int code = EXIT_OK;
 
+    if (o->exponents)
+        return inspect_exponents(o);
     if (o->products)
         return inspect_products(o);
     if (mw_inspect_open(&i, o->model, &e) != 0)
@@ -80,7 +103,9 @@ const struct command cmd_inspect = {
         "Print parameters, weights by type, layers, lookup tables, tokenizer and chat\n"
         "format.  Only the headers of the file are read.\n"
         "With --products, measure how fast this machine multiplies with each weight type:\n"
-        "billions of operations a second of one thread, by the number of tokens.",
+        "billions of operations a second of one thread, by the number of tokens.\n"
+        "With --exponents, read 64 KiB of each BF16 and F16 matrix: the histogram of the\n"
+        "exponents, and the memory that packing takes.",
     .examples = "memwall inspect model.gguf\n"
                 "memwall inspect model.gguf --tensors\n"
                 "memwall inspect model.gguf --products\n",

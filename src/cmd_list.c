@@ -54,7 +54,7 @@ static void cell_text(const struct mw_found *f, enum column column, char *buf, s
             snprintf(buf, n, "%" PRIu32, f->n_ctx_train);
         break;
     case COLUMN_WHERE: snprintf(buf, n, "%s", mw_store_name(f->store)); break;
-    case COLUMN_HERE: mw_outlook_text(f, buf, n); break;
+    case COLUMN_HERE: mw_fit_text(f, buf, n); break;
     case N_COLUMN: break;
     }
 }
@@ -165,7 +165,7 @@ static void print_json(const struct table *t)
         const struct mw_found *f = t->models[i];
         char outlook[512];
 
-        mw_outlook_text(f, outlook, sizeof outlook);
+        mw_fit_text(f, outlook, sizeof outlook);
         json_object(&j, NULL);
         json_string(&j, "name", f->name);
         json_string(&j, "path", f->path);
@@ -177,9 +177,9 @@ static void print_json(const struct table *t)
         json_string(&j, "type", f->type);
         json_u64(&j, "n_ctx_train", f->n_ctx_train);
         json_u64(&j, "n_param", f->n_param);
-        json_bool(&j, "supported", f->outlook < MW_OUTLOOK_UNSUPPORTED);
+        json_bool(&j, "supported", f->fit < MW_FIT_UNSUPPORTED);
         json_bool(&j, "fits",
-                  f->outlook == MW_OUTLOOK_FITS || f->outlook == MW_OUTLOOK_STREAMS);
+                  f->fit == MW_FIT_FITS || f->fit == MW_FIT_STREAMS);
         json_string(&j, "here", outlook);
         json_u64(&j, "budget_bytes", f->plan.budget_bytes);
         json_u64(&j, "sum_bytes", f->plan.sum_bytes);

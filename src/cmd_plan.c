@@ -4,11 +4,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "src/command.h"
 #include "src/known.h"
 #include "src/limits.h"
 #include "src/models.h"
+#include "src/plan_explain.h"
 #include "src/plan_print.h"
 #include "src/plan_table.h"
 #include "src/settings.h"
@@ -42,6 +44,17 @@ static int open_model(struct mw_model **m, struct options *o, uint64_t memory_by
     if (mw_model_open_within(m, o->model, memory_bytes, &e) != 0)
         return report_error(&e);
     snprintf(place, n, "%s", o->model);
+    return EXIT_OK;
+}
+
+static int explain(struct mw_model *m, const struct mw_options *engine)
+{
+    struct err e = ERR_INIT;
+    struct plan_basis basis;
+
+    if (mw_plan_basis(m, engine, &basis, &e) != 0)
+        return report_error(&e);
+    plan_explain(stdout, &basis, (int64_t)time(NULL));
     return EXIT_OK;
 }
 
@@ -112,6 +125,8 @@ static int make_and_print(struct mw_model *m, const struct options *o,
         plan_print_json(stdout, m, &p, engine, &more);
     else
         print(m, &p, engine, &more);
+    if (o->explain && more.fits)
+        code = explain(m, engine);
     return code;
 }
 
@@ -126,6 +141,11 @@ static int run_plan(const struct options *given)
     struct mw_model *m;
     int code;
 
+    if (o->explain && o->json) {
+        err_set(&e, ERR_ARGUMENT, "explains in text; leave out --json");
+        err_at(&e, NULL, ERR_NO_OFFSET, "--explain");
+        return report_usage(&cmd_plan, &e);
+    }
     if (o->what_if != NULL && what_if_parse(o->what_if, &what_if, &e) != 0) {
         err_at(&e, NULL, ERR_NO_OFFSET, "--what-if");
         return report_usage(&cmd_plan, &e);
@@ -152,6 +172,7 @@ const struct command cmd_plan = {
     .examples = "memwall plan model.gguf\n"
                 "memwall plan model.gguf --memory 1G --ctx 32k\n"
                 "memwall plan gemma-4-12B:Q4_0\n"
+                "memwall plan model.gguf --explain\n"
                 "memwall plan model.gguf --what-if RAM=8G,DISK=500M/s,BW=40G/s,CORES=4\n",
     .bit = CMD_PLAN,
     .needs_model = true,

@@ -81,7 +81,7 @@ static int describe(struct pull *p, size_t only, struct err *e)
 static bool runs(const struct mw_pull_choice *c)
 {
     return c->is_described &&
-           (c->model.outlook == MW_OUTLOOK_FITS || c->model.outlook == MW_OUTLOOK_STREAMS);
+           (c->model.fit == MW_FIT_FITS || c->model.fit == MW_FIT_STREAMS);
 }
 
 /* The largest model that fits; otherwise the smallest that runs.  SIZE_MAX: none does. */
@@ -92,7 +92,7 @@ static size_t best_of(const struct mw_pull *list)
     for (size_t i = 0; i < mw_pull_count(list); i++) {
         const struct mw_pull_choice *c = mw_pull_at(list, i);
 
-        if (runs(c) && (best == SIZE_MAX || c->model.outlook == MW_OUTLOOK_FITS))
+        if (runs(c) && (best == SIZE_MAX || c->model.fit == MW_FIT_FITS))
             best = i;
     }
     return best;
@@ -185,7 +185,7 @@ static int confirm(const struct pull *p, size_t choice, bool can_ask, struct err
     pull_outlook(c, outlook, sizeof outlook);
     if (!can_ask)
         return err_set(
-            e, c->model.outlook == MW_OUTLOOK_TOO_LARGE ? ERR_BUDGET : ERR_UNSUPPORTED,
+            e, c->model.fit == MW_FIT_TOO_LARGE ? ERR_BUDGET : ERR_UNSUPPORTED,
             "%.60s: %.150s; --yes fetches it anyway", name_of(p->list, choice), outlook);
     fputs("This model does not run here.  Fetch it anyway? [y/N] ", stderr);
     if (read_answer(p, line, sizeof line, e) != 0)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +29,14 @@
 #include "src/paths.h"
 #include "src/progress.h"
 #include "src/settings.h"
+#include "ui/text/receipt.h"
 
 #define DEFAULT_OUTPUT "memwall-report.html"
 #define MACHINE_S      15 /* what doctor takes */
 #define RECORD_PROMPT  64
 #define RECORD_TOKENS  64
 #define RECORD_S       12.0 /* of decoding */
+#define RUN_S          60   /* the most that a run takes, without --time-limit */
 #define BENCH_PROMPT   64
 #define BENCH_TOKENS   16
 #define SWEEP_POINTS   5
@@ -56,6 +59,16 @@ static void on_step(void *ctx, const char *doing)
     struct job *j = ctx;
 
     progress_text(&j->progress, doing);
+}
+
+static void on_token(void *ctx, uint32_t n)
+{
+    struct job *j = ctx;
+
+    if (n == 0)
+        progress_restart(&j->progress, 0);
+    else if (progress_is_due(&j->progress))
+        progress_count(&j->progress, "recording", "tokens", n, RECORD_TOKENS);
 }
 
 static void on_use(void *ctx, struct mw_session *session)
@@ -138,14 +151,17 @@ static void plan_model(struct job *j)
 }
 
 /* Seconds that a run with this plan takes, roughly. */
-static double run_seconds(const struct plan *p, const struct mw_limits *l, uint32_t n_prompt,
+static double run_seconds(const struct job *j, const struct plan *p, uint32_t n_prompt,
                           uint32_t n_token)
 {
+    const struct mw_limits *l = &j->page.plan->limits;
     double token = p->decode_tps > 0 ? 1 / p->decode_tps : 1;
     double load = l->disk_bytes_s > 0 ? (double)p->pinned_bytes / l->disk_bytes_s : 2;
 
-    return 1 + load + (p->prefill_tps > 0 ? n_prompt / p->prefill_tps : token * 2) +
-           token * (n_token + 1);
+    double s = 1 + load + (p->prefill_tps > 0 ? n_prompt / p->prefill_tps : token * 2) +
+               token * (n_token + 1);
+
+    return j->o->time_limit > 0 && s > j->o->time_limit ? j->o->time_limit : s;
 }
 
 /* The budgets of the sweep: from the smallest to the one for all weights, or to what the
@@ -169,10 +185,10 @@ static size_t sweep_budgets(const struct job *j, uint64_t budget[SWEEP_POINTS])
 static void announce_runs(struct job *j, const uint64_t *budget, size_t n)
 {
     const struct page_plan *p = j->page.plan;
-    double record = run_seconds(&p->plan, &p->limits, RECORD_PROMPT, RECORD_TOKENS);
-    double seconds = run_seconds(&p->plan, &p->limits, BENCH_PROMPT, BENCH_TOKENS) +
+    double record = run_seconds(j, &p->plan, RECORD_PROMPT, RECORD_TOKENS);
+    double seconds = run_seconds(j, &p->plan, BENCH_PROMPT, BENCH_TOKENS) +
                      (record < RECORD_S * 1.5 ? record : RECORD_S * 1.5);
-    char text[120];
+    char text[160], time[24], limit[48] = "";
 
     for (size_t i = 0; i < n; i++) {
         struct mw_options o = j->engine;
@@ -181,11 +197,14 @@ static void announce_runs(struct job *j, const uint64_t *budget, size_t n)
 
         o.memory_bytes = budget[i];
         if (mw_plan(j->m, &o, &at, &ignored) == 0)
-            seconds += run_seconds(&at, &p->limits, SWEEP_PROMPT, SWEEP_TOKENS);
+            seconds += run_seconds(j, &at, SWEEP_PROMPT, SWEEP_TOKENS);
     }
+    if (j->o->time_limit > 0)
+        snprintf(limit, sizeof limit, ", at most %u s for each of %zu runs", j->o->time_limit,
+                 n + 2);
     snprintf(text, sizeof text,
-             "running the model takes about %.0f s; Ctrl-C keeps what was measured",
-             seconds + 1);
+             "running the model takes about %s%s; Ctrl-C keeps what was measured",
+             receipt_time(time, sizeof time, seconds + 1), limit);
     announce(j, text);
 }
 
@@ -264,16 +283,21 @@ static void record(struct job *j)
         .to = f,
         .cancelled = &j->stop.cancelled,
         .use = on_use,
+        .token = on_token,
         .ctx = j,
     };
     struct err e = ERR_INIT, broken = ERR_INIT;
     char path[32];
 
-    on_step(j, "recording a run with the chosen budget");
+    on_step(j, "recording a run with the chosen budget: loading and prompt");
+    page_stop_limit(&j->stop, j->o->time_limit);
     if (f == NULL)
         err_sys(&e, "cannot create a recording in memory");
     else
         page_record(j->m, &j->engine, &how, &e);
+    if (atomic_load(&j->stop.timed_out))
+        page_note(&j->page, "The recording ended after %u s (--time-limit).", j->o->time_limit);
+    page_stop_limit(&j->stop, 0);
     if (e.code != ERR_NONE)
         missing(j, "A part of the recording", &e);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -423,6 +447,8 @@ static int run_report(const struct options *given)
         return report_error(&e);
     }
     j->o = &o;
+    if (!options_given(given, OPT_TIME_LIMIT))
+        o.time_limit = RUN_S;
     j->page.made_s = (int64_t)time(NULL);
     settings_engine(&o, &j->engine, &notice);
     settings_report(&o, &notice);

@@ -41,8 +41,7 @@ static double value_of(const struct advice_facts *a, const char *section, const 
     return value;
 }
 
-/* The fastest rate of reading memory with any number of threads. */
-static double memory_rate(const struct advice_facts *a)
+double advice_memory_rate(const struct advice_facts *a)
 {
     double best = 0;
 
@@ -51,6 +50,13 @@ static double memory_rate(const struct advice_facts *a)
             strncmp(a->fact[i].key, "read_", 5) == 0 && a->fact[i].value > best)
             best = a->fact[i].value;
     return best;
+}
+
+double advice_disk_rate(const struct advice_facts *a)
+{
+    double direct = value_of(a, "disk", "direct");
+
+    return direct > 0 ? direct : value_of(a, "disk", "buffered_bytes_s");
 }
 
 /* --- the machine --- */
@@ -63,7 +69,7 @@ struct say {
 
 static void advise_on_memory(const struct advice_facts *a, struct say *s)
 {
-    double one = value_of(a, "memory", "read_1"), best = memory_rate(a), more;
+    double one = value_of(a, "memory", "read_1"), best = advice_memory_rate(a), more;
     char x[24], y[24];
 
     more = value_of(a, "memory", "read_2");
@@ -94,19 +100,11 @@ static void advise_on_memory(const struct advice_facts *a, struct say *s)
 
 static void advise_on_disk(const struct advice_facts *a, struct say *s)
 {
-    double direct = value_of(a, "disk", "direct"), memory = memory_rate(a);
+    double direct = value_of(a, "disk", "direct");
     double buffered = value_of(a, "disk", "buffered_bytes_s");
     double mapped = value_of(a, "disk", "mapped_bytes_s");
-    double disk = direct > 0 ? direct : buffered;
     char x[24], y[24];
 
-    if (disk > 0 && memory > 0) {
-        snprintf(s->text, sizeof s->text,
-                 "For each GB of weights that a token uses, it takes %.3g ms if they are in "
-                 "memory, and %.3g ms if they are read from this disk.",
-                 1e12 / memory, 1e12 / disk);
-        s->fn(s->ctx, "wall", s->text);
-    }
     if (direct > 0 && buffered * MUCH_LESS > direct) {
         snprintf(s->text, sizeof s->text,
                  "Reads through the page cache reach %s, direct reads %s: --io buffered is "
@@ -221,7 +219,7 @@ static void try_budget(struct changes *c)
         snprintf(change->what, sizeof change->what, "--memory %lluM (%s, %s)",
                  (unsigned long long)((o.memory_bytes + MIB - 1) / MIB),
                  units_size(size, sizeof size, o.memory_bytes),
-                 p.n_slot == 0 ? "all weights in memory" : "all that is free now");
+                 p.streamed_share == 0 ? "all weights in memory" : "all that is free now");
 }
 
 static void try_kv(struct changes *c)

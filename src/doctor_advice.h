@@ -23,7 +23,11 @@ struct advice_facts {
 
 void advice_note(struct advice_facts *a, const char *section, const struct mw_fact *f);
 
-/* Receives a sentence; key names its kind: "wall", "threads", "buffered", "mapped", "pressure",
+/* The fastest measured rates of reading memory and disk, in bytes per second; 0: unknown. */
+double advice_memory_rate(const struct advice_facts *a);
+double advice_disk_rate(const struct advice_facts *a);
+
+/* Receives a sentence; key names its kind: "threads", "buffered", "mapped", "pressure",
  * "busy", "steal", "small_reads", "group". */
 typedef void advice_fn(void *ctx, const char *key, const char *text);
 

@@ -1,7 +1,7 @@
 /*
  * doctor_print.h - the facts of `memwall doctor`, as text or as one JSON object.
  *
- * Text is printed as the facts arrive, sizes in GiB and rates in GB/s.  JSON has exact numbers;
+ * Text has sizes in GiB and rates in GB/s.  JSON has exact numbers;
  * a fact that is not known is null, and KEY_why has the reason.
  */
 #ifndef MEMWALL_SRC_DOCTOR_PRINT_H

@@ -12,16 +12,16 @@
 /* One line of the table. */
 struct wall {
     const char *name, *type;
-    enum mw_outlook outlook;
+    enum mw_fit fit;
     struct mw_model_info info;
-    struct plan plan;     /* MW_OUTLOOK_TOO_LARGE: the smallest one */
+    struct plan plan;     /* MW_FIT_TOO_LARGE: the smallest one */
     uint32_t longest_ctx; /* 0: none fits */
 };
 
 static const char *const outlooks[] = {
-    [MW_OUTLOOK_FITS] = "fits",           [MW_OUTLOOK_STREAMS] = "streams",
-    [MW_OUTLOOK_TOO_LARGE] = "too large", [MW_OUTLOOK_UNSUPPORTED] = "not supported yet",
-    [MW_OUTLOOK_UNKNOWN] = "-",
+    [MW_FIT_FITS] = "fits",           [MW_FIT_STREAMS] = "streams",
+    [MW_FIT_TOO_LARGE] = "too large", [MW_FIT_UNSUPPORTED] = "not supported yet",
+    [MW_FIT_UNKNOWN] = "-",
 };
 
 /* Returns the largest budget that the program would choose by itself. */
@@ -45,9 +45,9 @@ static void find_wall(const struct doctor_walls *w, struct mw_model *m, uint64_t
     o.memory_bytes = most;
     mw_model_info(m, &out->info);
     if (mw_plan(m, &o, &out->plan, &e) == 0)
-        out->outlook = out->plan.streamed_bytes > 0 ? MW_OUTLOOK_STREAMS : MW_OUTLOOK_FITS;
+        out->fit = out->plan.streamed_bytes > 0 ? MW_FIT_STREAMS : MW_FIT_FITS;
     else
-        out->outlook = e.code == ERR_BUDGET ? MW_OUTLOOK_TOO_LARGE : MW_OUTLOOK_UNSUPPORTED;
+        out->fit = e.code == ERR_BUDGET ? MW_FIT_TOO_LARGE : MW_FIT_UNSUPPORTED;
     e = (struct err)ERR_INIT;
     if (mw_plan_fit(m, &o, &smallest, &out->longest_ctx, &e) != 0)
         out->longest_ctx = 0;
@@ -67,8 +67,11 @@ static void print_rate(FILE *to, double tps)
 
 static void print_head(FILE *to)
 {
-    fprintf(to, "  %-16s %-6s %9s  %-9s %9s %8s %8s %9s\n", "model", "type", "file", "",
-            "memory", "answers", "prompts", "longest");
+    fprintf(to,
+            "  %-16s %-6s %9s  %-9s %9s %8s %8s %9s\n"
+            "  %-16s %-6s %9s  %-9s %9s %8s %8s %9s\n",
+            "model", "type", "file", "", "memory", "answers", "prompts", "longest", "", "", "",
+            "", "", "tok/s", "tok/s", "context");
 }
 
 static void print_wall(FILE *to, const struct wall *w, bool is_first)
@@ -76,13 +79,13 @@ static void print_wall(FILE *to, const struct wall *w, bool is_first)
     char file[16], memory[16];
 
     fprintf(to, "  %-16s %-6s", is_first ? w->name : "", w->type);
-    if (w->outlook == MW_OUTLOOK_UNSUPPORTED) {
-        fprintf(to, " %9s  %s\n", "-", outlooks[w->outlook]);
+    if (w->fit == MW_FIT_UNSUPPORTED) {
+        fprintf(to, " %9s  %s\n", "-", outlooks[w->fit]);
         return;
     }
     fprintf(to, " %9s  %-9s %9s", units_size(file, sizeof file, w->info.file_bytes),
-            outlooks[w->outlook], units_size(memory, sizeof memory, w->plan.sum_bytes));
-    if (w->outlook == MW_OUTLOOK_TOO_LARGE) {
+            outlooks[w->fit], units_size(memory, sizeof memory, w->plan.sum_bytes));
+    if (w->fit == MW_FIT_TOO_LARGE) {
         fputc('\n', to);
         return;
     }
@@ -95,17 +98,17 @@ static void print_wall(FILE *to, const struct wall *w, bool is_first)
 
 static void json_wall(struct json *j, const struct wall *w)
 {
-    static const char *const names[] = { [MW_OUTLOOK_FITS] = "fits",
-                                         [MW_OUTLOOK_STREAMS] = "streams",
-                                         [MW_OUTLOOK_TOO_LARGE] = "too_large",
-                                         [MW_OUTLOOK_UNSUPPORTED] = "unsupported",
-                                         [MW_OUTLOOK_UNKNOWN] = "unknown" };
+    static const char *const names[] = { [MW_FIT_FITS] = "fits",
+                                         [MW_FIT_STREAMS] = "streams",
+                                         [MW_FIT_TOO_LARGE] = "too_large",
+                                         [MW_FIT_UNSUPPORTED] = "unsupported",
+                                         [MW_FIT_UNKNOWN] = "unknown" };
 
     json_object(j, NULL);
     json_string(j, "name", w->name);
     json_string(j, "type", w->type);
-    json_string(j, "outlook", names[w->outlook]);
-    if (w->outlook != MW_OUTLOOK_UNSUPPORTED) {
+    json_string(j, "outlook", names[w->fit]);
+    if (w->fit != MW_FIT_UNSUPPORTED) {
         json_u64(j, "file_bytes", w->info.file_bytes);
         json_u64(j, "hot_bytes", w->info.hot_bytes);
         json_u64(j, "memory_bytes", w->plan.sum_bytes);
@@ -113,7 +116,7 @@ static void json_wall(struct json *j, const struct wall *w)
         json_u64(j, "ctx", w->plan.n_ctx);
         json_u64(j, "longest_ctx", w->longest_ctx);
     }
-    if (w->outlook == MW_OUTLOOK_FITS || w->outlook == MW_OUTLOOK_STREAMS) {
+    if (w->fit == MW_FIT_FITS || w->fit == MW_FIT_STREAMS) {
         json_u64(j, "streamed_bytes", w->plan.streamed_bytes);
         json_double(j, "decode_tps", w->plan.decode_tps, 6);
         json_double(j, "prefill_tps", w->plan.prefill_tps, 6);
@@ -124,14 +127,27 @@ static void json_wall(struct json *j, const struct wall *w)
 
 /* --- all of them --- */
 
+static void count_wall(struct doctor_walls_count *n, const struct wall *w)
+{
+    bool fits = w->fit == MW_FIT_FITS, streams = w->fit == MW_FIT_STREAMS;
+
+    n->n++;
+    n->n_fits += fits;
+    n->n_streams += streams;
+    n->n_too_large += w->fit == MW_FIT_TOO_LARGE;
+    if ((fits || streams) && w->plan.decode_tps > 0)
+        (fits ? n->fits : n->streams)[w->plan.binds]++;
+}
+
 static int do_wall(struct doctor_print *p, const struct doctor_walls *w,
-                   const struct mw_known *list, size_t i, uint32_t type, uint64_t most)
+                   const struct mw_known *list, size_t i, uint32_t type,
+                   struct doctor_walls_count *count)
 {
     char doing[80];
     struct mw_known_info known;
     struct err e = ERR_INIT;
     struct mw_model *m;
-    struct wall wall = { .outlook = MW_OUTLOOK_UNSUPPORTED };
+    struct wall wall = { .fit = MW_FIT_UNSUPPORTED };
 
     mw_known_at(list, i, &known);
     wall.name = known.name;
@@ -140,12 +156,13 @@ static int do_wall(struct doctor_print *p, const struct doctor_walls *w,
         snprintf(doing, sizeof doing, "planning %.40s in %.8s", wall.name, wall.type);
         w->step(w->ctx, doing);
         limits_ensure(m, w->folder, w->engine, w->no_disk ? LIMITS_NO_DISK : LIMITS_MEASURE);
-        find_wall(w, m, most, &wall);
+        find_wall(w, m, count->budget_bytes, &wall);
         mw_model_close(m);
     } else if (e.code != ERR_UNSUPPORTED) {
         doctor_print_error(p, &e);
         return -1;
     }
+    count_wall(count, &wall);
     w->clear(w->ctx);
     if (p->is_json)
         json_wall(&p->json, &wall);
@@ -164,12 +181,13 @@ static void put_bytes(struct doctor_print *p, const char *key, const char *label
     doctor_print_fact(p, &f);
 }
 
-int doctor_walls_print(struct doctor_print *p, const struct doctor_walls *w, struct err *e)
+int doctor_walls_print(struct doctor_print *p, const struct doctor_walls *w,
+                       struct doctor_walls_count *count, struct err *e)
 {
-    uint64_t most = most_bytes(w->engine);
     struct mw_known *list;
     int rc = 0;
 
+    *count = (struct doctor_walls_count){ .budget_bytes = most_bytes(w->engine) };
     if (known_list(&list, e) != 0)
         return -1;
     if (!w->no_disk) {
@@ -180,7 +198,7 @@ int doctor_walls_print(struct doctor_print *p, const struct doctor_walls *w, str
         }
         w->clear(w->ctx);
     }
-    put_bytes(p, "budget_bytes", "budget", most);
+    put_bytes(p, "budget_bytes", "budget", count->budget_bytes);
     if (p->is_json)
         json_array(&p->json, "models");
     else
@@ -190,7 +208,7 @@ int doctor_walls_print(struct doctor_print *p, const struct doctor_walls *w, str
 
         mw_known_at(list, i, &known);
         for (uint32_t type = 0; type < known.n_type && rc == 0 && !*w->cancelled; type++)
-            rc = do_wall(p, w, list, i, type, most);
+            rc = do_wall(p, w, list, i, type, count);
     }
     if (p->is_json)
         json_end(&p->json);

@@ -21,6 +21,9 @@ const struct figure figure_table[N_FIGURE] = {
     [FIG_DISK] = { "disk_limit_share", "of disk", FIGURE_SHARE, false, 0 },
     [FIG_MEMORY] = { "memory_limit_share", "of memory", FIGURE_SHARE, false, 0 },
     [FIG_JOULES] = { "joules_per_token", "energy/tok", FIGURE_JOULES, false, -1 },
+    [FIG_STOLEN] = { "stolen_share", "stolen", FIGURE_SHARE, false, 0 },
+    [FIG_OTHERS] = { "others_share", "others", FIGURE_SHARE, false, 0 },
+    [FIG_THROTTLED] = { "throttled", "throttled", FIGURE_COUNT, false, 0 },
 };
 
 void figures_clear(struct figures *f)
@@ -31,7 +34,7 @@ void figures_clear(struct figures *f)
 
 static int decimals(enum figure_kind kind)
 {
-    return kind == FIGURE_SIZE || kind == FIGURE_TRAFFIC ? 0 : 6;
+    return kind == FIGURE_SIZE || kind == FIGURE_TRAFFIC || kind == FIGURE_COUNT ? 0 : 6;
 }
 
 void figure_json(struct json *j, enum figure_id id, double value)
@@ -68,6 +71,7 @@ struct figure_unit figure_unit(enum figure_id id, double largest)
     case FIGURE_RATE: return (struct figure_unit){ "tok/s", 1 };
     case FIGURE_SECONDS: return (struct figure_unit){ "s", 1 };
     case FIGURE_JOULES: return (struct figure_unit){ "J", 1 };
+    case FIGURE_COUNT: return (struct figure_unit){ "times", 1 };
     case FIGURE_SHARE: return (struct figure_unit){ "%", 0.01 };
     case FIGURE_SIZE:
         return largest < 0.1 * (double)GIB ? (struct figure_unit){ "MiB", (double)MIB }

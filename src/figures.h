@@ -26,6 +26,9 @@ enum figure_id {
     FIG_DISK,
     FIG_MEMORY,
     FIG_JOULES,
+    FIG_STOLEN,
+    FIG_OTHERS,
+    FIG_THROTTLED,
     N_FIGURE,
 };
 
@@ -36,6 +39,7 @@ enum figure_kind {
     FIGURE_TRAFFIC, /* bytes read, shown in kB, MB or GB */
     FIGURE_SHARE,   /* 0 to 1, shown in percent */
     FIGURE_JOULES,
+    FIGURE_COUNT,
 };
 
 struct figure {

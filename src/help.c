@@ -103,12 +103,14 @@ void help_program(void)
     const struct command *c;
 
     puts("memwall - talk to a language model larger than memory\n\n"
-         "Usage: memwall -m MODEL [options]           chat in the terminal\n"
+         "Usage: memwall                      choose a model of this machine, and chat\n"
+         "       memwall -m MODEL [options]   chat with this model in the terminal\n"
          "       memwall COMMAND [options]\n\n"
          "Commands:");
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
         print_wrapped(c->help, COMMAND_AT, printf("  %s", c->name));
     puts("\nExamples:\n"
+         "  memwall demo                             the memory wall, shown in a minute\n"
          "  memwall plan model.gguf --memory 1G      show what would fit; load nothing\n"
          "  memwall -m model.gguf --memory 1G        chat; keep everything under 1 GiB\n"
          "  memwall run -m model.gguf \"Why is the sky blue?\"");

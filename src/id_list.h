@@ -1,5 +1,5 @@
 /*
- * id_list.h - parse lists of token ids: decimal numbers in a text.
+ * id_list.h - token ids: parse lists of decimal numbers, and choose the most likely id.
  */
 #ifndef MEMWALL_SRC_ID_LIST_H
 #define MEMWALL_SRC_ID_LIST_H
@@ -21,5 +21,8 @@ int id_list_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out,
 /* Parse n bytes of text, which may contain no ids.  Messages use name. */
 int id_list_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
                   uint32_t **out, size_t *n_id, struct err *e);
+
+/* Returns the id with the largest of n logits, the first of equally likely ones. */
+uint32_t id_most_likely(const float *logits, uint32_t n);
 
 #endif

@@ -31,6 +31,7 @@ static void sums(struct json *j, const struct summary *s)
         { "lookup_row_bytes", s->lookup_row_bytes },
         { "kv_global_values", s->kv_global_values },
         { "kv_sliding_values", s->kv_sliding_values },
+        { "recurrent_values", s->recurrent_values },
         { "n_unread", s->n_unread },
         { "unread_bytes", s->unread_bytes },
         { "n_other", s->n_other },
@@ -101,7 +102,10 @@ static void layers(struct json *j, const struct summary *s)
         const struct summary_layer *y = &s->layers[i];
 
         json_object(j, NULL);
-        json_string(j, "kind", y->is_sliding ? "sliding" : "global");
+        json_string(j, "kind",
+                    y->is_recurrent ? "recurrent"
+                    : y->is_sliding ? "sliding"
+                                    : "global");
         json_u64(j, "n_head", y->n_head);
         json_u64(j, "n_head_kv", y->n_head_kv);
         json_u64(j, "head_dim_k", y->head_dim_k);

@@ -18,6 +18,8 @@
 #include "src/rates_book.h"
 
 #define MEASURE_SECONDS 1.6
+#define FRESH_S         60
+#define LARGE_READ      (2 * MIB) /* larger ones are not faster */
 #define FAR_OFF         4.0 /* a factor between two rates of one disk */
 #define PRODUCT_LINES   40
 
@@ -259,7 +261,7 @@ static int measure(measure_fn *fn, void *ctx, double earlier, struct mw_limits *
 }
 
 struct model_job {
-    const struct mw_model *m;
+    struct mw_model *m;
     const struct mw_options *o;
 };
 
@@ -308,6 +310,7 @@ static int measure_and_keep(struct mw_model *m, const struct place *p,
                             const struct mw_options *o, bool uses_kept_rates, struct err *e)
 {
     struct model_job job = { m, o };
+    struct limits_book book;
     double earlier = earlier_disk(p);
     struct mw_limits l;
 
@@ -315,18 +318,32 @@ static int measure_and_keep(struct mw_model *m, const struct place *p,
         set_rates(m, p, o, uses_kept_rates, true, &l, e) != 0)
         return -1;
     keep_limits(p, &l);
-    borrow_disk(&l, earlier);
+    limits_book_read(&book, p->path);
+    borrow_disk(&l, limits_book_disk_near(&book, &p->key, (int64_t)time(NULL)));
     use_limits(m, p, &l);
     return 0;
 }
 
-static void make_model_place(struct place *p, const struct mw_model *m, const char *model_path,
+/* Add the size of reads to a key, as a power of two, if they are small. */
+static void add_reads(struct limits_key *k, size_t bytes)
+{
+    size_t len = strlen(k->io), kib = 1;
+
+    if (bytes == 0 || bytes >= LARGE_READ)
+        return;
+    while (2 * kib * KIB <= bytes)
+        kib *= 2;
+    snprintf(k->io + len, sizeof k->io - len, "/%zuK", kib);
+}
+
+static void make_model_place(struct place *p, struct mw_model *m, const char *model_path,
                              const struct mw_options *o)
 {
     struct mw_model_info info;
 
     mw_model_info(m, &info);
     make_place(p, model_path, info.type, o);
+    add_reads(&p->key, mw_read_bytes(m, o));
 }
 
 int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,
@@ -348,14 +365,26 @@ static bool use_kept(struct mw_model *m, const struct place *p, const struct mw_
     struct mw_limits l;
 
     limits_book_read(&book, p->path);
-    kept = limits_book_find(&book, &p->key, now_s);
+    kept = may_measure ? limits_book_find(&book, &p->key, now_s)
+                       : limits_book_find_near(&book, &p->key, now_s);
     if (kept == NULL)
         return false;
     l = *kept;
-    borrow_disk(&l, limits_book_disk(&book, &p->key, now_s));
+    borrow_disk(&l, limits_book_disk_near(&book, &p->key, now_s));
     (void)set_rates(m, p, o, true, may_measure, &l, &ignored);
     use_limits(m, p, &l);
     return true;
+}
+
+/* Was everything measured just now? */
+static bool is_fresh(const struct mw_limits *l, int64_t now_s)
+{
+    int64_t oldest_s = l->measured_s < l->steps.measured_s ? l->measured_s : l->steps.measured_s;
+
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        if (l->rate[i].measured_s < oldest_s)
+            oldest_s = l->rate[i].measured_s;
+    return now_s - oldest_s <= FRESH_S;
 }
 
 /* --- models without a file --- */
@@ -364,7 +393,7 @@ static bool use_kept(struct mw_model *m, const struct place *p, const struct mw_
 
 /* Measure memory and the rates of m, or use those that this process measured before.  No file
  * is written. */
-static void measure_for_now(const struct mw_model *m, const struct place *p,
+static void measure_for_now(struct mw_model *m, const struct place *p,
                             const struct mw_options *o, struct mw_limits *l)
 {
     static struct mw_limits memory;
@@ -414,7 +443,7 @@ static void use_folder(struct mw_model *m, const struct place *p, const struct m
     if (effort == LIMITS_NO_DISK)
         measure_for_now(m, p, o, &l);
     else
-        (void)set_rates(m, p, o, true, effort == LIMITS_MEASURE, &l, &ignored);
+        (void)set_rates(m, p, o, true, effort != LIMITS_KEPT, &l, &ignored);
     mw_model_set_limits(m, &l);
 }
 
@@ -422,7 +451,8 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
                    enum limits_effort effort)
 {
     struct err ignored = ERR_INIT;
-    bool may_measure = effort == LIMITS_MEASURE;
+    bool may_measure = effort == LIMITS_MEASURE || effort == LIMITS_FRESH;
+    struct mw_limits now;
     struct paths paths;
     struct place place;
     bool has_folder = paths_find(&paths, &ignored) == 0;
@@ -436,6 +466,11 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
         use_folder(m, &place, o, effort);
     else if (!use_kept(m, &place, o, may_measure) && may_measure)
         (void)measure_and_keep(m, &place, o, true, &ignored);
+    if (effort != LIMITS_FRESH || !mw_model_has_file(m))
+        return;
+    mw_model_limits(m, &now);
+    if (!is_fresh(&now, (int64_t)time(NULL)))
+        (void)measure_and_keep(m, &place, o, false, &ignored);
 }
 
 bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
@@ -457,17 +492,17 @@ bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_
     memcpy(k.cpu, any.key.cpu, sizeof k.cpu);
     if (k.n_thread <= 0)
         k.n_thread = any.key.n_thread;
-    found = limits_book_find(&book, &k, now_s);
+    found = limits_book_find_near(&book, &k, now_s);
     /* Disk and memory are as fast for other types. */
     k.arithmetic[0] = '\0';
     if (found == NULL)
-        found = limits_book_find(&book, &k, now_s);
+        found = limits_book_find_near(&book, &k, now_s);
     if (found == NULL)
         return false;
     *out = *found;
     out->n_rate = types.n_rate;
     memcpy(out->rate, types.rate, sizeof types.rate);
-    borrow_disk(out, limits_book_disk(&book, &k, now_s));
+    borrow_disk(out, limits_book_disk_near(&book, &k, now_s));
     (void)rates_book_find(any.rates_path, &any.rates_key, now_s, out);
     return true;
 }

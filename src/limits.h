@@ -6,6 +6,9 @@
  * work.  A new rate of a disk that differs from a trustworthy earlier one by a factor of
  * FAR_OFF or more is measured a second time; if that does not bring it nearer, it is doubtful.
  * Without a measurement there is no prediction.
+ *
+ * Small reads are slower, so the disk is measured with the reads of the plan, and its rate is kept
+ * for them.
  */
 #ifndef MEMWALL_SRC_LIMITS_H
 #define MEMWALL_SRC_LIMITS_H
@@ -16,6 +19,7 @@ enum limits_effort {
     LIMITS_KEPT,    /* use those that are cached */
     LIMITS_NO_DISK, /* of a model without a file: measure all but the disk; write no file */
     LIMITS_MEASURE,
+    LIMITS_FRESH, /* the same, and measure again if they are older than a minute */
 };
 
 /*

@@ -14,10 +14,11 @@
 #define KEEP_S        (24 * HOUR_S)
 #define KEEP_DOUBT_S  HOUR_S
 #define COMPARE_S     (30 * 24 * HOUR_S)
-#define N_FIELD       18
+#define N_FIELD       19
 #define MOST_LOOKUP   10.0
+#define MOST_READ_CPU 1e-6 /* seconds per byte */
 #define LINE_MAX_CHAR 512
-#define FORM          "v2" /* ends each line; others have other fields */
+#define FORM          "v3" /* ends each line; others have other fields */
 
 static bool is_in(double x, double most)
 {
@@ -33,9 +34,9 @@ static bool is_possible(const struct limits_page *p)
            is_in(l->buffered_bytes_s, BOOK_MOST_RATE) &&
            is_in(l->disk.spread, BOOK_MOST_SPREAD) &&
            is_in(l->memory.spread, BOOK_MOST_SPREAD) && is_in(l->load, 1) &&
-           is_in(l->lookup_s, MOST_LOOKUP) && l->disk.doubt <= MW_DOUBT_ALL &&
-           l->memory.doubt <= MW_DOUBT_ALL && l->measured_s > 0 && l->disk.observed_s >= 0 &&
-           l->memory.observed_s >= 0;
+           is_in(l->lookup_s, MOST_LOOKUP) && is_in(l->read_cpu_s, MOST_READ_CPU) &&
+           l->disk.doubt <= MW_DOUBT_ALL && l->memory.doubt <= MW_DOUBT_ALL &&
+           l->measured_s > 0 && l->disk.observed_s >= 0 && l->memory.observed_s >= 0;
 }
 
 static bool read_page(const char *line, struct limits_page *p)
@@ -47,13 +48,14 @@ static bool read_page(const char *line, struct limits_page *p)
 
     *p = (struct limits_page){ 0 };
     return sscanf(line,
-                  "%" SCNd64 " %" SCNu64 " %15s %d %63s %63s %lf %lf %lf %lf "
-                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf %lf " FORM "%n",
+                  "%" SCNd64 " %" SCNu64 " %23s %d %63s %63s %lf %lf %lf %lf "
+                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf %lf %le " FORM
+                  "%n",
                   &l->measured_s, &k->dev, k->io, &k->n_thread, k->cpu, k->arithmetic,
                   &l->disk_bytes_s, &l->memory_bytes_s, &l->direct_bytes_s,
                   &l->buffered_bytes_s, &l->disk.spread, &l->disk.doubt, &l->disk.observed_s,
                   &l->memory.spread, &l->memory.doubt, &l->memory.observed_s, &l->load,
-                  &l->lookup_s, &end) == N_FIELD &&
+                  &l->lookup_s, &l->read_cpu_s, &end) == N_FIELD &&
            end > 0 && is_possible(p);
 }
 
@@ -64,11 +66,12 @@ static void write_page(FILE *f, const struct limits_page *p)
 
     fprintf(f,
             "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f "
-            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f %.7f " FORM "\n",
+            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f %.7f %.4e " FORM
+            "\n",
             l->measured_s, k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
             l->memory_bytes_s, l->direct_bytes_s, l->buffered_bytes_s, l->disk.spread,
             l->disk.doubt, l->disk.observed_s, l->memory.spread, l->memory.doubt,
-            l->memory.observed_s, l->load, l->lookup_s);
+            l->memory.observed_s, l->load, l->lookup_s, l->read_cpu_s);
 }
 
 FILE *limits_book_open(const char *path)
@@ -100,16 +103,29 @@ static bool is_doubtful(const struct mw_limits *l)
     return (l->disk.doubt | l->memory.doubt) != 0;
 }
 
-/* The same machine and disk. */
-static bool is_same_place(const struct limits_key *a, const struct limits_key *b)
+/* How far the size of reads of two keys has to be the same. */
+enum reads { READS_EQUAL, READS_ANY };
+
+static bool is_same_io(const char *a, const char *b, enum reads reads)
 {
-    return a->dev == b->dev && a->n_thread == b->n_thread && strcmp(a->io, b->io) == 0 &&
+    size_t n = strcspn(a, "/");
+
+    return reads == READS_EQUAL ? strcmp(a, b) == 0
+                                : n == strcspn(b, "/") && memcmp(a, b, n) == 0;
+}
+
+/* The same machine and disk. */
+static bool is_same_place(const struct limits_key *a, const struct limits_key *b,
+                          enum reads reads)
+{
+    return a->dev == b->dev && a->n_thread == b->n_thread && is_same_io(a->io, b->io, reads) &&
            strcmp(a->cpu, b->cpu) == 0;
 }
 
-static bool is_same_key(const struct limits_key *a, const struct limits_key *b)
+static bool is_same_key(const struct limits_key *a, const struct limits_key *b,
+                        enum reads reads)
 {
-    return is_same_place(a, b) && strcmp(a->arithmetic, b->arithmetic) == 0;
+    return is_same_place(a, b, reads) && strcmp(a->arithmetic, b->arithmetic) == 0;
 }
 
 void limits_book_add(struct limits_book *b, const struct limits_key *k,
@@ -118,7 +134,7 @@ void limits_book_add(struct limits_book *b, const struct limits_key *k,
     int kept = 0;
 
     for (int i = 0; i < b->n; i++)
-        if (!is_same_key(&b->page[i].key, k) ||
+        if (!is_same_key(&b->page[i].key, k, READS_EQUAL) ||
             (is_doubtful(l) && !is_doubtful(&b->page[i].limits)))
             b->page[kept++] = b->page[i];
     b->n = kept < BOOK_PAGES ? kept + 1 : BOOK_PAGES;
@@ -145,29 +161,58 @@ static bool is_valid(const struct mw_limits *l, int64_t now_s)
     return l->measured_s <= now_s && now_s - l->measured_s <= most_s;
 }
 
-const struct mw_limits *limits_book_find(const struct limits_book *b,
-                                         const struct limits_key *k, int64_t now_s)
+static const struct mw_limits *find(const struct limits_book *b, const struct limits_key *k,
+                                    enum reads reads, int64_t now_s)
 {
     for (int i = 0; i < b->n; i++) {
         const struct limits_page *p = &b->page[i];
 
         if (is_valid(&p->limits, now_s) &&
-            (k->arithmetic[0] == '\0' ? is_same_place(&p->key, k) && p->limits.disk_bytes_s > 0
-                                      : is_same_key(&p->key, k)))
+            (k->arithmetic[0] == '\0'
+                 ? is_same_place(&p->key, k, reads) && p->limits.disk_bytes_s > 0
+                 : is_same_key(&p->key, k, reads)))
             return &p->limits;
     }
     return NULL;
 }
 
-double limits_book_disk(const struct limits_book *b, const struct limits_key *k, int64_t now_s)
+const struct mw_limits *limits_book_find(const struct limits_book *b,
+                                         const struct limits_key *k, int64_t now_s)
+{
+    return find(b, k, READS_EQUAL, now_s);
+}
+
+const struct mw_limits *limits_book_find_near(const struct limits_book *b,
+                                              const struct limits_key *k, int64_t now_s)
+{
+    const struct mw_limits *l = find(b, k, READS_EQUAL, now_s);
+
+    return l != NULL ? l : find(b, k, READS_ANY, now_s);
+}
+
+static double find_disk(const struct limits_book *b, const struct limits_key *k,
+                        enum reads reads, int64_t now_s)
 {
     for (int i = 0; i < b->n; i++) {
         const struct limits_page *p = &b->page[i];
 
-        if (p->key.dev == k->dev && strcmp(p->key.io, k->io) == 0 &&
+        if (p->key.dev == k->dev && is_same_io(p->key.io, k->io, reads) &&
             p->limits.disk_bytes_s > 0 && p->limits.disk.doubt == 0 &&
             p->limits.measured_s <= now_s && now_s - p->limits.measured_s <= COMPARE_S)
             return p->limits.disk_bytes_s;
     }
     return 0;
+}
+
+double limits_book_disk(const struct limits_book *b, const struct limits_key *k, int64_t now_s)
+{
+    return find_disk(b, k, READS_EQUAL, now_s);
+}
+
+double limits_book_disk_near(const struct limits_book *b, const struct limits_key *k,
+                             int64_t now_s)
+{
+    double rate = find_disk(b, k, READS_EQUAL, now_s);
+
+    return rate > 0 ? rate : find_disk(b, k, READS_ANY, now_s);
 }

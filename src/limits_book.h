@@ -1,8 +1,8 @@
 /*
  * limits_book.h - the file of measured limits in the cache folder.
  *
- * Each line is one measurement: Unix time, device number, I/O mode, threads, processor,
- * arithmetic; then bytes per second of disk and memory, bytes per second of direct and of
+ * Each line is one measurement: Unix time, device number, I/O mode with the size of reads if they
+ * are small ("auto/512K"), threads, processor, arithmetic; then bytes per second of disk and memory, bytes per second of direct and of
  * buffered reads (0: not compared); spread, doubt and time of correction of the disk, the same
  * of memory, the load, the seconds of a small read, and the form of the line.  New lines come
  * first.  Lines of other versions and lines with values that no machine has are ignored.  The
@@ -24,7 +24,7 @@
 /* Limits hold only for the same key. */
 struct limits_key {
     uint64_t dev; /* of the file system */
-    char io[16];
+    char io[24];
     int n_thread;
     char cpu[64];        /* one word */
     char arithmetic[64]; /* weight type, kernels, form of activations; "": any */
@@ -55,10 +55,16 @@ void limits_book_write(const struct limits_book *b, const char *path);
  * are doubtful.  NULL if there are none. */
 const struct mw_limits *limits_book_find(const struct limits_book *b,
                                          const struct limits_key *k, int64_t now_s);
+/* The same for reads of any size, if there are none of this size. */
+const struct mw_limits *limits_book_find_near(const struct limits_book *b,
+                                              const struct limits_key *k, int64_t now_s);
 
 /* Find the newest trustworthy rate of this disk, of any model and at most 30 days old; 0 if
  * there is none. */
 double limits_book_disk(const struct limits_book *b, const struct limits_key *k, int64_t now_s);
+/* The same for reads of any size, if there is none of this size. */
+double limits_book_disk_near(const struct limits_book *b, const struct limits_key *k,
+                             int64_t now_s);
 
 /* Open a file of the cache folder for reading; NULL if that fails. */
 FILE *limits_book_open(const char *path);

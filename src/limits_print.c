@@ -30,6 +30,24 @@ static void json_sure(struct json *j, const char *name, const char *unit, double
     json_end(j);
 }
 
+static void json_steps(struct json *j, const struct mw_steps *s)
+{
+    json_object(j, "steps");
+    json_double(j, "round_s", s->round_s, 12);
+    json_double(j, "wake_s", s->wake_s, 12);
+    json_double(j, "value_s", s->value_s, 15);
+    json_double(j, "curve_s", s->curve_s, 15);
+    for (int i = 0; i < MW_STEPS_KV; i++) {
+        json_object(j, mw_kv_name((enum mw_kv)i));
+        json_double(j, "load_s", s->load_s[i], 15);
+        json_double(j, "mac_s", s->mac_s[i], 15);
+        json_end(j);
+    }
+    json_double(j, "spread", s->sure.spread, 3);
+    json_u64(j, "measured", (uint64_t)s->measured_s);
+    json_end(j);
+}
+
 void limits_json(struct json *j, const struct mw_limits *l)
 {
     json_object(j, "limits");
@@ -38,6 +56,8 @@ void limits_json(struct json *j, const struct mw_limits *l)
     json_double(j, "direct_bytes_s", l->direct_bytes_s, 6);
     json_double(j, "buffered_bytes_s", l->buffered_bytes_s, 6);
     json_double(j, "lookup_s", l->lookup_s, 6);
+    json_double(j, "read_cpu_s", l->read_cpu_s, 15);
+    json_steps(j, &l->steps);
     json_double(j, "load", l->load, 3);
     json_u64(j, "measured", (uint64_t)l->measured_s);
     json_array(j, "rates");

@@ -8,11 +8,14 @@ memwall_SOURCES = \
 	src/paths.h src/paths.c src/known.h src/known.c \
 	src/settings.h src/settings.c \
 	src/limits.h src/limits.c src/limits_book.h src/limits_book.c src/rates_book.h src/rates_book.c \
-	src/limits_print.h src/limits_print.c src/doctor_print.h src/doctor_print.c src/doctor_walls.h src/doctor_walls.c \
+	src/limits_print.h src/limits_print.c src/doctor_print.h src/doctor_print.c \
+	src/doctor_walls.h src/doctor_walls.c src/doctor_summary.h src/doctor_summary.c \
 	src/doctor_advice.h src/doctor_advice.c src/models.h src/models.c \
 	src/inspect_print.h src/inspect_print.c src/products_print.h src/products_print.c src/inspect_json.c \
-	src/plan_print.h src/plan_print.c src/plan_table.h src/plan_table.c \
+	src/exponents_print.h src/exponents_print.c \
+	src/limit_words.h src/limit_words.c src/plan_print.h src/plan_print.c src/plan_table.h src/plan_table.c \
 	src/what_if.h src/what_if.c \
+	src/plan_explain.h src/plan_explain.c \
 	src/prompt.h src/prompt.c src/progress.h src/progress.c \
 	src/answer_out.h src/answer_out.c src/summary.h src/summary.c \
 	src/id_list.h src/id_list.c src/eval_watch.h src/eval_watch.c \

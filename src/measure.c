@@ -12,6 +12,7 @@
 
 #include "engine/base/clock.h"
 #include "src/command.h"
+#include "src/id_list.h"
 #include "src/limits.h"
 #include "src/limits_print.h"
 #include "src/point.h"
@@ -28,11 +29,13 @@ struct measure {
     struct mw_session *session;
     struct mw_model_info info;
     struct plan plan;
-    struct figures predicted, figures;
+    uint64_t files_bytes; /* of the predicted peak: pages of the program's files */
+    struct figures predicted, predicted_low, predicted_high, figures;
     const char *why[N_FIGURE]; /* static reasons for figures that are not known */
     uint64_t stage_ns;         /* of the last line of progress */
     uint64_t random;           /* state of the token ids */
     struct mw_sample sample;
+    uint64_t start_ns; /* of the run, for --time-limit */
 };
 
 /* --- output --- */
@@ -105,6 +108,7 @@ static void plan_json(struct measure *x, struct json *j)
     json_u64(j, "pinned_bytes", x->plan.pinned_bytes);
     json_u64(j, "smallest_budget_bytes", smallest);
     json_u64(j, "all_pinned_budget_bytes", all_pinned_budget(x, smallest));
+    json_u64(j, "program_files_bytes", x->files_bytes);
     json_string(j, "binds", mw_binds_name(x->plan.binds));
     mw_model_limits(x->m, &limits);
     limits_json(j, &limits);
@@ -132,6 +136,8 @@ static void result_json(struct measure *x, const struct err *e, bool is_measured
         model_json(&j, &x->info);
         plan_json(x, &j);
         figures_json(&j, "predicted", &x->predicted, true);
+        figures_json(&j, "predicted_low", &x->predicted_low, true);
+        figures_json(&j, "predicted_high", &x->predicted_high, true);
     }
     if (is_measured) {
         json_string(&j, "io", x->sample.run.io);
@@ -154,27 +160,37 @@ static double known(double value)
     return value > 0 ? value : NAN;
 }
 
+static void predict_times(const struct plan_run *run, double prompt_s, double token_s,
+                          struct figures *f)
+{
+    if (run->n_prompt > 0) {
+        f->value[FIG_PROMPT] = run->n_prompt / known(prompt_s);
+        f->value[FIG_FIRST] = known(prompt_s);
+    }
+    if (run->n_gen > 0)
+        f->value[FIG_DECODE] = 1 / known(token_s);
+}
+
 static void predict(struct measure *x)
 {
-    uint32_t n_before = x->o->depth + x->o->n_prompt;
+    struct plan_run run = { .n_token = x->o->depth + x->o->n_prompt + x->o->n_gen,
+                            .n_prompt = x->o->n_prompt,
+                            .n_gen = x->o->n_gen };
     struct figures *f = &x->predicted;
-    const struct plan *p = &x->plan;
-    struct plan_outlook middle, end;
+    struct plan_outlook outlook;
     struct err ignored = ERR_INIT;
 
-    f->value[FIG_PROMPT] = x->o->n_prompt > 0 ? known(p->prefill_tps) : NAN;
-    f->value[FIG_FIRST] =
-        x->o->n_prompt > 0 ? (double)x->o->n_prompt / known(p->prefill_tps) : NAN;
-    if (mw_plan_outlook(x->m, &x->engine, n_before + x->o->n_gen / 2, &middle, &ignored) != 0 ||
-        mw_plan_outlook(x->m, &x->engine, n_before + x->o->n_gen, &end, &ignored) != 0)
+    if (mw_plan_outlook(x->m, &x->engine, &run, &outlook, &ignored) != 0)
         return;
-    if (x->o->n_gen > 0 && middle.decode_s > 0)
-        f->value[FIG_DECODE] = 1 / middle.decode_s;
+    predict_times(&run, outlook.prompt_s, outlook.token.wall_s, f);
+    predict_times(&run, outlook.prompt_range.high, outlook.token_range.high, &x->predicted_low);
+    predict_times(&run, outlook.prompt_range.low, outlook.token_range.low, &x->predicted_high);
     if (x->engine.io == MW_IO_MMAP)
         return;
-    f->value[FIG_PEAK] = (double)end.peak_bytes;
-    if (x->o->n_gen > 0)
-        f->value[FIG_READ] = (double)middle.streamed_bytes;
+    f->value[FIG_PEAK] = (double)outlook.peak_bytes;
+    x->files_bytes = outlook.files_bytes;
+    if (run.n_gen > 0)
+        f->value[FIG_READ] = (double)outlook.streamed_bytes;
 }
 
 /* Refuse a file that has only its header: its weights would be zeros that no disk read. */
@@ -217,7 +233,7 @@ static int make_plan(struct measure *x, struct err *e)
     if (open_model(x, e) != 0)
         return -1;
     limits_ensure(x->m, x->o->model, &x->engine,
-                  x->o->one == ONE_PLAN ? LIMITS_MEASURE : LIMITS_KEPT);
+                  x->o->one == ONE_PLAN ? LIMITS_FRESH : LIMITS_KEPT);
     if (mw_plan(x->m, &x->engine, &x->plan, e) != 0)
         return -1;
     predict(x);
@@ -247,15 +263,9 @@ static uint32_t first_id(struct measure *x)
 }
 
 /* Take the most likely token, as the chat does at temperature 0. */
-static uint32_t take_token(const struct measure *x)
+static void take_token(const struct measure *x)
 {
-    const float *logits = mw_session_logits(x->session);
-    uint32_t best = 0;
-
-    for (uint32_t i = 1; i < x->info.n_vocab; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return best;
+    (void)id_most_likely(mw_session_logits(x->session), x->info.n_vocab);
 }
 
 /* Evaluate n tokens as one prompt. */
@@ -311,7 +321,7 @@ static int eval_prompt(struct measure *x, struct err *e)
     if (eval_tokens(x, x->o->n_prompt, e) != 0)
         return -1;
     x->figures.value[FIG_PROMPT] = (double)x->o->n_prompt / seconds_since(from_ns);
-    (void)take_token(x);
+    take_token(x);
     x->figures.value[FIG_FIRST] = seconds_since(from_ns);
     return 0;
 }
@@ -336,10 +346,18 @@ static double bytes_read_from_disk(void)
 
 /* Sums over the decoded tokens. */
 struct decoded {
+    uint32_t n; /* fewer than requested if the time was over */
     double seconds, stall_s;
     uint64_t bytes;           /* that the engine requested */
     double from_disk, joules; /* -1: unknown */
 };
+
+/* Would one more token end after --time-limit? */
+static bool is_over(const struct measure *x, const struct decoded *d)
+{
+    return x->o->time_limit > 0 && d->n > 0 &&
+           seconds_since(x->start_ns) + d->seconds / d->n > x->o->time_limit;
+}
 
 static int decode(struct measure *x, struct decoded *d, struct err *e)
 {
@@ -348,15 +366,16 @@ static int decode(struct measure *x, struct decoded *d, struct err *e)
 
     *d = (struct decoded){ 0 };
     mw_energy_start(&energy);
-    for (uint32_t i = 0; i < x->o->n_gen; i++) {
+    while (d->n < x->o->n_gen && !is_over(x, d)) {
         uint64_t from_ns;
 
-        stage(x, "decode", i, x->o->n_gen);
+        stage(x, "decode", d->n, x->o->n_gen);
         from_ns = clock_ns();
         if (eval_tokens(x, 1, e) != 0)
             return -1;
-        (void)take_token(x);
+        take_token(x);
         d->seconds += seconds_since(from_ns);
+        d->n++;
         mw_session_sample(x->session, &x->sample);
         d->stall_s += (double)x->sample.pass.stall_ns / 1e9;
         d->bytes += x->sample.pass.bytes_pass;
@@ -370,7 +389,7 @@ static int decode(struct measure *x, struct decoded *d, struct err *e)
 
 static void take_decoded(struct measure *x, const struct decoded *d)
 {
-    double *value = x->figures.value, n = x->o->n_gen, read;
+    double *value = x->figures.value, n = d->n, read;
     struct mw_limits limits;
 
     mw_model_limits(x->m, &limits);
@@ -424,12 +443,28 @@ static int take_memory(struct measure *x, struct err *e)
     return 0;
 }
 
+/* A figure that the system may not report is below 0 then. */
+static void take_known(struct measure *x, enum figure_id id, double value)
+{
+    if (value >= 0)
+        x->figures.value[id] = value;
+    else
+        x->why[id] = "this system does not report it";
+}
+
 static int run(struct measure *x, struct err *e)
 {
+    struct mw_disturb disturb;
     struct decoded d;
 
+    x->start_ns = clock_ns();
+    mw_disturb_start(&disturb);
     if (load(x, e) != 0 || eval_prompt(x, e) != 0 || decode(x, &d, e) != 0)
         return -1;
+    mw_disturb_end(&disturb);
+    take_known(x, FIG_STOLEN, disturb.stolen_share);
+    take_known(x, FIG_OTHERS, disturb.others_share);
+    take_known(x, FIG_THROTTLED, disturb.throttled);
     if (x->o->n_gen > 0)
         take_decoded(x, &d);
     return take_memory(x, e);
@@ -451,6 +486,8 @@ int measure_one(const struct options *given)
         options_set_item(&o, dimension_table[d].option, 0);
     x->o = &o;
     figures_clear(&x->predicted);
+    figures_clear(&x->predicted_low);
+    figures_clear(&x->predicted_high);
     figures_clear(&x->figures);
     r = make_plan(x, &e);
     if (r == 0 && is_run)

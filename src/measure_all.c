@@ -46,7 +46,7 @@ void measure_lower_budgets(struct results *r)
 /* --- progress --- */
 
 /* The seconds that a run should take by the plan; 0: unknown. */
-static double expected_s(const struct point *p)
+static double expected_s(const struct options *o, const struct point *p)
 {
     double prompt = p->predicted.value[FIG_PROMPT], answer = p->predicted.value[FIG_DECODE];
     double n_prompt = (double)(p->setting[DIM_PROMPT].number + p->setting[DIM_DEPTH].number);
@@ -56,7 +56,7 @@ static double expected_s(const struct point *p)
         s += n_prompt / prompt;
     if (!isnan(answer))
         s += (double)p->setting[DIM_GEN].number / answer;
-    return s;
+    return o->time_limit > 0 ? fmin(s, o->time_limit) : s;
 }
 
 static bool is_open(const struct point *p, uint32_t round)
@@ -74,13 +74,13 @@ static double left_s(const struct work *w)
     for (size_t i = 0; i < r->n_point; i++)
         if (w->wall_s[i] > 0) {
             measured += w->wall_s[i];
-            planned += expected_s(&r->point[i]);
+            planned += expected_s(w->m->o, &r->point[i]);
         }
     for (size_t i = 0; i < r->n_point; i++) {
         double one = w->wall_s[i];
 
         if (one <= 0)
-            one = expected_s(&r->point[i]) * (planned > 0 ? measured / planned : 1);
+            one = expected_s(w->m->o, &r->point[i]) * (planned > 0 ? measured / planned : 1);
         for (uint32_t round = w->round; round < r->n_repeat; round++)
             if (is_open(&r->point[i], round))
                 left += i == w->point && round == w->round ? fmax(one - now, 0) : one;

@@ -14,17 +14,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "src/signals.h"
 
 #define PROGRAM        "/proc/self/exe"
 #define KILL_MS        2000 /* to wait for a killed process whose disk may hang */
 #define SIGNAL_MS      200  /* between the death by Ctrl-C of the process and the own signal */
+#define GRACE_S        1 /* for the last token and the memory figures of a process */
+#define GRACE_SHARE    0.1 /* of the time limit, for the same */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 #define ARGS           64
 
 /* Options that a process gets as they are. */
-static const enum option_id common[] = { OPT_EXACT,    OPT_ISA,       OPT_BLAS,
-                                         OPT_NO_URING, OPT_DISK_RATE, OPT_COLD };
+static const enum option_id common[] = { OPT_EXACT,     OPT_ISA,  OPT_BLAS,      OPT_PACK, OPT_NO_URING,
+                                         OPT_DISK_RATE, OPT_COLD, OPT_TIME_LIMIT };
 
 /* The command line of a process. */
 struct args {
@@ -59,7 +62,9 @@ static void add_common(struct args *a, const struct options *o)
     char value[64];
 
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
-        if (!options_given(o, common[i]))
+        /* The limit may be a default of the command, which the process does not know. */
+        if (!options_given(o, common[i]) &&
+            (common[i] != OPT_TIME_LIMIT || o->time_limit == 0))
             continue;
         options_print(o, common[i], value, sizeof value);
         add_option(a, common[i], options_table[common[i]].arg != NULL ? value : NULL);
@@ -232,16 +237,40 @@ static int take_output(struct measure_child *c, struct process *p, struct err *e
     return 0;
 }
 
+/* The time at which a process is killed, which ends itself before if it can; 0: never. */
+static uint64_t deadline(const struct options *o)
+{
+    double s = o->time_limit;
+
+    return s > 0 ? clock_ns() + (uint64_t)((s + s * GRACE_SHARE + GRACE_S) * 1e9) : 0;
+}
+
+/* The milliseconds until then, rounded up; -1: without end. */
+static int wait_ms(uint64_t until_ns)
+{
+    uint64_t now = clock_ns();
+
+    if (until_ns == 0)
+        return -1;
+    return until_ns > now ? (int)((until_ns - now + 999999) / 1000000) : 0;
+}
+
 /* Wait until the process has closed its output.  Returns -1 with *e if it must be killed. */
-static int follow(struct measure_child *c, struct process *p, struct err *e)
+static int follow(struct measure_child *c, struct process *p, uint64_t until_ns, struct err *e)
 {
     while (p->out >= 0 || p->err >= 0) {
         struct pollfd fds[] = { { p->out, POLLIN, 0 },
                                 { p->err, POLLIN, 0 },
                                 { c->signals, POLLIN, 0 } };
 
-        if (poll(fds, 3, -1) < 0 && errno != EINTR)
+        int n = poll(fds, 3, wait_ms(until_ns));
+
+        if (n < 0 && errno != EINTR)
             return err_sys(e, "cannot wait for a measurement");
+        if (n == 0)
+            return err_set(e, ERR_IO,
+                           "no answer was measured in the %u s of --time-limit",
+                           c->o->time_limit);
         if (fds[2].revents != 0 && (c->stopped_by = signals_take(c->signals)) != 0)
             return err_set(e, ERR_CANCELLED, "stopped");
         if (fds[0].revents != 0 && take_output(c, p, e) != 0)
@@ -323,7 +352,7 @@ int measure_child(struct measure_child *c, const struct point *p, enum options_o
         return -1;
     r = start(&process, cage, c->before, args.arg, e);
     if (r == 0) {
-        r = follow(c, &process, e);
+        r = follow(c, &process, part == ONE_RUN ? deadline(c->o) : 0, e);
         if (r == 0)
             r = finish(c, &process, out, e);
         else

@@ -144,8 +144,7 @@ struct mw_describe_options models_describe_options(void)
 
 const char models_guide_notice[] =
     "this is the guide, a small model that knows only memwall; \"memwall list\" shows the "
-    "other "
-    "models on this machine, \"memwall pull\" fetches one, and -m NAME opens one";
+    "other models on this machine, \"memwall pull\" fetches one, and -m NAME opens one";
 
 int models_use_guide(struct options *o, struct err *e)
 {

@@ -86,14 +86,12 @@ void page_html_section_end(FILE *to)
 
 void page_html_text(FILE *to, const char *fmt, ...)
 {
-    char text[2048];
     va_list ap;
 
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     fputs("<p>", to);
-    markup_text(to, text);
+    va_start(ap, fmt);
+    markup_vprintf(to, fmt, ap);
+    va_end(ap);
     fputs("</p>\n", to);
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/json_write.h"
+#include "src/id_list.h"
 
 #define LEAST_TOKENS 3
 
@@ -44,6 +45,7 @@ static void record_token(struct run *r, uint32_t n)
     token.lookup_ns = s->pass.lookup_ns;
     token.bytes_pass = s->pass.bytes_pass;
     token.kv_tokens = s->kv.tokens;
+    token.wait_ns = s->pass.wait_ns;
     token_json(&r->json, &token, &none);
     json_line(&r->json);
 }
@@ -53,16 +55,6 @@ static int evaluate(struct run *r, const uint32_t *ids, uint32_t n, struct err *
     if (*r->how->cancelled)
         return err_set(e, ERR_CANCELLED, "stopped");
     return mw_session_eval(r->session, ids, n, NULL, NULL, e);
-}
-
-static uint32_t most_likely(const float *logits, uint32_t n)
-{
-    uint32_t best = 0;
-
-    for (uint32_t i = 1; i < n; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return best;
 }
 
 /* Ids from all over the vocabulary, the same in each run. */
@@ -78,6 +70,7 @@ static int evaluate_prompt(struct run *r, struct err *e)
     rc = evaluate(r, ids, n, e);
     free(ids);
     record(r, "second");
+    r->how->token(r->how->ctx, 0);
     return rc;
 }
 
@@ -86,12 +79,13 @@ static int decode(struct run *r, struct err *e)
     uint64_t until = clock_ns() + (uint64_t)(r->how->seconds * 1e9);
 
     for (uint32_t i = 0; i < r->how->n_token && (i < LEAST_TOKENS || clock_ns() < until); i++) {
-        uint32_t id = most_likely(mw_session_logits(r->session), r->n_vocab);
+        uint32_t id = id_most_likely(mw_session_logits(r->session), r->n_vocab);
 
         if (evaluate(r, &id, 1, e) != 0)
             return -1;
         record_token(r, i);
         record(r, "second");
+        r->how->token(r->how->ctx, i + 1);
     }
     return 0;
 }

@@ -227,8 +227,13 @@ void page_results_table(const struct results *r, const char *caption, FILE *to)
         write_cells(&t, row, to);
     page_html_table_end(to);
     text_table_close(&t);
-    for (size_t i = 0; i < r->n_point; i++)
+    for (size_t i = 0; i < r->n_point; i++) {
+        char why[DISTURBANCE_TEXT];
+
+        if (point_disturbance(&r->point[i], why, sizeof why)[0] != '\0')
+            page_html_text(to, "Speeds with \"!\" in row %zu may be too low: %s.", i + 1, why);
         if (r->point[i].error[0] != '\0')
             page_html_text(to, "Point %zu is %s: %s.", i + 1,
                            point_status_name(r->point[i].status), r->point[i].error);
+    }
 }

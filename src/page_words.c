@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "src/limit_words.h"
 #include "src/page.h"
 #include "src/page_html.h"
 #include "ui/chart/markup.h"
@@ -96,7 +97,7 @@ static void model_cards(const struct page *p, FILE *to)
     if (tps > 0) {
         snprintf(text, sizeof text, "%s%s tok/s", is_measured ? "" : "~", rate_of(tps).s);
         card(to, is_measured ? "answers, measured" : "answers, predicted", text);
-        card(to, "what limits answers", mw_binds_label(plan->binds));
+        card(to, "what limits answers", limit_words(plan->binds));
     }
     card(to, "read from disk for each token",
          plan->streamed_bytes > 0 ? size_of(plan->streamed_bytes).s : "nothing");
@@ -142,19 +143,6 @@ static void fit_words(const struct page *p, FILE *to)
             size_of(a->plan.pinned_bytes).s, size_of(a->plan.streamed_bytes).s);
 }
 
-static const char *limit_words(enum mw_binds b)
-{
-    switch (b) {
-    case MW_BINDS_DISK: return "the disk, from which weights are read for each token";
-    case MW_BINDS_MEMORY: return "the memory, from which all weights are read for each token";
-    case MW_BINDS_COMPUTE: return "the arithmetic of the processors";
-    case MW_BINDS_KV: return "reading the keys and values of the context";
-    case MW_BINDS_SWAP: return "swapping";
-    case MW_BINDS_NONE: break;
-    }
-    return "something that was not measured";
-}
-
 static void speed_words(const struct page *p, FILE *to)
 {
     const struct plan *plan = &p->plan->plan;
@@ -173,9 +161,17 @@ static void speed_words(const struct page *p, FILE *to)
     else
         page_html_text(to, "The speed is not predicted, since the machine was not measured.");
     if (page_decode(p, &measured, &predicted) && predicted > 0)
-        page_html_text(to, "Measured were %s tokens per second: %.0f %% %s than predicted.",
+        page_html_text(to, "Measured: %s tokens per second, %.0f %% %s than predicted.",
                        rate_of(measured).s, fabs(measured / predicted - 1) * 100,
                        measured < predicted ? "less" : "more");
+    for (size_t i = 0; i < p->bench.n_point; i++) {
+        char why[DISTURBANCE_TEXT];
+
+        if (point_disturbance(&p->bench.point[i], why, sizeof why)[0] != '\0') {
+            page_html_text(to, "While it was measured, %s; the speed may be too low.", why);
+            break;
+        }
+    }
     if (p->track != NULL && p->track->n_token > 1)
         page_html_text(to,
                        "In the recording, tokens waited for the disk %.0f %% of their time.",

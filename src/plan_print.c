@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "engine/base/json_write.h"
+#include "src/limit_words.h"
 #include "src/limits_print.h"
 #include "src/plan_table.h"
 #include "ui/text/receipt.h"
@@ -19,6 +20,7 @@ static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_ROWS] = "rows of lookup tables",
     [MW_ROW_KV_GLOBAL] = "keys and values, full attention",
     [MW_ROW_KV_SLIDING] = "keys and values, sliding window",
+    [MW_ROW_KV_RECURRENT] = "state of layers without keys and values",
     [MW_ROW_EXPERTS] = "cache of expert weights",
     [MW_ROW_PINNED] = "weights kept in memory",
     [MW_ROW_RESERVE] = "page tables, other kernel memory",
@@ -51,19 +53,6 @@ void plan_print_rows(FILE *to, const struct plan *p)
     }
     fprintf(to, "  %-14s %9s  ", "total", units_size(size, sizeof size, p->sum_bytes));
     fprintf(to, "of a budget of %s\n", units_size(size, sizeof size, p->budget_bytes));
-}
-
-static const char *binds_text(enum mw_binds b)
-{
-    switch (b) {
-    case MW_BINDS_NONE: return "the limit is unknown";
-    case MW_BINDS_DISK: return "limited by the disk";
-    case MW_BINDS_MEMORY: return "limited by memory bandwidth";
-    case MW_BINDS_COMPUTE: return "limited by computing";
-    case MW_BINDS_KV: return "limited by keys and values";
-    case MW_BINDS_SWAP: return "limited by swapping";
-    }
-    return "";
 }
 
 static const char *rotated_text(enum mw_kv t)
@@ -99,14 +88,17 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
         fprintf(to, "\nEach token reads %s from disk; %s of %s are pinned.\n",
                 units_size(a, sizeof a, p->streamed_bytes),
                 units_size(b, sizeof b, p->pinned_bytes), c);
+    if (p->saved_bytes > 0)
+        fprintf(to, "Packing BF16 weights saves ~%s of memory, by a sample of the file.\n",
+                units_size(a, sizeof a, p->saved_bytes));
     if (p->n_expert_all > 0)
         fprintf(to, "%s.\n", receipt_experts(experts, sizeof experts, p));
     if (p->decode_tps > 0) {
-        fprintf(to, "Answers ~%s tok/s; %s.", receipt_rate(rate, sizeof rate, p->decode_tps),
-                binds_text(p->binds));
+        fprintf(to, "Answers ~%s tok/s; limited by %s.", receipt_range(rate, sizeof rate, p->decode_tps, &p->decode_range),
+                limit_words(p->binds));
         if (p->prefill_tps > 0)
             fprintf(to, "  Prompts ~%s tok/s.",
-                    receipt_rate(rate, sizeof rate, p->prefill_tps));
+                    receipt_range(rate, sizeof rate, p->prefill_tps, &p->prefill_range));
         fputc('\n', to);
     }
 }
@@ -137,18 +129,31 @@ static void put_outlook(struct json *j, struct mw_model *m, const struct mw_opti
     struct err ignored = ERR_INIT;
     struct plan_outlook outlook;
 
-    if (mw_plan_outlook(m, o, PLAN_OUTLOOK_TOKENS, &outlook, &ignored) != 0)
+    if (mw_plan_outlook(m, o, &PLAN_USUAL_RUN, &outlook, &ignored) != 0)
         return;
     json_object(j, "outlook");
     json_u64(j, "tokens", outlook.n_token);
     json_u64(j, "peak_bytes", outlook.peak_bytes);
     json_u64(j, "pinned_bytes", outlook.pinned_bytes);
     json_u64(j, "streamed_bytes", outlook.streamed_bytes);
-    json_double(j, "decode_tps", outlook.decode_s > 0 ? 1 / outlook.decode_s : 0, 6);
+    json_double(j, "decode_tps", outlook.token.wall_s > 0 ? 1 / outlook.token.wall_s : 0, 6);
     json_object(j, "rows");
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         json_u64(j, mw_plan_row_name((enum mw_plan_row)i), outlook.row[i]);
     json_end(j);
+    json_end(j);
+}
+
+/* null if a limit was not measured. */
+static void range_json(struct json *j, const char *key, const struct plan_range *range)
+{
+    if (!(range->low > 0)) {
+        json_null(j, key);
+        return;
+    }
+    json_array(j, key);
+    json_double(j, NULL, range->low, 6);
+    json_double(j, NULL, range->high, 6);
     json_end(j);
 }
 
@@ -186,6 +191,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     json_u64(&j, "n_slot", p->n_slot);
     plan_print_rows_json(&j, p);
     json_u64(&j, "pinned_bytes", p->pinned_bytes);
+    json_u64(&j, "saved_bytes", p->saved_bytes);
     json_u64(&j, "streamed_bytes", p->streamed_bytes);
     json_u64(&j, "n_expert", p->n_expert);
     json_u64(&j, "n_expert_all", p->n_expert_all);
@@ -194,6 +200,8 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     put_outlook(&j, m, o);
     json_double(&j, "decode_tps", p->decode_tps, 6);
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
+    range_json(&j, "decode_range", &p->decode_range);
+    range_json(&j, "prefill_range", &p->prefill_range);
     json_string(&j, "binds", mw_binds_name(p->binds));
     json_bool(&j, "covers_weights", o->io != MW_IO_MMAP);
     json_u64(&j, "smallest_budget_bytes", more->smallest_budget);

@@ -49,7 +49,7 @@ static uint32_t find_bound(struct group *g, bool is_pinned)
         uint32_t middle = least + (most - least + 1) / 2;
         uint32_t n_ctx = middle * STEP_CTX < g->n_ctx_most ? middle * STEP_CTX : g->n_ctx_most;
 
-        if (plan_of(g, n_ctx, &p) == 1 && (!is_pinned || p.n_slot == 0))
+        if (plan_of(g, n_ctx, &p) == 1 && (!is_pinned || p.streamed_share == 0))
             least = middle;
         else
             most = middle - 1;
@@ -107,9 +107,9 @@ static uint64_t kv_bytes(const struct plan *p)
 static double pinned_share(const struct group *g, const struct plan *p)
 {
     double share =
-        g->info.hot_bytes > 0 ? (double)p->pinned_bytes / (double)g->info.hot_bytes : 1;
+        g->info.hot_bytes > 0 ? (double)(p->pinned_bytes + p->saved_bytes) / (double)g->info.hot_bytes : 1;
 
-    return p->n_slot == 0 && p->pinned_bytes > 0 ? 1 : share < 1 ? share : 1;
+    return p->streamed_share == 0 && p->pinned_bytes > 0 ? 1 : share < 1 ? share : 1;
 }
 
 /* --- text --- */

@@ -12,6 +12,9 @@
 #include "src/statistics.h"
 
 #define POINTS_MAX 10000
+/* Shares of the processors' time that disturb a run. */
+#define MUCH_STOLEN 0.02
+#define MUCH_OTHERS 0.25
 
 const struct dimension_row dimension_table[N_DIMENSION] = {
     [DIM_MEMORY] = { OPT_BENCH_MEMORY, "memory_bytes", "budget", false, true, true },
@@ -60,6 +63,8 @@ static void make_point(struct point *p, const struct options *o, size_t index)
     for (int d = 0; d < N_DIMENSION; d++)
         take_setting(&p->setting[d], &dimension_table[d], &one);
     figures_clear(&p->predicted);
+    figures_clear(&p->predicted_low);
+    figures_clear(&p->predicted_high);
 }
 
 int point_reserve(struct point *p, uint32_t n, struct err *e)
@@ -177,4 +182,34 @@ double point_spread(const struct point *p, enum figure_id id)
     size_t n = point_values(p, id, values);
 
     return half_range(values, n);
+}
+
+static double point_worst(const struct point *p, enum figure_id id)
+{
+    double values[RUNS_MAX], worst = 0;
+    size_t n = point_values(p, id, values);
+
+    for (size_t i = 0; i < n; i++)
+        worst = fmax(worst, values[i]);
+    return worst;
+}
+
+char *point_disturbance(const struct point *p, char *buf, size_t n)
+{
+    double stolen = point_worst(p, FIG_STOLEN), others = point_worst(p, FIG_OTHERS);
+    double throttled = point_worst(p, FIG_THROTTLED);
+    size_t used = 0;
+
+    buf[0] = '\0';
+    if (stolen > MUCH_STOLEN)
+        used += (size_t)snprintf(buf, n, "the host took %.0f %% of the processors' time",
+                                 100 * stolen);
+    if (others > MUCH_OTHERS && used < n)
+        used += (size_t)snprintf(buf + used, n - used,
+                                 "%sother programs used %.0f %% of the processors' time",
+                                 used > 0 ? ", " : "", 100 * others);
+    if (throttled > 0 && used < n)
+        snprintf(buf + used, n - used, "%sthe processors were throttled %.0f times",
+                 used > 0 ? ", " : "", throttled);
+    return buf;
 }

@@ -14,7 +14,8 @@
 #include "src/figures.h"
 #include "ui/options/options.h"
 
-#define RUNS_MAX 100 /* of a point; the most that --repetitions takes */
+#define RUNS_MAX         100 /* of a point; the most that --repetitions takes */
+#define DISTURBANCE_TEXT 160
 
 enum dimension {
     DIM_MEMORY,
@@ -62,11 +63,13 @@ struct point {
     enum point_status status;
     char error[600];
     /* From the plan; 0: not planned yet. */
-    uint64_t budget_bytes, pinned_bytes, smallest_bytes, all_pinned_bytes;
+    uint64_t budget_bytes, pinned_bytes, smallest_bytes, all_pinned_bytes, files_bytes;
     uint32_t n_ctx, chunk;
     char binds[16];
     double disk_bytes_s, memory_bytes_s; /* the limits that it used; 0: unknown */
     struct figures predicted;
+    /* The same with the slowest and with the fastest limits; for rates and times. */
+    struct figures predicted_low, predicted_high;
     /* From the measurement. */
     char io[24]; /* "direct/io_uring" */
     uint32_t n_thread;
@@ -94,6 +97,11 @@ char *setting_text(const struct point *p, enum dimension d, char *buf, size_t n)
  * distance between the largest and the smallest value. */
 double point_median(const struct point *p, enum figure_id id);
 double point_spread(const struct point *p, enum figure_id id);
+/*
+ * Say what slowed down the runs of p from outside: "the host took 12 % of the processors' time,
+ * other programs used 40 %"; "" if nothing did.  The worst run counts.
+ */
+char *point_disturbance(const struct point *p, char *buf, size_t n);
 /* Copy the known values of a figure to out[n_run].  Returns their number. */
 size_t point_values(const struct point *p, enum figure_id id, double *out);
 

@@ -116,10 +116,10 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
 
     if (!p->is_on)
         return;
-    if (s->decode_ns > 0 && s->n_decoded > 0)
+    if (s->decode_ns > 0 && s->n_decoded > 1)
         snprintf(rate, sizeof rate, ", %s tok/s",
                  receipt_rate(per_s, sizeof per_s,
-                              (double)s->n_decoded * 1e9 / (double)s->decode_ns));
+                              (double)(s->n_decoded - 1) * 1e9 / (double)s->decode_ns));
     if (s->os.t_ns != 0 && s->os.charged.why_not == NULL)
         snprintf(memory, sizeof memory, ", %s of %s",
                  units_size(a, sizeof a, s->os.charged.value),

@@ -12,7 +12,7 @@
 void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n)
 {
     if (c->is_described)
-        mw_outlook_text(&c->model, buf, n);
+        mw_fit_text(&c->model, buf, n);
     else
         snprintf(buf, n, "unknown: %s", c->why);
 }
@@ -99,10 +99,10 @@ static void json_model(struct json *j, const struct mw_pull_choice *c, const cha
         json_string(j, "type", c->model.type);
         json_u64(j, "n_ctx_train", c->model.n_ctx_train);
         json_u64(j, "n_param", c->model.n_param);
-        json_bool(j, "supported", c->model.outlook != MW_OUTLOOK_UNSUPPORTED);
+        json_bool(j, "supported", c->model.fit != MW_FIT_UNSUPPORTED);
         json_bool(j, "fits",
-                  c->model.outlook == MW_OUTLOOK_FITS ||
-                      c->model.outlook == MW_OUTLOOK_STREAMS);
+                  c->model.fit == MW_FIT_FITS ||
+                      c->model.fit == MW_FIT_STREAMS);
         json_u64(j, "budget_bytes", c->model.plan.budget_bytes);
         json_u64(j, "sum_bytes", c->model.plan.sum_bytes);
         json_u64(j, "streamed_bytes", c->model.plan.streamed_bytes);

@@ -124,6 +124,7 @@ static void read_plan(struct point *p, const struct json_node *n)
     p->pinned_bytes = get_u64(n, "pinned_bytes");
     p->smallest_bytes = get_u64(n, "smallest_budget_bytes");
     p->all_pinned_bytes = get_u64(n, "all_pinned_budget_bytes");
+    p->files_bytes = get_u64(n, "program_files_bytes");
     p->n_ctx = get_u32(n, "ctx");
     p->chunk = get_u32(n, "chunk");
     get_text(n, "binds", p->binds, sizeof p->binds);
@@ -143,6 +144,14 @@ static void read_run(struct run *run, const struct json_node *figures,
         get_text(unknown, figure_table[i].name, run->why[i], sizeof run->why[i]);
 }
 
+/* Results of earlier versions have no bounds. */
+static void read_predictions(struct point *p, const struct json_node *n)
+{
+    figures_read(&p->predicted, json_get(n, "predicted"));
+    figures_read(&p->predicted_low, json_get(n, "predicted_low"));
+    figures_read(&p->predicted_high, json_get(n, "predicted_high"));
+}
+
 void results_take(struct results *r, struct point *p, const struct json_node *answer,
                   bool is_run, uint64_t charge)
 {
@@ -156,7 +165,7 @@ void results_take(struct results *r, struct point *p, const struct json_node *an
             read_model(r, json_get(answer, "model"));
         read_plan(p, plan);
         if (!p->is_caged) /* the plan knows nothing of what the kernel does to mapped weights */
-            figures_read(&p->predicted, json_get(answer, "predicted"));
+            read_predictions(p, answer);
         if (p->status == POINT_OK)
             p->status = POINT_PENDING;
         return;
@@ -171,6 +180,10 @@ void results_take(struct results *r, struct point *p, const struct json_node *an
         run->figures.value[FIG_PEAK] = (double)charge;
         run->why[FIG_PEAK][0] = '\0';
         run->is_charge = true;
+        /* The process that made the plan has read the program's files, so the group is not
+         * charged for them. */
+        if (p->n_run == 1)
+            p->predicted.value[FIG_PEAK] -= (double)p->files_bytes;
     }
 }
 
@@ -208,7 +221,7 @@ static int read_point(struct point *p, const struct json_node *n, uint32_t n_rep
     p->status = get_status(n);
     get_text(n, "error", p->error, sizeof p->error);
     read_plan(p, json_get(n, "plan"));
-    figures_read(&p->predicted, json_get(n, "predicted"));
+    read_predictions(p, n);
     get_text(n, "io", p->io, sizeof p->io);
     p->n_thread = get_u32(n, "threads");
     if (n_run == 0)
@@ -358,6 +371,7 @@ static void write_plan(struct json *j, const struct point *p)
     json_u64(j, "pinned_bytes", p->pinned_bytes);
     json_u64(j, "smallest_budget_bytes", p->smallest_bytes);
     json_u64(j, "all_pinned_budget_bytes", p->all_pinned_bytes);
+    json_u64(j, "program_files_bytes", p->files_bytes);
     json_string(j, "binds", p->binds);
     json_object(j, "limits");
     json_object(j, "disk");
@@ -398,6 +412,8 @@ static void write_point(struct json *j, const struct point *p)
         json_null(j, "error");
     write_plan(j, p);
     figures_json(j, "predicted", &p->predicted, true);
+    figures_json(j, "predicted_low", &p->predicted_low, true);
+    figures_json(j, "predicted_high", &p->predicted_high, true);
     json_string(j, "io", p->io);
     json_u64(j, "threads", p->n_thread);
     json_array(j, "runs");

@@ -14,6 +14,7 @@
 
 #include "src/statistics.h"
 #include "ui/text/clean.h"
+#include "ui/text/receipt.h"
 
 #define SIGNIFICANT 0.05
 #define MIN_WIDTH   40
@@ -97,12 +98,18 @@ static void head_figure(struct text_column *c, const struct results *r,
     c->rank = f->rank;
 }
 
-/* "12.3 ±0.4": the spread only if there is more than one run. */
+static bool is_rate(enum figure_id id)
+{
+    return figure_table[id].kind == FIGURE_RATE;
+}
+
+/* "12.3 ±0.4": the spread only if there is more than one run; "12.3! ±4": a disturbed one. */
 static void measured_text(char *buf, size_t n, const struct point *p, enum figure_id id,
                           struct figure_unit unit, bool ascii)
 {
-    char a[24], b[24];
+    char a[24], b[24], why[DISTURBANCE_TEXT];
     double middle = point_median(p, id);
+    const char *mark = "";
 
     if (isnan(middle) && p->status == POINT_REFUSED && id == FIG_DECODE) {
         snprintf(buf, n, "refused");
@@ -113,23 +120,30 @@ static void measured_text(char *buf, size_t n, const struct point *p, enum figur
         return;
     }
     figure_text(a, sizeof a, unit, middle, ascii);
+    if (!isnan(middle) && is_rate(id) && point_disturbance(p, why, sizeof why)[0] != '\0')
+        mark = "!";
     if (isnan(middle) || p->n_run < 2)
-        snprintf(buf, n, "%s", a);
+        snprintf(buf, n, "%s%s", a, mark);
     else
-        snprintf(buf, n, "%s %s%s", a, ascii ? "+-" : "±",
+        snprintf(buf, n, "%s%s %s%s", a, mark, ascii ? "+-" : "±",
                  figure_text(b, sizeof b, unit, point_spread(p, id), ascii));
 }
 
-/* "~11.8 (+4 %)": the share by which the measured value is above the prediction. */
+/* "~11.8 (+4 %)": the share by which the measured value is above the prediction.  "~8.1 to 15.2":
+ * the limits changed while they were measured, so this is all that is known. */
 static void predicted_text(char *buf, size_t n, const struct point *p, enum figure_id id,
                            struct figure_unit unit, bool ascii)
 {
     double expected = p->predicted.value[id], measured = point_median(p, id);
-    char a[24];
+    double low = p->predicted_low.value[id], high = p->predicted_high.value[id];
+    char a[24], b[24];
 
     figure_text(a, sizeof a, unit, expected, ascii);
     if (isnan(expected))
         snprintf(buf, n, "%s", a);
+    else if (high > RANGE_IS_WIDE * low)
+        snprintf(buf, n, "~%s to %s", figure_text(a, sizeof a, unit, low, ascii),
+                 figure_text(b, sizeof b, unit, high, ascii));
     else if (isnan(measured) || expected <= 0)
         snprintf(buf, n, "~%s", a);
     else
@@ -228,6 +242,22 @@ static void print_point_name(FILE *to, const struct results *r, const struct poi
         }
 }
 
+/* Print what disturbed runs. */
+static void print_disturbances(FILE *to, const struct results *r)
+{
+    char why[DISTURBANCE_TEXT];
+
+    for (size_t i = 0; i < r->n_point; i++) {
+        const struct point *p = &r->point[i];
+
+        if (point_disturbance(p, why, sizeof why)[0] == '\0')
+            continue;
+        fputs("! ", to);
+        print_point_name(to, r, p);
+        fprintf(to, ": %s; its speeds may be too low.\n", why);
+    }
+}
+
 /* Print why points have no figures, and why figures are not known. */
 static void print_reasons(FILE *to, const struct results *r)
 {
@@ -241,14 +271,17 @@ static void print_reasons(FILE *to, const struct results *r)
         print_clean(to, p->error);
         fputc('\n', to);
     }
-    for (int id = 0; id < N_FIGURE; id++)
-        for (size_t i = 0; i < r->n_point; i++)
+    for (size_t c = 0; c < N_COLUMN; c++)
+        for (size_t i = 0; i < r->n_point && !figure_columns[c].is_prediction; i++) {
+            enum figure_id id = figure_columns[c].id;
+
             if (r->point[i].n_run > 0 && r->point[i].run[0].why[id][0] != '\0') {
                 fprintf(to, "%s: ", figure_table[id].heading);
                 print_clean(to, r->point[i].run[0].why[id]);
                 fputc('\n', to);
                 break;
             }
+        }
 }
 
 static bool is_charge(const struct results *r)
@@ -262,14 +295,15 @@ static bool is_charge(const struct results *r)
 static void print_legend(FILE *to, const struct results *r, bool ascii)
 {
     if (r->n_repeat > 1)
-        fprintf(to, "Medians; %s is half the distance between the smallest and the largest. ",
+        fprintf(to, "Medians; %s is half the distance between the smallest and the largest.\n",
                 ascii ? "+-" : "±");
     fprintf(to,
-            "~ marks predictions, with the measured difference.\n"
+            "~ marks predictions, with the measured difference; or their range, if the limits\n"
+            "of the machine changed while they were measured.\n"
             "peak: %s.\n",
             is_charge(r)
-                ? "the most that the kernel charged to the control group of a run; pages that "
-                  "others had cached are not part of it"
+                ? "the kernel's charge to the control group of a run, without pages cached by "
+                  "others"
                 : "the high-water mark of the process and its page tables");
     if (!r->is_complete)
         fputs("The measurement was interrupted; rows have the runs that were finished.\n", to);
@@ -291,6 +325,7 @@ int results_print(FILE *to, const struct results *r, const struct results_look *
         text_table_markdown(to, &t);
     fputc('\n', to);
     print_legend(to, r, look->ascii);
+    print_disturbances(to, r);
     print_reasons(to, r);
     text_table_close(&t);
     return 0;

@@ -109,7 +109,7 @@ void what_if_apply(const struct what_if *w, struct mw_model *m, struct mw_option
     if (w->ram_bytes == 0)
         return;
     if (o->memory_bytes == 0)
-        o->memory_bytes = mw_default_budget(m, w->ram_bytes - others_bytes(w));
+        o->memory_bytes = mw_default_budget(m, o, w->ram_bytes - others_bytes(w));
     if (o->memory_bytes > w->ram_bytes - others_bytes(w))
         o->memory_bytes = w->ram_bytes - others_bytes(w);
 }

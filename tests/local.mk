@@ -14,6 +14,7 @@ endif
 dist_check_SCRIPTS += \
 	tests/conformance/test_chat_templates.py \
 	tests/conformance/test_families.py \
+	tests/conformance/test_family_types.py \
 	tests/conformance/test_inspect.py \
 	tests/conformance/test_jinja.py \
 	tests/conformance/test_tokenize_command.py \
@@ -30,7 +31,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_once.py \
 	tests/program/test_models.py \
 	tests/program/test_outputs.py \
-	tests/program/test_plan_table.py \
+	tests/program/test_plan_table.py tests/program/test_plan_explain.py \
 	tests/program/test_pull.py \
 	tests/program/test_pull_faults.py \
 	tests/program/test_report.py \
@@ -77,7 +78,8 @@ endif
 EXTRA_DIST += \
 	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
 	tests/data \
-	tests/lib/bench_case.py tests/lib/deny.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
+	tests/lib/bench_case.py tests/lib/browser.py tests/lib/deny.py \
+	tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
 	tests/lib/tiny_model.py \

@@ -8,6 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/units.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* newer than some C libraries */
+#endif
+
+#define HUGE_BYTES (2 * MIB)
+
 #if defined(__SANITIZE_ADDRESS__)
 #define ARENA_ASAN 1
 #elif defined(__has_feature)
@@ -35,6 +43,28 @@ size_t arena_size(size_t n)
     return (n + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN + ARENA_GAP;
 }
 
+/* Only complete huge pages: one that two mappings share would stay charged when one of them is
+ * unmapped.  With larger base pages a huge page is 512 MiB, too large to help. */
+static void advise_huge(void *p, size_t bytes)
+{
+    uintptr_t from = align_up((uintptr_t)p, HUGE_BYTES);
+    uintptr_t end = align_down((uintptr_t)p + bytes, HUGE_BYTES);
+
+    if (from < end && sysconf(_SC_PAGESIZE) == 4096)
+        (void)madvise((void *)from, end - from, MADV_HUGEPAGE);
+}
+
+void memory_touch(void *p, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    advise_huge(p, bytes);
+    if (madvise(p, bytes, MADV_POPULATE_WRITE) == 0)
+        return;
+    for (size_t i = 0; i < bytes; i += page) /* before Linux 5.14 */
+        ((volatile unsigned char *)p)[i] = 0;
+}
+
 int arena_map(struct arena *a, const char *name, size_t size, bool touch, struct err *e)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -46,10 +76,11 @@ int arena_map(struct arena *a, const char *name, size_t size, bool touch, struct
     if (size > SIZE_MAX - page)
         return err_set(e, ERR_BUDGET, "plan item \"%s\" is too large: %zu bytes", name, size);
     size = (size + page - 1) / page * page;
-    p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : 0), -1, 0);
+    p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return err_sys(e, "cannot map %zu bytes for plan item \"%s\"", size, name);
+    if (touch)
+        memory_touch(p, size);
     a->base = p;
     a->size = size;
     POISON(a->base, a->size);

@@ -178,7 +178,9 @@ static void widen(const struct blas_product *p, struct tile_rows t, size_t k, si
     const uint8_t *w = p->w + (size_t)tensor_row_bytes(p->type, k);
 
     for (size_t r = t.at; r < t.at + BLAS_ROWS; r++, rows += n)
-        if (r >= t.from && r < t.to)
+        if (r >= t.from && r < t.to && p->packed != NULL)
+            p->set->unpack(p->packed, r - p->row, k, n, rows);
+        else if (r >= t.from && r < t.to)
             p->set->dequant(p->type, w + (r - p->row) * row_bytes, rows, n);
         else
             memset(rows, 0, n * sizeof *rows);

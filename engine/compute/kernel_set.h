@@ -10,6 +10,7 @@
 #include "engine/compute/kernels.h"
 #include "engine/compute/kv_types.h"
 #include "engine/compute/set_attn.h"
+#include "engine/compute/set_delta.h"
 #include "engine/compute/set_mul_q8.h"
 #include "engine/compute/set_rotate.h"
 
@@ -77,8 +78,10 @@ static void set_kv_store(enum kv_type type, const float *src, size_t n, void *ds
 #define KERNEL_SET(set_name)                                                                   \
     {                                                                                          \
         .name = set_name, .dequant = set_dequant, .act_pack = set_act_pack, .mul = set_mul,    \
+        .mul_packed = set_mul_packed, .unpack = set_unpack,                                    \
         .rms_norm = set_rms_norm, .gelu_mul = set_gelu_mul, .silu_mul = set_silu_mul,          \
-        .add = set_add, .scale = set_scale, .softcap = set_softcap, .rotate = set_rotate,      \
+        .sigmoid_mul = set_sigmoid_mul, .delta = set_delta, .add = set_add,                    \
+        .scale = set_scale, .softcap = set_softcap, .rotate = set_rotate,                      \
         .kv_store = set_kv_store, .attn = set_attn,                                            \
     }
 

@@ -61,9 +61,7 @@ static size_t odd_lines(size_t bytes)
 
 size_t act_bytes(enum act_form form, size_t n_k)
 {
-    size_t n = act_q8_padded(n_k);
-
     if (form == ACT_F32)
         return odd_lines(n_k * sizeof(float));
-    return odd_lines(n + 2 * (n / 16) * sizeof(float));
+    return odd_lines(act_q8_spans(n_k) * sizeof(struct act_q8));
 }

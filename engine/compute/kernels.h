@@ -8,7 +8,8 @@
  * only, never on the number of rows or columns per call or on the address of the weights.
  * A token therefore has the same bits alone, in a chunk of 500, and on four threads.
  *
- * Weights have the layout of the file and may start at any address.
+ * Weights have the layout of the file and may start at any address, or the form that
+ * enum weight_form names.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_KERNELS_H
 #define MEMWALL_ENGINE_COMPUTE_KERNELS_H
@@ -18,6 +19,14 @@
 #include <stdint.h>
 
 #include "engine/format/tensor_type.h"
+
+struct packed_block;
+
+/* How the rows of a block of weights are stored in memory. */
+enum weight_form {
+    FORM_FILE,
+    FORM_PACKED, /* BF16 in 12 bits: packed.h */
+};
 
 /* The format of a column of activations while a matrix is multiplied with it. */
 enum act_form {
@@ -49,12 +58,23 @@ struct kernels {
     void (*mul)(enum tensor_type type, enum act_form form, const void *w, size_t n_row,
                 size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy);
 
+    /* The same for rows `from` to `to` - 1 of packed BF16 weights (packed.h): the bits of plain
+     * ones.  x: floats.  y begins with row 0 of the block. */
+    void (*mul_packed)(const struct packed_block *w, size_t from, size_t to, const float *x,
+                       size_t x_stride, size_t n_col, float *y, size_t ldy);
+
+    /* Values k .. k + n - 1 of a packed row; k is a multiple of 256, n of 64. */
+    void (*unpack)(const struct packed_block *w, size_t row, size_t k, size_t n, float *dst);
+
     /* out = x / sqrt(mean(x^2) + eps) * w.  w may be NULL, out may be x. */
     void (*rms_norm)(const float *x, const float *w, size_t n, float eps, float *out);
 
     /* gate[i] = act(gate[i]) * up[i] */
     void (*gelu_mul)(float *gate, const float *up, size_t n);
     void (*silu_mul)(float *gate, const float *up, size_t n);
+
+    /* x[i] *= sigmoid(gate[i]); gate may be x */
+    void (*sigmoid_mul)(float *x, const float *gate, size_t n);
 
     /* x[i] += y[i];  x[i] *= s;  cap * tanh(x[i] / cap) */
     void (*add)(float *x, const float *y, size_t n);
@@ -84,6 +104,15 @@ struct kernels {
     void (*attn)(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q, const void *k,
                  size_t k_stride, const void *v, size_t v_stride, size_t n_pos, size_t dk,
                  size_t dv, float scale, float cap, float *m, float *l, float *acc);
+
+    /*
+     * One token of one head of a gated delta net.  The state has a row of dk values for each
+     * of the dv values; row r becomes decay * row + change * k, where change is
+     * beta * (v[r] - decay * row . k), and out[r] is the new row . q.
+     *   from, to [dv][dk], which may be the same;  q, k [dk];  v, out [dv]
+     */
+    void (*delta)(const float *from, float *to, const float *q, const float *k, const float *v,
+                  size_t dk, size_t dv, float decay, float beta, float *out);
 };
 
 /* Returns the best set for this CPU. */

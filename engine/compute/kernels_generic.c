@@ -14,6 +14,7 @@
 #include "engine/compute/dequant.h"
 #include "engine/compute/kernel_sets.h"
 #include "engine/compute/kv_types.h"
+#include "engine/compute/packed.h"
 #include "engine/compute/quants.h"
 
 #define LANES 16  /* partial sums of one dot product */
@@ -66,10 +67,7 @@ static float largest(const float *x, size_t n)
 
 static void pack_q8(const float *x, size_t n_k, void *dst)
 {
-    size_t n_padded = act_q8_padded(n_k);
-    int8_t *q = dst;
-    float *d = (float *)(void *)(q + n_padded);
-    float *dsum = d + n_padded / 16;
+    struct act_q8 *spans = dst;
 
     memset(dst, 0, act_bytes(ACT_Q8, n_k));
     for (size_t block = 0; block < n_k; block += 32) {
@@ -77,14 +75,17 @@ static void pack_q8(const float *x, size_t n_k, void *dst)
         float amax = largest(x + block, n);
         float scale = act_q8_scale(amax);
         float sum[2] = { 0 };
+        struct act_q8 *to = &spans[block / ACT_Q8_SPAN];
+        size_t at = block % ACT_Q8_SPAN;
 
         for (size_t j = 0; j < n && scale > 0; j++) {
-            q[block + j] = (int8_t)rintf(x[block + j] * (127 / amax));
-            sum[j / 16] += q[block + j];
+            to->q[at + j] = (int8_t)rintf(x[block + j] * (127 / amax));
+            sum[j / 16] += to->q[at + j];
         }
-        for (int half = 0; half < 2; half++) {
-            d[block / 16 + half] = scale;
-            dsum[block / 16 + half] = scale * sum[half];
+        for (size_t half = 0; half < 2; half++) {
+            to->d[at / 16 + half] = scale;
+            to->dsum[at / 16 + half] = scale * sum[half];
+            to->less[at / 16 + half] = -128 * (int32_t)sum[half];
         }
     }
 }
@@ -102,16 +103,13 @@ static void act_pack(enum act_form form, const float *x, size_t n_k, void *dst)
 }
 
 /* Returns values k .. k + n - 1 of a packed column.  k is a multiple of TILE. */
-static const float *column_tile(enum act_form form, const void *column, size_t n_k, size_t k,
-                                size_t n, float *tile)
+static const float *column_tile(enum act_form form, const void *column, size_t k, size_t n,
+                                float *tile)
 {
     if (form == ACT_F32)
         return (const float *)column + k;
-
-    struct act_q8 a = act_q8_at(column, n_k);
-
     for (size_t j = 0; j < n; j++)
-        tile[j] = a.d[(k + j) / 16] * (float)a.q[k + j];
+        tile[j] = act_q8_value(column, k + j);
     return tile;
 }
 
@@ -129,7 +127,7 @@ static void mul_row(enum tensor_type type, enum act_form form, const uint8_t *w,
 
         dequant_row(type, w + tensor_row_bytes(type, k), wt, n);
         for (size_t c = 0; c < n_col; c++)
-            dot_add(wt, column_tile(form, x + c * x_stride, n_k, k, n, xt), n, sum[c]);
+            dot_add(wt, column_tile(form, x + c * x_stride, k, n, xt), n, sum[c]);
     }
     for (size_t c = 0; c < n_col; c++)
         y[c * ldy] = fold(sum[c]);
@@ -145,6 +143,40 @@ static void mul(enum tensor_type type, enum act_form form, const void *w, size_t
             mul_row(type, form, (const uint8_t *)w + r * row_bytes, n_k,
                     (const uint8_t *)x + c * x_stride, x_stride, min_size(GROUP, n_col - c),
                     y + c * ldy + r, ldy);
+}
+
+static void mul_packed(const struct packed_block *w, size_t from, size_t to, const float *x,
+                       size_t x_stride, size_t n_col, float *y, size_t ldy)
+{
+    uint16_t packed[PACKED_SPAN];
+    float wt[PACKED_SPAN];
+
+    for (size_t r = from; r < to; r++)
+        for (size_t c = 0; c < n_col; c += GROUP) {
+            size_t n_c = min_size(GROUP, n_col - c);
+            float sum[GROUP][LANES] = { { 0 } };
+
+            for (size_t span = 0; span < w->n_span; span++) {
+                size_t n = packed_span(w, r, span, packed);
+
+                dequant_row(TYPE_BF16, packed, wt, n);
+                for (size_t j = 0; j < n_c; j++)
+                    dot_add(wt, x + (c + j) * (x_stride / sizeof *x) + span * PACKED_SPAN, n,
+                            sum[j]);
+            }
+            for (size_t j = 0; j < n_c; j++)
+                y[(c + j) * ldy + r] = fold(sum[j]);
+        }
+}
+
+static void unpack(const struct packed_block *w, size_t row, size_t k, size_t n, float *dst)
+{
+    uint16_t packed[PACKED_SPAN];
+
+    for (size_t i = 0; i < n; i += PACKED_SPAN) {
+        (void)packed_span(w, row, (k + i) / PACKED_SPAN, packed);
+        dequant_row(TYPE_BF16, packed, dst + i, min_size(PACKED_SPAN, n - i));
+    }
 }
 
 /* Vectors */
@@ -177,6 +209,12 @@ static void silu_mul(float *gate, const float *up, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         gate[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
+}
+
+static void sigmoid_mul(float *x, const float *gate, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] / (1 + expf(-gate[i]));
 }
 
 static void add(float *x, const float *y, size_t n)
@@ -299,18 +337,44 @@ static void attn(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q, c
     }
 }
 
+/* Gated delta rule */
+
+static float dot(const float *a, const float *b, size_t n)
+{
+    float sum[LANES] = { 0 };
+
+    dot_add(a, b, n, sum);
+    return fold(sum);
+}
+
+static void delta(const float *from, float *to, const float *q, const float *k, const float *v,
+                  size_t dk, size_t dv, float decay, float beta, float *out)
+{
+    for (size_t r = 0; r < dv; r++, from += dk, to += dk) {
+        float change = beta * (v[r] - decay * dot(from, k, dk));
+
+        for (size_t i = 0; i < dk; i++)
+            to[i] = decay * from[i] + change * k[i];
+        out[r] = dot(to, q, dk);
+    }
+}
+
 const struct kernels kernels_generic = {
     .name = "generic",
     .dequant = dequant_row,
     .act_pack = act_pack,
     .mul = mul,
+    .mul_packed = mul_packed,
+    .unpack = unpack,
     .rms_norm = rms_norm,
     .gelu_mul = gelu_mul,
     .silu_mul = silu_mul,
+    .sigmoid_mul = sigmoid_mul,
     .add = add,
     .scale = scale,
     .softcap = softcap,
     .rotate = rotate,
     .kv_store = kv_row_store,
     .attn = attn,
+    .delta = delta,
 };

@@ -7,6 +7,7 @@
 #define MEMWALL_ENGINE_COMPUTE_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/base/err.h"
 
@@ -21,6 +22,16 @@ int pool_threads(const struct pool *p);
 
 /* Call fn(ctx, i, n_thread) once for each i < n_thread.  The caller runs i = 0. */
 void pool_run(struct pool *p, pool_fn *fn, void *ctx);
+
+/*
+ * Measure how long other programs keep the threads from running, between these two calls of the
+ * thread that calls pool_run().  The result is the longest time that a thread was ready to run
+ * and had no processor.  Threads also wait for each other, if there are more of them than
+ * processors.  So the result is at most the time of the processors that this process did not
+ * use.  0 also if the kernel does not report it.
+ */
+void pool_wait_begin(struct pool *p);
+uint64_t pool_wait_ns(struct pool *p);
 
 /* The rows [*from, *to) of n_row that a thread computes: whole groups of 16, so that no two
  * threads write to the same cache line.  There may be none. */

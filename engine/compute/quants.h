@@ -12,36 +12,36 @@
 extern const int8_t iq4_values[16], mxfp4_values[16];
 
 /*
- * A column in form ACT_Q8.  n is n_k rounded up to ACT_Q8_PAD values.  Values past n_k are
- * zero, so kernels can read whole vectors.
- *
- *     int8_t q[n];          x = d * q, q in -127 .. 127
- *     float  d[n / 16];     the scale of each 32 values, stored twice, because many weight
- *                           types have a scale per 16
- *     float  dsum[n / 16];  d * the sum of 16 q, for minima and offsets
+ * ACT_Q8_SPAN values of a column in form ACT_Q8.  A column is an array of these, and zeros
+ * fill the last one, so kernels can read whole vectors.  A span is in one piece because
+ * products with many columns read parts of 32 columns in turn, and would need three times as
+ * many pages of memory at once.
  *
  * In each 32 values d = max |x| / 127 and q = x * (127 / max |x|), rounded to the nearest,
- * halves to even.
+ * halves to even, so that x = d * q and q is in -127 .. 127.
  */
-#define ACT_Q8_PAD 256
+#define ACT_Q8_SPAN 256
 
 struct act_q8 {
-    const int8_t *q;
-    const float *d, *dsum;
+    int8_t q[ACT_Q8_SPAN];
+    /* For each 16 values: */
+    float d[ACT_Q8_SPAN / 16];      /* the scale, twice for each 32 values */
+    float dsum[ACT_Q8_SPAN / 16];   /* d * the sum of q, for minima and offsets */
+    int32_t less[ACT_Q8_SPAN / 16]; /* -128 * the sum of q, for weights with 128 added */
 };
 
-static inline size_t act_q8_padded(size_t n_k)
+static inline size_t act_q8_spans(size_t n_k)
 {
-    return (n_k + ACT_Q8_PAD - 1) / ACT_Q8_PAD * ACT_Q8_PAD;
+    return (n_k + ACT_Q8_SPAN - 1) / ACT_Q8_SPAN;
 }
 
-static inline struct act_q8 act_q8_at(const void *column, size_t n_k)
+/* Value k of a column. */
+static inline float act_q8_value(const struct act_q8 *column, size_t k)
 {
-    size_t n = act_q8_padded(n_k);
-    const int8_t *q = column;
-    const float *d = (const float *)(const void *)(q + n);
+    const struct act_q8 *span = column + k / ACT_Q8_SPAN;
 
-    return (struct act_q8){ .q = q, .d = d, .dsum = d + n / 16 };
+    k %= ACT_Q8_SPAN;
+    return span->d[k / 16] * (float)span->q[k];
 }
 
 /* Blocks below 1e-30 are stored as zeros, because 127 / amax must not overflow. */

@@ -94,6 +94,11 @@ static void set_silu_mul(float *gate, const float *up, size_t n)
     EACH_VECTOR(gate, up, n, vf_mul(vf_silu(vx), vy));
 }
 
+static void set_sigmoid_mul(float *x, const float *gate, size_t n)
+{
+    EACH_VECTOR(x, gate, n, vf_div(vx, vf_add(vf_all(1), vf_exp(vf_sub(vf_zero(), vy)))));
+}
+
 static void set_add(float *x, const float *y, size_t n)
 {
     EACH_VECTOR(x, y, n, vf_add(vx, vy));

@@ -16,9 +16,8 @@
 
 #include <stdbool.h>
 
-#include "engine/compute/set_unpack.h"
+#include "engine/compute/set_packed.h"
 
-#define ROWS_OF_ONE  4                   /* rows with one column */
 #define COLUMN_CACHE ((size_t)448 << 10) /* bytes of columns per group */
 #define MUL_DEPTH    512
 #define WAITING_COLS (4 * TILE_COLS)
@@ -31,6 +30,8 @@ struct product {
     size_t ldx, n_col;
     float *y;
     size_t ldy;
+    const struct packed_block *packed; /* instead of w: its rows from `first` on; else NULL */
+    size_t first;
 };
 
 /*
@@ -201,6 +202,20 @@ INLINE void mul_floats(enum tensor_type type, const struct product *p)
 #undef TILE_OF_TYPE
 }
 
+/* Values k .. k + n - 1 of rows r .. r + n_r - 1. */
+INLINE void dequant_rows(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
+                         size_t k, size_t n, bool fetches, float *buf)
+{
+    const uint8_t *w = p->w + r * p->w_stride + k / SPAN * traits_of(type).bytes;
+
+    /* A row of keys may end within a block; the rest of the block is zeros. */
+    for (size_t i = 0; i < n_r; i++)
+        set_dequant(type, w + i * p->w_stride, buf + i * MUL_DEPTH, (n + 31) / 32 * 32);
+    for (size_t i = 0; i < n_r && fetches; i++)
+        fetch_ahead(w + (i + 2 * n_r) * p->w_stride,
+                    MUL_DEPTH / SPAN * traits_of(type).bytes);
+}
+
 /* Rows r .. r + n_r - 1 and at most WAITING_COLS columns from c on. */
 INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
                         size_t c, size_t n_c)
@@ -212,14 +227,12 @@ INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product 
         sums[i] = vf_zero();
     for (size_t k = 0; k < p->n_k; k += MUL_DEPTH) {
         size_t n = at_most(p->n_k - k, MUL_DEPTH);
-        const uint8_t *w = p->w + r * p->w_stride + k / SPAN * traits_of(type).bytes;
 
-        /* A row of keys may end within a block; the rest of the block is zeros. */
-        for (size_t i = 0; i < n_r; i++)
-            set_dequant(type, w + i * p->w_stride, buf + i * MUL_DEPTH, (n + 31) / 32 * 32);
-        for (size_t i = 0; i < n_r && c == 0; i++)
-            fetch_ahead(w + (i + 2 * n_r) * p->w_stride,
-                        MUL_DEPTH / SPAN * traits_of(type).bytes);
+        if (p->packed != NULL)
+            for (size_t i = 0; i < n_r; i++)
+                set_unpack(p->packed, p->first + r + i, k, n, buf + i * MUL_DEPTH);
+        else
+            dequant_rows(type, n_r, p, r, k, n, c == 0, buf);
         for (size_t j = 0; j < n_c; j += TILE_COLS)
             WITH_COLS(at_most(n_c - j, TILE_COLS), add_waiting, n_r, buf,
                       p->x + (c + j) * p->ldx + k, p->ldx, n, sums + j * TILE_ROWS)
@@ -240,6 +253,25 @@ static void mul_blocks(enum tensor_type type, const struct product *p)
         for (; r < p->n_row; r++)
             mul_widened(type, 1, p, r, c, n_c);
     }
+}
+
+static void set_mul_packed(const struct packed_block *w, size_t from, size_t to, const float *x,
+                           size_t x_stride, size_t n_col, float *y, size_t ldy)
+{
+    struct product p = { .packed = w,
+                         .first = from,
+                         .n_row = to - from,
+                         .n_k = w->n_k,
+                         .x = x,
+                         .ldx = x_stride / sizeof *x,
+                         .n_col = n_col,
+                         .y = y + from,
+                         .ldy = ldy };
+
+    if (n_col == 1)
+        mul_packed_column(w, from, to, x, y);
+    else
+        mul_blocks(TYPE_BF16, &p);
 }
 
 #define MUL_FLOATS(TYPE, ...)                                                                  \

@@ -13,6 +13,8 @@
 
 #include "engine/compute/set_mul_float.h"
 
+#define Q8_COLS 32 /* columns that share an unpacked span */
+
 /* A span of one row, unpacked. */
 struct q8_span {
     vb w[CHUNKS];
@@ -59,22 +61,21 @@ INLINE void q8_unpack(enum tensor_type type, const uint8_t *p, struct q8_span *u
         u->w[c] = chunk_of(type, p, c);
 }
 
-/* Add span i of a column. */
-INLINE void q8_add(enum tensor_type type, const struct q8_span *u, struct act_q8 x, size_t i,
+/* Add a span of a column. */
+INLINE void q8_add(enum tensor_type type, const struct q8_span *u, const struct act_q8 *x,
                    struct q8_sum *sum)
 {
     vf s[NS];
 
     UNROLL
     for (int j = 0; j < NS; j++) {
-        s[j] = vf_mul(u->s[j], vf_load(x.d + i * 16 + (size_t)j * VN));
+        s[j] = vf_mul(u->s[j], vf_load(x->d + (size_t)j * VN));
         if (has_less(type))
-            sum->less[j] =
-                vf_fma(u->m[j], vf_load(x.dsum + i * 16 + (size_t)j * VN), sum->less[j]);
+            sum->less[j] = vf_fma(u->m[j], vf_load(x->dsum + (size_t)j * VN), sum->less[j]);
     }
     UNROLL
     for (int c = 0; c < CHUNKS; c++) {
-        vb q = vb_load(x.q + i * SPAN + (size_t)c * CHUNK);
+        vb q = vb_load(x->q + (size_t)c * CHUNK);
         vi dot = traits_of(type).is_signed ? vb_dot_signed(u->w[c], q) : vb_dot(u->w[c], q);
 
         sum->acc = vf_fma(vf_of_vi(dot), scales_of_chunk(s, c), sum->acc);
@@ -107,7 +108,6 @@ INLINE void fetch_span(enum tensor_type type, const uint8_t *p)
 INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p, size_t r,
                    size_t c)
 {
-    struct act_q8 x = act_q8_at(p->x + c * p->x_stride, p->n_k);
     struct q8_sum sum[Q8_ROWS];
     uint8_t tail[sizeof(union span)];
 
@@ -123,7 +123,7 @@ INLINE void q8_one(enum tensor_type type, size_t n_r, const struct q8_product *p
             /* Without this a span of Q4_K takes 68 cycles from memory instead of 35. */
             fetch_span(type, row + i * traits_of(type).bytes + 2 * n_r * p->w_stride);
             q8_unpack(type, q8_span_at(type, row, p->n_k, i, tail), &u);
-            q8_add(type, &u, x, i, &sum[j]);
+            q8_add(type, &u, column_span(p, c, i), &sum[j]);
         }
     }
     UNROLL
@@ -147,11 +147,11 @@ INLINE void q8_many(enum tensor_type type, size_t n_r, const struct q8_product *
             q8_unpack(type, q8_span_at(type, p->w + (r + k) * p->w_stride, p->n_k, i, tail),
                       &u[k]);
         for (size_t j = 0; j < n_c; j++) {
-            struct act_q8 x = act_q8_at(p->x + (c + j) * p->x_stride, p->n_k);
+            const struct act_q8 *x = column_span(p, c + j, i);
 
             UNROLL
             for (size_t k = 0; k < n_r; k++)
-                q8_add(type, &u[k], x, i, &sums[j][k]);
+                q8_add(type, &u[k], x, &sums[j][k]);
         }
     }
     for (size_t j = 0; j < n_c; j++)

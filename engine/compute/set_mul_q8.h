@@ -12,8 +12,6 @@
 
 #include "engine/compute/set_mul_float.h"
 
-#define Q8_COLS 32 /* columns that share an unpacked span */
-
 struct q8_product {
     const uint8_t *w;
     size_t w_stride, n_row, n_k;
@@ -22,6 +20,12 @@ struct q8_product {
     float *y;
     size_t ldy;
 };
+
+/* Span i of column c. */
+INLINE const struct act_q8 *column_span(const struct q8_product *p, size_t c, size_t i)
+{
+    return (const struct act_q8 *)(const void *)(p->x + c * p->x_stride) + i;
+}
 
 #ifdef DOT_TAKES_255 /* the vectors have the operations for four rows */
 #include "engine/compute/set_mul_rows.h"
@@ -52,13 +56,13 @@ static void mul_q8_columns(enum tensor_type type, const struct q8_product *p)
     assert(false && "only blocks are multiplied with columns of 8 bits");
 }
 
-/* Pack one block of 32 values, with two copies of d and a dsum for each 16. */
-INLINE void pack_q8_block(const float *x, int8_t *q, float *d, float *dsum)
+/* Pack block b of a span, 32 values. */
+INLINE void pack_q8_block(const float *x, size_t b, struct act_q8 *to)
 {
     vf top = vf_zero(), poison = vf_zero();
 
     UNROLL
-    for (int j = 0; j < 32; j += VN) {
+    for (size_t j = 0; j < 32; j += VN) {
         top = vf_max(top, vf_abs(vf_load(x + j)));
         poison = vf_fma(vf_load(x + j), vf_zero(), poison); /* 0 if all are finite */
     }
@@ -68,37 +72,40 @@ INLINE void pack_q8_block(const float *x, int8_t *q, float *d, float *dsum)
     vf inverse = vf_all(scale > 0 ? 127 / amax : 0);
 
     UNROLL
-    for (int half = 0; half < 2; half++) {
+    for (size_t half = 0; half < 2; half++) {
         vf sum = vf_zero();
 
         UNROLL
-        for (int j = 16 * half; j < 16 * half + 16; j += VN) {
+        for (size_t j = 16 * half; j < 16 * half + 16; j += VN) {
             vf v = scale > 0 ? vf_round(vf_mul(vf_load(x + j), inverse)) : vf_zero();
 
-            vf_store_i8(q + j, v);
+            vf_store_i8(to->q + 32 * b + j, v);
             sum = vf_add(sum, v); /* exact: whole numbers */
         }
-        d[half] = scale;
-        dsum[half] = scale * vf_sum(sum);
+        to->d[2 * b + half] = scale;
+        to->dsum[2 * b + half] = scale * vf_sum(sum);
+        to->less[2 * b + half] = -128 * (int32_t)vf_sum(sum);
     }
 }
 
 /* Pack a column.  The bytes equal those of kernels_generic.c. */
 static void pack_q8(const float *x, size_t n_k, void *dst)
 {
-    size_t n_padded = act_q8_padded(n_k), n_whole = n_k / 32 * 32;
-    int8_t *q = dst;
-    float *d = (float *)(void *)(q + n_padded);
-    float *dsum = d + n_padded / 16;
+    const size_t n_padded = act_q8_spans(n_k) * ACT_Q8_SPAN;
+    struct act_q8 *spans = dst;
 
-    for (size_t k = 0; k < n_whole; k += 32)
-        pack_q8_block(x + k, q + k, d + k / 16, dsum + k / 16);
-    for (size_t k = n_whole; k < n_padded; k += 32) {
-        float block[32] = { 0 };
+    for (size_t k = 0; k < n_padded; k += 32) {
+        struct act_q8 *to = &spans[k / ACT_Q8_SPAN];
+        const size_t b = k % ACT_Q8_SPAN / 32;
+        float end[32] = { 0 };
 
+        if (k + 32 <= n_k) {
+            pack_q8_block(x + k, b, to);
+            continue;
+        }
         if (k < n_k)
-            memcpy(block, x + k, (n_k - k) * sizeof *x);
-        pack_q8_block(block, q + k, d + k / 16, dsum + k / 16);
+            memcpy(end, x + k, (n_k - k) * sizeof *x);
+        pack_q8_block(end, b, to);
     }
 }
 

@@ -41,27 +41,18 @@ INLINE bool wide_scales(enum tensor_type type, const uint8_t *const *p, vf *s, v
 }
 #endif
 
+/* Tiles are slower with so few columns: unpacking them takes as long as 6 columns. */
+#define FEW_COLS 4
+
 #define GROUPS (VN / 4)
+
+#include "engine/compute/set_mul_tile.h"
 
 /* A step of 4 rows, unpacked. */
 struct step {
     vb w[4][2]; /* the second vector only in groups of 32 */
     vf s, m;    /* lane 4g + r */
 };
-
-/* Do the scales of this type stand for 16 values each? */
-INLINE bool by_16(enum tensor_type type)
-{
-    switch ((int)type) {
-    case TYPE_Q2_K:
-    case TYPE_Q3_K:
-    case TYPE_Q6_K:
-    case TYPE_IQ2_XS:
-    case TYPE_IQ2_S:
-    case TYPE_IQ1_M: return true;
-    default: return false;
-    }
-}
 
 INLINE int steps_of(enum tensor_type type)
 {
@@ -75,23 +66,6 @@ INLINE int steps_of(enum tensor_type type)
 INLINE int offset_of(enum tensor_type type)
 {
     return traits_of(type).is_signed && DOT_TAKES_255 ? 128 : traits_of(type).offset;
-}
-
-/* Returns the offset of the first of 16 bytes of nibbles per group of 32 values, and the
- * distance of the next in *stride; 0 if the type has another layout. */
-INLINE size_t nibbles_at(enum tensor_type type, size_t *stride)
-{
-    *stride = traits_of(type).bytes / 8;
-    switch ((int)type) {
-    case TYPE_Q4_0: return offsetof(struct block_q4_0, q);
-    case TYPE_Q4_1: return offsetof(struct block_q4_1, q);
-    case TYPE_Q5_0: return offsetof(struct block_q5_0, q);
-    case TYPE_Q5_1: return offsetof(struct block_q5_1, q);
-    case TYPE_IQ4_NL: return offsetof(struct block_iq4_nl, q);
-    case TYPE_MXFP4: return offsetof(struct block_mxfp4, q);
-    case TYPE_IQ4_XS: *stride = 16; return offsetof(struct block_iq4_xs, q);
-    default: return 0;
-    }
 }
 
 /* The bytes of a signed type as vb_dot_add takes them. */
@@ -174,26 +148,21 @@ INLINE void scales_of_heads(enum tensor_type type, const uint8_t *const *p, int 
         *m = vf_mul(vf_of_high_f16(first), vf_all(-1)); /* see scales_of_blocks */
 }
 
-/* Is this a type of 32, whose scales are in front of each block? */
-INLINE bool has_heads(enum tensor_type type)
-{
-    return traits_of(type).scale_bytes != 0;
-}
-
-/* Add a step of 4 rows times a column. */
-INLINE void add_step(enum tensor_type type, const struct step *u, struct act_q8 x, size_t i,
+/* Add a step of 4 rows times a column.  |w| is at most 128 and |q| at most 127, so without
+ * signs the sum of two products fits 16 bits. */
+INLINE void add_step(enum tensor_type type, const struct step *u, const struct act_q8 *x,
                      int step, vf *acc)
 {
     const int n_half = by_16(type) ? 1 : 2, offset = offset_of(type);
-    const float *d = x.d + 16 * i, *dsum = x.dsum + 16 * i;
+    const float *d = x->d, *dsum = x->dsum;
     vi sum[4], start = vi_zero();
     vb q[2];
 
     if (by_16(type))
-        q[0] = vb_load(x.q + i * SPAN + (size_t)step * CHUNK);
+        q[0] = vb_load(x->q + (size_t)step * CHUNK);
     else
-        vb_split_runs(vb_load(x.q + i * SPAN + (size_t)(2 * step) * CHUNK),
-                      vb_load(x.q + i * SPAN + (size_t)(2 * step + 1) * CHUNK), q);
+        vb_split_runs(vb_load(x->q + (size_t)(2 * step) * CHUNK),
+                      vb_load(x->q + (size_t)(2 * step + 1) * CHUNK), q);
     if (offset != 0) {
         UNROLL
         for (int h = 0; h < n_half; h++)
@@ -206,7 +175,7 @@ INLINE void add_step(enum tensor_type type, const struct step *u, struct act_q8 
         UNROLL
         for (int h = 0; h < n_half; h++)
             sum[r] = traits_of(type).is_signed && !DOT_TAKES_255
-                         ? vb_dot_add_signed(sum[r], u->w[r][h], q[h])
+                         ? vb_dot_add(sum[r], vb_abs(u->w[r][h]), vb_turn(q[h], u->w[r][h]))
                          : vb_dot_add(sum[r], u->w[r][h], q[h]);
     }
     *acc = vf_fma(vf_of_vi(vi_sum_rows(sum)),
@@ -243,11 +212,10 @@ INLINE void add_span(enum tensor_type type, const uint8_t *const *p, const struc
         for (int r = 0; r < 4; r++)
             unpack_step(type, p[r], step, u.w[r]);
         if (n_c == 1)
-            add_step(type, &u, act_q8_at(m->x + c * m->x_stride, m->n_k), i, step, acc);
+            add_step(type, &u, column_span(m, c, i), step, acc);
         else
             for (size_t j = 0; j < n_c; j++)
-                add_step(type, &u, act_q8_at(m->x + (c + j) * m->x_stride, m->n_k), i, step,
-                         &acc[j]);
+                add_step(type, &u, column_span(m, c + j, i), step, &acc[j]);
     }
 }
 
@@ -268,7 +236,7 @@ INLINE void mul_four(enum tensor_type type, const struct q8_product *p, size_t r
 {
     uint8_t tail[4][sizeof(union span)];
     const uint8_t *at[4];
-    vf acc[Q8_COLS];
+    vf acc[FEW_COLS];
 
     for (size_t j = 0; j < n_c; j++)
         acc[j] = vf_zero();
@@ -311,11 +279,20 @@ INLINE void mul_rows(enum tensor_type type, const struct q8_product *p, size_t c
 
 INLINE void mul_q8(enum tensor_type type, const struct q8_product *p)
 {
-    if (p->n_col == 1)
+    const size_t panel = p->n_row < VN ? FEW_COLS : panel_cols(p);
+
+    if (p->n_col == 1) {
         mul_rows(type, p, 0, 1);
-    else
-        for (size_t c = 0; c < p->n_col; c += Q8_COLS)
-            mul_rows(type, p, c, at_most(p->n_col - c, Q8_COLS));
+        return;
+    }
+    for (size_t c = 0; c < p->n_col; c += panel) {
+        size_t n_c = at_most(p->n_col - c, panel);
+
+        if (n_c <= FEW_COLS)
+            mul_rows(type, p, c, n_c);
+        else
+            mul_panel(type, p, c, n_c);
+    }
 }
 
 #endif

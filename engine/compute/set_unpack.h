@@ -506,6 +506,43 @@ INLINE struct span_traits traits_of(enum tensor_type type)
     __builtin_unreachable();
 }
 
+/* Do the scales of this type stand for 16 values each? */
+INLINE bool by_16(enum tensor_type type)
+{
+    switch ((int)type) {
+    case TYPE_Q2_K:
+    case TYPE_Q3_K:
+    case TYPE_Q6_K:
+    case TYPE_IQ2_XS:
+    case TYPE_IQ2_S:
+    case TYPE_IQ1_M: return true;
+    default: return false;
+    }
+}
+
+/* Is this a type of 32, whose scales are in front of each block? */
+INLINE bool has_heads(enum tensor_type type)
+{
+    return traits_of(type).scale_bytes != 0;
+}
+
+/* Returns the offset of the first of 16 bytes of nibbles per group of 32 values, and the
+ * distance of the next in *stride; 0 if the type has another layout. */
+INLINE size_t nibbles_at(enum tensor_type type, size_t *stride)
+{
+    *stride = traits_of(type).bytes / 8;
+    switch ((int)type) {
+    case TYPE_Q4_0: return offsetof(struct block_q4_0, q);
+    case TYPE_Q4_1: return offsetof(struct block_q4_1, q);
+    case TYPE_Q5_0: return offsetof(struct block_q5_0, q);
+    case TYPE_Q5_1: return offsetof(struct block_q5_1, q);
+    case TYPE_IQ4_NL: return offsetof(struct block_iq4_nl, q);
+    case TYPE_MXFP4: return offsetof(struct block_mxfp4, q);
+    case TYPE_IQ4_XS: *stride = 16; return offsetof(struct block_iq4_xs, q);
+    default: return 0;
+    }
+}
+
 #define SPAN_OF_32(TYPE, name, ...)  struct block_##name name[8];
 #define SPAN_OF_256(TYPE, name, ...) struct block_##name name;
 

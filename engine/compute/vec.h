@@ -29,6 +29,11 @@ typedef uint64_t u64x2 __attribute__((vector_size(16)));
 typedef uint32_t u32x8 __attribute__((vector_size(32)));
 typedef uint64_t u64x4 __attribute__((vector_size(32)));
 
+/* Steps of the codes of packed.h below the largest exponent of a span.  The last one is below
+ * all: differences saturate at 0. */
+static const uint8_t packed_steps[16]
+    __attribute__((unused)) = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255 };
+
 INLINE u8x16 load_16(const uint8_t *p)
 {
     u8x16 v;

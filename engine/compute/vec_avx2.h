@@ -8,6 +8,7 @@
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_AVX2_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_AVX2_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +23,8 @@
 #define TILE_ROWS 4
 #define TILE_COLS 3
 
-/* Rows per round of 8-bit products. */
-#define Q8_ROWS 4
+/* 8-bit products, registers: 8 of weights, 2 scales and minima, 2 sums. */
+#define TILE_VECTORS 1
 
 typedef __m256 vf;
 typedef __m256i vi;
@@ -88,6 +89,42 @@ INLINE vf vf_load_bf16_part(const void *p, size_t n)
     return vf_of_bf16(first_halves(p, n));
 }
 
+/*
+ * Packed BF16 (packed.h): a table of the exponents of a span, and half a group widened.  The
+ * signed bytes of signs and fractions become 16 bits, of which the exponents replace the middle.
+ * Pairs of 16 bits are then two values of one lane.
+ */
+typedef __m128i vp;
+
+INLINE vp vp_exponents(uint8_t largest)
+{
+    return _mm_subs_epu8(_mm_set1_epi8((char)largest),
+                         _mm_loadu_si128((const void *)packed_steps));
+}
+
+/* The exponents of 16 codes. */
+INLINE __m128i vp_lookup(vp exponents, const uint8_t *codes, bool high)
+{
+    __m128i c = _mm_loadu_si128((const void *)codes);
+
+    return _mm_shuffle_epi8(exponents, _mm_and_si128(high ? _mm_srli_epi16(c, 4) : c,
+                                                     _mm_set1_epi8(15)));
+}
+
+INLINE void vp_widen(vp exponents, const uint8_t *rests, const uint8_t *codes, bool high, vf *w)
+{
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        __m128i e = vp_lookup(exponents, codes + 16 * i, high);
+        __m256i s = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(rests + 16 * i)));
+        __m256i v = _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi16(0x7f80), s),
+                                    _mm256_slli_epi16(_mm256_cvtepu8_epi16(e), 7));
+
+        w[i] = _mm256_castsi256_ps(_mm256_slli_epi32(v, 16));
+        w[i + 2] = _mm256_castsi256_ps(_mm256_and_si256(v, _mm256_set1_epi32(-65536)));
+    }
+}
+
 INLINE vf vf_load_f16(const void *p)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128(p));
@@ -141,6 +178,12 @@ INLINE vf vf_div(vf a, vf b)
 INLINE vf vf_fma(vf a, vf b, vf c)
 {
     return _mm256_fmadd_ps(a, b, c);
+}
+
+/* c - a * b with one rounding */
+INLINE vf vf_fnma(vf a, vf b, vf c)
+{
+    return _mm256_fnmadd_ps(a, b, c);
 }
 
 INLINE vf vf_max(vf a, vf b)
@@ -229,15 +272,193 @@ INLINE void vb_store(void *p, vb v)
     _mm256_storeu_si256(p, v);
 }
 
-INLINE vi vb_dot(vb w, vb x)
+INLINE vb vb_all(char b)
 {
-    return _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1));
+    return _mm256_set1_epi8(b);
 }
 
-/* |w| is at most 128 and |x| at most 127, so the sum of two products fits 16 bits. */
-INLINE vi vb_dot_signed(vb w, vb x)
+INLINE vb vb_and(vb a, vb b)
 {
-    return vb_dot(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+    return _mm256_and_si256(a, b);
+}
+
+INLINE vb vb_or(vb a, vb b)
+{
+    return _mm256_or_si256(a, b);
+}
+
+INLINE vb vb_xor(vb a, vb b)
+{
+    return _mm256_xor_si256(a, b);
+}
+
+INLINE vb vb_add(vb a, vb b)
+{
+    return _mm256_add_epi8(a, b);
+}
+
+INLINE vb vb_high_nibbles(vb a)
+{
+    return vb_and(_mm256_srli_epi16(a, 4), vb_all(15));
+}
+
+INLINE vi vi_zero(void)
+{
+    return _mm256_setzero_si256();
+}
+
+INLINE vi vi_add(vi a, vi b)
+{
+    return _mm256_add_epi32(a, b);
+}
+
+INLINE vi vi_sub(vi a, vi b)
+{
+    return _mm256_sub_epi32(a, b);
+}
+
+INLINE vi vi_shift_left(vi a, int n)
+{
+    return _mm256_slli_epi32(a, n);
+}
+
+INLINE vi vi_shift_right(vi a, int n)
+{
+    return _mm256_srli_epi32(a, n);
+}
+
+INLINE vi vi_divide(vi a, int n)
+{
+    return _mm256_srai_epi32(a, n);
+}
+
+INLINE vi vi_byte(vi a, int b)
+{
+    return _mm256_and_si256(vi_shift_right(a, 8 * b), _mm256_set1_epi32(255));
+}
+
+INLINE vi vi_signed_byte(vi a, int b)
+{
+    return _mm256_srai_epi32(vi_shift_left(a, 24 - 8 * b), 24);
+}
+
+INLINE vi vi_all_at(const void *p)
+{
+    int32_t i;
+
+    memcpy(&i, p, sizeof i);
+    return _mm256_set1_epi32(i);
+}
+
+INLINE vf vf_bits(vi a)
+{
+    return _mm256_castsi256_ps(a);
+}
+
+#define DOT_TAKES_255 0
+
+INLINE vi vb_pairs(vb w, vb x)
+{
+    return _mm256_maddubs_epi16(w, x);
+}
+
+INLINE vi vi_add_words(vi a, vi b)
+{
+    return _mm256_add_epi16(a, b);
+}
+
+INLINE vi vi_of_words(vi a)
+{
+    return _mm256_madd_epi16(a, _mm256_set1_epi16(1));
+}
+
+INLINE vi vb_dot_add(vi sum, vb w, vb x)
+{
+    return vi_add(sum, vi_of_words(vb_pairs(w, x)));
+}
+
+INLINE vb vb_turn(vb x, vb w)
+{
+    return _mm256_sign_epi8(x, w);
+}
+
+INLINE vb vb_abs(vb a)
+{
+    return _mm256_abs_epi8(a);
+}
+
+INLINE vb vb_pieces(const uint8_t *p, size_t step)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)p)),
+                                   _mm_loadu_si128((const void *)(p + step)), 1);
+}
+
+INLINE void vb_split_runs(vb first, vb second, vb *half)
+{
+    half[0] = _mm256_permute2x128_si256(first, second, 0x20);
+    half[1] = _mm256_permute2x128_si256(first, second, 0x31);
+}
+
+INLINE vb vb_table(const int8_t *table)
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)table));
+}
+
+INLINE vb vb_lookup(vb table, vb i)
+{
+    return _mm256_shuffle_epi8(table, i);
+}
+
+INLINE void vb_add_fifth_bits(vb head, int at, vb *w)
+{
+    const vb bits = _mm256_set1_epi64x((long long)0x8040201008040201);
+
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        __m128i of = _mm_set_epi64x((at + 2 * i + 1) * 0x0101010101010101,
+                                    (at + 2 * i) * 0x0101010101010101);
+        vb spread = _mm256_shuffle_epi8(head, _mm256_broadcastsi128_si256(of));
+
+        spread = _mm256_cmpeq_epi8(vb_and(spread, bits), bits);
+        w[i] = vb_or(w[i], vb_and(spread, vb_all(16)));
+    }
+}
+
+INLINE vb vb_fifth_bits(vi a, int n)
+{
+    const __m128i byte = _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    const vi bit = _mm256_set1_epi32(n % 8 == 0 ? 0x08040201 : (int)0x80402010);
+    vb spread = _mm256_shuffle_epi8(
+        a, vb_add(_mm256_broadcastsi128_si256(byte), vb_all((char)(n / 8))));
+
+    return vb_and(_mm256_cmpeq_epi8(vb_and(spread, bit), bit), vb_all(16));
+}
+
+INLINE void vi_transpose(vi *v)
+{
+    vi a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpacklo_epi32(v[2], v[3]);
+    vi c = _mm256_unpackhi_epi32(v[0], v[1]), d = _mm256_unpackhi_epi32(v[2], v[3]);
+
+    v[0] = _mm256_unpacklo_epi64(a, b);
+    v[1] = _mm256_unpackhi_epi64(a, b);
+    v[2] = _mm256_unpacklo_epi64(c, d);
+    v[3] = _mm256_unpackhi_epi64(c, d);
+}
+
+INLINE vi vi_sum_rows(const vi *row)
+{
+    vi a = _mm256_add_epi32(_mm256_unpacklo_epi32(row[0], row[1]),
+                            _mm256_unpackhi_epi32(row[0], row[1]));
+    vi b = _mm256_add_epi32(_mm256_unpacklo_epi32(row[2], row[3]),
+                            _mm256_unpackhi_epi32(row[2], row[3]));
+
+    return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+}
+
+INLINE vi vi_first_of_rows(const vi *row)
+{
+    return _mm256_unpacklo_epi64(_mm256_unpacklo_epi32(row[0], row[1]),
+                                 _mm256_unpacklo_epi32(row[2], row[3]));
 }
 
 #define RUNS_PER_CHUNK 1
@@ -281,12 +502,68 @@ INLINE void scales_of_f16(u16x8 h, vf *s)
     s[1] = _mm256_cvtph_ps(_mm_unpackhi_epi16((__m128i)h, (__m128i)h));
 }
 
-INLINE vf scales_of_chunk(const vf *s, int c)
+INLINE vf vf_of_low_f16(vi a)
 {
-    vi lanes = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
+    vi low = vb_and(a, _mm256_set1_epi32(0xffff));
+    vi packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
 
-    return _mm256_permutevar8x32_ps(s[c / 4],
-                                    _mm256_add_epi32(lanes, _mm256_set1_epi32(2 * (c % 4))));
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
+}
+
+INLINE vf vf_of_high_f16(vi a)
+{
+    return vf_of_low_f16(vi_shift_right(a, 16));
+}
+
+INLINE vf vf_of_low_e8m0(vi a)
+{
+    vi e = vb_and(a, _mm256_set1_epi32(255));
+    vi normal = vi_shift_left(vi_sub(e, _mm256_set1_epi32(1)), 23);
+    vi small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+
+    return vf_bits(
+        _mm256_blendv_epi8(normal, small, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+}
+
+/* See vec_avx512.h.  Lanes 4p .. 4p + 3 of a vector of four rows are 4 of their groups. */
+INLINE void vf_four_rows(bool by_16, vf row[4][NS], vf *out)
+{
+    UNROLL
+    for (int i = 0; i < NS; i++) {
+        vi v[4];
+
+        UNROLL
+        for (int r = 0; r < 4; r++)
+            v[r] = _mm256_castps_si256(row[r][i]);
+        vi_transpose(v);
+        if (by_16) { /* groups 0, 4 | 1, 5 | 2, 6 | 3, 7 */
+            out[4 * i] = vf_bits(_mm256_permute2x128_si256(v[0], v[1], 0x20));
+            out[4 * i + 1] = vf_bits(_mm256_permute2x128_si256(v[2], v[3], 0x20));
+            out[4 * i + 2] = vf_bits(_mm256_permute2x128_si256(v[0], v[1], 0x31));
+            out[4 * i + 3] = vf_bits(_mm256_permute2x128_si256(v[2], v[3], 0x31));
+        } else {
+            out[2 * i] = vf_bits(_mm256_permute2x128_si256(v[0], v[2], 0x20));
+            out[2 * i + 1] = vf_bits(_mm256_permute2x128_si256(v[0], v[2], 0x31));
+        }
+    }
+}
+
+INLINE vf vf_of_groups(const float *of_span, bool by_16, int step, int odd)
+{
+    const float *first = of_span + step * (by_16 ? 2 : 4) + odd;
+    const float *second = first + (by_16 ? 1 : 2);
+
+    return _mm256_set_m128(_mm_broadcast_ss(second), _mm_broadcast_ss(first));
+}
+
+INLINE void vf_fold_groups(vf a, float *y)
+{
+    _mm_storeu_ps(y, _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1)));
+}
+
+INLINE vf vf_fold_sums(const vf *a, size_t step)
+{
+    return vf_add(a[0], a[step]);
 }
 
 #endif

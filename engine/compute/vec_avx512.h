@@ -24,6 +24,9 @@
 #define TILE_ROWS 4
 #define TILE_COLS 6
 
+/* 8-bit products, registers: 16 of weights, 4 scales and minima, 2 sums. */
+#define TILE_VECTORS 2
+
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __m512i vb;
@@ -76,6 +79,35 @@ INLINE vf vf_load_bf16(const void *p)
 INLINE vf vf_load_bf16_part(const void *p, size_t n)
 {
     return vf_of_bf16(_mm256_maskz_loadu_epi16(first_lanes(n), p));
+}
+
+/*
+ * Packed BF16 (packed.h): a table of the exponents of a span, and half a group widened.  The
+ * signed bytes of signs and fractions become 16 bits, of which the exponents replace the middle.
+ * Pairs of 16 bits are then two values of one lane.
+ */
+typedef __m512i vp;
+
+INLINE vp vp_exponents(uint8_t largest)
+{
+    __m128i steps = _mm_loadu_si128((const void *)packed_steps);
+
+    return _mm512_slli_epi16(
+        _mm512_subs_epu16(_mm512_set1_epi16(largest),
+                          _mm512_cvtepu8_epi16(_mm256_broadcastsi128_si256(steps))),
+        7);
+}
+
+/* The table has each exponent twice, so a fifth bit of the index does not matter. */
+INLINE void vp_widen(vp exponents, const uint8_t *rests, const uint8_t *codes, bool high, vf *w)
+{
+    __m512i c = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const void *)codes));
+    __m512i s = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const void *)rests));
+    __m512i e = _mm512_permutexvar_epi16(high ? _mm512_srli_epi16(c, 4) : c, exponents);
+    __m512i v = _mm512_ternarylogic_epi32(s, e, _mm512_set1_epi16(0x7f80), 0xdc);
+
+    w[0] = _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
+    w[1] = _mm512_castsi512_ps(_mm512_and_si512(v, _mm512_set1_epi32(-65536)));
 }
 
 INLINE vf vf_load_f16(const void *p)
@@ -292,20 +324,39 @@ INLINE vi vb_dot_add(vi sum, vb w, vb x)
 #else
 #define DOT_TAKES_255 0
 
+/* Sums of w * x over 2 neighbours, in 16 bits.  w is unsigned. */
+INLINE vi vb_pairs(vb w, vb x)
+{
+    return _mm512_maddubs_epi16(w, x);
+}
+
+INLINE vi vi_add_words(vi a, vi b)
+{
+    return _mm512_add_epi16(a, b);
+}
+
+/* Sums of 2 neighbours of 16 bits */
+INLINE vi vi_of_words(vi a)
+{
+    return _mm512_madd_epi16(a, _mm512_set1_epi16(1));
+}
+
 INLINE vi vb_dot_add(vi sum, vb w, vb x)
 {
-    vi pairs = _mm512_maddubs_epi16(w, x);
-
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+    return _mm512_add_epi32(sum, vi_of_words(vb_pairs(w, x)));
 }
+
 #endif
 
-/* The same for w in -128 .. 127 and x in -127 .. 127. */
-INLINE vi vb_dot_add_signed(vi sum, vb w, vb x)
+/* x, negated where w is below 0 */
+INLINE vb vb_turn(vb x, vb w)
 {
-    vb turned = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+    return _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+}
 
-    return vb_dot_add(sum, _mm512_abs_epi8(w), turned);
+INLINE vb vb_abs(vb a)
+{
+    return _mm512_abs_epi8(a);
 }
 
 /* 16 bytes from each of p, p + step ... */
@@ -370,6 +421,92 @@ INLINE vi vi_first_of_rows(const vi *row)
 {
     return _mm512_unpacklo_epi64(_mm512_unpacklo_epi32(row[0], row[1]),
                                  _mm512_unpacklo_epi32(row[2], row[3]));
+}
+
+/* Transpose 4 x 4 lanes in each 16 bytes: lane j of v[i] and lane i of v[j] change places. */
+INLINE void vi_transpose(vi *v)
+{
+    vi a = _mm512_unpacklo_epi32(v[0], v[1]), b = _mm512_unpacklo_epi32(v[2], v[3]);
+    vi c = _mm512_unpackhi_epi32(v[0], v[1]), d = _mm512_unpackhi_epi32(v[2], v[3]);
+
+    v[0] = _mm512_unpacklo_epi64(a, b);
+    v[1] = _mm512_unpackhi_epi64(a, b);
+    v[2] = _mm512_unpacklo_epi64(c, d);
+    v[3] = _mm512_unpackhi_epi64(c, d);
+}
+
+/* The same 4 bytes in all lanes */
+INLINE vi vi_all_at(const void *p)
+{
+    int32_t i;
+
+    memcpy(&i, p, sizeof i);
+    return _mm512_set1_epi32(i);
+}
+
+INLINE vf vf_bits(vi a)
+{
+    return _mm512_castsi512_ps(a);
+}
+
+INLINE vb vb_or(vb a, vb b)
+{
+    return _mm512_or_si512(a, b);
+}
+
+INLINE vb vb_add(vb a, vb b)
+{
+    return _mm512_add_epi8(a, b);
+}
+
+INLINE vi vi_add(vi a, vi b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
+INLINE vi vi_shift_left(vi a, int n)
+{
+    return _mm512_slli_epi32(a, (unsigned)n);
+}
+
+/* Shifts in zeros. */
+INLINE vi vi_shift_right(vi a, int n)
+{
+    return _mm512_srli_epi32(a, (unsigned)n);
+}
+
+/* Byte b of each lane, without and with a sign */
+INLINE vi vi_byte(vi a, int b)
+{
+    return _mm512_and_si512(vi_shift_right(a, 8 * b), _mm512_set1_epi32(255));
+}
+
+INLINE vi vi_signed_byte(vi a, int b)
+{
+    return _mm512_srai_epi32(vi_shift_left(a, 24 - 8 * b), 24);
+}
+
+/* Byte i of a lane = 16 if bit n + i of the lane is set, otherwise 0; i < 4. */
+INLINE vb vb_fifth_bits(vi a, int n)
+{
+    const __m128i byte = _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    const vi bit = _mm512_set1_epi32(n % 8 == 0 ? 0x08040201 : (int)0x80402010);
+    vb spread = _mm512_shuffle_epi8(
+        a, _mm512_add_epi8(_mm512_broadcast_i32x4(byte), vb_all((char)(n / 8))));
+
+    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(spread, bit), vb_all(16));
+}
+
+/* a / 2^n, rounded down */
+INLINE vi vi_divide(vi a, int n)
+{
+    return _mm512_srai_epi32(a, (unsigned)n);
+}
+
+/* The sum of the partial sums a[0], a[step] ..., as vf_fold_groups adds them. */
+INLINE vf vf_fold_sums(const vf *a, size_t step)
+{
+    return vf_add(vf_add(a[0], a[2 * step]), vf_add(a[step], a[3 * step]));
 }
 
 /* A vector of bytes holds this many runs of 32. */

@@ -85,6 +85,34 @@ INLINE vf vf_load_bf16_part(const void *p, size_t n)
     return vreinterpretq_f32_u32(vshll_n_u16(first_halves(p, n), 16));
 }
 
+/*
+ * Packed BF16 (packed.h): a table of the exponents of a span, and half a group widened.  The
+ * signed bytes of signs and fractions become 16 bits, of which the exponents replace the middle.
+ * Pairs of 16 bits are then two values of one lane.
+ */
+typedef uint8x16_t vp;
+
+INLINE vp vp_exponents(uint8_t largest)
+{
+    return vqsubq_u8(vdupq_n_u8(largest), vld1q_u8(packed_steps));
+}
+
+INLINE void vp_widen(vp exponents, const uint8_t *rests, const uint8_t *codes, bool high, vf *w)
+{
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        uint8x8_t c = vld1_u8(codes + 8 * i);
+        uint8x8_t e = vqtbl1_u8(exponents, high ? vshr_n_u8(c, 4) : vand_u8(c, vdup_n_u8(15)));
+        uint16x8_t s =
+            vreinterpretq_u16_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(rests + 8 * i))));
+        uint32x4_t v = vreinterpretq_u32_u16(
+            vorrq_u16(vbicq_u16(s, vdupq_n_u16(0x7f80)), vshll_n_u8(e, 7)));
+
+        w[i] = vreinterpretq_f32_u32(vshlq_n_u32(v, 16));
+        w[i + 4] = vreinterpretq_f32_u32(vandq_u32(v, vdupq_n_u32(0xffff0000)));
+    }
+}
+
 INLINE vf vf_load_f16(const void *p)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(four_halves(p)));

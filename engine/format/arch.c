@@ -14,6 +14,8 @@
 #define OLMO                                                                                   \
     (TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_WIDE_QK_NORM |              \
      TRAIT_ATTN_BIAS | TRAIT_SWA_UNSCALED)
+#define QWEN_DELTA                                                                             \
+    (TRAIT_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_NORM_ADD_ONE | TRAIT_LATE_NAME | TRAIT_DELTA)
 
 static const struct arch archs[] = {
     {
@@ -151,12 +153,43 @@ static const struct arch archs[] = {
         .absent = { 0, 0, 128, 32768, 4096, 1e-6, 1e4 },
     },
     {
+        .name = "qwen35",
+        .snapshots = { { "qwen3_5", "Qwen3_5ForConditionalGeneration" },
+                       { "qwen3_5_text", "Qwen3_5ForCausalLM" } },
+        .traits = QWEN_DELTA,
+        .window = WINDOW_LISTED,
+        .rope_dims = ROPE_PARTIAL,
+        .delta = DELTA_APART,
+        .absent = { 16, 4, 256, 32768, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "qwen35moe",
+        .snapshots = { { "qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration" },
+                       { "qwen3_5_moe_text", "Qwen3_5MoeForCausalLM" } },
+        .traits = QWEN_DELTA | TRAIT_EXPERTS,
+        .window = WINDOW_LISTED,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_QWEN_SHARED,
+        .delta = DELTA_APART,
+        .absent = { 16, 2, 256, 32768, 0, 1e-6, 1e4 },
+    },
+    {
         .name = "qwen3moe",
         .snapshots = { { "qwen3_moe", "Qwen3MoeForCausalLM" } },
         .traits = TRAIT_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_EXPERTS,
         .window = WINDOW_UPPER,
         .experts = EXPERTS_QWEN,
         .absent = { 32, 4, 0, 32768, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "qwen3next",
+        .snapshots = { { "qwen3_next", "Qwen3NextForCausalLM" } },
+        .traits = QWEN_DELTA | TRAIT_EXPERTS,
+        .window = WINDOW_LISTED,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_QWEN_SHARED,
+        .delta = DELTA_JOINED,
+        .absent = { 16, 2, 256, 32768, 0, 1e-6, 1e4 },
     },
     {
         .name = "smollm3",
@@ -205,7 +238,7 @@ bool arch_activates(const struct arch *a, const char *activation)
 
 int arch_refuse(const char *name, struct err *e)
 {
-    char list[240];
+    char list[320];
     size_t used = 0;
 
     /* Families whose GGUF files have the name of another one appear as in snapshots. */

@@ -47,9 +47,8 @@ enum arch_trait {
     TRAIT_SWA_UNSCALED = 1 << 27, /* sliding layers share the rope base, but are never scaled */
     TRAIT_SINKS = 1 << 28,        /* heads have a score that takes weight from all positions */
     TRAIT_LATE_NAME = 1 << 29, /* GGUF calls the norm before feed-forward post_attention_norm */
-    TRAIT_END = 1 << 30,       /* first bit that is free */
+    TRAIT_DELTA = 1 << 30, /* some layers have gated delta nets, the others gate attention */
 };
-#define TRAIT_ALL ((unsigned)TRAIT_END - 1)
 
 /* The layers that have a window, if the file states a window but does not list the layers. */
 enum window_rule {
@@ -83,7 +82,16 @@ enum expert_rule {
     EXPERTS_MIXTRAL,      /* instead of it */
     EXPERTS_MIXTRAL_GGUF, /* the same in GGUF files only */
     EXPERTS_QWEN,         /* instead of it; norm_topk_prob states whether weights are normed */
+    EXPERTS_QWEN_SHARED,  /* beside an expert that all tokens use, with a gate of its own */
     EXPERTS_GPT_OSS,      /* instead of it; biases, a clamped activation */
+};
+
+/* The projections of gated delta nets, of an architecture with TRAIT_DELTA.  Value heads share
+ * key heads: a group of consecutive ones, or, tiled, every n-th for n key heads. */
+enum delta_rule {
+    DELTA_NONE,
+    DELTA_JOINED, /* snapshots have two matrices, in groups of one key head; never tiled */
+    DELTA_APART,  /* four matrices; GGUF files are tiled */
 };
 
 /* Values of fields that config.json leaves out, as in transformers' class. */
@@ -114,6 +122,7 @@ struct arch {
     uint32_t n_layer_wide_scale;
     enum rope_dims rope_dims;
     enum expert_rule experts;
+    enum delta_rule delta;
     float softcap_attn, softcap_final; /* of files that leave them out */
     uint32_t n_swa_gguf;               /* of GGUF files that leave it out; 0: no window */
     struct arch_defaults absent;

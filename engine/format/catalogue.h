@@ -59,7 +59,8 @@ struct tensor_info {
     uint32_t n_piece;                  /* one per expert; of LAYOUT_SPLIT: values, scales */
     const struct tensor_piece *pieces; /* [n_piece]; NULL: all bytes are at offset */
     bool is_text; /* belongs to the text model; sums leave out all others */
-    bool add_one; /* a norm of a Gemma 2 or 3 snapshot, stored as weight - 1 */
+    bool add_one; /* a norm of a snapshot that stores weight - 1 */
+    bool is_log;  /* the decay of a delta net in a snapshot, stored as log(-weight) */
 };
 
 struct catalogue {

@@ -34,6 +34,7 @@ static const struct value_rule_row fields[] = {
     { .name = "use_bidirectional_attention", .rule = RULE_OFF, .other = "vision" },
     { .name = "is_encoder_decoder", .rule = RULE_OFF },
     { .name = "add_cross_attention", .rule = RULE_OFF },
+    { .name = "attn_output_gate", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
     { .name = "clip_qkv", .rule = RULE_OFF },
     { .name = "alibi", .rule = RULE_OFF },
     { .name = "parallel_attn", .rule = RULE_OFF },

@@ -17,7 +17,8 @@
 #include "engine/format/hparams_fill.h"
 
 #define STILL      1e30f /* a divisor that stops a pair from rotating */
-#define PROPORTION 0.25  /* default share of the pairs that rotate */
+#define PROPORTION 0.25  /* default share of the pairs that rotate, where heads rotate in part \
+                          */
 
 /* llama3: divides the frequency of long waves by factor and leaves short ones; a ramp connects
  * the two. */
@@ -238,7 +239,8 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     double base = config_float(l, "rope_theta", 1.001, h->arch->absent.rope_base);
     double local = config_float(l, "rope_local_base_freq", 1.001, 1e4);
     double partial =
-        config_float(l, "partial_rotary_factor", 1e-6, is_proportional ? PROPORTION : 1);
+        config_float(l, "partial_rotary_factor", 1e-6,
+                     is_proportional || arch_has(h->arch, TRAIT_DELTA) ? PROPORTION : 1);
 
     if (global == NULL)
         global = all != NULL ? all : json_get(l->node, "rope_scaling");

@@ -13,6 +13,7 @@
 #define MAX_LAYER       512
 #define MAX_ROPE_FACTOR 512 /* rotated pairs of one head */
 #define MAX_STOP_ID     16
+#define MAX_CONV_WIDTH  16 /* of a delta net's convolution */
 #define MAX_SUPPRESS    64
 
 struct arch;
@@ -42,10 +43,22 @@ enum bias_rule { BIAS_AS_FOUND, BIAS_NONE, BIAS_QKV, BIAS_ALL };
 
 struct layer_hparams {
     bool is_sliding;
-    bool is_ropeless; /* its queries and keys do not rotate */
+    bool is_recurrent; /* a gated delta net instead of attention */
+    bool is_ropeless;  /* its queries and keys do not rotate */
     uint32_t n_head, n_head_kv;
     uint32_t head_dim_k, head_dim_v;
     uint32_t n_ff; /* 0: no dense branch */
+};
+
+/*
+ * The gated delta nets of a model.  They keep a matrix of head_dim_v x head_dim_k per value
+ * head, and the last conv_width - 1 inputs of a convolution over positions.
+ */
+struct delta_hparams {
+    uint32_t n_head_k, n_head_v; /* n_head_k divides n_head_v; 0: none */
+    uint32_t head_dim_k, head_dim_v;
+    uint32_t conv_width;
+    bool is_tiled; /* value head i has key head i % n_head_k, else i / (n_head_v / n_head_k) */
 };
 
 struct hparams {
@@ -57,8 +70,10 @@ struct hparams {
     uint32_t n_ctx_train;
     uint32_t n_swa;             /* window of sliding layers; 0: none */
     uint32_t n_layer_kv_shared; /* the last n layers share KV with an earlier one */
+    uint32_t n_layer_draft;     /* layers after the last one, which only draft; not read */
     uint32_t n_embd_per_layer;  /* width of Gemma 4's per-layer inputs; 0: none */
     uint32_t n_expert, n_expert_used, n_ff_expert;
+    struct delta_hparams delta;
     bool keeps_expert_weights; /* softmax of all experts; else the chosen ones' sum is 1 */
     float swiglu_limit;        /* clamp of the gate and up products of gpt-oss; 0: none */
     float rms_eps;

@@ -59,6 +59,9 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 
         if (type != NULL && strcmp(type, "sliding_attention") == 0) {
             h->layers[i].is_sliding = true;
+        } else if (type != NULL && strcmp(type, "linear_attention") == 0 &&
+                   arch_has(h->arch, TRAIT_DELTA)) {
+            h->layers[i].is_recurrent = true;
         } else if (type == NULL || strcmp(type, "full_attention") != 0) {
             err_set(l->e, ERR_UNSUPPORTED, "attention \"%.60s\" is not supported",
                     type != NULL ? type : "");
@@ -117,6 +120,8 @@ static void read_windows(struct config_lookup *l, struct hparams *h)
         return;
     }
     has_types = read_layer_types(l, h);
+    if (!has_types && arch_has(h->arch, TRAIT_DELTA))
+        hparams_recur(h, config_int(l, "full_attention_interval", 1, MAX_LAYER, 4));
     for (uint32_t i = 0; i < h->n_layer && window == 0; i++)
         h->layers[i].is_sliding = false;
     if (window == 0 || l->failed)
@@ -216,19 +221,36 @@ static void read_layers(struct config_lookup *l, struct hparams *h)
         widen_shared(l, h);
 }
 
+static void read_delta(struct config_lookup *l, struct hparams *h)
+{
+    struct delta_hparams *d = &h->delta;
+
+    d->n_head_k = (uint32_t)config_int(l, "linear_num_key_heads", 1, MAX_N_HEAD, 16);
+    d->n_head_v = (uint32_t)config_int(l, "linear_num_value_heads", 1, MAX_N_HEAD, 32);
+    d->head_dim_k = (uint32_t)config_int(l, "linear_key_head_dim", 1, MAX_HEAD_DIM, 128);
+    d->head_dim_v = (uint32_t)config_int(l, "linear_value_head_dim", 1, MAX_HEAD_DIM, 128);
+    d->conv_width = (uint32_t)config_int(l, "linear_conv_kernel_dim", 2, MAX_CONV_WIDTH, 4);
+}
+
 /* Reads the experts of models without a dense branch. */
 static void read_only_experts(struct config_lookup *l, struct hparams *h, enum expert_rule rule)
 {
     int64_t n = config_int(l, "num_local_experts", 1, 65535, 0);
+    bool is_shared = rule == EXPERTS_QWEN_SHARED, is_qwen = rule == EXPERTS_QWEN || is_shared;
+    int64_t shared;
 
     h->n_expert = (uint32_t)config_int(l, "num_experts", 1, 65535, n > 0 ? n : CONFIG_NEEDED);
     h->n_expert_used =
         (uint32_t)config_int(l, "num_experts_per_tok", 1, h->n_expert, CONFIG_NEEDED);
     h->n_ff_expert = (uint32_t)config_int(
-        l, rule == EXPERTS_QWEN ? "moe_intermediate_size" : "intermediate_size", 1, MAX_N_FF,
-        CONFIG_NEEDED);
+        l, is_qwen ? "moe_intermediate_size" : "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
     hparams_expert_rule(h, rule);
-    h->keeps_expert_weights = rule == EXPERTS_QWEN && !config_bool(l, "norm_topk_prob", false);
+    h->keeps_expert_weights = is_qwen && !config_bool(l, "norm_topk_prob", is_shared);
+    if (is_shared) {
+        shared = config_int(l, "shared_expert_intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
+        for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
+            h->layers[i].n_ff = (uint32_t)shared;
+    }
     if (rule == EXPERTS_GPT_OSS)
         h->swiglu_limit = (float)config_float(l, "swiglu_limit", 1e-3, 7);
 }
@@ -412,6 +434,8 @@ static void read_model(struct config_lookup *l, struct hparams *h)
         read_layers(l, h);
     read_caps(l, h);
     read_experts(l, h);
+    if (arch_has(h->arch, TRAIT_DELTA))
+        read_delta(l, h);
     if (l->failed)
         return;
     read_biases(l, h);

@@ -29,6 +29,11 @@ static const struct {
                                 "hidden_size_per_layer_input" },
     [WORD_N_EXPERT] = { "expert_count", "num_experts" },
     [WORD_N_FF_EXPERT] = { "expert_feed_forward_length", "moe_intermediate_size" },
+    [WORD_DELTA_N_HEAD_K] = { "ssm.group_count", "linear_num_key_heads" },
+    [WORD_DELTA_N_HEAD_V] = { "ssm.time_step_rank", "linear_num_value_heads" },
+    [WORD_DELTA_HEAD_DIM_K] = { "ssm.state_size", "linear_key_head_dim" },
+    [WORD_DELTA_HEAD_DIM_V] = { "ssm.inner_size", "linear_value_head_dim" },
+    [WORD_DELTA_CONV] = { "ssm.conv_kernel", "linear_conv_kernel_dim" },
 };
 
 void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size_t n)
@@ -57,6 +62,12 @@ void hparams_skip_rope(struct hparams *h, int64_t period)
 {
     for (uint32_t i = 0; period > 0 && i < h->n_layer; i++)
         h->layers[i].is_ropeless = (i + 1) % period == 0;
+}
+
+void hparams_recur(struct hparams *h, int64_t period)
+{
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].is_recurrent = (i + 1) % period != 0;
 }
 
 void hparams_expert_rule(struct hparams *h, enum expert_rule rule)
@@ -139,6 +150,35 @@ static int check_heads(const struct catalogue *c, struct err *e)
         }
     }
     return 0;
+}
+
+/* Delta nets need heads that divide, sizes whose products stay small, and layers with attention
+ * beside them. */
+static int check_delta(const struct catalogue *c, struct err *e)
+{
+    const struct hparams *h = &c->hparams;
+    const struct delta_hparams *d = &h->delta;
+    bool has_attention = false;
+
+    if (!arch_has(h->arch, TRAIT_DELTA))
+        return 0;
+    if (d->n_head_v % d->n_head_k != 0) {
+        err_set(e, ERR_FORMAT, "is %u, which does not divide the %u value heads of delta nets",
+                d->n_head_k, d->n_head_v);
+        return at_word(c, WORD_DELTA_N_HEAD_K, e);
+    }
+    if ((uint64_t)d->n_head_k * d->head_dim_k > (1u << 24) ||
+        (uint64_t)d->n_head_v * d->head_dim_v > (1u << 24)) {
+        err_set(e, ERR_FORMAT, "%u heads of %u values are too many", d->n_head_v,
+                d->head_dim_v);
+        return at_word(c, WORD_DELTA_N_HEAD_V, e);
+    }
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        has_attention |= !h->layers[i].is_recurrent;
+    if (has_attention)
+        return 0;
+    err_set(e, ERR_UNSUPPORTED, "no layer has attention, which is not supported");
+    return at_word(c, WORD_N_LAYER, e);
 }
 
 /* Layers that share KV need an earlier layer of their kind that has the same shape. */
@@ -261,7 +301,7 @@ int hparams_finish(struct catalogue *c, struct err *e)
     for (uint32_t i = 0; i < h->n_layer; i++)
         if (h->n_swa == 0)
             h->layers[i].is_sliding = false;
-    if (check_heads(c, e) != 0 || check_shared(c, e) != 0)
+    if (check_heads(c, e) != 0 || check_delta(c, e) != 0 || check_shared(c, e) != 0)
         return -1;
     if (check_rope(c, &h->rope, false, e) != 0 || check_rope(c, &h->rope_swa, true, e) != 0)
         return -1;

@@ -36,6 +36,11 @@ enum hparam_word {
     WORD_N_EMBD_PER_LAYER,
     WORD_N_EXPERT,
     WORD_N_FF_EXPERT,
+    WORD_DELTA_N_HEAD_K,
+    WORD_DELTA_N_HEAD_V,
+    WORD_DELTA_HEAD_DIM_K,
+    WORD_DELTA_HEAD_DIM_V,
+    WORD_DELTA_CONV,
     WORD_COUNT,
 };
 
@@ -58,6 +63,9 @@ void hparams_slide(struct hparams *h, int64_t period);
 
 /* Stop every period-th layer from rotating; 0: none. */
 void hparams_skip_rope(struct hparams *h, int64_t period);
+
+/* Give every layer but each period-th a gated delta net. */
+void hparams_recur(struct hparams *h, int64_t period);
 
 /* Set what follows from the rule for experts: no dense branch, the clamp of gpt-oss. */
 void hparams_expert_rule(struct hparams *h, enum expert_rule rule);

@@ -268,7 +268,8 @@ static void read_heads(struct lookup *l, struct hparams *h)
     if (l->failed)
         return;
     get_per_layer(l, "attention.head_count_kv", h->n_layer, 1, MAX_N_HEAD, -1, kv);
-    get_per_layer(l, "feed_forward_length", h->n_layer, 1, MAX_N_FF, INT64_MIN, ff);
+    get_per_layer(l, "feed_forward_length", h->n_layer, 1, MAX_N_FF,
+                  arch_experts(h->arch, true) == EXPERTS_QWEN_SHARED ? 1 : INT64_MIN, ff);
     k = get_int(l, "attention.key_length", 1, MAX_HEAD_DIM,
                 get_int(l, "attention.head_dim", 1, MAX_HEAD_DIM, h->n_embd / heads[0]));
     v = get_int(l, "attention.value_length", 1, MAX_HEAD_DIM, k);
@@ -297,6 +298,7 @@ static void read_experts(struct lookup *l, struct hparams *h)
     enum expert_rule rule = arch_experts(h->arch, true);
     bool may_be_dense =
         rule == EXPERTS_NONE || rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL;
+    int64_t shared;
 
     h->n_expert = (uint32_t)get_int(l, "expert_count", may_be_dense ? 0 : 1, 65535,
                                     may_be_dense ? 0 : INT64_MIN);
@@ -313,6 +315,41 @@ static void read_experts(struct lookup *l, struct hparams *h)
     h->n_ff_expert = (uint32_t)get_int(l, "expert_feed_forward_length", 1, MAX_N_FF,
                                        rule == EXPERTS_MIXTRAL ? h->layers[0].n_ff : INT64_MIN);
     hparams_expert_rule(h, rule);
+    if (rule != EXPERTS_QWEN_SHARED)
+        return;
+    shared =
+        get_int(l, "expert_shared_feed_forward_length", 1, MAX_N_FF, (int64_t)h->n_ff_expert);
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].n_ff = (uint32_t)shared;
+}
+
+/* Reads the sizes of delta nets, and which layers have one. */
+static void read_delta(struct lookup *l, struct hparams *h)
+{
+    struct delta_hparams *d = &h->delta;
+    uint32_t n_all = h->n_layer + h->n_layer_draft;
+    int64_t inner, recurrent[MAX_LAYER];
+
+    d->is_tiled = h->arch->delta == DELTA_APART;
+    d->n_head_k = (uint32_t)get_int(l, "ssm.group_count", 1, MAX_N_HEAD, INT64_MIN);
+    d->n_head_v = (uint32_t)get_int(l, "ssm.time_step_rank", 1, MAX_N_HEAD, INT64_MIN);
+    d->head_dim_k = (uint32_t)get_int(l, "ssm.state_size", 1, MAX_HEAD_DIM, INT64_MIN);
+    d->conv_width = (uint32_t)get_int(l, "ssm.conv_kernel", 2, MAX_CONV_WIDTH, INT64_MIN);
+    inner = get_int(l, "ssm.inner_size", 1, (int64_t)MAX_HEAD_DIM * MAX_N_HEAD, INT64_MIN);
+    if (l->failed)
+        return;
+    d->head_dim_v = (uint32_t)(inner / d->n_head_v);
+    if (inner % d->n_head_v != 0 || d->head_dim_v > MAX_HEAD_DIM) {
+        err_set(l->e, ERR_FORMAT, "is %lld for %u heads", (long long)inner, d->n_head_v);
+        fail_at(l);
+        return;
+    }
+    hparams_recur(h, get_int(l, "full_attention_interval", 1, MAX_LAYER, 4));
+    if (l->failed || gguf_find(l->g, spell(l, "attention.recurrent_layers")) == NULL)
+        return;
+    get_per_layer(l, "attention.recurrent_layers", n_all, 0, 1, INT64_MIN, recurrent);
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
+        h->layers[i].is_recurrent = recurrent[i] != 0;
 }
 
 static float scale_of(struct lookup *l, const struct hparams *h)
@@ -364,6 +401,11 @@ static void read_model(struct lookup *l, struct hparams *h)
         (float)get_float(l, "attn_logit_softcapping", 0, 1e6, (double)h->arch->softcap_attn);
     h->softcap_final =
         (float)get_float(l, "final_logit_softcapping", 0, 1e6, (double)h->arch->softcap_final);
+    if (!l->failed && arch_has(h->arch, TRAIT_DELTA)) {
+        h->n_layer_draft = (uint32_t)get_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
+        h->n_layer -= h->n_layer_draft;
+        read_delta(l, h);
+    }
     if (l->failed)
         return;
     h->n_layer_kv_shared =

@@ -146,7 +146,9 @@ static bool is_usual(const struct catalogue *c, enum tensor_id id)
     /* Models with one tensor for gate and up have one for q, k and v, too. */
     case T_ATTN_QKV: return arch_has(c->hparams.arch, TRAIT_FUSED_GATE_UP);
     case T_EXPERTS_GATE_BIAS:
-    case T_EXPERTS_UP_BIAS: return true;
+    case T_EXPERTS_UP_BIAS:
+    case T_DELTA_QKV:
+    case T_DELTA_Z: return true;
     case T_EXPERTS_GATE_UP: return c->hparams.arch->experts == EXPERTS_BESIDE;
     default: return false;
     }

@@ -136,6 +136,23 @@ static void note_transposed(const struct arch *arch, struct tensor_info *t)
     t->layout = LAYOUT_TRANSPOSED;
 }
 
+/* The convolution of a delta net has one input channel per output, which is a dimension of 1.
+ */
+static void note_delta(const struct arch *arch, struct tensor_info *t)
+{
+    uint32_t layer;
+    enum tensor_id id = tensor_id_of(arch, t->name, 0, &layer);
+
+    t->is_log = id == T_DELTA_DECAY;
+    if (id == T_DELTA_NORM)
+        t->add_one = false;
+    if (id != T_DELTA_CONV || t->n_dims != 3 || t->ne[1] != 1)
+        return;
+    t->ne[1] = t->ne[2];
+    t->ne[2] = 1;
+    t->n_dims = 2;
+}
+
 static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e)
 {
     struct adding *a = ctx;
@@ -160,6 +177,7 @@ static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e
                     strcmp(s->name + n - 11, "norm.weight") == 0;
         t.name = canonical;
         note_transposed(arch, &t);
+        note_delta(arch, &t);
     }
     return catalogue_add_tensor(c, &t, e);
 }

@@ -179,17 +179,30 @@ static void describe_layers(struct summary *s, const struct hparams *h)
 {
     uint32_t first = h->n_layer - h->n_layer_kv_shared;
     int32_t last[2] = { -1, -1 }; /* last owner of KV, by kind */
+    const struct delta_hparams *d = &h->delta;
 
     for (uint32_t i = 0; i < h->n_layer; i++) {
         const struct layer_hparams *from = &h->layers[i];
         struct summary_layer *layer = &s->layers[i];
 
         layer->is_sliding = from->is_sliding;
+        layer->is_recurrent = from->is_recurrent;
         layer->n_head = from->n_head;
         layer->n_head_kv = from->n_head_kv;
         layer->head_dim_k = from->head_dim_k;
         layer->head_dim_v = from->head_dim_v;
         layer->n_ff = from->n_ff;
+        if (from->is_recurrent) {
+            layer->n_head = d->n_head_v;
+            layer->n_head_kv = d->n_head_k;
+            layer->head_dim_k = d->head_dim_k;
+            layer->head_dim_v = d->head_dim_v;
+            layer->kv_from = (int32_t)i;
+            s->recurrent_values +=
+                (uint64_t)d->n_head_v * d->head_dim_v * d->head_dim_k +
+                (uint64_t)(d->conv_width - 1) * tensor_dim(h, i, DIM_DELTA_QKV);
+            continue;
+        }
         if (i < first) {
             last[from->is_sliding] = (int32_t)i;
             layer->kv_values =

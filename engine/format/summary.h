@@ -47,7 +47,8 @@ struct summary_type {
 
 struct summary_layer {
     bool is_sliding;
-    int32_t kv_from; /* the layer whose KV it uses; itself if it owns KV */
+    bool is_recurrent; /* a gated delta net instead of attention */
+    int32_t kv_from;   /* the layer whose KV it uses; itself if it owns KV or is recurrent */
     uint32_t n_head, n_head_kv, head_dim_k, head_dim_v, n_ff;
     uint64_t n_param;
     uint64_t bytes;     /* of its matrices, all experts */
@@ -78,6 +79,7 @@ struct summary {
     uint64_t resident_bytes;   /* of small weights, as in the file */
     uint64_t lookup_row_bytes; /* rows of the lookup tables that one token needs */
     uint64_t kv_global_values, kv_sliding_values; /* added by a token, by kind of layer */
+    uint64_t recurrent_values; /* state of all recurrent layers, at any context */
 
     uint32_t n_unread, n_other, n_unknown;
     uint64_t unread_bytes, unread_params, other_bytes, unknown_bytes;
@@ -89,6 +91,15 @@ struct summary {
     uint32_t n_unknown_key; /* keys of the architecture that memwall does not know */
     char unknown_keys[160]; /* as many of them as fit, separated by commas */
     struct summary_layer layers[SUMMARY_MAX_LAYER]; /* [n_layer] */
+};
+
+/* The exponents in a sample of the matrices of one type. */
+struct mw_exponents {
+    uint32_t n_tensor;
+    uint64_t bytes;                /* of these matrices */
+    uint64_t n_weight, count[256]; /* in the sample; by the exponent's bits */
+    uint64_t n_escape;             /* weights that need a patch when they are packed */
+    double packed_share;           /* of the bytes, that packed weights take */
 };
 
 /* Fill *s from an open model.  If it was opened bare, only names, files and types are

@@ -109,8 +109,8 @@ static int check_keys_as_values(const struct catalogue *c, uint32_t layer, struc
     struct tensor_part v;
     char word[96];
 
-    if (l->head_dim_k == l->head_dim_v || tensor_role(c, T_ATTN_V, layer) == ROLE_IDLE ||
-        tensor_find(c, T_ATTN_V, layer, &v))
+    if (l->head_dim_k == l->head_dim_v || l->is_recurrent ||
+        tensor_role(c, T_ATTN_V, layer) == ROLE_IDLE || tensor_find(c, T_ATTN_V, layer, &v))
         return 0;
     hparam_spell(c, WORD_HEAD_DIM_V, word, sizeof word);
     err_set(e, ERR_FORMAT,
@@ -118,6 +118,26 @@ static int check_keys_as_values(const struct catalogue *c, uint32_t layer, struc
             l->head_dim_k, l->head_dim_v, word);
     tensor_name(c->hparams.arch, T_ATTN_V, layer, k.name, sizeof k.name);
     return report(&k, NULL);
+}
+
+/* Without its joined projection, a delta net needs the others. */
+static int check_projections(const struct catalogue *c, uint32_t layer, struct err *e)
+{
+    static const enum tensor_id apart[] = { T_DELTA_QKV, T_DELTA_Z };
+    struct tensor_part p;
+
+    if (!c->hparams.layers[layer].is_recurrent || tensor_find(c, T_DELTA_QKVZ, layer, &p))
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        struct check k = { .c = c, .id = apart[i], .layer = layer, .e = e };
+
+        if (tensor_find(c, apart[i], layer, &p))
+            continue;
+        tensor_name(c->hparams.arch, apart[i], layer, k.name, sizeof k.name);
+        err_set(e, ERR_FORMAT, "the tensor is missing");
+        return report(&k, NULL);
+    }
+    return 0;
 }
 
 int catalogue_check_tensors(const struct catalogue *c, struct err *e)
@@ -129,7 +149,7 @@ int catalogue_check_tensors(const struct catalogue *c, struct err *e)
         for (int id = T_LAYER; id < T_COUNT; id++)
             if (check_tensor(c, (enum tensor_id)id, l, e) != 0)
                 return -1;
-        if (check_keys_as_values(c, l, e) != 0)
+        if (check_keys_as_values(c, l, e) != 0 || check_projections(c, l, e) != 0)
             return -1;
     }
     return 0;

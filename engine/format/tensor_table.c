@@ -35,45 +35,87 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_ATTN_NORM] = {
         "attn_norm.weight", "input_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS },
+    [T_DELTA_QKVZ] = {
+        "ssm_in.weight", "linear_attn.in_proj_qkvz.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_DELTA_QKVZ }, TRAIT_DELTA,
+        .when = FACT_RECURRENT | FACT_DELTA_JOINED, .needed = FACT_NEVER },
+    [T_DELTA_QKV] = {
+        "attn_qkv.weight", "linear_attn.in_proj_qkv.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_DELTA_QKV }, TRAIT_DELTA,
+        .when = FACT_RECURRENT, .needed = FACT_DELTA_APART },
+    [T_DELTA_Z] = {
+        "attn_gate.weight", "linear_attn.in_proj_z.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_DELTA_V }, TRAIT_DELTA,
+        .when = FACT_RECURRENT, .needed = FACT_DELTA_APART },
+    [T_DELTA_BA] = {
+        "ssm_ba.weight", "linear_attn.in_proj_ba.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_DELTA_HEADS_TWICE }, TRAIT_DELTA,
+        .when = FACT_RECURRENT | FACT_DELTA_JOINED },
+    [T_DELTA_BETA] = {
+        "ssm_beta.weight", "linear_attn.in_proj_b.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_DELTA_HEADS }, TRAIT_DELTA,
+        .when = FACT_RECURRENT | FACT_DELTA_APART },
+    [T_DELTA_ALPHA] = {
+        "ssm_alpha.weight", "linear_attn.in_proj_a.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_DELTA_HEADS }, TRAIT_DELTA,
+        .when = FACT_RECURRENT | FACT_DELTA_APART },
+    [T_DELTA_CONV] = {
+        "ssm_conv1d.weight", "linear_attn.conv1d.weight", FORM_VECTOR,
+        { DIM_DELTA_CONV, DIM_DELTA_QKV }, TRAIT_DELTA, .when = FACT_RECURRENT },
+    [T_DELTA_DECAY] = {
+        "ssm_a", "linear_attn.A_log", FORM_VECTOR, { DIM_DELTA_HEADS },
+        TRAIT_DELTA, .when = FACT_RECURRENT },
+    [T_DELTA_BIAS] = {
+        "ssm_dt.bias", "linear_attn.dt_bias", FORM_VECTOR, { DIM_DELTA_HEADS },
+        TRAIT_DELTA, .when = FACT_RECURRENT },
+    [T_DELTA_NORM] = {
+        "ssm_norm.weight", "linear_attn.norm.weight", FORM_VECTOR, { DIM_DELTA_HEAD_V },
+        TRAIT_DELTA, .when = FACT_RECURRENT },
+    [T_DELTA_OUT] = {
+        "ssm_out.weight", "linear_attn.out_proj.weight", FORM_MATRIX,
+        { DIM_DELTA_V, DIM_EMBD }, TRAIT_DELTA, .when = FACT_RECURRENT },
     [T_ATTN_QKV] = {
         "attn_qkv.weight", "self_attn.qkv_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_QKV },
-        .needed = FACT_NEVER },
+        .when = FACT_ATTENDS, .needed = FACT_NEVER },
     [T_ATTN_Q] = {
         "attn_q.weight", "self_attn.q_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_Q },
-        .fused = T_ATTN_QKV },
+        .when = FACT_ATTENDS, .fused = T_ATTN_QKV },
     [T_ATTN_K] = {
         "attn_k.weight", "self_attn.k_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_K },
-        .when = FACT_OWNS_KV, .fused = T_ATTN_QKV },
+        .when = FACT_ATTENDS | FACT_OWNS_KV, .fused = T_ATTN_QKV },
     [T_ATTN_V] = {
         "attn_v.weight", "self_attn.v_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_V },
-        .when = FACT_OWNS_KV | FACT_READS_V, .needed = FACT_NEEDS_V, .fused = T_ATTN_QKV },
+        .when = FACT_ATTENDS | FACT_OWNS_KV | FACT_READS_V, .needed = FACT_NEEDS_V, .fused = T_ATTN_QKV },
     [T_ATTN_QKV_BIAS] = {
         "attn_qkv.bias", "self_attn.qkv_proj.bias", FORM_VECTOR, { DIM_QKV },
-        .when = FACT_FUSED_QKV | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS },
+        .when = FACT_ATTENDS | FACT_FUSED_QKV | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS },
     [T_ATTN_Q_BIAS] = {
         "attn_q.bias", "self_attn.q_proj.bias", FORM_VECTOR, { DIM_Q },
-        .when = FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS, .fused = T_ATTN_QKV_BIAS },
+        .when = FACT_ATTENDS | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS, .fused = T_ATTN_QKV_BIAS },
     [T_ATTN_K_BIAS] = {
         "attn_k.bias", "self_attn.k_proj.bias", FORM_VECTOR, { DIM_K },
-        .when = FACT_OWNS_KV | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS,
+        .when = FACT_ATTENDS | FACT_OWNS_KV | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS,
         .fused = T_ATTN_QKV_BIAS },
     [T_ATTN_V_BIAS] = {
         "attn_v.bias", "self_attn.v_proj.bias", FORM_VECTOR, { DIM_V },
-        .when = FACT_OWNS_KV | FACT_READS_V | FACT_READS_BIAS,
+        .when = FACT_ATTENDS | FACT_OWNS_KV | FACT_READS_V | FACT_READS_BIAS,
         .needed = FACT_NEEDS_V | FACT_NEEDS_BIAS, .fused = T_ATTN_QKV_BIAS },
     [T_ATTN_Q_NORM] = {
         "attn_q_norm.weight", "self_attn.q_norm.weight", FORM_VECTOR, { DIM_Q_NORM },
-        TRAIT_QK_NORM },
+        TRAIT_QK_NORM,
+        .when = FACT_ATTENDS },
     [T_ATTN_K_NORM] = {
         "attn_k_norm.weight", "self_attn.k_norm.weight", FORM_VECTOR, { DIM_K_NORM },
-        TRAIT_QK_NORM, .when = FACT_OWNS_KV },
+        TRAIT_QK_NORM, .when = FACT_ATTENDS | FACT_OWNS_KV },
     [T_ATTN_OUT] = {
-        "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_ATTN, DIM_EMBD } },
+        "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_ATTN, DIM_EMBD },
+        .when = FACT_ATTENDS },
     [T_ATTN_OUT_BIAS] = {
         "attn_output.bias", "self_attn.o_proj.bias", FORM_VECTOR, { DIM_EMBD },
-        .when = FACT_READS_BIAS_OUT, .needed = FACT_NEEDS_BIAS_OUT },
+        .when = FACT_ATTENDS | FACT_READS_BIAS_OUT, .needed = FACT_NEEDS_BIAS_OUT },
     [T_ATTN_SINKS] = {
-        "attn_sinks.weight", "self_attn.sinks", FORM_VECTOR, { DIM_N_HEAD }, TRAIT_SINKS },
+        "attn_sinks.weight", "self_attn.sinks", FORM_VECTOR, { DIM_N_HEAD }, TRAIT_SINKS,
+        .when = FACT_ATTENDS },
     [T_POST_ATTN_NORM] = {
         "post_attention_norm.weight", "post_attention_layernorm.weight",
         FORM_VECTOR, { DIM_EMBD }, TRAIT_POST_NORMS },
@@ -94,6 +136,18 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_FFN_DOWN] = {
         "ffn_down.weight", "mlp.down_proj.weight", FORM_MATRIX, { DIM_FF, DIM_EMBD },
         .when = FACT_HAS_DENSE },
+    [T_SHARED_GATE] = {
+        "ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight",
+        FORM_MATRIX, { DIM_EMBD, DIM_FF }, .when = FACT_SHARED_EXPERT },
+    [T_SHARED_UP] = {
+        "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
+        FORM_MATRIX, { DIM_EMBD, DIM_FF }, .when = FACT_SHARED_EXPERT },
+    [T_SHARED_DOWN] = {
+        "ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight",
+        FORM_MATRIX, { DIM_FF, DIM_EMBD }, .when = FACT_SHARED_EXPERT },
+    [T_SHARED_ROUTER] = {
+        "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight",
+        FORM_ROUTER, { DIM_EMBD }, .when = FACT_SHARED_EXPERT },
     [T_FFN_GATE_BIAS] = {
         "ffn_gate.bias", "mlp.gate_proj.bias", FORM_VECTOR, { DIM_FF },
         TRAIT_FFN_BIAS, .when = FACT_HAS_DENSE | FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
@@ -249,6 +303,13 @@ static const enum hparam_word dim_words[DIM_COUNT] = {
     [DIM_PER_LAYER] = WORD_N_EMBD_PER_LAYER,
     [DIM_PER_LAYER_ALL] = WORD_N_EMBD_PER_LAYER,
     [DIM_ROPE_PAIRS] = WORD_N_ROT,
+    [DIM_DELTA_QKV] = WORD_DELTA_N_HEAD_K,
+    [DIM_DELTA_V] = WORD_DELTA_N_HEAD_V,
+    [DIM_DELTA_QKVZ] = WORD_DELTA_N_HEAD_K,
+    [DIM_DELTA_HEADS] = WORD_DELTA_N_HEAD_V,
+    [DIM_DELTA_HEADS_TWICE] = WORD_DELTA_N_HEAD_V,
+    [DIM_DELTA_HEAD_V] = WORD_DELTA_HEAD_DIM_V,
+    [DIM_DELTA_CONV] = WORD_DELTA_CONV,
 };
 
 enum hparam_word tensor_dim_word(enum tensor_dim d)
@@ -262,13 +323,15 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     uint64_t q = (uint64_t)l->n_head * l->head_dim_k;
     uint64_t k = (uint64_t)l->n_head_kv * l->head_dim_k;
     uint64_t v = (uint64_t)l->n_head_kv * l->head_dim_v;
+    uint64_t delta_k = (uint64_t)h->delta.n_head_k * h->delta.head_dim_k;
+    uint64_t delta_v = (uint64_t)h->delta.n_head_v * h->delta.head_dim_v;
 
     switch (d) {
     case DIM_NONE:
     case DIM_ONE: return 1;
     case DIM_EMBD: return h->n_embd;
     case DIM_VOCAB: return h->n_vocab;
-    case DIM_Q: return q;
+    case DIM_Q: return arch_has(h->arch, TRAIT_DELTA) ? 2 * q : q;
     case DIM_K: return k;
     case DIM_V: return v;
     case DIM_QKV: return q + k + v;
@@ -285,6 +348,13 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_PER_LAYER_ALL: return (uint64_t)h->n_layer * h->n_embd_per_layer;
     /* Rounded up, so that hparams_finish reports an odd n_rot and not the tensor. */
     case DIM_ROPE_PAIRS: return (h->rope.n_rot + 1) / 2;
+    case DIM_DELTA_QKV: return 2 * delta_k + delta_v;
+    case DIM_DELTA_V: return delta_v;
+    case DIM_DELTA_QKVZ: return 2 * (delta_k + delta_v);
+    case DIM_DELTA_HEADS: return h->delta.n_head_v;
+    case DIM_DELTA_HEADS_TWICE: return 2 * (uint64_t)h->delta.n_head_v;
+    case DIM_DELTA_HEAD_V: return h->delta.head_dim_v;
+    case DIM_DELTA_CONV: return h->delta.conv_width;
     case DIM_COUNT: break;
     }
     return 0;
@@ -322,7 +392,12 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned ask
     return fact(has_experts, FACT_HAS_EXPERTS) |
            fact(rule == EXPERTS_BESIDE, FACT_EXPERTS_BESIDE) |
            fact(rule == EXPERTS_GPT_OSS, FACT_EXPERT_BIAS) |
-           fact(h->layers[layer].n_ff > 0, FACT_HAS_DENSE) |
+           fact(h->layers[layer].n_ff > 0 && rule != EXPERTS_QWEN_SHARED, FACT_HAS_DENSE) |
+           fact(rule == EXPERTS_QWEN_SHARED, FACT_SHARED_EXPERT) |
+           fact(!h->layers[layer].is_recurrent, FACT_ATTENDS) |
+           fact(h->layers[layer].is_recurrent, FACT_RECURRENT) |
+           fact(h->arch->delta == DELTA_JOINED, FACT_DELTA_JOINED) |
+           fact(h->arch->delta == DELTA_APART, FACT_DELTA_APART) |
            fact(h->n_embd_per_layer > 0, FACT_HAS_PER_LAYER) |
            fact(h->own_head, FACT_NEEDS_HEAD) |
            fact(is_gguf && h->arch->rope_dims == ROPE_PROPORTIONAL, FACT_NEEDS_ROPE_FREQS) |
@@ -347,6 +422,8 @@ enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint3
     unsigned facts = facts_of(c, layer, s->when), missing = s->when & ~facts;
 
     if (!arch_has(c->hparams.arch, s->traits))
+        return ROLE_NONE;
+    if ((missing & FACT_ATTENDS) != 0)
         return ROLE_NONE;
     if (missing != 0)
         return (missing & FACT_OWNS_KV) != 0 ? ROLE_IDLE : ROLE_NONE;

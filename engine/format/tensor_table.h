@@ -28,6 +28,17 @@ enum tensor_id {
     T_OUTPUT,
     T_LAYER, /* from here on: once per layer */
     T_ATTN_NORM = T_LAYER,
+    T_DELTA_QKVZ,
+    T_DELTA_QKV,
+    T_DELTA_Z,
+    T_DELTA_BA,
+    T_DELTA_BETA,
+    T_DELTA_ALPHA,
+    T_DELTA_CONV,
+    T_DELTA_DECAY,
+    T_DELTA_BIAS,
+    T_DELTA_NORM,
+    T_DELTA_OUT,
     T_ATTN_QKV,
     T_ATTN_Q,
     T_ATTN_K,
@@ -47,6 +58,10 @@ enum tensor_id {
     T_FFN_GATE,
     T_FFN_UP,
     T_FFN_DOWN,
+    T_SHARED_GATE,
+    T_SHARED_UP,
+    T_SHARED_DOWN,
+    T_SHARED_ROUTER,
     T_FFN_GATE_BIAS,
     T_FFN_UP_BIAS,
     T_FFN_DOWN_BIAS,
@@ -90,7 +105,7 @@ enum tensor_dim {
     DIM_ONE,
     DIM_EMBD,
     DIM_VOCAB,
-    DIM_Q,    /* queries of all heads */
+    DIM_Q,    /* queries of all heads, and their gates */
     DIM_K,    /* keys of all heads */
     DIM_V,    /* values of all heads */
     DIM_QKV,  /* the three */
@@ -106,6 +121,13 @@ enum tensor_dim {
     DIM_PER_LAYER,
     DIM_PER_LAYER_ALL,
     DIM_ROPE_PAIRS,
+    DIM_DELTA_QKV,  /* what the convolution runs over: queries, keys and values */
+    DIM_DELTA_V,    /* values of all heads */
+    DIM_DELTA_QKVZ, /* both, with the gates of the values */
+    DIM_DELTA_HEADS,
+    DIM_DELTA_HEADS_TWICE,
+    DIM_DELTA_HEAD_V,
+    DIM_DELTA_CONV,
     DIM_COUNT,
 };
 
@@ -130,6 +152,11 @@ enum tensor_fact {
     FACT_EXPERTS_BESIDE = 1 << 16,  /* of EXPERTS_BESIDE */
     FACT_EXPERT_BIAS = 1 << 17,     /* router and experts have biases */
     FACT_NEVER = 1 << 18,           /* for .needed: the tensor may always be missing */
+    FACT_ATTENDS = 1 << 19,         /* the layer has attention */
+    FACT_RECURRENT = 1 << 20,       /* the layer has a gated delta net */
+    FACT_DELTA_JOINED = 1 << 21,    /* of DELTA_JOINED */
+    FACT_DELTA_APART = 1 << 22,     /* of DELTA_APART */
+    FACT_SHARED_EXPERT = 1 << 23,   /* all tokens use one expert more */
 };
 
 struct tensor_spec {

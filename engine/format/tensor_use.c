@@ -29,8 +29,8 @@ static const char *const idle_tails[] = {
  * and so do snapshots of multimodal models, with or without "model." in front. */
 static const char *const outside_gguf[] = { "v.", "a.", "mm.", "mtp.", "nextn." };
 static const char *const outside_snapshot[] = {
-    "vision_tower.", "vision_embedder.", "embed_vision.",          "audio_tower.",
-    "embed_audio.",  "vision_model.",    "multi_modal_projector.", "mtp.",
+    "vision_tower.", "vision_embedder.",       "embed_vision.", "audio_tower.", "embed_audio.",
+    "vision_model.", "multi_modal_projector.", "mtp.",          "visual.",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
@@ -66,8 +66,13 @@ static bool ends(const char *name, const char *const *list, size_t n)
 
 static bool is_outside(const struct catalogue *c, const char *name)
 {
+    uint32_t layer;
+
     if (c->kind == CATALOGUE_GGUF)
-        return begins(name, outside_gguf, COUNT(outside_gguf));
+        return begins(name, outside_gguf, COUNT(outside_gguf)) ||
+               (layer_suffix(name, c->hparams.n_layer + c->hparams.n_layer_draft, &layer) !=
+                    NULL &&
+                layer >= c->hparams.n_layer);
     if (strncmp(name, "model.", 6) == 0)
         name += 6;
     return begins(name, outside_snapshot, COUNT(outside_snapshot));

@@ -212,27 +212,27 @@ static void rate_text(char *buf, size_t n, double tps)
     snprintf(buf, n, "%.*f", tps < 0.095 ? 3 : tps < 0.95 ? 2 : tps < 9.5 ? 1 : 0, tps);
 }
 
-void mw_outlook_text(const struct mw_found *f, char *buf, size_t n)
+void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
 {
     char size[16], rate[24], need[16];
 
     units_size(size, sizeof size, f->plan.budget_bytes);
     rate_text(rate, sizeof rate, f->plan.decode_tps);
-    switch (f->outlook) {
-    case MW_OUTLOOK_FITS:
+    switch (f->fit) {
+    case MW_FIT_FITS:
         snprintf(buf, n, f->plan.decode_tps > 0 ? "fits, about %s tok/s" : "fits", rate);
         break;
-    case MW_OUTLOOK_STREAMS:
+    case MW_FIT_STREAMS:
         if (f->plan.decode_tps > 0)
             snprintf(buf, n, "streams, about %s tok/s in %s", rate, size);
         else
             snprintf(buf, n, "streams in %s", size);
         break;
-    case MW_OUTLOOK_TOO_LARGE:
+    case MW_FIT_TOO_LARGE:
         snprintf(buf, n, "too large: needs %s, the budget is %s",
                  units_size(need, sizeof need, f->plan.sum_bytes), size);
         break;
-    case MW_OUTLOOK_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
-    case MW_OUTLOOK_UNKNOWN: snprintf(buf, n, "not read: %s", f->why); break;
+    case MW_FIT_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
+    case MW_FIT_UNKNOWN: snprintf(buf, n, "not read: %s", f->why); break;
     }
 }

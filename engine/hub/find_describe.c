@@ -8,6 +8,7 @@
 #include "engine/format/hparams_fill.h"
 #include "engine/hub/find.h"
 #include "engine/hub/find_record.h"
+#include "engine/session/model.h"
 #include "engine/session/options.h"
 #include "engine/session/plan_input.h"
 #include "engine/stream/shape.h"
@@ -53,11 +54,11 @@ void mw_describer_free(struct mw_describer *d)
     free(d);
 }
 
-static uint64_t budget_of(const struct mw_describer *d, uint64_t hot_bytes)
+static uint64_t budget_of(const struct mw_describer *d, const struct plan_input *in)
 {
     return d->options.memory_bytes > 0
                ? d->options.memory_bytes
-               : options_default_budget(hot_bytes, d->machine.budget_bytes);
+               : plan_default_budget(in, d->machine.budget_bytes);
 }
 
 /* FNV-1a over the options that a plan input depends on, besides the budget. */
@@ -100,7 +101,8 @@ static void read_runnable(const struct mw_describer *d, struct mw_model *m, stru
     snprintf(r->type, sizeof r->type, "%s", info.type);
     r->n_ctx_train = info.n_ctx_train;
     r->n_param = info.n_param;
-    o.memory_bytes = budget_of(d, info.hot_bytes);
+    if (o.memory_bytes == 0)
+        o.memory_bytes = mw_default_budget(m, &o, d->machine.budget_bytes);
     if (options_resolve(m, &o, &e) == 0 && plan_input_of(m, &o, &r->input, &e) == 0)
         r->runs = 1;
     else
@@ -130,7 +132,7 @@ static bool read_headers(const struct mw_describer *d, const char *path, struct 
     struct err e = ERR_INIT;
     struct mw_model *m;
 
-    if (mw_model_open_within(&m, path, d->how.header_bytes, &e) == 0) {
+    if (model_open_headers(&m, path, d->how.header_bytes, &e) == 0) {
         read_runnable(d, m, r);
         mw_model_close(m);
         return true;
@@ -151,21 +153,21 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
     struct err e = ERR_INIT;
 
     plan_input_types(&in, &limits);
-    in.budget_bytes = budget_of(d, in.hot_bytes);
+    in.budget_bytes = budget_of(d, &in);
     if (d->how.limits != NULL &&
         d->how.limits(d->how.limits_ctx, f->path, f->type, &d->options, &limits))
         plan_input_limits(&in, &limits);
     f->limits = limits;
     if (plan_make(&in, &f->plan, &e) != 0)
-        f->outlook = MW_OUTLOOK_TOO_LARGE;
+        f->fit = MW_FIT_TOO_LARGE;
     else
-        f->outlook = f->plan.streamed_bytes > 0 ? MW_OUTLOOK_STREAMS : MW_OUTLOOK_FITS;
+        f->fit = f->plan.streamed_bytes > 0 ? MW_FIT_STREAMS : MW_FIT_FITS;
 }
 
 /* Blocks have a size that depends on the budget, so a plan input holds for some budgets. */
 static bool is_valid(const struct mw_describer *d, const struct record *r)
 {
-    return r->runs == 0 || shape_target(budget_of(d, r->input.hot_bytes)) ==
+    return r->runs == 0 || shape_target(budget_of(d, &r->input)) ==
                                shape_target(r->input.budget_bytes);
 }
 
@@ -179,7 +181,7 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
 
     if (f->is_described)
         return;
-    f->outlook = MW_OUTLOOK_UNSUPPORTED;
+    f->fit = MW_FIT_UNSUPPORTED;
     if (known == NULL || !is_valid(d, known)) {
         memset(&r, 0, sizeof r);
         r.id = entry->id;
@@ -187,7 +189,7 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
         if (read_headers(d, f->path, &r))
             record_add(&d->records, &r);
         else
-            f->outlook = MW_OUTLOOK_UNKNOWN;
+            f->fit = MW_FIT_UNKNOWN;
         known = &r;
     }
     memcpy(f->arch, known->arch, sizeof f->arch);

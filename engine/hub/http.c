@@ -221,6 +221,13 @@ static void read_info(struct http_request *r)
         memcpy(r->reply.url, url, strlen(url) + 1);
 }
 
+static bool wants_stop(int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
 static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
     struct http_request *r = ctx;
@@ -231,7 +238,8 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
         r->n_ignored += len;
         return r->n_ignored <= ERROR_BODY_MAX ? len : 0;
     }
-    taken = r->sink(r, data, len);
+    /* libcurl goes on reading as long as bytes arrive fast enough: only a pause ends that. */
+    taken = wants_stop(r->http->stop_fd) ? HTTP_PAUSE : r->sink(r, data, len);
     if (taken == HTTP_PAUSE)
         return CURL_WRITEFUNC_PAUSE;
     if (taken == HTTP_STOP) {
@@ -367,13 +375,6 @@ static bool take_finished(struct http *h)
         any = true;
     }
     return any;
-}
-
-static bool wants_stop(int fd)
-{
-    struct pollfd p = { .fd = fd, .events = POLLIN };
-
-    return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
 int http_wait(struct http *h, int ms, struct err *e)

@@ -264,7 +264,7 @@ int mw_pull_describe(struct mw_pull *p, size_t i, struct mw_describer *d, struct
         return 0;
     snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, why.what);
     if (why.code == ERR_FORMAT) {
-        s->model.outlook = MW_OUTLOOK_UNSUPPORTED;
+        s->model.fit = MW_FIT_UNSUPPORTED;
         memcpy(s->model.why, s->why, sizeof s->model.why);
         s->is_described = true;
     }

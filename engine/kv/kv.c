@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/arena.h"
+
 static_assert(KV_PAGE % ATTN_BLOCK == 0, "a block of positions never straddles pages");
 
 struct kv_layer {
@@ -29,7 +31,8 @@ struct kv {
      * lowest position they were filled from.  Position q < n_token is still in its slot if and
      * only if q >= ring_from and q + n_slot >= ring_end. */
     uint32_t ring_end, ring_from;
-    uint32_t page_end; /* pages of positions below this are charged */
+    struct recurrent *recurrent; /* NULL: none */
+    uint32_t page_end;           /* pages of positions below this are charged */
     struct kv_layer layers[];
 };
 
@@ -56,16 +59,18 @@ int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k
     return 0;
 }
 
-/* Reserve addresses; pages are charged when they are written, or now if `touch` is set.  Small
- * pages, because with huge ones a layer's first position would charge 2 MiB. */
+/* Reserve addresses; pages are charged when they are written, or now if `touch` is set.
+ * Otherwise small pages, because with huge ones a layer's first position would charge 2 MiB. */
 static int reserve(unsigned char **out, size_t bytes, bool touch, struct err *e)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
+                   MAP_PRIVATE | MAP_ANONYMOUS | (touch ? 0 : MAP_NORESERVE), -1, 0);
 
     if (p == MAP_FAILED)
         return err_sys(e, "cannot map %zu bytes for keys and values", bytes);
-    if (!touch)
+    if (touch)
+        memory_touch(p, bytes);
+    else
         madvise(p, bytes, MADV_NOHUGEPAGE);
     *out = p;
     return 0;
@@ -145,7 +150,18 @@ void kv_free(struct kv *kv)
         if (l->v != NULL)
             munmap(l->v, l->v_bytes);
     }
+    recurrent_free(kv->recurrent);
     free(kv);
+}
+
+void kv_own_recurrent(struct kv *kv, struct recurrent *r)
+{
+    kv->recurrent = r;
+}
+
+const struct recurrent *kv_recurrent(const struct kv *kv)
+{
+    return kv->recurrent;
 }
 
 uint32_t kv_tokens(const struct kv *kv)
@@ -189,6 +205,8 @@ void kv_begin(struct kv *kv, uint32_t n)
 void kv_commit(struct kv *kv, uint32_t n)
 {
     kv->n_token += n;
+    if (kv->recurrent != NULL)
+        recurrent_commit(kv->recurrent);
     assert(kv->n_token <= kv->ring_end);
 }
 
@@ -305,6 +323,10 @@ bool kv_rewind(struct kv *kv, uint32_t n)
         return n == kv->n_token;
     if (has_rings(kv) && seen_before(kv, n) > 0 && n - seen_before(kv, n) < ring_begin(kv))
         return false;
+    if (kv->recurrent != NULL && n > 0)
+        return false;
+    if (kv->recurrent != NULL)
+        recurrent_clear(kv->recurrent);
     kv->n_token = n;
     if (n == 0)
         kv->ring_end = kv->ring_from = 0;
@@ -319,10 +341,13 @@ uint64_t kv_copy_bytes(const struct kv *kv)
     for (uint32_t i = 0; i < kv->n_layer; i++)
         if (kv->layers[i].spec.is_sliding)
             sum += kv->layers[i].k_stride + kv->layers[i].v_stride;
-    return sum * seen_before(kv, kv->n_ctx);
+    sum *= seen_before(kv, kv->n_ctx);
+    return kv->recurrent != NULL ? sum + recurrent_copy_bytes(recurrent_spec(kv->recurrent))
+                                 : sum;
 }
 
-/* Pass the keys and values of the positions that n sees to fn, layer by layer. */
+/* Pass the keys and values of the positions that n sees to fn, layer by layer, then the
+ * recurrent state. */
 static int each_seen(const struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
 {
     for (uint32_t i = 0; i < kv->n_layer; i++) {
@@ -336,7 +361,7 @@ static int each_seen(const struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx
                 return -1;
         }
     }
-    return 0;
+    return kv->recurrent != NULL ? recurrent_each(kv->recurrent, fn, ctx, e) : 0;
 }
 
 int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e)
@@ -352,6 +377,8 @@ int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struc
     rc = each_seen(kv, n, fn, ctx, e);
     /* A copy that fails part way leaves the rings empty. */
     kv->n_token = rc == 0 ? n : 0;
+    if (rc != 0 && kv->recurrent != NULL)
+        recurrent_clear(kv->recurrent);
     kv->ring_end = kv->n_token;
     kv->ring_from = kv->n_token - seen_before(kv, kv->n_token);
     drop_pages(kv, kv->n_token);
@@ -469,4 +496,9 @@ uint64_t kv_reserved_bytes(const struct kv *kv)
     for (uint32_t i = 0; i < kv->n_layer; i++)
         sum += (uint64_t)kv->layers[i].k_bytes + kv->layers[i].v_bytes;
     return sum;
+}
+
+uint64_t kv_recurrent_bytes(const struct kv *kv)
+{
+    return kv->recurrent != NULL ? recurrent_bytes(recurrent_spec(kv->recurrent)) : 0;
 }

@@ -4,6 +4,7 @@
  *   global layer:   | page 0 | page 1 | page 2 |   reserved up to the context   |
  *   sliding layer:  ring of slots, position p is in slot p mod n_slot
  *   shared layer:   owns nothing, reads the entries of another layer
+ *   delta net:      a state of fixed size, see recurrent.h
  *
  * A global layer reserves addresses for the complete context.  Its pages of KV_PAGE positions
  * are charged when they are first written, and given back when a rewind leaves them.  A ring
@@ -28,6 +29,7 @@
 
 #include "engine/base/err.h"
 #include "engine/compute/kernels.h"
+#include "engine/kv/recurrent.h"
 
 #define KV_PAGE 256 /* positions */
 
@@ -56,6 +58,11 @@ int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k
 int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
            enum kv_type v, uint32_t n_ctx, uint32_t n_slot, uint32_t window, struct err *e);
 void kv_free(struct kv *kv);
+
+/* Give the store the state of the layers without keys and values, at position 0.  It then
+ * belongs to the store, which commits, clears and copies it together with positions. */
+void kv_own_recurrent(struct kv *kv, struct recurrent *r);
+const struct recurrent *kv_recurrent(const struct kv *kv); /* NULL: none */
 
 /* The number of positions held, from position 0. */
 uint32_t kv_tokens(const struct kv *kv);
@@ -93,16 +100,18 @@ uint32_t kv_run_v(const struct kv *kv, uint32_t layer);
 
 /*
  * Keep the first n positions.  Returns false and changes nothing if a ring has lost positions
- * that evaluating position n needs; the caller then restores a copy or starts from 0.
+ * that evaluating position n needs, or a recurrent state is past it; the caller then restores a
+ * copy or starts from 0.
  */
 bool kv_rewind(struct kv *kv, uint32_t n);
 
 /*
- * A copy of the positions that the sliding layers see from the current one, which makes going
- * back to it exact.  Bytes go through fn in an order that depends only on the layers.  fn
- * stores them (save) or fills them (restore) and returns 0, or -1 with *e.
+ * A copy of the positions that the sliding layers see from the current one, and of the
+ * recurrent state, which makes going back to it exact.  Bytes go through fn in an order that
+ * depends only on the layers.  fn stores them (save) or fills them (restore) and returns 0, or
+ * -1 with *e.
  */
-typedef int kv_bytes_fn(void *ctx, void *bytes, size_t n, struct err *e);
+typedef recurrent_bytes_fn kv_bytes_fn;
 
 uint64_t kv_copy_bytes(const struct kv *kv); /* upper bound */
 int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e);
@@ -117,6 +126,7 @@ int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e);
 /* Bytes used now. */
 uint64_t kv_global_bytes(const struct kv *kv);  /* pages that were written */
 uint64_t kv_sliding_bytes(const struct kv *kv); /* rings */
+uint64_t kv_recurrent_bytes(const struct kv *kv);
 uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer);
 uint64_t kv_reserved_bytes(const struct kv *kv); /* at the full context */
 

@@ -185,16 +185,16 @@ static int set_limit(const struct mw_cage *c, uint64_t bytes, struct err *e)
     return failed == 0 ? 0 : err_sys(e, "cannot limit the control group %.120s", c->folder);
 }
 
-static int make(struct mw_cage *c, uint64_t limit_bytes, struct err *e)
+static int make(struct mw_cage *c, const char *root, uint64_t limit_bytes, struct err *e)
 {
     char path[2 * KERNEL_PATH_MAX];
     struct cgroup group;
     size_t mount_len;
 
-    cgroup_open(&group, "");
+    cgroup_open(&group, root);
     c->version = group.version;
-    memcpy(c->own, group.folder, sizeof c->own);
-    mount_len = group.mount_len;
+    snprintf(c->own, sizeof c->own, "%s%s", root, group.folder);
+    mount_len = strlen(root) + group.mount_len;
     cgroup_close(&group);
     if (c->version == CGROUP_NONE)
         return err_set(e, ERR_UNSUPPORTED, "this system has no memory control groups");
@@ -215,13 +215,18 @@ static int make(struct mw_cage *c, uint64_t limit_bytes, struct err *e)
 
 int mw_cage_open(struct mw_cage **out, uint64_t limit_bytes, struct err *e)
 {
+    return cage_open(out, "", limit_bytes, e);
+}
+
+int cage_open(struct mw_cage **out, const char *root, uint64_t limit_bytes, struct err *e)
+{
     struct mw_cage *c = calloc(1, sizeof *c);
 
     *out = NULL;
     if (c == NULL)
         return err_memory(e, "a control group");
     c->procs = -1;
-    if (make(c, limit_bytes, e) != 0) {
+    if (make(c, root, limit_bytes, e) != 0) {
         mw_cage_close(c);
         return -1;
     }

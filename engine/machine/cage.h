@@ -25,6 +25,8 @@ struct mw_cage;
  * prevents it.  Groups that a killed memwall left are removed first.
  */
 int mw_cage_open(struct mw_cage **out, uint64_t limit_bytes, struct err *e);
+/* The same below root, a tree that replaces the system in tests. */
+int cage_open(struct mw_cage **out, const char *root, uint64_t limit_bytes, struct err *e);
 /* Move the calling process into the group.  For a child after fork(): calls only write(2).
  * Returns 0 or -1. */
 int mw_cage_enter(const struct mw_cage *c);

@@ -362,7 +362,7 @@ void cgroup_level_name(const struct cgroup *c, int level, char *buf, size_t n)
 
 /* ---- CPUs ---- */
 
-/* Returns the quota of a level divided by its period, or 0 without a quota. */
+/* Returns the quota of a level divided by its period; 0 without a quota; -1 if it is unknown. */
 static double level_quota(const char *root, const char *folder, bool v1)
 {
     char path[KERNEL_PATH_MAX + 32], text[64];
@@ -370,36 +370,70 @@ static double level_quota(const char *root, const char *folder, bool v1)
 
     snprintf(path, sizeof path, "%s%s", folder, v1 ? "/cpu.cfs_quota_us" : "/cpu.max");
     if (kernel_file_slurp(root, path, text, sizeof text) <= 0)
-        return 0;
+        return -1;
     if (!v1) {
         if (sscanf(text, "%lld %lld", &quota, &period) != 2)
-            return 0;
+            return strncmp(text, "max", 3) == 0 ? 0 : -1;
     } else {
         quota = strtoll(text, NULL, 10);
         snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
         if (kernel_file_slurp(root, path, text, sizeof text) <= 0)
-            return 0;
+            return -1;
         period = strtoll(text, NULL, 10);
     }
     return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
+}
+
+/* Find the folder of our group of CPUs. */
+static bool find_cpu_folder(const char *root, char folder[KERNEL_PATH_MAX], size_t *mount_len,
+                            bool *v1)
+{
+    *v1 = find_folder(root, "cpu", folder, KERNEL_PATH_MAX, mount_len);
+    return *v1 || find_folder(root, NULL, folder, KERNEL_PATH_MAX, mount_len);
+}
+
+/* Go to the group above.  Returns false at the top. */
+static bool climb(char *folder, size_t mount_len)
+{
+    if (strlen(folder) <= mount_len)
+        return false;
+    *strrchr(folder, '/') = '\0';
+    return true;
 }
 
 double cgroup_cpu_quota(const char *root)
 {
     char folder[KERNEL_PATH_MAX];
     size_t mount_len;
-    double least = 0;
-    bool v1 = find_folder(root, "cpu", folder, sizeof folder, &mount_len);
+    double least = -1;
+    bool v1;
 
-    if (!v1 && !find_folder(root, NULL, folder, sizeof folder, &mount_len))
-        return 0;
-    while (true) {
+    if (!find_cpu_folder(root, folder, &mount_len, &v1))
+        return -1;
+    do {
         double here = level_quota(root, folder, v1);
 
-        if (here > 0 && (least <= 0 || here < least))
+        if (here > 0 ? least <= 0 || here < least : here > least && least < 0)
             least = here;
-        if (strlen(folder) <= mount_len)
-            return least;
-        *strrchr(folder, '/') = '\0';
-    }
+    } while (climb(folder, mount_len));
+    return least;
+}
+
+double cgroup_cpu_throttled(const char *root)
+{
+    char folder[KERNEL_PATH_MAX], path[KERNEL_PATH_MAX + 32], text[1024];
+    double times = -1;
+    size_t mount_len;
+    uint64_t here;
+    bool v1;
+
+    if (!find_cpu_folder(root, folder, &mount_len, &v1))
+        return -1;
+    do {
+        snprintf(path, sizeof path, "%s/cpu.stat", folder);
+        if (kernel_file_slurp(root, path, text, sizeof text) > 0 &&
+            kernel_file_field(text, "nr_throttled", &here))
+            times = (times < 0 ? 0 : times) + (double)here;
+    } while (climb(folder, mount_len));
+    return times;
 }

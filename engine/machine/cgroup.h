@@ -64,7 +64,11 @@ void cgroup_read_memory(const struct cgroup *c, struct cgroup_memory *out);
 /* Write the folder of a level within the hierarchy to buf, "/a/b" or "/", for messages. */
 void cgroup_level_name(const struct cgroup *c, int level, char *buf, size_t n);
 
-/* Returns the number of CPUs that the quotas of all levels allow, or 0 without a quota. */
+/* Returns the number of CPUs that the quotas of all levels allow; 0 without a quota; -1 if no
+ * level reports one. */
 double cgroup_cpu_quota(const char *root);
+
+/* Returns how often the quotas of all levels have stopped processes, or -1 if unknown. */
+double cgroup_cpu_throttled(const char *root);
 
 #endif

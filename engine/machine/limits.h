@@ -32,6 +32,20 @@ struct mw_rate {
 };
 #define MW_RATES_MAX 4 /* weight types of a model that are measured */
 
+/* The costs of a pass besides products of weights, with the threads and kernels of the options.
+ * Times are those of one thread, except that all take part in a round. */
+#define MW_STEPS_KV 4 /* types of keys and values, as enum mw_kv */
+struct mw_steps {
+    double round_s;             /* to hand a job to the threads and wait for the last one */
+    double wake_s;              /* to wake a thread that sleeps */
+    double value_s;             /* a value in a norm, a sum, or the packing of a column */
+    double curve_s;             /* a value in an activation function */
+    double load_s[MW_STEPS_KV]; /* attention: a value of a key or value that is loaded, */
+    double mac_s[MW_STEPS_KV];  /* and a multiply-add of a query with it */
+    struct mw_sure sure;
+    int64_t measured_s; /* Unix time; 0: not measured */
+};
+
 /*
  * Measured limits of this machine, from which speed is predicted and explained.  They hold for
  * one machine and file system and change with time, so the caller decides how long to keep
@@ -44,6 +58,8 @@ struct mw_limits {
     double direct_bytes_s, buffered_bytes_s;
     struct mw_sure disk, memory;
     double lookup_s;    /* one small read of the disk while nothing else is read */
+    double read_cpu_s;  /* processor time to read a byte from the disk */
+    struct mw_steps steps;
     double load;        /* share of the processors that other programs used meanwhile */
     int64_t measured_s; /* Unix time of the measurement; 0: unknown */
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */

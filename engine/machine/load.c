@@ -6,9 +6,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "engine/machine/kernel_file.h"
+
+#define MOST_CPUS 1024
 
 static double seconds(struct timeval t)
 {
@@ -30,6 +33,7 @@ void load_begin(struct load *l, const char *root)
                " %" SCNu64 " %" SCNu64,
                &user, &nice, &system, &idle, &wait, &irq, &soft, &steal) != 8)
         return;
+    l->stolen = steal;
     l->busy = user + system + irq + soft + steal;
     l->all = l->busy + nice + idle + wait;
 }
@@ -46,4 +50,19 @@ double load_of_others(const struct load *l, const char *root)
     all_s = (double)(now.all - l->all) / ticks_s;
     busy_s -= now.own_s - l->own_s;
     return busy_s <= 0 ? 0 : busy_s < all_s ? busy_s / all_s : 1;
+}
+
+double load_heat_events(const char *root)
+{
+    char path[96], text[64];
+    double events = -1;
+
+    for (int cpu = 0; cpu < MOST_CPUS; cpu++) {
+        snprintf(path, sizeof path,
+                 "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu);
+        if (kernel_file_slurp(root, path, text, sizeof text) <= 0)
+            break;
+        events = (cpu == 0 ? 0 : events) + atof(text);
+    }
+    return events;
 }

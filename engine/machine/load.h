@@ -10,6 +10,7 @@
 
 struct load {
     uint64_t busy, all; /* ticks of all processors; all 0: unknown */
+    uint64_t stolen;    /* part of busy: the host of a virtual machine ran something else */
     double own_s;       /* processor time of this process */
 };
 
@@ -19,5 +20,9 @@ void load_begin(struct load *l, const char *root);
 /* The share of the processors that other programs used since load_begin(), 0 to 1; -1 if it is
  * unknown. */
 double load_of_others(const struct load *l, const char *root);
+
+/* Returns how often processors were slowed down because they were too hot, since the start of
+ * the system; -1 if it does not report that. */
+double load_heat_events(const char *root);
 
 #endif

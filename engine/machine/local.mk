@@ -10,6 +10,7 @@ libengine_a_SOURCES += \
 	engine/machine/slices.c engine/machine/slices.h \
 	engine/machine/load.c engine/machine/load.h \
 	engine/machine/cage.c engine/machine/cage.h \
+	engine/machine/disturb.c engine/machine/disturb.h \
 	engine/machine/energy.c engine/machine/energy.h \
 	engine/machine/survey.c engine/machine/survey.h engine/machine/fact.h engine/machine/limits.h \
 	engine/machine/program.c engine/machine/program.h \

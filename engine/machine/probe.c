@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
@@ -260,10 +261,22 @@ static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes
     return 0;
 }
 
+/* Processor time of this process so far. */
+static double own_cpu_s(void)
+{
+    struct timespec t;
+
+    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
+               ? (double)t.tv_sec + (double)t.tv_nsec / 1e9
+               : 0;
+}
+
 /* One slice: read blocks until the time is over or block c->end is reached. */
 static int read_slice(struct crew *c, int fd, bool is_direct, uint32_t depth, double seconds,
                       struct probe_rate *out, struct slices *slices, struct err *e)
 {
+    double cpu_s = own_cpu_s();
+    uint64_t before = out->bytes;
     int result;
 
     c->is_direct = is_direct;
@@ -272,6 +285,9 @@ static int read_slice(struct crew *c, int fd, bool is_direct, uint32_t depth, do
         return -1;
     result = run_slice(c, (int)depth, seconds, out, slices, e);
     close(c->fd);
+    if (out->bytes > before) /* the mean over all slices */
+        out->cpu_s += (own_cpu_s() - cpu_s - out->cpu_s * (double)(out->bytes - before)) /
+                      (double)out->bytes;
     if (c->next > c->end)
         c->next = c->end;
     if (result == 0 && c->error != 0) {

@@ -14,6 +14,7 @@
 
 #include "engine/machine/cgroup.h"
 #include "engine/machine/kernel_file.h"
+#include "engine/machine/load.h"
 #include "engine/machine/machine.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/psi.h"
@@ -176,8 +177,6 @@ void survey_memory(const char *root, mw_fact_fn *fn, void *ctx)
 
 /* --- disk --- */
 
-#define MOST_CPUS 1024
-
 #define WORD 64 /* maximum of a type and of a source, with the NUL */
 
 /* Find the mount of a device number, and copy type and source of its file system. */
@@ -295,36 +294,22 @@ void survey_disk(const char *root, int fd, mw_fact_fn *fn, void *ctx)
 
 static void put_steal(const struct survey *s)
 {
-    double ticks[8], all = 0;
-    char text[512];
+    struct load l;
 
-    if (kernel_file_slurp(s->root, "/proc/stat", text, sizeof text) < 0 ||
-        sscanf(text, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &ticks[0], &ticks[1], &ticks[2],
-               &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]) != 8) {
+    load_begin(&l, s->root);
+    if (l.all > 0)
+        put_number(s, "steal", "taken by the host", MW_UNIT_SHARE,
+                   (double)l.stolen / (double)l.all);
+    else
         put_value(s, "steal", "taken by the host", MW_UNIT_SHARE, os_unknown(no_file));
-        return;
-    }
-    for (int i = 0; i < 8; i++)
-        all += ticks[i];
-    put_number(s, "steal", "taken by the host", MW_UNIT_SHARE, all > 0 ? ticks[7] / all : 0);
 }
 
 /* Times that processors were slowed down because they were too hot, since the start. */
 static void put_throttle(const struct survey *s)
 {
-    char path[96], text[MW_FACT_TEXT];
-    double events = 0;
-    int n = 0;
+    double events = load_heat_events(s->root);
 
-    for (int cpu = 0; cpu < MOST_CPUS; cpu++) {
-        snprintf(path, sizeof path,
-                 "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu);
-        if (read_line(s, path, text, sizeof text) == NULL)
-            break;
-        events += atof(text);
-        n++;
-    }
-    if (n > 0)
+    if (events >= 0)
         put_number(s, "throttled", "times slowed down by heat", MW_UNIT_COUNT, events);
     else
         put_value(s, "throttled", "times slowed down by heat", MW_UNIT_COUNT,
@@ -343,7 +328,8 @@ void survey_processor(const char *root, mw_fact_fn *fn, void *ctx)
     if (quota > 0)
         put_number(&s, "quota", "quota of the group", MW_UNIT_COUNT, quota);
     else
-        put_value(&s, "quota", "quota of the group", MW_UNIT_COUNT, os_unknown("none is set"));
+        put_value(&s, "quota", "quota of the group", MW_UNIT_COUNT,
+                  os_unknown(quota < 0 ? "no control group reports one" : "none is set"));
     put_file(&s, "governor", "governor",
              "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     put_throttle(&s);

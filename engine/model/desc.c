@@ -77,15 +77,26 @@ struct member {
     size_t at; /* in struct layer_desc */
 };
 
-/* The tensor of each matrix.  The order does not matter here: layer_desc.mats states it. */
+/* The tensor of each matrix; of two for one matrix, a layer has at most one.  The order does
+ * not matter here: layer_desc.mats states it. */
 static const struct member layer_mats[] = {
     { T_ATTN_K, offsetof(struct layer_desc, k) },
     { T_ATTN_V, offsetof(struct layer_desc, v) },
+    { T_DELTA_QKVZ, offsetof(struct layer_desc, delta_qkvz) },
+    { T_DELTA_QKV, offsetof(struct layer_desc, delta_qkv) },
+    { T_DELTA_Z, offsetof(struct layer_desc, delta_z) },
+    { T_DELTA_BA, offsetof(struct layer_desc, delta_ba) },
+    { T_DELTA_BETA, offsetof(struct layer_desc, delta_beta) },
+    { T_DELTA_ALPHA, offsetof(struct layer_desc, delta_alpha) },
+    { T_DELTA_OUT, offsetof(struct layer_desc, delta_out) },
     { T_ATTN_Q, offsetof(struct layer_desc, q) },
     { T_ATTN_OUT, offsetof(struct layer_desc, o) },
     { T_FFN_GATE, offsetof(struct layer_desc, gate) },
     { T_FFN_UP, offsetof(struct layer_desc, up) },
     { T_FFN_DOWN, offsetof(struct layer_desc, down) },
+    { T_SHARED_GATE, offsetof(struct layer_desc, gate) },
+    { T_SHARED_UP, offsetof(struct layer_desc, up) },
+    { T_SHARED_DOWN, offsetof(struct layer_desc, down) },
     { T_PER_LAYER_GATE, offsetof(struct layer_desc, ple_gate) },
     { T_PER_LAYER_OUT, offsetof(struct layer_desc, ple_out) },
 };
@@ -108,6 +119,11 @@ static const struct member layer_vecs[] = {
     { T_FFN_DOWN_BIAS, offsetof(struct layer_desc, bias_down) },
     { T_ROUTER, offsetof(struct layer_desc, experts.router) },
     { T_ATTN_SINKS, offsetof(struct layer_desc, sinks) },
+    { T_DELTA_CONV, offsetof(struct layer_desc, delta_conv) },
+    { T_DELTA_DECAY, offsetof(struct layer_desc, delta_decay) },
+    { T_DELTA_BIAS, offsetof(struct layer_desc, delta_bias) },
+    { T_DELTA_NORM, offsetof(struct layer_desc, delta_norm) },
+    { T_SHARED_ROUTER, offsetof(struct layer_desc, experts.shared_router) },
     { T_ROUTER_BIAS, offsetof(struct layer_desc, experts.router_bias) },
     { T_EXPERTS_GATE_UP_BIAS, offsetof(struct layer_desc, experts.gate_up_bias) },
     { T_EXPERTS_GATE_BIAS, offsetof(struct layer_desc, experts.gate_bias) },
@@ -186,6 +202,16 @@ static void describe_experts(struct finder *f, const struct hparams *hp, struct 
     fail_at(f, x->up);
 }
 
+/* A delta net has its projections joined or apart.  The joined one is not read if both others
+ * exist, so that a file with all of them is refused. */
+static void choose_projections(struct layer_desc *layer)
+{
+    if (layer->delta_qkv.tensor != NULL && layer->delta_z.tensor != NULL)
+        layer->delta_qkvz = (struct mat){ 0 };
+    else
+        layer->delta_qkv = layer->delta_z = (struct mat){ 0 };
+}
+
 static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
 {
     const struct hparams *hp = d->hp;
@@ -200,9 +226,15 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     layer->head_dim_v = from->head_dim_v;
     layer->n_ff = from->n_ff;
     layer->is_ropeless = from->is_ropeless;
+    layer->is_recurrent = from->is_recurrent;
+    layer->is_gated = arch_has(hp->arch, TRAIT_DELTA) && !from->is_recurrent;
     layer->has_v_norm = arch_has(hp->arch, TRAIT_V_NORM);
-    for (size_t i = 0; i < N_MEMBER(layer_mats); i++)
-        *(struct mat *)member_of(layer, &layer_mats[i]) = find_mat(f, layer_mats[i].id, l);
+    for (size_t i = 0; i < N_MEMBER(layer_mats); i++) {
+        struct mat m = find_mat(f, layer_mats[i].id, l);
+
+        if (m.tensor != NULL)
+            *(struct mat *)member_of(layer, &layer_mats[i]) = m;
+    }
     for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
         *(struct vec *)member_of(layer, &layer_vecs[i]) = find_vec(f, layer_vecs[i].id, l);
     layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL;
@@ -210,6 +242,8 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     layer->ple_proj = find_mat(f, T_PER_LAYER_PROJ, l);
     layer->ple_proj.n_row = d->n_embd_per_layer;
     layer->ple_proj.row0 = (uint64_t)l * d->n_embd_per_layer;
+    if (layer->is_recurrent)
+        choose_projections(layer);
     if (hp->n_expert > 0)
         describe_experts(f, hp, &layer->experts, l);
 }
@@ -228,6 +262,12 @@ static void assign_kv(struct model_desc *d)
         struct layer_desc *layer = &d->layers[l];
         bool is_sliding = d->hp->layers[l].is_sliding;
 
+        if (d->hp->layers[l].is_recurrent) {
+            layer->kind = MW_LAYER_RECURRENT;
+            layer->recurrent_layer = d->recurrent.n_layer++;
+            d->last_kv_layer = l;
+            continue;
+        }
         layer->owns_kv = l < first_shared;
         if (layer->owns_kv) {
             layer->kind = is_sliding ? MW_LAYER_SLIDING : MW_LAYER_GLOBAL;
@@ -242,6 +282,14 @@ static void assign_kv(struct model_desc *d)
 
 static int make_kv_specs(struct model_desc *d, struct err *e)
 {
+    const struct delta_hparams *delta = &d->hp->delta;
+
+    d->recurrent.n_past = delta->conv_width > 0 ? delta->conv_width - 1 : 0;
+    d->recurrent.n_channel =
+        2 * delta->n_head_k * delta->head_dim_k + delta->n_head_v * delta->head_dim_v;
+    d->recurrent.n_head = delta->n_head_v;
+    d->recurrent.head_dim_k = delta->head_dim_k;
+    d->recurrent.head_dim_v = delta->head_dim_v;
     d->kv_specs = calloc(d->n_kv, sizeof d->kv_specs[0]);
     if (d->kv_specs == NULL)
         return err_memory(e, "the table of %u KV layers", d->n_kv);
@@ -290,7 +338,7 @@ static void add_span(struct span_list *list, struct mat *m)
 uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l)
 {
     if (l == d->last_kv_layer)
-        return N_KV_MAT;
+        return N_STATE_MAT;
     return l < d->last_kv_layer ? N_LAYER_MAT : 0;
 }
 
@@ -309,6 +357,15 @@ uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
     list.in_prompt = false;
     add_span(&list, &d->head);
     return list.n;
+}
+
+void desc_span_types(struct model_desc *d, enum tensor_type *types)
+{
+    for (uint32_t l = 0; l < d->n_layer; l++)
+        for (uint32_t i = 0; i < N_LAYER_MAT; i++)
+            if (d->layers[l].mats[i].tensor != NULL)
+                types[d->layers[l].mats[i].span] = d->layers[l].mats[i].tensor->type;
+    types[d->head.span] = d->head.tensor->type;
 }
 
 /* --- small weights --- */

@@ -53,36 +53,48 @@ struct experts_desc {
     /* Three-dimensional, one slab per expert; gate_up fused (gate rows first), or up is
      * a tensor of its own. */
     const struct tensor_info *gate_up, *gate, *up, *down;
+    /* [n_embd] of a dense branch beside the experts that is an expert, too: it is multiplied
+     * with the sigmoid of this vector's product with its input. */
+    struct vec shared_router;
 };
 
 /* Weights of experts that are not in rows are unpacked in pieces of this size. */
 #define UNPACK_BYTES (32 * 1024)
 
-enum { N_KV_MAT = 2, N_LAYER_MAT = 10 };
+enum { N_STATE_MAT = 9, N_LAYER_MAT = 17 };
 
 struct layer_desc {
     enum mw_layer_kind kind;
     bool is_sliding;
     bool owns_kv;
-    bool v_is_k;      /* values are the keys before norm and rope */
-    bool has_v_norm;  /* values are normed without weights */
-    bool is_ropeless; /* queries and keys do not rotate */
+    bool v_is_k;       /* values are the keys before norm and rope */
+    bool has_v_norm;   /* values are normed without weights */
+    bool is_ropeless;  /* queries and keys do not rotate */
+    bool is_recurrent; /* a gated delta net (delta.c) instead of attention */
+    bool is_gated; /* each head of q is followed by gates, and its output times their sigmoid */
     uint32_t n_head, n_head_kv, head_dim_k, head_dim_v;
     uint32_t n_ff;     /* 0: experts only */
     uint32_t kv_layer; /* index of the KV store that it reads, and writes if it owns it */
-    uint32_t window;   /* positions seen, itself included; 0: all */
+    uint32_t recurrent_layer; /* index of its recurrent state */
+    uint32_t window;          /* positions seen, itself included; 0: all */
 
     struct vec attn_norm, q_norm, k_norm, post_attn_norm;
     struct vec ffn_norm, post_ffn_norm, post_ple_norm;
     struct vec bias_q, bias_k, bias_v, bias_o;
     struct vec bias_gate, bias_up, bias_down;
-    struct vec sinks;     /* [n_head] scores that take weight and have no value */
-    struct vec out_scale; /* one factor for the residual stream, at the end */
+    struct vec delta_conv;              /* [2 * keys + values][conv_width] */
+    struct vec delta_decay, delta_bias; /* [n_head_v] */
+    struct vec delta_norm;              /* [head_dim_v] */
+    struct vec sinks;                   /* [n_head] scores that take weight and have no value */
+    struct vec out_scale;               /* one factor for the residual stream, at the end */
     /* The matrices that are streamed, in the order in which a pass multiplies with them.  Only
      * this declaration states the order; all code that needs it walks mats[]. */
     union {
         struct {
-            struct mat k, v; /* the first N_KV_MAT write keys and values */
+            /* The first N_STATE_MAT write keys, values and recurrent state.  A delta net has
+             * qkvz, or qkv and z; and ba, or beta and alpha. */
+            struct mat k, v, delta_qkvz, delta_qkv, delta_z;
+            struct mat delta_ba, delta_beta, delta_alpha, delta_out;
             struct mat q, o, gate, up, down;
             struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
         };
@@ -105,8 +117,10 @@ struct model_desc {
     float attn_scale, softcap_attn, softcap_final, rms_eps;
     enum act_kind act;
     uint32_t n_kv;            /* layers that own keys and values */
-    uint32_t last_kv_layer;   /* after it, only tokens with requested logits continue */
+    uint32_t last_kv_layer;   /* with KV or recurrent state; after it, only tokens with
+                                 requested logits continue */
     struct kv_spec *kv_specs; /* [n_kv] */
+    struct recurrent_spec recurrent;
     const struct tensor_info *token_embd;
     const struct tensor_info *ple_embd; /* per-layer table; NULL: none */
     struct vec ple_norm, output_norm;
@@ -128,6 +142,8 @@ uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l);
  * Returns their number; spans may be NULL to count only.
  */
 uint32_t desc_spans(struct model_desc *d, struct stream_span *spans);
+/* The weight types of these spans. */
+void desc_span_types(struct model_desc *d, enum tensor_type *types);
 
 /* Call fn for every small weight, in a fixed order, until it returns -1. */
 int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, struct err *e),

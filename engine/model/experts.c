@@ -1,5 +1,6 @@
 /*
- * Mixtures of experts: instead of the dense branch, or beside it (Gemma 4 26B-A4B).
+ * Mixtures of experts: instead of the dense branch, or beside it (Gemma 4 26B-A4B).  Beside it,
+ * the dense branch may be one more expert, which all tokens use with a gate of its own.
  *
  * The router reads what the dense branch would read.  With a dense branch beside it, it reads
  * the residual stream, normed without weights, times a vector and 1/sqrt(n_embd).  Only the
@@ -358,6 +359,19 @@ static int run_group(struct group *g, struct err *e)
     return 0;
 }
 
+/* y = sigmoid(r.h) * y + sum of experts, with the expert that all tokens share in y. */
+static void add_shared(const struct forward *f, const struct experts_desc *x, uint32_t c)
+{
+    const struct kernels *kern = f->p.kernels;
+    size_t n = f->p.desc->n_embd, at = c * n;
+    float gate;
+
+    kern->mul(TYPE_F32, ACT_F32, x->shared_router.w, 1, n, f->moe_h + at, n * sizeof(float), 1,
+              &gate, 1);
+    kern->scale(f->y + at, 1 / (1 + expf(-gate)), n);
+    kern->add(f->y + at, f->moe_sum + at, n);
+}
+
 /* y = norm_1(dense branch) + norm_2(sum of experts), or the sum alone. */
 static void join_col(void *ctx, uint32_t c)
 {
@@ -367,6 +381,10 @@ static void join_col(void *ctx, uint32_t c)
     const struct model_desc *d = f->p.desc;
     float *y = f->y + (size_t)c * d->n_embd, *sum = f->moe_sum + (size_t)c * d->n_embd;
 
+    if (x->shared_router.w != NULL) {
+        add_shared(f, x, c);
+        return;
+    }
     if (!x->is_beside) {
         memcpy(y, sum, d->n_embd * sizeof *y);
         return;

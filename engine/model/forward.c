@@ -7,7 +7,9 @@
  *                                      columns whose logits are requested go on
  *   q = Q.h                            bias, norm, rope
  *   att = softmax(q.k) . v             over the positions of the store (attend.c)
+ *   att *= sigmoid(g)                  where q has gates
  *   x += norm(O.att)                   the norm only where the architecture has it
+ *                                      layers with a delta net have that instead (delta.c)
  *   h = norm(x)
  *   x += norm(D.(act(G.h) * U.h))      feed-forward, or experts, or both (experts.c)
  *   x += norm(P.(gelu(I.x) * ple))     per-layer input, Gemma 4
@@ -145,6 +147,27 @@ static int store_keys(struct forward *f, const struct layer_desc *layer, struct 
     return 0;
 }
 
+/* The projection of a gated layer has queries and gates of a head, then of the next one. */
+static void part_gates(const struct layer_job *s, uint32_t c, float *q)
+{
+    uint32_t n = s->layer->head_dim_k;
+    const float *wide = s->f->wide + (size_t)c * 2 * s->layer->n_head * n;
+
+    for (uint32_t h = 0; h < s->layer->n_head; h++)
+        memcpy(q + (size_t)h * n, wide + (size_t)2 * h * n, n * sizeof *q);
+}
+
+static void gate_heads_col(void *ctx, uint32_t c)
+{
+    const struct layer_job *s = ctx;
+    uint32_t n = s->layer->head_dim_v, n_head = s->layer->n_head;
+    float *att = s->f->att + (size_t)c * n_head * n;
+    const float *wide = s->f->wide + (size_t)c * 2 * n_head * n;
+
+    for (uint32_t h = 0; h < n_head; h++)
+        s->f->p.kernels->sigmoid_mul(att + (size_t)h * n, wide + (size_t)(2 * h + 1) * n, n);
+}
+
 static void rope_q_col(void *ctx, uint32_t c)
 {
     const struct layer_job *s = ctx;
@@ -153,6 +176,8 @@ static void rope_q_col(void *ctx, uint32_t c)
     size_t n_q = (size_t)layer->n_head * layer->head_dim_k;
     float *q = s->f->q + c * n_q;
 
+    if (layer->is_gated)
+        part_gates(s, c, q);
     if (layer->bias_q.w != NULL)
         s->f->p.kernels->add(q, layer->bias_q.w, n_q);
     rope_heads(s->f, layer, &layer->q_norm, q, layer->n_head, c);
@@ -167,8 +192,8 @@ static int attention(struct forward *f, const struct layer_desc *layer, struct e
     struct layer_job s = { .f = f, .layer = layer };
     uint64_t start;
 
-    if (forward_mul(f, &layer->q, f->h, n_embd, f->q, (size_t)layer->n_head * layer->head_dim_k,
-                    e) != 0)
+    if (forward_mul(f, &layer->q, f->h, n_embd, layer->is_gated ? f->wide : f->q,
+                    layer->q.n_row, e) != 0)
         return -1;
     forward_each_col(f, rope_q_col, &s);
     start = clock_ns();
@@ -176,6 +201,8 @@ static int attention(struct forward *f, const struct layer_desc *layer, struct e
         forward_attend_tiles(f, layer);
     else
         forward_attend(f, layer);
+    if (layer->is_gated)
+        forward_each_col(f, gate_heads_col, &s);
     f->attention_ns += clock_ns() - start;
     if (forward_mul(f, &layer->o, f->att, (size_t)layer->n_head * layer->head_dim_v, f->y,
                     n_embd, e) != 0)
@@ -332,6 +359,11 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
     norm(f, f->x, &layer->attn_norm, f->h);
     if (layer->owns_kv && store_keys(f, layer, e) != 0)
         return -1;
+    if (layer->is_recurrent) {
+        if (forward_delta(f, layer, e) != 0)
+            return -1;
+        add_residual(f, NULL, &layer->post_attn_norm);
+    }
     if (l == d->last_kv_layer) {
         f->is_tail = true;
         if (want == WANT_NONE)
@@ -339,7 +371,9 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         if (want == WANT_LAST)
             keep_last_col(f);
     }
-    if (attention(f, layer, e) != 0 || feed_forward(f, layer, l, e) != 0)
+    if (!layer->is_recurrent && attention(f, layer, e) != 0)
+        return -1;
+    if (feed_forward(f, layer, l, e) != 0)
         return -1;
     if (d->n_embd_per_layer > 0 && per_layer_input(f, layer, l, e) != 0)
         return -1;
@@ -557,6 +591,7 @@ static void publish(struct forward *f, uint32_t n, const struct counted *before)
     struct telemetry *t = f->p.telemetry;
     uint32_t head = f->p.desc->n_layer;
     uint64_t stall = f->stall_ns + f->lookup_ns, wall_ns = clock_ns() - before->ns;
+    uint64_t wait_ns = pool_wait_ns(f->p.pool);
 
     telemetry_begin(t);
     counter_set(&t->pass.wall_ns, wall_ns);
@@ -565,6 +600,7 @@ static void publish(struct forward *f, uint32_t n, const struct counted *before)
     counter_set(&t->pass.attention_ns, f->attention_ns);
     counter_set(&t->pass.head_ns, counter_get(&t->layer[head].compute_ns));
     counter_set(&t->pass.lookup_ns, f->lookup_ns);
+    counter_set(&t->pass.wait_ns, wait_ns < wall_ns ? wait_ns : wall_ns);
     counter_set(&t->pass.bytes_pass, counter_get(&t->bytes_read) - before->bytes);
     counter_set(&t->pass.n_col, n);
     counter_set(&t->pass.expert_hits, counter_get(&t->expert_hits) - before->hits);
@@ -582,6 +618,7 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
     assert(n >= 1 && n <= f->p.chunk && (want != WANT_ALL || n <= f->p.n_logit_row));
     f->is_damaged = false;
     f->in_tiles = in_tiles;
+    pool_wait_begin(f->p.pool);
     telemetry_trace_begin(t, n);
     if (run_pass(f, ids, n, want, e) != 0) {
         if (f->is_damaged)

@@ -14,14 +14,18 @@ struct forward {
     void *progress_ctx;
     struct rope rope[2]; /* global, sliding */
 
-    float *x;             /* [chunk][n_embd] residual stream */
-    float *h;             /* [chunk][n_embd] normed, input of projections */
-    float *y;             /* [chunk][n_embd] output of a branch */
-    float *embd;          /* [chunk][n_embd] scaled embedding, for per-layer inputs */
-    float *q;             /* [chunk][n_head * head_dim_k] */
-    float *k, *v;         /* [chunk][n_head_kv * head_dim] */
-    float *att;           /* [chunk][n_head * head_dim_v] */
-    float *gate, *up;     /* [chunk][n_ff] */
+    float *x;          /* [chunk][n_embd] residual stream */
+    float *h;          /* [chunk][n_embd] normed, input of projections */
+    float *y;          /* [chunk][n_embd] output of a branch */
+    float *embd;       /* [chunk][n_embd] scaled embedding, for per-layer inputs */
+    float *q;          /* [chunk][n_head * head_dim_k] */
+    float *k, *v;      /* [chunk][n_head_kv * head_dim] */
+    float *att;        /* [chunk][n_head * head_dim_v] */
+    float *gate, *up;  /* [chunk][n_ff] */
+    float *wide;       /* [chunk][...] joined projections: q with gates, those of delta nets */
+    float *mix, *conv; /* [chunk][2 * keys + values] convolution of delta nets: in, out */
+    float *z;          /* [chunk][values] */
+    float *beta, *decay;  /* [chunk][n_head_v] */
     float *ple, *ple_row; /* [chunk][n_embd_per_layer] */
     float *ple_blocks;    /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
     float *cosine[2], *sine[2]; /* [chunk][n_rot / 2], global and sliding */
@@ -110,6 +114,9 @@ int forward_check_numbers(struct forward *f, const float *rows, size_t n, const 
 /* Returns the factor of a head's weighted sum of values: m is the maximum of its scores, l the
  * sum of exp(score - m).  A sink adds its own score to the sum. */
 float attend_factor(const struct layer_desc *layer, uint32_t head, float m, float l);
+
+/* A gated delta net: h -> y.  Writes the next side of its recurrent state. */
+int forward_delta(struct forward *f, const struct layer_desc *layer, struct err *e);
 
 /* Attention of all columns over the positions of the layer's store: q -> att. */
 void forward_attend(struct forward *f, const struct layer_desc *layer);

@@ -9,7 +9,7 @@
 #include "engine/model/forward_internal.h"
 
 struct widths {
-    uint32_t q, k, v, att, ff, packed_k, rot[2];
+    uint32_t q, k, v, att, ff, wide, mix, z, heads, packed_k, rot[2];
 };
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
@@ -19,6 +19,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 
 static struct widths widest(const struct model_desc *d)
 {
+    const struct delta_hparams *delta = &d->hp->delta;
     struct widths w = { 0 };
 
     for (uint32_t l = 0; l < d->n_layer; l++) {
@@ -29,7 +30,16 @@ static struct widths widest(const struct model_desc *d)
         w.k = max_u32(w.k, layer->n_head_kv * layer->head_dim_k);
         w.v = max_u32(w.v, layer->n_head_kv * max_u32(layer->head_dim_v,
                                                       layer->v_is_k ? layer->head_dim_k : 0));
+        if (layer->is_gated)
+            w.wide = max_u32(w.wide, 2 * layer->n_head * layer->head_dim_k);
         w.ff = max_u32(w.ff, max_u32(layer->n_ff, 2 * layer->experts.n_ff));
+    }
+    if (d->recurrent.n_layer > 0) {
+        w.heads = delta->n_head_v;
+        w.z = delta->n_head_v * delta->head_dim_v;
+        w.mix = d->recurrent.n_channel;
+        w.wide = max_u32(w.wide, max_u32(w.mix + w.z, 2 * w.heads));
+        w.att = max_u32(w.att, w.z);
     }
     w.packed_k = max_u32(max_u32(w.ff, w.att), max_u32(d->n_embd, d->n_embd_per_layer));
     w.rot[0] = d->hp->rope.n_rot;
@@ -101,6 +111,12 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->att = carve_floats(c, w.att);
     f->gate = carve_floats(c, w.ff);
     f->up = carve_floats(c, w.ff);
+    f->wide = carve_floats(c, w.wide);
+    f->mix = carve_floats(c, w.mix);
+    f->conv = carve_floats(c, w.mix);
+    f->z = carve_floats(c, w.z);
+    f->beta = carve_floats(c, w.heads);
+    f->decay = carve_floats(c, w.heads);
     f->ple = carve_floats(c, d->n_embd_per_layer);
     f->ple_row = carve_floats(c, d->n_embd_per_layer);
     f->ple_blocks = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd_per_layer + 512u : 0);

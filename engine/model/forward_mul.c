@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "engine/compute/packed.h"
 #include "engine/model/forward_internal.h"
 
 struct mul_job {
@@ -22,12 +23,14 @@ struct mul_job {
     bool in_tiles;
     struct tiles tiles;
     size_t row;                       /* of the matrix: the first of w */
+    enum weight_form form_of_w;
+    struct packed_block block; /* w in FORM_PACKED */
     const struct tensor_info *packed; /* weights that are unpacked first; NULL: none */
     const unsigned char *const *parts;
 };
 
 /* Unpack a few rows at a time, and multiply them while they are in the CPU's cache. */
-static void mul_packed(const struct mul_job *j, size_t from, size_t to)
+static void mul_unpacked(const struct mul_job *j, size_t from, size_t to)
 {
     _Alignas(64) unsigned char rows[UNPACK_BYTES];
     size_t n = sizeof rows / j->row_bytes;
@@ -49,7 +52,8 @@ static void mul_tiles(const struct mul_job *j, int thread, int n_thread)
                               .n_row = j->n_row,
                               .n_k = j->n_k,
                               .y = j->y,
-                              .ldy = j->ldy };
+                              .ldy = j->ldy,
+                              .packed = j->form_of_w == FORM_PACKED ? &j->block : NULL };
 
     tiles_multiply(j->f, &j->tiles, &p, thread, n_thread);
 }
@@ -63,7 +67,9 @@ static void mul_part(void *ctx, int thread, int n_thread)
     if (j->in_tiles)
         mul_tiles(j, thread, n_thread);
     else if (j->packed != NULL)
-        mul_packed(j, from, to);
+        mul_unpacked(j, from, to);
+    else if (j->form_of_w == FORM_PACKED)
+        j->kern->mul_packed(&j->block, from, to, j->x, j->x_stride, j->n_col, j->y, j->ldy);
     else if (from < to)
         j->kern->mul(j->type, j->form, j->w + from * j->row_bytes, to - from, j->n_k, j->x,
                      j->x_stride, j->n_col, j->y + from, j->ldy);
@@ -185,6 +191,9 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
         job.n_row = block.n_row;
         job.row = done;
         job.y = y + done;
+        job.form_of_w = (enum weight_form)block.form;
+        if (job.form_of_w == FORM_PACKED)
+            job.block = packed_open(block.data, job.n_row, m->n_k);
         pool_run(f->p.pool, mul_part, &job);
         stream_give(f->p.stream, &block);
     }

@@ -3,6 +3,7 @@
 
 #include "engine/model/rates.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "engine/base/arena.h"
@@ -32,11 +33,13 @@ static void count(struct list *list, enum tensor_type type, double n_row, double
     double bytes = n_row * (double)tensor_row_bytes(type, (uint64_t)n_k);
 
     if (n_used > 0)
-        r->expert_bytes += n_used * bytes;
+        r->expert_bytes[!in_prompt] += n_used * bytes;
     else
-        r->token_bytes += bytes;
-    if (in_prompt)
-        r->prompt_flops += (n_used > 0 ? n_used : 1) * 2 * n_row * n_k;
+        r->token_bytes[!in_prompt] += bytes;
+    if (in_prompt && n_used > 0)
+        r->expert_flops += n_used * 2 * n_row * n_k;
+    else if (in_prompt)
+        r->token_flops += 2 * n_row * n_k;
 }
 
 static void count_experts(struct list *list, const struct model_desc *d,
@@ -69,7 +72,17 @@ static void count_all(struct list *list, const struct model_desc *d)
 
 static double all_bytes(const struct type_rate *r)
 {
-    return r->token_bytes + r->expert_bytes;
+    return r->token_bytes[0] + r->token_bytes[1] + r->expert_bytes[0] + r->expert_bytes[1];
+}
+
+static void add_type(struct type_rate *to, const struct type_rate *r)
+{
+    for (int part = 0; part < 2; part++) {
+        to->token_bytes[part] += r->token_bytes[part];
+        to->expert_bytes[part] += r->expert_bytes[part];
+    }
+    to->token_flops += r->token_flops;
+    to->expert_flops += r->expert_flops;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -99,9 +112,7 @@ uint32_t rates_list(const struct model_desc *d, struct type_rate *rates, uint32_
         if (n < most && all_bytes(&list.of[t]) > RATES_LEAST_SHARE * all) {
             rates[n++] = list.of[t];
         } else {
-            others->token_bytes += list.of[t].token_bytes;
-            others->expert_bytes += list.of[t].expert_bytes;
-            others->prompt_flops += list.of[t].prompt_flops;
+            add_type(others, &list.of[t]);
         }
     }
     return n;
@@ -158,40 +169,79 @@ static void set_type(struct trial *t, enum tensor_type type, bool exact, size_t 
     t->at = 0;
 }
 
-/* `unit`: bytes or operations of a product. */
-static void measure(struct trial *t, const struct rates_options *o, double unit,
-                    struct probe_rate *out)
-{
-    struct slices slices = { 0 };
+/* One of the two rates of a type while it is measured. */
+struct measured {
+    struct slices slices;
     struct load load;
+};
 
-    *out = (struct probe_rate){ 0 };
-    load_begin(&load, "");
+/* Add a slice.  `unit`: bytes or operations of a product. */
+static void add_slice(struct trial *t, const struct rates_options *o, double unit,
+                      struct measured *m, struct probe_rate *out)
+{
+    double start, took;
+    uint64_t n = 0;
+
     multiply_next(t);
+    start = clock_s();
     do {
-        double start = clock_s(), took;
-        uint64_t n = 0;
-
-        do {
-            multiply_next(t);
-            n++;
-            took = clock_s() - start;
-        } while (took < o->seconds / PROBE_SLICES);
-        slices_add(&slices, (double)n * unit / took);
-        out->seconds += took;
-        out->bytes_s = slices_rate(&slices);
-        out->spread = slices_spread(&slices);
-        out->load = load_of_others(&load, "");
-    } while (out->seconds < o->seconds ||
-             (probe_is_doubtful(out) && out->seconds < o->seconds + o->more_seconds));
+        multiply_next(t);
+        n++;
+        took = clock_s() - start;
+    } while (took < o->seconds / PROBE_SLICES);
+    out->seconds += took;
+    /* A round is a small part of a product, unless the threads were disturbed. */
+    took -= fmin((double)n * o->round_s, took / 4);
+    slices_add(&m->slices, (double)n * unit / took);
+    out->bytes_s = slices_rate(&m->slices);
+    out->spread = slices_spread(&m->slices);
+    out->load = load_of_others(&m->load, "");
 }
 
-static void measure_type(struct trial *t, const struct rates_options *o, struct type_rate *r)
+/* Whether a rate needs another slice. */
+static bool wants_slice(const struct rates_options *o, const struct probe_rate *r)
 {
-    set_type(t, r->type, o->exact, 1, COLUMN_PIECE);
-    measure(t, o, (double)(t->n_row * t->row_bytes), &r->column);
-    set_type(t, r->type, o->exact, RATES_COLUMNS, CHUNK_PIECE);
-    measure(t, o, 2.0 * (double)(t->n_row * N_K * RATES_COLUMNS), &r->chunk);
+    return r->seconds < o->seconds ||
+           (probe_is_doubtful(r) && r->seconds < o->seconds + o->more_seconds);
+}
+
+/* Add a slice to each rate that needs one.  Returns whether there was any. */
+static bool measure_once(struct trial *t, const struct rates_options *o,
+                         struct type_rate *rates, uint32_t n, struct measured *m)
+{
+    bool was_any = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (wants_slice(o, &rates[i].column)) {
+            set_type(t, rates[i].type, o->exact, 1, COLUMN_PIECE);
+            add_slice(t, o, (double)(t->n_row * t->row_bytes), &m[2 * i], &rates[i].column);
+            was_any = true;
+        }
+        if (wants_slice(o, &rates[i].chunk)) {
+            set_type(t, rates[i].type, o->exact, RATES_COLUMNS, CHUNK_PIECE);
+            add_slice(t, o, 2.0 * (double)(t->n_row * N_K * RATES_COLUMNS), &m[2 * i + 1],
+                      &rates[i].chunk);
+            was_any = true;
+        }
+    }
+    return was_any;
+}
+
+/* Measure all types in turn, slice by slice: a moment in which another program, or another
+ * guest of the host, takes the processors then spoils one slice of each instead of a whole
+ * rate. */
+static void measure_types(struct trial *t, const struct rates_options *o,
+                          struct type_rate *rates, uint32_t n)
+{
+    struct measured m[2 * TYPE_COUNT] = { 0 };
+
+    for (uint32_t i = 0; i < n; i++) {
+        rates[i].column = rates[i].chunk = (struct probe_rate){ 0 };
+        load_begin(&m[2 * i].load, "");
+        load_begin(&m[2 * i + 1].load, "");
+    }
+    while (measure_once(t, o, rates, n, m))
+        ;
 }
 
 /* The largest number of rows that are multiplied at once, of the smallest type. */
@@ -245,8 +295,7 @@ int rates_measure(const struct rates_options *o, struct type_rate *rates, uint32
             (unsigned long long)RATES_LEAST_BUFFER, (unsigned long long)o->buffer_bytes);
     if (set_buffers(&t, o, &weights, &a, (y > y_chunk ? y : y_chunk) * sizeof(float), e) == 0 &&
         pool_new(&t.pool, o->n_thread, e) == 0) {
-        for (uint32_t i = 0; i < n; i++)
-            measure_type(&t, o, &rates[i]);
+        measure_types(&t, o, rates, n);
         rc = 0;
     }
     pool_free(t.pool);

@@ -28,10 +28,12 @@
 /* The part of a model that has one weight type, and the rates of the type. */
 struct type_rate {
     enum tensor_type type;
-    double token_bytes;       /* that a decoded token multiplies with, without experts */
-    double expert_bytes;      /* of the experts that it uses */
-    double prompt_flops;      /* operations of a prompt token, two per multiply-add, without the
-                                 layers and the head that only the last token runs through */
+    double token_bytes[2];    /* that a token multiplies with, without experts: in the layers
+                                 of every token, and in the rest that only tokens with logits
+                                 run through */
+    double expert_bytes[2];   /* of the experts that it uses */
+    double token_flops;       /* operations in the layers of every token, two per multiply-add */
+    double expert_flops;
     struct probe_rate column; /* bytes per second */
     struct probe_rate chunk;  /* operations per second, in bytes_s */
 };
@@ -47,6 +49,7 @@ struct rates_options {
     int n_thread;
     double seconds;        /* of each of the two rates of a type */
     double more_seconds;   /* at most this much longer if a rate is doubtful */
+    double round_s;        /* to hand a product to the threads, which is not part of a rate */
     uint64_t buffer_bytes; /* the maximum for buffers, which are freed again */
 };
 

@@ -35,16 +35,14 @@ static void lay_col(void *ctx, uint32_t c)
     const struct layout *l = ctx;
     float *to = l->f->tile_cols + (l->t->first + c) * l->t->ldx;
     unsigned char *packed = l->f->packed + c * l->stride;
-    struct act_q8 q8;
 
     if (l->form == ACT_F32) {
         memcpy(to, l->x + c * l->ldx, l->n_k * sizeof *to);
         return;
     }
     l->f->p.kernels->act_pack(l->form, l->x + c * l->ldx, l->n_k, packed);
-    q8 = act_q8_at(packed, l->n_k);
     for (size_t k = 0; k < l->n_k; k++)
-        to[k] = q8.d[k / 16] * (float)q8.q[k];
+        to[k] = act_q8_value((const void *)packed, k);
 }
 
 void tiles_lay(struct forward *f, enum act_form form, const float *x, size_t ldx, size_t n_k,

@@ -1,4 +1,5 @@
 # engine/plan: the memory plan and the predicted speed; arithmetic only.
 libengine_a_SOURCES += \
 	engine/plan/plan.c engine/plan/plan.h \
-	engine/plan/outlook.c engine/plan/outlook.h
+	engine/plan/basis.h engine/plan/outlook.c engine/plan/outlook.h \
+	engine/plan/speed.c engine/plan/speed.h

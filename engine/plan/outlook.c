@@ -3,6 +3,7 @@
 
 #include "engine/plan/outlook.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Kernel memory: a page table entry has 8 bytes per 4 KiB, and stacks, files and the rings of
@@ -15,13 +16,12 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-double plan_kv_read_bytes(const struct plan_input *in, uint32_t n_token)
+/* The cache of experts fills as tokens choose them. */
+static uint64_t experts_bytes(const struct plan_input *in, uint32_t n_token)
 {
-    uint32_t seen_less = n_token < in->n_ctx ? in->n_ctx - n_token : 0;
-    double bytes = in->kv_read_token_bytes - (double)seen_less * in->kv_far_read_bytes;
+    double n = speed_expert_share(in, n_token) * in->n_expert_used * in->n_moe_layer;
 
-    /* Windows that are not full yet read less, too; they are short. */
-    return bytes > 0 ? bytes : 0;
+    return in->expert_fixed_bytes + (uint64_t)(ceil(n) * (double)in->expert_slot_bytes);
 }
 
 static uint64_t global_bytes(const struct plan_input *in, uint32_t n_token)
@@ -31,31 +31,50 @@ static uint64_t global_bytes(const struct plan_input *in, uint32_t n_token)
     return (n_token + page - 1) / page * page * in->kv_global_token_bytes;
 }
 
-/* Pinned blocks with what they borrow.  On average a block wastes half of its rounding. */
+/* On average a block wastes half of its rounding. */
+static uint64_t all_bytes(const struct plan_input *in)
+{
+    return in->hot_bytes - in->saved_bytes +
+           (uint64_t)in->n_block * (PLAN_BLOCK_ROUNDING / 2) + in->landing_bytes;
+}
+
+/* Pinned blocks with what they borrow. */
 static uint64_t pinned_now(const struct plan_input *in, const struct plan *p,
                            uint64_t borrowed_bytes)
 {
-    uint64_t all = in->hot_bytes + (uint64_t)in->n_block * (PLAN_BLOCK_ROUNDING / 2);
+    uint64_t all = all_bytes(in);
 
     return in->streams ? least(p->pinned_bytes + borrowed_bytes, all) : 0;
 }
 
-void plan_outlook(const struct plan_input *in, const struct plan *p, uint32_t n_token,
+/* The parts of a run, within the context. */
+static struct plan_run limited(const struct plan *p, const struct plan_run *run)
+{
+    struct plan_run r = *run;
+
+    r.n_token = (uint32_t)least(r.n_token, p->n_ctx);
+    r.n_gen = (uint32_t)least(r.n_gen, r.n_token);
+    r.n_prompt = (uint32_t)least(r.n_prompt, r.n_token - r.n_gen);
+    return r;
+}
+
+void plan_outlook(const struct plan_input *in, const struct plan *p, const struct plan_run *run,
                   struct plan_outlook *out)
 {
-    struct plan_input then = *in;
+    struct plan_run r = limited(p, run);
     uint64_t *row = out->row, rows = 0, all;
-    uint64_t missed = (uint64_t)((1 - p->expert_hits) * (double)in->experts_token_bytes);
 
-    n_token = (uint32_t)least(n_token, p->n_ctx);
-    *out = (struct plan_outlook){ .n_token = n_token };
+    *out = (struct plan_outlook){ .n_token = r.n_token, .pass = speed_pass(p) };
     memcpy(row, p->row, sizeof p->row);
     row[MW_ROW_PROGRAM] = in->program_now_bytes;
+    out->files_bytes = in->program_files_bytes;
     if (p->keeps_rows)
         row[MW_ROW_ROWS] -=
-            in->tables_bytes - least(in->tables_bytes, in->rows_col_bytes * n_token);
-    row[MW_ROW_KV_GLOBAL] = least(row[MW_ROW_KV_GLOBAL], global_bytes(in, n_token));
-    row[MW_ROW_KV_SLIDING] -= plan_copy_bytes(in) * p->n_copy;
+            in->tables_bytes - least(in->tables_bytes, in->rows_col_bytes * r.n_token);
+    row[MW_ROW_KV_GLOBAL] = least(row[MW_ROW_KV_GLOBAL], global_bytes(in, r.n_token));
+    row[plan_copy_row(in)] -= plan_copy_bytes(in) * p->n_copy;
+    if (in->n_moe_layer > 0)
+        row[MW_ROW_EXPERTS] = least(row[MW_ROW_EXPERTS], experts_bytes(in, r.n_token));
     out->pinned_bytes = pinned_now(in, p, p->row[MW_ROW_KV_GLOBAL] - row[MW_ROW_KV_GLOBAL]);
     row[MW_ROW_PINNED] = in->resident_bytes + out->pinned_bytes;
     row[MW_ROW_RESERVE] = 0;
@@ -64,12 +83,11 @@ void plan_outlook(const struct plan_input *in, const struct plan *p, uint32_t n_
     row[MW_ROW_RESERVE] = KERNEL_FIXED + rows / KERNEL_SHARE;
     out->peak_bytes = rows + row[MW_ROW_RESERVE];
 
-    all = in->hot_bytes + (uint64_t)in->n_block * (PLAN_BLOCK_ROUNDING / 2);
-    if (all > 0 && out->pinned_bytes < all)
-        out->streamed_bytes =
-            (uint64_t)((1 - (double)out->pinned_bytes / (double)all) * (double)in->hot_bytes);
-    out->kv_bytes = then.kv_read_token_bytes = plan_kv_read_bytes(in, n_token);
-    out->decode_s =
-        plan_decode_s(&then, out->streamed_bytes, missed, p->keeps_rows, &out->binds);
-    out->streamed_bytes += missed;
+    all = all_bytes(in);
+    out->pass.streamed_share =
+        out->pinned_bytes < all ? 1 - (double)out->pinned_bytes / (double)all : 0;
+    out->pass.keeps_rows = false; /* a short run has few tokens twice */
+    (void)speed_token(in, &out->pass, r.n_token - r.n_gen / 2, &out->token);
+    out->streamed_bytes = (uint64_t)(out->token.streamed_bytes + out->token.missed_bytes);
+    out->prompt_s = speed_prompt(in, &out->pass, r.n_token - r.n_gen - r.n_prompt, r.n_prompt);
 }

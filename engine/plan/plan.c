@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/plan/speed.h"
 
 #define RESERVE_BASE       (2 * MIB)
 #define RESERVE_THREAD     (96 * KIB)
@@ -82,9 +83,15 @@ uint32_t plan_sliding_slots(uint32_t n_swa, uint32_t chunk, uint32_t n_ctx)
 uint64_t plan_copy_bytes(const struct plan_input *in)
 {
     uint64_t seen = in->n_swa > 0 ? in->n_swa - 1 : 0;
-    uint64_t bytes = product(in->kv_sliding_token_bytes, smaller(seen, in->n_ctx));
+    uint64_t bytes = sum(product(in->kv_sliding_token_bytes, smaller(seen, in->n_ctx)),
+                         in->recurrent_copy_bytes);
 
     return bytes > 0 ? round_up(sum(bytes, 128), 4096) : 0;
+}
+
+enum mw_plan_row plan_copy_row(const struct plan_input *in)
+{
+    return in->recurrent_bytes > 0 ? MW_ROW_KV_RECURRENT : MW_ROW_KV_SLIDING;
 }
 
 static uint32_t copy_target(const struct plan_input *in)
@@ -94,11 +101,13 @@ static uint32_t copy_target(const struct plan_input *in)
     return bytes > 0 ? (uint32_t)smaller(PLAN_COPIES, PLAN_COPIES_BYTES / bytes) : 0;
 }
 
-static uint64_t all_pinned_bytes(const struct plan_input *in)
+uint64_t plan_pinned_most(const struct plan_input *in)
 {
     if (in->n_block == 0)
         return 0;
-    return sum(in->hot_bytes, product(in->n_block, PLAN_BLOCK_ROUNDING));
+    return sum(sum(in->hot_bytes - in->saved_bytes,
+                   product(in->n_block, PLAN_BLOCK_ROUNDING)),
+               in->landing_bytes);
 }
 
 /* The plan's choices; everything else follows from the input. */
@@ -128,9 +137,11 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
         row[MW_ROW_ROWS] = sum(row[MW_ROW_ROWS], in->tables_bytes);
     row[MW_ROW_KV_GLOBAL] =
         product(in->kv_global_token_bytes, round_up(c->n_ctx, in->kv_page_tokens));
-    row[MW_ROW_KV_SLIDING] = sum(
-        product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, c->chunk, c->n_ctx)),
-        product(plan_copy_bytes(in), c->n_copy));
+    row[MW_ROW_KV_SLIDING] =
+        product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, c->chunk, c->n_ctx));
+    row[MW_ROW_KV_RECURRENT] = in->recurrent_bytes;
+    row[plan_copy_row(in)] =
+        sum(row[plan_copy_row(in)], product(plan_copy_bytes(in), c->n_copy));
     row[MW_ROW_EXPERTS] =
         sum(in->expert_fixed_bytes, product(in->expert_slot_bytes, c->n_expert));
     row[MW_ROW_PINNED] = sum(in->resident_bytes, c->pinned_bytes);
@@ -177,48 +188,25 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
     struct plan pinned;
 
     fill(in, &c, out);
-    if (c.n_slot == 0)
+    if (c.n_slot == 0 || in->saved_bytes > 0)
         return;
     c.n_slot = 0;
-    c.pinned_bytes = all_pinned_bytes(in);
+    c.pinned_bytes = plan_pinned_most(in);
     fill(in, &c, &pinned);
     if (pinned.sum_bytes < out->sum_bytes)
         *out = pinned;
-}
-
-/* Types with few weights count as fast as the main one. */
-static const struct plan_weights *rates_of(const struct plan_input *in, uint32_t i)
-{
-    return in->weights[i].type[0] != '\0' ? &in->weights[i] : &in->weights[0];
-}
-
-double plan_prompt_token_s(const struct plan_input *in)
-{
-    double s = 0;
-
-    if (in->n_expert_all > 0)
-        return 0;
-    for (uint32_t i = 0; i < in->n_weights; i++) {
-        const struct plan_weights *r = rates_of(in, i);
-        double speedup = in->weights[i].speedup > 0 ? in->weights[i].speedup : 1;
-
-        if (!(r->chunk_flops_s > 0))
-            return 0;
-        s += in->weights[i].prompt_flops / (r->chunk_flops_s * speedup);
-    }
-    return s;
 }
 
 /* The chunk that takes as long to compute as its weights take to read.  A larger one would only
  * take memory from pinned weights. */
 static uint32_t chunk_target(const struct plan_input *in)
 {
-    double chunk, token_s = plan_prompt_token_s(in);
+    double chunk, token_s = speed_prompt_token(in);
 
     if (in->chunk_max != 0)
         return chunk_limit(in, in->n_ctx, in->chunk_max);
     /* Every chunk of a mixture of experts reads most experts, so it is as wide as it can be. */
-    if (!(token_s > 0) || !(in->disk_bytes_s > 0))
+    if (in->n_expert_all > 0 || !(token_s > 0) || !(in->disk_bytes_s > 0))
         return chunk_limit(in, in->n_ctx, PLAN_CHUNK_DEFAULT);
     chunk = (double)in->prompt_bytes / in->disk_bytes_s / token_s;
     if (!(chunk > PLAN_CHUNK_EVEN))
@@ -259,10 +247,10 @@ static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c
             return;
 }
 
-/* Cache as many experts as fit. */
-static void add_experts(const struct plan_input *in, struct choice *c)
+/* Cache as many experts as fit, up to `most`. */
+static void add_experts(const struct plan_input *in, uint32_t most, struct choice *c)
 {
-    uint32_t least = c->n_expert, most = in->n_expert_all;
+    uint32_t least = c->n_expert;
 
     while (least < most) {
         c->n_expert = least + (most - least + 1) / 2;
@@ -274,21 +262,23 @@ static void add_experts(const struct plan_input *in, struct choice *c)
     c->n_expert = least;
 }
 
-/* Pin everything and have no ring, if that fits.  Nothing is faster. */
+/* Pin everything and have no ring, or the smallest one, if that fits.  Nothing is faster. */
 static bool pin_everything(const struct plan_input *in, struct plan *out)
 {
     uint32_t most =
         chunk_limit(in, in->n_ctx, in->chunk_max != 0 ? in->chunk_max : PLAN_CHUNK_DEFAULT);
     struct choice c = { .n_ctx = in->n_ctx,
                         .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                        .n_slot = in->saved_bytes > 0 ? 2 : 0,
                         .n_expert = in->n_expert_min,
-                        .pinned_bytes = in->streams ? all_pinned_bytes(in) : 0 };
+                        .pinned_bytes = in->streams ? plan_pinned_most(in) : 0 };
 
     if (!choice_fits(in, &c))
         return false;
+    add_experts(in, in->n_expert_read, &c);
     widen_chunk(in, most, &c);
     add_copies(in, copy_target(in), &c);
-    add_experts(in, &c);
+    add_experts(in, in->n_expert_all, &c);
     c.keeps_rows = in->streams && in->tables_bytes > 0;
     if (!choice_fits(in, &c))
         c.keeps_rows = false;
@@ -297,9 +287,9 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 }
 
 /*
- * Give memory to the ring, then the chunk, then copies of turns, and pin with the rest.  If
- * any of the first three is below its target, leave the remainder unused; otherwise a larger
- * budget could pin less.
+ * Give memory to the ring, then the experts that are read at the same time, then the chunk, then
+ * copies of turns, and pin with the rest.  If any of the others is below its target, leave the
+ * remainder unused; otherwise a larger budget could pin less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {
@@ -312,83 +302,16 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
 
     while (c.n_slot > 2 && !choice_fits(in, &c))
         c.n_slot--;
+    add_experts(in, in->n_expert_read, &c);
     widen_chunk(in, most, &c);
     add_copies(in, copies, &c);
     fill(in, &c, out);
     used = out->sum_bytes - out->row[MW_ROW_RESERVE];
     room = largest_sum(in->budget_bytes, in->n_thread);
-    if (c.n_slot == in->n_slot && c.chunk == most && c.n_copy == copies && room > used)
-        c.pinned_bytes = smaller(room - used, all_pinned_bytes(in));
+    if (c.n_slot == in->n_slot && c.n_expert >= in->n_expert_read && c.chunk == most &&
+        c.n_copy == copies && room > used)
+        c.pinned_bytes = smaller(room - used, plan_pinned_most(in));
     fill(in, &c, out);
-}
-
-/* Seconds to multiply with the weights of a decoded token: the experts, or all others. */
-static double multiply_s(const struct plan_input *in, bool of_experts)
-{
-    double s = 0;
-
-    for (uint32_t i = 0; i < in->n_weights; i++) {
-        const struct plan_weights *w = &in->weights[i];
-        double rate = rates_of(in, i)->column_bytes_s;
-
-        if (!(rate > 0))
-            rate = in->memory_bytes_s;
-        if (!(rate > 0))
-            return 0;
-        s += (of_experts ? w->expert_bytes : w->token_bytes) / rate;
-    }
-    return s;
-}
-
-double plan_multiply_s(const struct plan_input *in)
-{
-    return multiply_s(in, false);
-}
-
-double plan_experts_s(const struct plan_input *in)
-{
-    return multiply_s(in, true);
-}
-
-double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
-                     uint64_t missed_bytes, bool keeps_rows, enum mw_binds *binds)
-{
-    enum mw_binds unused;
-    double weights_s = plan_multiply_s(in), kv_s;
-    double kv = in->kv_read_token_bytes > 0 ? in->kv_read_token_bytes : 0;
-    double disk_s = 0, missed_s = 0, memory_s;
-
-    if (binds == NULL)
-        binds = &unused;
-    *binds = MW_BINDS_NONE;
-    if (!(in->memory_bytes_s > 0) ||
-        ((streamed_bytes > 0 || missed_bytes > 0) && !(in->disk_bytes_s > 0)))
-        return 0;
-    if (missed_bytes > 0)
-        missed_s = (double)missed_bytes / in->disk_bytes_s;
-    if (streamed_bytes > 0)
-        disk_s = (double)streamed_bytes / in->disk_bytes_s + missed_s;
-    kv_s = kv / in->memory_bytes_s;
-    memory_s = weights_s + (double)in->resident_bytes / in->memory_bytes_s + kv_s;
-    memory_s += fmax(plan_experts_s(in), missed_s);
-    if (!keeps_rows && in->lookup_s > 0)
-        memory_s += in->lookup_s;
-    if (disk_s > memory_s || 2 * missed_s > memory_s)
-        *binds = MW_BINDS_DISK;
-    else
-        *binds = kv_s > weights_s ? MW_BINDS_KV : MW_BINDS_MEMORY;
-    return disk_s > memory_s ? disk_s : memory_s;
-}
-
-double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint32_t chunk)
-{
-    double disk_s = 0, compute_s = chunk * plan_prompt_token_s(in);
-
-    if (!(compute_s > 0) || (streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
-        return 0;
-    if (streamed_bytes > 0)
-        disk_s = (double)streamed_bytes / in->disk_bytes_s;
-    return disk_s > compute_s ? disk_s : compute_s;
 }
 
 /* The share of used experts that are in memory: the share of all experts, unless the session
@@ -406,24 +329,25 @@ static void predict_hits(const struct plan_input *in, struct plan *out)
     out->expert_hits = 1 - missed;
 }
 
-static void predict(const struct plan_input *in, struct plan *out)
+void plan_predict(const struct plan_input *in, struct plan *p)
 {
-    uint64_t all = all_pinned_bytes(in);
-    /* The share of pinned blocks; the rounding is in both numbers. */
-    double pinned = all > 0 ? (double)out->pinned_bytes / (double)all : 0;
-    uint64_t missed;
+    uint64_t all = plan_pinned_most(in);
+    uint32_t n_prompt = (uint32_t)smaller(PLAN_PROMPT_TOKENS, p->n_ctx);
+    struct plan_pass pass;
+    struct plan_time t;
     double s;
 
-    out->streamed_bytes = (uint64_t)((1 - pinned) * (double)in->hot_bytes);
-    if (out->pinned_bytes >= all)
-        out->streamed_bytes = 0;
-    predict_hits(in, out);
-    missed = (uint64_t)((1 - out->expert_hits) * (double)in->experts_token_bytes);
-    s = plan_decode_s(in, out->streamed_bytes, missed, out->keeps_rows, &out->binds);
-    out->streamed_bytes = sum(out->streamed_bytes, missed);
-    out->decode_tps = s > 0 ? 1 / s : 0;
-    s = plan_prefill_s(in, (uint64_t)((1 - pinned) * (double)in->prompt_bytes), out->chunk);
-    out->prefill_tps = s > 0 ? out->chunk / s : 0;
+    /* The rounding is in both numbers. */
+    p->streamed_share = p->pinned_bytes < all ? 1 - (double)p->pinned_bytes / (double)all : 0;
+    p->saved_bytes = (uint64_t)((double)in->saved_bytes * (1 - p->streamed_share));
+    predict_hits(in, p);
+    pass = speed_pass(p);
+    s = speed_token(in, &pass, p->n_ctx, &t);
+    p->streamed_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
+    p->binds = t.binds;
+    p->decode_tps = s > 0 ? 1 / s : 0;
+    s = speed_prompt(in, &pass, 0, n_prompt);
+    p->prefill_tps = s > 0 ? n_prompt / s : 0;
 }
 
 uint64_t plan_smallest_budget(const struct plan_input *in)
@@ -432,6 +356,30 @@ uint64_t plan_smallest_budget(const struct plan_input *in)
 
     fill_floor(in, in->n_ctx, &p);
     return p.sum_bytes;
+}
+
+/* The sum of the plan that leaves nothing out. */
+static uint64_t complete_sum(const struct plan_input *in)
+{
+    struct plan_input all = *in;
+    struct plan p;
+
+    all.budget_bytes = UINT64_MAX;
+    if (!pin_everything(&all, &p))
+        return UINT64_MAX;
+    return p.sum_bytes;
+}
+
+uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes)
+{
+    uint64_t most = free_bytes / 4 * 3, all = complete_sum(in);
+    struct plan_input without = *in;
+
+    if (all > most && in->tables_bytes > 0) {
+        without.tables_bytes = 0;
+        all = complete_sum(&without);
+    }
+    return smaller(all, most);
 }
 
 uint32_t plan_largest_ctx(const struct plan_input *in)
@@ -478,11 +426,11 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
 {
     fill_floor(in, in->n_ctx, out);
     if (!fits(out)) {
-        predict(in, out);
+        plan_predict(in, out);
         return refuse(in, out, e);
     }
     if (!pin_everything(in, out))
         give_in_order(in, chunk_target(in), out);
-    predict(in, out);
+    plan_predict(in, out);
     return 0;
 }

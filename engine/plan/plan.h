@@ -5,13 +5,15 @@
  * the dashboard show it.  Its items are enum mw_plan_row (engine/telemetry/sample.h).
  *
  * The floor comes first: program, tokenizer, logits, the smallest chunk, a ring of two slots,
- * lookup rows, KV for the requested context, and the weights that are always resident.  The
- * rest of the budget goes, in this order, to
+ * lookup rows, KV for the requested context, recurrent state, and the weights that are always
+ * resident.  The rest of the budget goes, in this order, to
  *
  *   1. the ring, up to the number of slots that adds bandwidth (engine/stream/shape.h);
  *   2. the chunk, until computing it takes as long as reading its weights;
- *   3. copies of the sliding rings, one per turn, for going back;
- *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads);
+ *   3. copies of the sliding rings and the recurrent state, one per turn, for going back;
+ *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads).  Packed
+ *      ones take less; the size of their blocks is a prediction, so a ring of two slots stays for
+ *      blocks that turn out larger;
  *   5. cached experts, up to all of them.  A pinned byte saves a byte per token, but a byte of
  *      an expert is used only by the tokens that choose it, so pinned weights come first;
  *   6. lookup rows that stay in memory once they were read, if there is room for all of them:
@@ -41,21 +43,50 @@
 #define PLAN_CHUNK_DEFAULT 512
 #define PLAN_CHUNK_MAX     2048
 
-/* Copies of the sliding rings, one per turn, and the most that all of them may take. */
+/* Copies of rings and recurrent state, one per turn, and the most that all of them may take. */
 #define PLAN_COPIES       4
 #define PLAN_COPIES_BYTES ((uint64_t)64 << 20)
 
+/* Tokens of the prompt that prefill_tps is predicted for. */
+#define PLAN_PROMPT_TOKENS 512
+
+/*
+ * The layers of a pass have two parts: every token of a prompt runs through the first, which
+ * ends with the last keys and values, and only tokens whose logits are needed go on.
+ */
+enum plan_part { PLAN_PROMPT, PLAN_REST, PLAN_PARTS };
+
 /* Weights of one type, and how fast they are multiplied. */
 struct plan_weights {
-    char type[16];         /* "Q4_K"; "": all types with few weights */
-    double token_bytes;    /* that a decoded token multiplies with, without experts */
-    double expert_bytes;   /* of the experts that it uses */
-    double prompt_flops;   /* operations of a prompt token */
+    char type[16];                   /* "Q4_K"; "": all types with few weights */
+    double token_bytes[PLAN_PARTS];  /* that a token multiplies with, without experts */
+    double expert_bytes[PLAN_PARTS]; /* of the experts that it uses */
+    double token_flops, expert_flops; /* operations for them in the part PLAN_PROMPT */
     double column_bytes_s; /* rates of struct mw_rate; 0: not measured */
     double chunk_flops_s;
     double speedup; /* of prompts, by the library that multiplies this type */
+    double saved_share; /* of its bytes, by packing, once they are pinned */
 };
 #define PLAN_WEIGHTS 5
+
+/* Work of a part besides products, counted from the shape of the model.  Values are floats. */
+struct plan_steps {
+    double n_round; /* jobs that the threads share in a pass of one token */
+    double n_value; /* values of a token in norms, sums, rope, packing and checks */
+    double n_curve; /* values of a token in activation functions and soft-caps */
+    /* Attention of a token, for each position that it sees: values of keys and values that are
+     * loaded, and multiply-adds.  far: layers that see all positions; near: those with a
+     * window. */
+    double far_load, far_mac, near_load, near_mac;
+};
+
+/* The costs of these steps on this machine: struct mw_steps with the types of the context. */
+struct plan_costs {
+    double round_s, wake_s;
+    double value_s, curve_s;          /* of a thread */
+    double load_s, mac_s;             /* of a thread */
+    double read_cpu_s;                /* processor time to read a byte from disk */
+};
 
 /* The input of a plan: sums over the model, and the user's choices. */
 struct plan_input {
@@ -64,11 +95,12 @@ struct plan_input {
     uint32_t chunk_max; /* the requested chunk; 0: the plan chooses */
     int n_thread;
 
-    uint64_t program_bytes;    /* the allowance */
+    uint64_t program_bytes;     /* the allowance */
     uint64_t program_now_bytes; /* measured when the model was opened */
-    uint64_t blas_bytes;       /* of OpenBLAS, part of the row "program"; 0: not used */
-    uint64_t text_token_bytes; /* of texts and ids, per token of the context */
-    uint64_t tokenizer_bytes;  /* upper bound, from the counts */
+    uint64_t program_files_bytes; /* part of it: pages of files */
+    uint64_t blas_bytes;        /* of OpenBLAS, part of the row "program"; 0: not used */
+    uint64_t text_token_bytes;  /* of texts and ids, per token of the context */
+    uint64_t tokenizer_bytes;   /* upper bound, from the counts */
     uint64_t logits_bytes;
     uint64_t act_fixed_bytes; /* activations(chunk) = fixed + chunk * col */
     uint64_t act_col_bytes;
@@ -76,6 +108,8 @@ struct plan_input {
     uint64_t resident_bytes;   /* norms and other small weights, always in memory */
     uint64_t hot_bytes;        /* of weights that a decoded token reads, without resident */
     uint64_t prompt_bytes;     /* of those, the part that a prompt chunk reads */
+    uint64_t saved_bytes;      /* of hot_bytes, by packing, once all are pinned; 0: not packed */
+    uint64_t landing_bytes;    /* part of the pinned memory in which packed blocks arrive */
     uint64_t slot_bytes;       /* of one ring slot (struct stream_shape) */
     uint32_t n_slot;           /* slots that the ring grows to, at least 2 */
     uint64_t ring_fixed_bytes; /* stream_overhead_bytes(): besides the slots */
@@ -85,12 +119,16 @@ struct plan_input {
 
     uint64_t kv_global_token_bytes;  /* of all global layers that own KV, K and V */
     uint32_t kv_page_tokens;         /* positions per page */
+    int kv_k, kv_v;                  /* enum kv_type of the context */
     uint64_t kv_sliding_token_bytes; /* of all sliding layers that own KV */
     uint32_t n_swa;
+    uint64_t recurrent_bytes;      /* state of layers without keys and values */
+    uint64_t recurrent_copy_bytes; /* of a copy of it */
     /* The cache of experts takes fixed + n * slot bytes, with n from the minimum to all
-     * experts; n_expert_all 0: a dense model. */
+     * experts; n_expert_all 0: a dense model.  With n_expert_read or more, all experts that a
+     * token needs of a layer are read at the same time. */
     uint64_t expert_fixed_bytes, expert_slot_bytes;
-    uint32_t n_expert_min, n_expert_all;
+    uint32_t n_expert_min, n_expert_read, n_expert_all;
     uint64_t experts_token_bytes; /* of experts that a decoded token uses */
     /* Measured: share of the used experts that had to be read, relative to the share of all
      * experts that was not in memory.  1 for an even choice; 0: not measured, 1 is assumed. */
@@ -100,10 +138,20 @@ struct plan_input {
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */
     double disk_bytes_s, memory_bytes_s;
     double lookup_s;                           /* to read the lookup rows of a token */
-    double kv_read_token_bytes;                /* KV that one decoded token reads at n_ctx */
-    double kv_far_read_bytes;   /* that it reads less for each token less in the context */
+    /* KV that a token reads for each position in layers that see all, and in a window. */
+    double kv_far_bytes[PLAN_PARTS], kv_near_bytes[PLAN_PARTS];
+    uint32_t n_lookup;                         /* lookup tables of which a token reads a row */
+    uint32_t n_expert_layer, n_expert_used;    /* experts per layer, and used by a token */
+    uint32_t n_moe_layer;                      /* layers with experts */
+    struct plan_steps steps[PLAN_PARTS];
+    struct plan_costs costs;
     struct plan_weights weights[PLAN_WEIGHTS]; /* [n_weights] */
     uint32_t n_weights;
+};
+
+/* A prediction with the slowest and with the fastest limits. */
+struct plan_range {
+    double low, high;
 };
 
 struct plan {
@@ -113,18 +161,24 @@ struct plan {
     uint32_t n_ctx;
     uint32_t chunk;          /* prompt tokens evaluated together */
     uint32_t n_slot;         /* of the ring; 0: everything is pinned */
+    double streamed_share;   /* of the blocks, at the full context */
     bool keeps_rows;         /* lookup rows stay in memory once they were read */
-    uint32_t n_copy;         /* turns whose rings are copied in memory, part of kv_sliding */
+    uint32_t n_copy;         /* turns that are copied in memory; plan_copy_row() */
     uint32_t n_expert;       /* experts that the cache holds, */
     uint32_t n_expert_all;   /* of all experts; 0: a dense model */
     double expert_hits;      /* predicted share of used experts that are in memory */
     bool hits_measured;      /* by this session; otherwise an even choice is assumed */
-    uint64_t pinned_bytes;   /* for pinned blocks, rounding included, without resident */
+    uint64_t pinned_bytes;   /* for pinned blocks, rounding and landing included, without resident */
+    uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */
-    /* Predictions (shown with `~`); 0 if a limit was not measured. */
+    /* Predictions (shown with `~`) by speed.h: a token at the full context, and a prompt of
+     * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
     enum mw_binds binds;
+    /* The same with limits as slow and as fast as they were while they were measured
+     * (mw_sure.spread); 0: unknown. */
+    struct plan_range decode_range, prefill_range;
 };
 
 /*
@@ -135,56 +189,41 @@ struct plan {
 uint64_t plan_reserve_bytes(uint64_t rows_bytes, int n_thread);
 
 /*
+ * Predict again for a plan that was made: *p gets the figures that follow from the limits in
+ * *in.  Its memory does not change.
+ */
+void plan_predict(const struct plan_input *in, struct plan *p);
+
+/*
  * Make the plan.  Returns 0; or -1 with *e (ERR_BUDGET: the sum, the budget, and the nearest
  * budget and context that would fit) and the floor in *out, whose sum is above the budget.
  */
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e);
+
+/*
+ * The budget if none is given: all that the plan has a use for (every block and expert, the
+ * lookup tables, the usual chunk, copies of turns), but at most three quarters of free_bytes.
+ * The last quarter is left to other programs and to the page cache.  If the tables alone do not
+ * fit, they are left out: they save little.
+ */
+uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes);
 
 /* The smallest budget that plan_make() accepts for this input, and the largest context that
  * fits the input's budget (0: none does). */
 uint64_t plan_smallest_budget(const struct plan_input *in);
 uint32_t plan_largest_ctx(const struct plan_input *in);
 
-/*
- * Seconds to multiply the weights of a decoded token, without experts: the sum of H / K over
- * their types, with H the bytes that a token uses and K the rate of one column.  Without a
- * measured K, it is the rate of memory, which no kernel exceeds.  0: neither is known.
- */
-double plan_multiply_s(const struct plan_input *in);
-/* The same for the experts that a token uses. */
-double plan_experts_s(const struct plan_input *in);
-
-/*
- * Seconds per decoded token: max((S + N) / D, C + (B + A) / M + max(E, N / D) + R), with S
- * streamed bytes, D disk rate, C plan_multiply_s(), B bytes of norms and other small weights, A
- * bytes of KV read, M memory rate, E plan_experts_s(), N bytes of experts that have to be read,
- * and R the time of lookups (0 if rows are kept).  Experts are read when the router has chosen
- * them.  Meanwhile only other experts are computed; nothing is while lookup rows are read.
- * *binds (may be NULL) gets the larger term.  Returns 0 and MW_BINDS_NONE if a limit it needs
- * was not measured.
- */
-double plan_decode_s(const struct plan_input *in, uint64_t streamed_bytes,
-                     uint64_t missed_bytes, bool keeps_rows, enum mw_binds *binds);
-
-/*
- * Seconds of arithmetic for one prompt token: the sum of its operations / F over the weight
- * types, F the rate of a chunk.  0: not measured, or a mixture of experts.  Machine limits
- * cannot predict those: neither the experts read nor the tokens per expert are known in
- * advance.
- */
-double plan_prompt_token_s(const struct plan_input *in);
-
-/* Seconds per chunk of a prompt: max(S / D, chunk * plan_prompt_token_s()), with S the bytes
- * that the chunk reads.  Returns 0 if a limit was not measured, and for a mixture of experts.
- */
-double plan_prefill_s(const struct plan_input *in, uint64_t streamed_bytes, uint32_t chunk);
+/* Memory that pins every block, rounding and landing included. */
+uint64_t plan_pinned_most(const struct plan_input *in);
 
 /* Slots of a sliding ring: n_swa + chunk - 1 positions, or the context if that is less,
  * rounded up to blocks of attention (PLAN_ATTN_BLOCK is the ATTN_BLOCK of compute). */
 #define PLAN_ATTN_BLOCK 32
 uint32_t plan_sliding_slots(uint32_t n_swa, uint32_t chunk, uint32_t n_ctx);
 
-/* Bytes of one copy of the sliding rings, in complete pages. */
+/* Bytes of one copy of the sliding rings and the recurrent state, in complete pages. */
 uint64_t plan_copy_bytes(const struct plan_input *in);
+/* The item that copies are part of: that of the state, else that of the rings. */
+enum mw_plan_row plan_copy_row(const struct plan_input *in);
 
 #endif

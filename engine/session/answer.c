@@ -228,6 +228,10 @@ static void note_pace(struct run *r)
     r->a->prompt_compute_s = (double)ns / 1e9 / (double)r->receipt.n_prompt;
 }
 
+/* The next prompt may begin to differ in the last tokens of this one, which only open the
+ * answer: templates drop the thinking of earlier turns. */
+#define OPENING 16
+
 /* Evaluate the part of the prompt that the session does not hold. */
 static int prefill(struct run *r, struct err *e)
 {
@@ -244,6 +248,8 @@ static int prefill(struct run *r, struct err *e)
         return -1;
     if (r->answer.n == 0)
         session_mark(s);
+    if (r->prompt.n > kept + (size_t)(2 * OPENING))
+        session_mark_at(s, (uint32_t)r->prompt.n - OPENING);
     r->receipt.n_reused = kept;
     r->receipt.n_prompt = (uint32_t)r->prompt.n - kept;
     counter_set(&t->n_prompt, r->receipt.n_prompt);

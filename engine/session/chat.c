@@ -775,58 +775,74 @@ bool mw_chat_is_busy(struct mw_chat *c)
     return is_busy;
 }
 
-/* Seconds of arithmetic per token of a prompt: measured with the last prompt, or else from the
- * limits of the machine; 0: unknown.  The lock is held. */
-static double token_compute_s(const struct mw_chat *c)
+/* The basis of a cost with this plan, if pinned_bytes of the weights are in memory. */
+static void basis_of(struct mw_chat *c, const struct plan *plan, uint64_t pinned_bytes,
+                     struct cost_basis *b)
 {
-    return c->prompt_compute_s > 0 ? c->prompt_compute_s : kernels_prompt_token_s(c->m);
+    struct err ignored = ERR_INIT;
+    struct mw_options o;
+    double share;
+
+    *b = (struct cost_basis){ .pass = speed_pass(plan) };
+    pthread_mutex_lock(&c->lock);
+    o = c->session != NULL ? *session_options(c->session) : c->settings.o.engine;
+    b->pace_s = c->prompt_compute_s;
+    pthread_mutex_unlock(&c->lock);
+    if (options_resolve(c->m, &o, &ignored) != 0 ||
+        plan_input_of(c->m, &o, &b->in, &ignored) != 0) {
+        b->in = (struct plan_input){ .hot_bytes = c->m->hot_bytes,
+                                     .prompt_bytes = c->m->prompt_bytes };
+        b->in.disk_bytes_s = limits_disk(c->m, &o);
+    }
+    share = b->in.hot_bytes > 0 ? (double)pinned_bytes / (double)b->in.hot_bytes : 1;
+    b->pass.streamed_share = share < 1 ? 1 - share : 0;
+    b->pass.keeps_rows = false; /* the rows of a new text were seldom read before */
 }
 
 int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struct err *e)
 {
     struct mw_sample *sample = malloc(sizeof *sample);
-    struct cost_basis basis;
+    struct cost_basis *basis = malloc(sizeof *basis);
+    struct plan plan;
     uint32_t n_ahead;
 
     *out = (struct mw_cost){ .n_token = n_token + TURN_MARKS };
-    if (sample == NULL)
-        return err_memory(e, "a sample");
+    if (sample == NULL || basis == NULL) {
+        free(sample);
+        free(basis);
+        return err_memory(e, "the cost of a message");
+    }
     mw_chat_sample(c, sample);
-    basis = (struct cost_basis){ .prompt_bytes = c->m->prompt_bytes,
-                                 .hot_bytes = c->m->hot_bytes,
-                                 .pinned_bytes = sample->mem.used[MW_ROW_PINNED],
-                                 .disk_bytes_s = (double)sample->disk_limit };
     pthread_mutex_lock(&c->lock);
-    basis.chunk = c->plan.chunk;
-    basis.compute_s = token_compute_s(c);
+    plan = c->plan;
     out->n_again = c->n_again;
     n_ahead = c->n_ahead;
     pthread_mutex_unlock(&c->lock);
     if (sample->kv.capacity > n_ahead)
         out->n_ctx_left = (uint32_t)(sample->kv.capacity - n_ahead);
-    cost_estimate(&basis, out);
+    basis_of(c, &plan, sample->mem.used[MW_ROW_PINNED], basis);
+    basis->n_before = n_ahead > out->n_again ? n_ahead - out->n_again : 0;
+    cost_estimate(basis, out);
     free(sample);
+    free(basis);
     return 0;
 }
 
-/* Tokens whose keys and values are held.  The lock is held. */
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
 {
-    struct cost_basis basis = { .chunk = plan->chunk,
-                                .prompt_bytes = c->m->prompt_bytes,
-                                .hot_bytes = c->m->hot_bytes,
-                                .pinned_bytes = plan->pinned_bytes };
+    struct cost_basis basis;
     uint32_t n_held;
 
     *out = (struct mw_cost){ 0 };
     pthread_mutex_lock(&c->lock);
+    /* Tokens whose keys and values are held. */
     n_held = c->is_working ? held_now(c) : 0;
-    basis.compute_s = token_compute_s(c);
-    basis.disk_bytes_s = limits_disk(c->m, &c->settings.o.engine);
     out->n_again = c->n_ahead > n_held ? c->n_ahead : n_held;
     pthread_mutex_unlock(&c->lock);
-    if (out->n_again > 0)
-        cost_estimate(&basis, out);
+    if (out->n_again == 0)
+        return;
+    basis_of(c, plan, plan->pinned_bytes, &basis);
+    cost_estimate(&basis, out);
 }
 
 uint32_t mw_chat_tokens(struct mw_chat *c)

@@ -68,10 +68,12 @@ static struct probe_options probe_for(const struct mw_doctor *d, double seconds,
 
 /*
  * The time to get and clear fresh memory, of which a start takes much.  advice is one of
- * madvise(2), which the system may refuse where it has no huge pages.
+ * madvise(2), which the system may refuse where it has no huge pages.  Returns the mapping, for
+ * munmap(): memory that was given back a moment ago is not fresh, because the host of a virtual
+ * machine still has it.
  */
-static void measure_fresh(const struct mw_doctor *d, const char *key, const char *label,
-                          int advice)
+static void *measure_fresh(const struct mw_doctor *d, const char *key, const char *label,
+                           int advice)
 {
     struct mw_fact f = { .key = key, .label = label, .unit = MW_UNIT_RATE };
     /* One huge page more, so that the measured part begins at one. */
@@ -90,9 +92,20 @@ static void measure_fresh(const struct mw_doctor *d, const char *key, const char
             p[i] = 1;
         f.value = FRESH_BYTES / (clock_s() - from_s);
     }
-    if (all != MAP_FAILED)
-        munmap(all, FRESH_BYTES + HUGE_BYTES);
     put(d, &f);
+    return all;
+}
+
+static void measure_both_fresh(const struct mw_doctor *d)
+{
+    void *all[] = {
+        measure_fresh(d, "fresh_bytes_s", "fresh memory, small pages", MADV_NOHUGEPAGE),
+        measure_fresh(d, "fresh_huge_bytes_s", "fresh memory, huge pages", MADV_HUGEPAGE),
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i] != MAP_FAILED)
+            munmap(all[i], FRESH_BYTES + HUGE_BYTES);
 }
 
 int mw_doctor_memory(const struct mw_doctor *d, struct err *e)
@@ -117,8 +130,7 @@ int mw_doctor_memory(const struct mw_doctor *d, struct err *e)
             return -1;
         put_rate(d, keys[i], labels[i], &r);
     }
-    measure_fresh(d, "fresh_bytes_s", "fresh memory, small pages", MADV_NOHUGEPAGE);
-    measure_fresh(d, "fresh_huge_bytes_s", "fresh memory, huge pages", MADV_HUGEPAGE);
+    measure_both_fresh(d);
     return 0;
 }
 

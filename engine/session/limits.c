@@ -15,6 +15,7 @@
 #include "engine/machine/machine.h"
 #include "engine/machine/probe.h"
 #include "engine/model/rates.h"
+#include "engine/model/steps.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 #include "engine/session/product_choice.h"
@@ -29,6 +30,8 @@
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
 #define LOOKUP_READ   4096
 #define RATE_SECONDS  0.08 /* of each rate of a weight type */
+#define MOST_LOAD     0.9 /* of others: with more, nothing was measured */
+#define STEP_SECONDS  0.012 /* of each cost of struct mw_steps */
 
 int limits_file(const struct mw_model *m)
 {
@@ -55,16 +58,23 @@ static void set_sure(struct mw_sure *sure, const struct probe_rate *r)
 static void set_disk(struct mw_limits *out, const struct probe_rate *r)
 {
     out->disk_bytes_s = r->bytes_s;
+    out->read_cpu_s = r->cpu_s;
     set_sure(&out->disk, r);
 }
+
+/* The reads with which a disk is measured. */
+struct reads {
+    uint32_t depth; /* in flight */
+    size_t bytes;   /* of each */
+};
 
 /*
  * Rates of the disk for `seconds`.  auto compares direct with buffered reads and then uses
  * the rate of the kind that it will choose.  Buffered reads take page cache as well as
  * buffers, which is why they get half of what p allows.
  */
-static int measure_disk(int fd, enum mw_io io, double seconds, const struct probe_options *p,
-                        struct mw_limits *out, struct err *e)
+static int measure_disk(int fd, enum mw_io io, const struct reads *reads, double seconds,
+                        const struct probe_options *p, struct mw_limits *out, struct err *e)
 {
     struct probe_options disk = { .seconds = seconds,
                                   .more_seconds = seconds,
@@ -72,15 +82,14 @@ static int measure_disk(int fd, enum mw_io io, double seconds, const struct prob
     struct probe_rate direct = { 0 }, buffered = { 0 };
 
     if (io != MW_IO_AUTO) {
-        if (probe_disk(fd, io == MW_IO_DIRECT, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk,
-                       &direct, e) != 0)
+        if (probe_disk(fd, io == MW_IO_DIRECT, reads->depth, reads->bytes, &disk, &direct, e) !=
+            0)
             return -1;
         set_disk(out, &direct);
         return 0;
     }
     disk.seconds = seconds / 2;
-    if (probe_disk_both(fd, SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES, &disk, &direct, &buffered,
-                        e) != 0)
+    if (probe_disk_both(fd, reads->depth, reads->bytes, &disk, &direct, &buffered, e) != 0)
         return -1;
     if (direct.bytes >= COMPARE_BYTES && buffered.bytes >= COMPARE_BYTES) {
         out->direct_bytes_s = direct.bytes_s;
@@ -113,7 +122,36 @@ static double measure_lookup(int fd, bool is_direct)
     return LOOKUP_READ / r.bytes_s;
 }
 
-int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, double seconds,
+/*
+ * Read as the stream of these options does: a mean block, and as many in flight as the ring has
+ * slots.  Small reads are slower: a virtual disk gave 2.3 GB/s with reads of 2 and 4 MiB, 2.0
+ * with 1 MiB and 1.6 with 512 KiB, whether 3 or 8 of them were in flight.
+ */
+static struct reads reads_of(const struct mw_model *m, const struct mw_options *o)
+{
+    struct reads r = { SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES };
+    struct stream_shape shape;
+
+    if (m->n_span == 0)
+        return r;
+    shape_make(&shape, m->spans, m->n_span, options_block(o));
+    r.depth = shape.depth < shape.n_slot ? shape.depth : shape.n_slot;
+    if (shape.n_block > 0)
+        r.bytes = (size_t)(m->hot_bytes / shape.n_block);
+    return r;
+}
+
+size_t mw_read_bytes(struct mw_model *m, const struct mw_options *o)
+{
+    struct mw_options resolved = *o;
+    struct err ignored = ERR_INIT;
+
+    if (m->n_span == 0 || options_resolve(m, &resolved, &ignored) != 0)
+        return 0;
+    return reads_of(m, &resolved).bytes;
+}
+
+int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e)
 {
     struct mw_options resolved = *o;
@@ -121,14 +159,16 @@ int mw_limits_measure(const struct mw_model *m, const struct mw_options *o, doub
                                .more_seconds = seconds / 6,
                                .buffer_bytes = MOST_BUFFER };
     struct probe_rate memory = { 0 };
+    struct reads reads;
 
     *out = (struct mw_limits){ 0 };
     if (options_resolve(m, &resolved, e) != 0)
         return -1;
+    reads = reads_of(m, &resolved);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
     if ((mw_model_has_file(m) &&
-         measure_disk(limits_file(m), o->io, seconds * 2 / 3, &p, out, e) != 0) ||
+         measure_disk(limits_file(m), o->io, &reads, seconds * 2 / 3, &p, out, e) != 0) ||
         probe_memory(resolved.n_thread, &p, &memory, e) != 0)
         return -1;
     set_memory(out, &memory);
@@ -200,6 +240,14 @@ int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err
     }
     if (how.buffer_bytes < RATES_LEAST_BUFFER) /* a budget that no model fits */
         return 0;
+    if (l->steps.measured_s == 0) {
+        struct steps_options steps = { how.kernels, how.n_thread, STEP_SECONDS };
+
+        if (steps_measure(&steps, &l->steps, e) != 0)
+            return -1;
+        l->steps.measured_s = (int64_t)time(NULL);
+    }
+    how.round_s = l->steps.round_s;
     if (rates_measure(&how, types, n, e) != 0)
         return -1;
     for (uint32_t i = 0; i < n; i++) {
@@ -279,6 +327,46 @@ void mw_model_limits(const struct mw_model *m, struct mw_limits *out)
     *out = limits_of(m);
 }
 
+/* The factor by which a limit may be faster. */
+static double fast_factor(const struct mw_limits *l, const struct mw_sure *sure)
+{
+    double busy = (sure->doubt & MW_DOUBT_BUSY) != 0 && l->load < MOST_LOAD ? l->load : 0;
+
+    return (1 + sure->spread) / (1 - busy);
+}
+
+struct mw_limits limits_bound(const struct mw_limits *l, bool is_slow)
+{
+    struct mw_limits b = *l;
+    double disk = fast_factor(l, &l->disk), memory = fast_factor(l, &l->memory);
+    double steps = fast_factor(l, &l->steps.sure);
+
+    if (is_slow) {
+        disk = 1 / (1 + l->disk.spread);
+        memory = 1 / (1 + l->memory.spread);
+        steps = 1 / (1 + l->steps.sure.spread);
+    }
+    b.disk_bytes_s *= disk;
+    b.lookup_s /= disk;
+    b.memory_bytes_s *= memory;
+    b.steps.round_s /= steps;
+    b.steps.wake_s /= steps;
+    b.steps.value_s /= steps;
+    b.steps.curve_s /= steps;
+    for (int type = 0; type < MW_STEPS_KV; type++) {
+        b.steps.load_s[type] /= steps;
+        b.steps.mac_s[type] /= steps;
+    }
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        const struct mw_sure *column = &l->rate[i].column, *chunk = &l->rate[i].chunk;
+
+        b.rate[i].column_bytes_s *=
+            is_slow ? 1 / (1 + column->spread) : fast_factor(l, column);
+        b.rate[i].chunk_flops_s *= is_slow ? 1 / (1 + chunk->spread) : fast_factor(l, chunk);
+    }
+    return b;
+}
+
 double limits_disk(const struct mw_model *m, const struct mw_options *o)
 {
     double measured = limits_of(m).disk_bytes_s, limit = (double)o->disk_rate;
@@ -335,6 +423,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
                                .more_seconds = seconds / 4,
                                .buffer_bytes = DISK_BUFFER };
     struct probe_rate memory = { 0 };
+    const struct reads reads = { SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES };
     struct mw_machine machine;
     int fd, rc;
 
@@ -343,7 +432,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
     fd = limits_open_noise(folder, e);
     if (fd < 0)
         return -1;
-    rc = measure_disk(fd, o->io, seconds / 2, &p, out, e);
+    rc = measure_disk(fd, o->io, &reads, seconds / 2, &p, out, e);
     out->lookup_s = measure_lookup(fd, o->io != MW_IO_BUFFERED);
     close(fd);
     if (rc == 0)

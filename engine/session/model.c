@@ -13,6 +13,7 @@
 #include "engine/format/known.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
+#include "engine/session/packing.h"
 #include "engine/session/plan_input.h"
 #include "engine/stream/stream.h"
 
@@ -36,9 +37,11 @@ static int make_spans(struct mw_model *m, struct err *e)
 {
     m->n_span = desc_spans(m->desc, NULL);
     m->spans = calloc(m->n_span, sizeof m->spans[0]);
-    if (m->spans == NULL)
+    m->span_types = calloc(m->n_span, sizeof m->span_types[0]);
+    if (m->spans == NULL || m->span_types == NULL)
         return err_memory(e, "the schedule of %u spans", m->n_span);
     desc_spans(m->desc, m->spans);
+    desc_span_types(m->desc, m->span_types);
     for (uint32_t i = 0; i < m->n_span; i++) {
         uint64_t bytes = m->spans[i].row_bytes * m->spans[i].n_row;
 
@@ -64,8 +67,8 @@ static uint64_t header_limit(const struct mw_model *m, uint64_t memory_bytes)
     return memory_bytes > others + HEADER_LEAST ? memory_bytes - others : HEADER_LEAST;
 }
 
-/* Resident bytes of this process; 0: unknown. */
-static uint64_t resident_now(void)
+/* Resident bytes of this process, and the part that files have; 0: unknown. */
+static uint64_t resident_now(uint64_t *files)
 {
     struct proc proc;
     struct proc_self self;
@@ -73,6 +76,7 @@ static uint64_t resident_now(void)
     proc_open(&proc, "");
     proc_read_self(&proc, &self);
     proc_close(&proc);
+    *files = self.rss_file.why_not == NULL ? self.rss_file.value : 0;
     return self.rss.why_not == NULL ? self.rss.value : 0;
 }
 
@@ -132,13 +136,26 @@ static int describe_model(struct mw_model **out, struct mw_model *m, struct err 
 #ifdef HAVE_MALLOC_TRIM
     malloc_trim(0); /* reading the header took more than it keeps */
 #endif
-    m->program_bytes = resident_now();
+    m->program_bytes = resident_now(&m->program_files_bytes);
     *out = m;
     return 0;
 }
 
 int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
                          struct err *e)
+{
+    if (model_open_headers(out, path, memory_bytes, e) != 0)
+        return -1;
+    if (packing_sample(*out, e) != 0) {
+        mw_model_close(*out);
+        *out = NULL;
+        return -1;
+    }
+    return 0;
+}
+
+int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_bytes,
+                       struct err *e)
 {
     struct mw_model *m = new_model(memory_bytes, e);
     struct err ignored = ERR_INIT;
@@ -200,6 +217,8 @@ void mw_model_close(struct mw_model *m)
         blas_close();
     desc_free(m->desc);
     free(m->spans);
+    free(m->packed_spans);
+    free(m->span_types);
     catalogue_close(m->catalogue);
     pthread_mutex_destroy(&m->lock);
     free(m);
@@ -266,6 +285,8 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
     }
     for (uint64_t i = 0; t->add_one && i < v->n; i++)
         w[i] += 1;
+    for (uint64_t i = 0; t->is_log && i < v->n; i++)
+        w[i] = -expf(w[i]);
     v->w = w;
     return check_finite(load->m, v, e);
 }

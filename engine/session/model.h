@@ -22,12 +22,15 @@ struct mw_model {
     struct header_room header; /* memory of the catalogue; part of the item "program" */
     struct model_desc *desc;
     struct stream_span *spans; /* of a full pass */
+    enum tensor_type *span_types;     /* [n_span] */
+    struct stream_span *packed_spans; /* with the forms of packing.h; NULL: nothing is packed */
     uint32_t n_span;
     uint64_t hot_bytes, prompt_bytes; /* of all spans, and of a prompt pass */
     struct vocab_info vocab;
     bool has_vocab;
     uint64_t
         program_bytes;    /* resident when the model was opened, before the items of the plan */
+    uint64_t program_files_bytes; /* part of program_bytes: pages of files */
     uint64_t file_bytes;  /* of the program and its libraries: page cache of a first start */
     pthread_mutex_t lock; /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident; /* small weights, part of the item "pinned" */
@@ -36,6 +39,11 @@ struct mw_model {
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
 };
+
+/* mw_model_open_within() without the samples of packing.h: no weight is read, so the file may end
+ * after its headers, and many are described quickly. */
+int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_bytes,
+                       struct err *e);
 
 /* Refuse a model that was opened without a file.  Returns 0, or -1 with *e. */
 int model_needs_file(const struct mw_model *m, struct err *e);

@@ -2,7 +2,10 @@
 
 #include "engine/session/observe.h"
 
+#include <math.h>
+
 #define HOUR_S     3600
+#define OBSERVE_MOST_SPREAD 0.5 /* a rate may have been wrong by any factor */
 #define SLOW_SHARE 0.9 /* of the limit; less is slow */
 
 void observe_begin(struct observer *w, const struct observe_at *at)
@@ -20,10 +23,13 @@ static double weight_of(const struct mw_sure *sure, int64_t measured_s, int64_t 
     return now_s - since_s > HOUR_S ? 0.5 : 0.25;
 }
 
+/* The spread is half the distance to the rate before. */
 static void correct(double *rate, struct mw_sure *sure, double observed, int64_t now_s)
 {
+    *sure = (struct mw_sure){ .spread = fmin(fabs(*rate - observed) / (2 * observed),
+                                             OBSERVE_MOST_SPREAD),
+                              .observed_s = now_s };
     *rate = observed;
-    *sure = (struct mw_sure){ .observed_s = now_s };
 }
 
 bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throttled,
@@ -85,7 +91,27 @@ static double *rate_of(struct mw_limits *l, enum observed_products which, uint32
     return which == OBSERVE_COLUMN ? &r->column_bytes_s : &r->chunk_flops_s;
 }
 
-/* Move all rates by factor, or a part of the way: as far as the first type's age allows. */
+/* Divide the costs of all steps by factor. */
+static void scale_steps(struct mw_steps *s, double factor, int64_t now_s)
+{
+    double round_s = s->round_s / factor;
+
+    s->wake_s /= factor;
+    s->value_s /= factor;
+    s->curve_s /= factor;
+    for (int type = 0; type < MW_STEPS_KV; type++) {
+        s->load_s[type] /= factor;
+        s->mac_s[type] /= factor;
+    }
+    correct(&s->round_s, &s->sure, round_s, now_s);
+}
+
+/*
+ * Move all rates by factor, or a part of the way: as far as the first type's age allows.  The
+ * pass does not show which of its parts took longer or shorter than expected, so answers move
+ * the costs of steps by the same factor: otherwise, a round that was measured while the machine
+ * was busy would let products seem faster than memory.
+ */
 static bool scale_rates(struct mw_limits *l, enum observed_products which, double factor,
                         int64_t now_s)
 {
@@ -97,14 +123,17 @@ static bool scale_rates(struct mw_limits *l, enum observed_products which, doubl
         (void)rate_of(l, which, 0, &sure);
         weight = weight_of(sure, l->rate[0].measured_s, now_s);
     }
+    factor = 1 + weight * (factor - 1);
     for (uint32_t i = 0; i < l->n_rate; i++) {
         double *rate = rate_of(l, which, i, &sure);
 
         if (!(*rate > 0))
             continue;
         is_known = true;
-        correct(rate, sure, *rate * (1 + weight * (factor - 1)), now_s);
+        correct(rate, sure, *rate * factor, now_s);
     }
+    if (is_known && which == OBSERVE_COLUMN && l->steps.measured_s > 0)
+        scale_steps(&l->steps, factor, now_s);
     return is_known;
 }
 

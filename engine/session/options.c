@@ -90,26 +90,6 @@ void mw_options_default(struct mw_options *o)
     *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
 }
 
-uint64_t options_default_budget(uint64_t hot_bytes, uint64_t machine_budget_bytes)
-{
-    uint64_t enough = hot_bytes + 512 * MIB, most = machine_budget_bytes / 4 * 3;
-
-    return enough < most ? enough : most;
-}
-
-uint64_t mw_default_budget(const struct mw_model *m, uint64_t free_bytes)
-{
-    return options_default_budget(m->hot_bytes, free_bytes);
-}
-
-static uint64_t default_budget(const struct mw_model *m)
-{
-    struct mw_machine machine;
-
-    mw_machine_read(&machine);
-    return mw_default_budget(m, machine.budget_bytes);
-}
-
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o)
 {
     uint32_t n_train = m->catalogue->hparams.n_ctx_train;
@@ -117,30 +97,6 @@ uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o)
     if (o->n_ctx > 0)
         return o->n_ctx;
     return n_train > 0 && n_train < DEFAULT_CTX ? n_train : DEFAULT_CTX;
-}
-
-int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e)
-{
-    if (o->n_thread <= 0) {
-        struct mw_machine machine;
-
-        mw_machine_read(&machine);
-        o->n_thread = machine.n_cpu;
-    }
-    if (o->disk_rate > 0 && o->io == MW_IO_MMAP)
-        return err_set(e, ERR_ARGUMENT,
-                       "a disk rate cannot be set for mapped weights; use another --io");
-    o->n_ctx = options_ctx(m, o);
-    if (o->memory_bytes == 0)
-        o->memory_bytes = default_budget(m);
-    if (o->n_logit_row == 0)
-        o->n_logit_row = 1;
-    if (o->memory_bytes == 0)
-        return err_set(e, ERR_ARGUMENT,
-                       "cannot choose a budget: neither /proc/meminfo nor sysinfo(2) reports "
-                       "how much memory is available. Give a budget, for example "
-                       "--memory 2G");
-    return 0;
 }
 
 /* --- changes --- */

@@ -14,13 +14,7 @@
  * Replace every 0 that asks for a default: threads, context, budget, rows of logits.
  * Returns -1 with *e if no budget is given and the machine does not report its memory.
  */
-int options_resolve(const struct mw_model *m, struct mw_options *o, struct err *e);
-
-/*
- * The budget if none is given: enough to pin all hot weights, but at most three quarters of
- * the memory that this process can have.  0: the machine does not report its memory.
- */
-uint64_t options_default_budget(uint64_t hot_bytes, uint64_t machine_budget_bytes);
+int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e);
 
 /* The context in tokens that these options ask for. */
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o);

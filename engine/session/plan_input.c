@@ -9,14 +9,20 @@
 
 #include "engine/model/forward.h"
 #include "engine/model/rates.h"
+#include "engine/model/steps.h"
+#include "engine/plan/speed.h"
 #include "engine/session/options.h"
+#include "engine/session/packing.h"
 #include "engine/session/product_choice.h"
 #include "engine/session/sampler.h"
+#include "engine/stream/lookup.h"
 #include "engine/stream/schedule.h"
 
 /* The plan is below the rooms that define these. */
 static_assert(PLAN_BLOCK_ROUNDING == 2 * SCHEDULE_ALIGN, "a block is rounded out at both ends");
 static_assert(PLAN_ATTN_BLOCK == ATTN_BLOCK, "rings hold complete blocks of attention");
+static_assert(SPEED_COLUMNS == RATES_COLUMNS, "the rate of a chunk has its columns");
+static_assert(SPEED_LOOKUPS == LOOKUP_CELLS, "as many lookups are read at once");
 
 /*
  * Memory of the process that no other plan item covers: 4 MiB for the heap, relocated pages of
@@ -67,8 +73,8 @@ void mw_kv_token_bytes(const struct mw_model *m, const struct mw_options *o, uin
     }
 }
 
-/* Bytes of keys and values: written for each token, and read for one token at the end of the
- * context.  Layers that share keys and values read them, too. */
+/* Bytes of keys and values: written for each token, and read for each position that a token
+ * sees.  Layers that share keys and values read them, too. */
 static void add_kv(const struct mw_model *m, const struct mw_options *o, struct plan_input *in)
 {
     const struct model_desc *d = m->desc;
@@ -77,17 +83,34 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     mw_kv_token_bytes(m, o, &in->kv_global_token_bytes, &in->kv_sliding_token_bytes);
     in->kv_page_tokens = KV_PAGE;
     in->n_swa = d->hp->n_swa;
+    if (d->recurrent.n_layer > 0) {
+        in->recurrent_bytes = recurrent_bytes(&d->recurrent);
+        in->recurrent_copy_bytes = recurrent_copy_bytes(&d->recurrent);
+    }
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
-        uint32_t seen =
-            layer->window > 0 && layer->window < o->n_ctx ? layer->window : o->n_ctx;
+        enum plan_part part = desc_n_prompt_mat(d, l) == N_LAYER_MAT ? PLAN_PROMPT : PLAN_REST;
+        double bytes;
 
-        if (seen == o->n_ctx)
-            in->kv_far_read_bytes +=
-                (double)kv_token_bytes(&d->kv_specs[layer->kv_layer], k, v);
-        in->kv_read_token_bytes +=
-            (double)seen * (double)kv_token_bytes(&d->kv_specs[layer->kv_layer], k, v);
+        if (layer->is_recurrent)
+            continue;
+        bytes = (double)kv_token_bytes(&d->kv_specs[layer->kv_layer], k, v);
+        *(layer->window > 0 ? &in->kv_near_bytes[part] : &in->kv_far_bytes[part]) += bytes;
     }
+}
+
+/* Everything of a pass that is not a product of weights. */
+static void add_steps(const struct mw_model *m, const struct mw_options *o,
+                      struct plan_input *in)
+{
+    const struct model_desc *d = m->desc;
+
+    steps_count(d, o->exact, o->n_thread, in->n_block, in->steps);
+    in->n_lookup = d->ple_embd != NULL ? 2 : 1;
+    in->n_expert_layer = d->hp->n_expert;
+    in->n_expert_used = d->hp->n_expert_used;
+    for (uint32_t l = 0; l < d->n_layer; l++)
+        in->n_moe_layer += d->layers[l].experts.n_expert > 0;
 }
 
 static void add_weights(const struct mw_model *m, const struct product_choice *choice,
@@ -101,15 +124,32 @@ static void add_weights(const struct mw_model *m, const struct product_choice *c
     for (uint32_t i = 0; i <= n; i++) {
         struct plan_weights *w = &in->weights[i];
 
-        w->token_bytes = types[i].token_bytes;
-        w->expert_bytes = types[i].expert_bytes;
-        w->prompt_flops = types[i].prompt_flops;
+        for (int part = 0; part < PLAN_PARTS; part++) {
+            w->token_bytes[part] = types[i].token_bytes[part];
+            w->expert_bytes[part] = types[i].expert_bytes[part];
+        }
+        w->token_flops = types[i].token_flops;
+        w->expert_flops = types[i].expert_flops;
         if (i == n)
             continue;
         snprintf(w->type, sizeof w->type, "%s", tensor_type_info(types[i].type)->name);
         w->speedup = choice->speedup[types[i].type];
     }
     in->n_weights = n + 1;
+}
+
+/* Only BF16 is packed. */
+static void add_packing(const struct packing *packing, struct plan_input *in)
+{
+    in->saved_bytes = packing->saved_bytes;
+    in->landing_bytes = packing->landing_bytes;
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        struct plan_weights *w = &in->weights[i];
+        double bytes = w->token_bytes[PLAN_PROMPT] + w->token_bytes[PLAN_REST];
+
+        if (strcmp(w->type, tensor_type_info(TYPE_BF16)->name) == 0 && bytes > 0)
+            w->saved_share = (double)packing->saved_bytes / bytes;
+    }
 }
 
 void plan_input_types(const struct plan_input *in, struct mw_limits *l)
@@ -126,9 +166,18 @@ void plan_input_types(const struct plan_input *in, struct mw_limits *l)
 
 void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
 {
+    enum kv_type k = in->kv_k, v = in->kv_v;
+
     in->disk_bytes_s = l->disk_bytes_s;
     in->memory_bytes_s = l->memory_bytes_s;
     in->lookup_s = l->lookup_s;
+    in->costs = (struct plan_costs){ .round_s = l->steps.round_s,
+                                     .wake_s = l->steps.wake_s,
+                                     .value_s = l->steps.value_s,
+                                     .curve_s = l->steps.curve_s,
+                                     .load_s = (l->steps.load_s[k] + l->steps.load_s[v]) / 2,
+                                     .mac_s = (l->steps.mac_s[k] + l->steps.mac_s[v]) / 2,
+                                     .read_cpu_s = l->read_cpu_s };
     for (uint32_t i = 0; i < in->n_weights; i++) {
         struct plan_weights *w = &in->weights[i];
 
@@ -139,17 +188,6 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
                 w->chunk_flops_s = l->rate[r].chunk_flops_s;
             }
     }
-}
-
-double kernels_prompt_token_s(const struct mw_model *m)
-{
-    static const struct product_choice kernels_only;
-    struct mw_limits limits = limits_of(m);
-    struct plan_input in = { 0 };
-
-    add_weights(m, &kernels_only, &in);
-    plan_input_limits(&in, &limits);
-    return plan_prompt_token_s(&in);
 }
 
 uint64_t program_bytes(const struct mw_model *m)
@@ -165,6 +203,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     struct product_choice choice;
     struct forward_bytes bytes;
     struct stream_shape shape;
+    struct packing packing;
 
     if (o->n_ctx > MAX_CTX)
         return err_set(e, ERR_ARGUMENT, "a context has at most %u tokens, not %u", MAX_CTX,
@@ -182,6 +221,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .n_thread = o->n_thread,
         .program_bytes = program_bytes(m) + m->header.used + TEXT_FIXED,
         .program_now_bytes = m->program_bytes,
+        .program_files_bytes = m->program_files_bytes,
         .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
@@ -196,6 +236,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .expert_fixed_bytes = bytes.experts.fixed_bytes,
         .expert_slot_bytes = o->io != MW_IO_MMAP ? bytes.experts.slot_bytes : 0,
         .n_expert_min = bytes.experts.n_min,
+        .n_expert_read = bytes.experts.n_read,
         .n_expert_all = bytes.experts.n_all,
         .experts_token_bytes = bytes.experts_token,
         .tables_bytes = bytes.tables,
@@ -209,12 +250,42 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     in->n_block = shape.n_block;
     in->ring_fixed_bytes =
         stream_overhead_bytes(m->n_span, shape.n_block, m->catalogue->n_file);
+    in->kv_k = options_kv_type(o->kv_k);
+    in->kv_v = options_kv_type(o->kv_v);
     add_kv(m, o, in);
+    add_steps(m, o, in);
     add_weights(m, &choice, in);
+    packing_choose(m, o, &packing);
+    add_packing(&packing, in);
     limits = limits_of(m);
     limits.disk_bytes_s = limits_disk(m, o);
     plan_input_limits(in, &limits);
     return 0;
+}
+
+/* The input with the slowest or the fastest limits. */
+static struct plan_input bound_input(const struct mw_model *m, const struct mw_options *o,
+                                     const struct plan_input *in, bool is_slow)
+{
+    struct mw_limits limits = limits_of(m), bound = limits_bound(&limits, is_slow);
+    struct plan_input b = *in;
+
+    if (o->disk_rate > 0 && bound.disk_bytes_s > (double)o->disk_rate)
+        bound.disk_bytes_s = (double)o->disk_rate;
+    plan_input_limits(&b, &bound);
+    return b;
+}
+
+static void set_ranges(const struct mw_model *m, const struct mw_options *o,
+                       const struct plan_input *in, struct plan *p)
+{
+    struct plan_input slow = bound_input(m, o, in, true), fast = bound_input(m, o, in, false);
+    struct plan low = *p, high = *p;
+
+    plan_predict(&slow, &low);
+    plan_predict(&fast, &high);
+    p->decode_range = (struct plan_range){ low.decode_tps, high.decode_tps };
+    p->prefill_range = (struct plan_range){ low.prefill_tps, high.prefill_tps };
 }
 
 int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e)
@@ -222,22 +293,72 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
     struct mw_options resolved = *o;
     struct plan_input in;
 
-    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
+    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0 ||
+        plan_make(&in, out, e) != 0)
         return -1;
-    return plan_make(&in, out, e);
+    set_ranges(m, &resolved, &in, out);
+    return 0;
 }
 
-int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, uint32_t n_token,
+int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, const struct plan_run *run,
                     struct plan_outlook *out, struct err *e)
 {
     struct mw_options resolved = *o;
-    struct plan_input in;
+    struct plan_outlook bound;
+    struct plan_input in, slow, fast;
     struct plan plan;
 
     if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0 ||
         plan_make(&in, &plan, e) != 0)
         return -1;
-    plan_outlook(&in, &plan, n_token, out);
+    slow = bound_input(m, &resolved, &in, true);
+    fast = bound_input(m, &resolved, &in, false);
+    plan_outlook(&in, &plan, run, out);
+    plan_outlook(&fast, &plan, run, &bound);
+    out->token_range.low = bound.token.wall_s;
+    out->prompt_range.low = bound.prompt_s;
+    plan_outlook(&slow, &plan, run, &bound);
+    out->token_range.high = bound.token.wall_s;
+    out->prompt_range.high = bound.prompt_s;
+    return 0;
+}
+
+static bool is_same_group(const struct plan_kv_group *a, const struct plan_kv_group *b)
+{
+    return a->n_head == b->n_head && a->key_bytes == b->key_bytes &&
+           a->value_bytes == b->value_bytes && a->is_sliding == b->is_sliding;
+}
+
+int mw_plan_basis(struct mw_model *m, const struct mw_options *o, struct plan_basis *out,
+                  struct err *e)
+{
+    struct mw_options resolved = *o;
+
+    *out = (struct plan_basis){ 0 };
+    if (options_resolve(m, &resolved, e) != 0 ||
+        plan_input_of(m, &resolved, &out->in, e) != 0 ||
+        plan_make(&out->in, &out->plan, e) != 0)
+        return -1;
+    set_ranges(m, &resolved, &out->in, &out->plan);
+    mw_model_limits(m, &out->limits);
+    for (uint32_t i = 0; i < m->desc->n_kv; i++) {
+        const struct kv_spec *s = &m->desc->kv_specs[i];
+        struct plan_kv_group g = { 1, s->n_head_kv,
+                                   kv_row_bytes(options_kv_type(o->kv_k), s->head_dim_k),
+                                   kv_row_bytes(options_kv_type(o->kv_v), s->head_dim_v),
+                                   s->is_sliding };
+        uint32_t at = 0;
+
+        while (at < out->n_kv && !is_same_group(&out->kv[at], &g))
+            at++;
+        if (at == PLAN_KV_GROUPS)
+            return err_set(e, ERR_UNSUPPORTED, "more than %d kinds of keys and values",
+                           PLAN_KV_GROUPS);
+        if (at == out->n_kv)
+            out->kv[out->n_kv++] = g;
+        else
+            out->kv[at].n_layer++;
+    }
     return 0;
 }
 

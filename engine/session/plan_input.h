@@ -19,9 +19,6 @@ void plan_input_types(const struct plan_input *in, struct mw_limits *l);
 /* Enter these limits: the rates of disk and memory, and those of the weight types of *in. */
 void plan_input_limits(struct plan_input *in, const struct mw_limits *l);
 
-/* Seconds of arithmetic for a prompt token with the kernels of the limits of m; 0: unknown. */
-double kernels_prompt_token_s(const struct mw_model *m);
-
 /* Bytes that the plan counts for the program alone: its files, its heap, the screen. */
 uint64_t program_bytes(const struct mw_model *m);
 

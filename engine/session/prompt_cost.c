@@ -2,20 +2,40 @@
 
 #include "engine/session/prompt_cost.h"
 
+/* The last prompt showed how fast this conversation is computed: all parts of the arithmetic
+ * take as much longer as it did. */
+static void follow_pace(struct plan_input *in, double pace_s)
+{
+    double expected_s = speed_prompt_token(in), ratio;
+
+    if (!(pace_s > 0) || !(expected_s > 0))
+        return;
+    ratio = pace_s / expected_s;
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        in->weights[i].column_bytes_s = speed_column_rate(in, i) / ratio;
+        in->weights[i].chunk_flops_s /= ratio;
+    }
+    in->costs.round_s *= ratio;
+    in->costs.wake_s *= ratio;
+    in->costs.value_s *= ratio;
+    in->costs.curve_s *= ratio;
+    in->costs.load_s *= ratio;
+    in->costs.mac_s *= ratio;
+}
+
 void cost_estimate(const struct cost_basis *b, struct mw_cost *out)
 {
-    uint64_t n = (uint64_t)out->n_token + out->n_again;
-    uint64_t streamed = b->hot_bytes > b->pinned_bytes ? b->hot_bytes - b->pinned_bytes : 0;
-    uint64_t n_pass = b->chunk > 0 ? (n + b->chunk - 1) / b->chunk : 0;
-    double share = b->hot_bytes > 0 ? (double)streamed / (double)b->hot_bytes : 0;
-    double disk_s, compute_s = b->compute_s * (double)n;
+    uint32_t n = out->n_token + out->n_again, chunk = b->pass.chunk;
+    uint32_t n_pass = chunk > 0 ? (n + chunk - 1) / chunk : 0;
+    struct plan_input in = b->in;
 
     out->bytes = 0;
     if (n_pass > 0)
-        out->bytes =
-            (uint64_t)((double)(n_pass - 1) * share * (double)b->prompt_bytes) + streamed;
-    /* The disk is read during the arithmetic: the longer of the two counts. */
-    disk_s = b->disk_bytes_s > 0 ? (double)out->bytes / b->disk_bytes_s : 0;
-    out->seconds = disk_s > compute_s ? disk_s : compute_s;
-    out->is_at_least = !(b->compute_s > 0);
+        out->bytes = (uint64_t)(b->pass.streamed_share *
+                                ((n_pass - 1) * (double)in.prompt_bytes + (double)in.hot_bytes));
+    follow_pace(&in, b->pace_s);
+    out->seconds = n_pass > 0 ? speed_prompt(&in, &b->pass, b->n_before, n) : 0;
+    out->is_at_least = !(out->seconds > 0);
+    if (out->is_at_least && in.disk_bytes_s > 0)
+        out->seconds = (double)out->bytes / in.disk_bytes_s;
 }

@@ -27,6 +27,7 @@
 #include "engine/session/model.h"
 #include "engine/session/observe.h"
 #include "engine/session/options.h"
+#include "engine/session/packing.h"
 #include "engine/session/plan_input.h"
 #include "engine/session/product_choice.h"
 #include "engine/session/tokens.h"
@@ -69,6 +70,7 @@ struct mw_session {
     atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */
     pthread_mutex_t lock;     /* of `cancelled`, which any thread may use */
     struct stream *cancelled; /* the stream to wake; NULL while there is none */
+    uint32_t mark_at;         /* position of the next copy; 0: none */
     uint32_t step_from, step_n, step_total; /* of the chunk that is evaluated now */
     session_progress_fn *progress;
     void *progress_ctx;
@@ -98,8 +100,8 @@ static void machinery_free(struct machinery *a)
 
 /*
  * The plan's memory for pinned weights and experts, with the unused part of the KV item and the
- * part of the budget that the plan leaves over.  Without a ring all weights are pinned already,
- * and experts get these parts.
+ * part of the budget that the plan leaves over.  If all weights are pinned already, experts get
+ * these parts.
  */
 static struct room room_of(const struct plan *p, uint64_t expert_slot_bytes, uint64_t kv_used)
 {
@@ -110,7 +112,7 @@ static struct room room_of(const struct plan *p, uint64_t expert_slot_bytes, uin
                       .pinned_bytes = p->pinned_bytes,
                       .expert_bytes = p->n_expert * expert_slot_bytes };
 
-    if (p->n_expert > 0 && p->n_slot == 0)
+    if (p->n_expert > 0 && p->streamed_share == 0)
         r.expert_bytes += more;
     else
         r.pinned_bytes += more;
@@ -132,14 +134,18 @@ static void publish_memory(struct mw_session *s)
     const struct plan *p = &s->mach.plan;
     const struct machinery *a = &s->mach;
     uint64_t pinned = stream_pinned_now(a->stream);
-    uint64_t experts = a->cache != NULL ? expert_cache_held(a->cache) : 0;
+    uint64_t experts = a->cache != NULL ? expert_cache_charged(a->cache) : 0;
     uint64_t experts_plan = p->n_expert * a->expert_sizes.slot_bytes;
+    uint64_t recurrent = kv_recurrent_bytes(s->kv);
 
     counter_set(&t->kv_tokens, kv_tokens(s->kv));
     counter_set(&t->kv_global_used, kv_global_bytes(s->kv));
     counter_set(&t->kv_sliding_used, kv_sliding_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_GLOBAL], kv_global_bytes(s->kv));
-    counter_set(&t->used[MW_ROW_KV_SLIDING], kv_sliding_bytes(s->kv) + copies_bytes(s->copies));
+    counter_set(&t->used[MW_ROW_KV_SLIDING],
+                kv_sliding_bytes(s->kv) + (recurrent == 0 ? copies_bytes(s->copies) : 0));
+    counter_set(&t->used[MW_ROW_KV_RECURRENT],
+                recurrent + (recurrent > 0 ? copies_bytes(s->copies) : 0));
     counter_set(&t->used[MW_ROW_ROWS], rows_used(s));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->used[MW_ROW_EXPERTS], a->expert_sizes.fixed_bytes + experts);
@@ -149,7 +155,9 @@ static void publish_memory(struct mw_session *s)
         const struct layer_desc *layer = &s->m->desc->layers[l];
 
         counter_set(&t->layer[l].kv_bytes,
-                    layer->owns_kv ? kv_layer_bytes(s->kv, layer->kv_layer) : 0);
+                    layer->owns_kv        ? kv_layer_bytes(s->kv, layer->kv_layer)
+                    : layer->is_recurrent ? recurrent_layer_bytes(&s->m->desc->recurrent)
+                                          : 0);
     }
 }
 
@@ -214,6 +222,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .mmap_drop = o->mmap_drop,
         .no_uring = o->no_uring,
         .bytes_s = o->disk_rate,
+        .lay = packing_lay,
         .n_slot = plan->n_slot,
         .direct_bytes_s = limits.direct_bytes_s,
         .buffered_bytes_s = limits.buffered_bytes_s,
@@ -235,6 +244,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .cancel = &s->cancel,
     };
     struct forward_bytes bytes;
+    struct packing packing;
     struct room room;
 
     if (product_choice_of(s->m, o, &s->choice, e) != 0)
@@ -253,7 +263,8 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         arena_map(&a.tables, "tables", plan->keeps_rows ? bytes.tables : 0, false, e) != 0 ||
         arena_map(&a.logits, "logits", plan->row[MW_ROW_LOGITS], true, e) != 0)
         goto fail;
-    if (stream_open(&a.stream, s->m->catalogue, s->m->spans, s->m->n_span, &a.shape, &so,
+    packing_choose(s->m, o, &packing);
+    if (stream_open(&a.stream, s->m->catalogue, packing.spans, s->m->n_span, &a.shape, &so,
                     s->telemetry, e) != 0 ||
         experts_open(&a.cache, s->m->desc, a.stream, room.expert_bytes, s->telemetry, e) != 0)
         goto fail;
@@ -279,10 +290,18 @@ fail:
 static int make_kv(struct mw_session *s, const struct plan *plan, struct err *e)
 {
     const struct model_desc *d = s->m->desc;
+    struct recurrent *recurrent;
 
-    return kv_new(&s->kv, d->kv_specs, d->n_kv, options_kv_type(s->o.kv_k),
-                  options_kv_type(s->o.kv_v), s->o.n_ctx,
-                  plan_sliding_slots(d->hp->n_swa, plan->chunk, s->o.n_ctx), d->hp->n_swa, e);
+    if (kv_new(&s->kv, d->kv_specs, d->n_kv, options_kv_type(s->o.kv_k),
+               options_kv_type(s->o.kv_v), s->o.n_ctx,
+               plan_sliding_slots(d->hp->n_swa, plan->chunk, s->o.n_ctx), d->hp->n_swa, e) != 0)
+        return -1;
+    if (d->recurrent.n_layer == 0)
+        return 0;
+    if (recurrent_new(&recurrent, &d->recurrent, e) != 0)
+        return -1;
+    kv_own_recurrent(s->kv, recurrent);
+    return 0;
 }
 
 static int plan_for(struct mw_session *s, const struct mw_options *o, struct plan *plan,
@@ -420,21 +439,23 @@ static struct observe_at observe_now(const struct mw_session *s)
 static bool observe_pass_products(struct mw_session *s, uint32_t n, enum want want,
                                   int64_t now_s, struct mw_limits *l)
 {
+    static const struct plan_pass in_memory = { .keeps_rows = true };
     const struct telemetry *t = s->telemetry;
     uint64_t ns = counter_get(&t->pass.compute_ns);
+    uint32_t n_seen = kv_tokens(s->kv); /* this pass included */
     struct plan_input in = s->input;
+    struct plan_time time;
 
     if (s->mach.plan.streamed_bytes > 0 || counter_get(&t->pass.stall_ns) > ns / 100)
         return false;
     plan_input_limits(&in, l);
-    if (n == 1 && want == WANT_LAST) {
-        in.kv_read_token_bytes *= (double)kv_tokens(s->kv) / s->o.n_ctx;
+    if (n == 1 && want == WANT_LAST)
         return observe_products(&s->column_observer, OBSERVE_COLUMN,
-                                plan_decode_s(&in, 0, 0, true, NULL), ns, now_s, l);
-    }
+                                speed_token(&in, &in_memory, n_seen, &time), ns, now_s, l);
     if (n < PLAN_CHUNK_EVEN || want != WANT_NONE)
         return false;
-    return observe_products(&s->chunk_observer, OBSERVE_CHUNK, plan_prefill_s(&in, 0, n), ns,
+    return observe_products(&s->chunk_observer, OBSERVE_CHUNK,
+                            speed_chunk(&in, &in_memory, n_seen - n, n, false, &time), ns,
                             now_s, l);
 }
 
@@ -450,7 +471,7 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
     if (strncmp(stream_io_name(s->mach.stream), "direct/", 7) == 0)
         is_corrected = observe_disk(&s->observer, &now, is_throttled, now_s, &l);
     if (n == 1 && want == WANT_LAST)
-        is_corrected |= observe_memory(s->m->hot_bytes, now.t_ns - from_ns, now_s, &l);
+        is_corrected |= observe_memory(s->m->hot_bytes - s->mach.plan.saved_bytes, now.t_ns - from_ns, now_s, &l);
     is_corrected |= observe_pass_products(s, n, want, now_s, &l);
     if (is_corrected) {
         limits_correct(s->m, &l);
@@ -518,9 +539,12 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
     for (uint32_t done = 0; done < n;) {
         uint32_t chunk =
             tokens_chunk(&s->tokens, kv_tokens(s->kv), n - done, chunk_max(s, row != NULL));
-        bool is_last = done + chunk == n;
+        bool is_last;
         int rc;
 
+        if (s->mark_at > kv_tokens(s->kv) && s->mark_at - kv_tokens(s->kv) < chunk)
+            chunk = s->mark_at - kv_tokens(s->kv);
+        is_last = done + chunk == n;
         s->step_from = done;
         s->step_n = chunk;
         s->step_total = n;
@@ -531,6 +555,8 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
             return -1;
         }
         done += chunk;
+        if (s->mark_at > 0 && kv_tokens(s->kv) == s->mark_at)
+            session_mark(s);
         if (s->progress != NULL)
             s->progress(s->progress_ctx, done, n, false);
         if (check_machinery(s, e) != 0)
@@ -594,8 +620,14 @@ int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct e
 
 void session_mark(struct mw_session *s)
 {
+    s->mark_at = 0;
     copies_mark(s->copies);
     publish_memory(s);
+}
+
+void session_mark_at(struct mw_session *s, uint32_t n)
+{
+    s->mark_at = kv_recurrent(s->kv) != NULL ? n : 0;
 }
 
 /* --- changes while it lives --- */
@@ -675,7 +707,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     if (same_shape(&before, &plan) && wanted.io == s->o.io &&
         wanted.mmap_drop == s->o.mmap_drop && wanted.no_uring == s->o.no_uring &&
         wanted.disk_rate == s->o.disk_rate && wanted.exact == s->o.exact &&
-        wanted.blas == s->o.blas && wanted.n_thread == s->o.n_thread &&
+        wanted.blas == s->o.blas && wanted.pack == s->o.pack && wanted.n_thread == s->o.n_thread &&
         options_block(&wanted) == s->mach.shape.target) {
         copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;

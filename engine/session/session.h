@@ -21,6 +21,10 @@ float *session_logits(struct mw_session *s);
  * (copies.h). */
 void session_mark(struct mw_session *s);
 
+/* The same when the next evaluation has reached position n, for models with recurrent state.
+ * Other models need no copy within a turn: keys and values stay. */
+void session_mark_at(struct mw_session *s, uint32_t n);
+
 /* Receives the number of evaluated tokens after each chunk of a prompt, and an estimate of it
  * after each layer (is_within).  After a chunk, it may call session_set(). */
 typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool is_within);

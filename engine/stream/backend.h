@@ -17,6 +17,8 @@
 
 enum read_kind { READ_SLOT, READ_PINNED, READ_LOOKUP, READ_FETCH };
 
+struct stream_span;
+
 /* One read of a range, in one or several system reads. */
 struct read_op {
     enum read_kind kind;
@@ -32,6 +34,11 @@ struct read_op {
     size_t lead;     /* of those, added in front by rounding */
     size_t got;      /* so far */
     unsigned char *dst;
+    const struct stream_span *laid; /* a pinned block in another form; NULL: as in the file */
+    uint64_t n_row;                 /* of that block, */
+    unsigned char *place;           /* where it is stored, */
+    uint64_t place_bytes;           /* in this room; or what the read block takes */
+    bool fits;
     uint32_t tries;
     uint64_t start_ns;
     int64_t result;       /* of the last system read: bytes or -errno */

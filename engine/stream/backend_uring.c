@@ -35,6 +35,7 @@
 #endif
 
 #define READ_MAX     ((size_t)1 << 30) /* per system read; the rest follows */
+#define REAP_MAX     16
 #define FAILURES_MAX 100               /* of io_uring_enter in a row, 1 ms apart */
 #define DRAIN_MAX_MS 5000              /* a read that a disk has not answered by then is lost */
 
@@ -178,24 +179,25 @@ static void queue_reads(struct backend *b)
 
 static int reap(struct backend *b, struct read_op **done, int max)
 {
-    struct io_uring_cqe *cqe;
+    struct io_uring_cqe *cqes[REAP_MAX];
+    unsigned n_cqe = io_uring_peek_batch_cqe(&b->ring, cqes, (unsigned)(max < REAP_MAX ? max : REAP_MAX));
     int n = 0;
 
-    while (n < max && io_uring_peek_cqe(&b->ring, &cqe) == 0 && cqe != NULL) {
-        struct read_op *op = io_uring_cqe_get_data(cqe);
+    for (unsigned i = 0; i < n_cqe; i++) {
+        struct read_op *op = io_uring_cqe_get_data(cqes[i]);
 
         if (op != NULL) {
-            op->result = cqe->res;
+            op->result = cqes[i]->res;
             done[n++] = op;
             b->n_flying--;
         } else {
             b->wake_flying = false;
             b->woken = true;
-            if (cqe->res < 0 && cqe->res != -EINTR && cqe->res != -EAGAIN)
+            if (cqes[i]->res < 0 && cqes[i]->res != -EINTR && cqes[i]->res != -EAGAIN)
                 b->is_broken = true;
         }
-        io_uring_cqe_seen(&b->ring, cqe);
     }
+    io_uring_cq_advance(&b->ring, n_cqe);
     return n;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/base/units.h"
 #include "engine/stream/area.h"
 #include "engine/stream/expert_policy.h"
+#include "engine/stream/populate.h"
 #include "engine/stream/schedule.h"
 
 #define NO_SLOT UINT32_MAX
@@ -20,6 +21,10 @@
 
 /* One expert is computed while another is read. */
 #define SLOTS_MIN 2
+
+/* Populate this much more than the slots that hold weights, in steps. */
+#define POPULATE_AHEAD (512 * MIB)
+#define POPULATE_STEP  (64 * MIB)
 
 enum slot_kind { SLOT_EMPTY, SLOT_FETCHING, SLOT_HOLDS };
 
@@ -45,6 +50,7 @@ struct expert_cache {
     uint32_t n_layer;
     struct expert_policy policy;
     struct area area;
+    struct populate_range populate;
     uint64_t slot_bytes;
     struct expert_slot *slots; /* [n_all], the first n_slot are used */
     float *wait;               /* [n_all] of the slots, from the current layer */
@@ -100,11 +106,14 @@ void expert_sizes_of(const struct expert_layer *layers, uint32_t n_layer,
 
         n_all += layers[l].n_expert;
         out->slot_bytes = bytes > out->slot_bytes ? bytes : out->slot_bytes;
+        out->n_read = layers[l].n_used > out->n_read ? layers[l].n_used : out->n_read;
     }
     if (n_all == 0)
         return;
     out->n_all = n_all < NO_SLOT ? (uint32_t)n_all : NO_SLOT;
     out->n_min = out->n_all < SLOTS_MIN ? out->n_all : SLOTS_MIN;
+    out->n_read = out->n_read > out->n_min ? out->n_read : out->n_min;
+    out->n_read = out->n_read < out->n_all ? out->n_read : out->n_all;
     out->fixed_bytes =
         sizeof(struct expert_cache) + n_layer * sizeof *layers +
         n_all * (sizeof(struct expert_slot) + sizeof(float) + sizeof(uint32_t)) +
@@ -238,6 +247,7 @@ void expert_cache_close(struct expert_cache *c)
     if (c == NULL)
         return;
     drop_request(c);
+    populate_forget(stream_populator(c->stream), &c->populate);
     area_unmap(&c->area);
     expert_policy_close(&c->policy);
     free(c->layers);
@@ -285,21 +295,38 @@ static void measure_waits(struct expert_cache *c)
     c->has_waits = true;
 }
 
-/* An empty slot, or the one whose expert is expected to be used last; NO_SLOT: all of them are
- * part of the request. */
+/* Populate slots ahead of the reads that fill them. */
+static void populate_ahead(struct expert_cache *c)
+{
+    uint64_t target = c->n_held * c->slot_bytes + POPULATE_AHEAD;
+
+    target = target < c->area.held ? target : c->area.held;
+    if (target >= c->populate.target + POPULATE_STEP ||
+        (target == c->area.held && target > c->populate.target))
+        populate_to(stream_populator(c->stream), &c->populate, c->area.base, target);
+}
+
+/*
+ * An empty slot whose memory is ready, or the one whose expert is expected to be used last.  To
+ * read that expert again takes less time than to wait for new memory (populate.h).  If all of
+ * them are part of the request, an empty slot whose memory is not ready; NO_SLOT: none.
+ */
 static uint32_t find_victim(struct expert_cache *c)
 {
-    uint32_t victim = NO_SLOT;
+    uint32_t n_ready = (uint32_t)(populate_ready(&c->populate) / c->slot_bytes);
+    uint32_t victim = NO_SLOT, unready = NO_SLOT;
 
     if (!c->has_waits)
         measure_waits(c);
     for (uint32_t i = 0; i < c->n_slot; i++) {
-        if (c->slots[i].kind == SLOT_EMPTY)
+        if (c->slots[i].kind == SLOT_EMPTY && i < n_ready)
             return i;
-        if (!c->slots[i].is_requested && (victim == NO_SLOT || c->wait[i] > c->wait[victim]))
+        if (c->slots[i].kind == SLOT_EMPTY)
+            unready = i < unready ? i : unready;
+        else if (!c->slots[i].is_requested && (victim == NO_SLOT || c->wait[i] > c->wait[victim]))
             victim = i;
     }
-    return victim;
+    return victim != NO_SLOT ? victim : unready;
 }
 
 /* --- memory --- */
@@ -336,6 +363,8 @@ static int shrink(struct expert_cache *c, uint64_t bytes, struct err *e)
         if (c->slots[i].kind != SLOT_EMPTY)
             keep_sooner(c, i, n);
     c->n_slot = n;
+    if (c->populate.target > kept)
+        populate_to(stream_populator(c->stream), &c->populate, c->area.base, kept);
     return area_hold(&c->area, kept, false, e);
 }
 
@@ -362,6 +391,7 @@ int expert_cache_set_memory(struct expert_cache *c, uint64_t bytes, struct err *
     }
     c->n_slot = c->n_slot < c->n_all ? c->n_slot : c->n_all;
     c->has_waits = false;
+    populate_ahead(c);
     publish(c);
     return rc;
 }
@@ -369,6 +399,13 @@ int expert_cache_set_memory(struct expert_cache *c, uint64_t bytes, struct err *
 uint64_t expert_cache_held(const struct expert_cache *c)
 {
     return c->n_held * c->slot_bytes;
+}
+
+uint64_t expert_cache_charged(const struct expert_cache *c)
+{
+    uint64_t held = expert_cache_held(c), ready = populate_ready(&c->populate);
+
+    return held > ready ? held : ready;
 }
 
 /* --- a request --- */
@@ -442,6 +479,7 @@ static void fetch_waiting(struct expert_cache *c)
         empty_slot(c, slot);
         fetch_into(c, &c->entries[i], slot);
     }
+    populate_ahead(c);
     publish(c);
 }
 

@@ -68,6 +68,7 @@ struct expert_sizes {
     uint64_t slot_bytes;
     uint64_t fixed_bytes; /* tables */
     uint32_t n_min;       /* slots that a request needs */
+    uint32_t n_read;      /* slots for all experts that a token uses of a layer */
     uint32_t n_all;       /* slots for all experts of the model */
 };
 void expert_sizes_of(const struct expert_layer *layers, uint32_t n_layer,
@@ -109,6 +110,8 @@ void expert_cache_give(struct expert_cache *c);
 
 /* Memory of the slots that hold weights. */
 uint64_t expert_cache_held(const struct expert_cache *c);
+/* The same with memory that was fetched from the kernel for slots to come. */
+uint64_t expert_cache_charged(const struct expert_cache *c);
 
 /* Experts that decoded tokens missed, relative to the number for an even choice among all
  * experts with as many in memory; 0: too few tokens yet. */

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "engine/base/units.h"
 #include "engine/stream/schedule.h"
 
 void fetch_add(struct fetch_queue *q, struct stream_fetch *f)
@@ -46,6 +47,15 @@ static void leave(struct fetch_queue *q, struct stream_fetch *f)
     f->range_now = f->n_range;
 }
 
+/* The next piece of a range: all are about as large, so none is a small rest. */
+static size_t piece_of(const struct stream_range *r, size_t at)
+{
+    size_t n = (r->bytes + FETCH_PIECE / 2) / FETCH_PIECE;
+    size_t piece = n > 1 ? align_up(r->bytes / n, SCHEDULE_ALIGN) : r->bytes;
+
+    return r->bytes - at < piece ? r->bytes - at : piece;
+}
+
 static uint32_t free_op(const struct fetch_queue *q)
 {
     uint32_t i = 0;
@@ -66,7 +76,7 @@ struct read_op *fetch_next(struct fetch_queue *q)
         return NULL;
     i = free_op(q);
     r = &f->range[f->range_now];
-    n = r->bytes - f->at < FETCH_PIECE ? r->bytes - f->at : FETCH_PIECE;
+    n = piece_of(r, f->at);
     q->ops[i] = (struct read_op){
         .kind = READ_FETCH,
         .target = i,

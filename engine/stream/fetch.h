@@ -20,7 +20,7 @@
 #include "engine/stream/backend.h"
 #include "engine/stream/stream.h"
 
-/* Eight pieces of 1 MiB in flight gave the rate of a plain loop of reads (shape.h). */
+/* Eight pieces of about 1 MiB in flight gave the rate of a plain loop of reads (shape.h). */
 #define FETCH_DEPTH 8
 #define FETCH_PIECE ((size_t)1 << 20)
 

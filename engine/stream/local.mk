@@ -11,6 +11,7 @@ libengine_a_SOURCES += \
 	engine/stream/lookup.c engine/stream/lookup.h \
 	engine/stream/mapping.c engine/stream/mapping.h \
 	engine/stream/pinned.c engine/stream/pinned.h \
+	engine/stream/populate.c engine/stream/populate.h \
 	engine/stream/read_now.c \
 	engine/stream/reader.c engine/stream/reader_state.c \
 	engine/stream/schedule.c engine/stream/schedule.h \

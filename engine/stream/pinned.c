@@ -51,7 +51,7 @@ static void each_block(struct pinned *p, block_fn *fn)
 
 static void store_pages(struct pinned *p, uint32_t block, const struct schedule_block *b)
 {
-    p->page[block] = (uint32_t)(b->read_bytes / SCHEDULE_ALIGN);
+    p->page[block] = (uint32_t)(b->place_bytes / SCHEDULE_ALIGN);
 }
 
 /* Replace the number of pages in page[] by the first page of each block. */
@@ -69,11 +69,12 @@ static uint64_t place_all(struct pinned *p, const uint64_t *order)
     return at;
 }
 
-int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct err *e)
+int pinned_open(struct pinned *p, void *memory, const struct schedule *s,
+                struct populator *populator, struct err *e)
 {
     uint64_t *order, pages;
 
-    *p = (struct pinned){ .schedule = s, .page = memory };
+    *p = (struct pinned){ .schedule = s, .page = memory, .populator = populator };
     if (s->n_block == 0)
         return 0;
     p->state = (_Atomic unsigned char *)(p->page + s->n_block);
@@ -92,18 +93,22 @@ int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct
 
 void pinned_close(struct pinned *p)
 {
+    if (p->populator != NULL)
+        populate_forget(p->populator, &p->populate);
     area_unmap(&p->area);
     *p = (struct pinned){ 0 };
 }
 
-/* A block is pinned if its place ends inside the held part of the area. */
+/* A block is pinned if its place ends inside the held part of the area, and it fits the place. */
 static void settle(struct pinned *p, uint32_t block, const struct schedule_block *b)
 {
     enum block_state state = pinned_state(p, block);
 
-    if ((uint64_t)p->page[block] * SCHEDULE_ALIGN + b->read_bytes > p->area.held) {
+    if (p->state[block] == BLOCK_UNFIT)
+        return;
+    if ((uint64_t)p->page[block] * SCHEDULE_ALIGN + b->place_bytes > p->area.held) {
         if (state == BLOCK_HELD)
-            atomic_fetch_sub_explicit(&p->held_bytes, b->read_bytes, memory_order_relaxed);
+            atomic_fetch_sub_explicit(&p->held_bytes, b->place_bytes, memory_order_relaxed);
         pinned_mark(p, block, BLOCK_STREAMED);
     } else if (state == BLOCK_STREAMED) {
         pinned_mark(p, block, BLOCK_WANTED);
@@ -117,8 +122,11 @@ int pinned_set(struct pinned *p, uint64_t bytes, struct err *e)
     if (bytes > p->area.reserved)
         bytes = p->area.reserved;
     bytes = bytes < p->area.held ? area_kept(&p->area, bytes) : align_down(bytes, 4096);
+    if (bytes < p->area.held)
+        populate_to(p->populator, &p->populate, p->area.base, bytes);
     if (area_hold(&p->area, bytes, false, e) != 0)
         return -1;
+    populate_to(p->populator, &p->populate, p->area.base, p->area.held);
     each_block(p, settle);
     return 0;
 }

@@ -13,7 +13,7 @@
  * while a conversation grows, moves only those megabytes.  Blocks are in memory in the order
  * of their rank, so shrinking gives back the end of one area.
  *
- * Each block takes complete pages, as it is read.
+ * Each block takes complete pages, as it is read, or as many as its form was planned to take.
  */
 #ifndef MEMWALL_ENGINE_STREAM_PINNED_H
 #define MEMWALL_ENGINE_STREAM_PINNED_H
@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "engine/stream/area.h"
+#include "engine/stream/populate.h"
 #include "engine/stream/schedule.h"
 
 /* The state of one block.  The reader sets it, and stream_set_memory() while the reader holds.
@@ -32,21 +33,25 @@ enum block_state {
     BLOCK_WANTED,   /* to be pinned when the walk reaches it */
     BLOCK_READING,  /* being read to its place */
     BLOCK_HELD,     /* in its place */
+    BLOCK_UNFIT,    /* larger than its place, so streamed; pinned_state() says that */
 };
 
 struct pinned {
     struct area area;
+    struct populator *populator;
+    struct populate_range populate;
     const struct schedule *schedule;
     uint32_t *page;               /* [n_block] first page of the block in the area */
     _Atomic unsigned char *state; /* [n_block] enum block_state */
-    _Atomic uint64_t held_bytes;  /* read_bytes of the blocks in their place */
+    _Atomic uint64_t held_bytes;  /* place_bytes of the blocks in their place */
 };
 
 uint64_t pinned_table_bytes(uint32_t n_block);
 
 /* Give every block a place, in an area without memory.  The tables need
- * pinned_table_bytes(n_block) bytes at `memory`. */
-int pinned_open(struct pinned *p, void *memory, const struct schedule *s, struct err *e);
+ * pinned_table_bytes(n_block) bytes at `memory`.  The populator must outlive the set. */
+int pinned_open(struct pinned *p, void *memory, const struct schedule *s,
+                struct populator *populator, struct err *e);
 void pinned_close(struct pinned *p); /* safe on a zeroed struct */
 
 /*
@@ -59,7 +64,10 @@ unsigned char *pinned_place(const struct pinned *p, uint32_t block);
 
 static inline enum block_state pinned_state(const struct pinned *p, uint32_t block)
 {
-    return (enum block_state)atomic_load_explicit(&p->state[block], memory_order_acquire);
+    enum block_state state =
+        (enum block_state)atomic_load_explicit(&p->state[block], memory_order_acquire);
+
+    return state == BLOCK_UNFIT ? BLOCK_STREAMED : state;
 }
 
 static inline void pinned_mark(struct pinned *p, uint32_t block, enum block_state state)

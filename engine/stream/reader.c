@@ -71,13 +71,14 @@ static struct read_op *free_op(struct stream *s)
     return NULL;
 }
 
+/* Read the block to dst; NULL: to the landing of the read, to be laid out in its place. */
 static void start_read(struct stream *s, const struct schedule_block *b, enum read_kind kind,
                        uint32_t target, unsigned char *dst)
 {
     struct read_op *op = free_op(s);
 
     assert(op != NULL);
-    assert(kind != READ_SLOT || b->read_bytes <= s->slot_bytes);
+    assert((kind != READ_SLOT && dst != NULL) || b->read_bytes <= s->slot_bytes);
     *op = (struct read_op){
         .kind = kind,
         .target = target,
@@ -88,7 +89,12 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
         .bytes = (size_t)b->read_bytes,
         .need = (size_t)(b->offset + b->bytes - b->read_offset),
         .lead = (size_t)(b->offset - b->read_offset),
-        .dst = dst,
+        .dst = dst != NULL ? dst : s->landing.base + (size_t)(op - s->ops) * s->slot_bytes,
+        .laid = dst == NULL ? &s->schedule.spans[b->span].span : NULL,
+        .n_row = b->n_row,
+        .place = kind == READ_PINNED ? pinned_place(&s->pinned, target) : NULL,
+        .place_bytes = b->place_bytes,
+        .fits = true,
         .start_ns = clock_ns(),
     };
     s->n_flying++;
@@ -111,12 +117,19 @@ static bool start_slot(struct stream *s, const struct schedule_block *b)
 
 static bool start_pinned(struct stream *s, const struct schedule_block *b)
 {
+    uint64_t held;
+
     if (s->n_flying == s->depth)
         return false;
     pinned_mark(&s->pinned, s->walk.block, BLOCK_READING);
-    /* The kernel charges its pages as soon as the disk may write to them. */
-    counter_add(&s->telemetry->pinned_held, b->read_bytes);
-    start_read(s, b, READ_PINNED, s->walk.block, pinned_place(&s->pinned, s->walk.block));
+    /* The kernel charges its pages as soon as the disk may write to them, if it has not yet. */
+    held = counter_get(&s->telemetry->pinned_held) + b->place_bytes;
+    counter_set(&s->telemetry->pinned_held,
+                held < stream_pinned_limit(s) ? held : stream_pinned_limit(s));
+    start_read(s, b, READ_PINNED, s->walk.block,
+               s->schedule.spans[b->span].span.form != 0
+                   ? NULL
+                   : pinned_place(&s->pinned, s->walk.block));
     return true;
 }
 
@@ -139,7 +152,8 @@ static bool walk_block(struct stream *s)
             return false;
         break;
     case BLOCK_READING:
-    case BLOCK_HELD: break;
+    case BLOCK_HELD:
+    case BLOCK_UNFIT: break; /* pinned_state() calls the last one streamed */
     }
     /* read_ns is of the latest pass; count_read() adds to it when the read is done. */
     if (b.begins_layer)
@@ -250,7 +264,7 @@ static void count_held(struct stream *s, uint64_t before, uint64_t now)
     uint64_t part = before / HELD_PARTS + 1;
 
     if (now / part != before / part || now + part > s->pinned.area.held)
-        counter_set(&s->telemetry->pinned_held, area_resident(&s->pinned.area));
+        counter_set(&s->telemetry->pinned_held, stream_pinned_resident(s));
 }
 
 static void finish_pinned(struct stream *s, const struct read_op *op, bool is_read)
@@ -263,8 +277,16 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
         counter_set(&s->telemetry->ahead_bytes, 0);
         return;
     }
-    before = atomic_fetch_add_explicit(&s->pinned.held_bytes, op->bytes, memory_order_relaxed);
-    count_held(s, before, before + op->bytes);
+    if (!op->fits) {
+        pinned_mark(&s->pinned, op->target, BLOCK_UNFIT);
+        stream_count_ahead(s);
+        return;
+    }
+    before = atomic_fetch_add_explicit(&s->pinned.held_bytes, op->place_bytes,
+                                       memory_order_relaxed);
+    count_held(s, before, before + op->place_bytes);
+    if (op->place_bytes < op->bytes)
+        counter_add(&s->telemetry->saved_bytes, op->bytes - op->place_bytes);
     if (op->target < s->ahead_end)
         counter_add(&s->telemetry->ahead_done_bytes, op->bytes);
     counter_add(&layer_of(s, op)->pinned_bytes, op->need - op->lead);
@@ -442,6 +464,22 @@ static void drop_pages(struct stream *s, struct read_op *const *done, int n)
         source_drop(&s->source.files[done[i]->file], done[i]->offset, done[i]->bytes);
 }
 
+/*
+ * Lay out the blocks whose reads are complete.  Called without the lock: nothing else uses the
+ * landing or the place of a block that is being read.
+ */
+static void lay_blocks(struct stream *s, struct read_op *const *done, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct read_op *op = done[i];
+
+        if (op->kind == READ_PINNED && op->laid != NULL && op->result >= 0 &&
+            read_op_at(op) + (size_t)op->result >= op->need)
+            op->fits = s->lay(op->laid, op->n_row, op->dst + op->lead, op->place,
+                              (size_t)op->place_bytes);
+    }
+}
+
 static void register_ring(struct stream *s)
 {
     const struct backend_options options = backend_options(s);
@@ -483,6 +521,7 @@ static void reader_round(struct stream *s)
     if (was_busy)
         counter_add(&s->telemetry->busy_ns, clock_ns() - from_ns);
     drop_pages(s, done, n);
+    lay_blocks(s, done, n);
     pthread_mutex_lock(&s->lock);
     s->is_waiting = false;
     for (int i = 0; i < n; i++)

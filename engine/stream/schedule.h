@@ -49,6 +49,7 @@ struct schedule_block {
     uint64_t row, n_row;
     uint64_t offset, bytes;           /* of the rows in the file */
     uint64_t read_offset, read_bytes; /* rounded out; may reach past the end of the file */
+    uint64_t place_bytes;             /* in memory when pinned: read_bytes, or of its form */
 };
 
 uint64_t schedule_bytes(uint32_t n_span);

@@ -12,6 +12,10 @@
  * that wait is the stall.  The first pass reads pinned blocks straight to their place, and
  * they are never read again.
  *
+ * A span may have another form in memory than in the file.  Its pinned blocks are read to a
+ * landing and laid out in their place, once.  A block that turns out larger than its place is
+ * streamed from then on.  Streamed blocks are always as in the file.
+ *
  * Lookup rows (embeddings) and experts have a queue of their own, which goes ahead of
  * blocks.  Direct I/O leaves nothing in the page cache.
  *
@@ -27,6 +31,7 @@
 
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"
+#include "engine/stream/populate.h"
 #include "engine/stream/shape.h"
 #include "engine/telemetry/telemetry.h"
 
@@ -38,16 +43,29 @@ struct stream_span {
     uint64_t n_row;
     uint32_t layer; /* for accounting; n_layer: the head */
     bool in_prompt; /* a prompt pass uses it; these spans come first */
+    /* Pinned blocks are stored in this form of the caller, with at most this many bytes per row.
+     * 0: as in the file. */
+    uint32_t form;
+    uint64_t laid_row_bytes;
 };
 
 enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
+
+/*
+ * Lay out n_row rows of a span, at `from` as in the file, in its form at `to`, which has n_row *
+ * laid_row_bytes bytes, rounded up to pages.  Returns false if they do not fit; this must not
+ * happen if laid_row_bytes is at least row_bytes.  Runs on the thread of the reader.
+ */
+typedef bool stream_lay_fn(const struct stream_span *span, uint64_t n_row, const void *from,
+                           void *to, size_t room);
 
 struct stream_options {
     enum stream_io io;
     bool mmap_drop;        /* mmap: drop the pages of each block once it is given back */
     bool no_uring;         /* use pread threads even where io_uring works */
     uint32_t n_slot;       /* of the ring, 2 to STREAM_SLOTS_MAX; 0: everything is pinned */
-    uint64_t pinned_bytes; /* for pinned blocks, rounding included */
+    uint64_t pinned_bytes; /* for pinned blocks, rounding and stream_landing_bytes() included */
+    stream_lay_fn *lay;    /* if a span has a form */
     uint64_t lookup_bytes; /* from stream_lookup_bytes(); 0: the smallest that works */
     /* Slow all reads down to this many bytes per second, to show how a slower disk would do; 0:
      * no limit.  Uses pread threads.  Mapped reads cannot be slowed down. */
@@ -61,6 +79,10 @@ struct stream;
 /* Memory the stream takes besides slots, pinned blocks and lookup buffers: its tables, its
  * threads, the rings shared with the kernel.  Pure. */
 uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file);
+
+/* The part of the pinned memory where blocks arrive that are stored in a form.  Pure. */
+uint64_t stream_landing_bytes(const struct stream_span *spans, uint32_t n_span,
+                              const struct stream_shape *shape);
 
 /*
  * Open the files and start the reader.  The spans are copied; the catalogue must outlive the
@@ -85,6 +107,7 @@ struct stream_block {
     uint64_t row, n_row; /* rows row … row + n_row of the span */
     const void *data;    /* of row `row`; any alignment */
     bool is_pinned;
+    uint32_t form; /* how the rows are laid out; 0: as in the file */
 };
 
 /* Begin a pass, over all spans or only those of a prompt. */
@@ -182,10 +205,13 @@ int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, u
 
 /* --- memory: between passes --- */
 
+/* Fetches memory ahead of reads, for the areas of this stream. */
+struct populator *stream_populator(struct stream *s);
+
 /*
  * Change the number of slots and the memory for pinned blocks.  Blocks that stay pinned are
  * not read again.  Shrinking gives memory back at once, so the charge falls; growing fills
- * during the next passes.  n_slot 0 needs everything pinned.
+ * during the next passes.  n_slot 0 needs everything pinned, in forms that always fit.
  */
 int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e);
 

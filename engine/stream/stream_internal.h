@@ -60,6 +60,7 @@
 #include "engine/stream/lookup.h"
 #include "engine/stream/mapping.h"
 #include "engine/stream/pinned.h"
+#include "engine/stream/populate.h"
 #include "engine/stream/schedule.h"
 #include "engine/stream/source.h"
 #include "engine/stream/stream.h"
@@ -112,8 +113,10 @@ struct stream {
     struct schedule schedule;
     struct source source;
     struct mapping mapping;
+    struct populator populator; /* has a lock of its own */
     bool is_mapped, drops; /* mmap; mmap:drop */
     struct area lookup_area;
+    stream_lay_fn *lay;
     void *spans, *pinned_table;
     uint32_t depth;
     size_t slot_bytes;
@@ -138,7 +141,8 @@ struct stream {
     pthread_cond_t wakeup; /* to a reader without a backend */
     enum reader_state state;
     struct err failure;   /* why blocks cannot be read: FAILED, RING_LOST, DEAD */
-    struct area ring;     /* both change while the reader holds */
+    struct area ring;     /* these three change while the reader holds */
+    struct area landing;  /* [depth] slots for ops[] of blocks that get a form */
     struct pinned pinned; /* the states of its blocks are atomic */
     uint32_t n_slot;
     struct slot slots[STREAM_SLOTS_MAX]; /* the first n_slot are used */
@@ -194,6 +198,13 @@ void stream_discard(struct stream *s, uint64_t last);
 /* Count the pinned blocks that are read before the first pass, and those of them in memory.
  * Under the lock, or before the reader starts. */
 void stream_count_ahead(struct stream *s);
+
+/* Let pinned blocks and their landing take `bytes`, while nothing is read to them. */
+int stream_set_pinned(struct stream *s, uint64_t bytes, struct err *e);
+
+/* Their limit, and how much of it the kernel has in memory. */
+uint64_t stream_pinned_limit(const struct stream *s);
+uint64_t stream_pinned_resident(const struct stream *s);
 
 /* Whether the ring and the pinned area together have a place for every block. */
 int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,

@@ -10,30 +10,80 @@
 int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
                         struct err *e)
 {
+    uint64_t all = s->pinned.area.reserved + s->landing.reserved;
+
     if (n_slot == 1 || n_slot > STREAM_SLOTS_MAX)
         return err_set(e, ERR_ARGUMENT, "ring size must be 0 or 2 to %d slots, not %u",
                        STREAM_SLOTS_MAX, n_slot);
-    if (n_slot == 0 && pinned_bytes < s->pinned.area.reserved)
+    if (n_slot > 0)
+        return 0;
+    if (pinned_bytes < all)
         return err_set(e, ERR_BUDGET,
                        "a ring of 0 slots needs all %llu bytes pinned, but only %llu may be",
-                       (unsigned long long)s->pinned.area.reserved,
-                       (unsigned long long)pinned_bytes);
+                       (unsigned long long)all, (unsigned long long)pinned_bytes);
+    for (uint32_t i = 0; i < s->schedule.n_span; i++) {
+        const struct stream_span *p = &s->schedule.spans[i].span;
+
+        if (p->form != 0 && p->laid_row_bytes < p->row_bytes)
+            return err_set(e, ERR_ARGUMENT,
+                           "a ring of 0 slots, but blocks of span %u may not fit their place", i);
+    }
     return 0;
+}
+
+uint64_t stream_landing_bytes(const struct stream_span *spans, uint32_t n_span,
+                              const struct stream_shape *shape)
+{
+    for (uint32_t i = 0; i < n_span; i++)
+        if (spans[i].form != 0)
+            return (uint64_t)shape->depth * shape->slot_bytes;
+    return 0;
+}
+
+uint64_t stream_pinned_limit(const struct stream *s)
+{
+    return s->pinned.area.held + s->landing.held;
+}
+
+uint64_t stream_pinned_resident(const struct stream *s)
+{
+    return area_resident(&s->pinned.area) + s->landing.held;
+}
+
+/* Memory that is smaller than the landing pins nothing. */
+int stream_set_pinned(struct stream *s, uint64_t bytes, struct err *e)
+{
+    uint64_t landing = bytes > s->landing.reserved ? s->landing.reserved : 0;
+    uint64_t before = s->landing.held;
+    struct err ignored = ERR_INIT;
+
+    bytes = bytes > s->landing.reserved ? bytes - landing : 0;
+    if (landing > before && area_hold(&s->landing, landing, true, e) != 0)
+        return -1;
+    if (pinned_set(&s->pinned, bytes, e) != 0) {
+        (void)area_hold(&s->landing, before, false, &ignored);
+        return -1;
+    }
+    return landing < before ? area_hold(&s->landing, landing, false, e) : 0;
 }
 
 static void count_pinned(struct stream *s)
 {
     struct schedule_at at = schedule_begin(&s->schedule);
 
-    counter_set(&s->telemetry->pinned_held, area_resident(&s->pinned.area));
+    counter_set(&s->telemetry->pinned_held, stream_pinned_resident(s));
+    counter_set(&s->telemetry->saved_bytes, 0);
     for (uint32_t i = 0; i <= MW_MAX_LAYER; i++)
         counter_set(&s->telemetry->layer[i].pinned_bytes, 0);
     for (; at.block < s->schedule.n_block; schedule_next(&s->schedule, &at)) {
         struct schedule_block b;
 
         schedule_get(&s->schedule, &at, &b);
-        if (pinned_state(&s->pinned, at.block) == BLOCK_HELD)
-            counter_add(&s->telemetry->layer[b.layer].pinned_bytes, b.bytes);
+        if (pinned_state(&s->pinned, at.block) != BLOCK_HELD)
+            continue;
+        counter_add(&s->telemetry->layer[b.layer].pinned_bytes, b.bytes);
+        if (b.place_bytes < b.read_bytes)
+            counter_add(&s->telemetry->saved_bytes, b.read_bytes - b.place_bytes);
     }
 }
 
@@ -91,16 +141,16 @@ static int resize_ring(struct stream *s, uint32_t n_slot, struct err *e)
 /* Shrink first, so that the sum never exceeds the larger of before and after. */
 static int resize(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e)
 {
-    uint64_t before = s->pinned.area.held;
+    uint64_t before = stream_pinned_limit(s);
     struct err ignored = ERR_INIT;
 
-    if (pinned_bytes < before && pinned_set(&s->pinned, pinned_bytes, e) != 0)
+    if (pinned_bytes < before && stream_set_pinned(s, pinned_bytes, e) != 0)
         return -1;
     if (resize_ring(s, n_slot, e) != 0) {
-        (void)pinned_set(&s->pinned, before, &ignored);
+        (void)stream_set_pinned(s, before, &ignored);
         return -1;
     }
-    return pinned_bytes > before ? pinned_set(&s->pinned, pinned_bytes, e) : 0;
+    return pinned_bytes > before ? stream_set_pinned(s, pinned_bytes, e) : 0;
 }
 
 /* Discard everything that was read ahead, since slots hold only blocks that are not to be

@@ -48,7 +48,8 @@ static int open_tables(struct stream *s, const struct stream_span *spans, uint32
     return 0;
 }
 
-static int open_memory(struct stream *s, const struct stream_options *o, struct err *e)
+static int open_memory(struct stream *s, const struct stream_options *o, uint64_t landing,
+                       struct err *e)
 {
     uint64_t cells = o->lookup_bytes / LOOKUP_CELL_BYTES;
 
@@ -59,9 +60,10 @@ static int open_memory(struct stream *s, const struct stream_options *o, struct 
         area_hold(&s->lookup_area, s->lookup_area.reserved, true, e) != 0)
         return -1;
     lookup_init(&s->lookup, s->lookup_area.base, (uint32_t)cells);
-    if (pinned_open(&s->pinned, s->pinned_table, &s->schedule, e) != 0 ||
+    if (pinned_open(&s->pinned, s->pinned_table, &s->schedule, &s->populator, e) != 0 ||
+        area_reserve(&s->landing, "pinned", landing, e) != 0 ||
         stream_check_memory(s, o->n_slot, o->pinned_bytes, e) != 0 ||
-        pinned_set(&s->pinned, o->pinned_bytes, e) != 0)
+        stream_set_pinned(s, o->pinned_bytes, e) != 0)
         return -1;
     if (area_reserve(&s->ring, "ring", (uint64_t)STREAM_SLOTS_MAX * s->slot_bytes, e) != 0)
         return -1;
@@ -100,6 +102,7 @@ static void count_layers(struct stream *s)
         counter_set(&t->layer[i].pinned_bytes, 0);
         counter_set(&t->layer[i].read_ns, 0);
     }
+    counter_set(&t->saved_bytes, 0);
     counter_set(&t->ahead_bytes, 0);
     counter_set(&t->ahead_done_bytes, 0);
     for (uint32_t i = 0; i < s->schedule.n_span; i++) {
@@ -124,7 +127,7 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
     s->io_reason = s->reason;
     if (s->is_mapped)
         return mapping_open(&s->mapping, &s->source, e);
-    if (open_memory(s, o, e) != 0)
+    if (open_memory(s, o, stream_landing_bytes(spans, n_span, shape), e) != 0)
         return -1;
     stream_count_ahead(s);
     reader_restart(s);
@@ -147,12 +150,14 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
     s->slot_bytes = shape->slot_bytes;
     s->depth = shape->depth;
     s->bytes_s = options->bytes_s;
+    s->lay = options->lay;
     s->first_kind = options->no_uring || options->bytes_s > 0 || backend_uring == NULL
                         ? &backend_pread
                         : backend_uring;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->news, NULL);
     pthread_cond_init(&s->wakeup, NULL);
+    populator_open(&s->populator);
     if (open_parts(s, spans, n_span, shape, options, e) != 0) {
         stream_close(s);
         return -1;
@@ -187,7 +192,9 @@ void stream_close(struct stream *s)
             source_drop(&s->source.files[i], 0, 0);
     source_close(&s->source);
     pinned_close(&s->pinned);
+    populator_close(&s->populator);
     area_unmap(&s->ring);
+    area_unmap(&s->landing);
     area_unmap(&s->lookup_area);
     pthread_cond_destroy(&s->wakeup);
     pthread_cond_destroy(&s->news);
@@ -202,6 +209,11 @@ const char *stream_io_name(const struct stream *s)
     return s->io_name;
 }
 
+struct populator *stream_populator(struct stream *s)
+{
+    return &s->populator;
+}
+
 const char *stream_io_reason(const struct stream *s)
 {
     return s->io_reason;
@@ -210,5 +222,5 @@ const char *stream_io_reason(const struct stream *s)
 uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file)
 {
     return sizeof(struct stream) + schedule_bytes(n_span) + pinned_table_bytes(n_block) +
-           (uint64_t)n_file * FILE_BYTES + FIXED_BYTES;
+           (uint64_t)n_file * FILE_BYTES + FIXED_BYTES + POPULATE_BYTES;
 }

@@ -56,24 +56,52 @@ void stream_pass_begin(struct stream *s, bool is_prompt)
     pthread_mutex_unlock(&s->lock);
 }
 
-static bool is_ready(struct stream *s)
+/* Whether the next slot is for the next block. */
+static bool has_slot(struct stream *s)
 {
     const struct slot *slot;
 
+    if (s->taken == s->filled)
+        return false;
+    slot = slot_at(s, s->taken);
+    return slot->block == s->next.block && slot->pass == s->pass;
+}
+
+static bool is_ready(struct stream *s)
+{
     if (pinned_state(&s->pinned, s->next.block) != BLOCK_STREAMED)
         return pinned_state(&s->pinned, s->next.block) == BLOCK_HELD;
-    slot = slot_at(s, s->taken);
-    if (s->taken == s->filled || slot->state != SLOT_READY)
-        return false;
-    assert(slot->block == s->next.block && slot->pass == s->pass);
-    return true;
+    return has_slot(s) && slot_at(s, s->taken)->state == SLOT_READY;
 }
 
 static bool is_being_read(struct stream *s)
 {
     if (pinned_state(&s->pinned, s->next.block) != BLOCK_STREAMED)
         return pinned_state(&s->pinned, s->next.block) == BLOCK_READING;
-    return s->taken < s->filled && slot_at(s, s->taken)->state == SLOT_READING;
+    return has_slot(s) && slot_at(s, s->taken)->state == SLOT_READING;
+}
+
+/* Whether the walk has gone past the next block without a slot for it: the block was to be
+ * pinned, and was found too large for its place. */
+static bool was_missed(struct stream *s)
+{
+    return pinned_state(&s->pinned, s->next.block) == BLOCK_STREAMED && !has_slot(s) &&
+           (s->walk_pass > s->pass || s->walk.block > s->next.block);
+}
+
+/* Walk again from the next block on.  Slots of later blocks are discarded. */
+static void walk_back(struct stream *s)
+{
+    for (uint64_t i = s->taken; i < s->filled; i++) {
+        struct slot *slot = slot_at(s, i);
+
+        slot->state = slot->state == SLOT_READING || slot->state == SLOT_STALE ? SLOT_STALE
+                                                                               : SLOT_FREE;
+    }
+    s->filled = s->taken;
+    s->walk = s->next;
+    s->walk_pass = s->pass;
+    reader_wake(s);
 }
 
 static int await_block(struct stream *s, uint64_t *stall_ns, struct err *e)
@@ -92,6 +120,8 @@ static int await_block(struct stream *s, uint64_t *stall_ns, struct err *e)
             result = -1;
             break;
         }
+        if (was_missed(s))
+            walk_back(s);
         if (start == 0)
             start = clock_ns();
         pthread_cond_wait(&s->news, &s->lock);
@@ -104,24 +134,25 @@ static int await_block(struct stream *s, uint64_t *stall_ns, struct err *e)
     return result;
 }
 
-static int find_block(struct stream *s, const struct schedule_block *b, const void **data,
-                      bool *is_pinned, uint64_t *stall_ns, struct err *e)
+static int find_block(struct stream *s, const struct schedule_block *b,
+                      struct stream_block *block, uint64_t *stall_ns, struct err *e)
 {
     const unsigned char *place;
 
-    *is_pinned = false;
     if (s->is_mapped) {
-        *data = mapping_at(&s->mapping, b->file, b->offset, b->bytes, e);
-        return *data != NULL ? 0 : -1;
+        block->data = mapping_at(&s->mapping, b->file, b->offset, b->bytes, e);
+        return block->data != NULL ? 0 : -1;
     }
     /* A pinned block in memory takes no lock. */
     if (pinned_state(&s->pinned, s->next.block) != BLOCK_HELD &&
         await_block(s, stall_ns, e) != 0)
         return -1;
-    *is_pinned = pinned_state(&s->pinned, s->next.block) == BLOCK_HELD;
-    place = *is_pinned ? pinned_place(&s->pinned, s->next.block)
-                       : s->ring.base + ((s->taken - 1) % s->n_slot) * s->slot_bytes;
-    *data = place + (b->offset - b->read_offset);
+    block->is_pinned = pinned_state(&s->pinned, s->next.block) == BLOCK_HELD;
+    place = block->is_pinned ? pinned_place(&s->pinned, s->next.block)
+                             : s->ring.base + ((s->taken - 1) % s->n_slot) * s->slot_bytes;
+    if (block->is_pinned)
+        block->form = s->schedule.spans[b->span].span.form;
+    block->data = block->form != 0 ? place : place + (b->offset - b->read_offset);
     return 0;
 }
 
@@ -136,7 +167,7 @@ int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns
     *block = (struct stream_block){
         .index = s->next.block, .span = b.span, .row = b.row, .n_row = b.n_row
     };
-    if (find_block(s, &b, &block->data, &block->is_pinned, stall_ns, e) != 0)
+    if (find_block(s, &b, block, stall_ns, e) != 0)
         return -1;
     schedule_next(&s->schedule, &s->next);
     return 0;

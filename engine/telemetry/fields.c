@@ -65,6 +65,7 @@ const struct field sample_fields[] = {
     TIME(expert_hits),
     TIME(expert_misses),
     TIME(expert_bytes),
+    TIME(wait_ns),
 
     IO(bytes_read),
     IO(reads),
@@ -94,10 +95,12 @@ const struct field sample_fields[] = {
     PLAN(MW_ROW_ROWS, "rows"),
     PLAN(MW_ROW_KV_GLOBAL, "kv_global"),
     PLAN(MW_ROW_KV_SLIDING, "kv_sliding"),
+    PLAN(MW_ROW_KV_RECURRENT, "kv_recurrent"),
     PLAN(MW_ROW_EXPERTS, "experts"),
     PLAN(MW_ROW_PINNED, "pinned"),
     PLAN(MW_ROW_RESERVE, "reserve"),
     MEM(lent_bytes),
+    MEM(saved_bytes),
     MEM(ahead_bytes),
     MEM(ahead_done_bytes),
 
@@ -131,6 +134,7 @@ const struct field sample_fields[] = {
     OS(refaults),
     OS(psi_memory_some10),
     OS(psi_io_some10),
+    OS(cpu_stolen),
 
     { "verdict", "binds", OF(verdict.binds), 0, FIELD_BINDS, IN_SECOND },
     VERDICT(share),
@@ -160,6 +164,7 @@ const struct field token_fields[] = {
     OF_TOKEN(expert_hits),
     OF_TOKEN(expert_misses),
     OF_TOKEN(expert_bytes),
+    OF_TOKEN(wait_ns),
 };
 const size_t n_token_fields = sizeof token_fields / sizeof token_fields[0];
 
@@ -189,7 +194,7 @@ const size_t n_thread_fields = sizeof thread_fields / sizeof thread_fields[0];
 const char *const rate_names[] = {
     "decode_last",  "decode_mean", "prefill",         "first_s", "read_bytes_s",
     "stall_share",  "overlap",     "attention_share", "wall_s",  "read_per_token",
-    "loading",      "expert_hits", "expert_bytes_per_token",
+    "loading",      "expert_hits", "expert_bytes_per_token", "wait_share",
 };
 const size_t n_rate_names = sizeof rate_names / sizeof rate_names[0];
 /* clang-format on */

@@ -142,7 +142,7 @@ static void write_threads(struct json *j, const struct mw_sample *s)
 static void write_rates(struct json *j, const struct mw_sample *s)
 {
     struct mw_rates r;
-    double value[13];
+    double value[14];
 
     mw_rates(s, &r);
     value[0] = r.decode_last;
@@ -158,6 +158,7 @@ static void write_rates(struct json *j, const struct mw_sample *s)
     value[10] = r.loading;
     value[11] = r.expert_hits;
     value[12] = r.expert_bytes;
+    value[13] = r.wait_share;
     json_object(j, "rate");
     for (size_t i = 0; i < n_rate_names; i++) {
         if (value[i] < 0)

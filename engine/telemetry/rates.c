@@ -52,7 +52,7 @@ static double decode_last(const struct mw_sample *s)
 }
 
 struct sums {
-    double wall, stall, compute, attention, bytes, expert_hits, expert_misses, expert_bytes;
+    double wall, stall, compute, attention, wait, bytes, expert_hits, expert_misses, expert_bytes;
 };
 
 static void add(struct sums *to, uint64_t wall, uint64_t stall, uint64_t compute,
@@ -83,6 +83,7 @@ static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
 
         if (k->n == 1)
             break; /* from the prompt's last pass, which differs from the others */
+        out->wait += (double)k->wait_ns;
         add(out, k->wall_ns, k->stall_ns, k->compute_ns, k->attention_ns, k->bytes_pass);
         add_experts(out, k->expert_hits, k->expert_misses, k->expert_bytes);
         n++;
@@ -128,6 +129,7 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     if (out->n_pass == 0) {
         add(&sum, s->pass.wall_ns, s->pass.stall_ns, s->pass.compute_ns, s->pass.attention_ns,
             s->pass.bytes_pass);
+        sum.wait = (double)s->pass.wait_ns;
         add_experts(&sum, s->pass.expert_hits, s->pass.expert_misses, s->pass.expert_bytes);
     }
     out->expert_hits = sum.expert_hits + sum.expert_misses > 0
@@ -138,12 +140,13 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
                             : MW_RATE_UNKNOWN;
     if (sum.wall <= 0) {
         out->read_bytes_s = out->wall_s = out->stall_share = out->attention_share =
-            out->overlap = out->read_per_token = MW_RATE_UNKNOWN;
+            out->wait_share = out->overlap = out->read_per_token = MW_RATE_UNKNOWN;
         return;
     }
     out->read_bytes_s = sum.bytes * 1e9 / sum.wall;
     out->stall_share = sum.stall / sum.wall;
     out->attention_share = sum.attention / sum.wall;
+    out->wait_share = sum.wait / sum.wall;
     out->overlap = overlap_of(&sum, s->disk_limit);
     out->wall_s = out->n_pass > 0 ? sum.wall / 1e9 / out->n_pass : MW_RATE_UNKNOWN;
     out->read_per_token = out->n_pass > 0 ? sum.bytes / out->n_pass : MW_RATE_UNKNOWN;

@@ -21,6 +21,7 @@ struct mw_rates {
     double wall_s;       /* mean time per token in these passes */
     double stall_share;  /* share of wall_s spent waiting for the disk */
     double attention_share;
+    double wait_share;     /* share of wall_s in which a thread waited for a processor */
     double overlap;        /* reading and computing at the same time, as a share of the shorter
                               of the two; based on the measured disk limit */
     double read_per_token; /* mean bytes streamed per token in these passes */

@@ -171,7 +171,7 @@ static bool set_state(struct mw_replay *r, const char *text, size_t n)
 
 static bool set_binds(struct mw_replay *r, const char *text, size_t n)
 {
-    for (enum mw_binds b = MW_BINDS_NONE; b <= MW_BINDS_SWAP; b++)
+    for (enum mw_binds b = MW_BINDS_NONE; b < MW_BINDS_COUNT; b++)
         if (is_text(text, n, mw_binds_name(b))) {
             memcpy(target(r), &b, sizeof b);
             return true;
@@ -484,6 +484,7 @@ static void apply_token(struct mw_replay *r)
     s->pass.expert_hits = k->expert_hits;
     s->pass.expert_misses = k->expert_misses;
     s->pass.expert_bytes = k->expert_bytes;
+    s->pass.wait_ns = k->wait_ns;
 }
 
 static int check_sample(struct mw_replay *r)

@@ -33,6 +33,7 @@ enum mw_plan_row {
     MW_ROW_ROWS,
     MW_ROW_KV_GLOBAL,
     MW_ROW_KV_SLIDING,
+    MW_ROW_KV_RECURRENT,
     MW_ROW_EXPERTS,
     MW_ROW_PINNED,
     MW_ROW_RESERVE,
@@ -46,6 +47,7 @@ enum mw_layer_kind {
     MW_LAYER_GLOBAL,
     MW_LAYER_SHARED_SLIDING,
     MW_LAYER_SHARED_GLOBAL,
+    MW_LAYER_RECURRENT,
     MW_LAYER_HEAD,
 };
 const char *mw_layer_kind_name(enum mw_layer_kind k);
@@ -57,6 +59,8 @@ enum mw_binds {
     MW_BINDS_COMPUTE,
     MW_BINDS_KV,
     MW_BINDS_SWAP,
+    MW_BINDS_OTHERS, /* other programs, or the host, use the processors */
+    MW_BINDS_COUNT
 };
 const char *mw_binds_name(enum mw_binds b);
 const char *mw_binds_label(enum mw_binds b); /* "disk-bound", for people */
@@ -99,6 +103,7 @@ struct mw_token {
     uint64_t kv_tokens;                  /* tokens in the context */
     uint64_t expert_hits, expert_misses; /* experts that were in memory, and that were not */
     uint64_t expert_bytes;               /* part of bytes_pass */
+    uint64_t wait_ns; /* for a processor that others used: the longest of all threads */
 };
 
 /* The experts that a token chose, layer after layer. */
@@ -126,6 +131,9 @@ struct mw_os {
     struct mw_os_value swap_own;                         /* pages of this process */
     struct mw_os_value majflt, refaults;                 /* counts since the start */
     struct mw_os_value psi_memory_some10, psi_io_some10; /* hundredths of a percent */
+    /* The same of the processors' time that the host of a virtual machine took since the
+     * reading before. */
+    struct mw_os_value cpu_stolen;
     uint32_t n_thread;                                   /* 0: not read yet */
     struct mw_thread thread[MW_MAX_THREAD];              /* in the order they were started */
 };
@@ -143,7 +151,7 @@ struct mw_sample {
 
     struct {
         uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
-            bytes_pass, n_col, expert_hits, expert_misses, expert_bytes;
+            bytes_pass, n_col, expert_hits, expert_misses, expert_bytes, wait_ns;
     } pass; /* the last finished pass */
 
     /* Token i since the start is recent[i % MW_RECENT], for the last MW_RECENT of n_token
@@ -173,6 +181,7 @@ struct mw_sample {
     struct {
         uint64_t plan[MW_PLAN_ROWS], used[MW_PLAN_ROWS];
         uint64_t lent_bytes;
+        uint64_t saved_bytes; /* by packing pinned weights */
         /* Pinned weights that are read before the first token is evaluated, and the part of
          * them that is in memory.  The others are read by the first passes. */
         uint64_t ahead_bytes, ahead_done_bytes;

@@ -8,19 +8,21 @@
 
 static const char *const state_names[] = { "idle", "loading", "prefill", "decode", "error" };
 static const char *const row_names[MW_PLAN_ROWS] = {
-    "program",   "tokenizer",  "activations", "logits", "ring",    "rows",
-    "kv_global", "kv_sliding", "experts",     "pinned", "reserve",
+    "program",   "tokenizer",  "activations",  "logits",  "ring",   "rows",
+    "kv_global", "kv_sliding", "kv_recurrent", "experts", "pinned", "reserve",
 };
 static const char *const row_labels[MW_PLAN_ROWS] = {
-    "program", "tokenizer",  "activations", "token scores",   "read buffers", "table rows",
-    "full KV", "sliding KV", "experts",     "pinned weights", "kernel",
+    "program", "tokenizer",  "activations",  "token scores", "read buffers",   "table rows",
+    "full KV", "sliding KV", "recurrent KV", "experts",      "pinned weights", "kernel",
 };
-static const char *const kind_names[] = { "sliding", "global", "shared sliding",
-                                          "shared global", "head" };
-static const char *const binds_names[] = { "none", "disk", "memory", "compute", "kv", "swap" };
+static const char *const kind_names[] = { "sliding",       "global",    "shared sliding",
+                                          "shared global", "recurrent", "head" };
+static const char *const binds_names[] = { "none", "disk", "memory", "compute", "kv", "swap",
+                                          "others" };
 static const char *const binds_labels[] = { "nothing binds yet",   "disk-bound",
                                             "RAM-bandwidth-bound", "compute-bound",
-                                            "context-bound",       "swapping" };
+                                            "context-bound",       "swapping",
+                                            "others-bound" };
 
 const char *mw_state_name(enum mw_state s)
 {
@@ -86,6 +88,7 @@ void telemetry_new_plan(struct telemetry *t)
     counter_set(&t->pass.stall_ns, 0);
     counter_set(&t->pass.compute_ns, 0);
     counter_set(&t->pass.attention_ns, 0);
+    counter_set(&t->pass.wait_ns, 0);
     counter_set(&t->pass.bytes_pass, 0);
     telemetry_end(t);
 }
@@ -152,6 +155,7 @@ void telemetry_token(struct telemetry *t, uint64_t sample_ns)
         .expert_hits = counter_get(&t->pass.expert_hits),
         .expert_misses = counter_get(&t->pass.expert_misses),
         .expert_bytes = counter_get(&t->pass.expert_bytes),
+        .wait_ns = counter_get(&t->pass.wait_ns),
     };
 
     telemetry_begin(t);
@@ -218,6 +222,7 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->pass.expert_hits = counter_get(&t->pass.expert_hits);
         out->pass.expert_misses = counter_get(&t->pass.expert_misses);
         out->pass.expert_bytes = counter_get(&t->pass.expert_bytes);
+        out->pass.wait_ns = counter_get(&t->pass.wait_ns);
         out->n_token_before = counter_get(&t->n_token_before);
         out->n_prompt = counter_get(&t->n_prompt);
         out->n_decoded = counter_get(&t->n_decoded);
@@ -299,6 +304,7 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     }
     out->mem.used[MW_ROW_PINNED] += counter_get(&t->pinned_held);
     out->mem.lent_bytes = counter_get(&t->lent_bytes);
+    out->mem.saved_bytes = counter_get(&t->saved_bytes);
     out->mem.ahead_done_bytes = counter_get(&t->ahead_done_bytes);
     out->mem.ahead_bytes = counter_get(&t->ahead_bytes);
     out->kv.tokens = out->kv.context = counter_get(&t->kv_tokens);

@@ -53,6 +53,7 @@ struct telemetry_layer {
 /* The figures of one finished pass, which are read together. */
 struct telemetry_pass {
     counter wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns;
+    counter wait_ns;    /* for a processor */
     counter bytes_pass; /* streamed in the pass */
     counter n_col;      /* tokens evaluated in the pass */
     counter expert_hits, expert_misses, expert_bytes;
@@ -88,6 +89,7 @@ struct telemetry {
     counter ahead_done_bytes;
     counter busy_ns;     /* at least half of the possible reads of blocks were in flight */
     counter pinned_held; /* bytes of pinned blocks, not included in used[MW_ROW_PINNED] */
+    counter saved_bytes; /* more, if these blocks were as in the file */
 
     counter seq; /* guards pass */
     struct telemetry_pass pass;

@@ -15,6 +15,8 @@
 #define SWAP_BINDS (8 * MIB)
 #define PSI_BINDS  500 /* hundredths of a percent */
 #define MMAP_PSI   2000
+/* Daemons, and the own threads that do not compute, take less than this share. */
+#define OTHERS_BIND 0.15
 /* Above this share of the measured memory bandwidth, more cores would not help. */
 #define BANDWIDTH_BINDS 0.7
 /* Below this fraction of the hot bytes, all reads are lookups. */
@@ -115,6 +117,16 @@ static void advise_kv(struct mw_sample *s, const struct mw_rates *r)
         advise(s, "shorter_context", 1 / r->wall_s, 0, 0);
 }
 
+/* Returns the share of the time in which a thread that computes had no processor. */
+static double without_cpu(const struct mw_sample *s, const struct mw_rates *r)
+{
+    double share = r->wait_share;
+
+    if (s->os.t_ns != 0 && s->os.cpu_stolen.why_not == NULL)
+        share += (double)s->os.cpu_stolen.value / 1e4;
+    return share < 1 ? share : 1;
+}
+
 /* Decide whether memory bandwidth or arithmetic limits computing. */
 static void bind_compute(struct mw_sample *s, const struct mw_rates *r)
 {
@@ -134,7 +146,7 @@ static void bind_compute(struct mw_sample *s, const struct mw_rates *r)
 void verdict_fill(struct mw_sample *s)
 {
     struct mw_rates r;
-    double compute_share;
+    double compute_share, lost;
 
     memset(&s->verdict, 0, sizeof s->verdict);
     s->verdict.binds = MW_BINDS_NONE;
@@ -155,7 +167,12 @@ void verdict_fill(struct mw_sample *s)
         return;
     }
     compute_share = 1 - r.stall_share - r.attention_share;
-    if (r.stall_share >= least_stall(s, &r)) {
+    lost = without_cpu(s, &r);
+    if (lost >= OTHERS_BIND && lost > r.stall_share) {
+        s->verdict.binds = MW_BINDS_OTHERS;
+        s->verdict.share = lost;
+        advise(s, "other_programs", 0, 0, 0);
+    } else if (r.stall_share >= least_stall(s, &r)) {
         s->verdict.binds = MW_BINDS_DISK;
         s->verdict.share = r.stall_share;
         if (r.wall_s > 0)

@@ -6,12 +6,14 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/machine/cgroup.h"
+#include "engine/machine/load.h"
 #include "engine/machine/pagecache.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/psi.h"
@@ -34,6 +36,8 @@ struct peak {
 struct mw_watch {
     struct proc proc;
     struct thread_use threads; /* of the thread that calls watch_read() */
+    struct load load; /* at the last reading */
+    char root[KERNEL_PATH_MAX];
     struct cgroup group;
     int psi_memory, psi_io; /* of the system */
     struct watch_file *files;
@@ -131,6 +135,17 @@ static void read_pressure(const struct mw_watch *w, struct mw_os *out)
         out->psi_io_some10 = psi_some10(w->psi_io);
 }
 
+/* The share of the processors' time that the host took since the last reading. */
+static struct mw_os_value stolen(struct mw_watch *w)
+{
+    struct load before = w->load;
+
+    load_begin(&w->load, w->root);
+    if (w->load.all <= before.all || before.all == 0 || w->load.stolen < before.stolen)
+        return os_unknown("not reported");
+    return os_value((w->load.stolen - before.stolen) * 10000 / (w->load.all - before.all));
+}
+
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -186,6 +201,7 @@ void watch_read(struct mw_watch *w, struct mw_os *out)
         m.room.value < out->available.value)
         out->available = m.room;
     read_pressure(w, out);
+    out->cpu_stolen = stolen(w);
     out->refaults = since(out->refaults, w->refaults_start);
     out->n_thread = thread_use_read(&w->threads, out->thread);
     out->model_cached = model_cached(w);
@@ -235,6 +251,7 @@ static void *watch(void *arg)
 
 static void open_all(struct mw_watch *w, const char *root)
 {
+    snprintf(w->root, sizeof w->root, "%s", root);
     pthread_mutex_init(&w->lock, NULL);
     clock_cond_init(&w->wake);
     proc_open(&w->proc, root);

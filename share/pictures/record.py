@@ -2,11 +2,17 @@
 """Draw pictures of the real screen: memwall in tmux, driven as a person would.
 
     share/pictures/record.py MEMWALL [screen] [session] [picker] [sizes] [doctor] [plan]
+                             [sweep] [report]
+    share/pictures/record.py MEMWALL experts RECORDING
     share/pictures/record.py MEMWALL review FOLDER [MODEL [OPTION...]]
 
 Writes screen.svg (one moment), session.svg (a film), picker.svg (the start without a model), the
-screen at five sizes in a dark and a light theme, and doctor.svg and plan.svg (output of these
-commands) beside this file, or only those that are named; README.md shows them.  Every figure in them was measured while they were made, so both differ from run to run.
+screen at five sizes in a dark and a light theme, doctor.svg, plan.svg and sweep.svg (output of
+these commands), sweep-chart.svg (what sweep -o writes), and report.png and report-dark.png (the
+page in Chromium) beside this file, or only those that are named; README.md shows them.  Every
+figure in them was measured while they were made, so they differ from run to run.
+"experts" draws experts.svg from a recording (--telemetry) of a mixture of experts, which is too
+large a model to be run each time.
 "review" draws the screen at many sizes and in several themes into FOLDER, to be looked at and
 thrown away; rsvg-convert, if there is one, makes PNG files of them.  The chat is with the guide,
 or with MODEL and OPTIONs such as --memory.  Needs tmux 3.2 or newer.
@@ -105,9 +111,18 @@ def ask(t, question):
     t.wait("(?m)^ ready ")
 
 
+def beyond_memory(memwall):
+    """Options for a budget that does not hold all of the guide, and a disk of 20 MB/s.  The
+    smallest budget depends on the size of the program."""
+    plan = subprocess.run([memwall, "plan", GUIDE, "--json", "-b", "1G"], check=True, text=True,
+                          capture_output=True).stdout
+    mib = (json.loads(plan)["smallest_budget_bytes"] >> 20) + 2
+    return ["--memory", f"{mib}M", "--disk-rate", "20M"]
+
+
 def screen(memwall):
     """The conversation and the dashboard after two answers, on a disk of 20 MB/s."""
-    t = Terminal([memwall, "--memory", "56M", "--disk-rate", "20M"], 132, 42)
+    t = Terminal([memwall, *beyond_memory(memwall)], 132, 42)
     try:
         t.wait("tokens a second")
         ask(t, "Why is decoding slow?")
@@ -185,8 +200,7 @@ def sizes(memwall):
     """The screen after an answer, at five sizes in a dark and a light theme."""
     for theme, kind in THEMES[:2]:
         for cols, rows in SIZES:
-            t = Terminal([memwall, "--memory", "56M", "--disk-rate", "20M", "--theme", theme],
-                         cols, rows)
+            t = Terminal([memwall, *beyond_memory(memwall), "--theme", theme], cols, rows)
             try:
                 t.wait("(?m)^.?> ")
                 t.stay(2)
@@ -214,9 +228,9 @@ def picture(t, folder, name, kind):
         subprocess.run(["rsvg-convert", "-o", path[:-3] + "png", path], check=True)
 
 
-def output(memwall, name, args, rows, last):
+def output(memwall, name, args, rows, last, shown=None):
     """Draw the output of a command, up to a line that matches `last`."""
-    command = f"memwall {args}"
+    command = f"memwall {shown or args}"
     t = Terminal(["sh", "-c", f'echo "$ {command}"; {memwall} {args}; read x'], 98, rows)
     try:
         t.wait(last, 180)
@@ -235,6 +249,46 @@ def doctor(memwall):
 
 def plan(memwall):
     output(memwall, "plan", "plan Llama-3.1-8B:Q4_K --memory 6G", 58, "(?m)^KV in q4_0")
+
+
+def experts(memwall, recording):
+    """The dashboard at the end of a recording, with the map of experts."""
+    t = Terminal([memwall, "replay", "--speed", "100", os.path.abspath(recording)], 104, 52)
+    try:
+        t.wait("(?m)EXPERTS|[Ee]xperts")
+        t.stay(6)
+        write(os.path.join(HERE, "experts.svg"), t.frames[-1:], t.cols, t.rows,
+              "memwall: a cache of experts")
+    finally:
+        t.close()
+
+
+def sweep(memwall):
+    """The curve and table of a terminal, and the SVG of the same sweep, on a disk of 20 MB/s."""
+    args = "--disk-rate 20M -p 16 -n 16 -r 2"
+    output(memwall, "sweep", f"sweep {GUIDE} {args} --force -o {HERE}/sweep-chart.svg", 60,
+           "(?m)^peak:", f"sweep memwall-guide.gguf {args} -o sweep-chart.svg")
+
+
+def report(memwall):
+    """The page in a browser, as PNG: its charts are SVG, but the rest is HTML."""
+    from browser import Browser
+
+    with tempfile.TemporaryDirectory() as home:
+        page = os.path.join(home, "report.html")
+        env = {k: v for k, v in os.environ.items() if not k.startswith("XDG_")}
+        subprocess.run([memwall, "report", GUIDE, "--memory", "60M", "-q",
+                        "-o", page], check=True, env=dict(env, HOME=home))
+        browser = Browser(os.path.join(home, "browser"), dict(env, HOME=home), 60)
+        try:
+            browser.open(page)
+            for name, dark in ("report", False), ("report-dark", True):
+                path = os.path.join(HERE, name + ".png")
+                with open(path, "wb") as f:
+                    f.write(browser.shot(1000, 1500, dark))
+                print(f"{path}: {os.path.getsize(path)} bytes")
+        finally:
+            browser.close()
 
 
 def review(memwall, folder, model, theme, kind, cols, rows):
@@ -276,8 +330,7 @@ def review(memwall, folder, model, theme, kind, cols, rows):
 
 def review_all(memwall, folder, *model):
     os.makedirs(folder, exist_ok=True)
-    model = ["-m", os.path.abspath(model[0]), *model[1:]] if model else ["--memory", "56M",
-                                                                       "--disk-rate", "20M"]
+    model = ["-m", os.path.abspath(model[0]), *model[1:]] if model else beyond_memory(memwall)
     for theme, kind in THEMES:
         for cols, rows in SIZES:
             review(memwall, folder, model, theme, kind, cols, rows)
@@ -285,10 +338,13 @@ def review_all(memwall, folder, *model):
 
 def main():
     pictures = {"screen": screen, "session": session, "picker": picker, "sizes": sizes,
-                "doctor": doctor, "plan": plan}
+                "doctor": doctor, "plan": plan, "sweep": sweep, "report": report}
     memwall = os.path.abspath(sys.argv[1])
     if sys.argv[2:3] == ["review"]:
         review_all(memwall, *sys.argv[3:])
+        return
+    if sys.argv[2:3] == ["experts"]:
+        experts(memwall, *sys.argv[3:])
         return
     for name in sys.argv[2:] or pictures:
         pictures[name](memwall)

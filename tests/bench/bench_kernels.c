@@ -4,14 +4,13 @@
  * Compared ways take turns within one run, and the median of the turns is shown, so that a busy
  * machine slows all of them alike.
  *
- *     bench_kernels [few|many|blas|other] [SET]
+ *     bench_kernels [few|many|packed|blas|other] [SET]
  *
  * few: one column, where weights come from memory; prints bytes of weights per second, and the
- * speed of plain reading of the same memory.  many: prompts, and cblas_sgemm on weights that
- * are
- * floats already.  blas: the kernels and OpenBLAS by type and number of columns, for matrices
- * and
- * attention.  other: everything but matrices.
+ * speed of plain reading of the same memory.  many: prompts, and cblas_sgemm on weights that are
+ * floats already.  packed: BF16 in 12 bits and plain BF16, from memory.  blas: the kernels and
+ * OpenBLAS by type and number of columns, for matrices and attention.  other: everything but
+ * matrices.
  */
 #include "config.h"
 
@@ -24,6 +23,7 @@
 #include "engine/base/clock.h"
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
+#include "engine/compute/packed.h"
 #include "engine/compute/pool.h"
 #include "tests/lib/kernel_data.h"
 
@@ -48,6 +48,7 @@ struct way {
     const char *name;
     const struct kernels *set; /* NULL: sgemm or plain reading */
     bool through_blas;         /* blas_multiply */
+    const struct packed_block *packed; /* instead of w */
     enum tensor_type type;
     enum act_form form;
     const uint8_t *w;
@@ -86,7 +87,10 @@ static void run_part(void *ctx, int thread, int n_thread)
     size_t to = p->n_row * (size_t)(thread + 1) / (size_t)n_thread;
     size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
 
-    if (p->through_blas) {
+    if (p->packed != NULL) {
+        p->set->mul_packed(p->packed, from, to, (const float *)(const void *)p->x,
+                           act_bytes(p->form, p->n_k), p->n_col, p->y, p->n_row);
+    } else if (p->through_blas) {
         static _Thread_local void *scratch;
         struct blas_product product = { .set = p->set,
                                         .type = p->type,
@@ -203,6 +207,67 @@ static void bench_few(struct pool *pool, const struct kernels *set)
             free(w[0].x);
             free(w[0].y);
         }
+}
+
+/* Normal weights: few of them need a patch. */
+static uint8_t *normal_weights_new(size_t n)
+{
+    uint16_t *w = aligned_alloc(64, n * sizeof *w);
+    uint64_t seed = 1;
+
+    for (size_t i = 0; i < n && i < 1 << 20; i++) {
+        float f = random_float(&seed);
+
+        memcpy(&w[i], (const char *)&f + 2, sizeof *w);
+    }
+    for (size_t i = 1 << 20; i < n; i++)
+        w[i] = w[i - (1 << 20)];
+    return (uint8_t *)w;
+}
+
+static void bench_packed(struct pool *pool, const struct kernels *set)
+{
+    static const size_t cols[] = { 1, 2, 4, 8, 64, 512 };
+    const size_t n_k = 2048, n_row = 24576, most = n_row * packed_row_most(n_k);
+    uint8_t *plain = normal_weights_new(n_row * n_k), *block = aligned_alloc(4096, most);
+    struct packed_block packed;
+    float *y = calloc(n_row * 512, sizeof *y);
+    size_t bytes = packed_make(plain, n_row, n_k, block, most);
+    double start = clock_s();
+
+    bytes = packed_make(plain, n_row, n_k, block, most);
+    packed = packed_open(block, n_row, n_k);
+    printf("\n%s, BF16 packed to %.4f of its bytes, at %.2f GB/s; %d thread(s)\n", set->name,
+           (double)bytes / (double)(n_row * n_k * 2),
+           (double)(n_row * n_k * 2) * 1e-9 / (clock_s() - start), pool_threads(pool));
+    printf("%8s %12s %12s %10s %10s\n", "columns", "plain, Gw/s", "packed, Gw/s", "ratio",
+           "reading");
+    for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++) {
+        struct way w[3] = { { .set = set }, { .set = set, .packed = &packed }, { .n_col = 1 } };
+        double weights = (double)(n_row * n_k) * 1e-9, t[3];
+
+        for (int i = 0; i < 3; i++) {
+            w[i].type = TYPE_BF16;
+            w[i].form = ACT_F32;
+            w[i].w = plain;
+            w[i].n_row = cols[c] > 8 ? n_row / 16 : n_row;
+            w[i].n_k = n_k;
+            w[i].n_col = i < 2 ? cols[c] : 1;
+            w[i].x = columns_new(set, ACT_F32, n_k, cols[c]);
+            w[i].y = y;
+        }
+        take_turns(pool, w, 3);
+        for (int i = 0; i < 3; i++) {
+            t[i] = median(w[i].t, TURNS) / (cols[c] > 8 ? 1.0 / 16 : 1);
+            free(w[i].x);
+        }
+        printf("%8zu %12.2f %12.2f %10.2f %10.2f\n", cols[c], weights / t[0], weights / t[1],
+               t[0] / t[1], weights / t[2]);
+        fflush(stdout);
+    }
+    free(y);
+    free(block);
+    free(plain);
 }
 
 struct kind {
@@ -605,6 +670,10 @@ int main(int argc, char **argv)
         if (*what == '\0' || strcmp(what, "many") == 0) {
             bench_many(one, set);
             bench_many(all, set);
+        }
+        if (*what == '\0' || strcmp(what, "packed") == 0) {
+            bench_packed(one, set);
+            bench_packed(all, set);
         }
         if (*what == '\0' || strcmp(what, "blas") == 0)
             bench_blas(one, set);

@@ -3,13 +3,48 @@
  * benchmarks divide by these limits.
  *
  *     bench_limits MODEL [SECONDS]
+ *     bench_limits --fetch MODEL [SECONDS]     only the disk, read as experts are
  */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "engine/machine/probe.h"
 #include "engine/memwall.h"
+#include "engine/stream/fetch.h"
+
+static int fail(const struct err *e)
+{
+    char text[600];
+
+    err_text(e, text, sizeof text);
+    fprintf(stderr, "bench_limits: %s\n", text);
+    return 1;
+}
+
+static int measure_fetch(const char *model, double seconds)
+{
+    struct probe_options o = { .seconds = seconds, .buffer_bytes = FETCH_DEPTH * FETCH_PIECE };
+    struct probe_rate rate;
+    struct err e = ERR_INIT;
+    int fd = open(model, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    int rc;
+
+    if (fd < 0) {
+        perror(model);
+        return 1;
+    }
+    rc = probe_disk(fd, true, FETCH_DEPTH, FETCH_PIECE, &o, &rate, &e);
+    close(fd);
+    if (rc != 0)
+        return fail(&e);
+    printf("{\"fetch_bytes_s\":%.0f,\"spread\":%.3f}\n", rate.bytes_s, rate.spread);
+    return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -18,20 +53,18 @@ int main(int argc, char **argv)
     struct mw_limits l;
     struct mw_model_info info;
     struct mw_model *m;
-    char text[600];
 
+    if (argc > 2 && strcmp(argv[1], "--fetch") == 0)
+        return measure_fetch(argv[2], argc > 3 ? strtod(argv[3], NULL) : 1);
     if (argc < 2) {
-        fprintf(stderr, "usage: bench_limits MODEL [SECONDS]\n");
+        fprintf(stderr, "usage: bench_limits [--fetch] MODEL [SECONDS]\n");
         return 2;
     }
     mw_options_default(&o);
     if (mw_model_open(&m, argv[1], &e) != 0 ||
         mw_limits_measure(m, &o, argc > 2 ? strtod(argv[2], NULL) : 3, &l, &e) != 0 ||
-        (mw_rates_list(m, &l), mw_rates_measure(&o, &l, &e)) != 0) {
-        err_text(&e, text, sizeof text);
-        fprintf(stderr, "bench_limits: %s\n", text);
-        return 1;
-    }
+        (mw_rates_list(m, &l), mw_rates_measure(&o, &l, &e)) != 0)
+        return fail(&e);
     mw_model_info(m, &info);
     printf("{\"disk_bytes_s\":%.0f,\"direct_bytes_s\":%.0f,\"buffered_bytes_s\":%.0f,"
            "\"memory_bytes_s\":%.0f,\"hot_bytes\":%llu",

@@ -138,11 +138,12 @@ class ColdCopy:
         shutil.rmtree(self.folder)
 
 
-def run_caged(command, limit):
+def run_caged(command, limit, seconds=None):
+    """Raises subprocess.TimeoutExpired after that many seconds, when the process was killed."""
     cage = Cage(limit)
     try:
         p = subprocess.run(command, preexec_fn=cage.enter, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True)
+                           stderr=subprocess.PIPE, text=True, timeout=seconds)
         return p, cage.peak(), cage.kills()
     finally:
         cage.close()

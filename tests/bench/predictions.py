@@ -1,68 +1,87 @@
 #!/usr/bin/env python3
 """predictions.py - compare the predictions of the plan with runs.
 
-    predictions.py MEMWALL RESULTS.json MODEL.gguf… [--budgets 256M,512M,1G,2G,4G,16G]
-                   [--caged PROGRAM] [--rounds 3] [--seconds 6]
+    predictions.py MEMWALL RESULTS.json MODEL.gguf… [--budgets 256M,1G,…] [--points 6]
+                   [--prompt 256] [--seconds 3] [--minutes 24] [--rounds 1]
 
-For each model and budget, "memwall plan --json" gives the outlook (peak memory, speed of
-answers) and the speed of prompts, and "memwall run" evaluates a prompt of about 512 tokens and
-an answer.  Rounds go over all models and budgets, so that a busy minute does not hit one of
-them alone.  An answer has as many tokens as the prediction allows in --seconds, from 4 to 64.
-With --caged, a program that is called as "PROGRAM -o FILE BUDGET -- COMMAND" runs the command
-in a control group and appends a JSON line with "peak" to FILE.
+Each point is one "memwall bench" of one model and budget: a process in a control group of its
+own loads the model, evaluates a prompt and decodes some tokens.  The program prints what it
+predicts before the run, which is compared with what it measured.
 
-Each run is written to RESULTS.json when it ends.  Runs that are in the file are not repeated, so
-an interrupted call can be repeated.  Medians are printed as Markdown; a deviation of more than
-2 % (peak), 10 % (answers) or 15 % (prompts) is marked with "!".
+Without --budgets, the budgets of a model go in equal factors from a little more than the smallest
+that works for a context of 4096 tokens to one with which nothing is streamed.  An answer has as
+many tokens as the prediction allows in --seconds, from 4 to 32.
+
+Rounds go over all points, so that a busy minute does not hit one of them alone.  Each run is
+written to RESULTS.json when it ends.  Runs that are in the file are not repeated, so an interrupted
+call, or one that stopped after --minutes, can be repeated.  Medians are printed as Markdown.  A
+deviation of more than 2 % (peak), 10 % (answers) or 15 % (prompts) is marked with "!".  A run
+during which other programs used more than a tenth of the processors is marked with "?".  Of the
+rates, the runs within the predicted range are counted, too: with limits as slow and as fast as
+they were while they were measured.
 """
 import argparse
 import json
 import os
 import statistics
 import subprocess
-import tempfile
+import sys
+import time
 
-PROMPT = "the quick brown fox jumps over the lazy dog and runs away " * 42
-LIMITS = {"peak": 0.02, "decode": 0.10, "prompt": 0.15}
+LIMITS = {"peak_bytes": 0.02, "decode_tps": 0.10, "prompt_tps": 0.15}
+RATES = ("decode_tps", "prompt_tps")
+BUSY = 0.1  # a larger share of the processors for other programs disturbs
+MIB = 1 << 20
+LONGEST_S = 300
 
 
 def call(command):
-    r = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                       text=True)
+    try:
+        r = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                           text=True, timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        return None, f"took more than {LONGEST_S} s"
     lines = r.stdout.strip().splitlines()
-    return json.loads(lines[-1]) if r.returncode == 0 and lines else None
+    try:
+        return json.loads(lines[-1]), ""
+    except (IndexError, ValueError):
+        return None, (r.stderr.strip().splitlines() or ["no output"])[-1]
 
 
-def token_ns(path):
-    """The median time of the tokens after the first two."""
-    with open(path, encoding="utf-8") as f:
-        tokens = [t for t in map(json.loads, f) if t["event"] == "token"]
-    return statistics.median(t["wall_ns"] for t in tokens[2:]) if len(tokens) > 2 else None
+def budgets_of(a, model):
+    """In MiB, from the smallest that works to one that holds all blocks, experts and rows."""
+    least, _ = call([a.memwall, "plan", model, "--memory", "4G", "--json"])
+    whole, why = call([a.memwall, "plan", model, "--memory", "900T", "--json"])
+    if least is None or whole is None:
+        sys.exit(f"predictions.py: {model}: {why}")
+    low = 1.1 * least["smallest_budget_bytes"] / MIB
+    high = min(1.02 * whole["hot_bytes"] / MIB + whole["smallest_budget_bytes"] / MIB + 128,
+               whole["budget_bytes"] / MIB)
+    if whole["n_expert_all"] > 0:
+        high = min(whole["sum_bytes"], 0.9 * whole["budget_bytes"]) / MIB
+    factor = (high / low) ** (1 / (a.points - 1)) if a.points > 1 else 1
+    return [f"{round(low * factor ** i)}M" for i in range(a.points)]
 
 
 def measure(a, model, budget):
-    plan = call([a.memwall, "plan", model, "--memory", budget, "--json"])
+    plan, why = call([a.memwall, "plan", model, "--memory", budget, "--json"])
     if plan is None or not plan["fits"]:
-        return {"error": "does not fit"}
-    tps = plan["outlook"]["decode_tps"]
-    n = max(4, min(64, int(a.seconds * tps)))
-    with tempfile.TemporaryDirectory() as folder:
-        telemetry, report = os.path.join(folder, "t"), os.path.join(folder, "c")
-        cage = [a.caged, "-o", report, budget, "--"] if a.caged else []
-        run = call(cage + [a.memwall, "run", model, "--memory", budget, "--raw", "--temp", "0",
-                           "-n", str(n), "--json", "--telemetry", telemetry, PROMPT])
-        if run is None:
-            return {"error": "the run failed"}
-        ns = token_ns(telemetry)
-        peak = run["peak_charged"]
-        if a.caged:
-            with open(report, encoding="utf-8") as f:
-                peak = json.loads(f.readlines()[-1])["peak"]
-    return {"load": plan["limits"]["load"],
-            "predicted": {"peak": plan["outlook"]["peak_bytes"], "decode": tps,
-                          "prompt": plan["prefill_tps"]},
-            "measured": {"peak": peak, "decode": 1e9 / ns if ns else None,
-                         "prompt": run["n_prompt"] * 1e9 / run["prefill_ns"]}}
+        return {"error": why or "does not fit"}
+    n = max(4, min(32, int(a.seconds * plan["outlook"]["decode_tps"])))
+    result, why = call([a.memwall, "bench", model, "--memory", budget, "-p", str(a.prompt),
+                        "-n", str(n), "-r", "1", "--cold", "--json", "--quiet"])
+    if result is None:
+        return {"error": why}
+    point = result["points"][0]
+    if point["status"] != "ok":
+        return {"error": point["error"]}
+    return {"n_gen": n, "others": point["median"]["others_share"],
+            "stall": point["median"]["stall_share"],
+            "disk_bytes_s": point["plan"]["limits"]["disk"]["bytes_s"],
+            "predicted": {k: point["predicted"][k] for k in LIMITS},
+            "low": {k: point["predicted_low"][k] for k in RATES},
+            "high": {k: point["predicted_high"][k] for k in RATES},
+            "measured": {k: point["median"][k] for k in LIMITS}}
 
 
 def median(runs, kind, name):
@@ -73,20 +92,36 @@ def median(runs, kind, name):
 def cell(runs, name, scale):
     predicted, measured = median(runs, "predicted", name), median(runs, "measured", name)
     if predicted is None or measured is None:
-        return " - | - | - |"
+        return " - | - | - |", False
     off = predicted / measured - 1
     mark = " !" if abs(off) > LIMITS[name] else ""
-    return f" {predicted / scale:.4g} | {measured / scale:.4g} | {off:+.1%}{mark} |"
+    return f" {predicted / scale:.4g} | {measured / scale:.4g} | {off:+.1%}{mark} |", not mark
 
 
 def table(results):
     print("| model | budget | peak MiB, predicted | measured | | answer tok/s, predicted "
           "| measured | | prompt tok/s, predicted | measured | |")
     print("|---" * 11 + "|")
+    hits, points = dict.fromkeys(LIMITS, 0), 0
     for key in dict.fromkeys((r["model"], r["budget"]) for r in results):
         runs = [r for r in results if (r["model"], r["budget"]) == key]
-        print(f"| {key[0]} | {key[1]} |" + cell(runs, "peak", 1 << 20)
-              + cell(runs, "decode", 1) + cell(runs, "prompt", 1))
+        points += 1
+        line = ""
+        for name in LIMITS:
+            text, is_hit = cell(runs, name, MIB if name == "peak_bytes" else 1)
+            line += text
+            hits[name] += is_hit
+        mark = " ?" if any((r.get("others") or 0) > BUSY for r in runs) else ""
+        print(f"| {key[0]} | {key[1]}{mark} |{line}")
+    print("\nwithin the limits, of", points, "points:",
+          ", ".join(f"{name} {n}" for name, n in hits.items()))
+    for name in RATES:
+        known = [r for r in results if r.get("low", {}).get(name)]
+        inside = [r for r in known if r["low"][name] <= r["measured"][name] <= r["high"][name]]
+        print(f"within the predicted range, of {len(known)} runs: {name} {len(inside)}")
+    for r in results:
+        if "error" in r:
+            print(f"{r['model']} {r['budget']}: {r['error']}")
 
 
 def main():
@@ -94,28 +129,38 @@ def main():
     p.add_argument("memwall")
     p.add_argument("results")
     p.add_argument("models", nargs="+")
-    p.add_argument("--budgets", default="256M,512M,1G,2G,4G,16G")
-    p.add_argument("--caged")
-    p.add_argument("--rounds", type=int, default=3)
-    p.add_argument("--seconds", type=float, default=6)
+    p.add_argument("--budgets")
+    p.add_argument("--points", type=int, default=6)
+    p.add_argument("--prompt", type=int, default=256)
+    p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--seconds", type=float, default=3)
+    p.add_argument("--minutes", type=float, default=24)
     a = p.parse_args()
+    end = time.monotonic() + 60 * a.minutes
     results = []
     if os.path.exists(a.results):
         with open(a.results, encoding="utf-8") as f:
             results = json.load(f)
     done = {(r["model"], r["budget"], r["round"]) for r in results}
+    budgets = {m: a.budgets.split(",") if a.budgets else budgets_of(a, m) for m in a.models}
+    left = 0
     for turn in range(a.rounds):
-        for model in a.models:
+        for model, budget in ((m, b) for m in a.models for b in budgets[m]):
             name = os.path.splitext(os.path.basename(model))[0]
-            for budget in a.budgets.split(","):
-                if (name, budget, turn) in done:
-                    continue
-                results.append({"model": name, "budget": budget, "round": turn,
-                                **measure(a, model, budget)})
-                with open(a.results + ".new", "w", encoding="utf-8") as f:
-                    json.dump(results, f, indent=1)
-                os.replace(a.results + ".new", a.results)
+            if (name, budget, turn) in done:
+                continue
+            if time.monotonic() > end:
+                left += 1
+                continue
+            results.append({"model": name, "budget": budget, "round": turn,
+                            **measure(a, model, budget)})
+            print(json.dumps(results[-1]), file=sys.stderr)
+            with open(a.results + ".new", "w", encoding="utf-8") as f:
+                json.dump(results, f, indent=1)
+            os.replace(a.results + ".new", a.results)
     table(results)
+    if left > 0:
+        print(f"{left} runs are left; call again with the same arguments")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,15 @@ SHAPES = {
     "mixtral-8x7b": dict(
         arch="llama", type="Q3_K", n=4096, layers=32, heads=32, kv=8, dim=128, ff=14336,
         experts=8, used=2, ff_exp=14336, vocab=32000, ctx=32768, base=1e6, eps=1e-5, keys={}),
+    "qwen3.5-35b-a3b": dict(
+        arch="qwen35moe", type="Q4_0", n=2048, layers=40, heads=16, kv=2, dim=256, ff=512,
+        experts=256, used=8, ff_exp=512, vocab=248320, ctx=262144, base=1e7, eps=1e-6,
+        qk_norm=True, rot=64, shared=True,
+        delta=dict(keys=16, values=32, dim=128, conv=4),
+        keys={"full_attention_interval": 4, "ssm.conv_kernel": 4, "ssm.state_size": 128,
+              "ssm.group_count": 16, "ssm.time_step_rank": 32, "ssm.inner_size": 4096,
+              "expert_shared_feed_forward_length": 512,
+              "rope.dimension_sections": [11, 11, 10, 0]}),
     "ministral-3-8b": dict(
         arch="mistral3", type="Q4_0", n=4096, layers=34, heads=32, kv=8, dim=128, ff=14336,
         vocab=131072, ctx=262144, base=1e6, eps=1e-5,
@@ -79,19 +88,38 @@ def tensors(s, kind):
     yield mat("token_embd.weight", n, s["vocab"])
     yield vec("output_norm.weight", n, centre=1.0)
     yield mat("output.weight", n, s["vocab"])
+    late = s.get("biases") or "delta" in s
     for i in range(s["layers"]):
         b = "blk.%d." % i
         yield vec(b + "attn_norm.weight", n, centre=1.0)
-        for word, rows in (("q", q), ("k", kv), ("v", kv)):
-            yield mat(b + "attn_%s.weight" % word, n, rows)
-            if s.get("biases"):
-                yield vec(b + "attn_%s.bias" % word, rows)
-        yield mat(b + "attn_output.weight", q, n)
-        if s.get("qk_norm"):
-            yield vec(b + "attn_q_norm.weight", s["dim"], centre=1.0)
-            yield vec(b + "attn_k_norm.weight", s["dim"], centre=1.0)
-        yield vec(b + ("post_attention_norm" if s.get("biases") else "ffn_norm") + ".weight", n,
-                  centre=1.0)
+        if "delta" in s and (i + 1) % 4 != 0:
+            d = s["delta"]
+            k, v = d["keys"] * d["dim"], d["values"] * d["dim"]
+            yield mat(b + "attn_qkv.weight", n, 2 * k + v)
+            yield mat(b + "attn_gate.weight", n, v)
+            yield mat(b + "ssm_beta.weight", n, d["values"])
+            yield mat(b + "ssm_alpha.weight", n, d["values"])
+            yield vec(b + "ssm_conv1d.weight", d["conv"], 2 * k + v)
+            yield vec(b + "ssm_a", d["values"], centre=-1.0)
+            yield vec(b + "ssm_dt.bias", d["values"])
+            yield vec(b + "ssm_norm.weight", d["dim"], centre=1.0)
+            yield mat(b + "ssm_out.weight", v, n)
+        else:
+            # Gates of heads follow their queries.
+            for word, rows in (("q", 2 * q if "delta" in s else q), ("k", kv), ("v", kv)):
+                yield mat(b + "attn_%s.weight" % word, n, rows)
+                if s.get("biases"):
+                    yield vec(b + "attn_%s.bias" % word, rows)
+            yield mat(b + "attn_output.weight", q, n)
+            if s.get("qk_norm"):
+                yield vec(b + "attn_q_norm.weight", s["dim"], centre=1.0)
+                yield vec(b + "attn_k_norm.weight", s["dim"], centre=1.0)
+        yield vec(b + ("post_attention_norm" if late else "ffn_norm") + ".weight", n, centre=1.0)
+        if s.get("shared"):
+            yield vec(b + "ffn_gate_inp_shexp.weight", n)
+            yield mat(b + "ffn_gate_shexp.weight", n, s["ff"])
+            yield mat(b + "ffn_up_shexp.weight", n, s["ff"])
+            yield mat(b + "ffn_down_shexp.weight", s["ff"], n)
         if "experts" not in s:
             yield mat(b + "ffn_gate.weight", n, s["ff"])
             yield mat(b + "ffn_up.weight", n, s["ff"])
@@ -113,7 +141,7 @@ def metadata(s, name):
     keys = {"block_count": s["layers"], "context_length": s["ctx"], "embedding_length": s["n"],
             "feed_forward_length": s["ff"], "attention.head_count": s["heads"],
             "attention.head_count_kv": s["kv"], "attention.key_length": s["dim"],
-            "attention.value_length": s["dim"], "rope.dimension_count": s["dim"],
+            "attention.value_length": s["dim"], "rope.dimension_count": s.get("rot", s["dim"]),
             "rope.freq_base": s["base"], "attention.layer_norm_rms_epsilon": s["eps"],
             **s["keys"]}
     if "experts" in s:

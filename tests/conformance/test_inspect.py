@@ -70,9 +70,11 @@ class Models(unittest.TestCase):
 
     def test_keys_and_values_are_those_of_the_layers(self):
         for m in self.each():
-            sums = {"global": 0, "sliding": 0}
+            sums = {"global": 0, "sliding": 0, "recurrent": 0}
             for i, y in enumerate(m["layers"]):
                 sums[y["kind"]] += y["kv_values"]
+                if y["kind"] == "recurrent":
+                    continue
                 if y["kv_from"] == i:
                     self.assertEqual(y["kv_values"],
                                      y["n_head_kv"] * (y["head_dim_k"] + y["head_dim_v"]))
@@ -81,6 +83,33 @@ class Models(unittest.TestCase):
                     self.assertEqual(m["layers"][y["kv_from"]]["kind"], y["kind"])
             self.assertEqual(sums["global"], m["kv_global_values"])
             self.assertEqual(sums["sliding"], m["kv_sliding_values"])
+            self.assertEqual(sums["recurrent"], 0)
+
+    def test_exponents_are_those_of_the_weights(self):
+        folder = os.path.join(MODELS, "gemma3-tiny-hf")
+        run = inspect("--exponents", "--json", folder)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        got, count, n_tensor = json.loads(run.stdout), [0] * 256, 0
+        with open(os.path.join(folder, "model.safetensors"), "rb") as f:
+            weights = f.read()
+        for t in whole(folder)["tensors"]:
+            if t["type"] != "BF16" or t["shape"][0] % 64 != 0:
+                continue
+            row = 2 * t["shape"][0]
+            at = t["offset"] + t["bytes"] // 2 // row * row
+            end = min(t["offset"] + t["bytes"], at + (64 << 10))
+            n_tensor += 1
+            for (w,) in struct.iter_unpack("<H", weights[at:end]):
+                count[w >> 7 & 0xff] += 1
+        self.assertGreater(n_tensor, 0)
+        self.assertEqual(got["bf16"]["n_tensor"], n_tensor)
+        self.assertEqual(got["bf16"]["exponents"], count)
+        self.assertEqual(got["bf16"]["n_weight"], sum(count))
+        self.assertLess(got["bf16"]["n_escape"], sum(count) / 100)
+        self.assertTrue(0.75 < got["bf16"]["packed_share"] < 0.85)
+        self.assertEqual(got["f16"]["n_weight"], 0)
+        text = inspect("--exponents", folder)
+        self.assertIn("need a patch in 12 bits", text.stdout)
 
     def test_tokenizer_and_chat_format_are_named(self):
         m = whole(MODELS + "/gemma4-tiny.gguf")
@@ -156,7 +185,7 @@ class Unsupported(unittest.TestCase):
             shown, d = self.described(path, "general.architecture: architecture \"" + arch[:5],
                                       "is not supported; memwall runs: gemma, gemma2, gemma3, gemma4, ",
                                       ", llama, mistral, mixtral, mistral3, ",
-                                      ", qwen2, qwen3, qwen3moe, smollm3")
+                                      ", qwen2, qwen3, qwen35, qwen35moe, qwen3moe, qwen3next, smollm3")
             self.assertNotIn("\x1b", shown + json.dumps(d))
             self.assertNotIn("at byte", d["problem"])
             for text in (arch[:5], "layers        2, width 32, feed-forward 48, 4 heads, 2 of",

@@ -60,6 +60,9 @@ struct row {
 
 /* clang-format off */
 #define FAMILY(m)      EXACT_AS(m "/", m), F16_CACHE_AS(m "/", m), PLAIN_AS(m "/", m)
+/* A head's output nearly cancels at one position of f-qwen35moe.  With sums in double instead of
+ * float, its reference is off by 8e-4 there, and so are logits of memwall.  The rest is exact. */
+#define FAMILY_STEEP(m) { m "/", m, 0, { "exact", true, MW_BLAS_NEVER, MW_KV_F32, 1e-4, 1, true }, "" }, F16_CACHE_AS(m "/", m), PLAIN_AS(m "/", m)
 #define FAMILY_GGUF(m) EXACT(m), F16_CACHE_AS(m, m), PLAIN_AS(m, m)
 
 static struct row rows[] = {
@@ -91,7 +94,7 @@ static struct row rows[] = {
     EXACT("phi3-longrope-short-tiny"),
     EXACT_AS("phi3-longrope-short-tiny-hf", "phi3-longrope-short-tiny"),
     FAMILY("f-gemma1"), FAMILY("f-granite"), FAMILY("f-ministral3"), FAMILY("f-olmo3"),
-    FAMILY("f-smollm3"), FAMILY("f-mixtral"), FAMILY("f-qwen3moe"), FAMILY("f-gptoss"), FAMILY_GGUF("f-ministral3"), FAMILY_GGUF("f-smollm3"), FAMILY_GGUF("f-mixtral"), FAMILY_GGUF("f-qwen3moe"),
+    FAMILY("f-smollm3"), FAMILY("f-mixtral"), FAMILY("f-qwen3moe"), FAMILY("f-gptoss"), FAMILY("f-qwen35"), FAMILY_STEEP("f-qwen35moe"), FAMILY("f-qwen3next"), FAMILY_GGUF("f-ministral3"), FAMILY_GGUF("f-smollm3"), FAMILY_GGUF("f-mixtral"), FAMILY_GGUF("f-qwen3moe"),
 
     F16_CACHE("gemma4-tiny", true), F16_CACHE("gemma4-tiny2", true),
     F16_CACHE("gemma4-31b-tiny", true), F16_CACHE("llama-tiny", true),

@@ -8,25 +8,16 @@ import os
 import pty
 import select
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, FolderCase, environment, memwall  # noqa: E402
 from tiny_model import Model, gemma4  # noqa: E402
 
 IDS = [(7 * i * i + 3 * i + 1) % Model.n_vocab for i in range(70)]
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Case(FolderCase):
     def rows(self, model, *args):
         """Returns the logits file of IDS as bytes."""
         out = self.path("logits")

@@ -169,6 +169,10 @@ int __real_io_uring_submit(struct io_uring *ring);
 int __wrap_io_uring_submit(struct io_uring *ring);
 int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned n);
 int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n);
+unsigned __real_io_uring_peek_batch_cqe(struct io_uring *ring, struct io_uring_cqe **cqes,
+                                        unsigned count);
+unsigned __wrap_io_uring_peek_batch_cqe(struct io_uring *ring, struct io_uring_cqe **cqes,
+                                        unsigned count);
 
 int __wrap_io_uring_queue_init_params(unsigned n, struct io_uring *ring,
                                       struct io_uring_params *p)
@@ -192,42 +196,30 @@ int __wrap_io_uring_register_buffers(struct io_uring *ring, const struct iovec *
     return __real_io_uring_register_buffers(ring, v, n);
 }
 
-/* Change completions in place, each once: after each of these calls the engine takes all
- * completions that it sees. */
-static void spoil_completions(struct io_uring *ring)
-{
-    struct io_uring_cqe *cqe;
-    unsigned head;
-
-    if (inject.read_error == 0 && inject.short_one_in == 0)
-        return;
-    io_uring_for_each_cqe(ring, head, cqe)
-    {
-        if (io_uring_cqe_get_data(cqe) != NULL)
-            cqe->res = (int)spoil(cqe->res);
-    }
-}
-
 int __wrap_io_uring_submit(struct io_uring *ring)
 {
-    int n;
-
     if (inject.enter_error != 0 && is_due(&inject.enter_skip, &inject.enter_times))
         return -inject.enter_error;
-    n = __real_io_uring_submit(ring);
-    spoil_completions(ring);
-    return n;
+    return __real_io_uring_submit(ring);
 }
 
 int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n)
 {
-    int r;
-
     if (inject.enter_error != 0 && is_due(&inject.enter_skip, &inject.enter_times))
         return -inject.enter_error;
-    r = __real_io_uring_submit_and_wait(ring, n);
-    spoil_completions(ring);
-    return r;
+    return __real_io_uring_submit_and_wait(ring, n);
+}
+
+/* The engine takes all completions that it sees, so each is changed once. */
+unsigned __wrap_io_uring_peek_batch_cqe(struct io_uring *ring, struct io_uring_cqe **cqes,
+                                        unsigned count)
+{
+    unsigned n = __real_io_uring_peek_batch_cqe(ring, cqes, count);
+
+    for (unsigned i = 0; i < n; i++)
+        if (io_uring_cqe_get_data(cqes[i]) != NULL)
+            cqes[i]->res = (int)spoil(cqes[i]->res);
+    return n;
 }
 
 #endif

@@ -3,10 +3,9 @@ import json
 import os
 import subprocess
 import tempfile
-import unittest
 
 import schema
-from program import MEMWALL, SRCDIR, environment
+from program import MEMWALL, SRCDIR, FolderCase, environment
 
 GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
 TIMEOUT_S = 300
@@ -15,7 +14,7 @@ with open(os.path.join(SRCDIR, "share", "schemas", "measurements.schema.json"),
     SCHEMA = json.load(f)
 
 
-class Case(unittest.TestCase):
+class Case(FolderCase):
     """A command, a home for all tests of a class, and a folder for the files of each."""
     maxDiff = None
     command = None
@@ -26,14 +25,6 @@ class Case(unittest.TestCase):
         home = tempfile.TemporaryDirectory()
         cls.addClassCleanup(home.cleanup)
         cls.home = home.name
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def run_it(self, *args, model=GUIDE, code=0, env=(), **more):
         r = subprocess.run([MEMWALL, self.command, model, *args], text=True, timeout=TIMEOUT_S,

@@ -16,4 +16,11 @@ static inline void fail_with(const struct err *e)
     fail_msg("%s", text);
 }
 
+/* End the test if a call that sets e has failed. */
+static inline void no_error(int result, const struct err *e)
+{
+    if (result != 0)
+        fail_with(e);
+}
+
 #endif

@@ -414,10 +414,12 @@ static enum mw_done answer(struct mw_chat *c, const char *text, char **out, stru
                 return MW_DONE_CANCELLED;
         }
     }
-    if (strncmp(text, "until ", 6) == 0) {
-        while (access(text + 6, F_OK) != 0)
+    if (strncmp(text, "until ", 6) == 0 || strncmp(text, "full until ", 11) == 0) {
+        while (access(strchr(text, '/'), F_OK) != 0)
             if (!say_words(c, out, "not yet ", false))
                 return MW_DONE_CANCELLED;
+        if (text[0] == 'f')
+            return MW_DONE_CONTEXT;
         return say_words(c, out, "opened", false) ? MW_DONE_STOP : MW_DONE_CANCELLED;
     }
     if (strcmp(text, "think") == 0)
@@ -431,10 +433,9 @@ static enum mw_done answer(struct mw_chat *c, const char *text, char **out, stru
         err_at(e, "model.gguf", 81920, "blk.3.attn_q.weight");
         return MW_DONE_ERROR;
     }
-    if (strcmp(text, "full") == 0) {
-        say_words(c, out, "as far as it goes", false);
-        return MW_DONE_CONTEXT;
-    }
+    if (strcmp(text, "full") == 0)
+        return say_words(c, out, "as far as it goes", false) ? MW_DONE_CONTEXT
+                                                             : MW_DONE_CANCELLED;
     if (strcmp(text, "length") == 0) {
         say_words(c, out, "only so much", false);
         return MW_DONE_LENGTH;

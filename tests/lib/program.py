@@ -2,6 +2,7 @@
 import os
 import subprocess
 import tempfile
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SRCDIR = os.environ.get("MW_SRCDIR") or os.path.abspath(os.path.join(HERE, "..", ".."))
@@ -34,6 +35,18 @@ def memwall(*args, config=None, stdin="", text=True, **more):
         return subprocess.run([MEMWALL, *args], env=environment(home), input=stdin, text=text,
                               timeout=TIMEOUT_S,
                               **(dict(capture_output=True) | more))
+
+
+class FolderCase(unittest.TestCase):
+    """A test with a folder for its files."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
 
 
 def read_terminal(fd):

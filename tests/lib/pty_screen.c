@@ -187,11 +187,18 @@ bool pty_take(struct pty_screen *s, int timeout_ms)
     return any;
 }
 
+/* An ESC at the end is the key.  A busy program could read it together with the next key, as
+ * Alt and that key.  The report of focus after it prevents that: two ESC in a row are never
+ * Alt. */
 void pty_send_n(struct pty_screen *s, const char *bytes, size_t n)
 {
+    static const char focus[] = "\033[I";
+
     while (pty_take(s, 0))
         ;
     write_all(s, bytes, n);
+    if (n > 0 && bytes[n - 1] == '\033')
+        write_all(s, focus, sizeof focus - 1);
 }
 
 void pty_send(struct pty_screen *s, const char *bytes)

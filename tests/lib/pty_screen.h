@@ -31,9 +31,11 @@ void pty_set_background(struct pty_screen *s, const char *colour);
 /* Kill the program if it still runs, and free everything. */
 void pty_free(struct pty_screen *s);
 
-/* Change the size.  Takes earlier output first, so that the screen is as the user saw it. */
+/* Type these bytes.  Takes earlier output first, so that the screen is as the user saw it.  ESC
+ * at the end is the key Esc, whatever is sent next. */
 void pty_send(struct pty_screen *s, const char *bytes);
 void pty_send_n(struct pty_screen *s, const char *bytes, size_t n);
+/* Change the size.  Takes earlier output first, too. */
 void pty_resize(struct pty_screen *s, int rows, int cols);
 void pty_signal(struct pty_screen *s, int sig);
 /* Send a signal to the foreground process group. */

@@ -80,6 +80,7 @@ void model_random_spans(struct stream_model *m, uint64_t span_bytes)
         if (p->n_row > rows_max || model_random(8) == 0)
             p->n_row = rows_max > 50 ? 50 : rows_max; /* often at the very end */
         p->in_prompt = i < n_prompt;
+        p->form = 0;
     }
     m->n_layer = layer;
 }

@@ -4,6 +4,7 @@
 #ifndef MEMWALL_TESTS_LIB_STREAM_MODEL_H
 #define MEMWALL_TESTS_LIB_STREAM_MODEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/format/catalogue.h"
@@ -18,6 +19,13 @@ struct stream_model {
     char dir[64];
     struct stream_span spans[MODEL_SPANS];
     uint32_t n_span, n_layer;
+};
+
+/* A way to read, for tests that try them all. */
+struct stream_mode {
+    const char *name;
+    enum stream_io io;
+    bool no_uring, drop;
 };
 
 /* Equal seeds give equal numbers. */

@@ -45,6 +45,9 @@ class Bench(Case):
                              p["plan"]["ctx"])
             for name in ("prompt_tps", "decode_tps", "peak_bytes"):
                 self.assertGreater(p["predicted"][name], 0, name)
+            for name in ("prompt_tps", "decode_tps"):
+                self.assertLessEqual(p["predicted_low"][name], p["predicted"][name])
+                self.assertLessEqual(p["predicted"][name], p["predicted_high"][name])
             for run in p["runs"]:
                 for name in ("prompt_tps", "decode_tps", "first_token_s", "load_s", "rss_bytes",
                              "read_bytes_per_token"):
@@ -111,6 +114,45 @@ class Bench(Case):
         self.bench(*QUICK, stdout=subprocess.DEVNULL, stderr=side)
         os.close(side)
         self.assertRegex(read_terminal(main).decode(), r"round 1/1, point 1/1, \S+ \w+: ")
+
+    def test_a_run_ends_at_the_time_limit(self):
+        """Slow disks make the answer, and the prompt, longer than the limit."""
+        r = self.check(json.loads(self.bench("--json", "-p", "1", "-n", "300", "-r", "1",
+                                             "--memory", budget(60), "--disk-rate", "20M",
+                                             "--time-limit", "2").stdout))
+        self.assertIn("--time-limit 2", r["options"])
+        point = r["points"][0]
+        self.assertEqual("ok", point["status"], point["error"])
+        self.assertGreater(point["median"]["decode_tps"], 0)
+        r = self.bench("--json", "-p", "64", "-n", "3", "-r", "1", "--memory", budget(60),
+                       "--disk-rate", "100k", "--time-limit", "1", code=1)
+        point = self.check(json.loads(r.stdout))["points"][0]
+        self.assertEqual("failed", point["status"])
+        self.assertIn("in the 1 s of --time-limit", point["error"])
+
+    # --- what slows a run down from outside ---
+
+    def test_a_disturbed_run_is_marked(self):
+        self.bench(*QUICK, "-o", self.path("a.json"))
+        one = self.load("a.json")
+        for figures in (one["points"][0]["runs"][0], one["points"][0]["median"]):
+            self.assertLessEqual(0, figures["others_share"])
+            self.assertLessEqual(figures["others_share"], 1)
+        run = one["points"][0]["runs"][0]
+        for stolen, others, throttled, text in (
+                (0.01, 0.1, 0, None), (None, None, None, None),
+                (0.12, 0.1, 0, "the host took 12 % of the processors' time"),
+                (0, 0.4, 0, "other programs used 40 % of the processors' time"),
+                (0, 0, 3, "the processors were throttled 3 times")):
+            run.update(stolen_share=stolen, others_share=others, throttled=throttled)
+            with open(self.path("a.json"), "w") as f:
+                json.dump(one, f)
+            out = self.bench(*QUICK, "-o", self.path("a.json")).stdout  # it is complete
+            if text is None:
+                self.assertNotRegex(out, r"(?m)\d!|^! ")
+            else:
+                self.assertRegex(out, r"\| [\d.,]+! \|")
+                self.assertIn(": " + text, out)
 
     # --- budgets that are too small, and wrong values ---
 

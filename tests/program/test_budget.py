@@ -238,7 +238,7 @@ class Screen(unittest.TestCase):
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", *first, 0, 0))
         home = tempfile.TemporaryDirectory()
         self.addCleanup(home.cleanup)
-        p = subprocess.Popen([MEMWALL, "-m", MODEL, "-b", "56M", "--no-save", "-q"],
+        p = subprocess.Popen([MEMWALL, "-m", MODEL, "-b", "64M", "--no-save", "-q"],
                              stdin=child, stdout=child, stderr=child, start_new_session=True,
                              preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
                              env=environment(home.name, TERM="xterm"))

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -23,10 +24,10 @@ class Doctor(unittest.TestCase):
         self.home = tempfile.TemporaryDirectory()
         self.addCleanup(self.home.cleanup)
 
-    def doctor(self, *args, code=0, cwd=None):
-        r = subprocess.run([MEMWALL, "doctor", *args], text=True, timeout=TIMEOUT_S, cwd=cwd,
+    def doctor(self, *args, code=0, **more):
+        r = subprocess.run([MEMWALL, "doctor", *args], text=True, timeout=TIMEOUT_S,
                            env=environment(self.home.name), stdin=subprocess.DEVNULL,
-                           capture_output=True)
+                           capture_output=True, **more)
         self.assertEqual(code, r.returncode, r.stderr)
         return r
 
@@ -42,7 +43,8 @@ class Doctor(unittest.TestCase):
         with tempfile.TemporaryDirectory(dir=self.home.name) as folder:
             d = self.figures(folder)
             self.assertEqual([], os.listdir(folder))
-        self.assertEqual(["memory", "disk", "arithmetic", "walls", "advice", "complete"], list(d))
+        self.assertEqual(["memory", "disk", "arithmetic", "walls", "advice", "summary",
+                          "complete"], list(d))
         self.assertTrue(d["complete"])
         self.assertGreater(d["memory"]["total"], d["memory"]["available"])
         self.assertGreater(d["memory"]["read_1"], 1e6)
@@ -72,8 +74,15 @@ class Doctor(unittest.TestCase):
         advice = {a["key"]: a["text"] for a in d["advice"]}
         disk = max((c["bytes_s"] for c in d["disk"].get("direct", []) if c["bytes_s"]),
                    default=d["disk"]["buffered_bytes_s"])
-        self.assertIn("%.3g ms if they are in memory" % (1e12 / memory), advice["wall"])
-        self.assertIn("%.3g ms if they are read" % (1e12 / disk), advice["wall"])
+        summary = {a["key"]: a["text"] for a in d["summary"]}
+        for key, rate in ("fits", memory), ("streams", disk):
+            models = [m for m in d["walls"]["models"] if m["outlook"] == key and m["decode_tps"]]
+            self.assertEqual(models != [], key in summary)
+            if models:
+                self.assertIn("takes %.3g ms" % (1e12 / rate), summary[key])
+                binds = [m["binds"] for m in models]
+                most = max(map(binds.count, binds))
+                self.assertIn(f"({most} of ", summary[key])
         self.assertEqual(d["disk"]["small_read_s"] > 2e-3, "small_reads" in advice)
         self.assertEqual((d["memory"]["pressure"] or 0) > 0.1, "pressure" in advice)
         self.assertEqual((d["arithmetic"]["steal"] or 0) > 0.1, "steal" in advice)
@@ -81,8 +90,10 @@ class Doctor(unittest.TestCase):
 
     def test_text_has_the_same_sections(self):
         out = self.doctor(self.home.name).stdout
-        self.assertEqual(["memory", "disk", "arithmetic", "walls", "advice"],
+        self.assertEqual(["summary", "memory", "disk", "arithmetic", "walls", "advice"],
                          re.findall(r"(?m)^(\w+)$", out))
+        self.assertRegex(out, r"\Asummary\n  Of \d+ known models and weight types, \d+ fit in ")
+        self.assertEqual(1, out.count("powers of 1024 (GiB)"))
         self.assertNotIn("\x1b", out)
         if "  direct reads, GB/s" in out:
             table = out.split("  direct reads, GB/s")[1].splitlines()[1:6]
@@ -96,7 +107,8 @@ class Doctor(unittest.TestCase):
                        stdout=subprocess.DEVNULL, timeout=TIMEOUT_S)
         with open(kept) as f:
             line = f.read().split()
-        line[0], line[7] = str(int(time.time()) - 600), "12345"  # the rate of memory
+        # The rate of memory and a doubt: any new measurement replaces it.
+        line[0], line[7], line[14] = str(int(time.time()) - 600), "12345", "1"
         with open(kept, "w") as f:
             print(*line, file=f)
         d = self.figures(MODEL)
@@ -106,18 +118,26 @@ class Doctor(unittest.TestCase):
         with open(kept) as f:
             lines = [line.split() for line in f]
         self.assertEqual(d["model"]["limits"]["measured"], int(lines[0][0]))
-        self.assertNotIn("12345", [line[7] for line in lines if line[12] == line[15] == "0"
-                                   and lines[0][12] == lines[0][15] == "0"])
+        self.assertNotIn("12345", [line[7] for line in lines])
 
     def test_without_the_disk_nothing_is_written(self):
         d = self.figures("--no-disk", cwd=self.home.name)
-        self.assertEqual(["memory", "arithmetic", "walls", "advice", "complete"], list(d))
+        self.assertEqual(["memory", "arithmetic", "walls", "advice", "summary", "complete"], list(d))
         self.assertEqual([], os.listdir(self.home.name))
 
     def test_a_model_that_streams_says_what_would_help(self):
         r = memwall("plan", MODEL, "--json")
         least = json.loads(r.stdout)["smallest_budget_bytes"]
-        d = self.figures(MODEL, "--memory", str(least))["model"]
+        all_of_it = self.figures(MODEL, "--memory", str(least))
+        d = all_of_it["model"]
+        advice = [a for a in d["advice"] if a["key"] != "doubt"]
+        first = [a["text"] for a in advice if a["key"] not in ("disk", "memory_rate")]
+        first += [a["text"] for a in advice]
+        summary = {a["key"]: a["text"] for a in all_of_it["summary"]}
+        predicted = {"binds", "change"} if d["decode_tps"] else set()
+        self.assertEqual({"streams"} | predicted, set(summary) - {"doubt", "busy"})
+        if predicted:
+            self.assertIn(first[0] if first else "No setting", summary["change"])
         self.assertEqual(least, d["smallest_budget_bytes"])
         self.assertGreater(d["largest_ctx"], 0)
         for advice in d["advice"]:
@@ -125,6 +145,8 @@ class Doctor(unittest.TestCase):
         d = self.figures(MODEL, "--memory", "1M")
         self.assertFalse(d["complete"])
         self.assertIn("the budget is 1 MiB", d["model"]["error"])
+        self.assertEqual([("refused", d["model"]["error"])],
+                         [(a["key"], a["text"]) for a in d["summary"] if a["key"] != "busy"])
 
     def test_every_known_model_has_its_walls(self):
         with open(os.path.join(SRCDIR, "share", "known-models.json"), encoding="utf-8") as f:
@@ -146,7 +168,7 @@ class Doctor(unittest.TestCase):
 
     def test_a_known_model_is_examined_without_its_file(self):
         d = self.figures("gemma-4-E2B:Q4_0", "--no-disk", cwd=self.home.name)
-        self.assertEqual(["memory", "arithmetic", "model", "advice", "complete"], list(d))
+        self.assertEqual(["memory", "arithmetic", "model", "advice", "summary", "complete"], list(d))
         self.assertEqual("gemma-4-E2B", d["model"]["name"])
 
     def test_a_folder_that_cannot_be_written_is_reported(self):
@@ -155,17 +177,70 @@ class Doctor(unittest.TestCase):
         self.assertGreater(d["arithmetic"]["q4_0_flops_s"], 0)
         self.assertFalse(d["complete"])
 
+    def test_a_full_disk_is_reported(self):
+        def limit():  # as a full disk, it lets a file begin and not end
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        with tempfile.TemporaryDirectory(dir=self.home.name) as folder:
+            d = self.figures(folder, preexec_fn=limit)
+            self.assertEqual([], os.listdir(folder))
+        self.assertIn("could not write a file", d["disk"]["error"])
+        self.assertIn(("incomplete", "disk: " + d["disk"]["error"]),
+                      [(a["key"], a["text"]) for a in d["summary"]])
+        self.assertGreater(d["arithmetic"]["q4_0_flops_s"], 0)
+        self.assertFalse(d["complete"])
+
+    def test_a_system_that_reports_nothing(self):
+        """Without /sys, pressure and statistics, each figure is a dash with a reason."""
+        hide = ("mount -t tmpfs none /sys && mount -t tmpfs none /proc/pressure && "
+                "mount --bind /dev/null /proc/stat && mount --bind /dev/null /proc/meminfo")
+        unshare = ["unshare", "-m", "sh", "-c"]
+        if os.geteuid() != 0 or subprocess.run([*unshare, hide], capture_output=True).returncode:
+            self.skipTest("only root can hide /sys")
+        for args in (), ("--json",):
+            r = subprocess.run([*unshare, hide + ' && exec "$@"', "sh", MEMWALL, "doctor",
+                                "--no-disk", "Llama-3.2-1B:Q4_K", *args], text=True,
+                               env=environment(self.home.name), stdin=subprocess.DEVNULL,
+                               capture_output=True, timeout=TIMEOUT_S)
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+            if args:
+                d = json.loads(r.stdout)
+                schema.check(d, SRCDIR, "doctor.schema.json")
+                for section, key in (("memory", "total"), ("memory", "cgroup"),
+                                     ("memory", "numa_nodes"), ("memory", "pressure"),
+                                     ("arithmetic", "governor"), ("arithmetic", "throttled"),
+                                     ("arithmetic", "steal"), ("arithmetic", "pressure")):
+                    self.assertIsNone(d[section][key], key)
+                    self.assertNotEqual("", d[section][key + "_why"])
+                self.assertGreater(d["memory"]["read_1"], 0)
+            else:
+                self.assertRegex(r.stdout, r"(?m)^  taken by the host +- \(.+\)$")
+                self.assertRegex(r.stdout, r"(?m)^  memory +- \(.+\)$")
+
     def test_a_wrong_argument_is_refused(self):
         r = self.doctor("/nonexistent/x.gguf", code=1)
         self.assertEqual("", r.stdout)
         r = self.doctor(__file__, code=1)
         self.assertIn("GGUF", r.stderr)
 
+    def wait_for_file(self, p, folder):
+        """Wait until the process has opened a file in the folder, which has no name."""
+        fds, end = f"/proc/{p.pid}/fd", time.monotonic() + TIMEOUT_S
+        while time.monotonic() < end:
+            for fd in os.listdir(fds):
+                try:
+                    if os.readlink(os.path.join(fds, fd)).startswith(folder + "/"):
+                        return
+                except FileNotFoundError:
+                    pass  # closed meanwhile
+            time.sleep(0.01)
+        self.fail("no file was written")
+
     def test_a_stopped_measurement_prints_what_it_has(self):
         with tempfile.TemporaryDirectory(dir=self.home.name) as folder:
             p = subprocess.Popen([MEMWALL, "doctor", "--json", folder], text=True,
                                  env=environment(self.home.name), stdout=subprocess.PIPE)
-            time.sleep(0.5)
+            self.wait_for_file(p, folder)
             p.send_signal(signal.SIGINT)
             out = p.communicate(timeout=TIMEOUT_S)[0]
             self.assertEqual([], os.listdir(folder))
@@ -177,4 +252,4 @@ class Doctor(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

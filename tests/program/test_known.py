@@ -65,7 +65,11 @@ class Known(unittest.TestCase):
                   "gemma-3-4b": 3880099328, "Phi-3.5-mini": 3821079552,
                   "Phi-4": 14659507200, "gemma-4-E2B": 4647449891, "gemma-4-E4B": 7518069034,
                   "gemma-4-12B": 11907350320, "gemma-4-26B-A4B": 25233141790,
-                  "gemma-4-31B": 30697345340}
+                  "gemma-4-31B": 30697345340, "Qwen3-30B-A3B": 30532122624,
+                  "Qwen3-235B-A22B": 235093634560, "Mixtral-8x7B": 46702792704,
+                  "Mistral-Small-3.1-24B": 23572403200, "SmolLM3-3B": 3075098624,
+                  "gemma-2b": 2506172416, "gemma-7b": 8537680896,
+                  "Qwen3-Next-80B-A3B": 79674391296}
         for name, n in params.items():
             with self.subTest(name=name):
                 self.assertEqual(n, plan(name)["n_param"])

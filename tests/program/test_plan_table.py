@@ -142,7 +142,9 @@ class WhatIf(Plans):
         for a, b in zip(one["limits"]["rates"], four["limits"]["rates"]):
             self.assertAlmostEqual(4, b["chunk"]["flops_s"] / a["chunk"]["flops_s"], delta=0.01)
             self.assertLessEqual(b["column"]["bytes_s"], 40e9)
-        self.assertAlmostEqual(4, four["prefill_tps"] / one["prefill_tps"], delta=0.1)
+        # The last token reads its weights from memory, and lookups wait for the disk.
+        self.assertGreater(four["prefill_tps"] / one["prefill_tps"], 2.5)
+        self.assertLess(four["prefill_tps"] / one["prefill_tps"], 4.05)
 
     def test_assumptions_are_stated(self):
         out = self.run_plan("Llama-3.2-1B:Q8_0", "--what-if", "DISK=100M/s").stdout

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """memwall report: the page, its faults, and the page in a browser."""
+import concurrent.futures
+import functools
 import json
 import os
 import resource
@@ -14,12 +16,70 @@ import unittest
 import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import browser  # noqa: E402
 import gguf_model  # noqa: E402
 from html_page import Page  # noqa: E402
 from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def run_memwall(home, cwd, *args, **more):
+    return subprocess.run([MEMWALL, *args], env=environment(home, USER="secretuser"), cwd=cwd,
+                          capture_output=True, text=True, timeout=TIMEOUT_S,
+                          stdin=subprocess.DEVNULL, **more)
+
+
+def make_folders(folder):
+    home, cwd = os.path.join(folder, "secret-home"), os.path.join(folder, "work")
+    os.mkdir(home)
+    os.mkdir(cwd)
+    return home, cwd
+
+
+def new_folders():
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    return make_folders(folder.name)
+
+
+@functools.cache
+def measured():
+    """Measure once, because it takes seconds.  Return the folders and the result."""
+    home, cwd = new_folders()
+    least = json.loads(run_memwall(home, cwd, "plan", MODEL, "--json").stdout)
+    least = least["smallest_budget_bytes"]
+    return home, cwd, run_memwall(home, cwd, "report", MODEL, "--memory", str(least + (2 << 20)))
+
+
+@functools.cache
+def measured_machine():
+    """The same without a model."""
+    home, cwd = new_folders()
+    return home, cwd, run_memwall(home, cwd, "report", "--no-disk", "-q")
+
+
+@functools.cache
+def measured_and_removed():
+    """The same of a model that disappears; with the first line of its messages."""
+    home, cwd = new_folders()
+    model = os.path.join(cwd, "m.gguf")
+    shutil.copy(MODEL, model)
+    p = subprocess.Popen([MEMWALL, "report", "m.gguf", "--no-disk"], cwd=cwd, text=True,
+                         env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first = p.stderr.readline()
+    os.remove(model)
+    out, err = p.communicate(timeout=TIMEOUT_S)
+    return home, cwd, first, subprocess.CompletedProcess(p.args, p.returncode, out, err)
+
+
+def setUpModule():
+    """Measurements take a time that is fixed, so they run at the same time."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        all_of_them = [pool.submit(f) for f in (measured, measured_machine,
+                                                measured_and_removed)]
+    for one in all_of_them:
+        one.result()
 
 
 class Report(unittest.TestCase):
@@ -28,15 +88,10 @@ class Report(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.home = os.path.join(folder.name, "secret-home")
-        self.cwd = os.path.join(folder.name, "work")
-        os.mkdir(self.home)
-        os.mkdir(self.cwd)
+        self.home, self.cwd = make_folders(folder.name)
 
     def memwall(self, *args, code=0, **more):
-        r = subprocess.run([MEMWALL, *args], env=environment(self.home, USER="secretuser"),
-                           cwd=self.cwd, capture_output=True, text=True, timeout=TIMEOUT_S,
-                           stdin=subprocess.DEVNULL, **more)
+        r = run_memwall(self.home, self.cwd, *args, **more)
         self.assertEqual(code, r.returncode, r.stderr)
         return r
 
@@ -57,11 +112,12 @@ class Report(unittest.TestCase):
 
 class Measured(Report):
     def test_a_model_is_measured_and_shown(self):
-        least = json.loads(self.memwall("plan", MODEL, "--json").stdout)["smallest_budget_bytes"]
-        r = self.memwall("report", MODEL, "--memory", str(least + (2 << 20)))
+        self.home, self.cwd, r = measured()
+        self.assertEqual(0, r.returncode, r.stderr)
         self.assertEqual("memwall-report.html\n", r.stdout)
         self.assertIn("memwall: measuring this machine takes about", r.stderr)
-        self.assertRegex(r.stderr, r"memwall: running the model takes about \d+ s; ")
+        self.assertRegex(r.stderr, r"memwall: running the model takes about .*, "
+                                   r"at most 60 s for each of 7 runs; Ctrl-C keeps")
         self.assertEqual(["memwall-report.html"], os.listdir(self.cwd))
         page = self.page()
         self.assertEqual({"data-report", "data-doctor", "data-plan", "data-bench", "data-sweep",
@@ -89,7 +145,7 @@ class Measured(Report):
         for part in (bench, sweep):
             self.assertEqual("gemma4-tiny-q4_0.gguf", part["model"]["path"])
         words = page.words()
-        for text in ("Summary", "This machine has", "Measured were", "Direct reads", "Sweep"):
+        for text in ("Summary", "This machine has", "Measured: ", "Direct reads", "Sweep"):
             self.assertIn(text, words)
         titles = [t for t, a in page.tags if t == "svg"]
         self.assertGreaterEqual(len(titles), 3)
@@ -98,11 +154,23 @@ class Measured(Report):
         self.assertIn("streams:" if plan["streamed_bytes"] else "fits:", words)
 
     def test_a_machine_without_a_model(self):
-        self.memwall("report", "--no-disk", "-q", "-o", "m.html")
-        page = self.page("m.html")
+        self.home, self.cwd, r = measured_machine()
+        self.assertEqual((0, "memwall-report.html\n"), (r.returncode, r.stdout), r.stderr)
+        page = self.page()
         self.assertEqual({"data-report", "data-doctor"}, set(page.data))
         self.assertEqual(["memory", "arithmetic", "complete"], list(page.json("doctor")))
         self.assertEqual([], page.images)
+
+    def test_a_model_that_disappears_leaves_the_rest(self):
+        self.home, self.cwd, first, r = measured_and_removed()
+        self.assertIn("measuring this machine", first)
+        self.assertEqual((0, "memwall-report.html\n"), (r.returncode, r.stdout), r.stderr)
+        self.assertIn("m.gguf", r.stderr)
+        self.assertEqual(["memwall-report.html"], os.listdir(self.cwd))
+        page = self.page()
+        self.assertFalse(page.json("report")["complete"])
+        self.assertIn("data-plan", page.data)
+        self.assertTrue(page.json("doctor")["complete"])
 
     def test_ctrl_c_keeps_what_was_measured(self):
         p = subprocess.Popen([MEMWALL, "report", MODEL], env=environment(self.home), text=True,
@@ -168,10 +236,11 @@ class Quick(Report):
         self.assertEqual({"application/json"}, {a.get("type") for t, a in page.tags
                                                 if t == "script"})
 
-
     def test_files_of_bench_and_sweep_are_shown(self):
-        self.memwall("bench", MODEL, "--memory", "{},{}".format(budget(150), budget(200)),
-                     "-p", "8", "-n", "4", "-r", "2", "-q", "-o", "b.json")
+        home = measured()[0]  # in which limits are kept
+        run_memwall(home, self.cwd, "bench", MODEL, "--memory",
+                    "{},{}".format(budget(150), budget(200)), "-p", "8", "-n", "4", "-r", "2",
+                    "-q", "-o", "b.json", check=True)
         with open(os.path.join(self.cwd, "b.json")) as f:
             b = json.load(f)
         b["command"] = "sweep"
@@ -186,6 +255,7 @@ class Quick(Report):
         self.assertIn("<script>alert(2)</script>", words)
         self.assertIn("Speed of answers by", words)
         self.assertIn("measured: 2 points", words)
+
 
 class Faults(Report):
     def refused(self, *args, text, code=1, **more):
@@ -229,10 +299,8 @@ class Faults(Report):
         self.refused("--sweep", MODEL, text="gemma4-tiny-q4_0.gguf")
 
 
-def png_rows(path):
+def png_rows(data):
     """Yields the rows of a PNG as lists of (r, g, b)."""
-    with open(path, "rb") as f:
-        data = f.read()
     at, packed = 8, b""
     width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
     assert depth == 8 and kind in (2, 6)
@@ -256,53 +324,56 @@ def png_rows(path):
         yield [tuple(line[x:x + 3]) for x in range(0, len(line), size)]
 
 
-@unittest.skipUnless(CHROMIUM, "chromium is not installed")
+@unittest.skipUnless(browser.CHROMIUM, "chromium is not installed")
 class Browser(Report):
+    """All tests look at one page in one browser, whose start takes seconds."""
+
+    @classmethod
+    def setUpClass(cls):
+        home, cwd, _ = measured()
+        try:
+            cls.browser = browser.Browser(os.path.join(home, "browser"), environment(home),
+                                          TIMEOUT_S)
+        except browser.Failed as e:
+            raise unittest.SkipTest(f"chromium does not start here: {e}")
+        cls.addClassCleanup(cls.browser.close)
+        cls.browser.open(os.path.join(cwd, "memwall-report.html"))
+
     def setUp(self):
-        super().setUp()
-        self.memwall("report", "--no-measure", MODEL)
-        self.memwall("run", "-m", MODEL, "--memory", budget(200), "--temp", "0", "-n", "20",
-                     "--telemetry", "t.jsonl", "tell me")
-        self.memwall("plan", MODEL)
-        self.memwall("report", "--no-measure", MODEL, "--recording", "t.jsonl", "--force")
-
-    def chromium(self, *args):
-        r = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu",
-                            "--user-data-dir=" + os.path.join(self.home, "browser"), *args,
-                            "file://" + os.path.join(self.cwd, "memwall-report.html")],
-                           cwd=self.cwd, capture_output=True, text=True, timeout=TIMEOUT_S,
-                           env=environment(self.home))
-        if r.returncode != 0:
-            self.skipTest(f"chromium does not start here: {r.stderr[-200:]}")
-        return r.stdout
-
-    def shot(self, name, *args):
-        self.chromium(f"--screenshot={name}", *args)
-        return list(png_rows(os.path.join(self.cwd, name)))
+        self.home, self.cwd, _ = measured()
 
     def test_the_browser_reads_the_same_page(self):
-        seen = Page(self.chromium("--dump-dom"))
+        seen = Page(self.browser.value("document.documentElement.outerHTML"))
         self.assertEqual([], seen.errors)
         page = self.page()
         self.assertEqual(page.ids, seen.ids)
         self.assertEqual(page.words(), seen.words())
+        self.assertEqual(0, self.browser.value("performance.getEntriesByType('resource').length"))
 
     def test_light_and_dark_and_narrow(self):
-        light = self.shot("light.png", "--window-size=600,400")
-        dark = self.shot("dark.png", "--window-size=600,400",
-                         "--blink-settings=preferredColorScheme=0")
+        light = list(png_rows(self.browser.shot(600, 400)))
+        dark = list(png_rows(self.browser.shot(600, 400, dark=True)))
         self.assertEqual((255, 255, 255), light[-1][2])
         self.assertLess(max(dark[-1][2]), 64)
         for rows in (light, dark):
             self.assertGreater(len({p for row in rows for p in row}), 20)
-        # The text of a narrow window ends before its right edge, and so does that of a wide one.
-        narrow = self.shot("narrow.png", "--window-size=500,400", "--hide-scrollbars")
-        self.assertEqual({(255, 255, 255)}, {row[-3] for row in narrow})
+        # No text passes the right edge of a narrow window.
+        for width in (360, 500, 1200):
+            self.browser.shot(width, 40)
+            self.assertEqual(width, self.browser.value("document.documentElement.scrollWidth"))
+
+    def test_everything_has_an_accessible_name(self):
+        names = self.browser.names()
+        for role in "heading", "region", "table", "image", "navigation", "link":
+            found = [name for r, name in names if r == role]
+            self.assertNotEqual([], found, role)
+            self.assertNotIn("", found, role)
+        images = [name for role, name in names if role == "image"]
+        self.assertEqual(len(images), len(set(images)))
 
     def test_it_is_printed(self):
-        self.chromium("--print-to-pdf=page.pdf", "--blink-settings=preferredColorScheme=0")
-        with open(os.path.join(self.cwd, "page.pdf"), "rb") as f:
-            pdf = f.read()
+        self.browser.shot(600, 40, dark=True)
+        pdf = self.browser.pdf()
         self.assertTrue(pdf.startswith(b"%PDF-"))
         self.assertGreater(len(pdf), 10000)
 

@@ -137,16 +137,54 @@ static void one_enter_goes_on_when_the_context_is_full(void **state)
     sees(&run, "now: context 8192");
 }
 
+static void open_gate(const char *gate)
+{
+    FILE *f = fopen(gate, "w");
+
+    assert_non_null(f);
+    fclose(f);
+}
+
+/* Begin an answer that fills the context as soon as the gate is open. */
+static void begin_full(char *gate, size_t n)
+{
+    char line[220];
+
+    fake_begin(&run, 24, 80, NULL, (const char *[]){ "--pace", "50000", NULL });
+    snprintf(gate, n, "%s/gate", run.home);
+    snprintf(line, sizeof line, "full until %s", gate);
+    fake_line(&run, line);
+    sees(&run, "not yet");
+}
+
 static void a_full_context_does_not_come_between_the_keys_of_a_line(void **state)
 {
     (void)state;
-    fake_begin(&run, 24, 80, NULL, (const char *[]){ "--pace", "300000", NULL });
-    fake_line(&run, "full");
-    sees(&run, "as far");
+    char gate[200];
+
+    begin_full(gate, sizeof gate);
     pty_send(run.s, "something else");
-    sees(&run, "/continue resumes, or shows");
+    assert_true(pty_sees_at(run.s, -2, "> something else"));
+    open_gate(gate);
+    sees(&run, "/continue shows what each");
     assert_false(pty_shows(run.s, "a longer context"));
     assert_true(pty_sees_at(run.s, -2, "> something else"));
+}
+
+static void a_message_that_waited_is_in_the_line_and_no_sheet_takes_its_enter(void **state)
+{
+    (void)state;
+    char gate[200];
+
+    begin_full(gate, sizeof gate);
+    fake_line(&run, "and then");
+    sees(&run, "1 queued");
+    open_gate(gate);
+    sees(&run, "/continue shows what each");
+    assert_true(pty_sees_at(run.s, -2, "> and then"));
+    assert_false(pty_shows(run.s, "Enter: choose"));
+    fake_line(&run, "");
+    sees(&run, "You said: and then");
 }
 
 static void keys_of_a_line_close_a_sheet_and_change_nothing(void **state)
@@ -234,6 +272,12 @@ static void a_command_typed_while_reading_is_not_lost_in_the_search(void **state
     sees(&run, "Enter runs it as a command");
     pty_send(run.s, "\r");
     sees(&run, "Statistics");
+    pty_send(run.s, "\033");
+    loses(&run, "Statistics");
+    pty_send(run.s, "\033[5~");
+    sees(&run, "more below");
+    pty_send(run.s, "/ctx 8k\r"); /* with an argument, one Enter is enough */
+    sees(&run, "Change: ctx 8192");
 }
 
 static void the_strip_of_a_small_screen_grows_by_keys(void **state)
@@ -253,7 +297,6 @@ static void the_strip_of_a_small_screen_grows_by_keys(void **state)
 static void keys_work_while_another_model_opens(void **state)
 {
     char gate[200], line[220];
-    FILE *f;
 
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
@@ -266,9 +309,7 @@ static void keys_work_while_another_model_opens(void **state)
     assert_true(pty_sees_at(run.s, -2, "> typed meanwhile"));
     pty_send(run.s, "\r");
     sees(&run, "1 queued");
-    f = fopen(gate, "w");
-    assert_non_null(f);
-    fclose(f);
+    open_gate(gate);
     sees(&run, "Other Model");
     sees(&run, "You said: typed meanwhile");
 }
@@ -285,6 +326,8 @@ int main(void)
         cmocka_unit_test_teardown(typing_filters_the_help_and_f1_goes_on_to_the_dashboard,
                                   end_run),
         cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
+        cmocka_unit_test_teardown(
+            a_message_that_waited_is_in_the_line_and_no_sheet_takes_its_enter, end_run),
         cmocka_unit_test_teardown(a_full_context_does_not_come_between_the_keys_of_a_line,
                                   end_run),
         cmocka_unit_test_teardown(keys_of_a_line_close_a_sheet_and_change_nothing, end_run),

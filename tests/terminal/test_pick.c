@@ -343,6 +343,26 @@ static void the_guide_opens_directly_if_there_is_no_other_model(void **state)
     expect_end(0);
 }
 
+static void the_guide_names_questions_that_it_answers(void **state)
+{
+    const char *source = getenv("MW_SRCDIR");
+    char guide[1024];
+
+    (void)state;
+    assert_non_null(source);
+    snprintf(guide, sizeof guide, "%s/share/models/memwall-guide.gguf", source);
+    copy(guide, "/here/guide.gguf", 0600);
+    start_program(program(), 24, 80, (const char *[]){ "-m", "guide.gguf", NULL }, NULL);
+    assert_true(pty_sees(s, "ask it, for example: what is the memory wall?"));
+    assert_true(pty_sees(s, "ready"));
+    pty_send(s, "/ctx 8k\r"); /* a sheet that would hide a notice in the chat */
+    assert_true(pty_sees(s, "The model was trained for 4096 tokens, fewer than"));
+    pty_send(s, "\033");
+    assert_true(pty_loses(s, "The model was trained"));
+    pty_send(s, "/quit\r");
+    expect_end(0);
+}
+
 static void a_terminal_without_a_screen_gets_the_guide(void **state)
 {
     (void)state;
@@ -411,6 +431,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(model_switches_by_the_list_and_by_name, begin, end),
         cmocka_unit_test_setup_teardown(the_guide_opens_directly_if_there_is_no_other_model,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(the_guide_names_questions_that_it_answers, begin, end),
         cmocka_unit_test_setup_teardown(a_terminal_without_a_screen_gets_the_guide, begin, end),
         cmocka_unit_test_setup_teardown(the_guide_is_listed_with_other_models, begin, end),
     };

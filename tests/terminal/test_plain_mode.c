@@ -95,7 +95,7 @@ static void control_c_stops_and_leaves(void **state)
     program_ask(&run, "hello", "Line 2:");
     pty_send(run.s, "\003");
     sees(&run, "/continue resumes the answer");
-    program_ask(&run, "/continue", "Line 20:");
+    program_ask(&run, "/continue", "Line 40:"); /* the notice has left the screen */
     pty_send(run.s, "\003");
     sees(&run, "/continue resumes the answer");
     pty_send(run.s, "\004");

@@ -74,9 +74,14 @@ static void stops_the_answer(void **state)
         assert_true(pty_loses_at(run.s, -2, "a draft"));
     }
     program_line(&run, "/continue");
+    /* "ready" below must be the one after this answer: ESC and a key just after it are Alt
+     * and that key. */
+    assert_true(pty_sees_at(run.s, -1, "answering"));
     sees(&run, "Line 40:");
+    assert_false(pty_shows(run.s, "/continue resumes the answer"));
     pty_send(run.s, stop->key);
     assert_true(pty_sees_at(run.s, -1, "ready"));
+    assert_true(pty_shows(run.s, "/continue resumes the answer"));
     assert_true(program_is_drawn_right(&run));
     program_quit(&run);
 }

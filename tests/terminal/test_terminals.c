@@ -79,6 +79,23 @@ static bool sent_colour(const char *colour)
     return false;
 }
 
+/* Returns whether colour a was set after colour b, or b never. */
+static bool is_newer_colour(const char *a, const char *b)
+{
+    size_t n;
+    const char *raw = pty_raw(screen, &n);
+
+    for (; n > 0; n--) {
+        if (raw[n - 1] != 'm' && raw[n - 1] != ';')
+            continue;
+        if (n > strlen(a) && memcmp(raw + n - 1 - strlen(a), a, strlen(a)) == 0)
+            return true;
+        if (n > strlen(b) && memcmp(raw + n - 1 - strlen(b), b, strlen(b)) == 0)
+            return false;
+    }
+    return false;
+}
+
 /* Returns whether a colour other than the terminal's own was set. */
 static bool sent_colours(void)
 {
@@ -232,8 +249,9 @@ static void takes_the_background(void **state)
     pty_send(screen, " ");
     sees("paused");
     assert_true(sent(ASKS) == g->is_asked);
-    assert_true(sent_colour(ACCENT_LIGHT) == g->is_light);
-    assert_true(sent_colour(ACCENT_DARK) == !g->is_light);
+    /* A report that comes late, on a busy machine, changes the colours of the first frame. */
+    assert_true(is_newer_colour(ACCENT_LIGHT, ACCENT_DARK) == g->is_light);
+    assert_true(is_newer_colour(ACCENT_DARK, ACCENT_LIGHT) == !g->is_light);
     leave();
 }
 

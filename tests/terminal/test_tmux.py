@@ -44,6 +44,12 @@ class Tmux(unittest.TestCase):
             if time.monotonic() > end:
                 self.fail(f"{words} are not all in:\n{shown}")
 
+    def loses(self, word):
+        end = time.monotonic() + TIMEOUT_S
+        while word in (shown := self.screen()):
+            if time.monotonic() > end:
+                self.fail(f"{word} is still in:\n{shown}")
+
     def keys(self, *keys):
         self.tmux("send-keys", *keys)
 
@@ -57,6 +63,7 @@ class Tmux(unittest.TestCase):
         self.keys("/help", "Enter")
         self.sees("Esc: close")
         self.keys("Escape")
+        self.loses("Esc: close")  # else Esc and the next key may be read as Alt and that key
         self.sees("> hello")
         self.keys("/quit", "Enter")
         self.sees("exit status 0")

@@ -7,6 +7,7 @@ check_PROGRAMS += \
 	tests/unit/test_blas \
 	tests/unit/test_bpe \
 	tests/unit/test_cache_layout \
+	tests/unit/test_cage \
 	tests/unit/test_canvas \
 	tests/unit/test_catalogue \
 	tests/unit/test_change \
@@ -18,6 +19,7 @@ check_PROGRAMS += \
 	tests/unit/test_config \
 	tests/unit/test_copy \
 	tests/unit/test_dash \
+	tests/unit/test_disturb \
 	tests/unit/test_energy \
 	tests/unit/test_experts \
 	tests/unit/test_files \
@@ -35,6 +37,8 @@ check_PROGRAMS += \
 	tests/unit/test_mapping \
 	tests/unit/test_markdown \
 	tests/unit/test_no_memory \
+	tests/unit/test_packed \
+	tests/unit/test_packing \
 	tests/unit/test_panels \
 	tests/unit/test_plan \
 	tests/unit/test_pool \
@@ -55,6 +59,7 @@ check_PROGRAMS += \
 	tests/unit/test_store \
 	tests/unit/test_store_parts \
 	tests/unit/test_store_rescue \
+	tests/unit/test_steps \
 	tests/unit/test_stream \
 	tests/unit/test_summary \
 	tests/unit/test_talk \
@@ -100,6 +105,6 @@ FAULTS_WRAP = -Wl,--wrap=pread,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap
 if HAVE_LIBURING
 FAULTS_WRAP += -Wl,--wrap=io_uring_queue_init_params,--wrap=io_uring_register_files \
 	-Wl,--wrap=io_uring_register_buffers,--wrap=io_uring_submit \
-	-Wl,--wrap=io_uring_submit_and_wait
+	-Wl,--wrap=io_uring_submit_and_wait,--wrap=io_uring_peek_batch_cqe
 endif
 endif

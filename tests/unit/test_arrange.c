@@ -219,7 +219,7 @@ static void the_right_column_is_filled_to_its_end(void **state)
 {
     struct dash *d = new_dash();
     struct place p[ARRANGE_MAX];
-    int n = arrange(p, dash_widgets, d, 47, 160), last = 0;
+    int n = arrange_panels(p, d, 47, 160), last = 0;
 
     (void)state;
     for (int i = 0; i < n; i++)
@@ -308,6 +308,7 @@ static void panels_are_read_as_they_are_written(void **state)
     char text[PANELS_TEXT];
 
     (void)state;
+    p.n_used = PANELS;
     panels_reset(&p);
     for (size_t i = 0; i < sizeof valid / sizeof valid[0]; i++) {
         assert_true(panels_parse(&p, valid[i]));
@@ -328,6 +329,7 @@ static void the_last_panel_cannot_be_hidden(void **state)
     int experts = PANELS - 1, last = PANELS - 2;
 
     (void)state;
+    p.n_used = PANELS;
     panels_reset(&p);
     for (int i = 0; i < last; i++)
         assert_true(panels_toggle(&p, i));
@@ -342,6 +344,10 @@ static void the_last_panel_cannot_be_hidden(void **state)
     panels_move(&p, -1);
     assert_int_equal(p.row[0].widget, last);
     assert_true(panels_toggle(&p, experts));
+    p.n_used = PANELS_SURE; /* a model without experts */
+    p.chosen = last;
+    panels_choose(&p, 1);
+    assert_int_equal(p.chosen, 0);
     assert_false(panels_parse(&p, "-verdict -speed -memory -kv -cache -layers"));
 }
 
@@ -366,7 +372,7 @@ static void resized_panels_stay_in_their_column(void **state)
         case 2: dash_resize(d, height, width, (int)(seed >> 20) % 9 - 4); break;
         default: dash_drag_edge(d, height, width, (int)(seed >> 20) % PANELS, height / 2);
         }
-        n = arrange(place, dash_widgets, d, height, width);
+        n = arrange_panels(place, d, height, width);
         for (int i = 0; i < n; i++) {
             assert_true(place[i].y >= 0 && place[i].y + place[i].height <= height);
             assert_true(place[i].bottom < height);
@@ -389,12 +395,12 @@ static void a_panel_keeps_the_height_that_it_was_given(void **state)
     (void)state;
     dash_panels(d)->chosen = 2; /* memory */
     for (int k = 0; k < 5; k++) {
-        int n = arrange(place, dash_widgets, d, 47, 64), before = 0, after = 0;
+        int n = arrange_panels(place, d, 47, 64), before = 0, after = 0;
 
         for (int i = 0; i < n; i++)
             before = place[i].widget == &dash_memory_widget ? place[i].height : before;
         dash_resize(d, 47, 64, k < 3 ? 1 : -1);
-        n = arrange(place, dash_widgets, d, 47, 64);
+        n = arrange_panels(place, d, 47, 64);
         for (int i = 0; i < n; i++)
             after = place[i].widget == &dash_memory_widget ? place[i].height : after;
         assert_int_equal(after, before + (k < 3 ? 1 : -1));

@@ -227,7 +227,7 @@ static void any_size_is_drawn_inside_its_bounds(void **state)
         for (int width = 0; width <= MAX_WIDTH; width += width < 110 ? 3 : 17) {
             struct canvas c = canvas_sub(&all, 1, 1, height, width);
             struct place place[ARRANGE_MAX];
-            int n = arrange(place, dash_widgets, d, height, width);
+            int n = arrange_panels(place, d, height, width);
             wchar_t text[CLUSTER_CHARS + 1];
             struct ui_style style;
 
@@ -308,7 +308,7 @@ static void a_click_on_a_layer_inspects_it(void **state)
 
     (void)state;
     push_decode(d);
-    n = arrange(place, dash_widgets, d, 60, 64);
+    n = arrange_panels(place, d, 60, 64);
     for (int i = 0; i < n; i++) {
         const struct place *p = &place[i];
 

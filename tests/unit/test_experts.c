@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "engine/base/units.h"
 #include "engine/stream/expert_cache.h"
 #include "engine/stream/expert_policy.h"
+#include "tests/lib/fail_with.h"
 #include "tests/lib/stream_model.h"
 
 enum { LAYERS = 4, EXPERTS = 24, USED = 6 };
@@ -23,29 +25,13 @@ static struct stream_model model;
 static struct expert_layer layers[LAYERS];
 static struct expert_sizes sizes;
 
-struct mode {
-    const char *name;
-    enum stream_io io;
-    bool no_uring, drop;
-};
-
-static struct mode modes[] = {
+static struct stream_mode modes[] = {
     { "direct io_uring", STREAM_DIRECT, false, false },
     { "direct pread", STREAM_DIRECT, true, false },
     { "buffered", STREAM_BUFFERED, false, false },
     { "mmap", STREAM_MMAP, false, false },
     { "mmap drop", STREAM_MMAP, false, true },
 };
-
-static void no_error(int result, const struct err *e)
-{
-    char text[600];
-
-    if (result == 0)
-        return;
-    err_text(e, text, sizeof text);
-    fail_msg("%s", text);
-}
 
 static int set_up(void **state)
 {
@@ -80,7 +66,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct stream *open_stream(const struct mode *mode)
+static struct stream *open_stream(const struct stream_mode *mode)
 {
     struct stream_options o = {
         .io = mode->io, .no_uring = mode->no_uring, .mmap_drop = mode->drop, .n_slot = 2
@@ -189,7 +175,7 @@ static void the_size_changes_between_passes(void **state)
 
         run_passes(c, 2);
         no_error(expert_cache_set_memory(c, bytes, &e), &e);
-        assert_true(expert_cache_held(c) <= bytes);
+        assert_true(expert_cache_charged(c) <= bytes);
         if (!stream_is_mapped(s))
             assert_true(counter_get(&telemetry.expert_slots) <= bytes / sizes.slot_bytes);
     }
@@ -211,7 +197,7 @@ static void experts_in_memory_are_not_read(void **state)
     run_passes(c, 10);
     assert_int_equal(counter_get(&telemetry.expert_misses), read);
     no_error(expert_cache_set_memory(c, 20 * sizes.slot_bytes, &e), &e);
-    assert_true(expert_cache_held(c) <= 20 * sizes.slot_bytes);
+    assert_true(expert_cache_charged(c) <= 20 * sizes.slot_bytes);
     run_passes(c, 2);
     assert_true(counter_get(&telemetry.expert_misses) > read);
     expert_cache_close(c);
@@ -247,6 +233,83 @@ static void popular_experts_stay(void **state)
             if (pass == 299)
                 assert_int_equal(counter_get(&telemetry.expert_misses), misses);
         }
+    expert_cache_close(c);
+    stream_close(s);
+}
+
+/* A layer whose experts are parts of one file that overlap: 128 MiB from a small file. */
+enum { MANY = 256, MANY_BYTES = 512 * 1024 };
+
+static struct expert_layer overlapping_experts(struct tensor_piece *each)
+{
+    for (uint64_t i = 0; i < MANY; i++)
+        each[i] = (struct tensor_piece){ 0, i * 777 };
+    return (struct expert_layer){ .n_expert = MANY,
+                                  .n_used = 8,
+                                  .n_part = 1,
+                                  .part = { { .bytes = MANY_BYTES, .each = each } } };
+}
+
+/* Use every expert once.  Returns how many are in memory then. */
+static uint64_t use_all(struct expert_cache *c)
+{
+    static const uint32_t once[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    struct expert_weights w;
+    struct err e = ERR_INIT;
+    uint64_t stall = 0;
+
+    for (uint32_t at = 0; at < MANY; at += 8) {
+        uint32_t experts[8];
+
+        for (uint32_t i = 0; i < 8; i++)
+            experts[i] = at + i;
+        expert_cache_begin(c, 0, 1, experts, once, 8);
+        for (uint32_t i = 0; i < 8; i++) {
+            no_error(expert_cache_next(c, 8, &w, &stall, &e), &e);
+            assert_memory_equal(w.part[0], model.bytes[0] + w.expert * 777, MANY_BYTES);
+            expert_cache_give(c);
+        }
+    }
+    return counter_get(&telemetry.expert_held);
+}
+
+static uint64_t resident_bytes(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long long all, resident;
+
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%llu %llu", &all, &resident), 2);
+    fclose(f);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Memory is charged as the cache fills, and falls when the cache gets smaller. */
+static void memory_follows_the_size(void **state)
+{
+    static struct tensor_piece each[MANY];
+    struct expert_layer layer = overlapping_experts(each);
+    struct stream *s = open_stream(*state);
+    struct expert_cache *c;
+    struct expert_sizes all;
+    struct err e = ERR_INIT;
+    uint64_t before = resident_bytes(), full;
+
+    expert_sizes_of(&layer, 1, &all);
+    no_error(expert_cache_open(&c, s, &layer, 1, MANY * all.slot_bytes, &telemetry, &e), &e);
+    for (int round = 0; round < 3; round++) {
+        while (use_all(c) < MANY) /* slots are used when their memory is ready */
+            ;
+        full = resident_bytes();
+        assert_true(full - before >= (uint64_t)MANY * MANY_BYTES);
+        assert_int_equal(expert_cache_charged(c), MANY * all.slot_bytes);
+        no_error(expert_cache_set_memory(c, 40 * all.slot_bytes, &e), &e);
+        assert_true(expert_cache_charged(c) <= 40 * all.slot_bytes);
+        assert_true(full - resident_bytes() >= 200 * all.slot_bytes);
+        use_all(c);
+        assert_true(full - resident_bytes() >= 200 * all.slot_bytes);
+        no_error(expert_cache_set_memory(c, MANY * all.slot_bytes, &e), &e);
+    }
     expert_cache_close(c);
     stream_close(s);
 }
@@ -321,6 +384,10 @@ int main(void)
             tests[n].name = names[n];
         }
     }
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
+        memory_follows_the_size, set_up, tear_down, &modes[0]);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
+        memory_follows_the_size, set_up, tear_down, &modes[2]);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
         too_little_memory_is_refused, set_up, tear_down, &modes[2]);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_expert_that_is_used_last_goes_first);

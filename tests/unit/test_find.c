@@ -405,7 +405,7 @@ static const char *outlook(const char *name)
 {
     static char text[400];
 
-    mw_outlook_text(named(name), text, sizeof text);
+    mw_fit_text(named(name), text, sizeof text);
     return text;
 }
 
@@ -439,13 +439,13 @@ static void the_outlook_is_that_of_the_plan(void **state)
 
     o.memory_bytes = 1 * MIB;
     describe_with(&o, true);
-    assert_int_equal(named("gemma")->outlook, MW_OUTLOOK_TOO_LARGE);
+    assert_int_equal(named("gemma")->fit, MW_FIT_TOO_LARGE);
     assert_non_null(strstr(outlook("gemma"), "too large: needs "));
     assert_non_null(strstr(outlook("gemma"), "the budget is 1.00 MiB"));
 
     o.memory_bytes = named("gemma")->plan.sum_bytes;
     describe_with(&o, true);
-    assert_int_equal(named("gemma")->outlook, MW_OUTLOOK_STREAMS);
+    assert_int_equal(named("gemma")->fit, MW_FIT_STREAMS);
     assert_non_null(strstr(outlook("gemma"), "streams, about "));
     assert_non_null(strstr(outlook("gemma"), " tok/s in "));
 }
@@ -467,7 +467,7 @@ static void a_model_that_cannot_be_read_is_tried_again(void **state)
     assert_int_equal(mw_describer_new(&d, &o, &how, &e), 0);
     mw_describe(d, models, 0);
     mw_describer_free(d);
-    assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNKNOWN);
+    assert_int_equal(named("llama")->fit, MW_FIT_UNKNOWN);
     assert_string_equal(outlook("llama"),
                         "not read: cannot open the file: No such file or directory");
     link_to("moved", "/folder/llama.gguf");
@@ -499,7 +499,7 @@ static void a_model_that_did_not_change_is_not_opened_again(void **state)
     assert_string_equal(outlook("llama"), "fits");
     assert_int_equal(utimensat(AT_FDCWD, tree_path("/folder/llama.gguf"), NULL, 0), 0);
     describe();
-    assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNSUPPORTED);
+    assert_int_equal(named("llama")->fit, MW_FIT_UNSUPPORTED);
 }
 
 static void a_damaged_list_of_descriptions_is_ignored(void **state)
@@ -510,10 +510,10 @@ static void a_damaged_list_of_descriptions_is_ignored(void **state)
     spoil("/folder/llama.gguf");
     spoil("/cache/models");
     describe();
-    assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNSUPPORTED);
+    assert_int_equal(named("llama")->fit, MW_FIT_UNSUPPORTED);
     tree_put("/cache/models", "short");
     describe();
-    assert_int_equal(named("llama")->outlook, MW_OUTLOOK_UNSUPPORTED);
+    assert_int_equal(named("llama")->fit, MW_FIT_UNSUPPORTED);
 }
 
 int main(void)

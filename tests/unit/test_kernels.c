@@ -76,9 +76,10 @@ static double column_value(const struct problem *p, size_t c, size_t k)
     if (p->form == ACT_F32)
         return (double)((const float *)(const void *)column)[k];
 
-    struct act_q8 a = act_q8_at(column, p->n_k);
+    const struct act_q8 *a = (const struct act_q8 *)(const void *)column + k / ACT_Q8_SPAN;
 
-    return (double)a.d[k / 16] * a.q[k];
+    k %= ACT_Q8_SPAN;
+    return (double)a->d[k / 16] * a->q[k];
 }
 
 static void check_against_double(const struct problem *p, const float *y, size_t ldy)
@@ -138,9 +139,10 @@ static void multiplies_any_shape(void **state)
     static const struct {
         size_t n_row, n_k, n_col;
     } shapes[] = {
-        { 1, 256, 1 }, { 9, 512, 2 }, { 6, 768, 5 },    { 17, 1536, 13 }, { 4, 2048, 33 },
-        { 7, 32, 3 },  { 5, 96, 6 },  { 13, 1184, 29 }, { 3, 2880, 7 },   { 3, 1, 1 },
-        { 5, 56, 7 },  { 9, 72, 14 }, { 8, 1000, 9 },   { 2, 15, 31 },
+        { 1, 256, 1 },  { 9, 512, 2 },    { 6, 768, 5 },    { 17, 1536, 13 }, { 4, 2048, 33 },
+        { 7, 32, 3 },   { 5, 96, 6 },     { 13, 1184, 29 }, { 3, 2880, 7 },   { 3, 1, 1 },
+        { 5, 56, 7 },   { 9, 72, 14 },    { 8, 1000, 9 },   { 2, 15, 31 },    { 51, 768, 5 },
+        { 32, 288, 8 }, { 35, 1184, 68 }, { 97, 256, 39 },
     };
     const struct row *t = *state;
     size_t block = tensor_type_info(t->type)->block_elems;
@@ -172,7 +174,7 @@ static void multiplies_any_shape(void **state)
 static void packs_columns_in_eight_bits(void **state)
 {
     const struct row *t = *state;
-    enum { N = 7 * 32, PADDED = 256, USED = PADDED + 2 * (PADDED / 16) * 4 };
+    enum { N = 7 * 32, USED = sizeof(struct act_q8) };
     float x[N];
     size_t bytes = act_bytes(ACT_Q8, N);
     uint8_t *column = fenced_new(bytes);
@@ -194,7 +196,9 @@ static void packs_columns_in_eight_bits(void **state)
     kernels_by_name("generic")->act_pack(ACT_Q8, x, N, again);
     assert_memory_equal(column, again, USED);
 
-    struct act_q8 a = act_q8_at(column, N);
+    struct act_q8 a;
+
+    memcpy(&a, column, sizeof a);
 
     for (int i = 0; i < 192; i++) {
         assert_true(a.q[i] >= -127);
@@ -209,6 +213,7 @@ static void packs_columns_in_eight_bits(void **state)
         for (int i = 0; i < 16; i++)
             sum += a.q[16 * b + i];
         assert_true(isnan(a.d[b]) || a.dsum[b] == a.d[b] * (float)sum);
+        assert_int_equal(a.less[b], -128 * sum);
     }
     fenced_free(column, bytes);
     fenced_free(again, bytes);
@@ -325,6 +330,14 @@ static void curves_are_smooth_and_saturate(void **state)
     for (size_t i = 0; i < N; i++)
         assert_near(g[i], silu(x[i]), 3e-7 * fabs(silu(x[i])) + 1e-37, i);
     memcpy(g, x, N * 4);
+    t->set->sigmoid_mul(g, g, N);
+    for (size_t i = 0; i < N; i++)
+        assert_near(g[i], silu(x[i]), 3e-7 * fabs(silu(x[i])) + 1e-37, i);
+    memcpy(g, one, N * 4);
+    t->set->sigmoid_mul(g, x, N);
+    for (size_t i = 0; i < N; i++)
+        assert_near(g[i], 1 / (1 + exp(-(double)x[i])), 3e-7, i);
+    memcpy(g, x, N * 4);
     t->set->softcap(g, 2.5f, N);
     for (size_t i = 0; i < N; i++)
         assert_near(g[i], 2.5 * tanh(x[i] / 2.5), 4e-7 * fabs(2.5 * tanh(x[i] / 2.5)), i);
@@ -358,6 +371,57 @@ static void a_value_does_not_depend_on_its_place(void **state)
         }
         vectors_drop(&v);
         vectors_drop(&u);
+    }
+}
+
+/* Gated delta rule */
+
+/* Several tokens of one head, from another state and then in place, against sums in double. */
+static void follows_the_gated_delta_rule(void **state)
+{
+    static const size_t sizes[] = { 1, 7, 16, 33, 64, 100, 128 };
+    const struct row *t = *state;
+    uint64_t seed = 11;
+
+    for (size_t z = 0; z < sizeof sizes / sizeof sizes[0]; z++) {
+        size_t dk = sizes[z], dv = 5;
+        float *from = fenced_new(dk * dv * 4), *to = fenced_new(dk * dv * 4);
+        float *q = fenced_new(dk * 4), *k = fenced_new(dk * 4);
+        float *v = fenced_new(dv * 4), *out = fenced_new(dv * 4);
+        double want[128 * 5];
+
+        for (size_t i = 0; i < dk * dv; i++)
+            want[i] = from[i] = random_float(&seed);
+        for (int token = 0; token < 4; token++) {
+            float decay = 0.9f - 0.2f * (float)token, beta = 0.3f + 0.1f * (float)token;
+
+            for (size_t i = 0; i < dk; i++) {
+                q[i] = random_float(&seed);
+                k[i] = random_float(&seed) / sqrtf((float)dk);
+            }
+            for (size_t r = 0; r < dv; r++)
+                v[r] = random_float(&seed);
+            t->set->delta(token == 0 ? from : to, to, q, k, v, dk, dv, decay, beta, out);
+            for (size_t r = 0; r < dv; r++) {
+                double seen = 0, sum = 0;
+
+                for (size_t i = 0; i < dk; i++)
+                    seen += (double)decay * want[r * dk + i] * k[i];
+                for (size_t i = 0; i < dk; i++) {
+                    want[r * dk + i] =
+                        decay * want[r * dk + i] + beta * ((double)v[r] - seen) * k[i];
+                    sum += want[r * dk + i] * q[i];
+                    assert_near(to[r * dk + i], want[r * dk + i], 1e-5, r * dk + i);
+                }
+                assert_near(out[r], sum, 1e-6 * (double)dk + 1e-5, r);
+            }
+        }
+        fenced_free(from, dk * dv * 4);
+        fenced_free(to, dk * dv * 4);
+        fenced_free(q, dk * 4);
+        fenced_free(k, dk * 4);
+        fenced_free(v, dv * 4);
+        fenced_free(out, dv * 4);
     }
 }
 
@@ -619,6 +683,7 @@ static void add_set(const struct kernels *set)
     add_named(adds_and_scales, set, "adds and scales");
     add_named(curves_are_smooth_and_saturate, set, "has curves that saturate");
     add_named(a_value_does_not_depend_on_its_place, set, "gives a value at any place");
+    add_named(follows_the_gated_delta_rule, set, "follows the gated delta rule");
     for (int t = 0; t < KV_TYPE_COUNT; t++) {
         r = add_test(stores_keys_and_values, set);
         r->kt = (enum kv_type)t;

@@ -15,6 +15,7 @@
 
 #include "engine/machine/load.h"
 #include "engine/machine/slices.h"
+#include "engine/session/limits.h"
 #include "engine/session/observe.h"
 #include "src/limits_book.h"
 #include "src/rates_book.h"
@@ -262,17 +263,19 @@ static void other_lines_are_ignored(void **state)
     static const char text[] =
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 0 0 0 0 0 0 0 0 0 0 v2\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 16 0 0 0 0 0 0 v2\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 0 -1 0 0 0 0 0 v2\n"
-        "1799999999 7 a_mode_with_a_long_name 2 C Q 1e9 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 0 0 0 0 0 0 0 0 0 0 0 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 16 0 0 0 0 0 0 0 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 0 -1 0 0 0 0 0 0 v3\n"
+        "1799999999 7 a_mode_with_quite_a_long_name 2 C Q 1e9 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0 -1e-9 v3\n"
         "\n\x01\xff\xfe\n% %s %n\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 0 0 0 0 0 0 0 0 0 0 2e-11 v3\n"
         "1799999999 7 auto 2 Some_CPU";
     struct limits_book b;
 
@@ -317,6 +320,29 @@ static void a_disk_is_compared_with_its_newest_trustworthy_rate(void **state)
     assert_near(limits_book_disk(&b, &other, NOW), 0.0);
 }
 
+/* Reads of another size are better than no rate, and never replaced. */
+static void limits_are_kept_for_the_size_of_reads(void **state)
+{
+    struct mw_limits large = made(2e9, 0, HOUR), small = made(1e9, 0, 60);
+    struct limits_key k = key;
+    struct limits_book b = { 0 };
+
+    (void)state;
+    limits_book_add(&b, &key, &large);
+    snprintf(k.io, sizeof k.io, "auto/512K");
+    assert_null(limits_book_find(&b, &k, NOW));
+    assert_near(limits_book_find_near(&b, &k, NOW)->disk_bytes_s, 2e9);
+    assert_near(limits_book_disk(&b, &k, NOW), 0.0);
+    assert_near(limits_book_disk_near(&b, &k, NOW), 2e9);
+    limits_book_add(&b, &k, &small);
+    assert_int_equal(b.n, 2);
+    assert_near(limits_book_find_near(&b, &k, NOW)->disk_bytes_s, 1e9);
+    assert_near(limits_book_find(&b, &key, NOW)->disk_bytes_s, 2e9);
+    assert_near(limits_book_disk_near(&b, &k, NOW), 1e9);
+    snprintf(k.io, sizeof k.io, "buffered/512K");
+    assert_null(limits_book_find_near(&b, &k, NOW));
+}
+
 /* --- rates of weight types --- */
 
 static const struct rates_key rates_key = {
@@ -340,11 +366,38 @@ static const char *rates_path(void)
     return tree_path("/rates");
 }
 
+/* Costs that all differ, so that no two of them can be exchanged. */
+static struct mw_steps made_steps(double round_s, uint32_t doubt, int64_t age_s)
+{
+    struct mw_steps s = { .round_s = round_s,
+                          .wake_s = 5e-5,
+                          .value_s = 1e-10,
+                          .curve_s = 3e-10,
+                          .sure = { .spread = 0.125, .doubt = doubt },
+                          .measured_s = NOW - age_s };
+
+    for (int i = 0; i < MW_STEPS_KV; i++) {
+        s.load_s[i] = (i + 1) * 1e-11;
+        s.mac_s[i] = (i + 1) * 1e-12;
+    }
+    return s;
+}
+
+static double found_round(int64_t now_s)
+{
+    struct mw_limits l = { 0 };
+
+    assert_true(rates_book_find(rates_path(), &rates_key, now_s, &l) ==
+                (l.steps.measured_s != 0));
+    return l.steps.round_s;
+}
+
 /* The rate of one type of 2 that is found with this key; 0: it is not. */
 static double found_rate(const struct rates_key *k, int64_t now_s)
 {
     struct mw_limits l = { .rate = { { .type = "Q4_0" } }, .n_rate = 1 };
 
+    l.steps.measured_s = NOW; /* known */
     assert_true(rates_book_find(rates_path(), k, now_s, &l) == (l.rate[0].measured_s != 0));
     return l.rate[0].column_bytes_s;
 }
@@ -360,10 +413,12 @@ static void rates_of_types_come_back_from_their_file(void **state)
     tree_put("/rates", "");
     l.rate[0] = made_rate("Q4_0", 22e9, 0, 60);
     l.rate[1] = made_rate("Q6_K", 15e9, MW_DOUBT_SPREAD, 60);
+    l.steps = made_steps(2e-6, 0, 60);
     rates_book_keep(rates_path(), &rates_key, NOW, &l);
     assert_true(rates_book_find(rates_path(), &rates_key, NOW, &again));
     assert_memory_equal(&again.rate[0], &l.rate[1], sizeof l.rate[0]);
     assert_memory_equal(&again.rate[1], &l.rate[0], sizeof l.rate[0]);
+    assert_memory_equal(&again.steps, &l.steps, sizeof l.steps);
     snprintf(again.rate[0].type, sizeof again.rate[0].type, "BF16");
     again.rate[0].measured_s = 0;
     assert_false(rates_book_find(rates_path(), &rates_key, NOW, &again));
@@ -400,6 +455,35 @@ static void a_doubtful_rate_does_not_replace_a_trustworthy_one(void **state)
     assert_near(found_rate(&rates_key, NOW), 23e9);
 }
 
+static void costs_of_steps_are_kept_as_rates_are(void **state)
+{
+    struct mw_limits l = { .n_rate = 1 };
+
+    (void)state;
+    tree_put("/rates", "");
+    l.rate[0] = made_rate("Q4_0", 8e9, 0, 60);
+    l.steps = made_steps(9e-6, MW_DOUBT_BUSY, 60);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(1e6 * found_round(NOW), 9.0);
+    assert_near(1e6 * found_round(NOW + 2 * HOUR), 0.0); /* doubtful and old */
+    l.steps = made_steps(2e-6, 0, 50);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(1e6 * found_round(NOW + 2 * HOUR), 2.0);
+    l.steps = made_steps(7e-6, MW_DOUBT_BUSY, 40);
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(1e6 * found_round(NOW), 2.0);
+    assert_near(found_rate(&rates_key, NOW), 8e9);
+    l.steps = (struct mw_steps){ 0 }; /* not measured: the old costs stay */
+    rates_book_keep(rates_path(), &rates_key, NOW, &l);
+    assert_near(1e6 * found_round(NOW), 2.0);
+    tree_put("/rates",
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 steps 1e-6 1e-5 1e-10 1e-10 1 2 "
+             "3 4 5 6 7 -8 0.1 0\n"
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 steps 1e-6 1e-5 1e-10\n"
+             "1799999999 0.1-abc Some_CPU avx2 usual 2 steps\n");
+    assert_near(found_round(NOW), 0.0);
+}
+
 static void lines_without_rates_are_ignored(void **state)
 {
     (void)state;
@@ -429,6 +513,57 @@ static void a_full_book_forgets_the_oldest_page(void **state)
     assert_int_equal(b.n, BOOK_PAGES);
     assert_int_equal(b.page[0].key.dev, BOOK_PAGES + 4);
     assert_int_equal(b.page[BOOK_PAGES - 1].key.dev, 5);
+}
+
+/* --- bounds --- */
+
+/* A spread of 25 %: 2 GB/s were 1.6 to 2.5. */
+static void bounds_are_as_far_as_the_spread(void **state)
+{
+    struct mw_limits l = { .disk_bytes_s = 2e9,
+                           .disk = { .spread = 0.25 },
+                           .lookup_s = 1e-4,
+                           .memory_bytes_s = 20e9,
+                           .memory = { .spread = 0.5 },
+                           .n_rate = 1 };
+    struct mw_limits slow, fast;
+
+    (void)state;
+    l.steps.round_s = 1e-5;
+    l.steps.sure.spread = 1;
+    l.rate[0] = (struct mw_rate){ .column_bytes_s = 10e9,
+                                  .chunk_flops_s = 1e12,
+                                  .column = { .spread = 0.1 } };
+    slow = limits_bound(&l, true);
+    fast = limits_bound(&l, false);
+    assert_near(slow.disk_bytes_s / 1e9, 1.6);
+    assert_near(fast.disk_bytes_s / 1e9, 2.5);
+    assert_near(slow.lookup_s * 1e6, 125.0);
+    assert_near(fast.lookup_s * 1e6, 80.0);
+    assert_near(fast.memory_bytes_s / 1e9, 30.0);
+    assert_near(slow.steps.round_s * 1e6, 20.0);
+    assert_near(fast.steps.round_s * 1e6, 5.0);
+    assert_near(fast.rate[0].column_bytes_s / 1e9, 11.0);
+    assert_near(slow.rate[0].chunk_flops_s / 1e12, 1.0); /* no spread */
+
+    l.load = 0.5; /* other programs had half of the processors */
+    l.rate[0].column.doubt = MW_DOUBT_BUSY;
+    assert_near(limits_bound(&l, false).rate[0].column_bytes_s / 1e9, 22.0);
+    assert_near(limits_bound(&l, false).rate[0].chunk_flops_s / 1e12, 1.0);
+    assert_near(limits_bound(&l, true).rate[0].column_bytes_s / 1e9, 10 / 1.1);
+}
+
+/* A correction from 2 to 1.6 GB/s: both are within the new spread of a quarter. */
+static void a_corrected_rate_remembers_the_one_before(void **state)
+{
+    struct mw_limits l = { .memory_bytes_s = 10e9 };
+
+    (void)state;
+    assert_true(observe_memory(OBSERVE_MEMORY_BYTES, OBSERVE_MEMORY_BYTES / 20, NOW, &l));
+    assert_near(l.memory_bytes_s / 1e9, 20.0);
+    assert_near(l.memory.spread, 0.25);
+    assert_true(observe_memory(OBSERVE_MEMORY_BYTES, OBSERVE_MEMORY_BYTES / 2000, NOW, &l));
+    assert_near(l.memory.spread, 0.495);
 }
 
 /* --- words --- */
@@ -496,6 +631,21 @@ static void faster_products_raise_all_their_rates(void **state)
     assert_true(l.memory_bytes_s == 0);
 }
 
+/* A pass that is faster than expected does not show which part of it was. */
+static void steps_are_corrected_with_the_products(void **state)
+{
+    struct mw_limits l = with_rates(HOUR / 2);
+    struct product_observer w = { 0 };
+
+    (void)state;
+    l.steps = made_steps(10e-6, MW_DOUBT_BUSY, 60);
+    assert_true(passes(&w, OBSERVE_PASSES, 80, &l));
+    assert_near(l.rate[0].column_bytes_s, 25e9);
+    assert_near(1e6 * l.steps.round_s, 8.0);
+    assert_int_equal(l.steps.sure.doubt, 0);
+    assert_int_equal(l.steps.sure.observed_s, NOW);
+}
+
 static void a_burst_of_another_program_changes_no_rate(void **state)
 {
     struct mw_limits l = with_rates(HOUR / 2);
@@ -548,6 +698,10 @@ int main(void)
 {
 #define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_are_kept_for_the_size_of_reads),
+        cmocka_unit_test(steps_are_corrected_with_the_products),
+        cmocka_unit_test(bounds_are_as_far_as_the_spread),
+        cmocka_unit_test(a_corrected_rate_remembers_the_one_before),
         cmocka_unit_test(a_burst_in_one_slice_changes_little),
         cmocka_unit_test(slices_that_all_differ_are_far_apart),
         in_a_tree(only_other_programs_that_are_not_nice_are_load),
@@ -569,6 +723,7 @@ int main(void)
         cmocka_unit_test(a_disk_is_compared_with_its_newest_trustworthy_rate),
         in_a_tree(rates_of_types_come_back_from_their_file),
         in_a_tree(a_doubtful_rate_does_not_replace_a_trustworthy_one),
+        in_a_tree(costs_of_steps_are_kept_as_rates_are),
         in_a_tree(lines_without_rates_are_ignored),
         cmocka_unit_test(a_full_book_forgets_the_oldest_page),
         cmocka_unit_test(limits_are_described_with_age_and_doubt),

@@ -382,6 +382,8 @@ static void cpu_quota_is_the_smallest_of_all_levels(void **state)
     tree_put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
     tree_put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
     assert_true(cgroup_cpu_quota(tree_root) > 1.49 && cgroup_cpu_quota(tree_root) < 1.51);
+    tree_put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n");
+    assert_true(cgroup_cpu_quota(tree_root) == 0);
 }
 
 /* Both ways to count cached pages agree about a file whose pages were written and then dropped.
@@ -479,6 +481,23 @@ static void a_system_without_facts_gives_reasons(void **state)
     assert_non_null(fact(&all, "throttled")->why_not);
 }
 
+static void an_unknown_quota_is_not_called_none(void **state)
+{
+    struct facts all = { .n = 0 };
+
+    (void)state;
+    assert_true(cgroup_cpu_quota(tree_root) < 0);
+    survey_processor(tree_root, take_fact, &all);
+    assert_string_equal(fact(&all, "quota")->why_not, "no control group reports one");
+
+    tree_put("/proc/self/cgroup", "0::/a\n");
+    tree_put("/proc/self/mountinfo", V2_MOUNT);
+    tree_put("/sys/fs/cgroup/a/cpu.max", "max 100000\n");
+    all.n = 0;
+    survey_processor(tree_root, take_fact, &all);
+    assert_string_equal(fact(&all, "quota")->why_not, "none is set");
+}
+
 static void heat_is_counted_on_all_processors(void **state)
 {
     struct facts all = { .n = 0 };
@@ -564,6 +583,7 @@ int main(void)
         in_a_tree(memory_high_of_version_2_lowers_a_budget_too),
         in_a_tree(a_budget_above_the_available_memory_is_lowered),
         in_a_tree(without_proc_limits_are_read_where_containers_have_them),
+        in_a_tree(an_unknown_quota_is_not_called_none),
         in_a_tree(cpu_quota_is_the_smallest_of_all_levels),
         in_a_tree(cached_pages_of_a_file_are_counted),
         in_a_tree(facts_of_memory_come_from_the_kernel),

@@ -105,11 +105,12 @@ static void the_legend_has_the_marks_and_colours_of_the_bars(void **state)
     (void)state;
     push_decode(d);
     dash_layers_widget.draw(d, &c);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 1; i < 3; i++) {
         assert_int_not_equal(role_of(t, 0, 64, marks[i]), -1);
         assert_int_equal(role_of(t, 0, 64, marks[i]), role_of(t, 3, 64, marks[i]));
     }
-    /* The mark of reading differs by its shape. */
+    /* The mark of reading differs by its shape: it has the colour of what it is beside. */
+    assert_int_equal(role_of(t, 0, 64, marks[0]), ROLE_TEXT);
     assert_int_not_equal(role_of(t, 0, 64, marks[1]), role_of(t, 0, 64, marks[2]));
     dash_free(d);
     canvas_target_free(t);
@@ -129,6 +130,26 @@ static void before_the_first_answer_the_plan_is_shown(void **state)
     assert_non_null(strstr(text, "~disk-bound: the plan"));
     assert_null(strstr(text, " -  ")); /* an unknown figure */
     assert_null(strstr(text, "first token"));
+    free(text);
+    dash_free(d);
+}
+
+static void nothing_is_drawn_of_a_model_that_is_not_there_yet(void **state)
+{
+    struct dash *d = new_dash();
+    struct mw_sample none = { .state = MW_LOADING, .t_ns = 1000 };
+    char *text;
+
+    (void)state;
+    dash_push(d, &none);
+    text = drawn(d, 80, 48);
+    assert_non_null(strstr(text, "loading the model"));
+    assert_non_null(strstr(text, " kv cache "));
+    assert_non_null(strstr(text, " memory "));
+    assert_null(strstr(text, "0 of 0"));
+    assert_null(strstr(text, "0 B"));
+    assert_null(strstr(text, "full in"));
+    assert_null(strstr(text, "borrowed"));
     free(text);
     dash_free(d);
 }
@@ -172,6 +193,25 @@ static void the_wall_of_the_kv_cache_is_what_is_reached_first(void **state)
     dash_push(d, &sample);
     text = drawn(d, 200, 60);
     assert_non_null(strstr(text, "budget reached at ~6,255 \u2502"));
+    free(text);
+    dash_free(d);
+}
+
+static void memory_saved_by_packing_is_shown(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    push_decode(d);
+    text = drawn(d, 200, 60);
+    assert_null(strstr(text, "packing"));
+    free(text);
+    made_decode(&sample, 112);
+    sample.mem.saved_bytes = 1100 * MIB;
+    dash_push(d, &sample);
+    text = drawn(d, 200, 60);
+    assert_non_null(strstr(text, "packing - 1.07 GiB"));
     free(text);
     dash_free(d);
 }
@@ -302,8 +342,10 @@ int main(void)
         cmocka_unit_test(every_layer_has_a_bar),
         cmocka_unit_test(the_legend_has_the_marks_and_colours_of_the_bars),
         cmocka_unit_test(before_the_first_answer_the_plan_is_shown),
+        cmocka_unit_test(nothing_is_drawn_of_a_model_that_is_not_there_yet),
         cmocka_unit_test(weights_that_are_read_ahead_have_a_bar),
         cmocka_unit_test(the_wall_of_the_kv_cache_is_what_is_reached_first),
+        cmocka_unit_test(memory_saved_by_packing_is_shown),
         cmocka_unit_test(tokens_that_are_to_be_evaluated_again_are_shown),
         cmocka_unit_test(memory_over_time_is_below_the_line_of_the_budget),
         cmocka_unit_test(a_layer_changes_once_a_second_or_with_the_pinned_bytes),

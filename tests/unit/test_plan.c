@@ -14,6 +14,7 @@
 #include "engine/compute/kernels.h"
 #include "engine/plan/outlook.h"
 #include "engine/plan/plan.h"
+#include "engine/plan/speed.h"
 
 static uint64_t seed = 0x9e3779b97f4a7c15u;
 
@@ -53,10 +54,11 @@ static struct plan_input orientation(void)
         .n_swa = 512,
         .disk_bytes_s = 1.5e9,
         .memory_bytes_s = 15e9,
-        .kv_read_token_bytes = 70e6,
+        .kv_far_bytes = { 12288 },
+        .kv_near_bytes = { 0, 35000 },
         .weights = { { .type = "BF16",
-                       .token_bytes = 4531e6,
-                       .prompt_flops = 1.2e9,
+                       .token_bytes = { 1128e6, 3403e6 },
+                       .token_flops = 1.2e9,
                        .chunk_flops_s = 60e9 } },
         .n_weights = 1,
     };
@@ -75,6 +77,10 @@ static struct plan_input random_input(void)
     in.slot_bytes = 4096 * (1 + random_below(2048));
     in.hot_bytes = in.n_block > 0 ? in.n_block * random_below(in.slot_bytes) : 0;
     in.prompt_bytes = random_below(in.hot_bytes + 1);
+    if (random_below(3) == 0) {
+        in.saved_bytes = random_below(in.hot_bytes / 4 + 1);
+        in.landing_bytes = random_below(8) * in.slot_bytes;
+    }
     in.kv_page_tokens = 1u << random_below(10);
     in.n_swa = (uint32_t)random_below(2000);
     in.streams = random_below(8) != 0;
@@ -300,32 +306,57 @@ static void lookup_rows_are_kept_if_everything_else_is(void **state)
     assert_false(p.keeps_rows);
 }
 
-static void lookups_and_experts_take_time(void **state)
+/* The time of a token at an empty context. */
+static double token_s(const struct plan_input *in, double streamed_share, double missed_share,
+                      bool keeps_rows, struct plan_time *t)
+{
+    struct plan_pass pass = { .streamed_share = streamed_share,
+                              .missed_share = missed_share,
+                              .keeps_rows = keeps_rows };
+
+    return speed_token(in, &pass, 1, t);
+}
+
+static struct plan_input weights_alone(void)
 {
     struct plan_input in = orientation();
+
+    in.resident_bytes = 0;
+    in.kv_far_bytes[0] = in.kv_near_bytes[1] = 0;
+    return in;
+}
+
+static void lookups_and_experts_take_time(void **state)
+{
+    struct plan_input in = weights_alone();
     struct err e = ERR_INIT;
-    enum mw_binds binds;
+    struct plan_time t;
     struct plan p;
 
     (void)state;
-    in.resident_bytes = 0;
-    in.kv_read_token_bytes = 0;
     in.lookup_s = 0.001;
-    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 4.531 / 15 + 0.001);
-    assert_near(plan_decode_s(&in, 0, 0, true, &binds), 4.531 / 15);
-    assert_near(plan_decode_s(&in, 3000000000u, 0, false, &binds),
-                2); /* while blocks are read */
+    in.n_lookup = 2;
+    in.costs.wake_s = 0.0001;
+    assert_near(token_s(&in, 0, 0, false, &t), 4.531 / 15 + 0.001 + 3 * 0.0001);
+    assert_near(token_s(&in, 0, 0, true, &t), 4.531 / 15);
+    assert_near(token_s(&in, 3.0 / 4.531, 0, false, &t), 2); /* while blocks are read */
     in.lookup_s = 0;
+    in.n_expert_layer = 8;
+    in.n_expert_used = 2;
     in.experts_token_bytes = 150000000;
-    in.weights[0].expert_bytes = 150e6;
-    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 4.681 / 15);
-    assert_near(plan_decode_s(&in, 0, 150000000, false, &binds), 4.531 / 15 + 0.1);
-    assert_int_equal(binds, MW_BINDS_MEMORY);
-    assert_near(plan_decode_s(&in, 3000000000u, 150000000, false, &binds), 2.1);
+    in.weights[0].expert_bytes[PLAN_REST] = 150e6;
+    assert_near(token_s(&in, 0, 0, false, &t), 4.681 / 15);
+    assert_near(token_s(&in, 0, 1, false, &t), 4.531 / 15 + 0.1);
+    assert_int_equal(t.binds, MW_BINDS_MEMORY);
+    assert_near(token_s(&in, 3.0 / 4.531, 1, false, &t), 2.1);
     in.experts_token_bytes = 1500000000;
-    in.weights[0].expert_bytes = 1500e6;
-    assert_near(plan_decode_s(&in, 0, 1500000000, false, &binds), 4.531 / 15 + 1);
-    assert_int_equal(binds, MW_BINDS_DISK);
+    in.weights[0].expert_bytes[PLAN_REST] = 1500e6;
+    assert_near(token_s(&in, 0, 1, false, &t), 4.531 / 15 + 1);
+    assert_int_equal(t.binds, MW_BINDS_DISK);
+    in.lookup_s = 0.0005; /* the first read of each layer */
+    in.n_moe_layer = 10;
+    assert_near(token_s(&in, 0, 1, true, &t), 4.531 / 15 + 1 + 0.005);
+    in.lookup_s = 0;
     in.budget_bytes = 8 * GIB;
     in.expert_slot_bytes = GIB;
     in.n_expert_min = 1;
@@ -342,68 +373,175 @@ static void lookups_and_experts_take_time(void **state)
     assert_near(p.expert_hits, 0.6875);
     assert_int_equal(p.streamed_bytes, 468750000);
     in.disk_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 0, 1, false, &binds), 0);
+    assert_near(token_s(&in, 0, 1, false, &t), 0);
+}
+
+/* Experts of a token are read at the same time before a chunk becomes wider or a block is pinned. */
+static void experts_are_read_together_before_anything_grows(void **state)
+{
+    struct plan_input in = orientation();
+    uint32_t n_fewer = 0, n_wider = 0;
+
+    (void)state;
+    in.expert_slot_bytes = 3 * MIB;
+    in.n_expert_min = 2;
+    in.n_expert_read = 8;
+    in.n_expert_all = 400;
+    for (in.budget_bytes = 128 * MIB; in.budget_bytes < 6 * GIB;
+         in.budget_bytes += in.budget_bytes / 50) {
+        struct err e = ERR_INIT;
+        struct plan p;
+
+        if (plan_make(&in, &p, &e) != 0)
+            continue;
+        assert_true(p.n_expert >= 2);
+        n_fewer += p.n_expert < 8;
+        n_wider += p.chunk > PLAN_CHUNK_MIN;
+        if (p.n_expert < 8) { /* no room for another expert */
+            assert_true((p.chunk - PLAN_CHUNK_MIN) * in.act_col_bytes < in.expert_slot_bytes);
+            assert_true(p.pinned_bytes == 0 || p.n_slot == 0);
+        }
+    }
+    assert_true(n_fewer > 0 && n_wider > 0);
 }
 
 static void the_larger_term_binds(void **state)
 {
-    struct plan_input in = orientation();
-    enum mw_binds binds;
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .chunk = 50 };
+    struct plan_time t;
 
     (void)state;
-    in.resident_bytes = 0;
-    in.kv_read_token_bytes = 0;
-    assert_near(plan_decode_s(&in, 3000000000u, 0, false, &binds), 2);
-    assert_int_equal(binds, MW_BINDS_DISK);
-    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 4.531 / 15);
-    assert_int_equal(binds, MW_BINDS_MEMORY);
-    in.kv_read_token_bytes = 9e9;
-    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 13.531 / 15);
-    assert_int_equal(binds, MW_BINDS_KV);
+    assert_near(token_s(&in, 3.0 / 4.531, 0, false, &t), 2);
+    assert_int_equal(t.binds, MW_BINDS_DISK);
+    assert_near(token_s(&in, 0, 0, false, &t), 4.531 / 15);
+    assert_int_equal(t.binds, MW_BINDS_MEMORY);
+    in.kv_far_bytes[PLAN_REST] = 9e6;
+    assert_near(speed_token(&in, &pass, 1000, &t), 13.531 / 15);
+    assert_int_equal(t.binds, MW_BINDS_KV);
+    in.kv_far_bytes[PLAN_REST] = 0;
+    in.steps[PLAN_PROMPT].n_round = 1000;
+    in.costs.round_s = 0.001;
+    assert_near(token_s(&in, 0, 0, true, &t), 1 + 4.531 / 15);
+    assert_int_equal(t.binds, MW_BINDS_COMPUTE);
+    in.costs.round_s = 0;
     in.disk_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 1, 0, false, &binds), 0);
-    assert_int_equal(binds, MW_BINDS_NONE);
-    assert_true(plan_decode_s(&in, 0, 0, false, NULL) > 0);
+    assert_near(token_s(&in, 0.5, 0, false, &t), 0);
+    assert_true(token_s(&in, 0, 0, false, &t) > 0);
     in.memory_bytes_s = 0;
-    assert_near(plan_decode_s(&in, 0, 0, false, &binds), 0);
+    assert_near(token_s(&in, 0, 0, false, &t), 0);
+}
 
-    in.disk_bytes_s = 1e9;
-    assert_near(plan_prefill_s(&in, 2000000000, 50), 2);
-    assert_near(plan_prefill_s(&in, 0, 50), 1);
+/*
+ * A layer of 2 GB that every token runs through, and 1 GB that only the last one does.  By
+ * hand: one column takes 2 GB / 10 GB/s = 0.2 s, 64 columns 64 * 2 GFLOP / 100 GFLOP/s = 1.28
+ * s, and each further column (1.28 - 0.2) / 63 s.
+ */
+static void a_prompt_grows_with_its_columns(void **state)
+{
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .chunk = 64, .keeps_rows = true };
+    double more_s = (1.28 - 0.2) / 63;
+    struct plan_time t;
+
+    (void)state;
+    in.hot_bytes = 3000000000;
+    in.prompt_bytes = 2000000000;
+    in.weights[0] = (struct plan_weights){ .type = "Q8_0",
+                                           .token_bytes = { 2e9, 1e9 },
+                                           .token_flops = 2e9,
+                                           .column_bytes_s = 10e9,
+                                           .chunk_flops_s = 100e9 };
+    assert_near(speed_chunk(&in, &pass, 0, 1, false, &t), 0.2);
+    assert_near(speed_chunk(&in, &pass, 0, 16, false, &t), 0.2 + 15 * more_s);
+    assert_near(speed_chunk(&in, &pass, 0, 64, false, &t), 1.28);
+    assert_near(speed_chunk(&in, &pass, 0, 64, true, &t), 1.28 + 0.1);
+    assert_near(speed_prompt(&in, &pass, 0, 80), 1.28 + 0.2 + 15 * more_s + 0.1);
+    /* Half of it is streamed at 1.5 GB/s. */
+    pass.streamed_share = 0.5;
+    assert_near(speed_chunk(&in, &pass, 0, 16, true, &t), 1 / 1.5 + 0.5 / 1.5);
+
+    /* Attention: with all threads, more the longer the context. */
+    pass.streamed_share = 0;
+    in.n_thread = 2;
+    in.n_swa = 32;
+    in.costs.load_s = 1e-6;
+    in.costs.mac_s = 1e-7;
+    in.steps[PLAN_PROMPT] = (struct plan_steps){ .far_load = 2, .far_mac = 10, .near_load = 4 };
+    assert_near(speed_chunk(&in, &pass, 100, 64, false, &t),
+                1.28 + 64 * (132.5 * (2e-6 + 1e-6) + 32 * 4e-6) / 2);
+    /* Tokens 1 to 31 see that many positions in the window, the other 33 see 32. */
+    assert_near(speed_chunk(&in, &pass, 0, 64, false, &t) - 1.28 - 64 * 32.5 * 3e-6 / 2,
+                (496 + 33 * 32) * 4e-6 / 2);
+    in.costs = (struct plan_costs){ .value_s = 1e-6 };
+    in.steps[PLAN_PROMPT] = (struct plan_steps){ .n_value = 1000 };
+    assert_near(speed_chunk(&in, &pass, 0, 64, false, &t), 1.28 + 64 * 0.001 / 2);
+    assert_near(speed_chunk(&in, &pass, 0, 1, false, &t), 0.2 + 0.001); /* one thread */
+}
+
+/* With 8 experts and 2 per token, 3 tokens use 8 * (1 - 0.75^3) = 4.625 in all. */
+static void a_chunk_reads_each_expert_once(void **state)
+{
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .chunk = 64, .keeps_rows = true };
+    struct plan_time t;
+
+    (void)state;
+    in.n_expert_layer = 8;
+    in.n_expert_used = 2;
+    assert_near(speed_expert_share(&in, 1), 1);
+    assert_near(speed_expert_share(&in, 3), 4.625 / 2);
+    assert_true(speed_expert_share(&in, 1000) <= 4);
+    in.experts_token_bytes = 1000000000;
+    in.hot_bytes = in.prompt_bytes = 0;
+    in.weights[0] = (struct plan_weights){ .type = "Q4_0",
+                                           .expert_bytes = { 1e9, 0 },
+                                           .expert_flops = 4e9,
+                                           .column_bytes_s = 20e9,
+                                           .chunk_flops_s = 320e9 };
+    /* One column of what a token uses takes 0.05 s, 64 take 0.8 s. */
+    assert_near(speed_chunk(&in, &pass, 0, 3, false, &t),
+                2.3125 * 0.05 + (3 - 2.3125) * (0.8 - 0.05) / 63);
+    pass.missed_share = 0.5;
+    assert_near(speed_chunk(&in, &pass, 0, 3, false, &t), 2.3125 * 0.5 / 1.5);
+    assert_int_equal(t.binds, MW_BINDS_DISK);
 }
 
 /* 4 GB of Q4_0 at 20 GB/s, 1 GB of Q6_K at 10 GB/s, and 0.1 GB of types that were not measured
  * and are taken to be as fast as the first. */
 static void each_weight_type_has_its_rate(void **state)
 {
-    struct plan_input in = orientation();
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .keeps_rows = true };
+    struct plan_time t;
 
     (void)state;
-    in.resident_bytes = 0;
-    in.kv_read_token_bytes = 0;
     in.memory_bytes_s = 40e9;
     in.n_weights = 3;
     in.weights[0] = (struct plan_weights){ .type = "Q4_0",
-                                           .token_bytes = 4e9,
-                                           .prompt_flops = 8e9,
+                                           .token_bytes = { 4e9 },
+                                           .token_flops = 8e9,
                                            .column_bytes_s = 20e9,
                                            .chunk_flops_s = 100e9 };
     in.weights[1] = (struct plan_weights){ .type = "Q6_K",
-                                           .token_bytes = 1e9,
-                                           .prompt_flops = 1e9,
+                                           .token_bytes = { 1e9 },
+                                           .token_flops = 1e9,
                                            .column_bytes_s = 10e9,
                                            .chunk_flops_s = 50e9 };
-    in.weights[2] = (struct plan_weights){ .token_bytes = 0.1e9, .prompt_flops = 0.2e9 };
-    assert_near(plan_multiply_s(&in), 0.2 + 0.1 + 0.005);
-    assert_near(plan_decode_s(&in, 0, 0, true, NULL), 0.305);
-    assert_near(plan_prompt_token_s(&in), 0.08 + 0.02 + 0.002);
+    in.weights[2] = (struct plan_weights){ .token_bytes = { 0.1e9 }, .token_flops = 0.2e9 };
+    (void)token_s(&in, 0, 0, true, &t);
+    assert_near(t.products_s, 0.2 + 0.1 + 0.005);
+    assert_near(t.wall_s, 0.305);
+    assert_near(speed_chunk(&in, &pass, 0, 64, false, &t), 64 * (0.08 + 0.02 + 0.002));
+    assert_near(speed_prompt_token(&in), 0.102);
     in.weights[1].speedup = 2; /* OpenBLAS */
-    assert_near(plan_prompt_token_s(&in), 0.08 + 0.01 + 0.002);
+    assert_near(speed_prompt_token(&in), 0.08 + 0.01 + 0.002);
 
     /* Memory is the upper bound of a type that was not measured; prompts have none. */
     in.weights[1].column_bytes_s = in.weights[1].chunk_flops_s = 0;
-    assert_near(plan_multiply_s(&in), 0.2 + 0.025 + 0.005);
-    assert_near(plan_prompt_token_s(&in), 0);
+    (void)token_s(&in, 0, 0, true, &t);
+    assert_near(t.products_s, 0.2 + 0.025 + 0.005);
+    assert_near(speed_prompt_token(&in), 0);
 }
 
 /* Computing a chunk takes as long as reading its weights.  A larger chunk would only delay the
@@ -418,7 +556,8 @@ static void the_chunk_balances_disk_and_arithmetic(void **state)
     in.budget_bytes = 2 * GIB;
     in.disk_bytes_s = 0.5e9;
     assert_int_equal(plan_make(&in, &p, &e), 0);
-    assert_int_equal(p.chunk, (uint32_t)(1.128 / 0.5 * 60 / 1.2));
+    assert_int_equal(p.chunk, (uint32_t)(1.128 / 0.5 / speed_prompt_token(&in)));
+    assert_true(p.chunk >= 90 && p.chunk <= 1.128 / 0.5 * 60 / 1.2);
     assert_true(p.prefill_tps > 0 && p.prefill_tps <= 60e9 / 1.2e9);
     in.disk_bytes_s = 5e9;
     assert_int_equal(plan_make(&in, &p, &e), 0);
@@ -435,7 +574,6 @@ static void the_chunk_balances_disk_and_arithmetic(void **state)
     in.n_expert_min = in.n_expert_all = 1;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
-    assert_near(p.prefill_tps, 0);
     in.n_expert_min = in.n_expert_all = 0;
     in.weights[0].chunk_flops_s = 0;
     assert_int_equal(plan_make(&in, &p, &e), 0);
@@ -459,9 +597,8 @@ static void the_outlook_counts_the_memory_of_a_short_run(void **state)
     in.budget_bytes = 1 * GIB;
     in.program_now_bytes = 7 * MIB;
     in.tables_bytes = 2 * GIB;
-    in.kv_far_read_bytes = 12288;
     assert_int_equal(plan_make(&in, &p, &e), 0);
-    plan_outlook(&in, &p, 576, &o);
+    plan_outlook(&in, &p, &PLAN_USUAL_RUN, &o);
     assert_int_equal(o.row[MW_ROW_PROGRAM], 7 * MIB);
     assert_int_equal(o.row[MW_ROW_KV_GLOBAL], 768 * 6144);
     assert_int_equal(o.row[MW_ROW_RING], p.row[MW_ROW_RING]);
@@ -472,20 +609,49 @@ static void the_outlook_counts_the_memory_of_a_short_run(void **state)
         rows += o.row[i];
     assert_int_equal(o.peak_bytes, rows);
     assert_true(o.peak_bytes < p.sum_bytes && o.streamed_bytes < p.streamed_bytes);
-    assert_near(o.kv_bytes / 1e6, 70 - (4096 - 576) * 0.012288);
+    /* The middle of the 64 decoded tokens, and a window of 512. */
+    assert_near(o.token.kv_bytes / 1e6, (576 - 32) * 0.012288 + 512 * 0.035);
 
     /* With everything in memory, only the rows that were read are kept. */
     in.budget_bytes = 8 * GIB;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.keeps_rows);
-    plan_outlook(&in, &p, 576, &o);
+    plan_outlook(&in, &p, &PLAN_USUAL_RUN, &o);
     assert_int_equal(o.row[MW_ROW_ROWS],
                      p.row[MW_ROW_ROWS] - in.tables_bytes + 576 * in.rows_col_bytes);
     assert_int_equal(o.pinned_bytes, in.hot_bytes + 1200 * 4096);
     assert_int_equal(o.streamed_bytes, 0);
-    plan_outlook(&in, &p, 99999, &o); /* at most the context */
+    assert_near(o.prompt_s, speed_prompt(&in, &o.pass, 0, 512));
+    plan_outlook(&in, &p, &(struct plan_run){ .n_token = 99999 }, &o); /* at most the context */
     assert_int_equal(o.n_token, 4096);
-    assert_near(o.kv_bytes / 1e6, 70);
+    assert_near(o.token.kv_bytes / 1e6, 4096 * 0.012288 + 512 * 0.035);
+}
+
+/* A model that fits three quarters of the free memory is held completely. */
+static void the_default_budget_holds_the_complete_model(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    uint64_t all;
+    struct plan p;
+
+    (void)state;
+    in.tables_bytes = 1 * GIB;
+    all = plan_default_budget(&in, 64 * GIB);
+    assert_true(all > in.hot_bytes + in.tables_bytes && all < 6 * GIB);
+    in.budget_bytes = all;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.n_slot, 0);
+    assert_int_equal(p.sum_bytes, all);
+    assert_int_equal(p.chunk, PLAN_CHUNK_DEFAULT);
+    assert_true(p.keeps_rows);
+    in.budget_bytes = all - 1; /* a byte less does not */
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.sum_bytes < all);
+    /* Without the tables it fits 7 GiB, of which others keep a quarter; 4 GiB are too few. */
+    assert_int_equal((all - plan_default_budget(&in, 7 * GIB)) / MIB, 1026);
+    assert_int_equal(plan_default_budget(&in, 4 * GIB), 3 * GIB);
+    assert_int_equal(plan_default_budget(&in, 0), 0);
 }
 
 static void sliding_rings_are_whole_blocks_of_attention(void **state)
@@ -501,10 +667,42 @@ static void sliding_rings_are_whole_blocks_of_attention(void **state)
         assert_int_equal(plan_sliding_slots(n, n, 1000) % ATTN_BLOCK, 0);
 }
 
+/* 4.5 GB in BF16 fit 4 GiB if they are packed, and then a token reads fewer bytes. */
+static void packed_weights_take_less(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    struct plan plain, packed;
+
+    (void)state;
+    in.budget_bytes = 4 * GIB;
+    assert_int_equal(plan_make(&in, &plain, &e), 0);
+    assert_true(plain.streamed_bytes > 0);
+    assert_int_equal(plain.saved_bytes, 0);
+    in.saved_bytes = in.hot_bytes / 4;
+    in.landing_bytes = 5 * in.slot_bytes;
+    in.weights[0].saved_share = 0.25;
+    assert_int_equal(plan_make(&in, &packed, &e), 0);
+    assert_sound(&in, &packed);
+    assert_int_equal(packed.streamed_bytes, 0);
+    assert_int_equal(packed.n_slot, 2);
+    assert_int_equal(packed.pinned_bytes, plan_pinned_most(&in));
+    assert_int_equal(packed.saved_bytes, in.saved_bytes);
+    /* Both in memory. */
+    in.budget_bytes = 8 * GIB;
+    assert_int_equal(plan_make(&in, &packed, &e), 0);
+    in.saved_bytes = in.landing_bytes = 0;
+    in.weights[0].saved_share = 0;
+    assert_int_equal(plan_make(&in, &plain, &e), 0);
+    assert_true(packed.decode_tps > 1.2 * plain.decode_tps);
+    assert_true(packed.prefill_tps >= plain.prefill_tps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_sum_never_exceeds_the_budget),
+        cmocka_unit_test(packed_weights_take_less),
         cmocka_unit_test(the_smallest_budget_is_tight),
         cmocka_unit_test(the_largest_context_is_tight),
         cmocka_unit_test(a_larger_budget_never_pins_less),
@@ -515,9 +713,13 @@ int main(void)
         cmocka_unit_test(lookup_rows_are_kept_if_everything_else_is),
         cmocka_unit_test(lookups_and_experts_take_time),
         cmocka_unit_test(the_larger_term_binds),
+        cmocka_unit_test(a_prompt_grows_with_its_columns),
+        cmocka_unit_test(a_chunk_reads_each_expert_once),
         cmocka_unit_test(each_weight_type_has_its_rate),
         cmocka_unit_test(the_outlook_counts_the_memory_of_a_short_run),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
+        cmocka_unit_test(experts_are_read_together_before_anything_grows),
+        cmocka_unit_test(the_default_budget_holds_the_complete_model),
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
     };
 

@@ -1,11 +1,16 @@
 /* The workers run every part once, in the order of rounds, each on its own thread. */
 #include "config.h"
 
+#include <sys/wait.h>
+
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -75,6 +80,60 @@ static void more_workers_than_cpus_finish_too(void **state)
     run_rounds(MOST, 500);
 }
 
+#define BUSY_S 0.1
+
+/* Processor time of this thread. */
+static double cpu_s(void)
+{
+    struct timespec t;
+
+    assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void compute(void *ctx, int thread, int n_thread)
+{
+    double end_s = cpu_s() + BUSY_S;
+
+    (void)ctx;
+    (void)thread;
+    (void)n_thread;
+    while (cpu_s() < end_s)
+        continue;
+}
+
+/* Two processes share a processor, so each of them waits for it. */
+static void waiting_for_a_processor_is_measured(void **state)
+{
+    struct err e = ERR_INIT;
+    cpu_set_t all, one;
+    struct pool *p;
+    pid_t child;
+    int cpu = 0;
+
+    (void)state;
+    if (access("/proc/thread-self/schedstat", R_OK) != 0)
+        skip();
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(pool_new(&p, 1, &e), 0);
+    child = fork();
+    if (child == 0)
+        for (;;)
+            continue;
+    pool_wait_begin(p);
+    pool_run(p, compute, NULL);
+    assert_true((double)pool_wait_ns(p) / 1e9 > BUSY_S / 10);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    pool_free(p);
+}
+
 static void an_unused_pool_can_be_freed(void **state)
 {
     struct err e = ERR_INIT;
@@ -105,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_runs_once_per_round),
         cmocka_unit_test(more_workers_than_cpus_finish_too),
+        cmocka_unit_test(waiting_for_a_processor_is_measured),
         cmocka_unit_test(an_unused_pool_can_be_freed),
         cmocka_unit_test(impossible_counts_are_refused),
     };

@@ -31,9 +31,9 @@ static void a_receipt_is_one_line(void **state)
 
     (void)state;
     assert_string_equal(receipt_line(buf, sizeof buf, &some, false),
-                        "12 tokens \xc2\xb7 3.4 s \xc2\xb7 3.5 tok/s \xc2\xb7 38.2 GiB read "
+                        "12 tokens \xc2\xb7 3.4 s \xc2\xb7 3.2 tok/s \xc2\xb7 38.2 GiB read "
                         "\xc2\xb7 71 % disk wait \xc2\xb7 peak 1.42 GiB");
-    assert_string_equal(receipt_short(buf, sizeof buf, &some), "3.5 tok/s, 71 % disk");
+    assert_string_equal(receipt_short(buf, sizeof buf, &some), "3.2 tok/s, 71 % disk");
 }
 
 static void figures_that_were_not_measured_are_left_out(void **state)
@@ -71,7 +71,7 @@ static void the_explanation_has_three_sentences(void **state)
     receipt_why(buf, sizeof buf, &some, s);
     free(s);
     assert_string_equal(
-        buf, "12 tokens came in 3.4 s (3.5 tok/s), after 1.2 s for 34 tokens of the prompt; "
+        buf, "12 tokens came in 3.4 s (3.2 tok/s), after 1.2 s for 34 tokens of the prompt; "
              "20 more were still in the KV cache. 71 % of that time was spent waiting for the "
              "disk: each token reads 3.17 GiB of weights that the budget of 2.00 GiB cannot "
              "keep. 819 MiB of budget more would give about 3.1 tok/s.");
@@ -87,10 +87,40 @@ static void the_explanation_says_if_nothing_was_read(void **state)
     (void)state;
     receipt_why(buf, sizeof buf, &r, NULL);
     assert_string_equal(buf,
-                        "5 tokens came in 1.0 s (5.0 tok/s). Nothing had to be read while it "
+                        "5 tokens came in 1.0 s (4.0 tok/s). Nothing had to be read while it "
                         "answered: all weights that a token uses are in memory, and the time "
                         "is arithmetic. The processor and memory set the pace: more threads "
                         "or a smaller weight type would help, a faster disk would not.");
+}
+
+static void other_programs_are_named_as_the_cause(void **state)
+{
+    struct mw_receipt r = { .n_decoded = 5, .decode_ns = 1000000000u, .done = MW_DONE_STOP };
+    struct mw_sample *s = calloc(1, sizeof *s);
+    char buf[600];
+
+    (void)state;
+    assert_non_null(s);
+    s->verdict.binds = MW_BINDS_OTHERS;
+    s->verdict.share = 0.45;
+    receipt_why(buf, sizeof buf, &r, s);
+    assert_string_equal(buf,
+                        "5 tokens came in 1.0 s (4.0 tok/s). 45 % of that time the program "
+                        "waited for a processor, which other programs or the host of this "
+                        "machine used. Stop the other programs, or use fewer --threads; a "
+                        "faster disk or more budget would not help.");
+    free(s);
+}
+
+static void wide_predictions_are_ranges(void **state)
+{
+    const struct plan_range wide = { 8.1, 15.2 }, narrow = { 11, 13 }, none = { 0, 0 };
+    char buf[48];
+
+    (void)state;
+    assert_string_equal(receipt_range(buf, sizeof buf, 12, &wide), "8.10 to 15.2");
+    assert_string_equal(receipt_range(buf, sizeof buf, 12, &narrow), "12.0");
+    assert_string_equal(receipt_range(buf, sizeof buf, 12, &none), "12.0");
 }
 
 static void the_cost_is_predicted(void **state)
@@ -158,6 +188,8 @@ int main(void)
         cmocka_unit_test(a_small_buffer_is_cut),
         cmocka_unit_test(the_explanation_has_three_sentences),
         cmocka_unit_test(the_explanation_says_if_nothing_was_read),
+        cmocka_unit_test(other_programs_are_named_as_the_cause),
+        cmocka_unit_test(wide_predictions_are_ranges),
         cmocka_unit_test(the_cost_is_predicted),
         cmocka_unit_test(a_prompt_shows_its_progress_and_remaining_time),
         cmocka_unit_test(numbers_are_rounded_for_reading),

@@ -118,7 +118,8 @@ static void any_walk_gives_the_bits_of_its_ids(void **state)
     walk("in memory and on disk", getenv("MW_BUILDDIR"));
 }
 
-/* Families with windows; one has experts and sinks, too. */
+/* Families with windows, of which one has experts and sinks, and families with recurrent state,
+ * of which one has experts. */
 static void any_walk_of_a_family_gives_the_bits_of_its_ids(void **state)
 {
     const char *path = model_path(*state);
@@ -166,6 +167,46 @@ static void going_to_the_beginning_of_a_turn_evaluates_nothing(void **state)
     }
     mw_session_close(s);
     mw_session_close(fresh);
+}
+
+/* A recurrent state cannot go back by itself, but only to copies. */
+static void recurrent_state_goes_back_to_its_copies(void **state)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct mw_model *gemma4 = model;
+    struct mw_session *fresh, *s;
+    uint32_t ids[N_CTX], n = n_vocab;
+    struct mw_model_info info;
+    struct plan plan;
+
+    (void)state;
+    if (model_path("f-qwen35") == NULL)
+        skip();
+    model = open_model("f-qwen35");
+    mw_model_info(model, &info);
+    n_vocab = info.n_vocab;
+    fresh = open_session(model, &o);
+    s = open_session(model, &o);
+    mw_session_plan(s, &plan);
+    assert_true(plan.n_copy > 0);
+    /* Two versions of 3 layers: 4 matrices of 16 x 16, and 3 inputs of 128 channels. */
+    assert_true(plan.row[MW_ROW_KV_RECURRENT] >=
+                (2 + plan.n_copy) * 3 * (4 * 256 + 3 * 128) * 4u);
+    chance.state = 4;
+    new_ids(ids, N_CTX);
+    session_mark_at(s, 40);
+    eval(s, ids, 60);
+    assert_int_equal(rewind_to(s, 50), 40);
+    eval(s, ids + 40, 11);
+    check(s, fresh, ids, 51);
+    assert_int_equal(rewind_to(s, 39), 0);
+    eval(s, ids, 45);
+    check(s, fresh, ids, 45);
+    mw_session_close(s);
+    mw_session_close(fresh);
+    mw_model_close(model);
+    model = gemma4;
+    n_vocab = n;
 }
 
 /* Some file systems have no unnamed files, or none without the page cache. */
@@ -266,8 +307,11 @@ int main(void)
         cmocka_unit_test(going_to_the_beginning_of_a_turn_evaluates_nothing),
         cmocka_unit_test(copies_that_do_not_fit_memory_go_to_the_folder),
         cmocka_unit_test(a_missing_folder_costs_only_time),
+        cmocka_unit_test(recurrent_state_goes_back_to_its_copies),
         FAMILY("f-olmo3"),
         FAMILY("f-gptoss"),
+        FAMILY("f-qwen35"),
+        FAMILY("f-qwen35moe"),
     };
 
     return cmocka_run_group_tests_name("rewind", tests, begin, end);

@@ -35,20 +35,24 @@ struct way {
     bool is_small;     /* the smallest budget, */
     uint32_t more_kib; /* and this in addition: experts are in memory in part */
     bool changes;      /* the budget changes between the parts of the prompt */
+    uint32_t block;    /* bytes; then BF16 weights are packed */
 };
 
 static const struct way ways[] = {
-    { "one thread, token by token", MW_IO_AUTO, false, false, 1, 1, false, 0, false },
-    { "three threads, chunks of 7", MW_IO_AUTO, false, false, 3, 7, false, 0, false },
-    { "io_uring", MW_IO_DIRECT, false, false, 2, 0, true, 0, false },
-    { "pread", MW_IO_DIRECT, true, false, 2, 5, true, 0, false },
-    { "buffered", MW_IO_BUFFERED, false, false, 2, 0, true, 0, false },
-    { "buffered pread", MW_IO_BUFFERED, true, false, 1, 3, true, 0, false },
-    { "mmap", MW_IO_MMAP, false, false, 2, 0, true, 0, false },
-    { "mmap:drop", MW_IO_MMAP, false, true, 2, 16, true, 0, false },
-    { "some experts", MW_IO_AUTO, false, false, 2, 5, true, 800, false },
-    { "more experts, chunks of 64", MW_IO_AUTO, false, false, 3, 64, true, 1100, false },
-    { "changing budgets", MW_IO_AUTO, false, false, 2, 0, false, 0, true },
+    { "one thread, token by token", MW_IO_AUTO, false, false, 1, 1, false, 0, false, 0 },
+    { "three threads, chunks of 7", MW_IO_AUTO, false, false, 3, 7, false, 0, false, 0 },
+    { "io_uring", MW_IO_DIRECT, false, false, 2, 0, true, 0, false, 0 },
+    { "pread", MW_IO_DIRECT, true, false, 2, 5, true, 0, false, 0 },
+    { "buffered", MW_IO_BUFFERED, false, false, 2, 0, true, 0, false, 0 },
+    { "buffered pread", MW_IO_BUFFERED, true, false, 1, 3, true, 0, false, 0 },
+    { "mmap", MW_IO_MMAP, false, false, 2, 0, true, 0, false, 0 },
+    { "mmap:drop", MW_IO_MMAP, false, true, 2, 16, true, 0, false, 0 },
+    { "some experts", MW_IO_AUTO, false, false, 2, 5, true, 800, false, 0 },
+    { "more experts, chunks of 64", MW_IO_AUTO, false, false, 3, 64, true, 1100, false, 0 },
+    { "changing budgets", MW_IO_AUTO, false, false, 2, 0, false, 0, true, 0 },
+    { "small blocks", MW_IO_AUTO, false, false, 3, 0, false, 0, false, 4096 },
+    { "small blocks, some pinned", MW_IO_AUTO, false, false, 1, 5, true, 400, false, 4096 },
+    { "small blocks, changing budgets", MW_IO_AUTO, false, false, 2, 9, false, 0, true, 4096 },
 };
 
 static uint32_t ids[N_IDS + 2];
@@ -92,6 +96,9 @@ static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
         other.mmap_drop = w->mmap_drop;
         other.n_thread = w->n_thread;
         other.chunk = w->chunk;
+        other.block_bytes = w->block;
+        if (w->block > 0)
+            other.pack = MW_PACK_ALWAYS;
         least = smallest_budget(m, &other);
         if (w->is_small)
             other.memory_bytes = least + w->more_kib * KIB;
@@ -113,6 +120,7 @@ static const char *const names[] = {
     "gemma4-moe-tiny-q4_0.gguf",
     "llama-tiny-mix.gguf",
     "gemma4-tiny-q4_k_m.gguf",
+    "gemma4-tiny-hf",
     "f-gemma1",
     "f-granite",
     "f-ministral3",
@@ -121,6 +129,9 @@ static const char *const names[] = {
     "f-mixtral",
     "f-qwen3moe",
     "f-gptoss",
+    "f-qwen35",
+    "f-qwen35moe",
+    "f-qwen3next",
 };
 
 static void a_model_gives_the_same_bits_in_all_ways(void **state)

@@ -2,6 +2,7 @@
  * into reads. */
 #include "config.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,6 +170,65 @@ static uint32_t chosen(const struct pinned *p, unsigned char *set)
     return n;
 }
 
+static struct populator populator;
+
+static int open_populator(void **state)
+{
+    (void)state;
+    populator_open(&populator);
+    return 0;
+}
+
+static int close_populator(void **state)
+{
+    (void)state;
+    populator_close(&populator);
+    return 0;
+}
+
+static void populated(const struct populate_range *r, uint64_t bytes)
+{
+    while (populate_ready(r) != bytes)
+        sched_yield();
+}
+
+/* Memory is resident before it is used, never more than was asked for, and falls at once. */
+static void memory_is_populated_ahead_and_given_back(void **state)
+{
+    struct populate_range small = { 0 }, large = { 0 };
+    struct area a, b;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(area_reserve(&a, "a", 3 * MIB, &e), 0);
+    assert_int_equal(area_reserve(&b, "b", 64 * MIB, &e), 0);
+    assert_int_equal(area_hold(&a, 3 * MIB, false, &e), 0);
+    assert_int_equal(area_hold(&b, 64 * MIB, false, &e), 0);
+    populate_to(&populator, &small, a.base, a.held);
+    assert_int_equal(populate_ready(&small), 3 * MIB); /* by this thread */
+    assert_int_equal(area_resident(&a), 3 * MIB);
+    populate_to(&populator, &large, b.base, 41 * MIB + 4096);
+    populated(&large, 41 * MIB + 4096);
+    assert_true(area_resident(&b) >= 41 * MIB + 4096 && area_resident(&b) <= 42 * MIB);
+    for (int i = 0; i < 50; i++) { /* in the middle of the work */
+        populate_to(&populator, &large, b.base, 64 * MIB);
+        populate_to(&populator, &large, b.base, 10 * MIB);
+        assert_true(populate_ready(&large) <= 10 * MIB);
+        assert_int_equal(area_hold(&b, 10 * MIB, false, &e), 0);
+        assert_true(area_resident(&b) <= 10 * MIB);
+        assert_int_equal(area_hold(&b, 64 * MIB, false, &e), 0);
+        assert_true(area_resident(&b) <= 10 * MIB);
+    }
+    populate_to(&populator, &large, b.base, 64 * MIB);
+    populated(&large, 64 * MIB);
+    assert_int_equal(area_resident(&b), 64 * MIB);
+    populate_forget(&populator, &small);
+    populate_forget(&populator, &large);
+    assert_int_equal(populate_ready(&large), 0);
+    area_unmap(&a);
+    area_unmap(&b);
+}
+
 static void pinned_blocks_are_spread_evenly_and_nested(void **state)
 {
     enum { BLOCKS = 1500, WINDOW = 50 };
@@ -183,7 +243,7 @@ static void pinned_blocks_are_spread_evenly_and_nested(void **state)
     cut(&l, 4096);
     assert_int_equal(l.schedule.n_block, BLOCKS);
     table = calloc(1, pinned_table_bytes(BLOCKS));
-    assert_int_equal(pinned_open(&p, table, &l.schedule, &e), 0);
+    assert_int_equal(pinned_open(&p, table, &l.schedule, &populator, &e), 0);
     memset(before, 0, sizeof before);
     for (uint32_t n = 0; n <= BLOCKS; n += 75) {
         assert_int_equal(pinned_set(&p, n * 4096, &e), 0);
@@ -219,7 +279,7 @@ static void pinned_blocks_neither_overlap_nor_exceed_their_space(void **state)
         random_layout(&l, 300);
         cut(&l, (size_t)(1 + model_random(100000)));
         table = calloc(1, pinned_table_bytes(l.schedule.n_block) + 1);
-        assert_int_equal(pinned_open(&p, table, &l.schedule, &e), 0);
+        assert_int_equal(pinned_open(&p, table, &l.schedule, &populator, &e), 0);
         if (l.schedule.n_block == 0) {
             free(table);
             continue;
@@ -338,8 +398,12 @@ int main(void)
         cmocka_unit_test(no_block_is_a_small_rest),
         cmocka_unit_test(impossible_spans_are_refused),
         cmocka_unit_test(a_shape_fits_its_blocks_and_bounds),
-        cmocka_unit_test(pinned_blocks_are_spread_evenly_and_nested),
-        cmocka_unit_test(pinned_blocks_neither_overlap_nor_exceed_their_space),
+        cmocka_unit_test_setup_teardown(memory_is_populated_ahead_and_given_back, open_populator,
+                                        close_populator),
+        cmocka_unit_test_setup_teardown(pinned_blocks_are_spread_evenly_and_nested,
+                                        open_populator, close_populator),
+        cmocka_unit_test_setup_teardown(pinned_blocks_neither_overlap_nor_exceed_their_space,
+                                        open_populator, close_populator),
         cmocka_unit_test(lookups_fetch_every_row_from_few_reads),
         cmocka_unit_test(neighbours_share_a_read),
     };

@@ -246,6 +246,51 @@ static void lookups_bind_only_if_they_take_most_of_the_time(void **state)
     assert_int_equal(s->verdict.binds, MW_BINDS_KV);
 }
 
+/* A thread had no processor in 45 of 100 ms. */
+static void other_programs_are_not_called_arithmetic(void **state)
+{
+    struct mw_sample *s = *state;
+    struct mw_rates r;
+
+    tokens(s, 20, 10, 5, GIB);
+    for (uint64_t i = 0; i < 20; i++)
+        s->recent[i].wait_ns = 45 * MS;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_OTHERS);
+    assert_near(s->verdict.share, 0.45);
+    assert_string_equal(s->verdict.advice, "other_programs");
+    assert_string_equal(mw_binds_name(s->verdict.binds), "others");
+    assert_string_equal(mw_binds_label(s->verdict.binds), "others-bound");
+    mw_rates(s, &r);
+    assert_near(r.wait_share, 0.45);
+
+    tokens(s, 20, 70, 5, GIB); /* the disk takes longer */
+    for (uint64_t i = 0; i < 20; i++)
+        s->recent[i].wait_ns = 20 * MS;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
+}
+
+/* The host took 10 % of the time, and other programs another 8 %. */
+static void the_host_counts_as_another_program(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 20, 0, 5, 0);
+    s->os.t_ns = 1;
+    s->os.cpu_stolen.value = 1000;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+    for (uint64_t i = 0; i < 20; i++)
+        s->recent[i].wait_ns = 8 * MS;
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_OTHERS);
+    assert_near(s->verdict.share, 0.18);
+    s->os.cpu_stolen.why_not = "not reported";
+    verdict_fill(s);
+    assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+}
+
 int main(void)
 {
 #define with_a_sample(test) cmocka_unit_test_setup_teardown(test, make_sample, drop_sample)
@@ -261,6 +306,8 @@ int main(void)
         with_a_sample(rates_are_those_of_the_newest_tokens),
         with_a_sample(no_more_memory_is_advised_if_only_rows_are_read),
         with_a_sample(lookups_bind_only_if_they_take_most_of_the_time),
+        with_a_sample(other_programs_are_not_called_arithmetic),
+        with_a_sample(the_host_counts_as_another_program),
         with_a_sample(the_pass_of_the_prompt_is_not_a_token),
     };
 

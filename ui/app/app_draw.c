@@ -251,7 +251,8 @@ static void draw_chat(struct app *a, const struct canvas *screen)
     } else if (talk_state(a->talk) == TALK_LOADING || talk_state(a->talk) == TALK_SWITCHING) {
         transcript_set_status(a->transcript, "loading the model", -1);
     } else {
-        transcript_set_status(a->transcript, NULL, -1);
+        transcript_set_status(a->transcript,
+                              talk_can_continue(a->talk) ? TALK_CONTINUE_HINT : NULL, -1);
     }
     transcript_draw(a->transcript, &c);
 }

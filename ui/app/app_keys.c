@@ -155,15 +155,22 @@ void app_command(struct app *a, const char *line)
 
 /* ---- search in the chat ---- */
 
-/* A slash also begins a command.  If the text that was searched for is one, put it into the
- * line. */
+/* A slash also begins a command.  If the text that was searched for is one, run it if it has
+ * an argument.  Else it may have been a word to search for, so only put it into the line. */
 static void meant_a_command(struct app *a)
 {
+    size_t n = strcspn(a->find, " ");
+    const struct slash_command *command = command_find(a->find, n);
     char line[sizeof a->find + 1];
 
-    if (command_find(a->find, strcspn(a->find, " ")) == NULL)
+    if (command == NULL)
         return;
     snprintf(line, sizeof line, "/%s", a->find);
+    if (a->find[n] != '\0' && strlen(command->name) == n) {
+        app_hint(a, "%s", "");
+        app_command(a, line);
+        return;
+    }
     edit_set(line);
     app_hint(a, "not found; Enter runs it as a command");
 }

@@ -81,19 +81,19 @@ static void changed(struct app *a)
 
 /* ---- keys ---- */
 
-static const char keys_hint[] =
-    "?: explain  1-6: hide, show  Left, Right: choose  K, J: move  +, -: size  0: reset";
-
 void app_choose_panel(struct app *a)
 {
     struct panels *p = dash_panels(a->dash);
 
     if (p->chosen < 0)
         panels_choose(p, -1);
-    app_hint(a, "%s",
-             a->layout.dash.height > LAYOUT_STRIP_LINES
-                 ? keys_hint
-                 : "the strip has no panels: Alt-, enlarges it, F2 shows the dashboard");
+    if (a->layout.dash.height > LAYOUT_STRIP_LINES)
+        app_hint(a,
+                 "?: explain  1-%d: hide, show  Left, Right: choose  K, J: move  +, -: size  "
+                 "0: reset",
+                 p->n_used);
+    else
+        app_hint(a, "the strip has no panels: Alt-, enlarges it, F2 shows the dashboard");
 }
 
 static void toggle(struct app *a, int widget)
@@ -155,7 +155,7 @@ bool app_panels_key(struct app *a, const struct key *key)
     case '-': dash_resize(a->dash, at->height, at->width, -1); break;
     case '0': reset(a); return true;
     default:
-        if (key->ch < '1' || key->ch >= '1' + PANELS)
+        if (key->ch < '1' || (int)key->ch - '1' >= dash_panels(a->dash)->n_used)
             return false;
         toggle(a, (int)key->ch - '1');
         return true;

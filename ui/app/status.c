@@ -98,18 +98,23 @@ static void cut_name(char *buf, size_t n, const char *name, int columns)
 static void model_text(struct bar *b, const struct talk *t)
 {
     const struct mw_model_info *info = talk_info(t);
-    const char *path = talk_model_path(t), *base = strrchr(path, '/');
+    const char *opening = talk_opening_path(t);
+    const char *path = opening != NULL ? opening : talk_model_path(t);
+    const char *base = strrchr(path, '/');
     char name[128];
 
-    if (info->name[0] != '\0')
+    if (opening == NULL && info->name[0] != '\0')
         clean_line(name, sizeof name, info->name, strlen(info->name));
     else
         clean_line(name, sizeof name, base == NULL ? path : base + 1,
                    strlen(base == NULL ? path : base + 1));
     cut_name(b->text[PART_MODEL][1], sizeof b->text[0][0], name, 20);
     cut_name(b->text[PART_MODEL][2], sizeof b->text[0][0], name, 10);
-    snprintf(b->text[PART_MODEL][0], sizeof b->text[0][0], "%.50s %s", b->text[PART_MODEL][1],
-             info->type);
+    if (opening != NULL)
+        cut_name(b->text[PART_MODEL][0], sizeof b->text[0][0], name, 50);
+    else
+        snprintf(b->text[PART_MODEL][0], sizeof b->text[0][0], "%.50s %s",
+                 b->text[PART_MODEL][1], info->type);
 }
 
 static void memory_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
@@ -297,11 +302,13 @@ void status_draw(const struct canvas *c, const struct talk *t, const struct mw_s
 
     state_text(&b, t, s);
     model_text(&b, t);
-    memory_text(&b, t, s);
-    kv_text(&b, s);
-    context_text(&b, t, s);
-    speed_text(&b, t, s);
-    binds_text(&b, t, s);
+    if (talk_opening_path(t) == NULL) { /* else the figures would be those of the old model */
+        memory_text(&b, t, s);
+        kv_text(&b, s);
+        context_text(&b, t, s);
+        speed_text(&b, t, s);
+        binds_text(&b, t, s);
+    }
     disk_text(&b, t);
     canvas_blank(c, 0, 0, c->width, style_of(ROLE_STATUS));
     if (right != pending && c->width <= 60)

@@ -63,13 +63,19 @@ void markup_text(FILE *to, const char *text)
     markup_text_n(to, text, strlen(text));
 }
 
+void markup_vprintf(FILE *to, const char *fmt, va_list ap)
+{
+    char text[2048];
+
+    vsnprintf(text, sizeof text, fmt, ap);
+    markup_text(to, text);
+}
+
 void markup_printf(FILE *to, const char *fmt, ...)
 {
-    char text[1024];
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    markup_vprintf(to, fmt, ap);
     va_end(ap);
-    markup_text(to, text);
 }

@@ -9,6 +9,7 @@
 #ifndef MEMWALL_UI_CHART_MARKUP_H
 #define MEMWALL_UI_CHART_MARKUP_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -16,7 +17,8 @@
 void markup_text(FILE *to, const char *text);
 void markup_text_n(FILE *to, const char *text, size_t n);
 
-/* Write as printf does, the result (at most 1023 bytes) as markup_text(). */
+/* Write as printf does, the result (at most 2047 bytes) as markup_text(). */
 void markup_printf(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void markup_vprintf(FILE *to, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 #endif

@@ -41,11 +41,6 @@ static bool folds(const struct dash_widget *w, const struct dash *d)
     return w->folds != NULL && w->folds(d);
 }
 
-static bool is_absent(const struct dash_widget *w, const struct dash *d)
-{
-    return w->is_absent != NULL && w->is_absent(d);
-}
-
 /* Returns the first widget from i on that has lines; n: none. */
 static int next_shown(const struct column *c, int i)
 {
@@ -198,19 +193,17 @@ static unsigned right_column(const struct dash_widget *const widgets[], int n, b
     return right;
 }
 
-int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const all_widgets[],
+int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widgets[],
             const struct dash *d, int height, int width)
 {
-    const struct dash_widget *widgets[ARRANGE_MAX + 1] = { NULL };
     bool has_space = height >= (int)d->now.n_layer + 2 + ARRANGE_SPARE;
     unsigned right, all;
     int columns, wide, n_widget = 0, total = 0;
 
     if (height <= ARRANGE_STRIP || width < ARRANGE_LEAST)
         return 0;
-    for (; *all_widgets != NULL; all_widgets++)
-        if (!is_absent(*all_widgets, d))
-            widgets[n_widget++] = *all_widgets;
+    while (widgets[n_widget] != NULL)
+        n_widget++;
     all = (1u << n_widget) - 1;
     right = right_column(widgets, n_widget, has_space);
     columns = width >= ARRANGE_TWO && right != 0 && right != all ? 2 : 1;
@@ -240,4 +233,16 @@ int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const all_w
         total += n;
     }
     return total;
+}
+
+int arrange_panels(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width)
+{
+    const struct dash_widget *visible[PANELS + 1];
+    int n = 0;
+
+    for (int i = 0; i < PANELS; i++)
+        if (panels_shows(&d->panels, i))
+            visible[n++] = dash_widgets[d->panels.row[i].widget];
+    visible[n] = NULL;
+    return d->has_sample ? arrange(out, visible, d, height, width) : 0;
 }

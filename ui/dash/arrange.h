@@ -39,4 +39,7 @@ struct place {
 int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widgets[],
             const struct dash *d, int height, int width);
 
+/* The same for the panels that are shown; none before the first sample. */
+int arrange_panels(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width);
+
 #endif

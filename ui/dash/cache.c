@@ -102,6 +102,7 @@ static void cache_draw(const struct dash *d, const struct canvas *c)
 
 const struct dash_widget dash_cache_widget = {
     .name = "page cache",
+    .is_of_model = true,
     .min_width = 24,
     .min_height = 3,
     .importance = 5,

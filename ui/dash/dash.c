@@ -9,19 +9,6 @@
 #include "ui/dash/arrange.h"
 #include "ui/term/box.h"
 
-/* The places of the visible panels. */
-static int places(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width)
-{
-    const struct dash_widget *visible[PANELS + 1];
-    int n = 0;
-
-    for (int i = 0; i < PANELS; i++)
-        if (!d->panels.row[i].is_hidden)
-            visible[n++] = dash_widgets[d->panels.row[i].widget];
-    visible[n] = NULL;
-    return d->has_sample ? arrange(out, visible, d, height, width) : 0;
-}
-
 static int index_of(const struct dash_widget *w)
 {
     int i = 0;
@@ -73,10 +60,16 @@ static void draw_boxes(const struct dash *d, const struct canvas *c, const struc
     }
 }
 
+/* While a model is loaded, zeros would be read as figures. */
+static bool has_model(const struct dash *d)
+{
+    return d->now.state != MW_LOADING || d->now.run.file_bytes > 0;
+}
+
 void dash_draw(const struct dash *d, const struct canvas *c)
 {
     struct place place[ARRANGE_MAX];
-    int n = places(place, d, c->height, c->width);
+    int n = arrange_panels(place, d, c->height, c->width);
 
     canvas_clear(c, style_of(ROLE_TEXT));
     if (!d->has_sample)
@@ -87,7 +80,10 @@ void dash_draw(const struct dash *d, const struct canvas *c)
     for (int i = 0; i < n; i++) {
         struct canvas part = inside(c, &place[i]);
 
-        place[i].widget->draw(d, &part);
+        if (place[i].widget->is_of_model && !has_model(d))
+            widget_head(&part, place[i].widget->name, "");
+        else
+            place[i].widget->draw(d, &part);
         if (d->panels.chosen >= 0) /* the key that hides it */
             canvas_cell(c, place[i].y, place[i].x + !place[i].is_row,
                         style_with(ROLE_ACCENT, UI_BOLD), L'1' + index_of(place[i].widget));
@@ -99,7 +95,7 @@ void dash_draw(const struct dash *d, const struct canvas *c)
 bool dash_click(struct dash *d, int height, int width, int y, int x)
 {
     struct place place[ARRANGE_MAX];
-    int n = places(place, d, height, width);
+    int n = arrange_panels(place, d, height, width);
 
     for (int i = 0; i < n; i++) {
         const struct place *p = &place[i];
@@ -132,7 +128,7 @@ static struct dash_spot spot_in(const struct place *p, const struct place *next,
 struct dash_spot dash_at(const struct dash *d, int height, int width, int y, int x)
 {
     struct place place[ARRANGE_MAX];
-    int n = places(place, d, height, width);
+    int n = arrange_panels(place, d, height, width);
 
     /* From below, since the name in a shared line is above the edge. */
     for (int i = n - 1; i >= 0; i--) {
@@ -156,7 +152,7 @@ static void set_height(struct dash *d, int widget, int rows, int height)
 void dash_drag_edge(struct dash *d, int height, int width, int widget, int y)
 {
     struct place place[ARRANGE_MAX];
-    int n = places(place, d, height, width);
+    int n = arrange_panels(place, d, height, width);
 
     for (int i = 0; i < n; i++)
         if (place[i].widget == dash_widgets[widget])
@@ -166,7 +162,7 @@ void dash_drag_edge(struct dash *d, int height, int width, int widget, int y)
 void dash_resize(struct dash *d, int height, int width, int rows)
 {
     struct place place[ARRANGE_MAX];
-    int n = places(place, d, height, width), chosen = d->panels.chosen;
+    int n = arrange_panels(place, d, height, width), chosen = d->panels.chosen;
 
     for (int i = 0; i < n && chosen >= 0; i++)
         if (place[i].widget == dash_widgets[chosen])

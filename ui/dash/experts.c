@@ -33,11 +33,6 @@ static int map_rows(const struct dash *d)
     return (int)s->n_layer;
 }
 
-static bool experts_absent(const struct dash *d)
-{
-    return d->now.experts.all == 0;
-}
-
 /* The means of a rectangle of the map: share in memory and use, 0 to 1. */
 struct mean {
     double share, use;
@@ -145,7 +140,6 @@ const struct dash_widget dash_experts_widget = {
     .min_width = 24,
     .min_height = ABOVE,
     .importance = 4,
-    .is_absent = experts_absent,
     .enough = experts_enough,
     .step = experts_step,
     .draw = experts_draw,

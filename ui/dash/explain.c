@@ -61,8 +61,8 @@ static const struct dash_note notes[] = {
 
     { "layers", "s, G", "a sliding layer (sees the last tokens), a global one (all)" },
     { "layers", "(s), (G)", "the same; it shares the keys and values of another layer" },
-    { "layers", "circle", "full: weights pinned; half: some; empty: all are streamed" },
-    { "layers", "read", "milliseconds in which weights were read; new every 10 s" },
+    { "layers", "circle", "full: weights in memory; half: some; empty: all on disk" },
+    { "layers", "read", "milliseconds in which weights were read" },
     { "layers", "wait", "milliseconds in which the CPU waited for them (a stall)" },
     { "layers", "compute", "milliseconds of arithmetic" },
     { "layers", ">, !", "runs now; was the slowest" },

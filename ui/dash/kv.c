@@ -191,6 +191,7 @@ static void kv_draw(const struct dash *d, const struct canvas *c)
 
 const struct dash_widget dash_kv_widget = {
     .name = "kv cache",
+    .is_of_model = true,
     .min_width = 26,
     .min_height = 3,
     .importance = 4,

@@ -3,7 +3,7 @@
  * With less space columns get narrower, and with little space it shows a strip with one cell
  * per layer.
  *
- *   layers ┃ read ▒ wait █ compute ● pinned ◐ part ○ streamed
+ *   layers ┃ read ▒ wait █ compute ● pinned ◐ part ○ on disk
  *    7 s ◐ ▒▒▒▒▒▒▒▒▒▒▒▒▒┃██                       12    9   2.1
  *   >8 s …                                 running
  *   !9 G …                                 slowest
@@ -33,7 +33,7 @@
 
 static const char *kind_mark(const struct mw_sample_layer *l)
 {
-    static const char *const marks[] = { " s ", " G ", "(s)", "(G)", "   " };
+    static const char *const marks[] = { " s ", " G ", "(s)", "(G)", " r ", "   " };
 
     return l->kind <= MW_LAYER_HEAD ? marks[l->kind] : " ? ";
 }
@@ -302,17 +302,18 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
 
 #define LEGEND_AT 8 /* after the name */
 
-/* The marks of bars, then those of pinned layers. */
+/* The marks of bars, then those of pinned layers.  Reading has the colour of what it is beside,
+ * so no colour here. */
 static const struct {
     const char *marks[2], *label; /* marks of UTF-8 and ASCII */
     enum ui_role role;
 } legend[] = {
-    { { "\u2503", "|" }, "read", ROLE_FILL_WORK },
+    { { "\u2503", "|" }, "read", ROLE_TEXT },
     { { "\u2592", "-" }, "wait", ROLE_FILL_WORK },
     { { "\u2588", "#" }, "compute", ROLE_GOOD },
     { { "\u25cf", "#" }, "pinned", ROLE_FILL_PINNED },
     { { "\u25d0", "+" }, "part", ROLE_FILL_PINNED },
-    { { "\u25cb", "." }, "streamed", ROLE_DIM },
+    { { "\u25cb", "." }, "on disk", ROLE_DIM },
 };
 #define N_TIMES  3
 #define N_LEGEND 6
@@ -454,6 +455,7 @@ static bool layers_click(struct dash *d, int height, int width, int y, int x)
 
 const struct dash_widget dash_layers_widget = {
     .name = "layers",
+    .is_of_model = true,
     .min_width = 22,
     .min_height = 3,
     .importance = 3,

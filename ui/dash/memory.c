@@ -44,6 +44,7 @@ static const struct segment segments[] = {
     { MW_ROW_PINNED, 'w', "pinned", ROLE_FILL_PINNED },
     { MW_ROW_KV_GLOBAL, 'k', "kv global", ROLE_FILL_KV },
     { MW_ROW_KV_SLIDING, 's', "kv sliding", ROLE_FILL_KV },
+    { MW_ROW_KV_RECURRENT, 'n', "recurrent", ROLE_FILL_KV },
     { MW_ROW_RESERVE, 'x', "kernel", ROLE_FILL_OTHER },
 };
 #define N_SEGMENT (sizeof segments / sizeof segments[0])
@@ -248,7 +249,7 @@ _Static_assert(N_PART < MEMORY_LETTERS, "a letter for each part, and a NUL");
 /* ---- the kernel's figures ---- */
 
 #define LARGEST        2 /* lines for the largest parts */
-#define MAX_PAIR       8
+#define MAX_PAIR       9
 #define PRESSURE_SHOWN 50 /* hundredths of a percent, below which it is 0 % */
 #define PAIR_WIDE      20 /* columns of a label and a size */
 
@@ -265,7 +266,7 @@ static void add_size(struct pair *out, int *n, const char *label, struct mw_os_v
         out[(*n)++] = (struct pair){ label, figure_size8(v.value), role };
 }
 
-/* Returns the number of figures that are known. */
+/* Returns the number of figures that are known, with the memory saved by packing. */
 static int known_pairs(const struct dash *d, struct pair out[MAX_PAIR])
 {
     const struct mw_os *os = &d->now.os;
@@ -274,6 +275,9 @@ static int known_pairs(const struct dash *d, struct pair out[MAX_PAIR])
 
     if (os->t_ns == 0)
         return 0;
+    if (d->now.mem.saved_bytes > 0) /* by packing weights */
+        out[n++] = (struct pair){ "packing -", figure_size8(d->now.mem.saved_bytes),
+                                  ROLE_TEXT };
     add_size(out, &n, "charged", os->charged, ROLE_TEXT);
     add_size(out, &n, "peak", os->charged_peak, ROLE_TEXT);
     add_size(out, &n, "rss", os->rss, ROLE_TEXT);
@@ -404,6 +408,10 @@ static void memory_draw(const struct dash *d, const struct canvas *c)
     int y;
 
     dash_total(d, &total);
+    if (d->now.state == MW_LOADING && total.bytes.why_not != NULL) {
+        widget_head(c, "memory", "");
+        return;
+    }
     snprintf(head, sizeof head, "%s %s of %s", total.is_charge ? "charged" : "own",
              figure_os8(total.bytes).text, figure_budget8(&d->now).text);
     widget_head(c, "memory", c->width >= 36 ? head : head + (total.is_charge ? 8 : 4));

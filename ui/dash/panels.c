@@ -27,7 +27,7 @@ const char *panels_name(int widget)
     return names[widget];
 }
 
-/* Some panels show nothing for some models, so at least one of the others has to stay. */
+/* At least one panel that is for every model has to stay. */
 static bool is_sure(const struct panel *one)
 {
     return !one->is_hidden && one->widget < PANELS_SURE;
@@ -56,7 +56,7 @@ static bool parse_word(struct panel *out, const char *word, size_t n)
 
 bool panels_parse(struct panels *p, const char *text)
 {
-    struct panels new = { .chosen = p->chosen };
+    struct panels new = { .n_used = p->n_used, .chosen = p->chosen };
     bool is_named[PANELS] = { false }, is_visible = false;
     int n = 0;
 
@@ -118,12 +118,17 @@ struct panel *panels_find(struct panels *p, int widget)
     return &p->row[row_of(p, widget)];
 }
 
+bool panels_shows(const struct panels *p, int i)
+{
+    return !p->row[i].is_hidden && p->row[i].widget < p->n_used;
+}
+
 /* Returns the row of the next visible panel from row i on, around the ends. */
 static int next_visible(const struct panels *p, int i, int direction)
 {
     for (int k = 0; k < PANELS; k++) {
         i = (i + direction + PANELS) % PANELS;
-        if (!p->row[i].is_hidden)
+        if (panels_shows(p, i))
             break;
     }
     return i;

@@ -26,9 +26,11 @@ struct panels {
         int percent; /* of the height; 0: the dashboard chooses */
         bool is_hidden;
     } row[PANELS]; /* from top to bottom */
+    int n_used;    /* the first ones of dash_widgets are for this model; others stay away */
     int chosen;    /* index in dash_widgets of the panel that keys change; -1: none */
 };
 
+/* Show all panels in their usual order; n_used stays. */
 void panels_reset(struct panels *p);
 
 /* Returns false, and changes nothing, unless text is valid. */
@@ -39,6 +41,9 @@ char *panels_text(const struct panels *p, char *buf);
 /* The name of a widget in the text. */
 const char *panels_name(int widget);
 struct panel *panels_find(struct panels *p, int widget);
+
+/* Is the panel in row i shown? */
+bool panels_shows(const struct panels *p, int i);
 
 /* Returns the nearest height in percent that a panel may have. */
 int panels_fit(int percent);

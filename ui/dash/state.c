@@ -83,6 +83,7 @@ struct dash *dash_new(enum ui_graph graph, struct err *e)
     }
     d->graph = graph;
     d->cursor = -1;
+    d->panels.n_used = PANELS_SURE;
     panels_reset(&d->panels);
     begin_anew(d);
     return d;
@@ -336,6 +337,7 @@ void dash_push(struct dash *d, const struct mw_sample *s)
     if (d->now.disk_limit != s->disk_limit)
         d->fastest_read = 0; /* of another disk */
     d->now = *s;
+    d->panels.n_used = s->experts.all > 0 ? PANELS : PANELS_SURE;
     hold_layers(d);
     compare_layers(d);
     d->has_sample = true;

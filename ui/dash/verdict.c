@@ -16,6 +16,7 @@ static const char *const share_texts[] = {
     [MW_BINDS_COMPUTE] = "is arithmetic",
     [MW_BINDS_KV] = "goes to keys and values",
     [MW_BINDS_SWAP] = "waits for memory",
+    [MW_BINDS_OTHERS] = "waits for a processor that others use",
 };
 
 /* Advice, with and without a predicted speed. */
@@ -28,6 +29,7 @@ static const struct {
     { "shorter_context", "a shorter context", "a shorter context would help" },
     { "less_budget", "a smaller budget", "a smaller budget would stop it" },
     { "rows_only", "", "for rows of tables alone, all weights are in memory" },
+    { "other_programs", "", "stop other programs, or use fewer --threads" },
     { "direct_io", "--io direct", "--io direct would read without the page cache" },
 };
 
@@ -154,6 +156,7 @@ enum ui_role verdict_role(const struct dash *d)
         [MW_BINDS_NONE] = ROLE_DIM,    [MW_BINDS_DISK] = ROLE_WARN,
         [MW_BINDS_MEMORY] = ROLE_TEXT, [MW_BINDS_COMPUTE] = ROLE_TEXT,
         [MW_BINDS_KV] = ROLE_TEXT,     [MW_BINDS_SWAP] = ROLE_BAD,
+        [MW_BINDS_OTHERS] = ROLE_WARN,
     };
 
     return roles[d->now.verdict.binds];

@@ -19,8 +19,7 @@ struct dash_widget {
     int importance; /* 0 gets space first */
     bool is_tall;   /* prefers a column of its own if there are two */
     bool stretches; /* takes the remaining height */
-    /* NULL, or returns whether the model has nothing for it to show. */
-    bool (*is_absent)(const struct dash *d);
+    bool is_of_model; /* shows nothing but its head while there is no model */
     /* NULL, or returns whether its head says all that there is now. */
     bool (*folds)(const struct dash *d);
     /* NULL, or returns the lines it needs now in addition to min_height. */

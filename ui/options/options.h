@@ -54,6 +54,7 @@ enum option_id {
     OPT_NAMES,
     OPT_TENSORS,
     OPT_PRODUCTS,
+    OPT_EXPONENTS,
     OPT_IDS,
     OPT_SPECIAL,
     OPT_DECODE,
@@ -76,6 +77,7 @@ enum option_id {
     OPT_N_GEN,
     OPT_DEPTH,
     OPT_REPEAT,
+    OPT_TIME_LIMIT,
     OPT_COLD,
     OPT_ONE,
     OPT_CSV,
@@ -91,6 +93,7 @@ enum option_id {
     OPT_RECORDING,
     OPT_PAGE,
     OPT_WHAT_IF,
+    OPT_EXPLAIN,
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_PROMPT,
@@ -116,6 +119,7 @@ enum option_id {
     OPT_CHUNK,
     OPT_ISA,
     OPT_BLAS,
+    OPT_PACK,
     OPT_NO_URING,
     OPT_DISK_RATE,
     OPT_SYNC_FRAMES,
@@ -141,6 +145,7 @@ struct options {
     const char *model;
     const char *ids_file, *logits, *text;
     uint32_t greedy;
+    bool exponents; /* count the exponents of weights */
     bool products; /* measure whether our kernels or OpenBLAS multiply faster */
     int sort;      /* enum mw_models_order */
     bool names;
@@ -156,6 +161,7 @@ struct options {
     /* For bench and sweep. */
     const char *list[N_OPTION]; /* KIND_LIST: the items, separated by commas; NULL: not given */
     uint32_t n_prompt, n_gen, depth, n_repeat; /* tokens; tokens; tokens; measurements */
+    uint32_t time_limit; /* seconds of a run; 0: none */
     bool cold, csv, markdown;
     int one; /* enum options_one */
     int over; /* what a sweep changes: an index of the words of --over */
@@ -165,6 +171,7 @@ struct options {
     const char *compare;
 
     const char *what_if; /* of plan */
+    bool explain;        /* of plan */
     const char *telemetry;
     bool force; /* outputs may replace files */
     bool stats, json, quiet;

@@ -52,7 +52,7 @@ const struct option options_table[N_OPTION] = {
         .help = "set the memory budget: 512M, 2G, 50% or auto",
         .more = "Everything counts: program, buffers, keys and values, pinned weights. More "
                 "budget pins more weights, so a token reads less from disk.\n"
-                "auto takes what the model needs, at most three quarters of the limit of this "
+                "auto takes what the complete model needs, at most three quarters of the limit of this "
                 "machine.",
         .otherwise = "auto",
         .reach = REACH_PLAN, .slash = "memory", .says = "the budget is %" },
@@ -194,6 +194,9 @@ const struct option options_table[N_OPTION] = {
     [OPT_PRODUCTS] = { "products", 0, IN(EVAL, CMD_INSPECT),
         .kind = KIND_FLAG, AT(products),
         .help = "measure how fast the kernels and OpenBLAS multiply the model's weight types" },
+    [OPT_EXPONENTS] = { "exponents", 0, IN(EVAL, CMD_INSPECT),
+        .kind = KIND_FLAG, AT(exponents),
+        .help = "count the exponents of BF16 and F16 weights, and what packing them saves" },
     [OPT_IDS] = { "ids", 0, IN(EVAL, CMD_TOKENIZE),
         .kind = KIND_FLAG, AT(ids), .help = "print only the ids, separated by spaces" },
     [OPT_SPECIAL] = { "special", 0, IN(EVAL, CMD_TOKENIZE),
@@ -277,6 +280,10 @@ const struct option options_table[N_OPTION] = {
     [OPT_REPEAT] = { "repetitions", 'r', IN(EVAL, CMD_MEASURES),
         .kind = KIND_U32, AT(n_repeat), RANGE(1, 100), .arg = "N",
         .help = "measure everything N times, in rounds", .otherwise = "3; sweep: 1" },
+    [OPT_TIME_LIMIT] = { "time-limit", 0, IN(EVAL, CMD_MEASURES | CMD_REPORT),
+        .kind = KIND_U32, AT(time_limit), RANGE(0, 86400), .arg = "SECONDS",
+        .help = "end each run after SECONDS, with the tokens decoded until then; 0: never",
+        .otherwise = "0; report: 60" },
     [OPT_COLD] = { "cold", 0, IN(EVAL, CMD_MEASURES),
         .kind = KIND_FLAG, AT(cold),
         .help = "drop the model's pages from the page cache before each measurement" },
@@ -308,6 +315,9 @@ const struct option options_table[N_OPTION] = {
     [OPT_WHAT_IF] = { "what-if", 0, IN(EVAL, CMD_PLAN),
         .kind = KIND_TEXT, AT(what_if), .arg = "MACHINE", .tips = "RAM=8G CORES=4 DISK=500M/s BW=40G/s",
         .help = "plan for another machine: RAM=8G,DISK=500M/s,BW=40G/s,CORES=4" },
+    [OPT_EXPLAIN] = { "explain", 0, IN(EVAL, CMD_PLAN),
+        .kind = KIND_FLAG, AT(explain),
+        .help = "print every formula of the plan with its numbers" },
 
     [OPT_STATS] = { "stats", 0, IN(OUTPUT, CMD_RUN),
         .kind = KIND_FLAG, AT(stats), .help = "print a summary to standard error at the end",
@@ -399,6 +409,11 @@ const struct option options_table[N_OPTION] = {
         .help = "multiply prompts with OpenBLAS",
         .otherwise = "auto, where it is much faster",
         .reach = REACH_FILE },
+    [OPT_PACK] = { "pack", 0, IN(ADVANCED, CMD_ENGINE | CMD_MEASURES),
+        .kind = KIND_CHOICE, AT(chat.engine.pack), .arg = "WHEN", .words = "auto always never",
+        .help = "keep BF16 weights in 12 bits in memory, without loss",
+        .otherwise = "auto, where it saves memory",
+        .reach = REACH_PLAN },
     [OPT_NO_URING] = { "no-uring", 0, IN(ADVANCED, CMD_ENGINE | CMD_MEASURES),
         .kind = KIND_FLAG, AT(chat.engine.no_uring),
         .help = "read with threads instead of io_uring",

@@ -13,12 +13,12 @@ enum ui_role outlook_role(const struct mw_found *f)
 {
     if (!f->is_described)
         return ROLE_DIM;
-    switch (f->outlook) {
-    case MW_OUTLOOK_FITS: return ROLE_GOOD;
-    case MW_OUTLOOK_STREAMS: return ROLE_WARN;
-    case MW_OUTLOOK_TOO_LARGE: return ROLE_BAD;
-    case MW_OUTLOOK_UNSUPPORTED:
-    case MW_OUTLOOK_UNKNOWN: break;
+    switch (f->fit) {
+    case MW_FIT_FITS: return ROLE_GOOD;
+    case MW_FIT_STREAMS: return ROLE_WARN;
+    case MW_FIT_TOO_LARGE: return ROLE_BAD;
+    case MW_FIT_UNSUPPORTED:
+    case MW_FIT_UNKNOWN: break;
     }
     return ROLE_DIM;
 }
@@ -96,7 +96,8 @@ static enum ui_role fill_of(enum mw_plan_row row)
     case MW_ROW_PROGRAM: return ROLE_FILL_PROGRAM;
     case MW_ROW_RING: return ROLE_FILL_RING;
     case MW_ROW_KV_GLOBAL:
-    case MW_ROW_KV_SLIDING: return ROLE_FILL_KV;
+    case MW_ROW_KV_SLIDING:
+    case MW_ROW_KV_RECURRENT: return ROLE_FILL_KV;
     case MW_ROW_PINNED: return ROLE_FILL_PINNED;
     case MW_ROW_RESERVE: return ROLE_FILL_OTHER;
     default: return ROLE_FILL_WORK;
@@ -170,10 +171,10 @@ static void draw_plan(const struct canvas *c, int y, const struct mw_found *f)
             canvas_printf(c, y, x, style_of(ROLE_TEXT), ", prompts ~%s",
                           receipt_rate(rate, sizeof rate, p->prefill_tps));
         y++;
-    } else if (f->outlook != MW_OUTLOOK_TOO_LARGE) {
+    } else if (f->fit != MW_FIT_TOO_LARGE) {
         canvas_text(c, y++, 0, style_of(ROLE_DIM), "no speed: limits are not measured yet");
     }
-    if (p->streamed_bytes > 0 && f->outlook == MW_OUTLOOK_STREAMS)
+    if (p->streamed_bytes > 0 && f->fit == MW_FIT_STREAMS)
         canvas_printf(c, y++, 0, style_of(ROLE_TEXT), "each token reads %s",
                       units_size(read, sizeof read, p->streamed_bytes));
     draw_items(c, y, p);
@@ -186,7 +187,7 @@ void details_draw(const struct canvas *c, const struct mw_found *f)
 
     y = draw_wrapped(c, y, 2, style_with(ROLE_TEXT, UI_BOLD), f->name);
     if (f->is_described) {
-        mw_outlook_text(f, text, sizeof text);
+        mw_fit_text(f, text, sizeof text);
         y = draw_wrapped(c, y, 4, style_of(outlook_role(f)), text);
         y = draw_figures(c, y, f);
     } else {
@@ -195,6 +196,6 @@ void details_draw(const struct canvas *c, const struct mw_found *f)
     y = draw_wrapped(c, y, 3, style_of(ROLE_DIM), f->path);
     if (c->height >= 16)
         y = draw_place(c, y, f) + 1;
-    if (f->is_described && f->outlook < MW_OUTLOOK_UNSUPPORTED && y < c->height)
+    if (f->is_described && f->fit < MW_FIT_UNSUPPORTED && y < c->height)
         draw_plan(c, y, f);
 }

@@ -265,7 +265,7 @@ enum pick_result pick_key(struct pick *p, const struct key *key)
 
 /* Widths of the columns of a list; 0: left out. */
 struct columns {
-    int name, type, outlook;
+    int name, type, fit;
 };
 
 #define BYTES_WIDTH 10
@@ -276,30 +276,30 @@ static struct columns fit_columns(int width)
     struct columns c = { .name = width - MARK_WIDTH - BYTES_WIDTH - 1 };
 
     if (width >= 100)
-        c.outlook = 36;
+        c.fit = 36;
     else if (width >= 46)
-        c.outlook = 12;
+        c.fit = 12;
     if (width >= 60)
         c.type = 8;
-    c.name -= (c.outlook > 0 ? c.outlook + 2 : 0) + (c.type > 0 ? c.type + 1 : 0);
+    c.name -= (c.fit > 0 ? c.fit + 2 : 0) + (c.type > 0 ? c.type + 1 : 0);
     return c;
 }
 
 /* The outlook in a column that may be too narrow for its figures. */
 static void short_outlook(const struct mw_found *f, int width, char *buf, size_t n)
 {
-    static const char *const words[] = { [MW_OUTLOOK_FITS] = "fits",
-                                         [MW_OUTLOOK_STREAMS] = "streams",
-                                         [MW_OUTLOOK_TOO_LARGE] = "too large",
-                                         [MW_OUTLOOK_UNSUPPORTED] = "unsupported",
-                                         [MW_OUTLOOK_UNKNOWN] = "not read" };
+    static const char *const words[] = { [MW_FIT_FITS] = "fits",
+                                         [MW_FIT_STREAMS] = "streams",
+                                         [MW_FIT_TOO_LARGE] = "too large",
+                                         [MW_FIT_UNSUPPORTED] = "unsupported",
+                                         [MW_FIT_UNKNOWN] = "not read" };
 
     if (!f->is_described)
         snprintf(buf, n, "...");
     else if (width < 30)
-        snprintf(buf, n, "%s", words[f->outlook]);
+        snprintf(buf, n, "%s", words[f->fit]);
     else
-        mw_outlook_text(f, buf, n);
+        mw_fit_text(f, buf, n);
 }
 
 /* Draw text in width columns; its end shows that it is cut.  Returns the columns drawn. */
@@ -338,10 +338,10 @@ static void draw_row(const struct pick *p, const struct canvas *c, int y, size_t
         canvas_put(c, y, x, columns.type, dim, f->type, strlen(f->type));
         x += columns.type + 1;
     }
-    if (columns.outlook == 0)
+    if (columns.fit == 0)
         return;
-    short_outlook(f, columns.outlook, text, sizeof text);
-    draw_cut(c, y, x + 1, columns.outlook, is_cursor ? style : style_of(outlook_role(f)), text);
+    short_outlook(f, columns.fit, text, sizeof text);
+    draw_cut(c, y, x + 1, columns.fit, is_cursor ? style : style_of(outlook_role(f)), text);
 }
 
 static void draw_list(struct pick *p, const struct canvas *c)
@@ -411,7 +411,7 @@ static void draw_rule(const struct pick *p, const struct canvas *c, int y)
     canvas_hline(c, y, 0, c->width, style_of(ROLE_BORDER));
     if (f == NULL || !f->is_described || c->width < 12)
         return;
-    mw_outlook_text(f, text, sizeof text);
+    mw_fit_text(f, text, sizeof text);
     canvas_blank(c, y, 1, 1, style_of(ROLE_HINT));
     x += draw_cut(c, y, x, c->width - 4, style_of(ROLE_HINT), text);
     canvas_blank(c, y, x, 1, style_of(ROLE_HINT));

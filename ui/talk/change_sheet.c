@@ -68,12 +68,11 @@ static void speed_row(struct sheet *s, const char *name, double now, double then
 static void measured_row(const struct talk *t, struct sheet *s)
 {
     const struct mw_receipt *last = talk_last(t);
-    double seconds = last == NULL ? 0 : (double)last->decode_ns / 1e9;
     char rate[24];
 
-    if (last != NULL && last->n_decoded > 4 && seconds > 0)
+    if (last != NULL && last->n_decoded > 4 && last->decode_ns > 0)
         sheet_line(s, ROLE_DIM, "%-14s %10s %10s  in the last answer", "measured",
-                   receipt_rate(rate, sizeof rate, last->n_decoded / seconds), "");
+                   receipt_rate(rate, sizeof rate, receipt_decode_tps(last)), "");
 }
 
 void limits_line(const struct talk *t, struct sheet *s)
@@ -290,6 +289,11 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     sheet_line(s, ROLE_TEXT, "%s", "");
     say_when(t, s, wanted);
     say_what_is_kept(t, s, b, &then);
+    if (talk_info(t)->n_ctx_train > 0 && then.n_ctx > talk_info(t)->n_ctx_train) {
+        snprintf(line, sizeof line, "The model was trained for %u tokens, fewer than this context.",
+                 talk_info(t)->n_ctx_train);
+        sheet_text(s, ROLE_WARN, line);
+    }
     if (b->io == MW_IO_MMAP) {
         snprintf(line, sizeof line, "With io mmap %s.", mw_mmap_notice());
         sheet_text(s, ROLE_WARN, line);

@@ -151,14 +151,10 @@ static void show_all(struct talk *t)
 static void propose(struct talk *t, enum option_id id, struct options *o)
 {
     struct mw_options *engine = &o->chat.engine;
-    uint32_t n_train = talk_info(t)->n_ctx_train;
     char what[60], why[320], value[40];
 
     if (id == OPT_MEMORY && mw_budget_lower(&engine->memory_bytes, why, sizeof why))
         talk_notice(t, "%s", why);
-    if (id == OPT_CTX && n_train > 0 && engine->n_ctx > n_train)
-        talk_notice(t, "that is more than the %u tokens that the model was trained for",
-                    n_train);
     value_text(o, id, value, sizeof value);
     snprintf(what, sizeof what, "%s %s", options_table[id].name, value);
     change_propose(t, &o->chat, what);

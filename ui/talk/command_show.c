@@ -135,7 +135,7 @@ void run_stats(struct talk *t, const char *args)
     sheet_line(sheet, ROLE_TEXT, "messages         %10zu", talk_ledger(t)->n);
     sheet_line(sheet, ROLE_TEXT, "context          %10llu of %u tokens",
                (unsigned long long)talk_tokens(t), talk_plan(t)->n_ctx);
-    sheet_line(sheet, ROLE_TEXT, "read from disk   %10s",
+    sheet_line(sheet, ROLE_TEXT, "read from disk   %10s since the model was opened",
                units_size(a, sizeof a, s->io.bytes_read));
     rate_rows(sheet, s);
     sheet_line(sheet, ROLE_TEXT, "%s", "");

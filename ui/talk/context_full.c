@@ -121,7 +121,7 @@ void context_full_say(struct talk *t)
         t,
         "the context of %u tokens is full; nothing was dropped. Use /ctx for a longer "
         "context, /kv for smaller keys and values, /shift on to drop the oldest turns, or "
-        "/undo to take back the last one. /continue resumes, or shows the cost of each",
+        "/undo to take back the last one. /continue shows what each would cost",
         talk_plan(t)->n_ctx);
 }
 

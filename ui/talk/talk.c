@@ -93,6 +93,11 @@ bool talk_is_loaded(const struct talk *t)
     return t->state >= TALK_READY;
 }
 
+bool talk_can_continue(const struct talk *t)
+{
+    return t->state == TALK_READY && t->n_unfinished > 0 && t->n_unfinished == t->ledger.n;
+}
+
 bool talk_has_text(const struct talk *t)
 {
     return t->answer.has_text;
@@ -125,6 +130,11 @@ const struct mw_model *talk_model(const struct talk *t)
 const char *talk_model_path(const struct talk *t)
 {
     return t->model_path;
+}
+
+const char *talk_opening_path(const struct talk *t)
+{
+    return t->state == TALK_SWITCHING ? t->switching.path : NULL;
 }
 
 const struct mw_model_info *talk_info(const struct talk *t)

@@ -68,12 +68,17 @@ enum talk_state talk_state(const struct talk *t);
 bool talk_is_answering(const struct talk *t); /* PREFILL, ANSWERING or STOPPING */
 bool talk_is_loaded(const struct talk *t);    /* READY or answering */
 bool talk_has_text(const struct talk *t);     /* the answer, so far; or the last one had */
+#define TALK_CONTINUE_HINT "/continue resumes the answer"
+/* The chat ends with an answer that was stopped or met its limit, and nothing is being done. */
+bool talk_can_continue(const struct talk *t);
 
 const struct ui_chat_options *talk_settings(const struct talk *t); /* as for talk_open */
 const struct mw_chat_options *talk_options(const struct talk *t);  /* requested */
 const struct mw_model *talk_model(const struct talk *t);
 const struct mw_model_info *talk_info(const struct talk *t);
 const char *talk_model_path(const struct talk *t);
+/* Returns the path of the model that is being opened in place of this one, or NULL. */
+const char *talk_opening_path(const struct talk *t);
 const struct plan *talk_plan(const struct talk *t);
 const struct mw_receipt *talk_last(const struct talk *t); /* the last answer's; or NULL */
 /* Tokens per second of the last answer; 0 if the plan has changed since. */

@@ -10,6 +10,8 @@
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 
+#define GUIDE_NAME "memwall guide" /* of the model that is installed with memwall */
+
 /* ---- the model ---- */
 
 /* Introduce the model that was loaded. */
@@ -33,6 +35,9 @@ static void introduce(struct talk *t)
     if (t->info.n_ctx_train > 0 && t->plan.n_ctx > t->info.n_ctx_train)
         talk_notice(t, "that context is more than the %u tokens that the model was trained for",
                     t->info.n_ctx_train);
+    if (strcmp(t->info.name, GUIDE_NAME) == 0 && t->ledger.n == 0)
+        talk_notice(t, "ask it, for example: what is the memory wall? how do I change the memory "
+                       "budget? which keys are there?");
 }
 
 static void on_ready(struct talk *t, const struct mw_event *ev)
@@ -145,9 +150,7 @@ static void on_text(struct talk *t, const struct mw_event *ev)
 /* An answer that was stopped before its first token leaves no trace. */
 static void on_cancelled(struct talk *t)
 {
-    if (t->answer.has_text)
-        talk_notice(t, "/continue resumes the answer"); /* the receipt says that it stopped */
-    else if (ledger_ends_with_user(&t->ledger))
+    if (!t->answer.has_text && ledger_ends_with_user(&t->ledger))
         talk_take_back(t, t->ledger.n - 1);
 }
 
@@ -172,8 +175,8 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->last = ev->receipt;
     t->has_last = true;
     talk_predict_again(t);
-    if (!t->answer.has_new_plan && t->last.n_decoded > 1 && t->last.decode_ns > 0)
-        t->measured_tps = 1e9 * (double)(t->last.n_decoded - 1) / (double)t->last.decode_ns;
+    if (!t->answer.has_new_plan && receipt_decode_tps(&t->last) > 0)
+        t->measured_tps = receipt_decode_tps(&t->last);
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
     if (t->answer.has_text) {
         id = saving_done(&t->saving, &t->last, talk_tokens(t));
@@ -182,17 +185,20 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     }
     t->front.done(t->front.ctx, &t->last, t->answer.has_text, id);
     restore_more(t);
+    /* First, because the front offers ways to continue only while its line is empty. */
+    if (done == MW_DONE_CONTEXT || done == MW_DONE_ERROR)
+        messages_return_waiting(t);
     switch (done) {
-    case MW_DONE_STOP: break;
-    case MW_DONE_LENGTH: talk_notice(t, "/continue resumes the answer"); break;
+    case MW_DONE_STOP:
+    case MW_DONE_LENGTH: break;
     case MW_DONE_CANCELLED: on_cancelled(t); break;
     case MW_DONE_CONTEXT: t->front.context_full(t->front.ctx); break;
     case MW_DONE_ERROR: talk_report(t, &ev->err); break;
     }
+    if (answer_can_go_on(done) && !ledger_ends_with_user(&t->ledger))
+        t->n_unfinished = t->ledger.n;
     if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)
         talk_send_waiting(t);
-    else
-        messages_return_waiting(t);
 }
 
 /* ---- notices and errors ---- */

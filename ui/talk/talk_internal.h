@@ -13,6 +13,12 @@
 #include "ui/talk/opening.h"
 #include "ui/talk/talk.h"
 
+/* Answers that end in these ways are resumed by /continue without a question. */
+static inline bool answer_can_go_on(enum mw_done done)
+{
+    return done == MW_DONE_CANCELLED || done == MW_DONE_LENGTH;
+}
+
 /* The answer that is being made. */
 struct answer {
     bool resumes;  /* it continues the last one */
@@ -60,6 +66,7 @@ struct talk {
     struct ledger ledger;
     struct saving saving;
     struct answer answer;
+    size_t n_unfinished; /* messages when the last answer was stopped, or met its limit; or 0 */
     struct mw_receipt last; /* of the last answer */
     bool has_last;
     double measured_tps; /* of the last answer under this plan; 0: not known */

@@ -83,6 +83,7 @@ uint32_t talk_file_tokens(struct talk *t)
 void messages_begin_answer(struct talk *t, bool resumes)
 {
     t->state = TALK_ANSWERING;
+    t->n_unfinished = 0;
     t->answer = (struct answer){ .resumes = resumes };
     mw_watch_begin_answer(t->engine.watch);
     changed(t);

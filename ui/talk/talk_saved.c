@@ -18,11 +18,17 @@ static uint32_t count_items(const struct store *s)
 /* Take the messages and the last receipt from the store. */
 static void count_messages(struct talk *t, const struct store *s)
 {
-    uint32_t n = store_count(s), end = n > LOOK_BACK ? n - LOOK_BACK : 0;
+    uint32_t n = store_count(s), end = n > LOOK_BACK ? n - LOOK_BACK : 0, last;
+    struct err ignored = ERR_INIT;
 
     ledger_clear(&t->ledger);
     for (uint32_t i = 0; i < store_messages(s); i++)
         ledger_add(&t->ledger, store_is_user(s, i));
+    t->n_unfinished = 0;
+    if (t->ledger.n > 0 && !ledger_ends_with_user(&t->ledger) &&
+        store_item_of(s, store_messages(s) - 1, &last, &ignored) == 0 &&
+        answer_can_go_on(store_item(s, last)->done))
+        t->n_unfinished = t->ledger.n;
     t->has_last = false;
     while (n > end && !t->has_last) {
         const struct store_item *item = store_item(s, --n);

@@ -103,6 +103,11 @@ static double rate(uint64_t n, uint64_t ns)
     return ns == 0 ? 0 : (double)n / ((double)ns / NS);
 }
 
+double receipt_decode_tps(const struct mw_receipt *r)
+{
+    return r->n_decoded < 2 ? 0 : rate(r->n_decoded - 1, r->decode_ns);
+}
+
 static double stall_share(const struct mw_receipt *r)
 {
     double share = r->decode_ns == 0 ? 0 : (double)r->stall_ns / (double)r->decode_ns;
@@ -132,8 +137,10 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     if (r->decode_ns > 0) {
         part(&t, ascii);
         add(&t, "%s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
+    }
+    if (receipt_decode_tps(r) > 0) {
         part(&t, ascii);
-        add_rate(&t, rate(r->n_decoded, r->decode_ns));
+        add_rate(&t, receipt_decode_tps(r));
     }
     part(&t, ascii);
     add(&t, "%s read", units_size(word, sizeof word, r->bytes_read));
@@ -176,8 +183,8 @@ char *receipt_short(char *buf, size_t n, const struct mw_receipt *r)
 {
     struct text t = begin(buf, n);
 
-    if (r->decode_ns > 0) {
-        add_rate(&t, rate(r->n_decoded, r->decode_ns));
+    if (receipt_decode_tps(r) > 0) {
+        add_rate(&t, receipt_decode_tps(r));
         add(&t, ", %.0f %% disk", stall_share(r) * 100);
     } else {
         add(&t, "%u token%s", r->n_decoded, plural(r->n_decoded));
@@ -197,9 +204,11 @@ static void why_done(struct text *t, const struct mw_receipt *r)
 
     add(t, "%s token%s came", receipt_count(word, sizeof word, r->n_decoded),
         plural(r->n_decoded));
-    if (r->decode_ns > 0) {
-        add(t, " in %s (", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
-        add_rate(t, rate(r->n_decoded, r->decode_ns));
+    if (r->decode_ns > 0)
+        add(t, " in %s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
+    if (receipt_decode_tps(r) > 0) {
+        add(t, " (");
+        add_rate(t, receipt_decode_tps(r));
         add(t, ")");
     }
     if (r->n_prompt > 0)
@@ -212,6 +221,11 @@ static void why_done(struct text *t, const struct mw_receipt *r)
     add(t, ".");
 }
 
+static bool is_disturbed(const struct mw_sample *s)
+{
+    return s != NULL && s->verdict.binds == MW_BINDS_OTHERS;
+}
+
 static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw_sample *s)
 {
     uint64_t pass = s != NULL ? s->pass.bytes_pass : 0;
@@ -220,6 +234,10 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
 
     if (r->decode_ns == 0) {
         add(t, " Nothing was decoded, so there is nothing to explain.");
+    } else if (is_disturbed(s)) {
+        add(t, " %.0f %% of that time the program waited for a processor, which other programs "
+               "or the host of this machine used.",
+            s->verdict.share * 100);
     } else if (r->bytes_read == 0 || (s != NULL && pass == 0 && share < 0.05)) {
         add(t, " Nothing had to be read while it answered: all weights that a token uses are "
                "in memory, and the time is arithmetic.");
@@ -244,6 +262,9 @@ static const char *general_advice(const struct mw_receipt *r, const struct mw_sa
     if (s != NULL && s->verdict.binds == MW_BINDS_KV)
         return "The keys and values of a long conversation cost most: a smaller KV type or a "
                "shorter context would help";
+    if (is_disturbed(s))
+        return "Stop the other programs, or use fewer --threads; a faster disk or more budget "
+               "would not help";
     if (stall_share(r) >= 0.5)
         return "A larger budget, a smaller weight type or a faster disk would help";
     return "The processor and memory set the pace: more threads or a smaller weight type "
@@ -295,6 +316,20 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct 
 }
 
 /* ---- before and during ---- */
+
+
+
+
+char *receipt_range(char *buf, size_t n, double per_s, const struct plan_range *range)
+{
+    char low[24], high[24];
+
+    if (!(range->low > 0) || range->high <= RANGE_IS_WIDE * range->low)
+        return receipt_rate(buf, n, per_s);
+    snprintf(buf, n, "%s to %s", receipt_rate(low, sizeof low, range->low),
+             receipt_rate(high, sizeof high, range->high));
+    return buf;
+}
 
 char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
 {

@@ -36,8 +36,17 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c);
 char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,
                       bool ascii, double *share);
 
+/* A smaller factor between the bounds of a prediction is within what predictions promise. */
+#define RANGE_IS_WIDE 1.25
+
+/* "12.3" of a predicted rate, or "8.10 to 15.2" if its limits differ by more than a quarter. */
+char *receipt_range(char *buf, size_t n, double per_s, const struct plan_range *range);
+
 /* "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
 char *receipt_rate(char *buf, size_t n, double per_s);
+/* Returns the tokens per second of an answer; 0: not known.  The pass of the prompt makes the
+ * first token, so n tokens take n - 1 passes. */
+double receipt_decode_tps(const struct mw_receipt *r);
 /* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min" */
 char *receipt_count(char *buf, size_t n, uint64_t value);
 char *receipt_time(char *buf, size_t n, double seconds);

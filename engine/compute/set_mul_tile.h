@@ -1,0 +1,263 @@
+/*
+ * set_mul_tile.h - matrix times many columns of 8-bit numbers.
+ *
+ * A tile is TILE_LANES rows, one to a lane.  Its spans are unpacked a few at a time
+ * (set_unpack_tile.h).  The bytes of 32 values then stay in registers while column after
+ * column is multiplied with them: 4 bytes of a column in all lanes times 4 bytes of each row
+ * give sums of the rows, which nothing has to bring together.
+ *
+ * Additions have the order of set_mul_rows.h: group g of each step is added to partial sum
+ * g % GROUPS.
+ */
+#ifndef MEMWALL_ENGINE_COMPUTE_SET_MUL_TILE_H
+#define MEMWALL_ENGINE_COMPUTE_SET_MUL_TILE_H
+
+#include "engine/compute/set_unpack_tile.h"
+
+#define TILE_SPANS  2                   /* unpacked at a time */
+#define NEAR_COLS   32                  /* columns whose sums stay in the first-level cache */
+#define PANEL_COLS  64                  /* columns that share unpacked spans, */
+#define PANEL_BYTES ((size_t)448 << 10) /* if they have no more bytes */
+
+/* The partial sums of a column. */
+struct tile_sums {
+    vf of[GROUPS][TILE_VECTORS];
+};
+
+/* Columns c .. c + n_c - 1 of a product, and the rows from r on. */
+struct tile {
+    const struct q8_product *p;
+    size_t r, c, n_c;
+};
+
+/* 32 values of a tile. */
+struct tile_run {
+    vb w[8][TILE_VECTORS];
+    vf s[2][TILE_VECTORS], m[2][TILE_VECTORS]; /* the second if they are for 16 values */
+};
+
+/*
+ * Products with words of 16 bits between: how many sums of two products a word can hold.
+ * Offsets are powers of 2 up to 128.
+ */
+INLINE int sums_per_word(enum tensor_type type)
+{
+    switch ((int)type) {
+    case TYPE_Q2_K:
+    case TYPE_Q3_K:
+    case TYPE_TQ1_0:
+    case TYPE_TQ2_0:
+    case TYPE_Q4_0:
+    case TYPE_Q4_1:
+    case TYPE_Q4_K: return 8; /* 8 * 2 * 15 * 127 = 30480 */
+    case TYPE_Q5_0:
+    case TYPE_Q5_1:
+    case TYPE_Q5_K: return 4; /* 4 * 2 * 31 * 127 = 31496 */
+    case TYPE_Q6_K: return 2; /* 2 * 2 * 63 * 127 = 32004 */
+    default: return 1;
+    }
+}
+
+/* Add the products of n dwords of the rows and a column. */
+#if DOT_TAKES_255
+INLINE void add_dots(enum tensor_type type, size_t n_v, const vb (*w)[TILE_VECTORS],
+                     const int8_t *q, int n, vi *dot)
+{
+    (void)type;
+    UNROLL
+    for (int j = 0; j < n; j++) {
+        vb x = vi_all_at(q + 4 * j);
+
+        UNROLL
+        for (size_t v = 0; v < n_v; v++)
+            dot[v] = vb_dot_add(dot[v], w[j][v], x);
+    }
+}
+#else
+INLINE void add_dots(enum tensor_type type, size_t n_v, const vb (*w)[TILE_VECTORS],
+                     const int8_t *q, int n, vi *dot)
+{
+    const int per_word = sums_per_word(type);
+
+    UNROLL
+    for (size_t v = 0; v < n_v; v++) {
+        vi words = vi_zero();
+
+        UNROLL
+        for (int j = 0; j < n; j++) {
+            vb x = vi_all_at(q + 4 * j);
+            vi pairs = traits_of(type).is_signed
+                           ? vb_pairs(vb_abs(w[j][v]), vb_turn(x, w[j][v]))
+                           : vb_pairs(w[j][v], x);
+
+            words = j % per_word == 0 ? pairs : vi_add_words(words, pairs);
+            if ((j + 1) % per_word == 0 || j + 1 == n)
+                dot[v] = vi_add(dot[v], vi_of_words(words));
+        }
+    }
+}
+#endif
+
+/* Add 32 values of one column: run b of a span, n_v vectors of rows. */
+INLINE void add_run(enum tensor_type type, size_t n_v, const struct tile_run *u,
+                    const struct act_q8 *x, int b, struct tile_sums *sums)
+{
+    const int offset = tile_offset(type);
+    const int n_half = by_16(type) ? 2 : 1;
+
+    UNROLL
+    for (int h = 0; h < n_half; h++) {
+        vf *sum = sums->of[(n_half * b + h) % GROUPS];
+        vi start = vi_zero(), dot[TILE_VECTORS];
+
+        if (offset != 0) {
+            start = vi_all_at(x->less + 2 * b + h);
+            if (n_half == 1)
+                start = vi_add(start, vi_all_at(x->less + 2 * b + 1));
+            if (offset != 128)
+                start = vi_divide(start, __builtin_ctz(128u / (unsigned)offset));
+        }
+        UNROLL
+        for (size_t v = 0; v < n_v; v++)
+            dot[v] = start;
+        add_dots(type, n_v, u->w + 4 * h, x->q + 32 * b + 16 * h, 8 / n_half, dot);
+
+        vf d = vf_all(x->d[2 * b]), dsum = vf_zero();
+
+        if (traits_of(type).has_minima) {
+            dsum = vf_all(x->dsum[2 * b + h]);
+            if (n_half == 1)
+                dsum = vf_add(dsum, vf_all(x->dsum[2 * b + 1]));
+        }
+        UNROLL
+        for (size_t v = 0; v < n_v; v++) {
+            sum[v] = vf_fma(vf_of_vi(dot[v]), vf_mul(u->s[h][v], d), sum[v]);
+            if (traits_of(type).has_minima)
+                sum[v] = vf_fnma(u->m[h][v], dsum, sum[v]);
+        }
+    }
+}
+
+/* Add run b of span i to the sums of n_c columns. */
+INLINE void add_columns(enum tensor_type type, size_t n_v, const struct tile_span *t, int b,
+                        const struct q8_product *p, size_t i, size_t c, size_t n_c,
+                        struct tile_sums *sums)
+{
+    struct tile_run u;
+    const int n_half = by_16(type) ? 2 : 1;
+
+    UNROLL
+    for (size_t v = 0; v < n_v; v++) {
+        UNROLL
+        for (int j = 0; j < 8; j++)
+            u.w[j][v] = t->w[8 * b + j][v];
+        UNROLL
+        for (int h = 0; h < n_half; h++) {
+            u.s[h][v] = t->s[n_half * b + h][v];
+            if (traits_of(type).has_minima)
+                u.m[h][v] = t->m[n_half * b + h][v];
+        }
+    }
+    for (size_t j = 0; j < n_c; j++)
+        add_run(type, n_v, &u, column_span(p, c + j, i), b, &sums[j]);
+}
+
+/* Copy the ends of rows, shorter than a span, to spans filled with zeros. */
+static NOINLINE struct rows copy_ends(struct span_traits t, size_t n_k, struct rows p,
+                                      union span end[VN])
+{
+    memset(end, 0, VN * sizeof end[0]);
+    for (size_t r = 0; r < VN; r++)
+        memcpy(&end[r], p.first + r * p.stride, n_k % SPAN / 32 * (t.bytes / 8));
+    return (struct rows){ (const uint8_t *)end, sizeof end[0] };
+}
+
+/* Prefetch a part of the next tile, which follows in memory. */
+INLINE void fetch_next(const struct tile *t, size_t n_v, size_t part, size_t n_part)
+{
+    const size_t bytes = n_v * VN * t->p->w_stride;
+    const uint8_t *next = t->p->w + t->r * t->p->w_stride + bytes;
+
+    for (size_t i = bytes * part / n_part; i < bytes * (part + 1) / n_part; i += 64)
+        __builtin_prefetch(next + i, 0, 2);
+}
+
+INLINE void store_tile(const struct tile *t, size_t n_v, const struct tile_sums *sums)
+{
+    for (size_t j = 0; j < t->n_c; j++) {
+        float *y = t->p->y + (t->c + j) * t->p->ldy + t->r;
+
+        UNROLL
+        for (size_t v = 0; v < n_v; v++)
+            vf_store(y + v * VN, vf_fold_sums(&sums[j].of[0][v], TILE_VECTORS));
+    }
+}
+
+/* Unpack span i of n_v vectors of rows. */
+INLINE void unpack_span(enum tensor_type type, size_t n_v, const struct tile *t, size_t i,
+                        struct tile_span *out)
+{
+    const struct q8_product *p = t->p;
+
+    for (size_t v = 0; v < n_v; v++) {
+        struct rows rows = { p->w + (t->r + v * VN) * p->w_stride + i * traits_of(type).bytes,
+                             p->w_stride };
+        union span end[VN];
+
+        if ((i + 1) * SPAN > p->n_k)
+            rows = copy_ends(traits_of(type), p->n_k, rows, end);
+        unpack_tile(type, rows, out, v);
+    }
+}
+
+/* n_v vectors of rows. */
+INLINE void mul_tile_q8(enum tensor_type type, size_t n_v, const struct tile *t)
+{
+    const struct q8_product *p = t->p;
+    const size_t n_span = (p->n_k + SPAN - 1) / SPAN;
+    struct tile_span span[TILE_SPANS];
+    struct tile_sums sums[PANEL_COLS];
+
+    for (size_t j = 0; j < t->n_c; j++)
+        for (size_t g = 0; g < GROUPS; g++)
+            for (size_t v = 0; v < n_v; v++)
+                sums[j].of[g][v] = vf_zero();
+    for (size_t i = 0; i < n_span; i += TILE_SPANS) {
+        const size_t n = at_most(n_span - i, TILE_SPANS);
+
+        for (size_t s = 0; s < n; s++) {
+            if (t->c == 0)
+                fetch_next(t, n_v, i + s, n_span);
+            unpack_span(type, n_v, t, i + s, &span[s]);
+        }
+        for (size_t j = 0; j < t->n_c; j += NEAR_COLS)
+            for (size_t s = 0; s < n; s++)
+                for (int b = 0; b < 8; b++)
+                    add_columns(type, n_v, &span[s], b, p, i + s, t->c + j,
+                                at_most(t->n_c - j, NEAR_COLS), sums + j);
+    }
+    store_tile(t, n_v, sums);
+}
+
+INLINE size_t panel_cols(const struct q8_product *p)
+{
+    size_t n = PANEL_BYTES / p->x_stride / NEAR_COLS * NEAR_COLS;
+
+    return n < NEAR_COLS ? NEAR_COLS : at_most(n, PANEL_COLS);
+}
+
+/* All rows, at least VN, times columns c .. c + n_c - 1.  The last tile may overlap the one
+ * before it. */
+INLINE void mul_panel(enum tensor_type type, const struct q8_product *p, size_t c, size_t n_c)
+{
+    struct tile t = { .p = p, .c = c, .n_c = n_c };
+
+    for (; t.r + TILE_LANES <= p->n_row; t.r += TILE_LANES)
+        mul_tile_q8(type, TILE_VECTORS, &t);
+    for (; t.r < p->n_row; t.r += VN) {
+        t.r = at_most(t.r, p->n_row - VN);
+        mul_tile_q8(type, 1, &t);
+    }
+}
+
+#endif

@@ -1,0 +1,349 @@
+/* See steps.h. */
+#include "config.h"
+
+#include "engine/model/steps.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/arena.h"
+#include "engine/base/clock.h"
+#include "engine/compute/pool.h"
+#include "engine/machine/load.h"
+#include "engine/machine/probe.h"
+#include "engine/machine/slices.h"
+
+/* --- counting --- */
+
+/* Passes over the n_vocab logits: they are checked, and the sampler walks over them twice. */
+#define LOGIT_WALKS 3
+
+static double seen_once(const struct vec *v, double n)
+{
+    return v->tensor != NULL ? n : 0;
+}
+
+/* Columns are packed for products with 8-bit activations, once for each matrix. */
+static void add_product(const struct mat *m, bool exact, struct plan_steps *s)
+{
+    if (m->tensor != NULL && act_form_of(m->tensor->type, exact) != ACT_F32)
+        s->n_value += m->n_k;
+}
+
+/* Bias, norms and rope of n heads. */
+static double head_values(const struct layer_desc *layer, const struct vec *bias,
+                          const struct vec *norm, double n_head)
+{
+    double n = n_head * layer->head_dim_k;
+
+    return seen_once(bias, n) + seen_once(norm, n) + (layer->is_ropeless ? 0 : n);
+}
+
+/* Keys and values until they are stored. */
+static void count_store(const struct model_desc *d, const struct layer_desc *layer,
+                        struct plan_steps *s)
+{
+    double n_v = (double)layer->n_head_kv * layer->head_dim_v;
+    double n_k = (double)layer->n_head_kv * layer->head_dim_k;
+
+    s->n_value += d->n_embd; /* the norm before */
+    if (!layer->owns_kv)
+        return;
+    s->n_value += head_values(layer, &layer->bias_k, &layer->k_norm, layer->n_head_kv);
+    s->n_value += (layer->has_v_norm ? n_v : 0) + seen_once(&layer->bias_v, n_v) + n_k + n_v;
+}
+
+/* Query heads that share the loading of keys and values, as forward_attend() chooses them for
+ * one token. */
+static uint32_t queries_together(const struct layer_desc *layer, int n_thread)
+{
+    uint32_t n_q = layer->n_head / layer->n_head_kv;
+
+    while (n_q > 1 && n_q % 2 == 0 && layer->n_head / n_q < (uint32_t)n_thread)
+        n_q /= 2;
+    return n_q;
+}
+
+static void count_attention(const struct layer_desc *layer, int n_thread, struct plan_steps *s)
+{
+    double dim = (double)layer->head_dim_k + layer->head_dim_v;
+    double load = dim * layer->n_head / queries_together(layer, n_thread);
+
+    s->n_value += head_values(layer, &layer->bias_q, &layer->q_norm, layer->n_head);
+    s->n_value += (double)layer->n_head * layer->head_dim_v;
+    s->n_round++;
+    if (layer->window > 0) {
+        s->near_load += load;
+        s->near_mac += dim * layer->n_head;
+    } else {
+        s->far_load += load;
+        s->far_mac += dim * layer->n_head;
+    }
+}
+
+/* A gated delta net: the convolution, norms and gates, and the state, of which each value is
+ * read twice and written once. */
+static void count_delta(const struct model_desc *d, struct plan_steps *s)
+{
+    const struct recurrent_spec *r = &d->recurrent;
+    double n_v = (double)r->n_head * r->head_dim_v;
+
+    s->n_value += (double)(r->n_past + 3) * r->n_channel + 2 * n_v;
+    s->n_value += 2 * n_v * r->head_dim_k;
+    s->n_curve += r->n_channel + n_v;
+    s->n_round++;
+}
+
+static void count_experts(const struct model_desc *d, const struct experts_desc *x, bool exact,
+                          struct plan_steps *s)
+{
+    const struct tensor_info *inner = x->gate_up != NULL ? x->gate_up : x->gate;
+    double packed = 0;
+
+    if (x->n_expert == 0)
+        return;
+    if (act_form_of(inner->type, exact) != ACT_F32)
+        packed += (x->gate_up != NULL ? 1 : 2) * (double)d->n_embd;
+    if (act_form_of(x->down->type, exact) != ACT_F32)
+        packed += x->n_ff;
+    /* An expert gathers its column, and its output is scaled and added. */
+    s->n_value += x->n_used * (packed + 3.0 * d->n_embd);
+    s->n_curve += (double)x->n_used * x->n_ff;
+    s->n_round += x->n_used * (x->gate_up != NULL ? 2 : 3);
+    /* The router: a product with float weights, which are small, and a choice. */
+    s->n_value += (x->is_beside ? 5.0 : 2.0) * d->n_embd + x->n_used * (double)x->n_expert;
+    s->n_value += (double)x->n_expert * d->n_embd;
+}
+
+/* After attention: two sums, their norms, the activation function, per-layer input. */
+static void count_rest(const struct model_desc *d, const struct layer_desc *layer, bool exact,
+                       struct plan_steps *s)
+{
+    double n = d->n_embd, ple = d->n_embd_per_layer;
+
+    s->n_value += 3 * n; /* the norm before the feed-forward, and two sums */
+    s->n_value += seen_once(&layer->post_attn_norm, n) + seen_once(&layer->post_ffn_norm, n) +
+                  seen_once(&layer->out_scale, n);
+    if (layer->gate.tensor != NULL)
+        s->n_curve += layer->n_ff;
+    count_experts(d, &layer->experts, exact, s);
+    if (ple > 0) {
+        s->n_value += 6 * ple + n + seen_once(&layer->post_ple_norm, n);
+        s->n_curve += ple;
+    }
+}
+
+static void count_head(const struct model_desc *d, bool exact, struct plan_steps *s)
+{
+    s->n_value += d->n_embd + LOGIT_WALKS * (double)d->n_vocab;
+    if (d->softcap_final > 0)
+        s->n_curve += d->n_vocab;
+    add_product(&d->head, exact, s);
+}
+
+static double mat_bytes(const struct mat *m)
+{
+    return m->tensor != NULL ? m->n_row * (double)tensor_row_bytes(m->tensor->type, m->n_k) : 0;
+}
+
+void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t n_block,
+                 struct plan_steps out[PLAN_PARTS])
+{
+    double bytes[PLAN_PARTS] = { 0, mat_bytes(&d->head) };
+
+    memset(out, 0, PLAN_PARTS * sizeof *out);
+    out[PLAN_PROMPT].n_value = 2.0 * d->n_embd; /* the embedding */
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *layer = &d->layers[l];
+        uint32_t n_prompt = desc_n_prompt_mat(d, l);
+        enum plan_part first = n_prompt > 0 ? PLAN_PROMPT : PLAN_REST;
+        enum plan_part then = n_prompt == N_LAYER_MAT ? PLAN_PROMPT : PLAN_REST;
+
+        for (uint32_t i = 0; i < N_LAYER_MAT; i++) {
+            enum plan_part part = i < n_prompt ? PLAN_PROMPT : PLAN_REST;
+
+            add_product(&layer->mats[i], exact, &out[part]);
+            bytes[part] += mat_bytes(&layer->mats[i]);
+        }
+        count_store(d, layer, &out[first]);
+        if (layer->is_recurrent)
+            count_delta(d, &out[first]);
+        else
+            count_attention(layer, n_thread, &out[then]);
+        count_rest(d, layer, exact, &out[then]);
+    }
+    count_head(d, exact, &out[PLAN_REST]);
+    for (int part = 0; part < PLAN_PARTS; part++)
+        out[part].n_round += n_block * bytes[part] / (bytes[0] + bytes[1]);
+}
+
+/* --- measuring --- */
+
+#define N_VALUE ((size_t)2048)
+#define N_HEAD  ((size_t)128)             /* values of a head */
+#define N_POS   ((size_t)16 * ATTN_BLOCK) /* positions that are attended to */
+#define N_QUERY ((size_t)8)               /* queries that share them */
+#define ROW_MAX (N_HEAD * sizeof(float))
+
+struct trial {
+    const struct kernels *kernels;
+    struct pool *pool;
+    float *x, *y, *w;    /* [N_VALUE]; y: of each thread */
+    unsigned char *rows; /* [N_POS][ROW_MAX] keys, then values */
+    enum kv_type type;
+    size_t n_query;
+};
+
+static void do_values(struct trial *t)
+{
+    t->kernels->rms_norm(t->x, t->w, N_VALUE, 1e-5f, t->y);
+    t->kernels->act_pack(ACT_Q8, t->y, N_VALUE, t->rows);
+    t->kernels->add(t->y, t->w, N_VALUE);
+}
+
+static void do_curve(struct trial *t)
+{
+    memcpy(t->y, t->x, N_VALUE * sizeof *t->y);
+    t->kernels->gelu_mul(t->y, t->w, N_VALUE);
+}
+
+static void norm_part(void *ctx, int thread, int n_thread)
+{
+    const struct trial *t = ctx;
+
+    (void)n_thread;
+    t->kernels->rms_norm(t->x, t->w, N_VALUE, 1e-5f, t->y + (size_t)thread * N_VALUE);
+}
+
+static void do_round(struct trial *t)
+{
+    pool_run(t->pool, norm_part, t);
+}
+
+static void do_norm(struct trial *t)
+{
+    norm_part(t, 0, 1);
+}
+
+static void do_attention(struct trial *t)
+{
+    size_t stride = kv_row_bytes(t->type, N_HEAD);
+    const unsigned char *v = t->rows + N_POS * stride;
+    float m[N_QUERY], l[N_QUERY];
+
+    for (size_t i = 0; i < t->n_query; i++) {
+        m[i] = -INFINITY;
+        l[i] = 0;
+    }
+    for (size_t at = 0; at < N_POS; at += ATTN_BLOCK)
+        t->kernels->attn(t->type, t->type, t->x, t->n_query, t->rows + at * stride, stride,
+                         v + at * stride, stride, ATTN_BLOCK, N_HEAD, N_HEAD, 0.1f, 0, m, l,
+                         t->y);
+}
+
+/* The time of a call in the fastest slice: these costs are short, and a busy machine interrupts
+ * them for longer than they last.  Slices are shorter than the time that the scheduler gives to
+ * a program, so some of them are not interrupted.  The spread of *sure grows to that of the
+ * faster half of the slices. */
+static double time_of(struct trial *t, void (*fn)(struct trial *t), double seconds,
+                      struct mw_sure *sure)
+{
+    struct slices slices = { 0 }, fast = { 0 };
+
+    fn(t);
+    for (int i = 0; i < SLICES_MAX; i++) {
+        double start = clock_s(), took;
+        uint64_t n = 0;
+
+        do {
+            fn(t);
+            n++;
+            took = clock_s() - start;
+        } while (took < seconds / SLICES_MAX);
+        slices_add(&slices, (double)n / took);
+    }
+    for (uint32_t i = slices.n / 2; i < slices.n; i++)
+        slices_add(&fast, slices.rate[i]);
+    sure->spread = fmax(sure->spread, slices_spread(&fast));
+    return 1 / slices.rate[slices.n - 1];
+}
+
+/* The time of a round whose workers sleep: of all tries, a quarter is faster. */
+static double wake_time(struct trial *t)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 }; /* pool.c polls for 0.1 ms */
+    struct slices slices = { 0 };
+
+    for (int i = 0; i < SLICES_MAX; i++) {
+        double start;
+
+        nanosleep(&nap, NULL);
+        start = clock_s();
+        do_round(t);
+        slices_add(&slices, 1 / (clock_s() - start));
+    }
+    return 1 / slices.rate[slices.n * 3 / 4];
+}
+
+/* One query and N_QUERY queries load the same keys and values: what the others add are their
+ * multiply-adds. */
+static void measure_attention(struct trial *t, double seconds, struct mw_steps *out)
+{
+    double n = 2.0 * N_POS * N_HEAD;
+
+    for (int type = 0; type < KV_TYPE_COUNT; type++) {
+        double one_s, all_s;
+
+        t->type = (enum kv_type)type;
+        for (size_t i = 0; i < 2 * N_POS; i++)
+            t->kernels->kv_store(t->type, t->w, N_HEAD,
+                                 t->rows + i * kv_row_bytes(t->type, N_HEAD));
+        t->n_query = 1;
+        one_s = time_of(t, do_attention, seconds, &out->sure);
+        t->n_query = N_QUERY;
+        all_s = time_of(t, do_attention, seconds, &out->sure);
+        out->mac_s[type] = fmax(all_s - one_s, 0) / (n * (N_QUERY - 1));
+        out->load_s[type] = fmax(one_s / n - out->mac_s[type], 0);
+    }
+}
+
+int steps_measure(const struct steps_options *o, struct mw_steps *out, struct err *e)
+{
+    size_t floats = N_VALUE * ((size_t)o->n_thread + 2), rows = 2 * N_POS * ROW_MAX;
+    struct trial t = { .kernels = o->kernels };
+    struct arena a = { 0 };
+    struct load load;
+    int rc = -1;
+
+    _Static_assert(MW_STEPS_KV == KV_TYPE_COUNT, "each type of keys and values is measured");
+    *out = (struct mw_steps){ 0 };
+    if (arena_map(&a, "activations", arena_size(floats * sizeof *t.x) + arena_size(rows), true,
+                  e) == 0 &&
+        pool_new(&t.pool, o->n_thread, e) == 0) {
+        double round_s, norm_s;
+
+        t.x = arena_take(&a, floats * sizeof *t.x, e);
+        t.rows = arena_take(&a, rows, e);
+        t.w = t.x + N_VALUE;
+        t.y = t.w + N_VALUE;
+        for (size_t i = 0; i < 2 * N_VALUE; i++)
+            t.x[i] = (float)(i % 13) / 13 - 0.5f;
+        load_begin(&load, "");
+        round_s = time_of(&t, do_round, o->seconds, &out->sure);
+        norm_s = time_of(&t, do_norm, o->seconds, &out->sure);
+        out->round_s = fmax(round_s - norm_s, 0);
+        out->wake_s = fmax(wake_time(&t) - norm_s, 0);
+        out->value_s = time_of(&t, do_values, o->seconds, &out->sure) / (3 * N_VALUE);
+        out->curve_s = time_of(&t, do_curve, o->seconds, &out->sure) / N_VALUE;
+        measure_attention(&t, o->seconds, out);
+        if (out->sure.spread > PROBE_SPREAD)
+            out->sure.doubt |= MW_DOUBT_SPREAD;
+        if (load_of_others(&load, "") > PROBE_LOAD)
+            out->sure.doubt |= MW_DOUBT_BUSY;
+        rc = 0;
+    }
+    pool_free(t.pool);
+    arena_unmap(&a);
+    return rc;
+}

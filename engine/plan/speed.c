@@ -1,0 +1,262 @@
+/* See speed.h. */
+#include "config.h"
+
+#include "engine/plan/speed.h"
+
+#include <math.h>
+
+/* Tokens of one pass through one part of the layers. */
+struct tokens {
+    uint32_t n, n_before;
+};
+
+/* Types with few weights count as fast as the main one. */
+static const struct plan_weights *rates_of(const struct plan_input *in, uint32_t i)
+{
+    return in->weights[i].type[0] != '\0' ? &in->weights[i] : &in->weights[0];
+}
+
+static double positive(double x)
+{
+    return x > 0 ? x : 0;
+}
+
+static double threads_of(const struct plan_input *in)
+{
+    return in->n_thread > 0 ? in->n_thread : 1;
+}
+
+double speed_expert_share(const struct plan_input *in, uint32_t n)
+{
+    double all = in->n_expert_layer, used = in->n_expert_used;
+
+    if (!(all > 0) || !(used > 0))
+        return 1;
+    return all * (1 - pow(1 - used / all, n)) / used;
+}
+
+double speed_column_rate(const struct plan_input *in, uint32_t i)
+{
+    double rate = rates_of(in, i)->column_bytes_s;
+
+    return rate > 0 ? rate : in->memory_bytes_s; /* no kernel exceeds it */
+}
+
+double speed_chunk_rate(const struct plan_input *in, uint32_t i)
+{
+    double speedup = in->weights[i].speedup > 0 ? in->weights[i].speedup : 1;
+
+    return rates_of(in, i)->chunk_flops_s * speedup;
+}
+
+/* Seconds for one column of bytes, or -1. */
+static double column_s(const struct plan_input *in, uint32_t i, double bytes)
+{
+    double rate = speed_column_rate(in, i);
+
+    return bytes <= 0 ? 0 : rate > 0 ? bytes / rate : -1;
+}
+
+/* Seconds for each further column of the part PLAN_PROMPT, or -1: the slope between one and
+ * SPEED_COLUMNS columns. */
+static double further_s(const struct plan_input *in, uint32_t i, double flops, double one_s)
+{
+    double rate = speed_chunk_rate(in, i);
+
+    if (flops <= 0)
+        return 0;
+    return rate > 0 ? positive(SPEED_COLUMNS * flops / rate - one_s) / (SPEED_COLUMNS - 1) : -1;
+}
+
+/* Products of n columns with the weights of a part: all but experts, or experts.  Each of
+ * `share` sets of weights is loaded once. */
+static double products_s(const struct plan_input *in, const struct plan_pass *pass,
+                         enum plan_part part, bool of_experts, uint32_t n, double share)
+{
+    double s = 0;
+
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        const struct plan_weights *w = &in->weights[i];
+        double one_s =
+            column_s(in, i, of_experts ? w->expert_bytes[part] : w->token_bytes[part]);
+        double more_s = 0;
+
+        if (n > 1)
+            more_s = further_s(in, i, of_experts ? w->expert_flops : w->token_flops, one_s);
+        if (one_s < 0 || more_s < 0)
+            return -1;
+        if (!of_experts)
+            one_s *= 1 - w->saved_share * (1 - pass->streamed_share);
+        s += share * one_s + positive(n - share) * more_s;
+    }
+    return s;
+}
+
+double speed_mean_seen(uint32_t n_before, uint32_t n, uint32_t most)
+{
+    double first = n_before + 1.0, last = (double)n_before + n, n_less;
+
+    if (most == 0 || last <= most)
+        return (first + last) / 2;
+    if (first >= most)
+        return most;
+    n_less = most - first; /* tokens that see first, first + 1, ... most - 1 positions */
+    return (n_less * (first + most - 1) / 2 + (n - n_less) * most) / n;
+}
+
+static void add_attention(const struct plan_input *in, enum plan_part part,
+                          const struct tokens *tokens, struct plan_time *t)
+{
+    const struct plan_steps *s = &in->steps[part];
+    double far = speed_mean_seen(tokens->n_before, tokens->n, 0);
+    double near = speed_mean_seen(tokens->n_before, tokens->n, in->n_swa);
+    double load = far * s->far_load + near * s->near_load;
+    double mac = far * s->far_mac + near * s->near_mac;
+
+    t->kv_bytes += far * in->kv_far_bytes[part] + near * in->kv_near_bytes[part];
+    if (part == PLAN_PROMPT) /* read, and written again */
+        t->kv_bytes += (double)in->recurrent_bytes;
+    t->attend_cpu_s +=
+        tokens->n * (load * in->costs.load_s + mac * in->costs.mac_s) / threads_of(in);
+}
+
+/* Add the terms of a part.  Returns false if a limit was not measured. */
+static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
+                     enum plan_part part, const struct tokens *tokens, struct plan_time *t)
+{
+    const struct plan_steps *s = &in->steps[part];
+    double share = speed_expert_share(in, tokens->n);
+    double dense_s = products_s(in, pass, part, false, tokens->n, 1);
+    double experts_s = products_s(in, pass, part, true, tokens->n, share);
+    double blocks = part == PLAN_PROMPT ? (double)in->prompt_bytes
+                                        : (double)(in->hot_bytes - in->prompt_bytes);
+    double expert_bytes = 0, all_experts = 0;
+    double split = tokens->n > 1 ? threads_of(in) : 1;
+
+    if (dense_s < 0 || experts_s < 0 || !(in->memory_bytes_s > 0))
+        return false;
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        expert_bytes += in->weights[i].expert_bytes[part];
+        all_experts += in->weights[i].expert_bytes[0] + in->weights[i].expert_bytes[1];
+    }
+    if (all_experts > 0)
+        t->missed_bytes += share * pass->missed_share * (double)in->experts_token_bytes *
+                           expert_bytes / all_experts;
+    t->streamed_bytes += pass->streamed_share * blocks;
+    t->products_s += dense_s;
+    t->experts_s += experts_s;
+    t->small_s += (double)in->resident_bytes / PLAN_PARTS / in->memory_bytes_s;
+    t->rounds_s += s->n_round * in->costs.round_s;
+    t->steps_s +=
+        tokens->n * (s->n_value * in->costs.value_s + s->n_curve * in->costs.curve_s) / split;
+    add_attention(in, part, tokens, t);
+    return true;
+}
+
+static void bind(const struct plan_time *t, enum mw_binds *binds)
+{
+    if (t->disk_s > t->processors_s || 2 * t->missed_s > t->processors_s)
+        *binds = MW_BINDS_DISK;
+    else if (t->attention_s > t->products_s + t->experts_s)
+        *binds = MW_BINDS_KV;
+    else if (t->rounds_s + t->steps_s > t->products_s + t->experts_s)
+        *binds = MW_BINDS_COMPUTE;
+    else
+        *binds = MW_BINDS_MEMORY;
+}
+
+/* Meanwhile the threads fall asleep: the reader is woken, then the engine, then its workers. */
+static double lookups_s(const struct plan_input *in, uint32_t n_token)
+{
+    double n = ceil((double)n_token * in->n_lookup / SPEED_LOOKUPS);
+
+    return in->lookup_s > 0 && n > 0 ? n * in->lookup_s + 3 * in->costs.wake_s : 0;
+}
+
+/* Complete the sums of *t.  n_token rows are looked up in each table. */
+static double finish(const struct plan_input *in, const struct plan_pass *pass,
+                     uint32_t n_token, struct plan_time *t)
+{
+    double disk_bytes = t->streamed_bytes + t->missed_bytes;
+
+    if (disk_bytes >= 1 && !(in->disk_bytes_s > 0))
+        return 0;
+    if (!pass->keeps_rows)
+        t->lookups_s = lookups_s(in, n_token);
+    if (disk_bytes >= 1)
+        t->disk_s = disk_bytes / in->disk_bytes_s;
+    if (t->missed_bytes >= 1)
+        t->missed_s = t->missed_bytes / in->disk_bytes_s + in->n_moe_layer * in->lookup_s;
+    t->attention_s = fmax(t->attend_cpu_s, t->kv_bytes / in->memory_bytes_s);
+    t->reading_s = disk_bytes * in->costs.read_cpu_s;
+    t->processors_s = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->attention_s +
+                      t->reading_s + t->lookups_s + fmax(t->experts_s, t->missed_s);
+    t->wall_s = fmax(t->processors_s, t->disk_s);
+    bind(t, &t->binds);
+    return t->wall_s;
+}
+
+struct plan_pass speed_pass(const struct plan *p)
+{
+    return (struct plan_pass){ .streamed_share = p->streamed_share,
+                               .missed_share = 1 - p->expert_hits,
+                               .keeps_rows = p->keeps_rows,
+                               .chunk = p->chunk };
+}
+
+double speed_token(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
+                   struct plan_time *t)
+{
+    struct tokens tokens = { 1, n_seen > 0 ? n_seen - 1 : 0 };
+
+    *t = (struct plan_time){ 0 };
+    if (!add_part(in, pass, PLAN_PROMPT, &tokens, t) ||
+        !add_part(in, pass, PLAN_REST, &tokens, t))
+        return 0;
+    return finish(in, pass, 1, t);
+}
+
+double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
+                   uint32_t n, bool is_last, struct plan_time *t)
+{
+    struct tokens tokens = { n, n_before }, last = { 1, n_before + n - 1 };
+    struct plan_time rest = { 0 };
+
+    if (n == 1 && is_last)
+        return speed_token(in, pass, n_before + 1, t);
+    *t = (struct plan_time){ 0 };
+    if (!add_part(in, pass, PLAN_PROMPT, &tokens, t) || !(finish(in, pass, n, t) > 0))
+        return 0;
+    if (!is_last)
+        return t->wall_s;
+    if (!add_part(in, pass, PLAN_REST, &last, &rest) || !(finish(in, pass, 0, &rest) > 0))
+        return t->wall_s = 0;
+    return t->wall_s += rest.wall_s;
+}
+
+double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,
+                    uint32_t n_before, uint32_t n)
+{
+    uint32_t chunk = pass->chunk > 0 ? pass->chunk : 1;
+    struct plan_time t;
+    double s = 0;
+
+    for (uint32_t done = 0; done < n;) {
+        uint32_t now = n - done < chunk ? n - done : chunk;
+        double chunk_s = speed_chunk(in, pass, n_before + done, now, done + now == n, &t);
+
+        if (!(chunk_s > 0))
+            return 0;
+        s += chunk_s;
+        done += now;
+    }
+    return s;
+}
+
+double speed_prompt_token(const struct plan_input *in)
+{
+    const struct plan_pass in_memory = { .keeps_rows = true, .chunk = SPEED_COLUMNS };
+    struct plan_time t;
+
+    return speed_chunk(in, &in_memory, 0, SPEED_COLUMNS, false, &t) / SPEED_COLUMNS;
+}

@@ -1,0 +1,97 @@
+/*
+ * speed.h - how long a pass takes.  Arithmetic only; every predicted time comes from here.
+ *
+ * A part of the layers (enum plan_part) with n tokens at once takes the longer of the disk and
+ * of the processors:
+ *
+ *   disk       = (S + N) / D
+ *   processors = products + small + rounds + steps + attention + reading + lookups
+ *                + max(experts, N / D + one small read per layer with experts)
+ *
+ *   S          streamed bytes: the part's blocks that are not pinned
+ *   N          bytes of experts that are not in memory
+ *   D          rate of the disk
+ *   products   T(1) + (n - 1) * (T(64) - T(1)) / 63.  T(1) is the time of one column and T(64)
+ *              that of 64, from the two measured rates of each weight type.  In between, the
+ *              time grows with the columns: weights are loaded once, and multiplied with each.
+ *              Packed weights that are pinned are fewer bytes for the first column.
+ *   small      norms and other small weights at the rate of memory
+ *   rounds     jobs that are handed to the threads
+ *   steps      norms, sums, packing; activation functions.  One thread takes one token.
+ *   attention  keys and values are loaded, and multiplied with each query.  At least the time
+ *              to read them from memory once.
+ *   reading    the processors' time for the reads of S + N
+ *   lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
+ *              threads have to wake up: the reader, the engine, its workers.
+ *   experts    as products, with the columns that choose each of them.  If all E experts are
+ *              equally likely, n tokens that choose u each use E * (1 - (1 - u / E)^n).
+ *
+ * Blocks are read ahead over the end of a pass and over the layers, so disk and processors work
+ * at the same time.  Experts are read when the router has chosen them.  Meanwhile only other
+ * experts are computed; nothing is while lookup rows are read.
+ *
+ * A decoded token runs through both parts as one.  A chunk of a prompt runs through the first;
+ * only the last token of a prompt runs through the second, alone.
+ */
+#ifndef MEMWALL_ENGINE_PLAN_SPEED_H
+#define MEMWALL_ENGINE_PLAN_SPEED_H
+
+#include "engine/plan/plan.h"
+
+/* Columns with which the rate of a chunk is measured (RATES_COLUMNS of model/rates.h). */
+#define SPEED_COLUMNS 64
+/* Lookup reads in flight (LOOKUP_CELLS of stream/lookup.h). */
+#define SPEED_LOOKUPS 32
+
+/* Where the weights of a pass are. */
+struct plan_pass {
+    double streamed_share; /* of the blocks */
+    double missed_share;   /* of the used experts */
+    bool keeps_rows;       /* lookup rows are in memory */
+    uint32_t chunk;        /* tokens of a prompt that run together */
+};
+
+/* The terms above, in seconds and bytes. */
+struct plan_time {
+    double streamed_bytes, missed_bytes, kv_bytes;
+    double attend_cpu_s; /* attention_s without the bound of memory */
+    double products_s, small_s, rounds_s, steps_s, attention_s, reading_s, lookups_s;
+    double experts_s, missed_s;
+    double processors_s, disk_s;
+    double wall_s; /* 0: a limit was not measured */
+    enum mw_binds binds;
+};
+
+/* The pass of a plan, at the full context. */
+struct plan_pass speed_pass(const struct plan *p);
+
+/* Time of a decoded token that is the n_seen-th of the context.  Returns t->wall_s. */
+double speed_token(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
+                   struct plan_time *t);
+
+/* Time of one chunk of n tokens after n_before others; the last one of a prompt gives logits.
+ * Returns t->wall_s. */
+double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
+                   uint32_t n, bool is_last, struct plan_time *t);
+
+/* Time of a prompt of n tokens after n_before others; 0: a limit was not measured. */
+double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,
+                    uint32_t n_before, uint32_t n);
+
+/* Time for each token of a chunk of SPEED_COLUMNS tokens at the beginning of the context, with
+ * all weights in memory; 0: not measured. */
+double speed_prompt_token(const struct plan_input *in);
+
+/* The rates of weight type i: bytes per second of one column, which is that of memory if it was
+ * not measured, and operations per second of SPEED_COLUMNS columns; 0: unknown. */
+double speed_column_rate(const struct plan_input *in, uint32_t i);
+double speed_chunk_rate(const struct plan_input *in, uint32_t i);
+
+/* The mean number of positions that n tokens after n_before others see, at most `most` of them
+ * each (0: all). */
+double speed_mean_seen(uint32_t n_before, uint32_t n, uint32_t most);
+
+/* Experts that n tokens use together, as a multiple of those that one uses; 1: dense. */
+double speed_expert_share(const struct plan_input *in, uint32_t n);
+
+#endif

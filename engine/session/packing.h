@@ -1,0 +1,34 @@
+/*
+ * packing.h - whether pinned BF16 weights are packed (compute/packed.h), and what that saves.
+ *
+ * The size of packed weights is known only when they are read.  So a few of each matrix are read
+ * when a model is opened, and each of its blocks gets room for twice the patches that these
+ * need, and a byte more for each 128 weights.  A block that needs more is streamed.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_PACKING_H
+#define MEMWALL_ENGINE_SESSION_PACKING_H
+
+#include "engine/session/model.h"
+
+/* Bytes of weights that are read of each matrix, a page of the file. */
+#define PACKING_SAMPLE 4096
+
+/* Read the samples.  Returns 0, or -1 with *e. */
+int packing_sample(struct mw_model *m, struct err *e);
+
+/* The input of a plan; zeros if nothing is packed. */
+struct packing {
+    const struct stream_span *spans; /* [m->n_span] with forms, or those of the file */
+    uint64_t saved_bytes;            /* of all spans, if all of them are pinned */
+    uint64_t landing_bytes;          /* stream_landing_bytes() */
+};
+
+/* Unless the option says so, weights are packed only if that saves more than the ring and the
+ * landing take. */
+void packing_choose(const struct mw_model *m, const struct mw_options *o, struct packing *out);
+
+/* The stream_lay_fn of these spans. */
+bool packing_lay(const struct stream_span *span, uint64_t n_row, const void *from, void *to,
+                 size_t room);
+
+#endif

@@ -1,0 +1,61 @@
+/* resolve.c - the defaults that depend on the machine and the model (options.h). */
+#include "config.h"
+
+#include "engine/session/options.h"
+#include "engine/session/plan_input.h"
+
+/* Blocks grow with the budget, and the plan with them: choose again until it does not change. */
+uint64_t mw_default_budget(struct mw_model *m, const struct mw_options *o, uint64_t free_bytes)
+{
+    struct mw_options then = *o;
+    struct err ignored = ERR_INIT; /* planning reports it */
+    struct plan_input in;
+    uint64_t before;
+
+    if (free_bytes == 0)
+        return 0;
+    then.memory_bytes = free_bytes / 4 * 3;
+    if (options_resolve(m, &then, &ignored) != 0)
+        return then.memory_bytes;
+    for (int i = 0; i < 4; i++) {
+        before = then.memory_bytes;
+        if (plan_input_of(m, &then, &in, &ignored) != 0)
+            break;
+        then.memory_bytes = plan_default_budget(&in, free_bytes);
+        if (then.memory_bytes == before)
+            break;
+    }
+    return then.memory_bytes;
+}
+
+static uint64_t default_budget(struct mw_model *m, const struct mw_options *o)
+{
+    struct mw_machine machine;
+
+    mw_machine_read(&machine);
+    return mw_default_budget(m, o, machine.budget_bytes);
+}
+
+int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e)
+{
+    if (o->n_thread <= 0) {
+        struct mw_machine machine;
+
+        mw_machine_read(&machine);
+        o->n_thread = machine.n_cpu;
+    }
+    if (o->disk_rate > 0 && o->io == MW_IO_MMAP)
+        return err_set(e, ERR_ARGUMENT,
+                       "a disk rate cannot be set for mapped weights; use another --io");
+    o->n_ctx = options_ctx(m, o);
+    if (o->n_logit_row == 0)
+        o->n_logit_row = 1;
+    if (o->memory_bytes == 0)
+        o->memory_bytes = default_budget(m, o);
+    if (o->memory_bytes == 0)
+        return err_set(e, ERR_ARGUMENT,
+                       "cannot choose a budget: neither /proc/meminfo nor sysinfo(2) reports "
+                       "how much memory is available. Give a budget, for example "
+                       "--memory 2G");
+    return 0;
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Every formula that memwall plan --explain prints gives the value that is printed after it."""
+import math
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_plan_table import TINY, Plans  # noqa: E402
+
+LINE = re.compile(r"^  (\S.*?) += (\S.*) = (\S+) ?(\S*)$")
+FORMULA = re.compile(r"(?:[-+*/(), .0-9]|e[-+]|\bmax\b|\bceil\b)+")
+
+
+class Explain(Plans):
+    def explain(self, *args):
+        """The lines of each section: (name, formula, value, unit)."""
+        sections, lines = {}, []
+        for line in self.run_plan(*args, "--explain").stdout.splitlines():
+            m = LINE.match(line)
+            if m is not None:
+                lines.append((m[1], m[2], float(m[3]), m[4]))
+            elif line.endswith(":") and not line.startswith(" "):
+                lines = sections.setdefault(re.sub(r"[,(;].*|:$", "", line).strip(), [])
+        return sections
+
+    def check(self, *args):
+        sections = self.explain(*args)
+        json = self.plan(*args)
+        for name, formula, value, unit in [x for s in sections.values() for x in s]:
+            self.assertIsNotNone(FORMULA.fullmatch(formula), formula)
+            computed = eval(formula, {"__builtins__": {}}, {"max": max, "ceil": math.ceil})
+            if unit == "bytes" and value == int(value) and "KV bytes" not in name:
+                self.assertEqual(computed, value, f"{name} = {formula}")
+            else:
+                self.assertLess(abs(computed - value), 1e-5 * abs(value) + 1e-13,
+                                f"{name} = {formula} = {computed}, not {value}")
+        total = {name: value for name, _, value, _ in sections["Memory"]}
+        self.assertEqual(json["sum_bytes"], total.pop("total"))
+        self.assertEqual(sorted(v for v in json["rows"].values() if v), sorted(total.values()))
+        last = [s[-1] for s in sections.values() if s]
+        self.assertEqual(["answers", "prompts"],
+                         [name for name, *_, unit in last if unit == "tok/s"])
+        # The same numbers as the plan, with the limits that the first call kept.
+        for name, _, value, unit in last:
+            if unit == "tok/s":
+                key = {"answers": "decode_tps", "prompts": "prefill_tps"}[name]
+                self.assertAlmostEqual(json[key], value, delta=1e-4 * value)
+        return sections
+
+    def test_a_model_that_streams(self):
+        s = self.check("Llama-3.1-8B:Q4_K", "--memory", "1G")
+        self.assertEqual(("a token, far", "32 * 8 * (256 + 256)", 131072, "bytes"),
+                         s["Keys and values"][0])
+        self.assertTrue(any(name == "streamed share" and 0.5 < value < 1
+                            for name, _, value, _ in s["Weights"]))
+
+    def test_windows_and_shared_keys(self):
+        s = self.check("gemma-4-E2B:Q4_0", "--memory", "2G", "--ctx", "8k")
+        self.assertEqual(["a token, far", "a token, near"],
+                         [name for name, *_ in s["Keys and values"]])
+
+    def test_experts(self):
+        s = self.check("gemma-4-26B-A4B:Q4_0", "--memory", "4G")
+        names = {name for lines in s.values() for name, *_ in lines}
+        self.assertLessEqual({"experts", "missed experts", "expert share"}, names)
+
+    def test_a_file_that_is_pinned(self):
+        out = self.run_plan(TINY, "--memory", "1G", "--explain").stdout
+        self.assertIn("All blocks are pinned", out)
+        self.assertRegex(out, r"  disk +: .* bytes/s, measured \d+ s ago, spread \d+ %")
+        self.check(TINY, "--memory", "1G")
+
+    def test_json_is_refused(self):
+        self.assertIn("--explain", self.run_plan(TINY, "--explain", "--json", code=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

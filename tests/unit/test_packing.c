@@ -1,0 +1,132 @@
+/* Packed weights of a model: what the plan says, what a session holds, and the same answers. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/calls.h"
+#include "tests/lib/fail_with.h"
+
+#define MODEL "gemma4-tiny-hf"
+#define N_IDS 40
+
+/* The model is so small that the buffers take more than packing saves. */
+static struct mw_options packing_options(void)
+{
+    struct mw_options o = small_options(64);
+
+    o.block_bytes = 4096;
+    o.pack = MW_PACK_ALWAYS;
+    return o;
+}
+
+static void the_plan_predicts_what_packing_saves(void **state)
+{
+    struct mw_options o = packing_options(), never = o, mapped = o, automatic = o;
+    struct mw_model *m = open_model(MODEL);
+    struct mw_model_info info;
+    struct plan p, plain;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    mw_model_info(m, &info);
+    never.pack = MW_PACK_NEVER;
+    mapped.io = MW_IO_MMAP;
+    automatic.pack = MW_PACK_AUTO;
+    no_error(mw_plan(m, &o, &p, &e), &e);
+    assert_true(p.saved_bytes > 0 && p.saved_bytes < info.hot_bytes / 4);
+    assert_true(p.n_slot >= 2); /* for blocks that do not fit their place */
+    assert_int_equal(p.streamed_bytes, 0);
+    no_error(mw_plan(m, &never, &plain, &e), &e);
+    assert_int_equal(plain.saved_bytes, 0);
+    assert_int_equal(plain.n_slot, 0);
+    no_error(mw_plan(m, &mapped, &p, &e), &e);
+    assert_int_equal(p.saved_bytes, 0);
+    no_error(mw_plan(m, &automatic, &p, &e), &e);
+    assert_int_equal(p.saved_bytes, 0);
+    mw_model_close(m);
+}
+
+static void evaluate(struct mw_session *s, uint32_t from, uint32_t n)
+{
+    uint32_t ids[N_IDS];
+
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = 5 + (from + i) * 7919 % 400;
+    eval(s, ids, n);
+}
+
+static void a_session_holds_packed_blocks(void **state)
+{
+    struct mw_options o = packing_options();
+    struct mw_model *m = open_model(MODEL);
+    struct mw_session *s = open_session(m, &o);
+    uint64_t least = smallest_budget(m, &o);
+    struct mw_sample sample;
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    evaluate(s, 0, N_IDS);
+    mw_session_plan(s, &p);
+    mw_session_sample(s, &sample);
+    assert_true(sample.mem.saved_bytes > p.saved_bytes / 2);
+    assert_true(sample.mem.used[MW_ROW_PINNED] <= p.row[MW_ROW_PINNED]);
+    /* Blocks go, and come back. */
+    no_error(mw_session_set_memory(s, least, &e), &e);
+    evaluate(s, 0, 1);
+    mw_session_sample(s, &sample);
+    assert_true(sample.mem.saved_bytes < p.saved_bytes / 2);
+    no_error(mw_session_set_memory(s, o.memory_bytes, &e), &e);
+    evaluate(s, 1, 1);
+    evaluate(s, 2, 1);
+    mw_session_sample(s, &sample);
+    assert_true(sample.mem.saved_bytes > p.saved_bytes / 2);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+static void packed_and_plain_weights_give_the_same_bits(void **state)
+{
+    struct mw_options o = packing_options(), never = o;
+    struct mw_model *m = open_model(MODEL);
+    struct mw_model_info info;
+    float *want;
+
+    (void)state;
+    mw_model_info(m, &info);
+    want = calloc(info.n_vocab, sizeof *want);
+    never.pack = MW_PACK_NEVER;
+    for (uint32_t chunk = 1; chunk <= N_IDS; chunk += 13) {
+        struct mw_session *s;
+
+        o.chunk = never.chunk = chunk;
+        s = open_session(m, &never);
+        evaluate(s, 0, N_IDS);
+        memcpy(want, mw_session_logits(s), info.n_vocab * sizeof *want);
+        mw_session_close(s);
+        s = open_session(m, &o);
+        evaluate(s, 0, N_IDS);
+        assert_memory_equal(want, mw_session_logits(s), info.n_vocab * sizeof *want);
+        mw_session_close(s);
+    }
+    free(want);
+    mw_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_plan_predicts_what_packing_saves),
+        cmocka_unit_test(a_session_holds_packed_blocks),
+        cmocka_unit_test(packed_and_plain_weights_give_the_same_bits),
+    };
+
+    return cmocka_run_group_tests_name("packing", tests, NULL, NULL);
+}
