@@ -65,10 +65,10 @@ size_t blas_tiles(size_t first, size_t n_col);
 struct blas_product {
     const struct kernels *set; /* for widening */
     enum tensor_type type;
-    const uint8_t *w;       /* n_row rows of n_k values, */
+    const uint8_t *w;                  /* n_row rows of n_k values, */
     const struct packed_block *packed; /* or these in 12 bits; else NULL */
-    size_t row, n_row, n_k; /* row: index of the first one in its matrix */
-    const float *x;         /* whole tiles of columns, ldx values apart */
+    size_t row, n_row, n_k;            /* row: index of the first one in its matrix */
+    const float *x;                    /* whole tiles of columns, ldx values apart */
     size_t ldx;
     size_t first, n_col; /* compute columns first .. first + n_col - 1 of x */
     float *y;            /* y[c * ldy + r]: column first + c times row r */

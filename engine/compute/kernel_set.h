@@ -78,11 +78,10 @@ static void set_kv_store(enum kv_type type, const float *src, size_t n, void *ds
 #define KERNEL_SET(set_name)                                                                   \
     {                                                                                          \
         .name = set_name, .dequant = set_dequant, .act_pack = set_act_pack, .mul = set_mul,    \
-        .mul_packed = set_mul_packed, .unpack = set_unpack,                                    \
-        .rms_norm = set_rms_norm, .gelu_mul = set_gelu_mul, .silu_mul = set_silu_mul,          \
-        .sigmoid_mul = set_sigmoid_mul, .delta = set_delta, .add = set_add,                    \
-        .scale = set_scale, .softcap = set_softcap, .rotate = set_rotate,                      \
-        .kv_store = set_kv_store, .attn = set_attn,                                            \
+        .mul_packed = set_mul_packed, .unpack = set_unpack, .rms_norm = set_rms_norm,          \
+        .gelu_mul = set_gelu_mul, .silu_mul = set_silu_mul, .sigmoid_mul = set_sigmoid_mul,    \
+        .delta = set_delta, .add = set_add, .scale = set_scale, .softcap = set_softcap,        \
+        .rotate = set_rotate, .kv_store = set_kv_store, .attn = set_attn,                      \
     }
 
 #endif

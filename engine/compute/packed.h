@@ -14,8 +14,8 @@
  *     a head:   for each span of a row, 4 bytes: the largest exponent in the lowest byte; the
  *               bit PACKED_RAW; above it, 1 + the place of its patches, 0: it has none
  *     patches:  units of 4 bytes.  A number n, and n weights with their index in the span:
- *               index << 16 | weight.  Or, for a raw span, the last quarter of its weights as in
- *               the file; the groups have the other three quarters.
+ *               index << 16 | weight.  Or, for a raw span, the last quarter of its weights as
+ *               in the file; the groups have the other three quarters.
  *
  * A code c stands for the largest exponent minus c, and 15 for the exponent 0: zeros and
  * subnormals need no patch.  Other weights do if they are further below.  A span is raw if that
@@ -33,11 +33,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACKED_SPAN    256 /* weights that share a head; the last span of a row may be shorter */
-#define PACKED_GROUP   64
-#define PACKED_BYTES   96 /* of a group */
-#define PACKED_RAW     0x100u
-#define PACKED_ZERO    15 /* the code of the exponent 0 */
+#define PACKED_SPAN  256 /* weights that share a head; the last span of a row may be shorter */
+#define PACKED_GROUP 64
+#define PACKED_BYTES 96 /* of a group */
+#define PACKED_RAW   0x100u
+#define PACKED_ZERO  15 /* the code of the exponent 0 */
 
 /* Rows of this length can be packed. */
 static inline bool packed_takes(size_t n_k)
@@ -83,10 +83,9 @@ struct packed_block {
 static inline struct packed_block packed_open(const void *block, size_t n_row, size_t n_k)
 {
     const uint8_t *p = block;
-    struct packed_block b = { .groups = p,
-                              .stride = packed_stride(n_k),
-                              .n_span = packed_spans(n_k),
-                              .n_k = n_k };
+    struct packed_block b = {
+        .groups = p, .stride = packed_stride(n_k), .n_span = packed_spans(n_k), .n_k = n_k
+    };
 
     b.heads = (const uint32_t *)(const void *)(p + n_row * b.stride);
     b.patches = b.heads + n_row * b.n_span;
@@ -107,7 +106,7 @@ struct packed_count {
 
 /* Add n BF16 weights, in complete spans except for the last one. */
 void packed_add(struct packed_count *c, const void *weights, size_t n);
-/* The same for F16 with codes of 3 bits, 14 bits a weight.  Nothing packs these: see README.md. */
+/* The same for F16 with codes of 3 bits, 14 bits a weight.  Nothing packs them: README.md. */
 void packed_add_f16(struct packed_count *c, const void *weights, size_t n);
 
 #endif

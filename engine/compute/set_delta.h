@@ -37,8 +37,8 @@ INLINE void delta_dots(size_t n_r, const float *a, const float *b, size_t n, flo
 
         UNROLL
         for (size_t r = 0; r < n_r; r++)
-            even[r] = vf_fma(vf_load_part(a + r * n + i, part), vf_load_part(b + i, part),
-                             even[r]);
+            even[r] =
+                vf_fma(vf_load_part(a + r * n + i, part), vf_load_part(b + i, part), even[r]);
     }
     UNROLL
     for (size_t r = 0; r < n_r; r++)
@@ -108,7 +108,8 @@ static void set_delta(const float *from, float *to, const float *q, const float 
     size_t r = 0;
 
     for (; r + DELTA_ROWS <= dv; r += DELTA_ROWS)
-        delta_rows(DELTA_ROWS, from + r * dk, to + r * dk, q, k, v + r, dk, decay, beta, out + r);
+        delta_rows(DELTA_ROWS, from + r * dk, to + r * dk, q, k, v + r, dk, decay, beta,
+                   out + r);
     for (; r < dv; r++)
         delta_rows(1, from + r * dk, to + r * dk, q, k, v + r, dk, decay, beta, out + r);
 }

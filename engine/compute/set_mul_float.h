@@ -125,31 +125,6 @@ INLINE void add_waiting(size_t n_r, size_t n_c, const float *w, const float *x, 
         sums[i % n_c * TILE_ROWS + i / n_c] = acc[i];
 }
 
-/* fn(n_r, n_c, ...) with n_c <= TILE_COLS as a constant */
-#if TILE_COLS == 3
-#define WITH_COLS(n_c, fn, n_r, ...)                                                           \
-    switch (n_c) {                                                                             \
-    case 1: fn(n_r, 1, __VA_ARGS__); break;                                                    \
-    case 2: fn(n_r, 2, __VA_ARGS__); break;                                                    \
-    default: fn(n_r, 3, __VA_ARGS__); break;                                                   \
-    }
-#else
-#define WITH_COLS(n_c, fn, n_r, ...)                                                           \
-    switch (n_c) {                                                                             \
-    case 1: fn(n_r, 1, __VA_ARGS__); break;                                                    \
-    case 2: fn(n_r, 2, __VA_ARGS__); break;                                                    \
-    case 3: fn(n_r, 3, __VA_ARGS__); break;                                                    \
-    case 4: fn(n_r, 4, __VA_ARGS__); break;                                                    \
-    case 5: fn(n_r, 5, __VA_ARGS__); break;                                                    \
-    default: fn(n_r, 6, __VA_ARGS__); break;                                                   \
-    }
-#endif
-
-INLINE size_t at_most(size_t n, size_t limit)
-{
-    return n < limit ? n : limit;
-}
-
 /* n_r rows from r on, n_between rows apart, times one column. */
 INLINE void mul_one_column(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
                            size_t n_between)
@@ -212,8 +187,7 @@ INLINE void dequant_rows(enum tensor_type type, size_t n_r, const struct product
     for (size_t i = 0; i < n_r; i++)
         set_dequant(type, w + i * p->w_stride, buf + i * MUL_DEPTH, (n + 31) / 32 * 32);
     for (size_t i = 0; i < n_r && fetches; i++)
-        fetch_ahead(w + (i + 2 * n_r) * p->w_stride,
-                    MUL_DEPTH / SPAN * traits_of(type).bytes);
+        fetch_ahead(w + (i + 2 * n_r) * p->w_stride, MUL_DEPTH / SPAN * traits_of(type).bytes);
 }
 
 /* Rows r .. r + n_r - 1 and at most WAITING_COLS columns from c on. */
@@ -268,8 +242,8 @@ static void set_mul_packed(const struct packed_block *w, size_t from, size_t to,
                          .y = y + from,
                          .ldy = ldy };
 
-    if (n_col == 1)
-        mul_packed_column(w, from, to, x, y);
+    if (n_col <= PACKED_COLS)
+        mul_packed_few(w, from, to, x, p.ldx, n_col, y, ldy);
     else
         mul_blocks(TYPE_BF16, &p);
 }

@@ -8,6 +8,7 @@
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_H
 #define MEMWALL_ENGINE_COMPUTE_VEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,9 +30,18 @@ typedef uint64_t u64x2 __attribute__((vector_size(16)));
 typedef uint32_t u32x8 __attribute__((vector_size(32)));
 typedef uint64_t u64x4 __attribute__((vector_size(32)));
 
-/* Steps of the codes of packed.h below the largest exponent of a span.  The last one is below
- * all: differences saturate at 0. */
-static const uint8_t packed_steps[16]
+/*
+ * Packed BF16 (packed.h).  Each vec_*.h has
+ *     vp                    a table of exponents, with a code of 4 bits as the index
+ *     vp_exponents(largest) the table of a span
+ *     vp_widen(...)         32 weights as floats in rising k, VN in each vector
+ *
+ * vp_widen() sign-extends the bytes of sign and fraction to 16 bits, so that the sign is at the
+ * top and the fraction at the bottom, and overwrites the 8 bits between them with the exponent.
+ * That is a BF16 weight.  Two of them are in a lane of 32 bits: the low one is shifted up to
+ * make a float, and for the high one the low half is cleared.
+ */
+static const uint8_t packed_steps[16] /* from the largest exponent down */
     __attribute__((unused)) = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255 };
 
 INLINE u8x16 load_16(const uint8_t *p)
@@ -40,6 +50,20 @@ INLINE u8x16 load_16(const uint8_t *p)
 
     memcpy(&v, p, sizeof v);
     return v;
+}
+
+/* The exponents of the 16 codes.  Those below 0 are 0, as is the one of PACKED_ZERO. */
+INLINE u8x16 packed_exponents(uint8_t largest)
+{
+    u8x16 steps = load_16(packed_steps), e = steps * 0 + largest;
+
+    return (e - steps) & (u8x16)(e > steps);
+}
+
+/* 16 codes, from the high or the low half of each byte. */
+INLINE u8x16 packed_codes(const uint8_t *p, bool high)
+{
+    return high ? load_16(p) >> 4 : load_16(p) & 15;
 }
 
 INLINE u8x32 load_32(const uint8_t *p)

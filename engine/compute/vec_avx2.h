@@ -89,33 +89,19 @@ INLINE vf vf_load_bf16_part(const void *p, size_t n)
     return vf_of_bf16(first_halves(p, n));
 }
 
-/*
- * Packed BF16 (packed.h): a table of the exponents of a span, and half a group widened.  The
- * signed bytes of signs and fractions become 16 bits, of which the exponents replace the middle.
- * Pairs of 16 bits are then two values of one lane.
- */
+/* Packed BF16: vec.h explains it. */
 typedef __m128i vp;
 
 INLINE vp vp_exponents(uint8_t largest)
 {
-    return _mm_subs_epu8(_mm_set1_epi8((char)largest),
-                         _mm_loadu_si128((const void *)packed_steps));
-}
-
-/* The exponents of 16 codes. */
-INLINE __m128i vp_lookup(vp exponents, const uint8_t *codes, bool high)
-{
-    __m128i c = _mm_loadu_si128((const void *)codes);
-
-    return _mm_shuffle_epi8(exponents, _mm_and_si128(high ? _mm_srli_epi16(c, 4) : c,
-                                                     _mm_set1_epi8(15)));
+    return (vp)packed_exponents(largest);
 }
 
 INLINE void vp_widen(vp exponents, const uint8_t *rests, const uint8_t *codes, bool high, vf *w)
 {
     UNROLL
     for (int i = 0; i < 2; i++) {
-        __m128i e = vp_lookup(exponents, codes + 16 * i, high);
+        __m128i e = _mm_shuffle_epi8(exponents, (vp)packed_codes(codes + 16 * i, high));
         __m256i s = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)(rests + 16 * i)));
         __m256i v = _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi16(0x7f80), s),
                                     _mm256_slli_epi16(_mm256_cvtepu8_epi16(e), 7));

@@ -81,11 +81,7 @@ INLINE vf vf_load_bf16_part(const void *p, size_t n)
     return vf_of_bf16(_mm256_maskz_loadu_epi16(first_lanes(n), p));
 }
 
-/*
- * Packed BF16 (packed.h): a table of the exponents of a span, and half a group widened.  The
- * signed bytes of signs and fractions become 16 bits, of which the exponents replace the middle.
- * Pairs of 16 bits are then two values of one lane.
- */
+/* Packed BF16: vec.h explains it. */
 typedef __m512i vp;
 
 INLINE vp vp_exponents(uint8_t largest)

@@ -85,16 +85,12 @@ INLINE vf vf_load_bf16_part(const void *p, size_t n)
     return vreinterpretq_f32_u32(vshll_n_u16(first_halves(p, n), 16));
 }
 
-/*
- * Packed BF16 (packed.h): a table of the exponents of a span, and half a group widened.  The
- * signed bytes of signs and fractions become 16 bits, of which the exponents replace the middle.
- * Pairs of 16 bits are then two values of one lane.
- */
+/* Packed BF16: vec.h explains it. */
 typedef uint8x16_t vp;
 
 INLINE vp vp_exponents(uint8_t largest)
 {
-    return vqsubq_u8(vdupq_n_u8(largest), vld1q_u8(packed_steps));
+    return (vp)packed_exponents(largest);
 }
 
 INLINE void vp_widen(vp exponents, const uint8_t *rests, const uint8_t *codes, bool high, vf *w)

@@ -93,37 +93,24 @@ INLINE vf vf_load_bf16_part(const void *p, size_t n)
     return vf_of_bf16(first_halves(p, n));
 }
 
-/*
- * Packed BF16 (packed.h): a table of the exponents of a span, and half a group widened.  The
- * signed bytes of signs and fractions become 16 bits, of which the exponents replace the middle.
- * Pairs of 16 bits are then two values of one lane.
- */
+/* Packed BF16: vec.h explains it. */
 typedef __m128i vp;
 
 INLINE vp vp_exponents(uint8_t largest)
 {
-    return _mm_subs_epu8(_mm_set1_epi8((char)largest),
-                         _mm_loadu_si128((const void *)packed_steps));
-}
-
-/* The exponents of 16 codes. */
-INLINE __m128i vp_lookup(vp exponents, const uint8_t *codes, bool high)
-{
-    __m128i c = _mm_loadu_si128((const void *)codes);
-
-    return _mm_shuffle_epi8(exponents, _mm_and_si128(high ? _mm_srli_epi16(c, 4) : c,
-                                                     _mm_set1_epi8(15)));
+    return (vp)packed_exponents(largest);
 }
 
 INLINE void vp_widen(vp exponents, const uint8_t *rests, const uint8_t *codes, bool high, vf *w)
 {
     UNROLL
     for (int i = 0; i < 4; i++) {
-        __m128i e = vp_lookup(exponents, codes + 8 * (i & 2), high);
+        __m128i e = _mm_shuffle_epi8(exponents, (vp)packed_codes(codes + 8 * (i & 2), high));
         __m128i s = _mm_cvtepi8_epi16(_mm_loadl_epi64((const void *)(rests + 8 * i)));
-        __m128i wide = i % 2 == 0 ? _mm_cvtepu8_epi16(e) : _mm_unpackhi_epi8(e, _mm_setzero_si128());
-        __m128i v = _mm_or_si128(_mm_andnot_si128(_mm_set1_epi16(0x7f80), s),
-                                 _mm_slli_epi16(wide, 7));
+        __m128i wide =
+            i % 2 == 0 ? _mm_cvtepu8_epi16(e) : _mm_unpackhi_epi8(e, _mm_setzero_si128());
+        __m128i v =
+            _mm_or_si128(_mm_andnot_si128(_mm_set1_epi16(0x7f80), s), _mm_slli_epi16(wide, 7));
 
         w[i] = _mm_castsi128_ps(_mm_slli_epi32(v, 16));
         w[i + 4] = _mm_castsi128_ps(_mm_and_si128(v, _mm_set1_epi32(-65536)));
