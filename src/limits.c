@@ -20,7 +20,7 @@
 #define MEASURE_SECONDS 1.6
 #define FRESH_S         60
 #define LARGE_READ      (2 * MIB) /* larger ones are not faster */
-#define FAR_OFF         4.0 /* a factor between two rates of one disk */
+#define FAR_OFF         4.0       /* a factor between two rates of one disk */
 #define PRODUCT_LINES   40
 
 /* The arithmetic of a line with the rates of disk and memory alone. */
@@ -376,15 +376,19 @@ static bool use_kept(struct mw_model *m, const struct place *p, const struct mw_
     return true;
 }
 
-/* Was everything measured just now? */
+/* Was everything measured just now, while nothing disturbed it? */
 static bool is_fresh(const struct mw_limits *l, int64_t now_s)
 {
-    int64_t oldest_s = l->measured_s < l->steps.measured_s ? l->measured_s : l->steps.measured_s;
+    uint32_t doubt = l->disk.doubt | l->memory.doubt;
+    int64_t oldest_s =
+        l->measured_s < l->steps.measured_s ? l->measured_s : l->steps.measured_s;
 
-    for (uint32_t i = 0; i < l->n_rate; i++)
+    for (uint32_t i = 0; i < l->n_rate; i++) {
         if (l->rate[i].measured_s < oldest_s)
             oldest_s = l->rate[i].measured_s;
-    return now_s - oldest_s <= FRESH_S;
+        doubt |= l->rate[i].column.doubt | l->rate[i].chunk.doubt;
+    }
+    return doubt == 0 && now_s - oldest_s <= FRESH_S;
 }
 
 /* --- models without a file --- */

@@ -7,8 +7,8 @@
  * FAR_OFF or more is measured a second time; if that does not bring it nearer, it is doubtful.
  * Without a measurement there is no prediction.
  *
- * Small reads are slower, so the disk is measured with the reads of the plan, and its rate is kept
- * for them.
+ * Small reads are slower, so the disk is measured with the reads of the plan, and its rate is
+ * kept for them.
  */
 #ifndef MEMWALL_SRC_LIMITS_H
 #define MEMWALL_SRC_LIMITS_H
@@ -19,7 +19,7 @@ enum limits_effort {
     LIMITS_KEPT,    /* use those that are cached */
     LIMITS_NO_DISK, /* of a model without a file: measure all but the disk; write no file */
     LIMITS_MEASURE,
-    LIMITS_FRESH, /* the same, and measure again if they are older than a minute */
+    LIMITS_FRESH, /* the same, and measure again if older than a minute or doubtful */
 };
 
 /*
@@ -31,8 +31,8 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
                    enum limits_effort effort);
 
 /* Measure although there are cached limits, which the new ones replace.  -1 with *e. */
-int limits_measure_again(struct mw_model *m, const char *model_path,
-                         const struct mw_options *o, struct err *e);
+int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                         struct err *e);
 
 /* Measure the disk of a folder, where a model will be, and memory.  -1 with *e. */
 int limits_measure_folder(const char *folder, const struct mw_options *o, struct err *e);

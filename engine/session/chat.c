@@ -775,14 +775,17 @@ bool mw_chat_is_busy(struct mw_chat *c)
     return is_busy;
 }
 
-/* The basis of a cost with this plan, if pinned_bytes of the weights are in memory. */
-static void basis_of(struct mw_chat *c, const struct plan *plan, uint64_t pinned_bytes,
-                     struct cost_basis *b)
+/* The basis of a cost with this plan, if `held` bytes of the file's weights are in memory.
+ * The caller frees it; NULL: there is no memory. */
+static struct cost_basis *basis_new(struct mw_chat *c, const struct plan *plan, uint64_t held)
 {
+    struct cost_basis *b = malloc(sizeof *b);
     struct err ignored = ERR_INIT;
     struct mw_options o;
     double share;
 
+    if (b == NULL)
+        return NULL;
     *b = (struct cost_basis){ .pass = speed_pass(plan) };
     pthread_mutex_lock(&c->lock);
     o = c->session != NULL ? *session_options(c->session) : c->settings.o.engine;
@@ -794,24 +797,22 @@ static void basis_of(struct mw_chat *c, const struct plan *plan, uint64_t pinned
                                      .prompt_bytes = c->m->prompt_bytes };
         b->in.disk_bytes_s = limits_disk(c->m, &o);
     }
-    share = b->in.hot_bytes > 0 ? (double)pinned_bytes / (double)b->in.hot_bytes : 1;
+    share = b->in.hot_bytes > 0 ? (double)held / (double)b->in.hot_bytes : 1;
     b->pass.streamed_share = share < 1 ? 1 - share : 0;
     b->pass.keeps_rows = false; /* the rows of a new text were seldom read before */
+    return b;
 }
 
 int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struct err *e)
 {
     struct mw_sample *sample = malloc(sizeof *sample);
-    struct cost_basis *basis = malloc(sizeof *basis);
+    struct cost_basis *basis;
     struct plan plan;
     uint32_t n_ahead;
 
     *out = (struct mw_cost){ .n_token = n_token + TURN_MARKS };
-    if (sample == NULL || basis == NULL) {
-        free(sample);
-        free(basis);
+    if (sample == NULL)
         return err_memory(e, "the cost of a message");
-    }
     mw_chat_sample(c, sample);
     pthread_mutex_lock(&c->lock);
     plan = c->plan;
@@ -820,17 +821,19 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
     pthread_mutex_unlock(&c->lock);
     if (sample->kv.capacity > n_ahead)
         out->n_ctx_left = (uint32_t)(sample->kv.capacity - n_ahead);
-    basis_of(c, &plan, sample->mem.used[MW_ROW_PINNED], basis);
+    basis = basis_new(c, &plan, sample->mem.used[MW_ROW_PINNED] + sample->mem.saved_bytes);
+    free(sample);
+    if (basis == NULL)
+        return err_memory(e, "the cost of a message");
     basis->n_before = n_ahead > out->n_again ? n_ahead - out->n_again : 0;
     cost_estimate(basis, out);
-    free(sample);
     free(basis);
     return 0;
 }
 
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out)
 {
-    struct cost_basis basis;
+    struct cost_basis *basis;
     uint32_t n_held;
 
     *out = (struct mw_cost){ 0 };
@@ -841,8 +844,10 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
     pthread_mutex_unlock(&c->lock);
     if (out->n_again == 0)
         return;
-    basis_of(c, plan, plan->pinned_bytes, &basis);
-    cost_estimate(&basis, out);
+    basis = basis_new(c, plan, plan->pinned_bytes + plan->saved_bytes);
+    if (basis != NULL)
+        cost_estimate(basis, out);
+    free(basis);
 }
 
 uint32_t mw_chat_tokens(struct mw_chat *c)

@@ -3,10 +3,11 @@
  * each turn.
  *
  * A ring overwrites its oldest keys and values, so going back by a turn needs a copy of its
- * window at that point.  A recurrent state keeps nothing of earlier positions.  The newest copies
- * are in memory, as many as the plan allows (item `kv_recurrent` or `kv_sliding`).  Older ones are
- * in an unnamed file in the cache folder, written past the page cache.  Without a folder they are
- * forgotten: a session that goes back then goes back further and evaluates those tokens again.
+ * window at that point.  A recurrent state keeps nothing of earlier positions.  The newest
+ * copies are in memory, as many as the plan allows (item `kv_recurrent` or `kv_sliding`). Older
+ * ones are in an unnamed file in the cache folder, written past the page cache.  Without a
+ * folder they are forgotten: a session that goes back then goes back further and evaluates
+ * those tokens again.
  */
 #ifndef MEMWALL_ENGINE_SESSION_COPIES_H
 #define MEMWALL_ENGINE_SESSION_COPIES_H

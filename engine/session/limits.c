@@ -29,8 +29,8 @@
 #define COMPARE_BYTES (32 * MIB)
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
 #define LOOKUP_READ   4096
-#define RATE_SECONDS  0.08 /* of each rate of a weight type */
-#define MOST_LOAD     0.9 /* of others: with more, nothing was measured */
+#define RATE_SECONDS  0.08  /* of each rate of a weight type */
+#define MOST_LOAD     0.9   /* of others: with more, nothing was measured */
 #define STEP_SECONDS  0.012 /* of each cost of struct mw_steps */
 
 int limits_file(const struct mw_model *m)
@@ -360,8 +360,7 @@ struct mw_limits limits_bound(const struct mw_limits *l, bool is_slow)
     for (uint32_t i = 0; i < l->n_rate; i++) {
         const struct mw_sure *column = &l->rate[i].column, *chunk = &l->rate[i].chunk;
 
-        b.rate[i].column_bytes_s *=
-            is_slow ? 1 / (1 + column->spread) : fast_factor(l, column);
+        b.rate[i].column_bytes_s *= is_slow ? 1 / (1 + column->spread) : fast_factor(l, column);
         b.rate[i].chunk_flops_s *= is_slow ? 1 / (1 + chunk->spread) : fast_factor(l, chunk);
     }
     return b;

@@ -21,7 +21,7 @@ struct mw_model {
     struct catalogue *catalogue;
     struct header_room header; /* memory of the catalogue; part of the item "program" */
     struct model_desc *desc;
-    struct stream_span *spans; /* of a full pass */
+    struct stream_span *spans;        /* of a full pass */
     enum tensor_type *span_types;     /* [n_span] */
     struct stream_span *packed_spans; /* with the forms of packing.h; NULL: nothing is packed */
     uint32_t n_span;
@@ -29,10 +29,10 @@ struct mw_model {
     struct vocab_info vocab;
     bool has_vocab;
     uint64_t
-        program_bytes;    /* resident when the model was opened, before the items of the plan */
+        program_bytes; /* resident when the model was opened, before the items of the plan */
     uint64_t program_files_bytes; /* part of program_bytes: pages of files */
-    uint64_t file_bytes;  /* of the program and its libraries: page cache of a first start */
-    pthread_mutex_t lock; /* of what is loaded at first use: tokenizer, small weights */
+    uint64_t file_bytes;   /* of the program and its libraries: page cache of a first start */
+    pthread_mutex_t lock;  /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident; /* small weights, part of the item "pinned" */
     struct tokenizer *tokenizer;
     struct limits_box *limits;   /* of this machine and this model's file */
@@ -40,8 +40,8 @@ struct mw_model {
     bool has_blas;               /* OpenBLAS is loaded for this model */
 };
 
-/* mw_model_open_within() without the samples of packing.h: no weight is read, so the file may end
- * after its headers, and many are described quickly. */
+/* mw_model_open_within() without the samples of packing.h: no weight is read, so the file may
+ * end after its headers, and many are described quickly. */
 int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_bytes,
                        struct err *e);
 

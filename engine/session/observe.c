@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#define HOUR_S     3600
+#define HOUR_S              3600
 #define OBSERVE_MOST_SPREAD 0.5 /* a rate may have been wrong by any factor */
-#define SLOW_SHARE 0.9 /* of the limit; less is slow */
+#define SLOW_SHARE          0.9 /* of the limit; less is slow */
 
 void observe_begin(struct observer *w, const struct observe_at *at)
 {

@@ -1,9 +1,9 @@
 /*
  * packing.h - whether pinned BF16 weights are packed (compute/packed.h), and what that saves.
  *
- * The size of packed weights is known only when they are read.  So a few of each matrix are read
- * when a model is opened, and each of its blocks gets room for twice the patches that these
- * need, and a byte more for each 128 weights.  A block that needs more is streamed.
+ * The size of packed weights is known only when they are read.  So a few of each matrix are
+ * read when a model is opened, and each of its blocks gets room for twice the patches that
+ * these need, and a byte more for each 128 weights.  A block that needs more is streamed.
  */
 #ifndef MEMWALL_ENGINE_SESSION_PACKING_H
 #define MEMWALL_ENGINE_SESSION_PACKING_H

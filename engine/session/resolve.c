@@ -4,7 +4,7 @@
 #include "engine/session/options.h"
 #include "engine/session/plan_input.h"
 
-/* Blocks grow with the budget, and the plan with them: choose again until it does not change. */
+/* Blocks grow with the budget, and the plan with them: choose until it does not change. */
 uint64_t mw_default_budget(struct mw_model *m, const struct mw_options *o, uint64_t free_bytes)
 {
     struct mw_options then = *o;

@@ -471,7 +471,9 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
     if (strncmp(stream_io_name(s->mach.stream), "direct/", 7) == 0)
         is_corrected = observe_disk(&s->observer, &now, is_throttled, now_s, &l);
     if (n == 1 && want == WANT_LAST)
-        is_corrected |= observe_memory(s->m->hot_bytes - s->mach.plan.saved_bytes, now.t_ns - from_ns, now_s, &l);
+        is_corrected |=
+            observe_memory(s->m->hot_bytes - counter_get(&s->telemetry->saved_bytes),
+                           now.t_ns - from_ns, now_s, &l);
     is_corrected |= observe_pass_products(s, n, want, now_s, &l);
     if (is_corrected) {
         limits_correct(s->m, &l);
@@ -707,8 +709,8 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     if (same_shape(&before, &plan) && wanted.io == s->o.io &&
         wanted.mmap_drop == s->o.mmap_drop && wanted.no_uring == s->o.no_uring &&
         wanted.disk_rate == s->o.disk_rate && wanted.exact == s->o.exact &&
-        wanted.blas == s->o.blas && wanted.pack == s->o.pack && wanted.n_thread == s->o.n_thread &&
-        options_block(&wanted) == s->mach.shape.target) {
+        wanted.blas == s->o.blas && wanted.pack == s->o.pack &&
+        wanted.n_thread == s->o.n_thread && options_block(&wanted) == s->mach.shape.target) {
         copies_set_room(s->copies, plan.n_copy);
         s->mach.plan = plan;
         if (!same_speed(&before, &plan))

@@ -211,7 +211,7 @@ static void memory_saved_by_packing_is_shown(void **state)
     sample.mem.saved_bytes = 1100 * MIB;
     dash_push(d, &sample);
     text = drawn(d, 200, 60);
-    assert_non_null(strstr(text, "packing - 1.07 GiB"));
+    assert_non_null(strstr(text, "saved     1.07 GiB"));
     free(text);
     dash_free(d);
 }

@@ -36,6 +36,7 @@ static const struct dash_note notes[] = {
     { "memory", "r ring", "read buffers: weights that wait to be used" },
     { "memory", "m experts", "experts that are kept in memory" },
     { "memory", "w pinned", "weights that stay in memory; the others are read again" },
+    { "memory", "saved", "pinned BF16 weights are packed; without it they take more" },
     { "memory", "k, s", "keys and values of full (k) and sliding (s) layers" },
     { "memory", "x kernel", "memory that the kernel needs for this process" },
     { "memory", "b borrowed", "KV space with pinned weights in it until the context fills" },

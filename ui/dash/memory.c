@@ -275,9 +275,8 @@ static int known_pairs(const struct dash *d, struct pair out[MAX_PAIR])
 
     if (os->t_ns == 0)
         return 0;
-    if (d->now.mem.saved_bytes > 0) /* by packing weights */
-        out[n++] = (struct pair){ "packing -", figure_size8(d->now.mem.saved_bytes),
-                                  ROLE_TEXT };
+    if (d->now.mem.saved_bytes > 0)
+        out[n++] = (struct pair){ "saved", figure_size8(d->now.mem.saved_bytes), ROLE_TEXT };
     add_size(out, &n, "charged", os->charged, ROLE_TEXT);
     add_size(out, &n, "peak", os->charged_peak, ROLE_TEXT);
     add_size(out, &n, "rss", os->rss, ROLE_TEXT);

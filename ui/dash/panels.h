@@ -17,7 +17,7 @@
 #define DASH_WIDGETS(X) X(verdict) X(speed) X(memory) X(kv) X(cache) X(layers) X(experts)
 
 #define PANELS      7
-#define PANELS_SURE 6 /* the first ones, which every model shows */
+#define PANELS_SURE 6   /* the first ones, which every model shows */
 #define PANELS_TEXT 160 /* bytes of the longest text with its NUL */
 
 struct panels {

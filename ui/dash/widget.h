@@ -16,9 +16,9 @@
 struct dash_widget {
     const char *name;
     int min_width, min_height;
-    int importance; /* 0 gets space first */
-    bool is_tall;   /* prefers a column of its own if there are two */
-    bool stretches; /* takes the remaining height */
+    int importance;   /* 0 gets space first */
+    bool is_tall;     /* prefers a column of its own if there are two */
+    bool stretches;   /* takes the remaining height */
     bool is_of_model; /* shows nothing but its head while there is no model */
     /* NULL, or returns whether its head says all that there is now. */
     bool (*folds)(const struct dash *d);
