@@ -62,8 +62,8 @@ const char *mw_isa(int i);
 
 /* machine/machine.h describes this computer: struct mw_machine, mw_machine_read() and
  * mw_budget_lower().  machine/energy.h has mw_energy_start() and mw_energy_joules(),
- * machine/disturb.h notices what slowed down a measurement, machine/cage.h puts a process into a memory control group, and format/json.h reads JSON:
- * json_parse() and json_get(). */
+ * machine/disturb.h notices what slowed down a measurement, machine/cage.h puts a process into
+ * a memory control group, and format/json.h reads JSON: json_parse() and json_get(). */
 
 /* ---- model ---- */
 
@@ -273,11 +273,11 @@ struct mw_options {
     int n_thread;          /* 0: one for each CPU */
     bool exact;            /* keep activations in float */
     enum mw_pack pack;
-    enum mw_blas blas;     /* OpenBLAS in long prompts; auto: see mw_model_set_products() */
-    const char *isa;       /* kernel set; NULL: the fastest.  Must outlive the session */
-    uint32_t chunk;        /* tokens of a prompt evaluated together; 0: chosen by the plan */
-    uint32_t n_logit_row;  /* rows of logits computed together; 0: 1 */
-    bool ctx_shift;        /* drop the oldest turns when the context is full */
+    enum mw_blas blas;    /* OpenBLAS in long prompts; auto: see mw_model_set_products() */
+    const char *isa;      /* kernel set; NULL: the fastest.  Must outlive the session */
+    uint32_t chunk;       /* tokens of a prompt evaluated together; 0: chosen by the plan */
+    uint32_t n_logit_row; /* rows of logits computed together; 0: 1 */
+    bool ctx_shift;       /* drop the oldest turns when the context is full */
     /* Folder for unnamed files with copies of turns that do not fit memory; NULL: no files. */
     const char *cache_folder;
 };
@@ -307,8 +307,8 @@ const char *mw_doubt_name(enum mw_doubt bit);
 #define MW_DOUBT_TEXT 160
 void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
 
-/* The mean size of the reads with which these options stream weights, which is that of the reads
- * that measure the disk; 0: unknown. */
+/* The mean size of the reads with which these options stream weights, which is that of the
+ * reads that measure the disk; 0: unknown. */
 size_t mw_read_bytes(struct mw_model *m, const struct mw_options *o);
 
 /* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in

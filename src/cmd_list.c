@@ -178,8 +178,7 @@ static void print_json(const struct table *t)
         json_u64(&j, "n_ctx_train", f->n_ctx_train);
         json_u64(&j, "n_param", f->n_param);
         json_bool(&j, "supported", f->fit < MW_FIT_UNSUPPORTED);
-        json_bool(&j, "fits",
-                  f->fit == MW_FIT_FITS || f->fit == MW_FIT_STREAMS);
+        json_bool(&j, "fits", f->fit == MW_FIT_FITS || f->fit == MW_FIT_STREAMS);
         json_string(&j, "here", outlook);
         json_u64(&j, "budget_bytes", f->plan.budget_bytes);
         json_u64(&j, "sum_bytes", f->plan.sum_bytes);

@@ -80,8 +80,7 @@ static int describe(struct pull *p, size_t only, struct err *e)
 
 static bool runs(const struct mw_pull_choice *c)
 {
-    return c->is_described &&
-           (c->model.fit == MW_FIT_FITS || c->model.fit == MW_FIT_STREAMS);
+    return c->is_described && (c->model.fit == MW_FIT_FITS || c->model.fit == MW_FIT_STREAMS);
 }
 
 /* The largest model that fits; otherwise the smallest that runs.  SIZE_MAX: none does. */
@@ -184,9 +183,9 @@ static int confirm(const struct pull *p, size_t choice, bool can_ask, struct err
         return 0;
     pull_outlook(c, outlook, sizeof outlook);
     if (!can_ask)
-        return err_set(
-            e, c->model.fit == MW_FIT_TOO_LARGE ? ERR_BUDGET : ERR_UNSUPPORTED,
-            "%.60s: %.150s; --yes fetches it anyway", name_of(p->list, choice), outlook);
+        return err_set(e, c->model.fit == MW_FIT_TOO_LARGE ? ERR_BUDGET : ERR_UNSUPPORTED,
+                       "%.60s: %.150s; --yes fetches it anyway", name_of(p->list, choice),
+                       outlook);
     fputs("This model does not run here.  Fetch it anyway? [y/N] ", stderr);
     if (read_answer(p, line, sizeof line, e) != 0)
         return -1;

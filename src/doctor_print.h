@@ -28,7 +28,7 @@ struct doctor_print {
 void doctor_print_value(FILE *to, const struct mw_fact *f);
 
 void doctor_print_open(struct doctor_print *p, FILE *to, bool is_json);
-/* Begin a section, "memory", "disk", "arithmetic", "walls" or "model", and end the one before. */
+/* Begin a section, "memory", "disk", "arithmetic", "walls" or "model"; end the one before. */
 void doctor_print_section(struct doctor_print *p, const char *name);
 void doctor_print_fact(struct doctor_print *p, const struct mw_fact *f);
 /* Print that a section could not be completed, and why. */

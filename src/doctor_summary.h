@@ -10,7 +10,7 @@
 #include "src/doctor_advice.h"
 #include "src/doctor_walls.h"
 
-/* About all known models: how many fit, and what limits those that fit and those that stream. */
+/* About all known models: how many fit, and what limits those that fit and the others. */
 void summary_walls(const struct advice_facts *a, const struct doctor_walls_count *n,
                    advice_fn *fn, void *ctx);
 

@@ -1,12 +1,12 @@
 /*
  * limits_book.h - the file of measured limits in the cache folder.
  *
- * Each line is one measurement: Unix time, device number, I/O mode with the size of reads if they
- * are small ("auto/512K"), threads, processor, arithmetic; then bytes per second of disk and memory, bytes per second of direct and of
- * buffered reads (0: not compared); spread, doubt and time of correction of the disk, the same
- * of memory, the load, the seconds of a small read, and the form of the line.  New lines come
- * first.  Lines of other versions and lines with values that no machine has are ignored.  The
- * file may be deleted at any time.
+ * Each line is one measurement: Unix time, device number, I/O mode with the size of reads if
+ * they are small ("auto/512K"), threads, processor, arithmetic; then bytes per second of disk
+ * and memory, bytes per second of direct and of buffered reads (0: not compared); spread, doubt
+ * and time of correction of the disk, the same of memory, the load, the seconds of a small
+ * read, and the form of the line.  New lines come first.  Lines of other versions and lines
+ * with values that no machine has are ignored.  The file may be deleted at any time.
  */
 #ifndef MEMWALL_SRC_LIMITS_BOOK_H
 #define MEMWALL_SRC_LIMITS_BOOK_H

@@ -20,14 +20,16 @@
 #define PROGRAM        "/proc/self/exe"
 #define KILL_MS        2000 /* to wait for a killed process whose disk may hang */
 #define SIGNAL_MS      200  /* between the death by Ctrl-C of the process and the own signal */
-#define GRACE_S        1 /* for the last token and the memory figures of a process */
-#define GRACE_SHARE    0.1 /* of the time limit, for the same */
+#define GRACE_S        1    /* for the last token and the memory figures of a process */
+#define GRACE_SHARE    0.1  /* of the time limit, for the same */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 #define ARGS           64
 
 /* Options that a process gets as they are. */
-static const enum option_id common[] = { OPT_EXACT,     OPT_ISA,  OPT_BLAS,      OPT_PACK, OPT_NO_URING,
-                                         OPT_DISK_RATE, OPT_COLD, OPT_TIME_LIMIT };
+static const enum option_id common[] = {
+    OPT_EXACT,    OPT_ISA,       OPT_BLAS, OPT_PACK,
+    OPT_NO_URING, OPT_DISK_RATE, OPT_COLD, OPT_TIME_LIMIT
+};
 
 /* The command line of a process. */
 struct args {
@@ -63,8 +65,7 @@ static void add_common(struct args *a, const struct options *o)
 
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
         /* The limit may be a default of the command, which the process does not know. */
-        if (!options_given(o, common[i]) &&
-            (common[i] != OPT_TIME_LIMIT || o->time_limit == 0))
+        if (!options_given(o, common[i]) && (common[i] != OPT_TIME_LIMIT || o->time_limit == 0))
             continue;
         options_print(o, common[i], value, sizeof value);
         add_option(a, common[i], options_table[common[i]].arg != NULL ? value : NULL);
@@ -268,8 +269,7 @@ static int follow(struct measure_child *c, struct process *p, uint64_t until_ns,
         if (n < 0 && errno != EINTR)
             return err_sys(e, "cannot wait for a measurement");
         if (n == 0)
-            return err_set(e, ERR_IO,
-                           "no answer was measured in the %u s of --time-limit",
+            return err_set(e, ERR_IO, "no answer was measured in the %u s of --time-limit",
                            c->o->time_limit);
         if (fds[2].revents != 0 && (c->stopped_by = signals_take(c->signals)) != 0)
             return err_set(e, ERR_CANCELLED, "stopped");

@@ -35,7 +35,8 @@ struct page_facts_how {
     const _Atomic bool *cancelled;
 };
 
-/* Measure.  A figure that could not be measured is a fact with a reason.  -1 with *e: out of memory. */
+/* Measure.  A figure that could not be measured is a fact with a reason.  -1 with *e: out of
+ * memory. */
 int page_facts_measure(struct page_facts *f, const struct page_facts_how *how, struct err *e);
 void page_facts_free(struct page_facts *f);
 

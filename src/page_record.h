@@ -19,7 +19,7 @@ struct page_record {
     double seconds; /* of decoding; at least 3 tokens are decoded */
     /* Called after the prompt and after each token: tokens decoded so far. */
     void (*token)(void *ctx, uint32_t n);
-    FILE *to;       /* the recording; the caller checks it for errors */
+    FILE *to; /* the recording; the caller checks it for errors */
     const _Atomic bool *cancelled;
     /* Called with the session when it is open, and with NULL before it is closed. */
     void (*use)(void *ctx, struct mw_session *s);

@@ -17,7 +17,7 @@
 struct page_stop {
     _Atomic bool cancelled;
     _Atomic bool timed_out; /* the session was cancelled by page_stop_limit() */
-    int signal; /* the first one; 0: none */
+    int signal;             /* the first one; 0: none */
 
     pthread_t thread;
     pthread_mutex_t lock;

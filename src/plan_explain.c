@@ -290,8 +290,7 @@ static struct formula products(const struct run *r, bool of_experts)
             add(&f, "%.10g * ", share);
         add(&f, "%.10g", bytes);
         if (w->saved_share > 0 && !of_experts)
-            add(&f, " * (1 - %.10g * (1 - %.10g))", w->saved_share,
-                r->b->plan.streamed_share);
+            add(&f, " * (1 - %.10g * (1 - %.10g))", w->saved_share, r->b->plan.streamed_share);
         add(&f, " / %.10g", rate);
         if (r->n > 1 && (double)r->n > share)
             add(&f, " + (%u - %.10g) * max(%d * %.10g / %.10g - %.10g / %.10g, 0) / %d", r->n,

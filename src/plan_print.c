@@ -94,7 +94,8 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
     if (p->n_expert_all > 0)
         fprintf(to, "%s.\n", receipt_experts(experts, sizeof experts, p));
     if (p->decode_tps > 0) {
-        fprintf(to, "Answers ~%s tok/s; limited by %s.", receipt_range(rate, sizeof rate, p->decode_tps, &p->decode_range),
+        fprintf(to, "Answers ~%s tok/s; limited by %s.",
+                receipt_range(rate, sizeof rate, p->decode_tps, &p->decode_range),
                 limit_words(p->binds));
         if (p->prefill_tps > 0)
             fprintf(to, "  Prompts ~%s tok/s.",

@@ -106,8 +106,9 @@ static uint64_t kv_bytes(const struct plan *p)
 
 static double pinned_share(const struct group *g, const struct plan *p)
 {
-    double share =
-        g->info.hot_bytes > 0 ? (double)(p->pinned_bytes + p->saved_bytes) / (double)g->info.hot_bytes : 1;
+    double share = g->info.hot_bytes > 0
+                       ? (double)(p->pinned_bytes + p->saved_bytes) / (double)g->info.hot_bytes
+                       : 1;
 
     return p->streamed_share == 0 && p->pinned_bytes > 0 ? 1 : share < 1 ? share : 1;
 }

@@ -100,9 +100,7 @@ static void json_model(struct json *j, const struct mw_pull_choice *c, const cha
         json_u64(j, "n_ctx_train", c->model.n_ctx_train);
         json_u64(j, "n_param", c->model.n_param);
         json_bool(j, "supported", c->model.fit != MW_FIT_UNSUPPORTED);
-        json_bool(j, "fits",
-                  c->model.fit == MW_FIT_FITS ||
-                      c->model.fit == MW_FIT_STREAMS);
+        json_bool(j, "fits", c->model.fit == MW_FIT_FITS || c->model.fit == MW_FIT_STREAMS);
         json_u64(j, "budget_bytes", c->model.plan.budget_bytes);
         json_u64(j, "sum_bytes", c->model.plan.sum_bytes);
         json_u64(j, "streamed_bytes", c->model.plan.streamed_bytes);

@@ -32,9 +32,9 @@ struct rates_key {
 bool rates_book_find(const char *path, const struct rates_key *k, int64_t now_s,
                      struct mw_limits *l);
 
-/* Write the measured rates and costs of l to the file, in place of those of the same key and type, except
- * that doubtful ones do not replace trustworthy ones that are valid at now_s.  A failure is
- * silent. */
+/* Write the measured rates and costs of l to the file, in place of those of the same key and
+ * type, except that doubtful ones do not replace trustworthy ones that are valid at now_s.  A
+ * failure is silent. */
 void rates_book_keep(const char *path, const struct rates_key *k, int64_t now_s,
                      const struct mw_limits *l);
 

@@ -45,8 +45,8 @@ void results_take(struct results *r, struct point *p, const struct json_node *an
 /* The same for a process that failed without an answer. */
 void results_take_failure(struct point *p, const struct err *e);
 
-/* Are two results about the same file, measured on the same machine by the same version with the
- * same options? */
+/* Are two results about the same file, measured on the same machine by the same version with
+ * the same options? */
 bool results_are_comparable(const struct results *a, const struct results *b);
 
 /* Write one JSON object and a newline.  The caller checks the stream. */

@@ -129,8 +129,8 @@ static void measured_text(char *buf, size_t n, const struct point *p, enum figur
                  figure_text(b, sizeof b, unit, point_spread(p, id), ascii));
 }
 
-/* "~11.8 (+4 %)": the share by which the measured value is above the prediction.  "~8.1 to 15.2":
- * the limits changed while they were measured, so this is all that is known. */
+/* "~11.8 (+4 %)": the share by which the measured value is above the prediction.  "~8.1
+ * to 15.2": the limits changed while they were measured, so this is all that is known. */
 static void predicted_text(char *buf, size_t n, const struct point *p, enum figure_id id,
                            struct figure_unit unit, bool ascii)
 {

@@ -55,8 +55,7 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
         fprintf(to, ", %" PRIu32 " reused", r->n_reused);
     fprintf(to, "\nanswer   %" PRIu32 " tokens in %.1f s (%s tok/s), the first after %.1f s\n",
             r->n_decoded, seconds(r->decode_ns),
-            receipt_rate(tps, sizeof tps, receipt_decode_tps(r)),
-            seconds(r->first_ns));
+            receipt_rate(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
     if (r->expert_hits + r->expert_misses > 0 && r->n_decoded > 1)

@@ -26,7 +26,7 @@
 #define JSON_WRITE_DEPTH 16
 
 struct json {
-    FILE *to; /* the stream, or NULL */
+    FILE *to;  /* the stream, or NULL */
     char *buf; /* without a stream: bytes [0 .. used), without NUL */
     size_t size, used;
     bool failed; /* something is missing: no memory for buf, or json_print() got too much */

@@ -1,7 +1,7 @@
 /*
  * units.h - sizes, rates and numbers as people type and read them.  KiB, MiB and GiB are
- * powers of 1024 everywhere; K, M and G of a size typed by the user mean the same.  Rates are in
- * MB/s and GB/s, powers of 1000, as on the box of a disk.
+ * powers of 1024 everywhere; K, M and G of a size typed by the user mean the same.  Rates are
+ * in MB/s and GB/s, powers of 1000, as on the box of a disk.
  */
 #ifndef MEMWALL_ENGINE_BASE_UNITS_H
 #define MEMWALL_ENGINE_BASE_UNITS_H
@@ -22,8 +22,8 @@
  */
 int units_parse_size(const char *text, uint64_t whole, uint64_t *bytes, struct err *e);
 
-/* Parse a number of bytes per second: "20M" and "20 MB/s" are 20 million, "20 MiB/s" is a little
- * more.  Returns false and leaves *bytes unchanged for any other text. */
+/* Parse a number of bytes per second: "20M" and "20 MB/s" are 20 million, "20 MiB/s" is a
+ * little more.  Returns false and leaves *bytes unchanged for any other text. */
 bool units_parse_rate(const char *text, uint64_t *bytes);
 
 /*

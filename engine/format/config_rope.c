@@ -17,8 +17,7 @@
 #include "engine/format/hparams_fill.h"
 
 #define STILL      1e30f /* a divisor that stops a pair from rotating */
-#define PROPORTION 0.25  /* default share of the pairs that rotate, where heads rotate in part \
-                          */
+#define PROPORTION 0.25  /* default share of pairs that rotate, where not all do */
 
 /* llama3: divides the frequency of long waves by factor and leaves short ones; a ramp connects
  * the two. */

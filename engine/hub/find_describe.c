@@ -56,9 +56,8 @@ void mw_describer_free(struct mw_describer *d)
 
 static uint64_t budget_of(const struct mw_describer *d, const struct plan_input *in)
 {
-    return d->options.memory_bytes > 0
-               ? d->options.memory_bytes
-               : plan_default_budget(in, d->machine.budget_bytes);
+    return d->options.memory_bytes > 0 ? d->options.memory_bytes
+                                       : plan_default_budget(in, d->machine.budget_bytes);
 }
 
 /* FNV-1a over the options that a plan input depends on, besides the budget. */
@@ -167,8 +166,8 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
 /* Blocks have a size that depends on the budget, so a plan input holds for some budgets. */
 static bool is_valid(const struct mw_describer *d, const struct record *r)
 {
-    return r->runs == 0 || shape_target(budget_of(d, &r->input)) ==
-                               shape_target(r->input.budget_bytes);
+    return r->runs == 0 ||
+           shape_target(budget_of(d, &r->input)) == shape_target(r->input.budget_bytes);
 }
 
 void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)

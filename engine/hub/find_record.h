@@ -17,7 +17,7 @@ struct record {
     char arch[32], type[16];
     uint32_t n_ctx_train, runs; /* runs: memwall can run it */
     uint64_t n_param;
-    char why[200]; /* the reason why it does not run */
+    char why[200];           /* the reason why it does not run */
     struct plan_input input; /* without limits */
 };
 

@@ -362,7 +362,7 @@ void cgroup_level_name(const struct cgroup *c, int level, char *buf, size_t n)
 
 /* ---- CPUs ---- */
 
-/* Returns the quota of a level divided by its period; 0 without a quota; -1 if it is unknown. */
+/* Returns the quota of a level divided by its period; 0: no quota; -1: unknown. */
 static double level_quota(const char *root, const char *folder, bool v1)
 {
     char path[KERNEL_PATH_MAX + 32], text[64];

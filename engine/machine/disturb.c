@@ -23,19 +23,16 @@ void disturb_end(struct mw_disturb *d, const char *root)
     double events = throttled(root);
     struct load now;
 
-    d->throttled = events >= d->from_throttled && d->from_throttled >= 0
-                       ? events - d->from_throttled
-                       : -1;
+    d->throttled =
+        events >= d->from_throttled && d->from_throttled >= 0 ? events - d->from_throttled : -1;
     d->stolen_share = -1;
     d->others_share = load_of_others(&d->from, root);
     load_begin(&now, root);
     if (d->others_share < 0 || now.stolen < d->from.stolen)
         return;
-    d->stolen_share =
-        (double)(now.stolen - d->from.stolen) / (double)(now.all - d->from.all);
+    d->stolen_share = (double)(now.stolen - d->from.stolen) / (double)(now.all - d->from.all);
     /* The load of others contains the stolen time. */
-    d->others_share =
-        d->others_share > d->stolen_share ? d->others_share - d->stolen_share : 0;
+    d->others_share = d->others_share > d->stolen_share ? d->others_share - d->stolen_share : 0;
 }
 
 void mw_disturb_start(struct mw_disturb *d)

@@ -57,8 +57,8 @@ struct mw_limits {
     /* Both ways to read, from which MW_IO_AUTO chooses; 0: not compared. */
     double direct_bytes_s, buffered_bytes_s;
     struct mw_sure disk, memory;
-    double lookup_s;    /* one small read of the disk while nothing else is read */
-    double read_cpu_s;  /* processor time to read a byte from the disk */
+    double lookup_s;   /* one small read of the disk while nothing else is read */
+    double read_cpu_s; /* processor time to read a byte from the disk */
     struct mw_steps steps;
     double load;        /* share of the processors that other programs used meanwhile */
     int64_t measured_s; /* Unix time of the measurement; 0: unknown */

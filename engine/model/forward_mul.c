@@ -22,9 +22,9 @@ struct mul_job {
     size_t ldy;
     bool in_tiles;
     struct tiles tiles;
-    size_t row;                       /* of the matrix: the first of w */
+    size_t row; /* of the matrix: the first of w */
     enum weight_form form_of_w;
-    struct packed_block block; /* w in FORM_PACKED */
+    struct packed_block block;        /* w in FORM_PACKED */
     const struct tensor_info *packed; /* weights that are unpacked first; NULL: none */
     const unsigned char *const *parts;
 };

@@ -7,4 +7,5 @@ libengine_a_SOURCES += \
 	engine/model/forward_memory.c engine/model/forward_mul.c \
 	engine/model/attend.c engine/model/delta.c engine/model/experts.c engine/model/numbers.c \
 	engine/model/products.c engine/model/products.h engine/model/tiles.c engine/model/attend_tiles.c \
-	engine/model/rates.c engine/model/rates.h engine/model/steps.c engine/model/steps.h engine/model/unpack.c
+	engine/model/rates.c engine/model/rates.h engine/model/steps.c \
+	engine/model/steps.h engine/model/unpack.c

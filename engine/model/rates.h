@@ -28,11 +28,11 @@
 /* The part of a model that has one weight type, and the rates of the type. */
 struct type_rate {
     enum tensor_type type;
-    double token_bytes[2];    /* that a token multiplies with, without experts: in the layers
-                                 of every token, and in the rest that only tokens with logits
-                                 run through */
-    double expert_bytes[2];   /* of the experts that it uses */
-    double token_flops;       /* operations in the layers of every token, two per multiply-add */
+    double token_bytes[2];  /* that a token multiplies with, without experts: in the layers
+                               of every token, and in the rest that only tokens with logits
+                               run through */
+    double expert_bytes[2]; /* of the experts that it uses */
+    double token_flops;     /* operations in the layers of every token, two per multiply-add */
     double expert_flops;
     struct probe_rate column; /* bytes per second */
     struct probe_rate chunk;  /* operations per second, in bytes_s */

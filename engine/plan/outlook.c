@@ -34,8 +34,8 @@ static uint64_t global_bytes(const struct plan_input *in, uint32_t n_token)
 /* On average a block wastes half of its rounding. */
 static uint64_t all_bytes(const struct plan_input *in)
 {
-    return in->hot_bytes - in->saved_bytes +
-           (uint64_t)in->n_block * (PLAN_BLOCK_ROUNDING / 2) + in->landing_bytes;
+    return in->hot_bytes - in->saved_bytes + (uint64_t)in->n_block * (PLAN_BLOCK_ROUNDING / 2) +
+           in->landing_bytes;
 }
 
 /* Pinned blocks with what they borrow. */

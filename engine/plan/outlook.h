@@ -19,13 +19,13 @@ struct plan_outlook {
     uint32_t n_token;           /* in the context */
     uint64_t row[MW_PLAN_ROWS]; /* bytes that are charged for each item of the plan */
     uint64_t peak_bytes;        /* their sum */
-    uint64_t files_bytes; /* part of it: pages of the program's files, which are charged to the
-                             process that read them first */
-    uint64_t pinned_bytes;      /* of blocks, in borrowed memory, too */
-    uint64_t streamed_bytes;    /* by one token, with experts */
-    struct plan_pass pass;      /* where the weights are */
-    struct plan_time token;     /* of the middle one of the decoded tokens */
-    double prompt_s; /* of a prompt of n_prompt tokens; 0: a limit was not measured */
+    uint64_t files_bytes;  /* part of it: pages of the program's files, which are charged to the
+                              process that read them first */
+    uint64_t pinned_bytes; /* of blocks, in borrowed memory, too */
+    uint64_t streamed_bytes; /* by one token, with experts */
+    struct plan_pass pass;   /* where the weights are */
+    struct plan_time token;  /* of the middle one of the decoded tokens */
+    double prompt_s;         /* of a prompt of n_prompt tokens; 0: a limit was not measured */
     /* Seconds with the fastest and the slowest limits; 0: unknown.  mw_plan_outlook() sets
      * them. */
     struct plan_range token_range, prompt_range;

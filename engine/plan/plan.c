@@ -105,8 +105,7 @@ uint64_t plan_pinned_most(const struct plan_input *in)
 {
     if (in->n_block == 0)
         return 0;
-    return sum(sum(in->hot_bytes - in->saved_bytes,
-                   product(in->n_block, PLAN_BLOCK_ROUNDING)),
+    return sum(sum(in->hot_bytes - in->saved_bytes, product(in->n_block, PLAN_BLOCK_ROUNDING)),
                in->landing_bytes);
 }
 
@@ -287,9 +286,9 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 }
 
 /*
- * Give memory to the ring, then the experts that are read at the same time, then the chunk, then
- * copies of turns, and pin with the rest.  If any of the others is below its target, leave the
- * remainder unused; otherwise a larger budget could pin less.
+ * Give memory to the ring, then the experts that are read at the same time, then the chunk,
+ * then copies of turns, and pin with the rest.  If any of the others is below its target, leave
+ * the remainder unused; otherwise a larger budget could pin less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {

@@ -12,8 +12,8 @@
  *   2. the chunk, until computing it takes as long as reading its weights;
  *   3. copies of the sliding rings and the recurrent state, one per turn, for going back;
  *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads).  Packed
- *      ones take less; the size of their blocks is a prediction, so a ring of two slots stays for
- *      blocks that turn out larger;
+ *      ones take less; the size of their blocks is a prediction, so a ring of two slots stays
+ * for blocks that turn out larger;
  *   5. cached experts, up to all of them.  A pinned byte saves a byte per token, but a byte of
  *      an expert is used only by the tokens that choose it, so pinned weights come first;
  *   6. lookup rows that stay in memory once they were read, if there is room for all of them:
@@ -58,13 +58,13 @@ enum plan_part { PLAN_PROMPT, PLAN_REST, PLAN_PARTS };
 
 /* Weights of one type, and how fast they are multiplied. */
 struct plan_weights {
-    char type[16];                   /* "Q4_K"; "": all types with few weights */
-    double token_bytes[PLAN_PARTS];  /* that a token multiplies with, without experts */
-    double expert_bytes[PLAN_PARTS]; /* of the experts that it uses */
+    char type[16];                    /* "Q4_K"; "": all types with few weights */
+    double token_bytes[PLAN_PARTS];   /* that a token multiplies with, without experts */
+    double expert_bytes[PLAN_PARTS];  /* of the experts that it uses */
     double token_flops, expert_flops; /* operations for them in the part PLAN_PROMPT */
-    double column_bytes_s; /* rates of struct mw_rate; 0: not measured */
+    double column_bytes_s;            /* rates of struct mw_rate; 0: not measured */
     double chunk_flops_s;
-    double speedup; /* of prompts, by the library that multiplies this type */
+    double speedup;     /* of prompts, by the library that multiplies this type */
     double saved_share; /* of its bytes, by packing, once they are pinned */
 };
 #define PLAN_WEIGHTS 5
@@ -83,9 +83,9 @@ struct plan_steps {
 /* The costs of these steps on this machine: struct mw_steps with the types of the context. */
 struct plan_costs {
     double round_s, wake_s;
-    double value_s, curve_s;          /* of a thread */
-    double load_s, mac_s;             /* of a thread */
-    double read_cpu_s;                /* processor time to read a byte from disk */
+    double value_s, curve_s; /* of a thread */
+    double load_s, mac_s;    /* of a thread */
+    double read_cpu_s;       /* processor time to read a byte from disk */
 };
 
 /* The input of a plan: sums over the model, and the user's choices. */
@@ -95,23 +95,23 @@ struct plan_input {
     uint32_t chunk_max; /* the requested chunk; 0: the plan chooses */
     int n_thread;
 
-    uint64_t program_bytes;     /* the allowance */
-    uint64_t program_now_bytes; /* measured when the model was opened */
+    uint64_t program_bytes;       /* the allowance */
+    uint64_t program_now_bytes;   /* measured when the model was opened */
     uint64_t program_files_bytes; /* part of it: pages of files */
-    uint64_t blas_bytes;        /* of OpenBLAS, part of the row "program"; 0: not used */
-    uint64_t text_token_bytes;  /* of texts and ids, per token of the context */
-    uint64_t tokenizer_bytes;   /* upper bound, from the counts */
+    uint64_t blas_bytes;          /* of OpenBLAS, part of the row "program"; 0: not used */
+    uint64_t text_token_bytes;    /* of texts and ids, per token of the context */
+    uint64_t tokenizer_bytes;     /* upper bound, from the counts */
     uint64_t logits_bytes;
     uint64_t act_fixed_bytes; /* activations(chunk) = fixed + chunk * col */
     uint64_t act_col_bytes;
-    uint64_t rows_col_bytes;   /* lookup rows of one token, rounded out */
-    uint64_t resident_bytes;   /* norms and other small weights, always in memory */
-    uint64_t hot_bytes;        /* of weights that a decoded token reads, without resident */
-    uint64_t prompt_bytes;     /* of those, the part that a prompt chunk reads */
-    uint64_t saved_bytes;      /* of hot_bytes, by packing, once all are pinned; 0: not packed */
-    uint64_t landing_bytes;    /* part of the pinned memory in which packed blocks arrive */
-    uint64_t slot_bytes;       /* of one ring slot (struct stream_shape) */
-    uint32_t n_slot;           /* slots that the ring grows to, at least 2 */
+    uint64_t rows_col_bytes; /* lookup rows of one token, rounded out */
+    uint64_t resident_bytes; /* norms and other small weights, always in memory */
+    uint64_t hot_bytes;      /* of weights that a decoded token reads, without resident */
+    uint64_t prompt_bytes;   /* of those, the part that a prompt chunk reads */
+    uint64_t saved_bytes;    /* of hot_bytes, by packing, once all are pinned; 0: not packed */
+    uint64_t landing_bytes;  /* part of the pinned memory in which packed blocks arrive */
+    uint64_t slot_bytes;     /* of one ring slot (struct stream_shape) */
+    uint32_t n_slot;         /* slots that the ring grows to, at least 2 */
     uint64_t ring_fixed_bytes; /* stream_overhead_bytes(): besides the slots */
     uint64_t rows_fixed_bytes; /* of the item `rows`, independent of the chunk */
     uint32_t n_block;          /* blocks of a full pass; each is rounded when pinned */
@@ -137,12 +137,12 @@ struct plan_input {
 
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */
     double disk_bytes_s, memory_bytes_s;
-    double lookup_s;                           /* to read the lookup rows of a token */
+    double lookup_s; /* to read the lookup rows of a token */
     /* KV that a token reads for each position in layers that see all, and in a window. */
     double kv_far_bytes[PLAN_PARTS], kv_near_bytes[PLAN_PARTS];
-    uint32_t n_lookup;                         /* lookup tables of which a token reads a row */
-    uint32_t n_expert_layer, n_expert_used;    /* experts per layer, and used by a token */
-    uint32_t n_moe_layer;                      /* layers with experts */
+    uint32_t n_lookup;                      /* lookup tables of which a token reads a row */
+    uint32_t n_expert_layer, n_expert_used; /* experts per layer, and used by a token */
+    uint32_t n_moe_layer;                   /* layers with experts */
     struct plan_steps steps[PLAN_PARTS];
     struct plan_costs costs;
     struct plan_weights weights[PLAN_WEIGHTS]; /* [n_weights] */
@@ -159,16 +159,17 @@ struct plan {
     uint64_t row[MW_PLAN_ROWS]; /* bytes; the sum is at most the budget */
     uint64_t sum_bytes;
     uint32_t n_ctx;
-    uint32_t chunk;          /* prompt tokens evaluated together */
-    uint32_t n_slot;         /* of the ring; 0: everything is pinned */
-    double streamed_share;   /* of the blocks, at the full context */
-    bool keeps_rows;         /* lookup rows stay in memory once they were read */
-    uint32_t n_copy;         /* turns that are copied in memory; plan_copy_row() */
-    uint32_t n_expert;       /* experts that the cache holds, */
-    uint32_t n_expert_all;   /* of all experts; 0: a dense model */
-    double expert_hits;      /* predicted share of used experts that are in memory */
-    bool hits_measured;      /* by this session; otherwise an even choice is assumed */
-    uint64_t pinned_bytes;   /* for pinned blocks, rounding and landing included, without resident */
+    uint32_t chunk;        /* prompt tokens evaluated together */
+    uint32_t n_slot;       /* of the ring; 0: everything is pinned */
+    double streamed_share; /* of the blocks, at the full context */
+    bool keeps_rows;       /* lookup rows stay in memory once they were read */
+    uint32_t n_copy;       /* turns that are copied in memory; plan_copy_row() */
+    uint32_t n_expert;     /* experts that the cache holds, */
+    uint32_t n_expert_all; /* of all experts; 0: a dense model */
+    double expert_hits;    /* predicted share of used experts that are in memory */
+    bool hits_measured;    /* by this session; otherwise an even choice is assumed */
+    uint64_t
+        pinned_bytes; /* for pinned blocks, rounding and landing included, without resident */
     uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */

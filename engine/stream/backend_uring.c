@@ -36,8 +36,8 @@
 
 #define READ_MAX     ((size_t)1 << 30) /* per system read; the rest follows */
 #define REAP_MAX     16
-#define FAILURES_MAX 100               /* of io_uring_enter in a row, 1 ms apart */
-#define DRAIN_MAX_MS 5000              /* a read that a disk has not answered by then is lost */
+#define FAILURES_MAX 100  /* of io_uring_enter in a row, 1 ms apart */
+#define DRAIN_MAX_MS 5000 /* a read that a disk has not answered by then is lost */
 
 struct backend {
     struct io_uring ring;
@@ -180,7 +180,8 @@ static void queue_reads(struct backend *b)
 static int reap(struct backend *b, struct read_op **done, int max)
 {
     struct io_uring_cqe *cqes[REAP_MAX];
-    unsigned n_cqe = io_uring_peek_batch_cqe(&b->ring, cqes, (unsigned)(max < REAP_MAX ? max : REAP_MAX));
+    unsigned n_cqe =
+        io_uring_peek_batch_cqe(&b->ring, cqes, (unsigned)(max < REAP_MAX ? max : REAP_MAX));
     int n = 0;
 
     for (unsigned i = 0; i < n_cqe; i++) {

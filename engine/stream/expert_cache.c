@@ -323,7 +323,8 @@ static uint32_t find_victim(struct expert_cache *c)
             return i;
         if (c->slots[i].kind == SLOT_EMPTY)
             unready = i < unready ? i : unready;
-        else if (!c->slots[i].is_requested && (victim == NO_SLOT || c->wait[i] > c->wait[victim]))
+        else if (!c->slots[i].is_requested &&
+                 (victim == NO_SLOT || c->wait[i] > c->wait[victim]))
             victim = i;
     }
     return victim != NO_SLOT ? victim : unready;

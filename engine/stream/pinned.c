@@ -99,7 +99,7 @@ void pinned_close(struct pinned *p)
     *p = (struct pinned){ 0 };
 }
 
-/* A block is pinned if its place ends inside the held part of the area, and it fits the place. */
+/* A block is pinned if its place ends in the held part of the area, and it fits the place. */
 static void settle(struct pinned *p, uint32_t block, const struct schedule_block *b)
 {
     enum block_state state = pinned_state(p, block);

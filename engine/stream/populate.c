@@ -109,9 +109,8 @@ static void *populate_main(void *arg)
 
 static void start_threads(struct populator *p)
 {
-    while (p->n_thread < POPULATE_THREADS &&
-           thread_start(&p->threads[p->n_thread], "populate", STACK_BYTES, populate_main, p) ==
-               0)
+    while (p->n_thread < POPULATE_THREADS && thread_start(&p->threads[p->n_thread], "populate",
+                                                          STACK_BYTES, populate_main, p) == 0)
         p->n_thread++;
 }
 

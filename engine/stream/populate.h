@@ -60,9 +60,9 @@ void populator_close(struct populator *p);
 
 /*
  * Populate the first `target` bytes of the range, which are readable and writable.  Returns at
- * once.  As long as a few megabytes are enough, the caller's thread populates them instead.  A smaller target
- * than before means that the rest is about to be given back: it is no longer ready, and when
- * the call returns no thread works there.
+ * once.  As long as a few megabytes are enough, the caller's thread populates them instead.  A
+ * smaller target than before means that the rest is about to be given back: it is no longer
+ * ready, and when the call returns no thread works there.
  */
 void populate_to(struct populator *p, struct populate_range *r, unsigned char *base,
                  uint64_t target);

@@ -282,8 +282,8 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
         stream_count_ahead(s);
         return;
     }
-    before = atomic_fetch_add_explicit(&s->pinned.held_bytes, op->place_bytes,
-                                       memory_order_relaxed);
+    before =
+        atomic_fetch_add_explicit(&s->pinned.held_bytes, op->place_bytes, memory_order_relaxed);
     count_held(s, before, before + op->place_bytes);
     if (op->place_bytes < op->bytes)
         counter_add(&s->telemetry->saved_bytes, op->bytes - op->place_bytes);

@@ -43,8 +43,8 @@ struct stream_span {
     uint64_t n_row;
     uint32_t layer; /* for accounting; n_layer: the head */
     bool in_prompt; /* a prompt pass uses it; these spans come first */
-    /* Pinned blocks are stored in this form of the caller, with at most this many bytes per row.
-     * 0: as in the file. */
+    /* Pinned blocks are stored in this form of the caller, with at most this many bytes per
+     * row. 0: as in the file. */
     uint32_t form;
     uint64_t laid_row_bytes;
 };
@@ -52,8 +52,8 @@ struct stream_span {
 enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
 
 /*
- * Lay out n_row rows of a span, at `from` as in the file, in its form at `to`, which has n_row *
- * laid_row_bytes bytes, rounded up to pages.  Returns false if they do not fit; this must not
+ * Lay out n_row rows of a span, at `from` as in the file, in its form at `to`, which has n_row
+ * * laid_row_bytes bytes, rounded up to pages.  Returns false if they do not fit; this must not
  * happen if laid_row_bytes is at least row_bytes.  Runs on the thread of the reader.
  */
 typedef bool stream_lay_fn(const struct stream_span *span, uint64_t n_row, const void *from,

@@ -114,7 +114,7 @@ struct stream {
     struct source source;
     struct mapping mapping;
     struct populator populator; /* has a lock of its own */
-    bool is_mapped, drops; /* mmap; mmap:drop */
+    bool is_mapped, drops;      /* mmap; mmap:drop */
     struct area lookup_area;
     stream_lay_fn *lay;
     void *spans, *pinned_table;

@@ -26,7 +26,8 @@ int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned
 
         if (p->form != 0 && p->laid_row_bytes < p->row_bytes)
             return err_set(e, ERR_ARGUMENT,
-                           "a ring of 0 slots, but blocks of span %u may not fit their place", i);
+                           "a ring of 0 slots, but blocks of span %u may not fit their place",
+                           i);
     }
     return 0;
 }

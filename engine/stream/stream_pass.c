@@ -95,8 +95,8 @@ static void walk_back(struct stream *s)
     for (uint64_t i = s->taken; i < s->filled; i++) {
         struct slot *slot = slot_at(s, i);
 
-        slot->state = slot->state == SLOT_READING || slot->state == SLOT_STALE ? SLOT_STALE
-                                                                               : SLOT_FREE;
+        slot->state =
+            slot->state == SLOT_READING || slot->state == SLOT_STALE ? SLOT_STALE : SLOT_FREE;
     }
     s->filled = s->taken;
     s->walk = s->next;

@@ -52,7 +52,8 @@ static double decode_last(const struct mw_sample *s)
 }
 
 struct sums {
-    double wall, stall, compute, attention, wait, bytes, expert_hits, expert_misses, expert_bytes;
+    double wall, stall, compute, attention, wait, bytes, expert_hits, expert_misses,
+        expert_bytes;
 };
 
 static void add(struct sums *to, uint64_t wall, uint64_t stall, uint64_t compute,

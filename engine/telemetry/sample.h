@@ -134,8 +134,8 @@ struct mw_os {
     /* The same of the processors' time that the host of a virtual machine took since the
      * reading before. */
     struct mw_os_value cpu_stolen;
-    uint32_t n_thread;                                   /* 0: not read yet */
-    struct mw_thread thread[MW_MAX_THREAD];              /* in the order they were started */
+    uint32_t n_thread;                      /* 0: not read yet */
+    struct mw_thread thread[MW_MAX_THREAD]; /* in the order they were started */
 };
 
 struct mw_sample {

@@ -17,8 +17,8 @@ static const char *const row_labels[MW_PLAN_ROWS] = {
 };
 static const char *const kind_names[] = { "sliding",       "global",    "shared sliding",
                                           "shared global", "recurrent", "head" };
-static const char *const binds_names[] = { "none", "disk", "memory", "compute", "kv", "swap",
-                                          "others" };
+static const char *const binds_names[] = { "none", "disk", "memory", "compute",
+                                           "kv",   "swap", "others" };
 static const char *const binds_labels[] = { "nothing binds yet",   "disk-bound",
                                             "RAM-bandwidth-bound", "compute-bound",
                                             "context-bound",       "swapping",

@@ -129,8 +129,8 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
  */
 void telemetry_token(struct telemetry *t, uint64_t sample_ns);
 
-/* Engine thread: a pass of n_token tokens begins; a layer of it chose these experts for its only
- * token.  Passes of several tokens are not traced. */
+/* Engine thread: a pass of n_token tokens begins; a layer of it chose these experts for its
+ * only token.  Passes of several tokens are not traced. */
 void telemetry_trace_begin(struct telemetry *t, uint32_t n_token);
 void telemetry_trace(struct telemetry *t, const uint32_t *experts, uint32_t n);
 

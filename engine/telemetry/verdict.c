@@ -21,8 +21,8 @@
 #define BANDWIDTH_BINDS 0.7
 /* Below this fraction of the hot bytes, all reads are lookups. */
 #define ROWS_ONLY 0.02
-/* Advice for a larger budget leaves this to the rest of the machine.  A few MiB are advised only
- * if they are all that is missing. */
+/* Advice for a larger budget leaves this to the rest of the machine.  A few MiB are advised
+ * only if they are all that is missing. */
 #define KEEP_FREE (512 * MIB)
 #define SMALLEST  (64 * MIB)
 

@@ -4,8 +4,8 @@
  * With S bytes streamed per token, a measured disk rate D for the last tokens and a time C for
  * computing, a token takes max(S / D, C) if reading and computing overlap.  The verdict is the
  * larger term with its measured share.  Lookups of single rows do not overlap, so if nothing
- * else is read, the larger share of the time binds.  The advice evaluates the same formula with less to
- * read or less to compute.
+ * else is read, the larger share of the time binds.  The advice evaluates the same formula with
+ * less to read or less to compute.
  *
  * Other programs that use the processors make every part slower.  The scheduler counts how long
  * a thread was ready to run and had no processor, and a virtual machine how much of their time

@@ -36,7 +36,7 @@ struct peak {
 struct mw_watch {
     struct proc proc;
     struct thread_use threads; /* of the thread that calls watch_read() */
-    struct load load; /* at the last reading */
+    struct load load;          /* at the last reading */
     char root[KERNEL_PATH_MAX];
     struct cgroup group;
     int psi_memory, psi_io; /* of the system */

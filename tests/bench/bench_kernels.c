@@ -7,10 +7,10 @@
  *     bench_kernels [few|many|packed|blas|other] [SET]
  *
  * few: one column, where weights come from memory; prints bytes of weights per second, and the
- * speed of plain reading of the same memory.  many: prompts, and cblas_sgemm on weights that are
- * floats already.  packed: BF16 in 12 bits and plain BF16, from memory.  blas: the kernels and
- * OpenBLAS by type and number of columns, for matrices and attention.  other: everything but
- * matrices.
+ * speed of plain reading of the same memory.  many: prompts, and cblas_sgemm on weights that
+ * are floats already.  packed: BF16 in 12 bits and plain BF16, from memory.  blas: the kernels
+ * and OpenBLAS by type and number of columns, for matrices and attention.  other: everything
+ * but matrices.
  */
 #include "config.h"
 
@@ -46,8 +46,8 @@ static double median(double *t, int n)
 /* One way to compute a product, run by every thread of a pool on rows of its own. */
 struct way {
     const char *name;
-    const struct kernels *set; /* NULL: sgemm or plain reading */
-    bool through_blas;         /* blas_multiply */
+    const struct kernels *set;         /* NULL: sgemm or plain reading */
+    bool through_blas;                 /* blas_multiply */
     const struct packed_block *packed; /* instead of w */
     enum tensor_type type;
     enum act_form form;

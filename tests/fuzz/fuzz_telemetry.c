@@ -2,7 +2,8 @@
  * Any recording of telemetry is read to its end or refused.
  *
  * A sample has more than 100 KB, and an input of a few bytes can have hundreds of samples of
- * hundreds of layers.  One layer after the other is written by the same code, so few are enough.
+ * hundreds of layers.  One layer after the other is written by the same code, so few are
+ * enough.
  */
 #include "config.h"
 

@@ -26,7 +26,7 @@ struct pty_start {
 };
 
 struct pty_screen *pty_new(const struct pty_start *o);
-/* Answer OSC 11 with this colour, such as "rgb:ffff/ffff/ffff"; otherwise it is not answered. */
+/* Answer OSC 11 with this colour, such as "rgb:ffff/ffff/ffff"; without it, do not answer. */
 void pty_set_background(struct pty_screen *s, const char *colour);
 /* Kill the program if it still runs, and free everything. */
 void pty_free(struct pty_screen *s);

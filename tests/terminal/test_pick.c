@@ -394,7 +394,7 @@ static void model_switches_by_the_list_and_by_name(void **state)
     assert_true(pty_sees(s, "ready"));
     pty_send(s, "/model\r");
     assert_true(pty_sees(s, "filter: "));
-    assert_true(pty_shows(s, "chat")); /* around the list */
+    assert_true(pty_shows(s, "chat"));         /* around the list */
     assert_true(pty_sees(s, "* talker:BF16")); /* the open one */
     pty_send(s, "gemma");
     assert_true(pty_sees(s, "gemma4, Q4_0"));

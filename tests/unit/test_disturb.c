@@ -29,8 +29,7 @@ static void put_heat(int cpu, const char *times)
 static void put_quota(const char *of_parent, const char *of_group)
 {
     tree_put("/proc/self/cgroup", "0::/p/a\n");
-    tree_put("/proc/self/mountinfo",
-             "30 29 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    tree_put("/proc/self/mountinfo", "30 29 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     tree_put("/sys/fs/cgroup/p/cpu.stat", of_parent);
     tree_put("/sys/fs/cgroup/p/a/cpu.stat", of_group);
 }

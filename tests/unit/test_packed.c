@@ -1,6 +1,6 @@
 /*
- * Packed BF16: any bits come back, blocks keep to their bound, and every set of kernels gives the
- * bits of the plain weights.
+ * Packed BF16: any bits come back, blocks keep to their bound, and every set of kernels gives
+ * the bits of the plain weights.
  */
 #include "config.h"
 
@@ -180,7 +180,8 @@ static void check_products(const struct kernels *set, const uint16_t *w,
     static const size_t cuts[] = { 1, 5, 11 };
     size_t n_k = b->n_k, stride = act_bytes(ACT_F32, n_k);
     uint8_t *x = calloc(n_col, stride);
-    float *want = calloc(n_row * n_col, sizeof *want), *got = calloc(n_row * n_col, sizeof *got);
+    float *want = calloc(n_row * n_col, sizeof *want),
+          *got = calloc(n_row * n_col, sizeof *got);
     uint64_t seed = n_col;
 
     for (size_t c = 0; c < n_col; c++)

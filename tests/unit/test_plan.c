@@ -376,7 +376,8 @@ static void lookups_and_experts_take_time(void **state)
     assert_near(token_s(&in, 0, 1, false, &t), 0);
 }
 
-/* Experts of a token are read at the same time before a chunk becomes wider or a block is pinned. */
+/* Experts of a token are read at the same time before a chunk becomes wider or a block is
+ * pinned. */
 static void experts_are_read_together_before_anything_grows(void **state)
 {
     struct plan_input in = orientation();

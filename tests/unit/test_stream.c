@@ -418,8 +418,8 @@ static uint64_t ahead_when_done(void)
     return counter_get(&telemetry.ahead_bytes);
 }
 
-/* With all blocks pinned those are the blocks of the two layers of a prompt; with two slots, those before the third streamed
- * block. */
+/* With all blocks pinned those are the blocks of the two layers of a prompt; with two slots,
+ * those before the third streamed block. */
 static void blocks_read_ahead_of_a_pass_are_counted(void **state)
 {
     struct stream_options o = { .n_slot = 0 };

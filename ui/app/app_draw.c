@@ -282,8 +282,9 @@ static void draw_panes(struct app *a, const struct canvas *screen)
         draw_sheet(a, screen);
 }
 
-#define MODELS_HEIGHT 30 /* at most, and at least this size: else the list covers the screen   \
-                          */
+#define MODELS_HEIGHT                                                                          \
+    30 /* at most, and at least this size: else the list covers the screen                     \
+        */
 #define MODELS_WIDTH  120
 #define MODELS_LOW    20
 #define MODELS_NARROW 90

@@ -1,11 +1,11 @@
 /*
  * status.h - the status bar, the last line of the screen.
  *
- * It shows the state, the model and its type, the budget and how much of it is used, the type of
- * keys and values, the context used and left, tokens per second, what limits them, and the limit
- * of --disk-rate.  Narrow screens get shorter wordings, and then fewer of them; from 80 columns
- * on, the model is always named.  Changes of options that are not in force yet are at the right
- * end.  Predictions are marked with "~".
+ * It shows the state, the model and its type, the budget and how much of it is used, the type
+ * of keys and values, the context used and left, tokens per second, what limits them, and the
+ * limit of --disk-rate.  Narrow screens get shorter wordings, and then fewer of them; from 80
+ * columns on, the model is always named.  Changes of options that are not in force yet are at
+ * the right end.  Predictions are marked with "~".
  */
 #ifndef MEMWALL_UI_APP_STATUS_H
 #define MEMWALL_UI_APP_STATUS_H

@@ -19,6 +19,7 @@ void markup_text_n(FILE *to, const char *text, size_t n);
 
 /* Write as printf does, the result (at most 2047 bytes) as markup_text(). */
 void markup_printf(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void markup_vprintf(FILE *to, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+void markup_vprintf(FILE *to, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 
 #endif

@@ -146,8 +146,8 @@ struct options {
     const char *ids_file, *logits, *text;
     uint32_t greedy;
     bool exponents; /* count the exponents of weights */
-    bool products; /* measure whether our kernels or OpenBLAS multiply faster */
-    int sort;      /* enum mw_models_order */
+    bool products;  /* measure whether our kernels or OpenBLAS multiply faster */
+    int sort;       /* enum mw_models_order */
     bool names;
     bool tensors, ids, special, decode;
     bool render, text_out, no_prompt;
@@ -161,12 +161,12 @@ struct options {
     /* For bench and sweep. */
     const char *list[N_OPTION]; /* KIND_LIST: the items, separated by commas; NULL: not given */
     uint32_t n_prompt, n_gen, depth, n_repeat; /* tokens; tokens; tokens; measurements */
-    uint32_t time_limit; /* seconds of a run; 0: none */
+    uint32_t time_limit;                       /* seconds of a run; 0: none */
     bool cold, csv, markdown;
-    int one; /* enum options_one */
+    int one;  /* enum options_one */
     int over; /* what a sweep changes: an index of the words of --over */
     uint32_t points;
-    int against; /* enum options_against */
+    int against;                           /* enum options_against */
     const char *output[OPTIONS_TEXTS + 1]; /* then NULL */
     const char *compare;
 

@@ -290,7 +290,8 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     say_when(t, s, wanted);
     say_what_is_kept(t, s, b, &then);
     if (talk_info(t)->n_ctx_train > 0 && then.n_ctx > talk_info(t)->n_ctx_train) {
-        snprintf(line, sizeof line, "The model was trained for %u tokens, fewer than this context.",
+        snprintf(line, sizeof line,
+                 "The model was trained for %u tokens, fewer than this context.",
                  talk_info(t)->n_ctx_train);
         sheet_text(s, ROLE_WARN, line);
     }

@@ -41,8 +41,8 @@ void changes_begin(struct changes *c, const struct mw_chat_options *o);
 void changes_free(struct changes *c);
 
 /*
- * Request a change of chat; NULL: no engine runs, and it is in force at once.  Texts are copied.
- * -1 with *e: nothing has changed.
+ * Request a change of chat; NULL: no engine runs, and it is in force at once.  Texts are
+ * copied. -1 with *e: nothing has changed.
  */
 int changes_ask(struct changes *c, struct mw_chat *chat, const struct change *change,
                 struct err *e);

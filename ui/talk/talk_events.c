@@ -36,8 +36,9 @@ static void introduce(struct talk *t)
         talk_notice(t, "that context is more than the %u tokens that the model was trained for",
                     t->info.n_ctx_train);
     if (strcmp(t->info.name, GUIDE_NAME) == 0 && t->ledger.n == 0)
-        talk_notice(t, "ask it, for example: what is the memory wall? how do I change the memory "
-                       "budget? which keys are there?");
+        talk_notice(t,
+                    "ask it, for example: what is the memory wall? how do I change the memory "
+                    "budget? which keys are there?");
 }
 
 static void on_ready(struct talk *t, const struct mw_event *ev)

@@ -235,8 +235,9 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
     if (r->decode_ns == 0) {
         add(t, " Nothing was decoded, so there is nothing to explain.");
     } else if (is_disturbed(s)) {
-        add(t, " %.0f %% of that time the program waited for a processor, which other programs "
-               "or the host of this machine used.",
+        add(t,
+            " %.0f %% of that time the program waited for a processor, which other programs "
+            "or the host of this machine used.",
             s->verdict.share * 100);
     } else if (r->bytes_read == 0 || (s != NULL && pass == 0 && share < 0.05)) {
         add(t, " Nothing had to be read while it answered: all weights that a token uses are "
@@ -316,9 +317,6 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct 
 }
 
 /* ---- before and during ---- */
-
-
-
 
 char *receipt_range(char *buf, size_t n, double per_s, const struct plan_range *range)
 {

@@ -131,8 +131,8 @@ bool transcript_shows_receipts(const struct transcript *t);
 bool transcript_search(struct transcript *t, const char *text);
 /* Go to another match: +1 to the next older one (up), -1 to the next newer one. */
 bool transcript_search_next(struct transcript *t, int direction);
-/* Count the matches, from the oldest text on.  Returns false if there is no current match, or if
- * the text is too long to count them while keys wait. */
+/* Count the matches, from the oldest text on.  Returns false if there is no current match, or
+ * if the text is too long to count them while keys wait. */
 struct transcript_matches {
     size_t now, of; /* the current one, counted from 1; all */
 };
