@@ -322,6 +322,8 @@ void mw_rates_list(const struct mw_model *m, struct mw_limits *out);
  * for two tenths of a second each, in buffers that are freed again.  With a budget below
  * 16 MiB they stay unmeasured. */
 int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);
+/* Widen the spreads of l to cover trustworthy rates that were measured before. */
+void mw_limits_widen(struct mw_limits *l, const struct mw_limits *earlier);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
  * without a name, and read it. */
 int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,

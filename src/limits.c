@@ -19,6 +19,7 @@
 
 #define MEASURE_SECONDS 1.6
 #define FRESH_S         60
+#define SPREAD_KEPT     0.7       /* share of an earlier spread that remains */
 #define LARGE_READ      (2 * MIB) /* larger ones are not faster */
 #define FAR_OFF         4.0       /* a factor between two rates of one disk */
 #define PRODUCT_LINES   40
@@ -306,17 +307,32 @@ static double earlier_disk(const struct place *p)
     return limits_book_disk(&book, &p->key, (int64_t)time(NULL));
 }
 
+/* The limits of the last day; 0: not measured. */
+static void find_earlier(const struct mw_model *m, const struct place *p, struct mw_limits *l)
+{
+    int64_t now_s = (int64_t)time(NULL);
+    const struct mw_limits *kept;
+    struct limits_book book;
+
+    limits_book_read(&book, p->path);
+    kept = limits_book_find_near(&book, &p->key, now_s);
+    *l = kept != NULL ? *kept : (struct mw_limits){ 0 };
+    mw_rates_list(m, l);
+    (void)rates_book_find(p->rates_path, &p->rates_key, now_s, l);
+}
+
 static int measure_and_keep(struct mw_model *m, const struct place *p,
                             const struct mw_options *o, bool uses_kept_rates, struct err *e)
 {
     struct model_job job = { m, o };
+    struct mw_limits l, earlier;
     struct limits_book book;
-    double earlier = earlier_disk(p);
-    struct mw_limits l;
 
-    if (measure(measure_model, &job, earlier, &l, e) != 0 ||
+    find_earlier(m, p, &earlier);
+    if (measure(measure_model, &job, earlier_disk(p), &l, e) != 0 ||
         set_rates(m, p, o, uses_kept_rates, true, &l, e) != 0)
         return -1;
+    mw_limits_widen(&l, &earlier);
     keep_limits(p, &l);
     limits_book_read(&book, p->path);
     borrow_disk(&l, limits_book_disk_near(&book, &p->key, (int64_t)time(NULL)));

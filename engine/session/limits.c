@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
 #define LOOKUP_READ   4096
 #define RATE_SECONDS  0.08  /* of each rate of a weight type */
+#define SPREAD_KEPT   0.7   /* share of an earlier spread that remains */
 #define MOST_LOAD     0.9   /* of others: with more, nothing was measured */
 #define STEP_SECONDS  0.012 /* of each cost of struct mw_steps */
 
@@ -333,6 +335,34 @@ static double fast_factor(const struct mw_limits *l, const struct mw_sure *sure)
     double busy = (sure->doubt & MW_DOUBT_BUSY) != 0 && l->load < MOST_LOAD ? l->load : 0;
 
     return (1 + sure->spread) / (1 - busy);
+}
+
+/*
+ * A measurement takes a second, and the disk and memory of a shared machine change from minute
+ * to minute.  So a spread covers the rate before, and shrinks as long as new rates agree.
+ */
+static void widen(double rate, struct mw_sure *sure, double earlier,
+                  const struct mw_sure *earlier_sure)
+{
+    if (!(rate > 0) || !(earlier > 0) || earlier_sure->doubt != 0)
+        return;
+    sure->spread = fmax(sure->spread, SPREAD_KEPT * earlier_sure->spread);
+    sure->spread = fmax(sure->spread, fmax(rate, earlier) / fmin(rate, earlier) - 1);
+}
+
+void mw_limits_widen(struct mw_limits *l, const struct mw_limits *earlier)
+{
+    widen(l->disk_bytes_s, &l->disk, earlier->disk_bytes_s, &earlier->disk);
+    widen(l->memory_bytes_s, &l->memory, earlier->memory_bytes_s, &earlier->memory);
+    for (uint32_t i = 0; i < l->n_rate && i < earlier->n_rate; i++) {
+        const struct mw_rate *before = &earlier->rate[i];
+        struct mw_rate *r = &l->rate[i];
+
+        if (strcmp(r->type, before->type) != 0)
+            continue;
+        widen(r->column_bytes_s, &r->column, before->column_bytes_s, &before->column);
+        widen(r->chunk_flops_s, &r->chunk, before->chunk_flops_s, &before->chunk);
+    }
 }
 
 struct mw_limits limits_bound(const struct mw_limits *l, bool is_slow)

@@ -553,6 +553,35 @@ static void bounds_are_as_far_as_the_spread(void **state)
     assert_near(limits_bound(&l, true).rate[0].column_bytes_s / 1e9, 10 / 1.1);
 }
 
+static void the_spread_covers_the_measurement_before(void **state)
+{
+    struct mw_limits l = { .disk_bytes_s = 2e9, .disk = { .spread = 0.02 }, .n_rate = 1 };
+    struct mw_limits before = { .disk_bytes_s = 2.5e9, .disk = { .spread = 0.1 }, .n_rate = 1 };
+
+    (void)state;
+    l.rate[0] = (struct mw_rate){ .type = "Q4_K", .column_bytes_s = 30e9 };
+    before.rate[0] = (struct mw_rate){ .type = "Q4_K", .column_bytes_s = 20e9 };
+    mw_limits_widen(&l, &before);
+    assert_near(l.disk.spread, 0.25);
+    assert_near(limits_bound(&l, false).disk_bytes_s / 1e9, 2.5);
+    assert_near(limits_bound(&l, true).rate[0].column_bytes_s / 1e9, 20.0);
+    assert_near(l.memory.spread, 0.0); /* not measured */
+
+    before = l; /* the same rates again: the spread shrinks */
+    l.disk.spread = l.rate[0].column.spread = 0.02;
+    mw_limits_widen(&l, &before);
+    assert_near(l.disk.spread, 0.175);
+    assert_near(l.rate[0].column.spread, 0.35);
+
+    before.disk = (struct mw_sure){ .spread = 0.9, .doubt = MW_DOUBT_BUSY };
+    before.disk_bytes_s = 0.1e9;
+    snprintf(before.rate[0].type, sizeof before.rate[0].type, "Q8_0");
+    l.disk.spread = l.rate[0].column.spread = 0.02;
+    mw_limits_widen(&l, &before);
+    assert_near(l.disk.spread, 0.02);
+    assert_near(l.rate[0].column.spread, 0.02);
+}
+
 /* A correction from 2 to 1.6 GB/s: both are within the new spread of a quarter. */
 static void a_corrected_rate_remembers_the_one_before(void **state)
 {
@@ -701,6 +730,7 @@ int main(void)
         cmocka_unit_test(limits_are_kept_for_the_size_of_reads),
         cmocka_unit_test(steps_are_corrected_with_the_products),
         cmocka_unit_test(bounds_are_as_far_as_the_spread),
+        cmocka_unit_test(the_spread_covers_the_measurement_before),
         cmocka_unit_test(a_corrected_rate_remembers_the_one_before),
         cmocka_unit_test(a_burst_in_one_slice_changes_little),
         cmocka_unit_test(slices_that_all_differ_are_far_apart),
