@@ -35,6 +35,18 @@ double speed_expert_share(const struct plan_input *in, uint32_t n)
     return all * (1 - pow(1 - used / all, n)) / used;
 }
 
+/* Experts that n tokens after n_before others miss, as a multiple of those that one uses. */
+static double missed_experts(const struct plan_input *in, const struct plan_pass *pass,
+                             const struct tokens *tokens)
+{
+    double used = speed_expert_share(in, tokens->n), fresh = 0;
+
+    if (pass->starts_cold)
+        fresh = speed_expert_share(in, tokens->n_before + tokens->n) -
+                speed_expert_share(in, tokens->n_before);
+    return fresh + (used - fresh) * pass->missed_share;
+}
+
 double speed_column_rate(const struct plan_input *in, uint32_t i)
 {
     double rate = rates_of(in, i)->column_bytes_s;
@@ -140,7 +152,7 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
         all_experts += in->weights[i].expert_bytes[0] + in->weights[i].expert_bytes[1];
     }
     if (all_experts > 0)
-        t->missed_bytes += share * pass->missed_share * (double)in->experts_token_bytes *
+        t->missed_bytes += missed_experts(in, pass, tokens) * (double)in->experts_token_bytes *
                            expert_bytes / all_experts;
     t->streamed_bytes += pass->streamed_share * blocks;
     t->products_s += dense_s;

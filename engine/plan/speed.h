@@ -26,6 +26,8 @@
  *   experts    as products, with the columns that choose each of them.  If all E experts are
  *              equally likely, n tokens that choose u each use E * (1 - (1 - u / E)^n).
  *
+ * A pass that starts cold also misses each expert that no token before it has chosen.
+ *
  * Blocks are read ahead over the end of a pass and over the layers, so disk and processors work
  * at the same time.  Experts are read when the router has chosen them.  Meanwhile only other
  * experts are computed; nothing is while lookup rows are read.
@@ -48,6 +50,7 @@ struct plan_pass {
     double streamed_share; /* of the blocks */
     double missed_share;   /* of the used experts */
     bool keeps_rows;       /* lookup rows are in memory */
+    bool starts_cold;      /* no expert is in memory before the first token of the context */
     uint32_t chunk;        /* tokens of a prompt that run together */
 };
 

@@ -506,6 +506,12 @@ static void a_chunk_reads_each_expert_once(void **state)
     pass.missed_share = 0.5;
     assert_near(speed_chunk(&in, &pass, 0, 3, false, &t), 2.3125 * 0.5 / 1.5);
     assert_int_equal(t.binds, MW_BINDS_DISK);
+    /* Cold, the first 3 tokens miss all they use, and 3 more those that are new: 0.9756 of the
+     * 3.2881 that 6 tokens use. */
+    pass.starts_cold = true;
+    assert_near(speed_chunk(&in, &pass, 0, 3, false, &t), 2.3125 / 1.5);
+    assert_near(speed_chunk(&in, &pass, 3, 3, false, &t),
+                (0.975585938 + (2.3125 - 0.975585938) * 0.5) / 1.5);
 }
 
 /* 4 GB of Q4_0 at 20 GB/s, 1 GB of Q6_K at 10 GB/s, and 0.1 GB of types that were not measured
