@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -33,6 +34,17 @@ static int tear_down(void **state)
     (void)state;
     model_remove(&model);
     return 0;
+}
+
+/* Whether pages of the file leave the page cache when nobody maps them.  Those of a file system
+ * in memory never do, although it takes direct reads. */
+static bool pages_can_be_dropped(void)
+{
+    struct mw_os_value cached;
+
+    (void)posix_fadvise(model.files[0].fd, 0, 0, POSIX_FADV_DONTNEED);
+    cached = pagecache_bytes(model.files[0].fd, model.files[0].size);
+    return cached.why_not == NULL && cached.value == 0;
 }
 
 /* There is time for everything, so every complete block is read once. */
@@ -67,7 +79,7 @@ static void both_kinds_of_read_share_the_blocks(void **state)
     (void)state;
     assert_int_equal(
         probe_disk_both(model.files[0].fd, 4, 32 * KIB, &o, &direct, &buffered, &e), 0);
-    if (direct.bytes == 0)
+    if (direct.bytes == 0 || !pages_can_be_dropped())
         skip();
     assert_true(direct.bytes >= n_block * 32 * KIB / 4);
     assert_true(buffered.bytes >= n_block * 32 * KIB / 4);
@@ -90,7 +102,7 @@ static void a_file_that_stays_cached_is_not_compared(void **state)
     assert_int_equal(
         probe_disk_both(model.files[0].fd, 4, 32 * KIB, &o, &direct, &buffered, &e), 0);
     munmap((void *)(uintptr_t)p, size);
-    if (direct.bytes == 0 || pagecache_bytes(model.files[0].fd, size).why_not != NULL)
+    if (direct.bytes == 0 || !pages_can_be_dropped())
         skip();
     assert_int_equal(buffered.bytes, 0);
     assert_true(direct.is_cached);
@@ -112,8 +124,7 @@ static void cached_blocks_are_left_out(void **state)
     assert_int_equal(
         probe_disk_both(model.files[0].fd, 4, 32 * KIB, &o, &direct, &buffered, &e), 0);
     munmap((void *)(uintptr_t)p, half);
-    if (direct.bytes == 0 ||
-        pagecache_bytes(model.files[0].fd, model.files[0].size).why_not != NULL)
+    if (direct.bytes == 0 || !pages_can_be_dropped())
         skip();
     assert_int_equal(direct.bytes + buffered.bytes, n_block * 32 * KIB - half);
     assert_false(direct.is_cached || buffered.is_cached);
