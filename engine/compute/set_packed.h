@@ -138,7 +138,8 @@ INLINE void add_packed(size_t n_r, size_t n_c, const vp *exponents, const uint8_
     }
 }
 
-/* The same for a span of one row.  Sums stay in registers although patches are rare. */
+/* The same for one row, whose span may have patches.  add_patched() gets a copy of the sums:
+ * with a pointer to acc, the compiler would keep acc in memory. */
 INLINE void add_any(size_t n_c, const struct packed_block *b, uint32_t head, vp exponents,
                     const uint8_t *p, size_t n, const float *x, size_t ldx, vf *acc)
 {

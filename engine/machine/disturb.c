@@ -4,7 +4,7 @@
 
 #include "engine/machine/cgroup.h"
 
-/* Counts slowdowns from heat and stops from quotas.  Returns -1 if neither is reported. */
+/* How often heat slowed the processors down or a quota stopped them.  -1: neither is known. */
 static double throttled(const char *root)
 {
     double heat = load_heat_events(root), quota = cgroup_cpu_throttled(root);

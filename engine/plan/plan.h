@@ -13,7 +13,7 @@
  *   3. copies of the sliding rings and the recurrent state, one per turn, for going back;
  *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads).  Packed
  *      ones take less; the size of their blocks is a prediction, so a ring of two slots stays
- * for blocks that turn out larger;
+ *      for blocks that turn out larger;
  *   5. cached experts, up to all of them.  A pinned byte saves a byte per token, but a byte of
  *      an expert is used only by the tokens that choose it, so pinned weights come first;
  *   6. lookup rows that stay in memory once they were read, if there is room for all of them:

@@ -26,7 +26,7 @@
  *   experts    as products, with the columns that choose each of them.  If all E experts are
  *              equally likely, n tokens that choose u each use E * (1 - (1 - u / E)^n).
  *
- * A pass that starts cold also misses each expert that no token before it has chosen.
+ * If a context starts cold, an expert is also missed the first time a token chooses it.
  *
  * Blocks are read ahead over the end of a pass and over the layers, so disk and processors work
  * at the same time.  Experts are read when the router has chosen them.  Meanwhile only other
