@@ -35,6 +35,7 @@ static void cancel(int signo)
 
 #define SUMMARY_MAX 8
 #define UNITS       "  Sizes are in powers of 1024 (GiB), rates in powers of 1000 (GB/s)."
+#define NO_CHANGE   "No setting is predicted to make answers 5 % faster here."
 
 struct visit {
     const struct options *o;
@@ -230,8 +231,8 @@ static int visit_model(struct visit *v, struct err *e)
     if (v->change[0] != '\0')
         on_summary(v, "change", v->change);
     else if (plan.decode_tps > 0)
-        on_summary(v, "change", "No setting is predicted to make answers 5 % faster here.");
-    doctor_print_end_list(&v->print);
+        on_summary(v, "change", NO_CHANGE);
+    doctor_print_end_list(&v->print, plan.decode_tps > 0 ? NO_CHANGE : NULL);
     return 0;
 }
 
@@ -312,7 +313,7 @@ static void examine(struct visit *v)
     if (!cancelled) {
         doctor_print_list(&v->print, "advice", "advice");
         advice_machine(&v->facts, on_machine, v);
-        doctor_print_end_list(&v->print);
+        doctor_print_end_list(&v->print, "Nothing that was measured here needs attention.");
     }
     v->is_complete &= !cancelled;
 }
@@ -322,7 +323,7 @@ static void print_summary(struct visit *v)
     doctor_print_list(&v->print, "summary", "summary");
     for (int i = 0; i < v->n_summary; i++)
         doctor_print_advice(&v->print, v->summary[i].key, v->summary[i].text);
-    doctor_print_end_list(&v->print);
+    doctor_print_end_list(&v->print, NULL);
 }
 
 /* The summary comes first, and is known last: the text of the sections is kept until then. */

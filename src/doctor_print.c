@@ -196,11 +196,13 @@ void doctor_print_advice(struct doctor_print *p, const char *key, const char *te
     print_folded(p->to, p->has_section ? 4 : 2, text);
 }
 
-void doctor_print_end_list(struct doctor_print *p)
+void doctor_print_end_list(struct doctor_print *p, const char *if_empty)
 {
-    p->list = NULL;
     if (p->is_json)
         json_end(&p->json);
+    else if (p->list != NULL && if_empty != NULL)
+        doctor_print_advice(p, "", if_empty);
+    p->list = NULL;
 }
 
 void doctor_print_error(struct doctor_print *p, const struct err *e)

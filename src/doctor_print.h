@@ -36,10 +36,11 @@ void doctor_print_error(struct doctor_print *p, const struct err *e);
 /* End the section that was begun last.  Nothing happens without one. */
 void doctor_print_end_section(struct doctor_print *p);
 
-/* A list of advice, in the section that is open or after all of them. */
+/* A list of advice, in the section that is open or after all of them.  As text, an empty list
+ * is the sentence if_empty under its label, and nothing at all if that is NULL. */
 void doctor_print_list(struct doctor_print *p, const char *key, const char *label);
 void doctor_print_advice(struct doctor_print *p, const char *key, const char *text);
-void doctor_print_end_list(struct doctor_print *p);
+void doctor_print_end_list(struct doctor_print *p, const char *if_empty);
 
 void doctor_print_close(struct doctor_print *p, bool is_complete);
 

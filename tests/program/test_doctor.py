@@ -101,6 +101,14 @@ class Doctor(unittest.TestCase):
             self.assertEqual(["128", "512", "2.00", "8.00"], [row.split()[0] for row in table[1:]])
             self.assertEqual(1, sum(row.count("*") for row in table))
 
+    def test_advice_is_never_an_empty_heading(self):
+        """Without the disk, a machine that is idle gives no reason for advice."""
+        out = self.doctor("--no-disk", cwd=self.home.name).stdout
+        self.assertEqual(["summary", "memory", "arithmetic", "walls", "advice"],
+                         re.findall(r"(?m)^(\w+)$", out))
+        self.assertRegex(out, r"\nadvice\n  \w")
+        self.assertLessEqual(out.count("needs attention"), 1)
+
     def test_a_model_is_predicted_with_new_limits_which_are_kept(self):
         kept = os.path.join(self.home.name, ".cache", "memwall", "limits")
         subprocess.run([MEMWALL, "plan", MODEL], env=environment(self.home.name), check=True,
