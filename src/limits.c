@@ -359,7 +359,9 @@ static void make_model_place(struct place *p, struct mw_model *m, const char *mo
 
     mw_model_info(m, &info);
     make_place(p, model_path, info.type, o);
-    add_reads(&p->key, mw_read_bytes(m, o));
+    if (mw_model_has_file(
+            m)) /* without one, the disk of a folder was measured, in large reads */
+        add_reads(&p->key, mw_read_bytes(m, o));
 }
 
 int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,

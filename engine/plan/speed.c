@@ -47,11 +47,17 @@ static double missed_experts(const struct plan_input *in, const struct plan_pass
     return fresh + (used - fresh) * pass->missed_share;
 }
 
+/* A kernel that reads from memory is at most this much faster than memory was measured
+ * to be; more is a mistake of one of the two measurements. */
+#define FASTEST 1.25
+
 double speed_column_rate(const struct plan_input *in, uint32_t i)
 {
-    double rate = rates_of(in, i)->column_bytes_s;
+    double rate = rates_of(in, i)->column_bytes_s, most = FASTEST * in->memory_bytes_s;
 
-    return rate > 0 ? rate : in->memory_bytes_s; /* no kernel exceeds it */
+    if (!(rate > 0))
+        return in->memory_bytes_s;
+    return most > 0 && rate > most ? most : rate;
 }
 
 double speed_chunk_rate(const struct plan_input *in, uint32_t i)
@@ -132,21 +138,14 @@ static void add_attention(const struct plan_input *in, enum plan_part part,
         tokens->n * (load * in->costs.load_s + mac * in->costs.mac_s) / threads_of(in);
 }
 
-/* Add the terms of a part.  Returns false if a limit was not measured. */
-static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
-                     enum plan_part part, const struct tokens *tokens, struct plan_time *t)
+/* Add the bytes of a part that are read from disk. */
+static void add_bytes(const struct plan_input *in, const struct plan_pass *pass,
+                      enum plan_part part, const struct tokens *tokens, struct plan_time *t)
 {
-    const struct plan_steps *s = &in->steps[part];
-    double share = speed_expert_share(in, tokens->n);
-    double dense_s = products_s(in, pass, part, false, tokens->n, 1);
-    double experts_s = products_s(in, pass, part, true, tokens->n, share);
     double blocks = part == PLAN_PROMPT ? (double)in->prompt_bytes
                                         : (double)(in->hot_bytes - in->prompt_bytes);
     double expert_bytes = 0, all_experts = 0;
-    double split = tokens->n > 1 ? threads_of(in) : 1;
 
-    if (dense_s < 0 || experts_s < 0 || !(in->memory_bytes_s > 0))
-        return false;
     for (uint32_t i = 0; i < in->n_weights; i++) {
         expert_bytes += in->weights[i].expert_bytes[part];
         all_experts += in->weights[i].expert_bytes[0] + in->weights[i].expert_bytes[1];
@@ -155,6 +154,21 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
         t->missed_bytes += missed_experts(in, pass, tokens) * (double)in->experts_token_bytes *
                            expert_bytes / all_experts;
     t->streamed_bytes += pass->streamed_share * blocks;
+}
+
+/* Add the terms of a part.  Returns false if a limit was not measured; the bytes are right. */
+static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
+                     enum plan_part part, const struct tokens *tokens, struct plan_time *t)
+{
+    const struct plan_steps *s = &in->steps[part];
+    double share = speed_expert_share(in, tokens->n);
+    double dense_s = products_s(in, pass, part, false, tokens->n, 1);
+    double experts_s = products_s(in, pass, part, true, tokens->n, share);
+    double split = tokens->n > 1 ? threads_of(in) : 1;
+
+    add_bytes(in, pass, part, tokens, t);
+    if (dense_s < 0 || experts_s < 0 || !(in->memory_bytes_s > 0))
+        return false;
     t->products_s += dense_s;
     t->experts_s += experts_s;
     t->small_s += (double)in->resident_bytes / PLAN_PARTS / in->memory_bytes_s;
@@ -220,12 +234,12 @@ double speed_token(const struct plan_input *in, const struct plan_pass *pass, ui
                    struct plan_time *t)
 {
     struct tokens tokens = { 1, n_seen > 0 ? n_seen - 1 : 0 };
+    bool is_measured;
 
     *t = (struct plan_time){ 0 };
-    if (!add_part(in, pass, PLAN_PROMPT, &tokens, t) ||
-        !add_part(in, pass, PLAN_REST, &tokens, t))
-        return 0;
-    return finish(in, pass, 1, t);
+    is_measured = add_part(in, pass, PLAN_PROMPT, &tokens, t);
+    is_measured &= add_part(in, pass, PLAN_REST, &tokens, t);
+    return is_measured ? finish(in, pass, 1, t) : 0;
 }
 
 double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,

@@ -75,6 +75,8 @@ class Doctor(unittest.TestCase):
         disk = max((c["bytes_s"] for c in d["disk"].get("direct", []) if c["bytes_s"]),
                    default=d["disk"]["buffered_bytes_s"])
         summary = {a["key"]: a["text"] for a in d["summary"]}
+        self.assertEqual([], [(m["name"], m["type"]) for m in d["walls"]["models"]
+                              if m["outlook"] in ("fits", "streams") and not m["decode_tps"]])
         for key, rate in ("fits", memory), ("streams", disk):
             models = [m for m in d["walls"]["models"] if m["outlook"] == key and m["decode_tps"]]
             self.assertEqual(models != [], key in summary)
@@ -173,6 +175,8 @@ class Doctor(unittest.TestCase):
         self.assertEqual("fits", seen["Llama-3.2-1B", "Q4_K"]["outlook"])
         self.assertGreater(seen["Llama-3.2-1B", "Q4_K"]["decode_tps"], 0)
         self.assertEqual("streams", seen["Llama-3.1-70B", "Q4_K"]["outlook"])
+        # Its experts are larger than the budget, which is known without any rate.
+        self.assertEqual("streams", seen["Qwen3-Next-80B-A3B", "Q4_K"]["outlook"])
 
     def test_a_known_model_is_examined_without_its_file(self):
         d = self.figures("gemma-4-E2B:Q4_0", "--no-disk", cwd=self.home.name)
