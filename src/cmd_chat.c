@@ -59,16 +59,19 @@ static int pick_model(struct options *o, const struct mw_options *engine,
     return rc == UI_PICK_NONE ? EXIT_OK : rc;
 }
 
-/* Open the screen, and before it the picker if no model is given. */
+/* Open the screen.  If no model is given, it is that of the chat to resume, or is picked. */
 static int run_screen(struct options *o, struct ui_chat_options *c)
 {
-    bool may_pick = o->model == NULL && !o->ui.plain && models_has_others();
     struct mw_options *engine = &o->chat.engine;
     struct settings_notice notice;
     struct err e = ERR_INIT;
     char text[700];
+    bool may_pick;
     int rc;
 
+    if (o->model == NULL && o->open_chat != NULL)
+        models_use_chat(o, c->paths.data_dir, o->open_chat);
+    may_pick = o->model == NULL && !o->ui.plain && models_has_others();
     settings_engine(o, engine, &notice);
     c->notice = notice.lowered;
     if (may_pick && (rc = pick_model(o, engine, c)) >= 0)

@@ -13,6 +13,7 @@
 #include "src/command.h"
 #include "src/limits.h"
 #include "src/paths.h"
+#include "ui/store/store.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"
 
@@ -186,6 +187,69 @@ bool models_has_others(void)
         has |= mw_models_at(m, i)->store != MW_STORE_GUIDE;
     mw_models_free(m);
     return has;
+}
+
+/* ---- the model of a chat ---- */
+
+/* The clean name of the model in a chat, or "". */
+static void name_in_chat(const char *folder, const char *chat, char *name, size_t n)
+{
+    const struct store_entry *found;
+    struct err ignored = ERR_INIT;
+    struct store_entry *all;
+    char dir[PATH_MAX + 8];
+    size_t count;
+
+    name[0] = '\0';
+    snprintf(dir, sizeof dir, "%s/chats", folder);
+    if (store_list(dir, &all, &count, &ignored) != 0)
+        return;
+    found = store_choose(all, count, chat, &ignored);
+    if (found != NULL)
+        snprintf(name, n, "%s", found->model);
+    free(all);
+}
+
+static bool has_name(const char *path, const char *name)
+{
+    char clean[sizeof((struct store_entry){ 0 }).model];
+    struct err ignored = ERR_INIT;
+    struct mw_model_info info;
+    struct mw_model *m;
+
+    if (mw_model_open(&m, path, &ignored) != 0)
+        return false;
+    mw_model_info(m, &info);
+    mw_model_close(m);
+    clean_line(clean, sizeof clean, info.name, strlen(info.name));
+    return strcmp(clean, name) == 0;
+}
+
+bool models_use_chat(struct options *o, const char *folder, const char *chat)
+{
+    static char path[PATH_MAX];
+    struct err ignored = ERR_INIT;
+    struct mw_models *m;
+    bool found = false;
+    char name[64];
+
+    name_in_chat(folder, chat, name, sizeof name);
+    if (name[0] == '\0' || mw_models_find(&m, models_places(), &ignored) != 0)
+        return false;
+    mw_models_sort(m, MW_BY_USE);
+    for (size_t i = 0; i < mw_models_count(m) && !found; i++) {
+        const struct mw_found *f = mw_models_at(m, i);
+
+        if (f->used_s == 0)
+            break; /* a chat needs a model that was opened */
+        found = has_name(f->path, name);
+        if (found)
+            snprintf(path, sizeof path, "%s", f->path);
+    }
+    mw_models_free(m);
+    if (found)
+        o->model = path;
+    return found;
 }
 
 /* ---- names ---- */

@@ -22,6 +22,13 @@ int models_resolve(struct options *o);
 /* Is there a model besides the guide? */
 bool models_has_others(void);
 
+/*
+ * Use the model of a saved chat: set o->model to the model that was opened last of those with
+ * the name that the chat has.  folder: of the data; chat: its name, or "" for the newest.
+ * Returns false if the chat or its model is not found.
+ */
+bool models_use_chat(struct options *o, const char *folder, const char *chat);
+
 /* Use the guide: set o->model.  Returns -1 with *e if it is not installed. */
 int models_use_guide(struct options *o, struct err *e);
 

@@ -212,10 +212,6 @@ static enum pick_result char_key(struct pick *p, const struct key *key)
     case CTRL('N'): move(p, 1); return PICK_STAYS;
     case CTRL('C'):
     case CTRL('D'): return PICK_LEAVES;
-    case 'q':
-        if (!p->has_filter)
-            return PICK_LEAVES;
-        break;
     }
     if (key->ch < 0x20)
         return PICK_IGNORES;
@@ -385,10 +381,10 @@ static void draw_filter(const struct pick *p, const struct canvas *c, int *y, in
 static void draw_keys(const struct pick *p, const struct canvas *c)
 {
     static const char *const all[][4] = {
-        { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc or q quits",
+        { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc quits",
           "Enter opens, Up Down move, Tab sorts, Esc quits",
           "Enter opens, Tab sorts, Esc quits", "" },
-        { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc or q closes the list",
+        { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc closes the list",
           "Enter opens, Up Down move, Tab sorts, Esc closes",
           "Enter opens, Tab sorts, Esc closes", "" },
     };
