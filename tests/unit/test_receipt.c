@@ -73,8 +73,8 @@ static void the_explanation_has_three_sentences(void **state)
     assert_string_equal(
         buf, "12 tokens came in 3.4 s (3.2 tok/s), after 1.2 s for 34 tokens of the prompt; "
              "20 more were still in the KV cache. 71 % of that time was spent waiting for the "
-             "disk: each token reads 3.17 GiB of weights that the budget of 2.00 GiB cannot "
-             "keep. 819 MiB of budget more would give about 3.1 tok/s.");
+             "disk: the last token read 3.17 GiB of weights that were not in memory, with a "
+             "budget of 2.00 GiB. 819 MiB of budget more would give about 3.1 tok/s.");
     receipt_why(buf, sizeof buf, &some, NULL);
     assert_non_null(strstr(buf, " A larger budget, a smaller weight type"));
 }
@@ -107,8 +107,11 @@ static void other_programs_are_named_as_the_cause(void **state)
     assert_string_equal(buf,
                         "5 tokens came in 1.0 s (4.0 tok/s). 45 % of that time the program "
                         "waited for a processor, which other programs or the host of this "
-                        "machine used. Stop the other programs, or use fewer --threads; a "
+                        "machine used. Stop the other programs, or use fewer threads; a "
                         "faster disk or more budget would not help.");
+    r.stall_ns = 300000000;
+    receipt_why(buf, sizeof buf, &r, s);
+    assert_non_null(strstr(buf, "or use fewer threads; then the disk is the limit."));
     free(s);
 }
 

@@ -74,7 +74,7 @@ static int draw_rates(const struct dash *d, const struct canvas *c, int y)
     const struct mw_run *run = &d->now.run;
     bool is_old = is_outdated(&d->now);
     const char *newest = newest_label(d);
-    int x = draw_rate(c, y, 0, r->decode_last < 0 ? "answer" : newest, r->decode_last,
+    int x = draw_rate(c, y, 0, r->decode_last < 0 ? "next" : newest, r->decode_last,
                       run->predicted_decode);
 
     x = draw_rate(c, y, x, "mean", is_old ? -1 : r->decode_mean, -1);

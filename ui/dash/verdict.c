@@ -29,7 +29,7 @@ static const struct {
     { "shorter_context", "a shorter context", "a shorter context would help" },
     { "less_budget", "a smaller budget", "a smaller budget would stop it" },
     { "rows_only", "", "for rows of tables alone, all weights are in memory" },
-    { "other_programs", "", "stop other programs, or use fewer --threads" },
+    { "other_programs", "", "stop other programs, or use fewer threads" },
     { "direct_io", "--io direct", "--io direct would read without the page cache" },
 };
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define NS 1e9
+/* A smaller share of waiting is not worth a word beside a larger one. */
+#define DISK_MATTERS 0.1
 
 /* A text in a buffer of fixed size, cut if it does not fit. */
 struct text {
@@ -245,7 +247,7 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
     } else {
         add(t, " %.0f %% of that time was spent waiting for the disk", share * 100);
         if (pass > 0)
-            add(t, ": each token reads %s of weights that the budget of %s cannot keep",
+            add(t, ": the last token read %s of weights that were not in memory, with a budget of %s",
                 units_size(word, sizeof word, pass),
                 units_size(budget, sizeof budget, s->run.budget_bytes));
         else
@@ -263,8 +265,10 @@ static const char *general_advice(const struct mw_receipt *r, const struct mw_sa
     if (s != NULL && s->verdict.binds == MW_BINDS_KV)
         return "The keys and values of a long conversation cost most: a smaller KV type or a "
                "shorter context would help";
+    if (is_disturbed(s) && stall_share(r) >= DISK_MATTERS)
+        return "Stop the other programs, or use fewer threads; then the disk is the limit";
     if (is_disturbed(s))
-        return "Stop the other programs, or use fewer --threads; a faster disk or more budget "
+        return "Stop the other programs, or use fewer threads; a faster disk or more budget "
                "would not help";
     if (stall_share(r) >= 0.5)
         return "A larger budget, a smaller weight type or a faster disk would help";
