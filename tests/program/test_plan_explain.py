@@ -14,6 +14,10 @@ FORMULA = re.compile(r"(?:[-+*/(), .0-9]|e[-+]|\bmax\b|\bceil\b)+")
 
 
 class Explain(Plans):
+    # The first call and the one that it is compared with must have the same budget, which
+    # memory in use by others would lower.
+    ROOMY = "--what-if", "RAM=16G"
+
     def explain(self, *args):
         """The lines of each section: (name, formula, value, unit)."""
         sections, lines = {}, []
@@ -50,19 +54,19 @@ class Explain(Plans):
         return sections
 
     def test_a_model_that_streams(self):
-        s = self.check("Llama-3.1-8B:Q4_K", "--memory", "1G")
+        s = self.check("Llama-3.1-8B:Q4_K", "--memory", "1G", *self.ROOMY)
         self.assertEqual(("a token, far", "32 * 8 * (256 + 256)", 131072, "bytes"),
                          s["Keys and values"][0])
         self.assertTrue(any(name == "streamed share" and 0.5 < value < 1
                             for name, _, value, _ in s["Weights"]))
 
     def test_windows_and_shared_keys(self):
-        s = self.check("gemma-4-E2B:Q4_0", "--memory", "2G", "--ctx", "8k")
+        s = self.check("gemma-4-E2B:Q4_0", "--memory", "2G", "--ctx", "8k", *self.ROOMY)
         self.assertEqual(["a token, far", "a token, near"],
                          [name for name, *_ in s["Keys and values"]])
 
     def test_experts(self):
-        s = self.check("gemma-4-26B-A4B:Q4_0", "--memory", "4G")
+        s = self.check("gemma-4-26B-A4B:Q4_0", "--memory", "4G", *self.ROOMY)
         names = {name for lines in s.values() for name, *_ in lines}
         self.assertLessEqual({"experts", "missed experts", "expert share"}, names)
 

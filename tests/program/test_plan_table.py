@@ -39,8 +39,11 @@ class Plans(unittest.TestCase):
 
 
 class Table(Plans):
+    # Memory that other programs use would lower budgets of some GiB.
+    ROOMY = "--what-if", "RAM=16G"
+
     def test_contexts_double_up_to_the_trained_one(self):
-        g = self.groups("Llama-3.1-8B:Q4_K", "--memory", "4G")
+        g = self.groups("Llama-3.1-8B:Q4_K", "--memory", "4G", *self.ROOMY)
         self.assertEqual([("f16", "f16"), ("q8_0", "q8_0"), ("q4_0", "q4_0")], list(g))
         for group in g.values():
             self.assertEqual([1 << n for n in range(11, 18)],
@@ -54,7 +57,8 @@ class Table(Plans):
 
     def test_cells(self):
         """Llama 3.1 8B: 128 KiB a token in f16, 34/64 and 18/64 of it in q8_0 and q4_0."""
-        for (k, _), g in self.groups("Llama-3.1-8B:Q4_K", "--memory", "4G").items():
+        for (k, _), g in self.groups("Llama-3.1-8B:Q4_K", "--memory", "4G",
+                                     *self.ROOMY).items():
             per_token = 128 * KIB * {"f16": 64, "q8_0": 34, "q4_0": 18}[k] // 64
             self.assertEqual({"global": per_token, "sliding": 0}, g["kv_token_bytes"])
             least = 0
@@ -72,14 +76,14 @@ class Table(Plans):
                     self.assertLessEqual(c["pinned_share"], 1)
 
     def test_bounds_are_the_last_contexts_with_their_property(self):
-        name = "Llama-3.1-8B:Q4_K"
-        g = self.groups(name, "--memory", "5G")["f16", "f16"]
+        args = "Llama-3.1-8B:Q4_K", "--memory", "5G", *self.ROOMY
+        g = self.groups(*args)["f16", "f16"]
         for ctx, is_pinned in (g["largest_pinned_ctx"], True), (g["largest_pinned_ctx"] + 256, False):
-            p = self.plan(name, "--memory", "5G", "--ctx", str(ctx))
+            p = self.plan(*args, "--ctx", str(ctx))
             self.assertEqual(is_pinned, p["streamed_bytes"] == 0)
-        self.plan(name, "--memory", "5G", "--ctx", str(g["largest_ctx"]))
+        self.plan(*args, "--ctx", str(g["largest_ctx"]))
         if g["largest_ctx"] < 131072:
-            self.plan(name, "--memory", "5G", "--ctx", str(g["largest_ctx"] + 256), code=3)
+            self.plan(*args, "--ctx", str(g["largest_ctx"] + 256), code=3)
 
     def test_a_type_that_a_model_cannot_have_is_a_row_with_the_reason(self):
         f16, *others = self.plan(TINY)["table"]
@@ -117,14 +121,14 @@ class WhatIf(Plans):
 
     def test_the_limits_are_those_of_the_other_machine(self):
         p = self.plan("Llama-3.1-8B:Q4_K", "--what-if",
-                      "RAM=8G,DISK=500M/s,BW=40G/s,CORES=4", "--memory", "2G")
-        self.assertEqual((500e6, 40e9), self.rates(p))
-        self.assertEqual(dict(ram_bytes=8 * GIB, disk_bytes_s=500000000,
+                      "RAM=8G,DISK=100M/s,BW=40G/s,CORES=4", "--memory", "2G")
+        self.assertEqual((100e6, 40e9), self.rates(p))
+        self.assertEqual(dict(ram_bytes=8 * GIB, disk_bytes_s=100000000,
                               memory_bytes_s=40000000000, cores=4),
                          {k: v for k, v in p["what_if"].items() if k != "assumed"})
         # By hand: what is streamed at the rate of the disk is slower than everything at the
-        # rate of memory.
-        self.assertAlmostEqual(500e6 / p["streamed_bytes"], p["decode_tps"],
+        # rate of memory, and than the products of slow cores that were measured while busy.
+        self.assertAlmostEqual(100e6 / p["streamed_bytes"], p["decode_tps"],
                                delta=0.02 * p["decode_tps"])
         self.assertEqual("disk", p["binds"])
 
