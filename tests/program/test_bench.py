@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -117,10 +118,14 @@ class Bench(Case):
 
     def test_a_run_ends_at_the_time_limit(self):
         """Slow disks make the answer, and the prompt, longer than the limit."""
-        r = self.check(json.loads(self.bench("--json", "-p", "1", "-n", "300", "-r", "1",
-                                             "--memory", budget(60), "--disk-rate", "20M",
-                                             "--time-limit", "2").stdout))
-        self.assertIn("--time-limit 2", r["options"])
+        slow = ("--json", "-p", "1", "-r", "1", "--memory", budget(60), "--disk-rate", "20M")
+        self.bench(*slow, "-n", "1")  # measures the limits
+        begin = time.monotonic()
+        self.bench(*slow, "-n", "1")
+        limit = max(2, round(2 * (time.monotonic() - begin)))  # time for a first token
+        r = self.check(json.loads(self.bench(*slow, "-n", "300", "--time-limit",
+                                             str(limit)).stdout))
+        self.assertIn(f"--time-limit {limit}", r["options"])
         point = r["points"][0]
         self.assertEqual("ok", point["status"], point["error"])
         self.assertGreater(point["median"]["decode_tps"], 0)
@@ -135,10 +140,13 @@ class Bench(Case):
     def test_a_disturbed_run_is_marked(self):
         self.bench(*QUICK, "-o", self.path("a.json"))
         one = self.load("a.json")
-        for figures in (one["points"][0]["runs"][0], one["points"][0]["median"]):
+        run = one["points"][0]["runs"][0]
+        for figures in (run, one["points"][0]["median"]):
+            if figures["others_share"] is None:  # the run took less than a tick of the clock
+                self.assertIn("others_share", run["unknown"])
+                continue
             self.assertLessEqual(0, figures["others_share"])
             self.assertLessEqual(figures["others_share"], 1)
-        run = one["points"][0]["runs"][0]
         for stolen, others, throttled, text in (
                 (0.01, 0.1, 0, None), (None, None, None, None),
                 (0.12, 0.1, 0, "the host took 12 % of the processors' time"),
@@ -262,8 +270,10 @@ class Bench(Case):
         with open(self.path("head.gguf"), "wb") as f:
             f.write(head)
             f.truncate(os.path.getsize(GUIDE))
-        r = self.bench(*QUICK, model=self.path("head.gguf"), code=1)
-        self.assertIn("the weights are not there: 5.37 MiB of 6.37 MiB are holes", r.stderr)
+            has_holes = os.lseek(f.fileno(), 0, os.SEEK_HOLE) == len(head)
+        if has_holes:  # not every file system can tell
+            r = self.bench(*QUICK, model=self.path("head.gguf"), code=1)
+            self.assertIn("the weights are not there: 5.37 MiB of 6.37 MiB are holes", r.stderr)
         with open(self.path("cut.gguf"), "wb") as f:
             f.write(head)
         r = self.bench(*QUICK, model=self.path("cut.gguf"), code=1)
@@ -278,9 +288,14 @@ class Bench(Case):
             self.assertEqual("", r.stdout)
 
     def test_a_full_disk_ends_it_and_prints_what_there_is(self):
-        """The limit on the size of files lets the first, empty result through."""
+        """The limit on the size of files lets the first, empty result through, and not the last.
+        What is in a result besides its runs, such as names and limits, differs by machine."""
+        self.bench("-p", "4", "-n", "3", "-r", "1", "-o", self.path("r.json"))
+        size = os.path.getsize(self.path("r.json"))
+        os.unlink(self.path("r.json"))
+
         def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         r = self.bench("-p", "4", "-n", "3", "-r", "9", "-o", self.path("r.json"), code=1,
                        preexec_fn=limit)
         self.assertIn("r.json", r.stderr)
