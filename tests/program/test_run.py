@@ -247,6 +247,8 @@ class Io(unittest.TestCase):
         yield done["io"].split("/")[0], done["io_reason"]
 
     def test_slow_direct_reads_are_avoided_and_the_reason_is_shown(self):
+        if json.loads(self.at_home("plan", "--json").stdout)["io"] != "direct":
+            self.skipTest("no direct reads here")
         self.write_limits(int(1e9), int(1e8), int(1e9))
         for shown in self.shown():
             self.assertEqual(("buffered", "direct only 100 MB/s, buffered 1000 MB/s"), shown)
@@ -344,20 +346,27 @@ class Io(unittest.TestCase):
 
     def test_a_disk_rate_slows_reads_down_as_predicted(self):
         plan = json.loads(self.at_home("plan", "--memory", "1G", "--json").stdout)
-        limited = ("--memory", str(plan["smallest_budget_bytes"]), "--disk-rate", "2M")
+        limited = ("--memory", str(plan["smallest_budget_bytes"]), "--disk-rate", "1M")
         plan = json.loads(self.at_home("plan", *limited, "--json").stdout)
         self.assertEqual("disk", plan["binds"])
-        self.assertAlmostEqual(2e6, plan["streamed_bytes"] * plan["decode_tps"], delta=1e5)
-        self.assertRegex(plan["io_reason"], "; limited to 2 MB/s$")
+        # A disk that was measured while others kept it busy may be slower still.
+        rate = min(1e6, plan["limits"]["disk"]["bytes_s"] or 1e6)
+        self.assertAlmostEqual(rate, plan["streamed_bytes"] * plan["decode_tps"],
+                               delta=0.05 * rate)
+        self.assertRegex(plan["io_reason"], "; limited to 1 MB/s$")
         self.assertLessEqual(plan["n_slot"], 3)  # more reads in flight would add nothing
-        done = json.loads(self.at_home("run", "--temp", "0", "-n", "8", "--json", *limited,
+        done = json.loads(self.at_home("run", "--temp", "0", "-n", "16", "--json", *limited,
                                        "hello").stdout.splitlines()[-1])
+        # Memory for keys and values holds weights while it is not used, so less is read than
+        # planned.
+        self.assertGreater(done["bytes_read"], 10 * plan["streamed_bytes"])
         # On a busy machine, weights of several passes are read during the prompt, so only the sum
-        # of both times has a lower bound.
-        self.assertGreater(done["bytes_read"], 6 * plan["streamed_bytes"])
-        self.assertGreater(done["prefill_ns"] + done["decode_ns"],
-                           0.9e9 * done["bytes_read"] / 2e6)
-        self.assertIn("; limited to 2 MB/s", done["io_reason"])
+        # of both times has a lower bound; and what there is room for may be read before them, or
+        # into the buffers after them.
+        in_time = done["bytes_read"] - 2 * plan["rows"]["ring"] - plan["rows"]["kv_global"]
+        self.assertGreater(in_time, 0)
+        self.assertGreater(done["prefill_ns"] + done["decode_ns"], 0.95e9 * in_time / 1e6)
+        self.assertIn("; limited to 1 MB/s", done["io_reason"])
 
     def test_a_disk_rate_is_refused_for_mapped_weights(self):
         r = memwall("plan", MODEL, "--io", "mmap", "--disk-rate", "2M")
