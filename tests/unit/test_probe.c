@@ -108,12 +108,28 @@ static void a_file_that_stays_cached_is_not_compared(void **state)
     assert_true(direct.is_cached);
 }
 
-/* Blocks with pages that cannot be dropped are left out while there are others. */
+/* Count the blocks without a page in the page cache, after those that can be dropped were. */
+static uint64_t uncached_blocks(uint64_t n_block, uint64_t block)
+{
+    int fd = model.files[0].fd;
+    uint64_t n = 0;
+
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    for (uint64_t i = 0; i < n_block; i++) {
+        struct mw_os_value cached = pagecache_bytes_at(fd, i * block, block);
+
+        n += cached.why_not == NULL && cached.value == 0;
+    }
+    return n;
+}
+
+/* Blocks with pages that cannot be dropped are left out while there are others.  Where the page
+ * cache has large folios, the mapped half keeps some pages of the other half. */
 static void cached_blocks_are_left_out(void **state)
 {
     const struct probe_options o = { .seconds = 1e9, .buffer_bytes = MIB };
     size_t half = model.files[0].size / 2 / (32 * KIB) * (32 * KIB);
-    uint64_t n_block = model.files[0].size / (32 * KIB);
+    uint64_t n_block = model.files[0].size / (32 * KIB), n_left;
     struct probe_rate direct, buffered;
     struct err e = ERR_INIT;
     volatile unsigned char *p =
@@ -121,12 +137,14 @@ static void cached_blocks_are_left_out(void **state)
 
     (void)state;
     assert_true(p != MAP_FAILED);
+    n_left = uncached_blocks(n_block, 32 * KIB);
     assert_int_equal(
         probe_disk_both(model.files[0].fd, 4, 32 * KIB, &o, &direct, &buffered, &e), 0);
     munmap((void *)(uintptr_t)p, half);
-    if (direct.bytes == 0 || !pages_can_be_dropped())
+    if (direct.bytes == 0 || n_left == 0 || !pages_can_be_dropped())
         skip();
-    assert_int_equal(direct.bytes + buffered.bytes, n_block * 32 * KIB - half);
+    assert_true(n_left <= n_block - half / (32 * KIB));
+    assert_int_equal(direct.bytes + buffered.bytes, n_left * 32 * KIB);
     assert_false(direct.is_cached || buffered.is_cached);
 }
 
