@@ -140,8 +140,8 @@ static void explain_smallest(struct tour *t, const struct plan *plan)
         snprintf(disk, sizeof disk, ", and a disk slowed down to %s",
                  units_rate(limit, sizeof limit, (double)rate));
     talk_notice(t->talk,
-                "tour 1 of 4: the smallest budget, %s%s. No weights fit into memory, so "
-                "every token reads %s of them.",
+                "tour 1 of 4: the smallest budget, %s%s. The program needs all of it, so no "
+                "weights stay in memory, and every token reads %s of them.",
                 units_size(budget, sizeof budget, plan->budget_bytes), disk,
                 units_size(read, sizeof read, plan->streamed_bytes));
 }
@@ -168,7 +168,7 @@ static void explain_largest(struct tour *t, const struct plan *plan)
         talk_notice(
             t->talk,
             "tour 3 of 4: /memory %.1fM. All weights stay in memory. A token reads only "
-            "a few rows of tables, and the slow disk hardly matters.",
+            "a few rows of tables from the slow disk.",
             mib);
     else
         talk_notice(
@@ -284,11 +284,12 @@ static void finish(struct tour *t)
     talk_try_plan(t->talk, &o.engine, &plan, &ignored);
     talk_notice(
         t->talk,
-        "That was the tour. The budget is set to %.1fM now%s. Ask anything; /help lists "
+        "That was the tour. The budget is set to %.1fM now%s%s. Ask anything; /help lists "
         "commands and keys. After /quit, \"memwall list\" shows the models on this "
         "machine, and \"memwall pull\" fetches one.",
         (double)o.engine.memory_bytes / (double)MIB,
-        plan.streamed_bytes == 0 ? ", enough for the weights and the KV cache" : "");
+        plan.streamed_bytes == 0 ? ", enough for the weights and the KV cache" : "",
+        o.engine.disk_rate > 0 ? "; the disk stays slow until /disk-rate none" : "");
     talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
     t->phase = PHASE_OVER;
 }

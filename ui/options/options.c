@@ -189,7 +189,8 @@ static int set_rate(uint64_t *to, const char *text, struct err *e)
 {
     uint64_t rate = 0;
 
-    if (strcmp(text, "none") != 0 && (!units_parse_rate(text, &rate) || rate == 0))
+    if (strcmp(text, "none") != 0 && strcmp(text, "off") != 0 &&
+        (!units_parse_rate(text, &rate) || rate == 0))
         return bad_value(text, "a rate in bytes per second (20M, 1.5G or none)", e);
     *to = rate;
     return 0;
