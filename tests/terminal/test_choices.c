@@ -122,7 +122,8 @@ static void typing_filters_the_help_and_f1_goes_on_to_the_dashboard(void **state
     sees(&run, "there is no answer yet");
 }
 
-static void one_enter_goes_on_when_the_context_is_full(void **state)
+/* Nobody asked for the sheet, so the second Enter of a person who types fast is not for it. */
+static void a_full_context_waits_for_a_choice(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
@@ -132,9 +133,25 @@ static void one_enter_goes_on_when_the_context_is_full(void **state)
     sees(&run, "The context is full");
     sees(&run, "a longer context");
     sees(&run, "drop the oldest turns, \"say one\" first");
+    sees(&run, "Arrows or a digit: choose");
+    pty_send(run.s, "\r\r1");
+    sees(&run, "Enter: choose");
+    assert_false(pty_shows(run.s, "now: context 8192"));
     pty_send(run.s, "\r");
     sees(&run, "and so on to the end");
     sees(&run, "now: context 8192");
+}
+
+static void a_digit_without_a_choice_is_text_for_the_line(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "full");
+    sees(&run, "1: a longer context");
+    sees(&run, ": begin a new chat");
+    pty_send(run.s, "9");
+    loses(&run, "a longer context");
+    assert_true(pty_sees_at(run.s, -2, "> 9"));
 }
 
 static void open_gate(const char *gate)
@@ -325,7 +342,8 @@ int main(void)
         cmocka_unit_test_teardown(a_narrow_screen_wraps_the_lines_of_a_sheet, end_run),
         cmocka_unit_test_teardown(typing_filters_the_help_and_f1_goes_on_to_the_dashboard,
                                   end_run),
-        cmocka_unit_test_teardown(one_enter_goes_on_when_the_context_is_full, end_run),
+        cmocka_unit_test_teardown(a_full_context_waits_for_a_choice, end_run),
+        cmocka_unit_test_teardown(a_digit_without_a_choice_is_text_for_the_line, end_run),
         cmocka_unit_test_teardown(
             a_message_that_waited_is_in_the_line_and_no_sheet_takes_its_enter, end_run),
         cmocka_unit_test_teardown(a_full_context_does_not_come_between_the_keys_of_a_line,

@@ -1,6 +1,7 @@
 /*
- * Each choice does everything that it needs and then continues the answer, so that one Enter
- * is enough.  Nothing is dropped unless the person chooses it here or did with /shift on.
+ * Each choice does everything that it needs and then continues the answer.  Nothing is dropped
+ * unless the person chooses it here or did with /shift on.  Nobody asked for the sheet, so no
+ * choice is highlighted when it opens.
  */
 #include "config.h"
 
@@ -17,9 +18,8 @@
 
 #define MAX_OFFERS 3
 
-enum { TAKE_BACK = MAX_OFFERS, BEGIN_NEW };
-
-/* Options that let the answer continue; the choices of the sheet are their numbers. */
+/* Options that let the answer continue; the first choices of the sheet are their numbers.  Two
+ * more choices come after them: to take the last exchange back, and to begin a new chat. */
 struct offers {
     struct talk *t;
     struct mw_chat_options options[MAX_OFFERS];
@@ -30,11 +30,11 @@ static void choose(void *ctx, long number)
 {
     const struct offers *o = ctx;
 
-    if (number == TAKE_BACK) {
+    if (number == (long)o->n) {
         command_enter(o->t, "/undo");
-    } else if (number == BEGIN_NEW) {
+    } else if (number == (long)o->n + 1) {
         command_enter(o->t, "/clear");
-    } else if (number >= 0 && (size_t)number < o->n) {
+    } else if (number >= 0) {
         const struct mw_chat_options *chosen = &o->options[number];
         bool shifts = chosen->engine.ctx_shift && !talk_options(o->t)->engine.ctx_shift;
         char what[24];
@@ -51,10 +51,7 @@ static void choose(void *ctx, long number)
 /* The last line of s offers these options. */
 static void offer(struct offers *all, struct sheet *s, const struct mw_chat_options *o)
 {
-    if (o->engine.ctx_shift && !talk_options(all->t)->engine.ctx_shift)
-        sheet_choice_removes(s, (long)all->n);
-    else
-        sheet_choice(s, (long)all->n);
+    sheet_choice(s, (long)all->n);
     all->options[all->n++] = *o;
 }
 
@@ -143,8 +140,9 @@ void context_full_offer(struct talk *t)
     offer_shift(all, s);
     sheet_text(s, ROLE_DIM, "Or:");
     sheet_line(s, ROLE_TEXT, "take the last exchange back");
-    sheet_choice_removes(s, TAKE_BACK);
+    sheet_choice(s, (long)all->n);
     sheet_line(s, ROLE_TEXT, "begin a new chat");
-    sheet_choice_removes(s, BEGIN_NEW);
+    sheet_choice(s, (long)all->n + 1);
+    sheet_set_unasked(s);
     talk_show(t, s);
 }

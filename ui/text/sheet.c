@@ -14,6 +14,8 @@
 #define MIN_NARROW 44 /* columns in which a narrow sheet wraps its lines */
 #define MORE_WIDTH 22 /* columns for "more below" and the blanks around the keys */
 
+#define HINT_UNASKED "Arrows or a digit: choose   Esc: close" /* before there is a choice */
+
 struct part {
     enum ui_role role;
     char *text;
@@ -37,6 +39,7 @@ struct sheet {
     int rows, height;
     int most_rows; /* without a filter */
     bool has_choice;
+    bool is_unasked;   /* digits choose, and Enter does nothing before a choice */
     bool filters;      /* typing filters the lines */
     char filter[64];   /* words; a line must contain all of them */
     bool is_narrow;    /* wraps its lines to leave the dashboard visible */
@@ -167,6 +170,27 @@ void sheet_set_cursor(struct sheet *s, long number)
     for (size_t i = 0; i < s->n; i++)
         if (s->line[i].is_choice && s->line[i].number == number)
             s->cursor = i;
+}
+
+/* Write the digit that chooses a line before its text. */
+static void number_line(struct line *line)
+{
+    char *text;
+
+    if (line->n_part == 0 ||
+        asprintf(&text, "%ld: %s", line->number + 1, line->part[0].text) < 0)
+        return;
+    free(line->part[0].text);
+    line->part[0].text = text;
+}
+
+void sheet_set_unasked(struct sheet *s)
+{
+    s->is_unasked = true;
+    s->cursor = SIZE_MAX;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->line[i].is_choice)
+            number_line(&s->line[i]);
 }
 
 void sheet_on_move(struct sheet *s, sheet_enter_fn *moved)
@@ -347,6 +371,21 @@ static enum sheet_result pager_key(struct sheet *s, uint32_t ch)
     return SHEET_TYPED;
 }
 
+/* Returns whether key is the digit of a choice, which has the cursor then. */
+static bool chooses(struct sheet *s, const struct key *key)
+{
+    size_t before = s->cursor;
+
+    if (!s->is_unasked || key->ch < '1' || key->ch > '9')
+        return false;
+    s->cursor = SIZE_MAX;
+    sheet_set_cursor(s, (long)(key->ch - '1'));
+    if (s->cursor != SIZE_MAX)
+        return true;
+    s->cursor = before;
+    return false;
+}
+
 static enum sheet_result take_key(struct sheet *s, const struct key *key)
 {
     if (key->kind == KEYS_NAMED)
@@ -366,6 +405,8 @@ static enum sheet_result take_key(struct sheet *s, const struct key *key)
     if (s->filters)
         return filter_key(s, key);
     if (key->ch < 0x20 || key->ch == 0x7f)
+        return SHEET_STAYS;
+    if (chooses(s, key))
         return SHEET_STAYS;
     if (key->ch < 0x80 && strchr(s->letters, (int)key->ch) != NULL) {
         s->letter = key->ch;
@@ -470,7 +511,8 @@ static int count_rows(const struct sheet *s, int width, size_t until)
 static int widest(const struct sheet *s)
 {
     int most = cluster_width(s->title, strlen(s->title)) + 4;
-    int keys = cluster_width(s->hint, strlen(s->hint)) + MORE_WIDTH;
+    const char *hint = s->is_unasked ? HINT_UNASKED : s->hint;
+    int keys = cluster_width(hint, strlen(hint)) + MORE_WIDTH;
 
     most = keys > most ? keys : most;
     for (size_t i = 0; i < s->n; i++) {
@@ -492,15 +534,20 @@ static int padding(int width)
     return width > 60 ? 1 : 0;
 }
 
+static const char *hint_of(const struct sheet *s)
+{
+    return s->is_unasked && s->cursor >= s->n ? HINT_UNASKED : s->hint;
+}
+
 /* Draw the keys, and how much is below, into the lower border. */
 static void draw_foot(const struct sheet *s, const struct canvas *box)
 {
     int y = box->height - 1, below = s->rows - s->top - s->height, free;
+    const char *hint = hint_of(s);
     int used = canvas_put(box, y, 2, box->width - 4, style_of(ROLE_HINT), " ", 1);
     char more[40];
 
-    used +=
-        canvas_put(box, y, 3, box->width - 5, style_of(ROLE_HINT), s->hint, strlen(s->hint));
+    used += canvas_put(box, y, 3, box->width - 5, style_of(ROLE_HINT), hint, strlen(hint));
     used += canvas_put(box, y, 2 + used, 1, style_of(ROLE_HINT), " ", 1);
     free = box->width - 4 - used;
     if (below <= 0)
@@ -614,7 +661,7 @@ void sheet_print(const struct sheet *s, void (*put)(void *ctx, const char *line)
 
         if (s->line[i].is_hidden)
             continue;
-        if (s->line[i].is_choice)
+        if (s->line[i].is_choice && !s->is_unasked)
             used = (size_t)snprintf(text, sizeof text, "%ld: ", s->line[i].number + 1);
         if (s->line[i].wraps) {
             put(ctx, s->line[i].part[0].text);

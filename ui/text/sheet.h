@@ -41,6 +41,10 @@ void sheet_choice(struct sheet *s, long number);
 void sheet_choice_removes(struct sheet *s, long number);
 /* Begin with the cursor at the choice with this number. */
 void sheet_set_cursor(struct sheet *s, long number);
+/* Call this after all lines for a sheet that the person did not ask for, so that an Enter that
+ * was meant for the line chooses nothing.  No choice has the cursor until an arrow key or the
+ * digit of a choice, which is its number plus 1 and is written before it. */
+void sheet_set_unasked(struct sheet *s);
 /* Add a paragraph, which is wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
@@ -71,8 +75,9 @@ enum sheet_result {
     SHEET_ENTERS,
     SHEET_TYPED, /* the key is text for the input line, and the sheet closes */
 };
-/* Process a key.  A sheet with an action takes no printable key but its letters, so that it
- * cannot act on what was meant for the line; the other sheets scroll with those of a pager. */
+/* Process a key.  A sheet with an action takes no printable key but its letters and digits, so
+ * that it cannot act on what was meant for the line; the other sheets scroll with those of a
+ * pager. */
 enum sheet_result sheet_key(struct sheet *s, const struct key *key);
 /* Run the action of Enter. */
 void sheet_enter(const struct sheet *s);
