@@ -631,8 +631,44 @@ static void attached_files_are_folded(void **state)
     pty_send(run.s, "\033OS"); /* F4 */
     sees(&run, "\xe2\x94\x82 and something else");
     /* A message that is taken back has its file. */
-    program_ask(&run, "/undo", "more.txt:");
+    program_ask(&run, "/undo", "with the next message: 2 files: notes.txt, more.txt, 40 B");
+    assert_true(pty_sees_at(run.s, -2, "> two files"));
     pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+}
+
+/* Begin an answer and queue a message with a file and a question. */
+static void queue_a_file(void)
+{
+    struct program_start start = { 40, 120, NULL, program_slow_model(), NULL, NULL, NULL };
+    char line[600];
+
+    program_begin(&run, &start);
+    sees(&run, "Talker (");
+    write_file("a.txt", "line one\n");
+    program_ask(&run, "talk", "A tour");
+    snprintf(line, sizeof line, "/file %s", program_path(&run, "a.txt"));
+    program_ask(&run, line, "a.txt goes with the next message");
+    program_ask(&run, "sum up", "1 queued; next: a.txt, 9 B, ");
+    assert_true(pty_shows(run.s, " tokens: sum up "));
+    assert_false(pty_shows(run.s, "```"));
+}
+
+static void a_queued_file_comes_back_as_a_file(void **state)
+{
+    (void)state;
+    queue_a_file();
+    pty_send(run.s, ESC);
+    sees(&run, "with the next message: a.txt, 9 B, ");
+    sees(&run, "> sum up");
+    pty_send(run.s, "\r");
+    sees(&run, "> \xe2\x96\xb8 a.txt, 9 B, ");
+    pty_send(run.s, "\033OS"); /* F4 */
+    sees(&run, "\xe2\x94\x82 line one");
+    pty_send(run.s, ESC);
+    sees(&run, "ready");
+    pty_send(run.s, "\003"); /* the message may have come back */
     program_sync(&run);
     program_quit(&run);
 }
@@ -847,6 +883,7 @@ int main(void)
         cmocka_unit_test_teardown(the_conversation_is_cleared_listed_and_opened_again, end_run),
         cmocka_unit_test_teardown(chats_are_named_listed_and_deleted, end_run),
         cmocka_unit_test_teardown(attached_files_are_folded, end_run),
+        cmocka_unit_test_teardown(a_queued_file_comes_back_as_a_file, end_run),
         cmocka_unit_test_teardown(another_model_continues_the_conversation, end_run),
         cmocka_unit_test_teardown(looks_are_changed, end_run),
         cmocka_unit_test_teardown(themes_are_tried_and_kept_or_left, end_run),

@@ -76,6 +76,7 @@ static void rule_text(const struct app *a, char *buf, size_t n)
 {
     const struct outbox *o = talk_outbox(a->talk);
     const char *name = o->n_file > 0 ? o->file[o->n_file - 1].name : "";
+    char next[200];
 
     buf[0] = '\0';
     if (a->hint[0] != '\0')
@@ -93,9 +94,10 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         tour_line(a->tour, buf, n);
     else if (a->cost.text[0] != '\0')
         snprintf(buf, n, "%s", a->cost.text);
-    else if (o->n_queue > 0)
-        snprintf(buf, n, "%zu queued; next: %.100s", o->n_queue, o->queue[0].text);
-    else if (o->n_file > 0)
+    else if (o->n_queue > 0) {
+        outbox_describe_next(o, next, sizeof next);
+        snprintf(buf, n, "%zu queued; next: %s", o->n_queue, next);
+    } else if (o->n_file > 0)
         snprintf(buf, n, "with the next message: %s%s", name,
                  o->n_file > 1 ? " and others" : "");
     else if (!transcript_follows(a->transcript))

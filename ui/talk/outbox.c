@@ -43,6 +43,7 @@ bool outbox_attach(struct outbox *b, const char *name, char *text, size_t n)
     f->text = text;
     f->n = n;
     f->n_token = 0;
+    f->is_returned = false;
     b->n_file++;
     return true;
 }
@@ -59,16 +60,23 @@ void outbox_forget_tokens(struct outbox *b)
         b->file[i].n_token = 0;
 }
 
+/* If a text of n bytes was cut, it may end within a character: cut that one, too. */
+static void cut_whole(char *text, size_t n)
+{
+    if (strlen(text) == n - 1)
+        text[utf8_start(text, 0, n - 2)] = '\0';
+}
+
 /* "notes.txt, 1.2 KiB, 312 tokens", or "2 files: a, b, 12.0 KiB, 3,100 tokens" */
-static void describe(const struct outbox *b, struct attached *out)
+static void describe(const struct outbox_file *file, size_t n_file, struct attached *out)
 {
     char size[16], count[24], tokens[40] = "", names[72] = "";
     uint32_t n_token = 0;
     size_t bytes = 0;
     bool is_counted = true;
 
-    for (size_t i = 0; i < b->n_file; i++) {
-        const struct outbox_file *f = &b->file[i];
+    for (size_t i = 0; i < n_file; i++) {
+        const struct outbox_file *f = &file[i];
         size_t used = strlen(names);
 
         snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", f->name);
@@ -76,17 +84,50 @@ static void describe(const struct outbox *b, struct attached *out)
         n_token += f->n_token;
         is_counted = is_counted && f->n_token > 0;
     }
-    if (strlen(names) == sizeof names - 1) /* cut, perhaps within a character */
-        names[utf8_start(names, 0, sizeof names - 2)] = '\0';
+    cut_whole(names, sizeof names);
     if (is_counted)
         snprintf(tokens, sizeof tokens, ", %s tokens",
                  receipt_count(count, sizeof count, n_token));
     units_size(size, sizeof size, bytes);
-    if (b->n_file > 1)
-        snprintf(out->label, sizeof out->label, "%zu files: %s, %s%s", b->n_file, names, size,
+    if (n_file > 1)
+        snprintf(out->label, sizeof out->label, "%zu files: %s, %s%s", n_file, names, size,
                  tokens);
     else
         snprintf(out->label, sizeof out->label, "%s, %s%s", names, size, tokens);
+}
+
+/* "notes.txt, 1.2 KiB, 312 tokens; more.txt, 19 B, 4 tokens" if some files came back: the sizes
+ * that their labels name cannot be added up. */
+static void describe_all(const struct outbox *b, struct attached *out)
+{
+    bool any_returned = false;
+
+    for (size_t i = 0; i < b->n_file; i++)
+        any_returned = any_returned || b->file[i].is_returned;
+    if (!any_returned) {
+        describe(b->file, b->n_file, out);
+        return;
+    }
+    for (size_t i = 0; i < b->n_file; i++) {
+        size_t used = strlen(out->label);
+        struct attached one = { 0 };
+
+        if (!b->file[i].is_returned)
+            describe(&b->file[i], 1, &one);
+        snprintf(out->label + used, sizeof out->label - used, "%s%s", i > 0 ? "; " : "",
+                 b->file[i].is_returned ? b->file[i].name : one.label);
+    }
+    cut_whole(out->label, sizeof out->label);
+}
+
+/* Write a file as the model gets it.  Returns the end. */
+static char *write_file(char *at, const struct outbox_file *f)
+{
+    bool ends_line = f->n > 0 && f->text[f->n - 1] == '\n';
+
+    if (f->is_returned)
+        return stpcpy(at, f->text);
+    return at + sprintf(at, "%s:\n```\n%s%s```\n\n", f->name, f->text, ends_line ? "" : "\n");
 }
 
 struct outbox_message outbox_message(const struct outbox *b, const char *text)
@@ -100,16 +141,12 @@ struct outbox_message outbox_message(const struct outbox *b, const char *text)
     at = m.text = malloc(room);
     if (at == NULL)
         return m;
-    for (size_t i = 0; i < b->n_file; i++) {
-        const struct outbox_file *f = &b->file[i];
-        bool ends_line = f->n > 0 && f->text[f->n - 1] == '\n';
-
-        at += sprintf(at, "%s:\n```\n%s%s```\n\n", f->name, f->text, ends_line ? "" : "\n");
-    }
+    for (size_t i = 0; i < b->n_file; i++)
+        at = write_file(at, &b->file[i]);
     strcpy(at, text);
     m.attached.bytes = (uint32_t)(at - m.text);
     if (b->n_file > 0)
-        describe(b, &m.attached);
+        describe_all(b, &m.attached);
     return m;
 }
 
@@ -131,6 +168,32 @@ struct outbox_message outbox_next(struct outbox *b)
     return first;
 }
 
+const char *outbox_return(struct outbox *b, const struct outbox_message *m)
+{
+    size_t bytes = m->attached.bytes;
+    char *files;
+
+    if (bytes == 0 || bytes > strlen(m->text) || b->n_file == OUTBOX_MAX_FILES)
+        return m->text;
+    files = strndup(m->text, bytes);
+    if (files == NULL || !outbox_attach(b, m->attached.label, files, bytes))
+        return m->text;
+    b->file[b->n_file - 1].is_returned = true;
+    return m->text + bytes;
+}
+
+void outbox_describe_next(const struct outbox *b, char *buf, size_t n)
+{
+    const struct outbox_message *m = &b->queue[0];
+    size_t bytes = m->attached.bytes <= strlen(m->text) ? m->attached.bytes : 0;
+    char label[sizeof m->attached.label] = "", text[160];
+
+    if (bytes > 0)
+        clean_line(label, sizeof label, m->attached.label, strlen(m->attached.label));
+    clean_line(text, sizeof text, m->text + bytes, strnlen(m->text + bytes, sizeof text));
+    snprintf(buf, n, "%s%s%s", label, label[0] != '\0' && text[0] != '\0' ? ": " : "", text);
+}
+
 char *outbox_take_all(struct outbox *b)
 {
     size_t room = 1;
@@ -145,9 +208,11 @@ char *outbox_take_all(struct outbox *b)
         return NULL;
     all[0] = '\0';
     for (size_t i = 0; i < b->n_queue; i++) {
-        if (i > 0)
+        const char *text = outbox_return(b, &b->queue[i]);
+
+        if (all[0] != '\0' && text[0] != '\0')
             strcat(all, "\n");
-        strcat(all, b->queue[i].text);
+        strcat(all, text);
         free(b->queue[i].text);
     }
     b->n_queue = b->n_resumed = 0;

@@ -18,10 +18,12 @@
 #define OUTBOX_MAX_FILES 16
 
 struct outbox_file {
-    char name[96]; /* clean */
-    char *text;    /* ends in NUL */
+    char name[128]; /* clean */
+    char *text;     /* ends in NUL */
     size_t n;
     uint32_t n_token; /* 0: not counted yet */
+    bool is_returned; /* all files of a message that came back: text has their names and fences,
+                         and name is their label */
 };
 
 struct outbox_message {
@@ -54,8 +56,13 @@ struct outbox_message outbox_message(const struct outbox *b, const char *text);
 bool outbox_push(struct outbox *b, const struct outbox_message *message);
 /* Remove the first of the messages that wait; the caller frees its text. */
 struct outbox_message outbox_next(struct outbox *b);
-/* Remove all messages, joined by newlines; the caller frees the text.  NULL if none waits or
- * memory is out; then they stay. */
+/* Attach the files of a message again.  Returns the rest of its text, which is all of it if the
+ * files cannot be attached. */
+const char *outbox_return(struct outbox *b, const struct outbox_message *m);
+/* Remove all messages: attach their files again, and join the rest of their texts by newlines.
+ * The caller frees the text.  NULL if none waits or memory is out; then they stay. */
 char *outbox_take_all(struct outbox *b);
+/* Describe the first of the messages that wait in one clean line: its files, then its text. */
+void outbox_describe_next(const struct outbox *b, char *buf, size_t n);
 
 #endif

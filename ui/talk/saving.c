@@ -296,3 +296,18 @@ char *saving_text(const struct saving *s, size_t n, size_t max)
     free(text.thinking);
     return text.text;
 }
+
+struct attached saving_attached(const struct saving *s, size_t n, size_t max)
+{
+    struct err ignored = ERR_INIT;
+    struct store_text text;
+    uint32_t item;
+
+    if (s->store == NULL || n >= store_messages(s->store) ||
+        store_item_of(s->store, (uint32_t)n, &item, &ignored) != 0 ||
+        store_text_start(s->store, item, max, &text, &ignored) != 0)
+        return (struct attached){ 0 };
+    free(text.text);
+    free(text.thinking);
+    return text.attached;
+}

@@ -86,5 +86,7 @@ void saving_unqueue(struct saving *s, size_t n); /* the first n no longer wait *
 int saving_find(const struct saving *s, size_t n, struct err *e);
 /* The first max bytes of message n, to be freed; NULL if it is not available. */
 char *saving_text(const struct saving *s, size_t n, size_t max);
+/* The files at the start of message n; no bytes if there are none, or the text is gone. */
+struct attached saving_attached(const struct saving *s, size_t n, size_t max);
 
 #endif

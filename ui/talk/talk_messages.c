@@ -96,6 +96,22 @@ static bool is_free(const struct talk *t)
     return t->state == TALK_READY && t->changes.n_pending == 0;
 }
 
+/* Without a screen, nothing else shows the files that come back with a message. */
+static void name_files_from(struct talk *t, size_t first)
+{
+    for (size_t i = first; i < t->outbox.n_file && !talk_has_screen(t); i++)
+        talk_notice(t, "with the next message: %s; /file - removes it", t->outbox.file[i].name);
+}
+
+/* A message goes back into the input line, and its files are attached again. */
+static void draft_message(struct talk *t, const struct outbox_message *m)
+{
+    size_t n_file = t->outbox.n_file;
+
+    talk_draft(t, outbox_return(&t->outbox, m));
+    name_files_from(t, n_file);
+}
+
 /* Give a message to the engine; from_queue: it is the first of those that were queued. */
 static void send_now(struct talk *t, const struct outbox_message *m, bool from_queue)
 {
@@ -107,7 +123,7 @@ static void send_now(struct talk *t, const struct outbox_message *m, bool from_q
 
     if (mw_chat_send(t->engine.chat, message, n, &e) != 0) {
         talk_report(t, &e);
-        talk_draft(t, message);
+        draft_message(t, m);
         saving_unqueue(&t->saving, from_queue);
         return;
     }
@@ -181,13 +197,15 @@ void talk_send_waiting(struct talk *t)
 
 void messages_return_waiting(struct talk *t)
 {
-    size_t n = t->outbox.n_queue;
+    size_t n = t->outbox.n_queue, n_file = t->outbox.n_file;
     char *all = outbox_take_all(&t->outbox);
 
     if (all == NULL)
         return;
     saving_unqueue(&t->saving, n);
-    talk_draft(t, all);
+    if (all[0] != '\0')
+        talk_draft(t, all);
+    name_files_from(t, n_file);
     free(all);
 }
 
@@ -228,12 +246,13 @@ void talk_rewind(struct talk *t, size_t n)
 
 void talk_take_back(struct talk *t, size_t n)
 {
-    char *text = talk_text_of(t, n);
+    struct outbox_message m = { talk_text_of(t, n),
+                                saving_attached(&t->saving, n, t->text_max) };
 
     talk_rewind(t, n);
-    if (text != NULL)
-        talk_draft(t, text);
-    free(text);
+    if (m.text != NULL)
+        draft_message(t, &m);
+    free(m.text);
 }
 
 void talk_retry(struct talk *t)
