@@ -107,7 +107,7 @@ void mw_model_info(const struct mw_model *m, struct mw_model_info *out)
                                    .n_layer = N_LAYER,
                                    .n_embd = 1536,
                                    .n_vocab = 262144,
-                                   .n_ctx_train = 131072,
+                                   .n_ctx_train = strstr(m->path, "4k") ? 4096 : 131072,
                                    .n_param = 4600000000u,
                                    .file_bytes = (uint64_t)9300 << 20,
                                    .hot_bytes = HOT_BYTES };

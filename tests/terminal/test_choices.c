@@ -142,6 +142,25 @@ static void a_full_context_waits_for_a_choice(void **state)
     sees(&run, "now: context 8192");
 }
 
+/* The context is as long as the model was trained for. */
+static void a_full_context_offers_no_more_than_was_trained(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    sees(&run, "Fake Gemma E2B (");
+    fake_line(&run, "/model other-trained-4k");
+    sees(&run, "Other Model");
+    fake_line(&run, "full");
+    sees(&run, "1: a longer context"); /* there is no turn to drop */
+    assert_true(pty_shows(run.s, "more than the 4,096 tokens that the model was trained for"));
+    pty_send(run.s, "\033");
+    loses(&run, "a longer context");
+    fake_line(&run, "full");
+    sees(&run, "1: drop the oldest turns, \"full\" first");
+    assert_true(pty_shows(run.s, "the same context; at most 3,584 tokens again"));
+    assert_false(pty_shows(run.s, "a longer context"));
+}
+
 static void a_digit_without_a_choice_is_text_for_the_line(void **state)
 {
     (void)state;
@@ -343,6 +362,7 @@ int main(void)
         cmocka_unit_test_teardown(typing_filters_the_help_and_f1_goes_on_to_the_dashboard,
                                   end_run),
         cmocka_unit_test_teardown(a_full_context_waits_for_a_choice, end_run),
+        cmocka_unit_test_teardown(a_full_context_offers_no_more_than_was_trained, end_run),
         cmocka_unit_test_teardown(a_digit_without_a_choice_is_text_for_the_line, end_run),
         cmocka_unit_test_teardown(
             a_message_that_waited_is_in_the_line_and_no_sheet_takes_its_enter, end_run),

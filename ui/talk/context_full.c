@@ -14,6 +14,7 @@
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/commands.h"
 #include "ui/text/clean.h"
+#include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
 
 #define MAX_OFFERS 3
@@ -55,15 +56,40 @@ static void offer(struct offers *all, struct sheet *s, const struct mw_chat_opti
     all->options[all->n++] = *o;
 }
 
+/* Whether every longer context is more than the model was trained for. */
+static bool is_trained_length_used(const struct offers *all)
+{
+    uint32_t trained = talk_info(all->t)->n_ctx_train;
+
+    return trained > 0 && talk_plan(all->t)->n_ctx >= trained;
+}
+
+/* Returns twice the current context, but no more than the model was trained for if that is
+ * longer than now. */
+static uint32_t longer_context(const struct offers *all)
+{
+    uint32_t now = talk_plan(all->t)->n_ctx, trained = talk_info(all->t)->n_ctx_train;
+
+    return trained > now && trained / 2 < now ? trained : now * 2;
+}
+
+static void warn_of_training(const struct offers *all, struct sheet *s)
+{
+    char count[24];
+
+    if (is_trained_length_used(all))
+        sheet_line(s, ROLE_WARN, "    more than the %s tokens that the model was trained for",
+                   receipt_count(count, sizeof count, talk_info(all->t)->n_ctx_train));
+}
+
 static void offer_longer(struct offers *all, struct sheet *s)
 {
     struct mw_chat_options o = *talk_options(all->t);
     uint32_t now = talk_plan(all->t)->n_ctx, largest = 0;
-    uint32_t trained = talk_info(all->t)->n_ctx_train;
     uint64_t smallest;
     char price[160];
 
-    o.engine.n_ctx = trained > now && trained / 2 < now ? trained : now * 2;
+    o.engine.n_ctx = longer_context(all);
     if (!change_price(all->t, &o, price, sizeof price)) {
         if (!talk_try_fit(all->t, &talk_options(all->t)->engine, &smallest, &largest) ||
             largest <= now)
@@ -75,6 +101,7 @@ static void offer_longer(struct offers *all, struct sheet *s)
     sheet_line(s, ROLE_TEXT, "a longer context");
     offer(all, s, &o);
     sheet_line(s, ROLE_DIM, "    %s", price);
+    warn_of_training(all, s);
 }
 
 static void offer_smaller_kv(struct offers *all, struct sheet *s)
@@ -85,31 +112,53 @@ static void offer_smaller_kv(struct offers *all, struct sheet *s)
     if (o.engine.kv_k >= MW_KV_Q4_0)
         return;
     o.engine.kv_k = o.engine.kv_v = o.engine.kv_k >= MW_KV_Q8_0 ? MW_KV_Q4_0 : MW_KV_Q8_0;
-    o.engine.n_ctx = talk_plan(all->t)->n_ctx * 2;
+    o.engine.n_ctx = longer_context(all);
     if (!change_price(all->t, &o, price, sizeof price))
         return;
     sheet_line(s, ROLE_TEXT, "%s keys and values, which leaves room for a longer context",
                mw_kv_name(o.engine.kv_k));
     offer(all, s, &o);
     sheet_line(s, ROLE_DIM, "    %s", price);
+    warn_of_training(all, s);
+}
+
+static bool can_shift(const struct offers *all)
+{
+    const struct ledger *l = talk_ledger(all->t);
+
+    return !talk_options(all->t)->engine.ctx_shift && l->n_dropped + 2 < l->n;
+}
+
+/* The engine frees an eighth of the context and evaluates the rest again. */
+static void price_of_shift(struct talk *t, char *buf, size_t n)
+{
+    uint32_t n_ctx = talk_plan(t)->n_ctx, most = n_ctx - n_ctx / 8;
+    char count[24], time[32], takes[48] = "";
+    struct mw_cost cost;
+
+    talk_cost_again(t, talk_plan(t), &cost);
+    if (cost.seconds > 0 && cost.n_again > 0)
+        snprintf(takes, sizeof takes, ": %s",
+                 receipt_time(time, sizeof time, cost.seconds * most / cost.n_again));
+    snprintf(buf, n, "the same context; at most %s tokens again%s",
+             receipt_count(count, sizeof count, most), takes);
 }
 
 static void offer_shift(struct offers *all, struct sheet *s)
 {
     struct mw_chat_options o = *talk_options(all->t);
-    const struct ledger *l = talk_ledger(all->t);
-    char *text, first[48] = "";
+    char *text, first[48] = "", price[100];
 
-    if (o.engine.ctx_shift || l->n_dropped + 2 >= l->n)
-        return;
-    text = talk_text_of(all->t, l->n_dropped);
+    text = talk_text_of(all->t, talk_ledger(all->t)->n_dropped);
     if (text == NULL)
         return;
     clean_line(first, sizeof first, text, strnlen(text, 40));
     free(text);
     o.engine.ctx_shift = true;
+    price_of_shift(all->t, price, sizeof price);
     sheet_line(s, ROLE_TEXT, "drop the oldest turns, \"%s\" first", first);
     offer(all, s, &o);
+    sheet_line(s, ROLE_DIM, "    %s", price);
 }
 
 void context_full_say(struct talk *t)
@@ -135,9 +184,12 @@ void context_full_offer(struct talk *t)
     all->t = t;
     sheet_on_enter(s, choose, free, all);
     sheet_text(s, ROLE_DIM, "The answer continues with:");
-    offer_longer(all, s);
-    offer_smaller_kv(all, s);
-    offer_shift(all, s);
+    if (!is_trained_length_used(all) || !can_shift(all)) {
+        offer_longer(all, s);
+        offer_smaller_kv(all, s);
+    }
+    if (can_shift(all))
+        offer_shift(all, s);
     sheet_text(s, ROLE_DIM, "Or:");
     sheet_line(s, ROLE_TEXT, "take the last exchange back");
     sheet_choice(s, (long)all->n);
