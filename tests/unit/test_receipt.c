@@ -134,20 +134,33 @@ static void the_cost_is_predicted(void **state)
     char buf[200];
 
     (void)state;
-    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c, 100),
                         "about 2,140 tokens: 55 s, 8.38 GiB of reads");
     c.n_again = 300;
     c.is_at_least = true;
-    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c, 100),
                         "about 2,140 tokens, and 300 of the conversation again: at least 55 s, "
                         "8.38 GiB of reads");
     c.n_again = 0;
     c.seconds = 0;
-    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c, 100),
                         "about 2,140 tokens: 8.38 GiB of reads");
     c.n_ctx_left = 512;
-    assert_string_equal(receipt_cost(buf, sizeof buf, &c),
-                        "about 2,140 tokens, but only 512 fit the context");
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c, 100),
+                        "about 2,140 tokens do not fit: the context has 512 left");
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c, 50),
+                        "about 2,140 tokens, but 512 fit");
+}
+
+/* Nothing is evaluated for a text that does not fit, not even the conversation. */
+static void a_full_context_has_one_figure(void **state)
+{
+    struct mw_cost c = { .n_token = 11, .n_again = 64 };
+    char buf[200];
+
+    (void)state;
+    assert_string_equal(receipt_cost(buf, sizeof buf, &c, 75),
+                        "about 11 tokens do not fit: the context is full");
 }
 
 static void a_prompt_shows_its_progress_and_remaining_time(void **state)
@@ -194,6 +207,7 @@ int main(void)
         cmocka_unit_test(other_programs_are_named_as_the_cause),
         cmocka_unit_test(wide_predictions_are_ranges),
         cmocka_unit_test(the_cost_is_predicted),
+        cmocka_unit_test(a_full_context_has_one_figure),
         cmocka_unit_test(a_prompt_shows_its_progress_and_remaining_time),
         cmocka_unit_test(numbers_are_rounded_for_reading),
     };

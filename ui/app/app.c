@@ -189,7 +189,7 @@ static void price(struct app *a)
     if (strlen(text) < LONG_MESSAGE && talk_outbox(a->talk)->n_file == 0 && cost.n_again == 0 &&
         cost.n_token <= cost.n_ctx_left)
         return;
-    receipt_cost(a->cost.text, sizeof a->cost.text, &cost);
+    receipt_cost(a->cost.text, sizeof a->cost.text, &cost, a->layout.rule.width - 5);
     app_dirty(a, DIRT_INPUT);
 }
 

@@ -333,21 +333,34 @@ char *receipt_range(char *buf, size_t n, double per_s, const struct plan_range *
     return buf;
 }
 
-char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
+/* Say that a text does not fit.  Nothing is evaluated then, so no more is said of its cost. */
+static void cost_does_not_fit(struct text *t, const struct mw_cost *c, bool is_short)
+{
+    char word[32];
+
+    if (is_short)
+        add(t, ", but %s fit", receipt_count(word, sizeof word, c->n_ctx_left));
+    else if (c->n_ctx_left == 0)
+        add(t, " %s not fit: the context is full", c->n_token == 1 ? "does" : "do");
+    else
+        add(t, " %s not fit: the context has %s left", c->n_token == 1 ? "does" : "do",
+            receipt_count(word, sizeof word, c->n_ctx_left));
+}
+
+static char *write_cost(char *buf, size_t n, const struct mw_cost *c, bool is_short)
 {
     struct text t = begin(buf, n);
     char word[32];
 
     add(&t, "about %s token%s", receipt_count(word, sizeof word, c->n_token),
         plural(c->n_token));
-    if (c->n_again > 0)
-        add(&t, ", and %s of the conversation again",
-            receipt_count(word, sizeof word, c->n_again));
     if (c->n_token > c->n_ctx_left) {
-        add(&t, ", but only %s fit the context",
-            receipt_count(word, sizeof word, c->n_ctx_left));
+        cost_does_not_fit(&t, c, is_short);
         return buf;
     }
+    if (c->n_again > 0)
+        add(&t, is_short ? " and %s again" : ", and %s of the conversation again",
+            receipt_count(word, sizeof word, c->n_again));
     if (c->seconds > 0)
         add(&t, ": %s%s", c->is_at_least ? "at least " : "",
             receipt_time(word, sizeof word, c->seconds));
@@ -355,6 +368,12 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c)
         add(&t, "%s %s of reads", c->seconds > 0 ? "," : ":",
             units_size(word, sizeof word, c->bytes));
     return buf;
+}
+
+char *receipt_cost(char *buf, size_t n, const struct mw_cost *c, int columns)
+{
+    write_cost(buf, n, c, false);
+    return (int)strlen(buf) <= columns ? buf : write_cost(buf, n, c, true);
 }
 
 char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,

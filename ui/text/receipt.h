@@ -28,8 +28,9 @@ char *receipt_short(char *buf, size_t n, const struct mw_receipt *r);
  * taken after it; NULL makes the advice general. */
 char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct mw_sample *s);
 
-/* "about 2,140 tokens: 55 s, 9 GB of reads"; with a warning if it does not fit the context. */
-char *receipt_cost(char *buf, size_t n, const struct mw_cost *c);
+/* "about 2,140 tokens: 55 s, 9 GB of reads", or that it does not fit the context.  A shorter
+ * form replaces a text of more than columns. */
+char *receipt_cost(char *buf, size_t n, const struct mw_cost *c, int columns);
 
 /* "reading the prompt: 512 of 2,140 tokens, 24 % · 38 tok/s · 43 s left".  elapsed_ns since
  * the prompt was begun; 0 of total is allowed.  *share: 0 to 1, for a bar. */
