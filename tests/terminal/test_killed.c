@@ -180,6 +180,24 @@ static void a_chat_that_is_not_kept_leaves_nothing(void **state)
     assert_null(program_chat(&run));
 }
 
+static void a_chat_without_messages_leaves_nothing(void **state)
+{
+    const char *args[] = { "-n", "10", NULL };
+
+    (void)state;
+    start.model = NULL;
+    start.args = args;
+    program_begin(&run, &start);
+    sees(&run, "Talker (");
+    program_say(&run, "a question");
+    assert_non_null(program_chat(&run));
+    program_ask(&run, "/undo", "> a question");
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+    assert_null(program_chat(&run));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +205,7 @@ int main(void)
         cmocka_unit_test_teardown(many_deaths_leave_one_chat_that_opens, end_run),
         cmocka_unit_test_teardown(continue_resumes_the_last_chat_and_open_a_named_one, end_run),
         cmocka_unit_test_teardown(a_chat_that_is_not_kept_leaves_nothing, end_run),
+        cmocka_unit_test_teardown(a_chat_without_messages_leaves_nothing, end_run),
     };
 
     return cmocka_run_group_tests_name("killed", tests, program_group_setup,

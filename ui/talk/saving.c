@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "ui/options/options.h"
@@ -39,6 +40,7 @@ int saving_begin(struct saving *s, const char *model, struct err *e)
     saving_folder(s, dir, sizeof dir);
     saving_close(s);
     s->said_gone = false;
+    s->is_new = true;
     return store_new(&s->store, s->o->options->no_save ? NULL : dir, model, e);
 }
 
@@ -54,11 +56,26 @@ void saving_adopt(struct saving *s, struct store *opened)
 {
     saving_close(s);
     s->store = opened;
+    s->is_new = false;
+}
+
+/* Whether the chat began here and all of its messages were taken back.  One that was opened
+ * may have lost its messages in another way. */
+static bool is_empty(const struct saving *s)
+{
+    return s->is_new && s->store != NULL && store_messages(s->store) == 0 &&
+           store_queue_count(s->store) == 0;
 }
 
 void saving_close(struct saving *s)
 {
+    char path[4400] = "";
+
+    if (is_empty(s))
+        snprintf(path, sizeof path, "%s", saving_path(s));
     store_close(s->store);
+    if (path[0] != '\0')
+        unlink(path);
     s->store = NULL;
     s->state = SAVING_WORKS;
 }
@@ -165,7 +182,7 @@ int saving_finish(struct saving *s, char *path, size_t n, struct err *e)
 {
     int rc = s->store == NULL ? 0 : store_finish(s->store, e);
 
-    snprintf(path, n, "%s", saving_path(s));
+    snprintf(path, n, "%s", is_empty(s) ? "" : saving_path(s));
     if (rc != 0) {
         char why[300];
 
@@ -183,6 +200,8 @@ int saving_rename(struct saving *s, const char *name, struct err *e)
     if (s->store == NULL)
         return err_set(e, ERR_ARGUMENT, "this chat is not saved");
     rc = store_rename(s->store, name, e);
+    if (rc == 0)
+        s->is_new = false; /* a name is worth keeping */
     report_losses(s);
     return rc;
 }
