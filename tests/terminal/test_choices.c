@@ -29,7 +29,6 @@ static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void
     fake_line(&run, "/ctx 8k");
     sees(&run, "Change: ctx 8192");
     sees(&run, "4096       8192");
-    sees(&run, "grows");
     sees(&run, "nothing is evaluated again");
     pty_send(run.s, "\r");
     sees(&run, "now: context 8192");
@@ -39,6 +38,23 @@ static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void
     loses(&run, "computed again");
     fake_line(&run, "/kv");
     sees(&run, "keys and values are stored as f16"); /* nothing has changed */
+}
+
+/* The difference of two sizes has a sign and no word, and an empty chat has nothing to keep. */
+static void a_change_of_an_empty_chat_names_only_differences(void **state)
+{
+    (void)state;
+    fake_begin(&run, 40, 160, NULL, NULL);
+    fake_line(&run, "/memory 2G");
+    sees(&run, "Change: memory");
+    assert_true(pty_shows(run.s, "  +"));
+    assert_false(pty_shows(run.s, "grows"));
+    assert_false(pty_shows(run.s, "The conversation is kept"));
+    pty_send(run.s, "\033");
+    loses(&run, "Change: memory");
+    fake_line(&run, "/kv q8_0");
+    sees(&run, "Change: kv q8_0");
+    assert_false(pty_shows(run.s, "evaluates"));
 }
 
 /* The box is over the chat; the dashboard beside it and the ends of the rows below it stay. */
@@ -355,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
+        cmocka_unit_test_teardown(a_change_of_an_empty_chat_names_only_differences, end_run),
         cmocka_unit_test_teardown(a_sheet_is_a_box_that_leaves_the_rest_visible, end_run),
         cmocka_unit_test_teardown(f10_proposes_what_the_verdict_advises, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),

@@ -26,15 +26,23 @@ static char *difference(char *buf, size_t n, uint64_t now, uint64_t then)
     return buf;
 }
 
+static bool reads_the_same(uint64_t now, uint64_t then)
+{
+    char a[16], b[16];
+
+    return strcmp(units_size(a, sizeof a, now), units_size(b, sizeof b, then)) == 0;
+}
+
 static void size_row(struct sheet *s, const char *name, uint64_t now, uint64_t then)
 {
     char a[16], b[16], d[24];
 
-    sheet_line(s, now == then ? ROLE_DIM : ROLE_TEXT, "%-14s %10s %10s", name,
+    bool is_same = reads_the_same(now, then);
+
+    sheet_line(s, is_same ? ROLE_DIM : ROLE_TEXT, "%-14s %10s %10s", name,
                units_size(a, sizeof a, now), units_size(b, sizeof b, then));
-    difference(d, sizeof d, now, then);
-    if (d[0] != '\0')
-        sheet_more(s, ROLE_ACCENT, "  %s %s", d, then > now ? "grows" : "shrinks");
+    if (!is_same)
+        sheet_more(s, ROLE_ACCENT, "  %s", difference(d, sizeof d, now, then));
 }
 
 static void count_row(struct sheet *s, const char *name, uint32_t now, uint32_t then)
@@ -152,12 +160,13 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
         limits_line(t, s);
 }
 
-/* Only rows that change, so that the sheet leaves the answer visible; /plan shows the others.
+/* Only rows that change visibly, so that the sheet leaves the answer visible; /plan shows the
+ * others.
  */
 static void memory_rows(struct sheet *s, const struct plan *now, const struct plan *then)
 {
     for (int i = 0; i < MW_PLAN_ROWS; i++)
-        if (now->row[i] != then->row[i])
+        if (!reads_the_same(now->row[i], then->row[i]))
             size_row(s, mw_plan_row_label((enum mw_plan_row)i), now->row[i], then->row[i]);
     size_row(s, "total", now->sum_bytes, then->sum_bytes);
     size_row(s, "read per token", now->streamed_bytes, then->streamed_bytes);
@@ -172,6 +181,8 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
     char line[240], time[32] = "", count[24];
     uint32_t tokens = talk_tokens(t);
 
+    if (talk_ledger(t)->n == 0)
+        return;
     if (tokens > then->n_ctx) {
         snprintf(line, sizeof line,
                  "The conversation has %s tokens, more than the new context holds: the next "
