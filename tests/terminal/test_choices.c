@@ -57,6 +57,16 @@ static void a_change_of_an_empty_chat_names_only_differences(void **state)
     assert_false(pty_shows(run.s, "evaluates"));
 }
 
+static void a_refusal_names_one_budget(void **state)
+{
+    (void)state;
+    fake_begin(&run, 40, 160, NULL, NULL);
+    fake_line(&run, "/memory 100M");
+    sees(&run, "this needs more than the budget of 100 MiB");
+    assert_true(pty_shows(run.s, "256M"));
+    assert_false(pty_shows(run.s, "the budget is"));
+}
+
 /* The box is over the chat; the dashboard beside it and the ends of the rows below it stay. */
 static void a_sheet_is_a_box_that_leaves_the_rest_visible(void **state)
 {
@@ -372,6 +382,7 @@ int main(void)
         cmocka_unit_test_teardown(
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
         cmocka_unit_test_teardown(a_change_of_an_empty_chat_names_only_differences, end_run),
+        cmocka_unit_test_teardown(a_refusal_names_one_budget, end_run),
         cmocka_unit_test_teardown(a_sheet_is_a_box_that_leaves_the_rest_visible, end_run),
         cmocka_unit_test_teardown(f10_proposes_what_the_verdict_advises, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),

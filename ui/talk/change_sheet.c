@@ -248,18 +248,24 @@ static void apply(void *ctx, long row)
     talk_change(p->t, &p->options, THEN_ANNOUNCE, p->what);
 }
 
+/* The error of the planner names the budget that its plan needs.  Buffers grow with the budget,
+ * so that one may be refused, too: name the one that fits instead. */
 static void say_why_not(struct talk *t, const struct mw_options *wanted, const struct err *e)
 {
-    uint64_t smallest = 0;
+    uint64_t smallest = 0, budget = wanted->memory_bytes;
     uint32_t largest = 0;
+    char has[16];
 
-    talk_report(t, e);
-    if (e->code != ERR_BUDGET || !talk_try_fit(t, wanted, &smallest, &largest))
+    if (e->code != ERR_BUDGET || !talk_try_fit(t, wanted, &smallest, &largest) ||
+        largest == 0 || smallest == 0) {
+        talk_report(t, e);
         return;
-    if (largest > 0 && smallest > 0)
-        talk_notice(t, "/memory %lluM or /ctx %u would fit",
-                    (unsigned long long)((smallest + MIB - 1) / MIB), largest);
-    /* else the error names the budget that fits */
+    }
+    if (budget == 0)
+        budget = talk_plan(t)->budget_bytes;
+    talk_error(t, "this needs more than the budget of %s: /memory %lluM or /ctx %u would fit",
+               units_size(has, sizeof has, budget),
+               (unsigned long long)((smallest + MIB - 1) / MIB), largest);
 }
 
 static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options *wanted,
