@@ -219,6 +219,24 @@ static void begin_full(char *gate, size_t n)
     sees(&run, "not yet");
 }
 
+/* The speed in the bar is that of the last answer, which made no token. */
+static void without_a_token_the_bar_shows_the_prediction(void **state)
+{
+    char gate[200], line[220];
+
+    (void)state;
+    fake_begin(&run, 30, 130, NULL, NULL);
+    fake_line(&run, "a question whose answer has many tokens");
+    sees(&run, "disk wait");
+    loses(&run, "~0.55 tok/s");
+    snprintf(gate, sizeof gate, "%s/gate", run.home);
+    open_gate(gate);
+    snprintf(line, sizeof line, "full until %s", gate);
+    fake_line(&run, line);
+    sees(&run, "begin a new chat");
+    assert_true(pty_sees_at(run.s, -1, "~0.55 tok/s"));
+}
+
 static void a_full_context_does_not_come_between_the_keys_of_a_line(void **state)
 {
     (void)state;
@@ -394,6 +412,7 @@ int main(void)
         cmocka_unit_test_teardown(a_digit_without_a_choice_is_text_for_the_line, end_run),
         cmocka_unit_test_teardown(
             a_message_that_waited_is_in_the_line_and_no_sheet_takes_its_enter, end_run),
+        cmocka_unit_test_teardown(without_a_token_the_bar_shows_the_prediction, end_run),
         cmocka_unit_test_teardown(a_full_context_does_not_come_between_the_keys_of_a_line,
                                   end_run),
         cmocka_unit_test_teardown(keys_of_a_line_close_a_sheet_and_change_nothing, end_run),

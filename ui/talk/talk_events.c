@@ -176,7 +176,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->last = ev->receipt;
     t->has_last = true;
     talk_predict_again(t);
-    if (!t->answer.has_new_plan && receipt_decode_tps(&t->last) > 0)
+    if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
         t->measured_tps = receipt_decode_tps(&t->last);
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
     if (t->answer.has_text) {
