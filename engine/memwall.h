@@ -59,6 +59,7 @@ const char *mw_feature(int i);
 const char *mw_blas_name(void);
 /* Kernel set i that this CPU runs, the fastest first.  NULL after the last. */
 const char *mw_isa(int i);
+const char *mw_chat_format(int i); /* the name of built-in chat format i; NULL after the last */
 
 /* machine/machine.h describes this computer: struct mw_machine, mw_machine_read() and
  * mw_budget_lower().  machine/energy.h has mw_energy_start() and mw_energy_joules(),

@@ -33,12 +33,6 @@ static const char *help_of(const struct option *row)
     return option_help(row, text, sizeof text);
 }
 
-/* Returns values to offer, separated by blanks, or NULL. */
-static const char *values_of(const struct option *row)
-{
-    return row->words != NULL ? row->words : row->tips;
-}
-
 /* Returns the kind of values that are to be listed: models, themes, chats, files or none. */
 static const char *source_of(const struct option *row)
 {
@@ -85,8 +79,8 @@ static void bash_command(const struct command *c)
         printf("        --%s", row->name);
         if (row->letter != 0)
             printf(" | -%c", row->letter);
-        if (values_of(row) != NULL)
-            printf(") words=\"%s\" ;;\n", values_of(row));
+        if (option_values(row) != NULL)
+            printf(") words=\"%s\" ;;\n", option_values(row));
         else
             printf(") words=:%s ;;\n", source_of(row));
     }
@@ -219,9 +213,9 @@ static void zsh_option(const struct option *row)
     putchar(']');
     if (row->arg != NULL) {
         printf(":%s:", row->arg);
-        if (values_of(row) != NULL) {
+        if (option_values(row) != NULL) {
             putchar('(');
-            zsh_text(values_of(row));
+            zsh_text(option_values(row));
             putchar(')');
         } else {
             fputs(text_of(zsh_offers, source_of(row)), stdout);
@@ -323,9 +317,9 @@ static void fish_command(const struct command *c)
         printf("complete -c memwall -n '__memwall_is %s' -l %s", c->name, row->name);
         if (row->letter != 0)
             printf(" -s %c", row->letter);
-        if (values_of(row) != NULL) {
+        if (option_values(row) != NULL) {
             fputs(" -x -a ", stdout);
-            fish_text(values_of(row));
+            fish_text(option_values(row));
         } else if (row->arg != NULL) {
             fputs(text_of(fish_offers, source_of(row)), stdout);
         }

@@ -7,6 +7,7 @@
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
 #include "engine/memwall.h"
+#include "engine/text/chat_format.h"
 
 const char *mw_version(void)
 {
@@ -36,6 +37,11 @@ const char *mw_feature(int i)
                                      "rotated q8_0 and q4_0 kv" };
 
     return i >= 0 && i < 3 ? features[i] : NULL;
+}
+
+const char *mw_chat_format(int i)
+{
+    return chat_format_at(i);
 }
 
 const char *mw_isa(int i)

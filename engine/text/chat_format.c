@@ -142,6 +142,11 @@ const char *chat_format_name(const struct chat_format *f)
     return f->name;
 }
 
+const char *chat_format_at(int i)
+{
+    return i >= 0 && (size_t)i < N_FORMAT ? formats[i].name : NULL;
+}
+
 int chat_format_render(const struct chat_format *f, const struct tokenizer *t,
                        const struct chat_message *messages, size_t n_message,
                        const struct chat_options *options, struct ids *out, struct err *e)

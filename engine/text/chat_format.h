@@ -41,6 +41,8 @@ struct chat_format;
 const struct chat_format *chat_format_named(const char *name, struct err *e);
 /* Returns "template" for an evaluated template, else the name of the built-in format. */
 const char *chat_format_name(const struct chat_format *f);
+/* The name of built-in format i; NULL after the last. */
+const char *chat_format_at(int i);
 
 /* ---- choosing the format of a model ---- */
 

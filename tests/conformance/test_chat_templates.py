@@ -249,7 +249,7 @@ class Choice(Folder):
         r = self.describe("--format", "chatml")
         self.assertEqual("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", r.stdout)
         r = chat(self.folder, user("hi"), "--format", "none-such")
-        self.assertEqual(1, r.returncode)
+        self.assertEqual(2, r.returncode)
         self.assertIn("none-such", r.stderr)
 
     def test_a_template_of_the_command_line_is_used_or_refused(self):

@@ -49,6 +49,7 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
         [KIND_TEXT] = { { NULL }, { "a \"text\" with \\ and #", "" } },
         [KIND_TEXTS] = { { "" }, { "two\nlines" } },
         [KIND_OPTIONAL] = { { NULL }, { "a \"text\"\nof two lines", "none" } },
+        [KIND_FORMAT] = { { "", "nope", "gemma" }, { "gemma3", "raw", "none" } },
         [KIND_FILE] = { { "" }, { "/a folder/file.x", "name" } },
         [KIND_SIZE] = { { "", "lots", "0", "3X", "-1G", "101%", "nan" },
                         { "512M", "1536K", "1G", "1000000001", "auto" } },
@@ -63,6 +64,8 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
         [KIND_NUMBER] = { { NULL } },
     };
 
+    if (row == &options_table[OPT_THEME])
+        return is_valid && i == 0 ? "dark" : is_valid && i == 1 ? "auto" : NULL;
     switch (row->kind) {
     case KIND_U32:
     case KIND_COUNT:

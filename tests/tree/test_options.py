@@ -72,12 +72,17 @@ class Usage(unittest.TestCase):
             "--temp": ["nan", "inf", "-0.1", "0x1", "1,5", "1.0 ", ""],
             "--top-p": ["1.5", "-1"],
             "--top-k": ["-1", "1.5"],
+            "--format": ["", "nope", "gemma"],
             "--seed": ["-1", "18446744073709551616", "1.0"],
             "--repeat-penalty": ["0"],
         }.items():
             for value in values:
                 self.wrong(["run", "-m", "x.gguf", option, value, "hi"], option)
                 self.wrong(["run", "-m", "x.gguf", f"{option}={value}", "hi"], option)
+
+    def test_an_unknown_chat_format_is_answered_with_those_there_are(self):
+        self.wrong(["run", "-m", "x.gguf", "--format", "nope", "hi"],
+                   '--format: "nope" is not a chat format', " gemma4 ", " mistral-v7-tekken ", " raw")
 
     def test_good_values_get_as_far_as_the_model(self):
         for args in (["--ctx", "32k"], ["--ctx=1"], ["-c8192"], ["--memory", "1.5GiB"],
@@ -124,6 +129,7 @@ class Config(unittest.TestCase):
             "system = \"open\n": "quote",
             "system = \"a\" b\n": "quote",
             "version = yes\n": '"version" is not a setting',
+            "format = nope\n": 'line 1: format: "nope" is not a chat format; use none gemma4',
         }.items():
             r = memwall("run", "-m", "x", "hi", config=text)
             self.assertEqual(1, r.returncode, (text, r.stderr))
@@ -145,6 +151,13 @@ class Config(unittest.TestCase):
 
 class Tables(unittest.TestCase):
     maxDiff = None
+
+    def test_completions_offer_every_chat_format(self):
+        formats = "none gemma4 gemma4-large gemma3 "
+        for shell in ("bash", "zsh", "fish"):
+            with self.subTest(shell):
+                self.assertRegex(memwall("completions", shell).stdout,
+                                 rf"format\b.*{formats}.* chatml .* llama2 raw\b")
 
     def test_completions_and_man_pages_are_up_to_date(self):
         r = subprocess.run(["sh", os.path.join(SRCDIR, "share", "update_tables.sh"), MEMWALL,

@@ -38,6 +38,27 @@ const char *option_form(const struct option *row)
     return row->kind == KIND_SWITCH ? "on|off|default" : "on|off";
 }
 
+/* The names of the chat formats.  The text is made by the first call. */
+static const char *format_names(void)
+{
+    static char names[400];
+    size_t n;
+
+    if (names[0] != '\0')
+        return names;
+    n = (size_t)snprintf(names, sizeof names, "none");
+    for (int i = 0; mw_chat_format(i) != NULL && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, " %s", mw_chat_format(i));
+    return names;
+}
+
+const char *option_values(const struct option *row)
+{
+    if (row->kind == KIND_FORMAT)
+        return format_names();
+    return row->words != NULL ? row->words : row->tips;
+}
+
 char *option_help(const struct option *row, char *buf, size_t n)
 {
     char words[120] = "", otherwise[60] = "";
@@ -250,6 +271,19 @@ static int set_isa(const char **to, const char *text, struct err *e)
                    text);
 }
 
+static int set_format(const char **to, const char *text, struct err *e)
+{
+    int i = 0;
+
+    while (mw_chat_format(i) != NULL && strcmp(mw_chat_format(i), text) != 0)
+        i++;
+    if (mw_chat_format(i) == NULL && strcmp(text, "none") != 0)
+        return err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a chat format; use %s", text,
+                       format_names());
+    *to = mw_chat_format(i);
+    return 0;
+}
+
 static int set_whole(const struct option *row, void *to, const char *text, struct err *e)
 {
     char expected[100];
@@ -331,6 +365,7 @@ static int set_value(struct options *o, const struct option *row, const char *te
     case KIND_KV_ONE: return set_kv_one(row, to, text, e);
     case KIND_IO: return set_io(&o->chat.engine, row, text, e);
     case KIND_ISA: return set_isa(to, text, e);
+    case KIND_FORMAT: return set_format(to, text, e);
     case KIND_U32:
     case KIND_COUNT: return set_whole(row, to, text, e);
     case KIND_U64:
@@ -479,7 +514,9 @@ static void print_kv(char *buf, size_t n, const struct mw_options *o)
 
 static void print_text(char *buf, size_t n, const struct option *row, const char *text)
 {
-    snprintf(buf, n, "%s", text != NULL ? text : row->kind == KIND_OPTIONAL ? "none" : "");
+    bool has_none = row->kind == KIND_OPTIONAL || row->kind == KIND_FORMAT;
+
+    snprintf(buf, n, "%s", text != NULL ? text : has_none ? "none" : "");
 }
 
 char *options_print(const struct options *o, enum option_id id, char *buf, size_t n)
@@ -501,6 +538,7 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
     case KIND_OPTIONAL:
     case KIND_TEXTS:
     case KIND_FILE:
+    case KIND_FORMAT:
     case KIND_ISA: print_text(buf, n, row, *(const char *const *)from); break;
     case KIND_SIZE: print_units(buf, n, *(const uint64_t *)from, 1024, "auto"); break;
     case KIND_RATE: print_units(buf, n, *(const uint64_t *)from, 1000, "none"); break;

@@ -194,6 +194,7 @@ enum option_kind {
     KIND_TEXT,     /* const char *: any text */
     KIND_TEXTS,    /* const char *[]: a text of min to max bytes each time it is given */
     KIND_OPTIONAL, /* const char *: any text; "none" is NULL */
+    KIND_FORMAT,   /* const char *: the name of a chat format; "none" is NULL */
     KIND_FILE,     /* const char *: a path, for completion */
     KIND_SIZE,     /* uint64_t: 512M, 2G, 50% of memory; "auto" is 0 */
     KIND_RATE,     /* uint64_t: bytes per second, 20M; "none" is 0 */
@@ -241,7 +242,7 @@ struct option {
     enum option_group group;
     const char *arg;       /* "FILE"; NULL: takes none on the command line */
     const char *words;     /* all values, separated by blanks; NULL: not a list */
-    const char *tips;      /* values that completion offers if words is NULL */
+    const char *tips;      /* values to offer if words is NULL: see option_values() */
     const char *help;      /* without words and default, which option_help() adds */
     const char *otherwise; /* the default in words; NULL: none */
     const char *more;      /* paragraphs of /help NAME, separated by newlines; NULL: none */
@@ -259,6 +260,9 @@ extern const struct option options_table[N_OPTION];
 
 /* The form of a value in the file and in a chat: "FILE", "on|off". */
 const char *option_form(const struct option *row);
+
+/* Returns the values that completion offers, separated by blanks; NULL: they are not a list. */
+const char *option_values(const struct option *row);
 
 /* Write the help with the words and the default.  Returns buf. */
 char *option_help(const struct option *row, char *buf, size_t n);

@@ -143,7 +143,7 @@ const struct option options_table[N_OPTION] = {
         .reach = REACH_PROMPT, .slash = "system", .says = "the system message is \"%\"",
         .says_none = "there is no system message" },
     [OPT_FORMAT] = { "format", 0, IN(ANSWER, CMD_TALK | CMD_TOKENIZE),
-        .kind = KIND_OPTIONAL, AT(chat.format), .arg = "NAME", .tips = "none",
+        .kind = KIND_FORMAT, AT(chat.format), .arg = "NAME",
         .help = "use a built-in chat format", .otherwise = "the model's template",
         .reach = REACH_PROMPT, .says = "the chat format is %",
         .says_none = "the chat format is the model's own" },

@@ -305,8 +305,8 @@ static void offer_values(struct offer *o, struct talk *t, enum option_id id)
         theme_names(talk_settings(t)->paths.config_dir, offer, o);
     else if (id == OPT_MODEL)
         offer_models(o, t);
-    else if (row->words != NULL || row->tips != NULL)
-        offer_words(o, row->words != NULL ? row->words : row->tips);
+    else if (option_values(row) != NULL)
+        offer_words(o, option_values(row));
     else if (row->arg == NULL)
         offer_words(o, "on off");
     else if (row->kind == KIND_FILE)
