@@ -18,8 +18,10 @@
 #include "src/command_line.h"
 #include "src/models.h"
 #include "src/paths.h"
+#include "src/settings.h"
 #include "src/start.h"
 #include "ui/options/config_file.h"
+#include "ui/ui.h"
 
 static bool is_option(const char *arg, const char *letter, const char *name)
 {
@@ -32,14 +34,93 @@ static bool may_be_model(const char *arg)
     return strpbrk(arg, "/.:") != NULL || access(arg, F_OK) == 0;
 }
 
+/* Mistakes in the configuration file do not keep the screen from starting: it shows them. */
+static bool skips_mistakes(const struct command *c, const struct options *o)
+{
+    struct ui_options look;
+
+    settings_screen(o, &look);
+    return (c->bit & CMD_SCREEN) != 0 && !o->once && !o->json && isatty(STDOUT_FILENO) &&
+           (look.plain || ui_can_draw());
+}
+
+/* A configuration file that was read. */
+struct config {
+    struct paths paths;
+    bool is_there; /* without a home directory there is no file */
+    bool skips;
+    struct config_skipped skipped;
+    char *text;
+};
+
 /* Read the configuration file before the command line, so that the command line wins. */
-static int run_command(const struct command *c, int argc, char **argv)
+static int read_config(struct config *f, const struct command *c, struct options *o)
 {
     struct err e = ERR_INIT;
+
+    f->skips = skips_mistakes(c, o);
+    options_default(o);
+    /* Commands that need the folders report that they are missing. */
+    f->is_there = c->reads_config && paths_find(&f->paths, &e) == 0;
+    if (f->is_there && config_file_read(o, c->bit, f->paths.config_file, &f->text,
+                                        f->skips ? &f->skipped : NULL, &e) != 0)
+        return report_error(&e);
+    return EXIT_OK;
+}
+
+/* The other commands with a screen show the lines themselves. */
+static void report_skipped(const char *line)
+{
+    while (*line != '\0') {
+        size_t n = strcspn(line, "\n");
+
+        report_notice(line, n);
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* Check the names that the command line has left in force. */
+static int check_config(struct config *f, const struct command *c, struct options *o)
+{
+    struct setting_folders in = { f->paths.config_dir, NULL };
+    struct err e = ERR_INIT;
+
+    if (!f->is_there)
+        return EXIT_OK;
+    if (c->needs_model && !c->resolves && o->line[OPT_MODEL] != 0)
+        in.models = models_places();
+    if (config_file_check(o, f->paths.config_file, &in, f->skips ? &f->skipped : NULL, &e) != 0)
+        return report_error(&e);
+    o->skipped = f->skipped.text;
+    if (c->bit == CMD_REPLAY)
+        report_skipped(o->skipped);
+    return EXIT_OK;
+}
+
+/* Read what was not read for --help: the configuration file, then the command line again. */
+static int run_with(const struct command *c, struct options *o, struct config *f, int argc,
+                    char **argv)
+{
+    int code = read_config(f, c, o);
+    struct err e = ERR_INIT;
+
+    if (code == EXIT_OK && command_line_parse(o, c, argc, argv, &e) != 0)
+        return report_usage(c, &e);
+    if (code == EXIT_OK)
+        code = check_config(f, c, o);
+    if (code == EXIT_OK && command_line_check(o, c, &e) != 0)
+        return report_usage(c, &e);
+    if (code == EXIT_OK && c->needs_model && !c->resolves && o->model != NULL)
+        code = models_resolve(o);
+    return code == EXIT_OK ? c->run(o) : code;
+}
+
+static int run_command(const struct command *c, int argc, char **argv)
+{
+    struct config config = { .text = NULL };
+    struct err e = ERR_INIT;
     struct options o;
-    struct paths paths;
-    char *config = NULL;
-    int code = EXIT_OK;
+    int code;
 
     options_default(&o);
     if (command_line_parse(&o, c, argc, argv, &e) != 0)
@@ -52,19 +133,8 @@ static int run_command(const struct command *c, int argc, char **argv)
         help_version();
         return EXIT_OK;
     }
-    options_default(&o);
-    /* Without a home directory there is no file.  Commands that need the folders report it. */
-    if (c->reads_config && paths_find(&paths, &e) == 0 &&
-        config_file_read(&o, c->bit, paths.config_file, &config, &e) != 0)
-        code = report_error(&e);
-    else if (command_line_parse(&o, c, argc, argv, &e) != 0 ||
-             command_line_check(&o, c, &e) != 0)
-        code = report_usage(c, &e);
-    else
-        code = c->needs_model && !c->resolves && o.model != NULL ? models_resolve(&o) : EXIT_OK;
-    if (code == EXIT_OK)
-        code = c->run(&o);
-    free(config);
+    code = run_with(c, &o, &config, argc, argv);
+    free(config.text);
     return code;
 }
 

@@ -10,6 +10,7 @@ if HAVE_VTERM
 check_PROGRAMS += \
 	tests/terminal/test_choices \
 	tests/terminal/test_commands \
+	tests/terminal/test_config \
 	tests/terminal/test_figures \
 	tests/terminal/test_killed \
 	tests/terminal/test_looks \

@@ -136,6 +136,13 @@ class Config(unittest.TestCase):
             self.assertIn(want, r.stderr)
             self.assertIn("memwall/config", r.stderr)
 
+    def test_a_model_of_the_file_that_is_not_found_is_named_with_its_line(self):
+        r = memwall("run", "hi", config="# mine\nmodel = nope\n")
+        self.assertEqual(1, r.returncode, r.stderr)
+        self.assertRegex(r.stderr, r'memwall/config: line 2: model: .*"nope"')
+        self.assertIn("/line.gguf", memwall("run", "-m", "/line.gguf", "hi",
+                                            config="model = nope\n").stderr)
+
     def test_the_command_line_overrides_the_file(self):
         file = 'model = /nonexistent/file.gguf\nmemory = "2G"\nquiet = off\n'
         self.assertIn("/nonexistent/file.gguf", memwall("run", "hi", config=file).stderr)

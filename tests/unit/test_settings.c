@@ -59,7 +59,7 @@ static void read_file(struct options *o, int id, char **text)
     struct err e = ERR_INIT;
 
     options_default(o);
-    if (config_file_read(o, options_table[id].commands, path, text, &e) != 0)
+    if (config_file_read(o, options_table[id].commands, path, text, NULL, &e) != 0)
         fail_with(&e);
 }
 
@@ -123,7 +123,7 @@ static void refuses(int id, const char *value)
     snprintf(arg, sizeof arg, "%s = \"%s\"\n", row->name, value);
     tree_put("/memwall/config", arg);
     options_default(&o);
-    assert_int_equal(config_file_read(&o, row->commands, path, &text, &file), -1);
+    assert_int_equal(config_file_read(&o, row->commands, path, &text, NULL, &file), -1);
     free(text);
     if (strstr(file.what, set.what) == NULL)
         fail_msg("the file reports \"%s\" instead of \"%s\"", file.what, set.what);
@@ -177,7 +177,7 @@ static void a_setting_of_the_command_line_only_is_not_one_of_the_file(void **sta
     (void)state;
     tree_put("/memwall/config", "version = on\n");
     options_default(&o);
-    assert_int_equal(config_file_read(&o, CMD_EVERY, path, &text, &e), -1);
+    assert_int_equal(config_file_read(&o, CMD_EVERY, path, &text, NULL, &e), -1);
     assert_string_equal(e.what, "\"version\" is not a setting");
     free(text);
 }

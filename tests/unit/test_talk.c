@@ -434,7 +434,7 @@ static bool set_in_chat(enum option_id id, const char *value)
     command_enter(t, line);
     expect_said(" is in ");
     options_default(&values);
-    if (config_file_read(&values, row->commands, o.paths.config_file, &text, &e) != 0)
+    if (config_file_read(&values, row->commands, o.paths.config_file, &text, NULL, &e) != 0)
         fail_with(&e);
     expect_printed(&values, id, expected, "in the file");
     free(text);

@@ -105,7 +105,7 @@ static int unquote(char **value, struct err *e)
 
 /* Set a key if the subcommand takes it; otherwise only check its value. */
 static int set_key(struct options *o, unsigned command, const char *key, const char *value,
-                   struct err *e)
+                   size_t n, struct err *e)
 {
     struct options aside;
     int id = options_find_setting(key, strlen(key));
@@ -118,10 +118,12 @@ static int set_key(struct options *o, unsigned command, const char *key, const c
     }
     if (options_set(o, (enum option_id)id, value, e) != 0)
         return err_at(e, NULL, ERR_NO_OFFSET, key);
+    o->line[id] = (uint32_t)n;
     return 0;
 }
 
-static int take_line(struct options *o, unsigned command, char *line, size_t len, struct err *e)
+static int take_line(struct options *o, unsigned command, char *line, size_t len, size_t n,
+                     struct err *e)
 {
     char *key, *value;
 
@@ -137,11 +139,34 @@ static int take_line(struct options *o, unsigned command, char *line, size_t len
     value = trim(value);
     if (unquote(&value, e) != 0)
         return -1;
-    return set_key(o, command, trim(key), value, e);
+    return set_key(o, command, trim(key), value, n, e);
+}
+
+/* Add file and line to *e.  Returns -1, or 0 if the line is skipped. */
+static int wrong_line(const char *path, size_t line, struct config_skipped *skipped,
+                      struct err *e)
+{
+    bool is_value = e->field[0] != '\0';
+    char text[sizeof skipped->text], place[32];
+    size_t used;
+
+    err_text(e, text, sizeof text);
+    snprintf(place, sizeof place, "line %zu", line);
+    *e = (struct err)ERR_INIT;
+    err_set(e, ERR_ARGUMENT, "%s", text);
+    err_at(e, path, ERR_NO_OFFSET, place);
+    if (skipped == NULL)
+        return -1;
+    err_text(e, text, sizeof text);
+    used = strlen(skipped->text);
+    snprintf(skipped->text + used, sizeof skipped->text - used, "%s; %s\n", text,
+             is_value ? "the default is used" : "the line is ignored");
+    *e = (struct err)ERR_INIT;
+    return 0;
 }
 
 int config_file_read(struct options *o, unsigned command, const char *path, char **text,
-                     struct err *e)
+                     struct config_skipped *skipped, struct err *e)
 {
     size_t len, n = 1;
     char *line;
@@ -150,21 +175,37 @@ int config_file_read(struct options *o, unsigned command, const char *path, char
         return -1;
     line = *text;
     for (char *p = *text; p <= *text + len; p++) {
-        char place[32];
-
         if (*p != '\n' && p < *text + len)
             continue;
         *p = '\0';
-        if (take_line(o, command, line, (size_t)(p - line), e) != 0) {
-            struct err inner = *e;
-
-            snprintf(place, sizeof place, "line %zu", n);
-            err_set(e, ERR_ARGUMENT, "%s%s%s", inner.field, inner.field[0] != '\0' ? ": " : "",
-                    inner.what);
-            return err_at(e, path, ERR_NO_OFFSET, place);
-        }
+        if (take_line(o, command, line, (size_t)(p - line), n, e) != 0 &&
+            wrong_line(path, n, skipped, e) != 0)
+            return -1;
         line = p + 1;
         n++;
+    }
+    return 0;
+}
+
+int config_file_check(struct options *o, const char *path, const struct setting_folders *in,
+                      struct config_skipped *skipped, struct err *e)
+{
+    static const enum option_id names[] = { OPT_THEME, OPT_MODEL };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        enum option_id id = names[i];
+        void *to = (char *)o + options_table[id].at;
+        const char **value = to;
+
+        if (o->line[id] == 0 || o->on_line[id] || setting_check(id, *value, in, e) == 0)
+            continue;
+        /* The mistake may be in the file of a theme, which then is named, too. */
+        if (e->file[0] == '\0')
+            err_at(e, NULL, ERR_NO_OFFSET, options_table[id].name);
+        if (wrong_line(path, o->line[id], skipped, e) != 0)
+            return -1;
+        *value = NULL;
+        o->given[id] = false;
     }
     return 0;
 }

@@ -2,5 +2,6 @@
 libui_a_SOURCES += \
 	ui/options/config_file.c ui/options/config_file.h \
 	ui/options/options.c ui/options/options.h \
+	ui/options/setting_check.c ui/options/setting_check.h \
 	ui/options/subcommands.h \
 	ui/options/table.c

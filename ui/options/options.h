@@ -181,10 +181,12 @@ struct options {
     float speed;
     bool once, help, version;
 
-    const char *prompt;     /* replaces arg */
-    const char *arg;        /* the positional that is not the model, or NULL */
-    bool given[N_OPTION];   /* on the command line or in a file */
-    bool on_line[N_OPTION]; /* on the command line */
+    const char *prompt;      /* replaces arg */
+    const char *arg;         /* the positional that is not the model, or NULL */
+    bool given[N_OPTION];    /* on the command line or in a file */
+    bool on_line[N_OPTION];  /* on the command line */
+    uint32_t line[N_OPTION]; /* of the file, from 1; 0: not in the file */
+    const char *skipped;     /* NULL, or a sentence in a line for each wrong line of the file */
 };
 
 enum option_kind {

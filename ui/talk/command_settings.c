@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ui/options/config_file.h"
+#include "ui/options/setting_check.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/theme_sheet.h"
@@ -212,12 +213,17 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
 /* Write a setting to the configuration file and apply it. */
 static void keep(struct talk *t, enum option_id id, const char *value)
 {
-    const char *file = talk_settings(t)->paths.config_file;
+    const struct ui_chat_options *o = talk_settings(t);
+    const struct setting_folders in = { o->paths.config_dir, o->models.places };
+    const char *file = o->paths.config_file;
     const struct option *row = &options_table[id];
     struct err e = ERR_INIT;
 
     if (file == NULL) {
         talk_error(t, "there is no configuration file");
+    } else if (setting_check(id, value, &in, &e) != 0) {
+        err_at(&e, NULL, ERR_NO_OFFSET, row->name);
+        talk_report(t, &e);
     } else if (config_file_write(file, id, value, &e) != 0) {
         talk_report(t, &e);
     } else {

@@ -58,8 +58,22 @@ void talk_close(struct talk *t)
     free(t);
 }
 
+/* Show the lines of the configuration file that were skipped, one notice each. */
+static void greet_skipped(struct talk *t)
+{
+    const char *line = t->o->options->skipped;
+
+    while (line != NULL && *line != '\0') {
+        int n = (int)strcspn(line, "\n");
+
+        talk_notice(t, "%.*s", n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
 void talk_greet(struct talk *t)
 {
+    greet_skipped(t);
     if (t->o->notice != NULL && t->o->notice[0] != '\0')
         talk_notice(t, "%s", t->o->notice);
     if (t->changes.asked.engine.io == MW_IO_MMAP)
