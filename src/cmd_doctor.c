@@ -373,10 +373,13 @@ static int find_place(struct visit *v, struct options *o)
         }
         if (e.code != ERR_IO)
             return report_error(&e);
-        e = (struct err)ERR_INIT;
     }
-    if (models_resolve(o) != EXIT_OK)
+    if (models_resolve(o) != EXIT_OK) {
+        if (e.code != ERR_NONE)
+            known_suggest(o->arg);
         return EXIT_FAILED;
+    }
+    e = (struct err)ERR_INIT;
     o->arg = o->model;
     if (mw_model_open_within(&v->m, o->model, v->engine.memory_bytes, &e) != 0)
         return report_error(&e);

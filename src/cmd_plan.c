@@ -21,6 +21,7 @@
 static int open_model(struct mw_model **m, struct options *o, uint64_t memory_bytes,
                       char *place, size_t n)
 {
+    const char *name = o->model;
     struct err e = ERR_INIT;
     int code;
 
@@ -38,8 +39,11 @@ static int open_model(struct mw_model **m, struct options *o, uint64_t memory_by
     }
     *m = NULL;
     code = models_resolve(o);
-    if (code != EXIT_OK)
+    if (code != EXIT_OK) {
+        if (e.code != ERR_NONE)
+            known_suggest(name);
         return code;
+    }
     e = (struct err)ERR_INIT;
     if (mw_model_open_within(m, o->model, memory_bytes, &e) != 0)
         return report_error(&e);
@@ -167,8 +171,9 @@ const struct command cmd_plan = {
     .help = "show what fits into memory and predict the speed; load nothing",
     .about = "Print how the memory budget is divided, and how many tokens per second this\n"
              "machine would give with it; then the same for each context by the type of keys\n"
-             "and values.  A published model that is not on this machine is\n"
-             "planned from its shape: \"memwall doctor\" lists those that are known.",
+             "and values.  A published model that is not on this machine is planned from\n"
+             "its shape: \"memwall doctor\" lists those that are known.  NAME:TYPE chooses\n"
+             "its weight type, for example Llama-3.1-8B:Q8_0.",
     .examples = "memwall plan model.gguf\n"
                 "memwall plan model.gguf --memory 1G --ctx 32k\n"
                 "memwall plan gemma-4-12B:Q4_0\n"

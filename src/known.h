@@ -16,6 +16,10 @@ int known_list(struct mw_known **out, struct err *e);
  */
 int known_open_model(struct mw_model **out, const char *name, struct err *e);
 
+/* Print the known models whose names contain the letters and digits of a name that was not
+ * found, on standard error.  Upper and lower case are the same; prints nothing if none does. */
+void known_suggest(const char *name);
+
 /* Write the folder in which models are kept: their disk is the one that limits them. */
 void known_folder(char *buf, size_t n);
 

@@ -37,6 +37,38 @@ def facts():
         return json.load(f)
 
 
+class Suggestions(unittest.TestCase):
+    """A name that is not known is answered with the names that contain its letters and digits."""
+
+    def suggested(self, command, name):
+        r = subprocess.run([MEMWALL, command, name], text=True, timeout=TIMEOUT_S,
+                           capture_output=True, stdin=subprocess.DEVNULL,
+                           env=environment(HOME.name), cwd=HOME.name)
+        self.assertEqual(1, r.returncode, r.stderr)
+        self.assertIn(f'no file or model is named "{name}"', r.stderr)
+        lines = [line for line in r.stderr.splitlines() if "known to plan and doctor" in line]
+        return lines[0].split("doctor: ")[1].split(", ") if lines else []
+
+    def test_letters_and_digits_are_compared(self):
+        for name in ("llama3", "llama-3", "LLAMA 3", "meta-llama/llama3:Q8_0"):
+            names = self.suggested("plan", name)
+            self.assertIn("Llama-3.2-1B", names, name)
+            self.assertTrue(all(n.startswith("Llama-3") for n in names), names)
+
+    def test_at_most_five_are_named(self):
+        names = self.suggested("plan", "qwen3")
+        self.assertEqual("...", names.pop())
+        self.assertEqual(5, len(names))
+        self.assertTrue(all(n.startswith("Qwen3") for n in names), names)
+
+    def test_doctor_suggests_them_too(self):
+        self.assertEqual(["Mistral-Small-3.1-24B"], self.suggested("doctor", "mistral"))
+
+    def test_nothing_is_suggested_without_a_match(self):
+        self.assertEqual([], self.suggested("plan", "nothing-like-it"))
+        self.assertEqual([], self.suggested("plan", "_ _"))
+
+
 class Known(unittest.TestCase):
     def test_bytes_read_per_token(self):
         """Sums of published parameter counts by the bytes of their types, in units of 10^5.
