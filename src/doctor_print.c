@@ -86,7 +86,8 @@ static void print_table(struct doctor_print *p)
     for (int i = 0; i < p->n_cell; i++)
         if (p->cell[i].value > p->cell[best].value)
             best = i;
-    fprintf(p->to, "  %s, GB/s, by block and reads in flight\n  %10s", p->cell[0].label, "");
+    fprintf(p->to, "  %s, GB/s, by block and reads in flight (* the best)\n  %10s",
+            p->cell[0].label, "");
     for (int i = 0; i < p->n_cell && p->cell[i].block_bytes == p->cell[0].block_bytes; i++)
         fprintf(p->to, " %7u ", p->cell[i].depth);
     for (int i = 0; i < p->n_cell; i++) {

@@ -4,6 +4,7 @@
 #include "src/doctor_walls.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "src/known.h"
 #include "src/limits.h"
@@ -65,20 +66,20 @@ static void print_rate(FILE *to, double tps)
     fprintf(to, " %8s", tps > 0 ? marked : "-");
 }
 
-static void print_head(FILE *to)
+static void print_head(FILE *to, int width)
 {
     fprintf(to,
-            "  %-16s %-6s %9s  %-9s %9s %8s %8s %9s\n"
-            "  %-16s %-6s %9s  %-9s %9s %8s %8s %9s\n",
-            "model", "type", "file", "", "memory", "answers", "prompts", "longest", "", "", "",
-            "", "", "tok/s", "tok/s", "context");
+            "  %-*s %-6s %9s  %-9s %9s %8s %8s %9s\n"
+            "  %-*s %-6s %9s  %-9s %9s %8s %8s %9s\n",
+            width, "model", "type", "file", "", "memory", "answers", "prompts", "longest",
+            width, "", "", "", "", "", "tok/s", "tok/s", "context");
 }
 
-static void print_wall(FILE *to, const struct wall *w, bool is_first)
+static void print_wall(FILE *to, int width, const struct wall *w, bool is_first)
 {
     char file[16], memory[16];
 
-    fprintf(to, "  %-16s %-6s", is_first ? w->name : "", w->type);
+    fprintf(to, "  %-*s %-6s", width, is_first ? w->name : "", w->type);
     if (w->fit == MW_FIT_UNSUPPORTED) {
         fprintf(to, " %9s  %s\n", "-", outlooks[w->fit]);
         return;
@@ -127,6 +128,21 @@ static void json_wall(struct json *j, const struct wall *w)
 
 /* --- all of them --- */
 
+/* Returns the columns of the longest name. */
+static int name_width(const struct mw_known *list)
+{
+    size_t width = strlen("model");
+
+    for (size_t i = 0; i < mw_known_count(list); i++) {
+        struct mw_known_info known;
+
+        mw_known_at(list, i, &known);
+        if (strlen(known.name) > width)
+            width = strlen(known.name);
+    }
+    return (int)width;
+}
+
 static void count_wall(struct doctor_walls_count *n, const struct wall *w)
 {
     bool fits = w->fit == MW_FIT_FITS, streams = w->fit == MW_FIT_STREAMS;
@@ -167,7 +183,7 @@ static int do_wall(struct doctor_print *p, const struct doctor_walls *w,
     if (p->is_json)
         json_wall(&p->json, &wall);
     else
-        print_wall(p->to, &wall, type == 0);
+        print_wall(p->to, name_width(list), &wall, type == 0);
     return 0;
 }
 
@@ -202,7 +218,7 @@ int doctor_walls_print(struct doctor_print *p, const struct doctor_walls *w,
     if (p->is_json)
         json_array(&p->json, "models");
     else
-        print_head(p->to);
+        print_head(p->to, name_width(list));
     for (size_t i = 0; i < mw_known_count(list) && rc == 0; i++) {
         struct mw_known_info known;
 

@@ -130,11 +130,12 @@ static void put_cgroup(const struct survey *s)
 
 static void put_overcommit(const struct survey *s)
 {
-    static const char *const modes[] = { "0: unless it is obvious", "1: always", "2: never" };
+    static const char *const modes[] = { "0: refuses only huge requests", "1: refuses nothing",
+                                         "2: refuses requests above a limit" };
     char text[MW_FACT_TEXT];
     const char *mode = read_line(s, "/proc/sys/vm/overcommit_memory", text, sizeof text);
 
-    put_text(s, "overcommit", "promises more memory than it has",
+    put_text(s, "overcommit", "overcommit (vm.overcommit_memory)",
              mode == NULL                       ? NULL
              : mode[0] >= '0' && mode[0] <= '2' ? modes[mode[0] - '0']
                                                 : mode);

@@ -97,11 +97,22 @@ class Doctor(unittest.TestCase):
         self.assertRegex(out, r"\Asummary\n  Of \d+ known models and weight types, \d+ fit in ")
         self.assertEqual(1, out.count("powers of 1024 (GiB)"))
         self.assertNotIn("\x1b", out)
+        self.columns_are_aligned(out.split("\nwalls\n")[1].split("\nadvice\n")[0])
         if "  direct reads, GB/s" in out:
-            table = out.split("  direct reads, GB/s")[1].splitlines()[1:6]
+            title, *table = out.split("  direct reads, GB/s")[1].splitlines()[:6]
+            self.assertTrue(title.endswith("(* the best)"), title)
             self.assertEqual(["1", "2", "4", "8"], table[0].split())
             self.assertEqual(["128", "512", "2.00", "8.00"], [row.split()[0] for row in table[1:]])
             self.assertEqual(1, sum(row.count("*") for row in table))
+
+    def columns_are_aligned(self, walls):
+        """The longest name is wider than its column once was."""
+        lines = walls.splitlines()
+        at = next(i for i, line in enumerate(lines) if line.split()[:2] == ["model", "type"])
+        rows = lines[at + 2:]
+        self.assertTrue(any(row.split()[0] == "Mistral-Small-3.1-24B" for row in rows))
+        for row in rows:
+            self.assertRegex(row[lines[at].index("type") - 1:], r"^ [A-Z0-9_]+ ")
 
     def test_advice_is_never_an_empty_heading(self):
         """Without the disk, a machine that is idle gives no reason for advice."""

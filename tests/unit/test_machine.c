@@ -455,7 +455,7 @@ static void facts_of_memory_come_from_the_kernel(void **state)
     assert_int_equal((int)fact(&all, "swap_total")->value, 500 * KIB);
     assert_string_equal(fact(&all, "swap_kind")->text, "yes, in memory (zram)");
     assert_string_equal(fact(&all, "swappiness")->text, "60");
-    assert_string_equal(fact(&all, "overcommit")->text, "2: never");
+    assert_string_equal(fact(&all, "overcommit")->text, "2: refuses requests above a limit");
     assert_string_equal(fact(&all, "huge_pages")->text, "madvise");
     assert_int_equal((int)(fact(&all, "pressure")->value * 1000 + 0.5), 125);
     assert_non_null(fact(&all, "cgroup")->why_not);
