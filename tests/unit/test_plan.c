@@ -488,6 +488,7 @@ static void a_chunk_reads_each_expert_once(void **state)
     struct plan_time t;
 
     (void)state;
+    in.memory_bytes_s = 20e9;
     in.n_expert_layer = 8;
     in.n_expert_used = 2;
     assert_near(speed_expert_share(&in, 1), 1);
@@ -512,6 +513,19 @@ static void a_chunk_reads_each_expert_once(void **state)
     assert_near(speed_chunk(&in, &pass, 0, 3, false, &t), 2.3125 / 1.5);
     assert_near(speed_chunk(&in, &pass, 3, 3, false, &t),
                 (0.975585938 + (2.3125 - 0.975585938) * 0.5) / 1.5);
+}
+
+/* No kernel is more than a quarter faster than the memory that it reads from. */
+static void a_rate_above_that_of_memory_is_a_mistake(void **state)
+{
+    struct plan_input in = weights_alone();
+
+    (void)state;
+    in.memory_bytes_s = 10e9;
+    in.weights[0].column_bytes_s = 12e9;
+    assert_near(speed_column_rate(&in, 0) / 1e9, 12);
+    in.weights[0].column_bytes_s = 200e9;
+    assert_near(speed_column_rate(&in, 0) / 1e9, 12.5);
 }
 
 /* 4 GB of Q4_0 at 20 GB/s, 1 GB of Q6_K at 10 GB/s, and 0.1 GB of types that were not measured
@@ -722,6 +736,7 @@ int main(void)
         cmocka_unit_test(the_larger_term_binds),
         cmocka_unit_test(a_prompt_grows_with_its_columns),
         cmocka_unit_test(a_chunk_reads_each_expert_once),
+        cmocka_unit_test(a_rate_above_that_of_memory_is_a_mistake),
         cmocka_unit_test(each_weight_type_has_its_rate),
         cmocka_unit_test(the_outlook_counts_the_memory_of_a_short_run),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
