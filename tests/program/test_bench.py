@@ -289,7 +289,7 @@ class Bench(Case):
 
     def test_a_full_disk_ends_it_and_prints_what_there_is(self):
         """The limit on the size of files lets the first, empty result through, and not the last.
-        What is in a result besides its runs, such as names and limits, differs by machine."""
+        A result has names and limits beside its runs, whose length differs by machine."""
         self.bench("-p", "4", "-n", "3", "-r", "1", "-o", self.path("r.json"))
         size = os.path.getsize(self.path("r.json"))
         os.unlink(self.path("r.json"))

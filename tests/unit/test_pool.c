@@ -129,7 +129,7 @@ static void waiting_for_a_processor_is_measured(void **state)
     pool_wait_begin(p);
     pool_run(p, compute, NULL);
     waited_s = (double)pool_wait_ns(p) / 1e9;
-    kill(child, SIGKILL); /* before a test that fails leaves it behind, busy for ever */
+    kill(child, SIGKILL); /* or else a failed test leaves a busy process */
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     pool_free(p);
