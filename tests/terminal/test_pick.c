@@ -173,7 +173,12 @@ static void enter_opens_the_highlighted_model(void **state)
     expect_end(0);
     start(24, 80); /* the model that was used last is the first one now */
     assert_true(pty_sees_at(s, 2, "> talker:BF16"));
-    pty_send(s, "q");
+    pty_send(s, "\033");
+    expect_end(0);
+    start_program(program(), 24, 80, (const char *[]){ "--continue", NULL }, NULL);
+    assert_true(pty_sees(s, "A tour")); /* the chat, with its model and without the list */
+    assert_true(pty_sees(s, "ready"));
+    pty_send(s, "/quit\r");
     expect_end(0);
 }
 
@@ -198,16 +203,14 @@ static void typing_filters_and_backspace_widens(void **state)
     expect_end(0);
 }
 
-static void q_leaves_only_without_a_filter(void **state)
+static void q_is_a_letter_of_a_name(void **state)
 {
     (void)state;
     fill();
     start(24, 80);
-    pty_send(s, "xq");
-    assert_true(pty_sees(s, "filter: xq"));
-    pty_send(s, "\025");
-    assert_true(pty_sees(s, "talker"));
-    pty_send(s, "q");
+    pty_send(s, "qwen");
+    assert_true(pty_sees(s, "filter: qwen"));
+    pty_send(s, "\033");
     expect_end(0);
 }
 
@@ -295,13 +298,13 @@ static void looks_are_those_of_the_chat(void **state)
 
         start_program(program(), 24, 80, args, NULL);
         assert_true(pty_sees(s, "gemma-4-tiny:Q4_0"));
-        pty_send(s, "q");
+        pty_send(s, "\033");
         expect_end(0);
     }
     start_program(program(), 24, 80, ascii, "NO_COLOR=1");
     assert_true(pty_sees(s, "talker"));
     assert_true(pty_sees(s, "unsupported"));
-    pty_send(s, "q");
+    pty_send(s, "\033");
     expect_end(0);
     raw = pty_raw(s, &n);
     assert_null(memmem(raw, n, "\033[38;", 5));
@@ -380,7 +383,7 @@ static void the_guide_is_listed_with_other_models(void **state)
     start_program(installed(), 24, 80, NULL, NULL);
     assert_true(pty_sees(s, "memwall-guide"));
     assert_true(pty_sees(s, "gemma-4-tiny:Q4_0"));
-    pty_send(s, "q");
+    pty_send(s, "\033");
     expect_end(0);
 }
 
@@ -421,7 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_the_models_with_their_outlook, begin, end),
         cmocka_unit_test_setup_teardown(enter_opens_the_highlighted_model, begin, end),
         cmocka_unit_test_setup_teardown(typing_filters_and_backspace_widens, begin, end),
-        cmocka_unit_test_setup_teardown(q_leaves_only_without_a_filter, begin, end),
+        cmocka_unit_test_setup_teardown(q_is_a_letter_of_a_name, begin, end),
         cmocka_unit_test_setup_teardown(tab_sorts, begin, end),
         cmocka_unit_test_setup_teardown(keys_and_the_wheel_move_through_a_long_list, begin,
                                         end),
