@@ -126,7 +126,7 @@ static void before_the_first_answer_the_plan_is_shown(void **state)
     dash_push(d, &sample);
     text = drawn(d, 100, 66);
     assert_non_null(strstr(text, "idle ~3.30 tok/s"));
-    assert_non_null(strstr(text, "answer  ~3.30  prompt   ~260"));
+    assert_non_null(strstr(text, "next  ~3.30  prompt   ~260"));
     assert_non_null(strstr(text, "~disk-bound: the plan"));
     assert_null(strstr(text, " -  ")); /* an unknown figure */
     assert_null(strstr(text, "first token"));
