@@ -359,8 +359,8 @@ static void make_model_place(struct place *p, struct mw_model *m, const char *mo
 
     mw_model_info(m, &info);
     make_place(p, model_path, info.type, o);
-    if (mw_model_has_file(
-            m)) /* without one, the disk of a folder was measured, in large reads */
+    /* Without a file, the disk of a folder was measured, in large reads. */
+    if (mw_model_has_file(m))
         add_reads(&p->key, mw_read_bytes(m, o));
 }
 

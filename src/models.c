@@ -191,6 +191,9 @@ bool models_has_others(void)
 
 /* ---- the model of a chat ---- */
 
+/* Bytes of a model's name in the list of chats. */
+#define CHAT_MODEL sizeof((struct store_entry){ 0 }.model)
+
 /* The clean name of the model in a chat, or "". */
 static void name_in_chat(const char *folder, const char *chat, char *name, size_t n)
 {
@@ -212,7 +215,7 @@ static void name_in_chat(const char *folder, const char *chat, char *name, size_
 
 static bool has_name(const char *path, const char *name)
 {
-    char clean[sizeof((struct store_entry){ 0 }).model];
+    char clean[CHAT_MODEL];
     struct err ignored = ERR_INIT;
     struct mw_model_info info;
     struct mw_model *m;
@@ -230,8 +233,8 @@ bool models_use_chat(struct options *o, const char *folder, const char *chat)
     static char path[PATH_MAX];
     struct err ignored = ERR_INIT;
     struct mw_models *m;
+    char name[CHAT_MODEL];
     bool found = false;
-    char name[64];
 
     name_in_chat(folder, chat, name, sizeof name);
     if (name[0] == '\0' || mw_models_find(&m, models_places(), &ignored) != 0)

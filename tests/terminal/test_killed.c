@@ -180,9 +180,10 @@ static void a_chat_that_is_not_kept_leaves_nothing(void **state)
     assert_null(program_chat(&run));
 }
 
-static void a_chat_without_messages_leaves_nothing(void **state)
+static void an_answer_that_is_taken_back_stays_in_the_file(void **state)
 {
     const char *args[] = { "-n", "10", NULL };
+    char *text;
 
     (void)state;
     start.model = NULL;
@@ -190,12 +191,15 @@ static void a_chat_without_messages_leaves_nothing(void **state)
     program_begin(&run, &start);
     sees(&run, "Talker (");
     program_say(&run, "a question");
-    assert_non_null(program_chat(&run));
     program_ask(&run, "/undo", "> a question");
     pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);
-    assert_null(program_chat(&run));
+    text = program_file(&run, program_chat(&run));
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\"text\":\"a question\""));
+    assert_non_null(strstr(text, "\"role\":\"assistant\""));
+    free(text);
 }
 
 int main(void)
@@ -205,7 +209,7 @@ int main(void)
         cmocka_unit_test_teardown(many_deaths_leave_one_chat_that_opens, end_run),
         cmocka_unit_test_teardown(continue_resumes_the_last_chat_and_open_a_named_one, end_run),
         cmocka_unit_test_teardown(a_chat_that_is_not_kept_leaves_nothing, end_run),
-        cmocka_unit_test_teardown(a_chat_without_messages_leaves_nothing, end_run),
+        cmocka_unit_test_teardown(an_answer_that_is_taken_back_stays_in_the_file, end_run),
     };
 
     return cmocka_run_group_tests_name("killed", tests, program_group_setup,

@@ -108,6 +108,7 @@ static void a_prompt_that_is_stopped_comes_back_into_the_line(void **state)
     pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);
+    assert_null(program_chat(&run)); /* and is not kept */
 }
 
 static void a_message_typed_during_an_answer_waits_its_turn(void **state)

@@ -35,9 +35,8 @@ static bool reads_the_same(uint64_t now, uint64_t then)
 
 static void size_row(struct sheet *s, const char *name, uint64_t now, uint64_t then)
 {
-    char a[16], b[16], d[24];
-
     bool is_same = reads_the_same(now, then);
+    char a[16], b[16], d[24];
 
     sheet_line(s, is_same ? ROLE_DIM : ROLE_TEXT, "%-14s %10s %10s", name,
                units_size(a, sizeof a, now), units_size(b, sizeof b, then));
@@ -160,9 +159,8 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
         limits_line(t, s);
 }
 
-/* Only rows that change visibly, so that the sheet leaves the answer visible; /plan shows the
- * others.
- */
+/* Only rows whose sizes read differently, so that the sheet leaves the answer visible; /plan
+ * shows the others. */
 static void memory_rows(struct sheet *s, const struct plan *now, const struct plan *then)
 {
     for (int i = 0; i < MW_PLAN_ROWS; i++)

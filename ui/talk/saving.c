@@ -59,8 +59,8 @@ void saving_adopt(struct saving *s, struct store *opened)
     s->is_new = false;
 }
 
-/* Whether the chat began here and all of its messages were taken back.  One that was opened
- * may have lost its messages in another way. */
+/* Has the chat nothing that a person could want back?  Its messages were taken back into the
+ * input line before they were answered.  An answer that is taken back stays in the file. */
 static bool is_empty(const struct saving *s)
 {
     return s->is_new && s->store != NULL && store_messages(s->store) == 0 &&
@@ -253,6 +253,7 @@ void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking
 {
     struct err e = ERR_INIT;
 
+    s->is_new = false;
     if (s->store != NULL)
         note(s, store_piece(s->store, text, n, is_thinking, resumes, NULL, &e), &e);
 }
@@ -302,15 +303,23 @@ int saving_find(const struct saving *s, size_t n, struct err *e)
     return store_item_of(s->store, (uint32_t)n, &item, e);
 }
 
-char *saving_text(const struct saving *s, size_t n, size_t max)
+/* Read the start of message n; free with store_text_free().  -1: it is not available. */
+static int read_start(const struct saving *s, size_t n, size_t max, struct store_text *out)
 {
     struct err ignored = ERR_INIT;
-    struct store_text text;
     uint32_t item;
 
     if (s->store == NULL || n >= store_messages(s->store) ||
-        store_item_of(s->store, (uint32_t)n, &item, &ignored) != 0 ||
-        store_text_start(s->store, item, max, &text, &ignored) != 0)
+        store_item_of(s->store, (uint32_t)n, &item, &ignored) != 0)
+        return -1;
+    return store_text_start(s->store, item, max, out, &ignored);
+}
+
+char *saving_text(const struct saving *s, size_t n, size_t max)
+{
+    struct store_text text;
+
+    if (read_start(s, n, max, &text) != 0)
         return NULL;
     free(text.thinking);
     return text.text;
@@ -318,15 +327,10 @@ char *saving_text(const struct saving *s, size_t n, size_t max)
 
 struct attached saving_attached(const struct saving *s, size_t n, size_t max)
 {
-    struct err ignored = ERR_INIT;
     struct store_text text;
-    uint32_t item;
 
-    if (s->store == NULL || n >= store_messages(s->store) ||
-        store_item_of(s->store, (uint32_t)n, &item, &ignored) != 0 ||
-        store_text_start(s->store, item, max, &text, &ignored) != 0)
+    if (read_start(s, n, max, &text) != 0)
         return (struct attached){ 0 };
-    free(text.text);
-    free(text.thinking);
+    store_text_free(&text);
     return text.attached;
 }

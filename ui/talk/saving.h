@@ -30,7 +30,7 @@ struct saving {
     const struct talk_front *front;
     const struct ui_chat_options *o;
     struct store *store; /* NULL: there was no memory for one */
-    bool is_new;         /* begun by this run, without a name */
+    bool is_new;         /* begun by this run; it has no name, and never had an answer */
     enum saving_state state;
     char why[300];     /* it is suspended */
     uint64_t tried_ns; /* the last write that failed */
@@ -44,7 +44,7 @@ int saving_begin(struct saving *s, const char *model, struct err *e);
  * place of the current chat, which is closed. */
 int saving_open(const struct saving *s, const char *name, struct store **out, struct err *e);
 void saving_adopt(struct saving *s, struct store *opened);
-/* Close the chat.  The file of a new chat whose messages were all taken back is removed. */
+/* Close the chat.  The file of a new chat is removed if its messages were all taken back. */
 void saving_close(struct saving *s);
 
 /* The folder of all chats, and the file of this one ("" if there is none). */

@@ -247,7 +247,9 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
     } else {
         add(t, " %.0f %% of that time was spent waiting for the disk", share * 100);
         if (pass > 0)
-            add(t, ": the last token read %s of weights that were not in memory, with a budget of %s",
+            add(t,
+                ": the last token read %s of weights that were not in memory, with a budget "
+                "of %s",
                 units_size(word, sizeof word, pass),
                 units_size(budget, sizeof budget, s->run.budget_bytes));
         else
