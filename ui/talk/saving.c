@@ -327,10 +327,12 @@ char *saving_text(const struct saving *s, size_t n, size_t max)
 
 struct attached saving_attached(const struct saving *s, size_t n, size_t max)
 {
+    struct attached found = { 0 };
     struct store_text text;
 
-    if (read_start(s, n, max, &text) != 0)
-        return (struct attached){ 0 };
-    store_text_free(&text);
-    return text.attached;
+    if (read_start(s, n, max, &text) == 0) {
+        found = text.attached;
+        store_text_free(&text);
+    }
+    return found;
 }
