@@ -732,10 +732,10 @@ size_t mw_models_match(const struct mw_models *m, const char *name, size_t *foun
 size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *found, size_t n);
 
 /*
- * Write the path of the model that the user means by a name: an existing file or folder, or
- * else the one model that matches.  A path that does not exist is copied, so that opening it
- * reports it.  Returns -1 with *e if several models match (ERR_ARGUMENT), or none (ERR_IO): it
- * names those that match or are similar.
+ * Write the path of the model that the user means: an existing file, the one model in an
+ * existing folder, or else the one model that matches the name.  A path that does not exist is
+ * copied, so that opening it reports it.  Returns -1 with *e if several models match
+ * (ERR_ARGUMENT), or none (ERR_IO): it names those that match or are similar.
  */
 int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
                       struct err *e);

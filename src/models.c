@@ -305,7 +305,8 @@ int models_resolve(struct options *o)
     }
     code = report_error(&e);
     if (e.code == ERR_ARGUMENT) {
-        print_candidates(o->model);
+        if (access(o->model, F_OK) != 0)
+            print_candidates(o->model);
         return EXIT_USAGE;
     }
     fputs("memwall: \"memwall list\" shows the models on this machine", stderr);

@@ -290,9 +290,9 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
     if (folder != NULL)
         closedir(folder);
     if (exists(c, "snapshots") && exists(c, "blobs"))
-        return err_set(
-            e, ERR_FORMAT,
-            "this is a repository in the hub's cache; name the folder below snapshots/");
+        return err_set(e, ERR_FORMAT,
+                       "this is a repository in the hub's cache, and none of its snapshots "
+                       "has a model");
     if (gguf[0] == '\0')
         return err_set(e, ERR_FORMAT, "the folder is not a snapshot: it has no config.json");
     return err_set(e, ERR_FORMAT,

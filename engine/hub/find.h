@@ -92,6 +92,10 @@ int find_walk(struct mw_models *m, enum mw_store store, const char *folder, cons
 int find_hub(struct mw_models *m, const char *folder, struct err *e);
 int find_ollama(struct mw_models *m, const char *folder, struct err *e);
 
+/* Add the models in a folder that a user named: of a repository in the hub's cache, or in
+ * files.  Its own name is part of the paths. */
+int find_folder(struct mw_models *m, const char *folder, struct err *e);
+
 /* find_recent.c: set when models were used, and add those that are in no store. */
 int find_recent(struct mw_models *m, const char *list, struct err *e);
 

@@ -126,6 +126,19 @@ static int add_repo(struct mw_models *m, const char *cache, const char *repo, st
     return find_name_repo(m, first, repo, e);
 }
 
+int find_folder(struct mw_models *m, const char *folder, struct err *e)
+{
+    char whole[PATH_MAX], repo[CACHE_MAX_REPO + 1], *name;
+
+    if (realpath(folder, whole) == NULL)
+        return 0;
+    name = strrchr(whole, '/');
+    if (!cache_repo_of(name + 1, repo))
+        return find_walk(m, MW_STORE_FOLDER, folder, NULL, 1, e);
+    name[name == whole] = '\0';
+    return add_repo(m, whole, repo, e);
+}
+
 int find_hub(struct mw_models *m, const char *folder, struct err *e)
 {
     const struct dirent *entry;

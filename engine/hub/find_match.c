@@ -1,10 +1,12 @@
 /* Models from the names that a user types: see find.h. */
 #include "config.h"
 
+#include <sys/stat.h>
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "engine/hub/find.h"
 
@@ -259,23 +261,65 @@ static int refuse(const struct mw_models *m, const char *name, const size_t *fou
     return -1;
 }
 
+static int resolve_name(const struct mw_places *places, const char *name, struct mw_models **m,
+                        const char **to, struct err *e)
+{
+    size_t found[8], n_found;
+
+    if (mw_models_find(m, places, e) != 0)
+        return -1;
+    n_found = mw_models_match(*m, name, found, sizeof found / sizeof found[0]);
+    if (n_found != 1)
+        return refuse(*m, name, found, n_found, e);
+    *to = (*m)->entries[found[0]].found.path;
+    return 0;
+}
+
+/* A folder that is not a snapshot stands for the one model in it.  Opening a folder without a
+ * model reports what it is. */
+static int resolve_folder(const char *folder, struct mw_models **m, const char **to,
+                          struct err *e)
+{
+    char names[160];
+    struct find_id id;
+    size_t used = 0;
+
+    if (find_identify(folder, &id))
+        return 0;
+    *m = calloc(1, sizeof **m);
+    if (*m == NULL)
+        return err_memory(e, "the models of a folder");
+    if (find_folder(*m, folder, e) != 0)
+        return -1;
+    if ((*m)->n == 1)
+        *to = (*m)->entries[0].found.path;
+    if ((*m)->n <= 1)
+        return 0;
+    for (size_t i = 0; i < (*m)->n; i++) {
+        const char *path = (*m)->entries[i].found.path, *base = strrchr(path, '/') + 1;
+
+        if (used + strlen(base) + 8 > sizeof names)
+            break;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"",
+                                 i > 0 ? ", " : "", base);
+    }
+    names[used] = '\0';
+    err_set(e, ERR_ARGUMENT, "the folder has %zu models; name one of them: %s", (*m)->n, names);
+    return err_at(e, folder, ERR_NO_OFFSET, NULL);
+}
+
 int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
                       struct err *e)
 {
     const char *to = name;
     struct mw_models *m = NULL;
-    size_t found[8], n_found;
+    struct stat st;
     int rc = 0;
 
-    if (access(name, F_OK) != 0 && !is_path(name)) {
-        if (mw_models_find(&m, places, e) != 0)
-            return -1;
-        n_found = mw_models_match(m, name, found, sizeof found / sizeof found[0]);
-        if (n_found == 1)
-            to = m->entries[found[0]].found.path;
-        else
-            rc = refuse(m, name, found, n_found, e);
-    }
+    if (stat(name, &st) != 0)
+        rc = is_path(name) ? 0 : resolve_name(places, name, &m, &to, e);
+    else if (S_ISDIR(st.st_mode))
+        rc = resolve_folder(name, &m, &to, e);
     if (rc == 0 && (size_t)snprintf(path, n, "%s", to) >= n)
         rc = err_set(e, ERR_ARGUMENT, "the path of a model is longer than %zu bytes", n - 1);
     mw_models_free(m);

@@ -272,8 +272,10 @@ class Others(unittest.TestCase):
 
     def test_the_contents_of_a_folder_are_named(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name, words in (("nothing", "no config.json"), ("a.gguf", "\"a.gguf\""),
-                                ("adapter_config.json", "an adapter")):
+            for name, words in (("nothing", "no config.json"),
+                                ("mmproj-a.gguf", "\"mmproj-a.gguf\""),
+                                ("adapter_config.json", "an adapter"),
+                                ("a.gguf", "/a.gguf: magic at byte 0: not a GGUF file")):
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                     f.write("{}")
                 run = inspect(folder)

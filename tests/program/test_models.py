@@ -157,6 +157,27 @@ class Models(Home):
         self.assertIn("  own:F32  (", r.stderr)
         self.assertIn("  own:BF16  (own-BF16.gguf)", r.stderr)
 
+    def test_a_folder_stands_for_the_one_model_in_it(self):
+        self.fill()
+        self.copy("llama-tiny.gguf", "here/one/llama-F32.gguf")
+        put(os.path.join(self.cwd, "one", "config.json"), "{}")
+        put(os.path.join(self.cwd, "one", "mmproj-F16.gguf"), "a projector of images")
+        r = self.memwall("inspect", "one", "--json")
+        self.assertEqual("llama", json.loads(r.stdout)["arch"], r.stderr)
+        repository = os.path.join(self.home, ".cache/huggingface/hub/models--org--gemma")
+        for name in (repository, repository + "/"):
+            r = self.memwall("inspect", name, "--json")
+            self.assertEqual("gemma4", json.loads(r.stdout)["arch"], r.stderr)
+        self.copy("gemma4-tiny-q4_0.gguf", "here/one/gemma-Q4_0.gguf")
+        r = self.memwall("inspect", "one")
+        self.assertEqual((2, ""), (r.returncode, r.stdout))
+        self.assertIn("one: the folder has 2 models; name one of them: ", r.stderr)
+        self.assertIn('"gemma-Q4_0.gguf"', r.stderr)
+        os.mkdir(os.path.join(self.cwd, "none"))
+        r = self.memwall("inspect", "none")
+        self.assertEqual(1, r.returncode)
+        self.assertIn("the folder is not a snapshot: it has no config.json", r.stderr)
+
     def test_an_unknown_name_suggests_similar_ones(self):
         self.fill()
         r = self.memwall("plan", "-m", "org/gema:Q4_0")
