@@ -41,6 +41,24 @@ void reader_restart(struct stream *s)
     s->walk_pass = s->pass;
 }
 
+void reader_load(struct stream *s)
+{
+    struct schedule_at at = schedule_begin(&s->schedule);
+    uint64_t bytes = 0, done = 0;
+
+    s->load = at;
+    for (; at.block < s->schedule.n_block; schedule_next(&s->schedule, &at)) {
+        enum block_state state = pinned_state(&s->pinned, at.block);
+        struct schedule_block b;
+
+        schedule_get(&s->schedule, &at, &b);
+        bytes += state == BLOCK_STREAMED ? 0 : b.read_bytes;
+        done += state == BLOCK_HELD ? b.read_bytes : 0;
+    }
+    counter_set(&s->telemetry->ahead_bytes, bytes);
+    counter_set(&s->telemetry->ahead_done_bytes, done);
+}
+
 static void submit_read(struct stream *s, struct read_op *op)
 {
     op->is_flying = true;
@@ -71,7 +89,8 @@ static struct read_op *free_op(struct stream *s)
     return NULL;
 }
 
-/* Read the block to dst; NULL: to the landing of the read, to be laid out in its place. */
+/* Read block number `target`, or into slot `target`, to dst; NULL: to the landing of the read,
+ * to be laid out in its place. */
 static void start_read(struct stream *s, const struct schedule_block *b, enum read_kind kind,
                        uint32_t target, unsigned char *dst)
 {
@@ -115,21 +134,20 @@ static bool start_slot(struct stream *s, const struct schedule_block *b)
     return true;
 }
 
-static bool start_pinned(struct stream *s, const struct schedule_block *b)
+static bool start_pinned(struct stream *s, uint32_t block, const struct schedule_block *b)
 {
     uint64_t held;
 
     if (s->n_flying == s->depth)
         return false;
-    pinned_mark(&s->pinned, s->walk.block, BLOCK_READING);
+    pinned_mark(&s->pinned, block, BLOCK_READING);
     /* The kernel charges its pages as soon as the disk may write to them, if it has not yet. */
     held = counter_get(&s->telemetry->pinned_held) + b->place_bytes;
     counter_set(&s->telemetry->pinned_held,
                 held < stream_pinned_limit(s) ? held : stream_pinned_limit(s));
-    start_read(s, b, READ_PINNED, s->walk.block,
-               s->schedule.spans[b->span].span.form != 0
-                   ? NULL
-                   : pinned_place(&s->pinned, s->walk.block));
+    start_read(s, b, READ_PINNED, block,
+               s->schedule.spans[b->span].span.form != 0 ? NULL
+                                                         : pinned_place(&s->pinned, block));
     return true;
 }
 
@@ -148,7 +166,7 @@ static bool walk_block(struct stream *s)
             return false;
         break;
     case BLOCK_WANTED:
-        if (!start_pinned(s, &b))
+        if (!start_pinned(s, s->walk.block, &b))
             return false;
         break;
     case BLOCK_READING:
@@ -160,6 +178,23 @@ static bool walk_block(struct stream *s)
         counter_set(&s->telemetry->layer[b.layer].read_ns, 0);
     schedule_next(&s->schedule, &s->walk);
     return true;
+}
+
+/* Load the next pinned block that is missing.  False: there is none, or the depth is reached.
+ */
+static bool load_block(struct stream *s)
+{
+    struct schedule_block b;
+
+    if (s->state != READER_WALKING || s->in_pass)
+        return false;
+    for (; s->load.block < s->schedule.n_block; schedule_next(&s->schedule, &s->load)) {
+        if (pinned_state(&s->pinned, s->load.block) != BLOCK_WANTED)
+            continue;
+        schedule_get(&s->schedule, &s->load, &b);
+        return start_pinned(s, s->load.block, &b);
+    }
+    return false;
 }
 
 static void start_lookups(struct stream *s)
@@ -178,7 +213,7 @@ static void start_reads(struct stream *s)
 {
     s->wants_slot = false;
     start_lookups(s);
-    while (walk_block(s))
+    while (walk_block(s) || load_block(s))
         ;
     counter_set(&s->telemetry->depth_gauge,
                 s->n_flying + s->lookup.n_flying + s->fetches.n_flying);
@@ -273,13 +308,14 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
 
     if (!is_read) {
         pinned_mark(&s->pinned, op->target, BLOCK_WANTED);
-        s->ahead_end = 0; /* only a pass reads it again */
+        /* Only a pass reads it again, so nothing is being loaded. */
         counter_set(&s->telemetry->ahead_bytes, 0);
         return;
     }
     if (!op->fits) {
         pinned_mark(&s->pinned, op->target, BLOCK_UNFIT);
-        stream_count_ahead(s);
+        if (counter_get(&s->telemetry->ahead_bytes) >= op->bytes)
+            counter_add(&s->telemetry->ahead_bytes, -(uint64_t)op->bytes);
         return;
     }
     before =
@@ -287,8 +323,7 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
     count_held(s, before, before + op->place_bytes);
     if (op->place_bytes < op->bytes)
         counter_add(&s->telemetry->saved_bytes, op->bytes - op->place_bytes);
-    if (op->target < s->ahead_end)
-        counter_add(&s->telemetry->ahead_done_bytes, op->bytes);
+    counter_add(&s->telemetry->ahead_done_bytes, op->bytes);
     counter_add(&layer_of(s, op)->pinned_bytes, op->need - op->lead);
     pinned_mark(&s->pinned, op->target, BLOCK_HELD);
 }

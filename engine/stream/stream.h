@@ -9,8 +9,8 @@
  * Every pass uses the same blocks in the same order, so nothing is guessed.  A reader
  * thread keeps a fixed number of reads in flight in that order and continues past the end
  * of a pass into the next one.  The engine thread takes the next block, or waits for it;
- * that wait is the stall.  The first pass reads pinned blocks straight to their place, and
- * they are never read again.
+ * that wait is the stall.  Pinned blocks are read straight to their place, while no pass runs
+ * or by the first pass, and they are never read again.
  *
  * A span may have another form in memory than in the file.  Its pinned blocks are read to a
  * landing and laid out in their place, once.  A block that turns out larger than its place is
@@ -210,8 +210,8 @@ struct populator *stream_populator(struct stream *s);
 
 /*
  * Change the number of slots and the memory for pinned blocks.  Blocks that stay pinned are
- * not read again.  Shrinking gives memory back at once, so the charge falls; growing fills
- * during the next passes.  n_slot 0 needs everything pinned, in forms that always fit.
+ * not read again.  Shrinking gives memory back at once, so the charge falls.  Growing fills
+ * from then on.  n_slot 0 needs everything pinned, in forms that always fit.
  */
 int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, struct err *e);
 

@@ -11,7 +11,8 @@
  * pinned places, and into slots while one is free and the depth allows it.  It continues
  * past the end of the current pass into the next one.  The kind of the next pass is not
  * known yet; a prompt pass is the beginning of a full pass, so the reader goes up to the
- * end of the prompt.
+ * end of the prompt.  While no pass runs and the walk has to wait, a second walk loads the
+ * pinned blocks that are left, so that a model is in memory before it is needed.
  *
  * Slots are filled, taken and given back in the order of the schedule, so three counters
  * describe them: given <= taken <= filled.  Counter i refers to slot i modulo n_slot.
@@ -159,7 +160,7 @@ struct stream {
     /* Reader, under the lock. */
     struct schedule_at walk;
     uint64_t walk_pass;
-    uint32_t ahead_end; /* the first block that the walk does not reach before a pass */
+    struct schedule_at load; /* the walk that loads pinned blocks between passes */
     struct read_op ops[STREAM_DEPTH_MAX]; /* of blocks; the first depth are used */
     uint32_t n_flying;                    /* of ops */
     bool wants_slot;                      /* the walk waits until one is free */
@@ -187,6 +188,10 @@ void reader_wake(struct stream *s);
  * be free or stale.  Under the lock. */
 void reader_restart(struct stream *s);
 
+/* Make the reader load the pinned blocks from the first one on while no pass runs, and count
+ * them.  Under the lock, or before the reader starts. */
+void reader_load(struct stream *s);
+
 /* --- stream_pass.c --- */
 
 /* Let go of the slots with blocks of passes up to `last`, taken ones included.  Under the
@@ -194,10 +199,6 @@ void reader_restart(struct stream *s);
 void stream_discard(struct stream *s, uint64_t last);
 
 /* --- stream_memory.c --- */
-
-/* Count the pinned blocks that are read before the first pass, and those of them in memory.
- * Under the lock, or before the reader starts. */
-void stream_count_ahead(struct stream *s);
 
 /* Let pinned blocks and their landing take `bytes`, while nothing is read to them. */
 int stream_set_pinned(struct stream *s, uint64_t bytes, struct err *e);

@@ -88,29 +88,6 @@ static void count_pinned(struct stream *s)
     }
 }
 
-/* The walk ahead of a pass ends at the first streamed block for which no slot is left. */
-void stream_count_ahead(struct stream *s)
-{
-    struct schedule_at at = schedule_begin(&s->schedule);
-    uint32_t end = s->schedule.n_prompt_block, n_streamed = 0;
-    uint64_t bytes = 0, done = 0;
-
-    for (end = end > 0 ? end : s->schedule.n_block; at.block < end;
-         schedule_next(&s->schedule, &at)) {
-        enum block_state state = pinned_state(&s->pinned, at.block);
-        struct schedule_block b;
-
-        if (state == BLOCK_STREAMED && n_streamed++ == s->n_slot)
-            break;
-        schedule_get(&s->schedule, &at, &b);
-        bytes += state == BLOCK_STREAMED ? 0 : b.read_bytes;
-        done += state == BLOCK_HELD ? b.read_bytes : 0;
-    }
-    s->ahead_end = at.block;
-    counter_set(&s->telemetry->ahead_bytes, bytes);
-    counter_set(&s->telemetry->ahead_done_bytes, done);
-}
-
 /*
  * Give the ring n_slot slots.  No block is being read and no slot is in use.  A smaller ring
  * is mapped again from nothing, because a huge page at its end would stay charged in full.
@@ -187,7 +164,7 @@ int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, 
     hold_reader(s);
     result = resize(s, n_slot, pinned_bytes, e);
     count_pinned(s);
-    stream_count_ahead(s);
+    reader_load(s);
     release_reader(s);
     pthread_mutex_unlock(&s->lock);
     return result;

@@ -129,7 +129,7 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
         return mapping_open(&s->mapping, &s->source, e);
     if (open_memory(s, o, stream_landing_bytes(spans, n_span, shape), e) != 0)
         return -1;
-    stream_count_ahead(s);
+    reader_load(s);
     reader_restart(s);
     return start_reader(s, e);
 }

@@ -107,7 +107,7 @@ static double overlap_of(const struct sums *sum, uint64_t limit)
     return beside < shorter ? beside / shorter : 1;
 }
 
-/* Passes read the rest, so nothing is loaded ahead while one runs. */
+/* While tokens are evaluated, their passes read what is missing. */
 static double loading(const struct mw_sample *s)
 {
     uint64_t bytes = s->mem.ahead_bytes, done = s->mem.ahead_done_bytes;

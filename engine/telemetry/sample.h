@@ -182,8 +182,8 @@ struct mw_sample {
         uint64_t plan[MW_PLAN_ROWS], used[MW_PLAN_ROWS];
         uint64_t lent_bytes;
         uint64_t saved_bytes; /* by packing pinned weights */
-        /* Pinned weights that are read before the first token is evaluated, and the part of
-         * them that is in memory.  The others are read by the first passes. */
+        /* Pinned weights, and the part of them that is in memory.  They are read while no token
+         * is evaluated, and by the first passes. */
         uint64_t ahead_bytes, ahead_done_bytes;
     } mem;
 

@@ -77,7 +77,6 @@ struct telemetry {
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
     counter lent_bytes;
-    counter ahead_bytes;
     counter expert_hits, expert_misses; /* experts that a layer requested, since the start */
     counter expert_slots, expert_held;  /* experts that fit in memory, and those there now */
     counter expert_all, n_expert, heat_bins;
@@ -86,7 +85,7 @@ struct telemetry {
 
     /* reader thread */
     counter bytes_read, reads, read_ns, lookup_bytes, expert_bytes, retries, depth_gauge;
-    counter ahead_done_bytes;
+    counter ahead_bytes, ahead_done_bytes; /* also set while the reader holds */
     counter busy_ns;     /* at least half of the possible reads of blocks were in flight */
     counter pinned_held; /* bytes of pinned blocks, not included in used[MW_ROW_PINNED] */
     counter saved_bytes; /* more, if these blocks were as in the file */

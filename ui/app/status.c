@@ -70,23 +70,31 @@ static const enum part drops[] = { PART_MODEL, PART_DISK, PART_MEMORY, PART_BIND
 
 static void state_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
-    static const char *const words[] = {
-        [TALK_LOADING] = "loading",        [TALK_SWITCHING] = "loading",
-        [TALK_FAILED] = "not loaded",      [TALK_READY] = "ready",
-        [TALK_PREFILL] = "reading prompt", [TALK_ANSWERING] = "answering",
-        [TALK_STOPPING] = "stopping",
+    static const char *const words[][2] = {
+        [TALK_LOADING] = { "loading", "loading" },
+        [TALK_SWITCHING] = { "loading", "loading" },
+        [TALK_FAILED] = { "not loaded", "not loaded" },
+        [TALK_READY] = { "ready", "ready" },
+        [TALK_PREFILL] = { "reading prompt", "prompt" },
+        [TALK_ANSWERING] = { "answering", "answer" },
+        [TALK_STOPPING] = { "stopping", "stopping" },
     };
     enum talk_state state = talk_state(t);
-    char word[24];
+    char word[24], shorter[24];
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    snprintf(word, sizeof word, "%s", words[state]);
-    if (state == TALK_READY && rates.loading >= 0)
-        snprintf(word, sizeof word, "loading %u %%",
-                 (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes));
+    snprintf(word, sizeof word, "%s", words[state][0]);
+    snprintf(shorter, sizeof shorter, "%s", words[state][1]);
+    if (state == TALK_READY && rates.loading >= 0) {
+        unsigned percent = (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes);
+
+        snprintf(word, sizeof word, "loading %u %%", percent);
+        snprintf(shorter, sizeof shorter, "load %u%%", percent);
+    }
     snprintf(b->text[PART_STATE][0], sizeof b->text[0][0], "%-14s", word);
     snprintf(b->text[PART_STATE][1], sizeof b->text[0][0], "%s", word);
+    snprintf(b->text[PART_STATE][2], sizeof b->text[0][0], "%s", shorter);
 }
 
 /* Cut a name after columns. */
