@@ -90,7 +90,7 @@ static void f10_proposes_what_the_verdict_advises(void **state)
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     fake_line(&run, "say something");
-    sees(&run, "71 % of each token waits; F10: /memory 2300M for ~0.7 tok/s");
+    sees(&run, "71 % of each token waits; F10: /memory 2304M for ~0.7 tok/s");
     pty_send(run.s, "\033[21~");
     sees(&run, "Change: memory 2.25 GiB");
     pty_send(run.s, "\r");

@@ -176,6 +176,26 @@ static void weights_that_are_read_ahead_have_a_bar(void **state)
     dash_free(d);
 }
 
+/* The status bar names what binds, too. */
+static void a_narrow_strip_drops_the_label_of_a_long_verdict(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    push_decode(d);
+    dash_set_remedy(d, "/memory 2304M");
+    text = drawn(d, 60, 4);
+    assert_null(strstr(text, "disk-bound"));
+    assert_non_null(strstr(text, "79 % of each token waits; F10: /memory 2304M for ~15 tok/s"));
+    assert_non_null(strstr(text, "w pinned"));
+    free(text);
+    text = drawn(d, 80, 4);
+    assert_non_null(strstr(text, "disk-bound: 79 % of each token waits; F10: "));
+    free(text);
+    dash_free(d);
+}
+
 static void the_wall_of_the_kv_cache_is_what_is_reached_first(void **state)
 {
     struct dash *d = new_dash();
@@ -344,6 +364,7 @@ int main(void)
         cmocka_unit_test(before_the_first_answer_the_plan_is_shown),
         cmocka_unit_test(nothing_is_drawn_of_a_model_that_is_not_there_yet),
         cmocka_unit_test(weights_that_are_read_ahead_have_a_bar),
+        cmocka_unit_test(a_narrow_strip_drops_the_label_of_a_long_verdict),
         cmocka_unit_test(the_wall_of_the_kv_cache_is_what_is_reached_first),
         cmocka_unit_test(memory_saved_by_packing_is_shown),
         cmocka_unit_test(tokens_that_are_to_be_evaluated_again_are_shown),

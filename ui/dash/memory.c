@@ -10,7 +10,8 @@
  *     ⣿⣿⣿⣿⣿⣿ …                     charged, each second 0
  *
  * The upper edge of the curve is the budget.
- * Segments are plan items with their current size.  `other` is memory that the kernel counts
+ * Segments are plan items with their current size, and then what they will take, as planned,
+ * but do not take yet, in another pattern.  `other` is memory that the kernel counts
  * and no item explains; the bar ends at the kernel's figure.  `cached` is the part of the model
  * in the page cache that is charged too (never with direct reads); with mmap the budget does
  * not cover it, and it is marked `exempt`.  A segment begins with its letter, so it is
@@ -58,6 +59,26 @@ struct bar {
     const char *letters; /* those with a key; NULL: all */
 };
 
+#define RESERVED '=' /* the part that is not used yet has a pattern instead of a letter */
+
+/* Returns what plan items will take beyond their current size, less borrowed KV space. */
+static uint64_t reserved_bytes(const struct mw_sample *s)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        if (s->mem.plan[i] > s->mem.used[i])
+            sum += s->mem.plan[i] - s->mem.used[i];
+    return sum > s->mem.lent_bytes ? sum - s->mem.lent_bytes : 0;
+}
+
+static wchar_t fill_of(const struct canvas *c, char letter)
+{
+    if (canvas_is_ascii(c))
+        return letter == RESERVED ? RESERVED : L'#';
+    return letter == RESERVED ? L'\u2592' : L'\u2588';
+}
+
 /* Draw up to the rounded end of all bytes so far, so that rounding errors do not add up. */
 static void bar_add(struct bar *b, uint64_t bytes, char letter, enum ui_role role)
 {
@@ -69,9 +90,8 @@ static void bar_add(struct bar *b, uint64_t bytes, char letter, enum ui_role rol
         end = b->c->width;
     if (end <= start)
         return;
-    canvas_repeat(b->c, b->y, start, end - start, style_of(role),
-                  canvas_is_ascii(b->c) ? L'#' : L'\u2588');
-    if (b->letters == NULL || strchr(b->letters, letter) != NULL)
+    canvas_repeat(b->c, b->y, start, end - start, style_of(role), fill_of(b->c, letter));
+    if (letter != RESERVED && (b->letters == NULL || strchr(b->letters, letter) != NULL))
         canvas_cell(b->c, b->y, start,
                     (struct ui_style){ .role = (uint8_t)role, .attr = UI_REVERSE },
                     (wchar_t)letter);
@@ -103,6 +123,7 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y, const char 
     bar_add(&b, total.model, 'c', ROLE_GRAPH_2);
     if (total.other > 0)
         bar_add(&b, total.other, 'o', ROLE_BAD);
+    bar_add(&b, reserved_bytes(s), RESERVED, ROLE_FILL_FREE);
     canvas_repeat(c, y, b.x, c->width - b.x, style_of(ROLE_FILL_FREE),
                   canvas_is_ascii(c) ? L'.' : L'\u00b7');
 }
@@ -118,19 +139,27 @@ static bool is_shown(const struct dash *d, const struct segment *g)
 
 static int n_rows(const struct dash *d)
 {
-    int n = 3; /* borrowed, cached and other */
+    int n = 4; /* borrowed, cached, other and reserved */
 
     for (size_t i = 0; i < N_SEGMENT; i++)
         n += is_shown(d, &segments[i]);
     return n;
 }
 
+/* Draw what the part begins with in the bar. */
+static void draw_mark(const struct canvas *c, int y, int x, char letter, enum ui_role role)
+{
+    if (letter == RESERVED)
+        canvas_cell(c, y, x, style_of(role), fill_of(c, letter));
+    else
+        canvas_cell(c, y, x, (struct ui_style){ .role = (uint8_t)role, .attr = UI_REVERSE },
+                    (wchar_t)letter);
+}
+
 static void draw_row(const struct canvas *c, int y, int x, char letter, const char *name,
                      enum ui_role role, const char *used, const char *planned)
 {
-    char mark[2] = { letter, '\0' };
-
-    canvas_text(c, y, x, (struct ui_style){ .role = (uint8_t)role, .attr = UI_REVERSE }, mark);
+    draw_mark(c, y, x, letter, role);
     canvas_text(c, y, x + 2, style_of(ROLE_DIM), name);
     canvas_text(c, y, x + 14, style_of(ROLE_TEXT), used);
     if (planned != NULL)
@@ -173,11 +202,14 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
     if (total.bytes.why_not == NULL && total.bytes.value > 0)
         canvas_printf(c, y + i % high, i / high * (ROW_WIDTH + 1) + 23, style_of(ROLE_DIM),
                       "%4.1f %%", (double)total.other * 100 / (double)total.bytes.value);
+    i++;
+    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), RESERVED, "reserved", ROLE_FILL_FREE,
+             figure_size8(reserved_bytes(&d->now)).text, NULL);
 }
 
 /* ---- the largest parts, if not all rows fit ---- */
 
-#define N_PART (N_SEGMENT + 3)
+#define N_PART (N_SEGMENT + 4)
 
 struct part {
     char letter;
@@ -193,7 +225,7 @@ static void sort_in(struct part *out, size_t n, struct part p)
     out[n] = p;
 }
 
-/* Sort all segments, borrowed, cached and other by size, largest first. */
+/* Sort all segments, borrowed, cached, other and reserved by size, largest first. */
 static void by_size(const struct dash *d, struct part out[N_PART])
 {
     struct dash_total total;
@@ -211,7 +243,9 @@ static void by_size(const struct dash *d, struct part out[N_PART])
     }
     sort_in(out, n++, (struct part){ 'b', "borrowed", ROLE_FILL_LENT, borrowed });
     sort_in(out, n++, (struct part){ 'c', "cached", ROLE_GRAPH_2, total.model });
-    sort_in(out, n, (struct part){ 'o', "other", ROLE_BAD, total.other });
+    sort_in(out, n++, (struct part){ 'o', "other", ROLE_BAD, total.other });
+    sort_in(out, n,
+            (struct part){ RESERVED, "reserved", ROLE_FILL_FREE, reserved_bytes(&d->now) });
 }
 
 /* "w pinned 827 MiB  a activations 91.1 MiB …" */
@@ -224,7 +258,7 @@ void memory_key(const struct dash *d, const struct canvas *c, int y, int n,
 
     by_size(d, parts);
     for (; i < N_PART && parts[i].bytes > 0; i++) {
-        char size[FIGURE_MAX], mark[2] = { parts[i].letter, '\0' };
+        char size[FIGURE_MAX];
         int wide;
 
         units_size(size, sizeof size, parts[i].bytes);
@@ -234,9 +268,7 @@ void memory_key(const struct dash *d, const struct canvas *c, int y, int n,
         if (y >= end)
             break;
         letters[i] = parts[i].letter;
-        canvas_text(c, y, x,
-                    (struct ui_style){ .role = (uint8_t)parts[i].role, .attr = UI_REVERSE },
-                    mark);
+        draw_mark(c, y, x, parts[i].letter, parts[i].role);
         canvas_text(c, y, x + 2, style_of(ROLE_DIM), parts[i].name);
         canvas_text(c, y, x + wide - (int)strlen(size), style_of(ROLE_TEXT), size);
         x += wide + 2;

@@ -177,7 +177,8 @@ static int draw_progress(const struct dash *d, const struct canvas *c, int y)
     } else if (s->n_decoded > 0) {
         char of[64];
 
-        snprintf(of, sizeof of, "%s tokens", figure_count7(s->n_decoded).text);
+        snprintf(of, sizeof of, "%s token%s", figure_count7(s->n_decoded).text,
+                 s->n_decoded == 1 ? "" : "s");
         widget_pair(c, y, 0, "answer", of, ROLE_TEXT);
     } else {
         return 0;

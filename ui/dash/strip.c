@@ -86,17 +86,21 @@ static void draw_memory(const struct dash *d, const struct canvas *c, const char
 void strip_draw(const struct dash *d, const struct canvas *c)
 {
     char text[256], letters[MEMORY_LETTERS] = "";
-    const char *rest;
+    const char *shown = text, *rest;
+    int high = c->height < TALL ? c->height - 2 : TALL - 2;
     struct canvas below;
     bool has_key;
 
     dash_verdict(text, sizeof text, &d->now, d->remedy);
-    rest = strchr(text, ':'); /* the title of the strip names the share */
-    has_key = c->height >= TALL && widget_lines(rest != NULL ? rest + 2 : text, c->width) == 1;
+    rest = strchr(text, ':'); /* the status bar has what is before it, too */
+    if (rest != NULL && widget_lines(text, c->width) > 1 &&
+        (widget_lines(rest + 2, c->width) == 1 || widget_lines(text, c->width) > high))
+        shown = rest + 2;
+    has_key = c->height >= TALL && widget_lines(shown, c->width) == 1;
     draw_title(d, c);
     if (has_key)
         memory_key(d, c, 2, 1, letters);
     draw_memory(d, c, letters);
-    below = canvas_sub(c, has_key ? 3 : 2, 0, has_key ? 1 : TALL - 2, c->width);
-    widget_wrap(&below, style_of(verdict_role(d)), text[0] != '\0' ? text : "-");
+    below = canvas_sub(c, has_key ? 3 : 2, 0, has_key ? 1 : high, c->width);
+    widget_wrap(&below, style_of(verdict_role(d)), shown[0] != '\0' ? shown : "-");
 }

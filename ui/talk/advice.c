@@ -5,10 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static void memory(char *buf, size_t n, double bytes)
+/* A size in steps of 3 to 6 %, since what is measured changes from token to token and the
+ * advice should not. */
+static void memory(char *buf, size_t n, double bytes, bool rounds_up)
 {
-    if (bytes >= MIB)
-        snprintf(buf, n, "/memory %lluM", (unsigned long long)(bytes / MIB));
+    uint64_t step = 1, mib = (uint64_t)(bytes / MIB + (rounds_up ? 1 : 0));
+
+    while (step * 32 <= mib)
+        step *= 2;
+    mib += rounds_up ? step - 1 : 0;
+    if (mib < step)
+        return;
+    snprintf(buf, n, "/memory %lluM", (unsigned long long)(mib - mib % step));
 }
 
 char *advice_command(const struct talk *t, const struct mw_sample *s, char *buf, size_t n)
@@ -21,9 +29,9 @@ char *advice_command(const struct talk *t, const struct mw_sample *s, char *buf,
     if (s->verdict.binds == MW_BINDS_NONE)
         return buf;
     if (strcmp(key, "more_budget") == 0)
-        memory(buf, n, budget + amount + MIB - 1);
+        memory(buf, n, budget + amount, true);
     else if (strcmp(key, "less_budget") == 0)
-        memory(buf, n, budget - amount);
+        memory(buf, n, budget - amount, false);
     else if (strcmp(key, "smaller_kv") == 0)
         snprintf(buf, n, "/kv %s", mw_kv_name(MW_KV_Q8_0));
     else if (strcmp(key, "shorter_context") == 0 && talk_tokens(t) <= half)

@@ -95,16 +95,18 @@ static void measured_row(const struct talk *t, struct sheet *s, const struct mw_
                most[0] != '\0' ? "; then at most" : "");
 }
 
-void limits_line(const struct talk *t, struct sheet *s)
+void limits_line(const struct talk *t, struct sheet *s, uint64_t disk_rate)
 {
-    char limits[MW_LIMITS_TEXT], line[MW_LIMITS_TEXT + 24];
+    char limits[MW_LIMITS_TEXT], line[MW_LIMITS_TEXT + 80], rate[24];
     struct mw_limits l;
 
     mw_model_limits(talk_model(t), &l);
     if (!(l.memory_bytes_s > 0))
         return;
     mw_limits_text(&l, (int64_t)time(NULL), limits, sizeof limits);
-    snprintf(line, sizeof line, "Predicted from: %s.", limits);
+    snprintf(line, sizeof line, "Predicted from: %s%s%s.", limits,
+             disk_rate > 0 ? "; the disk is limited to " : "",
+             disk_rate > 0 ? units_rate(rate, sizeof rate, (double)disk_rate) : "");
     sheet_text(s, (l.disk.doubt | l.memory.doubt) != 0 ? ROLE_WARN : ROLE_DIM, line);
 }
 
@@ -156,7 +158,7 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
     measured_row(t, s, b, then);
     speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps);
     if (then->decode_tps > 0)
-        limits_line(t, s);
+        limits_line(t, s, b->disk_rate);
 }
 
 /* Only rows whose sizes read differently, so that the sheet leaves the answer visible; /plan

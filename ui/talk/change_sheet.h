@@ -14,7 +14,8 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
  * weights, about 3.1 tok/s".  Returns false if they do not fit. */
 bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *buf, size_t n);
 
-/* Add the limits of the machine that predictions use, if they are known. */
-void limits_line(const struct talk *t, struct sheet *s);
+/* Add the limits of the machine that predictions use, if they are known, and a limit that the
+ * user set for the disk (bytes per second; 0: none). */
+void limits_line(const struct talk *t, struct sheet *s, uint64_t disk_rate);
 
 #endif

@@ -75,7 +75,7 @@ void run_plan(struct talk *t, const char *args)
         sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s",
                    receipt_rate(rate, sizeof rate, plan->decode_tps),
                    mw_binds_label(plan->binds));
-    limits_line(t, sheet);
+    limits_line(t, sheet, talk_options(t)->engine.disk_rate);
     free(s);
     talk_show(t, sheet);
 }
