@@ -13,6 +13,7 @@ parse_pattern makes a tree of tuples out of it: ("text", s), ("all", nodes) in a
 ("one", nodes) alternatives, ("rule", name).
 """
 import argparse
+import math
 import os
 import re
 import sys
@@ -115,6 +116,15 @@ class Corpus:
         if kind == "one":
             return self.expand(random.choice(value), random)
         return "".join(self.expand(n, random) for n in value)
+
+    def count(self, node):
+        """How many texts a pattern has, equal ones counted again."""
+        kind, value = node
+        if kind == "text":
+            return 1
+        if kind in ("rule", "one"):
+            return sum(map(self.count, self._rule(value) if kind == "rule" else value))
+        return math.prod(map(self.count, value))
 
     def expansions(self, node):
         """All texts of a pattern, or None if there are more than MAX_EXPANSIONS."""

@@ -5,6 +5,7 @@ system turn.  Questions come from the phrasings and get politeness, capitals, pu
 typing mistakes, synonyms, and missing or extra words.  A question never turns into a phrasing
 of another topic, or into one of the questions kept back for validation and for the test.
 """
+import math
 import os
 import random as random_module
 import re
@@ -29,6 +30,7 @@ DROPPABLE = set("a an the is are do does did i my me of to in for on it its this
                 "so please with by at you your".split())
 QUESTION = re.compile(r"^(what|who|why|how|where|when|which|is|are|do|does|did|can|could|"
                       r"should|would|will|may|must|has|have|am)\b", re.I)
+HEAVIEST = 4  # line of phrasings, in lines with few forms
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # The neighbours of a key on a keyboard, for typing mistakes that people make.
 KEYBOARD = ["qwertyuiop", "asdfghjkl", "zxcvbnm"]
@@ -47,6 +49,8 @@ class Sampler:
         self.never = {key(q) for name in ("heldback.txt", "validation.txt")
                       for _, _, q in corpus_module.held_back(os.path.join(HERE, name))}
         self.systems = lines_of("system.txt")
+        self.weights = {name: [self._weight(node) for node in topic.asks]
+                        for name, topic in corpus.topics.items()}
         self.places = {}
         for group in ([w.strip() for w in x.split("|")] for x in lines_of("synonyms.txt")):
             for w in group:
@@ -55,9 +59,16 @@ class Sampler:
             sorted(map(re.escape, self.places), key=len, reverse=True)) + r")(?![\w`-])", re.I)
         self.order = []
 
+    def _weight(self, node):
+        """How often a line of phrasings comes, relative to one with few forms.  A line with lists
+        of words stands for hundreds of questions: "the capital of <country>" is learned only
+        if it comes more often."""
+        return min(max(math.log2(self.corpus.count(node)) / 2, 1), HEAVIEST)
+
     def ask(self, topic):
         """A phrasing without its mistakes."""
-        return tidy(self.corpus.expand(self.random.choice(topic.asks), self.random))
+        node, = self.random.choices(topic.asks, self.weights[topic.name])
+        return tidy(self.corpus.expand(node, self.random))
 
     def question(self, topic, node=None):
         """A phrasing of the topic, or of a follow-up that leads to it, as a person types it."""
@@ -161,11 +172,11 @@ class Sampler:
         return word[:i] + row[max(0, min(at, len(row) - 1))] + word[i + 1:]
 
     def next_topic(self):
-        """Topics come in random order.  In a round each comes once, or once per 8 phrasings:
-        there are many ways to ask for what the guide does not know."""
+        """Topics come in random order.  In a round each comes once, or as often as its phrasings
+        weigh: there are many ways to ask for what the guide does not know."""
         if not self.order:
             self.order = [name for name in self.names
-                          for _ in range(max(1, len(self.corpus.topics[name].asks) // 8))]
+                          for _ in range(max(1, int(sum(self.weights[name])) // 8))]
             self.random.shuffle(self.order)
         return self.corpus.topics[self.order.pop()]
 

@@ -59,8 +59,9 @@ class Phase:
     cut_tokens: tuple    # tokens that a cut answer keeps: from, to before
 
 
-PHASES = (Phase(160, 3e-3, 0.9, (3, 16)),
-          Phase(100, 1.5e-3, 0.95, (1, 5)))
+PHASES = (Phase(230, 3e-3, 0.9, (3, 16)),
+          Phase(140, 1.5e-3, 0.95, (1, 5)),
+          Phase(60, 1.5e-3, 0.95, (1, 5)))
 NEWEST = 0.7           # of the exported weights; the rest are those of the phases before
 
 
