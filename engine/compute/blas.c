@@ -212,15 +212,15 @@ static void multiply_rows(const struct blas_product *p, struct tile_rows t, floa
     store(p, t, tiles);
 }
 
-void blas_multiply(const struct blas_product *p, int thread, int n_thread, void *scratch)
+void blas_multiply(const struct blas_product *p, int part, int n_part, void *scratch)
 {
     size_t first = p->row / BLAS_ROWS;
     size_t n = (p->row + p->n_row + BLAS_ROWS - 1) / BLAS_ROWS - first;
-    size_t part = (size_t)thread, n_part = min_size((size_t)n_thread, BLAS_THREADS);
+    size_t at = (size_t)part, of = min_size((size_t)n_part, BLAS_THREADS);
 
-    if (part >= n_part)
+    if (at >= of)
         return;
-    for (size_t i = n * part / n_part; i < n * (part + 1) / n_part; i++)
+    for (size_t i = n * at / of; i < n * (at + 1) / of; i++)
         multiply_rows(p, rows_of_tile(p, first + i), scratch);
 }
 

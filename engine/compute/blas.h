@@ -75,8 +75,8 @@ struct blas_product {
     size_t ldy;
 };
 
-/* The part of one thread.  scratch: blas_scratch_bytes(), aligned to 64. */
-void blas_multiply(const struct blas_product *p, int thread, int n_thread, void *scratch);
+/* One part of n_part, at most BLAS_THREADS of which have rows.  scratch: blas_scratch_bytes(), aligned to 64. */
+void blas_multiply(const struct blas_product *p, int part, int n_part, void *scratch);
 size_t blas_scratch_bytes(size_t n_tile);
 
 /*

@@ -1,14 +1,22 @@
 /*
- * A round: pool_run stores fn and ctx, raises `round` and wakes sleeping workers.  Each
- * worker sees the new round, calls fn and decrements `left`.  The caller does its own part
- * and waits until left is 0.
+ * A round: pool_run stores fn, ctx and the number of parts, and wakes sleeping workers.  Every
+ * thread, the caller included, claims parts until none is left.  The caller then waits for the
+ * parts that others have begun.
  *
- * A waiting thread polls the word for SPIN_NS and then sleeps on it in the kernel (futex).  To
- * wake a thread takes 50 us on a virtual machine.  Polling must last longer, or the threads of
- * a small model take turns: the caller falls asleep while the worker wakes up, and the worker
- * while the caller does.  A model of 4 MB gave 300 to 600 tokens per second when the threads
- * polled for 20 us, and 800 to 1000 with 100 us.  With more threads than CPUs no thread spins,
- * because it would take time from the thread it waits for.
+ * Parts are claimed, not assigned, because a thread may have no processor: another program has
+ * it, or the host of a virtual machine.  When each thread had its own part, a pass of 500 rounds
+ * needed all threads to run at the same time 500 times.  With three other programs on two CPUs,
+ * an answer spent 10 times as long on waiting as on computing.
+ *
+ * `claims` holds the number of a round and of its parts that are left, so that a thread that was
+ * stopped between reading and claiming cannot claim a part of a later round by mistake.
+ *
+ * A waiting thread polls for SPIN_NS and then sleeps in the kernel (futex).  To wake a thread
+ * takes 50 us on a virtual machine.  Polling must last longer, or the threads of a small model
+ * take turns: the caller falls asleep while the worker wakes up, and the worker while the caller
+ * does.  A model of 4 MB gave 300 to 600 tokens per second when the threads polled for 20 us,
+ * and 800 to 1000 with 100 us.  With more threads than CPUs no thread spins, because it would
+ * take time from the thread it waits for.
  */
 #include "config.h"
 
@@ -39,6 +47,8 @@
 #define STACK_BYTES ((size_t)8 << 20)
 #define SPIN_NS     100000u
 #define STATISTICS  "/proc/thread-self/schedstat"
+#define PARTS_EACH  4  /* parts for each thread, so that threads end together */
+#define ROWS        32
 #define N_TIMED     200 /* pauses that are timed: they take 10 to 50 ns each */
 
 struct worker {
@@ -55,11 +65,13 @@ struct pool {
     int n_cpu;
     int spin;
     uint64_t begin_ns, begin_cpu_ns, waited_ns; /* at pool_wait_begin(); of the caller */
-    pool_fn *fn; /* for this round, stored before round is raised */
+    pool_fn *fn; /* for this round, stored before it can be claimed */
     void *ctx;
-    bool is_closing;
+    int n_part;
+    atomic_bool is_closing; /* a worker may still be on its way from the last round */
 
-    _Alignas(64) atomic_uint round;
+    _Alignas(64) atomic_ullong claims; /* round << 32 | parts that are not claimed yet */
+    atomic_uint round;
     atomic_uint n_asleep; /* workers in or near futex_wait on round */
     _Alignas(64) atomic_uint left;
     atomic_bool caller_sleeps;
@@ -108,6 +120,24 @@ static unsigned wait_for_round(struct pool *p, unsigned seen)
     return now;
 }
 
+/* Run parts until all are claimed.  A claim keeps the round open, and with it fn and ctx. */
+static void run_parts(struct pool *p)
+{
+    unsigned long long claims = atomic_load_explicit(&p->claims, memory_order_acquire);
+
+    while ((uint32_t)claims != 0) {
+        int part;
+
+        if (!atomic_compare_exchange_weak(&p->claims, &claims, claims - 1))
+            continue;
+        part = p->n_part - (int)(uint32_t)claims;
+        p->fn(p->ctx, part, p->n_part);
+        if (atomic_fetch_sub(&p->left, 1) == 1 && atomic_load(&p->caller_sleeps))
+            wake(&p->left, 1);
+        claims = atomic_load_explicit(&p->claims, memory_order_acquire);
+    }
+}
+
 static void *work(void *arg)
 {
     struct worker *w = arg;
@@ -117,11 +147,9 @@ static void *work(void *arg)
     atomic_store(&w->statistics, kernel_file_open("", STATISTICS));
     for (;;) {
         seen = wait_for_round(p, seen);
-        if (p->is_closing)
+        if (atomic_load(&p->is_closing))
             return NULL;
-        p->fn(p->ctx, w->index, p->n_thread);
-        if (atomic_fetch_sub(&p->left, 1) == 1 && atomic_load(&p->caller_sleeps))
-            wake(&p->left, 1);
+        run_parts(p);
     }
 }
 
@@ -205,7 +233,9 @@ int pool_new(struct pool **out, int n_thread, struct err *e)
     p->begin_ns = p->begin_cpu_ns = p->waited_ns = 0;
     p->fn = NULL;
     p->ctx = NULL;
-    p->is_closing = false;
+    p->n_part = 0;
+    atomic_init(&p->is_closing, false);
+    atomic_init(&p->claims, 0);
     atomic_init(&p->round, 0);
     atomic_init(&p->n_asleep, 0);
     atomic_init(&p->left, 0);
@@ -222,7 +252,7 @@ void pool_free(struct pool *p)
 {
     if (p == NULL)
         return;
-    p->is_closing = true;
+    atomic_store(&p->is_closing, true);
     start_round(p);
     for (int i = 0; i < p->n_started; i++) {
         pthread_join(p->worker[i].id, NULL);
@@ -236,17 +266,29 @@ int pool_threads(const struct pool *p)
     return p->n_thread;
 }
 
-void pool_run(struct pool *p, pool_fn *fn, void *ctx)
+int pool_parts(const struct pool *p, size_t n_item)
 {
-    if (p->n_thread == 1) {
+    size_t most = (size_t)p->n_thread * PARTS_EACH;
+
+    return (int)(n_item < most ? n_item : most);
+}
+
+void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx)
+{
+    unsigned long long round;
+
+    if (p->n_thread == 1 || n_part == 1) {
         fn(ctx, 0, 1);
         return;
     }
     p->fn = fn;
     p->ctx = ctx;
-    atomic_store_explicit(&p->left, (unsigned)(p->n_thread - 1), memory_order_relaxed);
+    p->n_part = n_part;
+    round = atomic_load_explicit(&p->round, memory_order_relaxed) + 1u;
+    atomic_store_explicit(&p->left, (unsigned)n_part, memory_order_relaxed);
+    atomic_store_explicit(&p->claims, round << 32 | (unsigned)n_part, memory_order_release);
     start_round(p);
-    fn(ctx, 0, p->n_thread);
+    run_parts(p);
     wait_for_workers(p);
 }
 
@@ -305,12 +347,12 @@ uint64_t pool_wait_ns(struct pool *p)
     return most < unused_ns ? most : unused_ns;
 }
 
-void pool_rows(size_t n_row, int thread, int n_thread, size_t *from, size_t *to)
+void pool_rows(size_t n_row, int part, int n_part, size_t *from, size_t *to)
 {
-    size_t n_group = (n_row + 15) / 16;
+    size_t n_group = (n_row + ROWS - 1) / ROWS;
 
-    *from = n_group * (size_t)thread / (size_t)n_thread * 16;
-    *to = n_group * ((size_t)thread + 1) / (size_t)n_thread * 16;
+    *from = n_group * (size_t)part / (size_t)n_part * ROWS;
+    *to = n_group * ((size_t)part + 1) / (size_t)n_part * ROWS;
     if (*to > n_row)
         *to = n_row;
 }

@@ -1,6 +1,6 @@
 /*
  * pool.h - a pool of worker threads.  The caller is one of them, and pool_run returns when
- * all have finished.  Workers spin for a short while before they sleep, because calls follow
+ * all parts are done.  Workers spin for a short while before they sleep, because calls follow
  * each other within microseconds during a pass.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_POOL_H
@@ -13,15 +13,20 @@
 
 struct pool;
 
-typedef void pool_fn(void *ctx, int thread, int n_thread);
+typedef void pool_fn(void *ctx, int part, int n_part);
 
 /* With n_thread 1 no thread is started, and the caller does all the work. */
 int pool_new(struct pool **out, int n_thread, struct err *e);
 void pool_free(struct pool *p);
 int pool_threads(const struct pool *p);
 
-/* Call fn(ctx, i, n_thread) once for each i < n_thread.  The caller runs i = 0. */
-void pool_run(struct pool *p, pool_fn *fn, void *ctx);
+/* The number of parts to make of n_item equal items: more than there are threads, if possible,
+ * so that a thread that is slowed down does less. */
+int pool_parts(const struct pool *p, size_t n_item);
+
+/* Call fn(ctx, i, n_part) once for each i < n_part, on any threads; with one thread, call
+ * fn(ctx, 0, 1).  Nothing waits for a thread that has not begun a part. */
+void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx);
 
 /*
  * Measure how long other programs keep the threads from running, between these two calls of the
@@ -33,8 +38,9 @@ void pool_run(struct pool *p, pool_fn *fn, void *ctx);
 void pool_wait_begin(struct pool *p);
 uint64_t pool_wait_ns(struct pool *p);
 
-/* The rows [*from, *to) of n_row that a thread computes: whole groups of 16, so that no two
- * threads write to the same cache line.  There may be none. */
-void pool_rows(size_t n_row, int thread, int n_thread, size_t *from, size_t *to);
+/* The rows [*from, *to) of n_row that a part computes: whole groups of 32, as the kernels for
+ * many columns multiply them, so that no two threads write to the same cache line.  There may
+ * be none. */
+void pool_rows(size_t n_row, int part, int n_part, size_t *from, size_t *to);
 
 #endif

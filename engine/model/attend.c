@@ -78,13 +78,13 @@ static void attend_item(const struct attend_job *j, uint32_t col, uint32_t group
         f->p.kernels->rotate(out, (size_t)j->n_q * layer->head_dim_v, v_run);
 }
 
-static void attend_part(void *ctx, int thread, int n_thread)
+static void attend_part(void *ctx, int part, int n_part)
 {
     const struct attend_job *j = ctx;
     uint32_t n_item = j->f->n_col * j->n_group;
 
     /* Later columns see more positions, so items are dealt out round robin. */
-    for (uint32_t i = (uint32_t)thread; i < n_item; i += (uint32_t)n_thread)
+    for (uint32_t i = (uint32_t)part; i < n_item; i += (uint32_t)n_part)
         attend_item(j, i / j->n_group, i % j->n_group);
 }
 
@@ -93,6 +93,7 @@ void forward_attend(struct forward *f, const struct layer_desc *layer)
     uint32_t share = layer->n_head / layer->n_head_kv; /* query heads of a key head */
     uint32_t n_q = share;
     uint32_t wanted = (uint32_t)pool_threads(f->p.pool);
+    struct attend_job job = { .f = f, .layer = layer };
 
     while (n_q > MAX_Q ||
            (n_q > 1 && n_q % 2 == 0 && f->n_col * (layer->n_head / n_q) < wanted)) {
@@ -100,7 +101,7 @@ void forward_attend(struct forward *f, const struct layer_desc *layer)
 
         n_q = n_q % 2 == 0 ? half : 1;
     }
-    pool_run(f->p.pool, attend_part,
-             &(struct attend_job){
-                 .f = f, .layer = layer, .n_q = n_q, .n_group = layer->n_head / n_q });
+    job.n_q = n_q;
+    job.n_group = layer->n_head / n_q;
+    pool_run(f->p.pool, pool_parts(f->p.pool, (size_t)f->n_col * job.n_group), attend_part, &job);
 }

@@ -191,22 +191,22 @@ static void attend_item(const struct attend_tiles *j, uint32_t tile, uint32_t he
     give_results(&a);
 }
 
-static void attend_part(void *ctx, int thread, int n_thread)
+static void attend_part(void *ctx, int part, int n_part)
 {
     const struct attend_tiles *j = ctx;
     uint32_t n_item = j->n_tile * j->layer->n_head;
-    uint32_t n_part = (uint32_t)(n_thread < BLAS_THREADS ? n_thread : BLAS_THREADS);
     uint64_t bytes = attend_tiles_bytes(j->f->p.desc);
 
     /* Later tiles see more: dealing items out in turn keeps the workers even. */
-    for (uint32_t i = (uint32_t)thread; i < n_item && (uint32_t)thread < n_part; i += n_part)
+    for (uint32_t i = (uint32_t)part; i < n_item; i += (uint32_t)n_part)
         attend_item(j, i / j->layer->n_head, i % j->layer->n_head,
-                    (float *)(void *)(j->f->attend_scratch + (size_t)thread * bytes));
+                    (float *)(void *)(j->f->attend_scratch + (size_t)part * bytes));
 }
 
 void forward_attend_tiles(struct forward *f, const struct layer_desc *layer)
 {
     struct attend_tiles j = { f, layer, (uint32_t)blas_tiles(f->pos[0] % N, f->n_col) };
+    int n_thread = pool_threads(f->p.pool);
 
-    pool_run(f->p.pool, attend_part, &j);
+    pool_run(f->p.pool, n_thread < BLAS_THREADS ? n_thread : BLAS_THREADS, attend_part, &j);
 }

@@ -185,11 +185,11 @@ static void run_head(const struct delta_job *j, uint32_t h)
     }
 }
 
-static void run_heads(void *ctx, int thread, int n_thread)
+static void run_heads(void *ctx, int part, int n_part)
 {
     const struct delta_job *j = ctx;
 
-    for (uint32_t h = (uint32_t)thread; h < j->d->n_head_v; h += (uint32_t)n_thread)
+    for (uint32_t h = (uint32_t)part; h < j->d->n_head_v; h += (uint32_t)n_part)
         run_head(j, h);
 }
 
@@ -221,7 +221,7 @@ int forward_delta(struct forward *f, const struct layer_desc *layer, struct err 
     start = clock_ns();
     forward_each_col(f, mix_col, &j);
     keep_past(&j);
-    pool_run(f->p.pool, run_heads, &j);
+    pool_run(f->p.pool, pool_parts(f->p.pool, d->n_head_v), run_heads, &j);
     forward_each_col(f, gate_col, &j);
     f->attention_ns += clock_ns() - start;
     return forward_mul(f, &layer->delta_out, f->z, j.n_v, f->y, f->p.desc->n_embd, e);

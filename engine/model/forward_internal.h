@@ -88,14 +88,14 @@ struct tiles {
 
 /* Attention of these columns through OpenBLAS, like forward_attend(). */
 void forward_attend_tiles(struct forward *f, const struct layer_desc *layer);
-uint64_t attend_tiles_bytes(const struct model_desc *d); /* of one thread */
+uint64_t attend_tiles_bytes(const struct model_desc *d); /* of one part */
 
 bool tiles_take(const struct forward *f, enum tensor_type type);
 void tiles_lay(struct forward *f, enum act_form form, const float *x, size_t ldx, size_t n_k,
                struct tiles *out);
 void tiles_multiply(const struct forward *f, const struct tiles *t, struct blas_product *p,
-                    int thread, int n_thread);
-/* Bytes for one thread and n_col columns, including TILES_SPARE. */
+                    int part, int n_part);
+/* Bytes for one part and n_col columns, including TILES_SPARE. */
 uint64_t tiles_scratch_bytes(uint32_t n_col);
 
 /* Call fn(ctx, column) for all columns, split over the workers. */

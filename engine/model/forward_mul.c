@@ -9,22 +9,31 @@
 #include "engine/compute/packed.h"
 #include "engine/model/forward_internal.h"
 
+#define PART_BYTES  ((size_t)128 << 10) /* of weights: less is done before a thread is there */
+#define MOST_BLOCKS 16
+
+/* A block of the stream: rows that follow each other in memory. */
+struct mul_block {
+    const unsigned char *w;
+    size_t row, n_row; /* of the matrix */
+    enum weight_form form;
+    struct packed_block packed; /* w in FORM_PACKED */
+};
+
 struct mul_job {
     const struct forward *f;
     const struct kernels *kern;
     enum tensor_type type;
     enum act_form form;
-    const unsigned char *w;
-    size_t n_row, n_k, row_bytes;
+    struct mul_block blocks[MOST_BLOCKS]; /* rows of the matrix that follow each other */
+    size_t n_block, n_row;
+    size_t n_k, row_bytes;
     const void *x;
     size_t x_stride, n_col;
-    float *y;
+    float *y; /* of row 0 of the matrix */
     size_t ldy;
     bool in_tiles;
     struct tiles tiles;
-    size_t row; /* of the matrix: the first of w */
-    enum weight_form form_of_w;
-    struct packed_block block;        /* w in FORM_PACKED */
     const struct tensor_info *packed; /* weights that are unpacked first; NULL: none */
     const unsigned char *const *parts;
 };
@@ -44,35 +53,59 @@ static void mul_unpacked(const struct mul_job *j, size_t from, size_t to)
     }
 }
 
-static void mul_tiles(const struct mul_job *j, int thread, int n_thread)
+static void mul_tiles(const struct mul_job *j, const struct mul_block *b, int part, int n_part)
 {
     struct blas_product p = { .type = j->type,
-                              .w = j->w,
-                              .row = j->row,
-                              .n_row = j->n_row,
+                              .w = b->w,
+                              .row = b->row,
+                              .n_row = b->n_row,
                               .n_k = j->n_k,
-                              .y = j->y,
+                              .y = j->y + b->row,
                               .ldy = j->ldy,
-                              .packed = j->form_of_w == FORM_PACKED ? &j->block : NULL };
+                              .packed = b->form == FORM_PACKED ? &b->packed : NULL };
 
-    tiles_multiply(j->f, &j->tiles, &p, thread, n_thread);
+    tiles_multiply(j->f, &j->tiles, &p, part, n_part);
 }
 
-static void mul_part(void *ctx, int thread, int n_thread)
+/* Rows [from, to) of a block. */
+static void mul_rows(const struct mul_job *j, const struct mul_block *b, size_t from, size_t to)
+{
+    float *y = j->y + b->row;
+
+    if (b->form == FORM_PACKED)
+        j->kern->mul_packed(&b->packed, from, to, j->x, j->x_stride, j->n_col, y, j->ldy);
+    else
+        j->kern->mul(j->type, j->form, b->w + from * j->row_bytes, to - from, j->n_k, j->x,
+                     j->x_stride, j->n_col, y + from, j->ldy);
+}
+
+static void mul_part(void *ctx, int part, int n_part)
 {
     const struct mul_job *j = ctx;
-    size_t from, to;
+    size_t first = j->blocks[0].row, from, to;
 
-    pool_rows(j->n_row, thread, n_thread, &from, &to);
-    if (j->in_tiles)
-        mul_tiles(j, thread, n_thread);
-    else if (j->packed != NULL)
+    if (j->in_tiles) {
+        mul_tiles(j, &j->blocks[0], part, n_part);
+        return;
+    }
+    pool_rows(j->n_row, part, n_part, &from, &to);
+    if (j->packed != NULL)
         mul_unpacked(j, from, to);
-    else if (j->form_of_w == FORM_PACKED)
-        j->kern->mul_packed(&j->block, from, to, j->x, j->x_stride, j->n_col, j->y, j->ldy);
-    else if (from < to)
-        j->kern->mul(j->type, j->form, j->w + from * j->row_bytes, to - from, j->n_k, j->x,
-                     j->x_stride, j->n_col, j->y + from, j->ldy);
+    for (const struct mul_block *b = j->blocks;
+         j->packed == NULL && b < j->blocks + j->n_block; b++) {
+        size_t at = b->row - first, end = at + b->n_row;
+
+        if (from < end && to > at)
+            mul_rows(j, b, (from > at ? from : at) - at, (to < end ? to : end) - at);
+    }
+}
+
+static void multiply(struct mul_job *j)
+{
+    struct pool *pool = j->f->p.pool;
+    size_t n = (size_t)pool_threads(pool), fine = j->n_row * j->row_bytes / PART_BYTES;
+
+    pool_run(pool, j->in_tiles || fine < n ? (int)n : pool_parts(pool, fine), mul_part, j);
 }
 
 struct pack_job {
@@ -96,11 +129,11 @@ struct col_job {
     uint32_t n_col;
 };
 
-static void col_part(void *ctx, int thread, int n_thread)
+static void col_part(void *ctx, int part, int n_part)
 {
     const struct col_job *j = ctx;
 
-    for (uint32_t c = (uint32_t)thread; c < j->n_col; c += (uint32_t)n_thread)
+    for (uint32_t c = (uint32_t)part; c < j->n_col; c += (uint32_t)n_part)
         j->fn(j->ctx, c);
 }
 
@@ -112,7 +145,7 @@ void forward_each(struct forward *f, uint32_t n_col, void (*fn)(void *ctx, uint3
     if (n_col == 1)
         fn(ctx, 0);
     else
-        pool_run(f->p.pool, col_part, &job);
+        pool_run(f->p.pool, pool_parts(f->p.pool, n_col), col_part, &job);
 }
 
 void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), void *ctx)
@@ -164,14 +197,28 @@ void forward_mul_expert(struct forward *f, const struct tensor_info *t,
 {
     struct mul_job job = mul_prepare(f, t->type, t->ne[0], x, ldx, n_col, ldy);
 
-    job.w = w[0];
+    job.blocks[0] = (struct mul_block){ .w = w[0], .n_row = n_row };
+    job.n_block = 1;
     job.n_row = n_row;
     job.y = y;
     if (t->layout >= LAYOUT_TRANSPOSED) {
         job.packed = t;
         job.parts = w;
     }
-    pool_run(f->p.pool, mul_part, &job);
+    multiply(&job);
+}
+
+static void add_block(struct mul_job *j, const struct stream_block *block)
+{
+    struct mul_block *b = &j->blocks[j->n_block++];
+
+    *b = (struct mul_block){ .w = block->data,
+                             .row = block->row,
+                             .n_row = block->n_row,
+                             .form = (enum weight_form)block->form };
+    if (b->form == FORM_PACKED)
+        b->packed = packed_open(b->w, b->n_row, j->n_k);
+    j->n_row += b->n_row;
 }
 
 int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
@@ -179,22 +226,22 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
 {
     struct mul_job job = mul_prepare_mat(f, m, x, ldx, ldy);
 
+    job.y = y;
     for (uint64_t done = 0; done < m->n_row; done += job.n_row) {
-        struct stream_block block;
+        struct stream_block block, held;
 
         if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
             return err_set(e, ERR_CANCELLED, "stopped");
         if (stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
             return -1;
         assert(block.span == m->span && block.row == done);
-        job.w = block.data;
-        job.n_row = block.n_row;
-        job.row = done;
-        job.y = y + done;
-        job.form_of_w = (enum weight_form)block.form;
-        if (job.form_of_w == FORM_PACKED)
-            job.block = packed_open(block.data, job.n_row, m->n_k);
-        pool_run(f->p.pool, mul_part, &job);
+        job.n_block = job.n_row = 0;
+        add_block(&job, &block);
+        /* Threads need not wait for each other between blocks that are there. */
+        while (!job.in_tiles && block.is_pinned && job.n_block < MOST_BLOCKS &&
+               stream_next_pinned(f->p.stream, m->span, &held))
+            add_block(&job, &held);
+        multiply(&job);
         stream_give(f->p.stream, &block);
     }
     return 0;

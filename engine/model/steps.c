@@ -210,24 +210,24 @@ static void do_curve(struct trial *t)
     t->kernels->gelu_mul(t->y, t->w, N_VALUE);
 }
 
-static void norm_part(void *ctx, int thread, int n_thread)
+static void norm_part(void *ctx, int part, int n_part)
 {
     const struct trial *t = ctx;
 
-    (void)n_thread;
-    t->kernels->rms_norm(t->x, t->w, N_VALUE, 1e-5f, t->y + (size_t)thread * N_VALUE);
+    (void)n_part;
+    t->kernels->rms_norm(t->x, t->w, N_VALUE, 1e-5f, t->y + (size_t)part * N_VALUE);
 }
 
 static void do_round(struct trial *t)
 {
-    pool_run(t->pool, norm_part, t);
+    pool_run(t->pool, pool_threads(t->pool), norm_part, t);
 }
 
-static void settle_part(void *ctx, int thread, int n_thread)
+static void settle_part(void *ctx, int part, int n_part)
 {
     double end = clock_s() + SETTLE_S;
 
-    (void)ctx, (void)thread, (void)n_thread;
+    (void)ctx, (void)part, (void)n_part;
     while (clock_s() < end)
         continue;
 }
@@ -344,7 +344,7 @@ int steps_measure(const struct steps_options *o, struct mw_steps *out, struct er
         /* New workers can begin on the processor of their creator.  They stay there if they
          * only take turns with it, and a round takes 180 us instead of 1.  When all compute at
          * once, as in a model, the system spreads them. */
-        pool_run(t.pool, settle_part, NULL);
+        pool_run(t.pool, o->n_thread, settle_part, NULL);
         round_s = time_of(&t, do_round, o->seconds, &out->sure);
         norm_s = time_of(&t, do_norm, o->seconds, &out->sure);
         out->round_s = fmax(round_s - norm_s, 0);

@@ -62,7 +62,7 @@ void tiles_lay(struct forward *f, enum act_form form, const float *x, size_t ldx
 }
 
 void tiles_multiply(const struct forward *f, const struct tiles *t, struct blas_product *p,
-                    int thread, int n_thread)
+                    int part, int n_part)
 {
     uint32_t n_col = f->p.chunk + TILES_SPARE;
 
@@ -71,7 +71,7 @@ void tiles_multiply(const struct forward *f, const struct tiles *t, struct blas_
     p->ldx = t->ldx;
     p->first = t->first;
     p->n_col = t->n_col;
-    if (thread < BLAS_THREADS)
-        blas_multiply(p, thread, n_thread,
-                      f->tile_scratch + (size_t)thread * tiles_scratch_bytes(n_col));
+    if (part < BLAS_THREADS)
+        blas_multiply(p, part, n_part,
+                      f->tile_scratch + (size_t)part * tiles_scratch_bytes(n_col));
 }

@@ -121,6 +121,10 @@ void stream_pass_begin(struct stream *s, bool is_prompt);
 int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns,
                 struct err *e);
 
+/* Take the next block of the pass if it belongs to the span and is pinned and in memory.  It
+ * need not be given back. */
+bool stream_next_pinned(struct stream *s, uint32_t span, struct stream_block *block);
+
 /* Give back the block's memory, in the order in which blocks were taken. */
 void stream_give(struct stream *s, const struct stream_block *block);
 

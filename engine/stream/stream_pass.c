@@ -173,6 +173,19 @@ int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns
     return 0;
 }
 
+bool stream_next_pinned(struct stream *s, uint32_t span, struct stream_block *block)
+{
+    struct schedule_block b;
+    struct err never = ERR_INIT;
+    uint64_t no_stall = 0;
+
+    if (s->is_mapped || s->next.block == s->pass_blocks ||
+        pinned_state(&s->pinned, s->next.block) != BLOCK_HELD)
+        return false;
+    schedule_get(&s->schedule, &s->next, &b);
+    return b.span == span && stream_next(s, block, &no_stall, &never) == 0;
+}
+
 static void give_mapped(struct stream *s, const struct stream_block *block)
 {
     const struct stream_span *p = &s->schedule.spans[block->span].span;

@@ -80,11 +80,11 @@ static uint64_t read_streams(const uint8_t *p, size_t n)
     return a[0] ^ a[1];
 }
 
-static void run_part(void *ctx, int thread, int n_thread)
+static void run_part(void *ctx, int part, int n_part)
 {
     struct way *p = ctx;
-    size_t from = p->n_row * (size_t)thread / (size_t)n_thread;
-    size_t to = p->n_row * (size_t)(thread + 1) / (size_t)n_thread;
+    size_t from = p->n_row * (size_t)part / (size_t)n_part;
+    size_t to = p->n_row * (size_t)(part + 1) / (size_t)n_part;
     size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
 
     if (p->packed != NULL) {
@@ -105,7 +105,7 @@ static void run_part(void *ctx, int thread, int n_thread)
 
         if (scratch == NULL) /* for the most columns; lives as long as the thread */
             scratch = aligned_alloc(64, blas_scratch_bytes(blas_tiles(0, MOST_COLS)));
-        blas_multiply(&product, thread, n_thread, scratch);
+        blas_multiply(&product, part, n_part, scratch);
     } else if (p->set != NULL) {
         p->set->mul(p->type, p->form, p->w + from * row_bytes, to - from, p->n_k, p->x,
                     act_bytes(p->form, p->n_k), p->n_col, p->y + from, p->n_row);
@@ -157,7 +157,7 @@ static void take_turns(struct pool *pool, struct way *ways, size_t n)
         for (size_t i = 0; i < n; i++) {
             double start = clock_s();
 
-            pool_run(pool, run_part, &ways[i]);
+            pool_run(pool, pool_threads(pool), run_part, &ways[i]);
             if (turn >= 0)
                 ways[i].t[turn] = clock_s() - start;
         }
@@ -350,7 +350,7 @@ static void take_best(struct pool *pool, struct way *ways, size_t n)
         for (size_t i = 0; i < n; i++) {
             double from = clock_s(), t;
 
-            pool_run(pool, run_part, &ways[i]);
+            pool_run(pool, pool_threads(pool), run_part, &ways[i]);
             t = clock_s() - from;
             if (turn == 0 || t < ways[i].t[0])
                 ways[i].t[0] = t;

@@ -1,4 +1,4 @@
-/* The workers run every part once, in the order of rounds, each on its own thread. */
+/* The workers run every part once, in the order of rounds, and none is waited for in vain. */
 #include "config.h"
 
 #include <sys/wait.h>
@@ -7,6 +7,8 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,64 +22,141 @@
 #define MOST 16
 
 struct tally {
-    int n_thread;
-    pid_t caller;
-    int seen[MOST]; /* each written by one worker */
+    int n_part;
+    int seen[MOST]; /* each written by one thread at a time */
     pid_t ran_on[MOST];
     uint64_t sum;        /* of the round before, written by the caller */
-    uint64_t part[MOST]; /* computed from it by each worker */
+    uint64_t part[MOST]; /* computed from it by each part */
 };
 
-static void count(void *ctx, int thread, int n_thread)
+static void count(void *ctx, int part, int n_part)
 {
     struct tally *t = ctx;
 
-    if (thread == 0)
-        t->n_thread = n_thread;
-    t->seen[thread]++;
-    t->ran_on[thread] = gettid();
-    t->part[thread] = t->sum * 31 + (uint64_t)thread;
+    if (part == 0)
+        t->n_part = n_part;
+    t->seen[part]++;
+    t->ran_on[part] = gettid();
+    t->part[part] = t->sum * 31 + (uint64_t)part;
 }
 
-static void run_rounds(int n_thread, int n_round)
+static void run_rounds(int n_thread, int n_part, int n_round)
 {
     struct err e = ERR_INIT;
-    struct tally t = { .caller = gettid() };
+    struct tally t = { 0 };
     struct pool *p;
     uint64_t want = 0;
 
     assert_int_equal(pool_new(&p, n_thread, &e), 0);
     assert_int_equal(pool_threads(p), n_thread);
     for (int r = 0; r < n_round; r++) {
-        pool_run(p, count, &t);
+        pool_run(p, n_part, count, &t);
         t.sum = 0;
-        for (int i = 0; i < n_thread; i++)
+        for (int i = 0; i < t.n_part; i++)
             t.sum += t.part[i];
-        want = want * 31 * (uint64_t)n_thread + (uint64_t)(n_thread * (n_thread - 1) / 2);
+        want = want * 31 * (uint64_t)t.n_part + (uint64_t)(t.n_part * (t.n_part - 1) / 2);
         assert_true(t.sum == want);
     }
-    assert_int_equal(t.n_thread, n_thread);
-    assert_int_equal(t.ran_on[0], t.caller);
+    assert_int_equal(t.n_part, n_thread == 1 ? 1 : n_part);
     for (int i = 0; i < MOST; i++)
-        assert_int_equal(t.seen[i], i < n_thread ? n_round : 0);
-    for (int i = 1; i < n_thread; i++)
-        assert_int_not_equal(t.ran_on[i], t.caller);
+        assert_int_equal(t.seen[i], i < t.n_part ? n_round : 0);
     pool_free(p);
 }
 
 static void every_part_runs_once_per_round(void **state)
 {
     (void)state;
-    run_rounds(1, 100);
-    run_rounds(2, 5000);
-    run_rounds(3, 1000);
+    run_rounds(1, 2, 100);
+    run_rounds(2, 1, 100);
+    run_rounds(2, 2, 5000);
+    run_rounds(2, 7, 5000);
+    run_rounds(3, 2, 1000);
+    run_rounds(3, MOST, 1000);
 }
 
 /* With more workers than CPUs, workers never spin, so each round finds them asleep. */
 static void more_workers_than_cpus_finish_too(void **state)
 {
     (void)state;
-    run_rounds(MOST, 500);
+    run_rounds(MOST, MOST, 500);
+}
+
+static int gate[2]; /* a pipe */
+static atomic_bool is_stopped;
+
+static void stop_here(int signal)
+{
+    char byte;
+
+    (void)signal;
+    atomic_store(&is_stopped, true);
+    while (read(gate[0], &byte, 1) < 0)
+        continue;
+}
+
+/* Threads of the engine block signals. */
+static void receive_signals(void *ctx, int part, int n_part)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &set, NULL), 0);
+    count(ctx, part, n_part);
+}
+
+/* Run rounds until a part ran on a worker. */
+static pid_t find_worker(struct pool *p)
+{
+    struct tally t = { 0 };
+
+    for (;;) {
+        pool_run(p, MOST, receive_signals, &t);
+        for (int i = 0; i < MOST; i++)
+            if (t.ran_on[i] != gettid())
+                return t.ran_on[i];
+        usleep(100); /* the worker is asleep, or waits for a processor */
+    }
+}
+
+static void a_stopped_worker_holds_nothing_back(void **state)
+{
+    struct sigaction stop = { .sa_handler = stop_here };
+    struct err e = ERR_INIT;
+    struct tally t = { 0 };
+    struct pool *p;
+
+    (void)state;
+    assert_int_equal(pipe(gate), 0);
+    assert_int_equal(sigaction(SIGUSR1, &stop, NULL), 0);
+    assert_int_equal(pool_new(&p, 2, &e), 0);
+    alarm(60);
+    assert_int_equal(tgkill(getpid(), find_worker(p), SIGUSR1), 0);
+    while (!atomic_load(&is_stopped))
+        usleep(100);
+    for (int i = 0; i < 100; i++)
+        pool_run(p, MOST, count, &t);
+    for (int i = 0; i < MOST; i++)
+        assert_int_equal(t.seen[i], 100);
+    assert_int_equal(write(gate[1], "", 1), 1);
+    find_worker(p);
+    alarm(0);
+    pool_free(p);
+    close(gate[0]);
+    close(gate[1]);
+}
+
+static void parts_are_at_most_the_items(void **state)
+{
+    struct err e = ERR_INIT;
+    struct pool *p;
+
+    (void)state;
+    assert_int_equal(pool_new(&p, 3, &e), 0);
+    assert_int_equal(pool_parts(p, 1), 1);
+    assert_int_equal(pool_parts(p, 5), 5);
+    assert_int_equal(pool_parts(p, 1000000), 12);
+    pool_free(p);
 }
 
 #define BUSY_S 0.1
@@ -91,13 +170,13 @@ static double cpu_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void compute(void *ctx, int thread, int n_thread)
+static void compute(void *ctx, int part, int n_part)
 {
     double end_s = cpu_s() + BUSY_S;
 
     (void)ctx;
-    (void)thread;
-    (void)n_thread;
+    (void)part;
+    (void)n_part;
     while (cpu_s() < end_s)
         continue;
 }
@@ -127,7 +206,7 @@ static void waiting_for_a_processor_is_measured(void **state)
         for (;;)
             continue;
     pool_wait_begin(p);
-    pool_run(p, compute, NULL);
+    pool_run(p, 1, compute, NULL);
     waited_s = (double)pool_wait_ns(p) / 1e9;
     kill(child, SIGKILL); /* or else a failed test leaves a busy process */
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -166,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_runs_once_per_round),
         cmocka_unit_test(more_workers_than_cpus_finish_too),
+        cmocka_unit_test(a_stopped_worker_holds_nothing_back),
+        cmocka_unit_test(parts_are_at_most_the_items),
         cmocka_unit_test(waiting_for_a_processor_is_measured),
         cmocka_unit_test(an_unused_pool_can_be_freed),
         cmocka_unit_test(impossible_counts_are_refused),

@@ -136,7 +136,10 @@ static void run_pass(struct stream *s, const struct stream_model *m, bool is_pro
             span++, row = 0;
         if (span == m->n_span || (is_prompt && !m->spans[span].in_prompt) || n == blocks)
             break;
-        no_error(stream_next(s, b, &stall, &e), &e);
+        if (model_random(2) == 0 && stream_next_pinned(s, span, b))
+            assert_true(b->is_pinned);
+        else
+            no_error(stream_next(s, b, &stall, &e), &e);
         assert_int_equal(b->index, n++);
         assert_int_equal(b->span, span);
         assert_int_equal(b->row, row);
@@ -327,6 +330,39 @@ static void the_counters_add_up(void **state)
     assert_true(counter_get(&telemetry.read_ns) > 0);
     assert_int_equal(counter_get(&telemetry.lookup_bytes), 0);
     assert_true(counter_get(&telemetry.reads) >= 3 * 15);
+    model_remove(&m);
+}
+
+static void pinned_blocks_of_a_span_follow_each_other(void **state)
+{
+    struct stream_options o = { .n_slot = 0 };
+    struct stream_block block;
+    struct stream_model m;
+    struct err e = ERR_INIT;
+    struct stream *s;
+    uint64_t stall = 0;
+
+    (void)state;
+    model_seed(23);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
+    run_pass(s, &m, false, UINT64_MAX, 1); /* everything is in memory then */
+    stream_pass_begin(s, false);
+    assert_false(stream_next_pinned(s, 1, &block));
+    for (uint32_t i = 0; i < m.n_span; i++) {
+        uint64_t row = 0;
+
+        no_error(stream_next(s, &block, &stall, &e), &e);
+        do {
+            assert_int_equal(block.row, row);
+            row += block.n_row;
+        } while (stream_next_pinned(s, i, &block));
+        assert_int_equal(row, m.spans[i].n_row);
+    }
+    assert_false(stream_next_pinned(s, 0, &block));
+    no_error(stream_pass_end(s, &e), &e);
+    stream_close(s);
     model_remove(&m);
 }
 
@@ -551,6 +587,7 @@ int main(void)
     enum { MODES = sizeof modes / sizeof modes[0] };
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(the_counters_add_up),
+        cmocka_unit_test(pinned_blocks_of_a_span_follow_each_other),
         cmocka_unit_test(pinned_blocks_are_read_once),
         cmocka_unit_test(laid_blocks_take_their_place),
         cmocka_unit_test(pinned_blocks_are_loaded_before_a_pass),
