@@ -13,6 +13,7 @@
 
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
+#include "src/choice_book.h"
 #include "src/limits_book.h"
 #include "src/paths.h"
 #include "src/rates_book.h"
@@ -173,6 +174,8 @@ struct place {
     struct limits_key key;
     char rates_path[560]; /* the same for rates of weight types */
     struct rates_key rates_key;
+    char choice_path[560]; /* the same for choices of experts */
+    struct choice_key choice_key;
 };
 
 static void make_rates_key(struct place *p, const struct mw_options *o)
@@ -193,7 +196,8 @@ static void make_place(struct place *p, const char *model_path, const char *type
     struct err ignored = ERR_INIT;
     struct paths paths;
 
-    p->path[0] = p->rates_path[0] = '\0';
+    p->path[0] = p->rates_path[0] = p->choice_path[0] = '\0';
+    choice_key_of(&p->choice_key, model_path);
     make_key(&p->key, model_path, type, o);
     complete_key(&p->key);
     make_rates_key(p, o);
@@ -201,6 +205,7 @@ static void make_place(struct place *p, const char *model_path, const char *type
         return;
     snprintf(p->path, sizeof p->path, "%s/limits", paths.cache_dir);
     snprintf(p->rates_path, sizeof p->rates_path, "%s/rates", paths.cache_dir);
+    snprintf(p->choice_path, sizeof p->choice_path, "%s/choices", paths.cache_dir);
 }
 
 static void keep_limits(const struct place *p, const struct mw_limits *l)
@@ -213,6 +218,7 @@ static void keep_limits(const struct place *p, const struct mw_limits *l)
     limits_book_add(&book, &p->key, l);
     limits_book_write(&book, p->path);
     rates_book_keep(p->rates_path, &p->rates_key, (int64_t)time(NULL), l);
+    choice_book_keep(p->choice_path, &p->choice_key, &l->choice);
 }
 
 /* A mw_limits_keep_fn; ctx is a struct place. */
@@ -333,6 +339,7 @@ static int measure_and_keep(struct mw_model *m, const struct place *p,
         set_rates(m, p, o, uses_kept_rates, true, &l, e) != 0)
         return -1;
     mw_limits_widen(&l, &earlier);
+    choice_book_find(p->choice_path, &p->choice_key, l.measured_s, &l.choice);
     keep_limits(p, &l);
     limits_book_read(&book, p->path);
     borrow_disk(&l, limits_book_disk_near(&book, &p->key, (int64_t)time(NULL)));
@@ -390,6 +397,7 @@ static bool use_kept(struct mw_model *m, const struct place *p, const struct mw_
     l = *kept;
     borrow_disk(&l, limits_book_disk_near(&book, &p->key, now_s));
     (void)set_rates(m, p, o, true, may_measure, &l, &ignored);
+    choice_book_find(p->choice_path, &p->choice_key, now_s, &l.choice);
     use_limits(m, p, &l);
     return true;
 }
@@ -503,6 +511,7 @@ bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_
     int64_t now_s = (int64_t)time(NULL);
     struct mw_limits types = *out;
     const struct mw_limits *found;
+    struct choice_key of_model;
     struct limits_key k;
 
     (void)ctx;
@@ -526,6 +535,8 @@ bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_
     memcpy(out->rate, types.rate, sizeof types.rate);
     borrow_disk(out, limits_book_disk_near(&book, &k, now_s));
     (void)rates_book_find(any.rates_path, &any.rates_key, now_s, out);
+    choice_key_of(&of_model, path);
+    choice_book_find(any.choice_path, &of_model, now_s, &out->choice);
     return true;
 }
 

@@ -194,7 +194,31 @@ static void explain_memory(FILE *to, const struct plan_basis *b)
     if (p->n_expert_all > 0)
         fprintf(to, "  Experts: %u of %u are cached; %.7g of the used ones hit (%s).\n",
                 p->n_expert, p->n_expert_all, p->expert_hits,
-                p->hits_measured ? "measured" : "an even choice is assumed");
+                p->hits_measured ? "by an observed choice" : "an even choice is assumed");
+}
+
+/* The experts of a chunk of n tokens, as a multiple of those of one token. */
+static void explain_share(FILE *to, const struct plan_basis *b, uint32_t n, double share)
+{
+    const struct plan_input *in = &b->in;
+    struct formula f = { "" };
+
+    fprintf(to, "  %-14s : experts that the chunk uses, for each that a token uses\n",
+            "expert share");
+    if (!b->plan.hits_measured) {
+        add(&f, "%u * (1 - (1 - %u / %u) ** %u) / %u", in->n_expert_layer, in->n_expert_used,
+            in->n_expert_layer, n, in->n_expert_used);
+    } else {
+        fprintf(to,
+                "  %-14s : experts * (parts - sum of (1 - choice of a part) ** tokens) / parts "
+                "/ used, in %.0f tokens\n",
+                "", in->choice.n_token);
+        add(&f, "%u * (%d", in->n_expert_layer, MW_CHOICE_PARTS);
+        for (int i = 0; i < MW_CHOICE_PARTS; i++)
+            add(&f, " - %.7g ** %u", 1 - speed_choice(in, i), n);
+        add(&f, ") / %d / %u", MW_CHOICE_PARTS, in->n_expert_used);
+    }
+    line(to, "expert share", &f, share, "");
 }
 
 /* --- limits --- */
@@ -395,7 +419,7 @@ static double explain_terms(FILE *to, const struct run *r)
 
 static void explain_decode(FILE *to, const struct plan_basis *b)
 {
-    struct plan_pass pass = speed_pass(&b->plan);
+    struct plan_pass pass = speed_pass(&b->in, &b->plan);
     uint32_t n = b->plan.n_ctx;
     struct plan_time t;
     struct run r = { b, { true, true }, 1, n > 0 ? n - 1 : 0, 1, &t };
@@ -414,7 +438,7 @@ static void explain_decode(FILE *to, const struct plan_basis *b)
 /* The first chunk of a prompt in full, and the times of all. */
 static void explain_prompt(FILE *to, const struct plan_basis *b)
 {
-    struct plan_pass pass = speed_pass(&b->plan);
+    struct plan_pass pass = speed_pass(&b->in, &b->plan);
     uint32_t n = PLAN_PROMPT_TOKENS < b->plan.n_ctx ? PLAN_PROMPT_TOKENS : b->plan.n_ctx;
     uint32_t chunk = pass.chunk < n ? pass.chunk : n;
     struct plan_time t;
@@ -426,14 +450,8 @@ static void explain_prompt(FILE *to, const struct plan_basis *b)
         !(speed_chunk(&b->in, &pass, 0, chunk, false, &t) > 0))
         return;
     fprintf(to, "\nThe first chunk of a prompt, %u tokens:\n", chunk);
-    if (b->in.n_expert_layer > 0) {
-        add(&f, "%u * (1 - (1 - %u / %u) ** %u) / %u", b->in.n_expert_layer,
-            b->in.n_expert_used, b->in.n_expert_layer, chunk, b->in.n_expert_used);
-        fprintf(to, "  %-14s : experts that the chunk uses, for each that a token uses\n",
-                "expert share");
-        line(to, "expert share", &f, share_of(&r), "");
-        f = (struct formula){ "" };
-    }
+    if (b->in.n_expert_layer > 0)
+        explain_share(to, b, chunk, share_of(&r));
     (void)explain_terms(to, &r);
     fprintf(to,
             "\nA prompt of %u tokens; the last chunk has a token that runs on to the logits:\n",

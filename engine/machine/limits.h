@@ -47,6 +47,18 @@ struct mw_steps {
 };
 
 /*
+ * The choices of the routers of a model, as sessions saw them: the experts of each layer,
+ * ranked by the tokens that chose them, in MW_CHOICE_PARTS equal parts.  With an even choice,
+ * all parts have the same share.
+ */
+#define MW_CHOICE_PARTS 16
+struct mw_choice {
+    double share[MW_CHOICE_PARTS]; /* of all choices, the most popular part first */
+    double n_token;                /* that were watched */
+    int64_t observed_s;            /* Unix time; 0: never, and an even choice is assumed */
+};
+
+/*
  * Measured limits of this machine, from which speed is predicted and explained.  They hold for
  * one machine and file system and change with time, so the caller decides how long to keep
  * them.
@@ -64,6 +76,7 @@ struct mw_limits {
     int64_t measured_s; /* Unix time of the measurement; 0: unknown */
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */
     uint32_t n_rate;
+    struct mw_choice choice; /* of the model's experts */
 };
 
 #endif

@@ -63,9 +63,8 @@ void plan_outlook(const struct plan_input *in, const struct plan *p, const struc
 {
     struct plan_run r = limited(p, run);
     uint64_t *row = out->row, rows = 0, all;
-    struct plan_pass first;
 
-    *out = (struct plan_outlook){ .n_token = r.n_token, .pass = speed_pass(p) };
+    *out = (struct plan_outlook){ .n_token = r.n_token, .pass = speed_pass(in, p) };
     memcpy(row, p->row, sizeof p->row);
     row[MW_ROW_PROGRAM] = in->program_now_bytes;
     out->files_bytes = in->program_files_bytes;
@@ -88,9 +87,8 @@ void plan_outlook(const struct plan_input *in, const struct plan *p, const struc
     out->pass.streamed_share =
         out->pinned_bytes < all ? 1 - (double)out->pinned_bytes / (double)all : 0;
     out->pass.keeps_rows = false; /* a short run has few tokens twice */
-    first = out->pass;
+    out->pass.starts_cold = true;
     (void)speed_token(in, &out->pass, r.n_token - r.n_gen / 2, &out->token);
     out->streamed_bytes = (uint64_t)(out->token.streamed_bytes + out->token.missed_bytes);
-    first.starts_cold = true;
-    out->prompt_s = speed_prompt(in, &first, r.n_token - r.n_gen - r.n_prompt, r.n_prompt);
+    out->prompt_s = speed_prompt(in, &out->pass, r.n_token - r.n_gen - r.n_prompt, r.n_prompt);
 }

@@ -313,19 +313,15 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     fill(in, &c, out);
 }
 
-/* The share of used experts that are in memory: the share of all experts, unless the session
- * has measured how much fewer are missed. */
+/* The share of used experts that are in memory, once the cache has settled. */
 static void predict_hits(const struct plan_input *in, struct plan *out)
 {
-    double missed;
+    struct plan_pass pass = speed_pass(in, out);
 
     if (in->n_expert_all == 0)
         return;
-    missed = in->streams ? 1 - (double)out->n_expert / in->n_expert_all : 1;
-    out->hits_measured = in->expert_miss > 0;
-    if (out->hits_measured)
-        missed = fmin(missed * in->expert_miss, 1);
-    out->expert_hits = 1 - missed;
+    out->hits_measured = in->choice.observed_s > 0;
+    out->expert_hits = 1 - speed_missed_experts(in, &pass, 0, 1);
 }
 
 void plan_predict(const struct plan_input *in, struct plan *p)
@@ -340,7 +336,7 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     p->streamed_share = p->pinned_bytes < all ? 1 - (double)p->pinned_bytes / (double)all : 0;
     p->saved_bytes = (uint64_t)((double)in->saved_bytes * (1 - p->streamed_share));
     predict_hits(in, p);
-    pass = speed_pass(p);
+    pass = speed_pass(in, p);
     s = speed_token(in, &pass, p->n_ctx, &t);
     p->streamed_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
     p->binds = t.binds;

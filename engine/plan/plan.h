@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/machine/limits.h"
 #include "engine/telemetry/sample.h"
 
 /* A pinned block takes the complete pages that it is read in, at most this much more than its
@@ -130,10 +131,8 @@ struct plan_input {
     uint64_t expert_fixed_bytes, expert_slot_bytes;
     uint32_t n_expert_min, n_expert_read, n_expert_all;
     uint64_t experts_token_bytes; /* of experts that a decoded token uses */
-    /* Measured: share of the used experts that had to be read, relative to the share of all
-     * experts that was not in memory.  1 for an even choice; 0: not measured, 1 is assumed. */
-    double expert_miss;
-    uint64_t tables_bytes; /* to keep every lookup row once it was read */
+    struct mw_choice choice; /* of experts; an even one is assumed if it was never observed */
+    uint64_t tables_bytes;   /* to keep every lookup row once it was read */
 
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */
     double disk_bytes_s, memory_bytes_s;
@@ -167,7 +166,7 @@ struct plan {
     uint32_t n_expert;     /* experts that the cache holds, */
     uint32_t n_expert_all; /* of all experts; 0: a dense model */
     double expert_hits;    /* predicted share of used experts that are in memory */
-    bool hits_measured;    /* by this session; otherwise an even choice is assumed */
+    bool hits_measured;    /* from an observed choice; otherwise an even one is assumed */
     uint64_t
         pinned_bytes; /* for pinned blocks, rounding and landing included, without resident */
     uint64_t saved_bytes;    /* more, if these blocks were not packed */

@@ -26,25 +26,55 @@ static double threads_of(const struct plan_input *in)
     return in->n_thread > 0 ? in->n_thread : 1;
 }
 
-double speed_expert_share(const struct plan_input *in, uint32_t n)
+double speed_choice(const struct plan_input *in, int i)
 {
-    double all = in->n_expert_layer, used = in->n_expert_used;
+    double even = 1.0 / MW_CHOICE_PARTS;
+    double share = in->choice.observed_s > 0 ? in->choice.share[i] : even;
 
-    if (!(all > 0) || !(used > 0))
-        return 1;
-    return all * (1 - pow(1 - used / all, n)) / used;
+    return fmin(in->n_expert_used * share / even / in->n_expert_layer, 1);
 }
 
-/* Experts that n tokens after n_before others miss, as a multiple of those that one uses. */
-static double missed_experts(const struct plan_input *in, const struct plan_pass *pass,
-                             const struct tokens *tokens)
+/* Experts of the i-th part that n tokens use, as a multiple of those that one token uses of a
+ * layer. */
+static double part_share(const struct plan_input *in, int i, double n)
 {
-    double used = speed_expert_share(in, tokens->n), fresh = 0;
+    double part = (double)in->n_expert_layer / MW_CHOICE_PARTS;
 
-    if (pass->starts_cold)
-        fresh = speed_expert_share(in, tokens->n_before + tokens->n) -
-                speed_expert_share(in, tokens->n_before);
-    return fresh + (used - fresh) * pass->missed_share;
+    return part * (1 - pow(1 - speed_choice(in, i), n)) / in->n_expert_used;
+}
+
+static bool has_experts(const struct plan_input *in)
+{
+    return in->n_expert_layer > 0 && in->n_expert_used > 0;
+}
+
+double speed_expert_share(const struct plan_input *in, uint32_t n)
+{
+    double sum = 0;
+
+    if (!has_experts(in))
+        return 1;
+    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+        sum += part_share(in, i, n);
+    return sum;
+}
+
+double speed_missed_experts(const struct plan_input *in, const struct plan_pass *pass,
+                            uint32_t n_before, uint32_t n)
+{
+    double held = (1 - pass->missed_share) * MW_CHOICE_PARTS, sum = 0;
+
+    if (!has_experts(in))
+        return pass->missed_share;
+    for (int i = 0; i < MW_CHOICE_PARTS; i++) {
+        double in_memory = fmin(fmax(held - i, 0), 1); /* share of this part */
+
+        sum += (1 - in_memory) * part_share(in, i, n);
+        if (pass->starts_cold)
+            sum += in_memory *
+                   (part_share(in, i, (double)n_before + n) - part_share(in, i, n_before));
+    }
+    return sum;
 }
 
 /* A kernel that reads from memory is at most this much faster than memory was measured
@@ -151,8 +181,8 @@ static void add_bytes(const struct plan_input *in, const struct plan_pass *pass,
         all_experts += in->weights[i].expert_bytes[0] + in->weights[i].expert_bytes[1];
     }
     if (all_experts > 0)
-        t->missed_bytes += missed_experts(in, pass, tokens) * (double)in->experts_token_bytes *
-                           expert_bytes / all_experts;
+        t->missed_bytes += speed_missed_experts(in, pass, tokens->n_before, tokens->n) *
+                           (double)in->experts_token_bytes * expert_bytes / all_experts;
     t->streamed_bytes += pass->streamed_share * blocks;
 }
 
@@ -222,12 +252,15 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
     return t->wall_s;
 }
 
-struct plan_pass speed_pass(const struct plan *p)
+struct plan_pass speed_pass(const struct plan_input *in, const struct plan *p)
 {
-    return (struct plan_pass){ .streamed_share = p->streamed_share,
-                               .missed_share = 1 - p->expert_hits,
-                               .keeps_rows = p->keeps_rows,
-                               .chunk = p->chunk };
+    struct plan_pass pass = { .streamed_share = p->streamed_share,
+                              .keeps_rows = p->keeps_rows,
+                              .chunk = p->chunk };
+
+    if (in->n_expert_all > 0)
+        pass.missed_share = in->streams ? 1 - (double)p->n_expert / in->n_expert_all : 1;
+    return pass;
 }
 
 double speed_token(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,

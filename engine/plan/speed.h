@@ -23,10 +23,13 @@
  *   reading    the processors' time for the reads of S + N
  *   lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
  *              threads have to wake up: the reader, the engine, its workers.
- *   experts    as products, with the columns that choose each of them.  If all E experts are
- *              equally likely, n tokens that choose u each use E * (1 - (1 - u / E)^n).
+ *   experts    as products, with the columns that choose each of them
  *
- * If a context starts cold, an expert is also missed the first time a token chooses it.
+ * The E experts of a layer are ranked by popularity and divided in parts.  A token that chooses
+ * u experts chooses one of the i-th part with the probability p_i = u * share_i * parts / E
+ * (struct mw_choice; u / E if the choice is even), so n tokens use E / parts * (1 - (1 -
+ * p_i)^n) of the part.  The cache holds the most popular experts, and the others are missed. If
+ * a context starts cold, those that it holds are missed the first time a token chooses them.
  *
  * Blocks are read ahead over the end of a pass and over the layers, so disk and processors work
  * at the same time.  Experts are read when the router has chosen them.  Meanwhile only other
@@ -48,7 +51,7 @@
 /* Where the weights of a pass are. */
 struct plan_pass {
     double streamed_share; /* of the blocks */
-    double missed_share;   /* of the used experts */
+    double missed_share;   /* of all experts; the cache holds the more popular ones */
     bool keeps_rows;       /* lookup rows are in memory */
     bool starts_cold;      /* no expert is in memory before the first token of the context */
     uint32_t chunk;        /* tokens of a prompt that run together */
@@ -66,7 +69,7 @@ struct plan_time {
 };
 
 /* The pass of a plan, at the full context. */
-struct plan_pass speed_pass(const struct plan *p);
+struct plan_pass speed_pass(const struct plan_input *in, const struct plan *p);
 
 /* Time of a decoded token that is the n_seen-th of the context.  Returns t->wall_s. */
 double speed_token(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
@@ -94,7 +97,14 @@ double speed_chunk_rate(const struct plan_input *in, uint32_t i);
  * each (0: all). */
 double speed_mean_seen(uint32_t n_before, uint32_t n, uint32_t most);
 
+/* The probability that a token chooses an expert of the i-th part of a layer. */
+double speed_choice(const struct plan_input *in, int i);
+
 /* Experts that n tokens use together, as a multiple of those that one uses; 1: dense. */
 double speed_expert_share(const struct plan_input *in, uint32_t n);
+
+/* Experts that n tokens after n_before others miss, in the same unit. */
+double speed_missed_experts(const struct plan_input *in, const struct plan_pass *pass,
+                            uint32_t n_before, uint32_t n);
 
 #endif

@@ -786,7 +786,7 @@ static struct cost_basis *basis_new(struct mw_chat *c, const struct plan *plan, 
 
     if (b == NULL)
         return NULL;
-    *b = (struct cost_basis){ .pass = speed_pass(plan) };
+    *b = (struct cost_basis){ .pace_s = 0 };
     pthread_mutex_lock(&c->lock);
     o = c->session != NULL ? *session_options(c->session) : c->settings.o.engine;
     b->pace_s = c->prompt_compute_s;
@@ -797,6 +797,7 @@ static struct cost_basis *basis_new(struct mw_chat *c, const struct plan *plan, 
                                      .prompt_bytes = c->m->prompt_bytes };
         b->in.disk_bytes_s = limits_disk(c->m, &o);
     }
+    b->pass = speed_pass(&b->in, plan);
     share = b->in.hot_bytes > 0 ? (double)held / (double)b->in.hot_bytes : 1;
     b->pass.streamed_share = share < 1 ? 1 - share : 0;
     b->pass.keeps_rows = false; /* the rows of a new text were seldom read before */

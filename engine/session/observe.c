@@ -81,6 +81,21 @@ bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_l
     return true;
 }
 
+bool observe_choice(const struct mw_choice *choice, int64_t now_s, struct mw_limits *l)
+{
+    struct mw_choice *to = &l->choice;
+    double before = to->observed_s > 0 ? fmin(to->n_token, OBSERVE_CHOICES_KEPT) : 0;
+
+    if (choice->n_token < OBSERVE_CHOICES)
+        return false;
+    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+        to->share[i] = (before * to->share[i] + choice->n_token * choice->share[i]) /
+                       (before + choice->n_token);
+    to->n_token = before + choice->n_token;
+    to->observed_s = now_s;
+    return true;
+}
+
 /* The rate of type i that is watched; *sure gets its doubts. */
 static double *rate_of(struct mw_limits *l, enum observed_products which, uint32_t i,
                        struct mw_sure **sure)

@@ -47,6 +47,11 @@
 /* Weights of fewer bytes may come from a cache of the processor. */
 #define OBSERVE_MEMORY_BYTES ((uint64_t)256 << 20)
 
+/* Tokens of a session that tell how its routers choose, and the most that earlier ones count
+ * for: texts differ. */
+#define OBSERVE_CHOICES      64
+#define OBSERVE_CHOICES_KEPT 1024.0
+
 /* Counters of the stream at some moment. */
 struct observe_at {
     uint64_t t_ns, bytes, busy_ns, pinned_bytes;
@@ -68,6 +73,10 @@ bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throt
 /* A token read `bytes` of weights and keys and values from memory in wall_ns.  Returns whether
  * that corrected *l. */
 bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_limits *l);
+
+/* A session chose experts like this.  The mean with earlier sessions is kept, by tokens.
+ * Returns whether that changed *l. */
+bool observe_choice(const struct mw_choice *choice, int64_t now_s, struct mw_limits *l);
 
 enum observed_products { OBSERVE_COLUMN, OBSERVE_CHUNK };
 

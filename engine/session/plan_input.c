@@ -4,6 +4,7 @@
 #include "engine/session/plan_input.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -171,6 +172,7 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
     in->disk_bytes_s = l->disk_bytes_s;
     in->memory_bytes_s = l->memory_bytes_s;
     in->lookup_s = l->lookup_s;
+    in->choice = l->choice;
     in->costs = (struct plan_costs){ .round_s = l->steps.round_s,
                                      .wake_s = l->steps.wake_s,
                                      .value_s = l->steps.value_s,
@@ -263,6 +265,19 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     return 0;
 }
 
+/* The best case of a choice that was never observed: all tokens choose the same experts.  The
+ * worst is an even one. */
+static void assume_favourites(struct plan_input *in)
+{
+    double n = in->n_expert_layer > 0
+                   ? (double)MW_CHOICE_PARTS * in->n_expert_used / in->n_expert_layer
+                   : MW_CHOICE_PARTS;
+
+    in->choice.observed_s = 1;
+    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+        in->choice.share[i] = fmin(fmax(n - i, 0), 1) / n;
+}
+
 /* The input with the slowest or the fastest limits. */
 static struct plan_input bound_input(const struct mw_model *m, const struct mw_options *o,
                                      const struct plan_input *in, bool is_slow)
@@ -273,6 +288,8 @@ static struct plan_input bound_input(const struct mw_model *m, const struct mw_o
     if (o->disk_rate > 0 && bound.disk_bytes_s > (double)o->disk_rate)
         bound.disk_bytes_s = (double)o->disk_rate;
     plan_input_limits(&b, &bound);
+    if (!is_slow && b.choice.observed_s == 0)
+        assume_favourites(&b);
     return b;
 }
 

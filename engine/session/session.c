@@ -61,7 +61,6 @@ struct mw_session {
     struct telemetry *telemetry;
     struct tokens tokens; /* the first kv_tokens() are held */
     struct room target;   /* of the stream and the cache of experts */
-    double expert_miss;   /* measured by earlier caches of this session; 0: not */
     struct observer observer;
     struct product_observer column_observer, chunk_observer;
     struct plan_input input; /* when the window began */
@@ -304,16 +303,29 @@ static int make_kv(struct mw_session *s, const struct plan *plan, struct err *e)
     return 0;
 }
 
+/* Add what the routers of this session chose so far to the limits.  Returns whether they tell
+ * enough. */
+static bool observe_routers(const struct mw_session *s, struct mw_limits *l)
+{
+    struct mw_choice choice;
+
+    *l = limits_of(s->m);
+    if (s->mach.cache == NULL)
+        return false;
+    expert_cache_choice(s->mach.cache, &choice);
+    return observe_choice(&choice, (int64_t)time(NULL), l);
+}
+
 static int plan_for(struct mw_session *s, const struct mw_options *o, struct plan *plan,
                     struct err *e)
 {
+    struct mw_limits l;
     struct plan_input in;
 
     if (plan_input_of(s->m, o, &in, e) != 0)
         return -1;
-    if (s->mach.cache != NULL && expert_cache_miss_ratio(s->mach.cache) > 0)
-        s->expert_miss = expert_cache_miss_ratio(s->mach.cache);
-    in.expert_miss = s->expert_miss;
+    if (observe_routers(s, &l))
+        in.choice = l.choice;
     return plan_make(&in, plan, e);
 }
 
@@ -355,10 +367,20 @@ fail:
     return -1;
 }
 
+/* Let the model remember the routers of a session whose cache is closed. */
+static void keep_choice(const struct mw_session *s)
+{
+    struct mw_limits l;
+
+    if (observe_routers(s, &l))
+        limits_correct(s->m, &l);
+}
+
 void mw_session_close(struct mw_session *s)
 {
     if (s == NULL)
         return;
+    keep_choice(s);
     machinery_free(&s->mach);
     copies_free(s->copies);
     kv_free(s->kv);
@@ -664,6 +686,7 @@ static int rebuild(struct mw_session *s, const struct mw_options *wanted,
 
     /* Free first: old and new together would not fit the budget. */
     set_cancelled(s, NULL);
+    keep_choice(s);
     machinery_free(&s->mach);
     copies_set_room(s->copies, plan->n_copy);
     s->has_logits = false;

@@ -17,7 +17,6 @@
 #define NO_SLOT UINT32_MAX
 
 /* Experts that decoded tokens used before the miss ratio is known. */
-#define RATIO_MIN 4096
 
 /* One expert is computed while another is read. */
 #define SLOTS_MIN 2
@@ -57,9 +56,6 @@ struct expert_cache {
     bool has_waits;            /* they are those of the current layer */
     uint32_t n_slot, n_all, n_held;
     uint32_t *slot_of; /* [policy.first[n_layer]] of each expert; NO_SLOT: not in memory */
-
-    uint64_t n_used;         /* experts that decoded tokens used */
-    double missed, expected; /* of them: misses, and their number for an even choice */
 
     uint32_t layer;        /* of the request */
     struct entry *entries; /* [most experts of a layer] */
@@ -484,7 +480,7 @@ static void fetch_waiting(struct expert_cache *c)
     publish(c);
 }
 
-static void count_request(struct expert_cache *c, uint32_t n_token)
+static void count_request(struct expert_cache *c)
 {
     struct telemetry *t = c->telemetry;
     uint32_t n_hit = 0;
@@ -493,16 +489,11 @@ static void count_request(struct expert_cache *c, uint32_t n_token)
         n_hit += c->entries[i].state == ENTRY_READY;
     counter_add(&t->expert_hits, n_hit);
     counter_add(&t->expert_misses, c->n_entry - n_hit);
-    if (n_token > 1)
-        return;
-    c->n_used += c->n_entry;
-    c->missed += c->n_entry - n_hit;
-    c->expected += c->n_entry * (1 - (double)c->n_held / c->n_all);
 }
 
-double expert_cache_miss_ratio(const struct expert_cache *c)
+void expert_cache_choice(const struct expert_cache *c, struct mw_choice *out)
 {
-    return c->n_used >= RATIO_MIN && c->expected > 1 ? c->missed / c->expected : 0;
+    expert_policy_choice(&c->policy, out);
 }
 
 void expert_cache_begin(struct expert_cache *c, uint32_t layer, uint32_t n_token,
@@ -524,7 +515,7 @@ void expert_cache_begin(struct expert_cache *c, uint32_t layer, uint32_t n_token
         if (x->slot != NO_SLOT)
             c->slots[x->slot].is_requested = true;
     }
-    count_request(c, n_token);
+    count_request(c);
     publish_heat(c, layer);
     if (!stream_is_mapped(c->stream))
         fetch_waiting(c);

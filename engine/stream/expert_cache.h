@@ -32,6 +32,7 @@
 
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"
+#include "engine/machine/limits.h"
 #include "engine/stream/stream.h"
 
 /* Tensors with weights of one expert: gate, up, down. */
@@ -113,8 +114,7 @@ uint64_t expert_cache_held(const struct expert_cache *c);
 /* The same with memory that was fetched from the kernel for slots to come. */
 uint64_t expert_cache_charged(const struct expert_cache *c);
 
-/* Experts that decoded tokens missed, relative to the number for an even choice among all
- * experts with as many in memory; 0: too few tokens yet. */
-double expert_cache_miss_ratio(const struct expert_cache *c);
+/* The choices so far: see expert_policy_choice(). */
+void expert_cache_choice(const struct expert_cache *c, struct mw_choice *out);
 
 #endif

@@ -130,3 +130,43 @@ float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t
 {
     return p->prior[layer] > 0 ? share(p, layer, expert) / p->prior[layer] : 0;
 }
+
+/* The part of rank `rank` of n that part i of the ranks covers, as a share of the rank. */
+static double overlap(double rank, double n, int i)
+{
+    double from = fmax(rank, i * n / MW_CHOICE_PARTS);
+    double to = fmin(rank + 1, (i + 1) * n / MW_CHOICE_PARTS);
+
+    return fmax(to - from, 0);
+}
+
+/* How many experts of the layer are more popular than the i-th. */
+static uint32_t rank_of(const float *uses, uint32_t n, uint32_t i)
+{
+    uint32_t rank = 0;
+
+    for (uint32_t k = 0; k < n; k++)
+        rank += uses[k] > uses[i] || (uses[k] >= uses[i] && k < i);
+    return rank;
+}
+
+void expert_policy_choice(const struct expert_policy *p, struct mw_choice *out)
+{
+    double all = 0;
+
+    *out = (struct mw_choice){ .n_token = p->clock };
+    for (uint32_t l = 0; l < p->n_layer; l++) {
+        uint32_t n = p->first[l + 1] - p->first[l];
+        const float *uses = p->uses + p->first[l];
+
+        for (uint32_t e = 0; e < n; e++) {
+            uint32_t rank = rank_of(uses, n, e);
+
+            all += (double)uses[e];
+            for (int i = 0; i < MW_CHOICE_PARTS; i++)
+                out->share[i] += (double)uses[e] * overlap(rank, n, i);
+        }
+    }
+    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+        out->share[i] = all > 0 ? out->share[i] / all : 0;
+}

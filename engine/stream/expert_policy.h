@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/machine/limits.h"
 
 struct expert_policy {
     uint32_t n_layer;
@@ -65,5 +66,8 @@ float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t
 
 /* Share of recent tokens of the layer that chose the expert, relative to an even choice. */
 float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t expert);
+
+/* Set *out to what the tokens so far have chosen, the last few hundred above all. */
+void expert_policy_choice(const struct expert_policy *p, struct mw_choice *out);
 
 #endif

@@ -78,7 +78,8 @@ check_PROGRAMS += \
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 
 # This one reads the file of limits as the program does.
-tests_unit_test_limits_SOURCES = tests/unit/test_limits.c src/limits_book.c src/rates_book.c
+tests_unit_test_limits_SOURCES = tests/unit/test_limits.c src/choice_book.c \
+	src/limits_book.c src/rates_book.c
 tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/statistics.c
 
 # This one talks to a chat without an engine.

@@ -17,6 +17,7 @@
 #include "engine/machine/slices.h"
 #include "engine/session/limits.h"
 #include "engine/session/observe.h"
+#include "src/choice_book.h"
 #include "src/limits_book.h"
 #include "src/rates_book.h"
 #include "tests/lib/tree.h"
@@ -256,6 +257,74 @@ static void limits_come_back_from_their_file(void **state)
     assert_int_equal(again.n, 1);
     assert_memory_equal(&again.page[0].key, &key, sizeof key);
     assert_memory_equal(&again.page[0].limits, &l, sizeof l);
+}
+
+static const char *choice_path(void)
+{
+    static char path[600];
+
+    snprintf(path, sizeof path, "%s/choices", tree_root);
+    return path;
+}
+
+static void sessions_are_averaged_by_their_tokens(void **state)
+{
+    struct mw_choice choice = { .share = { 1 }, .n_token = OBSERVE_CHOICES - 1 };
+    struct mw_limits l = { 0 };
+
+    (void)state;
+    assert_false(observe_choice(&choice, NOW, &l)); /* too few */
+    assert_int_equal(l.choice.observed_s, 0);
+    choice.n_token = 300;
+    assert_true(observe_choice(&choice, NOW, &l));
+    assert_near(l.choice.share[0], 1.0);
+    choice.share[0] = choice.share[1] = 0.5;
+    choice.n_token = 100;
+    assert_true(observe_choice(&choice, NOW + 5, &l));
+    assert_near(l.choice.share[0], 0.875);
+    assert_near(l.choice.share[1], 0.125);
+    assert_near(l.choice.n_token, 400.0);
+    assert_int_equal(l.choice.observed_s, NOW + 5);
+    l.choice.n_token = 1e6; /* old texts do not count forever */
+    choice.n_token = OBSERVE_CHOICES_KEPT;
+    assert_true(observe_choice(&choice, NOW, &l));
+    assert_near(l.choice.share[0], 0.6875);
+}
+
+static void choices_come_back_from_their_file(void **state)
+{
+    struct mw_choice c = { .n_token = 288, .observed_s = NOW }, found;
+    struct choice_key a, b;
+
+    (void)state;
+    tree_put("/a.gguf", "12");
+    tree_put("/b.gguf", "345");
+    tree_put("/choices", "1 2 3\n");
+    choice_key_of(&a, "/nothing");
+    assert_int_equal(a.bytes, 0);
+    choice_book_keep(choice_path(), &a, &c); /* of no file: not kept */
+    choice_key_of(&a, tree_path("/a.gguf"));
+    choice_key_of(&b, tree_path("/b.gguf"));
+    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+        c.share[i] = (i + 1) / 136.0;
+    choice_book_keep(choice_path(), &a, &c);
+    c.n_token = 64;
+    choice_book_keep(choice_path(), &b, &c);
+    choice_book_find(choice_path(), &a, NOW, &found);
+    assert_near(found.n_token, 288.0);
+    assert_true(fabs(found.share[15] - 16 / 136.0) < 1e-6);
+    assert_int_equal(found.observed_s, NOW);
+    c.observed_s = NOW + 60; /* replaces */
+    choice_book_keep(choice_path(), &a, &c);
+    choice_book_find(choice_path(), &a, NOW + 60, &found);
+    assert_near(found.n_token, 64.0);
+    choice_book_find(choice_path(), &a, NOW, &found); /* of the future */
+    assert_int_equal(found.observed_s, 0);
+    choice_book_find(choice_path(), &a, NOW + 31 * 24 * HOUR, &found);
+    assert_int_equal(found.observed_s, 0);
+    b.changed_ns++; /* another model */
+    choice_book_find(choice_path(), &b, NOW, &found);
+    assert_int_equal(found.observed_s, 0);
 }
 
 static void other_lines_are_ignored(void **state)
@@ -748,6 +817,8 @@ int main(void)
         cmocka_unit_test(slower_products_lower_the_rates_by_their_age),
         cmocka_unit_test(rates_that_were_not_measured_stay_unknown),
         in_a_tree(limits_come_back_from_their_file),
+        in_a_tree(choices_come_back_from_their_file),
+        cmocka_unit_test(sessions_are_averaged_by_their_tokens),
         in_a_tree(other_lines_are_ignored),
         cmocka_unit_test(doubtful_limits_are_kept_for_an_hour),
         cmocka_unit_test(a_disk_is_compared_with_its_newest_trustworthy_rate),

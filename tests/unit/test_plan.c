@@ -367,11 +367,14 @@ static void lookups_and_experts_take_time(void **state)
     assert_near(p.expert_hits, 0.375);
     assert_int_equal(p.streamed_bytes, 937500000);
     assert_near(p.decode_tps, 1 / (4.531 / 15 + 0.625));
-    in.expert_miss = 0.5; /* the router prefers the experts in memory */
+    /* Half of the experts are three times as popular as the others; 3 of 8 are 6 parts. */
+    in.choice.observed_s = 1;
+    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+        in.choice.share[i] = i < 8 ? 3.0 / 32 : 1.0 / 32;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.hits_measured);
-    assert_near(p.expert_hits, 0.6875);
-    assert_int_equal(p.streamed_bytes, 468750000);
+    assert_near(p.expert_hits, 18.0 / 32);
+    assert_int_equal(p.streamed_bytes, 656250000);
     in.disk_bytes_s = 0;
     assert_near(token_s(&in, 0, 1, false, &t), 0);
 }
@@ -513,6 +516,32 @@ static void a_chunk_reads_each_expert_once(void **state)
     assert_near(speed_chunk(&in, &pass, 0, 3, false, &t), 2.3125 / 1.5);
     assert_near(speed_chunk(&in, &pass, 3, 3, false, &t),
                 (0.975585938 + (2.3125 - 0.975585938) * 0.5) / 1.5);
+}
+
+/* 4 of 8 experts are popular: each is chosen with 3/8 and each of the others with
+ * 1/8, so 3 tokens use 4 * (1 - (5/8)^3) + 4 * (1 - (7/8)^3) = 4.34375 of them. */
+static void popular_experts_are_in_memory(void **state)
+{
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .missed_share = 0.5 };
+
+    (void)state;
+    in.n_expert_layer = 8;
+    in.n_expert_used = 2;
+    in.choice.observed_s = 1;
+    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+        in.choice.share[i] = i < 8 ? 3.0 / 32 : 1.0 / 32;
+    assert_near(speed_choice(&in, 0), 3.0 / 8);
+    assert_near(speed_expert_share(&in, 1), 1);
+    assert_near(speed_expert_share(&in, 3), 4.34375 / 2);
+    /* The half in memory has the popular ones. */
+    assert_near(speed_missed_experts(&in, &pass, 0, 1), 1.0 / 4);
+    assert_near(speed_missed_experts(&in, &pass, 0, 3), 4 * (1 - 0.669921875) / 2);
+    /* Cold: those too that the 3 tokens before did not choose. */
+    pass.starts_cold = true;
+    assert_near(speed_missed_experts(&in, &pass, 3, 1), 1.0 / 4 + 4 * 0.244140625 * 3 / 8 / 2);
+    in.choice.share[0] = 1; /* never more often than always */
+    assert_near(speed_choice(&in, 0), 1);
 }
 
 /* No kernel is more than a quarter faster than the memory that it reads from. */
@@ -736,6 +765,7 @@ int main(void)
         cmocka_unit_test(the_larger_term_binds),
         cmocka_unit_test(a_prompt_grows_with_its_columns),
         cmocka_unit_test(a_chunk_reads_each_expert_once),
+        cmocka_unit_test(popular_experts_are_in_memory),
         cmocka_unit_test(a_rate_above_that_of_memory_is_a_mistake),
         cmocka_unit_test(each_weight_type_has_its_rate),
         cmocka_unit_test(the_outlook_counts_the_memory_of_a_short_run),

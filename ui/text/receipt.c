@@ -177,7 +177,7 @@ char *receipt_experts(char *buf, size_t n, const struct plan *p)
     add(&t, "%s of %s experts in memory, %.0f %% of the chosen ones (%s)",
         receipt_count(held, sizeof held, p->n_expert),
         receipt_count(all, sizeof all, p->n_expert_all), 100 * p->expert_hits,
-        p->hits_measured ? "measured" : "assumed: all are chosen equally often");
+        p->hits_measured ? "as observed" : "assumed: all are chosen equally often");
     return buf;
 }
 
