@@ -442,6 +442,72 @@ static void tokens_of_one_pass_share_its_time(void **state)
     dash_free(d);
 }
 
+/* Returns the scale of the curve with this title; "" if there is none.  Valid until the next
+ * call. */
+static const char *scale_below(const struct dash *d, int height, int width, const char *title)
+{
+    static char scale[16];
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(height, width, false, &e);
+    struct canvas c = canvas_of(t);
+    char *text = NULL, *at;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    dash_speed_widget.draw(d, &c);
+    canvas_write_text(t, f);
+    fclose(f);
+    scale[0] = '\0';
+    at = strstr(text, title);
+    if (at != NULL) {
+        at = strchr(at, '\n') + 1;
+        at[strcspn(at, "\n")] = '\0';
+        snprintf(scale, sizeof scale, "%s", strrchr(at, ' ') + 1);
+    }
+    free(text);
+    canvas_target_free(t);
+    return scale;
+}
+
+/* Push a second in which this much was read, and one token. */
+static void push_second_of(struct dash *d, uint64_t n, uint64_t ns, uint64_t bytes)
+{
+    uint64_t all = sample.io.bytes_read + bytes, t_ns = sample.t_ns + ns;
+    struct mw_token before = sample.recent[(n - 2) % MW_RECENT];
+
+    made_decode(&sample, n);
+    sample.recent[(n - 2) % MW_RECENT] = before;
+    sample.t_ns = sample.recent[(n - 1) % MW_RECENT].t_ns = t_ns;
+    sample.recent[(n - 1) % MW_RECENT].wall_ns = ns;
+    sample.io.bytes_read = all;
+    dash_push(d, &sample);
+}
+
+/* A curve of 54 cells has 108 values. */
+static void a_scale_comes_back_when_a_burst_has_left_the_curve(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    uint64_t n = 1;
+
+    (void)state;
+    made_decode(&sample, n++);
+    sample.io.bytes_read = 0;
+    dash_push(d, &sample);
+    for (; n <= 4; n++)
+        push_second_of(d, n, 1000000, 0);
+    push_second_of(d, n++, 1000000000, 5000000000);
+    assert_string_equal(scale_below(d, 24, 60, "tok/s, each token"), "1000");
+    assert_string_equal(scale_below(d, 24, 60, "disk GB/s"), "5");
+    for (uint64_t end = n + 107; n < end; n++)
+        push_second_of(d, n, 1000000000, 0);
+    assert_string_equal(scale_below(d, 24, 60, "tok/s, each token"), "1");
+    assert_string_equal(scale_below(d, 24, 60, "disk GB/s"), "5");
+    push_second_of(d, n++, 1000000000, 1000);
+    assert_string_equal(scale_below(d, 24, 60, "disk GB/s"), "");
+    assert_string_equal(scale_below(d, 24, 60, "tok/s, each token"), "1");
+    dash_free(d);
+}
+
 static void a_new_answer_leaves_a_gap(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
@@ -667,6 +733,7 @@ int main(void)
         cmocka_unit_test(layers_follow_within_two_seconds_a_few_at_a_time),
         cmocka_unit_test(the_slowest_layer_does_not_jump_about),
         cmocka_unit_test(tokens_of_one_pass_share_its_time),
+        cmocka_unit_test(a_scale_comes_back_when_a_burst_has_left_the_curve),
         cmocka_unit_test(a_new_answer_leaves_a_gap),
         cmocka_unit_test(another_recording_starts_with_an_empty_history),
         cmocka_unit_test(a_history_keeps_as_many_values_as_fit),

@@ -181,11 +181,16 @@ static float bytes_top(float max)
     return unit * curve_top(max / unit);
 }
 
+float curve_max(const struct dash *d, const struct past *h, int width)
+{
+    return past_max(h, curve_values(d->graph, width - SCALE_WIDTH));
+}
+
 void curve_with_scale(const struct canvas *c, const struct dash *d, const struct past *h,
                       double unit, struct ui_style style)
 {
     struct canvas area = canvas_sub(c, 0, 0, c->height, c->width - SCALE_WIDTH);
-    float max = past_max(h, curve_values(d->graph, area.width));
+    float max = curve_max(d, h, c->width);
     float top = unit > 0 ? curve_top(max / (float)unit) : bytes_top(max);
     char text[16];
 

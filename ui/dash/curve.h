@@ -28,6 +28,9 @@ void curve_draw_values(const struct canvas *c, enum ui_graph graph, const float 
 void curve_line(const struct canvas *c, enum ui_graph graph, const float *value, uint32_t n,
                 float top, struct ui_style style);
 
+/* Returns the largest of the values that curve_with_scale shows in width cells; 0: none. */
+float curve_max(const struct dash *d, const struct past *h, int width);
+
 /* Draw a curve with its scale at the right: 6 columns for "top" and "0".  Values are divided by
  * unit; unit 0 shows bytes as 64K, 5M or 10G. */
 void curve_with_scale(const struct canvas *c, const struct dash *d, const struct past *h,

@@ -26,6 +26,7 @@
 #define ONE_LINE    59 /* minimum width for all rates on one line */
 #define RATE        13 /* width of "prompt    250" */
 #define TOKENS_WIDE 50 /* minimum width for the unit of progress */
+#define LEAST_SCALE 0.005
 #define IO_TALL     10 /* minimum height for how weights are read, and why */
 
 /* Rates, progress, CPU and disk. */
@@ -317,7 +318,7 @@ static int draw_io(const struct dash *d, const struct canvas *c, int y)
 /* ---- curves ---- */
 
 /* Draw tokens per second; with enough height also the disk rate and the stall share of each
- * token.  Curves without values are left out. */
+ * token.  Curves whose values would all be 0.00 are left out. */
 static void draw_curves(const struct dash *d, const struct canvas *c)
 {
     const char *name;
@@ -337,7 +338,7 @@ static void draw_curves(const struct dash *d, const struct canvas *c)
 
     snprintf(disk_label, sizeof disk_label, "disk %s, each second", name);
     for (size_t i = 0; i < 3 && (n == 0 || n < most); i++)
-        if (past_max(curves[i].history, DASH_TOKENS) > 0)
+        if (curve_max(d, curves[i].history, c->width) / curves[i].unit >= LEAST_SCALE)
             shown[n++] = i;
     for (size_t k = 0; k < n; k++) {
         int from = c->height * (int)k / (int)n, to = c->height * (int)(k + 1) / (int)n;
