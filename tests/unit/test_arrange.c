@@ -191,7 +191,8 @@ static void a_small_screen_shows_the_remedy(void **state)
         { 80, 4,
           "disk-bound: 79 % of each token waits; +2.15 GiB of budget would give ~15 tok/s" },
         { 72, 4, "\n79 % of each token waits; +2.15 GiB of budget would give ~15 tok/s\n" },
-        { 40, 12, "|+2.15 GiB of budget would give" },
+        { 40, 10, "|79 % of each token waits; +2.15 GiB of|\n|budget would give ~15 tok/s" },
+        { 40, 9, "|+2.15 GiB of budget would give" },
     };
 
     (void)state;

@@ -176,6 +176,68 @@ static void weights_that_are_read_ahead_have_a_bar(void **state)
     dash_free(d);
 }
 
+/* Returns the words of a text without the borders of boxes, a blank between them. */
+static char *words_of(const char *text)
+{
+    char *words = calloc(1, strlen(text) + 2), *to = words;
+
+    for (; *text != '\0'; text++) {
+        bool is_blank = strchr(" \n", *text) != NULL;
+
+        if (strncmp(text, "\u2502", 3) == 0) {
+            is_blank = true;
+            text += 2;
+        }
+        if (!is_blank)
+            *to++ = *text;
+        else if (to > words && to[-1] != ' ')
+            *to++ = ' ';
+    }
+    return words;
+}
+
+static void expect_advice(const struct dash *d)
+{
+    char sentence[256], *text = drawn(d, 40, 10), *words = words_of(text);
+    const char *advice =
+        strchr(dash_verdict(sentence, sizeof sentence, &d->now, d->remedy), ';');
+
+    assert_non_null(advice);
+    if (strstr(words, advice + 2) == NULL)
+        fail_msg("\"%s\" is not in\n%s", advice + 2, text);
+    free(words);
+    free(text);
+}
+
+/* The dashboard alone on a screen of 40x12. */
+static void the_smallest_screen_shows_the_whole_advice(void **state)
+{
+    static const char *const advices[] = { "more_budget",     "smaller_type", "smaller_kv",
+                                           "shorter_context", "less_budget",  "rows_only",
+                                           "other_programs",  "direct_io" };
+    struct dash *d = new_dash();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+        for (int binds = MW_BINDS_DISK; binds <= MW_BINDS_OTHERS; binds++)
+            for (int to = 0; to < 2; to++) {
+                made_decode(&sample, 112);
+                sample.verdict.binds = (enum mw_binds)binds;
+                sample.verdict.advice_to = to * 12.5;
+                snprintf(sample.verdict.advice, sizeof sample.verdict.advice, "%s", advices[i]);
+                dash_push(d, &sample);
+                dash_set_remedy(d, "");
+                expect_advice(d);
+                dash_set_remedy(d, "/memory 2304M");
+                expect_advice(d);
+            }
+    made_idle(&sample); /* another recording */
+    dash_push(d, &sample);
+    dash_set_remedy(d, "");
+    expect_advice(d);
+    dash_free(d);
+}
+
 /* The status bar names what binds, too. */
 static void a_narrow_strip_drops_the_label_of_a_long_verdict(void **state)
 {
@@ -360,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_has_a_bar),
+        cmocka_unit_test(the_smallest_screen_shows_the_whole_advice),
         cmocka_unit_test(the_legend_has_the_marks_and_colours_of_the_bars),
         cmocka_unit_test(before_the_first_answer_the_plan_is_shown),
         cmocka_unit_test(nothing_is_drawn_of_a_model_that_is_not_there_yet),

@@ -91,15 +91,18 @@ static int lines(const struct column *c, const struct dash *d)
     return lay(c, d, ignored, &n);
 }
 
-/* Give each widget its smallest height while it fits. */
+/* Give each widget its smallest height while it fits, with the lines that it needs now. */
 static void give_least(struct column *c, const struct dash *d, int height)
 {
     for (int k = 0; k < c->n; k++) {
         int i = c->order[k];
         const struct dash_widget *w = c->widget[i];
+        int more = is_row(c, i, d) || w->wants == NULL ? 0 : w->wants(d, c->inside);
+        int least = is_row(c, i, d) ? 1 : w->min_height;
 
-        c->height[i] =
-            is_row(c, i, d) ? 1 : w->min_height + (w->wants != NULL ? w->wants(d) : 0);
+        c->height[i] = least + more;
+        if (lines(c, d) > height)
+            c->height[i] = least;
         if (lines(c, d) > height)
             c->height[i] = 0;
     }

@@ -353,15 +353,16 @@ static int inspect_lines(const struct dash *d, int height)
     return height >= 16 ? INSPECT + 2 : INSPECT;
 }
 
-static int layers_wants(const struct dash *d)
+static int layers_wants(const struct dash *d, int width)
 {
+    (void)width;
     return d->cursor >= 0 ? INSPECT : 0;
 }
 
 /* The strip. */
 static int layers_enough(const struct dash *d, int width)
 {
-    return 2 + 2 * strip_rows((int)d->now.n_layer, width) + layers_wants(d);
+    return 2 + 2 * strip_rows((int)d->now.n_layer, width) + layers_wants(d, width);
 }
 
 /* Heights: the strip, then bars in as few columns as possible. */

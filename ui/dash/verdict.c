@@ -115,12 +115,20 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, const char *r
 
 #define LARGE_HEIGHT (1 + LARGE_ROWS + 1) /* of a widget with a large figure and its unit */
 #define LARGE_SPARE  24                   /* columns for the sentence beside it */
+#define NARROW       54                   /* columns in which a line holds the longest advice */
 
 /* The lines of the longest sentence, so that widgets below never move. */
 static int verdict_enough(const struct dash *d, int width)
 {
     (void)d;
-    return 1 + (width >= 104 ? 1 : width >= 54 ? 2 : 3);
+    return 1 + (width >= 104 ? 1 : width >= NARROW ? 2 : 3);
+}
+
+/* A second line for the advice, which is worth more than the figures of other widgets. */
+static int verdict_wants(const struct dash *d, int width)
+{
+    (void)d;
+    return width < NARROW;
 }
 
 static bool is_large(int width, int height)
@@ -182,6 +190,7 @@ const struct dash_widget dash_verdict_widget = {
     .min_width = 20,
     .min_height = 2,
     .importance = 2,
+    .wants = verdict_wants,
     .enough = verdict_enough,
     .step = verdict_step,
     .draw = verdict_draw,

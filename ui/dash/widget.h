@@ -22,8 +22,8 @@ struct dash_widget {
     bool is_of_model; /* shows nothing but its head while there is no model */
     /* NULL, or returns whether its head says all that there is now. */
     bool (*folds)(const struct dash *d);
-    /* NULL, or returns the lines it needs now in addition to min_height. */
-    int (*wants)(const struct dash *d);
+    /* NULL, or returns the lines it needs now in addition to min_height, if they fit. */
+    int (*wants)(const struct dash *d, int width);
     /* NULL, or returns the height for all of its figures.  It grows beyond, to curves and bars,
      * after all other widgets have theirs. */
     int (*enough)(const struct dash *d, int width);
