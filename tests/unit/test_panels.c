@@ -74,7 +74,8 @@ static void every_layer_has_a_bar(void **state)
         char *text = drawn(d, sizes[i][0], sizes[i][1]);
 
         assert_int_equal(count(text, "\u25d0 \u2592"), 36); /* pinned in part, then a stall */
-        assert_non_null(strstr(text, "\u2503 read \u2592 wait \u2588 compute"));
+        assert_true(strstr(text, "\u2503 read \u2592 wait \u2588 compute") != NULL ||
+                    strstr(text, "ms: \u2503read \u2592wait \u2588compute") != NULL);
         free(text);
     }
     dash_free(d);
@@ -114,6 +115,61 @@ static void the_legend_has_the_marks_and_colours_of_the_bars(void **state)
     assert_int_not_equal(role_of(t, 0, 64, marks[1]), role_of(t, 0, 64, marks[2]));
     dash_free(d);
     canvas_target_free(t);
+}
+
+/* The line of text with this part; "" if there is none.  Valid until the next call. */
+static const char *line_with(const char *text, const char *part)
+{
+    static char line[1024];
+    const char *at = strstr(text, part), *from = at;
+
+    line[0] = '\0';
+    if (at == NULL)
+        return line;
+    while (from > text && from[-1] != '\n')
+        from--;
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(from, "\n"), from);
+    return line;
+}
+
+/* Three figures have headings.  With one, the row of the head has its unit, or names all three.
+ * The sizes are those of the dashboard on screens of 120x40, 160x50, 80x24 and 100x30. */
+static void figures_and_circles_of_layers_are_explained(void **state)
+{
+    static const struct {
+        int width, height, n_layer;
+        const char *heading, *head, *circles;
+    } sizes[] = {
+        { 120, 40, 35, "ms: \u2503read \u2592wait \u2588compute", "41       11 ", NULL },
+        { 64, 46, 6, "ms: \u2503read \u2592wait \u2588compute", "41       11 ",
+          "\u25cf pinned \u25d0 part \u25cb on disk" },
+        { 64, 46, 35, "\u2503 read \u2592 wait \u2588 compute", "52 ms ", NULL },
+        { 200, 20, 35, "slowest is", "compute   11 ms",
+          "\u25cf pinned \u25d0 part \u25cb on disk" },
+        { 80, 24, 35, "slowest is", "52 ms ", NULL },
+        { 40, 28, 4, "\u2503 read \u2592 wait \u2588 compute", "52 ms ", NULL },
+        { 40, 28, 35, "slowest is", "52 ms ", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const char *circles = sizes[i].circles;
+        struct dash *d = new_dash();
+        char *text;
+
+        made_decode(&sample, 112);
+        sample.layer[sizes[i].n_layer] = sample.layer[35];
+        sample.n_layer = (uint32_t)sizes[i].n_layer;
+        dash_push(d, &sample);
+        text = drawn(d, sizes[i].width, sizes[i].height);
+        if (strstr(line_with(text, " layers "), sizes[i].heading) == NULL ||
+            strstr(line_with(text, " head "), sizes[i].head) == NULL ||
+            strstr(text, circles != NULL ? circles : "\u25cf\u25d0\u25cb pinned") == NULL)
+            fail_msg("%dx%d, %d layers:\n%s", sizes[i].width, sizes[i].height, sizes[i].n_layer,
+                     text);
+        free(text);
+        dash_free(d);
+    }
 }
 
 static void before_the_first_answer_the_plan_is_shown(void **state)
@@ -422,6 +478,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_has_a_bar),
+        cmocka_unit_test(figures_and_circles_of_layers_are_explained),
         cmocka_unit_test(the_smallest_screen_shows_the_whole_advice),
         cmocka_unit_test(the_legend_has_the_marks_and_colours_of_the_bars),
         cmocka_unit_test(before_the_first_answer_the_plan_is_shown),

@@ -1,13 +1,19 @@
 /*
- * The layers of the last pass, each with its times as a bar and, in a wide column, as figures.
- * With less space columns get narrower, and with little space it shows a strip with one cell
- * per layer.
+ * The layers of the last pass, each with its times as a bar and, in a wide column, as figures
+ * below their headings.
  *
- *   layers ┃ read ▒ wait █ compute ● pinned ◐ part ○ on disk
- *    7 s ◐ ▒▒▒▒▒▒▒▒▒▒▒▒▒┃██                       12    9   2.1
+ *   layers ● pinned ◐ part ○ on disk ── ms: ┃read ▒wait █compute
+ *    7 s ◐ ▒▒▒▒▒▒▒▒▒▒▒▒▒┃██                    12     9      2.1
  *   >8 s …                                 running
  *   !9 G …                                 slowest
- *   head ○ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███┃                 44   40    12
+ *   head ○ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███┃              44    40       12
+ *
+ * With less space columns get narrower and have one figure, the time of the layer.  With little
+ * space it shows a strip with one cell per layer.  The row of the head explains both.
+ *
+ *   layers ┃ read ▒ wait █ compute
+ *    7 s ◐ ▒▒▒▒▒┃██  11  8 G ○ ▒▒▒▒▒▒┃█  13
+ *   head ○ ▒▒▒▒▒▒▒▒▒┃█   52 ms   ●◐○ pinned
  *
  * Reading goes on beside the rest, so it is a mark on the bar.  Kinds: s sliding, G global, in
  * brackets if the layer uses the KV entries of another layer.  The bar of the head has its own
@@ -23,11 +29,15 @@
 #include "ui/dash/widget.h"
 #include "ui/term/cluster.h"
 
-#define COLUMN_MIN 16 /* width of a column with its gap */
-#define FIGURES    15 /* width: three times a blank and four digits */
-#define TOTAL      4  /* width: a blank and three digits; only slow layers need the fourth */
+#define COLUMN_MIN 16                    /* width of a column with its gap */
+#define FIGURES    22                    /* width: the headings and a blank on both sides */
+#define NAMED      38                    /* width: a blank and three figures with their names */
+#define CIRCLES    11                    /* width: their meaning and a blank */
+#define UNIT       (TOTAL + 4 + CIRCLES) /* width: a time with its unit, and the circles */
+#define TOTAL      4 /* width: a blank and three digits; only slow layers need the fourth */
 #define BAR_MIN    5
-#define INSPECT    4 /* lines about the inspected layer */
+#define BAR_HEAD   12 /* of the head, beside figures with names */
+#define INSPECT    4  /* lines about the inspected layer */
 
 /* ---- one layer ---- */
 
@@ -103,13 +113,82 @@ static wchar_t heat_glyph(double share, bool ascii)
     return ascii ? digits[step] : (wchar_t)(0x2581 + step);
 }
 
-/* Draw the read, stall and compute times at the right end. */
-static void draw_figures(const struct canvas *c, int y, const struct mw_sample_layer *l)
-{
-    int x = c->width - FIGURES + 1;
+/* The figures of a row. */
+enum figures {
+    FIGURE_NONE,
+    FIGURE_TOTAL, /* stall and computation */
+    FIGURE_THREE, /* reading, stall, computation */
+    FIGURE_NAMED, /* the same with their names, for the head only */
+    FIGURE_UNIT,  /* the total with its unit, and the circles, for the head only */
+};
 
-    canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s %s %s", figure_ms4(read_time(l)).text,
-                  figure_ms4((double)l->stall_ns).text, figure_ms4((double)l->compute_ns).text);
+static int figures_width(enum figures f)
+{
+    static const int widths[] = {
+        [FIGURE_NONE] = 0,      [FIGURE_TOTAL] = TOTAL, [FIGURE_THREE] = FIGURES,
+        [FIGURE_NAMED] = NAMED, [FIGURE_UNIT] = UNIT,
+    };
+
+    return widths[f];
+}
+
+/* Draw the read, stall and compute times at the right end. */
+static void draw_three(const struct canvas *c, int y, const struct mw_sample_layer *l)
+{
+    canvas_printf(c, y, c->width - FIGURES + 1, style_of(ROLE_TEXT), "%5s %5s %8s",
+                  figure_ms4(read_time(l)).text, figure_ms4((double)l->stall_ns).text,
+                  figure_ms4((double)l->compute_ns).text);
+}
+
+static void draw_named(const struct canvas *c, int y, const struct mw_sample_layer *l)
+{
+    int x = c->width - NAMED + 1;
+
+    x = widget_pair(c, y, x, "read", figure_ms4(read_time(l)).text, ROLE_TEXT);
+    x = widget_pair(c, y, x, "wait", figure_ms4((double)l->stall_ns).text, ROLE_TEXT);
+    x = widget_pair(c, y, x, "compute", figure_ms4((double)l->compute_ns).text, ROLE_TEXT);
+    canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
+}
+
+/* Draw what the circles mean, up to column `end`. */
+static void draw_circles(const struct canvas *c, int y, int end)
+{
+    canvas_blank(c, y, end - CIRCLES + 1, CIRCLES, style_of(ROLE_DIM));
+    canvas_right(c, y, end, style_of(ROLE_DIM),
+                 canvas_is_ascii(c) ? "#+. pinned" : "\u25cf\u25d0\u25cb pinned");
+}
+
+/* Draw what can be known before the first pass, too. */
+static void draw_unit(const struct canvas *c, int y, const struct mw_sample_layer *l)
+{
+    int x = c->width - UNIT + TOTAL;
+
+    if (l->passes > 0) {
+        canvas_right(c, y, x, style_of(ROLE_TEXT), figure_ms4(layer_ms(l) * 1e6).text);
+        canvas_text(c, y, x + 1, style_of(ROLE_DIM), "ms");
+    }
+    draw_circles(c, y, c->width);
+}
+
+static void draw_figures(const struct canvas *c, int y, const struct mw_sample_layer *l,
+                         enum figures f)
+{
+    if (f == FIGURE_UNIT)
+        draw_unit(c, y, l);
+    else if (l->passes == 0)
+        canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");
+    else if (f == FIGURE_NAMED)
+        draw_named(c, y, l);
+    else if (f == FIGURE_THREE)
+        draw_three(c, y, l);
+    else if (f == FIGURE_TOTAL)
+        canvas_right(c, y, c->width, style_of(ROLE_TEXT), figure_ms4(layer_ms(l) * 1e6).text);
+}
+
+/* Returns the columns before the bar of a layer. */
+static int label_width(const struct dash *d)
+{
+    return d->now.n_layer > 100 ? 9 : 8;
 }
 
 /*
@@ -117,9 +196,9 @@ static void draw_figures(const struct canvas *c, int y, const struct mw_sample_l
  * layer has a highlighted '>', the slowest one '!', the inspected one is reversed.
  */
 static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
-                       double top)
+                       double top, enum figures f)
 {
-    int x = d->now.n_layer > 100 ? 9 : 8, wide = c->width - x - 1, bar = wide;
+    int x = label_width(d);
     const struct mw_sample_layer *l = &d->now.layer[i];
     bool is_head = i == d->now.n_layer, runs = is_running(d, i);
     bool is_slowest = (int)i == dash_slowest(d);
@@ -139,18 +218,9 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
     if (runs) /* only one cell, since it changes several times per token */
         canvas_cell(c, y, 0, style_with(ROLE_GRAPH_2, attr), L'>');
     canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
-    if (l->passes == 0) {
-        canvas_right(c, y, c->width, style_of(ROLE_DIM), "-");
-        return;
-    }
-    if (wide >= BAR_MIN + FIGURES) {
-        bar = wide - FIGURES;
-        draw_figures(c, y, l);
-    } else if (wide >= BAR_MIN + TOTAL) {
-        bar = wide - TOTAL;
-        canvas_right(c, y, c->width, style_of(ROLE_TEXT), figure_ms4(layer_ms(l) * 1e6).text);
-    }
-    draw_times(c, y, x + 1, bar, l, top);
+    draw_figures(c, y, l, f);
+    if (l->passes > 0)
+        draw_times(c, y, x + 1, c->width - x - 1 - figures_width(f), l, top);
 }
 
 /* ---- bars in columns ---- */
@@ -171,10 +241,38 @@ static int column_height(const struct dash *d, int columns)
     return ((int)d->now.n_layer + columns - 1) / columns;
 }
 
-static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
+/* Returns the figures of layers in this many columns. */
+static enum figures figures_for(const struct dash *d, int columns, int width)
+{
+    int bar;
+
+    if (columns == 0)
+        return FIGURE_NONE;
+    bar = width / columns - (columns > 1) - label_width(d) - 1;
+    return bar >= BAR_MIN + FIGURES ? FIGURE_THREE
+           : bar >= BAR_MIN + TOTAL ? FIGURE_TOTAL
+                                    : FIGURE_NONE;
+}
+
+/* Returns those of the head. */
+static enum figures figures_of_head(const struct dash *d, enum figures layers, int width,
+                                    bool needs_circles)
+{
+    int bar = width - label_width(d) - 1;
+
+    if (layers == FIGURE_THREE)
+        return layers;
+    if (!needs_circles && bar >= BAR_HEAD + NAMED)
+        return FIGURE_NAMED;
+    return bar >= BAR_MIN + UNIT ? FIGURE_UNIT : FIGURE_TOTAL;
+}
+
+static void draw_bars(const struct dash *d, const struct canvas *c, int columns,
+                      enum figures head)
 {
     int high = column_height(d, columns), wide = c->width / columns;
     double top = d->layers_top_ms;
+    enum figures f = figures_for(d, columns, c->width);
     struct canvas row = canvas_sub(c, high, 0, 1, c->width);
 
     for (uint32_t i = 0; i < d->now.n_layer; i++) {
@@ -184,10 +282,10 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns)
             canvas_sub(c, (int)i % high, column * wide, 1,
                        (column + 1 < columns ? wide : c->width - column * wide) - gap);
 
-        draw_layer(d, &cell, 0, i, top);
+        draw_layer(d, &cell, 0, i, top, f);
     }
     draw_layer(d, &row, 0, d->now.n_layer,
-               fmax(layer_longest_ms(&d->now.layer[d->now.n_layer]), top));
+               fmax(layer_longest_ms(&d->now.layer[d->now.n_layer]), top), head);
 }
 
 /* ---- the strip ---- */
@@ -243,7 +341,7 @@ static int draw_strip(const struct dash *d, const struct canvas *c)
     return rows * lines;
 }
 
-static void draw_small(const struct dash *d, const struct canvas *c)
+static void draw_small(const struct dash *d, const struct canvas *c, enum figures of_head)
 {
     uint32_t head = d->now.n_layer;
     double top = fmax(layer_longest_ms(&d->now.layer[head]), d->layers_top_ms);
@@ -253,7 +351,7 @@ static void draw_small(const struct dash *d, const struct canvas *c)
 
     row = canvas_sub(c, used, 0, 1, c->width);
     if (row.height > 0)
-        draw_layer(d, &row, 0, head, top);
+        draw_layer(d, &row, 0, head, top, of_head);
 }
 
 /* ---- the layer under the cursor ---- */
@@ -318,31 +416,68 @@ static const struct {
 #define N_TIMES  3
 #define N_LEGEND 6
 
-static int legend_width(int n)
+static int legend_width(int from, int end)
 {
-    int width = 1;
+    int width = 0;
 
-    for (int i = 0; i < n; i++)
+    for (int i = from; i < end; i++)
         width += (int)strlen(legend[i].label) + 3;
     return width;
 }
 
-/* Draw as much of the legend as fits before column `to`.  Returns whether any did. */
-static bool draw_legend(const struct canvas *c, int to)
+/* Draw a part of the legend at x, with `gap` blanks after marks. */
+static void draw_legend(const struct canvas *c, int x, int from, int end, int gap)
 {
-    int n = LEGEND_AT + legend_width(N_LEGEND) <= to  ? N_LEGEND
-            : LEGEND_AT + legend_width(N_TIMES) <= to ? N_TIMES
-                                                      : 0;
-    int x = LEGEND_AT + 1;
-
-    if (n > 0)
-        canvas_blank(c, 0, LEGEND_AT, legend_width(n), style_of(ROLE_DIM));
-    for (int i = 0; i < n; i++) {
-        x +=
-            canvas_text(c, 0, x, style_of(legend[i].role), legend[i].marks[canvas_is_ascii(c)]);
-        x += canvas_text(c, 0, x + 1, style_of(ROLE_DIM), legend[i].label) + 2;
+    canvas_blank(c, 0, x, legend_width(from, end) - (1 - gap) * (end - from),
+                 style_of(ROLE_DIM));
+    for (int i = from; i < end; i++) {
+        x += canvas_text(c, 0, x, style_of(legend[i].role),
+                         legend[i].marks[canvas_is_ascii(c)]) +
+             gap;
+        x += canvas_text(c, 0, x, style_of(ROLE_DIM), legend[i].label) + 1;
     }
-    return n > 0;
+}
+
+/* Draw the headings of three figures above them. */
+static void draw_headings(const struct canvas *c)
+{
+    int x = c->width - FIGURES + 1;
+
+    canvas_blank(c, 0, x - 5, FIGURES + 4, style_of(ROLE_DIM));
+    canvas_text(c, 0, x - 4, style_of(ROLE_DIM), "ms:");
+    draw_legend(c, x, 0, N_TIMES, 0);
+}
+
+/* Draw the head of the widget.  Returns whether it explains the circles. */
+static bool draw_head(const struct dash *d, const struct canvas *c, int columns)
+{
+    int slowest = dash_slowest(d), room, from = 0, end = N_LEGEND;
+    bool has_headings = figures_for(d, columns, c->width) == FIGURE_THREE;
+    char head[64] = "";
+
+    if (slowest >= 0 && !has_headings)
+        snprintf(
+            head, sizeof head, "slowest is %d  %s ms", slowest,
+            figure_ms6(d->now.layer[slowest].stall_ns + d->now.layer[slowest].compute_ns).text);
+    /* The layer has one digit or two, and the legend must not depend on it. */
+    room = c->width - (int)strlen(head) - (slowest < 10) - 4;
+    /* Bars need the legend, so the figure gives way. */
+    if (columns > 0 && LEGEND_AT + legend_width(0, N_TIMES) > room)
+        head[0] = '\0';
+    widget_head(c, "layers", head);
+    if (has_headings) {
+        draw_headings(c);
+        room = c->width - FIGURES - 4;
+        from = N_TIMES;
+    } else {
+        room = head[0] != '\0' ? room : c->width;
+        end = LEGEND_AT + legend_width(0, N_LEGEND) <= room ? N_LEGEND : N_TIMES;
+    }
+    if (LEGEND_AT + legend_width(from, end) <= room)
+        draw_legend(c, LEGEND_AT, from, end, 1);
+    else if (has_headings && LEGEND_AT + CIRCLES <= room)
+        draw_circles(c, 0, LEGEND_AT + CIRCLES - 1);
+    return end == N_LEGEND;
 }
 
 /* Returns the lines for the inspected layer; 0 if they do not fit. */
@@ -383,28 +518,19 @@ static int layers_step(const struct dash *d, int width, int height)
 
 static void layers_draw(const struct dash *d, const struct canvas *c)
 {
-    int slowest = dash_slowest(d), inspect = inspect_lines(d, c->height), columns, room;
+    int inspect = inspect_lines(d, c->height), columns;
     struct canvas body = canvas_sub(c, 1, 0, c->height - 1 - inspect, c->width);
-    char head[64] = "";
+    enum figures head;
 
-    if (slowest >= 0)
-        snprintf(
-            head, sizeof head, "slowest is %d  %s ms", slowest,
-            figure_ms6(d->now.layer[slowest].stall_ns + d->now.layer[slowest].compute_ns).text);
     columns = columns_for(d, body.height, body.width);
-    /* The layer has one digit or two, and the legend must not depend on it. */
-    room = c->width - (int)strlen(head) - (slowest < 10) - 4;
-    /* Bars need the legend, so the figure gives way. */
-    if (columns > 0 && LEGEND_AT + legend_width(N_TIMES) > room)
-        head[0] = '\0';
-    widget_head(c, "layers", head);
-    draw_legend(c, head[0] != '\0' ? room : c->width);
+    head = figures_of_head(d, figures_for(d, columns, c->width), c->width,
+                           !draw_head(d, c, columns));
     if (d->now.n_layer == 0)
         return;
     if (columns > 0)
-        draw_bars(d, &body, columns);
+        draw_bars(d, &body, columns, head);
     else
-        draw_small(d, &body);
+        draw_small(d, &body, head);
     if (inspect > 0) {
         struct canvas below = canvas_sub(c, c->height - inspect, 0, inspect, c->width);
 
