@@ -90,12 +90,31 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
         go_through(&empty_rows[i], 1);
     program_line(&run, empty_rows[7].line);
     sees(&run, empty_rows[7].shows);
-    assert_true(pty_sees_at(run.s, -2, "> /nonsense")); /* in the line, to be corrected */
-    pty_send(run.s, "\003");
     program_sync(&run);
-    program_ask(&run, "/memroy", "did you mean /memory?");
-    pty_send(run.s, "\003");
+    program_ask(&run, "/memroy", "did you mean /memory? Up brings");
     program_sync(&run);
+    program_quit(&run);
+}
+
+/* A line that failed is not in the way of the next one, whatever was wrong with it. */
+static void up_brings_back_a_command_that_failed(void **state)
+{
+    static const char *const lines[] = { "/nonsense 1", "/temp 1e9", "/help everything" };
+
+    (void)state;
+    begin(NULL);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char shown[40];
+
+        snprintf(shown, sizeof shown, "> %s", lines[i]);
+        program_line(&run, lines[i]);
+        sees(&run, "! ");
+        assert_true(pty_loses_at(run.s, -2, lines[i]));
+        pty_send(run.s, "\033[A");
+        assert_true(pty_sees_at(run.s, -2, shown));
+        pty_send(run.s, "\003");
+        program_sync(&run);
+    }
     program_quit(&run);
 }
 
@@ -106,11 +125,8 @@ static void the_beginning_of_a_name_is_enough(void **state)
     program_ask(&run, "/mem", "the budget is");
     program_ask(&run, "/te 0.25", "the temperature is 0.25");
     program_ask(&run, "/me!", "there is no command \"/me!\""); /* it writes no file */
-    pty_send(run.s, "\003");
     program_sync(&run);
     program_ask(&run, "/mo", "is short for several commands: /model, /mouse");
-    assert_true(pty_sees_at(run.s, -2, "> /mo"));
-    pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);
 }
@@ -230,7 +246,7 @@ static const struct row option_rows[] = {
     { "/memory lots", "\"lots\" is not a size", NULL, NULL },
     { "/memory 3", "smaller than 1 MiB; units are M and G", NULL, NULL },
     { "/memory 1M", "the budget is 1 MiB", NULL, NULL },
-    { "/model /nowhere.gguf", "/nowhere.gguf", NULL, NULL },
+    { "/model /nowhere.gguf", "/nowhere.gguf: cannot open", NULL, NULL },
     { "/mouse off", "mouse released", NULL, NULL },
     { "/mouse on", "mouse captured", NULL, NULL },
     { "/mouse up", "/mouse on or /mouse off", NULL, NULL },
@@ -865,6 +881,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(without_a_conversation_commands_name_what_is_missing,
                                   end_run),
+        cmocka_unit_test_teardown(up_brings_back_a_command_that_failed, end_run),
         cmocka_unit_test_teardown(the_beginning_of_a_name_is_enough, end_run),
         cmocka_unit_test_teardown(words_of_shells_say_how_to_leave, end_run),
         cmocka_unit_test_teardown(a_command_and_its_reply_share_a_row, end_run),

@@ -173,6 +173,9 @@ static char *candidates(char *buf, size_t size, const char *word, size_t n)
     return buf;
 }
 
+/* Report that the first n letters after the slash are not a command.  The line is in the
+ * history as any other that failed: one that stays would have to be emptied before the next
+ * message. */
 static void refuse_name(struct talk *t, const char *line, size_t n)
 {
     struct near near = { .word = line + 1, .len = n };
@@ -185,18 +188,11 @@ static void refuse_name(struct talk *t, const char *line, size_t n)
     for (const struct slash_command *c = command_list(); c->name != NULL; c++)
         near_try(&near, c->name);
     talk_error(t,
-               "there is no command \"%.*s\"%s%s%s; /help lists them, a second slash in front "
+               "there is no command \"%.*s\"%s%s%s %s/help lists them, a second slash in front "
                "sends the line as it is",
                (int)(n < 40 ? n + 1 : 40), line, near.name != NULL ? ", did you mean /" : "",
-               near.name != NULL ? near.name : "", near.name != NULL ? "?" : "");
-}
-
-/* Report that the first n letters after the slash are not a command. */
-static void refuse_line(struct talk *t, const char *line, size_t n)
-{
-    refuse_name(t, line, n);
-    if (talk_has_screen(t)) /* to be corrected */
-        talk_draft(t, line);
+               near.name != NULL ? near.name : "", near.name != NULL ? "?" : ";",
+               talk_has_screen(t) ? "Up brings the line back, " : "");
 }
 
 static void run_line(struct talk *t, const char *line)
@@ -208,7 +204,7 @@ static void run_line(struct talk *t, const char *line)
     char *trimmed = row == NULL ? NULL : strdup(args);
 
     if (row == NULL) {
-        refuse_line(t, line, n);
+        refuse_name(t, line, n);
         return;
     }
     if (trimmed == NULL) {
