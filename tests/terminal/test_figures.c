@@ -214,7 +214,7 @@ static const struct figure stats[] = {
     { "decoding", "decoding", false, "rate", "decode_mean", 0, 0.0051, 0 },
     { "newest tokens", "newest tokens ", false, "rate", "decode_last", 0, 0.0051, 0 },
     { "prompt   ", "prompt", false, "rate", "prefill", 0, 0.0051, 0 },
-    { "waits for disk", "waits for disk", false, "rate", "stall_share", 0, 0.0051, 0 },
+    { "waits for disk", "the newest tokens", false, "rate", "stall_share", 0, 0.0051, 0 },
     { "resident", "resident", false, "os", "rss", 0, 0, 0 },
 };
 
@@ -318,6 +318,21 @@ static void small_budget(const char *model, char *budget, size_t n)
     snprintf(budget, n, "%lluM", (strtoull(at + strlen(key), NULL, 10) >> 20) + 2);
 }
 
+/* Returns the share in the newest receipt. */
+static double share_in_receipt(void)
+{
+    for (int y = 59; y >= 0; y--) {
+        const char *row = pty_row(run.s, y), *at = strstr(row, " % disk wait");
+
+        while (at != NULL && at > row && at[-1] >= '0' && at[-1] <= '9')
+            at--;
+        if (at != NULL)
+            return read_figure(at);
+    }
+    fail_msg("there is no receipt");
+    return NAN;
+}
+
 static void equal_what_telemetry_recorded(void **state)
 {
     const struct size *size = *state;
@@ -326,7 +341,8 @@ static void equal_what_telemetry_recorded(void **state)
     const char *args[] = { "-n",    size->n,       "-b", budget, "--blas",
                            "never", "--telemetry", file, NULL };
     struct program_start start = { 60, 200, NULL, NULL, args, NULL, NULL };
-    double in_bar[N_OF(bar)], in_dash[N_OF(dashboard)], in_stats[N_OF(stats)], sum = 0;
+    double in_bar[N_OF(bar)], in_dash[N_OF(dashboard)], in_stats[N_OF(stats)],
+        sum = 0, of_answer, of_receipt;
     struct plan_row plan[N_OF(rows)];
     struct record r;
 
@@ -340,6 +356,7 @@ static void equal_what_telemetry_recorded(void **state)
     sees(&run, "Talker (");
     program_say(&run, "hello");
     program_say(&run, "hello again");
+    of_receipt = share_in_receipt();
     program_line(&run, "/view dashboard");
     loses(&run, "> hello");
     program_sync(&run);
@@ -348,6 +365,7 @@ static void equal_what_telemetry_recorded(void **state)
     program_line(&run, "/stats");
     sees(&run, "Statistics");
     read_all(stats, N_OF(stats), in_stats);
+    of_answer = shown("waits for disk", "waits for disk");
     pty_send(run.s, "q");
     loses(&run, "Statistics");
     read_plan(plan);
@@ -358,6 +376,7 @@ static void equal_what_telemetry_recorded(void **state)
     compare_all(dashboard, N_OF(dashboard), in_dash, &r);
     compare_all(stats, N_OF(stats), in_stats, &r);
     compare_plan(plan, &r);
+    assert_true(of_answer == of_receipt);
     for (size_t i = 0; i < N_OF(rows); i++)
         sum += plan[i].held;
     if (fabs(sum - in_bar[2]) > 0.02 * sum + 2 * 1048576.0)

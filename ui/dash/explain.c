@@ -26,6 +26,7 @@ static const struct dash_note notes[] = {
     { "speed", "disk", "bytes read per second, of the most that was measured" },
     { "speed", "overlap", "share of reading that went on while the CPU computed" },
     { "speed", "waiting %", "share of a token in which the CPU waited for the disk" },
+    { "speed", "wait", "the same of the newest tokens; receipts have the answer's" },
     { "speed", "cpu", "use of all CPUs (100 % is one); a cell for each thread" },
     { "speed", "io", "how weights are read, and why: see memwall-plan(1)" },
 

@@ -91,7 +91,21 @@ static void value_row(struct sheet *sheet, const char *name, const struct mw_os_
                    units_size(size, sizeof size, v->value));
 }
 
-static void rate_rows(struct sheet *sheet, const struct mw_sample *s)
+/* Both shares, since receipts show that of the answer, and the dashboard the other one. */
+static void wait_row(struct sheet *sheet, const struct talk *t, double newest)
+{
+    const struct mw_receipt *r = talk_is_answering(t) ? NULL : talk_last(t);
+
+    if (r != NULL && r->decode_ns > 0)
+        sheet_line(sheet, ROLE_TEXT,
+                   "waits for disk   %.0f %% of the answer, the newest tokens %.0f %%",
+                   receipt_stall_share(r) * 100, newest * 100);
+    else
+        sheet_line(sheet, ROLE_TEXT, "waits for disk   the newest tokens %.0f %%",
+                   newest * 100);
+}
+
+static void rate_rows(struct sheet *sheet, const struct talk *t, const struct mw_sample *s)
 {
     struct mw_rates r;
     char rate[24];
@@ -103,8 +117,7 @@ static void rate_rows(struct sheet *sheet, const struct mw_sample *s)
     if (r.prefill > 0)
         sheet_line(sheet, ROLE_TEXT, "prompt           %.1f tok/s", r.prefill);
     if (r.stall_share >= 0)
-        sheet_line(sheet, ROLE_TEXT, "waits for disk   %.0f %% of a token",
-                   r.stall_share * 100);
+        wait_row(sheet, t, r.stall_share);
     if (r.read_bytes_s > 0)
         sheet_line(sheet, ROLE_TEXT, "reads            %s",
                    units_rate(rate, sizeof rate, r.read_bytes_s));
@@ -137,7 +150,7 @@ void run_stats(struct talk *t, const char *args)
                (unsigned long long)talk_tokens(t), talk_plan(t)->n_ctx);
     sheet_line(sheet, ROLE_TEXT, "read from disk   %10s since the model was opened",
                units_size(a, sizeof a, s->io.bytes_read));
-    rate_rows(sheet, s);
+    rate_rows(sheet, t, s);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     value_row(sheet, "charged", &s->os.charged);
     value_row(sheet, "charged at most", &s->os.charged_peak);

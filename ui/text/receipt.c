@@ -110,7 +110,7 @@ double receipt_decode_tps(const struct mw_receipt *r)
     return r->n_decoded < 2 ? 0 : rate(r->n_decoded - 1, r->decode_ns);
 }
 
-static double stall_share(const struct mw_receipt *r)
+double receipt_stall_share(const struct mw_receipt *r)
 {
     double share = r->decode_ns == 0 ? 0 : (double)r->stall_ns / (double)r->decode_ns;
 
@@ -148,7 +148,7 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     add(&t, "%s read", units_size(word, sizeof word, r->bytes_read));
     if (r->decode_ns > 0) {
         part(&t, ascii);
-        add(&t, "%.0f %% disk wait", stall_share(r) * 100);
+        add(&t, "%.0f %% disk wait", receipt_stall_share(r) * 100);
     }
     if (r->expert_hits + r->expert_misses > 0) {
         part(&t, ascii);
@@ -187,7 +187,7 @@ char *receipt_short(char *buf, size_t n, const struct mw_receipt *r)
 
     if (receipt_decode_tps(r) > 0) {
         add_rate(&t, receipt_decode_tps(r));
-        add(&t, ", %.0f %% disk", stall_share(r) * 100);
+        add(&t, ", %.0f %% disk", receipt_stall_share(r) * 100);
     } else {
         add(&t, "%u token%s", r->n_decoded, plural(r->n_decoded));
     }
@@ -231,7 +231,7 @@ static bool is_disturbed(const struct mw_sample *s)
 static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw_sample *s)
 {
     uint64_t pass = s != NULL ? s->pass.bytes_pass : 0;
-    double share = stall_share(r);
+    double share = receipt_stall_share(r);
     char word[32], budget[32];
 
     if (r->decode_ns == 0) {
@@ -267,12 +267,12 @@ static const char *general_advice(const struct mw_receipt *r, const struct mw_sa
     if (s != NULL && s->verdict.binds == MW_BINDS_KV)
         return "The keys and values of a long conversation cost most: a smaller KV type or a "
                "shorter context would help";
-    if (is_disturbed(s) && stall_share(r) >= DISK_MATTERS)
+    if (is_disturbed(s) && receipt_stall_share(r) >= DISK_MATTERS)
         return "Stop the other programs, or use fewer threads; then the disk is the limit";
     if (is_disturbed(s))
         return "Stop the other programs, or use fewer threads; a faster disk or more budget "
                "would not help";
-    if (stall_share(r) >= 0.5)
+    if (receipt_stall_share(r) >= 0.5)
         return "A larger budget, a smaller weight type or a faster disk would help";
     return "The processor and memory set the pace: more threads or a smaller weight type "
            "would help, a faster disk would not";

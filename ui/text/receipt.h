@@ -21,6 +21,9 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii);
  * mixture of experts. */
 char *receipt_experts(char *buf, size_t n, const struct plan *p);
 
+/* Returns the share of the answer's time spent waiting for the disk. */
+double receipt_stall_share(const struct mw_receipt *r);
+
 /* The short form: "3.5 tok/s, 71 % disk". */
 char *receipt_short(char *buf, size_t n, const struct mw_receipt *r);
 
