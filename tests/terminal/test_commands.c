@@ -96,28 +96,6 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
     program_quit(&run);
 }
 
-/* A line that failed is not in the way of the next one, whatever was wrong with it. */
-static void up_brings_back_a_command_that_failed(void **state)
-{
-    static const char *const lines[] = { "/nonsense 1", "/temp 1e9", "/help everything" };
-
-    (void)state;
-    begin(NULL);
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        char shown[40];
-
-        snprintf(shown, sizeof shown, "> %s", lines[i]);
-        program_line(&run, lines[i]);
-        sees(&run, "! ");
-        assert_true(pty_loses_at(run.s, -2, lines[i]));
-        pty_send(run.s, "\033[A");
-        assert_true(pty_sees_at(run.s, -2, shown));
-        pty_send(run.s, "\003");
-        program_sync(&run);
-    }
-    program_quit(&run);
-}
-
 static void the_beginning_of_a_name_is_enough(void **state)
 {
     (void)state;
@@ -881,7 +859,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(without_a_conversation_commands_name_what_is_missing,
                                   end_run),
-        cmocka_unit_test_teardown(up_brings_back_a_command_that_failed, end_run),
         cmocka_unit_test_teardown(the_beginning_of_a_name_is_enough, end_run),
         cmocka_unit_test_teardown(words_of_shells_say_how_to_leave, end_run),
         cmocka_unit_test_teardown(a_command_and_its_reply_share_a_row, end_run),

@@ -206,6 +206,53 @@ static void chat_and_dashboard_show_the_same_progress_of_a_prompt(void **state)
     assert_true(n_seen > 10);
 }
 
+/* A line that failed is not in the way of the next one, whatever was wrong with it. */
+static void up_brings_back_a_command_that_failed(void **state)
+{
+    static const char *const lines[] = { "/nonsense 1", "/temp 1e9", "/help everything" };
+
+    (void)state;
+    fake_begin(&run, 30, 100, NULL, NULL);
+    sees(&run, ">");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char shown[40];
+
+        snprintf(shown, sizeof shown, "> %s", lines[i]);
+        fake_line(&run, lines[i]);
+        sees(&run, "! ");
+        assert_true(pty_loses_at(run.s, -2, lines[i]));
+        pty_send(run.s, "\033[A");
+        assert_true(pty_sees_at(run.s, -2, shown));
+        pty_send(run.s, "\003");
+        assert_true(pty_loses_at(run.s, -2, lines[i]));
+    }
+}
+
+/* Nor does the change displace the figures that people look for. */
+static void the_bar_has_the_state_and_a_change_that_waits(void **state)
+{
+    static const int sizes_of_bar[][2] = { { 24, 80 }, { 30, 100 }, { 50, 160 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes_of_bar / sizeof sizes_of_bar[0]; i++) {
+        const char *bar;
+
+        fake_begin(&run, sizes_of_bar[i][0], sizes_of_bar[i][1], NULL, NULL);
+        sees(&run, ">");
+        fake_line(&run, "endless");
+        sees(&run, "word20");
+        fake_line(&run, "/kv q8_0");
+        sees(&run, "It applies after this answer.");
+        pty_send(run.s, "\r");
+        assert_true(pty_sees_at(run.s, -1, "after the answer: kv q8_0"));
+        bar = pty_row(run.s, sizes_of_bar[i][0] - 1);
+        if (strncmp(bar, " answer", 7) != 0 || strstr(bar, "/s") == NULL ||
+            strstr(bar, "ctx") == NULL)
+            fail_msg("%d columns: %s", sizes_of_bar[i][1], bar);
+        fake_end(&run);
+    }
+}
+
 struct deadly {
     const char *name;
     int signal, status;
@@ -256,7 +303,7 @@ int main(void)
     enum {
         N_SIZE = sizeof sizes / sizeof sizes[0],
         N_DEADLY = sizeof deadlies / sizeof deadlies[0],
-        N_REST = 9
+        N_REST = 11
     };
     struct CMUnitTest tests[N_SIZE + N_DEADLY + N_REST] = {
         cmocka_unit_test_teardown(shows_wide_text_in_its_columns, end_run),
@@ -269,6 +316,8 @@ int main(void)
         cmocka_unit_test_teardown(a_message_typed_during_an_answer_waits, end_run),
         cmocka_unit_test_teardown(chat_and_dashboard_show_the_same_progress_of_a_prompt,
                                   end_run),
+        cmocka_unit_test_teardown(up_brings_back_a_command_that_failed, end_run),
+        cmocka_unit_test_teardown(the_bar_has_the_state_and_a_change_that_waits, end_run),
         cmocka_unit_test_teardown(a_report_of_the_focus_waits_for_no_frame, end_run),
     };
 
