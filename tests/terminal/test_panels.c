@@ -100,6 +100,22 @@ static void numbers_hide_panels_and_show_them_again(void **state)
     program_quit(&run);
 }
 
+/* The panel of experts is there only for a model that has some. */
+static void keys_of_panels_that_the_model_lacks_do_nothing(void **state)
+{
+    (void)state;
+    begin();
+    pty_send(run.s, TAB "7");
+    sees(&run, "this model has the panels 1 to 6");
+    pty_send(run.s, "4"); /* still in the dashboard */
+    sees(&run, "kv is hidden; 4 shows it");
+    pty_send(run.s, "9");
+    sees(&run, "this model has the panels 1 to 6");
+    pty_send(run.s, "4" TAB);
+    program_sync(&run);
+    program_quit(&run);
+}
+
 static void keys_move_and_resize_the_chosen_panel(void **state)
 {
     int first, second, height;
@@ -246,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(numbers_hide_panels_and_show_them_again, end_run),
+        cmocka_unit_test_teardown(keys_of_panels_that_the_model_lacks_do_nothing, end_run),
         cmocka_unit_test_teardown(keys_move_and_resize_the_chosen_panel, end_run),
         cmocka_unit_test_teardown(the_mouse_moves_resizes_and_hides_panels, end_run),
         cmocka_unit_test_teardown(the_divider_is_where_it_was_left, end_run),

@@ -323,6 +323,28 @@ static void panels_are_read_as_they_are_written(void **state)
     assert_string_equal(panels_text(&p, text), "kv -layers verdict speed memory cache experts");
 }
 
+/* Keys never change a panel that is not shown. */
+static void another_panel_is_chosen_if_the_model_lacks_it(void **state)
+{
+    struct dash *d = new_dash();
+    struct panels *p = dash_panels(d);
+
+    (void)state;
+    sample.experts.all = 64;
+    dash_push(d, &sample);
+    assert_int_equal(p->n_used, PANELS);
+    panels_choose(p, -1);
+    assert_int_equal(p->chosen, PANELS - 1);
+    sample.experts.all = 0;
+    dash_push(d, &sample);
+    assert_int_equal(p->chosen, 0);
+    for (int i = 0; i < 2 * PANELS; i++) {
+        panels_choose(p, i < PANELS ? 1 : -1);
+        assert_in_range(p->chosen, 0, PANELS_SURE - 1);
+    }
+    dash_free(d);
+}
+
 /* The panel of experts does not count: a model without experts does not show it. */
 static void the_last_panel_cannot_be_hidden(void **state)
 {
@@ -449,6 +471,7 @@ int main(void)
         cmocka_unit_test(the_last_panel_cannot_be_hidden),
         cmocka_unit_test(resized_panels_stay_in_their_column),
         cmocka_unit_test(a_panel_keeps_the_height_that_it_was_given),
+        cmocka_unit_test(another_panel_is_chosen_if_the_model_lacks_it),
         cmocka_unit_test(two_columns_are_filled_without_the_layers),
     };
 

@@ -155,9 +155,12 @@ bool app_panels_key(struct app *a, const struct key *key)
     case '-': dash_resize(a->dash, at->height, at->width, -1); break;
     case '0': reset(a); return true;
     default:
-        if (key->ch < '1' || (int)key->ch - '1' >= dash_panels(a->dash)->n_used)
+        if (key->ch < '1' || key->ch > '9')
             return false;
-        toggle(a, (int)key->ch - '1');
+        if ((int)key->ch - '1' < dash_panels(a->dash)->n_used)
+            toggle(a, (int)key->ch - '1');
+        else
+            app_hint(a, "this model has the panels 1 to %d", dash_panels(a->dash)->n_used);
         return true;
     }
     changed(a);

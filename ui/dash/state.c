@@ -338,6 +338,8 @@ void dash_push(struct dash *d, const struct mw_sample *s)
         d->fastest_read = 0; /* of another disk */
     d->now = *s;
     d->panels.n_used = s->experts.all > 0 ? PANELS : PANELS_SURE;
+    if (d->panels.chosen >= d->panels.n_used) /* a panel that the new model lacks */
+        panels_choose(&d->panels, 1);
     hold_layers(d);
     compare_layers(d);
     d->has_sample = true;
