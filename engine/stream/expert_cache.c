@@ -16,8 +16,6 @@
 
 #define NO_SLOT UINT32_MAX
 
-/* Experts that decoded tokens used before the miss ratio is known. */
-
 /* One expert is computed while another is read. */
 #define SLOTS_MIN 2
 
