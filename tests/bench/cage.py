@@ -38,11 +38,11 @@ V2 = "/sys/fs/cgroup"
 QUESTION = "Why is the sky blue, and what makes it red in the evening?"
 
 
-def parse_size(text):
+def parse_size(text, kilo=1024):
     m = re.fullmatch(r"([0-9.]+)([KMG]?)", text)
     if not m:
         sys.exit(f"not a size: {text}")
-    return int(float(m[1]) * 1024 ** " KMG".index(m[2] or " "))
+    return int(float(m[1]) * kilo ** " KMG".index(m[2] or " "))
 
 
 def write(path, text):

@@ -59,7 +59,7 @@ def plan_of(o, size):
 
 def disk_rate(o):
     rate = call([os.path.join(o.build, "tests/bench/bench_limits"), "--fetch", o.model, "1.5"])["fetch_bytes_s"]
-    return min(rate, parse_size(o.disk_rate)) if o.disk_rate else rate
+    return min(rate, parse_size(o.disk_rate, 1000)) if o.disk_rate else rate
 
 
 def run(o, size, recording):
