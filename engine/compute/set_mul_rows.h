@@ -230,6 +230,22 @@ static NOINLINE void copy_tails(struct span_traits t, const struct q8_product *p
     }
 }
 
+/*
+ * Ask for the lines of a span that comes PREFETCH_AHEAD bytes later in the same stream.  The
+ * prefetcher of the CPU does that, too, but it begins again at each page of 4096 bytes.  Products
+ * of whole tokens with and without in turn, AVX-512: Q8_0 18 % faster, Q4_0 7 %, Q4_K with Q6_K
+ * 7 %; AVX2: 1 %.  512 bytes ahead are slower than none, 1024 to 3072 are alike.  Lines that are
+ * kept in the second-level cache, too, gain 2 to 4 % less.
+ */
+#define PREFETCH_AHEAD 1536
+
+INLINE void prefetch_span(enum tensor_type type, const uint8_t *p)
+{
+    UNROLL
+    for (size_t at = 0; at < traits_of(type).bytes; at += 64)
+        __builtin_prefetch(p + PREFETCH_AHEAD + at, 0, 0);
+}
+
 /* n_r <= 4 rows from r on, n_between rows apart, times columns c .. c + n_c - 1. */
 INLINE void mul_four(enum tensor_type type, const struct q8_product *p, size_t r,
                      size_t n_between, size_t n_r, size_t c, size_t n_c)
@@ -244,6 +260,9 @@ INLINE void mul_four(enum tensor_type type, const struct q8_product *p, size_t r
     for (size_t k = 0; k < 4; k++)
         at[k] = p->w + (r + at_most(k, n_r - 1) * n_between) * p->w_stride;
     for (size_t i = 0; i * SPAN < p->n_k; i++) {
+        UNROLL
+        for (int k = 0; k < 4; k++)
+            prefetch_span(type, at[k]);
         if ((i + 1) * SPAN > p->n_k)
             copy_tails(traits_of(type), p, at, tail);
         add_span(type, at, p, i, c, n_c, acc);
