@@ -48,8 +48,17 @@
 #define SPIN_NS     100000u
 #define STATISTICS  "/proc/thread-self/schedstat"
 #define PARTS_EACH  4  /* parts for each thread, so that threads end together */
+#define PART_BYTES  ((uint64_t)128 << 10) /* of weights, at least: it takes 2 us to begin */
+#define SHARES      (9 + 3 + 1)
 #define ROWS        32
 #define N_TIMED     200 /* pauses that are timed: they take 10 to 50 ns each */
+
+/*
+ * The sizes of the parts of a product.  With two threads, products of whole tokens take 2 to
+ * 3 % less time than in eight equal parts, and those of a matrix of 2 MB, in two parts, 6 %.
+ * With two equal parts for all matrices, threads wait longer for each other: 0 to 3 % more.
+ */
+static const size_t shares[POOL_SIZES] = { 9, 3, 1 };
 
 struct worker {
     struct pool *pool;
@@ -347,12 +356,36 @@ uint64_t pool_wait_ns(struct pool *p)
     return most < unused_ns ? most : unused_ns;
 }
 
-void pool_rows(size_t n_row, int part, int n_part, size_t *from, size_t *to)
+int pool_row_parts(const struct pool *p, uint64_t bytes)
 {
-    size_t n_group = (n_row + ROWS - 1) / ROWS;
+    uint64_t least = (uint64_t)p->n_thread * SHARES * PART_BYTES;
 
-    *from = n_group * (size_t)part / (size_t)n_part * ROWS;
-    *to = n_group * ((size_t)part + 1) / (size_t)n_part * ROWS;
+    return bytes < least ? p->n_thread : p->n_thread * POOL_SIZES;
+}
+
+/* The shares of all parts before this one, of which a thread has SHARES. */
+static size_t shares_before(const struct pool *p, int part)
+{
+    size_t n_thread = (size_t)p->n_thread, size = (size_t)part / n_thread, sum = 0;
+
+    for (size_t i = 0; i < size; i++)
+        sum += n_thread * shares[i];
+    return size < POOL_SIZES ? sum + (size_t)part % n_thread * shares[size] : sum;
+}
+
+void pool_rows(const struct pool *p, size_t n_row, int part, int n_part, size_t *from,
+               size_t *to)
+{
+    size_t n_group = (n_row + ROWS - 1) / ROWS, n = (size_t)n_part, at = (size_t)part,
+           end = at + 1;
+
+    if (n_part == p->n_thread * POOL_SIZES) {
+        at = shares_before(p, part);
+        end = shares_before(p, part + 1);
+        n = shares_before(p, n_part);
+    }
+    *from = n_group * at / n * ROWS;
+    *to = n_group * end / n * ROWS;
     if (*to > n_row)
         *to = n_row;
 }

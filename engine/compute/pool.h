@@ -38,9 +38,19 @@ void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx);
 void pool_wait_begin(struct pool *p);
 uint64_t pool_wait_ns(struct pool *p);
 
-/* The rows [*from, *to) of n_row that a part computes: whole groups of 32, as the kernels for
- * many columns multiply them, so that no two threads write to the same cache line.  There may
- * be none. */
-void pool_rows(size_t n_row, int part, int n_part, size_t *from, size_t *to);
+/*
+ * Parts of a product with n_row rows.  pool_row_parts() is their number: one for each thread,
+ * or POOL_SIZES for each if there is work for so many.  bytes: of weights, for each column.
+ *
+ * pool_rows() has the rows [*from, *to) of a part: whole groups of 32, as the kernels for many
+ * columns multiply them, so that no two threads write to the same cache line.  There may be
+ * none. The parts that are claimed first are the largest: each part begins to read memory in
+ * new places, and threads should end together.
+ */
+#define POOL_SIZES 3
+
+int pool_row_parts(const struct pool *p, uint64_t bytes);
+void pool_rows(const struct pool *p, size_t n_row, int part, int n_part, size_t *from,
+               size_t *to);
 
 #endif

@@ -9,7 +9,6 @@
 #include "engine/compute/packed.h"
 #include "engine/model/forward_internal.h"
 
-#define PART_BYTES  ((size_t)128 << 10) /* of weights: less is done before a thread is there */
 #define MOST_BLOCKS 16
 
 /* A block of the stream: rows that follow each other in memory. */
@@ -88,11 +87,11 @@ static void mul_part(void *ctx, int part, int n_part)
         mul_tiles(j, &j->blocks[0], part, n_part);
         return;
     }
-    pool_rows(j->n_row, part, n_part, &from, &to);
+    pool_rows(j->f->p.pool, j->n_row, part, n_part, &from, &to);
     if (j->packed != NULL)
         mul_unpacked(j, from, to);
-    for (const struct mul_block *b = j->blocks;
-         j->packed == NULL && b < j->blocks + j->n_block; b++) {
+    for (const struct mul_block *b = j->blocks; j->packed == NULL && b < j->blocks + j->n_block;
+         b++) {
         size_t at = b->row - first, end = at + b->n_row;
 
         if (from < end && to > at)
@@ -103,9 +102,10 @@ static void mul_part(void *ctx, int part, int n_part)
 static void multiply(struct mul_job *j)
 {
     struct pool *pool = j->f->p.pool;
-    size_t n = (size_t)pool_threads(pool), fine = j->n_row * j->row_bytes / PART_BYTES;
+    int n_part = j->in_tiles ? pool_threads(pool)
+                             : pool_row_parts(pool, j->n_row * j->row_bytes * j->n_col);
 
-    pool_run(pool, j->in_tiles || fine < n ? (int)n : pool_parts(pool, fine), mul_part, j);
+    pool_run(pool, n_part, mul_part, j);
 }
 
 struct pack_job {

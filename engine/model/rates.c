@@ -137,7 +137,7 @@ static void multiply_part(void *ctx, int part, int n_part)
     const struct trial *t = ctx;
     size_t from, to;
 
-    pool_rows(t->n_row, part, n_part, &from, &to);
+    pool_rows(t->pool, t->n_row, part, n_part, &from, &to);
     if (from < to)
         t->kernels->mul(t->type, t->form, t->w + t->at + from * t->row_bytes, to - from, N_K,
                         t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
@@ -150,7 +150,7 @@ static void multiply_next(struct trial *t)
 
     if (t->at + bytes > t->w_bytes)
         t->at = 0;
-    pool_run(t->pool, pool_parts(t->pool, t->n_row / 32), multiply_part, t);
+    pool_run(t->pool, pool_row_parts(t->pool, bytes * t->n_col), multiply_part, t);
     t->at += bytes;
 }
 

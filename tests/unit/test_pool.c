@@ -159,6 +159,47 @@ static void parts_are_at_most_the_items(void **state)
     pool_free(p);
 }
 
+/* Each row is in one part, parts begin with whole groups, and later ones are not larger. */
+static void check_rows(const struct pool *p, size_t n_row, int n_part)
+{
+    size_t at = 0, most = SIZE_MAX;
+
+    for (int i = 0; i < n_part; i++) {
+        size_t from, to;
+
+        pool_rows(p, n_row, i, n_part, &from, &to);
+        assert_true(from == at || (from >= n_row && to == n_row));
+        assert_true(from % 32 == 0 && to >= at);
+        assert_true(to - at <= most || to - at - most <= 32);
+        most = to - at;
+        at = to;
+    }
+    assert_int_equal(at, n_row);
+}
+
+static void parts_have_all_rows_once_and_the_last_are_small(void **state)
+{
+    const uint64_t large = (uint64_t)1 << 30;
+    struct err e = ERR_INIT;
+    struct pool *p;
+    size_t from, to, first;
+
+    (void)state;
+    for (int n = 1; n <= 5; n++) {
+        assert_int_equal(pool_new(&p, n, &e), 0);
+        assert_int_equal(pool_row_parts(p, 1), n);
+        assert_int_equal(pool_row_parts(p, large), n * POOL_SIZES);
+        for (size_t n_row = 1; n_row < 3000; n_row += 37) {
+            check_rows(p, n_row, n);
+            check_rows(p, n_row, n * POOL_SIZES);
+        }
+        pool_rows(p, 32768, 0, n * POOL_SIZES, &from, &first);
+        pool_rows(p, 32768, n * POOL_SIZES - 1, n * POOL_SIZES, &from, &to);
+        assert_true(first >= 8 * (to - from));
+        pool_free(p);
+    }
+}
+
 #define BUSY_S 0.1
 
 /* Processor time of this thread. */
@@ -247,6 +288,7 @@ int main(void)
         cmocka_unit_test(more_workers_than_cpus_finish_too),
         cmocka_unit_test(a_stopped_worker_holds_nothing_back),
         cmocka_unit_test(parts_are_at_most_the_items),
+        cmocka_unit_test(parts_have_all_rows_once_and_the_last_are_small),
         cmocka_unit_test(waiting_for_a_processor_is_measured),
         cmocka_unit_test(an_unused_pool_can_be_freed),
         cmocka_unit_test(impossible_counts_are_refused),
