@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/greatest.h"
 #include "engine/base/json_write.h"
 #include "src/command.h"
 #include "src/eval_text.h"
@@ -40,7 +41,7 @@ static int write_row(void *ctx, uint32_t pos, const float *logits, struct err *e
     if (fwrite(logits, sizeof *logits, r->n_vocab, r->to) != r->n_vocab)
         return err_sys(e, "could not write logits");
     if ((size_t)pos + 1 == r->n_total)
-        r->best = id_most_likely(logits, r->n_vocab);
+        r->best = greatest_of(logits, r->n_vocab);
     if (progress_is_due(r->progress))
         progress_count(r->progress, "eval", "tokens", (uint64_t)pos + 1, r->n_total);
     return 0;
@@ -65,7 +66,7 @@ static int print_greedy(struct mw_session *s, const struct options *o, uint32_t 
             break;
         if (mw_session_eval(s, &id, 1, NULL, NULL, e) != 0)
             return -1;
-        id = id_most_likely(mw_session_logits(s), n_vocab);
+        id = greatest_of(mw_session_logits(s), n_vocab);
     }
     if (j != NULL)
         json_end(j);
@@ -151,7 +152,7 @@ static int eval_id_list(struct mw_model *m, struct mw_options *engine, const str
     else
         r = mw_session_eval(s, ids, n, NULL, NULL, e);
     if (r == 0 && o->logits == NULL)
-        rows.best = id_most_likely(mw_session_logits(s), info.n_vocab);
+        rows.best = greatest_of(mw_session_logits(s), info.n_vocab);
     if (r == 0)
         r = print_result(s, o, &rows, from_ns, e);
 done:

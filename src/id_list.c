@@ -125,13 +125,3 @@ int id_list_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out,
     }
     return rc;
 }
-
-uint32_t id_most_likely(const float *logits, uint32_t n)
-{
-    uint32_t best = 0;
-
-    for (uint32_t i = 1; i < n; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return best;
-}

@@ -22,7 +22,4 @@ int id_list_read(const char *path, uint32_t n_vocab, size_t max, uint32_t **out,
 int id_list_parse(const char *name, const char *text, size_t n, uint32_t n_vocab,
                   uint32_t **out, size_t *n_id, struct err *e);
 
-/* Returns the id with the largest of n logits, the first of equally likely ones. */
-uint32_t id_most_likely(const float *logits, uint32_t n);
-
 #endif

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/greatest.h"
 #include "src/command.h"
-#include "src/id_list.h"
 #include "src/limits.h"
 #include "src/limits_print.h"
 #include "src/point.h"
@@ -265,7 +265,7 @@ static uint32_t first_id(struct measure *x)
 /* Take the most likely token, as the chat does at temperature 0. */
 static void take_token(const struct measure *x)
 {
-    (void)id_most_likely(mw_session_logits(x->session), x->info.n_vocab);
+    (void)greatest_of(mw_session_logits(x->session), x->info.n_vocab);
 }
 
 /* Evaluate n tokens as one prompt. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/greatest.h"
 #include "engine/base/json_write.h"
-#include "src/id_list.h"
 
 #define LEAST_TOKENS 3
 
@@ -79,7 +79,7 @@ static int decode(struct run *r, struct err *e)
     uint64_t until = clock_ns() + (uint64_t)(r->how->seconds * 1e9);
 
     for (uint32_t i = 0; i < r->how->n_token && (i < LEAST_TOKENS || clock_ns() < until); i++) {
-        uint32_t id = id_most_likely(mw_session_logits(r->session), r->n_vocab);
+        uint32_t id = greatest_of(mw_session_logits(r->session), r->n_vocab);
 
         if (evaluate(r, &id, 1, e) != 0)
             return -1;

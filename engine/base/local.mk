@@ -6,6 +6,7 @@ libengine_a_SOURCES += \
 	engine/base/folder.c engine/base/folder.h \
 	engine/base/new_file.c engine/base/new_file.h \
 	engine/base/near.c engine/base/near.h \
+	engine/base/greatest.c engine/base/greatest.h \
 	engine/base/units.c engine/base/units.h \
 	engine/base/utf8.c engine/base/utf8.h \
 	engine/base/json_write.c engine/base/json_write.h \

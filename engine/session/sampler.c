@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/greatest.h"
 #include "engine/session/model.h"
 
 /* Candidates whose share is below e^-REACH of the greatest are ignored: all of them together,
@@ -175,20 +176,6 @@ static void penalise(struct mw_sampler *p, float *logits, const uint32_t *before
             p->seen[before[i] / 64] = 0;
 }
 
-static uint32_t greatest(const float *logits, uint32_t n)
-{
-    uint32_t best = 0;
-    float top = logits[0];
-
-    for (uint32_t i = 1; i < n; i++) {
-        if (logits[i] > top) {
-            top = logits[i];
-            best = i;
-        }
-    }
-    return best;
-}
-
 /* --- a heap of ids by their logits --- */
 
 struct heap {
@@ -325,7 +312,7 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
         for (uint64_t bits = p->never[w]; bits != 0; bits &= bits - 1)
             logits[w * 64 + (size_t)__builtin_ctzll(bits)] = -INFINITY;
     penalise(p, logits, before, n_before);
-    best = greatest(logits, p->n_vocab);
+    best = greatest_of(logits, p->n_vocab);
     if (p->s.temp <= 0 || !(fabsf(logits[best]) < INFINITY))
         return best;
     take_greatest(&h, k, p->n_vocab, logits[best] - p->s.temp * REACH);

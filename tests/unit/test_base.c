@@ -19,6 +19,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/digest.h"
 #include "engine/base/err.h"
+#include "engine/base/greatest.h"
 #include "engine/base/json_write.h"
 #include "engine/base/keyed_hash.h"
 #include "engine/base/thread.h"
@@ -480,6 +481,27 @@ static void hashes_are_those_of_the_standard(void **state)
     }
 }
 
+/* Lengths around whole blocks, and the greatest at each place, alone and twice. */
+static void the_first_of_the_greatest_is_found(void **state)
+{
+    float x[200];
+
+    (void)state;
+    for (uint32_t n = 1; n <= 200; n++)
+        for (uint32_t at = 0; at < n; at++) {
+            for (uint32_t i = 0; i < n; i++)
+                x[i] = (float)(i * 37 % 100) - 50;
+            x[at] = 60;
+            assert_int_equal(greatest_of(x, n), at);
+            x[n - 1] = 60;
+            assert_int_equal(greatest_of(x, n), at);
+        }
+    for (uint32_t i = 0; i < 200; i++)
+        x[i] = i < 130 ? -INFINITY : -1;
+    assert_int_equal(greatest_of(x, 130), 0);
+    assert_int_equal(greatest_of(x, 200), 130);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +523,7 @@ int main(void)
         cmocka_unit_test(texts_that_are_made_to_collide_do_not),
         cmocka_unit_test(numbers_spread_over_a_table),
         cmocka_unit_test(hashes_are_those_of_the_standard),
+        cmocka_unit_test(the_first_of_the_greatest_is_found),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -1,0 +1,35 @@
+#include "config.h"
+
+#include "engine/base/greatest.h"
+
+#include <stdbool.h>
+
+/* Most blocks of a vocabulary have nothing above the greatest so far, and to see that takes a
+ * few comparisons of vectors.  One number after the other, each comparison waits for the one
+ * before: 262144 logits took 1 ms, 3 % of a token. */
+#define BLOCK 64
+
+static bool has_above(const float *x, float top)
+{
+    int found = 0;
+
+    for (int i = 0; i < BLOCK; i++)
+        found |= x[i] > top;
+    return found != 0;
+}
+
+uint32_t greatest_of(const float *x, uint32_t n)
+{
+    uint32_t best = 0;
+
+    for (uint32_t at = 0; at < n; at += BLOCK) {
+        uint32_t end = n - at < BLOCK ? n : at + BLOCK;
+
+        if (end - at == BLOCK && !has_above(x + at, x[best]))
+            continue;
+        for (uint32_t i = at; i < end; i++)
+            if (x[i] > x[best])
+                best = i;
+    }
+    return best;
+}
