@@ -21,8 +21,10 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
 # guide_quality.py F32.gguf: the guide with other weight types and KV types.
 # speed_table.py BUILD RESULTS.json MODEL...: prompts and answers beside limits and llama.cpp.
+# token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
 	tests/bench/list_many.py tests/bench/predictions.py tests/bench/ram_table.py \
-	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py
+	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py \
+	tests/bench/token_profile.py

@@ -2,7 +2,7 @@
 """speed_table.py - the speed of whole prompts and tokens beside the limits and beside llama.cpp.
 
     speed_table.py BUILD RESULTS.json MODEL.gguf… [-p 512,2048] [-n 32] [-t THREADS] [-r 3]
-                   [--peer "COMMAND …"] [--beside N]
+                   [--peer "COMMAND …"] [--beside N] [--json TABLE.json]
 
 BUILD is the build folder with memwall and tests/bench/bench_limits.  All weights stay in memory,
 and loading is not counted on either side.  A round goes over the models, and for each of them
@@ -14,7 +14,8 @@ The tables have the medians of all rounds:
     of bandwidth   bytes of weights that a token needs * tokens per second / memory bandwidth
     ratio          memwall / llama.cpp, the median of the ratios of the rounds
 
-Each result is written to RESULTS.json when it is there, and is not measured again.
+Each result is written to RESULTS.json when it is there, and is not measured again.  --json writes
+the table as JSON, too: speeds in tokens per second, shares as numbers from 0 to 1.
 """
 import argparse
 import json
@@ -78,6 +79,16 @@ def rows(results):
             yield model, work, speed, share, peer, ratio
 
 
+def table_json(results, path):
+    names = ("model", "work", "tokens_per_s", "bandwidth_share", "peer_tokens_per_s", "peer_ratio")
+    limits = {m: statistics.median(r["memory_bytes_s"] for r in results if r["model"] == m)
+              for m in dict.fromkeys(r["model"] for r in results)}
+    table = {"n_round": 1 + max(r["round"] for r in results), "memory_bytes_s": limits,
+             "rows": [dict(zip(names, row)) for row in rows(results)]}
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(table, f, indent=1)
+
+
 def table(results):
     print("| model | work | memwall tok/s | of bandwidth | llama.cpp tok/s | ratio |\n|" + "---|" * 6)
     for model, work, speed, share, peer, ratio in rows(results):
@@ -97,6 +108,7 @@ def main():
     p.add_argument("--memory", default="80%", help="the budget, which has to hold all weights")
     p.add_argument("--peer", help="llama-bench, with the words before it that start it")
     p.add_argument("--beside", type=int, default=0)
+    p.add_argument("--json", metavar="TABLE.json")
     a = p.parse_args()
     results = []
     if os.path.exists(a.results):
@@ -118,6 +130,8 @@ def main():
         for other in others:
             other.kill()
     table(results)
+    if a.json:
+        table_json(results, a.json)
 
 
 if __name__ == "__main__":
