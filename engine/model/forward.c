@@ -16,7 +16,7 @@
  *   x *= out_scale                     Gemma 4
  *
  * After the last layer, logits = softcap(head.norm(x)).  The matrices come from the stream in
- * the order of layer_desc.mats, which forward_mul() asserts.
+ * the order of layer_desc.mats, which forward_mul_all() asserts.
  */
 #include "config.h"
 
@@ -132,16 +132,26 @@ static void store_col(void *ctx, uint32_t c)
     kv_write(f->p.kv, kern, layer->kv_layer, f->pos[c], k, v);
 }
 
-static int store_keys(struct forward *f, const struct layer_desc *layer, struct err *e)
+static struct product query_product(const struct forward *f, const struct layer_desc *layer)
 {
-    uint32_t n_embd = f->p.desc->n_embd;
-    struct layer_job s = { .f = f, .layer = layer };
+    return (struct product){ &layer->q, layer->is_gated ? f->wide : f->q, layer->q.n_row };
+}
 
-    if (forward_mul(f, &layer->k, f->h, n_embd, f->k,
-                    (size_t)layer->n_head_kv * layer->head_dim_k, e) != 0)
-        return -1;
-    if (!layer->v_is_k && forward_mul(f, &layer->v, f->h, n_embd, f->v,
-                                      (size_t)layer->n_head_kv * layer->head_dim_v, e) != 0)
+/* Also multiplies with the matrix of the queries if it follows and has the same columns. */
+static int store_keys(struct forward *f, const struct layer_desc *layer, bool with_queries,
+                      struct err *e)
+{
+    struct layer_job s = { .f = f, .layer = layer };
+    struct product p[3];
+    size_t n = 0;
+
+    p[n++] = (struct product){ &layer->k, f->k, (size_t)layer->n_head_kv * layer->head_dim_k };
+    if (!layer->v_is_k)
+        p[n++] =
+            (struct product){ &layer->v, f->v, (size_t)layer->n_head_kv * layer->head_dim_v };
+    if (with_queries)
+        p[n++] = query_product(f, layer);
+    if (forward_mul_all(f, p, n, f->h, f->p.desc->n_embd, e) != 0)
         return -1;
     forward_each_col(f, store_col, &s);
     return 0;
@@ -186,14 +196,15 @@ static void rope_q_col(void *ctx, uint32_t c)
             q, 1 + hp->temp_scale * log1pf((float)(s->f->pos[c] / hp->temp_len)), n_q);
 }
 
-static int attention(struct forward *f, const struct layer_desc *layer, struct err *e)
+static int attention(struct forward *f, const struct layer_desc *layer, bool has_queries,
+                     struct err *e)
 {
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
+    struct product q = query_product(f, layer);
     uint64_t start;
 
-    if (forward_mul(f, &layer->q, f->h, n_embd, layer->is_gated ? f->wide : f->q,
-                    layer->q.n_row, e) != 0)
+    if (!has_queries && forward_mul_all(f, &q, 1, f->h, n_embd, e) != 0)
         return -1;
     forward_each_col(f, rope_q_col, &s);
     start = clock_ns();
@@ -233,9 +244,10 @@ static int dense_branch(struct forward *f, const struct layer_desc *layer, struc
 {
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
+    const struct product p[2] = { { &layer->gate, f->gate, layer->n_ff },
+                                  { &layer->up, f->up, layer->n_ff } };
 
-    if (forward_mul(f, &layer->gate, f->h, n_embd, f->gate, layer->n_ff, e) != 0 ||
-        forward_mul(f, &layer->up, f->h, n_embd, f->up, layer->n_ff, e) != 0)
+    if (forward_mul_all(f, p, 2, f->h, n_embd, e) != 0)
         return -1;
     forward_each_col(f, gate_col, &s);
     return forward_mul(f, &layer->down, f->gate, layer->n_ff, f->y, n_embd, e);
@@ -355,9 +367,11 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
     const struct model_desc *d = f->p.desc;
     const struct layer_desc *layer = &d->layers[l];
     struct layer_job s = { .f = f, .layer = layer };
+    /* After the last keys and values fewer columns may go on. */
+    bool has_queries = layer->owns_kv && !layer->is_recurrent && l != d->last_kv_layer;
 
     norm(f, f->x, &layer->attn_norm, f->h);
-    if (layer->owns_kv && store_keys(f, layer, e) != 0)
+    if (layer->owns_kv && store_keys(f, layer, has_queries, e) != 0)
         return -1;
     if (layer->is_recurrent) {
         if (forward_delta(f, layer, e) != 0)
@@ -371,7 +385,7 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         if (want == WANT_LAST)
             keep_last_col(f);
     }
-    if (!layer->is_recurrent && attention(f, layer, e) != 0)
+    if (!layer->is_recurrent && attention(f, layer, has_queries, e) != 0)
         return -1;
     if (feed_forward(f, layer, l, e) != 0)
         return -1;

@@ -65,6 +65,17 @@ struct forward {
 int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
                 size_t ldy, struct err *e);
 
+/* The same for n matrices of the same columns x, which follow each other in the stream.  Those
+ * that are in memory are one round of the pool. */
+struct product {
+    const struct mat *m;
+    float *y;
+    size_t ldy;
+};
+
+int forward_mul_all(struct forward *f, const struct product *p, size_t n, const float *x,
+                    size_t ldx, struct err *e);
+
 /* The same for n_col columns with the weights of one expert, which are in memory as t->layout
  * says.  w: its parts, of which LAYOUT_SPLIT has two. */
 void forward_mul_expert(struct forward *f, const struct tensor_info *t,

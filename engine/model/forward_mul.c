@@ -11,26 +11,29 @@
 
 #define MOST_BLOCKS 16
 
-/* A block of the stream: rows that follow each other in memory. */
+/* A block of the stream: rows of a matrix that follow each other in memory. */
 struct mul_block {
     const unsigned char *w;
     size_t row, n_row; /* of the matrix */
+    size_t at;         /* the first of its rows among those of the job */
+    enum tensor_type type;
     enum weight_form form;
+    size_t row_bytes;
     struct packed_block packed; /* w in FORM_PACKED */
+    float *y;                   /* of row 0 of the matrix */
+    size_t ldy;
 };
 
+/* Rows of one matrix, or of several that have the same columns. */
 struct mul_job {
     const struct forward *f;
     const struct kernels *kern;
-    enum tensor_type type;
     enum act_form form;
-    struct mul_block blocks[MOST_BLOCKS]; /* rows of the matrix that follow each other */
-    size_t n_block, n_row;
-    size_t n_k, row_bytes;
+    struct mul_block blocks[MOST_BLOCKS];
+    size_t n_block, n_row, bytes;
+    size_t n_k;
     const void *x;
     size_t x_stride, n_col;
-    float *y; /* of row 0 of the matrix */
-    size_t ldy;
     bool in_tiles;
     struct tiles tiles;
     const struct tensor_info *packed; /* weights that are unpacked first; NULL: none */
@@ -41,26 +44,27 @@ struct mul_job {
 static void mul_unpacked(const struct mul_job *j, size_t from, size_t to)
 {
     _Alignas(64) unsigned char rows[UNPACK_BYTES];
-    size_t n = sizeof rows / j->row_bytes;
+    const struct mul_block *b = &j->blocks[0];
+    size_t n = sizeof rows / b->row_bytes;
 
     n = n < 16 ? n : 16;
     for (size_t r = from; r < to; r += n) {
         n = to - r < n ? to - r : n;
         unpack_rows(j->packed, j->parts, r, n, rows);
-        j->kern->mul(j->type, j->form, rows, n, j->n_k, j->x, j->x_stride, j->n_col, j->y + r,
-                     j->ldy);
+        j->kern->mul(b->type, j->form, rows, n, j->n_k, j->x, j->x_stride, j->n_col, b->y + r,
+                     b->ldy);
     }
 }
 
 static void mul_tiles(const struct mul_job *j, const struct mul_block *b, int part, int n_part)
 {
-    struct blas_product p = { .type = j->type,
+    struct blas_product p = { .type = b->type,
                               .w = b->w,
                               .row = b->row,
                               .n_row = b->n_row,
                               .n_k = j->n_k,
-                              .y = j->y + b->row,
-                              .ldy = j->ldy,
+                              .y = b->y + b->row,
+                              .ldy = b->ldy,
                               .packed = b->form == FORM_PACKED ? &b->packed : NULL };
 
     tiles_multiply(j->f, &j->tiles, &p, part, n_part);
@@ -69,19 +73,19 @@ static void mul_tiles(const struct mul_job *j, const struct mul_block *b, int pa
 /* Rows [from, to) of a block. */
 static void mul_rows(const struct mul_job *j, const struct mul_block *b, size_t from, size_t to)
 {
-    float *y = j->y + b->row;
+    float *y = b->y + b->row;
 
     if (b->form == FORM_PACKED)
-        j->kern->mul_packed(&b->packed, from, to, j->x, j->x_stride, j->n_col, y, j->ldy);
+        j->kern->mul_packed(&b->packed, from, to, j->x, j->x_stride, j->n_col, y, b->ldy);
     else
-        j->kern->mul(j->type, j->form, b->w + from * j->row_bytes, to - from, j->n_k, j->x,
-                     j->x_stride, j->n_col, y + from, j->ldy);
+        j->kern->mul(b->type, j->form, b->w + from * b->row_bytes, to - from, j->n_k, j->x,
+                     j->x_stride, j->n_col, y + from, b->ldy);
 }
 
 static void mul_part(void *ctx, int part, int n_part)
 {
     const struct mul_job *j = ctx;
-    size_t first = j->blocks[0].row, from, to;
+    size_t from, to;
 
     if (j->in_tiles) {
         mul_tiles(j, &j->blocks[0], part, n_part);
@@ -92,7 +96,7 @@ static void mul_part(void *ctx, int part, int n_part)
         mul_unpacked(j, from, to);
     for (const struct mul_block *b = j->blocks; j->packed == NULL && b < j->blocks + j->n_block;
          b++) {
-        size_t at = b->row - first, end = at + b->n_row;
+        size_t at = b->at, end = at + b->n_row;
 
         if (from < end && to > at)
             mul_rows(j, b, (from > at ? from : at) - at, (to < end ? to : end) - at);
@@ -102,8 +106,7 @@ static void mul_part(void *ctx, int part, int n_part)
 static void multiply(struct mul_job *j)
 {
     struct pool *pool = j->f->p.pool;
-    int n_part = j->in_tiles ? pool_threads(pool)
-                             : pool_row_parts(pool, j->n_row * j->row_bytes * j->n_col);
+    int n_part = j->in_tiles ? pool_threads(pool) : pool_row_parts(pool, j->bytes * j->n_col);
 
     pool_run(pool, n_part, mul_part, j);
 }
@@ -155,16 +158,13 @@ void forward_each_col(struct forward *f, void (*fn)(void *ctx, uint32_t col), vo
 
 /* Bring the columns into the form that the weight type needs: a pointer and a stride. */
 static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size_t n_k,
-                                  const float *x, size_t ldx, uint32_t n_col, size_t ldy)
+                                  const float *x, size_t ldx, uint32_t n_col)
 {
     struct mul_job job = { .f = f,
                            .kern = f->p.kernels,
-                           .type = type,
                            .form = act_form_of(type, f->p.exact),
                            .n_k = n_k,
-                           .row_bytes = tensor_row_bytes(type, n_k),
                            .n_col = n_col,
-                           .ldy = ldy,
                            .x = x,
                            .x_stride = ldx * sizeof(float) };
 
@@ -180,27 +180,54 @@ static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size
 
 /* The same for all columns of a streamed matrix, which OpenBLAS may multiply. */
 static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m, const float *x,
-                                      size_t ldx, size_t ldy)
+                                      size_t ldx)
 {
     enum tensor_type type = m->tensor->type;
-    struct mul_job job = { .f = f, .type = type, .n_k = m->n_k, .ldy = ldy, .in_tiles = true };
+    struct mul_job job = { .f = f,
+                           .form = act_form_of(type, f->p.exact),
+                           .n_k = m->n_k,
+                           .n_col = f->n_col,
+                           .in_tiles = true };
 
     if (!tiles_take(f, type))
-        return mul_prepare(f, type, m->n_k, x, ldx, f->n_col, ldy);
-    tiles_lay(f, act_form_of(type, f->p.exact), x, ldx, m->n_k, &job.tiles);
+        return mul_prepare(f, type, m->n_k, x, ldx, f->n_col);
+    tiles_lay(f, job.form, x, ldx, m->n_k, &job.tiles);
     return job;
+}
+
+/* Whether the columns of the job are as the weights of m need them. */
+static bool has_columns_for(const struct mul_job *j, const struct mat *m)
+{
+    enum tensor_type type = m->tensor->type;
+
+    return j->f != NULL && j->form == act_form_of(type, j->f->p.exact) &&
+           j->in_tiles == tiles_take(j->f, type);
+}
+
+static struct mul_block *add_block(struct mul_job *j, enum tensor_type type, const void *w,
+                                   size_t n_row, float *y, size_t ldy)
+{
+    struct mul_block *b = &j->blocks[j->n_block++];
+
+    *b = (struct mul_block){ .w = w,
+                             .n_row = n_row,
+                             .at = j->n_row,
+                             .type = type,
+                             .row_bytes = tensor_row_bytes(type, j->n_k),
+                             .y = y,
+                             .ldy = ldy };
+    j->n_row += n_row;
+    j->bytes += n_row * b->row_bytes;
+    return b;
 }
 
 void forward_mul_expert(struct forward *f, const struct tensor_info *t,
                         const unsigned char *const *w, size_t n_row, const float *x, size_t ldx,
                         uint32_t n_col, float *y, size_t ldy)
 {
-    struct mul_job job = mul_prepare(f, t->type, t->ne[0], x, ldx, n_col, ldy);
+    struct mul_job job = mul_prepare(f, t->type, t->ne[0], x, ldx, n_col);
 
-    job.blocks[0] = (struct mul_block){ .w = w[0], .n_row = n_row };
-    job.n_block = 1;
-    job.n_row = n_row;
-    job.y = y;
+    add_block(&job, t->type, w[0], n_row, y, ldy);
     if (t->layout >= LAYOUT_TRANSPOSED) {
         job.packed = t;
         job.parts = w;
@@ -208,41 +235,70 @@ void forward_mul_expert(struct forward *f, const struct tensor_info *t,
     multiply(&job);
 }
 
-static void add_block(struct mul_job *j, const struct stream_block *block)
+static void add_streamed(struct mul_job *j, const struct product *p,
+                         const struct stream_block *block)
 {
-    struct mul_block *b = &j->blocks[j->n_block++];
+    struct mul_block *b =
+        add_block(j, p->m->tensor->type, block->data, block->n_row, p->y, p->ldy);
 
-    *b = (struct mul_block){ .w = block->data,
-                             .row = block->row,
-                             .n_row = block->n_row,
-                             .form = (enum weight_form)block->form };
+    b->row = block->row;
+    b->form = (enum weight_form)block->form;
     if (b->form == FORM_PACKED)
         b->packed = packed_open(b->w, b->n_row, j->n_k);
-    j->n_row += b->n_row;
+}
+
+/* Add blocks that are in memory, of the matrix and of those that follow: threads need not wait
+ * for each other between them.  *p is the matrix of the last block, *done its rows. */
+static void add_held(struct mul_job *j, const struct product **p, const struct product *end,
+                     uint64_t *done)
+{
+    while (j->n_block < MOST_BLOCKS) {
+        const struct product *q = *done < (*p)->m->n_row ? *p : *p + 1;
+        struct stream_block held;
+
+        if (q == end || !has_columns_for(j, q->m) ||
+            !stream_next_pinned(j->f->p.stream, q->m->span, &held))
+            return;
+        add_streamed(j, q, &held);
+        *done = held.row + held.n_row;
+        *p = q;
+    }
+}
+
+int forward_mul_all(struct forward *f, const struct product *p, size_t n, const float *x,
+                    size_t ldx, struct err *e)
+{
+    const struct product *end = p + n;
+    struct mul_job job = { .f = NULL };
+    uint64_t done = 0; /* rows of *p */
+
+    while (p < end) {
+        struct stream_block block;
+
+        if (!has_columns_for(&job, p->m))
+            job = mul_prepare_mat(f, p->m, x, ldx);
+        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
+            return err_set(e, ERR_CANCELLED, "stopped");
+        if (stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
+            return -1;
+        assert(block.span == p->m->span && block.row == done);
+        job.n_block = job.n_row = job.bytes = 0;
+        add_streamed(&job, p, &block);
+        done += block.n_row;
+        if (!job.in_tiles && block.is_pinned)
+            add_held(&job, &p, end, &done);
+        multiply(&job);
+        stream_give(f->p.stream, &block);
+        if (done == p->m->n_row) {
+            done = 0;
+            p++;
+        }
+    }
+    return 0;
 }
 
 int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t ldx, float *y,
                 size_t ldy, struct err *e)
 {
-    struct mul_job job = mul_prepare_mat(f, m, x, ldx, ldy);
-
-    job.y = y;
-    for (uint64_t done = 0; done < m->n_row; done += job.n_row) {
-        struct stream_block block, held;
-
-        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
-            return err_set(e, ERR_CANCELLED, "stopped");
-        if (stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
-            return -1;
-        assert(block.span == m->span && block.row == done);
-        job.n_block = job.n_row = 0;
-        add_block(&job, &block);
-        /* Threads need not wait for each other between blocks that are there. */
-        while (!job.in_tiles && block.is_pinned && job.n_block < MOST_BLOCKS &&
-               stream_next_pinned(f->p.stream, m->span, &held))
-            add_block(&job, &held);
-        multiply(&job);
-        stream_give(f->p.stream, &block);
-    }
-    return 0;
+    return forward_mul_all(f, &(struct product){ m, y, ldy }, 1, x, ldx, e);
 }
