@@ -6,8 +6,8 @@
 
 BUILD is the build folder with memwall and tests/bench/bench_limits.  All weights stay in memory,
 and loading is not counted on either side.  A round goes over the models, and for each of them
-measures the memory bandwidth, memwall and, with --peer, llama-bench one after the other, so that
-a busy minute hits all of them.  With --beside, N other processes compute all the time.
+measures the memory bandwidth before and after memwall and, with --peer, llama-bench, one after the
+other, so that a busy minute hits all of them.  With --beside, N other processes compute all the time.
 
 The tables have the medians of all rounds:
 
@@ -59,9 +59,14 @@ def measure_peer(a, model):
     return {f"prompt {r['n_prompt']}" if r["n_prompt"] > 0 else "answer": r["avg_ts"] for r in done}
 
 
+def measure_memory(a, model):
+    return call([os.path.join(a.build, "tests/bench/bench_limits"), model, LIMITS_SECONDS])["memory_bytes_s"]
+
+
 def measure(a, model):
-    limits = call([os.path.join(a.build, "tests/bench/bench_limits"), model, LIMITS_SECONDS])
-    result = {"memory_bytes_s": limits["memory_bytes_s"], **measure_memwall(a, model)}
+    before = measure_memory(a, model)
+    result = measure_memwall(a, model)
+    result["memory_bytes_s"] = (before + measure_memory(a, model)) / 2
     if a.peer:
         result["peer"] = measure_peer(a, model)
     return result
