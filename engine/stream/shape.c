@@ -18,18 +18,19 @@ size_t shape_target(uint64_t budget_bytes)
 {
     if (budget_bytes < 96 * MIB)
         return 512 * KIB;
-    if (budget_bytes < 192 * MIB)
-        return 1 * MIB;
-    return budget_bytes < 384 * MIB ? 2 * MIB : 4 * MIB;
+    return budget_bytes < 384 * MIB ? 1 * MIB : 4 * MIB;
 }
 
-static uint32_t depth_of(size_t slot_bytes)
+static uint32_t depth_of(size_t slot_bytes, uint32_t n_slot)
 {
     size_t depth = SHAPE_FLIGHT_BYTES / slot_bytes + 1;
+    uint32_t most = n_slot > 2 ? n_slot / 2 + 1 : 1;
 
     if (depth < SHAPE_DEPTH_MIN)
-        return SHAPE_DEPTH_MIN;
-    return depth < SHAPE_DEPTH_MAX ? (uint32_t)depth : SHAPE_DEPTH_MAX;
+        depth = SHAPE_DEPTH_MIN;
+    if (depth > SHAPE_DEPTH_MAX)
+        depth = SHAPE_DEPTH_MAX;
+    return depth < most ? (uint32_t)depth : most;
 }
 
 static uint32_t slots_of(size_t slot_bytes, uint32_t n_block)
@@ -52,5 +53,5 @@ void shape_make(struct stream_shape *out, const struct stream_span *spans, uint3
     out->target = target;
     out->slot_bytes = largest > 0 ? (size_t)largest : SCHEDULE_ALIGN;
     out->n_slot = slots_of(out->slot_bytes, out->n_block);
-    out->depth = depth_of(out->slot_bytes);
+    out->depth = depth_of(out->slot_bytes, out->n_slot);
 }

@@ -2,15 +2,12 @@
  * bench_stream MODEL [SECONDS [NAME=VALUE]…]: compare the stream with a plain loop of reads.
  *
  * The stream reads the tensors of a model in the order of the file, with several slot sizes,
- * rings
- * and depths.  A plain loop of large direct reads (four threads, 4 MiB each) takes turns with
- * it in
- * slices of a few tenths of a second, so that a busy or unsteady disk slows both alike.  Each
- * goes
- * on where it stopped, the loop half a file away, so that neither reads data that a disk or a
- * host
- * has just cached for the other.  Prints GB/s of both and the ratio.  Nothing is computed: the
- * consumer returns each block at once, or after `work` nanoseconds per KiB.
+ * rings and depths.  A plain loop of large direct reads (four threads, 4 MiB each) takes turns
+ * with it in slices of a few tenths of a second, so that a busy or unsteady disk slows both
+ * alike.  Each goes on where it stopped, the loop half a file away, so that neither reads data
+ * that a disk or a host has just cached for the other.  Prints GB/s of both and the ratio.
+ * Nothing is computed: the consumer returns each block at once, or after `work` nanoseconds per
+ * KiB.
  *
  * The probes of the program run first; predictions are based on them.
  *
