@@ -335,6 +335,29 @@ static double steps_sum(const struct run *r, size_t offset)
 
 #define STEPS(r, member) steps_sum(r, offsetof(struct plan_steps, member))
 
+static void explain_rounds(FILE *to, const struct run *r)
+{
+    double share = r->b->plan.streamed_share;
+    struct formula f = { "" };
+
+    fprintf(
+        to,
+        "  %-14s : jobs + streamed blocks + min(pinned blocks, streamed blocks + products)\n",
+        "rounds");
+    add(&f, "(");
+    for (int i = 0; i < PLAN_PARTS; i++) {
+        const struct plan_steps *s = &r->b->in.steps[i];
+        double streamed = share * s->n_block;
+
+        if (!r->in_part[i])
+            continue;
+        add(&f, "%s%.10g + %.10g + min(%.10g - %.10g, %.10g + %.10g)", i > 0 ? " + " : "",
+            s->n_round, streamed, s->n_block, streamed, streamed, s->n_product);
+    }
+    add(&f, ") * %.10g", r->b->in.costs.round_s);
+    line(to, "rounds", &f, r->t->rounds_s, "s");
+}
+
 static void explain_attention(FILE *to, const struct run *r)
 {
     const struct plan_input *in = &r->b->in;
@@ -389,9 +412,7 @@ static double explain_terms(FILE *to, const struct run *r)
     add(&f, "%" PRIu64 " / %d * %u / %.10g", in->resident_bytes, PLAN_PARTS, n_part,
         in->memory_bytes_s);
     line(to, "small weights", &f, t->small_s, "s");
-    f = (struct formula){ "" };
-    add(&f, "%.10g * %.10g", STEPS(r, n_round), in->costs.round_s);
-    line(to, "rounds", &f, t->rounds_s, "s");
+    explain_rounds(to, r);
     f = (struct formula){ "" };
     add(&f, "%u * (%.10g * %.10g + %.10g * %.10g) / %d", r->n, STEPS(r, n_value),
         in->costs.value_s, STEPS(r, n_curve), in->costs.curve_s,

@@ -14,8 +14,7 @@
 #include "engine/model/desc.h"
 #include "engine/plan/plan.h"
 
-/* Count the steps of both parts of a pass.  n_block is the number of blocks of a full pass,
- * each of which is a round. */
+/* Count the steps of both parts of a pass.  n_block is the number of blocks of a full pass. */
 void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t n_block,
                  struct plan_steps out[PLAN_PARTS]);
 

@@ -152,6 +152,13 @@ double speed_mean_seen(uint32_t n_before, uint32_t n, uint32_t most)
     return (n_less * (first + most - 1) / 2 + (n - n_less) * most) / n;
 }
 
+double speed_rounds(const struct plan_steps *s, double streamed_share)
+{
+    double streamed = streamed_share * s->n_block;
+
+    return s->n_round + streamed + fmin(s->n_block - streamed, streamed + s->n_product);
+}
+
 static void add_attention(const struct plan_input *in, enum plan_part part,
                           const struct tokens *tokens, struct plan_time *t)
 {
@@ -202,7 +209,7 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
     t->products_s += dense_s;
     t->experts_s += experts_s;
     t->small_s += (double)in->resident_bytes / PLAN_PARTS / in->memory_bytes_s;
-    t->rounds_s += s->n_round * in->costs.round_s;
+    t->rounds_s += speed_rounds(s, pass->streamed_share) * in->costs.round_s;
     t->steps_s +=
         tokens->n * (s->n_value * in->costs.value_s + s->n_curve * in->costs.curve_s) / split;
     add_attention(in, part, tokens, t);

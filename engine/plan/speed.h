@@ -16,7 +16,8 @@
  *              time grows with the columns: weights are loaded once, and multiplied with each.
  *              Packed weights that are pinned are fewer bytes for the first column.
  *   small      norms and other small weights at the rate of memory
- *   rounds     jobs that are handed to the threads
+ *   rounds     jobs that are handed to the threads.  A streamed block is one, and so are pinned
+ *              blocks of a product that no streamed one divides
  *   steps      norms, sums, packing; activation functions.  One thread takes one token.
  *   attention  keys and values are loaded, and multiplied with each query.  At least the time
  *              to read them from memory once.
@@ -96,6 +97,9 @@ double speed_chunk_rate(const struct plan_input *in, uint32_t i);
 /* The mean number of positions that n tokens after n_before others see, at most `most` of them
  * each (0: all). */
 double speed_mean_seen(uint32_t n_before, uint32_t n, uint32_t most);
+
+/* The jobs of a part of which streamed_share of the blocks are streamed. */
+double speed_rounds(const struct plan_steps *s, double streamed_share);
 
 /* The probability that a token chooses an expert of the i-th part of a layer. */
 double speed_choice(const struct plan_input *in, int i);

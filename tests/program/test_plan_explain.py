@@ -10,7 +10,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_plan_table import TINY, Plans  # noqa: E402
 
 LINE = re.compile(r"^  (\S.*?) += (\S.*) = (\S+) ?(\S*)$")
-FORMULA = re.compile(r"(?:[-+*/(), .0-9]|e[-+]|\bmax\b|\bceil\b)+")
+FORMULA = re.compile(r"(?:[-+*/(), .0-9]|e[-+]|\bmax\b|\bmin\b|\bceil\b)+")
+
+
+FUNCTIONS = {"max": max, "min": min, "ceil": math.ceil}
 
 
 class Explain(Plans):
@@ -34,7 +37,7 @@ class Explain(Plans):
         json = self.plan(*args)
         for name, formula, value, unit in [x for s in sections.values() for x in s]:
             self.assertIsNotNone(FORMULA.fullmatch(formula), formula)
-            computed = eval(formula, {"__builtins__": {}}, {"max": max, "ceil": math.ceil})
+            computed = eval(formula, {"__builtins__": {}}, FUNCTIONS)
             if unit == "bytes" and value == int(value) and "KV bytes" not in name:
                 self.assertEqual(computed, value, f"{name} = {formula}")
             else:

@@ -409,6 +409,17 @@ static void experts_are_read_together_before_anything_grows(void **state)
     assert_true(n_fewer > 0 && n_wider > 0);
 }
 
+static void pinned_blocks_of_a_product_are_one_round(void **state)
+{
+    const struct plan_steps s = { .n_round = 10, .n_product = 4, .n_block = 100 };
+
+    (void)state;
+    assert_near(speed_rounds(&s, 0), 10 + 4);
+    assert_near(speed_rounds(&s, 0.1), 10 + 10 + 14); /* a run before each, and at the end */
+    assert_near(speed_rounds(&s, 0.9), 10 + 90 + 10);
+    assert_near(speed_rounds(&s, 1), 10 + 100);
+}
+
 static void the_larger_term_binds(void **state)
 {
     struct plan_input in = weights_alone();
@@ -762,6 +773,7 @@ int main(void)
         cmocka_unit_test(sums_that_overflow_are_refused),
         cmocka_unit_test(lookup_rows_are_kept_if_everything_else_is),
         cmocka_unit_test(lookups_and_experts_take_time),
+        cmocka_unit_test(pinned_blocks_of_a_product_are_one_round),
         cmocka_unit_test(the_larger_term_binds),
         cmocka_unit_test(a_prompt_grows_with_its_columns),
         cmocka_unit_test(a_chunk_reads_each_expert_once),
