@@ -4,6 +4,7 @@
 #include "engine/model/steps.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -290,18 +291,32 @@ static double time_of(struct trial *t, void (*fn)(struct trial *t), double secon
     return 1 / slices.rate[slices.n - 1];
 }
 
-/* The time of a round whose workers sleep: of all tries, a quarter is faster. */
+/* Wait until two threads are here. */
+static void meet_part(void *ctx, int part, int n_part)
+{
+    atomic_int *here = ctx;
+
+    (void)part;
+    atomic_fetch_add(here, 1);
+    while (atomic_load(here) < n_part)
+        continue;
+}
+
+/* The time until a worker that sleeps has begun a part: of all tries, a quarter is faster. */
 static double wake_time(struct trial *t)
 {
     const struct timespec nap = { .tv_nsec = 1000000 }; /* pool.c polls for 0.1 ms */
     struct slices slices = { 0 };
 
+    if (pool_threads(t->pool) == 1)
+        return 0;
     for (int i = 0; i < SLICES_MAX; i++) {
+        atomic_int here = 0;
         double start;
 
         nanosleep(&nap, NULL);
         start = clock_s();
-        do_round(t);
+        pool_run(t->pool, 2, meet_part, &here);
         slices_add(&slices, 1 / (clock_s() - start));
     }
     return 1 / slices.rate[slices.n * 3 / 4];
@@ -362,7 +377,7 @@ int steps_measure(const struct steps_options *o, struct mw_steps *out, struct er
         round_s = time_of(&t, do_round, o->seconds, &out->sure);
         work_s = time_of(&t, do_parts, o->seconds, &out->sure) / o->n_thread;
         out->round_s = fmax(round_s - work_s, 0);
-        out->wake_s = fmax(wake_time(&t) - work_s, 0);
+        out->wake_s = wake_time(&t);
         out->value_s = time_of(&t, do_values, o->seconds, &out->sure) / (3 * N_VALUE);
         out->curve_s = time_of(&t, do_curve, o->seconds, &out->sure) / N_VALUE;
         measure_attention(&t, o->seconds, out);
