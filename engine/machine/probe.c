@@ -23,6 +23,7 @@
 #define ALIGN       ((uint64_t)4096) /* enough for direct reads on every device */
 #define HUGE        (2 * MIB)
 #define STACK_BYTES ((size_t)256 << 10)
+#define RUNS        32 /* of a file */
 
 /* --- threads that measure together --- */
 
@@ -45,9 +46,14 @@ struct crew {
     int fd;
     bool is_direct;
     bool takes_cached; /* read blocks that the page cache has, too */
-    uint64_t block_bytes, n_block, stride;
+    uint64_t block_bytes, n_block;
+    uint64_t run, n_run, stride; /* blocks of a run, complete runs, and from run to run */
     _Atomic uint64_t next;
     uint64_t end; /* `next` stops here */
+    /* When as many reads of the slice were done as are in flight. */
+    _Atomic uint64_t n_read;
+    double full_s;
+    uint64_t full_bytes;
 };
 
 struct member {
@@ -116,16 +122,29 @@ static void unmap_crew(struct crew *c)
     munmap(c->mapping, c->buffer_bytes + HUGE);
 }
 
+/*
+ * The rate of a slice.  A disk may report all reads in flight at once, when the last one is
+ * done.  A slice has few of them, so the time until the first ones are done is left out.
+ */
+static double slice_rate(const struct crew *c, double start_s, double end_s)
+{
+    bool is_long = c->n_read >= 3 * (uint64_t)c->n;
+    double from_s = is_long ? c->full_s : start_s;
+    uint64_t bytes = c->bytes - (is_long ? c->full_bytes : 0);
+
+    return end_s > from_s ? (double)bytes / (end_s - from_s) : 0;
+}
+
 /* Run fn on n threads for the given time: one slice, which is added to *out and *slices. */
 static int run_slice(struct crew *c, int n, double seconds, struct probe_rate *out,
                      struct slices *slices, struct err *e)
 {
     struct member members[PROBE_THREADS_MAX];
-    double start_s = clock_s(), took_s;
+    double start_s = clock_s(), end_s;
     int started, result = 0;
 
     c->n = n;
-    c->bytes = 0;
+    c->bytes = c->n_read = 0;
     c->end_s = start_s + seconds;
     started = start(c, members, n);
     if (started < n) {
@@ -134,11 +153,11 @@ static int run_slice(struct crew *c, int n, double seconds, struct probe_rate *o
     }
     for (int i = 0; i < started; i++)
         pthread_join(members[i].thread, NULL);
-    took_s = clock_s() - start_s;
-    out->seconds += took_s;
+    end_s = clock_s();
+    out->seconds += end_s - start_s;
     out->bytes += c->bytes;
-    if (c->bytes > 0 && took_s > 0)
-        slices_add(slices, (double)c->bytes / took_s);
+    if (c->bytes > 0 && end_s > start_s)
+        slices_add(slices, slice_rate(c, start_s, end_s));
     if (result == 0 && c->options->cancelled != NULL && *c->options->cancelled)
         result = err_set(e, ERR_CANCELLED, "cancelled");
     return result;
@@ -167,14 +186,17 @@ static bool is_cached(const struct crew *c, uint64_t at)
     return cached.why_not == NULL && cached.value > 0;
 }
 
-/* Visit each block once, in an order that is always spread over the file: the disk, or the
- * host of a virtual disk, may have cached the neighbours of a block that was just read. */
+/* Visit each block once.  Runs of neighbours are read in order, as a stream reads matrices; the
+ * runs are spread over the file. */
 static uint64_t next_offset(struct crew *c, bool *is_left)
 {
     uint64_t i = atomic_fetch_add(&c->next, 1);
 
     *is_left = i < c->end;
-    return (i + c->options->first % c->n_block) * c->stride % c->n_block * c->block_bytes;
+    i = (i + c->options->first) % c->n_block;
+    if (i < c->n_run * c->run)
+        i = i / c->run * c->stride % c->n_run * c->run + i % c->run;
+    return i * c->block_bytes;
 }
 
 static void read_blocks(struct crew *c, int i)
@@ -201,6 +223,10 @@ static void read_blocks(struct crew *c, int i)
         if (!c->is_direct)
             (void)posix_fadvise(c->fd, (off_t)at, n, POSIX_FADV_DONTNEED);
         c->bytes += (uint64_t)n;
+        if (++c->n_read == (uint64_t)c->n) {
+            c->full_bytes = c->bytes;
+            c->full_s = clock_s();
+        }
     }
 }
 
@@ -255,7 +281,9 @@ static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes
                        "measuring the disk needs a buffer of more than %llu bytes",
                        (unsigned long long)o->buffer_bytes);
     c->n_block = c->end = (uint64_t)st.st_size / c->block_bytes;
-    c->stride = spread_stride(c->n_block);
+    c->run = c->n_block > RUNS ? c->n_block / RUNS : 1;
+    c->n_run = c->n_block / c->run;
+    c->stride = spread_stride(c->n_run);
     c->buffer_bytes = c->block_bytes * depth;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     return 0;

@@ -50,7 +50,7 @@ bool probe_is_doubtful(const struct probe_rate *r);
 
 /*
  * Read blocks of the open file fd with `depth` reads in flight.  A block has block_bytes, or
- * less if buffer_bytes does not allow it.  Each block is read once, and the order is spread
+ * less if buffer_bytes does not allow it.  Each block is read once, in runs that are spread
  * over the whole file.  The file is dropped from the page cache first.  Pages that are mapped
  * by others cannot be dropped, nor dirty ones, which a direct read would write first: blocks
  * with such pages are left out unless there are no others.  Buffered reads drop each block

@@ -18,6 +18,7 @@
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
 #include "engine/session/model.h"
+#include "engine/session/observe.h"
 #include "engine/session/options.h"
 #include "engine/session/product_choice.h"
 #include "engine/stream/io_choice.h"
@@ -48,7 +49,7 @@ int limits_file(const struct mw_model *m)
 
 static void set_sure(struct mw_sure *sure, const struct probe_rate *r)
 {
-    *sure = (struct mw_sure){ .spread = r->spread };
+    *sure = (struct mw_sure){ .spread = fmax(r->spread, OBSERVE_LEAST_SPREAD) };
     if (r->spread > PROBE_SPREAD)
         sure->doubt |= MW_DOUBT_SPREAD;
     if (r->load > PROBE_LOAD)

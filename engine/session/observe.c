@@ -26,9 +26,10 @@ static double weight_of(const struct mw_sure *sure, int64_t measured_s, int64_t 
 /* The spread is half the distance to the rate before. */
 static void correct(double *rate, struct mw_sure *sure, double observed, int64_t now_s)
 {
-    *sure = (struct mw_sure){ .spread = fmin(fabs(*rate - observed) / (2 * observed),
-                                             OBSERVE_MOST_SPREAD),
-                              .observed_s = now_s };
+    double spread = fabs(*rate - observed) / (2 * observed);
+
+    spread = fmin(fmax(spread, OBSERVE_LEAST_SPREAD), OBSERVE_MOST_SPREAD);
+    *sure = (struct mw_sure){ .spread = spread, .observed_s = now_s };
     *rate = observed;
 }
 
