@@ -126,9 +126,9 @@ static double measure_lookup(int fd, bool is_direct)
 }
 
 /*
- * Read as the stream of these options does: a mean block, and as many in flight as the ring has
- * slots.  Small reads are slower: a virtual disk gave 2.3 GB/s with reads of 2 and 4 MiB, 2.0
- * with 1 MiB and 1.6 with 512 KiB, whether 3 or 8 of them were in flight.
+ * Read as the stream of these options does: a mean block, and as many in flight.  Small reads
+ * are slower: a virtual disk gave 2.3 GB/s with reads of 2 and 4 MiB, 2.0 with 1 MiB and 1.6
+ * with 512 KiB, whether 3 or 8 of them were in flight.
  */
 static struct reads reads_of(const struct mw_model *m, const struct mw_options *o)
 {
@@ -138,7 +138,7 @@ static struct reads reads_of(const struct mw_model *m, const struct mw_options *
     if (m->n_span == 0)
         return r;
     shape_make(&shape, m->spans, m->n_span, options_block(o));
-    r.depth = shape.depth < shape.n_slot ? shape.depth : shape.n_slot;
+    r.depth = shape.depth;
     if (shape.n_block > 0)
         r.bytes = (size_t)(m->hot_bytes / shape.n_block);
     return r;

@@ -5,38 +5,20 @@
 #include "engine/base/units.h"
 #include "engine/stream/schedule.h"
 
-/*
- * The ring grows to about RING_BYTES and at most RING_SLOTS slots.  Slots below SMALL_SLOT
- * belong to a small budget, which has better uses for memory than a deep ring.
- */
-#define RING_BYTES       (32 * MIB)
-#define RING_BYTES_SMALL (8 * MIB)
-#define SMALL_SLOT       (3 * MIB)
-#define RING_SLOTS       8
+/* The ring: RING_SLOTS slots, or as many as RING_BYTES hold. */
+#define RING_BYTES (32 * MIB)
+#define RING_SLOTS 8
 
 size_t shape_target(uint64_t budget_bytes)
 {
     if (budget_bytes < 96 * MIB)
         return 512 * KIB;
-    return budget_bytes < 384 * MIB ? 1 * MIB : 4 * MIB;
-}
-
-static uint32_t depth_of(size_t slot_bytes, uint32_t n_slot)
-{
-    size_t depth = SHAPE_FLIGHT_BYTES / slot_bytes + 1;
-    uint32_t most = n_slot > 2 ? n_slot / 2 + 1 : 1;
-
-    if (depth < SHAPE_DEPTH_MIN)
-        depth = SHAPE_DEPTH_MIN;
-    if (depth > SHAPE_DEPTH_MAX)
-        depth = SHAPE_DEPTH_MAX;
-    return depth < most ? (uint32_t)depth : most;
+    return budget_bytes < 384 * MIB ? 1 * MIB : 2 * MIB;
 }
 
 static uint32_t slots_of(size_t slot_bytes, uint32_t n_block)
 {
-    uint64_t ring = slot_bytes < SMALL_SLOT ? RING_BYTES_SMALL : RING_BYTES;
-    uint64_t n = (ring + slot_bytes / 2) / slot_bytes;
+    uint64_t n = (RING_BYTES + slot_bytes / 2) / slot_bytes;
 
     if (n > RING_SLOTS)
         n = RING_SLOTS;
@@ -53,5 +35,5 @@ void shape_make(struct stream_shape *out, const struct stream_span *spans, uint3
     out->target = target;
     out->slot_bytes = largest > 0 ? (size_t)largest : SCHEDULE_ALIGN;
     out->n_slot = slots_of(out->slot_bytes, out->n_block);
-    out->depth = depth_of(out->slot_bytes, out->n_slot);
+    out->depth = out->n_slot / 2;
 }

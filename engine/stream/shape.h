@@ -17,22 +17,16 @@
 struct stream_span;
 
 /*
- * Reads in flight: as many as keep SHAPE_FLIGHT_BYTES in flight, from SHAPE_DEPTH_MIN to
- * SHAPE_DEPTH_MAX, but only one more than half of the slots, and never all.  A virtual disk of
- * 2.3 GB/s gave 0.96 to 1.0 of the rate of a plain loop of reads with four reads of 1 to 4 MiB in
- * flight and no more with eight (tests/bench/bench_stream).  More only delays lookups.
- *
- * A virtual disk may report all reads of its queue at once, when the last one is done.  If they
- * had all slots, the next ones could begin only when the engine has computed a block: with 4
- * reads in 4 slots, the disk stood still for 13 to 17 % of the time.
+ * Reads in flight: half of the slots.  A virtual disk may take the reads that are queued
+ * together, and report all of them when the last one is done.  Then there are slots for as many
+ * new reads at once.  With 4 reads in 4 slots, the next ones could begin only when the engine
+ * had computed a block, and the disk stood still for 13 to 17 % of the time.  With 5 reads in 8
+ * slots, the disk got 3 reads and then 2, and read large blocks 3 to 10 % more slowly.
  */
-#define SHAPE_FLIGHT_BYTES ((size_t)16 << 20)
-#define SHAPE_DEPTH_MIN    4
-#define SHAPE_DEPTH_MAX    8
 
-/* The disk probe keeps the same number of bytes in flight, in reads of a medium block. */
-#define SHAPE_PROBE_DEPTH SHAPE_DEPTH_MAX
-#define SHAPE_PROBE_BYTES (SHAPE_FLIGHT_BYTES / SHAPE_PROBE_DEPTH)
+/* The disk probe measures with 8 reads of 2 MiB in flight if there is no model. */
+#define SHAPE_PROBE_DEPTH 8
+#define SHAPE_PROBE_BYTES ((size_t)2 << 20)
 
 /* Upper bounds of what a caller may request. */
 #define STREAM_DEPTH_MAX 32
@@ -43,16 +37,16 @@ struct stream_shape {
     size_t slot_bytes; /* largest block, rounded out to the alignment of direct reads */
     uint32_t n_block;  /* of a full pass */
     uint32_t n_slot;   /* slots that add bandwidth; a larger ring does not */
-    uint32_t depth;    /* reads in flight, lookups not counted */
+    uint32_t depth;    /* blocks that are read at once */
 };
 
 /*
- * The block size for a budget: 4 MiB, less if the budget is small, so that 8 slots do not take
- * much of it.
+ * The block size for a budget: 2 MiB, less if the budget is small, so that the ring does not
+ * take much of it.
  *
- * A disk of 3.9 GB/s with reads of 2 MiB gave 3.8 with 1 MiB and 3.6 with 512 KiB.  The workers
- * start and wait once per block.  But a ring of 8 slots of 1 MiB was up to 1.25 times as fast
- * as 4 slots of 2 MiB.
+ * Rates of three models on one disk, with 8 slots of 4, 2 and 1 MiB: 3.1, 3.1 and 3.4 GB/s (E2B
+ * in Q8_0), 3.1, 3.3 and 3.3 (Llama 1B in Q4_K), 3.4, 3.5 and 2.5 (Llama 8B in Q4_K).  12 or 16
+ * slots gave no more than 8.  The workers start and wait once per block.
  */
 size_t shape_target(uint64_t budget_bytes);
 

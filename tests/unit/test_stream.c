@@ -307,7 +307,7 @@ static void the_counters_add_up(void **state)
     model_make(&m, 1000000);
     three_layers(&m);
     memset(&telemetry, 0, sizeof telemetry);
-    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
+    assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
     for (int i = 0; i < 3; i++)
         assert_int_equal(counter_get(&telemetry.layer[i].bytes), 100000);
     run_pass(s, &m, false, UINT64_MAX, 1);
@@ -346,7 +346,7 @@ static void pinned_blocks_of_a_span_follow_each_other(void **state)
     model_seed(23);
     model_make(&m, 1000000);
     three_layers(&m);
-    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
+    assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
     run_pass(s, &m, false, UINT64_MAX, 1); /* everything is in memory then */
     stream_pass_begin(s, false);
     assert_false(stream_next_pinned(s, 1, &block));
@@ -378,7 +378,7 @@ static void pinned_blocks_are_read_once(void **state)
     model_make(&m, 1000000);
     three_layers(&m);
     memset(&telemetry, 0, sizeof telemetry);
-    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
+    assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
     run_pass(s, &m, false, UINT64_MAX, 1);
     bytes = counter_get(&telemetry.bytes_read);
     assert_true(bytes >= 300000);
@@ -412,7 +412,7 @@ static void laid_blocks_take_their_place(void **state)
     }
     memset(&telemetry, 0, sizeof telemetry);
     n_refused = 0;
-    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
+    assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
     for (int i = 0; i < 3; i++)
         run_pass(s, &m, false, UINT64_MAX, 1);
     /* 24 blocks, of 16 rows or 2: 12288 or 4096 bytes in memory, in the file 16000 or 2000. */
@@ -467,7 +467,7 @@ static void pinned_blocks_are_loaded_before_a_pass(void **state)
     model_make(&m, 1000000);
     three_layers(&m);
     memset(&telemetry, 0, sizeof telemetry);
-    assert_true(open_stream(&s, &m, &modes[3], 20000, SHAPE_DEPTH_MIN, &o));
+    assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
     all = ahead_when_done();
     assert_true(all >= 300000);
     assert_int_equal(all, stream_pinned_now(s));
@@ -496,7 +496,7 @@ static void a_limited_rate_makes_a_slower_disk(void **state)
     model_make(&m, 1000000);
     three_layers(&m);
     memset(&telemetry, 0, sizeof telemetry);
-    assert_true(open_stream(&s, &m, &modes[2], 20000, SHAPE_DEPTH_MIN, &o));
+    assert_true(open_stream(&s, &m, &modes[2], 20000, 4, &o));
     assert_string_equal(stream_io_reason(s), "as requested; limited to 1 MB/s");
     start_ns = clock_ns();
     run_pass(s, &m, false, UINT64_MAX, 1);
@@ -538,7 +538,7 @@ static void io_is_chosen_for_a_reason(void **state)
 
     model_seed(23);
     model_make(&m, 1000000);
-    if (!open_stream(&s, &m, &mode, 20000, SHAPE_DEPTH_MIN, &o) ||
+    if (!open_stream(&s, &m, &mode, 20000, 4, &o) ||
         strstr(stream_io_reason(s), "not possible") != NULL)
         skip(); /* the file system has no direct reads */
     assert_int_equal(strncmp(stream_io_name(s), c->choice, strlen(c->choice)), 0);
