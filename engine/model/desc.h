@@ -136,6 +136,12 @@ void desc_free(struct model_desc *d);
 /* Number of matrices of layer l that a prompt pass uses.  After the last keys and values, a
  * prompt token computes nothing that other tokens read. */
 uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l);
+/* Whether the queries of layer l are multiplied in one round with its keys and values.  In the
+ * last layer that writes those, fewer columns may go on. */
+static inline bool desc_joins_queries(const struct model_desc *d, uint32_t l)
+{
+    return d->layers[l].owns_kv && !d->layers[l].is_recurrent && l != d->last_kv_layer;
+}
 
 /*
  * List the spans of a full pass in order; those of a prompt pass come first.  Sets mat.span.

@@ -137,7 +137,7 @@ static struct product query_product(const struct forward *f, const struct layer_
     return (struct product){ &layer->q, layer->is_gated ? f->wide : f->q, layer->q.n_row };
 }
 
-/* Also multiplies with the matrix of the queries if it follows and has the same columns. */
+/* with_queries: multiply with the matrix of the queries in the same round. */
 static int store_keys(struct forward *f, const struct layer_desc *layer, bool with_queries,
                       struct err *e)
 {
@@ -367,8 +367,7 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
     const struct model_desc *d = f->p.desc;
     const struct layer_desc *layer = &d->layers[l];
     struct layer_job s = { .f = f, .layer = layer };
-    /* After the last keys and values fewer columns may go on. */
-    bool has_queries = layer->owns_kv && !layer->is_recurrent && l != d->last_kv_layer;
+    bool has_queries = desc_joins_queries(d, l);
 
     norm(f, f->x, &layer->attn_norm, f->h);
     if (layer->owns_kv && store_keys(f, layer, has_queries, e) != 0)

@@ -143,6 +143,16 @@ static void count_head(const struct model_desc *d, bool exact, struct plan_steps
     add_product(&d->head, exact, s);
 }
 
+/* Whether m is not multiplied in the same round as the matrix before it. */
+static bool begins_product(const struct model_desc *d, uint32_t l, const struct mat *m)
+{
+    const struct layer_desc *layer = &d->layers[l];
+
+    if (m == &layer->q)
+        return !desc_joins_queries(d, l);
+    return m->tensor != NULL && m != &layer->v && m != &layer->up;
+}
+
 static double mat_bytes(const struct mat *m)
 {
     return m->tensor != NULL ? m->n_row * (double)tensor_row_bytes(m->tensor->type, m->n_k) : 0;
@@ -166,7 +176,7 @@ void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t 
 
             add_product(&layer->mats[i], exact, &out[part]);
             bytes[part] += mat_bytes(&layer->mats[i]);
-            out[part].n_product += layer->mats[i].tensor != NULL;
+            out[part].n_product += begins_product(d, l, &layer->mats[i]);
         }
         count_store(d, layer, &out[first]);
         if (layer->is_recurrent)
@@ -188,18 +198,19 @@ void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t 
 #define N_POS   ((size_t)16 * ATTN_BLOCK) /* positions that are attended to */
 #define N_QUERY ((size_t)8)               /* queries that share them */
 #define ROW_MAX (N_HEAD * sizeof(float))
-/* A round has the work of a small product, some 10 us.  With less, the caller has claimed all
- * parts before a worker begins, and a round seems to cost nothing. */
-#define N_PART      ((size_t)256) /* values of a part */
-#define PART_NORMS  16
+/* The round that is measured has the work of a small product, some 10 us.  With less work, the
+ * caller would claim all parts before a worker begins, and rounds would seem to cost nothing.
+ */
+#define N_PART     ((size_t)256) /* values of a part */
+#define PART_NORMS 16
 /* Several ticks of the scheduler. */
 #define SETTLE_S 0.03
 
 struct trial {
     const struct kernels *kernels;
     struct pool *pool;
-    float *x, *y, *w;    /* [N_VALUE] */
-    float *part;         /* [parts of a round][N_PART] */
+    float *x, *y, *w; /* [N_VALUE] */
+    float *part;      /* [parts of a round][N_PART] */
     int n_part;
     unsigned char *rows; /* [N_POS][ROW_MAX] keys, then values */
     enum kv_type type;
@@ -291,7 +302,7 @@ static double time_of(struct trial *t, void (*fn)(struct trial *t), double secon
     return 1 / slices.rate[slices.n - 1];
 }
 
-/* Wait until two threads are here. */
+/* Wait until each part has been begun, which takes as many threads. */
 static void meet_part(void *ctx, int part, int n_part)
 {
     atomic_int *here = ctx;

@@ -73,8 +73,8 @@ struct plan_weights {
 /* Work of a part besides products, counted from the shape of the model.  Values are floats. */
 struct plan_steps {
     double n_round;   /* jobs that the threads share in a pass of one token, without products */
-    double n_product; /* of matrices that are read in blocks */
-    double n_block;   /* of these matrices */
+    double n_product; /* products; matrices of the same input are one */
+    double n_block;   /* blocks in which their matrices are read */
     double n_value; /* values of a token in norms, sums, rope, packing and checks */
     double n_curve; /* values of a token in activation functions and soft-caps */
     /* Attention of a token, for each position that it sees: values of keys and values that are

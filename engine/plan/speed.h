@@ -16,8 +16,8 @@
  *              time grows with the columns: weights are loaded once, and multiplied with each.
  *              Packed weights that are pinned are fewer bytes for the first column.
  *   small      norms and other small weights at the rate of memory
- *   rounds     jobs that are handed to the threads.  A streamed block is one, and so are pinned
- *              blocks of a product that no streamed one divides
+ *   rounds     jobs that are handed to the threads.  Each streamed block is one job.  So is each
+ *              run of pinned blocks of a product
  *   steps      norms, sums, packing; activation functions.  One thread takes one token.
  *   attention  keys and values are loaded, and multiplied with each query.  At least the time
  *              to read them from memory once.

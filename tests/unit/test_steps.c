@@ -84,8 +84,10 @@ static void steps_of_a_dense_model(void **state)
     assert_same(s[PLAN_REST].n_round, 1);
     assert_same(s[PLAN_PROMPT].n_block, 56);
     assert_same(s[PLAN_REST].n_block, 45);
-    assert_same(s[PLAN_PROMPT].n_product, 9);
-    assert_same(s[PLAN_REST].n_product, 6);
+    /* Keys, values and queries; the output; gate and up; down.  Keys and values. */
+    assert_same(s[PLAN_PROMPT].n_product, 4 + 1);
+    /* Queries; the output; gate and up; down.  The head. */
+    assert_same(s[PLAN_REST].n_product, 4 + 1);
     /* Two queries share the loading of 8 values of a position, and there are 4 queries. */
     assert_same(s[PLAN_PROMPT].far_load, 16);
     assert_same(s[PLAN_PROMPT].far_mac, 32);
