@@ -660,8 +660,10 @@ static void a_corrected_rate_remembers_the_one_before(void **state)
     assert_true(observe_memory(OBSERVE_MEMORY_BYTES, OBSERVE_MEMORY_BYTES / 20, NOW, &l));
     assert_near(l.memory_bytes_s / 1e9, 20.0);
     assert_near(l.memory.spread, 0.25);
+    assert_true(observe_memory(OBSERVE_MEMORY_BYTES, OBSERVE_MEMORY_BYTES * 10 / 204, NOW, &l));
+    assert_near(l.memory.spread, OBSERVE_LEAST_SPREAD); /* two rates that agree */
     assert_true(observe_memory(OBSERVE_MEMORY_BYTES, OBSERVE_MEMORY_BYTES / 2000, NOW, &l));
-    assert_near(l.memory.spread, 0.495);
+    assert_near(l.memory.spread, 0.4949);
 }
 
 /* --- words --- */
