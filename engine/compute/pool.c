@@ -4,19 +4,19 @@
  * parts that others have begun.
  *
  * Parts are claimed, not assigned, because a thread may have no processor: another program has
- * it, or the host of a virtual machine.  When each thread had its own part, a pass of 500 rounds
- * needed all threads to run at the same time 500 times.  With three other programs on two CPUs,
- * an answer spent 10 times as long on waiting as on computing.
+ * it, or the host of a virtual machine.  When each thread had its own part, a pass of 500
+ * rounds needed all threads to run at the same time 500 times.  With three other programs on
+ * two CPUs, an answer spent 10 times as long on waiting as on computing.
  *
- * `claims` holds the number of a round and of its parts that are left, so that a thread that was
- * stopped between reading and claiming cannot claim a part of a later round by mistake.
+ * `claims` holds the number of a round and of its parts that are left, so that a thread that
+ * was stopped between reading and claiming cannot claim a part of a later round by mistake.
  *
  * A waiting thread polls for SPIN_NS and then sleeps in the kernel (futex).  To wake a thread
  * takes 50 us on a virtual machine.  Polling must last longer, or the threads of a small model
- * take turns: the caller falls asleep while the worker wakes up, and the worker while the caller
- * does.  A model of 4 MB gave 300 to 600 tokens per second when the threads polled for 20 us,
- * and 800 to 1000 with 100 us.  With more threads than CPUs no thread spins, because it would
- * take time from the thread it waits for.
+ * take turns: the caller falls asleep while the worker wakes up, and the worker while the
+ * caller does.  A model of 4 MB gave 300 to 600 tokens per second when the threads polled for
+ * 20 us, and 800 to 1000 with 100 us.  With more threads than CPUs no thread spins, because it
+ * would take time from the thread it waits for.
  */
 #include "config.h"
 
@@ -47,16 +47,17 @@
 #define STACK_BYTES ((size_t)8 << 20)
 #define SPIN_NS     100000u
 #define STATISTICS  "/proc/thread-self/schedstat"
-#define PARTS_EACH  4  /* parts for each thread, so that threads end together */
-#define PART_BYTES  ((uint64_t)128 << 10) /* of weights, at least: it takes 2 us to begin */
+#define PARTS_EACH  4 /* parts for each thread, so that threads end together */
+#define PART_BYTES  ((uint64_t)128 << 10) /* of weights; smaller parts are not worth a claim */
 #define SHARES      (9 + 3 + 1)
 #define ROWS        32
 #define N_TIMED     200 /* pauses that are timed: they take 10 to 50 ns each */
 
 /*
- * The sizes of the parts of a product.  With two threads, products of whole tokens take 2 to
- * 3 % less time than in eight equal parts, and those of a matrix of 2 MB, in two parts, 6 %.
- * With two equal parts for all matrices, threads wait longer for each other: 0 to 3 % more.
+ * The sizes of the parts of a product, relative to each other.  With two threads, the products
+ * of a token take 2 to 3 % less time than in eight equal parts, and 0 to 3 % less than in two
+ * equal ones, where a thread waits longer for the other.  A matrix of 2 MB is divided in two
+ * parts only, which takes 6 % less time than eight.
  */
 static const size_t shares[POOL_SIZES] = { 9, 3, 1 };
 

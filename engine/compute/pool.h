@@ -39,13 +39,14 @@ void pool_wait_begin(struct pool *p);
 uint64_t pool_wait_ns(struct pool *p);
 
 /*
- * Parts of a product with n_row rows.  pool_row_parts() is their number: one for each thread,
- * or POOL_SIZES for each if there is work for so many.  bytes: of weights, for each column.
+ * Parts of a product with n_row rows.  pool_row_parts() returns their number for weights of
+ * `bytes` bytes, counted once for each column: one part for each thread, or POOL_SIZES for each
+ * thread if the product is large enough.
  *
- * pool_rows() has the rows [*from, *to) of a part: whole groups of 32, as the kernels for many
- * columns multiply them, so that no two threads write to the same cache line.  There may be
- * none. The parts that are claimed first are the largest: each part begins to read memory in
- * new places, and threads should end together.
+ * pool_rows() sets the rows [*from, *to) of a part.  They are whole groups of 32, as the
+ * kernels for many columns multiply them, so that no two threads write to the same cache line.
+ * A part may have no rows.  Large parts come first, because each part starts reading at new
+ * places in memory.  Small parts come last, so that the threads finish together.
  */
 #define POOL_SIZES 3
 

@@ -50,7 +50,7 @@ struct crew {
     uint64_t run, n_run, stride; /* blocks of a run, complete runs, and from run to run */
     _Atomic uint64_t next;
     uint64_t end; /* `next` stops here */
-    /* When as many reads of the slice were done as are in flight. */
+    /* Reads that are done, and time and bytes when as many were done as are in flight. */
     _Atomic uint64_t n_read;
     double full_s;
     uint64_t full_bytes;
@@ -123,8 +123,8 @@ static void unmap_crew(struct crew *c)
 }
 
 /*
- * The rate of a slice.  A disk may report all reads in flight at once, when the last one is
- * done.  A slice has few of them, so the time until the first ones are done is left out.
+ * The rate of a slice, without the time until the first reads are done.  A disk may report all
+ * reads in flight together, and in a short slice the first of these groups counts for much.
  */
 static double slice_rate(const struct crew *c, double start_s, double end_s)
 {

@@ -247,8 +247,9 @@ static void add_streamed(struct mul_job *j, const struct product *p,
         b->packed = packed_open(b->w, b->n_row, j->n_k);
 }
 
-/* Add blocks that are in memory, of the matrix and of those that follow: threads need not wait
- * for each other between them.  *p is the matrix of the last block, *done its rows. */
+/* Add the blocks that follow and are in memory, also those of the next matrices, so that threads
+ * do not wait for each other after each block.  *p becomes the matrix of the last block, and
+ * *done the number of its rows so far. */
 static void add_held(struct mul_job *j, const struct product **p, const struct product *end,
                      uint64_t *done)
 {
