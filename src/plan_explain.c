@@ -294,6 +294,19 @@ static double share_of(const struct run *r)
     return speed_expert_share(&r->b->in, r->n);
 }
 
+static void add_product(struct formula *f, const struct run *r, double share,
+                        const struct speed_product *p)
+{
+    plus(f);
+    if (share < 1 || share > 1)
+        add(f, "%.10g * ", share);
+    add(f, "%.10g / %.10g", p->bytes, p->column_bytes_s);
+    if (r->n > 1 && (double)r->n > share)
+        add(f, " + (%u - %.10g) * max(%d * %.10g / %.10g - %.10g / %.10g, 0) / %d", r->n, share,
+            SPEED_COLUMNS, p->flops, p->chunk_flops_s, p->bytes, p->column_bytes_s,
+            SPEED_COLUMNS - 1);
+}
+
 /* The products of all weight types: "bytes / rate", and the slope for further tokens. */
 static struct formula products(const struct run *r, bool of_experts)
 {
@@ -304,22 +317,11 @@ static struct formula products(const struct run *r, bool of_experts)
     for (uint32_t i = 0; i < in->n_weights; i++) {
         const struct plan_weights *w = &in->weights[i];
         double bytes = sum_of(r, of_experts ? w->expert_bytes : w->token_bytes);
-        double flops = of_experts ? w->expert_flops : w->token_flops;
-        double rate = speed_column_rate(in, i);
+        struct speed_product form[2];
+        int n_form = speed_products(in, i, r->b->plan.streamed_share, of_experts, bytes, form);
 
-        if (!(bytes > 0))
-            continue;
-        plus(&f);
-        if (of_experts && r->n > 1)
-            add(&f, "%.10g * ", share);
-        add(&f, "%.10g", bytes);
-        if (w->saved_share > 0 && !of_experts)
-            add(&f, " * (1 - %.10g * (1 - %.10g))", w->saved_share, r->b->plan.streamed_share);
-        add(&f, " / %.10g", rate);
-        if (r->n > 1 && (double)r->n > share)
-            add(&f, " + (%u - %.10g) * max(%d * %.10g / %.10g - %.10g / %.10g, 0) / %d", r->n,
-                share, SPEED_COLUMNS, flops, speed_chunk_rate(in, i), bytes, rate,
-                SPEED_COLUMNS - 1);
+        for (int k = 0; k < n_form && bytes > 0; k++)
+            add_product(&f, r, share, &form[k]);
     }
     return f;
 }

@@ -9,6 +9,7 @@
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
 #include "engine/base/units.h"
+#include "engine/compute/packed.h"
 #include "engine/compute/pool.h"
 #include "engine/machine/load.h"
 #include "engine/machine/slices.h"
@@ -124,6 +125,7 @@ struct trial {
     const struct kernels *kernels;
     struct pool *pool;
     enum tensor_type type;
+    bool is_packed;
     enum act_form form;
     unsigned char *w, *x;
     float *y;
@@ -138,7 +140,12 @@ static void multiply_part(void *ctx, int part, int n_part)
     size_t from, to;
 
     pool_rows(t->pool, t->n_row, part, n_part, &from, &to);
-    if (from < to)
+    if (from < to && t->is_packed) {
+        struct packed_block b = packed_open(t->w + t->at, t->n_row, N_K);
+
+        t->kernels->mul_packed(&b, from, to, (const float *)(const void *)t->x, t->x_stride,
+                               t->n_col, t->y, t->n_row);
+    } else if (from < to)
         t->kernels->mul(t->type, t->form, t->w + t->at + from * t->row_bytes, to - from, N_K,
                         t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
 }
@@ -154,13 +161,15 @@ static void multiply_next(struct trial *t)
     t->at += bytes;
 }
 
-/* Prepare products of one type with n_col columns.  Zeros are as slow as other numbers. */
-static void set_type(struct trial *t, enum tensor_type type, bool exact, size_t n_col,
+/* Prepare products of one type with n_col columns.  Zeros are as slow as other numbers, and they
+ * are valid packed weights. */
+static void set_type(struct trial *t, const struct type_rate *r, bool exact, size_t n_col,
                      size_t piece)
 {
-    t->type = type;
-    t->form = act_form_of(type, exact);
-    t->row_bytes = tensor_row_bytes(type, N_K);
+    t->type = r->type;
+    t->is_packed = r->is_packed;
+    t->form = act_form_of(r->type, exact);
+    t->row_bytes = r->is_packed ? packed_row_least(N_K) : tensor_row_bytes(r->type, N_K);
     t->x_stride = act_bytes(t->form, N_K);
     t->n_col = n_col;
     t->n_row = piece / t->row_bytes / 16 * 16;
@@ -213,12 +222,12 @@ static bool measure_once(struct trial *t, const struct rates_options *o,
 
     for (uint32_t i = 0; i < n; i++) {
         if (wants_slice(o, &rates[i].column)) {
-            set_type(t, rates[i].type, o->exact, 1, COLUMN_PIECE);
+            set_type(t, &rates[i], o->exact, 1, COLUMN_PIECE);
             add_slice(t, o, (double)(t->n_row * t->row_bytes), &m[2 * i], &rates[i].column);
             was_any = true;
         }
         if (wants_slice(o, &rates[i].chunk)) {
-            set_type(t, rates[i].type, o->exact, RATES_COLUMNS, CHUNK_PIECE);
+            set_type(t, &rates[i], o->exact, RATES_COLUMNS, CHUNK_PIECE);
             add_slice(t, o, 2.0 * (double)(t->n_row * N_K * RATES_COLUMNS), &m[2 * i + 1],
                       &rates[i].chunk);
             was_any = true;
@@ -252,7 +261,7 @@ static size_t most_rows(const struct rates_options *o, const struct type_rate *r
     size_t most = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        set_type(&t, rates[i].type, o->exact, n_col, piece);
+        set_type(&t, &rates[i], o->exact, n_col, piece);
         most = t.n_row > most ? t.n_row : most;
     }
     return most;

@@ -67,6 +67,8 @@ struct plan_weights {
     double chunk_flops_s;
     double speedup;     /* of prompts, by the library that multiplies this type */
     double saved_share; /* of its bytes, by packing, once they are pinned */
+    double packed_column_bytes_s; /* the rates of packed weights; the bytes are packed ones */
+    double packed_chunk_flops_s;
 };
 #define PLAN_WEIGHTS 5
 

@@ -81,39 +81,60 @@ double speed_missed_experts(const struct plan_input *in, const struct plan_pass 
  * to be; more is a mistake of one of the two measurements. */
 #define FASTEST 1.25
 
-double speed_column_rate(const struct plan_input *in, uint32_t i)
+double speed_column_rate(const struct plan_input *in, double rate)
 {
-    double rate = rates_of(in, i)->column_bytes_s, most = FASTEST * in->memory_bytes_s;
+    double most = FASTEST * in->memory_bytes_s;
 
     if (!(rate > 0))
         return in->memory_bytes_s;
     return most > 0 && rate > most ? most : rate;
 }
 
-double speed_chunk_rate(const struct plan_input *in, uint32_t i)
+int speed_products(const struct plan_input *in, uint32_t i, double streamed_share,
+                   bool of_experts, double bytes, struct speed_product out[2])
 {
-    double speedup = in->weights[i].speedup > 0 ? in->weights[i].speedup : 1;
+    const struct plan_weights *w = &in->weights[i], *rates = rates_of(in, i);
+    double speedup = w->speedup > 0 ? w->speedup : 1;
+    double packed = w->saved_share > 0 && !of_experts ? 1 - streamed_share : 0;
+    struct speed_product all = { bytes, of_experts ? w->expert_flops : w->token_flops,
+                                 speed_column_rate(in, rates->column_bytes_s),
+                                 rates->chunk_flops_s * speedup };
+    int n = 0;
 
-    return rates_of(in, i)->chunk_flops_s * speedup;
+    if (packed < 1) {
+        out[n] = all;
+        out[n].bytes *= 1 - packed;
+        out[n++].flops *= 1 - packed;
+    }
+    if (packed > 0) {
+        out[n] = all;
+        out[n].bytes *= packed * (1 - w->saved_share);
+        out[n].flops *= packed;
+        if (w->packed_column_bytes_s > 0)
+            out[n].column_bytes_s = speed_column_rate(in, w->packed_column_bytes_s);
+        if (w->packed_chunk_flops_s > 0)
+            out[n].chunk_flops_s = w->packed_chunk_flops_s * speedup;
+        n++;
+    }
+    return n;
 }
 
-/* Seconds for one column of bytes, or -1. */
-static double column_s(const struct plan_input *in, uint32_t i, double bytes)
+/* Seconds for one column, or -1. */
+static double column_s(const struct speed_product *p)
 {
-    double rate = speed_column_rate(in, i);
-
-    return bytes <= 0 ? 0 : rate > 0 ? bytes / rate : -1;
+    return p->bytes <= 0 ? 0 : p->column_bytes_s > 0 ? p->bytes / p->column_bytes_s : -1;
 }
 
 /* Seconds for each further column of the part PLAN_PROMPT, or -1: the slope between one and
  * SPEED_COLUMNS columns. */
-static double further_s(const struct plan_input *in, uint32_t i, double flops, double one_s)
+static double further_s(const struct speed_product *p)
 {
-    double rate = speed_chunk_rate(in, i);
-
-    if (flops <= 0)
+    if (p->flops <= 0)
         return 0;
-    return rate > 0 ? positive(SPEED_COLUMNS * flops / rate - one_s) / (SPEED_COLUMNS - 1) : -1;
+    if (!(p->chunk_flops_s > 0))
+        return -1;
+    return positive(SPEED_COLUMNS * p->flops / p->chunk_flops_s - column_s(p)) /
+           (SPEED_COLUMNS - 1);
 }
 
 /* Products of n columns with the weights of a part: all but experts, or experts.  Each of
@@ -125,17 +146,17 @@ static double products_s(const struct plan_input *in, const struct plan_pass *pa
 
     for (uint32_t i = 0; i < in->n_weights; i++) {
         const struct plan_weights *w = &in->weights[i];
-        double one_s =
-            column_s(in, i, of_experts ? w->expert_bytes[part] : w->token_bytes[part]);
-        double more_s = 0;
+        double bytes = of_experts ? w->expert_bytes[part] : w->token_bytes[part];
+        struct speed_product form[2];
+        int n_form = speed_products(in, i, pass->streamed_share, of_experts, bytes, form);
 
-        if (n > 1)
-            more_s = further_s(in, i, of_experts ? w->expert_flops : w->token_flops, one_s);
-        if (one_s < 0 || more_s < 0)
-            return -1;
-        if (!of_experts)
-            one_s *= 1 - w->saved_share * (1 - pass->streamed_share);
-        s += share * one_s + positive(n - share) * more_s;
+        for (int k = 0; k < n_form; k++) {
+            double one_s = column_s(&form[k]), more_s = n > 1 ? further_s(&form[k]) : 0;
+
+            if (one_s < 0 || more_s < 0)
+                return -1;
+            s += share * one_s + positive(n - share) * more_s;
+        }
     }
     return s;
 }

@@ -14,7 +14,7 @@
  *   products   T(1) + (n - 1) * (T(64) - T(1)) / 63.  T(1) is the time of one column and T(64)
  *              that of 64, from the two measured rates of each weight type.  In between, the
  *              time grows with the columns: weights are loaded once, and multiplied with each.
- *              Packed weights that are pinned are fewer bytes for the first column.
+ *              Pinned weights that are packed have two rates of their own, and fewer bytes.
  *   small      norms and other small weights at the rate of memory
  *   rounds     jobs that are handed to the threads.  Each streamed block is one job.  So is each
  *              run of pinned blocks of a product
@@ -89,10 +89,21 @@ double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,
  * all weights in memory; 0: not measured. */
 double speed_prompt_token(const struct plan_input *in);
 
-/* The rates of weight type i: bytes per second of one column, which is that of memory if it was
- * not measured, and operations per second of SPEED_COLUMNS columns; 0: unknown. */
-double speed_column_rate(const struct plan_input *in, uint32_t i);
-double speed_chunk_rate(const struct plan_input *in, uint32_t i);
+/* The rate of one column that was measured as `rate`: that of memory if it was not measured. */
+double speed_column_rate(const struct plan_input *in, double rate);
+
+/* Products with the weights of one type that have one form. */
+struct speed_product {
+    double bytes;          /* of the weights */
+    double flops;          /* of a column in the part PLAN_PROMPT */
+    double column_bytes_s; /* one column; 0: unknown */
+    double chunk_flops_s;  /* SPEED_COLUMNS columns; 0: unknown */
+};
+
+/* Divide the weights of type i, of which `bytes` are in the file, into those that are as in the
+ * file and those that are packed.  Returns their number, 1 or 2. */
+int speed_products(const struct plan_input *in, uint32_t i, double streamed_share,
+                   bool of_experts, double bytes, struct speed_product out[2]);
 
 /* The mean number of positions that n tokens after n_before others see, at most `most` of them
  * each (0: all). */

@@ -180,16 +180,24 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
     return 0;
 }
 
+void limits_add_rate(struct mw_limits *l, const char *type)
+{
+    struct mw_rate *r = &l->rate[l->n_rate++];
+
+    *r = (struct mw_rate){ 0 };
+    snprintf(r->type, sizeof r->type, "%s", type);
+}
+
 void mw_rates_list(const struct mw_model *m, struct mw_limits *out)
 {
-    struct type_rate types[MW_RATES_MAX], others;
+    struct type_rate types[MW_RATE_TYPES], others;
+    uint32_t n = rates_list(m->desc, types, MW_RATE_TYPES, &others);
 
-    out->n_rate = rates_list(m->desc, types, MW_RATES_MAX, &others);
-    for (uint32_t i = 0; i < out->n_rate; i++) {
-        out->rate[i] = (struct mw_rate){ 0 };
-        snprintf(out->rate[i].type, sizeof out->rate[i].type, "%s",
-                 tensor_type_info(types[i].type)->name);
-    }
+    out->n_rate = 0;
+    for (uint32_t i = 0; i < n; i++)
+        limits_add_rate(out, tensor_type_info(types[i].type)->name);
+    if (m->packed_spans != NULL)
+        limits_add_rate(out, MW_RATE_PACKED);
 }
 
 /* Returns TYPE_COUNT for a name that no weight type with kernels has. */
@@ -211,12 +219,14 @@ static uint32_t list_unmeasured(const struct mw_limits *l, struct type_rate *typ
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < l->n_rate; i++) {
-        int type = type_of_name(l->rate[i].type);
+        bool is_packed = strcmp(l->rate[i].type, MW_RATE_PACKED) == 0;
+        int type = is_packed ? TYPE_BF16 : type_of_name(l->rate[i].type);
 
         if (l->rate[i].measured_s != 0 || type == TYPE_COUNT)
             continue;
         index[n] = i;
-        types[n++] = (struct type_rate){ .type = (enum tensor_type)type };
+        types[n++] =
+            (struct type_rate){ .type = (enum tensor_type)type, .is_packed = is_packed };
     }
     return n;
 }

@@ -26,6 +26,9 @@ struct limits_box *limits_new(void);
 /* Hand corrected limits to the keeper, and free b; NULL is allowed. */
 void limits_free(struct limits_box *b);
 
+/* Add a rate that is not measured yet, of a type that *l does not have. */
+void limits_add_rate(struct mw_limits *l, const char *type);
+
 /* Copy the limits of m.  Any thread. */
 struct mw_limits limits_of(const struct mw_model *m);
 

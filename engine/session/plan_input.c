@@ -118,10 +118,10 @@ static void add_weights(const struct mw_model *m, const struct product_choice *c
                         struct plan_input *in)
 {
     struct type_rate types[PLAN_WEIGHTS];
-    uint32_t n = rates_list(m->desc, types, MW_RATES_MAX, &types[MW_RATES_MAX]);
+    uint32_t n = rates_list(m->desc, types, MW_RATE_TYPES, &types[MW_RATE_TYPES]);
 
-    static_assert(PLAN_WEIGHTS == MW_RATES_MAX + 1, "measured types and all others");
-    types[n] = types[MW_RATES_MAX];
+    static_assert(PLAN_WEIGHTS == MW_RATE_TYPES + 1, "measured types and all others");
+    types[n] = types[MW_RATE_TYPES];
     for (uint32_t i = 0; i <= n; i++) {
         struct plan_weights *w = &in->weights[i];
 
@@ -156,13 +156,11 @@ static void add_packing(const struct packing *packing, struct plan_input *in)
 void plan_input_types(const struct plan_input *in, struct mw_limits *l)
 {
     l->n_rate = 0;
-    for (uint32_t i = 0; i < in->n_weights && l->n_rate < MW_RATES_MAX; i++)
-        if (in->weights[i].type[0] != '\0') {
-            struct mw_rate *r = &l->rate[l->n_rate++];
-
-            *r = (struct mw_rate){ 0 };
-            memcpy(r->type, in->weights[i].type, sizeof r->type);
-        }
+    for (uint32_t i = 0; i < in->n_weights && i < MW_RATE_TYPES; i++)
+        if (in->weights[i].type[0] != '\0')
+            limits_add_rate(l, in->weights[i].type);
+    if (in->saved_bytes > 0)
+        limits_add_rate(l, MW_RATE_PACKED);
 }
 
 void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
@@ -184,11 +182,17 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
         struct plan_weights *w = &in->weights[i];
 
         w->column_bytes_s = w->chunk_flops_s = 0;
-        for (uint32_t r = 0; r < l->n_rate; r++)
-            if (strcmp(l->rate[r].type, w->type) == 0) {
-                w->column_bytes_s = l->rate[r].column_bytes_s;
-                w->chunk_flops_s = l->rate[r].chunk_flops_s;
+        w->packed_column_bytes_s = w->packed_chunk_flops_s = 0;
+        for (const struct mw_rate *r = l->rate; r < l->rate + l->n_rate; r++) {
+
+            if (strcmp(r->type, w->type) == 0) {
+                w->column_bytes_s = r->column_bytes_s;
+                w->chunk_flops_s = r->chunk_flops_s;
+            } else if (w->saved_share > 0 && strcmp(r->type, MW_RATE_PACKED) == 0) {
+                w->packed_column_bytes_s = r->column_bytes_s;
+                w->packed_chunk_flops_s = r->chunk_flops_s;
             }
+        }
     }
 }
 

@@ -12,8 +12,12 @@ static void follow_pace(struct plan_input *in, double pace_s)
         return;
     ratio = pace_s / expected_s;
     for (uint32_t i = 0; i < in->n_weights; i++) {
-        in->weights[i].column_bytes_s = speed_column_rate(in, i) / ratio;
-        in->weights[i].chunk_flops_s /= ratio;
+        struct plan_weights *w = &in->weights[i];
+
+        w->column_bytes_s = speed_column_rate(in, w->column_bytes_s) / ratio;
+        w->chunk_flops_s /= ratio;
+        w->packed_column_bytes_s /= ratio;
+        w->packed_chunk_flops_s /= ratio;
     }
     in->costs.round_s *= ratio;
     in->costs.wake_s *= ratio;

@@ -53,6 +53,31 @@ static void the_plan_predicts_what_packing_saves(void **state)
     mw_model_close(m);
 }
 
+/* Widening takes time, so packed weights are measured, too. */
+static void packed_products_are_measured(void **state)
+{
+    struct mw_options o = packing_options();
+    struct mw_model *m = open_model(MODEL);
+    struct mw_limits limits = { 0 };
+    const struct mw_rate *last;
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    no_error(mw_plan(m, &o, &p, &e), &e);
+    assert_true(p.decode_tps <= 0);
+    limits.memory_bytes_s = 1e9;
+    mw_rates_list(m, &limits);
+    last = &limits.rate[limits.n_rate - 1];
+    assert_string_equal(last->type, MW_RATE_PACKED);
+    no_error(mw_rates_measure(&o, &limits, &e), &e);
+    assert_true(last->column_bytes_s > 0 && last->chunk_flops_s > 0);
+    mw_model_set_limits(m, &limits);
+    no_error(mw_plan(m, &o, &p, &e), &e);
+    assert_true(p.decode_tps > 0);
+    mw_model_close(m);
+}
+
 static void evaluate(struct mw_session *s, uint32_t from, uint32_t n)
 {
     uint32_t ids[N_IDS];
@@ -124,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_predicts_what_packing_saves),
+        cmocka_unit_test(packed_products_are_measured),
         cmocka_unit_test(a_session_holds_packed_blocks),
         cmocka_unit_test(packed_and_plain_weights_give_the_same_bits),
     };
