@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "engine/base/units.h"
+
 #define FORMULA 512
 
 /* A formula that grows term by term. */
@@ -84,8 +86,9 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
             p->chunk);
         break;
     case MW_ROW_RING:
-        add(f, "%" PRIu64 " + %" PRIu64 " * %u", in->ring_fixed_bytes, in->slot_bytes,
-            p->n_slot);
+        add(f, "%" PRIu64 " + %" PRIu64 " * %u + %" PRIu64, in->ring_fixed_bytes,
+            in->slot_bytes, p->n_slot,
+            whole_huge_pages(in->slot_bytes * p->n_slot) - in->slot_bytes * p->n_slot);
         break;
     case MW_ROW_ROWS:
         add(f, "%" PRIu64 " + %" PRIu64 " * %u + %" PRIu64, in->rows_fixed_bytes,
@@ -124,7 +127,7 @@ static const char *const item_notes[MW_PLAN_ROWS] = {
     [MW_ROW_TOKENIZER] = "from the counts of tokens and merges",
     [MW_ROW_ACTIVATIONS] = "fixed + a token * chunk",
     [MW_ROW_LOGITS] = "scores of the vocabulary and the sampler's tables",
-    [MW_ROW_RING] = "tables of the stream + slot * slots",
+    [MW_ROW_RING] = "tables of the stream + slot * slots + the rest of a huge page",
     [MW_ROW_ROWS] = "fixed + rows of a token * chunk + tables that stay",
     [MW_ROW_KV_GLOBAL] = "a token, far * pages * tokens of a page",
     [MW_ROW_KV_SLIDING] = "a token, near * slots of the window and a chunk + copy * copies",

@@ -14,7 +14,6 @@
 #define MADV_POPULATE_WRITE 23 /* newer than some C libraries */
 #endif
 
-#define HUGE_BYTES (2 * MIB)
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ARENA_ASAN 1

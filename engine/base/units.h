@@ -54,4 +54,22 @@ static inline uint64_t align_down(uint64_t n, uint64_t a)
     return n & ~(a - 1);
 }
 
+/* A huge page, where pages have 4 KiB. */
+#define HUGE_BYTES (2 * MIB)
+
+/*
+ * The bytes that a buffer for direct reads should have, so that it has huge pages to its
+ * end.  A read into small pages has a segment for each of them.  In a ring of 3.9 MiB, half of
+ * the slots were in small pages, and a virtual disk gave 1.9 GB/s instead of 3.5.  A rest of
+ * 128 KiB is not worth a huge page.
+ */
+static inline uint64_t whole_huge_pages(uint64_t bytes)
+{
+    uint64_t rest = bytes % HUGE_BYTES;
+
+    if (bytes < HUGE_BYTES || rest <= 128 * KIB || bytes > UINT64_MAX - HUGE_BYTES)
+        return bytes;
+    return bytes - rest + HUGE_BYTES;
+}
+
 #endif

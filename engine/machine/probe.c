@@ -21,7 +21,6 @@
 #include "engine/machine/slices.h"
 
 #define ALIGN       ((uint64_t)4096) /* enough for direct reads on every device */
-#define HUGE        (2 * MIB)
 #define STACK_BYTES ((size_t)256 << 10)
 #define RUNS        32 /* of a file */
 
@@ -80,15 +79,15 @@ static void *member_main(void *arg)
 /* Use huge pages if possible, as the ring and the pinned weights do. */
 static unsigned char *map_buffer(uint64_t bytes, void **mapping)
 {
-    unsigned char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
+    unsigned char *p = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (p == MAP_FAILED)
         return NULL;
     *mapping = p;
-    p += (HUGE - (uintptr_t)p % HUGE) % HUGE;
-    if (bytes >= HUGE && sysconf(_SC_PAGESIZE) == 4096)
-        (void)madvise(p, align_down(bytes, HUGE), MADV_HUGEPAGE);
+    p += (HUGE_BYTES - (uintptr_t)p % HUGE_BYTES) % HUGE_BYTES;
+    if (bytes >= HUGE_BYTES && sysconf(_SC_PAGESIZE) == 4096)
+        (void)madvise(p, align_down(bytes, HUGE_BYTES), MADV_HUGEPAGE);
     memset(p, 1, bytes);
     return p;
 }
@@ -119,7 +118,7 @@ static int map_crew(struct crew *c, struct err *e)
 
 static void unmap_crew(struct crew *c)
 {
-    munmap(c->mapping, c->buffer_bytes + HUGE);
+    munmap(c->mapping, c->buffer_bytes + HUGE_BYTES);
 }
 
 /*
@@ -284,7 +283,9 @@ static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes
     c->run = c->n_block > RUNS ? c->n_block / RUNS : 1;
     c->n_run = c->n_block / c->run;
     c->stride = spread_stride(c->n_run);
-    c->buffer_bytes = c->block_bytes * depth;
+    c->buffer_bytes = whole_huge_pages(c->block_bytes * depth);
+    if (c->buffer_bytes > o->buffer_bytes)
+        c->buffer_bytes = c->block_bytes * depth;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     return 0;
 }

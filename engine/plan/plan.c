@@ -130,7 +130,8 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     row[MW_ROW_ACTIVATIONS] = sum(in->act_fixed_bytes, product(in->act_col_bytes, c->chunk));
     row[MW_ROW_LOGITS] = in->logits_bytes;
     if (in->streams)
-        row[MW_ROW_RING] = sum(in->ring_fixed_bytes, product(in->slot_bytes, c->n_slot));
+        row[MW_ROW_RING] = sum(in->ring_fixed_bytes,
+                                whole_huge_pages(product(in->slot_bytes, c->n_slot)));
     row[MW_ROW_ROWS] = sum(in->rows_fixed_bytes, product(in->rows_col_bytes, c->chunk));
     if (c->keeps_rows)
         row[MW_ROW_ROWS] = sum(row[MW_ROW_ROWS], in->tables_bytes);

@@ -20,7 +20,6 @@
 #define MEMORY_BUFFER (256 * MIB)
 #define DISK_BUFFER   (64 * MIB)
 #define FRESH_BYTES   (64 * MIB)
-#define HUGE_BYTES    (2 * MIB)
 #define SMALL_READ    4096u
 #define MEMORY_S      0.3 /* of each measurement */
 #define CELL_S        0.15

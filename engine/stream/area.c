@@ -10,8 +10,6 @@
 
 #include "engine/base/units.h"
 
-#define HUGE_BYTES (2 * MIB)
-
 static uint64_t page_bytes(void)
 {
     return (uint64_t)sysconf(_SC_PAGESIZE);

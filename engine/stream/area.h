@@ -8,7 +8,8 @@
  * usable, or gives the end back, so that the kernel's charge falls at once.  Huge pages are
  * requested only where a complete one is inside the held part, so none is charged for less.
  * Direct reads gain most from them, because a request has a limited number of segments:
- * reads of 4 MiB reached 0.95 GB/s into small pages and 2.25 GB/s into huge ones.
+ * reads of 4 MiB reached 0.95 GB/s into small pages and 2.25 GB/s into huge ones.  So the sizes
+ * of areas that are read to again and again are whole_huge_pages() of base/units.h.
  */
 #ifndef MEMWALL_ENGINE_STREAM_AREA_H
 #define MEMWALL_ENGINE_STREAM_AREA_H

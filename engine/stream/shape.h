@@ -20,9 +20,8 @@ struct stream_span;
  * Reads in flight: half of the slots.  A virtual disk may take all queued reads at once, and
  * report them together when the last one is done.  Half of the slots are then free for the next
  * reads.  With 4 reads in 4 slots of 2 MiB, the next ones had to wait until the engine had
- * computed a block, and the disk stood still for 13 to 17 % of the time.  With 5 reads in 8
- * slots, the disk could get 3 reads and then 2: blocks of 1 MiB of one model came at 0.75 of
- * the rate of a plain loop of reads, and at 0.86 with 4 reads in 8 slots.
+ * computed a block, and the disk stood still for 13 to 17 % of the time.  5 or 6 reads in 8
+ * slots are not faster than 4.
  */
 
 /* The disk probe measures with 8 reads of 2 MiB in flight if there is no model. */
@@ -45,9 +44,10 @@ struct stream_shape {
  * The block size for a budget: 2 MiB, less if the budget is small, so that the ring does not
  * take much of it.
  *
- * Rates of three models on one disk, with 8 slots of 4, 2 and 1 MiB: 3.1, 3.1 and 3.4 GB/s (E2B
- * in Q8_0), 3.1, 3.3 and 3.3 (Llama 1B in Q4_K), 3.4, 3.5 and 2.5 (Llama 8B in Q4_K).  12 or 16
- * slots gave no more than 8.  The workers start and wait once per block.
+ * With 8 slots of 2, 1 and 1/2 MiB, five models were read at 0.96 to 1.02, 0.96 to 1.02 and
+ * 0.87 to 0.96 of the rate of a plain loop of reads (bench_stream).  12 or 16 slots gave no
+ * more than
+ * 8.  The workers start and wait once per block.
  */
 size_t shape_target(uint64_t budget_bytes);
 

@@ -207,6 +207,9 @@ int stream_set_pinned(struct stream *s, uint64_t bytes, struct err *e);
 uint64_t stream_pinned_limit(const struct stream *s);
 uint64_t stream_pinned_resident(const struct stream *s);
 
+/* Memory of a ring of n_slot slots. */
+uint64_t stream_ring_bytes(const struct stream *s, uint32_t n_slot);
+
 /* Whether the ring and the pinned area together have a place for every block. */
 int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
                         struct err *e);

@@ -37,7 +37,7 @@ uint64_t stream_landing_bytes(const struct stream_span *spans, uint32_t n_span,
 {
     for (uint32_t i = 0; i < n_span; i++)
         if (spans[i].form != 0)
-            return (uint64_t)shape->depth * shape->slot_bytes;
+            return whole_huge_pages((uint64_t)shape->depth * shape->slot_bytes);
     return 0;
 }
 
@@ -88,13 +88,18 @@ static void count_pinned(struct stream *s)
     }
 }
 
+uint64_t stream_ring_bytes(const struct stream *s, uint32_t n_slot)
+{
+    return whole_huge_pages((uint64_t)n_slot * s->slot_bytes);
+}
+
 /*
  * Give the ring n_slot slots.  No block is being read and no slot is in use.  A smaller ring
  * is mapped again from nothing, because a huge page at its end would stay charged in full.
  */
 static int resize_ring(struct stream *s, uint32_t n_slot, struct err *e)
 {
-    uint64_t bytes = (uint64_t)n_slot * s->slot_bytes;
+    uint64_t bytes = stream_ring_bytes(s, n_slot);
     bool is_lost = s->n_slot > 0 && s->ring.held == 0;
 
     if (n_slot == s->n_slot && !is_lost)

@@ -65,10 +65,10 @@ static int open_memory(struct stream *s, const struct stream_options *o, uint64_
         stream_check_memory(s, o->n_slot, o->pinned_bytes, e) != 0 ||
         stream_set_pinned(s, o->pinned_bytes, e) != 0)
         return -1;
-    if (area_reserve(&s->ring, "ring", (uint64_t)STREAM_SLOTS_MAX * s->slot_bytes, e) != 0)
+    if (area_reserve(&s->ring, "ring", stream_ring_bytes(s, STREAM_SLOTS_MAX), e) != 0)
         return -1;
     s->n_slot = o->n_slot;
-    return area_hold(&s->ring, (uint64_t)o->n_slot * s->slot_bytes, true, e);
+    return area_hold(&s->ring, stream_ring_bytes(s, o->n_slot), true, e);
 }
 
 /* Returns once the reader has a backend, or has found none. */

@@ -126,7 +126,7 @@ static void assert_sound(const struct plan_input *in, const struct plan *p)
     } else {
         assert_true(p->n_slot >= 2);
         assert_int_equal(p->row[MW_ROW_RING],
-                         in->ring_fixed_bytes + p->n_slot * in->slot_bytes);
+                         in->ring_fixed_bytes + whole_huge_pages(p->n_slot * in->slot_bytes));
     }
 }
 
