@@ -11,9 +11,11 @@
 
 size_t shape_target(uint64_t budget_bytes)
 {
-    if (budget_bytes < 96 * MIB)
-        return 512 * KIB;
-    return budget_bytes < 384 * MIB ? 1 * MIB : 2 * MIB;
+    uint64_t slot = 2 * MIB;
+
+    if (budget_bytes < 384 * MIB)
+        slot = budget_bytes < 96 * MIB ? 512 * KIB : 1 * MIB;
+    return slot - 2 * SCHEDULE_ALIGN;
 }
 
 static uint32_t slots_of(size_t slot_bytes, uint32_t n_block)
