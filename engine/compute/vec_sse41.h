@@ -65,10 +65,10 @@ INLINE void vf_store_part(float *p, vf v, size_t n)
     memcpy(p, f, n * sizeof *f);
 }
 
-/* 4 values of 16 bits, each in the low half of a lane. */
+/* 4 values of 16 bits, each in the high half of a lane */
 INLINE __m128i four_halves(const void *p)
 {
-    return _mm_cvtepu16_epi32(_mm_loadl_epi64(p));
+    return _mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64(p));
 }
 
 INLINE __m128i first_halves(const void *p, size_t n)
@@ -79,19 +79,14 @@ INLINE __m128i first_halves(const void *p, size_t n)
     return four_halves(h);
 }
 
-INLINE vf vf_of_bf16(__m128i h)
-{
-    return _mm_castsi128_ps(_mm_slli_epi32(h, 16));
-}
-
 INLINE vf vf_load_bf16(const void *p)
 {
-    return vf_of_bf16(four_halves(p));
+    return _mm_castsi128_ps(four_halves(p));
 }
 
 INLINE vf vf_load_bf16_part(const void *p, size_t n)
 {
-    return vf_of_bf16(first_halves(p, n));
+    return _mm_castsi128_ps(first_halves(p, n));
 }
 
 /* Packed BF16: vec.h explains it. */
@@ -118,32 +113,6 @@ INLINE void vp_widen(vp exponents, const uint8_t *rests, const uint8_t *codes, b
     }
 }
 
-/*
- * Shifting left by 13 bits puts exponent and fraction in place, and multiplying by 2^112
- * corrects the bias, also for subnormals.  Infinity and NaN then get the largest exponent.
- * This is for values.  Subnormals are rare there, and the multiplication is slow with them.
- */
-INLINE vf vf_of_f16(__m128i h)
-{
-    __m128i sign = _mm_slli_epi32(_mm_and_si128(h, _mm_set1_epi32(0x8000)), 16);
-    __m128i rest = _mm_and_si128(h, _mm_set1_epi32(0x7fff));
-    __m128i is_special = _mm_cmpgt_epi32(rest, _mm_set1_epi32(0x7bff));
-    vf v = _mm_mul_ps(_mm_castsi128_ps(_mm_slli_epi32(rest, 13)), vf_all(0x1p112f));
-    __m128i special = _mm_and_si128(is_special, _mm_set1_epi32(0x7f800000));
-
-    return _mm_castsi128_ps(_mm_or_si128(_mm_or_si128(_mm_castps_si128(v), special), sign));
-}
-
-INLINE vf vf_load_f16(const void *p)
-{
-    return vf_of_f16(four_halves(p));
-}
-
-INLINE vf vf_load_f16_part(const void *p, size_t n)
-{
-    return vf_of_f16(first_halves(p, n));
-}
-
 INLINE void vf_store_f16(void *p, vf v)
 {
     float f[VN];
@@ -164,10 +133,13 @@ INLINE vf vf_copysign(vf a, vf b)
 }
 
 /*
- * The f16 in the high half of each lane.  A multiplication with a subnormal float takes 40
- * cycles on family 26 of AMD, and more on other CPUs.  The scales of K-quants are often small
- * enough: Q4_K took 1.7 times as long.  If is_small, an exponent of 0 is therefore made 1, and
- * what this adds is subtracted.
+ * The f16 in the high half of each lane.  Shifting right by 3 bits puts exponent and fraction
+ * in place, and multiplying by 2^112 corrects the bias, also for subnormals.  Infinity and NaN
+ * have the largest exponent before that.
+ *
+ * A multiplication with a subnormal float takes 40 cycles on family 26 of AMD, and more on
+ * other CPUs.  The scales of K-quants are often small enough: Q4_K took 1.7 times as long.  If
+ * is_small, an exponent of 0 is therefore made 1, and what this adds is subtracted.
  */
 INLINE vf vf_of_high_f16(vi a, bool is_small)
 {
@@ -192,6 +164,16 @@ INLINE vf vf_of_high_f16(vi a, bool is_small)
 INLINE vf vf_of_low_f16(vi a, bool is_small)
 {
     return vf_of_high_f16(_mm_slli_epi32(a, 16), is_small);
+}
+
+INLINE vf vf_load_f16(const void *p)
+{
+    return vf_of_high_f16(four_halves(p), false);
+}
+
+INLINE vf vf_load_f16_part(const void *p, size_t n)
+{
+    return vf_of_high_f16(first_halves(p, n), false);
 }
 
 INLINE float f32_of_half(const uint8_t *p)
