@@ -17,8 +17,8 @@ KERNEL_TEMPLATES = engine/compute/kernel_set.h engine/compute/set_attn.h \
 	engine/compute/set_curves.h engine/compute/set_delta.h engine/compute/set_mul_float.h \
 	engine/compute/set_mul_lanes.h engine/compute/set_mul_q8.h engine/compute/set_mul_rows.h \
 	engine/compute/set_mul_tile.h engine/compute/set_packed.h engine/compute/set_rotate.h \
-	engine/compute/set_unpack.h engine/compute/set_unpack_tile.h \
-	engine/compute/set_unpack_wide.h engine/compute/vec.h
+	engine/compute/set_unpack.h engine/compute/set_unpack_steps.h \
+	engine/compute/set_unpack_tile.h engine/compute/set_unpack_wide.h engine/compute/vec.h
 EXTRA_DIST += engine/compute/README.md $(KERNEL_TEMPLATES) engine/compute/vec_avx2.h \
 	engine/compute/vec_avx512.h \
 	engine/compute/vec_neon.h engine/compute/vec_sse41.h

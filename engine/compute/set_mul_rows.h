@@ -1,13 +1,13 @@
 /*
- * set_mul_rows.h - matrix times columns of 8-bit numbers, four rows at a time, for vectors
- * of 8 or more floats.  set_mul_q8.h includes it if the vectors have the operations.
+ * set_mul_rows.h - matrix times columns of 8-bit numbers, four rows at a time.
+ * set_mul_q8.h includes it if the vectors have the operations.
  *
  * A group is the 16 or 32 values that share a scale.  A step is a group per 16 bytes of a
  * vector: GROUPS neighbours.  Groups of 32 values are unpacked to two vectors, one with the
  * first and one with the second 16 values of each group.
  *
  *     lane        4g .. 4g + 3 of a product of bytes: sums of 4 products of group g, one row
- *     lane        4g + r after vi_sum_rows: the sum of group g, row r
+ *     lane        4g + r after sum_rows: the sum of group g, row r
  *
  * A sum of a group is exact and includes the offset of the type.  Converting, scaling and
  * adding then takes 3 operations for 4 rows and GROUPS groups, which is why it pays to bring
@@ -28,23 +28,41 @@
 #if RUNS_PER_CHUNK == 2
 #include "engine/compute/set_unpack_wide.h"
 #else
-INLINE bool unpack_wide(enum tensor_type type, const uint8_t *p, int step, vb *w)
-{
-    (void)type, (void)p, (void)step, (void)w;
-    return false;
-}
-
-INLINE bool wide_scales(enum tensor_type type, const uint8_t *const *p, vf *s, vf *m)
-{
-    (void)type, (void)p, (void)s, (void)m;
-    return false;
-}
+#include "engine/compute/set_unpack_steps.h"
 #endif
 
 /* Tiles are slower with so few columns: unpacking them takes as long as 6 columns. */
 #define FEW_COLS 4
 
-#define GROUPS (VN / 4)
+/*
+ * Products with words of 16 bits between: how many sums of two products a word can hold.
+ * Offsets are powers of 2 up to 128.
+ */
+INLINE int sums_per_word(enum tensor_type type)
+{
+    switch ((int)type) {
+    case TYPE_Q2_K:
+    case TYPE_Q3_K:
+    case TYPE_TQ1_0:
+    case TYPE_TQ2_0:
+    case TYPE_Q4_0:
+    case TYPE_Q4_1:
+    case TYPE_Q4_K: return 8; /* 8 * 2 * 15 * 127 = 30480 */
+    case TYPE_Q5_0:
+    case TYPE_Q5_1:
+    case TYPE_Q5_K: return 4; /* 4 * 2 * 31 * 127 = 31496 */
+    case TYPE_Q6_K: return 2; /* 2 * 2 * 63 * 127 = 32004 */
+    default: return 1;
+    }
+}
+
+#if !DOT_TAKES_255
+/* Sums of two products of rows and a column, in words. */
+INLINE vi dot_pairs(enum tensor_type type, vb w, vb x)
+{
+    return traits_of(type).is_signed ? vb_pairs(vb_abs(w), vb_turn(x, w)) : vb_pairs(w, x);
+}
+#endif
 
 #include "engine/compute/set_mul_tile.h"
 
@@ -87,7 +105,8 @@ INLINE void unpack_nibbles(enum tensor_type type, const uint8_t *p, int step, vb
     if (type == TYPE_Q5_1)
         vb_add_fifth_bits(vb_pieces(first, stride), offsetof(struct block_q5_1, high), w);
     if (type == TYPE_IQ4_NL || type == TYPE_IQ4_XS || type == TYPE_MXFP4) {
-        vb table = dot_bytes(type, vb_table(type == TYPE_MXFP4 ? mxfp4_values : iq4_values));
+        vb table =
+            dot_bytes(type, vb_same_pieces(type == TYPE_MXFP4 ? mxfp4_values : iq4_values));
 
         w[0] = vb_lookup(table, w[0]);
         w[1] = vb_lookup(table, w[1]);
@@ -135,58 +154,115 @@ INLINE void scales_of_heads(enum tensor_type type, const uint8_t *const *p, int 
                             vf *m)
 {
     const size_t stride = traits_of(type).bytes / 8;
-    vi head[4];
+    vi first = vi_heads(p, (size_t)(step * GROUPS) * stride, stride); /* 4 bytes per block */
 
-    UNROLL
-    for (int r = 0; r < 4; r++)
-        head[r] = vb_pieces(p[r] + (size_t)(step * GROUPS) * stride, stride);
-
-    vi first = vi_first_of_rows(head); /* 4 bytes per block */
-
-    *s = traits_of(type).scale_bytes == 1 ? vf_of_low_e8m0(first) : vf_of_low_f16(first);
+    *s = traits_of(type).scale_bytes == 1 ? vf_of_low_e8m0(first) : vf_of_low_f16(first, false);
     if (traits_of(type).has_minima)
-        *m = vf_mul(vf_of_high_f16(first), vf_all(-1)); /* see scales_of_blocks */
+        *m = vf_mul(vf_of_high_f16(first, false), vf_all(-1)); /* see scales_of_blocks */
 }
 
-/* Add a step of 4 rows times a column.  |w| is at most 128 and |q| at most 127, so without
- * signs the sum of two products fits 16 bits. */
+INLINE vi add_words_or_lanes(bool words, vi a, vi b)
+{
+    return words ? vi_add_words(a, b) : vi_add(a, b);
+}
+
+/*
+ * Lane 4g + r = the sum of lanes 4g .. 4g + 3 of row[r].  With n != 0, rows are words which
+ * hold n sums of two products, and are added as words as long as they can hold more.
+ */
+INLINE vi sum_rows(enum tensor_type type, int n, vi *row)
+{
+    const int most = sums_per_word(type);
+    const bool first = n != 0 && 2 * n <= most, second = n != 0 && 4 * n <= most;
+
+    if (n != 0 && !first) {
+        UNROLL
+        for (int r = 0; r < 4; r++)
+            row[r] = vi_of_words(row[r]);
+    }
+
+    vi a =
+        add_words_or_lanes(first, vi_low_lanes(row[0], row[1]), vi_high_lanes(row[0], row[1]));
+    vi b =
+        add_words_or_lanes(first, vi_low_lanes(row[2], row[3]), vi_high_lanes(row[2], row[3]));
+
+    if (first && !second)
+        a = vi_of_words(a), b = vi_of_words(b);
+    a = add_words_or_lanes(second, vi_low_pairs(a, b), vi_high_pairs(a, b));
+    return second ? vi_of_words(a) : a;
+}
+
+/*
+ * The products of a step of one row and a column: sums of 4 in lanes, or words if one can hold
+ * the sum of both halves of a group.  sum_rows() gets what words_of_row() returns as n.
+ */
+#if DOT_TAKES_255
+INLINE int words_of_row(enum tensor_type type)
+{
+    (void)type;
+    return 0;
+}
+
+INLINE vi dot_row(enum tensor_type type, const vb *w, const vb *q)
+{
+    vi sum = vb_dot_add(vi_zero(), w[0], q[0]);
+
+    return by_16(type) ? sum : vb_dot_add(sum, w[1], q[1]);
+}
+#else
+INLINE int words_of_row(enum tensor_type type)
+{
+    return by_16(type) ? 1 : sums_per_word(type) > 1 ? 2 : 0;
+}
+
+INLINE vi dot_row(enum tensor_type type, const vb *w, const vb *q)
+{
+    vi first = dot_pairs(type, w[0], q[0]);
+
+    if (by_16(type))
+        return first;
+
+    vi second = dot_pairs(type, w[1], q[1]);
+
+    return words_of_row(type) != 0 ? vi_add_words(first, second)
+                                   : vi_add(vi_of_words(first), vi_of_words(second));
+}
+#endif
+
+/* Add a step of 4 rows times a column. */
 INLINE void add_step(enum tensor_type type, const struct step *u, const struct act_q8 *x,
                      int step, vf *acc)
 {
-    const int n_half = by_16(type) ? 1 : 2, offset = offset_of(type);
-    const float *d = x->d, *dsum = x->dsum;
-    vi sum[4], start = vi_zero();
+    const int offset = offset_of(type);
+    vi dot[4], sum;
     vb q[2];
 
     if (by_16(type))
         q[0] = vb_load(x->q + (size_t)step * CHUNK);
     else
-        vb_split_runs(vb_load(x->q + (size_t)(2 * step) * CHUNK),
-                      vb_load(x->q + (size_t)(2 * step + 1) * CHUNK), q);
-    if (offset != 0) {
-        UNROLL
-        for (int h = 0; h < n_half; h++)
-            start = vb_dot_add(start, vb_all((char)offset), q[h]);
-        start = vi_sub(vi_zero(), start);
-    }
+        vb_halves_of_runs(x->q + (size_t)(2 * step) * CHUNK, q);
     UNROLL
-    for (int r = 0; r < 4; r++) {
-        sum[r] = start;
-        UNROLL
-        for (int h = 0; h < n_half; h++)
-            sum[r] = traits_of(type).is_signed && !DOT_TAKES_255
-                         ? vb_dot_add(sum[r], vb_abs(u->w[r][h]), vb_turn(q[h], u->w[r][h]))
-                         : vb_dot_add(sum[r], u->w[r][h], q[h]);
+    for (int r = 0; r < 4; r++)
+        dot[r] = dot_row(type, u->w[r], q);
+    sum = sum_rows(type, words_of_row(type), dot);
+    if (offset != 0) {
+        vi less = vi_of_groups(x->less, by_16(type), step, 0);
+
+        if (!by_16(type))
+            less = vi_add(less, vi_of_groups(x->less, false, step, 1));
+        if (offset != 128)
+            less = vi_divide(less, __builtin_ctz(128u / (unsigned)offset));
+        sum = vi_add(sum, less);
     }
-    *acc = vf_fma(vf_of_vi(vi_sum_rows(sum)),
-                  vf_mul(u->s, vf_of_groups(d, by_16(type), step, 0)), *acc);
+    *acc = vf_fma(vf_of_vi(sum),
+                  vf_mul(u->s, vf_bits(vi_of_groups(x->d, by_16(type), step, 0))), *acc);
     if (!traits_of(type).has_minima)
         return;
 
-    vf xsum = vf_of_groups(dsum, by_16(type), step, 0);
+    vf xsum = vf_bits(vi_of_groups(x->dsum, by_16(type), step, 0));
 
     if (!by_16(type))
-        xsum = vf_add(xsum, vf_of_groups(dsum, false, step, 1));
+        xsum = vf_add(xsum, vf_bits(vi_of_groups(x->dsum, false, step, 1)));
     *acc = vf_fnma(u->m, xsum, *acc);
 }
 
@@ -231,11 +307,11 @@ static NOINLINE void copy_tails(struct span_traits t, const struct q8_product *p
 }
 
 /*
- * Prefetch the span that is PREFETCH_AHEAD bytes further in the same stream.  The CPU prefetches,
- * too, but probably starts again at each page of 4096 bytes.  Gains in the products of whole
- * tokens, with and without in turn: Q8_0 18 %, Q4_0 7 %, Q4_K with Q6_K 7 % (AVX-512), 1 % (AVX2).
- * 512 bytes ahead are slower than no prefetch, 1024 to 3072 are alike.  Prefetching into the
- * second-level cache as well gains 2 to 4 % less.
+ * Prefetch the span that is PREFETCH_AHEAD bytes further in the same stream.  The CPU
+ * prefetches, too, but probably starts again at each page of 4096 bytes.  Gains in the products
+ * of whole tokens, with and without in turn: Q8_0 18 %, Q4_0 7 %, Q4_K with Q6_K 7 % (AVX-512),
+ * 1 % (AVX2). 512 bytes ahead are slower than no prefetch, 1024 to 3072 are alike.  Prefetching
+ * into the second-level cache as well gains 2 to 4 % less.
  */
 #define PREFETCH_AHEAD 1536
 

@@ -36,28 +36,6 @@ struct tile_run {
     vf s[2][TILE_VECTORS], m[2][TILE_VECTORS]; /* the second if they are for 16 values */
 };
 
-/*
- * Products with words of 16 bits between: how many sums of two products a word can hold.
- * Offsets are powers of 2 up to 128.
- */
-INLINE int sums_per_word(enum tensor_type type)
-{
-    switch ((int)type) {
-    case TYPE_Q2_K:
-    case TYPE_Q3_K:
-    case TYPE_TQ1_0:
-    case TYPE_TQ2_0:
-    case TYPE_Q4_0:
-    case TYPE_Q4_1:
-    case TYPE_Q4_K: return 8; /* 8 * 2 * 15 * 127 = 30480 */
-    case TYPE_Q5_0:
-    case TYPE_Q5_1:
-    case TYPE_Q5_K: return 4; /* 4 * 2 * 31 * 127 = 31496 */
-    case TYPE_Q6_K: return 2; /* 2 * 2 * 63 * 127 = 32004 */
-    default: return 1;
-    }
-}
-
 /* Add the products of n dwords of the rows and a column. */
 #if DOT_TAKES_255
 INLINE void add_dots(enum tensor_type type, size_t n_v, const vb (*w)[TILE_VECTORS],
@@ -66,7 +44,7 @@ INLINE void add_dots(enum tensor_type type, size_t n_v, const vb (*w)[TILE_VECTO
     (void)type;
     UNROLL
     for (int j = 0; j < n; j++) {
-        vb x = vi_all_at(q + 4 * j);
+        vb x = vb_dword_of_16(q + j / 4 * 16, j % 4);
 
         UNROLL
         for (size_t v = 0; v < n_v; v++)
@@ -79,20 +57,19 @@ INLINE void add_dots(enum tensor_type type, size_t n_v, const vb (*w)[TILE_VECTO
 {
     const int per_word = sums_per_word(type);
 
+    vi words[TILE_VECTORS];
+
     UNROLL
-    for (size_t v = 0; v < n_v; v++) {
-        vi words = vi_zero();
+    for (int j = 0; j < n; j++) {
+        vb x = vb_dword_of_16(q + j / 4 * 16, j % 4);
 
         UNROLL
-        for (int j = 0; j < n; j++) {
-            vb x = vi_all_at(q + 4 * j);
-            vi pairs = traits_of(type).is_signed
-                           ? vb_pairs(vb_abs(w[j][v]), vb_turn(x, w[j][v]))
-                           : vb_pairs(w[j][v], x);
+        for (size_t v = 0; v < n_v; v++) {
+            vi pairs = dot_pairs(type, w[j][v], x);
 
-            words = j % per_word == 0 ? pairs : vi_add_words(words, pairs);
+            words[v] = j % per_word == 0 ? pairs : vi_add_words(words[v], pairs);
             if ((j + 1) % per_word == 0 || j + 1 == n)
-                dot[v] = vi_add(dot[v], vi_of_words(words));
+                dot[v] = vi_add(dot[v], vi_of_words(words[v]));
         }
     }
 }

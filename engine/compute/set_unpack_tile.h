@@ -12,6 +12,7 @@
 
 #include "engine/compute/set_unpack.h"
 
+#define GROUPS     (VN / 4)            /* of 16 or 32 values in a step: see set_mul_rows.h */
 #define TILE_LANES (TILE_VECTORS * VN) /* rows of a tile */
 
 /* A span of TILE_LANES rows.  Vector v has rows v * VN and the next. */
@@ -75,15 +76,16 @@ INLINE vb bits_at(vb v, int shift, char mask, int left)
 
 INLINE void tile_scales_of_heads(enum tensor_type type, const vb *head, vf *s, vf *m)
 {
-    *s = traits_of(type).scale_bytes == 1 ? vf_of_low_e8m0(head[0]) : vf_of_low_f16(head[0]);
+    *s = traits_of(type).scale_bytes == 1 ? vf_of_low_e8m0(head[0])
+                                          : vf_of_low_f16(head[0], false);
     if (traits_of(type).has_minima)
-        *m = vf_mul(vf_of_high_f16(head[0]), vf_all(-1)); /* see scales_of_blocks */
+        *m = vf_mul(vf_of_high_f16(head[0], false), vf_all(-1)); /* see scales_of_blocks */
 }
 
 INLINE void tile_nibbles(enum tensor_type type, struct rows p, struct tile_span *t, size_t v)
 {
     size_t stride, at = nibbles_at(type, &stride);
-    vb table = tile_bytes(type, vb_table(type == TYPE_MXFP4 ? mxfp4_values : iq4_values));
+    vb table = tile_bytes(type, vb_same_pieces(type == TYPE_MXFP4 ? mxfp4_values : iq4_values));
     bool has_table = type == TYPE_IQ4_NL || type == TYPE_IQ4_XS || type == TYPE_MXFP4;
 
     for (int b = 0; b < 8; b++) {
@@ -125,18 +127,24 @@ INLINE void tile_q8_0(struct rows p, struct tile_span *t, size_t v)
 
 /* K-quants */
 
-/* q4_k_scales of set_unpack.h for VN rows. */
-INLINE void tile_q4_k_scales(struct rows p, struct tile_span *t, size_t v)
+/* q4_k_scales of set_unpack.h for VN rows, with the 4 dwords of each: d and dmin, then 3 of
+ * scales. */
+INLINE void q4_k_scale_bytes(const vb *head, vb *sc, vb *mn)
 {
-    vb head[4], sc[2], mn[2];
-
-    load_rows(p, 0, head); /* d and dmin, then 3 dwords of scales */
     sc[0] = vb_and(head[1], vb_all(0x3f));
     mn[0] = vb_and(head[2], vb_all(0x3f));
     sc[1] = vb_or(vb_and(head[3], vb_all(15)), bits_at(head[1], 6, 3, 4));
     mn[1] = vb_or(vb_high_nibbles(head[3]), bits_at(head[2], 6, 3, 4));
+}
 
-    vf d = vf_of_low_f16(head[0]), dmin = vf_of_high_f16(head[0]);
+INLINE void tile_q4_k_scales(struct rows p, struct tile_span *t, size_t v)
+{
+    vb head[4], sc[2], mn[2];
+
+    load_rows(p, 0, head);
+    q4_k_scale_bytes(head, sc, mn);
+
+    vf d = vf_of_low_f16(head[0], true), dmin = vf_of_high_f16(head[0], true);
 
     UNROLL
     for (int b = 0; b < 8; b++) {
@@ -172,12 +180,12 @@ INLINE void tile_q4_k(enum tensor_type type, struct rows p, size_t q, size_t fif
 /* The f16 at p, p + step ... */
 INLINE vf vf_f16_of_rows(const uint8_t *p, size_t step)
 {
-    uint16_t h[VN];
+    uint32_t h[VN];
 
     UNROLL
     for (size_t r = 0; r < VN; r++)
         h[r] = load_u16(p + r * step);
-    return vf_load_f16(h);
+    return vf_of_low_f16(vb_load(h), true);
 }
 
 /* 16 signed scales, each times d. */

@@ -6,7 +6,7 @@
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_UNPACK_WIDE_H
 #define MEMWALL_ENGINE_COMPUTE_SET_UNPACK_WIDE_H
 
-#include "engine/compute/set_unpack.h"
+#include "engine/compute/set_unpack_tile.h"
 
 /* `low` in the first 32 bytes, `high` in the others */
 INLINE vb two_halves(char low, char high)
@@ -107,10 +107,10 @@ INLINE void wide_q4_k_scales(const uint8_t *const *p, vf *s, vf *m)
         bytes_by_group(_mm512_or_si512(_mm512_and_si512(_mm512_srlv_epi32(abcc, shift), low),
                                        _mm512_and_si512(_mm512_srli_epi32(ab, 2), top)));
 
-    s[0] = vf_mul(FLOATS_OF(bytes, 0), vf_of_low_f16(d));
-    s[1] = vf_mul(FLOATS_OF(bytes, 2), vf_of_low_f16(d));
-    m[0] = vf_mul(FLOATS_OF(bytes, 1), vf_of_high_f16(d));
-    m[1] = vf_mul(FLOATS_OF(bytes, 3), vf_of_high_f16(d));
+    s[0] = vf_mul(FLOATS_OF(bytes, 0), vf_of_low_f16(d, true));
+    s[1] = vf_mul(FLOATS_OF(bytes, 2), vf_of_low_f16(d, true));
+    m[0] = vf_mul(FLOATS_OF(bytes, 1), vf_of_high_f16(d, true));
+    m[1] = vf_mul(FLOATS_OF(bytes, 3), vf_of_high_f16(d, true));
 }
 
 INLINE void wide_q6_k_scales(const uint8_t *const *p, vf *s)

@@ -74,11 +74,21 @@ INLINE u8x32 load_32(const uint8_t *p)
     return v;
 }
 
+/* Without registers of 32 bytes, gcc moves byte after byte if this is a shuffle. */
 INLINE u8x32 join_16(u8x16 low, u8x16 high)
 {
+#ifdef __AVX__
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
                                    15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
                                    30, 31);
+#else
+    union {
+        u8x16 half[2];
+        u8x32 both;
+    } v = { { low, high } };
+
+    return v.both;
+#endif
 }
 
 /* Each of the 8 bytes of v, twice. */

@@ -336,6 +336,11 @@ INLINE vi vi_all_at(const void *p)
     return _mm256_set1_epi32(i);
 }
 
+INLINE vb vb_dword_of_16(const int8_t *p, int n)
+{
+    return vi_all_at(p + 4 * n);
+}
+
 INLINE vf vf_bits(vi a)
 {
     return _mm256_castsi256_ps(a);
@@ -356,11 +361,6 @@ INLINE vi vi_add_words(vi a, vi b)
 INLINE vi vi_of_words(vi a)
 {
     return _mm256_madd_epi16(a, _mm256_set1_epi16(1));
-}
-
-INLINE vi vb_dot_add(vi sum, vb w, vb x)
-{
-    return vi_add(sum, vi_of_words(vb_pairs(w, x)));
 }
 
 INLINE vb vb_turn(vb x, vb w)
@@ -385,9 +385,23 @@ INLINE void vb_split_runs(vb first, vb second, vb *half)
     half[1] = _mm256_permute2x128_si256(first, second, 0x31);
 }
 
-INLINE vb vb_table(const int8_t *table)
+INLINE vb vb_same_pieces(const void *p)
 {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)table));
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(p));
+}
+
+INLINE vb vb_shift_pieces(vb v, int n, int more)
+{
+    const int low = n >= 0 ? n : -n, high = n >= 0 ? n + more : -n - more;
+    const vi by = _mm256_setr_epi32(low, low, low, low, high, high, high, high);
+
+    return n >= 0 ? _mm256_srlv_epi32(v, by) : _mm256_sllv_epi32(v, by);
+}
+
+INLINE void vb_halves_of_runs(const void *p, vb *half)
+{
+    half[0] = vb_pieces(p, 32);
+    half[1] = vb_pieces((const uint8_t *)p + 16, 32);
 }
 
 INLINE vb vb_lookup(vb table, vb i)
@@ -431,20 +445,57 @@ INLINE void vi_transpose(vi *v)
     v[3] = _mm256_unpackhi_epi64(c, d);
 }
 
-INLINE vi vi_sum_rows(const vi *row)
+INLINE vi vi_low_lanes(vi a, vi b)
 {
-    vi a = _mm256_add_epi32(_mm256_unpacklo_epi32(row[0], row[1]),
-                            _mm256_unpackhi_epi32(row[0], row[1]));
-    vi b = _mm256_add_epi32(_mm256_unpacklo_epi32(row[2], row[3]),
-                            _mm256_unpackhi_epi32(row[2], row[3]));
-
-    return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+    return _mm256_unpacklo_epi32(a, b);
 }
 
-INLINE vi vi_first_of_rows(const vi *row)
+INLINE vi vi_high_lanes(vi a, vi b)
 {
-    return _mm256_unpacklo_epi64(_mm256_unpacklo_epi32(row[0], row[1]),
-                                 _mm256_unpacklo_epi32(row[2], row[3]));
+    return _mm256_unpackhi_epi32(a, b);
+}
+
+INLINE vi vi_low_pairs(vi a, vi b)
+{
+    return _mm256_unpacklo_epi64(a, b);
+}
+
+INLINE vi vi_high_pairs(vi a, vi b)
+{
+    return _mm256_unpackhi_epi64(a, b);
+}
+
+INLINE vi vi_four(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+    return _mm256_broadcastsi128_si256(_mm_setr_epi32((int)a, (int)b, (int)c, (int)d));
+}
+
+INLINE vi vi_heads(const uint8_t *const *p, size_t at, size_t step)
+{
+    vi a = vi_low_lanes(vb_pieces(p[0] + at, step), vb_pieces(p[1] + at, step));
+    vi b = vi_low_lanes(vb_pieces(p[2] + at, step), vb_pieces(p[3] + at, step));
+
+    return vi_low_pairs(a, b);
+}
+
+INLINE vi vi_top_bytes(vi a, int first)
+{
+    const vi of_first =
+        _mm256_setr_epi8(-1, -1, -1, 0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1,
+                         -1, 1, -1, -1, -1, 5, -1, -1, -1, 9, -1, -1, -1, 13);
+
+    return _mm256_shuffle_epi8(
+        a, _mm256_add_epi8(of_first, _mm256_set1_epi32(first * 0x01000000)));
+}
+
+INLINE vi vi_of_groups(const void *of_span, bool by_16, int step, int odd)
+{
+    const int first = by_16 ? step % 2 * 2 : odd, second = first + (by_16 ? 1 : 2);
+    const vi lanes =
+        _mm256_setr_epi32(first, first, first, first, second, second, second, second);
+    vb four = vb_same_pieces((const char *)of_span + 16 * (by_16 ? step / 2 : step));
+
+    return _mm256_castps_si256(_mm256_permutevar_ps(_mm256_castsi256_ps(four), lanes));
 }
 
 #define RUNS_PER_CHUNK 1
@@ -488,17 +539,18 @@ INLINE void scales_of_f16(u16x8 h, vf *s)
     s[1] = _mm256_cvtph_ps(_mm_unpackhi_epi16((__m128i)h, (__m128i)h));
 }
 
-INLINE vf vf_of_low_f16(vi a)
+INLINE vf vf_of_low_f16(vi a, bool is_small)
 {
     vi low = vb_and(a, _mm256_set1_epi32(0xffff));
     vi packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
 
+    (void)is_small;
     return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
 }
 
-INLINE vf vf_of_high_f16(vi a)
+INLINE vf vf_of_high_f16(vi a, bool is_small)
 {
-    return vf_of_low_f16(vi_shift_right(a, 16));
+    return vf_of_low_f16(vi_shift_right(a, 16), is_small);
 }
 
 INLINE vf vf_of_low_e8m0(vi a)
@@ -532,14 +584,6 @@ INLINE void vf_four_rows(bool by_16, vf row[4][NS], vf *out)
             out[2 * i + 1] = vf_bits(_mm256_permute2x128_si256(v[0], v[2], 0x31));
         }
     }
-}
-
-INLINE vf vf_of_groups(const float *of_span, bool by_16, int step, int odd)
-{
-    const float *first = of_span + step * (by_16 ? 2 : 4) + odd;
-    const float *second = first + (by_16 ? 1 : 2);
-
-    return _mm256_set_m128(_mm_broadcast_ss(second), _mm_broadcast_ss(first));
 }
 
 INLINE void vf_fold_groups(vf a, float *y)

@@ -309,10 +309,10 @@ INLINE vi vi_sub(vi a, vi b)
     return _mm512_sub_epi32(a, b);
 }
 
-/* sum + the sums of w * x over 4 neighbours.  w is unsigned, at most 127 without VNNI. */
 #ifdef __AVX512VNNI__
 #define DOT_TAKES_255 1
 
+/* sum + the sums of w * x over 4 neighbours.  w is unsigned. */
 INLINE vi vb_dot_add(vi sum, vb w, vb x)
 {
     return _mm512_dpbusd_epi32(sum, w, x);
@@ -320,11 +320,14 @@ INLINE vi vb_dot_add(vi sum, vb w, vb x)
 #else
 #define DOT_TAKES_255 0
 
-/* Sums of w * x over 2 neighbours, in 16 bits.  w is unsigned. */
+/* Sums of w * x over 2 neighbours, in 16 bits.  w is unsigned, at most 128, and |x| at most
+ * 127, so that a sum fits. */
 INLINE vi vb_pairs(vb w, vb x)
 {
     return _mm512_maddubs_epi16(w, x);
 }
+
+#endif
 
 INLINE vi vi_add_words(vi a, vi b)
 {
@@ -336,13 +339,6 @@ INLINE vi vi_of_words(vi a)
 {
     return _mm512_madd_epi16(a, _mm512_set1_epi16(1));
 }
-
-INLINE vi vb_dot_add(vi sum, vb w, vb x)
-{
-    return _mm512_add_epi32(sum, vi_of_words(vb_pairs(w, x)));
-}
-
-#endif
 
 /* x, negated where w is below 0 */
 INLINE vb vb_turn(vb x, vb w)
@@ -373,9 +369,16 @@ INLINE void vb_split_runs(vb first, vb second, vb *half)
     half[1] = _mm512_shuffle_i32x4(first, second, 0xdd);
 }
 
-INLINE vb vb_table(const int8_t *table)
+/* The same from memory: runs from p on. */
+INLINE void vb_halves_of_runs(const void *p, vb *half)
 {
-    return _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)table));
+    vb_split_runs(vb_load(p), vb_load((const char *)p + 64), half);
+}
+
+/* The 16 bytes at p in each piece */
+INLINE vb vb_same_pieces(const void *p)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(p));
 }
 
 /* table[i] for each byte i below 16 */
@@ -401,22 +404,35 @@ INLINE void vb_add_fifth_bits(vb head, int at, vb *w)
     }
 }
 
-/* Lane 4g + r = the sum of lanes 4g .. 4g + 3 of row[r]. */
-INLINE vi vi_sum_rows(const vi *row)
+/* Lanes of a and b in turn: the two low ones of each 16 bytes, and the two high ones */
+INLINE vi vi_low_lanes(vi a, vi b)
 {
-    vi a = _mm512_add_epi32(_mm512_unpacklo_epi32(row[0], row[1]),
-                            _mm512_unpackhi_epi32(row[0], row[1]));
-    vi b = _mm512_add_epi32(_mm512_unpacklo_epi32(row[2], row[3]),
-                            _mm512_unpackhi_epi32(row[2], row[3]));
-
-    return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    return _mm512_unpacklo_epi32(a, b);
 }
 
-/* Lane 4g + r = lane 4g of row[r]. */
-INLINE vi vi_first_of_rows(const vi *row)
+INLINE vi vi_high_lanes(vi a, vi b)
 {
-    return _mm512_unpacklo_epi64(_mm512_unpacklo_epi32(row[0], row[1]),
-                                 _mm512_unpacklo_epi32(row[2], row[3]));
+    return _mm512_unpackhi_epi32(a, b);
+}
+
+/* The same with pairs of lanes: one of a, one of b */
+INLINE vi vi_low_pairs(vi a, vi b)
+{
+    return _mm512_unpacklo_epi64(a, b);
+}
+
+INLINE vi vi_high_pairs(vi a, vi b)
+{
+    return _mm512_unpackhi_epi64(a, b);
+}
+
+/* Lane 4g + r = 4 bytes at p[r] + at + g * step. */
+INLINE vi vi_heads(const uint8_t *const *p, size_t at, size_t step)
+{
+    vi a = vi_low_lanes(vb_pieces(p[0] + at, step), vb_pieces(p[1] + at, step));
+    vi b = vi_low_lanes(vb_pieces(p[2] + at, step), vb_pieces(p[3] + at, step));
+
+    return vi_low_pairs(a, b);
 }
 
 /* Transpose 4 x 4 lanes in each 16 bytes: lane j of v[i] and lane i of v[j] change places. */
@@ -438,6 +454,12 @@ INLINE vi vi_all_at(const void *p)
 
     memcpy(&i, p, sizeof i);
     return _mm512_set1_epi32(i);
+}
+
+/* Dword n of the 16 bytes at p in all lanes */
+INLINE vb vb_dword_of_16(const int8_t *p, int n)
+{
+    return vi_all_at(p + 4 * n);
 }
 
 INLINE vf vf_bits(vi a)
@@ -545,15 +567,16 @@ INLINE void scales_of_f16(u16x8 h, vf *s)
     s[0] = _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
 }
 
-/* The f16 in the low, and in the high half of each lane. */
-INLINE vf vf_of_low_f16(vi a)
+/* The f16 in the low, and in the high half of each lane.  Tell if many are subnormal. */
+INLINE vf vf_of_low_f16(vi a, bool is_small)
 {
+    (void)is_small;
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a));
 }
 
-INLINE vf vf_of_high_f16(vi a)
+INLINE vf vf_of_high_f16(vi a, bool is_small)
 {
-    return vf_of_low_f16(_mm512_srli_epi32(a, 16));
+    return vf_of_low_f16(_mm512_srli_epi32(a, 16), is_small);
 }
 
 /* half_of_e8m0 of the lowest byte of each lane */
@@ -600,13 +623,13 @@ INLINE void vf_four_rows(bool by_16, vf row[4][NS], vf *out)
 
 /* Lanes 4g .. 4g + 3 = the value of group g of a step, from 16 values per span.  Groups of 32
  * values have two, `odd` chooses one. */
-INLINE vf vf_of_groups(const float *of_span, bool by_16, int step, int odd)
+INLINE vi vi_of_groups(const void *of_span, bool by_16, int step, int odd)
 {
     vi lanes = by_16 ? _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3)
                      : _mm512_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6);
 
     lanes = _mm512_add_epi32(lanes, _mm512_set1_epi32(step * (by_16 ? 4 : 8) + odd));
-    return _mm512_permutexvar_ps(lanes, vf_load(of_span));
+    return _mm512_permutexvar_epi32(lanes, _mm512_loadu_si512(of_span));
 }
 
 /* y[r] = the sum of lanes 4g + r */
