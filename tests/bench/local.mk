@@ -5,11 +5,15 @@ tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
 
 EXTRA_PROGRAMS += \
 	tests/bench/bench_answer \
+	tests/bench/bench_attend \
 	tests/bench/bench_kernels \
 	tests/bench/bench_limits \
 	tests/bench/bench_stream \
 	tests/bench/expert_sim
 tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_attend_SOURCES = tests/bench/bench_attend.c \
+	tests/lib/kernel_data.c tests/lib/kernel_data.h
+tests_bench_bench_attend_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
