@@ -8,6 +8,7 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_attend \
 	tests/bench/bench_kernels \
 	tests/bench/bench_limits \
+	tests/bench/bench_pass \
 	tests/bench/bench_stream \
 	tests/bench/expert_sim
 tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
@@ -19,6 +20,7 @@ tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
 tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
 tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS) $(OPENBLAS_LIBS)
 tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_pass_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
 tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 
