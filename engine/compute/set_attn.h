@@ -5,9 +5,9 @@
  * have the order of additions of set_mul_float.h.  Weighted values are summed over positions
  * in rising order, a few vectors of the head at a time for all queries of a group.
  *
- * Rows of keys and values are far apart if there are several key heads, so the prefetcher of the
- * CPU does not recognise them.  Each row that is read prefetches the row of the next block, a
- * piece at a time, because a burst of prefetches makes the loads of this block wait.
+ * Rows of keys and values are far apart if there are several key heads, so the prefetcher of
+ * the CPU does not recognise them.  Each row that is read prefetches the row of the next block,
+ * a piece at a time, because a burst of prefetches makes the loads of this block wait.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
 #define MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
