@@ -27,6 +27,7 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
 # guide_quality.py F32.gguf: the guide with other weight types and KV types.
 # speed_table.py BUILD RESULTS.json MODEL...: prompts and answers beside limits and llama.cpp.
+# bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
