@@ -22,6 +22,7 @@ struct forward {
     float *k, *v;      /* [chunk][n_head_kv * head_dim] */
     float *att;        /* [chunk][n_head * head_dim_v] */
     float *gate, *up;  /* [chunk][n_ff] */
+    size_t gate_floats; /* of gate; attention keeps records of spans there */
     float *wide;       /* [chunk][...] joined projections: q with gates, those of delta nets */
     float *mix, *conv; /* [chunk][2 * keys + values] convolution of delta nets: in, out */
     float *z;          /* [chunk][values] */

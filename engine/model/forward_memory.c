@@ -110,6 +110,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->v = carve_floats(c, w.v);
     f->att = carve_floats(c, w.att);
     f->gate = carve_floats(c, w.ff);
+    f->gate_floats = (size_t)c->chunk * w.ff;
     f->up = carve_floats(c, w.ff);
     f->wide = carve_floats(c, w.wide);
     f->mix = carve_floats(c, w.mix);

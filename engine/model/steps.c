@@ -56,7 +56,7 @@ static void count_store(const struct model_desc *d, const struct layer_desc *lay
 }
 
 /* Query heads that share the loading of keys and values, as forward_attend() chooses them for
- * one token. */
+ * one token that sees a single span of positions.  With more spans, more heads may share it. */
 static uint32_t queries_together(const struct layer_desc *layer, int n_thread)
 {
     uint32_t n_q = layer->n_head / layer->n_head_kv;

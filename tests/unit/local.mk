@@ -3,6 +3,7 @@ if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/conformance/test_models \
 	tests/unit/test_arrange \
+	tests/unit/test_attend \
 	tests/unit/test_base \
 	tests/unit/test_blas \
 	tests/unit/test_bpe \
