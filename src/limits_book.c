@@ -14,11 +14,11 @@
 #define KEEP_S        (24 * HOUR_S)
 #define KEEP_DOUBT_S  HOUR_S
 #define COMPARE_S     (30 * 24 * HOUR_S)
-#define N_FIELD       19
+#define N_FIELD       20
 #define MOST_LOOKUP   10.0
 #define MOST_READ_CPU 1e-6 /* seconds per byte */
 #define LINE_MAX_CHAR 512
-#define FORM          "v3" /* ends each line; others have other fields */
+#define FORM          "v4" /* ends each line; others have other fields */
 
 static bool is_in(double x, double most)
 {
@@ -35,8 +35,9 @@ static bool is_possible(const struct limits_page *p)
            is_in(l->disk.spread, BOOK_MOST_SPREAD) &&
            is_in(l->memory.spread, BOOK_MOST_SPREAD) && is_in(l->load, 1) &&
            is_in(l->lookup_s, MOST_LOOKUP) && is_in(l->read_cpu_s, MOST_READ_CPU) &&
-           l->disk.doubt <= MW_DOUBT_ALL && l->memory.doubt <= MW_DOUBT_ALL &&
-           l->measured_s > 0 && l->disk.observed_s >= 0 && l->memory.observed_s >= 0;
+           is_in(l->contention, 1) && l->disk.doubt <= MW_DOUBT_ALL &&
+           l->memory.doubt <= MW_DOUBT_ALL && l->measured_s > 0 && l->disk.observed_s >= 0 &&
+           l->memory.observed_s >= 0;
 }
 
 static bool read_page(const char *line, struct limits_page *p)
@@ -49,13 +50,13 @@ static bool read_page(const char *line, struct limits_page *p)
     *p = (struct limits_page){ 0 };
     return sscanf(line,
                   "%" SCNd64 " %" SCNu64 " %23s %d %63s %63s %lf %lf %lf %lf "
-                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64 " %lf %lf %le " FORM
-                  "%n",
+                  "%lf %" SCNu32 " %" SCNd64 " %lf %" SCNu32 " %" SCNd64
+                  " %lf %lf %le %lf " FORM "%n",
                   &l->measured_s, &k->dev, k->io, &k->n_thread, k->cpu, k->arithmetic,
                   &l->disk_bytes_s, &l->memory_bytes_s, &l->direct_bytes_s,
                   &l->buffered_bytes_s, &l->disk.spread, &l->disk.doubt, &l->disk.observed_s,
                   &l->memory.spread, &l->memory.doubt, &l->memory.observed_s, &l->load,
-                  &l->lookup_s, &l->read_cpu_s, &end) == N_FIELD &&
+                  &l->lookup_s, &l->read_cpu_s, &l->contention, &end) == N_FIELD &&
            end > 0 && is_possible(p);
 }
 
@@ -66,12 +67,12 @@ static void write_page(FILE *f, const struct limits_page *p)
 
     fprintf(f,
             "%" PRId64 " %" PRIu64 " %s %d %s %s %.0f %.0f %.0f %.0f "
-            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64 " %.2f %.7f %.4e " FORM
-            "\n",
+            "%.3f %" PRIu32 " %" PRId64 " %.3f %" PRIu32 " %" PRId64
+            " %.2f %.7f %.4e %.3f " FORM "\n",
             l->measured_s, k->dev, k->io, k->n_thread, k->cpu, k->arithmetic, l->disk_bytes_s,
             l->memory_bytes_s, l->direct_bytes_s, l->buffered_bytes_s, l->disk.spread,
             l->disk.doubt, l->disk.observed_s, l->memory.spread, l->memory.doubt,
-            l->memory.observed_s, l->load, l->lookup_s, l->read_cpu_s);
+            l->memory.observed_s, l->load, l->lookup_s, l->read_cpu_s, l->contention);
 }
 
 FILE *limits_book_open(const char *path)

@@ -5,7 +5,7 @@
  * they are small ("auto/512K"), threads, processor, arithmetic; then bytes per second of disk
  * and memory, bytes per second of direct and of buffered reads (0: not compared); spread, doubt
  * and time of correction of the disk, the same of memory, the load, the seconds of a small
- * read, and the form of the line.  New lines come first.  Lines of other versions and lines
+ * read, those to read a byte, the contention, and the form of the line.  New lines come first.  Lines of other versions and lines
  * with values that no machine has are ignored.  The file may be deleted at any time.
  */
 #ifndef MEMWALL_SRC_LIMITS_BOOK_H

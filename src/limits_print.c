@@ -57,6 +57,7 @@ void limits_json(struct json *j, const struct mw_limits *l)
     json_double(j, "buffered_bytes_s", l->buffered_bytes_s, 6);
     json_double(j, "lookup_s", l->lookup_s, 6);
     json_double(j, "read_cpu_s", l->read_cpu_s, 15);
+    json_double(j, "contention", l->contention, 3);
     json_steps(j, &l->steps);
     json_double(j, "load", l->load, 3);
     json_u64(j, "measured", (uint64_t)l->measured_s);

@@ -259,6 +259,7 @@ static void explain_limits(FILE *to, const struct plan_basis *b, int64_t now_s)
     limit(to, "memory", in->memory_bytes_s, "bytes/s", l->measured_s, &l->memory, now_s);
     limit(to, "small read", in->lookup_s, "s", l->measured_s, &l->disk, now_s);
     limit(to, "read, cpu", in->costs.read_cpu_s, "s/byte", l->measured_s, &l->disk, now_s);
+    limit(to, "contention", in->costs.contention, "", l->measured_s, &l->disk, now_s);
     for (uint32_t i = 0; i < l->n_rate; i++) {
         const struct mw_rate *r = &l->rate[i];
         char name[40];
@@ -382,6 +383,50 @@ static void explain_attention(FILE *to, const struct run *r)
     line(to, "attention", &f, r->t->attention_s, "s");
 }
 
+/* Add the first column of all products, whose weights come from memory. */
+static void add_first_columns(struct formula *f, const struct run *r, bool of_experts)
+{
+    const struct plan_input *in = &r->b->in;
+    double share = of_experts ? share_of(r) : 1;
+
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        const struct plan_weights *w = &in->weights[i];
+        double bytes = sum_of(r, of_experts ? w->expert_bytes : w->token_bytes);
+        struct speed_product form[2];
+        int n_form = speed_products(in, i, r->b->plan.streamed_share, of_experts, bytes, form);
+
+        for (int k = 0; k < n_form && bytes > 0; k++) {
+            plus(f);
+            if (share < 1 || share > 1)
+                add(f, "%.10g * ", share);
+            add(f, "%.10g / %.10g", form[k].bytes, form[k].column_bytes_s);
+        }
+    }
+}
+
+static void explain_memory_time(FILE *to, const struct run *r)
+{
+    struct formula f = { "" };
+
+    if (!(r->t->disk_s > 0))
+        return;
+    add_first_columns(&f, r, false);
+    add_first_columns(&f, r, true);
+    plus(&f);
+    add(&f, "%.10g + %.10g / %.10g", r->t->small_s, r->t->kv_bytes, r->b->in.memory_bytes_s);
+    fprintf(to, "  %-14s : weights of the first column, small weights, keys and values\n",
+            "memory");
+    line(to, "memory", &f, r->t->memory_s, "s");
+}
+
+/* Add the time of a pass. */
+static void add_wall(struct formula *f, const struct plan_basis *b, const struct plan_time *t)
+{
+    add(f, "max(%.10g, %.10g)", t->processors_s, t->disk_s);
+    if (t->disk_s > 0)
+        add(f, " + %.10g * min(%.10g, %.10g)", b->in.costs.contention, t->disk_s, t->memory_s);
+}
+
 static void explain_disk(FILE *to, const struct run *r, struct formula *processors)
 {
     const struct plan_input *in = &r->b->in;
@@ -401,10 +446,11 @@ static void explain_disk(FILE *to, const struct run *r, struct formula *processo
         add(&disk, "(%.10g + %.10g) / %.10g", t->streamed_bytes, t->missed_bytes,
             in->disk_bytes_s);
     line(to, "disk", &disk, t->disk_s, "s");
+    explain_memory_time(to, r);
 }
 
-/* All terms of speed.h.  Returns the longer one of disk and processors. */
-static double explain_terms(FILE *to, const struct run *r)
+/* All terms of speed.h. */
+static void explain_terms(FILE *to, const struct run *r)
 {
     const struct plan_input *in = &r->b->in;
     const struct plan_time *t = r->t;
@@ -440,7 +486,6 @@ static double explain_terms(FILE *to, const struct run *r)
     add(&sum, "%.10g + %.10g + %.10g + %.10g + %.10g + %.10g + %.10g", t->products_s,
         t->small_s, t->rounds_s, t->steps_s, t->attention_s, t->reading_s, t->lookups_s);
     explain_disk(to, r, &sum);
-    return fmax(t->processors_s, t->disk_s);
 }
 
 static void explain_decode(FILE *to, const struct plan_basis *b)
@@ -456,8 +501,10 @@ static void explain_decode(FILE *to, const struct plan_basis *b)
         fputs("  A limit was not measured.\n", to);
         return;
     }
-    (void)explain_terms(to, &r);
-    add(&f, "1 / max(%.10g, %.10g)", t.processors_s, t.disk_s);
+    explain_terms(to, &r);
+    add(&f, "1 / (");
+    add_wall(&f, b, &t);
+    add(&f, ")");
     line(to, "answers", &f, b->plan.decode_tps, "tok/s");
 }
 
@@ -478,7 +525,10 @@ static void explain_prompt(FILE *to, const struct plan_basis *b)
     fprintf(to, "\nThe first chunk of a prompt, %u tokens:\n", chunk);
     if (b->in.n_expert_layer > 0)
         explain_share(to, b, chunk, share_of(&r));
-    (void)explain_terms(to, &r);
+    explain_terms(to, &r);
+    add_wall(&f, b, &t);
+    line(to, "chunk", &f, t.wall_s, "s");
+    f = (struct formula){ "" };
     fprintf(to,
             "\nA prompt of %u tokens; the last chunk has a token that runs on to the logits:\n",
             n);

@@ -73,6 +73,7 @@ struct mw_limits {
     struct mw_sure disk, memory;
     double lookup_s;   /* one small read of the disk while nothing else is read */
     double read_cpu_s; /* processor time to read a byte from the disk */
+    double contention; /* how much reading and computing slow each other; probe_contention() */
     struct mw_steps steps;
     double load;        /* share of the processors that other programs used meanwhile */
     int64_t measured_s; /* Unix time of the measurement; 0: unknown */

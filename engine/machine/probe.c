@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -565,5 +566,105 @@ int probe_memory(int n_thread, const struct probe_options *options, struct probe
                          (probe_is_doubtful(out) &&
                           out->seconds < options->seconds + options->more_seconds)));
     unmap_crew(&c);
+    return rc;
+}
+
+/* --- disk and memory at once --- */
+
+#define PAIR_ROUNDS 4
+#define PAIR_MEMORY (48 * MIB) /* more than a last-level cache */
+
+/* The disk, and memory.  Without threads, one of them does nothing. */
+struct pair {
+    struct crew disk, memory;
+    int n_disk, n_memory;
+    double seconds; /* of a slice */
+};
+
+static void prepare(struct crew *c, int n, double end_s)
+{
+    c->n = n;
+    c->bytes = c->n_read = 0;
+    c->end_s = end_s;
+}
+
+/* Bytes per second of both, in one slice.  Returns whether all threads started. */
+static bool run_pair(struct pair *p, bool has_disk, bool has_memory, double *disk,
+                     double *memory)
+{
+    struct member members[2][PROBE_THREADS_MAX];
+    int n_disk = has_disk ? p->n_disk : 0, n_memory = has_memory ? p->n_memory : 0;
+    double start_s = clock_s(), end_s;
+    int m, d;
+
+    prepare(&p->disk, n_disk, start_s + p->seconds);
+    prepare(&p->memory, n_memory, start_s + p->seconds);
+    d = start(&p->disk, members[0], n_disk);
+    m = start(&p->memory, members[1], n_memory);
+    for (int i = 0; i < d; i++)
+        pthread_join(members[0][i].thread, NULL);
+    end_s = clock_s();
+    *disk = slice_rate(&p->disk, start_s, end_s);
+    for (int i = 0; i < m; i++)
+        pthread_join(members[1][i].thread, NULL);
+    *memory = (double)p->memory.bytes / (clock_s() - start_s);
+    return d == n_disk && m == n_memory;
+}
+
+/* The sum of the rounds, because the rates of a shared machine change from slice to slice. */
+static double measure_pair(struct pair *p)
+{
+    double disk = 0, memory = 0, disk_alone = 0, memory_alone = 0, ignored;
+
+    for (int i = 0; i < PAIR_ROUNDS; i++) {
+        double alone[2], both[2];
+
+        if (!run_pair(p, true, false, &alone[0], &ignored) ||
+            !run_pair(p, false, true, &ignored, &alone[1]) ||
+            !run_pair(p, true, true, &both[0], &both[1]) || !(both[0] > 0) ||
+            p->disk.error != 0)
+            break;
+        disk_alone += alone[0];
+        memory_alone += alone[1];
+        disk += both[0];
+        memory += both[1];
+    }
+    if (!(disk > 0) || !(memory > 0))
+        return 0;
+    disk /= disk_alone;
+    memory /= memory_alone;
+    return fmin(fmax(1 - fmax(disk, memory), 0) / fmin(disk, memory), 1);
+}
+
+int probe_contention(int fd, bool is_direct, uint32_t depth, size_t block_bytes, int n_thread,
+                     const struct probe_options *options, double *out, struct err *e)
+{
+    struct pair p = { .disk = { .options = options, .fn = read_blocks, .is_direct = is_direct },
+                      .memory = { .options = options, .fn = sum_buffer },
+                      .n_disk = (int)depth,
+                      .n_memory = n_thread,
+                      .seconds = options->seconds / (3 * PAIR_ROUNDS) };
+    int rc = -1;
+
+    *out = 0;
+    if (n_thread < 1 || n_thread > PROBE_THREADS_MAX)
+        return err_set(e, ERR_ARGUMENT, "cannot measure with %d threads", n_thread);
+    if (set_blocks(&p.disk, fd, depth, block_bytes, e) != 0)
+        return -1;
+    p.memory.buffer_bytes = align_down(options->buffer_bytes - p.disk.buffer_bytes, ALIGN);
+    if (p.memory.buffer_bytes < PAIR_MEMORY || p.disk.n_block == 0)
+        return 0;
+    p.disk.fd = open_again(fd, is_direct, e);
+    if (p.disk.fd < 0)
+        return -1;
+    if (map_crew(&p.disk, e) == 0) {
+        if (map_crew(&p.memory, e) == 0) {
+            *out = measure_pair(&p);
+            unmap_crew(&p.memory);
+            rc = 0;
+        }
+        unmap_crew(&p.disk);
+    }
+    close(p.disk.fd);
     return rc;
 }

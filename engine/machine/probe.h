@@ -87,4 +87,17 @@ int probe_mapped(int fd, const struct probe_options *options, struct probe_rate 
 int probe_memory(int n_thread, const struct probe_options *options, struct probe_rate *out,
                  struct err *e);
 
+/*
+ * How much the disk and memory slow each other: what a disk delivers goes through memory, and
+ * the host of a virtual disk needs processors for it.  Slices of the disk alone, of memory
+ * alone and of both are measured in turn, with reads as for probe_disk().  If both have work,
+ * they take max(disk, memory) + *out * min(disk, memory), where disk and memory are the times
+ * of each alone: 0 if they do not disturb each other, and 1 if they work one after the other.
+ *
+ * *out is 0 if buffer_bytes allows only a buffer that a cache could hold, or the file is small.
+ * Returns 0, or -1 with *e as probe_disk() does.
+ */
+int probe_contention(int fd, bool is_direct, uint32_t depth, size_t block_bytes, int n_thread,
+                     const struct probe_options *options, double *out, struct err *e);
+
 #endif

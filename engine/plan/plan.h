@@ -91,6 +91,7 @@ struct plan_costs {
     double value_s, curve_s; /* of a thread */
     double load_s, mac_s;    /* of a thread */
     double read_cpu_s;       /* processor time to read a byte from disk */
+    double contention;       /* of reading and computing; speed.h */
 };
 
 /* The input of a plan: sums over the model, and the user's choices. */

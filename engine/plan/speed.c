@@ -138,9 +138,10 @@ static double further_s(const struct speed_product *p)
 }
 
 /* Products of n columns with the weights of a part: all but experts, or experts.  Each of
- * `share` sets of weights is loaded once. */
+ * `share` sets of weights is loaded once, in a time that is added to *memory_s. */
 static double products_s(const struct plan_input *in, const struct plan_pass *pass,
-                         enum plan_part part, bool of_experts, uint32_t n, double share)
+                         enum plan_part part, bool of_experts, uint32_t n, double share,
+                         double *memory_s)
 {
     double s = 0;
 
@@ -156,6 +157,7 @@ static double products_s(const struct plan_input *in, const struct plan_pass *pa
             if (one_s < 0 || more_s < 0)
                 return -1;
             s += share * one_s + positive(n - share) * more_s;
+            *memory_s += share * one_s;
         }
     }
     return s;
@@ -220,8 +222,8 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
 {
     const struct plan_steps *s = &in->steps[part];
     double share = speed_expert_share(in, tokens->n);
-    double dense_s = products_s(in, pass, part, false, tokens->n, 1);
-    double experts_s = products_s(in, pass, part, true, tokens->n, share);
+    double dense_s = products_s(in, pass, part, false, tokens->n, 1, &t->memory_s);
+    double experts_s = products_s(in, pass, part, true, tokens->n, share, &t->memory_s);
     double split = tokens->n > 1 ? threads_of(in) : 1;
 
     add_bytes(in, pass, part, tokens, t);
@@ -275,7 +277,9 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
     t->reading_s = disk_bytes * in->costs.read_cpu_s;
     t->processors_s = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->attention_s +
                       t->reading_s + t->lookups_s + fmax(t->experts_s, t->missed_s);
-    t->wall_s = fmax(t->processors_s, t->disk_s);
+    t->memory_s += t->small_s + t->kv_bytes / in->memory_bytes_s;
+    t->wall_s =
+        fmax(t->processors_s, t->disk_s) + in->costs.contention * fmin(t->disk_s, t->memory_s);
     bind(t, &t->binds);
     return t->wall_s;
 }

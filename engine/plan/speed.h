@@ -1,9 +1,9 @@
 /*
  * speed.h - how long a pass takes.  Arithmetic only; every predicted time comes from here.
  *
- * A part of the layers (enum plan_part) with n tokens at once takes the longer of the disk and
- * of the processors:
+ * The time of a part of the layers (enum plan_part) with n tokens at once:
  *
+ *   time       = max(disk, processors) + K * min(disk, memory)
  *   disk       = (S + N) / D
  *   processors = products + small + rounds + steps + attention + reading + lookups
  *                + max(experts, N / D + one small read per layer with experts)
@@ -11,6 +11,9 @@
  *   S          streamed bytes: the part's blocks that are not pinned
  *   N          bytes of experts that are not in memory
  *   D          rate of the disk
+ *   K          contention: what the disk delivers goes through memory, too, so both are slower
+ *              while both work.  Of a virtual disk, the host needs the processors as well.
+ *   memory     the time in which weights, keys and values are read from memory
  *   products   T(1) + (n - 1) * (T(64) - T(1)) / 63.  T(1) is the time of one column and T(64)
  *              that of 64, from the two measured rates of each weight type.  In between, the
  *              time grows with the columns: weights are loaded once, and multiplied with each.
@@ -65,6 +68,7 @@ struct plan_time {
     double products_s, small_s, rounds_s, steps_s, attention_s, reading_s, lookups_s;
     double experts_s, missed_s;
     double processors_s, disk_s;
+    double memory_s; /* part of processors_s */
     double wall_s; /* 0: a limit was not measured */
     enum mw_binds binds;
 };

@@ -73,17 +73,19 @@ struct reads {
 
 /*
  * Rates of the disk for `seconds`.  auto compares direct with buffered reads and then uses
- * the rate of the kind that it will choose.  Buffered reads take page cache as well as
- * buffers, which is why they get half of what p allows.
+ * the rate of the kind that it will choose, which is *is_direct or not.  Buffered reads take
+ * page cache as well as buffers, which is why they get half of what p allows.
  */
 static int measure_disk(int fd, enum mw_io io, const struct reads *reads, double seconds,
-                        const struct probe_options *p, struct mw_limits *out, struct err *e)
+                        const struct probe_options *p, struct mw_limits *out, bool *is_direct,
+                        struct err *e)
 {
     struct probe_options disk = { .seconds = seconds,
                                   .more_seconds = seconds,
                                   .buffer_bytes = p->buffer_bytes / 2 };
     struct probe_rate direct = { 0 }, buffered = { 0 };
 
+    *is_direct = io == MW_IO_DIRECT;
     if (io != MW_IO_AUTO) {
         if (probe_disk(fd, io == MW_IO_DIRECT, reads->depth, reads->bytes, &disk, &direct, e) !=
             0)
@@ -98,10 +100,9 @@ static int measure_disk(int fd, enum mw_io io, const struct reads *reads, double
         out->direct_bytes_s = direct.bytes_s;
         out->buffered_bytes_s = buffered.bytes_s;
     }
-    if (direct.bytes == 0 || io_prefers_buffered(out->direct_bytes_s, out->buffered_bytes_s))
-        set_disk(out, &buffered);
-    else
-        set_disk(out, &direct);
+    *is_direct =
+        direct.bytes > 0 && !io_prefers_buffered(out->direct_bytes_s, out->buffered_bytes_s);
+    set_disk(out, *is_direct ? &direct : &buffered);
     return 0;
 }
 
@@ -162,6 +163,7 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
                                .buffer_bytes = MOST_BUFFER };
     struct probe_rate memory = { 0 };
     struct reads reads;
+    bool is_direct = false;
 
     *out = (struct mw_limits){ 0 };
     if (options_resolve(m, &resolved, e) != 0)
@@ -169,9 +171,12 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
     reads = reads_of(m, &resolved);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    if ((mw_model_has_file(m) &&
-         measure_disk(limits_file(m), o->io, &reads, seconds * 2 / 3, &p, out, e) != 0) ||
-        probe_memory(resolved.n_thread, &p, &memory, e) != 0)
+    if ((mw_model_has_file(m) && measure_disk(limits_file(m), o->io, &reads, seconds * 2 / 3,
+                                              &p, out, &is_direct, e) != 0) ||
+        probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
+        (out->disk_bytes_s > 0 &&
+         probe_contention(limits_file(m), is_direct, reads.depth, reads.bytes,
+                          resolved.n_thread, &p, &out->contention, e) != 0))
         return -1;
     set_memory(out, &memory);
     if (mw_model_has_file(m))
@@ -464,18 +469,23 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
     struct probe_rate memory = { 0 };
     const struct reads reads = { SHAPE_PROBE_DEPTH, SHAPE_PROBE_BYTES };
     struct mw_machine machine;
-    int fd, rc;
+    int fd, rc, n_thread;
+    bool is_direct;
 
     *out = (struct mw_limits){ 0 };
     mw_machine_read(&machine);
+    n_thread = o->n_thread > 0 ? o->n_thread : machine.n_cpu;
     fd = limits_open_noise(folder, e);
     if (fd < 0)
         return -1;
-    rc = measure_disk(fd, o->io, &reads, seconds / 2, &p, out, e);
+    rc = measure_disk(fd, o->io, &reads, seconds / 2, &p, out, &is_direct, e);
     out->lookup_s = measure_lookup(fd, o->io != MW_IO_BUFFERED);
-    close(fd);
     if (rc == 0)
-        rc = probe_memory(o->n_thread > 0 ? o->n_thread : machine.n_cpu, &p, &memory, e);
+        rc = probe_memory(n_thread, &p, &memory, e);
+    if (rc == 0)
+        rc = probe_contention(fd, is_direct, reads.depth, reads.bytes, n_thread, &p,
+                              &out->contention, e);
+    close(fd);
     set_memory(out, &memory);
     return rc;
 }

@@ -44,8 +44,8 @@ bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throt
         return false;
     rate = (double)bytes * 1e9 / (double)ns;
     busy = (double)(at->busy_ns - w->from.busy_ns) / (double)ns;
-    is_slow = rate < SLOW_SHARE * l->disk_bytes_s && busy >= OBSERVE_BUSY && !is_throttled &&
-              at->pinned_bytes == w->from.pinned_bytes;
+    is_slow = rate < SLOW_SHARE * l->disk_bytes_s / (1 + l->contention) &&
+              busy >= OBSERVE_BUSY && !is_throttled && at->pinned_bytes == w->from.pinned_bytes;
     w->from = *at;
     if (!(l->disk_bytes_s > 0))
         return false;

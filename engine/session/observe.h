@@ -10,9 +10,10 @@
  *
  *   1. Faster than the limit: the disk can do it, so the limit rises to that rate at once.
  *
- *   2. Slower than 9/10 of the limit: the window counts if the disk was busy for
- *      OBSERVE_BUSY of its time, neither --disk-rate nor a small ring throttled it, and no
- *      weights were pinned meanwhile (clearing fresh memory takes time, too).  After
+ *   2. Slower than 9/10 of what computing leaves of the limit (mw_limits.contention): the
+ *      window counts if the disk was busy for OBSERVE_BUSY of its time, neither --disk-rate nor
+ *      a small ring throttled it, and no weights were pinned meanwhile (clearing fresh memory
+ *      takes time, too).  After
  *      OBSERVE_SLOW windows that count, the limit moves to the fastest of them: all the way
  *      if it is doubtful or older than 12 hours, half the way if it is older than an hour,
  *      else a quarter, because the reason may be another program that will end.

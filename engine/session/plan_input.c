@@ -177,14 +177,14 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
                                      .curve_s = l->steps.curve_s,
                                      .load_s = (l->steps.load_s[k] + l->steps.load_s[v]) / 2,
                                      .mac_s = (l->steps.mac_s[k] + l->steps.mac_s[v]) / 2,
-                                     .read_cpu_s = l->read_cpu_s };
+                                     .read_cpu_s = l->read_cpu_s,
+                                     .contention = l->contention };
     for (uint32_t i = 0; i < in->n_weights; i++) {
         struct plan_weights *w = &in->weights[i];
 
         w->column_bytes_s = w->chunk_flops_s = 0;
         w->packed_column_bytes_s = w->packed_chunk_flops_s = 0;
         for (const struct mw_rate *r = l->rate; r < l->rate + l->n_rate; r++) {
-
             if (strcmp(r->type, w->type) == 0) {
                 w->column_bytes_s = r->column_bytes_s;
                 w->chunk_flops_s = r->chunk_flops_s;

@@ -174,6 +174,8 @@ static void a_slower_disk_lowers_the_limit_by_its_age(void **state)
     assert_near(after_slow_windows(l, 0.95, false), 1.75e9);
     l.disk.doubt = MW_DOUBT_SPREAD;
     assert_near(after_slow_windows(l, 0.95, false), 1e9);
+    l.contention = 1; /* computing explains half of the rate */
+    assert_near(after_slow_windows(l, 0.95, false), 2e9);
 }
 
 static void the_limit_stays_if_the_disk_was_not_the_reason(void **state)
@@ -241,6 +243,7 @@ static struct mw_limits made(double disk, uint32_t doubt, int64_t age_s)
                                .disk = { .spread = 0.04, .doubt = doubt },
                                .load = 0.5,
                                .lookup_s = 0.000125,
+                               .contention = 0.25,
                                .measured_s = NOW - age_s };
 }
 
@@ -332,19 +335,21 @@ static void other_lines_are_ignored(void **state)
     static const char text[] =
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11 0 0\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 0 0 0 0 0 0 0 0 0 0 0 v3\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 16 0 0 0 0 0 0 0 v3\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 0 -1 0 0 0 0 0 0 v3\n"
-        "1799999999 7 a_mode_with_quite_a_long_name 2 C Q 1e9 2e10 0 0 0 0 0 0 0 0 0 0 0 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 nan 2e10 0 0 0 0 0 0 0 0 0 0 0 0 v4\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 inf 0 0 0 0 0 0 0 0 0 0 0 0 v4\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e999 2e10 0 0 0 0 0 0 0 0 0 0 0 0 v4\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 -5 2e10 0 0 0 0 0 0 0 0 0 0 0 0 v4\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 16 0 0 0 0 0 0 0 0 v4\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 0 -1 0 0 0 0 0 0 0 v4\n"
+        "1799999999 7 a_mode_with_quite_a_long_name 2 C Q 1e9 2e10 0 0 0 0 0 0 0 0 0 0 0 0 v4\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 1e11 0 0 0 0 0 0 0 0 0 0\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0\n"
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0 v2\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0 -1e-9 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0 -1e-9 0 v4\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0 1e-11 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 4e9 2e10 0 0 0 0 0 0 0 0 0 0 1e-11 2 v4\n"
         "\n\x01\xff\xfe\n% %s %n\n"
-        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 0 0 0 0 0 0 0 0 0 0 2e-11 v3\n"
+        "1799999999 7 auto 2 Some_CPU Q4_0/avx2 3e9 2e10 0 0 0 0 0 0 0 0 0 0 2e-11 0.2 v4\n"
         "1799999999 7 auto 2 Some_CPU";
     struct limits_book b;
 

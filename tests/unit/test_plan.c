@@ -604,6 +604,30 @@ static void each_weight_type_has_its_rate(void **state)
     assert_near(speed_prompt_token(&in), 0);
 }
 
+/* 4 GB, half of it streamed: 0.4 s of memory, and 2 s of the disk. */
+static void reading_and_computing_slow_each_other(void **state)
+{
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .keeps_rows = true, .streamed_share = 0.5 };
+    struct plan_time t;
+
+    (void)state;
+    in.memory_bytes_s = 10e9;
+    in.disk_bytes_s = 1e9;
+    in.hot_bytes = in.prompt_bytes = 4000000000;
+    in.weights[0] = (struct plan_weights){
+        .type = "Q4_0", .token_bytes = { 4e9 }, .token_flops = 4e9, .chunk_flops_s = 100e9
+    };
+    assert_near(speed_token(&in, &pass, 1, &t), 2);
+    in.costs.contention = 0.25;
+    assert_near(speed_token(&in, &pass, 1, &t), 2 + 0.25 * 0.4);
+    /* 64 tokens take 2.56 s, of which 0.4 s are for reading the weights once. */
+    assert_near(speed_chunk(&in, &pass, 0, 64, false, &t), 2.56 + 0.25 * 0.4);
+    /* Nothing is read from disk. */
+    pass.streamed_share = 0;
+    assert_near(speed_token(&in, &pass, 1, &t), 0.4);
+}
+
 /* 4 GB of BF16 of which packing saves a quarter.  A quarter is streamed, as in the file: 1 GB at
  * 10 GB/s, and 64 columns at 100 Gflop/s.  The rest is 2.25 GB at 9 GB/s and 75 Gflop/s. */
 static void packed_weights_have_rates_of_their_own(void **state)
@@ -812,6 +836,7 @@ int main(void)
         cmocka_unit_test(a_rate_above_that_of_memory_is_a_mistake),
         cmocka_unit_test(each_weight_type_has_its_rate),
         cmocka_unit_test(packed_weights_have_rates_of_their_own),
+        cmocka_unit_test(reading_and_computing_slow_each_other),
         cmocka_unit_test(the_outlook_counts_the_memory_of_a_short_run),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
         cmocka_unit_test(experts_are_read_together_before_anything_grows),

@@ -239,6 +239,23 @@ static void memory_is_summed_by_all_threads(void **state)
     }
 }
 
+static void a_small_buffer_or_file_shows_no_contention(void **state)
+{
+    struct probe_options o = { .seconds = 0.01, .buffer_bytes = MIB };
+    struct err e = ERR_INIT;
+    double k = -1;
+
+    (void)state;
+    assert_int_equal(probe_contention(model.files[0].fd, false, 2, 4096, 2, &o, &k, &e), 0);
+    assert_true(k >= 0 && k <= 0);
+    o.buffer_bytes = 64 * MIB; /* the file ends in the first slices */
+    k = -1;
+    assert_int_equal(probe_contention(model.files[0].fd, false, 2, 4096, 2, &o, &k, &e), 0);
+    assert_true(k >= 0 && k <= 1);
+    assert_int_equal(probe_contention(model.files[0].fd, false, 2, 4096, 0, &o, &k, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -254,6 +271,7 @@ int main(void)
         TEST(a_cancelled_probe_ends),
         TEST(a_file_shorter_than_a_block_measures_nothing),
         TEST(memory_is_summed_by_all_threads),
+        TEST(a_small_buffer_or_file_shows_no_contention),
     };
 
     return cmocka_run_group_tests_name("probe", tests, NULL, NULL);
