@@ -320,10 +320,10 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
 /* List the weight types in out->rate that make up enough of the model, without rates. */
 void mw_rates_list(const struct mw_model *m, struct mw_limits *out);
 /* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
- * for two tenths of a second each, in buffers that are freed again.  With a budget below
- * 16 MiB they stay unmeasured. */
+ * for two tenths of a second each.  With a budget below 16 MiB they stay unmeasured. */
 int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);
-/* Widen the spreads of l to cover trustworthy rates that were measured before. */
+/* Widen the spreads of l to cover trustworthy rates that were measured before, and take the
+ * mean of both contentions, which one measurement shows only roughly. */
 void mw_limits_widen(struct mw_limits *l, const struct mw_limits *earlier);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
  * without a name, and read it. */

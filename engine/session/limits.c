@@ -369,6 +369,8 @@ void mw_limits_widen(struct mw_limits *l, const struct mw_limits *earlier)
 {
     widen(l->disk_bytes_s, &l->disk, earlier->disk_bytes_s, &earlier->disk);
     widen(l->memory_bytes_s, &l->memory, earlier->memory_bytes_s, &earlier->memory);
+    if (l->disk_bytes_s > 0 && earlier->disk_bytes_s > 0)
+        l->contention = (l->contention + earlier->contention) / 2;
     for (uint32_t i = 0; i < l->n_rate && i < earlier->n_rate; i++) {
         const struct mw_rate *before = &earlier->rate[i];
         struct mw_rate *r = &l->rate[i];

@@ -643,7 +643,9 @@ static void the_spread_covers_the_measurement_before(void **state)
 
     before = l; /* the same rates again: the spread shrinks */
     l.disk.spread = l.rate[0].column.spread = 0.02;
+    before.contention = 0.3;
     mw_limits_widen(&l, &before);
+    assert_near(l.contention, 0.15);
     assert_near(l.disk.spread, 0.175);
     assert_near(l.rate[0].column.spread, 0.35);
 
