@@ -20,21 +20,67 @@
 #define V_PIECE    64                 /* values of a quantised row that are decoded at once */
 #define V_VECTORS  (VN == 16 ? 4 : 2) /* a tile has V_VECTORS of the head */
 #define V_QUERIES  4                  /* for V_QUERIES queries */
+#define V_MANY     (VN == 16 ? 8 : 4) /* or 2 vectors for V_MANY queries */
 #define K_COLS     (TILE_COLS < 4 ? TILE_COLS : 4) /* queries of a tile of scores */
 
-/* Decode n values of a quantised row, a multiple of 32: the bits of set_dequant(). */
-INLINE void widen_row(enum tensor_type type, const uint8_t *row, float *dst, size_t n)
-{
-    struct span_traits t = traits_of(type);
+/* There are registers for the vectors of a block, so a tile can decode it as it needs it. */
+#define DECODES_IN_TILES (VN == 16)
 
-    if (type != TYPE_Q8_0) {
-        dequant_blocks(type, row, dst, n);
+INLINE bool has_blocks(enum tensor_type type)
+{
+    return type == TYPE_Q8_0 || type == TYPE_Q4_0;
+}
+
+/* The first n values of a row; of a quantised row, n is a multiple of 32. */
+INLINE size_t bytes_of(enum tensor_type type, size_t n)
+{
+    if (has_blocks(type))
+        return n / 32 * (traits_of(type).bytes / 8);
+    return n * (type == TYPE_F16 ? 2 : 4);
+}
+
+/* Decode a block of 32 values: the bits of set_dequant(). */
+INLINE void decode_block(enum tensor_type type, const uint8_t *p, vf *w)
+{
+#ifdef HAS_NIBBLE_TABLE
+    static const float q4_0_values[] = {
+        -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7
+    };
+    vf scale = vf_all_f16(p);
+
+    if (type == TYPE_Q4_0) {
+        vf_look_up_nibbles(p + 2, vf_mul(vf_load(q4_0_values), scale), w);
         return;
     }
-    for (; n >= 32; n -= 32, row += t.bytes / 8, dst += 32)
+#else
+    vf scale = vf_all(f32_of_half(p));
+    u8x32 run = run_of(type, p, 0);
+    uint8_t bytes[32];
+
+    if (type == TYPE_Q4_0) {
+        memcpy(bytes, &run, sizeof run);
         UNROLL
-    for (size_t i = 0; i < 32; i += 16)
-        dequant_16(t, row + t.scale_bytes + i, f32_of_half(row), 0, dst + i);
+        for (size_t i = 0; i < 32 / VN; i++)
+            w[i] = vf_mul(vf_sub(vf_load_u8(bytes + i * VN), vf_all(8)), scale);
+        return;
+    }
+#endif
+    UNROLL
+    for (size_t i = 0; i < 32 / VN; i++)
+        w[i] = vf_mul(vf_load_i8(p + 2 + i * VN), scale);
+}
+
+/* Decode n values of a quantised row, a multiple of 32. */
+INLINE void widen_row(enum tensor_type type, const uint8_t *row, float *dst, size_t n)
+{
+    vf w[32 / VN];
+
+    for (size_t k = 0; k < n; k += 32) {
+        decode_block(type, row + bytes_of(type, k), w);
+        UNROLL
+        for (size_t i = 0; i < 32 / VN; i++)
+            vf_store(dst + k + i * VN, w[i]);
+    }
 }
 
 /* Turn the scores s[32] into weights exp(s - max); see attn in kernels.h. */
@@ -45,6 +91,7 @@ static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m
 
     for (size_t j = n_pos; j < ATTN_BLOCK; j++)
         s[j] = -INFINITY;
+    UNROLL
     for (size_t i = 0; i < ATTN_BLOCK / VN; i++) {
         v[i] = vf_mul(vf_load(s + i * VN), vf_all(scale));
         if (cap > 0)
@@ -53,12 +100,14 @@ static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m
     }
     for (size_t j = n_pos; j < ATTN_BLOCK; j++) /* again: the cap made them finite */
         s[j] = -INFINITY;
+    UNROLL
     for (size_t i = 0; i < ATTN_BLOCK / VN; i++)
         top = vf_max(top, vf_load(s + i * VN));
 
     float new_m = vf_top(top);
     float shrink[VN];
 
+    UNROLL
     for (size_t i = 0; i < ATTN_BLOCK / VN; i++) {
         v[i] = vf_exp(vf_sub(vf_load(s + i * VN), vf_all(new_m)));
         vf_store(s + i * VN, v[i]);
@@ -74,6 +123,22 @@ static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m
     return shrink[0];
 }
 
+/* n_v vectors from value d of a row on.  If n_v is 1, n is the number of values left. */
+INLINE void load_values(enum tensor_type type, const uint8_t *row, size_t d, size_t n_v,
+                        size_t n, vf *x)
+{
+    if (has_blocks(type)) {
+        UNROLL
+        for (size_t e = 0; e < n_v; e += 32 / VN)
+            decode_block(type, row + bytes_of(type, d + e * VN), x + e);
+        return;
+    }
+    UNROLL
+    for (size_t e = 0; e < n_v; e++)
+        x[e] = n_v == 1 && n < VN ? load_weights_part(type, row, d, n)
+                                  : load_weights(type, row, d + e * VN);
+}
+
 /*
  * acc[i][d ..] = acc[i][d ..] * shrink[i] + sum_j p[i][j] * v[j][d ..] for n_i queries and
  * n_v vectors of the head.  If n_v is 1, n is the number of values left in the head.
@@ -82,9 +147,8 @@ INLINE void gather_tile(enum tensor_type type, bool fetches, size_t n_i, size_t 
                         const float *p, const float *shrink, const uint8_t *v, size_t v_stride,
                         size_t d, size_t n_pos, float *acc, size_t ld_acc)
 {
-    vf sum[V_QUERIES * V_VECTORS];
+    vf sum[16], x[V_VECTORS];
     bool is_part = n_v == 1 && n < VN;
-    size_t value_bytes = type == TYPE_F16 ? 2 : 4;
 
     UNROLL
     for (size_t i = 0; i < n_i; i++)
@@ -98,16 +162,14 @@ INLINE void gather_tile(enum tensor_type type, bool fetches, size_t n_i, size_t 
         const uint8_t *row = v + j * v_stride;
 
         if (fetches)
-            fetch_ahead(row + ATTN_BLOCK * v_stride + d * value_bytes, n_v * VN * value_bytes);
+            fetch_ahead(row + ATTN_BLOCK * v_stride + bytes_of(type, d),
+                        bytes_of(type, n_v * VN));
+        load_values(type, row, d, n_v, n, x);
         UNROLL
-        for (size_t e = 0; e < n_v; e++) {
-            vf x = is_part ? load_weights_part(type, row, d, n)
-                           : load_weights(type, row, d + e * VN);
-
+        for (size_t e = 0; e < n_v; e++)
             UNROLL
-            for (size_t i = 0; i < n_i; i++)
-                sum[i * n_v + e] = vf_fma(vf_all(p[i * ATTN_BLOCK + j]), x, sum[i * n_v + e]);
-        }
+        for (size_t i = 0; i < n_i; i++)
+            sum[i * n_v + e] = vf_fma(vf_all(p[i * ATTN_BLOCK + j]), x[e], sum[i * n_v + e]);
     }
     UNROLL
     for (size_t i = 0; i < n_i; i++)
@@ -129,17 +191,29 @@ INLINE void gather_vectors(enum tensor_type type, bool fetches, size_t n_q, size
 {
     size_t i = 0;
 
-    if (fetches && n_q >= V_QUERIES) {
-        gather_tile(type, true, V_QUERIES, n_v, n, p, shrink, v, v_stride, d, n_pos, acc,
-                    ld_acc);
-        i = V_QUERIES;
+#define TILE_OF_QUERIES(n_i, fetches)                                                          \
+    gather_tile(type, fetches, n_i, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride, d,    \
+                n_pos, acc + i * ld_acc, ld_acc)
+    if (n_v <= 2 && V_MANY > V_QUERIES)
+        for (; i + V_MANY <= n_q; i += V_MANY) {
+            if (fetches && i == 0)
+                TILE_OF_QUERIES(V_MANY, true);
+            else
+                TILE_OF_QUERIES(V_MANY, false);
+        }
+    for (; i + V_QUERIES <= n_q; i += V_QUERIES) {
+        if (fetches && i == 0)
+            TILE_OF_QUERIES(V_QUERIES, true);
+        else
+            TILE_OF_QUERIES(V_QUERIES, false);
     }
-    for (; i + V_QUERIES <= n_q; i += V_QUERIES)
-        gather_tile(type, false, V_QUERIES, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride,
-                    d, n_pos, acc + i * ld_acc, ld_acc);
-    for (; i < n_q; i++)
-        gather_tile(type, false, 1, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride, d,
-                    n_pos, acc + i * ld_acc, ld_acc);
+    switch (n_q - i) {
+    case 3: TILE_OF_QUERIES(3, false); break;
+    case 2: TILE_OF_QUERIES(2, false); break;
+    case 1: TILE_OF_QUERIES(1, false); break;
+    default: break;
+    }
+#undef TILE_OF_QUERIES
 }
 
 /* Values d .. d + n - 1 of every row for n_q queries.  acc is at value d of the first. */
@@ -149,15 +223,22 @@ INLINE void gather_values(enum tensor_type type, bool fetches, size_t n_q, const
 {
     size_t e = 0;
 
-    for (; e + V_VECTORS * VN <= n; e += V_VECTORS * VN)
-        gather_vectors(type, fetches, n_q, V_VECTORS, n - e, p, shrink, v, v_stride, d + e,
-                       n_pos, acc + e, ld_acc);
-    for (; e < n; e += VN)
-        gather_vectors(type, fetches, n_q, 1, n - e, p, shrink, v, v_stride, d + e, n_pos,
-                       acc + e, ld_acc);
+    if (V_MANY == V_QUERIES || n_q < V_MANY)
+        for (; e + V_VECTORS * VN <= n; e += V_VECTORS * VN)
+            gather_vectors(type, fetches, n_q, V_VECTORS, n - e, p, shrink, v, v_stride, d + e,
+                           n_pos, acc + e, ld_acc);
+    if (V_VECTORS > 2)
+        for (; e + 2 * VN <= n; e += 2 * VN)
+            gather_vectors(type, fetches, n_q, 2, n - e, p, shrink, v, v_stride, d + e, n_pos,
+                           acc + e, ld_acc);
+    if (!has_blocks(type))
+        for (; e < n; e += VN)
+            gather_vectors(type, fetches, n_q, 1, n - e, p, shrink, v, v_stride, d + e, n_pos,
+                           acc + e, ld_acc);
 }
 
-/* Quantised values are decoded a piece of the head at a time, once for all queries. */
+/* Quantised values are decoded for a tile, or, for more queries, a piece of the head at a time.
+ */
 INLINE void gather_blocks(enum tensor_type type, bool fetches, size_t n_q, const float *p,
                           const float *shrink, const uint8_t *v, size_t v_stride, size_t dv,
                           size_t n_pos, float *acc)
@@ -165,6 +246,10 @@ INLINE void gather_blocks(enum tensor_type type, bool fetches, size_t n_q, const
     size_t block_bytes = traits_of(type).bytes / 8;
     float wide[ATTN_BLOCK * V_PIECE];
 
+    if (DECODES_IN_TILES && n_q <= V_MANY && dv % 32 == 0) {
+        gather_values(type, fetches, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
+        return;
+    }
     for (size_t d = 0; d < dv; d += V_PIECE) {
         size_t n = at_most(dv - d, V_PIECE), n_block = (n + 31) / 32;
 
@@ -201,85 +286,154 @@ static void gather(enum kv_type vt, bool fetches, size_t n_q, const float *p,
     }
 }
 
-/* Scores of n_r rows from row r on and n_c queries from query c on, as in mul_tile.  The same
- * rows of the next block are prefetched piece by piece: in a burst, they would keep the loads
- * of this block waiting. */
-INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
-                       const uint8_t *ahead, size_t c)
+/* add_tile() for blocks of 32; n is a multiple of 32. */
+INLINE void add_blocks(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                       size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc)
 {
+    const size_t n_v = 32 / VN;
+    vf xc[K_COLS * (32 / VN)], wr[32 / VN];
+
+    UNROLL
+    for (size_t k = 0; k < n; k += 32) {
+        UNROLL
+        for (size_t c = 0; c < n_c; c++)
+            UNROLL
+        for (size_t e = 0; e < n_v; e++)
+            xc[c * n_v + e] = vf_load(x + c * ldx + k + e * VN);
+        UNROLL
+        for (size_t r = 0; r < n_r; r++) {
+            decode_block(type, w + r * w_stride + bytes_of(type, k), wr);
+            UNROLL
+            for (size_t e = 0; e < n_v; e++)
+                UNROLL
+            for (size_t c = 0; c < n_c; c++)
+                acc[r * n_c + c] = vf_fma(wr[e], xc[c * n_v + e], acc[r * n_c + c]);
+        }
+    }
+}
+
+INLINE void add_keys(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                     size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc)
+{
+    if (has_blocks(type))
+        add_blocks(type, n_r, n_c, w, w_stride, x, ldx, n, acc);
+    else
+        add_tile(type, n_r, n_c, w, w_stride, x, ldx, n, acc);
+}
+
+/* Rows that are prefetched while others are multiplied: piece by piece, because in a burst,
+ * they would keep the loads of this block waiting.  A half is NULL or TILE_ROWS / 2 rows. */
+struct ahead {
+    enum tensor_type type;
+    size_t stride;
+    const uint8_t *half[2];
+};
+
+/* Prefetch n values from value k on. */
+INLINE void fetch_rows(const struct ahead *a, size_t k, size_t n)
+{
+    UNROLL
+    for (size_t h = 0; h < 2; h++)
+        if (a->half[h] != NULL)
+            UNROLL
+    for (size_t i = 0; i < TILE_ROWS / 2; i++)
+        fetch_ahead(a->half[h] + i * a->stride + bytes_of(a->type, k), bytes_of(a->type, n));
+}
+
+/* Scores of n_r rows and n_c queries from query c on, as in mul_tile. */
+INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
+                       const struct ahead *ahead, size_t c)
+{
+    const size_t step = 4 * VN > 32 ? 4 * VN : 32;
+    const float *x = p->x + c * p->ldx;
     vf acc[TILE_ROWS * K_COLS];
-    size_t k = 0, step = at_most(p->n_k, 4 * VN), bytes = type == TYPE_F16 ? 2 : 4;
+    size_t k = 0;
 
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         acc[i] = vf_zero();
-    for (; k < p->n_k; k += step) {
-        if (ahead != NULL)
-            for (size_t i = 0; i < n_r; i++)
-                fetch_ahead(ahead + i * p->w_stride + k * bytes, step * bytes);
-        add_tile(type, n_r, n_c, p->w + k * bytes, p->w_stride, p->x + c * p->ldx + k, p->ldx,
-                 at_most(p->n_k - k, step), acc);
+    for (; k + step <= p->n_k; k += step) {
+        fetch_rows(ahead, k, step);
+        add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx, step,
+                 acc);
+    }
+    if (k < p->n_k) {
+        fetch_rows(ahead, k, p->n_k - k);
+        add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx,
+                 p->n_k - k, acc);
     }
     fold_tile(acc, n_r, n_c, p->y + c * p->ldy, p->ldy);
 }
 
-INLINE void score_rows(enum tensor_type type, bool is_float, size_t n_r,
-                       const struct product *p, size_t r, bool fetches)
+/* Scores of rows that are loaded as `type`.  If there are two tiles, each of them prefetches
+ * half of the rows from `ahead` on, which have type `stored`. */
+INLINE void score_tiles(enum tensor_type type, enum tensor_type stored, size_t n_r,
+                        const struct product *p, const uint8_t *ahead, size_t stride)
 {
-    float wide[TILE_ROWS * MUL_DEPTH];
-    struct product rows = *p;
-    const uint8_t *ahead;
+    const uint8_t *more = ahead != NULL ? ahead + TILE_ROWS / 2 * stride : NULL;
+    struct ahead a = { stored, stride, { ahead, p->n_col <= K_COLS ? more : NULL } };
 
-    rows.w += r * p->w_stride;
-    rows.y += r;
-    ahead = is_float && fetches ? rows.w + ATTN_BLOCK * p->w_stride : NULL;
-    if (!is_float) {
-        for (size_t i = 0; i < n_r; i++) {
-            const uint8_t *row = rows.w + i * p->w_stride;
-
-            if (fetches)
-                fetch_ahead(row + ATTN_BLOCK * p->w_stride,
-                            p->n_k / 32 * (traits_of(type).bytes / 8));
-            widen_row(type, row, wide + i * MUL_DEPTH, (p->n_k + 31) / 32 * 32);
-        }
-        rows.w = (const uint8_t *)wide;
-        rows.w_stride = MUL_DEPTH * sizeof *wide;
-    }
 #define SCORES_OF_TYPE(n_r, n_c, ...)                                                          \
-    score_tile(is_float ? type : TYPE_F32, n_r, n_c, __VA_ARGS__)
-    for (size_t c = 0; c < p->n_col; c += K_COLS)
-        WITH_COLS(at_most(p->n_col - c, K_COLS), SCORES_OF_TYPE, n_r, &rows,
-                  c == 0 ? ahead : NULL, c)
+    if (n_c <= K_COLS)                                                                         \
+    score_tile(type, n_r, n_c, __VA_ARGS__)
+    for (size_t c = 0; c < p->n_col; c += K_COLS) {
+        WITH_COLS(at_most(p->n_col - c, K_COLS), SCORES_OF_TYPE, n_r, p, &a, c)
+        a.half[0] = c == 0 ? more : NULL;
+        a.half[1] = NULL;
+    }
 #undef SCORES_OF_TYPE
 }
 
-INLINE void score_block(enum tensor_type type, bool is_float, const struct product *p,
-                        bool fetches)
+/* Blocks are decoded for a tile, or, for more queries, before. */
+INLINE void score_rows(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
+                       bool fetches)
+{
+    float wide[TILE_ROWS * MUL_DEPTH];
+    struct product rows = *p;
+    const uint8_t *ahead = NULL;
+
+    rows.w += r * p->w_stride;
+    rows.y += r;
+    if (fetches)
+        ahead = rows.w + ATTN_BLOCK * p->w_stride;
+    if (!has_blocks(type) || (DECODES_IN_TILES && p->n_col <= K_COLS && p->n_k % 32 == 0)) {
+        score_tiles(type, type, n_r, &rows, ahead, p->w_stride);
+        return;
+    }
+    for (size_t i = 0; i < n_r; i++)
+        widen_row(type, rows.w + i * p->w_stride, wide + i * MUL_DEPTH,
+                  (p->n_k + 31) / 32 * 32);
+    rows.w = (const uint8_t *)wide;
+    rows.w_stride = MUL_DEPTH * sizeof *wide;
+    score_tiles(TYPE_F32, type, n_r, &rows, ahead, p->w_stride);
+}
+
+INLINE void score_block(enum tensor_type type, const struct product *p, bool fetches)
 {
     size_t r = 0;
 
     for (; r + TILE_ROWS <= p->n_row; r += TILE_ROWS)
-        score_rows(type, is_float, TILE_ROWS, p, r, fetches);
+        score_rows(type, TILE_ROWS, p, r, fetches);
     for (; r < p->n_row; r++)
-        score_rows(type, is_float, 1, p, r, false);
+        score_rows(type, 1, p, r, false);
 }
 
 static void score(enum kv_type kt, const struct product *p, bool fetches)
 {
     switch (kt) {
-    case KV_F32: score_block(TYPE_F32, true, p, fetches); return;
-    case KV_F16: score_block(TYPE_F16, true, p, fetches); return;
+    case KV_F32: score_block(TYPE_F32, p, fetches); return;
+    case KV_F16: score_block(TYPE_F16, p, fetches); return;
     case KV_Q8_0:
         if (p->n_k > MUL_DEPTH)
             mul_blocks(TYPE_Q8_0, p);
         else
-            score_block(TYPE_Q8_0, false, p, fetches);
+            score_block(TYPE_Q8_0, p, fetches);
         return;
     case KV_Q4_0:
         if (p->n_k > MUL_DEPTH)
             mul_blocks(TYPE_Q4_0, p);
         else
-            score_block(TYPE_Q4_0, false, p, fetches);
+            score_block(TYPE_Q4_0, p, fetches);
         return;
     case KV_TYPE_COUNT: break;
     }

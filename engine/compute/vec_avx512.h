@@ -121,6 +121,23 @@ INLINE float f32_of_half(const uint8_t *p)
     return _cvtsh_ss(load_u16(p));
 }
 
+/* The f16 at p in all lanes */
+INLINE vf vf_all_f16(const uint8_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_set1_epi16((short)load_u16(p)));
+}
+
+/* w[0] = table[the low half of each of 16 bytes], w[1] = table[the high half] */
+#define HAS_NIBBLE_TABLE 1
+
+INLINE void vf_look_up_nibbles(const uint8_t *p, vf table, vf *w)
+{
+    __m512i i = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+
+    w[0] = _mm512_permutexvar_ps(i, table); /* uses 4 bits of a lane */
+    w[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(i, 4), table);
+}
+
 /* Rounds to the nearest, halves to even. */
 INLINE void vf_store_f16(void *p, vf v)
 {
