@@ -149,14 +149,20 @@ static NOINLINE struct rows copy_ends(struct span_traits t, size_t n_k, struct r
     return (struct rows){ (const uint8_t *)end, sizeof end[0] };
 }
 
-/* Prefetch a part of the next tile, which follows in memory. */
-INLINE void fetch_next(const struct tile *t, size_t n_v, size_t part, size_t n_part)
+/*
+ * Prefetch a part of the next tile, which follows in memory.  A span has n_v + 8 parts: one
+ * before each vector of rows is unpacked, and one before each run is multiplied.  With a span
+ * at once the CPU waits for memory: 8 columns take 1.5 to 1.8 times as long (AVX-512 VNNI).
+ */
+INLINE void fetch_next(enum tensor_type type, const struct tile *t, size_t n_v, size_t i,
+                       size_t part)
 {
-    const size_t bytes = n_v * VN * t->p->w_stride;
-    const uint8_t *next = t->p->w + t->r * t->p->w_stride + bytes;
+    const size_t bytes = n_v * VN * traits_of(type).bytes; /* of a span */
+    const uint8_t *next = t->p->w + (t->r + n_v * VN) * t->p->w_stride + i * bytes;
+    const size_t lines = (bytes + 63) / 64, n = n_v + 8;
 
-    for (size_t i = bytes * part / n_part; i < bytes * (part + 1) / n_part; i += 64)
-        __builtin_prefetch(next + i, 0, 2);
+    for (size_t k = lines * part / n; k < lines * (part + 1) / n; k++)
+        __builtin_prefetch(next + 64 * k, 0, 2);
 }
 
 INLINE void store_tile(const struct tile *t, size_t n_v, const struct tile_sums *sums)
@@ -177,6 +183,9 @@ INLINE void unpack_span(enum tensor_type type, size_t n_v, const struct tile *t,
     const struct q8_product *p = t->p;
 
     for (size_t v = 0; v < n_v; v++) {
+        if (t->c == 0)
+            fetch_next(type, t, n_v, i, v);
+
         struct rows rows = { p->w + (t->r + v * VN) * p->w_stride + i * traits_of(type).bytes,
                              p->w_stride };
         union span end[VN];
@@ -202,16 +211,16 @@ INLINE void mul_tile_q8(enum tensor_type type, size_t n_v, const struct tile *t)
     for (size_t i = 0; i < n_span; i += TILE_SPANS) {
         const size_t n = at_most(n_span - i, TILE_SPANS);
 
-        for (size_t s = 0; s < n; s++) {
-            if (t->c == 0)
-                fetch_next(t, n_v, i + s, n_span);
+        for (size_t s = 0; s < n; s++)
             unpack_span(type, n_v, t, i + s, &span[s]);
-        }
         for (size_t j = 0; j < t->n_c; j += NEAR_COLS)
             for (size_t s = 0; s < n; s++)
-                for (int b = 0; b < 8; b++)
+                for (int b = 0; b < 8; b++) {
+                    if (t->c + j == 0)
+                        fetch_next(type, t, n_v, i + s, n_v + (size_t)b);
                     add_columns(type, n_v, &span[s], b, p, i + s, t->c + j,
                                 at_most(t->n_c - j, NEAR_COLS), sums + j);
+                }
     }
     store_tile(t, n_v, sums);
 }
