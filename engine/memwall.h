@@ -317,8 +317,8 @@ size_t mw_read_bytes(struct mw_model *m, const struct mw_options *o);
  * file, the disk is left out.  Rates of weight types are not measured. */
 int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
-/* List the weight types in out->rate that make up enough of the model, without rates. */
-void mw_rates_list(const struct mw_model *m, struct mw_limits *out);
+/* List the weight types in out->rate that the options use enough of, without rates. */
+void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct mw_limits *out);
 /* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
  * for two tenths of a second each.  With a budget below 16 MiB they stay unmeasured. */
 int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);

@@ -286,7 +286,7 @@ static int set_rates(const struct mw_model *m, const struct place *p,
 {
     int64_t now_s = (int64_t)time(NULL);
 
-    mw_rates_list(m, l);
+    mw_rates_list(m, o, l);
     if (uses_kept && rates_book_find(p->rates_path, &p->rates_key, now_s, l))
         return 0;
     if (!may_measure)
@@ -314,7 +314,8 @@ static double earlier_disk(const struct place *p)
 }
 
 /* The limits of the last day; 0: not measured. */
-static void find_earlier(const struct mw_model *m, const struct place *p, struct mw_limits *l)
+static void find_earlier(const struct mw_model *m, const struct place *p,
+                         const struct mw_options *o, struct mw_limits *l)
 {
     int64_t now_s = (int64_t)time(NULL);
     const struct mw_limits *kept;
@@ -323,7 +324,7 @@ static void find_earlier(const struct mw_model *m, const struct place *p, struct
     limits_book_read(&book, p->path);
     kept = limits_book_find_near(&book, &p->key, now_s);
     *l = kept != NULL ? *kept : (struct mw_limits){ 0 };
-    mw_rates_list(m, l);
+    mw_rates_list(m, o, l);
     (void)rates_book_find(p->rates_path, &p->rates_key, now_s, l);
 }
 
@@ -334,7 +335,7 @@ static int measure_and_keep(struct mw_model *m, const struct place *p,
     struct mw_limits l, earlier;
     struct limits_book book;
 
-    find_earlier(m, p, &earlier);
+    find_earlier(m, p, o, &earlier);
     if (measure(measure_model, &job, earlier_disk(p), &l, e) != 0 ||
         set_rates(m, p, o, uses_kept_rates, true, &l, e) != 0)
         return -1;
@@ -436,7 +437,7 @@ static void measure_for_now(struct mw_model *m, const struct place *p,
             (void)mw_limits_measure(m, o, MEASURE_SECONDS, &memory, &ignored);
         *l = memory;
     }
-    mw_rates_list(m, l);
+    mw_rates_list(m, o, l);
     if (rates_book_find(p->rates_path, &p->rates_key, (int64_t)time(NULL), l))
         return;
     for (uint32_t i = 0; i < l->n_rate; i++)

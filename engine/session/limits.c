@@ -20,6 +20,7 @@
 #include "engine/session/model.h"
 #include "engine/session/observe.h"
 #include "engine/session/options.h"
+#include "engine/session/packing.h"
 #include "engine/session/product_choice.h"
 #include "engine/stream/io_choice.h"
 #include "engine/stream/shape.h"
@@ -192,15 +193,17 @@ void limits_add_rate(struct mw_limits *l, const char *type)
     snprintf(r->type, sizeof r->type, "%s", type);
 }
 
-void mw_rates_list(const struct mw_model *m, struct mw_limits *out)
+void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct mw_limits *out)
 {
     struct type_rate types[MW_RATE_TYPES], others;
     uint32_t n = rates_list(m->desc, types, MW_RATE_TYPES, &others);
+    struct packing packing;
 
     out->n_rate = 0;
     for (uint32_t i = 0; i < n; i++)
         limits_add_rate(out, tensor_type_info(types[i].type)->name);
-    if (m->packed_spans != NULL)
+    packing_choose(m, o, &packing);
+    if (packing.saved_bytes > 0)
         limits_add_rate(out, MW_RATE_PACKED);
 }
 

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     mw_options_default(&o);
     if (mw_model_open(&m, argv[1], &e) != 0 ||
         mw_limits_measure(m, &o, argc > 2 ? strtod(argv[2], NULL) : 3, &l, &e) != 0 ||
-        (mw_rates_list(m, &l), mw_rates_measure(&o, &l, &e)) != 0)
+        (mw_rates_list(m, &o, &l), mw_rates_measure(&o, &l, &e)) != 0)
         return fail(&e);
     mw_model_info(m, &info);
     printf("{\"disk_bytes_s\":%.0f,\"direct_bytes_s\":%.0f,\"buffered_bytes_s\":%.0f,"

@@ -377,7 +377,7 @@ static void limits_predict_the_cost_before_the_first_prompt(void **state)
     assert_true(cost.is_at_least);
     if (mw_limits_measure(model, &o.engine, 0.03, &limits, &e) != 0)
         fail_with(&e);
-    mw_rates_list(model, &limits);
+    mw_rates_list(model, &o.engine, &limits);
     if (mw_rates_measure(&o.engine, &limits, &e) != 0)
         fail_with(&e);
     assert_true(limits.memory_bytes_s > 0); /* the file is too small to measure the disk */

@@ -56,9 +56,9 @@ static void the_plan_predicts_what_packing_saves(void **state)
 /* Widening takes time, so packed weights are measured, too. */
 static void packed_products_are_measured(void **state)
 {
-    struct mw_options o = packing_options();
+    struct mw_options o = packing_options(), never = o;
     struct mw_model *m = open_model(MODEL);
-    struct mw_limits limits = { 0 };
+    struct mw_limits limits = { 0 }, plain = { 0 };
     const struct mw_rate *last;
     struct err e = ERR_INIT;
     struct plan p;
@@ -67,9 +67,12 @@ static void packed_products_are_measured(void **state)
     no_error(mw_plan(m, &o, &p, &e), &e);
     assert_true(p.decode_tps <= 0);
     limits.memory_bytes_s = 1e9;
-    mw_rates_list(m, &limits);
+    mw_rates_list(m, &o, &limits);
     last = &limits.rate[limits.n_rate - 1];
     assert_string_equal(last->type, MW_RATE_PACKED);
+    never.pack = MW_PACK_NEVER;
+    mw_rates_list(m, &never, &plain);
+    assert_int_equal(plain.n_rate, limits.n_rate - 1);
     no_error(mw_rates_measure(&o, &limits, &e), &e);
     assert_true(last->column_bytes_s > 0 && last->chunk_flops_s > 0);
     mw_model_set_limits(m, &limits);
