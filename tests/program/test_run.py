@@ -265,14 +265,14 @@ class Io(unittest.TestCase):
         self.write_limits(int(1e9))
         self.at_home("plan")
         with open(self.limits) as f:
-            self.assertEqual([20], [len(line.split()) for line in f])
+            self.assertEqual([21], [len(line.split()) for line in f])
 
     def test_predictions_name_their_limits(self):
         self.write_limits(int(2e9), int(2e9), int(1e9))
         with open(self.limits) as f:
             line = f.read().split()
         line[0] = int(time.time()) - 3 * 3600
-        line[10:] = 0.04, 0, 0, 0.01, 0, 0, 0, 0.0001, 3e-11, "v3"
+        line[10:] = 0.04, 0, 0, 0.01, 0, 0, 0, 0.0001, 3e-11, 0.2, "v4"
         self.write_line(line)
         said = "disk 2 GB/s, spread 4 %; memory .*B/s, spread 1 %; measured 3 h ago"
         self.assertRegex(self.at_home("plan").stdout, f"(?m)^limits {said}$")
