@@ -21,8 +21,8 @@
  *
  * Measured (one thread of a Zen 5, 64 columns, times the rate of our kernels): 0.4 to 0.6 with
  * AVX-512 against the library's kernels for Haswell, which it chooses there, and 0.8 to 1.2
- * against those for Cooper Lake; 0.8 to 1.2 with AVX2; 2 to 4 with SSE4.1; 10 to 60 with the
- * generic set.  The table of a machine: `bench_kernels blas`.
+ * against those for Cooper Lake; 0.8 to 1.2 with AVX2; 10 to 60 with the generic set; with
+ * SSE4.1 2 to 4 before its kernels had tiles.  The table of a machine: `bench_kernels blas`.
  * Tiles of 128 columns are 1.1 times as fast as those of 64, but short prompts fill them less.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_BLAS_H
