@@ -284,7 +284,8 @@ static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes
     c->run = c->n_block > RUNS ? c->n_block / RUNS : 1;
     c->n_run = c->n_block / c->run;
     c->stride = spread_stride(c->n_run);
-    c->buffer_bytes = whole_huge_pages(c->block_bytes * depth);
+    /* In huge pages even if they are few small blocks: a read into small pages is slower. */
+    c->buffer_bytes = align_up(c->block_bytes * depth, HUGE_BYTES);
     if (c->buffer_bytes > o->buffer_bytes)
         c->buffer_bytes = c->block_bytes * depth;
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
