@@ -23,6 +23,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/memwall.h"
+#include "tests/bench/turns.h"
 
 #define ROWS   40
 #define ROUNDS 12 /* per way, at most */
@@ -124,19 +125,6 @@ static void take(void *ctx, struct mw_sample *out)
 
     mw_session_sample(w->s, out);
     mw_watch_complete(w->w, out);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof *v, by_size);
-    return v[n / 2];
 }
 
 /* Measure the wall and CPU seconds of one more token. */

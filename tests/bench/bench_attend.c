@@ -18,6 +18,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/model/forward_internal.h"
+#include "tests/bench/turns.h"
 #include "tests/lib/kernel_data.h"
 
 enum { N_POS = 32768, TURNS = 9, MOST_THREADS = 2, N_ROW = 61, CHUNK = 512 };
@@ -36,25 +37,6 @@ static const struct shape shapes[] = {
 struct result {
     double bytes_s, memory_bytes_s, macs_s, peak_macs_s;
 };
-
-typedef uint64_t pair __attribute__((vector_size(16), aligned(1)));
-
-/* As in bench_kernels.c: four streams are the fastest way to read. */
-static uint64_t read_streams(const uint8_t *p, size_t n)
-{
-    size_t quarter = n / 4 / sizeof(pair) * sizeof(pair);
-    const uint8_t *q = p + quarter, *r = q + quarter, *s = r + quarter;
-    pair a = { 0 }, b = a, c = a, d = a;
-
-    for (size_t i = 0; i < quarter; i += sizeof(pair)) {
-        a ^= *(const pair *)(const void *)(p + i);
-        b ^= *(const pair *)(const void *)(q + i);
-        c ^= *(const pair *)(const void *)(r + i);
-        d ^= *(const pair *)(const void *)(s + i);
-    }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1];
-}
 
 struct reading {
     const uint8_t *p;
@@ -215,19 +197,6 @@ static double attend_s(struct bench *b)
     return clock_s() - start;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *t)
-{
-    qsort(t, TURNS, sizeof *t, by_size);
-    return t[TURNS / 2];
-}
-
 /* Each turn attends to all layers, and reads as many bytes of another memory. */
 static struct result measure(struct bench *b, struct pool *pool, const uint8_t *memory)
 {
@@ -252,11 +221,11 @@ static struct result measure(struct bench *b, struct pool *pool, const uint8_t *
         pool_run(pool, n_thread, peak_part, &p);
         peak[at] = clock_s() - start;
     }
-    return (struct result){ .bytes_s = (double)layer_bytes(b) / median(attend),
-                            .memory_bytes_s = (double)STORE_BYTES / median(read),
-                            .macs_s = macs / median(attend),
-                            .peak_macs_s =
-                                16.0 * PEAK_SUMS * PEAK_ROUNDS * n_thread / median(peak) };
+    return (struct result){ .bytes_s = (double)layer_bytes(b) / median(attend, TURNS),
+                            .memory_bytes_s = (double)STORE_BYTES / median(read, TURNS),
+                            .macs_s = macs / median(attend, TURNS),
+                            .peak_macs_s = 16.0 * PEAK_SUMS * PEAK_ROUNDS * n_thread /
+                                           median(peak, TURNS) };
 }
 
 static void print(const struct bench *b, const struct result *r, int n_thread, bool json)

@@ -25,23 +25,11 @@
 #include "engine/compute/kernels.h"
 #include "engine/compute/packed.h"
 #include "engine/compute/pool.h"
+#include "tests/bench/turns.h"
 #include "tests/lib/kernel_data.h"
 
 #define TURNS     9
 #define MOST_COLS 2048 /* any shape does */
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *t, int n)
-{
-    qsort(t, (size_t)n, sizeof *t, by_size);
-    return t[n / 2];
-}
 
 /* One way to compute a product, run by every thread of a pool on rows of its own. */
 struct way {
@@ -57,28 +45,6 @@ struct way {
     float *y;
     double t[TURNS];
 };
-
-typedef uint64_t pair __attribute__((vector_size(16), aligned(1)));
-
-/*
- * Read n bytes as four streams, the fastest way found: with one stream the prefetcher of the
- * CPU does not run far enough ahead, and one thread reads half as much.
- */
-static uint64_t read_streams(const uint8_t *p, size_t n)
-{
-    size_t quarter = n / 4 / sizeof(pair) * sizeof(pair);
-    const uint8_t *q = p + quarter, *r = q + quarter, *s = r + quarter;
-    pair a = { 0 }, b = a, c = a, d = a;
-
-    for (size_t i = 0; i < quarter; i += sizeof(pair)) {
-        a ^= *(const pair *)(const void *)(p + i);
-        b ^= *(const pair *)(const void *)(q + i);
-        c ^= *(const pair *)(const void *)(r + i);
-        d ^= *(const pair *)(const void *)(s + i);
-    }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1];
-}
 
 static void run_part(void *ctx, int part, int n_part)
 {

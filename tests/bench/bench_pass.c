@@ -16,24 +16,12 @@
 #include "engine/base/clock.h"
 #include "engine/base/units.h"
 #include "engine/memwall.h"
+#include "tests/bench/turns.h"
 
 enum { MOST_COLS = 16, TURNS = 15, N_CTX = 768 };
 
 static const uint32_t widths[] = { 1, 2, 4, 8, MOST_COLS };
 enum { N_WIDTH = sizeof widths / sizeof widths[0] };
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *t)
-{
-    qsort(t, TURNS, sizeof *t, by_size);
-    return t[TURNS / 2];
-}
 
 static int ignore_row(void *ctx, uint32_t pos, const float *logits, struct err *e)
 {
@@ -94,7 +82,7 @@ static int bench(const char *path, bool json, struct err *e)
         return -1;
     if (mw_session_open(&s, m, &o, e) == 0 && measure(s, t, e) == 0) {
         for (int w = 0; w < N_WIDTH; w++)
-            ms[w] = 1e3 * median(t[w]);
+            ms[w] = 1e3 * median(t[w], TURNS);
         print(path, ms, json);
         rc = 0;
     }

@@ -34,4 +34,4 @@ EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_tabl
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
 	tests/bench/list_many.py tests/bench/predictions.py tests/bench/ram_table.py \
 	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py \
-	tests/bench/token_profile.py
+	tests/bench/token_profile.py tests/bench/turns.h
