@@ -12,7 +12,7 @@
  *   N          bytes of experts that are not in memory
  *   D          rate of the disk
  *   K          contention: what the disk delivers goes through memory, too, so both are slower
- *              while both work.  Of a virtual disk, the host needs the processors as well.
+ *              while both work.  The host needs processors for a virtual disk.
  *   memory     the time in which weights, keys and values are read from memory
  *   products   T(1) + (n - 1) * (T(64) - T(1)) / 63.  T(1) is the time of one column and T(64)
  *              that of 64, from the two measured rates of each weight type.  In between, the
