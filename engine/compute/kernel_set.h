@@ -59,6 +59,27 @@ static void set_mul(enum tensor_type type, enum act_form form, const void *w, si
     }
 }
 
+#ifdef HAS_INTERLEAVED
+static void set_mul_interleaved(enum tensor_type type, const void *w, size_t n_row, size_t n_k,
+                                const void *x, size_t x_stride, size_t n_col, float *y,
+                                size_t ldy)
+{
+    struct q8_product p = { .w = w,
+                            .w_stride = (size_t)tensor_row_bytes(type, n_k),
+                            .n_row = n_row,
+                            .n_k = n_k,
+                            .x = x,
+                            .x_stride = x_stride,
+                            .n_col = n_col,
+                            .y = y,
+                            .ldy = ldy };
+
+    mul_interleaved_columns(type, &p);
+}
+#else
+#define set_mul_interleaved NULL
+#endif
+
 /* The CPU rounds to f16; kv_types.c stores the other types. */
 static void set_kv_store(enum kv_type type, const float *src, size_t n, void *dst)
 {
@@ -82,6 +103,7 @@ static void set_kv_store(enum kv_type type, const float *src, size_t n, void *ds
         .gelu_mul = set_gelu_mul, .silu_mul = set_silu_mul, .sigmoid_mul = set_sigmoid_mul,    \
         .delta = set_delta, .add = set_add, .scale = set_scale, .softcap = set_softcap,        \
         .rotate = set_rotate, .kv_store = set_kv_store, .attn = set_attn,                      \
+        .mul_interleaved = set_mul_interleaved,                                                \
     }
 
 #endif

@@ -25,7 +25,8 @@ struct packed_block;
 /* How the rows of a block of weights are stored in memory. */
 enum weight_form {
     FORM_FILE,
-    FORM_PACKED, /* BF16 in 12 bits: packed.h */
+    FORM_PACKED,      /* BF16 in 12 bits: packed.h */
+    FORM_INTERLEAVED, /* sixteen rows side by side: interleave.h */
 };
 
 /* The format of a column of activations while a matrix is multiplied with it. */
@@ -62,6 +63,12 @@ struct kernels {
      * ones.  x: floats.  y begins with row 0 of the block. */
     void (*mul_packed)(const struct packed_block *w, size_t from, size_t to, const float *x,
                        size_t x_stride, size_t n_col, float *y, size_t ldy);
+
+    /* The same for n_row rows, a multiple of INTERLEAVED_ROWS, of interleaved weights
+     * (interleave.h): the bits of those in the file.  x: columns in ACT_Q8.  NULL if the set
+     * has no such kernels. */
+    void (*mul_interleaved)(enum tensor_type type, const void *w, size_t n_row, size_t n_k,
+                            const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy);
 
     /* Values k .. k + n - 1 of a packed row; k is a multiple of 256, n of 64. */
     void (*unpack)(const struct packed_block *w, size_t row, size_t k, size_t n, float *dst);

@@ -4,6 +4,7 @@ libengine_a_SOURCES += \
 	engine/compute/dequant.c engine/compute/dequant.h \
 	engine/compute/grids.c engine/compute/grids.h \
 	engine/compute/half.h \
+	engine/compute/interleave.c engine/compute/interleave.h \
 	engine/compute/kernel_sets.h \
 	engine/compute/kernels.c engine/compute/kernels.h \
 	engine/compute/kernels_generic.c \
@@ -15,7 +16,7 @@ libengine_a_SOURCES += \
 # Each instruction set is a library of its own, compiled with its own flags.
 KERNEL_TEMPLATES = engine/compute/kernel_set.h engine/compute/set_attn.h \
 	engine/compute/set_curves.h engine/compute/set_delta.h engine/compute/set_mul_float.h \
-	engine/compute/set_mul_lanes.h engine/compute/set_mul_q8.h engine/compute/set_mul_rows.h \
+	engine/compute/set_interleaved.h engine/compute/set_mul_lanes.h engine/compute/set_mul_q8.h engine/compute/set_mul_rows.h \
 	engine/compute/set_mul_tile.h engine/compute/set_packed.h engine/compute/set_rotate.h \
 	engine/compute/set_unpack.h engine/compute/set_unpack_steps.h \
 	engine/compute/set_unpack_tile.h engine/compute/set_unpack_wide.h engine/compute/vec.h

@@ -75,11 +75,10 @@ INLINE void add_dots(enum tensor_type type, size_t n_v, const vb (*w)[TILE_VECTO
 }
 #endif
 
-/* Add 32 values of one column: run b of a span, n_v vectors of rows. */
-INLINE void add_run(enum tensor_type type, size_t n_v, const struct tile_run *u,
+/* Add 32 values of one column: run b of a span, n_v vectors of rows.  offset: of the bytes. */
+INLINE void add_run(enum tensor_type type, int offset, size_t n_v, const struct tile_run *u,
                     const struct act_q8 *x, int b, struct tile_sums *sums)
 {
-    const int offset = tile_offset(type);
     const int n_half = by_16(type) ? 2 : 1;
 
     UNROLL
@@ -136,7 +135,7 @@ INLINE void add_columns(enum tensor_type type, size_t n_v, const struct tile_spa
         }
     }
     for (size_t j = 0; j < n_c; j++)
-        add_run(type, n_v, &u, column_span(p, c + j, i), b, &sums[j]);
+        add_run(type, tile_offset(type), n_v, &u, column_span(p, c + j, i), b, &sums[j]);
 }
 
 /* Copy the ends of rows, shorter than a span, to spans filled with zeros. */

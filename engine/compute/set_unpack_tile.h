@@ -137,20 +137,29 @@ INLINE void q4_k_scale_bytes(const vb *head, vb *sc, vb *mn)
     mn[1] = vb_or(vb_high_nibbles(head[3]), bits_at(head[2], 6, 3, 4));
 }
 
-INLINE void tile_q4_k_scales(struct rows p, struct tile_span *t, size_t v)
+/* The scales and minima of 8 runs, to vector v of s and m. */
+INLINE void q4_k_scales_of(const vb *head, vf (*s)[TILE_VECTORS], vf (*m)[TILE_VECTORS],
+                           size_t v)
 {
-    vb head[4], sc[2], mn[2];
+    vb sc[2], mn[2];
 
-    load_rows(p, 0, head);
     q4_k_scale_bytes(head, sc, mn);
 
     vf d = vf_of_low_f16(head[0], true), dmin = vf_of_high_f16(head[0], true);
 
     UNROLL
     for (int b = 0; b < 8; b++) {
-        t->s[b][v] = vf_mul(vf_of_vi(vi_byte(sc[b / 4], b % 4)), d);
-        t->m[b][v] = vf_mul(vf_of_vi(vi_byte(mn[b / 4], b % 4)), dmin);
+        s[b][v] = vf_mul(vf_of_vi(vi_byte(sc[b / 4], b % 4)), d);
+        m[b][v] = vf_mul(vf_of_vi(vi_byte(mn[b / 4], b % 4)), dmin);
     }
+}
+
+INLINE void tile_q4_k_scales(struct rows p, struct tile_span *t, size_t v)
+{
+    vb head[4];
+
+    load_rows(p, 0, head);
+    q4_k_scales_of(head, t->s, t->m, v);
 }
 
 /* Nibbles of 32 bytes are two runs.  Bit b of the bytes at `fifth` is the fifth of run b. */
@@ -188,17 +197,21 @@ INLINE vf vf_f16_of_rows(const uint8_t *p, size_t step)
     return vf_of_low_f16(vb_load(h), true);
 }
 
-/* 16 signed scales, each times d. */
+/* 16 signed scales, each times d, to vector v of s. */
+INLINE void i8_scales_of(const vb *sc, vf d, vf (*s)[TILE_VECTORS], size_t v)
+{
+    UNROLL
+    for (int g = 0; g < 16; g++)
+        s[g][v] = vf_mul(vf_of_vi(vi_signed_byte(sc[g / 4], g % 4)), d);
+}
+
 INLINE void tile_i8_scales(struct rows p, size_t scales, size_t d_at, struct tile_span *t,
                            size_t v)
 {
-    vf d = vf_f16_of_rows(p.first + d_at, p.stride);
     vb sc[4];
 
     load_rows(p, scales, sc);
-    UNROLL
-    for (int g = 0; g < 16; g++)
-        t->s[g][v] = vf_mul(vf_of_vi(vi_signed_byte(sc[g / 4], g % 4)), d);
+    i8_scales_of(sc, vf_f16_of_rows(p.first + d_at, p.stride), t->s, v);
 }
 
 INLINE void tile_q6_k(struct rows p, struct tile_span *t, size_t v)

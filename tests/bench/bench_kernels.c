@@ -4,13 +4,14 @@
  * Compared ways take turns within one run, and the median of the turns is shown, so that a busy
  * machine slows all of them alike.
  *
- *     bench_kernels [few|many|packed|blas|other] [SET]
+ *     bench_kernels [few|many|packed|interleaved|blas|other] [SET]
  *
  * few: one column, where weights come from memory; prints bytes of weights per second, and the
  * speed of plain reading of the same memory.  many: prompts, and cblas_sgemm on weights that
- * are floats already.  packed: BF16 in 12 bits and plain BF16, from memory.  blas: the kernels
- * and OpenBLAS by type and number of columns, for matrices and attention.  other: everything
- * but matrices.
+ * are floats already.  packed: BF16 in 12 bits and plain BF16, from memory.  interleaved:
+ * sixteen rows side by side, and as in the file, from memory and from the cache.  blas: the
+ * kernels and OpenBLAS by type and number of columns, for matrices and attention.  other:
+ * everything but matrices.
  */
 #include "config.h"
 
@@ -34,8 +35,9 @@
 /* One way to compute a product, run by every thread of a pool on rows of its own. */
 struct way {
     const char *name;
-    const struct kernels *set;         /* NULL: sgemm or plain reading */
-    bool through_blas;                 /* blas_multiply */
+    const struct kernels *set; /* NULL: sgemm or plain reading */
+    bool through_blas;         /* blas_multiply */
+    bool is_interleaved;
     const struct packed_block *packed; /* instead of w */
     enum tensor_type type;
     enum act_form form;
@@ -56,6 +58,9 @@ static void run_part(void *ctx, int part, int n_part)
     if (p->packed != NULL) {
         p->set->mul_packed(p->packed, from, to, (const float *)(const void *)p->x,
                            act_bytes(p->form, p->n_k), p->n_col, p->y, p->n_row);
+    } else if (p->is_interleaved) {
+        p->set->mul_interleaved(p->type, p->w + from * row_bytes, to - from, p->n_k, p->x,
+                                act_bytes(p->form, p->n_k), p->n_col, p->y + from, p->n_row);
     } else if (p->through_blas) {
         static _Thread_local void *scratch;
         struct blas_product product = { .set = p->set,
@@ -234,6 +239,61 @@ static void bench_packed(struct pool *pool, const struct kernels *set)
     free(y);
     free(block);
     free(plain);
+}
+
+/* Rows of the file serve as interleaved ones: they are as fast. */
+static void bench_interleaved_type(struct pool *pool, const struct kernels *set,
+                                   enum tensor_type type, size_t n_row)
+{
+    static const size_t cols[] = { 1, 2, 4, 8, 16, 64 };
+    const size_t n_k = 2048;
+    uint8_t *rows = weights_new(type, n_row, n_k);
+    uint8_t *x = columns_new(set, ACT_Q8, n_k, 64);
+    float *y = calloc(n_row * 64, sizeof *y);
+    double one = 0;
+
+    for (size_t c = 0; c < sizeof cols / sizeof cols[0]; c++) {
+        struct way w[3];
+        double t[3];
+
+        for (int i = 0; i < 3; i++)
+            w[i] = (struct way){ .set = i < 2 ? set : NULL,
+                                 .is_interleaved = i == 1,
+                                 .type = type,
+                                 .form = ACT_Q8,
+                                 .w = rows,
+                                 .n_row = n_row,
+                                 .n_k = n_k,
+                                 .n_col = i < 2 ? cols[c] : 1,
+                                 .x = x,
+                                 .y = y };
+        take_turns(pool, w, 3);
+        for (int i = 0; i < 3; i++)
+            t[i] =
+                median(w[i].t, TURNS) * 1e9 * pool_threads(pool) / (double)(n_row * n_k / 512);
+        one = c == 0 ? t[1] : one;
+        printf("%-7s %7zu %10.1f %12.1f %10.2f %10.1f %10.2f\n", tensor_type_info(type)->name,
+               cols[c], t[0], t[1], t[0] / t[1], t[2], t[1] / one);
+        fflush(stdout);
+    }
+    free(y);
+    free(x);
+    free(rows);
+}
+
+static void bench_interleaved(struct pool *pool, const struct kernels *set, size_t n_row)
+{
+    static const enum tensor_type types[] = { TYPE_Q4_0, TYPE_Q5_0, TYPE_Q8_0, TYPE_Q4_K,
+                                              TYPE_Q6_K };
+
+    if (set->mul_interleaved == NULL)
+        return;
+    printf("\n%s, %zu rows, %d thread(s): ns of a thread for 512 weights\n", set->name, n_row,
+           pool_threads(pool));
+    printf("%-7s %7s %10s %12s %10s %10s %10s\n", "type", "columns", "as in file",
+           "interleaved", "ratio", "reading", "of 1 col.");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        bench_interleaved_type(pool, set, types[i], n_row);
 }
 
 struct kind {
@@ -640,6 +700,11 @@ int main(int argc, char **argv)
         if (*what == '\0' || strcmp(what, "packed") == 0) {
             bench_packed(one, set);
             bench_packed(all, set);
+        }
+        if (*what == '\0' || strcmp(what, "interleaved") == 0) {
+            bench_interleaved(one, set, 512);
+            bench_interleaved(one, set, 65536);
+            bench_interleaved(all, set, 65536);
         }
         if (*what == '\0' || strcmp(what, "blas") == 0)
             bench_blas(one, set);

@@ -27,6 +27,7 @@ check_PROGRAMS += \
 	tests/unit/test_find \
 	tests/unit/test_gguf \
 	tests/unit/test_history \
+	tests/unit/test_interleave \
 	tests/unit/test_jinja \
 	tests/unit/test_json \
 	tests/unit/test_kernels \

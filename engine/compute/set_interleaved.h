@@ -1,0 +1,336 @@
+/*
+ * set_interleaved.h - interleaved weights (interleave.h) times columns of 8-bit numbers.
+ *
+ * Lanes are rows, as in set_mul_tile.h, but nothing has to be transposed: 32 values of a tile
+ * are unpacked to registers, and multiplied with one column after the other.  So a tile also
+ * pays for one column.  Sums and additions are those of set_mul_tile.h.
+ */
+#ifndef MEMWALL_ENGINE_COMPUTE_SET_INTERLEAVED_H
+#define MEMWALL_ENGINE_COMPUTE_SET_INTERLEAVED_H
+
+#include "engine/compute/interleave.h"
+#include "engine/compute/set_mul_rows.h"
+
+#define HAS_INTERLEAVED
+
+#define GROUP_VECTORS (INTERLEAVED_ROWS / VN) /* of a group */
+/* A tile is two groups, which are read as two streams, or a part of a group at a time. */
+#define TILE_PARTS  (GROUP_VECTORS > TILE_VECTORS ? GROUP_VECTORS / TILE_VECTORS : 1)
+#define TILE_GROUPS (TILE_VECTORS > GROUP_VECTORS ? TILE_VECTORS / GROUP_VECTORS : 1)
+
+INLINE size_t block_bytes(enum tensor_type type)
+{
+    return has_heads(type) ? traits_of(type).bytes / 8 : traits_of(type).bytes;
+}
+
+/* The dwords and heads of VN rows from a span on. */
+struct lanes {
+    const uint8_t *dwords, *heads;
+};
+
+/* Dword i of block b of the span. */
+INLINE vb dword_at(enum tensor_type type, const struct lanes *l, size_t b, size_t i)
+{
+    return vb_load(l->dwords + 4 * INTERLEAVED_ROWS * (b * (block_bytes(type) / 4) + i));
+}
+
+/* The scales of block b of the span. */
+INLINE vf head_at(const struct lanes *l, size_t b)
+{
+    return vf_load_f16(l->heads + 2 * INTERLEAVED_ROWS * b);
+}
+
+/* Blocks of 32: scales, and minima that are added. */
+INLINE void scales_of_run(enum tensor_type type, const struct lanes *l, size_t b, vf *s, vf *m)
+{
+    if (!traits_of(type).has_minima) {
+        *s = head_at(l, b);
+        return;
+    }
+    vb head = dword_at(type, l, b, 0);
+
+    tile_scales_of_heads(type, &head, s, m);
+}
+
+/* The scales of a span of a tile, for the types of 256. */
+struct lane_scales {
+    vf s[16][TILE_VECTORS], m[16][TILE_VECTORS];
+};
+
+/* K-quants and IQ4_XS: scales and minima of a span, to vector v of *to. */
+INLINE void scales_of_lanes(enum tensor_type type, const struct lanes *l, size_t v,
+                            struct lane_scales *to)
+{
+    vb head[4];
+
+    if (type == TYPE_Q4_K || type == TYPE_Q5_K) {
+        UNROLL
+        for (size_t i = 0; i < 4; i++)
+            head[i] = dword_at(type, l, 0, i);
+        q4_k_scales_of(head, to->s, to->m, v);
+    } else if (type == TYPE_Q6_K) {
+        UNROLL
+        for (size_t i = 0; i < 4; i++)
+            head[i] = dword_at(type, l, 0, offsetof(struct block_q6_k, scales) / 4 + i);
+        i8_scales_of(head, head_at(l, 0), to->s, v);
+    } else if (type == TYPE_IQ4_XS) {
+        vb low = dword_at(type, l, 0, 1), d_high = dword_at(type, l, 0, 0);
+        vf d = vf_of_low_f16(d_high, true);
+
+        UNROLL
+        for (int b = 0; b < 8; b++) {
+            vb nibble = b % 2 == 0 ? vb_and(vi_byte(low, b / 2), vb_all(15))
+                                   : vi_shift_right(vi_byte(low, b / 2), 4);
+            vb two = bits_at(vi_byte(d_high, 2 + b / 4), 2 * (b % 4), 3, 4);
+
+            to->s[b][v] = vf_mul(vf_sub(vf_of_vi(vb_or(nibble, two)), vf_all(32)), d);
+        }
+    }
+}
+
+INLINE void q6_k_run(const struct lanes *l, size_t b, vb *w)
+{
+    const size_t n = b / 4, i = b % 4;
+
+    UNROLL
+    for (size_t j = 0; j < 8; j++) {
+        vb q = dword_at(TYPE_Q6_K, l, 0, 16 * n + 8 * (i % 2) + j);
+        vb high = dword_at(TYPE_Q6_K, l, 0, offsetof(struct block_q6_k, high) / 4 + 8 * n + j);
+
+        w[j] = vb_or(i < 2 ? vb_and(q, vb_all(15)) : vb_high_nibbles(q),
+                     bits_at(high, 2 * (int)i, 3, 4));
+    }
+}
+
+/* Run b of Q4_K and Q5_K: the low or the high nibbles of 32 bytes. */
+INLINE void q4_k_run(enum tensor_type type, const struct lanes *l, size_t b, vb *w)
+{
+    const size_t at =
+        (type == TYPE_Q5_K ? offsetof(struct block_q5_k, q) : offsetof(struct block_q4_k, q)) /
+        4;
+
+    UNROLL
+    for (size_t j = 0; j < 8; j++) {
+        vb q = dword_at(type, l, 0, at + 8 * (b / 2) + j);
+
+        w[j] = b % 2 == 0 ? vb_and(q, vb_all(15)) : vb_high_nibbles(q);
+        if (type == TYPE_Q5_K)
+            w[j] = vb_or(
+                w[j], bits_at(dword_at(type, l, 0, offsetof(struct block_q5_k, high) / 4 + j),
+                              (int)b, 1, 4));
+    }
+}
+
+/* Run b of the types with 16 bytes of nibbles for 32 values. */
+INLINE void nibbles_run(enum tensor_type type, const struct lanes *l, size_t b, vb *w)
+{
+    const size_t block = type == TYPE_IQ4_XS ? 0 : b;
+    size_t stride, at = nibbles_at(type, &stride) / 4 + (type == TYPE_IQ4_XS ? 4 * b : 0);
+    vb high = vi_zero();
+
+    if (type == TYPE_Q5_0 || type == TYPE_Q5_1)
+        high = dword_at(type, l, block, at - 1);
+    UNROLL
+    for (size_t j = 0; j < 4; j++) {
+        vb q = dword_at(type, l, block, at + j);
+
+        w[j] = vb_and(q, vb_all(15));
+        w[4 + j] = vb_high_nibbles(q);
+    }
+    UNROLL
+    for (size_t j = 0; j < 8; j++) {
+        if (type == TYPE_Q5_0 || type == TYPE_Q5_1)
+            w[j] = vb_or(w[j], vb_fifth_bits(high, 4 * (int)j));
+        if (type == TYPE_IQ4_NL || type == TYPE_IQ4_XS)
+            w[j] = vb_lookup(dot_bytes(type, vb_same_pieces(iq4_values)), w[j]);
+    }
+}
+
+/* The 32 bytes of run b, as dwords. */
+INLINE void run_of_lanes(enum tensor_type type, const struct lanes *l, size_t b, vb *w)
+{
+    if (type == TYPE_Q8_0) {
+        UNROLL
+        for (size_t j = 0; j < 8; j++)
+            w[j] = dot_bytes(type, dword_at(type, l, b, j));
+    } else if (type == TYPE_Q6_K) {
+        q6_k_run(l, b, w);
+    } else if (type == TYPE_Q4_K || type == TYPE_Q5_K) {
+        q4_k_run(type, l, b, w);
+    } else {
+        nibbles_run(type, l, b, w);
+    }
+}
+
+/* Run b of a tile. */
+INLINE void unpack_run(enum tensor_type type, size_t n_v, const struct lanes *l,
+                       const struct lane_scales *scales, size_t b, struct tile_run *u)
+{
+    const size_t n_half = by_16(type) ? 2 : 1;
+
+    UNROLL
+    for (size_t v = 0; v < n_v; v++) {
+        vb w[8];
+
+        run_of_lanes(type, &l[v], b, w);
+        UNROLL
+        for (size_t j = 0; j < 8; j++)
+            u->w[j][v] = w[j];
+        if (has_heads(type)) {
+            scales_of_run(type, &l[v], b, &u->s[0][v], &u->m[0][v]);
+            continue;
+        }
+        UNROLL
+        for (size_t h = 0; h < n_half; h++) {
+            u->s[h][v] = scales->s[n_half * b + h][v];
+            if (traits_of(type).has_minima)
+                u->m[h][v] = scales->m[n_half * b + h][v];
+        }
+    }
+}
+
+/*
+ * Prefetch an eighth of the span that is LANES_AHEAD bytes further.
+ */
+#define LANES_AHEAD 6144
+
+INLINE void fetch_lines(const uint8_t *p, size_t bytes, size_t b)
+{
+    const size_t lines = (bytes + 63) / 64;
+
+    UNROLL
+    for (size_t k = lines * b / 8; k < lines * (b + 1) / 8; k++)
+        __builtin_prefetch(p + 64 * k, 0, 0);
+}
+
+/* Span i of a group. */
+INLINE struct lanes lanes_of(enum tensor_type type, const struct q8_product *p,
+                             const uint8_t *group, size_t i)
+{
+    const size_t bytes = INTERLEAVED_ROWS * block_bytes(type),
+                 head = INTERLEAVED_ROWS * (block_bytes(type) % 4);
+    const size_t n_block = p->n_k / (has_heads(type) ? 32 : SPAN);
+
+    if (has_heads(type))
+        return (struct lanes){ .heads = group + 8 * i * bytes,
+                               .dwords =
+                                   group + 8 * i * bytes + at_most(n_block - 8 * i, 8) * head };
+    return (struct lanes){ .heads = group + i * head,
+                           .dwords = group + n_block * head + i * (bytes - head) };
+}
+
+/* Add a span of a tile to the sums of n_c columns: n_v vectors, from vector `first` of the
+ * group on.  Each group has its own vectors. */
+INLINE void add_lanes(enum tensor_type type, size_t n_v, size_t first, bool fetches,
+                      const uint8_t *const *group, const struct q8_product *p, size_t i,
+                      size_t c, size_t n_c, struct tile_sums *sums)
+{
+    const size_t n_run = at_most((p->n_k - i * SPAN) / 32, 8);
+    struct lane_scales scales;
+    struct lanes l[TILE_VECTORS];
+
+    UNROLL
+    for (size_t v = 0; v < n_v; v++) {
+        const size_t lane = (first + v) % GROUP_VECTORS * VN;
+
+        l[v] = lanes_of(type, p, group[v / GROUP_VECTORS], i);
+        l[v].heads += 2 * lane;
+        l[v].dwords += 4 * lane;
+        if (!has_heads(type))
+            scales_of_lanes(type, &l[v], v, &scales);
+        if (type == TYPE_Q6_K && fetches)
+            __builtin_prefetch(l[v].heads + INTERLEAVED_ROWS * p->w_stride, 0, 0);
+    }
+    UNROLL
+    for (size_t b = 0; b < 8; b++) {
+        struct tile_run u;
+
+        if (has_heads(type) && b == n_run)
+            break;
+        if (fetches)
+            UNROLL
+        for (size_t v = 0; v < n_v; v += GROUP_VECTORS)
+            fetch_lines(l[v].dwords + LANES_AHEAD, INTERLEAVED_ROWS * traits_of(type).bytes, b);
+        unpack_run(type, n_v, l, &scales, b, &u);
+        for (size_t j = 0; j < n_c; j++)
+            add_run(type, offset_of(type), n_v, &u, column_span(p, c + j, i), (int)b, &sums[j]);
+    }
+}
+
+/* n_g groups, r[0] and r[1] are their first rows, times columns c .. c + n_c - 1. */
+INLINE void mul_lane_tile(enum tensor_type type, size_t n_g, const struct q8_product *p,
+                          const size_t *r, size_t c, size_t n_c)
+{
+    const size_t n_v = TILE_PARTS > 1 ? TILE_VECTORS : n_g * GROUP_VECTORS;
+    const uint8_t *group[TILE_GROUPS];
+    struct tile_sums sums[TILE_PARTS][NEAR_COLS];
+
+    UNROLL
+    for (size_t g = 0; g < n_g; g++)
+        group[g] = p->w + r[g] * p->w_stride;
+    for (size_t part = 0; part < TILE_PARTS; part++)
+        for (size_t j = 0; j < n_c; j++)
+            for (size_t g = 0; g < GROUPS; g++)
+                for (size_t v = 0; v < n_v; v++)
+                    sums[part][j].of[g][v] = vf_zero();
+    for (size_t i = 0; i * SPAN < p->n_k; i++)
+        for (size_t part = 0; part < TILE_PARTS; part++)
+            add_lanes(type, n_v, part * TILE_VECTORS, c == 0 && part == 0, group, p, i, c, n_c,
+                      sums[part]);
+    for (size_t part = 0; part < TILE_PARTS; part++)
+        for (size_t j = 0; j < n_c; j++)
+            UNROLL
+    for (size_t v = 0; v < n_v; v++)
+        vf_store(p->y + (c + j) * p->ldy + r[v / GROUP_VECTORS] +
+                     (part * TILE_VECTORS + v) % GROUP_VECTORS * VN,
+                 vf_fold_sums(&sums[part][j].of[0][v], TILE_VECTORS));
+}
+
+/* Columns in turn, while the weights of a tile are in the second-level cache. */
+INLINE void mul_groups(enum tensor_type type, size_t n_g, const struct q8_product *p, size_t r,
+                       size_t next)
+{
+    for (size_t c = 0; c < p->n_col; c += NEAR_COLS)
+        mul_lane_tile(type, n_g, p, (const size_t[]){ r, next }, c,
+                      at_most(p->n_col - c, NEAR_COLS));
+}
+
+INLINE void mul_interleaved_q8(enum tensor_type type, const struct q8_product *p)
+{
+    const size_t n = p->n_row / INTERLEAVED_ROWS * INTERLEAVED_ROWS;
+    const size_t part = n / INTERLEAVED_ROWS / TILE_GROUPS * INTERLEAVED_ROWS;
+
+    for (size_t r = 0; r < part; r += INTERLEAVED_ROWS)
+        mul_groups(type, TILE_GROUPS, p, r, part + r);
+    if (part * TILE_GROUPS < n)
+        mul_groups(type, 1, p, part * TILE_GROUPS, 0);
+}
+
+#define INTERLEAVED_TYPES(X)                                                                   \
+    X(Q4_0, q4_0)                                                                              \
+    X(Q4_1, q4_1)                                                                              \
+    X(Q5_0, q5_0)                                                                              \
+    X(Q5_1, q5_1)                                                                              \
+    X(Q8_0, q8_0)                                                                              \
+    X(IQ4_NL, iq4_nl) X(IQ4_XS, iq4_xs) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k)
+
+#define MUL_INTERLEAVED(TYPE, name)                                                            \
+    static NOINLINE void mul_interleaved_##name(const struct q8_product *p)                    \
+    {                                                                                          \
+        mul_interleaved_q8(TYPE_##TYPE, p);                                                    \
+    }
+INTERLEAVED_TYPES(MUL_INTERLEAVED)
+
+#define CALL_MUL_INTERLEAVED(TYPE, name)                                                       \
+    case TYPE_##TYPE: mul_interleaved_##name(p); return;
+
+static void mul_interleaved_columns(enum tensor_type type, const struct q8_product *p)
+{
+    switch ((int)type) {
+        INTERLEAVED_TYPES(CALL_MUL_INTERLEAVED)
+    default: break;
+    }
+    assert(false && "interleave_takes() names the types");
+}
+
+#endif
