@@ -15,6 +15,7 @@
 #include <cblas.h>
 
 #include "engine/base/units.h"
+#include "engine/compute/interleave.h"
 
 #define BUFFER_BYTES (4 * MIB)  /* of each thread that calls the library */
 #define STACK_BYTES  (96 * KIB) /* of each thread that the library starts */
@@ -170,18 +171,30 @@ static struct tile_rows rows_of_tile(const struct blas_product *p, size_t tile)
     return t;
 }
 
+/* Values k .. k + n - 1 of row r. */
+static void widen_row(const struct blas_product *p, size_t r, size_t k, size_t n, float *row)
+{
+    size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
+    uint8_t part[BLAS_DEPTH * sizeof(float)]; /* as in the file */
+
+    if (p->form == FORM_PACKED) {
+        p->set->unpack(p->packed, r, k, n, row);
+    } else if (p->form == FORM_INTERLEAVED) {
+        interleaved_values(p->type, row_bytes, p->n_row, p->w, r, k, n, part);
+        p->set->dequant(p->type, part, row, n);
+    } else {
+        p->set->dequant(p->type,
+                        p->w + r * row_bytes + (size_t)tensor_row_bytes(p->type, k), row, n);
+    }
+}
+
 /* Values k .. k + n - 1 of the rows, zeros in the other places. */
 static void widen(const struct blas_product *p, struct tile_rows t, size_t k, size_t n,
                   float *rows)
 {
-    size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
-    const uint8_t *w = p->w + (size_t)tensor_row_bytes(p->type, k);
-
     for (size_t r = t.at; r < t.at + BLAS_ROWS; r++, rows += n)
-        if (r >= t.from && r < t.to && p->packed != NULL)
-            p->set->unpack(p->packed, r - p->row, k, n, rows);
-        else if (r >= t.from && r < t.to)
-            p->set->dequant(p->type, w + (r - p->row) * row_bytes, rows, n);
+        if (r >= t.from && r < t.to)
+            widen_row(p, r - p->row, k, n, rows);
         else
             memset(rows, 0, n * sizeof *rows);
 }

@@ -65,8 +65,9 @@ size_t blas_tiles(size_t first, size_t n_col);
 struct blas_product {
     const struct kernels *set; /* for widening */
     enum tensor_type type;
+    enum weight_form form;
     const uint8_t *w;                  /* n_row rows of n_k values, */
-    const struct packed_block *packed; /* or these in 12 bits; else NULL */
+    const struct packed_block *packed; /* or these in FORM_PACKED */
     size_t row, n_row, n_k;            /* row: index of the first one in its matrix */
     const float *x;                    /* whole tiles of columns, ldx values apart */
     size_t ldx;

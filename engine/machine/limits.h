@@ -24,15 +24,17 @@ struct mw_sure {
 
 /* How fast the threads and kernels of the options multiply weights of one type. */
 struct mw_rate {
-    char type[16];         /* "Q4_K", or MW_RATE_PACKED */
+    char type[16];         /* "Q4_K", or MW_RATE_PACKED, or "Q4_K-x16" */
     double column_bytes_s; /* one column with weights from memory, as for a decoded token */
     double chunk_flops_s;  /* many columns, as for a prompt */
     struct mw_sure column, chunk;
     int64_t measured_s; /* Unix time of the measurement */
 };
-#define MW_RATE_TYPES  4 /* weight types of a model that are measured */
-#define MW_RATE_PACKED "BF16-packed" /* pinned BF16: the column counts packed bytes */
-#define MW_RATES_MAX   (MW_RATE_TYPES + 1)
+#define MW_RATE_TYPES 4 /* weight types of a model that are measured */
+/* The forms of pinned weights have rates of their own: */
+#define MW_RATE_PACKED      "BF16-packed" /* the column counts packed bytes */
+#define MW_RATE_INTERLEAVED "-x16"        /* after the type: sixteen rows side by side */
+#define MW_RATES_MAX        (2 * MW_RATE_TYPES + 1)
 
 /* The costs of a pass besides products of weights, with the threads and kernels of the options.
  * Times are those of one thread, except that all take part in a round. */

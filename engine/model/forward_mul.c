@@ -6,6 +6,8 @@
 
 #include <assert.h>
 
+#include "engine/base/units.h"
+#include "engine/compute/interleave.h"
 #include "engine/compute/packed.h"
 #include "engine/model/forward_internal.h"
 
@@ -65,9 +67,26 @@ static void mul_tiles(const struct mul_job *j, const struct mul_block *b, int pa
                               .n_k = j->n_k,
                               .y = b->y + b->row,
                               .ldy = b->ldy,
+                              .form = b->form,
                               .packed = b->form == FORM_PACKED ? &b->packed : NULL };
 
     tiles_multiply(j->f, &j->tiles, &p, part, n_part);
+}
+
+/* Interleaved rows [*from, to) of a block: groups that begin there.  *from becomes the first of
+ * the rows that are as in the file. */
+static void mul_groups(const struct mul_job *j, const struct mul_block *b, size_t *from,
+                       size_t to)
+{
+    const size_t end = b->n_row / INTERLEAVED_ROWS * INTERLEAVED_ROWS;
+    size_t first = align_up(*from, INTERLEAVED_ROWS), last = align_up(to, INTERLEAVED_ROWS);
+
+    first = first < end ? first : end;
+    last = last < end ? last : end;
+    if (first < last)
+        j->kern->mul_interleaved(b->type, b->w + first * b->row_bytes, last - first, j->n_k,
+                                 j->x, j->x_stride, j->n_col, b->y + b->row + first, b->ldy);
+    *from = *from > end ? *from : end;
 }
 
 /* Rows [from, to) of a block. */
@@ -75,9 +94,13 @@ static void mul_rows(const struct mul_job *j, const struct mul_block *b, size_t 
 {
     float *y = b->y + b->row;
 
-    if (b->form == FORM_PACKED)
+    if (b->form == FORM_PACKED) {
         j->kern->mul_packed(&b->packed, from, to, j->x, j->x_stride, j->n_col, y, b->ldy);
-    else
+        return;
+    }
+    if (b->form == FORM_INTERLEAVED)
+        mul_groups(j, b, &from, to);
+    if (from < to)
         j->kern->mul(b->type, j->form, b->w + from * b->row_bytes, to - from, j->n_k, j->x,
                      j->x_stride, j->n_col, y + from, b->ldy);
 }

@@ -125,7 +125,7 @@ struct trial {
     const struct kernels *kernels;
     struct pool *pool;
     enum tensor_type type;
-    bool is_packed;
+    enum weight_form weight_form;
     enum act_form form;
     unsigned char *w, *x;
     float *y;
@@ -140,11 +140,14 @@ static void multiply_part(void *ctx, int part, int n_part)
     size_t from, to;
 
     pool_rows(t->pool, t->n_row, part, n_part, &from, &to);
-    if (from < to && t->is_packed) {
+    if (from < to && t->weight_form == FORM_PACKED) {
         struct packed_block b = packed_open(t->w + t->at, t->n_row, N_K);
 
         t->kernels->mul_packed(&b, from, to, (const float *)(const void *)t->x, t->x_stride,
                                t->n_col, t->y, t->n_row);
+    } else if (from < to && t->weight_form == FORM_INTERLEAVED) {
+        t->kernels->mul_interleaved(t->type, t->w + t->at + from * t->row_bytes, to - from, N_K,
+                                    t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
     } else if (from < to)
         t->kernels->mul(t->type, t->form, t->w + t->at + from * t->row_bytes, to - from, N_K,
                         t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
@@ -162,14 +165,15 @@ static void multiply_next(struct trial *t)
 }
 
 /* Prepare products of one type with n_col columns.  Zeros are as slow as other numbers, and they
- * are valid packed weights. */
+ * are valid weights in every form. */
 static void set_type(struct trial *t, const struct type_rate *r, bool exact, size_t n_col,
                      size_t piece)
 {
     t->type = r->type;
-    t->is_packed = r->is_packed;
+    t->weight_form = r->form;
     t->form = act_form_of(r->type, exact);
-    t->row_bytes = r->is_packed ? packed_row_least(N_K) : tensor_row_bytes(r->type, N_K);
+    t->row_bytes =
+        r->form == FORM_PACKED ? packed_row_least(N_K) : tensor_row_bytes(r->type, N_K);
     t->x_stride = act_bytes(t->form, N_K);
     t->n_col = n_col;
     t->n_row = piece / t->row_bytes / 16 * 16;

@@ -8,8 +8,8 @@
  *   column    one column, as a decoded token, with weights that no cache holds
  *   chunk     RATES_COLUMNS columns, as a prompt
  *
- * Packed BF16 has rates of its own: its column counts packed bytes, and its chunk is slower,
- * because weights are widened first.
+ * The forms of pinned weights have rates of their own.  The column of packed BF16 counts packed
+ * bytes, and its chunk is slower, because weights are widened first.  Interleaved types are faster.
  *
  * All models are measured with the same shape, so a rate holds for every model with that type.
  */
@@ -32,7 +32,7 @@
 /* The part of a model that has one weight type, and the rates of the type. */
 struct type_rate {
     enum tensor_type type;
-    bool is_packed;         /* BF16 in the form of compute/packed.h */
+    enum weight_form form;  /* of the weights that are multiplied */
     double token_bytes[2];  /* that a token multiplies with, without experts: in the layers
                                of every token, and in the rest that only tokens with logits
                                run through */

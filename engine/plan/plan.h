@@ -67,8 +67,9 @@ struct plan_weights {
     double chunk_flops_s;
     double speedup;     /* of prompts, by the library that multiplies this type */
     double saved_share; /* of its bytes, by packing, once they are pinned */
-    double packed_column_bytes_s; /* the rates of packed weights; the bytes are packed ones */
-    double packed_chunk_flops_s;
+    char laid_type[16];         /* the form of pinned weights: "Q4_K-x16"; "": as in the file */
+    double laid_column_bytes_s; /* its rates; the bytes are those in this form */
+    double laid_chunk_flops_s;
 };
 #define PLAN_WEIGHTS 5
 
@@ -115,7 +116,7 @@ struct plan_input {
     uint64_t hot_bytes;      /* of weights that a decoded token reads, without resident */
     uint64_t prompt_bytes;   /* of those, the part that a prompt chunk reads */
     uint64_t saved_bytes;    /* of hot_bytes, by packing, once all are pinned; 0: not packed */
-    uint64_t landing_bytes;  /* part of the pinned memory in which packed blocks arrive */
+    uint64_t landing_bytes;  /* part of the pinned memory: where blocks arrive or are laid out */
     uint64_t slot_bytes;     /* of one ring slot (struct stream_shape) */
     uint32_t n_slot;         /* slots that the ring grows to, at least 2 */
     uint64_t ring_fixed_bytes; /* stream_overhead_bytes(): besides the slots */

@@ -95,25 +95,25 @@ int speed_products(const struct plan_input *in, uint32_t i, double streamed_shar
 {
     const struct plan_weights *w = &in->weights[i], *rates = rates_of(in, i);
     double speedup = w->speedup > 0 ? w->speedup : 1;
-    double packed = w->saved_share > 0 && !of_experts ? 1 - streamed_share : 0;
+    double laid = w->laid_type[0] != '\0' && !of_experts ? 1 - streamed_share : 0;
     struct speed_product all = { bytes, of_experts ? w->expert_flops : w->token_flops,
                                  speed_column_rate(in, rates->column_bytes_s),
                                  rates->chunk_flops_s * speedup };
     int n = 0;
 
-    if (packed < 1) {
+    if (laid < 1) {
         out[n] = all;
-        out[n].bytes *= 1 - packed;
-        out[n++].flops *= 1 - packed;
+        out[n].bytes *= 1 - laid;
+        out[n++].flops *= 1 - laid;
     }
-    if (packed > 0) {
+    if (laid > 0) {
         out[n] = all;
-        out[n].bytes *= packed * (1 - w->saved_share);
-        out[n].flops *= packed;
-        if (w->packed_column_bytes_s > 0)
-            out[n].column_bytes_s = speed_column_rate(in, w->packed_column_bytes_s);
-        if (w->packed_chunk_flops_s > 0)
-            out[n].chunk_flops_s = w->packed_chunk_flops_s * speedup;
+        out[n].bytes *= laid * (1 - w->saved_share);
+        out[n].flops *= laid;
+        if (w->laid_column_bytes_s > 0)
+            out[n].column_bytes_s = speed_column_rate(in, w->laid_column_bytes_s);
+        if (w->laid_chunk_flops_s > 0)
+            out[n].chunk_flops_s = w->laid_chunk_flops_s * speedup;
         n++;
     }
     return n;

@@ -17,7 +17,8 @@
  *   products   T(1) + (n - 1) * (T(64) - T(1)) / 63.  T(1) is the time of one column and T(64)
  *              that of 64, from the two measured rates of each weight type.  In between, the
  *              time grows with the columns: weights are loaded once, and multiplied with each.
- *              Pinned weights that are packed have two rates of their own, and fewer bytes.
+ *              Pinned weights in another form have two rates of their own; packed ones have
+ *              fewer bytes.
  *   small      norms and other small weights at the rate of memory
  *   rounds     jobs that are handed to the threads.  Each streamed block is one job.  So is each
  *              run of pinned blocks of a product
@@ -105,7 +106,7 @@ struct speed_product {
 };
 
 /* Divide the weights of type i, of which `bytes` are in the file, into those that are as in the
- * file and those that are packed.  Returns their number, 1 or 2. */
+ * file and those that are laid out in another form.  Returns their number, 1 or 2. */
 int speed_products(const struct plan_input *in, uint32_t i, double streamed_share,
                    bool of_experts, double bytes, struct speed_product out[2]);
 

@@ -203,37 +203,57 @@ void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct 
     for (uint32_t i = 0; i < n; i++)
         limits_add_rate(out, tensor_type_info(types[i].type)->name);
     packing_choose(m, o, &packing);
-    if (packing.saved_bytes > 0)
-        limits_add_rate(out, MW_RATE_PACKED);
+    for (uint32_t i = 0; i < n; i++) {
+        char laid[sizeof out->rate[0].type];
+
+        limits_laid_type(tensor_type_info(types[i].type)->name, &packing, laid);
+        if (laid[0] != '\0')
+            limits_add_rate(out, laid);
+    }
 }
 
-/* Returns TYPE_COUNT for a name that no weight type with kernels has. */
-static int type_of_name(const char *name)
+/* The type and form of a name; a type of TYPE_COUNT if nothing is measured for it. */
+static struct type_rate rate_of_name(const char *name)
 {
-    int type = 0;
+    const char *form = strstr(name, MW_RATE_INTERLEAVED);
+    size_t length = form != NULL ? (size_t)(form - name) : strlen(name);
+    struct type_rate r = { .form = form != NULL ? FORM_INTERLEAVED : FORM_FILE };
+    uint32_t type = 0;
 
-    while (type < TYPE_COUNT && !(tensor_type_info((uint32_t)type)->is_computed &&
-                                  strcmp(tensor_type_info((uint32_t)type)->name, name) == 0))
+    if (strcmp(name, MW_RATE_PACKED) == 0)
+        return (struct type_rate){ .type = TYPE_BF16, .form = FORM_PACKED };
+    while (type < TYPE_COUNT && !(tensor_type_info(type)->is_computed &&
+                                  strlen(tensor_type_info(type)->name) == length &&
+                                  memcmp(tensor_type_info(type)->name, name, length) == 0))
         type++;
-    return type;
+    r.type = (enum tensor_type)type;
+    return r;
+}
+
+void limits_laid_type(const char *type, const struct packing *p, char laid[16])
+{
+    laid[0] = '\0';
+    if (p->packs && strcmp(type, tensor_type_info(TYPE_BF16)->name) == 0)
+        snprintf(laid, 16, "%s", MW_RATE_PACKED);
+    else if (packing_interleaves(p, rate_of_name(type).type))
+        snprintf(laid, 16, "%.11s%s", type, MW_RATE_INTERLEAVED);
 }
 
 /* List the types that were not measured.  Returns their number; index[i] is the rate of type i.
  */
-static uint32_t list_unmeasured(const struct mw_limits *l, struct type_rate *types,
-                                uint32_t *index)
+static uint32_t list_unmeasured(const struct mw_limits *l, const struct kernels *kernels,
+                                struct type_rate *types, uint32_t *index)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < l->n_rate; i++) {
-        bool is_packed = strcmp(l->rate[i].type, MW_RATE_PACKED) == 0;
-        int type = is_packed ? TYPE_BF16 : type_of_name(l->rate[i].type);
+        struct type_rate r = rate_of_name(l->rate[i].type);
 
-        if (l->rate[i].measured_s != 0 || type == TYPE_COUNT)
+        if (l->rate[i].measured_s != 0 || r.type == TYPE_COUNT ||
+            (r.form == FORM_INTERLEAVED && kernels->mul_interleaved == NULL))
             continue;
         index[n] = i;
-        types[n++] =
-            (struct type_rate){ .type = (enum tensor_type)type, .is_packed = is_packed };
+        types[n++] = r;
     }
     return n;
 }
@@ -248,10 +268,11 @@ int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err
                                  .more_seconds = RATE_SECONDS,
                                  .buffer_bytes = MOST_BUFFER };
     struct type_rate types[MW_RATES_MAX];
-    uint32_t index[MW_RATES_MAX], n = list_unmeasured(l, types, index);
+    uint32_t index[MW_RATES_MAX], n;
 
     if (how.kernels == NULL)
         return -1;
+    n = list_unmeasured(l, how.kernels, types, index);
     if (o->memory_bytes > 0 && how.buffer_bytes > o->memory_bytes / 2)
         how.buffer_bytes = o->memory_bytes / 2;
     if (how.n_thread <= 0) {

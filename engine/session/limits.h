@@ -29,6 +29,10 @@ void limits_free(struct limits_box *b);
 /* Add a rate that is not measured yet, of a type that *l does not have. */
 void limits_add_rate(struct mw_limits *l, const char *type);
 
+/* Write the name of the rates of pinned weights of a type; "": they are as in the file. */
+struct packing;
+void limits_laid_type(const char *type, const struct packing *p, char laid[16]);
+
 /* Copy the limits of m.  Any thread. */
 struct mw_limits limits_of(const struct mw_model *m);
 

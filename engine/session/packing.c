@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/compute/interleave.h"
 #include "engine/compute/kernels.h"
 #include "engine/compute/packed.h"
 #include "engine/session/options.h"
+#include "engine/session/product_choice.h"
 
 #define SPARE_PART 128  /* room of 1/128 byte for each weight in addition */
 #define TRUST      8192 /* weights of all matrices that count as much as those of one */
@@ -115,25 +117,75 @@ static uint64_t saved_bytes(const struct mw_model *m)
     return saved;
 }
 
+bool packing_interleaves(const struct packing *p, enum tensor_type type)
+{
+    return p->interleaves && interleave_takes(type);
+}
+
+static struct stream_span span_of(const struct mw_model *m, const struct packing *p, uint32_t i)
+{
+    struct stream_span span = p->packs ? m->packed_spans[i] : m->spans[i];
+
+    span.type = (uint32_t)m->span_types[i];
+    if (packing_interleaves(p, m->span_types[i]) && span.n_row >= INTERLEAVED_ROWS) {
+        span.form = FORM_INTERLEAVED;
+        span.scratch_bytes = INTERLEAVED_ROWS * span.row_bytes;
+    }
+    return span;
+}
+
+void packing_spans(const struct mw_model *m, const struct packing *p, struct stream_span *spans)
+{
+    for (uint32_t i = 0; i < m->n_span; i++)
+        spans[i] = span_of(m, p, i);
+}
+
+static uint64_t landing_bytes(const struct mw_model *m, const struct packing *p,
+                              const struct stream_shape *shape)
+{
+    uint64_t most[2] = { 0 }; /* a landing, and scratch memory */
+
+    for (uint32_t i = 0; i < m->n_span; i++) {
+        struct stream_span span = span_of(m, p, i);
+        uint64_t bytes = stream_landing_bytes(&span, 1, shape);
+        uint64_t *of = &most[span.scratch_bytes > 0];
+
+        *of = bytes > *of ? bytes : *of;
+    }
+    return most[0] + most[1];
+}
+
 void packing_choose(const struct mw_model *m, const struct mw_options *o, struct packing *out)
 {
+    const struct packing packed = { .packs = true };
+    struct err ignored = ERR_INIT;
+    const struct kernels *kernels = kernels_of(o, &ignored);
     struct stream_shape shape;
-    uint64_t saved, landing;
+    uint64_t saved;
 
-    *out = (struct packing){ .spans = m->spans };
-    if (m->packed_spans == NULL || o->pack == MW_PACK_NEVER || o->io == MW_IO_MMAP)
+    *out = (struct packing){ 0 };
+    if (o->pack == MW_PACK_NEVER || o->io == MW_IO_MMAP)
         return;
     shape_make(&shape, m->spans, m->n_span, options_block(o));
-    saved = saved_bytes(m);
-    landing = stream_landing_bytes(m->packed_spans, m->n_span, &shape);
-    if (saved == 0 || (o->pack == MW_PACK_AUTO && saved <= landing + 2 * shape.slot_bytes))
-        return;
-    *out = (struct packing){ m->packed_spans, saved, landing };
+    saved = m->packed_spans != NULL ? saved_bytes(m) : 0;
+    if (saved > 0 &&
+        (o->pack == MW_PACK_ALWAYS ||
+         saved > landing_bytes(m, &packed, &shape) + 2 * shape.slot_bytes)) {
+        out->packs = true;
+        out->saved_bytes = saved;
+    }
+    out->interleaves = !o->exact && kernels != NULL && kernels->mul_interleaved != NULL;
+    out->landing_bytes = landing_bytes(m, out, &shape);
 }
 
 bool packing_lay(const struct stream_span *span, uint64_t n_row, const void *from, void *to,
-                 size_t room)
+                 size_t room, void *scratch)
 {
+    if (span->form == FORM_INTERLEAVED) {
+        interleave((enum tensor_type)span->type, (size_t)span->row_bytes, (size_t)n_row, from,
+                   to, scratch);
+        return true;
+    }
     return packed_make(from, (size_t)n_row, (size_t)span->row_bytes / sizeof(uint16_t), to,
                        room) > 0;
 }

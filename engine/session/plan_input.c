@@ -139,7 +139,7 @@ static void add_weights(const struct mw_model *m, const struct product_choice *c
     in->n_weights = n + 1;
 }
 
-/* Only BF16 is packed. */
+/* The forms of pinned weights. */
 static void add_packing(const struct packing *packing, struct plan_input *in)
 {
     in->saved_bytes = packing->saved_bytes;
@@ -148,7 +148,9 @@ static void add_packing(const struct packing *packing, struct plan_input *in)
         struct plan_weights *w = &in->weights[i];
         double bytes = w->token_bytes[PLAN_PROMPT] + w->token_bytes[PLAN_REST];
 
-        if (strcmp(w->type, tensor_type_info(TYPE_BF16)->name) == 0 && bytes > 0)
+        if (w->type[0] != '\0')
+            limits_laid_type(w->type, packing, w->laid_type);
+        if (strcmp(w->laid_type, MW_RATE_PACKED) == 0 && bytes > 0)
             w->saved_share = (double)packing->saved_bytes / bytes;
     }
 }
@@ -159,8 +161,9 @@ void plan_input_types(const struct plan_input *in, struct mw_limits *l)
     for (uint32_t i = 0; i < in->n_weights && i < MW_RATE_TYPES; i++)
         if (in->weights[i].type[0] != '\0')
             limits_add_rate(l, in->weights[i].type);
-    if (in->saved_bytes > 0)
-        limits_add_rate(l, MW_RATE_PACKED);
+    for (uint32_t i = 0; i < in->n_weights && i < MW_RATE_TYPES; i++)
+        if (in->weights[i].laid_type[0] != '\0')
+            limits_add_rate(l, in->weights[i].laid_type);
 }
 
 void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
@@ -183,14 +186,14 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
         struct plan_weights *w = &in->weights[i];
 
         w->column_bytes_s = w->chunk_flops_s = 0;
-        w->packed_column_bytes_s = w->packed_chunk_flops_s = 0;
+        w->laid_column_bytes_s = w->laid_chunk_flops_s = 0;
         for (const struct mw_rate *r = l->rate; r < l->rate + l->n_rate; r++) {
             if (strcmp(r->type, w->type) == 0) {
                 w->column_bytes_s = r->column_bytes_s;
                 w->chunk_flops_s = r->chunk_flops_s;
-            } else if (w->saved_share > 0 && strcmp(r->type, MW_RATE_PACKED) == 0) {
-                w->packed_column_bytes_s = r->column_bytes_s;
-                w->packed_chunk_flops_s = r->chunk_flops_s;
+            } else if (strcmp(r->type, w->laid_type) == 0) {
+                w->laid_column_bytes_s = r->column_bytes_s;
+                w->laid_chunk_flops_s = r->chunk_flops_s;
             }
         }
     }

@@ -16,8 +16,8 @@ static void follow_pace(struct plan_input *in, double pace_s)
 
         w->column_bytes_s = speed_column_rate(in, w->column_bytes_s) / ratio;
         w->chunk_flops_s /= ratio;
-        w->packed_column_bytes_s /= ratio;
-        w->packed_chunk_flops_s /= ratio;
+        w->laid_column_bytes_s /= ratio;
+        w->laid_chunk_flops_s /= ratio;
     }
     in->costs.round_s *= ratio;
     in->costs.wake_s *= ratio;

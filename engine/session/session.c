@@ -211,6 +211,24 @@ static void publish_plan(struct mw_session *s)
     publish_memory(s);
 }
 
+/* Open the stream with the forms that the options give to pinned weights. */
+static int open_stream(struct mw_session *s, const struct mw_options *o,
+                       const struct stream_shape *shape, const struct stream_options *so,
+                       struct stream **out, struct err *e)
+{
+    struct stream_span *spans = calloc(s->m->n_span, sizeof *spans);
+    struct packing packing;
+    int rc;
+
+    if (spans == NULL)
+        return err_memory(e, "the schedule of %u spans", s->m->n_span);
+    packing_choose(s->m, o, &packing);
+    packing_spans(s->m, &packing, spans);
+    rc = stream_open(out, s->m->catalogue, spans, s->m->n_span, shape, so, s->telemetry, e);
+    free(spans);
+    return rc;
+}
+
 static int machinery_new(struct mw_session *s, const struct mw_options *o,
                          const struct plan *plan, struct machinery *out, struct err *e)
 {
@@ -243,7 +261,6 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         .cancel = &s->cancel,
     };
     struct forward_bytes bytes;
-    struct packing packing;
     struct room room;
 
     if (product_choice_of(s->m, o, &s->choice, e) != 0)
@@ -262,9 +279,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
         arena_map(&a.tables, "tables", plan->keeps_rows ? bytes.tables : 0, false, e) != 0 ||
         arena_map(&a.logits, "logits", plan->row[MW_ROW_LOGITS], true, e) != 0)
         goto fail;
-    packing_choose(s->m, o, &packing);
-    if (stream_open(&a.stream, s->m->catalogue, packing.spans, s->m->n_span, &a.shape, &so,
-                    s->telemetry, e) != 0 ||
+    if (open_stream(s, o, &a.shape, &so, &a.stream, e) != 0 ||
         experts_open(&a.cache, s->m->desc, a.stream, room.expert_bytes, s->telemetry, e) != 0)
         goto fail;
     *out = a;

@@ -94,6 +94,7 @@ static struct read_op *free_op(struct stream *s)
 static void start_read(struct stream *s, const struct schedule_block *b, enum read_kind kind,
                        uint32_t target, unsigned char *dst)
 {
+    const struct stream_span *span = &s->schedule.spans[b->span].span;
     struct read_op *op = free_op(s);
 
     assert(op != NULL);
@@ -108,8 +109,9 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
         .bytes = (size_t)b->read_bytes,
         .need = (size_t)(b->offset + b->bytes - b->read_offset),
         .lead = (size_t)(b->offset - b->read_offset),
-        .dst = dst != NULL ? dst : s->landing.base + (size_t)(op - s->ops) * s->slot_bytes,
-        .laid = dst == NULL ? &s->schedule.spans[b->span].span : NULL,
+        .dst = dst != NULL ? dst
+                           : s->landing.base + (size_t)(op - s->ops) * s->slot_bytes,
+        .laid = kind == READ_PINNED && span->form != 0 ? span : NULL,
         .n_row = b->n_row,
         .place = kind == READ_PINNED ? pinned_place(&s->pinned, target) : NULL,
         .place_bytes = b->place_bytes,
@@ -146,8 +148,8 @@ static bool start_pinned(struct stream *s, uint32_t block, const struct schedule
     counter_set(&s->telemetry->pinned_held,
                 held < stream_pinned_limit(s) ? held : stream_pinned_limit(s));
     start_read(s, b, READ_PINNED, block,
-               s->schedule.spans[b->span].span.form != 0 ? NULL
-                                                         : pinned_place(&s->pinned, block));
+               stream_lands(&s->schedule.spans[b->span].span) ? NULL
+                                                              : pinned_place(&s->pinned, block));
     return true;
 }
 
@@ -501,7 +503,7 @@ static void drop_pages(struct stream *s, struct read_op *const *done, int n)
 
 /*
  * Lay out the blocks whose reads are complete.  Called without the lock: nothing else uses the
- * landing or the place of a block that is being read.
+ * landing, its scratch or the place of a block that is being read.
  */
 static void lay_blocks(struct stream *s, struct read_op *const *done, int n)
 {
@@ -511,7 +513,8 @@ static void lay_blocks(struct stream *s, struct read_op *const *done, int n)
         if (op->kind == READ_PINNED && op->laid != NULL && op->result >= 0 &&
             read_op_at(op) + (size_t)op->result >= op->need)
             op->fits = s->lay(op->laid, op->n_row, op->dst + op->lead, op->place,
-                              (size_t)op->place_bytes);
+                              (size_t)op->place_bytes,
+                              s->landing.base + s->landing.reserved - s->scratch_bytes);
     }
 }
 

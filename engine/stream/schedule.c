@@ -55,7 +55,7 @@ static void place(const struct schedule_span *p, uint64_t i, struct schedule_blo
     out->bytes = out->n_row * span->row_bytes;
     out->read_offset = align_down(out->offset, SCHEDULE_ALIGN);
     out->read_bytes = align_up(out->offset + out->bytes, SCHEDULE_ALIGN) - out->read_offset;
-    out->place_bytes = span->form == 0
+    out->place_bytes = span->form == 0 || span->scratch_bytes > 0
                            ? out->read_bytes
                            : align_up(out->n_row * span->laid_row_bytes, SCHEDULE_ALIGN);
 }

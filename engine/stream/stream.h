@@ -12,9 +12,10 @@
  * that wait is the stall.  Pinned blocks are read straight to their place, while no pass runs
  * or by the first pass, and they are never read again.
  *
- * A span may have another form in memory than in the file.  Its pinned blocks are read to a
- * landing and laid out in their place, once.  A block that turns out larger than its place is
- * streamed from then on.  Streamed blocks are always as in the file.
+ * A span may have another form in memory than in the file.  Its pinned blocks are laid out once:
+ * where they were read, if the form has the same size, or else from a landing to their place.  A
+ * block that turns out larger than its place is streamed from then on.  Streamed blocks are
+ * always as in the file.
  *
  * Lookup rows (embeddings) and experts have a queue of their own, which goes ahead of
  * blocks.  Direct I/O leaves nothing in the page cache.
@@ -43,10 +44,12 @@ struct stream_span {
     uint64_t n_row;
     uint32_t layer; /* for accounting; n_layer: the head */
     bool in_prompt; /* a prompt pass uses it; these spans come first */
-    /* Pinned blocks are stored in this form of the caller, with at most this many bytes per
-     * row. 0: as in the file. */
+    /* Pinned blocks are stored in this form of the caller; 0: as in the file.  Either they take
+     * at most laid_row_bytes per row, or they are laid out in the bytes that were read, with the
+     * help of scratch_bytes. */
     uint32_t form;
-    uint64_t laid_row_bytes;
+    uint32_t type; /* of the caller, who lays them out */
+    uint64_t laid_row_bytes, scratch_bytes;
 };
 
 enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
@@ -54,10 +57,12 @@ enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
 /*
  * Lay out n_row rows of a span, at `from` as in the file, in its form at `to`, which has n_row
  * * laid_row_bytes bytes, rounded up to pages.  Returns false if they do not fit; this must not
- * happen if laid_row_bytes is at least row_bytes.  Runs on the thread of the reader.
+ * happen if laid_row_bytes is at least row_bytes.  With scratch_bytes, which scratch has, `to` is
+ * `from` or begins before it in the same memory, and they always fit.  Runs on the thread of the
+ * reader.
  */
 typedef bool stream_lay_fn(const struct stream_span *span, uint64_t n_row, const void *from,
-                           void *to, size_t room);
+                           void *to, size_t room, void *scratch);
 
 struct stream_options {
     enum stream_io io;
@@ -80,7 +85,8 @@ struct stream;
  * threads, the rings shared with the kernel.  Pure. */
 uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file);
 
-/* The part of the pinned memory where blocks arrive that are stored in a form.  Pure. */
+/* The part of the pinned memory where blocks arrive that take less in their form, and of scratch
+ * memory for the others with a form.  Pure. */
 uint64_t stream_landing_bytes(const struct stream_span *spans, uint32_t n_span,
                               const struct stream_shape *shape);
 

@@ -120,7 +120,7 @@ struct stream {
     stream_lay_fn *lay;
     void *spans, *pinned_table;
     uint32_t depth;
-    size_t slot_bytes;
+    size_t slot_bytes, scratch_bytes;
     uint64_t bytes_s; /* limit of the read rate; 0: none */
     pthread_t thread;
     const struct backend_kind *first_kind; /* that the reader tries */
@@ -143,7 +143,7 @@ struct stream {
     enum reader_state state;
     struct err failure;   /* why blocks cannot be read: FAILED, RING_LOST, DEAD */
     struct area ring;     /* these three change while the reader holds */
-    struct area landing;  /* [depth] slots for ops[] of blocks that get a form */
+    struct area landing;  /* [depth] slots for ops[] of blocks that land, then scratch */
     struct pinned pinned; /* the states of its blocks are atomic */
     uint32_t n_slot;
     struct slot slots[STREAM_SLOTS_MAX]; /* the first n_slot are used */
@@ -199,6 +199,15 @@ void reader_load(struct stream *s);
 void stream_discard(struct stream *s, uint64_t last);
 
 /* --- stream_memory.c --- */
+
+/* Whether blocks of the span are read to a landing, because their form has another size. */
+static inline bool stream_lands(const struct stream_span *span)
+{
+    return span->form != 0 && span->scratch_bytes == 0;
+}
+
+/* The largest scratch_bytes, in whole pages: the last part of the landing. */
+uint64_t stream_scratch_bytes(const struct stream_span *spans, uint32_t n_span);
 
 /* Let pinned blocks and their landing take `bytes`, while nothing is read to them. */
 int stream_set_pinned(struct stream *s, uint64_t bytes, struct err *e);

@@ -24,7 +24,7 @@ int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned
     for (uint32_t i = 0; i < s->schedule.n_span; i++) {
         const struct stream_span *p = &s->schedule.spans[i].span;
 
-        if (p->form != 0 && p->laid_row_bytes < p->row_bytes)
+        if (stream_lands(p) && p->laid_row_bytes < p->row_bytes)
             return err_set(e, ERR_ARGUMENT,
                            "a ring of 0 slots, but blocks of span %u may not fit their place",
                            i);
@@ -32,13 +32,25 @@ int stream_check_memory(const struct stream *s, uint32_t n_slot, uint64_t pinned
     return 0;
 }
 
+uint64_t stream_scratch_bytes(const struct stream_span *spans, uint32_t n_span)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < n_span; i++)
+        if (spans[i].form != 0 && spans[i].scratch_bytes > most)
+            most = spans[i].scratch_bytes;
+    return align_up(most, SCHEDULE_ALIGN);
+}
+
 uint64_t stream_landing_bytes(const struct stream_span *spans, uint32_t n_span,
                               const struct stream_shape *shape)
 {
+    uint64_t scratch = stream_scratch_bytes(spans, n_span);
+
     for (uint32_t i = 0; i < n_span; i++)
-        if (spans[i].form != 0)
-            return whole_huge_pages((uint64_t)shape->depth * shape->slot_bytes);
-    return 0;
+        if (stream_lands(&spans[i]))
+            return whole_huge_pages((uint64_t)shape->depth * shape->slot_bytes) + scratch;
+    return scratch;
 }
 
 uint64_t stream_pinned_limit(const struct stream *s)

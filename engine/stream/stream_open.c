@@ -151,6 +151,7 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
     s->depth = shape->depth;
     s->bytes_s = options->bytes_s;
     s->lay = options->lay;
+    s->scratch_bytes = (size_t)stream_scratch_bytes(spans, n_span);
     s->first_kind = options->no_uring || options->bytes_s > 0 || backend_uring == NULL
                         ? &backend_pread
                         : backend_uring;

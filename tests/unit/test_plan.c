@@ -644,14 +644,15 @@ static void packed_weights_have_rates_of_their_own(void **state)
                                            .column_bytes_s = 10e9,
                                            .chunk_flops_s = 100e9,
                                            .saved_share = 0.25,
-                                           .packed_column_bytes_s = 9e9,
-                                           .packed_chunk_flops_s = 75e9 };
+                                           .laid_type = MW_RATE_PACKED,
+                                           .laid_column_bytes_s = 9e9,
+                                           .laid_chunk_flops_s = 75e9 };
     (void)speed_token(&in, &pass, 1, &t);
     assert_near(t.products_s, 0.1 + 0.25);
     (void)speed_chunk(&in, &pass, 0, 64, false, &t);
     assert_near(t.products_s, 64 * (0.01 + 0.04));
     /* Rates that were not measured: as fast as plain ones. */
-    in.weights[0].packed_column_bytes_s = in.weights[0].packed_chunk_flops_s = 0;
+    in.weights[0].laid_column_bytes_s = in.weights[0].laid_chunk_flops_s = 0;
     (void)speed_token(&in, &pass, 1, &t);
     assert_near(t.products_s, 0.1 + 0.225);
     (void)speed_chunk(&in, &pass, 0, 64, false, &t);
@@ -796,7 +797,8 @@ static void packed_weights_take_less(void **state)
     in.saved_bytes = in.hot_bytes / 4;
     in.landing_bytes = 5 * in.slot_bytes;
     in.weights[0].saved_share = 0.25;
-    in.weights[0].packed_chunk_flops_s = 0.8 * in.weights[0].chunk_flops_s;
+    strcpy(in.weights[0].laid_type, MW_RATE_PACKED);
+    in.weights[0].laid_chunk_flops_s = 0.8 * in.weights[0].chunk_flops_s;
     assert_int_equal(plan_make(&in, &packed, &e), 0);
     assert_sound(&in, &packed);
     assert_int_equal(packed.streamed_bytes, 0);
@@ -808,6 +810,7 @@ static void packed_weights_take_less(void **state)
     assert_int_equal(plan_make(&in, &packed, &e), 0);
     in.saved_bytes = in.landing_bytes = 0;
     in.weights[0].saved_share = 0;
+    in.weights[0].laid_type[0] = '\0';
     assert_int_equal(plan_make(&in, &plain, &e), 0);
     assert_true(packed.decode_tps > 1.2 * plain.decode_tps);
     assert_true(packed.prefill_tps < plain.prefill_tps); /* widened first */

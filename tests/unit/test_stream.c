@@ -40,18 +40,27 @@ static uint64_t all_bytes(const struct stream_model *m)
     return bytes;
 }
 
-/* Forms of the tests: the bytes of each row backwards, or as many of them as fit, which is
- * refused where the first byte is below a limit. */
+/* Forms of the tests: the bytes of each row backwards, from a landing or where they were read, or
+ * as many of them as fit, which is refused where the first byte is below a limit. */
 enum { FORM_BACKWARDS = 1, FORM_SHORT, REFUSED_BELOW = 60 };
 
 static atomic_int n_refused;
 
 static bool lay(const struct stream_span *span, uint64_t n_row, const void *from, void *to,
-                size_t room)
+                size_t room, void *scratch)
 {
     const unsigned char *row = from;
     unsigned char *p = to;
 
+    if (span->scratch_bytes > 0) {
+        assert_true(p <= row && n_row * span->row_bytes <= room - (size_t)(row - p));
+        for (uint64_t r = 0; r < n_row; r++, row += span->row_bytes) {
+            memcpy(scratch, row, span->row_bytes);
+            for (uint64_t i = 0; i < span->row_bytes; i++)
+                *p++ = ((unsigned char *)scratch)[span->row_bytes - 1 - i];
+        }
+        return true;
+    }
     assert_true(n_row * span->laid_row_bytes <= room);
     if (span->form == FORM_SHORT && row[0] < REFUSED_BELOW) {
         memset(to, 0, room);
@@ -72,6 +81,7 @@ static void give_forms(struct stream_model *m)
         p->form = (uint32_t)model_random(3);
         p->laid_row_bytes = p->form == FORM_SHORT ? 1 + p->row_bytes * 3 / 4 : p->row_bytes;
         p->form = p->laid_row_bytes == p->row_bytes && p->form != 0 ? FORM_BACKWARDS : p->form;
+        p->scratch_bytes = p->form == FORM_BACKWARDS && model_random(2) == 0 ? p->row_bytes : 0;
     }
 }
 
