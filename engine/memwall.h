@@ -248,7 +248,7 @@ void mw_prompt_free(struct mw_prompt *p);
 /* ---- options ---- */
 
 enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };
-/* Hold pinned BF16 weights in 12 bits, without loss; auto: where it saves memory. */
+/* Pinned BF16 in 12 bits, without loss; auto: where it saves memory.  never: all as in the file */
 enum mw_pack { MW_PACK_AUTO, MW_PACK_ALWAYS, MW_PACK_NEVER };
 enum mw_blas { MW_BLAS_AUTO, MW_BLAS_ALWAYS, MW_BLAS_NEVER };
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };

@@ -244,7 +244,7 @@ static void print_age(FILE *to, int64_t measured_s, const struct mw_sure *sure, 
 static void limit(FILE *to, const char *name, double value, const char *unit,
                   int64_t measured_s, const struct mw_sure *sure, int64_t now_s)
 {
-    fprintf(to, "  %-14s : %.7g %s, ", name, value, unit);
+    fprintf(to, "  %-18s : %.7g %s, ", name, value, unit);
     print_age(to, measured_s, sure, now_s);
 }
 

@@ -31,8 +31,8 @@
 bool interleave_takes(enum tensor_type type);
 
 /*
- * Lay out n_row rows.  `to` may be `from`, or begin before it in the same memory.  scratch has
- * room for INTERLEAVED_ROWS rows.
+ * Lay out n_row rows.  `to` may be `from`, or begin before it in the same memory.  scratch
+ * holds INTERLEAVED_ROWS rows.
  */
 void interleave(enum tensor_type type, size_t row_bytes, size_t n_row, const void *from,
                 void *to, void *scratch);

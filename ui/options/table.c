@@ -411,7 +411,8 @@ const struct option options_table[N_OPTION] = {
         .reach = REACH_FILE },
     [OPT_PACK] = { "pack", 0, IN(ADVANCED, CMD_ENGINE | CMD_MEASURES),
         .kind = KIND_CHOICE, AT(chat.engine.pack), .arg = "WHEN", .words = "auto always never",
-        .help = "keep BF16 weights in 12 bits in memory, without loss",
+        .help = "keep BF16 weights in 12 bits in memory, without loss; never keeps all weights as "
+                "in the file",
         .otherwise = "auto, where it saves memory",
         .reach = REACH_PLAN },
     [OPT_NO_URING] = { "no-uring", 0, IN(ADVANCED, CMD_ENGINE | CMD_MEASURES),
