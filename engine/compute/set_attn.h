@@ -7,7 +7,9 @@
  *
  * Rows of keys and values are far apart if there are several key heads, so the prefetcher of
  * the CPU does not recognise them.  Each row that is read prefetches the row of the next block,
- * a piece at a time, because a burst of prefetches makes the loads of this block wait.
+ * a piece at a time, because a burst of prefetches makes the loads of this block wait.  Rows of
+ * a single key head follow each other.  They are prefetched in the order of memory, whatever
+ * the order in which this block is read, because the prefetcher of the CPU then helps.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
 #define MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
@@ -22,9 +24,19 @@
 #define V_QUERIES  4                  /* for V_QUERIES queries */
 #define V_MANY     (VN == 16 ? 8 : 4) /* or 2 vectors for V_MANY queries */
 #define K_COLS     (TILE_COLS < 4 ? TILE_COLS : 4) /* queries of a tile of scores */
+#define K_MANY     8                               /* queries of a tile of scores of 2 rows */
+#define SOFT_COLS                                                                              \
+    (VN == 16 ? 4 : VN == 8 ? 2 : 1) /* queries whose weights are computed at once */
 
 /* There are registers for the vectors of a block, so a tile can decode it as it needs it. */
 #define DECODES_IN_TILES (VN == 16)
+
+/* A tile prefetches a part of the next block. */
+enum fetch {
+    FETCH_NOTHING,
+    FETCH_ROWS,  /* the rows that this block has in the same place */
+    FETCH_ORDER, /* lines in the order of memory */
+};
 
 INLINE bool has_blocks(enum tensor_type type)
 {
@@ -37,6 +49,18 @@ INLINE size_t bytes_of(enum tensor_type type, size_t n)
     if (has_blocks(type))
         return n / 32 * (traits_of(type).bytes / 8);
     return n * (type == TYPE_F16 ? 2 : 4);
+}
+
+/* Prefetch n bytes into the first-level cache. */
+INLINE void fetch_near(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch(p + i, 0, 3);
+}
+
+INLINE enum fetch order_of_fetches(enum kv_type t, size_t stride, size_t n)
+{
+    return stride == kv_row_bytes(t, n) ? FETCH_ORDER : FETCH_ROWS;
 }
 
 /* Decode a block of 32 values: the bits of set_dequant(). */
@@ -83,44 +107,81 @@ INLINE void widen_row(enum tensor_type type, const uint8_t *row, float *dst, siz
     }
 }
 
-/* Turn the scores s[32] into weights exp(s - max); see attn in kernels.h. */
-static float set_soften(float *s, size_t n_pos, float scale, float cap, float *m, float *l)
+/* Positions from n_pos on have no weight. */
+INLINE void hide_rest(float *s, size_t n_c, size_t n_pos)
 {
-    vf v[ATTN_BLOCK / VN];
-    vf top = vf_all(*m), sum = vf_zero();
-
     for (size_t j = n_pos; j < ATTN_BLOCK; j++)
-        s[j] = -INFINITY;
+        for (size_t c = 0; c < n_c; c++)
+            s[c * ATTN_BLOCK + j] = -INFINITY;
+}
+
+/*
+ * Turn the scores s[n_c][32] into weights exp(s - max); see attn in kernels.h.  Exponentials of
+ * several queries hide each other's latency.
+ */
+INLINE void soften(float *s, size_t n_c, size_t n_pos, float scale, float cap, float *m,
+                   float *l, float *shrink)
+{
+    const size_t n_v = ATTN_BLOCK / VN;
+    vf v[SOFT_COLS * (ATTN_BLOCK / VN)], top[SOFT_COLS], sum[SOFT_COLS];
+    float new_m[SOFT_COLS], first[VN];
+
+    hide_rest(s, n_c, n_pos);
     UNROLL
-    for (size_t i = 0; i < ATTN_BLOCK / VN; i++) {
+    for (size_t i = 0; i < n_c * n_v; i++) {
         v[i] = vf_mul(vf_load(s + i * VN), vf_all(scale));
         if (cap > 0)
             v[i] = vf_mul(vf_all(cap), vf_tanh(vf_div(v[i], vf_all(cap))));
-        vf_store(s + i * VN, v[i]);
     }
-    for (size_t j = n_pos; j < ATTN_BLOCK; j++) /* again: the cap made them finite */
-        s[j] = -INFINITY;
+    if (cap > 0 && n_pos < ATTN_BLOCK) { /* again: the cap made them finite */
+        UNROLL
+        for (size_t i = 0; i < n_c * n_v; i++)
+            vf_store(s + i * VN, v[i]);
+        hide_rest(s, n_c, n_pos);
+        UNROLL
+        for (size_t i = 0; i < n_c * n_v; i++)
+            v[i] = vf_load(s + i * VN);
+    }
     UNROLL
-    for (size_t i = 0; i < ATTN_BLOCK / VN; i++)
-        top = vf_max(top, vf_load(s + i * VN));
-
-    float new_m = vf_top(top);
-    float shrink[VN];
-
+    for (size_t c = 0; c < n_c; c++) {
+        top[c] = vf_all(m[c]);
+        UNROLL
+        for (size_t i = 0; i < n_v; i++)
+            top[c] = vf_max(top[c], v[c * n_v + i]);
+        new_m[c] = vf_top(top[c]);
+    }
     UNROLL
-    for (size_t i = 0; i < ATTN_BLOCK / VN; i++) {
-        v[i] = vf_exp(vf_sub(vf_load(s + i * VN), vf_all(new_m)));
-        vf_store(s + i * VN, v[i]);
-        sum = vf_add(sum, v[i]);
+    for (size_t c = 0; c < n_c; c++) {
+        sum[c] = vf_zero();
+        UNROLL
+        for (size_t i = c * n_v; i < (c + 1) * n_v; i++) {
+            v[i] = vf_exp(vf_sub(v[i], vf_all(new_m[c])));
+            vf_store(s + i * VN, v[i]);
+            sum[c] = vf_add(sum[c], v[i]);
+        }
     }
-    if (new_m == *m) { /* the common case */
-        *l += vf_sum(sum);
-        return 1;
+    UNROLL
+    for (size_t c = 0; c < n_c; c++) {
+        shrink[c] = 1;
+        if (new_m[c] != m[c]) { /* rarely */
+            vf_store(first, vf_exp(vf_all(m[c] - new_m[c])));
+            shrink[c] = first[0];
+            l[c] *= first[0];
+            m[c] = new_m[c];
+        }
+        l[c] += vf_sum(sum[c]);
     }
-    vf_store(shrink, vf_exp(vf_all(*m - new_m)));
-    *l = *l * shrink[0] + vf_sum(sum);
-    *m = new_m;
-    return shrink[0];
+}
+
+static void set_soften(float *s, size_t n_q, size_t n_pos, float scale, float cap, float *m,
+                       float *l, float *shrink)
+{
+    size_t i = 0;
+
+    for (; i + SOFT_COLS <= n_q; i += SOFT_COLS)
+        soften(s + i * ATTN_BLOCK, SOFT_COLS, n_pos, scale, cap, m + i, l + i, shrink + i);
+    for (; i < n_q; i++)
+        soften(s + i * ATTN_BLOCK, 1, n_pos, scale, cap, m + i, l + i, shrink + i);
 }
 
 /* n_v vectors from value d of a row on.  If n_v is 1, n is the number of values left. */
@@ -143,12 +204,13 @@ INLINE void load_values(enum tensor_type type, const uint8_t *row, size_t d, siz
  * acc[i][d ..] = acc[i][d ..] * shrink[i] + sum_j p[i][j] * v[j][d ..] for n_i queries and
  * n_v vectors of the head.  If n_v is 1, n is the number of values left in the head.
  */
-INLINE void gather_tile(enum tensor_type type, bool fetches, size_t n_i, size_t n_v, size_t n,
-                        const float *p, const float *shrink, const uint8_t *v, size_t v_stride,
-                        size_t d, size_t n_pos, float *acc, size_t ld_acc)
+INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, size_t n_v,
+                        size_t n, const float *p, const float *shrink, const uint8_t *v,
+                        size_t v_stride, size_t d, size_t n_pos, float *acc, size_t ld_acc)
 {
     vf sum[16], x[V_VECTORS];
     bool is_part = n_v == 1 && n < VN;
+    size_t piece = bytes_of(type, n_v * VN);
 
     UNROLL
     for (size_t i = 0; i < n_i; i++)
@@ -161,9 +223,10 @@ INLINE void gather_tile(enum tensor_type type, bool fetches, size_t n_i, size_t 
     for (size_t j = 0; j < n_pos; j++) {
         const uint8_t *row = v + j * v_stride;
 
-        if (fetches)
-            fetch_ahead(row + ATTN_BLOCK * v_stride + bytes_of(type, d),
-                        bytes_of(type, n_v * VN));
+        if (fetch == FETCH_ORDER)
+            fetch_near(v + ATTN_BLOCK * (v_stride + bytes_of(type, d)) + j * piece, piece);
+        else if (fetch == FETCH_ROWS)
+            fetch_near(row + ATTN_BLOCK * v_stride + bytes_of(type, d), piece);
         load_values(type, row, d, n_v, n, x);
         UNROLL
         for (size_t e = 0; e < n_v; e++)
@@ -185,39 +248,39 @@ INLINE void gather_tile(enum tensor_type type, bool fetches, size_t n_i, size_t 
 }
 
 /* n_v vectors from value d on for n_q queries; see gather_tile. */
-INLINE void gather_vectors(enum tensor_type type, bool fetches, size_t n_q, size_t n_v,
+INLINE void gather_vectors(enum tensor_type type, enum fetch fetch, size_t n_q, size_t n_v,
                            size_t n, const float *p, const float *shrink, const uint8_t *v,
                            size_t v_stride, size_t d, size_t n_pos, float *acc, size_t ld_acc)
 {
     size_t i = 0;
 
-#define TILE_OF_QUERIES(n_i, fetches)                                                          \
-    gather_tile(type, fetches, n_i, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride, d,    \
+#define TILE_OF_QUERIES(n_i, fetch)                                                            \
+    gather_tile(type, fetch, n_i, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride, d,      \
                 n_pos, acc + i * ld_acc, ld_acc)
     if (n_v <= 2 && V_MANY > V_QUERIES)
         for (; i + V_MANY <= n_q; i += V_MANY) {
-            if (fetches && i == 0)
-                TILE_OF_QUERIES(V_MANY, true);
+            if (i == 0)
+                TILE_OF_QUERIES(V_MANY, fetch);
             else
-                TILE_OF_QUERIES(V_MANY, false);
+                TILE_OF_QUERIES(V_MANY, FETCH_NOTHING);
         }
     for (; i + V_QUERIES <= n_q; i += V_QUERIES) {
-        if (fetches && i == 0)
-            TILE_OF_QUERIES(V_QUERIES, true);
+        if (i == 0)
+            TILE_OF_QUERIES(V_QUERIES, fetch);
         else
-            TILE_OF_QUERIES(V_QUERIES, false);
+            TILE_OF_QUERIES(V_QUERIES, FETCH_NOTHING);
     }
     switch (n_q - i) {
-    case 3: TILE_OF_QUERIES(3, false); break;
-    case 2: TILE_OF_QUERIES(2, false); break;
-    case 1: TILE_OF_QUERIES(1, false); break;
+    case 3: TILE_OF_QUERIES(3, FETCH_NOTHING); break;
+    case 2: TILE_OF_QUERIES(2, FETCH_NOTHING); break;
+    case 1: TILE_OF_QUERIES(1, FETCH_NOTHING); break;
     default: break;
     }
 #undef TILE_OF_QUERIES
 }
 
 /* Values d .. d + n - 1 of every row for n_q queries.  acc is at value d of the first. */
-INLINE void gather_values(enum tensor_type type, bool fetches, size_t n_q, const float *p,
+INLINE void gather_values(enum tensor_type type, enum fetch fetch, size_t n_q, const float *p,
                           const float *shrink, const uint8_t *v, size_t v_stride, size_t d,
                           size_t n, size_t n_pos, float *acc, size_t ld_acc)
 {
@@ -225,29 +288,29 @@ INLINE void gather_values(enum tensor_type type, bool fetches, size_t n_q, const
 
     if (V_MANY == V_QUERIES || n_q < V_MANY)
         for (; e + V_VECTORS * VN <= n; e += V_VECTORS * VN)
-            gather_vectors(type, fetches, n_q, V_VECTORS, n - e, p, shrink, v, v_stride, d + e,
+            gather_vectors(type, fetch, n_q, V_VECTORS, n - e, p, shrink, v, v_stride, d + e,
                            n_pos, acc + e, ld_acc);
     if (V_VECTORS > 2)
         for (; e + 2 * VN <= n; e += 2 * VN)
-            gather_vectors(type, fetches, n_q, 2, n - e, p, shrink, v, v_stride, d + e, n_pos,
+            gather_vectors(type, fetch, n_q, 2, n - e, p, shrink, v, v_stride, d + e, n_pos,
                            acc + e, ld_acc);
     if (!has_blocks(type))
         for (; e < n; e += VN)
-            gather_vectors(type, fetches, n_q, 1, n - e, p, shrink, v, v_stride, d + e, n_pos,
+            gather_vectors(type, fetch, n_q, 1, n - e, p, shrink, v, v_stride, d + e, n_pos,
                            acc + e, ld_acc);
 }
 
 /* Quantised values are decoded for a tile, or, for more queries, a piece of the head at a time.
  */
-INLINE void gather_blocks(enum tensor_type type, bool fetches, size_t n_q, const float *p,
+INLINE void gather_blocks(enum tensor_type type, enum fetch fetch, size_t n_q, const float *p,
                           const float *shrink, const uint8_t *v, size_t v_stride, size_t dv,
                           size_t n_pos, float *acc)
 {
     size_t block_bytes = traits_of(type).bytes / 8;
-    float wide[ATTN_BLOCK * V_PIECE];
+    _Alignas(64) float wide[ATTN_BLOCK * V_PIECE];
 
     if (DECODES_IN_TILES && n_q <= V_MANY && dv % 32 == 0) {
-        gather_values(type, fetches, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
+        gather_values(type, fetch, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
         return;
     }
     for (size_t d = 0; d < dv; d += V_PIECE) {
@@ -256,11 +319,11 @@ INLINE void gather_blocks(enum tensor_type type, bool fetches, size_t n_q, const
         for (size_t j = 0; j < n_pos; j++) {
             const uint8_t *row = v + j * v_stride + d / 32 * block_bytes;
 
-            if (fetches)
+            if (fetch != FETCH_NOTHING)
                 fetch_ahead(row + ATTN_BLOCK * v_stride, n_block * block_bytes);
             widen_row(type, row, wide + j * V_PIECE, n_block * 32);
         }
-        gather_values(TYPE_F32, false, n_q, p, shrink, (const uint8_t *)wide,
+        gather_values(TYPE_F32, FETCH_NOTHING, n_q, p, shrink, (const uint8_t *)wide,
                       V_PIECE * sizeof *wide, 0, n, n_pos, acc + d, dv);
     }
 }
@@ -269,18 +332,20 @@ static void gather(enum kv_type vt, bool fetches, size_t n_q, const float *p,
                    const float *shrink, const uint8_t *v, size_t v_stride, size_t dv,
                    size_t n_pos, float *acc)
 {
+    enum fetch fetch = fetches ? order_of_fetches(vt, v_stride, dv) : FETCH_NOTHING;
+
     switch (vt) {
     case KV_F32:
-        gather_values(TYPE_F32, fetches, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
+        gather_values(TYPE_F32, fetch, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
         return;
     case KV_F16:
-        gather_values(TYPE_F16, fetches, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
+        gather_values(TYPE_F16, fetch, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
         return;
     case KV_Q8_0:
-        gather_blocks(TYPE_Q8_0, fetches, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
+        gather_blocks(TYPE_Q8_0, fetch, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
         return;
     case KV_Q4_0:
-        gather_blocks(TYPE_Q4_0, fetches, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
+        gather_blocks(TYPE_Q4_0, fetch, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
         return;
     case KV_TYPE_COUNT: break;
     }
@@ -325,6 +390,7 @@ INLINE void add_keys(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
  * they would keep the loads of this block waiting.  A half is NULL or TILE_ROWS / 2 rows. */
 struct ahead {
     enum tensor_type type;
+    enum fetch fetch;
     size_t stride;
     const uint8_t *half[2];
 };
@@ -334,10 +400,13 @@ INLINE void fetch_rows(const struct ahead *a, size_t k, size_t n)
 {
     UNROLL
     for (size_t h = 0; h < 2; h++)
-        if (a->half[h] != NULL)
+        if (a->half[h] != NULL && a->fetch == FETCH_ORDER)
+            fetch_near(a->half[h] + TILE_ROWS / 2 * bytes_of(a->type, k),
+                       TILE_ROWS / 2 * bytes_of(a->type, n));
+        else if (a->half[h] != NULL)
             UNROLL
     for (size_t i = 0; i < TILE_ROWS / 2; i++)
-        fetch_ahead(a->half[h] + i * a->stride + bytes_of(a->type, k), bytes_of(a->type, n));
+        fetch_near(a->half[h] + i * a->stride + bytes_of(a->type, k), bytes_of(a->type, n));
 }
 
 /* Scores of n_r rows and n_c queries from query c on, as in mul_tile. */
@@ -368,10 +437,11 @@ INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const stru
 /* Scores of rows that are loaded as `type`.  If there are two tiles, each of them prefetches
  * half of the rows from `ahead` on, which have type `stored`. */
 INLINE void score_tiles(enum tensor_type type, enum tensor_type stored, size_t n_r,
-                        const struct product *p, const uint8_t *ahead, size_t stride)
+                        const struct product *p, const uint8_t *ahead, size_t stride,
+                        enum fetch fetch)
 {
     const uint8_t *more = ahead != NULL ? ahead + TILE_ROWS / 2 * stride : NULL;
-    struct ahead a = { stored, stride, { ahead, p->n_col <= K_COLS ? more : NULL } };
+    struct ahead a = { stored, fetch, stride, { ahead, p->n_col <= K_COLS ? more : NULL } };
 
 #define SCORES_OF_TYPE(n_r, n_c, ...)                                                          \
     if (n_c <= K_COLS)                                                                         \
@@ -386,18 +456,18 @@ INLINE void score_tiles(enum tensor_type type, enum tensor_type stored, size_t n
 
 /* Blocks are decoded for a tile, or, for more queries, before. */
 INLINE void score_rows(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
-                       bool fetches)
+                       enum fetch fetch)
 {
-    float wide[TILE_ROWS * MUL_DEPTH];
+    _Alignas(64) float wide[TILE_ROWS * MUL_DEPTH];
     struct product rows = *p;
     const uint8_t *ahead = NULL;
 
     rows.w += r * p->w_stride;
     rows.y += r;
-    if (fetches)
+    if (fetch != FETCH_NOTHING)
         ahead = rows.w + ATTN_BLOCK * p->w_stride;
     if (!has_blocks(type) || (DECODES_IN_TILES && p->n_col <= K_COLS && p->n_k % 32 == 0)) {
-        score_tiles(type, type, n_r, &rows, ahead, p->w_stride);
+        score_tiles(type, type, n_r, &rows, ahead, p->w_stride, fetch);
         return;
     }
     for (size_t i = 0; i < n_r; i++)
@@ -405,35 +475,85 @@ INLINE void score_rows(enum tensor_type type, size_t n_r, const struct product *
                   (p->n_k + 31) / 32 * 32);
     rows.w = (const uint8_t *)wide;
     rows.w_stride = MUL_DEPTH * sizeof *wide;
-    score_tiles(TYPE_F32, type, n_r, &rows, ahead, p->w_stride);
+    score_tiles(TYPE_F32, type, n_r, &rows, ahead, p->w_stride, fetch);
 }
 
-INLINE void score_block(enum tensor_type type, const struct product *p, bool fetches)
+#ifdef HAS_SUM_4X4
+/* Scores of 2 rows from row r on and K_MANY queries.  n_k is a multiple of 32. */
+INLINE void score_many(enum tensor_type type, const struct product *p, size_t r,
+                       enum fetch fetch)
+{
+    const uint8_t *row = p->w + r * p->w_stride, *ahead = row + ATTN_BLOCK * p->w_stride;
+    const size_t n_v = 32 / VN, piece = bytes_of(type, 32);
+    vf acc[2 * K_MANY], w[2 * (32 / VN)], x[K_MANY];
+    float y[2 * K_MANY];
+
+    UNROLL
+    for (size_t i = 0; i < 2 * K_MANY; i++)
+        acc[i] = vf_zero();
+    for (size_t k = 0; k < p->n_k; k += 32) {
+        size_t at = bytes_of(type, k);
+
+        if (fetch == FETCH_ORDER) {
+            fetch_near(ahead + 2 * at, 2 * piece);
+        } else if (fetch == FETCH_ROWS) {
+            fetch_near(ahead + at, piece);
+            fetch_near(ahead + p->w_stride + at, piece);
+        }
+        load_values(type, row, k, n_v, 32, w);
+        load_values(type, row + p->w_stride, k, n_v, 32, w + n_v);
+        UNROLL
+        for (size_t e = 0; e < n_v; e++) {
+            UNROLL
+            for (size_t c = 0; c < K_MANY; c++)
+                x[c] = vf_load(p->x + c * p->ldx + k + e * VN);
+            UNROLL
+            for (size_t i = 0; i < 2 * K_MANY; i++)
+                acc[i] = vf_fma(w[i / K_MANY * n_v + e], x[i % K_MANY], acc[i]);
+        }
+    }
+    vf_sum_4x4(acc, 4, y, 4); /* the sum of acc[4 * i + j] becomes y[4 * j + i] */
+    for (size_t c = 0; c < K_MANY; c++) {
+        p->y[c * p->ldy + r] = y[c % 4 * 4 + c / 4];
+        p->y[c * p->ldy + r + 1] = y[c % 4 * 4 + 2 + c / 4];
+    }
+}
+#endif
+
+INLINE void score_block(enum tensor_type type, const struct product *p, enum fetch fetch)
 {
     size_t r = 0;
 
+#ifdef HAS_SUM_4X4
+    if (p->n_col == K_MANY && p->n_k % 32 == 0)
+        for (; r + 2 <= p->n_row; r += 2)
+            score_many(type, p, r, fetch);
+#endif
+
     for (; r + TILE_ROWS <= p->n_row; r += TILE_ROWS)
-        score_rows(type, TILE_ROWS, p, r, fetches);
+        score_rows(type, TILE_ROWS, p, r, fetch);
     for (; r < p->n_row; r++)
-        score_rows(type, 1, p, r, false);
+        score_rows(type, 1, p, r, FETCH_NOTHING);
 }
 
 static void score(enum kv_type kt, const struct product *p, bool fetches)
 {
+    enum fetch fetch = fetches ? order_of_fetches(kt, p->w_stride, p->n_k) : FETCH_NOTHING;
+
     switch (kt) {
-    case KV_F32: score_block(TYPE_F32, p, fetches); return;
-    case KV_F16: score_block(TYPE_F16, p, fetches); return;
+    case KV_F32: score_block(TYPE_F32, p, fetch); return;
+    case KV_F16: score_block(TYPE_F16, p, fetch); return;
     case KV_Q8_0:
         if (p->n_k > MUL_DEPTH)
             mul_blocks(TYPE_Q8_0, p);
         else
-            score_block(TYPE_Q8_0, p, fetches);
+            score_block(TYPE_Q8_0, p, fetch);
         return;
     case KV_Q4_0:
         if (p->n_k > MUL_DEPTH)
             mul_blocks(TYPE_Q4_0, p);
         else
-            score_block(TYPE_Q4_0, p, fetches);
+            score_block(TYPE_Q4_0, p, fetch);
         return;
     case KV_TYPE_COUNT: break;
     }
@@ -444,7 +564,8 @@ static void set_attn(enum kv_type kt, enum kv_type vt, const float *q, size_t n_
                      size_t n_pos, size_t dk, size_t dv, float scale, float cap, float *m,
                      float *l, float *acc)
 {
-    float s[ATTN_GROUP * ATTN_BLOCK], shrink[ATTN_GROUP];
+    _Alignas(64) float s[ATTN_GROUP * ATTN_BLOCK];
+    float shrink[ATTN_GROUP];
 
     if (n_pos == 0)
         return;
@@ -461,8 +582,7 @@ static void set_attn(enum kv_type kt, enum kv_type vt, const float *q, size_t n_
                                   .ldy = ATTN_BLOCK };
 
         score(kt, &scores, i == 0);
-        for (size_t j = 0; j < n; j++)
-            shrink[j] = set_soften(s + j * ATTN_BLOCK, n_pos, scale, cap, m + i + j, l + i + j);
+        set_soften(s, n, n_pos, scale, cap, m + i, l + i, shrink);
         gather(vt, i == 0, n, s, shrink, v, v_stride, dv, n_pos, acc + i * dv);
     }
 }

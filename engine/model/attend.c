@@ -49,7 +49,7 @@ struct attend_job {
 /* Queries are [group][column][head of the group]. */
 struct item {
     uint32_t col, n_col, group, n_group;
-    float q[ITEM_FLOATS], sum[ITEM_FLOATS];
+    _Alignas(64) float q[ITEM_FLOATS], sum[ITEM_FLOATS];
     float m[ITEM_Q], l[ITEM_Q];         /* of a span */
     float all_m[ITEM_Q], all_l[ITEM_Q]; /* of all spans */
 };
