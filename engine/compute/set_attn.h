@@ -383,7 +383,7 @@ INLINE void add_keys(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
     if (has_blocks(type))
         add_blocks(type, n_r, n_c, w, w_stride, x, ldx, n, acc);
     else
-        add_tile(type, n_r, n_c, w, w_stride, x, ldx, n, acc);
+        add_tile(type, n_r, n_c, w, w_stride, x, ldx, n, 0, acc);
 }
 
 /* Rows that are prefetched while others are multiplied: piece by piece, because in a burst,
@@ -431,7 +431,7 @@ INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const stru
         add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx,
                  p->n_k - k, acc);
     }
-    fold_tile(acc, n_r, n_c, p->y + c * p->ldy, p->ldy);
+    fold_tile(acc, n_r, n_c, p->y + c * p->ldy, p->ldy, 1);
 }
 
 /* Scores of rows that are loaded as `type`.  If there are two tiles, each of them prefetches

@@ -23,6 +23,9 @@
 #define TILE_ROWS 4
 #define TILE_COLS 3
 
+/* Columns up to which packed weights are widened in registers. */
+#define PACKED_COLS (2 * TILE_COLS)
+
 /* 8-bit products, registers: 8 of weights, 2 scales and minima, 2 sums. */
 #define TILE_VECTORS 1
 

@@ -24,6 +24,9 @@
 #define TILE_ROWS 4
 #define TILE_COLS 6
 
+/* Columns up to which packed weights are widened in registers. */
+#define PACKED_COLS SIZE_MAX
+
 /* 8-bit products, registers: 16 of weights, 4 scales and minima, 2 sums. */
 #define TILE_VECTORS 2
 

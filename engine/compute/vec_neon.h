@@ -19,6 +19,9 @@
 #define TILE_ROWS 4
 #define TILE_COLS 6
 
+/* Columns up to which packed weights are widened in registers. */
+#define PACKED_COLS (2 * TILE_COLS)
+
 /* Rows per round of 8-bit products. */
 #define Q8_ROWS 2
 

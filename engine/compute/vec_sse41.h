@@ -21,6 +21,9 @@
 #define TILE_ROWS 3
 #define TILE_COLS 3
 
+/* Columns up to which packed weights are widened in registers. */
+#define PACKED_COLS TILE_COLS
+
 /* 8-bit products: each 4 bytes of a column are spread once for 4 vectors of rows, whose weights
  * come from the first-level cache. */
 #define TILE_VECTORS 4
