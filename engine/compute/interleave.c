@@ -11,7 +11,7 @@
 struct parts {
     size_t bytes, n_value; /* of a block */
     size_t n_near;         /* blocks whose heads are together */
-    size_t head, head_at;  /* bytes of a head, and where it is in a block */
+    size_t head, head_at;  /* bytes of a head, 0 or 2, and where it is in a block */
     size_t n_dword, dwords_at;
 };
 
@@ -61,29 +61,34 @@ static struct place place_of(const struct parts *p, size_t n_block, size_t b)
                            at + (n * p->head + 4 * (b - first) * p->n_dword) * ROWS };
 }
 
-static void lay_row(const struct parts *p, size_t n_block, size_t r, const uint8_t *from,
-                    uint8_t *group)
+/* Lay out block b of the 16 rows at `rows`, in the order of memory. */
+static void lay_block(const struct parts *p, struct place at, size_t b, const uint8_t *rows,
+                      size_t row_bytes, uint8_t *group)
 {
-    for (size_t b = 0; b < n_block; b++, from += p->bytes) {
-        const struct place at = place_of(p, n_block, b);
+    const uint8_t *head = rows + b * p->bytes + p->head_at;
+    const uint8_t *dword = rows + b * p->bytes + p->dwords_at;
+    uint8_t *to = group + at.head;
 
-        memcpy(group + at.head + r * p->head, from + p->head_at, p->head);
-        for (size_t d = 0; d < p->n_dword; d++)
-            memcpy(group + at.dwords + 4 * (d * ROWS + r), from + p->dwords_at + 4 * d, 4);
-    }
+    for (size_t r = 0; r < ROWS && p->head != 0; r++, to += 2)
+        memcpy(to, head + r * row_bytes, 2);
+    to = group + at.dwords;
+    for (size_t d = 0; d < p->n_dword; d++, dword += 4)
+        for (size_t r = 0; r < ROWS; r++, to += 4)
+            memcpy(to, dword + r * row_bytes, 4);
 }
 
 void interleave(enum tensor_type type, size_t row_bytes, size_t n_row, const void *from,
                 void *to, void *scratch)
 {
     const struct parts p = parts_of(type);
+    const size_t n_block = row_bytes / p.bytes;
     const uint8_t *src = from, *rows = scratch;
     uint8_t *dst = to;
 
     for (; n_row >= ROWS; n_row -= ROWS, src += ROWS * row_bytes, dst += ROWS * row_bytes) {
         memcpy(scratch, src, ROWS * row_bytes);
-        for (size_t r = 0; r < ROWS; r++)
-            lay_row(&p, row_bytes / p.bytes, r, rows + r * row_bytes, dst);
+        for (size_t b = 0; b < n_block; b++)
+            lay_block(&p, place_of(&p, n_block, b), b, rows, row_bytes, dst);
     }
     memmove(dst, src, n_row * row_bytes);
 }

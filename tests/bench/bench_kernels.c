@@ -18,10 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cblas.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/units.h"
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
 #include "engine/compute/packed.h"
@@ -109,12 +111,16 @@ static void *columns_new(const struct kernels *set, enum act_form form, size_t n
     return x;
 }
 
-/* Random rows, repeated: making gigabytes of random blocks would take too long. */
+/* Random rows, repeated: making gigabytes of random blocks would take too long.  In huge pages,
+ * as pinned weights. */
 static uint8_t *weights_new(enum tensor_type type, size_t n_row, size_t n_k)
 {
     size_t row_bytes = (size_t)tensor_row_bytes(type, n_k);
-    uint8_t *w = aligned_alloc(64, (n_row * row_bytes + 63) / 64 * 64);
+    size_t bytes = align_up(n_row * row_bytes, HUGE_BYTES);
+    uint8_t *w = aligned_alloc(HUGE_BYTES, bytes);
     uint64_t seed = 1;
+
+    (void)madvise(w, bytes, MADV_HUGEPAGE);
 
     random_blocks(type, w, (n_row < 16 ? n_row : 16) * n_k, &seed);
     for (size_t r = 16; r < n_row; r++)
