@@ -28,7 +28,10 @@ INLINE const struct act_q8 *column_span(const struct q8_product *p, size_t c, si
 }
 
 #ifdef DOT_TAKES_255 /* the vectors have the operations for four rows */
+#include "engine/compute/set_mul_rows.h"
+#if VN == 16
 #include "engine/compute/set_interleaved.h"
+#endif
 #else
 #include "engine/compute/set_mul_lanes.h"
 #endif

@@ -1,4 +1,4 @@
-/* Packed weights of a model: what the plan says, what a session holds, and the same answers. */
+/* The forms of pinned weights: what the plan says, what a session holds, and the same answers. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "engine/compute/kernels.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 
@@ -78,6 +79,42 @@ static void packed_products_are_measured(void **state)
     mw_model_set_limits(m, &limits);
     no_error(mw_plan(m, &o, &p, &e), &e);
     assert_true(p.decode_tps > 0);
+    mw_model_close(m);
+}
+
+static const struct mw_rate *rate_of(const struct mw_limits *l, const char *type)
+{
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        if (strcmp(l->rate[i].type, type) == 0)
+            return &l->rate[i];
+    return NULL;
+}
+
+/* Interleaved weights are faster, so they are measured, too. */
+static void interleaved_products_are_measured(void **state)
+{
+    struct mw_options o = small_options(64), other[3] = { o, o, o };
+    struct mw_model *m = open_model("gemma4-tiny-q4_0.gguf");
+    struct mw_limits limits = { 0 };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    if (kernels_best()->mul_interleaved == NULL)
+        skip();
+    other[0].pack = MW_PACK_NEVER;
+    other[1].io = MW_IO_MMAP;
+    other[2].exact = true;
+    for (int i = 0; i < 3; i++) {
+        mw_rates_list(m, &other[i], &limits);
+        assert_non_null(rate_of(&limits, "Q4_0"));
+        assert_null(rate_of(&limits, "Q4_0" MW_RATE_INTERLEAVED));
+    }
+    mw_rates_list(m, &o, &limits);
+    assert_non_null(rate_of(&limits, "Q4_0" MW_RATE_INTERLEAVED));
+    no_error(mw_rates_measure(&o, &limits, &e), &e);
+    assert_true(rate_of(&limits, "Q4_0")->column_bytes_s > 0);
+    assert_true(rate_of(&limits, "Q4_0" MW_RATE_INTERLEAVED)->column_bytes_s > 0);
+    assert_true(rate_of(&limits, "Q4_0" MW_RATE_INTERLEAVED)->chunk_flops_s > 0);
     mw_model_close(m);
 }
 
@@ -153,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_predicts_what_packing_saves),
         cmocka_unit_test(packed_products_are_measured),
+        cmocka_unit_test(interleaved_products_are_measured),
         cmocka_unit_test(a_session_holds_packed_blocks),
         cmocka_unit_test(packed_and_plain_weights_give_the_same_bits),
     };
