@@ -24,12 +24,23 @@
 #define V_QUERIES  4                  /* for V_QUERIES queries */
 #define V_MANY     (VN == 16 ? 8 : 4) /* or 2 vectors for V_MANY queries */
 #define K_COLS     (TILE_COLS < 4 ? TILE_COLS : 4) /* queries of a tile of scores */
-#define K_MANY     8                               /* queries of a tile of scores of 2 rows */
+
+/* Sums of a tile of scores that fold together */
+#if defined HAS_SUM_4X4
+#define MANY_SUMS 16
+#elif defined HAS_SUM_8
+#define MANY_SUMS 8
+#endif
+
+#define WIDE_DEPTH (MUL_DEPTH + 24) /* floats from one decoded row to the next */
 #define SOFT_COLS                                                                              \
     (VN == 16 ? 4 : VN == 8 ? 2 : 1) /* queries whose weights are computed at once */
 
 /* There are registers for the vectors of a block, so a tile can decode it as it needs it. */
 #define DECODES_IN_TILES (VN == 16)
+
+/* Otherwise the first tile stores the values that it decodes for the other tiles. */
+#define KEEPS_DECODED (VN == 8)
 
 /* A tile prefetches a part of the next block. */
 enum fetch {
@@ -47,7 +58,7 @@ INLINE bool has_blocks(enum tensor_type type)
 INLINE size_t bytes_of(enum tensor_type type, size_t n)
 {
     if (has_blocks(type))
-        return n / 32 * (traits_of(type).bytes / 8);
+        return n * (traits_of(type).bytes / 8) / 32;
     return n * (type == TYPE_F16 ? 2 : 4);
 }
 
@@ -63,35 +74,20 @@ INLINE enum fetch order_of_fetches(enum kv_type t, size_t stride, size_t n)
     return stride == kv_row_bytes(t, n) ? FETCH_ORDER : FETCH_ROWS;
 }
 
-/* Decode a block of 32 values: the bits of set_dequant(). */
-INLINE void decode_block(enum tensor_type type, const uint8_t *p, vf *w)
+/* Decode vectors `first` .. first + n_v - 1 of a block of 32 values: the bits of set_dequant().
+ */
+INLINE void decode_vectors(enum tensor_type type, const uint8_t *p, size_t first, size_t n_v,
+                           vf *w)
 {
-#ifdef HAS_NIBBLE_TABLE
-    static const float q4_0_values[] = {
-        -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7
-    };
+    const size_t n_half = 16 / VN; /* vectors of a half of Q4_0 */
     vf scale = vf_all_f16(p);
 
-    if (type == TYPE_Q4_0) {
-        vf_look_up_nibbles(p + 2, vf_mul(vf_load(q4_0_values), scale), w);
-        return;
-    }
-#else
-    vf scale = vf_all(f32_of_half(p));
-    u8x32 run = run_of(type, p, 0);
-    uint8_t bytes[32];
-
-    if (type == TYPE_Q4_0) {
-        memcpy(bytes, &run, sizeof run);
-        UNROLL
-        for (size_t i = 0; i < 32 / VN; i++)
-            w[i] = vf_mul(vf_sub(vf_load_u8(bytes + i * VN), vf_all(8)), scale);
-        return;
-    }
-#endif
     UNROLL
-    for (size_t i = 0; i < 32 / VN; i++)
-        w[i] = vf_mul(vf_load_i8(p + 2 + i * VN), scale);
+    for (size_t i = first; i < first + n_v; i++)
+        if (type == TYPE_Q4_0)
+            w[i - first] = vf_of_nibbles(p + 2 + i % n_half * VN, i >= n_half, scale);
+        else
+            w[i - first] = vf_mul(vf_load_i8(p + 2 + i * VN), scale);
 }
 
 /* Decode n values of a quantised row, a multiple of 32. */
@@ -100,7 +96,7 @@ INLINE void widen_row(enum tensor_type type, const uint8_t *row, float *dst, siz
     vf w[32 / VN];
 
     for (size_t k = 0; k < n; k += 32) {
-        decode_block(type, row + bytes_of(type, k), w);
+        decode_vectors(type, row + bytes_of(type, k), 0, 32 / VN, w);
         UNROLL
         for (size_t i = 0; i < 32 / VN; i++)
             vf_store(dst + k + i * VN, w[i]);
@@ -184,14 +180,17 @@ static void set_soften(float *s, size_t n_q, size_t n_pos, float scale, float ca
         soften(s + i * ATTN_BLOCK, 1, n_pos, scale, cap, m + i, l + i, shrink + i);
 }
 
-/* n_v vectors from value d of a row on.  If n_v is 1, n is the number of values left. */
-INLINE void load_values(enum tensor_type type, const uint8_t *row, size_t d, size_t n_v,
-                        size_t n, vf *x)
+/* n_v vectors from value d of a row on.  If n_v is 1, n is the number of values left.  Value d
+ * of a quantised row is the first of vector `first` of a block. */
+INLINE void load_values(enum tensor_type type, const uint8_t *row, size_t d, size_t first,
+                        size_t n_v, size_t n, vf *x)
 {
     if (has_blocks(type)) {
+        row += bytes_of(type, d - first * VN);
         UNROLL
-        for (size_t e = 0; e < n_v; e += 32 / VN)
-            decode_block(type, row + bytes_of(type, d + e * VN), x + e);
+        for (size_t e = 0; e < n_v; e += at_most(n_v, 32 / VN))
+            decode_vectors(type, row + bytes_of(type, e * VN), first, at_most(n_v, 32 / VN),
+                           x + e);
         return;
     }
     UNROLL
@@ -204,13 +203,16 @@ INLINE void load_values(enum tensor_type type, const uint8_t *row, size_t d, siz
  * acc[i][d ..] = acc[i][d ..] * shrink[i] + sum_j p[i][j] * v[j][d ..] for n_i queries and
  * n_v vectors of the head.  If n_v is 1, n is the number of values left in the head.
  */
-INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, size_t n_v,
-                        size_t n, const float *p, const float *shrink, const uint8_t *v,
-                        size_t v_stride, size_t d, size_t n_pos, float *acc, size_t ld_acc)
+INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, size_t first,
+                        size_t n_v, size_t n, const float *p, const float *shrink,
+                        const uint8_t *v, size_t v_stride, size_t d, size_t n_pos, float *acc,
+                        size_t ld_acc, float *wide)
 {
     vf sum[16], x[V_VECTORS];
     bool is_part = n_v == 1 && n < VN;
     size_t piece = bytes_of(type, n_v * VN);
+    const size_t every = piece <= 16 ? 4 : piece <= 32 ? 2 : 1;
+    const size_t whole = has_blocks(type) && n_v * VN < 32 ? bytes_of(type, 32) : piece;
 
     UNROLL
     for (size_t i = 0; i < n_i; i++)
@@ -223,11 +225,16 @@ INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, siz
     for (size_t j = 0; j < n_pos; j++) {
         const uint8_t *row = v + j * v_stride;
 
-        if (fetch == FETCH_ORDER)
-            fetch_near(v + ATTN_BLOCK * (v_stride + bytes_of(type, d)) + j * piece, piece);
-        else if (fetch == FETCH_ROWS)
-            fetch_near(row + ATTN_BLOCK * v_stride + bytes_of(type, d), piece);
-        load_values(type, row, d, n_v, n, x);
+        if (fetch == FETCH_ORDER && j % every == 0)
+            fetch_near(v + ATTN_BLOCK * (v_stride + bytes_of(type, d)) + j * piece,
+                       every * piece);
+        else if (fetch == FETCH_ROWS && first == 0)
+            fetch_near(row + ATTN_BLOCK * v_stride + bytes_of(type, d), whole);
+        load_values(type, row, d, first, n_v, n, x);
+        if (wide != NULL)
+            UNROLL
+        for (size_t e = 0; e < n_v; e++)
+            vf_store(wide + (j * n_v + e) * VN, x[e]);
         UNROLL
         for (size_t e = 0; e < n_v; e++)
             UNROLL
@@ -247,16 +254,41 @@ INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, siz
     }
 }
 
-/* n_v vectors from value d on for n_q queries; see gather_tile. */
-INLINE void gather_vectors(enum tensor_type type, enum fetch fetch, size_t n_q, size_t n_v,
-                           size_t n, const float *p, const float *shrink, const uint8_t *v,
-                           size_t v_stride, size_t d, size_t n_pos, float *acc, size_t ld_acc)
+/* Vectors from decoded values wide[n_pos][n_v * VN] for n_q queries */
+INLINE void gather_vectors_of_floats(size_t n_q, size_t n_v, const float *p,
+                                     const float *shrink, const float *wide, size_t n_pos,
+                                     float *acc, size_t ld_acc)
+{
+    const size_t n = n_v * VN;
+    size_t i = 0;
+
+#define TILE_OF_QUERIES(n_i)                                                                   \
+    gather_tile(TYPE_F32, FETCH_NOTHING, n_i, 0, n_v, n, p + i * ATTN_BLOCK, shrink + i,       \
+                (const uint8_t *)wide, n * sizeof *wide, 0, n_pos, acc + i * ld_acc, ld_acc,   \
+                NULL)
+    for (; i + V_QUERIES <= n_q; i += V_QUERIES)
+        TILE_OF_QUERIES(V_QUERIES);
+    switch (n_q - i) {
+    case 3: TILE_OF_QUERIES(3); break;
+    case 2: TILE_OF_QUERIES(2); break;
+    case 1: TILE_OF_QUERIES(1); break;
+    default: break;
+    }
+#undef TILE_OF_QUERIES
+}
+
+/* n_v vectors from value d on for n_q queries; see gather_tile.  If wide is not NULL, the first
+ * tile stores decoded values there for the other ones. */
+INLINE void gather_vectors(enum tensor_type type, enum fetch fetch, size_t n_q, size_t first,
+                           size_t n_v, size_t n, const float *p, const float *shrink,
+                           const uint8_t *v, size_t v_stride, size_t d, size_t n_pos,
+                           float *acc, size_t ld_acc, float *wide)
 {
     size_t i = 0;
 
 #define TILE_OF_QUERIES(n_i, fetch)                                                            \
-    gather_tile(type, fetch, n_i, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride, d,      \
-                n_pos, acc + i * ld_acc, ld_acc)
+    gather_tile(type, fetch, n_i, first, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride,  \
+                d, n_pos, acc + i * ld_acc, ld_acc, i == 0 && n_q > n_i ? wide : NULL)
     if (n_v <= 2 && V_MANY > V_QUERIES)
         for (; i + V_MANY <= n_q; i += V_MANY) {
             if (i == 0)
@@ -267,8 +299,16 @@ INLINE void gather_vectors(enum tensor_type type, enum fetch fetch, size_t n_q, 
     for (; i + V_QUERIES <= n_q; i += V_QUERIES) {
         if (i == 0)
             TILE_OF_QUERIES(V_QUERIES, fetch);
-        else
+        else if (wide == NULL)
             TILE_OF_QUERIES(V_QUERIES, FETCH_NOTHING);
+        else
+            break;
+    }
+    if (wide != NULL && i > 0) {
+        if (i < n_q)
+            gather_vectors_of_floats(n_q - i, n_v, p + i * ATTN_BLOCK, shrink + i, wide, n_pos,
+                                     acc + i * ld_acc, ld_acc);
+        return;
     }
     switch (n_q - i) {
     case 3: TILE_OF_QUERIES(3, FETCH_NOTHING); break;
@@ -288,16 +328,30 @@ INLINE void gather_values(enum tensor_type type, enum fetch fetch, size_t n_q, c
 
     if (V_MANY == V_QUERIES || n_q < V_MANY)
         for (; e + V_VECTORS * VN <= n; e += V_VECTORS * VN)
-            gather_vectors(type, fetch, n_q, V_VECTORS, n - e, p, shrink, v, v_stride, d + e,
-                           n_pos, acc + e, ld_acc);
+            gather_vectors(type, fetch, n_q, 0, V_VECTORS, n - e, p, shrink, v, v_stride, d + e,
+                           n_pos, acc + e, ld_acc, NULL);
     if (V_VECTORS > 2)
         for (; e + 2 * VN <= n; e += 2 * VN)
-            gather_vectors(type, fetch, n_q, 2, n - e, p, shrink, v, v_stride, d + e, n_pos,
-                           acc + e, ld_acc);
+            gather_vectors(type, fetch, n_q, 0, 2, n - e, p, shrink, v, v_stride, d + e, n_pos,
+                           acc + e, ld_acc, NULL);
     if (!has_blocks(type))
         for (; e < n; e += VN)
-            gather_vectors(type, fetch, n_q, 1, n - e, p, shrink, v, v_stride, d + e, n_pos,
-                           acc + e, ld_acc);
+            gather_vectors(type, fetch, n_q, 0, 1, n - e, p, shrink, v, v_stride, d + e, n_pos,
+                           acc + e, ld_acc, NULL);
+}
+
+/* Quantised values, V_VECTORS of a block at a time */
+INLINE void gather_parts(enum tensor_type type, enum fetch fetch, size_t n_q, const float *p,
+                         const float *shrink, const uint8_t *v, size_t v_stride, size_t dv,
+                         size_t n_pos, float *acc)
+{
+    _Alignas(64) float wide[ATTN_BLOCK * V_VECTORS * VN];
+
+    for (size_t d = 0; d < dv; d += 32)
+        UNROLL
+    for (size_t i = 0; i < 32 / VN; i += V_VECTORS)
+        gather_vectors(type, fetch, n_q, i, V_VECTORS, 32, p, shrink, v, v_stride, d + i * VN,
+                       n_pos, acc + d + i * VN, dv, wide);
 }
 
 /* Quantised values are decoded for a tile, or, for more queries, a piece of the head at a time.
@@ -309,6 +363,10 @@ INLINE void gather_blocks(enum tensor_type type, enum fetch fetch, size_t n_q, c
     size_t block_bytes = traits_of(type).bytes / 8;
     _Alignas(64) float wide[ATTN_BLOCK * V_PIECE];
 
+    if (KEEPS_DECODED && n_q >= V_QUERIES && dv % 32 == 0) {
+        gather_parts(type, fetch, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
+        return;
+    }
     if (DECODES_IN_TILES && n_q <= V_MANY && dv % 32 == 0) {
         gather_values(type, fetch, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
         return;
@@ -367,7 +425,7 @@ INLINE void add_blocks(enum tensor_type type, size_t n_r, size_t n_c, const uint
             xc[c * n_v + e] = vf_load(x + c * ldx + k + e * VN);
         UNROLL
         for (size_t r = 0; r < n_r; r++) {
-            decode_block(type, w + r * w_stride + bytes_of(type, k), wr);
+            decode_vectors(type, w + r * w_stride + bytes_of(type, k), 0, n_v, wr);
             UNROLL
             for (size_t e = 0; e < n_v; e++)
                 UNROLL
@@ -377,10 +435,38 @@ INLINE void add_blocks(enum tensor_type type, size_t n_r, size_t n_c, const uint
     }
 }
 
-INLINE void add_keys(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
-                     size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc)
+/* The same, with few registers.  If wide is not NULL, decoded rows are stored there. */
+INLINE void add_kept_blocks(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                            size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc,
+                            float *wide)
 {
-    if (has_blocks(type))
+    vf xc[K_COLS], wr;
+
+    UNROLL
+    for (size_t k = 0; k < n; k += VN) {
+        UNROLL
+        for (size_t c = 0; c < n_c; c++)
+            xc[c] = vf_load(x + c * ldx + k);
+        UNROLL
+        for (size_t r = 0; r < n_r; r++) {
+            decode_vectors(type, w + r * w_stride + bytes_of(type, k / 32 * 32), k % 32 / VN, 1,
+                           &wr);
+            if (wide != NULL)
+                vf_store(wide + r * WIDE_DEPTH + k, wr);
+            UNROLL
+            for (size_t c = 0; c < n_c; c++)
+                acc[r * n_c + c] = vf_fma(wr, xc[c], acc[r * n_c + c]);
+        }
+    }
+}
+
+INLINE void add_keys(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                     size_t w_stride, const float *x, size_t ldx, size_t n, vf *acc,
+                     float *wide)
+{
+    if (has_blocks(type) && KEEPS_DECODED)
+        add_kept_blocks(type, n_r, n_c, w, w_stride, x, ldx, n, acc, wide);
+    else if (has_blocks(type))
         add_blocks(type, n_r, n_c, w, w_stride, x, ldx, n, acc);
     else
         add_tile(type, n_r, n_c, w, w_stride, x, ldx, n, 0, acc);
@@ -411,7 +497,7 @@ INLINE void fetch_rows(const struct ahead *a, size_t k, size_t n)
 
 /* Scores of n_r rows and n_c queries from query c on, as in mul_tile. */
 INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
-                       const struct ahead *ahead, size_t c)
+                       const struct ahead *ahead, size_t c, float *wide)
 {
     const size_t step = 4 * VN > 32 ? 4 * VN : 32;
     const float *x = p->x + c * p->ldx;
@@ -424,30 +510,46 @@ INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const stru
     for (; k + step <= p->n_k; k += step) {
         fetch_rows(ahead, k, step);
         add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx, step,
-                 acc);
+                 acc, wide == NULL ? NULL : wide + k);
     }
     if (k < p->n_k) {
         fetch_rows(ahead, k, p->n_k - k);
         add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx,
-                 p->n_k - k, acc);
+                 p->n_k - k, acc, wide == NULL ? NULL : wide + k);
     }
     fold_tile(acc, n_r, n_c, p->y + c * p->ldy, p->ldy, 1);
 }
 
-/* Scores of rows that are loaded as `type`.  If there are two tiles, each of them prefetches
- * half of the rows from `ahead` on, which have type `stored`. */
+/*
+ * Scores of rows that are loaded as `type`.  If there are two tiles, each of them prefetches
+ * half of the rows from `ahead` on, which have type `stored`.  If wide is not NULL, the first
+ * tile stores the rows that it decodes there for the other ones.
+ */
 INLINE void score_tiles(enum tensor_type type, enum tensor_type stored, size_t n_r,
                         const struct product *p, const uint8_t *ahead, size_t stride,
-                        enum fetch fetch)
+                        enum fetch fetch, float *wide)
 {
     const uint8_t *more = ahead != NULL ? ahead + TILE_ROWS / 2 * stride : NULL;
     struct ahead a = { stored, fetch, stride, { ahead, p->n_col <= K_COLS ? more : NULL } };
+    struct product floats = *p;
 
-#define SCORES_OF_TYPE(n_r, n_c, ...)                                                          \
+    floats.w = (const uint8_t *)wide;
+    floats.w_stride = WIDE_DEPTH * sizeof *wide;
+#define SCORES_OF_TYPE(n_r, n_c, type, ...)                                                    \
     if (n_c <= K_COLS)                                                                         \
     score_tile(type, n_r, n_c, __VA_ARGS__)
-    for (size_t c = 0; c < p->n_col; c += K_COLS) {
-        WITH_COLS(at_most(p->n_col - c, K_COLS), SCORES_OF_TYPE, n_r, p, &a, c)
+    for (size_t c = 0, n_c; c < p->n_col; c += n_c) {
+        n_c = at_most(p->n_col - c, K_COLS);
+        if (wide != NULL && c == 0) {
+            n_c = p->n_col % K_COLS == 2 ? 2 : K_COLS;
+            if (n_c == 2)
+                score_tile(type, n_r, 2, p, &a, 0, wide);
+            else
+                score_tile(type, n_r, K_COLS, p, &a, 0, wide);
+        } else if (wide != NULL) {
+            WITH_COLS(n_c, SCORES_OF_TYPE, n_r, TYPE_F32, &floats, &a, c, NULL)
+        } else
+            WITH_COLS(n_c, SCORES_OF_TYPE, n_r, type, p, &a, c, NULL)
         a.half[0] = c == 0 ? more : NULL;
         a.half[1] = NULL;
     }
@@ -458,7 +560,7 @@ INLINE void score_tiles(enum tensor_type type, enum tensor_type stored, size_t n
 INLINE void score_rows(enum tensor_type type, size_t n_r, const struct product *p, size_t r,
                        enum fetch fetch)
 {
-    _Alignas(64) float wide[TILE_ROWS * MUL_DEPTH];
+    _Alignas(64) float wide[TILE_ROWS * WIDE_DEPTH];
     struct product rows = *p;
     const uint8_t *ahead = NULL;
 
@@ -466,57 +568,76 @@ INLINE void score_rows(enum tensor_type type, size_t n_r, const struct product *
     rows.y += r;
     if (fetch != FETCH_NOTHING)
         ahead = rows.w + ATTN_BLOCK * p->w_stride;
+    if (KEEPS_DECODED && has_blocks(type) && p->n_col > K_COLS && p->n_k % 32 == 0) {
+        score_tiles(type, type, n_r, &rows, ahead, p->w_stride, fetch, wide);
+        return;
+    }
     if (!has_blocks(type) || (DECODES_IN_TILES && p->n_col <= K_COLS && p->n_k % 32 == 0)) {
-        score_tiles(type, type, n_r, &rows, ahead, p->w_stride, fetch);
+        score_tiles(type, type, n_r, &rows, ahead, p->w_stride, fetch, NULL);
         return;
     }
     for (size_t i = 0; i < n_r; i++)
-        widen_row(type, rows.w + i * p->w_stride, wide + i * MUL_DEPTH,
+        widen_row(type, rows.w + i * p->w_stride, wide + i * WIDE_DEPTH,
                   (p->n_k + 31) / 32 * 32);
     rows.w = (const uint8_t *)wide;
-    rows.w_stride = MUL_DEPTH * sizeof *wide;
-    score_tiles(TYPE_F32, type, n_r, &rows, ahead, p->w_stride, fetch);
+    rows.w_stride = WIDE_DEPTH * sizeof *wide;
+    score_tiles(TYPE_F32, type, n_r, &rows, ahead, p->w_stride, fetch, NULL);
 }
 
+#ifdef MANY_SUMS
+/* The sums of MANY_SUMS vectors */
+INLINE void sum_many(const vf *a, float *y)
+{
 #ifdef HAS_SUM_4X4
-/* Scores of 2 rows from row r on and K_MANY queries.  n_k is a multiple of 32. */
-INLINE void score_many(enum tensor_type type, const struct product *p, size_t r,
-                       enum fetch fetch)
+    float t[16]; /* the sum of a[4 * i + j] becomes t[4 * j + i] */
+
+    vf_sum_4x4(a, 4, t, 4);
+    UNROLL
+    for (size_t i = 0; i < 16; i++)
+        y[i] = t[i % 4 * 4 + i / 4];
+#else
+    vf_sum_8(a, y);
+#endif
+}
+
+/* Scores of n_r rows from row r on and n_c queries, MANY_SUMS in all.  n_k is a multiple of 32.
+ */
+INLINE void score_many(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
+                       size_t r, enum fetch fetch)
 {
     const uint8_t *row = p->w + r * p->w_stride, *ahead = row + ATTN_BLOCK * p->w_stride;
     const size_t n_v = 32 / VN, piece = bytes_of(type, 32);
-    vf acc[2 * K_MANY], w[2 * (32 / VN)], x[K_MANY];
-    float y[2 * K_MANY];
+    vf acc[MANY_SUMS], w[2 * (32 / VN)], x[8];
+    float y[MANY_SUMS];
 
     UNROLL
-    for (size_t i = 0; i < 2 * K_MANY; i++)
+    for (size_t i = 0; i < MANY_SUMS; i++)
         acc[i] = vf_zero();
     for (size_t k = 0; k < p->n_k; k += 32) {
         size_t at = bytes_of(type, k);
 
-        if (fetch == FETCH_ORDER) {
-            fetch_near(ahead + 2 * at, 2 * piece);
-        } else if (fetch == FETCH_ROWS) {
-            fetch_near(ahead + at, piece);
-            fetch_near(ahead + p->w_stride + at, piece);
+        if (fetch == FETCH_ORDER)
+            fetch_near(ahead + n_r * at, n_r * piece);
+        UNROLL
+        for (size_t i = 0; i < n_r; i++) {
+            if (fetch == FETCH_ROWS)
+                fetch_near(ahead + i * p->w_stride + at, piece);
+            load_values(type, row + i * p->w_stride, k, 0, n_v, 32, w + i * n_v);
         }
-        load_values(type, row, k, n_v, 32, w);
-        load_values(type, row + p->w_stride, k, n_v, 32, w + n_v);
         UNROLL
         for (size_t e = 0; e < n_v; e++) {
             UNROLL
-            for (size_t c = 0; c < K_MANY; c++)
+            for (size_t c = 0; c < n_c; c++)
                 x[c] = vf_load(p->x + c * p->ldx + k + e * VN);
             UNROLL
-            for (size_t i = 0; i < 2 * K_MANY; i++)
-                acc[i] = vf_fma(w[i / K_MANY * n_v + e], x[i % K_MANY], acc[i]);
+            for (size_t i = 0; i < MANY_SUMS; i++)
+                acc[i] = vf_fma(w[i / n_c * n_v + e], x[i % n_c], acc[i]);
         }
     }
-    vf_sum_4x4(acc, 4, y, 4); /* the sum of acc[4 * i + j] becomes y[4 * j + i] */
-    for (size_t c = 0; c < K_MANY; c++) {
-        p->y[c * p->ldy + r] = y[c % 4 * 4 + c / 4];
-        p->y[c * p->ldy + r + 1] = y[c % 4 * 4 + 2 + c / 4];
-    }
+    sum_many(acc, y);
+    for (size_t c = 0; c < n_c; c++)
+        for (size_t i = 0; i < n_r; i++)
+            p->y[c * p->ldy + r + i] = y[i * n_c + c];
 }
 #endif
 
@@ -524,10 +645,14 @@ INLINE void score_block(enum tensor_type type, const struct product *p, enum fet
 {
     size_t r = 0;
 
-#ifdef HAS_SUM_4X4
-    if (p->n_col == K_MANY && p->n_k % 32 == 0)
+#if defined HAS_SUM_4X4
+    if (p->n_col == 8 && p->n_k % 32 == 0)
         for (; r + 2 <= p->n_row; r += 2)
-            score_many(type, p, r, fetch);
+            score_many(type, 2, 8, p, r, fetch);
+#elif defined HAS_SUM_8
+    if (has_blocks(type) && p->n_col == 4 && p->n_k % 32 == 0)
+        for (; r + 2 <= p->n_row; r += 2)
+            score_many(type, 2, 4, p, r, fetch);
 #endif
 
     for (; r + TILE_ROWS <= p->n_row; r += TILE_ROWS)

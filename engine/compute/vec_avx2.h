@@ -134,6 +134,11 @@ INLINE float f32_of_half(const uint8_t *p)
     return _cvtsh_ss(load_u16(p));
 }
 
+INLINE vf vf_all_f16(const uint8_t *p)
+{
+    return _mm256_cvtph_ps(_mm_set1_epi16((short)load_u16(p)));
+}
+
 INLINE vf vf_load_u8(const uint8_t *p)
 {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p)));
@@ -142,6 +147,14 @@ INLINE vf vf_load_u8(const uint8_t *p)
 INLINE vf vf_load_i8(const uint8_t *p)
 {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p)));
+}
+
+INLINE vf vf_of_nibbles(const uint8_t *p, bool high, vf scale)
+{
+    __m256i b = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+
+    b = high ? _mm256_srli_epi32(b, 4) : _mm256_and_si256(b, _mm256_set1_epi32(15));
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(b, _mm256_set1_epi32(8))), scale);
 }
 
 INLINE vf vf_add(vf a, vf b)
@@ -227,6 +240,29 @@ INLINE float vf_sum(vf v)
 
     b = _mm_add_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* y[i] = vf_sum(a[i]) for 8 vectors, with 3 operations per vector */
+#define HAS_SUM_8 1
+
+INLINE void vf_sum_8(const vf *a, float *y)
+{
+    vf b[4], c[2];
+
+    /* A vector of b has 2 sums of 4 lanes, of c 4 of 2. */
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        vf one = a[i], other = a[i + 4];
+
+        b[i] =
+            vf_add(_mm256_blend_ps(one, other, 0xf0), _mm256_permute2f128_ps(one, other, 0x21));
+    }
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        c[i] = vf_add(_mm256_blend_ps(b[2 * i], b[2 * i + 1], 0xcc),
+                      _mm256_shuffle_ps(b[2 * i], b[2 * i + 1], 0x4e));
+    vf_store(y,
+             vf_add(_mm256_shuffle_ps(c[0], c[1], 0x88), _mm256_shuffle_ps(c[0], c[1], 0xdd)));
 }
 
 INLINE float vf_top(vf v)

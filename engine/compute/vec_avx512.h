@@ -130,15 +130,14 @@ INLINE vf vf_all_f16(const uint8_t *p)
     return _mm512_cvtph_ps(_mm256_set1_epi16((short)load_u16(p)));
 }
 
-/* w[0] = table[the low half of each of 16 bytes], w[1] = table[the high half] */
-#define HAS_NIBBLE_TABLE 1
-
-INLINE void vf_look_up_nibbles(const uint8_t *p, vf table, vf *w)
+/* (the low or the high half of each of VN bytes - 8) * scale */
+INLINE vf vf_of_nibbles(const uint8_t *p, bool high, vf scale)
 {
     __m512i i = _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p));
+    vf table = _mm512_mul_ps(
+        _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7), scale);
 
-    w[0] = _mm512_permutexvar_ps(i, table); /* uses 4 bits of a lane */
-    w[1] = _mm512_permutexvar_ps(_mm512_srli_epi32(i, 4), table);
+    return _mm512_permutexvar_ps(high ? _mm512_srli_epi32(i, 4) : i, table); /* uses 4 bits */
 }
 
 /* Rounds to the nearest, halves to even. */

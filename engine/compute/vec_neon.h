@@ -146,6 +146,20 @@ INLINE vf vf_load_i8(const uint8_t *p)
     return vcvtq_f32_s32(vmovl_s16(vget_low_s16(h)));
 }
 
+INLINE vf vf_all_f16(const uint8_t *p)
+{
+    return vf_all(f32_of_half(p));
+}
+
+INLINE vf vf_of_nibbles(const uint8_t *p, bool high, vf scale)
+{
+    uint32_t b = load_u32(p);
+    uint16x8_t h = vmovl_u8(vcreate_u8((high ? b >> 4 : b) & 0x0f0f0f0f));
+    int32x4_t i = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(h)));
+
+    return vmulq_f32(vcvtq_f32_s32(vsubq_s32(i, vdupq_n_s32(8))), scale);
+}
+
 INLINE vf vf_add(vf a, vf b)
 {
     return vaddq_f32(a, b);

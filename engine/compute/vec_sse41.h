@@ -184,6 +184,11 @@ INLINE float f32_of_half(const uint8_t *p)
     return _mm_cvtss_f32(vf_of_low_f16(_mm_cvtsi32_si128(load_u16(p)), true));
 }
 
+INLINE vf vf_all_f16(const uint8_t *p)
+{
+    return vf_all(f32_of_half(p));
+}
+
 INLINE vf vf_load_u8(const uint8_t *p)
 {
     return _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)load_u32(p))));
@@ -192,6 +197,18 @@ INLINE vf vf_load_u8(const uint8_t *p)
 INLINE vf vf_load_i8(const uint8_t *p)
 {
     return _mm_cvtepi32_ps(_mm_cvtepi8_epi32(_mm_cvtsi32_si128((int)load_u32(p))));
+}
+
+/* Turning the highest bit of 4 over subtracts 8, in two's complement. */
+INLINE vf vf_of_nibbles(const uint8_t *p, bool high, vf scale)
+{
+    __m128i b = _mm_xor_si128(_mm_cvtepi8_epi32(_mm_cvtsi32_si128((int)load_u32(p))),
+                              _mm_set1_epi32(~0x77));
+
+    if (high)
+        return _mm_mul_ps(_mm_cvtepi32_ps(_mm_srai_epi32(b, 4)), scale);
+    return _mm_mul_ps(_mm_cvtepi32_ps(_mm_slli_epi32(b, 28)),
+                      _mm_mul_ps(scale, vf_all(0x1p-28f)));
 }
 
 INLINE vf vf_add(vf a, vf b)
