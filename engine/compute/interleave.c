@@ -61,6 +61,27 @@ static struct place place_of(const struct parts *p, size_t n_block, size_t b)
                            at + (n * p->head + 4 * (b - first) * p->n_dword) * ROWS };
 }
 
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+
+/* Store 4 dwords of 4 rows: dword d of row r at to + 4 * (d * ROWS + r). */
+static void lay_4x4(const uint8_t *row, size_t row_bytes, uint8_t *to)
+{
+    u32x4 v[4], low[2], high[2], out[4];
+
+    for (size_t r = 0; r < 4; r++)
+        memcpy(&v[r], row + r * row_bytes, sizeof v[r]);
+    for (size_t i = 0; i < 2; i++) {
+        low[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 0, 4, 1, 5);
+        high[i] = __builtin_shufflevector(v[2 * i], v[2 * i + 1], 2, 6, 3, 7);
+    }
+    out[0] = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);
+    out[1] = __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7);
+    out[2] = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);
+    out[3] = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);
+    for (size_t d = 0; d < 4; d++)
+        memcpy(to + 4 * d * ROWS, &out[d], sizeof out[d]);
+}
+
 /* Lay out block b of the 16 rows at `rows`, in the order of memory. */
 static void lay_block(const struct parts *p, struct place at, size_t b, const uint8_t *rows,
                       size_t row_bytes, uint8_t *group)
@@ -68,11 +89,15 @@ static void lay_block(const struct parts *p, struct place at, size_t b, const ui
     const uint8_t *head = rows + b * p->bytes + p->head_at;
     const uint8_t *dword = rows + b * p->bytes + p->dwords_at;
     uint8_t *to = group + at.head;
+    size_t d = 0;
 
     for (size_t r = 0; r < ROWS && p->head != 0; r++, to += 2)
         memcpy(to, head + r * row_bytes, 2);
     to = group + at.dwords;
-    for (size_t d = 0; d < p->n_dword; d++, dword += 4)
+    for (; d + 4 <= p->n_dword; d += 4, dword += 16, to += 16 * ROWS)
+        for (size_t r = 0; r < ROWS; r += 4)
+            lay_4x4(dword + r * row_bytes, row_bytes, to + 4 * r);
+    for (; d < p->n_dword; d++, dword += 4)
         for (size_t r = 0; r < ROWS; r++, to += 4)
             memcpy(to, dword + r * row_bytes, 4);
 }
