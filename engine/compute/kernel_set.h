@@ -26,6 +26,21 @@ static void set_act_pack(enum act_form form, const float *x, size_t n_k, void *d
     memset((char *)dst + n_k * sizeof *x, 0, bytes - n_k * sizeof *x);
 }
 
+static struct q8_product q8_product_of(enum tensor_type type, const void *w, size_t n_row,
+                                       size_t n_k, const void *x, size_t x_stride,
+                                       size_t n_col, float *y, size_t ldy)
+{
+    return (struct q8_product){ .w = w,
+                                .w_stride = (size_t)tensor_row_bytes(type, n_k),
+                                .n_row = n_row,
+                                .n_k = n_k,
+                                .x = x,
+                                .x_stride = x_stride,
+                                .n_col = n_col,
+                                .y = y,
+                                .ldy = ldy };
+}
+
 static void set_mul(enum tensor_type type, enum act_form form, const void *w, size_t n_row,
                     size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y,
                     size_t ldy)
@@ -45,15 +60,7 @@ static void set_mul(enum tensor_type type, enum act_form form, const void *w, si
 
         mul_float_columns(type, &p);
     } else {
-        struct q8_product p = { .w = w,
-                                .w_stride = w_stride,
-                                .n_row = n_row,
-                                .n_k = n_k,
-                                .x = x,
-                                .x_stride = x_stride,
-                                .n_col = n_col,
-                                .y = y,
-                                .ldy = ldy };
+        struct q8_product p = q8_product_of(type, w, n_row, n_k, x, x_stride, n_col, y, ldy);
 
         mul_q8_columns(type, &p);
     }
@@ -64,15 +71,7 @@ static void set_mul_interleaved(enum tensor_type type, const void *w, size_t n_r
                                 const void *x, size_t x_stride, size_t n_col, float *y,
                                 size_t ldy)
 {
-    struct q8_product p = { .w = w,
-                            .w_stride = (size_t)tensor_row_bytes(type, n_k),
-                            .n_row = n_row,
-                            .n_k = n_k,
-                            .x = x,
-                            .x_stride = x_stride,
-                            .n_col = n_col,
-                            .y = y,
-                            .ldy = ldy };
+    struct q8_product p = q8_product_of(type, w, n_row, n_k, x, x_stride, n_col, y, ldy);
 
     mul_interleaved_columns(type, &p);
 }
