@@ -12,7 +12,8 @@
  *                        a number of dwords without it (Q4_0, Q5_0, Q8_0, IQ4_NL, Q6_K)
  *       dwords           of each block: dword 0 of the 16 rows, dword 1 of the 16 rows, ...
  *
- * So most dwords of 16 rows are a line of the cache, and scales of short blocks are near.
+ * So in most blocks, dword i of the 16 rows is one line of the cache, and the scales of short
+ * blocks are near.
  *
  * Groups begin at multiples of 16 * row bytes, so products can start at any of them.
  */

@@ -48,7 +48,7 @@ struct stream_span {
      * at most laid_row_bytes per row, or they are laid out in the bytes that were read, with the
      * help of scratch_bytes. */
     uint32_t form;
-    uint32_t type; /* of the caller, who lays them out */
+    uint32_t type; /* of the weights; only stream_lay_fn uses it */
     uint64_t laid_row_bytes, scratch_bytes;
 };
 
@@ -57,9 +57,9 @@ enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
 /*
  * Lay out n_row rows of a span, at `from` as in the file, in its form at `to`, which has n_row
  * * laid_row_bytes bytes, rounded up to pages.  Returns false if they do not fit; this must not
- * happen if laid_row_bytes is at least row_bytes.  With scratch_bytes, which scratch has, `to` is
- * `from` or begins before it in the same memory, and they always fit.  Runs on the thread of the
- * reader.
+ * happen if laid_row_bytes is at least row_bytes.  If the span has scratch_bytes,
+ * scratch is that large, `to` is `from` or begins before it in the same memory, and the rows
+ * always fit.  Runs on the thread of the reader.
  */
 typedef bool stream_lay_fn(const struct stream_span *span, uint64_t n_row, const void *from,
                            void *to, size_t room, void *scratch);
@@ -85,8 +85,8 @@ struct stream;
  * threads, the rings shared with the kernel.  Pure. */
 uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file);
 
-/* The part of the pinned memory where blocks arrive that take less in their form, and of scratch
- * memory for the others with a form.  Pure. */
+/* The part of the pinned memory that keeps no blocks: the landing, and scratch memory for blocks
+ * that are laid out in place.  Pure. */
 uint64_t stream_landing_bytes(const struct stream_span *spans, uint32_t n_span,
                               const struct stream_shape *shape);
 
