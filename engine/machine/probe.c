@@ -518,13 +518,14 @@ typedef uint64_t lanes __attribute__((vector_size(16)));
 static uint64_t sum_of(const unsigned char *p, uint64_t bytes)
 {
     const lanes *v = (const lanes *)(const void *)p;
+    uint64_t quarter = bytes / sizeof(lanes) / 4;
     lanes a = { 0, 0 }, b = a, c = a, d = a;
 
-    for (uint64_t i = 0; i < bytes / sizeof(lanes); i += 4) {
+    for (uint64_t i = 0; i < quarter; i++) {
         a += v[i];
-        b += v[i + 1];
-        c += v[i + 2];
-        d += v[i + 3];
+        b += v[quarter + i];
+        c += v[2 * quarter + i];
+        d += v[3 * quarter + i];
     }
     a += b + c + d;
     return a[0] + a[1];
