@@ -3,11 +3,12 @@
 
     synth_families.py qwen3-30b-a3b model.gguf
     synth_families.py gpt-oss-20b --type MXFP4 model.gguf
+    synth_families.py llama-3.2-1b --type Q5_K model.gguf
     synth_families.py                          list the shapes
 
 The text of such a model is noise, but sizes, types and places of its tensors are those of the
 usual files, and activations stay of order one.  --type is the type of the experts, or of all
-matrices of a dense model; the other matrices are Q8_0.  A tile of random blocks is repeated
+matrices of a dense model; the other matrices of a mixture are Q8_0.  A tile of random blocks is repeated
 through each tensor, so writing is as fast as the disk.  Written pages leave the page cache.
 """
 import argparse
@@ -20,10 +21,38 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from tiny_model import Signed, pack_text, pack_value  # noqa: E402
 
-F32, Q4_0, Q8_0, Q3_K, MXFP4 = 0, 2, 8, 11, 39
-TYPES = {"Q4_0": Q4_0, "Q8_0": Q8_0, "Q3_K": Q3_K, "MXFP4": MXFP4}
-BLOCK = {F32: (1, 4), Q4_0: (32, 18), Q8_0: (32, 34), Q3_K: (256, 110), MXFP4: (32, 17)}
+F32, Q8_0, MXFP4 = 0, 8, 39
+TYPES = {"F32": F32, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": Q8_0, "Q2_K": 10,
+         "Q3_K": 11, "Q4_K": 12, "Q5_K": 13, "Q6_K": 14, "IQ4_NL": 20, "IQ4_XS": 23, "BF16": 30,
+         "MXFP4": MXFP4}
 N_TILE = 1009  # blocks; a prime number, so that no two rows begin at the same place
+
+# The parts of a block of 32 or 256 values: a number of random bytes, or a factor of a half float.
+# With 1 / the standard deviation of the random part, a scale makes values of deviation 1.  The
+# factor of a minimum is the mean of that part times the scale's.
+PARTS = {
+    2: (32, (1 / 4.6, 16)),
+    3: (32, (1 / 4.6, -7.5 / 4.6, 16)),
+    6: (32, (1 / 9.2, 20)),
+    7: (32, (1 / 9.2, -15.5 / 9.2, 20)),
+    8: (32, (1 / 73.9, 32)),
+    10: (256, (80, 1 / 13.9, 1.5 / 13.9)),
+    11: (256, (108, 1 / 43)),  # scales near 32 are 0, so this one uses their whole range
+    12: (256, (1 / 258, 7.5 / 258, 140)),
+    13: (256, (1 / 527, 15.5 / 527, 172)),
+    14: (256, (208, 1 / 1365)),
+    20: (32, (1 / 67.4, 16)),
+    23: (256, (1 / 1245, 134)),
+}
+
+
+def block(kind):
+    """Returns the values and the bytes of a block."""
+    if kind in PARTS:
+        n, parts = PARTS[kind]
+        return n, sum(p if isinstance(p, int) else 2 for p in parts)
+    return {F32: (1, 4), MXFP4: (32, 17)}.get(kind, (1, 2))
+
 
 SHAPES = {
     "qwen3-30b-a3b": dict(
@@ -48,6 +77,9 @@ SHAPES = {
               "ssm.group_count": 16, "ssm.time_step_rank": 32, "ssm.inner_size": 4096,
               "expert_shared_feed_forward_length": 512,
               "rope.dimension_sections": [11, 11, 10, 0]}),
+    "llama-3.2-1b": dict(
+        arch="llama", type="Q4_K", n=2048, layers=16, heads=32, kv=8, dim=64, ff=8192,
+        vocab=128256, ctx=131072, base=500000.0, eps=1e-5, keys={}),
     "ministral-3-8b": dict(
         arch="mistral3", type="Q4_0", n=4096, layers=34, heads=32, kv=8, dim=128, ff=14336,
         vocab=131072, ctx=262144, base=1e6, eps=1e-5,
@@ -60,17 +92,18 @@ SHAPES = {
 def tile(kind, sigma, rng):
     """Returns N_TILE blocks of values with about this standard deviation."""
     out = bytearray()
-    for _ in range(N_TILE if kind != F32 else 16 * N_TILE):
-        if kind == F32:
-            out += struct.pack("<f", rng.gauss(0, sigma))
-        elif kind == Q4_0:
-            out += struct.pack("<e", sigma / 4.6) + rng.randbytes(16)
-        elif kind == Q8_0:
-            out += struct.pack("<e", sigma / 73.9) + rng.randbytes(32)
-        elif kind == Q3_K:  # scales near 32 are 0, so this one uses their whole range
-            out += rng.randbytes(108) + struct.pack("<e", sigma / 43)
-        else:
+    for _ in range(N_TILE if block(kind)[0] > 1 else 16 * N_TILE):
+        if kind in PARTS:
+            for part in PARTS[kind][1]:
+                out += (rng.randbytes(part) if isinstance(part, int)
+                        else struct.pack("<e", sigma * part))
+        elif kind == MXFP4:
             out += bytes([max(1, 127 + round(math.log2(sigma / 2.6)))]) + rng.randbytes(16)
+        elif kind == TYPES["F16"]:
+            out += struct.pack("<e", rng.gauss(0, sigma))
+        else:
+            # BF16 is the upper half of F32.
+            out += struct.pack("<f", rng.gauss(0, sigma))[0 if kind == F32 else 2:]
     return bytes(out)
 
 
@@ -165,7 +198,7 @@ def write(path, s, name, kind):
     rng, tiles, table, offset = random.Random(1), {}, b"", 0
     listed = []
     for tensor, shape, t, sigma, centre in tensors(s, kind):
-        n_elem, n_byte = BLOCK[t]
+        n_elem, n_byte = block(t)
         size = math.prod(shape) // n_elem * n_byte
         table += pack_text(tensor) + struct.pack("<I", len(shape)) + b"".join(
             struct.pack("<Q", d) for d in shape) + struct.pack("<IQ", t, offset)
@@ -184,9 +217,9 @@ def write(path, s, name, kind):
             if (t, sigma) not in tiles:
                 one = tile(t, sigma, rng)
                 tiles[t, sigma] = one * max(1, (16 << 20) // len(one))
-            block = tiles[t, sigma]
-            for at in range(0, size, len(block)):
-                f.write(block[:size - at])
+            data = tiles[t, sigma]
+            for at in range(0, size, len(data)):
+                f.write(data[:size - at])
             f.write(bytes(-size % 32))
             f.flush()
             os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -199,12 +232,14 @@ def main():
     args.add_argument("shape", nargs="?", choices=SHAPES)
     args.add_argument("path", nargs="?")
     args.add_argument("--type", choices=TYPES)
-    a = args.parse_args()
+    a = args.parse_intermixed_args()
     if a.path is None:
         for name, s in SHAPES.items():
             kind = TYPES[a.type or s["type"]]
-            size = sum(math.prod(shape) // BLOCK[t][0] * BLOCK[t][1]
-                       for _, shape, t, _, _ in tensors(s, kind))
+            size = 0
+            for _, shape, t, _, _ in tensors(s, kind):
+                n_elem, n_byte = block(t)
+                size += math.prod(shape) // n_elem * n_byte
             print("%-16s %-9s %5.1f GB" % (name, s["arch"], size / 1e9))
         return
     s = SHAPES[a.shape]
