@@ -11,7 +11,7 @@
 struct parts {
     size_t bytes, n_value; /* of a block */
     size_t n_near;         /* blocks whose heads are together */
-    size_t head, head_at;  /* bytes of a head, 0 or 2, and where it is in a block */
+    size_t head, head_at;  /* bytes of a head, 0 to 2, and where it is in a block */
     size_t n_dword, dwords_at;
 };
 
@@ -38,6 +38,7 @@ bool interleave_takes(enum tensor_type type)
     case TYPE_Q8_0:
     case TYPE_IQ4_NL:
     case TYPE_IQ4_XS:
+    case TYPE_MXFP4:
     case TYPE_Q4_K:
     case TYPE_Q5_K:
     case TYPE_Q6_K: return true;
@@ -91,8 +92,9 @@ static void lay_block(const struct parts *p, struct place at, size_t b, const ui
     uint8_t *to = group + at.head;
     size_t d = 0;
 
-    for (size_t r = 0; r < ROWS && p->head != 0; r++, to += 2)
-        memcpy(to, head + r * row_bytes, 2);
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t i = 0; i < p->head; i++)
+            *to++ = head[r * row_bytes + i];
     to = group + at.dwords;
     for (; d + 4 <= p->n_dword; d += 4, dword += 16, to += 16 * ROWS)
         for (size_t r = 0; r < ROWS; r += 4)

@@ -8,8 +8,9 @@
  *     a block of rows:   | group 0 | group 1 | ... | rows that are left, as in the file |
  *     a group, 16 rows:  | heads | dwords |    for each 8 blocks of 32 values, or once for all
  *                                              blocks of 256 values
- *       heads            of each block: the f16 scales of the 16 rows, if the rest of a block is
- *                        a number of dwords without it (Q4_0, Q5_0, Q8_0, IQ4_NL, Q6_K)
+ *       heads            of each block: the scales of the 16 rows, of one or two bytes, if the
+ *                        rest of a block is a number of dwords without it (Q4_0, Q5_0, Q8_0,
+ *                        IQ4_NL, MXFP4, Q6_K)
  *       dwords           of each block: dword 0 of the 16 rows, dword 1 of the 16 rows, ...
  *
  * So in most blocks, dword i of the 16 rows is one line of the cache, and the scales of short

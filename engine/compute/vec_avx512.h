@@ -609,6 +609,11 @@ INLINE vf vf_of_low_e8m0(vi a)
         _mm512_mask_mov_epi32(normal, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), small));
 }
 
+INLINE vf vf_load_e8m0(const uint8_t *p)
+{
+    return vf_of_low_e8m0(_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)p)));
+}
+
 /*
  * From the 16 scales of each of 4 rows: lane 4g + r of out[step] is the scale of group g of
  * the step in row r.  Groups of 32 values have two equal scales.
