@@ -289,8 +289,9 @@ static void bench_interleaved_type(struct pool *pool, const struct kernels *set,
 
 static void bench_interleaved(struct pool *pool, const struct kernels *set, size_t n_row)
 {
-    static const enum tensor_type types[] = { TYPE_Q4_0, TYPE_Q5_0, TYPE_Q8_0, TYPE_Q4_K,
-                                              TYPE_Q6_K };
+    static const enum tensor_type types[] = { TYPE_Q4_0, TYPE_Q4_1,   TYPE_Q5_0,   TYPE_Q5_1,
+                                              TYPE_Q8_0, TYPE_IQ4_NL, TYPE_IQ4_XS, TYPE_MXFP4,
+                                              TYPE_Q4_K, TYPE_Q5_K,   TYPE_Q6_K };
 
     if (set->mul_interleaved == NULL)
         return;
@@ -709,8 +710,9 @@ int main(int argc, char **argv)
         }
         if (*what == '\0' || strcmp(what, "interleaved") == 0) {
             bench_interleaved(one, set, 512);
-            bench_interleaved(one, set, 65536);
-            bench_interleaved(all, set, 65536);
+            /* 128 MiB would come from a last-level cache in part. */
+            bench_interleaved(one, set, 262144);
+            bench_interleaved(all, set, 262144);
         }
         if (*what == '\0' || strcmp(what, "blas") == 0)
             bench_blas(one, set);
