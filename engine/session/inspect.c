@@ -10,7 +10,7 @@
 #include "engine/format/vocab.h"
 #include "engine/memwall.h"
 #include "engine/model/desc.h"
-#include "engine/stream/stream.h"
+#include "engine/stream/read_now.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
 
@@ -110,14 +110,14 @@ bool mw_inspect_tensor(const struct mw_inspect *i, uint32_t n, struct summary_te
 #define EXPONENT_SAMPLE ((size_t)64 << 10) /* bytes of each tensor */
 
 /* Count a part in the middle of a tensor, from the beginning of a row on. */
-static int count_tensor(const struct mw_inspect *i, const struct tensor_info *t, void *buffer,
+static int count_tensor(struct read_now *reads, const struct tensor_info *t, void *buffer,
                         struct packed_count *c, struct err *e)
 {
     uint64_t row_bytes = tensor_row_bytes(t->type, t->ne[0]);
     uint64_t at = t->bytes / 2 / row_bytes * row_bytes;
     uint64_t bytes = t->bytes - at < EXPONENT_SAMPLE ? t->bytes - at : EXPONENT_SAMPLE;
 
-    if (stream_read_now(i->catalogue, t->file, t->offset + at, bytes, buffer, e) != 0)
+    if (read_now(reads, t->file, t->offset + at, bytes, buffer, e) != 0)
         return -1;
     if (t->type == TYPE_BF16)
         packed_add(c, buffer, (size_t)bytes / sizeof(uint16_t));
@@ -132,24 +132,26 @@ int mw_inspect_exponents(const struct mw_inspect *i, bool f16, struct mw_exponen
     enum tensor_type type = f16 ? TYPE_F16 : TYPE_BF16;
     struct packed_count c = { 0 };
     void *buffer = malloc(EXPONENT_SAMPLE);
+    struct read_now reads = { 0 };
     double patches;
+    int rc;
 
     *out = (struct mw_exponents){ 0 };
-    if (buffer == NULL)
-        return err_memory(e, "a sample of weights");
-    for (uint32_t t = 0; t < i->catalogue->n_tensor; t++) {
+    rc = buffer != NULL ? read_now_open(&reads, i->catalogue, e)
+                        : err_memory(e, "a sample of weights");
+    for (uint32_t t = 0; rc == 0 && t < i->catalogue->n_tensor; t++) {
         const struct tensor_info *info = &i->catalogue->tensors[t];
 
         if (info->type != type || !packed_takes(info->ne[0]))
             continue;
-        if (count_tensor(i, info, buffer, &c, e) != 0) {
-            free(buffer);
-            return -1;
-        }
+        rc = count_tensor(&reads, info, buffer, &c, e);
         out->n_tensor++;
         out->bytes += info->bytes;
     }
+    read_now_close(&reads);
     free(buffer);
+    if (rc != 0)
+        return -1;
     memcpy(out->count, c.exponents, sizeof out->count);
     out->n_weight = c.n_weight;
     out->n_escape = c.n_escape;

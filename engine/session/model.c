@@ -15,6 +15,7 @@
 #include "engine/machine/program.h"
 #include "engine/session/packing.h"
 #include "engine/session/plan_input.h"
+#include "engine/stream/read_now.h"
 #include "engine/stream/stream.h"
 
 /* Returns the weight type of most bytes in the layers.  Tables of embeddings do not count: in
@@ -244,6 +245,7 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
 
 struct vec_load {
     struct mw_model *m;
+    struct read_now reads;
     unsigned char *raw; /* encoded, of at most LOAD_VALUES values */
 };
 
@@ -276,9 +278,9 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
         uint64_t n = v->n - done < LOAD_VALUES ? v->n - done : LOAD_VALUES;
 
         if (catalogue_go_on(load->m->catalogue, e) != 0 ||
-            stream_read_now(load->m->catalogue, t->file,
-                            t->offset + tensor_row_bytes(t->type, v->first + done),
-                            tensor_row_bytes(t->type, n), load->raw, e) != 0)
+            read_now(&load->reads, t->file,
+                     t->offset + tensor_row_bytes(t->type, v->first + done),
+                     tensor_row_bytes(t->type, n), load->raw, e) != 0)
             return -1;
         kernels_best()->dequant(t->type, load->raw, w + done, n);
         done += n;
@@ -299,11 +301,14 @@ int model_load_small(struct mw_model *m, struct err *e)
     pthread_mutex_lock(&m->lock);
     if (m->resident.base == NULL) {
         rc = arena_map(&m->resident, "pinned", desc_resident_bytes(m->desc), true, e);
+        if (rc == 0)
+            rc = read_now_open(&load.reads, m->catalogue, e);
         if (rc == 0) {
             load.raw = malloc(LOAD_VALUES * sizeof(float));
             rc = load.raw != NULL ? desc_each_vec(m->desc, load_vec, &load, e)
                                   : err_memory(e, "a buffer for small weights");
         }
+        read_now_close(&load.reads);
         if (rc != 0)
             arena_unmap(&m->resident);
     }

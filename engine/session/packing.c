@@ -11,6 +11,7 @@
 #include "engine/compute/packed.h"
 #include "engine/session/options.h"
 #include "engine/session/product_choice.h"
+#include "engine/stream/read_now.h"
 
 #define SPARE_PART 128  /* room of 1/128 byte for each weight in addition */
 #define TRUST      8192 /* weights of all matrices that count as much as those of one */
@@ -27,8 +28,8 @@ static size_t packable(const struct mw_model *m, uint32_t span)
 }
 
 /* Count weights in the middle of a span, from the beginning of a row on. */
-static int count_span(const struct mw_model *m, uint32_t i, struct packed_count *c,
-                      struct err *e)
+static int count_span(const struct mw_model *m, uint32_t i, struct read_now *reads,
+                      struct packed_count *c, struct err *e)
 {
     const struct stream_span *p = &m->spans[i];
     uint64_t offset = p->offset + p->n_row / 2 * p->row_bytes;
@@ -36,7 +37,7 @@ static int count_span(const struct mw_model *m, uint32_t i, struct packed_count 
     uint64_t bytes = left < PACKING_SAMPLE ? left : PACKING_SAMPLE;
     unsigned char sample[PACKING_SAMPLE];
 
-    if (stream_read_now(m->catalogue, p->file, offset, bytes, sample, e) != 0)
+    if (read_now(reads, p->file, offset, bytes, sample, e) != 0)
         return -1;
     packed_add(c, sample, (size_t)bytes / sizeof(uint16_t));
     return 0;
@@ -65,15 +66,18 @@ static void give_form(struct stream_span *p, size_t n_k, const struct packed_cou
 static int count_all(struct mw_model *m, struct packed_count *counts, struct packed_count *all,
                      struct err *e)
 {
-    for (uint32_t i = 0; i < m->n_span; i++) {
+    struct read_now reads;
+    int rc = read_now_open(&reads, m->catalogue, e);
+
+    for (uint32_t i = 0; rc == 0 && i < m->n_span; i++) {
         if (packable(m, i) == 0)
             continue;
-        if (count_span(m, i, &counts[i], e) != 0)
-            return -1;
+        rc = count_span(m, i, &reads, &counts[i], e);
         all->n_weight += counts[i].n_weight;
         all->patch_bytes += counts[i].patch_bytes;
     }
-    return 0;
+    read_now_close(&reads);
+    return rc;
 }
 
 static int make_spans(struct mw_model *m, const struct packed_count *counts,

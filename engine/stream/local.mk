@@ -12,7 +12,7 @@ libengine_a_SOURCES += \
 	engine/stream/mapping.c engine/stream/mapping.h \
 	engine/stream/pinned.c engine/stream/pinned.h \
 	engine/stream/populate.c engine/stream/populate.h \
-	engine/stream/read_now.c \
+	engine/stream/read_now.c engine/stream/read_now.h \
 	engine/stream/reader.c engine/stream/reader_state.c \
 	engine/stream/schedule.c engine/stream/schedule.h \
 	engine/stream/shape.c engine/stream/shape.h \

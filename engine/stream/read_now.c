@@ -1,5 +1,6 @@
-/* Reads a small range in the calling thread, past the page cache. */
 #include "config.h"
+
+#include "engine/stream/read_now.h"
 
 #include <sys/mman.h>
 
@@ -11,7 +12,6 @@
 #include "engine/base/units.h"
 #include "engine/stream/schedule.h"
 #include "engine/stream/source.h"
-#include "engine/stream/stream.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define TRIES_MAX    3
@@ -63,39 +63,66 @@ static int read_pieces(int fd, const struct model_file *f, uint64_t offset, uint
     return 0;
 }
 
-int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, uint64_t bytes,
-                    void *dst, struct err *e)
+static void close_file(struct read_now *r)
 {
-    const struct model_file *f;
-    struct source_file dropped;
-    unsigned char *buffer;
-    bool is_direct = true;
-    uint64_t end = offset + bytes;
-    int fd, result;
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = -1;
+}
 
-    assert(file < c->n_file && end >= offset && end <= c->files[file].size);
+static int open_file(struct read_now *r, uint32_t file, struct err *e)
+{
+    if (r->fd >= 0 && r->file == file)
+        return 0;
+    close_file(r);
+    r->file = file;
+    r->is_direct = true;
+    r->fd = source_open_file(&r->c->files[file], true, e);
+    if (r->fd < 0 && e->code == ERR_UNSUPPORTED) {
+        r->is_direct = false;
+        r->fd = source_open_file(&r->c->files[file], false, e);
+    }
+    return r->fd < 0 ? -1 : 0;
+}
+
+int read_now_open(struct read_now *r, const struct catalogue *c, struct err *e)
+{
+    unsigned char *buffer =
+        mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    *r = (struct read_now){ .c = c, .fd = -1 };
+    if (buffer == MAP_FAILED)
+        return err_sys(e, "cannot map %zu bytes to read into", BUFFER_BYTES);
+    r->buffer = buffer;
+    return 0;
+}
+
+int read_now(struct read_now *r, uint32_t file, uint64_t offset, uint64_t bytes, void *dst,
+             struct err *e)
+{
+    uint64_t end = offset + bytes;
+    int result;
+
+    assert(file < r->c->n_file && end >= offset && end <= r->c->files[file].size);
     if (bytes == 0)
         return 0;
-    f = &c->files[file];
-    fd = source_open_file(f, true, e);
-    if (fd < 0 && e->code == ERR_UNSUPPORTED) {
-        is_direct = false;
-        fd = source_open_file(f, false, e);
-    }
-    if (fd < 0)
+    if (open_file(r, file, e) != 0)
         return -1;
-    buffer =
-        mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (buffer == MAP_FAILED) {
-        close(fd);
-        return err_sys(e, "cannot map %zu bytes to read into", BUFFER_BYTES);
-    }
-    result = read_pieces(fd, f, offset, bytes, dst, buffer, e);
-    munmap(buffer, BUFFER_BYTES);
-    dropped = (struct source_file){ .fd = fd };
-    if (!is_direct)
+    result = read_pieces(r->fd, &r->c->files[file], offset, bytes, dst, r->buffer, e);
+    if (!r->is_direct) {
+        const struct source_file dropped = { .fd = r->fd };
+
         source_drop(&dropped, align_down(offset, SCHEDULE_ALIGN),
                     align_up(end, SCHEDULE_ALIGN) - align_down(offset, SCHEDULE_ALIGN));
-    close(fd);
+    }
     return result;
+}
+
+void read_now_close(struct read_now *r)
+{
+    if (r->buffer == NULL)
+        return;
+    close_file(r);
+    munmap(r->buffer, BUFFER_BYTES);
+    *r = (struct read_now){ .fd = -1 };
 }

@@ -209,10 +209,6 @@ const void *stream_mapped_at(struct stream *s, uint32_t file, uint64_t offset, u
 /* They were used; with mmap_drop, drop their pages. */
 void stream_mapped_give(struct stream *s, uint32_t file, uint64_t offset, uint64_t bytes);
 
-/* Read a small range now, without leaving it in the page cache (norms at start). */
-int stream_read_now(const struct catalogue *c, uint32_t file, uint64_t offset, uint64_t bytes,
-                    void *dst, struct err *e);
-
 /* --- memory: between passes --- */
 
 /* Fetches memory ahead of reads, for the areas of this stream. */

@@ -25,6 +25,7 @@
 #include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
 #include "engine/stream/expert_cache.h"
+#include "engine/stream/read_now.h"
 #include "engine/stream/stream.h"
 #include "tests/faults/inject.h"
 #include "tests/lib/stream_model.h"
@@ -585,6 +586,7 @@ static void leaves_no_page_in_the_page_cache(void **state)
     unsigned char a[3000];
     struct stream_lookup row = { 0, 12345, sizeof a, a };
     struct err e = ERR_INIT;
+    struct read_now reads;
 
     if (cached_bytes() != 0) {
         print_message("the files cannot be dropped from the page cache\n");
@@ -594,7 +596,9 @@ static void leaves_no_page_in_the_page_cache(void **state)
     stream_lookup_start(stream, &row, 1);
     a_whole_pass_works();
     assert_int_equal(stream_lookup_wait(stream, &e), 0);
-    assert_int_equal(stream_read_now(&model.catalogue, 1, 777, sizeof a, a, &e), 0);
+    assert_int_equal(read_now_open(&reads, &model.catalogue, &e), 0);
+    assert_int_equal(read_now(&reads, 1, 777, sizeof a, a, &e), 0);
+    read_now_close(&reads);
     assert_memory_equal(a, model.bytes[1] + 777, sizeof a);
     stream_close(stream);
     stream = NULL;
