@@ -475,14 +475,12 @@ static void load(struct mw_chat *c)
     struct answerer answerer;
     struct mw_session *s;
 
-    /* The tokenizer first: building it takes more memory than it keeps, and the large areas of
-     * the budget are not allocated yet. */
-    if (model_tokenizer(c->m, &e) == NULL ||
-        mw_session_open(&s, c->m, &c->settings.o.engine, &e) != 0) {
+    if (mw_session_open(&s, c->m, &c->settings.o.engine, &e) != 0) {
         post_error(c, &e);
         return;
     }
     set_session(c, s);
+    /* The stream already reads the first blocks while the tokenizer is built. */
     if (prepare_answerer(c, &c->settings.o, &answerer, &e) != 0) {
         set_session(c, NULL);
         mw_session_close(s);

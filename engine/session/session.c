@@ -97,20 +97,33 @@ static void machinery_free(struct machinery *a)
     memset(a, 0, sizeof *a);
 }
 
-/*
- * The plan's memory for pinned weights and experts, with the unused part of the KV item and the
- * part of the budget that the plan leaves over.  If all weights are pinned already, experts get
- * these parts.
- */
-static struct room room_of(const struct plan *p, uint64_t expert_slot_bytes, uint64_t kv_used)
+/* What the plan leaves over: the unused part of the KV item and of the budget. */
+static uint64_t left_over(const struct plan *p, uint64_t kv_used)
 {
     uint64_t kv_row = p->row[MW_ROW_KV_GLOBAL];
-    uint64_t more =
-        (kv_row > kv_used ? kv_row - kv_used : 0) + (p->budget_bytes - p->sum_bytes);
+
+    return (kv_row > kv_used ? kv_row - kv_used : 0) + (p->budget_bytes - p->sum_bytes);
+}
+
+/* What building the tokenizer takes, which may happen while the stream reads the first blocks. */
+static uint64_t build_bytes(const struct mw_model *m)
+{
+    return m->has_vocab && m->tokenizer == NULL ? tokenizer_build_bytes(&m->vocab) : 0;
+}
+
+/*
+ * The plan's memory for pinned weights and experts, with what it leaves over, less `free`.  If
+ * all weights are pinned already, experts get this part.
+ */
+static struct room room_of(const struct plan *p, uint64_t expert_slot_bytes, uint64_t kv_used,
+                           uint64_t free)
+{
+    uint64_t more = left_over(p, kv_used);
     struct room r = { .n_slot = p->n_slot,
                       .pinned_bytes = p->pinned_bytes,
                       .expert_bytes = p->n_expert * expert_slot_bytes };
 
+    more -= free < more ? free : more;
     if (p->n_expert > 0 && p->streamed_share == 0)
         r.expert_bytes += more;
     else
@@ -137,6 +150,8 @@ static void publish_memory(struct mw_session *s)
     uint64_t experts_plan = p->n_expert * a->expert_sizes.slot_bytes;
     uint64_t recurrent = kv_recurrent_bytes(s->kv);
 
+    counter_set(&t->used[MW_ROW_TOKENIZER],
+                s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
     counter_set(&t->kv_tokens, kv_tokens(s->kv));
     counter_set(&t->kv_global_used, kv_global_bytes(s->kv));
     counter_set(&t->kv_sliding_used, kv_sliding_bytes(s->kv));
@@ -200,8 +215,6 @@ static void publish_plan(struct mw_session *s)
     counter_set(&t->used[MW_ROW_ACTIVATIONS], a->activations.used);
     counter_set(&t->used[MW_ROW_LOGITS], a->logits.used);
     counter_set(&t->used[MW_ROW_RING], a->plan.row[MW_ROW_RING]);
-    counter_set(&t->used[MW_ROW_TOKENIZER],
-                s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
     counter_set(&t->kv_capacity, s->o.n_ctx);
     counter_set(&t->kv_reserved, kv_reserved_bytes(s->kv));
     publish_limits(s);
@@ -270,7 +283,7 @@ static int machinery_new(struct mw_session *s, const struct mw_options *o,
     forward_bytes(s->m->desc, s->choice.has_blas ? o->n_thread : 0, &bytes);
     so.lookup_bytes = bytes.lookup;
     a.expert_sizes = bytes.experts;
-    room = room_of(plan, bytes.experts.slot_bytes, kv_global_bytes(s->kv));
+    room = room_of(plan, bytes.experts.slot_bytes, kv_global_bytes(s->kv), build_bytes(s->m));
     so.pinned_bytes = room.pinned_bytes;
     shape_make(&a.shape, s->m->spans, s->m->n_span, options_block(o));
     if (arena_map(&a.activations, "activations", plan->row[MW_ROW_ACTIVATIONS], true, e) != 0 ||
@@ -316,6 +329,18 @@ static int make_kv(struct mw_session *s, const struct plan *plan, struct err *e)
         return -1;
     kv_own_recurrent(s->kv, recurrent);
     return 0;
+}
+
+/*
+ * Build the tokenizer now if its temporary memory would not fit later, beside the first blocks.
+ * A failure is reported by whoever needs the tokenizer; ids can be evaluated without it.
+ */
+static void build_early(struct mw_session *s, const struct plan *plan)
+{
+    struct err ignored = ERR_INIT;
+
+    if (build_bytes(s->m) > left_over(plan, 0) || s->m->catalogue->kind != CATALOGUE_GGUF)
+        (void)model_tokenizer(s->m, &ignored);
 }
 
 /* Add what the routers of this session chose so far to the limits.  Returns whether they tell
@@ -367,8 +392,10 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
     if (tokens_resize(&s->tokens, s->o.n_ctx, e) != 0)
         goto fail;
     s->kernels = kernels_of(&s->o, e);
-    if (s->kernels == NULL || plan_for(s, &s->o, &plan, e) != 0 ||
-        pool_new(&s->pool, s->o.n_thread, e) != 0 || model_load_small(m, e) != 0 ||
+    if (s->kernels == NULL || plan_for(s, &s->o, &plan, e) != 0)
+        goto fail;
+    build_early(s, &plan);
+    if (pool_new(&s->pool, s->o.n_thread, e) != 0 || model_load_small(m, e) != 0 ||
         make_kv(s, &plan, e) != 0 || copies_new(&s->copies, s->kv, s->o.cache_folder, e) != 0 ||
         machinery_new(s, &s->o, &plan, &s->mach, e) != 0)
         goto fail;
@@ -435,7 +462,8 @@ static int set_stream(struct mw_session *s, const struct room *to, struct err *e
 static int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
 {
     uint64_t used = kv_global_bytes(s->kv) + kv_grow_bytes(s->kv, n);
-    struct room to = room_of(&s->mach.plan, s->mach.expert_sizes.slot_bytes, used);
+    struct room to =
+        room_of(&s->mach.plan, s->mach.expert_sizes.slot_bytes, used, build_bytes(s->m));
 
     if (to.expert_bytes < s->target.expert_bytes && set_experts(s, to.expert_bytes, e) != 0)
         return -1;

@@ -18,7 +18,7 @@ int pair_list_add(struct pair_list *list, struct pair pair, struct err *e)
     if (list->pairs[chunk] == NULL) {
         size_t bytes = PAIR_CHUNK * sizeof(struct pair);
 
-        if (arena_map(&list->chunk[chunk], "tokenizer", arena_size(bytes), false, e) != 0)
+        if (arena_map(&list->chunk[chunk], "tokenizer", arena_size(bytes), true, e) != 0)
             return -1;
         list->pairs[chunk] = arena_take(&list->chunk[chunk], bytes, e);
         if (list->pairs[chunk] == NULL)
@@ -27,6 +27,13 @@ int pair_list_add(struct pair_list *list, struct pair pair, struct err *e)
     list->pairs[chunk][list->n % PAIR_CHUNK] = pair;
     list->n++;
     return 0;
+}
+
+uint64_t pair_list_bytes(uint32_t n)
+{
+    const uint64_t chunk = arena_size(PAIR_CHUNK * sizeof(struct pair));
+
+    return (n + (uint64_t)PAIR_CHUNK - 1) / PAIR_CHUNK * chunk;
 }
 
 void pair_list_free(struct pair_list *list)
@@ -67,6 +74,13 @@ uint32_t scores_max_pairs(const struct vocab_info *info)
 
     n = n < info->text_bytes ? n : info->text_bytes;
     return n < VOCAB_MAX_MERGE ? (uint32_t)n : VOCAB_MAX_MERGE;
+}
+
+uint64_t scores_build_bytes(const struct vocab_info *info)
+{
+    uint32_t max = scores_max_pairs(info);
+
+    return arena_size(max * sizeof(struct candidate)) + pair_list_bytes(max);
 }
 
 static bool is_part(const struct tokenizer *t, uint32_t id)
@@ -118,7 +132,7 @@ int scores_to_pairs(struct pair_list *out, const struct tokenizer *t,
     struct arena a;
     int rc = 0;
 
-    if (arena_map(&a, "tokenizer", arena_size(max * sizeof *list), false, e) != 0)
+    if (arena_map(&a, "tokenizer", arena_size(max * sizeof *list), true, e) != 0)
         return -1;
     list = max > 0 ? arena_take(&a, max * sizeof *list, e) : NULL;
     for (uint32_t id = 0; rc == 0 && list != NULL && id < t->info.n_token; id++) {

@@ -52,6 +52,14 @@ static inline uint64_t pairs_slot(const struct pairs *p, uint64_t key)
     return (keyed_mix(&p->key, key) >> 32) * p->n_slot >> 32;
 }
 
+/* Fetch the memory that pairs_add() will need for a pair. */
+static inline void pairs_fetch(const struct pairs *p, const struct pair *pair)
+{
+    uint64_t key = (uint64_t)pair->left << p->id_bits | pair->right;
+
+    __builtin_prefetch(&p->slot[pairs_slot(p, key)]);
+}
+
 static inline uint32_t pairs_rank(const struct pairs *p, uint32_t left, uint32_t right)
 {
     uint64_t key = (uint64_t)left << p->id_bits | right;

@@ -71,6 +71,23 @@ uint32_t token_hash_start(const struct token_hash *h, const char *text, size_t l
     return hash;
 }
 
+void token_hash_fetch_place(const struct token_hash *h, const struct tokenizer *t,
+                            uint32_t hash)
+{
+    uint32_t slot = h->slot[hash & (h->n_slot - 1)];
+
+    if (slot != EMPTY)
+        __builtin_prefetch(&t->start[slot_id(slot)]);
+}
+
+void token_hash_fetch_text(const struct token_hash *h, const struct tokenizer *t, uint32_t hash)
+{
+    uint32_t slot = h->slot[hash & (h->n_slot - 1)];
+
+    if (slot != EMPTY)
+        __builtin_prefetch(t->text + t->start[slot_id(slot)]);
+}
+
 static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tokens)
 {
     enum { AHEAD = 8 }; /* number of slots prefetched */

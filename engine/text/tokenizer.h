@@ -38,6 +38,9 @@ void ids_free(struct ids *list);
  * plan item "tokenizer". */
 uint64_t tokenizer_bytes_bound(const struct vocab_info *info);
 
+/* The same for the memory that tokenizer_open takes in addition while it runs. */
+uint64_t tokenizer_build_bytes(const struct vocab_info *info);
+
 int tokenizer_open(struct tokenizer **out, const struct catalogue *c, struct err *e);
 void tokenizer_close(struct tokenizer *t);
 uint64_t tokenizer_bytes(const struct tokenizer *t); /* memory in use now */

@@ -88,8 +88,13 @@ uint32_t token_hash_find(const struct token_hash *h, const struct tokenizer *t,
                          const char *text, size_t len);
 
 /* The same in two steps, so that the memory accesses of several searches overlap.  start
- * returns the hash that finish expects. */
+ * returns the hash that finish expects.  In between, fetch_place and later fetch_text may
+ * prefetch more of what finish reads. */
 uint32_t token_hash_start(const struct token_hash *h, const char *text, size_t len);
+void token_hash_fetch_place(const struct token_hash *h, const struct tokenizer *t,
+                            uint32_t hash);
+void token_hash_fetch_text(const struct token_hash *h, const struct tokenizer *t,
+                           uint32_t hash);
 uint32_t token_hash_finish(const struct token_hash *h, const struct tokenizer *t,
                            const char *text, size_t len, uint32_t hash);
 
@@ -107,6 +112,7 @@ struct pair_list {
 
 int pair_list_add(struct pair_list *list, struct pair pair, struct err *e);
 void pair_list_free(struct pair_list *list);
+uint64_t pair_list_bytes(uint32_t n); /* memory of n pairs */
 
 /* Derive the merges of a SentencePiece vocabulary from its scores; score[n_token].  Stops with
  * an error when the loading of c is cancelled. */
@@ -116,5 +122,6 @@ int scores_to_pairs(struct pair_list *out, const struct tokenizer *t,
 
 /* Returns the limit of merges for a vocabulary of scores.  Known ones have 2 per token. */
 uint32_t scores_max_pairs(const struct vocab_info *info);
+uint64_t scores_build_bytes(const struct vocab_info *info); /* of scores_to_pairs(), at most */
 
 #endif
