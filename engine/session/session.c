@@ -97,7 +97,7 @@ static void machinery_free(struct machinery *a)
     memset(a, 0, sizeof *a);
 }
 
-/* What the plan leaves over: the unused part of the KV item and of the budget. */
+/* Returns the bytes that the plan leaves over: unused parts of the KV item and the budget. */
 static uint64_t left_over(const struct plan *p, uint64_t kv_used)
 {
     uint64_t kv_row = p->row[MW_ROW_KV_GLOBAL];
@@ -105,7 +105,8 @@ static uint64_t left_over(const struct plan *p, uint64_t kv_used)
     return (kv_row > kv_used ? kv_row - kv_used : 0) + (p->budget_bytes - p->sum_bytes);
 }
 
-/* What building the tokenizer takes, which may happen while the stream reads the first blocks. */
+/* Returns the bytes that building the tokenizer takes for a short time, perhaps while the
+ * stream reads the first blocks. */
 static uint64_t build_bytes(const struct mw_model *m)
 {
     return m->has_vocab && m->tokenizer == NULL ? tokenizer_build_bytes(&m->vocab) : 0;
@@ -333,7 +334,7 @@ static int make_kv(struct mw_session *s, const struct plan *plan, struct err *e)
 
 /*
  * Build the tokenizer now if its temporary memory would not fit later, beside the first blocks.
- * A failure is reported by whoever needs the tokenizer; ids can be evaluated without it.
+ * A failure is reported by the chat, which needs the tokenizer; ids can be evaluated without.
  */
 static void build_early(struct mw_session *s, const struct plan *plan)
 {

@@ -12,10 +12,10 @@
  * that wait is the stall.  Pinned blocks are read straight to their place, while no pass runs
  * or by the first pass, and they are never read again.
  *
- * A span may have another form in memory than in the file.  Its pinned blocks are laid out once:
- * where they were read, if the form has the same size, or else from a landing to their place.  A
- * block that turns out larger than its place is streamed from then on.  Streamed blocks are
- * always as in the file.
+ * A span may have another form in memory than in the file.  Its pinned blocks are laid out
+ * once: where they were read, if the form has the same size, or else from a landing to their
+ * place.  A block that turns out larger than its place is streamed from then on.  Streamed
+ * blocks are always as in the file.
  *
  * Lookup rows (embeddings) and experts have a queue of their own, which goes ahead of
  * blocks.  Direct I/O leaves nothing in the page cache.
@@ -45,8 +45,8 @@ struct stream_span {
     uint32_t layer; /* for accounting; n_layer: the head */
     bool in_prompt; /* a prompt pass uses it; these spans come first */
     /* Pinned blocks are stored in this form of the caller; 0: as in the file.  Either they take
-     * at most laid_row_bytes per row, or they are laid out in the bytes that were read, with the
-     * help of scratch_bytes. */
+     * at most laid_row_bytes per row, or they are laid out in the bytes that were read, with
+     * the help of scratch_bytes. */
     uint32_t form;
     uint32_t type; /* of the weights; only stream_lay_fn uses it */
     uint64_t laid_row_bytes, scratch_bytes;
@@ -85,8 +85,8 @@ struct stream;
  * threads, the rings shared with the kernel.  Pure. */
 uint64_t stream_overhead_bytes(uint32_t n_span, uint32_t n_block, uint32_t n_file);
 
-/* The part of the pinned memory that keeps no blocks: the landing, and scratch memory for blocks
- * that are laid out in place.  Pure. */
+/* The part of the pinned memory that keeps no blocks: the landing, and scratch memory for
+ * blocks that are laid out in place.  Pure. */
 uint64_t stream_landing_bytes(const struct stream_span *spans, uint32_t n_span,
                               const struct stream_shape *shape);
 

@@ -66,7 +66,7 @@ static size_t table_bytes(const struct vocab_info *info, uint32_t n_merge)
     return n;
 }
 
-/* Of struct build's arena. */
+/* Returns the size of struct build's arena. */
 static size_t temporary_bytes(const struct vocab_info *info)
 {
     size_t n = token_hash_bytes(info->n_token);

@@ -5,9 +5,9 @@
  *
  * A pass of one column is a token of an answer.  Both kinds of passes go through all layers and
  * compute the logits of all their columns.  They take turns, with plain reading of as much
- * memory by as many threads before each turn.  The medians are printed, times of a pass relative
- * to that of one column, and "of reading": plain reading / a pass of one column, the median of
- * the ratios of all turns.
+ * memory by as many threads before each turn.  The medians are printed, times of a pass
+ * relative to that of one column, and "of reading": plain reading / a pass of one column, the
+ * median of the ratios of all turns.
  */
 #include "config.h"
 
@@ -101,7 +101,7 @@ static void print(const char *path, struct times *t, uint64_t bytes, bool json)
     fflush(stdout);
 }
 
-/* Of the weights that a token uses; BF16 is packed in memory. */
+/* Returns the bytes of the weights that a token uses; BF16 is packed in memory. */
 static uint64_t bytes_in_memory(const struct mw_model *m, const struct mw_session *s)
 {
     struct mw_model_info info;
