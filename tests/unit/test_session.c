@@ -423,6 +423,55 @@ static void a_long_prompt_needs_more_memory_for_keys_and_values_only(void **stat
     free(all);
 }
 
+static uint64_t pinned_bytes(struct mw_session *s, uint64_t *tokenizer)
+{
+    struct mw_sample *sample = malloc(sizeof *sample);
+    uint64_t pinned;
+
+    assert_non_null(sample);
+    mw_session_sample(s, sample);
+    pinned = sample->mem.used[MW_ROW_PINNED];
+    *tokenizer = sample->mem.used[MW_ROW_TOKENIZER];
+    free(sample);
+    return pinned;
+}
+
+/* Until the tokenizer is built, its temporary memory is free: blocks are pinned there later. */
+static void pinned_blocks_leave_memory_free_to_build_the_tokenizer(void **state)
+{
+    bool one_grew = false;
+
+    (void)state;
+    for (uint32_t n_ctx = 1024; n_ctx <= 16384; n_ctx *= 2) {
+        struct mw_model *fresh = open_model("gemma4-tiny-q4_0.gguf");
+        struct mw_options o = small_options(n_ctx);
+        struct mw_encoder *encoder;
+        struct err e = ERR_INIT;
+        uint64_t before, after, tokenizer;
+        struct mw_session *s;
+        bool built_before;
+
+        o.memory_bytes = smallest_budget(fresh, &o);
+        s = open_session(fresh, &o);
+        eval(s, ids, 1);
+        before = pinned_bytes(s, &tokenizer);
+        built_before = tokenizer > 0; /* the plan leaves too little over */
+        assert_int_equal(mw_encoder_new(&encoder, fresh, false, &e), 0);
+        mw_encoder_free(encoder);
+        eval(s, ids, 1);
+        eval(s, ids, 1);
+        after = pinned_bytes(s, &tokenizer);
+        assert_true(tokenizer > 0);
+        assert_true(after >= before);
+        if (built_before)
+            assert_int_equal(after, before);
+        one_grew |= after > before;
+        mw_session_close(s);
+        mw_model_close(fresh);
+    }
+    assert_true(one_grew);
+}
+
 static int begin(void **state)
 {
     struct mw_model_info info;
@@ -459,6 +508,7 @@ int main(void)
         cmocka_unit_test(no_row_uses_more_than_planned),
         cmocka_unit_test(the_smallest_budget_does_not_depend_on_the_requested_one),
         cmocka_unit_test(a_long_prompt_needs_more_memory_for_keys_and_values_only),
+        cmocka_unit_test(pinned_blocks_leave_memory_free_to_build_the_tokenizer),
     };
 
     return cmocka_run_group_tests_name("session", tests, begin, end);
