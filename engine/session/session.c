@@ -113,18 +113,18 @@ static uint64_t build_bytes(const struct mw_model *m)
 }
 
 /*
- * The plan's memory for pinned weights and experts, with what it leaves over, less `free`.  If
- * all weights are pinned already, experts get this part.
+ * The plan's memory for pinned weights and experts, with what it leaves over, less `spare`
+ * bytes.  If all weights are pinned already, experts get this part.
  */
 static struct room room_of(const struct plan *p, uint64_t expert_slot_bytes, uint64_t kv_used,
-                           uint64_t free)
+                           uint64_t spare)
 {
     uint64_t more = left_over(p, kv_used);
     struct room r = { .n_slot = p->n_slot,
                       .pinned_bytes = p->pinned_bytes,
                       .expert_bytes = p->n_expert * expert_slot_bytes };
 
-    more -= free < more ? free : more;
+    more -= spare < more ? spare : more;
     if (p->n_expert > 0 && p->streamed_share == 0)
         r.expert_bytes += more;
     else

@@ -132,7 +132,7 @@ int scores_to_pairs(struct pair_list *out, const struct tokenizer *t,
     struct arena a;
     int rc = 0;
 
-    if (arena_map(&a, "tokenizer", arena_size(max * sizeof *list), true, e) != 0)
+    if (arena_map(&a, "tokenizer", arena_size(max * sizeof *list), false, e) != 0)
         return -1;
     list = max > 0 ? arena_take(&a, max * sizeof *list, e) : NULL;
     for (uint32_t id = 0; rc == 0 && list != NULL && id < t->info.n_token; id++) {
