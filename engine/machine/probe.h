@@ -80,9 +80,9 @@ int probe_mapped(int fd, const struct probe_options *options, struct probe_rate 
                  struct err *e);
 
 /*
- * Sum a buffer repeatedly with n_thread threads.  No matrix product can read memory faster.
- * The buffer must be much larger than the last-level cache, or the cache is measured instead;
- * 64 MiB is a good size.
+ * Sum a buffer repeatedly with n_thread threads, each as four streams, which is the fastest
+ * plain reading found.  The buffer must be much larger than the last-level cache, or the cache
+ * is measured in part: with a cache of 32 MiB, 64 MiB seem 1.3 times as fast as 256 MiB.
  */
 int probe_memory(int n_thread, const struct probe_options *options, struct probe_rate *out,
                  struct err *e);
