@@ -127,9 +127,7 @@ INLINE void q4_k_run(enum tensor_type type, const struct lanes *l, size_t b, vb 
 INLINE void nibbles_run(enum tensor_type type, const struct lanes *l, size_t b, vb *w)
 {
     const size_t block = type == TYPE_IQ4_XS ? 0 : b;
-    const bool has_table = type == TYPE_IQ4_NL || type == TYPE_IQ4_XS || type == TYPE_MXFP4;
-    const vb table =
-        dot_bytes(type, vb_same_pieces(type == TYPE_MXFP4 ? mxfp4_values : iq4_values));
+    const vb table = dot_bytes(type, vb_same_pieces(nibble_values(type)));
     size_t stride, at = nibbles_at(type, &stride) / 4 + (type == TYPE_IQ4_XS ? 4 * b : 0);
     vb high = vi_zero();
 
@@ -146,7 +144,7 @@ INLINE void nibbles_run(enum tensor_type type, const struct lanes *l, size_t b, 
     for (size_t j = 0; j < 8; j++) {
         if (type == TYPE_Q5_0 || type == TYPE_Q5_1)
             w[j] = vb_or(w[j], vb_fifth_bits(high, 4 * (int)j));
-        if (has_table)
+        if (has_nibble_values(type))
             w[j] = vb_lookup(table, w[j]);
     }
 }

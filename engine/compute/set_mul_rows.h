@@ -104,9 +104,8 @@ INLINE void unpack_nibbles(enum tensor_type type, const uint8_t *p, int step, vb
         vb_add_fifth_bits(vb_pieces(first, stride), offsetof(struct block_q5_0, high), w);
     if (type == TYPE_Q5_1)
         vb_add_fifth_bits(vb_pieces(first, stride), offsetof(struct block_q5_1, high), w);
-    if (type == TYPE_IQ4_NL || type == TYPE_IQ4_XS || type == TYPE_MXFP4) {
-        vb table =
-            dot_bytes(type, vb_same_pieces(type == TYPE_MXFP4 ? mxfp4_values : iq4_values));
+    if (has_nibble_values(type)) {
+        vb table = dot_bytes(type, vb_same_pieces(nibble_values(type)));
 
         w[0] = vb_lookup(table, w[0]);
         w[1] = vb_lookup(table, w[1]);

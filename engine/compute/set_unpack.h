@@ -526,6 +526,17 @@ INLINE bool has_heads(enum tensor_type type)
     return traits_of(type).scale_bytes != 0;
 }
 
+/* Nibbles of these types are places in a table of 16 values. */
+INLINE bool has_nibble_values(enum tensor_type type)
+{
+    return type == TYPE_IQ4_NL || type == TYPE_IQ4_XS || type == TYPE_MXFP4;
+}
+
+INLINE const int8_t *nibble_values(enum tensor_type type)
+{
+    return type == TYPE_MXFP4 ? mxfp4_values : iq4_values;
+}
+
 /* Returns the offset of the first of 16 bytes of nibbles per group of 32 values, and the
  * distance of the next in *stride; 0 if the type has another layout. */
 INLINE size_t nibbles_at(enum tensor_type type, size_t *stride)

@@ -85,8 +85,7 @@ INLINE void tile_scales_of_heads(enum tensor_type type, const vb *head, vf *s, v
 INLINE void tile_nibbles(enum tensor_type type, struct rows p, struct tile_span *t, size_t v)
 {
     size_t stride, at = nibbles_at(type, &stride);
-    vb table = tile_bytes(type, vb_same_pieces(type == TYPE_MXFP4 ? mxfp4_values : iq4_values));
-    bool has_table = type == TYPE_IQ4_NL || type == TYPE_IQ4_XS || type == TYPE_MXFP4;
+    vb table = tile_bytes(type, vb_same_pieces(nibble_values(type)));
 
     for (int b = 0; b < 8; b++) {
         vb head[4], q[4], w[8], high = vi_zero();
@@ -105,7 +104,8 @@ INLINE void tile_nibbles(enum tensor_type type, struct rows p, struct tile_span 
             w[j] = j < 4 ? vb_and(q[j], vb_all(15)) : vb_high_nibbles(q[j - 4]);
             if (type == TYPE_Q5_0 || type == TYPE_Q5_1)
                 w[j] = vb_or(w[j], vb_fifth_bits(high, 4 * j));
-            t->w[8 * b + j][v] = has_table ? vb_lookup(table, w[j]) : tile_bytes(type, w[j]);
+            t->w[8 * b + j][v] =
+                has_nibble_values(type) ? vb_lookup(table, w[j]) : tile_bytes(type, w[j]);
         }
     }
 }
