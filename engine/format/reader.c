@@ -101,7 +101,7 @@ static int short_file(const struct reader *r, uint64_t n, struct err *e)
     return err_at(e, NULL, r->pos, NULL);
 }
 
-const unsigned char *reader_take(struct reader *r, size_t n, struct err *e)
+const unsigned char *reader_fetch(struct reader *r, size_t n, struct err *e)
 {
     const unsigned char *p;
 
@@ -162,12 +162,12 @@ int reader_u32(struct reader *r, uint32_t *v, struct err *e)
 
 int reader_u64(struct reader *r, uint64_t *v, struct err *e)
 {
-    uint32_t low, high;
+    const unsigned char *p = reader_take(r, 8, e);
 
-    if (reader_left(r) < 8)
-        return short_file(r, 8, e);
-    if (reader_u32(r, &low, e) != 0 || reader_u32(r, &high, e) != 0)
+    if (p == NULL)
         return -1;
-    *v = low | (uint64_t)high << 32;
+    *v = 0;
+    for (int i = 7; i >= 0; i--)
+        *v = *v << 8 | p[i];
     return 0;
 }

@@ -45,8 +45,20 @@ void reader_seek(struct reader *r, uint64_t pos);
 /*
  * Return the next n bytes, at most the buffer's capacity, and advance.  They are valid until
  * the next call.  Returns NULL with *e if the file has fewer or a read fails.
+ *
+ * A vocabulary takes a million short pieces, so the usual case is inline.  reader_fetch() is
+ * the general one.
  */
-const unsigned char *reader_take(struct reader *r, size_t n, struct err *e);
+const unsigned char *reader_fetch(struct reader *r, size_t n, struct err *e);
+static inline const unsigned char *reader_take(struct reader *r, size_t n, struct err *e)
+{
+    uint64_t at = r->pos - r->buf_pos; /* huge if pos is before the buffer */
+
+    if (at > r->buf_len || n > r->buf_len - at)
+        return reader_fetch(r, n, e);
+    r->pos += n;
+    return r->buf + at;
+}
 
 /* Copy the next n bytes. */
 int reader_copy(struct reader *r, void *dst, size_t n, struct err *e);
