@@ -279,7 +279,7 @@ struct mw_options {
     uint32_t chunk;       /* tokens of a prompt evaluated together; 0: chosen by the plan */
     uint32_t n_logit_row; /* rows of logits computed together; 0: 1 */
     bool ctx_shift;       /* drop the oldest turns when the context is full */
-    /* Folder for unnamed files with copies of turns that do not fit memory; NULL: no files. */
+    /* Folder for built tokenizers and copies of turns that do not fit memory; NULL: none. */
     const char *cache_folder;
 };
 /* The defaults, with keys and values in F16. */

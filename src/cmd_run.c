@@ -15,11 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/folder.h"
 #include "src/answer_out.h"
 #include "src/command.h"
 #include "src/limits.h"
 #include "src/limits_print.h"
 #include "src/models.h"
+#include "src/paths.h"
 #include "src/plan_print.h"
 #include "src/progress.h"
 #include "src/prompt.h"
@@ -33,6 +35,7 @@ struct run {
     const struct options *o;
     struct mw_model *model;
     struct mw_chat_options chat_options;
+    struct paths paths;
     struct mw_chat *chat;
     struct mw_watch *watch; /* NULL: no output needs the kernel's figures */
     struct mw_recorder *recorder;
@@ -257,7 +260,7 @@ static int run_run(const struct options *given)
     struct run *r = calloc(1, sizeof *r);
     struct mw_model_info info;
     struct settings_notice notice;
-    struct err e = ERR_INIT;
+    struct err e = ERR_INIT, ignored = ERR_INIT;
     char *text = NULL;
     size_t len = 0;
     int code;
@@ -273,6 +276,8 @@ static int run_run(const struct options *given)
     r->o = o;
     settings_engine(o, &r->chat_options.engine, &notice);
     settings_report(o, &notice);
+    if (paths_find(&r->paths, &ignored) == 0 && folder_make(r->paths.cache_dir) == 0)
+        r->chat_options.engine.cache_folder = r->paths.cache_dir;
     if (mw_model_open_within(&r->model, o->model, r->chat_options.engine.memory_bytes, &e) != 0)
         code = report_error(&e);
     else if (prompt_make(o->arg, o->chat.raw, mw_text_bytes(r->model, &r->chat_options.engine),

@@ -69,6 +69,33 @@ int vocab_open(struct catalogue **out, const char *path, struct err *e)
     return 0;
 }
 
+static void add_source(const struct catalogue *c, const char *name, int i,
+                       struct vocab_source *out)
+{
+    struct stat st;
+
+    if (fstatat(c->dir_fd, name, &st, 0) != 0)
+        return;
+    out->file[i].dev = (uint64_t)st.st_dev;
+    out->file[i].ino = (uint64_t)st.st_ino;
+    out->file[i].size = (uint64_t)st.st_size;
+    out->file[i].mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+void vocab_source(const struct catalogue *c, struct vocab_source *out)
+{
+    memset(out, 0, sizeof *out);
+    if (c->kind == CATALOGUE_SNAPSHOT) {
+        add_source(c, "tokenizer.json", 0, out);
+        add_source(c, "tokenizer_config.json", 1, out);
+    } else if (c->n_file > 0 && c->files[0].fd >= 0) {
+        out->file[0].dev = c->files[0].dev;
+        out->file[0].ino = c->files[0].ino;
+        out->file[0].size = c->files[0].size;
+        out->file[0].mtime_ns = c->files[0].mtime_ns;
+    }
+}
+
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e)
 {
     static const struct vocab_sink nothing = { 0 };

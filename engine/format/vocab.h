@@ -75,6 +75,15 @@ int vocab_open(struct catalogue **out, const char *path, struct err *e);
 /* Counts and flags only: takes some milliseconds for GGUF, a whole read for tokenizer.json. */
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
 
+/* The files that hold a vocabulary; all zero: no file, or an unknown one. */
+struct vocab_source {
+    struct {
+        uint64_t dev, ino, size;
+        int64_t mtime_ns;
+    } file[2];
+};
+void vocab_source(const struct catalogue *c, struct vocab_source *out);
+
 /*
  * Read all tokens in order of id, then all merges in order of rank.  An id that the file leaves
  * out is TOKEN_UNUSED with an empty text.  *info is complete before the first token, but for

@@ -17,6 +17,7 @@
 #include "engine/session/plan_input.h"
 #include "engine/stream/read_now.h"
 #include "engine/stream/stream.h"
+#include "engine/text/tokenizer_kept.h"
 
 /* Returns the weight type of most bytes in the layers.  Tables of embeddings do not count: in
  * small models they are larger than the layers, and often have a better type. */
@@ -209,9 +210,14 @@ int model_needs_file(const struct mw_model *m, struct err *e)
 
 void mw_model_close(struct mw_model *m)
 {
+    struct err ignored = ERR_INIT;
+
     if (m == NULL)
         return;
     limits_free(m->limits);
+    if (m->keep_tokenizer != NULL && m->tokenizer != NULL)
+        (void)tokenizer_keep(m->tokenizer, m->catalogue, m->keep_tokenizer, &ignored);
+    free(m->keep_tokenizer);
     tokenizer_close(m->tokenizer);
     arena_unmap(&m->resident);
     if (m->has_blas)
@@ -236,6 +242,19 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);
     return t;
+}
+
+void model_keep_tokenizer(struct mw_model *m, const char *folder)
+{
+    struct err ignored = ERR_INIT;
+
+    pthread_mutex_lock(&m->lock);
+    if (m->tokenizer == NULL && m->keep_tokenizer == NULL && m->has_vocab &&
+        tokenizer_kept_open(&m->tokenizer, m->catalogue, folder, &ignored) != 0) {
+        m->tokenizer = NULL;
+        m->keep_tokenizer = strdup(folder);
+    }
+    pthread_mutex_unlock(&m->lock);
 }
 
 /* --- small weights --- */

@@ -35,6 +35,7 @@ struct mw_model {
     pthread_mutex_t lock;  /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident; /* small weights, part of the item "pinned" */
     struct tokenizer *tokenizer;
+    char *keep_tokenizer;      /* the folder to write it to at the end; NULL: none */
     struct limits_box *limits;   /* of this machine and this model's file */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
@@ -50,6 +51,12 @@ int model_needs_file(const struct mw_model *m, struct err *e);
 
 /* Returns the tokenizer, or NULL with *e.  The first call loads it.  Any thread. */
 const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e);
+
+/*
+ * Open the tokenizer that an earlier run kept in folder.  If there is none, it will be built
+ * at first use and kept when the model is closed.  Any thread.
+ */
+void model_keep_tokenizer(struct mw_model *m, const char *folder);
 
 /* Load norms and other small weights as floats.  They stay until the model is closed, so later
  * calls do nothing.  Any thread. */

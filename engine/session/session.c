@@ -340,6 +340,8 @@ static void build_early(struct mw_session *s, const struct plan *plan)
 {
     struct err ignored = ERR_INIT;
 
+    if (s->o.cache_folder != NULL)
+        model_keep_tokenizer(s->m, s->o.cache_folder);
     if (build_bytes(s->m) > left_over(plan, 0) || s->m->catalogue->kind != CATALOGUE_GGUF)
         (void)model_tokenizer(s->m, &ignored);
 }

@@ -7,18 +7,16 @@
 
 #include "engine/text/tokenizer_internal.h"
 
-#define START_WORDS (65536 / 64)
-
 size_t added_bytes(uint32_t n)
 {
-    return arena_size((size_t)n * 4) + arena_size(START_WORDS * 8);
+    return arena_size((size_t)n * 4) + arena_size(ADDED_START_BYTES);
 }
 
 int added_start(struct added *x, struct arena *a, uint32_t n, struct err *e)
 {
     *x = (struct added){ 0 };
     x->id = arena_take(a, (size_t)n * 4, e);
-    x->starts = arena_take(a, START_WORDS * 8, e);
+    x->starts = arena_take(a, ADDED_START_BYTES, e);
     return x->id == NULL || x->starts == NULL ? -1 : 0;
 }
 

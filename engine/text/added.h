@@ -23,6 +23,7 @@ struct added {
     uint64_t *starts; /* 65536 bits: set if a token begins with these two bytes */
 };
 
+#define ADDED_START_BYTES (65536 / 8) /* of starts */
 size_t added_bytes(uint32_t n);
 
 /* Allocate space for n tokens from the arena.  Call added_put for each, then added_sort. */

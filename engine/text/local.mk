@@ -38,4 +38,5 @@ libengine_a_SOURCES += \
 	engine/text/split.c engine/text/split.h \
 	engine/text/token_hash.c \
 	engine/text/tokenizer.c engine/text/tokenizer.h \
-	engine/text/tokenizer_internal.h
+	engine/text/tokenizer_internal.h \
+	engine/text/tokenizer_kept.c engine/text/tokenizer_kept.h

@@ -22,7 +22,7 @@ size_t token_hash_bytes(uint32_t n_token)
 
 static uint32_t hash_of(const struct token_hash *h, const char *text, size_t len)
 {
-    return (uint32_t)(keyed_hash(h->key, text, len) >> 32);
+    return (uint32_t)(keyed_hash(&h->key, text, len) >> 32);
 }
 
 /* A slot has the id in the low bits and part of the hash above it, so that different texts are
@@ -63,7 +63,7 @@ static uint32_t find_slot(const struct token_hash *h, const struct tokenizer *t,
     return i;
 }
 
-uint32_t token_hash_start(const struct token_hash *h, const char *text, size_t len)
+uint32_t token_hash_begin(const struct token_hash *h, const char *text, size_t len)
 {
     uint32_t hash = hash_of(h, text, len);
 
@@ -100,7 +100,7 @@ static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tok
 
         if (at < t->info.n_token) {
             text = token_text(t, at, &len);
-            hashes[at % AHEAD] = token_hash_start(h, text, len);
+            hashes[at % AHEAD] = token_hash_begin(h, text, len);
         }
         if (at < AHEAD)
             continue;
@@ -113,18 +113,21 @@ static void enter(struct token_hash *h, const struct tokenizer *t, bool text_tok
     }
 }
 
-int token_hash_build(struct token_hash *h, struct arena *a, const struct tokenizer *t,
-                     bool with_others, struct err *e)
+int token_hash_start(struct token_hash *h, struct arena *a, uint32_t n_token, struct err *e)
 {
-    *h = (struct token_hash){ .n_slot = slots_for(t->info.n_token), .key = hash_key() };
+    *h = (struct token_hash){ .n_slot = slots_for(n_token), .key = *hash_key() };
     h->slot = arena_take(a, (size_t)h->n_slot * 4, e);
     if (h->slot == NULL)
         return -1;
     memset(h->slot, 0xff, (size_t)h->n_slot * 4);
+    return 0;
+}
+
+void token_hash_fill(struct token_hash *h, const struct tokenizer *t, bool with_others)
+{
     enter(h, t, true);
     if (with_others)
         enter(h, t, false);
-    return 0;
 }
 
 uint32_t token_hash_finish(const struct token_hash *h, const struct tokenizer *t,
@@ -156,14 +159,18 @@ static uint64_t char_slot(const struct char_ids *x, uint32_t cp)
     return (keyed_mix(&x->key, cp) >> 32) * x->n_slot >> 32;
 }
 
-int char_ids_build(struct char_ids *x, struct arena *a, const struct tokenizer *t,
-                   struct err *e)
+int char_ids_start(struct char_ids *x, struct arena *a, uint32_t n_char, struct err *e)
 {
-    *x = (struct char_ids){ .n_slot = char_slots(t->info.n_char), .key = *hash_key() };
+    *x = (struct char_ids){ .n_slot = char_slots(n_char), .key = *hash_key() };
     x->slot = arena_take(a, (size_t)x->n_slot * 8, e);
     if (x->slot == NULL)
         return -1;
     memset(x->slot, 0xff, (size_t)x->n_slot * 8);
+    return 0;
+}
+
+void char_ids_fill(struct char_ids *x, const struct tokenizer *t)
+{
     for (uint32_t id = 0; id < t->info.n_token; id++) {
         size_t len;
         const char *text = token_text(t, id, &len);
@@ -179,7 +186,6 @@ int char_ids_build(struct char_ids *x, struct arena *a, const struct tokenizer *
         if (x->slot[i] == UINT64_MAX)
             x->slot[i] = (uint64_t)cp << 32 | id;
     }
-    return 0;
 }
 
 uint32_t char_ids_find(const struct char_ids *x, uint32_t cp)

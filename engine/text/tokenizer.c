@@ -17,8 +17,7 @@
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
 
-#define LOOK_EVERY      1024 /* tokens or merges between two checks for cancelling */
-#define SEAM_BITS(info) ((info)->model == VOCAB_BPE_BYTES ? SEAM_BITS_BYTES : SEAM_BITS_CHARS)
+#define LOOK_EVERY 1024 /* tokens or merges between two checks for cancelling */
 
 /*
  * The last merges, whose tokens are still looked up.  A lookup reads a slot of the hash table,
@@ -56,8 +55,8 @@ static size_t token_bytes(const struct vocab_info *info)
 
 static size_t table_bytes(const struct vocab_info *info, uint32_t n_merge)
 {
-    size_t n = pairs_bytes(n_merge) + arena_size(((size_t)1 << SEAM_BITS(info)) / 8) +
-               2 * added_bytes(info->n_added);
+    size_t n =
+        pairs_bytes(n_merge) + arena_size(seam_bytes(info)) + 2 * added_bytes(info->n_added);
 
     if (info->model != VOCAB_BPE_BYTES)
         n += char_ids_bytes(info->n_char);
@@ -99,22 +98,45 @@ uint64_t tokenizer_bytes(const struct tokenizer *t)
     return t->tokens.size + t->tables.size + sizeof *t + (t->split != NULL ? SPLIT_BYTES : 0);
 }
 
-static int start_tokens(struct build *b, struct err *e)
+int tokenizer_map_tokens(struct tokenizer *t, struct err *e)
 {
-    struct tokenizer *t = b->t;
-    const struct vocab_info *info = &t->info;
-    size_t n = info->n_token;
+    size_t n = t->info.n_token;
 
-    if (arena_map(&t->tokens, "tokenizer", token_bytes(info), true, e) != 0 ||
-        arena_map(&b->tmp, "tokenizer", temporary_bytes(info), true, e) != 0)
+    if (arena_map(&t->tokens, "tokenizer", token_bytes(&t->info), true, e) != 0)
         return -1;
-    t->text = arena_take(&t->tokens, (size_t)info->text_bytes, e);
+    t->text = arena_take(&t->tokens, (size_t)t->info.text_bytes, e);
     t->start = arena_take(&t->tokens, (n + 1) * 4, e);
     t->flag = arena_take(&t->tokens, n, e);
-    if (t->text == NULL || t->start == NULL || t->flag == NULL)
+    return t->text == NULL || t->start == NULL || t->flag == NULL ? -1 : 0;
+}
+
+int tokenizer_map_tables(struct tokenizer *t, uint32_t n_merge, struct err *e)
+{
+    const struct vocab_info *info = &t->info;
+
+    if (arena_map(&t->tables, "tokenizer", table_bytes(info, n_merge), true, e) != 0 ||
+        pairs_start(&t->pairs, &t->tables, info->n_token + 1, n_merge, e) != 0)
+        return -1;
+    t->seams = arena_take(&t->tables, seam_bytes(info), e);
+    if (t->seams == NULL || added_start(&t->all, &t->tables, info->n_added, e) != 0 ||
+        added_start(&t->plain, &t->tables, info->n_added, e) != 0)
+        return -1;
+    if (info->model != VOCAB_BPE_BYTES)
+        return char_ids_start(&t->chars, &t->tables, info->n_char, e);
+    if (info->ignore_merges && token_hash_start(&t->hash, &t->tables, info->n_token, e) != 0)
+        return -1;
+    return split_new(&t->split, info->pre, e);
+}
+
+static int start_tokens(struct build *b, struct err *e)
+{
+    const struct vocab_info *info = &b->t->info;
+
+    if (tokenizer_map_tokens(b->t, e) != 0 ||
+        arena_map(&b->tmp, "tokenizer", temporary_bytes(info), true, e) != 0)
         return -1;
     if (info->model == VOCAB_SCORES) {
-        b->score = arena_take(&b->tmp, n * sizeof *b->score, e);
+        b->score = arena_take(&b->tmp, info->n_token * sizeof *b->score, e);
         if (b->score == NULL)
             return -1;
     }
@@ -235,8 +257,10 @@ static int make_ready(struct build *b, struct err *e)
     if (b->n_token != b->t->info.n_token)
         return err_set(e, ERR_FORMAT, "the vocabulary ends after %u of %u tokens", b->n_token,
                        b->t->info.n_token);
-    if (find_bytes(b->t, e) != 0 || token_hash_build(&b->hash, &b->tmp, b->t, true, e) != 0)
+    if (find_bytes(b->t, e) != 0 ||
+        token_hash_start(&b->hash, &b->tmp, b->t->info.n_token, e) != 0)
         return -1;
+    token_hash_fill(&b->hash, b->t, true);
     b->is_ready = true;
     return 0;
 }
@@ -314,7 +338,7 @@ static int on_merge(void *ctx, const char *left, size_t n_left, const char *righ
         size_t len;
         const char *text = word_of(m, i, &len);
 
-        m->hash[i] = token_hash_start(&b->hash, text, len);
+        m->hash[i] = token_hash_begin(&b->hash, text, len);
     }
     fetch_merges(b);
     b->n_merge++;
@@ -339,7 +363,7 @@ static void add_seam(struct tokenizer *t, const struct pair *pair)
     /* A merge of byte tokens may join any characters, so it disables all cuts. */
     if (before >= UTF8_SHORT || after >= UTF8_SHORT ||
         token_kind(t, pair->left) == TOKEN_BYTE || token_kind(t, pair->right) == TOKEN_BYTE)
-        memset(t->seams, 0xff, ((size_t)1 << SEAM_BITS(&t->info)) / 8);
+        memset(t->seams, 0xff, seam_bytes(&t->info));
     else
         seam_set(t->seams, seam_of_chars(before, after));
 }
@@ -370,15 +394,10 @@ static void fetch_pairs(const struct build *b, uint32_t i)
     }
 }
 
-static int fill_pairs(struct build *b, struct err *e)
+static void fill_pairs(struct build *b)
 {
     struct tokenizer *t = b->t;
 
-    if (pairs_start(&t->pairs, &t->tables, t->info.n_token + 1, b->list.n, e) != 0)
-        return -1;
-    t->seams = arena_take(&t->tables, ((size_t)1 << SEAM_BITS(&t->info)) / 8, e);
-    if (t->seams == NULL)
-        return -1;
     for (uint32_t i = 0; i < b->list.n; i++) {
         const struct pair *pair = pair_at(b, i);
 
@@ -387,14 +406,10 @@ static int fill_pairs(struct build *b, struct err *e)
         if (pair->left < t->info.n_token)
             add_seam(t, pair);
     }
-    return 0;
 }
 
-static int fill_added(struct tokenizer *t, struct err *e)
+static void fill_added(struct tokenizer *t)
 {
-    if (added_start(&t->all, &t->tables, t->info.n_added, e) != 0 ||
-        added_start(&t->plain, &t->tables, t->info.n_added, e) != 0)
-        return -1;
     for (uint32_t id = 0; id < t->info.n_token; id++) {
         enum token_kind kind = token_kind(t, id);
         size_t len;
@@ -416,7 +431,6 @@ static int fill_added(struct tokenizer *t, struct err *e)
         token_text(t, t->plain.id[i], &len);
         t->longest = len > t->longest ? (uint32_t)len : t->longest;
     }
-    return 0;
 }
 
 static int finish(struct build *b, struct err *e)
@@ -431,19 +445,17 @@ static int finish(struct build *b, struct err *e)
     if (t->info.model == VOCAB_SCORES &&
         scores_to_pairs(&b->list, t, &b->hash, b->score, b->from, e) != 0)
         return -1;
-    if (catalogue_go_on(b->from, e) != 0 ||
-        arena_map(&t->tables, "tokenizer", table_bytes(&t->info, b->list.n), true, e) != 0 ||
-        fill_pairs(b, e) != 0)
+    if (catalogue_go_on(b->from, e) != 0 || tokenizer_map_tables(t, b->list.n, e) != 0)
         return -1;
+    fill_pairs(b);
+    fill_added(t);
+    if (t->info.model != VOCAB_BPE_BYTES)
+        char_ids_fill(&t->chars, t);
+    else if (t->info.ignore_merges)
+        token_hash_fill(&t->hash, t, false);
     pair_list_free(&b->list);
     arena_unmap(&b->tmp);
-    if (fill_added(t, e) != 0)
-        return -1;
-    if (t->info.model != VOCAB_BPE_BYTES)
-        return char_ids_build(&t->chars, &t->tables, t, e);
-    if (t->info.ignore_merges && token_hash_build(&t->hash, &t->tables, t, false, e) != 0)
-        return -1;
-    return split_new(&t->split, t->info.pre, e);
+    return 0;
 }
 
 int tokenizer_open(struct tokenizer **out, const struct catalogue *c, struct err *e)

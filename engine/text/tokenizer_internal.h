@@ -27,9 +27,9 @@ struct split;
 
 /* Token texts -> ids.  Kept only for vocabularies that look up complete pieces. */
 struct token_hash {
-    const struct hash_key *key;
     uint32_t *slot; /* [n_slot] */
     uint32_t n_slot;
+    struct hash_key key;
 };
 
 /* Code points -> ids of the tokens that consist of one character. */
@@ -66,6 +66,13 @@ static inline enum token_kind token_kind(const struct tokenizer *t, uint32_t id)
     return (enum token_kind)(t->flag[id] & FLAG_KIND);
 }
 
+/* Returns the size of the set of seams. */
+static inline size_t seam_bytes(const struct vocab_info *info)
+{
+    return ((size_t)1 << (info->model == VOCAB_BPE_BYTES ? SEAM_BITS_BYTES : SEAM_BITS_CHARS)) /
+           8;
+}
+
 /* Returns the id of a character that is itself a token, or NO_ID. */
 uint32_t char_ids_find(const struct char_ids *x, uint32_t cp);
 
@@ -80,17 +87,17 @@ static inline bool is_text_token(const struct tokenizer *t, uint32_t id)
 /* The table holds the text tokens, and all others if with_others is set.  A text token takes
  * precedence over another token with the same text. */
 size_t token_hash_bytes(uint32_t n_token);
-int token_hash_build(struct token_hash *h, struct arena *a, const struct tokenizer *t,
-                     bool with_others, struct err *e);
+int token_hash_start(struct token_hash *h, struct arena *a, uint32_t n_token, struct err *e);
+void token_hash_fill(struct token_hash *h, const struct tokenizer *t, bool with_others);
 
 /* Returns the token with this text, or NO_ID. */
 uint32_t token_hash_find(const struct token_hash *h, const struct tokenizer *t,
                          const char *text, size_t len);
 
-/* The same in two steps, so that the memory accesses of several searches overlap.  start
+/* The same in two steps, so that the memory accesses of several searches overlap.  begin
  * returns the hash that finish expects.  In between, fetch_place and later fetch_text may
  * prefetch more of what finish reads. */
-uint32_t token_hash_start(const struct token_hash *h, const char *text, size_t len);
+uint32_t token_hash_begin(const struct token_hash *h, const char *text, size_t len);
 void token_hash_fetch_place(const struct token_hash *h, const struct tokenizer *t,
                             uint32_t hash);
 void token_hash_fetch_text(const struct token_hash *h, const struct tokenizer *t,
@@ -99,8 +106,13 @@ uint32_t token_hash_finish(const struct token_hash *h, const struct tokenizer *t
                            const char *text, size_t len, uint32_t hash);
 
 size_t char_ids_bytes(uint32_t n_char);
-int char_ids_build(struct char_ids *x, struct arena *a, const struct tokenizer *t,
-                   struct err *e);
+int char_ids_start(struct char_ids *x, struct arena *a, uint32_t n_char, struct err *e);
+void char_ids_fill(struct char_ids *x, const struct tokenizer *t);
+
+/* Map the memory for t->info, and make its tables, which are empty.  Only the added tokens,
+ * the longest one and the bytes have no table.  Both return 0, or -1 with *e. */
+int tokenizer_map_tokens(struct tokenizer *t, struct err *e);
+int tokenizer_map_tables(struct tokenizer *t, uint32_t n_merge, struct err *e);
 
 /* A growing list of merges in order of rank, allocated in chunks. */
 #define PAIR_CHUNK 32768

@@ -14,7 +14,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_template import with_template  # noqa: E402
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall, read_terminal  # noqa: E402
+from program import (FolderCase, MEMWALL, MODELS, TIMEOUT_S, environment, memwall,  # noqa: E402
+                     read_terminal)
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 GREEDY = ("-m", MODEL, "--temp", "0", "-n", "24")
@@ -208,6 +209,45 @@ class Output(unittest.TestCase):
                 events = [json.loads(line)["event"] for line in f]
         self.assertEqual("start", events[0])
         self.assertEqual(24, events.count("token"))
+
+
+class KeptTokenizer(FolderCase):
+    """The tokenizer is built once, and read from the cache folder afterwards."""
+
+    def answer(self):
+        r = subprocess.run([MEMWALL, "run", *GREEDY, "-q", "hello <|turn>"], text=True,
+                           env=environment(self.folder), capture_output=True, timeout=TIMEOUT_S)
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        return r.stdout
+
+    def kept(self):
+        cache = os.path.join(self.folder, ".cache", "memwall")
+        return [os.path.join(cache, n) for n in os.listdir(cache) if n.startswith("tokenizer.")]
+
+    def test_it_is_kept_once_and_gives_the_same_answer(self):
+        first = self.answer()
+        [path] = self.kept()
+        made = os.stat(path).st_ino
+        self.assertEqual(first, self.answer())
+        self.assertEqual([path], self.kept())
+        self.assertEqual(made, os.stat(path).st_ino)
+
+    def test_a_damaged_file_is_replaced(self):
+        first = self.answer()
+        [path] = self.kept()
+        with open(path, "r+b") as f:
+            f.seek(5000)
+            f.write(b"damage")
+        made = os.stat(path).st_ino
+        self.assertEqual(first, self.answer())
+        self.assertEqual([path], self.kept())
+        self.assertNotEqual(made, os.stat(path).st_ino)
+
+    def test_a_cache_folder_that_cannot_be_made_does_no_harm(self):
+        first = self.answer()
+        shutil.rmtree(os.path.join(self.folder, ".cache"))
+        with open(os.path.join(self.folder, ".cache"), "w"):
+            self.assertEqual(first, self.answer())
 
 
 class Io(unittest.TestCase):

@@ -70,6 +70,7 @@ check_PROGRAMS += \
 	tests/unit/test_theme \
 	tests/unit/test_tiles \
 	tests/unit/test_tokenizer \
+	tests/unit/test_tokenizer_kept \
 	tests/unit/test_transcript \
 	tests/unit/test_transcript_turns \
 	tests/unit/test_verdict \
