@@ -5,9 +5,11 @@
 #include "engine/base/units.h"
 #include "engine/stream/schedule.h"
 
-/* The ring: RING_SLOTS slots, or as many as RING_BYTES hold. */
-#define RING_BYTES (32 * MIB)
-#define RING_SLOTS 8
+#define FLYING_BYTES (8 * MIB)
+#define LEAST_DEPTH  4
+#define MOST_DEPTH   8
+#define MORE_SLOTS   4          /* than reads */
+#define RING_BYTES   (32 * MIB) /* at most, unless two slots take more */
 
 size_t shape_target(uint64_t budget_bytes)
 {
@@ -18,24 +20,34 @@ size_t shape_target(uint64_t budget_bytes)
     return slot - 2 * SCHEDULE_ALIGN;
 }
 
-static uint32_t slots_of(size_t slot_bytes, uint32_t n_block)
+static uint64_t at_most(uint64_t n, uint64_t most)
 {
-    uint64_t n = (RING_BYTES + slot_bytes / 2) / slot_bytes;
+    return n < most ? n : most;
+}
 
-    if (n > RING_SLOTS)
-        n = RING_SLOTS;
-    if (n > n_block) /* more slots would hold the same block twice */
-        n = n_block;
-    return n > 2 ? (uint32_t)n : 2;
+static uint64_t at_least(uint64_t n, uint64_t least)
+{
+    return n > least ? n : least;
+}
+
+/* How many slots of this size come nearest to so many bytes. */
+static uint64_t slots_in(uint64_t bytes, size_t slot_bytes)
+{
+    return (bytes + slot_bytes / 2) / slot_bytes;
 }
 
 void shape_make(struct stream_shape *out, const struct stream_span *spans, uint32_t n_span,
                 size_t target)
 {
-    uint64_t largest = schedule_measure(spans, n_span, target, &out->n_block);
+    uint64_t largest = schedule_measure(spans, n_span, target, &out->n_block), depth, n_slot;
 
     out->target = target;
     out->slot_bytes = largest > 0 ? (size_t)largest : SCHEDULE_ALIGN;
-    out->n_slot = slots_of(out->slot_bytes, out->n_block);
-    out->depth = out->n_slot / 2;
+    depth = at_least(at_most(slots_in(FLYING_BYTES, out->slot_bytes), MOST_DEPTH), LEAST_DEPTH);
+    n_slot = at_most(depth + MORE_SLOTS, slots_in(RING_BYTES, out->slot_bytes));
+    n_slot = at_most(n_slot, out->n_block); /* more slots would hold the same block twice */
+    n_slot = at_least(n_slot, 2);
+    out->n_slot = (uint32_t)n_slot;
+    /* Large rows and small models have fewer slots: half of them are then free. */
+    out->depth = (uint32_t)(n_slot < depth + MORE_SLOTS ? n_slot / 2 : depth);
 }
