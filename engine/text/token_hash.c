@@ -130,6 +130,17 @@ void token_hash_fill(struct token_hash *h, const struct tokenizer *t, bool with_
         enter(h, t, false);
 }
 
+bool token_hash_is_sound(const struct token_hash *h, uint32_t n_token)
+{
+    uint32_t n_free = 0, n_wrong = 0;
+
+    for (uint32_t i = 0; i < h->n_slot; i++) {
+        n_free += h->slot[i] == EMPTY;
+        n_wrong += h->slot[i] != EMPTY && slot_id(h->slot[i]) >= n_token;
+    }
+    return h->n_slot == 0 || (n_free > 0 && n_wrong == 0);
+}
+
 uint32_t token_hash_finish(const struct token_hash *h, const struct tokenizer *t,
                            const char *text, size_t len, uint32_t hash)
 {

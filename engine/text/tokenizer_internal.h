@@ -90,6 +90,9 @@ size_t token_hash_bytes(uint32_t n_token);
 int token_hash_start(struct token_hash *h, struct arena *a, uint32_t n_token, struct err *e);
 void token_hash_fill(struct token_hash *h, const struct tokenizer *t, bool with_others);
 
+/* Whether all its ids are below n_token, and searches end. */
+bool token_hash_is_sound(const struct token_hash *h, uint32_t n_token);
+
 /* Returns the token with this text, or NO_ID. */
 uint32_t token_hash_find(const struct token_hash *h, const struct tokenizer *t,
                          const char *text, size_t len);

@@ -1,15 +1,14 @@
 /* A tokenizer that is kept in a file gives the same ids, and a damaged file gives none. */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <sys/stat.h>
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,9 +86,9 @@ static void keep(const struct tokenizer *t, const struct catalogue *c)
     assert_int_equal(tokenizer_keep(t, c, folder, &e), 0);
 }
 
-static const char sample[] =
-    "Hello <b>, na\xc3\xafve caf\xc3\xa9! 12345 \xe4\xbd\xa0\xe5\xa5\xbd \xf0\x9f\x98\x80\n\n  ab  "
-    "abab ba <|turn>user\n";
+static const char sample[] = "Hello <b>, na\xc3\xafve caf\xc3\xa9! 12345 "
+                             "\xe4\xbd\xa0\xe5\xa5\xbd \xf0\x9f\x98\x80\n\n  ab  "
+                             "abab ba <|turn>user\n";
 
 static void expect_equal(const struct tokenizer *a, const struct tokenizer *b)
 {
@@ -230,6 +229,35 @@ static void each_damage_is_found(void **state)
     tiny_close(c);
 }
 
+/* A forged file has the right checksums. */
+static void ids_and_offsets_out_of_range_are_refused(void **state)
+{
+    enum { N_CASE = 8 };
+
+    (void)state;
+    for (int i = 0; i < N_CASE; i++) {
+        struct catalogue *c = tiny_open(i < N_CASE - 1 ? &chars : &bytes);
+        struct tokenizer *t = build(c);
+
+        switch (i) {
+        case 0: t->pairs.merged[1] = t->info.n_token; break;
+        case 1: t->start[5] = UINT32_MAX; break;
+        case 2: t->start[t->info.n_token] = (uint32_t)t->info.text_bytes + 1; break;
+        case 3: t->byte_id[200] = t->info.n_token; break;
+        case 4: t->all.id[0] = UINT32_MAX; break;
+        case 5: memset(t->pairs.slot, 0, (size_t)t->pairs.n_slot * 8); break;
+        case 6: t->chars.slot[0] = t->info.n_token; break;
+        default: t->hash.slot[0] = t->info.n_token; break;
+        }
+        keep(t, c);
+        assert_null(read_kept(c));
+        tokenizer_close(t);
+        tiny_close(c);
+        remove_folder(NULL);
+        make_folder(NULL);
+    }
+}
+
 static void a_folder_that_does_not_exist_is_an_error(void **state)
 {
     struct catalogue *c = tiny_open(&chars);
@@ -252,6 +280,7 @@ int main(void)
         TEST(the_vocabulary_of_a_model_file_is_kept),
         TEST(another_source_is_not_served),
         TEST(each_damage_is_found),
+        TEST(ids_and_offsets_out_of_range_are_refused),
         TEST(a_folder_that_does_not_exist_is_an_error),
     };
 
