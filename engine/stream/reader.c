@@ -15,6 +15,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/units.h"
+#include "engine/stream/shape.h"
 #include "engine/stream/stream_internal.h"
 
 #define DONE_MAX   16
@@ -122,13 +123,22 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
     submit_read(s, op);
 }
 
+/* Blocks that may be read at once while one of them goes into a slot.  The plan may have given
+ * the ring fewer slots than its shape has. */
+static uint32_t slot_depth(const struct stream *s)
+{
+    uint32_t most = shape_flying(s->n_slot);
+
+    return most < s->depth ? most : s->depth;
+}
+
 /* Read the block into the next slot.  False: no slot is free, or the depth is reached. */
 static bool start_slot(struct stream *s, const struct schedule_block *b)
 {
     uint32_t i = s->n_slot > 0 ? (uint32_t)(s->filled % s->n_slot) : 0;
 
     s->wants_slot = s->n_slot == 0 || s->slots[i].state != SLOT_FREE;
-    if (s->wants_slot || s->n_flying == s->depth)
+    if (s->wants_slot || s->n_flying >= slot_depth(s))
         return false;
     s->slots[i] = (struct slot){ SLOT_READING, s->walk.block, s->walk_pass };
     s->filled++;
@@ -531,7 +541,7 @@ static void register_ring(struct stream *s)
 /* Does the disk have so much to do that it delivers what it can? */
 static bool is_busy(const struct stream *s)
 {
-    uint32_t most = s->n_slot > 0 && s->n_slot < s->depth ? s->n_slot : s->depth;
+    uint32_t most = s->n_slot > 0 ? slot_depth(s) : s->depth;
 
     return 2 * (s->n_flying + s->fetches.n_flying) >= most;
 }

@@ -46,8 +46,6 @@ void shape_make(struct stream_shape *out, const struct stream_span *spans, uint3
     depth = at_least(at_most(slots_in(FLYING_BYTES, out->slot_bytes), MOST_DEPTH), LEAST_DEPTH);
     n_slot = at_most(depth + MORE_SLOTS, slots_in(RING_BYTES, out->slot_bytes));
     n_slot = at_most(n_slot, out->n_block); /* more slots would hold the same block twice */
-    n_slot = at_least(n_slot, 2);
-    out->n_slot = (uint32_t)n_slot;
-    /* Large rows and small models have fewer slots: half of them are then free. */
-    out->depth = (uint32_t)(n_slot < depth + MORE_SLOTS ? n_slot / 2 : depth);
+    out->n_slot = (uint32_t)at_least(n_slot, 2);
+    out->depth = (uint32_t)at_most(depth, shape_flying(out->n_slot));
 }
