@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/format/catalogue_build.h"
+#include "engine/format/file_open.h"
 #include "engine/format/gguf.h"
 #include "engine/format/vocab_rules.h"
 
@@ -69,30 +70,29 @@ int vocab_open(struct catalogue **out, const char *path, struct err *e)
     return 0;
 }
 
-static void add_source(const struct catalogue *c, const char *name, int i,
-                       struct vocab_source *out)
+static void add_source(const struct model_file *f, int i, struct vocab_source *out)
 {
-    struct stat st;
-
-    if (fstatat(c->dir_fd, name, &st, 0) != 0)
-        return;
-    out->file[i].dev = (uint64_t)st.st_dev;
-    out->file[i].ino = (uint64_t)st.st_ino;
-    out->file[i].size = (uint64_t)st.st_size;
-    out->file[i].mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    out->file[i].dev = f->dev;
+    out->file[i].ino = f->ino;
+    out->file[i].size = f->size;
+    out->file[i].mtime_ns = f->mtime_ns;
 }
 
 void vocab_source(const struct catalogue *c, struct vocab_source *out)
 {
+    static const char *const names[] = { "tokenizer.json", "tokenizer_config.json" };
+
     memset(out, 0, sizeof *out);
-    if (c->kind == CATALOGUE_SNAPSHOT) {
-        add_source(c, "tokenizer.json", 0, out);
-        add_source(c, "tokenizer_config.json", 1, out);
-    } else if (c->n_file > 0 && c->files[0].fd >= 0) {
-        out->file[0].dev = c->files[0].dev;
-        out->file[0].ino = c->files[0].ino;
-        out->file[0].size = c->files[0].size;
-        out->file[0].mtime_ns = c->files[0].mtime_ns;
+    if (c->kind == CATALOGUE_GGUF && c->n_file > 0 && c->files[0].fd >= 0)
+        add_source(&c->files[0], 0, out);
+    for (int i = 0; c->kind == CATALOGUE_SNAPSHOT && i < 2; i++) {
+        struct err none = ERR_INIT;
+        struct model_file f;
+
+        if (model_file_open(&f, c->dir_fd, names[i], names[i], &none) != 0)
+            continue;
+        add_source(&f, i, out);
+        model_file_close(&f);
     }
 }
 

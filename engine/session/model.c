@@ -250,7 +250,7 @@ void model_keep_tokenizer(struct mw_model *m, const char *folder)
 
     pthread_mutex_lock(&m->lock);
     if (m->tokenizer == NULL && m->keep_tokenizer == NULL && m->has_vocab &&
-        tokenizer_kept_open(&m->tokenizer, m->catalogue, folder, &ignored) != 0) {
+        tokenizer_kept_open(&m->tokenizer, m->catalogue, &m->vocab, folder, &ignored) != 0) {
         m->tokenizer = NULL;
         m->keep_tokenizer = strdup(folder);
     }

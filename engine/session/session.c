@@ -333,8 +333,9 @@ static int make_kv(struct mw_session *s, const struct plan *plan, struct err *e)
 }
 
 /*
- * Build the tokenizer now if its temporary memory would not fit later, beside the first blocks.
- * A failure is reported by the chat, which needs the tokenizer; ids can be evaluated without.
+ * Read the tokenizer if it is kept.  Otherwise, build it now if its temporary memory would not
+ * fit later, beside the first blocks.  A failure is reported by the chat, which needs the
+ * tokenizer; ids can be evaluated without.
  */
 static void build_early(struct mw_session *s, const struct plan *plan)
 {

@@ -75,12 +75,16 @@ static size_t temporary_bytes(const struct vocab_info *info)
     return n;
 }
 
+uint32_t tokenizer_most_merges(const struct vocab_info *info)
+{
+    return info->model == VOCAB_SCORES ? scores_max_pairs(info) : info->n_merge;
+}
+
 uint64_t tokenizer_bytes_bound(const struct vocab_info *info)
 {
-    uint32_t n_merge = info->model == VOCAB_SCORES ? scores_max_pairs(info) : info->n_merge;
     const uint64_t page = 65536; /* arena_map rounds both mappings up */
 
-    return token_bytes(info) + table_bytes(info, n_merge) + sizeof(struct tokenizer) +
+    return token_bytes(info) + table_bytes(info, tokenizer_most_merges(info)) + sizeof(struct tokenizer) +
            SPLIT_BYTES + 2 * page;
 }
 

@@ -112,6 +112,9 @@ size_t char_ids_bytes(uint32_t n_char);
 int char_ids_start(struct char_ids *x, struct arena *a, uint32_t n_char, struct err *e);
 void char_ids_fill(struct char_ids *x, const struct tokenizer *t);
 
+/* Returns the number of merges that a vocabulary can have. */
+uint32_t tokenizer_most_merges(const struct vocab_info *info);
+
 /* Map the memory for t->info, and make its tables, which are empty.  Only the added tokens,
  * the longest one and the bytes have no table.  Both return 0, or -1 with *e. */
 int tokenizer_map_tokens(struct tokenizer *t, struct err *e);

@@ -2,8 +2,9 @@
  * A built tokenizer in a file, so that the next start does not build it again.
  *
  * Gemma's takes 0.2 s to build and 25 ms to read.  The file has a head and the tables as they
- * are in memory.  Checksums find damage.  A forged file may give wrong ids, but nothing outside
- * the tables is touched: all ids and offsets in them are checked.
+ * are in memory; their sizes follow from the counts of the vocabulary, which come from the
+ * model.  Checksums find damage.  A forged file may give wrong ids, but nothing outside the
+ * tables is touched: all ids and offsets in them are checked.
  */
 #include "config.h"
 
@@ -32,7 +33,6 @@ struct head {
     char magic[24];
     char build[40];
     struct vocab_source from;
-    struct vocab_info info;
     uint32_t n_merge, n_all, n_plain, longest;
     uint32_t byte_id[256];
     struct hash_key pairs_key, chars_key, token_key; /* of the tables */
@@ -109,16 +109,14 @@ static char *path_of(const char *folder, const struct vocab_source *from)
 
 /* --- read --- */
 
-static bool fits(const struct head *h, const struct vocab_source *from)
+static bool fits(const struct head *h, const struct vocab_source *from,
+                 const struct vocab_info *info)
 {
-    const struct vocab_info *info = &h->info;
-
     return h->head_sum == sum_head(h) && memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 &&
            strncmp(h->build, BUILD_NAME, sizeof h->build) == 0 &&
-           memcmp(&h->from, from, sizeof *from) == 0 && info->n_token <= VOCAB_MAX_TOKEN &&
-           info->text_bytes <= VOCAB_MAX_TEXT_BYTES && h->n_merge <= VOCAB_MAX_MERGE &&
-           info->n_char <= info->n_token && info->n_added <= info->n_token &&
-           h->n_all <= info->n_added && h->n_plain <= info->n_added;
+           memcmp(&h->from, from, sizeof *from) == 0 &&
+           h->n_merge <= tokenizer_most_merges(info) && h->n_all <= info->n_added &&
+           h->n_plain <= info->n_added;
 }
 
 static bool ids_are_below(const uint32_t *id, size_t n, uint32_t n_token)
@@ -128,6 +126,17 @@ static bool ids_are_below(const uint32_t *id, size_t n, uint32_t n_token)
     for (size_t i = 0; i < n; i++)
         most = id[i] > most ? id[i] : most;
     return n == 0 || most < n_token;
+}
+
+/* A search for added tokens does not end if one of them has no text. */
+static bool added_is_sound(const struct tokenizer *t, const struct added *x)
+{
+    if (!ids_are_below(x->id, x->n, t->info.n_token))
+        return false;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (t->start[x->id[i]] == t->start[x->id[i] + 1])
+            return false;
+    return true;
 }
 
 /* Whether each used slot has a value below `most` in the bits of mask.  A search ends at a free
@@ -149,11 +158,11 @@ static bool tables_are_sound(const struct tokenizer *t)
     uint32_t n_token = t->info.n_token, n_wrong = 0;
 
     for (uint32_t i = 0; i < n_token; i++)
-        n_wrong += t->start[i] > t->start[i + 1];
+        n_wrong +=
+            t->start[i] > t->start[i + 1] || t->start[i + 1] - t->start[i] > VOCAB_MAX_TEXT;
     return n_wrong == 0 && t->start[n_token] <= t->info.text_bytes &&
-           ids_are_below(t->byte_id, 256, n_token) &&
-           ids_are_below(t->all.id, t->all.n, n_token) &&
-           ids_are_below(t->plain.id, t->plain.n, n_token) &&
+           ids_are_below(t->byte_id, 256, n_token) && added_is_sound(t, &t->all) &&
+           added_is_sound(t, &t->plain) &&
            ids_are_below(t->pairs.merged, t->pairs.n_merge, n_token) &&
            slots_are_sound(t->pairs.slot, t->pairs.n_slot,
                            ((uint64_t)1 << t->pairs.rank_bits) - 1, t->pairs.n_merge) &&
@@ -167,7 +176,6 @@ static int read_tables(struct tokenizer *t, const struct head *h, struct reader 
     struct table table[N_TABLE];
     int n;
 
-    t->info = h->info;
     if (tokenizer_map_tokens(t, e) != 0 || tokenizer_map_tables(t, h->n_merge, e) != 0)
         return -1;
     t->all.n = h->n_all;
@@ -186,8 +194,8 @@ static int read_tables(struct tokenizer *t, const struct head *h, struct reader 
     return 0;
 }
 
-int tokenizer_kept_open(struct tokenizer **out, const struct catalogue *c, const char *folder,
-                        struct err *e)
+int tokenizer_kept_open(struct tokenizer **out, const struct catalogue *c,
+                        const struct vocab_info *info, const char *folder, struct err *e)
 {
     struct tokenizer *t = calloc(1, sizeof *t);
     struct reader r = { 0 };
@@ -203,9 +211,12 @@ int tokenizer_kept_open(struct tokenizer **out, const struct catalogue *c, const
     if (t == NULL || path == NULL)
         err_memory(e, "a tokenizer");
     else if (model_file_open(&f, AT_FDCWD, path, path, e) == 0 &&
-             reader_open(&r, f.fd, f.size, 0, e) == 0 && reader_copy(&r, &h, sizeof h, e) == 0)
-        rc = fits(&h, &from) ? read_tables(t, &h, &r, e)
-                             : err_set(e, ERR_FORMAT, "is of another vocabulary");
+             reader_open(&r, f.fd, f.size, 0, e) == 0 &&
+             reader_copy(&r, &h, sizeof h, e) == 0) {
+        t->info = *info;
+        rc = fits(&h, &from, info) ? read_tables(t, &h, &r, e)
+                                   : err_set(e, ERR_FORMAT, "is of another vocabulary");
+    }
     reader_close(&r);
     model_file_close(&f);
     free(path);
@@ -252,7 +263,6 @@ int tokenizer_keep(const struct tokenizer *t, const struct catalogue *c, const c
         return err_memory(e, "a file's name");
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     snprintf(h.build, sizeof h.build, "%s", BUILD_NAME);
-    h.info = t->info;
     h.n_merge = t->pairs.n_merge;
     h.n_all = t->all.n;
     h.n_plain = t->plain.n;

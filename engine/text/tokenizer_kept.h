@@ -10,10 +10,11 @@
 
 #include "engine/text/tokenizer.h"
 
-/* Open the tokenizer of c that is kept in folder.  It takes the memory of tokenizer_open(), but
- * no more while it opens.  Returns 0, or -1 with *e if none is kept or the file is damaged. */
-int tokenizer_kept_open(struct tokenizer **out, const struct catalogue *c, const char *folder,
-                        struct err *e);
+/* Open the tokenizer of c that is kept in folder; info is that of vocab_info().  It takes the
+ * memory of tokenizer_open(), but no more while it opens.  Returns 0, or -1 with *e if none is
+ * kept or the file is damaged. */
+int tokenizer_kept_open(struct tokenizer **out, const struct catalogue *c,
+                        const struct vocab_info *info, const char *folder, struct err *e);
 
 /* Write the tokenizer of c to folder, past the page cache.  Returns 0, or -1 with *e. */
 int tokenizer_keep(const struct tokenizer *t, const struct catalogue *c, const char *folder,
