@@ -16,15 +16,7 @@
 #include "engine/machine/probe.h"
 #include "engine/memwall.h"
 #include "engine/stream/fetch.h"
-
-static int fail(const struct err *e)
-{
-    char text[600];
-
-    err_text(e, text, sizeof text);
-    fprintf(stderr, "bench_limits: %s\n", text);
-    return 1;
-}
+#include "tests/bench/turns.h"
 
 static int measure_fetch(const char *model, double seconds)
 {
@@ -41,7 +33,7 @@ static int measure_fetch(const char *model, double seconds)
     rc = probe_disk(fd, true, FETCH_DEPTH, FETCH_PIECE, &o, &rate, &e);
     close(fd);
     if (rc != 0)
-        return fail(&e);
+        return bench_fail("bench_limits", &e);
     printf("{\"fetch_bytes_s\":%.0f,\"spread\":%.3f}\n", rate.bytes_s, rate.spread);
     return 0;
 }
@@ -64,7 +56,7 @@ int main(int argc, char **argv)
     if (mw_model_open(&m, argv[1], &e) != 0 ||
         mw_limits_measure(m, &o, argc > 2 ? strtod(argv[2], NULL) : 3, &l, &e) != 0 ||
         (mw_rates_list(m, &o, &l), mw_rates_measure(&o, &l, &e)) != 0)
-        return fail(&e);
+        return bench_fail("bench_limits", &e);
     mw_model_info(m, &info);
     printf("{\"disk_bytes_s\":%.0f,\"direct_bytes_s\":%.0f,\"buffered_bytes_s\":%.0f,"
            "\"memory_bytes_s\":%.0f,\"hot_bytes\":%llu",

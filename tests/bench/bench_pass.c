@@ -27,15 +27,6 @@ enum { MOST_COLS = 16, TURNS = 15, N_CTX = 768 };
 static const uint32_t widths[] = { 1, 2, 4, 8, MOST_COLS };
 enum { N_WIDTH = sizeof widths / sizeof widths[0] };
 
-static int ignore_row(void *ctx, uint32_t pos, const float *logits, struct err *e)
-{
-    (void)ctx;
-    (void)pos;
-    (void)logits;
-    (void)e;
-    return 0;
-}
-
 /* Seconds. */
 struct times {
     double pass[N_WIDTH][TURNS];
@@ -143,13 +134,9 @@ int main(int argc, char **argv)
 {
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     struct err e = ERR_INIT;
-    char text[600];
 
     for (int i = 1 + json; i < argc; i++)
-        if (bench(argv[i], json, &e) != 0) {
-            err_text(&e, text, sizeof text);
-            fprintf(stderr, "bench_pass: %s\n", text);
-            return 1;
-        }
+        if (bench(argv[i], json, &e) != 0)
+            return bench_fail("bench_pass", &e);
     return 0;
 }

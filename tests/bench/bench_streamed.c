@@ -37,15 +37,6 @@ struct turns {
     double bytes; /* streamed in a pass */
 };
 
-static int ignore_row(void *ctx, uint32_t pos, const float *logits, struct err *e)
-{
-    (void)ctx;
-    (void)pos;
-    (void)logits;
-    (void)e;
-    return 0;
-}
-
 static int probe(int fd, int turn, int n_thread, struct turns *t, struct err *e)
 {
     const struct probe_options disk = { .seconds = 0.4,
@@ -161,7 +152,6 @@ int main(int argc, char **argv)
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     struct err e = ERR_INIT;
     struct mw_model *m;
-    char text[600];
     int rc;
 
     if (argc < 3 + json) {
@@ -172,9 +162,5 @@ int main(int argc, char **argv)
     for (int i = 2 + json; rc == 0 && i < argc; i++)
         rc = bench(m, argv[1 + json], (unsigned)strtoul(argv[i], NULL, 10), json, &e);
     mw_model_close(m);
-    if (rc == 0)
-        return 0;
-    err_text(&e, text, sizeof text);
-    fprintf(stderr, "bench_streamed: %s\n", text);
-    return 1;
+    return rc == 0 ? 0 : bench_fail("bench_streamed", &e);
 }

@@ -1,10 +1,14 @@
-/* turns.h - what benchmarks share: the median of turns, and plain reading to compare with. */
+/* turns.h - the parts that benchmarks share: the median of turns, plain reading to compare
+ * with, passes without their logits, and the end after an error. */
 #ifndef MEMWALL_TESTS_BENCH_TURNS_H
 #define MEMWALL_TESTS_BENCH_TURNS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "engine/base/err.h"
 
 static inline int by_size(const void *a, const void *b)
 {
@@ -40,6 +44,26 @@ static inline uint64_t read_streams(const uint8_t *p, size_t n)
     }
     a ^= b ^ c ^ d;
     return a[0] ^ a[1];
+}
+
+/* For mw_session_eval(). */
+static inline int ignore_row(void *ctx, uint32_t pos, const float *logits, struct err *e)
+{
+    (void)ctx;
+    (void)pos;
+    (void)logits;
+    (void)e;
+    return 0;
+}
+
+/* Returns the exit status. */
+static inline int bench_fail(const char *name, const struct err *e)
+{
+    char text[600];
+
+    err_text(e, text, sizeof text);
+    fprintf(stderr, "%s: %s\n", name, text);
+    return 1;
 }
 
 #endif
