@@ -117,6 +117,20 @@ struct choice {
     bool keeps_rows;
 };
 
+/* The tokenizer is built before most items are allocated.  Memory of building beyond theirs
+ * belongs to the tokenizer. */
+static void add_building(const struct plan_input *in, uint64_t *row)
+{
+    uint64_t later = row[MW_ROW_PINNED] - in->resident_bytes;
+
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        if (i != MW_ROW_PROGRAM && i != MW_ROW_TOKENIZER && i != MW_ROW_PINNED)
+            later = sum(later, row[i]);
+    if (in->tokenizer_build_bytes > later)
+        row[MW_ROW_TOKENIZER] =
+            sum(row[MW_ROW_TOKENIZER], in->tokenizer_build_bytes - later);
+}
+
 /* Fill the table for these choices, whether or not it fits the budget. */
 static void fill(const struct plan_input *in, const struct choice *c, struct plan *out)
 {
@@ -145,6 +159,7 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     row[MW_ROW_EXPERTS] =
         sum(in->expert_fixed_bytes, product(in->expert_slot_bytes, c->n_expert));
     row[MW_ROW_PINNED] = sum(in->resident_bytes, c->pinned_bytes);
+    add_building(in, row);
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         rows = sum(rows, row[i]);
     row[MW_ROW_RESERVE] = plan_reserve_bytes(rows, in->n_thread);

@@ -108,6 +108,7 @@ struct plan_input {
     uint64_t blas_bytes;          /* of OpenBLAS, part of the row "program"; 0: not used */
     uint64_t text_token_bytes;    /* of texts and ids, per token of the context */
     uint64_t tokenizer_bytes;     /* upper bound, from the counts */
+    uint64_t tokenizer_build_bytes; /* in addition, before the items below are allocated */
     uint64_t logits_bytes;
     uint64_t act_fixed_bytes; /* activations(chunk) = fixed + chunk * col */
     uint64_t act_col_bytes;

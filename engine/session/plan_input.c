@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/model/forward.h"
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
@@ -233,6 +234,7 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
         .program_files_bytes = m->program_files_bytes,
         .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
+        .tokenizer_build_bytes = m->has_vocab ? tokenizer_build_bytes(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
         .act_fixed_bytes = bytes.act_fixed,
         .act_col_bytes = bytes.act_col,
@@ -270,6 +272,31 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     limits.disk_bytes_s = limits_disk(m, o);
     plan_input_limits(in, &limits);
     return 0;
+}
+
+int plan_of(struct mw_model *m, const struct mw_options *o, const struct plan_input *in,
+            struct plan *out, struct err *e)
+{
+    int rc = plan_make(in, out, e);
+    uint64_t proposed = 0;
+
+    /* Blocks grow with the budget up to a point, and with them the memory that is needed. */
+    while (rc != 0 && e->code == ERR_BUDGET && align_up(out->sum_bytes, MIB) > proposed) {
+        struct mw_options larger = *o;
+        struct plan_input with_larger;
+        struct err refused = ERR_INIT;
+        struct plan p;
+
+        proposed = larger.memory_bytes = align_up(out->sum_bytes, MIB);
+        if (plan_input_of(m, &larger, &with_larger, &refused) != 0)
+            break;
+        with_larger.budget_bytes = o->memory_bytes;
+        if (plan_make(&with_larger, &p, &refused) == 0)
+            break;
+        *out = p;
+        *e = refused;
+    }
+    return rc;
 }
 
 /* The best case of a choice that was never observed: all tokens choose the same experts.  The
@@ -318,7 +345,7 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
     struct plan_input in;
 
     if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0 ||
-        plan_make(&in, out, e) != 0)
+        plan_of(m, &resolved, &in, out, e) != 0)
         return -1;
     set_ranges(m, &resolved, &in, out);
     return 0;

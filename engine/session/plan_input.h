@@ -14,6 +14,11 @@
 int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                   struct err *e);
 
+/* plan_make() for *in of these options.  The budget that a refusal proposes is enough with the
+ * blocks that it has itself. */
+int plan_of(struct mw_model *m, const struct mw_options *o, const struct plan_input *in,
+            struct plan *out, struct err *e);
+
 /* Set l->rate to the names of the weight types of *in, without rates. */
 void plan_input_types(const struct plan_input *in, struct mw_limits *l);
 /* Enter these limits: the rates of disk and memory, and those of the weight types of *in. */

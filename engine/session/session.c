@@ -370,7 +370,7 @@ static int plan_for(struct mw_session *s, const struct mw_options *o, struct pla
         return -1;
     if (observe_routers(s, &l))
         in.choice = l.choice;
-    return plan_make(&in, plan, e);
+    return plan_of(s->m, o, &in, plan, e);
 }
 
 int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,

@@ -66,6 +66,21 @@ class FirstStart(unittest.TestCase):
         self.assertEqual(plan("-b", "300M")["rows"], plan("-b", "300M")["rows"])
 
 
+class TooSmall(unittest.TestCase):
+    """Blocks grow with the budget, so that a larger one may need more."""
+
+    def test_the_proposed_budget_is_enough(self):
+        for model in "Llama-3.2-1B:Q4_0", "Gemma-4-E2B:Q4_0":
+            for budget in "20M", "70M", "95M":
+                with self.subTest(model=model, budget=budget):
+                    r = memwall("plan", model, "-b", budget, *KERNELS)
+                    self.assertEqual(3, r.returncode, r.stderr)
+                    proposed = re.search(r"It fits a budget of ([0-9]+) MiB", r.stderr)
+                    self.assertIsNotNone(proposed, r.stderr)
+                    r = memwall("plan", model, "-b", proposed.group(1) + "M", *KERNELS)
+                    self.assertEqual(0, r.returncode, r.stderr)
+
+
 class TooLarge(unittest.TestCase):
     def test_a_budget_above_the_memory_of_the_machine_is_lowered_and_reported(self):
         for args in (["run", "-m", MODEL, "-n", "1", "-q", "hello"], ["plan", MODEL]):
@@ -86,7 +101,7 @@ class TooLarge(unittest.TestCase):
 
     def test_slash_memory_proposes_the_lowered_budget(self):
         out = chat("-b", "300M", lines=["/memory 900T", "n", "/memory 200M", "n", "/quit"])
-        self.assertRegex(out, r"\* the budget is lowered from 900 TiB to [0-9.]+ [MGT]iB: ")
+        self.assertRegex(out, r"The budget is lowered from 900 TiB to [0-9.]+ [MGT]iB: ")
         self.assertRegex(out, r"Change: memory [0-9.]+ [MGT]iB\r?\n")
         self.assertNotIn("Change: memory 900", out)
         self.assertIn("Change: memory 200 MiB", out)

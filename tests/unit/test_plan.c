@@ -81,6 +81,8 @@ static struct plan_input random_input(void)
         in.saved_bytes = random_below(in.hot_bytes / 4 + 1);
         in.landing_bytes = random_below(8) * in.slot_bytes;
     }
+    if (random_below(3) == 0)
+        in.tokenizer_build_bytes = random_below(300 * MIB);
     in.kv_page_tokens = 1u << random_below(10);
     in.n_swa = (uint32_t)random_below(2000);
     in.streams = random_below(8) != 0;
@@ -115,6 +117,9 @@ static void assert_sound(const struct plan_input *in, const struct plan *p)
     assert_true(p->sum_bytes <= in->budget_bytes);
     assert_int_equal(p->row[MW_ROW_RESERVE], plan_reserve_bytes(others, in->n_thread));
     assert_int_equal(p->row[MW_ROW_PINNED], in->resident_bytes + p->pinned_bytes);
+    /* Before the other items are allocated, building the tokenizer takes their memory. */
+    assert_true(others - p->row[MW_ROW_PROGRAM] >=
+                in->tokenizer_bytes + in->tokenizer_build_bytes + in->resident_bytes);
     assert_true(p->chunk >= 1 && p->chunk <= in->n_ctx);
     if (in->chunk_max != 0)
         assert_true(p->chunk <= in->chunk_max);
