@@ -146,7 +146,6 @@ static void publish_memory(struct mw_session *s)
     struct telemetry *t = s->telemetry;
     const struct plan *p = &s->mach.plan;
     const struct machinery *a = &s->mach;
-    uint64_t pinned = stream_pinned_now(a->stream);
     uint64_t experts = a->cache != NULL ? expert_cache_charged(a->cache) : 0;
     uint64_t experts_plan = p->n_expert * a->expert_sizes.slot_bytes;
     uint64_t recurrent = kv_recurrent_bytes(s->kv);
@@ -164,8 +163,7 @@ static void publish_memory(struct mw_session *s)
     counter_set(&t->used[MW_ROW_ROWS], rows_used(s));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->used[MW_ROW_EXPERTS], a->expert_sizes.fixed_bytes + experts);
-    counter_set(&t->lent_bytes, (pinned > p->pinned_bytes ? pinned - p->pinned_bytes : 0) +
-                                    (experts > experts_plan ? experts - experts_plan : 0));
+    counter_set(&t->lent_experts, experts > experts_plan ? experts - experts_plan : 0);
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
         const struct layer_desc *layer = &s->m->desc->layers[l];
 

@@ -303,7 +303,10 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
         out->mem.used[i] = counter_get(&t->used[i]);
     }
     out->mem.used[MW_ROW_PINNED] += counter_get(&t->pinned_held);
-    out->mem.lent_bytes = counter_get(&t->lent_bytes);
+    /* Blocks are pinned between the publications of the session, so compare them here. */
+    out->mem.lent_bytes = counter_get(&t->lent_experts);
+    if (out->mem.used[MW_ROW_PINNED] > out->mem.plan[MW_ROW_PINNED])
+        out->mem.lent_bytes += out->mem.used[MW_ROW_PINNED] - out->mem.plan[MW_ROW_PINNED];
     out->mem.saved_bytes = counter_get(&t->saved_bytes);
     out->mem.ahead_done_bytes = counter_get(&t->ahead_done_bytes);
     out->mem.ahead_bytes = counter_get(&t->ahead_bytes);

@@ -76,7 +76,7 @@ struct telemetry {
     counter prefill_ns, decode_ns; /* of the current answer */
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
-    counter lent_bytes;
+    counter lent_experts; /* KV space that experts borrow; pinned blocks borrow the rest */
     counter expert_hits, expert_misses; /* experts that a layer requested, since the start */
     counter expert_slots, expert_held;  /* experts that fit in memory, and those there now */
     counter expert_all, n_expert, heat_bins;

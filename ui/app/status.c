@@ -5,14 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/dash/state.h"
 #include "ui/term/cluster.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 
+/* Returns the memory that the kernel counts, as in the dashboard, or that of the plan's items
+ * until it has been read. */
 static uint64_t held(const struct mw_sample *s)
 {
+    struct mw_os_value measured = dash_memory(s);
     uint64_t sum = 0;
 
+    if (measured.why_not == NULL)
+        return measured.value;
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         sum += s->mem.used[i];
     return sum;

@@ -158,8 +158,7 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
     d->n_token = s->n_token;
 }
 
-/* The memory of the process according to the kernel. */
-static struct mw_os_value total_bytes(const struct mw_sample *s)
+struct mw_os_value dash_memory(const struct mw_sample *s)
 {
     if (s->os.t_ns == 0)
         return (struct mw_os_value){ .why_not = "not read yet" };
@@ -181,7 +180,7 @@ static void push_second(struct dash *d, const struct mw_sample *s)
         past_push(&d->read_rate,
                   (float)((double)(s->io.bytes_read - d->second_read) * 1e9 / (double)ns));
     past_push(&d->model_cached, s->os.t_ns != 0 ? or_gap(s->os.model_cached) : NAN);
-    past_push(&d->memory, or_gap(total_bytes(s)));
+    past_push(&d->memory, or_gap(dash_memory(s)));
     d->second_ns = s->t_ns;
     d->second_read = s->io.bytes_read;
 }
@@ -397,7 +396,7 @@ void dash_total(const struct dash *d, struct dash_total *out)
         os->t_ns != 0 && os->model_charged.why_not == NULL ? os->model_charged.value : 0;
     out->used += out->model;
     out->is_charge = os->charged.why_not == NULL;
-    out->bytes = total_bytes(&d->now);
+    out->bytes = dash_memory(&d->now);
     out->other = out->bytes.why_not == NULL && out->bytes.value > out->used
                      ? out->bytes.value - out->used
                      : 0;

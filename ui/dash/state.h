@@ -107,7 +107,10 @@ double layer_ms(const struct mw_sample_layer *l);
 /* Returns the same, or those of its reads if they took longer. */
 double layer_longest_ms(const struct mw_sample_layer *l);
 
-/* Memory of the process according to the kernel, and the kind of figure. */
+/* Returns the memory of the process according to the kernel. */
+struct mw_os_value dash_memory(const struct mw_sample *s);
+
+/* The same, and the kind of figure. */
 struct dash_total {
     struct mw_os_value bytes;
     bool is_charge; /* the charge of the cgroup; else the resident set */
