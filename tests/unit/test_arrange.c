@@ -189,10 +189,10 @@ static void a_small_screen_shows_the_remedy(void **state)
         const char *text;
     } sizes[] = {
         { 80, 4,
-          "disk-bound: 79 % of each token waits; +2.15 GiB of budget would give ~15 tok/s" },
-        { 72, 4, "\n79 % of each token waits; +2.15 GiB of budget would give ~15 tok/s\n" },
-        { 40, 10, "|79 % of each token waits; +2.15 GiB of|\n|budget would give ~15 tok/s" },
-        { 40, 9, "|+2.15 GiB of budget would give" },
+          "disk-bound: 79 % of each token waits; +2.15 GiB of budget for at most ~15 tok/s" },
+        { 72, 4, "\n79 % of each token waits; +2.15 GiB of budget for at most ~15 tok/s\n" },
+        { 40, 10, "|79 % of each token waits; +2.15 GiB of|\n|budget for at most ~15 tok/s" },
+        { 40, 9, "|+2.15 GiB of budget for at most" },
     };
 
     (void)state;

@@ -163,13 +163,16 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
 static void take_sample(struct app *a)
 {
     uint64_t now = clock_ns();
-    char command[40];
 
     if (left(a->sample_ns, sample_every(a), now) > 0)
         return;
     talk_sample(a->talk, &a->sample);
+    dash_set_remedy(a->dash, advice_command(a->talk, &a->sample, a->advice, sizeof a->advice));
+    /* The figure of the sheet that F10 shows, not that of the sample, which takes reading and
+     * computing to overlap without loss. */
+    if (strcmp(a->sample.verdict.advice, "more_budget") == 0)
+        a->sample.verdict.advice_to = advice_rate(a->talk, a->advice);
     dash_push(a->dash, &a->sample);
-    dash_set_remedy(a->dash, advice_command(a->talk, &a->sample, command, sizeof command));
     a->sample_ns = now;
     app_dirty(a,
               DIRT_STATUS | DIRT_DASH | (talk_state(a->talk) == TALK_PREFILL ? DIRT_CHAT : 0u));

@@ -305,12 +305,10 @@ static void next_help(struct app *a)
 /* Run the command that the verdict names. */
 static void follow_advice(struct app *a)
 {
-    char command[40];
-
-    if (advice_command(a->talk, &a->sample, command, sizeof command)[0] == '\0')
+    if (a->advice[0] == '\0')
         app_hint(a, "the verdict advises no command");
     else
-        app_command(a, command);
+        app_command(a, a->advice);
 }
 
 static bool function_key(struct app *a, const struct key *key)

@@ -59,11 +59,11 @@ static void advice_text(char *buf, size_t n, const struct mw_sample *s, const ch
         if (to <= 0)
             snprintf(buf, n, "; %s", advices[i].alone);
         else if (i == 0)
-            snprintf(buf, n, "; +%s of budget would give ~%.*f tok/s",
+            snprintf(buf, n, "; +%s of budget for at most ~%.*f tok/s",
                      units_size(size, sizeof size, (uint64_t)s->verdict.advice_amount),
                      to < 9.95, to);
         else
-            snprintf(buf, n, "; %s would give ~%.*f tok/s", advices[i].what, to < 9.95, to);
+            snprintf(buf, n, "; %s for at most ~%.*f tok/s", advices[i].what, to < 9.95, to);
     }
 }
 

@@ -300,7 +300,7 @@ static void why_better(struct text *t, const struct mw_receipt *r, const struct 
         if (rows[i].has_bytes)
             add(t, "%s ",
                 units_size(word, sizeof word, (uint64_t)fmax(s->verdict.advice_amount, 0)));
-        add(t, "%s would give about ", rows[i].what);
+        add(t, "%s would give at most about ", rows[i].what);
         add_rate(t, s->verdict.advice_to);
         add(t, ".");
         return;
