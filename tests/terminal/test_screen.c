@@ -148,6 +148,21 @@ static void twice_control_c_leaves(void **state)
     assert_true(pty_is_cooked(run.s));
 }
 
+static void a_line_between_two_control_c_keeps_the_chat(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    sees(&run, "ready");
+    pty_send(run.s, "\003");
+    sees(&run, "again");
+    fake_line(&run, "/temp 0.5");
+    sees(&run, "the temperature is 0.5");
+    pty_send(run.s, "\003");
+    sees(&run, "again");
+    fake_line(&run, "/temp 0.25");
+    sees(&run, "the temperature is 0.25");
+}
+
 static void a_message_typed_during_an_answer_waits(void **state)
 {
     char gate[200], line[220];
@@ -313,6 +328,7 @@ int main(void)
         cmocka_unit_test_teardown(escape_stops_the_answer_and_leaves_the_draft, end_run),
         cmocka_unit_test_teardown(a_prompt_that_is_stopped_comes_back_into_the_line, end_run),
         cmocka_unit_test_teardown(twice_control_c_leaves, end_run),
+        cmocka_unit_test_teardown(a_line_between_two_control_c_keeps_the_chat, end_run),
         cmocka_unit_test_teardown(a_message_typed_during_an_answer_waits, end_run),
         cmocka_unit_test_teardown(chat_and_dashboard_show_the_same_progress_of_a_prompt,
                                   end_run),

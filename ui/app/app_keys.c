@@ -100,8 +100,12 @@ void app_stop_or_leave(struct app *a)
 
     if (!edit_is_empty() || edit_is_searching()) {
         edit_clear();
+        a->leave_ns = 0;
     } else if (can_stop(a)) {
         talk_stop(a->talk);
+        a->leave_ns = 0;
+    } else if (talk_state(a->talk) == TALK_STOPPING) {
+        app_hint(a, "stopping the answer; Ctrl-D quits");
     } else if (now < a->leave_ns) {
         a->is_leaving = saving_may_leave(talk_saving(a->talk));
     } else {
@@ -383,6 +387,7 @@ static void submit(struct app *a)
     if (history_add(a->history, line, &e) != 0)
         talk_report(a->talk, &e);
     edit_clear(); /* the history has one more entry now */
+    a->leave_ns = 0;
     app_command(a, line);
     free(line);
 }

@@ -325,6 +325,7 @@ static void take_line(struct plain *p, char *line)
     if (n > 0 && line[n - 1] == '\r')
         line[n - 1] = '\0';
     p->has_prompt = false;
+    p->leave_ns = 0;
     if (p->tour != NULL && line[0] == '\0') {
         tour_next(p->tour);
         return;
@@ -403,6 +404,7 @@ static void on_signal(struct plain *p)
         if (p->tour != NULL)
             tour_end(p->tour);
         talk_stop(p->talk);
+        p->leave_ns = 0;
     } else if (now < p->leave_ns) {
         p->is_leaving = saving_may_leave(talk_saving(p->talk));
     } else {

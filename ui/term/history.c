@@ -21,6 +21,7 @@ struct history {
     char *path;
     char **entry; /* [n] */
     size_t n, room, bytes;
+    bool is_failing; /* the last entry could not be written */
 };
 
 static void drop_oldest(struct history *h)
@@ -172,8 +173,8 @@ static int append(const char *path, const char *text, struct err *e)
     ssize_t done;
 
     if (fd < 0 && errno == ENOENT) { /* first start, or the file was removed */
-        folder_make_parent(path);
-        fd = open(path, flags, 0600);
+        if (folder_make_parent(path) == 0)
+            fd = open(path, flags, 0600); /* else errno is why there is no folder */
     }
     if (line == NULL || fd < 0) {
         free(line);
@@ -191,6 +192,7 @@ static int append(const char *path, const char *text, struct err *e)
 
 int history_add(struct history *h, const char *text, struct err *e)
 {
+    bool was_failing;
     char *copy;
 
     if (*text == '\0' || strlen(text) > HISTORY_MAX_BYTES / 16 ||
@@ -199,7 +201,11 @@ int history_add(struct history *h, const char *text, struct err *e)
     copy = strdup(text);
     if (copy == NULL || !keep(h, copy))
         return err_memory(e, "the history");
-    return h->path == NULL ? 0 : append(h->path, text, e);
+    if (h->path == NULL)
+        return 0;
+    was_failing = h->is_failing;
+    h->is_failing = append(h->path, text, e) != 0;
+    return h->is_failing && !was_failing ? -1 : 0;
 }
 
 size_t history_count(const struct history *h)

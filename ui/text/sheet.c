@@ -452,7 +452,9 @@ static int draw_part(const struct canvas *c, int width, int y, int *x, int inden
 {
     int rows = 0;
 
-    if (*x > 0 && *x + cluster_width(text, strlen(text)) > width) {
+    /* Text of the column that the indent marks is wrapped where it is. */
+    if (*x > 0 && *x + (int)strspn(text, " ") != indent &&
+        *x + cluster_width(text, strlen(text)) > width) {
         text += strspn(text, " ");
         *x = indent;
         rows++;
@@ -479,6 +481,8 @@ static int indent_of(const struct line *line, int width)
     if (line->wraps || width <= 2 * INDENT || line->n_part == 0)
         return 0;
     first = cluster_width(line->part[0].text, strlen(line->part[0].text));
+    if (line->n_part > 1)
+        first += (int)strspn(line->part[1].text, " ");
     return line->n_part > 1 && first <= width / 2 ? first : INDENT;
 }
 
