@@ -25,12 +25,12 @@ static bool is_shown(const struct option *row, const struct command *c)
     return (row->commands & c->bit) != 0 && !row->is_hidden;
 }
 
-/* The help of a row with its default, until the next call. */
-static const char *help_of(const struct option *row)
+/* The help of a row with its default for c (NULL: for all commands), until the next call. */
+static const char *help_of(const struct option *row, const struct command *c)
 {
     static char text[200];
 
-    return option_help(row, text, sizeof text);
+    return option_help(row, c != NULL ? c->name : NULL, text, sizeof text);
 }
 
 /* Returns the kind of values that are to be listed: models, themes, chats, files or none. */
@@ -199,7 +199,7 @@ static const struct offer zsh_offers[] = {
     { NULL, NULL },
 };
 
-static void zsh_option(const struct option *row)
+static void zsh_option(const struct option *row, const struct command *c)
 {
     if (row->letter != 0)
         printf("            '(-%c --%s)'{-%c,--%s}'", row->letter, row->name, row->letter,
@@ -209,7 +209,7 @@ static void zsh_option(const struct option *row)
     if (row->arg != NULL && row->letter == 0)
         putchar('=');
     putchar('[');
-    zsh_text(help_of(row));
+    zsh_text(help_of(row, c));
     putchar(']');
     if (row->arg != NULL) {
         printf(":%s:", row->arg);
@@ -271,7 +271,7 @@ static void print_zsh(void)
         printf("    %s)\n        _arguments -s -S \\\n", c->name);
         for (int k = 0; k < N_OPTION; k++)
             if (is_shown(&options_table[k], c))
-                zsh_option(&options_table[k]);
+                zsh_option(&options_table[k], c);
         printf("            '*:argument:%s'\n        ;;\n",
                has_model(c) ? "_memwall_models" : "_files");
     }
@@ -324,7 +324,7 @@ static void fish_command(const struct command *c)
             fputs(text_of(fish_offers, source_of(row)), stdout);
         }
         fputs(" -d ", stdout);
-        fish_text(help_of(row));
+        fish_text(help_of(row, c));
         putchar('\n');
     }
 }
@@ -400,7 +400,7 @@ static void print_man_options(const struct command *c)
             else
                 putchar('"');
             putchar('\n');
-            roff_text(help_of(row));
+            roff_text(help_of(row, c));
             putchar('\n');
         }
     }
@@ -474,7 +474,7 @@ static void print_man_settings(void)
         fputs(".TP\n.BI \"", stdout);
         roff_text(row->name);
         printf(" = \" %s\n", option_form(row));
-        roff_text(help_of(row));
+        roff_text(help_of(row, NULL));
         if (row->max > 0 && row->max < INT32_MAX)
             printf("; from %g to %.10g", row->min, row->max);
         fputs("\n.br\nFor ", stdout);
@@ -497,7 +497,7 @@ static void print_list(void)
             if (is_shown(row, c))
                 printf("%s\t--%s\t%c\t%s\t%s\t%s\n", c->name, row->name,
                        row->letter != 0 ? row->letter : '-', row->arg != NULL ? row->arg : "-",
-                       option_group_title(row->group), help_of(row));
+                       option_group_title(row->group), help_of(row, c));
         }
     }
 }

@@ -37,7 +37,7 @@ static void print_wrapped(const char *text, int left, int at)
     putchar('\n');
 }
 
-static void print_option(const struct option *row)
+static void print_option(const struct option *row, const struct command *c)
 {
     char left[64], text[200];
     int n;
@@ -49,7 +49,7 @@ static void print_option(const struct option *row)
     if (row->arg != NULL)
         n += snprintf(left + n, sizeof left - (size_t)n, " %s", row->arg);
     fputs(left, stdout);
-    print_wrapped(option_help(row, text, sizeof text), OPTION_AT, n);
+    print_wrapped(option_help(row, c->name, text, sizeof text), OPTION_AT, n);
 }
 
 /* Print the lines of text, each indented by two columns. */
@@ -90,7 +90,7 @@ void help_command(const struct command *c)
             if (!any)
                 printf("\n%s:\n", option_group_title((enum option_group)g));
             any = true;
-            print_option(row);
+            print_option(row, c);
         }
     }
     puts("\nExamples:");

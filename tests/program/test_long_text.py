@@ -265,10 +265,10 @@ class LongText(unittest.TestCase):
         big = self.file("big", "some words ", 200000)
         half = self.file("half", "some words ", 40000)
         code, said, _ = self.talk((self.READY, f"/file {big}"), ("tokens", f"/file {half}"),
-                                  ("removes it", f"/file {half}"), ("waits", "/quit"))
+                                  ("removes it", f"/file {half}"), ("still fit", "/quit"))
         self.assertEqual(0, code)
-        self.assertRegex(said, r'big" has 200000 bytes; with what waits already, 73728 fit')
-        self.assertRegex(said, r'half" has 40000 bytes; with what waits already, 33728 fit')
+        self.assertRegex(said, r'big" has 195 KiB; at most 72.0 KiB still fit')
+        self.assertRegex(said, r'half" has 39.1 KiB; at most 32.9 KiB still fit')
 
     def test_a_long_text_becomes_tokens_in_the_memory_of_a_short_one(self):
         for name in MODEL, LLAMA:

@@ -91,7 +91,7 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
     program_line(&run, empty_rows[7].line);
     sees(&run, empty_rows[7].shows);
     program_sync(&run);
-    program_ask(&run, "/memroy", "did you mean /memory? Up brings");
+    program_ask(&run, "/memroy", "did you mean /memory?");
     program_sync(&run);
     program_quit(&run);
 }

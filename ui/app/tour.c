@@ -140,8 +140,9 @@ static void explain_smallest(struct tour *t, const struct plan *plan)
         snprintf(disk, sizeof disk, ", and a disk slowed down to %s",
                  units_rate(limit, sizeof limit, (double)rate));
     talk_notice(t->talk,
-                "tour 1 of 4: the smallest budget, %s%s. The program needs all of it, so no "
-                "weights stay in memory, and every token reads %s of them.",
+                "tour 1 of 4: the smallest budget, %s%s. The program may need all of it, in a "
+                "first start most for its own files. So no weights stay in memory, and every "
+                "token reads %s of them.",
                 units_size(budget, sizeof budget, plan->budget_bytes), disk,
                 units_size(read, sizeof read, plan->streamed_bytes));
 }

@@ -44,7 +44,7 @@ static const struct dash_note notes[] = {
     { "memory", "x kernel", "memory that the kernel needs for this process" },
     { "memory", "b borrowed", "KV space with pinned weights in it until the context fills" },
     { "memory", "c cached", "pages of the model in the page cache" },
-    { "memory", "reserved", "planned, but not used yet: for the context, or still loading" },
+    { "memory", "reserved", "planned, not used yet: context, loading, the program's own files" },
     { "memory", "o other", "charged memory of unknown origin" },
     { "memory", "own", "memory of this program: charged, or else resident" },
     { "memory", "charged, peak", "the kernel's count for the control group, now and at most" },

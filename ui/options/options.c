@@ -59,17 +59,36 @@ const char *option_values(const struct option *row)
     return row->words != NULL ? row->words : row->tips;
 }
 
-char *option_help(const struct option *row, char *buf, size_t n)
+char *option_default(const struct option *row, const char *command, char *buf, size_t n)
 {
-    char words[120] = "", otherwise[60] = "";
+    const char *text = row->otherwise != NULL ? row->otherwise : "";
+    int len = (int)strlen(text);
+
+    if (command != NULL && strchr(text, ';') != NULL) {
+        const char *other = strchr(text, ';') + 2;
+        size_t name = strlen(command);
+
+        len = (int)strcspn(text, ";");
+        if (strncmp(other, command, name) == 0 && other[name] == ':') {
+            text = other + name + 2;
+            len = (int)strlen(text);
+        }
+    }
+    snprintf(buf, n, "%.*s", len, text);
+    return buf;
+}
+
+char *option_help(const struct option *row, const char *command, char *buf, size_t n)
+{
+    char words[120] = "", otherwise[60];
 
     if (row->words != NULL) {
         snprintf(words, sizeof words, ": ");
         list_words(row->words, words + 2, sizeof words - 2);
     }
-    if (row->otherwise != NULL)
-        snprintf(otherwise, sizeof otherwise, " (default: %s)", row->otherwise);
-    snprintf(buf, n, "%s%s%s", row->help, words, otherwise);
+    option_default(row, command, otherwise, sizeof otherwise);
+    snprintf(buf, n, "%s%s%s%s%s", row->help, words, otherwise[0] != '\0' ? " (default: " : "",
+             otherwise, otherwise[0] != '\0' ? ")" : "");
     return buf;
 }
 

@@ -246,7 +246,7 @@ struct option {
     const char *words;     /* all values, separated by blanks; NULL: not a list */
     const char *tips;      /* values to offer if words is NULL: see option_values() */
     const char *help;      /* without words and default, which option_help() adds */
-    const char *otherwise; /* the default in words; NULL: none */
+    const char *otherwise; /* the default in words, "4096; eval: as needed"; NULL: none */
     const char *more;      /* paragraphs of /help NAME, separated by newlines; NULL: none */
     unsigned commands;     /* enum command_bit */
     enum option_kind kind;
@@ -266,8 +266,12 @@ const char *option_form(const struct option *row);
 /* Returns the values that completion offers, separated by blanks; NULL: they are not a list. */
 const char *option_values(const struct option *row);
 
-/* Write the help with the words and the default.  Returns buf. */
-char *option_help(const struct option *row, char *buf, size_t n);
+/* Write the default of a command ("eval"; NULL: the words for all commands).  Returns buf, ""
+ * if there is none. */
+char *option_default(const struct option *row, const char *command, char *buf, size_t n);
+
+/* Write the help with the words and this default.  Returns buf. */
+char *option_help(const struct option *row, const char *command, char *buf, size_t n);
 
 void options_default(struct options *o);
 bool options_given(const struct options *o, enum option_id id);

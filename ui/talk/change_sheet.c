@@ -288,7 +288,8 @@ static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options
     return s;
 }
 
-void change_propose(struct talk *t, const struct mw_chat_options *wanted, const char *what)
+void change_propose(struct talk *t, const struct mw_chat_options *wanted, const char *what,
+                    const char *note)
 {
     const struct mw_options *b = &wanted->engine;
     struct err e = ERR_INIT;
@@ -315,6 +316,8 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     s = proposal_sheet(t, wanted, what);
     if (s == NULL)
         return;
+    if (note[0] != '\0')
+        sheet_text(s, ROLE_WARN, note);
     option_rows(t, s, b, &then);
     sheet_line(s, ROLE_TEXT, "%s", "");
     say_when(t, s, wanted);

@@ -7,8 +7,10 @@
 #include "ui/talk/talk.h"
 
 /* Show the plan that `wanted` would have beside the plan in force; Enter applies it.  The
- * title calls the change `what` ("context 8192").  If it does not fit, report sizes that do. */
-void change_propose(struct talk *t, const struct mw_chat_options *wanted, const char *what);
+ * title calls the change `what` ("context 8192"), and `note` is a sentence below it, or "".  If
+ * it does not fit, report sizes that do. */
+void change_propose(struct talk *t, const struct mw_chat_options *wanted, const char *what,
+                    const char *note);
 
 /* Describe what these options would cost in one line: "8,192 tokens, -12 MiB of pinned
  * weights, about 3.1 tok/s".  Returns false if they do not fit. */

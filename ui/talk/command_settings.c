@@ -4,6 +4,7 @@
 
 #include "ui/talk/command_settings.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,10 @@ static void values_in_force(struct talk *t, struct options *o, struct mw_sample 
 /* The value of an option as people read it. */
 static void value_text(const struct options *o, enum option_id id, char *buf, size_t n)
 {
-    const char *otherwise = options_table[id].otherwise;
-
     if (id == OPT_MEMORY && o->chat.engine.memory_bytes > 0)
         units_size(buf, n, o->chat.engine.memory_bytes);
-    else if (options_print(o, id, buf, n)[0] == '\0' && otherwise != NULL)
-        snprintf(buf, n, "%s", otherwise);
+    else if (options_print(o, id, buf, n)[0] == '\0')
+        option_default(&options_table[id], "chat", buf, n);
 }
 
 /* A list of names that grows in a buffer of n bytes. */
@@ -152,13 +151,15 @@ static void show_all(struct talk *t)
 static void propose(struct talk *t, enum option_id id, struct options *o)
 {
     struct mw_options *engine = &o->chat.engine;
-    char what[60], why[320], value[40];
+    char what[60], why[320] = "", note[330], value[40];
 
-    if (id == OPT_MEMORY && mw_budget_lower(&engine->memory_bytes, why, sizeof why))
-        talk_notice(t, "%s", why);
+    if (id == OPT_MEMORY)
+        mw_budget_lower(&engine->memory_bytes, why, sizeof why);
+    snprintf(note, sizeof note, "%s%s", why, why[0] != '\0' ? "." : "");
+    note[0] = (char)toupper((unsigned char)note[0]);
     value_text(o, id, value, sizeof value);
     snprintf(what, sizeof what, "%s %s", options_table[id].name, value);
-    change_propose(t, &o->chat, what);
+    change_propose(t, &o->chat, what, note);
 }
 
 static void use(struct talk *t, enum option_id id, const struct options *o)

@@ -234,7 +234,7 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
     size_t room = talk_text_room(t);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* never waits: FIFOs */
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    char *text = NULL;
+    char *text = NULL, size[16], most[16];
     struct stat st;
 
     if (f == NULL || fstat(fileno(f), &st) != 0) {
@@ -242,10 +242,11 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
     } else if (!S_ISREG(st.st_mode)) {
         err_set(e, ERR_ARGUMENT, "\"%s\" is not a file", path);
     } else if ((uint64_t)st.st_size > room) {
+        units_size(size, sizeof size, (uint64_t)st.st_size);
+        units_size(most, sizeof most, room);
         err_set(e, ERR_CONTEXT,
-                "\"%.200s\" has %lld bytes; with what waits already, %zu fit the context of %u "
-                "tokens",
-                path, (long long)st.st_size, room, talk_plan(t)->n_ctx);
+                "\"%.200s\" has %s; at most %s still fit the context of %u tokens", path, size,
+                most, talk_plan(t)->n_ctx);
     } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
         err_memory(e, "\"%s\"", path);
     } else {

@@ -188,11 +188,11 @@ static void refuse_name(struct talk *t, const char *line, size_t n)
     for (const struct slash_command *c = command_list(); c->name != NULL; c++)
         near_try(&near, c->name);
     talk_error(t,
-               "there is no command \"%.*s\"%s%s%s %s/help lists them, a second slash in front "
-               "sends the line as it is",
+               "there is no command \"%.*s\"%s%s%s /help lists the commands. To send the line as "
+               "a message, begin it with \"//\"%s",
                (int)(n < 40 ? n + 1 : 40), line, near.name != NULL ? ", did you mean /" : "",
-               near.name != NULL ? near.name : "", near.name != NULL ? "?" : ";",
-               talk_has_screen(t) ? "Up brings the line back, " : "");
+               near.name != NULL ? near.name : "", near.name != NULL ? "?" : ".",
+               talk_has_screen(t) ? "; Up brings it back" : "");
 }
 
 static void run_line(struct talk *t, const char *line)

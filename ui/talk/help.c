@@ -138,7 +138,7 @@ static void help_setting(struct sheet *s, const struct option *o)
 
     sheet_line(s, ROLE_TEXT, "%s", "");
     row(s, "values", o->words);
-    row(s, "default", o->otherwise);
+    row(s, "default", option_default(o, "chat", text, sizeof text));
     row(s, "applies", option_reach_text(o->reach));
     snprintf(text, sizeof text, "memwall --%s%s%s", o->name, o->arg == NULL ? "" : " ",
              o->arg == NULL ? "" : o->arg);

@@ -140,13 +140,14 @@ void talk_send(struct talk *t, const char *text)
 {
     size_t room = talk_text_room(t), n = strlen(text);
     struct outbox_message message;
+    char size[16], most[16];
     uint32_t n_token = 0;
 
     if (n > room) {
-        talk_error(t,
-                   "the message has %zu bytes; with what waits already, %zu fit the context "
-                   "of %u tokens",
-                   n, room, t->plan.n_ctx);
+        units_size(size, sizeof size, n);
+        units_size(most, sizeof most, room);
+        talk_error(t, "the message has %s; at most %s still fit the context of %u tokens", size,
+                   most, t->plan.n_ctx);
         talk_draft(t, text);
         return;
     }
