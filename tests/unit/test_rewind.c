@@ -86,6 +86,8 @@ static uint32_t step(struct mw_session *s, uint32_t *ids, uint32_t n, uint64_t l
     }
 }
 
+static char folder[400]; /* for copies; the models keep their tokenizers there */
+
 static void walk(const char *name, const char *cache_folder)
 {
     struct mw_options o = small_options(N_CTX);
@@ -115,7 +117,7 @@ static void any_walk_gives_the_bits_of_its_ids(void **state)
 {
     (void)state;
     walk("in memory", NULL);
-    walk("in memory and on disk", getenv("MW_BUILDDIR"));
+    walk("in memory and on disk", folder);
 }
 
 /* Families with windows, of which one has experts and sinks, and families with recurrent state,
@@ -132,7 +134,7 @@ static void any_walk_of_a_family_gives_the_bits_of_its_ids(void **state)
     model = open_model(*state);
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
-    walk(*state, getenv("MW_BUILDDIR"));
+    walk(*state, folder);
     mw_model_close(model);
     model = gemma4;
     n_vocab = n;
@@ -212,7 +214,7 @@ static void recurrent_state_goes_back_to_its_copies(void **state)
 /* Some file systems have no unnamed files, or none without the page cache. */
 static bool has_folder(void)
 {
-    int fd = open(getenv("MW_BUILDDIR"), O_RDWR | O_TMPFILE | O_DIRECT | O_CLOEXEC, 0600);
+    int fd = open(folder, O_RDWR | O_TMPFILE | O_DIRECT | O_CLOEXEC, 0600);
     struct statfs fs;
     bool ok = fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type != TMPFS_MAGIC;
 
@@ -236,7 +238,7 @@ static void copies_that_do_not_fit_memory_go_to_the_folder(void **state)
     chance.state = 2;
     new_ids(ids, N_CTX);
     for (int round = 0; round < 3; round++) {
-        o.cache_folder = round > 0 ? getenv("MW_BUILDDIR") : NULL;
+        o.cache_folder = round > 0 ? folder : NULL;
         o.memory_bytes = round < 2 ? smallest_budget(model, &o) : 128 * MIB;
         s = open_session(model, &o);
         mw_session_plan(s, &plan);
@@ -284,14 +286,21 @@ static int begin(void **state)
     model = open_model("gemma4-tiny-q4_0.gguf");
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
-    return 0;
+    snprintf(folder, sizeof folder, "%s/rewind-XXXXXX", getenv("MW_BUILDDIR"));
+    return mkdtemp(folder) != NULL ? 0 : -1;
 }
 
 static int end(void **state)
 {
+    char path[sizeof folder + 32];
+
     (void)state;
-    mw_model_close(model);
-    return 0;
+    mw_model_close(model); /* keeps its tokenizer */
+    for (int i = 0; i < 16; i++) {
+        snprintf(path, sizeof path, "%s/tokenizer.%d", folder, i);
+        unlink(path);
+    }
+    return rmdir(folder);
 }
 
 #define FAMILY(name)                                                                           \
