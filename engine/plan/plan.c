@@ -117,8 +117,8 @@ struct choice {
     bool keeps_rows;
 };
 
-/* The tokenizer is built before most items are allocated.  Memory of building beyond theirs
- * belongs to the tokenizer. */
+/* The tokenizer is built before most items are allocated, in their memory.  If building needs
+ * more than that, the rest counts as memory of the tokenizer. */
 static void add_building(const struct plan_input *in, uint64_t *row)
 {
     uint64_t later = row[MW_ROW_PINNED] - in->resident_bytes;

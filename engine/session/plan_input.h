@@ -14,8 +14,8 @@
 int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                   struct err *e);
 
-/* plan_make() for *in of these options.  The budget that a refusal proposes is enough with the
- * blocks that it has itself. */
+/* plan_make() for *in, which plan_input_of() filled from these options.  If it is refused, the
+ * error proposes a budget that also holds the larger blocks of that budget. */
 int plan_of(struct mw_model *m, const struct mw_options *o, const struct plan_input *in,
             struct plan *out, struct err *e);
 

@@ -24,7 +24,7 @@ int history_open(struct history **out, const char *path, struct err *e);
 void history_close(struct history *h);
 
 /* Append text, unless it is empty or equal to the last entry.  Returns -1 with *e if it is in
- * the list but could not be written; that is reported again only after one was written. */
+ * the list but could not be written.  A failure is reported once, until a write succeeds. */
 int history_add(struct history *h, const char *text, struct err *e);
 
 size_t history_count(const struct history *h);
