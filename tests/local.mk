@@ -78,11 +78,11 @@ endif
 EXTRA_DIST += \
 	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
 	tests/data \
-	tests/lib/bench_case.py tests/lib/browser.py tests/lib/deny.py \
-	tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
+	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_model.py \
+	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
-	tests/lib/tiny_model.py \
+	tests/lib/terminal.py tests/lib/tiny_model.py \
 	tests/tree/references.py tests/tree/words.py
 
 # Print the cases that the last "make check" skipped or failed, and the totals.

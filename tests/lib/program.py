@@ -20,8 +20,9 @@ def budget(mib):
 def environment(home, **more):
     env = dict(os.environ, HOME=home, **more)
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME",
-                 "NO_COLOR", "ACCESSIBLE", "COLUMNS", "LINES"):
-        env.pop(name, None)
+                 "NO_COLOR", "ACCESSIBLE", "COLUMNS", "LINES", "TMUX"):
+        if name not in more:
+            env.pop(name, None)
     return env
 
 
